@@ -1,0 +1,180 @@
+//! Borrowed views of a mesh and its blocks: plain slices, whether from the map or from memory.
+
+use super::Blocks;
+use crate::model::{ElementKind, Mesh};
+
+/// Elements of one kind; see [`ElementGroup`](crate::model::ElementGroup).
+#[derive(Debug, Clone, Copy)]
+pub struct GroupView<'a> {
+    /// What they are.
+    pub kind: ElementKind,
+    /// User's labels, (n,).
+    pub labels: &'a [u32],
+    /// Instance indices, (n,).
+    pub instance: &'a [u16],
+    /// Section indices, (n,).
+    pub section: &'a [u32],
+    /// Node indices, (n, `kind.n_nodes()`).
+    pub connectivity: &'a [u32],
+}
+
+/// A mesh; see [`Mesh`].
+#[derive(Debug, Clone)]
+pub struct MeshView<'a> {
+    /// 2 or 3.
+    pub dimension: usize,
+    /// Node positions in metres, (n_nodes, dimension).
+    pub coordinates: &'a [f64],
+    /// User's labels, (n_nodes,).
+    pub node_labels: &'a [u32],
+    /// Instance indices, (n_nodes,).
+    pub node_instance: &'a [u16],
+    /// Instance names.
+    pub instances: Vec<&'a str>,
+    /// Elements.
+    pub groups: Vec<GroupView<'a>>,
+    /// Node sets, by name.
+    pub node_sets: Vec<(&'a str, &'a [u32])>,
+    /// Element sets, by name.
+    pub element_sets: Vec<(&'a str, &'a [u32])>,
+}
+
+impl MeshView<'_> {
+    /// Number of nodes.
+    pub fn n_nodes(&self) -> usize {
+        self.node_labels.len()
+    }
+
+    /// Number of elements over all groups.
+    pub fn n_elements(&self) -> usize {
+        self.groups.iter().map(|group| group.labels.len()).sum()
+    }
+}
+
+impl Mesh {
+    /// The mesh as slices.
+    pub fn view(&self) -> MeshView<'_> {
+        MeshView {
+            dimension: self.dimension as usize,
+            coordinates: &self.coordinates,
+            node_labels: &self.node_labels,
+            node_instance: &self.node_instance,
+            instances: self.instances.iter().map(String::as_str).collect(),
+            groups: self
+                .groups
+                .iter()
+                .map(|group| GroupView {
+                    kind: group.kind,
+                    labels: &group.labels,
+                    instance: &group.instance,
+                    section: &group.section,
+                    connectivity: &group.connectivity,
+                })
+                .collect(),
+            node_sets: self.node_sets.iter().map(|set| (set.name.as_str(), set.members.as_slice())).collect(),
+            element_sets: self.element_sets.iter().map(|set| (set.name.as_str(), set.members.as_slice())).collect(),
+        }
+    }
+}
+
+/// Tables of all blocks; see [`Blocks`].
+#[derive(Debug, Clone, Copy)]
+pub struct BlocksView<'a> {
+    /// Nominal capacity of a block.
+    pub capacity: usize,
+    /// (n_blocks + 1,).
+    pub node_first: &'a [u32],
+    /// (n_blocks,).
+    pub n_boundary: &'a [u32],
+    /// (n_blocks + 1,).
+    pub halo_first: &'a [u64],
+    /// Solver indices.
+    pub halo_nodes: &'a [u32],
+    /// (n_blocks + 1,).
+    pub run_first: &'a [u32],
+    /// (n_runs,).
+    pub run_kind: &'a [u8],
+    /// (n_runs,).
+    pub run_section: &'a [u32],
+    /// (n_runs + 1,).
+    pub run_element_first: &'a [u64],
+    /// (n_runs + 1,).
+    pub run_connectivity_first: &'a [u64],
+    /// Element index of each entry.
+    pub elements: &'a [u32],
+    /// Local node indices.
+    pub connectivity: &'a [u16],
+    /// (n_blocks + 1,).
+    pub load_first: &'a [u32],
+    /// 32, 16 or 8.
+    pub load_size: &'a [u8],
+    /// Solver index of the first node.
+    pub load_start: &'a [u32],
+}
+
+/// Elements of one kind and one section inside one block.
+#[derive(Debug, Clone, Copy)]
+pub struct Run<'a> {
+    /// What they are.
+    pub kind: ElementKind,
+    /// Section index.
+    pub section: usize,
+    /// Element index of each, (n,).
+    pub elements: &'a [u32],
+    /// Local node indices, (n, `kind.n_nodes()`).
+    pub connectivity: &'a [u16],
+}
+
+impl<'a> BlocksView<'a> {
+    /// Number of blocks.
+    pub fn n_blocks(&self) -> usize {
+        self.n_boundary.len()
+    }
+
+    /// Own nodes of a block, as a range of solver indices.
+    pub fn own_nodes(&self, block: usize) -> std::ops::Range<usize> {
+        self.node_first[block] as usize..self.node_first[block + 1] as usize
+    }
+
+    /// Solver indices of the halo nodes of a block, in local order.
+    pub fn halo(&self, block: usize) -> &'a [u32] {
+        &self.halo_nodes[self.halo_first[block] as usize..self.halo_first[block + 1] as usize]
+    }
+
+    /// Runs of a block.
+    ///
+    /// # Panics
+    /// If a kind's code is unknown; [`BlockFile`](super) rejects such files on opening.
+    pub fn runs(self, block: usize) -> impl Iterator<Item = Run<'a>> {
+        (self.run_first[block] as usize..self.run_first[block + 1] as usize).map(move |run| Run {
+            kind: ElementKind::from_code(self.run_kind[run]).expect("checked on opening"),
+            section: self.run_section[run] as usize,
+            elements: &self.elements[self.run_element_first[run] as usize..self.run_element_first[run + 1] as usize],
+            connectivity: &self.connectivity
+                [self.run_connectivity_first[run] as usize..self.run_connectivity_first[run + 1] as usize],
+        })
+    }
+}
+
+impl Blocks {
+    /// The tables as slices.
+    pub fn view(&self) -> BlocksView<'_> {
+        BlocksView {
+            capacity: self.capacity as usize,
+            node_first: &self.node_first,
+            n_boundary: &self.n_boundary,
+            halo_first: &self.halo_first,
+            halo_nodes: &self.halo_nodes,
+            run_first: &self.run_first,
+            run_kind: &self.run_kind,
+            run_section: &self.run_section,
+            run_element_first: &self.run_element_first,
+            run_connectivity_first: &self.run_connectivity_first,
+            elements: &self.elements,
+            connectivity: &self.connectivity,
+            load_first: &self.load_first,
+            load_size: &self.load_size,
+            load_start: &self.load_start,
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! Abaqus decks → [`Model`](crate::model::Model).

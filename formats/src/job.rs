@@ -1,0 +1,1 @@
+//! TOML jobs: what a deck cannot say.

@@ -1,0 +1,1 @@
+//! Results: traces, fields, pictures, summaries.

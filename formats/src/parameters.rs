@@ -1,0 +1,1 @@
+//! Parameters by name: listing and overriding what is in a [`Setup`](crate::model::Setup).

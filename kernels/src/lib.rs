@@ -1,0 +1,3 @@
+//! What runs in the inner loop, one folder a kernel. Kernels know no files: they see slices.
+
+pub mod explicit;

@@ -1,0 +1,1 @@
+//! `pogo-solve`: maps a block file and runs it.

@@ -1,0 +1,1 @@
+//! Applies a TOML job to a model: nearest nodes, absorbing layers, materials.

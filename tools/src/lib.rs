@@ -1,0 +1,7 @@
+//! Offline work: everything between a deck and a block file.
+
+pub mod apply_job;
+pub mod arrange;
+pub mod generate;
+pub mod partition;
+pub mod picture;
