@@ -1,0 +1,159 @@
+//! What reading a deck tells the user: notes, problems, and the counts of `pogo-block --check`.
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// A remark about one place in a deck.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Note {
+    /// File as the user would name it; empty when the remark is about no file in particular.
+    pub file: String,
+    /// Line from 1; 0 when it is about the file as a whole.
+    pub line: u64,
+    /// What.
+    pub text: String,
+}
+
+impl Note {
+    fn write(&self, f: &mut fmt::Formatter<'_>, kind: &str) -> fmt::Result {
+        match (self.file.is_empty(), self.line) {
+            (true, _) => write!(f, "{kind}: {}", self.text),
+            (false, 0) => write!(f, "{}: {kind}: {}", self.file, self.text),
+            (false, line) => write!(f, "{}:{line}: {kind}: {}", self.file, self.text),
+        }
+    }
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(f, "note")
+    }
+}
+
+/// Everything that is wrong with a deck; prints one `file:line: error: …` a line.
+#[derive(Debug, Clone)]
+pub struct DeckError {
+    /// Problems, by file and line; never empty.
+    pub problems: Vec<Note>,
+    /// The counts, where reading got that far.
+    pub report: Option<Box<DeckReport>>,
+}
+
+impl DeckError {
+    pub(crate) fn single(file: &str, line: u64, text: &str) -> Self {
+        Self { problems: vec![Note { file: file.into(), line, text: text.into() }], report: None }
+    }
+}
+
+impl fmt::Display for DeckError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, problem) in self.problems.iter().enumerate() {
+            if i > 0 {
+                writeln!(f)?;
+            }
+            problem.write(f, "error")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for DeckError {}
+
+/// What became of a keyword.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum KeywordUse {
+    /// Read.
+    Read,
+    /// Changes nothing here (printing, restart files, …).
+    NoEffect,
+    /// Left out because the user said so.
+    Ignored,
+    /// Changes the physics and is not supported.
+    Refused,
+}
+
+/// How often a keyword occurs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct KeywordCount {
+    /// Upper case, single blanks, no asterisk.
+    pub keyword: String,
+    /// Occurrences.
+    pub count: u64,
+    /// File of the first.
+    pub file: String,
+    /// Line of the first.
+    pub line: u64,
+    /// What became of it.
+    pub used: KeywordUse,
+}
+
+/// How many elements of a type the deck writes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ElementCount {
+    /// Upper case.
+    pub name: String,
+    /// Elements; a part counts once.
+    pub count: u64,
+    /// Pogo computes this type.
+    pub supported: bool,
+    /// File of the first `*ELEMENT` of this type.
+    pub file: String,
+    /// Its line.
+    pub line: u64,
+}
+
+/// A set and its size.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SetCount {
+    /// Name; `INSTANCE.SET` inside an instance.
+    pub name: String,
+    /// Members.
+    pub count: u64,
+}
+
+/// A step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct StepReport {
+    /// `NAME=`, or empty.
+    pub name: String,
+    /// The procedure's keyword line, such as `DYNAMIC, EXPLICIT`; empty when there is none.
+    pub procedure: String,
+}
+
+/// What is in a deck: the counts that `pogo-block --check` prints.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct DeckReport {
+    /// First line under `*HEADING`.
+    pub title: String,
+    /// Bytes read, included files too.
+    pub bytes: u64,
+    /// Files read, the deck first.
+    pub files: Vec<String>,
+    /// Lines under `*NODE`; a part counts once.
+    pub node_lines: u64,
+    /// Elements under `*ELEMENT` by type, in the order of first appearance.
+    pub elements: Vec<ElementCount>,
+    /// Nodes after instancing.
+    pub n_nodes: u64,
+    /// Elements of the types that Pogo computes, after instancing.
+    pub n_elements: u64,
+    /// Node sets after instancing.
+    pub node_sets: Vec<SetCount>,
+    /// Element sets after instancing.
+    pub element_sets: Vec<SetCount>,
+    /// Materials.
+    pub materials: Vec<String>,
+    /// Steps.
+    pub steps: Vec<StepReport>,
+    /// Keywords, in the order of first appearance.
+    pub keywords: Vec<KeywordCount>,
+}
+
+impl DeckReport {
+    /// Elements under `*ELEMENT`, all types.
+    pub fn element_lines(&self) -> u64 {
+        self.elements.iter().map(|e| e.count).sum()
+    }
+}
