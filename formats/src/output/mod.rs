@@ -1,1 +1,56 @@
-//! Results: traces, fields, pictures, summaries.
+//! Results: traces, fields, energies, pictures, summaries and checkpoints.
+//!
+//! Plain writers that are fed with arrays; nothing here steps a solution. Every file but the growing field file is
+//! written beside its target, synced and renamed, so that a reader sees the old file or the whole new one.
+
+mod atomic;
+pub mod energy;
+pub mod summary;
+pub mod traces;
+
+pub use atomic::write_atomically;
+
+use std::path::{Path, PathBuf};
+
+/// What goes wrong while results are written or read back.
+#[derive(Debug, thiserror::Error)]
+pub enum OutputError {
+    /// The file system refused.
+    #[error("{}: error: {source}", path.display())]
+    Io {
+        /// File or folder.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// Arrays that do not belong together.
+    #[error("{}: error: {what}", path.display())]
+    Shape {
+        /// File that was to be written.
+        path: PathBuf,
+        /// What was expected and what was found.
+        what: String,
+    },
+    /// A file that is not what its name says.
+    #[error("{}: error: {what}", path.display())]
+    Damaged {
+        /// File.
+        path: PathBuf,
+        /// What is wrong, and what to do.
+        what: String,
+    },
+}
+
+impl OutputError {
+    fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Self + '_ {
+        move |source| Self::Io { path: path.to_path_buf(), source }
+    }
+
+    fn shape(path: &Path, what: impl Into<String>) -> Self {
+        Self::Shape { path: path.to_path_buf(), what: what.into() }
+    }
+
+    fn damaged(path: &Path, what: impl Into<String>) -> Self {
+        Self::Damaged { path: path.to_path_buf(), what: what.into() }
+    }
+}

@@ -1,0 +1,88 @@
+//! Files that appear whole or not at all.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::OutputError;
+
+/// Writes a file through `fill`, beside its target, and renames it once every byte is on disk.
+///
+/// # Errors
+/// [`OutputError::Io`] with the target's name when anything fails; the temporary file is then removed and the target is
+/// as it was.
+pub fn write_atomically(
+    path: &Path,
+    fill: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+) -> Result<(), OutputError> {
+    let temporary = temporary_name(path);
+    let result = write_and_rename(path, &temporary, fill);
+    if result.is_err() {
+        // The first error is the one to report.
+        let _ = fs::remove_file(&temporary);
+    }
+    result.map_err(OutputError::io(path))
+}
+
+fn write_and_rename(
+    path: &Path,
+    temporary: &Path,
+    fill: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut writer = BufWriter::with_capacity(1 << 18, File::create(temporary)?);
+    fill(&mut writer)?;
+    // A dropped BufWriter loses the rest in silence.
+    writer.flush()?;
+    writer.get_ref().sync_all()?;
+    drop(writer);
+    fs::rename(temporary, path)?;
+    sync_folder(path)
+}
+
+fn temporary_name(path: &Path) -> PathBuf {
+    static COUNTER: AtomicU64 = AtomicU64::new(0);
+    let mut name = std::ffi::OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(format!(".{}-{}.tmp", std::process::id(), COUNTER.fetch_add(1, Ordering::Relaxed)));
+    path.with_file_name(name)
+}
+
+/// Makes the rename itself durable.
+fn sync_folder(path: &Path) -> io::Result<()> {
+    let folder = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    match File::open(folder)?.sync_all() {
+        // Some network file systems cannot sync a folder; the file itself is safe.
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_write_leaves_the_old_file_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.txt");
+        write_atomically(&path, |out| out.write_all(b"old")).unwrap();
+        let error = write_atomically(&path, |out| {
+            out.write_all(b"new")?;
+            Err(io::Error::other("disk full"))
+        })
+        .unwrap_err();
+        assert!(error.to_string().ends_with("a.txt: error: disk full"), "{error}");
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_missing_folder_is_an_error_with_the_targets_name() {
+        let error = write_atomically(Path::new("no/such/folder/a.txt"), |_| Ok(())).unwrap_err();
+        assert!(error.to_string().starts_with("no/such/folder/a.txt: error: "), "{error}");
+    }
+}
