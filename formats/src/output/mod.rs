@@ -4,6 +4,7 @@
 //! written beside its target, synced and renamed, so that a reader sees the old file or the whole new one.
 
 mod atomic;
+pub mod checkpoint;
 pub mod energy;
 pub mod summary;
 pub mod traces;
