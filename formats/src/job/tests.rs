@@ -1,0 +1,155 @@
+use super::*;
+use crate::model::{AmplitudeShape, BoundaryKind, Elasticity, OutputInterval};
+
+fn parse(text: &str) -> Result<Job, JobError> {
+    Job::parse(text, "job.toml", Path::new(""))
+}
+
+fn message(text: &str) -> String {
+    match parse(text) {
+        Ok(_) => "no error".to_owned(),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[test]
+fn the_reference_parses_and_shows_every_key() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/job-reference.toml");
+    let job = Job::read(&path).unwrap();
+    assert_eq!(job.materials.len(), 5);
+    assert_eq!(job.sources.len(), 4);
+    assert_eq!(job.absorbing.len(), 2);
+    let text = std::fs::read_to_string(&path).unwrap();
+    // Every field of a table, that is of the structs from `Solver` on, appears as a key.
+    let source = include_str!("../job.rs").split_once("pub struct Solver").unwrap().1;
+    for line in source.lines().map(str::trim).filter(|line| line.starts_with("pub ") && line.ends_with(',')) {
+        let field = line.trim_start_matches("pub ").split(':').next().unwrap();
+        let key = if field == "corners" { "box" } else { field };
+        assert!(text.contains(&format!("\n{key} = ")) || text.contains(&format!("\n# {key} = ")), "{key} is not shown");
+    }
+}
+
+#[test]
+fn errors_name_the_line() {
+    let cases = [
+        ("a = 1", "job.toml:1: error: unknown field `a`"),
+        ("[solver]\ntime = 1\nsteps = 3\n", "job.toml:3: error: unknown field `steps`"),
+        ("[solver]\ntime = 'long'\n", "job.toml:2: error: invalid type: string \"long\""),
+        ("[solver]\ntime = nan\n", "job.toml:2: error: this number is not finite"),
+        ("[solver]\ntime = 1e999\n", "job.toml:2: error: this number is not finite"),
+        ("[solver]\ntime = -1\n", "job.toml:1: error: `time` must be positive, not -1"),
+        ("[solver]\nincrement = 'auto'\n", "job.toml:2: error: invalid value: string \"auto\""),
+        ("[solver\n", "job.toml:1: error: "),
+        ("\n[[material]]\nname = 'm'\ndensity = 1\nyoung = 1\n", "job.toml:2: error: `young` needs `poisson`"),
+        ("[[material]]\nname = 'm'\ndensity = 1\n", "job.toml:1: error: give one of `young and poisson`"),
+        ("[[section]]\nmaterial = 'm'\n", "job.toml:1: error: give `elset"),
+        ("[[source]]\nname = 's'\nforce = 1\ncomponent = 1\n", "job.toml:1: error: give one of `at`, `line`"),
+        ("[[source]]\nname = 's'\nat = [0, 0]\nforce = 1\n", "job.toml:1: error: give one of `direction`"),
+        ("[[source]]\nname = 's'\nat = [0, 0]\nnset = 'a'\n", "job.toml:1: error: give `at` or `nset`, not both"),
+        ("[[source]]\nname = 's'\nat = [0]\ncomponent = 4\n", "job.toml:4: error: component 4 does not exist"),
+        (
+            "[[monitor]]\nname = 'm'\nat = [0, 0]\nvariables = ['S']\n",
+            "job.toml:4: error: variable \"S\" does not exist",
+        ),
+        ("[[monitor]]\nname = 'm'\nat = [0, 0]\nevery = 0\n", "job.toml:1: error: `every` and `count`"),
+        (
+            "[[amplitude]]\nname = 'a'\nkind = 'hann'\nfrequency = 1\n",
+            "job.toml:1: error: an amplitude of kind \"hann\" needs",
+        ),
+        (
+            "[[amplitude]]\nname = 'a'\nkind = 'ricker'\nfrequency = 1\ncycles = 2\n",
+            "job.toml:1: error: `cycles` does not",
+        ),
+        (
+            "[[amplitude]]\nname = 'a'\nkind = 'table'\ntimes = [1, 0]\nvalues = [0, 0]\n",
+            "job.toml:1: error: `times` must",
+        ),
+        ("[[absorbing]]\nname = 'a'\nside = 'left'\n", "job.toml:3: error: invalid value: string \"left\""),
+        (
+            "[[absorbing]]\nname = 'a'\nside = 'xmin'\ndepth = 1\nprofile = 'damping'\n",
+            "job.toml:1: error: profile \"damping\" needs",
+        ),
+        ("[[field]]\nquantities = ['heat']\ncount = 1\n", "job.toml:2: error: unknown variant `heat`"),
+    ];
+    for (text, expected) in cases {
+        let found = message(text);
+        assert!(found.starts_with(expected), "{text:?}\n  gives    {found}\n  expected {expected}");
+    }
+}
+
+#[test]
+fn two_tables_of_one_name_are_refused() {
+    let one = "[[amplitude]]\nname = 'a'\nkind = 'hann'\nfrequency = 1\ncycles = 1\n";
+    let found = message(&format!("{one}{}", one.replace("'a'", "'A'")));
+    assert_eq!(found, "job.toml:6: error: amplitude \"A\" is there already, on line 1");
+}
+
+#[test]
+fn speeds_give_the_same_material_as_moduli() {
+    let job = parse("[[material]]\nname = 'm'\ndensity = 2700\np_speed = 6320\ns_speed = 3130\n").unwrap();
+    let Ok(Elasticity::Isotropic { young, poisson }) = job.materials[0].value.elasticity() else { panic!() };
+    let mu = young / (2.0 * (1.0 + poisson));
+    let lambda = young * poisson / ((1.0 + poisson) * (1.0 - 2.0 * poisson));
+    assert!(((mu / 2700.0).sqrt() - 3130.0).abs() < 1e-8);
+    assert!((((lambda + 2.0 * mu) / 2700.0).sqrt() - 6320.0).abs() < 1e-8);
+}
+
+#[test]
+fn values_may_be_written_in_several_ways() {
+    let job = parse(
+        "[solver]\nincrement = 1\n[[source]]\nname = 's'\nat = [0, 0]\nangle = 90\nvelocity = 2\n\
+         amplitude = { kind = 'ricker', frequency = 2 }\n\
+         [[boundary]]\nside = ['xmin', 'ymax']\ncomponents = 'y'\n[[monitor]]\nname = 'm'\nnset = 'N'\nvariables = 'rf3'\n\
+         [[field]]\nquantities = ['S', 'energy_density']\ninterval = 1\n",
+    )
+    .unwrap();
+    assert_eq!(job.solver.unwrap().value.increment, Some(IncrementValue::Seconds(1.0)));
+    let source = &job.sources[0].value;
+    assert_eq!(source.unit_direction(2).unwrap(), [0.0, 1.0, 0.0]);
+    assert!(source.unit_direction(3).is_err());
+    assert_eq!(source.action().unwrap(), Action::Motion(BoundaryKind::Velocity, 2.0));
+    let Some(AmplitudeReference::Inline(amplitude)) = &source.amplitude else { panic!() };
+    assert_eq!(amplitude.shape().unwrap(), AmplitudeShape::Ricker { frequency: 2.0, peak_time: 0.75 });
+    assert_eq!(job.boundaries[0].value.side, Some(Sides(vec![(0, false), (1, true)])));
+    assert_eq!(job.boundaries[0].value.components, Components::These(vec![Component(1)]));
+    assert_eq!(job.monitors[0].value.variables.0, [(model::NodalQuantity::Reaction, Some(2))]);
+    assert_eq!(job.monitors[0].value.when().unwrap(), OutputInterval::Increments(1));
+    assert_eq!(job.fields[0].value.when().unwrap(), OutputInterval::Time(1.0));
+}
+
+#[test]
+fn orientations_are_rotations() {
+    let job = parse("[[section]]\nall = true\nmaterial = 'm'\norientation = [[1, 1, 0], [0, 1, 0]]\n").unwrap();
+    let rotation = job.sections[0].value.material_from_global().unwrap().unwrap();
+    let h = 0.5_f64.sqrt();
+    for (found, expected) in rotation.iter().zip([h, h, 0.0, -h, h, 0.0, 0.0, 0.0, 1.0]) {
+        assert!((found - expected).abs() < 1e-15);
+    }
+    let parallel = "[[section]]\nall = true\nmaterial = 'm'\norientation = [[1, 1, 0], [2, 2, 0]]\n";
+    assert!(message(parallel).contains("parallel"));
+}
+
+#[test]
+fn amplitude_files_are_read_beside_the_job() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("s.csv"), "# t, a\ntime,value\n0, 0\n1e-6, 1\n\n2e-6;-1\n").unwrap();
+    let path = folder.path().join("job.toml");
+    std::fs::write(&path, "[[amplitude]]\nname = 'a'\nkind = 'table'\nfile = 's.csv'\n").unwrap();
+    let shape = Job::read(&path).unwrap().amplitudes[0].value.shape().unwrap();
+    assert_eq!(shape, AmplitudeShape::Tabular { times: vec![0.0, 1e-6, 2e-6], values: vec![0.0, 1.0, -1.0] });
+    std::fs::write(folder.path().join("s.csv"), "0, 0\n1e-6, x\n").unwrap();
+    let error = Job::read(&path).unwrap_err().to_string();
+    assert!(error.contains("job.toml:1: error: ") && error.contains("s.csv:2: expected a time and a value"), "{error}");
+}
+
+#[test]
+fn a_later_job_wins() {
+    let mut job =
+        parse("[solver]\ntime = 1\nlumping = 'hrz'\n[[material]]\nname = 'm'\ndensity = 1\nyoung = 1\npoisson = 0\n")
+            .unwrap();
+    job.merge(parse("[solver]\ntime = 2\n[[material]]\nname = 'M'\ndensity = 2\nyoung = 1\npoisson = 0\n").unwrap());
+    let solver = job.solver.unwrap().value;
+    assert_eq!((solver.time, solver.lumping), (Some(2.0), Some(LumpingName::Hrz)));
+    assert_eq!(job.materials.len(), 1);
+    assert_eq!(job.materials[0].value.density, 2.0);
+}
