@@ -1,1 +1,150 @@
-//! Memory arrangement of a partition (Huthwaite 2014, Section 3.2).
+//! Memory arrangement of a partition (Huthwaite 2014, Section 3.2): nodes renumbered block by block, the nodes that
+//! other blocks read first, in the order of a walk round the block; then the tables of each block.
+
+mod loads;
+mod permute;
+mod statistics;
+mod tables;
+#[cfg(test)]
+mod tests;
+mod walk;
+
+use pogo_formats::block::{Blocks, MeshView};
+use pogo_formats::model::Mesh;
+use rayon::prelude::*;
+
+use crate::partition::{NodeGraph, Partition, block_sizes};
+
+/// How to arrange.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ArrangeOptions {
+    /// Split blocks until all keep the paper's limits: 20 loads and 128 boundary nodes.
+    pub paper_limits: bool,
+    /// Threads; 0 takes all that rayon's current pool has. The result does not depend on it.
+    pub threads: usize,
+}
+
+/// A mesh in solver order, with its blocks.
+#[derive(Debug, Clone)]
+pub struct Arranged {
+    /// Nodes renumbered to solver order: coordinates, labels, instances, connectivity and node sets. Elements keep
+    /// their order.
+    pub mesh: Mesh,
+    /// Tables of the blocks.
+    pub blocks: Blocks,
+    /// Solver index of each model node, (n_nodes,).
+    pub solver_from_model: Vec<u32>,
+}
+
+/// Why a partition cannot be arranged.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ArrangeError {
+    /// 16 bits cannot count the nodes that a block sees.
+    #[error(
+        "block {block} has {own} nodes of its own and reads {halo} of others, and a block can address 65536: \
+         give smaller blocks (--block-nodes)"
+    )]
+    TooManyLocalNodes {
+        /// Block number.
+        block: usize,
+        /// Own nodes.
+        own: usize,
+        /// Halo nodes.
+        halo: usize,
+    },
+    /// The partition was made for another mesh.
+    #[error("the partition has {partition} nodes and the mesh {mesh}")]
+    Mismatch {
+        /// Nodes of the partition.
+        partition: usize,
+        /// Nodes of the mesh.
+        mesh: usize,
+    },
+    /// The thread pool could not be made.
+    #[error("{0} threads could not be started")]
+    Threads(usize),
+}
+
+/// Arranges a partition in memory. The same bits for every number of threads.
+///
+/// # Errors
+/// See [`ArrangeError`].
+pub fn arrange(mesh: Mesh, partition: Partition, options: &ArrangeOptions) -> Result<Arranged, ArrangeError> {
+    if options.threads == 0 {
+        return arrange_here(mesh, partition, options);
+    }
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(options.threads)
+        .build()
+        .map_err(|_| ArrangeError::Threads(options.threads))?
+        .install(|| arrange_here(mesh, partition, options))
+}
+
+fn arrange_here(mesh: Mesh, partition: Partition, options: &ArrangeOptions) -> Result<Arranged, ArrangeError> {
+    let start = std::time::Instant::now();
+    let Partition { block_of_node, n_blocks, partitioner, capacity, seconds, graph } = partition;
+    if block_of_node.len() != mesh.n_nodes() || graph.n_nodes() != mesh.n_nodes() {
+        return Err(ArrangeError::Mismatch { partition: block_of_node.len(), mesh: mesh.n_nodes() });
+    }
+    let view = mesh.view();
+    let order = Order::new(&view, &graph, &block_of_node, n_blocks as usize);
+    let mut blocks = tables::tables(&view, &graph, &order, capacity)?;
+    drop(view);
+    drop(graph);
+    drop(block_of_node);
+    loads::plan(&mut blocks);
+    blocks.statistics = statistics::statistics(&blocks, partitioner);
+    blocks.statistics.paper_limits = options.paper_limits;
+    let mesh = permute::to_solver_order(mesh, &order.solver_from_model, &order.model_from_solver);
+    blocks.statistics.seconds = seconds + start.elapsed().as_secs_f64();
+    Ok(Arranged { mesh, blocks, solver_from_model: order.solver_from_model })
+}
+
+/// Nodes in solver order.
+struct Order {
+    /// First own node of each block, (n_blocks + 1,).
+    node_first: Vec<u32>,
+    /// Own nodes that others read, (n_blocks,).
+    n_boundary: Vec<u32>,
+    model_from_solver: Vec<u32>,
+    solver_from_model: Vec<u32>,
+}
+
+impl Order {
+    fn new(mesh: &MeshView, graph: &NodeGraph, block_of: &[u32], n_blocks: usize) -> Self {
+        let mut node_first = vec![0; n_blocks + 1];
+        for (block, size) in block_sizes(block_of, n_blocks).into_iter().enumerate() {
+            node_first[block + 1] = node_first[block] + size;
+        }
+        // Nodes by block, and each node's place among its block's: a local index for the walk.
+        let mut next = node_first.clone();
+        let mut model_from_solver = vec![0; block_of.len()];
+        let mut local = vec![0_u32; block_of.len()];
+        for (node, &block) in block_of.iter().enumerate() {
+            let slot = &mut next[block as usize];
+            model_from_solver[*slot as usize] = node as u32;
+            local[node] = *slot - node_first[block as usize];
+            *slot += 1;
+        }
+        let mut own: Vec<&mut [u32]> = Vec::with_capacity(n_blocks);
+        let mut rest = model_from_solver.as_mut_slice();
+        for block in 0..n_blocks {
+            let (this, after) = rest.split_at_mut((node_first[block + 1] - node_first[block]) as usize);
+            own.push(this);
+            rest = after;
+        }
+        let n_boundary = own
+            .into_par_iter()
+            .enumerate()
+            .with_min_len(16)
+            .map_init(walk::Scratch::default, |scratch, (block, nodes)| {
+                walk::order(mesh.dimension, graph, block_of, &local, block as u32, nodes, scratch)
+            })
+            .collect();
+        let mut solver_from_model = local;
+        for (solver, &model) in model_from_solver.iter().enumerate() {
+            solver_from_model[model as usize] = solver as u32;
+        }
+        Self { node_first, n_boundary, model_from_solver, solver_from_model }
+    }
+}

@@ -1,1 +1,208 @@
 //! Partitions of a mesh into blocks (Huthwaite 2014, Section 3.1).
+//!
+//! A partition gives each node to one block of at most [`PartitionOptions::capacity`] nodes. What matters afterwards
+//! is how many blocks there are (η = n_nodes / (n_blocks × capacity)) and how neatly they lie: each node on a join is
+//! also read by the block on the other side.
+//!
+//! [`Partitioner::Greedy`] is the fast one, [`Partitioner::Aligned`] the neat one.
+
+mod graph;
+mod greedy;
+mod pack;
+
+use pogo_formats::block::MeshView;
+
+pub(crate) use graph::{NodeGraph, element_nodes, group_offsets};
+
+/// Which algorithm cuts the mesh.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Partitioner {
+    /// Layers of blocks that advance from the outer boundary (Section 3.1), then balanced.
+    #[default]
+    Aligned,
+    /// Breadth-first growth from a seed beside the block before (Klöckner et al. 2009).
+    Greedy,
+    /// k-way METIS, then cut to capacity.
+    Metis,
+}
+
+impl Partitioner {
+    /// The name on the command line and in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Aligned => "aligned",
+            Self::Greedy => "greedy",
+            Self::Metis => "metis",
+        }
+    }
+
+    /// The partitioner of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Aligned, Self::Greedy, Self::Metis].into_iter().find(|partitioner| partitioner.name() == name)
+    }
+}
+
+/// How to cut.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PartitionOptions {
+    /// Algorithm.
+    pub partitioner: Partitioner,
+    /// Most nodes a block, 512 in the paper.
+    pub capacity: usize,
+    /// Threads; 0 takes all that rayon's current pool has. The result does not depend on it.
+    pub threads: usize,
+}
+
+impl Default for PartitionOptions {
+    fn default() -> Self {
+        Self { partitioner: Partitioner::default(), capacity: 512, threads: 0 }
+    }
+}
+
+/// Each node's block.
+#[derive(Debug, Clone)]
+pub struct Partition {
+    /// Block of each node, (n_nodes,). Blocks are numbered so that neighbours are mostly near each other.
+    pub block_of_node: Vec<u32>,
+    /// Number of blocks.
+    pub n_blocks: u32,
+    /// Algorithm that made it.
+    pub partitioner: Partitioner,
+    /// Most nodes a block.
+    pub capacity: usize,
+    /// Time it took, s.
+    pub seconds: f64,
+    pub(crate) graph: NodeGraph,
+}
+
+/// Why a mesh cannot be cut.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PartitionError {
+    /// Capacity out of range.
+    #[error("a block of {0} nodes is not possible: give between 1 and 65535 nodes")]
+    Capacity(usize),
+    /// A connectivity entry names no node.
+    #[error("element {element} (by position) names node {node} (by position), and there are {n_nodes} nodes")]
+    NodeOutOfRange {
+        /// Element index.
+        element: usize,
+        /// The entry.
+        node: u32,
+        /// Nodes that there are.
+        n_nodes: usize,
+    },
+    /// More than 32-bit indices can count.
+    #[error("the mesh has {0} {1}, more than 32-bit indices can count: cut the model into several")]
+    TooLarge(usize, &'static str),
+    /// No nodes.
+    #[error("the mesh has no nodes")]
+    Empty,
+    /// The thread pool could not be made.
+    #[error("{0} threads could not be started")]
+    Threads(usize),
+    /// METIS refused.
+    #[error("METIS failed ({0}): use the aligned or the greedy partitioner")]
+    Metis(String),
+    /// A partition from elsewhere does not fit the mesh.
+    #[error("the partition does not fit the mesh: {0}")]
+    Foreign(String),
+}
+
+impl Partition {
+    /// A partition made elsewhere, given as the block of each node.
+    ///
+    /// # Errors
+    /// If its length is not the number of nodes, a block is empty or above capacity, or the mesh itself is at fault.
+    pub fn new(mesh: &MeshView, block_of_node: Vec<u32>, capacity: usize) -> Result<Self, PartitionError> {
+        let graph = NodeGraph::new(mesh)?;
+        if block_of_node.len() != graph.n_nodes() {
+            return Err(PartitionError::Foreign(format!(
+                "{} entries for {} nodes",
+                block_of_node.len(),
+                graph.n_nodes()
+            )));
+        }
+        let n_blocks = block_of_node.iter().max().map_or(0, |&b| b as usize + 1);
+        if n_blocks > block_of_node.len() {
+            return Err(PartitionError::Foreign("a block is empty".into()));
+        }
+        let sizes = block_sizes(&block_of_node, n_blocks);
+        if let Some(b) = sizes.iter().position(|&size| size == 0 || size as usize > capacity) {
+            return Err(PartitionError::Foreign(format!("block {b} has {} nodes of {capacity}", sizes[b])));
+        }
+        Ok(Self {
+            block_of_node,
+            n_blocks: n_blocks as u32,
+            partitioner: Partitioner::Greedy,
+            capacity,
+            seconds: 0.0,
+            graph,
+        })
+    }
+
+    /// η = n_nodes / (n_blocks × capacity).
+    pub fn efficiency(&self) -> f64 {
+        self.block_of_node.len() as f64 / (f64::from(self.n_blocks) * self.capacity as f64)
+    }
+}
+
+/// Cuts a mesh into blocks. The same bits for every number of threads.
+///
+/// `progress` is called with the fraction done, now and then, from this thread.
+///
+/// # Errors
+/// See [`PartitionError`].
+pub fn partition(
+    mesh: &MeshView,
+    options: &PartitionOptions,
+    progress: &(dyn Fn(f64) + Sync),
+) -> Result<Partition, PartitionError> {
+    if options.threads == 0 {
+        return partition_here(mesh, options, progress);
+    }
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(options.threads)
+        .build()
+        .map_err(|_| PartitionError::Threads(options.threads))?
+        .install(|| partition_here(mesh, options, progress))
+}
+
+fn partition_here(
+    mesh: &MeshView,
+    options: &PartitionOptions,
+    progress: &(dyn Fn(f64) + Sync),
+) -> Result<Partition, PartitionError> {
+    let start = std::time::Instant::now();
+    let capacity = options.capacity;
+    if capacity == 0 || capacity > usize::from(u16::MAX) {
+        return Err(PartitionError::Capacity(capacity));
+    }
+    if mesh.n_nodes() == 0 {
+        return Err(PartitionError::Empty);
+    }
+    let graph = NodeGraph::new(mesh)?;
+    progress(0.3);
+    let mut block_of_node = match options.partitioner {
+        Partitioner::Aligned | Partitioner::Greedy | Partitioner::Metis => greedy::greedy(&graph, capacity),
+    };
+    progress(0.9);
+    let n_blocks = pack::pack(&graph, &mut block_of_node, capacity);
+    progress(1.0);
+    Ok(Partition {
+        block_of_node,
+        n_blocks,
+        partitioner: options.partitioner,
+        capacity,
+        seconds: start.elapsed().as_secs_f64(),
+        graph,
+    })
+}
+
+/// Nodes of each block.
+pub(crate) fn block_sizes(block_of_node: &[u32], n_blocks: usize) -> Vec<u32> {
+    let mut sizes = vec![0; n_blocks];
+    for &block in block_of_node {
+        sizes[block as usize] += 1;
+    }
+    sizes
+}

@@ -1,0 +1,156 @@
+//! Which nodes are linked: those that share an element.
+
+use pogo_formats::block::MeshView;
+use rayon::prelude::*;
+
+use super::PartitionError;
+
+/// Nodes that one task gathers neighbours for.
+const CHUNK: usize = 16_384;
+
+/// Compressed rows of elements and of linked nodes.
+#[derive(Debug, Clone)]
+pub(crate) struct NodeGraph {
+    /// (n_nodes + 1,)
+    element_first: Vec<u32>,
+    /// Elements of each node, ascending.
+    elements: Vec<u32>,
+    /// (n_nodes + 1,)
+    neighbour_first: Vec<u32>,
+    /// Linked nodes of each node, in the order in which its elements list them.
+    neighbours: Vec<u32>,
+}
+
+impl NodeGraph {
+    pub(crate) fn new(mesh: &MeshView) -> Result<Self, PartitionError> {
+        let n_nodes = mesh.n_nodes();
+        let n_entries: usize = mesh.groups.iter().map(|group| group.connectivity.len()).sum();
+        if u32::try_from(n_nodes).is_err() {
+            return Err(PartitionError::TooLarge(n_nodes, "nodes"));
+        }
+        if u32::try_from(n_entries).is_err() {
+            return Err(PartitionError::TooLarge(n_entries, "connectivity entries"));
+        }
+        let (element_first, elements) = incidence(mesh, n_nodes)?;
+        let group_first = group_offsets(mesh);
+        let chunks: Vec<(Vec<u32>, Vec<u32>)> = (0..n_nodes.div_ceil(CHUNK))
+            .into_par_iter()
+            .map(|chunk| {
+                let nodes = chunk * CHUNK..((chunk + 1) * CHUNK).min(n_nodes);
+                let mut counts = Vec::with_capacity(nodes.len());
+                let mut linked = Vec::with_capacity(nodes.len() * 7);
+                for node in nodes {
+                    let start = linked.len();
+                    for &element in &elements[element_first[node] as usize..element_first[node + 1] as usize] {
+                        for &other in element_nodes(mesh, &group_first, element) {
+                            if other as usize != node && !linked[start..].contains(&other) {
+                                linked.push(other);
+                            }
+                        }
+                    }
+                    counts.push((linked.len() - start) as u32);
+                }
+                (counts, linked)
+            })
+            .collect();
+        let total: usize = chunks.iter().map(|chunk| chunk.1.len()).sum();
+        if u32::try_from(total).is_err() {
+            return Err(PartitionError::TooLarge(total, "links between nodes"));
+        }
+        let mut neighbour_first = Vec::with_capacity(n_nodes + 1);
+        let mut neighbours = Vec::with_capacity(total);
+        neighbour_first.push(0);
+        let mut end = 0;
+        for (counts, linked) in chunks {
+            for count in counts {
+                end += count;
+                neighbour_first.push(end);
+            }
+            neighbours.extend_from_slice(&linked);
+        }
+        Ok(Self { element_first, elements, neighbour_first, neighbours })
+    }
+
+    pub(crate) fn n_nodes(&self) -> usize {
+        self.neighbour_first.len() - 1
+    }
+
+    /// Nodes that share an element with `node`.
+    #[inline]
+    pub(crate) fn neighbours(&self, node: u32) -> &[u32] {
+        let node = node as usize;
+        &self.neighbours[self.neighbour_first[node] as usize..self.neighbour_first[node + 1] as usize]
+    }
+
+    /// Elements that have `node`, ascending.
+    #[inline]
+    pub(crate) fn elements(&self, node: u32) -> &[u32] {
+        let node = node as usize;
+        &self.elements[self.element_first[node] as usize..self.element_first[node + 1] as usize]
+    }
+}
+
+/// First element index of each group.
+pub(crate) fn group_offsets(mesh: &MeshView) -> Vec<u32> {
+    let mut first = 0;
+    mesh.groups
+        .iter()
+        .map(|group| {
+            let this = first;
+            first += group.labels.len() as u32;
+            this
+        })
+        .collect()
+}
+
+/// Nodes of an element by its index.
+#[inline]
+pub(crate) fn element_nodes<'a>(mesh: &MeshView<'a>, group_first: &[u32], element: u32) -> &'a [u32] {
+    let mut group = group_first.len() - 1;
+    while group_first[group] > element {
+        group -= 1;
+    }
+    let row = (element - group_first[group]) as usize;
+    let group = &mesh.groups[group];
+    let n = group.kind.n_nodes();
+    &group.connectivity[row * n..(row + 1) * n]
+}
+
+/// Elements of each node, as compressed rows.
+fn incidence(mesh: &MeshView, n_nodes: usize) -> Result<(Vec<u32>, Vec<u32>), PartitionError> {
+    let mut first = vec![0_u32; n_nodes + 2];
+    let mut element = 0;
+    for group in &mesh.groups {
+        for nodes in group.connectivity.chunks_exact(group.kind.n_nodes()) {
+            for (i, &node) in nodes.iter().enumerate() {
+                if node as usize >= n_nodes {
+                    return Err(PartitionError::NodeOutOfRange { element, node, n_nodes });
+                }
+                // A collapsed element names a node twice.
+                if !nodes[..i].contains(&node) {
+                    first[node as usize + 2] += 1;
+                }
+            }
+            element += 1;
+        }
+    }
+    for node in 2..first.len() {
+        first[node] += first[node - 1];
+    }
+    let mut elements = vec![0; first[n_nodes + 1] as usize];
+    let mut element = 0;
+    for group in &mesh.groups {
+        for nodes in group.connectivity.chunks_exact(group.kind.n_nodes()) {
+            for (i, &node) in nodes.iter().enumerate() {
+                if !nodes[..i].contains(&node) {
+                    let slot = &mut first[node as usize + 1];
+                    elements[*slot as usize] = element;
+                    *slot += 1;
+                }
+            }
+            element += 1;
+        }
+    }
+    first.pop();
+    Ok((first, elements))
+}
