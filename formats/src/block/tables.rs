@@ -71,6 +71,7 @@ pub struct PartitionStatistics {
     pub n_beyond_paper_limits: u64,
     /// Blocks split to keep the paper's limits.
     pub n_split: u64,
-    /// Partitioning and arranging, s.
+    /// Partitioning and arranging, s. Not stored: the same input gives the same file.
+    #[rkyv(with = rkyv::with::Skip)]
     pub seconds: f64,
 }

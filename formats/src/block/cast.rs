@@ -1,0 +1,63 @@
+//! Archived little-endian numbers as native slices: the one place that reinterprets mapped bytes.
+
+#[cfg(not(all(target_endian = "little", target_pointer_width = "64")))]
+compile_error!("block files are used in place: a 64-bit little-endian machine is needed");
+
+use rkyv::{
+    primitive::{ArchivedF64, ArchivedU16, ArchivedU32, ArchivedU64},
+    vec::ArchivedVec,
+};
+
+/// An archived number whose bytes are those of a native one on a little-endian machine.
+///
+/// # Safety
+/// `Native` has the same size, alignment and byte layout as `Self`, and every bit pattern is valid for it.
+pub(super) unsafe trait SameBytes {
+    /// The native number.
+    type Native;
+}
+
+// SAFETY: rend's aligned little-endian numbers are `repr(C)` wrappers of the native type with its size and alignment
+// (checked by `layouts` below); all bit patterns are valid for integers and floats.
+unsafe impl SameBytes for ArchivedF64 {
+    type Native = f64;
+}
+// SAFETY: as above.
+unsafe impl SameBytes for ArchivedU64 {
+    type Native = u64;
+}
+// SAFETY: as above.
+unsafe impl SameBytes for ArchivedU32 {
+    type Native = u32;
+}
+// SAFETY: as above.
+unsafe impl SameBytes for ArchivedU16 {
+    type Native = u16;
+}
+
+/// The numbers of an archived vector, in place.
+pub(super) fn native<T: SameBytes>(archived: &ArchivedVec<T>) -> &[T::Native] {
+    const {
+        assert!(size_of::<T>() == size_of::<T::Native>() && align_of::<T>() == align_of::<T::Native>());
+    }
+    let slice = archived.as_slice();
+    // SAFETY: same size and alignment (asserted when compiled), every bit pattern valid (`SameBytes`); the result borrows
+    // from the same memory for the same lifetime.
+    unsafe { std::slice::from_raw_parts(slice.as_ptr().cast::<T::Native>(), slice.len()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layouts() {
+        assert_eq!(ArchivedU32::from_native(0x0102_0304), 0x0102_0304);
+        let bytes = rkyv::to_bytes::<rkyv::rancor::BoxedError>(&vec![1.5_f64, -0.0, f64::MAX]).unwrap();
+        let archived = rkyv::access::<ArchivedVec<ArchivedF64>, rkyv::rancor::BoxedError>(&bytes).unwrap();
+        assert_eq!(native(archived), [1.5, -0.0, f64::MAX]);
+        let bytes = rkyv::to_bytes::<rkyv::rancor::BoxedError>(&vec![1_u16, 0xfffe]).unwrap();
+        let archived = rkyv::access::<ArchivedVec<ArchivedU16>, rkyv::rancor::BoxedError>(&bytes).unwrap();
+        assert_eq!(native(archived), [1, 0xfffe]);
+    }
+}

@@ -1,0 +1,250 @@
+//! The container: a header, then named sections, whatever they hold.
+//!
+//! ```text
+//! offset  bytes  content
+//!      0      8  magic
+//!      8      4  byte-order mark 0x0102_0304
+//!     12      4  format version
+//!     16      4  header length H: 40 + 40 × number of sections
+//!     20      4  number of sections
+//!     24      8  file length
+//!     32     40  for each section: name (16, zero-padded), offset (8), length (8), xxh3-64 of its bytes (8)
+//!  H − 8      8  xxh3-64 of the header up to here
+//! ```
+//!
+//! All numbers are little-endian. Sections follow in the order of the table, each at the next multiple of 64; the bytes
+//! between are zero. The last section ends the file. Hence every byte is under a checksum or known to be zero.
+
+use std::{
+    fs::File,
+    io::{self, BufWriter, Seek, SeekFrom, Write},
+    ops::Range,
+    path::Path,
+};
+
+use rkyv::{
+    Serialize,
+    api::high::{HighSerializer, to_bytes_in},
+    rancor::{BoxedError, Source},
+    ser::{Positional, Writer, allocator::ArenaHandle},
+};
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+
+use super::{BlockError, atomic::AtomicFile};
+
+/// First bytes of every block file; a transfer that converts line ends or strips bit 7 breaks them.
+pub(super) const MAGIC: [u8; 8] = *b"\x89POGO\r\n\x1a";
+/// Raised whenever the meaning of a byte changes.
+pub(super) const VERSION: u32 = 1;
+const BYTE_ORDER: u32 = 0x0102_0304;
+const FIXED: usize = 32;
+const ENTRY: usize = 40;
+const NAME: usize = 16;
+const ALIGNMENT: u64 = 64;
+/// More sections than any physics will have; bounds what a damaged count can make us read.
+const MAX_SECTIONS: usize = 64;
+
+/// A named stretch of a block file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SectionInfo {
+    /// Name: `mesh`, `blocks`, `setup`, `provenance`.
+    pub name: String,
+    /// First byte, a multiple of 64.
+    pub offset: u64,
+    /// Length, bytes.
+    pub bytes: u64,
+    /// xxh3-64 of those bytes.
+    pub checksum: u64,
+}
+
+impl SectionInfo {
+    pub(super) fn range(&self) -> Range<usize> {
+        self.offset as usize..(self.offset + self.bytes) as usize
+    }
+}
+
+const fn header_length(n_sections: usize) -> usize {
+    FIXED + ENTRY * n_sections + 8
+}
+
+const fn align(offset: u64) -> u64 {
+    offset.next_multiple_of(ALIGNMENT)
+}
+
+/// Writes sections one after the other, straight to disk.
+pub(super) struct ContainerWriter {
+    out: Option<BufWriter<AtomicFile>>,
+    position: u64,
+    n_sections: usize,
+    sections: Vec<SectionInfo>,
+}
+
+impl ContainerWriter {
+    /// Starts a file of `n_sections` sections beside `target`.
+    pub(super) fn create(target: &Path, n_sections: usize) -> io::Result<Self> {
+        let mut out = BufWriter::with_capacity(1 << 20, AtomicFile::create(target)?);
+        let length = header_length(n_sections);
+        out.write_all(&vec![0; length])?;
+        Ok(Self { out: Some(out), position: length as u64, n_sections, sections: Vec::with_capacity(n_sections) })
+    }
+
+    /// Appends one section: the rkyv archive of `value`.
+    pub(super) fn section<T>(&mut self, name: &str, value: &T) -> io::Result<()>
+    where
+        T: for<'a, 'b> Serialize<HighSerializer<SectionWriter<'b>, ArenaHandle<'a>, BoxedError>>,
+    {
+        debug_assert!(name.len() <= NAME && self.sections.len() < self.n_sections);
+        let out = self.out.as_mut().ok_or_else(|| io::Error::other("the file is finished"))?;
+        let offset = align(self.position);
+        out.write_all(&[0; ALIGNMENT as usize][..(offset - self.position) as usize])?;
+        let writer = SectionWriter { out, hash: Xxh3::new(), bytes: 0 };
+        let writer = to_bytes_in::<_, BoxedError>(value, writer).map_err(io::Error::other)?;
+        let (bytes, checksum) = (writer.bytes as u64, writer.hash.digest());
+        self.sections.push(SectionInfo { name: name.to_owned(), offset, bytes, checksum });
+        self.position = offset + bytes;
+        Ok(())
+    }
+
+    /// Writes the header, makes everything durable and puts the file in its place. Returns its length, bytes.
+    pub(super) fn finish(mut self) -> io::Result<u64> {
+        debug_assert_eq!(self.sections.len(), self.n_sections);
+        let Some(out) = self.out.take() else { return Err(io::Error::other("the file is finished")) };
+        let mut file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
+        file.seek(SeekFrom::Start(0))?;
+        file.write_all(&encode(&self.sections, self.position))?;
+        file.commit()?;
+        Ok(self.position)
+    }
+}
+
+/// Where rkyv writes a section: hashes what passes.
+pub(super) struct SectionWriter<'a> {
+    out: &'a mut BufWriter<AtomicFile>,
+    hash: Xxh3,
+    bytes: usize,
+}
+
+impl Positional for SectionWriter<'_> {
+    fn pos(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl<E: Source> Writer<E> for SectionWriter<'_> {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), E> {
+        // In pieces that stay in the cache between the hash and the copy into the kernel.
+        for piece in bytes.chunks(1 << 18) {
+            self.hash.update(piece);
+            self.out.write_all(piece).map_err(E::new)?;
+        }
+        self.bytes += bytes.len();
+        Ok(())
+    }
+}
+
+fn encode(sections: &[SectionInfo], file_length: u64) -> Vec<u8> {
+    let length = header_length(sections.len());
+    let mut header = Vec::with_capacity(length);
+    header.extend_from_slice(&MAGIC);
+    for word in [BYTE_ORDER, VERSION, length as u32, sections.len() as u32] {
+        header.extend_from_slice(&word.to_le_bytes());
+    }
+    header.extend_from_slice(&file_length.to_le_bytes());
+    for section in sections {
+        let mut name = [0; NAME];
+        name[..section.name.len()].copy_from_slice(section.name.as_bytes());
+        header.extend_from_slice(&name);
+        for word in [section.offset, section.bytes, section.checksum] {
+            header.extend_from_slice(&word.to_le_bytes());
+        }
+    }
+    header.extend_from_slice(&xxh3_64(&header).to_le_bytes());
+    header
+}
+
+/// Reads and checks the header of a whole file.
+pub(super) fn decode(path: &Path, file: &[u8]) -> Result<Vec<SectionInfo>, BlockError> {
+    let damaged = |reason: String| BlockError::Header { path: path.to_owned(), reason };
+    let found = file.len() as u64;
+    if file.len() < MAGIC.len() || file[..MAGIC.len()] != MAGIC {
+        return Err(BlockError::Foreign { path: path.to_owned(), found: describe(file) });
+    }
+    if file.len() < header_length(0) {
+        return Err(BlockError::Cut { path: path.to_owned(), expected: header_length(0) as u64, found });
+    }
+    let u32_at = |at: usize| u32::from_le_bytes([file[at], file[at + 1], file[at + 2], file[at + 3]]);
+    let u64_at = |at: usize| u64::from(u32_at(at)) | u64::from(u32_at(at + 4)) << 32;
+    if u32_at(8) != BYTE_ORDER {
+        return Err(damaged("the byte-order mark is wrong".into()));
+    }
+    if u32_at(12) != VERSION {
+        return Err(BlockError::Version { path: path.to_owned(), found: u32_at(12), expected: VERSION });
+    }
+    let (length, n_sections, expected) = (u32_at(16) as usize, u32_at(20) as usize, u64_at(24));
+    if n_sections > MAX_SECTIONS || length != header_length(n_sections) {
+        return Err(damaged(format!("{n_sections} sections in a header of {length} bytes")));
+    }
+    if length > file.len() {
+        return Err(BlockError::Cut { path: path.to_owned(), expected, found });
+    }
+    if xxh3_64(&file[..length - 8]) != u64_at(length - 8) {
+        return Err(damaged("its checksum does not fit".into()));
+    }
+    if found < expected {
+        return Err(BlockError::Cut { path: path.to_owned(), expected, found });
+    }
+    if found > expected {
+        return Err(BlockError::Appended { path: path.to_owned(), expected, found });
+    }
+
+    let mut sections = Vec::with_capacity(n_sections);
+    let mut end = length as u64;
+    for index in 0..n_sections {
+        let at = FIXED + ENTRY * index;
+        let name = file[at..at + NAME].split(|&byte| byte == 0).next().unwrap_or_default();
+        let section = SectionInfo {
+            name: String::from_utf8_lossy(name).into_owned(),
+            offset: u64_at(at + NAME),
+            bytes: u64_at(at + NAME + 8),
+            checksum: u64_at(at + NAME + 16),
+        };
+        let next = section.offset.checked_add(section.bytes).filter(|&next| next <= found);
+        let Some(next) = next.filter(|_| section.offset == align(end)) else {
+            return Err(damaged(format!("section `{}` lies outside the file", section.name)));
+        };
+        if file[end as usize..section.offset as usize].iter().any(|&byte| byte != 0) {
+            return Err(damaged(format!("bytes before section `{}` are not zero", section.name)));
+        }
+        end = next;
+        sections.push(section);
+    }
+    if end != found {
+        return Err(damaged("the sections do not fill the file".into()));
+    }
+    Ok(sections)
+}
+
+/// A guess at what a foreign file is, for the error message.
+fn describe(file: &[u8]) -> String {
+    let kind = match file {
+        [] => "the file is empty",
+        [b'*', ..] => "it looks like an Abaqus deck",
+        [b'P', b'K', ..] => "it looks like a zip or npz archive",
+        [0x89, b'H', b'D', b'F', ..] => "it looks like an HDF5 file",
+        [0x89, b'P', b'O', b'G', b'O', ..] => "its first bytes were changed, as a text-mode transfer does",
+        _ => "its first bytes are not ours",
+    };
+    kind.to_owned()
+}
+
+/// Opens for reading what must be a regular file.
+pub(super) fn open_regular(path: &Path) -> Result<(File, u64), BlockError> {
+    // Asked before opening, since opening a pipe would wait for its other end.
+    let metadata = std::fs::metadata(path).map_err(BlockError::io(path, "open"))?;
+    if !metadata.is_file() {
+        return Err(BlockError::NotAFile { path: path.to_owned() });
+    }
+    let file = File::open(path).map_err(BlockError::io(path, "open"))?;
+    let length = file.metadata().map_err(BlockError::io(path, "read its length"))?.len();
+    Ok((file, length))
+}

@@ -1,0 +1,121 @@
+//! What can be wrong with a block file.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+/// Why a block file cannot be written or used.
+#[derive(Debug, thiserror::Error)]
+pub enum BlockError {
+    /// The system refused to open, read, write or rename a file.
+    #[error("{}: error: cannot {action}: {source}", path.display())]
+    Io {
+        /// File.
+        path: PathBuf,
+        /// What was tried.
+        action: &'static str,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// A directory, a pipe or a device.
+    #[error("{}: error: not a regular file", path.display())]
+    NotAFile {
+        /// File.
+        path: PathBuf,
+    },
+    /// Not a block file at all.
+    #[error("{}: error: not a Pogo block file ({found}); make one with pogo-block", path.display())]
+    Foreign {
+        /// File.
+        path: PathBuf,
+        /// What the first bytes look like.
+        found: String,
+    },
+    /// A block file of another format version.
+    #[error("{}: error: format version {found}, this program reads {expected}; block the model again with pogo-block",
+        path.display())]
+    Version {
+        /// File.
+        path: PathBuf,
+        /// Version in the file.
+        found: u32,
+        /// Version of this program.
+        expected: u32,
+    },
+    /// Shorter than its header says.
+    #[error("{}: error: the file was cut: {found} bytes of {expected}; block the model again", path.display())]
+    Cut {
+        /// File.
+        path: PathBuf,
+        /// Bytes the header asks for.
+        expected: u64,
+        /// Bytes on disk.
+        found: u64,
+    },
+    /// Longer than its header says.
+    #[error("{}: error: {found} bytes where {expected} were written: something was appended; block the model again",
+        path.display())]
+    Appended {
+        /// File.
+        path: PathBuf,
+        /// Bytes the header asks for.
+        expected: u64,
+        /// Bytes on disk.
+        found: u64,
+    },
+    /// The header does not agree with its own checksum, or makes no sense.
+    #[error("{}: error: damaged header: {reason}; block the model again", path.display())]
+    Header {
+        /// File.
+        path: PathBuf,
+        /// What was found.
+        reason: String,
+    },
+    /// A section whose bytes do not agree with their checksum.
+    #[error("{}: error: section `{section}` is damaged: its checksum is {found:016x}, not {expected:016x}; \
+        block the model again", path.display())]
+    Checksum {
+        /// File.
+        path: PathBuf,
+        /// Name of the section.
+        section: String,
+        /// xxh3 in the header.
+        expected: u64,
+        /// xxh3 of the bytes.
+        found: u64,
+    },
+    /// A section whose bytes are not what its type allows.
+    #[error("{}: error: section `{section}` is damaged: {reason}; block the model again", path.display())]
+    Section {
+        /// File.
+        path: PathBuf,
+        /// Name of the section.
+        section: &'static str,
+        /// The validator's words.
+        reason: String,
+    },
+    /// Tables that do not fit together: an index out of range, lengths that differ, NaN positions.
+    #[error("{}: error: {reason}", path.display())]
+    Inconsistent {
+        /// File.
+        path: PathBuf,
+        /// Which table, which entry.
+        reason: String,
+    },
+    /// A block file for another kind of physics.
+    #[error("{}: error: the file holds a `{found}` problem, not an `explicit` one", path.display())]
+    Physics {
+        /// File.
+        path: PathBuf,
+        /// What it holds.
+        found: String,
+    },
+}
+
+impl BlockError {
+    pub(super) fn io(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Io { path, action, source }
+    }
+}

@@ -1,0 +1,412 @@
+use std::{collections::BTreeSet, fs, os::unix::fs::FileExt, path::PathBuf};
+
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+use super::*;
+use crate::model::*;
+
+/// Words of the error to expect, and how to cause it.
+type Spoil<T> = (&'static str, fn(&mut T));
+
+/// A strip of nx × ny cells, each one quadrilateral or two triangles, in blocks of `capacity` nodes.
+fn model(nx: u32, ny: u32, capacity: u32, triangles: impl Fn(u32) -> bool) -> (Mesh, Blocks, Setup) {
+    let n_nodes = (nx + 1) * (ny + 1);
+    let group = |kind| ElementGroup { kind, labels: vec![], instance: vec![], section: vec![], connectivity: vec![] };
+    let mut groups = vec![group(ElementKind::Cpe3), group(ElementKind::Cpe4r)];
+    for cell in 0..nx * ny {
+        let a = cell / nx * (nx + 1) + cell % nx;
+        let (b, c, d) = (a + 1, a + nx + 2, a + nx + 1);
+        let add = |group: &mut ElementGroup, nodes: &[u32]| {
+            group.labels.push(10 + 3 * cell);
+            group.instance.push((cell % 2) as u16);
+            group.section.push(cell % 2);
+            group.connectivity.extend(nodes);
+        };
+        if triangles(cell) {
+            add(&mut groups[0], &[a, b, c]);
+            add(&mut groups[0], &[a, c, d]);
+        } else {
+            add(&mut groups[1], &[a, b, c, d]);
+        }
+    }
+    groups.retain(|group| !group.is_empty());
+    let mesh = Mesh {
+        dimension: 2,
+        coordinates: (0..n_nodes)
+            .flat_map(|i| [f64::from(i % (nx + 1)) * 1e-3, f64::from(i / (nx + 1)) * 1e-3])
+            .collect(),
+        node_labels: (0..n_nodes).map(|i| 7 + 2 * i).collect(),
+        node_instance: (0..n_nodes).map(|i| (i % 2) as u16).collect(),
+        instances: vec!["plate-1".into(), "a rather long name, not stored inline".into()],
+        groups,
+        node_sets: vec![
+            NamedSet { name: "all".into(), members: (0..n_nodes).collect() },
+            NamedSet { name: "empty".into(), members: vec![] },
+        ],
+        element_sets: vec![NamedSet { name: "first".into(), members: vec![0] }],
+    };
+    let blocks = block(&mesh, capacity);
+    let material =
+        |name: &str, elasticity| Material { name: name.into(), density: 7800.0, elasticity, damping_alpha: 0.0 };
+    let amplitude = |name: &str, shape| Amplitude { name: name.into(), shape, scale: 1.0, delay: 0.0, absolute: false };
+    let section = |name: &str, material| Section {
+        name: name.into(),
+        material,
+        material_from_global: [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0],
+        thickness: 1.0,
+        hourglass_factor: 1.0,
+        mass_factor: 1.0,
+    };
+    let setup = Setup {
+        title: "strip".into(),
+        materials: vec![
+            material("steel", Elasticity::Isotropic { young: 2.1e11, poisson: 0.3 }),
+            material("weld", Elasticity::Anisotropic([1e11; 21])),
+        ],
+        sections: vec![section("even", 0), section("odd", 1)],
+        amplitudes: vec![
+            amplitude("burst", AmplitudeShape::ToneBurst { window: Window::Hann, frequency: 1e6, cycles: 5.0 }),
+            amplitude("table", AmplitudeShape::Tabular { times: vec![0.0, 1.0], values: vec![0.0, 1.0] }),
+        ],
+        loads: vec![
+            Load {
+                name: "push".into(),
+                kind: LoadKind::Concentrated { nodes: vec![0, 1], weights: vec![], direction: [1.0, 0.0, 0.0] },
+                magnitude: 1.0,
+                amplitude: Some(0),
+            },
+            Load {
+                name: "pressure".into(),
+                kind: LoadKind::Pressure { faces: vec![[0, 1, u32::MAX, u32::MAX]], elements: vec![0] },
+                magnitude: 1e5,
+                amplitude: None,
+            },
+        ],
+        boundaries: vec![Boundary {
+            name: "fix".into(),
+            nodes: vec![2],
+            component: 1,
+            kind: BoundaryKind::Displacement,
+            value: 0.0,
+            amplitude: Some(1),
+        }],
+        initial_velocities: vec![InitialVelocity { name: "start".into(), nodes: vec![3], component: 0, value: 2.0 }],
+        absorbing_layers: vec![AbsorbingLayer {
+            name: "end".into(),
+            elements: vec![0],
+            depth_fraction: vec![0.5],
+            profile: AbsorbingProfile::Damping { d_max: 1e6, exponent: 3.0 },
+        }],
+        histories: vec![HistoryRequest {
+            set: "tip".into(),
+            nodes: vec![1],
+            variables: vec![(NodalQuantity::Displacement, 1)],
+            interval: OutputInterval::Time(1e-7),
+        }],
+        fields: vec![FieldRequest { quantities: vec![FieldQuantity::Stress], interval: OutputInterval::Count(3) }],
+        explicit: ExplicitSettings {
+            time: 1e-5,
+            increment: Increment::Automatic { factor: 0.9 },
+            lumping: Lumping::RowSum,
+        },
+    };
+    (mesh, blocks, setup)
+}
+
+/// Blocks of consecutive nodes.
+fn block(mesh: &Mesh, capacity: u32) -> Blocks {
+    let n_nodes = mesh.n_nodes() as u32;
+    let n_blocks = n_nodes.div_ceil(capacity);
+    let mut blocks = Blocks {
+        capacity,
+        node_first: (0..=n_blocks).map(|b| (b * capacity).min(n_nodes)).collect(),
+        n_boundary: (0..n_blocks).map(|b| capacity.min(n_nodes - b * capacity)).collect(),
+        halo_first: vec![0],
+        halo_nodes: vec![],
+        run_first: vec![0],
+        run_kind: vec![],
+        run_section: vec![],
+        run_element_first: vec![0],
+        run_connectivity_first: vec![0],
+        elements: vec![],
+        connectivity: vec![],
+        load_first: vec![0],
+        load_size: vec![],
+        load_start: vec![],
+        statistics: PartitionStatistics { partitioner: "rows".into(), n_blocks: n_blocks.into(), ..Default::default() },
+    };
+    for b in 0..n_blocks {
+        let own = blocks.node_first[b as usize]..blocks.node_first[b as usize + 1];
+        let (mut entries, mut halo, mut first) = (vec![], BTreeSet::new(), 0);
+        for group in &mesh.groups {
+            for (i, nodes) in group.connectivity.chunks(group.kind.n_nodes()).enumerate() {
+                if nodes.iter().any(|node| own.contains(node)) {
+                    entries.push((group.kind, group.section[i], first + i as u32, nodes));
+                    halo.extend(nodes.iter().copied().filter(|node| !own.contains(node)));
+                }
+            }
+            first += group.len() as u32;
+        }
+        let halo: Vec<u32> = halo.into_iter().collect();
+        entries.sort();
+        let mut last = None;
+        for (kind, section, element, nodes) in entries {
+            if last.replace((kind, section)) != Some((kind, section)) {
+                blocks.run_kind.push(kind as u8);
+                blocks.run_section.push(section);
+                blocks.run_element_first.push(0);
+                blocks.run_connectivity_first.push(0);
+            }
+            blocks.elements.push(element);
+            blocks.connectivity.extend(nodes.iter().map(|node| match halo.binary_search(node) {
+                Ok(at) => (own.len() + at) as u16,
+                Err(_) => (node - own.start) as u16,
+            }));
+            *blocks.run_element_first.last_mut().unwrap() = blocks.elements.len() as u64;
+            *blocks.run_connectivity_first.last_mut().unwrap() = blocks.connectivity.len() as u64;
+        }
+        for node in &halo {
+            blocks.load_size.push(8);
+            blocks.load_start.push(*node);
+        }
+        blocks.halo_nodes.extend(&halo);
+        blocks.halo_first.push(blocks.halo_nodes.len() as u64);
+        blocks.run_first.push(blocks.run_kind.len() as u32);
+        blocks.load_first.push(blocks.load_size.len() as u32);
+    }
+    blocks
+}
+
+fn small() -> (Mesh, Blocks, Setup) {
+    model(3, 2, 5, |cell| cell % 2 == 0)
+}
+
+fn provenance() -> Provenance {
+    Provenance::explicit(
+        vec![Source { name: "strip.inp".into(), bytes: 123, hash: 456 }],
+        vec!["--block-nodes=5".into()],
+    )
+}
+
+fn written((mesh, blocks, setup): &(Mesh, Blocks, Setup)) -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("strip.blk");
+    let bytes = write(&path, &BlockContents { mesh, blocks, setup, provenance: &provenance() }).unwrap();
+    assert_eq!(bytes, fs::metadata(&path).unwrap().len());
+    (folder, path)
+}
+
+/// Debug output of everything in a file: reads every value of every view.
+fn everything(file: &BlockFile) -> String {
+    let (mesh, blocks) = (file.mesh(), file.blocks());
+    let runs: Vec<Vec<Run>> = (0..blocks.n_blocks()).map(|b| blocks.runs(b).collect()).collect();
+    let halos: Vec<&[u32]> = (0..blocks.n_blocks()).map(|b| blocks.halo(b)).collect();
+    format!("{mesh:?} {blocks:?} {runs:?} {halos:?} {:?} {:?} {:?}", file.setup(), file.provenance(), file.statistics())
+}
+
+fn assert_same(file: &BlockFile, (mesh, blocks, setup): &(Mesh, Blocks, Setup)) {
+    assert_eq!(format!("{:?}", file.mesh()), format!("{:?}", mesh.view()));
+    assert_eq!(format!("{:?}", file.blocks()), format!("{:?}", blocks.view()));
+    let bits = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
+    assert_eq!(bits(file.mesh().coordinates), bits(&mesh.coordinates));
+    assert_eq!(&file.setup(), setup);
+    assert_eq!(*file.provenance(), provenance());
+    assert_eq!(*file.statistics(), PartitionStatistics { seconds: 0.0, ..blocks.statistics.clone() });
+}
+
+#[test]
+fn same_contents_give_same_bytes_whatever_the_time_taken() {
+    let mut contents = small();
+    let (_folder, path) = written(&contents);
+    contents.1.statistics.seconds = 1.25;
+    let (_folder2, again) = written(&contents);
+    assert_eq!(fs::read(path).unwrap(), fs::read(again).unwrap());
+}
+
+#[test]
+fn sections_are_aligned_and_fill_the_file() {
+    let (_folder, path) = written(&small());
+    let file = BlockFile::open(&path).unwrap();
+    let names: Vec<&str> = file.sections().iter().map(|section| section.name.as_str()).collect();
+    assert_eq!(names, ["provenance", "setup", "mesh", "blocks"]);
+    assert!(file.sections().iter().all(|section| section.offset % 64 == 0));
+    let last = file.sections().last().unwrap();
+    assert_eq!(last.offset + last.bytes, file.bytes());
+    file.verify().unwrap();
+}
+
+#[test]
+fn cut_at_every_byte_is_an_error() {
+    let (_folder, path) = written(&small());
+    let bytes = fs::read(&path).unwrap();
+    // In place, since rewriting a file each time makes some file systems flush.
+    let damaged = fs::File::options().write(true).open(&path).unwrap();
+    for length in (0..bytes.len()).rev() {
+        damaged.set_len(length as u64).unwrap();
+        let error = BlockFile::open(&path).unwrap_err();
+        let expected = if length < 8 {
+            matches!(error, BlockError::Foreign { .. })
+        } else {
+            matches!(error, BlockError::Cut { .. })
+        };
+        assert!(expected, "{length}: {error}");
+    }
+    fs::write(&path, [bytes.as_slice(), b"\0"].concat()).unwrap();
+    assert!(matches!(BlockFile::open(&path), Err(BlockError::Appended { .. })));
+}
+
+#[test]
+fn every_flipped_bit_is_found_and_none_misbehaves() {
+    let (_folder, path) = written(&small());
+    let bytes = fs::read(&path).unwrap();
+    let damaged = fs::File::options().write(true).open(&path).unwrap();
+    let (mut opened, mut refused) = (0, 0);
+    for bit in 0..bytes.len() * 8 {
+        let at = bit / 8;
+        damaged.write_at(&[bytes[at] ^ 1 << (bit % 8)], at as u64).unwrap();
+        match BlockFile::open(&path) {
+            Err(_) => refused += 1,
+            Ok(file) => {
+                assert!(everything(&file).len() > 100);
+                assert!(file.verify().is_err(), "bit {bit} is not noticed");
+                opened += 1;
+            }
+        }
+        damaged.write_at(&bytes[at..=at], at as u64).unwrap();
+    }
+    assert!(opened > 1000 && refused > 1000, "{opened} opened, {refused} refused");
+}
+
+#[test]
+fn what_is_no_block_file_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str, content: &[u8]| {
+        let path = folder.path().join(name);
+        fs::write(&path, content).unwrap();
+        BlockFile::open(&path).unwrap_err().to_string()
+    };
+    assert!(at("deck.inp", b"*NODE\n1, 0., 0.\n").contains("Abaqus deck"));
+    assert!(at("empty.blk", b"").contains("empty"));
+    assert!(at("text.blk", b"\x89POGO\n\x1a rest of the file").contains("text-mode"));
+    assert!(matches!(BlockFile::open(folder.path()), Err(BlockError::NotAFile { .. })));
+    let missing = BlockFile::open(&folder.path().join("missing.blk")).unwrap_err();
+    assert!(matches!(missing, BlockError::Io { .. }) && missing.to_string().contains("missing.blk"));
+
+    let (_folder, path) = written(&small());
+    let mut bytes = fs::read(path).unwrap();
+    bytes[12] += 1;
+    assert!(at("newer.blk", &bytes).contains("block the model again"));
+}
+
+#[test]
+fn tables_that_do_not_fit_are_not_written() {
+    let spoil: [Spoil<(Mesh, Blocks, Setup)>; 14] = [
+        ("positions", |c| c.0.coordinates[3] = f64::NAN),
+        ("connectivity of CPE3", |c| c.0.groups[0].connectivity[0] = 12),
+        ("section of CPE3", |c| c.0.groups[0].section[0] = 2),
+        ("instance", |c| c.0.node_instance[0] = 2),
+        ("node set `all`", |c| c.0.node_sets[0].members[0] = 12),
+        ("local node", |c| c.1.connectivity[0] = 500),
+        ("offsets decrease", |c| c.1.halo_first[1] = 100),
+        ("its own nodes in its halo", |c| c.1.halo_nodes[0] = 0),
+        ("element kind", |c| c.1.run_kind[0] = 10),
+        ("C3D4 in a 2D mesh", |c| c.1.run_kind[0] = ElementKind::C3d4 as u8),
+        ("load `push`", |c| match &mut c.2.loads[0].kind {
+            LoadKind::Concentrated { nodes, .. } => nodes[0] = 12,
+            _ => unreachable!(),
+        }),
+        ("an amplitude that does not exist", |c| c.2.boundaries[0].amplitude = Some(2)),
+        ("component 3 in a 2D mesh", |c| c.2.boundaries[0].component = 2),
+        ("a material that does not exist", |c| c.2.sections[0].material = 2),
+    ];
+    for (expected, spoil) in spoil {
+        let mut contents = small();
+        spoil(&mut contents);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("strip.blk");
+        let (mesh, blocks, setup) = &contents;
+        let error = write(&path, &BlockContents { mesh, blocks, setup, provenance: &provenance() }).unwrap_err();
+        assert!(error.to_string().contains(expected), "{expected}: {error}");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}
+
+#[test]
+fn blocks_that_contradict_the_mesh_fail_verification() {
+    let spoil: [Spoil<Blocks>; 4] = [
+        ("another kind or section", |b| b.run_section[0] ^= 1),
+        ("other nodes", |b| b.connectivity.swap(0, 1)),
+        ("not a boundary node", |b| b.n_boundary[1] = 0),
+        ("elements where", |b| {
+            let n_nodes = if b.run_kind.last() == Some(&(ElementKind::Cpe3 as u8)) { 3 } else { 4 };
+            b.elements.pop();
+            b.connectivity.truncate(b.connectivity.len() - n_nodes);
+            *b.run_element_first.last_mut().unwrap() -= 1;
+            *b.run_connectivity_first.last_mut().unwrap() -= n_nodes as u64;
+        }),
+    ];
+    for (expected, spoil) in spoil {
+        let mut contents = small();
+        spoil(&mut contents.1);
+        let (_folder, path) = written(&contents);
+        let error = BlockFile::open(&path).unwrap().verify().unwrap_err().to_string();
+        assert!(error.contains(expected), "{expected}: {error}");
+    }
+}
+
+#[test]
+fn a_failed_write_leaves_the_old_file() {
+    let (folder, path) = written(&small());
+    let old = fs::read(&path).unwrap();
+    let (mesh, blocks, mut setup) = small();
+    setup.title = "another".into();
+    let contents = BlockContents { mesh: &mesh, blocks: &blocks, setup: &setup, provenance: &provenance() };
+    let error = write(&folder.path().join("nowhere").join("strip.blk"), &contents).unwrap_err();
+    assert!(matches!(error, BlockError::Io { .. }), "{error}");
+    assert!(write(folder.path(), &contents).is_err());
+    assert_eq!(fs::read(&path).unwrap(), old);
+    write(&path, &contents).unwrap();
+    assert_eq!(BlockFile::open(&path).unwrap().setup().title, "another");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "a temporary file is left");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn what_was_written_is_read(
+        nx in 2_u32..9,
+        ny in 1_u32..9,
+        capacity in 3_u32..40,
+        mask: u64,
+        values in prop::collection::vec(prop::num::f64::NORMAL | prop::num::f64::SUBNORMAL | prop::num::f64::ZERO, 1..20),
+        title in ".{0,30}",
+    ) {
+        let mut contents = model(nx, ny, capacity, |cell| mask >> (cell % 64) & 1 == 0);
+        for (coordinate, value) in contents.0.coordinates.iter_mut().zip(&values) {
+            *coordinate = *value;
+        }
+        contents.2.title = title;
+        let (_folder, path) = written(&contents);
+        let file = BlockFile::open(&path).unwrap();
+        assert_same(&file, &contents);
+        file.verify().unwrap();
+    }
+
+    #[test]
+    fn damage_of_any_kind_never_panics(damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8)) {
+        let (_folder, path) = written(&small());
+        let mut bytes = fs::read(&path).unwrap();
+        // Behind the header, so that the structure itself is what is damaged.
+        for (index, value) in damage {
+            let at = 256 + index.index(bytes.len() - 256);
+            bytes[at] = value;
+        }
+        fs::write(&path, &bytes).unwrap();
+        if let Ok(file) = BlockFile::open(&path) {
+            prop_assert!(everything(&file).len() > 100);
+            let _ = file.verify();
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Writing a block file.
+
+use std::path::Path;
+
+use super::{BlockError, Blocks, Provenance, check, container::ContainerWriter};
+use crate::model::{Mesh, Setup};
+
+/// What goes into a block file of the explicit solver.
+#[derive(Debug, Clone, Copy)]
+pub struct BlockContents<'a> {
+    /// Mesh in solver order.
+    pub mesh: &'a Mesh,
+    /// Partition and tables.
+    pub blocks: &'a Blocks,
+    /// Materials, loads, outputs, settings.
+    pub setup: &'a Setup,
+    /// Where it all came from.
+    pub provenance: &'a Provenance,
+}
+
+/// Writes a block file and returns its length, bytes. The same contents give the same bytes.
+///
+/// Tables go from memory to disk without a copy. The file is written beside `path`, made durable and renamed: `path` is
+/// at all times either what it was or the whole new file.
+///
+/// # Errors
+/// The tables do not fit together (exactly what [`BlockFile::open`](super::BlockFile::open) would refuse), or the system
+/// refuses to write; then `path` is untouched and nothing is left beside it.
+pub fn write(path: &Path, contents: &BlockContents) -> Result<u64, BlockError> {
+    let BlockContents { mesh, blocks, setup, provenance } = *contents;
+    check::all(&mesh.view(), &blocks.view(), setup).map_err(|reason| BlockError::Inconsistent {
+        path: path.to_owned(),
+        reason: format!("not written: {reason}"),
+    })?;
+    (|| {
+        let mut writer = ContainerWriter::create(path, 4)?;
+        writer.section("provenance", provenance)?;
+        writer.section("setup", setup)?;
+        writer.section("mesh", mesh)?;
+        writer.section("blocks", blocks)?;
+        writer.finish()
+    })()
+    .map_err(BlockError::io(path, "write"))
+}
