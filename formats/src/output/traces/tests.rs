@@ -185,3 +185,31 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn numpy_reads_the_archive() {
+    let python = std::env::var("POGO_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let has_numpy = std::process::Command::new(&python).args(["-c", "import numpy"]).output();
+    if !has_numpy.is_ok_and(|output| output.status.success()) {
+        eprintln!("SKIPPED: numpy_reads_the_archive: {python} has no numpy; set POGO_PYTHON to one that has");
+        return;
+    }
+    let flat = mesh(&[""], &[0]);
+    let set = "µ \"x\", y/..";
+    let (mut traces, _) = Traces::plan(&[request(set, &[0], OutputInterval::Count(1))], &flat.view(), |_| ());
+    traces.groups[0].push(0.0, &[0.0, -1.5]);
+    traces.groups[0].push(1e-7, &[f64::NAN, 1.0 / 3.0]);
+    let folder = tempfile::tempdir().unwrap();
+    traces.write(folder.path(), &[]).unwrap();
+    let script = "import sys, numpy\nwith numpy.load(sys.argv[1]) as a:\n  print(a.files)\n  \
+                  print(a['time'].tolist(), a[sys.argv[2]].tolist(), a[sys.argv[2]].dtype)";
+    let output = std::process::Command::new(&python)
+        .env("PYTHONUTF8", "1")
+        .args(["-c", script])
+        .arg(folder.path().join("traces.npz"))
+        .arg(format!("{set}.10.RF1"))
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("[0.0, 1e-07] [-1.5, 0.3333333333333333] float64"), "{text}{output:?}");
+}
