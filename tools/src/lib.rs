@@ -2,6 +2,7 @@
 
 pub mod apply_job;
 pub mod arrange;
+pub mod cli;
 pub mod generate;
 pub mod partition;
 pub mod picture;

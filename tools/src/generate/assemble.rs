@@ -1,0 +1,205 @@
+//! Triangles, materials, a source and monitors → [`Model`].
+
+use pogo_formats::model::{
+    Amplitude, AmplitudeShape, Elasticity, ElementGroup, ElementKind, ExplicitSettings, FieldQuantity, FieldRequest,
+    HistoryRequest, Increment, Load, LoadKind, Lumping, Material, Mesh, Model, NamedSet, NodalQuantity, OutputInterval,
+    Section, Setup,
+};
+
+use super::triangles::Triangles;
+
+/// The unit matrix: material axes are the global ones.
+pub(super) const UNROTATED: [f64; 9] = [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0];
+
+/// An undamped isotropic material from density (kg/m³), Young's modulus (Pa) and Poisson's ratio.
+pub(super) fn isotropic(name: &str, density: f64, young: f64, poisson: f64) -> Material {
+    Material {
+        name: name.to_owned(),
+        density,
+        elasticity: Elasticity::Isotropic { young, poisson },
+        damping_alpha: 0.0,
+    }
+}
+
+/// The same from the speeds of plane P and S waves (m/s): μ = ρβ², ν = (α² − 2β²) / 2(α² − β²), E = 2μ(1 + ν).
+pub(super) fn from_wave_speeds(name: &str, density: f64, p_speed: f64, s_speed: f64) -> Material {
+    let (p2, s2) = (p_speed * p_speed, s_speed * s_speed);
+    let poisson = (p2 - 2.0 * s2) / (2.0 * (p2 - s2));
+    isotropic(name, density, 2.0 * density * s2 * (1.0 + poisson), poisson)
+}
+
+/// A signal: what the table of an amplitude holds.
+pub(super) struct Signal {
+    /// a(t).
+    pub value: Box<dyn Fn(f64) -> f64>,
+    /// a = 0 before and after, s.
+    pub support: [f64; 2],
+    /// Shortest period that matters, s.
+    pub period: f64,
+}
+
+impl Signal {
+    /// sin 2πft under a Hann window of this many cycles.
+    pub fn hann_burst(frequency: f64, cycles: f64) -> Self {
+        use std::f64::consts::TAU;
+        let length = cycles / frequency;
+        let value = move |t: f64| 0.5 * (1.0 - (TAU * t / length).cos()) * (TAU * frequency * t).sin();
+        Self { value: Box::new(value), support: [0.0, length], period: 1.0 / frequency }
+    }
+
+    /// Sampled at every increment, or finer where that is coarse: exact at the increments for the model's own step.
+    fn table(&self, name: &str, increment: f64) -> Amplitude {
+        let pitch = increment / (increment / (self.period / 40.0)).ceil().max(1.0);
+        let [first, last] = self.support.map(|t| (t / pitch).round() as i64);
+        let (mut times, mut values) = (Vec::new(), Vec::new());
+        for i in first..=last {
+            times.push(short(i as f64 * pitch));
+            values.push(if i == first || i == last { 0.0 } else { short((self.value)(i as f64 * pitch)) });
+        }
+        let shape = AmplitudeShape::Tabular { times, values };
+        Amplitude { name: name.to_owned(), shape, scale: 1.0, delay: 0.0, absolute: false }
+    }
+}
+
+/// Twelve significant digits: what is written is what the model holds, without 17-digit tails.
+pub(super) fn short(x: f64) -> f64 {
+    format!("{x:.11e}").parse().unwrap_or(x)
+}
+
+/// What happens to a mesh.
+pub(super) struct Action {
+    /// First line of the deck.
+    pub title: String,
+    /// Nodes that the force acts on.
+    pub source: Vec<u32>,
+    /// Force on each of them, N.
+    pub force: [f64; 2],
+    /// a(t) of the force.
+    pub signal: Signal,
+    /// Monitor points by name.
+    pub monitors: Vec<(&'static str, u32)>,
+    /// Further node sets.
+    pub node_sets: Vec<NamedSet>,
+    /// Length of the run, s.
+    pub time: f64,
+    /// Δt, s.
+    pub increment: f64,
+    /// Displacement fields to write, 0 for none.
+    pub n_fields: u32,
+}
+
+/// Elements go in the order of their regions, so that each section is one run of labels; `materials[region]`, and its
+/// section, are dropped where a region has no element.
+pub(super) fn assemble(mesh: Triangles, materials: Vec<Material>, action: Action) -> Model {
+    let mut order = (0..mesh.triangles.len() as u32).collect::<Vec<_>>();
+    order.sort_by_key(|&triangle| mesh.regions[triangle as usize]);
+
+    let (mut used, mut sections, mut element_sets) = (Vec::new(), Vec::<Section>::new(), Vec::<NamedSet>::new());
+    let mut section_of = Vec::with_capacity(order.len());
+    for run in order.chunk_by(|&a, &b| mesh.regions[a as usize] == mesh.regions[b as usize]) {
+        let material = &materials[mesh.regions[run[0] as usize] as usize];
+        let first = section_of.len() as u32;
+        let section = Section {
+            name: material.name.clone(),
+            material: used.len() as u32,
+            material_from_global: UNROTATED,
+            thickness: 1.0,
+            hourglass_factor: 1.0,
+            mass_factor: 1.0,
+        };
+        section_of.resize(section_of.len() + run.len(), sections.len() as u32);
+        element_sets
+            .push(NamedSet { name: material.name.clone(), members: (first..section_of.len() as u32).collect() });
+        sections.push(section);
+        used.push(material.clone());
+    }
+    let n_elements = order.len();
+    let group = ElementGroup {
+        kind: ElementKind::Cpe3,
+        labels: (1..=n_elements as u32).collect(),
+        instance: vec![0; n_elements],
+        section: section_of,
+        connectivity: order.iter().flat_map(|&triangle| mesh.triangles[triangle as usize]).collect(),
+    };
+    let n_nodes = mesh.points.len();
+    let mesh = Mesh {
+        dimension: 2,
+        coordinates: mesh.points.into_flattened(),
+        node_labels: (1..=n_nodes as u32).collect(),
+        node_instance: vec![0; n_nodes],
+        instances: vec![String::new()],
+        groups: vec![group],
+        node_sets: Vec::new(),
+        element_sets,
+    };
+    act(mesh, used, sections, action)
+}
+
+/// Adds the sets, the source, the monitors and the step to a mesh with its materials.
+pub(super) fn act(mut mesh: Mesh, materials: Vec<Material>, sections: Vec<Section>, action: Action) -> Model {
+    // About 50 samples a period are enough to draw and to process a trace.
+    let interval = OutputInterval::Increments((action.signal.period / 50.0 / action.increment).max(1.0) as u32);
+    let mut histories = Vec::new();
+    mesh.node_sets.push(NamedSet { name: "SOURCE".to_owned(), members: action.source.clone() });
+    for (name, node) in action.monitors {
+        mesh.node_sets.push(NamedSet { name: name.to_owned(), members: vec![node] });
+        let variables = (0..mesh.dimension as u8).map(|component| (NodalQuantity::Displacement, component)).collect();
+        histories.push(HistoryRequest { set: name.to_owned(), nodes: vec![node], variables, interval });
+    }
+    mesh.node_sets.extend(action.node_sets);
+    let loads = action.force.iter().enumerate().filter(|(_, force)| **force != 0.0).map(|(component, &force)| {
+        let mut direction = [0.0; 3];
+        direction[component] = 1.0;
+        let kind = LoadKind::Concentrated { nodes: action.source.clone(), weights: Vec::new(), direction };
+        Load { name: format!("LOAD1.{}", component + 1), kind, magnitude: short(force), amplitude: Some(0) }
+    });
+    let setup = Setup {
+        title: action.title,
+        materials,
+        sections,
+        amplitudes: vec![action.signal.table("SIGNAL", action.increment)],
+        loads: loads.collect(),
+        boundaries: Vec::new(),
+        initial_velocities: Vec::new(),
+        absorbing_layers: Vec::new(),
+        histories,
+        fields: match action.n_fields {
+            0 => Vec::new(),
+            n => {
+                vec![FieldRequest { quantities: vec![FieldQuantity::Displacement], interval: OutputInterval::Count(n) }]
+            }
+        },
+        explicit: ExplicitSettings {
+            time: action.time,
+            increment: Increment::Fixed(action.increment),
+            lumping: Lumping::RowSum,
+        },
+    };
+    Model { mesh, setup }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wave_speeds_come_back_from_the_moduli() {
+        let Elasticity::Isotropic { young, poisson } = from_wave_speeds("R", 2600.0, 4000.0, 2000.0).elasticity else {
+            panic!("isotropic")
+        };
+        let p = (young * (1.0 - poisson) / ((1.0 + poisson) * (1.0 - 2.0 * poisson) * 2600.0)).sqrt();
+        let s = (young / (2.0 * (1.0 + poisson) * 2600.0)).sqrt();
+        assert!((p - 4000.0).abs() < 1e-8 && (s - 2000.0).abs() < 1e-8, "{p} {s}");
+    }
+
+    #[test]
+    fn a_burst_is_exact_at_the_increments() {
+        let signal = Signal::hann_burst(5e6, 5.0);
+        let AmplitudeShape::Tabular { times, values } = signal.table("A", 1e-9).shape else { panic!("a table") };
+        assert_eq!((times.len(), times[0], times[1000], values[0], values[1000]), (1001, 0.0, 1e-6, 0.0, 0.0));
+        assert!((values[450] - (signal.value)(450e-9)).abs() < 1e-11);
+        // A coarse increment is divided.
+        let AmplitudeShape::Tabular { times, .. } = signal.table("A", 20e-9).shape else { panic!("a table") };
+        assert_eq!(times[4], 20e-9);
+    }
+}

@@ -1,0 +1,288 @@
+//! Models → Abaqus decks, in the plain dialect that ultrasonics programs generate and a commercial code reads.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+use pogo_formats::model::{
+    AmplitudeShape, BoundaryKind, Elasticity, FieldQuantity, Increment, Load, LoadKind, Model, NamedSet, NodalQuantity,
+    OutputInterval,
+};
+
+use super::GenerateError;
+
+/// Writes a deck beside `path` and renames it: either the old file or the whole new one is there, never half of one.
+/// Gives the number of bytes.
+///
+/// # Errors
+/// [`GenerateError::Write`] when the file cannot be written; [`GenerateError::Unsupported`] as in [`write`].
+pub fn save(model: &Model, path: &Path) -> Result<u64, GenerateError> {
+    let failed = |source| GenerateError::Write { path: path.to_owned(), source };
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".part-{}", std::process::id()));
+    let part = path.with_file_name(name);
+    let result = (|| {
+        let mut file = BufWriter::with_capacity(1 << 20, File::create(&part).map_err(failed)?);
+        write(model, &mut file)?;
+        let file = file.into_inner().map_err(|error| failed(error.into_error()))?;
+        file.sync_all().map_err(failed)?;
+        let bytes = file.metadata().map_err(failed)?.len();
+        std::fs::rename(&part, path).map_err(failed)?;
+        Ok(bytes)
+    })();
+    if result.is_err() {
+        // The first error is the one to report.
+        let _ = std::fs::remove_file(&part);
+    }
+    result
+}
+
+/// Writes a deck. Coordinates are rounded to 1e-5 of the shortest edge or finer; every other number reads back exactly.
+/// Labels are those of the model.
+///
+/// # Errors
+/// [`GenerateError::Unsupported`] for parts of a [`Model`] that generated models do not have (several instances,
+/// pressures, absorbing layers and so on); [`GenerateError::Write`].
+pub fn write(model: &Model, out: &mut impl Write) -> Result<(), GenerateError> {
+    check(model)?;
+    let written = |source| GenerateError::Write { path: "deck".into(), source };
+    header(model, out).map_err(written)?;
+    mesh(model, out).map_err(written)?;
+    materials(model, out).map_err(written)?;
+    step(model, out).map_err(written)
+}
+
+fn check(model: &Model) -> Result<(), GenerateError> {
+    let setup = &model.setup;
+    let unsupported = |what| Err(GenerateError::Unsupported { what });
+    if model.mesh.instances.len() != 1 {
+        return unsupported("several instances");
+    }
+    if setup.amplitudes.iter().any(|a| !matches!(a.shape, AmplitudeShape::Tabular { .. }) || a.scale != 1.0) {
+        return unsupported("amplitudes other than tables");
+    }
+    if setup.materials.iter().any(|m| !matches!(m.elasticity, Elasticity::Isotropic { .. })) {
+        return unsupported("anisotropic materials");
+    }
+    if setup.loads.iter().any(|l| !matches!(&l.kind, LoadKind::Concentrated { weights, .. } if weights.is_empty())) {
+        return unsupported("loads other than equal forces on nodes");
+    }
+    if setup.boundaries.iter().any(|b| b.kind != BoundaryKind::Displacement || b.value != 0.0) {
+        return unsupported("moving boundaries");
+    }
+    if !setup.absorbing_layers.is_empty() || !setup.initial_velocities.is_empty() {
+        return unsupported("absorbing layers other than graded materials, and initial velocities");
+    }
+    Ok(())
+}
+
+type Io = std::io::Result<()>;
+
+fn header(model: &Model, out: &mut impl Write) -> Io {
+    writeln!(out, "*Heading\n{}", model.setup.title)?;
+    writeln!(out, "** Units: m, kg, s, N, Pa")?;
+    writeln!(out, "*Preprint, echo=NO, model=NO, history=NO, contact=NO")
+}
+
+/// Decimals so that coordinates are rounded to 1e-5 of the mean element size or finer.
+fn decimals(model: &Model) -> usize {
+    let dimension = model.mesh.dimension as usize;
+    let mut bounds = vec![[f64::INFINITY, f64::NEG_INFINITY]; dimension];
+    for position in model.mesh.coordinates.chunks_exact(dimension) {
+        for (bound, &x) in bounds.iter_mut().zip(position) {
+            *bound = [bound[0].min(x), bound[1].max(x)];
+        }
+    }
+    let volume: f64 = bounds.iter().map(|[low, high]| high - low).product();
+    let spacing = (volume / model.mesh.n_nodes().max(1) as f64).powf(1.0 / dimension as f64);
+    (5.0 - spacing.log10()).ceil().clamp(0.0, 17.0) as usize
+}
+
+fn mesh(model: &Model, out: &mut impl Write) -> Io {
+    let mesh = &model.mesh;
+    let digits = decimals(model);
+    writeln!(out, "*Node")?;
+    for (label, position) in mesh.node_labels.iter().zip(mesh.coordinates.chunks_exact(mesh.dimension as usize)) {
+        write!(out, "{label}")?;
+        for x in position {
+            write!(out, ", {x:.digits$}")?;
+        }
+        writeln!(out)?;
+    }
+    for group in &mesh.groups {
+        writeln!(out, "*Element, type={}", group.kind.name())?;
+        for (label, nodes) in group.labels.iter().zip(group.connectivity.chunks_exact(group.kind.n_nodes())) {
+            write!(out, "{label}")?;
+            for &node in nodes {
+                write!(out, ", {}", mesh.node_labels[node as usize])?;
+            }
+            writeln!(out)?;
+        }
+    }
+    for set in &mesh.node_sets {
+        named_set(out, "*Nset, nset", set, &mesh.node_labels)?;
+    }
+    let labels = mesh.groups.iter().flat_map(|group| group.labels.iter().copied()).collect::<Vec<_>>();
+    for set in &mesh.element_sets {
+        named_set(out, "*Elset, elset", set, &labels)?;
+    }
+    Ok(())
+}
+
+/// Runs of consecutive labels become `generate`, others lines of 16.
+fn named_set(out: &mut impl Write, keyword: &str, set: &NamedSet, labels: &[u32]) -> Io {
+    let members = set.members.iter().map(|&member| labels[member as usize]).collect::<Vec<_>>();
+    let is_run = members.windows(2).all(|pair| pair[0].checked_add(1) == Some(pair[1]));
+    match (is_run, members.first(), members.last()) {
+        (true, Some(first), Some(last)) if last > first => {
+            writeln!(out, "{keyword}={}, generate\n{first}, {last}, 1", set.name)
+        }
+        _ => {
+            writeln!(out, "{keyword}={}", set.name)?;
+            for line in members.chunks(16) {
+                let line = line.iter().map(u32::to_string).collect::<Vec<_>>();
+                writeln!(out, "{}", line.join(", "))?;
+            }
+            Ok(())
+        }
+    }
+}
+
+/// The shortest text that reads back exactly, with a point: Abaqus reads `7850` as an integer.
+fn real(x: f64) -> String {
+    let text = if x != 0.0 && !(1e-3..1e7).contains(&x.abs()) { format!("{x:e}") } else { format!("{x}") };
+    match text.find('e') {
+        Some(at) if !text[..at].contains('.') => format!("{}.{}", &text[..at], &text[at..]),
+        None if !text.contains('.') => format!("{text}."),
+        _ => text,
+    }
+}
+
+fn materials(model: &Model, out: &mut impl Write) -> Io {
+    let setup = &model.setup;
+    for section in &setup.sections {
+        let material = &setup.materials[section.material as usize].name;
+        writeln!(out, "*Solid Section, elset={}, material={material}", section.name)?;
+        let thickness = if section.thickness == 1.0 { String::new() } else { real(section.thickness) };
+        writeln!(out, "{thickness},")?;
+    }
+    for amplitude in &setup.amplitudes {
+        writeln!(out, "*Amplitude, name={}", amplitude.name)?;
+        if let AmplitudeShape::Tabular { times, values } = &amplitude.shape {
+            let pairs = times.iter().zip(values).map(|(&time, &value)| format!("{}, {}", real(time), real(value)));
+            for line in pairs.collect::<Vec<_>>().chunks(4) {
+                writeln!(out, "{}", line.join(", "))?;
+            }
+        }
+    }
+    for material in &setup.materials {
+        writeln!(out, "*Material, name={}\n*Density\n{},", material.name, real(material.density))?;
+        if let Elasticity::Isotropic { young, poisson } = material.elasticity {
+            writeln!(out, "*Elastic\n{}, {}", real(young), real(poisson))?;
+        }
+        if material.damping_alpha != 0.0 {
+            writeln!(out, "*Damping, alpha={}", real(material.damping_alpha))?;
+        }
+    }
+    Ok(())
+}
+
+/// The node set with these members, or the single node's label.
+fn place(model: &Model, nodes: &[u32]) -> String {
+    let set = model.mesh.node_sets.iter().find(|set| set.members == nodes);
+    set.map_or_else(|| model.mesh.node_labels[nodes[0] as usize].to_string(), |set| set.name.clone())
+}
+
+fn step(model: &Model, out: &mut impl Write) -> Io {
+    let setup = &model.setup;
+    if !setup.boundaries.is_empty() {
+        writeln!(out, "*Boundary")?;
+        for boundary in &setup.boundaries {
+            let component = boundary.component + 1;
+            writeln!(out, "{}, {component}, {component}", place(model, &boundary.nodes))?;
+        }
+    }
+    writeln!(out, "*Step, name=WAVE, nlgeom=NO")?;
+    let time = real(setup.explicit.time);
+    match setup.explicit.increment {
+        Increment::Fixed(increment) => {
+            writeln!(out, "*Dynamic, Explicit, direct user control\n{}, {time}", real(increment))?;
+        }
+        Increment::Automatic { .. } => writeln!(out, "*Dynamic, Explicit\n, {time}")?,
+    }
+    writeln!(out, "*Bulk Viscosity\n0., 0.")?;
+    for load in &setup.loads {
+        concentrated(model, load, out)?;
+    }
+    for field in &setup.fields {
+        writeln!(out, "*Output, field, {}", interval(field.interval))?;
+        let (nodal, elemental): (Vec<_>, Vec<_>) = field.quantities.iter().partition(|quantity| {
+            matches!(quantity, FieldQuantity::Displacement | FieldQuantity::Velocity | FieldQuantity::Acceleration)
+        });
+        for (keyword, quantities) in [("*Node Output", nodal), ("*Element Output", elemental)] {
+            if !quantities.is_empty() {
+                let names = quantities.into_iter().map(|quantity| match quantity {
+                    FieldQuantity::Displacement => "U",
+                    FieldQuantity::Velocity => "V",
+                    FieldQuantity::Acceleration => "A",
+                    FieldQuantity::Stress => "S",
+                    FieldQuantity::Strain => "E",
+                    FieldQuantity::EnergyDensity => "ESEDEN",
+                });
+                writeln!(out, "{keyword}\n{}", names.collect::<Vec<_>>().join(", "))?;
+            }
+        }
+    }
+    for history in &setup.histories {
+        writeln!(out, "*Output, history, {}", interval(history.interval))?;
+        writeln!(out, "*Node Output, nset={}", history.set)?;
+        let names = history.variables.iter().map(|(quantity, component)| {
+            let letter = match quantity {
+                NodalQuantity::Displacement => "U",
+                NodalQuantity::Velocity => "V",
+                NodalQuantity::Acceleration => "A",
+                NodalQuantity::Reaction => "RF",
+            };
+            format!("{letter}{}", component + 1)
+        });
+        writeln!(out, "{}", names.collect::<Vec<_>>().join(", "))?;
+    }
+    writeln!(out, "*End Step")
+}
+
+fn concentrated(model: &Model, load: &Load, out: &mut impl Write) -> Io {
+    let LoadKind::Concentrated { nodes, direction, .. } = &load.kind else { return Ok(()) };
+    match load.amplitude {
+        Some(index) => writeln!(out, "*Cload, amplitude={}", model.setup.amplitudes[index as usize].name)?,
+        None => writeln!(out, "*Cload")?,
+    }
+    for (component, share) in direction.iter().enumerate().filter(|(_, share)| **share != 0.0) {
+        writeln!(out, "{}, {}, {}", place(model, nodes), component + 1, real(load.magnitude * share))?;
+    }
+    Ok(())
+}
+
+fn interval(interval: OutputInterval) -> String {
+    match interval {
+        OutputInterval::Increments(n) => format!("frequency={n}"),
+        OutputInterval::Time(seconds) => format!("time interval={}", real(seconds)),
+        OutputInterval::Count(n) => format!("number interval={n}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reals_have_a_point_and_read_back() {
+        assert_eq!(real(7850.0), "7850.");
+        assert_eq!(real(210e9), "2.1e11");
+        assert_eq!(real(1e-9), "1.e-9");
+        assert_eq!(real(0.0), "0.");
+        assert_eq!(real(-0.8), "-0.8");
+        for x in [std::f64::consts::PI, 1e-300, -4.5e17, 0.1 + 0.2] {
+            assert_eq!(real(x).parse(), Ok(x));
+        }
+    }
+}
