@@ -5,6 +5,7 @@
 //! here knows about devices.
 
 pub mod block;
+mod elasticity;
 pub mod inp;
 pub mod job;
 pub mod model;
