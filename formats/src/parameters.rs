@@ -1,1 +1,234 @@
-//! Parameters by name: listing and overriding what is in a [`Setup`](crate::model::Setup).
+//! Parameters by name: listing and overriding what is in a [`Setup`].
+//!
+//! `material.steel.young`, `amplitude.burst.frequency`, `load.push.magnitude`, `solver.time`, …: everything that may change
+//! from run to run without a new block file. Names are compared without regard to case; a part of a name may be quoted
+//! (`material."my steel".young`) and may contain dots (`section.plate-1.hot side.thickness`). Where several entries have
+//! the same name, setting it sets them all.
+
+mod slots;
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::model::Setup;
+use slots::slots;
+
+/// Safety factor that `solver.increment=automatic` starts from.
+pub const DEFAULT_INCREMENT_FACTOR: f64 = 0.9;
+
+/// A parameter as it stands.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Parameter {
+    /// Full name.
+    pub name: String,
+    /// Value now.
+    pub value: Value,
+    /// SI unit; empty for words and pure numbers.
+    pub unit: &'static str,
+    /// What it is, in a few words.
+    pub help: &'static str,
+}
+
+/// A number or a word.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Value {
+    /// A quantity, in the parameter's unit.
+    Number(f64),
+    /// The name of a material or an amplitude, `hann`, `row-sum`, `automatic`, ….
+    Word(String),
+}
+
+impl fmt::Display for Value {
+    /// The shortest text that reads back as the same value.
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::Number(value) => {
+                let (plain, scientific) = (format!("{value}"), format!("{value:e}"));
+                f.write_str(if plain.len() <= scientific.len().max(6) { &plain } else { &scientific })
+            }
+            Self::Word(word) => f.write_str(word),
+        }
+    }
+}
+
+impl From<f64> for Value {
+    fn from(value: f64) -> Self {
+        Self::Number(value)
+    }
+}
+
+impl From<&str> for Value {
+    fn from(word: &str) -> Self {
+        Self::Word(word.into())
+    }
+}
+
+/// Why a parameter was not set.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ParameterError {
+    /// Not `NAME=VALUE`.
+    #[error("error: `{text}` is not NAME=VALUE, such as material.steel.young=200e9")]
+    Syntax {
+        /// What was given.
+        text: String,
+    },
+    /// No such parameter.
+    #[error("error: no parameter `{name}`{}; `pogo-info --parameters` lists them all", did_you_mean(.nearest))]
+    Unknown {
+        /// What was given.
+        name: String,
+        /// Names that are spelt alike, best first.
+        nearest: Vec<String>,
+    },
+    /// It is part of the block file.
+    #[error("error: `{name}` cannot change from run to run: {reason}; block the model again with pogo-block")]
+    NeedsNewBlockFile {
+        /// What was given.
+        name: String,
+        /// What depends on it.
+        reason: &'static str,
+    },
+    /// The value makes no sense.
+    #[error("error: {name} = {value}: {reason}")]
+    Value {
+        /// Parameter.
+        name: String,
+        /// What was given.
+        value: String,
+        /// What is expected.
+        reason: String,
+    },
+}
+
+fn did_you_mean(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        [name] => format!(", did you mean `{name}`"),
+        names => format!(", did you mean one of `{}`", names.join("`, `")),
+    }
+}
+
+/// Every parameter, in the order of [`Setup`]'s fields.
+pub fn list(setup: &Setup) -> Vec<Parameter> {
+    let mut setup = setup.clone();
+    let shown = slots(&mut setup).into_iter().filter(|slot| !slot.hidden);
+    shown.map(|slot| Parameter { name: slot.name, value: slot.value, unit: slot.unit, help: slot.help }).collect()
+}
+
+/// Sets a parameter from text; on an error nothing has changed.
+///
+/// # Errors
+/// No such parameter (with the nearest names), a value out of its range, or something that needs a new block file.
+pub fn set(setup: &mut Setup, name: &str, value: &str) -> Result<(), ParameterError> {
+    let key = normalised(name);
+    if let Some(reason) = needs_new_block_file(&key) {
+        return Err(ParameterError::NeedsNewBlockFile { name: name.into(), reason });
+    }
+    let wrong = |reason: String| ParameterError::Value { name: name.trim().into(), value: value.trim().into(), reason };
+    // Constants of a material are valid only together, so the others are needed for the judgement.
+    let materials = setup.materials.clone();
+    let mut slots = slots(setup);
+    let mut found = false;
+    for slot in slots.iter_mut().filter(|slot| slot.name.to_lowercase() == key) {
+        (slot.set)(value.trim()).map_err(wrong)?;
+        found = true;
+    }
+    if !found {
+        let names = slots.into_iter().filter(|slot| !slot.hidden).map(|slot| slot.name);
+        return Err(ParameterError::Unknown { name: name.trim().into(), nearest: alike(&key, names) });
+    }
+    drop(slots);
+    for (material, before) in setup.materials.iter().zip(&materials) {
+        if material != before && material.elasticity.matrix().is_none() {
+            let reason =
+                format!("the stiffness of `{}` is no longer positive definite (it would create energy)", material.name);
+            setup.materials = materials;
+            return Err(wrong(reason));
+        }
+    }
+    Ok(())
+}
+
+/// Sets a parameter from a [`Value`], such as a number of a study file.
+///
+/// # Errors
+/// As [`set`].
+pub fn set_value(setup: &mut Setup, name: &str, value: &Value) -> Result<(), ParameterError> {
+    set(setup, name, &value.to_string())
+}
+
+/// Splits `NAME=VALUE`. The value is what follows the last `=`, since names may contain one.
+///
+/// # Errors
+/// No `=`, or nothing on one side of it.
+pub fn parse_assignment(text: &str) -> Result<(&str, &str), ParameterError> {
+    let parts = text.rsplit_once('=').map(|(name, value)| (name.trim(), value.trim()));
+    parts
+        .filter(|(name, value)| !name.is_empty() && !value.is_empty())
+        .ok_or_else(|| ParameterError::Syntax { text: text.into() })
+}
+
+/// Lower case, without quotes, without blanks round the dots that separate parts.
+fn normalised(name: &str) -> String {
+    let (mut parts, mut part, mut quote) = (Vec::new(), String::new(), None);
+    for c in name.trim().chars() {
+        match (c, quote) {
+            ('"' | '\'', None) => quote = Some(c),
+            (c, Some(open)) if c == open => quote = None,
+            ('.', None) => parts.push(std::mem::take(&mut part).trim().to_owned()),
+            (c, _) => part.push(c),
+        }
+    }
+    parts.push(part.trim().to_owned());
+    parts.join(".").to_lowercase()
+}
+
+/// Why a name that looks like a part of the mesh or of the partition cannot be set.
+fn needs_new_block_file(key: &str) -> Option<&'static str> {
+    let first = key.split('.').next().unwrap_or_default();
+    let last = key.rsplit('.').next().unwrap_or_default();
+    let has_parts = key.contains('.');
+    match (first, last) {
+        ("mesh" | "element" | "elements" | "connectivity" | "instance" | "part", _) => {
+            Some("the topology of the mesh is built into the blocks")
+        }
+        ("node" | "nodes" | "coordinates", _) => Some("node positions are part of the block file"),
+        ("set" | "nset" | "elset" | "node_set" | "element_set", _) => {
+            Some("sets are resolved when the model is blocked")
+        }
+        ("partition" | "block" | "blocks", _) => Some("the partition is made when the model is blocked"),
+        ("section", "elset" | "set" | "elements") if has_parts => {
+            Some("elements are grouped by section inside each block")
+        }
+        ("section", "type" | "plane" | "kind") if has_parts => Some("the kind of element is part of the mesh"),
+        ("absorbing", "depth" | "thickness" | "depth_fraction" | "elements" | "side") if has_parts => {
+            Some("the depth of each element in the layer is worked out when the model is blocked")
+        }
+        (
+            "load" | "boundary" | "initial_velocity" | "history",
+            "nodes" | "elements" | "faces" | "weights" | "set" | "point",
+        ) if has_parts => Some("where it acts is resolved when the model is blocked"),
+        ("boundary" | "initial_velocity", "component" | "kind") if has_parts => {
+            Some("which components it acts on is resolved when the model is blocked")
+        }
+        _ => None,
+    }
+}
+
+/// Up to three names that are spelt like `key`.
+fn alike(key: &str, names: impl Iterator<Item = String>) -> Vec<String> {
+    let distance = |name: &str| match name.to_lowercase() {
+        name if name.starts_with(key) => 0,
+        name => strsim::damerau_levenshtein(key, &name),
+    };
+    let mut scored: Vec<(usize, String)> = names.map(|name| (distance(&name), name)).collect();
+    scored.sort();
+    scored.dedup();
+    let limit = scored.first().map_or(0, |best| (key.chars().count() / 2).min(best.0 + 2));
+    scored.into_iter().take_while(|(distance, _)| *distance <= limit).take(3).map(|(_, name)| name).collect()
+}
+
+#[cfg(test)]
+mod tests;
