@@ -6,3 +6,4 @@ pub mod cli;
 pub mod generate;
 pub mod partition;
 pub mod picture;
+pub mod pipeline;

@@ -65,6 +65,25 @@ impl AtomicFile {
     }
 }
 
+/// Removes the temporary files that this process has beside `target`: for a program that a signal is about to end. A write
+/// that still goes on fails afterwards.
+pub fn remove_unfinished(target: &Path) {
+    let target = fs::canonicalize(target).unwrap_or_else(|_| target.to_owned());
+    let folder = match target.parent() {
+        Some(folder) if folder.as_os_str().is_empty() => Path::new("."),
+        Some(folder) => folder,
+        None => return,
+    };
+    let process = format!(".{}-", std::process::id());
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with('.') && name.contains(&process) && name.ends_with(".tmp") {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
 impl Drop for AtomicFile {
     fn drop(&mut self) {
         if let Some(temporary) = &self.temporary {

@@ -21,6 +21,7 @@ mod tests;
 mod view;
 mod write;
 
+pub use atomic::remove_unfinished;
 pub use container::SectionInfo;
 pub use error::BlockError;
 pub use file::BlockFile;

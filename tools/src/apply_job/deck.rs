@@ -1,0 +1,171 @@
+//! The first stage: materials, sections and time.
+
+use pogo_formats::inp::{Deck, DeckMaterial, NO_SECTION};
+use pogo_formats::job::{IncrementValue, Job, JobError, Located, Plane, Section};
+use pogo_formats::model::{self, ElementKind, ExplicitSettings, Increment, Lumping};
+
+use super::{Remarks, find_name, find_set, listed};
+
+/// Safety factor of the automatic increment when neither job nor deck gives one.
+const INCREMENT_FACTOR: f64 = 0.9;
+
+/// Gives a deck the job's materials, sections and solver settings.
+///
+/// A job with one material and no section, for a deck without sections, means that every element is of that material.
+///
+/// # Errors
+/// [`JobError`] for a set or material that does not exist, and for a `plane` that would split a group of elements.
+pub fn apply_to_deck(deck: &mut Deck, job: &Job) -> Result<Remarks, JobError> {
+    let mut remarks = Remarks::default();
+    for item in &job.materials {
+        let given = &item.value;
+        let material = DeckMaterial {
+            name: given.name.clone(),
+            file: item.place.file.to_string(),
+            line: item.place.line as u64,
+            density: Some(given.density),
+            elasticity: Some(given.elasticity().map_err(|text| item.place.error(text))?),
+            damping_alpha: given.alpha,
+        };
+        match find_name(&deck.materials, &given.name, |material| &material.name) {
+            Some(index) => {
+                remarks.note(&item.place, format_args!("material {} replaces the deck's", given.name));
+                // The deck's spelling stays: overrides by name should not depend on the job.
+                let name = std::mem::take(&mut deck.materials[index].name);
+                deck.materials[index] = DeckMaterial { name, ..material };
+            }
+            None => deck.materials.push(material),
+        }
+    }
+
+    let bare = deck.model.mesh.groups.iter().all(|group| group.section.iter().all(|&section| section == NO_SECTION));
+    if let ([], [only], true) = (job.sections.as_slice(), job.materials.as_slice(), bare) {
+        remarks.note(&only.place, format_args!("every element is made of {}", only.value.name));
+        let value = Section {
+            elset: None,
+            all: true,
+            material: only.value.name.clone(),
+            plane: None,
+            thickness: None,
+            orientation: None,
+            angle: None,
+            hourglass_factor: None,
+            mass_factor: None,
+        };
+        section(deck, &Located { place: only.place.clone(), value }).map_err(|text| only.place.error(text))?;
+    }
+    for item in &job.sections {
+        section(deck, item).map_err(|text| item.place.error(text))?;
+    }
+    planes(deck, job)?;
+    solver(deck, job);
+    Ok(remarks)
+}
+
+fn section(deck: &mut Deck, item: &Located<Section>) -> Result<(), String> {
+    let given = &item.value;
+    let Some(material) = find_name(&deck.materials, &given.material, |material| &material.name) else {
+        let names = deck.materials.iter().map(|material| material.name.as_str());
+        return Err(format!("there is no material \"{}\" in the job or the deck{}", given.material, listed(names)));
+    };
+    let identity = [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0];
+    let mut section = model::Section {
+        name: "ALL".to_owned(),
+        material: material as u32,
+        material_from_global: given.material_from_global()?.unwrap_or(identity),
+        thickness: given.thickness.unwrap_or(1.0),
+        hourglass_factor: given.hourglass_factor.unwrap_or(1.0),
+        mass_factor: given.mass_factor.unwrap_or(1.0),
+    };
+    let elements = match &given.elset {
+        Some(name) => {
+            let set = find_set(&deck.model.mesh.element_sets, name, "element")?;
+            if set.members.is_empty() {
+                return Err(format!("element set {} is empty", set.name));
+            }
+            section.name.clone_from(&set.name);
+            Some(set.members.clone())
+        }
+        None => None,
+    };
+    let sections = &mut deck.model.setup.sections;
+    let index = match find_name(sections, &section.name, |section| &section.name) {
+        Some(index) => {
+            sections[index] = section;
+            index
+        }
+        None => {
+            sections.push(section);
+            sections.len() - 1
+        }
+    };
+    deck.assign_section(elements.as_deref(), index as u32);
+    Ok(())
+}
+
+/// Plane strain or plane stress, by whole groups of elements: a kind is a property of the group.
+fn planes(deck: &mut Deck, job: &Job) -> Result<(), JobError> {
+    let mut wishes = vec![None; deck.model.setup.sections.len()];
+    for item in &job.sections {
+        let name = match &item.value.elset {
+            Some(name) => match find_set(&deck.model.mesh.element_sets, name, "element") {
+                Ok(set) => set.name.as_str(),
+                Err(text) => return Err(item.place.error(text)),
+            },
+            None => "ALL",
+        };
+        if let Some(index) = find_name(&deck.model.setup.sections, name, |section| &section.name) {
+            wishes[index] = item.value.plane.map(|plane| (plane, &item.place));
+        }
+    }
+    for group in deck.model.mesh.groups.iter_mut().filter(|group| group.kind.dimension() == 2) {
+        let wish = |section: u32| wishes.get(section as usize).copied().flatten();
+        let mut used = group.section.iter().filter(|&&section| section != NO_SECTION).map(|&section| wish(section));
+        let Some(first) = used.next() else { continue };
+        let other = used.find(|other| other.map(|wish| wish.0) != first.map(|wish| wish.0));
+        if let (Some((_, place)), _) | (None, Some(Some((_, place)))) = (first, other)
+            && other.is_some()
+        {
+            let kind = group.kind.name();
+            return Err(place.error(format!("give the same `plane` in every section that has {kind} elements")));
+        }
+        if let Some((plane, _)) = first {
+            group.kind = in_plane(group.kind, plane);
+        }
+    }
+    Ok(())
+}
+
+fn in_plane(kind: ElementKind, plane: Plane) -> ElementKind {
+    use ElementKind::{Cpe3, Cpe4, Cpe4r, Cps3, Cps4, Cps4r};
+    match (plane, kind) {
+        (Plane::Strain, Cps3) => Cpe3,
+        (Plane::Strain, Cps4) => Cpe4,
+        (Plane::Strain, Cps4r) => Cpe4r,
+        (Plane::Stress, Cpe3) => Cps3,
+        (Plane::Stress, Cpe4) => Cps4,
+        (Plane::Stress, Cpe4r) => Cps4r,
+        (_, same) => same,
+    }
+}
+
+fn solver(deck: &mut Deck, job: &Job) {
+    let Some(solver) = job.solver.as_ref().map(|item| &item.value) else { return };
+    let automatic = Increment::Automatic { factor: solver.increment_factor.unwrap_or(INCREMENT_FACTOR) };
+    if let (None, Some(time)) = (&deck.explicit, solver.time) {
+        deck.explicit = Some(ExplicitSettings { time, increment: automatic, lumping: Lumping::RowSum });
+    }
+    // Without a time from either, finishing the deck says so.
+    let Some(explicit) = &mut deck.explicit else { return };
+    if let Some(time) = solver.time {
+        explicit.time = time;
+    }
+    match (solver.increment, solver.increment_factor) {
+        (Some(IncrementValue::Seconds(seconds)), _) => explicit.increment = Increment::Fixed(seconds),
+        (Some(IncrementValue::Automatic), _) | (None, Some(_)) => explicit.increment = automatic,
+        (None, None) => {}
+    }
+    if let Some(lumping) = solver.lumping {
+        explicit.lumping = lumping.into();
+    }
+}

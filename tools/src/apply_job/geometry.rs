@@ -1,0 +1,220 @@
+//! Nodes by their position: the nearest to a point, along a line, in a box, on a side.
+
+use std::cell::OnceCell;
+
+use pogo_formats::job::Sides;
+use pogo_formats::model::Mesh;
+use rstar::primitives::GeomWithData;
+use rstar::{PointDistance, RTree};
+
+/// Positions, padded to three coordinates.
+type Position = [f64; 3];
+
+/// A mesh with what positions are looked up by; tables are made when first needed.
+pub struct Geometry<'a> {
+    mesh: &'a Mesh,
+    lower: Position,
+    upper: Position,
+    tree: OnceCell<RTree<GeomWithData<Position, u32>>>,
+    element_size: OnceCell<Vec<f32>>,
+}
+
+/// A node near a point.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Nearest {
+    /// Node index.
+    pub node: u32,
+    /// m.
+    pub distance: f64,
+}
+
+/// The nodes along a segment and how much of it belongs to each.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AlongLine {
+    /// Node indices, from the first end to the second.
+    pub nodes: Vec<u32>,
+    /// Fractions of the length, (n,), sum 1.
+    pub weights: Vec<f64>,
+    /// Largest distance of a node from the segment, m.
+    pub distance: f64,
+    /// No nodes lie on the segment: those within half an element of it were taken.
+    pub loose: bool,
+}
+
+fn difference(a: Position, b: Position) -> Position {
+    [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
+}
+
+fn dot(a: Position, b: Position) -> f64 {
+    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+}
+
+impl<'a> Geometry<'a> {
+    /// Looks at this mesh.
+    pub fn new(mesh: &'a Mesh) -> Self {
+        let (mut lower, mut upper) = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
+        for node in 0..mesh.n_nodes() {
+            let position = position(mesh, node);
+            for axis in 0..3 {
+                lower[axis] = lower[axis].min(position[axis]);
+                upper[axis] = upper[axis].max(position[axis]);
+            }
+        }
+        Self { mesh, lower, upper, tree: OnceCell::new(), element_size: OnceCell::new() }
+    }
+
+    /// Corners of the bounding box, m.
+    pub fn bounds(&self) -> (Position, Position) {
+        (self.lower, self.upper)
+    }
+
+    /// Position of a node, m.
+    pub fn position(&self, node: u32) -> Position {
+        position(self.mesh, node as usize)
+    }
+
+    /// What rounding in a deck may move a node by: decks carry six or seven digits.
+    pub fn rounding(&self) -> f64 {
+        let diagonal = difference(self.upper, self.lower);
+        1e-6 * dot(diagonal, diagonal).sqrt()
+    }
+
+    /// The nearest node; of several at the same distance the one with the lowest index. `None` in an empty mesh.
+    pub fn nearest(&self, point: Position) -> Option<Nearest> {
+        let tree = self.tree.get_or_init(|| {
+            let nodes = 0..self.mesh.n_nodes();
+            RTree::bulk_load(nodes.map(|node| GeomWithData::new(position(self.mesh, node), node as u32)).collect())
+        });
+        let ties = tree.nearest_neighbors(&point);
+        let nearest = ties.into_iter().min_by_key(|found| found.data)?;
+        Some(Nearest { node: nearest.data, distance: nearest.geom().distance_2(&point).sqrt() })
+    }
+
+    /// Longest edge of the elements at a node, m.
+    pub fn element_size(&self, node: u32) -> f64 {
+        f64::from(self.element_sizes()[node as usize])
+    }
+
+    fn element_sizes(&self) -> &[f32] {
+        self.element_size.get_or_init(|| {
+            let mut sizes = vec![0.0_f32; self.mesh.n_nodes()];
+            for group in &self.mesh.groups {
+                for element in group.connectivity.chunks_exact(group.kind.n_nodes()) {
+                    let mut longest = 0.0_f64;
+                    for face in group.kind.faces() {
+                        for (k, &a) in face.iter().enumerate() {
+                            let (a, b) = (element[usize::from(a)], element[usize::from(face[(k + 1) % face.len()])]);
+                            let edge = difference(self.position(a), self.position(b));
+                            longest = longest.max(dot(edge, edge));
+                        }
+                    }
+                    let longest = longest.sqrt() as f32;
+                    for &node in element {
+                        let size = &mut sizes[node as usize];
+                        *size = size.max(longest);
+                    }
+                }
+            }
+            sizes
+        })
+    }
+
+    /// Nodes no farther than `tolerance` from the segment. Without a tolerance: those on it up to rounding if they
+    /// follow one another without a gap, else those within half the local element size. `None` when there is no node, or
+    /// the ends are the same.
+    pub fn along_line(&self, ends: [Position; 2], tolerance: Option<f64>) -> Option<AlongLine> {
+        let direction = difference(ends[1], ends[0]);
+        let length = dot(direction, direction).sqrt();
+        if !(length.is_normal()) {
+            return None;
+        }
+        let find = |limit: &dyn Fn(u32) -> f64| {
+            let mut found: Vec<(f64, u32, f64)> = Vec::new();
+            for node in 0..self.mesh.n_nodes() as u32 {
+                let from_start = difference(self.position(node), ends[0]);
+                let along = (dot(from_start, direction) / length).clamp(0.0, length);
+                let fraction = along / length;
+                let foot = [0, 1, 2].map(|axis| ends[0][axis] + fraction * direction[axis]);
+                let away = difference(self.position(node), foot);
+                let distance = dot(away, away).sqrt();
+                if distance <= limit(node) {
+                    found.push((along, node, distance));
+                }
+            }
+            found.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+            found
+        };
+        let rounding = self.rounding();
+        let mut loose = false;
+        let mut found = find(&|_| tolerance.unwrap_or(rounding));
+        if tolerance.is_none() && !self.without_gap(&found, length) {
+            found = find(&|node| 0.5 * self.element_size(node));
+            loose = true;
+        }
+        if found.is_empty() {
+            return None;
+        }
+        let along: Vec<f64> = found.iter().map(|item| item.0).collect();
+        Some(AlongLine {
+            nodes: found.iter().map(|item| item.1).collect(),
+            weights: tributary_fractions(&along, length),
+            distance: found.iter().fold(0.0, |largest, item| item.2.max(largest)),
+            loose,
+        })
+    }
+
+    /// Neighbours along the line, and its ends, are no farther apart than an element is long.
+    fn without_gap(&self, found: &[(f64, u32, f64)], length: f64) -> bool {
+        let (Some(first), Some(last)) = (found.first(), found.last()) else { return false };
+        let size = |node: u32| 1.001 * self.element_size(node);
+        first.0 <= size(first.1)
+            && length - last.0 <= size(last.1)
+            && found.windows(2).all(|pair| pair[1].0 - pair[0].0 <= size(pair[0].1).min(size(pair[1].1)))
+    }
+
+    /// Nodes between two corners, in any order of the corners.
+    pub fn in_box(&self, corners: [Position; 2], tolerance: f64) -> Vec<u32> {
+        self.filter(|position| {
+            (0..3).all(|axis| {
+                let (low, high) = (corners[0][axis].min(corners[1][axis]), corners[0][axis].max(corners[1][axis]));
+                position[axis] >= low - tolerance && position[axis] <= high + tolerance
+            })
+        })
+    }
+
+    /// Nodes on any of these sides of the bounding box.
+    pub fn on_sides(&self, sides: &Sides, tolerance: f64) -> Vec<u32> {
+        self.filter(|position| {
+            sides.0.iter().any(|&(axis, upper)| {
+                let axis = usize::from(axis);
+                let plane = if upper { self.upper[axis] } else { self.lower[axis] };
+                (position[axis] - plane).abs() <= tolerance
+            })
+        })
+    }
+
+    fn filter(&self, keep: impl Fn(Position) -> bool) -> Vec<u32> {
+        (0..self.mesh.n_nodes() as u32).filter(|&node| keep(self.position(node))).collect()
+    }
+}
+
+fn position(mesh: &Mesh, node: usize) -> Position {
+    let dimension = mesh.dimension as usize;
+    let mut position = [0.0; 3];
+    position[..dimension].copy_from_slice(&mesh.coordinates[node * dimension..][..dimension]);
+    position
+}
+
+/// How much of a segment [0, `length`] is nearest to each of these increasing positions, as fractions of the whole: a
+/// uniform line load as nodal forces. On a row of elements that ends where the segment does this is half an edge at the ends
+/// and the mean of two edges between.
+pub fn tributary_fractions(along: &[f64], length: f64) -> Vec<f64> {
+    let middle = |i: usize| 0.5 * (along[i] + along[i + 1]);
+    let last = along.len().saturating_sub(1);
+    let share = |i: usize| {
+        let start = if i == 0 { 0.0 } else { middle(i - 1) };
+        let end = if i == last { length } else { middle(i) };
+        (end - start) / length
+    };
+    (0..along.len()).map(share).collect()
+}

@@ -1,0 +1,246 @@
+//! From a deck to a block file: read, apply the job, partition, arrange, write.
+//!
+//! Each stage consumes what the one before gave, so that the deck's tables are gone before the partition is made and the
+//! partition's before the file is written.
+
+mod remap;
+mod summary;
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use pogo_formats::block::{self, BlockContents, BlockError, Provenance, Source};
+use pogo_formats::inp::{self, DeckError, DeckReport, Note};
+use pogo_formats::job::{Job, JobError};
+use pogo_formats::model::Model;
+
+use crate::apply_job::{self, Remarks};
+use crate::arrange::{ArrangeError, ArrangeOptions, Arranged, arrange};
+use crate::partition::{PartitionError, PartitionOptions, partition};
+
+pub use remap::remap_setup;
+pub use summary::{CheckReport, StageSeconds, Summary, peak_memory};
+
+/// What to make a block file of, and how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// Abaqus deck.
+    pub deck: PathBuf,
+    /// TOML jobs; later ones win.
+    pub jobs: Vec<PathBuf>,
+    /// Block file to write.
+    pub output: PathBuf,
+    /// Keywords that may be left out although they change the physics.
+    pub ignore: Vec<String>,
+    /// How to cut.
+    pub partition: PartitionOptions,
+    /// How to arrange.
+    pub arrange: ArrangeOptions,
+}
+
+impl Config {
+    /// The block file that belongs to a deck: the same name with `.blk`, in the same folder.
+    pub fn default_output(deck: &Path) -> PathBuf {
+        deck.with_extension("blk")
+    }
+
+    /// The options that decide what is in the file, as on the command line.
+    fn options(&self) -> Vec<String> {
+        let mut options = vec![
+            format!("--partition {}", self.partition.partitioner.name()),
+            format!("--block-nodes {}", self.partition.capacity),
+        ];
+        if self.arrange.paper_limits {
+            options.push("--paper-limits".to_owned());
+        }
+        options.extend(self.ignore.iter().map(|keyword| format!("--ignore {keyword}")));
+        options
+    }
+}
+
+/// Somebody who wants to know how far the work is.
+pub trait Progress: Sync {
+    /// A stage begins.
+    fn stage(&self, name: &'static str);
+    /// This much of the stage is done, in [0, 1].
+    fn fraction(&self, done: f64);
+}
+
+/// Nobody does.
+impl Progress for () {
+    fn stage(&self, _: &'static str) {}
+    fn fraction(&self, _: f64) {}
+}
+
+/// Why there is no block file. Prints as `file:line: error: …`, one problem a line.
+#[derive(Debug, thiserror::Error)]
+pub enum PipelineError {
+    /// The deck.
+    #[error(transparent)]
+    Deck(#[from] DeckError),
+    /// A job.
+    #[error(transparent)]
+    Job(#[from] JobError),
+    /// The mesh cannot be cut.
+    #[error("{}: error: {error}", deck.display())]
+    Partition {
+        /// Deck.
+        deck: PathBuf,
+        /// Reason.
+        error: PartitionError,
+    },
+    /// The blocks cannot be arranged.
+    #[error("{}: error: {error}", deck.display())]
+    Arrange {
+        /// Deck.
+        deck: PathBuf,
+        /// Reason.
+        error: ArrangeError,
+    },
+    /// The file cannot be written.
+    #[error(transparent)]
+    Block(#[from] BlockError),
+    /// A source has gone since it was read.
+    #[error("{}: error: cannot read: {error}", path.display())]
+    Source {
+        /// Deck, included file or job.
+        path: PathBuf,
+        /// Reason.
+        error: std::io::Error,
+    },
+    /// The output is one of the inputs.
+    #[error("{}: error: the block file would replace its own input; give another name with -o", .0.display())]
+    OutputIsInput(PathBuf),
+}
+
+/// A model with what reading it taught.
+struct Loaded {
+    model: Model,
+    report: DeckReport,
+    notes: Vec<Note>,
+    remarks: Remarks,
+}
+
+/// Reads the deck and applies the jobs.
+fn load(config: &Config, progress: &dyn Progress, clock: &mut Clock) -> Result<Loaded, PipelineError> {
+    progress.stage("read");
+    let mut job: Option<Job> = None;
+    for path in &config.jobs {
+        let next = Job::read(path)?;
+        match &mut job {
+            Some(job) => job.merge(next),
+            None => job = Some(next),
+        }
+    }
+    let mut deck = inp::read(&config.deck, &apply_job::read_options(job.as_ref(), config.ignore.clone()))?;
+    clock.seconds.read = clock.lap();
+
+    progress.stage("apply");
+    let mut remarks = Remarks::default();
+    if let Some(job) = &job {
+        remarks = apply_job::apply_to_deck(&mut deck, job)?;
+    }
+    let report = std::mem::take(&mut deck.report);
+    let finished = deck.finish().map_err(|mut error| {
+        error.report.get_or_insert_with(|| Box::new(report.clone()));
+        error
+    });
+    let (mut model, notes) = finished?;
+    if let Some(job) = &job {
+        let more = apply_job::apply_to_model(&mut model, job)?;
+        remarks.notes.extend(more.notes);
+        remarks.warnings.extend(more.warnings);
+    }
+    clock.seconds.apply = clock.lap();
+    Ok(Loaded { model, report, notes, remarks })
+}
+
+struct Clock {
+    start: Instant,
+    last: Instant,
+    seconds: StageSeconds,
+}
+
+impl Clock {
+    fn new() -> Self {
+        let now = Instant::now();
+        Self { start: now, last: now, seconds: StageSeconds::default() }
+    }
+
+    /// Seconds since the lap before.
+    fn lap(&mut self) -> f64 {
+        let now = Instant::now();
+        let seconds = now.duration_since(self.last).as_secs_f64();
+        self.last = now;
+        seconds
+    }
+}
+
+/// Makes a block file. Either the whole new file is there afterwards, or whatever was there before.
+///
+/// # Errors
+/// [`PipelineError`].
+pub fn run(config: &Config, progress: &dyn Progress) -> Result<Summary, PipelineError> {
+    output_is_no_input(config)?;
+    let mut clock = Clock::new();
+    let Loaded { model: Model { mesh, mut setup }, report, notes, remarks } = load(config, progress, &mut clock)?;
+    let mut sources = Vec::new();
+    let jobs = config.jobs.iter().cloned();
+    for path in report.files.iter().map(PathBuf::from).chain(jobs) {
+        sources.push(Source::of_file(&path).map_err(|error| PipelineError::Source { path, error })?);
+    }
+
+    progress.stage("partition");
+    let cut = partition(&mesh.view(), &config.partition, &|done| progress.fraction(done))
+        .map_err(|error| PipelineError::Partition { deck: config.deck.clone(), error })?;
+    clock.seconds.partition = clock.lap();
+
+    progress.stage("arrange");
+    let Arranged { mesh, blocks, solver_from_model } = arrange(mesh, cut, &config.arrange)
+        .map_err(|error| PipelineError::Arrange { deck: config.deck.clone(), error })?;
+    remap_setup(&mut setup, &solver_from_model);
+    drop(solver_from_model);
+    clock.seconds.arrange = clock.lap();
+
+    progress.stage("write");
+    let provenance = Provenance::explicit(sources, config.options());
+    let contents = BlockContents { mesh: &mesh, blocks: &blocks, setup: &setup, provenance: &provenance };
+    let bytes = block::write(&config.output, &contents)?;
+    clock.seconds.write = clock.lap();
+    clock.seconds.total = clock.start.elapsed().as_secs_f64();
+
+    Ok(Summary::new(config, &mesh, blocks.statistics, bytes, clock.seconds, &notes, remarks))
+}
+
+/// Reads everything and reports, without writing anything.
+///
+/// Problems of deck and job are part of the report. Nothing else can go wrong.
+pub fn check(config: &Config, progress: &dyn Progress) -> CheckReport {
+    match load(config, progress, &mut Clock::new()) {
+        Ok(Loaded { model, report, notes, remarks }) => {
+            CheckReport::good(&config.deck, &model, report, &notes, remarks)
+        }
+        Err(error) => {
+            let problems = error.to_string().lines().map(str::to_owned).collect();
+            let report = match error {
+                PipelineError::Deck(DeckError { report, .. }) => report.map(|report| *report),
+                _ => None,
+            };
+            CheckReport::bad(&config.deck, report, problems)
+        }
+    }
+}
+
+/// A typing error such as `-o mesh.inp` must not cost the mesh.
+fn output_is_no_input(config: &Config) -> Result<(), PipelineError> {
+    let Ok(output) = config.output.canonicalize() else { return Ok(()) };
+    for input in std::iter::once(&config.deck).chain(&config.jobs) {
+        if input.canonicalize().is_ok_and(|input| input == output) {
+            return Err(PipelineError::OutputIsInput(config.output.clone()));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,69 @@
+use pogo_formats::model::{Boundary, BoundaryKind, HistoryRequest, Load, LoadKind, OutputInterval};
+
+use super::*;
+
+#[test]
+fn the_default_output_lies_beside_the_deck() {
+    assert_eq!(Config::default_output(Path::new("a/b.c/weld.inp")), Path::new("a/b.c/weld.blk"));
+    assert_eq!(Config::default_output(Path::new("weld")), Path::new("weld.blk"));
+}
+
+#[test]
+fn remap_reaches_every_node_list_and_leaves_padding_and_elements() {
+    let load = |kind| Load { name: String::new(), kind, magnitude: 1.0, amplitude: None };
+    let direction = [1.0, 0.0, 0.0];
+    let faces = vec![[0, 1, u32::MAX, u32::MAX]];
+    let mut setup = pogo_formats::model::Setup {
+        title: String::new(),
+        materials: vec![],
+        sections: vec![],
+        amplitudes: vec![],
+        loads: vec![
+            load(LoadKind::Concentrated { nodes: vec![0, 2], weights: vec![], direction }),
+            load(LoadKind::Pressure { faces: faces.clone(), elements: vec![0] }),
+            load(LoadKind::Traction { faces, elements: vec![0], direction }),
+            load(LoadKind::Body { elements: vec![0, 1], direction }),
+        ],
+        boundaries: vec![Boundary {
+            name: String::new(),
+            nodes: vec![1],
+            component: 0,
+            kind: BoundaryKind::Displacement,
+            value: 0.0,
+            amplitude: None,
+        }],
+        initial_velocities: vec![pogo_formats::model::InitialVelocity {
+            name: String::new(),
+            nodes: vec![2, 1],
+            component: 0,
+            value: 1.0,
+        }],
+        absorbing_layers: vec![],
+        histories: vec![HistoryRequest {
+            set: String::new(),
+            nodes: vec![0],
+            variables: vec![],
+            interval: OutputInterval::Increments(1),
+        }],
+        fields: vec![],
+        explicit: pogo_formats::model::ExplicitSettings {
+            time: 1.0,
+            increment: pogo_formats::model::Increment::Fixed(1.0),
+            lumping: pogo_formats::model::Lumping::RowSum,
+        },
+    };
+    remap_setup(&mut setup, &[2, 0, 1]);
+    let LoadKind::Concentrated { nodes, .. } = &setup.loads[0].kind else { panic!() };
+    assert_eq!(nodes, &[2, 1]);
+    for load in &setup.loads[1..3] {
+        let (LoadKind::Pressure { faces, elements } | LoadKind::Traction { faces, elements, .. }) = &load.kind else {
+            panic!()
+        };
+        assert_eq!((faces[0], elements[0]), ([2, 0, u32::MAX, u32::MAX], 0));
+    }
+    let LoadKind::Body { elements, .. } = &setup.loads[3].kind else { panic!() };
+    assert_eq!(elements, &[0, 1]);
+    assert_eq!(setup.boundaries[0].nodes, [0]);
+    assert_eq!(setup.initial_velocities[0].nodes, [1, 0]);
+    assert_eq!(setup.histories[0].nodes, [2]);
+}
