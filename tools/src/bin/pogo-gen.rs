@@ -6,7 +6,7 @@ use std::time::Instant;
 use clap::{CommandFactory, Parser, Subcommand};
 use pogo_formats::{VERSION, exit_code};
 use pogo_tools::cli;
-use pogo_tools::generate::{self, ModelOptions};
+use pogo_tools::generate::{self, BoxOptions, ModelOptions};
 
 /// Writes benchmark models as Abaqus decks: the three of the Pogo paper, and boxes.
 #[derive(Parser)]
@@ -39,6 +39,8 @@ enum Kind {
     Gear(ModelOptions),
     /// Four rocks with absorbing sides: 5 m, 1.01 million nodes (Section 4.3).
     Geophysics(ModelOptions),
+    /// Steel box of 1 mm elements of one kind, to measure speed with.
+    Box(BoxOptions),
 }
 
 fn main() {
@@ -61,6 +63,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         Kind::Weld(options) => ("weld", generate::weld(options)?),
         Kind::Gear(options) => ("gear", generate::gear(options)?),
         Kind::Geophysics(options) => ("geophysics", generate::geophysics(options)?),
+        Kind::Box(options) => ("box", generate::cuboid(options)?),
     };
     let seconds = start.elapsed().as_secs_f64();
     let path = cli.output.clone().unwrap_or_else(|| format!("{name}.inp").into());

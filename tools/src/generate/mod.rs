@@ -3,16 +3,20 @@
 //! Each gives a [`Model`] that [`save`] writes as an Abaqus deck. The same options give the same bits.
 
 mod assemble;
+pub mod cuboid;
 mod deck;
 pub mod gear;
 pub mod geophysics;
 pub mod outline;
 mod quality;
+#[cfg(test)]
+mod tests;
 pub mod triangles;
 pub mod weld;
 
 use std::path::PathBuf;
 
+pub use cuboid::{BoxOptions, cuboid};
 pub use deck::{save, write};
 pub use gear::gear;
 pub use geophysics::geophysics;

@@ -302,8 +302,12 @@ fn drop_points(mesh: &mut Triangles, n_fixed: usize, n_least: u8) {
 }
 
 /// Opens a zero-width slit along edges of the mesh: the nodes between its ends become two, one for each face, at the same
-/// place; also an end on a wall. Gives (node, its copy) for each.
+/// place; also an end on a wall. The face to the left of the chain keeps its nodes, the other gets the copies. Gives
+/// (node, its copy) for each.
 pub fn open_slit(mesh: &mut Triangles, chain: &[u32]) -> Vec<(u32, u32)> {
+    if chain.len() < 2 {
+        return Vec::new();
+    }
     let edges = chain.windows(2).flat_map(|edge| [(edge[0], edge[1]), (edge[1], edge[0])]).collect::<HashSet<_>>();
     let mut around: HashMap<u32, Vec<u32>> = chain.iter().map(|&node| (node, Vec::new())).collect();
     for (index, triangle) in mesh.triangles.iter().enumerate() {
@@ -316,21 +320,30 @@ pub fn open_slit(mesh: &mut Triangles, chain: &[u32]) -> Vec<(u32, u32)> {
     let original = around.values().flatten().map(|&index| (index, mesh.triangles[index as usize]));
     let original = original.collect::<HashMap<_, _>>();
     let mut copies = Vec::new();
-    for &node in chain {
-        let mut left = around.remove(&node).unwrap_or_default();
+    for (i, &node) in chain.iter().enumerate() {
+        let mut unseen = around.remove(&node).unwrap_or_default();
+        let [from, to] = if i + 1 < chain.len() { [node, chain[i + 1]] } else { [chain[i - 1], node] };
+        let is_left = |index: &u32| {
+            let [a, b, c] = original[index];
+            [[a, b], [b, c], [c, a]].contains(&[from, to])
+        };
+        if let Some(left) = unseen.iter().position(is_left) {
+            let last = unseen.len() - 1;
+            unseen.swap(left, last);
+        }
         let mut first = true;
-        while let Some(seed) = left.pop() {
+        while let Some(seed) = unseen.pop() {
             // The triangles that hang together at this node without crossing the slit.
             let mut fan = vec![seed];
             let mut next = 0;
             while let Some(&triangle) = fan.get(next) {
                 next += 1;
                 let corners = original[&triangle];
-                let (joined, rest): (Vec<_>, Vec<_>) = left.into_iter().partition(|other| {
+                let (joined, rest): (Vec<_>, Vec<_>) = unseen.into_iter().partition(|other| {
                     let shared = |n: &&u32| **n != node && original[other].contains(n);
                     corners.iter().find(shared).is_some_and(|&n| !edges.contains(&(node, n)))
                 });
-                left = rest;
+                unseen = rest;
                 fan.extend(joined);
             }
             if first {

@@ -1,0 +1,196 @@
+//! Boxes (rectangles in 2D) of any element kind and number of nodes, for timing: steel, elements of 1 mm, one face
+//! fixed, a tone burst that pulls the opposite face, a monitor in its middle.
+
+use pogo_formats::model::{
+    Boundary, BoundaryKind, Elasticity, ElementGroup, ElementKind, Material, Mesh, Model, NamedSet, Section,
+};
+
+use super::GenerateError;
+use super::assemble::{Action, Signal, UNROTATED, act, isotropic};
+use super::outline::{Outline, Role};
+use super::triangles::{fill, noise};
+
+/// Element side length, m.
+const SIZE: f64 = 1e-3;
+
+/// What kind of box.
+#[derive(Debug, Clone, PartialEq, clap::Args)]
+pub struct BoxOptions {
+    /// Element kind, such as cpe3, cpe4r, c3d4, c3d8 or c3d8r.
+    #[arg(long, value_parser = parse_kind, value_name = "KIND")]
+    pub elements: ElementKind,
+    /// Number of nodes, met as nearly as whole rows of elements allow.
+    #[arg(long, value_name = "N")]
+    pub nodes: u32,
+    /// Random displacement of inner nodes as a fraction of the element size, 0 to 0.2 (triangles are always irregular).
+    #[arg(long, default_value_t = 0.15)]
+    pub jitter: f64,
+    /// Length of the run, in increments.
+    #[arg(long, default_value_t = 1000, value_name = "N")]
+    pub increments: u32,
+}
+
+fn parse_kind(name: &str) -> Result<ElementKind, String> {
+    ElementKind::from_name(name).ok_or_else(|| {
+        let names = ElementKind::ALL.map(|kind| kind.name().to_lowercase());
+        format!("known kinds are {}", names.join(", "))
+    })
+}
+
+/// Builds the model.
+///
+/// # Errors
+/// [`GenerateError::Option`] for a number out of range; others as in [`fill`](super::triangles::fill).
+pub fn cuboid(options: &BoxOptions) -> Result<Model, GenerateError> {
+    if !(8..=500_000_000).contains(&options.nodes) {
+        return Err(GenerateError::Option { what: "--nodes must be 8 to 500 million".to_owned() });
+    }
+    if !(0.0..=0.2).contains(&options.jitter) {
+        return Err(GenerateError::Option { what: "--jitter must be 0 to 0.2".to_owned() });
+    }
+    let (mesh, sides) = match options.elements {
+        ElementKind::Cpe3 | ElementKind::Cps3 => triangles(options)?,
+        kind if kind.dimension() == 2 => lattice::<2>(options),
+        _ => lattice::<3>(options),
+    };
+    let material = isotropic("STEEL", 7850.0, 210e9, 0.3);
+    let (p_speed, s_speed) = wave_speeds(&material);
+    // A fifth of the time a P wave needs for an element's side: stable for tetrahedra moved by the largest jitter.
+    let increment = super::assemble::short((0.2 * SIZE / p_speed * 1e9).floor() * 1e-9);
+    let face = |side: usize, name: &str| {
+        let members = mesh.coordinates.chunks_exact(mesh.dimension as usize).zip(0..);
+        let at = if side == 0 { 0.0 } else { sides[0] };
+        let members = members.filter(|(position, _)| (position[0] - at).abs() < 1e-6 * SIZE);
+        NamedSet { name: name.to_owned(), members: members.map(|(_, node)| node).collect() }
+    };
+    let (fixed, pulled) = (face(0, "FIXED"), face(1, "SOURCE").members);
+    let distance = |node: u32| -> f64 {
+        let dimension = mesh.dimension as usize;
+        let position = &mesh.coordinates[node as usize * dimension..][1..dimension];
+        position.iter().zip(&sides[1..]).map(|(x, side)| (x - 0.5 * side).powi(2)).sum()
+    };
+    let middle = pulled.iter().copied().min_by(|&a, &b| distance(a).total_cmp(&distance(b))).unwrap_or_default();
+    let section = Section {
+        name: "ALL".to_owned(),
+        material: 0,
+        material_from_global: UNROTATED,
+        thickness: 1.0,
+        hourglass_factor: 1.0,
+        mass_factor: 1.0,
+    };
+    let boundaries = (0..mesh.dimension as u8).map(|component| Boundary {
+        name: format!("FIX1.{}", component + 1),
+        nodes: fixed.members.clone(),
+        component,
+        kind: BoundaryKind::Displacement,
+        value: 0.0,
+        amplitude: None,
+    });
+    let boundaries = boundaries.collect();
+    let action = Action {
+        title: format!("Box of {}", options.elements.name()),
+        force: [1e3 / pulled.len().max(1) as f64, 0.0],
+        source: pulled,
+        signal: Signal::hann_burst(s_speed / (12.0 * SIZE), 3.0),
+        monitors: vec![("MONITOR", middle)],
+        node_sets: vec![fixed],
+        time: super::assemble::short(f64::from(options.increments) * increment),
+        increment,
+        n_fields: 0,
+    };
+    let mut model = act(mesh, vec![material], vec![section], action);
+    model.setup.boundaries = boundaries;
+    Ok(model)
+}
+
+/// Plane P and S waves, m/s.
+fn wave_speeds(material: &Material) -> (f64, f64) {
+    let Elasticity::Isotropic { young, poisson } = material.elasticity else { return (f64::NAN, f64::NAN) };
+    let shear = young / (2.0 * (1.0 + poisson) * material.density);
+    ((shear * 2.0 * (1.0 - poisson) / (1.0 - 2.0 * poisson)).sqrt(), shear.sqrt())
+}
+
+fn mesh_of(dimension: usize, kind: ElementKind, coordinates: Vec<f64>, connectivity: Vec<u32>) -> Mesh {
+    let (n_nodes, n_elements) = ((coordinates.len() / dimension) as u32, (connectivity.len() / kind.n_nodes()) as u32);
+    let group = ElementGroup {
+        kind,
+        labels: (1..=n_elements).collect(),
+        instance: vec![0; n_elements as usize],
+        section: vec![0; n_elements as usize],
+        connectivity,
+    };
+    Mesh {
+        dimension: dimension as u32,
+        coordinates,
+        node_labels: (1..=n_nodes).collect(),
+        node_instance: vec![0; n_nodes as usize],
+        instances: vec![String::new()],
+        groups: vec![group],
+        node_sets: Vec::new(),
+        element_sets: vec![NamedSet { name: "ALL".to_owned(), members: (0..n_elements).collect() }],
+    }
+}
+
+/// A square of unstructured triangles, with its side lengths.
+fn triangles(options: &BoxOptions) -> Result<(Mesh, Vec<f64>), GenerateError> {
+    // √3/2 of a square of side h a node, but for the row that the sides share with no one.
+    let side = SIZE * ((f64::from(options.nodes) * 0.75f64.sqrt()).sqrt() - 1.0).max(1.0);
+    let mut outline = Outline::new(SIZE);
+    let corners = [[0.0, 0.0], [side, 0.0], [side, side], [0.0, side]].map(|corner| outline.point(corner));
+    for i in 0..4 {
+        outline.straight(corners[i], corners[(i + 1) % 4], Role::Wall);
+    }
+    let filled = fill(&outline, |_| 0)?;
+    let mesh = mesh_of(2, options.elements, filled.points.into_flattened(), filled.triangles.into_flattened());
+    Ok((mesh, vec![side; 2]))
+}
+
+/// A lattice with its inner nodes moved (those on a face within it), cut into elements; with its side lengths.
+fn lattice<const D: usize>(options: &BoxOptions) -> (Mesh, Vec<f64>) {
+    let kind = options.elements;
+    let across = (f64::from(options.nodes).powf(1.0 / D as f64).round() as usize).max(2);
+    let mut n_nodes = [across; D];
+    n_nodes[0] = (f64::from(options.nodes) / (across.pow(D as u32 - 1)) as f64).round().max(2.0) as usize;
+    let strides = {
+        let mut s = [1; D];
+        for axis in 1..D {
+            s[axis] = s[axis - 1] * n_nodes[axis - 1];
+        }
+        s
+    };
+    let total = n_nodes.iter().product::<usize>();
+    let site = |index: usize| -> [usize; D] { std::array::from_fn(|axis| index / strides[axis] % n_nodes[axis]) };
+
+    let mut coordinates = Vec::with_capacity(D * total);
+    let mut connectivity = Vec::new();
+    let cells = cells::<D>(kind);
+    for index in 0..total {
+        let site = site(index);
+        for axis in 0..D {
+            let inner = site[axis] > 0 && site[axis] + 1 < n_nodes[axis];
+            let shift = if inner { options.jitter * noise(index as u64, 0, axis as u64 + 1) } else { 0.0 };
+            coordinates.push(SIZE * (site[axis] as f64 + shift));
+        }
+        if (0..D).all(|axis| site[axis] + 1 < n_nodes[axis]) {
+            for corner in cells.iter().flatten() {
+                let offset = (0..D).map(|axis| usize::from(corner >> axis & 1) * strides[axis]).sum::<usize>();
+                connectivity.push((index + offset) as u32);
+            }
+        }
+    }
+    let sides = n_nodes.map(|n| SIZE * (n - 1) as f64).to_vec();
+    (mesh_of(D, kind, coordinates, connectivity), sides)
+}
+
+/// The elements that fill a cell, by corners: bit 0 of a corner is its x, bit 1 its y, bit 2 its z.
+fn cells<const D: usize>(kind: ElementKind) -> Vec<Vec<u8>> {
+    match kind {
+        _ if D == 2 => vec![vec![0, 1, 3, 2]],
+        // Kuhn's six tetrahedra round the diagonal from corner 0 to corner 7, each with positive volume.
+        ElementKind::C3d4 => {
+            [[1, 2], [2, 4], [4, 1]].iter().flat_map(|&[a, b]| [vec![0, a, a | b, 7], vec![0, a | b, b, 7]]).collect()
+        }
+        ElementKind::C3d6 => vec![vec![0, 1, 3, 4, 5, 7], vec![0, 3, 2, 4, 7, 6]],
+        _ => vec![vec![0, 1, 3, 2, 4, 5, 7, 6]],
+    }
+}
