@@ -1,0 +1,148 @@
+//! Volumes, lumped masses and nodal damping.
+
+use pogo_formats::block::MeshView;
+use pogo_formats::model::{ElementKind, Lumping};
+
+use super::shape::{QuadraturePoint, gradients};
+use super::{ElementError, collect_bad, is_reduced, map_elements, quadrature, thickness};
+use crate::explicit::SectionProperties;
+
+/// Masses that an element of unit density (and unit thickness) gives to its nodes; none where the element has no
+/// positive volume.
+pub(crate) fn nodal_volumes(
+    kind: ElementKind,
+    rule: &[QuadraturePoint],
+    x: &[[f64; 3]; 8],
+    lumping: Lumping,
+) -> Option<[f64; 8]> {
+    let n = kind.n_nodes();
+    let mut volume = 0.0;
+    let mut row_sum = [0.0; 8];
+    let mut diagonal = [0.0; 8];
+    for point in rule {
+        let (_, det) = gradients(point, x, kind.dimension());
+        // A NaN must fail too.
+        if !(det > 0.0) && !is_reduced(kind) {
+            return None;
+        }
+        let dv = point.weight * det;
+        volume += dv;
+        for i in 0..n {
+            row_sum[i] += point.n[i] * dv;
+            diagonal[i] += point.n[i] * point.n[i] * dv;
+        }
+    }
+    let mut out = match lumping {
+        Lumping::RowSum => row_sum,
+        Lumping::Hrz => {
+            let total: f64 = diagonal.iter().sum();
+            diagonal.map(|d| d * volume / total)
+        }
+        Lumping::Equal => [volume / n as f64; 8],
+    };
+    out[n..].fill(0.0);
+    let valid = volume > 0.0 && volume.is_finite() && out[..n].iter().all(|&m| m > 0.0);
+    valid.then_some(out)
+}
+
+/// Every element's share of its nodes' mass, ρ t ∫…, (n_elements,) of the element's nodes.
+fn nodal_shares(
+    mesh: &MeshView,
+    sections: &[SectionProperties],
+    lumping: Lumping,
+) -> Result<Vec<[f64; 8]>, ElementError> {
+    let rules = ElementKind::ALL.map(quadrature);
+    let shares = map_elements(mesh, sections.len(), |element| {
+        nodal_volumes(element.kind, &rules[element.kind as usize], &element.positions, lumping).map(|volumes| {
+            let section = &sections[element.section];
+            volumes.map(|v| v * section.density * thickness(element.kind, section.thickness))
+        })
+    })?;
+    collect_bad(shares.iter().enumerate().filter(|(_, s)| s.is_none()).map(|(i, _)| i).collect())?;
+    Ok(shares.into_iter().flatten().collect())
+}
+
+/// Lumped mass of each node, kg, (n_nodes,): `RowSum` ∫ρN dV, `Hrz` the consistent diagonal scaled to the element's
+/// mass, `Equal` the element's mass over its nodes. Nodes without an element get 0. The same bits on every run.
+///
+/// # Errors
+/// Elements without positive volume; wrong references.
+pub fn lumped_mass(
+    mesh: &MeshView,
+    sections: &[SectionProperties],
+    lumping: Lumping,
+) -> Result<Vec<f64>, ElementError> {
+    let shares = nodal_shares(mesh, sections, lumping)?;
+    let mut mass = vec![0.0; mesh.n_nodes()];
+    scatter(mesh, &shares, |_, share| share, &mut mass);
+    Ok(mass)
+}
+
+/// α_i = Σ_e α_e m_ei / m_i, 1/s, (n_nodes,): the nodal rate of damping proportional to each element's mass.
+///
+/// `element_rate` is α_e, (n_elements,). Nodes without mass get 0.
+///
+/// # Errors
+/// As [`lumped_mass`]; [`ElementError::Length`] for the rates.
+pub fn nodal_damping(
+    mesh: &MeshView,
+    sections: &[SectionProperties],
+    element_rate: &[f64],
+    lumping: Lumping,
+) -> Result<Vec<f64>, ElementError> {
+    if element_rate.len() != mesh.n_elements() {
+        return Err(ElementError::Length {
+            what: "element damping rates",
+            expected: mesh.n_elements(),
+            found: element_rate.len(),
+        });
+    }
+    let shares = nodal_shares(mesh, sections, lumping)?;
+    let mut mass = vec![0.0; mesh.n_nodes()];
+    let mut rate = vec![0.0; mesh.n_nodes()];
+    scatter(mesh, &shares, |_, share| share, &mut mass);
+    scatter(mesh, &shares, |element, share| share * element_rate[element], &mut rate);
+    for (rate, &mass) in rate.iter_mut().zip(&mass) {
+        *rate = if mass > 0.0 { *rate / mass } else { 0.0 };
+    }
+    Ok(rate)
+}
+
+fn scatter(mesh: &MeshView, shares: &[[f64; 8]], value: impl Fn(usize, f64) -> f64, out: &mut [f64]) {
+    let mut element = 0;
+    for group in &mesh.groups {
+        for nodes in group.connectivity.chunks_exact(group.kind.n_nodes()) {
+            for (&node, &share) in nodes.iter().zip(&shares[element]) {
+                out[node as usize] += value(element, share);
+            }
+            element += 1;
+        }
+    }
+}
+
+/// Volume of each element, m³, (n_elements,): area × thickness in 2D.
+///
+/// # Errors
+/// As [`lumped_mass`].
+pub fn element_volumes(mesh: &MeshView, sections: &[SectionProperties]) -> Result<Vec<f64>, ElementError> {
+    let rules = ElementKind::ALL.map(quadrature);
+    let volumes = map_elements(mesh, sections.len(), |element| {
+        nodal_volumes(element.kind, &rules[element.kind as usize], &element.positions, Lumping::Equal)
+            .map(|v| v.iter().sum::<f64>() * thickness(element.kind, sections[element.section].thickness))
+    })?;
+    collect_bad(volumes.iter().enumerate().filter(|(_, v)| v.is_none()).map(|(i, _)| i).collect())?;
+    Ok(volumes.into_iter().flatten().collect())
+}
+
+/// Mass of each element, kg, (n_elements,).
+///
+/// # Errors
+/// As [`lumped_mass`].
+pub fn element_masses(mesh: &MeshView, sections: &[SectionProperties]) -> Result<Vec<f64>, ElementError> {
+    let mut masses = element_volumes(mesh, sections)?;
+    let section = mesh.groups.iter().flat_map(|group| group.section);
+    for (mass, &section) in masses.iter_mut().zip(section) {
+        *mass *= sections[section as usize].density;
+    }
+    Ok(masses)
+}

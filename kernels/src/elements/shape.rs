@@ -1,0 +1,139 @@
+//! Shape functions and quadrature of the first-order elements, nodes in Abaqus order.
+
+use pogo_formats::model::ElementKind;
+
+/// Shape functions at one integration point.
+#[derive(Debug, Clone, Copy)]
+pub struct QuadraturePoint {
+    /// N_I.
+    pub n: [f64; 8],
+    /// ∂N_I/∂ξ_a.
+    pub dn: [[f64; 3]; 8],
+    /// Weight in the reference element.
+    pub weight: f64,
+}
+
+/// ξ, η, ζ of the corners of quadrilaterals (first four) and hexahedra.
+pub(crate) const CORNERS: [[f64; 3]; 8] = [
+    [-1.0, -1.0, -1.0],
+    [1.0, -1.0, -1.0],
+    [1.0, 1.0, -1.0],
+    [-1.0, 1.0, -1.0],
+    [-1.0, -1.0, 1.0],
+    [1.0, -1.0, 1.0],
+    [1.0, 1.0, 1.0],
+    [-1.0, 1.0, 1.0],
+];
+
+/// N_I and ∂N_I/∂ξ_a at a point of the reference element; rows beyond the element's nodes are zero.
+///
+/// Triangles, tetrahedra and the triangle of a wedge use ξ_a ≥ 0, Σ ξ_a ≤ 1; the others −1 ≤ ξ_a ≤ 1.
+pub fn shape_functions(kind: ElementKind, xi: [f64; 3]) -> ([f64; 8], [[f64; 3]; 8]) {
+    use ElementKind::*;
+    let mut n = [0.0; 8];
+    let mut dn = [[0.0; 3]; 8];
+    let [r, s, t] = xi;
+    match kind {
+        Cpe3 | Cps3 => {
+            n[..3].copy_from_slice(&[1.0 - r - s, r, s]);
+            dn[..3].copy_from_slice(&[[-1.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]);
+        }
+        C3d4 => {
+            n[..4].copy_from_slice(&[1.0 - r - s - t, r, s, t]);
+            dn[..4].copy_from_slice(&[[-1.0; 3], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]);
+        }
+        Cpe4 | Cps4 | Cpe4r | Cps4r => {
+            for (i, [a, b, _]) in CORNERS[..4].iter().enumerate() {
+                n[i] = 0.25 * (1.0 + a * r) * (1.0 + b * s);
+                dn[i] = [0.25 * a * (1.0 + b * s), 0.25 * b * (1.0 + a * r), 0.0];
+            }
+        }
+        C3d8 | C3d8r => {
+            for (i, [a, b, c]) in CORNERS.iter().enumerate() {
+                let (f, g, h) = (1.0 + a * r, 1.0 + b * s, 1.0 + c * t);
+                n[i] = 0.125 * f * g * h;
+                dn[i] = [0.125 * a * g * h, 0.125 * b * f * h, 0.125 * c * f * g];
+            }
+        }
+        C3d6 => {
+            let l = [1.0 - r - s, r, s];
+            let dl = [[-1.0, -1.0], [1.0, 0.0], [0.0, 1.0]];
+            for (side, c) in [(0, -1.0), (3, 1.0)] {
+                for i in 0..3 {
+                    let h = 0.5 * (1.0 + c * t);
+                    n[side + i] = l[i] * h;
+                    dn[side + i] = [dl[i][0] * h, dl[i][1] * h, 0.5 * c * l[i]];
+                }
+            }
+        }
+    }
+    (n, dn)
+}
+
+/// Full integration: 1 point for triangles and tetrahedra, 2 × 2, 3 × 2 and 2 × 2 × 2 for quadrilaterals, wedges and
+/// hexahedra. The one-point kinds give the same rule as their full counterparts: it integrates their mean gradient and
+/// their mass exactly.
+pub fn quadrature(kind: ElementKind) -> Vec<QuadraturePoint> {
+    use ElementKind::*;
+    let g = 1.0 / 3.0f64.sqrt();
+    let sides = [-g, g];
+    let mut points: Vec<([f64; 3], f64)> = Vec::new();
+    match kind {
+        Cpe3 | Cps3 => points.push(([1.0 / 3.0, 1.0 / 3.0, 0.0], 0.5)),
+        C3d4 => points.push(([0.25; 3], 1.0 / 6.0)),
+        Cpe4 | Cps4 | Cpe4r | Cps4r => {
+            for s in sides {
+                points.extend(sides.map(|r| ([r, s, 0.0], 1.0)));
+            }
+        }
+        C3d6 => {
+            let (a, b) = (1.0 / 6.0, 2.0 / 3.0);
+            for t in sides {
+                points.extend([[a, a], [b, a], [a, b]].map(|[r, s]| ([r, s, t], a)));
+            }
+        }
+        C3d8 | C3d8r => {
+            for t in sides {
+                for s in sides {
+                    points.extend(sides.map(|r| ([r, s, t], 1.0)));
+                }
+            }
+        }
+    }
+    points
+        .into_iter()
+        .map(|(xi, weight)| {
+            let (n, dn) = shape_functions(kind, xi);
+            QuadraturePoint { n, dn, weight }
+        })
+        .collect()
+}
+
+/// ∂N_I/∂x_i and det J at a point of an element.
+pub(crate) fn gradients(point: &QuadraturePoint, x: &[[f64; 3]; 8], dimension: usize) -> ([[f64; 3]; 8], f64) {
+    // J[a][i] = ∂x_i/∂ξ_a; in 2D the third axis is the unit vector.
+    let mut j = [[0.0; 3]; 3];
+    for (row, dn) in x.iter().zip(&point.dn) {
+        for a in 0..3 {
+            for i in 0..3 {
+                j[a][i] += dn[a] * row[i];
+            }
+        }
+    }
+    if dimension == 2 {
+        j[2] = [0.0, 0.0, 1.0];
+    }
+    let cofactor = [cross(j[1], j[2]), cross(j[2], j[0]), cross(j[0], j[1])];
+    let det = (0..3).map(|i| j[0][i] * cofactor[0][i]).sum::<f64>();
+    let mut dx = [[0.0; 3]; 8];
+    for (out, dn) in dx.iter_mut().zip(&point.dn) {
+        for i in 0..3 {
+            out[i] = (0..3).map(|a| dn[a] * cofactor[a][i]).sum::<f64>() / det;
+        }
+    }
+    (dx, det)
+}
+
+fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
+    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
+}
