@@ -1,4 +1,11 @@
 //! What runs in the inner loop, one folder a kernel. Kernels know no files: they see slices.
 
+// Tensors are written with their indices, as in the literature; and `!(x > 0.0)` is meant to catch NaN.
+#![allow(clippy::needless_range_loop, clippy::neg_cmp_op_on_partial_ord)]
+
 pub mod elements;
 pub mod explicit;
+
+// Test support is shared with the examples, which see this crate by name.
+#[cfg(test)]
+extern crate self as pogo_kernels;

@@ -63,8 +63,7 @@ pub fn element_fields(
         for value in h.iter_mut().flatten() {
             *value /= volume;
         }
-        let mut strain =
-            [h[0][0], h[1][1], h[2][2], h[0][1] + h[1][0], h[0][2] + h[2][0], h[1][2] + h[2][1]];
+        let mut strain = [h[0][0], h[1][1], h[2][2], h[0][1] + h[1][0], h[0][2] + h[2][0], h[1][2] + h[2][1]];
         if element.kind.is_plane_stress() {
             for (k, &q) in OUT_OF_PLANE.iter().enumerate() {
                 strain[q] = (0..3).map(|j| through[element.section][k][j] * strain[IN_PLANE[j]]).sum();

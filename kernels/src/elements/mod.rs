@@ -14,8 +14,10 @@ mod tests;
 pub use elasticity::{MaterialError, global_elasticity, plane_elasticity, section_properties};
 pub use fields::{ElementFields, element_fields};
 pub use mass::{element_masses, element_volumes, lumped_mass, nodal_damping};
+pub(crate) use shape::CORNERS;
 pub use shape::{QuadraturePoint, quadrature, shape_functions};
 pub use stable::{StableIncrement, global_stable_increment, stable_increment};
+pub(crate) use stiffness::hourglass_modulus;
 pub use stiffness::{HOURGLASS_COEFFICIENT, element_stiffness, hourglass_vectors};
 
 use pogo_formats::block::MeshView;

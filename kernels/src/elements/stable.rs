@@ -8,9 +8,7 @@ use pogo_formats::model::{ElementKind, Lumping};
 
 use super::mass::nodal_volumes;
 use super::shape::QuadraturePoint;
-use super::{
-    Element, ElementError, collect_bad, element_stiffness, map_chunks, quadrature, thickness,
-};
+use super::{Element, ElementError, collect_bad, element_stiffness, map_chunks, quadrature, thickness};
 use crate::explicit::SectionProperties;
 
 /// Largest stable increment and the element that sets it.
@@ -94,8 +92,7 @@ fn scaled_stiffness(
     let n = element.kind.n_nodes() * dimension;
     for row in 0..n {
         for column in 0..n {
-            k[row * n + column] *=
-                factor / (density * (volumes[row / dimension] * volumes[column / dimension]).sqrt());
+            k[row * n + column] *= factor / (density * (volumes[row / dimension] * volumes[column / dimension]).sqrt());
         }
     }
     Some(k)

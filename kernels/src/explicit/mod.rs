@@ -10,6 +10,12 @@
 //! Stepping the pair (u, Δu) rather than (u_n, u_{n−1}) keeps single precision to about 1e-6. The internal force
 //! f_int = K u is recomputed from node positions every step; K is never stored.
 
+mod cpu;
+
+#[cfg(test)]
+mod tests;
+
+pub use cpu::{CpuStepper, Level, Real, cpu};
 use pogo_formats::block::{BlocksView, MeshView};
 
 /// Dense elasticity of a section in global axes, and what else a run of elements needs.
@@ -96,4 +102,110 @@ pub struct State {
     pub external_work: f64,
     /// Energy taken by damping so far, J.
     pub damped_energy: f64,
+}
+
+/// Why a stepper cannot be made.
+#[derive(Debug, thiserror::Error, Clone, PartialEq)]
+pub enum StepperError {
+    /// An array has the wrong length.
+    #[error("{what}: {found} where {expected} are needed")]
+    Length {
+        /// Which.
+        what: &'static str,
+        /// Needed.
+        expected: usize,
+        /// Given.
+        found: usize,
+    },
+    /// A mass is negative or no number.
+    #[error("node index {node} has the mass {mass} kg")]
+    Mass {
+        /// Solver index.
+        node: usize,
+        /// m.
+        mass: f64,
+    },
+    /// A damping rate is negative or no number.
+    #[error("node index {node} has the damping rate {rate} 1/s")]
+    Damping {
+        /// Solver index.
+        node: usize,
+        /// α.
+        rate: f64,
+    },
+    /// A force acts on a node that belongs to no element.
+    #[error("a force acts on node index {node}, which has no mass: it belongs to no element")]
+    Massless {
+        /// Solver index.
+        node: usize,
+    },
+    /// A degree of freedom is out of range.
+    #[error("{what}: degree of freedom {dof} of {n_dofs}")]
+    Dof {
+        /// Force, constraint or monitor.
+        what: &'static str,
+        /// Given.
+        dof: u64,
+        /// How many there are.
+        n_dofs: usize,
+    },
+    /// A degree of freedom is prescribed twice.
+    #[error("degree of freedom {dof} is prescribed twice")]
+    Twice {
+        /// Which.
+        dof: u64,
+    },
+    /// Δt is not positive.
+    #[error("the time increment is {increment} s")]
+    Increment {
+        /// Δt.
+        increment: f64,
+    },
+    /// 16-bit local indices do not reach.
+    #[error("block {block} has {nodes} nodes with its halo, more than 65,527: use smaller blocks")]
+    BlockTooLarge {
+        /// Which.
+        block: usize,
+        /// Own and halo nodes.
+        nodes: usize,
+    },
+    /// The block tables contradict each other.
+    #[error("block {block}: {what}; write the block file again")]
+    Blocks {
+        /// Which.
+        block: usize,
+        /// What.
+        what: &'static str,
+    },
+    /// The system refuses threads.
+    #[error("cannot start threads: {reason}")]
+    Threads {
+        /// Its words.
+        reason: String,
+    },
+}
+
+/// Steps a problem in time on some device.
+pub trait Stepper: Send {
+    /// n: the state is u_n.
+    fn step(&self) -> u64;
+
+    /// Advances `n_steps` from step n. `signals` has the rows n ..= n + `n_steps`.
+    ///
+    /// `record` lists steps s, strictly ascending, n ≤ s < n + `n_steps`. For each, (n_monitors, 3) numbers are appended to
+    /// `recording`: u_s, Δu_s, Δu_{s+1} of every monitor, m, so that V = (Δu_s + Δu_{s+1}) / 2Δt and
+    /// A = (Δu_{s+1} − Δu_s) / Δt² are centred. The same bits on every run and for every number of threads.
+    ///
+    /// # Panics
+    /// If the signal table is too short, or the recorded steps are not ascending or outside.
+    fn advance(&mut self, n_steps: usize, signals: &SignalTable, record: &[u64], recording: &mut Vec<f64>);
+
+    /// The state at step n, exact (single precision widened), so that a stepper made from it continues bit for bit.
+    fn state(&self) -> State;
+
+    /// f_int = K u for any displacement, N, (n_nodes × dimension,), in the stepper's precision.
+    ///
+    /// # Panics
+    /// If the displacement has the wrong length.
+    fn internal_force(&self, displacement: &[f64]) -> Vec<f64>;
 }

@@ -1,0 +1,350 @@
+//! The explicit step on the CPU: blocks that fit the cache, elements a lane each, a thread a run of blocks.
+//!
+//! A block copies the displacements of its own nodes and of its halo beside their positions, computes f_int of its
+//! elements there, and updates its own nodes in place. Halo values come from a second, double-buffered array that holds
+//! the boundary nodes alone, so u and Δu each move through memory once a step. Elements are computed and their forces
+//! added in a fixed order, and energies are summed in the order of the blocks: the same bits on every run and for every
+//! number of threads.
+
+mod barrier;
+mod forces;
+mod lanes;
+mod step;
+mod tables;
+
+use std::ops::Range;
+use std::sync::Mutex;
+
+use barrier::Barrier;
+pub use lanes::Real;
+use lanes::{One, Vector};
+use step::{Arrays, Scratch, Signals};
+use tables::{Block, Tables};
+
+use super::{Problem, SignalTable, State, Stepper, StepperError};
+
+/// Instruction set that the step is compiled for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    /// No assumption.
+    Portable,
+}
+
+impl Level {
+    /// The best that this machine has.
+    pub fn detect() -> Self {
+        Self::Portable
+    }
+}
+
+type StepBlock<T> = unsafe fn(&Tables<T>, &Block, &Arrays<T>, Signals, &mut Scratch<T>);
+type BlockForces<T> = unsafe fn(&Tables<T>, &Block, *const T, *const T, &mut Scratch<T>);
+
+/// The step compiled for one instruction set.
+#[doc(hidden)]
+#[derive(Debug, Clone, Copy)]
+pub struct Instructions<T: Real> {
+    lanes: usize,
+    step_block: StepBlock<T>,
+    block_forces: BlockForces<T>,
+}
+
+impl<T: Real> Instructions<T> {
+    fn portable() -> Self {
+        Self {
+            lanes: One::<T>::LANES,
+            step_block: step::step_block::<One<T>>,
+            block_forces: step::block_forces::<One<T>>,
+        }
+    }
+}
+
+macro_rules! real {
+    ($type:ty) => {
+        impl Real for $type {
+            const SIGNIFICAND: i32 = <$type>::MANTISSA_DIGITS as i32;
+            #[inline(always)]
+            fn from_f64(value: f64) -> Self {
+                value as $type
+            }
+            #[inline(always)]
+            fn to_f64(self) -> f64 {
+                f64::from(self)
+            }
+            fn instructions(level: Level) -> Instructions<Self> {
+                match level {
+                    Level::Portable => Instructions::portable(),
+                }
+            }
+        }
+    };
+}
+real!(f32);
+real!(f64);
+
+/// Steps a problem on the CPU in precision `T`.
+#[derive(Debug)]
+pub struct CpuStepper<T: Real> {
+    tables: Tables<T>,
+    instructions: Instructions<T>,
+    displacement: Vec<T>,
+    increment: Vec<T>,
+    /// u of the boundary nodes at even and at odd steps.
+    boundary: [Vec<T>; 2],
+    /// Two steps' worth of (n_energy_rows, 2).
+    energies: [Vec<f64>; 2],
+    step: u64,
+    external_work: f64,
+    damped_energy: f64,
+    /// Blocks of each thread.
+    shares: Vec<Range<usize>>,
+    scratch: Vec<Mutex<Scratch<T>>>,
+    pool: Option<rayon::ThreadPool>,
+}
+
+/// A stepper on `threads` threads of this machine in precision `T`, from a state at any step.
+///
+/// # Errors
+/// Arrays of the wrong length, degrees of freedom out of range, forces on nodes without mass, blocks that do not fit
+/// together, threads that cannot be started.
+pub fn cpu<T: Real>(problem: &Problem, state: &State, threads: usize) -> Result<Box<dyn Stepper>, StepperError> {
+    Ok(Box::new(CpuStepper::<T>::new(problem, state, threads)?))
+}
+
+impl<T: Real> CpuStepper<T> {
+    /// As [`cpu`].
+    ///
+    /// # Errors
+    /// As [`cpu`].
+    pub fn new(problem: &Problem, state: &State, threads: usize) -> Result<Self, StepperError> {
+        Self::with_level(problem, state, threads, Level::detect())
+    }
+
+    /// As [`cpu`], with a given instruction set, which the machine must have.
+    ///
+    /// # Errors
+    /// As [`cpu`].
+    pub fn with_level(problem: &Problem, state: &State, threads: usize, level: Level) -> Result<Self, StepperError> {
+        let instructions = T::instructions(level);
+        let tables = Tables::<T>::new(problem, state, instructions.lanes)?;
+        let narrow = |values: &[f64]| values.iter().map(|&value| T::from_f64(value)).collect::<Vec<T>>();
+        let displacement = narrow(&state.displacement);
+        let boundary = boundary_rows(&tables, &displacement);
+        let shares = shares(&tables, threads.max(1));
+        let pool = if shares.len() > 1 {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(shares.len()).build();
+            Some(pool.map_err(|error| StepperError::Threads { reason: error.to_string() })?)
+        } else {
+            None
+        };
+        Ok(Self {
+            increment: narrow(&state.increment),
+            boundary: [boundary.clone(), boundary],
+            energies: [vec![0.0; 2 * tables.n_energy_rows], vec![0.0; 2 * tables.n_energy_rows]],
+            step: state.step,
+            external_work: state.external_work,
+            damped_energy: state.damped_energy,
+            scratch: shares.iter().map(|_| Mutex::new(Scratch::new(&tables))).collect(),
+            displacement,
+            tables,
+            instructions,
+            shares,
+            pool,
+        })
+    }
+
+    /// Bytes that a step must move through memory at least, a node.
+    pub fn bytes_per_node_step(&self) -> f64 {
+        self.tables.bytes_per_step() as f64 / self.tables.n_nodes.max(1) as f64
+    }
+}
+
+/// u of the boundary nodes.
+fn boundary_rows<T: Real>(tables: &Tables<T>, displacement: &[T]) -> Vec<T> {
+    let d = tables.dimension;
+    tables
+        .boundary_nodes
+        .iter()
+        .flat_map(|&node| &displacement[node as usize * d..(node as usize + 1) * d])
+        .copied()
+        .collect()
+}
+
+/// Contiguous shares of blocks of about the same work, a thread; at most one a block.
+fn shares<T: Real>(tables: &Tables<T>, threads: usize) -> Vec<Range<usize>> {
+    let weight = |block: &Block| {
+        let elements: usize = tables.runs[block.runs.clone()].iter().map(|run| run.connectivity.len()).sum();
+        elements + 4 * block.n_own()
+    };
+    let n_blocks = tables.blocks.len();
+    let threads = threads.clamp(1, n_blocks.max(1));
+    let total: usize = tables.blocks.iter().map(weight).sum();
+    let mut shares = Vec::with_capacity(threads);
+    let (mut first, mut done) = (0, 0);
+    for thread in 0..threads {
+        let mut last = first;
+        let left = threads - thread - 1;
+        while last < n_blocks - left.min(n_blocks)
+            && (left == 0 || last == first || done < total * (thread + 1) / threads)
+        {
+            done += weight(&tables.blocks[last]);
+            last += 1;
+        }
+        shares.push(first..last);
+        first = last;
+    }
+    shares
+}
+
+/// Pointers that may go to other threads: the blocks' rows are disjoint.
+struct Shared<T>(Arrays<T>, [*mut T; 2], [*mut f64; 2]);
+// SAFETY: each block's rows are written by the one thread that has it; see `Arrays`.
+unsafe impl<T> Sync for Shared<T> {}
+
+impl<T: Real> Stepper for CpuStepper<T> {
+    fn step(&self) -> u64 {
+        self.step
+    }
+
+    fn advance(&mut self, n_steps: usize, signals: &SignalTable, record: &[u64], recording: &mut Vec<f64>) {
+        let tables = &self.tables;
+        let n_signals = signals.n_signals;
+        assert!(signals.values.len() >= (n_steps + 1) * n_signals, "the signal table has too few rows");
+        assert!(record.is_sorted_by(|a, b| a < b), "the recorded steps are not ascending");
+        assert!(
+            record.iter().all(|&step| step >= self.step && step < self.step + n_steps as u64),
+            "a recorded step is not among the steps to advance"
+        );
+        let columns = tables.forces.iter().map(|f| f.signal).chain(tables.constraints.iter().map(|c| c.signal));
+        assert!(columns.max().is_none_or(|column| column < n_signals), "the signal table has too few columns");
+        let recorded_first = recording.len();
+        recording.resize(recorded_first + record.len() * tables.n_monitors * 3, 0.0);
+        let recorded = recording[recorded_first..].as_mut_ptr();
+        let [even, odd] = &mut self.boundary;
+        let [even_energies, odd_energies] = &mut self.energies;
+        let shared = Shared(
+            Arrays {
+                displacement: self.displacement.as_mut_ptr(),
+                increment: self.increment.as_mut_ptr(),
+                boundary: std::ptr::null(),
+                next_boundary: std::ptr::null_mut(),
+                energies: std::ptr::null_mut(),
+                recording: recorded,
+            },
+            [even.as_mut_ptr(), odd.as_mut_ptr()],
+            [even_energies.as_mut_ptr(), odd_energies.as_mut_ptr()],
+        );
+        let shared = &shared;
+        let barrier = Barrier::new(self.shares.len());
+        let step_block = self.instructions.step_block;
+        let (first, shares, scratch) = (self.step, &self.shares, &self.scratch);
+        let work = |thread: usize| {
+            let mut scratch = scratch[thread].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let (mut external_total, mut damped_total) = (self.external_work, self.damped_energy);
+            let mut next_record = 0;
+            for k in 0..n_steps {
+                let n = first + k as u64;
+                let parity = (n % 2) as usize;
+                let mut arrays = shared.0;
+                arrays.boundary = shared.1[parity];
+                arrays.next_boundary = shared.1[1 - parity];
+                arrays.energies = shared.2[parity];
+                arrays.recording = std::ptr::null_mut();
+                if record.get(next_record) == Some(&n) {
+                    // SAFETY: `recording` was made long enough above.
+                    arrays.recording = unsafe { shared.0.recording.add(next_record * tables.n_monitors * 3) };
+                    next_record += 1;
+                }
+                let signals = Signals {
+                    now: &signals.values[k * n_signals..(k + 1) * n_signals],
+                    next: &signals.values[(k + 1) * n_signals..(k + 2) * n_signals],
+                };
+                for block in &tables.blocks[shares[thread].clone()] {
+                    // SAFETY: this thread alone has the block; the barrier below separates the steps.
+                    unsafe { step_block(tables, block, &arrays, signals, &mut scratch) };
+                }
+                barrier.wait();
+                if thread == 0 {
+                    // The others may be in the next step, which writes the other rows; they come back to these only
+                    // after this thread has passed the next barrier.
+                    let (mut external, mut damped) = (0.0, 0.0);
+                    for row in 0..tables.n_energy_rows {
+                        // SAFETY: as said.
+                        unsafe {
+                            external += *shared.2[parity].add(2 * row);
+                            damped += *shared.2[parity].add(2 * row + 1);
+                        }
+                    }
+                    external_total += external;
+                    damped_total += damped;
+                }
+            }
+            (external_total, damped_total)
+        };
+        let totals = match &self.pool {
+            None => work(0),
+            Some(pool) => pool.broadcast(|context| work(context.index()))[0],
+        };
+        (self.external_work, self.damped_energy) = totals;
+        self.step += n_steps as u64;
+    }
+
+    fn state(&self) -> State {
+        let widen = |values: &[T]| values.iter().map(|value| value.to_f64()).collect();
+        State {
+            step: self.step,
+            displacement: widen(&self.displacement),
+            increment: widen(&self.increment),
+            external_work: self.external_work,
+            damped_energy: self.damped_energy,
+        }
+    }
+
+    fn internal_force(&self, displacement: &[f64]) -> Vec<f64> {
+        let tables = &self.tables;
+        let d = tables.dimension;
+        assert_eq!(displacement.len(), tables.n_nodes * d, "displacement has the wrong length");
+        let displacement: Vec<T> = displacement.iter().map(|&value| T::from_f64(value)).collect();
+        let boundary = boundary_rows(tables, &displacement);
+        let mut out = vec![0.0; displacement.len()];
+        let each = |range: &Range<usize>, out: &mut [f64]| {
+            let mut scratch = Scratch::new(tables);
+            let mut at = 0;
+            for block in &tables.blocks[range.clone()] {
+                // SAFETY: the arrays have the rows that the tables name.
+                unsafe {
+                    (self.instructions.block_forces)(
+                        tables,
+                        block,
+                        displacement.as_ptr(),
+                        boundary.as_ptr(),
+                        &mut scratch,
+                    );
+                }
+                for row in scratch.forces.chunks_exact(step::force_stride(d)).take(block.n_own()) {
+                    for value in &row[..d] {
+                        out[at] = value.to_f64();
+                        at += 1;
+                    }
+                }
+            }
+        };
+        let mut parts = Vec::with_capacity(self.shares.len());
+        let mut rest = out.as_mut_slice();
+        for range in &self.shares {
+            let n: usize = tables.blocks[range.clone()].iter().map(|block| block.n_own() * d).sum();
+            let (part, tail) = std::mem::take(&mut rest).split_at_mut(n);
+            parts.push((range, part));
+            rest = tail;
+        }
+        match &self.pool {
+            None => parts.into_iter().for_each(|(range, part)| each(range, part)),
+            Some(pool) => pool.scope(|scope| {
+                for (range, part) in parts {
+                    scope.spawn(move |_| each(range, part));
+                }
+            }),
+        }
+        out
+    }
+}

@@ -1,0 +1,266 @@
+//! One step of one block.
+
+use pogo_formats::model::ElementKind;
+
+pub(crate) use super::forces::force_stride;
+use super::forces::{
+    Batches, Hexahedron, Quadrilateral, ReducedHexahedron, ReducedQuadrilateral, Tetrahedron, Triangle, Wedge,
+    add_forces, record_stride,
+};
+use super::lanes::{Real, Vector};
+use super::tables::{Block, Tables, n_dummies};
+
+/// Working memory of one thread, reused for every block.
+#[derive(Debug)]
+pub(crate) struct Scratch<T> {
+    /// (u, x) of own, halo and dummy nodes, (max_local, record stride).
+    pub records: Vec<T>,
+    /// f_int − F, (max_local, force stride).
+    pub forces: Vec<T>,
+    /// Δu_n of forces, constraints and monitors.
+    pub saved: Vec<f64>,
+}
+
+impl<T: Real> Scratch<T> {
+    pub fn new(tables: &Tables<T>) -> Self {
+        Self {
+            records: vec![T::default(); tables.max_local * record_stride(tables.dimension)],
+            forces: vec![T::default(); tables.max_local * force_stride(tables.dimension)],
+            saved: vec![0.0; tables.max_special],
+        }
+    }
+}
+
+/// The arrays of the state, shared by the threads of one `advance`: each block writes its own rows, and reads other
+/// blocks' only from the boundary array of the step, which nobody writes meanwhile.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Arrays<T> {
+    /// u, (n_nodes, dimension).
+    pub displacement: *mut T,
+    /// Δu, (n_nodes, dimension).
+    pub increment: *mut T,
+    /// u_n of the boundary nodes, (n_boundary, dimension), read.
+    pub boundary: *const T,
+    /// u_{n+1} of the boundary nodes, written.
+    pub next_boundary: *mut T,
+    /// External work and damped energy of this step, (n_energy_rows, 2).
+    pub energies: *mut f64,
+    /// Where this step's monitors go, (n_monitors, 3), or null.
+    pub recording: *mut f64,
+}
+
+/// Signals of this step and of the next.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Signals<'a> {
+    pub now: &'a [f64],
+    pub next: &'a [f64],
+}
+
+/// Copies (u, x) of a block into records: own rows of `displacement`, halo rows of `boundary`.
+///
+/// # Safety
+/// The pointers must hold the rows that the tables name.
+#[inline(always)]
+unsafe fn fill_records<T: Real, const D: usize>(
+    tables: &Tables<T>,
+    block: &Block,
+    displacement: *const T,
+    boundary: *const T,
+    records: &mut [T],
+) {
+    let stride = record_stride(D);
+    let n_own = block.n_own();
+    // SAFETY: the caller's promise; the records hold max_local rows.
+    unsafe {
+        let x = tables.coordinates.as_ptr().add(block.coordinates_first);
+        let records = records.as_mut_ptr();
+        let own = displacement.add(block.own.start * D);
+        for i in 0..n_own {
+            for c in 0..D {
+                *records.add(i * stride + c) = *own.add(i * D + c);
+                *records.add(i * stride + stride / 2 + c) = *x.add(i * D + c);
+            }
+        }
+        for (i, &row) in (n_own..).zip(&tables.halo[block.halo.clone()]) {
+            for c in 0..D {
+                *records.add(i * stride + c) = *boundary.add(row as usize * D + c);
+                *records.add(i * stride + stride / 2 + c) = *x.add(i * D + c);
+            }
+        }
+        let n_real = n_own + block.halo.len();
+        for i in n_real..n_real + n_dummies(D) {
+            for c in 0..D {
+                *records.add(i * stride + c) = T::default();
+                *records.add(i * stride + stride / 2 + c) = *x.add(i * D + c);
+            }
+        }
+    }
+}
+
+/// f_int of one block into `scratch.forces`; also the entry for [`internal_force`](super::super::Stepper).
+///
+/// # Safety
+/// As for `fill_records`.
+#[inline(always)]
+pub(crate) unsafe fn block_forces<V: Vector>(
+    tables: &Tables<V::Scalar>,
+    block: &Block,
+    displacement: *const V::Scalar,
+    boundary: *const V::Scalar,
+    scratch: &mut Scratch<V::Scalar>,
+) {
+    let n_local = block.n_local(tables.dimension);
+    scratch.forces[..n_local * force_stride(tables.dimension)].fill(V::Scalar::default());
+    // SAFETY: the caller's promise; indices were checked when the tables were made.
+    unsafe {
+        if tables.dimension == 2 {
+            fill_records::<V::Scalar, 2>(tables, block, displacement, boundary, &mut scratch.records);
+        } else {
+            fill_records::<V::Scalar, 3>(tables, block, displacement, boundary, &mut scratch.records);
+        }
+        for run in &tables.runs[block.runs.clone()] {
+            let material = &tables.materials[run.material];
+            let batches = Batches {
+                connectivity: &tables.connectivity[run.connectivity.clone()],
+                factors: &tables.factors[run.factors.clone()],
+                material,
+            };
+            let records = scratch.records.as_ptr();
+            let forces = scratch.forces.as_mut_ptr();
+            macro_rules! run {
+                ($element:ident, $d:literal, $n:literal) => {
+                    if material.aligned {
+                        add_forces::<V, $d, $n, $element<V, true>>(&batches, records, forces)
+                    } else {
+                        add_forces::<V, $d, $n, $element<V, false>>(&batches, records, forces)
+                    }
+                };
+            }
+            match run.kind {
+                ElementKind::Cpe3 | ElementKind::Cps3 => run!(Triangle, 2, 3),
+                ElementKind::Cpe4 | ElementKind::Cps4 => run!(Quadrilateral, 2, 4),
+                ElementKind::Cpe4r | ElementKind::Cps4r => run!(ReducedQuadrilateral, 2, 4),
+                ElementKind::C3d4 => run!(Tetrahedron, 3, 4),
+                ElementKind::C3d6 => run!(Wedge, 3, 6),
+                ElementKind::C3d8 => run!(Hexahedron, 3, 8),
+                ElementKind::C3d8r => run!(ReducedHexahedron, 3, 8),
+            }
+        }
+    }
+}
+
+/// u_n → u_{n+1} and Δu_n → Δu_{n+1} of one block.
+///
+/// # Safety
+/// As for `fill_records`; nobody else may touch the block's rows.
+#[inline(always)]
+pub(crate) unsafe fn step_block<V: Vector>(
+    tables: &Tables<V::Scalar>,
+    block: &Block,
+    arrays: &Arrays<V::Scalar>,
+    signals: Signals,
+    scratch: &mut Scratch<V::Scalar>,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        block_forces::<V>(tables, block, arrays.displacement, arrays.boundary, scratch);
+        if tables.dimension == 2 {
+            update_block::<V::Scalar, 2>(tables, block, arrays, signals, scratch);
+        } else {
+            update_block::<V::Scalar, 3>(tables, block, arrays, signals, scratch);
+        }
+    }
+}
+
+/// The nodal update, with forces, supports, energies and monitors.
+#[inline(always)]
+unsafe fn update_block<T: Real, const D: usize>(
+    tables: &Tables<T>,
+    block: &Block,
+    arrays: &Arrays<T>,
+    signals: Signals,
+    scratch: &mut Scratch<T>,
+) {
+    let stride = force_stride(D);
+    let forces = &tables.forces[block.forces.clone()];
+    let supports = &tables.constraints[block.constraints.clone()];
+    let monitors: &[_] = if arrays.recording.is_null() { &[] } else { &tables.monitors[block.monitors.clone()] };
+    let n_own = block.n_own();
+    // SAFETY: rows of this block only; monitors have a column each.
+    unsafe {
+        let u = arrays.displacement.add(block.own.start * D);
+        let du = arrays.increment.add(block.own.start * D);
+        let dofs = forces.iter().map(|f| f.node * D + f.component);
+        let dofs = dofs.chain(supports.iter().map(|s| s.node * D + s.component));
+        let dofs = dofs.chain(monitors.iter().map(|m| m.node * D + m.component));
+        for (saved, dof) in scratch.saved.iter_mut().zip(dofs) {
+            *saved = (*du.add(dof)).to_f64();
+        }
+        for force in forces {
+            let entry = &mut scratch.forces[force.node * stride + force.component];
+            *entry = *entry - T::from_f64(force.value * signals.now[force.signal]);
+        }
+        let f = scratch.forces.as_ptr();
+        let p = tables.inertia.as_ptr().add(block.own.start);
+        let mut damped_energy = 0.0;
+        if let Some(first) = block.damped {
+            let r = tables.decay.as_ptr().add(first);
+            let dissipation = tables.dissipation.as_ptr().add(first);
+            for i in 0..n_own {
+                let mut squares = T::default();
+                for c in 0..D {
+                    let old = *du.add(i * D + c);
+                    let new = *r.add(i) * old - *p.add(i) * *f.add(i * stride + c);
+                    *du.add(i * D + c) = new;
+                    *u.add(i * D + c) = *u.add(i * D + c) + new;
+                    squares = squares + (old + new) * (old + new);
+                }
+                damped_energy += (*dissipation.add(i) * squares).to_f64();
+            }
+        } else {
+            for i in 0..n_own {
+                for c in 0..D {
+                    let new = *du.add(i * D + c) - *p.add(i) * *f.add(i * stride + c);
+                    *du.add(i * D + c) = new;
+                    *u.add(i * D + c) = *u.add(i * D + c) + new;
+                }
+            }
+        }
+        let mut work = 0.0;
+        let dt = tables.time_increment;
+        for (k, support) in supports.iter().enumerate() {
+            let dof = support.node * D + support.component;
+            let old = scratch.saved[forces.len() + k];
+            let free = (*du.add(dof)).to_f64();
+            let new = T::from_f64(support.value * (signals.next[support.signal] - signals.now[support.signal]));
+            // The free update of this node is not made: neither its motion nor its dissipation.
+            *u.add(dof) = scratch.records[support.node * record_stride(D) + support.component] + new;
+            *du.add(dof) = new;
+            let new = new.to_f64();
+            let rate = support.damping / (4.0 * dt);
+            if block.damped.is_some() {
+                damped_energy += rate * ((old + new) * (old + new) - (old + free) * (old + free));
+            }
+            // R = m a + c v + f_int − F.
+            let net = scratch.forces[support.node * stride + support.component].to_f64();
+            let reaction = support.mass * (new - old) / (dt * dt) + 2.0 * rate * (old + new) + net;
+            work += reaction * 0.5 * (old + new);
+        }
+        for (k, force) in forces.iter().enumerate() {
+            let new = (*du.add(force.node * D + force.component)).to_f64();
+            work += force.value * signals.now[force.signal] * 0.5 * (scratch.saved[k] + new);
+        }
+        for (k, monitor) in monitors.iter().enumerate() {
+            let dof = monitor.node * D + monitor.component;
+            let row = arrays.recording.add(3 * monitor.column);
+            *row = scratch.records[monitor.node * record_stride(D) + monitor.component].to_f64();
+            *row.add(1) = scratch.saved[forces.len() + supports.len() + k];
+            *row.add(2) = (*du.add(dof)).to_f64();
+        }
+        if let Some(row) = block.energy_row {
+            *arrays.energies.add(2 * row) = work;
+            *arrays.energies.add(2 * row + 1) = damped_energy;
+        }
+        std::ptr::copy_nonoverlapping(u, arrays.next_boundary.add(block.boundary_first * D), block.n_boundary * D);
+    }
+}

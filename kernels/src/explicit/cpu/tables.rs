@@ -1,0 +1,532 @@
+//! What the inner loop reads, laid out block by block for a given number of lanes.
+
+use std::ops::Range;
+
+use pogo_formats::block::Run as ModelRun;
+use pogo_formats::model::ElementKind;
+
+use super::super::{Problem, State, StepperError};
+use super::lanes::Real;
+use crate::elements::{HOURGLASS_COEFFICIENT, hourglass_modulus, plane_elasticity, thickness};
+
+/// Elasticity of one section for one kind, in the units of the tables.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Material<T> {
+    /// D, 6 × 6; in 2D its leading 3 × 3 holds the plane part times the thickness.
+    pub elasticity: [T; 36],
+    /// κ without its geometric part.
+    pub hourglass: T,
+    /// No coupling between normal and shear strains, nor among the shears.
+    pub aligned: bool,
+}
+
+/// Elements of one kind and material in one block, in batches of as many as there are lanes.
+#[derive(Debug, Clone)]
+pub(crate) struct Run {
+    pub kind: ElementKind,
+    pub material: usize,
+    /// Into [`Tables::connectivity`].
+    pub connectivity: Range<usize>,
+    /// Into [`Tables::factors`], or empty.
+    pub factors: Range<usize>,
+}
+
+/// A block and where its rows stand in the tables.
+#[derive(Debug, Clone)]
+pub(crate) struct Block {
+    /// Solver indices of its nodes.
+    pub own: Range<usize>,
+    /// The first so many of them are read by other blocks.
+    pub n_boundary: usize,
+    /// First row of its boundary nodes in the boundary arrays.
+    pub boundary_first: usize,
+    /// Into [`Tables::halo`].
+    pub halo: Range<usize>,
+    /// First number in [`Tables::coordinates`].
+    pub coordinates_first: usize,
+    /// Into [`Tables::runs`].
+    pub runs: Range<usize>,
+    /// First row in [`Tables::decay`] and [`Tables::dissipation`].
+    pub damped: Option<usize>,
+    pub forces: Range<usize>,
+    pub constraints: Range<usize>,
+    pub monitors: Range<usize>,
+    /// Row in the table of energies, where forces, moving supports or damping exchange energy.
+    pub energy_row: Option<usize>,
+}
+
+impl Block {
+    pub fn n_own(&self) -> usize {
+        self.own.len()
+    }
+
+    pub fn n_local(&self, dimension: usize) -> usize {
+        self.own.len() + self.halo.len() + n_dummies(dimension)
+    }
+}
+
+/// F = value × signal on a local degree of freedom.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Force {
+    pub node: usize,
+    pub component: usize,
+    pub signal: usize,
+    pub value: f64,
+}
+
+/// u = value × signal + const on a local degree of freedom.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Support {
+    pub node: usize,
+    pub component: usize,
+    pub signal: usize,
+    pub value: f64,
+    /// m, for the reaction.
+    pub mass: f64,
+    /// c = α m.
+    pub damping: f64,
+}
+
+/// A recorded degree of freedom.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Monitor {
+    pub node: usize,
+    pub component: usize,
+    /// Position in the problem's list.
+    pub column: usize,
+}
+
+/// Everything constant. Lengths are in units of a power of two near the element size, so that single precision never
+/// under- or overflows; D carries the rest.
+#[derive(Debug)]
+pub(crate) struct Tables<T> {
+    pub dimension: usize,
+    pub n_nodes: usize,
+    pub blocks: Vec<Block>,
+    /// Positions of own, halo and dummy nodes relative to the block, (Σ n_local, dimension).
+    pub coordinates: Vec<T>,
+    /// Row in the boundary arrays of each halo node.
+    pub halo: Vec<u32>,
+    /// Solver index of each boundary row.
+    pub boundary_nodes: Vec<u32>,
+    pub runs: Vec<Run>,
+    pub connectivity: Vec<u16>,
+    pub factors: Vec<T>,
+    pub materials: Vec<Material<T>>,
+    /// p = Δt² / (m (1 + q)), (n_nodes,); 0 without mass.
+    pub inertia: Vec<T>,
+    /// r = (1 − q) / (1 + q) of the nodes of damped blocks.
+    pub decay: Vec<T>,
+    /// c / (4 Δt) of the same nodes.
+    pub dissipation: Vec<T>,
+    pub forces: Vec<Force>,
+    pub constraints: Vec<Support>,
+    pub monitors: Vec<Monitor>,
+    pub n_monitors: usize,
+    pub n_energy_rows: usize,
+    pub time_increment: f64,
+    /// Largest number of own and of local nodes of a block.
+    pub max_own: usize,
+    pub max_local: usize,
+    /// Largest number of forces, constraints and monitors of a block together.
+    pub max_special: usize,
+}
+
+/// Nodes of the element that fills the last batch of a run: a unit square or cube that never moves.
+pub(crate) const fn n_dummies(dimension: usize) -> usize {
+    if dimension == 2 { 4 } else { 8 }
+}
+
+/// Nodes of the dummy element, by kind: a valid shape on the corners of the unit square or cube.
+fn dummy_nodes(kind: ElementKind) -> &'static [u16] {
+    match kind {
+        ElementKind::Cpe3 | ElementKind::Cps3 => &[0, 1, 2],
+        ElementKind::C3d4 => &[0, 1, 3, 4],
+        ElementKind::C3d6 => &[0, 1, 3, 4, 5, 7],
+        ElementKind::C3d8 | ElementKind::C3d8r => &[0, 1, 2, 3, 4, 5, 6, 7],
+        _ => &[0, 1, 2, 3],
+    }
+}
+
+fn check(what: &'static str, expected: usize, found: usize) -> Result<(), StepperError> {
+    if expected == found { Ok(()) } else { Err(StepperError::Length { what, expected, found }) }
+}
+
+impl<T: Real> Tables<T> {
+    /// Lays the problem out for `lanes` elements at once.
+    pub fn new(problem: &Problem, state: &State, lanes: usize) -> Result<Self, StepperError> {
+        let (mesh, blocks) = (&problem.mesh, &problem.blocks);
+        let (dimension, n_nodes) = (mesh.dimension, mesh.n_nodes());
+        check_lengths(problem, state)?;
+        let scale = Scale::new(problem);
+        let mut tables = Self {
+            dimension,
+            n_nodes,
+            blocks: Vec::with_capacity(blocks.n_blocks()),
+            coordinates: Vec::new(),
+            halo: Vec::with_capacity(blocks.halo_nodes.len()),
+            boundary_nodes: Vec::new(),
+            runs: Vec::with_capacity(blocks.run_kind.len()),
+            connectivity: Vec::with_capacity(blocks.connectivity.len() + 8 * lanes * blocks.run_kind.len()),
+            factors: Vec::new(),
+            materials: Vec::new(),
+            inertia: Vec::with_capacity(n_nodes),
+            decay: Vec::new(),
+            dissipation: Vec::new(),
+            forces: Vec::new(),
+            constraints: Vec::new(),
+            monitors: Vec::new(),
+            n_monitors: problem.monitors.len(),
+            n_energy_rows: 0,
+            time_increment: problem.time_increment,
+            max_own: 0,
+            max_local: 0,
+            max_special: 0,
+        };
+        let boundary_row = tables.number_boundary(problem)?;
+        tables.set_inertia(problem)?;
+        let damping = |node: usize| problem.damping_rate.get(node).copied().unwrap_or(0.0);
+        let mut material_of = std::collections::HashMap::new();
+        let mut boundary_first = 0;
+        for b in 0..blocks.n_blocks() {
+            let own = blocks.own_nodes(b);
+            let halo_first = tables.halo.len();
+            tables.halo.extend(blocks.halo(b).iter().map(|&node| boundary_row[node as usize]));
+            let halo = halo_first..tables.halo.len();
+            let n_real = own.len() + halo.len();
+            if n_real + n_dummies(dimension) > usize::from(u16::MAX) {
+                return Err(StepperError::BlockTooLarge { block: b, nodes: n_real });
+            }
+            let coordinates_first = tables.coordinates.len();
+            let local = own.clone().chain(blocks.halo(b).iter().map(|&node| node as usize));
+            scale.add_coordinates(mesh.coordinates, dimension, local, &mut tables.coordinates);
+            let run_first = tables.runs.len();
+            for run in blocks.runs(b) {
+                let material = *material_of.entry((run.kind, run.section)).or_insert_with(|| {
+                    tables.materials.push(scale.material(problem, run.kind, run.section));
+                    tables.materials.len() - 1
+                });
+                tables.add_run(problem, b, &run, material, n_real, lanes)?;
+            }
+            let damped = own.clone().any(|node| damping(node) != 0.0).then_some(tables.decay.len());
+            if damped.is_some() {
+                for node in own.clone() {
+                    let (alpha, dt) = (damping(node), problem.time_increment);
+                    let q = 0.5 * alpha * dt;
+                    tables.decay.push(T::from_f64((1.0 - q) / (1.0 + q)));
+                    tables.dissipation.push(T::from_f64(alpha * problem.lumped_mass[node] / (4.0 * dt)));
+                }
+            }
+            tables.max_own = tables.max_own.max(own.len());
+            tables.max_local = tables.max_local.max(n_real + n_dummies(dimension));
+            let n_boundary = blocks.n_boundary[b] as usize;
+            tables.blocks.push(Block {
+                own,
+                n_boundary,
+                boundary_first,
+                halo,
+                coordinates_first,
+                runs: run_first..tables.runs.len(),
+                damped,
+                forces: 0..0,
+                constraints: 0..0,
+                monitors: 0..0,
+                energy_row: None,
+            });
+            boundary_first += n_boundary;
+        }
+        tables.set_forces_and_supports(problem)?;
+        Ok(tables)
+    }
+
+    /// Row in the boundary arrays of each node, `u32::MAX` where no other block reads it.
+    fn number_boundary(&mut self, problem: &Problem) -> Result<Vec<u32>, StepperError> {
+        let blocks = &problem.blocks;
+        let mut row = vec![u32::MAX; self.n_nodes];
+        for b in 0..blocks.n_blocks() {
+            for node in blocks.own_nodes(b).take(blocks.n_boundary[b] as usize) {
+                row[node] = self.boundary_nodes.len() as u32;
+                self.boundary_nodes.push(node as u32);
+            }
+        }
+        for b in 0..blocks.n_blocks() {
+            for &node in blocks.halo(b) {
+                if row.get(node as usize).is_none_or(|&row| row == u32::MAX) {
+                    return Err(StepperError::Blocks {
+                        block: b,
+                        what: "a halo node is no boundary node of its block",
+                    });
+                }
+            }
+        }
+        Ok(row)
+    }
+
+    fn set_inertia(&mut self, problem: &Problem) -> Result<(), StepperError> {
+        let dt = problem.time_increment;
+        for (node, &mass) in problem.lumped_mass.iter().enumerate() {
+            if !(mass >= 0.0 && mass.is_finite()) {
+                return Err(StepperError::Mass { node, mass });
+            }
+            let alpha = problem.damping_rate.get(node).copied().unwrap_or(0.0);
+            if !(alpha >= 0.0 && alpha.is_finite()) {
+                return Err(StepperError::Damping { node, rate: alpha });
+            }
+            let inertia = if mass == 0.0 { 0.0 } else { dt * dt / (mass * (1.0 + 0.5 * alpha * dt)) };
+            self.inertia.push(T::from_f64(inertia));
+        }
+        Ok(())
+    }
+
+    /// Lays a run out in batches. Lane l takes the l-th part of the run, so that elements that share nodes, which stand
+    /// near each other, come in different batches: their force updates need not wait for each other.
+    fn add_run(
+        &mut self,
+        problem: &Problem,
+        block: usize,
+        run: &ModelRun,
+        material: usize,
+        n_real: usize,
+        lanes: usize,
+    ) -> Result<(), StepperError> {
+        let nodes = run.kind.n_nodes();
+        let n = run.elements.len();
+        let wrong = |what| StepperError::Blocks { block, what };
+        if run.connectivity.len() != n * nodes {
+            return Err(wrong("a run's connectivity has the wrong length"));
+        }
+        if run.connectivity.iter().any(|&local| usize::from(local) >= n_real) {
+            return Err(wrong("a run refers to a node that the block does not have"));
+        }
+        if run.kind.dimension() != self.dimension {
+            return Err(wrong("a run's elements have another dimension than the mesh"));
+        }
+        let n_batches = n.div_ceil(lanes);
+        let dummy = dummy_nodes(run.kind);
+        let connectivity_first = self.connectivity.len();
+        let factors_first = self.factors.len();
+        let scaled =
+            run.elements.iter().any(|&e| problem.stiffness_factor.get(e as usize).is_some_and(|&factor| factor != 1.0));
+        for batch in 0..n_batches {
+            let entry = |lane: usize| lane * n_batches + batch;
+            for node in 0..nodes {
+                for lane in 0..lanes {
+                    let entry = entry(lane);
+                    self.connectivity.push(if entry < n {
+                        run.connectivity[entry * nodes + node]
+                    } else {
+                        n_real as u16 + dummy[node]
+                    });
+                }
+            }
+            if scaled {
+                for lane in 0..lanes {
+                    let factor = run.elements.get(entry(lane)).map_or(1.0, |&e| problem.stiffness_factor[e as usize]);
+                    self.factors.push(T::from_f64(factor));
+                }
+            }
+        }
+        self.runs.push(Run {
+            kind: run.kind,
+            material,
+            connectivity: connectivity_first..self.connectivity.len(),
+            factors: factors_first..self.factors.len(),
+        });
+        Ok(())
+    }
+
+    /// Gives forces, constraints and monitors to the blocks that own their nodes, in the order given.
+    fn set_forces_and_supports(&mut self, problem: &Problem) -> Result<(), StepperError> {
+        let dimension = self.dimension;
+        let n_dofs = self.n_nodes * dimension;
+        let mut block_of = vec![0u32; self.n_nodes];
+        for (b, block) in self.blocks.iter().enumerate() {
+            block_of[block.own.clone()].fill(b as u32);
+        }
+        let owner = |dof: u64, what: &'static str| {
+            if dof < n_dofs as u64 {
+                Ok(block_of[dof as usize / dimension] as usize)
+            } else {
+                Err(StepperError::Dof { what, dof, n_dofs })
+            }
+        };
+        let n_blocks = self.blocks.len();
+        let mut forces = vec![Vec::new(); n_blocks];
+        let mut constraints = vec![Vec::new(); n_blocks];
+        let mut monitors = vec![Vec::new(); n_blocks];
+        let mut held = vec![false; n_dofs];
+        for force in &problem.forces {
+            let b = owner(force.dof, "force")?;
+            let node = force.dof as usize / dimension;
+            if problem.lumped_mass[node] == 0.0 {
+                return Err(StepperError::Massless { node });
+            }
+            forces[b].push(Force {
+                node: node - self.blocks[b].own.start,
+                component: force.dof as usize % dimension,
+                signal: force.signal as usize,
+                value: force.value,
+            });
+        }
+        for constraint in &problem.constraints {
+            let b = owner(constraint.dof, "constraint")?;
+            let node = constraint.dof as usize / dimension;
+            if std::mem::replace(&mut held[constraint.dof as usize], true) {
+                return Err(StepperError::Twice { dof: constraint.dof });
+            }
+            let mass = problem.lumped_mass[node];
+            constraints[b].push(Support {
+                node: node - self.blocks[b].own.start,
+                component: constraint.dof as usize % dimension,
+                signal: constraint.signal as usize,
+                value: constraint.value,
+                mass,
+                damping: mass * problem.damping_rate.get(node).copied().unwrap_or(0.0),
+            });
+        }
+        for (column, &dof) in problem.monitors.iter().enumerate() {
+            let b = owner(dof, "monitor")?;
+            let node = dof as usize / dimension - self.blocks[b].own.start;
+            monitors[b].push(Monitor { node, component: dof as usize % dimension, column });
+        }
+        for (b, block) in self.blocks.iter_mut().enumerate() {
+            let moves = constraints[b].iter().any(|support| support.value != 0.0);
+            if block.damped.is_some() || !forces[b].is_empty() || moves {
+                block.energy_row = Some(self.n_energy_rows);
+                self.n_energy_rows += 1;
+            }
+            self.max_special = self.max_special.max(forces[b].len() + constraints[b].len() + monitors[b].len());
+            block.forces = self.forces.len()..self.forces.len() + forces[b].len();
+            self.forces.append(&mut forces[b]);
+            block.constraints = self.constraints.len()..self.constraints.len() + constraints[b].len();
+            self.constraints.append(&mut constraints[b]);
+            block.monitors = self.monitors.len()..self.monitors.len() + monitors[b].len();
+            self.monitors.append(&mut monitors[b]);
+        }
+        Ok(())
+    }
+
+    /// Bytes that one step must move at least: u and Δu read and written, positions, inertia, damping, connectivity,
+    /// halo indices and boundary copies, each once.
+    pub fn bytes_per_step(&self) -> u64 {
+        let number = size_of::<T>();
+        let state = 4 * self.n_nodes * self.dimension * number;
+        let boundary = 2 * self.boundary_nodes.len() * self.dimension * number + self.halo.len() * 4;
+        let constant = (self.coordinates.len()
+            + self.inertia.len()
+            + self.decay.len()
+            + self.dissipation.len()
+            + self.factors.len())
+            * number
+            + self.connectivity.len() * 2;
+        (state + boundary + constant) as u64
+    }
+}
+
+/// Units and rounding of the block-local coordinates.
+struct Scale {
+    /// Power of two near the element size, m.
+    length: f64,
+    /// Grid on which all blocks round their positions, in `length`s: every block sees the same geometry. 0: none.
+    quantum: f64,
+}
+
+impl Scale {
+    fn new(problem: &Problem) -> Self {
+        let (mesh, dimension) = (&problem.mesh, problem.mesh.dimension);
+        let [low, high] = bounds(mesh.coordinates, dimension, 0..mesh.n_nodes());
+        let volume: f64 = (0..dimension).map(|i| high[i] - low[i]).product();
+        let size = (volume / mesh.n_elements().max(1) as f64).powf(1.0 / dimension as f64);
+        let length = if size > 0.0 && size.is_finite() { 2.0f64.powi(size.log2().round() as i32) } else { 1.0 };
+        Self { length, quantum: 0.0 }
+    }
+
+    /// Appends the positions of the nodes relative to the middle of their box, then the dummies.
+    fn add_coordinates<T: Real>(
+        &self,
+        coordinates: &[f64],
+        dimension: usize,
+        nodes: impl Iterator<Item = usize> + Clone,
+        out: &mut Vec<T>,
+    ) {
+        let [low, high] = bounds(coordinates, dimension, nodes.clone());
+        let round = |x: f64| if self.quantum > 0.0 { (x / self.quantum).round() * self.quantum } else { x };
+        let origin: [f64; 3] = std::array::from_fn(|i| round(0.5 * (low[i] + high[i]) / self.length));
+        for node in nodes {
+            for i in 0..dimension {
+                out.push(T::from_f64(round(coordinates[node * dimension + i] / self.length) - origin[i]));
+            }
+        }
+        for corner in &crate::elements::CORNERS[..n_dummies(dimension)] {
+            out.extend(corner[..dimension].iter().map(|&x| T::from_f64(0.5 * x)));
+        }
+    }
+
+    /// D of a section for a kind; ∫ Bᵀ D B dV scales with length^(dimension − 2).
+    fn material<T: Real>(&self, problem: &Problem, kind: ElementKind, section: usize) -> Material<T> {
+        let section = &problem.sections[section];
+        let thickness = thickness(kind, section.thickness);
+        let unit = thickness * self.length.powi(kind.dimension() as i32 - 2);
+        let mut d = section.elasticity;
+        let aligned;
+        if kind.dimension() == 2 {
+            let plane = plane_elasticity(&section.elasticity, kind.is_plane_stress());
+            d = [0.0; 36];
+            for i in 0..3 {
+                d[6 * i..6 * i + 3].copy_from_slice(&plane[i]);
+            }
+            aligned = plane[0][2] == 0.0 && plane[1][2] == 0.0;
+        } else {
+            aligned = (0..6).all(|i| (0..6).all(|j| i == j || (i < 3 && j < 3) || d[6 * i + j] == 0.0));
+        }
+        let hourglass = HOURGLASS_COEFFICIENT * section.hourglass_factor / kind.n_nodes() as f64
+            * hourglass_modulus(kind, &section.elasticity);
+        Material { elasticity: d.map(|d| T::from_f64(d * unit)), hourglass: T::from_f64(hourglass * unit), aligned }
+    }
+}
+
+fn bounds(coordinates: &[f64], dimension: usize, nodes: impl Iterator<Item = usize>) -> [[f64; 3]; 2] {
+    let (mut low, mut high) = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
+    for node in nodes {
+        for i in 0..dimension {
+            let x = coordinates[node * dimension + i];
+            low[i] = low[i].min(x);
+            high[i] = high[i].max(x);
+        }
+    }
+    [low, high]
+}
+
+fn check_lengths(problem: &Problem, state: &State) -> Result<(), StepperError> {
+    let (mesh, blocks) = (&problem.mesh, &problem.blocks);
+    let n_nodes = mesh.n_nodes();
+    let n_dofs = n_nodes * mesh.dimension;
+    if !matches!(mesh.dimension, 2 | 3) {
+        return Err(StepperError::Length { what: "dimension", expected: 2, found: mesh.dimension });
+    }
+    check("coordinates", n_dofs, mesh.coordinates.len())?;
+    check("displacement", n_dofs, state.displacement.len())?;
+    check("increment", n_dofs, state.increment.len())?;
+    check("lumped mass", n_nodes, problem.lumped_mass.len())?;
+    check("nodes of the blocks", n_nodes, blocks.node_first.last().map_or(0, |&n| n as usize))?;
+    if !problem.damping_rate.is_empty() {
+        check("damping rate", n_nodes, problem.damping_rate.len())?;
+    }
+    if !problem.stiffness_factor.is_empty() {
+        check("stiffness factors", mesh.n_elements(), problem.stiffness_factor.len())?;
+    }
+    if !(problem.time_increment > 0.0 && problem.time_increment.is_finite()) {
+        return Err(StepperError::Increment { increment: problem.time_increment });
+    }
+    if let Some(&section) = blocks.run_section.iter().find(|&&s| s as usize >= problem.sections.len()) {
+        return Err(StepperError::Length {
+            what: "sections",
+            expected: section as usize + 1,
+            found: problem.sections.len(),
+        });
+    }
+    if let Some(&e) = blocks.elements.iter().find(|&&e| e as usize >= mesh.n_elements()) {
+        return Err(StepperError::Length { what: "elements", expected: e as usize + 1, found: mesh.n_elements() });
+    }
+    Ok(())
+}
