@@ -7,6 +7,7 @@ mod atomic;
 pub mod checkpoint;
 pub mod energy;
 pub mod fields;
+pub mod plot;
 pub mod raster;
 pub mod summary;
 pub mod traces;

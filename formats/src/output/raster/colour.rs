@@ -53,13 +53,17 @@ pub fn categorical(index: usize) -> Colour {
 
 /// Oklab to sRGB; colours outside the screen's range lose strength, not hue, until they fit.
 fn from_oklab([lightness, a, b]: [f64; 3]) -> Colour {
-    let mut strength = 1.0;
-    for _ in 0..40 {
+    let fits = |strength: f64| {
         let linear = linear_rgb([lightness, strength * a, strength * b]);
-        if linear.iter().all(|&c| (-1e-4..=1.0001).contains(&c)) {
-            break;
+        linear.iter().all(|c| (-1e-4..=1.0001).contains(c))
+    };
+    let (mut strength, mut step) = if fits(1.0) { (1.0, 0.0) } else { (0.0, 0.5) };
+    // Halving: colours beside each other must not jump.
+    while step > 1e-3 {
+        if fits(strength + step) {
+            strength += step;
         }
-        strength *= 0.95;
+        step *= 0.5;
     }
     linear_rgb([lightness, strength * a, strength * b]).map(|c| {
         let c = c.clamp(0.0, 1.0);
