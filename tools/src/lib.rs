@@ -4,6 +4,7 @@ pub mod apply_job;
 pub mod arrange;
 pub mod cli;
 pub mod generate;
+pub mod info;
 pub mod partition;
 pub mod picture;
 pub mod pipeline;

@@ -1,0 +1,80 @@
+//! `pogo-info`: what is in a block file, and whether it is whole.
+
+use std::{io::Write, path::PathBuf};
+
+use anyhow::Context;
+use clap::{CommandFactory, Parser};
+use pogo_formats::{VERSION, block::BlockFile, exit_code, parameters};
+use pogo_tools::{cli, info};
+
+/// Shows what is in a block file; checks it.
+#[derive(Parser)]
+#[command(name = "pogo-info", version = VERSION, after_help = "Examples:
+  pogo-info weld.blk                        mesh, materials, loads, outputs, blocks, efficiency, provenance
+  pogo-info weld.blk --check                verify every byte; the exit code says whether the file is whole
+  pogo-info weld.blk --parameters           what pogo-solve --set can change: names, values, units
+  pogo-info weld.blk --sets                 names and sizes of the node and element sets
+  pogo-info weld.blk --json | jq .partition.efficiency
+
+Exit codes: 0 done, 1 the file is damaged or cannot be read, 2 wrong command line.")]
+struct Cli {
+    /// Block file that pogo-block wrote.
+    #[arg(value_name = "FILE.blk")]
+    file: PathBuf,
+    /// Verify every checksum, and the blocks against the mesh.
+    #[arg(long)]
+    check: bool,
+    /// List the parameters that can change from run to run.
+    #[arg(long, conflicts_with = "sets")]
+    parameters: bool,
+    /// List the sets.
+    #[arg(long)]
+    sets: bool,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    /// Print nothing but errors.
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+fn main() {
+    let result = match cli::helper(Cli::command(), std::env::args_os()) {
+        Some(text) => cli::write_stdout(&text).map_err(Into::into),
+        None => run(&Cli::parse()),
+    };
+    std::process::exit(match result {
+        Ok(()) => 0,
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "{error:#}");
+            exit_code::BAD_INPUT
+        }
+    });
+}
+
+fn run(cli: &Cli) -> anyhow::Result<()> {
+    let file = BlockFile::open(&cli.file)?;
+    if cli.check {
+        file.verify()?;
+    }
+    let text = if cli.parameters {
+        let parameters = parameters::list(&file.setup());
+        if cli.json { json(&parameters)? } else { info::parameters_text(&parameters) }
+    } else if cli.sets {
+        if cli.json { json(&info::sets(&file.mesh()))? } else { info::sets_text(&file.mesh()) }
+    } else if cli.json {
+        json(&info::Summary::new(&file))?
+    } else if cli.check {
+        format!("{}: whole: {} bytes, {} sections\n", cli.file.display(), file.bytes(), file.sections().len())
+    } else {
+        info::Summary::new(&file).to_string()
+    };
+    if cli.quiet {
+        return Ok(());
+    }
+    cli::write_stdout(text.as_bytes()).context("error: cannot write to stdout")
+}
+
+fn json(value: &impl serde::Serialize) -> anyhow::Result<String> {
+    Ok(serde_json::to_string_pretty(value)? + "\n")
+}

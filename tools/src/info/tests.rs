@@ -1,0 +1,156 @@
+use std::path::PathBuf;
+
+use pogo_formats::{
+    block::{self, BlockContents, Provenance, Source},
+    model::*,
+    parameters,
+};
+
+use super::*;
+use crate::{arrange, partition};
+
+/// Two by one unit squares, a quadrilateral and two triangles, in two blocks.
+fn small(folder: &std::path::Path) -> PathBuf {
+    let group = |kind, labels: &[u32], section: &[u32], connectivity: &[u32]| ElementGroup {
+        kind,
+        labels: labels.into(),
+        instance: vec![0; labels.len()],
+        section: section.into(),
+        connectivity: connectivity.into(),
+    };
+    let mesh = Mesh {
+        dimension: 2,
+        coordinates: vec![0.0, 0.0, 1.0, 0.0, 2.0, 0.0, 0.0, 0.5, 1.0, 0.5, 2.0, 0.5],
+        node_labels: (1..=6).collect(),
+        node_instance: vec![0; 6],
+        instances: vec![String::new()],
+        groups: vec![
+            group(ElementKind::Cpe3, &[2, 3], &[1, 1], &[1, 2, 5, 1, 5, 4]),
+            group(ElementKind::Cpe4r, &[1], &[0], &[0, 1, 4, 3]),
+        ],
+        node_sets: vec![NamedSet { name: "left".into(), members: vec![0, 3] }],
+        element_sets: vec![NamedSet { name: "all".into(), members: vec![0, 1, 2] }],
+    };
+    let material = |name: &str, elasticity, damping_alpha| Material {
+        name: name.into(),
+        density: 7800.0,
+        elasticity,
+        damping_alpha,
+    };
+    let section = |name: &str, material, thickness| Section {
+        name: name.into(),
+        material,
+        material_from_global: [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0],
+        thickness,
+        hourglass_factor: 1.0,
+        mass_factor: 1.0,
+    };
+    let load = |name: &str, kind, amplitude| Load { name: name.into(), kind, magnitude: 1e5, amplitude };
+    let cubic = [168e9, 121e9, 168e9, 121e9, 121e9, 168e9, 75e9, 75e9, 75e9];
+    let setup = Setup {
+        title: "two squares".into(),
+        materials: vec![
+            material("steel", Elasticity::Isotropic { young: 2.1e11, poisson: 0.3 }, 0.0),
+            material("copper", Elasticity::Orthotropic(cubic), 20.0),
+            material("nothing", Elasticity::Isotropic { young: 0.0, poisson: 0.0 }, 0.0),
+        ],
+        sections: vec![section("left", 0, 1.0), section("right half", 1, 0.01)],
+        amplitudes: vec![Amplitude {
+            name: "burst".into(),
+            shape: AmplitudeShape::ToneBurst { window: Window::Hann, frequency: 1e6, cycles: 5.0 },
+            scale: 2.0,
+            delay: 1e-6,
+            absolute: false,
+        }],
+        loads: vec![
+            load(
+                "push",
+                LoadKind::Concentrated { nodes: vec![0], weights: vec![], direction: [1.0, 0.0, 0.0] },
+                Some(0),
+            ),
+            load("wind", LoadKind::Pressure { faces: vec![[2, 5, u32::MAX, u32::MAX]], elements: vec![0] }, None),
+        ],
+        boundaries: vec![Boundary {
+            name: "fix".into(),
+            nodes: vec![0, 3],
+            component: 1,
+            kind: BoundaryKind::Displacement,
+            value: 0.0,
+            amplitude: None,
+        }],
+        initial_velocities: vec![InitialVelocity { name: "fly".into(), nodes: vec![2], component: 0, value: 2.0 }],
+        absorbing_layers: vec![AbsorbingLayer {
+            name: "end".into(),
+            elements: vec![0],
+            depth_fraction: vec![0.5],
+            profile: AbsorbingProfile::Damping { d_max: 1e6, exponent: 3.0 },
+        }],
+        histories: vec![HistoryRequest {
+            set: "tip".into(),
+            nodes: vec![2, 5],
+            variables: vec![(NodalQuantity::Displacement, 0), (NodalQuantity::Reaction, 1)],
+            interval: OutputInterval::Time(1e-7),
+        }],
+        fields: vec![FieldRequest {
+            quantities: vec![FieldQuantity::Displacement, FieldQuantity::Stress],
+            interval: OutputInterval::Count(20),
+        }],
+        explicit: ExplicitSettings {
+            time: 1e-5,
+            increment: Increment::Automatic { factor: 0.9 },
+            lumping: Lumping::RowSum,
+        },
+    };
+    let cut = partition::Partition::new(&mesh.view(), vec![0, 0, 1, 0, 0, 1], 4).unwrap();
+    let arranged = arrange::arrange(mesh, cut, &arrange::ArrangeOptions::default()).unwrap();
+    let provenance = Provenance {
+        physics: "explicit".into(),
+        sources: vec![Source { name: "squares.inp".into(), bytes: 1234, hash: 0xabcd }],
+        version: "1.2.3".into(),
+        options: vec!["--block-nodes=4".into()],
+    };
+    let path = folder.join("squares.blk");
+    let (mesh, blocks) = (&arranged.mesh, &arranged.blocks);
+    block::write(&path, &BlockContents { mesh, blocks, setup: &setup, provenance: &provenance }).unwrap();
+    path
+}
+
+/// Without what depends on the file format's details.
+fn summary() -> Summary {
+    let folder = tempfile::tempdir().unwrap();
+    let mut summary = Summary::new(&BlockFile::open(&small(folder.path())).unwrap());
+    assert_eq!(summary.file_sections.len(), 4);
+    summary.file = "squares.blk".into();
+    summary.bytes = 12345;
+    summary.file_sections.truncate(1);
+    summary.file_sections[0].bytes = 1000;
+    summary.file_sections[0].checksum = "0".repeat(16);
+    summary
+}
+
+#[test]
+fn page() {
+    insta::assert_snapshot!(summary());
+}
+
+#[test]
+fn json() {
+    insta::assert_snapshot!(serde_json::to_string_pretty(&summary()).unwrap());
+}
+
+#[test]
+fn parameters_and_sets() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = BlockFile::open(&small(folder.path())).unwrap();
+    file.verify().unwrap();
+    insta::assert_snapshot!(parameters_text(&parameters::list(&file.setup())) + &sets_text(&file.mesh()));
+    assert_eq!(sets(&file.mesh()).node_sets, [Count { name: "left".into(), count: 2 }]);
+}
+
+#[test]
+fn long_lists_are_cut_short() {
+    let mut summary = summary();
+    summary.loads = (0..1234).map(|n| Item { name: format!("load-{n}"), description: "1 N".into() }).collect();
+    let page = summary.to_string();
+    assert!(page.contains("load-19 ") && !page.contains("load-20 ") && page.contains("and 1,214 more"), "{page}");
+}
