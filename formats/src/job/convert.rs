@@ -214,6 +214,12 @@ impl Material {
             (_, _, Some(constants)) => Elasticity::Anisotropic(constants),
             _ => return Err("no stiffness".to_owned()),
         };
+        if elasticity.matrix().is_none() {
+            return Err(format!(
+                "material \"{}\" would give energy away: its stiffness is not positive definite",
+                self.name
+            ));
+        }
         Ok(elasticity)
     }
 }

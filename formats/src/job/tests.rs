@@ -42,6 +42,10 @@ fn errors_name_the_line() {
         ("[solver\n", "job.toml:1: error: "),
         ("\n[[material]]\nname = 'm'\ndensity = 1\nyoung = 1\n", "job.toml:2: error: `young` needs `poisson`"),
         ("[[material]]\nname = 'm'\ndensity = 1\n", "job.toml:1: error: give one of `young and poisson`"),
+        (
+            "[[material]]\nname = 'm'\ndensity = 1\northotropic = [1, 2, 1, 0, 0, 1, 1, 1, 1]\n",
+            "job.toml:1: error: material \"m\" would give energy away",
+        ),
         ("[[section]]\nmaterial = 'm'\n", "job.toml:1: error: give `elset"),
         ("[[source]]\nname = 's'\nforce = 1\ncomponent = 1\n", "job.toml:1: error: give one of `at`, `line`"),
         ("[[source]]\nname = 's'\nat = [0, 0]\nforce = 1\n", "job.toml:1: error: give one of `direction`"),

@@ -7,21 +7,23 @@
 mod absorbing;
 mod deck;
 mod geometry;
+mod share;
 
 use std::fmt::Display;
 
 use pogo_formats::inp::ReadOptions;
 use pogo_formats::job::{
-    Action, AmplitudeReference, Components, Job, JobError, Located, Place, Region, Sides, Variables, point,
+    self, Action, AmplitudeReference, Components, Job, JobError, Located, Place, Region, Sides, Variables, point,
 };
 use pogo_formats::model::{
-    AbsorbingLayer, Amplitude, Boundary, FieldRequest, HistoryRequest, InitialVelocity, Load, LoadKind, Model,
-    NamedSet, NodalQuantity,
+    AbsorbingLayer, Amplitude, Boundary, BoundaryKind, FieldRequest, HistoryRequest, InitialVelocity, Load, LoadKind,
+    Mesh, Model, NamedSet, NodalQuantity, Setup,
 };
 
 pub use absorbing::{Layer, layer};
 pub use deck::apply_to_deck;
 pub use geometry::{AlongLine, Geometry, Nearest, tributary_fractions};
+pub use share::area_fractions;
 
 /// What the user should know about a job that was applied. Each line starts with `file:line: `.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -100,29 +102,28 @@ pub fn apply_to_model(model: &mut Model, job: &Job) -> Result<Remarks, JobError>
 }
 
 struct Apply<'a> {
-    mesh: &'a pogo_formats::model::Mesh,
+    mesh: &'a Mesh,
     geometry: Geometry<'a>,
-    setup: &'a mut pogo_formats::model::Setup,
+    setup: &'a mut Setup,
     remarks: Remarks,
 }
 
-/// Nodes and the share of each in a total.
+/// Nodes, and the share of each in a total where the region itself says it.
 struct Nodes {
     nodes: Vec<u32>,
-    weights: Vec<f64>,
+    weights: Option<Vec<f64>>,
 }
 
-impl Nodes {
-    fn equal(nodes: Vec<u32>) -> Self {
-        let weights = vec![1.0 / nodes.len() as f64; nodes.len()];
-        Self { nodes, weights }
+impl From<Vec<u32>> for Nodes {
+    fn from(nodes: Vec<u32>) -> Self {
+        Self { nodes, weights: None }
     }
 }
 
 type Message<T> = Result<T, String>;
 
 impl Apply<'_> {
-    fn source(&mut self, item: &Located<pogo_formats::job::Source>, dimension: usize) -> Message<()> {
+    fn source(&mut self, item: &Located<job::Source>, dimension: usize) -> Message<()> {
         let source = &item.value;
         let nodes = self.nodes(&item.place, source.region()?, source.tolerance)?;
         let direction = source.unit_direction(dimension)?;
@@ -130,7 +131,15 @@ impl Apply<'_> {
         let name = source.name.clone();
         match source.action()? {
             Action::Force(magnitude) => {
-                let kind = LoadKind::Concentrated { nodes: nodes.nodes, weights: nodes.weights, direction };
+                let weights = match nodes.weights {
+                    Some(weights) => weights,
+                    None => area_fractions(self.mesh, &nodes.nodes).unwrap_or_else(|| {
+                        let text = "these nodes are not a part of the surface: each takes the same force";
+                        self.remarks.note(&item.place, text);
+                        vec![1.0 / nodes.nodes.len() as f64; nodes.nodes.len()]
+                    }),
+                };
+                let kind = LoadKind::Concentrated { nodes: nodes.nodes, weights, direction };
                 let load = Load { name, kind, magnitude, amplitude };
                 match find_name(&self.setup.loads, &load.name, |load| &load.name) {
                     Some(index) => {
@@ -151,7 +160,7 @@ impl Apply<'_> {
         Ok(())
     }
 
-    fn boundary(&mut self, item: &Located<pogo_formats::job::Boundary>, index: usize, dimension: usize) -> Message<()> {
+    fn boundary(&mut self, item: &Located<job::Boundary>, index: usize, dimension: usize) -> Message<()> {
         let boundary = &item.value;
         let name = boundary.name.clone().unwrap_or_else(|| format!("FIX{}", index + 1));
         let nodes = self.nodes(&item.place, boundary.region()?, boundary.tolerance)?.nodes;
@@ -172,7 +181,7 @@ impl Apply<'_> {
         name: &str,
         nodes: Vec<u32>,
         component: u8,
-        kind: pogo_formats::model::BoundaryKind,
+        kind: BoundaryKind,
         value: f64,
         amplitude: Option<u32>,
     ) {
@@ -182,7 +191,7 @@ impl Apply<'_> {
 
     fn initial_velocity(
         &mut self,
-        item: &Located<pogo_formats::job::InitialVelocity>,
+        item: &Located<job::InitialVelocity>,
         index: usize,
         dimension: usize,
     ) -> Message<()> {
@@ -198,7 +207,7 @@ impl Apply<'_> {
         Ok(())
     }
 
-    fn monitor(&mut self, item: &Located<pogo_formats::job::Monitor>, dimension: usize) -> Message<()> {
+    fn monitor(&mut self, item: &Located<job::Monitor>, dimension: usize) -> Message<()> {
         let monitor = &item.value;
         let nodes = match (monitor.region()?, monitor.points) {
             (Region::Line(ends), Some(points)) => {
@@ -232,7 +241,7 @@ impl Apply<'_> {
         Ok(())
     }
 
-    fn absorbing(&mut self, item: &Located<pogo_formats::job::Absorbing>, dimension: usize) -> Message<()> {
+    fn absorbing(&mut self, item: &Located<job::Absorbing>, dimension: usize) -> Message<()> {
         let given = &item.value;
         check_sides(&given.side, dimension)?;
         let bounds = self.geometry.bounds();
@@ -289,7 +298,7 @@ impl Apply<'_> {
         match region {
             Region::Point(at) => {
                 let at = point(at, dimension, "at")?;
-                Ok(Nodes::equal(vec![self.nearest(place, at, true)?]))
+                Ok(Nodes { nodes: vec![self.nearest(place, at, true)?], weights: Some(vec![1.0]) })
             }
             Region::Line(ends) => {
                 let ends = self.ends(ends, "line")?;
@@ -305,24 +314,24 @@ impl Apply<'_> {
                     );
                     self.remarks.note(place, text);
                 }
-                Ok(Nodes { nodes: found.nodes, weights: found.weights })
+                Ok(Nodes { nodes: found.nodes, weights: Some(found.weights) })
             }
             Region::Box(corners) => {
                 let found = self.geometry.in_box(self.ends(corners, "box")?, near);
-                if found.is_empty() { Err("no node lies in this box".to_owned()) } else { Ok(Nodes::equal(found)) }
+                if found.is_empty() { Err("no node lies in this box".to_owned()) } else { Ok(found.into()) }
             }
             Region::Sides(sides) => {
                 check_sides(sides, dimension)?;
-                Ok(Nodes::equal(self.geometry.on_sides(sides, near)))
+                Ok(self.geometry.on_sides(sides, near).into())
             }
             Region::Set(name) => {
                 let set = find_set(&self.mesh.node_sets, name, "node")?;
                 if set.members.is_empty() {
                     return Err(format!("node set {} has no node that an element uses", set.name));
                 }
-                Ok(Nodes::equal(set.members.clone()))
+                Ok(set.members.clone().into())
             }
-            Region::All => Ok(Nodes::equal((0..self.mesh.n_nodes() as u32).collect())),
+            Region::All => Ok((0..self.mesh.n_nodes() as u32).collect::<Vec<_>>().into()),
         }
     }
 
@@ -343,7 +352,7 @@ impl Apply<'_> {
     }
 }
 
-fn node_name(mesh: &pogo_formats::model::Mesh, node: u32) -> String {
+fn node_name(mesh: &Mesh, node: u32) -> String {
     let label = mesh.node_labels[node as usize];
     match mesh.instances.get(usize::from(mesh.node_instance[node as usize])) {
         Some(instance) if !instance.is_empty() => format!("{instance}.{label}"),
@@ -351,7 +360,7 @@ fn node_name(mesh: &pogo_formats::model::Mesh, node: u32) -> String {
     }
 }
 
-fn amplitude(given: &pogo_formats::job::Amplitude, name: &str) -> Message<Amplitude> {
+fn amplitude(given: &job::Amplitude, name: &str) -> Message<Amplitude> {
     Ok(Amplitude {
         name: name.to_owned(),
         shape: given.shape()?,

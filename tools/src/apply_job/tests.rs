@@ -110,6 +110,61 @@ fn a_line_between_rows_of_nodes_takes_those_within_half_an_element() {
 }
 
 #[test]
+fn a_force_on_a_part_of_the_surface_is_a_uniform_traction() {
+    let mut model = grid(4, 3);
+    apply(&mut model, "[[source]]\nname = 's'\nnset = 'LEFT'\ncomponent = 'x'\nforce = 6").unwrap();
+    let LoadKind::Concentrated { weights, .. } = &model.setup.loads[0].kind else { panic!() };
+    let sixth = 1.0 / 6.0;
+    for (found, expected) in weights.iter().zip([sixth, 2.0 * sixth, 2.0 * sixth, sixth]) {
+        assert!((found - expected).abs() < 1e-15);
+    }
+    let inside = "[[source]]\nname = 'b'\nbox = [[1, 1], [2, 2]]\ncomponent = 'x'\nforce = 6";
+    let remarks = apply(&mut model, inside).unwrap();
+    let LoadKind::Concentrated { weights, .. } = &model.setup.loads[1].kind else { panic!() };
+    assert_eq!(weights, &[0.25; 4]);
+    assert!(remarks.notes[0].contains("each takes the same force"));
+}
+
+#[test]
+fn areas_of_faces_in_three_dimensions() {
+    // A unit cube and a wedge on its x = 1 face.
+    let mut model = grid(1, 1);
+    let mesh = &mut model.mesh;
+    mesh.dimension = 3;
+    mesh.coordinates = [
+        [0.0, 0.0, 0.0],
+        [1.0, 0.0, 0.0],
+        [1.0, 1.0, 0.0],
+        [0.0, 1.0, 0.0],
+        [0.0, 0.0, 1.0],
+        [1.0, 0.0, 1.0],
+        [1.0, 1.0, 1.0],
+        [0.0, 1.0, 1.0],
+        [2.0, 0.0, 0.0],
+        [2.0, 0.0, 1.0],
+    ]
+    .concat();
+    mesh.node_labels = (1..=10).collect();
+    mesh.groups[0].kind = ElementKind::C3d8;
+    mesh.groups[0].connectivity = (0..8).collect();
+    let mut wedge = mesh.groups[0].clone();
+    wedge.kind = ElementKind::C3d6;
+    wedge.connectivity = vec![1, 8, 2, 5, 9, 6];
+    mesh.groups.push(wedge);
+    // y = 0: two squares.
+    let fractions = area_fractions(mesh, &[0, 1, 4, 5, 8, 9]).unwrap();
+    assert_eq!(fractions, [0.125, 0.25, 0.125, 0.25, 0.125, 0.125]);
+    // z = 0: a square and a triangle of half its area.
+    let fractions = area_fractions(mesh, &[0, 1, 2, 3, 8]).unwrap();
+    let (square, triangle) = (1.0 / 6.0, 1.0 / 9.0);
+    for (found, expected) in fractions.iter().zip([square, square + triangle, square + triangle, square, triangle]) {
+        assert!((found - expected).abs() < 1e-15, "{fractions:?}");
+    }
+    // x = 1 is inside.
+    assert_eq!(area_fractions(mesh, &[1, 2, 5, 6]), None);
+}
+
+#[test]
 fn a_motion_prescribes_the_components_of_its_direction() {
     let mut model = grid(4, 3);
     let job = "[[amplitude]]\nname = 'A'\nkind = 'ricker'\nfrequency = 1\n\

@@ -108,6 +108,14 @@ pub enum PipelineError {
         /// Reason.
         error: std::io::Error,
     },
+    /// The file cannot be put there.
+    #[error("{}: error: cannot write a block file here: {reason}", path.display())]
+    Output {
+        /// Block file.
+        path: PathBuf,
+        /// Reason.
+        reason: &'static str,
+    },
     /// The output is one of the inputs.
     #[error("{}: error: the block file would replace its own input; give another name with -o", .0.display())]
     OutputIsInput(PathBuf),
@@ -181,7 +189,7 @@ impl Clock {
 /// # Errors
 /// [`PipelineError`].
 pub fn run(config: &Config, progress: &dyn Progress) -> Result<Summary, PipelineError> {
-    output_is_no_input(config)?;
+    check_output(config)?;
     let mut clock = Clock::new();
     let Loaded { model: Model { mesh, mut setup }, report, notes, remarks } = load(config, progress, &mut clock)?;
     let mut sources = Vec::new();
@@ -231,8 +239,16 @@ pub fn check(config: &Config, progress: &dyn Progress) -> CheckReport {
     }
 }
 
-/// A typing error such as `-o mesh.inp` must not cost the mesh.
-fn output_is_no_input(config: &Config) -> Result<(), PipelineError> {
+/// What is wrong with the output should be said before the work, and `-o mesh.inp` must not cost the mesh.
+fn check_output(config: &Config) -> Result<(), PipelineError> {
+    let refuse = |reason| Err(PipelineError::Output { path: config.output.clone(), reason });
+    if config.output.is_dir() {
+        return refuse("it is a folder");
+    }
+    match config.output.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => return refuse("there is no such folder"),
+        _ => {}
+    }
     let Ok(output) = config.output.canonicalize() else { return Ok(()) };
     for input in std::iter::once(&config.deck).chain(&config.jobs) {
         if input.canonicalize().is_ok_and(|input| input == output) {

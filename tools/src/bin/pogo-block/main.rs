@@ -1,77 +1,16 @@
 //! `pogo-block`: makes a block file of an Abaqus deck and, perhaps, TOML jobs.
 
+mod arguments;
 mod interrupt;
 mod progress;
 
 use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
 
-use clap::{CommandFactory, Parser, ValueEnum};
-use pogo_formats::{VERSION, exit_code};
-use pogo_tools::arrange::ArrangeOptions;
+use arguments::Cli;
+use clap::{CommandFactory, Parser};
+use pogo_formats::exit_code;
 use pogo_tools::cli;
-use pogo_tools::partition::{PartitionOptions, Partitioner};
-use pogo_tools::pipeline::{self, Config, Progress};
-
-/// Turns an Abaqus deck into a block file, which pogo-solve runs.
-///
-/// Reads the deck, applies the jobs, cuts the mesh into blocks, arranges them in memory and writes the block file. The file
-/// appears whole or not at all: an interrupted run leaves what was there before.
-#[derive(Parser)]
-#[command(name = "pogo-block", version = VERSION, after_help = "Examples:
-  pogo-block weld.inp                        -> weld.blk
-  pogo-block mesh.inp --job job.toml         a bare mesh; the job adds material, source and time
-  pogo-block crash.inp --ignore CONTACT --ignore PLASTIC
-  pogo-block weld.inp --check                counts and problems, nothing written
-  pogo-block gear.inp --partition greedy --paper-limits --json > gear.json
-
-All keys of a job are in examples/job-reference.toml.
-Exit codes: 0 done, 1 a deck, job or file cannot be used, 2 wrong command line.")]
-struct Cli {
-    /// Abaqus deck.
-    #[arg(value_name = "DECK")]
-    deck: PathBuf,
-    /// TOML job: what the deck does not say, or says otherwise. Of several, later ones win.
-    #[arg(long = "job", value_name = "FILE")]
-    jobs: Vec<PathBuf>,
-    /// Block file to write [default: the deck's name with .blk, beside it].
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
-    /// How to cut the mesh into blocks.
-    #[arg(long, value_enum, default_value = "aligned", value_name = "METHOD")]
-    partition: Method,
-    /// Most nodes a block.
-    #[arg(long, default_value_t = 512, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    block_nodes: u16,
-    /// Split blocks until they keep the paper's limits (20 loads, 128 boundary nodes).
-    #[arg(long)]
-    paper_limits: bool,
-    /// Leave out a keyword (or CONTACT, PLASTIC, … with all that belongs to it) although it changes the physics. Repeatable.
-    #[arg(long, value_name = "KEYWORD", action = clap::ArgAction::Append)]
-    ignore: Vec<String>,
-    /// Report what is in the deck and what is wrong with it; write nothing.
-    #[arg(long, conflicts_with = "output")]
-    check: bool,
-    /// Print the summary as one JSON object on stdout.
-    #[arg(long)]
-    json: bool,
-    /// Print nothing but errors.
-    #[arg(short, long)]
-    quiet: bool,
-    /// Threads [default: one a core].
-    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
-    threads: usize,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum Method {
-    /// Layers that follow the boundary: fullest blocks
-    Aligned,
-    /// Growth from a seed: fastest
-    Greedy,
-    /// The METIS library
-    Metis,
-}
+use pogo_tools::pipeline::{self, Progress};
 
 fn main() {
     let result = match cli::helper(Cli::command(), std::env::args_os()) {
@@ -90,22 +29,7 @@ fn main() {
 
 /// True when all is well; problems that are not errors of the program itself have been printed.
 fn run(cli: &Cli) -> anyhow::Result<bool> {
-    let config = Config {
-        deck: cli.deck.clone(),
-        jobs: cli.jobs.clone(),
-        output: cli.output.clone().unwrap_or_else(|| Config::default_output(&cli.deck)),
-        ignore: cli.ignore.clone(),
-        partition: PartitionOptions {
-            partitioner: match cli.partition {
-                Method::Aligned => Partitioner::Aligned,
-                Method::Greedy => Partitioner::Greedy,
-                Method::Metis => Partitioner::Metis,
-            },
-            capacity: cli.block_nodes.into(),
-            threads: 0,
-        },
-        arrange: ArrangeOptions { paper_limits: cli.paper_limits, threads: 0 },
-    };
+    let config = cli.config();
     let reporter: Box<dyn Progress> = match (cli.quiet, std::io::stderr().is_terminal()) {
         (true, _) => Box::new(()),
         (false, true) => Box::new(progress::Bar::new()),
