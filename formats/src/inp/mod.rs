@@ -13,7 +13,26 @@
 //! Both report *every* problem they find, not only the first. Nothing that changes the physics is skipped unless
 //! [`ReadOptions::ignore`] names it.
 
+mod assembly;
+mod conditions;
+mod finish;
+mod frame;
+mod keywords;
+mod labels;
+mod lexer;
+mod log;
+mod materials;
+mod mesh_cards;
+mod numbers;
+mod parser;
+mod part;
+mod raw;
+mod read;
 mod report;
+mod requests;
+mod sections;
+mod sets;
+mod surfaces;
 
 use std::path::Path;
 
@@ -72,8 +91,13 @@ pub struct Deck {
     pub notes: Vec<Note>,
     /// What was in the deck.
     pub report: DeckReport,
-    #[expect(dead_code)]
-    pub(crate) require_step: bool,
+    require_step: bool,
+    /// Element types that are not computed.
+    others: Vec<sections::Other>,
+    /// The deck itself says what belongs to the model.
+    has_sections: bool,
+    /// Loads on nodes without elements are let go: the constraint that carried them is ignored.
+    unconnected_loads: bool,
 }
 
 /// Reads a deck and everything it includes.
@@ -81,17 +105,17 @@ pub struct Deck {
 /// # Errors
 /// All problems found, each with file and line.
 pub fn read(path: &Path, options: &ReadOptions) -> Result<Deck, DeckError> {
-    let bytes = std::fs::read(path).map_err(|e| DeckError::single(&path.to_string_lossy(), 0, &e.to_string()))?;
-    read_bytes(path, &bytes, options)
+    let source = lexer::Source::open(path)
+        .map_err(|e| DeckError::single(&path.to_string_lossy(), 0, &format!("cannot be read: {e}")))?;
+    read::read_source(source, options, true)
 }
 
-/// Reads a deck that is already in memory; `name` is for messages, and `*INCLUDE` is relative to its folder.
+/// Reads a deck that is already in memory; `name` is for messages. It cannot include files.
 ///
 /// # Errors
 /// As [`read`].
 pub fn read_bytes(name: &Path, bytes: &[u8], options: &ReadOptions) -> Result<Deck, DeckError> {
-    let _ = (bytes, options);
-    Err(DeckError::single(&name.to_string_lossy(), 0, "decks cannot be read yet"))
+    read::read_source(lexer::Source::from_bytes(name, bytes), options, false)
 }
 
 impl Deck {
@@ -140,6 +164,6 @@ impl Deck {
     /// No element has a section; a section's material lacks density or stiffness; there is no time; 2D and 3D elements
     /// are mixed; a 2D mesh is not plane.
     pub fn finish(self) -> Result<(Model, Vec<Note>), DeckError> {
-        Err(DeckError::single("", 0, "decks cannot be finished yet"))
+        finish::finish(self)
     }
 }

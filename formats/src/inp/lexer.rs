@@ -1,0 +1,292 @@
+//! Bytes → lines → keyword cards. Nothing here knows what a keyword means.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use memmap2::Mmap;
+
+enum Bytes {
+    Mapped(Mmap),
+    Owned(Vec<u8>),
+}
+
+/// One file of a deck.
+pub(super) struct Source {
+    /// Name for messages.
+    pub name: String,
+    /// Where it is; `*INCLUDE` is relative to its folder.
+    pub path: PathBuf,
+    bytes: Bytes,
+}
+
+impl Source {
+    /// Maps a file; reads what cannot be mapped (pipes, empty files).
+    pub fn open(path: &Path) -> std::io::Result<Self> {
+        let mut file = File::open(path)?;
+        let data = file.metadata()?;
+        if data.is_dir() {
+            return Err(std::io::Error::new(std::io::ErrorKind::IsADirectory, "this is a folder"));
+        }
+        let bytes = if data.is_file() && data.len() > 0 {
+            // SAFETY: the map is only read. Another process that changes the file meanwhile changes the text we parse,
+            // and every byte is checked as it is parsed; one that shortens it stops us with SIGBUS, as for any mapped file.
+            Bytes::Mapped(unsafe { Mmap::map(&file)? })
+        } else {
+            let mut owned = Vec::new();
+            file.read_to_end(&mut owned)?;
+            Bytes::Owned(owned)
+        };
+        Ok(Self { name: path.to_string_lossy().into_owned(), path: path.to_path_buf(), bytes })
+    }
+
+    /// A deck that is already in memory.
+    pub fn from_bytes(path: &Path, bytes: &[u8]) -> Self {
+        Self {
+            name: path.to_string_lossy().into_owned(),
+            path: path.to_path_buf(),
+            bytes: Bytes::Owned(bytes.to_vec()),
+        }
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        match &self.bytes {
+            Bytes::Mapped(map) => map,
+            Bytes::Owned(bytes) => bytes,
+        }
+    }
+}
+
+/// A position in a deck.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(super) struct Place {
+    /// Which source.
+    pub source: u32,
+    /// Line from 1.
+    pub line: u64,
+}
+
+/// Walks over the lines of a source.
+#[derive(Clone)]
+pub(super) struct Cursor<'a> {
+    bytes: &'a [u8],
+    /// Offset of the next line.
+    pub at: usize,
+    /// Number of the next line, from 1.
+    pub line: u64,
+    /// Offset of the line read last.
+    pub last_start: usize,
+}
+
+/// What a line is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Line<'a> {
+    /// Keyword line without its asterisk, trimmed.
+    Keyword(&'a [u8]),
+    /// Data, trimmed; may be a lone comma.
+    Data(&'a [u8]),
+    /// Comment or blank.
+    Nothing,
+}
+
+impl<'a> Cursor<'a> {
+    pub fn new(bytes: &'a [u8]) -> Self {
+        let at = if bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
+        Self { bytes, at, line: 1, last_start: at }
+    }
+
+    pub fn at(bytes: &'a [u8], at: usize, line: u64) -> Self {
+        Self { bytes, at, line, last_start: at }
+    }
+
+    /// The next line, trimmed, and where it starts and ends; moves on.
+    pub fn next_line(&mut self) -> Option<Line<'a>> {
+        let rest = self.bytes.get(self.at..).filter(|rest| !rest.is_empty())?;
+        let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+        self.last_start = self.at;
+        self.at += (end + 1).min(rest.len());
+        self.line += 1;
+        Some(classify(rest[..end].trim_ascii()))
+    }
+
+    /// Like [`Self::next_line`] for blocks of data: stops, without moving, before a keyword.
+    pub fn next_data(&mut self) -> Option<&'a [u8]> {
+        loop {
+            let mut ahead = self.clone();
+            match ahead.next_line()? {
+                Line::Keyword(_) => return None,
+                Line::Data(text) => {
+                    *self = ahead;
+                    return Some(text);
+                }
+                Line::Nothing => *self = ahead,
+            }
+        }
+    }
+}
+
+fn classify(text: &[u8]) -> Line<'_> {
+    match text {
+        [] | [b'*', b'*', ..] => Line::Nothing,
+        [b'*', keyword @ ..] => Line::Keyword(keyword),
+        _ => Line::Data(text),
+    }
+}
+
+/// The comma-separated fields of a line, trimmed; commas in double quotes do not separate. A trailing comma gives no
+/// further field.
+pub(super) fn fields(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = Some(line);
+    std::iter::from_fn(move || {
+        let text = rest?;
+        let mut quoted = false;
+        let end = text.iter().position(|b| {
+            quoted ^= *b == b'"';
+            *b == b',' && !quoted
+        });
+        let (field, tail) = match end {
+            Some(end) => (&text[..end], Some(&text[end + 1..])),
+            None => (text, None),
+        };
+        rest = tail.filter(|t| !t.trim_ascii().is_empty());
+        Some(field.trim_ascii())
+    })
+}
+
+/// Text for a message or a name: quotes removed, foreign bytes replaced.
+pub(super) fn text(field: &[u8]) -> String {
+    let field = field.trim_ascii();
+    let inner = match field {
+        [b'"', inner @ .., b'"'] => inner,
+        _ => field,
+    };
+    String::from_utf8_lossy(inner).trim().to_owned()
+}
+
+/// Upper case without blanks, hyphens and underscores: how keywords and parameters are compared.
+pub(super) fn compact(name: &str) -> String {
+    name.chars().filter(|c| !c.is_whitespace() && !matches!(c, '-' | '_')).flat_map(char::to_uppercase).collect()
+}
+
+/// A keyword line with its continuation lines.
+#[derive(Debug, Clone)]
+pub(super) struct Keyword {
+    /// Upper case, single blanks.
+    pub name: String,
+    /// As [`compact`] gives it.
+    pub key: String,
+    /// Compact name and value.
+    pub parameters: Vec<(String, String)>,
+    /// Where.
+    pub place: Place,
+}
+
+impl Keyword {
+    /// Parses a keyword line; takes continuation lines (after a trailing comma) from `cursor`.
+    pub fn parse(first: &[u8], place: Place, cursor: &mut Cursor<'_>) -> Self {
+        let mut line = first.to_vec();
+        while line.trim_ascii_end().ends_with(b",") {
+            let mut ahead = cursor.clone();
+            // Some writers end a complete keyword line with a comma: only a line that can be parameters continues it.
+            match ahead.next_line() {
+                Some(Line::Data(more)) if looks_like_parameters(more) => line.extend_from_slice(more),
+                Some(Line::Nothing) => {}
+                _ => break,
+            }
+            *cursor = ahead;
+        }
+        let mut parts = fields(&line);
+        let name = text(parts.next().unwrap_or_default());
+        let name = name.split_whitespace().collect::<Vec<_>>().join(" ").to_uppercase();
+        let parameters = parts
+            .filter(|p| !p.is_empty())
+            .map(|p| match memchr::memchr(b'=', p) {
+                Some(at) => (compact(&text(&p[..at])), text(&p[at + 1..])),
+                None => (compact(&text(p)), String::new()),
+            })
+            .collect();
+        Self { key: compact(&name), name, parameters, place }
+    }
+
+    /// The value of a parameter (empty where it is only named). Abaqus takes abbreviations of three letters or more.
+    pub fn get(&self, key: &str) -> Option<&str> {
+        let exact = self.parameters.iter().find(|(k, _)| k == key);
+        exact
+            .or_else(|| self.parameters.iter().find(|(k, _)| k.len() >= 3 && key.starts_with(k.as_str())))
+            .map(|(_, value)| value.as_str())
+    }
+
+    pub fn has(&self, key: &str) -> bool {
+        self.get(key).is_some()
+    }
+
+    /// The value, compacted; empty where there is none.
+    pub fn word(&self, key: &str) -> String {
+        self.get(key).map(compact).unwrap_or_default()
+    }
+}
+
+fn looks_like_parameters(line: &[u8]) -> bool {
+    line.first().is_some_and(u8::is_ascii_alphabetic)
+        && (line.contains(&b'=') || compact(&text(line)).trim_end_matches(',') == "GENERATE")
+}
+
+/// A line of data, kept as a reference into its source.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct DataLine {
+    pub place: Place,
+    pub start: usize,
+    pub end: usize,
+}
+
+/// A keyword with its data.
+#[derive(Debug, Clone)]
+pub(super) struct Card {
+    pub keyword: Keyword,
+    pub data: Vec<DataLine>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_told_apart() {
+        let deck = b"*Node , Nset = A\r\n\r\n ** note\r\n******* E L E M E N T S ****\r\n\t1, 2.\t\r\n,\n  *End";
+        let mut cursor = Cursor::new(deck);
+        let lines: Vec<_> = std::iter::from_fn(|| cursor.next_line()).collect();
+        let expected = [
+            Line::Keyword(b"Node , Nset = A"),
+            Line::Nothing,
+            Line::Nothing,
+            Line::Nothing,
+            Line::Data(b"1, 2."),
+            Line::Data(b","),
+            Line::Keyword(b"End"),
+        ];
+        assert_eq!(lines, expected);
+    }
+
+    #[test]
+    fn keyword_lines_continue_after_a_comma() {
+        let deck = b"type=U1, var=4,\n   INTEGRATION = 4\n1,2\n";
+        let mut cursor = Cursor::new(deck);
+        let keyword = Keyword::parse(b"user  Element, nodes=4,", Place::default(), &mut cursor);
+        assert_eq!((keyword.name.as_str(), keyword.key.as_str()), ("USER ELEMENT", "USERELEMENT"));
+        assert_eq!(keyword.get("INTEGRATION"), Some("4"));
+        assert_eq!(keyword.get("VAR"), Some("4"));
+        assert_eq!(cursor.next_line(), Some(Line::Data(b"1,2")));
+        let keyword = Keyword::parse(b"NSET, NSET=\"My, Set\", gen,", Place::default(), &mut Cursor::new(b"1, 5\n"));
+        assert_eq!(keyword.get("NSET"), Some("My, Set"));
+        assert!(keyword.has("GENERATE"));
+    }
+
+    #[test]
+    fn fields_keep_empty_ones_but_not_a_trailing_one() {
+        let split = |line: &'static str| fields(line.as_bytes()).map(text).collect::<Vec<_>>();
+        assert_eq!(split(", 0.08"), ["", "0.08"]);
+        assert_eq!(split("1, 2,  "), ["1", "2"]);
+        assert_eq!(split(","), [""]);
+        assert_eq!(split("\"a,b\" , , c"), ["a,b", "", "c"]);
+    }
+}

@@ -1,0 +1,72 @@
+//! Problems and notes with their places, gathered while a deck is read.
+
+use std::rc::Rc;
+
+use super::lexer::{DataLine, Place, Source};
+use super::report::{DeckError, DeckReport, Note};
+
+/// So many problems are shown; the rest are counted.
+const SHOWN: usize = 100;
+
+#[derive(Default)]
+pub(super) struct Log {
+    pub sources: Vec<Rc<Source>>,
+    problems: Vec<(Place, String)>,
+    more_problems: u64,
+    notes: Vec<(Place, String)>,
+}
+
+impl Log {
+    pub fn error(&mut self, place: Place, text: impl Into<String>) {
+        if self.problems.len() < SHOWN {
+            self.problems.push((place, text.into()));
+        } else {
+            self.more_problems += 1;
+        }
+    }
+
+    pub fn note(&mut self, place: Place, text: impl Into<String>) {
+        let text = text.into();
+        // A note that repeats for a thousand lines helps nobody.
+        if self.notes.len() < SHOWN && !self.notes.iter().any(|(_, t)| *t == text) {
+            self.notes.push((place, text));
+        }
+    }
+
+    /// The text of a data line.
+    pub fn line(&self, line: &DataLine) -> Vec<u8> {
+        let source = self.sources.get(line.place.source as usize);
+        source.and_then(|s| s.bytes().get(line.start..line.end)).unwrap_or_default().trim_ascii().to_vec()
+    }
+
+    /// File name of a place.
+    pub fn file(&self, place: Place) -> String {
+        self.sources.get(place.source as usize).map(|s| s.name.clone()).unwrap_or_default()
+    }
+
+    fn shown(&self, list: &[(Place, String)]) -> Vec<Note> {
+        let mut list: Vec<_> = list.iter().collect();
+        list.sort_by_key(|(place, _)| *place);
+        list.into_iter()
+            .map(|(place, text)| Note { file: self.file(*place), line: place.line, text: text.clone() })
+            .collect()
+    }
+
+    /// Notes in the order of the deck.
+    pub fn notes(&self) -> Vec<Note> {
+        self.shown(&self.notes)
+    }
+
+    /// All problems as one error; nothing where there are none.
+    pub fn failure(&self, report: &DeckReport) -> Option<DeckError> {
+        if self.problems.is_empty() {
+            return None;
+        }
+        let mut problems = self.shown(&self.problems);
+        if self.more_problems > 0 {
+            let text = format!("{} more problems are not shown", self.more_problems);
+            problems.push(Note { file: self.file(Place::default()), line: 0, text });
+        }
+        Some(DeckError { problems, report: Some(Box::new(report.clone())) })
+    }
+}

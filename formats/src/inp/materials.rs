@@ -1,0 +1,133 @@
+//! `*MATERIAL`: `*DENSITY`, `*ELASTIC`, `*DAMPING`.
+
+use super::DeckMaterial;
+use super::lexer::{Card, fields, text};
+use super::log::Log;
+use super::numbers::real;
+use super::raw::RawMaterial;
+use crate::model::Elasticity;
+
+/// Numbers of a card, a line each; empty fields are 0.
+pub(super) fn numbers(card: &Card, log: &mut Log) -> Vec<Vec<f64>> {
+    let mut lines = Vec::new();
+    for line in &card.data {
+        let bytes = log.line(line);
+        let mut values = Vec::new();
+        for field in fields(&bytes) {
+            match real(field) {
+                Some(value) => values.push(value),
+                None if field.is_empty() => values.push(0.),
+                None => log.error(line.place, format!("`{}` is not a number", text(field))),
+            }
+        }
+        lines.push(values);
+    }
+    lines
+}
+
+/// A material from its cards. With `any_temperature`, the first entry of a table by temperature counts.
+pub(super) fn material(raw: &RawMaterial, any_temperature: bool, log: &mut Log) -> DeckMaterial {
+    let mut material = DeckMaterial {
+        name: raw.name.clone(),
+        file: log.file(raw.place),
+        line: raw.place.line,
+        density: None,
+        elasticity: None,
+        damping_alpha: 0.,
+    };
+    for card in &raw.cards {
+        if card.keyword.has("DEPENDENCIES") && !any_temperature {
+            let text = format!("*{} depends on field variables: give constants", card.keyword.name);
+            log.error(card.keyword.place, text + "; --ignore TEMPERATURE takes the first entry");
+        }
+        match card.keyword.key.as_str() {
+            "DENSITY" => material.density = density(card, any_temperature, log),
+            "ELASTIC" => material.elasticity = elasticity(card, any_temperature, log),
+            _ => material.damping_alpha = damping(card, log),
+        }
+    }
+    material
+}
+
+fn density(card: &Card, any_temperature: bool, log: &mut Log) -> Option<f64> {
+    let lines = numbers(card, log);
+    check_temperature(card, lines.len() > 1, any_temperature, log);
+    let value = lines.first().and_then(|l| l.first()).copied();
+    match value {
+        Some(value) if value > 0. => Some(value),
+        _ => {
+            log.error(card.keyword.place, "*DENSITY needs a positive density");
+            None
+        }
+    }
+}
+
+fn elasticity(card: &Card, any_temperature: bool, log: &mut Log) -> Option<Elasticity> {
+    let lines = numbers(card, log);
+    let place = card.keyword.place;
+    let word = card.keyword.word("TYPE");
+    let kind = ["ISOTROPIC", "ENGINEERINGCONSTANTS", "ORTHOTROPIC", "ANISOTROPIC"]
+        .into_iter()
+        .find(|name| (word.is_empty() && *name == "ISOTROPIC") || (word.len() >= 3 && name.starts_with(word.as_str())));
+    let Some(kind) = kind else {
+        let text = format!("*ELASTIC, TYPE={} is not supported", card.keyword.get("TYPE").unwrap_or_default());
+        log.error(place, text + ": ISOTROPIC, ENGINEERING CONSTANTS, ORTHOTROPIC or ANISOTROPIC");
+        return None;
+    };
+    let (n_lines, n_values) = match kind {
+        "ISOTROPIC" => (1, 2),
+        "ANISOTROPIC" => (3, 21),
+        _ => (2, 9),
+    };
+    let values: Vec<f64> = lines.iter().take(n_lines).flatten().copied().collect();
+    if values.len() < n_values {
+        log.error(place, format!("*ELASTIC, TYPE={kind} needs {n_values} constants, {} are given", values.len()));
+        return None;
+    }
+    check_temperature(card, lines.len() > n_lines, any_temperature, log);
+    match kind {
+        "ISOTROPIC" => {
+            let (young, poisson) = (values[0], values[1]);
+            if !(young > 0. && poisson > -1. && poisson < 0.5) {
+                log.error(place, format!("E = {young} and ν = {poisson}: E > 0 and -1 < ν < 0.5 are needed"));
+                return None;
+            }
+            Some(Elasticity::Isotropic { young, poisson })
+        }
+        "ENGINEERINGCONSTANTS" => values[..9].try_into().ok().map(Elasticity::EngineeringConstants),
+        "ORTHOTROPIC" => values[..9].try_into().ok().map(Elasticity::Orthotropic),
+        _ => values[..21].try_into().ok().map(Elasticity::Anisotropic),
+    }
+}
+
+fn check_temperature(card: &Card, depends: bool, any_temperature: bool, log: &mut Log) {
+    let name = &card.keyword.name;
+    if depends && any_temperature {
+        log.note(card.keyword.place, format!("*{name} varies with temperature: its first entry is used"));
+    } else if depends {
+        let text = format!("*{name} varies with temperature: give one entry; --ignore TEMPERATURE takes the first");
+        log.error(card.keyword.place, text);
+    }
+}
+
+fn damping(card: &Card, log: &mut Log) -> f64 {
+    let place = card.keyword.place;
+    let mut value = |key: &str| match card.keyword.get(key) {
+        None => 0.,
+        Some(word) => real(word.as_bytes()).unwrap_or_else(|| {
+            log.error(place, format!("*DAMPING: {key}={word} is not a number"));
+            0.
+        }),
+    };
+    let (alpha, beta, structural) = (value("ALPHA"), value("BETA"), value("STRUCTURAL"));
+    if beta != 0. {
+        log.error(place, format!("*DAMPING, BETA={beta}: stiffness-proportional damping is not computed; set BETA=0"));
+    }
+    if structural != 0. {
+        log.error(place, "*DAMPING, STRUCTURAL=: structural damping is not computed");
+    }
+    if alpha < 0. {
+        log.error(place, format!("*DAMPING, ALPHA={alpha} feeds energy in"));
+    }
+    alpha
+}

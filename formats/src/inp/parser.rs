@@ -1,0 +1,481 @@
+//! Keyword cards → [`RawDeck`]: scopes, includes, and which keyword is read, left out or refused.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use super::ReadOptions;
+use super::frame::Frame;
+use super::keywords::{Class, IgnoreList, classify, is_other_section};
+use super::lexer::{Card, Cursor, DataLine, Keyword, Line, Place, Source, compact, fields, text};
+use super::log::Log;
+use super::mesh_cards::{ElementBlock, NodeBlock, SetBlock};
+use super::numbers::real;
+use super::raw::{RawDeck, RawInstance, RawMaterial, RawPart, RawStep, StepCard};
+use super::report::{KeywordCount, KeywordUse};
+
+const MAX_DEPTH: usize = 20;
+
+/// Keywords that give a deck its shape: leaving one out would only garble the rest.
+const STRUCTURE: &[&str] = &[
+    "NODE",
+    "ELEMENT",
+    "PART",
+    "ENDPART",
+    "ASSEMBLY",
+    "ENDASSEMBLY",
+    "INSTANCE",
+    "ENDINSTANCE",
+    "INCLUDE",
+    "ENDSTEP",
+    "END",
+    "MATERIAL",
+];
+
+/// Which mesh the cards belong to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scope {
+    Root,
+    Part(usize),
+    Instance(usize),
+}
+
+/// What the next data lines are for.
+enum Block {
+    Skip,
+    Nodes(NodeBlock),
+    Elements(ElementBlock),
+    Set(SetBlock),
+    Card(Card),
+}
+
+pub(super) struct Parser<'o> {
+    options: &'o ReadOptions,
+    ignore: IgnoreList,
+    pub log: Log,
+    pub raw: RawDeck,
+    pub keywords: Vec<KeywordCount>,
+    keyword_places: HashMap<String, (usize, Place)>,
+    pub bytes: u64,
+    scope: Scope,
+    block: Block,
+    in_step: bool,
+    /// The step is left out on request, or is not the first.
+    skip_step: bool,
+    material: Option<usize>,
+    frame: Option<Frame>,
+    user_elements: HashMap<String, usize>,
+    stack: Vec<PathBuf>,
+    /// In-memory decks reach no files.
+    may_include: bool,
+}
+
+impl RawDeck {
+    pub fn part_mut(&mut self, scope: Scope) -> &mut RawPart {
+        match scope {
+            Scope::Part(i) if i < self.parts.len() => &mut self.parts[i],
+            Scope::Instance(i) if i < self.instances.len() => &mut self.instances[i].own,
+            _ => &mut self.root,
+        }
+    }
+}
+
+impl<'o> Parser<'o> {
+    pub fn new(options: &'o ReadOptions, may_include: bool) -> Self {
+        Self {
+            options,
+            ignore: IgnoreList::new(&options.ignore),
+            log: Log::default(),
+            raw: RawDeck::default(),
+            keywords: Vec::new(),
+            keyword_places: HashMap::new(),
+            bytes: 0,
+            scope: Scope::Root,
+            block: Block::Skip,
+            in_step: false,
+            skip_step: false,
+            material: None,
+            frame: None,
+            user_elements: HashMap::new(),
+            stack: Vec::new(),
+            may_include,
+        }
+    }
+
+    pub fn ignores(&self, names: &[&str]) -> bool {
+        self.ignore.covers(names)
+    }
+
+    /// Reads a source to its end. The last block stays open: an included file may begin or go on with data.
+    pub fn run(&mut self, source: Source) {
+        let source = Rc::new(source);
+        let index = self.log.sources.len() as u32;
+        self.log.sources.push(Rc::clone(&source));
+        self.bytes += source.bytes().len() as u64;
+        self.stack.push(source.path.canonicalize().unwrap_or_else(|_| source.path.clone()));
+        let mut cursor = Cursor::new(source.bytes());
+        loop {
+            self.data(&mut cursor, index);
+            let place = Place { source: index, line: cursor.line };
+            match cursor.next_line() {
+                None => break,
+                Some(Line::Keyword(first)) => {
+                    let keyword = Keyword::parse(first, place, &mut cursor);
+                    self.keyword(keyword);
+                }
+                Some(_) => {}
+            }
+        }
+        self.stack.pop();
+    }
+
+    /// Closes what is open at the end of the deck.
+    pub fn end(&mut self) {
+        self.close();
+        self.log_keywords();
+    }
+
+    fn data(&mut self, cursor: &mut Cursor<'_>, source: u32) {
+        let part = self.raw.part_mut(self.scope);
+        match &mut self.block {
+            Block::Nodes(block) => block.read(part, cursor, source, self.frame.as_ref(), &mut self.log),
+            Block::Elements(block) => block.read(part, cursor, source, &mut self.log),
+            Block::Set(block) => block.read(part, cursor, source, &mut self.log),
+            Block::Card(card) => {
+                while cursor.next_data().is_some() {
+                    let place = Place { source, line: cursor.line - 1 };
+                    card.data.push(DataLine { place, start: cursor.last_start, end: cursor.at });
+                }
+            }
+            Block::Skip => while cursor.next_data().is_some() {},
+        }
+    }
+
+    fn include(&mut self, name: &str, place: Place) {
+        if name.is_empty() {
+            return self.log.error(place, "INPUT= names no file");
+        }
+        if !self.may_include {
+            return self.log.error(place, format!("`{name}` cannot be included: this deck is no file"));
+        }
+        if self.stack.len() >= MAX_DEPTH {
+            return self.log.error(place, format!("`{name}` is included more than {MAX_DEPTH} files deep"));
+        }
+        let folder = |source: Option<&Rc<Source>>| source.and_then(|s| s.path.parent()).map(Path::to_path_buf);
+        let beside = folder(self.log.sources.get(place.source as usize)).unwrap_or_default();
+        let top = folder(self.log.sources.first()).unwrap_or_default();
+        let path = [beside.join(name), top.join(name)].into_iter().find(|p| p.is_file());
+        let Some(path) = path else {
+            let looked = beside.join(name);
+            return self.log.error(place, format!("included file `{}` does not exist", looked.display()));
+        };
+        if path.canonicalize().is_ok_and(|p| self.stack.contains(&p)) {
+            return self.log.error(place, format!("`{}` includes itself", path.display()));
+        }
+        match Source::open(&path) {
+            Ok(source) => self.run(source),
+            Err(e) => self.log.error(place, format!("cannot read `{}`: {e}", path.display())),
+        }
+    }
+
+    fn keyword(&mut self, keyword: Keyword) {
+        let place = keyword.place;
+        if keyword.key == "INCLUDE" {
+            self.count(&keyword, KeywordUse::Read);
+            return self.include(keyword.get("INPUT").unwrap_or_default(), place);
+        }
+        self.close();
+        if self.skip_step {
+            self.count(&keyword, KeywordUse::Ignored);
+            if keyword.key == "ENDSTEP" {
+                self.skip_step = false;
+            }
+            return;
+        }
+        let class = classify(&keyword.key);
+        let family = match class {
+            Some(Class::Refused { family, .. }) => family,
+            _ => "",
+        };
+        if is_other_section(&keyword.key) && keyword.has("ELSET") {
+            let set = keyword.get("ELSET").unwrap_or_default().to_owned();
+            self.raw.part_mut(self.scope).other_sections.push((set, place));
+        }
+        if keyword.key == "USERELEMENT" {
+            let nodes = keyword.get("NODES").and_then(|n| n.parse().ok()).unwrap_or(0);
+            self.user_elements.insert(keyword.get("TYPE").unwrap_or_default().to_uppercase(), nodes);
+        }
+        if !matches!(keyword.key.as_str(), "DENSITY" | "ELASTIC" | "DAMPING") && class == Some(Class::Read) {
+            self.material = None;
+        }
+        if !STRUCTURE.contains(&keyword.key.as_str()) && self.ignores(&[&keyword.key, family]) {
+            self.count(&keyword, KeywordUse::Ignored);
+            if keyword.key == "STEP" {
+                self.skip_step = true;
+            }
+            return;
+        }
+        match class {
+            Some(Class::Read) => {
+                self.count(&keyword, KeywordUse::Read);
+                self.open(keyword);
+            }
+            Some(Class::NoEffect) => self.count(&keyword, KeywordUse::NoEffect),
+            Some(Class::Procedure) => {
+                self.procedure(&keyword);
+            }
+            Some(Class::Refused { .. }) if self.material_is_replaced() => self.count(&keyword, KeywordUse::Ignored),
+            Some(Class::Refused { .. }) | None => self.count(&keyword, KeywordUse::Refused),
+        }
+    }
+
+    /// In a `*MATERIAL` that the job defines.
+    fn material_is_replaced(&self) -> bool {
+        let material = self.material.and_then(|m| self.raw.materials.get(m));
+        material.is_some_and(|m| self.options.job_materials.iter().any(|name| name.eq_ignore_ascii_case(&m.name)))
+    }
+
+    /// A procedure that is not explicit dynamics.
+    fn procedure(&mut self, keyword: &Keyword) {
+        if let Some(step) = self.raw.steps.last_mut().filter(|_| self.in_step) {
+            step.procedure = line_of(keyword);
+        }
+        let used = if self.options.job_sets_time { KeywordUse::Ignored } else { KeywordUse::Refused };
+        self.count(keyword, used);
+    }
+
+    fn open(&mut self, keyword: Keyword) {
+        let place = keyword.place;
+        let input = keyword.get("INPUT").map(str::to_owned);
+        match keyword.key.as_str() {
+            "NODE" => {
+                let block = NodeBlock::open(&keyword, self.raw.part_mut(self.scope), &mut self.log);
+                self.block = Block::Nodes(block);
+            }
+            "ELEMENT" => {
+                let part = self.raw.part_mut(self.scope);
+                let block = ElementBlock::open(&keyword, part, &self.user_elements, &mut self.log);
+                self.block = block.map_or(Block::Skip, Block::Elements);
+            }
+            "NSET" | "ELSET" => {
+                let block = SetBlock::open(&keyword, self.raw.part_mut(self.scope), &mut self.log);
+                self.block = block.map_or(Block::Skip, Block::Set);
+            }
+            "PART" => {
+                let name = self.name_of(&keyword);
+                if self.raw.parts.iter().any(|p| p.name.eq_ignore_ascii_case(&name)) {
+                    self.log.error(place, format!("part `{name}` is defined twice"));
+                }
+                self.raw.parts.push(RawPart { name, place, ..RawPart::default() });
+                self.enter(Scope::Part(self.raw.parts.len() - 1));
+            }
+            "INSTANCE" => {
+                let name = self.name_of(&keyword);
+                if keyword.has("LIBRARY") {
+                    self.log.error(place, "instances from a library of earlier results cannot be read");
+                }
+                if self.raw.instances.iter().any(|i| i.name.eq_ignore_ascii_case(&name)) {
+                    self.log.error(place, format!("instance `{name}` is defined twice"));
+                }
+                let part = keyword.get("PART").unwrap_or_default().to_owned();
+                self.raw.instances.push(RawInstance { name, part, place, ..RawInstance::default() });
+                self.enter(Scope::Instance(self.raw.instances.len() - 1));
+                self.block = Block::Card(Card { keyword, data: Vec::new() });
+            }
+            "ASSEMBLY" => {
+                self.raw.assembly = keyword.get("NAME").unwrap_or_default().to_owned();
+                self.enter(Scope::Root);
+            }
+            "ENDPART" | "ENDINSTANCE" | "ENDASSEMBLY" => self.enter(Scope::Root),
+            "MATERIAL" => {
+                let name = self.name_of(&keyword);
+                if self.raw.materials.iter().any(|m| m.name.eq_ignore_ascii_case(&name)) {
+                    self.log.error(place, format!("material `{name}` is defined twice"));
+                }
+                self.raw.materials.push(RawMaterial { name, place, cards: Vec::new() });
+                self.material = Some(self.raw.materials.len() - 1);
+            }
+            "STEP" => {
+                let name = keyword.get("NAME").unwrap_or_default().to_owned();
+                let ramp = keyword.word("AMPLITUDE") == "RAMP";
+                self.raw.steps.push(RawStep { name, place, procedure: String::new(), ramp });
+                self.scope = Scope::Root;
+                self.in_step = true;
+                if self.raw.steps.len() > 1 {
+                    // The first error says it; what further steps hold does not matter.
+                    self.skip_step = true;
+                    if self.raw.steps.len() == 2 {
+                        let text = "a second *STEP: one step is computed; split the deck, or --ignore STEP leaves all steps out";
+                        self.log.error(place, text);
+                    }
+                } else {
+                    self.block = Block::Card(Card { keyword, data: Vec::new() });
+                }
+            }
+            "ENDSTEP" => self.in_step = false,
+            "END" => {}
+            "DYNAMIC" if !keyword.has("EXPLICIT") => self.procedure(&keyword),
+            _ => self.block = Block::Card(Card { keyword, data: Vec::new() }),
+        }
+        if let Some(input) = input {
+            self.include(&input, place);
+        }
+    }
+
+    fn enter(&mut self, scope: Scope) {
+        self.scope = scope;
+        self.frame = None;
+    }
+
+    fn name_of(&mut self, keyword: &Keyword) -> String {
+        let name = keyword.get("NAME").unwrap_or_default();
+        if name.is_empty() {
+            self.log.error(keyword.place, format!("*{} has no NAME=", keyword.name));
+        }
+        name.to_owned()
+    }
+
+    fn close(&mut self) {
+        let part = self.raw.part_mut(self.scope);
+        match std::mem::replace(&mut self.block, Block::Skip) {
+            Block::Skip => {}
+            Block::Nodes(block) => block.close(part),
+            Block::Elements(block) => block.close(part, &mut self.log),
+            Block::Set(_) => {}
+            Block::Card(card) => self.close_card(card),
+        }
+    }
+
+    fn close_card(&mut self, card: Card) {
+        let place = card.keyword.place;
+        let replaced = self.material_is_replaced();
+        match card.keyword.key.as_str() {
+            "HEADING" => {
+                if let Some(line) = card.data.first().filter(|_| self.raw.title.is_empty()) {
+                    self.raw.title = text(&self.log.line(line));
+                }
+            }
+            "INSTANCE" => {
+                let data: Vec<_> = card.data.iter().map(|line| (line.place, self.reals(line))).collect();
+                if let Scope::Instance(i) = self.scope {
+                    self.raw.instances[i].data = data;
+                }
+            }
+            "SYSTEM" => {
+                let values: Vec<f64> = card.data.iter().flat_map(|line| self.reals(line)).collect();
+                self.frame = Frame::from_system(&values).unwrap_or_else(|text| {
+                    self.log.error(place, text);
+                    None
+                });
+            }
+            "DENSITY" | "ELASTIC" | "DAMPING" => match self.material {
+                _ if replaced => {}
+                Some(m) => self.raw.materials[m].cards.push(card),
+                None => self.log.error(place, format!("*{} stands outside of a *MATERIAL", card.keyword.name)),
+            },
+            "SURFACE" => self.raw.part_mut(self.scope).surfaces.push(card),
+            "SOLIDSECTION" => self.raw.part_mut(self.scope).sections.push(card),
+            "ORIENTATION" => self.raw.part_mut(self.scope).orientations.push(card),
+            _ => {
+                if card.keyword.key == "DYNAMIC"
+                    && let Some(step) = self.raw.steps.last_mut()
+                {
+                    step.procedure = line_of(&card.keyword);
+                }
+                self.raw.cards.push(StepCard { card, in_step: self.in_step });
+            }
+        }
+    }
+
+    /// The numbers of a data line; empty fields are 0.
+    fn reals(&mut self, line: &DataLine) -> Vec<f64> {
+        let bytes = self.log.line(line);
+        let mut values = Vec::new();
+        for field in fields(&bytes) {
+            match real(field) {
+                Some(value) => values.push(value),
+                None if field.is_empty() => values.push(0.),
+                None => self.log.error(line.place, format!("`{}` is not a number", text(field))),
+            }
+        }
+        values
+    }
+
+    fn count(&mut self, keyword: &Keyword, used: KeywordUse) {
+        let key = format!("{}{}", keyword.key, used as u8);
+        match self.keyword_places.get(&key) {
+            Some((at, _)) => self.keywords[*at].count += 1,
+            None => {
+                self.keyword_places.insert(key, (self.keywords.len(), keyword.place));
+                self.keywords.push(KeywordCount {
+                    keyword: keyword.name.clone(),
+                    count: 1,
+                    file: self.log.file(keyword.place),
+                    line: keyword.place.line,
+                    used,
+                });
+            }
+        }
+    }
+
+    /// One message a keyword that is left out or refused.
+    fn log_keywords(&mut self) {
+        let mut without_effect = Vec::new();
+        let mut first = None;
+        for entry in &self.keywords {
+            let key = compact(&entry.keyword);
+            let Some((_, place)) = self.keyword_places.get(&format!("{key}{}", entry.used as u8)) else { continue };
+            let name = if entry.keyword.is_empty() { "(no keyword)" } else { &entry.keyword };
+            let times = if entry.count > 1 { format!(" ({} times)", entry.count) } else { String::new() };
+            match entry.used {
+                KeywordUse::Read => {}
+                KeywordUse::NoEffect => {
+                    first = first.or(Some(*place));
+                    without_effect.push(format!("*{name}"));
+                }
+                KeywordUse::Ignored if self.options.job_sets_time && is_procedure(&key) => {
+                    self.log.note(*place, format!("*{name} is left out: the job sets the time{times}"));
+                }
+                KeywordUse::Ignored => self.log.note(*place, format!("*{name} is ignored on request{times}")),
+                KeywordUse::Refused => {
+                    let text = match classify(&key) {
+                        Some(Class::Refused { family, why }) => {
+                            let flag = if family.is_empty() { &entry.keyword } else { family };
+                            format!("*{name} is not supported{times}: {why}; --ignore {} leaves it out", quoted(flag))
+                        }
+                        Some(_) => format!(
+                            "this deck asks for *{name}{times}: only *DYNAMIC, EXPLICIT is computed; a job that sets the \
+                             time replaces it, or --ignore {} leaves it out",
+                            quoted(&entry.keyword)
+                        ),
+                        None => {
+                            format!("*{name} is not a known keyword{times}; --ignore {} leaves it out", quoted(name))
+                        }
+                    };
+                    self.log.error(*place, text);
+                }
+            }
+        }
+        if let Some(place) = first {
+            self.log.note(place, format!("without effect here: {}", without_effect.join(", ")));
+        }
+    }
+}
+
+fn is_procedure(key: &str) -> bool {
+    key == "DYNAMIC" || classify(key) == Some(Class::Procedure)
+}
+
+/// A name as a shell takes it.
+fn quoted(name: &str) -> String {
+    if name.contains(|c: char| !c.is_ascii_alphanumeric()) { format!("\"{name}\"") } else { name.to_owned() }
+}
+
+/// A keyword line as a report shows it.
+fn line_of(keyword: &Keyword) -> String {
+    let parameters = keyword.parameters.iter().map(|(key, value)| match value.as_str() {
+        "" => format!(", {key}"),
+        value => format!(", {key}={value}"),
+    });
+    keyword.name.clone() + &parameters.collect::<String>()
+}

@@ -1,0 +1,278 @@
+//! `*OUTPUT`, `*NODE OUTPUT`, `*ELEMENT OUTPUT`, `*NODE PRINT`, `*NODE FILE`, `*EL FILE` → traces and fields.
+
+use super::assembly::Assembly;
+use super::lexer::{Card, Keyword, fields, text};
+use super::log::Log;
+use super::numbers::{real, whole};
+use super::raw::RawDeck;
+use crate::model::{FieldQuantity, FieldRequest, HistoryRequest, NodalQuantity, OutputInterval};
+
+/// Intervals a step where the deck gives none, as in Abaqus/Explicit.
+const HISTORY_INTERVALS: u32 = 200;
+const FIELD_INTERVALS: u32 = 20;
+
+#[derive(Clone, Copy, PartialEq)]
+enum Output {
+    None,
+    History(OutputInterval),
+    /// Index of the field request.
+    Field(usize),
+    /// Asked for never (FREQUENCY=0).
+    Off,
+}
+
+pub(super) struct Requests<'a> {
+    assembly: &'a Assembly,
+    dimension: u8,
+    pub histories: Vec<HistoryRequest>,
+    pub fields: Vec<FieldRequest>,
+    current: Output,
+    /// Variables that are not written, once each.
+    unwritten: Vec<String>,
+}
+
+impl<'a> Requests<'a> {
+    pub fn new(assembly: &'a Assembly) -> Self {
+        let dimension = assembly.mesh.dimension as u8;
+        Self {
+            assembly,
+            dimension,
+            histories: Vec::new(),
+            fields: Vec::new(),
+            current: Output::None,
+            unwritten: Vec::new(),
+        }
+    }
+
+    pub fn read(&mut self, deck: &RawDeck, log: &mut Log) {
+        let mut place = None;
+        for card in deck.cards.iter().map(|c| &c.card) {
+            let before = self.unwritten.len();
+            match card.keyword.key.as_str() {
+                "OUTPUT" => self.output(card, log),
+                "NODEOUTPUT" => self.node_output(card, log),
+                "ELEMENTOUTPUT" => self.element_output(card, log),
+                "NODEPRINT" => self.print(card, log),
+                "NODEFILE" | "ELFILE" => self.file(card, log),
+                _ => {}
+            }
+            if self.unwritten.len() > before {
+                place = place.or(Some(card.keyword.place));
+            }
+        }
+        if let Some(place) = place {
+            log.note(place, format!("output variables that are not written: {}", self.unwritten.join(", ")));
+        }
+        self.fields.retain(|f| !f.quantities.is_empty());
+    }
+
+    fn output(&mut self, card: &Card, log: &mut Log) {
+        let keyword = &card.keyword;
+        let history = keyword.has("HISTORY");
+        if !history && !keyword.has("FIELD") {
+            self.current = Output::None;
+            return;
+        }
+        let default = OutputInterval::Count(if history { HISTORY_INTERVALS } else { FIELD_INTERVALS });
+        let Some(interval) = interval(keyword, default, log) else {
+            self.current = Output::Off;
+            return;
+        };
+        if history {
+            self.current = Output::History(interval);
+            return;
+        }
+        let all = keyword.has("VARIABLE");
+        let quantities = if all { preselected() } else { Vec::new() };
+        self.fields.push(FieldRequest { quantities, interval });
+        self.current = Output::Field(self.fields.len() - 1);
+    }
+
+    fn node_output(&mut self, card: &Card, log: &mut Log) {
+        match self.current {
+            Output::History(interval) => self.history(card, interval, log),
+            Output::Field(at) => {
+                if card.keyword.has("VARIABLE") {
+                    self.add_fields(at, &[FieldQuantity::Displacement, FieldQuantity::Velocity]);
+                }
+                self.node_fields(at, card, log);
+            }
+            Output::Off => {}
+            Output::None => {
+                log.error(card.keyword.place, "*NODE OUTPUT must follow *OUTPUT, FIELD or *OUTPUT, HISTORY")
+            }
+        }
+    }
+
+    fn element_output(&mut self, card: &Card, log: &mut Log) {
+        match self.current {
+            Output::History(_) => log.note(card.keyword.place, "histories of elements are not written"),
+            Output::Field(at) => {
+                if card.keyword.has("VARIABLE") {
+                    self.add_fields(at, &[FieldQuantity::Stress]);
+                }
+                self.element_fields(at, card, log);
+            }
+            Output::Off | Output::None => {}
+        }
+    }
+
+    /// `*NODE PRINT`: every increment unless it says otherwise.
+    fn print(&mut self, card: &Card, log: &mut Log) {
+        if let Some(interval) = interval(&card.keyword, OutputInterval::Increments(1), log) {
+            self.history(card, interval, log);
+        }
+    }
+
+    /// `*NODE FILE` of a set is a history; of the whole model it is a field, and so is `*EL FILE`.
+    fn file(&mut self, card: &Card, log: &mut Log) {
+        let nodes = card.keyword.key == "NODEFILE";
+        if nodes && card.keyword.has("NSET") {
+            return self.print(card, log);
+        }
+        let Some(interval) = interval(&card.keyword, OutputInterval::Count(FIELD_INTERVALS), log) else { return };
+        self.fields.push(FieldRequest { quantities: Vec::new(), interval });
+        let at = self.fields.len() - 1;
+        if nodes { self.node_fields(at, card, log) } else { self.element_fields(at, card, log) }
+    }
+
+    fn history(&mut self, card: &Card, interval: OutputInterval, log: &mut Log) {
+        let place = card.keyword.place;
+        let Some(set) = card.keyword.get("NSET").filter(|s| !s.is_empty()) else {
+            return log.note(place, format!("*{} names no NSET=: no history is written for it", card.keyword.name));
+        };
+        let Some(nodes) = self.assembly.nodes_named(set) else {
+            return log.error(place, format!("there is no node set `{set}`"));
+        };
+        let mut variables = Vec::new();
+        for name in variable_names(card, log) {
+            match nodal(&name) {
+                Some((quantity, Some(component))) if component < self.dimension => {
+                    variables.push((quantity, component))
+                }
+                Some((quantity, None)) => variables.extend((0..self.dimension).map(|c| (quantity, c))),
+                Some(_) => {}
+                None => self.not_written(name),
+            }
+        }
+        if card.keyword.has("VARIABLE") {
+            for quantity in [NodalQuantity::Displacement, NodalQuantity::Velocity] {
+                variables.extend((0..self.dimension).map(|c| (quantity, c)));
+            }
+        }
+        let mut seen = Vec::new();
+        variables.retain(|v| {
+            !seen.contains(v) && {
+                seen.push(*v);
+                true
+            }
+        });
+        if variables.is_empty() {
+            return log.note(place, format!("nothing of this *{} is written", card.keyword.name));
+        }
+        self.histories.push(HistoryRequest { set: set.to_owned(), nodes, variables, interval });
+    }
+
+    fn node_fields(&mut self, at: usize, card: &Card, log: &mut Log) {
+        for name in variable_names(card, log) {
+            match nodal(&name) {
+                Some((NodalQuantity::Displacement, _)) => self.add_fields(at, &[FieldQuantity::Displacement]),
+                Some((NodalQuantity::Velocity, _)) => self.add_fields(at, &[FieldQuantity::Velocity]),
+                Some((NodalQuantity::Acceleration, _)) => self.add_fields(at, &[FieldQuantity::Acceleration]),
+                _ => self.not_written(name),
+            }
+        }
+    }
+
+    fn element_fields(&mut self, at: usize, card: &Card, log: &mut Log) {
+        for name in variable_names(card, log) {
+            let quantity = match name.trim_end_matches(|c: char| c.is_ascii_digit()) {
+                "S" | "MISES" | "SP" => FieldQuantity::Stress,
+                "E" | "LE" | "NE" => FieldQuantity::Strain,
+                "ENER" | "ELEDEN" | "SENER" | "ESEDEN" => FieldQuantity::EnergyDensity,
+                _ => {
+                    self.not_written(name);
+                    continue;
+                }
+            };
+            self.add_fields(at, &[quantity]);
+        }
+    }
+
+    fn add_fields(&mut self, at: usize, quantities: &[FieldQuantity]) {
+        let Some(request) = self.fields.get_mut(at) else { return };
+        for quantity in quantities {
+            if !request.quantities.contains(quantity) {
+                request.quantities.push(*quantity);
+            }
+        }
+    }
+
+    fn not_written(&mut self, name: String) {
+        if !self.unwritten.contains(&name) && self.unwritten.len() < 40 {
+            self.unwritten.push(name);
+        }
+    }
+}
+
+fn preselected() -> Vec<FieldQuantity> {
+    vec![FieldQuantity::Displacement, FieldQuantity::Velocity, FieldQuantity::Stress]
+}
+
+/// When to write; nothing for never.
+fn interval(keyword: &Keyword, default: OutputInterval, log: &mut Log) -> Option<OutputInterval> {
+    let place = keyword.place;
+    let mut bad = |key: &str, value: &str| {
+        log.error(place, format!("*{}: {key}={value} is not a positive number", keyword.name));
+        Some(default)
+    };
+    if let Some(value) = keyword.get("FREQUENCY") {
+        return match whole(value.as_bytes()) {
+            Some(0) => None,
+            Some(n) => Some(OutputInterval::Increments(n)),
+            None => bad("FREQUENCY", value),
+        };
+    }
+    if let Some(value) = keyword.get("TIMEINTERVAL") {
+        return match real(value.as_bytes()).filter(|t| *t > 0.) {
+            Some(time) => Some(OutputInterval::Time(time)),
+            None => bad("TIME INTERVAL", value),
+        };
+    }
+    for key in ["NUMBERINTERVAL", "NUMBERINTERVALS"] {
+        if let Some(value) = keyword.get(key) {
+            return match whole(value.as_bytes()).filter(|n| *n > 0) {
+                Some(n) => Some(OutputInterval::Count(n)),
+                None => bad("NUMBER INTERVAL", value),
+            };
+        }
+    }
+    if keyword.has("TIMEPOINTS") {
+        log.note(place, "TIME POINTS= is not read: the default interval is used");
+    }
+    Some(default)
+}
+
+fn variable_names(card: &Card, log: &Log) -> Vec<String> {
+    let lines = card.data.iter().map(|line| log.line(line));
+    lines
+        .flat_map(|bytes| fields(&bytes).map(|f| text(f).to_uppercase()).collect::<Vec<_>>())
+        .filter(|n| !n.is_empty())
+        .collect()
+}
+
+/// A nodal variable and its component, where it names one.
+fn nodal(name: &str) -> Option<(NodalQuantity, Option<u8>)> {
+    let (quantity, component) = match name.as_bytes() {
+        [head @ .., digit @ b'1'..=b'3'] => (head, Some(digit - b'1')),
+        whole => (whole, None),
+    };
+    let quantity = match quantity {
+        b"U" | b"UT" => NodalQuantity::Displacement,
+        b"V" | b"VT" => NodalQuantity::Velocity,
+        b"A" | b"AT" => NodalQuantity::Acceleration,
+        b"RF" | b"RT" => NodalQuantity::Reaction,
+        _ => return None,
+    };
+    Some((quantity, component))
+}

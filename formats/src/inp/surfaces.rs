@@ -1,0 +1,101 @@
+//! `*SURFACE` → element faces.
+
+use std::collections::HashMap;
+
+use super::assembly::{Assembly, kind_and_nodes};
+use super::lexer::{Card, fields, text};
+use super::log::Log;
+use crate::model::Mesh;
+
+/// Face nodes, (n, 4) padded with `u32::MAX`, and the element of each.
+pub(super) type Faces = (Vec<[u32; 4]>, Vec<u32>);
+
+/// Face `number` (from 1) of each element.
+pub(super) fn faces_of(mesh: &Mesh, elements: &[u32], number: usize) -> Result<Faces, String> {
+    let mut faces = Vec::new();
+    for element in elements {
+        let Some((kind, nodes)) = kind_and_nodes(mesh, *element) else { continue };
+        let Some(face) = number.checked_sub(1).and_then(|f| kind.faces().get(f)) else {
+            return Err(format!("{} has no face {number}", kind.name()));
+        };
+        faces.push(face_nodes(face, nodes));
+    }
+    Ok((faces, elements.to_vec()))
+}
+
+fn face_nodes(face: &[u8], nodes: &[u32]) -> [u32; 4] {
+    let mut padded = [u32::MAX; 4];
+    for (to, local) in padded.iter_mut().zip(face) {
+        *to = nodes.get(usize::from(*local)).copied().unwrap_or(u32::MAX);
+    }
+    padded
+}
+
+/// Faces of a surface as a card names it: `SURFACE` or `INSTANCE.SURFACE`.
+pub(super) fn surface_faces(assembly: &Assembly, name: &str, log: &Log) -> Result<Faces, String> {
+    let named = |card: &&Card, name: &str| card.keyword.get("NAME").is_some_and(|n| n.eq_ignore_ascii_case(name));
+    let root = assembly.parts.first().and_then(|p| p.raw.surfaces.iter().find(|c| named(c, name)));
+    let (card, instance) = match root {
+        Some(card) => (card, None),
+        None => {
+            let found = assembly.instances.iter().enumerate().find_map(|(i, placed)| {
+                let rest = name.get(placed.name.len()..)?.strip_prefix('.')?;
+                let here = name[..placed.name.len()].eq_ignore_ascii_case(&placed.name);
+                let card = assembly.parts[placed.part].raw.surfaces.iter().find(|c| named(c, rest))?;
+                here.then_some((card, Some(i)))
+            });
+            found.ok_or_else(|| format!("surface `{name}` does not exist"))?
+        }
+    };
+    if !matches!(card.keyword.word("TYPE").as_str(), "" | "ELEMENT") || card.keyword.has("COMBINE") {
+        return Err(format!("surface `{name}` (line {}) is not made of element faces", card.keyword.place.line));
+    }
+    let (mut faces, mut elements) = (Vec::new(), Vec::new());
+    for line in &card.data {
+        let bytes = log.line(line);
+        let mut entries = fields(&bytes).map(text);
+        let set = entries.next().unwrap_or_default();
+        let face = entries.next().unwrap_or_default().to_uppercase();
+        let mut codes = assembly
+            .elements_in(instance, &set)
+            .ok_or_else(|| format!("surface `{name}`: there is no element or element set `{set}`"))?;
+        codes.retain(|code| *code < assembly.n_elements);
+        let (mut more, mut owners) = match face.strip_prefix('S').and_then(|n| n.parse().ok()) {
+            Some(number) => faces_of(&assembly.mesh, &codes, number).map_err(|e| format!("surface `{name}`: {e}"))?,
+            None if face.is_empty() => free_faces(&assembly.mesh, &codes),
+            None => return Err(format!("surface `{name}`: face `{face}` is none of S1 to S6")),
+        };
+        faces.append(&mut more);
+        elements.append(&mut owners);
+    }
+    Ok((faces, elements))
+}
+
+/// The faces of these elements that no other element of the mesh shares.
+fn free_faces(mesh: &Mesh, elements: &[u32]) -> Faces {
+    let key = |face: &[u32; 4]| {
+        let mut sorted = *face;
+        sorted.sort_unstable();
+        sorted
+    };
+    let dimension = mesh.groups.iter().map(|g| g.kind.dimension()).max().unwrap_or(3);
+    let mut uses: HashMap<[u32; 4], u32> = HashMap::new();
+    for group in mesh.groups.iter().filter(|g| g.kind.dimension() == dimension) {
+        for nodes in group.connectivity.chunks_exact(group.kind.n_nodes()) {
+            for face in group.kind.faces() {
+                *uses.entry(key(&face_nodes(face, nodes))).or_default() += 1;
+            }
+        }
+    }
+    let (mut faces, mut owners) = (Vec::new(), Vec::new());
+    for element in elements {
+        let Some((kind, nodes)) = kind_and_nodes(mesh, *element) else { continue };
+        for face in kind.faces().iter().map(|face| face_nodes(face, nodes)) {
+            if uses.get(&key(&face)) == Some(&1) {
+                faces.push(face);
+                owners.push(*element);
+            }
+        }
+    }
+    (faces, owners)
+}
