@@ -1,6 +1,9 @@
 """Reads a field series with VTK and checks every array against the formulas of `formats/src/output/fields/tests.rs`.
 
+    pip install vtk numpy
     python check_fields.py fields.pvd
+
+The Rust tests run it with the interpreter named by POGO_PYTHON, else python3, where that has both.
 """
 
 import os

@@ -1,7 +1,16 @@
 //! Results: traces, fields, energies, pictures, summaries and checkpoints.
 //!
-//! Plain writers that are fed with arrays; nothing here steps a solution. Every file but the growing field file is
-//! written beside its target, synced and renamed, so that a reader sees the old file or the whole new one.
+//! Plain writers that are fed with arrays; nothing here steps a solution. Every file is written beside its target, synced
+//! and renamed, so that a reader sees the old file or the whole new one.
+//!
+//! | file | what | module |
+//! |---|---|---|
+//! | `traces.csv`, `traces-<n>.csv`, `traces.npz` | nodal quantities over time | [`traces`] |
+//! | `energy.csv` | the energy balance over time | [`energy`] |
+//! | `fields.pvd`, `fields/<step>.vtu` | snapshots for ParaView | [`fields`] |
+//! | `*.svg`, `*.png` | pictures | [`plot`], on a [`raster`] canvas |
+//! | `summary.json` | the run, for scripts | [`summary`] |
+//! | checkpoint | the state, to continue from | [`checkpoint`] |
 
 mod atomic;
 pub mod checkpoint;

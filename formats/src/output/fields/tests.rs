@@ -120,6 +120,14 @@ fn the_declared_offsets_are_where_the_arrays_begin() {
         let offsets: Vec<usize> =
             xml.lines().filter_map(|line| attribute(line, "offset")).map(|offset| offset.parse().unwrap()).collect();
         assert_eq!(offsets.len(), 4 + 3 + 6);
+        let displacement = xml.lines().find(|line| line.contains("Name=\"displacement\"")).unwrap();
+        let first = start + 8 + attribute(displacement, "offset").unwrap().parse::<usize>().unwrap();
+        let numbers = bytes[first..first + 24].chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap()));
+        // The user's first point is the mesh's last.
+        let label = 500.0 - if dimension == 2 { 5.0 } else { 10.0 };
+        let z = if dimension == 2 { 0.0 } else { 150.0 };
+        let points = [[50.0, 100.0, z].map(|x| x * label), [50.0, 100.0, z].map(|x| x * (label + 1.0))];
+        assert_eq!(numbers.collect::<Vec<f32>>(), points.as_flattened());
         let mut expected = 0;
         for offset in offsets {
             assert_eq!(offset, expected);

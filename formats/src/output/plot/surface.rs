@@ -1,5 +1,7 @@
 //! The outer surface of a 3D mesh and the outline of a 2D one.
 
+use rayon::prelude::*;
+
 use crate::block::MeshView;
 
 /// A face (3D) or an edge (2D) that only one element has.
@@ -19,30 +21,56 @@ impl SurfaceFace {
     }
 }
 
-/// Faces that belong to one element only, in the order of the elements. Takes 28 bytes a face of the whole mesh while it
+/// A face of an element, found again by its three smallest nodes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Face {
+    key: [u32; 3],
+    element: u32,
+    /// Place in [`ElementKind::faces`](crate::model::ElementKind::faces).
+    local: u8,
+}
+
+/// Faces that belong to one element only, in the order of the elements. Takes 20 bytes a face of the whole mesh while it
 /// runs.
 pub fn outer_surface(mesh: &MeshView<'_>) -> Vec<SurfaceFace> {
-    let mut faces: Vec<([u32; 4], SurfaceFace)> = Vec::new();
-    let mut element = 0_u32;
+    let mut faces = Vec::new();
+    let mut first = 0;
     for group in &mesh.groups {
-        for connectivity in group.connectivity.chunks_exact(group.kind.n_nodes()) {
-            for local in group.kind.faces() {
-                let mut nodes = [u32::MAX; 4];
-                for (node, &local) in nodes.iter_mut().zip(*local) {
-                    *node = connectivity[usize::from(local)];
-                }
-                let mut key = nodes;
-                key.sort_unstable();
-                faces.push((key, SurfaceFace { nodes, element }));
+        for (element, connectivity) in (first..).zip(group.connectivity.chunks_exact(group.kind.n_nodes())) {
+            for (local, corners) in (0..).zip(group.kind.faces()) {
+                let mut nodes = face_nodes(connectivity, corners);
+                nodes.sort_unstable();
+                faces.push(Face { key: [nodes[0], nodes[1], nodes[2]], element, local });
             }
-            element += 1;
         }
+        first += group.labels.len() as u32;
     }
-    faces.sort_unstable_by_key(|(key, face)| (*key, face.element));
-    let mut outer: Vec<SurfaceFace> =
-        faces.chunk_by(|a, b| a.0 == b.0).filter(|same| same.len() == 1).map(|same| same[0].1).collect();
-    outer.sort_unstable_by_key(|face| face.element);
-    outer
+    faces.par_sort_unstable();
+    let mut outer: Vec<Face> =
+        faces.chunk_by(|a, b| a.key == b.key).filter(|same| same.len() == 1).map(|same| same[0]).collect();
+    drop(faces);
+    outer.sort_unstable_by_key(|face| (face.element, face.local));
+    let mut surface = Vec::with_capacity(outer.len());
+    let mut outer = outer.into_iter().peekable();
+    let mut first = 0;
+    for group in &mesh.groups {
+        let (n, end) = (group.kind.n_nodes(), first + group.labels.len() as u32);
+        while let Some(face) = outer.next_if(|face| face.element < end) {
+            let connectivity = &group.connectivity[(face.element - first) as usize * n..][..n];
+            let nodes = face_nodes(connectivity, group.kind.faces()[usize::from(face.local)]);
+            surface.push(SurfaceFace { nodes, element: face.element });
+        }
+        first = end;
+    }
+    surface
+}
+
+fn face_nodes(connectivity: &[u32], corners: &[u8]) -> [u32; 4] {
+    let mut nodes = [u32::MAX; 4];
+    for (node, &corner) in nodes.iter_mut().zip(corners) {
+        *node = connectivity[usize::from(corner)];
+    }
+    nodes
 }
 
 #[cfg(test)]

@@ -195,7 +195,7 @@ fn draw_panel(svg: &mut String, panel: &Panel<'_>, index: usize, time: &Axis, fr
 /// The curve as path data; at most four points a pixel column: its first, extreme and last values, in order.
 fn path_data(series: &Series<'_>, columns: usize, x: impl Fn(f64) -> f64, y: impl Fn(f64) -> f64) -> String {
     let n = series.times.len().min(series.values.len());
-    let window = n.div_ceil(2 * columns.max(1)).max(1);
+    let window = n.div_ceil(columns.max(1)).max(1);
     let mut data = String::new();
     let mut pen_down = false;
     for start in (0..n).step_by(window) {
@@ -212,7 +212,7 @@ fn path_data(series: &Series<'_>, columns: usize, x: impl Fn(f64) -> f64, y: imp
                 pen_down = false;
                 continue;
             }
-            let _ = write!(data, "{}{:.2} {:.2}", if pen_down { "L" } else { "M" }, x(time), y(value));
+            let _ = write!(data, "{}{:.1} {:.1}", if pen_down { "L" } else { "M" }, x(time), y(value));
             pen_down = true;
         }
     }
