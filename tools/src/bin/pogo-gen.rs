@@ -1,5 +1,6 @@
 //! `pogo-gen`: writes the models that Pogo is measured with as Abaqus decks.
 
+use std::io::Write;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -52,7 +53,7 @@ fn main() {
 
 fn finish(result: anyhow::Result<()>) -> ! {
     if let Err(error) = &result {
-        eprintln!("pogo-gen: error: {error:#}");
+        let _ = writeln!(std::io::stderr(), "{error:#}");
     }
     std::process::exit(if result.is_ok() { 0 } else { exit_code::BAD_INPUT })
 }

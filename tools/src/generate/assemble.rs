@@ -74,6 +74,8 @@ pub(super) struct Action {
     pub source: Vec<u32>,
     /// Force on each of them, N.
     pub force: [f64; 2],
+    /// Name of the amplitude.
+    pub signal_name: &'static str,
     /// a(t) of the force.
     pub signal: Signal,
     /// Monitor points by name.
@@ -157,7 +159,7 @@ pub(super) fn act(mut mesh: Mesh, materials: Vec<Material>, sections: Vec<Sectio
         title: action.title,
         materials,
         sections,
-        amplitudes: vec![action.signal.table("SIGNAL", action.increment)],
+        amplitudes: vec![action.signal.table(action.signal_name, action.increment)],
         loads: loads.collect(),
         boundaries: Vec::new(),
         initial_velocities: Vec::new(),

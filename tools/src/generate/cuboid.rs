@@ -91,6 +91,7 @@ pub fn cuboid(options: &BoxOptions) -> Result<Model, GenerateError> {
         title: format!("Box of {}", options.elements.name()),
         force: [1e3 / pulled.len().max(1) as f64, 0.0],
         source: pulled,
+        signal_name: "BURST",
         signal: Signal::hann_burst(s_speed / (12.0 * SIZE), 3.0),
         monitors: vec![("MONITOR", middle)],
         node_sets: vec![fixed],

@@ -1,7 +1,6 @@
 //! Models → Abaqus decks, in the plain dialect that ultrasonics programs generate and a commercial code reads.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::Path;
 
 use pogo_formats::model::{
@@ -9,47 +8,39 @@ use pogo_formats::model::{
     OutputInterval,
 };
 
+use pogo_formats::output::write_atomically;
+
 use super::GenerateError;
 
-/// Writes a deck beside `path` and renames it: either the old file or the whole new one is there, never half of one.
-/// Gives the number of bytes.
+/// Writes a deck to a file, whole or not at all, and gives the number of bytes.
 ///
 /// # Errors
-/// [`GenerateError::Write`] when the file cannot be written; [`GenerateError::Unsupported`] as in [`write`].
+/// [`GenerateError::Write`] when the file cannot be written; [`GenerateError::Unsupported`] for parts of a [`Model`] that
+/// generated models do not have (several instances, pressures, absorbing layers and so on).
 pub fn save(model: &Model, path: &Path) -> Result<u64, GenerateError> {
-    let failed = |source| GenerateError::Write { path: path.to_owned(), source };
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".part-{}", std::process::id()));
-    let part = path.with_file_name(name);
-    let result = (|| {
-        let mut file = BufWriter::with_capacity(1 << 20, File::create(&part).map_err(failed)?);
-        write(model, &mut file)?;
-        let file = file.into_inner().map_err(|error| failed(error.into_error()))?;
-        file.sync_all().map_err(failed)?;
-        let bytes = file.metadata().map_err(failed)?.len();
-        std::fs::rename(&part, path).map_err(failed)?;
-        Ok(bytes)
-    })();
-    if result.is_err() {
-        // The first error is the one to report.
-        let _ = std::fs::remove_file(&part);
-    }
-    result
+    check(model)?;
+    write_atomically(path, |out| deck(model, out))?;
+    Ok(path.metadata().map_or(0, |metadata| metadata.len()))
 }
 
-/// Writes a deck. Coordinates are rounded to 1e-5 of the shortest edge or finer; every other number reads back exactly.
-/// Labels are those of the model.
+/// The text of a deck, as [`save`] writes it.
 ///
 /// # Errors
-/// [`GenerateError::Unsupported`] for parts of a [`Model`] that generated models do not have (several instances,
-/// pressures, absorbing layers and so on); [`GenerateError::Write`].
-pub fn write(model: &Model, out: &mut impl Write) -> Result<(), GenerateError> {
+/// [`GenerateError::Unsupported`] as for [`save`].
+pub fn text(model: &Model) -> Result<Vec<u8>, GenerateError> {
     check(model)?;
-    let written = |source| GenerateError::Write { path: "deck".into(), source };
-    header(model, out).map_err(written)?;
-    mesh(model, out).map_err(written)?;
-    materials(model, out).map_err(written)?;
-    step(model, out).map_err(written)
+    let mut text = Vec::new();
+    // A vector takes every byte.
+    let _ = deck(model, &mut text);
+    Ok(text)
+}
+
+/// Coordinates are rounded to 1e-5 of the element size or finer; every other number reads back exactly.
+fn deck(model: &Model, out: &mut impl Write) -> Io {
+    header(model, out)?;
+    mesh(model, out)?;
+    materials(model, out)?;
+    step(model, out)
 }
 
 fn check(model: &Model) -> Result<(), GenerateError> {

@@ -55,6 +55,7 @@ pub fn gear(options: &ModelOptions) -> Result<Model, GenerateError> {
         title: format!("Gear, element size {size} m"),
         source,
         force: [-1.0, -0.8],
+        signal_name: "BURST",
         signal: Signal::hann_burst(options.frequency.unwrap_or(500e3), options.cycles.unwrap_or(2.0)),
         monitors: vec![("MONITOR", monitor)],
         node_sets: Vec::new(),

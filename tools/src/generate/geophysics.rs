@@ -98,6 +98,7 @@ pub fn geophysics(options: &ModelOptions) -> Result<Model, GenerateError> {
         title: format!("Geophysics, element size {size} m"),
         source: vec![source],
         force: [1e6, 4e6],
+        signal_name: "PULSE",
         signal: gaussian(1000.0, 0.25),
         monitors: vec![("RECEIVER", receiver)],
         node_sets: Vec::new(),

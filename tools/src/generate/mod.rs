@@ -14,10 +14,8 @@ mod tests;
 pub mod triangles;
 pub mod weld;
 
-use std::path::PathBuf;
-
 pub use cuboid::{BoxOptions, cuboid};
-pub use deck::{save, write};
+pub use deck::{save, text};
 pub use gear::gear;
 pub use geophysics::geophysics;
 pub use quality::{Quality, quality};
@@ -41,37 +39,32 @@ pub enum GenerateError {
         largest: f64,
     },
     /// More nodes than 32-bit indices can count.
-    #[error("element size {size} m would give more than 500 million nodes: use a larger --size")]
+    #[error("error: element size {size} m would give more than 500 million nodes: use a larger --size")]
     TooManyNodes {
         /// Element size asked for, m.
         size: f64,
     },
     /// The outline cannot be meshed.
-    #[error("the outline cannot be meshed: {what}")]
+    #[error("error: the outline cannot be meshed: {what}")]
     Outline {
         /// What is wrong with it.
         what: String,
     },
     /// An option that makes no sense.
-    #[error("{what}")]
+    #[error("error: {what}")]
     Option {
         /// Which, and what it must be.
         what: String,
     },
     /// The deck writer does not write this part of a model.
-    #[error("decks with {what} are not written")]
+    #[error("error: decks with {what} are not written")]
     Unsupported {
         /// The part.
         what: &'static str,
     },
     /// The file cannot be written.
-    #[error("{}: error: cannot be written: {source}", path.display())]
-    Write {
-        /// Which file.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
+    #[error(transparent)]
+    Write(#[from] pogo_formats::output::OutputError),
 }
 
 /// What the paper's models can be varied in; the default is the paper.

@@ -222,7 +222,7 @@ fn a_failed_write_leaves_nothing_behind() {
     let folder = tempfile::tempdir().unwrap();
     let model = weld(&ModelOptions::with_size(1.2e-3)).unwrap();
     let missing = folder.path().join("no/such/folder/weld.inp");
-    assert!(matches!(save(&model, &missing), Err(GenerateError::Write { .. })));
+    assert!(matches!(save(&model, &missing), Err(GenerateError::Write(_))));
     let path = folder.path().join("weld.inp");
     let bytes = save(&model, &path).unwrap();
     assert_eq!(std::fs::metadata(&path).unwrap().len(), bytes);

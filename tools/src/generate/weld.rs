@@ -92,6 +92,7 @@ pub fn weld(options: &ModelOptions) -> Result<Model, GenerateError> {
         title: format!("Weld inspection, element size {size} m"),
         source: source_nodes,
         force: [force, -force],
+        signal_name: "BURST",
         signal: Signal::hann_burst(frequency, cycles),
         monitors: vec![("MONITOR-A", monitors[0]), ("MONITOR-B", monitors[1])],
         node_sets,
