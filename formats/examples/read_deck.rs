@@ -5,11 +5,22 @@
 use std::error::Error;
 use std::io::{BufWriter, Write};
 use std::path::Path;
+use std::process::ExitCode;
 use std::time::Instant;
 
 use pogo_formats::inp::{ReadOptions, read};
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<(), Box<dyn Error>> {
     let mut args = std::env::args().skip(1);
     let mut options = ReadOptions::default();
     let mut deck = None;

@@ -242,7 +242,9 @@ impl<'a> Conditions<'a> {
                 None
             }
             4..=6 => {
-                log.error(line.place, format!("degree of freedom {dof} is a rotation: solid elements have none"));
+                let text =
+                    "is a rotation, which solid elements have not; --ignore COUPLING leaves it out with what it drives";
+                log.error(line.place, format!("degree of freedom {dof} {text}"));
                 None
             }
             _ => {
@@ -296,14 +298,12 @@ impl<'a> Conditions<'a> {
                 log.error(line.place, format!("degrees of freedom {first} to {last}"));
                 continue;
             }
-            if value != 0. && amplitude.is_none() && kind == BoundaryKind::Displacement {
-                let text = "a displacement without an amplitude jumps to its value at t = 0";
-                log.note(line.place, text);
-            }
             for dof in first..=last.min(first.saturating_add(8)) {
-                if let Some(component) = self.component(dof, value, line, log) {
-                    self.push_boundary(&name, nodes.clone(), component, kind, value, amplitude);
+                let Some(component) = self.component(dof, value, line, log) else { continue };
+                if value != 0. && amplitude.is_none() && kind == BoundaryKind::Displacement {
+                    log.note(line.place, "a displacement without an amplitude jumps to its value at t = 0");
                 }
+                self.push_boundary(&name, nodes.clone(), component, kind, value, amplitude);
             }
         }
     }

@@ -366,6 +366,6 @@ fn complete(material: &DeckMaterial) -> Result<Material, &'static str> {
         }),
         (Some(_), None) => Err("stiffness (*ELASTIC)"),
         (None, Some(_)) => Err("density (*DENSITY)"),
-        (None, None) => Err("density and no stiffness (*DENSITY, *ELASTIC)"),
+        (None, None) => Err("density and no stiffness (*DENSITY, *ELASTIC, or a job that defines it)"),
     }
 }

@@ -18,8 +18,12 @@ pub(super) struct Log {
 
 impl Log {
     pub fn error(&mut self, place: Place, text: impl Into<String>) {
+        let text = text.into();
         if self.problems.len() < SHOWN {
-            self.problems.push((place, text.into()));
+            // Two instances of a part have the same problems.
+            if !self.problems.iter().any(|(p, t)| *p == place && *t == text) {
+                self.problems.push((place, text));
+            }
         } else {
             self.more_problems += 1;
         }

@@ -42,6 +42,8 @@ pub(super) enum Scope {
 
 /// What the next data lines are for.
 enum Block {
+    /// No keyword yet.
+    None,
     Skip,
     Nodes(NodeBlock),
     Elements(ElementBlock),
@@ -91,7 +93,7 @@ impl<'o> Parser<'o> {
             keyword_places: HashMap::new(),
             bytes: 0,
             scope: Scope::Root,
-            block: Block::Skip,
+            block: Block::None,
             in_step: false,
             skip_step: false,
             material: None,
@@ -145,6 +147,14 @@ impl<'o> Parser<'o> {
                 while cursor.next_data().is_some() {
                     let place = Place { source, line: cursor.line - 1 };
                     card.data.push(DataLine { place, start: cursor.last_start, end: cursor.at });
+                }
+            }
+            Block::None => {
+                if cursor.next_data().is_some() {
+                    let place = Place { source, line: cursor.line - 1 };
+                    self.log.error(place, "data before the first keyword");
+                    self.block = Block::Skip;
+                    while cursor.next_data().is_some() {}
                 }
             }
             Block::Skip => while cursor.next_data().is_some() {},
@@ -338,7 +348,7 @@ impl<'o> Parser<'o> {
     fn close(&mut self) {
         let part = self.raw.part_mut(self.scope);
         match std::mem::replace(&mut self.block, Block::Skip) {
-            Block::Skip => {}
+            Block::None | Block::Skip => {}
             Block::Nodes(block) => block.close(part),
             Block::Elements(block) => block.close(part, &mut self.log),
             Block::Set(_) => {}

@@ -42,7 +42,7 @@ pub(super) fn read_source(source: Source, options: &ReadOptions, may_include: bo
     report.n_nodes = assembly.mesh.n_nodes() as u64;
     report.n_elements = assembly.mesh.n_elements() as u64;
 
-    let mut sections = Sections::new(&mut assembly, &mut materials, &raw.cards, &options.job_materials, others);
+    let mut sections = Sections::new(&mut assembly, &mut materials, &raw.cards, others);
     sections.assign(&mut log);
     let (sections, mut others) = (sections.sections, sections.others);
     others.retain(|other| {

@@ -25,7 +25,6 @@ pub(super) struct Sections<'a> {
     pub assembly: &'a mut Assembly,
     pub materials: &'a mut Vec<DeckMaterial>,
     pub cards: &'a [StepCard],
-    pub job_materials: &'a [String],
     pub sections: Vec<Section>,
     pub others: Vec<Other>,
     /// Codes of elements of other types that have a section.
@@ -48,10 +47,9 @@ impl<'a> Sections<'a> {
         assembly: &'a mut Assembly,
         materials: &'a mut Vec<DeckMaterial>,
         cards: &'a [StepCard],
-        job_materials: &'a [String],
         others: Vec<Other>,
     ) -> Self {
-        Self { assembly, materials, cards, job_materials, sections: Vec::new(), others, other_codes: HashSet::new() }
+        Self { assembly, materials, cards, sections: Vec::new(), others, other_codes: HashSet::new() }
     }
 
     /// Gives every element its section.
@@ -137,23 +135,23 @@ impl<'a> Sections<'a> {
     }
 
     fn material(&mut self, card: &Card, log: &mut Log) -> Option<u32> {
-        let name = card.keyword.get("MATERIAL").unwrap_or_default();
+        let Some(name) = card.keyword.get("MATERIAL").filter(|n| !n.is_empty()) else {
+            log.error(card.keyword.place, "*SOLID SECTION has no MATERIAL=");
+            return None;
+        };
         if let Some(at) = self.materials.iter().position(|m| m.name.eq_ignore_ascii_case(name)) {
             return Some(at as u32);
         }
-        if self.job_materials.iter().any(|m| m.eq_ignore_ascii_case(name)) {
-            self.materials.push(DeckMaterial {
-                name: name.to_owned(),
-                file: log.file(card.keyword.place),
-                line: card.keyword.place.line,
-                density: None,
-                elasticity: None,
-                damping_alpha: 0.,
-            });
-            return Some(self.materials.len() as u32 - 1);
-        }
-        log.error(card.keyword.place, format!("*SOLID SECTION: material `{name}` does not exist"));
-        None
+        // A job may bring it; `finish` complains where none does.
+        self.materials.push(DeckMaterial {
+            name: name.to_owned(),
+            file: log.file(card.keyword.place),
+            line: card.keyword.place.line,
+            density: None,
+            elasticity: None,
+            damping_alpha: 0.,
+        });
+        Some(self.materials.len() as u32 - 1)
     }
 
     fn hourglass(&self, card: &Card, log: &mut Log) -> f64 {
