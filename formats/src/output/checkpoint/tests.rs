@@ -57,6 +57,8 @@ fn errors_say_what_to_do() {
 }
 
 proptest! {
+    // Each case waits for the disk.
+    #![proptest_config(ProptestConfig::with_cases(48))]
     #[test]
     fn what_is_written_is_read_bit_for_bit(
         bits in proptest::collection::vec(any::<u64>(), 0..40),

@@ -147,6 +147,8 @@ fn read_npz(path: &Path) -> std::collections::HashMap<String, Vec<f64>> {
 }
 
 proptest! {
+    // Each case waits for the disk.
+    #![proptest_config(ProptestConfig::with_cases(48))]
     #[test]
     fn csv_and_npz_give_back_every_bit(
         bits in proptest::collection::vec(any::<u64>(), 1..60),
