@@ -1,0 +1,154 @@
+//! The command line of `pogo-solve`.
+
+use std::path::PathBuf;
+
+use clap::{Parser, ValueEnum};
+use clap_complete::Shell;
+use pogo_formats::model::{Increment, Lumping};
+use pogo_solver::config::{
+    CheckpointInterval, Config, Precision, Settings, Start, parse_checkpoint_interval, parse_increment, parse_lumping,
+    parse_seconds,
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  pogo-solve weld.blk                                       results in weld.out/
+  pogo-solve weld.blk --precision f32 -o fast.out           half the memory traffic
+  pogo-solve weld.blk --set material.weld.young=190e9 --set amplitude.burst.frequency=4e6
+  pogo-solve weld.blk --study sweep.toml                    many cases, the mesh mapped once
+  pogo-solve weld.blk --checkpoint-interval 10m             and, if the machine went down,
+  pogo-solve weld.blk --checkpoint-interval 10m --restart   go on from there
+
+What --set knows: pogo-info weld.blk --parameters
+
+Output folder: traces.csv and traces.npz, energy.csv, summary.json, fields where the model asks for them.
+
+Signals: SIGTERM and SIGINT stop after a checkpoint, SIGUSR1 writes one and goes on.
+
+Exit codes:
+  0  done
+  1  input that cannot be used, or a file that cannot be read or written
+  2  wrong command line
+  3  diverged: the solution became NaN or its energy grew without cause; state and results so far are written
+  4  stopped by a signal after writing a checkpoint; go on with --restart";
+
+/// Runs a block file: explicit elastodynamics by central differences.
+#[derive(Debug, Parser)]
+#[command(name = "pogo-solve", version = pogo_formats::VERSION, after_help = EXAMPLES, max_term_width = 110)]
+pub struct Args {
+    /// Block file, as pogo-block writes it
+    #[arg(required_unless_present_any = ["completions", "man"])]
+    block_file: Option<PathBuf>,
+    /// Folder for the results [default: NAME.out in the current folder]
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Changes a parameter; may be given several times
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    overrides: Vec<String>,
+    /// Runs the cases of a study file, each into its own folder
+    #[arg(long, value_name = "FILE", conflicts_with = "restart")]
+    study: Option<PathBuf>,
+    /// Where to compute: auto, cpu, cuda or cuda:N
+    #[arg(long, default_value = "auto", value_parser = parse_device)]
+    device: Device,
+    /// Floating-point format: f64 is exact to rounding, f32 the fast one
+    #[arg(long, value_enum, default_value = "f64")]
+    precision: PrecisionName,
+    /// Threads [default: all cores]; the results do not depend on it
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+    /// Mass lumping: row-sum, hrz or equal [default: the model's]
+    #[arg(long, value_name = "KIND", value_parser = parse_lumping)]
+    lumping: Option<Lumping>,
+    /// Length of the run in seconds [default: the model's]
+    #[arg(long, value_name = "S", value_parser = |text: &str| parse_seconds("time", text))]
+    time: Option<f64>,
+    /// Time increment in seconds, or auto [default: the model's]
+    #[arg(long, value_name = "S|auto", value_parser = parse_increment)]
+    increment: Option<Increment>,
+    /// Steps even if the increment is above the stable one
+    #[arg(long)]
+    allow_unstable: bool,
+    /// Draws traces and snapshots
+    #[arg(long)]
+    plot: bool,
+    /// Samples of the energy balance over the run [default: 10 to 100, by the number of steps]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    energy_samples: Option<u32>,
+    /// Writes no field snapshots
+    #[arg(long)]
+    no_fields: bool,
+    /// Goes on from a checkpoint [default file: the one in the output folder]
+    #[arg(long, value_name = "FILE", num_args = 0..=1)]
+    restart: Option<Option<PathBuf>>,
+    /// Writes checkpoints: 60, 60s, 10m or 1h of wall-clock time, or 5000steps
+    #[arg(long, value_name = "INTERVAL", value_parser = parse_checkpoint_interval)]
+    checkpoint_interval: Option<CheckpointInterval>,
+    /// Prints the summary as JSON on standard output
+    #[arg(long)]
+    pub json: bool,
+    /// Prints nothing but errors (and what --json asks for)
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// Prints completions for a shell
+    #[arg(long, hide = true, value_name = "SHELL")]
+    pub completions: Option<Shell>,
+    /// Prints the manual page
+    #[arg(long, hide = true)]
+    pub man: bool,
+}
+
+/// Where to compute; there is one place so far.
+#[derive(Debug, Clone, Copy)]
+enum Device {
+    Cpu,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum PrecisionName {
+    F32,
+    F64,
+}
+
+fn parse_device(text: &str) -> Result<Device, String> {
+    match text {
+        "auto" | "cpu" => Ok(Device::Cpu),
+        "cuda" => Err("this version runs on the CPU only; use --device cpu".into()),
+        _ if text.strip_prefix("cuda:").is_some_and(|number| number.parse::<u32>().is_ok()) => {
+            Err("this version runs on the CPU only; use --device cpu".into())
+        }
+        _ => Err("expected auto, cpu, cuda or cuda:N".into()),
+    }
+}
+
+impl Args {
+    /// The checked call.
+    pub fn config(&self) -> Config {
+        let Device::Cpu = self.device;
+        Config {
+            block_file: self.block_file.clone().unwrap_or_default(),
+            output: self.output.clone(),
+            overrides: self.overrides.clone(),
+            study: self.study.clone(),
+            settings: Settings {
+                precision: match self.precision {
+                    PrecisionName::F32 => Precision::F32,
+                    PrecisionName::F64 => Precision::F64,
+                },
+                threads: self.threads.map(usize::from),
+                lumping: self.lumping,
+                time: self.time,
+                increment: self.increment,
+                allow_unstable: self.allow_unstable,
+                energy_samples: self.energy_samples,
+                fields: !self.no_fields,
+                plot: self.plot,
+                checkpoint: self.checkpoint_interval,
+            },
+            start: match &self.restart {
+                None => Start::Beginning,
+                Some(file) => Start::Checkpoint(file.clone()),
+            },
+        }
+    }
+}

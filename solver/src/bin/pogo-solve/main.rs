@@ -1,0 +1,55 @@
+//! `pogo-solve`: maps a block file and runs it.
+
+mod args;
+mod progress;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::{CommandFactory, Parser};
+use pogo_formats::exit_code;
+use pogo_solver::interrupt::Interrupts;
+use pogo_solver::observe::{Observer, Silent};
+
+use args::Args;
+use progress::Report;
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    match run(&args) {
+        Ok(code) => ExitCode::from(code as u8),
+        // The reader of a pipe has seen enough.
+        Err(error) if error.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe) => {
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "{error:#}");
+            ExitCode::from(exit_code::BAD_INPUT as u8)
+        }
+    }
+}
+
+fn run(args: &Args) -> anyhow::Result<i32> {
+    let mut stdout = io::stdout().lock();
+    let mut command = Args::command();
+    if let Some(shell) = args.completions {
+        let mut text = Vec::new();
+        clap_complete::generate(shell, &mut command, "pogo-solve", &mut text);
+        stdout.write_all(&text)?;
+        return Ok(0);
+    }
+    if args.man {
+        clap_mangen::Man::new(command).render(&mut stdout)?;
+        return Ok(0);
+    }
+    let interrupts = Interrupts::install().context("error: cannot catch signals")?;
+    let (mut report, mut silent) = (Report::default(), Silent);
+    let observer: &mut dyn Observer = if args.quiet { &mut silent } else { &mut report };
+    let outcome = pogo_solver::solve(&args.config(), &interrupts, observer)?;
+    if args.json {
+        stdout.write_all(outcome.json()?.as_bytes())?;
+        stdout.flush()?;
+    }
+    Ok(outcome.exit_code())
+}

@@ -1,0 +1,122 @@
+//! What the user sees while a run goes on: a bar on a terminal, a line now and then in a log.
+
+use std::io::{IsTerminal, Write, stderr};
+use std::time::{Duration, Instant};
+
+use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
+use pogo_formats::output::summary::{Status, Summary};
+use pogo_solver::observe::{Observer, Outlook};
+
+/// Between two lines in a log.
+const LOG_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Reports on standard error.
+#[derive(Default)]
+pub struct Report {
+    bar: Option<ProgressBar>,
+    outlook: Option<Outlook>,
+    start: Option<Instant>,
+    last_line: Option<Instant>,
+}
+
+impl Report {
+    fn line(&self, text: &str) {
+        match &self.bar {
+            Some(bar) => bar.println(text),
+            // A closed standard error must not stop a run.
+            None => drop(writeln!(stderr(), "{text}")),
+        }
+    }
+}
+
+/// 12.3 M and the like.
+fn short(value: f64) -> String {
+    match value {
+        _ if !(value >= 1e3) => format!("{value:.0} "),
+        _ if value < 1e6 => format!("{:.1} k", value / 1e3),
+        _ if value < 1e9 => format!("{:.1} M", value / 1e6),
+        _ => format!("{:.1} G", value / 1e9),
+    }
+}
+
+impl Observer for Report {
+    fn started(&mut self, outlook: &Outlook) {
+        let o = outlook;
+        if let Some(case) = &o.case {
+            self.line(&format!("case {case}"));
+        }
+        self.line(&format!(
+            "{} nodes, {} elements, {} blocks; {}, {}, {} thread{}",
+            o.n_nodes,
+            o.n_elements,
+            o.n_blocks,
+            o.device,
+            o.precision,
+            o.n_threads,
+            if o.n_threads == 1 { "" } else { "s" }
+        ));
+        self.line(&format!(
+            "{} steps of {:.4e} s; stable up to {:.4e} s (element {})",
+            o.n_steps, o.increment, o.stable_increment, o.worst_element
+        ));
+        if o.first_step > 0 {
+            self.line(&format!("going on from step {}", o.first_step));
+        }
+        if stderr().is_terminal() {
+            let bar = ProgressBar::new(o.n_steps - o.first_step);
+            if let Ok(style) = ProgressStyle::with_template("{bar:40} {percent:>3} % {msg}, {eta} left") {
+                bar.set_style(style);
+            }
+            self.bar = Some(bar);
+        }
+        self.outlook = Some(outlook.clone());
+        self.start = Some(Instant::now());
+        self.last_line = self.start;
+    }
+
+    fn advanced(&mut self, step: u64) {
+        let (Some(outlook), Some(start), Some(last_line)) = (&self.outlook, self.start, self.last_line) else { return };
+        let done = step.saturating_sub(outlook.first_step);
+        let elapsed = start.elapsed();
+        let rate = outlook.n_nodes as f64 * done as f64 / elapsed.as_secs_f64();
+        let speed = format!("{}node-steps/s", short(rate));
+        if let Some(bar) = &self.bar {
+            bar.set_position(done);
+            bar.set_message(speed);
+        } else if last_line.elapsed() >= LOG_INTERVAL && done > 0 {
+            let left = elapsed.mul_f64((outlook.n_steps.saturating_sub(step)) as f64 / done as f64);
+            let percent = 100.0 * step as f64 / outlook.n_steps as f64;
+            self.line(&format!(
+                "step {step} of {} ({percent:.0} %), {speed}, {} left",
+                outlook.n_steps,
+                HumanDuration(left)
+            ));
+            self.last_line = Some(Instant::now());
+        }
+    }
+
+    fn note(&mut self, text: &str) {
+        self.line(text);
+    }
+
+    fn finished(&mut self, summary: &Summary) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+        let status = match summary.status {
+            Status::Completed => "done",
+            Status::Interrupted => "interrupted",
+            Status::Diverged => "DIVERGED",
+        };
+        self.line(&format!(
+            "{status}: {} steps in {:.2} s, {}node-steps/s, energy balance within {:.1e}",
+            summary.steps - summary.first_step,
+            summary.loop_seconds,
+            short(summary.node_steps_per_second),
+            summary.energy.balance_error
+        ));
+        if let Some(message) = &summary.message {
+            self.line(message);
+        }
+    }
+}

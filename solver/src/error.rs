@@ -1,0 +1,98 @@
+//! Why a call of the solver cannot be carried out.
+
+use std::path::PathBuf;
+
+use pogo_formats::block::BlockError;
+use pogo_formats::output::OutputError;
+use pogo_formats::parameters::ParameterError;
+
+use crate::config::SettingError;
+use crate::explicit::assemble::AssembleError;
+use crate::study::StudyError;
+
+/// Bad input, or a file that cannot be read or written. A run that diverges or is stopped is no error: see
+/// [`Status`](pogo_formats::output::summary::Status).
+#[derive(Debug, thiserror::Error)]
+pub enum SolveError {
+    /// The block file cannot be used.
+    #[error(transparent)]
+    Block(#[from] BlockError),
+    /// A result cannot be written, or a checkpoint read.
+    #[error(transparent)]
+    Output(#[from] OutputError),
+    /// A study cannot be used.
+    #[error(transparent)]
+    Study(#[from] StudyError),
+    /// A setting means nothing.
+    #[error(transparent)]
+    Setting(#[from] SettingError),
+    /// `NAME=VALUE` that cannot be applied.
+    #[error(transparent)]
+    Parameter(#[from] ParameterError),
+    /// The model cannot be assembled.
+    #[error("{}: error: {source}", path.display())]
+    Assemble {
+        /// Block file.
+        path: PathBuf,
+        /// What is wrong, and what to do.
+        source: AssembleError,
+    },
+    /// Fields cannot be computed.
+    #[error("error: fields: {0}")]
+    Fields(String),
+    /// The kernels refuse the problem.
+    #[error("{}: error: {reason}", path.display())]
+    Problem {
+        /// Block file.
+        path: PathBuf,
+        /// What is wrong, and what to do.
+        reason: String,
+    },
+    /// Δt above the stable increment.
+    #[error(
+        "{}: error: increment {increment:e} s is above the stable increment {stable:e} s of element {element}: the run \
+         would diverge. Use --increment auto or at most {stable:.4e}, refine less there, or give --allow-unstable",
+        path.display()
+    )]
+    Unstable {
+        /// Block file.
+        path: PathBuf,
+        /// Δt, s.
+        increment: f64,
+        /// Limit, s.
+        stable: f64,
+        /// User's label of the element with the smallest limit.
+        element: String,
+    },
+    /// A checkpoint of another run.
+    #[error("{}: error: the checkpoint belongs to another {what}; start again without --restart, or give the same {what}",
+        path.display())]
+    OtherRun {
+        /// Checkpoint.
+        path: PathBuf,
+        /// Block file, precision or settings.
+        what: &'static str,
+    },
+    /// More memory than there is.
+    #[error("error: no memory for {what}")]
+    Memory {
+        /// For what.
+        what: String,
+    },
+    /// Threads cannot be started.
+    #[error("error: cannot start {threads} threads: {reason}")]
+    Threads {
+        /// How many.
+        threads: usize,
+        /// Why not.
+        reason: String,
+    },
+    /// A file or folder cannot be used.
+    #[error("{}: error: {source}", path.display())]
+    Io {
+        /// File or folder.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+}

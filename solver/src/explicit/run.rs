@@ -1,0 +1,384 @@
+//! One run: model → assembly → time loop → results in a folder.
+
+use std::path::Path;
+use std::time::Instant;
+
+use pogo_formats::block::{BlocksView, MeshView};
+use pogo_formats::model::{Increment, OutputInterval, Setup};
+use pogo_formats::output::energy::{self as energy_file, EnergyRow};
+use pogo_formats::output::summary::{BlockFileSummary, FinalEnergy, Status, Summary, WorstElement};
+use pogo_kernels::elements::{StableIncrement, global_stable_increment};
+use pogo_kernels::explicit::{CpuStepper, Problem, Real, State, Stepper, StepperError};
+
+use super::assemble::{self, AssembleError};
+use super::checkpoint::{self, Identity, Recorded};
+use super::elements::{Elements, user_element_label};
+use super::energy::{Divergence, Watch};
+use super::histories::{self, Histories};
+use super::reactions::Reactions;
+use super::schedule;
+use super::signals::Signals;
+use super::snapshots::{Physics, Snapshots, user_order};
+use super::time_loop::{self, Conditions, DIVERGED_FILE_NAME, End, Products};
+use crate::config::{Precision, Settings, Start, lumping_name};
+use crate::error::SolveError;
+use crate::interrupt::Interrupts;
+use crate::observe::{Observer, Outlook};
+
+/// More steps than anybody waits for; beyond it, tables of steps would not fit in memory either.
+const MAX_STEPS: f64 = 4e9;
+
+/// A model as it is solved, and where it came from.
+pub struct Model<'a> {
+    /// Mesh in solver order.
+    pub mesh: MeshView<'a>,
+    /// Block tables.
+    pub blocks: BlocksView<'a>,
+    /// Everything else, overrides applied.
+    pub setup: Setup,
+    /// η of the partition.
+    pub block_efficiency: f64,
+    /// Path, hash and source of the block file.
+    pub block_file: BlockFileSummary,
+    /// Name of the case in a study.
+    pub case: Option<String>,
+    /// `NAME=VALUE` in force.
+    pub overrides: Vec<String>,
+}
+
+/// Runs a model and writes its results into `folder`, which must exist. The same bits on every run, for every number of
+/// threads, and across a restart.
+///
+/// # Errors
+/// A model that cannot be stepped, an increment that is not stable, a checkpoint of another run, a file that cannot be
+/// written. Divergence and interruption are no errors: see [`Summary::status`].
+pub fn run(
+    mut model: Model<'_>,
+    settings: &Settings,
+    start: &Start,
+    folder: &Path,
+    interrupts: &Interrupts,
+    observer: &mut dyn Observer,
+) -> Result<Summary, SolveError> {
+    let began = Instant::now();
+    let path = Path::new(&model.block_file.path).to_path_buf();
+    let refuse = |source: AssembleError| SolveError::Assemble { path: path.clone(), source };
+    apply(settings, &mut model.setup);
+    let Model { mesh, blocks, setup, .. } = &model;
+
+    let matter = assemble::matter(mesh, setup).map_err(refuse)?;
+    let bound = assemble::stable_increment(mesh, setup, &matter).map_err(refuse)?;
+    let dt = match setup.explicit.increment {
+        Increment::Fixed(seconds) => seconds,
+        Increment::Automatic { factor } => factor * bound.increment,
+    };
+    let n_steps = check_times(&path, setup.explicit.time, dt)?;
+
+    let mut signals = Signals::new(&setup.amplitudes, dt);
+    let actions = assemble::actions(mesh, setup, &matter, &mut signals).map_err(refuse)?;
+    let is_prescribed = |dof| actions.constraints.binary_search_by_key(&dof, |constraint| constraint.dof).is_ok();
+    let reaction_dofs = histories::reaction_dofs(mesh, setup, is_prescribed);
+    let mut reactions =
+        Reactions::new(mesh, &matter, reaction_dofs, &actions.forces.supported, signals.clone(), dt);
+    let mut histories = Histories::plan(mesh, setup, n_steps, dt, &mut reactions);
+
+    let problem = Problem {
+        mesh: mesh.clone(),
+        blocks: *blocks,
+        sections: matter.sections.clone(),
+        stiffness_factor: matter.stiffness_factor.clone(),
+        lumped_mass: matter.lumped_mass.clone(),
+        damping_rate: matter.damping_rate.clone(),
+        time_increment: dt,
+        forces: actions.forces.free.clone(),
+        constraints: actions.constraints.clone(),
+        monitors: histories.monitors().to_vec(),
+    };
+    let n_threads = threads(settings);
+    let stable = match check_stability(&problem, bound, n_threads) {
+        Stability::Within(limit) => limit,
+        Stability::Beyond(limit) => {
+            let element = user_element_label(mesh, bound.element);
+            if !settings.allow_unstable {
+                return Err(SolveError::Unstable { path, increment: dt, stable: limit, element });
+            }
+            observer.note(&format!(
+                "warning: increment {dt:.4e} s is above the stable increment {limit:.4e} s (element {element})"
+            ));
+            limit
+        }
+    };
+
+    let identity = Identity {
+        block_hash: model.block_file.hash.clone(),
+        precision: settings.precision.name(),
+        fingerprint: checkpoint::fingerprint(setup, n_steps, dt),
+    };
+    let mut recorded = Recorded::default();
+    let state = match start {
+        Start::Beginning => assemble::initial_state(mesh, &matter, &actions, &mut signals, dt),
+        Start::Checkpoint(file) => {
+            let file = file.clone().unwrap_or_else(|| folder.join(checkpoint::FILE_NAME));
+            let n_dofs = mesh.n_nodes() * mesh.dimension;
+            let state;
+            (state, recorded) = checkpoint::read(&file, &identity, n_dofs)?;
+            histories
+                .resume(std::mem::take(&mut recorded.traces), state.step)
+                .ok_or(SolveError::OtherRun { path: file, what: "outputs" })?;
+            state
+        }
+    };
+    let (mut stepper, bytes_per_node_step) = make_stepper(&problem, &state, settings.precision, n_threads)
+        .map_err(|error| SolveError::Problem { path: path.clone(), reason: error.to_string() })?;
+    drop(problem);
+    let first_step = state.step;
+    let resumed = *start != Start::Beginning;
+    drop(state);
+
+    let physics = Physics { mesh, matter: &matter, actions: &actions, time_increment: dt };
+    let order = if settings.fields && !setup.fields.is_empty() { user_order(mesh) } else { Vec::new() };
+    let field_requests = if settings.fields { setup.fields.as_slice() } else { &[] };
+    let snapshots = Snapshots::plan(
+        physics,
+        field_requests,
+        n_steps,
+        folder,
+        &order,
+        resumed.then_some(first_step),
+        signals.clone(),
+    )?;
+    let mut products = Products {
+        histories,
+        reactions,
+        snapshots,
+        energies: recorded.energies,
+        initial_energy: recorded.initial_energy,
+        watch: Watch::resume(recorded.largest_energies),
+    };
+    let samples = settings.energy_samples.unwrap_or_else(|| default_energy_samples(n_steps));
+    let conditions = Conditions {
+        lumped_mass: &matter.lumped_mass,
+        dimension: mesh.dimension,
+        time_increment: dt,
+        n_steps,
+        energy_steps: schedule::steps(OutputInterval::Count(samples), n_steps, dt),
+        checkpoint: settings.checkpoint,
+        folder,
+        identity,
+        resumed,
+    };
+    let worst = worst_element(mesh, bound);
+    observer.started(&Outlook {
+        case: model.case.clone(),
+        n_nodes: mesh.n_nodes() as u64,
+        n_elements: mesh.n_elements() as u64,
+        n_blocks: blocks.n_blocks() as u64,
+        first_step,
+        n_steps,
+        increment: dt,
+        stable_increment: stable,
+        worst_element: user_element_label(mesh, bound.element),
+        device: "cpu".into(),
+        precision: settings.precision.name(),
+        n_threads,
+    });
+    let report =
+        time_loop::run(stepper.as_mut(), &mut signals, &conditions, &mut products, interrupts, observer)?;
+
+    let last = products.energies.last().copied().unwrap_or_default();
+    let (status, message) = match report.end {
+        End::Completed => (Status::Completed, None),
+        End::Interrupted => (
+            Status::Interrupted,
+            Some(format!("stopped at step {} of {n_steps}; go on with --restart", report.step)),
+        ),
+        End::Diverged(divergence) => {
+            (Status::Diverged, Some(explain(divergence, report.step, dt, stable, &last)))
+        }
+    };
+    let comments = provenance(&model);
+    let mut files = products.histories.traces.write(folder, &comments)?;
+    energy_file::write_csv(&folder.join("energy.csv"), &products.energies, &comments)?;
+    files.push("energy.csv".into());
+    files.extend(products.snapshots.files().iter().filter_map(|file| Some(file.file_name()?.to_str()?.to_owned())));
+    match status {
+        // It would only invite going on with a run that is done.
+        Status::Completed => drop(std::fs::remove_file(folder.join(checkpoint::FILE_NAME))),
+        Status::Interrupted => files.push(checkpoint::FILE_NAME.into()),
+        Status::Diverged => files.push(DIVERGED_FILE_NAME.into()),
+    }
+    files.push("summary.json".into());
+    let done = (report.step - first_step) as f64 * mesh.n_nodes() as f64;
+    let summary = Summary {
+        status,
+        message,
+        version: pogo_formats::VERSION.into(),
+        title: setup.title.clone(),
+        case: model.case.clone(),
+        block_file: model.block_file.clone(),
+        overrides: model.overrides.clone(),
+        nodes: mesh.n_nodes() as u64,
+        elements: mesh.n_elements() as u64,
+        dimension: mesh.dimension as u32,
+        blocks: blocks.n_blocks() as u64,
+        block_efficiency: model.block_efficiency,
+        steps: report.step,
+        first_step,
+        increment: dt,
+        stable_increment: stable,
+        worst_element: worst,
+        time: report.step as f64 * dt,
+        device: "cpu".into(),
+        precision: settings.precision.name().into(),
+        threads: n_threads as u32,
+        lumping: lumping_name(setup.explicit.lumping).into(),
+        loop_seconds: report.seconds,
+        total_seconds: began.elapsed().as_secs_f64(),
+        node_steps_per_second: if report.seconds > 0.0 { done / report.seconds } else { 0.0 },
+        bytes_per_node_step,
+        peak_memory_bytes: peak_memory(),
+        energy: FinalEnergy::from(last),
+        files,
+        warnings: Vec::new(),
+    };
+    summary.write(&folder.join("summary.json"))?;
+    observer.finished(&summary);
+    Ok(summary)
+}
+
+/// Settings of the command line win over the model's.
+fn apply(settings: &Settings, setup: &mut Setup) {
+    if let Some(time) = settings.time {
+        setup.explicit.time = time;
+    }
+    if let Some(increment) = settings.increment {
+        setup.explicit.increment = increment;
+    }
+    if let Some(lumping) = settings.lumping {
+        setup.explicit.lumping = lumping;
+    }
+}
+
+/// A sample costs about one step: 2 % of the run, at least 10 and at most 100 samples.
+fn default_energy_samples(n_steps: u64) -> u32 {
+    (n_steps / 50).clamp(10, 100) as u32
+}
+
+fn check_times(path: &Path, time: f64, dt: f64) -> Result<u64, SolveError> {
+    let refuse = |reason: String| Err(SolveError::Problem { path: path.into(), reason });
+    if !(time > 0.0 && time.is_finite()) {
+        return refuse(format!("the run's time is {time} s; give a positive one with --time"));
+    }
+    if !(dt > 0.0 && dt.is_finite()) {
+        return refuse(format!("the increment is {dt} s; give a positive one with --increment, or auto"));
+    }
+    if !(time / dt < MAX_STEPS) {
+        return refuse(format!("{time} s in increments of {dt} s are more than {MAX_STEPS:e} steps; check their units"));
+    }
+    Ok(schedule::n_steps(time, dt))
+}
+
+/// The number asked for, or all that there are.
+fn threads(settings: &Settings) -> usize {
+    settings.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+}
+
+/// The stepper, and the bytes that it moves a node-step.
+fn make_stepper(
+    problem: &Problem<'_>,
+    state: &State,
+    precision: Precision,
+    threads: usize,
+) -> Result<(Box<dyn Stepper>, f64), StepperError> {
+    fn make<T: Real + 'static>(
+        problem: &Problem<'_>,
+        state: &State,
+        threads: usize,
+    ) -> Result<(Box<dyn Stepper>, f64), StepperError> {
+        let stepper = CpuStepper::<T>::new(problem, state, threads)?;
+        let bytes = stepper.bytes_per_node_step();
+        Ok((Box::new(stepper), bytes))
+    }
+    match precision {
+        Precision::F32 => make::<f32>(problem, state, threads),
+        Precision::F64 => make::<f64>(problem, state, threads),
+    }
+}
+
+/// Iterations of the estimate of the whole model's limit; they leave it under 1 % too high.
+const LIMIT_ITERATIONS: usize = 100;
+/// What is taken off that estimate.
+const LIMIT_MARGIN: f64 = 0.98;
+
+/// Δt against the largest stable increment, s.
+enum Stability {
+    Within(f64),
+    Beyond(f64),
+}
+
+/// The element bound is on the safe side, so the whole model's own limit is asked before an increment is called unstable.
+fn check_stability(problem: &Problem<'_>, bound: StableIncrement, threads: usize) -> Stability {
+    let dt = problem.time_increment;
+    if dt <= bound.increment {
+        return Stability::Within(bound.increment);
+    }
+    let n_dofs = problem.lumped_mass.len() * problem.mesh.dimension;
+    let rest = State { displacement: vec![0.0; n_dofs], increment: vec![0.0; n_dofs], ..State::default() };
+    let limit = CpuStepper::<f64>::new(problem, &rest, threads)
+        .ok()
+        .and_then(|stepper| {
+            let constrained: Vec<u64> = problem.constraints.iter().map(|constraint| constraint.dof).collect();
+            let (mass, dimension) = (&problem.lumped_mass, problem.mesh.dimension);
+            let force = |u: &[f64]| stepper.internal_force(u);
+            global_stable_increment(mass, dimension, &constrained, LIMIT_ITERATIONS, force).ok()
+        })
+        .map_or(bound.increment, |limit| (LIMIT_MARGIN * limit).max(bound.increment));
+    if dt <= limit { Stability::Within(limit) } else { Stability::Beyond(limit) }
+}
+
+fn worst_element(mesh: &MeshView<'_>, bound: StableIncrement) -> Option<WorstElement> {
+    let element = Elements::new(mesh).get(bound.element)?;
+    Some(WorstElement {
+        label: element.label,
+        instance: mesh.instances.get(usize::from(element.instance)).copied().unwrap_or_default().into(),
+        kind: element.kind.name().into(),
+        stable_increment: bound.increment,
+    })
+}
+
+fn explain(divergence: Divergence, step: u64, dt: f64, stable: f64, last: &EnergyRow) -> String {
+    let what = match divergence {
+        Divergence::NotFinite => "the solution is no longer finite".to_owned(),
+        Divergence::Growing => format!("kinetic energy grew to {:.3e} J without cause", last.kinetic),
+        Divergence::Unbalanced => format!("the energy balance is off by {:.3e} J", last.balance()),
+    };
+    let cause = if dt > stable {
+        format!("the increment {dt:.4e} s is above the stable {stable:.4e} s: use --increment auto")
+    } else {
+        "check the model's loads and amplitudes, or use --precision f64 if the run was in f32".to_owned()
+    };
+    format!("diverged at step {step}, t = {:.6e} s: {what}; {cause}", step as f64 * dt)
+}
+
+/// `#` lines of the text files.
+fn provenance(model: &Model<'_>) -> Vec<String> {
+    let mut lines = vec![format!("Pogo {}", pogo_formats::VERSION)];
+    if !model.setup.title.is_empty() {
+        lines.push(format!("title: {}", model.setup.title));
+    }
+    let file = &model.block_file;
+    lines.push(format!("block file: {} ({}), from {}", file.path, file.hash, file.source));
+    if let Some(case) = &model.case {
+        lines.push(format!("case: {case}"));
+    }
+    lines.extend(model.overrides.iter().map(|assignment| format!("set: {assignment}")));
+    lines
+}
+
+/// Largest resident memory of this process so far, bytes (Linux).
+fn peak_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
+}
+

@@ -1,0 +1,56 @@
+//! Which steps are written: an output interval, turned into step numbers.
+
+use pogo_formats::model::OutputInterval;
+
+/// Number of steps of a run of `time` seconds: round(time / Δt), at least one.
+pub fn n_steps(time: f64, time_increment: f64) -> u64 {
+    ((time / time_increment).round() as u64).max(1)
+}
+
+/// Step numbers of an output, increasing, always with 0 and `n_steps`.
+///
+/// `Increments(k)`: every k-th step. `Time(s)`: the step nearest to each multiple of s. `Count(c)`: c equal intervals.
+pub fn steps(interval: OutputInterval, n_steps: u64, time_increment: f64) -> Vec<u64> {
+    let mut steps = match interval {
+        OutputInterval::Increments(every) => every_so_many(f64::from(every.max(1)), n_steps),
+        OutputInterval::Time(seconds) => every_so_many((seconds / time_increment).max(1.0), n_steps),
+        OutputInterval::Count(count) => every_so_many((n_steps as f64 / f64::from(count.max(1))).max(1.0), n_steps),
+    };
+    if steps.last() != Some(&n_steps) {
+        steps.push(n_steps);
+    }
+    steps.dedup();
+    steps
+}
+
+fn every_so_many(period: f64, n_steps: u64) -> Vec<u64> {
+    // A period of NaN or beyond the run gives the start alone; the end is added by the caller.
+    let count = if period <= n_steps as f64 { (n_steps as f64 / period + 1e-9) as u64 } else { 0 };
+    (0..=count).map(|index| ((index as f64 * period).round() as u64).min(n_steps)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn start_and_end_are_always_written() {
+        assert_eq!(steps(OutputInterval::Increments(4), 10, 0.1), [0, 4, 8, 10]);
+        assert_eq!(steps(OutputInterval::Increments(1), 3, 0.1), [0, 1, 2, 3]);
+        assert_eq!(steps(OutputInterval::Increments(0), 2, 0.1), [0, 1, 2]);
+        assert_eq!(steps(OutputInterval::Count(4), 2400, 5e-9), [0, 600, 1200, 1800, 2400]);
+        assert_eq!(steps(OutputInterval::Count(3), 10, 0.1), [0, 3, 7, 10]);
+        assert_eq!(steps(OutputInterval::Time(0.25), 10, 0.1), [0, 3, 5, 8, 10]);
+        assert_eq!(steps(OutputInterval::Time(1e9), 10, 0.1), [0, 10]);
+        assert_eq!(steps(OutputInterval::Time(1e-9), 3, 0.1), [0, 1, 2, 3]);
+        assert_eq!(steps(OutputInterval::Time(f64::NAN), 3, 0.1), [0, 1, 2, 3]);
+        assert_eq!(steps(OutputInterval::Count(0), 5, 0.1), [0, 5]);
+    }
+
+    #[test]
+    fn the_number_of_steps_is_rounded() {
+        assert_eq!(n_steps(1.2e-5, 5e-9), 2400);
+        assert_eq!(n_steps(1.0, 0.3), 3);
+        assert_eq!(n_steps(0.1, 0.3), 1);
+    }
+}

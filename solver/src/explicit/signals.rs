@@ -1,0 +1,265 @@
+//! Functions of time, in f64: amplitudes a(t), and the columns of the signal table that the stepping kernels read.
+//!
+//! A prescribed velocity or acceleration is turned into the displacement that gives it under central differences, so
+//! that the kernels only ever see displacements.
+
+use std::f64::consts::TAU;
+
+use pogo_formats::model::{Amplitude, AmplitudeShape, Window};
+use pogo_kernels::explicit::SignalTable;
+
+/// a(t) of an amplitude: `scale` × shape(t − `delay`).
+pub fn amplitude_at(amplitude: &Amplitude, time: f64) -> f64 {
+    amplitude.scale * shape_at(&amplitude.shape, time - amplitude.delay)
+}
+
+fn shape_at(shape: &AmplitudeShape, t: f64) -> f64 {
+    match shape {
+        AmplitudeShape::Tabular { times, values } => interpolate(times, values, t, |xi| xi),
+        AmplitudeShape::SmoothStep { times, values } => {
+            interpolate(times, values, t, |xi| xi * xi * xi * (10.0 + xi * (6.0 * xi - 15.0)))
+        }
+        AmplitudeShape::Periodic { omega, start, constant, terms } => {
+            if t < *start {
+                return *constant;
+            }
+            let phase = omega * (t - start);
+            terms.iter().zip(1u32..).fold(*constant, |sum, (&[a, b], n)| {
+                let (sine, cosine) = (f64::from(n) * phase).sin_cos();
+                sum + a * cosine + b * sine
+            })
+        }
+        AmplitudeShape::ToneBurst { window, frequency, cycles } => {
+            let length = cycles / frequency;
+            if !(0.0..=length).contains(&t) {
+                return 0.0;
+            }
+            let window = match window {
+                Window::Hann => 0.5 * (1.0 - (TAU * t / length).cos()),
+                Window::Gaussian => (-0.5 * (6.0 * (t / length - 0.5)).powi(2)).exp(),
+                Window::Rectangular => 1.0,
+            };
+            window * (TAU * frequency * t).sin()
+        }
+        AmplitudeShape::Ricker { frequency, peak_time } => {
+            let x = (0.5 * TAU * frequency * (t - peak_time)).powi(2);
+            (1.0 - 2.0 * x) * (-x).exp()
+        }
+        AmplitudeShape::GaussianPulse { rate, peak_time } => (-rate * (t - peak_time).powi(2)).exp(),
+    }
+}
+
+/// Value at `t` of the curve through the points, constant outside; `ease` maps the fraction of an interval to the
+/// fraction of the step. At a repeated time the later value holds.
+fn interpolate(times: &[f64], values: &[f64], t: f64, ease: impl Fn(f64) -> f64) -> f64 {
+    let next = times.partition_point(|&time| time <= t);
+    match (next.checked_sub(1), values.get(next)) {
+        (None, first) => first.copied().unwrap_or(0.0),
+        (Some(last), None) => values.get(last).copied().unwrap_or(0.0),
+        (Some(before), Some(&b)) => {
+            let (t0, t1, a) = (times[before], times[next], values[before]);
+            a + (b - a) * ease((t - t0) / (t1 - t0))
+        }
+    }
+}
+
+/// What one column of the signal table holds at t_n. Amplitudes by index into `Setup::amplitudes`; none is a(t) = 1.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Signal {
+    /// a(t_n).
+    Value(Option<u32>),
+    /// ∫ a dt by the midpoint rule: the displacement under the velocity a.
+    Velocity(Option<u32>),
+    /// The displacement under the acceleration a, by u_{n+1} = 2u_n − u_{n−1} + Δt² a(t_n), from u_0 = 0.
+    Acceleration {
+        /// a.
+        amplitude: Option<u32>,
+        /// Velocity at t = 0 in units of the prescribed value, s.
+        initial_velocity: f64,
+    },
+}
+
+/// Columns of the signal table, each once, and their running integrals.
+#[derive(Debug, Clone)]
+pub struct Signals<'a> {
+    amplitudes: &'a [Amplitude],
+    time_increment: f64,
+    columns: Vec<Signal>,
+    /// Step that `integrals` belong to.
+    step: u64,
+    /// Displacement and its last increment, for integrated columns.
+    integrals: Vec<[f64; 2]>,
+}
+
+impl<'a> Signals<'a> {
+    /// No column yet. `time_increment` is Δt in s.
+    pub fn new(amplitudes: &'a [Amplitude], time_increment: f64) -> Self {
+        Self { amplitudes, time_increment, columns: Vec::new(), step: 0, integrals: Vec::new() }
+    }
+
+    /// Number of the column with this signal, added if need be.
+    pub fn column(&mut self, signal: Signal) -> u32 {
+        let found = self.columns.iter().position(|column| *column == signal).unwrap_or_else(|| {
+            self.columns.push(signal);
+            self.integrals.push([0.0; 2]);
+            self.columns.len() - 1
+        });
+        self.rewind();
+        found as u32
+    }
+
+    /// Columns.
+    pub fn len(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// No column at all.
+    pub fn is_empty(&self) -> bool {
+        self.columns.is_empty()
+    }
+
+    fn amplitude(&self, amplitude: Option<u32>, time: f64) -> f64 {
+        amplitude.map_or(1.0, |index| amplitude_at(&self.amplitudes[index as usize], time))
+    }
+
+    fn rewind(&mut self) {
+        self.step = 0;
+        for column in 0..self.columns.len() {
+            let before_start = self.increment_before_start(column);
+            self.integrals[column] = [0.0, before_start];
+        }
+    }
+
+    /// s(0) − s(−Δt) of a column: what Δu_0 of a component prescribed by it is at value 1.
+    pub fn increment_before_start(&self, column: usize) -> f64 {
+        let dt = self.time_increment;
+        match self.columns[column] {
+            Signal::Value(amplitude) => self.amplitude(amplitude, 0.0) - self.amplitude(amplitude, -dt),
+            Signal::Velocity(amplitude) => dt * self.amplitude(amplitude, -0.5 * dt),
+            Signal::Acceleration { amplitude, initial_velocity } => {
+                dt * initial_velocity - 0.5 * dt * dt * self.amplitude(amplitude, 0.0)
+            }
+        }
+    }
+
+    fn advance(&mut self) {
+        let dt = self.time_increment;
+        let time = self.step as f64 * dt;
+        for column in 0..self.columns.len() {
+            let [u, du] = self.integrals[column];
+            let du = match self.columns[column] {
+                Signal::Value(_) => continue,
+                Signal::Velocity(amplitude) => dt * self.amplitude(amplitude, time + 0.5 * dt),
+                Signal::Acceleration { amplitude, .. } => du + dt * dt * self.amplitude(amplitude, time),
+            };
+            self.integrals[column] = [u + du, du];
+        }
+        self.step += 1;
+    }
+
+    /// Rows n = `first` .. `first` + `n_rows`. The same values however the run is cut into tables.
+    pub fn table(&mut self, first: u64, n_rows: usize) -> SignalTable {
+        if self.step > first {
+            self.rewind();
+        }
+        let mut values = Vec::with_capacity(n_rows * self.columns.len());
+        for step in first..first + n_rows as u64 {
+            while self.step < step {
+                self.advance();
+            }
+            let time = step as f64 * self.time_increment;
+            for (column, integral) in self.columns.iter().zip(&self.integrals) {
+                values.push(match column {
+                    Signal::Value(amplitude) => self.amplitude(*amplitude, time),
+                    _ => integral[0],
+                });
+            }
+        }
+        SignalTable { n_signals: self.columns.len(), values }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn amplitude(shape: AmplitudeShape) -> Amplitude {
+        Amplitude { name: "A".into(), shape, scale: 1.0, delay: 0.0, absolute: false }
+    }
+
+    #[test]
+    fn tables_are_linear_inside_and_constant_outside() {
+        let mut table = amplitude(AmplitudeShape::Tabular { times: vec![1.0, 2.0, 2.0, 3.0], values: vec![5.0, 7.0, 0.0, 1.0] });
+        for (t, a) in [(0.0, 5.0), (1.0, 5.0), (1.5, 6.0), (2.0, 0.0), (2.25, 0.25), (3.0, 1.0), (9.0, 1.0)] {
+            assert_eq!(amplitude_at(&table, t), a, "at {t}");
+        }
+        table.scale = -2.0;
+        table.delay = 1.0;
+        assert_eq!(amplitude_at(&table, 2.5), -12.0);
+    }
+
+    #[test]
+    fn smooth_steps_are_flat_at_their_ends() {
+        let step = amplitude(AmplitudeShape::SmoothStep { times: vec![0.0, 2.0], values: vec![1.0, 3.0] });
+        assert_eq!(amplitude_at(&step, 1.0), 2.0);
+        assert_eq!(amplitude_at(&step, 2.0), 3.0);
+        let h = 1e-4;
+        for end in [h, 2.0 - h] {
+            let slope = (amplitude_at(&step, end + h) - amplitude_at(&step, end - h)) / (2.0 * h);
+            assert!(slope.abs() < 1e-6, "slope {slope} at {end}");
+        }
+    }
+
+    #[test]
+    fn periodic_is_constant_before_its_start() {
+        let wave = amplitude(AmplitudeShape::Periodic {
+            omega: TAU,
+            start: 1.0,
+            constant: 0.5,
+            terms: vec![[1.0, 0.0], [0.0, 2.0]],
+        });
+        assert_eq!(amplitude_at(&wave, 0.9), 0.5);
+        assert!((amplitude_at(&wave, 1.125) - (0.5 + 0.5f64.sqrt() + 2.0)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn bursts_vanish_outside_and_peak_inside() {
+        for window in [Window::Hann, Window::Gaussian, Window::Rectangular] {
+            let burst = amplitude(AmplitudeShape::ToneBurst { window, frequency: 2.0, cycles: 5.0 });
+            assert_eq!(amplitude_at(&burst, -0.1), 0.0);
+            assert_eq!(amplitude_at(&burst, 2.6), 0.0);
+            // Five cycles: a crest of the carrier falls on the middle of the window.
+            assert!((amplitude_at(&burst, 1.125).abs() - 1.0).abs() < 0.1);
+        }
+        let ricker = amplitude(AmplitudeShape::Ricker { frequency: 3.0, peak_time: 0.5 });
+        assert_eq!(amplitude_at(&ricker, 0.5), 1.0);
+        let pulse = amplitude(AmplitudeShape::GaussianPulse { rate: 1000.0, peak_time: 0.25 });
+        assert_eq!(amplitude_at(&pulse, 0.25), 1.0);
+        assert!((amplitude_at(&pulse, 0.28) - (-0.9f64).exp()).abs() < 1e-12);
+    }
+
+    #[test]
+    fn integrated_columns_give_back_velocity_and_acceleration_and_do_not_depend_on_the_cuts() {
+        let amplitudes = [amplitude(AmplitudeShape::Periodic {
+            omega: 3.0,
+            start: 0.0,
+            constant: 0.2,
+            terms: vec![[0.0, 1.0]],
+        })];
+        let dt = 1e-3;
+        let mut signals = Signals::new(&amplitudes, dt);
+        let velocity = signals.column(Signal::Velocity(Some(0))) as usize;
+        let acceleration =
+            signals.column(Signal::Acceleration { amplitude: Some(0), initial_velocity: 0.7 }) as usize;
+        assert_eq!(signals.column(Signal::Velocity(Some(0))) as usize, velocity);
+        let whole = signals.table(0, 2001);
+        let mut cut = signals.table(0, 701).values;
+        cut.extend(&signals.table(700, 1301).values[2..]);
+        assert_eq!(whole.values, cut);
+        let t = 2.0f64;
+        let exact_integral = 0.2 * t + (1.0 - (3.0 * t).cos()) / 3.0;
+        let exact_double = 0.7 * t + 0.1 * t * t + t / 3.0 - (3.0 * t).sin() / 9.0;
+        assert!((whole.values[2000 * 2 + velocity] - exact_integral).abs() < 1e-6);
+        assert!((whole.values[2000 * 2 + acceleration] - exact_double).abs() < 1e-6);
+    }
+}

@@ -1,0 +1,186 @@
+//! Field snapshots: which steps, and the fields there.
+//!
+//! Velocity and acceleration are centred, as in the traces: from Δu_n and the force balance at step n,
+//!
+//! ```text
+//! a_n = [(F_n − f_int(u_n))/m − α Δu_n/Δt] / (1 + α Δt/2),   v_n = Δu_n/Δt + Δt/2 a_n
+//! ```
+//!
+//! and from u_{n+1} on prescribed components.
+
+use std::path::{Path, PathBuf};
+
+use pogo_formats::block::MeshView;
+use pogo_formats::model::{FieldQuantity, FieldRequest};
+use pogo_formats::output::fields::{Field, FieldMesh, FieldPrecision, FieldSeries};
+use pogo_kernels::elements::{ElementFields, element_fields};
+use pogo_kernels::explicit::State;
+
+use super::assemble::{Actions, Matter};
+use super::schedule;
+use super::signals::Signals;
+use crate::error::SolveError;
+
+/// Snapshots that share their steps, and so a series of files.
+struct Series {
+    quantities: Vec<FieldQuantity>,
+    steps: Vec<u64>,
+    files: FieldSeries,
+}
+
+/// What the fields are computed from.
+#[derive(Clone, Copy)]
+pub struct Physics<'a> {
+    /// Mesh in solver order.
+    pub mesh: &'a MeshView<'a>,
+    /// Properties and masses.
+    pub matter: &'a Matter,
+    /// Forces and prescribed components.
+    pub actions: &'a Actions,
+    /// Δt, s.
+    pub time_increment: f64,
+}
+
+/// All snapshots of a run.
+pub struct Snapshots<'a> {
+    series: Vec<Series>,
+    mesh: Option<FieldMesh<'a>>,
+    physics: Physics<'a>,
+    signals: Signals<'a>,
+}
+
+/// Nodes in the user's order: by instance, then by label.
+pub fn user_order(mesh: &MeshView<'_>) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..mesh.n_nodes() as u32).collect();
+    order.sort_unstable_by_key(|&node| (mesh.node_instance[node as usize], mesh.node_labels[node as usize], node));
+    order
+}
+
+impl<'a> Snapshots<'a> {
+    /// Plans the snapshots of all requests into `folder`; without requests nothing is written. `order` is
+    /// [`user_order`], or empty when there is no request. With `resume_at`, what an earlier run has written up to that
+    /// step stays.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub fn plan(
+        physics: Physics<'a>,
+        requests: &[FieldRequest],
+        n_steps: u64,
+        folder: &Path,
+        order: &'a [u32],
+        resume_at: Option<u64>,
+        signals: Signals<'a>,
+    ) -> Result<Self, SolveError> {
+        let mut plans: Vec<(Vec<FieldQuantity>, Vec<u64>)> = Vec::new();
+        for request in requests {
+            let steps = schedule::steps(request.interval, n_steps, physics.time_increment);
+            match plans.iter_mut().find(|(_, known)| *known == steps) {
+                Some((quantities, _)) => quantities.extend(&request.quantities),
+                None => plans.push((request.quantities.clone(), steps)),
+            }
+        }
+        let mut series = Vec::with_capacity(plans.len());
+        for (index, (mut quantities, steps)) in plans.into_iter().enumerate() {
+            quantities.sort_unstable();
+            quantities.dedup();
+            let name = if index == 0 { "fields".to_owned() } else { format!("fields-{}", index + 1) };
+            let precision = FieldPrecision::Single;
+            let files = match resume_at {
+                None => FieldSeries::create(folder, &name, precision)?,
+                Some(step) => FieldSeries::resume(folder, &name, precision, step)?,
+            };
+            series.push(Series { quantities, steps, files });
+        }
+        let mesh = if series.is_empty() { None } else { Some(FieldMesh::new(physics.mesh, order)?) };
+        Ok(Self { series, mesh, physics, signals })
+    }
+
+    /// Something is written at this step.
+    pub fn is_due(&self, step: u64) -> bool {
+        self.series.iter().any(|series| series.steps.binary_search(&step).is_ok())
+    }
+
+    /// First step after `step` at which something is written.
+    pub fn next_after(&self, step: u64) -> u64 {
+        let next = |series: &Series| series.steps.get(series.steps.partition_point(|&due| due <= step)).copied();
+        self.series.iter().filter_map(next).min().unwrap_or(u64::MAX)
+    }
+
+    /// The files to open.
+    pub fn files(&self) -> Vec<PathBuf> {
+        self.series.iter().filter(|series| !series.files.is_empty()).map(|series| series.files.pvd()).collect()
+    }
+
+    /// Writes what is due at a state. `internal_force` is K u_n.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub fn write(&mut self, state: &State, internal_force: &[f64]) -> Result<(), SolveError> {
+        let Some(mesh) = &self.mesh else { return Ok(()) };
+        let Physics { mesh: view, matter, .. } = self.physics;
+        let mut motion: Option<[Vec<f64>; 2]> = None;
+        let mut strains: Option<ElementFields> = None;
+        for series in &mut self.series {
+            if series.steps.binary_search(&state.step).is_err() {
+                continue;
+            }
+            let wants = |quantities: &[FieldQuantity]| series.quantities.iter().any(|q| quantities.contains(q));
+            if motion.is_none() && wants(&[FieldQuantity::Velocity, FieldQuantity::Acceleration]) {
+                motion = Some(self.physics.motion(state, internal_force, &mut self.signals));
+            }
+            if strains.is_none()
+                && wants(&[FieldQuantity::Stress, FieldQuantity::Strain, FieldQuantity::EnergyDensity])
+            {
+                let fields =
+                    element_fields(view, &matter.sections, &matter.stiffness_factor, &state.displacement);
+                strains = Some(fields.map_err(|error| SolveError::Fields(error.to_string()))?);
+            }
+            let none: &[f64] = &[];
+            let fields: Vec<Field<'_>> = series
+                .quantities
+                .iter()
+                .map(|&quantity| Field {
+                    quantity,
+                    values: match quantity {
+                        FieldQuantity::Displacement => &state.displacement,
+                        FieldQuantity::Velocity => motion.as_ref().map_or(none, |[velocity, _]| velocity),
+                        FieldQuantity::Acceleration => motion.as_ref().map_or(none, |[_, acceleration]| acceleration),
+                        FieldQuantity::Stress => strains.as_ref().map_or(none, |fields| &fields.stress),
+                        FieldQuantity::Strain => strains.as_ref().map_or(none, |fields| &fields.strain),
+                        FieldQuantity::EnergyDensity => strains.as_ref().map_or(none, |fields| &fields.energy_density),
+                    },
+                })
+                .collect();
+            let time = state.step as f64 * self.physics.time_increment;
+            series.files.write(mesh, state.step, time, &fields)?;
+        }
+        Ok(())
+    }
+}
+
+impl Physics<'_> {
+    /// (v_n, a_n), each (n_nodes × dimension,).
+    fn motion(&self, state: &State, internal_force: &[f64], signals: &mut Signals<'_>) -> [Vec<f64>; 2] {
+        let (dt, dimension) = (self.time_increment, self.mesh.dimension);
+        let table = signals.table(state.step, 2);
+        let mut acceleration: Vec<f64> = internal_force.iter().map(|force| -force).collect();
+        for force in &self.actions.forces.free {
+            acceleration[force.dof as usize] += force.value * table.values[force.signal as usize];
+        }
+        for (dof, a) in acceleration.iter_mut().enumerate() {
+            let mass = self.matter.lumped_mass[dof / dimension];
+            let alpha = self.matter.damping_rate.get(dof / dimension).copied().unwrap_or(0.0);
+            let velocity = state.increment[dof] / dt;
+            *a = if mass > 0.0 { (*a / mass - alpha * velocity) / (1.0 + 0.5 * alpha * dt) } else { 0.0 };
+        }
+        for constraint in &self.actions.constraints {
+            let dof = constraint.dof as usize;
+            let next = constraint.value * table.values[table.n_signals + constraint.signal as usize];
+            acceleration[dof] = (next - state.displacement[dof] - state.increment[dof]) / (dt * dt);
+        }
+        let velocity =
+            state.increment.iter().zip(&acceleration).map(|(du, a)| du / dt + 0.5 * dt * a).collect();
+        [velocity, acceleration]
+    }
+}

@@ -1,0 +1,50 @@
+//! What a run tells whoever watches it. Nothing here prints.
+
+use pogo_formats::output::summary::Summary;
+
+/// What is known when the time loop starts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outlook {
+    /// Name of the case in a study.
+    pub case: Option<String>,
+    /// Nodes.
+    pub n_nodes: u64,
+    /// Elements.
+    pub n_elements: u64,
+    /// Blocks.
+    pub n_blocks: u64,
+    /// Step that the run starts from.
+    pub first_step: u64,
+    /// Last step.
+    pub n_steps: u64,
+    /// Δt, s.
+    pub increment: f64,
+    /// Largest stable Δt, s.
+    pub stable_increment: f64,
+    /// Element that limits it, in the user's labels.
+    pub worst_element: String,
+    /// `cpu`.
+    pub device: String,
+    /// `f32` or `f64`.
+    pub precision: &'static str,
+    /// Threads.
+    pub n_threads: usize,
+}
+
+/// Watches a run. Every method does nothing unless it is implemented.
+pub trait Observer: Send {
+    /// The time loop starts.
+    fn started(&mut self, _outlook: &Outlook) {}
+    /// So many steps are done.
+    fn advanced(&mut self, _step: u64) {}
+    /// Something that the user should know now.
+    fn note(&mut self, _text: &str) {}
+    /// The run has ended and its results are on disk.
+    fn finished(&mut self, _summary: &Summary) {}
+}
+
+/// Watches nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Silent;
+
+impl Observer for Silent {}

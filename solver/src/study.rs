@@ -1,0 +1,313 @@
+//! Study files: many cases of one block file.
+//!
+//! ```toml
+//! set = { "material.steel.density" = 7800 }       # for every case
+//!
+//! [[case]]                                        # a case by name …
+//! name = "soft weld"
+//! set = { "material.weld.young" = 190e9 }
+//!
+//! [sweep]                                         # … and one case for each combination of these lists
+//! "material.weld.young" = [190e9, 210e9]
+//! "amplitude.burst.frequency" = [2e6, 4e6]
+//! "solver.precision" = ["f32"]
+//! ```
+//!
+//! Names are those of `pogo-info --parameters`; `solver.precision`, `solver.threads`, `solver.lumping`, `solver.time`,
+//! `solver.increment` and `solver.allow_unstable` are the solver's own settings.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use toml::{Table, Value};
+
+use crate::config::{self, Precision, SettingError, Settings};
+
+/// A study file that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StudyError {
+    /// Cannot be read.
+    #[error("{}: error: {source}", path.display())]
+    Read {
+        /// File.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// Not a study.
+    #[error("{}:{line}: error: {what}", path.display())]
+    Syntax {
+        /// File.
+        path: PathBuf,
+        /// Line, from 1.
+        line: usize,
+        /// What is wrong, and what to do.
+        what: String,
+    },
+    /// Readable, but it makes no sense.
+    #[error("{}: error: {what}", path.display())]
+    Content {
+        /// File.
+        path: PathBuf,
+        /// What is wrong, and what to do.
+        what: String,
+    },
+}
+
+/// One case of a study.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Case {
+    /// Name, and its folder's name.
+    pub name: String,
+    /// (name, value) in the order in which they are set.
+    pub assignments: Vec<(String, String)>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    set: Table,
+    #[serde(default)]
+    case: Vec<FileCase>,
+    #[serde(default)]
+    sweep: Table,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileCase {
+    name: String,
+    #[serde(default)]
+    set: Table,
+}
+
+/// More combinations than anybody means to run.
+const MAX_CASES: usize = 100_000;
+
+/// Reads a study file.
+///
+/// # Errors
+/// Not TOML, unknown keys, no case at all, two cases of one name, names that are no folder names.
+pub fn read(path: &Path) -> Result<Vec<Case>, StudyError> {
+    let text = std::fs::read_to_string(path).map_err(|source| StudyError::Read { path: path.into(), source })?;
+    parse(path, &text)
+}
+
+fn parse(path: &Path, text: &str) -> Result<Vec<Case>, StudyError> {
+    let content = |what: String| StudyError::Content { path: path.into(), what };
+    let file: File = toml::from_str(text).map_err(|error| StudyError::Syntax {
+        path: path.into(),
+        line: error.span().map_or(1, |span| text[..span.start.min(text.len())].matches('\n').count() + 1),
+        what: error.message().to_owned(),
+    })?;
+    let common = assignments(&file.set).map_err(&content)?;
+    let mut cases = Vec::new();
+    for case in &file.case {
+        let own = assignments(&case.set).map_err(&content)?;
+        cases.push(Case { name: case.name.clone(), assignments: [common.clone(), own].concat() });
+    }
+    for combination in combinations(&file.sweep).map_err(&content)? {
+        let name = case_name(&combination);
+        cases.push(Case { name, assignments: [common.clone(), combination].concat() });
+    }
+    if cases.is_empty() {
+        return Err(content("no case; give [[case]] entries, a [sweep] table, or both".into()));
+    }
+    let mut names = BTreeSet::new();
+    for case in &cases {
+        let name = case.name.as_str();
+        if name.is_empty() || name.starts_with('.') || name.contains(['/', '\\', '\0']) || name.len() > 200 {
+            return Err(content(format!("case name {name:?} cannot be a folder's name; choose another")));
+        }
+        if !names.insert(name) {
+            return Err(content(format!("two cases are named {name:?}; give each its own name")));
+        }
+    }
+    Ok(cases)
+}
+
+/// Quoted names are taken as they are; `material.weld.young = 1` without quotes is a nested table and means the same.
+fn assignments(table: &Table) -> Result<Vec<(String, String)>, String> {
+    let mut leaves = Vec::new();
+    flatten(table, "", &mut leaves);
+    leaves.into_iter().map(|(name, value)| Ok((name.clone(), scalar(&name, value)?))).collect()
+}
+
+fn flatten<'a>(table: &'a Table, prefix: &str, leaves: &mut Vec<(String, &'a Value)>) {
+    for (key, value) in table {
+        let name = format!("{prefix}{key}");
+        match value {
+            Value::Table(inner) => flatten(inner, &format!("{name}."), leaves),
+            _ => leaves.push((name, value)),
+        }
+    }
+}
+
+fn scalar(name: &str, value: &Value) -> Result<String, String> {
+    match value {
+        Value::String(text) => Ok(text.clone()),
+        Value::Integer(number) => Ok(number.to_string()),
+        Value::Float(number) => Ok(format!("{number:?}")),
+        Value::Boolean(flag) => Ok(flag.to_string()),
+        _ => Err(format!("{name}: expected a number, a word or true / false, found {}", value.type_str())),
+    }
+}
+
+fn combinations(sweep: &Table) -> Result<Vec<Vec<(String, String)>>, String> {
+    let mut leaves = Vec::new();
+    flatten(sweep, "", &mut leaves);
+    if leaves.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut combinations = vec![Vec::new()];
+    for (name, value) in leaves {
+        let values = match value {
+            Value::Array(values) if !values.is_empty() => {
+                values.iter().map(|value| scalar(&name, value)).collect::<Result<Vec<_>, _>>()?
+            }
+            _ => return Err(format!("{name}: a sweep needs a list of at least one value, such as [190e9, 210e9]")),
+        };
+        if combinations.len().saturating_mul(values.len()) > MAX_CASES {
+            return Err(format!("the sweep has more than {MAX_CASES} combinations; split the study"));
+        }
+        combinations = combinations
+            .into_iter()
+            .flat_map(|start: Vec<(String, String)>| {
+                let name = &name;
+                values.iter().map(move |value| {
+                    let mut next = start.clone();
+                    next.push((name.clone(), value.clone()));
+                    next
+                }).collect::<Vec<_>>()
+            })
+            .collect();
+    }
+    Ok(combinations)
+}
+
+/// `young-1.9e11_frequency-2e6`: last words of the names with the values; whole names where last words are alike.
+fn case_name(combination: &[(String, String)]) -> String {
+    fn last(name: &str) -> &str {
+        name.rsplit('.').next().unwrap_or(name)
+    }
+    let words: BTreeSet<&str> = combination.iter().map(|(name, _)| last(name)).collect();
+    let distinct = words.len() == combination.len();
+    let parts: Vec<String> = combination
+        .iter()
+        .map(|(name, value)| {
+            let name = if distinct { last(name) } else { name };
+            let value = value.parse::<f64>().map_or_else(|_| value.clone(), short);
+            format!("{name}-{value}").replace(['/', '\\', ' '], "-")
+        })
+        .collect();
+    parts.join("_")
+}
+
+/// The shorter of 2000000 and 2e6.
+fn short(number: f64) -> String {
+    let (plain, scientific) = (format!("{number}"), format!("{number:e}"));
+    if scientific.len() < plain.len() { scientific } else { plain }
+}
+
+/// Takes the `solver.…` assignments out of a case and applies them; the rest are the model's.
+///
+/// # Errors
+/// An unknown setting or a value that it cannot have.
+pub fn apply_solver_settings(
+    assignments: &[(String, String)],
+    settings: &mut Settings,
+) -> Result<Vec<(String, String)>, SettingError> {
+    let mut rest = Vec::new();
+    for (name, value) in assignments {
+        let Some(setting) = name.strip_prefix("solver.") else {
+            rest.push((name.clone(), value.clone()));
+            continue;
+        };
+        let error = |expected| SettingError { setting: name.clone(), found: format!("`{value}`"), expected };
+        match setting {
+            "precision" => {
+                settings.precision = match value.as_str() {
+                    "f32" => Precision::F32,
+                    "f64" => Precision::F64,
+                    _ => return Err(error("f32 or f64")),
+                }
+            }
+            "threads" => {
+                settings.threads = match value.parse() {
+                    Ok(threads) if threads > 0 => Some(threads),
+                    _ => return Err(error("a positive whole number")),
+                }
+            }
+            "lumping" => settings.lumping = Some(config::parse_lumping(value)?),
+            "time" => settings.time = Some(config::parse_seconds(name, value)?),
+            "increment" => settings.increment = Some(config::parse_increment(value)?),
+            "allow_unstable" => {
+                settings.allow_unstable = value.parse().map_err(|_| error("true or false"))?;
+            }
+            _ => {
+                return Err(SettingError {
+                    setting: name.clone(),
+                    found: "no such setting".into(),
+                    expected: "solver.precision, threads, lumping, time, increment or allow_unstable",
+                });
+            }
+        }
+    }
+    Ok(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn study(text: &str) -> Result<Vec<Case>, String> {
+        parse(Path::new("s.toml"), text).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn cases_and_sweeps_are_expanded() {
+        let cases = study(
+            "set = { 'a.x' = 1 }\n[[case]]\nname = 'soft'\nset = { material.weld.young = 1.9e11 }\n\
+             [sweep]\n'm.young' = [1e9, 2]\n'solver.precision' = ['f32', 'f64']\n",
+        )
+        .unwrap();
+        let names: Vec<&str> = cases.iter().map(|case| case.name.as_str()).collect();
+        assert_eq!(
+            names,
+            [
+                "soft",
+                "young-1e9_precision-f32",
+                "young-1e9_precision-f64",
+                "young-2_precision-f32",
+                "young-2_precision-f64"
+            ]
+        );
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(cases[0].assignments, [pair("a.x", "1"), pair("material.weld.young", "190000000000.0")]);
+        let mut settings = Settings::default();
+        let rest = apply_solver_settings(&cases[1].assignments, &mut settings).unwrap();
+        assert_eq!(settings.precision, Precision::F32);
+        assert_eq!(rest, [pair("a.x", "1"), pair("m.young", "1000000000.0")]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_place() {
+        for (text, expected) in [
+            ("", "no case"),
+            ("[sweep]\na = []\n", "a: a sweep needs a list"),
+            ("[sweep]\na = 1\n", "a: a sweep needs a list"),
+            ("[[case]]\nname = 'a'\n[[case]]\nname = 'a'\n", "two cases"),
+            ("[[case]]\nname = '../a'\n", "folder"),
+            ("[[case]]\nname = 'a'\nsett = 1\n", "s.toml:3: error: unknown field"),
+            ("x\n", "s.toml:1: error:"),
+        ] {
+            let found = study(text).unwrap_err();
+            assert!(found.contains(expected), "{text:?}: {found}");
+        }
+        let mut settings = Settings::default();
+        let unknown = [("solver.speed".to_owned(), "1".to_owned())];
+        assert!(apply_solver_settings(&unknown, &mut settings).unwrap_err().to_string().contains("solver.precision"));
+    }
+}
