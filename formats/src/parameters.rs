@@ -14,8 +14,8 @@ use serde::Serialize;
 use crate::model::Setup;
 use slots::slots;
 
-/// Safety factor that `solver.increment=automatic` starts from.
-pub const DEFAULT_INCREMENT_FACTOR: f64 = 0.9;
+/// Safety factor of an automatic increment where nothing else is said. The element bound is itself on the safe side.
+pub const DEFAULT_INCREMENT_FACTOR: f64 = 0.95;
 
 /// A parameter as it stands.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pogo_formats::model::{Increment, Lumping};
+use pogo_formats::model::{ExplicitSettings, Increment, Lumping};
+use pogo_formats::parameters::DEFAULT_INCREMENT_FACTOR;
 use serde::{Deserialize, Serialize};
 
 /// Floating-point format of the stepped arrays.
@@ -74,6 +75,22 @@ impl Default for Settings {
             fields: true,
             plot: false,
             checkpoint: None,
+        }
+    }
+}
+
+impl Settings {
+    /// What the command line says of the model's own settings wins; an automatic increment keeps the model's factor.
+    pub fn apply_to(&self, explicit: &mut ExplicitSettings) {
+        if let Some(time) = self.time {
+            explicit.time = time;
+        }
+        if let Some(lumping) = self.lumping {
+            explicit.lumping = lumping;
+        }
+        match (self.increment, explicit.increment) {
+            (None, _) | (Some(Increment::Automatic { .. }), Increment::Automatic { .. }) => {}
+            (Some(increment), _) => explicit.increment = increment,
         }
     }
 }
@@ -170,10 +187,7 @@ pub fn parse_seconds(setting: &str, text: &str) -> Result<f64, SettingError> {
     }
 }
 
-/// Safety factor of the automatic increment where the model gives none.
-pub const DEFAULT_INCREMENT_FACTOR: f64 = 0.95;
-
-/// `auto` (0.95 of the stable increment), or seconds.
+/// `auto`, or seconds.
 ///
 /// # Errors
 /// Anything else.
@@ -219,7 +233,7 @@ mod tests {
 
     #[test]
     fn words_are_read_or_refused_with_what_is_expected() {
-        assert_eq!(parse_increment("auto"), Ok(Increment::Automatic { factor: 0.95 }));
+        assert_eq!(parse_increment("auto"), Ok(Increment::Automatic { factor: DEFAULT_INCREMENT_FACTOR }));
         assert_eq!(parse_increment("2e-8"), Ok(Increment::Fixed(2e-8)));
         for bad in ["0", "-1", "nan", "inf", "fast", ""] {
             assert!(parse_increment(bad).unwrap_err().to_string().contains("auto"), "{bad}");

@@ -96,6 +96,7 @@ pub fn solve(
     file.verify()?;
     let folder = config.output_folder();
     let mut setup = file.setup();
+    config.settings.apply_to(&mut setup.explicit);
     for assignment in &config.overrides {
         let (name, value) = parameters::parse_assignment(assignment)?;
         parameters::set(&mut setup, name, value)?;

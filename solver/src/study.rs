@@ -13,8 +13,7 @@
 //! "solver.precision" = ["f32"]
 //! ```
 //!
-//! Names are those of `pogo-info --parameters`; `solver.precision`, `solver.threads`, `solver.lumping`, `solver.time`,
-//! `solver.increment` and `solver.allow_unstable` are the solver's own settings.
+//! Names are those of `pogo-info --parameters`, and `solver.precision`, `solver.threads` and `solver.allow_unstable`.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -22,7 +21,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use toml::{Table, Value};
 
-use crate::config::{self, Precision, SettingError, Settings};
+use crate::config::{Precision, SettingError, Settings};
 
 /// A study file that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -211,10 +210,10 @@ fn short(number: f64) -> String {
     if scientific.len() < plain.len() { scientific } else { plain }
 }
 
-/// Takes the `solver.…` assignments out of a case and applies them; the rest are the model's.
+/// Takes the settings that are no parameters of the model out of a case and applies them.
 ///
 /// # Errors
-/// An unknown setting or a value that it cannot have.
+/// A value that a setting cannot have.
 pub fn apply_solver_settings(
     assignments: &[(String, String)],
     settings: &mut Settings,
@@ -240,19 +239,11 @@ pub fn apply_solver_settings(
                     _ => return Err(error("a positive whole number")),
                 }
             }
-            "lumping" => settings.lumping = Some(config::parse_lumping(value)?),
-            "time" => settings.time = Some(config::parse_seconds(name, value)?),
-            "increment" => settings.increment = Some(config::parse_increment(value)?),
             "allow_unstable" => {
                 settings.allow_unstable = value.parse().map_err(|_| error("true or false"))?;
             }
-            _ => {
-                return Err(SettingError {
-                    setting: name.clone(),
-                    found: "no such setting".into(),
-                    expected: "solver.precision, threads, lumping, time, increment or allow_unstable",
-                });
-            }
+            // solver.time and its like are parameters of the model.
+            _ => rest.push((name.clone(), value.clone())),
         }
     }
     Ok(rest)
@@ -307,7 +298,7 @@ mod tests {
             assert!(found.contains(expected), "{text:?}: {found}");
         }
         let mut settings = Settings::default();
-        let unknown = [("solver.speed".to_owned(), "1".to_owned())];
-        assert!(apply_solver_settings(&unknown, &mut settings).unwrap_err().to_string().contains("solver.precision"));
+        let wrong = [("solver.precision".to_owned(), "f16".to_owned())];
+        assert!(apply_solver_settings(&wrong, &mut settings).unwrap_err().to_string().contains("f32 or f64"));
     }
 }

@@ -53,7 +53,7 @@ pub struct Model<'a> {
 /// A model that cannot be stepped, an increment that is not stable, a checkpoint of another run, a file that cannot be
 /// written. Divergence and interruption are no errors: see [`Summary::status`].
 pub fn run(
-    mut model: Model<'_>,
+    model: Model<'_>,
     settings: &Settings,
     start: &Start,
     folder: &Path,
@@ -63,7 +63,6 @@ pub fn run(
     let began = Instant::now();
     let path = Path::new(&model.block_file.path).to_path_buf();
     let refuse = |source: AssembleError| SolveError::Assemble { path: path.clone(), source };
-    apply(settings, &mut model.setup);
     let Model { mesh, blocks, setup, .. } = &model;
 
     let matter = assemble::matter(mesh, setup).map_err(refuse)?;
@@ -244,19 +243,6 @@ pub fn run(
     summary.write(&folder.join("summary.json"))?;
     observer.finished(&summary);
     Ok(summary)
-}
-
-/// Settings of the command line win over the model's.
-fn apply(settings: &Settings, setup: &mut Setup) {
-    if let Some(time) = settings.time {
-        setup.explicit.time = time;
-    }
-    if let Some(increment) = settings.increment {
-        setup.explicit.increment = increment;
-    }
-    if let Some(lumping) = settings.lumping {
-        setup.explicit.lumping = lumping;
-    }
 }
 
 /// A sample costs about one step: 2 % of the run, at least 10 and at most 100 samples.

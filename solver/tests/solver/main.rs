@@ -1,0 +1,5 @@
+//! Whole runs: block files written here, solved by the library or the program, results read back.
+#![allow(missing_docs)]
+
+mod common;
+mod loads;
