@@ -205,8 +205,13 @@ pub fn parse_increment(text: &str) -> Result<Increment, SettingError> {
 /// # Errors
 /// Anything else.
 pub fn parse_checkpoint_interval(text: &str) -> Result<CheckpointInterval, SettingError> {
-    let error =
-        || SettingError::new("checkpoint interval", format!("`{text}`"), "60, 60s, 10m or 1h of wall-clock time, or 5000steps");
+    let error = || {
+        SettingError::new(
+            "checkpoint interval",
+            format!("`{text}`"),
+            "60, 60s, 10m or 1h of wall-clock time, or 5000steps",
+        )
+    };
     if let Some(steps) = text.strip_suffix("steps") {
         return match steps.trim().parse() {
             Ok(steps) if steps > 0 => Ok(CheckpointInterval::Steps(steps)),

@@ -86,11 +86,7 @@ impl Outcome {
 /// # Errors
 /// Input that cannot be used and files that cannot be read or written. In a study, what is wrong with one case is in its
 /// [`CaseOutcome`], and the others still run.
-pub fn solve(
-    config: &Config,
-    interrupts: &Interrupts,
-    observer: &mut dyn Observer,
-) -> Result<Outcome, SolveError> {
+pub fn solve(config: &Config, interrupts: &Interrupts, observer: &mut dyn Observer) -> Result<Outcome, SolveError> {
     let file = BlockFile::open(&config.block_file)?;
     // A flipped bit in a coordinate or a modulus must not become a result.
     file.verify()?;
@@ -104,8 +100,10 @@ pub fn solve(
     let Some(study) = &config.study else {
         create_folder(&folder)?;
         let model = model(&file, setup, None, config.overrides.clone());
-        return in_pool(&config.settings, || run(model, &config.settings, &config.start, &folder, interrupts, observer))
-            .map(|summary| Outcome::Run(Box::new(summary)));
+        return in_pool(&config.settings, || {
+            run(model, &config.settings, &config.start, &folder, interrupts, observer)
+        })
+        .map(|summary| Outcome::Run(Box::new(summary)));
     };
     let cases = study::read(study)?;
     create_folder(&folder)?;
@@ -172,10 +170,7 @@ fn block_hash(file: &BlockFile) -> String {
 }
 
 /// Runs with the number of threads asked for.
-fn in_pool<R: Send>(
-    settings: &Settings,
-    work: impl FnOnce() -> Result<R, SolveError> + Send,
-) -> Result<R, SolveError> {
+fn in_pool<R: Send>(settings: &Settings, work: impl FnOnce() -> Result<R, SolveError> + Send) -> Result<R, SolveError> {
     let Some(threads) = settings.threads else { return work() };
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(threads)

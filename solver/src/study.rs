@@ -175,11 +175,14 @@ fn combinations(sweep: &Table) -> Result<Vec<Vec<(String, String)>>, String> {
             .into_iter()
             .flat_map(|start: Vec<(String, String)>| {
                 let name = &name;
-                values.iter().map(move |value| {
-                    let mut next = start.clone();
-                    next.push((name.clone(), value.clone()));
-                    next
-                }).collect::<Vec<_>>()
+                values
+                    .iter()
+                    .map(move |value| {
+                        let mut next = start.clone();
+                        next.push((name.clone(), value.clone()));
+                        next
+                    })
+                    .collect::<Vec<_>>()
             })
             .collect();
     }

@@ -78,12 +78,11 @@ pub fn matter(mesh: &MeshView<'_>, setup: &Setup) -> Result<Matter, AssembleErro
     let mut sections = Vec::with_capacity(setup.sections.len());
     let mut section_rate = Vec::with_capacity(setup.sections.len());
     for section in &setup.sections {
-        let material =
-            setup.materials.get(section.material as usize).ok_or_else(|| AssembleError::Beyond {
-                owner: format!("section {}", section.name),
-                what: "material",
-                index: section.material as usize,
-            })?;
+        let material = setup.materials.get(section.material as usize).ok_or_else(|| AssembleError::Beyond {
+            owner: format!("section {}", section.name),
+            what: "material",
+            index: section.material as usize,
+        })?;
         sections.push(elements::section_properties(section, material)?);
         section_rate.push(material.damping_alpha);
     }
@@ -154,11 +153,7 @@ fn with_labels(mesh: &MeshView<'_>, error: ElementError) -> AssembleError {
 ///
 /// # Errors
 /// As [`matter`].
-pub fn stable_increment(
-    mesh: &MeshView<'_>,
-    setup: &Setup,
-    matter: &Matter,
-) -> Result<StableIncrement, AssembleError> {
+pub fn stable_increment(mesh: &MeshView<'_>, setup: &Setup, matter: &Matter) -> Result<StableIncrement, AssembleError> {
     elements::stable_increment(mesh, &matter.sections, &matter.stiffness_factor, setup.explicit.lumping)
         .map_err(|error| with_labels(mesh, error))
 }

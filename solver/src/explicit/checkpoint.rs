@@ -87,14 +87,16 @@ pub fn read(path: &Path, identity: &Identity, n_dofs: usize) -> Result<(State, R
     if found.precision != identity.precision {
         return Err(other("precision"));
     }
-    if found.fingerprint != identity.fingerprint || found.displacement.len() != n_dofs || found.increment.len() != n_dofs {
+    if found.fingerprint != identity.fingerprint
+        || found.displacement.len() != n_dofs
+        || found.increment.len() != n_dofs
+    {
         return Err(other("settings (--set, --time, --increment or --lumping)"));
     }
     // The checkpoint's own checksum has held, so this fails only for one that another version wrote.
     let mut aligned = rkyv::util::AlignedVec::<16>::with_capacity(found.payload.len());
     aligned.extend_from_slice(&found.payload);
-    let recorded =
-        rkyv::from_bytes::<Recorded, BoxedError>(&aligned).map_err(|_| other("version of Pogo"))?;
+    let recorded = rkyv::from_bytes::<Recorded, BoxedError>(&aligned).map_err(|_| other("version of Pogo"))?;
     let state = State {
         step: found.step,
         displacement: found.displacement.into_owned(),

@@ -36,11 +36,11 @@ pub fn row(
 ) -> EnergyRow {
     let mut kinetic = 0.0;
     let mut strain = 0.0;
-    for (node, &mass) in lumped_mass.iter().enumerate() {
-        for dof in node * dimension..(node + 1) * dimension {
-            let (u, du) = (state.displacement[dof], state.increment[dof]);
+    let rows = state.displacement.chunks_exact(dimension).zip(state.increment.chunks_exact(dimension));
+    for (&mass, ((u, du), force)) in lumped_mass.iter().zip(rows.zip(internal_force.chunks_exact(dimension))) {
+        for ((u, du), force) in u.iter().zip(du).zip(force) {
             kinetic += mass * du * du;
-            strain += (u - du) * internal_force[dof];
+            strain += (u - du) * force;
         }
     }
     EnergyRow {

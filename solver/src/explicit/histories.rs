@@ -57,7 +57,9 @@ pub fn reaction_dofs(mesh: &MeshView<'_>, setup: &Setup, is_prescribed: impl Fn(
     for request in &setup.histories {
         for &(quantity, component) in &request.variables {
             if quantity == NodalQuantity::Reaction {
-                dofs.extend(request.nodes.iter().map(|&node| dof(mesh, node, component)).filter(|&dof| is_prescribed(dof)));
+                dofs.extend(
+                    request.nodes.iter().map(|&node| dof(mesh, node, component)).filter(|&dof| is_prescribed(dof)),
+                );
             }
         }
     }
@@ -149,7 +151,8 @@ impl Histories {
     /// Adds the rows of one recorded step.
     pub fn add(&mut self, record: Record<'_>, reactions: &mut Reactions<'_>) {
         let dt = self.time_increment;
-        let due = |group: usize, done: &[usize], steps: &[Vec<u64>]| steps[group].get(done[group]) == Some(&record.step);
+        let due =
+            |group: usize, done: &[usize], steps: &[Vec<u64>]| steps[group].get(done[group]) == Some(&record.step);
         let wanted = (0..self.steps.len()).any(|group| {
             due(group, &self.done, &self.steps) && self.sources[group].iter().any(|s| matches!(s, Source::Reaction(_)))
         });

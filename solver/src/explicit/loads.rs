@@ -166,9 +166,9 @@ fn distribute(
                     elements.centre(element.nodes.iter().copied()),
                     elements.centre(nodes.iter().copied()),
                 );
-                let normal = weights.iter().fold([0.0; 3], |sum, (normal, _)| {
-                    [sum[0] + normal[0], sum[1] + normal[1], sum[2] + normal[2]]
-                });
+                let normal = weights
+                    .iter()
+                    .fold([0.0; 3], |sum, (normal, _)| [sum[0] + normal[0], sum[1] + normal[1], sum[2] + normal[2]]);
                 let sign = if faces::dot(normal, inward) < 0.0 { -magnitude } else { magnitude };
                 for (&node, (normal, area)) in nodes.iter().zip(weights) {
                     collector.add(

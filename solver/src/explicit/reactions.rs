@@ -60,10 +60,7 @@ impl<'a> Reactions<'a> {
         let node = |&dof: &u64| (dof / mesh.dimension as u64) as usize;
         Self {
             mass: dofs.iter().map(|dof| matter.lumped_mass[node(dof)]).collect(),
-            damping_rate: dofs
-                .iter()
-                .map(|dof| matter.damping_rate.get(node(dof)).copied().unwrap_or(0.0))
-                .collect(),
+            damping_rate: dofs.iter().map(|dof| matter.damping_rate.get(node(dof)).copied().unwrap_or(0.0)).collect(),
             forces: forces
                 .iter()
                 .filter_map(|force| {
@@ -116,8 +113,7 @@ impl<'a> Reactions<'a> {
             let [_, before, after] = record.values[position];
             let acceleration = (after - before) / (dt * dt);
             let velocity = (after + before) / (2.0 * dt);
-            self.reactions[row] =
-                self.mass[row] * (acceleration + self.damping_rate[row] * velocity) + internal;
+            self.reactions[row] = self.mass[row] * (acceleration + self.damping_rate[row] * velocity) + internal;
         }
         for force in &self.forces {
             self.reactions[force.dof as usize] -= force.value * signals[force.signal as usize];
@@ -144,7 +140,8 @@ fn rows(mesh: &MeshView<'_>, matter: &Matter, dofs: &[u64]) -> (Vec<usize>, Vec<
             continue;
         }
         let section = &matter.sections[element.section];
-        let stiffness = element_stiffness(element.kind, &rules[element.kind as usize], &elements.positions(element.nodes), section);
+        let stiffness =
+            element_stiffness(element.kind, &rules[element.kind as usize], &elements.positions(element.nodes), section);
         let factor = matter.stiffness_factor.get(index).copied().unwrap_or(1.0);
         let element_dof =
             |local: usize| u64::from(element.nodes[local / dimension]) * dimension as u64 + (local % dimension) as u64;

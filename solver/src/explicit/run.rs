@@ -77,8 +77,7 @@ pub fn run(
     let actions = assemble::actions(mesh, setup, &matter, &mut signals).map_err(refuse)?;
     let is_prescribed = |dof| actions.constraints.binary_search_by_key(&dof, |constraint| constraint.dof).is_ok();
     let reaction_dofs = histories::reaction_dofs(mesh, setup, is_prescribed);
-    let mut reactions =
-        Reactions::new(mesh, &matter, reaction_dofs, &actions.forces.supported, signals.clone(), dt);
+    let mut reactions = Reactions::new(mesh, &matter, reaction_dofs, &actions.forces.supported, signals.clone(), dt);
     let mut histories = Histories::plan(mesh, setup, n_steps, dt, &mut reactions);
 
     let problem = Problem {
@@ -181,19 +180,15 @@ pub fn run(
         precision: settings.precision.name(),
         n_threads,
     });
-    let report =
-        time_loop::run(stepper.as_mut(), &mut signals, &conditions, &mut products, interrupts, observer)?;
+    let report = time_loop::run(stepper.as_mut(), &mut signals, &conditions, &mut products, interrupts, observer)?;
 
     let last = products.energies.last().copied().unwrap_or_default();
     let (status, message) = match report.end {
         End::Completed => (Status::Completed, None),
-        End::Interrupted => (
-            Status::Interrupted,
-            Some(format!("stopped at step {} of {n_steps}; go on with --restart", report.step)),
-        ),
-        End::Diverged(divergence) => {
-            (Status::Diverged, Some(explain(divergence, report.step, dt, stable, &last)))
+        End::Interrupted => {
+            (Status::Interrupted, Some(format!("stopped at step {} of {n_steps}; go on with --restart", report.step)))
         }
+        End::Diverged(divergence) => (Status::Diverged, Some(explain(divergence, report.step, dt, stable, &last))),
     };
     let comments = provenance(&model);
     let mut files = products.histories.traces.write(folder, &comments)?;
@@ -258,8 +253,10 @@ fn check_times(path: &Path, time: f64, dt: f64) -> Result<u64, SolveError> {
     if !(dt > 0.0 && dt.is_finite()) {
         return refuse(format!("the increment is {dt} s; give a positive one with --increment, or auto"));
     }
-    if !(time / dt < MAX_STEPS) {
-        return refuse(format!("{time} s in increments of {dt} s are more than {MAX_STEPS:e} steps; check their units"));
+    if time / dt >= MAX_STEPS {
+        return refuse(format!(
+            "{time} s in increments of {dt} s are more than {MAX_STEPS:e} steps; check their units"
+        ));
     }
     Ok(schedule::n_steps(time, dt))
 }
@@ -367,4 +364,3 @@ fn peak_memory() -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
 }
-

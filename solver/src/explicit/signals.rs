@@ -189,7 +189,8 @@ mod tests {
 
     #[test]
     fn tables_are_linear_inside_and_constant_outside() {
-        let mut table = amplitude(AmplitudeShape::Tabular { times: vec![1.0, 2.0, 2.0, 3.0], values: vec![5.0, 7.0, 0.0, 1.0] });
+        let mut table =
+            amplitude(AmplitudeShape::Tabular { times: vec![1.0, 2.0, 2.0, 3.0], values: vec![5.0, 7.0, 0.0, 1.0] });
         for (t, a) in [(0.0, 5.0), (1.0, 5.0), (1.5, 6.0), (2.0, 0.0), (2.25, 0.25), (3.0, 1.0), (9.0, 1.0)] {
             assert_eq!(amplitude_at(&table, t), a, "at {t}");
         }
@@ -240,17 +241,12 @@ mod tests {
 
     #[test]
     fn integrated_columns_give_back_velocity_and_acceleration_and_do_not_depend_on_the_cuts() {
-        let amplitudes = [amplitude(AmplitudeShape::Periodic {
-            omega: 3.0,
-            start: 0.0,
-            constant: 0.2,
-            terms: vec![[0.0, 1.0]],
-        })];
+        let amplitudes =
+            [amplitude(AmplitudeShape::Periodic { omega: 3.0, start: 0.0, constant: 0.2, terms: vec![[0.0, 1.0]] })];
         let dt = 1e-3;
         let mut signals = Signals::new(&amplitudes, dt);
         let velocity = signals.column(Signal::Velocity(Some(0))) as usize;
-        let acceleration =
-            signals.column(Signal::Acceleration { amplitude: Some(0), initial_velocity: 0.7 }) as usize;
+        let acceleration = signals.column(Signal::Acceleration { amplitude: Some(0), initial_velocity: 0.7 }) as usize;
         assert_eq!(signals.column(Signal::Velocity(Some(0))) as usize, velocity);
         let whole = signals.table(0, 2001);
         let mut cut = signals.table(0, 701).values;

@@ -129,11 +129,9 @@ impl<'a> Snapshots<'a> {
             if motion.is_none() && wants(&[FieldQuantity::Velocity, FieldQuantity::Acceleration]) {
                 motion = Some(self.physics.motion(state, internal_force, &mut self.signals));
             }
-            if strains.is_none()
-                && wants(&[FieldQuantity::Stress, FieldQuantity::Strain, FieldQuantity::EnergyDensity])
+            if strains.is_none() && wants(&[FieldQuantity::Stress, FieldQuantity::Strain, FieldQuantity::EnergyDensity])
             {
-                let fields =
-                    element_fields(view, &matter.sections, &matter.stiffness_factor, &state.displacement);
+                let fields = element_fields(view, &matter.sections, &matter.stiffness_factor, &state.displacement);
                 strains = Some(fields.map_err(|error| SolveError::Fields(error.to_string()))?);
             }
             let none: &[f64] = &[];
@@ -179,8 +177,7 @@ impl Physics<'_> {
             let next = constraint.value * table.values[table.n_signals + constraint.signal as usize];
             acceleration[dof] = (next - state.displacement[dof] - state.increment[dof]) / (dt * dt);
         }
-        let velocity =
-            state.increment.iter().zip(&acceleration).map(|(du, a)| du / dt + 0.5 * dt * a).collect();
+        let velocity = state.increment.iter().zip(&acceleration).map(|(du, a)| du / dt + 0.5 * dt * a).collect();
         [velocity, acceleration]
     }
 }

@@ -170,13 +170,7 @@ fn after(steps: &[u64], step: u64) -> u64 {
     steps.get(steps.partition_point(|&due| due <= step)).copied().unwrap_or(u64::MAX)
 }
 
-fn advance(
-    stepper: &mut dyn Stepper,
-    signals: &mut Signals<'_>,
-    products: &mut Products<'_>,
-    from: u64,
-    to: u64,
-) {
+fn advance(stepper: &mut dyn Stepper, signals: &mut Signals<'_>, products: &mut Products<'_>, from: u64, to: u64) {
     let table = signals.table(from, (to - from) as usize + 1);
     let record = products.histories.steps_between(from, to);
     let mut recording = Vec::new();

@@ -1,6 +1,5 @@
 //! Models in memory → block files → runs → traces.
 
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -78,8 +77,14 @@ pub fn grid_3d(kind: ElementKind, [nx, ny, nz]: [usize; 3], [lx, ly, lz]: [f64; 
                     }
                     ElementKind::C3d6 => {
                         for [a, b, c] in [[0, 1, 2], [0, 2, 3]] {
-                            connectivity
-                                .extend([corner[a], corner[b], corner[c], corner[a + 4], corner[b + 4], corner[c + 4]]);
+                            connectivity.extend([
+                                corner[a],
+                                corner[b],
+                                corner[c],
+                                corner[a + 4],
+                                corner[b + 4],
+                                corner[c + 4],
+                            ]);
                         }
                     }
                     _ => connectivity.extend(corner),
@@ -137,11 +142,7 @@ pub fn steel(time: f64) -> Setup {
         absorbing_layers: Vec::new(),
         histories: Vec::new(),
         fields: Vec::new(),
-        explicit: ExplicitSettings {
-            time,
-            increment: Increment::Automatic { factor: 0.9 },
-            lumping: Lumping::RowSum,
-        },
+        explicit: ExplicitSettings { time, increment: Increment::Automatic { factor: 0.9 }, lumping: Lumping::RowSum },
     }
 }
 
@@ -215,11 +216,8 @@ pub fn write_block(folder: &Path, mesh: &Mesh, setup: &Setup, capacity: usize) -
     remap_setup(&mut setup, &solver_from_model);
     let path = folder.join("model.blk");
     let provenance = Provenance::explicit(Vec::new(), Vec::new());
-    block::write(
-        &path,
-        &BlockContents { mesh: &mesh, blocks: &blocks, setup: &setup, provenance: &provenance },
-    )
-    .unwrap();
+    block::write(&path, &BlockContents { mesh: &mesh, blocks: &blocks, setup: &setup, provenance: &provenance })
+        .unwrap();
     path
 }
 
@@ -279,10 +277,8 @@ impl Traces {
 
 /// The folder with the shared references, or nothing (said loudly).
 pub fn shared() -> Option<PathBuf> {
-    let folder = std::env::var_os("POGO_SHARED").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared"),
-        PathBuf::from,
-    );
+    let folder = std::env::var_os("POGO_SHARED")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared"), PathBuf::from);
     if folder.is_dir() {
         return Some(folder);
     }

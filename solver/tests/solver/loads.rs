@@ -1,8 +1,5 @@
 //! Every kind of load and boundary condition against exact statics, impulses and kinematics.
 
-
-
-
 use crate::common::*;
 use pogo_formats::model::*;
 
@@ -68,11 +65,7 @@ fn impulse_of_each_load_in_3d_is_momentum() {
         let area = 6e-4;
         let direction = [0.6, 0.0, 0.8];
         let cases: Vec<(LoadKind, f64, [f64; 3])> = vec![
-            (
-                LoadKind::Pressure { faces: top().0, elements: top().1 },
-                2e5,
-                [0.0, 0.0, -2e5 * area],
-            ),
+            (LoadKind::Pressure { faces: top().0, elements: top().1 }, 2e5, [0.0, 0.0, -2e5 * area]),
             (
                 LoadKind::Traction { faces: top().0, elements: top().1, direction },
                 3e5,
@@ -161,8 +154,7 @@ fn slow_pressure_gives_the_static_column_and_its_reaction() {
         absolute: false,
     }];
     let (faces, elements) = faces_where(&mesh, |x| x[2] == 0.008);
-    setup.loads =
-        vec![Load { amplitude: Some(0), ..load(LoadKind::Pressure { faces, elements }, pressure) }];
+    setup.loads = vec![Load { amplitude: Some(0), ..load(LoadKind::Pressure { faces, elements }, pressure) }];
     let all: Vec<u32> = (0..mesh.n_nodes() as u32).collect();
     let base = nodes_where(&mesh, |x| x[2] == 0.0);
     setup.boundaries = vec![fix("x", all.clone(), 0), fix("y", all, 1), fix("base", base.clone(), 2)];
@@ -255,8 +247,7 @@ fn prescribed_motions_are_followed_and_later_ones_win() {
         prescribe("v", 4, 0, BoundaryKind::Velocity, 0.5),
         prescribe("a", 20, 1, BoundaryKind::Acceleration, 2e4),
     ];
-    setup.initial_velocities =
-        vec![InitialVelocity { name: "v0".into(), nodes: vec![20], component: 1, value: 0.1 }];
+    setup.initial_velocities = vec![InitialVelocity { name: "v0".into(), nodes: vec![20], component: 1, value: 0.1 }];
     setup.histories = vec![
         history("N", vec![0, 4, 20], &displacements(2)),
         history("N", vec![4, 20], &[(NodalQuantity::Velocity, 0), (NodalQuantity::Velocity, 1)]),

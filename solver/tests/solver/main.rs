@@ -1,5 +1,8 @@
 //! Whole runs: block files written here, solved by the library or the program, results read back.
 #![allow(missing_docs)]
 
+mod command;
 mod common;
 mod loads;
+mod references;
+mod runs;

@@ -32,10 +32,10 @@ impl Report {
 /// 12.3 M and the like.
 fn short(value: f64) -> String {
     match value {
-        _ if !(value >= 1e3) => format!("{value:.0} "),
-        _ if value < 1e6 => format!("{:.1} k", value / 1e3),
-        _ if value < 1e9 => format!("{:.1} M", value / 1e6),
-        _ => format!("{:.1} G", value / 1e9),
+        _ if value >= 1e9 => format!("{:.1} G", value / 1e9),
+        _ if value >= 1e6 => format!("{:.1} M", value / 1e6),
+        _ if value >= 1e3 => format!("{:.1} k", value / 1e3),
+        _ => format!("{value:.0} "),
     }
 }
 

@@ -1,0 +1,237 @@
+//! The program `pogo-solve`: exit codes, messages, JSON, signals, overrides, studies.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use pogo_formats::model::*;
+
+use crate::common::*;
+
+struct Model {
+    folder: tempfile::TempDir,
+    block_file: PathBuf,
+}
+
+/// A small bar hit at its end.
+fn bar(time: f64) -> Model {
+    let mesh = grid_2d(ElementKind::Cps4r, [20, 4], [0.02, 0.004]);
+    let mut setup = steel(time);
+    setup.amplitudes = vec![burst(4e5)];
+    setup.loads = vec![point_force(20, [1.0, 0.0, 0.0], 10.0, Some(0))];
+    setup.histories = vec![history("END", vec![20], &displacements(2))];
+    let folder = tempfile::tempdir().unwrap();
+    let block_file = write_block(folder.path(), &mesh, &setup, 32);
+    Model { folder, block_file }
+}
+
+impl Model {
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = pogo_solve();
+        command.arg(&self.block_file).args(["--threads", "1"]).args(arguments).current_dir(self.folder.path());
+        command
+    }
+
+    fn call(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+fn json(output: &Output) -> serde_json::Value {
+    serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}\n{}", text(&output.stdout), text(&output.stderr)))
+}
+
+fn end(path: &Path) -> f64 {
+    *Traces::read(path).get("END.21.U1").last().unwrap()
+}
+
+#[test]
+fn a_run_writes_its_folder_and_says_what_it_did() {
+    let model = bar(2e-5);
+    let output = model.call(&[]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(output.stdout.is_empty());
+    let said = text(&output.stderr);
+    for part in ["105 nodes, 80 elements", "stable up to", "done:", "node-steps/s"] {
+        assert!(said.contains(part), "{part} in {said}");
+    }
+    for name in ["traces.csv", "traces.npz", "energy.csv", "summary.json"] {
+        assert!(model.path("model.out").join(name).exists(), "{name}");
+    }
+    let traces = std::fs::read_to_string(model.path("model.out/traces.csv")).unwrap();
+    assert!(traces.starts_with("# Pogo "), "{traces}");
+    assert!(traces.contains("\ntime,END.21.U1,END.21.U2\n"));
+
+    let output = model.call(&["--quiet", "--json"]);
+    assert!(output.stderr.is_empty(), "{}", text(&output.stderr));
+    let summary = json(&output);
+    assert_eq!(summary["nodes"], 105);
+    assert_eq!(summary["status"], "completed");
+    assert!(summary["bytes_per_node_step"].as_f64().unwrap() > 0.0);
+    assert!(summary["block_efficiency"].as_f64().unwrap() > 0.0);
+}
+
+#[test]
+fn overrides_change_the_run_and_are_recorded() {
+    let model = bar(2e-5);
+    assert!(model.call(&["-q"]).status.success());
+    let base = end(&model.path("model.out/traces.csv"));
+    let output = model.call(&["-q", "-o", "twice", "--set", "load.force20.magnitude=20", "--increment", "1e-8"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let output = model.call(&["-q", "-o", "once", "--increment", "1e-8"]);
+    assert!(output.status.success());
+    let (once, twice) = (end(&model.path("once/traces.csv")), end(&model.path("twice/traces.csv")));
+    assert!((twice - 2.0 * once).abs() < 1e-12 * once.abs(), "linear");
+    assert!((once - base).abs() < 0.1 * base.abs());
+    assert!(
+        std::fs::read_to_string(model.path("twice/traces.csv")).unwrap().contains("set: load.force20.magnitude=20")
+    );
+
+    for (assignment, expected) in [
+        ("load.force20.magnitde=20", "did you mean"),
+        ("load.force20.magnitude", "NAME=VALUE"),
+        ("load.force20.magnitude=much", "number"),
+    ] {
+        let output = model.call(&["--set", assignment]);
+        assert_eq!(output.status.code(), Some(1));
+        let said = text(&output.stderr);
+        assert!(said.starts_with("error: ") && said.contains(expected), "{said}");
+    }
+}
+
+#[test]
+fn exit_codes_are_as_documented() {
+    let model = bar(2e-4);
+    assert_eq!(model.call(&["--increment", "1"]).status.code(), Some(1));
+    assert_eq!(model.call(&["--no-such-option"]).status.code(), Some(2));
+    assert_eq!(pogo_solve().output().unwrap().status.code(), Some(2));
+    let missing = pogo_solve().arg("nowhere.blk").output().unwrap();
+    assert_eq!(missing.status.code(), Some(1));
+    assert!(text(&missing.stderr).starts_with("nowhere.blk: error:"), "{}", text(&missing.stderr));
+    let cuda = model.call(&["--device", "cuda:0"]);
+    assert_eq!(cuda.status.code(), Some(2));
+    assert!(text(&cuda.stderr).contains("--device cpu"));
+
+    let unstable = model.call(&["--increment", "3e-7"]);
+    assert_eq!(unstable.status.code(), Some(1));
+    assert!(text(&unstable.stderr).contains("of element 10"), "{}", text(&unstable.stderr));
+    let diverged = model.call(&["--increment", "3e-7", "--allow-unstable", "--json"]);
+    assert_eq!(diverged.status.code(), Some(3), "{}", text(&diverged.stderr));
+    assert_eq!(json(&diverged)["status"], "diverged");
+    assert!(text(&diverged.stderr).contains("above the stable"));
+}
+
+#[test]
+fn help_completions_and_manual_are_there() {
+    let help = text(&pogo_solve().arg("--help").output().unwrap().stdout);
+    for part in ["Examples:", "Exit codes:", "--restart", "SIGUSR1"] {
+        assert!(help.contains(part), "{part}");
+    }
+    assert!(!help.contains("--completions"));
+    let completions = pogo_solve().args(["--completions", "bash"]).output().unwrap();
+    assert!(completions.status.success() && text(&completions.stdout).contains("pogo-solve"));
+    let manual = pogo_solve().arg("--man").output().unwrap();
+    assert!(manual.status.success() && text(&manual.stdout).contains(".TH"));
+    let version = text(&pogo_solve().arg("--version").output().unwrap().stdout);
+    assert_eq!(version.trim(), format!("pogo-solve {}", pogo_formats::VERSION));
+}
+
+#[cfg(unix)]
+fn wait(child: &mut std::process::Child) -> Option<i32> {
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_secs(60) {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status.code();
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child.kill().unwrap();
+    panic!("still running after a minute");
+}
+
+#[cfg(unix)]
+fn signal(child: &std::process::Child, name: &str) {
+    let status = Command::new("kill").args([format!("-{name}"), child.id().to_string()]).status().unwrap();
+    assert!(status.success());
+}
+
+/// Waits until the run has begun, that is until its signals are caught.
+#[cfg(unix)]
+fn wait_for_start(child: &mut std::process::Child) {
+    use std::io::{BufRead, BufReader};
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    assert!(lines.by_ref().any(|line| line.unwrap().contains("stable up to")));
+    // Keep reading, so that the program never blocks on a full pipe.
+    std::thread::spawn(move || lines.for_each(drop));
+}
+
+#[cfg(unix)]
+#[test]
+fn signals_write_checkpoints_and_a_restart_gives_the_same_traces() {
+    // Some 40,000 steps.
+    let model = bar(6e-3);
+    assert!(model.call(&["-q", "-o", "whole"]).status.success());
+    for name in ["TERM", "INT"] {
+        let mut child = model.command(&["-o", name]).stderr(Stdio::piped()).spawn().unwrap();
+        wait_for_start(&mut child);
+        signal(&child, name);
+        assert_eq!(wait(&mut child), Some(4), "{name}");
+        let output = model.call(&["-o", name, "--restart", "--json"]);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        assert!(json(&output)["first_step"].as_u64().unwrap() > 0);
+        assert_eq!(
+            std::fs::read(model.path("whole/traces.csv")).unwrap(),
+            std::fs::read(model.path(name).join("traces.csv")).unwrap()
+        );
+    }
+    // USR1: a checkpoint, and on to the end.
+    let mut child = model.command(&["-o", "usr1"]).stderr(Stdio::piped()).spawn().unwrap();
+    wait_for_start(&mut child);
+    signal(&child, "USR1");
+    assert_eq!(wait(&mut child), Some(0));
+    assert_eq!(
+        std::fs::read(model.path("whole/traces.csv")).unwrap(),
+        std::fs::read(model.path("usr1/traces.csv")).unwrap()
+    );
+}
+
+#[test]
+fn a_study_runs_its_cases_and_reports_the_one_that_fails() {
+    let model = bar(2e-5);
+    std::fs::write(
+        model.path("study.toml"),
+        "set = { \"solver.increment\" = 1e-8 }\n\
+         [[case]]\nname = \"plain\"\n\
+         [[case]]\nname = \"wrong\"\nset = { \"material.steel.young\" = -1 }\n\
+         [[case]]\nname = \"topology\"\nset = { \"solver.increment\" = 1 }\n\
+         [sweep]\n\"load.force20.magnitude\" = [10, 30]\n\"solver.precision\" = [\"f32\", \"f64\"]\n",
+    )
+    .unwrap();
+    let output = model.call(&["--study", "study.toml", "--json", "-q", "-o", "study"]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let summaries = json(&output);
+    assert_eq!(summaries.as_array().unwrap().len(), 5);
+    let index = std::fs::read_to_string(model.path("study/study.csv")).unwrap();
+    let lines: Vec<&str> = index.lines().collect();
+    assert_eq!(lines.len(), 8, "{index}");
+    assert!(lines[0].starts_with("case,status,seconds,message,solver.increment,"), "{index}");
+    assert!(lines[1].starts_with("plain,completed,"));
+    assert!(lines[2].starts_with("wrong,failed,0.000,"), "{index}");
+    assert!(lines[3].starts_with("topology,failed,0.000,"), "{index}");
+    let plain = end(&model.path("study/plain/traces.csv"));
+    let same = end(&model.path("study/magnitude-10_precision-f64/traces.csv"));
+    let triple = end(&model.path("study/magnitude-30_precision-f64/traces.csv"));
+    assert_eq!(plain, same);
+    assert!((triple - 3.0 * plain).abs() < 1e-12 * plain.abs());
+    let single = end(&model.path("study/magnitude-10_precision-f32/traces.csv"));
+    assert!(single != plain && (single - plain).abs() < 1e-5 * plain.abs());
+}

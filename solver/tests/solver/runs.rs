@@ -1,0 +1,347 @@
+//! What a run promises: the same bits, restarts, energy, a clear end when things go wrong.
+
+use std::path::{Path, PathBuf};
+
+use pogo_formats::model::*;
+use pogo_formats::output::summary::Status;
+use pogo_solver::Outcome;
+use pogo_solver::config::{CheckpointInterval, Config, Precision, Start};
+use pogo_solver::interrupt::Interrupts;
+use pogo_solver::observe::{Observer, Outlook, Silent};
+
+use crate::common::*;
+
+/// A clamped plate with a burst at its tip, damping, a moving corner, traces of every kind and two series of fields.
+fn plate() -> (Mesh, Setup) {
+    let mesh = grid_2d(ElementKind::Cpe4, [30, 15], [0.03, 0.015]);
+    let mut setup = steel(1.5e-5);
+    setup.materials[0].damping_alpha = 1e4;
+    setup.amplitudes = vec![burst(5e5)];
+    setup.loads =
+        vec![point_force(200, [0.0, -1.0, 0.0], 100.0, Some(0)), point_force(0, [1.0, 0.0, 0.0], 30.0, Some(0))];
+    let base = nodes_where(&mesh, |x| x[0] == 0.0);
+    setup.boundaries = vec![
+        fix("x", base.clone(), 0),
+        fix("y", base, 1),
+        Boundary {
+            name: "pull".into(),
+            nodes: vec![30],
+            component: 0,
+            kind: BoundaryKind::Velocity,
+            value: 1e-3,
+            amplitude: Some(0),
+        },
+    ];
+    setup.histories = vec![
+        HistoryRequest {
+            interval: OutputInterval::Increments(3),
+            ..history(
+                "A",
+                vec![200, 31, 30],
+                &[(NodalQuantity::Displacement, 1), (NodalQuantity::Velocity, 0), (NodalQuantity::Acceleration, 1)],
+            )
+        },
+        history("B", vec![0, 30, 200], &[(NodalQuantity::Reaction, 0)]),
+    ];
+    setup.fields = vec![FieldRequest {
+        quantities: vec![FieldQuantity::Displacement, FieldQuantity::Velocity, FieldQuantity::Stress],
+        interval: OutputInterval::Count(4),
+    }];
+    (mesh, setup)
+}
+
+fn bytes(path: &Path) -> Vec<u8> {
+    std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+const RESULTS: [&str; 4] = ["traces.csv", "traces-2.csv", "energy.csv", "fields.pvd"];
+
+fn assert_same_results(one: &Path, other: &Path) {
+    for name in RESULTS {
+        assert!(bytes(&one.join(name)) == bytes(&other.join(name)), "{name} differs");
+    }
+    let snapshots = |folder: &Path| -> Vec<PathBuf> {
+        let mut files: Vec<_> =
+            std::fs::read_dir(folder.join("fields")).unwrap().map(|entry| entry.unwrap().path()).collect();
+        files.sort();
+        files
+    };
+    let (ones, others) = (snapshots(one), snapshots(other));
+    assert_eq!(ones.len(), 5);
+    for (a, b) in ones.iter().zip(&others) {
+        assert_eq!(a.file_name(), b.file_name());
+        assert!(bytes(a) == bytes(b), "{} differs", a.display());
+    }
+}
+
+#[test]
+fn the_same_bits_for_every_number_of_threads_and_pause() {
+    let (mesh, setup) = plate();
+    let folder = tempfile::tempdir().unwrap();
+    let block_file = write_block(folder.path(), &mesh, &setup, 64);
+    for precision in [Precision::F32, Precision::F64] {
+        let mut outputs = Vec::new();
+        for (threads, samples) in [(1, None), (2, None), (3, None)] {
+            let output = folder.path().join(format!("{}-{threads}", precision.name()));
+            let mut config = config(&block_file, &output);
+            config.settings.precision = precision;
+            config.settings.threads = Some(threads);
+            config.settings.energy_samples = samples;
+            assert_eq!(run(&config).status, Status::Completed);
+            outputs.push(output);
+        }
+        for output in &outputs[1..] {
+            assert_same_results(&outputs[0], output);
+        }
+        // Other pauses, the same solution.
+        let output = folder.path().join("pauses");
+        let mut config = config(&block_file, &output);
+        config.settings.precision = precision;
+        config.settings.energy_samples = Some(17);
+        run(&config);
+        assert!(bytes(&outputs[0].join("traces.csv")) == bytes(&output.join("traces.csv")));
+    }
+}
+
+/// Asks for a stop once a step is reached.
+struct StopAt(u64, Interrupts);
+
+impl Observer for StopAt {
+    fn advanced(&mut self, step: u64) {
+        if step >= self.0 {
+            self.1.request_stop();
+        }
+    }
+}
+
+fn stop_at(config: &Config, step: u64) -> pogo_formats::output::summary::Summary {
+    let interrupts = Interrupts::default();
+    match pogo_solver::solve(config, &interrupts.clone(), &mut StopAt(step, interrupts)).unwrap() {
+        Outcome::Run(summary) => *summary,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_restart_continues_bit_for_bit() {
+    let (mesh, setup) = plate();
+    let folder = tempfile::tempdir().unwrap();
+    let block_file = write_block(folder.path(), &mesh, &setup, 64);
+    for precision in [Precision::F32, Precision::F64] {
+        let whole = folder.path().join("whole");
+        let mut config = config(&block_file, &whole);
+        config.settings.precision = precision;
+        let last = run(&config).steps;
+        let cut = folder.path().join("cut");
+        config.output = Some(cut.clone());
+        // Three pieces: the checkpoint of a restarted run restarts too.
+        let summary = stop_at(&config, last / 5);
+        assert_eq!(summary.status, Status::Interrupted);
+        assert!(summary.steps < last && cut.join("checkpoint.pogo").exists());
+        config.start = Start::Checkpoint(None);
+        assert_eq!(stop_at(&config, last / 2).status, Status::Interrupted);
+        let summary = run(&config);
+        assert_eq!((summary.status, summary.steps), (Status::Completed, last));
+        assert!(summary.first_step >= last / 2);
+        assert_same_results(&whole, &cut);
+        assert!(!cut.join("checkpoint.pogo").exists(), "a finished run leaves no checkpoint");
+    }
+}
+
+#[test]
+fn a_checkpoint_of_another_run_is_refused() {
+    let (mesh, setup) = plate();
+    let folder = tempfile::tempdir().unwrap();
+    let block_file = write_block(folder.path(), &mesh, &setup, 64);
+    let output = folder.path().join("out");
+    let good = config(&block_file, &output);
+    stop_at(&good, 20);
+    let refusal = |change: &dyn Fn(&mut Config)| {
+        let mut config = Config { start: Start::Checkpoint(None), ..good.clone() };
+        change(&mut config);
+        solve(&config).unwrap_err().to_string()
+    };
+    let message = refusal(&|config| config.settings.precision = Precision::F32);
+    assert!(message.contains("another precision"), "{message}");
+    let message = refusal(&|config| config.overrides.push("material.steel.young=200e9".into()));
+    assert!(message.contains("another settings"), "{message}");
+    let message = refusal(&|config| config.start = Start::Checkpoint(Some("nowhere.pogo".into())));
+    assert!(message.contains("nowhere.pogo"), "{message}");
+    let other = folder.path().join("other");
+    std::fs::create_dir(&other).unwrap();
+    let (mesh, setup) = (grid_2d(ElementKind::Cpe4, [30, 15], [0.031, 0.015]), setup);
+    let other = write_block(&other, &mesh, &setup, 64);
+    let message = refusal(&|config| config.block_file = other.clone());
+    assert!(message.contains("another block file"), "{message}");
+    // A flipped bit is found.
+    let path = output.join("checkpoint.pogo");
+    let mut content = bytes(&path);
+    let middle = content.len() / 2;
+    content[middle] ^= 1;
+    std::fs::write(&path, content).unwrap();
+    let message = refusal(&|_| {});
+    assert!(message.contains("checksum"), "{message}");
+}
+
+#[test]
+fn checkpoints_at_intervals_do_not_change_the_run() {
+    let (mesh, setup) = plate();
+    let folder = tempfile::tempdir().unwrap();
+    let block_file = write_block(folder.path(), &mesh, &setup, 64);
+    let plain = folder.path().join("plain");
+    run(&config(&block_file, &plain));
+    let output = folder.path().join("checkpoints");
+    let mut config = config(&block_file, &output);
+    config.settings.checkpoint = Some(CheckpointInterval::Steps(7));
+    run(&config);
+    assert_same_results(&plain, &output);
+}
+
+#[test]
+fn energy_is_conserved_and_balanced() {
+    let (mesh, setup) = plate();
+    let folder = tempfile::tempdir().unwrap();
+    let block_file = write_block(folder.path(), &mesh, &setup, 64);
+    for (precision, limit) in [(Precision::F64, 1e-10), (Precision::F32, 1e-4)] {
+        let output = folder.path().join(precision.name());
+        let mut config = config(&block_file, &output);
+        config.settings.precision = precision;
+        config.settings.energy_samples = Some(40);
+        run(&config);
+        let energy = Traces::read(&output.join("energy.csv"));
+        let largest = energy.get("external").iter().fold(0.0f64, |largest, value| largest.max(value.abs()));
+        assert!(largest > 0.0 && energy.get("damped").last().unwrap() > &0.0);
+        for balance in energy.get("balance") {
+            assert!(balance.abs() < limit * largest, "{precision:?}: {balance} of {largest}");
+        }
+    }
+}
+
+#[test]
+fn an_unstable_increment_is_an_error_that_names_the_element() {
+    let mut mesh = grid_2d(ElementKind::Cps3, [10, 10], [0.01, 0.01]);
+    // Node (5, 5) close to its neighbour: its elements are the worst.
+    mesh.coordinates[2 * 60] += 0.0007;
+    let mut setup = steel(1e-5);
+    setup.loads = vec![point_force(3, [1.0, 0.0, 0.0], 1.0, None)];
+    let folder = tempfile::tempdir().unwrap();
+    let block_file = write_block(folder.path(), &mesh, &setup, 64);
+    let output = folder.path().join("out");
+    let mut config = config(&block_file, &output);
+    let automatic = run(&config);
+    let worst = automatic.worst_element.clone().unwrap();
+    assert!((automatic.increment / automatic.stable_increment - 0.9).abs() < 1e-12);
+    config.settings.increment = Some(Increment::Fixed(2.0 * automatic.stable_increment));
+    let message = solve(&config).unwrap_err().to_string();
+    for part in [&worst.label.to_string(), "--increment auto", "--allow-unstable", "model.blk: error:"] {
+        assert!(message.contains(part), "{part} in {message}");
+    }
+    // Above the element bound, but below the whole model's own limit.
+    config.settings.increment = Some(Increment::Fixed(1.01 * automatic.stable_increment));
+    assert_eq!(run(&config).status, Status::Completed);
+}
+
+#[test]
+fn a_run_that_grows_or_becomes_nan_stops_with_its_results() {
+    let (mesh, mut setup) = plate();
+    setup.explicit.time = 2e-4;
+    let folder = tempfile::tempdir().unwrap();
+    let block_file = write_block(folder.path(), &mesh, &setup, 64);
+    let output = folder.path().join("out");
+    let mut config = config(&block_file, &output);
+    let stable = run(&Config { output: Some(folder.path().join("first")), ..config.clone() }).stable_increment;
+    for (precision, factor) in [(Precision::F64, 1.3), (Precision::F32, 1.3), (Precision::F32, 3.0)] {
+        config.settings.precision = precision;
+        config.settings.increment = Some(Increment::Fixed(factor * stable));
+        config.settings.allow_unstable = true;
+        let summary = run(&config);
+        assert_eq!(summary.status, Status::Diverged, "{precision:?} {factor}");
+        let message = summary.message.unwrap();
+        assert!(message.contains("stable") && message.contains("t = "), "{message}");
+        assert!((summary.steps as f64) < 0.9 * 2e-4 / summary.increment, "stopped early");
+        for name in ["traces.csv", "energy.csv", "summary.json", "diverged.pogo"] {
+            assert!(output.join(name).exists(), "{name}");
+        }
+        assert_eq!(Outcome::Run(Box::new(run(&config))).exit_code(), 3);
+    }
+}
+
+#[test]
+fn an_infinite_load_is_reported_as_divergence() {
+    let (mesh, mut setup) = plate();
+    setup.loads[0].magnitude = 1e300;
+    let folder = tempfile::tempdir().unwrap();
+    let block_file = write_block(folder.path(), &mesh, &setup, 64);
+    let mut config = config(&block_file, &folder.path().join("out"));
+    config.settings.precision = Precision::F32;
+    assert_eq!(run(&config).status, Status::Diverged);
+}
+
+#[test]
+fn the_observer_hears_everything() {
+    #[derive(Default)]
+    struct Ear(Vec<String>, u64);
+    impl Observer for Ear {
+        fn started(&mut self, outlook: &Outlook) {
+            self.0.push(format!("started {}", outlook.n_nodes));
+            self.1 = outlook.n_steps;
+        }
+        fn advanced(&mut self, step: u64) {
+            if step == self.1 {
+                self.0.push("all steps".into());
+            }
+        }
+        fn finished(&mut self, summary: &pogo_formats::output::summary::Summary) {
+            self.0.push(format!("finished {:?}", summary.status));
+        }
+    }
+    let (mesh, setup) = plate();
+    let folder = tempfile::tempdir().unwrap();
+    let block_file = write_block(folder.path(), &mesh, &setup, 64);
+    let mut ear = Ear::default();
+    let config = config(&block_file, &folder.path().join("out"));
+    pogo_solver::solve(&config, &Interrupts::default(), &mut ear).unwrap();
+    assert_eq!(ear.0, ["started 496", "all steps", "finished Completed"]);
+}
+
+#[test]
+fn a_flipped_bit_in_the_block_file_never_becomes_a_result() {
+    let (mesh, setup) = plate();
+    let folder = tempfile::tempdir().unwrap();
+    let block_file = write_block(folder.path(), &mesh, &setup, 64);
+    let good = bytes(&block_file);
+    let config = config(&block_file, &folder.path().join("out"));
+    for position in (0..good.len()).step_by(good.len() / 40) {
+        let mut bad = good.clone();
+        bad[position] ^= 0x10;
+        std::fs::write(&block_file, &bad).unwrap();
+        // Padding between sections is not data.
+        if let Err(error) = solve(&config) {
+            assert!(error.to_string().contains("model.blk: error:"), "{error}");
+        } else {
+            std::fs::write(&block_file, &good).unwrap();
+            let whole = folder.path().join("whole");
+            run(&Config { output: Some(whole.clone()), ..config.clone() });
+            assert_same_results(&whole, &folder.path().join("out"));
+        }
+    }
+}
+
+#[test]
+fn nothing_half_written_remains() {
+    let (mesh, setup) = plate();
+    let folder = tempfile::tempdir().unwrap();
+    let block_file = write_block(folder.path(), &mesh, &setup, 64);
+    let output = folder.path().join("out");
+    let summary = run(&config(&block_file, &output));
+    let mut names: Vec<String> = std::fs::read_dir(&output)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name != "fields")
+        .collect();
+    names.sort();
+    let mut listed = summary.files.clone();
+    listed.sort();
+    assert_eq!(names, listed);
+    let _ = Silent;
+}
