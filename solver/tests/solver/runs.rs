@@ -231,7 +231,7 @@ fn an_unstable_increment_is_an_error_that_names_the_element() {
     let automatic = run(&config);
     let worst = automatic.worst_element.clone().unwrap();
     assert!((automatic.increment / automatic.stable_increment - 0.9).abs() < 1e-12);
-    config.settings.increment = Some(Increment::Fixed(2.0 * automatic.stable_increment));
+    config.settings.increment = Some(Increment::Fixed(4.0 * automatic.stable_increment));
     let message = solve(&config).unwrap_err().to_string();
     for part in [&worst.label.to_string(), "--increment auto", "--allow-unstable", "model.blk: error:"] {
         assert!(message.contains(part), "{part} in {message}");
