@@ -123,16 +123,21 @@ pub fn snapshot_png(
 struct Range {
     low: f64,
     high: f64,
-    map: Map,
+    /// The map at equal distances: computing a colour for each pixel would take most of the time.
+    colours: Vec<Colour>,
     /// Values above (in size) are cut off.
     is_cut: bool,
 }
 
+/// Colours in the table.
+const SHADES: usize = 1024;
+
 impl Range {
     fn new(values: &[f64], options: &SnapshotOptions) -> Self {
         let map = options.map;
+        let colours = (0..SHADES).map(|shade| map.colour(shade as f64 / (SHADES - 1) as f64)).collect();
         if let Some([low, high]) = options.range {
-            return Self { low, high, map, is_cut: values.iter().any(|&value| value > high || value < low) };
+            return Self { low, high, colours, is_cut: values.iter().any(|&value| value > high || value < low) };
         }
         let mut sizes: Vec<f64> = values.iter().map(|value| value.abs()).filter(|size| size.is_finite()).collect();
         sizes.sort_unstable_by(f64::total_cmp);
@@ -143,11 +148,21 @@ impl Range {
         let high = if is_cut { typical } else { largest };
         let high = if high > 0.0 { high } else { 1.0 };
         let signed = map == Map::Diverging || values.iter().any(|&value| value < 0.0);
-        Self { low: if signed { -high } else { 0.0 }, high, map, is_cut }
+        Self { low: if signed { -high } else { 0.0 }, high, colours, is_cut }
     }
 
     fn colour(&self, value: f64) -> Colour {
-        self.map.colour((value - self.low) / (self.high - self.low))
+        self.shade((value - self.low) / (self.high - self.low))
+    }
+
+    /// The colour at a place along the bar, grey for NaN.
+    fn shade(&self, place: f64) -> Colour {
+        if place.is_nan() {
+            return Map::Sequential.colour(place);
+        }
+        // The cast saturates at 0.
+        let shade = (place * (SHADES - 1) as f64 + 0.5) as usize;
+        self.colours[shade.min(SHADES - 1)]
     }
 }
 
@@ -385,7 +400,7 @@ fn draw_bar(canvas: &mut Canvas, range: &Range, options: &SnapshotOptions, x: us
     let axis = Axis::new(range.low, range.high, (height / 70).clamp(2, 10), &options.unit);
     for row in 0..height {
         let place = 1.0 - (row as f64 + 0.5) / height as f64;
-        canvas.rectangle(x, top + row, 26, 1, range.map.colour(place));
+        canvas.rectangle(x, top + row, 26, 1, range.shade(place));
     }
     let (left, right) = (x as f64 - 0.5, x as f64 + 26.5);
     let (high, low) = (top as f64 - 0.5, (top + height) as f64 + 0.5);
