@@ -140,11 +140,13 @@ fn count_elements(raw: &RawDeck, log: &Log) -> (Vec<ElementCount>, Vec<Other>) {
     (counted.into_iter().map(|(_, count)| count).collect(), others)
 }
 
-/// One error for all element types that a section asks for and that are not computed.
+/// One error for all element types that are not computed, where a section asks for any of them.
 fn refuse_others(others: &[Other], log: &mut Log) {
-    let refused: Vec<&Other> = others.iter().filter(|o| o.with_section > 0).collect();
-    let Some(first) = refused.first() else { return };
-    let list = refused.iter().map(|o| format!("{} ({} elements, line {})", o.count.name, o.count.count, o.place.line));
+    let Some(first) = others.iter().find(|o| o.with_section > 0) else { return };
+    let list = others.iter().map(|o| {
+        let plural = if o.count.count == 1 { "" } else { "s" };
+        format!("{} ({} element{plural}, line {})", o.count.name, o.count.count, o.place.line)
+    });
     let list = list.collect::<Vec<_>>().join(", ");
     log.error(first.place, format!("element types that are not computed: {list}; --ignore TYPE leaves one out"));
 }

@@ -1,0 +1,524 @@
+//! The deck reader on small decks of our own: what each card gives, and what each mistake says.
+
+use std::path::Path;
+
+use pogo_formats::inp::{Deck, DeckError, ReadOptions, read, read_bytes};
+use pogo_formats::model::*;
+
+fn try_read(text: &str, ignore: &[&str]) -> Result<Deck, DeckError> {
+    let options = ReadOptions { ignore: ignore.iter().map(|s| (*s).into()).collect(), ..ReadOptions::default() };
+    read_bytes(Path::new("deck.inp"), text.as_bytes(), &options)
+}
+
+fn deck(text: &str) -> Deck {
+    try_read(text, &[]).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn model(text: &str) -> Model {
+    deck(text).finish().unwrap_or_else(|e| panic!("{e}")).0
+}
+
+fn refusal(text: &str) -> String {
+    match try_read(text, &[]) {
+        Err(e) => e.to_string(),
+        Ok(deck) => deck.finish().expect_err("the deck is refused").to_string(),
+    }
+}
+
+/// Two triangles in a unit square, with a section.
+const SQUARE: &str = "\
+*Node, nset=ALL
+ 1, 0, 0
+ 2, 1., 0.
+ 3, 1.D0, 1
+ 4, , 1.0e+000
+*Element, type=CPE3, elset=PLATE
+ 1, 1, 2, 3
+ 2, 1, 3, 4
+*Nset, nset=LEFT
+ 1, 4
+*Elset, elset=SECOND
+ 2
+*Solid Section, elset=PLATE, material=steel
+ ,
+*Material, name=STEEL
+*Density
+ 7800.,
+*Elastic
+ 2.1e11, 0.3
+";
+
+/// A unit cube, with a section.
+const CUBE: &str = "\
+*NODE
+1, 0, 0, 0
+2, 1, 0, 0
+3, 1, 1, 0
+4, 0, 1, 0
+5, 0, 0, 1
+6, 1, 0, 1
+7, 1, 1, 1
+8, 0, 1, 1
+*ELEMENT, TYPE=C3D8R, ELSET=CUBE
+1, 1, 2, 3, 4,
+5, 6, 7, 8,
+*SOLID SECTION, ELSET=CUBE, MATERIAL=M
+*MATERIAL, NAME=M
+*DENSITY
+1
+*ELASTIC
+1, 0
+";
+
+fn with(head: &str, tail: &str) -> String {
+    format!("{head}{tail}")
+}
+
+#[test]
+fn a_flat_deck_gives_its_mesh() {
+    let model = model(SQUARE);
+    let mesh = &model.mesh;
+    assert_eq!((mesh.dimension, mesh.n_nodes(), mesh.n_elements()), (2, 4, 2));
+    assert_eq!(mesh.coordinates, [0., 0., 1., 0., 1., 1., 0., 1.]);
+    assert_eq!(mesh.node_labels, [1, 2, 3, 4]);
+    assert_eq!(mesh.groups[0].connectivity, [0, 1, 2, 0, 2, 3]);
+    assert_eq!(mesh.instances, [""]);
+    assert_eq!(mesh.node_sets[0], NamedSet { name: "ALL".into(), members: vec![0, 1, 2, 3] });
+    assert_eq!(mesh.element_sets[1], NamedSet { name: "SECOND".into(), members: vec![1] });
+    assert_eq!(model.setup.sections[0].name, "PLATE");
+    assert_eq!(model.setup.sections[0].thickness, 1.);
+    assert_eq!(model.setup.materials[0].density, 7800.);
+}
+
+#[test]
+fn line_ends_case_and_blanks_do_not_matter() {
+    let strange = SQUARE.replace('\n', "\t \r\n").replace("*Node", "*  nODe ").replace("nset=ALL", " NSET = ALL ,");
+    assert_eq!(model(&strange), model(SQUARE));
+    let unended = SQUARE.trim_end();
+    assert_eq!(model(unended), model(SQUARE));
+    let comments = SQUARE.replace("*Elset", "** \n******* E L E M E N T S ****\n\n*Elset");
+    assert_eq!(model(&comments), model(SQUARE));
+    let ended = with(SQUARE, "*END\n");
+    assert_eq!(model(&ended), model(SQUARE));
+}
+
+#[test]
+fn sets_append_nest_and_generate() {
+    let text = with(
+        SQUARE,
+        "*NSET, NSET=\"A b\", GENERATE\n 2, 4, 2\n*NSET, NSET=left\n\n 3,\n 4, left\n*NSET, NSET=BOTH\n LEFT, 2\n a B\n\
+         *NSET, NSET=MANY, GENERATE\n 1, 4000000000, 1\n*NSET, NSET=OF, ELSET=SECOND\n",
+    );
+    let deck = deck(&text);
+    let set = |name: &str| deck.model.mesh.node_sets.iter().find(|s| s.name == name).unwrap().members.clone();
+    assert_eq!(set("LEFT"), [0, 3, 2]);
+    assert_eq!(set("A b"), [1, 3]);
+    assert_eq!(set("BOTH"), [0, 3, 2, 1]);
+    assert_eq!(set("MANY"), [0, 1, 2, 3]);
+    assert_eq!(set("OF"), [0, 2, 3]);
+    assert!(deck.notes.iter().any(|n| n.text.contains("3999999996 nodes of this range do not exist")));
+}
+
+const PARTS: &str = "\
+*Part, name=Bar
+*Node
+ 1, 0, 0, 0
+ 2, 1, 0, 0
+ 3, 0, 1, 0
+ 4, 0, 0, 1
+ 9, 5, 5, 5
+*Element, type=C3D4
+ 7, 1, 2, 3, 4
+*Nset, nset=Tip
+ 2
+*Elset, elset=All
+ 7
+*Orientation, name=Ori
+ 0, 1, 0, -1, 0, 0
+ 3, 0.
+*Solid Section, elset=All, material=M, orientation=Ori
+*End Part
+*Assembly, name=A
+*Instance, name=One, part=bar
+*End Instance
+*Instance, name=Two, part=Bar
+ 10, 0, 0
+ 10, 0, 0, 10, 0, 1, 90
+*End Instance
+*Nset, nset=Ends, instance=Two
+ 2, 3
+*Nset, nset=Tips
+ One.Tip, Two.2
+*End Assembly
+*Material, name=M
+*Density
+ 1
+*Elastic
+ 1, 0
+*Boundary
+ A.One.Tip, 1
+ two.tip, ENCASTRE
+";
+
+#[test]
+fn instances_are_placed_and_named() {
+    let model = model(PARTS);
+    let mesh = &model.mesh;
+    assert_eq!((mesh.n_nodes(), mesh.n_elements()), (8, 2));
+    assert_eq!(mesh.instances, ["One", "Two"]);
+    assert_eq!(mesh.node_labels, [1, 2, 3, 4, 1, 2, 3, 4]);
+    assert_eq!(mesh.node_instance, [0, 0, 0, 0, 1, 1, 1, 1]);
+    assert_eq!(mesh.groups[0].connectivity, [0, 1, 2, 3, 4, 5, 6, 7]);
+    let x = |node: usize| mesh.coordinates[3 * node..3 * node + 3].to_vec();
+    assert_eq!((x(1), x(5)), (vec![1., 0., 0.], vec![10., 1., 0.]));
+    let set = |name: &str| mesh.node_sets.iter().find(|s| s.name == name).unwrap().members.clone();
+    assert_eq!((set("One.Tip"), set("Two.Tip"), set("Ends"), set("Tips")), (vec![1], vec![5], vec![5, 6], vec![1, 5]));
+    let sections = &model.setup.sections;
+    assert_eq!((sections[0].name.as_str(), sections[1].name.as_str()), ("One.All", "Two.All"));
+    // Axis 1 points along y in the part, and along -x in the instance that is turned by 90 degrees.
+    assert_eq!(sections[0].material_from_global[..3], [0., 1., 0.]);
+    assert_eq!(sections[1].material_from_global[..3], [-1., 0., 0.]);
+    let names: Vec<_> = model.setup.boundaries.iter().map(|b| b.name.as_str()).collect();
+    assert_eq!(names, ["A.One.Tip.1", "two.tip.1", "two.tip.2", "two.tip.3"]);
+}
+
+#[test]
+fn an_instance_may_hold_its_own_mesh() {
+    let (part, rest) = PARTS.split_at(PARTS.find("*End Part").unwrap());
+    let mesh = part.strip_prefix("*Part, name=Bar\n").unwrap();
+    let end = &rest[rest.find("*End Assembly").unwrap()..];
+    let text = format!(
+        "*Part, name=Bar\n*End Part\n*Assembly, name=A\n*Instance, name=Two, part=bar\n{mesh}*End Instance\n{end}"
+    );
+    let model = model(&text.replace(" A.One.Tip, 1\n", ""));
+    assert_eq!((model.mesh.n_nodes(), model.mesh.instances.as_slice()), (4, &["Two".to_owned()][..]));
+    assert_eq!(model.setup.boundaries.len(), 3);
+}
+
+#[test]
+fn steps_loads_and_outputs() {
+    let text = with(
+        SQUARE,
+        "*Amplitude, name=Amp-1\n 0., 0., 1e-6, 1.\n 2e-6, 0.,\n\
+         *Boundary\n LEFT, 2, 2\n 2, YSYMM\n\
+         *Step, name=S, nlgeom=NO\n*Dynamic, Explicit, direct user control\n 5e-9, 1.2e-5\n\
+         *Bulk Viscosity\n0.0, 0.0\n*Cload, amplitude=AMP-1\n LEFT, 1, 41.5\n LEFT, 1, 2\n 3, 2, -1.\n\
+         *Boundary, type=VELOCITY, amplitude=Amp-1\n LEFT, 1, 2, 3.\n\
+         *Dload\n PLATE, P2, 5\n , GRAV, 9.81, 0, -2\n SECOND, BX, 7\n\
+         *Output, history, time interval=1e-7\n*Node Output, nset=LEFT\n U2, V\n U2\n\
+         *Output, field, number interval=4\n*Node Output\n U\n*Element Output\n S, PEEQ\n\
+         *Output, history, variable=PRESELECT\n*Node Print, nset=ALL, frequency=3\nRF\n*End Step\n",
+    );
+    let setup = model(&text).setup;
+    assert_eq!(setup.explicit.time, 1.2e-5);
+    assert_eq!(setup.explicit.increment, Increment::Fixed(5e-9));
+    let names: Vec<_> = setup.loads.iter().map(|l| (l.name.as_str(), l.magnitude, l.amplitude)).collect();
+    assert_eq!(
+        names,
+        [
+            ("LEFT.1", 41.5, Some(0)),
+            ("LEFT.1#2", 2., Some(0)),
+            ("3.2", -1., Some(0)),
+            ("PLATE.P2", 5., None),
+            ("GRAV", 9.81, None),
+            ("SECOND.BX", 7., None)
+        ]
+    );
+    let none = u32::MAX;
+    assert_eq!(
+        setup.loads[3].kind,
+        LoadKind::Pressure { faces: vec![[1, 2, none, none], [2, 3, none, none]], elements: vec![0, 1] }
+    );
+    assert_eq!(setup.loads[4].kind, LoadKind::Gravity { elements: vec![0, 1], direction: [0., -1., 0.] });
+    assert_eq!(
+        setup.amplitudes[0].shape,
+        AmplitudeShape::Tabular { times: vec![0., 1e-6, 2e-6], values: vec![0., 1., 0.] }
+    );
+    let conditions: Vec<_> =
+        setup.boundaries.iter().map(|b| (b.name.as_str(), b.component, b.kind, b.value, b.amplitude)).collect();
+    use BoundaryKind::{Displacement, Velocity};
+    assert_eq!(
+        conditions,
+        [
+            ("LEFT.2", 1, Displacement, 0., None),
+            ("2.2", 1, Displacement, 0., None),
+            ("LEFT.1", 0, Velocity, 3., Some(0)),
+            ("LEFT.2#2", 1, Velocity, 3., Some(0))
+        ]
+    );
+    use NodalQuantity as Q;
+    assert_eq!(setup.histories[0].variables, [(Q::Displacement, 1), (Q::Velocity, 0), (Q::Velocity, 1)]);
+    assert_eq!(setup.histories[0].interval, OutputInterval::Time(1e-7));
+    assert_eq!((setup.histories[1].set.as_str(), setup.histories[1].interval), ("ALL", OutputInterval::Increments(3)));
+    assert_eq!(setup.fields.len(), 1);
+    assert_eq!(setup.fields[0].quantities, [FieldQuantity::Displacement, FieldQuantity::Stress]);
+}
+
+#[test]
+fn the_second_definition_before_the_step_gives_way_to_op_new() {
+    let tail =
+        "*Boundary\n LEFT, 1, 2\n*Step, nlgeom=NO\n*Dynamic, Explicit\n , 0.08\n*Boundary, op=NEW\n 3, 1\n*End Step\n";
+    let setup = model(&with(SQUARE, tail)).setup;
+    assert_eq!(setup.boundaries.len(), 1);
+    assert_eq!(setup.explicit.time, 0.08);
+    assert!(matches!(setup.explicit.increment, Increment::Automatic { .. }));
+}
+
+#[test]
+fn surfaces_carry_pressure_and_traction() {
+    let tail = "*Surface, name=TOP, type=ELEMENT\n CUBE, S2\n*Surface, name=SKIN\n CUBE,\n*Surface, name=UNUSED\n NOWHERE, S9\n\
+                *Dsload\n top, P, 2\n SKIN, TRVEC, 3, 0, 0, -4\n";
+    let setup = model(&with(CUBE, tail)).setup;
+    assert_eq!(setup.loads[0].kind, LoadKind::Pressure { faces: vec![[4, 7, 6, 5]], elements: vec![0] });
+    let LoadKind::Traction { faces, direction, .. } = &setup.loads[1].kind else { panic!() };
+    assert_eq!((faces.len(), *direction), (6, [0., 0., -1.]));
+    assert!(refusal(&with(CUBE, "*Surface, name=X\n CUBE, S7\n*Dsload\n X, P, 1\n")).contains("C3D8R has no face 7"));
+    assert!(refusal(&with(CUBE, "*Dsload\n X, P, 1\n")).contains("surface `X` does not exist"));
+}
+
+#[test]
+fn amplitudes_of_every_definition() {
+    let tail = "*Amplitude, name=S, definition=SMOOTH STEP, time=TOTAL TIME\n0, 0\n1, 1\n\
+                *Amplitude, name=P, definition=PERIODIC\n 2, 6.28, 0., 1.\n 1, 2, 3, 4\n\
+                *Amplitude, name=E, definition=EQUALLY SPACED, fixed interval=0.5, begin=1, value=ABSOLUTE\n 1, 2, 3\n";
+    let amplitudes = model(&with(SQUARE, tail)).setup.amplitudes;
+    assert_eq!(amplitudes[0].shape, AmplitudeShape::SmoothStep { times: vec![0., 1.], values: vec![0., 1.] });
+    let terms = vec![[1., 2.], [3., 4.]];
+    assert_eq!(amplitudes[1].shape, AmplitudeShape::Periodic { omega: 6.28, start: 0., constant: 1., terms });
+    assert_eq!(amplitudes[2].shape, AmplitudeShape::Tabular { times: vec![1., 1.5, 2.], values: vec![1., 2., 3.] });
+    assert!(amplitudes[2].absolute && !amplitudes[0].absolute);
+    assert!(
+        refusal(&with(SQUARE, "*Amplitude, name=A\n 0, 0, 1\n"))
+            .contains("deck.inp:20: error: amplitude `A` has a time without")
+    );
+    assert!(refusal(&with(SQUARE, "*Amplitude, name=A\n 1, 0, 0, 1\n")).contains("time 0 follows 1"));
+}
+
+#[test]
+fn elasticity_of_every_type() {
+    let elastic = |card: &str| {
+        let text = SQUARE.replace("*Elastic\n 2.1e11, 0.3\n", card);
+        model(&text).setup.materials.remove(0).elasticity
+    };
+    let nine = [1., 2., 3., 4., 5., 6., 7., 8., 9.];
+    let lines = "1, 2, 3, 4, 5, 6, 7, 8\n 9,\n";
+    assert_eq!(
+        elastic(&format!("*Elastic, type=ENGINEERING CONSTANTS\n{lines}")),
+        Elasticity::EngineeringConstants(nine)
+    );
+    assert_eq!(elastic(&format!("*Elastic, type=ORTHO\n{lines}")), Elasticity::Orthotropic(nine));
+    let many = "1, 2, 3, 4, 5, 6, 7, 8\n9, 10, 11, 12, 13, 14, 15, 16\n17, 18, 19, 20, 21\n";
+    let Elasticity::Anisotropic(constants) = elastic(&format!("*Elastic, type=anisotropic\n{many}")) else { panic!() };
+    assert_eq!((constants[0], constants[20]), (1., 21.));
+    assert!(refusal(&SQUARE.replace("*Elastic\n", "*Elastic, type=LAMINA\n")).contains("TYPE=LAMINA is not supported"));
+    assert!(refusal(&SQUARE.replace("0.3\n", "0.5\n")).contains("ν = 0.5"));
+    let damped = SQUARE.replace("*Elastic\n", "*Damping, alpha=1.D4\n*Elastic\n");
+    assert_eq!(model(&damped).setup.materials[0].damping_alpha, 1e4);
+    assert!(
+        refusal(&SQUARE.replace("*Elastic\n", "*Damping, beta=1\n*Elastic\n"))
+            .contains("deck.inp:18: error: *DAMPING, BETA=1")
+    );
+}
+
+#[test]
+fn masses_and_hourglass_control() {
+    let tail = "*Section Controls, name=EC, hourglass=ENHANCED\n 2.5,\n*Step\n*Dynamic, Explicit\n,1.\n\
+                *Fixed Mass Scaling, factor=4.\n*End Step\n";
+    let text = with(&CUBE.replace("MATERIAL=M\n", "MATERIAL=M, CONTROLS=EC\n"), tail);
+    let section = model(&text).setup.sections.remove(0);
+    assert_eq!((section.hourglass_factor, section.mass_factor), (2.5, 4.));
+    let tail = "*Fixed Mass Scaling, factor=4., elset=SECOND\n";
+    let model = model(&with(SQUARE, tail));
+    assert_eq!(model.mesh.groups[0].section, [0, 1]);
+    assert_eq!(model.setup.sections.iter().map(|s| s.mass_factor).collect::<Vec<_>>(), [1., 4.]);
+    assert!(refusal(&with(SQUARE, "*Fixed Mass Scaling, type=uniform, dt=1e-5\n")).contains("FACTOR="));
+}
+
+#[test]
+fn initial_velocities_and_jumps() {
+    let tail = "*Initial Conditions, type=VELOCITY\n LEFT, 1, -2.\n*Boundary\n 3, 2, , 0.1\n";
+    let deck = deck(&with(SQUARE, tail));
+    assert!(deck.notes.iter().any(|n| n.line == 23 && n.text.contains("jumps")));
+    let velocity = &deck.model.setup.initial_velocities[0];
+    assert_eq!((velocity.name.as_str(), velocity.component, velocity.value), ("LEFT.1", 0, -2.));
+    assert_eq!(deck.model.setup.boundaries[0].value, 0.1);
+}
+
+#[test]
+fn every_unsupported_keyword_is_listed_at_once() {
+    let tail = "*Plastic\n 1, 0\n*Rate Dependent\n*Contact Pair, interaction=I\n a, b\n*Tie, name=T\n*Friction\n0.1\n*Nonsense\n\
+                *Step\n*Static\n*Temperature\n*End Step\n*Step\n*Static\n*End Step\n";
+    let text = with(SQUARE, tail);
+    let error = refusal(&text);
+    for (line, what) in [
+        (20, "*PLASTIC is not supported"),
+        (22, "*RATE DEPENDENT is not supported"),
+        (23, "*CONTACT PAIR is not supported: contact is not computed; --ignore CONTACT leaves it out"),
+        (25, "*TIE is not supported"),
+        (26, "*FRICTION is not supported"),
+        (28, "*NONSENSE is not a known keyword"),
+        (30, "this deck asks for *STATIC"),
+        (31, "*TEMPERATURE is not supported"),
+        (33, "a second *STEP"),
+    ] {
+        assert!(error.contains(&format!("deck.inp:{line}: error: {what}")), "{what} in\n{error}");
+    }
+    assert_eq!(error.lines().count(), 9, "{error}");
+    let ignore = ["plastic", "contact", "TIE", "nonsense", "step"];
+    let deck = try_read(&text, &ignore).unwrap_or_else(|e| panic!("{e}"));
+    assert!(deck.explicit.is_none());
+    assert!(deck.notes.iter().any(|n| n.text.contains("*PLASTIC is ignored on request")));
+}
+
+#[test]
+fn element_types_that_are_not_computed_are_refused_where_a_section_wants_them() {
+    let other = "*Element, type=S4R, elset=PLATE\n 10, 1, 2, 3, 4\n*Element, type=T3D2\n 20, 1, 2\n";
+    let error = refusal(&with(SQUARE, other));
+    assert!(
+        error.contains("deck.inp:20: error: element types that are not computed: S4R (1 element, line 20), T3D2"),
+        "{error}"
+    );
+    let deck = try_read(&with(SQUARE, other), &["S4R"]).unwrap_or_else(|e| panic!("{e}"));
+    let (model, notes) = deck.finish().unwrap();
+    assert_eq!(model.mesh.n_elements(), 2);
+    assert!(notes.iter().any(|n| n.text.contains("T3D2 (1)")));
+    let bare = "*Node\n1, 0, 0, 0\n2, 1, 0, 0\n3, 0, 1, 0\n4, 0, 0, 1\n*Element, type=C3D4\n1, 1, 2, 3, 4\n*Element, type=C3D10\n2, 1,2,3,4,5,6,7,8,\n9,10\n";
+    let mut deck = deck_of(bare);
+    deck.assign_section(None, 0);
+    assert!(
+        deck.finish()
+            .unwrap_err()
+            .to_string()
+            .contains("deck.inp:8: error: element types that are not computed: C3D10 (1)")
+    );
+}
+
+fn deck_of(text: &str) -> Deck {
+    deck(text)
+}
+
+#[test]
+fn mistakes_say_where_and_what() {
+    for (change, with, expected) in [
+        (" 2, 1, 3, 4\n", " 2, 1, 3, 5\n", "deck.inp:8: error: element 2 names node 5, which does not exist"),
+        (" 2, 1, 3, 4\n", " 2, 1, 3, 3\n", "deck.inp:8: error: element 2 has node 3 twice"),
+        (" 2, 1, 3, 4\n", " 1, 1, 3, 4\n", "deck.inp:8: error: element 1 is defined twice"),
+        (" 2, 1, 3, 4\n", " 2, 1, 3\n", "deck.inp:8: error: `2, 1, 3`: 2 of the 3 nodes of CPE3"),
+        (" 2, 1, 3, 4\n", " 2, 1, 3, 4, 2\n", "deck.inp:8: error: `2, 1, 3, 4, 2`: more than the 3 nodes of CPE3"),
+        (" 4, , 1.0e+000\n", " 4, , 1\n 4, 2, 2\n", "deck.inp:6: error: node 4 is defined twice, at different places"),
+        (" 2, 1., 0.\n", " 2, 1., zero\n", "deck.inp:3: error: `2, 1., zero`: a coordinate is not a number"),
+        (" 1, 4\n", " 1, 4\n 77\n", "deck.inp:11: error: set `LEFT` names node 77, which does not exist"),
+        (" 1, 4\n", " 1, RIGHT\n", "deck.inp:10: error: set `LEFT` names the node set `RIGHT`, which does not exist"),
+        (" 1, 4\n", " 1, 4\n*Ngen\n1, 2\n", "*NGEN is not supported: nodes and elements must be written out"),
+        (
+            "elset=PLATE, material",
+            "elset=PLAT, material",
+            "deck.inp:13: error: *SOLID SECTION: element set `PLAT` does not exist",
+        ),
+        ("material=steel", "material=iron", "material `iron` has no density and no stiffness"),
+        (" 7800.,\n", " -1\n", "*DENSITY needs a positive density"),
+        ("*Density\n 7800.,\n", "", "deck.inp:15: error: material `STEEL` has no density"),
+        ("*Density", "*Include, input=x.inp\n*Density", "`x.inp` cannot be included"),
+    ] {
+        assert!(SQUARE.contains(change), "{change}");
+        let error = refusal(&SQUARE.replacen(change, with, 1));
+        assert!(error.contains(expected), "{expected} in\n{error}");
+    }
+    assert!(
+        refusal(&with(SQUARE, "*Cload\n NOBODY, 1, 1\n"))
+            .contains("deck.inp:21: error: there is no node or node set `NOBODY`")
+    );
+    assert!(refusal(&with(SQUARE, "*Cload\n LEFT, 3, 1\n")).contains("component 3 does not exist in a 2D model"));
+    assert!(refusal(&with(SQUARE, "*Boundary\n LEFT, 11, 11, 1\n")).contains("degree of freedom 11"));
+    let skew = SQUARE.replace(" 3, 1.D0, 1\n", " 3, 1, 1, 0.5\n");
+    assert!(refusal(&skew).contains("a 2D mesh must lie in a plane of constant z: node 3"));
+}
+
+#[test]
+fn equal_repeated_nodes_are_one() {
+    let text = SQUARE.replace(" 2, 1., 0.\n", " 2, 1., 0.\n 2, 1, 0\n");
+    assert_eq!(model(&text).mesh, model(SQUARE).mesh);
+}
+
+#[test]
+fn nodes_without_elements_are_left_out() {
+    let text = SQUARE.replace(" 2, 1., 0.\n", " 2, 1., 0.\n 99, 7, 7, 7\n");
+    let (kept, notes) = deck(&with(&text, "*Boundary\n 99, 1\n LEFT, 1\n")).finish().unwrap();
+    assert_eq!(kept.mesh.n_nodes(), 4);
+    assert_eq!(kept.mesh.groups, model(SQUARE).mesh.groups);
+    assert_eq!(kept.setup.boundaries.len(), 1);
+    assert!(notes.iter().any(|n| n.text.contains("1 nodes left out")));
+    let error = refusal(&with(&text, "*Cload\n 99, 1, 5\n"));
+    assert!(error.contains("load `99.1`: 1 of its 1 nodes belong to no element: nothing carries it"), "{error}");
+}
+
+#[test]
+fn plane_strain_is_for_all_and_groups_join() {
+    let text = SQUARE.replace(" 2, 1, 3, 4\n", "*Element, type=CPS3, elset=PLATE\n 2, 1, 3, 4\n");
+    let mut deck = deck(&text);
+    deck.use_plane_strain();
+    let (joined, _) = deck.finish().unwrap();
+    assert_eq!(joined.mesh, model(SQUARE).mesh);
+}
+
+#[test]
+fn system_frames_move_nodes() {
+    let text = with(
+        &CUBE
+            .replace("*NODE\n", "*SYSTEM\n 10, 0, 0, 10, 1, 0\n*NODE\n")
+            .replace("5, 0, 0, 1\n", "*SYSTEM\n*NODE\n5, 0, 0, 1\n"),
+        "",
+    );
+    let mesh = model(&text).mesh;
+    assert_eq!(mesh.coordinates[3..6], [10., 1., 0.]);
+    assert_eq!(mesh.coordinates[12..15], [0., 0., 1.]);
+}
+
+#[test]
+fn included_files_are_relative_to_the_one_that_includes_them() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("sub")).unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    let (nodes, rest) = SQUARE.split_at(SQUARE.find("*Element").unwrap());
+    let (head, data) = nodes.split_at(nodes.find(" 1, 0").unwrap());
+    write("main.inp", &format!("*INCLUDE, INPUT=sub/nodes.inp\n{rest}*Amplitude, name=A, input=table.txt\n"));
+    write("sub/nodes.inp", &format!("{head}*include, input=data.inp\n"));
+    write("sub/data.inp", data);
+    write("table.txt", "0, 0\n1, 1\n");
+    let path = folder.path().join("main.inp");
+    let deck = read(&path, &ReadOptions::default()).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(deck.report.files.len(), 4);
+    assert_eq!(deck.model.setup.amplitudes.len(), 1);
+    assert_eq!(deck.finish().unwrap().0.mesh, model(SQUARE).mesh);
+
+    write("sub/data.inp", &format!("{data}*include, input=nodes.inp\n"));
+    let error = read(&path, &ReadOptions::default()).unwrap_err().to_string();
+    assert!(error.contains("data.inp:5: error: `") && error.contains("includes itself"), "{error}");
+    write("sub/nodes.inp", "*include, input=nowhere.inp\n");
+    let error = read(&path, &ReadOptions::default()).unwrap_err().to_string();
+    assert!(
+        error.contains("nodes.inp:1: error: included file") && error.contains("nowhere.inp` does not exist"),
+        "{error}"
+    );
+}
+
+#[test]
+fn counts_are_as_written_and_after_instancing() {
+    let report = deck(PARTS).report;
+    assert_eq!((report.node_lines, report.element_lines()), (5, 1));
+    assert_eq!((report.n_nodes, report.n_elements), (10, 2));
+    assert_eq!(report.materials, ["M"]);
+    assert_eq!(report.elements[0].name, "C3D4");
+}
+
+#[test]
+fn a_job_replaces_material_and_time() {
+    let text =
+        SQUARE.replace("*Elastic\n 2.1e11, 0.3\n", "*User Material, constants=1\n 1.\n*Step\n*Static\n*End Step\n");
+    let options = ReadOptions { job_sets_time: true, job_materials: vec!["Steel".into()], ..ReadOptions::default() };
+    let mut deck = read_bytes(Path::new("deck.inp"), text.as_bytes(), &options).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(deck.materials[0].density, None);
+    deck.materials[0].density = Some(1.);
+    deck.materials[0].elasticity = Some(Elasticity::Isotropic { young: 1., poisson: 0. });
+    assert!(deck.finish().is_ok());
+}
