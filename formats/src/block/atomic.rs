@@ -107,3 +107,22 @@ impl Seek for AtomicFile {
         self.file.seek(position)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unfinished_file_can_be_removed_from_outside() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("a.blk");
+        fs::write(&target, "old").unwrap();
+        let file = AtomicFile::create(&target).unwrap();
+        let count = || fs::read_dir(folder.path()).unwrap().count();
+        assert_eq!(count(), 2);
+        remove_unfinished(&target);
+        assert_eq!((count(), fs::read(&target).unwrap()), (1, b"old".to_vec()));
+        assert!(file.commit().is_err());
+        assert_eq!(fs::read(&target).unwrap(), b"old");
+    }
+}

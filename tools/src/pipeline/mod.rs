@@ -148,12 +148,8 @@ fn load(config: &Config, progress: &dyn Progress, clock: &mut Clock) -> Result<L
     if let Some(job) = &job {
         remarks = apply_job::apply_to_deck(&mut deck, job)?;
     }
-    let report = std::mem::take(&mut deck.report);
-    let finished = deck.finish().map_err(|mut error| {
-        error.report.get_or_insert_with(|| Box::new(report.clone()));
-        error
-    });
-    let (mut model, notes) = finished?;
+    let report = deck.report.clone();
+    let (mut model, notes) = deck.finish()?;
     if let Some(job) = &job {
         let more = apply_job::apply_to_model(&mut model, job)?;
         remarks.notes.extend(more.notes);
