@@ -153,7 +153,7 @@ pub(super) fn act(mut mesh: Mesh, materials: Vec<Material>, sections: Vec<Sectio
         let mut direction = [0.0; 3];
         direction[component] = 1.0;
         let kind = LoadKind::Concentrated { nodes: action.source.clone(), weights: Vec::new(), direction };
-        Load { name: format!("LOAD1.{}", component + 1), kind, magnitude: short(force), amplitude: Some(0) }
+        Load { name: format!("SOURCE.{}", component + 1), kind, magnitude: short(force), amplitude: Some(0) }
     });
     let setup = Setup {
         title: action.title,

@@ -79,7 +79,7 @@ pub fn cuboid(options: &BoxOptions) -> Result<Model, GenerateError> {
         mass_factor: 1.0,
     };
     let boundaries = (0..mesh.dimension as u8).map(|component| Boundary {
-        name: format!("FIX1.{}", component + 1),
+        name: format!("FIXED.{}", component + 1),
         nodes: fixed.members.clone(),
         component,
         kind: BoundaryKind::Displacement,

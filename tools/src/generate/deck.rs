@@ -71,8 +71,7 @@ type Io = std::io::Result<()>;
 
 fn header(model: &Model, out: &mut impl Write) -> Io {
     writeln!(out, "*Heading\n{}", model.setup.title)?;
-    writeln!(out, "** Units: m, kg, s, N, Pa")?;
-    writeln!(out, "*Preprint, echo=NO, model=NO, history=NO, contact=NO")
+    writeln!(out, "** Units: m, kg, s, N, Pa")
 }
 
 /// Decimals so that coordinates are rounded to 1e-5 of the mean element size or finer.

@@ -52,7 +52,7 @@ pub fn gear(options: &ModelOptions) -> Result<Model, GenerateError> {
     }
     let mesh = fill(&outline, |_| 0)?;
     let action = Action {
-        title: format!("Gear, element size {size} m"),
+        title: format!("Gear, element size {size:e} m"),
         source,
         force: [-1.0, -0.8],
         signal_name: "BURST",

@@ -95,7 +95,7 @@ pub fn geophysics(options: &ModelOptions) -> Result<Model, GenerateError> {
         }
     }
     let action = Action {
-        title: format!("Geophysics, element size {size} m"),
+        title: format!("Geophysics, element size {size:e} m"),
         source: vec![source],
         force: [1e6, 4e6],
         signal_name: "PULSE",

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use pogo_formats::inp;
 use pogo_formats::model::{ElementKind, Increment, LoadKind, Mesh, Model};
 use proptest::prelude::*;
 
@@ -202,6 +203,31 @@ fn boxes_have_about_the_nodes_asked_for() {
         assert!(model.setup.boundaries[0].nodes.len() > 9 && model.setup.histories[0].nodes.len() == 1);
         let faces = [&model.setup.boundaries[0].nodes, &model.mesh.node_sets[0].members];
         assert!(faces[0].len().abs_diff(faces[1].len()) <= 1);
+    }
+}
+
+#[test]
+fn decks_read_back_as_the_models_they_were_written_from() {
+    let coarse = ModelOptions { fields: 3, ..ModelOptions::with_size(1e-3) };
+    let mut models = vec![weld(&coarse).unwrap(), gear(&coarse).unwrap()];
+    models.push(geophysics(&ModelOptions::with_size(60.0)).unwrap());
+    models.extend(
+        ElementKind::ALL
+            .map(|elements| cuboid(&BoxOptions { elements, nodes: 300, jitter: 0.1, increments: 100 }).unwrap()),
+    );
+    for mut model in models {
+        let text = text(&model).unwrap();
+        let deck = inp::read_bytes("generated.inp".as_ref(), &text, &inp::ReadOptions::default()).unwrap();
+        let (mut read, notes) = deck.finish().unwrap();
+        assert!(notes.is_empty(), "{notes:?}");
+        // Coordinates are rounded; all else is the same to the last bit.
+        let tolerance = 1e-5 * quality(&model.mesh).mean_edge;
+        let written = std::mem::take(&mut model.mesh.coordinates);
+        let coordinates = std::mem::take(&mut read.mesh.coordinates);
+        assert_eq!(written.len(), coordinates.len());
+        assert!(written.iter().zip(&coordinates).all(|(a, b)| (a - b).abs() <= tolerance));
+        assert_eq!(read.mesh, model.mesh);
+        assert_eq!(read.setup, model.setup);
     }
 }
 

@@ -89,7 +89,7 @@ pub fn weld(options: &ModelOptions) -> Result<Model, GenerateError> {
     let force = 1e3 * 0.5f64.sqrt() / source_nodes.len() as f64;
     let materials = vec![isotropic("BASE", 7850.0, 210e9, 0.3), isotropic("WELD", 7950.0, 193e9, 0.29)];
     let action = Action {
-        title: format!("Weld inspection, element size {size} m"),
+        title: format!("Weld inspection, element size {size:e} m"),
         source: source_nodes,
         force: [force, -force],
         signal_name: "BURST",
