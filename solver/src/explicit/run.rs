@@ -6,6 +6,7 @@ use std::time::Instant;
 use pogo_formats::block::{BlocksView, MeshView};
 use pogo_formats::model::{Increment, OutputInterval, Setup};
 use pogo_formats::output::energy::{self as energy_file, EnergyRow};
+use pogo_formats::output::plot;
 use pogo_formats::output::summary::{BlockFileSummary, FinalEnergy, Status, Summary, WorstElement};
 use pogo_kernels::elements::{StableIncrement, global_stable_increment};
 use pogo_kernels::explicit::{CpuStepper, Problem, Real, State, Stepper, StepperError};
@@ -136,7 +137,7 @@ pub fn run(
     let physics = Physics { mesh, matter: &matter, actions: &actions, time_increment: dt };
     let order = if settings.fields && !setup.fields.is_empty() { user_order(mesh) } else { Vec::new() };
     let field_requests = if settings.fields { setup.fields.as_slice() } else { &[] };
-    let snapshots = Snapshots::plan(
+    let mut snapshots = Snapshots::plan(
         physics,
         field_requests,
         n_steps,
@@ -145,6 +146,9 @@ pub fn run(
         resumed.then_some(first_step),
         signals.clone(),
     )?;
+    if settings.plot {
+        snapshots = snapshots.with_pictures(&setup.title, n_steps, folder);
+    }
     let mut products = Products {
         histories,
         reactions,
@@ -180,6 +184,10 @@ pub fn run(
         precision: settings.precision.name(),
         n_threads,
     });
+    let summary_path = folder.join("summary.json");
+    let old_files = listed_files(&summary_path);
+    // While there is a summary, everything beside it belongs to it.
+    drop(std::fs::remove_file(&summary_path));
     let report = time_loop::run(stepper.as_mut(), &mut signals, &conditions, &mut products, interrupts, observer)?;
 
     let last = products.energies.last().copied().unwrap_or_default();
@@ -194,7 +202,17 @@ pub fn run(
     let mut files = products.histories.traces.write(folder, &comments)?;
     energy_file::write_csv(&folder.join("energy.csv"), &products.energies, &comments)?;
     files.push("energy.csv".into());
-    files.extend(products.snapshots.files().iter().filter_map(|file| Some(file.file_name()?.to_str()?.to_owned())));
+    files.extend(products.snapshots.files());
+    let mut warnings = Vec::new();
+    if settings.plot {
+        let (panels, left_out) = plot::panels(&products.histories.traces);
+        let note = format!("{}, {} steps of {dt:.3e} s", model.block_file.path, report.step);
+        plot::traces_svg(&folder.join("traces.svg"), &setup.title, &note, &panels)?;
+        files.push("traces.svg".into());
+        if left_out > 0 {
+            warnings.push(format!("traces.svg has no room for {left_out} of the traces"));
+        }
+    }
     match status {
         // It would only invite going on with a run that is done.
         Status::Completed => drop(std::fs::remove_file(folder.join(checkpoint::FILE_NAME))),
@@ -202,6 +220,9 @@ pub fn run(
         Status::Diverged => files.push(DIVERGED_FILE_NAME.into()),
     }
     files.push("summary.json".into());
+    for old in old_files.iter().filter(|old| !files.contains(old)) {
+        drop(std::fs::remove_file(folder.join(old)));
+    }
     let done = (report.step - first_step) as f64 * mesh.n_nodes() as f64;
     let summary = Summary {
         status,
@@ -233,11 +254,20 @@ pub fn run(
         peak_memory_bytes: peak_memory(),
         energy: FinalEnergy::from(last),
         files,
-        warnings: Vec::new(),
+        warnings,
     };
-    summary.write(&folder.join("summary.json"))?;
+    summary.write(&summary_path)?;
     observer.finished(&summary);
     Ok(summary)
+}
+
+/// Files of an earlier run in this folder, by its summary.
+fn listed_files(summary: &Path) -> Vec<String> {
+    let Ok(text) = std::fs::read_to_string(summary) else { return Vec::new() };
+    let Ok(summary) = serde_json::from_str::<serde_json::Value>(&text) else { return Vec::new() };
+    let names = summary["files"].as_array().into_iter().flatten().filter_map(serde_json::Value::as_str);
+    // Never anything outside the folder, whatever the file says.
+    names.filter(|name| Path::new(name).file_name() == Some(name.as_ref())).map(str::to_owned).collect()
 }
 
 /// A sample costs about one step: 2 % of the run, at least 10 and at most 100 samples.

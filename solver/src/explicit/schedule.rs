@@ -23,6 +23,11 @@ pub fn steps(interval: OutputInterval, n_steps: u64, time_increment: f64) -> Vec
     steps
 }
 
+/// First of `steps` (increasing) after `step`; `u64::MAX` if there is none.
+pub fn next_after(steps: &[u64], step: u64) -> u64 {
+    steps.get(steps.partition_point(|&due| due <= step)).copied().unwrap_or(u64::MAX)
+}
+
 fn every_so_many(period: f64, n_steps: u64) -> Vec<u64> {
     // A period of NaN or beyond the run gives the start alone; the end is added by the caller.
     let count = if period <= n_steps as f64 { (n_steps as f64 / period + 1e-9) as u64 } else { 0 };

@@ -11,8 +11,9 @@
 use std::path::{Path, PathBuf};
 
 use pogo_formats::block::MeshView;
-use pogo_formats::model::{FieldQuantity, FieldRequest};
+use pogo_formats::model::{FieldQuantity, FieldRequest, OutputInterval};
 use pogo_formats::output::fields::{Field, FieldMesh, FieldPrecision, FieldSeries};
+use pogo_formats::output::plot::{Scalar, SnapshotOptions, snapshot_png};
 use pogo_kernels::elements::{ElementFields, element_fields};
 use pogo_kernels::explicit::State;
 
@@ -41,9 +42,36 @@ pub struct Physics<'a> {
     pub time_increment: f64,
 }
 
+/// Pictures of |u|, for whoever has no ParaView at hand.
+struct Pictures {
+    steps: Vec<u64>,
+    folder: PathBuf,
+    title: String,
+    names: Vec<String>,
+}
+
+/// Pictures of a run whose model asks for no snapshot.
+const DEFAULT_PICTURES: OutputInterval = OutputInterval::Count(4);
+
+impl Pictures {
+    fn draw(&mut self, mesh: &MeshView<'_>, state: &State, time: f64) -> Result<(), SolveError> {
+        let rows = state.displacement.chunks_exact(mesh.dimension);
+        let size: Vec<f64> = rows.map(|u| u.iter().map(|u| u * u).sum::<f64>().sqrt()).collect();
+        if size.iter().all(|&size| size == 0.0) {
+            return Ok(());
+        }
+        let name = format!("snapshot-{:09}.png", state.step);
+        let options = SnapshotOptions { title: self.title.clone(), time: Some(time), ..SnapshotOptions::default() };
+        snapshot_png(&self.folder.join(&name), mesh, Scalar::Nodal(&size), &options)?;
+        self.names.push(name);
+        Ok(())
+    }
+}
+
 /// All snapshots of a run.
 pub struct Snapshots<'a> {
     series: Vec<Series>,
+    pictures: Option<Pictures>,
     mesh: Option<FieldMesh<'a>>,
     physics: Physics<'a>,
     signals: Signals<'a>,
@@ -93,23 +121,42 @@ impl<'a> Snapshots<'a> {
             series.push(Series { quantities, steps, files });
         }
         let mesh = if series.is_empty() { None } else { Some(FieldMesh::new(physics.mesh, order)?) };
-        Ok(Self { series, mesh, physics, signals })
+        Ok(Self { series, pictures: None, mesh, physics, signals })
+    }
+
+    /// Adds pictures at every snapshot, or at a few steps of a run without snapshots.
+    pub fn with_pictures(mut self, title: &str, n_steps: u64, folder: &Path) -> Self {
+        let mut steps: Vec<u64> = self.series.iter().flat_map(|series| series.steps.iter().copied()).collect();
+        steps.sort_unstable();
+        steps.dedup();
+        if steps.is_empty() {
+            steps = schedule::steps(DEFAULT_PICTURES, n_steps, self.physics.time_increment);
+        }
+        self.pictures = Some(Pictures { steps, folder: folder.into(), title: title.into(), names: Vec::new() });
+        self
+    }
+
+    /// Steps of every series and of the pictures.
+    fn plans(&self) -> impl Iterator<Item = &[u64]> {
+        let pictures = self.pictures.iter().map(|pictures| pictures.steps.as_slice());
+        self.series.iter().map(|series| series.steps.as_slice()).chain(pictures)
     }
 
     /// Something is written at this step.
     pub fn is_due(&self, step: u64) -> bool {
-        self.series.iter().any(|series| series.steps.binary_search(&step).is_ok())
+        self.plans().any(|steps| steps.binary_search(&step).is_ok())
     }
 
     /// First step after `step` at which something is written.
     pub fn next_after(&self, step: u64) -> u64 {
-        let next = |series: &Series| series.steps.get(series.steps.partition_point(|&due| due <= step)).copied();
-        self.series.iter().filter_map(next).min().unwrap_or(u64::MAX)
+        self.plans().map(|steps| schedule::next_after(steps, step)).min().unwrap_or(u64::MAX)
     }
 
-    /// The files to open.
-    pub fn files(&self) -> Vec<PathBuf> {
-        self.series.iter().filter(|series| !series.files.is_empty()).map(|series| series.files.pvd()).collect()
+    /// Names of the files to open, in the output folder.
+    pub fn files(&self) -> Vec<String> {
+        let written = self.series.iter().filter(|series| !series.files.is_empty());
+        let names = written.filter_map(|series| Some(series.files.pvd().file_name()?.to_str()?.to_owned()));
+        names.chain(self.pictures.iter().flat_map(|pictures| pictures.names.iter().cloned())).collect()
     }
 
     /// Writes what is due at a state. `internal_force` is K u_n.
@@ -117,8 +164,12 @@ impl<'a> Snapshots<'a> {
     /// # Errors
     /// A file cannot be written.
     pub fn write(&mut self, state: &State, internal_force: &[f64]) -> Result<(), SolveError> {
-        let Some(mesh) = &self.mesh else { return Ok(()) };
         let Physics { mesh: view, matter, .. } = self.physics;
+        let time = state.step as f64 * self.physics.time_increment;
+        if let Some(pictures) = self.pictures.as_mut().filter(|p| p.steps.binary_search(&state.step).is_ok()) {
+            pictures.draw(view, state, time)?;
+        }
+        let Some(mesh) = &self.mesh else { return Ok(()) };
         let mut motion: Option<[Vec<f64>; 2]> = None;
         let mut strains: Option<ElementFields> = None;
         for series in &mut self.series {
@@ -150,7 +201,6 @@ impl<'a> Snapshots<'a> {
                     },
                 })
                 .collect();
-            let time = state.step as f64 * self.physics.time_increment;
             series.files.write(mesh, state.step, time, &fields)?;
         }
         Ok(())

@@ -10,6 +10,7 @@ use super::checkpoint::{self, Identity, Recorded};
 use super::energy::{self, Divergence, Watch};
 use super::histories::{Histories, Record};
 use super::reactions::Reactions;
+use super::schedule;
 use super::signals::Signals;
 use super::snapshots::Snapshots;
 use crate::config::CheckpointInterval;
@@ -141,7 +142,7 @@ pub fn run(
             }
         }
         let mut next = (step + stretch).min(conditions.n_steps);
-        next = next.min(after(&conditions.energy_steps, step));
+        next = next.min(schedule::next_after(&conditions.energy_steps, step));
         next = next.min(products.snapshots.next_after(step));
         if let Some(CheckpointInterval::Steps(interval)) = conditions.checkpoint {
             next = next.min(last_checkpoint_step + interval);
@@ -164,10 +165,6 @@ pub fn run(
     }
     computing += start.elapsed();
     Ok(Report { end: End::Completed, step, seconds: computing.as_secs_f64() })
-}
-
-fn after(steps: &[u64], step: u64) -> u64 {
-    steps.get(steps.partition_point(|&due| due <= step)).copied().unwrap_or(u64::MAX)
 }
 
 fn advance(stepper: &mut dyn Stepper, signals: &mut Signals<'_>, products: &mut Products<'_>, from: u64, to: u64) {

@@ -7,7 +7,7 @@ use pogo_formats::output::summary::Status;
 use pogo_solver::Outcome;
 use pogo_solver::config::{CheckpointInterval, Config, Precision, Start};
 use pogo_solver::interrupt::Interrupts;
-use pogo_solver::observe::{Observer, Outlook, Silent};
+use pogo_solver::observe::{Observer, Outlook};
 
 use crate::common::*;
 
@@ -333,15 +333,21 @@ fn nothing_half_written_remains() {
     let folder = tempfile::tempdir().unwrap();
     let block_file = write_block(folder.path(), &mesh, &setup, 64);
     let output = folder.path().join("out");
-    let summary = run(&config(&block_file, &output));
+    let mut config = config(&block_file, &output);
+    config.settings.plot = true;
+    let summary = run(&config);
+    assert_eq!(summary.files.iter().filter(|name| name.starts_with("snapshot-")).count(), 4);
     let mut names: Vec<String> = std::fs::read_dir(&output)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .filter(|name| name != "fields")
         .collect();
     names.sort();
+    // A second run in the same folder leaves nothing of the first that is not its own.
+    config.settings.plot = false;
+    run(&config);
+    assert!(!output.join("traces.svg").exists() && output.join("traces.csv").exists());
     let mut listed = summary.files.clone();
     listed.sort();
     assert_eq!(names, listed);
-    let _ = Silent;
 }
