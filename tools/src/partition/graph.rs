@@ -71,8 +71,27 @@ impl NodeGraph {
         Ok(Self { element_first, elements, neighbour_first, neighbours })
     }
 
+    /// A graph without elements, from directed links in ascending order of their first node.
+    pub(crate) fn from_links(n_nodes: usize, links: impl Iterator<Item = (u32, u32)>) -> Self {
+        let mut neighbour_first = vec![0; n_nodes + 1];
+        let mut neighbours = Vec::new();
+        for (from, to) in links {
+            neighbour_first[from as usize + 1] += 1;
+            neighbours.push(to);
+        }
+        for node in 0..n_nodes {
+            neighbour_first[node + 1] += neighbour_first[node];
+        }
+        Self { element_first: vec![0; n_nodes + 1], elements: Vec::new(), neighbour_first, neighbours }
+    }
+
     pub(crate) fn n_nodes(&self) -> usize {
         self.neighbour_first.len() - 1
+    }
+
+    /// First entry of each row, (n_nodes + 1,), and all linked nodes.
+    pub(crate) fn rows(&self) -> (&[u32], &[u32]) {
+        (&self.neighbour_first, &self.neighbours)
     }
 
     /// Nodes that share an element with `node`.
