@@ -1,6 +1,7 @@
 //! Memory arrangement of a partition (Huthwaite 2014, Section 3.2): nodes renumbered block by block, the nodes that
 //! other blocks read first, in the order of a walk round the block; then the tables of each block.
 
+mod limits;
 mod loads;
 mod permute;
 mod statistics;
@@ -18,7 +19,9 @@ use crate::partition::{NodeGraph, Partition, block_sizes};
 /// How to arrange.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ArrangeOptions {
-    /// Split blocks until all keep the paper's limits: 20 loads and 128 boundary nodes.
+    /// Split blocks until all keep the paper's limits: 20 loads and 128 boundary nodes. 2D meshes only. A block of one
+    /// node that still breaks them (in the middle of more than 20 blocks) stays, and is counted in
+    /// [`n_beyond_paper_limits`](pogo_formats::block::PartitionStatistics::n_beyond_paper_limits).
     pub paper_limits: bool,
     /// Threads; 0 takes all that rayon's current pool has. The result does not depend on it.
     pub threads: usize,
@@ -52,6 +55,11 @@ pub enum ArrangeError {
         /// Halo nodes.
         halo: usize,
     },
+    /// The limits are made for the joins of plane meshes: a block of a solid has more nodes on its surface.
+    #[error(
+        "--paper-limits is for 2D meshes: the paper's 20 loads and 128 boundary nodes do not hold a block of a solid"
+    )]
+    PaperLimitsInSpace,
     /// The partition was made for another mesh.
     #[error("the partition has {partition} nodes and the mesh {mesh}")]
     Mismatch {
@@ -82,19 +90,35 @@ pub fn arrange(mesh: Mesh, partition: Partition, options: &ArrangeOptions) -> Re
 
 fn arrange_here(mesh: Mesh, partition: Partition, options: &ArrangeOptions) -> Result<Arranged, ArrangeError> {
     let start = std::time::Instant::now();
-    let Partition { block_of_node, n_blocks, partitioner, capacity, seconds, graph } = partition;
+    let Partition { mut block_of_node, mut n_blocks, partitioner, capacity, seconds, graph } = partition;
     if block_of_node.len() != mesh.n_nodes() || graph.n_nodes() != mesh.n_nodes() {
         return Err(ArrangeError::Mismatch { partition: block_of_node.len(), mesh: mesh.n_nodes() });
     }
+    if options.paper_limits && mesh.dimension != 2 {
+        return Err(ArrangeError::PaperLimitsInSpace);
+    }
     let view = mesh.view();
-    let order = Order::new(&view, &graph, &block_of_node, n_blocks as usize);
-    let mut blocks = tables::tables(&view, &graph, &order, capacity)?;
+    let mut n_split = 0;
+    let (order, mut blocks) = loop {
+        let order = Order::new(&view, &graph, &block_of_node, n_blocks as usize);
+        let mut blocks = tables::tables(&view, &graph, &order, capacity)?;
+        loads::plan(&mut blocks);
+        let split = if options.paper_limits {
+            limits::split(&graph, &order, &blocks, &mut block_of_node, &mut n_blocks)
+        } else {
+            0
+        };
+        if split == 0 {
+            break (order, blocks);
+        }
+        n_split += split;
+    };
     drop(view);
     drop(graph);
     drop(block_of_node);
-    loads::plan(&mut blocks);
     blocks.statistics = statistics::statistics(&blocks, partitioner);
     blocks.statistics.paper_limits = options.paper_limits;
+    blocks.statistics.n_split = n_split;
     let mesh = permute::to_solver_order(mesh, &order.solver_from_model, &order.model_from_solver);
     blocks.statistics.seconds = seconds + start.elapsed().as_secs_f64();
     Ok(Arranged { mesh, blocks, solver_from_model: order.solver_from_model })

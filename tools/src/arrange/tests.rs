@@ -4,8 +4,8 @@ use pogo_formats::block::Blocks;
 use pogo_formats::model::{ElementGroup, ElementKind, Mesh, NamedSet};
 use proptest::prelude::*;
 
-use super::{ArrangeOptions, Arranged, arrange};
-use crate::partition::{PartitionOptions, Partitioner, partition};
+use super::{ArrangeError, ArrangeOptions, Arranged, arrange};
+use crate::partition::{Partition, PartitionOptions, Partitioner, partition};
 
 const ALL: [Partitioner; 3] = [Partitioner::Aligned, Partitioner::Greedy, Partitioner::Metis];
 
@@ -158,10 +158,10 @@ fn check(model: &Mesh, arranged: &Arranged, capacity: usize) {
         }
     }
     let mut read_by_others = BTreeSet::new();
-    for block in 0..n_blocks {
+    for (block, in_block) in elements_of.iter().enumerate() {
         let own = blocks.view().own_nodes(block);
         let halo = blocks.view().halo(block);
-        let exact: BTreeSet<u32> = elements_of[block]
+        let exact: BTreeSet<u32> = in_block
             .iter()
             .flat_map(|&element| element_nodes(mesh, element).iter().copied())
             .filter(|&node| !own.contains(&(node as usize)))
@@ -196,7 +196,7 @@ fn check(model: &Mesh, arranged: &Arranged, capacity: usize) {
                 assert_eq!(global, element_nodes(mesh, element as usize));
             }
         }
-        assert_eq!(seen, elements_of[block], "elements of block {block}");
+        assert_eq!(&seen, in_block, "elements of block {block}");
         check_loads(blocks, block);
     }
     for block in 0..n_blocks {
@@ -231,9 +231,8 @@ fn check_loads(blocks: &Blocks, block: usize) {
 #[test]
 fn plate_with_hole_and_crack() {
     // A hole, and a slit two cells wide that is open on the left.
-    let model = triangles(90, 60, |i, j| {
-        !((40..60).contains(&i) && (20..35).contains(&j)) && !(i < 30 && (44..46).contains(&j))
-    });
+    let model =
+        triangles(90, 60, |i, j| !((40..60).contains(&i) && (20..35).contains(&j) || i < 30 && (44..46).contains(&j)));
     for partitioner in ALL {
         for capacity in [17, 64, 512] {
             check(&model, &arranged(&model, partitioner, capacity, false), capacity);
@@ -274,6 +273,29 @@ fn many_small_parts_share_blocks() {
 }
 
 #[test]
+fn paper_limits_split_what_breaks_them() {
+    let model = triangles(200, 200, |_, _| true);
+    // Lines of 201 nodes, each read whole by the lines beside it.
+    let lines = Partition::new(&model.view(), (0..201 * 201).map(|node| node / 201).collect(), 512).expect("valid");
+    let free = arrange(model.clone(), lines.clone(), &ArrangeOptions::default()).expect("it fits");
+    check(&model, &free, 512);
+    assert_eq!(free.blocks.statistics.n_beyond_paper_limits, 201);
+    let bound = arrange(model.clone(), lines, &ArrangeOptions { paper_limits: true, threads: 0 }).expect("it fits");
+    check(&model, &bound, 512);
+    let statistics = &bound.blocks.statistics;
+    assert_eq!((statistics.n_beyond_paper_limits, statistics.n_blocks), (0, 201 + statistics.n_split));
+    assert!(statistics.n_split >= 201);
+}
+
+#[test]
+fn paper_limits_refuse_solids() {
+    let model = solid(4);
+    let partition = partition(&model.view(), &PartitionOptions::default(), &|_| ()).expect("the mesh is valid");
+    let error = arrange(model, partition, &ArrangeOptions { paper_limits: true, threads: 0 });
+    assert_eq!(error.expect_err("a solid"), ArrangeError::PaperLimitsInSpace);
+}
+
+#[test]
 fn same_for_every_thread_count() {
     let model = triangles(120, 90, |i, j| (i + 3 * j) % 97 != 0);
     for partitioner in ALL {
@@ -289,8 +311,7 @@ fn same_for_every_thread_count() {
             })
             .collect();
         for other in &results[1..] {
-            assert_eq!(results[0].blocks, other.blocks);
-            assert_eq!(results[0].mesh, other.mesh);
+            assert!(results[0].blocks == other.blocks && results[0].mesh == other.mesh, "{partitioner:?}");
         }
     }
 }

@@ -1,0 +1,55 @@
+//! The paper's limits (Section 3.2): a block that needs more than its 20 loads, or has more than 128 boundary nodes, is
+//! split in two.
+
+use pogo_formats::block::Blocks;
+
+use super::Order;
+use super::statistics::is_beyond;
+use crate::partition::{NONE, NodeGraph, halve};
+
+/// Splits each block that breaks a limit and can be split, and renumbers the blocks. Returns how many were split.
+pub(super) fn split(
+    graph: &NodeGraph,
+    order: &Order,
+    blocks: &Blocks,
+    block_of: &mut [u32],
+    n_blocks: &mut u32,
+) -> u64 {
+    let mut steps = Vec::new();
+    let mut shift = 0;
+    for block in 0..*n_blocks {
+        let own = order.node_first[block as usize] as usize..order.node_first[block as usize + 1] as usize;
+        let loads = blocks.load_first[block as usize] as usize..blocks.load_first[block as usize + 1] as usize;
+        let nodes = &order.model_from_solver[own];
+        let beyond = nodes.len() > 1 && is_beyond(&blocks.load_size[loads], blocks.n_boundary[block as usize]);
+        let mut second = Vec::new();
+        if beyond {
+            steps.resize(block_of.len(), NONE);
+            // Blocks after this one still have their old numbers.
+            let [first, other] = halve(graph, nodes, nodes, |node| block_of[node as usize] == block, &mut steps);
+            second = other;
+            if second.is_empty() {
+                // No two ends are linked: any halves do.
+                second = first[first.len() / 2..].to_vec();
+            }
+        }
+        // New numbers are marked until the end, as they collide with old ones.
+        for &node in nodes {
+            block_of[node as usize] = (block + shift) | MARK;
+        }
+        if beyond {
+            shift += 1;
+            for &node in &second {
+                block_of[node as usize] = (block + shift) | MARK;
+            }
+        }
+    }
+    for block in block_of {
+        *block &= !MARK;
+    }
+    *n_blocks += shift;
+    u64::from(shift)
+}
+
+/// There are fewer than 2³¹ blocks of two nodes or more.
+const MARK: u32 = 1 << 31;
