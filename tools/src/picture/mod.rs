@@ -1,1 +1,287 @@
-//! Pictures of a partition.
+//! Pictures of a partition: blocks in colours, like the paper's Fig. 7. In 3D the outer surface, shaded, seen obliquely.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+use pogo_formats::block::{BlocksView, MeshView};
+
+use crate::partition::{NodeGraph, PartitionError, boundary_faces};
+
+/// How to draw.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PictureOptions {
+    /// Pixels of the longer side.
+    pub size: u32,
+    /// Part of a 2D mesh to draw: x and y of the lower left and of the upper right corner, m. None draws all of it.
+    pub window: Option<[f64; 4]>,
+}
+
+impl Default for PictureOptions {
+    fn default() -> Self {
+        Self { size: 1600, window: None }
+    }
+}
+
+/// Why there is no picture.
+#[derive(Debug, thiserror::Error)]
+pub enum PictureError {
+    /// The mesh is at fault.
+    #[error(transparent)]
+    Mesh(#[from] PartitionError),
+    /// Positions that are not finite, or a window without area.
+    #[error("nothing to draw: the mesh, or the window, has no extent")]
+    Empty,
+    /// Too many or too few pixels.
+    #[error("a picture of {0} pixels is not possible: give between 16 and 16384")]
+    Size(u32),
+    /// The file could not be written.
+    #[error("{path}: error: cannot write the picture: {source}")]
+    Write {
+        /// Where.
+        path: std::path::PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+}
+
+/// Colours of blocks; linked blocks get different ones.
+const PALETTE: [[u8; 3]; 12] = [
+    [229, 112, 88],
+    [86, 156, 214],
+    [240, 196, 83],
+    [106, 180, 120],
+    [171, 126, 196],
+    [240, 154, 70],
+    [90, 190, 190],
+    [222, 130, 168],
+    [163, 190, 90],
+    [118, 134, 200],
+    [200, 160, 120],
+    [150, 150, 155],
+];
+
+/// Samples a pixel in each direction.
+const SAMPLES: usize = 2;
+
+/// Draws the blocks of an arranged mesh into a PNG file.
+///
+/// # Errors
+/// See [`PictureError`].
+pub fn draw(mesh: &MeshView, blocks: &BlocksView, path: &Path, options: &PictureOptions) -> Result<(), PictureError> {
+    if !(16..=16_384).contains(&options.size) {
+        return Err(PictureError::Size(options.size));
+    }
+    let colours = colours(blocks);
+    let mut block_of = vec![0_u32; mesh.n_nodes()];
+    for block in 0..blocks.n_blocks() {
+        block_of[blocks.own_nodes(block)].fill(block as u32);
+    }
+    let scene = if mesh.dimension == 3 { Scene::solid(mesh)? } else { Scene::plane(mesh) };
+    let window = options.window.filter(|_| mesh.dimension == 2).unwrap_or_else(|| scene.bounds());
+    let mut canvas = Canvas::new(window, options.size as usize)?;
+    for (nodes, shade) in &scene.triangles {
+        let colour = nodes.map(|node| {
+            let colour = colours[block_of[node as usize] as usize];
+            colour.map(|c| (f32::from(c) * shade) as u8)
+        });
+        canvas.triangle(nodes.map(|node| scene.points[node as usize]), colour);
+    }
+    canvas.write(path).map_err(|source| PictureError::Write { path: path.to_owned(), source })
+}
+
+/// A palette colour for each block, other than those of the linked blocks with lower numbers.
+fn colours(blocks: &BlocksView) -> Vec<[u8; 3]> {
+    let mut chosen: Vec<usize> = Vec::with_capacity(blocks.n_blocks());
+    for block in 0..blocks.n_blocks() {
+        let mut taken = [false; PALETTE.len()];
+        let mut end = 0;
+        for &node in blocks.halo(block) {
+            if node >= end {
+                let owner = blocks.node_first.partition_point(|&first| first <= node) - 1;
+                end = blocks.node_first[owner + 1];
+                if let Some(&colour) = chosen.get(owner) {
+                    taken[colour] = true;
+                }
+            }
+        }
+        // Starting at different places spreads the colours.
+        let start = block * 5 % PALETTE.len();
+        let free = (0..PALETTE.len()).map(|i| (start + i) % PALETTE.len()).find(|&c| !taken[c]);
+        chosen.push(free.unwrap_or(start));
+    }
+    chosen.into_iter().map(|c| PALETTE[c]).collect()
+}
+
+/// Triangles to draw.
+struct Scene {
+    /// Screen x, screen y (upwards) and depth of each node.
+    points: Vec<[f64; 3]>,
+    /// Nodes and brightness.
+    triangles: Vec<([u32; 3], f32)>,
+}
+
+impl Scene {
+    fn plane(mesh: &MeshView) -> Self {
+        let points = mesh.coordinates.chunks_exact(2).map(|p| [p[0], p[1], 0.0]).collect();
+        let mut triangles = Vec::with_capacity(mesh.n_elements());
+        for group in &mesh.groups {
+            for nodes in group.connectivity.chunks_exact(group.kind.n_nodes()) {
+                for i in 2..nodes.len() {
+                    triangles.push(([nodes[0], nodes[i - 1], nodes[i]], 1.0));
+                }
+            }
+        }
+        Self { points, triangles }
+    }
+
+    /// The outer faces, seen from the direction (1, −1.6, 0.9) with z upwards.
+    fn solid(mesh: &MeshView) -> Result<Self, PictureError> {
+        let graph = NodeGraph::new(mesh)?;
+        let towards = unit([1.0, -1.6, 0.9]);
+        let right = unit([1.6, 1.0, 0.0]);
+        let up = cross(towards, right);
+        let light = unit([0.3, -1.0, 1.4]);
+        let position = |node: u32| {
+            let at = node as usize * 3;
+            [mesh.coordinates[at], mesh.coordinates[at + 1], mesh.coordinates[at + 2]]
+        };
+        let points = (0..mesh.n_nodes() as u32)
+            .map(|node| [dot(position(node), right), dot(position(node), up), dot(position(node), towards)])
+            .collect();
+        let mut triangles = Vec::new();
+        for face in boundary_faces(mesh, &graph) {
+            let [a, b, c, d] = face.nodes;
+            let mut push = |t: [u32; 3]| {
+                let [p, q, r] = t.map(position);
+                let mut normal = unit(cross(sub(q, p), sub(r, p)));
+                if dot(normal, towards) < 0.0 {
+                    normal = normal.map(|x| -x);
+                }
+                triangles.push((t, 0.55 + 0.45 * dot(normal, light).max(0.0) as f32));
+            };
+            push([a, b, c]);
+            if d != u32::MAX {
+                push([a, c, d]);
+            }
+        }
+        Ok(Self { points, triangles })
+    }
+
+    /// Lower left and upper right corner.
+    fn bounds(&self) -> [f64; 4] {
+        let mut bounds = [f64::INFINITY, f64::INFINITY, f64::NEG_INFINITY, f64::NEG_INFINITY];
+        for &node in self.triangles.iter().flat_map(|(nodes, _)| nodes) {
+            let [x, y, _] = self.points[node as usize];
+            bounds = [bounds[0].min(x), bounds[1].min(y), bounds[2].max(x), bounds[3].max(y)];
+        }
+        bounds
+    }
+}
+
+struct Canvas {
+    width: usize,
+    height: usize,
+    origin: [f64; 2],
+    /// Samples a metre.
+    scale: f64,
+    colour: Vec<[u8; 3]>,
+    depth: Vec<f32>,
+}
+
+impl Canvas {
+    fn new(window: [f64; 4], size: usize) -> Result<Self, PictureError> {
+        let (w, h) = (window[2] - window[0], window[3] - window[1]);
+        if !(w.is_finite() && h.is_finite() && w.max(h) > 0.0 && w.min(h) >= 0.0) {
+            return Err(PictureError::Empty);
+        }
+        // A margin of two pixels.
+        let scale = (size.saturating_sub(4) * SAMPLES) as f64 / w.max(h);
+        let samples = |length: f64| (((length * scale) as usize).div_ceil(SAMPLES) + 4) * SAMPLES;
+        let (width, height) = (samples(w), samples(h));
+        let margin = 2.0 * SAMPLES as f64 / scale;
+        Ok(Self {
+            width,
+            height,
+            origin: [window[0] - margin, window[1] - margin],
+            scale,
+            colour: vec![[255; 3]; width * height],
+            depth: vec![f32::NEG_INFINITY; width * height],
+        })
+    }
+
+    /// Fills a triangle, each sample in the colour of the corner that it is nearest to.
+    fn triangle(&mut self, corners: [[f64; 3]; 3], colours: [[u8; 3]; 3]) {
+        let p = corners.map(|[x, y, z]| [(x - self.origin[0]) * self.scale, (y - self.origin[1]) * self.scale, z]);
+        let area = (p[1][0] - p[0][0]) * (p[2][1] - p[0][1]) - (p[2][0] - p[0][0]) * (p[1][1] - p[0][1]);
+        if area == 0.0 || !area.is_finite() {
+            return;
+        }
+        let range = |axis: usize, end: usize| {
+            let low = p.iter().map(|p| p[axis]).fold(f64::INFINITY, f64::min);
+            let high = p.iter().map(|p| p[axis]).fold(f64::NEG_INFINITY, f64::max);
+            // Casts saturate, so what lies outside gives an empty or a cut range.
+            (low - 0.5).ceil().max(0.0) as usize..((high - 0.5).floor() + 1.0).clamp(0.0, end as f64) as usize
+        };
+        for row in range(1, self.height) {
+            for column in range(0, self.width) {
+                let (x, y) = (column as f64 + 0.5, row as f64 + 0.5);
+                let share = |a: usize, b: usize| ((p[a][0] - x) * (p[b][1] - y) - (p[b][0] - x) * (p[a][1] - y)) / area;
+                let weights = [share(1, 2), share(2, 0), share(0, 1)];
+                if weights.iter().any(|&w| w < -1e-9) {
+                    continue;
+                }
+                let depth = (0..3).map(|i| weights[i] * p[i][2]).sum::<f64>() as f32;
+                let at = (self.height - 1 - row) * self.width + column;
+                if depth > self.depth[at] {
+                    self.depth[at] = depth;
+                    let nearest = (0..3).fold(0, |best, i| if weights[i] > weights[best] { i } else { best });
+                    self.colour[at] = colours[nearest];
+                }
+            }
+        }
+    }
+
+    fn write(&self, path: &Path) -> std::io::Result<()> {
+        let (width, height) = (self.width / SAMPLES, self.height / SAMPLES);
+        let mut pixels = Vec::with_capacity(3 * width * height);
+        for row in 0..height {
+            for column in 0..width {
+                for channel in 0..3 {
+                    let sum: usize = (0..SAMPLES * SAMPLES)
+                        .map(|s| {
+                            let at = (row * SAMPLES + s / SAMPLES) * self.width + column * SAMPLES + s % SAMPLES;
+                            usize::from(self.colour[at][channel])
+                        })
+                        .sum();
+                    pixels.push((sum / (SAMPLES * SAMPLES)) as u8);
+                }
+            }
+        }
+        let mut file = BufWriter::new(File::create(path)?);
+        let mut encoder = png::Encoder::new(&mut file, width as u32, height as u32);
+        encoder.set_color(png::ColorType::Rgb);
+        encoder.set_depth(png::BitDepth::Eight);
+        let mut writer = encoder.write_header()?;
+        writer.write_image_data(&pixels)?;
+        writer.finish()?;
+        file.flush()
+    }
+}
+
+fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
+    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+}
+
+fn sub(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
+    [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
+}
+
+fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
+    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
+}
+
+fn unit(a: [f64; 3]) -> [f64; 3] {
+    let length = dot(a, a).sqrt();
+    if length > 0.0 { a.map(|x| x / length) } else { a }
+}
