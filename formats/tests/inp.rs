@@ -279,12 +279,12 @@ fn surfaces_carry_pressure_and_traction() {
 #[test]
 fn amplitudes_of_every_definition() {
     let tail = "*Amplitude, name=S, definition=SMOOTH STEP, time=TOTAL TIME\n0, 0\n1, 1\n\
-                *Amplitude, name=P, definition=PERIODIC\n 2, 6.28, 0., 1.\n 1, 2, 3, 4\n\
+                *Amplitude, name=P, definition=PERIODIC\n 2, 6.5, 0., 1.\n 1, 2, 3, 4\n\
                 *Amplitude, name=E, definition=EQUALLY SPACED, fixed interval=0.5, begin=1, value=ABSOLUTE\n 1, 2, 3\n";
     let amplitudes = model(&with(SQUARE, tail)).setup.amplitudes;
     assert_eq!(amplitudes[0].shape, AmplitudeShape::SmoothStep { times: vec![0., 1.], values: vec![0., 1.] });
     let terms = vec![[1., 2.], [3., 4.]];
-    assert_eq!(amplitudes[1].shape, AmplitudeShape::Periodic { omega: 6.28, start: 0., constant: 1., terms });
+    assert_eq!(amplitudes[1].shape, AmplitudeShape::Periodic { omega: 6.5, start: 0., constant: 1., terms });
     assert_eq!(amplitudes[2].shape, AmplitudeShape::Tabular { times: vec![1., 1.5, 2.], values: vec![1., 2., 3.] });
     assert!(amplitudes[2].absolute && !amplitudes[0].absolute);
     assert!(

@@ -1,0 +1,20 @@
+//! No bytes make the deck reader panic, hang, or ask for much memory; whatever it reads, it can finish or refuse.
+#![no_main]
+
+use std::path::Path;
+
+use libfuzzer_sys::fuzz_target;
+use pogo_formats::inp::{ReadOptions, read_bytes};
+
+fuzz_target!(|bytes: &[u8]| {
+    for job in [false, true] {
+        let options = ReadOptions { job_sets_time: job, require_step: !job, ..ReadOptions::default() };
+        if let Ok(mut deck) = read_bytes(Path::new("fuzz.inp"), bytes, &options) {
+            if job && !deck.model.setup.sections.is_empty() {
+                deck.assign_section(None, 0);
+                deck.use_plane_strain();
+            }
+            let _ = deck.finish();
+        }
+    }
+});
