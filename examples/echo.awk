@@ -11,4 +11,4 @@ FNR == NR { sound[$1] = $column; next }
     if (echo < 0) echo = -echo
     if (echo > largest) { largest = echo; time = $1 }
 }
-END { printf "%s Hz: the crack's echo at MONITOR-A has %.3e m, at %.2f us\n", frequency, largest, 1e6 * time }
+END { printf "%s Hz: the crack changes U2 at MONITOR-A by up to %.3e m (at %.2f us)\n", frequency, largest, 1e6 * time }
