@@ -136,18 +136,20 @@ fn block(mesh: &Mesh, capacity: u32) -> Blocks {
         load_start: vec![],
         statistics: PartitionStatistics { partitioner: "rows".into(), n_blocks: n_blocks.into(), ..Default::default() },
     };
-    for b in 0..n_blocks {
-        let own = blocks.node_first[b as usize]..blocks.node_first[b as usize + 1];
-        let (mut entries, mut halo, mut first) = (vec![], BTreeSet::new(), 0);
-        for group in &mesh.groups {
-            for (i, nodes) in group.connectivity.chunks(group.kind.n_nodes()).enumerate() {
-                if nodes.iter().any(|node| own.contains(node)) {
-                    entries.push((group.kind, group.section[i], first + i as u32, nodes));
-                    halo.extend(nodes.iter().copied().filter(|node| !own.contains(node)));
-                }
+    let mut of_block = vec![(vec![], BTreeSet::new()); n_blocks as usize];
+    let mut element = 0;
+    for group in &mesh.groups {
+        for (nodes, &section) in group.connectivity.chunks(group.kind.n_nodes()).zip(&group.section) {
+            for b in nodes.iter().map(|node| node / capacity).collect::<BTreeSet<u32>>() {
+                let (entries, halo) = &mut of_block[b as usize];
+                entries.push((group.kind, section, element, nodes));
+                halo.extend(nodes.iter().copied().filter(|node| node / capacity != b));
             }
-            first += group.len() as u32;
+            element += 1;
         }
+    }
+    for (b, (mut entries, halo)) in of_block.into_iter().enumerate() {
+        let own = blocks.node_first[b]..blocks.node_first[b + 1];
         let halo: Vec<u32> = halo.into_iter().collect();
         entries.sort();
         let mut last = None;
@@ -409,4 +411,49 @@ proptest! {
             let _ = file.verify();
         }
     }
+}
+
+#[test]
+#[ignore = "a timing, not a test: cargo test --release -- --ignored --nocapture timings"]
+fn timings() {
+    let contents = model(1000, 1000, 500, |_| true);
+    let clock = std::time::Instant::now();
+    let (_folder, path) = written(&contents);
+    let wrote = clock.elapsed();
+    let file = BlockFile::open(&path).unwrap();
+    let opened = clock.elapsed();
+    file.verify().unwrap();
+    let verified = clock.elapsed();
+    let milliseconds = |duration: std::time::Duration| duration.as_secs_f64() * 1e3;
+    eprintln!(
+        "{} nodes, {} MB: write {:.0} ms, open {:.0} ms, verify {:.0} ms",
+        file.mesh().n_nodes(),
+        file.bytes() / 1_000_000,
+        milliseconds(wrote),
+        milliseconds(opened - wrote),
+        milliseconds(verified - opened)
+    );
+}
+
+#[test]
+#[ignore = "writes 2.4 GB"]
+fn files_over_2_gib() {
+    let n = 80_000_000;
+    let mut contents = small();
+    contents.0.dimension = 3;
+    contents.0.coordinates = vec![0.25; 3 * n];
+    contents.0.coordinates[3 * n - 1] = 0.5;
+    contents.0.node_labels = (0..n as u32).collect();
+    contents.0.node_instance = vec![0; n];
+    contents.0.groups.clear();
+    contents.0.element_sets.clear();
+    contents.1 = block(&contents.0, 1 << 16);
+    contents.2.loads.clear();
+    contents.2.absorbing_layers.clear();
+    let (_folder, path) = written(&contents);
+    let file = BlockFile::open(&path).unwrap();
+    assert!(file.bytes() > 1 << 31, "{}", file.bytes());
+    assert_eq!(file.mesh().coordinates.last(), Some(&0.5));
+    assert_eq!(file.mesh().node_labels.last(), Some(&(n as u32 - 1)));
+    file.verify().unwrap();
 }
