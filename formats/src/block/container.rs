@@ -30,7 +30,7 @@ use rkyv::{
 };
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-use super::{BlockError, atomic::AtomicFile};
+use super::BlockError;
 
 /// First bytes of every block file; a transfer that converts line ends or strips bit 7 breaks them.
 pub(super) const MAGIC: [u8; 8] = *b"\x89POGO\r\n\x1a";
@@ -72,32 +72,30 @@ const fn align(offset: u64) -> u64 {
 }
 
 /// Writes sections one after the other, straight to disk.
-pub(super) struct ContainerWriter {
-    out: Option<BufWriter<AtomicFile>>,
+pub(super) struct ContainerWriter<'a> {
+    out: &'a mut BufWriter<File>,
     position: u64,
     n_sections: usize,
     sections: Vec<SectionInfo>,
 }
 
-impl ContainerWriter {
-    /// Starts a file of `n_sections` sections beside `target`.
-    pub(super) fn create(target: &Path, n_sections: usize) -> io::Result<Self> {
-        let mut out = BufWriter::with_capacity(1 << 20, AtomicFile::create(target)?);
+impl<'a> ContainerWriter<'a> {
+    /// Leaves room for the header of `n_sections` sections at the start of an empty file.
+    pub(super) fn new(out: &'a mut BufWriter<File>, n_sections: usize) -> io::Result<Self> {
         let length = header_length(n_sections);
         out.write_all(&vec![0; length])?;
-        Ok(Self { out: Some(out), position: length as u64, n_sections, sections: Vec::with_capacity(n_sections) })
+        Ok(Self { out, position: length as u64, n_sections, sections: Vec::with_capacity(n_sections) })
     }
 
     /// Appends one section: the rkyv archive of `value`.
     pub(super) fn section<T>(&mut self, name: &str, value: &T) -> io::Result<()>
     where
-        T: for<'a, 'b> Serialize<HighSerializer<SectionWriter<'b>, ArenaHandle<'a>, BoxedError>>,
+        T: for<'b, 'c> Serialize<HighSerializer<SectionWriter<'c>, ArenaHandle<'b>, BoxedError>>,
     {
         debug_assert!(name.len() <= NAME && self.sections.len() < self.n_sections);
-        let out = self.out.as_mut().ok_or_else(|| io::Error::other("the file is finished"))?;
         let offset = align(self.position);
-        out.write_all(&[0; ALIGNMENT as usize][..(offset - self.position) as usize])?;
-        let writer = SectionWriter { out, hash: Xxh3::new(), bytes: 0 };
+        self.out.write_all(&[0; ALIGNMENT as usize][..(offset - self.position) as usize])?;
+        let writer = SectionWriter { out: self.out, hash: Xxh3::new(), bytes: 0 };
         let writer = to_bytes_in::<_, BoxedError>(value, writer).map_err(io::Error::other)?;
         let (bytes, checksum) = (writer.bytes as u64, writer.hash.digest());
         self.sections.push(SectionInfo { name: name.to_owned(), offset, bytes, checksum });
@@ -105,21 +103,18 @@ impl ContainerWriter {
         Ok(())
     }
 
-    /// Writes the header, makes everything durable and puts the file in its place. Returns its length, bytes.
-    pub(super) fn finish(mut self) -> io::Result<u64> {
+    /// Writes the header. Returns the length of the file, bytes.
+    pub(super) fn finish(self) -> io::Result<u64> {
         debug_assert_eq!(self.sections.len(), self.n_sections);
-        let Some(out) = self.out.take() else { return Err(io::Error::other("the file is finished")) };
-        let mut file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
-        file.seek(SeekFrom::Start(0))?;
-        file.write_all(&encode(&self.sections, self.position))?;
-        file.commit()?;
+        self.out.seek(SeekFrom::Start(0))?;
+        self.out.write_all(&encode(&self.sections, self.position))?;
         Ok(self.position)
     }
 }
 
 /// Where rkyv writes a section: hashes what passes.
 pub(super) struct SectionWriter<'a> {
-    out: &'a mut BufWriter<AtomicFile>,
+    out: &'a mut BufWriter<File>,
     hash: Xxh3,
     bytes: usize,
 }

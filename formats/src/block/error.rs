@@ -5,10 +5,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use crate::output::OutputError;
+
 /// Why a block file cannot be written or used.
 #[derive(Debug, thiserror::Error)]
 pub enum BlockError {
-    /// The system refused to open, read, write or rename a file.
+    /// The system refused to open, read or map a file.
     #[error("{}: error: cannot {action}: {source}", path.display())]
     Io {
         /// File.
@@ -18,6 +20,9 @@ pub enum BlockError {
         /// The system's answer.
         source: io::Error,
     },
+    /// The system refused to write.
+    #[error(transparent)]
+    Write(Box<OutputError>),
     /// A directory, a pipe or a device.
     #[error("{}: error: not a regular file", path.display())]
     NotAFile {

@@ -8,7 +8,6 @@
 //! [`BlockFile::open`] maps it, checks everything that can be checked without reading floats' meaning, and hands out
 //! slices of the map itself.
 
-mod atomic;
 mod cast;
 mod check;
 mod container;
@@ -21,7 +20,6 @@ mod tests;
 mod view;
 mod write;
 
-pub use atomic::remove_unfinished;
 pub use container::SectionInfo;
 pub use error::BlockError;
 pub use file::BlockFile;

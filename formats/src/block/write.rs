@@ -3,7 +3,10 @@
 use std::path::Path;
 
 use super::{BlockError, Blocks, Provenance, check, container::ContainerWriter};
-use crate::model::{Mesh, Setup};
+use crate::{
+    model::{Mesh, Setup},
+    output::write_atomically,
+};
 
 /// What goes into a block file of the explicit solver.
 #[derive(Debug, Clone, Copy)]
@@ -32,13 +35,15 @@ pub fn write(path: &Path, contents: &BlockContents) -> Result<u64, BlockError> {
         path: path.to_owned(),
         reason: format!("not written: {reason}"),
     })?;
-    (|| {
-        let mut writer = ContainerWriter::create(path, 4)?;
+    let mut bytes = 0;
+    let written = write_atomically(path, |out| {
+        let mut writer = ContainerWriter::new(out, 4)?;
         writer.section("provenance", provenance)?;
         writer.section("setup", setup)?;
         writer.section("mesh", mesh)?;
         writer.section("blocks", blocks)?;
-        writer.finish()
-    })()
-    .map_err(BlockError::io(path, "write"))
+        bytes = writer.finish()?;
+        Ok(())
+    });
+    written.map(|()| bytes).map_err(|error| BlockError::Write(error.into()))
 }

@@ -30,6 +30,10 @@ fn write_and_rename(
     temporary: &Path,
     fill: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
 ) -> io::Result<()> {
+    // A rename would replace a device such as /dev/null.
+    if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it exists and is not a regular file"));
+    }
     let mut writer = BufWriter::with_capacity(1 << 18, File::create(temporary)?);
     fill(&mut writer)?;
     // A dropped BufWriter loses the rest in silence.
@@ -46,6 +50,24 @@ fn temporary_name(path: &Path) -> PathBuf {
     name.push(path.file_name().unwrap_or_default());
     name.push(format!(".{}-{}.tmp", std::process::id(), COUNTER.fetch_add(1, Ordering::Relaxed)));
     path.with_file_name(name)
+}
+
+/// Removes the temporary files that this process has beside `target`: for a program that a signal is about to end. A write
+/// that still goes on fails afterwards, at the rename.
+pub fn remove_unfinished(target: &Path) {
+    let folder = match target.parent() {
+        Some(folder) if folder.as_os_str().is_empty() => Path::new("."),
+        Some(folder) => folder,
+        None => return,
+    };
+    let process = format!(".{}-", std::process::id());
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with('.') && name.contains(&process) && name.ends_with(".tmp") {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
 }
 
 /// Makes the rename itself durable.
@@ -78,6 +100,29 @@ mod tests {
         assert!(error.to_string().ends_with("a.txt: error: disk full"), "{error}");
         assert_eq!(fs::read(&path).unwrap(), b"old");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn an_unfinished_file_can_be_removed_from_outside() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("a.blk");
+        fs::write(&target, "old").unwrap();
+        let count = || fs::read_dir(folder.path()).unwrap().count();
+        let written = write_atomically(&target, |out| {
+            assert_eq!(count(), 2);
+            remove_unfinished(&target);
+            assert_eq!(count(), 1);
+            out.write_all(b"new")
+        });
+        assert!(written.is_err());
+        assert_eq!((count(), fs::read(&target).unwrap()), (1, b"old".to_vec()));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_device_is_not_replaced() {
+        let error = write_atomically(Path::new("/dev/null"), |_| Ok(())).unwrap_err();
+        assert!(error.to_string().contains("not a regular file"), "{error}");
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub mod raster;
 pub mod summary;
 pub mod traces;
 
-pub use atomic::write_atomically;
+pub use atomic::{remove_unfinished, write_atomically};
 
 use std::path::{Path, PathBuf};
 
