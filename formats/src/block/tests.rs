@@ -365,12 +365,40 @@ fn a_failed_write_leaves_the_old_file() {
     setup.title = "another".into();
     let contents = BlockContents { mesh: &mesh, blocks: &blocks, setup: &setup, provenance: &provenance() };
     let error = write(&folder.path().join("nowhere").join("strip.blk"), &contents).unwrap_err();
-    assert!(matches!(error, BlockError::Io { .. }), "{error}");
+    assert!(matches!(error, BlockError::Write(_)) && error.to_string().contains("nowhere"), "{error}");
     assert!(write(folder.path(), &contents).is_err());
     assert_eq!(fs::read(&path).unwrap(), old);
     write(&path, &contents).unwrap();
     assert_eq!(BlockFile::open(&path).unwrap().setup().title, "another");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "a temporary file is left");
+}
+
+/// The corpus of the fuzz target, in ordinary tests. `POGO_WRITE_CORPUS=1` makes it anew, which a new format needs.
+#[test]
+fn fuzz_corpus() {
+    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fuzz/corpus/block"));
+    if std::env::var_os("POGO_WRITE_CORPUS").is_some() {
+        for (name, contents) in
+            [("two-blocks", model(2, 1, 3, |cell| cell == 0)), ("one-block", model(1, 1, 4, |_| true))]
+        {
+            let (_folder, path) = written(&contents);
+            let whole = fs::read(path).unwrap();
+            fs::write(folder.join(name), &whole).unwrap();
+            fs::write(folder.join(format!("{name}-cut")), &whole[..whole.len() / 2]).unwrap();
+        }
+    }
+    let (mut opened, mut refused) = (0, 0);
+    for entry in fs::read_dir(&folder).unwrap() {
+        match BlockFile::open(&entry.unwrap().path()) {
+            Ok(file) => {
+                assert!(everything(&file).len() > 100);
+                file.verify().unwrap();
+                opened += 1;
+            }
+            Err(_) => refused += 1,
+        }
+    }
+    assert!(opened >= 2 && refused >= 2, "{opened} opened, {refused} refused");
 }
 
 proptest! {
