@@ -127,7 +127,7 @@ pub struct Solver {
     pub time: Option<f64>,
     /// Time increment in seconds, or `"automatic"`: the largest stable one times `increment_factor`.
     pub increment: Option<IncrementValue>,
-    /// Safety factor of the automatic increment, in (0, 1]; 0.9 when absent.
+    /// Safety factor of the automatic increment, in (0, 1]; 0.95 when absent.
     pub increment_factor: Option<f64>,
     /// How element masses go to nodes: `"row-sum"` (default), `"hrz"` or `"equal"`.
     pub lumping: Option<LumpingName>,

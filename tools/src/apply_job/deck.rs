@@ -6,8 +6,8 @@ use pogo_formats::model::{self, ElementKind, ExplicitSettings, Increment, Lumpin
 
 use super::{Remarks, find_name, find_set, listed};
 
-/// Safety factor of the automatic increment when neither job nor deck gives one.
-const INCREMENT_FACTOR: f64 = 0.9;
+/// Safety factor of the automatic increment when neither job nor deck gives one; the same as that of a deck.
+const INCREMENT_FACTOR: f64 = 0.95;
 
 /// Gives a deck the job's materials, sections and solver settings.
 ///
@@ -58,6 +58,9 @@ pub fn apply_to_deck(deck: &mut Deck, job: &Job) -> Result<Remarks, JobError> {
         section(deck, item).map_err(|text| item.place.error(text))?;
     }
     planes(deck, job)?;
+    if bare {
+        plane_stress_is_meant(deck, job, &mut remarks);
+    }
     solver(deck, job);
     Ok(remarks)
 }
@@ -134,6 +137,21 @@ fn planes(deck: &mut Deck, job: &Job) -> Result<(), JobError> {
         }
     }
     Ok(())
+}
+
+/// Mesh generators write CPS3 whatever the user means: say what will be computed unless the job said it.
+fn plane_stress_is_meant(deck: &Deck, job: &Job, remarks: &mut Remarks) {
+    let used = deck.model.mesh.groups.iter().filter(|group| group.section.iter().any(|&s| s != NO_SECTION));
+    let said = job.sections.iter().any(|item| item.value.plane.is_some());
+    let stress = used.into_iter().find(|group| group.kind.is_plane_stress());
+    let place = job.sections.first().map(|item| &item.place).or(job.materials.first().map(|item| &item.place));
+    if let (Some(group), false, Some(place)) = (stress, said, place) {
+        let kind = group.kind.name();
+        remarks.note(
+            place,
+            format_args!("plane stress, as the deck's {kind}; `plane = \"strain\"` in a section changes that"),
+        );
+    }
 }
 
 fn in_plane(kind: ElementKind, plane: Plane) -> ElementKind {

@@ -133,6 +133,7 @@ impl Apply<'_> {
             Action::Force(magnitude) => {
                 let weights = match nodes.weights {
                     Some(weights) => weights,
+                    None if nodes.nodes.len() == 1 => vec![1.0],
                     None => area_fractions(self.mesh, &nodes.nodes).unwrap_or_else(|| {
                         let text = "these nodes are not a part of the surface: each takes the same force";
                         self.remarks.note(&item.place, text);

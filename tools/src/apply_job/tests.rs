@@ -243,6 +243,88 @@ fn the_jobs_names_replace_the_decks() {
     assert_eq!(remarks.notes.iter().filter(|note| note.contains("replaces the deck's")).count(), 3);
 }
 
+/// Two triangles in set A, one square in B and a line element, without sections.
+const BARE: &str = "*NODE\n1, 0, 0\n2, 1, 0\n3, 1, 1\n4, 0, 1\n5, 2, 0\n6, 2, 1\n*ELEMENT, TYPE=T3D2\n9, 1, 2\n\
+    *ELEMENT, TYPE=CPS3, ELSET=A\n1, 1, 2, 3\n2, 1, 3, 4\n*ELEMENT, TYPE=CPS4, ELSET=B\n3, 2, 5, 6, 3\n";
+
+const STEEL: &str = "[[material]]\nname = 'steel'\ndensity = 8000\nyoung = 2e11\npoisson = 0.3\n";
+
+/// What reading, applying and finishing give, as `pogo-block` does it.
+fn apply_both(deck: &str, job: &str) -> Result<(Model, Remarks), String> {
+    let job = Job::parse(job, "job.toml", Path::new("")).map_err(|error| error.to_string())?;
+    let options = read_options(Some(&job), Vec::new());
+    let mut deck = pogo_formats::inp::read_bytes(Path::new("d.inp"), deck.as_bytes(), &options)
+        .map_err(|error| error.to_string())?;
+    let remarks = apply_to_deck(&mut deck, &job).map_err(|error| error.to_string())?;
+    let (model, _) = deck.finish().map_err(|error| error.to_string())?;
+    Ok((model, remarks))
+}
+
+#[test]
+fn one_material_and_no_section_is_the_whole_mesh() {
+    let (model, remarks) = apply_both(BARE, &format!("[solver]\ntime = 2\n{STEEL}")).unwrap();
+    assert_eq!(model.mesh.n_elements(), 3);
+    assert_eq!(model.setup.materials[0].name, "steel");
+    assert_eq!(model.setup.explicit.time, 2.0);
+    assert_eq!(model.setup.explicit.increment, Increment::Automatic { factor: 0.95 });
+    assert_eq!(remarks.notes[0], "job.toml:3: note: every element is made of steel");
+    assert!(remarks.notes[1].contains("plane stress, as the deck's CPS3"), "{remarks:?}");
+}
+
+#[test]
+fn sections_choose_elements_and_plane_strain() {
+    let job = format!(
+        "[solver]\ntime = 2\nincrement = 1e-9\nlumping = 'equal'\n{STEEL}[[section]]\nelset = 'a'\nmaterial = 'Steel'\n\
+         plane = 'strain'\nthickness = 0.1\nmass_factor = 4\n"
+    );
+    let (model, remarks) = apply_both(BARE, &job).unwrap();
+    assert_eq!((model.mesh.groups.len(), model.mesh.groups[0].kind), (1, ElementKind::Cpe3));
+    let section = &model.setup.sections[0];
+    assert_eq!((section.name.as_str(), section.thickness, section.mass_factor), ("A", 0.1, 4.0));
+    let explicit = &model.setup.explicit;
+    assert_eq!((explicit.increment, explicit.lumping), (Increment::Fixed(1e-9), Lumping::Equal));
+    assert!(remarks.notes.is_empty(), "{remarks:?}");
+    // Nodes 5 and 6 belong to no element that is left.
+    assert_eq!(model.mesh.node_labels, [1, 2, 3, 4]);
+}
+
+#[test]
+fn a_later_section_wins_and_a_split_plane_is_refused() {
+    let section = |elset: &str, rest: &str| format!("[[section]]\n{elset}\nmaterial = 'steel'\n{rest}\n");
+    let start = format!("[solver]\ntime = 1\n{STEEL}");
+    let all = section("all = true", "plane = 'strain'");
+    let job = format!("{start}{all}{}", section("elset = 'B'", "plane = 'stress'\nthickness = 2"));
+    let (model, _) = apply_both(BARE, &job).unwrap();
+    let kinds: Vec<_> = model.mesh.groups.iter().map(|group| (group.kind, group.section.clone())).collect();
+    assert_eq!(kinds, [(ElementKind::Cpe3, vec![0, 0]), (ElementKind::Cps4, vec![1])]);
+    let split = format!("{BARE}*ELSET, ELSET=HALF\n2\n");
+    let job = format!("{start}{all}{}", section("elset = 'HALF'", ""));
+    let expected = "job.toml:8: error: give the same `plane` in every section that has CPS3 elements";
+    assert_eq!(apply_both(&split, &job).unwrap_err(), expected);
+}
+
+#[test]
+fn materials_and_sets_that_do_not_exist_are_named() {
+    let job = format!("[solver]\ntime = 1\n{STEEL}[[section]]\nall = true\nmaterial = 'iron'\n");
+    let expected = "job.toml:8: error: there is no material \"iron\" in the job or the deck; there are steel";
+    assert_eq!(apply_both(BARE, &job).unwrap_err(), expected);
+    let job = job.replace("all = true", "elset = 'C'").replace("iron", "steel");
+    let expected = "job.toml:8: error: there is no element set C in the deck; there are A, B";
+    assert_eq!(apply_both(BARE, &job).unwrap_err(), expected);
+}
+
+#[test]
+fn the_jobs_material_takes_the_place_of_the_decks() {
+    let deck = format!(
+        "{BARE}*MATERIAL, NAME=STEEL\n*USER MATERIAL, CONSTANTS=1\n1.\n*SOLID SECTION, ELSET=A, MATERIAL=STEEL\n,\n\
+         *STEP\n*STATIC\n*END STEP\n"
+    );
+    let (model, remarks) = apply_both(&deck, &format!("[solver]\ntime = 1\n{STEEL}")).unwrap();
+    assert_eq!((model.setup.materials[0].name.as_str(), model.setup.materials[0].density), ("STEEL", 8000.0));
+    assert_eq!(model.mesh.n_elements(), 2);
+    assert_eq!(remarks.notes, ["job.toml:3: note: material steel replaces the deck's"]);
+}
+
 proptest! {
     #[test]
     fn nearest_is_what_brute_force_finds(
