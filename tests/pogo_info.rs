@@ -116,6 +116,17 @@ fn shows_lists_and_checks() {
 }
 
 #[test]
+fn draws_the_blocks() {
+    let (folder, path) = triangle();
+    let (path, picture) = (path.to_str().unwrap(), folder.path().join("blocks.png"));
+    let arguments = [path, "--picture", picture.to_str().unwrap(), "--size", "64", "--window", "-1,-1,1,1"];
+    assert!(stdout(&info(&arguments)).contains("1 blocks"));
+    assert!(fs::read(&picture).unwrap().starts_with(b"\x89PNG"));
+    assert_eq!(info(&[path, "--window", "0,0,1,1"]).status.code(), Some(2));
+    assert_eq!(info(&[path, "--picture", "a.png", "--window", "0,0,1"]).status.code(), Some(2));
+}
+
+#[test]
 fn damage_is_bad_input_and_a_wrong_option_is_not() {
     let (folder, path) = triangle();
     let path = path.to_str().unwrap();

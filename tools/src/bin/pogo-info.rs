@@ -5,7 +5,7 @@ use std::{io::Write, path::PathBuf};
 use anyhow::Context;
 use clap::{CommandFactory, Parser};
 use pogo_formats::{VERSION, block::BlockFile, exit_code, parameters};
-use pogo_tools::{cli, info};
+use pogo_tools::{cli, info, picture};
 
 /// Shows what is in a block file; checks it.
 #[derive(Parser)]
@@ -14,6 +14,7 @@ use pogo_tools::{cli, info};
   pogo-info weld.blk --check                verify every byte; the exit code says whether the file is whole
   pogo-info weld.blk --parameters           what pogo-solve --set can change: names, values, units
   pogo-info weld.blk --sets                 names and sizes of the node and element sets
+  pogo-info weld.blk --picture blocks.png   draw the blocks in colours
   pogo-info weld.blk --json | jq .partition.efficiency
 
 Exit codes: 0 done, 1 the file is damaged or cannot be read, 2 wrong command line.")]
@@ -30,6 +31,15 @@ struct Cli {
     /// List the sets.
     #[arg(long)]
     sets: bool,
+    /// Draw the blocks in colours (3D: the outer surface).
+    #[arg(long, value_name = "FILE.png")]
+    picture: Option<PathBuf>,
+    /// Pixels of the picture's longer side.
+    #[arg(long, value_name = "PIXELS", default_value_t = 1600, requires = "picture")]
+    size: u32,
+    /// Draw only this part of a 2D mesh, m.
+    #[arg(long, value_name = "X0,Y0,X1,Y1", requires = "picture", value_parser = window, allow_hyphen_values = true)]
+    window: Option<[f64; 4]>,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -57,6 +67,10 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
     if cli.check {
         file.verify()?;
     }
+    if let Some(path) = &cli.picture {
+        let options = picture::PictureOptions { size: cli.size, window: cli.window };
+        picture::draw(&file.mesh(), &file.blocks(), path, &options)?;
+    }
     let text = if cli.parameters {
         let parameters = parameters::list(&file.setup());
         if cli.json { json(&parameters)? } else { info::parameters_text(&parameters) }
@@ -64,17 +78,22 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         if cli.json { json(&info::sets(&file.mesh()))? } else { info::sets_text(&file.mesh()) }
     } else if cli.json {
         json(&info::Summary::new(&file))?
+    } else if let Some(path) = &cli.picture {
+        format!("{}: {} blocks\n", path.display(), file.blocks().n_blocks())
     } else if cli.check {
         format!("{}: whole: {} bytes, {} sections\n", cli.file.display(), file.bytes(), file.sections().len())
     } else {
         info::Summary::new(&file).to_string()
     };
-    if cli.quiet {
-        return Ok(());
-    }
+    let text = if cli.quiet { "" } else { &text };
     cli::write_stdout(text.as_bytes()).context("error: cannot write to stdout")
 }
 
 fn json(value: &impl serde::Serialize) -> anyhow::Result<String> {
     Ok(serde_json::to_string_pretty(value)? + "\n")
+}
+
+fn window(text: &str) -> Result<[f64; 4], String> {
+    let numbers: Result<Vec<f64>, _> = text.split(',').map(|number| number.trim().parse()).collect();
+    numbers.ok().and_then(|numbers| numbers.try_into().ok()).ok_or_else(|| "expected four numbers, X0,Y0,X1,Y1".into())
 }
