@@ -447,7 +447,7 @@ fn nodes_without_elements_are_left_out() {
     assert_eq!(kept.mesh.n_nodes(), 4);
     assert_eq!(kept.mesh.groups, model(SQUARE).mesh.groups);
     assert_eq!(kept.setup.boundaries.len(), 1);
-    assert!(notes.iter().any(|n| n.text.contains("1 nodes left out")));
+    assert!(notes.iter().any(|n| n.text.contains("no element uses them: 1")));
     let error = refusal(&with(&text, "*Cload\n 99, 1, 5\n"));
     assert!(error.contains("load `99.1`: 1 of its 1 nodes belong to no element: nothing carries it"), "{error}");
 }
@@ -459,6 +459,19 @@ fn plane_strain_is_for_all_and_groups_join() {
     deck.use_plane_strain();
     let (joined, _) = deck.finish().unwrap();
     assert_eq!(joined.mesh, model(SQUARE).mesh);
+}
+
+#[test]
+fn elements_that_are_turned_over_are_turned_back() {
+    let text = SQUARE.replace(" 1, 1, 2, 3\n", " 1, 1, 3, 2\n");
+    let (turned, notes) = deck(&with(&text, "*Dload\n PLATE, P1, 5\n")).finish().unwrap();
+    assert_eq!(turned.mesh, model(SQUARE).mesh);
+    assert!(notes.iter().any(|n| n.text.contains("element 1 run the wrong way round")));
+    // Face 1 is the one between the nodes as the deck writes them.
+    let LoadKind::Pressure { faces, .. } = &turned.setup.loads[0].kind else { panic!() };
+    assert_eq!(faces[0][..2], [0, 2]);
+    let flat = SQUARE.replace(" 3, 1.D0, 1\n", " 3, 2, 0\n");
+    assert!(refusal(&flat).contains("deck.inp: error: element 1 has no area or volume (1 of 2 elements)"));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! [`Deck`] → [`Model`]: drops what no section uses and checks that nothing is missing.
 
 use super::report::{DeckError, Note};
+use super::shape::orient;
 use super::{Deck, DeckMaterial, NO_SECTION};
 use crate::model::{ElementGroup, ElementKind, ExplicitSettings, Increment, LoadKind, Lumping, Material, Mesh, Model};
 
@@ -32,6 +33,7 @@ pub(super) fn finish(mut deck: Deck) -> Result<(Model, Vec<Note>), DeckError> {
     }
     if deck.model.mesh.n_elements() > 0 {
         dimension(&mut deck.model.mesh, &mut findings);
+        shapes(&mut deck.model.mesh, &mut findings);
         if let Some(nodes) = kept_nodes(&mut deck.model.mesh, &mut findings) {
             renumber_nodes(&mut deck.model, &nodes, deck.unconnected_loads, &mut findings);
         }
@@ -198,6 +200,19 @@ fn dimension(mesh: &mut Mesh, findings: &mut Findings) {
     }
 }
 
+/// Elements must have a volume; those that are turned over are turned back.
+fn shapes(mesh: &mut Mesh, findings: &mut Findings) {
+    let found = orient(mesh);
+    if let Some(label) = found.first_flat {
+        let n = found.n_flat;
+        findings.error(format!("element {label} has no area or volume ({n} of {} elements)", mesh.n_elements()));
+    }
+    if let Some(label) = found.first_turned {
+        let n = found.n_turned;
+        findings.note(format!("the nodes of element {label} run the wrong way round: turned back (so are {n} in all)"));
+    }
+}
+
 /// Drops the third coordinate of a 2D mesh, which must be the same at all nodes of its elements.
 pub(super) fn flatten(mesh: &mut Mesh) -> Result<(), String> {
     let z = |node: u32| mesh.coordinates.get(3 * node as usize + 2).copied().unwrap_or(0.);
@@ -237,7 +252,7 @@ fn kept_nodes(mesh: &mut Mesh, findings: &mut Findings) -> Option<Vec<u32>> {
     if n_dropped == 0 {
         return None;
     }
-    findings.note(format!("{n_dropped} nodes left out, as no element uses them"));
+    findings.note(format!("nodes left out, as no element uses them: {n_dropped}"));
     let dimension = mesh.dimension as usize;
     let mut kept = map.iter().map(|new| *new != DROPPED);
     mesh.node_labels.retain(|_| kept.next() == Some(true));

@@ -1,6 +1,6 @@
 //! Coordinate frames: `*SYSTEM`, the placement of instances, `*ORIENTATION`.
 
-type Vector = [f64; 3];
+pub(super) type Vector = [f64; 3];
 
 /// x = origin + R x′, the columns of R being the frame's axes.
 #[derive(Debug, Clone, PartialEq)]
@@ -115,13 +115,17 @@ pub(super) fn difference(a: Vector, b: Vector) -> Vector {
     std::array::from_fn(|k| a[k] - b[k])
 }
 
-fn cross(a: Vector, b: Vector) -> Vector {
+pub(super) fn cross(a: Vector, b: Vector) -> Vector {
     [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
+}
+
+pub(super) fn dot(a: Vector, b: Vector) -> f64 {
+    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 }
 
 /// The unit vector; nothing for a zero or indefinite one.
 pub(super) fn unit(a: Vector) -> Option<Vector> {
-    let norm = (a[0] * a[0] + a[1] * a[1] + a[2] * a[2]).sqrt();
+    let norm = dot(a, a).sqrt();
     (norm > 1e-9 * f64::EPSILON && norm.is_finite()).then(|| a.map(|x| x / norm))
 }
 

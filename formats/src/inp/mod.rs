@@ -32,6 +32,7 @@ mod report;
 mod requests;
 mod sections;
 mod sets;
+mod shape;
 mod surfaces;
 
 use std::path::Path;
