@@ -10,7 +10,7 @@ mod tables;
 mod tests;
 mod walk;
 
-use pogo_formats::block::{Blocks, MeshView};
+use pogo_formats::block::Blocks;
 use pogo_formats::model::Mesh;
 use rayon::prelude::*;
 
@@ -97,10 +97,15 @@ fn arrange_here(mesh: Mesh, partition: Partition, options: &ArrangeOptions) -> R
     if options.paper_limits && mesh.dimension != 2 {
         return Err(ArrangeError::PaperLimitsInSpace);
     }
-    let view = mesh.view();
+    let dimension = mesh.dimension as usize;
     let mut n_split = 0;
-    let (order, mut blocks) = loop {
-        let order = Order::new(&view, &graph, &block_of_node, n_blocks as usize);
+    let (order, mut blocks, connectivity) = loop {
+        let order = Order::new(dimension, &graph, &block_of_node, n_blocks as usize);
+        let connectivity = permute::connectivity(&mesh, &order.solver_from_model);
+        let mut view = mesh.view();
+        for (group, connectivity) in view.groups.iter_mut().zip(&connectivity) {
+            group.connectivity = connectivity;
+        }
         let mut blocks = tables::tables(&view, &graph, &order, capacity)?;
         loads::plan(&mut blocks);
         let split = if options.paper_limits {
@@ -109,17 +114,16 @@ fn arrange_here(mesh: Mesh, partition: Partition, options: &ArrangeOptions) -> R
             0
         };
         if split == 0 {
-            break (order, blocks);
+            break (order, blocks, connectivity);
         }
         n_split += split;
     };
-    drop(view);
     drop(graph);
     drop(block_of_node);
     blocks.statistics = statistics::statistics(&blocks, partitioner);
     blocks.statistics.paper_limits = options.paper_limits;
     blocks.statistics.n_split = n_split;
-    let mesh = permute::to_solver_order(mesh, &order.solver_from_model, &order.model_from_solver);
+    let mesh = permute::to_solver_order(mesh, connectivity, &order.solver_from_model, &order.model_from_solver);
     blocks.statistics.seconds = seconds + start.elapsed().as_secs_f64();
     Ok(Arranged { mesh, blocks, solver_from_model: order.solver_from_model })
 }
@@ -135,7 +139,7 @@ struct Order {
 }
 
 impl Order {
-    fn new(mesh: &MeshView, graph: &NodeGraph, block_of: &[u32], n_blocks: usize) -> Self {
+    fn new(dimension: usize, graph: &NodeGraph, block_of: &[u32], n_blocks: usize) -> Self {
         let mut node_first = vec![0; n_blocks + 1];
         for (block, size) in block_sizes(block_of, n_blocks).into_iter().enumerate() {
             node_first[block + 1] = node_first[block] + size;
@@ -162,7 +166,7 @@ impl Order {
             .enumerate()
             .with_min_len(16)
             .map_init(walk::Scratch::default, |scratch, (block, nodes)| {
-                walk::order(mesh.dimension, graph, block_of, &local, block as u32, nodes, scratch)
+                walk::order(dimension, graph, block_of, &local, block as u32, nodes, scratch)
             })
             .collect();
         let mut solver_from_model = local;

@@ -29,7 +29,7 @@ struct Part {
     connectivity: Vec<u16>,
 }
 
-/// Everything of [`Blocks`] but the loads and the statistics.
+/// Everything of [`Blocks`] but the loads and the statistics. `mesh` is in solver order.
 pub(super) fn tables(
     mesh: &MeshView,
     graph: &NodeGraph,
@@ -108,12 +108,18 @@ fn one_block(
 ) -> Result<(), ArrangeError> {
     let (first, last) = (order.node_first[block], order.node_first[block + 1]);
     let own = first..last;
+    let n_own = (last - first) as usize;
     let halo_start = part.halo_nodes.len();
-    for &model in &order.model_from_solver[first as usize..(first + order.n_boundary[block]) as usize] {
-        for &other in graph.neighbours(model) {
-            let solver = order.solver_from_model[other as usize];
-            if !own.contains(&solver) {
-                part.halo_nodes.push(solver);
+    // Each element once, at its lowest own node: that is also the order of access.
+    let mut found: Vec<(u8, u32, u32)> = Vec::with_capacity(3 * n_own);
+    for solver in own.clone() {
+        for &element in graph.elements(order.model_from_solver[solver as usize]) {
+            let nodes = element_nodes(mesh, group_first, element);
+            if nodes.iter().all(|node| *node >= solver || !own.contains(node)) {
+                let group = group_first.partition_point(|&first| first <= element) - 1;
+                let row = (element - group_first[group]) as usize;
+                found.push((mesh.groups[group].kind as u8, mesh.groups[group].section[row], element));
+                part.halo_nodes.extend(nodes.iter().filter(|&node| !own.contains(node)));
             }
         }
     }
@@ -127,29 +133,10 @@ fn one_block(
     }
     part.halo_nodes.truncate(kept);
     let halo = &part.halo_nodes[halo_start..];
-    let n_own = (last - first) as usize;
     if n_own + halo.len() > MOST_LOCAL_NODES {
         return Err(ArrangeError::TooManyLocalNodes { block, own: n_own, halo: halo.len() });
     }
     part.n_halo.push(halo.len() as u32);
-
-    // Each element once, at its lowest own node: that is also the order of access.
-    let mut found: Vec<(u8, u32, u32)> = Vec::with_capacity(3 * n_own);
-    for solver in own.clone() {
-        for &element in graph.elements(order.model_from_solver[solver as usize]) {
-            let nodes = element_nodes(mesh, group_first, element);
-            let lowest = nodes
-                .iter()
-                .map(|&node| order.solver_from_model[node as usize])
-                .filter(|solver| own.contains(solver))
-                .min();
-            if lowest == Some(solver) {
-                let group = group_first.partition_point(|&first| first <= element) - 1;
-                let row = (element - group_first[group]) as usize;
-                found.push((mesh.groups[group].kind as u8, mesh.groups[group].section[row], element));
-            }
-        }
-    }
     if found.windows(2).any(|pair| (pair[0].0, pair[0].1) > (pair[1].0, pair[1].1)) {
         found.sort_by_key(|&(kind, section, _)| (kind, section));
     }
@@ -158,12 +145,10 @@ fn one_block(
         let entries_before = part.connectivity.len();
         for &(_, _, element) in run {
             part.elements.push(element);
-            for &node in element_nodes(mesh, group_first, element) {
-                let solver = order.solver_from_model[node as usize];
+            for &solver in element_nodes(mesh, group_first, element) {
                 let local = if own.contains(&solver) {
                     (solver - first) as usize
                 } else {
-                    // All nodes of an element with an own node are linked to it, so the search finds it.
                     n_own + halo.partition_point(|&node| node < solver)
                 };
                 part.connectivity.push(local as u16);
