@@ -135,41 +135,60 @@ pub(crate) fn element_nodes<'a>(mesh: &MeshView<'a>, group_first: &[u32], elemen
     &group.connectivity[row * n..(row + 1) * n]
 }
 
-/// Elements of each node, as compressed rows.
+/// Elements of each node, as compressed rows. Each thread scans all elements for the nodes of its own range.
 fn incidence(mesh: &MeshView, n_nodes: usize) -> Result<(Vec<u32>, Vec<u32>), PartitionError> {
-    let mut first = vec![0_u32; n_nodes + 2];
-    let mut element = 0;
+    let mut first_element = 0;
     for group in &mesh.groups {
-        for nodes in group.connectivity.chunks_exact(group.kind.n_nodes()) {
-            for (i, &node) in nodes.iter().enumerate() {
-                if node as usize >= n_nodes {
-                    return Err(PartitionError::NodeOutOfRange { element, node, n_nodes });
-                }
-                // A collapsed element names a node twice.
-                if !nodes[..i].contains(&node) {
-                    first[node as usize + 2] += 1;
-                }
-            }
-            element += 1;
+        if let Some(at) = group.connectivity.par_iter().position_first(|&node| node as usize >= n_nodes) {
+            let element = first_element + at / group.kind.n_nodes();
+            return Err(PartitionError::NodeOutOfRange { element, node: group.connectivity[at], n_nodes });
         }
+        first_element += group.labels.len();
     }
-    for node in 2..first.len() {
-        first[node] += first[node - 1];
+    let n_ranges = rayon::current_num_threads().clamp(1, 8);
+    let range = |i: usize| i * n_nodes / n_ranges..(i + 1) * n_nodes / n_ranges;
+    let ranges: Vec<(Vec<u32>, Vec<u32>)> =
+        (0..n_ranges).into_par_iter().map(|i| incidence_of(mesh, range(i).start as u32, range(i).end as u32)).collect();
+    let mut first = Vec::with_capacity(n_nodes + 1);
+    let mut elements = Vec::with_capacity(ranges.iter().map(|range| range.1.len()).sum());
+    first.push(0);
+    for (ends, some) in ranges {
+        let before = elements.len() as u32;
+        first.extend(ends.into_iter().map(|end| before + end));
+        elements.extend_from_slice(&some);
     }
-    let mut elements = vec![0; first[n_nodes + 1] as usize];
-    let mut element = 0;
-    for group in &mesh.groups {
-        for nodes in group.connectivity.chunks_exact(group.kind.n_nodes()) {
-            for (i, &node) in nodes.iter().enumerate() {
-                if !nodes[..i].contains(&node) {
-                    let slot = &mut first[node as usize + 1];
-                    elements[*slot as usize] = element;
-                    *slot += 1;
-                }
-            }
-            element += 1;
-        }
-    }
-    first.pop();
     Ok((first, elements))
+}
+
+/// Where the elements of each node of a range end, and those elements.
+fn incidence_of(mesh: &MeshView, start: u32, end: u32) -> (Vec<u32>, Vec<u32>) {
+    let n = (end - start) as usize;
+    let mut ends = vec![0_u32; n + 1];
+    // A collapsed element names a node twice, and counts once.
+    let each = |visit: &mut dyn FnMut(usize, u32)| {
+        let mut element = 0;
+        for group in &mesh.groups {
+            let n_nodes = group.kind.n_nodes();
+            for nodes in group.connectivity.chunks_exact(n_nodes) {
+                for (i, &node) in nodes.iter().enumerate() {
+                    if (start..end).contains(&node) && !nodes[..i].contains(&node) {
+                        visit((node - start) as usize, element);
+                    }
+                }
+                element += 1;
+            }
+        }
+    };
+    each(&mut |node, _| ends[node + 1] += 1);
+    for node in 0..n {
+        ends[node + 1] += ends[node];
+    }
+    let mut elements = vec![0; ends[n] as usize];
+    // Each entry moves from the start of its row to the end.
+    each(&mut |node, element| {
+        elements[ends[node] as usize] = element;
+        ends[node] += 1;
+    });
+    ends.truncate(n);
+    (ends, elements)
 }
