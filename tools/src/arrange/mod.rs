@@ -7,7 +7,7 @@ mod permute;
 mod statistics;
 mod tables;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod walk;
 
 use pogo_formats::block::Blocks;

@@ -9,7 +9,7 @@ use crate::partition::{Partition, PartitionOptions, Partitioner, partition};
 
 const ALL: [Partitioner; 3] = [Partitioner::Aligned, Partitioner::Greedy, Partitioner::Metis];
 
-fn mesh(dimension: u32, coordinates: Vec<f64>, groups: Vec<(ElementKind, Vec<u32>)>) -> Mesh {
+pub(crate) fn mesh(dimension: u32, coordinates: Vec<f64>, groups: Vec<(ElementKind, Vec<u32>)>) -> Mesh {
     let n_nodes = coordinates.len() / dimension as usize;
     Mesh {
         dimension,
@@ -37,7 +37,7 @@ fn mesh(dimension: u32, coordinates: Vec<f64>, groups: Vec<(ElementKind, Vec<u32
 }
 
 /// Triangles over the cells of an nx × ny grid that `keep` keeps; unused nodes stay in the mesh.
-fn triangles(nx: usize, ny: usize, keep: impl Fn(usize, usize) -> bool) -> Mesh {
+pub(crate) fn triangles(nx: usize, ny: usize, keep: impl Fn(usize, usize) -> bool) -> Mesh {
     let mut coordinates = Vec::new();
     for j in 0..=ny {
         for i in 0..=nx {
@@ -58,7 +58,7 @@ fn triangles(nx: usize, ny: usize, keep: impl Fn(usize, usize) -> bool) -> Mesh 
 }
 
 /// Hexahedra, wedges or tetrahedra in layers of a box of n³ cells.
-fn solid(n: usize) -> Mesh {
+pub(crate) fn solid(n: usize) -> Mesh {
     let mut coordinates = Vec::new();
     for k in 0..=n {
         for j in 0..=n {
@@ -100,7 +100,7 @@ fn solid(n: usize) -> Mesh {
     )
 }
 
-fn arranged(model: &Mesh, partitioner: Partitioner, capacity: usize, paper_limits: bool) -> Arranged {
+pub(crate) fn arranged(model: &Mesh, partitioner: Partitioner, capacity: usize, paper_limits: bool) -> Arranged {
     let options = PartitionOptions { partitioner, capacity, threads: 0 };
     let partition = partition(&model.view(), &options, &|_| ()).expect("the mesh is valid");
     arrange(model.clone(), partition, &ArrangeOptions { paper_limits, threads: 0 }).expect("it fits")
@@ -118,7 +118,7 @@ fn element_nodes(mesh: &Mesh, mut element: usize) -> &[u32] {
 }
 
 /// Everything that a block file promises, by brute force.
-fn check(model: &Mesh, arranged: &Arranged, capacity: usize) {
+pub(crate) fn check(model: &Mesh, arranged: &Arranged, capacity: usize) {
     let Arranged { mesh, blocks, solver_from_model } = arranged;
     let n_nodes = model.n_nodes();
     let n_blocks = blocks.n_boundary.len();

@@ -15,6 +15,8 @@ mod greedy;
 mod halve;
 mod k_way;
 mod pack;
+#[cfg(test)]
+mod tests;
 
 use pogo_formats::block::MeshView;
 

@@ -1,5 +1,8 @@
 //! Pictures of a partition: blocks in colours, like the paper's Fig. 7. In 3D the outer surface, shaded, seen obliquely.
 
+#[cfg(test)]
+mod tests;
+
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;

@@ -1,0 +1,64 @@
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::BufReader;
+
+use super::*;
+use crate::arrange::tests::{arranged, solid, triangles};
+use crate::partition::Partitioner;
+
+/// Width, height and pixels.
+fn read(path: &Path) -> (usize, usize, Vec<[u8; 3]>) {
+    let decoder = png::Decoder::new(BufReader::new(File::open(path).expect("it was written")));
+    let mut reader = decoder.read_info().expect("a PNG file");
+    let mut bytes = vec![0; reader.output_buffer_size().expect("a small picture")];
+    let frame = reader.next_frame(&mut bytes).expect("a whole picture");
+    (frame.width as usize, frame.height as usize, bytes.chunks_exact(3).map(|p| [p[0], p[1], p[2]]).collect())
+}
+
+#[test]
+fn a_plate_shows_each_block_in_a_colour_of_its_own() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("plate.png");
+    let model = triangles(40, 20, |i, j| !((10..14).contains(&i) && (8..12).contains(&j)));
+    let arranged = arranged(&model, Partitioner::Aligned, 100, false);
+    let options = PictureOptions { size: 404, window: None };
+    draw(&arranged.mesh.view(), &arranged.blocks.view(), &path, &options).expect("a picture");
+    let (width, height, pixels) = read(&path);
+    assert_eq!((width, height), (404, 204));
+    // Ten pixels a cell and a margin of two; y points upwards.
+    let at = |x: f64, y: f64| pixels[(height - 3 - (10.0 * y) as usize) * width + 2 + (10.0 * x) as usize];
+    assert_eq!(at(12.0, 10.0), [255; 3], "the hole");
+    let colours = colours(&arranged.blocks.view());
+    for (node, &solver) in arranged.solver_from_model.iter().enumerate() {
+        let (x, y) = (node % 41, node / 41);
+        let block = arranged.blocks.node_first.partition_point(|&first| first <= solver) - 1;
+        if (1..40).contains(&x) && (1..20).contains(&y) && !((10..=14).contains(&x) && (8..=12).contains(&y)) {
+            assert_eq!(at(x as f64, y as f64), colours[block], "node {x}, {y}");
+        }
+    }
+}
+
+#[test]
+fn a_solid_shows_its_surface_shaded() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("solid.png");
+    let arranged = arranged(&solid(6), Partitioner::Aligned, 60, false);
+    draw(&arranged.mesh.view(), &arranged.blocks.view(), &path, &PictureOptions { size: 200, window: None })
+        .expect("a picture");
+    let (_, _, pixels) = read(&path);
+    let n_drawn = pixels.iter().filter(|&&p| p != [255; 3]).count();
+    assert!(n_drawn * 2 > pixels.len(), "{n_drawn} of {}", pixels.len());
+    let n_colours = pixels.iter().collect::<BTreeSet<_>>().len();
+    assert!(n_colours > 3 * 3, "three sides in several colours: {n_colours}");
+}
+
+#[test]
+fn what_cannot_be_drawn_is_refused() {
+    let arranged = arranged(&triangles(2, 2, |_, _| true), Partitioner::Greedy, 100, false);
+    let try_to =
+        |options| draw(&arranged.mesh.view(), &arranged.blocks.view(), Path::new("/nowhere/at/all.png"), &options);
+    assert!(matches!(try_to(PictureOptions { size: 1, window: None }), Err(PictureError::Size(1))));
+    let window = Some([0.0, 0.0, f64::NAN, 1.0]);
+    assert!(matches!(try_to(PictureOptions { size: 100, window }), Err(PictureError::Empty)));
+    assert!(matches!(try_to(PictureOptions::default()), Err(PictureError::Write { .. })));
+}
