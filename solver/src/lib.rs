@@ -89,7 +89,7 @@ impl Outcome {
 pub fn solve(config: &Config, interrupts: &Interrupts, observer: &mut dyn Observer) -> Result<Outcome, SolveError> {
     let file = BlockFile::open(&config.block_file)?;
     // A flipped bit in a coordinate or a modulus must not become a result.
-    file.verify()?;
+    file.verify_checksums()?;
     let folder = config.output_folder();
     let mut setup = file.setup();
     config.settings.apply_to(&mut setup.explicit);

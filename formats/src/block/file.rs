@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use memmap2::Mmap;
+use rayon::prelude::*;
 use rkyv::{Archived, Portable, api::high::HighValidator, bytecheck::CheckBytes, rancor::BoxedError};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -166,18 +167,27 @@ impl BlockFile {
         }
     }
 
-    /// Verifies every checksum, and that the blocks say the same as the mesh. Any single flipped bit is found.
+    /// Verifies every checksum: any single flipped bit is found. Reads the file once, at the speed of memory.
     ///
     /// # Errors
-    /// The first section whose bytes have changed, or the first entry that contradicts the mesh.
-    pub fn verify(&self) -> Result<(), BlockError> {
-        for section in &self.sections {
-            let found = xxh3_64(&self.map[section.range()]);
+    /// The first section whose bytes have changed.
+    pub fn verify_checksums(&self) -> Result<(), BlockError> {
+        let found: Vec<u64> = self.sections.par_iter().map(|section| xxh3_64(&self.map[section.range()])).collect();
+        for (section, found) in self.sections.iter().zip(found) {
             if found != section.checksum {
                 let (path, section, expected) = (self.path.clone(), section.name.clone(), section.checksum);
                 return Err(BlockError::Checksum { path, section, expected, found });
             }
         }
+        Ok(())
+    }
+
+    /// Verifies every checksum, and that the blocks say the same as the mesh: also a file that was written wrongly is found.
+    ///
+    /// # Errors
+    /// The first section whose bytes have changed, or an entry that contradicts the mesh.
+    pub fn verify(&self) -> Result<(), BlockError> {
+        self.verify_checksums()?;
         check::agreement(&self.mesh(), &self.blocks()).map_err(|reason| self.inconsistent(reason))
     }
 }

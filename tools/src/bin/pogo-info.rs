@@ -17,6 +17,7 @@ use pogo_tools::{cli, info, picture};
   pogo-info weld.blk --picture blocks.png   draw the blocks in colours
   pogo-info weld.blk --json | jq .partition.efficiency
 
+Units are named as in SI; a deck in another consistent set (mm, t, s, MPa) keeps its own numbers.
 Exit codes: 0 done, 1 the file is damaged or cannot be read, 2 wrong command line.")]
 struct Cli {
     /// Block file that pogo-block wrote.
