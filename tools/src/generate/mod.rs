@@ -26,7 +26,7 @@ pub use weld::weld;
 pub enum GenerateError {
     /// An element size that the geometry cannot have.
     #[error(
-        "element size {size} m is not possible for {model}: it must be above 0 and at most {largest} m at this --scale"
+        "error: element size {size:e} m is not possible for {model}: at this --scale choose {smallest:.1e} to {largest:.1e} m"
     )]
     Size {
         /// Which model.
