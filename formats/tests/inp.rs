@@ -265,6 +265,22 @@ fn the_second_definition_before_the_step_gives_way_to_op_new() {
 }
 
 #[test]
+fn equal_lines_for_bare_nodes_are_one_entry() {
+    let tail = "*Boundary\n 1, 1, 2\n 2, 1, 2\n LEFT, 1\n 3, 1\n 4, 1\n 4, 2\n*Cload\n 1, 1, 5\n 2, 1, 5\n 2, 1, 5\n 3, 1, 6\n 3, 2, 6\n";
+    let setup = model(&with(SQUARE, tail)).setup;
+    let boundaries: Vec<_> = setup.boundaries.iter().map(|b| (b.name.as_str(), b.nodes.as_slice())).collect();
+    let left = [0, 3];
+    assert_eq!(
+        boundaries,
+        [("1.1", &[0, 1][..]), ("1.2", &[0, 1]), ("LEFT.1", &left), ("3.1", &[2, 3]), ("4.2", &[3])]
+    );
+    let loads: Vec<_> = setup.loads.iter().map(|l| (l.name.as_str(), l.magnitude)).collect();
+    assert_eq!(loads, [("1.1", 5.), ("2.1", 5.), ("3.1", 6.), ("3.2", 6.)]);
+    let LoadKind::Concentrated { nodes, .. } = &setup.loads[0].kind else { panic!() };
+    assert_eq!(*nodes, [0, 1]);
+}
+
+#[test]
 fn surfaces_carry_pressure_and_traction() {
     let tail = "*Surface, name=TOP, type=ELEMENT\n CUBE, S2\n*Surface, name=SKIN\n CUBE,\n*Surface, name=UNUSED\n NOWHERE, S9\n\
                 *Dsload\n top, P, 2\n SKIN, TRVEC, 3, 0, 0, -4\n";

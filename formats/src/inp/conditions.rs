@@ -273,11 +273,15 @@ impl<'a> Conditions<'a> {
             other => return log.error(place, format!("*BOUNDARY, TYPE={other} is not supported")),
         };
         let amplitude = self.amplitude_of(card, log);
+        // Writers without sets give a line a node: equal lines for bare nodes become one entry a component.
+        let mut run: Option<(u32, u32, u64, usize)> = None;
         for line in &card.data {
             let bytes = log.line(line);
             let entries: Vec<&[u8]> = fields(&bytes).collect();
             let name = entries.first().map(|f| text(f)).unwrap_or_default();
             let Some(nodes) = self.nodes(&name, line, log) else { continue };
+            let bare = name.bytes().all(|b| b.is_ascii_digit());
+            let before = run.take().filter(|_| bare);
             let word = entries.get(1).map(|f| text(f).to_uppercase()).unwrap_or_default();
             if let Some((_, dofs)) = NAMED_KINDS.iter().find(|(kind, _)| *kind == word) {
                 let dimension = self.dimension;
@@ -297,6 +301,14 @@ impl<'a> Conditions<'a> {
             if first > last || first == 0 {
                 log.error(line.place, format!("degrees of freedom {first} to {last}"));
                 continue;
+            }
+            if let Some((_, _, _, start)) = before.filter(|b| (b.0, b.1, b.2) == (first, last, value.to_bits())) {
+                self.boundaries[start..].iter_mut().for_each(|b| b.nodes.extend_from_slice(&nodes));
+                run = before;
+                continue;
+            }
+            if bare {
+                run = Some((first, last, value.to_bits(), self.boundaries.len()));
             }
             for dof in first..=last.min(first.saturating_add(8)) {
                 let Some(component) = self.component(dof, value, line, log) else { continue };
@@ -366,6 +378,8 @@ impl<'a> Conditions<'a> {
     fn concentrated(&mut self, card: &Card, log: &mut Log) {
         self.check_load(card, log);
         let amplitude = self.amplitude_of(card, log);
+        // As for boundary conditions, for ascending nodes (a node that comes twice is loaded twice).
+        let mut run: Option<u32> = None;
         for line in &card.data {
             let bytes = log.line(line);
             let entries: Vec<&[u8]> = fields(&bytes).collect();
@@ -377,6 +391,19 @@ impl<'a> Conditions<'a> {
                 continue;
             };
             let Some(component) = self.component(dof, magnitude, line, log) else { continue };
+            let bare = set.bytes().all(|b| b.is_ascii_digit());
+            if bare
+                && run == Some(dof)
+                && let Some(Load { kind: LoadKind::Concentrated { nodes: to, .. }, magnitude: same, .. }) =
+                    self.loads.last_mut()
+                && *same == magnitude
+                && let &[node] = nodes.as_slice()
+                && to.last().is_some_and(|last| *last < node)
+            {
+                to.push(node);
+                continue;
+            }
+            run = bare.then_some(dof);
             let mut direction = [0.; 3];
             direction[usize::from(component)] = 1.;
             let kind = LoadKind::Concentrated { nodes, weights: Vec::new(), direction };
