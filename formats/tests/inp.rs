@@ -316,16 +316,20 @@ fn elasticity_of_every_type() {
         let text = SQUARE.replace("*Elastic\n 2.1e11, 0.3\n", card);
         model(&text).setup.materials.remove(0).elasticity
     };
-    let nine = [1., 2., 3., 4., 5., 6., 7., 8., 9.];
-    let lines = "1, 2, 3, 4, 5, 6, 7, 8\n 9,\n";
-    assert_eq!(
-        elastic(&format!("*Elastic, type=ENGINEERING CONSTANTS\n{lines}")),
-        Elasticity::EngineeringConstants(nine)
-    );
+    let nine = [9., 1., 8., 0.1, 0.2, 7., 3., 2., 1.];
+    let lines = "9, 1, 8, 0.1, 0.2, 7, 3, 2\n 1,\n";
     assert_eq!(elastic(&format!("*Elastic, type=ORTHO\n{lines}")), Elasticity::Orthotropic(nine));
-    let many = "1, 2, 3, 4, 5, 6, 7, 8\n9, 10, 11, 12, 13, 14, 15, 16\n17, 18, 19, 20, 21\n";
+    let engineering = Elasticity::EngineeringConstants([9., 8., 7., 0.1, 0.2, 0.3, 3., 2., 1.]);
+    assert_eq!(elastic("*Elastic, type=ENGINEERING CONSTANTS\n9, 8, 7, 0.1, 0.2, 0.3, 3, 2\n 1,\n"), engineering);
+    let many = "9, 1, 8, 1, 1, 7, 0, 0\n 0, 6, 0, 0, 0, 0, 5, 0\n 0, 0, 0, 0.5, 4\n";
     let Elasticity::Anisotropic(constants) = elastic(&format!("*Elastic, type=anisotropic\n{many}")) else { panic!() };
-    assert_eq!((constants[0], constants[20]), (1., 21.));
+    assert_eq!((constants[0], constants[2], constants[19], constants[20]), (9., 8., 0.5, 4.));
+    let soft = SQUARE
+        .replace("*Elastic\n 2.1e11, 0.3\n", &format!("*Elastic, type=ORTHO\n{}", lines.replace("9, 1, 8", "1, 9, 1")));
+    assert!(
+        refusal(&soft)
+            .contains("deck.inp:18: error: *ELASTIC, TYPE=ORTHOTROPIC: the stiffness is not positive definite")
+    );
     assert!(refusal(&SQUARE.replace("*Elastic\n", "*Elastic, type=LAMINA\n")).contains("TYPE=LAMINA is not supported"));
     assert!(refusal(&SQUARE.replace("0.3\n", "0.5\n")).contains("ν = 0.5"));
     let damped = SQUARE.replace("*Elastic\n", "*Damping, alpha=1.D4\n*Elastic\n");

@@ -85,7 +85,7 @@ fn elasticity(card: &Card, any_temperature: bool, log: &mut Log) -> Option<Elast
         return None;
     }
     check_temperature(card, lines.len() > n_lines, any_temperature, log);
-    match kind {
+    let elasticity = match kind {
         "ISOTROPIC" => {
             let (young, poisson) = (values[0], values[1]);
             if !(young > 0. && poisson > -1. && poisson < 0.5) {
@@ -97,7 +97,14 @@ fn elasticity(card: &Card, any_temperature: bool, log: &mut Log) -> Option<Elast
         "ENGINEERINGCONSTANTS" => values[..9].try_into().ok().map(Elasticity::EngineeringConstants),
         "ORTHOTROPIC" => values[..9].try_into().ok().map(Elasticity::Orthotropic),
         _ => values[..21].try_into().ok().map(Elasticity::Anisotropic),
+    };
+    if elasticity.as_ref().is_some_and(|e| e.matrix().is_none()) {
+        log.error(
+            place,
+            format!("*ELASTIC, TYPE={kind}: the stiffness is not positive definite (it would create energy)"),
+        );
     }
+    elasticity
 }
 
 fn check_temperature(card: &Card, depends: bool, any_temperature: bool, log: &mut Log) {

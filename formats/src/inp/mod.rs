@@ -158,12 +158,15 @@ impl Deck {
         }
     }
 
-    /// Drops elements without a section and nodes without an element, checks that nothing is missing, and gives the
-    /// model together with all notes (those of `read` first). Element and node indices change.
+    /// Drops elements without a section and nodes without an element, joins groups of one kind, turns elements whose
+    /// nodes run the wrong way round, checks that nothing is missing, and gives the model together with all notes (those
+    /// of `read` first). Element and node indices change.
+    ///
+    /// Without a time and with [`ReadOptions::require_step`] false, `setup.explicit.time` is 0: the caller sets it.
     ///
     /// # Errors
-    /// No element has a section; a section's material lacks density or stiffness; there is no time; 2D and 3D elements
-    /// are mixed; a 2D mesh is not plane.
+    /// No element has a section; a section's material lacks density or stiffness; a step is required and there is none;
+    /// 2D and 3D elements are mixed; a 2D mesh is not plane; an element has no volume; a load has no node left.
     pub fn finish(self) -> Result<(Model, Vec<Note>), DeckError> {
         finish::finish(self)
     }
