@@ -125,7 +125,7 @@ pub(super) fn job(job: &Job) -> Result<(), JobError> {
         monitor.region()?;
         match monitor.points {
             Some(_) if monitor.line.is_none() => return Err("`points` goes with `line`".to_owned()),
-            Some(0 | 1) => return Err("`points` must be at least 2".to_owned()),
+            Some(0 | 1 | 100_001..) => return Err("`points` must lie between 2 and 100000".to_owned()),
             _ => {}
         }
         monitor.when().map(|_| ())

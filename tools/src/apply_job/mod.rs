@@ -78,11 +78,12 @@ pub fn apply_to_model(model: &mut Model, job: &Job) -> Result<Remarks, JobError>
     }
     let mut apply = Apply { geometry: Geometry::new(&model.mesh), mesh: &model.mesh, setup: &mut model.setup, remarks };
     let dimension = model.mesh.dimension as usize;
-    for item in &job.sources {
-        apply.source(item, dimension).map_err(|text| item.place.error(text))?;
-    }
     for (index, item) in job.boundaries.iter().enumerate() {
         apply.boundary(item, index, dimension).map_err(|text| item.place.error(text))?;
+    }
+    // After the boundary conditions: of two that prescribe the same component the later wins, and a source is meant to move.
+    for item in &job.sources {
+        apply.source(item, dimension).map_err(|text| item.place.error(text))?;
     }
     for (index, item) in job.initial_velocities.iter().enumerate() {
         apply.initial_velocity(item, index, dimension).map_err(|text| item.place.error(text))?;

@@ -176,6 +176,15 @@ fn a_motion_prescribes_the_components_of_its_direction() {
 }
 
 #[test]
+fn a_motion_wins_over_a_boundary_condition() {
+    let mut model = grid(4, 3);
+    apply(&mut model, "[[source]]\nname = 's'\nnset = 'LEFT'\nangle = 0\nvelocity = 1\n[[boundary]]\nside = 'ymin'")
+        .unwrap();
+    let names: Vec<_> = model.setup.boundaries.iter().map(|b| b.name.as_str()).collect();
+    assert_eq!(names, ["FIX1.1", "FIX1.2", "s.1"]);
+}
+
+#[test]
 fn boundaries_velocities_and_outputs_are_added() {
     let mut model = grid(4, 3);
     let job = "title = 'T'\n[[boundary]]\nside = ['ymin', 'xmax']\n[[boundary]]\nside = 'ymin'\ncomponents = 2\nvalue = 1\n\
