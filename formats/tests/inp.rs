@@ -551,6 +551,11 @@ fn a_job_replaces_material_and_time() {
     let options = ReadOptions { job_sets_time: true, job_materials: vec!["Steel".into()], ..ReadOptions::default() };
     let mut deck = read_bytes(Path::new("deck.inp"), text.as_bytes(), &options).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(deck.materials[0].density, None);
+    let notes: Vec<_> = deck.notes.iter().map(|n| n.text.as_str()).collect();
+    assert_eq!(
+        notes,
+        ["*USER MATERIAL is left out: the job defines its material", "*STATIC is left out: the job sets the time"]
+    );
     deck.materials[0].density = Some(1.);
     deck.materials[0].elasticity = Some(Elasticity::Isotropic { young: 1., poisson: 0. });
     assert!(deck.finish().is_ok());

@@ -446,6 +446,12 @@ impl<'o> Parser<'o> {
                 KeywordUse::Ignored if self.options.job_sets_time && is_procedure(&key) => {
                     self.log.note(*place, format!("*{name} is left out: the job sets the time{times}"));
                 }
+                KeywordUse::Ignored
+                    if matches!(classify(&key), Some(Class::Refused { family, .. })
+                    if !self.ignores(&[&key, family, "STEP"])) =>
+                {
+                    self.log.note(*place, format!("*{name} is left out: the job defines its material{times}"));
+                }
                 KeywordUse::Ignored => self.log.note(*place, format!("*{name} is ignored on request{times}")),
                 KeywordUse::Refused => {
                     let text = match classify(&key) {
