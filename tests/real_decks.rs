@@ -1,0 +1,74 @@
+//! Decks that somebody else wrote run to the end.
+
+use pogo_tests::{command, shared, succeed};
+
+/// Blocks and solves a deck with a job and arguments; gives the summary.
+fn run(deck: &str, job: Option<&str>, block_arguments: &[&str], solve_arguments: &[&str]) -> Option<serde_json::Value> {
+    let deck = shared(&format!("decks/{deck}"))?;
+    let scratch = tempfile::tempdir().unwrap();
+    let block = scratch.path().join("deck.blk");
+    let mut command_block = command("pogo-block");
+    command_block.arg(&deck).arg("-o").arg(&block).arg("--quiet").args(block_arguments);
+    if let Some(job) = job {
+        std::fs::write(scratch.path().join("job.toml"), job).unwrap();
+        command_block.arg("--job").arg(scratch.path().join("job.toml"));
+    }
+    succeed(&mut command_block);
+    let out = scratch.path().join("out");
+    succeed(command("pogo-solve").arg(&block).arg("-o").arg(&out).arg("--quiet").args(solve_arguments));
+    let summary = std::fs::read_to_string(out.join("summary.json")).unwrap();
+    let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();
+    assert_eq!(summary["status"], "completed", "{summary:#}");
+    assert!(summary["steps"].as_u64().unwrap() > 0);
+    Some(summary)
+}
+
+#[test]
+fn gmsh_triangles_with_a_job() {
+    let job = r#"
+[solver]
+time = 2e-5
+[[material]]
+name = "steel"
+young = 210e9
+poisson = 0.3
+density = 7800.0
+[[section]]
+material = "steel"
+plane = "strain"
+[[amplitude]]
+name = "burst"
+kind = "hann"
+frequency = 5e5
+cycles = 3
+[[source]]
+name = "hit"
+at = [0.0, 0.0]
+direction = [0.0, 1.0]
+force = 1000.0
+amplitude = "burst"
+[[monitor]]
+name = "far"
+at = [1.0, 1.0]
+"#;
+    if let Some(summary) = run("gmsh_native_2d.inp", Some(job), &[], &["--time", "2e-5"]) {
+        assert!(summary["nodes"].as_u64().unwrap() <= 1562);
+        assert_eq!(summary["elements"], 2958);
+    }
+}
+
+#[test]
+fn several_instances_without_their_contact() {
+    let arguments = ["--ignore", "CONTACT", "--ignore", "PLASTIC"];
+    if let Some(summary) = run("hakai_car-wall-N22k.inp", None, &arguments, &["--time", "1e-3"]) {
+        assert_eq!(summary["nodes"], 22218);
+        assert_eq!(summary["elements"], 10892);
+    }
+}
+
+#[test]
+fn a_tensile_test_without_its_plasticity() {
+    if let Some(summary) = run("hakai_Tensile-test.inp", None, &["--ignore", "PLASTIC"], &[]) {
+        assert_eq!(summary["elements"], 288);
+    }
+}

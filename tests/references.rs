@@ -1,0 +1,69 @@
+//! The explicit references of independent codes, through the two commands.
+
+use pogo_tests::{Traces, command, shared, succeed};
+
+/// Largest error over nodes: the L2 norm of a trace's error over the norm of the displacement vector at that node.
+fn largest_error(traces: &Traces, reference: &Traces) -> f64 {
+    let mut largest: f64 = 0.0;
+    let columns: Vec<&String> = reference.names.iter().skip(1).collect();
+    for name in &columns {
+        let (node, component) = name[1..].split_once("_u").expect("n<node>_u<component>");
+        let norm: f64 = columns
+            .iter()
+            .filter(|other| other.starts_with(&format!("n{node}_")))
+            .flat_map(|other| reference.column(other))
+            .map(|u| u * u)
+            .sum();
+        let ours = traces.column(&format!("REC.{node}.U{component}"));
+        let theirs = reference.column(name);
+        assert!(ours.len() >= theirs.len(), "{name}: {} rows, {} expected", ours.len(), theirs.len());
+        let difference: f64 = ours.iter().zip(theirs).map(|(a, b)| (a - b).powi(2)).sum();
+        if norm > 0.0 {
+            largest = largest.max((difference / norm).sqrt());
+        } else {
+            assert!(difference == 0.0, "{name} should be at rest");
+        }
+    }
+    largest
+}
+
+/// (case, lumping, reference, precision, tolerance): the tolerances are those that came with the references; CalculiX
+/// steps by another scheme.
+const CASES: [(&str, &str, &str, &str, f64); 12] = [
+    ("bar_cpe3", "row-sum", "trace_ref.csv", "f64", 1e-6),
+    ("bar_cpe3", "row-sum", "trace_ref.csv", "f32", 5e-6),
+    ("bar_cpe3", "row-sum", "trace_analytic.csv", "f64", 8e-3),
+    ("cpe3_plate_hole", "row-sum", "trace_ref.csv", "f64", 1e-6),
+    // A free body drifts: the reference's own README allows 5e-4 for f32.
+    ("cpe3_plate_hole", "row-sum", "trace_ref.csv", "f32", 5e-4),
+    ("cpe3_plate_hole", "row-sum", "trace_ccx.csv", "f64", 1e-2),
+    ("c3d4_cyl", "row-sum", "trace_ref.csv", "f64", 1e-6),
+    ("c3d4_cyl", "row-sum", "trace_ref.csv", "f32", 5e-6),
+    ("c3d4_cyl", "row-sum", "trace_ccx.csv", "f64", 1e-2),
+    ("c3d8_distorted", "row-sum", "trace_ref.csv", "f64", 1e-6),
+    ("c3d8_distorted", "hrz", "trace_ref_hrz.csv", "f64", 1e-6),
+    ("c3d8_distorted", "hrz", "trace_ccx.csv", "f64", 1e-2),
+];
+
+#[test]
+fn independent_codes_agree() {
+    let Some(folder) = shared("refs/explicit") else { return };
+    for (case, lumping, reference, precision, tolerance) in CASES {
+        let scratch = tempfile::tempdir().unwrap();
+        let deck = folder.join(case).join(format!("{case}.inp"));
+        let block = scratch.path().join("case.blk");
+        succeed(command("pogo-block").arg(&deck).arg("-o").arg(&block).arg("--quiet"));
+        let out = scratch.path().join("out");
+        succeed(command("pogo-solve").arg(&block).arg("-o").arg(&out).args([
+            "--quiet",
+            "--lumping",
+            lumping,
+            "--precision",
+            precision,
+        ]));
+        let traces = Traces::read(&out.join("traces.csv"));
+        let error = largest_error(&traces, &Traces::read(&folder.join(case).join(reference)));
+        eprintln!("{case} {lumping} {precision} against {reference}: {error:.2e}");
+        assert!(error < tolerance, "{case} {lumping} {precision} against {reference}: {error:e} > {tolerance:e}");
+    }
+}
