@@ -50,7 +50,7 @@ fn measured_frequency(
     let mut deck = grid.deck() + &isotropic(YOUNG, POISSON, DENSITY);
     let mut ends = String::new();
     for j in 0..=n[1] {
-        write!(ends, "{}, {}\n", grid.label(0, j, 0), grid.label(n[0], j, 0)).unwrap();
+        writeln!(ends, "{}, {}", grid.label(0, j, 0), grid.label(n[0], j, 0)).unwrap();
     }
     write!(deck, "*Nset, nset=REC\n{rec},\n*Nset, nset=ENDS\n{ends}*Boundary\nENDS, XSYMM\n").unwrap();
     deck += &initial_velocity(&grid, |x| {
