@@ -34,6 +34,7 @@ young = 210e9
 poisson = 0.3
 density = 7800.0
 [[section]]
+all = true
 material = "steel"
 plane = "strain"
 [[amplitude]]
