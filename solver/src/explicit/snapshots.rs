@@ -50,6 +50,8 @@ struct Pictures {
     names: Vec<String>,
 }
 
+/// What the names of pictures begin with.
+pub const PICTURE: &str = "snapshot-";
 /// Pictures of a run whose model asks for no snapshot.
 const DEFAULT_PICTURES: OutputInterval = OutputInterval::Count(4);
 
@@ -60,7 +62,7 @@ impl Pictures {
         if size.iter().all(|&size| size == 0.0) {
             return Ok(());
         }
-        let name = format!("snapshot-{:09}.png", state.step);
+        let name = format!("{PICTURE}{:09}.png", state.step);
         let options = SnapshotOptions { title: self.title.clone(), time: Some(time), ..SnapshotOptions::default() };
         snapshot_png(&self.folder.join(&name), mesh, Scalar::Nodal(&size), &options)?;
         self.names.push(name);

@@ -72,7 +72,7 @@ pub struct Args {
     /// Draws traces and snapshots
     #[arg(long)]
     plot: bool,
-    /// Samples of the energy balance over the run [default: 10 to 100, by the number of steps]
+    /// Samples of the energy balance over the run [default: 5 to 100, by the number of steps]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     energy_samples: Option<u32>,
     /// Writes no field snapshots
