@@ -73,16 +73,21 @@ fn dof(mesh: &MeshView<'_>, node: u32, component: u8) -> u64 {
 }
 
 impl Histories {
-    /// Plans the traces of all requests over `n_steps` steps of `time_increment` seconds.
+    /// Plans the traces of all requests over `n_steps` steps of `time_increment` seconds, and takes the memory for all
+    /// rows. None if there is not enough.
     pub fn plan(
         mesh: &MeshView<'_>,
         setup: &Setup,
         n_steps: u64,
         time_increment: f64,
         reactions: &mut Reactions<'_>,
-    ) -> Self {
-        let (traces, steps) =
+    ) -> Option<Self> {
+        let (mut traces, steps) =
             Traces::plan(&setup.histories, mesh, |request| schedule::steps(request.interval, n_steps, time_increment));
+        for (group, steps) in traces.groups.iter_mut().zip(&steps) {
+            group.times.try_reserve_exact(steps.len()).ok()?;
+            group.values.try_reserve_exact(steps.len().checked_mul(group.columns.len())?).ok()?;
+        }
         let mut monitors: Vec<u64> = reactions.monitors().to_vec();
         for column in traces.groups.iter().flat_map(|group| &group.columns) {
             if column.quantity != NodalQuantity::Reaction {
@@ -110,7 +115,7 @@ impl Histories {
             })
             .collect();
         let done = vec![0; steps.len()];
-        Self { traces, steps, done, sources, monitors, time_increment, row: Vec::new() }
+        Some(Self { traces, steps, done, sources, monitors, time_increment, row: Vec::new() })
     }
 
     /// Degrees of freedom that the kernels record.

@@ -27,7 +27,7 @@ use crate::interrupt::Interrupts;
 use crate::observe::{Observer, Outlook};
 
 /// More steps than anybody waits for; beyond it, tables of steps would not fit in memory either.
-const MAX_STEPS: f64 = 4e9;
+const MAX_STEPS: f64 = 5e8;
 
 /// A model as it is solved, and where it came from.
 pub struct Model<'a> {
@@ -79,7 +79,8 @@ pub fn run(
     let is_prescribed = |dof| actions.constraints.binary_search_by_key(&dof, |constraint| constraint.dof).is_ok();
     let reaction_dofs = histories::reaction_dofs(mesh, setup, is_prescribed);
     let mut reactions = Reactions::new(mesh, &matter, reaction_dofs, &actions.forces.supported, signals.clone(), dt);
-    let mut histories = Histories::plan(mesh, setup, n_steps, dt, &mut reactions);
+    let mut histories = Histories::plan(mesh, setup, n_steps, dt, &mut reactions)
+        .ok_or_else(|| SolveError::Memory { what: "the traces; ask for fewer nodes or a longer interval".into() })?;
 
     let problem = Problem {
         mesh: mesh.clone(),

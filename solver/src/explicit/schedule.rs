@@ -52,6 +52,28 @@ mod tests {
         assert_eq!(steps(OutputInterval::Count(0), 5, 0.1), [0, 5]);
     }
 
+    proptest::proptest! {
+        #[test]
+        fn steps_increase_from_the_start_to_the_end(
+            n in 1u64..2000,
+            every in 0u32..3000,
+            seconds in 1e-9..1e2f64,
+            which in 0..3,
+        ) {
+            let interval = match which {
+                0 => OutputInterval::Increments(every),
+                1 => OutputInterval::Time(seconds),
+                _ => OutputInterval::Count(every),
+            };
+            let steps = steps(interval, n, 1e-3);
+            proptest::prop_assert!(steps.is_sorted_by(|a, b| a < b));
+            proptest::prop_assert_eq!((steps.first(), steps.last()), (Some(&0), Some(&n)));
+            if which == 2 {
+                proptest::prop_assert_eq!(steps.len() as u64, u64::from(every.max(1)).min(n) + 1);
+            }
+        }
+    }
+
     #[test]
     fn the_number_of_steps_is_rounded() {
         assert_eq!(n_steps(1.2e-5, 5e-9), 2400);

@@ -206,13 +206,17 @@ fn write_checkpoint(
     path: &Path,
     state: &State,
     conditions: &Conditions<'_>,
-    products: &Products<'_>,
+    products: &mut Products<'_>,
 ) -> Result<(), SolveError> {
+    // Moved, not copied: traces can be most of the memory.
     let recorded = Recorded {
-        traces: products.histories.traces.clone(),
-        energies: products.energies.clone(),
+        traces: std::mem::take(&mut products.histories.traces),
+        energies: std::mem::take(&mut products.energies),
         initial_energy: products.initial_energy,
         largest_energies: products.watch.largest_energies(),
     };
-    checkpoint::write(path, &conditions.identity, state, &recorded)
+    let result = checkpoint::write(path, &conditions.identity, state, &recorded);
+    products.histories.traces = recorded.traces;
+    products.energies = recorded.energies;
+    result
 }

@@ -29,12 +29,18 @@ Exit codes:
   0  done
   1  input that cannot be used, or a file that cannot be read or written
   2  wrong command line
-  3  diverged: the solution became NaN or its energy grew without cause; state and results so far are written
+  3  diverged: NaN, an energy balance off by a tenth of the largest energy, or kinetic energy a hundred times
+     what was put in; state and results so far are written
   4  stopped by a signal after writing a checkpoint; go on with --restart";
 
 /// Runs a block file: explicit elastodynamics by central differences.
 #[derive(Debug, Parser)]
-#[command(name = "pogo-solve", version = pogo_formats::VERSION, after_help = EXAMPLES, max_term_width = 110)]
+#[command(
+    name = "pogo-solve",
+    version = pogo_formats::VERSION,
+    after_help = EXAMPLES,
+    override_usage = "pogo-solve [OPTIONS] <BLOCK_FILE>"
+)]
 pub struct Args {
     /// Block file, as pogo-block writes it
     #[arg(required_unless_present_any = ["completions", "man"])]

@@ -6,7 +6,6 @@ mod progress;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use anyhow::Context;
 use clap::{CommandFactory, Parser};
 use pogo_formats::exit_code;
 use pogo_solver::interrupt::Interrupts;
@@ -24,7 +23,8 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(error) => {
-            let _ = writeln!(io::stderr(), "{error:#}");
+            // Not the chain of causes: every message holds its own.
+            let _ = writeln!(io::stderr(), "{error}");
             ExitCode::from(exit_code::BAD_INPUT as u8)
         }
     }
@@ -43,7 +43,7 @@ fn run(args: &Args) -> anyhow::Result<i32> {
         clap_mangen::Man::new(command).render(&mut stdout)?;
         return Ok(0);
     }
-    let interrupts = Interrupts::install().context("error: cannot catch signals")?;
+    let interrupts = Interrupts::install().map_err(|error| anyhow::anyhow!("error: cannot catch signals: {error}"))?;
     let (mut report, mut silent) = (Report::default(), Silent);
     let observer: &mut dyn Observer = if args.quiet { &mut silent } else { &mut report };
     let outcome = pogo_solver::solve(&args.config(), &interrupts, observer)?;
