@@ -64,6 +64,16 @@ pub enum SolveError {
         /// User's label of the element with the smallest limit.
         element: String,
     },
+    /// Nothing to go on from.
+    #[error(
+        "{}: error: there is no checkpoint here; start without --restart (checkpoints are written with \
+         --checkpoint-interval, and when SIGTERM or SIGINT stops a run)",
+        path.display()
+    )]
+    NoCheckpoint {
+        /// Where it was looked for.
+        path: PathBuf,
+    },
     /// A checkpoint of another run.
     #[error("{}: error: the checkpoint belongs to another {what}; start again without --restart, or give the same {what}",
         path.display())]

@@ -79,6 +79,9 @@ pub fn write(path: &Path, identity: &Identity, state: &State, recorded: &Recorde
 /// # Errors
 /// No such file, damage, or a checkpoint of another block file, precision or settings.
 pub fn read(path: &Path, identity: &Identity, n_dofs: usize) -> Result<(State, Recorded), SolveError> {
+    if matches!(path.try_exists(), Ok(false)) {
+        return Err(SolveError::NoCheckpoint { path: path.into() });
+    }
     let found = checkpoint::read(path)?;
     let other = |what| SolveError::OtherRun { path: path.into(), what };
     if found.block_hash != identity.block_hash {

@@ -166,7 +166,7 @@ fn a_checkpoint_of_another_run_is_refused() {
     let message = refusal(&|config| config.overrides.push("material.steel.young=200e9".into()));
     assert!(message.contains("another settings"), "{message}");
     let message = refusal(&|config| config.start = Start::Checkpoint(Some("nowhere.pogo".into())));
-    assert!(message.contains("nowhere.pogo"), "{message}");
+    assert!(message.contains("nowhere.pogo: error: there is no checkpoint here"), "{message}");
     let other = folder.path().join("other");
     std::fs::create_dir(&other).unwrap();
     let (mesh, setup) = (grid_2d(ElementKind::Cpe4, [30, 15], [0.031, 0.015]), setup);
@@ -350,4 +350,60 @@ fn nothing_half_written_remains() {
     let mut listed = summary.files.clone();
     listed.sort();
     assert_eq!(names, listed);
+}
+
+/// An array of a `.vtu` file as f64, by node label where it is nodal.
+fn vtu_vectors(path: &Path, name: &str) -> std::collections::BTreeMap<u32, [f64; 3]> {
+    let content = bytes(path);
+    let marker = b"<AppendedData encoding=\"raw\">\n_";
+    let data = content.windows(marker.len()).position(|window| window == marker).unwrap() + marker.len();
+    let header = String::from_utf8_lossy(&content[..data]).into_owned();
+    let array = |name: &str| -> &[u8] {
+        let line = header.lines().find(|line| line.contains(&format!("Name=\"{name}\""))).unwrap();
+        let offset: usize = line.split("offset=\"").nth(1).unwrap().split('"').next().unwrap().parse().unwrap();
+        let length = u64::from_le_bytes(content[data + offset..][..8].try_into().unwrap()) as usize;
+        &content[data + offset + 8..][..length]
+    };
+    let labels = array("node_label").as_chunks::<4>().0.iter().map(|bytes| u32::from_le_bytes(*bytes));
+    let values: Vec<f64> =
+        array(name).as_chunks::<4>().0.iter().map(|bytes| f64::from(f32::from_le_bytes(*bytes))).collect();
+    labels.zip(values.as_chunks::<3>().0.iter().copied()).collect()
+}
+
+#[test]
+fn fields_and_traces_say_the_same() {
+    let (mesh, mut setup) = plate();
+    // A free node, one that a force acts on, one on a moving support.
+    let nodes = [31, 200, 30];
+    let quantities = [NodalQuantity::Displacement, NodalQuantity::Velocity, NodalQuantity::Acceleration];
+    let variables: Vec<_> = quantities.iter().flat_map(|&quantity| [(quantity, 0), (quantity, 1)]).collect();
+    setup.histories = vec![history("N", nodes.to_vec(), &variables)];
+    setup.fields[0].quantities =
+        vec![FieldQuantity::Displacement, FieldQuantity::Velocity, FieldQuantity::Acceleration];
+    let folder = tempfile::tempdir().unwrap();
+    let block_file = write_block(folder.path(), &mesh, &setup, 64);
+    let output = folder.path().join("out");
+    run(&config(&block_file, &output));
+    let traces = Traces::read(&output.join("traces.csv"));
+    let files: Vec<PathBuf> =
+        std::fs::read_dir(output.join("fields")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(files.len(), 5);
+    for path in files {
+        let step: usize = path.file_stem().unwrap().to_str().unwrap().parse().unwrap();
+        for (name, letter) in [("displacement", "U"), ("velocity", "V"), ("acceleration", "A")] {
+            let field = vtu_vectors(&path, name);
+            for node in nodes {
+                for (component, &found) in field[&(node + 1)].iter().enumerate().take(2) {
+                    let column = traces.get(&format!("N.{}.{letter}{}", node + 1, component + 1));
+                    let scale = column.iter().fold(0.0f64, |scale, value| scale.max(value.abs()));
+                    let expected = column[step];
+                    // Fields are written in single precision.
+                    assert!(
+                        (found - expected).abs() <= 1e-6 * scale,
+                        "{name} {node} {step}: {found} is not {expected}"
+                    );
+                }
+            }
+        }
+    }
 }
