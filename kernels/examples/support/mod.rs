@@ -96,7 +96,7 @@ pub fn box_mesh(kind: ElementKind, cells: [usize; 3], h: f64, jitter: f64) -> Me
     }
 }
 
-/// Boxes of about `edge` (d = 2 or 3) nodes a side as blocks, with the nodes of the mesh renumbered to solver order.
+/// Boxes with sides of `side` metres as blocks, with the nodes of the mesh renumbered to solver order.
 pub fn box_blocks(mesh: &Mesh, side: f64) -> (Mesh, Blocks) {
     let d = mesh.dimension as usize;
     let n = mesh.n_nodes();
@@ -132,6 +132,8 @@ pub fn box_blocks(mesh: &Mesh, side: f64) -> (Mesh, Blocks) {
     order.sort_by_key(|&node| (block_of[node], !on_boundary[node]));
     let mut solver = vec![0u32; n];
     order.iter().enumerate().for_each(|(new, &old)| solver[old] = new as u32);
+    let mut n_own = vec![0u32; n_blocks];
+    block_of.iter().for_each(|&b| n_own[b] += 1);
     let mut out = mesh.clone();
     for (new, &old) in order.iter().enumerate() {
         out.coordinates[new * d..(new + 1) * d].copy_from_slice(&mesh.coordinates[old * d..(old + 1) * d]);
@@ -160,7 +162,7 @@ pub fn box_blocks(mesh: &Mesh, side: f64) -> (Mesh, Blocks) {
     };
     for (b, members) in members.iter().enumerate() {
         let first = blocks.node_first[b];
-        let n_own = block_of.iter().filter(|&&other| other == b).count() as u32;
+        let n_own = n_own[b];
         let last = first + n_own;
         let range = first as usize..last as usize;
         blocks.node_first.push(last);

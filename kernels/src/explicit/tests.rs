@@ -108,12 +108,14 @@ fn internal_force_is_that_of_the_dense_elements() {
                         (0..case.mesh.n_elements()).map(|e| 1.0 + 0.5 * noise(e as u64)).collect();
                 }
                 let expected = reference_force(&problem, &u);
-                let double = CpuStepper::<f64>::new(&problem, &case.rest(), 1).unwrap().internal_force(&u);
-                let single = CpuStepper::<f32>::new(&problem, &case.rest(), 1).unwrap().internal_force(&u);
-                let error = difference(&double, &expected);
-                assert!(error < 1e-13, "{kind:?}, scaled {scaled}: {error:e}");
-                let error = difference(&single, &expected);
-                assert!(error < 2e-6, "{kind:?}, scaled {scaled}, single: {error:e}");
+                for level in Level::available() {
+                    let double = CpuStepper::<f64>::with_level(&problem, &case.rest(), 1, level).unwrap();
+                    let single = CpuStepper::<f32>::with_level(&problem, &case.rest(), 1, level).unwrap();
+                    let error = difference(&double.internal_force(&u), &expected);
+                    assert!(error < 1e-13, "{kind:?}, {level:?}, scaled {scaled}: {error:e}");
+                    let error = difference(&single.internal_force(&u), &expected);
+                    assert!(error < 2e-6, "{kind:?}, {level:?}, scaled {scaled}, single: {error:e}");
+                }
             }
         }
     }

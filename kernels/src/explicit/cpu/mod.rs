@@ -9,6 +9,8 @@
 mod barrier;
 mod forces;
 mod lanes;
+#[cfg(target_arch = "x86_64")]
+mod lanes_x86;
 mod step;
 mod tables;
 
@@ -28,12 +30,25 @@ use super::{Problem, SignalTable, State, Stepper, StepperError};
 pub enum Level {
     /// No assumption.
     Portable,
+    /// x86-64 with AVX2 and FMA.
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
 }
 
 impl Level {
     /// The best that this machine has.
     pub fn detect() -> Self {
-        Self::Portable
+        Self::available().last().copied().unwrap_or(Self::Portable)
+    }
+
+    /// All that this machine has, the best last.
+    pub fn available() -> Vec<Self> {
+        let mut levels = vec![Self::Portable];
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+            levels.push(Self::Avx2);
+        }
+        levels
     }
 }
 
@@ -59,8 +74,38 @@ impl<T: Real> Instructions<T> {
     }
 }
 
+/// The step for one type of lanes, compiled for the instructions that they need.
+#[cfg(target_arch = "x86_64")]
+macro_rules! compiled {
+    ($lanes:ty, $features:literal) => {{
+        #[target_feature(enable = $features)]
+        unsafe fn step_block(
+            tables: &Tables<<$lanes as Vector>::Scalar>,
+            block: &Block,
+            arrays: &Arrays<<$lanes as Vector>::Scalar>,
+            signals: Signals,
+            scratch: &mut Scratch<<$lanes as Vector>::Scalar>,
+        ) {
+            // SAFETY: the caller's promise.
+            unsafe { step::step_block::<$lanes>(tables, block, arrays, signals, scratch) }
+        }
+        #[target_feature(enable = $features)]
+        unsafe fn block_forces(
+            tables: &Tables<<$lanes as Vector>::Scalar>,
+            block: &Block,
+            displacement: *const <$lanes as Vector>::Scalar,
+            boundary: *const <$lanes as Vector>::Scalar,
+            scratch: &mut Scratch<<$lanes as Vector>::Scalar>,
+        ) {
+            // SAFETY: the caller's promise.
+            unsafe { step::block_forces::<$lanes>(tables, block, displacement, boundary, scratch) }
+        }
+        Instructions { lanes: <$lanes as Vector>::LANES, step_block, block_forces }
+    }};
+}
+
 macro_rules! real {
-    ($type:ty) => {
+    ($type:ty, $avx2:ty) => {
         impl Real for $type {
             const SIGNIFICAND: i32 = <$type>::MANTISSA_DIGITS as i32;
             #[inline(always)]
@@ -74,13 +119,15 @@ macro_rules! real {
             fn instructions(level: Level) -> Instructions<Self> {
                 match level {
                     Level::Portable => Instructions::portable(),
+                    #[cfg(target_arch = "x86_64")]
+                    Level::Avx2 => compiled!($avx2, "avx2,fma"),
                 }
             }
         }
     };
 }
-real!(f32);
-real!(f64);
+real!(f32, lanes_x86::F32x8);
+real!(f64, lanes_x86::F64x4);
 
 /// Steps a problem on the CPU in precision `T`.
 #[derive(Debug)]

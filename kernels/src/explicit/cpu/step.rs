@@ -14,9 +14,9 @@ use super::tables::{Block, Tables, n_dummies};
 #[derive(Debug)]
 pub(crate) struct Scratch<T> {
     /// (u, x) of own, halo and dummy nodes, (max_local, record stride).
-    pub records: Vec<T>,
+    pub records: Aligned<T>,
     /// f_int − F, (max_local, force stride).
-    pub forces: Vec<T>,
+    pub forces: Aligned<T>,
     /// Δu_n of forces, constraints and monitors.
     pub saved: Vec<f64>,
 }
@@ -24,10 +24,41 @@ pub(crate) struct Scratch<T> {
 impl<T: Real> Scratch<T> {
     pub fn new(tables: &Tables<T>) -> Self {
         Self {
-            records: vec![T::default(); tables.max_local * record_stride(tables.dimension)],
-            forces: vec![T::default(); tables.max_local * force_stride(tables.dimension)],
+            records: Aligned::new(tables.max_local * record_stride(tables.dimension)),
+            forces: Aligned::new(tables.max_local * force_stride(tables.dimension)),
             saved: vec![0.0; tables.max_special],
         }
+    }
+}
+
+/// Numbers that start on a cache line, so that no record crosses one.
+#[derive(Debug)]
+pub(crate) struct Aligned<T> {
+    numbers: Vec<T>,
+    first: usize,
+    len: usize,
+}
+
+impl<T: Real> Aligned<T> {
+    fn new(len: usize) -> Self {
+        let numbers = vec![T::default(); len + 64 / size_of::<T>()];
+        let first = numbers.as_ptr().align_offset(64).min(64 / size_of::<T>());
+        Self { numbers, first, len }
+    }
+}
+
+impl<T> std::ops::Deref for Aligned<T> {
+    type Target = [T];
+    #[inline(always)]
+    fn deref(&self) -> &[T] {
+        &self.numbers[self.first..self.first + self.len]
+    }
+}
+
+impl<T> std::ops::DerefMut for Aligned<T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut [T] {
+        &mut self.numbers[self.first..self.first + self.len]
     }
 }
 

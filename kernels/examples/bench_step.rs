@@ -1,0 +1,136 @@
+//! Speed of the explicit step beside its memory floor.
+//!
+//! ```text
+//! cargo run --release -p pogo-kernels --example bench_step -- [KIND=CPE3] [NODES=58000] [THREADS=2] [f32|f64]
+//! ```
+//!
+//! A jittered box of the given kind is stepped some hundred times, in repeats; printed are the median and the best of
+//! the repeats, the processor time a node-step, the bytes that a step must move, the copy bandwidth measured in the
+//! same run, and the share of that floor which is reached.
+
+use std::io::Write;
+use std::time::Instant;
+
+use pogo_formats::model::{ElementKind, Lumping};
+use pogo_kernels::elements::{lumped_mass, stable_increment};
+use pogo_kernels::explicit::{CpuStepper, NodalForce, Problem, Real, SignalTable, State, Stepper};
+use support::{box_blocks, box_mesh, isotropic, section};
+
+mod support;
+
+const REPEATS: usize = 15;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let argument = |i: usize, default: &str| arguments.get(i).cloned().unwrap_or_else(|| default.to_owned());
+    let kind = ElementKind::from_name(&argument(0, "CPE3")).ok_or("unknown element kind")?;
+    let nodes: f64 = argument(1, "58000").parse()?;
+    let threads: usize = argument(2, "2").parse()?;
+    let single = argument(3, "f64") == "f32";
+    let block_nodes: f64 = argument(4, if kind.dimension() == 2 { "512" } else { "1728" }).parse()?;
+
+    let d = kind.dimension();
+    let cells = nodes.powf(1.0 / d as f64).round() as usize - 1;
+    let h = 1e-4;
+    let mesh = box_mesh(kind, [cells; 3], h, 0.15);
+    let (mesh, blocks) = box_blocks(&mesh, h * block_nodes.powf(1.0 / d as f64).round());
+    let sections = vec![section(isotropic(210e9, 0.3))];
+    let view = mesh.view();
+    let mass = lumped_mass(&view, &sections, Lumping::RowSum)?;
+    let stable = stable_increment(&view, &sections, &[], Lumping::RowSum)?;
+    let n = mesh.n_nodes();
+    let problem = Problem {
+        mesh: view,
+        blocks: blocks.view(),
+        sections,
+        stiffness_factor: Vec::new(),
+        lumped_mass: mass,
+        damping_rate: Vec::new(),
+        time_increment: 0.8 * stable.increment,
+        forces: vec![NodalForce { dof: (n / 2 * d) as u64, signal: 0, value: 1.0 }],
+        constraints: Vec::new(),
+        monitors: Vec::new(),
+    };
+    // A smooth field everywhere: no denormal numbers, as in a run that has gone on for a while.
+    let displacement =
+        (0..n * d).map(|i| 1e-8 * (0.01 * mesh.coordinates[i / d * d] / h + i as f64 % d as f64).sin()).collect();
+    let state = State { displacement, increment: vec![0.0; n * d], ..State::default() };
+    let bandwidth = copy_bandwidth(threads);
+    let mut out = std::io::stdout();
+    if single {
+        report(&mut out, kind, CpuStepper::<f32>::new(&problem, &state, threads)?, n, threads, bandwidth)
+    } else {
+        report(&mut out, kind, CpuStepper::<f64>::new(&problem, &state, threads)?, n, threads, bandwidth)
+    }
+}
+
+fn report<T: Real>(
+    out: &mut impl Write,
+    kind: ElementKind,
+    mut stepper: CpuStepper<T>,
+    n: usize,
+    threads: usize,
+    bandwidth: f64,
+) -> Result<(), Box<dyn std::error::Error>> {
+    let bytes = stepper.bytes_per_node_step();
+    let steps = (4_000_000 / n).clamp(4, 400);
+    let table = SignalTable { n_signals: 1, values: vec![1e-3; steps + 1] };
+    stepper.advance(steps, &table, &[], &mut Vec::new());
+    let mut seconds = Vec::new();
+    let mut processor = Vec::new();
+    for _ in 0..REPEATS {
+        let (before, start) = (processor_seconds(), Instant::now());
+        stepper.advance(steps, &table, &[], &mut Vec::new());
+        seconds.push(start.elapsed().as_secs_f64());
+        processor.push(processor_seconds() - before);
+    }
+    seconds.sort_by(f64::total_cmp);
+    processor.sort_by(f64::total_cmp);
+    let rate = |s: f64| (n * steps) as f64 / s;
+    let (median, best) = (rate(seconds[REPEATS / 2]), rate(seconds[0]));
+    let floor = bandwidth / bytes;
+    writeln!(
+        out,
+        "{} {:>8} nodes {} threads {}: median {:.1} best {:.1} M node-steps/s, {:.2} ns CPU a node-step; \
+         {bytes:.1} B a node-step, copy {:.1} GB/s, floor {:.0} M/s, reached {:.0} % (best {:.0} %)",
+        kind.name(),
+        n,
+        threads,
+        if size_of::<T>() == 4 { "f32" } else { "f64" },
+        median / 1e6,
+        best / 1e6,
+        processor[0] * 1e9 / (n * steps) as f64,
+        bandwidth / 1e9,
+        floor / 1e6,
+        100.0 * median / floor,
+        100.0 * best / floor,
+    )?;
+    Ok(())
+}
+
+/// Bytes read and written a second by plain copies of arrays far larger than the caches, best of several.
+fn copy_bandwidth(threads: usize) -> f64 {
+    let n = 16 << 20;
+    let mut best = 0.0f64;
+    let mut arrays: Vec<(Vec<u64>, Vec<u64>)> = (0..threads).map(|t| (vec![t as u64 + 1; n], vec![0; n])).collect();
+    for _ in 0..6 {
+        let start = Instant::now();
+        std::thread::scope(|scope| {
+            for (from, to) in &mut arrays {
+                scope.spawn(move || to.copy_from_slice(std::hint::black_box(from)));
+            }
+        });
+        best = best.max((threads * n * 16) as f64 / start.elapsed().as_secs_f64());
+    }
+    best
+}
+
+/// Processor time of all threads of this process, s (Linux; 0 elsewhere).
+fn processor_seconds() -> f64 {
+    let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return 0.0 };
+    tasks
+        .filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("schedstat")).ok())
+        .filter_map(|text| text.split(' ').next()?.parse::<f64>().ok())
+        .sum::<f64>()
+        * 1e-9
+}
