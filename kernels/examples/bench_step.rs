@@ -18,7 +18,7 @@ use support::{box_blocks, box_mesh, isotropic, section};
 
 mod support;
 
-const REPEATS: usize = 15;
+const REPEATS: usize = 41;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -73,7 +73,7 @@ fn report<T: Real>(
     bandwidth: f64,
 ) -> Result<(), Box<dyn std::error::Error>> {
     let bytes = stepper.bytes_per_node_step();
-    let steps = (4_000_000 / n).clamp(4, 400);
+    let steps = (4_000_000 / n).clamp(4, 1000);
     let table = SignalTable { n_signals: 1, values: vec![1e-3; steps + 1] };
     stepper.advance(steps, &table, &[], &mut Vec::new());
     let mut seconds = Vec::new();

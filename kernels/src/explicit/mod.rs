@@ -161,8 +161,8 @@ pub enum StepperError {
         /// Δt.
         increment: f64,
     },
-    /// 16-bit local indices do not reach.
-    #[error("block {block} has {nodes} nodes with its halo, more than 65,527: use smaller blocks")]
+    /// 16-bit local offsets do not reach.
+    #[error("block {block} has {nodes} nodes with its halo, more than 16,379 in 2D or 8,183 in 3D: use smaller blocks")]
     BlockTooLarge {
         /// Which.
         block: usize,

@@ -8,18 +8,31 @@
 use super::lanes::{Real, Vector};
 use super::tables::Material;
 
-/// The force law of one element kind: D dimensions, N nodes.
-pub(crate) trait Element<V: Vector, const D: usize, const N: usize>: Sized {
+/// The array whose entry i is the given value. Loops, not closures: what a closure does might be compiled without the
+/// instructions that the lanes need.
+macro_rules! array {
+    ([$start:expr; $n:expr], $i:ident => $value:expr) => {{
+        let mut out = [$start; $n];
+        for $i in 0..$n {
+            out[$i] = $value;
+        }
+        out
+    }};
+}
+
+/// The force law of one element kind in D dimensions with M + 1 nodes. Everything is relative to node 0: element forces
+/// depend on differences alone, and balance.
+pub(crate) trait Element<V: Vector, const D: usize, const M: usize>: Sized {
     /// Constants, spread over the lanes.
     fn new(material: &Material<V::Scalar>) -> Self;
-    /// f_int of the nodes from their positions and displacements.
-    fn force(&self, x: &[[V; D]; N], u: &[[V; D]; N]) -> [[V; D]; N];
+    /// f_int of nodes 1 to M from their positions and displacements relative to node 0, which gets −Σ f_int.
+    fn force(&self, x: &[[V; D]; M], u: &[[V; D]; M]) -> [[V; D]; M];
 }
 
 /// Batches of elements of one kind and material.
 pub(crate) struct Batches<'a, T> {
-    /// Local node indices, (n_batches, N, LANES).
-    pub connectivity: &'a [u16],
+    /// Local node indices times [`grain`], (n_batches, M + 1, LANES).
+    pub offsets: &'a [u16],
     /// Factor of each element's stiffness, (n_batches, LANES), or empty.
     pub factors: &'a [T],
     pub material: &'a Material<T>,
@@ -35,57 +48,57 @@ pub(crate) const fn force_stride(dimension: usize) -> usize {
     if dimension == 2 { 2 } else { 4 }
 }
 
+/// What a local node index is multiplied by in the tables: offsets are then scaled by the address alone.
+pub(crate) const fn grain(dimension: usize) -> usize {
+    if dimension == 2 { 4 } else { 8 }
+}
+
 /// Adds f_int of all batches to `forces`, in order: the same bits every time.
 ///
 /// # Safety
 /// Every index must be below the number of records and of forces.
 #[inline(always)]
-pub(crate) unsafe fn add_forces<V: Vector, const D: usize, const N: usize, E: Element<V, D, N>>(
+pub(crate) unsafe fn add_forces<V: Vector, const D: usize, const M: usize, E: Element<V, D, M>>(
     batches: &Batches<V::Scalar>,
     records: *const V::Scalar,
     forces: *mut V::Scalar,
 ) {
-    let element = E::new(batches.material);
     let scaled = !batches.factors.is_empty();
-    for (number, batch) in batches.connectivity.chunks_exact(N * V::LANES).enumerate() {
-        let mut x = [[V::splat(V::Scalar::default()); D]; N];
-        let mut u = x;
-        for node in 0..N {
-            // SAFETY: the caller's promise; a batch has N × LANES indices.
-            unsafe {
-                let index = batch.as_ptr().add(node * V::LANES);
-                if D == 2 {
-                    let [ux, uy, px, py] = V::gather::<4>(records, index);
-                    u[node][..2].copy_from_slice(&[ux, uy]);
-                    x[node][..2].copy_from_slice(&[px, py]);
-                } else {
-                    let [ux, uy, uz, _] = V::gather::<8>(records, index);
-                    let [px, py, pz, _] = V::gather::<8>(records.add(4), index);
-                    u[node].copy_from_slice(&[ux, uy, uz]);
-                    x[node].copy_from_slice(&[px, py, pz]);
-                }
+    let element = E::new(batches.material);
+    for (number, batch) in batches.offsets.chunks_exact((M + 1) * V::LANES).enumerate() {
+        // SAFETY: the caller's promise; a batch has (M + 1) × LANES offsets and, scaled, LANES factors.
+        unsafe {
+            let zero = constant::<V>(0.0);
+            let (x, u): ([[V; D]; M], [[V; D]; M]);
+            if D == 2 {
+                let rows: [[V; 4]; M] = V::gather::<4, 4, M>(records, batch.as_ptr());
+                u = array!([[zero; D]; M], m => array!([zero; D], c => rows[m][c]));
+                x = array!([[zero; D]; M], m => array!([zero; D], c => rows[m][2 + c]));
+            } else {
+                let rows: [[V; 4]; M] = V::gather::<8, 8, M>(records, batch.as_ptr());
+                u = array!([[zero; D]; M], m => array!([zero; D], c => rows[m][c]));
+                let rows: [[V; 4]; M] = V::gather::<8, 8, M>(records.add(4), batch.as_ptr());
+                x = array!([[zero; D]; M], m => array!([zero; D], c => rows[m][c]));
             }
-        }
-        let mut f = element.force(&x, &u);
-        if scaled {
-            // SAFETY: one factor a lane.
-            let factor = unsafe { V::load(batches.factors.as_ptr().add(number * V::LANES)) };
-            for value in f.iter_mut().flatten() {
-                *value = *value * factor;
+            let mut f = element.force(&x, &u);
+            if scaled {
+                let factor = V::load(batches.factors.as_ptr().add(number * V::LANES));
+                f = array!([f[0]; M], m => scale(factor, f[m]));
             }
-        }
-        for (node, values) in f.into_iter().enumerate() {
-            // SAFETY: the caller's promise.
-            unsafe {
-                let index = batch.as_ptr().add(node * V::LANES);
-                if D == 2 {
-                    V::scatter_add::<2, D>(forces, index, values);
-                } else {
-                    V::scatter_add::<4, D>(forces, index, values);
-                }
+            if D == 2 {
+                V::scatter::<4, 2, D, M>(forces, batch.as_ptr(), f);
+            } else {
+                V::scatter::<8, 4, D, M>(forces, batch.as_ptr(), f);
             }
         }
     }
+}
+
+/// D × weight, spread over the lanes.
+#[inline(always)]
+fn elasticity<V: Vector>(material: &Material<V::Scalar>, weight: f64) -> [[V; 6]; 6] {
+    let (d, weight, zero) = (&material.elasticity, V::Scalar::from_f64(weight), constant::<V>(0.0));
+    array!([[zero; 6]; 6], i => array!([zero; 6], j => V::splat(d[6 * i + j] * weight)))
 }
 
 /// σ from the displacement gradient in the plane; thickness and quadrature weight are in the constants.
@@ -102,8 +115,8 @@ struct Plane<V, const ALIGNED: bool> {
 impl<V: Vector, const ALIGNED: bool> Plane<V, ALIGNED> {
     #[inline(always)]
     fn new(material: &Material<V::Scalar>, weight: f64) -> Self {
-        let d = |i: usize, j: usize| V::splat(material.elasticity[6 * i + j] * V::Scalar::from_f64(weight));
-        Self { d11: d(0, 0), d12: d(0, 1), d22: d(1, 1), d66: d(2, 2), d16: d(0, 2), d26: d(1, 2) }
+        let d = elasticity::<V>(material, weight);
+        Self { d11: d[0][0], d12: d[0][1], d22: d[1][1], d66: d[2][2], d16: d[0][2], d26: d[1][2] }
     }
 
     /// (σ11, σ22, σ12).
@@ -122,10 +135,14 @@ impl<V: Vector, const ALIGNED: bool> Plane<V, ALIGNED> {
     /// Fluxes σ c_a for g_ξ, g_η and ∂u/∂ξ, ∂u/∂η: c_ξ = (g_ηy, −g_ηx), c_η = (−g_ξy, g_ξx).
     #[inline(always)]
     fn fluxes(&self, g: [[V; 2]; 2], h: [[V; 2]; 2]) -> [[V; 2]; 2] {
+        self.push(g, h, constant::<V>(1.0) / double_area(g))
+    }
+
+    /// The same with 1 / det J given.
+    #[inline(always)]
+    fn push(&self, g: [[V; 2]; 2], h: [[V; 2]; 2], inverse: V) -> [[V; 2]; 2] {
         let [[xr, yr], [xs, ys]] = g;
         let [[ur, vr], [us, vs]] = h;
-        let det = xr * ys - yr * xs;
-        let inverse = V::splat(V::Scalar::from_f64(1.0)) / det;
         let exx = us.fnma(yr, ur * ys);
         let eyy = vr.fnma(xs, vs * xr);
         let gxy = us.fma(xr, ur.fnma(xs, vs.fnma(yr, vr * ys)));
@@ -134,30 +151,48 @@ impl<V: Vector, const ALIGNED: bool> Plane<V, ALIGNED> {
     }
 }
 
+/// det J of g_ξ, g_η.
+#[inline(always)]
+fn double_area<V: Vector>(g: [[V; 2]; 2]) -> V {
+    g[0][1].fnma(g[1][0], g[0][0] * g[1][1])
+}
+
 #[inline(always)]
 fn sub<V: Vector, const D: usize>(a: [V; D], b: [V; D]) -> [V; D] {
-    std::array::from_fn(|i| a[i] - b[i])
+    array!([a[0]; D], i => a[i] - b[i])
 }
 
 #[inline(always)]
 fn add<V: Vector, const D: usize>(a: [V; D], b: [V; D]) -> [V; D] {
-    std::array::from_fn(|i| a[i] + b[i])
+    array!([a[0]; D], i => a[i] + b[i])
 }
 
 #[inline(always)]
 fn neg<V: Vector, const D: usize>(a: [V; D]) -> [V; D] {
-    std::array::from_fn(|i| -a[i])
+    array!([a[0]; D], i => -a[i])
 }
 
 /// a × s + b.
 #[inline(always)]
 fn axpy<V: Vector, const D: usize>(s: V, a: [V; D], b: [V; D]) -> [V; D] {
-    std::array::from_fn(|i| s.fma(a[i], b[i]))
+    array!([s; D], i => s.fma(a[i], b[i]))
 }
 
 #[inline(always)]
 fn scale<V: Vector, const D: usize>(s: V, a: [V; D]) -> [V; D] {
-    std::array::from_fn(|i| s * a[i])
+    array!([s; D], i => s * a[i])
+}
+
+/// Node 0, at the origin, in front of the others.
+#[inline(always)]
+fn with_origin<V: Vector, const D: usize, const M: usize, const N: usize>(v: &[[V; D]; M]) -> [[V; D]; N] {
+    array!([[constant::<V>(0.0); D]; N], node => if node == 0 { [constant(0.0); D] } else { v[node - 1] })
+}
+
+/// All nodes but node 0.
+#[inline(always)]
+fn without_origin<V: Vector, const D: usize, const M: usize, const N: usize>(v: [[V; D]; N]) -> [[V; D]; M] {
+    array!([v[0]; M], m => v[m + 1])
 }
 
 #[inline(always)]
@@ -168,7 +203,22 @@ fn constant<V: Vector>(value: f64) -> V {
 /// CPE3, CPS3.
 pub(crate) struct Triangle<V, const ALIGNED: bool>(Plane<V, ALIGNED>);
 
-impl<V: Vector, const ALIGNED: bool> Element<V, 2, 3> for Triangle<V, ALIGNED> {
+impl<V: Vector, const ALIGNED: bool> Element<V, 2, 2> for Triangle<V, ALIGNED> {
+    #[inline(always)]
+    fn new(material: &Material<V::Scalar>) -> Self {
+        Self(Plane::new(material, 0.5))
+    }
+
+    #[inline(always)]
+    fn force(&self, x: &[[V; 2]; 2], u: &[[V; 2]; 2]) -> [[V; 2]; 2] {
+        self.0.fluxes(*x, *u)
+    }
+}
+
+/// Two triangles (0, 1, 2) and (0, 2, 3) that share the edge 02: four records to read and write instead of six.
+pub(crate) struct TrianglePair<V, const ALIGNED: bool>(Plane<V, ALIGNED>);
+
+impl<V: Vector, const ALIGNED: bool> Element<V, 2, 3> for TrianglePair<V, ALIGNED> {
     #[inline(always)]
     fn new(material: &Material<V::Scalar>) -> Self {
         Self(Plane::new(material, 0.5))
@@ -176,31 +226,32 @@ impl<V: Vector, const ALIGNED: bool> Element<V, 2, 3> for Triangle<V, ALIGNED> {
 
     #[inline(always)]
     fn force(&self, x: &[[V; 2]; 3], u: &[[V; 2]; 3]) -> [[V; 2]; 3] {
-        let g = [sub(x[1], x[0]), sub(x[2], x[0])];
-        let h = [sub(u[1], u[0]), sub(u[2], u[0])];
-        let [f1, f2] = self.0.fluxes(g, h);
-        [neg(add(f1, f2)), f1, f2]
+        let first = [[x[0], x[1]], [u[0], u[1]]];
+        let second = [[x[1], x[2]], [u[1], u[2]]];
+        // One division for both areas.
+        let (a, b) = (double_area(first[0]), double_area(second[0]));
+        let inverse = constant::<V>(1.0) / (a * b);
+        let [f1, f2] = self.0.push(first[0], first[1], b * inverse);
+        let [g2, f3] = self.0.push(second[0], second[1], a * inverse);
+        [f1, add(f2, g2), f3]
     }
 }
 
 /// CPE4, CPS4: 2 × 2 points.
 pub(crate) struct Quadrilateral<V, const ALIGNED: bool>(Plane<V, ALIGNED>);
 
-impl<V: Vector, const ALIGNED: bool> Element<V, 2, 4> for Quadrilateral<V, ALIGNED> {
+impl<V: Vector, const ALIGNED: bool> Element<V, 2, 3> for Quadrilateral<V, ALIGNED> {
     #[inline(always)]
     fn new(material: &Material<V::Scalar>) -> Self {
         Self(Plane::new(material, 1.0))
     }
 
     #[inline(always)]
-    fn force(&self, x: &[[V; 2]; 4], u: &[[V; 2]; 4]) -> [[V; 2]; 4] {
-        // ∂/∂ξ at η = ∓g and ∂/∂η at ξ = ∓g from the two edges along each.
+    fn force(&self, x: &[[V; 2]; 3], u: &[[V; 2]; 3]) -> [[V; 2]; 3] {
+        let (x, u) = (&with_origin::<V, 2, 3, 4>(x), &with_origin::<V, 2, 3, 4>(u));
         let (near, far) = edge_weights();
-        let between = |a: [V; 2], b: [V; 2]| [axpy(far, b, scale(near, a)), axpy(near, b, scale(far, a))];
-        let along =
-            |v: &[[V; 2]; 4]| [between(sub(v[1], v[0]), sub(v[2], v[3])), between(sub(v[3], v[0]), sub(v[2], v[1]))];
-        let [x_r, x_s] = along(x);
-        let [u_r, u_s] = along(u);
+        let [x_r, x_s] = along_sides(x);
+        let [u_r, u_s] = along_sides(u);
         let zero = [constant::<V>(0.0); 2];
         // Forces along the edges 01, 32, 03, 12.
         let (mut a, mut b, mut c, mut d) = (zero, zero, zero, zero);
@@ -215,8 +266,19 @@ impl<V: Vector, const ALIGNED: bool> Element<V, 2, 4> for Quadrilateral<V, ALIGN
                 d = axpy(wd, q, d);
             }
         }
-        [neg(add(a, c)), sub(a, d), add(b, d), sub(c, b)]
+        [sub(a, d), add(b, d), sub(c, b)]
     }
+}
+
+/// ∂/∂ξ at η = ∓g and ∂/∂η at ξ = ∓g from the two edges along each.
+#[inline(always)]
+fn along_sides<V: Vector>(v: &[[V; 2]; 4]) -> [[[V; 2]; 2]; 2] {
+    let (near, far) = edge_weights();
+    let [a, b, c, d] = [sub(v[1], v[0]), sub(v[2], v[3]), sub(v[3], v[0]), sub(v[2], v[1])];
+    [
+        [axpy(far, b, scale(near, a)), axpy(near, b, scale(far, a))],
+        [axpy(far, d, scale(near, c)), axpy(near, d, scale(far, c))],
+    ]
 }
 
 /// ½ N of the near and of the far edge at a Gauss point.
@@ -232,14 +294,15 @@ pub(crate) struct ReducedQuadrilateral<V, const ALIGNED: bool> {
     hourglass: V,
 }
 
-impl<V: Vector, const ALIGNED: bool> Element<V, 2, 4> for ReducedQuadrilateral<V, ALIGNED> {
+impl<V: Vector, const ALIGNED: bool> Element<V, 2, 3> for ReducedQuadrilateral<V, ALIGNED> {
     #[inline(always)]
     fn new(material: &Material<V::Scalar>) -> Self {
         Self { plane: Plane::new(material, 0.5), hourglass: V::splat(material.hourglass) }
     }
 
     #[inline(always)]
-    fn force(&self, x: &[[V; 2]; 4], u: &[[V; 2]; 4]) -> [[V; 2]; 4] {
+    fn force(&self, x: &[[V; 2]; 3], u: &[[V; 2]; 3]) -> [[V; 2]; 3] {
+        let (x, u) = (&with_origin::<V, 2, 3, 4>(x), &with_origin::<V, 2, 3, 4>(u));
         // The mean gradient of a quadrilateral is that of its diagonals p = x₂ − x₀, q = x₃ − x₁: 2A = p × q.
         let (p, q) = (sub(x[2], x[0]), sub(x[3], x[1]));
         let (up, uq) = (sub(u[2], u[0]), sub(u[3], u[1]));
@@ -248,17 +311,16 @@ impl<V: Vector, const ALIGNED: bool> Element<V, 2, 4> for ReducedQuadrilateral<V
         // (σ c_p, σ c_q): forces ± on the ends of the diagonals.
         let [fp, fq] = self.plane.fluxes([p, q], [up, uq]);
         // q = h·u − (∂u/∂x) h·x, force κ q (h_I − B_I·(h·x)); κ = κ' Σ B² / A, Σ B² = (p² + q²) / 2.
-        let h = |v: &[[V; 2]; 4]| sub(add(v[0], v[2]), add(v[1], v[3]));
-        let (hx, hu) = (h(x), h(u));
+        let hx = sub(add(x[0], x[2]), add(x[1], x[3]));
+        let hu = sub(add(u[0], u[2]), add(u[1], u[3]));
         let squares = p[0].fma(p[0], p[1].fma(p[1], q[0].fma(q[0], q[1] * q[1])));
         let kappa = self.hourglass * squares * inverse;
         // h·x in the diagonals' frame: h·x = m_p p + m_q q.
         let m_p = (hx[0] * q[1] - hx[1] * q[0]) * inverse;
         let m_q = (p[0] * hx[1] - p[1] * hx[0]) * inverse;
-        let amount: [V; 2] = std::array::from_fn(|i| m_p.fnma(up[i], m_q.fnma(uq[i], hu[i])) * kappa);
-        let fp: [V; 2] = std::array::from_fn(|i| m_p.fnma(amount[i], fp[i]));
-        let fq: [V; 2] = std::array::from_fn(|i| m_q.fnma(amount[i], fq[i]));
-        [sub(amount, fp), neg(add(amount, fq)), add(amount, fp), sub(fq, amount)]
+        let amount = scale(kappa, axpy(-m_p, up, axpy(-m_q, uq, hu)));
+        let (fp, fq) = (axpy(-m_p, amount, fp), axpy(-m_q, amount, fq));
+        [neg(add(amount, fq)), add(amount, fp), sub(fq, amount)]
     }
 }
 
@@ -270,8 +332,7 @@ struct Solid<V, const ALIGNED: bool> {
 impl<V: Vector, const ALIGNED: bool> Solid<V, ALIGNED> {
     #[inline(always)]
     fn new(material: &Material<V::Scalar>, weight: f64) -> Self {
-        let d = |i: usize, j: usize| V::splat(material.elasticity[6 * i + j] * V::Scalar::from_f64(weight));
-        Self { d: std::array::from_fn(|i| std::array::from_fn(|j| d(i, j))) }
+        Self { d: elasticity::<V>(material, weight) }
     }
 
     /// σ, Voigt, from ε.
@@ -279,16 +340,17 @@ impl<V: Vector, const ALIGNED: bool> Solid<V, ALIGNED> {
     fn stress(&self, e: [V; 6]) -> [V; 6] {
         let d = &self.d;
         if ALIGNED {
-            let normal = |i: usize| d[i][0].fma(e[0], d[i][1].fma(e[1], d[i][2] * e[2]));
-            [normal(0), normal(1), normal(2), d[3][3] * e[3], d[4][4] * e[4], d[5][5] * e[5]]
+            let normal = array!([e[0]; 3], i => d[i][0].fma(e[0], d[i][1].fma(e[1], d[i][2] * e[2])));
+            [normal[0], normal[1], normal[2], d[3][3] * e[3], d[4][4] * e[4], d[5][5] * e[5]]
         } else {
-            std::array::from_fn(|i| {
-                let mut sum = d[i][0] * e[0];
+            let mut out = e;
+            for i in 0..6 {
+                out[i] = d[i][0] * e[0];
                 for j in 1..6 {
-                    sum = d[i][j].fma(e[j], sum);
+                    out[i] = d[i][j].fma(e[j], out[i]);
                 }
-                sum
-            })
+            }
+            out
         }
     }
 
@@ -298,7 +360,7 @@ impl<V: Vector, const ALIGNED: bool> Solid<V, ALIGNED> {
         let c = [cross(g[1], g[2]), cross(g[2], g[0]), cross(g[0], g[1])];
         let det = dot(g[0], c[0]);
         let s = self.stress_of(mean_gradient(c, h), constant::<V>(1.0) / det);
-        c.map(|c| [dot(s[0], c), dot(s[1], c), dot(s[2], c)])
+        array!([c[0]; 3], a => [dot(s[0], c[a]), dot(s[1], c[a]), dot(s[2], c[a])])
     }
 
     /// σ, 3 × 3, of the displacement gradient `l` × `inverse`.
@@ -319,7 +381,7 @@ impl<V: Vector, const ALIGNED: bool> Solid<V, ALIGNED> {
 /// Σ_a h_a ⊗ c_a: ∂u_i/∂x_j × det J.
 #[inline(always)]
 fn mean_gradient<V: Vector>(c: [[V; 3]; 3], h: [[V; 3]; 3]) -> [[V; 3]; 3] {
-    std::array::from_fn(|i| std::array::from_fn(|j| h[0][i].fma(c[0][j], h[1][i].fma(c[1][j], h[2][i] * c[2][j]))))
+    array!([h[0]; 3], i => array!([h[0][0]; 3], j => h[0][i].fma(c[0][j], h[1][i].fma(c[1][j], h[2][i] * c[2][j]))))
 }
 
 #[inline(always)]
@@ -335,31 +397,30 @@ fn dot<V: Vector>(a: [V; 3], b: [V; 3]) -> V {
 /// C3D4.
 pub(crate) struct Tetrahedron<V, const ALIGNED: bool>(Solid<V, ALIGNED>);
 
-impl<V: Vector, const ALIGNED: bool> Element<V, 3, 4> for Tetrahedron<V, ALIGNED> {
+impl<V: Vector, const ALIGNED: bool> Element<V, 3, 3> for Tetrahedron<V, ALIGNED> {
     #[inline(always)]
     fn new(material: &Material<V::Scalar>) -> Self {
         Self(Solid::new(material, 1.0 / 6.0))
     }
 
     #[inline(always)]
-    fn force(&self, x: &[[V; 3]; 4], u: &[[V; 3]; 4]) -> [[V; 3]; 4] {
-        let edges = |v: &[[V; 3]; 4]| [sub(v[1], v[0]), sub(v[2], v[0]), sub(v[3], v[0])];
-        let [f1, f2, f3] = self.0.fluxes(edges(x), edges(u));
-        [neg(add(add(f1, f2), f3)), f1, f2, f3]
+    fn force(&self, x: &[[V; 3]; 3], u: &[[V; 3]; 3]) -> [[V; 3]; 3] {
+        self.0.fluxes(*x, *u)
     }
 }
 
 /// C3D6: 3 × 2 points.
 pub(crate) struct Wedge<V, const ALIGNED: bool>(Solid<V, ALIGNED>);
 
-impl<V: Vector, const ALIGNED: bool> Element<V, 3, 6> for Wedge<V, ALIGNED> {
+impl<V: Vector, const ALIGNED: bool> Element<V, 3, 5> for Wedge<V, ALIGNED> {
     #[inline(always)]
     fn new(material: &Material<V::Scalar>) -> Self {
         Self(Solid::new(material, 1.0 / 6.0))
     }
 
     #[inline(always)]
-    fn force(&self, x: &[[V; 3]; 6], u: &[[V; 3]; 6]) -> [[V; 3]; 6] {
+    fn force(&self, x: &[[V; 3]; 5], u: &[[V; 3]; 5]) -> [[V; 3]; 5] {
+        let (x, u) = (&with_origin::<V, 3, 5, 6>(x), &with_origin::<V, 3, 5, 6>(u));
         let g = 1.0 / 3.0f64.sqrt();
         // N of the bottom and of the top triangle, at the lower and the upper points.
         let side = [
@@ -368,23 +429,17 @@ impl<V: Vector, const ALIGNED: bool> Element<V, 3, 6> for Wedge<V, ALIGNED> {
         ];
         let (minor, major) = (constant::<V>(1.0 / 6.0), constant::<V>(2.0 / 3.0));
         let half = constant::<V>(0.5);
-        let edges = |v: &[[V; 3]; 6]| {
-            let up: [[V; 3]; 3] = std::array::from_fn(|i| scale(half, sub(v[i + 3], v[i])));
-            let r = [sub(v[1], v[0]), sub(v[4], v[3])];
-            let s = [sub(v[2], v[0]), sub(v[5], v[3])];
-            (up, r, s)
-        };
-        let (x_up, x_r, x_s) = edges(x);
-        let (u_up, u_r, u_s) = edges(u);
+        let (x_up, x_r, x_s) = wedge_edges(x);
+        let (u_up, u_r, u_s) = wedge_edges(u);
         let zero = [constant::<V>(0.0); 3];
         let mut f = [zero; 6];
-        for side in side {
-            let across = |e: &[[V; 3]; 2]| axpy(side[1], e[1], scale(side[0], e[0]));
+        for level in 0..2 {
+            let side = side[level];
+            let (x_r, x_s) = (mix(&side, &x_r), mix(&side, &x_s));
+            let (u_r, u_s) = (mix(&side, &u_r), mix(&side, &u_s));
             for point in 0..3 {
-                let l: [V; 3] = std::array::from_fn(|i| if i == point { major } else { minor });
-                let rise = |e: &[[V; 3]; 3]| axpy(l[2], e[2], axpy(l[1], e[1], scale(l[0], e[0])));
-                let [p, q, t] =
-                    self.0.fluxes([across(&x_r), across(&x_s), rise(&x_up)], [across(&u_r), across(&u_s), rise(&u_up)]);
+                let l = array!([minor; 3], i => if i == point { major } else { minor });
+                let [p, q, t] = self.0.fluxes([x_r, x_s, mix(&l, &x_up)], [u_r, u_s, mix(&l, &u_up)]);
                 for top in 0..2 {
                     let (n, sign) = (side[top], if top == 0 { -half } else { half });
                     f[3 * top] = axpy(sign * l[0], t, axpy(-n, add(p, q), f[3 * top]));
@@ -393,8 +448,30 @@ impl<V: Vector, const ALIGNED: bool> Element<V, 3, 6> for Wedge<V, ALIGNED> {
                 }
             }
         }
-        f
+        without_origin(f)
     }
+}
+
+/// Σ w_i v_i.
+#[inline(always)]
+fn mix<V: Vector, const N: usize>(w: &[V; N], v: &[[V; 3]; N]) -> [V; 3] {
+    let mut sum = scale(w[0], v[0]);
+    for i in 1..N {
+        sum = axpy(w[i], v[i], sum);
+    }
+    sum
+}
+
+/// Half the three edges upwards; the first and the second edge of the bottom and of the top.
+#[inline(always)]
+#[allow(clippy::type_complexity)]
+fn wedge_edges<V: Vector>(v: &[[V; 3]; 6]) -> ([[V; 3]; 3], [[V; 3]; 2], [[V; 3]; 2]) {
+    let half = constant::<V>(0.5);
+    (
+        array!([v[0]; 3], i => scale(half, sub(v[i + 3], v[i]))),
+        [sub(v[1], v[0]), sub(v[4], v[3])],
+        [sub(v[2], v[0]), sub(v[5], v[3])],
+    )
 }
 
 /// Ends of the edges of a hexahedron along ξ, η and ζ; edge 2b + a lies at (−,−), (+,−), (−,+), (+,+) of the other two.
@@ -404,14 +481,19 @@ const EDGES: [[[usize; 2]; 4]; 3] =
 /// ∂/∂ξ_a at the four pairs of Gauss abscissae of the other two coordinates: bilinear between the edges.
 #[inline(always)]
 fn along_edges<V: Vector>(v: &[[V; 3]; 8], axis: usize) -> [[V; 3]; 4] {
-    let e = EDGES[axis].map(|[from, to]| sub(v[to], v[from]));
     let (near, far) = hexahedron_weights();
-    let first = [0, 2].map(|b| [axpy(far, e[b + 1], scale(near, e[b])), axpy(near, e[b + 1], scale(far, e[b]))]);
-    std::array::from_fn(|point| {
-        let (a, b) = (point % 2, point / 2);
-        let (w0, w1) = if b == 0 { (near, far) } else { (far, near) };
-        axpy(w1, first[1][a], scale(w0, first[0][a]))
-    })
+    let e = array!([v[0]; 4], i => sub(v[EDGES[axis][i][1]], v[EDGES[axis][i][0]]));
+    let mut out = e;
+    for b in [0, 2] {
+        out[b] = axpy(far, e[b + 1], scale(near, e[b]));
+        out[b + 1] = axpy(near, e[b + 1], scale(far, e[b]));
+    }
+    for a in 0..2 {
+        let (low, high) = (out[a], out[2 + a]);
+        out[a] = axpy(far, high, scale(near, low));
+        out[2 + a] = axpy(near, high, scale(far, low));
+    }
+    out
 }
 
 /// The transpose of `along_edges`: adds the forces of the four points to the nodes.
@@ -420,7 +502,7 @@ fn add_along_edges<V: Vector>(f: &mut [[V; 3]; 8], points: &[[V; 3]; 4], axis: u
     let (near, far) = hexahedron_weights();
     for b in 0..2 {
         let (w0, w1) = if b == 0 { (near, far) } else { (far, near) };
-        let column = [0, 1].map(|a| axpy(w1, points[2 + a], scale(w0, points[a])));
+        let column = array!([points[0]; 2], a => axpy(w1, points[2 + a], scale(w0, points[a])));
         for a in 0..2 {
             let (w0, w1) = if a == 0 { (near, far) } else { (far, near) };
             let value = axpy(w1, column[1], scale(w0, column[0]));
@@ -441,22 +523,23 @@ fn hexahedron_weights<V: Vector>() -> (V, V) {
 /// C3D8: 2 × 2 × 2 points.
 pub(crate) struct Hexahedron<V, const ALIGNED: bool>(Solid<V, ALIGNED>);
 
-impl<V: Vector, const ALIGNED: bool> Element<V, 3, 8> for Hexahedron<V, ALIGNED> {
+impl<V: Vector, const ALIGNED: bool> Element<V, 3, 7> for Hexahedron<V, ALIGNED> {
     #[inline(always)]
     fn new(material: &Material<V::Scalar>) -> Self {
         Self(Solid::new(material, 1.0))
     }
 
     #[inline(always)]
-    fn force(&self, x: &[[V; 3]; 8], u: &[[V; 3]; 8]) -> [[V; 3]; 8] {
-        let g: [_; 3] = std::array::from_fn(|axis| along_edges(x, axis));
-        let h: [_; 3] = std::array::from_fn(|axis| along_edges(u, axis));
+    fn force(&self, x: &[[V; 3]; 7], u: &[[V; 3]; 7]) -> [[V; 3]; 7] {
+        let (x, u) = (&with_origin::<V, 3, 7, 8>(x), &with_origin::<V, 3, 7, 8>(u));
+        let g = [along_edges(x, 0), along_edges(x, 1), along_edges(x, 2)];
+        let h = [along_edges(u, 0), along_edges(u, 1), along_edges(u, 2)];
         let zero = [constant::<V>(0.0); 3];
         let mut flux = [[zero; 4]; 3];
         for point in 0..8 {
             let (r, s, t) = (point & 1, point >> 1 & 1, point >> 2);
             let at = [2 * t + s, 2 * t + r, 2 * s + r];
-            let f = self.0.fluxes(std::array::from_fn(|a| g[a][at[a]]), std::array::from_fn(|a| h[a][at[a]]));
+            let f = self.0.fluxes(array!([zero; 3], a => g[a][at[a]]), array!([zero; 3], a => h[a][at[a]]));
             for a in 0..3 {
                 flux[a][at[a]] = add(flux[a][at[a]], f[a]);
             }
@@ -465,7 +548,7 @@ impl<V: Vector, const ALIGNED: bool> Element<V, 3, 8> for Hexahedron<V, ALIGNED>
         for axis in 0..3 {
             add_along_edges(&mut f, &flux[axis], axis);
         }
-        f
+        without_origin(f)
     }
 }
 
@@ -475,22 +558,23 @@ pub(crate) struct ReducedHexahedron<V, const ALIGNED: bool> {
     hourglass: V,
 }
 
-impl<V: Vector, const ALIGNED: bool> Element<V, 3, 8> for ReducedHexahedron<V, ALIGNED> {
+impl<V: Vector, const ALIGNED: bool> Element<V, 3, 7> for ReducedHexahedron<V, ALIGNED> {
     #[inline(always)]
     fn new(material: &Material<V::Scalar>) -> Self {
         Self { solid: Solid::new(material, 1.0), hourglass: V::splat(material.hourglass) }
     }
 
     #[inline(always)]
-    fn force(&self, x: &[[V; 3]; 8], u: &[[V; 3]; 8]) -> [[V; 3]; 8] {
+    fn force(&self, x: &[[V; 3]; 7], u: &[[V; 3]; 7]) -> [[V; 3]; 7] {
+        let (x, u) = (&with_origin::<V, 3, 7, 8>(x), &with_origin::<V, 3, 7, 8>(u));
         // B̄ = Σ_q Σ_a ∂N/∂ξ_a c_a: the cofactors take the way that the fluxes take in the full element.
-        let g: [_; 3] = std::array::from_fn(|axis| along_edges(x, axis));
+        let g = [along_edges(x, 0), along_edges(x, 1), along_edges(x, 2)];
         let zero = [constant::<V>(0.0); 3];
         let mut cofactor = [[zero; 4]; 3];
         for point in 0..8 {
             let (r, s, t) = (point & 1, point >> 1 & 1, point >> 2);
             let at = [2 * t + s, 2 * t + r, 2 * s + r];
-            let g: [[V; 3]; 3] = std::array::from_fn(|a| g[a][at[a]]);
+            let g = array!([zero; 3], a => g[a][at[a]]);
             for a in 0..3 {
                 cofactor[a][at[a]] = add(cofactor[a][at[a]], cross(g[(a + 1) % 3], g[(a + 2) % 3]));
             }
@@ -517,20 +601,21 @@ impl<V: Vector, const ALIGNED: bool> Element<V, 3, 8> for ReducedHexahedron<V, A
         let hx = hourglass_moments(x);
         let hu = hourglass_moments(u);
         let over_volume = kappa * inverse;
-        let amounts: [[V; 3]; 4] = std::array::from_fn(|mode| {
+        let mut amounts = hu;
+        for mode in 0..4 {
             let slope = scale(inverse, hx[mode]);
-            std::array::from_fn(|i| hu[mode][i] - dot(gradient[i], slope))
-        });
+            amounts[mode] = array!([inverse; 3], i => hu[mode][i] - dot(gradient[i], slope));
+        }
         for mode in 0..4 {
             for i in 0..3 {
                 relief[i] = axpy(amounts[mode][i] * over_volume, hx[mode], relief[i]);
             }
         }
-        let amounts = amounts.map(|q| scale(kappa, q));
+        let amounts = array!([zero; 4], mode => scale(kappa, amounts[mode]));
         let s = self.solid.stress_of(gradient, inverse);
-        let s: [[V; 3]; 3] = std::array::from_fn(|i| sub(s[i], relief[i]));
+        let s = array!([zero; 3], i => sub(s[i], relief[i]));
         let spread = hourglass_spread(&amounts);
-        std::array::from_fn(|node| std::array::from_fn(|i| dot(s[i], b[node]) + spread[node][i]))
+        array!([zero; 7], m => array!([inverse; 3], i => dot(s[i], b[m + 1]) + spread[m + 1][i]))
     }
 }
 
@@ -538,8 +623,8 @@ impl<V: Vector, const ALIGNED: bool> Element<V, 3, 8> for ReducedHexahedron<V, A
 #[inline(always)]
 fn hourglass_moments<V: Vector>(v: &[[V; 3]; 8]) -> [[V; 3]; 4] {
     // Sums and differences along ζ, then along ξ on the faces η = ∓1.
-    let plus: [[V; 3]; 4] = std::array::from_fn(|i| add(v[i + 4], v[i]));
-    let minus: [[V; 3]; 4] = std::array::from_fn(|i| sub(v[i + 4], v[i]));
+    let plus = array!([v[0]; 4], i => add(v[i + 4], v[i]));
+    let minus = array!([v[0]; 4], i => sub(v[i + 4], v[i]));
     let eta = sub(add(minus[2], minus[3]), add(minus[0], minus[1]));
     let xi = sub(add(minus[1], minus[2]), add(minus[0], minus[3]));
     let xi_eta = sub(add(plus[0], plus[2]), add(plus[1], plus[3]));
@@ -551,15 +636,10 @@ fn hourglass_moments<V: Vector>(v: &[[V; 3]; 8]) -> [[V; 3]; 4] {
 #[inline(always)]
 fn hourglass_spread<V: Vector>(q: &[[V; 3]; 4]) -> [[V; 3]; 8] {
     // Signs of ηζ, ζξ, ξη, ξηζ at the corners: the upper four change all but ξη.
-    let corner = |eta: bool, xi: bool| {
-        let base = if eta { q[0] } else { neg(q[0]) };
-        let base = if xi { add(base, q[1]) } else { sub(base, q[1]) };
-        if eta == xi { add(base, q[3]) } else { sub(base, q[3]) }
-    };
-    let odd = [corner(false, false), corner(false, true), corner(true, true), corner(true, false)];
-    std::array::from_fn(|node| {
-        let (i, top) = (node % 4, node >= 4);
-        let even = if i % 2 == 0 { q[2] } else { neg(q[2]) };
-        if top { add(even, odd[i]) } else { sub(even, odd[i]) }
+    let (sum, difference) = (add(q[0], q[1]), sub(q[0], q[1]));
+    let odd = [sub(q[3], sum), neg(add(difference, q[3])), add(sum, q[3]), sub(difference, q[3])];
+    array!([q[0]; 8], node => {
+        let even = if node % 2 == 0 { q[2] } else { neg(q[2]) };
+        if node >= 4 { add(even, odd[node % 4]) } else { sub(even, odd[node % 4]) }
     })
 }

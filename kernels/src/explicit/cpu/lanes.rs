@@ -48,19 +48,25 @@ pub(crate) trait Vector:
     /// # Safety
     /// `LANES` numbers must be readable.
     unsafe fn load(from: *const Self::Scalar) -> Self;
-    /// Four consecutive numbers of each lane's record: result c, lane l is `base[index[l] × STRIDE + c]`.
+    /// Differences between the records of nodes 1 to M and of node 0, the first four numbers of each: result m, number
+    /// c, lane l is `base[o(m + 1, l) + c] − base[o(0, l) + c]`, where o(node, l) = `offset[node × LANES + l]` ×
+    /// STRIDE / GRAIN with the dimension's [`grain`](super::forces::grain).
     ///
     /// # Safety
-    /// `LANES` indices and the numbers that they name must be readable.
-    unsafe fn gather<const STRIDE: usize>(base: *const Self::Scalar, index: *const u16) -> [Self; 4];
-    /// Adds `values[c]` of lane l to `base[index[l] × STRIDE + c]`, lane by lane: lanes may share a record.
+    /// (M + 1) × LANES offsets and the numbers that they name must be readable.
+    unsafe fn gather<const GRAIN: usize, const STRIDE: usize, const M: usize>(
+        base: *const Self::Scalar,
+        offset: *const u16,
+    ) -> [[Self; 4]; M];
+    /// Adds `values[m][c]` of lane l to `base[o(m + 1, l) + c]` and subtracts their sum over m from `base[o(0, l) + c]`,
+    /// one after the other: lanes may share a record.
     ///
     /// # Safety
-    /// As for `gather`, and writable; `STRIDE` numbers a record.
-    unsafe fn scatter_add<const STRIDE: usize, const D: usize>(
+    /// As for `gather`, and writable; 2 (D = 2) or 4 (D = 3) numbers a record, of which the last stays as it is.
+    unsafe fn scatter<const GRAIN: usize, const STRIDE: usize, const D: usize, const M: usize>(
         base: *mut Self::Scalar,
-        index: *const u16,
-        values: [Self; D],
+        offset: *const u16,
+        values: [[Self; D]; M],
     );
 }
 
@@ -118,21 +124,43 @@ impl<T: Real> Vector for One<T> {
     }
 
     #[inline(always)]
-    unsafe fn gather<const STRIDE: usize>(base: *const T, index: *const u16) -> [Self; 4] {
+    unsafe fn gather<const GRAIN: usize, const STRIDE: usize, const M: usize>(
+        base: *const T,
+        offset: *const u16,
+    ) -> [[Self; 4]; M] {
         // SAFETY: the caller's promise.
         unsafe {
-            let record = base.add(*index as usize * STRIDE);
-            [Self(*record), Self(*record.add(1)), Self(*record.add(2)), Self(*record.add(3))]
+            let record = |node: usize| {
+                let record = base.add(*offset.add(node) as usize * STRIDE / GRAIN);
+                [*record, *record.add(1), *record.add(2), *record.add(3)]
+            };
+            let origin = record(0);
+            std::array::from_fn(|m| {
+                let row = record(m + 1);
+                std::array::from_fn(|c| Self(row[c] - origin[c]))
+            })
         }
     }
 
     #[inline(always)]
-    unsafe fn scatter_add<const STRIDE: usize, const D: usize>(base: *mut T, index: *const u16, values: [Self; D]) {
+    unsafe fn scatter<const GRAIN: usize, const STRIDE: usize, const D: usize, const M: usize>(
+        base: *mut T,
+        offset: *const u16,
+        values: [[Self; D]; M],
+    ) {
         // SAFETY: the caller's promise.
         unsafe {
-            let record = base.add(*index as usize * STRIDE);
-            for (c, value) in values.into_iter().enumerate() {
-                *record.add(c) = *record.add(c) + value.0;
+            let mut sum = [T::default(); D];
+            for (m, values) in values.into_iter().enumerate() {
+                let record = base.add(*offset.add(m + 1) as usize * STRIDE / GRAIN);
+                for (c, value) in values.into_iter().enumerate() {
+                    sum[c] = sum[c] + value.0;
+                    *record.add(c) = *record.add(c) + value.0;
+                }
+            }
+            let record = base.add(*offset as usize * STRIDE / GRAIN);
+            for (c, sum) in sum.into_iter().enumerate() {
+                *record.add(c) = *record.add(c) - sum;
             }
         }
     }

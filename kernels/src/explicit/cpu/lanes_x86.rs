@@ -1,7 +1,7 @@
 //! Lanes for x86-64. Records are loaded whole and transposed in registers: faster than gather instructions.
 //!
 //! Every method here may only be called, inlined, from a function compiled for the instructions it uses: see
-//! [`Level`](super::Level).
+//! [`Level`](super::Level). Loops, not closures: a closure would be compiled without those instructions.
 
 use std::arch::x86_64::*;
 use std::ops::{Add, Div, Mul, Neg, Sub};
@@ -63,10 +63,10 @@ macro_rules! operators {
 operators!(F64x4, _mm256_add_pd, _mm256_sub_pd, _mm256_mul_pd, _mm256_div_pd, _mm256_xor_pd, _mm256_set1_pd);
 operators!(F32x8, _mm256_add_ps, _mm256_sub_ps, _mm256_mul_ps, _mm256_div_ps, _mm256_xor_ps, _mm256_set1_ps);
 
-/// The record of lane `lane`.
+/// Start of the record of a node and lane.
 macro_rules! record {
-    ($base:ident, $index:ident, $stride:ident, $lane:literal) => {
-        $base.add(*$index.add($lane) as usize * $stride)
+    ($base:ident, $offset:ident, $node:expr, $lane:expr) => {
+        $base.add(*$offset.add($node * Self::LANES + $lane) as usize * STRIDE / GRAIN)
     };
 }
 
@@ -99,49 +99,121 @@ impl Vector for F64x4 {
     }
 
     #[inline(always)]
-    unsafe fn gather<const STRIDE: usize>(base: *const f64, index: *const u16) -> [Self; 4] {
+    unsafe fn gather<const GRAIN: usize, const STRIDE: usize, const M: usize>(
+        base: *const f64,
+        offset: *const u16,
+    ) -> [[Self; 4]; M] {
         // SAFETY: the caller's promise.
         unsafe {
-            let r0 = _mm256_loadu_pd(record!(base, index, STRIDE, 0));
-            let r1 = _mm256_loadu_pd(record!(base, index, STRIDE, 1));
-            let r2 = _mm256_loadu_pd(record!(base, index, STRIDE, 2));
-            let r3 = _mm256_loadu_pd(record!(base, index, STRIDE, 3));
-            let (t0, t1) = (_mm256_unpacklo_pd(r0, r1), _mm256_unpackhi_pd(r0, r1));
-            let (t2, t3) = (_mm256_unpacklo_pd(r2, r3), _mm256_unpackhi_pd(r2, r3));
-            [
-                Self(_mm256_permute2f128_pd::<0x20>(t0, t2)),
-                Self(_mm256_permute2f128_pd::<0x20>(t1, t3)),
-                Self(_mm256_permute2f128_pd::<0x31>(t0, t2)),
-                Self(_mm256_permute2f128_pd::<0x31>(t1, t3)),
-            ]
+            let mut out = [[Self(_mm256_setzero_pd()); 4]; M];
+            let mut origin = [_mm256_setzero_pd(); 4];
+            for lane in 0..4 {
+                origin[lane] = _mm256_loadu_pd(record!(base, offset, 0, lane));
+            }
+            for m in 0..M {
+                let mut r = origin;
+                for lane in 0..4 {
+                    r[lane] = _mm256_sub_pd(_mm256_loadu_pd(record!(base, offset, m + 1, lane)), r[lane]);
+                }
+                let (t0, t1) = (_mm256_unpacklo_pd(r[0], r[1]), _mm256_unpackhi_pd(r[0], r[1]));
+                let (t2, t3) = (_mm256_unpacklo_pd(r[2], r[3]), _mm256_unpackhi_pd(r[2], r[3]));
+                out[m] = [
+                    Self(_mm256_permute2f128_pd::<0x20>(t0, t2)),
+                    Self(_mm256_permute2f128_pd::<0x20>(t1, t3)),
+                    Self(_mm256_permute2f128_pd::<0x31>(t0, t2)),
+                    Self(_mm256_permute2f128_pd::<0x31>(t1, t3)),
+                ];
+            }
+            out
         }
     }
 
     #[inline(always)]
-    unsafe fn scatter_add<const STRIDE: usize, const D: usize>(base: *mut f64, index: *const u16, values: [Self; D]) {
+    unsafe fn scatter<const GRAIN: usize, const STRIDE: usize, const D: usize, const M: usize>(
+        base: *mut f64,
+        offset: *const u16,
+        values: [[Self; D]; M],
+    ) {
         // SAFETY: the caller's promise.
         unsafe {
-            let even = _mm256_unpacklo_pd(values[0].0, values[1].0);
-            let odd = _mm256_unpackhi_pd(values[0].0, values[1].0);
+            let zero = _mm256_setzero_pd();
             if D == 2 {
-                let pair = |to: *mut f64, value: __m128d| _mm_storeu_pd(to, _mm_add_pd(_mm_loadu_pd(to), value));
-                pair(record!(base, index, STRIDE, 0), _mm256_castpd256_pd128(even));
-                pair(record!(base, index, STRIDE, 1), _mm256_castpd256_pd128(odd));
-                pair(record!(base, index, STRIDE, 2), _mm256_extractf128_pd::<1>(even));
-                pair(record!(base, index, STRIDE, 3), _mm256_extractf128_pd::<1>(odd));
+                let mut sums = [zero; 2];
+                for m in 0..M {
+                    let values = values[m];
+                    // Lanes 0 and 2, lanes 1 and 3.
+                    let even = _mm256_unpacklo_pd(values[0].0, values[1].0);
+                    let odd = _mm256_unpackhi_pd(values[0].0, values[1].0);
+                    sums = [_mm256_add_pd(sums[0], even), _mm256_add_pd(sums[1], odd)];
+                    let halves = halves_pd(even, odd);
+                    for lane in 0..4 {
+                        let value = halves[lane];
+                        let to = record!(base, offset, m + 1, lane);
+                        _mm_storeu_pd(to, _mm_add_pd(_mm_loadu_pd(to), value));
+                    }
+                }
+                let halves = halves_pd(sums[0], sums[1]);
+                for lane in 0..4 {
+                    let value = halves[lane];
+                    let to = record!(base, offset, 0, lane);
+                    _mm_storeu_pd(to, _mm_sub_pd(_mm_loadu_pd(to), value));
+                }
             } else {
-                let zero = _mm256_setzero_pd();
-                let even_z = _mm256_unpacklo_pd(values[2].0, zero);
-                let odd_z = _mm256_unpackhi_pd(values[2].0, zero);
-                let row = |to: *mut f64, value: __m256d| {
-                    _mm256_storeu_pd(to, _mm256_add_pd(_mm256_loadu_pd(to), value));
-                };
-                row(record!(base, index, STRIDE, 0), _mm256_permute2f128_pd::<0x20>(even, even_z));
-                row(record!(base, index, STRIDE, 1), _mm256_permute2f128_pd::<0x20>(odd, odd_z));
-                row(record!(base, index, STRIDE, 2), _mm256_permute2f128_pd::<0x31>(even, even_z));
-                row(record!(base, index, STRIDE, 3), _mm256_permute2f128_pd::<0x31>(odd, odd_z));
+                let mut sums = [zero; 4];
+                for m in 0..M {
+                    let values = values[m];
+                    let even = _mm256_unpacklo_pd(values[0].0, values[1].0);
+                    let odd = _mm256_unpackhi_pd(values[0].0, values[1].0);
+                    let even_z = _mm256_unpacklo_pd(values[D - 1].0, zero);
+                    let odd_z = _mm256_unpackhi_pd(values[D - 1].0, zero);
+                    let rows = [
+                        _mm256_permute2f128_pd::<0x20>(even, even_z),
+                        _mm256_permute2f128_pd::<0x20>(odd, odd_z),
+                        _mm256_permute2f128_pd::<0x31>(even, even_z),
+                        _mm256_permute2f128_pd::<0x31>(odd, odd_z),
+                    ];
+                    for lane in 0..4 {
+                        let row = rows[lane];
+                        sums[lane] = _mm256_add_pd(sums[lane], row);
+                        let to = record!(base, offset, m + 1, lane);
+                        _mm256_storeu_pd(to, _mm256_add_pd(_mm256_loadu_pd(to), row));
+                    }
+                }
+                for lane in 0..4 {
+                    let row = sums[lane];
+                    let to = record!(base, offset, 0, lane);
+                    _mm256_storeu_pd(to, _mm256_sub_pd(_mm256_loadu_pd(to), row));
+                }
             }
         }
+    }
+}
+
+/// (x, y) of lanes 0 to 3 from those of lanes 0 and 2, 1 and 3.
+#[inline(always)]
+fn halves_pd(even: __m256d, odd: __m256d) -> [__m128d; 4] {
+    // SAFETY: see the module.
+    unsafe {
+        [
+            _mm256_castpd256_pd128(even),
+            _mm256_castpd256_pd128(odd),
+            _mm256_extractf128_pd::<1>(even),
+            _mm256_extractf128_pd::<1>(odd),
+        ]
+    }
+}
+
+/// (x, y) of lanes 0 and 1, 2 and 3, 4 and 5, 6 and 7 from the unpacked halves.
+#[inline(always)]
+fn halves_ps(low: __m256, high: __m256) -> [__m128; 4] {
+    // SAFETY: see the module.
+    unsafe {
+        [
+            _mm256_castps256_ps128(low),
+            _mm256_castps256_ps128(high),
+            _mm256_extractf128_ps::<1>(low),
+            _mm256_extractf128_ps::<1>(high),
+        ]
     }
 }
 
@@ -174,88 +246,119 @@ impl Vector for F32x8 {
     }
 
     #[inline(always)]
-    unsafe fn gather<const STRIDE: usize>(base: *const f32, index: *const u16) -> [Self; 4] {
+    unsafe fn gather<const GRAIN: usize, const STRIDE: usize, const M: usize>(
+        base: *const f32,
+        offset: *const u16,
+    ) -> [[Self; 4]; M] {
         // SAFETY: the caller's promise.
         unsafe {
             // Lanes l and l + 4 share a register.
-            macro_rules! rows {
-                ($low:literal, $high:literal) => {
+            macro_rules! row {
+                ($node:expr, $lane:expr) => {
                     _mm256_insertf128_ps::<1>(
-                        _mm256_castps128_ps256(_mm_loadu_ps(record!(base, index, STRIDE, $low))),
-                        _mm_loadu_ps(record!(base, index, STRIDE, $high)),
+                        _mm256_castps128_ps256(_mm_loadu_ps(record!(base, offset, $node, $lane))),
+                        _mm_loadu_ps(record!(base, offset, $node, $lane + 4)),
                     )
                 };
             }
-            let (r0, r1, r2, r3) = (rows!(0, 4), rows!(1, 5), rows!(2, 6), rows!(3, 7));
-            let t0 = _mm256_castps_pd(_mm256_unpacklo_ps(r0, r1));
-            let t1 = _mm256_castps_pd(_mm256_unpackhi_ps(r0, r1));
-            let t2 = _mm256_castps_pd(_mm256_unpacklo_ps(r2, r3));
-            let t3 = _mm256_castps_pd(_mm256_unpackhi_ps(r2, r3));
-            [
-                Self(_mm256_castpd_ps(_mm256_unpacklo_pd(t0, t2))),
-                Self(_mm256_castpd_ps(_mm256_unpackhi_pd(t0, t2))),
-                Self(_mm256_castpd_ps(_mm256_unpacklo_pd(t1, t3))),
-                Self(_mm256_castpd_ps(_mm256_unpackhi_pd(t1, t3))),
-            ]
+            let mut out = [[Self(_mm256_setzero_ps()); 4]; M];
+            let mut origin = [_mm256_setzero_ps(); 4];
+            for lane in 0..4 {
+                origin[lane] = row!(0, lane);
+            }
+            for m in 0..M {
+                let mut r = origin;
+                for lane in 0..4 {
+                    r[lane] = _mm256_sub_ps(row!(m + 1, lane), r[lane]);
+                }
+                let t0 = _mm256_castps_pd(_mm256_unpacklo_ps(r[0], r[1]));
+                let t1 = _mm256_castps_pd(_mm256_unpackhi_ps(r[0], r[1]));
+                let t2 = _mm256_castps_pd(_mm256_unpacklo_ps(r[2], r[3]));
+                let t3 = _mm256_castps_pd(_mm256_unpackhi_ps(r[2], r[3]));
+                out[m] = [
+                    Self(_mm256_castpd_ps(_mm256_unpacklo_pd(t0, t2))),
+                    Self(_mm256_castpd_ps(_mm256_unpackhi_pd(t0, t2))),
+                    Self(_mm256_castpd_ps(_mm256_unpacklo_pd(t1, t3))),
+                    Self(_mm256_castpd_ps(_mm256_unpackhi_pd(t1, t3))),
+                ];
+            }
+            out
         }
     }
 
     #[inline(always)]
-    unsafe fn scatter_add<const STRIDE: usize, const D: usize>(base: *mut f32, index: *const u16, values: [Self; D]) {
+    unsafe fn scatter<const GRAIN: usize, const STRIDE: usize, const D: usize, const M: usize>(
+        base: *mut f32,
+        offset: *const u16,
+        values: [[Self; D]; M],
+    ) {
         // SAFETY: the caller's promise.
         unsafe {
-            let low = _mm256_unpacklo_ps(values[0].0, values[1].0);
-            let high = _mm256_unpackhi_ps(values[0].0, values[1].0);
+            let zero = _mm256_setzero_ps();
             if D == 2 {
-                let pair = |to: *mut f32, value: __m128| {
-                    let old = _mm_castsi128_ps(_mm_loadl_epi64(to.cast()));
-                    _mm_storel_epi64(to.cast(), _mm_castps_si128(_mm_add_ps(old, value)));
-                };
-                let two = |first: *mut f32, second: *mut f32, values: __m128| {
-                    pair(first, values);
-                    pair(second, _mm_movehl_ps(values, values));
-                };
-                two(
-                    record!(base, index, STRIDE, 0),
-                    record!(base, index, STRIDE, 1),
-                    _mm256_castps256_ps128(low),
-                );
-                two(
-                    record!(base, index, STRIDE, 2),
-                    record!(base, index, STRIDE, 3),
-                    _mm256_castps256_ps128(high),
-                );
-                two(
-                    record!(base, index, STRIDE, 4),
-                    record!(base, index, STRIDE, 5),
-                    _mm256_extractf128_ps::<1>(low),
-                );
-                two(
-                    record!(base, index, STRIDE, 6),
-                    record!(base, index, STRIDE, 7),
-                    _mm256_extractf128_ps::<1>(high),
-                );
+                macro_rules! load {
+                    ($from:ident) => {
+                        _mm_castsi128_ps(_mm_loadl_epi64($from.cast()))
+                    };
+                }
+                macro_rules! store {
+                    ($to:ident, $value:expr) => {
+                        _mm_storel_epi64($to.cast(), _mm_castps_si128($value))
+                    };
+                }
+                let mut sums = [zero; 2];
+                for m in 0..M {
+                    let values = values[m];
+                    let low = _mm256_unpacklo_ps(values[0].0, values[1].0);
+                    let high = _mm256_unpackhi_ps(values[0].0, values[1].0);
+                    sums = [_mm256_add_ps(sums[0], low), _mm256_add_ps(sums[1], high)];
+                    let halves = halves_ps(low, high);
+                    for pair in 0..4 {
+                        let two = halves[pair];
+                        let to = record!(base, offset, m + 1, 2 * pair);
+                        store!(to, _mm_add_ps(load!(to), two));
+                        let to = record!(base, offset, m + 1, 2 * pair + 1);
+                        store!(to, _mm_add_ps(load!(to), _mm_movehl_ps(two, two)));
+                    }
+                }
+                let halves = halves_ps(sums[0], sums[1]);
+                for pair in 0..4 {
+                    let two = halves[pair];
+                    let to = record!(base, offset, 0, 2 * pair);
+                    store!(to, _mm_sub_ps(load!(to), two));
+                    let to = record!(base, offset, 0, 2 * pair + 1);
+                    store!(to, _mm_sub_ps(load!(to), _mm_movehl_ps(two, two)));
+                }
             } else {
-                let zero = _mm256_setzero_ps();
-                let low = _mm256_castps_pd(low);
-                let high = _mm256_castps_pd(high);
-                let low_z = _mm256_castps_pd(_mm256_unpacklo_ps(values[2].0, zero));
-                let high_z = _mm256_castps_pd(_mm256_unpackhi_ps(values[2].0, zero));
-                let rows = [
-                    _mm256_castpd_ps(_mm256_unpacklo_pd(low, low_z)),
-                    _mm256_castpd_ps(_mm256_unpackhi_pd(low, low_z)),
-                    _mm256_castpd_ps(_mm256_unpacklo_pd(high, high_z)),
-                    _mm256_castpd_ps(_mm256_unpackhi_pd(high, high_z)),
-                ];
-                let row = |to: *mut f32, value: __m128| _mm_storeu_ps(to, _mm_add_ps(_mm_loadu_ps(to), value));
-                row(record!(base, index, STRIDE, 0), _mm256_castps256_ps128(rows[0]));
-                row(record!(base, index, STRIDE, 1), _mm256_castps256_ps128(rows[1]));
-                row(record!(base, index, STRIDE, 2), _mm256_castps256_ps128(rows[2]));
-                row(record!(base, index, STRIDE, 3), _mm256_castps256_ps128(rows[3]));
-                row(record!(base, index, STRIDE, 4), _mm256_extractf128_ps::<1>(rows[0]));
-                row(record!(base, index, STRIDE, 5), _mm256_extractf128_ps::<1>(rows[1]));
-                row(record!(base, index, STRIDE, 6), _mm256_extractf128_ps::<1>(rows[2]));
-                row(record!(base, index, STRIDE, 7), _mm256_extractf128_ps::<1>(rows[3]));
+                let mut sums = [zero; 4];
+                for m in 0..M {
+                    let values = values[m];
+                    let low = _mm256_castps_pd(_mm256_unpacklo_ps(values[0].0, values[1].0));
+                    let high = _mm256_castps_pd(_mm256_unpackhi_ps(values[0].0, values[1].0));
+                    let low_z = _mm256_castps_pd(_mm256_unpacklo_ps(values[D - 1].0, zero));
+                    let high_z = _mm256_castps_pd(_mm256_unpackhi_ps(values[D - 1].0, zero));
+                    let rows = [
+                        _mm256_castpd_ps(_mm256_unpacklo_pd(low, low_z)),
+                        _mm256_castpd_ps(_mm256_unpackhi_pd(low, low_z)),
+                        _mm256_castpd_ps(_mm256_unpacklo_pd(high, high_z)),
+                        _mm256_castpd_ps(_mm256_unpackhi_pd(high, high_z)),
+                    ];
+                    for lane in 0..4 {
+                        let row = rows[lane];
+                        sums[lane] = _mm256_add_ps(sums[lane], row);
+                        let to = record!(base, offset, m + 1, lane);
+                        _mm_storeu_ps(to, _mm_add_ps(_mm_loadu_ps(to), _mm256_castps256_ps128(row)));
+                        let to = record!(base, offset, m + 1, lane + 4);
+                        _mm_storeu_ps(to, _mm_add_ps(_mm_loadu_ps(to), _mm256_extractf128_ps::<1>(row)));
+                    }
+                }
+                for lane in 0..4 {
+                    let row = sums[lane];
+                    let to = record!(base, offset, 0, lane);
+                    _mm_storeu_ps(to, _mm_sub_ps(_mm_loadu_ps(to), _mm256_castps256_ps128(row)));
+                    let to = record!(base, offset, 0, lane + 4);
+                    _mm_storeu_ps(to, _mm_sub_ps(_mm_loadu_ps(to), _mm256_extractf128_ps::<1>(row)));
+                }
             }
         }
     }

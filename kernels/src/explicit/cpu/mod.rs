@@ -11,6 +11,7 @@ mod forces;
 mod lanes;
 #[cfg(target_arch = "x86_64")]
 mod lanes_x86;
+mod pairs;
 mod step;
 mod tables;
 
@@ -52,7 +53,7 @@ impl Level {
     }
 }
 
-type StepBlock<T> = unsafe fn(&Tables<T>, &Block, &Arrays<T>, Signals, &mut Scratch<T>);
+type UpdateBlock<T> = unsafe fn(&Tables<T>, &Block, &Arrays<T>, Signals, &mut Scratch<T>);
 type BlockForces<T> = unsafe fn(&Tables<T>, &Block, *const T, *const T, &mut Scratch<T>);
 
 /// The step compiled for one instruction set.
@@ -60,7 +61,7 @@ type BlockForces<T> = unsafe fn(&Tables<T>, &Block, *const T, *const T, &mut Scr
 #[derive(Debug, Clone, Copy)]
 pub struct Instructions<T: Real> {
     lanes: usize,
-    step_block: StepBlock<T>,
+    update_block: UpdateBlock<T>,
     block_forces: BlockForces<T>,
 }
 
@@ -68,7 +69,7 @@ impl<T: Real> Instructions<T> {
     fn portable() -> Self {
         Self {
             lanes: One::<T>::LANES,
-            step_block: step::step_block::<One<T>>,
+            update_block: step::update_block::<T>,
             block_forces: step::block_forces::<One<T>>,
         }
     }
@@ -79,7 +80,7 @@ impl<T: Real> Instructions<T> {
 macro_rules! compiled {
     ($lanes:ty, $features:literal) => {{
         #[target_feature(enable = $features)]
-        unsafe fn step_block(
+        unsafe fn update_block(
             tables: &Tables<<$lanes as Vector>::Scalar>,
             block: &Block,
             arrays: &Arrays<<$lanes as Vector>::Scalar>,
@@ -87,7 +88,7 @@ macro_rules! compiled {
             scratch: &mut Scratch<<$lanes as Vector>::Scalar>,
         ) {
             // SAFETY: the caller's promise.
-            unsafe { step::step_block::<$lanes>(tables, block, arrays, signals, scratch) }
+            unsafe { step::update_block(tables, block, arrays, signals, scratch) }
         }
         #[target_feature(enable = $features)]
         unsafe fn block_forces(
@@ -100,7 +101,7 @@ macro_rules! compiled {
             // SAFETY: the caller's promise.
             unsafe { step::block_forces::<$lanes>(tables, block, displacement, boundary, scratch) }
         }
-        Instructions { lanes: <$lanes as Vector>::LANES, step_block, block_forces }
+        Instructions { lanes: <$lanes as Vector>::LANES, update_block, block_forces }
     }};
 }
 
@@ -220,7 +221,7 @@ fn boundary_rows<T: Real>(tables: &Tables<T>, displacement: &[T]) -> Vec<T> {
 /// Contiguous shares of blocks of about the same work, a thread; at most one a block.
 fn shares<T: Real>(tables: &Tables<T>, threads: usize) -> Vec<Range<usize>> {
     let weight = |block: &Block| {
-        let elements: usize = tables.runs[block.runs.clone()].iter().map(|run| run.connectivity.len()).sum();
+        let elements: usize = tables.runs[block.runs.clone()].iter().map(|run| run.offsets.len()).sum();
         elements + 4 * block.n_own()
     };
     let n_blocks = tables.blocks.len();
@@ -283,7 +284,7 @@ impl<T: Real> Stepper for CpuStepper<T> {
         );
         let shared = &shared;
         let barrier = Barrier::new(self.shares.len());
-        let step_block = self.instructions.step_block;
+        let Instructions { block_forces, update_block, .. } = self.instructions;
         let (first, shares, scratch) = (self.step, &self.shares, &self.scratch);
         let work = |thread: usize| {
             let mut scratch = scratch[thread].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -308,7 +309,10 @@ impl<T: Real> Stepper for CpuStepper<T> {
                 };
                 for block in &tables.blocks[shares[thread].clone()] {
                     // SAFETY: this thread alone has the block; the barrier below separates the steps.
-                    unsafe { step_block(tables, block, &arrays, signals, &mut scratch) };
+                    unsafe {
+                        block_forces(tables, block, arrays.displacement, arrays.boundary, &mut scratch);
+                        update_block(tables, block, &arrays, signals, &mut scratch);
+                    }
                 }
                 barrier.wait();
                 if thread == 0 {

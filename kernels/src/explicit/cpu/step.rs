@@ -1,14 +1,12 @@
 //! One step of one block.
 
-use pogo_formats::model::ElementKind;
-
 pub(crate) use super::forces::force_stride;
 use super::forces::{
-    Batches, Hexahedron, Quadrilateral, ReducedHexahedron, ReducedQuadrilateral, Tetrahedron, Triangle, Wedge,
-    add_forces, record_stride,
+    Batches, Hexahedron, Quadrilateral, ReducedHexahedron, ReducedQuadrilateral, Tetrahedron, Triangle, TrianglePair,
+    Wedge, add_forces, record_stride,
 };
 use super::lanes::{Real, Vector};
-use super::tables::{Block, Tables, n_dummies};
+use super::tables::{Block, Law, Tables, n_dummies};
 
 /// Working memory of one thread, reused for every block.
 #[derive(Debug)]
@@ -152,60 +150,60 @@ pub(crate) unsafe fn block_forces<V: Vector>(
         for run in &tables.runs[block.runs.clone()] {
             let material = &tables.materials[run.material];
             let batches = Batches {
-                connectivity: &tables.connectivity[run.connectivity.clone()],
+                offsets: &tables.offsets[run.offsets.clone()],
                 factors: &tables.factors[run.factors.clone()],
                 material,
             };
             let records = scratch.records.as_ptr();
             let forces = scratch.forces.as_mut_ptr();
             macro_rules! run {
-                ($element:ident, $d:literal, $n:literal) => {
+                ($element:ident, $d:literal, $m:literal) => {
                     if material.aligned {
-                        add_forces::<V, $d, $n, $element<V, true>>(&batches, records, forces)
+                        add_forces::<V, $d, $m, $element<V, true>>(&batches, records, forces)
                     } else {
-                        add_forces::<V, $d, $n, $element<V, false>>(&batches, records, forces)
+                        add_forces::<V, $d, $m, $element<V, false>>(&batches, records, forces)
                     }
                 };
             }
-            match run.kind {
-                ElementKind::Cpe3 | ElementKind::Cps3 => run!(Triangle, 2, 3),
-                ElementKind::Cpe4 | ElementKind::Cps4 => run!(Quadrilateral, 2, 4),
-                ElementKind::Cpe4r | ElementKind::Cps4r => run!(ReducedQuadrilateral, 2, 4),
-                ElementKind::C3d4 => run!(Tetrahedron, 3, 4),
-                ElementKind::C3d6 => run!(Wedge, 3, 6),
-                ElementKind::C3d8 => run!(Hexahedron, 3, 8),
-                ElementKind::C3d8r => run!(ReducedHexahedron, 3, 8),
+            match run.law {
+                Law::Triangle => run!(Triangle, 2, 2),
+                Law::TrianglePair => run!(TrianglePair, 2, 3),
+                Law::Quadrilateral => run!(Quadrilateral, 2, 3),
+                Law::ReducedQuadrilateral => run!(ReducedQuadrilateral, 2, 3),
+                Law::Tetrahedron => run!(Tetrahedron, 3, 3),
+                Law::Wedge => run!(Wedge, 3, 5),
+                Law::Hexahedron => run!(Hexahedron, 3, 7),
+                Law::ReducedHexahedron => run!(ReducedHexahedron, 3, 7),
             }
         }
     }
 }
 
-/// u_n → u_{n+1} and Δu_n → Δu_{n+1} of one block.
+/// u_n → u_{n+1} and Δu_n → Δu_{n+1} of one block, once `block_forces` has been.
 ///
 /// # Safety
 /// As for `fill_records`; nobody else may touch the block's rows.
 #[inline(always)]
-pub(crate) unsafe fn step_block<V: Vector>(
-    tables: &Tables<V::Scalar>,
+pub(crate) unsafe fn update_block<T: Real>(
+    tables: &Tables<T>,
     block: &Block,
-    arrays: &Arrays<V::Scalar>,
+    arrays: &Arrays<T>,
     signals: Signals,
-    scratch: &mut Scratch<V::Scalar>,
+    scratch: &mut Scratch<T>,
 ) {
     // SAFETY: the caller's promise.
     unsafe {
-        block_forces::<V>(tables, block, arrays.displacement, arrays.boundary, scratch);
         if tables.dimension == 2 {
-            update_block::<V::Scalar, 2>(tables, block, arrays, signals, scratch);
+            update::<T, 2>(tables, block, arrays, signals, scratch);
         } else {
-            update_block::<V::Scalar, 3>(tables, block, arrays, signals, scratch);
+            update::<T, 3>(tables, block, arrays, signals, scratch);
         }
     }
 }
 
 /// The nodal update, with forces, supports, energies and monitors.
 #[inline(always)]
-unsafe fn update_block<T: Real, const D: usize>(
+unsafe fn update<T: Real, const D: usize>(
     tables: &Tables<T>,
     block: &Block,
     arrays: &Arrays<T>,

@@ -6,7 +6,9 @@ use pogo_formats::block::Run as ModelRun;
 use pogo_formats::model::ElementKind;
 
 use super::super::{Problem, State, StepperError};
+use super::forces::grain;
 use super::lanes::Real;
+use super::pairs::pair_triangles;
 use crate::elements::{HOURGLASS_COEFFICIENT, hourglass_modulus, plane_elasticity, thickness};
 
 /// Elasticity of one section for one kind, in the units of the tables.
@@ -20,13 +22,58 @@ pub(crate) struct Material<T> {
     pub aligned: bool,
 }
 
+/// How the forces of a run are computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Law {
+    Triangle,
+    TrianglePair,
+    Quadrilateral,
+    ReducedQuadrilateral,
+    Tetrahedron,
+    Wedge,
+    Hexahedron,
+    ReducedHexahedron,
+}
+
+impl Law {
+    fn of(kind: ElementKind) -> Self {
+        match kind {
+            ElementKind::Cpe3 | ElementKind::Cps3 => Self::Triangle,
+            ElementKind::Cpe4 | ElementKind::Cps4 => Self::Quadrilateral,
+            ElementKind::Cpe4r | ElementKind::Cps4r => Self::ReducedQuadrilateral,
+            ElementKind::C3d4 => Self::Tetrahedron,
+            ElementKind::C3d6 => Self::Wedge,
+            ElementKind::C3d8 => Self::Hexahedron,
+            ElementKind::C3d8r => Self::ReducedHexahedron,
+        }
+    }
+
+    fn n_nodes(self) -> usize {
+        match self {
+            Self::Triangle => 3,
+            Self::TrianglePair | Self::Quadrilateral | Self::ReducedQuadrilateral | Self::Tetrahedron => 4,
+            Self::Wedge => 6,
+            Self::Hexahedron | Self::ReducedHexahedron => 8,
+        }
+    }
+
+    /// Nodes of an element that fills a batch: a valid shape on the corners of the unit square or cube.
+    fn dummy_nodes(self) -> &'static [u16] {
+        match self {
+            Self::Tetrahedron => &[0, 1, 3, 4],
+            Self::Wedge => &[0, 1, 3, 4, 5, 7],
+            law => &[0, 1, 2, 3, 4, 5, 6, 7][..law.n_nodes()],
+        }
+    }
+}
+
 /// Elements of one kind and material in one block, in batches of as many as there are lanes.
 #[derive(Debug, Clone)]
 pub(crate) struct Run {
-    pub kind: ElementKind,
+    pub law: Law,
     pub material: usize,
-    /// Into [`Tables::connectivity`].
-    pub connectivity: Range<usize>,
+    /// Into [`Tables::offsets`].
+    pub offsets: Range<usize>,
     /// Into [`Tables::factors`], or empty.
     pub factors: Range<usize>,
 }
@@ -110,7 +157,8 @@ pub(crate) struct Tables<T> {
     /// Solver index of each boundary row.
     pub boundary_nodes: Vec<u32>,
     pub runs: Vec<Run>,
-    pub connectivity: Vec<u16>,
+    /// Local node indices times [`grain`], run by run, (n_batches, nodes, lanes).
+    pub offsets: Vec<u16>,
     pub factors: Vec<T>,
     pub materials: Vec<Material<T>>,
     /// p = Δt² / (m (1 + q)), (n_nodes,); 0 without mass.
@@ -137,17 +185,6 @@ pub(crate) const fn n_dummies(dimension: usize) -> usize {
     if dimension == 2 { 4 } else { 8 }
 }
 
-/// Nodes of the dummy element, by kind: a valid shape on the corners of the unit square or cube.
-fn dummy_nodes(kind: ElementKind) -> &'static [u16] {
-    match kind {
-        ElementKind::Cpe3 | ElementKind::Cps3 => &[0, 1, 2],
-        ElementKind::C3d4 => &[0, 1, 3, 4],
-        ElementKind::C3d6 => &[0, 1, 3, 4, 5, 7],
-        ElementKind::C3d8 | ElementKind::C3d8r => &[0, 1, 2, 3, 4, 5, 6, 7],
-        _ => &[0, 1, 2, 3],
-    }
-}
-
 fn check(what: &'static str, expected: usize, found: usize) -> Result<(), StepperError> {
     if expected == found { Ok(()) } else { Err(StepperError::Length { what, expected, found }) }
 }
@@ -167,7 +204,7 @@ impl<T: Real> Tables<T> {
             halo: Vec::with_capacity(blocks.halo_nodes.len()),
             boundary_nodes: Vec::new(),
             runs: Vec::with_capacity(blocks.run_kind.len()),
-            connectivity: Vec::with_capacity(blocks.connectivity.len() + 8 * lanes * blocks.run_kind.len()),
+            offsets: Vec::with_capacity(blocks.connectivity.len() + 8 * lanes * blocks.run_kind.len()),
             factors: Vec::new(),
             materials: Vec::new(),
             inertia: Vec::with_capacity(n_nodes),
@@ -194,7 +231,7 @@ impl<T: Real> Tables<T> {
             tables.halo.extend(blocks.halo(b).iter().map(|&node| boundary_row[node as usize]));
             let halo = halo_first..tables.halo.len();
             let n_real = own.len() + halo.len();
-            if n_real + n_dummies(dimension) > usize::from(u16::MAX) {
+            if (n_real + n_dummies(dimension)) * grain(dimension) > usize::from(u16::MAX) {
                 return Err(StepperError::BlockTooLarge { block: b, nodes: n_real });
             }
             let coordinates_first = tables.coordinates.len();
@@ -278,8 +315,7 @@ impl<T: Real> Tables<T> {
         Ok(())
     }
 
-    /// Lays a run out in batches. Lane l takes the l-th part of the run, so that elements that share nodes, which stand
-    /// near each other, come in different batches: their force updates need not wait for each other.
+    /// Checks a run and lays it out.
     fn add_run(
         &mut self,
         problem: &Problem,
@@ -301,38 +337,59 @@ impl<T: Real> Tables<T> {
         if run.kind.dimension() != self.dimension {
             return Err(wrong("a run's elements have another dimension than the mesh"));
         }
+        let factor = |e: u32| problem.stiffness_factor.get(e as usize).copied().unwrap_or(1.0);
+        let factors: Vec<f64> = run.elements.iter().map(|&e| factor(e)).collect();
+        let law = Law::of(run.kind);
+        if factors.iter().any(|&factor| factor != 1.0) {
+            self.add_batches(law, material, run.connectivity, &factors, n_real, lanes);
+        } else if law == Law::Triangle {
+            let (pairs, single) = pair_triangles(run.connectivity);
+            self.add_batches(Law::TrianglePair, material, &pairs, &[], n_real, lanes);
+            self.add_batches(Law::Triangle, material, &single, &[], n_real, lanes);
+        } else {
+            self.add_batches(law, material, run.connectivity, &[], n_real, lanes);
+        }
+        Ok(())
+    }
+
+    /// Lays elements out in batches. Lane l takes the l-th part of them, so that elements that share nodes, which stand
+    /// near each other, come in different batches: their force updates need not wait for each other.
+    fn add_batches(
+        &mut self,
+        law: Law,
+        material: usize,
+        connectivity: &[u16],
+        factors: &[f64],
+        n_real: usize,
+        lanes: usize,
+    ) {
+        let nodes = law.n_nodes();
+        let n = connectivity.len() / nodes;
+        if n == 0 {
+            return;
+        }
         let n_batches = n.div_ceil(lanes);
-        let dummy = dummy_nodes(run.kind);
-        let connectivity_first = self.connectivity.len();
-        let factors_first = self.factors.len();
-        let scaled =
-            run.elements.iter().any(|&e| problem.stiffness_factor.get(e as usize).is_some_and(|&factor| factor != 1.0));
+        let grain = grain(self.dimension) as u16;
+        let dummy = law.dummy_nodes();
+        let (offsets_first, factors_first) = (self.offsets.len(), self.factors.len());
         for batch in 0..n_batches {
             let entry = |lane: usize| lane * n_batches + batch;
             for node in 0..nodes {
-                for lane in 0..lanes {
-                    let entry = entry(lane);
-                    self.connectivity.push(if entry < n {
-                        run.connectivity[entry * nodes + node]
-                    } else {
-                        n_real as u16 + dummy[node]
-                    });
-                }
+                self.offsets.extend((0..lanes).map(|lane| {
+                    let local = connectivity.get(entry(lane) * nodes + node);
+                    grain * local.copied().unwrap_or(n_real as u16 + dummy[node])
+                }));
             }
-            if scaled {
-                for lane in 0..lanes {
-                    let factor = run.elements.get(entry(lane)).map_or(1.0, |&e| problem.stiffness_factor[e as usize]);
-                    self.factors.push(T::from_f64(factor));
-                }
+            if !factors.is_empty() {
+                self.factors.extend((0..lanes).map(|lane| T::from_f64(*factors.get(entry(lane)).unwrap_or(&1.0))));
             }
         }
         self.runs.push(Run {
-            kind: run.kind,
+            law,
             material,
-            connectivity: connectivity_first..self.connectivity.len(),
+            offsets: offsets_first..self.offsets.len(),
             factors: factors_first..self.factors.len(),
         });
-        Ok(())
     }
 
     /// Gives forces, constraints and monitors to the blocks that own their nodes, in the order given.
@@ -418,7 +475,7 @@ impl<T: Real> Tables<T> {
             + self.dissipation.len()
             + self.factors.len())
             * number
-            + self.connectivity.len() * 2;
+            + self.offsets.len() * 2;
         (state + boundary + constant) as u64
     }
 }
