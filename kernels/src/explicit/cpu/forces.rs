@@ -289,12 +289,12 @@ fn edge_weights<V: Vector>() -> (V, V) {
 }
 
 /// CPE4R, CPS4R: mean gradient and hourglass stiffness.
-pub(crate) struct ReducedQuadrilateral<V, const ALIGNED: bool> {
-    plane: Plane<V, ALIGNED>,
+pub(crate) struct ReducedQuadrilateral<V> {
+    plane: Plane<V, false>,
     hourglass: V,
 }
 
-impl<V: Vector, const ALIGNED: bool> Element<V, 2, 3> for ReducedQuadrilateral<V, ALIGNED> {
+impl<V: Vector> Element<V, 2, 3> for ReducedQuadrilateral<V> {
     #[inline(always)]
     fn new(material: &Material<V::Scalar>) -> Self {
         Self { plane: Plane::new(material, 0.5), hourglass: V::splat(material.hourglass) }
@@ -410,9 +410,9 @@ impl<V: Vector, const ALIGNED: bool> Element<V, 3, 3> for Tetrahedron<V, ALIGNED
 }
 
 /// C3D6: 3 × 2 points.
-pub(crate) struct Wedge<V, const ALIGNED: bool>(Solid<V, ALIGNED>);
+pub(crate) struct Wedge<V>(Solid<V, false>);
 
-impl<V: Vector, const ALIGNED: bool> Element<V, 3, 5> for Wedge<V, ALIGNED> {
+impl<V: Vector> Element<V, 3, 5> for Wedge<V> {
     #[inline(always)]
     fn new(material: &Material<V::Scalar>) -> Self {
         Self(Solid::new(material, 1.0 / 6.0))
@@ -536,8 +536,9 @@ impl<V: Vector, const ALIGNED: bool> Element<V, 3, 7> for Hexahedron<V, ALIGNED>
         let h = [along_edges(u, 0), along_edges(u, 1), along_edges(u, 2)];
         let zero = [constant::<V>(0.0); 3];
         let mut flux = [[zero; 4]; 3];
-        for point in 0..8 {
-            let (r, s, t) = (point & 1, point >> 1 & 1, point >> 2);
+        // Not unrolled: two thousand instructions in a row take longer to compile than they save.
+        for point in 0..std::hint::black_box(8) {
+            let (r, s, t) = (point & 1, point >> 1 & 1, point >> 2 & 1);
             let at = [2 * t + s, 2 * t + r, 2 * s + r];
             let f = self.0.fluxes(array!([zero; 3], a => g[a][at[a]]), array!([zero; 3], a => h[a][at[a]]));
             for a in 0..3 {
@@ -553,12 +554,12 @@ impl<V: Vector, const ALIGNED: bool> Element<V, 3, 7> for Hexahedron<V, ALIGNED>
 }
 
 /// C3D8R: exact mean gradient B̄ = ∫ ∂N/∂x dV and hourglass stiffness.
-pub(crate) struct ReducedHexahedron<V, const ALIGNED: bool> {
-    solid: Solid<V, ALIGNED>,
+pub(crate) struct ReducedHexahedron<V> {
+    solid: Solid<V, false>,
     hourglass: V,
 }
 
-impl<V: Vector, const ALIGNED: bool> Element<V, 3, 7> for ReducedHexahedron<V, ALIGNED> {
+impl<V: Vector> Element<V, 3, 7> for ReducedHexahedron<V> {
     #[inline(always)]
     fn new(material: &Material<V::Scalar>) -> Self {
         Self { solid: Solid::new(material, 1.0), hourglass: V::splat(material.hourglass) }
@@ -571,8 +572,9 @@ impl<V: Vector, const ALIGNED: bool> Element<V, 3, 7> for ReducedHexahedron<V, A
         let g = [along_edges(x, 0), along_edges(x, 1), along_edges(x, 2)];
         let zero = [constant::<V>(0.0); 3];
         let mut cofactor = [[zero; 4]; 3];
-        for point in 0..8 {
-            let (r, s, t) = (point & 1, point >> 1 & 1, point >> 2);
+        // Not unrolled: two thousand instructions in a row take longer to compile than they save.
+        for point in 0..std::hint::black_box(8) {
+            let (r, s, t) = (point & 1, point >> 1 & 1, point >> 2 & 1);
             let at = [2 * t + s, 2 * t + r, 2 * s + r];
             let g = array!([zero; 3], a => g[a][at[a]]);
             for a in 0..3 {

@@ -19,10 +19,14 @@ use std::ops::Range;
 use std::sync::Mutex;
 
 use barrier::Barrier;
+use forces::{
+    Batches, Element, Hexahedron, Quadrilateral, ReducedHexahedron, ReducedQuadrilateral, Tetrahedron, Triangle,
+    TrianglePair, Wedge,
+};
 pub use lanes::Real;
 use lanes::{One, Vector};
 use step::{Arrays, Scratch, Signals};
-use tables::{Block, Tables};
+use tables::{Block, Law, Tables};
 
 use super::{Problem, SignalTable, State, Stepper, StepperError};
 
@@ -53,55 +57,100 @@ impl Level {
     }
 }
 
+type OpenBlock<T> = unsafe fn(&Tables<T>, &Block, *const T, *const T, &mut Scratch<T>);
+type AddForces<T> = unsafe fn(&Batches<T>, *const T, *mut T);
 type UpdateBlock<T> = unsafe fn(&Tables<T>, &Block, &Arrays<T>, Signals, &mut Scratch<T>);
-type BlockForces<T> = unsafe fn(&Tables<T>, &Block, *const T, *const T, &mut Scratch<T>);
 
 /// The step compiled for one instruction set.
 #[doc(hidden)]
 #[derive(Debug, Clone, Copy)]
 pub struct Instructions<T: Real> {
     lanes: usize,
+    open_block: OpenBlock<T>,
+    /// By [`Law`], for materials that couple shear with the rest and for those that do not.
+    add_forces: [[AddForces<T>; 2]; Law::N],
     update_block: UpdateBlock<T>,
-    block_forces: BlockForces<T>,
 }
 
 impl<T: Real> Instructions<T> {
-    fn portable() -> Self {
-        Self {
-            lanes: One::<T>::LANES,
-            update_block: step::update_block::<T>,
-            block_forces: step::block_forces::<One<T>>,
+    /// f_int of one block into `scratch.forces`.
+    ///
+    /// # Safety
+    /// The machine must have the instructions; the pointers must hold the rows that the tables name.
+    unsafe fn block_forces(
+        &self,
+        tables: &Tables<T>,
+        block: &Block,
+        displacement: *const T,
+        boundary: *const T,
+        scratch: &mut Scratch<T>,
+    ) {
+        // SAFETY: the caller's promise; offsets were checked when the tables were made.
+        unsafe { (self.open_block)(tables, block, displacement, boundary, scratch) };
+        for run in &tables.runs[block.runs.clone()] {
+            let material = &tables.materials[run.material];
+            let batches = Batches {
+                offsets: &tables.offsets[run.offsets.clone()],
+                factors: &tables.factors[run.factors.clone()],
+                material,
+            };
+            let add_forces = self.add_forces[run.law as usize][usize::from(material.aligned)];
+            // SAFETY: as above.
+            unsafe { add_forces(&batches, scratch.records.as_ptr(), scratch.forces.as_mut_ptr()) };
         }
     }
 }
 
 /// The step for one type of lanes, compiled for the instructions that they need.
-#[cfg(target_arch = "x86_64")]
 macro_rules! compiled {
-    ($lanes:ty, $features:literal) => {{
-        #[target_feature(enable = $features)]
-        unsafe fn update_block(
-            tables: &Tables<<$lanes as Vector>::Scalar>,
+    ($lanes:ty, $scalar:ty $(, $features:literal)?) => {{
+        $(#[target_feature(enable = $features)])?
+        unsafe fn open_block(
+            tables: &Tables<$scalar>,
             block: &Block,
-            arrays: &Arrays<<$lanes as Vector>::Scalar>,
+            displacement: *const $scalar,
+            boundary: *const $scalar,
+            scratch: &mut Scratch<$scalar>,
+        ) {
+            // SAFETY: the caller's promise.
+            unsafe { step::open_block(tables, block, displacement, boundary, scratch) }
+        }
+        $(#[target_feature(enable = $features)])?
+        unsafe fn update_block(
+            tables: &Tables<$scalar>,
+            block: &Block,
+            arrays: &Arrays<$scalar>,
             signals: Signals,
-            scratch: &mut Scratch<<$lanes as Vector>::Scalar>,
+            scratch: &mut Scratch<$scalar>,
         ) {
             // SAFETY: the caller's promise.
             unsafe { step::update_block(tables, block, arrays, signals, scratch) }
         }
-        #[target_feature(enable = $features)]
-        unsafe fn block_forces(
-            tables: &Tables<<$lanes as Vector>::Scalar>,
-            block: &Block,
-            displacement: *const <$lanes as Vector>::Scalar,
-            boundary: *const <$lanes as Vector>::Scalar,
-            scratch: &mut Scratch<<$lanes as Vector>::Scalar>,
+        $(#[target_feature(enable = $features)])?
+        unsafe fn add_forces<const D: usize, const M: usize, E: Element<$lanes, D, M>>(
+            batches: &Batches<$scalar>,
+            records: *const $scalar,
+            forces: *mut $scalar,
         ) {
             // SAFETY: the caller's promise.
-            unsafe { step::block_forces::<$lanes>(tables, block, displacement, boundary, scratch) }
+            unsafe { forces::add_forces::<$lanes, D, M, E>(batches, records, forces) }
         }
-        Instructions { lanes: <$lanes as Vector>::LANES, update_block, block_forces }
+        // Where the stress is a small part of the work, one form serves all materials.
+        Instructions {
+            lanes: <$lanes as Vector>::LANES,
+            open_block,
+            add_forces: [
+                [add_forces::<2, 2, Triangle<$lanes, false>>, add_forces::<2, 2, Triangle<$lanes, true>>],
+                [add_forces::<2, 3, TrianglePair<$lanes, false>>, add_forces::<2, 3, TrianglePair<$lanes, true>>],
+                [add_forces::<2, 3, Quadrilateral<$lanes, false>>, add_forces::<2, 3, Quadrilateral<$lanes, true>>],
+                [add_forces::<2, 3, ReducedQuadrilateral<$lanes>>; 2],
+                [add_forces::<3, 3, Tetrahedron<$lanes, false>>, add_forces::<3, 3, Tetrahedron<$lanes, true>>],
+                [add_forces::<3, 5, Wedge<$lanes>>; 2],
+                [add_forces::<3, 7, Hexahedron<$lanes, false>>, add_forces::<3, 7, Hexahedron<$lanes, true>>],
+                [add_forces::<3, 7, ReducedHexahedron<$lanes>>; 2],
+            ],
+            update_block,
+        }
     }};
 }
 
@@ -119,9 +168,9 @@ macro_rules! real {
             }
             fn instructions(level: Level) -> Instructions<Self> {
                 match level {
-                    Level::Portable => Instructions::portable(),
+                    Level::Portable => compiled!(One<$type>, $type),
                     #[cfg(target_arch = "x86_64")]
-                    Level::Avx2 => compiled!($avx2, "avx2,fma"),
+                    Level::Avx2 => compiled!($avx2, $type, "avx2,fma"),
                 }
             }
         }
@@ -284,7 +333,7 @@ impl<T: Real> Stepper for CpuStepper<T> {
         );
         let shared = &shared;
         let barrier = Barrier::new(self.shares.len());
-        let Instructions { block_forces, update_block, .. } = self.instructions;
+        let instructions = &self.instructions;
         let (first, shares, scratch) = (self.step, &self.shares, &self.scratch);
         let work = |thread: usize| {
             let mut scratch = scratch[thread].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -310,8 +359,8 @@ impl<T: Real> Stepper for CpuStepper<T> {
                 for block in &tables.blocks[shares[thread].clone()] {
                     // SAFETY: this thread alone has the block; the barrier below separates the steps.
                     unsafe {
-                        block_forces(tables, block, arrays.displacement, arrays.boundary, &mut scratch);
-                        update_block(tables, block, &arrays, signals, &mut scratch);
+                        instructions.block_forces(tables, block, arrays.displacement, arrays.boundary, &mut scratch);
+                        (instructions.update_block)(tables, block, &arrays, signals, &mut scratch);
                     }
                 }
                 barrier.wait();
@@ -364,7 +413,7 @@ impl<T: Real> Stepper for CpuStepper<T> {
             for block in &tables.blocks[range.clone()] {
                 // SAFETY: the arrays have the rows that the tables name.
                 unsafe {
-                    (self.instructions.block_forces)(
+                    self.instructions.block_forces(
                         tables,
                         block,
                         displacement.as_ptr(),

@@ -1,12 +1,9 @@
 //! One step of one block.
 
 pub(crate) use super::forces::force_stride;
-use super::forces::{
-    Batches, Hexahedron, Quadrilateral, ReducedHexahedron, ReducedQuadrilateral, Tetrahedron, Triangle, TrianglePair,
-    Wedge, add_forces, record_stride,
-};
-use super::lanes::{Real, Vector};
-use super::tables::{Block, Law, Tables, n_dummies};
+use super::forces::record_stride;
+use super::lanes::Real;
+use super::tables::{Block, Tables, n_dummies};
 
 /// Working memory of one thread, reused for every block.
 #[derive(Debug)]
@@ -126,60 +123,31 @@ unsafe fn fill_records<T: Real, const D: usize>(
     }
 }
 
-/// f_int of one block into `scratch.forces`; also the entry for [`internal_force`](super::super::Stepper).
+/// Prepares the records and zero forces of one block.
 ///
 /// # Safety
 /// As for `fill_records`.
 #[inline(always)]
-pub(crate) unsafe fn block_forces<V: Vector>(
-    tables: &Tables<V::Scalar>,
+pub(crate) unsafe fn open_block<T: Real>(
+    tables: &Tables<T>,
     block: &Block,
-    displacement: *const V::Scalar,
-    boundary: *const V::Scalar,
-    scratch: &mut Scratch<V::Scalar>,
+    displacement: *const T,
+    boundary: *const T,
+    scratch: &mut Scratch<T>,
 ) {
     let n_local = block.n_local(tables.dimension);
-    scratch.forces[..n_local * force_stride(tables.dimension)].fill(V::Scalar::default());
-    // SAFETY: the caller's promise; indices were checked when the tables were made.
+    scratch.forces[..n_local * force_stride(tables.dimension)].fill(T::default());
+    // SAFETY: the caller's promise.
     unsafe {
         if tables.dimension == 2 {
-            fill_records::<V::Scalar, 2>(tables, block, displacement, boundary, &mut scratch.records);
+            fill_records::<T, 2>(tables, block, displacement, boundary, &mut scratch.records);
         } else {
-            fill_records::<V::Scalar, 3>(tables, block, displacement, boundary, &mut scratch.records);
-        }
-        for run in &tables.runs[block.runs.clone()] {
-            let material = &tables.materials[run.material];
-            let batches = Batches {
-                offsets: &tables.offsets[run.offsets.clone()],
-                factors: &tables.factors[run.factors.clone()],
-                material,
-            };
-            let records = scratch.records.as_ptr();
-            let forces = scratch.forces.as_mut_ptr();
-            macro_rules! run {
-                ($element:ident, $d:literal, $m:literal) => {
-                    if material.aligned {
-                        add_forces::<V, $d, $m, $element<V, true>>(&batches, records, forces)
-                    } else {
-                        add_forces::<V, $d, $m, $element<V, false>>(&batches, records, forces)
-                    }
-                };
-            }
-            match run.law {
-                Law::Triangle => run!(Triangle, 2, 2),
-                Law::TrianglePair => run!(TrianglePair, 2, 3),
-                Law::Quadrilateral => run!(Quadrilateral, 2, 3),
-                Law::ReducedQuadrilateral => run!(ReducedQuadrilateral, 2, 3),
-                Law::Tetrahedron => run!(Tetrahedron, 3, 3),
-                Law::Wedge => run!(Wedge, 3, 5),
-                Law::Hexahedron => run!(Hexahedron, 3, 7),
-                Law::ReducedHexahedron => run!(ReducedHexahedron, 3, 7),
-            }
+            fill_records::<T, 3>(tables, block, displacement, boundary, &mut scratch.records);
         }
     }
 }
 
-/// u_n → u_{n+1} and Δu_n → Δu_{n+1} of one block, once `block_forces` has been.
+/// u_n → u_{n+1} and Δu_n → Δu_{n+1} of one block, once its forces are there.
 ///
 /// # Safety
 /// As for `fill_records`; nobody else may touch the block's rows.

@@ -36,6 +36,9 @@ pub(crate) enum Law {
 }
 
 impl Law {
+    /// How many there are.
+    pub const N: usize = 8;
+
     fn of(kind: ElementKind) -> Self {
         match kind {
             ElementKind::Cpe3 | ElementKind::Cps3 => Self::Triangle,
@@ -195,7 +198,6 @@ impl<T: Real> Tables<T> {
         let (mesh, blocks) = (&problem.mesh, &problem.blocks);
         let (dimension, n_nodes) = (mesh.dimension, mesh.n_nodes());
         check_lengths(problem, state)?;
-        let scale = Scale::new(problem);
         let mut tables = Self {
             dimension,
             n_nodes,
@@ -221,6 +223,7 @@ impl<T: Real> Tables<T> {
             max_special: 0,
         };
         let boundary_row = tables.number_boundary(problem)?;
+        let scale = Scale::new::<T>(problem);
         tables.set_inertia(problem)?;
         let damping = |node: usize| problem.damping_rate.get(node).copied().unwrap_or(0.0);
         let mut material_of = std::collections::HashMap::new();
@@ -489,13 +492,27 @@ struct Scale {
 }
 
 impl Scale {
-    fn new(problem: &Problem) -> Self {
-        let (mesh, dimension) = (&problem.mesh, problem.mesh.dimension);
+    fn new<T: Real>(problem: &Problem) -> Self {
+        let (mesh, blocks, dimension) = (&problem.mesh, &problem.blocks, problem.mesh.dimension);
         let [low, high] = bounds(mesh.coordinates, dimension, 0..mesh.n_nodes());
         let volume: f64 = (0..dimension).map(|i| high[i] - low[i]).product();
         let size = (volume / mesh.n_elements().max(1) as f64).powf(1.0 / dimension as f64);
         let length = if size > 0.0 && size.is_finite() { 2.0f64.powi(size.log2().round() as i32) } else { 1.0 };
-        Self { length, quantum: 0.0 }
+        // The grid that the largest block can still hold exactly. Double precision needs none: positions relative to
+        // the block are as exact as the positions themselves.
+        let mut quantum = 0.0;
+        if T::SIGNIFICAND < f64::MANTISSA_DIGITS as i32 {
+            let extent = (0..blocks.n_blocks()).map(|b| {
+                let local = blocks.own_nodes(b).chain(blocks.halo(b).iter().map(|&node| node as usize));
+                let [low, high] = bounds(mesh.coordinates, dimension, local);
+                (0..dimension).map(|i| high[i] - low[i]).fold(0.0, f64::max)
+            });
+            let half = 0.5 * extent.fold(0.0, f64::max) / length;
+            if half > 0.0 && half.is_finite() {
+                quantum = 2.0f64.powi(half.log2().ceil() as i32 - T::SIGNIFICAND);
+            }
+        }
+        Self { length, quantum }
     }
 
     /// Appends the positions of the nodes relative to the middle of their box, then the dummies.
