@@ -9,3 +9,7 @@ pub mod explicit;
 // Test support is shared with the examples, which see this crate by name.
 #[cfg(test)]
 extern crate self as pogo_kernels;
+
+#[cfg(test)]
+#[path = "../examples/support/mod.rs"]
+mod test_support;

@@ -25,9 +25,9 @@ pub fn box_mesh(kind: ElementKind, cells: [usize; 3], h: f64, jitter: f64) -> Me
             for i in 0..=nx {
                 let inner = i > 0 && i < nx && j > 0 && j < ny && (dimension == 2 || (k > 0 && k < nz));
                 let position = [i, j, k];
-                for c in 0..dimension {
+                for (c, &cell) in position[..dimension].iter().enumerate() {
                     let shift = if inner { jitter * noise(u64::from(at(i, j, k)) * 3 + c as u64) } else { 0.0 };
-                    coordinates.push(h * (position[c] as f64 + shift));
+                    coordinates.push(h * (cell as f64 + shift));
                 }
             }
         }

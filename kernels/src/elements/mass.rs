@@ -4,7 +4,7 @@ use pogo_formats::block::MeshView;
 use pogo_formats::model::{ElementKind, Lumping};
 
 use super::shape::{QuadraturePoint, gradients};
-use super::{ElementError, collect_bad, is_reduced, map_elements, quadrature, thickness};
+use super::{ElementError, collect_bad, is_reduced, map_elements, quadrature, sum_to_nodes, thickness};
 use crate::explicit::SectionProperties;
 
 /// Masses that an element of unit density (and unit thickness) gives to its nodes; none where the element has no
@@ -45,21 +45,22 @@ pub(crate) fn nodal_volumes(
     valid.then_some(out)
 }
 
-/// Every element's share of its nodes' mass, ρ t ∫…, (n_elements,) of the element's nodes.
-fn nodal_shares(
+/// Σ over the elements of weight(element) × ρ t ∫… at each node.
+fn weighted_mass(
     mesh: &MeshView,
     sections: &[SectionProperties],
     lumping: Lumping,
-) -> Result<Vec<[f64; 8]>, ElementError> {
+    weight: impl Fn(usize) -> f64 + Sync,
+) -> Result<Vec<f64>, ElementError> {
     let rules = ElementKind::ALL.map(quadrature);
-    let shares = map_elements(mesh, sections.len(), |element| {
-        nodal_volumes(element.kind, &rules[element.kind as usize], &element.positions, lumping).map(|volumes| {
-            let section = &sections[element.section];
-            volumes.map(|v| v * section.density * thickness(element.kind, section.thickness))
-        })
+    let (mass, bad) = sum_to_nodes(mesh, sections.len(), |element| {
+        let volumes = nodal_volumes(element.kind, &rules[element.kind as usize], &element.positions, lumping)?;
+        let section = &sections[element.section];
+        let density = section.density * thickness(element.kind, section.thickness) * weight(element.index);
+        Some(volumes.map(|v| v * density))
     })?;
-    collect_bad(shares.iter().enumerate().filter(|(_, s)| s.is_none()).map(|(i, _)| i).collect())?;
-    Ok(shares.into_iter().flatten().collect())
+    collect_bad(bad)?;
+    Ok(mass)
 }
 
 /// Lumped mass of each node, kg, (n_nodes,): `RowSum` ∫ρN dV, `Hrz` the consistent diagonal scaled to the element's
@@ -72,10 +73,7 @@ pub fn lumped_mass(
     sections: &[SectionProperties],
     lumping: Lumping,
 ) -> Result<Vec<f64>, ElementError> {
-    let shares = nodal_shares(mesh, sections, lumping)?;
-    let mut mass = vec![0.0; mesh.n_nodes()];
-    scatter(mesh, &shares, |_, share| share, &mut mass);
-    Ok(mass)
+    weighted_mass(mesh, sections, lumping, |_| 1.0)
 }
 
 /// α_i = Σ_e α_e m_ei / m_i, 1/s, (n_nodes,): the nodal rate of damping proportional to each element's mass.
@@ -97,27 +95,12 @@ pub fn nodal_damping(
             found: element_rate.len(),
         });
     }
-    let shares = nodal_shares(mesh, sections, lumping)?;
-    let mut mass = vec![0.0; mesh.n_nodes()];
-    let mut rate = vec![0.0; mesh.n_nodes()];
-    scatter(mesh, &shares, |_, share| share, &mut mass);
-    scatter(mesh, &shares, |element, share| share * element_rate[element], &mut rate);
+    let mass = weighted_mass(mesh, sections, lumping, |_| 1.0)?;
+    let mut rate = weighted_mass(mesh, sections, lumping, |element| element_rate[element])?;
     for (rate, &mass) in rate.iter_mut().zip(&mass) {
         *rate = if mass > 0.0 { *rate / mass } else { 0.0 };
     }
     Ok(rate)
-}
-
-fn scatter(mesh: &MeshView, shares: &[[f64; 8]], value: impl Fn(usize, f64) -> f64, out: &mut [f64]) {
-    let mut element = 0;
-    for group in &mesh.groups {
-        for nodes in group.connectivity.chunks_exact(group.kind.n_nodes()) {
-            for (&node, &share) in nodes.iter().zip(&shares[element]) {
-                out[node as usize] += value(element, share);
-            }
-            element += 1;
-        }
-    }
 }
 
 /// Volume of each element, m³, (n_elements,): area × thickness in 2D.

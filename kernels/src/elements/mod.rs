@@ -20,7 +20,7 @@ pub use stable::{StableIncrement, global_stable_increment, stable_increment};
 pub(crate) use stiffness::hourglass_modulus;
 pub use stiffness::{HOURGLASS_COEFFICIENT, element_stiffness, hourglass_vectors};
 
-use pogo_formats::block::MeshView;
+use pogo_formats::block::{GroupView, MeshView};
 use pogo_formats::model::ElementKind;
 use rayon::prelude::*;
 
@@ -106,35 +106,14 @@ pub(crate) fn map_chunks<R: Send>(
     let mut out = Vec::new();
     let mut first = 0;
     for group in &mesh.groups {
-        let n_nodes = group.kind.n_nodes();
         let n = group.labels.len();
-        if group.connectivity.len() != n * n_nodes || group.section.len() != n {
-            return Err(ElementError::Length {
-                what: "connectivity of an element group",
-                expected: n * n_nodes,
-                found: group.connectivity.len(),
-            });
-        }
-        let total = mesh.coordinates.len() / mesh.dimension.max(1);
-        if let Some(bad) = (0..n).into_par_iter().find_first(|&i| {
-            group.section[i] as usize >= n_sections
-                || group.connectivity[i * n_nodes..(i + 1) * n_nodes].iter().any(|&node| node as usize >= total)
-        }) {
-            return Err(ElementError::Reference { element: first + bad });
-        }
+        check_group(mesh, group, first, n_sections)?;
         let chunks: Vec<R> = (0..n.div_ceil(CHUNK))
             .into_par_iter()
             .map(|chunk| {
                 each(&|visit| {
                     for i in chunk * CHUNK..((chunk + 1) * CHUNK).min(n) {
-                        let nodes = &group.connectivity[i * n_nodes..(i + 1) * n_nodes];
-                        visit(&Element {
-                            index: first + i,
-                            kind: group.kind,
-                            section: group.section[i] as usize,
-                            nodes,
-                            positions: positions(mesh, nodes),
-                        });
+                        visit(&element(mesh, group, first, i));
                     }
                 })
             })
@@ -143,6 +122,75 @@ pub(crate) fn map_chunks<R: Send>(
         first += n;
     }
     Ok(out)
+}
+
+/// Sums what every element gives to each of its nodes, in element order whatever the number of threads, (n_nodes,); and
+/// the elements that give nothing.
+pub(crate) fn sum_to_nodes(
+    mesh: &MeshView,
+    n_sections: usize,
+    each: impl Fn(&Element) -> Option<[f64; 8]> + Sync,
+) -> Result<(Vec<f64>, Vec<usize>), ElementError> {
+    let mut sums = vec![0.0; mesh.n_nodes()];
+    let mut bad = Vec::new();
+    let mut first = 0;
+    for group in &mesh.groups {
+        let n_nodes = group.kind.n_nodes();
+        check_group(mesh, group, first, n_sections)?;
+        // A window at a time: the shares of all elements together would take more memory than the mesh.
+        let n = group.labels.len();
+        for window in (0..n).step_by(64 * CHUNK) {
+            let end = (window + 64 * CHUNK).min(n);
+            let shares: Vec<Option<[f64; 8]>> = (window..end)
+                .into_par_iter()
+                .with_min_len(CHUNK)
+                .map(|i| each(&element(mesh, group, first, i)))
+                .collect();
+            for (i, share) in (window..end).zip(shares) {
+                let Some(share) = share else {
+                    bad.push(first + i);
+                    continue;
+                };
+                for (&node, share) in group.connectivity[i * n_nodes..(i + 1) * n_nodes].iter().zip(share) {
+                    sums[node as usize] += share;
+                }
+            }
+        }
+        first += n;
+    }
+    Ok((sums, bad))
+}
+
+/// Element i of a group whose first element has the index `first`.
+fn element<'a>(mesh: &MeshView, group: &GroupView<'a>, first: usize, i: usize) -> Element<'a> {
+    let n_nodes = group.kind.n_nodes();
+    let nodes = &group.connectivity[i * n_nodes..(i + 1) * n_nodes];
+    Element {
+        index: first + i,
+        kind: group.kind,
+        section: group.section[i] as usize,
+        nodes,
+        positions: positions(mesh, nodes),
+    }
+}
+
+/// Lengths and references of a group.
+fn check_group(mesh: &MeshView, group: &GroupView, first: usize, n_sections: usize) -> Result<(), ElementError> {
+    let n_nodes = group.kind.n_nodes();
+    let n = group.labels.len();
+    if group.connectivity.len() != n * n_nodes || group.section.len() != n {
+        return Err(ElementError::Length {
+            what: "connectivity of an element group",
+            expected: n * n_nodes,
+            found: group.connectivity.len(),
+        });
+    }
+    let total = mesh.coordinates.len() / mesh.dimension.max(1);
+    let bad = (0..n).into_par_iter().with_min_len(CHUNK).find_first(|&i| {
+        group.section[i] as usize >= n_sections
+            || group.connectivity[i * n_nodes..(i + 1) * n_nodes].iter().any(|&node| node as usize >= total)
+    });
+    bad.map_or(Ok(()), |i| Err(ElementError::Reference { element: first + i }))
 }
 
 fn positions(mesh: &MeshView, nodes: &[u32]) -> [[f64; 3]; 8] {

@@ -1,1 +1,170 @@
+//! Materials, masses and errors; the rest is tested through the steppers.
 
+use pogo_formats::model::{Elasticity, ElementKind, Lumping, Material, Section};
+use proptest::prelude::*;
+
+use super::*;
+use crate::explicit::SectionProperties;
+use crate::test_support::{anisotropic, box_mesh, isotropic, section};
+
+fn properties(elasticity: Elasticity, rotation: [f64; 9]) -> Result<SectionProperties, MaterialError> {
+    let material = Material { name: "M".into(), density: 7900.0, elasticity, damping_alpha: 0.0 };
+    let section = Section {
+        name: "S".into(),
+        material: 0,
+        material_from_global: rotation,
+        thickness: 2.0,
+        hourglass_factor: 1.0,
+        mass_factor: 3.0,
+    };
+    section_properties(&section, &material)
+}
+
+const IDENTITY: [f64; 9] = [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0];
+
+/// Rotation by `angle` about z, then by `tilt` about x.
+fn rotation(angle: f64, tilt: f64) -> [f64; 9] {
+    let ((s, c), (q, p)) = (angle.sin_cos(), tilt.sin_cos());
+    [c, s, 0.0, -s * p, c * p, q, s * q, -c * q, p]
+}
+
+fn close(a: &[f64], b: &[f64], tolerance: f64) {
+    let scale = b.iter().fold(0.0f64, |m, v| m.max(v.abs()));
+    for (a, b) in a.iter().zip(b) {
+        assert!((a - b).abs() <= tolerance * scale, "{a} {b}");
+    }
+}
+
+#[test]
+fn isotropic_forms_agree() {
+    let (e, nu) = (200e9, 0.3);
+    let g = e / 2.6;
+    let plain = properties(Elasticity::Isotropic { young: e, poisson: nu }, IDENTITY).unwrap();
+    assert_eq!(plain.density, 3.0 * 7900.0);
+    close(&plain.elasticity, &isotropic(e, nu), 1e-15);
+    let constants = Elasticity::EngineeringConstants([e, e, e, nu, nu, nu, g, g, g]);
+    close(&properties(constants, IDENTITY).unwrap().elasticity, &plain.elasticity, 1e-12);
+    let d = &plain.elasticity;
+    let orthotropic = Elasticity::Orthotropic([d[0], d[1], d[7], d[2], d[8], d[14], g, g, g]);
+    close(&properties(orthotropic, IDENTITY).unwrap().elasticity, d, 1e-12);
+    let mut upper = Vec::new();
+    for column in 0..6 {
+        upper.extend((0..=column).map(|row| d[6 * row + column]));
+    }
+    let anisotropic = Elasticity::Anisotropic(upper.try_into().unwrap());
+    close(&properties(anisotropic, rotation(0.4, -1.1)).unwrap().elasticity, d, 1e-12);
+}
+
+#[test]
+fn engineering_constants_rotate_with_the_axes() {
+    // Young's modulus along a direction n is 1 / (n n : S : n n).
+    let constants = [140e9, 10e9, 9e9, 0.3, 0.32, 0.4, 5e9, 4.5e9, 3.5e9];
+    let quarter = rotation(std::f64::consts::FRAC_PI_2, 0.0);
+    let turned = properties(Elasticity::EngineeringConstants(constants), quarter).unwrap().elasticity;
+    let straight = properties(Elasticity::EngineeringConstants(constants), IDENTITY).unwrap().elasticity;
+    // The material's 1 axis is the global y axis.
+    assert!((turned[7] - straight[0]).abs() < 1e-6 * straight[0]);
+    assert!((turned[0] - straight[7]).abs() < 1e-6 * straight[0]);
+    // 13 and 23 shears change places.
+    assert!((turned[35] - 4.5e9).abs() < 1.0 && (turned[28] - 3.5e9).abs() < 1.0);
+    // Plane stress gives back E1 along y: 1 / S_yy of the condensed 3 × 3.
+    let p = plane_elasticity(&turned, true);
+    let young = p[1][1] - p[0][1] * p[0][1] / p[0][0];
+    assert!((young - 140e9).abs() < 1e-3 * 140e9, "{young}");
+}
+
+#[test]
+fn plane_stress_of_an_isotropic_solid() {
+    let (e, nu) = (70e9, 0.33);
+    let p = plane_elasticity(&isotropic(e, nu), true);
+    let c = e / (1.0 - nu * nu);
+    close(&p[0], &[c, nu * c, 0.0], 1e-12);
+    close(&p[2], &[0.0, 0.0, e / (2.0 * (1.0 + nu))], 1e-12);
+}
+
+#[test]
+fn bad_materials_are_named() {
+    let bad = |elasticity| properties(elasticity, IDENTITY).unwrap_err().to_string();
+    assert!(bad(Elasticity::Isotropic { young: 1e9, poisson: 0.5 }).contains("material M"));
+    assert!(bad(Elasticity::Isotropic { young: f64::NAN, poisson: 0.3 }).contains("positive definite"));
+    let engineering = |nu| Elasticity::EngineeringConstants([1e9, 1e9, 1e9, nu, nu, nu, 1e9, 1e9, 1e9]);
+    assert!(bad(engineering(0.9)).contains("positive definite"));
+    assert!(bad(Elasticity::Anisotropic([0.0; 21])).contains("leading 1 × 1"));
+    let error = properties(engineering(0.1), [2.0; 9]).unwrap_err().to_string();
+    assert!(error.contains("section S"), "{error}");
+}
+
+#[test]
+fn masses_add_up() {
+    for kind in ElementKind::ALL {
+        let mesh = box_mesh(kind, [5, 4, 3], 1e-3, 0.2);
+        let mut sections = vec![section(isotropic(200e9, 0.3))];
+        sections[0].thickness = 4e-3;
+        let view = mesh.view();
+        let volume = 20e-6 * if kind.dimension() == 2 { 4e-3 } else { 3e-3 };
+        let volumes: f64 = element_volumes(&view, &sections).unwrap().iter().sum();
+        assert!((volumes / volume - 1.0).abs() < 1e-12, "{kind:?}");
+        let masses: f64 = element_masses(&view, &sections).unwrap().iter().sum();
+        assert!((masses / (7900.0 * volume) - 1.0).abs() < 1e-12);
+        for lumping in [Lumping::RowSum, Lumping::Hrz, Lumping::Equal] {
+            let lumped = lumped_mass(&view, &sections, lumping).unwrap();
+            assert!((lumped.iter().sum::<f64>() / masses - 1.0).abs() < 1e-12, "{kind:?} {lumping:?}");
+            assert!(lumped.iter().all(|&m| m > 0.0));
+            if lumping == Lumping::RowSum {
+                // ∫ρ N dV keeps the first moment Σ m x = ∫ρ x dV.
+                let d = mesh.dimension as usize;
+                let moment: f64 = lumped.iter().zip(mesh.coordinates.chunks(d)).map(|(m, x)| m * x[0]).sum();
+                assert!((moment / (masses * 2.5e-3) - 1.0).abs() < 1e-2, "{kind:?}: {moment}");
+            }
+            let damping = nodal_damping(&view, &sections, &vec![7.0; mesh.n_elements()], lumping).unwrap();
+            assert!(damping.iter().all(|rate| (rate - 7.0).abs() < 1e-12));
+        }
+    }
+}
+
+#[test]
+fn elements_inside_out_are_reported() {
+    for kind in ElementKind::ALL {
+        let mut mesh = box_mesh(kind, [3, 3, 3], 1e-3, 0.0);
+        let n = kind.n_nodes();
+        let sections = [section(isotropic(200e9, 0.3))];
+        let nodes = &mut mesh.groups[0].connectivity[2 * n..3 * n];
+        match kind {
+            ElementKind::Cpe3 | ElementKind::Cps3 | ElementKind::C3d4 => nodes.swap(0, 1),
+            ElementKind::C3d6 => (0..3).for_each(|i| nodes.swap(i, i + 3)),
+            ElementKind::C3d8 | ElementKind::C3d8r => (0..4).for_each(|i| nodes.swap(i, i + 4)),
+            _ => nodes.reverse(),
+        }
+        for error in [
+            lumped_mass(&mesh.view(), &sections, Lumping::RowSum).unwrap_err(),
+            stable_increment(&mesh.view(), &sections, &[], Lumping::RowSum).unwrap_err(),
+        ] {
+            assert_eq!(error, ElementError::NonPositiveVolume { count: 1, first: 2, elements: vec![2] }, "{kind:?}");
+        }
+        mesh.groups[0].section[1] = 4;
+        let error = element_volumes(&mesh.view(), &sections).unwrap_err();
+        assert_eq!(error, ElementError::Reference { element: 1 });
+    }
+}
+
+proptest! {
+    /// The energy of a strain does not depend on the frame in which it is computed.
+    #[test]
+    fn rotation_keeps_the_energy(angle in -3.0..3.0f64, tilt in -3.0..3.0f64, gradient in proptest::array::uniform9(-1.0..1.0f64)) {
+        let d = anisotropic();
+        let r = rotation(angle, tilt);
+        let voigt = |g: &dyn Fn(usize, usize) -> f64| {
+            [g(0, 0), g(1, 1), g(2, 2), g(0, 1) + g(1, 0), g(0, 2) + g(2, 0), g(1, 2) + g(2, 1)]
+        };
+        let energy = |d: &[f64; 36], e: [f64; 6]| -> f64 {
+            (0..6).map(|i| (0..6).map(|j| e[i] * d[6 * i + j] * e[j]).sum::<f64>()).sum()
+        };
+        let global = voigt(&|i, j| gradient[3 * i + j]);
+        let material = voigt(&|a, b| {
+            (0..3).map(|i| (0..3).map(|j| r[3 * a + i] * gradient[3 * i + j] * r[3 * b + j]).sum::<f64>()).sum()
+        });
+        let expected = energy(&d, material);
+        let found = energy(&global_elasticity(&d, &r), global);
+        prop_assert!((found - expected).abs() < 1e-9 * expected.abs().max(1e9));
+    }
+}

@@ -6,10 +6,7 @@ use pogo_formats::model::{ElementKind, Lumping, Mesh};
 
 use super::*;
 use crate::elements::{element_stiffness, lumped_mass, quadrature, stable_increment};
-use support::{anisotropic, box_blocks, box_mesh, isotropic, noise, section};
-
-#[path = "../../examples/support/mod.rs"]
-mod support;
+use crate::test_support::{anisotropic, box_blocks, box_mesh, isotropic, noise, section};
 
 /// A mesh in blocks with its sections.
 struct Case {
@@ -179,4 +176,205 @@ fn energy_is_balanced_to_rounding_and_threads_change_no_bit() {
         let error = (last - work + damped - initial).abs() / initial.max(work.abs());
         assert!(error < 1e-11, "{kind:?}: {error:e}");
     }
+}
+
+/// Nodes that lie on the surface of the box of `Case`.
+fn on_surface(case: &Case) -> Vec<bool> {
+    let d = case.mesh.dimension as usize;
+    let cells = [8.0, 7.0, 5.0];
+    let at = |x: f64, end: f64| x.abs() < 1e-9 || (x - end * 1e-3).abs() < 1e-9;
+    case.mesh.coordinates.chunks(d).map(|x| (0..d).any(|i| at(x[i], cells[i]))).collect()
+}
+
+#[test]
+fn patch_test_and_rigid_motion() {
+    for kind in ElementKind::ALL {
+        let case = Case::new(kind, anisotropic());
+        let problem = case.problem();
+        let d = case.mesh.dimension as usize;
+        let stepper = CpuStepper::<f64>::new(&problem, &case.rest(), 2).unwrap();
+        // u = G x + t: G any matrix, then a rotation alone.
+        for rigid in [false, true] {
+            let g: Vec<f64> = (0..d * d)
+                .map(|k| if rigid { (k % d) as f64 - (k / d) as f64 } else { noise(k as u64 + 5) })
+                .map(|g| 1e-4 * g)
+                .collect();
+            let u: Vec<f64> = case
+                .mesh
+                .coordinates
+                .chunks(d)
+                .flat_map(|x| {
+                    (0..d).map(|i| 1e-6 + (0..d).map(|j| g[i * d + j] * x[j]).sum::<f64>()).collect::<Vec<_>>()
+                })
+                .collect();
+            let f = stepper.internal_force(&u);
+            // The scale of one element's force: σ h^(d − 1).
+            let scale = 200e9 * 1e-4 * 1e-6;
+            for (node, surface) in on_surface(&case).into_iter().enumerate() {
+                let largest = f[node * d..(node + 1) * d].iter().fold(0.0f64, |m, f| m.max(f.abs()));
+                if rigid || !surface {
+                    assert!(largest < 1e-9 * scale, "{kind:?}, node {node}, rigid {rigid}: {largest:e}");
+                }
+            }
+            let fields = crate::elements::element_fields(&problem.mesh, &problem.sections, &[], &u).unwrap();
+            let first = &fields.stress[..6];
+            assert!(rigid || first.iter().any(|s| s.abs() > 1e6));
+            for stress in fields.stress.chunks(6) {
+                for i in 0..6 {
+                    assert!((stress[i] - first[i]).abs() < 1e-3, "{kind:?}: {stress:?} {first:?}");
+                }
+            }
+            if kind.is_plane_stress() {
+                assert!([2, 4, 5].iter().all(|&i| first[i].abs() < 1e-3), "{first:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_operator_is_symmetric() {
+    for kind in ElementKind::ALL {
+        let case = Case::new(kind, anisotropic());
+        let problem = case.problem();
+        let stepper = CpuStepper::<f64>::new(&problem, &case.rest(), 1).unwrap();
+        let (a, b) = (case.noise(1e-6), case.noise(1e-6).into_iter().rev().collect::<Vec<_>>());
+        let dot = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(x, y)| x * y).sum::<f64>();
+        let (ab, ba) = (dot(&a, &stepper.internal_force(&b)), dot(&b, &stepper.internal_force(&a)));
+        let scale = dot(&a, &stepper.internal_force(&a));
+        assert!((ab - ba).abs() < 1e-13 * scale, "{kind:?}: {ab} {ba}");
+    }
+}
+
+#[test]
+fn single_precision_stays_near_double() {
+    for kind in [ElementKind::Cpe3, ElementKind::Cps4, ElementKind::Cpe4r, ElementKind::C3d4, ElementKind::C3d8] {
+        let case = Case::new(kind, isotropic(210e9, 0.3));
+        let mut problem = case.problem();
+        // Clamped at a corner's nodes, pulled by a pulse: a wave through the box and back.
+        let d = case.mesh.dimension as usize;
+        let node_at = |target: f64| {
+            let sum = |x: &[f64]| (x.iter().sum::<f64>() - target).abs();
+            let nodes = case.mesh.coordinates.chunks(d).enumerate();
+            nodes.min_by(|a, b| sum(a.1).total_cmp(&sum(b.1))).unwrap().0
+        };
+        let (low, high) = (node_at(0.0), node_at(20e-3));
+        problem.constraints = (0..d).map(|i| Constraint { dof: (low * d + i) as u64, signal: 0, value: 0.0 }).collect();
+        problem.forces = vec![NodalForce { dof: (high * d) as u64, signal: 0, value: 1000.0 }];
+        problem.time_increment *= 0.5;
+        let steps = 400;
+        let table = signals(steps, |t| if t < 60.0 { (t / 60.0 * std::f64::consts::PI).sin().powi(2) } else { 0.0 });
+        let end = |mut stepper: Box<dyn Stepper>| {
+            stepper.advance(steps, &table, &[], &mut Vec::new());
+            stepper.state().displacement
+        };
+        let double = end(cpu::<f64>(&problem, &case.rest(), 1).unwrap());
+        let single = end(cpu::<f32>(&problem, &case.rest(), 1).unwrap());
+        let error = difference(&single, &double);
+        assert!(error < 3e-6, "{kind:?}: {error:e}");
+    }
+}
+
+#[test]
+fn the_stable_increment_is_safe_and_sharp() {
+    for kind in ElementKind::ALL {
+        for lumping in [Lumping::RowSum, Lumping::Hrz, Lumping::Equal] {
+            let case = Case::new(kind, anisotropic());
+            let mut problem = case.problem();
+            let d = case.mesh.dimension as usize;
+            problem.lumped_mass = lumped_mass(&problem.mesh, &problem.sections, lumping).unwrap();
+            let safe = stable_increment(&problem.mesh, &problem.sections, &[], lumping).unwrap();
+            let stepper = CpuStepper::<f64>::new(&problem, &case.rest(), 1).unwrap();
+            let limit = crate::elements::global_stable_increment(&problem.lumped_mass, d, &[], 600, |u| {
+                stepper.internal_force(u)
+            })
+            .unwrap();
+            assert!(safe.increment < limit * (1.0 + 1e-9), "{kind:?} {lumping:?}: {safe:?} {limit}");
+            assert!(safe.increment > 0.55 * limit, "{kind:?} {lumping:?}: {safe:?} {limit}");
+            // Just below the limit a random start stays bounded, just above it grows.
+            for (factor, grows) in [(0.995, false), (1.02, true)] {
+                problem.time_increment = factor * limit;
+                let mut start = case.rest();
+                start.displacement = case.noise(1e-9);
+                let mut stepper = CpuStepper::<f64>::new(&problem, &start, 1).unwrap();
+                let steps = 400;
+                let table = SignalTable { n_signals: 0, values: Vec::new() };
+                stepper.advance(steps, &table, &[], &mut Vec::new());
+                let largest = stepper.state().displacement.iter().fold(0.0f64, |m, u| m.max(u.abs()));
+                assert_eq!(largest > 1e-6, grows, "{kind:?} {lumping:?} {factor}: {largest:e}");
+            }
+        }
+    }
+}
+
+/// Plane waves u = a sin(k·x − ωt) in an anisotropic solid against the Christoffel equation (n·C·n) a = ρ c² a.
+#[test]
+fn plane_waves_travel_at_christoffel_speeds() {
+    let elasticity = anisotropic();
+    for kind in [ElementKind::C3d8, ElementKind::C3d4] {
+        // A column along x, many cells long; waves along n = x with k fine enough for 1 % of dispersion.
+        let n = 40;
+        let mesh = box_mesh(kind, [n, 3, 3], 1e-3, 0.0);
+        let (mesh, blocks) = box_blocks(&mesh, 10e-3);
+        let case = Case { mesh, blocks, sections: vec![section(elasticity)] };
+        let problem = case.problem();
+        // Γ_ik = C_i1k1, Voigt 11, 12, 13 are 0, 3, 4.
+        let voigt = [0, 3, 4];
+        let gamma: [[f64; 3]; 3] = voigt.map(|i| voigt.map(|k| elasticity[6 * i + k]));
+        let k = 2.0 * std::f64::consts::PI / (n as f64 * 1e-3);
+        for direction in 0..3 {
+            // M⁻¹ K u of u = e sin kx is k² Γ e / ρ sin kx away from the ends and sides.
+            let u: Vec<f64> = case
+                .mesh
+                .coordinates
+                .chunks(3)
+                .flat_map(|x| {
+                    let mut u = [0.0; 3];
+                    u[direction] = 1e-6 * (k * x[0]).sin();
+                    u
+                })
+                .collect();
+            let stepper = CpuStepper::<f64>::new(&problem, &case.rest(), 1).unwrap();
+            let f = stepper.internal_force(&u);
+            let mut checked = 0;
+            for (node, x) in case.mesh.coordinates.chunks(3).enumerate() {
+                let inner = |i: usize| x[i] > 0.5e-3 && x[i] < 2.5e-3;
+                if !(inner(1) && inner(2)) || (x[0] - 10e-3).abs() > 2e-3 {
+                    continue;
+                }
+                for i in 0..3 {
+                    let found = f[3 * node + i] / problem.lumped_mass[node];
+                    let expected = k * k * gamma[i][direction] / 7900.0 * 1e-6 * (k * x[0]).sin();
+                    let scale = k * k * gamma[direction][direction] / 7900.0 * 1e-6;
+                    assert!((found - expected).abs() < 5e-3 * scale, "{kind:?} {direction} {i}: {found} {expected}");
+                    checked += 1;
+                }
+            }
+            assert!(checked > 30);
+        }
+    }
+}
+
+#[test]
+fn faults_in_the_problem_are_errors() {
+    let case = Case::new(ElementKind::Cpe3, isotropic(210e9, 0.3));
+    let good = case.problem();
+    let error = |change: &dyn Fn(&mut Problem)| {
+        let mut problem = good.clone();
+        change(&mut problem);
+        CpuStepper::<f64>::new(&problem, &case.rest(), 1).expect_err("a fault").to_string()
+    };
+    let force = |dof: u64| NodalForce { dof, signal: 0, value: 1.0 };
+    assert!(error(&|p| p.forces.push(force(1 << 40))).contains("degree of freedom"));
+    assert!(error(&|p| p.constraints = vec![Constraint { dof: 1, signal: 0, value: 0.0 }; 2]).contains("twice"));
+    assert!(error(&|p| p.lumped_mass[3] = f64::NAN).contains("mass"));
+    assert!(error(&|p| p.time_increment = 0.0).contains("increment"));
+    assert!(error(&|p| p.sections.clear()).contains("sections"));
+    assert!(error(&|p| p.damping_rate.push(1.0)).contains("damping"));
+    assert!(
+        error(&|p| {
+            p.lumped_mass[2] = 0.0;
+            p.forces.push(force(4));
+        })
+        .contains("no mass")
+    );
 }
