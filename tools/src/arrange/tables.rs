@@ -112,15 +112,25 @@ fn one_block(
     let halo_start = part.halo_nodes.len();
     // Each element once, at its lowest own node: that is also the order of access.
     let mut found: Vec<(u8, u32, u32)> = Vec::with_capacity(3 * n_own);
+    let mut touched: Vec<(u32, u32)> = Vec::with_capacity(8 * n_own);
     for solver in own.clone() {
-        for &element in graph.elements(order.model_from_solver[solver as usize]) {
-            let nodes = element_nodes(mesh, group_first, element);
-            if nodes.iter().all(|node| *node >= solver || !own.contains(node)) {
-                let group = group_first.partition_point(|&first| first <= element) - 1;
-                let row = (element - group_first[group]) as usize;
-                found.push((mesh.groups[group].kind as u8, mesh.groups[group].section[row], element));
-                part.halo_nodes.extend(nodes.iter().filter(|&node| !own.contains(node)));
-            }
+        let elements = graph.elements(order.model_from_solver[solver as usize]);
+        touched.extend(elements.iter().map(|&element| (solver, element)));
+    }
+    // Their nodes are far apart in memory: read in one go, with no comparison in between to wait for.
+    let mut nodes_of: Vec<u32> = Vec::with_capacity(3 * touched.len());
+    for &(_, element) in &touched {
+        nodes_of.extend_from_slice(element_nodes(mesh, group_first, element));
+    }
+    let mut rest = nodes_of.as_slice();
+    for (solver, element) in touched {
+        let group = group_first.partition_point(|&first| first <= element) - 1;
+        let (nodes, after) = rest.split_at(mesh.groups[group].kind.n_nodes());
+        rest = after;
+        if nodes.iter().all(|node| *node >= solver || !own.contains(node)) {
+            let row = (element - group_first[group]) as usize;
+            found.push((mesh.groups[group].kind as u8, mesh.groups[group].section[row], element));
+            part.halo_nodes.extend(nodes.iter().filter(|&node| !own.contains(node)));
         }
     }
     part.halo_nodes[halo_start..].sort_unstable();

@@ -39,13 +39,17 @@ impl NodeGraph {
                 let nodes = chunk * CHUNK..((chunk + 1) * CHUNK).min(n_nodes);
                 let mut counts = Vec::with_capacity(nodes.len());
                 let mut linked = Vec::with_capacity(nodes.len() * 7);
+                // All nodes around first, then each once: the reads, far apart in memory, do not wait for comparisons.
+                let mut around: Vec<u32> = Vec::with_capacity(64);
                 for node in nodes {
                     let start = linked.len();
+                    around.clear();
                     for &element in &elements[element_first[node] as usize..element_first[node + 1] as usize] {
-                        for &other in element_nodes(mesh, &group_first, element) {
-                            if other as usize != node && !linked[start..].contains(&other) {
-                                linked.push(other);
-                            }
+                        around.extend_from_slice(element_nodes(mesh, &group_first, element));
+                    }
+                    for &other in &around {
+                        if other as usize != node && !linked[start..].contains(&other) {
+                            linked.push(other);
                         }
                     }
                     counts.push((linked.len() - start) as u32);
