@@ -23,10 +23,12 @@ const MOST_ROUNDS: usize = 12;
 const MOST_ATTEMPTS: usize = 3;
 /// A 2D block is too long if it has this many times the boundary nodes of the paper's 2 : 1 rectangle.
 const TOO_LONG: f64 = 1.25;
+/// A 3D block is too long if it reads this many times the nodes around a cube of hexahedra.
+const TOO_LONG_IN_SPACE: f64 = 1.4;
 
 /// Balances the blocks and makes them neater. Afterwards no block is above capacity, and some have no nodes.
 ///
-/// Blocks of a 2D mesh with too long a boundary are cut first: where fronts met they are thin, and pieces of them are
+/// Blocks with too long a boundary are cut first: where fronts met they are thin, and pieces of them are
 /// dissolved into the blocks around, which grow in their place.
 pub(crate) fn balance(
     graph: &NodeGraph,
@@ -37,10 +39,13 @@ pub(crate) fn balance(
 ) {
     let n_blocks = block_of.iter().max().map_or(0, |&block| block as usize + 1);
     let mut state = Balance::new(graph, block_of, n_blocks, capacity);
-    // Smoothing may overfill blocks a little, the flow evens that out.
-    state.smooth(capacity + capacity / 64);
+    // Smoothing may overfill blocks a little, the flow evens that out. Layers of a solid meet in rougher faces.
+    let (n_sweeps, spare) = if dimension == 3 { (6, capacity / 8) } else { (1, capacity / 64) };
+    for _ in 0..n_sweeps {
+        state.smooth(capacity + spare);
+    }
     for attempt in 0..MOST_ATTEMPTS {
-        let n_cut = if dimension == 2 { state.cut_long() } else { 0 };
+        let n_cut = state.cut_long(dimension);
         if attempt > 0 && n_cut == 0 {
             break;
         }
@@ -455,22 +460,37 @@ impl<'a> Balance<'a> {
     }
 
     /// Cuts blocks with too long a boundary in two. Returns how many.
-    fn cut_long(&mut self) -> usize {
+    fn cut_long(&mut self, dimension: usize) -> usize {
         let (graph, block_of) = (self.graph, &*self.block_of);
-        let long = (2.0 * self.capacity as f64).sqrt();
-        let most = (TOO_LONG * 2.0 * (long + self.capacity as f64 / long)) as usize;
+        let n = self.capacity as f64;
+        // Nodes around a rectangle of 2 : 1, and around a cube.
+        let (around, times) = if dimension == 3 {
+            ((n.cbrt() + 2.0).powi(3) - n, TOO_LONG_IN_SPACE)
+        } else {
+            (2.0 * ((2.0 * n).sqrt() + (n / 2.0).sqrt()), TOO_LONG)
+        };
+        let most = (times * around) as usize;
         let cut: Vec<u32> = (0..self.n_blocks())
             .into_par_iter()
             .with_min_len(16)
             .filter(|&block| {
-                let n_boundary = self.members[block]
-                    .iter()
-                    .filter(|&&node| {
-                        block_of[node as usize] == block as u32
-                            && graph.neighbours(node).iter().any(|&other| block_of[other as usize] != block as u32)
-                    })
-                    .count();
-                n_boundary > most
+                let mut halo: Vec<u32> = Vec::with_capacity(512);
+                let mut n_boundary = 0;
+                for &node in &self.members[block] {
+                    if block_of[node as usize] == block as u32 {
+                        let before = halo.len();
+                        let outside = |&&other: &&u32| block_of[other as usize] != block as u32;
+                        halo.extend(graph.neighbours(node).iter().filter(outside));
+                        n_boundary += usize::from(halo.len() > before);
+                    }
+                }
+                if dimension == 3 {
+                    halo.sort_unstable();
+                    halo.dedup();
+                    halo.len() > most
+                } else {
+                    n_boundary > most
+                }
             })
             .map(|block| block as u32)
             .collect();
