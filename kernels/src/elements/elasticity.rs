@@ -31,7 +31,7 @@ pub enum MaterialError {
         value: f64,
     },
     /// The orientation is no rotation.
-    #[error("section {section}: its orientation is not a right-handed set of unit vectors")]
+    #[error("section {section}: its orientation is not a set of orthogonal unit vectors")]
     NotARotation {
         /// Name.
         section: String,
