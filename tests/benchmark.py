@@ -8,7 +8,7 @@
 
 For each mesh: `pogo-gen box`, `pogo-block`, then `pogo-solve` in both precisions, the median of the repeats; the stiffness
 of the same mesh as a SciPy CSR matrix, whose product with a vector (float64, one thread) is the least that any stored
-form must do in a step; and the copy bandwidth of this machine with the same number of threads.
+form must do in a step (and that of the whole step in NumPy around it); and the copy bandwidth of this machine with the same number of threads.
 """
 
 import argparse
@@ -112,16 +112,29 @@ def stiffness(x, connectivity):
     return matrix
 
 
-def scipy_seconds(matrix):
-    """Median seconds of one product."""
-    vector = np.random.default_rng(1).standard_normal(matrix.shape[1])
-    matrix @ vector
+def median_seconds(work):
+    work()
     times = []
     while sum(times) < 1.5 or len(times) < 5:
         start = time.perf_counter()
-        matrix @ vector
+        work()
         times.append(time.perf_counter() - start)
     return statistics.median(times)
+
+
+def scipy_seconds(matrix):
+    """Median seconds of one product, and of one undamped central-difference step around it."""
+    u = np.random.default_rng(1).standard_normal(matrix.shape[1])
+    increment, inverse_mass = np.zeros_like(u), np.full_like(u, 1e-20)
+
+    def step():
+        nonlocal u, increment
+        force = matrix @ u
+        force *= inverse_mass
+        increment -= force
+        u += increment
+
+    return median_seconds(lambda: matrix @ u), median_seconds(step)
 
 
 def copy_bandwidth(threads, megabytes=256):
@@ -170,7 +183,7 @@ def main():
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
     print(f"{options.threads} threads; copy bandwidth {copy_bandwidth(options.threads) / 1e9:.1f} GB/s")
-    print(f"{'mesh':>6} {'nodes':>9}  {'SciPy f64':>10}  " +
+    print(f"{'mesh':>6} {'nodes':>9}  {'SciPy K u':>10} {'its step':>10}  " +
           "  ".join(f"{'Pogo ' + p:>10} {'x SciPy':>8} {'B/step':>7} {'GB/s':>6} {'% copy':>6}" for p in ("f64", "f32")))
     with tempfile.TemporaryDirectory() as folder:
         deck, block, out = (f"{folder}/box{suffix}" for suffix in (".inp", ".blk", ".out"))
@@ -181,14 +194,15 @@ def main():
                 copy = copy_bandwidth(options.threads)
                 x, connectivity = read_deck(deck)
                 per_node = {"cpe3": 28, "c3d4": 135, "c3d8": 243}.get(element, 250)
-                product = None
+                product = step = None
                 if per_node * len(x) <= options.scipy_limit:
                     matrix = stiffness(x, connectivity)
-                    product = len(x) / scipy_seconds(matrix)
+                    product, step = (len(x) / seconds for seconds in scipy_seconds(matrix))
                     del matrix
                 n_nodes = len(x)
                 del x, connectivity
-                row = f"{element:>6} {n_nodes:>9}  " + (f"{product / 1e6:>8.1f} M" if product else f"{'-':>10}")
+                speeds = [f"{speed / 1e6:>8.1f} M" if speed else f"{'-':>10}" for speed in (product, step)]
+                row = f"{element:>6} {n_nodes:>9}  " + " ".join(speeds)
                 for precision in ("f64", "f32"):
                     summary = solve(block, out, precision, options.threads, options.repeats, options.seconds)
                     speed, size = summary["node_steps_per_second"], summary["bytes_per_node_step"]
