@@ -560,3 +560,63 @@ fn a_job_replaces_material_and_time() {
     deck.materials[0].elasticity = Some(Elasticity::Isotropic { young: 1., poisson: 0. });
     assert!(deck.finish().is_ok());
 }
+
+#[test]
+fn quotes_may_stand_round_either_half_of_a_name() {
+    let part = SQUARE.split_once("*Material").unwrap();
+    let text = format!(
+        "*Part, name=\"A Part\"\n{}*End Part\n*Assembly, name=A\n*Instance, name=\"My Plate\", part=A Part\n\
+         *End Instance\n*End Assembly\n*Material{}*Initial Conditions, type=VELOCITY\n\"My Plate\".\"LEFT\", 1, 2.\n\
+         *Boundary\n\"My Plate.LEFT\", 2\n*Step\n*Dynamic, Explicit\n, 1.\n*End Step\n",
+        part.0, part.1
+    );
+    let model = model(&text);
+    assert_eq!(model.setup.initial_velocities[0].nodes, model.setup.boundaries[0].nodes);
+    assert_eq!(model.setup.boundaries[0].nodes.len(), 2);
+}
+
+#[test]
+fn what_is_no_text_or_empty_is_said_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.inp");
+    let error = |bytes: &[u8]| {
+        std::fs::write(&path, bytes).unwrap();
+        read(&path, &ReadOptions::default()).unwrap_err().to_string()
+    };
+    assert!(error(b"").ends_with("a.inp: error: the file is empty"));
+    let utf16: Vec<u8> = SQUARE.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    assert!(error(&utf16).contains("not plain text (binary data, or UTF-16: save it as UTF-8)"));
+    let rubbish = error(b"*\x1b[2J rubbish\x07 without an end, or so it seems to whoever reads it all\n1\n");
+    assert!(!rubbish.contains(char::is_control) && rubbish.contains("is not a known keyword"), "{rubbish:?}");
+}
+
+#[test]
+fn an_include_bomb_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: String, text: String| std::fs::write(folder.path().join(name), text).unwrap();
+    for i in 0..19 {
+        write(format!("{i}.inc"), format!("*Include, input={}.inc\n", i + 1).repeat(if i < 8 { 1 } else { 4 }));
+    }
+    write("19.inc".into(), SQUARE.lines().next().unwrap().to_owned());
+    let error = read(&folder.path().join("0.inc"), &ReadOptions::default()).unwrap_err().to_string();
+    assert_eq!(error.matches("more than 100000 files are included").count(), 1, "{error}");
+}
+
+#[test]
+fn every_flag_that_a_message_proposes_leads_on() {
+    let cases = [
+        ("*Boundary\n1, 11, 11, 20.\n", "--ignore TEMPERATURE", "TEMPERATURE"),
+        (
+            "*Material, name=C\n*Elastic, type=TRACTION\n1., 1., 1.\n",
+            "--ignore \"COHESIVE SECTION\"",
+            "COHESIVE SECTION",
+        ),
+        ("*Material, name=C\n*Damping, beta=1e-9\n", "--ignore DAMPING", "DAMPING"),
+    ];
+    for (card, flag, name) in cases {
+        let text = format!("{SQUARE}{card}");
+        let error = refusal(&text);
+        assert!(error.contains(flag), "{error}");
+        assert!(try_read(&text, &[name]).is_ok(), "{name}");
+    }
+}

@@ -237,6 +237,15 @@ impl<'a> Conditions<'a> {
                 log.note(line.place, "rotations have no effect without the constraint that is ignored");
                 None
             }
+            11..=30 if self.ignore.covers(&["TEMPERATURE"]) => {
+                log.note(line.place, "temperatures have no effect here");
+                None
+            }
+            11..=30 => {
+                let text = "is a temperature, which is not computed; --ignore TEMPERATURE leaves it out";
+                log.error(line.place, format!("degree of freedom {dof} {text}"));
+                None
+            }
             3 => {
                 log.error(line.place, "component 3 does not exist in a 2D model");
                 None

@@ -38,7 +38,7 @@ pub(super) fn finish(mut deck: Deck) -> Result<(Model, Vec<Note>), DeckError> {
             renumber_nodes(&mut deck.model, &nodes, deck.unconnected_loads, &mut findings);
         }
     } else {
-        findings.error(match deck.others.is_empty() {
+        findings.error(match deck.others.is_empty() && !deck.has_sections {
             true => "no element has a section: give a *SOLID SECTION, or a job that says what the mesh is made of",
             false => "no element that can be computed has a section",
         });

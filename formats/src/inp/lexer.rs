@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 
 use memmap2::Mmap;
 
+/// Files from this size on are mapped.
+const MAPPED_FROM: u64 = 64 << 10;
+
 enum Bytes {
     Mapped(Mmap),
     Owned(Vec<u8>),
@@ -21,14 +24,14 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// Maps a file; reads what cannot be mapped (pipes, empty files).
+    /// Maps a file; reads a small one (a process may have only so many maps) and what cannot be mapped (pipes).
     pub fn open(path: &Path) -> std::io::Result<Self> {
         let mut file = File::open(path)?;
         let data = file.metadata()?;
         if data.is_dir() {
             return Err(std::io::Error::new(std::io::ErrorKind::IsADirectory, "this is a folder"));
         }
-        let bytes = if data.is_file() && data.len() > 0 {
+        let bytes = if data.is_file() && data.len() >= MAPPED_FROM {
             // SAFETY: the map is only read. Another process that changes the file meanwhile changes the text we parse,
             // and every byte is checked as it is parsed; one that shortens it stops us with SIGBUS, as for any mapped file.
             Bytes::Mapped(unsafe { Mmap::map(&file)? })
@@ -37,7 +40,13 @@ impl Source {
             file.read_to_end(&mut owned)?;
             Bytes::Owned(owned)
         };
-        Ok(Self { name: path.to_string_lossy().into_owned(), path: path.to_path_buf(), bytes })
+        let source = Self { name: path.to_string_lossy().into_owned(), path: path.to_path_buf(), bytes };
+        let start = source.bytes();
+        if start[..start.len().min(4096)].contains(&0) {
+            let text = "it is not plain text (binary data, or UTF-16: save it as UTF-8)";
+            return Err(std::io::Error::new(std::io::ErrorKind::InvalidData, text));
+        }
+        Ok(source)
     }
 
     /// A deck that is already in memory.
@@ -153,14 +162,10 @@ pub(super) fn fields(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// Text for a message or a name: quotes removed, foreign bytes replaced.
+/// Text for a message or a name: quotes removed (`"My Part-1"."All nodes"` too), foreign bytes replaced.
 pub(super) fn text(field: &[u8]) -> String {
-    let field = field.trim_ascii();
-    let inner = match field {
-        [b'"', inner @ .., b'"'] => inner,
-        _ => field,
-    };
-    String::from_utf8_lossy(inner).trim().to_owned()
+    let text = String::from_utf8_lossy(field);
+    if text.contains('"') { text.replace('"', "").trim().to_owned() } else { text.trim().to_owned() }
 }
 
 /// Upper case without blanks, hyphens and underscores: how keywords and parameters are compared.

@@ -1,6 +1,7 @@
 //! `*MATERIAL`: `*DENSITY`, `*ELASTIC`, `*DAMPING`.
 
 use super::DeckMaterial;
+use super::keywords::IgnoreList;
 use super::lexer::{Card, fields, text};
 use super::log::Log;
 use super::numbers::real;
@@ -25,8 +26,9 @@ pub(super) fn numbers(card: &Card, log: &mut Log) -> Vec<Vec<f64>> {
     lines
 }
 
-/// A material from its cards. With `any_temperature`, the first entry of a table by temperature counts.
-pub(super) fn material(raw: &RawMaterial, any_temperature: bool, log: &mut Log) -> DeckMaterial {
+/// A material from its cards. Where TEMPERATURE is ignored, the first entry of a table by temperature counts.
+pub(super) fn material(raw: &RawMaterial, ignore: &IgnoreList, log: &mut Log) -> DeckMaterial {
+    let any_temperature = ignore.covers(&["TEMPERATURE"]);
     let mut material = DeckMaterial {
         name: raw.name.clone(),
         file: log.file(raw.place),
@@ -42,7 +44,7 @@ pub(super) fn material(raw: &RawMaterial, any_temperature: bool, log: &mut Log) 
         }
         match card.keyword.key.as_str() {
             "DENSITY" => material.density = density(card, any_temperature, log),
-            "ELASTIC" => material.elasticity = elasticity(card, any_temperature, log),
+            "ELASTIC" => material.elasticity = elasticity(card, ignore, log),
             _ => material.damping_alpha = damping(card, log),
         }
     }
@@ -62,7 +64,8 @@ fn density(card: &Card, any_temperature: bool, log: &mut Log) -> Option<f64> {
     }
 }
 
-fn elasticity(card: &Card, any_temperature: bool, log: &mut Log) -> Option<Elasticity> {
+fn elasticity(card: &Card, ignore: &IgnoreList, log: &mut Log) -> Option<Elasticity> {
+    let any_temperature = ignore.covers(&["TEMPERATURE"]);
     let lines = numbers(card, log);
     let place = card.keyword.place;
     let word = card.keyword.word("TYPE");
@@ -71,7 +74,11 @@ fn elasticity(card: &Card, any_temperature: bool, log: &mut Log) -> Option<Elast
         .find(|name| (word.is_empty() && *name == "ISOTROPIC") || (word.len() >= 3 && name.starts_with(word.as_str())));
     let Some(kind) = kind else {
         let text = format!("*ELASTIC, TYPE={} is not supported", card.keyword.get("TYPE").unwrap_or_default());
-        log.error(place, text + ": ISOTROPIC, ENGINEERING CONSTANTS, ORTHOTROPIC or ANISOTROPIC");
+        if word != "TRACTION" {
+            log.error(place, text + ": ISOTROPIC, ENGINEERING CONSTANTS, ORTHOTROPIC or ANISOTROPIC");
+        } else if !ignore.covers(&["COHESIVE SECTION"]) {
+            log.error(place, text + "; --ignore \"COHESIVE SECTION\" leaves it out with the cohesive elements");
+        }
         return None;
     };
     let (n_lines, n_values) = match kind {
@@ -128,10 +135,13 @@ fn damping(card: &Card, log: &mut Log) -> f64 {
     };
     let (alpha, beta, structural) = (value("ALPHA"), value("BETA"), value("STRUCTURAL"));
     if beta != 0. {
-        log.error(place, format!("*DAMPING, BETA={beta}: stiffness-proportional damping is not computed; set BETA=0"));
+        log.error(place, format!("*DAMPING, BETA={beta}: stiffness-proportional damping is not computed; set BETA=0, or --ignore DAMPING leaves all damping out"));
     }
     if structural != 0. {
-        log.error(place, "*DAMPING, STRUCTURAL=: structural damping is not computed");
+        log.error(
+            place,
+            "*DAMPING, STRUCTURAL=: structural damping is not computed; --ignore DAMPING leaves all damping out",
+        );
     }
     if alpha < 0. {
         log.error(place, format!("*DAMPING, ALPHA={alpha} feeds energy in"));

@@ -413,9 +413,9 @@ fn push_chunk(chunks: &mut Vec<Chunk>, instance: String, place: Place, offset: u
     chunks.push(Chunk { instance, place, offset, members });
 }
 
-/// The start of a line for a message.
+/// The start of a line, for messages, with nothing that a terminal would obey.
 pub(super) fn shorten(line: &[u8]) -> String {
-    let text = text(line);
+    let text = text(line).replace(|c: char| c.is_control(), "\u{fffd}");
     match text.char_indices().nth(40) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,

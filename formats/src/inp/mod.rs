@@ -108,6 +108,9 @@ pub struct Deck {
 pub fn read(path: &Path, options: &ReadOptions) -> Result<Deck, DeckError> {
     let source = lexer::Source::open(path)
         .map_err(|e| DeckError::single(&path.to_string_lossy(), 0, &format!("cannot be read: {e}")))?;
+    if source.bytes().is_empty() {
+        return Err(DeckError::single(&source.name, 0, "the file is empty"));
+    }
     read::read_source(source, options, true)
 }
 

@@ -9,12 +9,14 @@ use super::frame::Frame;
 use super::keywords::{Class, IgnoreList, classify, is_other_section};
 use super::lexer::{Card, Cursor, DataLine, Keyword, Line, Place, Source, compact, fields, text};
 use super::log::Log;
-use super::mesh_cards::{ElementBlock, NodeBlock, SetBlock};
+use super::mesh_cards::{ElementBlock, NodeBlock, SetBlock, shorten};
 use super::numbers::real;
 use super::raw::{RawDeck, RawInstance, RawMaterial, RawPart, RawStep, StepCard};
 use super::report::{KeywordCount, KeywordUse};
 
 const MAX_DEPTH: usize = 20;
+/// Files that include two others each, twenty deep, would never end.
+const MAX_FILES: usize = 100_000;
 
 /// Keywords that give a deck its shape: leaving one out would only garble the rest.
 const STRUCTURE: &[&str] = &[
@@ -70,6 +72,7 @@ pub(super) struct Parser<'o> {
     stack: Vec<PathBuf>,
     /// In-memory decks reach no files.
     may_include: bool,
+    too_many_files: bool,
 }
 
 impl RawDeck {
@@ -101,6 +104,7 @@ impl<'o> Parser<'o> {
             user_elements: HashMap::new(),
             stack: Vec::new(),
             may_include,
+            too_many_files: false,
         }
     }
 
@@ -152,7 +156,7 @@ impl<'o> Parser<'o> {
             Block::None => {
                 if cursor.next_data().is_some() {
                     let place = Place { source, line: cursor.line - 1 };
-                    self.log.error(place, "data before the first keyword");
+                    self.log.error(place, "data before the first keyword: is this an Abaqus deck?");
                     self.block = Block::Skip;
                     while cursor.next_data().is_some() {}
                 }
@@ -170,6 +174,13 @@ impl<'o> Parser<'o> {
         }
         if self.stack.len() >= MAX_DEPTH {
             return self.log.error(place, format!("`{name}` is included more than {MAX_DEPTH} files deep"));
+        }
+        if self.log.sources.len() >= MAX_FILES {
+            if !self.too_many_files {
+                self.too_many_files = true;
+                self.log.error(place, format!("more than {MAX_FILES} files are included"));
+            }
+            return;
         }
         let folder = |source: Option<&Rc<Source>>| source.and_then(|s| s.path.parent()).map(Path::to_path_buf);
         let beside = folder(self.log.sources.get(place.source as usize)).unwrap_or_default();
@@ -362,7 +373,7 @@ impl<'o> Parser<'o> {
         match card.keyword.key.as_str() {
             "HEADING" => {
                 if let Some(line) = card.data.first().filter(|_| self.raw.title.is_empty()) {
-                    self.raw.title = text(&self.log.line(line));
+                    self.raw.title = String::from_utf8_lossy(&self.log.line(line)).into_owned();
                 }
             }
             "INSTANCE" => {
@@ -435,7 +446,7 @@ impl<'o> Parser<'o> {
         for entry in &self.keywords {
             let key = compact(&entry.keyword);
             let Some((_, place)) = self.keyword_places.get(&format!("{key}{}", entry.used as u8)) else { continue };
-            let name = if entry.keyword.is_empty() { "(no keyword)" } else { &entry.keyword };
+            let name = if entry.keyword.is_empty() { "(no keyword)" } else { &shorten(entry.keyword.as_bytes()) };
             let times = if entry.count > 1 { format!(" ({} times)", entry.count) } else { String::new() };
             match entry.used {
                 KeywordUse::Read => {}

@@ -33,9 +33,7 @@ pub(super) fn read_source(source: Source, options: &ReadOptions, may_include: bo
         keywords,
         ..DeckReport::default()
     };
-    let any_temperature = ignore.covers(&["TEMPERATURE"]);
-    let mut materials: Vec<DeckMaterial> =
-        raw.materials.iter().map(|m| material(m, any_temperature, &mut log)).collect();
+    let mut materials: Vec<DeckMaterial> = raw.materials.iter().map(|m| material(m, &ignore, &mut log)).collect();
     let Some(mut assembly) = Assembly::build(&mut raw, &mut log) else {
         return Err(log.failure(&report).unwrap_or_else(|| DeckError::single("", 0, "the deck cannot be assembled")));
     };
