@@ -25,11 +25,11 @@ use crate::model;
 
 /// A job that cannot be used: `job.toml:12: error: …`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{file}:{line}: error: {message}")]
+#[error("{file}{}: error: {message}", if *line > 0 { format!(":{line}") } else { String::new() })]
 pub struct JobError {
     /// The job file as the user named it.
     pub file: String,
-    /// 1-based.
+    /// From 1; 0 for the file as a whole.
     pub line: usize,
     /// What is wrong and what to do.
     pub message: String,
@@ -275,8 +275,8 @@ pub enum AmplitudeKind {
 #[derive(Deserialize, Debug, Clone, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Source {
-    /// Name, for changes by name and in `pogo-info`.
-    pub name: String,
+    /// Name, for changes by name and in `pogo-info`; `SOURCE` and a number when absent.
+    pub name: Option<String>,
     /// The node nearest to this point.
     pub at: Option<Vec<f64>>,
     /// The nodes along the segment between these two points.
@@ -382,8 +382,8 @@ pub struct InitialVelocity {
 #[derive(Deserialize, Debug, Clone, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Monitor {
-    /// Name in the column headings.
-    pub name: String,
+    /// Name in the column headings; `MONITOR` and a number when absent.
+    pub name: Option<String>,
     /// The node nearest to this point.
     pub at: Option<Vec<f64>>,
     /// A segment: the nodes along it or, with `points`, the nodes nearest to that many points on it, ends included.
@@ -458,8 +458,8 @@ pub enum Quantity {
 #[derive(Deserialize, Debug, Clone, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Absorbing {
-    /// Name, for changes by name.
-    pub name: String,
+    /// Name, for changes by name; `LAYER` and a number when absent.
+    pub name: Option<String>,
     /// One or several of `"xmin"`, `"xmax"`, `"ymin"`, `"ymax"`, `"zmin"`, `"zmax"`.
     pub side: Sides,
     /// Thickness l of the layer, m: about 3 wavelengths for damping, 1.5 for stiffness reduction.
@@ -498,7 +498,7 @@ impl Job {
         let name = path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|error| JobError {
             file: name.clone(),
-            line: 1,
+            line: 0,
             message: format!("cannot read this job: {error}"),
         })?;
         Self::parse(&text, &name, path.parent().unwrap_or(Path::new("")))
@@ -539,8 +539,9 @@ impl Job {
 
     /// Adds a later job: its solver keys and its named tables take the place of this job's, the others are appended.
     pub fn merge(&mut self, later: Self) {
-        fn by_name<T>(mine: &mut Vec<Located<T>>, theirs: Vec<Located<T>>, name: impl Fn(&T) -> &str) {
-            mine.retain(|item| !theirs.iter().any(|other| name(&other.value).eq_ignore_ascii_case(name(&item.value))));
+        fn by_name<T>(mine: &mut Vec<Located<T>>, theirs: Vec<Located<T>>, name: impl Fn(&T) -> Option<&str>) {
+            let same = |a: &T, b: &T| matches!((name(a), name(b)), (Some(a), Some(b)) if a.eq_ignore_ascii_case(b));
+            mine.retain(|item| !theirs.iter().any(|other| same(&other.value, &item.value)));
             mine.extend(theirs);
         }
         self.title = later.title.or(self.title.take());
@@ -554,11 +555,11 @@ impl Job {
             };
             self.solver = Some(Located { place: theirs.place, value });
         }
-        by_name(&mut self.materials, later.materials, |item| &item.name);
-        by_name(&mut self.amplitudes, later.amplitudes, |item| &item.name);
-        by_name(&mut self.sources, later.sources, |item| &item.name);
-        by_name(&mut self.monitors, later.monitors, |item| &item.name);
-        by_name(&mut self.absorbing, later.absorbing, |item| &item.name);
+        by_name(&mut self.materials, later.materials, |item| Some(&item.name));
+        by_name(&mut self.amplitudes, later.amplitudes, |item| Some(&item.name));
+        by_name(&mut self.sources, later.sources, |item| item.name.as_deref());
+        by_name(&mut self.monitors, later.monitors, |item| item.name.as_deref());
+        by_name(&mut self.absorbing, later.absorbing, |item| item.name.as_deref());
         self.sections.extend(later.sections);
         self.boundaries.extend(later.boundaries);
         self.initial_velocities.extend(later.initial_velocities);

@@ -109,7 +109,9 @@ pub(super) fn job(job: &Job) -> Result<(), JobError> {
         amplitude.shape().map(|_| ())
     })?;
     each(&job.sources, |source| {
-        named(&source.name)?;
+        if let Some(name) = &source.name {
+            named(name)?;
+        }
         source.region()?;
         source.action()?;
         source.check_direction()?;
@@ -121,7 +123,9 @@ pub(super) fn job(job: &Job) -> Result<(), JobError> {
     })?;
     each(&job.initial_velocities, |velocity| velocity.region().map(|_| ()))?;
     each(&job.monitors, |monitor| {
-        named(&monitor.name)?;
+        if let Some(name) = &monitor.name {
+            named(name)?;
+        }
         monitor.region()?;
         match monitor.points {
             Some(_) if monitor.line.is_none() => return Err("`points` goes with `line`".to_owned()),
@@ -137,26 +141,29 @@ pub(super) fn job(job: &Job) -> Result<(), JobError> {
         field.when().map(|_| ())
     })?;
     each(&job.absorbing, |layer| {
-        named(&layer.name)?;
+        if let Some(name) = &layer.name {
+            named(name)?;
+        }
         positive("depth", Some(layer.depth))?;
         layer.law().map(|_| ())
     })?;
-    unique("material", &job.materials, |item| &item.name)?;
-    unique("amplitude", &job.amplitudes, |item| &item.name)?;
-    unique("source", &job.sources, |item| &item.name)?;
-    unique("monitor", &job.monitors, |item| &item.name)?;
-    unique("absorbing", &job.absorbing, |item| &item.name)
+    unique("material", &job.materials, |item| Some(&item.name))?;
+    unique("amplitude", &job.amplitudes, |item| Some(&item.name))?;
+    unique("source", &job.sources, |item| item.name.as_deref())?;
+    unique("monitor", &job.monitors, |item| item.name.as_deref())?;
+    unique("absorbing", &job.absorbing, |item| item.name.as_deref())
 }
 
 fn each<T>(items: &[Located<T>], check: impl Fn(&T) -> Result<(), String>) -> Result<(), JobError> {
     items.iter().try_for_each(|item| check(&item.value).map_err(|message| item.place.error(message)))
 }
 
-fn unique<T>(table: &str, items: &[Located<T>], name: impl Fn(&T) -> &str) -> Result<(), JobError> {
+fn unique<T>(table: &str, items: &[Located<T>], name: impl Fn(&T) -> Option<&str>) -> Result<(), JobError> {
     for (index, item) in items.iter().enumerate() {
-        let earlier = items[..index].iter().find(|other| name(&other.value).eq_ignore_ascii_case(name(&item.value)));
-        if let Some(earlier) = earlier {
-            let message = format!("{table} \"{}\" is there already, on line {}", name(&item.value), earlier.place.line);
+        let Some(mine) = name(&item.value) else { continue };
+        let same = |other: &&Located<T>| name(&other.value).is_some_and(|theirs| theirs.eq_ignore_ascii_case(mine));
+        if let Some(earlier) = items[..index].iter().find(same) {
+            let message = format!("{table} \"{mine}\" is there already, on line {}", earlier.place.line);
             return Err(item.place.error(message));
         }
     }

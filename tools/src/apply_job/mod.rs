@@ -82,22 +82,22 @@ pub fn apply_to_model(model: &mut Model, job: &Job) -> Result<Remarks, JobError>
         apply.boundary(item, index, dimension).map_err(|text| item.place.error(text))?;
     }
     // After the boundary conditions: of two that prescribe the same component the later wins, and a source is meant to move.
-    for item in &job.sources {
-        apply.source(item, dimension).map_err(|text| item.place.error(text))?;
+    for (index, item) in job.sources.iter().enumerate() {
+        apply.source(item, index, dimension).map_err(|text| item.place.error(text))?;
     }
     for (index, item) in job.initial_velocities.iter().enumerate() {
         apply.initial_velocity(item, index, dimension).map_err(|text| item.place.error(text))?;
     }
-    for item in &job.monitors {
-        apply.monitor(item, dimension).map_err(|text| item.place.error(text))?;
+    for (index, item) in job.monitors.iter().enumerate() {
+        apply.monitor(item, index, dimension).map_err(|text| item.place.error(text))?;
     }
     for item in &job.fields {
         let quantities = item.value.quantities.iter().map(|&quantity| quantity.into()).collect();
         let interval = item.value.when().map_err(|text| item.place.error(text))?;
         apply.setup.fields.push(FieldRequest { quantities, interval });
     }
-    for item in &job.absorbing {
-        apply.absorbing(item, dimension).map_err(|text| item.place.error(text))?;
+    for (index, item) in job.absorbing.iter().enumerate() {
+        apply.absorbing(item, index, dimension).map_err(|text| item.place.error(text))?;
     }
     Ok(apply.remarks)
 }
@@ -123,13 +123,18 @@ impl From<Vec<u32>> for Nodes {
 
 type Message<T> = Result<T, String>;
 
+/// The name that a table gives itself, or its kind and number.
+fn name_or(given: &Option<String>, kind: &str, index: usize) -> String {
+    given.clone().unwrap_or_else(|| format!("{kind}{}", index + 1))
+}
+
 impl Apply<'_> {
-    fn source(&mut self, item: &Located<job::Source>, dimension: usize) -> Message<()> {
+    fn source(&mut self, item: &Located<job::Source>, index: usize, dimension: usize) -> Message<()> {
         let source = &item.value;
         let nodes = self.nodes(&item.place, source.region()?, source.tolerance)?;
         let direction = source.unit_direction(dimension)?;
-        let amplitude = self.amplitude(source.amplitude.as_ref(), &source.name)?;
-        let name = source.name.clone();
+        let name = name_or(&source.name, "SOURCE", index);
+        let amplitude = self.amplitude(source.amplitude.as_ref(), &name)?;
         match source.action()? {
             Action::Force(magnitude) => {
                 let weights = match nodes.weights {
@@ -164,7 +169,7 @@ impl Apply<'_> {
 
     fn boundary(&mut self, item: &Located<job::Boundary>, index: usize, dimension: usize) -> Message<()> {
         let boundary = &item.value;
-        let name = boundary.name.clone().unwrap_or_else(|| format!("FIX{}", index + 1));
+        let name = name_or(&boundary.name, "FIX", index);
         let nodes = self.nodes(&item.place, boundary.region()?, boundary.tolerance)?.nodes;
         let amplitude = self.amplitude(boundary.amplitude.as_ref(), &name)?;
         let components = match &boundary.components {
@@ -198,7 +203,7 @@ impl Apply<'_> {
         dimension: usize,
     ) -> Message<()> {
         let given = &item.value;
-        let name = given.name.clone().unwrap_or_else(|| format!("VELOCITY{}", index + 1));
+        let name = name_or(&given.name, "VELOCITY", index);
         let nodes = self.nodes(&item.place, given.region()?, given.tolerance)?.nodes;
         let velocity = point(&given.velocity, dimension, "velocity")?;
         for (component, &value) in velocity.iter().enumerate().take(dimension).filter(|(_, value)| **value != 0.0) {
@@ -209,7 +214,7 @@ impl Apply<'_> {
         Ok(())
     }
 
-    fn monitor(&mut self, item: &Located<job::Monitor>, dimension: usize) -> Message<()> {
+    fn monitor(&mut self, item: &Located<job::Monitor>, index: usize, dimension: usize) -> Message<()> {
         let monitor = &item.value;
         let nodes = match (monitor.region()?, monitor.points) {
             (Region::Line(ends), Some(points)) => {
@@ -232,7 +237,8 @@ impl Apply<'_> {
             (region, _) => self.nodes(&item.place, region, monitor.tolerance)?.nodes,
         };
         let variables = variables(&monitor.variables, dimension)?;
-        let request = HistoryRequest { set: monitor.name.clone(), nodes, variables, interval: monitor.when()? };
+        let set = name_or(&monitor.name, "MONITOR", index);
+        let request = HistoryRequest { set, nodes, variables, interval: monitor.when()? };
         match find_name(&self.setup.histories, &request.set, |history| &history.set) {
             Some(index) => {
                 self.remarks.note(&item.place, format_args!("monitor {} replaces the deck's output", request.set));
@@ -243,7 +249,7 @@ impl Apply<'_> {
         Ok(())
     }
 
-    fn absorbing(&mut self, item: &Located<job::Absorbing>, dimension: usize) -> Message<()> {
+    fn absorbing(&mut self, item: &Located<job::Absorbing>, index: usize, dimension: usize) -> Message<()> {
         let given = &item.value;
         check_sides(&given.side, dimension)?;
         let bounds = self.geometry.bounds();
@@ -260,10 +266,10 @@ impl Apply<'_> {
         if elements.is_empty() {
             return Err(format!("no element lies within {} of that side", given.depth));
         }
+        let name = name_or(&given.name, "LAYER", index);
         if elements.len() == self.mesh.n_elements() {
-            self.remarks.warn(&item.place, format_args!("layer {} covers every element of the mesh", given.name));
+            self.remarks.warn(&item.place, format_args!("layer {name} covers every element of the mesh"));
         }
-        let name = given.name.clone();
         self.setup.absorbing_layers.push(AbsorbingLayer { name, elements, depth_fraction, profile: given.law()? });
         Ok(())
     }

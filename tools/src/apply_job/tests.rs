@@ -206,6 +206,20 @@ fn boundaries_velocities_and_outputs_are_added() {
 }
 
 #[test]
+fn names_may_be_left_out_of_several_jobs() {
+    let mut model = grid(4, 3);
+    let text = "[[source]]\nat = [0, 0]\ncomponent = 1\nforce = 1\n[[monitor]]\nside = 'ymin'\n\
+                [[absorbing]]\nside = 'xmin'\ndepth = 1\nprofile = 'damping'\nd_max = 1";
+    let mut job = Job::parse(text, "a.toml", std::path::Path::new("")).unwrap();
+    job.merge(job.clone());
+    apply_to_model(&mut model, &job).unwrap();
+    let setup = &model.setup;
+    assert_eq!(setup.loads.iter().map(|l| l.name.as_str()).collect::<Vec<_>>(), ["SOURCE1", "SOURCE2"]);
+    assert_eq!(setup.histories.iter().map(|h| h.set.as_str()).collect::<Vec<_>>(), ["MONITOR1", "MONITOR2"]);
+    assert_eq!(setup.absorbing_layers.iter().map(|l| l.name.as_str()).collect::<Vec<_>>(), ["LAYER1", "LAYER2"]);
+}
+
+#[test]
 fn absorbing_layers_have_the_depth_of_element_centres() {
     let mut model = grid(4, 3);
     let job = "[[absorbing]]\nname = 'a'\nside = ['xmin', 'ymax']\ndepth = 2\nprofile = 'damping'\nd_max = 5";
