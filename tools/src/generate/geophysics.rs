@@ -46,6 +46,10 @@ fn interfaces(x: f64) -> [f64; 2] {
 /// [`fill`](super::triangles::fill).
 pub fn geophysics(options: &ModelOptions) -> Result<Model, GenerateError> {
     let scale = options.scale;
+    if options.frequency.is_some() || options.cycles.is_some() {
+        let what = "geophysics has no tone burst: leave --frequency and --cycles out".into();
+        return Err(GenerateError::Option { what });
+    }
     let size = check_size("geophysics", options, SIZE, LARGEST_SIZE)?;
     let mut outline = Outline::new(size);
     let mut at = |x: f64, y: f64| outline.point([x * scale, y * scale]);

@@ -148,6 +148,9 @@ impl ModelOptions {
 /// nodes (500 million) could not be numbered.
 fn check_size(model: &'static str, options: &ModelOptions, default: f64, largest: f64) -> Result<f64, GenerateError> {
     options.check()?;
+    if options.no_crack && model != "weld" {
+        return Err(GenerateError::Option { what: format!("{model} has no crack: leave --no-crack out") });
+    }
     let size = options.size.unwrap_or(default);
     let (smallest, largest) = (default * options.scale / 18.0, largest * options.scale);
     if (smallest..=largest).contains(&size) {
