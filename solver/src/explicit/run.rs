@@ -68,11 +68,15 @@ pub fn run(
 
     let matter = assemble::matter(mesh, setup).map_err(refuse)?;
     let bound = assemble::stable_increment(mesh, setup, &matter).map_err(refuse)?;
-    let dt = match setup.explicit.increment {
-        Increment::Fixed(seconds) => seconds,
-        Increment::Automatic { factor } => factor * bound.increment,
+    let time = setup.explicit.time;
+    let (dt, n_steps) = match setup.explicit.increment {
+        Increment::Fixed(dt) => (dt, check_times(&path, time, dt)?),
+        Increment::Automatic { factor } => {
+            let n_steps = check_times(&path, time, factor * bound.increment)?;
+            // Whole increments that end where the run does.
+            (if n_steps > 0 { time / n_steps as f64 } else { factor * bound.increment }, n_steps)
+        }
     };
-    let n_steps = check_times(&path, setup.explicit.time, dt)?;
 
     let mut signals = Signals::new(&setup.amplitudes, dt);
     let actions = assemble::actions(mesh, setup, &matter, &mut signals).map_err(refuse)?;
