@@ -1,26 +1,43 @@
-//! What the commands of this crate share: hidden helper options, and writing to stdout.
+//! What the commands of this crate share: helper options, writing to stdout, and what a signal must not leave behind.
 
 use std::ffi::OsString;
 use std::io::{ErrorKind, Write};
+use std::path::Path;
 
 use clap::ValueEnum;
+use clap::error::ErrorKind as Wrong;
 use clap_complete::Shell;
+use pogo_formats::output;
+use signal_hook::consts::{SIGINT, SIGTERM};
 
-/// Answers `--completions SHELL` and `--man`, which every command has and no `--help` shows: gives the shell's completion
+/// Answers `--completions SHELL` and `--man`, which every command has besides its own options: gives the shell's completion
 /// script or the manual page in roff. None for any other command line (with the program's name as the first argument).
-pub fn helper(mut command: clap::Command, arguments: impl IntoIterator<Item = OsString>) -> Option<Vec<u8>> {
+///
+/// # Errors
+/// A shell that is not known.
+pub fn helper(
+    mut command: clap::Command,
+    arguments: impl IntoIterator<Item = OsString>,
+) -> Result<Option<Vec<u8>>, clap::Error> {
     let arguments = arguments.into_iter().skip(1).take(2).map(|argument| argument.to_string_lossy().into_owned());
     let arguments = arguments.collect::<Vec<_>>();
     let mut out = Vec::new();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["--man"] => clap_mangen::Man::new(command).render(&mut out).ok()?,
-        ["--completions", shell] => {
+        ["--man"] => clap_mangen::Man::new(command).render(&mut out)?,
+        ["--completions", name] => {
+            let Ok(shell) = Shell::from_str(name, true) else {
+                let text = format!("--completions {name}: known shells are bash, elvish, fish, powershell and zsh\n");
+                return Err(command.error(Wrong::InvalidValue, text));
+            };
             let name = command.get_name().to_owned();
-            clap_complete::generate(Shell::from_str(shell, true).ok()?, &mut command, name, &mut out);
+            clap_complete::generate(shell, &mut command, name, &mut out);
         }
-        _ => return None,
+        ["--completions"] => {
+            return Err(command.error(Wrong::InvalidValue, "--completions takes the name of a shell, such as bash\n"));
+        }
+        _ => return Ok(None),
     }
-    Some(out)
+    Ok(Some(out))
 }
 
 /// Writes to stdout and flushes. A reader that went away (`| head`) is success.
@@ -30,9 +47,28 @@ pub fn helper(mut command: clap::Command, arguments: impl IntoIterator<Item = Os
 pub fn write_stdout(text: &[u8]) -> std::io::Result<()> {
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(text).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        result => result,
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(std::io::Error::new(error.kind(), format!("error: cannot write to stdout: {error}")))
+        }
+        _ => Ok(()),
     }
+}
+
+/// From now on SIGINT and SIGTERM remove the unfinished temporary file of `output` before they end the process as they
+/// would anyway. Not SIGHUP: taking it over would undo `nohup`.
+///
+/// # Errors
+/// The system lets no signal be caught.
+pub fn clean_up_after(output: &Path) -> std::io::Result<()> {
+    let output = output.to_owned();
+    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
+    std::thread::spawn(move || {
+        for signal in signals.forever() {
+            output::remove_unfinished(&output);
+            let _ = signal_hook::low_level::emulate_default_handler(signal);
+        }
+    });
+    Ok(())
 }
 
 #[cfg(test)]
@@ -45,10 +81,12 @@ mod tests {
             let command = clap::Command::new("pogo-x").about("Does x");
             helper(command, ["pogo-x"].iter().chain(arguments).map(OsString::from))
         };
-        assert!(String::from_utf8_lossy(&ask(&["--man"]).unwrap()).contains(".TH pogo"));
-        assert!(String::from_utf8_lossy(&ask(&["--completions", "bash"]).unwrap()).contains("complete -F"));
-        assert_eq!(ask(&["--completions", "no-shell"]), None);
-        assert_eq!(ask(&["weld"]), None);
-        assert_eq!(ask(&[]), None);
+        let given = |arguments: &[&str]| String::from_utf8(ask(arguments).unwrap().unwrap()).unwrap();
+        assert!(given(&["--man"]).contains(".TH pogo"));
+        assert!(given(&["--completions", "bash"]).contains("complete -F"));
+        assert!(ask(&["--completions", "no-shell"]).unwrap_err().to_string().contains("bash, elvish, fish"));
+        assert!(ask(&["--completions"]).is_err());
+        assert_eq!(ask(&["weld"]).unwrap(), None);
+        assert_eq!(ask(&[]).unwrap(), None);
     }
 }

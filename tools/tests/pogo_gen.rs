@@ -28,7 +28,10 @@ fn writes_a_deck_and_a_summary() {
 #[test]
 fn says_what_is_wrong() {
     let folder = tempfile::tempdir().unwrap();
-    let cases: [(&[&str], i32, &str); 4] = [
+    let cases: [(&[&str], i32, &str); 7] = [
+        (&["geophysics", "--frequency", "5"], 1, "error: geophysics has no tone burst"),
+        (&["gear", "--no-crack"], 1, "error: gear has no crack"),
+        (&["--completions", "dash"], 2, "known shells are bash, elvish"),
         (&["weld", "--size", "1"], 1, "error: element size 1e0 m is not possible for weld"),
         (&["gear", "--size", "1e-3", "--cycles", "0"], 1, "error: --cycles must be a number above 0"),
         (&["weld", "--size", "1e-3", "-o", "no/folder/weld.inp"], 1, "no/folder/weld.inp: error: "),
@@ -48,5 +51,7 @@ fn helps() {
     let folder = tempfile::tempdir().unwrap();
     let output = pogo_gen(folder.path(), &["--help"]);
     insta::assert_snapshot!("pogo_gen_help", String::from_utf8(output.stdout).unwrap());
-    assert!(String::from_utf8_lossy(&pogo_gen(folder.path(), &["--man"]).stdout).contains(".TH pogo"));
+    assert!(String::from_utf8_lossy(&pogo_gen(folder.path(), &["--man"]).stdout).contains(".TH pogo-gen"));
+    let version = String::from_utf8(pogo_gen(folder.path(), &["--version"]).stdout).unwrap();
+    assert_eq!(version.trim_end(), format!("pogo-gen {}", pogo_formats::VERSION));
 }

@@ -11,12 +11,14 @@ use pogo_tools::generate::{self, BoxOptions, ModelOptions};
 
 /// Writes benchmark models as Abaqus decks: the three of the Pogo paper, and boxes.
 #[derive(Parser)]
-#[command(version = VERSION, after_help = "Examples:
+#[command(name = "pogo-gen", version = VERSION, after_help = "Examples:
   pogo-gen weld                          the paper's weld, 0.96 million nodes -> weld.inp
   pogo-gen gear --size 200e-6            a coarser gear, with the increment to match
   pogo-gen weld --size 0.28e-3 --frequency 1e6 --cycles 3 -o small.inp
   pogo-gen box --elements c3d8 --nodes 200000 -o box.inp
 
+Manual page: pogo-gen --man | man -l -
+Shell completions: pogo-gen --completions bash (elvish, fish, powershell, zsh)
 Exit codes: 0 done, 1 the model or file cannot be made, 2 wrong command line.")]
 struct Cli {
     #[command(subcommand)]
@@ -45,7 +47,7 @@ enum Kind {
 }
 
 fn main() {
-    if let Some(text) = cli::helper(Cli::command(), std::env::args_os()) {
+    if let Some(text) = cli::helper(Cli::command(), std::env::args_os()).unwrap_or_else(|error| error.exit()) {
         finish(cli::write_stdout(&text).map_err(Into::into));
     }
     finish(run(&Cli::parse()));
@@ -53,21 +55,28 @@ fn main() {
 
 fn finish(result: anyhow::Result<()>) -> ! {
     if let Err(error) = &result {
-        let _ = writeln!(std::io::stderr(), "{error:#}");
+        let _ = writeln!(std::io::stderr(), "{error}");
     }
     std::process::exit(if result.is_ok() { 0 } else { exit_code::BAD_INPUT })
 }
 
 fn run(cli: &Cli) -> anyhow::Result<()> {
     let start = Instant::now();
-    let (name, model) = match &cli.model {
-        Kind::Weld(options) => ("weld", generate::weld(options)?),
-        Kind::Gear(options) => ("gear", generate::gear(options)?),
-        Kind::Geophysics(options) => ("geophysics", generate::geophysics(options)?),
-        Kind::Box(options) => ("box", generate::cuboid(options)?),
+    let default = match &cli.model {
+        Kind::Weld(_) => "weld.inp",
+        Kind::Gear(_) => "gear.inp",
+        Kind::Geophysics(_) => "geophysics.inp",
+        Kind::Box(_) => "box.inp",
+    };
+    let path = cli.output.clone().unwrap_or_else(|| default.into());
+    cli::clean_up_after(&path)?;
+    let model = match &cli.model {
+        Kind::Weld(options) => generate::weld(options)?,
+        Kind::Gear(options) => generate::gear(options)?,
+        Kind::Geophysics(options) => generate::geophysics(options)?,
+        Kind::Box(options) => generate::cuboid(options)?,
     };
     let seconds = start.elapsed().as_secs_f64();
-    let path = cli.output.clone().unwrap_or_else(|| format!("{name}.inp").into());
     let bytes = generate::save(&model, &path)?;
     let quality = generate::quality(&model.mesh);
     let total = start.elapsed().as_secs_f64();

@@ -2,7 +2,6 @@
 
 use std::{io::Write, path::PathBuf};
 
-use anyhow::Context;
 use clap::{CommandFactory, Parser};
 use pogo_formats::{VERSION, block::BlockFile, exit_code, parameters};
 use pogo_tools::{cli, info, picture};
@@ -18,6 +17,8 @@ use pogo_tools::{cli, info, picture};
   pogo-info weld.blk --json | jq .partition.efficiency
 
 Units are named as in SI; a deck in another consistent set (mm, t, s, MPa) keeps its own numbers.
+Manual page: pogo-info --man | man -l -
+Shell completions: pogo-info --completions bash (elvish, fish, powershell, zsh)
 Exit codes: 0 done, 1 the file is damaged or cannot be read, 2 wrong command line.")]
 struct Cli {
     /// Block file that pogo-block wrote.
@@ -50,14 +51,14 @@ struct Cli {
 }
 
 fn main() {
-    let result = match cli::helper(Cli::command(), std::env::args_os()) {
+    let result = match cli::helper(Cli::command(), std::env::args_os()).unwrap_or_else(|error| error.exit()) {
         Some(text) => cli::write_stdout(&text).map_err(Into::into),
         None => run(&Cli::parse()),
     };
     std::process::exit(match result {
         Ok(()) => 0,
         Err(error) => {
-            let _ = writeln!(std::io::stderr(), "{error:#}");
+            let _ = writeln!(std::io::stderr(), "{error}");
             exit_code::BAD_INPUT
         }
     });
@@ -87,7 +88,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         info::Summary::new(&file).to_string()
     };
     let text = if cli.quiet { "" } else { &text };
-    cli::write_stdout(text.as_bytes()).context("error: cannot write to stdout")
+    Ok(cli::write_stdout(text.as_bytes())?)
 }
 
 fn json(value: &impl serde::Serialize) -> anyhow::Result<String> {

@@ -23,6 +23,9 @@ What --set knows: pogo-info weld.blk --parameters
 
 Output folder: traces.csv and traces.npz, energy.csv, summary.json, fields where the model asks for them.
 
+Manual page: pogo-solve --man | man -l -
+Shell completions: pogo-solve --completions bash (elvish, fish, powershell, zsh)
+
 Signals: SIGTERM and SIGINT stop after a checkpoint, SIGUSR1 writes one and goes on.
 
 Exit codes:
@@ -61,7 +64,7 @@ pub struct Args {
     #[arg(long, value_enum, default_value = "f64")]
     precision: PrecisionName,
     /// Threads [default: all cores]; the results do not depend on it
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
     /// Mass lumping: row-sum, hrz or equal [default: the model's]
     #[arg(long, value_name = "KIND", value_parser = parse_lumping)]

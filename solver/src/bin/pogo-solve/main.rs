@@ -24,7 +24,8 @@ fn main() -> ExitCode {
         }
         Err(error) => {
             // Not the chain of causes: every message holds its own.
-            let _ = writeln!(io::stderr(), "{error}");
+            let stdout = if error.is::<io::Error>() { "error: cannot write to stdout: " } else { "" };
+            let _ = writeln!(io::stderr(), "{stdout}{error}");
             ExitCode::from(exit_code::BAD_INPUT as u8)
         }
     }

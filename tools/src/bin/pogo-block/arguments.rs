@@ -21,6 +21,8 @@ use pogo_tools::pipeline::Config;
   pogo-block gear.inp --partition greedy --paper-limits --json > gear.json
 
 All keys of a job are in examples/job-reference.toml.
+Manual page: pogo-block --man | man -l -
+Shell completions: pogo-block --completions bash (elvish, fish, powershell, zsh)
 Exit codes: 0 done, 1 a deck, job or file cannot be used, 2 wrong command line.")]
 pub struct Cli {
     /// Abaqus deck.
@@ -54,8 +56,8 @@ pub struct Cli {
     #[arg(short, long)]
     pub quiet: bool,
     /// Threads [default: one a core].
-    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
-    pub threads: usize,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]

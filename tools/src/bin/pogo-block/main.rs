@@ -1,7 +1,6 @@
 //! `pogo-block`: makes a block file of an Abaqus deck and, perhaps, TOML jobs.
 
 mod arguments;
-mod interrupt;
 mod progress;
 
 use std::io::{IsTerminal, Write};
@@ -13,7 +12,7 @@ use pogo_tools::cli;
 use pogo_tools::pipeline::{self, Progress};
 
 fn main() {
-    let result = match cli::helper(Cli::command(), std::env::args_os()) {
+    let result = match cli::helper(Cli::command(), std::env::args_os()).unwrap_or_else(|error| error.exit()) {
         Some(text) => cli::write_stdout(&text).map(|()| true).map_err(Into::into),
         None => run(&Cli::parse()),
     };
@@ -21,7 +20,7 @@ fn main() {
         Ok(true) => 0,
         Ok(false) => exit_code::BAD_INPUT,
         Err(error) => {
-            let _ = writeln!(std::io::stderr(), "{error:#}");
+            let _ = writeln!(std::io::stderr(), "{error}");
             exit_code::BAD_INPUT
         }
     });
@@ -35,8 +34,9 @@ fn run(cli: &Cli) -> anyhow::Result<bool> {
         (false, true) => Box::new(progress::Bar::new()),
         (false, false) => Box::new(progress::Lines::new()),
     };
-    interrupt::clean_up_after(&config.output)?;
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(cli.threads).build()?;
+    cli::clean_up_after(&config.output)?;
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(cli.threads.map_or(0, usize::from)).build();
+    let pool = pool.map_err(|error| anyhow::anyhow!("error: cannot start threads: {error}"))?;
     let (ok, text, json, messages) = if cli.check {
         let report = pool.install(|| pipeline::check(&config, &*reporter));
         // Problems are errors: they are printed even with --quiet.
