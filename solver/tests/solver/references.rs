@@ -85,7 +85,7 @@ fn double_precision_agrees_with_the_same_scheme() {
 #[test]
 fn single_precision_keeps_a_few_millionths() {
     // The bar and the plate fly freely: rounding of their rigid motion comes on top.
-    for (case, limit) in [("bar_cpe3", 1e-4), ("cpe3_plate_hole", 3e-6), ("c3d4_cyl", 1e-6), ("c3d8_distorted", 5e-6)] {
+    for (case, limit) in [("bar_cpe3", 5e-5), ("cpe3_plate_hole", 3e-6), ("c3d4_cyl", 1e-6), ("c3d8_distorted", 1e-6)] {
         let Some(error) = error_of(case, "trace_ref.csv", Precision::F32, Lumping::RowSum) else { return };
         println!("{case} f32 {error:.2e}");
         assert!(error < limit, "{case}: {error:.2e}");

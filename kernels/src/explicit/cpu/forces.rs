@@ -94,7 +94,7 @@ pub(crate) unsafe fn add_forces<V: Vector, const D: usize, const M: usize, E: El
     }
 }
 
-/// D × weight, spread over the lanes.
+/// D × weight, spread over the lanes; the weight must be a power of two.
 #[inline(always)]
 fn elasticity<V: Vector>(material: &Material<V::Scalar>, weight: f64) -> [[V; 6]; 6] {
     let (d, weight, zero) = (&material.elasticity, V::Scalar::from_f64(weight), constant::<V>(0.0));
@@ -284,8 +284,17 @@ fn along_sides<V: Vector>(v: &[[V; 2]; 4]) -> [[[V; 2]; 2]; 2] {
 /// ½ N of the near and of the far edge at a Gauss point.
 #[inline(always)]
 fn edge_weights<V: Vector>() -> (V, V) {
-    let g = 1.0 / 3.0f64.sqrt();
-    (constant((1.0 + g) / 4.0), constant((1.0 - g) / 4.0))
+    let (near, far) = gauss_weights::<V>();
+    let half = constant::<V>(0.5);
+    (half * near, half * far)
+}
+
+/// N of the near and of the far end at a Gauss point. Their rounded values add up to 1: linear fields, and so long waves,
+/// have exactly the speed that the material gives them.
+#[inline(always)]
+fn gauss_weights<V: Vector>() -> (V, V) {
+    let near = constant::<V>((1.0 + 1.0 / 3.0f64.sqrt()) / 2.0);
+    (near, constant::<V>(1.0) - near)
 }
 
 /// CPE4R, CPS4R: mean gradient and hourglass stiffness.
@@ -400,7 +409,7 @@ pub(crate) struct Tetrahedron<V, const ALIGNED: bool>(Solid<V, ALIGNED>);
 impl<V: Vector, const ALIGNED: bool> Element<V, 3, 3> for Tetrahedron<V, ALIGNED> {
     #[inline(always)]
     fn new(material: &Material<V::Scalar>) -> Self {
-        Self(Solid::new(material, 1.0 / 6.0))
+        Self(Solid::new(material, 1.0))
     }
 
     #[inline(always)]
@@ -415,20 +424,19 @@ pub(crate) struct Wedge<V>(Solid<V, false>);
 impl<V: Vector> Element<V, 3, 5> for Wedge<V> {
     #[inline(always)]
     fn new(material: &Material<V::Scalar>) -> Self {
-        Self(Solid::new(material, 1.0 / 6.0))
+        Self(Solid::new(material, 1.0))
     }
 
     #[inline(always)]
     fn force(&self, x: &[[V; 3]; 5], u: &[[V; 3]; 5]) -> [[V; 3]; 5] {
         let (x, u) = (&with_origin::<V, 3, 5, 6>(x), &with_origin::<V, 3, 5, 6>(u));
-        let g = 1.0 / 3.0f64.sqrt();
         // N of the bottom and of the top triangle, at the lower and the upper points.
-        let side = [
-            [constant::<V>((1.0 + g) / 2.0), constant((1.0 - g) / 2.0)],
-            [constant((1.0 - g) / 2.0), constant((1.0 + g) / 2.0)],
-        ];
-        let (minor, major) = (constant::<V>(1.0 / 6.0), constant::<V>(2.0 / 3.0));
+        let (near, far) = gauss_weights::<V>();
+        let side = [[near, far], [far, near]];
+        // N of the corners of the triangle; they too add up to 1.
         let half = constant::<V>(0.5);
+        let major = constant::<V>(2.0 / 3.0);
+        let minor = half * (constant::<V>(1.0) - major);
         let (x_up, x_r, x_s) = wedge_edges(x);
         let (u_up, u_r, u_s) = wedge_edges(u);
         let zero = [constant::<V>(0.0); 3];
@@ -478,10 +486,10 @@ fn wedge_edges<V: Vector>(v: &[[V; 3]; 6]) -> ([[V; 3]; 3], [[V; 3]; 2], [[V; 3]
 const EDGES: [[[usize; 2]; 4]; 3] =
     [[[0, 1], [3, 2], [4, 5], [7, 6]], [[0, 3], [1, 2], [4, 7], [5, 6]], [[0, 4], [1, 5], [3, 7], [2, 6]]];
 
-/// ∂/∂ξ_a at the four pairs of Gauss abscissae of the other two coordinates: bilinear between the edges.
+/// 2 ∂/∂ξ_a at the four pairs of Gauss abscissae of the other two coordinates: bilinear between the edges.
 #[inline(always)]
 fn along_edges<V: Vector>(v: &[[V; 3]; 8], axis: usize) -> [[V; 3]; 4] {
-    let (near, far) = hexahedron_weights();
+    let (near, far) = gauss_weights();
     let e = array!([v[0]; 4], i => sub(v[EDGES[axis][i][1]], v[EDGES[axis][i][0]]));
     let mut out = e;
     for b in [0, 2] {
@@ -499,7 +507,7 @@ fn along_edges<V: Vector>(v: &[[V; 3]; 8], axis: usize) -> [[V; 3]; 4] {
 /// The transpose of `along_edges`: adds the forces of the four points to the nodes.
 #[inline(always)]
 fn add_along_edges<V: Vector>(f: &mut [[V; 3]; 8], points: &[[V; 3]; 4], axis: usize) {
-    let (near, far) = hexahedron_weights();
+    let (near, far) = gauss_weights();
     for b in 0..2 {
         let (w0, w1) = if b == 0 { (near, far) } else { (far, near) };
         let column = array!([points[0]; 2], a => axpy(w1, points[2 + a], scale(w0, points[a])));
@@ -513,20 +521,14 @@ fn add_along_edges<V: Vector>(f: &mut [[V; 3]; 8], points: &[[V; 3]; 4], axis: u
     }
 }
 
-/// N in one direction at a Gauss point, with √½ of ∂N/∂ξ's factor ½.
-#[inline(always)]
-fn hexahedron_weights<V: Vector>() -> (V, V) {
-    let (g, root) = (1.0 / 3.0f64.sqrt(), 0.5f64.sqrt());
-    (constant(root * (1.0 + g) / 2.0), constant(root * (1.0 - g) / 2.0))
-}
-
 /// C3D8: 2 × 2 × 2 points.
 pub(crate) struct Hexahedron<V, const ALIGNED: bool>(Solid<V, ALIGNED>);
 
 impl<V: Vector, const ALIGNED: bool> Element<V, 3, 7> for Hexahedron<V, ALIGNED> {
     #[inline(always)]
     fn new(material: &Material<V::Scalar>) -> Self {
-        Self(Solid::new(material, 1.0))
+        // g, h and the forces are twice as large as they should be: (2 · 2 · 2).
+        Self(Solid::new(material, 0.125))
     }
 
     #[inline(always)]
@@ -562,13 +564,15 @@ pub(crate) struct ReducedHexahedron<V> {
 impl<V: Vector> Element<V, 3, 7> for ReducedHexahedron<V> {
     #[inline(always)]
     fn new(material: &Material<V::Scalar>) -> Self {
-        Self { solid: Solid::new(material, 1.0), hourglass: V::splat(material.hourglass) }
+        // As for the full element: B̄ is eight times as large.
+        let eighth = V::Scalar::from_f64(0.125);
+        Self { solid: Solid::new(material, 0.125), hourglass: V::splat(material.hourglass * eighth) }
     }
 
     #[inline(always)]
     fn force(&self, x: &[[V; 3]; 7], u: &[[V; 3]; 7]) -> [[V; 3]; 7] {
         let (x, u) = (&with_origin::<V, 3, 7, 8>(x), &with_origin::<V, 3, 7, 8>(u));
-        // B̄ = Σ_q Σ_a ∂N/∂ξ_a c_a: the cofactors take the way that the fluxes take in the full element.
+        // 8 B̄ = Σ_q Σ_a ∂N/∂ξ_a c_a: the cofactors take the way that the fluxes take in the full element.
         let g = [along_edges(x, 0), along_edges(x, 1), along_edges(x, 2)];
         let zero = [constant::<V>(0.0); 3];
         let mut cofactor = [[zero; 4]; 3];

@@ -12,6 +12,7 @@ mod lanes;
 #[cfg(target_arch = "x86_64")]
 mod lanes_x86;
 mod pairs;
+mod scale;
 mod step;
 mod tables;
 
@@ -423,7 +424,7 @@ impl<T: Real> Stepper for CpuStepper<T> {
                 }
                 for row in scratch.forces.chunks_exact(step::force_stride(d)).take(block.n_own()) {
                     for value in &row[..d] {
-                        out[at] = value.to_f64();
+                        out[at] = value.to_f64() * tables.force_unit;
                         at += 1;
                     }
                 }

@@ -195,7 +195,7 @@ unsafe fn update<T: Real, const D: usize>(
         }
         for force in forces {
             let entry = &mut scratch.forces[force.node * stride + force.component];
-            *entry = *entry - T::from_f64(force.value * signals.now[force.signal]);
+            *entry = *entry - T::from_f64(force.value * signals.now[force.signal] / tables.force_unit);
         }
         let f = scratch.forces.as_ptr();
         let p = tables.inertia.as_ptr().add(block.own.start);
@@ -239,7 +239,7 @@ unsafe fn update<T: Real, const D: usize>(
                 damped_energy += rate * ((old + new) * (old + new) - (old + free) * (old + free));
             }
             // R = m a + c v + f_int − F.
-            let net = scratch.forces[support.node * stride + support.component].to_f64();
+            let net = scratch.forces[support.node * stride + support.component].to_f64() * tables.force_unit;
             let reaction = support.mass * (new - old) / (dt * dt) + 2.0 * rate * (old + new) + net;
             work += reaction * 0.5 * (old + new);
         }

@@ -9,12 +9,13 @@ use super::super::{Problem, State, StepperError};
 use super::forces::grain;
 use super::lanes::Real;
 use super::pairs::pair_triangles;
-use crate::elements::{HOURGLASS_COEFFICIENT, hourglass_modulus, plane_elasticity, thickness};
+use super::scale::Scale;
 
 /// Elasticity of one section for one kind, in the units of the tables.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Material<T> {
-    /// D, 6 × 6; in 2D its leading 3 × 3 holds the plane part times the thickness.
+    /// D, 6 × 6; in 2D its leading 3 × 3 holds the plane part times the thickness. In the unit of force, and times the
+    /// quadrature weight where that is no power of two.
     pub elasticity: [T; 36],
     /// κ without its geometric part.
     pub hourglass: T,
@@ -176,6 +177,8 @@ pub(crate) struct Tables<T> {
     pub n_monitors: usize,
     pub n_energy_rows: usize,
     pub time_increment: f64,
+    /// Unit of D, of forces and of 1/p, N.
+    pub force_unit: f64,
     /// Largest number of own and of local nodes of a block.
     pub max_own: usize,
     pub max_local: usize,
@@ -218,13 +221,15 @@ impl<T: Real> Tables<T> {
             n_monitors: problem.monitors.len(),
             n_energy_rows: 0,
             time_increment: problem.time_increment,
+            force_unit: 1.0,
             max_own: 0,
             max_local: 0,
             max_special: 0,
         };
         let boundary_row = tables.number_boundary(problem)?;
         let scale = Scale::new::<T>(problem);
-        tables.set_inertia(problem)?;
+        tables.force_unit = scale.force;
+        tables.set_inertia(problem, &scale.mass_factors(problem))?;
         let damping = |node: usize| problem.damping_rate.get(node).copied().unwrap_or(0.0);
         let mut material_of = std::collections::HashMap::new();
         let mut boundary_first = 0;
@@ -243,7 +248,12 @@ impl<T: Real> Tables<T> {
             let run_first = tables.runs.len();
             for run in blocks.runs(b) {
                 let material = *material_of.entry((run.kind, run.section)).or_insert_with(|| {
-                    tables.materials.push(scale.material(problem, run.kind, run.section));
+                    let exact = scale.material(problem, run.kind, run.section);
+                    tables.materials.push(Material {
+                        elasticity: exact.elasticity.map(T::from_f64),
+                        hourglass: T::from_f64(exact.hourglass),
+                        aligned: exact.aligned,
+                    });
                     tables.materials.len() - 1
                 });
                 tables.add_run(problem, b, &run, material, n_real, lanes)?;
@@ -302,7 +312,7 @@ impl<T: Real> Tables<T> {
         Ok(row)
     }
 
-    fn set_inertia(&mut self, problem: &Problem) -> Result<(), StepperError> {
+    fn set_inertia(&mut self, problem: &Problem, mass_factors: &[f64]) -> Result<(), StepperError> {
         let dt = problem.time_increment;
         for (node, &mass) in problem.lumped_mass.iter().enumerate() {
             if !(mass >= 0.0 && mass.is_finite()) {
@@ -313,6 +323,7 @@ impl<T: Real> Tables<T> {
                 return Err(StepperError::Damping { node, rate: alpha });
             }
             let inertia = if mass == 0.0 { 0.0 } else { dt * dt / (mass * (1.0 + 0.5 * alpha * dt)) };
+            let inertia = inertia * self.force_unit / mass_factors.get(node).copied().unwrap_or(1.0);
             self.inertia.push(T::from_f64(inertia));
         }
         Ok(())
@@ -481,94 +492,6 @@ impl<T: Real> Tables<T> {
             + self.offsets.len() * 2;
         (state + boundary + constant) as u64
     }
-}
-
-/// Units and rounding of the block-local coordinates.
-struct Scale {
-    /// Power of two near the element size, m.
-    length: f64,
-    /// Grid on which all blocks round their positions, in `length`s: every block sees the same geometry. 0: none.
-    quantum: f64,
-}
-
-impl Scale {
-    fn new<T: Real>(problem: &Problem) -> Self {
-        let (mesh, blocks, dimension) = (&problem.mesh, &problem.blocks, problem.mesh.dimension);
-        let [low, high] = bounds(mesh.coordinates, dimension, 0..mesh.n_nodes());
-        let volume: f64 = (0..dimension).map(|i| high[i] - low[i]).product();
-        let size = (volume / mesh.n_elements().max(1) as f64).powf(1.0 / dimension as f64);
-        let length = if size > 0.0 && size.is_finite() { 2.0f64.powi(size.log2().round() as i32) } else { 1.0 };
-        // The grid that the largest block can still hold exactly. Double precision needs none: positions relative to
-        // the block are as exact as the positions themselves.
-        let mut quantum = 0.0;
-        if T::SIGNIFICAND < f64::MANTISSA_DIGITS as i32 {
-            let extent = (0..blocks.n_blocks()).map(|b| {
-                let local = blocks.own_nodes(b).chain(blocks.halo(b).iter().map(|&node| node as usize));
-                let [low, high] = bounds(mesh.coordinates, dimension, local);
-                (0..dimension).map(|i| high[i] - low[i]).fold(0.0, f64::max)
-            });
-            let half = 0.5 * extent.fold(0.0, f64::max) / length;
-            if half > 0.0 && half.is_finite() {
-                quantum = 2.0f64.powi(half.log2().ceil() as i32 - T::SIGNIFICAND);
-            }
-        }
-        Self { length, quantum }
-    }
-
-    /// Appends the positions of the nodes relative to the middle of their box, then the dummies.
-    fn add_coordinates<T: Real>(
-        &self,
-        coordinates: &[f64],
-        dimension: usize,
-        nodes: impl Iterator<Item = usize> + Clone,
-        out: &mut Vec<T>,
-    ) {
-        let [low, high] = bounds(coordinates, dimension, nodes.clone());
-        let round = |x: f64| if self.quantum > 0.0 { (x / self.quantum).round() * self.quantum } else { x };
-        let origin: [f64; 3] = std::array::from_fn(|i| round(0.5 * (low[i] + high[i]) / self.length));
-        for node in nodes {
-            for i in 0..dimension {
-                out.push(T::from_f64(round(coordinates[node * dimension + i] / self.length) - origin[i]));
-            }
-        }
-        for corner in &crate::elements::CORNERS[..n_dummies(dimension)] {
-            out.extend(corner[..dimension].iter().map(|&x| T::from_f64(0.5 * x)));
-        }
-    }
-
-    /// D of a section for a kind; ∫ Bᵀ D B dV scales with length^(dimension − 2).
-    fn material<T: Real>(&self, problem: &Problem, kind: ElementKind, section: usize) -> Material<T> {
-        let section = &problem.sections[section];
-        let thickness = thickness(kind, section.thickness);
-        let unit = thickness * self.length.powi(kind.dimension() as i32 - 2);
-        let mut d = section.elasticity;
-        let aligned;
-        if kind.dimension() == 2 {
-            let plane = plane_elasticity(&section.elasticity, kind.is_plane_stress());
-            d = [0.0; 36];
-            for i in 0..3 {
-                d[6 * i..6 * i + 3].copy_from_slice(&plane[i]);
-            }
-            aligned = plane[0][2] == 0.0 && plane[1][2] == 0.0;
-        } else {
-            aligned = (0..6).all(|i| (0..6).all(|j| i == j || (i < 3 && j < 3) || d[6 * i + j] == 0.0));
-        }
-        let hourglass = HOURGLASS_COEFFICIENT * section.hourglass_factor / kind.n_nodes() as f64
-            * hourglass_modulus(kind, &section.elasticity);
-        Material { elasticity: d.map(|d| T::from_f64(d * unit)), hourglass: T::from_f64(hourglass * unit), aligned }
-    }
-}
-
-fn bounds(coordinates: &[f64], dimension: usize, nodes: impl Iterator<Item = usize>) -> [[f64; 3]; 2] {
-    let (mut low, mut high) = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
-    for node in nodes {
-        for i in 0..dimension {
-            let x = coordinates[node * dimension + i];
-            low[i] = low[i].min(x);
-            high[i] = high[i].max(x);
-        }
-    }
-    [low, high]
 }
 
 fn check_lengths(problem: &Problem, state: &State) -> Result<(), StepperError> {
