@@ -173,6 +173,8 @@ fn wait_for_start(child: &mut std::process::Child) {
     use std::io::{BufRead, BufReader};
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     assert!(lines.by_ref().any(|line| line.unwrap().contains("stable up to")));
+    // The line comes just before the first step.
+    std::thread::sleep(std::time::Duration::from_millis(20));
     // Keep reading, so that the program never blocks on a full pipe.
     std::thread::spawn(move || lines.for_each(drop));
 }
