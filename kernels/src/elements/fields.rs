@@ -49,7 +49,7 @@ pub fn element_fields(
         // h[i][j] = ∂u_i/∂x_j, summed over the volume.
         let mut h = [[0.0; 3]; 3];
         for point in &rules[element.kind as usize] {
-            let (dx, det) = gradients(point, &element.positions, dimension);
+            let (dx, det) = gradients(point, element.kind, &element.positions);
             let dv = point.weight * det;
             volume += dv;
             for (&node, dx) in element.nodes.iter().zip(&dx) {

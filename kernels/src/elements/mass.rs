@@ -3,7 +3,7 @@
 use pogo_formats::block::MeshView;
 use pogo_formats::model::{ElementKind, Lumping};
 
-use super::shape::{QuadraturePoint, gradients};
+use super::shape::{QuadraturePoint, jacobian};
 use super::{ElementError, collect_bad, is_reduced, map_elements, quadrature, sum_to_nodes, thickness};
 use crate::explicit::SectionProperties;
 
@@ -20,7 +20,7 @@ pub(crate) fn nodal_volumes(
     let mut row_sum = [0.0; 8];
     let mut diagonal = [0.0; 8];
     for point in rule {
-        let (_, det) = gradients(point, x, kind.dimension());
+        let (_, det) = jacobian(point, kind, x);
         // A NaN must fail too.
         if !(det > 0.0) && !is_reduced(kind) {
             return None;

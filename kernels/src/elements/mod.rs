@@ -16,7 +16,7 @@ pub use fields::{ElementFields, element_fields};
 pub use mass::{element_masses, element_volumes, lumped_mass, nodal_damping};
 pub(crate) use shape::CORNERS;
 pub use shape::{QuadraturePoint, quadrature, shape_functions};
-pub use stable::{StableIncrement, global_stable_increment, stable_increment};
+pub use stable::{RESOLUTION, StableIncrement, global_stable_increment, stable_increment};
 pub(crate) use stiffness::hourglass_modulus;
 pub use stiffness::{HOURGLASS_COEFFICIENT, element_stiffness, hourglass_vectors};
 

@@ -110,30 +110,40 @@ pub fn quadrature(kind: ElementKind) -> Vec<QuadraturePoint> {
 }
 
 /// ∂N_I/∂x_i and det J at a point of an element.
-pub(crate) fn gradients(point: &QuadraturePoint, x: &[[f64; 3]; 8], dimension: usize) -> ([[f64; 3]; 8], f64) {
-    // J[a][i] = ∂x_i/∂ξ_a; in 2D the third axis is the unit vector.
+#[inline(always)]
+pub(crate) fn gradients(point: &QuadraturePoint, kind: ElementKind, x: &[[f64; 3]; 8]) -> ([[f64; 3]; 8], f64) {
+    let (cofactor, det) = jacobian(point, kind, x);
+    let inverse = 1.0 / det;
+    let mut dx = [[0.0; 3]; 8];
+    for (out, dn) in dx.iter_mut().zip(&point.dn).take(kind.n_nodes()) {
+        for i in 0..3 {
+            out[i] = (dn[0] * cofactor[0][i] + dn[1] * cofactor[1][i] + dn[2] * cofactor[2][i]) * inverse;
+        }
+    }
+    (dx, det)
+}
+
+/// Cofactors of J_ai = ∂x_i/∂ξ_a and det J.
+#[inline(always)]
+pub(crate) fn jacobian(point: &QuadraturePoint, kind: ElementKind, x: &[[f64; 3]; 8]) -> ([[f64; 3]; 3], f64) {
     let mut j = [[0.0; 3]; 3];
-    for (row, dn) in x.iter().zip(&point.dn) {
+    for (row, dn) in x.iter().zip(&point.dn).take(kind.n_nodes()) {
         for a in 0..3 {
             for i in 0..3 {
                 j[a][i] += dn[a] * row[i];
             }
         }
     }
-    if dimension == 2 {
+    // In 2D the third axis is the unit vector.
+    if kind.dimension() == 2 {
         j[2] = [0.0, 0.0, 1.0];
     }
     let cofactor = [cross(j[1], j[2]), cross(j[2], j[0]), cross(j[0], j[1])];
     let det = (0..3).map(|i| j[0][i] * cofactor[0][i]).sum::<f64>();
-    let mut dx = [[0.0; 3]; 8];
-    for (out, dn) in dx.iter_mut().zip(&point.dn) {
-        for i in 0..3 {
-            out[i] = (0..3).map(|a| dn[a] * cofactor[a][i]).sum::<f64>() / det;
-        }
-    }
-    (dx, det)
+    (cofactor, det)
 }
 
+#[inline(always)]
 fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
     [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 }

@@ -1,4 +1,5 @@
-//! The dense stiffness of one element: K_e = Σ_q w_q det J_q Bᵀ D B, or V B̄ᵀ D B̄ + hourglass stiffness.
+//! The dense stiffness of one element, K_IiJk = C_ijkl ∫ ∂N_I/∂x_j ∂N_J/∂x_l dV; of the one-point kinds with the mean
+//! gradient in place of ∂N/∂x, and hourglass stiffness.
 
 use pogo_formats::model::ElementKind;
 
@@ -52,51 +53,27 @@ pub fn element_stiffness(
     positions: &[[f64; 3]; 8],
     section: &SectionProperties,
 ) -> Vec<f64> {
-    let (dimension, n_nodes) = (kind.dimension(), kind.n_nodes());
-    let n = n_nodes * dimension;
-    let d = strain_elasticity(kind, &section.elasticity);
-    let thickness = thickness(kind, section.thickness);
+    use ElementKind::*;
+    let law = ElasticLaw::new(kind, section);
+    match kind {
+        Cpe3 | Cps3 => by_nodes(&Stiffness::<3>::new(&law, rule, positions), kind),
+        Cpe4 | Cps4 | Cpe4r | Cps4r | C3d4 => by_nodes(&Stiffness::<4>::new(&law, rule, positions), kind),
+        C3d6 => by_nodes(&Stiffness::<6>::new(&law, rule, positions), kind),
+        C3d8 | C3d8r => by_nodes(&Stiffness::<8>::new(&law, rule, positions), kind),
+    }
+}
+
+fn by_nodes<const N: usize>(stiffness: &Stiffness<N>, kind: ElementKind) -> Vec<f64> {
+    let dimension = kind.dimension();
+    let n = N * dimension;
     let mut k = vec![0.0; n * n];
-    let points = rule.iter().map(|point| {
-        let (dx, det) = gradients(point, positions, dimension);
-        (dx, point.weight * det * thickness)
-    });
-    if !is_reduced(kind) {
-        for (dx, dv) in points {
-            add_stiffness(&mut k, &dx, dv, &d, dimension, n_nodes);
-        }
-        return k;
-    }
-    // Mean gradient: B̄/V, exact for this rule.
-    let mut volume = 0.0;
-    let mut mean = [[0.0; 3]; 8];
-    for (dx, dv) in points {
-        volume += dv;
-        for (sum, row) in mean.iter_mut().zip(&dx) {
+    for a in 0..N {
+        for b in 0..N {
             for i in 0..dimension {
-                sum[i] += row[i] * dv;
-            }
-        }
-    }
-    let squares: f64 = mean.iter().flatten().map(|b| b * b).sum();
-    for value in mean.iter_mut().flatten() {
-        *value /= volume;
-    }
-    add_stiffness(&mut k, &mean, volume, &d, dimension, n_nodes);
-    let modulus = hourglass_modulus(kind, &section.elasticity);
-    let kappa = HOURGLASS_COEFFICIENT * section.hourglass_factor * modulus * squares / (volume * n_nodes as f64);
-    for h in hourglass_vectors(dimension) {
-        let mut gamma = h;
-        for j in 0..dimension {
-            let moment: f64 = (0..n_nodes).map(|node| positions[node][j] * h[node]).sum();
-            for node in 0..n_nodes {
-                gamma[node] -= mean[node][j] * moment;
-            }
-        }
-        for a in 0..n_nodes {
-            for b in 0..n_nodes {
-                for i in 0..dimension {
-                    k[(a * dimension + i) * n + b * dimension + i] += kappa * gamma[a] * gamma[b];
+                for j in i..dimension {
+                    let value = stiffness.blocks[block(i, j)][a][b];
+                    k[(a * dimension + i) * n + b * dimension + j] = value;
+                    k[(b * dimension + j) * n + a * dimension + i] = value;
                 }
             }
         }
@@ -104,49 +81,164 @@ pub fn element_stiffness(
     k
 }
 
-/// D for the strains of the kind: (ε11, ε22, γ12) in 2D, all six in 3D; zero beyond.
-pub(crate) fn strain_elasticity(kind: ElementKind, elasticity: &[f64; 36]) -> [[f64; 6]; 6] {
-    let mut d = [[0.0; 6]; 6];
-    if kind.dimension() == 2 {
-        let plane = plane_elasticity(elasticity, kind.is_plane_stress());
-        for i in 0..3 {
-            d[i][..3].copy_from_slice(&plane[i]);
-        }
-    } else {
-        for i in 0..6 {
-            d[i].copy_from_slice(&elasticity[6 * i..6 * i + 6]);
-        }
-    }
-    d
+/// Elasticity of one section for one kind.
+#[derive(Debug, Clone)]
+pub(crate) struct ElasticLaw {
+    kind: ElementKind,
+    /// C_ijkl, Pa, times the thickness in 2D; plane components there.
+    tensor: [[[[f64; 3]; 3]; 3]; 3],
+    /// κ without its geometric part, times the thickness.
+    hourglass: f64,
+    thickness: f64,
 }
 
-/// Rows of B for one degree of freedom: the strains of a unit displacement of component `i` with gradient `g`.
-pub(crate) fn strain_of(g: &[f64; 3], i: usize, dimension: usize) -> [f64; 6] {
-    let [x, y, z] = *g;
-    if dimension == 2 {
-        if i == 0 { [x, 0.0, y, 0.0, 0.0, 0.0] } else { [0.0, y, x, 0.0, 0.0, 0.0] }
-    } else {
-        match i {
-            0 => [x, 0.0, 0.0, y, z, 0.0],
-            1 => [0.0, y, 0.0, x, 0.0, z],
-            _ => [0.0, 0.0, z, 0.0, x, y],
+impl ElasticLaw {
+    pub fn new(kind: ElementKind, section: &SectionProperties) -> Self {
+        let dimension = kind.dimension();
+        let thickness = thickness(kind, section.thickness);
+        let plane = plane_elasticity(&section.elasticity, kind.is_plane_stress());
+        let mut tensor = [[[[0.0; 3]; 3]; 3]; 3];
+        for i in 0..dimension {
+            for j in 0..dimension {
+                for k in 0..dimension {
+                    for l in 0..dimension {
+                        let (row, column) = (voigt(dimension, i, j), voigt(dimension, k, l));
+                        let d = if dimension == 2 { plane[row][column] } else { section.elasticity[6 * row + column] };
+                        tensor[i][j][k][l] = d * thickness;
+                    }
+                }
+            }
+        }
+        let modulus = hourglass_modulus(kind, &section.elasticity);
+        let hourglass = HOURGLASS_COEFFICIENT * section.hourglass_factor * modulus / kind.n_nodes() as f64 * thickness;
+        Self { kind, tensor, hourglass, thickness }
+    }
+
+    /// A c with Σ_i K_IiIi ≤ c ∫ |∂N_I/∂x|² dV without hourglass stiffness: the largest row sum of Σ_i C_ijil.
+    pub fn trace_modulus(&self) -> f64 {
+        let row = |j: usize| (0..3).map(|l| (0..3).map(|i| self.tensor[i][j][i][l]).sum::<f64>().abs()).sum();
+        (0..3).map(row).fold(0.0, f64::max)
+    }
+}
+
+/// Position in the Voigt order of the dimension: 11, 22, 12 in the plane.
+fn voigt(dimension: usize, i: usize, j: usize) -> usize {
+    const SPACE: [[usize; 3]; 3] = [[0, 3, 4], [3, 1, 5], [4, 5, 2]];
+    if dimension == 2 && i != j { 2 } else { SPACE[i][j] }
+}
+
+/// Where the block of the components i ≤ k stands: all those of the plane come first.
+pub(crate) const fn block(i: usize, k: usize) -> usize {
+    k * (k + 1) / 2 + i
+}
+
+/// K_e of an element of N nodes, by components.
+pub(crate) struct Stiffness<const N: usize> {
+    /// `blocks[block(i, k)][I][J]` = K_IiJk.
+    pub blocks: [[[f64; N]; N]; 6],
+    /// ∫ |∂N_I/∂x|² dV of each node, at the points of full integration, the thickness included.
+    pub squares: [f64; N],
+}
+
+impl<const N: usize> Stiffness<N> {
+    #[inline(always)]
+    pub fn new(law: &ElasticLaw, rule: &[QuadraturePoint], positions: &[[f64; 3]; 8]) -> Self {
+        let (kind, dimension) = (law.kind, law.kind.dimension());
+        let reduced = is_reduced(kind);
+        // a[block(j, l)][I][J] = ∫ ∂N_I/∂x_j ∂N_J/∂x_l dV
+        let mut a = [[[0.0; N]; N]; 6];
+        let mut squares = [0.0; N];
+        let mut mean = [[0.0; N]; 3];
+        let mut volume = 0.0;
+        for point in rule {
+            let (dx, det) = gradients(point, kind, positions);
+            let dv = point.weight * det;
+            let g: [[f64; N]; 3] = std::array::from_fn(|i| std::array::from_fn(|node| dx[node][i]));
+            for node in 0..N {
+                squares[node] += dv.abs()
+                    * law.thickness
+                    * (g[0][node] * g[0][node] + g[1][node] * g[1][node] + g[2][node] * g[2][node]);
+            }
+            if reduced {
+                volume += dv;
+                for i in 0..dimension {
+                    for node in 0..N {
+                        mean[i][node] += g[i][node] * dv;
+                    }
+                }
+            } else {
+                add_products(&mut a, &g, dv, dimension);
+            }
+        }
+        if reduced {
+            let g = mean.map(|row| row.map(|b| b / volume));
+            add_products(&mut a, &g, volume, dimension);
+        }
+        let mut blocks = elastic_blocks(&a, law);
+        if reduced {
+            let moduli: f64 = mean.iter().flatten().map(|b| b * b).sum();
+            let kappa = law.hourglass * moduli / volume;
+            for h in hourglass_vectors(dimension) {
+                let mut gamma: [f64; N] = std::array::from_fn(|node| h[node]);
+                for j in 0..dimension {
+                    let moment: f64 = (0..N).map(|node| positions[node][j] * h[node]).sum();
+                    for node in 0..N {
+                        gamma[node] -= mean[j][node] / volume * moment;
+                    }
+                }
+                for i in 0..dimension {
+                    for (row, &g) in blocks[block(i, i)].iter_mut().zip(&gamma) {
+                        for (k, &h) in row.iter_mut().zip(&gamma) {
+                            *k += kappa * g * h;
+                        }
+                    }
+                }
+            }
+        }
+        Self { blocks, squares }
+    }
+}
+
+/// Adds ∂N_I/∂x_j ∂N_J/∂x_l dV.
+#[inline(always)]
+fn add_products<const N: usize>(a: &mut [[[f64; N]; N]; 6], g: &[[f64; N]; 3], dv: f64, dimension: usize) {
+    for l in 0..dimension {
+        for j in 0..=l {
+            let to = &mut a[block(j, l)];
+            for (row, gradient) in to.iter_mut().zip(&g[j]) {
+                let weighted = gradient * dv;
+                for (entry, other) in row.iter_mut().zip(&g[l]) {
+                    *entry += weighted * other;
+                }
+            }
         }
     }
 }
 
-fn add_stiffness(k: &mut [f64], dx: &[[f64; 3]; 8], dv: f64, d: &[[f64; 6]; 6], dimension: usize, n_nodes: usize) {
-    let n = n_nodes * dimension;
-    let mut b = [[0.0; 6]; 24];
-    for (dof, row) in b[..n].iter_mut().enumerate() {
-        *row = strain_of(&dx[dof / dimension], dof % dimension, dimension);
-    }
-    for column in 0..n {
-        let mut stress = [0.0; 6];
-        for i in 0..6 {
-            stress[i] = dv * (0..6).map(|j| d[i][j] * b[column][j]).sum::<f64>();
+/// Σ_jl C_ijkl a_jl.
+#[inline(always)]
+fn elastic_blocks<const N: usize>(a: &[[[f64; N]; N]; 6], law: &ElasticLaw) -> [[[f64; N]; N]; 6] {
+    let dimension = law.kind.dimension();
+    let mut out = [[[0.0; N]; N]; 6];
+    for k in 0..dimension {
+        for i in 0..=k {
+            let to = &mut out[block(i, k)];
+            for j in 0..dimension {
+                for l in 0..dimension {
+                    let c = law.tensor[i][j][k][l];
+                    if c == 0.0 {
+                        continue;
+                    }
+                    // a_jl is the transpose of a_lj.
+                    let from = &a[block(j.min(l), j.max(l))];
+                    for node in 0..N {
+                        for other in 0..N {
+                            to[node][other] += c * if j <= l { from[node][other] } else { from[other][node] };
+                        }
+                    }
+                }
+            }
         }
-        for row in 0..n {
-            k[row * n + column] += (0..6).map(|i| b[row][i] * stress[i]).sum::<f64>();
-        }
     }
+    out
 }

@@ -1,5 +1,6 @@
 //! Materials, masses and errors; the rest is tested through the steppers.
 
+use pogo_formats::block::MeshView;
 use pogo_formats::model::{Elasticity, ElementKind, Lumping, Material, Section};
 use proptest::prelude::*;
 
@@ -137,13 +138,92 @@ fn elements_inside_out_are_reported() {
         }
         for error in [
             lumped_mass(&mesh.view(), &sections, Lumping::RowSum).unwrap_err(),
-            stable_increment(&mesh.view(), &sections, &[], Lumping::RowSum).unwrap_err(),
+            element_masses(&mesh.view(), &sections).unwrap_err(),
         ] {
             assert_eq!(error, ElementError::NonPositiveVolume { count: 1, first: 2, elements: vec![2] }, "{kind:?}");
         }
         mesh.groups[0].section[1] = 4;
         let error = element_volumes(&mesh.view(), &sections).unwrap_err();
         assert_eq!(error, ElementError::Reference { element: 1 });
+    }
+}
+
+/// min 2/ω over every element, without a short cut, and its element.
+fn full_search(mesh: &MeshView, sections: &[SectionProperties], factor: &[f64], mass: &[f64]) -> (f64, usize) {
+    let rules = ElementKind::ALL.map(quadrature);
+    let weights = |element: &Element| {
+        let section = &sections[element.section];
+        let modulus: f64 = (0..6).map(|i| section.elasticity[7 * i]).sum();
+        let mut out = [0.0; 8];
+        for point in &rules[element.kind as usize] {
+            let (dx, det) = shape::gradients(point, element.kind, &element.positions);
+            for (out, g) in out.iter_mut().zip(dx) {
+                let squares: f64 = g.iter().map(|g| g * g).sum();
+                *out += factor[element.index] * modulus * section.thickness * point.weight * det * squares;
+            }
+        }
+        out
+    };
+    let (sums, _) = sum_to_nodes(mesh, sections.len(), |element| Some(weights(element))).unwrap();
+    let all = map_elements(mesh, sections.len(), |element| {
+        let d = element.kind.dimension();
+        let n = d * element.kind.n_nodes();
+        let weights = weights(element);
+        let share = |dof: usize| {
+            let node = element.nodes[dof / d] as usize;
+            mass[node] * weights[dof / d] / sums[node]
+        };
+        let rule = &rules[element.kind as usize];
+        let mut k = element_stiffness(element.kind, rule, &element.positions, &sections[element.section]);
+        for i in 0..n {
+            for j in 0..n {
+                k[i * n + j] *= factor[element.index] / (share(i) * share(j)).sqrt();
+            }
+        }
+        2.0 / stable::largest_eigenvalue(k, n).sqrt()
+    })
+    .unwrap();
+    let worst = (0..all.len()).fold(0, |worst, i| if all[i] < all[worst] { i } else { worst });
+    (all[worst], worst)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    /// The search that passes over most elements finds the same one.
+    #[test]
+    fn the_stiffest_element_is_not_missed(
+        kind in 0..ElementKind::ALL.len(),
+        cells in proptest::array::uniform3(2usize..7),
+        jitter in 0.05..0.3f64,
+        full in any::<bool>(),
+        seed in 0..1000u64,
+    ) {
+        let kind = ElementKind::ALL[kind];
+        // Up to several chunks of elements.
+        let cells = if kind.dimension() == 2 { [20 * cells[0], 10 * cells[1], 0] } else { cells };
+        let mut mesh = box_mesh(kind, cells, 1e-3, jitter);
+        let n = mesh.n_elements();
+        let mut sections = vec![section(if full { anisotropic() } else { isotropic(200e9, 0.3) }); 2];
+        sections[1].density *= 1.5;
+        sections[1].thickness = if kind.dimension() == 2 { 3.0 } else { 1.0 };
+        let random = |i: usize| (crate::test_support::noise(i as u64 + seed * n as u64) + 1.0) / 2.0;
+        for i in 0..n {
+            mesh.groups[0].section[i] = u32::from(random(i) > 0.7);
+        }
+        let factor: Vec<f64> = (0..n).map(|i| 0.3 + 0.7 * random(n + i)).collect();
+        let view = mesh.view();
+        let mass = lumped_mass(&view, &sections, Lumping::RowSum);
+        // Strong jitter turns some hexahedra inside out.
+        prop_assume!(mass.is_ok());
+        let mass = mass.unwrap();
+        let (increment, element) = full_search(&view, &sections, &factor, &mass);
+        let found = stable_increment(&view, &sections, &factor, &mass).unwrap();
+        prop_assert_eq!(found.element, element);
+        prop_assert!(found.increment <= increment && found.increment > increment * (1.0 - 1e-8), "{} {}", found.increment, increment);
+        // The same bits on one thread.
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+        prop_assert_eq!(pool.install(|| stable_increment(&view, &sections, &factor, &mass)).unwrap(), found);
     }
 }
 

@@ -31,7 +31,7 @@ impl Case {
     fn problem(&self) -> Problem<'_> {
         let mesh = self.mesh.view();
         let lumped_mass = lumped_mass(&mesh, &self.sections, Lumping::RowSum).unwrap();
-        let stable = stable_increment(&mesh, &self.sections, &[], Lumping::RowSum).unwrap();
+        let stable = stable_increment(&mesh, &self.sections, &[], &lumped_mass).unwrap();
         Problem {
             mesh,
             blocks: self.blocks.view(),
@@ -315,7 +315,7 @@ fn the_stable_increment_is_safe_and_sharp() {
             let mut problem = case.problem();
             let d = case.mesh.dimension as usize;
             problem.lumped_mass = lumped_mass(&problem.mesh, &problem.sections, lumping).unwrap();
-            let safe = stable_increment(&problem.mesh, &problem.sections, &[], lumping).unwrap();
+            let safe = stable_increment(&problem.mesh, &problem.sections, &[], &problem.lumped_mass).unwrap();
             let stepper = CpuStepper::<f64>::new(&problem, &case.rest(), 1).unwrap();
             let limit = crate::elements::global_stable_increment(&problem.lumped_mass, d, &[], 600, |u| {
                 stepper.internal_force(u)

@@ -153,8 +153,8 @@ fn with_labels(mesh: &MeshView<'_>, error: ElementError) -> AssembleError {
 ///
 /// # Errors
 /// As [`matter`].
-pub fn stable_increment(mesh: &MeshView<'_>, setup: &Setup, matter: &Matter) -> Result<StableIncrement, AssembleError> {
-    elements::stable_increment(mesh, &matter.sections, &matter.stiffness_factor, setup.explicit.lumping)
+pub fn stable_increment(mesh: &MeshView<'_>, matter: &Matter) -> Result<StableIncrement, AssembleError> {
+    elements::stable_increment(mesh, &matter.sections, &matter.stiffness_factor, &matter.lumped_mass)
         .map_err(|error| with_labels(mesh, error))
 }
 

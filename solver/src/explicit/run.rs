@@ -67,7 +67,7 @@ pub fn run(
     let Model { mesh, blocks, setup, .. } = &model;
 
     let matter = assemble::matter(mesh, setup).map_err(refuse)?;
-    let bound = assemble::stable_increment(mesh, setup, &matter).map_err(refuse)?;
+    let bound = assemble::stable_increment(mesh, &matter).map_err(refuse)?;
     let time = setup.explicit.time;
     let (dt, n_steps) = match setup.explicit.increment {
         Increment::Fixed(dt) => (dt, check_times(&path, time, dt)?),
