@@ -2,6 +2,7 @@
 
 use pogo_formats::block::MeshView;
 use pogo_formats::model::{ElementKind, Lumping};
+use rayon::prelude::*;
 
 use super::super::Problem;
 use super::lanes::Real;
@@ -61,12 +62,12 @@ impl Scale {
         // the block are as exact as the positions themselves.
         let mut quantum = 0.0;
         if T::SIGNIFICAND < f64::MANTISSA_DIGITS as i32 {
-            let extent = (0..blocks.n_blocks()).map(|b| {
+            let extent = (0..blocks.n_blocks()).into_par_iter().map(|b| {
                 let local = blocks.own_nodes(b).chain(blocks.halo(b).iter().map(|&node| node as usize));
                 let [low, high] = bounds(mesh.coordinates, dimension, local);
                 (0..dimension).map(|i| high[i] - low[i]).fold(0.0, f64::max)
             });
-            let half = 0.5 * extent.fold(0.0, f64::max) / length;
+            let half = 0.5 * extent.reduce(|| 0.0, f64::max) / length;
             if half > 0.0 && half.is_finite() {
                 quantum = 2.0f64.powi(half.log2().ceil() as i32 - T::SIGNIFICAND);
             }

@@ -1,9 +1,11 @@
 //! What the inner loop reads, laid out block by block for a given number of lanes.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use pogo_formats::block::Run as ModelRun;
 use pogo_formats::model::ElementKind;
+use rayon::prelude::*;
 
 use super::super::{Problem, State, StepperError};
 use super::forces::grain;
@@ -49,6 +51,13 @@ impl Law {
             ElementKind::C3d6 => Self::Wedge,
             ElementKind::C3d8 => Self::Hexahedron,
             ElementKind::C3d8r => Self::ReducedHexahedron,
+        }
+    }
+
+    fn dimension(self) -> usize {
+        match self {
+            Self::Triangle | Self::TrianglePair | Self::Quadrilateral | Self::ReducedQuadrilateral => 2,
+            Self::Tetrahedron | Self::Wedge | Self::Hexahedron | Self::ReducedHexahedron => 3,
         }
     }
 
@@ -230,24 +239,10 @@ impl<T: Real> Tables<T> {
         let scale = Scale::new::<T>(problem);
         tables.force_unit = scale.force;
         tables.set_inertia(problem, &scale.mass_factors(problem))?;
-        let damping = |node: usize| problem.damping_rate.get(node).copied().unwrap_or(0.0);
-        let mut material_of = std::collections::HashMap::new();
-        let mut boundary_first = 0;
+        let mut material_of = HashMap::new();
         for b in 0..blocks.n_blocks() {
-            let own = blocks.own_nodes(b);
-            let halo_first = tables.halo.len();
-            tables.halo.extend(blocks.halo(b).iter().map(|&node| boundary_row[node as usize]));
-            let halo = halo_first..tables.halo.len();
-            let n_real = own.len() + halo.len();
-            if (n_real + n_dummies(dimension)) * grain(dimension) > usize::from(u16::MAX) {
-                return Err(StepperError::BlockTooLarge { block: b, nodes: n_real });
-            }
-            let coordinates_first = tables.coordinates.len();
-            let local = own.clone().chain(blocks.halo(b).iter().map(|&node| node as usize));
-            scale.add_coordinates(mesh.coordinates, dimension, local, &mut tables.coordinates);
-            let run_first = tables.runs.len();
             for run in blocks.runs(b) {
-                let material = *material_of.entry((run.kind, run.section)).or_insert_with(|| {
+                material_of.entry((run.kind, run.section)).or_insert_with(|| {
                     let exact = scale.material(problem, run.kind, run.section);
                     tables.materials.push(Material {
                         elasticity: exact.elasticity.map(T::from_f64),
@@ -256,34 +251,16 @@ impl<T: Real> Tables<T> {
                     });
                     tables.materials.len() - 1
                 });
-                tables.add_run(problem, b, &run, material, n_real, lanes)?;
             }
-            let damped = own.clone().any(|node| damping(node) != 0.0).then_some(tables.decay.len());
-            if damped.is_some() {
-                for node in own.clone() {
-                    let (alpha, dt) = (damping(node), problem.time_increment);
-                    let q = 0.5 * alpha * dt;
-                    tables.decay.push(T::from_f64((1.0 - q) / (1.0 + q)));
-                    tables.dissipation.push(T::from_f64(alpha * problem.lumped_mass[node] / (4.0 * dt)));
-                }
+        }
+        // A window at a time: all parts together would double the memory.
+        for window in (0..blocks.n_blocks()).step_by(WINDOW) {
+            let window = window..(window + WINDOW).min(blocks.n_blocks());
+            let part = |b| Part::new(problem, b, &scale, &material_of, &boundary_row, lanes);
+            let parts: Vec<_> = window.clone().into_par_iter().map(part).collect();
+            for (b, part) in window.zip(parts) {
+                tables.add_block(problem, b, part?);
             }
-            tables.max_own = tables.max_own.max(own.len());
-            tables.max_local = tables.max_local.max(n_real + n_dummies(dimension));
-            let n_boundary = blocks.n_boundary[b] as usize;
-            tables.blocks.push(Block {
-                own,
-                n_boundary,
-                boundary_first,
-                halo,
-                coordinates_first,
-                runs: run_first..tables.runs.len(),
-                damped,
-                forces: 0..0,
-                constraints: 0..0,
-                monitors: 0..0,
-                energy_row: None,
-            });
-            boundary_first += n_boundary;
         }
         tables.set_forces_and_supports(problem)?;
         Ok(tables)
@@ -329,81 +306,42 @@ impl<T: Real> Tables<T> {
         Ok(())
     }
 
-    /// Checks a run and lays it out.
-    fn add_run(
-        &mut self,
-        problem: &Problem,
-        block: usize,
-        run: &ModelRun,
-        material: usize,
-        n_real: usize,
-        lanes: usize,
-    ) -> Result<(), StepperError> {
-        let nodes = run.kind.n_nodes();
-        let n = run.elements.len();
-        let wrong = |what| StepperError::Blocks { block, what };
-        if run.connectivity.len() != n * nodes {
-            return Err(wrong("a run's connectivity has the wrong length"));
+    /// Appends a block.
+    fn add_block(&mut self, problem: &Problem, b: usize, mut part: Part<T>) {
+        let own = problem.blocks.own_nodes(b);
+        let n_boundary = problem.blocks.n_boundary[b] as usize;
+        let boundary_first = self.blocks.last().map_or(0, |block| block.boundary_first + block.n_boundary);
+        let halo_first = self.halo.len();
+        self.halo.append(&mut part.halo);
+        let run_first = self.runs.len();
+        for run in part.runs {
+            self.runs.push(Run {
+                offsets: run.offsets.start + self.offsets.len()..run.offsets.end + self.offsets.len(),
+                factors: run.factors.start + self.factors.len()..run.factors.end + self.factors.len(),
+                ..run
+            });
         }
-        if run.connectivity.iter().any(|&local| usize::from(local) >= n_real) {
-            return Err(wrong("a run refers to a node that the block does not have"));
-        }
-        if run.kind.dimension() != self.dimension {
-            return Err(wrong("a run's elements have another dimension than the mesh"));
-        }
-        let factor = |e: u32| problem.stiffness_factor.get(e as usize).copied().unwrap_or(1.0);
-        let factors: Vec<f64> = run.elements.iter().map(|&e| factor(e)).collect();
-        let law = Law::of(run.kind);
-        if factors.iter().any(|&factor| factor != 1.0) {
-            self.add_batches(law, material, run.connectivity, &factors, n_real, lanes);
-        } else if law == Law::Triangle {
-            let (pairs, single) = pair_triangles(run.connectivity);
-            self.add_batches(Law::TrianglePair, material, &pairs, &[], n_real, lanes);
-            self.add_batches(Law::Triangle, material, &single, &[], n_real, lanes);
-        } else {
-            self.add_batches(law, material, run.connectivity, &[], n_real, lanes);
-        }
-        Ok(())
-    }
-
-    /// Lays elements out in batches. Lane l takes the l-th part of them, so that elements that share nodes, which stand
-    /// near each other, come in different batches: their force updates need not wait for each other.
-    fn add_batches(
-        &mut self,
-        law: Law,
-        material: usize,
-        connectivity: &[u16],
-        factors: &[f64],
-        n_real: usize,
-        lanes: usize,
-    ) {
-        let nodes = law.n_nodes();
-        let n = connectivity.len() / nodes;
-        if n == 0 {
-            return;
-        }
-        let n_batches = n.div_ceil(lanes);
-        let grain = grain(self.dimension) as u16;
-        let dummy = law.dummy_nodes();
-        let (offsets_first, factors_first) = (self.offsets.len(), self.factors.len());
-        for batch in 0..n_batches {
-            let entry = |lane: usize| lane * n_batches + batch;
-            for node in 0..nodes {
-                self.offsets.extend((0..lanes).map(|lane| {
-                    let local = connectivity.get(entry(lane) * nodes + node);
-                    grain * local.copied().unwrap_or(n_real as u16 + dummy[node])
-                }));
-            }
-            if !factors.is_empty() {
-                self.factors.extend((0..lanes).map(|lane| T::from_f64(*factors.get(entry(lane)).unwrap_or(&1.0))));
-            }
-        }
-        self.runs.push(Run {
-            law,
-            material,
-            offsets: offsets_first..self.offsets.len(),
-            factors: factors_first..self.factors.len(),
-        });
+        let block = Block {
+            own,
+            n_boundary,
+            boundary_first,
+            halo: halo_first..self.halo.len(),
+            coordinates_first: self.coordinates.len(),
+            runs: run_first..self.runs.len(),
+            damped: (!part.decay.is_empty()).then_some(self.decay.len()),
+            forces: 0..0,
+            constraints: 0..0,
+            monitors: 0..0,
+            energy_row: None,
+        };
+        self.coordinates.append(&mut part.coordinates);
+        self.offsets.append(&mut part.offsets);
+        self.factors.append(&mut part.factors);
+        self.decay.append(&mut part.decay);
+        self.dissipation.append(&mut part.dissipation);
+        self.max_own = self.max_own.max(block.n_own());
+        self.max_local = self.max_local.max(block.n_local(self.dimension));
+        self.blocks.push(block);
     }
 
     /// Gives forces, constraints and monitors to the blocks that own their nodes, in the order given.
@@ -491,6 +429,141 @@ impl<T: Real> Tables<T> {
             * number
             + self.offsets.len() * 2;
         (state + boundary + constant) as u64
+    }
+}
+
+/// Blocks that are laid out side by side.
+const WINDOW: usize = 512;
+
+/// What one block adds to the tables.
+struct Part<T> {
+    coordinates: Vec<T>,
+    halo: Vec<u32>,
+    /// With ranges in `offsets` and `factors` of the part.
+    runs: Vec<Run>,
+    offsets: Vec<u16>,
+    factors: Vec<T>,
+    decay: Vec<T>,
+    dissipation: Vec<T>,
+}
+
+impl<T: Real> Part<T> {
+    fn new(
+        problem: &Problem,
+        b: usize,
+        scale: &Scale,
+        material_of: &HashMap<(ElementKind, usize), usize>,
+        boundary_row: &[u32],
+        lanes: usize,
+    ) -> Result<Self, StepperError> {
+        let (blocks, dimension) = (&problem.blocks, problem.mesh.dimension);
+        let own = blocks.own_nodes(b);
+        let halo: Vec<u32> = blocks.halo(b).iter().map(|&node| boundary_row[node as usize]).collect();
+        let n_real = own.len() + halo.len();
+        if (n_real + n_dummies(dimension)) * grain(dimension) > usize::from(u16::MAX) {
+            return Err(StepperError::BlockTooLarge { block: b, nodes: n_real });
+        }
+        let mut part = Self {
+            coordinates: Vec::with_capacity((n_real + n_dummies(dimension)) * dimension),
+            halo,
+            runs: Vec::new(),
+            offsets: Vec::new(),
+            factors: Vec::new(),
+            decay: Vec::new(),
+            dissipation: Vec::new(),
+        };
+        let local = own.clone().chain(blocks.halo(b).iter().map(|&node| node as usize));
+        scale.add_coordinates(problem.mesh.coordinates, dimension, local, &mut part.coordinates);
+        for run in blocks.runs(b) {
+            part.add_run(problem, b, &run, material_of[&(run.kind, run.section)], n_real, lanes)?;
+        }
+        let damping = |node: usize| problem.damping_rate.get(node).copied().unwrap_or(0.0);
+        if own.clone().any(|node| damping(node) != 0.0) {
+            for node in own {
+                let (alpha, dt) = (damping(node), problem.time_increment);
+                let q = 0.5 * alpha * dt;
+                part.decay.push(T::from_f64((1.0 - q) / (1.0 + q)));
+                part.dissipation.push(T::from_f64(alpha * problem.lumped_mass[node] / (4.0 * dt)));
+            }
+        }
+        Ok(part)
+    }
+
+    /// Checks a run and lays it out.
+    fn add_run(
+        &mut self,
+        problem: &Problem,
+        block: usize,
+        run: &ModelRun,
+        material: usize,
+        n_real: usize,
+        lanes: usize,
+    ) -> Result<(), StepperError> {
+        let nodes = run.kind.n_nodes();
+        let n = run.elements.len();
+        let wrong = |what| StepperError::Blocks { block, what };
+        if run.connectivity.len() != n * nodes {
+            return Err(wrong("a run's connectivity has the wrong length"));
+        }
+        if run.connectivity.iter().any(|&local| usize::from(local) >= n_real) {
+            return Err(wrong("a run refers to a node that the block does not have"));
+        }
+        if run.kind.dimension() != problem.mesh.dimension {
+            return Err(wrong("a run's elements have another dimension than the mesh"));
+        }
+        let factor = |e: u32| problem.stiffness_factor.get(e as usize).copied().unwrap_or(1.0);
+        let factors: Vec<f64> = run.elements.iter().map(|&e| factor(e)).collect();
+        let law = Law::of(run.kind);
+        if factors.iter().any(|&factor| factor != 1.0) {
+            self.add_batches(law, material, run.connectivity, &factors, n_real, lanes);
+        } else if law == Law::Triangle {
+            let (pairs, single) = pair_triangles(run.connectivity);
+            self.add_batches(Law::TrianglePair, material, &pairs, &[], n_real, lanes);
+            self.add_batches(Law::Triangle, material, &single, &[], n_real, lanes);
+        } else {
+            self.add_batches(law, material, run.connectivity, &[], n_real, lanes);
+        }
+        Ok(())
+    }
+
+    /// Lays elements out in batches. Lane l takes the l-th part of them, so that elements that share nodes, which stand
+    /// near each other, come in different batches: their force updates need not wait for each other.
+    fn add_batches(
+        &mut self,
+        law: Law,
+        material: usize,
+        connectivity: &[u16],
+        factors: &[f64],
+        n_real: usize,
+        lanes: usize,
+    ) {
+        let nodes = law.n_nodes();
+        let n = connectivity.len() / nodes;
+        if n == 0 {
+            return;
+        }
+        let n_batches = n.div_ceil(lanes);
+        let grain = grain(law.dimension()) as u16;
+        let dummy = law.dummy_nodes();
+        let (offsets_first, factors_first) = (self.offsets.len(), self.factors.len());
+        for batch in 0..n_batches {
+            let entry = |lane: usize| lane * n_batches + batch;
+            for node in 0..nodes {
+                self.offsets.extend((0..lanes).map(|lane| {
+                    let local = connectivity.get(entry(lane) * nodes + node);
+                    grain * local.copied().unwrap_or(n_real as u16 + dummy[node])
+                }));
+            }
+            if !factors.is_empty() {
+                self.factors.extend((0..lanes).map(|lane| T::from_f64(*factors.get(entry(lane)).unwrap_or(&1.0))));
+            }
+        }
+        self.runs.push(Run {
+            law,
+            material,
+            offsets: offsets_first..self.offsets.len(),
+            factors: factors_first..self.factors.len(),
+        });
     }
 }
 
