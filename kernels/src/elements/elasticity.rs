@@ -2,7 +2,7 @@
 //!
 //! Voigt order 11, 22, 33, 12, 13, 23 with engineering shear strains throughout, as Abaqus has it.
 
-use pogo_formats::model::{Elasticity, Material, Section};
+use pogo_formats::model::{Material, Section};
 
 use crate::explicit::SectionProperties;
 
@@ -11,14 +11,12 @@ use crate::explicit::SectionProperties;
 pub enum MaterialError {
     /// D has a negative or zero eigenvalue, or a constant is not a number.
     #[error(
-        "material {material}: its elastic constants are not positive definite ({detail}); \
-         check their values, order and units"
+        "material {material}: its elastic constants are not positive definite: under some strain it would give energy \
+         away; check their values, order and units (isotropic solids need E > 0 and −1 < ν < 0.5)"
     )]
     NotPositiveDefinite {
         /// Name.
         material: String,
-        /// Which condition fails.
-        detail: String,
     },
     /// Density, thickness or a factor is not positive.
     #[error("{owner}: {what} must be positive and finite, found {value}")]
@@ -72,75 +70,16 @@ pub fn section_properties(section: &Section, material: &Material) -> Result<Sect
             }
         }
     }
-    let elasticity = material_elasticity(&material.elasticity);
-    let fail = |detail: String| MaterialError::NotPositiveDefinite { material: material.name.clone(), detail };
-    let elasticity = elasticity.map_err(fail)?;
-    if let Some(row) = first_bad_pivot(&elasticity) {
-        return Err(fail(format!("the leading {0} × {0} part of D is not", row + 1)));
-    }
+    let elasticity = material
+        .elasticity
+        .matrix()
+        .ok_or_else(|| MaterialError::NotPositiveDefinite { material: material.name.clone() })?;
     Ok(SectionProperties {
         elasticity: global_elasticity(&elasticity, r),
         density: material.density * section.mass_factor,
         thickness: section.thickness,
         hourglass_factor: section.hourglass_factor,
     })
-}
-
-/// D in material axes, Pa, (6, 6) row-major.
-fn material_elasticity(elasticity: &Elasticity) -> Result<[f64; 36], String> {
-    let mut d = [0.0; 36];
-    match elasticity {
-        Elasticity::Isotropic { young, poisson } => {
-            let (e, nu) = (*young, *poisson);
-            if !(e > 0.0 && nu > -1.0 && nu < 0.5) {
-                return Err(format!("E = {e}, ν = {nu}; needed: E > 0, −1 < ν < 0.5"));
-            }
-            let lambda = e * nu / ((1.0 + nu) * (1.0 - 2.0 * nu));
-            let mu = e / (2.0 * (1.0 + nu));
-            for i in 0..3 {
-                for j in 0..3 {
-                    d[6 * i + j] = lambda;
-                }
-                d[7 * i] += 2.0 * mu;
-                d[7 * (i + 3)] = mu;
-            }
-        }
-        Elasticity::EngineeringConstants([e1, e2, e3, nu12, nu13, nu23, g12, g13, g23]) => {
-            for (name, value) in [("E1", e1), ("E2", e2), ("E3", e3), ("G12", g12), ("G13", g13), ("G23", g23)] {
-                if !(*value > 0.0) {
-                    return Err(format!("{name} = {value}"));
-                }
-            }
-            // Compliance, then its inverse.
-            let mut s = [[1.0 / e1, -nu12 / e1, -nu13 / e1], [0.0, 1.0 / e2, -nu23 / e2], [0.0, 0.0, 1.0 / e3]];
-            for i in 0..3 {
-                for j in 0..i {
-                    s[i][j] = s[j][i];
-                }
-            }
-            let inverse = invert3(&s).ok_or("Poisson's ratios make the compliance singular")?;
-            for i in 0..3 {
-                d[6 * i..6 * i + 3].copy_from_slice(&inverse[i]);
-            }
-            (d[21], d[28], d[35]) = (*g12, *g13, *g23);
-        }
-        Elasticity::Orthotropic([d1111, d1122, d2222, d1133, d2233, d3333, d1212, d1313, d2323]) => {
-            (d[0], d[7], d[14], d[21], d[28], d[35]) = (*d1111, *d2222, *d3333, *d1212, *d1313, *d2323);
-            (d[1], d[6], d[2], d[12], d[8], d[13]) = (*d1122, *d1122, *d1133, *d1133, *d2233, *d2233);
-        }
-        Elasticity::Anisotropic(constants) => {
-            // Abaqus lists the upper triangle column by column.
-            let mut constants = constants.iter();
-            for column in 0..6 {
-                for row in 0..=column {
-                    let value = *constants.next().unwrap_or(&f64::NAN);
-                    d[6 * row + column] = value;
-                    d[6 * column + row] = value;
-                }
-            }
-        }
-    }
-    Ok(d)
 }
 
 /// D_global = Tᵀ D_material T, T the rotation of engineering strains for v_material = R v_global.
@@ -224,21 +163,4 @@ fn invert3(m: &[[f64; 3]; 3]) -> Option<[[f64; 3]; 3]> {
         }
     }
     Some(out)
-}
-
-/// Row of the first pivot of D = L Lᵀ that is not positive.
-fn first_bad_pivot(elasticity: &[f64; 36]) -> Option<usize> {
-    let mut l = *elasticity;
-    for j in 0..6 {
-        let pivot = l[7 * j] - (0..j).map(|k| l[6 * j + k] * l[6 * j + k]).sum::<f64>();
-        if !(pivot > 1e-12 * elasticity[7 * j].abs()) || !pivot.is_finite() {
-            return Some(j);
-        }
-        l[7 * j] = pivot.sqrt();
-        for i in j + 1..6 {
-            let sum = l[6 * i + j] - (0..j).map(|k| l[6 * i + k] * l[6 * j + k]).sum::<f64>();
-            l[6 * i + j] = sum / l[7 * j];
-        }
-    }
-    None
 }

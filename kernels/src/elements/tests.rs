@@ -90,7 +90,7 @@ fn bad_materials_are_named() {
     assert!(bad(Elasticity::Isotropic { young: f64::NAN, poisson: 0.3 }).contains("positive definite"));
     let engineering = |nu| Elasticity::EngineeringConstants([1e9, 1e9, 1e9, nu, nu, nu, 1e9, 1e9, 1e9]);
     assert!(bad(engineering(0.9)).contains("positive definite"));
-    assert!(bad(Elasticity::Anisotropic([0.0; 21])).contains("leading 1 × 1"));
+    assert!(bad(Elasticity::Anisotropic([0.0; 21])).contains("positive definite"));
     let error = properties(engineering(0.1), [2.0; 9]).unwrap_err().to_string();
     assert!(error.contains("section S"), "{error}");
 }
