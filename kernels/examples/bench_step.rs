@@ -6,7 +6,8 @@
 //!
 //! A jittered box of the given kind is stepped some hundred times, in repeats; printed are the median and the best of
 //! the repeats, the processor time a node-step, the bytes that a step must move, the copy bandwidth measured in the
-//! same run, and the share of that floor which is reached.
+//! same run, and the share of that floor which is reached; for triangles also the time that the instructions of the
+//! inner loop need, and which of the two binds.
 
 use std::io::Write;
 use std::time::Instant;
@@ -19,6 +20,26 @@ use support::{box_blocks, box_mesh, isotropic, section};
 mod support;
 
 const REPEATS: usize = 41;
+
+/// Cycles that Zen 4 needs for a triangle at the very least (f64, f32), with AVX2 and a material without coupling
+/// between normal and shear strains, all triangles in pairs.
+///
+/// Counted in the disassembly of the inner loop, which takes 4 pairs in f64 (8 triangles) and 8 pairs in f32 (16):
+///
+/// ```text
+///                                             f64    f32   a cycle   cycles f64   f32
+/// multiplications and fused ones               55     55      2          27.5    27.5
+/// additions and subtractions                   36     52      2          18      26
+/// shuffles, inserts, extracts                  38     70      2          19      35
+/// the three together, on four pipes           129    177      4          32.3    44.3
+/// loads                                        74    138      3          24.7    46
+/// stores                                       21     37      1          21      37
+/// all instructions (decoded, with operands)   233    372      6          38.8    62
+/// ```
+///
+/// The width of the front end binds: 38.8 / 8 and 62 / 16. Steps also update nodes and copy records, which is not
+/// counted, nor is any wait for data.
+const TRIANGLE_CYCLES: [f64; 2] = [4.85, 3.88];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -65,13 +86,50 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let state = State { displacement, increment: vec![0.0; n * d], ..State::default() };
     let bandwidth = copy_bandwidth(threads);
     let mut out = std::io::stdout();
-    if single {
-        report(&mut out, kind, CpuStepper::<f32>::new(&problem, &state, threads)?, n, threads, bandwidth)
+    let floors = if single {
+        report(&mut out, kind, CpuStepper::<f32>::new(&problem, &state, threads)?, n, threads, bandwidth)?
     } else {
-        report(&mut out, kind, CpuStepper::<f64>::new(&problem, &state, threads)?, n, threads, bandwidth)
+        report(&mut out, kind, CpuStepper::<f64>::new(&problem, &state, threads)?, n, threads, bandwidth)?
+    };
+    if matches!(kind, ElementKind::Cpe3 | ElementKind::Cps3) {
+        // Elements between blocks are computed by each.
+        let triangles = blocks.elements.len() as f64 / n as f64;
+        let clock = clock();
+        let arithmetic = TRIANGLE_CYCLES[usize::from(single)] * triangles / clock;
+        let (memory, spent) = floors;
+        writeln!(
+            out,
+            "a node-step of one thread: memory {memory:.2} ns, arithmetic {arithmetic:.2} ns ({triangles:.2} triangles at \
+             {clock:.2} GHz), {} binds, {spent:.2} ns spent: {:.0} % reached",
+            if memory > arithmetic { "memory" } else { "arithmetic" },
+            100.0 * memory.max(arithmetic) / spent
+        )?;
     }
+    Ok(())
 }
 
+/// Cycles a nanosecond: a chain of instructions of which each waits for the one before; best of several.
+fn clock() -> f64 {
+    const STEPS: u64 = 20_000_000;
+    let mut best = 0.0f64;
+    for _ in 0..9 {
+        let start = Instant::now();
+        let mut sum = std::hint::black_box(1u64);
+        let mut i = 0;
+        while i < STEPS {
+            // Ten cycles: a rotation and an exclusive or take one each, and no compiler makes a sum of them.
+            for _ in 0..5 {
+                sum = sum.rotate_left(7) ^ i;
+            }
+            i += 1;
+        }
+        std::hint::black_box(sum);
+        best = best.max((10 * STEPS) as f64 / (start.elapsed().as_secs_f64() * 1e9));
+    }
+    best
+}
+
+/// Prints a line; gives the memory floor and the processor time of a node-step, ns a thread.
 fn report<T: Real>(
     out: &mut impl Write,
     kind: ElementKind,
@@ -79,7 +137,7 @@ fn report<T: Real>(
     n: usize,
     threads: usize,
     bandwidth: f64,
-) -> Result<(), Box<dyn std::error::Error>> {
+) -> Result<(f64, f64), Box<dyn std::error::Error>> {
     let bytes = stepper.bytes_per_node_step();
     let steps = (4_000_000 / n).clamp(4, 1000);
     let table = SignalTable { n_signals: 1, values: vec![1e-3; steps + 1] };
@@ -113,7 +171,7 @@ fn report<T: Real>(
         100.0 * median / floor,
         100.0 * best / floor,
     )?;
-    Ok(())
+    Ok((threads as f64 / floor * 1e9, processor[0] * 1e9 / (n * steps) as f64))
 }
 
 /// Bytes read and written a second by plain copies of arrays far larger than the caches, best of several.
