@@ -89,7 +89,7 @@ struct Balance<'a> {
     block_of: &'a mut [u32],
     capacity: usize,
     sizes: Vec<u32>,
-    /// Nodes of each block; some may have left since.
+    /// Nodes of each block; some may have left since, and those that came back are there twice.
     members: Vec<Vec<u32>>,
     dissolved: Vec<bool>,
 }
@@ -108,17 +108,25 @@ impl<'a> Balance<'a> {
         self.sizes.len()
     }
 
+    /// The nodes that a block has now, each once; its own list is empty afterwards.
+    fn take_members(&mut self, block: u32) -> Vec<u32> {
+        let mut members = std::mem::take(&mut self.members[block as usize]);
+        forget_departed(&mut members, self.block_of, block, self.sizes[block as usize]);
+        members
+    }
+
     /// Join lengths, after forgetting members that have left.
     fn joins(&mut self) -> Joins {
         let (graph, block_of) = (self.graph, &*self.block_of);
         let rows: Vec<Vec<(u32, u32)>> = self
             .members
             .par_iter_mut()
+            .zip(&self.sizes)
             .enumerate()
             .with_min_len(16)
-            .map(|(block, members)| {
+            .map(|(block, (members, &size))| {
                 let block = block as u32;
-                members.retain(|&node| block_of[node as usize] == block);
+                forget_departed(members, block_of, block, size);
                 let mut row: Vec<(u32, u32)> = Vec::with_capacity(8);
                 for &node in members.iter() {
                     let mut last = block;
@@ -375,9 +383,7 @@ impl<'a> Balance<'a> {
             if !self.dissolved[block as usize] {
                 continue;
             }
-            let members = std::mem::take(&mut self.members[block as usize]);
-            let mut left: Vec<u32> =
-                members.into_iter().filter(|&node| self.block_of[node as usize] == block).collect();
+            let mut left = self.take_members(block);
             while !left.is_empty() {
                 let before = left.len();
                 let mut still = Vec::new();
@@ -499,8 +505,7 @@ impl<'a> Balance<'a> {
         }
         let mut steps = vec![NONE; self.block_of.len()];
         for &block in &cut {
-            let mut members = std::mem::take(&mut self.members[block as usize]);
-            members.retain(|&node| self.block_of[node as usize] == block);
+            let members = self.take_members(block);
             let inside = &*self.block_of;
             let [low, high] = halve(graph, &members, &members, |node| inside[node as usize] == block, &mut steps);
             let new = self.n_blocks() as u32;
@@ -522,11 +527,7 @@ impl<'a> Balance<'a> {
             if self.sizes[block] as usize <= self.capacity {
                 continue;
             }
-            let members: Vec<u32> = self.members[block]
-                .iter()
-                .copied()
-                .filter(|&node| self.block_of[node as usize] == block as u32)
-                .collect();
+            let members = self.take_members(block as u32);
             for (i, piece) in members.chunks(self.capacity).enumerate() {
                 let number = if i == 0 { block } else { self.sizes.len() };
                 for &node in piece {
@@ -541,6 +542,15 @@ impl<'a> Balance<'a> {
                 }
             }
         }
+    }
+}
+
+/// Leaves in a block's list the `size` nodes that it has, each once.
+fn forget_departed(members: &mut Vec<u32>, block_of: &[u32], block: u32, size: u32) {
+    members.retain(|&node| block_of[node as usize] == block);
+    if members.len() != size as usize {
+        members.sort_unstable();
+        members.dedup();
     }
 }
 

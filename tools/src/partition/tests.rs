@@ -133,3 +133,36 @@ fn bad_input_is_refused() {
         assert!(matches!(Partition::new(&model.view(), blocks, 512), Err(PartitionError::Foreign(_))));
     }
 }
+
+/// A box of nx × ny × nz hexahedra.
+fn hexahedra([nx, ny, nz]: [usize; 3]) -> Mesh {
+    let node = |i: usize, j: usize, k: usize| (i + (nx + 1) * (j + (ny + 1) * k)) as u32;
+    let (mut coordinates, mut connectivity) = (Vec::new(), Vec::new());
+    for k in 0..=nz {
+        for j in 0..=ny {
+            for i in 0..=nx {
+                coordinates.extend([i as f64, j as f64, k as f64]);
+                if i < nx && j < ny && k < nz {
+                    for k in [k, k + 1] {
+                        connectivity.extend([node(i, j, k), node(i + 1, j, k)]);
+                        connectivity.extend([node(i + 1, j + 1, k), node(i, j + 1, k)]);
+                    }
+                }
+            }
+        }
+    }
+    mesh(3, coordinates, vec![(ElementKind::C3d8, connectivity)])
+}
+
+#[test]
+fn slender_and_flat_solids_keep_every_node_once() {
+    // Nodes wander between the few blocks of a thin bar and back again.
+    for size in [[100, 2, 2], [200, 2, 2], [400, 2, 2], [300, 1, 1], [40, 40, 1], [60, 9, 4], [25, 25, 25]] {
+        let model = hexahedra(size);
+        for partitioner in [Partitioner::Aligned, Partitioner::Greedy, Partitioner::Metis] {
+            for capacity in [48, 200, 512] {
+                check(&model, &arranged(&model, partitioner, capacity, false), capacity);
+            }
+        }
+    }
+}
