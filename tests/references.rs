@@ -28,16 +28,16 @@ fn largest_error(traces: &Traces, reference: &Traces) -> f64 {
     largest
 }
 
-/// (case, lumping, reference, precision, tolerance): the tolerances are those that came with the references; CalculiX
-/// steps by another scheme.
+/// (case, lumping, reference, precision, tolerance): the tolerances are those that came with the references, or tighter;
+/// CalculiX steps by another scheme.
 const CASES: [(&str, &str, &str, &str, f64); 13] = [
     ("bar_cpe3", "row-sum", "trace_ref.csv", "f64", 1e-6),
-    // The strip is free to drift along itself, as is the plate: the references' README allows 5e-4 in f32.
-    ("bar_cpe3", "row-sum", "trace_ref.csv", "f32", 5e-4),
+    // In f32 free bodies drift, the strip along itself, the plate in the plane: the references allow 5e-4.
+    ("bar_cpe3", "row-sum", "trace_ref.csv", "f32", 5e-5),
     ("bar_cpe3", "row-sum", "trace_analytic.csv", "f64", 8e-3),
     ("cpe3_plate_hole", "row-sum", "trace_ref.csv", "f64", 1e-6),
-    ("cpe3_plate_hole", "row-sum", "trace_ref.csv", "f32", 5e-4),
-    ("cpe3_plate_hole", "row-sum", "trace_ccx.csv", "f64", 1e-2),
+    ("cpe3_plate_hole", "row-sum", "trace_ref.csv", "f32", 3e-6),
+    ("cpe3_plate_hole", "row-sum", "trace_ccx.csv", "f64", 1e-3),
     ("c3d4_cyl", "row-sum", "trace_ref.csv", "f64", 1e-6),
     ("c3d4_cyl", "row-sum", "trace_ref.csv", "f32", 1e-6),
     ("c3d4_cyl", "row-sum", "trace_ccx.csv", "f64", 1e-2),

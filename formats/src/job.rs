@@ -269,9 +269,10 @@ pub enum AmplitudeKind {
 /// `[[source]]`: a force or a prescribed motion. Where: one of `at`, `line`, `box`, `nset`, `side`. Which way: one of
 /// `direction`, `component`, `angle`. What: one of `force`, `displacement`, `velocity`, `acceleration`.
 ///
-/// A force is the total. Along a line it is shared by the length that belongs to each node; over a set, box or side by the area
-/// of the surface that belongs to each, or equally where the nodes are no part of the surface. A motion is given to every node; one that is not along an axis prescribes each component that its direction has, so that the nodes do not move
-/// sideways. It wins over a boundary condition of the same component.
+/// A force is the total. Along a line it is shared by the length that belongs to each node; over a set, box or side by the
+/// area of the surface that belongs to each, or equally where the nodes are no part of the surface. A motion is given to
+/// every node; one that is not along an axis prescribes each component that its direction has, so that the nodes do not
+/// move sideways. It wins over a boundary condition of the same component.
 #[derive(Deserialize, Debug, Clone, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Source {

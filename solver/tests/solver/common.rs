@@ -275,17 +275,6 @@ impl Traces {
     }
 }
 
-/// The folder with the shared references, or nothing (said loudly).
-pub fn shared() -> Option<PathBuf> {
-    let folder = std::env::var_os("POGO_SHARED")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared"), PathBuf::from);
-    if folder.is_dir() {
-        return Some(folder);
-    }
-    eprintln!("SKIPPED: no folder {}; set POGO_SHARED", folder.display());
-    None
-}
-
 /// The program.
 pub fn pogo_solve() -> std::process::Command {
     std::process::Command::new(env!("CARGO_BIN_EXE_pogo-solve"))

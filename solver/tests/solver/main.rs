@@ -4,5 +4,4 @@
 mod command;
 mod common;
 mod loads;
-mod references;
 mod runs;
