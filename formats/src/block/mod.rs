@@ -24,6 +24,6 @@ pub use container::SectionInfo;
 pub use error::BlockError;
 pub use file::BlockFile;
 pub use provenance::{Provenance, Source};
-pub use tables::{Blocks, PartitionStatistics};
+pub use tables::{Blocks, DeviceTables, PartitionStatistics};
 pub use view::{BlocksView, GroupView, MeshView, Run};
 pub use write::{BlockContents, write};

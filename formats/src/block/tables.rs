@@ -46,6 +46,74 @@ pub struct Blocks {
     pub statistics: PartitionStatistics,
 }
 
+/// Tables for devices that step one block with many threads at once: which elements may add their forces at the same
+/// time, and which triangles surround a node.
+///
+/// *Colours*: the elements of each run of a block, put into batches in which no two elements share a node.
+///
+/// *Fans*: in a mesh of triangles a node's force needs its neighbours alone. A fan record names up to eight neighbours
+/// e_0, e_1, … of a node, in turn: every (node, e_k, e_{k+1}) is a positively oriented triangle, and so is (node, e_last,
+/// e_0) of a *closed* record. It takes three words: neighbour k, a local index, in the 11 bits from bit 11 k on; from bit
+/// 88 on the number of neighbours (4 bits), then one bit for closed, and one for *further* records of the same node.
+/// A closed fan starts at its neighbour with the lowest solver index, so that all blocks add in the same order.
+///
+/// With the halo's own fans and its neighbours (*outer* nodes) a block can make two steps at a time. In a fan record of
+/// block b, local index l ≥ n_own + n_halo means `outer_nodes[outer_first[b] + l − n_own − n_halo]`.
+#[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq, Default)]
+pub struct DeviceTables {
+    /// First colour of each block, (n_blocks + 1,).
+    pub colour_first: Vec<u32>,
+    /// Run, over all blocks, that each colour belongs to, (n_colours,).
+    pub colour_run: Vec<u32>,
+    /// First entry of each colour in `coloured_elements`, (n_colours + 1,).
+    pub colour_element_first: Vec<u64>,
+    /// First entry of each colour in `coloured_connectivity`, a multiple of 8, (n_colours + 1,).
+    pub colour_connectivity_first: Vec<u64>,
+    /// Element index (mesh order) of each entry.
+    pub coloured_elements: Vec<u32>,
+    /// Local node indices of each entry, row-major; zeros between colours.
+    pub coloured_connectivity: Vec<u16>,
+    /// Kind of each distinct pair of kind and section, in ascending order, (n_materials,).
+    pub material_kind: Vec<u8>,
+    /// Section of each such pair, (n_materials,).
+    pub material_section: Vec<u32>,
+    /// Material of all triangles in the fans of each block, or [`MIXED`](Self::MIXED), or [`NO_FANS`](Self::NO_FANS),
+    /// (n_blocks,).
+    pub fan_material: Vec<u16>,
+    /// Fan record of each node, in three planes of one word a node, (3, n_nodes); empty if no block has fans.
+    pub fan: Vec<u32>,
+    /// Material of triangle k of a record in the 4 bits from bit 4 k on, (n_nodes,); empty if no block is mixed.
+    pub fan_materials: Vec<u32>,
+    /// First outer node of each block, (n_blocks + 1,).
+    pub outer_first: Vec<u64>,
+    /// Solver index of each outer node: neighbours of halo nodes that are neither own nor halo, sorted. Empty unless all
+    /// blocks have fans.
+    pub outer_nodes: Vec<u32>,
+    /// Fan record of each halo entry, in three planes, (3, n_halo); empty unless all blocks have fans.
+    pub halo_fan: Vec<u32>,
+    /// As `fan_materials`, (n_halo,).
+    pub halo_fan_materials: Vec<u32>,
+    /// First further record of each block, (n_blocks + 1,).
+    pub further_first: Vec<u32>,
+    /// Local index of the node that each further record belongs to, ascending within a block.
+    pub further_node: Vec<u16>,
+    /// Further records, three words each, row-major.
+    pub further_fan: Vec<u32>,
+    /// As `fan_materials`, one a further record; empty if no block is mixed.
+    pub further_materials: Vec<u32>,
+}
+
+impl DeviceTables {
+    /// In `fan_material`: the triangles have several materials, at most 16 of them in the mesh.
+    pub const MIXED: u16 = 0xfffe;
+    /// In `fan_material`: the block has other elements than triangles, or too many nodes or materials for fans.
+    pub const NO_FANS: u16 = 0xffff;
+    /// Neighbours that one record holds.
+    pub const FAN_NEIGHBOURS: usize = 8;
+    /// Local nodes that 11 bits can name.
+    pub const FAN_LOCAL_NODES: usize = 1 << 11;
+}
+
 /// Quality of a partition, as Tables 2 and 4 of the paper report it.
 #[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq, Default)]
 pub struct PartitionStatistics {
