@@ -71,6 +71,7 @@ fn triangle() -> (tempfile::TempDir, PathBuf) {
         boundaries: vec![],
         initial_velocities: vec![],
         absorbing_layers: vec![],
+        element_histories: Vec::new(),
         histories: vec![],
         fields: vec![],
         explicit: ExplicitSettings {

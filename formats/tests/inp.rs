@@ -255,6 +255,27 @@ fn steps_loads_and_outputs() {
 }
 
 #[test]
+fn histories_of_elements_keep_their_set_variables_and_interval() {
+    let tail = "*Step\n*Dynamic, Explicit\n, 1.\n*Output, history, frequency=2\n*Element Output, elset=PLATE\nS, e12, S33, \
+                MISES, PEEQ, S13\n*Output, history\n*Element Output\nS\n*Element Output, elset=PLATE\nPEEQ\n*End Step\n";
+    let (model, notes) = deck(&with(SQUARE, tail)).finish().unwrap();
+    let histories = &model.setup.element_histories;
+    assert_eq!(histories.len(), 1);
+    assert_eq!((histories[0].set.as_str(), histories[0].interval), ("PLATE", OutputInterval::Increments(2)));
+    assert_eq!(histories[0].elements, [0, 1]);
+    use ElementQuantity::{Mises, Strain, Stress};
+    // 2D: 11, 22, 33 and 12.
+    let expected = [(Stress, 0), (Stress, 1), (Stress, 2), (Stress, 3), (Strain, 3), (Mises, 0)];
+    assert_eq!(histories[0].variables, expected);
+    let texts: Vec<String> = notes.iter().map(|note| note.text.clone()).collect();
+    for part in ["names no ELSET=", "nothing of this *ELEMENT OUTPUT", "are not written: PEEQ"] {
+        assert!(texts.iter().any(|text| text.contains(part)), "{part}: {texts:#?}");
+    }
+    let unknown = with(SQUARE, "*Output, history\n*Element Output, elset=PLAT\nS\n");
+    assert!(refusal(&unknown).contains("there is no element set `PLAT`"));
+}
+
+#[test]
 fn the_second_definition_before_the_step_gives_way_to_op_new() {
     let tail =
         "*Boundary\n LEFT, 1, 2\n*Step, nlgeom=NO\n*Dynamic, Explicit\n , 0.08\n*Boundary, op=NEW\n 3, 1\n*End Step\n";

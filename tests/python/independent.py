@@ -78,12 +78,25 @@ def strain_matrix(dx):
     return b
 
 
+def plane_stress(d):
+    """No stress through the thickness: drop its rows of the compliance."""
+    keep, compliance = np.ix_([0, 1, 3], [0, 1, 3]), np.linalg.inv(d)
+    d = np.zeros((6, 6))
+    d[keep] = np.linalg.inv(compliance[keep])
+    return d
+
+
+def state_matrix(kind, x, d):
+    """Rows: S and E in the order of VOIGT, mean over the element, from its displacements."""
+    b = sum(dv * strain_matrix(dx) for _, dx, dv in points(kind, x)) / sum(dv for *_, dv in points(kind, x))
+    stress = (plane_stress(d) if kind.startswith("CPS") else d) @ b
+    return np.vstack([stress, np.linalg.inv(d) @ stress])
+
+
 def stiffness(kind, x, d, hourglass):
     dim, n = x.shape[1], len(x)
-    if kind.startswith("CPS"):  # no stress through the thickness: drop its rows of the compliance
-        keep, compliance = np.ix_([0, 1, 3], [0, 1, 3]), np.linalg.inv(d)
-        d = np.zeros((6, 6))
-        d[keep] = np.linalg.inv(compliance[keep])
+    if kind.startswith("CPS"):
+        d = plane_stress(d)
     if not kind.endswith("R"):
         return sum(dv * strain_matrix(dx).T @ d @ strain_matrix(dx) for _, dx, dv in points(kind, x))
     # Flanagan and Belytschko: mean gradient, and the modes orthogonal to linear fields.
@@ -229,11 +242,12 @@ def face_shares(x, nodes, kind, number, thickness):
 
 
 def solve(case):
-    """U, V, A and RF, (steps + 1, dofs), and kinetic, strain, external and damped energy, (steps + 1, 4)."""
+    """U, V, A and RF, (steps + 1, dofs), kinetic, strain, external and damped energy, (steps + 1, 4), and S, E, MISES and
+    SENER, (steps + 1, elements, 14)."""
     (x, rotation), dt, steps = placed(case), case["dt"], case["steps"]
     dim, n_dofs = x.shape[1], x.size
     k, m, c = np.zeros((n_dofs, n_dofs)), np.zeros(n_dofs), np.zeros(n_dofs)
-    gravity, volumes = [], []
+    gravity, volumes, states = [], [], []
     for kind, nodes, name in elements(case):
         section = case["sections"][name]
         density, law, constants, alpha = case["materials"][section["material"]]
@@ -242,6 +256,7 @@ def solve(case):
         dofs = (dim * nodes[:, None] + np.arange(dim)).ravel()
         t = section["thickness"] if dim == 2 else 1.
         k[np.ix_(dofs, dofs)] += factor * t * stiffness(kind, x[nodes], d, section["hourglass"])
+        states.append((dofs, state_matrix(kind, x[nodes], factor * d)))
         mass = density * t * lump(kind, x[nodes], case["lumping"])
         gravity.append(mass)
         volumes.append(t * lump(kind, x[nodes], "row-sum"))
@@ -281,7 +296,7 @@ def solve(case):
             for i in range(steps + 1):
                 u[i + 2] = 2 * u[i + 1] - u[i] + dt**2 * a(i * dt)
 
-    u, out, work, damped = np.zeros(n_dofs), {q: [] for q in ("U", "V", "A", "RF", "energy")}, 0., 0.
+    u, out, work, damped = np.zeros(n_dofs), {q: [] for q in ("U", "V", "A", "RF", "energy", "S")}, 0., 0.
     u[held] = path[1]
     for i in range(steps + 1):
         f, inner = sum(vector * amplitude(case, amp, i * dt) for vector, amp in loads), k @ u
@@ -294,7 +309,13 @@ def solve(case):
         reaction = np.zeros(n_dofs)
         reaction[held] = (m * a + c * v + inner - f)[held]
         energies = [m @ ((u - before) / dt) ** 2 / 2, before @ inner / 2, work, damped]
-        for q, row in zip(out, (u, v, a, reaction, energies)):
+        inside = []
+        for dofs, matrix in states:
+            stress, strain = (matrix @ u[dofs]).reshape(2, 6)
+            tensor = np.array([[stress[VOIGT.index((min(i, j), max(i, j)))] for i in range(3)] for j in range(3)])
+            deviator = tensor - np.trace(tensor) / 3 * np.eye(3)
+            inside.append([*stress, *strain, np.sqrt(1.5 * np.sum(deviator**2)), stress @ strain / 2])
+        for q, row in zip(out, (u, v, a, reaction, energies, inside)):
             out[q].append(row)
         work += dt * (f + reaction) @ v
         damped += dt * c @ v**2
@@ -378,6 +399,14 @@ def compare(name, case, commands, folder):
             components = range(1, case["x"].shape[1] + 1)
             columns = [heads.index(f"{prefix}{label}.{q}{c}") for label in case["labels"] for c in components]
             errors[f"{q} {precision}"] = difference(values[:, columns], expected[q])
+        names = ["11", "22", "33", "12", "13", "23"][:4 if case["x"].shape[1] == 2 else 6]
+        labels = [101 + e for e in range(len(elements(case)))]
+        for q, suffixes in {"S": ["S" + n for n in names], "E": ["E" + n for n in names], "MISES": ["MISES"],
+                            "SENER": ["SENER"]}.items():
+            first = {"S": 0, "E": 6, "MISES": 12, "SENER": 13}[q]
+            columns = [heads.index(f"E{prefix}{label}.{s}") for label in labels for s in suffixes]
+            wanted = expected["S"][:, :, first:first + len(suffixes)].reshape(len(values), -1)
+            errors[f"{q} {precision}"] = difference(values[:, columns], wanted)
     _, energies = table(out / "energy.csv")
     errors["energies"] = difference(energies[:, 1:5], expected["energy"])
     print(f"{name:24}", *(f"{key} {error:.1e}" for key, error in errors.items()), sep="  ")

@@ -44,6 +44,8 @@ def write(case, folder):
         return name
 
     out.append(f"*NSET, NSET=ALL{inside}\n" + rows([str(v) for v in label]))
+    n_elements = sum(len(connectivity) for _, connectivity, _ in case["groups"])
+    out.append(f"*ELSET, ELSET=EALL{inside}, GENERATE\n101, {100 + n_elements}\n")
     initial = [row(members("NSET", label[nodes]), str(c + 1), v) for nodes, c, v in case["velocities"]]
     for kind, where, *rest, magnitude, amp in case["loads"]:
         amp = f", AMPLITUDE={amp}\n" if amp else "\n"
@@ -80,6 +82,7 @@ def write(case, folder):
         job.append(f'[[absorbing]]\nname = "L{i}"\n' + "".join(f"{k} = {json.dumps(v)}\n" for k, v in layer.items()))
     out += ["*INITIAL CONDITIONS, TYPE=VELOCITY\n", *initial, "*STEP\n*DYNAMIC, EXPLICIT, DIRECT USER CONTROL\n",
             row(case["dt"], case["dt"] * case["steps"]), *step,
-            "*OUTPUT, HISTORY, FREQUENCY=1\n*NODE OUTPUT, NSET=ALL\nU, V, A, RF\n*END STEP\n"]
+            "*OUTPUT, HISTORY, FREQUENCY=1\n*NODE OUTPUT, NSET=ALL\nU, V, A, RF\n",
+            "*ELEMENT OUTPUT, ELSET=EALL\nS, E, MISES, SENER\n*END STEP\n"]
     (folder / "model.inp").write_text("".join(out))
     (folder / "job.toml").write_text("".join(job))

@@ -5,8 +5,9 @@ mod text;
 use pogo_formats::block::{BlockFile, MeshView, PartitionStatistics, SectionInfo, Source};
 use pogo_formats::model::{
     AbsorbingProfile, AmplitudeShape, BoundaryKind, Elasticity, FieldQuantity, Increment, LoadKind, Lumping,
-    NodalQuantity, OutputInterval, Setup, Window,
+    OutputInterval, Setup, Window,
 };
+use pogo_formats::output::traces::TraceQuantity;
 use serde::Serialize;
 use text::number;
 
@@ -238,19 +239,23 @@ impl Summary {
                 };
                 (&layer.name, format!("{law}, {}", counted(layer.elements.len(), "element")))
             }),
-            histories: items(&setup.histories, |history| {
-                let variables = history.variables.iter().map(|(quantity, component)| {
-                    let letter = match quantity {
-                        NodalQuantity::Displacement => "U",
-                        NodalQuantity::Velocity => "V",
-                        NodalQuantity::Acceleration => "A",
-                        NodalQuantity::Reaction => "RF",
-                    };
-                    format!("{letter}{}", component + 1)
-                });
-                let (variables, n) = (variables.collect::<Vec<_>>().join(" "), history.nodes.len());
-                (&history.set, format!("{variables} of {}, {}", counted(n, "node"), interval_words(history.interval)))
-            }),
+            histories: setup
+                .histories
+                .iter()
+                .map(|history| {
+                    let labels = history.variables.iter().map(|&(q, c)| TraceQuantity::Nodal(q).label(c));
+                    (&history.set, labels.collect::<Vec<_>>(), counted(history.nodes.len(), "node"), history.interval)
+                })
+                .chain(setup.element_histories.iter().map(|history| {
+                    let labels = history.variables.iter().map(|&(q, c)| TraceQuantity::Element(q).label(c));
+                    let n = counted(history.elements.len(), "element");
+                    (&history.set, labels.collect(), n, history.interval)
+                }))
+                .map(|(set, labels, n, interval)| Item {
+                    name: set.clone(),
+                    description: format!("{} of {n}, {}", labels.join(" "), interval_words(interval)),
+                })
+                .collect(),
             fields: (1..)
                 .zip(&setup.fields)
                 .map(|(number, field)| {

@@ -211,6 +211,12 @@ fn setup(mesh: &MeshView, setup: &Setup) -> Check {
             component(&history.set, index)?;
         }
     }
+    for history in &setup.element_histories {
+        let what = format!("element history `{}`", history.set);
+        all_below(&what, &history.elements, n_elements)?;
+        let known = history.variables.iter().all(|&(quantity, index)| index < quantity.n_components());
+        require(known, || format!("{what}: a component that does not exist"))?;
+    }
     Ok(())
 }
 

@@ -98,6 +98,7 @@ fn model(nx: u32, ny: u32, capacity: u32, triangles: impl Fn(u32) -> bool) -> (M
             depth_fraction: vec![0.5],
             profile: AbsorbingProfile::Damping { d_max: 1e6, exponent: 3.0 },
         }],
+        element_histories: Vec::new(),
         histories: vec![HistoryRequest {
             set: "tip".into(),
             nodes: vec![1],

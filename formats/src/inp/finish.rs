@@ -29,7 +29,7 @@ pub(super) fn finish(mut deck: Deck) -> Result<(Model, Vec<Note>), DeckError> {
     let mut findings = Findings { problems: Vec::new(), notes: std::mem::take(&mut deck.notes) };
     others(&deck, &mut findings);
     if let Some(elements) = kept_elements(&mut deck.model.mesh, deck.model.setup.sections.len(), &mut findings) {
-        renumber_elements(&mut deck.model, &elements);
+        renumber_elements(&mut deck.model, &elements, &mut findings);
     }
     if deck.model.mesh.n_elements() > 0 {
         dimension(&mut deck.model.mesh, &mut findings);
@@ -160,7 +160,7 @@ fn remap(list: &mut Vec<u32>, map: &[u32]) {
     *list = old.into_iter().filter_map(|index| new_index(map, index)).collect();
 }
 
-fn renumber_elements(model: &mut Model, map: &[u32]) {
+fn renumber_elements(model: &mut Model, map: &[u32], findings: &mut Findings) {
     for set in &mut model.mesh.element_sets {
         remap(&mut set.members, map);
     }
@@ -180,6 +180,17 @@ fn renumber_elements(model: &mut Model, map: &[u32]) {
         let mut kept = layer.elements.iter().map(|e| new_index(map, *e).is_some());
         layer.depth_fraction.retain(|_| kept.next() == Some(true));
         remap(&mut layer.elements, map);
+    }
+    let mut unused = Vec::new();
+    model.setup.element_histories.retain_mut(|history| {
+        remap(&mut history.elements, map);
+        if history.elements.is_empty() {
+            unused.push(history.set.clone());
+        }
+        !history.elements.is_empty()
+    });
+    if !unused.is_empty() {
+        findings.note(format!("histories left out, as none of their elements is computed: {}", unused.join(", ")));
     }
 }
 

@@ -61,7 +61,7 @@ pub(super) fn read_source(source: Source, options: &ReadOptions, may_include: bo
     let Conditions { amplitudes, loads, boundaries, initial_velocities, explicit, .. } = conditions;
     let mut requests = Requests::new(&assembly);
     requests.read(&raw, &mut log);
-    let Requests { histories, fields, .. } = requests;
+    let Requests { histories, element_histories, fields, .. } = requests;
     let (node_sets, element_sets) = assembly.take_sets();
     let count = |sets: &[NamedSet]| {
         sets.iter().map(|s| SetCount { name: s.name.clone(), count: s.members.len() as u64 }).collect()
@@ -83,6 +83,7 @@ pub(super) fn read_source(source: Source, options: &ReadOptions, may_include: bo
         initial_velocities,
         absorbing_layers: Vec::new(),
         histories,
+        element_histories,
         fields,
         explicit: ExplicitSettings {
             time: 0.,

@@ -5,7 +5,9 @@ use super::lexer::{Card, Keyword, fields, text};
 use super::log::Log;
 use super::numbers::{real, whole};
 use super::raw::RawDeck;
-use crate::model::{FieldQuantity, FieldRequest, HistoryRequest, NodalQuantity, OutputInterval};
+use crate::model::{
+    ElementHistoryRequest, ElementQuantity, FieldQuantity, FieldRequest, HistoryRequest, NodalQuantity, OutputInterval,
+};
 
 /// Intervals a step where the deck gives none, as in Abaqus/Explicit.
 const HISTORY_INTERVALS: u32 = 200;
@@ -25,6 +27,7 @@ pub(super) struct Requests<'a> {
     assembly: &'a Assembly,
     dimension: u8,
     pub histories: Vec<HistoryRequest>,
+    pub element_histories: Vec<ElementHistoryRequest>,
     pub fields: Vec<FieldRequest>,
     current: Output,
     /// Variables that are not written, once each.
@@ -38,6 +41,7 @@ impl<'a> Requests<'a> {
             assembly,
             dimension,
             histories: Vec::new(),
+            element_histories: Vec::new(),
             fields: Vec::new(),
             current: Output::None,
             unwritten: Vec::new(),
@@ -106,14 +110,18 @@ impl<'a> Requests<'a> {
 
     fn element_output(&mut self, card: &Card, log: &mut Log) {
         match self.current {
-            Output::History(_) => log.note(card.keyword.place, "histories of elements are not written"),
+            Output::History(interval) => self.element_history(card, interval, log),
             Output::Field(at) => {
                 if card.keyword.has("VARIABLE") {
                     self.add_fields(at, &[FieldQuantity::Stress]);
                 }
                 self.element_fields(at, card, log);
             }
-            Output::Off | Output::None => {}
+            Output::Off => {}
+            Output::None => {
+                let text = "*ELEMENT OUTPUT follows no *OUTPUT, FIELD or *OUTPUT, HISTORY: nothing is written for it";
+                log.note(card.keyword.place, text)
+            }
         }
     }
 
@@ -160,17 +168,58 @@ impl<'a> Requests<'a> {
                 variables.extend((0..self.dimension).map(|c| (quantity, c)));
             }
         }
-        let mut seen = Vec::new();
-        variables.retain(|v| {
-            !seen.contains(v) && {
-                seen.push(*v);
-                true
-            }
-        });
+        let variables = once(variables);
         if variables.is_empty() {
             return log.note(place, format!("nothing of this *{} is written", card.keyword.name));
         }
         self.histories.push(HistoryRequest { set: set.to_owned(), nodes, variables, interval });
+    }
+
+    fn element_history(&mut self, card: &Card, interval: OutputInterval, log: &mut Log) {
+        let place = card.keyword.place;
+        let Some(set) = card.keyword.get("ELSET").filter(|s| !s.is_empty()) else {
+            return log.note(place, format!("*{} names no ELSET=: no history is written for it", card.keyword.name));
+        };
+        let Some(elements) = self.assembly.elements_named(set) else {
+            return log.error(place, format!("there is no element set `{set}`"));
+        };
+        let mut variables = Vec::new();
+        for name in variable_names(card, log) {
+            match self.elemental(&name) {
+                Some(more) => variables.extend(more),
+                None => self.not_written(name),
+            }
+        }
+        if card.keyword.has("VARIABLE") {
+            variables.extend(self.elemental("S").into_iter().flatten());
+        }
+        let variables = once(variables);
+        if variables.is_empty() {
+            return log.note(place, format!("nothing of this *{} is written", card.keyword.name));
+        }
+        self.element_histories.push(ElementHistoryRequest { set: set.to_owned(), elements, variables, interval });
+    }
+
+    /// An element variable and its components: all that a mesh of this dimension has, or the one that is named.
+    fn elemental(&self, name: &str) -> Option<Vec<(ElementQuantity, u8)>> {
+        const PAIRS: [&str; 6] = ["11", "22", "33", "12", "13", "23"];
+        match name {
+            "MISES" => return Some(vec![(ElementQuantity::Mises, 0)]),
+            "ENER" | "SENER" | "ELEDEN" | "ESEDEN" => return Some(vec![(ElementQuantity::EnergyDensity, 0)]),
+            _ => {}
+        }
+        let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
+        let quantity = match stem {
+            "S" => ElementQuantity::Stress,
+            "E" | "LE" | "NE" => ElementQuantity::Strain,
+            _ => return None,
+        };
+        let n_components = if self.dimension == 2 { 4 } else { 6 };
+        if stem == name {
+            return Some((0..n_components).map(|component| (quantity, component)).collect());
+        }
+        let component = PAIRS.iter().position(|pair| *pair == &name[stem.len()..])? as u8;
+        Some(if component < n_components { vec![(quantity, component)] } else { Vec::new() })
     }
 
     fn node_fields(&mut self, at: usize, card: &Card, log: &mut Log) {
@@ -213,6 +262,17 @@ impl<'a> Requests<'a> {
             self.unwritten.push(name);
         }
     }
+}
+
+/// Each entry once, in the order of the first.
+fn once<T: PartialEq + Copy>(entries: Vec<T>) -> Vec<T> {
+    let mut out = Vec::new();
+    for entry in entries {
+        if !out.contains(&entry) {
+            out.push(entry);
+        }
+    }
+    out
 }
 
 fn preselected() -> Vec<FieldQuantity> {

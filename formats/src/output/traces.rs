@@ -4,8 +4,8 @@
 //! `traces-<n>.csv`. One `traces.npz` holds all of them under the names of the columns, with `time` for the first group and
 //! `time-<n>` for the n-th; a column that is in an earlier group already has `@<n>` behind its name there.
 //!
-//! Columns are named `SET.LABEL.U1`, and `SET.INSTANCE.LABEL.U1` where the model has instances. The traces stay in
-//! memory until the end: 8 bytes a value, so 40,000 rows of 50 columns are 16 MB.
+//! Columns are named `SET.LABEL.U1`, and `SET.INSTANCE.LABEL.U1` where the model has instances; those of elements
+//! `ELSET.LABEL.S11`. The traces stay in memory until the end: 8 bytes a value, so 40,000 rows of 50 columns are 16 MB.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
@@ -13,19 +13,29 @@ use std::path::{Path, PathBuf};
 
 use super::{OutputError, write_atomically};
 use crate::block::MeshView;
-use crate::model::{HistoryRequest, NodalQuantity};
+use crate::model::{ElementHistoryRequest, ElementQuantity, HistoryRequest, NodalQuantity, OutputInterval};
 
-/// One trace: a component of a nodal quantity.
+/// What a trace shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
+#[allow(missing_docs)] // rkyv's derive writes undocumented twins
+pub enum TraceQuantity {
+    /// At a node.
+    Nodal(NodalQuantity),
+    /// The mean over an element.
+    Element(ElementQuantity),
+}
+
+/// One trace: a component of a quantity.
 #[derive(Debug, Clone, PartialEq, Eq, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
 #[allow(missing_docs)] // rkyv's derive writes undocumented twins
 pub struct TraceColumn {
     /// `SET.LABEL.U1` or `SET.INSTANCE.LABEL.U1`; unique in its group.
     pub name: String,
-    /// Node index, in the mesh's order as the request has it.
-    pub node: u32,
+    /// Node or element index, in the mesh's order as the request has it.
+    pub index: u32,
     /// What.
-    pub quantity: NodalQuantity,
-    /// 0, 1 or 2.
+    pub quantity: TraceQuantity,
+    /// 0, 1 or 2 of nodal quantities, 0 to 5 (11, 22, 33, 12, 13, 23) of tensors.
     pub component: u8,
 }
 
@@ -49,23 +59,45 @@ pub struct Traces {
     pub groups: Vec<TraceGroup>,
 }
 
-/// The letter that Abaqus gives a nodal quantity, without its component.
-pub const fn symbol(quantity: NodalQuantity) -> &'static str {
-    match quantity {
-        NodalQuantity::Displacement => "U",
-        NodalQuantity::Velocity => "V",
-        NodalQuantity::Acceleration => "A",
-        NodalQuantity::Reaction => "RF",
+impl TraceQuantity {
+    /// The name that Abaqus gives it, without the component.
+    pub const fn symbol(self) -> &'static str {
+        match self {
+            Self::Nodal(NodalQuantity::Displacement) => "U",
+            Self::Nodal(NodalQuantity::Velocity) => "V",
+            Self::Nodal(NodalQuantity::Acceleration) => "A",
+            Self::Nodal(NodalQuantity::Reaction) => "RF",
+            Self::Element(ElementQuantity::Stress) => "S",
+            Self::Element(ElementQuantity::Strain) => "E",
+            Self::Element(ElementQuantity::Mises) => "MISES",
+            Self::Element(ElementQuantity::EnergyDensity) => "SENER",
+        }
     }
-}
 
-/// SI unit of a nodal quantity.
-pub const fn unit(quantity: NodalQuantity) -> &'static str {
-    match quantity {
-        NodalQuantity::Displacement => "m",
-        NodalQuantity::Velocity => "m/s",
-        NodalQuantity::Acceleration => "m/s^2",
-        NodalQuantity::Reaction => "N",
+    /// SI unit.
+    pub const fn unit(self) -> &'static str {
+        match self {
+            Self::Nodal(NodalQuantity::Displacement) => "m",
+            Self::Nodal(NodalQuantity::Velocity) => "m/s",
+            Self::Nodal(NodalQuantity::Acceleration) => "m/s^2",
+            Self::Nodal(NodalQuantity::Reaction) => "N",
+            Self::Element(ElementQuantity::Stress | ElementQuantity::Mises) => "Pa",
+            Self::Element(ElementQuantity::Strain) => "1",
+            Self::Element(ElementQuantity::EnergyDensity) => "J/m^3",
+        }
+    }
+
+    /// Symbol and component: `U1`, `S12`, `MISES`.
+    pub fn label(self, component: u8) -> String {
+        let symbol = self.symbol();
+        match self {
+            Self::Nodal(_) => format!("{symbol}{}", component + 1),
+            Self::Element(quantity) if quantity.n_components() > 1 => {
+                const PAIRS: [&str; 6] = ["11", "22", "33", "12", "13", "23"];
+                format!("{symbol}{}", PAIRS.get(usize::from(component)).unwrap_or(&""))
+            }
+            Self::Element(_) => symbol.into(),
+        }
     }
 }
 
@@ -86,39 +118,50 @@ impl TraceGroup {
 }
 
 impl Traces {
-    /// Plans the columns of all requests. `sampling` resolves a request's interval to whatever tells samplings apart (the
-    /// list of steps, or the interval itself); equal ones share a group. A degree of freedom that several requests of a
-    /// group name alike is there once.
+    /// Plans the columns of all requests. `sampling` resolves an interval to whatever tells samplings apart (the list of
+    /// steps, or the interval itself); equal ones share a group. What several requests of a group name alike is there once.
     ///
-    /// Requests refer to nodes of `mesh`, in its order; nodes that it does not have are left out. Returns the groups,
-    /// without rows, and the sampling of each.
+    /// Requests refer to nodes and elements of `mesh`, in its order; those that it does not have are left out. Returns the
+    /// groups, without rows, and the sampling of each.
     pub fn plan<K: PartialEq>(
-        requests: &[HistoryRequest],
+        nodal: &[HistoryRequest],
+        elemental: &[ElementHistoryRequest],
         mesh: &MeshView<'_>,
-        sampling: impl Fn(&HistoryRequest) -> K,
+        sampling: impl Fn(OutputInterval) -> K,
     ) -> (Self, Vec<K>) {
-        let mut groups: Vec<TraceGroup> = Vec::new();
-        let mut samplings: Vec<K> = Vec::new();
-        let mut names: Vec<HashMap<String, usize>> = Vec::new();
-        for request in requests {
-            let key = sampling(request);
-            let index = samplings.iter().position(|known| *known == key).unwrap_or_else(|| {
-                samplings.push(key);
-                groups.push(TraceGroup::default());
-                names.push(HashMap::new());
-                samplings.len() - 1
-            });
+        let mut plan = Plan { groups: Vec::new(), names: Vec::new(), samplings: Vec::new() };
+        for request in nodal {
+            let group = plan.group(sampling(request.interval));
             for &node in request.nodes.iter().filter(|&&node| (node as usize) < mesh.n_nodes()) {
-                let stem = node_stem(&request.set, node as usize, mesh);
+                let at = node as usize;
+                let instance = mesh.node_instance.get(at).copied().unwrap_or_default();
+                let stem = stem(&request.set, instance, mesh.node_labels[at], mesh);
                 for &(quantity, component) in &request.variables {
-                    let name = format!("{stem}.{}{}", symbol(quantity), component + 1);
-                    let group = &mut groups[index];
-                    let column = TraceColumn { name, node, quantity, component };
-                    add_column(&mut group.columns, &mut names[index], column);
+                    plan.add(group, &stem, node, TraceQuantity::Nodal(quantity), component);
                 }
             }
         }
-        (Self { groups }, samplings)
+        let firsts: Vec<usize> = mesh
+            .groups
+            .iter()
+            .scan(0, |next, group| Some(std::mem::replace(next, *next + group.labels.len())))
+            .collect();
+        for request in elemental {
+            let group = plan.group(sampling(request.interval));
+            for &element in &request.elements {
+                let Some(kind) = firsts.partition_point(|&first| first <= element as usize).checked_sub(1) else {
+                    continue;
+                };
+                let at = element as usize - firsts[kind];
+                let Some(&label) = mesh.groups[kind].labels.get(at) else { continue };
+                let instance = mesh.groups[kind].instance.get(at).copied().unwrap_or_default();
+                let stem = stem(&request.set, instance, label, mesh);
+                for &(quantity, component) in &request.variables {
+                    plan.add(group, &stem, element, TraceQuantity::Element(quantity), component);
+                }
+            }
+        }
+        (Self { groups: plan.groups }, plan.samplings)
     }
 
     /// Names of the CSV files that [`write`](Self::write) makes.
@@ -195,11 +238,17 @@ impl TraceGroup {
         write_atomically(path, |out| {
             write_comments(out, comments)?;
             write!(out, "# units: time s")?;
-            let mut quantities: Vec<NodalQuantity> = self.columns.iter().map(|column| column.quantity).collect();
+            let mut quantities: Vec<TraceQuantity> = self.columns.iter().map(|column| column.quantity).collect();
             quantities.sort_unstable();
             quantities.dedup();
             for quantity in quantities {
-                write!(out, ", {} {}", symbol(quantity), unit(quantity))?;
+                write!(out, ", {} {}", quantity.symbol(), quantity.unit())?;
+            }
+            if self.columns.iter().any(|column| matches!(column.quantity, TraceQuantity::Element(_))) {
+                write!(
+                    out,
+                    "\n# elements: mean over the integration points (by volume), global axes, shear strains E12 = 2 eps12"
+                )?;
             }
             write!(out, "\ntime")?;
             for column in &self.columns {
@@ -222,12 +271,47 @@ fn csv_name(group: usize) -> String {
     if group == 0 { "traces.csv".to_owned() } else { format!("traces-{}.csv", group + 1) }
 }
 
-/// `SET.LABEL`, or `SET.INSTANCE.LABEL` for a node of a named instance; a set that is named `INSTANCE.SET` because it is
-/// inside the instance does not repeat it.
-fn node_stem(set: &str, node: usize, mesh: &MeshView<'_>) -> String {
-    let label = mesh.node_labels[node];
-    let instance = mesh.node_instance.get(node).and_then(|&index| mesh.instances.get(usize::from(index)));
-    let stem = match instance {
+/// Groups while they are planned.
+struct Plan<K> {
+    groups: Vec<TraceGroup>,
+    /// Index of each column of each group by its name.
+    names: Vec<HashMap<String, usize>>,
+    samplings: Vec<K>,
+}
+
+impl<K: PartialEq> Plan<K> {
+    /// The group of this sampling.
+    fn group(&mut self, sampling: K) -> usize {
+        self.samplings.iter().position(|known| *known == sampling).unwrap_or_else(|| {
+            self.samplings.push(sampling);
+            self.groups.push(TraceGroup::default());
+            self.names.push(HashMap::new());
+            self.samplings.len() - 1
+        })
+    }
+
+    /// Adds a column unless the same one is there; another node's or element's of that name gets a number behind it.
+    fn add(&mut self, group: usize, stem: &str, index: u32, quantity: TraceQuantity, component: u8) {
+        let (columns, names) = (&mut self.groups[group].columns, &mut self.names[group]);
+        let plain = format!("{stem}.{}", quantity.label(component));
+        let mut name = plain.clone();
+        let mut number = 1;
+        while let Some(&known) = names.get(&name) {
+            if columns[known].index == index {
+                return;
+            }
+            number += 1;
+            name = format!("{plain}#{number}");
+        }
+        names.insert(name.clone(), columns.len());
+        columns.push(TraceColumn { name, index, quantity, component });
+    }
+}
+
+/// `SET.LABEL`, or `SET.INSTANCE.LABEL` in a named instance; a set that is named `INSTANCE.SET` because it is inside the
+/// instance does not repeat it.
+fn stem(set: &str, instance: u16, label: u32, mesh: &MeshView<'_>) -> String {
+    let stem = match mesh.instances.get(usize::from(instance)) {
         Some(instance) if !instance.is_empty() => {
             let inside = set.strip_prefix(instance).and_then(|rest| rest.strip_prefix('.'));
             format!("{}.{instance}.{label}", inside.unwrap_or(set))
@@ -236,22 +320,6 @@ fn node_stem(set: &str, node: usize, mesh: &MeshView<'_>) -> String {
     };
     // The header is one line, whatever a quoted name contains.
     stem.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
-}
-
-/// Adds a column unless the same one is there; another degree of freedom of that name gets a number behind it. `names`
-/// gives the index of each column.
-fn add_column(columns: &mut Vec<TraceColumn>, names: &mut HashMap<String, usize>, mut column: TraceColumn) {
-    let mut number = 1;
-    let stem = column.name.clone();
-    while let Some(&index) = names.get(&column.name) {
-        if columns[index].node == column.node {
-            return;
-        }
-        number += 1;
-        column.name = format!("{stem}#{number}");
-    }
-    names.insert(column.name.clone(), columns.len());
-    columns.push(column);
 }
 
 /// `#` lines; line breaks inside a comment start a new one.

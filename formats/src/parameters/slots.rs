@@ -202,6 +202,7 @@ pub(super) fn slots(setup: &mut Setup) -> Vec<Slot<'_>> {
         initial_velocities,
         absorbing_layers,
         histories,
+        element_histories,
         fields,
         explicit,
     } = setup;
@@ -289,6 +290,10 @@ pub(super) fn slots(setup: &mut Setup) -> Vec<Slot<'_>> {
     }
     for history in histories {
         table.prefix = format!("history.{}", history.set);
+        table.interval(&mut history.interval);
+    }
+    for history in element_histories {
+        table.prefix = format!("element_history.{}", history.set);
         table.interval(&mut history.interval);
     }
     for (index, field) in fields.iter_mut().enumerate() {

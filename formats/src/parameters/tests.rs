@@ -54,6 +54,7 @@ fn setup() -> Setup {
             layer("side", AbsorbingProfile::Damping { d_max: 1e6, exponent: 3.0 }),
             layer("end", AbsorbingProfile::StiffnessReduction { frequency: 1e6, wave_speed: 5e3, thickness: 0.01 }),
         ],
+        element_histories: Vec::new(),
         histories: vec![history(OutputInterval::Time(1e-7)), history(OutputInterval::Increments(2))],
         fields: vec![FieldRequest { quantities: vec![], interval: OutputInterval::Count(20) }],
         explicit: ExplicitSettings {

@@ -4,8 +4,8 @@ use pogo_formats::block::MeshView;
 use pogo_formats::model::ElementKind;
 
 use super::elasticity::{IN_PLANE, OUT_OF_PLANE, through_thickness};
-use super::shape::gradients;
-use super::{ElementError, map_elements, quadrature};
+use super::shape::{QuadraturePoint, gradients};
+use super::{Element, ElementError, check_group, element, map_elements, quadrature};
 use crate::explicit::SectionProperties;
 
 /// Fields at element centres, Voigt order 11, 22, 33, 12, 13, 23, engineering shears, global axes; 2D too (plane strain
@@ -41,46 +41,140 @@ pub fn element_fields(
             return Err(ElementError::Length { what, expected, found });
         }
     }
-    let rules = ElementKind::ALL.map(quadrature);
-    let through: Vec<_> = sections.iter().map(|section| through_thickness(&section.elasticity)).collect();
+    let probes = Probes::new(sections, stiffness_factor);
     let rows = map_elements(mesh, sections.len(), |element| {
-        let elasticity = &sections[element.section].elasticity;
-        let mut volume = 0.0;
-        // h[i][j] = ∂u_i/∂x_j, summed over the volume.
-        let mut h = [[0.0; 3]; 3];
-        for point in &rules[element.kind as usize] {
-            let (dx, det) = gradients(point, element.kind, &element.positions);
-            let dv = point.weight * det;
-            volume += dv;
-            for (&node, dx) in element.nodes.iter().zip(&dx) {
-                for i in 0..dimension {
-                    for j in 0..dimension {
-                        h[i][j] += displacement[node as usize * dimension + i] * dx[j] * dv;
-                    }
-                }
-            }
-        }
-        for value in h.iter_mut().flatten() {
-            *value /= volume;
-        }
-        let mut strain = [h[0][0], h[1][1], h[2][2], h[0][1] + h[1][0], h[0][2] + h[2][0], h[1][2] + h[2][1]];
-        if element.kind.is_plane_stress() {
-            for (k, &q) in OUT_OF_PLANE.iter().enumerate() {
-                strain[q] = (0..3).map(|j| through[element.section][k][j] * strain[IN_PLANE[j]]).sum();
-            }
-        }
-        let factor = stiffness_factor.get(element.index).copied().unwrap_or(1.0);
-        let mut stress = [0.0; 6];
-        for i in 0..6 {
-            stress[i] = factor * (0..6).map(|j| elasticity[6 * i + j] * strain[j]).sum::<f64>();
-        }
-        (strain, stress)
+        let displacement = |node: usize, i: usize| displacement[element.nodes[node] as usize * dimension + i];
+        probes.probe(element).strain_and_stress(displacement)
     })?;
     let mut fields = ElementFields::default();
     for (strain, stress) in rows {
-        fields.energy_density.push(0.5 * strain.iter().zip(&stress).map(|(e, s)| e * s).sum::<f64>());
+        fields.energy_density.push(energy_density(&strain, &stress));
         fields.strain.extend(strain);
         fields.stress.extend(stress);
     }
     Ok(fields)
+}
+
+/// ½ σ:ε, J/m³, of stress and strain with engineering shears.
+pub fn energy_density(strain: &[f64; 6], stress: &[f64; 6]) -> f64 {
+    0.5 * strain.iter().zip(stress).map(|(e, s)| e * s).sum::<f64>()
+}
+
+/// Von Mises' equivalent stress, Pa: √(3/2 s:s) with the deviator s.
+pub fn mises([s11, s22, s33, s12, s13, s23]: [f64; 6]) -> f64 {
+    let normal = (s11 - s22).powi(2) + (s22 - s33).powi(2) + (s33 - s11).powi(2);
+    (0.5 * normal + 3.0 * (s12 * s12 + s13 * s13 + s23 * s23)).sqrt()
+}
+
+/// Gives strain and stress of one element from its nodes' displacements.
+#[derive(Debug, Clone)]
+pub struct ElementProbe {
+    nodes: [u32; 8],
+    n_nodes: usize,
+    dimension: usize,
+    /// ∂N_I/∂x_j, its mean over the element; zero beyond the nodes.
+    gradient: [[f64; 3]; 8],
+    /// D, the element's factor included, Pa.
+    elasticity: [f64; 36],
+    /// Rows of the strains through the thickness, for plane stress.
+    through: Option<[[f64; 3]; 3]>,
+}
+
+impl ElementProbe {
+    /// Node indices, Abaqus order.
+    pub fn nodes(&self) -> &[u32] {
+        &self.nodes[..self.n_nodes]
+    }
+
+    /// ε (volume mean over the element) and σ = D ε, Voigt order as in [`ElementFields`]; `displacement` gives u of a
+    /// node (by its place in the element) and component, m.
+    pub fn strain_and_stress(&self, displacement: impl Fn(usize, usize) -> f64) -> ([f64; 6], [f64; 6]) {
+        // h[i][j] = ∂u_i/∂x_j
+        let mut h = [[0.0; 3]; 3];
+        for (node, dx) in self.gradient.iter().enumerate().take(self.n_nodes) {
+            for i in 0..self.dimension {
+                let u = displacement(node, i);
+                for j in 0..self.dimension {
+                    h[i][j] += u * dx[j];
+                }
+            }
+        }
+        let mut strain = [h[0][0], h[1][1], h[2][2], h[0][1] + h[1][0], h[0][2] + h[2][0], h[1][2] + h[2][1]];
+        if let Some(through) = &self.through {
+            for (row, &q) in through.iter().zip(&OUT_OF_PLANE) {
+                strain[q] = (0..3).map(|j| row[j] * strain[IN_PLANE[j]]).sum();
+            }
+        }
+        let stress = std::array::from_fn(|i| (0..6).map(|j| self.elasticity[6 * i + j] * strain[j]).sum());
+        (strain, stress)
+    }
+}
+
+/// Probes of some elements, in the order of `elements`.
+///
+/// # Errors
+/// Wrong references.
+pub fn element_probes(
+    mesh: &MeshView,
+    sections: &[SectionProperties],
+    stiffness_factor: &[f64],
+    elements: &[u32],
+) -> Result<Vec<ElementProbe>, ElementError> {
+    let probes = Probes::new(sections, stiffness_factor);
+    let mut first = 0;
+    let mut firsts = Vec::with_capacity(mesh.groups.len());
+    if !elements.is_empty() {
+        for group in &mesh.groups {
+            check_group(mesh, group, first, sections.len())?;
+            firsts.push(first);
+            first += group.labels.len();
+        }
+    }
+    let probe = |&index: &u32| {
+        let index = index as usize;
+        let group = firsts.partition_point(|&first| first <= index).checked_sub(1);
+        let group = group.filter(|_| index < first).ok_or(ElementError::Reference { element: index })?;
+        Ok(probes.probe(&element(mesh, &mesh.groups[group], firsts[group], index - firsts[group])))
+    };
+    elements.iter().map(probe).collect()
+}
+
+/// What probes of all elements share.
+struct Probes<'a> {
+    sections: &'a [SectionProperties],
+    stiffness_factor: &'a [f64],
+    rules: [Vec<QuadraturePoint>; ElementKind::ALL.len()],
+    through: Vec<[[f64; 3]; 3]>,
+}
+
+impl<'a> Probes<'a> {
+    fn new(sections: &'a [SectionProperties], stiffness_factor: &'a [f64]) -> Self {
+        let through = sections.iter().map(|section| through_thickness(&section.elasticity)).collect();
+        Self { sections, stiffness_factor, rules: ElementKind::ALL.map(quadrature), through }
+    }
+
+    fn probe(&self, element: &Element) -> ElementProbe {
+        let mut volume = 0.0;
+        let mut gradient = [[0.0; 3]; 8];
+        for point in &self.rules[element.kind as usize] {
+            let (dx, det) = gradients(point, element.kind, &element.positions);
+            let dv = point.weight * det;
+            volume += dv;
+            for (sum, dx) in gradient.as_flattened_mut().iter_mut().zip(dx.as_flattened()) {
+                *sum += dx * dv;
+            }
+        }
+        gradient.as_flattened_mut().iter_mut().for_each(|value| *value /= volume);
+        let factor = self.stiffness_factor.get(element.index).copied().unwrap_or(1.0);
+        let mut nodes = [0; 8];
+        nodes[..element.nodes.len()].copy_from_slice(element.nodes);
+        ElementProbe {
+            nodes,
+            n_nodes: element.nodes.len(),
+            dimension: element.kind.dimension(),
+            gradient,
+            elasticity: self.sections[element.section].elasticity.map(|d| factor * d),
+            through: element.kind.is_plane_stress().then(|| self.through[element.section]),
+        }
+    }
 }

@@ -12,7 +12,7 @@ mod stiffness;
 mod tests;
 
 pub use elasticity::{MaterialError, global_elasticity, plane_elasticity, section_properties};
-pub use fields::{ElementFields, element_fields};
+pub use fields::{ElementFields, ElementProbe, element_fields, element_probes, energy_density, mises};
 pub use mass::{element_masses, element_volumes, lumped_mass, nodal_damping};
 pub(crate) use shape::CORNERS;
 pub use shape::{QuadraturePoint, quadrature, shape_functions};

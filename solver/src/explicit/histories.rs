@@ -6,11 +6,15 @@
 //! V_n = (Δu_n + Δu_{n+1}) / 2Δt        A_n = (Δu_{n+1} − Δu_n) / Δt²
 //! RF_n = m A_n + c V_n + f_int(u_n) − F_n    on prescribed components, 0 elsewhere
 //! ```
+//!
+//! Strain and stress of an element are means over its volume, from u_n of its nodes.
 
 use pogo_formats::block::MeshView;
-use pogo_formats::model::{NodalQuantity, Setup};
-use pogo_formats::output::traces::Traces;
+use pogo_formats::model::{ElementQuantity, NodalQuantity, Setup};
+use pogo_formats::output::traces::{TraceColumn, TraceQuantity, Traces};
+use pogo_kernels::elements::{ElementError, ElementProbe, element_probes, energy_density, mises};
 
+use super::assemble::Matter;
 use super::reactions::Reactions;
 use super::schedule;
 
@@ -33,6 +37,22 @@ enum Source {
     Reaction(usize),
     /// Reaction of a free component.
     Zero,
+    /// Index among the probes, quantity, component.
+    Element(usize, ElementQuantity, usize),
+}
+
+/// An element whose strain is asked for.
+#[derive(Debug, Clone)]
+struct Probed {
+    probe: ElementProbe,
+    /// Where u of its nodes stands in a record, by node and component.
+    positions: [[usize; 3]; 8],
+}
+
+impl Probed {
+    fn strain_and_stress(&self, record: Record<'_>) -> ([f64; 6], [f64; 6]) {
+        self.probe.strain_and_stress(|node, component| record.values[self.positions[node][component]][0])
+    }
 }
 
 /// The traces of a run and the plan that fills them.
@@ -45,6 +65,7 @@ pub struct Histories {
     /// Steps of each group that are already there.
     done: Vec<usize>,
     sources: Vec<Vec<Source>>,
+    probed: Vec<Probed>,
     /// Degrees of freedom that the kernels record, increasing.
     monitors: Vec<u64>,
     time_increment: f64,
@@ -75,47 +96,83 @@ fn dof(mesh: &MeshView<'_>, node: u32, component: u8) -> u64 {
 impl Histories {
     /// Plans the traces of all requests over `n_steps` steps of `time_increment` seconds, and takes the memory for all
     /// rows. None if there is not enough.
+    ///
+    /// # Errors
+    /// A request names an element that is not there.
     pub fn plan(
         mesh: &MeshView<'_>,
         setup: &Setup,
+        matter: &Matter,
         n_steps: u64,
         time_increment: f64,
         reactions: &mut Reactions<'_>,
-    ) -> Option<Self> {
-        let (mut traces, steps) =
-            Traces::plan(&setup.histories, mesh, |request| schedule::steps(request.interval, n_steps, time_increment));
+    ) -> Result<Option<Self>, ElementError> {
+        let sampling = |interval| schedule::steps(interval, n_steps, time_increment);
+        let (mut traces, steps) = Traces::plan(&setup.histories, &setup.element_histories, mesh, sampling);
         for (group, steps) in traces.groups.iter_mut().zip(&steps) {
-            group.times.try_reserve_exact(steps.len()).ok()?;
-            group.values.try_reserve_exact(steps.len().checked_mul(group.columns.len())?).ok()?;
-        }
-        let mut monitors: Vec<u64> = reactions.monitors().to_vec();
-        for column in traces.groups.iter().flat_map(|group| &group.columns) {
-            if column.quantity != NodalQuantity::Reaction {
-                monitors.push(dof(mesh, column.node, column.component));
+            let Some(n_values) = steps.len().checked_mul(group.columns.len()) else { return Ok(None) };
+            let taken = group.times.try_reserve_exact(steps.len()).and(group.values.try_reserve_exact(n_values));
+            if taken.is_err() {
+                return Ok(None);
             }
+        }
+        let columns = || traces.groups.iter().flat_map(|group| &group.columns);
+        let is_element = |column: &&TraceColumn| matches!(column.quantity, TraceQuantity::Element(_));
+        let mut elements: Vec<u32> = columns().filter(is_element).map(|column| column.index).collect();
+        elements.sort_unstable();
+        elements.dedup();
+        let probes = element_probes(mesh, &matter.sections, &matter.stiffness_factor, &elements)?;
+
+        let mut monitors: Vec<u64> = reactions.monitors().to_vec();
+        for column in columns() {
+            if !matches!(column.quantity, TraceQuantity::Element(_) | TraceQuantity::Nodal(NodalQuantity::Reaction)) {
+                monitors.push(dof(mesh, column.index, column.component));
+            }
+        }
+        let components = 0..mesh.dimension as u8;
+        for &node in probes.iter().flat_map(ElementProbe::nodes) {
+            monitors.extend(components.clone().map(|component| dof(mesh, node, component)));
         }
         monitors.sort_unstable();
         monitors.dedup();
         reactions.bind(&monitors);
+
         let find = |dof: u64| monitors.binary_search(&dof).unwrap_or_default();
-        let sources = traces
-            .groups
-            .iter()
-            .map(|group| {
-                let source = |column: &pogo_formats::output::traces::TraceColumn| {
-                    let dof = dof(mesh, column.node, column.component);
-                    match column.quantity {
-                        NodalQuantity::Displacement => Source::Displacement(find(dof)),
-                        NodalQuantity::Velocity => Source::Velocity(find(dof)),
-                        NodalQuantity::Acceleration => Source::Acceleration(find(dof)),
-                        NodalQuantity::Reaction => reactions.index(dof).map_or(Source::Zero, Source::Reaction),
-                    }
-                };
-                group.columns.iter().map(source).collect()
+        let source = |column: &TraceColumn| match column.quantity {
+            TraceQuantity::Nodal(quantity) => {
+                let dof = dof(mesh, column.index, column.component);
+                match quantity {
+                    NodalQuantity::Displacement => Source::Displacement(find(dof)),
+                    NodalQuantity::Velocity => Source::Velocity(find(dof)),
+                    NodalQuantity::Acceleration => Source::Acceleration(find(dof)),
+                    NodalQuantity::Reaction => reactions.index(dof).map_or(Source::Zero, Source::Reaction),
+                }
+            }
+            TraceQuantity::Element(quantity) => {
+                let probe = elements.binary_search(&column.index).unwrap_or_default();
+                Source::Element(probe, quantity, usize::from(column.component))
+            }
+        };
+        let sources = traces.groups.iter().map(|group| group.columns.iter().map(source).collect()).collect();
+        let position = |node: u32| -> [usize; 3] {
+            let mut positions = [0; 3];
+            for (position, component) in positions.iter_mut().zip(components.clone()) {
+                *position = find(dof(mesh, node, component));
+            }
+            positions
+        };
+        let probed = probes
+            .into_iter()
+            .map(|probe| {
+                let mut positions = [[0; 3]; 8];
+                for (positions, &node) in positions.iter_mut().zip(probe.nodes()) {
+                    *positions = position(node);
+                }
+                Probed { probe, positions }
             })
             .collect();
         let done = vec![0; steps.len()];
-        Some(Self { traces, steps, done, sources, monitors, time_increment, row: Vec::new() })
+        Ok(Some(Self { traces, steps, done, sources, probed, monitors, time_increment, row: Vec::new() }))
     }
 
     /// Degrees of freedom that the kernels record.
@@ -168,12 +225,27 @@ impl Histories {
             }
             self.done[group] += 1;
             self.row.clear();
+            // The columns of an element stand side by side: its strain is found once.
+            let mut last = None;
             self.row.extend(self.sources[group].iter().map(|source| match *source {
                 Source::Displacement(index) => record.values[index][0],
                 Source::Velocity(index) => (record.values[index][1] + record.values[index][2]) / (2.0 * dt),
                 Source::Acceleration(index) => (record.values[index][2] - record.values[index][1]) / (dt * dt),
                 Source::Reaction(index) => forces[index],
                 Source::Zero => 0.0,
+                Source::Element(index, quantity, component) => {
+                    let (strain, stress) = match last {
+                        Some((known, found)) if known == index => found,
+                        _ => self.probed[index].strain_and_stress(record),
+                    };
+                    last = Some((index, (strain, stress)));
+                    match quantity {
+                        ElementQuantity::Strain => strain[component],
+                        ElementQuantity::Stress => stress[component],
+                        ElementQuantity::Mises => mises(stress),
+                        ElementQuantity::EnergyDensity => energy_density(&strain, &stress),
+                    }
+                }
             }));
             self.traces.groups[group].push(record.step as f64 * dt, &self.row);
         }

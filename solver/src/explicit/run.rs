@@ -83,7 +83,8 @@ pub fn run(
     let is_prescribed = |dof| actions.constraints.binary_search_by_key(&dof, |constraint| constraint.dof).is_ok();
     let reaction_dofs = histories::reaction_dofs(mesh, setup, is_prescribed);
     let mut reactions = Reactions::new(mesh, &matter, reaction_dofs, &actions.forces.supported, signals.clone(), dt);
-    let mut histories = Histories::plan(mesh, setup, n_steps, dt, &mut reactions)
+    let mut histories = Histories::plan(mesh, setup, &matter, n_steps, dt, &mut reactions)
+        .map_err(|error| refuse(AssembleError::Element(error)))?
         .ok_or_else(|| SolveError::Memory { what: "the traces; ask for fewer nodes or a longer interval".into() })?;
 
     let problem = Problem {

@@ -140,6 +140,7 @@ pub fn steel(time: f64) -> Setup {
         boundaries: Vec::new(),
         initial_velocities: Vec::new(),
         absorbing_layers: Vec::new(),
+        element_histories: Vec::new(),
         histories: Vec::new(),
         fields: Vec::new(),
         explicit: ExplicitSettings { time, increment: Increment::Automatic { factor: 0.9 }, lumping: Lumping::RowSum },

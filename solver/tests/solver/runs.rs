@@ -43,6 +43,17 @@ fn plate() -> (Mesh, Setup) {
         },
         history("B", vec![0, 30, 200], &[(NodalQuantity::Reaction, 0)]),
     ];
+    setup.element_histories = vec![ElementHistoryRequest {
+        set: "E".into(),
+        elements: vec![449, 30, 29],
+        variables: vec![
+            (ElementQuantity::Mises, 0),
+            (ElementQuantity::Strain, 3),
+            (ElementQuantity::Stress, 1),
+            (ElementQuantity::EnergyDensity, 0),
+        ],
+        interval: OutputInterval::Increments(3),
+    }];
     setup.fields = vec![FieldRequest {
         quantities: vec![FieldQuantity::Displacement, FieldQuantity::Velocity, FieldQuantity::Stress],
         interval: OutputInterval::Count(4),

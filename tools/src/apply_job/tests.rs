@@ -18,6 +18,7 @@ fn setup() -> Setup {
         boundaries: Vec::new(),
         initial_velocities: Vec::new(),
         absorbing_layers: Vec::new(),
+        element_histories: Vec::new(),
         histories: Vec::new(),
         fields: Vec::new(),
         explicit: ExplicitSettings { time: 1.0, increment: Increment::Fixed(1.0), lumping: Lumping::RowSum },

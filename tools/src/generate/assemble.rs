@@ -164,6 +164,7 @@ pub(super) fn act(mut mesh: Mesh, materials: Vec<Material>, sections: Vec<Sectio
         boundaries: Vec::new(),
         initial_velocities: Vec::new(),
         absorbing_layers: Vec::new(),
+        element_histories: Vec::new(),
         histories,
         fields: match action.n_fields {
             0 => Vec::new(),

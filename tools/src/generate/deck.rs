@@ -4,10 +4,10 @@ use std::io::Write;
 use std::path::Path;
 
 use pogo_formats::model::{
-    AmplitudeShape, BoundaryKind, Elasticity, FieldQuantity, Increment, Load, LoadKind, Model, NamedSet, NodalQuantity,
-    OutputInterval,
+    AmplitudeShape, BoundaryKind, Elasticity, FieldQuantity, Increment, Load, LoadKind, Model, NamedSet, OutputInterval,
 };
 
+use pogo_formats::output::traces::TraceQuantity;
 use pogo_formats::output::write_atomically;
 
 use super::GenerateError;
@@ -226,15 +226,7 @@ fn step(model: &Model, out: &mut impl Write) -> Io {
     for history in &setup.histories {
         writeln!(out, "*Output, history, {}", interval(history.interval))?;
         writeln!(out, "*Node Output, nset={}", history.set)?;
-        let names = history.variables.iter().map(|(quantity, component)| {
-            let letter = match quantity {
-                NodalQuantity::Displacement => "U",
-                NodalQuantity::Velocity => "V",
-                NodalQuantity::Acceleration => "A",
-                NodalQuantity::Reaction => "RF",
-            };
-            format!("{letter}{}", component + 1)
-        });
+        let names = history.variables.iter().map(|&(q, c)| TraceQuantity::Nodal(q).label(c));
         writeln!(out, "{}", names.collect::<Vec<_>>().join(", "))?;
     }
     writeln!(out, "*End Step")

@@ -85,6 +85,7 @@ fn small(folder: &std::path::Path) -> PathBuf {
             depth_fraction: vec![0.5],
             profile: AbsorbingProfile::Damping { d_max: 1e6, exponent: 3.0 },
         }],
+        element_histories: Vec::new(),
         histories: vec![HistoryRequest {
             set: "tip".into(),
             nodes: vec![2, 5],

@@ -39,6 +39,7 @@ fn remap_reaches_every_node_list_and_leaves_padding_and_elements() {
             value: 1.0,
         }],
         absorbing_layers: vec![],
+        element_histories: Vec::new(),
         histories: vec![HistoryRequest {
             set: String::new(),
             nodes: vec![0],

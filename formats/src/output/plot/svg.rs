@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::Path;
 
 use super::axis::{Axis, with_prefix};
-use crate::output::traces::{Traces, symbol, unit};
+use crate::output::traces::Traces;
 use crate::output::{OutputError, write_atomically};
 
 /// A curve over time.
@@ -43,12 +43,15 @@ pub fn panels(traces: &Traces) -> (Vec<Panel<'_>>, usize) {
     let mut left_out = 0;
     for group in &traces.groups {
         for (index, column) in group.columns.iter().enumerate() {
-            let label = format!("{}{}", symbol(column.quantity), column.component + 1);
+            let label = column.quantity.label(column.component);
             let name = column.name.strip_suffix(&format!(".{label}")).unwrap_or(&column.name).to_owned();
             let place = panels.iter().rposition(|panel| panel.label == label && panel.series.len() < MOST_SERIES);
             let place = place.or_else(|| {
                 (panels.len() < MOST_PANELS).then(|| {
-                    let unit = unit(column.quantity).replace("^2", "²");
+                    let unit = match column.quantity.unit() {
+                        "1" => "strain".into(),
+                        unit => unit.replace("^2", "²").replace("^3", "³"),
+                    };
                     panels.push(Panel { label, unit, series: Vec::new() });
                     panels.len() - 1
                 })

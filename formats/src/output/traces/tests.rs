@@ -3,7 +3,7 @@ use std::io::Read;
 use proptest::prelude::*;
 
 use super::*;
-use crate::model::{Mesh, OutputInterval};
+use crate::model::{ElementGroup, ElementKind, Mesh, OutputInterval};
 
 fn mesh(instances: &[&str], node_instance: &[u16]) -> Mesh {
     Mesh {
@@ -35,18 +35,52 @@ fn names(group: &TraceGroup) -> Vec<&str> {
 fn columns_are_named_by_set_instance_and_label() {
     let flat = mesh(&[""], &[0, 0, 0]);
     let (traces, _) =
-        Traces::plan(&[request("TOP", &[2, 0], OutputInterval::Increments(1))], &flat.view(), |r| r.interval);
+        Traces::plan(&[request("TOP", &[2, 0], OutputInterval::Increments(1))], &[], &flat.view(), |interval| interval);
     assert_eq!(names(&traces.groups[0]), ["TOP.12.U2", "TOP.12.RF1", "TOP.10.U2", "TOP.10.RF1"]);
 
     let parts = mesh(&["Part-1-1", "Part-1-2"], &[0, 1]);
     let requests =
         [request("Part-1-1.TOP", &[0], OutputInterval::Count(4)), request("ALL", &[1, 7], OutputInterval::Count(4))];
-    let (traces, samplings) = Traces::plan(&requests, &parts.view(), |r| r.interval);
+    let (traces, samplings) = Traces::plan(&requests, &[], &parts.view(), |interval| interval);
     assert_eq!(samplings.len(), 1);
     assert_eq!(
         names(&traces.groups[0]),
         ["TOP.Part-1-1.10.U2", "TOP.Part-1-1.10.RF1", "ALL.Part-1-2.11.U2", "ALL.Part-1-2.11.RF1"]
     );
+}
+
+#[test]
+fn columns_of_elements_are_named_by_set_instance_and_label() {
+    let mut parts = mesh(&["", "Part-1-1"], &[0, 0, 0, 0]);
+    let group = |labels: &[u32], instance: &[u16]| ElementGroup {
+        kind: ElementKind::Cpe3,
+        labels: labels.to_vec(),
+        instance: instance.to_vec(),
+        section: vec![0; labels.len()],
+        connectivity: [0, 1, 2].repeat(labels.len()),
+    };
+    parts.groups = vec![group(&[7, 8], &[0, 0]), group(&[9, 9], &[0, 1])];
+    let request = ElementHistoryRequest {
+        set: "BAR".into(),
+        elements: vec![3, 1, 2, 4],
+        variables: vec![
+            (ElementQuantity::Stress, 0),
+            (ElementQuantity::Strain, 3),
+            (ElementQuantity::Mises, 0),
+            (ElementQuantity::EnergyDensity, 0),
+        ],
+        interval: OutputInterval::Count(1),
+    };
+    let (traces, _) = Traces::plan(&[], &[request], &parts.view(), |interval| interval);
+    let expected: Vec<String> = ["BAR.Part-1-1.9", "BAR.8", "BAR.9"]
+        .iter()
+        .flat_map(|stem| ["S11", "E12", "MISES", "SENER"].map(|label| format!("{stem}.{label}")))
+        .collect();
+    assert_eq!(names(&traces.groups[0]), expected);
+    let folder = tempfile::tempdir().unwrap();
+    traces.write(folder.path(), &[]).unwrap();
+    let text = std::fs::read_to_string(folder.path().join("traces.csv")).unwrap();
+    assert!(text.starts_with("# units: time s, S Pa, E 1, MISES Pa, SENER J/m^3\n# elements: mean over"), "{text}");
 }
 
 #[test]
@@ -58,7 +92,7 @@ fn requests_with_the_same_sampling_share_a_file_and_repeated_columns_are_kept_on
         request("A", &[0, 1], OutputInterval::Increments(2)),
         request("A", &[1], OutputInterval::Increments(5)),
     ];
-    let (mut traces, samplings) = Traces::plan(&requests, &flat.view(), |r| r.interval);
+    let (mut traces, samplings) = Traces::plan(&requests, &[], &flat.view(), |interval| interval);
     assert_eq!(samplings, [OutputInterval::Increments(2), OutputInterval::Increments(5)]);
     assert_eq!(names(&traces.groups[0]), ["A.10.U2", "A.10.RF1", "A.11.U2", "A.11.RF1"]);
     assert_eq!(names(&traces.groups[1]), ["B.10.U2", "B.10.RF1", "A.11.U2", "A.11.RF1"]);
@@ -81,7 +115,7 @@ fn requests_with_the_same_sampling_share_a_file_and_repeated_columns_are_kept_on
 fn two_nodes_of_one_name_are_told_apart() {
     let mut twice = mesh(&[""], &[0, 0]);
     twice.node_labels = vec![5, 5];
-    let (traces, _) = Traces::plan(&[request("A", &[0, 1], OutputInterval::Count(1))], &twice.view(), |_| ());
+    let (traces, _) = Traces::plan(&[request("A", &[0, 1], OutputInterval::Count(1))], &[], &twice.view(), |_| ());
     assert_eq!(names(&traces.groups[0]), ["A.5.U2", "A.5.RF1", "A.5.U2#2", "A.5.RF1#2"]);
 }
 
@@ -89,7 +123,8 @@ fn two_nodes_of_one_name_are_told_apart() {
 fn the_csv_has_comments_then_one_header_line() {
     let folder = tempfile::tempdir().unwrap();
     let flat = mesh(&[""], &[0]);
-    let (mut traces, _) = Traces::plan(&[request("A, \"b\"\nc", &[0], OutputInterval::Count(1))], &flat.view(), |_| ());
+    let (mut traces, _) =
+        Traces::plan(&[request("A, \"b\"\nc", &[0], OutputInterval::Count(1))], &[], &flat.view(), |_| ());
     traces.groups[0].push(0.0, &[0.0, -1.5]);
     traces.groups[0].push(1e-7, &[f64::NAN, 1.0 / 3.0]);
     traces.write(folder.path(), &["pogo 0.1.0\nmodel.blk".into()]).unwrap();
@@ -158,8 +193,8 @@ proptest! {
         let columns: Vec<TraceColumn> = (0..n_columns)
             .map(|c| TraceColumn {
                 name: format!("{}.{c}.U1", names[c]),
-                node: c as u32,
-                quantity: NodalQuantity::Displacement,
+                index: c as u32,
+                quantity: TraceQuantity::Nodal(NodalQuantity::Displacement),
                 component: 0,
             })
             .collect();
@@ -198,7 +233,7 @@ fn numpy_reads_the_archive() {
     }
     let flat = mesh(&[""], &[0]);
     let set = "µ \"x\", y/..";
-    let (mut traces, _) = Traces::plan(&[request(set, &[0], OutputInterval::Count(1))], &flat.view(), |_| ());
+    let (mut traces, _) = Traces::plan(&[request(set, &[0], OutputInterval::Count(1))], &[], &flat.view(), |_| ());
     traces.groups[0].push(0.0, &[0.0, -1.5]);
     traces.groups[0].push(1e-7, &[f64::NAN, 1.0 / 3.0]);
     let folder = tempfile::tempdir().unwrap();

@@ -1,13 +1,13 @@
 use super::*;
 use crate::model::NodalQuantity;
-use crate::output::traces::{TraceColumn, TraceGroup};
+use crate::output::traces::{TraceColumn, TraceGroup, TraceQuantity};
 
 fn traces(sets: &[&str], components: u8, n: usize) -> Traces {
     let columns = sets.iter().enumerate().flat_map(|(node, set)| {
         (0..components).map(move |component| TraceColumn {
             name: format!("{set}.{}.U{}", 1000 + node, component + 1),
-            node: node as u32,
-            quantity: NodalQuantity::Displacement,
+            index: node as u32,
+            quantity: TraceQuantity::Nodal(NodalQuantity::Displacement),
             component,
         })
     });
