@@ -98,7 +98,12 @@ fn model(nx: u32, ny: u32, capacity: u32, triangles: impl Fn(u32) -> bool) -> (M
             depth_fraction: vec![0.5],
             profile: AbsorbingProfile::Damping { d_max: 1e6, exponent: 3.0 },
         }],
-        element_histories: Vec::new(),
+        element_histories: vec![ElementHistoryRequest {
+            set: "end".into(),
+            elements: vec![0],
+            variables: vec![(ElementQuantity::Stress, 5)],
+            interval: OutputInterval::Count(10),
+        }],
         histories: vec![HistoryRequest {
             set: "tip".into(),
             nodes: vec![1],
