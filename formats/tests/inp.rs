@@ -507,12 +507,43 @@ fn elements_that_are_turned_over_are_turned_back() {
     let text = SQUARE.replace(" 1, 1, 2, 3\n", " 1, 1, 3, 2\n");
     let (turned, notes) = deck(&with(&text, "*Dload\n PLATE, P1, 5\n")).finish().unwrap();
     assert_eq!(turned.mesh, model(SQUARE).mesh);
-    assert!(notes.iter().any(|n| n.text.contains("element 1 run the wrong way round")));
+    assert!(notes.iter().any(|n| n.text.contains("run the wrong way round and were turned back: element 1")));
     // Face 1 is the one between the nodes as the deck writes them.
     let LoadKind::Pressure { faces, .. } = &turned.setup.loads[0].kind else { panic!() };
     assert_eq!(faces[0][..2], [0, 2]);
     let flat = SQUARE.replace(" 3, 1.D0, 1\n", " 3, 2, 0\n");
     assert!(refusal(&flat).contains("deck.inp: error: element 1 has no area or volume (1 of 2 elements)"));
+}
+
+#[test]
+fn folded_elements_are_refused_and_bent_ones_are_a_warning() {
+    let moved = |x: &str| CUBE.replace("7, 1, 1, 1\n", &format!("7, {x}, {x}, {x}\n"));
+    let refused = refusal(&moved("0.1").replace("C3D8R", "C3D8"));
+    assert!(
+        refused.contains("element 1: too distorted: the Jacobian is not positive at an integration point"),
+        "{refused}"
+    );
+    // One-point elements need no more than a volume.
+    assert!(deck(&moved("0.1")).finish().is_ok());
+    let (_, notes) = deck(&moved("0.62")).finish().unwrap();
+    let bent = notes.iter().find(|n| n.text.contains("element 1: badly shaped")).unwrap();
+    assert!(bent.is_warning && bent.to_string().starts_with("deck.inp: warning: "), "{bent}");
+    let (_, notes) = deck(CUBE).finish().unwrap();
+    assert!(notes.iter().all(|n| !n.is_warning), "{notes:?}");
+}
+
+#[test]
+fn what_ignore_names_in_vain_is_said() {
+    let deck = try_read(&with(SQUARE, "*Plastic\n1.\n*Restart, write\n"), &["PLASTIC", "RESTRAT", "TIE,MPC"]).unwrap();
+    let warnings: Vec<String> = deck.notes.iter().filter(|n| n.is_warning).map(|n| n.to_string()).collect();
+    assert_eq!(
+        warnings,
+        [
+            "deck.inp: warning: --ignore RESTRAT: nothing in the deck needs it; did you mean `RESTART`?",
+            "deck.inp: warning: --ignore TIE: nothing in the deck needs it",
+            "deck.inp: warning: --ignore MPC: nothing in the deck needs it",
+        ]
+    );
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! [`Deck`] → [`Model`]: drops what no section uses and checks that nothing is missing.
 
 use super::report::{DeckError, Note};
-use super::shape::orient;
+use super::shape::{distortion, orient};
 use super::{Deck, DeckMaterial, NO_SECTION};
 use crate::model::{ElementGroup, ElementKind, ExplicitSettings, Increment, LoadKind, Lumping, Material, Mesh, Model};
 
@@ -17,11 +17,15 @@ struct Findings {
 
 impl Findings {
     fn error(&mut self, text: impl Into<String>) {
-        self.problems.push(Note { file: String::new(), line: 0, text: text.into() });
+        self.problems.push(Note::new("", 0, text));
     }
 
     fn note(&mut self, text: impl Into<String>) {
-        self.notes.push(Note { file: String::new(), line: 0, text: text.into() });
+        self.notes.push(Note::new("", 0, text));
+    }
+
+    fn warning(&mut self, text: impl Into<String>) {
+        self.notes.push(Note { is_warning: true, ..Note::new("", 0, text) });
     }
 }
 
@@ -76,11 +80,11 @@ fn others(deck: &Deck, findings: &mut Findings) {
     };
     if let Some(first) = part.first() {
         let text = format!("element types that are not computed: {}; --ignore TYPE leaves one out", list(&part));
-        findings.problems.push(Note { file: first.count.file.clone(), line: first.count.line, text });
+        findings.problems.push(Note::new(&first.count.file, first.count.line, text));
     }
     if let Some(first) = beside.first() {
         let text = format!("elements left out, as no section names them: {}", list(&beside));
-        findings.notes.push(Note { file: first.count.file.clone(), line: first.count.line, text });
+        findings.notes.push(Note::new(&first.count.file, first.count.line, text));
     }
 }
 
@@ -213,14 +217,26 @@ fn dimension(mesh: &mut Mesh, findings: &mut Findings) {
 
 /// Elements must have a volume; those that are turned over are turned back.
 fn shapes(mesh: &mut Mesh, findings: &mut Findings) {
+    let n_elements = mesh.n_elements();
     let found = orient(mesh);
-    if let Some(label) = found.first_flat {
-        let n = found.n_flat;
-        findings.error(format!("element {label} has no area or volume ({n} of {} elements)", mesh.n_elements()));
+    if let Some(list) = found.flat.list() {
+        let has = if found.flat.count == 1 { "has" } else { "have" };
+        findings.error(format!("{list} {has} no area or volume ({} of {n_elements} elements)", found.flat.count));
     }
-    if let Some(label) = found.first_turned {
-        let n = found.n_turned;
-        findings.note(format!("the nodes of element {label} run the wrong way round: turned back (so are {n} in all)"));
+    if let Some(list) = found.turned.list() {
+        findings.note(format!("nodes run the wrong way round and were turned back: {list}"));
+    }
+    if found.flat.count > 0 {
+        return;
+    }
+    let found = distortion(mesh);
+    if let Some(list) = found.folded.list() {
+        let what = "too distorted: the Jacobian is not positive at an integration point";
+        findings.error(format!("{list}: {what}; check the order of the nodes, or mesh again there"));
+    }
+    if let Some(list) = found.bent.list() {
+        let what = "badly shaped: the Jacobian is negative at a corner, though positive where the stiffness is summed";
+        findings.warning(format!("{list}: {what}"));
     }
 }
 
@@ -358,7 +374,7 @@ fn sections(deck: &mut Deck, findings: &mut Findings) {
             }
             Err(what) if *needed => {
                 let text = format!("material `{}` has no {what}", material.name);
-                findings.problems.push(Note { file: material.file.clone(), line: material.line, text });
+                findings.problems.push(Note::new(&material.file, material.line, text));
             }
             Err(_) => unused.push(material.name.clone()),
         }

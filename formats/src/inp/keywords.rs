@@ -1,5 +1,7 @@
 //! What each keyword does to the physics: read, without effect here, or refused.
 
+use std::cell::Cell;
+
 use super::lexer::compact;
 
 /// What the reader does with a keyword.
@@ -259,17 +261,51 @@ pub(super) fn is_other_section(key: &str) -> bool {
 
 /// What the user allows to be left out.
 #[derive(Debug, Clone)]
-pub(super) struct IgnoreList(Vec<String>);
+pub(super) struct IgnoreList(Vec<Ignored>);
+
+#[derive(Debug, Clone)]
+struct Ignored {
+    /// As the user writes it.
+    name: String,
+    /// As [`compact`] gives it.
+    key: String,
+    /// Something has been left out for it.
+    used: Cell<bool>,
+}
 
 impl IgnoreList {
     pub fn new(names: &[String]) -> Self {
-        let names = names.iter().flat_map(|n| n.split(',')).map(|n| compact(n.trim().trim_start_matches('*')));
-        Self(names.filter(|n| !n.is_empty()).collect())
+        let names = names.iter().flat_map(|n| n.split(',')).map(|n| n.trim().trim_start_matches('*'));
+        let all = names.map(|n| Ignored { name: n.into(), key: compact(n), used: Cell::new(false) });
+        Self(all.filter(|ignored| !ignored.key.is_empty()).collect())
+    }
+
+    /// Any of these names is on the list, and something is left out for it.
+    pub fn covers(&self, names: &[&str]) -> bool {
+        let mut found = false;
+        for name in names.iter().map(|name| compact(name)).filter(|name| !name.is_empty()) {
+            for ignored in self.0.iter().filter(|ignored| ignored.key == name) {
+                ignored.used.set(true);
+                found = true;
+            }
+        }
+        found
     }
 
     /// Any of these names is on the list.
-    pub fn covers(&self, names: &[&str]) -> bool {
-        names.iter().any(|name| !name.is_empty() && self.0.contains(&compact(name)))
+    pub fn has(&self, names: &[&str]) -> bool {
+        names.iter().any(|name| self.0.iter().any(|ignored| ignored.key == compact(name)))
+    }
+
+    /// Names for which nothing was left out, each with the nearest of `others` (names in any spelling), if one is near.
+    pub fn unused<'a>(&self, others: impl Iterator<Item = &'a str> + Clone) -> Vec<(String, Option<String>)> {
+        let nearest = |key: &str| {
+            let near = others.clone().map(|other| (strsim::damerau_levenshtein(key, &compact(other)), other));
+            near.min().filter(|(distance, _)| *distance <= 1 + key.len() / 4).map(|(_, other)| other.to_owned())
+        };
+        let mut unused: Vec<_> = self.0.iter().filter(|ignored| !ignored.used.get()).collect();
+        unused.dedup_by(|a, b| a.key == b.key);
+        unused.into_iter().map(|ignored| (ignored.name.clone(), nearest(&ignored.key))).collect()
     }
 }
 

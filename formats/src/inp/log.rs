@@ -14,6 +14,7 @@ pub(super) struct Log {
     problems: Vec<(Place, String)>,
     more_problems: u64,
     notes: Vec<(Place, String)>,
+    warnings: Vec<(Place, String)>,
 }
 
 impl Log {
@@ -37,6 +38,12 @@ impl Log {
         }
     }
 
+    pub fn warning(&mut self, place: Place, text: impl Into<String>) {
+        if self.warnings.len() < SHOWN {
+            self.warnings.push((place, text.into()));
+        }
+    }
+
     /// The text of a data line.
     pub fn line(&self, line: &DataLine) -> Vec<u8> {
         let source = self.sources.get(line.place.source as usize);
@@ -51,14 +58,13 @@ impl Log {
     fn shown(&self, list: &[(Place, String)]) -> Vec<Note> {
         let mut list: Vec<_> = list.iter().collect();
         list.sort_by_key(|(place, _)| *place);
-        list.into_iter()
-            .map(|(place, text)| Note { file: self.file(*place), line: place.line, text: text.clone() })
-            .collect()
+        list.into_iter().map(|(place, text)| Note::new(self.file(*place), place.line, text)).collect()
     }
 
-    /// Notes in the order of the deck.
+    /// Warnings, then notes, in the order of the deck.
     pub fn notes(&self) -> Vec<Note> {
-        self.shown(&self.notes)
+        let warnings = self.shown(&self.warnings).into_iter().map(|note| Note { is_warning: true, ..note });
+        warnings.chain(self.shown(&self.notes)).collect()
     }
 
     /// All problems as one error; nothing where there are none.
@@ -69,7 +75,7 @@ impl Log {
         let mut problems = self.shown(&self.problems);
         if self.more_problems > 0 {
             let text = format!("{} more problems are not shown", self.more_problems);
-            problems.push(Note { file: self.file(Place::default()), line: 0, text });
+            problems.push(Note::new(self.file(Place::default()), 0, text));
         }
         Some(DeckError { problems, report: Some(Box::new(report.clone())) })
     }

@@ -28,7 +28,6 @@ pub(super) fn numbers(card: &Card, log: &mut Log) -> Vec<Vec<f64>> {
 
 /// A material from its cards. Where TEMPERATURE is ignored, the first entry of a table by temperature counts.
 pub(super) fn material(raw: &RawMaterial, ignore: &IgnoreList, log: &mut Log) -> DeckMaterial {
-    let any_temperature = ignore.covers(&["TEMPERATURE"]);
     let mut material = DeckMaterial {
         name: raw.name.clone(),
         file: log.file(raw.place),
@@ -38,12 +37,12 @@ pub(super) fn material(raw: &RawMaterial, ignore: &IgnoreList, log: &mut Log) ->
         damping_alpha: 0.,
     };
     for card in &raw.cards {
-        if card.keyword.has("DEPENDENCIES") && !any_temperature {
+        if card.keyword.has("DEPENDENCIES") && !ignore.covers(&["TEMPERATURE"]) {
             let text = format!("*{} depends on field variables: give constants", card.keyword.name);
             log.error(card.keyword.place, text + "; --ignore TEMPERATURE takes the first entry");
         }
         match card.keyword.key.as_str() {
-            "DENSITY" => material.density = density(card, any_temperature, log),
+            "DENSITY" => material.density = density(card, ignore, log),
             "ELASTIC" => material.elasticity = elasticity(card, ignore, log),
             _ => material.damping_alpha = damping(card, log),
         }
@@ -51,9 +50,9 @@ pub(super) fn material(raw: &RawMaterial, ignore: &IgnoreList, log: &mut Log) ->
     material
 }
 
-fn density(card: &Card, any_temperature: bool, log: &mut Log) -> Option<f64> {
+fn density(card: &Card, ignore: &IgnoreList, log: &mut Log) -> Option<f64> {
     let lines = numbers(card, log);
-    check_temperature(card, lines.len() > 1, any_temperature, log);
+    check_temperature(card, lines.len() > 1, ignore, log);
     let value = lines.first().and_then(|l| l.first()).copied();
     match value {
         Some(value) if value > 0. => Some(value),
@@ -65,7 +64,6 @@ fn density(card: &Card, any_temperature: bool, log: &mut Log) -> Option<f64> {
 }
 
 fn elasticity(card: &Card, ignore: &IgnoreList, log: &mut Log) -> Option<Elasticity> {
-    let any_temperature = ignore.covers(&["TEMPERATURE"]);
     let lines = numbers(card, log);
     let place = card.keyword.place;
     let word = card.keyword.word("TYPE");
@@ -91,7 +89,7 @@ fn elasticity(card: &Card, ignore: &IgnoreList, log: &mut Log) -> Option<Elastic
         log.error(place, format!("*ELASTIC, TYPE={kind} needs {n_values} constants, {} are given", values.len()));
         return None;
     }
-    check_temperature(card, lines.len() > n_lines, any_temperature, log);
+    check_temperature(card, lines.len() > n_lines, ignore, log);
     let elasticity = match kind {
         "ISOTROPIC" => {
             let (young, poisson) = (values[0], values[1]);
@@ -114,9 +112,9 @@ fn elasticity(card: &Card, ignore: &IgnoreList, log: &mut Log) -> Option<Elastic
     elasticity
 }
 
-fn check_temperature(card: &Card, depends: bool, any_temperature: bool, log: &mut Log) {
+fn check_temperature(card: &Card, depends: bool, ignore: &IgnoreList, log: &mut Log) {
     let name = &card.keyword.name;
-    if depends && any_temperature {
+    if depends && ignore.covers(&["TEMPERATURE"]) {
         log.note(card.keyword.place, format!("*{name} varies with temperature: its first entry is used"));
     } else if depends {
         let text = format!("*{name} varies with temperature: give one entry; --ignore TEMPERATURE takes the first");

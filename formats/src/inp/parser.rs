@@ -55,7 +55,7 @@ enum Block {
 
 pub(super) struct Parser<'o> {
     options: &'o ReadOptions,
-    ignore: IgnoreList,
+    pub ignore: IgnoreList,
     pub log: Log,
     pub raw: RawDeck,
     pub keywords: Vec<KeywordCount>,
@@ -207,6 +207,8 @@ impl<'o> Parser<'o> {
         }
         self.close();
         if self.skip_step {
+            // Asked for twice, which is no mistake.
+            self.ignores(&[&keyword.key]);
             self.count(&keyword, KeywordUse::Ignored);
             if keyword.key == "ENDSTEP" {
                 self.skip_step = false;

@@ -9,18 +9,17 @@ use super::log::Log;
 use super::materials::material;
 use super::parser::Parser;
 use super::raw::{RawDeck, RawPart};
-use super::report::{DeckError, DeckReport, ElementCount, SetCount, StepReport};
+use super::report::{DeckError, DeckReport, ElementCount, KeywordUse, SetCount, StepReport};
 use super::requests::Requests;
 use super::sections::{Other, Sections};
 use super::{Deck, DeckMaterial, NO_SECTION, ReadOptions};
 use crate::model::{ElementGroup, ExplicitSettings, Increment, Lumping, Model, NamedSet, Setup};
 
 pub(super) fn read_source(source: Source, options: &ReadOptions, may_include: bool) -> Result<Deck, DeckError> {
-    let ignore = IgnoreList::new(&options.ignore);
     let mut parser = Parser::new(options, may_include);
     parser.run(source);
     parser.end();
-    let Parser { mut log, mut raw, keywords, bytes, .. } = parser;
+    let Parser { mut log, mut raw, keywords, bytes, ignore, .. } = parser;
     let (elements, others) = count_elements(&raw, &log);
     let mut report = DeckReport {
         title: raw.title.clone(),
@@ -70,6 +69,7 @@ pub(super) fn read_source(source: Source, options: &ReadOptions, may_include: bo
     if let Some(error) = log.failure(&report) {
         return Err(error);
     }
+    unused_ignores(&ignore, &report, &mut log);
     let has_sections = !sections.is_empty();
     let mut mesh = assembly.mesh;
     (mesh.node_sets, mesh.element_sets) = (node_sets, element_sets);
@@ -100,7 +100,7 @@ pub(super) fn read_source(source: Source, options: &ReadOptions, may_include: bo
         require_step: options.require_step,
         others,
         has_sections,
-        unconnected_loads: ignore.covers(&["COUPLING", "RIGID BODY"]),
+        unconnected_loads: ignore.has(&["COUPLING", "RIGID BODY"]),
     })
 }
 
@@ -137,6 +137,16 @@ fn count_elements(raw: &RawDeck, log: &Log) -> (Vec<ElementCount>, Vec<Other>) {
     let others = counted.iter().filter(|(_, count)| !count.supported);
     let others = others.map(|(place, count)| Other { count: count.clone(), with_section: 0, place: *place }).collect();
     (counted.into_iter().map(|(_, count)| count).collect(), others)
+}
+
+/// What `--ignore` names that is not there: probably misspelt.
+fn unused_ignores(ignore: &IgnoreList, report: &DeckReport, log: &mut Log) {
+    let keywords = report.keywords.iter().filter(|k| k.used != KeywordUse::Read).map(|k| k.keyword.as_str());
+    let types = report.elements.iter().filter(|e| !e.supported).map(|e| e.name.as_str());
+    for (name, nearest) in ignore.unused(keywords.chain(types)) {
+        let hint = nearest.map(|nearest| format!("; did you mean `{nearest}`?")).unwrap_or_default();
+        log.warning(Place::default(), format!("--ignore {name}: nothing in the deck needs it{hint}"));
+    }
 }
 
 /// One error for all element types that are not computed, where a section asks for any of them.

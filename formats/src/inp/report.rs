@@ -13,9 +13,16 @@ pub struct Note {
     pub line: u64,
     /// What.
     pub text: String,
+    /// Probably not meant so, rather than merely worth knowing.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_warning: bool,
 }
 
 impl Note {
+    pub(crate) fn new(file: impl Into<String>, line: u64, text: impl Into<String>) -> Self {
+        Self { file: file.into(), line, text: text.into(), is_warning: false }
+    }
+
     fn write(&self, f: &mut fmt::Formatter<'_>, kind: &str) -> fmt::Result {
         match (self.file.is_empty(), self.line) {
             (true, _) => write!(f, "{kind}: {}", self.text),
@@ -27,7 +34,7 @@ impl Note {
 
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.write(f, "note")
+        self.write(f, if self.is_warning { "warning" } else { "note" })
     }
 }
 
@@ -42,7 +49,7 @@ pub struct DeckError {
 
 impl DeckError {
     pub(crate) fn single(file: &str, line: u64, text: &str) -> Self {
-        Self { problems: vec![Note { file: file.into(), line, text: text.into() }], report: None }
+        Self { problems: vec![Note::new(file, line, text)], report: None }
     }
 }
 

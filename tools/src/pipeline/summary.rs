@@ -86,6 +86,11 @@ fn element_kinds(mesh: &Mesh) -> Vec<(String, u64)> {
     mesh.groups.iter().map(|group| (group.kind.name().to_owned(), group.len() as u64)).collect()
 }
 
+/// Warnings, or what is not one.
+fn texts(notes: &[Note], warnings: bool) -> impl Iterator<Item = String> {
+    notes.iter().filter(move |note| note.is_warning == warnings).map(Note::to_string)
+}
+
 impl Summary {
     pub(super) fn new(
         config: &Config,
@@ -118,8 +123,8 @@ impl Summary {
             blocking_seconds: statistics.seconds,
             seconds,
             peak_memory: peak_memory(),
-            notes: notes.iter().map(Note::to_string).chain(remarks.notes).collect(),
-            warnings: remarks.warnings,
+            notes: texts(notes, false).chain(remarks.notes).collect(),
+            warnings: texts(notes, true).chain(remarks.warnings).collect(),
             version: VERSION.to_owned(),
         }
     }
@@ -197,8 +202,8 @@ impl CheckReport {
             nodes: Some(model.mesh.n_nodes() as u64),
             element_kinds: element_kinds(&model.mesh),
             problems: Vec::new(),
-            notes: notes.iter().map(Note::to_string).chain(remarks.notes).collect(),
-            warnings: remarks.warnings,
+            notes: texts(notes, false).chain(remarks.notes).collect(),
+            warnings: texts(notes, true).chain(remarks.warnings).collect(),
         }
     }
 
