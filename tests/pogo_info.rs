@@ -8,6 +8,7 @@ use std::{
 
 use pogo_formats::block::{self, BlockContents, Blocks, PartitionStatistics, Provenance};
 use pogo_formats::model::*;
+use pogo_tools::arrange::device_tables;
 
 fn info(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_pogo-info")).args(arguments).output().unwrap()
@@ -83,7 +84,9 @@ fn triangle() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("triangle.blk");
     let provenance = Provenance::explicit(vec![], vec![]);
-    let contents = BlockContents { mesh: &mesh, blocks: &blocks, setup: &setup, provenance: &provenance };
+    let device = device_tables(&blocks.view());
+    let contents =
+        BlockContents { mesh: &mesh, blocks: &blocks, device: &device, setup: &setup, provenance: &provenance };
     block::write(&path, &contents).unwrap();
     (folder, path)
 }

@@ -71,6 +71,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let problem = Problem {
         mesh: view,
         blocks: blocks.view(),
+        device: None,
         sections,
         stiffness_factor: Vec::new(),
         lumped_mass: mass,

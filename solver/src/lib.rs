@@ -151,6 +151,7 @@ fn model(file: &BlockFile, setup: Setup, case: Option<String>, overrides: Vec<St
     Model {
         mesh: file.mesh(),
         blocks: file.blocks(),
+        device: file.device(),
         setup,
         block_efficiency: file.statistics().efficiency,
         block_file: BlockFileSummary {

@@ -3,9 +3,11 @@
 //! The writer checks what it is given and the reader what it finds with the same functions, so that nothing is written
 //! that cannot be opened. Large tables are scanned in parallel.
 
+mod device;
+
 use rayon::prelude::*;
 
-use super::{BlocksView, MeshView};
+use super::{BlocksView, DeviceView, MeshView};
 use crate::model::{AmplitudeShape, ElementKind, LoadKind, Setup};
 
 /// Entries a task scans.
@@ -43,9 +45,10 @@ fn offsets<T: Copy + Ord + Sync + Into<u64>>(what: &str, first: &[T], n: usize, 
 }
 
 /// Everything that [`BlockFile::open`](super::BlockFile::open) promises.
-pub(super) fn all(mesh: &MeshView, blocks: &BlocksView, setup: &Setup) -> Check {
+pub(super) fn all(mesh: &MeshView, blocks: &BlocksView, device: &DeviceView, setup: &Setup) -> Check {
     self::mesh(mesh, setup.sections.len())?;
     self::blocks(mesh, blocks, setup.sections.len())?;
+    device::all(mesh, blocks, device, setup.sections.len())?;
     self::setup(mesh, setup)
 }
 
@@ -221,8 +224,14 @@ fn setup(mesh: &MeshView, setup: &Setup) -> Check {
 }
 
 /// The blocks say the same as the mesh: each entry's kind, section and nodes are the element's, a block has every element
-/// that touches its nodes, and halo nodes are among the boundary nodes of their block.
-pub(super) fn agreement(mesh: &MeshView, blocks: &BlocksView) -> Check {
+/// that touches its nodes, and halo nodes are among the boundary nodes of their block. Colours and fans hold the same
+/// elements once more.
+pub(super) fn agreement(mesh: &MeshView, blocks: &BlocksView, device: &DeviceView) -> Check {
+    elements_agree(mesh, blocks)?;
+    device::agreement(blocks, device)
+}
+
+fn elements_agree(mesh: &MeshView, blocks: &BlocksView) -> Check {
     let mut group_first = vec![0_usize];
     group_first.extend(mesh.groups.iter().scan(0, |sum, group| {
         *sum += group.labels.len();

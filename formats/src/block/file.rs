@@ -8,8 +8,8 @@ use rkyv::{Archived, Portable, api::high::HighValidator, bytecheck::CheckBytes, 
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::{
-    BlockError, Blocks, BlocksView, GroupView, MeshView, PartitionStatistics, Provenance, SectionInfo, cast::native,
-    check, container,
+    BlockError, Blocks, BlocksView, DeviceTables, DeviceView, GroupView, MeshView, PartitionStatistics, Provenance,
+    SectionInfo, cast::native, check, container,
 };
 use crate::model::{ElementKind, Mesh, NamedSet, Setup};
 
@@ -29,6 +29,7 @@ pub struct BlockFile {
     sections: Vec<SectionInfo>,
     mesh: usize,
     blocks: usize,
+    device: usize,
     setup: Setup,
     provenance: Provenance,
     statistics: PartitionStatistics,
@@ -67,13 +68,15 @@ impl BlockFile {
             let archived = validate::<Archived<Setup>>(path, "setup", &map[sections[find("setup")?].range()])?;
             owned(path, "setup", rkyv::deserialize::<Setup, BoxedError>(archived))?
         };
-        let (mesh, blocks) = (find("mesh")?, find("blocks")?);
+        let (mesh, blocks, device) = (find("mesh")?, find("blocks")?, find("device")?);
         validate::<Archived<Mesh>>(path, "mesh", &map[sections[mesh].range()])?;
         let archived = validate::<Archived<Blocks>>(path, "blocks", &map[sections[blocks].range()])?;
+        validate::<Archived<DeviceTables>>(path, "device", &map[sections[device].range()])?;
         let statistics = owned(path, "blocks", rkyv::deserialize::<_, BoxedError>(&archived.statistics))?;
 
-        let file = Self { path: path.to_owned(), map, sections, mesh, blocks, setup, provenance, statistics };
-        check::all(&file.mesh(), &file.blocks(), &file.setup).map_err(|reason| file.inconsistent(reason))?;
+        let file = Self { path: path.to_owned(), map, sections, mesh, blocks, device, setup, provenance, statistics };
+        check::all(&file.mesh(), &file.blocks(), &file.device(), &file.setup)
+            .map_err(|reason| file.inconsistent(reason))?;
         Ok(file)
     }
 
@@ -167,6 +170,34 @@ impl BlockFile {
         }
     }
 
+    /// The tables for devices with many threads, in place.
+    pub fn device(&self) -> DeviceView<'_> {
+        // SAFETY: `open` validated this type on these bytes, and the map is never written.
+        let device =
+            unsafe { rkyv::access_unchecked::<Archived<DeviceTables>>(&self.map[self.sections[self.device].range()]) };
+        DeviceView {
+            colour_first: native(&device.colour_first),
+            colour_run: native(&device.colour_run),
+            colour_element_first: native(&device.colour_element_first),
+            colour_connectivity_first: native(&device.colour_connectivity_first),
+            coloured_elements: native(&device.coloured_elements),
+            coloured_connectivity: native(&device.coloured_connectivity),
+            material_kind: &device.material_kind,
+            material_section: native(&device.material_section),
+            fan_material: native(&device.fan_material),
+            fan: native(&device.fan),
+            fan_materials: native(&device.fan_materials),
+            outer_first: native(&device.outer_first),
+            outer_nodes: native(&device.outer_nodes),
+            halo_fan: native(&device.halo_fan),
+            halo_fan_materials: native(&device.halo_fan_materials),
+            further_first: native(&device.further_first),
+            further_node: native(&device.further_node),
+            further_fan: native(&device.further_fan),
+            further_materials: native(&device.further_materials),
+        }
+    }
+
     /// Verifies every checksum: any single flipped bit is found. Reads the file once, at the speed of memory.
     ///
     /// # Errors
@@ -188,7 +219,7 @@ impl BlockFile {
     /// The first section whose bytes have changed, or an entry that contradicts the mesh.
     pub fn verify(&self) -> Result<(), BlockError> {
         self.verify_checksums()?;
-        check::agreement(&self.mesh(), &self.blocks()).map_err(|reason| self.inconsistent(reason))
+        check::agreement(&self.mesh(), &self.blocks(), &self.device()).map_err(|reason| self.inconsistent(reason))
     }
 }
 

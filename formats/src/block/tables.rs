@@ -49,7 +49,8 @@ pub struct Blocks {
 /// Tables for devices that step one block with many threads at once: which elements may add their forces at the same
 /// time, and which triangles surround a node.
 ///
-/// *Colours*: the elements of each run of a block, put into batches in which no two elements share a node.
+/// *Colours*: the elements of each run of a block, put into batches in which no two elements share a node of the block's
+/// own. Nodes of the halo may be shared: they get no forces.
 ///
 /// *Fans*: in a mesh of triangles a node's force needs its neighbours alone. A fan record names up to eight neighbours
 /// e_0, e_1, … of a node, in turn: every (node, e_k, e_{k+1}) is a positively oriented triangle, and so is (node, e_last,
@@ -139,7 +140,7 @@ pub struct PartitionStatistics {
     pub n_beyond_paper_limits: u64,
     /// Blocks split to keep the paper's limits.
     pub n_split: u64,
-    /// Partitioning and arranging, s. Not stored: the same input gives the same file.
+    /// Partitioning, arranging and the tables for devices, s. Not stored: the same input gives the same file.
     #[rkyv(with = rkyv::with::Skip)]
     pub seconds: f64,
 }

@@ -1,3 +1,5 @@
+mod device;
+
 use std::{collections::BTreeSet, fs, os::unix::fs::FileExt, path::PathBuf};
 
 use proptest::prelude::*;
@@ -6,11 +8,13 @@ use tempfile::TempDir;
 use super::*;
 use crate::model::*;
 
+type Contents = (Mesh, Blocks, Setup, DeviceTables);
+
 /// Words of the error to expect, and how to cause it.
 type Spoil<T> = (&'static str, fn(&mut T));
 
 /// A strip of nx × ny cells, each one quadrilateral or two triangles, in blocks of `capacity` nodes.
-fn model(nx: u32, ny: u32, capacity: u32, triangles: impl Fn(u32) -> bool) -> (Mesh, Blocks, Setup) {
+fn model(nx: u32, ny: u32, capacity: u32, triangles: impl Fn(u32) -> bool) -> Contents {
     let n_nodes = (nx + 1) * (ny + 1);
     let group = |kind| ElementGroup { kind, labels: vec![], instance: vec![], section: vec![], connectivity: vec![] };
     let mut groups = vec![group(ElementKind::Cpe3), group(ElementKind::Cpe4r)];
@@ -117,7 +121,8 @@ fn model(nx: u32, ny: u32, capacity: u32, triangles: impl Fn(u32) -> bool) -> (M
             lumping: Lumping::RowSum,
         },
     };
-    (mesh, blocks, setup)
+    let device = device::device(&blocks);
+    (mesh, blocks, setup, device)
 }
 
 /// Blocks of consecutive nodes.
@@ -186,8 +191,14 @@ fn block(mesh: &Mesh, capacity: u32) -> Blocks {
     blocks
 }
 
-fn small() -> (Mesh, Blocks, Setup) {
+/// Few bytes with both kinds of elements.
+fn small() -> Contents {
     model(3, 2, 5, |cell| cell % 2 == 0)
+}
+
+/// Few bytes with fans everywhere.
+fn small_triangles() -> Contents {
+    model(3, 2, 5, |_| true)
 }
 
 fn provenance() -> Provenance {
@@ -197,10 +208,10 @@ fn provenance() -> Provenance {
     )
 }
 
-fn written((mesh, blocks, setup): &(Mesh, Blocks, Setup)) -> (TempDir, PathBuf) {
+fn written((mesh, blocks, setup, device): &Contents) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("strip.blk");
-    let bytes = write(&path, &BlockContents { mesh, blocks, setup, provenance: &provenance() }).unwrap();
+    let bytes = write(&path, &BlockContents { mesh, blocks, device, setup, provenance: &provenance() }).unwrap();
     assert_eq!(bytes, fs::metadata(&path).unwrap().len());
     (folder, path)
 }
@@ -210,12 +221,23 @@ fn everything(file: &BlockFile) -> String {
     let (mesh, blocks) = (file.mesh(), file.blocks());
     let runs: Vec<Vec<Run>> = (0..blocks.n_blocks()).map(|b| blocks.runs(b).collect()).collect();
     let halos: Vec<&[u32]> = (0..blocks.n_blocks()).map(|b| blocks.halo(b)).collect();
-    format!("{mesh:?} {blocks:?} {runs:?} {halos:?} {:?} {:?} {:?}", file.setup(), file.provenance(), file.statistics())
+    let device = file.device();
+    let colours: Vec<Vec<Colour>> = (0..blocks.n_blocks()).map(|b| device.colours(b).collect()).collect();
+    let fans: Vec<FanRecord> = (0..device.fan.len() / 3).map(|node| device.fan(node)).collect();
+    let halo_fans: Vec<FanRecord> = (0..device.halo_fan.len() / 3).map(|entry| device.halo_fan(entry)).collect();
+    let further: Vec<FanRecord> = (0..device.further_node.len()).map(|record| device.further_fan(record)).collect();
+    format!(
+        "{mesh:?} {blocks:?} {runs:?} {halos:?} {device:?} {colours:?} {fans:?} {halo_fans:?} {further:?} {:?} {:?} {:?}",
+        file.setup(),
+        file.provenance(),
+        file.statistics()
+    )
 }
 
-fn assert_same(file: &BlockFile, (mesh, blocks, setup): &(Mesh, Blocks, Setup)) {
+fn assert_same(file: &BlockFile, (mesh, blocks, setup, device): &Contents) {
     assert_eq!(format!("{:?}", file.mesh()), format!("{:?}", mesh.view()));
     assert_eq!(format!("{:?}", file.blocks()), format!("{:?}", blocks.view()));
+    assert_eq!(format!("{:?}", file.device()), format!("{:?}", device.view()));
     let bits = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
     assert_eq!(bits(file.mesh().coordinates), bits(&mesh.coordinates));
     assert_eq!(&file.setup(), setup);
@@ -237,7 +259,7 @@ fn sections_are_aligned_and_fill_the_file() {
     let (_folder, path) = written(&small());
     let file = BlockFile::open(&path).unwrap();
     let names: Vec<&str> = file.sections().iter().map(|section| section.name.as_str()).collect();
-    assert_eq!(names, ["provenance", "setup", "mesh", "blocks"]);
+    assert_eq!(names, ["provenance", "setup", "mesh", "blocks", "device"]);
     assert!(file.sections().iter().all(|section| section.offset % 64 == 0));
     let last = file.sections().last().unwrap();
     assert_eq!(last.offset + last.bytes, file.bytes());
@@ -266,7 +288,13 @@ fn cut_at_every_byte_is_an_error() {
 
 #[test]
 fn every_flipped_bit_is_found_and_none_misbehaves() {
-    let (_folder, path) = written(&small());
+    for contents in [small(), small_triangles()] {
+        every_flipped_bit_of(&contents);
+    }
+}
+
+fn every_flipped_bit_of(contents: &Contents) {
+    let (_folder, path) = written(contents);
     let bytes = fs::read(&path).unwrap();
     let damaged = fs::File::options().write(true).open(&path).unwrap();
     let (mut opened, mut refused) = (0, 0);
@@ -309,7 +337,7 @@ fn what_is_no_block_file_is_named() {
 
 #[test]
 fn tables_that_do_not_fit_are_not_written() {
-    let spoil: [Spoil<(Mesh, Blocks, Setup)>; 14] = [
+    let spoil: [Spoil<Contents>; 14] = [
         ("positions", |c| c.0.coordinates[3] = f64::NAN),
         ("connectivity of CPE3", |c| c.0.groups[0].connectivity[0] = 12),
         ("section of CPE3", |c| c.0.groups[0].section[0] = 2),
@@ -333,8 +361,9 @@ fn tables_that_do_not_fit_are_not_written() {
         spoil(&mut contents);
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("strip.blk");
-        let (mesh, blocks, setup) = &contents;
-        let error = write(&path, &BlockContents { mesh, blocks, setup, provenance: &provenance() }).unwrap_err();
+        let (mesh, blocks, setup, device) = &contents;
+        let contents = BlockContents { mesh, blocks, device, setup, provenance: &provenance() };
+        let error = write(&path, &contents).unwrap_err();
         assert!(error.to_string().contains(expected), "{expected}: {error}");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
@@ -367,9 +396,11 @@ fn blocks_that_contradict_the_mesh_fail_verification() {
 fn a_failed_write_leaves_the_old_file() {
     let (folder, path) = written(&small());
     let old = fs::read(&path).unwrap();
-    let (mesh, blocks, mut setup) = small();
+    let (mesh, blocks, mut setup, device) = small();
     setup.title = "another".into();
-    let contents = BlockContents { mesh: &mesh, blocks: &blocks, setup: &setup, provenance: &provenance() };
+    let provenance = provenance();
+    let contents =
+        BlockContents { mesh: &mesh, blocks: &blocks, device: &device, setup: &setup, provenance: &provenance };
     let error = write(&folder.path().join("nowhere").join("strip.blk"), &contents).unwrap_err();
     assert!(matches!(error, BlockError::Write(_)) && error.to_string().contains("nowhere"), "{error}");
     assert!(write(folder.path(), &contents).is_err());
@@ -432,11 +463,11 @@ proptest! {
 
     #[test]
     fn damage_of_any_kind_never_panics(damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8)) {
-        let (_folder, path) = written(&small());
+        let (_folder, path) = written(&small_triangles());
         let mut bytes = fs::read(&path).unwrap();
         // Behind the header, so that the structure itself is what is damaged.
         for (index, value) in damage {
-            let at = 256 + index.index(bytes.len() - 256);
+            let at = 280 + index.index(bytes.len() - 280);
             bytes[at] = value;
         }
         fs::write(&path, &bytes).unwrap();
@@ -482,6 +513,7 @@ fn files_over_2_gib() {
     contents.0.groups.clear();
     contents.0.element_sets.clear();
     contents.1 = block(&contents.0, 1 << 16);
+    contents.3 = device::device(&contents.1);
     contents.2.loads.clear();
     contents.2.absorbing_layers.clear();
     let (_folder, path) = written(&contents);

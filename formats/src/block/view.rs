@@ -1,6 +1,6 @@
 //! Borrowed views of a mesh and its blocks: plain slices, whether from the map or from memory.
 
-use super::Blocks;
+use super::{Blocks, DeviceTables, FanRecord};
 use crate::model::{ElementKind, Mesh};
 
 /// Elements of one kind; see [`ElementGroup`](crate::model::ElementGroup).
@@ -175,6 +175,125 @@ impl Blocks {
             load_first: &self.load_first,
             load_size: &self.load_size,
             load_start: &self.load_start,
+        }
+    }
+}
+
+/// Tables for devices with many threads; see [`DeviceTables`].
+#[derive(Debug, Clone, Copy)]
+pub struct DeviceView<'a> {
+    /// (n_blocks + 1,).
+    pub colour_first: &'a [u32],
+    /// (n_colours,).
+    pub colour_run: &'a [u32],
+    /// (n_colours + 1,).
+    pub colour_element_first: &'a [u64],
+    /// (n_colours + 1,).
+    pub colour_connectivity_first: &'a [u64],
+    /// Element index of each entry.
+    pub coloured_elements: &'a [u32],
+    /// Local node indices.
+    pub coloured_connectivity: &'a [u16],
+    /// (n_materials,).
+    pub material_kind: &'a [u8],
+    /// (n_materials,).
+    pub material_section: &'a [u32],
+    /// (n_blocks,).
+    pub fan_material: &'a [u16],
+    /// (3, n_nodes), or empty.
+    pub fan: &'a [u32],
+    /// (n_nodes,), or empty.
+    pub fan_materials: &'a [u32],
+    /// (n_blocks + 1,).
+    pub outer_first: &'a [u64],
+    /// Solver indices.
+    pub outer_nodes: &'a [u32],
+    /// (3, n_halo), or empty.
+    pub halo_fan: &'a [u32],
+    /// (n_halo,), or empty.
+    pub halo_fan_materials: &'a [u32],
+    /// (n_blocks + 1,).
+    pub further_first: &'a [u32],
+    /// Local indices.
+    pub further_node: &'a [u16],
+    /// (n_further, 3).
+    pub further_fan: &'a [u32],
+    /// (n_further,), or empty.
+    pub further_materials: &'a [u32],
+}
+
+/// Elements of one run that share no node of the block's own.
+#[derive(Debug, Clone, Copy)]
+pub struct Colour<'a> {
+    /// Run, over all blocks.
+    pub run: usize,
+    /// Element index of each, (n,).
+    pub elements: &'a [u32],
+    /// Local node indices, (n, nodes of the run's kind), then zeros up to a multiple of 8.
+    pub connectivity: &'a [u16],
+}
+
+impl<'a> DeviceView<'a> {
+    /// Colours of a block.
+    pub fn colours(self, block: usize) -> impl Iterator<Item = Colour<'a>> {
+        (self.colour_first[block] as usize..self.colour_first[block + 1] as usize).map(move |colour| Colour {
+            run: self.colour_run[colour] as usize,
+            elements: &self.coloured_elements
+                [self.colour_element_first[colour] as usize..self.colour_element_first[colour + 1] as usize],
+            connectivity: &self.coloured_connectivity
+                [self.colour_connectivity_first[colour] as usize..self.colour_connectivity_first[colour + 1] as usize],
+        })
+    }
+
+    /// First record of a node, by solver index, where its block has fans.
+    pub fn fan(&self, node: usize) -> FanRecord {
+        in_planes(self.fan, node)
+    }
+
+    /// First record of an entry of the halo, where there are such records.
+    pub fn halo_fan(&self, entry: usize) -> FanRecord {
+        in_planes(self.halo_fan, entry)
+    }
+
+    /// One of the further records.
+    pub fn further_fan(&self, record: usize) -> FanRecord {
+        FanRecord::from_words([0, 1, 2].map(|word| self.further_fan[3 * record + word]))
+    }
+
+    /// Whether all blocks have fans for their halo, too.
+    pub fn has_halo_fans(&self) -> bool {
+        !self.halo_fan.is_empty()
+    }
+}
+
+fn in_planes(planes: &[u32], at: usize) -> FanRecord {
+    let n = planes.len() / 3;
+    FanRecord::from_words([planes[at], planes[n + at], planes[2 * n + at]])
+}
+
+impl DeviceTables {
+    /// The tables as slices.
+    pub fn view(&self) -> DeviceView<'_> {
+        DeviceView {
+            colour_first: &self.colour_first,
+            colour_run: &self.colour_run,
+            colour_element_first: &self.colour_element_first,
+            colour_connectivity_first: &self.colour_connectivity_first,
+            coloured_elements: &self.coloured_elements,
+            coloured_connectivity: &self.coloured_connectivity,
+            material_kind: &self.material_kind,
+            material_section: &self.material_section,
+            fan_material: &self.fan_material,
+            fan: &self.fan,
+            fan_materials: &self.fan_materials,
+            outer_first: &self.outer_first,
+            outer_nodes: &self.outer_nodes,
+            halo_fan: &self.halo_fan,
+            halo_fan_materials: &self.halo_fan_materials,
+            further_first: &self.further_first,
+            further_node: &self.further_node,
+            further_fan: &self.further_fan,
+            further_materials: &self.further_materials,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{BlockError, Blocks, Provenance, check, container::ContainerWriter};
+use super::{BlockError, Blocks, DeviceTables, Provenance, check, container::ContainerWriter};
 use crate::{
     model::{Mesh, Setup},
     output::write_atomically,
@@ -15,6 +15,8 @@ pub struct BlockContents<'a> {
     pub mesh: &'a Mesh,
     /// Partition and tables.
     pub blocks: &'a Blocks,
+    /// Tables for devices with many threads.
+    pub device: &'a DeviceTables,
     /// Materials, loads, outputs, settings.
     pub setup: &'a Setup,
     /// Where it all came from.
@@ -30,18 +32,19 @@ pub struct BlockContents<'a> {
 /// The tables do not fit together (exactly what [`BlockFile::open`](super::BlockFile::open) would refuse), or the system
 /// refuses to write; then `path` is untouched and nothing is left beside it.
 pub fn write(path: &Path, contents: &BlockContents) -> Result<u64, BlockError> {
-    let BlockContents { mesh, blocks, setup, provenance } = *contents;
-    check::all(&mesh.view(), &blocks.view(), setup).map_err(|reason| BlockError::Inconsistent {
+    let BlockContents { mesh, blocks, device, setup, provenance } = *contents;
+    check::all(&mesh.view(), &blocks.view(), &device.view(), setup).map_err(|reason| BlockError::Inconsistent {
         path: path.to_owned(),
         reason: format!("not written: {reason}"),
     })?;
     let mut bytes = 0;
     let written = write_atomically(path, |out| {
-        let mut writer = ContainerWriter::new(out, 4)?;
+        let mut writer = ContainerWriter::new(out, 5)?;
         writer.section("provenance", provenance)?;
         writer.section("setup", setup)?;
         writer.section("mesh", mesh)?;
         writer.section("blocks", blocks)?;
+        writer.section("device", device)?;
         bytes = writer.finish()?;
         Ok(())
     });

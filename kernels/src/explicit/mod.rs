@@ -16,7 +16,7 @@ mod cpu;
 mod tests;
 
 pub use cpu::{CpuStepper, Level, Real, cpu};
-use pogo_formats::block::{BlocksView, MeshView};
+use pogo_formats::block::{BlocksView, DeviceView, MeshView};
 
 /// Dense elasticity of a section in global axes, and what else a run of elements needs.
 #[derive(Debug, Clone, PartialEq)]
@@ -61,6 +61,8 @@ pub struct Problem<'a> {
     pub mesh: MeshView<'a>,
     /// Block tables.
     pub blocks: BlocksView<'a>,
+    /// Tables for devices with many threads; the CPU needs none.
+    pub device: Option<DeviceView<'a>>,
     /// One a section.
     pub sections: Vec<SectionProperties>,
     /// Factor on the stiffness of each element (stiffness-reduction layers), (n_elements,), or empty for all 1.

@@ -35,6 +35,7 @@ impl Case {
         Problem {
             mesh,
             blocks: self.blocks.view(),
+            device: None,
             sections: self.sections.clone(),
             stiffness_factor: Vec::new(),
             lumped_mass,

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Instant;
 
-use pogo_formats::block::{BlocksView, MeshView};
+use pogo_formats::block::{BlocksView, DeviceView, MeshView};
 use pogo_formats::model::{Increment, OutputInterval, Setup};
 use pogo_formats::output::energy::{self as energy_file, EnergyRow};
 use pogo_formats::output::plot;
@@ -35,6 +35,8 @@ pub struct Model<'a> {
     pub mesh: MeshView<'a>,
     /// Block tables.
     pub blocks: BlocksView<'a>,
+    /// Tables for devices with many threads.
+    pub device: DeviceView<'a>,
     /// Everything else, overrides applied.
     pub setup: Setup,
     /// η of the partition.
@@ -90,6 +92,7 @@ pub fn run(
     let problem = Problem {
         mesh: mesh.clone(),
         blocks: *blocks,
+        device: Some(model.device),
         sections: matter.sections.clone(),
         stiffness_factor: matter.stiffness_factor.clone(),
         lumped_mass: matter.lumped_mass.clone(),

@@ -211,14 +211,15 @@ pub fn faces_where(mesh: &Mesh, test: impl Fn(&[f64]) -> bool) -> (Vec<[u32; 4]>
 pub fn write_block(folder: &Path, mesh: &Mesh, setup: &Setup, capacity: usize) -> PathBuf {
     let options = PartitionOptions { partitioner: Partitioner::Greedy, capacity, threads: 1 };
     let cut = partition(&mesh.view(), &options, &|_| {}).unwrap();
-    let Arranged { mesh, blocks, solver_from_model } =
+    let Arranged { mesh, blocks, device, solver_from_model, .. } =
         arrange(mesh.clone(), cut, &ArrangeOptions { threads: 1, ..ArrangeOptions::default() }).unwrap();
     let mut setup = setup.clone();
     remap_setup(&mut setup, &solver_from_model);
     let path = folder.join("model.blk");
     let provenance = Provenance::explicit(Vec::new(), Vec::new());
-    block::write(&path, &BlockContents { mesh: &mesh, blocks: &blocks, setup: &setup, provenance: &provenance })
-        .unwrap();
+    let contents =
+        BlockContents { mesh: &mesh, blocks: &blocks, device: &device, setup: &setup, provenance: &provenance };
+    block::write(&path, &contents).unwrap();
     path
 }
 

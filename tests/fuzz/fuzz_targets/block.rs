@@ -16,9 +16,10 @@ fuzz_target!(|bytes: &[u8]| {
     }
     if let Ok(file) = BlockFile::open(&path) {
         let (mesh, blocks) = (file.mesh(), file.blocks());
-        black_box(format!("{mesh:?} {blocks:?} {:?} {:?}", file.setup(), file.statistics()));
+        black_box(format!("{mesh:?} {blocks:?} {:?} {:?} {:?}", file.device(), file.setup(), file.statistics()));
         for block in 0..blocks.n_blocks() {
             black_box((blocks.own_nodes(block), blocks.halo(block).len(), blocks.runs(block).count()));
+            black_box(file.device().colours(block).count());
         }
         let _ = black_box(file.verify());
     }

@@ -1,6 +1,7 @@
 //! Memory arrangement of a partition (Huthwaite 2014, Section 3.2): nodes renumbered block by block, the nodes that
 //! other blocks read first, in the order of a walk round the block; then the tables of each block.
 
+mod device;
 mod limits;
 mod loads;
 mod permute;
@@ -10,7 +11,10 @@ mod tables;
 pub(crate) mod tests;
 mod walk;
 
-use pogo_formats::block::Blocks;
+use std::time::Instant;
+
+pub use device::device_tables;
+use pogo_formats::block::{Blocks, DeviceTables};
 use pogo_formats::model::Mesh;
 use rayon::prelude::*;
 
@@ -35,6 +39,10 @@ pub struct Arranged {
     pub mesh: Mesh,
     /// Tables of the blocks.
     pub blocks: Blocks,
+    /// Tables for devices with many threads.
+    pub device: DeviceTables,
+    /// Making `device`, s: part of the statistics' seconds.
+    pub device_seconds: f64,
     /// Solver index of each model node, (n_nodes,).
     pub solver_from_model: Vec<u32>,
 }
@@ -78,18 +86,36 @@ pub enum ArrangeError {
 /// # Errors
 /// See [`ArrangeError`].
 pub fn arrange(mesh: Mesh, partition: Partition, options: &ArrangeOptions) -> Result<Arranged, ArrangeError> {
+    arrange_in_stages(mesh, partition, options, &|| ())
+}
+
+/// [`arrange`], with a call when the blocks are there and the tables for devices begin.
+///
+/// # Errors
+/// See [`ArrangeError`].
+pub fn arrange_in_stages(
+    mesh: Mesh,
+    partition: Partition,
+    options: &ArrangeOptions,
+    tables_begin: &(dyn Fn() + Sync),
+) -> Result<Arranged, ArrangeError> {
     if options.threads == 0 {
-        return arrange_here(mesh, partition, options);
+        return arrange_here(mesh, partition, options, tables_begin);
     }
     rayon::ThreadPoolBuilder::new()
         .num_threads(options.threads)
         .build()
         .map_err(|_| ArrangeError::Threads(options.threads))?
-        .install(|| arrange_here(mesh, partition, options))
+        .install(|| arrange_here(mesh, partition, options, tables_begin))
 }
 
-fn arrange_here(mesh: Mesh, partition: Partition, options: &ArrangeOptions) -> Result<Arranged, ArrangeError> {
-    let start = std::time::Instant::now();
+fn arrange_here(
+    mesh: Mesh,
+    partition: Partition,
+    options: &ArrangeOptions,
+    tables_begin: &(dyn Fn() + Sync),
+) -> Result<Arranged, ArrangeError> {
+    let start = Instant::now();
     let Partition { mut block_of_node, mut n_blocks, partitioner, capacity, seconds, graph } = partition;
     if block_of_node.len() != mesh.n_nodes() || graph.n_nodes() != mesh.n_nodes() {
         return Err(ArrangeError::Mismatch { partition: block_of_node.len(), mesh: mesh.n_nodes() });
@@ -124,8 +150,12 @@ fn arrange_here(mesh: Mesh, partition: Partition, options: &ArrangeOptions) -> R
     blocks.statistics.paper_limits = options.paper_limits;
     blocks.statistics.n_split = n_split;
     let mesh = permute::to_solver_order(mesh, connectivity, &order.solver_from_model, &order.model_from_solver);
+    tables_begin();
+    let before = Instant::now();
+    let device = device_tables(&blocks.view());
+    let device_seconds = before.elapsed().as_secs_f64();
     blocks.statistics.seconds = seconds + start.elapsed().as_secs_f64();
-    Ok(Arranged { mesh, blocks, solver_from_model: order.solver_from_model })
+    Ok(Arranged { mesh, blocks, device, device_seconds, solver_from_model: order.solver_from_model })
 }
 
 /// Nodes in solver order.

@@ -119,7 +119,7 @@ fn element_nodes(mesh: &Mesh, mut element: usize) -> &[u32] {
 
 /// Everything that a block file promises, by brute force.
 pub(crate) fn check(model: &Mesh, arranged: &Arranged, capacity: usize) {
-    let Arranged { mesh, blocks, solver_from_model } = arranged;
+    let Arranged { mesh, blocks, solver_from_model, .. } = arranged;
     let n_nodes = model.n_nodes();
     let n_blocks = blocks.n_boundary.len();
     let dimension = model.dimension as usize;

@@ -111,8 +111,8 @@ fn small(folder: &std::path::Path) -> PathBuf {
         options: vec!["--block-nodes=4".into()],
     };
     let path = folder.join("squares.blk");
-    let (mesh, blocks) = (&arranged.mesh, &arranged.blocks);
-    block::write(&path, &BlockContents { mesh, blocks, setup: &setup, provenance: &provenance }).unwrap();
+    let (mesh, blocks, device) = (&arranged.mesh, &arranged.blocks, &arranged.device);
+    block::write(&path, &BlockContents { mesh, blocks, device, setup: &setup, provenance: &provenance }).unwrap();
     path
 }
 
@@ -120,7 +120,7 @@ fn small(folder: &std::path::Path) -> PathBuf {
 fn summary() -> Summary {
     let folder = tempfile::tempdir().unwrap();
     let mut summary = Summary::new(&BlockFile::open(&small(folder.path())).unwrap());
-    assert_eq!(summary.file_sections.len(), 4);
+    assert_eq!(summary.file_sections.len(), 5);
     summary.file = "squares.blk".into();
     summary.bytes = 12345;
     summary.file_sections.truncate(1);

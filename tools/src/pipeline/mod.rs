@@ -15,7 +15,7 @@ use pogo_formats::job::{Job, JobError};
 use pogo_formats::model::Model;
 
 use crate::apply_job::{self, Remarks};
-use crate::arrange::{ArrangeError, ArrangeOptions, Arranged, arrange};
+use crate::arrange::{ArrangeError, ArrangeOptions, Arranged, arrange_in_stages};
 use crate::partition::{PartitionError, PartitionOptions, partition};
 
 pub use remap::remap_setup;
@@ -200,15 +200,18 @@ pub fn run(config: &Config, progress: &dyn Progress) -> Result<Summary, Pipeline
     clock.seconds.partition = clock.lap();
 
     progress.stage("arrange");
-    let Arranged { mesh, blocks, solver_from_model } = arrange(mesh, cut, &config.arrange)
-        .map_err(|error| PipelineError::Arrange { deck: config.deck.clone(), error })?;
+    let Arranged { mesh, blocks, device, device_seconds, solver_from_model } =
+        arrange_in_stages(mesh, cut, &config.arrange, &|| progress.stage("tables"))
+            .map_err(|error| PipelineError::Arrange { deck: config.deck.clone(), error })?;
     remap_setup(&mut setup, &solver_from_model);
     drop(solver_from_model);
-    clock.seconds.arrange = clock.lap();
+    clock.seconds.tables = device_seconds;
+    clock.seconds.arrange = clock.lap() - device_seconds;
 
     progress.stage("write");
     let provenance = Provenance::explicit(sources, config.options());
-    let contents = BlockContents { mesh: &mesh, blocks: &blocks, setup: &setup, provenance: &provenance };
+    let contents =
+        BlockContents { mesh: &mesh, blocks: &blocks, device: &device, setup: &setup, provenance: &provenance };
     let bytes = block::write(&config.output, &contents)?;
     clock.seconds.write = clock.lap();
     clock.seconds.total = clock.start.elapsed().as_secs_f64();

@@ -23,6 +23,8 @@ pub struct StageSeconds {
     pub partition: f64,
     /// Arranging.
     pub arrange: f64,
+    /// Tables for devices with many threads.
+    pub tables: f64,
     /// Writing.
     pub write: f64,
     /// All of it.
@@ -68,7 +70,7 @@ pub struct Summary {
     pub halo_fraction: f64,
     /// Blocks beyond the paper's limits.
     pub beyond_paper_limits: u64,
-    /// Partitioning and arranging, s.
+    /// Partitioning, arranging and the tables for devices, s.
     pub blocking_seconds: f64,
     /// Stages.
     pub seconds: StageSeconds,
@@ -155,13 +157,14 @@ impl fmt::Display for Summary {
         let s = &self.seconds;
         write!(
             f,
-            "  {:.1} MB in {:.2} s (read {:.2}, apply {:.2}, partition {:.2}, arrange {:.2}, write {:.2})",
+            "  {:.1} MB in {:.2} s (read {:.2}, apply {:.2}, partition {:.2}, arrange {:.2}, tables {:.2}, write {:.2})",
             self.bytes as f64 / 1e6,
             s.total,
             s.read,
             s.apply,
             s.partition,
             s.arrange,
+            s.tables,
             s.write
         )?;
         if let Some(peak) = self.peak_memory {

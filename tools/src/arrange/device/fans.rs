@@ -1,0 +1,232 @@
+//! Fans of a block's own nodes.
+
+use pogo_formats::block::{BlocksView, DeviceTables, FanRecord};
+use rayon::prelude::*;
+
+use super::{Fan, Further, Materials, Rows};
+
+/// Makes the fans of all blocks that can have them. Returns the further records of each block.
+pub(super) fn own(blocks: &BlocksView, materials: &Materials, device: &mut DeviceTables) -> Vec<Vec<Further>> {
+    let n_blocks = blocks.n_blocks();
+    device.fan_material = (0..n_blocks).map(|block| materials.of_block(blocks, block)).collect();
+    if device.fan_material.iter().all(|&material| material == DeviceTables::NO_FANS) {
+        return vec![Vec::new(); n_blocks];
+    }
+    let n_nodes = blocks.node_first[n_blocks] as usize;
+    device.fan = vec![0; 3 * n_nodes];
+    if materials.few() && materials.pairs.len() > 1 {
+        device.fan_materials = vec![0; n_nodes];
+    }
+    let rows = Rows::new(&mut device.fan, &mut device.fan_materials);
+    rows.cut((0..n_blocks).map(|block| blocks.own_nodes(block).len()))
+        .into_par_iter()
+        .zip(&device.fan_material)
+        .enumerate()
+        .with_min_len(8)
+        .map_init(Weaver::default, |weaver, (block, (mut rows, &material))| {
+            if material == DeviceTables::NO_FANS {
+                Vec::new()
+            } else {
+                weaver.block(blocks, materials, block, &mut rows)
+            }
+        })
+        .collect()
+}
+
+/// The side of a triangle that faces a node: from one neighbour to the next, with the material in the lowest bits. Its
+/// order is that of the solver indices.
+type Side = u32;
+
+fn side(from: u16, to: u16, material: u16) -> Side {
+    u32::from(from) << 15 | u32::from(to) << 4 | u32::from(material)
+}
+
+fn from_rank(side: Side) -> usize {
+    (side >> 15) as usize
+}
+
+fn to_rank(side: Side) -> usize {
+    (side >> 4) as usize & (DeviceTables::FAN_LOCAL_NODES - 1)
+}
+
+/// Local indices in the order of the solver indices: the halo before the block, its own nodes, the halo after it.
+#[derive(Default, Clone, Copy)]
+struct Ranks {
+    n_own: u16,
+    n_halo_before: u16,
+}
+
+impl Ranks {
+    fn rank(self, local: u16) -> u16 {
+        match local.checked_sub(self.n_own) {
+            None => local + self.n_halo_before,
+            Some(halo) if halo < self.n_halo_before => halo,
+            Some(_) => local,
+        }
+    }
+
+    fn local(self, rank: usize) -> u16 {
+        let rank = rank as u16;
+        match rank.checked_sub(self.n_halo_before) {
+            None => rank + self.n_own,
+            Some(own) if own < self.n_own => own,
+            Some(_) => rank,
+        }
+    }
+}
+
+/// A stretch of triangles that follow each other round a node.
+#[derive(Clone, Copy)]
+struct Chain {
+    /// First of its sides in `Weaver::order`, and their number.
+    first: usize,
+    n: usize,
+    closed: bool,
+}
+
+#[derive(Default)]
+struct Weaver {
+    /// First side of each own node, and all sides.
+    first: Vec<u32>,
+    sides: Vec<Side>,
+    /// By rank: the next side from there that is in no chain yet, and the last node to which a side led there.
+    next: Vec<u32>,
+    reached: Vec<u32>,
+    /// Sides in the order of the chains.
+    order: Vec<Side>,
+    chains: Vec<Chain>,
+    fans: Vec<Fan>,
+}
+
+const NEVER: u32 = u32::MAX;
+
+impl Weaver {
+    fn block(&mut self, blocks: &BlocksView, materials: &Materials, block: usize, rows: &mut Rows) -> Vec<Further> {
+        let n_own = blocks.own_nodes(block).len();
+        let halo = blocks.halo(block);
+        let n_halo_before = halo.partition_point(|&node| node < blocks.node_first[block]);
+        // Fewer than FAN_LOCAL_NODES, as the block has fans.
+        let ranks = Ranks { n_own: n_own as u16, n_halo_before: n_halo_before as u16 };
+        self.collect(blocks, materials, block, ranks);
+        self.next.clear();
+        self.next.resize(n_own + halo.len(), NEVER);
+        self.reached.clear();
+        self.reached.resize(n_own + halo.len(), NEVER);
+        let mut further = Vec::new();
+        for node in 0..n_own {
+            self.weave(node, ranks);
+            let Some((first, rest)) = self.fans.split_first() else { continue };
+            rows.set(node, *first);
+            further.extend(rest.iter().map(|&fan| Further { node: node as u16, fan }));
+        }
+        further
+    }
+
+    /// Sorts the block's triangles by node.
+    fn collect(&mut self, blocks: &BlocksView, materials: &Materials, block: usize, ranks: Ranks) {
+        let n_own = usize::from(ranks.n_own);
+        let runs = blocks.run_first[block] as usize..blocks.run_first[block + 1] as usize;
+        let entries = |run: usize| {
+            let range = blocks.run_connectivity_first[run] as usize..blocks.run_connectivity_first[run + 1] as usize;
+            &blocks.connectivity[range]
+        };
+        self.first.clear();
+        self.first.resize(n_own + 1, 0);
+        for node in runs.clone().flat_map(entries) {
+            if let Some(count) = self.first[1..].get_mut(usize::from(*node)) {
+                *count += 1;
+            }
+        }
+        let mut sum = 0;
+        for first in &mut self.first {
+            sum += *first;
+            *first = sum;
+        }
+        self.sides.resize(sum as usize, 0);
+        for run in runs {
+            let material = if materials.few() { materials.of_run[run] } else { 0 };
+            for nodes in entries(run).chunks_exact(3) {
+                for (node, a, b) in [(0, 1, 2), (1, 2, 0), (2, 0, 1)] {
+                    // Filled from behind: then `first` is the first again.
+                    if let Some(end) = self.first[1..].get_mut(usize::from(nodes[node])) {
+                        *end -= 1;
+                        self.sides[*end as usize] = side(ranks.rank(nodes[a]), ranks.rank(nodes[b]), material);
+                    }
+                }
+            }
+        }
+        // What were ends are starts now, one place too far on.
+        self.first.remove(0);
+        self.first.push(sum);
+    }
+
+    /// Puts the triangles of one node into records: chains first, cut where a record is full.
+    fn weave(&mut self, node: usize, ranks: Ranks) {
+        let range = self.first[node] as usize..self.first[node + 1] as usize;
+        self.sides[range.clone()].sort_unstable();
+        let sides = &self.sides[range];
+        for (i, &side) in sides.iter().enumerate().rev() {
+            self.next[from_rank(side)] = i as u32;
+            self.reached[to_rank(side)] = node as u32;
+        }
+        self.order.clear();
+        self.chains.clear();
+        // Open chains start where no triangle comes before.
+        for &side in sides {
+            let start = from_rank(side);
+            if self.reached[start] != node as u32 {
+                follow(sides, &mut self.next, start, &mut self.order, &mut self.chains);
+            }
+        }
+        // What is left goes round, from its lowest neighbour.
+        for &side in sides {
+            if self.order.len() == sides.len() {
+                break;
+            }
+            follow(sides, &mut self.next, from_rank(side), &mut self.order, &mut self.chains);
+        }
+        for &side in sides {
+            self.next[from_rank(side)] = NEVER;
+        }
+        self.chains.sort_by_key(|chain| from_rank(self.order[chain.first]));
+        self.fans.clear();
+        for chain in &self.chains {
+            let sides = &self.order[chain.first..chain.first + chain.n];
+            if chain.closed && chain.n <= DeviceTables::FAN_NEIGHBOURS {
+                self.fans.push(fan(sides, true, ranks));
+            } else {
+                let open = sides.chunks(DeviceTables::FAN_NEIGHBOURS - 1);
+                self.fans.extend(open.map(|sides| fan(sides, false, ranks)));
+            }
+        }
+        let n_before_last = self.fans.len().saturating_sub(1);
+        for fan in &mut self.fans[..n_before_last] {
+            fan.record = fan.record.with_further(true);
+        }
+    }
+}
+
+/// Goes from side to side as long as one goes on, or until it is back; adds the chain, if there is any.
+fn follow(sides: &[Side], next: &mut [u32], start: usize, order: &mut Vec<Side>, chains: &mut Vec<Chain>) {
+    let first = order.len();
+    let mut at = start;
+    while let Some(&side) = sides.get(next[at] as usize).filter(|&&side| from_rank(side) == at) {
+        next[at] += 1;
+        order.push(side);
+        at = to_rank(side);
+        if at == start {
+            break;
+        }
+    }
+    let n = order.len() - first;
+    if n > 0 {
+        chains.push(Chain { first, n, closed: at == start });
+    }
+}
+
+fn fan(sides: &[Side], closed: bool, ranks: Ranks) -> Fan {
+    let starts = sides.iter().map(|&side| ranks.local(from_rank(side)));
+    let end = sides.last().filter(|_| !closed).map(|&side| ranks.local(to_rank(side)));
+    let materials = sides.iter().enumerate().fold(0, |word, (k, side)| word | (side & 0xf) << (4 * k));
+    Fan { record: FanRecord::new(starts.chain(end), closed), materials }
+}

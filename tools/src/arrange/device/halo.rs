@@ -1,0 +1,176 @@
+//! Fans of the halo: those of the blocks that own its nodes, with the reader's local indices.
+
+use pogo_formats::block::{BlocksView, DeviceTables, FanRecord, triangle_material};
+use rayon::prelude::*;
+
+use super::{Fan, Further, Rows};
+
+/// What the fans of the halo bring, block by block.
+pub(super) struct Halo {
+    fan: Vec<u32>,
+    materials: Vec<u32>,
+    blocks: Vec<HaloBlock>,
+}
+
+struct HaloBlock {
+    outer: Vec<u32>,
+    further: Vec<Further>,
+    /// As `fan_material`, with the triangles of the halo.
+    material: u16,
+}
+
+/// Makes the fans of the halo, if all blocks have fans and can have these, too.
+pub(super) fn halo(blocks: &BlocksView, device: &DeviceTables, own: &[Vec<Further>]) -> Option<Halo> {
+    if device.fan_material.contains(&DeviceTables::NO_FANS) {
+        return None;
+    }
+    let n_blocks = blocks.n_blocks();
+    let n_halo = blocks.halo_nodes.len();
+    let mut fan = vec![0; 3 * n_halo];
+    let mut materials = vec![0; if device.fan_materials.is_empty() { 0 } else { n_halo }];
+    let rows = Rows::new(&mut fan, &mut materials).cut((0..n_blocks).map(|block| blocks.halo(block).len()));
+    let reader = Reader { blocks, device, own };
+    let found: Option<Vec<HaloBlock>> = rows
+        .into_par_iter()
+        .enumerate()
+        .with_min_len(8)
+        .map_init(Vec::new, |neighbours, (block, rows)| reader.block(block, rows, neighbours))
+        .collect();
+    Some(Halo { fan, materials, blocks: found? })
+}
+
+/// Puts everything in its place.
+pub(super) fn finish(blocks: &BlocksView, device: &mut DeviceTables, own: Vec<Vec<Further>>, halo: Option<Halo>) {
+    let mut of_halo = Vec::new();
+    device.outer_first = vec![0; blocks.n_blocks() + 1];
+    if let Some(halo) = halo {
+        (device.halo_fan, device.halo_fan_materials) = (halo.fan, halo.materials);
+        device.outer_nodes.reserve_exact(halo.blocks.iter().map(|found| found.outer.len()).sum());
+        for (block, found) in halo.blocks.into_iter().enumerate() {
+            device.fan_material[block] = found.material;
+            device.outer_nodes.extend_from_slice(&found.outer);
+            device.outer_first[block + 1] = device.outer_nodes.len() as u64;
+            of_halo.push(found.further);
+        }
+    }
+    of_halo.resize(own.len(), Vec::new());
+    device.further_first = vec![0];
+    for further in own.into_iter().zip(of_halo) {
+        for Further { node, fan } in further.0.into_iter().chain(further.1) {
+            device.further_node.push(node);
+            device.further_fan.extend(fan.record.words());
+            device.further_materials.push(fan.materials);
+        }
+        device.further_first.push(device.further_node.len() as u32);
+    }
+    if !device.fan_material.contains(&DeviceTables::MIXED) {
+        (device.fan_materials, device.halo_fan_materials, device.further_materials) = Default::default();
+    }
+}
+
+struct Reader<'a> {
+    blocks: &'a BlocksView<'a>,
+    device: &'a DeviceTables,
+    own: &'a [Vec<Further>],
+}
+
+/// A neighbour of a halo node: solver index, and local index unless it is an outer node.
+type Neighbour = (u32, u16);
+
+const OUTER: u16 = u16::MAX;
+
+impl Reader<'_> {
+    fn block(&self, block: usize, mut rows: Rows, neighbours: &mut Vec<Neighbour>) -> Option<HaloBlock> {
+        let (own, halo) = (self.blocks.own_nodes(block), self.blocks.halo(block));
+        let own = own.start as u32..own.end as u32;
+        let mut outer = Vec::new();
+        let mut material = self.device.fan_material[block];
+        neighbours.clear();
+        self.for_each_record(halo, |_, _, owner, fan| {
+            for node in fan.record.neighbours() {
+                let node = self.solver(owner, node);
+                let local = if own.contains(&node) {
+                    (node - own.start) as u16
+                } else if let Ok(at) = halo.binary_search(&node) {
+                    (own.len() + at) as u16
+                } else {
+                    outer.push(node);
+                    OUTER
+                };
+                neighbours.push((node, local));
+            }
+            let theirs = self.device.fan_material[owner];
+            material = match (material, theirs) {
+                (DeviceTables::MIXED, _) => DeviceTables::MIXED,
+                (ours, DeviceTables::MIXED) => {
+                    let same = |k| triangle_material(fan.materials, k) == usize::from(ours);
+                    if (0..fan.record.n_triangles()).all(same) { ours } else { DeviceTables::MIXED }
+                }
+                (ours, theirs) if ours == theirs => ours,
+                _ => DeviceTables::MIXED,
+            };
+        });
+        if material == DeviceTables::MIXED && self.device.material_kind.len() > super::FEW_MATERIALS {
+            return None;
+        }
+        outer.sort_unstable();
+        outer.dedup();
+        let n_inner = own.len() + halo.len();
+        if n_inner + outer.len() > DeviceTables::FAN_LOCAL_NODES {
+            return None;
+        }
+        let mut further = Vec::new();
+        let mut rest = neighbours.as_slice();
+        self.for_each_record(halo, |at, first, _, fan| {
+            let (these, after) = rest.split_at(fan.record.n_neighbours());
+            rest = after;
+            let local = these.iter().map(|&(node, local)| match local {
+                OUTER => (n_inner + outer.partition_point(|&other| other < node)) as u16,
+                local => local,
+            });
+            let record = FanRecord::new(local, fan.record.is_closed()).with_further(fan.record.has_further());
+            let fan = Fan { record, ..fan };
+            if first {
+                rows.set(at, fan);
+            } else {
+                further.push(Further { node: (own.len() + at) as u16, fan });
+            }
+        });
+        Some(HaloBlock { outer, further, material })
+    }
+
+    /// Calls with each record of each halo node: its place in the halo, whether it is the node's first, the block that
+    /// owns the node, and the record with that block's local indices.
+    fn for_each_record(&self, halo: &[u32], mut call: impl FnMut(usize, bool, usize, Fan)) {
+        let (mut owner, mut owned) = (0, 0..0);
+        let n_nodes = self.device.fan.len() / 3;
+        for (at, &node) in halo.iter().enumerate() {
+            if !owned.contains(&node) {
+                owner = self.blocks.node_first.partition_point(|&first| first <= node) - 1;
+                owned = self.blocks.node_first[owner]..self.blocks.node_first[owner + 1];
+            }
+            let planes = &self.device.fan;
+            let words = [0, 1, 2].map(|plane| planes[plane * n_nodes + node as usize]);
+            let materials = self.device.fan_materials.get(node as usize).copied().unwrap_or_default();
+            let first = Fan { record: FanRecord::from_words(words), materials };
+            call(at, true, owner, first);
+            if first.record.has_further() {
+                let local = (node - owned.start) as u16;
+                let further = &self.own[owner];
+                let start = further.partition_point(|further| further.node < local);
+                for record in further[start..].iter().take_while(|further| further.node == local) {
+                    call(at, false, owner, record.fan);
+                }
+            }
+        }
+    }
+
+    /// Solver index of a local index of a block.
+    fn solver(&self, block: usize, local: u16) -> u32 {
+        let own = self.blocks.own_nodes(block);
+        match usize::from(local).checked_sub(own.len()) {
+            None => own.start as u32 + u32::from(local),
+            Some(at) => self.blocks.halo_nodes[self.blocks.halo_first[block] as usize + at],
+        }
+    }
+}

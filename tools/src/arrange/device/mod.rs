@@ -1,0 +1,133 @@
+//! Tables for devices that step one block with many threads: colours of elements, and fans of triangles round nodes.
+
+mod colours;
+mod fans;
+mod halo;
+#[cfg(test)]
+mod tests;
+
+use pogo_formats::block::{BlocksView, DeviceTables, FanRecord};
+use pogo_formats::model::ElementKind;
+
+/// Blocks that one task works on.
+const CHUNK: usize = 32;
+
+/// Materials that the four bits of a triangle can tell apart.
+const FEW_MATERIALS: usize = 16;
+
+/// Makes the tables, in rayon's current pool. The same for every number of threads.
+pub fn device_tables(blocks: &BlocksView) -> DeviceTables {
+    let materials = Materials::new(blocks);
+    let mut device = DeviceTables {
+        material_kind: materials.pairs.iter().map(|pair| pair.0).collect(),
+        material_section: materials.pairs.iter().map(|pair| pair.1).collect(),
+        ..DeviceTables::default()
+    };
+    colours::colours(blocks, &mut device);
+    let own = fans::own(blocks, &materials, &mut device);
+    let halo = halo::halo(blocks, &device, &own);
+    halo::finish(blocks, &mut device, own, halo);
+    device
+}
+
+/// The distinct pairs of kind and section, ascending, and which of them each run has.
+struct Materials {
+    pairs: Vec<(u8, u32)>,
+    of_run: Vec<u16>,
+}
+
+impl Materials {
+    fn new(blocks: &BlocksView) -> Self {
+        let runs = || blocks.run_kind.iter().copied().zip(blocks.run_section.iter().copied());
+        let mut pairs: Vec<(u8, u32)> = runs().collect();
+        pairs.sort_unstable();
+        pairs.dedup();
+        // Materials beyond the marks have no number in a fan: their blocks get none.
+        let number = |pair| pairs.partition_point(|&other| other < pair).min(usize::from(DeviceTables::NO_FANS)) as u16;
+        let of_run = runs().map(number).collect();
+        Self { pairs, of_run }
+    }
+
+    /// Whether fans say the material of each triangle.
+    fn few(&self) -> bool {
+        self.pairs.len() <= FEW_MATERIALS
+    }
+
+    /// What a block's own triangles have; see [`DeviceTables::fan_material`].
+    fn of_block(&self, blocks: &BlocksView, block: usize) -> u16 {
+        let runs = blocks.run_first[block] as usize..blocks.run_first[block + 1] as usize;
+        let n_local = blocks.own_nodes(block).len() + blocks.halo(block).len();
+        if n_local > DeviceTables::FAN_LOCAL_NODES || !blocks.run_kind[runs.clone()].iter().copied().all(is_triangle) {
+            return DeviceTables::NO_FANS;
+        }
+        match &self.of_run[runs] {
+            // Nodes without elements: any triangle's material will do.
+            [] => self.pairs.iter().position(|pair| is_triangle(pair.0)).map_or(DeviceTables::NO_FANS, |at| at as u16),
+            &[material] if material < DeviceTables::MIXED => material,
+            [_, _, ..] if self.few() => DeviceTables::MIXED,
+            _ => DeviceTables::NO_FANS,
+        }
+    }
+}
+
+fn is_triangle(kind: u8) -> bool {
+    matches!(ElementKind::from_code(kind), Some(ElementKind::Cpe3 | ElementKind::Cps3))
+}
+
+/// A record with the materials of its triangles.
+#[derive(Debug, Clone, Copy)]
+struct Fan {
+    record: FanRecord,
+    materials: u32,
+}
+
+/// A record after the first of a node.
+#[derive(Debug, Clone, Copy)]
+struct Further {
+    /// Local index.
+    node: u16,
+    fan: Fan,
+}
+
+/// A stretch of the tables that hold the first records: three planes, and materials unless there is one alone.
+struct Rows<'a> {
+    planes: [&'a mut [u32]; 3],
+    materials: &'a mut [u32],
+}
+
+impl<'a> Rows<'a> {
+    fn new(planes: &'a mut [u32], materials: &'a mut [u32]) -> Self {
+        let n = planes.len() / 3;
+        let (first, rest) = planes.split_at_mut(n);
+        let (second, third) = rest.split_at_mut(n);
+        Self { planes: [first, second, third], materials }
+    }
+
+    /// One stretch for each length, in turn.
+    fn cut(self, lengths: impl Iterator<Item = usize>) -> Vec<Self> {
+        let [mut a, mut b, mut c] = self.planes;
+        let mut materials = self.materials;
+        lengths
+            .map(|n| {
+                let left = std::mem::take(&mut materials);
+                let (first, rest) = left.split_at_mut(n.min(left.len()));
+                materials = rest;
+                let planes = [&mut a, &mut b, &mut c].map(|plane| {
+                    let (first, rest) = std::mem::take(plane).split_at_mut(n);
+                    *plane = rest;
+                    first
+                });
+                Self { planes, materials: first }
+            })
+            .collect()
+    }
+
+    fn set(&mut self, at: usize, fan: Fan) {
+        for (plane, word) in self.planes.iter_mut().zip(fan.record.words()) {
+            plane[at] = word;
+        }
+        if let Some(materials) = self.materials.get_mut(at) {
+            *materials = fan.materials;
+        }
+    }
+}

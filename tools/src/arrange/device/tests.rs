@@ -1,0 +1,337 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use pogo_formats::block::{DeviceTables, DeviceView, FanRecord, triangle_material};
+use pogo_formats::model::{ElementKind, Mesh};
+use proptest::prelude::*;
+
+use super::device_tables;
+use crate::arrange::tests::{arranged, mesh, solid, triangles};
+use crate::arrange::{Arranged, Partition, arrange};
+use crate::partition::Partitioner;
+
+/// Solver index of a local index, outer nodes included.
+fn solver(arranged: &Arranged, block: usize, local: u16) -> u32 {
+    let (blocks, device) = (arranged.blocks.view(), arranged.device.view());
+    let (own, halo) = (blocks.own_nodes(block), blocks.halo(block));
+    let outer = &device.outer_nodes[device.outer_first[block] as usize..device.outer_first[block + 1] as usize];
+    let local = usize::from(local);
+    if local < own.len() {
+        (own.start + local) as u32
+    } else {
+        *halo.iter().chain(outer).nth(local - own.len()).unwrap()
+    }
+}
+
+/// Records of a local node with their materials, as a kernel walks them.
+fn records(arranged: &Arranged, block: usize, local: usize) -> Vec<(FanRecord, u32)> {
+    let (blocks, device) = (arranged.blocks.view(), arranged.device.view());
+    let own = blocks.own_nodes(block);
+    let word = |words: &[u32], at: usize| words.get(at).copied().unwrap_or_default();
+    let mut records = vec![if local < own.len() {
+        (device.fan(own.start + local), word(device.fan_materials, own.start + local))
+    } else {
+        let entry = blocks.halo_first[block] as usize + local - own.len();
+        (device.halo_fan(entry), word(device.halo_fan_materials, entry))
+    }];
+    for record in device.further_first[block] as usize..device.further_first[block + 1] as usize {
+        if usize::from(device.further_node[record]) == local {
+            assert!(records.last().unwrap().0.has_further());
+            records.push((device.further_fan(record), word(device.further_materials, record)));
+        }
+    }
+    assert!(!records.last().unwrap().0.has_further());
+    records
+}
+
+/// What a triangle is worth: any corner may come first, but not the wrong way round.
+fn worth([a, b, c]: [u32; 3], (kind, section): (u8, u32)) -> u64 {
+    let least = [[a, b, c], [b, c, a], [c, a, b]].into_iter().min().unwrap();
+    least
+        .into_iter()
+        .chain([kind.into(), section])
+        .fold(7, |worth: u64, value| (worth ^ u64::from(value)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29))
+}
+
+/// Number of triangles of each node, and the sum of what they are worth.
+fn direct(mesh: &Mesh) -> Vec<(usize, u64)> {
+    let mut sums = vec![(0, 0_u64); mesh.n_nodes()];
+    for group in mesh.groups.iter().filter(|group| group.kind.n_nodes() == 3) {
+        for (nodes, &section) in group.connectivity.chunks_exact(3).zip(&group.section) {
+            for &node in nodes {
+                let (n, sum) = &mut sums[node as usize];
+                *n += 1;
+                *sum = sum.wrapping_add(worth([nodes[0], nodes[1], nodes[2]], (group.kind as u8, section)));
+            }
+        }
+    }
+    sums
+}
+
+fn material(device: &DeviceView, block: usize, materials: u32, k: usize) -> (u8, u32) {
+    let number = match device.fan_material[block] {
+        DeviceTables::MIXED => triangle_material(materials, k),
+        one => usize::from(one),
+    };
+    (device.material_kind[number], device.material_section[number])
+}
+
+/// Everything that the tables promise, by brute force. Returns how many nodes of own and halo had fans.
+fn check(arranged: &Arranged) -> [usize; 2] {
+    let (blocks, device) = (arranged.blocks.view(), arranged.device.view());
+    let direct = direct(&arranged.mesh);
+    let mut seen = [0, 0];
+    // Neighbours of each node in solver indices, as its own block has them.
+    let mut of_owner: BTreeMap<u32, Vec<(Vec<u32>, bool)>> = BTreeMap::new();
+    for halo in [false, true] {
+        for block in 0..blocks.n_blocks() {
+            if !halo {
+                check_colours(arranged, block);
+            }
+            let n_own = blocks.own_nodes(block).len();
+            let locals = if halo { n_own..n_own + blocks.halo(block).len() } else { 0..n_own };
+            if device.fan_material[block] == DeviceTables::NO_FANS || (halo && !device.has_halo_fans()) {
+                continue;
+            }
+            for local in locals {
+                let node = solver(arranged, block, local as u16);
+                let (mut n, mut sum) = (0, 0_u64);
+                let mut rows = vec![];
+                let records = records(arranged, block, local);
+                for &(record, materials) in &records {
+                    let nodes: Vec<u32> = record.neighbours().map(|local| solver(arranged, block, local)).collect();
+                    if record.is_closed() {
+                        assert_eq!(nodes.iter().min(), nodes.first(), "a closed fan starts at its lowest neighbour");
+                    }
+                    for (k, side) in record.triangles().enumerate() {
+                        let [a, b] = side.map(|local| solver(arranged, block, local));
+                        n += 1;
+                        sum = sum.wrapping_add(worth([node, a, b], material(&device, block, materials, k)));
+                    }
+                    rows.push((nodes, record.is_closed()));
+                }
+                assert_eq!((n, sum), direct[node as usize], "block {block}, local node {local}");
+                if halo {
+                    assert_eq!(of_owner[&node], rows, "a halo node's fan is not that of its block");
+                } else {
+                    of_owner.insert(node, rows);
+                }
+                seen[usize::from(halo)] += 1;
+            }
+        }
+    }
+    seen
+}
+
+fn check_colours(arranged: &Arranged, block: usize) {
+    let (blocks, device) = (arranged.blocks.view(), arranged.device.view());
+    let n_own = blocks.own_nodes(block).len();
+    let first_run = blocks.run_first[block] as usize;
+    let mut colours = device.colours(block).peekable();
+    for (number, run) in blocks.runs(block).enumerate() {
+        let width = run.kind.n_nodes();
+        let place: BTreeMap<u32, usize> = run.elements.iter().enumerate().map(|(at, &element)| (element, at)).collect();
+        let mut found = BTreeSet::new();
+        let mut n_colours = 0;
+        while let Some(colour) = colours.next_if(|colour| colour.run == first_run + number) {
+            let (mut used, mut last) = (BTreeSet::new(), None);
+            assert!(!colour.elements.is_empty());
+            assert_eq!(colour.connectivity.len(), (colour.elements.len() * width).next_multiple_of(8));
+            for (element, nodes) in colour.elements.iter().zip(colour.connectivity.chunks_exact(width)) {
+                let at = place[element];
+                assert!(last < Some(at), "the order of the run is kept");
+                last = Some(at);
+                assert_eq!(nodes, &run.connectivity[at * width..(at + 1) * width]);
+                assert!(found.insert(element));
+                for &node in nodes.iter().filter(|&&node| usize::from(node) < n_own) {
+                    assert!(used.insert(node), "two elements of a colour share an own node");
+                }
+            }
+            n_colours += 1;
+        }
+        assert_eq!(found.len(), run.elements.len());
+        let mut degree = vec![0; n_own];
+        run.connectivity.iter().filter_map(|&node| degree.get_mut(usize::from(node)).map(|d| *d += 1)).for_each(drop);
+        let least = degree.into_iter().max().unwrap();
+        assert!((least..=2 * least + 2).contains(&n_colours), "{n_colours} colours where {least} are needed");
+    }
+    assert!(colours.next().is_none());
+}
+
+fn arranged_as(model: &Mesh, block_of_node: Vec<u32>) -> Arranged {
+    let partition = Partition::new(&model.view(), block_of_node, 4000).unwrap();
+    arrange(model.clone(), partition, &Default::default()).unwrap()
+}
+
+#[test]
+fn plate_with_hole_and_crack_has_fans_everywhere() {
+    let model =
+        triangles(70, 50, |i, j| !((30..45).contains(&i) && (15..30).contains(&j) || i < 20 && (34..36).contains(&j)));
+    for (capacity, partitioner) in [(17, Partitioner::Greedy), (64, Partitioner::Aligned), (512, Partitioner::Metis)] {
+        let arranged = arranged(&model, partitioner, capacity, false);
+        let seen = check(&arranged);
+        assert_eq!(seen, [model.n_nodes(), arranged.blocks.halo_nodes.len()]);
+        assert!(arranged.device.fan_material.contains(&DeviceTables::MIXED));
+    }
+}
+
+#[test]
+fn solids_have_colours_alone() {
+    for capacity in [30, 512] {
+        let arranged = arranged(&solid(9), Partitioner::Greedy, capacity, false);
+        assert_eq!(check(&arranged), [0, 0]);
+        assert!(arranged.device.fan.is_empty() && !arranged.device.colour_run.is_empty());
+    }
+}
+
+/// Triangles on the left, quadrilaterals on the right: no fans there, and then none of any halo.
+#[test]
+fn blocks_with_other_elements_have_no_fans() {
+    let mut model = triangles(20, 10, |_, _| true);
+    let kept: Vec<u32> = (0..400).filter(|element| element / 2 % 20 < 10).collect();
+    let connectivity = |element: u32| model.groups[0].connectivity[element as usize * 3..][..3].to_vec();
+    let left = kept.iter().flat_map(|&element| connectivity(element)).collect();
+    let right: Vec<u32> = (0..200_u32)
+        .filter(|cell| cell % 20 >= 10)
+        .flat_map(|cell| {
+            let a = cell / 20 * 21 + cell % 20;
+            [a, a + 1, a + 22, a + 21]
+        })
+        .collect();
+    model = mesh(2, model.coordinates, vec![(ElementKind::Cpe3, left), (ElementKind::Cpe4r, right)]);
+    let arranged = arranged_as(&model, (0..231).map(|node| node % 21 / 6).collect());
+    let [own, halo] = check(&arranged);
+    assert_eq!((own, halo), (66, 0));
+    let device = &arranged.device;
+    assert_eq!(
+        device.fan_material.iter().map(|&m| m == DeviceTables::NO_FANS).collect::<Vec<_>>(),
+        [false, true, true, true]
+    );
+    assert!(device.outer_nodes.is_empty() && device.outer_first.iter().all(|&first| first == 0));
+    assert!(device.fan[66 * 3..].len() == 231 * 3 - 66 * 3);
+}
+
+/// Wheels of 7, 8, 9, 16 and 30 triangles round a hub, whole and with a gap: several records a node.
+#[test]
+fn long_fans_go_on_in_further_records() {
+    for n in [3_u32, 7, 8, 9, 16, 30] {
+        for gap in [false, true] {
+            let mut coordinates = vec![0.0, 0.0];
+            for spoke in 0..n {
+                let angle = std::f64::consts::TAU * f64::from(spoke) / f64::from(n);
+                coordinates.extend([angle.cos(), angle.sin()]);
+            }
+            let rim = |spoke: u32| 1 + spoke % n;
+            let connectivity =
+                (0..n - u32::from(gap)).flat_map(|spoke| [rim(spoke), rim(spoke + 1), 0]).collect::<Vec<_>>();
+            let model = mesh(2, coordinates, vec![(ElementKind::Cps3, connectivity)]);
+            for n_blocks in [1, 3] {
+                let arranged = arranged_as(&model, (0..=n).map(|node| node % n_blocks).collect());
+                check(&arranged);
+                let hub = arranged.solver_from_model[0] as usize;
+                let (local, block) = arranged
+                    .blocks
+                    .node_first
+                    .windows(2)
+                    .enumerate()
+                    .find(|(_, own)| (own[0] as usize..own[1] as usize).contains(&hub))
+                    .map(|(block, own)| (hub - own[0] as usize, block))
+                    .unwrap();
+                let n_triangles = (n - u32::from(gap)) as usize;
+                let expected = if !gap && n <= 8 { 1 } else { n_triangles.div_ceil(7) };
+                assert_eq!(records(&arranged, block, local).len(), expected, "{n} {gap}");
+            }
+        }
+    }
+}
+
+/// Triangles that lie on others, twice and upside down, and three on one edge: each is there once all the same.
+#[test]
+fn any_triangles_are_all_there_once() {
+    let rows = [[0, 1, 2], [0, 1, 2], [0, 2, 1], [0, 1, 3], [0, 1, 4], [3, 4, 0], [2, 3, 0], [4, 2, 0], [1, 4, 3]];
+    let model = mesh(2, vec![0.0; 10], vec![(ElementKind::Cpe3, rows.repeat(9).concat())]);
+    for n_blocks in [1, 2, 5] {
+        assert_eq!(check(&arranged_as(&model, (0..5).map(|node| node % n_blocks).collect()))[0], 5);
+    }
+}
+
+#[test]
+fn more_materials_than_four_bits_tell_apart() {
+    let mut model = triangles(40, 10, |_, _| true);
+    // Column by column another section: blocks of several columns are mixed beyond what fans can say.
+    model.groups[0].section = (0..800).map(|element| element / 2 % 40).collect();
+    let arranged = arranged_as(&model, (0..41 * 11).map(|node| (node % 41).min(39) / 10).collect());
+    assert_eq!(check(&arranged), [0, 0]);
+    // With two materials in some blocks fans can.
+    model.groups[0].section = (0..800).map(|element| element / 2 % 40 / 20).collect();
+    let arranged = arranged_as(&model, (0..41 * 11).map(|node| (node % 41).min(39) / 10).collect());
+    assert_eq!(check(&arranged), [451, arranged.blocks.halo_nodes.len()]);
+    assert!(arranged.device.halo_fan_materials.len() == arranged.blocks.halo_nodes.len());
+    // Many materials, but each block with its halo has one alone.
+    let model = many_squares(20);
+    let arranged = arranged_as(&model, (0..model.n_nodes() as u32).map(|node| node / 9).collect());
+    assert_eq!(check(&arranged)[0], 180);
+    assert_eq!(arranged.device.fan_material, (0..20).collect::<Vec<u16>>());
+}
+
+/// Separate squares of nine nodes, each with a section of its own.
+fn many_squares(n: u32) -> Mesh {
+    let mut coordinates = vec![];
+    let mut connectivity = vec![];
+    for square in 0..n {
+        for node in 0..9 {
+            coordinates.extend([f64::from(square * 3 + node % 3), f64::from(node / 3)]);
+        }
+        for a in [0, 1, 3, 4].map(|corner| 9 * square + corner) {
+            connectivity.extend([a, a + 1, a + 4, a, a + 4, a + 3]);
+        }
+    }
+    let mut model = mesh(2, coordinates, vec![(ElementKind::Cpe3, connectivity)]);
+    model.groups[0].section = (0..8 * n).map(|element| element / 8).collect();
+    model
+}
+
+/// A block that is too large for the fans' local indices, and one that is so only with its outer nodes.
+#[test]
+fn large_blocks_have_no_fans() {
+    let model = triangles(99, 39, |_, _| true);
+    let halves = |first: u32| (0..4000).map(|node| u32::from(node / 100 >= first)).collect();
+    let arranged = arranged_as(&model, halves(20));
+    assert_eq!(check(&arranged), [0, 0], "2,000 own nodes and 100 of the halo");
+    let arranged = arranged_as(&model, (0..4000).map(|node| (node / 100_u32).saturating_sub(11) / 8).collect());
+    assert_eq!(check(&arranged), [4000, 0], "1,900 own nodes, 100 of the halo, 100 outer");
+    let arranged = arranged_as(&model, (0..4000).map(|node| (node / 100_u32).saturating_sub(10) / 8).collect());
+    assert_eq!(check(&arranged), [4000, 600], "1,800 own nodes, 100 of the halo, 100 outer");
+}
+
+#[test]
+fn the_same_for_every_thread_count() {
+    let plate = arranged(&triangles(90, 70, |i, j| (i + 3 * j) % 97 != 0), Partitioner::Aligned, 60, false);
+    let solid = arranged(&solid(9), Partitioner::Aligned, 60, false);
+    for arranged in [plate, solid] {
+        for threads in [1, 2, 5] {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            assert!(pool.install(|| device_tables(&arranged.blocks.view())) == arranged.device);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+    #[test]
+    fn any_plate(
+        nx in 1_usize..25,
+        ny in 1_usize..25,
+        capacity in 1_usize..90,
+        n_sections in 1_u32..20,
+        stripe in 1_u32..80,
+        holes in prop::collection::vec((0_usize..25, 0_usize..25, 1_usize..8), 0..6),
+    ) {
+        let mut model = triangles(nx, ny, |i, j| {
+            !holes.iter().any(|&(x, y, size)| (x..x + size).contains(&i) && (y..y + size).contains(&j))
+        });
+        for (element, section) in model.groups[0].section.iter_mut().enumerate() {
+            *section = element as u32 / stripe % n_sections;
+        }
+        check(&arranged(&model, Partitioner::Greedy, capacity, false));
+    }
+}
