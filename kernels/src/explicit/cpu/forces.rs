@@ -65,30 +65,33 @@ pub(crate) unsafe fn add_forces<V: Vector, const D: usize, const M: usize, E: El
 ) {
     let scaled = !batches.factors.is_empty();
     let element = E::new(batches.material);
-    for (number, batch) in batches.offsets.chunks_exact((M + 1) * V::LANES).enumerate() {
-        // SAFETY: the caller's promise; a batch has (M + 1) × LANES offsets and, scaled, LANES factors.
-        unsafe {
-            let zero = constant::<V>(0.0);
-            let (x, u): ([[V; D]; M], [[V; D]; M]);
-            if D == 2 {
-                let rows: [[V; 4]; M] = V::gather::<4, 4, M>(records, batch.as_ptr());
-                u = array!([[zero; D]; M], m => array!([zero; D], c => rows[m][c]));
-                x = array!([[zero; D]; M], m => array!([zero; D], c => rows[m][2 + c]));
-            } else {
-                let rows: [[V; 4]; M] = V::gather::<8, 8, M>(records, batch.as_ptr());
-                u = array!([[zero; D]; M], m => array!([zero; D], c => rows[m][c]));
-                let rows: [[V; 4]; M] = V::gather::<8, 8, M>(records.add(4), batch.as_ptr());
-                x = array!([[zero; D]; M], m => array!([zero; D], c => rows[m][c]));
+    let size = (M + 1) * V::LANES;
+    let n = batches.offsets.len() / size;
+    if n == 0 {
+        return;
+    }
+    let at = |number: usize| batches.offsets.as_ptr().wrapping_add(number * size);
+    // SAFETY: the caller's promise; a batch has (M + 1) × LANES offsets and, scaled, LANES factors.
+    unsafe {
+        // In the plane, where registers last, the next batch is fetched while this one is computed: neither waits for the
+        // other, and together they are more instructions than a processor looks ahead.
+        let ahead = D == 2;
+        let (mut u, mut x) = V::gather::<D, M>(records, at(0));
+        for number in 0..n {
+            let mut next = (u, x);
+            if ahead {
+                next = V::gather::<D, M>(records, at((number + 1).min(n - 1)));
+            } else if number > 0 {
+                (u, x) = V::gather::<D, M>(records, at(number));
             }
             let mut f = element.force(&x, &u);
             if scaled {
                 let factor = V::load(batches.factors.as_ptr().add(number * V::LANES));
                 f = array!([f[0]; M], m => scale(factor, f[m]));
             }
-            if D == 2 {
-                V::scatter::<4, 2, D, M>(forces, batch.as_ptr(), f);
-            } else {
-                V::scatter::<8, 4, D, M>(forces, batch.as_ptr(), f);
+            V::scatter::<D, M>(forces, at(number), f);
+            if ahead {
+                (u, x) = next;
             }
         }
     }

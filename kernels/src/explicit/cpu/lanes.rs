@@ -2,6 +2,8 @@
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
+use super::forces::{force_stride, grain, record_stride};
+
 /// A floating-point type that the steppers compute in: `f32` or `f64`.
 pub trait Real:
     Copy
@@ -48,22 +50,23 @@ pub(crate) trait Vector:
     /// # Safety
     /// `LANES` numbers must be readable.
     unsafe fn load(from: *const Self::Scalar) -> Self;
-    /// Differences between the records of nodes 1 to M and of node 0, the first four numbers of each: result m, number
-    /// c, lane l is `base[o(m + 1, l) + c] − base[o(0, l) + c]`, where o(node, l) = `offset[node × LANES + l]` ×
-    /// STRIDE / GRAIN with the dimension's [`grain`](super::forces::grain).
+    /// Displacements and positions of nodes 1 to M relative to node 0: entry m, component c, lane l of the first is
+    /// `base[o(m + 1, l) + c] − base[o(0, l) + c]`, of the second the same half a record further, where o(node, l) =
+    /// `offset[node × LANES + l]` × [`record_stride`] / [`grain`].
     ///
     /// # Safety
-    /// (M + 1) × LANES offsets and the numbers that they name must be readable.
-    unsafe fn gather<const GRAIN: usize, const STRIDE: usize, const M: usize>(
+    /// (M + 1) × LANES offsets and the records that they name must be readable.
+    unsafe fn gather<const D: usize, const M: usize>(
         base: *const Self::Scalar,
         offset: *const u16,
-    ) -> [[Self; 4]; M];
+    ) -> ([[Self; D]; M], [[Self; D]; M]);
     /// Adds `values[m][c]` of lane l to `base[o(m + 1, l) + c]` and subtracts their sum over m from `base[o(0, l) + c]`,
-    /// one after the other: lanes may share a record.
+    /// one after the other: lanes may share a record. Here o has [`force_stride`]; in 3D the fourth number stays as it
+    /// is.
     ///
     /// # Safety
-    /// As for `gather`, and writable; 2 (D = 2) or 4 (D = 3) numbers a record, of which the last stays as it is.
-    unsafe fn scatter<const GRAIN: usize, const STRIDE: usize, const D: usize, const M: usize>(
+    /// As for `gather`, and writable.
+    unsafe fn scatter<const D: usize, const M: usize>(
         base: *mut Self::Scalar,
         offset: *const u16,
         values: [[Self; D]; M],
@@ -124,41 +127,41 @@ impl<T: Real> Vector for One<T> {
     }
 
     #[inline(always)]
-    unsafe fn gather<const GRAIN: usize, const STRIDE: usize, const M: usize>(
+    unsafe fn gather<const D: usize, const M: usize>(
         base: *const T,
         offset: *const u16,
-    ) -> [[Self; 4]; M] {
+    ) -> ([[Self; D]; M], [[Self; D]; M]) {
+        let stride = record_stride(D);
         // SAFETY: the caller's promise.
         unsafe {
-            let record = |node: usize| {
-                let record = base.add(*offset.add(node) as usize * STRIDE / GRAIN);
-                [*record, *record.add(1), *record.add(2), *record.add(3)]
+            let record = |node: usize, first: usize| {
+                let record = base.add(*offset.add(node) as usize * stride / grain(D) + first);
+                std::array::from_fn::<T, D, _>(|c| *record.add(c))
             };
-            let origin = record(0);
-            std::array::from_fn(|m| {
-                let row = record(m + 1);
-                std::array::from_fn(|c| Self(row[c] - origin[c]))
-            })
+            let differences = |first: usize| {
+                let origin = record(0, first);
+                std::array::from_fn(|m| {
+                    let row = record(m + 1, first);
+                    std::array::from_fn(|c| Self(row[c] - origin[c]))
+                })
+            };
+            (differences(0), differences(stride / 2))
         }
     }
 
     #[inline(always)]
-    unsafe fn scatter<const GRAIN: usize, const STRIDE: usize, const D: usize, const M: usize>(
-        base: *mut T,
-        offset: *const u16,
-        values: [[Self; D]; M],
-    ) {
+    unsafe fn scatter<const D: usize, const M: usize>(base: *mut T, offset: *const u16, values: [[Self; D]; M]) {
         // SAFETY: the caller's promise.
         unsafe {
             let mut sum = [T::default(); D];
             for (m, values) in values.into_iter().enumerate() {
-                let record = base.add(*offset.add(m + 1) as usize * STRIDE / GRAIN);
+                let record = base.add(*offset.add(m + 1) as usize * force_stride(D) / grain(D));
                 for (c, value) in values.into_iter().enumerate() {
                     sum[c] = sum[c] + value.0;
                     *record.add(c) = *record.add(c) + value.0;
                 }
             }
-            let record = base.add(*offset as usize * STRIDE / GRAIN);
+            let record = base.add(*offset as usize * force_stride(D) / grain(D));
             for (c, sum) in sum.into_iter().enumerate() {
                 *record.add(c) = *record.add(c) - sum;
             }

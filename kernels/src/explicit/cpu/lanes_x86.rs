@@ -6,6 +6,7 @@
 use std::arch::x86_64::*;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
+use super::forces::{force_stride, grain, record_stride};
 use super::lanes::Vector;
 
 /// Four doubles, AVX2 and FMA.
@@ -15,6 +16,26 @@ pub(crate) struct F64x4(__m256d);
 /// Eight singles, AVX2 and FMA.
 #[derive(Clone, Copy)]
 pub(crate) struct F32x8(__m256);
+
+/// Start of the record of a node and lane.
+macro_rules! record {
+    ($base:ident, $offset:ident, $node:expr, $lane:expr) => {
+        $base.byte_add(
+            *$offset.add($node * Self::LANES + $lane) as usize
+                * (record_stride(D) * size_of::<Self>() / Self::LANES / grain(D)),
+        )
+    };
+}
+
+/// Start of the force on a node and lane.
+macro_rules! force {
+    ($base:ident, $offset:ident, $node:expr, $lane:expr) => {
+        $base.byte_add(
+            *$offset.add($node * Self::LANES + $lane) as usize
+                * (force_stride(D) * size_of::<Self>() / Self::LANES / grain(D)),
+        )
+    };
+}
 
 macro_rules! operators {
     ($type:ident, $add:ident, $sub:ident, $mul:ident, $div:ident, $xor:ident, $set:ident) => {
@@ -63,11 +84,37 @@ macro_rules! operators {
 operators!(F64x4, _mm256_add_pd, _mm256_sub_pd, _mm256_mul_pd, _mm256_div_pd, _mm256_xor_pd, _mm256_set1_pd);
 operators!(F32x8, _mm256_add_ps, _mm256_sub_ps, _mm256_mul_ps, _mm256_div_ps, _mm256_xor_ps, _mm256_set1_ps);
 
-/// Start of the record of a node and lane.
-macro_rules! record {
-    ($base:ident, $offset:ident, $node:expr, $lane:expr) => {
-        $base.add(*$offset.add($node * Self::LANES + $lane) as usize * STRIDE / GRAIN)
-    };
+impl F64x4 {
+    /// The first four numbers of the records of nodes 1 to M minus those of node 0.
+    ///
+    /// # Safety
+    /// As for `gather`.
+    #[inline(always)]
+    unsafe fn differences<const D: usize, const M: usize>(base: *const f64, offset: *const u16) -> [[Self; 4]; M] {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let mut out = [[Self(_mm256_setzero_pd()); 4]; M];
+            let mut origin = [_mm256_setzero_pd(); 4];
+            for lane in 0..4 {
+                origin[lane] = _mm256_loadu_pd(record!(base, offset, 0, lane));
+            }
+            for m in 0..M {
+                let mut r = origin;
+                for lane in 0..4 {
+                    r[lane] = _mm256_sub_pd(_mm256_loadu_pd(record!(base, offset, m + 1, lane)), r[lane]);
+                }
+                let (t0, t1) = (_mm256_unpacklo_pd(r[0], r[1]), _mm256_unpackhi_pd(r[0], r[1]));
+                let (t2, t3) = (_mm256_unpacklo_pd(r[2], r[3]), _mm256_unpackhi_pd(r[2], r[3]));
+                out[m] = [
+                    Self(_mm256_permute2f128_pd::<0x20>(t0, t2)),
+                    Self(_mm256_permute2f128_pd::<0x20>(t1, t3)),
+                    Self(_mm256_permute2f128_pd::<0x31>(t0, t2)),
+                    Self(_mm256_permute2f128_pd::<0x31>(t1, t3)),
+                ];
+            }
+            out
+        }
+    }
 }
 
 impl Vector for F64x4 {
@@ -99,41 +146,35 @@ impl Vector for F64x4 {
     }
 
     #[inline(always)]
-    unsafe fn gather<const GRAIN: usize, const STRIDE: usize, const M: usize>(
+    unsafe fn gather<const D: usize, const M: usize>(
         base: *const f64,
         offset: *const u16,
-    ) -> [[Self; 4]; M] {
+    ) -> ([[Self; D]; M], [[Self; D]; M]) {
+        let zero = Self::splat(0.0);
+        let (mut u, mut x) = ([[zero; D]; M], [[zero; D]; M]);
         // SAFETY: the caller's promise.
         unsafe {
-            let mut out = [[Self(_mm256_setzero_pd()); 4]; M];
-            let mut origin = [_mm256_setzero_pd(); 4];
-            for lane in 0..4 {
-                origin[lane] = _mm256_loadu_pd(record!(base, offset, 0, lane));
-            }
-            for m in 0..M {
-                let mut r = origin;
-                for lane in 0..4 {
-                    r[lane] = _mm256_sub_pd(_mm256_loadu_pd(record!(base, offset, m + 1, lane)), r[lane]);
+            let first: [[Self; 4]; M] = Self::differences::<D, M>(base, offset);
+            if D == 2 {
+                for m in 0..M {
+                    for c in 0..D {
+                        (u[m][c], x[m][c]) = (first[m][c], first[m][2 + c]);
+                    }
                 }
-                let (t0, t1) = (_mm256_unpacklo_pd(r[0], r[1]), _mm256_unpackhi_pd(r[0], r[1]));
-                let (t2, t3) = (_mm256_unpacklo_pd(r[2], r[3]), _mm256_unpackhi_pd(r[2], r[3]));
-                out[m] = [
-                    Self(_mm256_permute2f128_pd::<0x20>(t0, t2)),
-                    Self(_mm256_permute2f128_pd::<0x20>(t1, t3)),
-                    Self(_mm256_permute2f128_pd::<0x31>(t0, t2)),
-                    Self(_mm256_permute2f128_pd::<0x31>(t1, t3)),
-                ];
+            } else {
+                let second: [[Self; 4]; M] = Self::differences::<D, M>(base.add(4), offset);
+                for m in 0..M {
+                    for c in 0..D {
+                        (u[m][c], x[m][c]) = (first[m][c], second[m][c]);
+                    }
+                }
             }
-            out
         }
+        (u, x)
     }
 
     #[inline(always)]
-    unsafe fn scatter<const GRAIN: usize, const STRIDE: usize, const D: usize, const M: usize>(
-        base: *mut f64,
-        offset: *const u16,
-        values: [[Self; D]; M],
-    ) {
+    unsafe fn scatter<const D: usize, const M: usize>(base: *mut f64, offset: *const u16, values: [[Self; D]; M]) {
         // SAFETY: the caller's promise.
         unsafe {
             let zero = _mm256_setzero_pd();
@@ -148,14 +189,14 @@ impl Vector for F64x4 {
                     let halves = halves_pd(even, odd);
                     for lane in 0..4 {
                         let value = halves[lane];
-                        let to = record!(base, offset, m + 1, lane);
+                        let to = force!(base, offset, m + 1, lane);
                         _mm_storeu_pd(to, _mm_add_pd(_mm_loadu_pd(to), value));
                     }
                 }
                 let halves = halves_pd(sums[0], sums[1]);
                 for lane in 0..4 {
                     let value = halves[lane];
-                    let to = record!(base, offset, 0, lane);
+                    let to = force!(base, offset, 0, lane);
                     _mm_storeu_pd(to, _mm_sub_pd(_mm_loadu_pd(to), value));
                 }
             } else {
@@ -175,13 +216,13 @@ impl Vector for F64x4 {
                     for lane in 0..4 {
                         let row = rows[lane];
                         sums[lane] = _mm256_add_pd(sums[lane], row);
-                        let to = record!(base, offset, m + 1, lane);
+                        let to = force!(base, offset, m + 1, lane);
                         _mm256_storeu_pd(to, _mm256_add_pd(_mm256_loadu_pd(to), row));
                     }
                 }
                 for lane in 0..4 {
                     let row = sums[lane];
-                    let to = record!(base, offset, 0, lane);
+                    let to = force!(base, offset, 0, lane);
                     _mm256_storeu_pd(to, _mm256_sub_pd(_mm256_loadu_pd(to), row));
                 }
             }
@@ -217,39 +258,13 @@ fn halves_ps(low: __m256, high: __m256) -> [__m128; 4] {
     }
 }
 
-impl Vector for F32x8 {
-    type Scalar = f32;
-    const LANES: usize = 8;
-
+impl F32x8 {
+    /// The first four numbers of the records of nodes 1 to M minus those of node 0.
+    ///
+    /// # Safety
+    /// As for `gather`.
     #[inline(always)]
-    fn splat(value: f32) -> Self {
-        // SAFETY: see the module.
-        Self(unsafe { _mm256_set1_ps(value) })
-    }
-
-    #[inline(always)]
-    fn fma(self, b: Self, c: Self) -> Self {
-        // SAFETY: see the module.
-        Self(unsafe { _mm256_fmadd_ps(self.0, b.0, c.0) })
-    }
-
-    #[inline(always)]
-    fn fnma(self, b: Self, c: Self) -> Self {
-        // SAFETY: see the module.
-        Self(unsafe { _mm256_fnmadd_ps(self.0, b.0, c.0) })
-    }
-
-    #[inline(always)]
-    unsafe fn load(from: *const f32) -> Self {
-        // SAFETY: the caller's promise.
-        Self(unsafe { _mm256_loadu_ps(from) })
-    }
-
-    #[inline(always)]
-    unsafe fn gather<const GRAIN: usize, const STRIDE: usize, const M: usize>(
-        base: *const f32,
-        offset: *const u16,
-    ) -> [[Self; 4]; M] {
+    unsafe fn differences<const D: usize, const M: usize>(base: *const f32, offset: *const u16) -> [[Self; 4]; M] {
         // SAFETY: the caller's promise.
         unsafe {
             // Lanes l and l + 4 share a register.
@@ -285,13 +300,66 @@ impl Vector for F32x8 {
             out
         }
     }
+}
+
+impl Vector for F32x8 {
+    type Scalar = f32;
+    const LANES: usize = 8;
 
     #[inline(always)]
-    unsafe fn scatter<const GRAIN: usize, const STRIDE: usize, const D: usize, const M: usize>(
-        base: *mut f32,
+    fn splat(value: f32) -> Self {
+        // SAFETY: see the module.
+        Self(unsafe { _mm256_set1_ps(value) })
+    }
+
+    #[inline(always)]
+    fn fma(self, b: Self, c: Self) -> Self {
+        // SAFETY: see the module.
+        Self(unsafe { _mm256_fmadd_ps(self.0, b.0, c.0) })
+    }
+
+    #[inline(always)]
+    fn fnma(self, b: Self, c: Self) -> Self {
+        // SAFETY: see the module.
+        Self(unsafe { _mm256_fnmadd_ps(self.0, b.0, c.0) })
+    }
+
+    #[inline(always)]
+    unsafe fn load(from: *const f32) -> Self {
+        // SAFETY: the caller's promise.
+        Self(unsafe { _mm256_loadu_ps(from) })
+    }
+
+    #[inline(always)]
+    unsafe fn gather<const D: usize, const M: usize>(
+        base: *const f32,
         offset: *const u16,
-        values: [[Self; D]; M],
-    ) {
+    ) -> ([[Self; D]; M], [[Self; D]; M]) {
+        let zero = Self::splat(0.0);
+        let (mut u, mut x) = ([[zero; D]; M], [[zero; D]; M]);
+        // SAFETY: the caller's promise.
+        unsafe {
+            let first: [[Self; 4]; M] = Self::differences::<D, M>(base, offset);
+            if D == 2 {
+                for m in 0..M {
+                    for c in 0..D {
+                        (u[m][c], x[m][c]) = (first[m][c], first[m][2 + c]);
+                    }
+                }
+            } else {
+                let second: [[Self; 4]; M] = Self::differences::<D, M>(base.add(4), offset);
+                for m in 0..M {
+                    for c in 0..D {
+                        (u[m][c], x[m][c]) = (first[m][c], second[m][c]);
+                    }
+                }
+            }
+        }
+        (u, x)
+    }
+
+    #[inline(always)]
+    unsafe fn scatter<const D: usize, const M: usize>(base: *mut f32, offset: *const u16, values: [[Self; D]; M]) {
         // SAFETY: the caller's promise.
         unsafe {
             let zero = _mm256_setzero_ps();
@@ -315,18 +383,18 @@ impl Vector for F32x8 {
                     let halves = halves_ps(low, high);
                     for pair in 0..4 {
                         let two = halves[pair];
-                        let to = record!(base, offset, m + 1, 2 * pair);
+                        let to = force!(base, offset, m + 1, 2 * pair);
                         store!(to, _mm_add_ps(load!(to), two));
-                        let to = record!(base, offset, m + 1, 2 * pair + 1);
+                        let to = force!(base, offset, m + 1, 2 * pair + 1);
                         store!(to, _mm_add_ps(load!(to), _mm_movehl_ps(two, two)));
                     }
                 }
                 let halves = halves_ps(sums[0], sums[1]);
                 for pair in 0..4 {
                     let two = halves[pair];
-                    let to = record!(base, offset, 0, 2 * pair);
+                    let to = force!(base, offset, 0, 2 * pair);
                     store!(to, _mm_sub_ps(load!(to), two));
-                    let to = record!(base, offset, 0, 2 * pair + 1);
+                    let to = force!(base, offset, 0, 2 * pair + 1);
                     store!(to, _mm_sub_ps(load!(to), _mm_movehl_ps(two, two)));
                 }
             } else {
@@ -346,17 +414,17 @@ impl Vector for F32x8 {
                     for lane in 0..4 {
                         let row = rows[lane];
                         sums[lane] = _mm256_add_ps(sums[lane], row);
-                        let to = record!(base, offset, m + 1, lane);
+                        let to = force!(base, offset, m + 1, lane);
                         _mm_storeu_ps(to, _mm_add_ps(_mm_loadu_ps(to), _mm256_castps256_ps128(row)));
-                        let to = record!(base, offset, m + 1, lane + 4);
+                        let to = force!(base, offset, m + 1, lane + 4);
                         _mm_storeu_ps(to, _mm_add_ps(_mm_loadu_ps(to), _mm256_extractf128_ps::<1>(row)));
                     }
                 }
                 for lane in 0..4 {
                     let row = sums[lane];
-                    let to = record!(base, offset, 0, lane);
+                    let to = force!(base, offset, 0, lane);
                     _mm_storeu_ps(to, _mm_sub_ps(_mm_loadu_ps(to), _mm256_castps256_ps128(row)));
-                    let to = record!(base, offset, 0, lane + 4);
+                    let to = force!(base, offset, 0, lane + 4);
                     _mm_storeu_ps(to, _mm_sub_ps(_mm_loadu_ps(to), _mm256_extractf128_ps::<1>(row)));
                 }
             }

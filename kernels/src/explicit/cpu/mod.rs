@@ -39,6 +39,9 @@ pub enum Level {
     /// x86-64 with AVX2 and FMA.
     #[cfg(target_arch = "x86_64")]
     Avx2,
+    /// The same lanes with the registers of AVX-512 VL, where that pays.
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
 }
 
 impl Level {
@@ -53,6 +56,9 @@ impl Level {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
             levels.push(Self::Avx2);
+            if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vl") {
+                levels.push(Self::Avx512);
+            }
         }
         levels
     }
@@ -156,7 +162,7 @@ macro_rules! compiled {
 }
 
 macro_rules! real {
-    ($type:ty, $avx2:ty) => {
+    ($type:ty, $avx2:ty, $planar:literal) => {
         impl Real for $type {
             const SIGNIFICAND: i32 = <$type>::MANTISSA_DIGITS as i32;
             #[inline(always)]
@@ -172,13 +178,23 @@ macro_rules! real {
                     Level::Portable => compiled!(One<$type>, $type),
                     #[cfg(target_arch = "x86_64")]
                     Level::Avx2 => compiled!($avx2, $type, "avx2,fma"),
+                    #[cfg(target_arch = "x86_64")]
+                    Level::Avx512 => {
+                        let mut instructions = Self::instructions(Level::Avx2);
+                        if $planar {
+                            let planar = compiled!($avx2, $type, "avx512f,avx512vl,avx2,fma").add_forces;
+                            instructions.add_forces[..Law::N_PLANE].copy_from_slice(&planar[..Law::N_PLANE]);
+                        }
+                        instructions
+                    }
                 }
             }
         }
     };
 }
-real!(f32, lanes_x86::F32x8);
-real!(f64, lanes_x86::F64x4);
+// Thirty-two registers instead of sixteen save the elements in the plane a tenth in double precision, and nothing else.
+real!(f32, lanes_x86::F32x8, false);
+real!(f64, lanes_x86::F64x4, true);
 
 /// Steps a problem on the CPU in precision `T`.
 #[derive(Debug)]

@@ -41,6 +41,8 @@ pub(crate) enum Law {
 impl Law {
     /// How many there are.
     pub const N: usize = 8;
+    /// The first so many are in the plane.
+    pub const N_PLANE: usize = 4;
 
     fn of(kind: ElementKind) -> Self {
         match kind {
