@@ -401,6 +401,16 @@ fn cross<V: Vector>(a: [V; 3], b: [V; 3]) -> [V; 3] {
     [a[2].fnma(b[1], a[1] * b[2]), a[0].fnma(b[2], a[2] * b[0]), a[1].fnma(b[0], a[0] * b[1])]
 }
 
+/// a × b + c.
+#[inline(always)]
+fn add_cross<V: Vector>(a: [V; 3], b: [V; 3], c: [V; 3]) -> [V; 3] {
+    [
+        a[2].fnma(b[1], a[1].fma(b[2], c[0])),
+        a[0].fnma(b[2], a[2].fma(b[0], c[1])),
+        a[1].fnma(b[0], a[0].fma(b[1], c[2])),
+    ]
+}
+
 #[inline(always)]
 fn dot<V: Vector>(a: [V; 3], b: [V; 3]) -> V {
     a[0].fma(b[0], a[1].fma(b[1], a[2] * b[2]))
@@ -485,43 +495,74 @@ fn wedge_edges<V: Vector>(v: &[[V; 3]; 6]) -> ([[V; 3]; 3], [[V; 3]; 2], [[V; 3]
     )
 }
 
-/// Ends of the edges of a hexahedron along ξ, η and ζ; edge 2b + a lies at (−,−), (+,−), (−,+), (+,+) of the other two.
-const EDGES: [[[usize; 2]; 4]; 3] =
-    [[[0, 1], [3, 2], [4, 5], [7, 6]], [[0, 3], [1, 2], [4, 7], [5, 6]], [[0, 4], [1, 5], [3, 7], [2, 6]]];
+// Hexahedra are computed in modes: with h_m the values ±1 of ξ, η, ζ, ηζ, ζξ, ξη and ξηζ at the corners, any nodal values
+// are v_I = mean + Σ_m h_mI s_m / 8, s_m = Σ_I h_mI v_I. Edges, gradients and hourglass amounts are sums of a few modes.
 
-/// 2 ∂/∂ξ_a at the four pairs of Gauss abscissae of the other two coordinates: bilinear between the edges.
+/// s_m = Σ_I h_mI v_I of the modes ξ, η, ζ, ηζ, ζξ, ξη, ξηζ, for v of nodes 1 to 7 and 0 at node 0.
 #[inline(always)]
-fn along_edges<V: Vector>(v: &[[V; 3]; 8], axis: usize) -> [[V; 3]; 4] {
-    let (near, far) = gauss_weights();
-    let e = array!([v[0]; 4], i => sub(v[EDGES[axis][i][1]], v[EDGES[axis][i][0]]));
-    let mut out = e;
-    for b in [0, 2] {
-        out[b] = axpy(far, e[b + 1], scale(near, e[b]));
-        out[b + 1] = axpy(near, e[b + 1], scale(far, e[b]));
-    }
-    for a in 0..2 {
-        let (low, high) = (out[a], out[2 + a]);
-        out[a] = axpy(far, high, scale(near, low));
-        out[2 + a] = axpy(near, high, scale(far, low));
-    }
-    out
+fn modes<V: Vector>(v: &[[V; 3]; 7]) -> [[V; 3]; 7] {
+    // Sums and differences along ζ, then along ξ, then along η.
+    let plus = [v[3], add(v[4], v[0]), add(v[5], v[1]), add(v[6], v[2])];
+    let minus = [v[3], sub(v[4], v[0]), sub(v[5], v[1]), sub(v[6], v[2])];
+    let (near, far) = (sub(plus[1], plus[0]), sub(plus[2], plus[3]));
+    let (xi, xi_eta) = (add(far, near), sub(far, near));
+    let eta = sub(add(plus[2], plus[3]), add(plus[1], plus[0]));
+    let (near, far) = (sub(minus[1], minus[0]), sub(minus[2], minus[3]));
+    let (zeta_xi, all) = (add(far, near), sub(far, near));
+    let (near, far) = (add(minus[1], minus[0]), add(minus[2], minus[3]));
+    [xi, eta, add(far, near), sub(far, near), zeta_xi, xi_eta, all]
 }
 
-/// The transpose of `along_edges`: adds the forces of the four points to the nodes.
+/// Σ_m h_mI q_m at nodes 1 to 7.
 #[inline(always)]
-fn add_along_edges<V: Vector>(f: &mut [[V; 3]; 8], points: &[[V; 3]; 4], axis: usize) {
-    let (near, far) = gauss_weights();
-    for b in 0..2 {
-        let (w0, w1) = if b == 0 { (near, far) } else { (far, near) };
-        let column = array!([points[0]; 2], a => axpy(w1, points[2 + a], scale(w0, points[a])));
-        for a in 0..2 {
-            let (w0, w1) = if a == 0 { (near, far) } else { (far, near) };
-            let value = axpy(w1, column[1], scale(w0, column[0]));
-            let [from, to] = EDGES[axis][2 * b + a];
-            f[from] = sub(f[from], value);
-            f[to] = add(f[to], value);
-        }
-    }
+fn spread<V: Vector>(q: &[[V; 3]; 7]) -> [[V; 3]; 7] {
+    let (fall, rise) = (sub(q[0], q[5]), add(q[0], q[5]));
+    let plus = [neg(add(q[1], fall)), sub(fall, q[1]), add(q[1], rise), sub(q[1], rise)];
+    let (low, high) = (sub(q[2], q[3]), add(q[2], q[3]));
+    let (fall, rise) = (sub(q[4], q[6]), add(q[4], q[6]));
+    let minus = [sub(low, fall), add(low, fall), add(high, rise), sub(high, rise)];
+    [
+        sub(plus[1], minus[1]),
+        sub(plus[2], minus[2]),
+        sub(plus[3], minus[3]),
+        add(plus[0], minus[0]),
+        add(plus[1], minus[1]),
+        add(plus[2], minus[2]),
+        add(plus[3], minus[3]),
+    ]
+}
+
+/// Modes that ∂/∂ξ, ∂/∂η and ∂/∂ζ consist of: the constant part, those linear in the first and in the second of the
+/// other two coordinates, and the one linear in both.
+const SLOPES: [[usize; 4]; 3] = [[0, 5, 4, 6], [1, 5, 3, 6], [2, 4, 3, 6]];
+
+/// 8 ∂/∂ξ_a at the Gauss points, (−,−), (+,−), (−,+), (+,+) of the other two coordinates, from modes times those of the
+/// points.
+#[inline(always)]
+fn slopes<V: Vector>(s: &[[V; 3]; 7], axis: usize) -> [[V; 3]; 4] {
+    let [base, first, second, both] = SLOPES[axis];
+    let (low, high) = (sub(s[base], s[second]), add(s[base], s[second]));
+    let (fall, rise) = (sub(s[first], s[both]), add(s[first], s[both]));
+    [sub(low, fall), add(low, fall), sub(high, rise), add(high, rise)]
+}
+
+/// The transpose of `slopes`.
+#[inline(always)]
+fn add_slopes<V: Vector>(q: &mut [[V; 3]; 7], points: &[[V; 3]; 4], axis: usize) {
+    let [base, first, second, both] = SLOPES[axis];
+    let (low, high) = (add(points[1], points[0]), add(points[3], points[2]));
+    let (fall, rise) = (sub(points[1], points[0]), sub(points[3], points[2]));
+    q[base] = add(q[base], add(high, low));
+    q[second] = add(q[second], sub(high, low));
+    q[first] = add(q[first], add(rise, fall));
+    q[both] = add(q[both], sub(rise, fall));
+}
+
+/// Modes times their values at the Gauss points, 1/√3 for each coordinate beyond the first.
+#[inline(always)]
+fn at_points<V: Vector>(s: [[V; 3]; 7]) -> [[V; 3]; 7] {
+    let (edge, third) = (constant::<V>(1.0 / 3.0f64.sqrt()), constant::<V>(1.0 / 3.0));
+    [s[0], s[1], s[2], scale(edge, s[3]), scale(edge, s[4]), scale(edge, s[5]), scale(third, s[6])]
 }
 
 /// C3D8: 2 × 2 × 2 points.
@@ -530,15 +571,15 @@ pub(crate) struct Hexahedron<V, const ALIGNED: bool>(Solid<V, ALIGNED>);
 impl<V: Vector, const ALIGNED: bool> Element<V, 3, 7> for Hexahedron<V, ALIGNED> {
     #[inline(always)]
     fn new(material: &Material<V::Scalar>) -> Self {
-        // g, h and the forces are twice as large as they should be: (2 · 2 · 2).
-        Self(Solid::new(material, 0.125))
+        // g, h and the forces are eight times as large as they should be: (8 · 8 · 8).
+        Self(Solid::new(material, 1.0 / 512.0))
     }
 
     #[inline(always)]
     fn force(&self, x: &[[V; 3]; 7], u: &[[V; 3]; 7]) -> [[V; 3]; 7] {
-        let (x, u) = (&with_origin::<V, 3, 7, 8>(x), &with_origin::<V, 3, 7, 8>(u));
-        let g = [along_edges(x, 0), along_edges(x, 1), along_edges(x, 2)];
-        let h = [along_edges(u, 0), along_edges(u, 1), along_edges(u, 2)];
+        let (x, u) = (at_points(modes(x)), at_points(modes(u)));
+        let g = [slopes(&x, 0), slopes(&x, 1), slopes(&x, 2)];
+        let h = [slopes(&u, 0), slopes(&u, 1), slopes(&u, 2)];
         let zero = [constant::<V>(0.0); 3];
         let mut flux = [[zero; 4]; 3];
         // Not unrolled: two thousand instructions in a row take longer to compile than they save.
@@ -550,11 +591,11 @@ impl<V: Vector, const ALIGNED: bool> Element<V, 3, 7> for Hexahedron<V, ALIGNED>
                 flux[a][at[a]] = add(flux[a][at[a]], f[a]);
             }
         }
-        let mut f = [zero; 8];
+        let mut q = [zero; 7];
         for axis in 0..3 {
-            add_along_edges(&mut f, &flux[axis], axis);
+            add_slopes(&mut q, &flux[axis], axis);
         }
-        without_origin(f)
+        spread(&at_points(q))
     }
 }
 
@@ -567,88 +608,64 @@ pub(crate) struct ReducedHexahedron<V> {
 impl<V: Vector> Element<V, 3, 7> for ReducedHexahedron<V> {
     #[inline(always)]
     fn new(material: &Material<V::Scalar>) -> Self {
-        // As for the full element: B̄ is eight times as large.
+        // B̄ is 64 times as large as it should be, and so is V; Σ B̄² is 512 times.
         let eighth = V::Scalar::from_f64(0.125);
-        Self { solid: Solid::new(material, 0.125), hourglass: V::splat(material.hourglass * eighth) }
+        Self { solid: Solid::new(material, 1.0 / 64.0), hourglass: V::splat(material.hourglass * eighth) }
     }
 
     #[inline(always)]
     fn force(&self, x: &[[V; 3]; 7], u: &[[V; 3]; 7]) -> [[V; 3]; 7] {
-        let (x, u) = (&with_origin::<V, 3, 7, 8>(x), &with_origin::<V, 3, 7, 8>(u));
-        // 8 B̄ = Σ_q Σ_a ∂N/∂ξ_a c_a: the cofactors take the way that the fluxes take in the full element.
-        let g = [along_edges(x, 0), along_edges(x, 1), along_edges(x, 2)];
-        let zero = [constant::<V>(0.0); 3];
-        let mut cofactor = [[zero; 4]; 3];
-        // Not unrolled: two thousand instructions in a row take longer to compile than they save.
-        for point in 0..std::hint::black_box(8) {
-            let (r, s, t) = (point & 1, point >> 1 & 1, point >> 2 & 1);
-            let at = [2 * t + s, 2 * t + r, 2 * s + r];
-            let g = array!([zero; 3], a => g[a][at[a]]);
-            for a in 0..3 {
-                cofactor[a][at[a]] = add(cofactor[a][at[a]], cross(g[(a + 1) % 3], g[(a + 2) % 3]));
-            }
-        }
-        let mut b = [zero; 8];
-        for axis in 0..3 {
-            add_along_edges(&mut b, &cofactor[axis], axis);
-        }
-        // V ∂u_i/∂x_j, V and Σ B̄².
-        let mut gradient = [zero; 3];
-        let mut volume = constant::<V>(0.0);
+        let (x, u) = (modes(x), modes(u));
+        // 64 V = (ξ, η, ζ) + ⅓ [(ξη, η, ηζ) + (ξ, ξη, ζξ) + (ζξ, ηζ, ζ)] in triple products of the modes of x: the others
+        // vanish over the cube. b_m is its derivative by mode m, so that B̄_I = Σ_m h_mI b_m.
+        let third = constant::<V>(1.0 / 3.0);
+        let [p, q, r] = [scale(third, x[3]), scale(third, x[4]), scale(third, x[5])];
+        let b = [
+            add_cross(r, x[4], cross(x[1], x[2])),
+            add_cross(p, x[5], cross(x[2], x[0])),
+            add_cross(q, x[3], cross(x[0], x[1])),
+            add_cross(r, x[1], cross(x[2], q)),
+            add_cross(p, x[2], cross(x[0], r)),
+            add_cross(q, x[0], cross(x[1], p)),
+        ];
+        let inverse = constant::<V>(1.0) / (dot(x[0], b[0]) + dot(x[3], b[3]));
+        // V ∂u_i/∂x_j and Σ B̄².
+        let mut gradient = [b[0]; 3];
         let mut squares = constant::<V>(0.0);
-        for node in 0..8 {
-            volume = x[node][0].fma(b[node][0], volume);
-            squares = squares + dot(b[node], b[node]);
-            for i in 0..3 {
-                gradient[i] = axpy(u[node][i], b[node], gradient[i]);
+        for i in 0..3 {
+            gradient[i] = scale(u[0][i], b[0]);
+            for m in 1..6 {
+                gradient[i] = axpy(u[m][i], b[m], gradient[i]);
             }
         }
-        let inverse = constant::<V>(1.0) / volume;
-        let kappa = self.hourglass * squares * inverse;
+        for m in 0..6 {
+            for i in 0..3 {
+                squares = b[m][i].fma(b[m][i], squares);
+            }
+        }
         // q_α = h_α·u − (∂u/∂x)(h_α·x); its force κ q_α (h_αI − B̄_I·(h_α·x)/V) lowers σ by κ q_α ⊗ (h_α·x)/V.
-        let mut relief = [zero; 3];
-        let hx = hourglass_moments(x);
-        let hu = hourglass_moments(u);
-        let over_volume = kappa * inverse;
-        let mut amounts = hu;
+        let kappa = self.hourglass * squares * inverse;
+        let mut s = self.solid.stress_of(gradient, inverse);
+        let mut amounts = [b[0]; 4];
         for mode in 0..4 {
-            let slope = scale(inverse, hx[mode]);
-            amounts[mode] = array!([inverse; 3], i => hu[mode][i] - dot(gradient[i], slope));
-        }
-        for mode in 0..4 {
+            let hx = x[3 + mode];
+            let slope = scale(inverse, hx);
             for i in 0..3 {
-                relief[i] = axpy(amounts[mode][i] * over_volume, hx[mode], relief[i]);
+                amounts[mode][i] = kappa * (u[3 + mode][i] - dot(gradient[i], slope));
+                for j in 0..3 {
+                    s[i][j] = amounts[mode][i].fnma(slope[j], s[i][j]);
+                }
             }
         }
-        let amounts = array!([zero; 4], mode => scale(kappa, amounts[mode]));
-        let s = self.solid.stress_of(gradient, inverse);
-        let s = array!([zero; 3], i => sub(s[i], relief[i]));
-        let spread = hourglass_spread(&amounts);
-        array!([zero; 7], m => array!([inverse; 3], i => dot(s[i], b[m + 1]) + spread[m + 1][i]))
+        let mut forces = [amounts[3]; 7];
+        for m in 0..6 {
+            for i in 0..3 {
+                forces[m][i] = dot(s[i], b[m]);
+            }
+        }
+        for mode in 0..3 {
+            forces[3 + mode] = add(forces[3 + mode], amounts[mode]);
+        }
+        spread(&forces)
     }
-}
-
-/// Σ_I h_αI v_I for h = ηζ, ζξ, ξη, ξηζ.
-#[inline(always)]
-fn hourglass_moments<V: Vector>(v: &[[V; 3]; 8]) -> [[V; 3]; 4] {
-    // Sums and differences along ζ, then along ξ on the faces η = ∓1.
-    let plus = array!([v[0]; 4], i => add(v[i + 4], v[i]));
-    let minus = array!([v[0]; 4], i => sub(v[i + 4], v[i]));
-    let eta = sub(add(minus[2], minus[3]), add(minus[0], minus[1]));
-    let xi = sub(add(minus[1], minus[2]), add(minus[0], minus[3]));
-    let xi_eta = sub(add(plus[0], plus[2]), add(plus[1], plus[3]));
-    let all = sub(add(minus[0], minus[2]), add(minus[1], minus[3]));
-    [eta, xi, xi_eta, all]
-}
-
-/// Σ_α h_αI q_α.
-#[inline(always)]
-fn hourglass_spread<V: Vector>(q: &[[V; 3]; 4]) -> [[V; 3]; 8] {
-    // Signs of ηζ, ζξ, ξη, ξηζ at the corners: the upper four change all but ξη.
-    let (sum, difference) = (add(q[0], q[1]), sub(q[0], q[1]));
-    let odd = [sub(q[3], sum), neg(add(difference, q[3])), add(sum, q[3]), sub(difference, q[3])];
-    array!([q[0]; 8], node => {
-        let even = if node % 2 == 0 { q[2] } else { neg(q[2]) };
-        if node >= 4 { add(even, odd[node % 4]) } else { sub(even, odd[node % 4]) }
-    })
 }
