@@ -1,0 +1,248 @@
+// Elements of any kind: a thread an element, a colour at a time. No two elements of a colour share a node of the block's
+// own, so forces are added in shared memory without atomics, always in the same order.
+//
+// Dynamic shared memory: (2 (n_own + n_halo) + n_own) × D × sizeof(T) bytes, the most over the blocks of the launch: u
+// and x of own and halo nodes, f_int of own nodes. Threads a block: COLOUR_THREADS, which the host reads as the largest
+// block that the kernel can be launched with.
+
+#pragma once
+#include "laws.cuh"
+
+#ifndef COLOUR_THREADS_
+#define COLOUR_THREADS_ 128
+#endif
+constexpr u32 COLOUR_THREADS = COLOUR_THREADS_;
+// Colours whose descriptions are kept in shared memory; of a block with more, they are read again and again.
+constexpr u32 KEPT_COLOURS = 64;
+
+// Beside the laws: a switch over all of one dimension.
+enum : u32 { PLANE_LAWS = 100, SOLID_LAWS };
+
+__host__ __device__ constexpr int dimension_of(u32 set) { return set <= REDUCED_QUADRILATERAL || set == PLANE_LAWS ? 2 : 3; }
+
+template <u32 VALUE> struct Number {
+    static constexpr u32 value = VALUE;
+};
+
+// Calls `act` with the law, as a type.
+template <u32 SET, typename Act> __device__ __forceinline__ void with_law(u32 law, Act &&act) {
+    if constexpr (SET == PLANE_LAWS) {
+        if (law == TRIANGLE) act(Number<TRIANGLE>{});
+        else if (law == QUADRILATERAL) act(Number<QUADRILATERAL>{});
+        else act(Number<REDUCED_QUADRILATERAL>{});
+    } else if constexpr (SET == SOLID_LAWS) {
+        if (law == TETRAHEDRON) act(Number<TETRAHEDRON>{});
+        else if (law == WEDGE) act(Number<WEDGE>{});
+        else if (law == HEXAHEDRON) act(Number<HEXAHEDRON>{});
+        else act(Number<REDUCED_HEXAHEDRON>{});
+    } else {
+        act(Number<SET>{});
+    }
+}
+
+// Local nodes of one element, two a word.
+struct Row {
+    u32 words[4];
+    __device__ __forceinline__ u32 node(int i) const { return i % 2 ? words[i / 2] >> 16 : words[i / 2] & 0xffff; }
+};
+
+template <int NODES> __device__ __forceinline__ void read_row(const u16 *connectivity, u32 e, Row &row) {
+    if constexpr (NODES == 8) {
+        const uint4 w = __ldg(reinterpret_cast<const uint4 *>(connectivity) + e);
+        row.words[0] = w.x, row.words[1] = w.y, row.words[2] = w.z, row.words[3] = w.w;
+    } else if constexpr (NODES == 4) {
+        const uint2 w = __ldg(reinterpret_cast<const uint2 *>(connectivity) + e);
+        row.words[0] = w.x, row.words[1] = w.y;
+    } else if constexpr (NODES == 6) {
+        const u32 *at = reinterpret_cast<const u32 *>(connectivity) + 3 * e;
+#pragma unroll
+        for (int i = 0; i < 3; i++) row.words[i] = __ldg(at + i);
+    } else {
+        const u16 *at = connectivity + 3 * e;
+        row.words[0] = __ldg(at) | (u32)__ldg(at + 1) << 16;
+        row.words[1] = __ldg(at + 2);
+    }
+}
+
+template <u32 SET> __device__ __forceinline__ void read_row_of(u32 law, const u16 *connectivity, u32 e, Row &row) {
+    with_law<SET>(law, [&](auto number) {
+        read_row<Element<float, decltype(number)::value, true>::NODES>(connectivity, e, row);
+    });
+}
+
+// A copy into shared memory that no thread waits for.
+template <int BYTES> __device__ __forceinline__ void copy_later(void *to, const void *from) {
+    const u32 at = (u32)__cvta_generic_to_shared(to);
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(at), "l"(from), "n"(BYTES) : "memory");
+}
+
+__device__ __forceinline__ void wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+
+// Asks for bytes to be brought near; the threads of the block share the lines out.
+__device__ __forceinline__ void prefetch(const void *from, u64 bytes) {
+    const char *first = reinterpret_cast<const char *>(reinterpret_cast<u64>(from) & ~(u64)127);
+    const char *last = reinterpret_cast<const char *>(from) + bytes;
+    for (const char *at = first + 128 * threadIdx.x; at < last; at += 128 * COLOUR_THREADS)
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(at));
+}
+
+// Copies `count` numbers of T that lie in a row; in the plane two at a time.
+template <typename T, int D> __device__ __forceinline__ void copy_all_later(T *to, const T *from, u32 count) {
+    constexpr int STEP = D == 2 ? 2 : 1;
+#pragma unroll 4
+    for (u32 i = STEP * threadIdx.x; i < count; i += STEP * COLOUR_THREADS) copy_later<STEP * sizeof(T)>(to + i, from + i);
+}
+
+// f_int of the elements of one colour, from `first` on by one thread, added to `forces`. `row` is that of the first.
+template <typename T, u32 LAW, bool ALIGNED>
+__device__ __forceinline__ void add_forces(const Params<T> &p, const Colour &colour, u32 n_own, const T *u_local,
+                                           const T *x_local, T *forces, Row row) {
+    typedef Element<T, LAW, ALIGNED> E;
+    constexpr int D = E::D, NODES = E::NODES;
+    const u32 n = colour.n_elements;
+    const u16 *connectivity = p.connectivity + colour.connectivity_first;
+    const E element(p.materials[colour.material]);
+#pragma unroll 1
+    for (u32 e = threadIdx.x; e < n;) {
+        T factor = 1;
+        if (p.factors) factor = p.factors[colour.element_first + e];
+        Vector<T, D> x[NODES], u[NODES], f[NODES];
+#pragma unroll
+        for (int i = 0; i < NODES; i++) {
+            const u32 at = D * row.node(i);
+#pragma unroll
+            for (int c = 0; c < D; c++) {
+                x[i][c] = x_local[at + c];
+                u[i][c] = u_local[at + c];
+            }
+        }
+        element.force(x, u, f);
+#pragma unroll
+        for (int i = 0; i < NODES; i++) {
+            const u32 node = row.node(i);
+            if (node < n_own) {
+#pragma unroll
+                for (int c = 0; c < D; c++) forces[D * node + c] = fma(factor, f[i][c], forces[D * node + c]);
+            }
+        }
+        e += COLOUR_THREADS;
+        if (e < n) read_row<NODES>(connectivity, e, row);
+    }
+}
+
+// Own nodes from their forces. u_next and Δu_next take the place of u and f in shared memory: in space neighbouring
+// threads would write every third word of the arrays.
+template <typename T, int D, bool PLAIN>
+__device__ __forceinline__ void update_block(const Params<T> &p, const Block &block, u32 k, u32 parity, T *u_local,
+                                             T *forces) {
+    const u32 n_own = block.n_own, row = PLAIN ? 0 : *p.row + k;
+    const u64 first = (u64)D * block.node_first;
+    if (!PLAIN && p.force_out) {
+        for (u32 i = threadIdx.x; i < D * n_own; i += COLOUR_THREADS)
+            p.force_out[first + i] = (double)forces[i] * p.force_unit;
+        return;
+    }
+    const T *du_in = p.du[parity] + first;
+    Energies energies;
+#pragma unroll 1
+    for (u32 i = threadIdx.x; i < n_own; i += COLOUR_THREADS) {
+        const u64 node = (u64)block.node_first + i;
+        T f[D], u[D], du[D], u_next[D], du_next[D];
+#pragma unroll
+        for (int c = 0; c < D; c++) {
+            f[c] = forces[D * i + c];
+            u[c] = u_local[D * i + c];
+            du[c] = du_in[D * i + c];
+        }
+        update_node<T, D, PLAIN>(p, block, i, node, row, true, p.inertia[node], f, u, du, u_next, du_next, energies);
+#pragma unroll
+        for (int c = 0; c < D; c++) {
+            u_local[D * i + c] = u_next[c];
+            forces[D * i + c] = du_next[c];
+        }
+    }
+    __syncthreads();
+    T *u_out = p.u[parity ^ 1] + first, *du_out = p.du[parity ^ 1] + first;
+#pragma unroll 4
+    for (u32 i = threadIdx.x; i < D * n_own; i += COLOUR_THREADS) {
+        u_out[i] = u_local[i];
+        du_out[i] = forces[i];
+    }
+    if (block.energy_row != NONE) add_energies<COLOUR_THREADS>(p.energies, block.energy_row, energies);
+}
+
+// Out of line, so that what special nodes need costs the others no registers.
+template <typename T, int D>
+__device__ __noinline__ void update_special_block(const Params<T> &p, const Block &block, u32 k, u32 parity, T *u_local,
+                                                  T *forces) {
+    update_block<T, D, false>(p, block, k, parity, u_local, forces);
+}
+
+template <typename T, u32 SET, bool ALIGNED>
+__device__ __forceinline__ void step_colours(const Params<T> &p, u32 k, u32 parity) {
+    constexpr int D = dimension_of(SET);
+    extern __shared__ __align__(16) unsigned char shared[];
+    __shared__ Colour kept[KEPT_COLOURS];
+    const u32 number = p.list ? p.list[blockIdx.x] : blockIdx.x;
+    const Block &block = p.blocks[number];
+    const u32 tid = threadIdx.x, n_own = block.n_own, n_halo = block.n_halo, n_local = n_own + n_halo;
+    T *u_local = reinterpret_cast<T *>(shared), *x_local = u_local + D * n_local, *forces = x_local + D * n_local;
+    const u64 first = (u64)D * block.node_first;
+    const T *u_in = p.u[parity];
+
+    const Colour *colours = p.colours + block.colour_first;
+    const u32 n_colours = block.n_colours;
+    for (u32 i = tid; i < 2 * min(n_colours, KEPT_COLOURS); i += COLOUR_THREADS)
+        copy_later<16>(reinterpret_cast<uint4 *>(kept) + i, reinterpret_cast<const uint4 *>(colours) + i);
+    for (u32 h = tid; h < n_halo; h += COLOUR_THREADS) {
+        const T *from = u_in + (u64)D * p.halo_nodes[block.halo_first + h];
+        T *to = u_local + D * (n_own + h);
+        if (D == 2) {
+            copy_later<2 * sizeof(T)>(to, from);
+        } else {
+#pragma unroll
+            for (int c = 0; c < D; c++) copy_later<sizeof(T)>(to + c, from + c);
+        }
+    }
+    copy_all_later<T, D>(u_local, u_in + first, D * n_own);
+    copy_all_later<T, D>(x_local, p.x + (u64)D * block.local_first, D * n_local);
+    for (u32 i = tid; i < D * n_own; i += COLOUR_THREADS) forces[i] = 0;
+    if (n_colours <= KEPT_COLOURS) colours = kept;
+    wait_for_copies();
+    __syncthreads();
+    if (n_colours > 0) {
+        // The colours of a block follow each other in the tables.
+        const Colour &low = colours[0], &high = colours[n_colours - 1];
+        u64 entries = high.connectivity_first - low.connectivity_first;
+        with_law<SET>(high.law, [&](auto law) {
+            entries += (u64)Element<T, decltype(law)::value, ALIGNED>::NODES * high.n_elements;
+        });
+        prefetch(p.connectivity + low.connectivity_first, sizeof(u16) * entries);
+        if (p.factors)
+            prefetch(p.factors + low.element_first,
+                     sizeof(T) * (u64)(high.element_first + high.n_elements - low.element_first));
+    }
+    prefetch(p.du[parity] + first, sizeof(T) * D * n_own);
+    prefetch(p.inertia + block.node_first, sizeof(T) * n_own);
+
+    Row row = {};
+    auto read = [&](u32 c) {
+        const Colour &colour = colours[c];
+        if (tid < colour.n_elements) read_row_of<SET>(colour.law, p.connectivity + colour.connectivity_first, tid, row);
+    };
+    if (n_colours > 0) read(0);
+#pragma unroll 1
+    for (u32 c = 0; c < n_colours; c++) {
+        const Row now = row;
+        if (c + 1 < n_colours) read(c + 1);
+        const Colour &colour = colours[c];
+        with_law<SET>(colour.law, [&](auto law) {
+            add_forces<T, decltype(law)::value, ALIGNED>(p, colour, n_own, u_local, x_local, forces, now);
+        });
+        __syncthreads();
+    }
+    if (block.special_first == NONE && !p.force_out)
+        update_block<T, D, true>(p, block, k, parity, u_local, forces);
+    else
+        update_special_block<T, D>(p, block, k, parity, u_local, forces);
+}

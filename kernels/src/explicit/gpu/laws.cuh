@@ -1,0 +1,510 @@
+// f_int of one element, recomputed from positions.
+//
+// With g_a = ∂x/∂ξ_a, the cofactor rows c_a (c_ξ = g_η × g_ζ and so on, det J = g_ξ · c_ξ), the gradient is
+// ∂u/∂x = Σ_a ∂u/∂ξ_a ⊗ c_a / det J and the force on node I is f_I = Σ_q w_q Σ_a ∂N_I/∂ξ_a (σ c_a): the weight det J
+// cancels against the inverse Jacobian.
+//
+// Quadrilaterals, wedges and hexahedra are taken apart into the polynomials of their reference element,
+// v = v_ξ ξ + v_η η + … + v_ξηζ ξηζ, the mean left out: a basis that is orthogonal over the corners as over the Gauss
+// points, where it takes nothing but additions to go from the one to the other. Coefficients stay multiplied by the
+// number of nodes; the constants make up for it.
+
+#pragma once
+#include "step.cuh"
+
+// Codes of the laws, as the tables hold them.
+enum : u32 { TRIANGLE, QUADRILATERAL, REDUCED_QUADRILATERAL, TETRAHEDRON, WEDGE, HEXAHEDRON, REDUCED_HEXAHEDRON };
+
+#define BOTH_ __host__ __device__ __forceinline__
+
+constexpr double GAUSS = 0.57735026918962576; // 1/√3
+
+template <typename T> BOTH_ T inverse_of(T x) {
+#ifdef __CUDA_ARCH__
+    return reciprocal(x);
+#else
+    return T(1) / x;
+#endif
+}
+
+template <typename T, int D> struct Vector {
+    T c[D];
+    BOTH_ T &operator[](int i) { return c[i]; }
+    BOTH_ T operator[](int i) const { return c[i]; }
+};
+
+template <typename T, int D> BOTH_ Vector<T, D> operator+(Vector<T, D> a, Vector<T, D> b) {
+#pragma unroll
+    for (int i = 0; i < D; i++) a[i] += b[i];
+    return a;
+}
+
+template <typename T, int D> BOTH_ Vector<T, D> operator-(Vector<T, D> a, Vector<T, D> b) {
+#pragma unroll
+    for (int i = 0; i < D; i++) a[i] -= b[i];
+    return a;
+}
+
+template <typename T, int D> BOTH_ Vector<T, D> operator*(T s, Vector<T, D> a) {
+#pragma unroll
+    for (int i = 0; i < D; i++) a[i] *= s;
+    return a;
+}
+
+// s a + b.
+template <typename T, int D> BOTH_ Vector<T, D> axpy(T s, Vector<T, D> a, Vector<T, D> b) {
+#pragma unroll
+    for (int i = 0; i < D; i++) b[i] = fma(s, a[i], b[i]);
+    return b;
+}
+
+// a + b or a − b by a sign known to the compiler.
+template <typename T, int D> BOTH_ Vector<T, D> plus(Vector<T, D> a, bool positive, Vector<T, D> b) {
+    return positive ? a + b : a - b;
+}
+
+// Where sums start: −0 + x is x whatever x is, so that the compiler leaves the first addition out.
+template <typename T, int D> BOTH_ Vector<T, D> nothing() {
+    Vector<T, D> a;
+#pragma unroll
+    for (int i = 0; i < D; i++) a[i] = T(-0.0);
+    return a;
+}
+
+template <typename T> BOTH_ T dot(Vector<T, 3> a, Vector<T, 3> b) { return fma(a[0], b[0], fma(a[1], b[1], a[2] * b[2])); }
+
+template <typename T> BOTH_ Vector<T, 3> cross(Vector<T, 3> a, Vector<T, 3> b) {
+    return {fma(a[1], b[2], -(a[2] * b[1])), fma(a[2], b[0], -(a[0] * b[2])), fma(a[0], b[1], -(a[1] * b[0]))};
+}
+
+// a × b + c.
+template <typename T> BOTH_ Vector<T, 3> cross(Vector<T, 3> a, Vector<T, 3> b, Vector<T, 3> c) {
+    return {fma(a[1], b[2], fma(-a[2], b[1], c[0])), fma(a[2], b[0], fma(-a[0], b[2], c[1])),
+            fma(a[0], b[1], fma(-a[1], b[0], c[2]))};
+}
+
+// σ in the plane; thickness and quadrature weight are in the constants.
+template <typename T, bool ALIGNED> struct PlaneLaw {
+    T d11, d12, d22, d66, d16, d26;
+
+    BOTH_ PlaneLaw(const Material<T> &m, T weight)
+        : d11(m.d[0] * weight), d12(m.d[1] * weight), d22(m.d[7] * weight), d66(m.d[14] * weight), d16(m.d[2] * weight),
+          d26(m.d[8] * weight) {}
+
+    // σ c_ξ and σ c_η from g and h_a = ∂u/∂ξ_a: c_ξ = (g_ηy, −g_ηx), c_η = (−g_ξy, g_ξx).
+    BOTH_ void fluxes(Vector<T, 2> gr, Vector<T, 2> gs, Vector<T, 2> hr, Vector<T, 2> hs, Vector<T, 2> &fr,
+                      Vector<T, 2> &fs) const {
+        const T inverse = inverse_of(fma(gr[0], gs[1], -(gr[1] * gs[0])));
+        const T exx = fma(hr[0], gs[1], -(hs[0] * gr[1])) * inverse;
+        const T eyy = fma(hs[1], gr[0], -(hr[1] * gs[0])) * inverse;
+        const T gxy = fma(hs[0], gr[0], fma(-hr[0], gs[0], fma(hr[1], gs[1], -(hs[1] * gr[1])))) * inverse;
+        T sxx = fma(d11, exx, d12 * eyy);
+        T syy = fma(d12, exx, d22 * eyy);
+        T sxy = d66 * gxy;
+        if (!ALIGNED) {
+            sxx = fma(d16, gxy, sxx);
+            syy = fma(d26, gxy, syy);
+            sxy = fma(d16, exx, fma(d26, eyy, sxy));
+        }
+        fr = {fma(sxx, gs[1], -(sxy * gs[0])), fma(sxy, gs[1], -(syy * gs[0]))};
+        fs = {fma(sxy, gr[0], -(sxx * gr[1])), fma(syy, gr[0], -(sxy * gr[1]))};
+    }
+};
+
+// σ in space; quadrature weight in the constants.
+template <typename T, bool ALIGNED> struct SolidLaw {
+    T d[ALIGNED ? 9 : 21];
+
+    BOTH_ SolidLaw(const Material<T> &m, T weight) {
+        if (ALIGNED) {
+            constexpr int AT[9] = {0, 1, 2, 7, 8, 14, 21, 28, 35};
+#pragma unroll
+            for (int i = 0; i < 9; i++) d[i] = m.d[AT[i]] * weight;
+        } else {
+            int n = 0;
+#pragma unroll
+            for (int i = 0; i < 6; i++)
+#pragma unroll
+                for (int j = i; j < 6; j++) d[n++] = m.d[6 * i + j] * weight;
+        }
+    }
+
+    // σ from ε × 1 / `inverse`, Voigt order 11, 22, 33, 12, 13, 23.
+    BOTH_ void stress(T *e, T inverse, T *s) const {
+#pragma unroll
+        for (int i = 0; i < 6; i++) e[i] *= inverse;
+        if (ALIGNED) {
+            s[0] = fma(d[0], e[0], fma(d[1], e[1], d[2] * e[2]));
+            s[1] = fma(d[1], e[0], fma(d[3], e[1], d[4] * e[2]));
+            s[2] = fma(d[2], e[0], fma(d[4], e[1], d[5] * e[2]));
+#pragma unroll
+            for (int i = 3; i < 6; i++) s[i] = d[3 + i] * e[i];
+        } else {
+#pragma unroll
+            for (int i = 0; i < 6; i++) {
+                s[i] = d[entry(i, 0)] * e[0];
+#pragma unroll
+                for (int j = 1; j < 6; j++) s[i] = fma(d[entry(i, j)], e[j], s[i]);
+            }
+        }
+    }
+
+    // Where D_ij stands in the rows of the upper triangle.
+    BOTH_ static constexpr int entry(int i, int j) { return i <= j ? i * (11 - i) / 2 + j : j * (11 - j) / 2 + i; }
+
+    // σ c_a from g_a and h_a = ∂u/∂ξ_a.
+    BOTH_ void fluxes(const Vector<T, 3> *g, const Vector<T, 3> *h, Vector<T, 3> *f) const {
+        const Vector<T, 3> c[3] = {cross(g[1], g[2]), cross(g[2], g[0]), cross(g[0], g[1])};
+        const T inverse = inverse_of(dot(g[0], c[0]));
+        constexpr int I[6] = {0, 1, 2, 0, 0, 1}, J[6] = {0, 1, 2, 1, 2, 2};
+        T e[6], s[6];
+#pragma unroll
+        for (int k = 0; k < 6; k++) {
+            const int i = I[k], j = J[k];
+            e[k] = fma(h[0][i], c[0][j], fma(h[1][i], c[1][j], h[2][i] * c[2][j]));
+            if (k >= 3) e[k] = fma(h[0][j], c[0][i], fma(h[1][j], c[1][i], fma(h[2][j], c[2][i], e[k])));
+        }
+        stress(e, inverse, s);
+#pragma unroll
+        for (int a = 0; a < 3; a++) f[a] = times(s, c[a]);
+    }
+
+    // σ v.
+    BOTH_ static Vector<T, 3> times(const T *s, Vector<T, 3> v) {
+        return {fma(s[0], v[0], fma(s[3], v[1], s[4] * v[2])), fma(s[3], v[0], fma(s[1], v[1], s[5] * v[2])),
+                fma(s[4], v[0], fma(s[5], v[1], s[2] * v[2]))};
+    }
+};
+
+// The force law of one element kind: f_int of all nodes, N NODES × D, from their positions and displacements. Forces
+// depend on differences alone, and balance.
+template <typename T, u32 LAW, bool ALIGNED> struct Element;
+
+// CPE3, CPS3.
+template <typename T, bool ALIGNED> struct Element<T, TRIANGLE, ALIGNED> {
+    static constexpr int D = 2, NODES = 3;
+    PlaneLaw<T, ALIGNED> plane;
+
+    BOTH_ Element(const Material<T> &material) : plane(material, T(0.5)) {}
+
+    BOTH_ void force(const Vector<T, 2> *x, const Vector<T, 2> *u, Vector<T, 2> *f) const {
+        plane.fluxes(x[1] - x[0], x[2] - x[0], u[1] - u[0], u[2] - u[0], f[1], f[2]);
+        f[0] = nothing<T, 2>() - f[1] - f[2];
+    }
+};
+
+// CPE4, CPS4: 2 × 2 points.
+template <typename T, bool ALIGNED> struct Element<T, QUADRILATERAL, ALIGNED> {
+    static constexpr int D = 2, NODES = 4;
+    typedef Vector<T, 2> V;
+    PlaneLaw<T, ALIGNED> plane;
+
+    BOTH_ Element(const Material<T> &material) : plane(material, T(1.0 / 16.0)) {}
+
+    // ξ, η and 1/√3 ξη.
+    BOTH_ static void modes(const V *v, V *m) {
+        const V a = v[1] - v[0], b = v[2] - v[3];
+        m[0] = a + b;
+        m[1] = (v[3] - v[0]) + (v[2] - v[1]);
+        m[2] = T(GAUSS) * (b - a);
+    }
+
+    BOTH_ void force(const V *x, const V *u, V *f) const {
+        V g[3], h[3], q[3] = {nothing<T, 2>(), nothing<T, 2>(), nothing<T, 2>()};
+        modes(x, g);
+        modes(u, h);
+#pragma unroll
+        for (int s = 0; s < 2; s++) {
+            const V gr = plus(g[0], s, g[2]), hr = plus(h[0], s, h[2]);
+#pragma unroll
+            for (int r = 0; r < 2; r++) {
+                V fr, fs;
+                plane.fluxes(gr, plus(g[1], r, g[2]), hr, plus(h[1], r, h[2]), fr, fs);
+                q[0] = q[0] + fr;
+                q[1] = q[1] + fs;
+                q[2] = plus(plus(q[2], s, fr), r, fs);
+            }
+        }
+        q[2] = T(GAUSS) * q[2];
+        const V sum = q[0] + q[1], difference = q[0] - q[1];
+        f[0] = q[2] - sum;
+        f[1] = difference - q[2];
+        f[2] = sum + q[2];
+        f[3] = nothing<T, 2>() - difference - q[2];
+    }
+};
+
+// CPE4R, CPS4R: mean gradient and hourglass stiffness.
+template <typename T, bool ALIGNED> struct Element<T, REDUCED_QUADRILATERAL, ALIGNED> {
+    static constexpr int D = 2, NODES = 4;
+    typedef Vector<T, 2> V;
+    PlaneLaw<T, ALIGNED> plane;
+    T hourglass;
+
+    BOTH_ Element(const Material<T> &material) : plane(material, T(0.5)), hourglass(material.hourglass) {}
+
+    BOTH_ void force(const V *x, const V *u, V *f) const {
+        // The mean gradient of a quadrilateral is that of its diagonals p = x₂ − x₀, q = x₃ − x₁: 2A = p × q.
+        const V p = x[2] - x[0], q = x[3] - x[1], up = u[2] - u[0], uq = u[3] - u[1];
+        const T inverse = inverse_of(fma(p[0], q[1], -(p[1] * q[0])));
+        V fp, fq;
+        plane.fluxes(p, q, up, uq, fp, fq);
+        // q = h·u − (∂u/∂x) h·x, force κ q (h_I − B_I·(h·x)); κ = κ' Σ B² / A, Σ B² = (p² + q²) / 2.
+        const V hx = (x[0] - x[1]) + (x[2] - x[3]), hu = (u[0] - u[1]) + (u[2] - u[3]);
+        const T squares = fma(p[0], p[0], fma(p[1], p[1], fma(q[0], q[0], q[1] * q[1])));
+        const T kappa = hourglass * squares * inverse;
+        // h·x in the diagonals' frame: h·x = m_p p + m_q q.
+        const T mp = -fma(hx[0], q[1], -(hx[1] * q[0])) * inverse;
+        const T mq = -fma(p[0], hx[1], -(p[1] * hx[0])) * inverse;
+        const V amount = kappa * axpy(mp, up, axpy(mq, uq, hu));
+        fp = axpy(mp, amount, fp);
+        fq = axpy(mq, amount, fq);
+        f[0] = amount - fp;
+        f[1] = nothing<T, 2>() - amount - fq;
+        f[2] = amount + fp;
+        f[3] = fq - amount;
+    }
+};
+
+// C3D4.
+template <typename T, bool ALIGNED> struct Element<T, TETRAHEDRON, ALIGNED> {
+    static constexpr int D = 3, NODES = 4;
+    typedef Vector<T, 3> V;
+    SolidLaw<T, ALIGNED> solid;
+
+    BOTH_ Element(const Material<T> &material) : solid(material, T(1)) {}
+
+    BOTH_ void force(const V *x, const V *u, V *f) const {
+        V g[3], h[3];
+#pragma unroll
+        for (int a = 0; a < 3; a++) {
+            g[a] = x[a + 1] - x[0];
+            h[a] = u[a + 1] - u[0];
+        }
+        solid.fluxes(g, h, f + 1);
+        f[0] = nothing<T, 3>() - f[1] - f[2] - f[3];
+    }
+};
+
+// C3D6: 3 × 2 points.
+template <typename T, bool ALIGNED> struct Element<T, WEDGE, ALIGNED> {
+    static constexpr int D = 3, NODES = 6;
+    typedef Vector<T, 3> V;
+    SolidLaw<T, ALIGNED> solid;
+
+    BOTH_ Element(const Material<T> &material) : solid(material, T(0.125)) {}
+
+    // ∂/∂r and ∂/∂s halfway up, their change by 1/√3, and ∂/∂ζ at the three points.
+    BOTH_ static void modes(const V *v, V *m) {
+        const V r = v[1] - v[0], s = v[2] - v[0], r_top = v[4] - v[3], s_top = v[5] - v[3];
+        const V dr = r_top - r, ds = s_top - s;
+        m[0] = r + r_top;
+        m[1] = s + s_top;
+        m[2] = T(GAUSS) * dr;
+        m[3] = T(GAUSS) * ds;
+        m[4] = axpy(T(1.0 / 6.0), dr + ds, v[3] - v[0]);
+        m[5] = axpy(T(0.5), dr, m[4]);
+        m[6] = axpy(T(0.5), ds, m[4]);
+    }
+
+    BOTH_ void force(const V *x, const V *u, V *f) const {
+        V mx[7], mu[7], q[7];
+        modes(x, mx);
+        modes(u, mu);
+#pragma unroll
+        for (int i = 0; i < 7; i++) q[i] = nothing<T, 3>();
+#pragma unroll
+        for (int top = 0; top < 2; top++) {
+            V g[3] = {plus(mx[0], top, mx[2]), plus(mx[1], top, mx[3])};
+            V h[3] = {plus(mu[0], top, mu[2]), plus(mu[1], top, mu[3])};
+            V r = nothing<T, 3>(), s = nothing<T, 3>();
+#pragma unroll
+            for (int point = 0; point < 3; point++) {
+                V flux[3];
+                g[2] = mx[4 + point];
+                h[2] = mu[4 + point];
+                solid.fluxes(g, h, flux);
+                r = r + flux[0];
+                s = s + flux[1];
+                q[4 + point] = q[4 + point] + flux[2];
+            }
+            q[0] = q[0] + r;
+            q[1] = q[1] + s;
+            q[2] = plus(q[2], top, r);
+            q[3] = plus(q[3], top, s);
+        }
+        const V up = q[4] + q[5] + q[6], shared = T(1.0 / 6.0) * up;
+        const V dr = axpy(T(GAUSS), q[2], axpy(T(0.5), q[5], shared));
+        const V ds = axpy(T(GAUSS), q[3], axpy(T(0.5), q[6], shared));
+        f[1] = q[0] - dr;
+        f[2] = q[1] - ds;
+        f[4] = q[0] + dr;
+        f[5] = q[1] + ds;
+        f[0] = nothing<T, 3>() - up - (f[1] + f[2]);
+        f[3] = up - (f[4] + f[5]);
+    }
+};
+
+// Coefficients of a field over a hexahedron, times 8: ξ, η, ζ, ηζ, ζξ, ξη, ξηζ. Differences come first, so that what the
+// nodes have in common costs no digits.
+template <typename T> BOTH_ void hexahedron_modes(const Vector<T, 3> *v, Vector<T, 3> *m) {
+    typedef Vector<T, 3> V;
+    const V a = v[1] - v[0], b = v[2] - v[3], c = v[5] - v[4], d = v[6] - v[7];
+    const V ab = a + b, cd = c + d, ba = b - a, dc = d - c;
+    m[0] = ab + cd;
+    m[4] = cd - ab;
+    m[5] = ba + dc;
+    m[6] = dc - ba;
+    const V low = (v[3] - v[0]) + (v[2] - v[1]), high = (v[7] - v[4]) + (v[6] - v[5]);
+    m[1] = low + high;
+    m[3] = high - low;
+    m[2] = (v[4] - v[0]) + (v[5] - v[1]) + ((v[6] - v[2]) + (v[7] - v[3]));
+}
+
+// The transpose: forces on the corners from those on the coefficients.
+template <typename T> BOTH_ void hexahedron_corners(const Vector<T, 3> *q, Vector<T, 3> *f) {
+    typedef Vector<T, 3> V;
+    constexpr int NODE[2][2][2] = {{{0, 1}, {3, 2}}, {{4, 5}, {7, 6}}}; // [ζ][η][ξ]
+#pragma unroll
+    for (int r = 0; r < 2; r++) {
+        const V eta = plus(q[1], r, q[5]), zeta = plus(q[2], r, q[4]), both = plus(q[3], r, q[6]);
+#pragma unroll
+        for (int s = 0; s < 2; s++) {
+            const V level = r ? plus(q[0], s, eta) : plus(nothing<T, 3>() - q[0], s, eta);
+            const V slope = plus(zeta, s, both);
+            f[NODE[0][s][r]] = level - slope;
+            f[NODE[1][s][r]] = level + slope;
+        }
+    }
+}
+
+// C3D8: 2 × 2 × 2 points.
+template <typename T, bool ALIGNED> struct Element<T, HEXAHEDRON, ALIGNED> {
+    static constexpr int D = 3, NODES = 8;
+    typedef Vector<T, 3> V;
+    SolidLaw<T, ALIGNED> solid;
+
+    BOTH_ Element(const Material<T> &material) : solid(material, T(1.0 / 512.0)) {}
+
+    BOTH_ static void modes(const V *v, V *m) {
+        hexahedron_modes(v, m);
+#pragma unroll
+        for (int i = 3; i < 6; i++) m[i] = T(GAUSS) * m[i];
+        m[6] = T(1.0 / 3.0) * m[6];
+    }
+
+    BOTH_ void force(const V *x, const V *u, V *f) const {
+        V mx[7], mu[7], q[7];
+        modes(x, mx);
+        modes(u, mu);
+#pragma unroll
+        for (int i = 0; i < 7; i++) q[i] = nothing<T, 3>();
+#pragma unroll
+        for (int t = 0; t < 2; t++) {
+            // At one ζ: ∂/∂ξ = a ± c at η = ±1/√3, ∂/∂η = b ± c at ξ = ±1/√3.
+            const V xa = plus(mx[0], t, mx[4]), xb = plus(mx[1], t, mx[3]), xc = plus(mx[5], t, mx[6]);
+            const V ua = plus(mu[0], t, mu[4]), ub = plus(mu[1], t, mu[3]), uc = plus(mu[5], t, mu[6]);
+            V qa = nothing<T, 3>(), qb = qa, qc = qa;
+#pragma unroll
+            for (int s = 0; s < 2; s++) {
+                const V xz = plus(mx[2], s, mx[3]), xd = plus(mx[4], s, mx[6]);
+                const V uz = plus(mu[2], s, mu[3]), ud = plus(mu[4], s, mu[6]);
+                V flux[2][3];
+#pragma unroll
+                for (int r = 0; r < 2; r++) {
+                    const V g[3] = {plus(xa, s, xc), plus(xb, r, xc), plus(xz, r, xd)};
+                    const V h[3] = {plus(ua, s, uc), plus(ub, r, uc), plus(uz, r, ud)};
+                    solid.fluxes(g, h, flux[r]);
+                }
+                const V along = flux[0][0] + flux[1][0];
+                qa = qa + along;
+                qb = qb + (flux[0][1] + flux[1][1]);
+                qc = plus(qc, s, along) + (flux[1][1] - flux[0][1]);
+                const V sum = flux[0][2] + flux[1][2], difference = flux[1][2] - flux[0][2];
+                q[2] = q[2] + sum;
+                q[3] = plus(q[3], s, sum);
+                q[4] = q[4] + difference;
+                q[6] = plus(q[6], s, difference);
+            }
+            q[0] = q[0] + qa;
+            q[4] = plus(q[4], t, qa);
+            q[1] = q[1] + qb;
+            q[3] = plus(q[3], t, qb);
+            q[5] = q[5] + qc;
+            q[6] = plus(q[6], t, qc);
+        }
+#pragma unroll
+        for (int i = 3; i < 6; i++) q[i] = T(GAUSS) * q[i];
+        q[6] = T(1.0 / 3.0) * q[6];
+        hexahedron_corners(q, f);
+    }
+};
+
+// C3D8R: exact mean gradient B̄ = ∫ ∂N/∂x dV and hourglass stiffness.
+template <typename T, bool ALIGNED> struct Element<T, REDUCED_HEXAHEDRON, ALIGNED> {
+    static constexpr int D = 3, NODES = 8;
+    typedef Vector<T, 3> V;
+    SolidLaw<T, ALIGNED> solid;
+    T hourglass;
+
+    BOTH_ Element(const Material<T> &material)
+        : solid(material, T(1.0 / 64.0)), hourglass(material.hourglass * T(1.0 / 8.0)) {}
+
+    BOTH_ void force(const V *x, const V *u, V *f) const {
+        V mx[7], mu[7];
+        hexahedron_modes(x, mx);
+        hexahedron_modes(u, mu);
+        // 64 B̄ by coefficients: the mean over the element of c_ξ for ξ, of η c_ξ + ξ c_η for ξη, and nothing for ξηζ, where
+        // every vector meets itself.
+        V b[6];
+        {
+            const V yz = T(1.0 / 3.0) * mx[3], zx = T(1.0 / 3.0) * mx[4], xy = T(1.0 / 3.0) * mx[5];
+            b[0] = cross(mx[1], mx[2], cross(xy, mx[4]));
+            b[1] = cross(mx[2], mx[0], cross(yz, mx[5]));
+            b[2] = cross(mx[0], mx[1], cross(zx, mx[3]));
+            b[3] = cross(mx[2], zx, cross(xy, mx[1]));
+            b[4] = cross(mx[0], xy, cross(yz, mx[2]));
+            b[5] = cross(mx[1], yz, cross(zx, mx[0]));
+        }
+        // V ∂u_i/∂x_j, V and Σ B̄² / 8.
+        V gradient[3];
+        T volume = mx[0][0] * b[0][0], squares = dot(b[0], b[0]);
+#pragma unroll
+        for (int i = 0; i < 3; i++) gradient[i] = mu[0][i] * b[0];
+#pragma unroll
+        for (int m = 1; m < 6; m++) {
+            volume = fma(mx[m][0], b[m][0], volume);
+            squares = fma(b[m][0], b[m][0], fma(b[m][1], b[m][1], fma(b[m][2], b[m][2], squares)));
+#pragma unroll
+            for (int i = 0; i < 3; i++) gradient[i] = axpy(mu[m][i], b[m], gradient[i]);
+        }
+        const T inverse = inverse_of(volume), kappa = hourglass * squares * inverse;
+        T e[6] = {gradient[0][0], gradient[1][1], gradient[2][2], gradient[0][1] + gradient[1][0],
+                  gradient[0][2] + gradient[2][0], gradient[1][2] + gradient[2][1]};
+        T s[6];
+        solid.stress(e, inverse, s);
+        // q_α = h_α·u − (∂u/∂x)(h_α·x); its force κ q_α (h_αI − B̄_I·(h_α·x)/V) lowers σ by κ q_α ⊗ (h_α·x)/V.
+        V rows[3] = {{s[0], s[3], s[4]}, {s[3], s[1], s[5]}, {s[4], s[5], s[2]}};
+        V amounts[4];
+#pragma unroll
+        for (int m = 0; m < 4; m++) {
+            const V slope = -inverse * mx[3 + m];
+#pragma unroll
+            for (int i = 0; i < 3; i++) {
+                const T amount = mu[3 + m][i] + dot(gradient[i], slope);
+                amounts[m][i] = kappa * amount;
+                rows[i] = axpy(amounts[m][i], slope, rows[i]);
+            }
+        }
+        V q[7];
+#pragma unroll
+        for (int m = 0; m < 6; m++)
+#pragma unroll
+            for (int i = 0; i < 3; i++) {
+                const T start = m < 3 ? T(-0.0) : amounts[m < 3 ? 0 : m - 3][i];
+                q[m][i] = fma(rows[i][0], b[m][0], fma(rows[i][1], b[m][1], fma(rows[i][2], b[m][2], start)));
+            }
+        q[6] = amounts[3];
+        hexahedron_corners(q, f);
+    }
+};
