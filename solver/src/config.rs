@@ -28,6 +28,34 @@ impl Precision {
     }
 }
 
+/// Where to compute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum DeviceChoice {
+    /// The first CUDA device if it can be used and has the memory, else the CPU.
+    #[default]
+    Auto,
+    /// The CPU.
+    Cpu,
+    /// This CUDA device, from 0.
+    Cuda(u32),
+}
+
+/// `auto`, `cpu`, `cuda` or `cuda:N`.
+///
+/// # Errors
+/// Any other word.
+pub fn parse_device(text: &str) -> Result<DeviceChoice, SettingError> {
+    let number = |text: &str| text.strip_prefix("cuda:")?.parse().ok();
+    match text {
+        "auto" => Ok(DeviceChoice::Auto),
+        "cpu" => Ok(DeviceChoice::Cpu),
+        "cuda" => Ok(DeviceChoice::Cuda(0)),
+        _ => number(text)
+            .map(DeviceChoice::Cuda)
+            .ok_or_else(|| SettingError::new("device", format!("`{text}`"), "auto, cpu, cuda or cuda:N")),
+    }
+}
+
 /// When the state is written so that the run can go on from there.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum CheckpointInterval {
@@ -42,6 +70,8 @@ pub enum CheckpointInterval {
 pub struct Settings {
     /// Stepped arrays.
     pub precision: Precision,
+    /// Where to compute.
+    pub device: DeviceChoice,
     /// Threads; none means all cores.
     pub threads: Option<usize>,
     /// Mass lumping.
@@ -66,6 +96,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             precision: Precision::default(),
+            device: DeviceChoice::default(),
             threads: None,
             lumping: None,
             time: None,

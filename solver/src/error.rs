@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use pogo_formats::block::BlockError;
 use pogo_formats::output::OutputError;
 use pogo_formats::parameters::ParameterError;
+use pogo_kernels::cuda::DeviceError;
 
 use crate::config::SettingError;
 use crate::explicit::assemble::AssembleError;
@@ -89,6 +90,9 @@ pub enum SolveError {
         /// For what.
         what: String,
     },
+    /// A device that cannot be used, or cannot go on. The last checkpoint is kept.
+    #[error("error: {0}")]
+    Device(#[from] DeviceError),
     /// Threads cannot be started.
     #[error("error: cannot start {threads} threads: {reason}")]
     Threads {

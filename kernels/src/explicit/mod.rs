@@ -11,11 +11,14 @@
 //! f_int = K u is recomputed from node positions every step; K is never stored.
 
 mod cpu;
+mod gpu;
 
 #[cfg(test)]
 mod tests;
 
+use crate::cuda::DeviceError;
 pub use cpu::{CpuStepper, Level, Real, cpu};
+pub use gpu::{GpuError, GpuOptions, GpuReal, GpuReport, GpuStepper};
 use pogo_formats::block::{BlocksView, DeviceView, MeshView};
 
 /// Dense elasticity of a section in global axes, and what else a run of elements needs.
@@ -187,7 +190,20 @@ pub enum StepperError {
     },
 }
 
-/// Steps a problem in time on some device.
+/// What the energy balance needs of a state, without the state.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct EnergySums {
+    /// Σ m Δu_n², kg m².
+    pub kinetic: f64,
+    /// Σ (u_n − Δu_n) f_int(u_n), J.
+    pub strain: f64,
+    /// As [`State::external_work`].
+    pub external_work: f64,
+    /// As [`State::damped_energy`].
+    pub damped_energy: f64,
+}
+
+/// Steps a problem in time on some device. Only devices fail: on the CPU nothing here is an error.
 pub trait Stepper: Send {
     /// n: the state is u_n.
     fn step(&self) -> u64;
@@ -198,16 +214,49 @@ pub trait Stepper: Send {
     /// `recording`: u_s, Δu_s, Δu_{s+1} of every monitor, m, so that V = (Δu_s + Δu_{s+1}) / 2Δt and
     /// A = (Δu_{s+1} − Δu_s) / Δt² are centred. The same bits on every run and for every number of threads.
     ///
+    /// # Errors
+    /// The device is lost; the state is then unknown.
+    ///
     /// # Panics
     /// If the signal table is too short, or the recorded steps are not ascending or outside.
-    fn advance(&mut self, n_steps: usize, signals: &SignalTable, record: &[u64], recording: &mut Vec<f64>);
+    fn advance(
+        &mut self,
+        n_steps: usize,
+        signals: &SignalTable,
+        record: &[u64],
+        recording: &mut Vec<f64>,
+    ) -> Result<(), DeviceError>;
 
     /// The state at step n, exact (single precision widened), so that a stepper made from it continues bit for bit.
-    fn state(&self) -> State;
+    ///
+    /// # Errors
+    /// The device is lost.
+    fn state(&self) -> Result<State, DeviceError>;
 
     /// f_int = K u for any displacement, N, (n_nodes × dimension,), in the stepper's precision.
     ///
+    /// # Errors
+    /// The device is lost.
+    ///
     /// # Panics
     /// If the displacement has the wrong length.
-    fn internal_force(&self, displacement: &[f64]) -> Vec<f64>;
+    fn internal_force(&mut self, displacement: &[f64]) -> Result<Vec<f64>, DeviceError>;
+
+    /// What an energy sample needs of the state at step n, where it costs less than to fetch the state; else `None`.
+    ///
+    /// # Errors
+    /// The device is lost.
+    fn energy_sums(&mut self) -> Result<Option<EnergySums>, DeviceError> {
+        Ok(None)
+    }
+}
+
+/// What [`Stepper::advance`] promises to panic about.
+fn check_advance(step: u64, n_steps: usize, signals: &SignalTable, record: &[u64]) {
+    assert!(signals.values.len() >= (n_steps + 1) * signals.n_signals, "the signal table has too few rows");
+    assert!(record.is_sorted_by(|a, b| a < b), "the recorded steps are not ascending");
+    assert!(
+        record.iter().all(|&recorded| recorded >= step && recorded < step + n_steps as u64),
+        "a recorded step is not among the steps to advance"
+    );
 }

@@ -5,7 +5,7 @@
 //! keeps it too, with kinetic energy growing against negative strain energy; so growth is judged on its own.
 
 use pogo_formats::output::energy::EnergyRow;
-use pogo_kernels::explicit::State;
+use pogo_kernels::explicit::{EnergySums, State};
 
 /// Largest balance error, as a fraction of the largest energy so far, of a run that is still trusted.
 pub const BALANCE_LIMIT: f64 = 0.1;
@@ -25,15 +25,8 @@ pub enum Divergence {
     Unbalanced,
 }
 
-/// Energies of a state. `internal_force` is K u_n; `initial` the energy at t = 0.
-pub fn row(
-    state: &State,
-    internal_force: &[f64],
-    lumped_mass: &[f64],
-    dimension: usize,
-    time_increment: f64,
-    initial: f64,
-) -> EnergyRow {
+/// Sums over a state for [`row`]. `internal_force` is K u_n.
+pub fn sums(state: &State, internal_force: &[f64], lumped_mass: &[f64], dimension: usize) -> EnergySums {
     let mut kinetic = 0.0;
     let mut strain = 0.0;
     let rows = state.displacement.chunks_exact(dimension).zip(state.increment.chunks_exact(dimension));
@@ -43,12 +36,17 @@ pub fn row(
             strain += (u - du) * force;
         }
     }
+    EnergySums { kinetic, strain, external_work: state.external_work, damped_energy: state.damped_energy }
+}
+
+/// Energies at step n; `initial` is the energy at t = 0.
+pub fn row(step: u64, sums: &EnergySums, time_increment: f64, initial: f64) -> EnergyRow {
     EnergyRow {
-        time: state.step as f64 * time_increment,
-        kinetic: 0.5 * kinetic / (time_increment * time_increment),
-        strain: 0.5 * strain,
-        external: state.external_work,
-        damped: state.damped_energy,
+        time: step as f64 * time_increment,
+        kinetic: 0.5 * sums.kinetic / (time_increment * time_increment),
+        strain: 0.5 * sums.strain,
+        external: sums.external_work,
+        damped: sums.damped_energy,
         initial,
     }
 }

@@ -8,8 +8,9 @@ use pogo_formats::model::{Increment, OutputInterval, Setup};
 use pogo_formats::output::energy::{self as energy_file, EnergyRow};
 use pogo_formats::output::plot;
 use pogo_formats::output::summary::{BlockFileSummary, FinalEnergy, Status, Summary, WorstElement};
+use pogo_kernels::cuda::DeviceError;
 use pogo_kernels::elements::{StableIncrement, global_stable_increment};
-use pogo_kernels::explicit::{CpuStepper, Problem, Real, State, Stepper, StepperError};
+use pogo_kernels::explicit::{CpuStepper, GpuError, GpuOptions, GpuReal, GpuStepper, Problem, Real, State, Stepper};
 
 use super::assemble::{self, AssembleError};
 use super::checkpoint::{self, Identity, Recorded};
@@ -21,7 +22,7 @@ use super::schedule;
 use super::signals::Signals;
 use super::snapshots::{PICTURE, Physics, Snapshots, user_order};
 use super::time_loop::{self, Conditions, DIVERGED_FILE_NAME, End, Products};
-use crate::config::{Precision, Settings, Start, lumping_name};
+use crate::config::{DeviceChoice, Precision, Settings, Start, lumping_name};
 use crate::error::SolveError;
 use crate::interrupt::Interrupts;
 use crate::observe::{Observer, Outlook};
@@ -136,8 +137,12 @@ pub fn run(
             state
         }
     };
-    let (mut stepper, bytes_per_node_step) = make_stepper(&problem, &state, settings.precision, n_threads)
-        .map_err(|error| SolveError::Problem { path: path.clone(), reason: error.to_string() })?;
+    let refuse = |error: GpuError| match error {
+        GpuError::Problem(error) => SolveError::Problem { path: path.clone(), reason: error.to_string() },
+        GpuError::Device(error) => SolveError::Device(error),
+    };
+    let Engine { mut stepper, bytes_per_node_step, device, n_threads: stepping_threads } =
+        make_stepper(&problem, &state, settings, n_threads, observer).map_err(refuse)?;
     drop(problem);
     let first_step = state.step;
     let resumed = *start != Start::Beginning;
@@ -189,9 +194,9 @@ pub fn run(
         increment: dt,
         stable_increment: stable,
         worst_element: user_element_label(mesh, bound.element),
-        device: "cpu".into(),
+        device: device.clone(),
         precision: settings.precision.name(),
-        n_threads,
+        n_threads: stepping_threads,
     });
     let summary_path = folder.join("summary.json");
     let old_files = listed_files(&summary_path);
@@ -256,9 +261,9 @@ pub fn run(
         stable_increment: stable,
         worst_element: worst,
         time: report.step as f64 * dt,
-        device: "cpu".into(),
+        device,
         precision: settings.precision.name().into(),
-        threads: n_threads as u32,
+        threads: stepping_threads as u32,
         lumping: lumping_name(setup.explicit.lumping).into(),
         loop_seconds: report.seconds,
         total_seconds: began.elapsed().as_secs_f64(),
@@ -309,25 +314,65 @@ fn threads(settings: &Settings) -> usize {
     settings.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
-/// The stepper, and the bytes that it moves a node-step.
+/// What steps the problem, and on what.
+struct Engine {
+    stepper: Box<dyn Stepper>,
+    bytes_per_node_step: f64,
+    device: String,
+    n_threads: usize,
+}
+
 fn make_stepper(
     problem: &Problem<'_>,
     state: &State,
-    precision: Precision,
+    settings: &Settings,
     threads: usize,
-) -> Result<(Box<dyn Stepper>, f64), StepperError> {
-    fn make<T: Real + 'static>(
+    observer: &mut dyn Observer,
+) -> Result<Engine, GpuError> {
+    fn on_cpu<T: Real + 'static>(problem: &Problem<'_>, state: &State, threads: usize) -> Result<Engine, GpuError> {
+        let stepper = CpuStepper::<T>::new(problem, state, threads)?;
+        let bytes_per_node_step = stepper.bytes_per_node_step();
+        Ok(Engine { stepper: Box::new(stepper), bytes_per_node_step, device: "cpu".into(), n_threads: threads })
+    }
+    fn on_gpu<T: GpuReal + 'static>(
         problem: &Problem<'_>,
         state: &State,
-        threads: usize,
-    ) -> Result<(Box<dyn Stepper>, f64), StepperError> {
-        let stepper = CpuStepper::<T>::new(problem, state, threads)?;
-        let bytes = stepper.bytes_per_node_step();
-        Ok((Box::new(stepper), bytes))
+        ordinal: u32,
+        observer: &mut dyn Observer,
+    ) -> Result<Engine, GpuError> {
+        let stepper = GpuStepper::<T>::new(problem, state, GpuOptions { ordinal, ..GpuOptions::default() })?;
+        let report = stepper.report();
+        observer.note(&format!(
+            "{}: {:.2} GB in use, {:.2} GB uploaded in {:.2} s ({:.1} GB/s)",
+            report.device,
+            report.bytes as f64 / 1e9,
+            report.uploaded as f64 / 1e9,
+            report.upload_seconds,
+            report.uploaded as f64 / 1e9 / report.upload_seconds.max(1e-9)
+        ));
+        let (bytes_per_node_step, device) = (report.bytes_per_node_step, report.device.clone());
+        Ok(Engine { stepper: Box::new(stepper), bytes_per_node_step, device, n_threads: 1 })
     }
-    match precision {
-        Precision::F32 => make::<f32>(problem, state, threads),
-        Precision::F64 => make::<f64>(problem, state, threads),
+    let cpu = || match settings.precision {
+        Precision::F32 => on_cpu::<f32>(problem, state, threads),
+        Precision::F64 => on_cpu::<f64>(problem, state, threads),
+    };
+    let mut gpu = |ordinal| match settings.precision {
+        Precision::F32 => on_gpu::<f32>(problem, state, ordinal, observer),
+        Precision::F64 => on_gpu::<f64>(problem, state, ordinal, observer),
+    };
+    match settings.device {
+        DeviceChoice::Cpu => cpu(),
+        DeviceChoice::Cuda(ordinal) => gpu(ordinal),
+        DeviceChoice::Auto => match gpu(0) {
+            // No driver and no device are no news; what is there and cannot be used is.
+            Err(GpuError::Device(DeviceError::NoDriver | DeviceError::NoDevice { .. })) => cpu(),
+            Err(GpuError::Device(error)) => {
+                observer.note(&format!("warning: running on the CPU: {error}"));
+                cpu()
+            }
+            other => other,
+        },
     }
 }
 

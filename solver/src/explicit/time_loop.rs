@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use pogo_formats::output::energy::EnergyRow;
-use pogo_kernels::explicit::{State, Stepper};
+use pogo_kernels::explicit::{EnergySums, State, Stepper};
 
 use super::checkpoint::{self, Identity, Recorded};
 use super::energy::{self, Divergence, Watch};
@@ -89,7 +89,7 @@ pub const DIVERGED_FILE_NAME: &str = "diverged.pogo";
 /// Steps from where `stepper` stands to the last step.
 ///
 /// # Errors
-/// A file that cannot be written.
+/// A file that cannot be written, a device that is lost.
 pub fn run(
     stepper: &mut dyn Stepper,
     signals: &mut Signals<'_>,
@@ -109,16 +109,25 @@ pub fn run(
         let snapshot_due = fresh && products.snapshots.is_due(step);
         if energy_due || snapshot_due {
             let start = Instant::now();
-            let state = stepper.state();
-            let internal_force = stepper.internal_force(&state.displacement);
-            let divergence = sample(&state, &internal_force, conditions, products);
+            let mut looked_at = None;
+            let sums = match if snapshot_due { None } else { stepper.energy_sums()? } {
+                Some(sums) => sums,
+                None => {
+                    let state = stepper.state()?;
+                    let internal_force = stepper.internal_force(&state.displacement)?;
+                    let sums = energy::sums(&state, &internal_force, conditions.lumped_mass, conditions.dimension);
+                    looked_at = Some((state, internal_force));
+                    sums
+                }
+            };
+            let divergence = sample(step, &sums, conditions, products);
             computing += start.elapsed();
             if let Some(divergence) = divergence {
                 let path = conditions.folder.join(DIVERGED_FILE_NAME);
-                write_checkpoint(&path, &state, conditions, products)?;
+                write_checkpoint(&path, &stepper.state()?, conditions, products)?;
                 return Ok(Report { end: End::Diverged(divergence), step, seconds: computing.as_secs_f64() });
             }
-            if snapshot_due {
+            if let (true, Some((state, internal_force))) = (snapshot_due, looked_at) {
                 products.snapshots.write(&state, &internal_force)?;
             }
         }
@@ -134,7 +143,7 @@ pub fn run(
         };
         if stop || due || interrupts.take_checkpoint_request() {
             let path = conditions.folder.join(checkpoint::FILE_NAME);
-            write_checkpoint(&path, &stepper.state(), conditions, products)?;
+            write_checkpoint(&path, &stepper.state()?, conditions, products)?;
             last_checkpoint = Instant::now();
             last_checkpoint_step = step;
             if stop {
@@ -148,7 +157,7 @@ pub fn run(
             next = next.min(last_checkpoint_step + interval);
         }
         let start = Instant::now();
-        advance(stepper, signals, products, step, next);
+        advance(stepper, signals, products, step, next)?;
         let elapsed = start.elapsed();
         computing += elapsed;
         let per_step = elapsed.as_secs_f64() / (next - step) as f64;
@@ -161,40 +170,40 @@ pub fn run(
     // The last row needs Δu_{N+1}: one more step, which nothing else sees.
     let start = Instant::now();
     if !products.histories.steps_between(step, step + 1).is_empty() {
-        advance(stepper, signals, products, step, step + 1);
+        advance(stepper, signals, products, step, step + 1)?;
     }
     computing += start.elapsed();
     Ok(Report { end: End::Completed, step, seconds: computing.as_secs_f64() })
 }
 
-fn advance(stepper: &mut dyn Stepper, signals: &mut Signals<'_>, products: &mut Products<'_>, from: u64, to: u64) {
+fn advance(
+    stepper: &mut dyn Stepper,
+    signals: &mut Signals<'_>,
+    products: &mut Products<'_>,
+    from: u64,
+    to: u64,
+) -> Result<(), SolveError> {
     let table = signals.table(from, (to - from) as usize + 1);
     let record = products.histories.steps_between(from, to);
     let mut recording = Vec::new();
-    stepper.advance((to - from) as usize, &table, &record, &mut recording);
+    stepper.advance((to - from) as usize, &table, &record, &mut recording)?;
     let (values, _) = recording.as_chunks::<3>();
     let n_monitors = products.histories.monitors().len();
     for (index, &step) in record.iter().enumerate() {
         let values = &values[index * n_monitors..(index + 1) * n_monitors];
         products.histories.add(Record { step, values }, &mut products.reactions);
     }
+    Ok(())
 }
 
 fn sample(
-    state: &State,
-    internal_force: &[f64],
+    step: u64,
+    sums: &EnergySums,
     conditions: &Conditions<'_>,
     products: &mut Products<'_>,
 ) -> Option<Divergence> {
-    let mut row = energy::row(
-        state,
-        internal_force,
-        conditions.lumped_mass,
-        conditions.dimension,
-        conditions.time_increment,
-        products.initial_energy,
-    );
-    if state.step == 0 {
+    let mut row = energy::row(step, sums, conditions.time_increment, products.initial_energy);
+    if step == 0 {
         products.initial_energy = row.kinetic + row.strain;
         row.initial = products.initial_energy;
     }

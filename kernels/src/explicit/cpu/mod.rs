@@ -12,9 +12,9 @@ mod lanes;
 #[cfg(target_arch = "x86_64")]
 mod lanes_x86;
 mod pairs;
-mod scale;
+pub(super) mod scale;
 mod step;
-mod tables;
+pub(super) mod tables;
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -30,6 +30,7 @@ use step::{Arrays, Scratch, Signals};
 use tables::{Block, Law, Tables};
 
 use super::{Problem, SignalTable, State, Stepper, StepperError};
+use crate::cuda::DeviceError;
 
 /// Instruction set that the step is compiled for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -315,20 +316,15 @@ struct Shared<T>(Arrays<T>, [*mut T; 2], [*mut f64; 2]);
 // SAFETY: each block's rows are written by the one thread that has it; see `Arrays`.
 unsafe impl<T> Sync for Shared<T> {}
 
-impl<T: Real> Stepper for CpuStepper<T> {
-    fn step(&self) -> u64 {
-        self.step
-    }
-
-    fn advance(&mut self, n_steps: usize, signals: &SignalTable, record: &[u64], recording: &mut Vec<f64>) {
+impl<T: Real> CpuStepper<T> {
+    /// As [`Stepper::advance`], which cannot fail here.
+    ///
+    /// # Panics
+    /// As said there.
+    pub fn advance(&mut self, n_steps: usize, signals: &SignalTable, record: &[u64], recording: &mut Vec<f64>) {
         let tables = &self.tables;
         let n_signals = signals.n_signals;
-        assert!(signals.values.len() >= (n_steps + 1) * n_signals, "the signal table has too few rows");
-        assert!(record.is_sorted_by(|a, b| a < b), "the recorded steps are not ascending");
-        assert!(
-            record.iter().all(|&step| step >= self.step && step < self.step + n_steps as u64),
-            "a recorded step is not among the steps to advance"
-        );
+        super::check_advance(self.step, n_steps, signals, record);
         let columns = tables.forces.iter().map(|f| f.signal).chain(tables.constraints.iter().map(|c| c.signal));
         assert!(columns.max().is_none_or(|column| column < n_signals), "the signal table has too few columns");
         let recorded_first = recording.len();
@@ -406,7 +402,8 @@ impl<T: Real> Stepper for CpuStepper<T> {
         self.step += n_steps as u64;
     }
 
-    fn state(&self) -> State {
+    /// As [`Stepper::state`].
+    pub fn state(&self) -> State {
         let widen = |values: &[T]| values.iter().map(|value| value.to_f64()).collect();
         State {
             step: self.step,
@@ -417,7 +414,11 @@ impl<T: Real> Stepper for CpuStepper<T> {
         }
     }
 
-    fn internal_force(&self, displacement: &[f64]) -> Vec<f64> {
+    /// As [`Stepper::internal_force`].
+    ///
+    /// # Panics
+    /// If the displacement has the wrong length.
+    pub fn internal_force(&self, displacement: &[f64]) -> Vec<f64> {
         let tables = &self.tables;
         let d = tables.dimension;
         assert_eq!(displacement.len(), tables.n_nodes * d, "displacement has the wrong length");
@@ -463,5 +464,30 @@ impl<T: Real> Stepper for CpuStepper<T> {
             }),
         }
         out
+    }
+}
+
+impl<T: Real> Stepper for CpuStepper<T> {
+    fn step(&self) -> u64 {
+        self.step
+    }
+
+    fn advance(
+        &mut self,
+        n_steps: usize,
+        signals: &SignalTable,
+        record: &[u64],
+        recording: &mut Vec<f64>,
+    ) -> Result<(), DeviceError> {
+        Self::advance(self, n_steps, signals, record, recording);
+        Ok(())
+    }
+
+    fn state(&self) -> Result<State, DeviceError> {
+        Ok(Self::state(self))
+    }
+
+    fn internal_force(&mut self, displacement: &[f64]) -> Result<Vec<f64>, DeviceError> {
+        Ok(Self::internal_force(self, displacement))
     }
 }

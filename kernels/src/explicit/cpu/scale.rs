@@ -10,7 +10,7 @@ use super::tables::{Material, n_dummies};
 use crate::elements::{HOURGLASS_COEFFICIENT, hourglass_modulus, lumped_mass, plane_elasticity, thickness};
 
 /// Units and rounding of the block-local coordinates.
-pub(super) struct Scale {
+pub(in crate::explicit) struct Scale {
     /// Power of two near the element size, m.
     pub length: f64,
     /// Grid on which all blocks round their positions, in `length`s: every block sees the same geometry. 0: none.
@@ -53,6 +53,11 @@ fn force_unit<T: Real>(materials: &[Material<f64>]) -> f64 {
 
 impl Scale {
     pub fn new<T: Real>(problem: &Problem) -> Self {
+        Self::reaching::<T>(problem, &|_| &[])
+    }
+
+    /// The same where block b also reads the nodes `outer(b)`.
+    pub fn reaching<'a, T: Real>(problem: &Problem, outer: &(dyn Fn(usize) -> &'a [u32] + Sync)) -> Self {
         let (mesh, blocks, dimension) = (&problem.mesh, &problem.blocks, problem.mesh.dimension);
         let [low, high] = bounds(mesh.coordinates, dimension, 0..mesh.n_nodes());
         let volume: f64 = (0..dimension).map(|i| high[i] - low[i]).product();
@@ -63,8 +68,8 @@ impl Scale {
         let mut quantum = 0.0;
         if T::SIGNIFICAND < f64::MANTISSA_DIGITS as i32 {
             let extent = (0..blocks.n_blocks()).into_par_iter().map(|b| {
-                let local = blocks.own_nodes(b).chain(blocks.halo(b).iter().map(|&node| node as usize));
-                let [low, high] = bounds(mesh.coordinates, dimension, local);
+                let others = blocks.halo(b).iter().chain(outer(b)).map(|&node| node as usize);
+                let [low, high] = bounds(mesh.coordinates, dimension, blocks.own_nodes(b).chain(others));
                 (0..dimension).map(|i| high[i] - low[i]).fold(0.0, f64::max)
             });
             let half = 0.5 * extent.reduce(|| 0.0, f64::max) / length;

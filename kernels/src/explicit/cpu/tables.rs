@@ -569,7 +569,7 @@ impl<T: Real> Part<T> {
     }
 }
 
-fn check_lengths(problem: &Problem, state: &State) -> Result<(), StepperError> {
+pub(in crate::explicit) fn check_lengths(problem: &Problem, state: &State) -> Result<(), StepperError> {
     let (mesh, blocks) = (&problem.mesh, &problem.blocks);
     let n_nodes = mesh.n_nodes();
     let n_dofs = n_nodes * mesh.dimension;

@@ -1,18 +1,25 @@
-// The kernels of fans.cuh, one a precision, number of steps and kind of material.
+// The kernels of fans.cuh, one a number of steps and kind of material. Compiled once for each precision.
+
 
 #include "fans.cuh"
 
-#define FANS(NAME, TYPE, STEPS, ALIGNED, BLOCKS)                                                                         \
-    extern "C" __global__ void __launch_bounds__(FAN_THREADS, BLOCKS)                                                    \
-        NAME(const __grid_constant__ Params<TYPE> p, u32 k, u32 parity) {                                               \
-        step_fans<TYPE, STEPS, ALIGNED>(p, k, parity);                                                                  \
+#ifdef POGO_F64
+typedef double Real;
+#define KERNEL(STEPS, SUFFIX) fans_f64_##STEPS##SUFFIX
+constexpr int RESIDENT = 3; // thread blocks a multiprocessor: bounds the registers
+#else
+typedef float Real;
+#define KERNEL(STEPS, SUFFIX) fans_f32_##STEPS##SUFFIX
+constexpr int RESIDENT = 5;
+#endif
+
+#define FANS(STEPS, SUFFIX, ALIGNED)                                                                                     \
+    extern "C" __global__ void __launch_bounds__(FAN_THREADS, RESIDENT)                                                  \
+        KERNEL(STEPS, SUFFIX)(const __grid_constant__ Params<Real> p, u32 k, u32 parity) {                              \
+        step_fans<Real, STEPS, ALIGNED>(p, k, parity);                                                                  \
     }
 
-FANS(fans_f32_1, float, 1, true, 5)
-FANS(fans_f32_2, float, 2, true, 5)
-FANS(fans_f32_1_coupled, float, 1, false, 5)
-FANS(fans_f32_2_coupled, float, 2, false, 5)
-FANS(fans_f64_1, double, 1, true, 3)
-FANS(fans_f64_2, double, 2, true, 3)
-FANS(fans_f64_1_coupled, double, 1, false, 3)
-FANS(fans_f64_2_coupled, double, 2, false, 3)
+FANS(1, , true)
+FANS(2, , true)
+FANS(1, _coupled, false)
+FANS(2, _coupled, false)

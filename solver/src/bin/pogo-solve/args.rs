@@ -6,8 +6,8 @@ use clap::{Parser, ValueEnum};
 use clap_complete::Shell;
 use pogo_formats::model::{Increment, Lumping};
 use pogo_solver::config::{
-    CheckpointInterval, Config, Precision, Settings, Start, parse_checkpoint_interval, parse_increment, parse_lumping,
-    parse_seconds,
+    CheckpointInterval, Config, DeviceChoice, Precision, Settings, Start, parse_checkpoint_interval, parse_device,
+    parse_increment, parse_lumping, parse_seconds,
 };
 
 const EXAMPLES: &str = "\
@@ -57,9 +57,9 @@ pub struct Args {
     /// Runs the cases of a study file, each into its own folder
     #[arg(long, value_name = "FILE", conflicts_with = "restart")]
     study: Option<PathBuf>,
-    /// Where to compute: auto, cpu, cuda or cuda:N
+    /// Where to compute: cpu, cuda or cuda:N; auto is the first CUDA device if there is one
     #[arg(long, default_value = "auto", value_parser = parse_device)]
-    device: Device,
+    device: DeviceChoice,
     /// Floating-point format: f64 is exact to rounding, f32 the fast one
     #[arg(long, value_enum, default_value = "f64")]
     precision: PrecisionName,
@@ -107,33 +107,15 @@ pub struct Args {
     pub man: bool,
 }
 
-/// Where to compute; there is one place so far.
-#[derive(Debug, Clone, Copy)]
-enum Device {
-    Cpu,
-}
-
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum PrecisionName {
     F32,
     F64,
 }
 
-fn parse_device(text: &str) -> Result<Device, String> {
-    match text {
-        "auto" | "cpu" => Ok(Device::Cpu),
-        "cuda" => Err("this version runs on the CPU only; use --device cpu".into()),
-        _ if text.strip_prefix("cuda:").is_some_and(|number| number.parse::<u32>().is_ok()) => {
-            Err("this version runs on the CPU only; use --device cpu".into())
-        }
-        _ => Err("expected auto, cpu, cuda or cuda:N".into()),
-    }
-}
-
 impl Args {
     /// The checked call.
     pub fn config(&self) -> Config {
-        let Device::Cpu = self.device;
         Config {
             block_file: self.block_file.clone().unwrap_or_default(),
             output: self.output.clone(),
@@ -144,6 +126,7 @@ impl Args {
                     PrecisionName::F32 => Precision::F32,
                     PrecisionName::F64 => Precision::F64,
                 },
+                device: self.device,
                 threads: self.threads.map(usize::from),
                 lumping: self.lumping,
                 time: self.time,

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Compiles the CUDA kernels to the PTX that is committed here. NVCC names the compiler of CUDA 13.0; without it one is
+# installed from PyPI into target/nvcc. --check compares instead of writing.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+if [ -z "${NVCC:-}" ]; then
+    venv=target/nvcc
+    if [ ! -x $venv/bin/python ]; then
+        python3 -m venv $venv
+        $venv/bin/pip install --quiet --disable-pip-version-check nvidia-cuda-nvcc==13.0.* nvidia-nvvm==13.0.* \
+            nvidia-cuda-crt==13.0.* nvidia-cuda-runtime==13.0.* nvidia-cuda-cccl==13.0.*
+    fi
+    NVCC=$(echo $venv/lib/python3*/site-packages/nvidia/cu13/bin/nvcc)
+fi
+out=kernels/ptx
+[ "${1:-}" = --check ] && out=$(mktemp -d)
+source=kernels/src/explicit/gpu
+
+# NAME SOURCE OPTIONS: PTX for compute capability 8.0; the driver compiles it for what it finds.
+compile() {
+    "$NVCC" -arch=compute_80 -ptx -O3 "${@:3}" -o "$out/$1.ptx" "$source/$2"
+    # Without the compiler's banner, whose build number changes while the code does not.
+    sed -i '/^\/\//d' "$out/$1.ptx"
+}
+compile setup setup.cu &
+compile fans_f32 fans.cu &
+compile fans_f64 fans.cu -DPOGO_F64 &
+wait
+compile colours_plane colours.cu -DPOGO_PLANE &
+compile colours_solid colours.cu -DPOGO_SOLID &
+wait
+if [ "${1:-}" = --check ]; then
+    diff -rq --exclude=build.sh kernels/ptx "$out" && echo "PTX is what the sources give"
+fi

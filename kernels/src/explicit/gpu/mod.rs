@@ -1,0 +1,658 @@
+//! The explicit step on a CUDA device: a thread block a block of the mesh, the same arithmetic as on the CPU.
+//!
+//! The tables of the block file go to the device as they lie in the map. Blocks of triangles go by *fans*, a thread a
+//! node, one or two steps a launch (fans.cuh); all others by *colours*, a thread an element (colours.cuh). The state is
+//! doubled: a launch reads one pair (u, Δu) and writes the other. Nothing is added by atomics, so every run gives the
+//! same bits. Launches are recorded in a graph of [`GRAPH_STEPS`] steps and replayed; the host waits only at the end of
+//! [`advance`](Stepper::advance).
+
+mod tables;
+
+use std::ffi::c_void;
+use std::time::Instant;
+
+use cust::module::Module;
+use cust::stream::{Stream, StreamFlags};
+
+use super::cpu::Real;
+use super::{EnergySums, Problem, SignalTable, State, Stepper, StepperError};
+use crate::cuda::{Buffer, DeviceError, Gpu, Graph, Kernel, Plain, check};
+use tables::{BlockRow, ColourRow, MaterialRow, Special, Tables, law_name};
+
+/// Steps of one graph; twice an even number, so that a graph ends on the pair of arrays that it began with.
+const GRAPH_STEPS: usize = 64;
+/// Memory kept free for signals and recordings, bytes.
+const RESERVE: u64 = 256 << 20;
+/// Thread blocks that sum energies.
+const SUM_BLOCKS: usize = 512;
+
+/// The kernels' code, compiled from the .cu files beside this one (`kernels/ptx/build.sh`).
+mod ptx {
+    pub const SETUP: &str = include_str!("../../../ptx/setup.ptx");
+    pub const FANS_F32: &str = include_str!("../../../ptx/fans_f32.ptx");
+    pub const FANS_F64: &str = include_str!("../../../ptx/fans_f64.ptx");
+    pub const COLOURS_PLANE: &str = include_str!("../../../ptx/colours_plane.ptx");
+    pub const COLOURS_SOLID: &str = include_str!("../../../ptx/colours_solid.ptx");
+}
+
+/// Numbers that the kernels are compiled for.
+pub trait GpuReal: Real + private::Number {}
+impl GpuReal for f32 {}
+impl GpuReal for f64 {}
+
+mod private {
+    use super::Plain;
+
+    #[allow(private_bounds)]
+    pub trait Number: Plain {
+        const NAME: &'static str;
+    }
+    impl Number for f32 {
+        const NAME: &'static str = "f32";
+    }
+    impl Number for f64 {
+        const NAME: &'static str = "f64";
+    }
+}
+
+/// How a problem is run on a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct GpuOptions {
+    /// Which device, from 0.
+    pub ordinal: u32,
+    /// Steps a launch: 1, 2, or 0 for what is fastest.
+    pub steps_per_launch: u32,
+}
+
+/// What a stepper on a device is and does.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct GpuReport {
+    /// The device's name.
+    pub device: String,
+    /// Bytes on the device.
+    pub bytes: u64,
+    /// Bytes copied there, and how long that took, s.
+    pub uploaded: u64,
+    /// As said.
+    pub upload_seconds: f64,
+    /// Kernel, steps a launch, threads a block, registers a thread, blocks resident on a multiprocessor.
+    pub kernels: Vec<(String, u32, u32, u32, u32)>,
+    /// Bytes that a node-step must move.
+    pub bytes_per_node_step: f64,
+}
+
+/// `Params` in step.cuh. Addresses are of the device.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+struct Params {
+    u: [u64; 2],
+    du: [u64; 2],
+    x: u64,
+    inertia: u64,
+    decay: u64,
+    dissipation: u64,
+    blocks: u64,
+    list: u64,
+    halo_nodes: u64,
+    outer_nodes: u64,
+    fan: u64,
+    halo_fan: u64,
+    fan_materials: u64,
+    halo_fan_materials: u64,
+    further_node: u64,
+    further_fan: u64,
+    further_materials: u64,
+    materials: u64,
+    colours: u64,
+    connectivity: u64,
+    factors: u64,
+    special_first: u64,
+    specials: u64,
+    signals: u64,
+    record: u64,
+    recording: u64,
+    energies: u64,
+    row: u64,
+    force_out: u64,
+    n_nodes: u64,
+    n_halo: u64,
+    force_unit: f64,
+    time_increment: f64,
+    n_signals: u32,
+    n_monitors: u32,
+}
+
+/// Arrays that stay as they are; kept for their memory.
+#[derive(Debug)]
+struct Constant<T> {
+    x: Buffer<T>,
+    inertia: Buffer<T>,
+    decay: Buffer<T>,
+    dissipation: Buffer<T>,
+    mass: Buffer<f64>,
+    blocks: Buffer<BlockRow>,
+    by_fans: Buffer<u32>,
+    by_colours: Buffer<u32>,
+    halo_nodes: Buffer<u32>,
+    outer_nodes: Buffer<u32>,
+    fan: Buffer<u32>,
+    halo_fan: Buffer<u32>,
+    fan_materials: Buffer<u32>,
+    halo_fan_materials: Buffer<u32>,
+    further_node: Buffer<u16>,
+    further_fan: Buffer<u32>,
+    further_materials: Buffer<u32>,
+    materials: Buffer<MaterialRow<T>>,
+    colours: Buffer<ColourRow>,
+    connectivity: Buffer<u16>,
+    factors: Buffer<T>,
+    special_first: Buffer<u32>,
+    specials: Buffer<Special>,
+}
+
+/// A kernel over some of the blocks.
+#[derive(Debug, Clone, Copy)]
+struct Pass {
+    kernel: Kernel,
+    n_blocks: u32,
+    /// Device address of the list of blocks, or 0 for all.
+    list: u64,
+}
+
+/// Kernels of one number of steps a launch, one after the other.
+#[derive(Debug, Clone, Default)]
+struct Launch {
+    passes: Vec<Pass>,
+    steps: usize,
+}
+
+/// Steps a problem on a CUDA device in precision `T`.
+#[derive(Debug)]
+pub struct GpuStepper<T: GpuReal> {
+    // Graphs, buffers, modules and stream go before the context that they live in.
+    graphs: [Option<Graph>; 2],
+    single: Launch,
+    double: Option<Launch>,
+    sum: Kernel,
+    advance_row: Kernel,
+    u: [Buffer<T>; 2],
+    du: [Buffer<T>; 2],
+    constant: Constant<T>,
+    energies: Buffer<f64>,
+    row: Buffer<u32>,
+    signals: Buffer<f64>,
+    record: Buffer<i32>,
+    recording: Buffer<f64>,
+    force: Option<Buffer<f64>>,
+    params: Params,
+    parity: usize,
+    step: u64,
+    n_dofs: usize,
+    /// External work and damped energy before this stepper's first step.
+    energy_before: [f64; 2],
+    report: GpuReport,
+    _modules: Vec<Module>,
+    stream: Stream,
+    gpu: Gpu,
+}
+
+// SAFETY: handles and addresses that the driver lets any one thread at a time use; every method enters the context first.
+unsafe impl<T: GpuReal> Send for GpuStepper<T> {}
+
+/// Why a stepper on a device cannot be made.
+#[derive(Debug, thiserror::Error, Clone, PartialEq)]
+pub enum GpuError {
+    /// The problem is wrong.
+    #[error(transparent)]
+    Problem(#[from] StepperError),
+    /// The device cannot do it.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+}
+
+/// Copies slices to the device and keeps count.
+struct Uploader {
+    bytes: u64,
+    seconds: f64,
+}
+
+impl Uploader {
+    fn copy<A: Plain>(&mut self, values: &[A]) -> Result<Buffer<A>, DeviceError> {
+        let start = Instant::now();
+        let buffer = Buffer::of(values)?;
+        self.seconds += start.elapsed().as_secs_f64();
+        self.bytes += size_of_val(values) as u64;
+        Ok(buffer)
+    }
+}
+
+impl<T: GpuReal> GpuStepper<T> {
+    /// A stepper on a device, from a state at any step.
+    ///
+    /// # Errors
+    /// No driver or device, too little memory there (told before anything runs), blocks that do not fit a multiprocessor,
+    /// or what [`CpuStepper::new`](super::CpuStepper::new) refuses.
+    pub fn new(problem: &Problem, state: &State, options: GpuOptions) -> Result<Self, GpuError> {
+        super::cpu::tables::check_lengths(problem, state)?;
+        let view = problem.device.as_ref().ok_or(DeviceError::NoTables)?;
+        let gpu = Gpu::open(options.ordinal)?;
+        let blocks = &problem.blocks;
+        let dimension = problem.mesh.dimension;
+        let n_dofs = state.displacement.len();
+        let tables = Tables::<T>::new(problem, view)?;
+        // What a launch of two steps does not read stays here, and so does what no block goes by.
+        let empty: &[u32] = &[];
+        let (fans, ring) = (tables.by_colours.len() < tables.blocks.len(), tables.two_steps);
+        let fan = if fans { view.fan } else { empty };
+        let fan_materials = if fans { view.fan_materials } else { empty };
+        let (outer_nodes, halo_fan, halo_fan_materials) =
+            if ring { (view.outer_nodes, view.halo_fan, view.halo_fan_materials) } else { (empty, empty, empty) };
+        let connectivity: &[u16] = if tables.by_colours.is_empty() { &[] } else { view.coloured_connectivity };
+        let colours: &[ColourRow] = if tables.by_colours.is_empty() { &[] } else { &tables.colours };
+
+        let bytes = |len: usize, size: usize| (len * size) as u64;
+        let number = size_of::<T>();
+        let needed = bytes(4 * n_dofs, number)
+            + bytes(tables.n_local * dimension, number)
+            + bytes(
+                tables.inertia.len() + tables.decay.len() + tables.dissipation.len() + tables.factors.len(),
+                number,
+            )
+            + bytes(problem.lumped_mass.len(), 8)
+            + bytes(tables.blocks.len(), size_of::<BlockRow>())
+            + bytes(tables.by_fans.len() + tables.by_colours.len() + tables.special_first.len(), 4)
+            + bytes(blocks.halo_nodes.len() + outer_nodes.len() + fan.len() + halo_fan.len(), 4)
+            + bytes(fan_materials.len() + halo_fan_materials.len(), 4)
+            + bytes(view.further_fan.len() + view.further_materials.len(), 4)
+            + bytes(view.further_node.len() + connectivity.len(), 2)
+            + bytes(colours.len(), size_of::<ColourRow>())
+            + bytes(tables.specials.len(), size_of::<Special>())
+            + bytes(n_dofs, 8)
+            + RESERVE;
+        // The original positions are there only until the blocks have theirs, and the force array only after that.
+        let free = gpu.free_memory()?;
+        if needed > free {
+            return Err(DeviceError::Memory { name: gpu.name.clone(), needed, free }.into());
+        }
+
+        let mut up = Uploader { bytes: 0, seconds: 0.0 };
+        let narrow = |values: &[f64]| values.iter().map(|&value| T::from_f64(value)).collect::<Vec<T>>();
+        let u = up.copy(&narrow(&state.displacement))?;
+        let du = up.copy(&narrow(&state.increment))?;
+        let constant = Constant {
+            x: Buffer::zeros(tables.n_local * dimension)?,
+            inertia: up.copy(&tables.inertia)?,
+            decay: up.copy(&tables.decay)?,
+            dissipation: up.copy(&tables.dissipation)?,
+            mass: up.copy(&problem.lumped_mass)?,
+            blocks: up.copy(&tables.blocks)?,
+            by_fans: up.copy(&tables.by_fans)?,
+            by_colours: up.copy(&tables.by_colours)?,
+            halo_nodes: up.copy(blocks.halo_nodes)?,
+            outer_nodes: up.copy(outer_nodes)?,
+            fan: up.copy(fan)?,
+            halo_fan: up.copy(halo_fan)?,
+            fan_materials: up.copy(fan_materials)?,
+            halo_fan_materials: up.copy(halo_fan_materials)?,
+            further_node: up.copy(view.further_node)?,
+            further_fan: up.copy(view.further_fan)?,
+            further_materials: up.copy(view.further_materials)?,
+            materials: up.copy(&tables.materials)?,
+            colours: up.copy(colours)?,
+            connectivity: up.copy(connectivity)?,
+            factors: up.copy(&tables.factors)?,
+            special_first: up.copy(&tables.special_first)?,
+            specials: up.copy(&tables.specials)?,
+        };
+        let stream = Stream::new(StreamFlags::NON_BLOCKING, None)
+            .map_err(|error| DeviceError::Failed { what: "make a stream", reason: error.to_string() })?;
+        let setup = gpu.module(ptx::SETUP)?;
+        let mut modules = Vec::new();
+        let mut report = GpuReport { device: gpu.name.clone(), ..GpuReport::default() };
+        let coupled = if tables.coupled { "_coupled" } else { "" };
+        let n_fans = tables.blocks.len() - tables.by_colours.len();
+        let mut single = Launch { passes: Vec::new(), steps: 1 };
+        let mut double = None;
+        if n_fans > 0 {
+            let module = gpu.module(if number == 4 { ptx::FANS_F32 } else { ptx::FANS_F64 })?;
+            let list = if tables.by_fans.is_empty() { 0 } else { constant.by_fans.pointer() };
+            let mut pass = |steps: u32| -> Result<Pass, DeviceError> {
+                let name = format!("fans_{}_{steps}{coupled}", T::NAME);
+                let kernel = Kernel::new(&gpu, &module, &name, tables.shared[steps as usize - 1])?;
+                report.kernels.push((name, steps, kernel.threads, kernel.registers, kernel.resident));
+                Ok(Pass { kernel, n_blocks: n_fans as u32, list })
+            };
+            single.passes.push(pass(1)?);
+            if tables.two_steps && options.steps_per_launch != 1 {
+                double = Some(Launch { passes: vec![pass(2)?], steps: 2 });
+            }
+            modules.push(module);
+        }
+        if !tables.by_colours.is_empty() {
+            let module = gpu.module(if dimension == 2 { ptx::COLOURS_PLANE } else { ptx::COLOURS_SOLID })?;
+            let set = match (tables.laws.count_ones(), dimension) {
+                (1, _) if !tables.coupled => law_name(tables.laws.trailing_zeros()),
+                (_, 2) => "plane",
+                _ => "solid",
+            };
+            let name = format!("colours_{}_{set}{coupled}", T::NAME);
+            let kernel = Kernel::new(&gpu, &module, &name, tables.shared[2])?;
+            report.kernels.push((name, 1, kernel.threads, kernel.registers, kernel.resident));
+            let list = if n_fans == 0 { 0 } else { constant.by_colours.pointer() };
+            single.passes.push(Pass { kernel, n_blocks: tables.by_colours.len() as u32, list });
+            modules.push(module);
+        }
+        let sum = Kernel::new(&gpu, &setup, &format!("energy_sums_{}", T::NAME), 0)?;
+        let advance_row = Kernel::new(&gpu, &setup, "advance_row", 0)?;
+        let localise = Kernel::new(&gpu, &setup, &format!("localise_{}", T::NAME), 0)?;
+        modules.push(setup);
+
+        // Positions as the blocks see them, from the map's own.
+        let coordinates = up.copy(problem.mesh.coordinates)?;
+        let (mut n, mut length, mut quantum) = (dimension as u32, tables.scale.length, tables.scale.quantum);
+        let mut addresses = [
+            constant.blocks.pointer(),
+            coordinates.pointer(),
+            constant.halo_nodes.pointer(),
+            constant.outer_nodes.pointer(),
+            constant.x.pointer(),
+        ];
+        let [b, c, h, o, x] = addresses.each_mut().map(|address| std::ptr::from_mut(address).cast::<c_void>());
+        let scalars = [
+            std::ptr::from_mut(&mut n).cast::<c_void>(),
+            std::ptr::from_mut(&mut length).cast(),
+            std::ptr::from_mut(&mut quantum).cast(),
+        ];
+        // SAFETY: the arguments that `localise` takes, in its order; the tables were checked when they were made.
+        unsafe {
+            let mut arguments = [b, c, h, o, scalars[0], scalars[1], scalars[2], x];
+            localise.launch(stream.as_inner(), tables.blocks.len() as u32, &mut arguments)?;
+        }
+        synchronize(&stream)?;
+        drop(coordinates);
+
+        let energies = Buffer::zeros(2 * tables.n_energy_rows)?;
+        let (signals, record, recording) = (Buffer::zeros(0)?, Buffer::zeros(0)?, Buffer::zeros(0)?);
+        let row = Buffer::zeros(1)?;
+        let (u, du) = ([u, Buffer::zeros(n_dofs)?], [du, Buffer::zeros(n_dofs)?]);
+        let params = Params {
+            u: [u[0].pointer(), u[1].pointer()],
+            du: [du[0].pointer(), du[1].pointer()],
+            x: constant.x.pointer(),
+            inertia: constant.inertia.pointer(),
+            decay: constant.decay.pointer(),
+            dissipation: constant.dissipation.pointer(),
+            blocks: constant.blocks.pointer(),
+            list: 0,
+            halo_nodes: constant.halo_nodes.pointer(),
+            outer_nodes: constant.outer_nodes.pointer(),
+            fan: constant.fan.pointer(),
+            halo_fan: constant.halo_fan.pointer(),
+            fan_materials: constant.fan_materials.pointer(),
+            halo_fan_materials: constant.halo_fan_materials.pointer(),
+            further_node: constant.further_node.pointer(),
+            further_fan: constant.further_fan.pointer(),
+            further_materials: constant.further_materials.pointer(),
+            materials: constant.materials.pointer(),
+            colours: constant.colours.pointer(),
+            connectivity: constant.connectivity.pointer(),
+            factors: if tables.factors.is_empty() { 0 } else { constant.factors.pointer() },
+            special_first: constant.special_first.pointer(),
+            specials: constant.specials.pointer(),
+            signals: signals.pointer(),
+            record: record.pointer(),
+            recording: recording.pointer(),
+            energies: energies.pointer(),
+            row: row.pointer(),
+            force_out: 0,
+            n_nodes: problem.mesh.n_nodes() as u64,
+            n_halo: blocks.halo_nodes.len() as u64,
+            force_unit: tables.scale.force,
+            time_increment: problem.time_increment,
+            n_signals: 0,
+            n_monitors: problem.monitors.len() as u32,
+        };
+        report.bytes = needed - RESERVE;
+        report.uploaded = up.bytes;
+        report.upload_seconds = up.seconds;
+        report.bytes_per_node_step = bytes_per_step(problem, &tables, double.is_some()) / problem.mesh.n_nodes() as f64;
+        Ok(Self {
+            graphs: [None, None],
+            single,
+            double,
+            sum,
+            advance_row,
+            u,
+            du,
+            constant,
+            energies,
+            row,
+            signals,
+            record,
+            recording,
+            force: None,
+            params,
+            parity: 0,
+            step: state.step,
+            n_dofs,
+            energy_before: [state.external_work, state.damped_energy],
+            report,
+            _modules: modules,
+            stream,
+            gpu,
+        })
+    }
+
+    /// What it runs on, and with what.
+    pub fn report(&self) -> &GpuReport {
+        &self.report
+    }
+
+    /// Starts one launch, `k` rows after the current one.
+    fn start(&self, launch: &Launch, k: usize, parity: usize) -> Result<(), DeviceError> {
+        for pass in &launch.passes {
+            let mut params = Params { list: pass.list, ..self.params };
+            let (mut k, mut parity) = (k as u32, parity as u32);
+            let mut arguments = [
+                std::ptr::from_mut(&mut params).cast::<c_void>(),
+                std::ptr::from_mut(&mut k).cast(),
+                std::ptr::from_mut(&mut parity).cast(),
+            ];
+            // SAFETY: the arguments that every step kernel takes; the arrays hold what the tables name.
+            unsafe { pass.kernel.launch(self.stream.as_inner(), pass.n_blocks, &mut arguments)? };
+        }
+        Ok(())
+    }
+
+    /// Starts the launches of `n_steps` steps; returns the parity after them.
+    fn start_steps(&self, n_steps: usize, mut parity: usize) -> Result<usize, DeviceError> {
+        let mut k = 0;
+        while k < n_steps {
+            let launch = match &self.double {
+                Some(double) if n_steps - k >= double.steps => double,
+                _ => &self.single,
+            };
+            self.start(launch, k, parity)?;
+            k += launch.steps;
+            parity ^= 1;
+        }
+        let (mut row, mut by) = (self.row.pointer(), n_steps as u32);
+        let mut arguments = [std::ptr::from_mut(&mut row).cast::<c_void>(), std::ptr::from_mut(&mut by).cast()];
+        // SAFETY: the arguments that `advance_row` takes.
+        unsafe { self.advance_row.launch(self.stream.as_inner(), 1, &mut arguments)? };
+        Ok(parity)
+    }
+
+    /// f_int of the displacement at an address, N, left on the device.
+    fn start_internal_force(&mut self, displacement: u64) -> Result<(), DeviceError> {
+        if self.force.is_none() {
+            self.force = Some(Buffer::zeros(self.n_dofs)?);
+        }
+        let kept = self.params;
+        self.params.force_out = self.force.as_ref().map_or(0, Buffer::pointer);
+        self.params.u[0] = displacement;
+        let started = self.start(&self.single, 0, 0);
+        self.params = kept;
+        started
+    }
+
+    fn read<A: Plain + Default>(buffer: &Buffer<A>) -> Result<Vec<A>, DeviceError> {
+        let mut values = vec![A::default(); buffer.len()];
+        buffer.read(&mut values)?;
+        Ok(values)
+    }
+}
+
+fn synchronize(stream: &Stream) -> Result<(), DeviceError> {
+    // SAFETY: a live stream.
+    check("finish its work", unsafe { cust::sys::cuStreamSynchronize(stream.as_inner()) })
+}
+
+/// A buffer of at least `len`; true if it is a new one.
+fn grow<A: Plain>(buffer: &mut Buffer<A>, len: usize) -> Result<bool, DeviceError> {
+    if buffer.len() >= len {
+        return Ok(false);
+    }
+    *buffer = Buffer::zeros(len.next_power_of_two())?;
+    Ok(true)
+}
+
+/// Bytes that a step must move through the device's memory, everything that a launch reads or writes once.
+fn bytes_per_step<T>(problem: &Problem, tables: &Tables<T>, two_steps: bool) -> f64 {
+    let (number, d) = (size_of::<T>() as f64, problem.mesh.dimension as f64);
+    let mut total = 0.0;
+    for (b, row) in tables.blocks.iter().enumerate() {
+        let (own, halo, outer) = (f64::from(row.n_own), f64::from(row.n_halo), f64::from(row.n_outer));
+        let fans = tables.by_colours.binary_search(&(b as u32)).is_err();
+        let damping = if row.damped != 0 { 2.0 * number } else { 0.0 };
+        // u, Δu read and written, positions, inertia; indices, u and positions of the halo.
+        total += own * (5.0 * d * number + number + damping) + halo * (4.0 + 2.0 * d * number);
+        if fans {
+            total += own * 12.0 + f64::from(row.n_further) * 14.0;
+            if two_steps {
+                total += halo * (d * number + number + 12.0) + outer * (4.0 + 2.0 * d * number);
+            }
+        } else {
+            let colours = &tables.colours[row.colour_first as usize..(row.colour_first + row.n_colours) as usize];
+            for colour in colours {
+                let nodes = [3.0, 4.0, 4.0, 4.0, 6.0, 8.0, 8.0][colour.law as usize];
+                let factor = if tables.factors.is_empty() { 0.0 } else { number };
+                total += f64::from(colour.n_elements) * (2.0 * nodes + factor);
+            }
+        }
+    }
+    if two_steps { total / 2.0 } else { total }
+}
+
+impl<T: GpuReal> Stepper for GpuStepper<T> {
+    fn step(&self) -> u64 {
+        self.step
+    }
+
+    fn advance(
+        &mut self,
+        n_steps: usize,
+        signals: &SignalTable,
+        record: &[u64],
+        recording: &mut Vec<f64>,
+    ) -> Result<(), DeviceError> {
+        super::check_advance(self.step, n_steps, signals, record);
+        if n_steps == 0 {
+            return Ok(());
+        }
+        self.gpu.enter()?;
+        let n_monitors = self.params.n_monitors as usize;
+        let n_recorded = record.len() * n_monitors * 3;
+        let mut rows = vec![-1; n_steps];
+        for (row, &step) in record.iter().enumerate() {
+            rows[(step - self.step) as usize] = row as i32;
+        }
+        let mut moved = grow(&mut self.signals, signals.values.len())?;
+        moved |= grow(&mut self.record, n_steps)?;
+        moved |= grow(&mut self.recording, n_recorded)?;
+        moved |= self.params.n_signals as usize != signals.n_signals;
+        self.signals.write(&signals.values)?;
+        self.record.write(&rows)?;
+        self.row.write(&[0])?;
+        self.params.signals = self.signals.pointer();
+        self.params.record = self.record.pointer();
+        self.params.recording = self.recording.pointer();
+        self.params.n_signals = signals.n_signals as u32;
+        if moved {
+            self.graphs = [None, None];
+        }
+        let mut left = n_steps;
+        while left >= GRAPH_STEPS {
+            if self.graphs[self.parity].is_none() {
+                let graph =
+                    Graph::record(self.stream.as_inner(), || self.start_steps(GRAPH_STEPS, self.parity).map(|_| ()))?;
+                self.graphs[self.parity] = Some(graph);
+            }
+            if let Some(graph) = &self.graphs[self.parity] {
+                graph.launch(self.stream.as_inner())?;
+            }
+            left -= GRAPH_STEPS;
+        }
+        let parity = self.start_steps(left, self.parity)?;
+        synchronize(&self.stream)?;
+        self.parity = parity;
+        self.step += n_steps as u64;
+        let first = recording.len();
+        recording.resize(first + n_recorded, 0.0);
+        self.recording.read(&mut recording[first..])
+    }
+
+    fn state(&self) -> Result<State, DeviceError> {
+        self.gpu.enter()?;
+        let widen = |values: Vec<T>| values.into_iter().map(Real::to_f64).collect();
+        let energies = Self::read(&self.energies)?;
+        let total = |column: usize| energies.iter().skip(column).step_by(2).sum::<f64>() + self.energy_before[column];
+        Ok(State {
+            step: self.step,
+            displacement: widen(Self::read(&self.u[self.parity])?),
+            increment: widen(Self::read(&self.du[self.parity])?),
+            external_work: total(0),
+            damped_energy: total(1),
+        })
+    }
+
+    fn internal_force(&mut self, displacement: &[f64]) -> Result<Vec<f64>, DeviceError> {
+        assert_eq!(displacement.len(), self.n_dofs, "displacement has the wrong length");
+        self.gpu.enter()?;
+        let narrow: Vec<T> = displacement.iter().map(|&value| T::from_f64(value)).collect();
+        let displacement = Buffer::of(&narrow)?;
+        self.start_internal_force(displacement.pointer())?;
+        synchronize(&self.stream)?;
+        self.force.as_ref().map_or(Ok(Vec::new()), Self::read)
+    }
+
+    fn energy_sums(&mut self) -> Result<Option<EnergySums>, DeviceError> {
+        self.gpu.enter()?;
+        self.start_internal_force(self.u[self.parity].pointer())?;
+        let sums = Buffer::<f64>::zeros(2 * SUM_BLOCKS)?;
+        let mut addresses = [
+            self.u[self.parity].pointer(),
+            self.du[self.parity].pointer(),
+            self.force.as_ref().map_or(0, Buffer::pointer),
+            self.constant.mass.pointer(),
+            sums.pointer(),
+        ];
+        let [u, du, force, mass, out] =
+            addresses.each_mut().map(|address| std::ptr::from_mut(address).cast::<c_void>());
+        let mut n_nodes = self.params.n_nodes;
+        let mut dimension = (self.n_dofs as u64 / n_nodes.max(1)) as u32;
+        let (n, d) = (std::ptr::from_mut(&mut n_nodes).cast(), std::ptr::from_mut(&mut dimension).cast());
+        // SAFETY: the arguments that `energy_sums` takes, in its order.
+        unsafe { self.sum.launch(self.stream.as_inner(), SUM_BLOCKS as u32, &mut [u, du, force, mass, n, d, out])? };
+        synchronize(&self.stream)?;
+        let sums = Self::read(&sums)?;
+        let energies = Self::read(&self.energies)?;
+        let total = |values: &[f64], column: usize| values.iter().skip(column).step_by(2).sum::<f64>();
+        Ok(Some(EnergySums {
+            kinetic: total(&sums, 0),
+            strain: total(&sums, 1),
+            external_work: total(&energies, 0) + self.energy_before[0],
+            damped_energy: total(&energies, 1) + self.energy_before[1],
+        }))
+    }
+}

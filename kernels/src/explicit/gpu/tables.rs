@@ -1,0 +1,395 @@
+//! What the kernels read beside the tables of the block file, as it will lie on the device.
+
+use pogo_formats::block::{DeviceTables, DeviceView};
+use pogo_formats::model::ElementKind;
+use rayon::prelude::*;
+
+use super::super::cpu::Real;
+use super::super::cpu::scale::Scale;
+use super::super::{Problem, StepperError};
+use crate::cuda::Plain;
+
+const NONE: u32 = u32::MAX;
+
+/// `Block` in step.cuh.
+#[derive(Debug, Clone, Copy)]
+#[repr(C, align(16))]
+pub(super) struct BlockRow {
+    pub node_first: u32,
+    pub n_own: u32,
+    pub halo_first: u32,
+    pub n_halo: u32,
+    pub outer_first: u32,
+    pub n_outer: u32,
+    pub local_first: u32,
+    pub material: u32,
+    pub special_first: u32,
+    pub damped: u32,
+    pub energy_row: u32,
+    pub further_first: u32,
+    pub n_further: u32,
+    pub colour_first: u32,
+    pub n_colours: u32,
+    pub reserved: u32,
+}
+
+/// `Colour` in step.cuh.
+#[derive(Debug, Clone, Copy)]
+#[repr(C, align(16))]
+pub(super) struct ColourRow {
+    pub connectivity_first: u64,
+    pub element_first: u32,
+    pub n_elements: u32,
+    pub law: u32,
+    pub material: u32,
+    pub reserved: [u32; 2],
+}
+
+/// `Material` in step.cuh.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub(super) struct MaterialRow<T> {
+    pub d: [T; 36],
+    pub hourglass: T,
+    pub reserved: T,
+}
+
+/// `Special` in step.cuh.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[repr(C)]
+pub(super) struct Special {
+    pub value: f64,
+    pub mass: f64,
+    pub damping: f64,
+    pub kind: u32,
+    pub component: u32,
+    pub signal: u32,
+    pub column: u32,
+}
+
+const FORCE: u32 = 0;
+const SUPPORT: u32 = 1;
+const MONITOR: u32 = 2;
+
+// SAFETY: numbers without padding.
+unsafe impl Plain for BlockRow {}
+// SAFETY: as above.
+unsafe impl Plain for ColourRow {}
+// SAFETY: as above.
+unsafe impl<T: Plain> Plain for MaterialRow<T> {}
+// SAFETY: as above.
+unsafe impl Plain for Special {}
+
+/// The force laws of laws.cuh; the number of each is what a `ColourRow` says.
+pub(super) fn law(kind: ElementKind) -> u32 {
+    match kind {
+        ElementKind::Cpe3 | ElementKind::Cps3 => 0,
+        ElementKind::Cpe4 | ElementKind::Cps4 => 1,
+        ElementKind::Cpe4r | ElementKind::Cps4r => 2,
+        ElementKind::C3d4 => 3,
+        ElementKind::C3d6 => 4,
+        ElementKind::C3d8 => 5,
+        ElementKind::C3d8r => 6,
+    }
+}
+
+/// The name of the kernel that has only this law.
+pub(super) fn law_name(law: u32) -> &'static str {
+    ["triangles", "quads", "reduced_quads", "tetrahedra", "wedges", "hexahedra", "reduced_hexahedra"][law as usize]
+}
+
+/// Everything that the kernels read and the block file does not hold.
+pub(super) struct Tables<T> {
+    pub blocks: Vec<BlockRow>,
+    /// Blocks that go by fans and by colours; empty lists mean all and none, in this order, or the other way round.
+    pub by_fans: Vec<u32>,
+    pub by_colours: Vec<u32>,
+    /// Bit l: law l is among the blocks that go by colours.
+    pub laws: u32,
+    /// The halo's fans are there: two steps may be made at a time.
+    pub two_steps: bool,
+    /// Some material couples shear with the rest.
+    pub coupled: bool,
+    pub colours: Vec<ColourRow>,
+    pub materials: Vec<MaterialRow<T>>,
+    /// Of each coloured entry, or empty.
+    pub factors: Vec<T>,
+    pub special_first: Vec<u32>,
+    pub specials: Vec<Special>,
+    pub inertia: Vec<T>,
+    /// Empty without damping.
+    pub decay: Vec<T>,
+    pub dissipation: Vec<T>,
+    pub n_energy_rows: usize,
+    /// Own, halo and outer nodes over all blocks.
+    pub n_local: usize,
+    pub scale: Scale,
+    /// Dynamic shared memory of a thread block, bytes: by fans one and two steps at a time, by colours.
+    pub shared: [u32; 3],
+}
+
+fn blocks_error(block: usize, what: &'static str) -> StepperError {
+    StepperError::Blocks { block, what }
+}
+
+impl<T: Real> Tables<T> {
+    /// The tables of a problem that [`check_lengths`](super::super::cpu::tables) has passed.
+    pub fn new(problem: &Problem, device: &DeviceView) -> Result<Self, StepperError> {
+        let (mesh, blocks, dimension) = (&problem.mesh, &problem.blocks, problem.mesh.dimension);
+        let (n_nodes, n_blocks) = (mesh.n_nodes(), blocks.n_blocks());
+        let factor = |e: u32| problem.stiffness_factor.get(e as usize).copied().unwrap_or(1.0);
+        let scaled = problem.stiffness_factor.iter().any(|&factor| factor != 1.0);
+
+        // Which way each block goes.
+        let fans: Vec<bool> = (0..n_blocks)
+            .into_par_iter()
+            .map(|b| {
+                device.fan_material.get(b).is_some_and(|&material| material != DeviceTables::NO_FANS)
+                    && !(scaled && blocks.runs(b).any(|run| run.elements.iter().any(|&e| factor(e) != 1.0)))
+            })
+            .collect();
+        let two_steps = !device.halo_fan.is_empty() && fans.iter().all(|&fans| fans);
+        let outer = |b: usize| -> &[u32] {
+            if two_steps {
+                &device.outer_nodes[device.outer_first[b] as usize..device.outer_first[b + 1] as usize]
+            } else {
+                &[]
+            }
+        };
+        let scale = Scale::reaching::<T>(problem, &outer);
+        let mass_factors = scale.mass_factors(problem);
+
+        let mut materials = Vec::with_capacity(device.material_kind.len());
+        let mut coupled = false;
+        for (&kind, &section) in device.material_kind.iter().zip(device.material_section) {
+            let kind = ElementKind::from_code(kind).ok_or(blocks_error(0, "a material of an unknown element kind"))?;
+            let section = section as usize;
+            if section >= problem.sections.len() {
+                return Err(blocks_error(0, "a material of a section that does not exist"));
+            }
+            let material = scale.material(problem, kind, section);
+            coupled |= !material.aligned;
+            materials.push(MaterialRow {
+                d: material.elasticity.map(T::from_f64),
+                hourglass: T::from_f64(material.hourglass),
+                reserved: T::default(),
+            });
+        }
+
+        let dt = problem.time_increment;
+        let alpha = |node: usize| problem.damping_rate.get(node).copied().unwrap_or(0.0);
+        for (node, &mass) in problem.lumped_mass.iter().enumerate() {
+            if !(mass >= 0.0 && mass.is_finite()) {
+                return Err(StepperError::Mass { node, mass });
+            }
+            let rate = alpha(node);
+            if !(rate >= 0.0 && rate.is_finite()) {
+                return Err(StepperError::Damping { node, rate });
+            }
+        }
+        let of_nodes = |value: &(dyn Fn(usize) -> f64 + Sync)| -> Vec<T> {
+            (0..n_nodes).into_par_iter().with_min_len(4096).map(|node| T::from_f64(value(node))).collect()
+        };
+        let inertia = of_nodes(&|node| {
+            let mass = problem.lumped_mass[node];
+            let inertia = if mass == 0.0 { 0.0 } else { dt * dt / (mass * (1.0 + 0.5 * alpha(node) * dt)) };
+            inertia * scale.force / mass_factors.get(node).copied().unwrap_or(1.0)
+        });
+        let (mut decay, mut dissipation) = (Vec::new(), Vec::new());
+        if problem.damping_rate.iter().any(|&rate| rate != 0.0) {
+            let q = |node| 0.5 * alpha(node) * dt;
+            decay = of_nodes(&|node| (1.0 - q(node)) / (1.0 + q(node)));
+            dissipation = of_nodes(&|node| alpha(node) * problem.lumped_mass[node] / (4.0 * dt));
+        }
+
+        let by_node = Specials::new(problem)?;
+        let mut tables = Self {
+            blocks: Vec::with_capacity(n_blocks),
+            by_fans: Vec::new(),
+            by_colours: Vec::new(),
+            laws: 0,
+            two_steps,
+            coupled,
+            colours: Vec::with_capacity(device.colour_run.len()),
+            materials,
+            factors: Vec::new(),
+            special_first: Vec::new(),
+            specials: Vec::new(),
+            inertia,
+            decay,
+            dissipation,
+            n_energy_rows: 0,
+            n_local: 0,
+            scale,
+            shared: [0; 3],
+        };
+        for (c, &run) in device.colour_run.iter().enumerate() {
+            let (kind, section) = (blocks.run_kind[run as usize], blocks.run_section[run as usize]);
+            let material = device
+                .material_kind
+                .iter()
+                .zip(device.material_section)
+                .position(|(&k, &s)| (k, s) == (kind, section))
+                .ok_or(blocks_error(0, "a run of a material that is not listed"))?;
+            let kind = ElementKind::from_code(kind).ok_or(blocks_error(0, "a run of an unknown element kind"))?;
+            let range = device.colour_element_first[c]..device.colour_element_first[c + 1];
+            tables.colours.push(ColourRow {
+                connectivity_first: device.colour_connectivity_first[c],
+                element_first: range.start as u32,
+                n_elements: (range.end - range.start) as u32,
+                law: law(kind),
+                material: material as u32,
+                reserved: [0; 2],
+            });
+        }
+        if scaled {
+            tables.factors = device.coloured_elements.par_iter().map(|&e| T::from_f64(factor(e))).collect();
+        }
+        for b in 0..n_blocks {
+            tables.add_block(problem, device, b, fans[b], outer(b), &by_node);
+        }
+        if tables.by_colours.is_empty() || tables.by_fans.is_empty() {
+            // A launch over all blocks needs no list.
+            if tables.by_colours.is_empty() {
+                tables.by_fans.clear();
+            }
+        }
+        if tables.n_local > u32::MAX as usize {
+            return Err(blocks_error(n_blocks, "more than 2³² nodes of blocks and halos"));
+        }
+        for row in &tables.blocks {
+            let number = size_of::<T>() as u32;
+            let near = row.n_own + row.n_halo;
+            tables.shared[0] = tables.shared[0].max(4 * number * near);
+            tables.shared[1] = tables.shared[1]
+                .max(4 * number * (2 * near + row.n_outer) + 2 * number * row.n_own.next_multiple_of(2));
+            tables.shared[2] = tables.shared[2].max((2 * near + row.n_own) * dimension as u32 * number);
+        }
+        Ok(tables)
+    }
+
+    fn add_block(
+        &mut self,
+        problem: &Problem,
+        device: &DeviceView,
+        b: usize,
+        fans: bool,
+        outer: &[u32],
+        by_node: &Specials,
+    ) {
+        let blocks = &problem.blocks;
+        let (own, halo) = (blocks.own_nodes(b), blocks.halo(b));
+        let own_specials = by_node.of(own.start as u32, own.end as u32);
+        let halo_special = self.two_steps && halo.iter().any(|&node| by_node.has(node));
+        let mut special_first = NONE;
+        if !own_specials.is_empty() || halo_special {
+            special_first = self.special_first.len() as u32;
+            for node in own.clone().map(|node| node as u32).chain(halo.iter().copied()) {
+                self.special_first.push(self.specials.len() as u32);
+                self.specials.extend(by_node.of(node, node + 1).iter().map(|&(_, special)| special));
+            }
+            self.special_first.push(self.specials.len() as u32);
+        }
+        let damped_node = |node: usize| problem.damping_rate.get(node).is_some_and(|&rate| rate != 0.0);
+        let damped_own = own.clone().any(damped_node);
+        let damped = damped_own || (self.two_steps && halo.iter().any(|&node| damped_node(node as usize)));
+        let works = |special: &Special| special.kind == FORCE || (special.kind == SUPPORT && special.value != 0.0);
+        let mut energy_row = NONE;
+        if damped_own || own_specials.iter().any(|(_, special)| works(special)) {
+            energy_row = self.n_energy_rows as u32;
+            self.n_energy_rows += 1;
+        }
+        let further = device.further_first[b]..device.further_first[b + 1];
+        let colours = device.colour_first[b]..device.colour_first[b + 1];
+        if fans {
+            self.by_fans.push(b as u32);
+        } else {
+            self.by_colours.push(b as u32);
+            for colour in colours.clone() {
+                self.laws |= 1 << self.colours[colour as usize].law;
+            }
+        }
+        self.blocks.push(BlockRow {
+            node_first: own.start as u32,
+            n_own: own.len() as u32,
+            halo_first: blocks.halo_first[b] as u32,
+            n_halo: halo.len() as u32,
+            outer_first: if outer.is_empty() { 0 } else { device.outer_first[b] as u32 },
+            n_outer: outer.len() as u32,
+            local_first: self.n_local as u32,
+            material: u32::from(device.fan_material[b]),
+            special_first,
+            damped: u32::from(damped),
+            energy_row,
+            further_first: further.start,
+            n_further: further.len() as u32,
+            colour_first: colours.start,
+            n_colours: colours.len() as u32,
+            reserved: 0,
+        });
+        self.n_local += own.len() + halo.len() + outer.len();
+    }
+}
+
+/// Forces, supports and monitors, by node; of one node the forces first, then supports, then monitors.
+struct Specials {
+    sorted: Vec<(u32, Special)>,
+    marked: Vec<bool>,
+}
+
+impl Specials {
+    fn new(problem: &Problem) -> Result<Self, StepperError> {
+        let dimension = problem.mesh.dimension;
+        let n_dofs = problem.mesh.n_nodes() * dimension;
+        let locate = |dof: u64, what: &'static str| {
+            if dof < n_dofs as u64 {
+                Ok((dof as usize / dimension, (dof as usize % dimension) as u32))
+            } else {
+                Err(StepperError::Dof { what, dof, n_dofs })
+            }
+        };
+        let blank = Special { value: 0.0, mass: 0.0, damping: 0.0, kind: 0, component: 0, signal: 0, column: 0 };
+        let mut sorted = Vec::new();
+        for force in &problem.forces {
+            let (node, component) = locate(force.dof, "force")?;
+            if problem.lumped_mass[node] == 0.0 {
+                return Err(StepperError::Massless { node });
+            }
+            let (value, signal) = (force.value, force.signal);
+            sorted.push((node as u32, Special { kind: FORCE, component, value, signal, ..blank }));
+        }
+        let mut held = vec![false; n_dofs];
+        for constraint in &problem.constraints {
+            let (node, component) = locate(constraint.dof, "constraint")?;
+            if std::mem::replace(&mut held[constraint.dof as usize], true) {
+                return Err(StepperError::Twice { dof: constraint.dof });
+            }
+            let mass = problem.lumped_mass[node];
+            let damping = mass * problem.damping_rate.get(node).copied().unwrap_or(0.0);
+            let (value, signal) = (constraint.value, constraint.signal);
+            sorted.push((node as u32, Special { kind: SUPPORT, component, value, signal, mass, damping, ..blank }));
+        }
+        for (column, &dof) in problem.monitors.iter().enumerate() {
+            let (node, component) = locate(dof, "monitor")?;
+            let column = column as u32;
+            sorted.push((node as u32, Special { kind: MONITOR, component, column, ..blank }));
+        }
+        sorted.sort_by_key(|&(node, special)| (node, special.kind));
+        let mut marked = vec![false; problem.mesh.n_nodes()];
+        for &(node, _) in &sorted {
+            marked[node as usize] = true;
+        }
+        Ok(Self { sorted, marked })
+    }
+
+    fn has(&self, node: u32) -> bool {
+        self.marked[node as usize]
+    }
+
+    /// Of the nodes from `first` up to `last`.
+    fn of(&self, first: u32, last: u32) -> &[(u32, Special)] {
+        let start = self.sorted.partition_point(|&(node, _)| node < first);
+        let end = start + self.sorted[start..].partition_point(|&(node, _)| node < last);
+        &self.sorted[start..end]
+    }
+}
