@@ -124,7 +124,7 @@ fn draws_the_blocks() {
     let (folder, path) = triangle();
     let (path, picture) = (path.to_str().unwrap(), folder.path().join("blocks.png"));
     let arguments = [path, "--picture", picture.to_str().unwrap(), "--size", "64", "--window", "-1,-1,1,1"];
-    assert!(stdout(&info(&arguments)).contains("1 blocks"));
+    assert!(stdout(&info(&arguments)).contains(": 1 block\n"));
     assert!(fs::read(&picture).unwrap().starts_with(b"\x89PNG"));
     assert_eq!(info(&[path, "--window", "0,0,1,1"]).status.code(), Some(2));
     assert_eq!(info(&[path, "--picture", "a.png", "--window", "0,0,1"]).status.code(), Some(2));

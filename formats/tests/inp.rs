@@ -490,7 +490,7 @@ fn nodes_without_elements_are_left_out() {
     assert_eq!(kept.setup.boundaries.len(), 1);
     assert!(notes.iter().any(|n| n.text.contains("no element uses them: 1")));
     let error = refusal(&with(&text, "*Cload\n 99, 1, 5\n"));
-    assert!(error.contains("load `99.1`: 1 of its 1 nodes belong to no element: nothing carries it"), "{error}");
+    assert!(error.contains("load `99.1`: its node belongs to no element: nothing carries it"), "{error}");
 }
 
 #[test]
@@ -530,6 +530,19 @@ fn folded_elements_are_refused_and_bent_ones_are_a_warning() {
     assert!(bent.is_warning && bent.to_string().starts_with("deck.inp: warning: "), "{bent}");
     let (_, notes) = deck(CUBE).finish().unwrap();
     assert!(notes.iter().all(|n| !n.is_warning), "{notes:?}");
+}
+
+#[test]
+fn what_a_set_lacks_is_named_three_times_and_then_counted() {
+    let missing: String = (10..40).map(|i| format!("X{i}, {i}\n")).collect();
+    let error = refusal(&with(SQUARE, &format!("*Nset, nset=BIG\n1, 2\n3\n{missing}LEFT, left, LEFT\n")));
+    let lines: Vec<&str> = error.lines().collect();
+    assert_eq!(lines.len(), 8, "{error}");
+    assert!(lines[0].contains(":23: error: set `BIG` names the node set `X10`, which does not exist"), "{error}");
+    assert!(error.contains("set `BIG` names 27 more nodes not in the model"), "{error}");
+    assert!(error.contains("set `BIG` names 27 more node sets not in the model"), "{error}");
+    let set = with(SQUARE, "*Nset, nset=BIG\n3, LEFT, 2\nLEFT\n*Nset, nset=BIG, generate\n1, 1\n1, 4, 3\n");
+    assert_eq!(model(&set).mesh.node_sets.iter().find(|s| s.name == "BIG").unwrap().members, [2, 0, 3, 1]);
 }
 
 #[test]

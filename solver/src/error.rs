@@ -10,6 +10,7 @@ use pogo_kernels::cuda::DeviceError;
 use crate::config::SettingError;
 use crate::explicit::assemble::AssembleError;
 use crate::study::StudyError;
+use pogo_formats::words::counted;
 
 /// Bad input, or a file that cannot be read or written. A run that diverges or is stopped is no error: see
 /// [`Status`](pogo_formats::output::summary::Status).
@@ -94,7 +95,7 @@ pub enum SolveError {
     #[error("error: {0}")]
     Device(#[from] DeviceError),
     /// Threads cannot be started.
-    #[error("error: cannot start {threads} threads: {reason}")]
+    #[error("error: cannot start {}: {reason}", counted(*threads, "thread"))]
     Threads {
         /// How many.
         threads: usize,

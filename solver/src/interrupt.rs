@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
+use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1, SIGXFSZ};
 
 /// What the user or the queueing system has asked for so far.
 #[derive(Debug, Clone, Default)]
@@ -15,7 +15,7 @@ pub struct Interrupts {
 
 impl Interrupts {
     /// Catches SIGTERM and SIGINT (stop after a checkpoint) and SIGUSR1 (checkpoint and go on). A second SIGTERM or
-    /// SIGINT ends the process at once.
+    /// SIGINT ends the process at once. A file beyond the size limit (SIGXFSZ) becomes an ordinary error of the write.
     ///
     /// # Errors
     /// The operating system refuses a handler.
@@ -27,6 +27,8 @@ impl Interrupts {
             signal_hook::flag::register(signal, Arc::clone(&interrupts.stop))?;
         }
         signal_hook::flag::register(SIGUSR1, Arc::clone(&interrupts.checkpoint))?;
+        // What the handler does is nothing; that there is one keeps the process alive.
+        signal_hook::flag::register(SIGXFSZ, Arc::default())?;
         Ok(interrupts)
     }
 

@@ -3,12 +3,13 @@
 use std::ffi::OsString;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
+use std::sync::Arc;
 
 use clap::ValueEnum;
 use clap::error::ErrorKind as Wrong;
 use clap_complete::Shell;
 use pogo_formats::output;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 
 /// Answers `--completions SHELL` and `--man`, which every command has besides its own options: gives the shell's completion
 /// script or the manual page in roff. None for any other command line (with the program's name as the first argument).
@@ -55,11 +56,14 @@ pub fn write_stdout(text: &[u8]) -> std::io::Result<()> {
 }
 
 /// From now on SIGINT and SIGTERM remove the unfinished temporary file of `output` before they end the process as they
-/// would anyway. Not SIGHUP: taking it over would undo `nohup`.
+/// would anyway (not SIGHUP: taking it over would undo `nohup`), and a file beyond the size limit (SIGXFSZ) is an
+/// ordinary error of the write.
 ///
 /// # Errors
 /// The system lets no signal be caught.
 pub fn clean_up_after(output: &Path) -> std::io::Result<()> {
+    // What the handler does is nothing; that there is one keeps the process alive.
+    signal_hook::flag::register(SIGXFSZ, Arc::default())?;
     let output = output.to_owned();
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
     std::thread::spawn(move || {

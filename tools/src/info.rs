@@ -8,6 +8,7 @@ use pogo_formats::model::{
     OutputInterval, Setup, Window,
 };
 use pogo_formats::output::traces::TraceQuantity;
+use pogo_formats::words::counted;
 use serde::Serialize;
 use text::number;
 
@@ -456,13 +457,8 @@ fn interval_words(interval: OutputInterval) -> String {
         OutputInterval::Increments(1) => "every increment".into(),
         OutputInterval::Increments(n) => format!("every {n} increments"),
         OutputInterval::Time(seconds) => format!("every {} s", number(seconds)),
-        OutputInterval::Count(n) => format!("{n} times"),
+        OutputInterval::Count(n) => counted(n as usize, "interval"),
     }
-}
-
-/// `1 node`, `1,234 nodes`.
-fn counted(n: usize, what: &str) -> String {
-    format!("{} {what}{}", text::grouped(n as u64), if n == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]

@@ -225,6 +225,24 @@ fn errors_name_the_file_and_leave_the_old_output() {
     assert_eq!(names(folder.path()), ["job.toml", "mesh.blk", "mesh.inp", "noset.toml", "typo.toml"]);
 }
 
+#[cfg(unix)]
+#[test]
+fn a_file_beyond_the_size_limit_is_an_error_that_leaves_nothing() {
+    let folder = case();
+    let before = names(folder.path());
+    let line = "ulimit -f 4; exec \"$0\" mesh.inp --job job.toml --quiet";
+    let run = Command::new("sh")
+        .args(["-c", line, env!("CARGO_BIN_EXE_pogo-block")])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    assert_eq!(run.status.code(), Some(1), "{run:?}");
+    let message = text(&run.stderr);
+    assert!(message.starts_with("mesh.blk: error: File too large"), "{message}");
+    assert!(message.contains("ulimit -f"), "{message}");
+    assert_eq!(names(folder.path()), before);
+}
+
 #[test]
 fn make_sees_a_new_file_only_when_something_changed() {
     let folder = case();

@@ -4,6 +4,7 @@ use super::report::{DeckError, Note};
 use super::shape::{distortion, orient};
 use super::{Deck, DeckMaterial, NO_SECTION};
 use crate::model::{ElementGroup, ElementKind, ExplicitSettings, Increment, LoadKind, Lumping, Material, Mesh, Model};
+use crate::words::counted;
 
 /// Index of something dropped.
 const DROPPED: u32 = u32::MAX;
@@ -221,7 +222,11 @@ fn shapes(mesh: &mut Mesh, findings: &mut Findings) {
     let found = orient(mesh);
     if let Some(list) = found.flat.list() {
         let has = if found.flat.count == 1 { "has" } else { "have" };
-        findings.error(format!("{list} {has} no area or volume ({} of {n_elements} elements)", found.flat.count));
+        findings.error(format!(
+            "{list} {has} no area or volume ({} of {})",
+            found.flat.count,
+            counted(n_elements, "element")
+        ));
     }
     if let Some(list) = found.turned.list() {
         findings.note(format!("nodes run the wrong way round and were turned back: {list}"));
@@ -309,11 +314,12 @@ fn renumber_nodes(model: &mut Model, map: &[u32], unconnected_loads: bool, findi
                 weights.retain(|_| kept.next() == Some(true));
                 remap(nodes, map);
                 if nodes.len() < before {
-                    let text = format!(
-                        "load `{}`: {} of its {before} nodes belong to no element",
-                        load.name,
-                        before - nodes.len()
-                    );
+                    let which = match (before - nodes.len(), before) {
+                        (1, 1) => "its node belongs".to_owned(),
+                        (1, _) => format!("1 of its {before} nodes belongs"),
+                        (n, _) => format!("{n} of its {before} nodes belong"),
+                    };
+                    let text = format!("load `{}`: {which} to no element", load.name);
                     if nodes.is_empty() && !unconnected_loads {
                         findings.error(text + ": nothing carries it");
                     } else {

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use super::lexer::{DataLine, Place, Source};
 use super::report::{DeckError, DeckReport, Note};
+use crate::words::counted;
 
 /// So many problems are shown; the rest are counted.
 const SHOWN: usize = 100;
@@ -74,7 +75,7 @@ impl Log {
         }
         let mut problems = self.shown(&self.problems);
         if self.more_problems > 0 {
-            let text = format!("{} more problems are not shown", self.more_problems);
+            let text = format!("{} not shown", counted(self.more_problems as usize, "more problem"));
             problems.push(Note::new(self.file(Place::default()), 0, text));
         }
         Some(DeckError { problems, report: Some(Box::new(report.clone())) })

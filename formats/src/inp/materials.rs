@@ -86,7 +86,7 @@ fn elasticity(card: &Card, ignore: &IgnoreList, log: &mut Log) -> Option<Elastic
     };
     let values: Vec<f64> = lines.iter().take(n_lines).flatten().copied().collect();
     if values.len() < n_values {
-        log.error(place, format!("*ELASTIC, TYPE={kind} needs {n_values} constants, {} are given", values.len()));
+        log.error(place, format!("*ELASTIC, TYPE={kind} needs {n_values} constants and has {}", values.len()));
         return None;
     }
     check_temperature(card, lines.len() > n_lines, ignore, log);

@@ -8,6 +8,7 @@ use super::log::Log;
 use super::numbers::{label, scan_label, scan_real, skip_blanks, whole};
 use super::raw::{BlockStart, Chunk, Members, OtherGroup, RawGroup, RawPart};
 use crate::model::ElementKind;
+use crate::words::counted;
 
 /// Errors a block; more of them say nothing new.
 const SHOWN: usize = 5;
@@ -276,7 +277,7 @@ impl ElementBlock {
             let group = &mut part.groups[at];
             group.labels.pop();
             group.connectivity.truncate(group.labels.len() * group.kind.n_nodes());
-            log.error(self.place, format!("the last element of this block lacks {} nodes", self.missing));
+            log.error(self.place, format!("the last element of this block lacks {}", counted(self.missing, "node")));
         }
         let Some(set) = self.elset else { return };
         let members = match self.target {
@@ -316,7 +317,6 @@ pub(super) struct SetBlock {
     set: usize,
     generate: bool,
     instance: String,
-    open_labels: bool,
     n_errors: usize,
 }
 
@@ -335,50 +335,49 @@ impl SetBlock {
             let members = Members::NodesOf(elements.to_owned());
             push_chunk(&mut sets.list[set].chunks, instance.clone(), keyword.place, 0, members);
         }
-        Some(Self { nodes, set, generate: keyword.has("GENERATE"), instance, open_labels: false, n_errors: 0 })
+        Some(Self { nodes, set, generate: keyword.has("GENERATE"), instance, n_errors: 0 })
     }
 
     pub fn read(&mut self, part: &mut RawPart, cursor: &mut Cursor<'_>, source: u32, log: &mut Log) {
         let sets = if self.nodes { &mut part.node_sets } else { &mut part.element_sets };
         let chunks = &mut sets.list[self.set].chunks;
         // An included file starts a chunk of its own, so that its place is right.
-        self.open_labels = false;
+        let mut open = false;
         while let Some(line) = cursor.next_data() {
             let place = Place { source, line: cursor.line - 1 };
-            if self.generate {
-                match parse_range(line) {
-                    Ok(members) => push_chunk(chunks, self.instance.clone(), place, cursor.last_start, members),
-                    Err(what) => {
-                        self.n_errors += 1;
-                        if self.n_errors <= SHOWN {
-                            log.error(place, format!("`{}`: {what}", shorten(line)));
-                        }
-                    }
+            if self.generate
+                && let Err(what) = parse_range(line)
+            {
+                self.n_errors += 1;
+                if self.n_errors <= SHOWN {
+                    log.error(place, format!("`{}`: {what}", shorten(line)));
                 }
-                continue;
             }
-            if !self.open_labels {
-                let members = Members::Labels(Vec::new());
+            if !open {
+                let members = if self.generate { Members::Ranges(cursor.at) } else { Members::Labels(Vec::new()) };
                 push_chunk(chunks, self.instance.clone(), place, cursor.last_start, members);
-                self.open_labels = true;
+                open = true;
             }
-            if !push_labels(line, chunks) {
-                for field in fields(line).filter(|f| !f.is_empty()) {
-                    let members = match label(field) {
-                        Some(label) => Members::Labels(vec![label]),
-                        None => Members::Set(text(field)),
-                    };
+            match chunks.last_mut().map(|chunk| &mut chunk.members) {
+                Some(Members::Ranges(end) | Members::Lines(end)) => *end = cursor.at,
+                Some(Members::Labels(labels)) => {
+                    if push_labels(line, labels) {
+                        continue;
+                    }
+                    if labels.is_empty() {
+                        chunks.pop();
+                    }
+                    let members = Members::Lines(cursor.at);
                     push_chunk(chunks, self.instance.clone(), place, cursor.last_start, members);
                 }
-                self.open_labels = false;
+                _ => {}
             }
         }
     }
 }
 
-/// Adds a line of labels to the open chunk; false, with nothing added, where the line holds anything else.
-fn push_labels(line: &[u8], chunks: &mut [Chunk]) -> bool {
-    let Some(Chunk { members: Members::Labels(labels), .. }) = chunks.last_mut() else { return false };
+/// Adds a line of labels; false, with nothing added, where the line holds anything else.
+fn push_labels(line: &[u8], labels: &mut Vec<u32>) -> bool {
     let before = labels.len();
     let mut at = 0;
     while at < line.len() {
@@ -398,13 +397,14 @@ fn push_labels(line: &[u8], chunks: &mut [Chunk]) -> bool {
     true
 }
 
-fn parse_range(line: &[u8]) -> Result<Members, &'static str> {
+/// First, last and step.
+pub(super) fn parse_range(line: &[u8]) -> Result<[u32; 3], &'static str> {
     let values: Option<Vec<u32>> = fields(line).filter(|f| !f.is_empty()).map(whole).collect();
     match values.as_deref() {
-        Some(&[first]) => Ok(Members::Generate(first, first, 1)),
-        Some(&[first, last]) if first <= last => Ok(Members::Generate(first, last, 1)),
-        Some(&[first, last, step]) if first <= last && step > 0 => Ok(Members::Generate(first, last, step)),
-        Some(&[first, last, 0]) if first == last => Ok(Members::Generate(first, last, 1)),
+        Some(&[first]) => Ok([first, first, 1]),
+        Some(&[first, last]) if first <= last => Ok([first, last, 1]),
+        Some(&[first, last, step]) if first <= last && step > 0 => Ok([first, last, step]),
+        Some(&[first, last, 0]) if first == last => Ok([first, last, 1]),
         _ => Err("GENERATE takes first, last and step"),
     }
 }

@@ -5,6 +5,7 @@ use super::lexer::{Cursor, Place, fields};
 use super::log::Log;
 use super::numbers::label;
 use super::raw::{BlockStart, Members, RawGroup, RawPart};
+use crate::words::counted;
 
 /// Problems of one kind that are shown.
 const SHOWN: usize = 10;
@@ -143,7 +144,10 @@ fn connect(group: &mut RawGroup, nodes: &LabelIndex, log: &mut Log) {
     }
     if n_errors > SHOWN {
         let place = group.blocks.first().map(|b| b.place).unwrap_or_default();
-        log.error(place, format!("{} more {} elements name wrong nodes", n_errors - SHOWN, group.kind.name()));
+        log.error(
+            place,
+            format!("{} with wrong nodes", counted(n_errors - SHOWN, &format!("more {} element", group.kind.name()))),
+        );
     }
 }
 

@@ -157,10 +157,11 @@ pub(super) struct Chunk {
 pub(super) enum Members {
     /// Labels.
     Labels(Vec<u32>),
-    /// first, last, step.
-    Generate(u32, u32, u32),
-    /// Another set.
-    Set(String),
+    /// Names among labels: the data lines from [`Chunk::offset`] to this one, to be read again. Kept like this because a
+    /// name on its own takes more memory than the line that it stands on.
+    Lines(usize),
+    /// Lines of first, last and step, from [`Chunk::offset`] to here.
+    Ranges(usize),
     /// The nodes of an element set (`*NSET, ELSET=`).
     NodesOf(String),
     /// Nodes by position, first and count (`*NODE, NSET=`).

@@ -14,6 +14,7 @@ use super::requests::Requests;
 use super::sections::{Other, Sections};
 use super::{Deck, DeckMaterial, NO_SECTION, ReadOptions};
 use crate::model::{ElementGroup, ExplicitSettings, Increment, Lumping, Model, NamedSet, Setup};
+use crate::words::counted;
 
 pub(super) fn read_source(source: Source, options: &ReadOptions, may_include: bool) -> Result<Deck, DeckError> {
     let mut parser = Parser::new(options, may_include);
@@ -47,7 +48,11 @@ pub(super) fn read_source(source: Source, options: &ReadOptions, may_include: bo
         if ignored {
             log.note(
                 other.place,
-                format!("{} elements {} are ignored on request", other.count.count, other.count.name),
+                format!(
+                    "{} {} ignored on request",
+                    counted(other.count.count as usize, &format!("{} element", other.count.name)),
+                    if other.count.count == 1 { "is" } else { "are" }
+                ),
             );
         }
         !ignored

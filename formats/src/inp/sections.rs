@@ -12,6 +12,7 @@ use super::raw::StepCard;
 use super::report::ElementCount;
 use super::{DeckMaterial, NO_SECTION};
 use crate::model::Section;
+use crate::words::counted;
 
 /// Element types that are not computed, and how many of each have a section.
 #[derive(Debug, Clone)]
@@ -130,7 +131,14 @@ impl<'a> Sections<'a> {
             }
         }
         if n_twice > 0 {
-            log.error(place, format!("{n_twice} elements of `{set}` already have a section"));
+            log.error(
+                place,
+                format!(
+                    "{} of `{set}` already {} a section",
+                    counted(n_twice as usize, "element"),
+                    if n_twice == 1 { "has" } else { "have" }
+                ),
+            );
         }
     }
 

@@ -1,10 +1,14 @@
 //! Sets by label → lists of indices, each member once, in the user's order.
 
-use super::lexer::{Place, fields};
+use std::collections::HashSet;
+
+use super::lexer::{Cursor, Place, fields, text};
 use super::log::Log;
+use super::mesh_cards::parse_range;
 use super::numbers::label;
 use super::part::locate_line;
 use super::raw::{Chunk, Members, RawSets};
+use crate::words::counted;
 
 /// Sets within sets within sets.
 const MAX_DEPTH: usize = 64;
@@ -25,6 +29,27 @@ pub(super) trait Lookup {
     fn named(&self, instance: &str, name: &str) -> Option<Vec<u32>>;
     /// Members given by position, or through an element set.
     fn direct(&self, instance: &str, members: &Members) -> Option<Vec<u32>>;
+}
+
+/// What one set has named so far.
+#[derive(Default)]
+struct Named {
+    /// Members that do not exist.
+    missing_labels: usize,
+    /// Sets that do not exist.
+    missing_sets: usize,
+    /// Place of the last of them that is shown.
+    last: Place,
+    /// Sets that do, by instance and name: naming one again adds nothing.
+    sets: HashSet<(String, String)>,
+}
+
+/// The line that is being resolved.
+#[derive(Clone, Copy)]
+struct Here<'a> {
+    set: &'a str,
+    instance: &'a str,
+    place: Place,
 }
 
 /// Members that were seen already.
@@ -77,14 +102,15 @@ impl<L: Lookup> Resolver<'_, L> {
         self.open.push(at);
         let set = &self.sets.list[at];
         let mut members = Vec::new();
-        let mut n_missing = 0;
+        let mut named = Named::default();
         for chunk in &set.chunks {
-            self.chunk(chunk, &set.name, &mut members, &mut n_missing, log);
+            self.chunk(chunk, &set.name, &mut members, &mut named, log);
         }
-        if n_missing > SHOWN {
-            let place = set.chunks.first().map(|c| c.place).unwrap_or_default();
-            let text = format!("set `{}` names {} more {}s that do not exist", set.name, n_missing - SHOWN, L::WHAT);
-            log.error(place, text);
+        for (n, what) in [(named.missing_labels, ""), (named.missing_sets, " set")] {
+            if n > SHOWN {
+                let more = counted(n - SHOWN, &format!("more {}{what}", L::WHAT));
+                log.error(named.last, format!("set `{}` names {more} not in the model", set.name));
+            }
         }
         if !members.is_sorted_by(|a, b| a < b) {
             let mut kept = Vec::new();
@@ -97,7 +123,7 @@ impl<L: Lookup> Resolver<'_, L> {
         self.open.pop();
     }
 
-    fn chunk(&mut self, chunk: &Chunk, set: &str, members: &mut Vec<u32>, n_missing: &mut usize, log: &mut Log) {
+    fn chunk(&mut self, chunk: &Chunk, set: &str, members: &mut Vec<u32>, named: &mut Named, log: &mut Log) {
         let instance = chunk.instance.as_str();
         if !self.lookup.has_instance(instance) {
             return log.error(chunk.place, format!("set `{set}`: instance `{instance}` does not exist"));
@@ -110,26 +136,38 @@ impl<L: Lookup> Resolver<'_, L> {
                         members.push(index);
                         continue;
                     }
-                    *n_missing += 1;
-                    if *n_missing <= SHOWN {
+                    named.missing_labels += 1;
+                    if named.missing_labels <= SHOWN {
                         let holds = |_, line: &[u8]| fields(line).any(|f| label(f) == Some(*wanted));
                         let place = locate_line(log, chunk.place, chunk.offset, holds, false);
+                        named.last = place;
                         log.error(place, format!("set `{set}` names {} {wanted}, which does not exist", L::WHAT));
                     }
                 }
             }
-            Members::Generate(first, last, step) => {
-                let found = self.lookup.range(instance, *first, *last, *step);
-                let wanted = u64::from((last - first) / step) + 1;
-                if found.is_empty() {
-                    log.note(chunk.place, format!("set `{set}`: no {} of this range exists", L::WHAT));
-                } else if (found.len() as u64) < wanted {
-                    let n = wanted - found.len() as u64;
-                    log.note(chunk.place, format!("set `{set}`: {n} {}s of this range do not exist", L::WHAT));
+            Members::Ranges(end) => self.lines(chunk, *end, log, |resolver, line, place, log| {
+                if let Ok(range) = parse_range(line) {
+                    resolver.range(range, Here { set, instance, place }, members, log);
                 }
-                members.extend(found);
-            }
-            Members::Set(name) => self.reference(name, chunk.place, instance, set, members, log),
+            }),
+            Members::Lines(end) => self.lines(chunk, *end, log, |resolver, line, place, log| {
+                for field in fields(line).filter(|f| !f.is_empty()) {
+                    match label(field) {
+                        Some(wanted) => match resolver.lookup.label(instance, wanted) {
+                            Some(index) => members.push(index),
+                            None => {
+                                named.missing_labels += 1;
+                                if named.missing_labels <= SHOWN {
+                                    named.last = place;
+                                    let text = format!("set `{set}` names {} {wanted}, which does not exist", L::WHAT);
+                                    log.error(place, text);
+                                }
+                            }
+                        },
+                        None => resolver.reference(&text(field), Here { set, instance, place }, members, named, log),
+                    }
+                }
+            }),
             direct => match self.lookup.direct(instance, direct) {
                 Some(found) => members.extend(found),
                 None => {
@@ -143,21 +181,58 @@ impl<L: Lookup> Resolver<'_, L> {
         }
     }
 
-    fn reference(
+    /// Reads the lines of a chunk again.
+    fn lines(
         &mut self,
-        name: &str,
-        place: Place,
-        instance: &str,
-        set: &str,
-        members: &mut Vec<u32>,
+        chunk: &Chunk,
+        end: usize,
         log: &mut Log,
+        mut each: impl FnMut(&mut Self, &[u8], Place, &mut Log),
     ) {
+        let Some(source) = log.sources.get(chunk.place.source as usize).cloned() else { return };
+        let mut cursor = Cursor::at(source.bytes(), chunk.offset, chunk.place.line);
+        while cursor.at < end
+            && let Some(line) = cursor.next_data()
+        {
+            each(self, line, Place { line: cursor.line - 1, ..chunk.place }, log);
+        }
+    }
+
+    fn range(&mut self, [first, last, step]: [u32; 3], here: Here<'_>, members: &mut Vec<u32>, log: &mut Log) {
+        let Here { set, instance, place } = here;
+        let found = self.lookup.range(instance, first, last, step);
+        let wanted = u64::from((last - first) / step) + 1;
+        if found.is_empty() {
+            log.note(place, format!("set `{set}`: no {} of this range exists", L::WHAT));
+        } else if (found.len() as u64) < wanted {
+            let n = wanted - found.len() as u64;
+            let (s, does) = if n == 1 { ("", "does") } else { ("s", "do") };
+            log.note(place, format!("set `{set}`: {n} {}{s} of this range {does} not exist", L::WHAT));
+        }
+        members.extend(found);
+    }
+
+    fn reference(&mut self, name: &str, here: Here<'_>, members: &mut Vec<u32>, named: &mut Named, log: &mut Log) {
+        let Here { set, instance, place } = here;
+        if named.sets.contains(&(instance.to_owned(), name.to_owned())) {
+            return;
+        }
         let here = if instance.is_empty() { self.sets.find(name) } else { None };
         let Some(other) = here else {
             match self.lookup.named(instance, name) {
-                Some(found) => members.extend(found),
+                Some(found) => {
+                    named.sets.insert((instance.to_owned(), name.to_owned()));
+                    members.extend(found);
+                }
                 None => {
-                    log.error(place, format!("set `{set}` names the {} set `{name}`, which does not exist", L::WHAT))
+                    named.missing_sets += 1;
+                    if named.missing_sets <= SHOWN {
+                        named.last = place;
+                        log.error(
+                            place,
+                            format!("set `{set}` names the {} set `{name}`, which does not exist", L::WHAT),
+                        );
+                    }
                 }
             }
             return;
@@ -170,6 +245,7 @@ impl<L: Lookup> Resolver<'_, L> {
             return log.error(place, format!("sets `{set}` and `{name}` hold each other, or nest too deeply"));
         }
         self.set(other, log);
+        named.sets.insert((instance.to_owned(), name.to_owned()));
         if let Some(Some(found)) = self.done.get(other) {
             members.extend(found);
         }

@@ -6,6 +6,7 @@ use super::{
     Source,
 };
 use crate::model::{AbsorbingProfile, AmplitudeShape, BoundaryKind, Elasticity, OutputInterval, Window};
+use crate::words::counted;
 
 /// Which nodes a table means.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -158,7 +159,7 @@ impl Source {
 pub fn point(given: &[f64], dimension: usize, key: &str) -> Result<[f64; 3], String> {
     let mut padded = [0.0; 3];
     if given.len() != dimension && !(dimension == 2 && given.len() == 3 && given[2] == 0.0) {
-        return Err(format!("`{key}` has {} numbers, the mesh has {dimension} dimensions", given.len()));
+        return Err(format!("`{key}` has {}, the mesh has {dimension} dimensions", counted(given.len(), "number")));
     }
     padded[..given.len()].copy_from_slice(given);
     Ok(padded)

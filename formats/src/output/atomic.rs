@@ -22,7 +22,18 @@ pub fn write_atomically(
         // The first error is the one to report.
         let _ = fs::remove_file(&temporary);
     }
-    result.map_err(OutputError::io(path))
+    result.map_err(advice).map_err(OutputError::io(path))
+}
+
+/// What to do about errors that a user can do something about.
+fn advice(error: io::Error) -> io::Error {
+    let advice = match error.kind() {
+        io::ErrorKind::StorageFull => "free some space, or write elsewhere with -o",
+        io::ErrorKind::QuotaExceeded => "free some of your space, or write elsewhere with -o",
+        io::ErrorKind::FileTooLarge => "raise the limit (`ulimit -f`), or write elsewhere with -o",
+        _ => return error,
+    };
+    io::Error::new(error.kind(), format!("{error}: {advice}"))
 }
 
 fn write_and_rename(

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use super::{OutputError, write_atomically};
 use crate::block::MeshView;
 use crate::model::{ElementHistoryRequest, ElementQuantity, HistoryRequest, NodalQuantity, OutputInterval};
+use crate::words::counted;
 
 /// What a trace shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
@@ -416,7 +417,11 @@ impl CsvTraces {
                 }
                 let found = traces.values.len() - first;
                 if found != traces.names.len() {
-                    return Err(wrong(format!("{} values, but the header names {}", found, traces.names.len())));
+                    return Err(wrong(format!(
+                        "{}, but the header names {}",
+                        counted(found, "value"),
+                        traces.names.len()
+                    )));
                 }
             }
         }

@@ -26,6 +26,7 @@ use crate::config::{DeviceChoice, Precision, Settings, Start, lumping_name};
 use crate::error::SolveError;
 use crate::interrupt::Interrupts;
 use crate::observe::{Observer, Outlook};
+use pogo_formats::words::counted;
 
 /// More steps than anybody waits for; beyond it, tables of steps would not fit in memory either.
 const MAX_STEPS: f64 = 5e8;
@@ -220,7 +221,7 @@ pub fn run(
     let mut warnings = Vec::new();
     if settings.plot {
         let (panels, left_out) = plot::panels(&products.histories.traces);
-        let note = format!("{}, {} steps of {dt:.3e} s", model.block_file.path, report.step);
+        let note = format!("{}, {} of {dt:.3e} s", model.block_file.path, counted(report.step as usize, "step"));
         plot::traces_svg(&folder.join("traces.svg"), &setup.title, &note, &panels)?;
         files.push("traces.svg".into());
         if left_out > 0 {

@@ -55,6 +55,23 @@ fn peak(path: &Path) -> f64 {
     Traces::read(path).get("END.21.U1").iter().fold(0.0, |peak, u| peak.max(u.abs()))
 }
 
+#[cfg(unix)]
+#[test]
+fn a_file_beyond_the_size_limit_is_an_error_that_leaves_nothing() {
+    let model = bar(2e-5);
+    let line = "ulimit -f 1; exec \"$0\" \"$1\" --quiet --threads 1 -o out --energy-samples 1";
+    let run = Command::new("sh")
+        .args(["-c", line])
+        .arg(pogo_solve().get_program())
+        .arg(&model.block_file)
+        .current_dir(model.folder.path())
+        .output()
+        .unwrap();
+    assert_eq!(run.status.code(), Some(1), "{run:?}");
+    assert!(text(&run.stderr).starts_with("out/traces.csv: error: File too large"), "{run:?}");
+    assert_eq!(std::fs::read_dir(model.path("out")).unwrap().count(), 0);
+}
+
 #[test]
 fn a_run_writes_its_folder_and_says_what_it_did() {
     let model = bar(2e-5);

@@ -19,6 +19,7 @@ use pogo_formats::model::{
     AbsorbingLayer, Amplitude, Boundary, BoundaryKind, FieldRequest, HistoryRequest, InitialVelocity, Load, LoadKind,
     Mesh, Model, NamedSet, NodalQuantity, Setup,
 };
+use pogo_formats::words::counted;
 
 pub use absorbing::{Layer, layer};
 pub use deck::apply_to_deck;
@@ -229,7 +230,10 @@ impl Apply<'_> {
                     }
                 }
                 if nodes.len() < points {
-                    let text = format!("{points} points of the line have only {} different nearest nodes", nodes.len());
+                    let text = format!(
+                        "{points} points of the line have only {}",
+                        counted(nodes.len(), "different nearest node")
+                    );
                     self.remarks.warn(&item.place, text);
                 }
                 nodes
@@ -316,8 +320,8 @@ impl Apply<'_> {
                 })?;
                 if found.loose {
                     let text = format!(
-                        "no row of nodes lies on this line: took {} nodes within half an element, the farthest {:.3e} away",
-                        found.nodes.len(),
+                        "no row of nodes lies on this line: took {} within half an element, the farthest {:.3e} away",
+                        counted(found.nodes.len(), "node"),
                         found.distance
                     );
                     self.remarks.note(place, text);

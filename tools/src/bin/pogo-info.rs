@@ -3,6 +3,7 @@
 use std::{io::Write, path::PathBuf};
 
 use clap::{CommandFactory, Parser};
+use pogo_formats::words::counted;
 use pogo_formats::{VERSION, block::BlockFile, exit_code, parameters};
 use pogo_tools::{cli, info, picture};
 
@@ -70,6 +71,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         file.verify()?;
     }
     if let Some(path) = &cli.picture {
+        cli::clean_up_after(path)?;
         let options = picture::PictureOptions { size: cli.size, window: cli.window };
         picture::draw(&file.mesh(), &file.blocks(), path, &options)?;
     }
@@ -81,9 +83,14 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
     } else if cli.json {
         json(&info::Summary::new(&file))?
     } else if let Some(path) = &cli.picture {
-        format!("{}: {} blocks\n", path.display(), file.blocks().n_blocks())
+        format!("{}: {}\n", path.display(), counted(file.blocks().n_blocks(), "block"))
     } else if cli.check {
-        format!("{}: whole: {} bytes, {} sections\n", cli.file.display(), file.bytes(), file.sections().len())
+        format!(
+            "{}: whole: {}, {}\n",
+            cli.file.display(),
+            counted(file.bytes() as usize, "byte"),
+            counted(file.sections().len(), "section")
+        )
     } else {
         info::Summary::new(&file).to_string()
     };

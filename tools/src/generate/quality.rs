@@ -1,6 +1,7 @@
 //! How good a mesh is.
 
 use pogo_formats::model::{ElementKind, Mesh};
+use pogo_formats::words::counted;
 use serde::Serialize;
 
 /// Numbers that tell whether a mesh is fit for explicit time stepping.
@@ -82,9 +83,9 @@ impl std::fmt::Display for Quality {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
-            "{} nodes, {} elements, mean edge {:.4e} m, smallest angle {:.1}° ({:.3} % of the elements below 30°)",
-            self.nodes,
-            self.elements,
+            "{}, {}, mean edge {:.4e} m, smallest angle {:.1}° ({:.3} % of the elements below 30°)",
+            counted(self.nodes, "node"),
+            counted(self.elements, "element"),
             self.mean_edge,
             self.min_angle,
             100.0 * self.below_30_degrees

@@ -8,6 +8,7 @@ use pogo_formats::{
 };
 
 use super::{Count, Item, Summary};
+use pogo_formats::words::{counted, grouped};
 
 /// Items of a kind shown before the rest is only counted.
 const SHOWN: usize = 20;
@@ -23,7 +24,7 @@ impl fmt::Display for Summary {
             .iter()
             .map(|Count { name, count }| format!("{} {name}", grouped(*count as u64)))
             .collect();
-        line(f, "mesh", &format!("{} nodes, {} elements", grouped(self.nodes as u64), grouped(self.elements as u64)))?;
+        line(f, "mesh", &format!("{}, {}", counted(self.nodes, "node"), counted(self.elements, "element")))?;
         line(f, "", &kinds.join(", "))?;
         for ([low, high], axis) in self.bounding_box.iter().zip(["x", "y", "z"]) {
             line(f, "", &format!("{axis} from {} to {} m", number(*low), number(*high)))?;
@@ -57,7 +58,11 @@ impl fmt::Display for Summary {
 
         let p = &self.partition;
         let limits = if p.paper_limits { format!(", paper's limits kept ({} split)", p.split) } else { String::new() };
-        line(f, "blocks", &format!("{} of {} nodes, {}{limits}", grouped(p.blocks), p.capacity, p.partitioner))?;
+        line(
+            f,
+            "blocks",
+            &format!("{} of at most {}, {}{limits}", grouped(p.blocks), counted(p.capacity, "node"), p.partitioner),
+        )?;
         line(f, "", &format!("efficiency η {:.4}, halo {:.4} of the nodes", p.efficiency, p.halo_fraction))?;
         line(f, "", &format!("loads a block {:.2}, at most {}", p.mean_loads, p.max_loads))?;
         line(f, "", &format!("linked blocks {:.2}, at most {}", p.mean_linked_blocks, p.max_linked_blocks))?;
@@ -133,19 +138,6 @@ pub fn sets_text(mesh: &MeshView) -> String {
     let line = |kind: &str, (name, members): &(&str, &[u32])| format!("{kind:<7}  {:>10}  {name}\n", members.len());
     let nodes = mesh.node_sets.iter().map(|set| line("node", set));
     nodes.chain(mesh.element_sets.iter().map(|set| line("element", set))).collect()
-}
-
-/// 1234567 as `1,234,567`.
-pub(super) fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }
 
 /// The shortest text that reads back as the same number.

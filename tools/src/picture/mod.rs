@@ -3,11 +3,10 @@
 #[cfg(test)]
 mod tests;
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use pogo_formats::block::{BlocksView, MeshView};
+use pogo_formats::output::{OutputError, write_atomically};
 
 use crate::partition::{NodeGraph, PartitionError, boundary_faces};
 
@@ -33,19 +32,14 @@ pub enum PictureError {
     #[error(transparent)]
     Mesh(#[from] PartitionError),
     /// Positions that are not finite, or a window without area.
-    #[error("nothing to draw: the mesh, or the window, has no extent")]
+    #[error("error: nothing to draw: the mesh, or the window, has no extent")]
     Empty,
     /// Too many or too few pixels.
-    #[error("a picture of {0} pixels is not possible: give between 16 and 16384")]
+    #[error("error: a picture of {0} pixels is not possible: give between 16 and 16384")]
     Size(u32),
     /// The file could not be written.
-    #[error("{path}: error: cannot write the picture: {source}")]
-    Write {
-        /// Where.
-        path: std::path::PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
+    #[error(transparent)]
+    Write(#[from] OutputError),
 }
 
 /// Colours of blocks; linked blocks get different ones.
@@ -90,7 +84,7 @@ pub fn draw(mesh: &MeshView, blocks: &BlocksView, path: &Path, options: &Picture
         });
         canvas.triangle(nodes.map(|node| scene.points[node as usize]), colour);
     }
-    canvas.write(path).map_err(|source| PictureError::Write { path: path.to_owned(), source })
+    Ok(canvas.write(path)?)
 }
 
 /// A palette colour for each block, other than those of the linked blocks with lower numbers.
@@ -245,7 +239,7 @@ impl Canvas {
         }
     }
 
-    fn write(&self, path: &Path) -> std::io::Result<()> {
+    fn write(&self, path: &Path) -> Result<(), OutputError> {
         let (width, height) = (self.width / SAMPLES, self.height / SAMPLES);
         let mut pixels = Vec::with_capacity(3 * width * height);
         for row in 0..height {
@@ -261,14 +255,14 @@ impl Canvas {
                 }
             }
         }
-        let mut file = BufWriter::new(File::create(path)?);
-        let mut encoder = png::Encoder::new(&mut file, width as u32, height as u32);
-        encoder.set_color(png::ColorType::Rgb);
-        encoder.set_depth(png::BitDepth::Eight);
-        let mut writer = encoder.write_header()?;
-        writer.write_image_data(&pixels)?;
-        writer.finish()?;
-        file.flush()
+        write_atomically(path, |out| {
+            let mut encoder = png::Encoder::new(out, width as u32, height as u32);
+            encoder.set_color(png::ColorType::Rgb);
+            encoder.set_depth(png::BitDepth::Eight);
+            let mut writer = encoder.write_header()?;
+            writer.write_image_data(&pixels)?;
+            Ok(writer.finish()?)
+        })
     }
 }
 

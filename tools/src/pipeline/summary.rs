@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::Config;
 use crate::apply_job::Remarks;
+use pogo_formats::words::{counted, grouped};
 
 /// Seconds of each stage.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
@@ -134,12 +135,12 @@ impl Summary {
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}: {} nodes, {}", self.output, thousands(self.nodes), kinds(&self.element_kinds))?;
+        writeln!(f, "{}: {}, {}", self.output, count(self.nodes, "node"), kinds(&self.element_kinds))?;
         writeln!(
             f,
-            "  {} blocks of at most {} nodes ({}{}), efficiency {:.4}",
-            thousands(self.blocks),
-            self.block_nodes,
+            "  {} of at most {} ({}{}), efficiency {:.4}",
+            count(self.blocks, "block"),
+            count(self.block_nodes, "node"),
             self.partitioner,
             if self.paper_limits { ", the paper's limits kept" } else { "" },
             self.block_efficiency
@@ -152,7 +153,7 @@ impl fmt::Display for Summary {
             self.mean_linked_blocks,
             self.max_linked_blocks,
             100.0 * self.halo_fraction,
-            thousands(self.beyond_paper_limits)
+            grouped(self.beyond_paper_limits)
         )?;
         let s = &self.seconds;
         write!(
@@ -232,18 +233,18 @@ impl fmt::Display for CheckReport {
                 writeln!(f, "  title            {}", report.title)?;
             }
             let types = report.elements.iter().map(|e| {
-                format!("{} {}{}", thousands(e.count), e.name, if e.supported { "" } else { " (not computed)" })
+                format!("{} {}{}", grouped(e.count), e.name, if e.supported { "" } else { " (not computed)" })
             });
             let types = types.collect::<Vec<_>>().join(", ");
-            writeln!(f, "  as written       {} nodes; elements: {}", thousands(report.node_lines), or_none(&types))?;
+            writeln!(f, "  as written       {}; elements: {}", count(report.node_lines, "node"), or_none(&types))?;
             writeln!(
                 f,
-                "  after instancing {} nodes, {} elements of kinds that Pogo computes",
-                thousands(report.n_nodes),
-                thousands(report.n_elements)
+                "  after instancing {}, {} of kinds that Pogo computes",
+                count(report.n_nodes, "node"),
+                count(report.n_elements, "element")
             )?;
             if let Some(nodes) = self.nodes {
-                writeln!(f, "  the model        {} nodes, {}", thousands(nodes), kinds(&self.element_kinds))?;
+                writeln!(f, "  the model        {}, {}", count(nodes, "node"), kinds(&self.element_kinds))?;
             }
             let sets = |sets: &[pogo_formats::inp::SetCount]| {
                 let shown = sets.iter().take(12).map(|set| format!("{} ({})", set.name, set.count));
@@ -276,24 +277,16 @@ fn or_none(text: &str) -> &str {
 fn kinds(kinds: &[(String, u64)]) -> String {
     let total: u64 = kinds.iter().map(|(_, count)| count).sum();
     match kinds {
-        [(kind, _)] => format!("{} elements ({kind})", thousands(total)),
+        [(kind, _)] => format!("{} ({kind})", count(total, "element")),
         _ => {
-            let parts: Vec<_> = kinds.iter().map(|(kind, count)| format!("{} {kind}", thousands(*count))).collect();
-            format!("{} elements ({})", thousands(total), parts.join(", "))
+            let parts: Vec<_> = kinds.iter().map(|(kind, count)| format!("{} {kind}", grouped(*count))).collect();
+            format!("{} ({})", count(total, "element"), parts.join(", "))
         }
     }
 }
 
-fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+fn count(n: u64, noun: &str) -> String {
+    counted(n as usize, noun)
 }
 
 /// Largest resident memory of this process so far, bytes; `None` where there is no `/proc`.

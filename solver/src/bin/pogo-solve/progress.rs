@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 use pogo_formats::output::summary::{Status, Summary};
+use pogo_formats::words::counted;
 use pogo_solver::observe::{Observer, Outlook};
 
 /// Between two lines in a log.
@@ -46,18 +47,20 @@ impl Observer for Report {
             self.line(&format!("case {case}"));
         }
         self.line(&format!(
-            "{} nodes, {} elements, {} blocks; {}, {}, {} thread{}",
-            o.n_nodes,
-            o.n_elements,
-            o.n_blocks,
+            "{}, {}, {}; {}, {}, {}",
+            counted(o.n_nodes as usize, "node"),
+            counted(o.n_elements as usize, "element"),
+            counted(o.n_blocks as usize, "block"),
             o.device,
             o.precision,
-            o.n_threads,
-            if o.n_threads == 1 { "" } else { "s" }
+            counted(o.n_threads, "thread")
         ));
         self.line(&format!(
-            "{} steps of {:.4e} s; stable up to {:.4e} s (element {})",
-            o.n_steps, o.increment, o.stable_increment, o.worst_element
+            "{} of {:.4e} s; stable up to {:.4e} s (element {})",
+            counted(o.n_steps as usize, "step"),
+            o.increment,
+            o.stable_increment,
+            o.worst_element
         ));
         if o.first_step > 0 {
             self.line(&format!("going on from step {}", o.first_step));
@@ -109,8 +112,8 @@ impl Observer for Report {
             Status::Diverged => "DIVERGED",
         };
         self.line(&format!(
-            "{status}: {} steps in {:.2} s, {}node-steps/s, energy balance within {:.1e}",
-            summary.steps - summary.first_step,
+            "{status}: {} in {:.2} s, {}node-steps/s, energy balance within {:.1e}",
+            counted((summary.steps - summary.first_step) as usize, "step"),
             summary.loop_seconds,
             short(summary.node_steps_per_second),
             summary.energy.balance_error
