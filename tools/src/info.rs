@@ -457,7 +457,7 @@ fn interval_words(interval: OutputInterval) -> String {
         OutputInterval::Increments(1) => "every increment".into(),
         OutputInterval::Increments(n) => format!("every {n} increments"),
         OutputInterval::Time(seconds) => format!("every {} s", number(seconds)),
-        OutputInterval::Count(n) => counted(n as usize, "interval"),
+        OutputInterval::Count(n) => format!("in {}", counted(n as usize, "interval")),
     }
 }
 

@@ -302,11 +302,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_grouped() {
-        assert_eq!([0, 999, 1000, 1234567].map(thousands), ["0", "999", "1,000", "1,234,567"]);
-    }
-
-    #[test]
     fn peak_memory_is_plausible() {
         if cfg!(target_os = "linux") {
             let peak = peak_memory().unwrap();
