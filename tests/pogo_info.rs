@@ -107,7 +107,7 @@ fn completions_and_manual() {
 fn shows_lists_and_checks() {
     let (_folder, path) = triangle();
     let path = path.to_str().unwrap();
-    assert!(stdout(&info(&[path])).contains("3 nodes, 1 elements"));
+    assert!(stdout(&info(&[path])).contains("3 nodes, 1 element\n"));
     assert!(stdout(&info(&[path, "--check"])).contains("whole"));
     assert!(stdout(&info(&[path, "--sets"])).contains("corner"));
     assert!(stdout(&info(&[path, "--parameters"])).contains("material.steel.young"));
