@@ -266,7 +266,7 @@ fn single_precision_stays_near_double() {
         let table = signals(steps, |t| if t < 60.0 { (t / 60.0 * std::f64::consts::PI).sin().powi(2) } else { 0.0 });
         let end = |mut stepper: Box<dyn Stepper>| {
             stepper.advance(steps, &table, &[], &mut Vec::new());
-            stepper.state().displacement
+            stepper.state().unwrap().displacement
         };
         let double = end(cpu::<f64>(&problem, &case.rest(), 1).unwrap());
         let single = end(cpu::<f32>(&problem, &case.rest(), 1).unwrap());
