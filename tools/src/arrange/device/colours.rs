@@ -65,83 +65,147 @@ pub(super) fn colours(blocks: &BlocksView, device: &mut DeviceTables) {
     }
 }
 
-/// Greedy colouring: each element takes, of the colours that none of its own nodes has yet, the one with the fewest
-/// elements. As many colours as the node with the most elements has are there from the start: fewer never do.
+/// More rounds take time and save few colours.
+const ROUNDS: usize = 2;
+
+/// Greedy colouring in rounds. In the first, each element, in the order of the mesh, takes the lowest colour that none of
+/// its own nodes has yet: meshes are often numbered row by row, which needs fewer colours than the run's order. The next
+/// round does so again, all elements of one colour after all of another, the last colour first: the number of colours
+/// then never rises, and often falls (Culberson 1992, "Iterated greedy graph coloring"). In the end elements move from
+/// full colours to emptier ones.
 #[derive(Default)]
 struct Greedy {
+    /// Local indices of each element's own nodes, and where each element's begin.
+    nodes: Vec<u16>,
+    first: Vec<u32>,
     /// Colours of each own node's elements, a bit each, (n_own, `n_words`).
     taken: Vec<u64>,
     n_words: usize,
-    degree: Vec<u32>,
     /// Elements of each colour.
     filled: Vec<u32>,
     /// Colour of each element of the run.
     colour_of: Vec<u32>,
+    /// Elements in the order of a round.
+    order: Vec<u32>,
     /// Where the next element of each colour goes, and its nodes.
     next: Vec<(usize, usize)>,
 }
 
 impl Greedy {
     fn colour(&mut self, n_own: usize, run: &Run) {
-        let width = run.kind.n_nodes();
-        self.degree.clear();
-        self.degree.resize(n_own, 0);
-        for &node in run.connectivity {
-            if let Some(degree) = self.degree.get_mut(usize::from(node)) {
-                *degree += 1;
+        self.nodes.clear();
+        self.first.clear();
+        self.first.push(0);
+        for nodes in run.connectivity.chunks_exact(run.kind.n_nodes()) {
+            self.nodes.extend(nodes.iter().filter(|&&node| usize::from(node) < n_own));
+            self.first.push(self.nodes.len() as u32);
+        }
+        let mut degree = vec![0; n_own];
+        self.nodes.iter().for_each(|&node| degree[usize::from(node)] += 1);
+        let n_least = degree.into_iter().max().unwrap_or(0);
+        let n = run.elements.len();
+        self.colour_of.clear();
+        self.colour_of.resize(n, 0);
+        self.order.clear();
+        self.order.extend(0..n as u32);
+        self.order.sort_unstable_by_key(|&element| run.elements[element as usize]);
+        self.n_words = self.n_words.max(1);
+        for round in 0..ROUNDS {
+            self.filled.clear();
+            self.taken.clear();
+            self.taken.resize(n_own * self.n_words, 0);
+            for i in 0..n {
+                let element = self.order[i] as usize;
+                let colour = self.lowest_free(element);
+                self.take(element, colour);
+            }
+            if self.filled.len() <= n_least || round + 1 == ROUNDS {
+                break;
+            }
+            self.reorder();
+        }
+        self.level();
+    }
+
+    fn nodes(&self, element: usize) -> &[u16] {
+        &self.nodes[self.first[element] as usize..self.first[element + 1] as usize]
+    }
+
+    /// Colours that own nodes of an element have, of those that stand in a word.
+    fn taken(&self, element: usize, word: usize) -> u64 {
+        self.nodes(element).iter().fold(0, |taken, &node| taken | self.taken[usize::from(node) * self.n_words + word])
+    }
+
+    fn lowest_free(&mut self, element: usize) -> usize {
+        for word in 0..self.n_words {
+            let free = !self.taken(element, word);
+            if free != 0 {
+                return 64 * word + free.trailing_zeros() as usize;
             }
         }
-        let n_least = self.degree.iter().copied().max().unwrap_or(0) as usize;
-        self.filled.clear();
-        self.filled.resize(n_least, 0);
-        self.n_words = n_least.div_ceil(64).max(1);
-        self.taken.clear();
-        self.taken.resize(n_own * self.n_words, 0);
-        self.colour_of.clear();
-        for nodes in run.connectivity.chunks_exact(width) {
-            let colour = match self.least_filled(n_own, nodes) {
-                Some(colour) => colour,
-                None => self.open(),
-            };
-            self.filled[colour] += 1;
-            self.colour_of.push(colour as u32);
-            let (word, bit) = (colour / 64, 1 << (colour % 64));
-            for node in nodes.iter().map(|&node| usize::from(node)).filter(|&node| node < n_own) {
-                self.taken[node * self.n_words + word] |= bit;
-            }
+        let wider = self.n_words + 1;
+        let mut taken = vec![0; self.taken.len() / self.n_words * wider];
+        for (to, from) in taken.chunks_exact_mut(wider).zip(self.taken.chunks_exact(self.n_words)) {
+            to[..self.n_words].copy_from_slice(from);
+        }
+        (self.taken, self.n_words) = (taken, wider);
+        64 * (wider - 1)
+    }
+
+    fn take(&mut self, element: usize, colour: usize) {
+        if self.filled.len() <= colour {
+            self.filled.resize(colour + 1, 0);
+        }
+        self.filled[colour] += 1;
+        self.colour_of[element] = colour as u32;
+        self.flip(element, colour);
+    }
+
+    /// Marks a colour as taken at the element's own nodes, or as free again.
+    fn flip(&mut self, element: usize, colour: usize) {
+        let (word, bit) = (colour / 64, 1 << (colour % 64));
+        for at in self.first[element] as usize..self.first[element + 1] as usize {
+            self.taken[usize::from(self.nodes[at]) * self.n_words + word] ^= bit;
         }
     }
 
-    fn least_filled(&self, n_own: usize, nodes: &[u16]) -> Option<usize> {
-        let mut best = None;
-        let mut least = u32::MAX;
-        for (word, filled) in self.filled.chunks(64).enumerate() {
-            let taken = nodes.iter().map(|&node| usize::from(node)).filter(|&node| node < n_own);
-            let taken = taken.fold(0, |taken, node| taken | self.taken[node * self.n_words + word]);
-            let mut free = !taken & u64::MAX >> (64 - filled.len());
-            while free != 0 {
-                let bit = free.trailing_zeros() as usize;
-                free &= free - 1;
-                if filled[bit] < least {
-                    least = filled[bit];
-                    best = Some(64 * word + bit);
+    /// Puts the elements of the last colour first.
+    fn reorder(&mut self) {
+        let mut sum = 0;
+        self.next.clear();
+        self.next.resize(self.filled.len(), (0, 0));
+        for (next, &n) in self.next.iter_mut().zip(&self.filled).rev() {
+            next.0 = sum;
+            sum += n as usize;
+        }
+        for (element, &colour) in self.colour_of.iter().enumerate() {
+            let next = &mut self.next[colour as usize].0;
+            self.order[*next] = element as u32;
+            *next += 1;
+        }
+    }
+
+    /// Moves elements to the emptiest colour that they may have.
+    fn level(&mut self) {
+        for element in 0..self.colour_of.len() {
+            let colour = self.colour_of[element] as usize;
+            let (mut best, mut least) = (colour, self.filled[colour] - 1);
+            for (word, filled) in self.filled.chunks(64).enumerate() {
+                let mut free = !self.taken(element, word) & u64::MAX >> (64 - filled.len());
+                while free != 0 {
+                    let bit = free.trailing_zeros() as usize;
+                    free &= free - 1;
+                    if filled[bit] < least {
+                        (best, least) = (64 * word + bit, filled[bit]);
+                    }
                 }
             }
-        }
-        best
-    }
-
-    fn open(&mut self) -> usize {
-        if self.filled.len() == 64 * self.n_words {
-            let wider = self.n_words + 1;
-            let mut taken = vec![0; self.taken.len() / self.n_words * wider];
-            for (to, from) in taken.chunks_exact_mut(wider).zip(self.taken.chunks_exact(self.n_words)) {
-                to[..self.n_words].copy_from_slice(from);
+            if best != colour {
+                self.flip(element, colour);
+                self.filled[colour] -= 1;
+                self.take(element, best);
             }
-            (self.taken, self.n_words) = (taken, wider);
         }
-        self.filled.push(0);
-        self.filled.len() - 1
     }
 
     fn emit(&mut self, number: u32, run: &Run, part: &mut Part) {
