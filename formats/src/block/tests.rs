@@ -392,6 +392,74 @@ fn blocks_that_contradict_the_mesh_fail_verification() {
     }
 }
 
+/// Each spoils whatever a kernel would follow.
+#[test]
+fn device_tables_that_lead_astray_are_not_written() {
+    let spoil: [Spoil<DeviceTables>; 19] = [
+        ("colours of blocks", |d| d.colour_first[1] = 100),
+        ("elements of colours: offsets", |d| *d.colour_element_first.last_mut().unwrap() += 1),
+        ("elements of colours: index", |d| d.coloured_elements[0] = 12),
+        ("node indices for", |d| d.colour_connectivity_first[1] += 4),
+        ("node indices for", |d| d.colour_element_first[1] += 2),
+        ("is not of block", |d| d.colour_run[0] = 5),
+        ("local node", |d| d.coloured_connectivity[2] = 12),
+        ("section of materials", |d| d.material_section[0] = 2),
+        ("an element kind", |d| d.material_kind[0] = 10),
+        ("fans: ", |d| d.fan.truncate(3)),
+        ("materials of fans: ", |d| d.fan_materials.clear()),
+        ("material 77 where", |d| d.fan_material[0] = 77),
+        ("in a fan where", |d| d.fan[0] |= 0x7ff),
+        ("damaged fan", |d| d.fan[24] |= 0xf << 24),
+        ("in a fan where", |d| d.fan_materials[0] |= 0xf),
+        ("in a fan where", |d| d.halo_fan[0] |= 0x7ff),
+        ("outer nodes", |d| *d.outer_nodes.last_mut().unwrap() = 12),
+        ("is missing", |d| d.further_node[0] += 1),
+        ("further fan", |d| d.fan[24] ^= 1 << 29),
+    ];
+    for (expected, spoil) in spoil {
+        let mut contents = small_triangles();
+        spoil(&mut contents.3);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("strip.blk");
+        let (mesh, blocks, setup, device) = &contents;
+        let contents = BlockContents { mesh, blocks, device, setup, provenance: &provenance() };
+        let error = write(&path, &contents).unwrap_err();
+        assert!(error.to_string().contains(expected), "{expected}: {error}");
+    }
+}
+
+#[test]
+fn device_tables_that_contradict_the_blocks_fail_verification() {
+    let spoil: [Spoil<DeviceTables>; 7] = [
+        ("share local node", |d| {
+            // The first two colours become one.
+            d.colour_run.remove(1);
+            d.colour_element_first.remove(1);
+            d.colour_connectivity_first = vec![0];
+            d.coloured_connectivity.clear();
+            d.colour_first.iter_mut().skip(1).for_each(|first| *first -= 1);
+            for n in d.colour_element_first.windows(2).map(|pair| (pair[1] - pair[0]) * 3) {
+                let end = d.coloured_connectivity.len() + n.next_multiple_of(8) as usize;
+                d.coloured_connectivity.resize(end, 0);
+                d.colour_connectivity_first.push(end as u64);
+            }
+        }),
+        ("other elements than their run", |d| d.coloured_elements[0] ^= 1),
+        ("other elements than their run", |d| d.coloured_connectivity[..3].rotate_left(1)),
+        ("a material that is not", |d| d.material_section[0] = 1),
+        ("other triangles", |d| d.fan[0] ^= 1),
+        ("other triangles", |d| d.fan_materials[0] ^= 1),
+        ("the fan of halo node", |d| d.halo_fan[0] ^= 1),
+    ];
+    for (expected, spoil) in spoil {
+        let mut contents = small_triangles();
+        spoil(&mut contents.3);
+        let (_folder, path) = written(&contents);
+        let error = BlockFile::open(&path).unwrap().verify().unwrap_err().to_string();
+        assert!(error.contains(expected), "{expected}: {error}");
+    }
+}
+
 #[test]
 fn a_failed_write_leaves_the_old_file() {
     let (folder, path) = written(&small());

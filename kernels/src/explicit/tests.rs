@@ -1,6 +1,8 @@
 //! The steppers against the dense reference and against what must be conserved. The suite takes the instruction set as
 //! an argument and runs for each that the machine has.
 
+mod device;
+
 use pogo_formats::block::Blocks;
 use pogo_formats::model::{ElementKind, Lumping, Mesh};
 
