@@ -546,6 +546,18 @@ fn what_a_set_lacks_is_named_three_times_and_then_counted() {
 }
 
 #[test]
+fn a_cylindrical_orientation_is_only_refused_where_it_matters() {
+    let text = SQUARE.replace("material=steel", "material=steel, orientation=O");
+    let text = with(&text, "*Orientation, name=O, system=CYLINDRICAL\n0, 0, 0, 0, 0, 1\n");
+    let (model, notes) = deck(&text).finish().unwrap();
+    assert_eq!(model.setup.sections[0].material_from_global, [1., 0., 0., 0., 1., 0., 0., 0., 1.]);
+    assert!(notes.iter().any(|n| n.text == "*ORIENTATION `O` is without effect on an isotropic material"));
+    let constants = "*Elastic, type=ORTHOTROPIC\n 3, 1, 3, 1, 1, 3, 1, 1\n 1\n";
+    let error = refusal(&text.replace("*Elastic\n 2.1e11, 0.3\n", constants));
+    assert!(error.contains("*ORIENTATION is read with SYSTEM=RECTANGULAR"), "{error}");
+}
+
+#[test]
 fn what_ignore_names_in_vain_is_said() {
     let deck = try_read(&with(SQUARE, "*Plastic\n1.\n*Restart, write\n"), &["PLASTIC", "RESTRAT", "TIE,MPC"]).unwrap();
     let warnings: Vec<String> = deck.notes.iter().filter(|n| n.is_warning).map(|n| n.to_string()).collect();

@@ -11,7 +11,7 @@ use super::numbers::real;
 use super::raw::StepCard;
 use super::report::ElementCount;
 use super::{DeckMaterial, NO_SECTION};
-use crate::model::Section;
+use crate::model::{Elasticity, Section};
 use crate::words::counted;
 
 /// Element types that are not computed, and how many of each have a section.
@@ -97,6 +97,11 @@ impl<'a> Sections<'a> {
             let orientations = |p: usize| self.assembly.parts[p].raw.orientations.iter();
             let named = |c: &&Card| c.keyword.get("NAME").is_some_and(|n| n.eq_ignore_ascii_case(name));
             match orientations(part).chain(orientations(0)).find(named).cloned() {
+                // Axes say nothing of a material that has none; other systems give each element its own.
+                Some(found) if self.is_isotropic(material) && !is_rectangular(&found) => {
+                    let text = format!("*ORIENTATION `{name}` is without effect on an isotropic material");
+                    log.note(found.keyword.place, text);
+                }
                 // A material axis e of the part points along T e in the assembly.
                 Some(found) => material_from_global = product(&orientation(&found, log), &transpose(&turn)),
                 None => log.error(place, format!("*ORIENTATION `{name}` does not exist")),
@@ -140,6 +145,11 @@ impl<'a> Sections<'a> {
                 ),
             );
         }
+    }
+
+    fn is_isotropic(&self, material: u32) -> bool {
+        let elasticity = self.materials.get(material as usize).and_then(|m| m.elasticity.as_ref());
+        matches!(elasticity, Some(Elasticity::Isotropic { .. }))
     }
 
     fn material(&mut self, card: &Card, log: &mut Log) -> Option<u32> {
@@ -232,13 +242,19 @@ fn slot(assembly: &mut Assembly, code: u32) -> Option<&mut u32> {
     None
 }
 
+/// One set of axes for all elements.
+fn is_rectangular(card: &Card) -> bool {
+    let (system, definition) = (card.keyword.word("SYSTEM"), card.keyword.word("DEFINITION"));
+    matches!(system.as_str(), "" | "RECTANGULAR" | "R") && matches!(definition.as_str(), "" | "COORDINATES")
+}
+
 /// Rows: the material axes of a rectangular `*ORIENTATION` in the components of its part.
 fn orientation(card: &Card, log: &mut Log) -> [f64; 9] {
     let place = card.keyword.place;
-    let system = card.keyword.word("SYSTEM");
-    let definition = card.keyword.word("DEFINITION");
-    if !matches!(system.as_str(), "" | "RECTANGULAR" | "R") || !matches!(definition.as_str(), "" | "COORDINATES") {
-        log.error(place, "*ORIENTATION is read with SYSTEM=RECTANGULAR and DEFINITION=COORDINATES only");
+    if !is_rectangular(card) {
+        let text = "*ORIENTATION is read with SYSTEM=RECTANGULAR and DEFINITION=COORDINATES only, as a section has one set \
+                    of axes; cut the region into sections that each have a rectangular one";
+        log.error(place, text);
         return IDENTITY;
     }
     let lines = numbers(card, log);

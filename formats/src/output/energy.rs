@@ -13,9 +13,9 @@ use super::{OutputError, write_atomically};
 pub struct EnergyRow {
     /// Time, s.
     pub time: f64,
-    /// ½ vᵀ M v.
+    /// ½ vᵀ M v of the increment that ends at `time`.
     pub kinetic: f64,
-    /// ½ uᵀ K u.
+    /// ½ u_nᵀ K u_{n−1}.
     pub strain: f64,
     /// Work done by forces and moving supports so far.
     pub external: f64,
@@ -48,6 +48,7 @@ pub fn write_csv(path: &Path, rows: &[EnergyRow], comments: &[String]) -> Result
     write_atomically(path, |out| {
         super::traces::write_comments(out, comments)?;
         writeln!(out, "# units: time s, energies J; balance = kinetic + strain + damped - external - initial")?;
+        writeln!(out, "# of the middle of the increment that ends at each time, where they are conserved exactly")?;
         writeln!(out, "time,kinetic,strain,external,damped,balance")?;
         for row in rows {
             writeln!(

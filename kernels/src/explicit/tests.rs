@@ -267,7 +267,7 @@ fn single_precision_stays_near_double() {
         let steps = 400;
         let table = signals(steps, |t| if t < 60.0 { (t / 60.0 * std::f64::consts::PI).sin().powi(2) } else { 0.0 });
         let end = |mut stepper: Box<dyn Stepper>| {
-            stepper.advance(steps, &table, &[], &mut Vec::new());
+            stepper.advance(steps, &table, &[], &mut Vec::new()).unwrap();
             stepper.state().unwrap().displacement
         };
         let double = end(cpu::<f64>(&problem, &case.rest(), 1).unwrap());
