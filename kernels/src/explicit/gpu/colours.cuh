@@ -45,6 +45,15 @@ template <u32 SET, typename Act> __device__ __forceinline__ void with_law(u32 la
 struct Row {
     u32 words[4];
     __device__ __forceinline__ u32 node(int i) const { return i % 2 ? words[i / 2] >> 16 : words[i / 2] & 0xffff; }
+    // Collapsed elements have a node twice.
+    template <int NODES> __device__ __forceinline__ bool repeats() const {
+        bool found = false;
+#pragma unroll
+        for (int i = 1; i < NODES; i++)
+#pragma unroll
+            for (int j = 0; j < i; j++) found |= node(i) == node(j);
+        return found;
+    }
 };
 
 template <int NODES> __device__ __forceinline__ void read_row(const u16 *connectivity, u32 e, Row &row) {
@@ -83,6 +92,7 @@ __device__ __forceinline__ void wait_for_copies() { asm volatile("cp.async.wait_
 __device__ __forceinline__ void prefetch(const void *from, u64 bytes) {
     const char *first = reinterpret_cast<const char *>(reinterpret_cast<u64>(from) & ~(u64)127);
     const char *last = reinterpret_cast<const char *>(from) + bytes;
+#pragma unroll 1
     for (const char *at = first + 128 * threadIdx.x; at < last; at += 128 * COLOUR_THREADS)
         asm volatile("prefetch.global.L2 [%0];" ::"l"(at));
 }
@@ -118,12 +128,28 @@ __device__ __forceinline__ void add_forces(const Params<T> &p, const Colour &col
             }
         }
         element.force(x, u, f);
+        if (row.repeats<NODES>()) {
 #pragma unroll
-        for (int i = 0; i < NODES; i++) {
-            const u32 node = row.node(i);
-            if (node < n_own) {
+            for (int i = 0; i < NODES; i++) {
+                const u32 node = row.node(i);
+                if (node >= n_own) continue;
 #pragma unroll
                 for (int c = 0; c < D; c++) forces[D * node + c] = fma(factor, f[i][c], forces[D * node + c]);
+            }
+        } else {
+            // All reads before all writes, so that none waits for another.
+#pragma unroll
+            for (int i = 0; i < NODES; i++) {
+                const u32 at = row.node(i) < n_own ? D * row.node(i) : 0;
+#pragma unroll
+                for (int c = 0; c < D; c++) f[i][c] = fma(factor, f[i][c], forces[at + c]);
+            }
+#pragma unroll
+            for (int i = 0; i < NODES; i++) {
+                const u32 node = row.node(i);
+#pragma unroll
+                for (int c = 0; c < D; c++)
+                    if (node < n_own) forces[D * node + c] = f[i][c];
             }
         }
         e += COLOUR_THREADS;
