@@ -1,13 +1,16 @@
 //! The explicit step on the CPU: blocks that fit the cache, elements a lane each, a thread a run of blocks.
 //!
 //! A block copies the displacements of its own nodes and of its halo beside their positions, computes f_int of its
-//! elements there, and updates its own nodes in place. Halo values come from a second, double-buffered array that holds
-//! the boundary nodes alone, so u and Δu each move through memory once a step. Elements are computed and their forces
+//! elements there, and updates its own nodes in place. In the plane it computes all elements that it touches: halo values
+//! come from a second, double-buffered array that holds the boundary nodes alone, so u and Δu each move through memory
+//! once a step. Solids on a join are computed by the first block that they touch: all forces are written before any node
+//! moves, and each block then adds those that others have computed on its nodes. Elements are computed and their forces
 //! added in a fixed order, and energies are summed in the order of the blocks: the same bits on every run and for every
 //! number of threads.
 
 mod barrier;
 mod forces;
+mod join;
 mod lanes;
 #[cfg(target_arch = "x86_64")]
 mod lanes_x86;
@@ -26,7 +29,7 @@ use forces::{
 };
 pub use lanes::Real;
 use lanes::{One, Vector};
-use step::{Arrays, Scratch, Signals};
+use step::{Aligned, Arrays, Scratch, Signals};
 use tables::{Block, Law, Tables};
 
 use super::{Problem, SignalTable, State, Stepper, StepperError};
@@ -65,9 +68,9 @@ impl Level {
     }
 }
 
-type OpenBlock<T> = unsafe fn(&Tables<T>, &Block, *const T, *const T, &mut Scratch<T>);
+type OpenBlock<T> = unsafe fn(&Tables<T>, &Block, *const T, *const T, &mut [T], *mut T);
 type AddForces<T> = unsafe fn(&Batches<T>, *const T, *mut T);
-type UpdateBlock<T> = unsafe fn(&Tables<T>, &Block, &Arrays<T>, Signals, &mut Scratch<T>);
+type UpdateBlock<T> = unsafe fn(&Tables<T>, &Block, &Arrays<T>, Signals, &mut [[T; 2]], *mut T);
 
 /// The step compiled for one instruction set.
 #[doc(hidden)]
@@ -81,7 +84,7 @@ pub struct Instructions<T: Real> {
 }
 
 impl<T: Real> Instructions<T> {
-    /// f_int of one block into `scratch.forces`.
+    /// f_int of one block into `forces`, (n_local, force stride).
     ///
     /// # Safety
     /// The machine must have the instructions; the pointers must hold the rows that the tables name.
@@ -91,10 +94,11 @@ impl<T: Real> Instructions<T> {
         block: &Block,
         displacement: *const T,
         boundary: *const T,
-        scratch: &mut Scratch<T>,
+        records: &mut [T],
+        forces: *mut T,
     ) {
         // SAFETY: the caller's promise; offsets were checked when the tables were made.
-        unsafe { (self.open_block)(tables, block, displacement, boundary, scratch) };
+        unsafe { (self.open_block)(tables, block, displacement, boundary, records, forces) };
         for run in &tables.runs[block.runs.clone()] {
             let material = &tables.materials[run.material];
             let batches = Batches {
@@ -104,7 +108,7 @@ impl<T: Real> Instructions<T> {
             };
             let add_forces = self.add_forces[run.law as usize][usize::from(material.aligned)];
             // SAFETY: as above.
-            unsafe { add_forces(&batches, scratch.records.as_ptr(), scratch.forces.as_mut_ptr()) };
+            unsafe { add_forces(&batches, records.as_ptr(), forces) };
         }
     }
 }
@@ -118,10 +122,11 @@ macro_rules! compiled {
             block: &Block,
             displacement: *const $scalar,
             boundary: *const $scalar,
-            scratch: &mut Scratch<$scalar>,
+            records: &mut [$scalar],
+            forces: *mut $scalar,
         ) {
             // SAFETY: the caller's promise.
-            unsafe { step::open_block(tables, block, displacement, boundary, scratch) }
+            unsafe { step::open_block(tables, block, displacement, boundary, records, forces) }
         }
         $(#[target_feature(enable = $features)])?
         unsafe fn update_block(
@@ -129,10 +134,11 @@ macro_rules! compiled {
             block: &Block,
             arrays: &Arrays<$scalar>,
             signals: Signals,
-            scratch: &mut Scratch<$scalar>,
+            saved: &mut [[$scalar; 2]],
+            forces: *mut $scalar,
         ) {
             // SAFETY: the caller's promise.
-            unsafe { step::update_block(tables, block, arrays, signals, scratch) }
+            unsafe { step::update_block(tables, block, arrays, signals, saved, forces) }
         }
         $(#[target_feature(enable = $features)])?
         unsafe fn add_forces<const D: usize, const M: usize, E: Element<$lanes, D, M>>(
@@ -204,8 +210,10 @@ pub struct CpuStepper<T: Real> {
     instructions: Instructions<T>,
     displacement: Vec<T>,
     increment: Vec<T>,
-    /// u of the boundary nodes at even and at odd steps.
+    /// u of the boundary nodes at even and at odd steps; empty where blocks pass forces on.
     boundary: [Vec<T>; 2],
+    /// (n_force_rows, force stride).
+    forces: Aligned<T>,
     /// Two steps' worth of (n_energy_rows, 2).
     energies: [Vec<f64>; 2],
     step: u64,
@@ -255,6 +263,7 @@ impl<T: Real> CpuStepper<T> {
         Ok(Self {
             increment: narrow(&state.increment),
             boundary: [boundary.clone(), boundary],
+            forces: Aligned::new(tables.n_force_rows * step::force_stride(tables.dimension)),
             energies: [vec![0.0; 2 * tables.n_energy_rows], vec![0.0; 2 * tables.n_energy_rows]],
             step: state.step,
             external_work: state.external_work,
@@ -336,6 +345,7 @@ impl<T: Real> CpuStepper<T> {
             Arrays {
                 displacement: self.displacement.as_mut_ptr(),
                 increment: self.increment.as_mut_ptr(),
+                forces: self.forces.as_mut_ptr(),
                 boundary: std::ptr::null(),
                 next_boundary: std::ptr::null_mut(),
                 energies: std::ptr::null_mut(),
@@ -356,7 +366,7 @@ impl<T: Real> CpuStepper<T> {
                 let n = first + k as u64;
                 let parity = (n % 2) as usize;
                 let mut arrays = shared.0;
-                arrays.boundary = shared.1[parity];
+                arrays.boundary = if tables.computes_once() { arrays.displacement } else { shared.1[parity] };
                 arrays.next_boundary = shared.1[1 - parity];
                 arrays.energies = shared.2[parity];
                 arrays.recording = std::ptr::null_mut();
@@ -369,11 +379,27 @@ impl<T: Real> CpuStepper<T> {
                     now: &signals.values[k * n_signals..(k + 1) * n_signals],
                     next: &signals.values[(k + 1) * n_signals..(k + 2) * n_signals],
                 };
-                for block in &tables.blocks[shares[thread].clone()] {
-                    // SAFETY: this thread alone has the block; the barrier below separates the steps.
-                    unsafe {
-                        instructions.block_forces(tables, block, arrays.displacement, arrays.boundary, &mut scratch);
-                        (instructions.update_block)(tables, block, &arrays, signals, &mut scratch);
+                let blocks = &tables.blocks[shares[thread].clone()];
+                let Scratch { records, forces, saved } = &mut *scratch;
+                // SAFETY: this thread alone has the block; the barriers separate the steps and their halves.
+                unsafe {
+                    let (u, boundary) = (arrays.displacement, arrays.boundary);
+                    if tables.computes_once() {
+                        let rows =
+                            |block: &Block| arrays.forces.add(block.force_first * step::force_stride(tables.dimension));
+                        for block in blocks {
+                            instructions.block_forces(tables, block, u, boundary, records, rows(block));
+                        }
+                        barrier.wait();
+                        for block in blocks {
+                            (instructions.update_block)(tables, block, &arrays, signals, saved, rows(block));
+                        }
+                    } else {
+                        let forces = forces.as_mut_ptr();
+                        for block in blocks {
+                            instructions.block_forces(tables, block, u, boundary, records, forces);
+                            (instructions.update_block)(tables, block, &arrays, signals, saved, forces);
+                        }
                     }
                 }
                 barrier.wait();
@@ -422,28 +448,49 @@ impl<T: Real> CpuStepper<T> {
         let tables = &self.tables;
         let d = tables.dimension;
         assert_eq!(displacement.len(), tables.n_nodes * d, "displacement has the wrong length");
-        let displacement: Vec<T> = displacement.iter().map(|&value| T::from_f64(value)).collect();
+        let mut displacement: Vec<T> = displacement.iter().map(|&value| T::from_f64(value)).collect();
         let boundary = boundary_rows(tables, &displacement);
-        let mut out = vec![0.0; displacement.len()];
-        let each = |range: &Range<usize>, out: &mut [f64]| {
-            let mut scratch = Scratch::new(tables);
-            let mut at = 0;
-            for block in &tables.blocks[range.clone()] {
-                // SAFETY: the arrays have the rows that the tables name.
-                unsafe {
-                    self.instructions.block_forces(
-                        tables,
-                        block,
-                        displacement.as_ptr(),
-                        boundary.as_ptr(),
-                        &mut scratch,
-                    );
+        let once = tables.computes_once();
+        let boundary = if once { displacement.as_ptr() } else { boundary.as_ptr() };
+        let stride = step::force_stride(d);
+        let mut rows = Aligned::new(tables.n_force_rows * stride);
+        let arrays = Shared(
+            Arrays {
+                displacement: displacement.as_mut_ptr(),
+                increment: std::ptr::null_mut(),
+                forces: rows.as_mut_ptr(),
+                boundary,
+                next_boundary: std::ptr::null_mut(),
+                energies: std::ptr::null_mut(),
+                recording: std::ptr::null_mut(),
+            },
+            [std::ptr::null_mut(); 2],
+            [std::ptr::null_mut(); 2],
+        );
+        let arrays = &arrays;
+        let write = |rows: &[T], out: &mut [f64]| {
+            for (row, out) in rows.chunks_exact(stride).zip(out.chunks_exact_mut(d)) {
+                for (value, out) in row.iter().zip(out) {
+                    *out = value.to_f64() * tables.force_unit;
                 }
-                for row in scratch.forces.chunks_exact(step::force_stride(d)).take(block.n_own()) {
-                    for value in &row[..d] {
-                        out[at] = value.to_f64() * tables.force_unit;
-                        at += 1;
-                    }
+            }
+        };
+        let mut out = vec![0.0; displacement.len()];
+        let each = |range: &Range<usize>, mut out: &mut [f64]| {
+            let arrays = arrays.0;
+            let mut scratch = Scratch::new(tables);
+            for block in &tables.blocks[range.clone()] {
+                let (own, rest) = std::mem::take(&mut out).split_at_mut(block.n_own() * d);
+                out = rest;
+                // SAFETY: the arrays have the rows that the tables name, and the block's are its own.
+                unsafe {
+                    let forces =
+                        if once { arrays.forces.add(block.force_first * stride) } else { scratch.forces.as_mut_ptr() };
+                    let (u, boundary) = (arrays.displacement, arrays.boundary);
+                    self.instructions.block_forces(tables, block, u, boundary, &mut scratch.records, forces);
+                }
+                if !once {
+                    write(&scratch.forces, own);
                 }
             }
         };
@@ -462,6 +509,20 @@ impl<T: Real> CpuStepper<T> {
                     scope.spawn(move |_| each(range, part));
                 }
             }),
+        }
+        if once {
+            let mut rest = out.as_mut_slice();
+            for block in &tables.blocks {
+                for incoming in &tables.incoming[block.incoming.clone()] {
+                    let (to, from) = (block.force_first + incoming.node as usize, incoming.row as usize);
+                    for c in 0..d {
+                        rows[to * stride + c] = rows[to * stride + c] + rows[from * stride + c];
+                    }
+                }
+                let (own, tail) = rest.split_at_mut(block.n_own() * d);
+                write(&rows[block.force_first * stride..], own);
+                rest = tail;
+            }
         }
         out
     }

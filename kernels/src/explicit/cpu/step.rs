@@ -10,10 +10,10 @@ use super::tables::{Block, Tables, n_dummies};
 pub(crate) struct Scratch<T> {
     /// (u, x) of own, halo and dummy nodes, (max_local, record stride).
     pub records: Aligned<T>,
-    /// f_int − F, (max_local, force stride).
+    /// f_int − F, (max_local, force stride), where there is no array of the whole mesh.
     pub forces: Aligned<T>,
-    /// Δu_n of forces, constraints and monitors.
-    pub saved: Vec<f64>,
+    /// u_n and Δu_n of forces, constraints and monitors.
+    pub saved: Vec<[T; 2]>,
 }
 
 impl<T: Real> Scratch<T> {
@@ -21,7 +21,7 @@ impl<T: Real> Scratch<T> {
         Self {
             records: Aligned::new(tables.max_local * record_stride(tables.dimension)),
             forces: Aligned::new(tables.max_local * force_stride(tables.dimension)),
-            saved: vec![0.0; tables.max_special],
+            saved: vec![[T::default(); 2]; tables.max_special],
         }
     }
 }
@@ -35,7 +35,7 @@ pub(crate) struct Aligned<T> {
 }
 
 impl<T: Real> Aligned<T> {
-    fn new(len: usize) -> Self {
+    pub fn new(len: usize) -> Self {
         let numbers = vec![T::default(); len + 64 / size_of::<T>()];
         let first = numbers.as_ptr().align_offset(64).min(64 / size_of::<T>());
         Self { numbers, first, len }
@@ -65,7 +65,10 @@ pub(crate) struct Arrays<T> {
     pub displacement: *mut T,
     /// Δu, (n_nodes, dimension).
     pub increment: *mut T,
-    /// u_n of the boundary nodes, (n_boundary, dimension), read.
+    /// Forces of all blocks, (n_force_rows, force stride), where blocks pass them on: each writes its rows, and reads
+    /// those of others in the second half of the step, when nobody writes those that are passed on.
+    pub forces: *mut T,
+    /// u_n of the boundary nodes, (n_boundary, dimension), read; u_n itself where blocks pass forces on.
     pub boundary: *const T,
     /// u_{n+1} of the boundary nodes, written.
     pub next_boundary: *mut T,
@@ -123,7 +126,7 @@ unsafe fn fill_records<T: Real, const D: usize>(
     }
 }
 
-/// Prepares the records and zero forces of one block.
+/// Prepares the records and zero forces, (n_local, force stride), of one block.
 ///
 /// # Safety
 /// As for `fill_records`.
@@ -133,16 +136,17 @@ pub(crate) unsafe fn open_block<T: Real>(
     block: &Block,
     displacement: *const T,
     boundary: *const T,
-    scratch: &mut Scratch<T>,
+    records: &mut [T],
+    forces: *mut T,
 ) {
     let n_local = block.n_local(tables.dimension);
-    scratch.forces[..n_local * force_stride(tables.dimension)].fill(T::default());
     // SAFETY: the caller's promise.
     unsafe {
+        std::slice::from_raw_parts_mut(forces, n_local * force_stride(tables.dimension)).fill(T::default());
         if tables.dimension == 2 {
-            fill_records::<T, 2>(tables, block, displacement, boundary, &mut scratch.records);
+            fill_records::<T, 2>(tables, block, displacement, boundary, records);
         } else {
-            fill_records::<T, 3>(tables, block, displacement, boundary, &mut scratch.records);
+            fill_records::<T, 3>(tables, block, displacement, boundary, records);
         }
     }
 }
@@ -157,14 +161,15 @@ pub(crate) unsafe fn update_block<T: Real>(
     block: &Block,
     arrays: &Arrays<T>,
     signals: Signals,
-    scratch: &mut Scratch<T>,
+    saved: &mut [[T; 2]],
+    forces: *mut T,
 ) {
     // SAFETY: the caller's promise.
     unsafe {
         if tables.dimension == 2 {
-            update::<T, 2>(tables, block, arrays, signals, scratch);
+            update::<T, 2>(tables, block, arrays, signals, saved, forces);
         } else {
-            update::<T, 3>(tables, block, arrays, signals, scratch);
+            update::<T, 3>(tables, block, arrays, signals, saved, forces);
         }
     }
 }
@@ -176,10 +181,11 @@ unsafe fn update<T: Real, const D: usize>(
     block: &Block,
     arrays: &Arrays<T>,
     signals: Signals,
-    scratch: &mut Scratch<T>,
+    saved: &mut [[T; 2]],
+    forces: *mut T,
 ) {
     let stride = force_stride(D);
-    let forces = &tables.forces[block.forces.clone()];
+    let loads = &tables.forces[block.forces.clone()];
     let supports = &tables.constraints[block.constraints.clone()];
     let monitors: &[_] = if arrays.recording.is_null() { &[] } else { &tables.monitors[block.monitors.clone()] };
     let n_own = block.n_own();
@@ -187,17 +193,24 @@ unsafe fn update<T: Real, const D: usize>(
     unsafe {
         let u = arrays.displacement.add(block.own.start * D);
         let du = arrays.increment.add(block.own.start * D);
-        let dofs = forces.iter().map(|f| f.node * D + f.component);
+        let dofs = loads.iter().map(|f| f.node * D + f.component);
         let dofs = dofs.chain(supports.iter().map(|s| s.node * D + s.component));
         let dofs = dofs.chain(monitors.iter().map(|m| m.node * D + m.component));
-        for (saved, dof) in scratch.saved.iter_mut().zip(dofs) {
-            *saved = (*du.add(dof)).to_f64();
+        for (saved, dof) in saved.iter_mut().zip(dofs) {
+            *saved = [*u.add(dof), *du.add(dof)];
         }
-        for force in forces {
-            let entry = &mut scratch.forces[force.node * stride + force.component];
+        let f = forces;
+        for incoming in &tables.incoming[block.incoming.clone()] {
+            let (to, from) =
+                (f.add(incoming.node as usize * stride), arrays.forces.add(incoming.row as usize * stride));
+            for c in 0..D {
+                *to.add(c) = *to.add(c) + *from.add(c);
+            }
+        }
+        for force in loads {
+            let entry = f.add(force.node * stride + force.component);
             *entry = *entry - T::from_f64(force.value * signals.now[force.signal] / tables.force_unit);
         }
-        let f = scratch.forces.as_ptr();
         let p = tables.inertia.as_ptr().add(block.own.start);
         let mut damped_energy = 0.0;
         if let Some(first) = block.damped {
@@ -227,11 +240,12 @@ unsafe fn update<T: Real, const D: usize>(
         let dt = tables.time_increment;
         for (k, support) in supports.iter().enumerate() {
             let dof = support.node * D + support.component;
-            let old = scratch.saved[forces.len() + k];
+            let [start, old] = saved[loads.len() + k];
+            let old = old.to_f64();
             let free = (*du.add(dof)).to_f64();
             let new = T::from_f64(support.value * (signals.next[support.signal] - signals.now[support.signal]));
             // The free update of this node is not made: neither its motion nor its dissipation.
-            *u.add(dof) = scratch.records[support.node * record_stride(D) + support.component] + new;
+            *u.add(dof) = start + new;
             *du.add(dof) = new;
             let new = new.to_f64();
             let rate = support.damping / (4.0 * dt);
@@ -239,19 +253,20 @@ unsafe fn update<T: Real, const D: usize>(
                 damped_energy += rate * ((old + new) * (old + new) - (old + free) * (old + free));
             }
             // R = m a + c v + f_int − F.
-            let net = scratch.forces[support.node * stride + support.component].to_f64() * tables.force_unit;
+            let net = (*f.add(support.node * stride + support.component)).to_f64() * tables.force_unit;
             let reaction = support.mass * (new - old) / (dt * dt) + 2.0 * rate * (old + new) + net;
             work += reaction * 0.5 * (old + new);
         }
-        for (k, force) in forces.iter().enumerate() {
+        for (k, force) in loads.iter().enumerate() {
             let new = (*du.add(force.node * D + force.component)).to_f64();
-            work += force.value * signals.now[force.signal] * 0.5 * (scratch.saved[k] + new);
+            work += force.value * signals.now[force.signal] * 0.5 * (saved[k][1].to_f64() + new);
         }
         for (k, monitor) in monitors.iter().enumerate() {
             let dof = monitor.node * D + monitor.component;
             let row = arrays.recording.add(3 * monitor.column);
-            *row = scratch.records[monitor.node * record_stride(D) + monitor.component].to_f64();
-            *row.add(1) = scratch.saved[forces.len() + supports.len() + k];
+            let [start, old] = saved[loads.len() + supports.len() + k];
+            *row = start.to_f64();
+            *row.add(1) = old.to_f64();
             *row.add(2) = (*du.add(dof)).to_f64();
         }
         if let Some(row) = block.energy_row {

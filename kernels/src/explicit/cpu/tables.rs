@@ -8,7 +8,8 @@ use pogo_formats::model::ElementKind;
 use rayon::prelude::*;
 
 use super::super::{Problem, State, StepperError};
-use super::forces::grain;
+use super::forces::{force_stride, grain};
+use super::join::keep_first;
 use super::lanes::Real;
 use super::pairs::pair_triangles;
 use super::scale::Scale;
@@ -113,6 +114,10 @@ pub(crate) struct Block {
     pub forces: Range<usize>,
     pub constraints: Range<usize>,
     pub monitors: Range<usize>,
+    /// First row of its own, halo and dummy nodes in the array of forces of the whole mesh, where there is one.
+    pub force_first: usize,
+    /// Into [`Tables::incoming`].
+    pub incoming: Range<usize>,
     /// Row in the table of energies, where forces, moving supports or damping exchange energy.
     pub energy_row: Option<usize>,
 }
@@ -158,6 +163,15 @@ pub(crate) struct Monitor {
     pub column: usize,
 }
 
+/// A force that another block has computed on a node of this one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Incoming {
+    /// Local index of the node.
+    pub node: u32,
+    /// Row in the array of forces.
+    pub row: u32,
+}
+
 /// Everything constant. Lengths are in units of a power of two near the element size, so that single precision never
 /// under- or overflows; D carries the rest.
 #[derive(Debug)]
@@ -167,8 +181,13 @@ pub(crate) struct Tables<T> {
     pub blocks: Vec<Block>,
     /// Positions of own, halo and dummy nodes relative to the block, (Σ n_local, dimension).
     pub coordinates: Vec<T>,
-    /// Row in the boundary arrays of each halo node.
+    /// Row in the boundary arrays of each halo node, or its solver index where elements are computed once.
     pub halo: Vec<u32>,
+    /// Forces from other blocks, in the order in which they are added; empty where each block computes all elements that
+    /// it touches.
+    pub incoming: Vec<Incoming>,
+    /// Rows of the array of forces; 0 for none.
+    pub n_force_rows: usize,
     /// Solver index of each boundary row.
     pub boundary_nodes: Vec<u32>,
     pub runs: Vec<Run>,
@@ -202,6 +221,11 @@ pub(crate) const fn n_dummies(dimension: usize) -> usize {
     if dimension == 2 { 4 } else { 8 }
 }
 
+/// As [`Tables::computes_once`].
+fn computes_once(dimension: usize) -> bool {
+    dimension == 3
+}
+
 fn check(what: &'static str, expected: usize, found: usize) -> Result<(), StepperError> {
     if expected == found { Ok(()) } else { Err(StepperError::Length { what, expected, found }) }
 }
@@ -218,6 +242,8 @@ impl<T: Real> Tables<T> {
             blocks: Vec::with_capacity(blocks.n_blocks()),
             coordinates: Vec::new(),
             halo: Vec::with_capacity(blocks.halo_nodes.len()),
+            incoming: Vec::new(),
+            n_force_rows: 0,
             boundary_nodes: Vec::new(),
             runs: Vec::with_capacity(blocks.run_kind.len()),
             offsets: Vec::with_capacity(blocks.connectivity.len() + 8 * lanes * blocks.run_kind.len()),
@@ -264,8 +290,15 @@ impl<T: Real> Tables<T> {
                 tables.add_block(problem, b, part?);
             }
         }
+        tables.set_incoming();
         tables.set_forces_and_supports(problem)?;
         Ok(tables)
+    }
+
+    /// Whether an element on a join is computed by one block alone, which passes forces on. Solids cost more than that;
+    /// plane elements do not, and most of them lie inside.
+    pub fn computes_once(&self) -> bool {
+        computes_once(self.dimension)
     }
 
     /// Row in the boundary arrays of each node, `u32::MAX` where no other block reads it.
@@ -288,7 +321,29 @@ impl<T: Real> Tables<T> {
                 }
             }
         }
+        if self.computes_once() {
+            self.boundary_nodes.clear();
+        }
         Ok(row)
+    }
+
+    /// Lists the forces that each block receives, by ascending row.
+    fn set_incoming(&mut self) {
+        if !self.computes_once() {
+            return;
+        }
+        let mut received = vec![Vec::new(); self.blocks.len()];
+        for block in &self.blocks {
+            for (k, &node) in self.halo[block.halo.clone()].iter().enumerate() {
+                let owner = self.blocks.partition_point(|other| other.own.end <= node as usize);
+                let node = node - self.blocks[owner].own.start as u32;
+                received[owner].push(Incoming { node, row: (block.force_first + block.n_own() + k) as u32 });
+            }
+        }
+        for (block, mut received) in self.blocks.iter_mut().zip(received) {
+            block.incoming = self.incoming.len()..self.incoming.len() + received.len();
+            self.incoming.append(&mut received);
+        }
     }
 
     fn set_inertia(&mut self, problem: &Problem, mass_factors: &[f64]) -> Result<(), StepperError> {
@@ -311,7 +366,7 @@ impl<T: Real> Tables<T> {
     /// Appends a block.
     fn add_block(&mut self, problem: &Problem, b: usize, mut part: Part<T>) {
         let own = problem.blocks.own_nodes(b);
-        let n_boundary = problem.blocks.n_boundary[b] as usize;
+        let n_boundary = if self.computes_once() { 0 } else { problem.blocks.n_boundary[b] as usize };
         let boundary_first = self.blocks.last().map_or(0, |block| block.boundary_first + block.n_boundary);
         let halo_first = self.halo.len();
         self.halo.append(&mut part.halo);
@@ -334,8 +389,13 @@ impl<T: Real> Tables<T> {
             forces: 0..0,
             constraints: 0..0,
             monitors: 0..0,
+            force_first: self.n_force_rows,
+            incoming: 0..0,
             energy_row: None,
         };
+        if self.computes_once() {
+            self.n_force_rows += block.n_local(self.dimension);
+        }
         self.coordinates.append(&mut part.coordinates);
         self.offsets.append(&mut part.offsets);
         self.factors.append(&mut part.factors);
@@ -418,10 +478,16 @@ impl<T: Real> Tables<T> {
     }
 
     /// Bytes that one step must move at least: u and Δu read and written, positions, inertia, damping, connectivity,
-    /// halo indices and boundary copies, each once.
+    /// halo indices and boundary copies, each once; and where forces pass from block to block, their rows written and
+    /// read, those of the halo with their indices, and u read again.
     pub fn bytes_per_step(&self) -> u64 {
         let number = size_of::<T>();
-        let state = 4 * self.n_nodes * self.dimension * number;
+        let mut state = 4 * self.n_nodes * self.dimension * number;
+        if self.computes_once() {
+            state +=
+                self.n_nodes * self.dimension * number + 2 * self.n_force_rows * force_stride(self.dimension) * number;
+            state += self.incoming.len() * size_of::<Incoming>();
+        }
         let boundary = 2 * self.boundary_nodes.len() * self.dimension * number + self.halo.len() * 4;
         let constant = (self.coordinates.len()
             + self.inertia.len()
@@ -460,25 +526,37 @@ impl<T: Real> Part<T> {
     ) -> Result<Self, StepperError> {
         let (blocks, dimension) = (&problem.blocks, problem.mesh.dimension);
         let own = blocks.own_nodes(b);
-        let halo: Vec<u32> = blocks.halo(b).iter().map(|&node| boundary_row[node as usize]).collect();
+        let (mut halo, mut runs) = (blocks.halo(b).to_vec(), Vec::new());
+        for run in blocks.runs(b) {
+            check_run(problem, b, &run, own.len() + halo.len())?;
+            runs.push((run, run.elements.to_vec(), run.connectivity.to_vec()));
+        }
+        if computes_once(dimension) {
+            keep_first(&own, &mut halo, &mut runs);
+        }
         let n_real = own.len() + halo.len();
         if (n_real + n_dummies(dimension)) * grain(dimension) > usize::from(u16::MAX) {
             return Err(StepperError::BlockTooLarge { block: b, nodes: n_real });
         }
         let mut part = Self {
             coordinates: Vec::with_capacity((n_real + n_dummies(dimension)) * dimension),
-            halo,
+            halo: Vec::new(),
             runs: Vec::new(),
             offsets: Vec::new(),
             factors: Vec::new(),
             decay: Vec::new(),
             dissipation: Vec::new(),
         };
-        let local = own.clone().chain(blocks.halo(b).iter().map(|&node| node as usize));
+        let local = own.clone().chain(halo.iter().map(|&node| node as usize));
         scale.add_coordinates(problem.mesh.coordinates, dimension, local, &mut part.coordinates);
-        for run in blocks.runs(b) {
-            part.add_run(problem, b, &run, material_of[&(run.kind, run.section)], n_real, lanes)?;
+        for (run, elements, connectivity) in &runs {
+            let run = ModelRun { elements, connectivity, ..*run };
+            part.add_run(problem, &run, material_of[&(run.kind, run.section)], n_real, lanes);
         }
+        if !computes_once(dimension) {
+            halo.iter_mut().for_each(|node| *node = boundary_row[*node as usize]);
+        }
+        part.halo = halo;
         let damping = |node: usize| problem.damping_rate.get(node).copied().unwrap_or(0.0);
         if own.clone().any(|node| damping(node) != 0.0) {
             for node in own {
@@ -491,28 +569,8 @@ impl<T: Real> Part<T> {
         Ok(part)
     }
 
-    /// Checks a run and lays it out.
-    fn add_run(
-        &mut self,
-        problem: &Problem,
-        block: usize,
-        run: &ModelRun,
-        material: usize,
-        n_real: usize,
-        lanes: usize,
-    ) -> Result<(), StepperError> {
-        let nodes = run.kind.n_nodes();
-        let n = run.elements.len();
-        let wrong = |what| StepperError::Blocks { block, what };
-        if run.connectivity.len() != n * nodes {
-            return Err(wrong("a run's connectivity has the wrong length"));
-        }
-        if run.connectivity.iter().any(|&local| usize::from(local) >= n_real) {
-            return Err(wrong("a run refers to a node that the block does not have"));
-        }
-        if run.kind.dimension() != problem.mesh.dimension {
-            return Err(wrong("a run's elements have another dimension than the mesh"));
-        }
+    /// Lays a run out.
+    fn add_run(&mut self, problem: &Problem, run: &ModelRun, material: usize, n_real: usize, lanes: usize) {
         let factor = |e: u32| problem.stiffness_factor.get(e as usize).copied().unwrap_or(1.0);
         let factors: Vec<f64> = run.elements.iter().map(|&e| factor(e)).collect();
         let law = Law::of(run.kind);
@@ -525,7 +583,6 @@ impl<T: Real> Part<T> {
         } else {
             self.add_batches(law, material, run.connectivity, &[], n_real, lanes);
         }
-        Ok(())
     }
 
     /// Lays elements out in batches. Lane l takes the l-th part of them, so that elements that share nodes, which stand
@@ -567,6 +624,21 @@ impl<T: Real> Part<T> {
             factors: factors_first..self.factors.len(),
         });
     }
+}
+
+/// Whether a run fits its block.
+fn check_run(problem: &Problem, block: usize, run: &ModelRun, n_real: usize) -> Result<(), StepperError> {
+    let wrong = |what| StepperError::Blocks { block, what };
+    if run.connectivity.len() != run.elements.len() * run.kind.n_nodes() {
+        return Err(wrong("a run's connectivity has the wrong length"));
+    }
+    if run.connectivity.iter().any(|&local| usize::from(local) >= n_real) {
+        return Err(wrong("a run refers to a node that the block does not have"));
+    }
+    if run.kind.dimension() != problem.mesh.dimension {
+        return Err(wrong("a run's elements have another dimension than the mesh"));
+    }
+    Ok(())
 }
 
 pub(in crate::explicit) fn check_lengths(problem: &Problem, state: &State) -> Result<(), StepperError> {
