@@ -558,6 +558,17 @@ fn a_cylindrical_orientation_is_only_refused_where_it_matters() {
 }
 
 #[test]
+fn mistakes_are_said_once_with_what_was_probably_meant() {
+    let amplitude = "*Amplitude, name=A\n1, 0, 0, 1\n*Step\n*Dynamic, Explicit\n, 1.\n*Cload, amplitude=A\n3, 1, 1.\n";
+    let error = refusal(&with(SQUARE, amplitude));
+    assert!(error.contains("amplitude `A`: time 0 follows 1") && !error.contains("does not exist"), "{error}");
+    let error = refusal(&SQUARE.replace("*Elastic", "*Elastick"));
+    assert!(error.contains("(did you mean *ELASTIC?)"), "{error}");
+    let deck = deck(&with(SQUARE, "*Nset, nset=NONE\n*Step\n*Dynamic, Explicit\n, 1.\n*Cload\nNONE, 1, 1.\n"));
+    assert!(deck.notes.iter().any(|n| n.is_warning && n.text == "node set `NONE` is empty: this line does nothing"));
+}
+
+#[test]
 fn what_ignore_names_in_vain_is_said() {
     let deck = try_read(&with(SQUARE, "*Plastic\n1.\n*Restart, write\n"), &["PLASTIC", "RESTRAT", "TIE,MPC"]).unwrap();
     let warnings: Vec<String> = deck.notes.iter().filter(|n| n.is_warning).map(|n| n.to_string()).collect();

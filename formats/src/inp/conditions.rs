@@ -46,6 +46,8 @@ pub(super) struct Conditions<'a> {
     initial_names: HashSet<String>,
     /// Amplitude of what names none (`*STEP, AMPLITUDE=RAMP`).
     default_amplitude: Option<u32>,
+    /// Amplitudes that are wrong, which has been said: what refers to them is not.
+    bad_amplitudes: Vec<String>,
     /// Boundary conditions from before the step.
     n_model_boundaries: usize,
 }
@@ -65,6 +67,7 @@ impl<'a> Conditions<'a> {
             boundary_names: HashSet::new(),
             initial_names: HashSet::new(),
             default_amplitude: None,
+            bad_amplitudes: Vec::new(),
             n_model_boundaries: 0,
         }
     }
@@ -74,7 +77,13 @@ impl<'a> Conditions<'a> {
         // What others refer to comes first: a deck may define it after its use.
         for card in deck.cards.iter().map(|c| &c.card) {
             match card.keyword.key.as_str() {
-                "AMPLITUDE" => self.amplitude(card, log),
+                "AMPLITUDE" => {
+                    let before = self.amplitudes.len();
+                    self.amplitude(card, log);
+                    if self.amplitudes.len() == before {
+                        self.bad_amplitudes.push(card.keyword.get("NAME").unwrap_or_default().to_owned());
+                    }
+                }
                 "DYNAMIC" => self.dynamic(card, log),
                 _ => {}
             }
@@ -214,7 +223,7 @@ impl<'a> Conditions<'a> {
     fn amplitude_of(&self, card: &Card, log: &mut Log) -> Option<u32> {
         let Some(name) = card.keyword.get("AMPLITUDE") else { return self.default_amplitude };
         let found = self.amplitudes.iter().position(|a| a.name.eq_ignore_ascii_case(name));
-        if found.is_none() {
+        if found.is_none() && !self.bad_amplitudes.iter().any(|bad| bad.eq_ignore_ascii_case(name)) {
             log.error(card.keyword.place, format!("amplitude `{name}` does not exist"));
         }
         found.map(|i| i as u32)
@@ -222,8 +231,12 @@ impl<'a> Conditions<'a> {
 
     fn nodes(&self, name: &str, line: &DataLine, log: &mut Log) -> Option<Vec<u32>> {
         let found = self.assembly.nodes_named(name);
-        if found.is_none() {
-            log.error(line.place, format!("there is no node or node set `{name}`"));
+        match &found {
+            None => log.error(line.place, format!("there is no node or node set `{name}`")),
+            Some(nodes) if nodes.is_empty() => {
+                log.warning(line.place, format!("node set `{name}` is empty: this line does nothing"));
+            }
+            Some(_) => {}
         }
         found
     }
@@ -304,7 +317,7 @@ impl<'a> Conditions<'a> {
             let last = dof(2).unwrap_or(first);
             let value = entries.get(3).filter(|f| !f.is_empty()).map_or(Some(0.), |f| real(f));
             let (Some(first), Some(last), Some(value)) = (first, last, value) else {
-                log.error(line.place, "a boundary condition is: set, first and last degree of freedom, value");
+                log.error(line.place, "a boundary condition is: set, first and last degree of freedom, value; or: set, ENCASTRE, PINNED, XSYMM, …");
                 continue;
             };
             if first > last || first == 0 {
@@ -438,6 +451,9 @@ impl<'a> Conditions<'a> {
                 continue;
             };
             elements.retain(|code| *code < self.assembly.n_elements);
+            if elements.is_empty() {
+                log.warning(line.place, format!("element set `{set}` is empty: this line does nothing"));
+            }
             let values: Vec<Option<f64>> = entries.iter().skip(2).map(|f| real(f)).collect();
             let Some(magnitude) = values.first().copied().flatten() else {
                 log.error(line.place, "a distributed load is: element set, kind such as P1, BX or GRAV, magnitude");

@@ -254,6 +254,12 @@ pub(super) fn classify(key: &str) -> Option<Class> {
     key.starts_with("CONTACT").then_some(Class::Refused { family: "CONTACT", why: CONTACT })
 }
 
+/// The keyword that is read and differs from this one by a letter or two.
+pub(super) fn nearest(key: &str) -> Option<&'static str> {
+    let near = READ.iter().map(|known| (strsim::damerau_levenshtein(key, known), *known)).min()?;
+    (near.0 <= 1 + key.len() / 6).then_some(near.1)
+}
+
 /// Keywords whose `ELSET=` gives elements a section of a kind that is not computed.
 pub(super) fn is_other_section(key: &str) -> bool {
     key == "UELPROPERTY" || matches!(classify(key), Some(Class::Refused { why: SECTION, .. }))

@@ -46,6 +46,10 @@ impl Source {
             let text = "it is not plain text (binary data, or UTF-16: save it as UTF-8)";
             return Err(std::io::Error::new(std::io::ErrorKind::InvalidData, text));
         }
+        if start.contains(&b'\r') && !start.contains(&b'\n') {
+            let text = "its lines end with a carriage return alone: convert them (`mac2unix`, or `tr '\\r' '\\n'`)";
+            return Err(std::io::Error::new(std::io::ErrorKind::InvalidData, text));
+        }
         Ok(source)
     }
 

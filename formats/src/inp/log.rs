@@ -40,8 +40,9 @@ impl Log {
     }
 
     pub fn warning(&mut self, place: Place, text: impl Into<String>) {
-        if self.warnings.len() < SHOWN {
-            self.warnings.push((place, text.into()));
+        let text = text.into();
+        if self.warnings.len() < SHOWN && !self.warnings.iter().any(|(_, t)| *t == text) {
+            self.warnings.push((place, text));
         }
     }
 

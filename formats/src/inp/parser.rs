@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use super::ReadOptions;
 use super::frame::Frame;
-use super::keywords::{Class, IgnoreList, classify, is_other_section};
+use super::keywords::{Class, IgnoreList, classify, is_other_section, nearest};
 use super::lexer::{Card, Cursor, DataLine, Keyword, Line, Place, Source, compact, fields, text};
 use super::log::Log;
 use super::mesh_cards::{ElementBlock, NodeBlock, SetBlock, shorten};
@@ -478,7 +478,12 @@ impl<'o> Parser<'o> {
                             quoted(&entry.keyword)
                         ),
                         None => {
-                            format!("*{name} is not a known keyword{times}; --ignore {} leaves it out", quoted(name))
+                            let hint =
+                                nearest(&key).map(|near| format!(" (did you mean *{near}?)")).unwrap_or_default();
+                            format!(
+                                "*{name} is not a known keyword{times}{hint}; --ignore {} leaves it out",
+                                quoted(name)
+                            )
                         }
                     };
                     self.log.error(*place, text);

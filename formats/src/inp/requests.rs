@@ -152,6 +152,9 @@ impl<'a> Requests<'a> {
         let Some(nodes) = self.assembly.nodes_named(set) else {
             return log.error(place, format!("there is no node set `{set}`"));
         };
+        if nodes.is_empty() {
+            return log.warning(place, format!("node set `{set}` is empty: no history is written for it"));
+        }
         let mut variables = Vec::new();
         for name in variable_names(card, log) {
             match nodal(&name) {
@@ -183,6 +186,9 @@ impl<'a> Requests<'a> {
         let Some(elements) = self.assembly.elements_named(set) else {
             return log.error(place, format!("there is no element set `{set}`"));
         };
+        if elements.is_empty() {
+            return log.warning(place, format!("element set `{set}` is empty: no history is written for it"));
+        }
         let mut variables = Vec::new();
         for name in variable_names(card, log) {
             match self.elemental(&name) {
