@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use pogo_formats::model::{ElementKind, Lumping};
 use pogo_kernels::elements::{lumped_mass, stable_increment};
-use pogo_kernels::explicit::{CpuStepper, NodalForce, Problem, Real, SignalTable, State, Stepper};
+use pogo_kernels::explicit::{CpuStepper, NodalForce, Problem, Real, SignalTable, State};
 use support::{box_blocks, box_mesh, isotropic, section};
 
 mod support;

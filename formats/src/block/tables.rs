@@ -52,11 +52,12 @@ pub struct Blocks {
 /// *Colours*: the elements of each run of a block, put into batches in which no two elements share a node of the block's
 /// own. Nodes of the halo may be shared: they get no forces.
 ///
-/// *Fans*: in a mesh of triangles a node's force needs its neighbours alone. A fan record names up to eight neighbours
-/// e_0, e_1, … of a node, in turn: every (node, e_k, e_{k+1}) is a positively oriented triangle, and so is (node, e_last,
-/// e_0) of a *closed* record. It takes three words: neighbour k, a local index, in the 11 bits from bit 11 k on; from bit
-/// 88 on the number of neighbours (4 bits), then one bit for closed, and one for *further* records of the same node.
-/// A closed fan starts at its neighbour with the lowest solver index, so that all blocks add in the same order.
+/// *Fans*: in a mesh of triangles a node's force needs its neighbours alone. A fan record names up to nine neighbours
+/// e_0, e_1, … of a node, in turn: every (node, e_k, e_{k+1}) is a positively oriented triangle. Where the triangles go
+/// all round the node, the last neighbour is the first again; such a fan starts at its neighbour with the lowest solver
+/// index, so that all blocks add in the same order. A record takes three words: neighbour k, a local index, in the 10
+/// bits from bit 10 (k mod 3) on of word ⌊k/3⌋; in the last two bits of words 0 and 1 the lower and the higher two bits
+/// of the number of neighbours; in bit 30 of word 2 whether *further* records of the same node follow.
 ///
 /// With the halo's own fans and its neighbours (*outer* nodes) a block can make two steps at a time. In a fan record of
 /// block b, local index l ≥ n_own + n_halo means `outer_nodes[outer_first[b] + l − n_own − n_halo]`.
@@ -110,9 +111,9 @@ impl DeviceTables {
     /// In `fan_material`: the block has other elements than triangles, or too many nodes or materials for fans.
     pub const NO_FANS: u16 = 0xffff;
     /// Neighbours that one record holds.
-    pub const FAN_NEIGHBOURS: usize = 8;
-    /// Local nodes that 11 bits can name.
-    pub const FAN_LOCAL_NODES: usize = 1 << 11;
+    pub const FAN_NEIGHBOURS: usize = 9;
+    /// Local nodes that 10 bits can name.
+    pub const FAN_LOCAL_NODES: usize = 1 << 10;
 }
 
 /// Quality of a partition, as Tables 2 and 4 of the paper report it.

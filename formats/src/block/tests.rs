@@ -408,13 +408,13 @@ fn device_tables_that_lead_astray_are_not_written() {
         ("fans: ", |d| d.fan.truncate(3)),
         ("materials of fans: ", |d| d.fan_materials.clear()),
         ("material 77 where", |d| d.fan_material[0] = 77),
-        ("in a fan where", |d| d.fan[0] |= 0x7ff),
-        ("damaged fan", |d| d.fan[24] |= 0xf << 24),
+        ("in a fan where", |d| d.fan[0] |= 0x3ff),
+        ("damaged fan", |d| d.fan[24] |= 1 << 31),
         ("in a fan where", |d| d.fan_materials[0] |= 0xf),
-        ("in a fan where", |d| d.halo_fan[0] |= 0x7ff),
+        ("in a fan where", |d| d.halo_fan[0] |= 0x3ff),
         ("outer nodes", |d| *d.outer_nodes.last_mut().unwrap() = 12),
         ("is missing", |d| d.further_node[0] += 1),
-        ("further fan", |d| d.fan[24] ^= 1 << 29),
+        ("further fan", |d| d.fan[24] ^= 1 << 30),
     ];
     for (expected, spoil) in spoil {
         let mut contents = small_triangles();

@@ -2,6 +2,7 @@
 //! an argument and runs for each that the machine has.
 
 mod device;
+mod gpu;
 
 use pogo_formats::block::Blocks;
 use pogo_formats::model::{ElementKind, Lumping, Mesh};

@@ -144,13 +144,14 @@ fn own_records(view: &BlocksView, block: usize, runs: &[Run], number: impl Fn(&R
         let closed = round.len() == sides.len() && round.last().is_some_and(|last| last.1 == start);
         if closed && round.len() <= 8 {
             let materials = round.iter().enumerate().fold(0, |word, (k, side)| word | side.2 << (4 * k));
-            records.push((local, FanRecord::new(round.iter().map(|side| side.0), true), materials));
+            records.push((local, FanRecord::new(round.iter().map(|side| side.0).chain([start])), materials));
         } else {
             let n = sides.len();
             records.extend(
-                sides.into_iter().enumerate().map(|(i, (a, b, material))| {
-                    (local, FanRecord::new([a, b], false).with_further(i + 1 < n), material)
-                }),
+                sides
+                    .into_iter()
+                    .enumerate()
+                    .map(|(i, (a, b, material))| (local, FanRecord::new([a, b]).with_further(i + 1 < n), material)),
             );
         }
     }
@@ -182,7 +183,7 @@ fn halo_records(view: &BlocksView, block: usize, records: &[Vec<Record>]) -> (Ve
     known.extend(&outer);
     let local = |node: &u32| known.iter().position(|known| known == node).unwrap() as u16;
     let translate = |(node, nodes, record, materials): (u16, Vec<u32>, FanRecord, u32)| {
-        let there = FanRecord::new(nodes.iter().map(local), record.is_closed()).with_further(record.has_further());
+        let there = FanRecord::new(nodes.iter().map(local)).with_further(record.has_further());
         (node, there, materials)
     };
     (found.into_iter().map(translate).collect(), outer.into_iter().collect())

@@ -81,7 +81,6 @@ struct Chain {
     /// First of its sides in `Weaver::order`, and their number.
     first: usize,
     n: usize,
-    closed: bool,
 }
 
 #[derive(Default)]
@@ -192,12 +191,8 @@ impl Weaver {
         self.fans.clear();
         for chain in &self.chains {
             let sides = &self.order[chain.first..chain.first + chain.n];
-            if chain.closed && chain.n <= DeviceTables::FAN_NEIGHBOURS {
-                self.fans.push(fan(sides, true, ranks));
-            } else {
-                let open = sides.chunks(DeviceTables::FAN_NEIGHBOURS - 1);
-                self.fans.extend(open.map(|sides| fan(sides, false, ranks)));
-            }
+            let records = sides.chunks(DeviceTables::FAN_NEIGHBOURS - 1);
+            self.fans.extend(records.map(|sides| fan(sides, ranks)));
         }
         let n_before_last = self.fans.len().saturating_sub(1);
         for fan in &mut self.fans[..n_before_last] {
@@ -220,13 +215,13 @@ fn follow(sides: &[Side], next: &mut [u32], start: usize, order: &mut Vec<Side>,
     }
     let n = order.len() - first;
     if n > 0 {
-        chains.push(Chain { first, n, closed: at == start });
+        chains.push(Chain { first, n });
     }
 }
 
-fn fan(sides: &[Side], closed: bool, ranks: Ranks) -> Fan {
+fn fan(sides: &[Side], ranks: Ranks) -> Fan {
     let starts = sides.iter().map(|&side| ranks.local(from_rank(side)));
-    let end = sides.last().filter(|_| !closed).map(|&side| ranks.local(to_rank(side)));
+    let end = sides.last().map(|&side| ranks.local(to_rank(side)));
     let materials = sides.iter().enumerate().fold(0, |word, (k, side)| word | (side & 0xf) << (4 * k));
-    Fan { record: FanRecord::new(starts.chain(end), closed), materials }
+    Fan { record: FanRecord::new(starts.chain(end)), materials }
 }

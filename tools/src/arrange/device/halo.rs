@@ -128,7 +128,7 @@ impl Reader<'_> {
                 OUTER => (n_inner + outer.partition_point(|&other| other < node)) as u16,
                 local => local,
             });
-            let record = FanRecord::new(local, fan.record.is_closed()).with_further(fan.record.has_further());
+            let record = FanRecord::new(local).with_further(fan.record.has_further());
             let fan = Fan { record, ..fan };
             if first {
                 rows.set(at, fan);

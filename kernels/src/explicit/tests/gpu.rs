@@ -1,0 +1,207 @@
+//! The stepper on a CUDA device against the one on the CPU. Without a device these tests say that they are skipped.
+
+use pogo_formats::block::DeviceTables;
+use pogo_tools::arrange::{ArrangeOptions, arrange};
+use pogo_tools::partition::{PartitionOptions, Partitioner, partition};
+
+use super::*;
+use crate::cuda::first_device;
+
+/// True, and a word about it, where there is no device.
+fn skipped(test: &str) -> bool {
+    let device = first_device();
+    match &device {
+        Some(name) => eprintln!("{test}: on {name}"),
+        None => eprintln!("SKIPPED: {test}: there is no CUDA device"),
+    }
+    device.is_none()
+}
+
+/// A mesh in blocks, with the tables for devices.
+struct Arranged {
+    mesh: Mesh,
+    blocks: Blocks,
+    device: DeviceTables,
+    sections: Vec<SectionProperties>,
+}
+
+impl Arranged {
+    fn new(mut mesh: Mesh, elasticities: &[[f64; 36]], capacity: usize) -> Self {
+        // Stripes of each section.
+        let n = elasticities.len() as u32;
+        for group in &mut mesh.groups {
+            for (e, section) in group.section.iter_mut().enumerate() {
+                *section = (e as u32 / 23) % n;
+            }
+        }
+        let options = PartitionOptions { partitioner: Partitioner::Greedy, capacity, threads: 1 };
+        let partition = partition(&mesh.view(), &options, &|_| ()).unwrap();
+        let arranged = arrange(mesh, partition, &ArrangeOptions::default()).unwrap();
+        let sections = elasticities.iter().map(|&elasticity| section(elasticity)).collect();
+        Self { mesh: arranged.mesh, blocks: arranged.blocks, device: arranged.device, sections }
+    }
+
+    /// A problem with forces, supports that rest and that move, damping in a part, and monitors.
+    fn problem(&self) -> Problem<'_> {
+        let mesh = self.mesh.view();
+        let (d, n_nodes) = (mesh.dimension, mesh.n_nodes());
+        let lumped_mass = lumped_mass(&mesh, &self.sections, Lumping::RowSum).unwrap();
+        let stable = stable_increment(&mesh, &self.sections, &[], &lumped_mass).unwrap();
+        let time_increment = 0.8 * stable.increment;
+        let some = |count: usize, shift: u64| -> Vec<u64> {
+            let mut dofs: Vec<u64> =
+                (0..count as u64).map(|i| ((noise(i + shift).abs() * 1e9) as u64) % (n_nodes * d) as u64).collect();
+            dofs.sort_unstable();
+            dofs.dedup();
+            dofs
+        };
+        Problem {
+            blocks: self.blocks.view(),
+            device: Some(self.device.view()),
+            sections: self.sections.clone(),
+            stiffness_factor: Vec::new(),
+            damping_rate: (0..n_nodes)
+                .map(|i| if i % n_nodes < n_nodes / 5 { 0.02 / time_increment * (1.0 + noise(i as u64)) } else { 0.0 })
+                .collect(),
+            time_increment,
+            forces: some(40, 1)
+                .into_iter()
+                .map(|dof| NodalForce { dof, signal: (dof % 2) as u32, value: 50.0 + dof as f64 % 7.0 })
+                .collect(),
+            constraints: some(30, 1000)
+                .into_iter()
+                .map(|dof| Constraint { dof, signal: 1, value: if dof % 3 == 0 { 1e-7 } else { 0.0 } })
+                .collect(),
+            monitors: some(60, 2000),
+            mesh,
+            lumped_mass,
+        }
+    }
+
+    fn start(&self) -> State {
+        let n = self.mesh.coordinates.len();
+        let values = |amplitude: f64, shift: u64| (0..n).map(|i| amplitude * noise(i as u64 + shift)).collect();
+        State { displacement: values(1e-8, 7), increment: values(1e-10, 99), ..State::default() }
+    }
+}
+
+fn table(first: usize, steps: usize) -> SignalTable {
+    let values = (first..=first + steps).flat_map(|n| {
+        let t = n as f64;
+        [(0.05 * t).sin(), (0.03 * t).sin() * (0.011 * t).sin()]
+    });
+    SignalTable { n_signals: 2, values: values.collect() }
+}
+
+/// Runs in the pieces of `cuts`; records every third step.
+fn run(stepper: &mut dyn Stepper, cuts: &[usize]) -> (State, Vec<f64>) {
+    let mut recording = Vec::new();
+    for window in cuts.windows(2) {
+        let record: Vec<u64> = (window[0] as u64..window[1] as u64).filter(|n| n % 3 == 0).collect();
+        stepper
+            .advance(window[1] - window[0], &table(window[0], window[1] - window[0]), &record, &mut recording)
+            .unwrap();
+    }
+    (stepper.state().unwrap(), recording)
+}
+
+const STEPS: usize = 1000;
+
+/// The largest difference over the largest value.
+fn relative(a: &[f64], b: &[f64]) -> f64 {
+    let most = b.iter().fold(0.0f64, |most, v| most.max(v.abs()));
+    a.iter().zip(b).fold(0.0f64, |worst, (a, b)| worst.max((a - b).abs())) / most
+}
+
+fn compare<T: GpuReal>(case: &Arranged, problem: &Problem, what: &str, tolerance: f64) {
+    let start = case.start();
+    let cpu = run(&mut CpuStepper::<T>::new(problem, &start, 1).unwrap(), &[0, STEPS]);
+    assert!(cpu.1.iter().any(|&u| u != 0.0) && cpu.0.external_work != 0.0);
+    let stepper = |start: &State, steps_per_launch: u32| {
+        GpuStepper::<T>::new(problem, start, GpuOptions { ordinal: 0, steps_per_launch }).unwrap()
+    };
+    let mut launches = vec![1];
+    if stepper(&start, 0).report().kernels.iter().any(|kernel| kernel.1 == 2) {
+        launches.push(2);
+    }
+    for steps in launches {
+        let first = run(&mut stepper(&start, steps), &[0, STEPS]);
+        let error = relative(&first.1, &cpu.1);
+        let energies = [
+            relative(&[first.0.external_work], &[cpu.0.external_work]),
+            relative(&[first.0.damped_energy], &[cpu.0.damped_energy.max(f64::MIN_POSITIVE)]),
+        ];
+        eprintln!(
+            "  {what}, {steps} a launch: traces {error:.1e}, work {:.1e}, damped {:.1e}",
+            energies[0], energies[1]
+        );
+        assert!(error <= tolerance, "{what}, {steps} a launch: traces differ by {error:e}");
+        assert!(relative(&first.0.displacement, &cpu.0.displacement) <= 10.0 * tolerance, "{what}");
+        assert!(energies[0] <= 100.0 * tolerance && energies[1] <= 100.0 * tolerance, "{what}: {energies:?}");
+        // The same bits again, however the run is cut, and from a state in the middle.
+        assert_eq!(first, run(&mut stepper(&start, steps), &[0, STEPS]), "{what}: another run");
+        let cut = run(&mut stepper(&start, steps), &[0, 130, 132, 660, STEPS]);
+        assert_eq!(first.1.len(), cut.1.len());
+        if steps == 1 {
+            assert_eq!(first, cut, "{what}: cut");
+        }
+        let mut before = stepper(&start, steps);
+        run(&mut before, &[0, 500]);
+        let mut after = stepper(&before.state().unwrap(), steps);
+        let rest = run(&mut after, &[500, STEPS]);
+        assert_eq!(rest.0.displacement, first.0.displacement, "{what}: from a checkpoint");
+    }
+    let mut gpu = stepper(&start, 0);
+    let force = Stepper::internal_force(&mut gpu, &start.displacement).unwrap();
+    let expected = CpuStepper::<f64>::new(problem, &start, 1).unwrap().internal_force(&start.displacement);
+    let error = relative(&force, &expected);
+    assert!(error <= if size_of::<T>() == 8 { 1e-12 } else { 5e-6 }, "{what}: internal force differs by {error:e}");
+    let sums = gpu.energy_sums().unwrap().unwrap();
+    let d = case.mesh.dimension as usize;
+    let kinetic: f64 = start.increment.iter().enumerate().map(|(i, du)| problem.lumped_mass[i / d] * du * du).sum();
+    let strain: f64 =
+        start.displacement.iter().zip(&start.increment).zip(&expected).map(|((u, du), f)| (u - du) * f).sum();
+    assert!(relative(&[sums.kinetic, sums.strain], &[kinetic, strain]) < 1e-5, "{what}: {sums:?}, {kinetic}, {strain}");
+}
+
+#[test]
+fn every_element_kind_as_on_the_cpu() {
+    if skipped("every_element_kind_as_on_the_cpu") {
+        return;
+    }
+    for kind in ElementKind::ALL {
+        let cells = if kind.dimension() == 2 { [40, 35, 0] } else { [13, 11, 9] };
+        for (name, elasticities) in
+            [("isotropic", vec![isotropic(210e9, 0.3)]), ("coupled", vec![anisotropic(), isotropic(70e9, 0.33)])]
+        {
+            for (shape, jitter) in [("straight", 0.0), ("distorted", 0.2)] {
+                let case = Arranged::new(box_mesh(kind, cells, 1e-3, jitter), &elasticities, 300);
+                let mut problem = case.problem();
+                for scaled in [false, true] {
+                    if scaled {
+                        problem.stiffness_factor =
+                            (0..case.mesh.n_elements()).map(|e| 1.0 + 0.5 * noise(e as u64)).collect();
+                    }
+                    let what = format!("{} {name} {shape} scaled {scaled}", kind.name());
+                    compare::<f64>(&case, &problem, &format!("{what} f64"), 1e-12);
+                    compare::<f32>(&case, &problem, &format!("{what} f32"), 1e-5);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn too_large_a_problem_is_refused_before_it_runs() {
+    if skipped("too_large_a_problem_is_refused_before_it_runs") {
+        return;
+    }
+    let case = Arranged::new(box_mesh(ElementKind::Cpe3, [8, 8, 0], 1e-3, 0.1), &[isotropic(210e9, 0.3)], 64);
+    let mut problem = case.problem();
+    let start = case.start();
+    let none = GpuStepper::<f32>::new(&problem, &start, GpuOptions { ordinal: 99, ..GpuOptions::default() });
+    assert!(none.unwrap_err().to_string().contains("--device cpu"));
+    problem.device = None;
+    let error = GpuStepper::<f32>::new(&problem, &start, GpuOptions::default()).unwrap_err();
+    assert!(error.to_string().contains("write the block file again"), "{error}");
+}
