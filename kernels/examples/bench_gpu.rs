@@ -1,0 +1,157 @@
+//! Speed of the explicit step on a CUDA device beside its copy bandwidth.
+//!
+//! ```text
+//! cargo run --release -p pogo-kernels --example bench_gpu -- [KIND] [NODES] [f32|f64] [BLOCK NODES] [STEPS A LAUNCH] [JITTER]
+//! ```
+//!
+//! A box of the given kind (KIND may be a list, as may all but the last), its nodes moved by up to JITTER of their
+//! distance, is partitioned, arranged and stepped; one line each: node-steps a second (median of repeats), the bytes that a
+//! step must move, bytes a second and their share of the copy bandwidth, registers, blocks a multiprocessor.
+
+use std::io::Write;
+use std::time::Instant;
+
+use pogo_formats::model::{ElementKind, Lumping};
+use pogo_kernels::cuda::copy_bandwidth;
+use pogo_kernels::elements::{lumped_mass, stable_increment};
+use pogo_kernels::explicit::{
+    GpuOptions, GpuReal, GpuReport, GpuStepper, NodalForce, Problem, SignalTable, State, Stepper,
+};
+use pogo_tools::arrange::{ArrangeOptions, arrange};
+use pogo_tools::partition::{PartitionOptions, Partitioner, partition};
+use support::{box_mesh, isotropic, section};
+
+mod support;
+
+const REPEATS: usize = 9;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let list = |i: usize, default: &str| -> Vec<String> {
+        let text = arguments.get(i).cloned().unwrap_or_else(|| default.to_owned());
+        text.split(',').map(str::to_owned).collect()
+    };
+    let mut out = std::io::stdout();
+    let bandwidth = copy_bandwidth()?;
+    writeln!(out, "copy {:.0} GB/s", bandwidth / 1e9)?;
+    let jitter: f64 = list(5, "0.15")[0].parse()?;
+    for kind in list(0, "CPE3,C3D4,C3D8,C3D8R") {
+        let kind = ElementKind::from_name(&kind).ok_or("unknown element kind")?;
+        for nodes in list(1, "500000") {
+            for capacity in list(3, if kind.dimension() == 2 { "512" } else { "512,2048" }) {
+                one(
+                    &mut out,
+                    kind,
+                    nodes.parse()?,
+                    capacity.parse()?,
+                    jitter,
+                    bandwidth,
+                    &list(2, "f32,f64"),
+                    &list(4, "0"),
+                )?;
+            }
+        }
+    }
+    Ok(())
+}
+
+#[allow(clippy::too_many_arguments)]
+fn one(
+    out: &mut impl Write,
+    kind: ElementKind,
+    nodes: f64,
+    capacity: usize,
+    jitter: f64,
+    bandwidth: f64,
+    precisions: &[String],
+    launches: &[String],
+) -> Result<(), Box<dyn std::error::Error>> {
+    let d = kind.dimension();
+    let cells = nodes.powf(1.0 / d as f64).round() as usize - 1;
+    let start = Instant::now();
+    let mesh = box_mesh(kind, [cells; 3], 1e-4, jitter);
+    let options = PartitionOptions { partitioner: Partitioner::Greedy, capacity, threads: 0 };
+    let partition = partition(&mesh.view(), &options, &|_| ())?;
+    let arranged = arrange(mesh, partition, &ArrangeOptions::default())?;
+    let (mesh, blocks) = (&arranged.mesh, &arranged.blocks);
+    let sections = vec![section(isotropic(210e9, 0.3))];
+    let view = mesh.view();
+    let mass = lumped_mass(&view, &sections, Lumping::RowSum)?;
+    let stable = stable_increment(&view, &sections, &[], &mass)?;
+    let n = mesh.n_nodes();
+    let problem = Problem {
+        mesh: view,
+        blocks: blocks.view(),
+        device: Some(arranged.device.view()),
+        sections,
+        stiffness_factor: Vec::new(),
+        lumped_mass: mass,
+        damping_rate: Vec::new(),
+        time_increment: 0.8 * stable.increment,
+        forces: vec![NodalForce { dof: (n / 2 * d) as u64, signal: 0, value: 1.0 }],
+        constraints: Vec::new(),
+        monitors: Vec::new(),
+    };
+    let displacement =
+        (0..n * d).map(|i| 1e-8 * (0.01 * mesh.coordinates[i / d * d] / 1e-4 + i as f64 % d as f64).sin()).collect();
+    let state = State { displacement, increment: vec![0.0; n * d], ..State::default() };
+    let halo = blocks.halo_nodes.len() as f64 / n as f64;
+    writeln!(
+        out,
+        "{} {n} nodes, {} blocks of {capacity}, halo {halo:.2}, made in {:.1} s",
+        kind.name(),
+        blocks.n_boundary.len(),
+        start.elapsed().as_secs_f64()
+    )?;
+    for precision in precisions {
+        for launch in launches {
+            let options = GpuOptions { ordinal: 0, steps_per_launch: launch.parse()? };
+            let start = Instant::now();
+            let (speed, report) = match precision.as_str() {
+                "f32" => speed(GpuStepper::<f32>::new(&problem, &state, options)?, n)?,
+                _ => speed(GpuStepper::<f64>::new(&problem, &state, options)?, n)?,
+            };
+            let bytes = report.bytes_per_node_step * speed;
+            let kernels: Vec<String> = report
+                .kernels
+                .iter()
+                .map(|(name, _, threads, registers, resident)| format!("{name} {threads}t {registers}r {resident}b"))
+                .collect();
+            writeln!(
+                out,
+                "  {precision} {:6.2} G node-steps/s, {:8.2} us a step, {:5.1} B a node-step, {:5.0} GB/s, {:3.0} % of copy; \
+                 upload {:.1} GB/s, in all {:.1} s; {}",
+                speed / 1e9,
+                1e6 * n as f64 / speed,
+                report.bytes_per_node_step,
+                bytes / 1e9,
+                100.0 * bytes / bandwidth,
+                report.uploaded as f64 / report.upload_seconds / 1e9,
+                start.elapsed().as_secs_f64(),
+                kernels.join(", ")
+            )?;
+        }
+    }
+    Ok(())
+}
+
+/// Node-steps a second, the median of repeats.
+fn speed<T: GpuReal>(mut stepper: GpuStepper<T>, n: usize) -> Result<(f64, GpuReport), Box<dyn std::error::Error>> {
+    let report = stepper.report().clone();
+    let mut recording = Vec::new();
+    let mut steps = 128;
+    let mut advance = |steps: usize| -> Result<f64, Box<dyn std::error::Error>> {
+        let table = SignalTable { n_signals: 1, values: vec![1.0; steps + 1] };
+        let start = Instant::now();
+        stepper.advance(steps, &table, &[], &mut recording)?;
+        Ok(start.elapsed().as_secs_f64())
+    };
+    advance(steps)?;
+    steps = ((0.1 / (advance(steps)? / steps as f64)) as usize / 64).clamp(2, 1000) * 64;
+    let mut seconds = (0..REPEATS).map(|_| advance(steps)).collect::<Result<Vec<f64>, _>>()?;
+    seconds.sort_unstable_by(f64::total_cmp);
+    if !stepper.state()?.displacement.iter().all(|u| u.is_finite()) {
+        return Err("the solution is not finite".into());
+    }
+    Ok(((n * steps) as f64 / seconds[REPEATS / 2], report))
+}
