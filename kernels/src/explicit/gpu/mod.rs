@@ -535,7 +535,7 @@ fn bytes_per_step<T>(problem: &Problem, tables: &Tables<T>, two_steps: bool) -> 
         } else {
             let colours = &tables.colours[row.colour_first as usize..(row.colour_first + row.n_colours) as usize];
             for colour in colours {
-                let nodes = [3.0, 4.0, 4.0, 4.0, 6.0, 8.0, 8.0][colour.law as usize];
+                let nodes = [3.0, 4.0, 4.0, 4.0, 6.0, 8.0, 8.0, 8.0][colour.law as usize];
                 let factor = if tables.factors.is_empty() { 0.0 } else { number };
                 total += f64::from(colour.n_elements) * (2.0 * nodes + factor);
             }

@@ -93,9 +93,29 @@ pub(super) fn law(kind: ElementKind) -> u32 {
     }
 }
 
+/// Instead of that of C3D8, where opposite edges are equal: a third of the arithmetic.
+const PARALLELEPIPEDS: u32 = 7;
+
+/// Whether the opposite edges of a hexahedron are equal, on the grid that positions are rounded to.
+fn is_parallelepiped(scale: &Scale, coordinates: &[f64], nodes: [usize; 8]) -> bool {
+    // Rounding to the grid is exact arithmetic from there on; without a grid, some digits of the coordinates are left.
+    let tolerance = if scale.quantum > 0.0 { 0.5 * scale.quantum } else { 1e-12 };
+    let position = |node: usize, i: usize| {
+        let x = coordinates[3 * nodes[node] + i] / scale.length;
+        if scale.quantum > 0.0 { (x / scale.quantum).round() * scale.quantum } else { x }
+    };
+    let edge = |from, to, i| position(to, i) - position(from, i);
+    const EDGES: [[[usize; 2]; 4]; 3] =
+        [[[0, 1], [3, 2], [4, 5], [7, 6]], [[0, 3], [1, 2], [4, 7], [5, 6]], [[0, 4], [1, 5], [3, 7], [2, 6]]];
+    EDGES.iter().all(|[[from, to], others @ ..]| {
+        others.iter().all(|&[a, b]| (0..3).all(|i| (edge(a, b, i) - edge(*from, *to, i)).abs() <= tolerance))
+    })
+}
+
 /// The name of the kernel that has only this law.
 pub(super) fn law_name(law: u32) -> &'static str {
-    ["triangles", "quads", "reduced_quads", "tetrahedra", "wedges", "hexahedra", "reduced_hexahedra"][law as usize]
+    ["triangles", "quads", "reduced_quads", "tetrahedra", "wedges", "hexahedra", "reduced_hexahedra", "parallelepipeds"]
+        [law as usize]
 }
 
 /// Everything that the kernels read and the block file does not hold.
@@ -223,6 +243,26 @@ impl<T: Real> Tables<T> {
             scale,
             shared: [0; 3],
         };
+        let boxes: Vec<bool> = (0..n_blocks)
+            .into_par_iter()
+            .flat_map_iter(|b| {
+                let (own, halo, scale) = (blocks.own_nodes(b), blocks.halo(b), &tables.scale);
+                let node = move |local: u16| match usize::from(local).checked_sub(own.len()) {
+                    Some(entry) => halo[entry] as usize,
+                    None => own.start + usize::from(local),
+                };
+                (device.colour_first[b] as usize..device.colour_first[b + 1] as usize).map(move |c| {
+                    let n = (device.colour_element_first[c + 1] - device.colour_element_first[c]) as usize;
+                    let kind = ElementKind::from_code(blocks.run_kind[device.colour_run[c] as usize]);
+                    let first = device.colour_connectivity_first[c] as usize;
+                    kind == Some(ElementKind::C3d8)
+                        && device.coloured_connectivity[first..first + 8 * n].chunks_exact(8).all(|row| {
+                            let nodes = std::array::from_fn(|i| node(row[i]));
+                            is_parallelepiped(scale, problem.mesh.coordinates, nodes)
+                        })
+                })
+            })
+            .collect();
         for (c, &run) in device.colour_run.iter().enumerate() {
             let (kind, section) = (blocks.run_kind[run as usize], blocks.run_section[run as usize]);
             let material = device
@@ -237,7 +277,7 @@ impl<T: Real> Tables<T> {
                 connectivity_first: device.colour_connectivity_first[c],
                 element_first: range.start as u32,
                 n_elements: (range.end - range.start) as u32,
-                law: law(kind),
+                law: if boxes[c] { PARALLELEPIPEDS } else { law(kind) },
                 material: material as u32,
                 reserved: [0; 2],
             });
