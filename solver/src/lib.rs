@@ -181,7 +181,15 @@ fn in_pool<R: Send>(settings: &Settings, work: impl FnOnce() -> Result<R, SolveE
 }
 
 fn create_folder(folder: &Path) -> Result<(), SolveError> {
-    std::fs::create_dir_all(folder).map_err(|source| SolveError::Io { path: folder.into(), source })
+    let refuse = |source| Err(SolveError::Io { path: folder.into(), source });
+    match std::fs::create_dir_all(folder) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+            let text = "it is not a folder; give another name for the results with -o";
+            refuse(std::io::Error::new(error.kind(), text))
+        }
+        Err(error) => refuse(error),
+        Ok(()) => Ok(()),
+    }
 }
 
 /// `study.csv`: `case,status,seconds,message`, then one column a parameter.

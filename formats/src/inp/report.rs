@@ -48,6 +48,11 @@ pub struct DeckError {
 }
 
 impl DeckError {
+    /// One problem with a whole file.
+    pub fn new(file: &str, text: &str) -> Self {
+        Self::single(file, 0, text)
+    }
+
     pub(crate) fn single(file: &str, line: u64, text: &str) -> Self {
         Self { problems: vec![Note::new(file, line, text)], report: None }
     }

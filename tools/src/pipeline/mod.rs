@@ -240,6 +240,10 @@ pub fn check(config: &Config, progress: &dyn Progress) -> CheckReport {
 
 /// What is wrong with the output should be said before the work, and `-o mesh.inp` must not cost the mesh.
 fn check_output(config: &Config) -> Result<(), PipelineError> {
+    if config.deck.is_dir() {
+        let error = DeckError::new(&config.deck.display().to_string(), "it is a folder; name a deck");
+        return Err(error.into());
+    }
     let refuse = |reason| Err(PipelineError::Output { path: config.output.clone(), reason });
     if config.output.is_dir() {
         return refuse("it is a folder");

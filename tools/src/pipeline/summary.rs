@@ -169,8 +169,11 @@ impl fmt::Display for Summary {
             s.write
         )?;
         if let Some(peak) = self.peak_memory {
-            let per_node = peak as f64 / self.nodes.max(1) as f64;
-            write!(f, "; peak memory {:.0} MB, {per_node:.0} B a node", peak as f64 / 1e6)?;
+            write!(f, "; peak memory {:.0} MB", peak as f64 / 1e6)?;
+            // On small models it is the program's own.
+            if self.nodes >= 100_000 {
+                write!(f, ", {:.0} B a node", peak as f64 / self.nodes as f64)?;
+            }
         }
         writeln!(f)
     }

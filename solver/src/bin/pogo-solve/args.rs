@@ -6,8 +6,8 @@ use clap::{Parser, ValueEnum};
 use clap_complete::Shell;
 use pogo_formats::model::{Increment, Lumping};
 use pogo_solver::config::{
-    CheckpointInterval, Config, DeviceChoice, Precision, Settings, Start, parse_checkpoint_interval, parse_device,
-    parse_increment, parse_lumping, parse_seconds,
+    CheckpointInterval, Config, DeviceChoice, Precision, SettingError, Settings, Start, parse_checkpoint_interval,
+    parse_device, parse_increment, parse_lumping, parse_seconds,
 };
 
 const EXAMPLES: &str = "\
@@ -58,7 +58,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE", conflicts_with = "restart")]
     study: Option<PathBuf>,
     /// Where to compute: cpu, cuda or cuda:N; auto is the first CUDA device if there is one
-    #[arg(long, default_value = "auto", value_parser = parse_device)]
+    #[arg(long, default_value = "auto", value_parser = |text: &str| expected(parse_device(text)))]
     device: DeviceChoice,
     /// Floating-point format: f64 is exact to rounding, f32 the fast one
     #[arg(long, value_enum, default_value = "f64")]
@@ -67,13 +67,13 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
     /// Mass lumping: row-sum, hrz or equal [default: the model's]
-    #[arg(long, value_name = "KIND", value_parser = parse_lumping)]
+    #[arg(long, value_name = "KIND", value_parser = |text: &str| expected(parse_lumping(text)))]
     lumping: Option<Lumping>,
     /// Length of the run in seconds [default: the model's]
-    #[arg(long, value_name = "S", value_parser = |text: &str| parse_seconds("time", text))]
+    #[arg(long, value_name = "S", value_parser = |text: &str| expected(parse_seconds("time", text)))]
     time: Option<f64>,
     /// Time increment in seconds, or auto [default: the model's]
-    #[arg(long, value_name = "S|auto", value_parser = parse_increment)]
+    #[arg(long, value_name = "S|auto", value_parser = |text: &str| expected(parse_increment(text)))]
     increment: Option<Increment>,
     /// Steps even if the increment is above the stable one
     #[arg(long)]
@@ -91,7 +91,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE", num_args = 0..=1)]
     restart: Option<Option<PathBuf>>,
     /// Writes checkpoints: 60, 60s, 10m or 1h of wall-clock time, or 5000steps
-    #[arg(long, value_name = "INTERVAL", value_parser = parse_checkpoint_interval)]
+    #[arg(long, value_name = "INTERVAL", value_parser = |text: &str| expected(parse_checkpoint_interval(text)))]
     checkpoint_interval: Option<CheckpointInterval>,
     /// Prints the summary as JSON on standard output
     #[arg(long)]
@@ -143,4 +143,9 @@ impl Args {
             },
         }
     }
+}
+
+/// What clap has not said already: it names the option and the value.
+fn expected<T>(parsed: Result<T, SettingError>) -> Result<T, String> {
+    parsed.map_err(|error| format!("expected {}", error.expected))
 }
