@@ -63,38 +63,54 @@ pub(crate) unsafe fn add_forces<V: Vector, const D: usize, const M: usize, E: El
     records: *const V::Scalar,
     forces: *mut V::Scalar,
 ) {
-    let scaled = !batches.factors.is_empty();
     let element = E::new(batches.material);
     let size = (M + 1) * V::LANES;
     let n = batches.offsets.len() / size;
     if n == 0 {
         return;
     }
-    let at = |number: usize| batches.offsets.as_ptr().wrapping_add(number * size);
+    let offsets = batches.offsets.as_ptr();
     // SAFETY: the caller's promise; a batch has (M + 1) × LANES offsets and, scaled, LANES factors.
     unsafe {
-        // In the plane, where registers last, the next batch is fetched while this one is computed: neither waits for the
-        // other, and together they are more instructions than a processor looks ahead.
-        let ahead = D == 2;
-        let (mut u, mut x) = V::gather::<D, M>(records, at(0));
-        for number in 0..n {
-            let mut next = (u, x);
-            if ahead {
-                next = V::gather::<D, M>(records, at((number + 1).min(n - 1)));
-            } else if number > 0 {
-                (u, x) = V::gather::<D, M>(records, at(number));
-            }
-            let mut f = element.force(&x, &u);
-            if scaled {
-                let factor = V::load(batches.factors.as_ptr().add(number * V::LANES));
-                f = array!([f[0]; M], m => scale(factor, f[m]));
-            }
-            V::scatter::<D, M>(forces, at(number), f);
-            if ahead {
+        if D == 2 {
+            // In the plane, where registers last, the next batch is fetched while this one is computed: together they are
+            // more instructions than a processor looks ahead.
+            let (mut u, mut x) = V::gather::<D, M>(records, offsets);
+            for number in 0..n {
+                let next = V::gather::<D, M>(records, offsets.add((number + 1).min(n - 1) * size));
+                let f = scaled_force(batches, &element, number, &x, &u);
+                V::scatter::<D, M>(forces, offsets.add(number * size), f);
                 (u, x) = next;
+            }
+        } else {
+            for number in 0..n {
+                let (u, x) = V::gather::<D, M>(records, offsets.add(number * size));
+                let f = scaled_force(batches, &element, number, &x, &u);
+                V::scatter::<D, M>(forces, offsets.add(number * size), f);
             }
         }
     }
+}
+
+/// f_int of one batch, times the factors on its stiffness.
+///
+/// # Safety
+/// As for `add_forces`.
+#[inline(always)]
+unsafe fn scaled_force<V: Vector, const D: usize, const M: usize, E: Element<V, D, M>>(
+    batches: &Batches<V::Scalar>,
+    element: &E,
+    number: usize,
+    x: &[[V; D]; M],
+    u: &[[V; D]; M],
+) -> [[V; D]; M] {
+    let f = element.force(x, u);
+    if batches.factors.is_empty() {
+        return f;
+    }
+    // SAFETY: the caller's promise.
+    let factor = unsafe { V::load(batches.factors.as_ptr().add(number * V::LANES)) };
+    array!([f[0]; M], m => scale(factor, f[m]))
 }
 
 /// D × weight, spread over the lanes; the weight must be a power of two.
