@@ -1,13 +1,13 @@
 //! Speed of the explicit step beside its memory floor.
 //!
 //! ```text
-//! cargo run --release -p pogo-kernels --example bench_step -- [KIND=CPE3] [NODES=58000] [THREADS=2] [f32|f64]
+//! cargo run --release -p pogo-kernels --example bench_step -- [KIND=CPE3] [NODES=58000] [THREADS=2] [f32|f64] [BLOCK=512]
 //! ```
 //!
 //! A jittered box of the given kind is stepped some hundred times, in repeats; printed are the median and the best of
 //! the repeats, the processor time a node-step, the bytes that a step must move, the copy bandwidth measured in the
-//! same run, and the share of that floor which is reached; for triangles also the time that the instructions of the
-//! inner loop need, and which of the two binds.
+//! same run, and the share of that floor which is reached; for triangles and most solids also the time that the instructions of
+//! the inner loop need, and which of the two binds.
 
 use std::io::Write;
 use std::time::Instant;
@@ -21,25 +21,33 @@ mod support;
 
 const REPEATS: usize = 41;
 
-/// Cycles that Zen 4 needs for a triangle at the very least (f64, f32), with AVX2 and a material without coupling
-/// between normal and shear strains, all triangles in pairs.
+/// Cycles that Zen 4 needs for an element at the very least (f64, f32), with AVX2 lanes and a material without coupling
+/// between normal and shear strains, all triangles in pairs; none for kinds that have not been counted.
 ///
-/// Counted in the disassembly of the inner loop, which takes 4 pairs in f64 (8 triangles) and 8 pairs in f32 (16):
+/// Counted in the disassembly of the inner loop, a batch: 4 pairs of triangles or solids in f64, 8 in f32.
 ///
 /// ```text
-///                                             f64    f32   a cycle   cycles f64   f32
-/// multiplications and fused ones               55     55      2          27.5    27.5
-/// additions and subtractions                   36     52      2          18      26
-/// shuffles, inserts, extracts                  38     70      2          19      35
-/// the three together, on four pipes           129    177      4          32.3    44.3
-/// loads                                        74    138      3          24.7    46
-/// stores                                       21     37      1          21      37
-/// all instructions (decoded, with operands)   233    372      6          38.8    62
+///                            CPE3         C3D4         C3D8          C3D8R       a cycle
+///                          f64   f32    f64   f32    f64   f32    f64    f32
+/// multiplications, fused    55    55     93    93    801   801    374    374        2
+/// additions                 36    52     55    71    641   729    330    418        2
+/// shuffles and the like     47    71     67   115    168   270    157    258        2
+/// the three together       138   178    215   279   1610  1800    861   1050        4
+/// all instructions         221   376    360   504   3029  3497   1682   2139        6
 /// ```
 ///
-/// The width of the front end binds: 38.8 / 8 and 62 / 16. Steps also update nodes and copy records, which is not
-/// counted, nor is any wait for data.
-const TRIANGLE_CYCLES: [f64; 2] = [4.85, 3.88];
+/// The width of the front end binds for all. Steps also update nodes and copy records, which is not counted, nor is any
+/// wait for data.
+fn cycles(kind: ElementKind) -> Option<[f64; 2]> {
+    let (instructions, elements) = match kind {
+        ElementKind::Cpe3 | ElementKind::Cps3 => ([221.0, 376.0], 2.0),
+        ElementKind::C3d4 => ([360.0, 504.0], 1.0),
+        ElementKind::C3d8 => ([3029.0, 3497.0], 1.0),
+        ElementKind::C3d8r => ([1682.0, 2139.0], 1.0),
+        _ => return None,
+    };
+    Some([instructions[0] / 6.0 / (4.0 * elements), instructions[1] / 6.0 / (8.0 * elements)])
+}
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -48,7 +56,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let nodes: f64 = argument(1, "58000").parse()?;
     let threads: usize = argument(2, "2").parse()?;
     let single = argument(3, "f64") == "f32";
-    let block_nodes: f64 = argument(4, if kind.dimension() == 2 { "512" } else { "1728" }).parse()?;
+    let block_nodes: f64 = argument(4, "512").parse()?;
 
     let d = kind.dimension();
     let cells = nodes.powf(1.0 / d as f64).round() as usize - 1;
@@ -92,15 +100,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     } else {
         report(&mut out, kind, CpuStepper::<f64>::new(&problem, &state, threads)?, n, threads, bandwidth)?
     };
-    if matches!(kind, ElementKind::Cpe3 | ElementKind::Cps3) {
-        // Elements between blocks are computed by each.
-        let triangles = blocks.elements.len() as f64 / n as f64;
+    if let Some(cycles) = cycles(kind) {
+        // Plane elements between blocks are computed by each.
+        let computed = if d == 2 { blocks.elements.len() } else { mesh.n_elements() };
+        let elements = computed as f64 / n as f64;
         let clock = clock();
-        let arithmetic = TRIANGLE_CYCLES[usize::from(single)] * triangles / clock;
+        let arithmetic = cycles[usize::from(single)] * elements / clock;
         let (memory, spent) = floors;
         writeln!(
             out,
-            "a node-step of one thread: memory {memory:.2} ns, arithmetic {arithmetic:.2} ns ({triangles:.2} triangles at \
+            "a node-step of one thread: memory {memory:.2} ns, arithmetic {arithmetic:.2} ns ({elements:.2} elements at \
              {clock:.2} GHz), {} binds, {spent:.2} ns spent: {:.0} % reached",
             if memory > arithmetic { "memory" } else { "arithmetic" },
             100.0 * memory.max(arithmetic) / spent
