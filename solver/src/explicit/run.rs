@@ -76,9 +76,11 @@ pub fn run(
     let (dt, n_steps) = match setup.explicit.increment {
         Increment::Fixed(dt) => (dt, check_times(&path, time, dt)?),
         Increment::Automatic { factor } => {
-            let n_steps = check_times(&path, time, factor * bound.increment)?;
-            // Whole increments that end where the run does.
-            (if n_steps > 0 { time / n_steps as f64 } else { factor * bound.increment }, n_steps)
+            let largest = factor * bound.increment;
+            let nearest = check_times(&path, time, largest)?;
+            // Whole increments that end where the run does, none above the largest but for rounding.
+            let n_steps = if time > nearest as f64 * largest * (1.0 + 1e-9) { nearest + 1 } else { nearest };
+            (time / n_steps as f64, n_steps)
         }
     };
 

@@ -421,3 +421,17 @@ fn fields_and_traces_say_the_same() {
         }
     }
 }
+
+#[test]
+fn automatic_increments_stay_within_the_stable_one_however_few() {
+    let mesh = grid_2d(ElementKind::Cps4r, [4, 2], [0.004, 0.002]);
+    let mut setup = steel(1e-6);
+    setup.histories = vec![history("N", vec![0], &displacements(2))];
+    let stable = traces_of(&mesh, &setup).0.stable_increment;
+    for (times, expected) in [(0.3, 1), (1.0, 1), (1.4, 2), (2.0, 2), (2.1, 3)] {
+        setup.explicit.time = times * 0.9 * stable;
+        let (summary, _) = traces_of(&mesh, &setup);
+        assert_eq!(summary.steps, expected, "{times}");
+        assert!((summary.time - setup.explicit.time).abs() < 1e-12 * summary.time);
+    }
+}
