@@ -10,7 +10,7 @@
 #include "colours.cuh"
 
 #define COLOURS(NAME, TYPE, SET, ALIGNED, BLOCKS)                                                                        \
-    extern "C" __global__ void __launch_bounds__(COLOUR_THREADS, BLOCKS)                                                \
+    extern "C" __global__ void __launch_bounds__(COLOUR_THREADS, (BLOCKS * 128 + COLOUR_THREADS - 1) / COLOUR_THREADS)                                                \
         NAME(const __grid_constant__ Params<TYPE> p, u32 k, u32 parity) {                                               \
         step_colours<TYPE, SET, ALIGNED>(p, k, parity);                                                                 \
     }

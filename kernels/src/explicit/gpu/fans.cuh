@@ -15,13 +15,14 @@ template <typename T> struct __align__(4 * sizeof(T)) Record {
     static constexpr int SHIFT = sizeof(T) == 4 ? 4 : 5; // log2 of the size
 };
 
+// ½ D in the plane.
 template <typename T> struct Plane {
     T d11, d12, d22, d66, d16, d26;
 };
 
 template <typename T> __device__ __forceinline__ Plane<T> plane(const Params<T> &p, u32 material) {
-    const T *d = p.materials[material].d;
-    return {d[0], d[1], d[7], d[14], d[2], d[8]};
+    const T *d = p.materials[material].d, half = T(0.5);
+    return {half * d[0], half * d[1], half * d[7], half * d[14], half * d[2], half * d[8]};
 }
 
 struct Fan {
@@ -36,8 +37,8 @@ struct Fan {
     }
 };
 
-// Adds 2 f_int of the triangles of one record to (fx, fy): node 0 of (0, p, q), A = p × q, gets
-// −σ (c_p + c_q) / 2 with c_p = (q_y, −q_x), c_q = (−p_y, p_x). The ½ is in the constants. All lanes of a warp go through
+// Adds f_int of the triangles of one record to (fx, fy): node 0 of (0, p, q), A = p × q, gets
+// −½ σ (c_p + c_q) with c_p = (q_y, −q_x), c_q = (−p_y, p_x); the ½ is in d. All lanes of a warp go through
 // as many neighbours as the one that has most; what a lane does not have is taken times zero.
 template <typename T, bool ALIGNED, bool ANY>
 __device__ __forceinline__ void add_fan(const Params<T> &params, const Record<T> *records, Record<T> me, Fan fan, Plane<T> d,
@@ -74,7 +75,7 @@ __device__ __forceinline__ void add_fan(const Params<T> &params, const Record<T>
     }
 }
 
-// 2 f_int of one node from all its records. Called by whole warps; threads without a node have an empty fan.
+// f_int of one node from all its records. Called by whole warps; threads without a node have an empty fan.
 template <typename T, bool ALIGNED, bool PLAIN>
 __device__ __forceinline__ void fan_force(const Params<T> &p, const Block &block, const Record<T> *records, u32 local,
                                           Record<T> me, Fan fan, Plane<T> d, u32 materials, T *f) {
