@@ -102,7 +102,8 @@ fn fans(blocks: &BlocksView, device: &DeviceView, block: usize) -> Check {
         let n = limit(node);
         require(usize::from(largest) < n, || format!("block {block}: local node {largest} in a fan where {n} exist"))?;
         let Some(&materials) = materials.filter(|_| mixed) else { return Ok(()) };
-        let largest = (0..DeviceTables::FAN_NEIGHBOURS).map(|k| triangle_material(materials, k)).fold(0, usize::max);
+        let largest =
+            (0..DeviceTables::FAN_NEIGHBOURS - 1).map(|k| triangle_material(materials, k)).fold(0, usize::max);
         require(largest < n_materials, || {
             format!("block {block}: material {largest} in a fan where {n_materials} exist")
         })
