@@ -302,3 +302,36 @@ fn large_blocks_have_no_fans() {
     let arranged = arranged_as(&model, (0..2000).map(|node| (node / 50_u32).saturating_sub(10) / 8).collect());
     assert_eq!(check(&arranged), [2000, 300], "900 own nodes, 50 of the halo, 50 outer");
 }
+
+#[test]
+fn the_same_for_every_thread_count() {
+    let plate = arranged(&triangles(90, 70, |i, j| (i + 3 * j) % 97 != 0), Partitioner::Aligned, 60, false);
+    let solid = arranged(&solid(9), Partitioner::Aligned, 60, false);
+    for arranged in [plate, solid] {
+        for threads in [1, 2, 5] {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            assert!(pool.install(|| device_tables(&arranged.blocks.view())) == arranged.device);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+    #[test]
+    fn any_plate(
+        nx in 1_usize..25,
+        ny in 1_usize..25,
+        capacity in 1_usize..90,
+        n_sections in 1_u32..20,
+        stripe in 1_u32..80,
+        holes in prop::collection::vec((0_usize..25, 0_usize..25, 1_usize..8), 0..6),
+    ) {
+        let mut model = triangles(nx, ny, |i, j| {
+            !holes.iter().any(|&(x, y, size)| (x..x + size).contains(&i) && (y..y + size).contains(&j))
+        });
+        for (element, section) in model.groups[0].section.iter_mut().enumerate() {
+            *section = element as u32 / stripe % n_sections;
+        }
+        check(&arranged(&model, Partitioner::Greedy, capacity, false));
+    }
+}

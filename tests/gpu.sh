@@ -1,0 +1,112 @@
+#!/usr/bin/env bash
+# Tests and benchmarks of the CUDA backend.
+#
+#   tests/gpu.sh build          builds what the other steps run, into target/gpu (no GPU needed; the folder may be carried)
+#   tests/gpu.sh test           the kernels and the commands on the device against the CPU
+#   tests/gpu.sh bench [NODES]  node-steps a second beside the copy bandwidth, cuSPARSE, and the paper's weld whole
+#   tests/gpu.sh gear           the paper's gear, 500,000 steps, on the device and on the CPU
+#   tests/gpu.sh all            test, then bench
+set -euo pipefail
+cd "$(dirname "$0")/.."
+bin=$PWD/target/gpu
+work=${POGO_GPU_WORK:-${TMPDIR:-/tmp}/pogo-gpu}
+python=${POGO_PYTHON:-python3}
+
+build() {
+    cargo build --release -p pogo-tools -p pogo-solver
+    cargo build --release -p pogo-kernels --example bench_gpu
+    mkdir -p "$bin"
+    local test
+    test=$(cargo test -p pogo-kernels --lib --no-run --message-format=json |
+        sed -n 's/.*"executable":"\([^"]*pogo_kernels[^"]*\)".*/\1/p' | tail -1)
+    cp "$test" "$bin/kernels-test"
+    cp target/release/pogo-{gen,block,solve} target/release/examples/bench_gpu "$bin"
+    strip "$bin"/*
+}
+
+solve() { # BLOCK OUT ARGUMENTS...
+    "$bin/pogo-solve" "$1" -o "$2" --quiet --no-fields "${@:3}"
+}
+
+run_tests() {
+    mkdir -p "$work"
+    "$bin/kernels-test" gpu:: --test-threads 1 --nocapture | tee "$work/kernels.log" | grep -v ' a launch: ' || true
+    grep -q '^test result: ok' "$work/kernels.log"
+    echo "kernels: $(grep -c ' a launch: ' "$work/kernels.log" || true) comparisons, worst f64 and f32 traces:" \
+        "$(sed -n 's/.* f64, .*traces \([^,]*\),.*/\1/p' "$work/kernels.log" | sort -g | tail -1)" \
+        "$(sed -n 's/.* f32, .*traces \([^,]*\),.*/\1/p' "$work/kernels.log" | sort -g | tail -1)"
+    # The commands, from a deck to traces: the example, and a box of every kind with all that its deck asks for.
+    "$bin/pogo-block" examples/weld/weld.inp --job examples/weld/weld.toml -o "$work/weld.blk" --quiet
+    local models=(weld) kind
+    for kind in cpe3 cpe4 cpe4r c3d4 c3d6 c3d8 c3d8r; do
+        "$bin/pogo-gen" box --elements $kind --nodes 20000 -o "$work/$kind.inp" --quiet
+        "$bin/pogo-block" "$work/$kind.inp" -o "$work/$kind.blk" --quiet
+        models+=("$kind")
+    done
+    local model precision
+    for model in "${models[@]}"; do
+        for precision in f64 f32; do
+            solve "$work/$model.blk" "$work/cpu.out" --device cpu --precision $precision
+            solve "$work/$model.blk" "$work/gpu.out" --device cuda --precision $precision
+            solve "$work/$model.blk" "$work/again.out" --device cuda --precision $precision
+            cmp "$work/gpu.out/traces.npz" "$work/again.out/traces.npz"
+            "$python" tests/python/compare_traces.py "$work/cpu.out/traces.csv" "$work/gpu.out/traces.csv" \
+                $([ $precision = f64 ] && echo 1e-12 || echo 1e-5) "$model $precision"
+        done
+    done
+}
+
+bench() {
+    mkdir -p "$work"
+    local nodes=${1:-10000000}
+    "$bin/bench_gpu" CPE3 "500000,$nodes" f32,f64 512 1,0
+    "$bin/bench_gpu" C3D4,C3D8,C3D8R "$((nodes / 2))" f32,f64 512
+    "$bin/bench_gpu" C3D8,C3D8R "$((nodes / 2))" f32,f64 512 0 0
+    # The same triangles as a cuSPARSE matrix.
+    "$bin/pogo-gen" box --elements cpe3 --nodes 1000000 -o "$work/box.inp" --quiet
+    "$bin/pogo-block" "$work/box.inp" -o "$work/box.blk" --quiet
+    "$python" tests/python/cusparse.py "$work/box.inp" "$bin/pogo-solve" "$work/box.blk" || true
+    # The paper's weld from the first byte to the last.
+    "$bin/pogo-gen" weld -o "$work/weld-full.inp" --quiet
+    "$bin/pogo-block" "$work/weld-full.inp" -o "$work/weld-full.blk" --quiet
+    local precision start
+    for precision in f32 f64; do
+        start=$(date +%s.%N)
+        solve "$work/weld-full.blk" "$work/weld-full.out" --device cuda --precision $precision
+        summary "weld $precision" "$work/weld-full.out" "$start"
+    done
+}
+
+gear() {
+    mkdir -p "$work"
+    "$bin/pogo-gen" gear -o "$work/gear.inp" --quiet
+    "$bin/pogo-block" "$work/gear.inp" -o "$work/gear.blk" --quiet
+    local device start
+    for device in cuda cpu; do
+        start=$(date +%s.%N)
+        solve "$work/gear.blk" "$work/gear-$device.out" --device $device --precision f32
+        summary "gear f32" "$work/gear-$device.out" "$start"
+    done
+    "$python" tests/python/compare_traces.py "$work/gear-cpu.out/traces.csv" "$work/gear-cuda.out/traces.csv" 1e-2 "gear f32"
+}
+
+summary() { # NAME FOLDER START
+    "$python" - "$@" <<'PY'
+import json, sys, time
+name, folder, start = sys.argv[1:]
+s = json.load(open(folder + "/summary.json"))
+e = s["energy"]
+print(f"{name} on {s['device']}: {s['nodes']} nodes, {s['steps']} steps, status {s['status']}, loop {s['loop_seconds']:.2f} s, "
+      f"in all {time.time() - float(start):.2f} s, {s['node_steps_per_second'] / 1e9:.2f} G node-steps/s, energy {e}")
+PY
+}
+
+nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null || true
+case ${1:-all} in
+build) build ;;
+test) run_tests ;;
+bench) bench "${@:2}" ;;
+gear) gear ;;
+all) run_tests && bench ;;
+*) sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 2 ;;
+esac
