@@ -2,7 +2,9 @@
 # Tests and benchmarks of the CUDA backend.
 #
 #   tests/gpu.sh build          builds what the other steps run, into target/gpu (no GPU needed; the folder may be carried)
-#   tests/gpu.sh test           the kernels and the commands on the device against the CPU
+#   tests/gpu.sh kernels        every element kind on the device against the CPU
+#   tests/gpu.sh commands       the commands on the device against the CPU, from decks to traces
+#   tests/gpu.sh test           both
 #   tests/gpu.sh bench [NODES]  node-steps a second beside the copy bandwidth, cuSPARSE, and the paper's weld whole
 #   tests/gpu.sh gear           the paper's gear, 500,000 steps, on the device and on the CPU
 #   tests/gpu.sh all            test, then bench
@@ -28,14 +30,18 @@ solve() { # BLOCK OUT ARGUMENTS...
     "$bin/pogo-solve" "$1" -o "$2" --quiet --no-fields "${@:3}"
 }
 
-run_tests() {
+kernels() {
     mkdir -p "$work"
     "$bin/kernels-test" gpu:: --test-threads 1 --nocapture | tee "$work/kernels.log" | grep -v ' a launch: ' || true
     grep -q '^test result: ok' "$work/kernels.log"
     echo "kernels: $(grep -c ' a launch: ' "$work/kernels.log" || true) comparisons, worst f64 and f32 traces:" \
         "$(sed -n 's/.* f64, .*traces \([^,]*\),.*/\1/p' "$work/kernels.log" | sort -g | tail -1)" \
         "$(sed -n 's/.* f32, .*traces \([^,]*\),.*/\1/p' "$work/kernels.log" | sort -g | tail -1)"
-    # The commands, from a deck to traces: the example, and a box of every kind with all that its deck asks for.
+}
+
+commands() {
+    mkdir -p "$work"
+    # The example, and a box of every kind with all that its deck asks for.
     "$bin/pogo-block" examples/weld/weld.inp --job examples/weld/weld.toml -o "$work/weld.blk" --quiet
     local models=(weld) kind
     for kind in cpe3 cpe4 cpe4r c3d4 c3d6 c3d8 c3d8r; do
@@ -104,9 +110,11 @@ PY
 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null || true
 case ${1:-all} in
 build) build ;;
-test) run_tests ;;
+kernels) kernels ;;
+commands) commands ;;
+test) kernels && commands ;;
 bench) bench "${@:2}" ;;
 gear) gear ;;
-all) run_tests && bench ;;
-*) sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 2 ;;
+all) kernels && commands && bench ;;
+*) sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 2 ;;
 esac
