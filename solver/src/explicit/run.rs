@@ -169,7 +169,6 @@ pub fn run(
     let mut products = Products {
         histories,
         reactions,
-        snapshots,
         energies: recorded.energies,
         initial_energy: recorded.initial_energy,
         watch: Watch::resume(recorded.largest_energies),
@@ -185,6 +184,7 @@ pub fn run(
         folder,
         identity,
         resumed,
+        overlap: device != "cpu",
     };
     let worst = worst_element(mesh, bound);
     observer.started(&Outlook {
@@ -205,7 +205,15 @@ pub fn run(
     let old_files = listed_files(&summary_path);
     // While there is a summary, everything beside it belongs to it.
     drop(std::fs::remove_file(&summary_path));
-    let report = time_loop::run(stepper.as_mut(), &mut signals, &conditions, &mut products, interrupts, observer)?;
+    let report = time_loop::run(
+        stepper.as_mut(),
+        &mut signals,
+        &conditions,
+        &mut products,
+        &mut snapshots,
+        interrupts,
+        observer,
+    )?;
 
     let last = products.energies.last().copied().unwrap_or_default();
     let (status, message) = match report.end {
@@ -219,7 +227,7 @@ pub fn run(
     let mut files = products.histories.traces.write(folder, &comments)?;
     energy_file::write_csv(&folder.join("energy.csv"), &products.energies, &comments)?;
     files.push("energy.csv".into());
-    files.extend(products.snapshots.files());
+    files.extend(snapshots.files());
     let mut warnings = Vec::new();
     if settings.plot {
         let (panels, left_out) = plot::panels(&products.histories.traces);

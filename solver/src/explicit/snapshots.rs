@@ -144,14 +144,12 @@ impl<'a> Snapshots<'a> {
         self.series.iter().map(|series| series.steps.as_slice()).chain(pictures)
     }
 
-    /// Something is written at this step.
-    pub fn is_due(&self, step: u64) -> bool {
-        self.plans().any(|steps| steps.binary_search(&step).is_ok())
-    }
-
-    /// First step after `step` at which something is written.
-    pub fn next_after(&self, step: u64) -> u64 {
-        self.plans().map(|steps| schedule::next_after(steps, step)).min().unwrap_or(u64::MAX)
+    /// Steps at which something is written, ascending.
+    pub fn steps(&self) -> Vec<u64> {
+        let mut steps: Vec<u64> = self.plans().flatten().copied().collect();
+        steps.sort_unstable();
+        steps.dedup();
+        steps
     }
 
     /// Names of the files to open, in the output folder.

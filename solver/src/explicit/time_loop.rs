@@ -1,6 +1,8 @@
 //! The time loop: long stretches of kernel steps between the steps at which something has to be looked at or written.
 
 use std::path::Path;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::{Builder, Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use pogo_formats::output::energy::EnergyRow;
@@ -43,6 +45,8 @@ pub struct Conditions<'a> {
     pub identity: Identity,
     /// The stepper stands at a checkpoint: what was due at its step has been sampled and written.
     pub resumed: bool,
+    /// Write snapshots while the next steps are made. On a CPU the writer would only take a core from the steps.
+    pub overlap: bool,
 }
 
 /// What the loop fills.
@@ -51,8 +55,6 @@ pub struct Products<'a> {
     pub histories: Histories,
     /// Reaction forces.
     pub reactions: Reactions<'a>,
-    /// Field snapshots.
-    pub snapshots: Snapshots<'a>,
     /// Energy samples.
     pub energies: Vec<EnergyRow>,
     /// Energy at t = 0, J.
@@ -86,6 +88,59 @@ pub struct Report {
 /// File that the state of a diverged run goes to.
 pub const DIVERGED_FILE_NAME: &str = "diverged.pogo";
 
+/// Writes snapshots on a thread of its own.
+struct Writer<'scope> {
+    jobs: SyncSender<Job>,
+    thread: ScopedJoinHandle<'scope, Result<(), SolveError>>,
+    overlap: bool,
+}
+
+enum Job {
+    /// A state and f_int of its displacement.
+    Write(State, Vec<f64>),
+    /// Answer once everything before is written.
+    Answer(SyncSender<()>),
+}
+
+impl<'scope> Writer<'scope> {
+    fn start<'env>(
+        scope: &'scope Scope<'scope, 'env>,
+        snapshots: &'env mut Snapshots<'_>,
+        overlap: bool,
+    ) -> Result<Self, SolveError> {
+        // One state is written while the next one waits: no more of them are kept in memory.
+        let (jobs, queue) = sync_channel(1);
+        let work = move || {
+            for job in queue {
+                match job {
+                    Job::Write(state, internal_force) => snapshots.write(&state, &internal_force)?,
+                    Job::Answer(to) => drop(to.send(())),
+                }
+            }
+            Ok(())
+        };
+        let thread = Builder::new().name("snapshots".into()).spawn_scoped(scope, work);
+        let thread = thread.map_err(|error| SolveError::Threads { threads: 1, reason: error.to_string() })?;
+        Ok(Self { jobs, thread, overlap })
+    }
+
+    /// False once writing has failed; [`finish`](Self::finish) says why.
+    fn write(&self, state: State, internal_force: Vec<f64>) -> bool {
+        self.jobs.send(Job::Write(state, internal_force)).is_ok() && (self.overlap || self.wait())
+    }
+
+    /// Returns when everything so far is on disk; false if writing has failed.
+    fn wait(&self) -> bool {
+        let (to, answer) = sync_channel(1);
+        self.jobs.send(Job::Answer(to)).is_ok() && answer.recv().is_ok()
+    }
+
+    fn finish(self) -> Result<(), SolveError> {
+        drop(self.jobs);
+        self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}
+
 /// Steps from where `stepper` stands to the last step.
 ///
 /// # Errors
@@ -95,6 +150,27 @@ pub fn run(
     signals: &mut Signals<'_>,
     conditions: &Conditions<'_>,
     products: &mut Products<'_>,
+    snapshots: &mut Snapshots<'_>,
+    interrupts: &Interrupts,
+    observer: &mut dyn Observer,
+) -> Result<Report, SolveError> {
+    let due = snapshots.steps();
+    std::thread::scope(|scope| {
+        let writer = Writer::start(scope, snapshots, conditions.overlap)?;
+        let report = steps(stepper, signals, conditions, products, (&due, &writer), interrupts, observer);
+        let written = writer.finish();
+        let report = report?;
+        written.map(|()| report)
+    })
+}
+
+/// As [`run`]; `snapshots` are the steps at which they are due, and who writes them. Ends early where writing fails.
+fn steps(
+    stepper: &mut dyn Stepper,
+    signals: &mut Signals<'_>,
+    conditions: &Conditions<'_>,
+    products: &mut Products<'_>,
+    (snapshot_steps, writer): (&[u64], &Writer<'_>),
     interrupts: &Interrupts,
     observer: &mut dyn Observer,
 ) -> Result<Report, SolveError> {
@@ -106,7 +182,7 @@ pub fn run(
     let mut fresh = !conditions.resumed;
     loop {
         let energy_due = fresh && conditions.energy_steps.binary_search(&step).is_ok();
-        let snapshot_due = fresh && products.snapshots.is_due(step);
+        let snapshot_due = fresh && snapshot_steps.binary_search(&step).is_ok();
         if energy_due || snapshot_due {
             let start = Instant::now();
             let mut looked_at = None;
@@ -128,7 +204,9 @@ pub fn run(
                 return Ok(Report { end: End::Diverged(divergence), step, seconds: computing.as_secs_f64() });
             }
             if let (true, Some((state, internal_force))) = (snapshot_due, looked_at) {
-                products.snapshots.write(&state, &internal_force)?;
+                if !writer.write(state, internal_force) {
+                    break;
+                }
             }
         }
         fresh = true;
@@ -143,6 +221,10 @@ pub fn run(
         };
         if stop || due || interrupts.take_checkpoint_request() {
             let path = conditions.folder.join(checkpoint::FILE_NAME);
+            // A run that goes on from it does not write earlier snapshots again.
+            if !writer.wait() {
+                break;
+            }
             write_checkpoint(&path, &stepper.state()?, conditions, products)?;
             last_checkpoint = Instant::now();
             last_checkpoint_step = step;
@@ -152,7 +234,7 @@ pub fn run(
         }
         let mut next = (step + stretch).min(conditions.n_steps);
         next = next.min(schedule::next_after(&conditions.energy_steps, step));
-        next = next.min(products.snapshots.next_after(step));
+        next = next.min(schedule::next_after(snapshot_steps, step));
         if let Some(CheckpointInterval::Steps(interval)) = conditions.checkpoint {
             next = next.min(last_checkpoint_step + interval);
         }
