@@ -8,7 +8,8 @@
 
 For each mesh: `pogo-gen box`, `pogo-block`, then `pogo-solve` in both precisions, the median of the repeats; the stiffness
 of the same mesh as a SciPy CSR matrix, whose product with a vector (float64, one thread) is the least that any stored
-form must do in a step (and that of the whole step in NumPy around it); and the copy bandwidth of this machine with the same number of threads.
+form must do in a step (and that of the whole step in NumPy around it, and of the product with the nodes numbered at random: Pogo renumbers them
+itself, so its own speed does not depend on the deck's numbering); and the copy bandwidth of this machine with the same number of threads.
 """
 
 import argparse
@@ -137,6 +138,13 @@ def scipy_seconds(matrix):
     return median_seconds(lambda: matrix @ u), median_seconds(step)
 
 
+def shuffled(matrix, dimension):
+    """The same matrix with its nodes numbered at random."""
+    nodes = np.random.default_rng(2).permutation(matrix.shape[0] // dimension)
+    dofs = (nodes[:, None] * dimension + np.arange(dimension)).ravel()
+    return matrix[dofs][:, dofs].tocsr()
+
+
 def copy_bandwidth(threads, megabytes=256):
     """Bytes read and written a second by plain copies, all threads together; best of 7."""
     arrays = [(np.ones(megabytes * 131072), np.empty(megabytes * 131072)) for _ in range(threads)]
@@ -183,7 +191,7 @@ def main():
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
     print(f"{options.threads} threads; copy bandwidth {copy_bandwidth(options.threads) / 1e9:.1f} GB/s")
-    print(f"{'mesh':>6} {'nodes':>9}  {'SciPy K u':>10} {'its step':>10}  " +
+    print(f"{'mesh':>6} {'nodes':>9}  {'SciPy K u':>10} {'its step':>10} {'shuffled':>10}  " +
           "  ".join(f"{'Pogo ' + p:>10} {'x SciPy':>8} {'B/step':>7} {'GB/s':>6} {'% copy':>6}" for p in ("f64", "f32")))
     with tempfile.TemporaryDirectory() as folder:
         deck, block, out = (f"{folder}/box{suffix}" for suffix in (".inp", ".blk", ".out"))
@@ -194,14 +202,15 @@ def main():
                 copy = copy_bandwidth(options.threads)
                 x, connectivity = read_deck(deck)
                 per_node = {"cpe3": 28, "c3d4": 135, "c3d8": 243}.get(element, 250)
-                product = step = None
+                product = step = random = None
                 if per_node * len(x) <= options.scipy_limit:
                     matrix = stiffness(x, connectivity)
                     product, step = (len(x) / seconds for seconds in scipy_seconds(matrix))
+                    random = len(x) / scipy_seconds(shuffled(matrix, x.shape[1]))[0]
                     del matrix
                 n_nodes = len(x)
                 del x, connectivity
-                speeds = [f"{speed / 1e6:>8.1f} M" if speed else f"{'-':>10}" for speed in (product, step)]
+                speeds = [f"{speed / 1e6:>8.1f} M" if speed else f"{'-':>10}" for speed in (product, step, random)]
                 row = f"{element:>6} {n_nodes:>9}  " + " ".join(speeds)
                 for precision in ("f64", "f32"):
                     summary = solve(block, out, precision, options.threads, options.repeats, options.seconds)

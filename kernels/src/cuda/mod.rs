@@ -4,6 +4,7 @@ mod driver;
 
 use std::ffi::c_void;
 use std::marker::PhantomData;
+use std::sync::{Mutex, PoisonError};
 
 use cust::context::{Context, CurrentContext};
 use cust::device::{Device, DeviceAttribute};
@@ -137,6 +138,7 @@ impl Gpu {
             )
         })?;
         let context = Context::new(device).map_err(failed("make a context"))?;
+        keep_context(ordinal, device)?;
         Ok(Self { name, shared_limit: shared_limit as u32, context })
     }
 
@@ -157,6 +159,16 @@ impl Gpu {
     pub fn module(&self, ptx: &str) -> Result<Module, DeviceError> {
         Module::from_ptx(ptx, &[]).map_err(failed("load the kernels"))
     }
+}
+
+/// Holds the device's context until the process ends: made anew for every case of a study, it costs more than a small case.
+fn keep_context(ordinal: u32, device: Device) -> Result<(), DeviceError> {
+    static KEPT: Mutex<Vec<(u32, Context)>> = Mutex::new(Vec::new());
+    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    if kept.iter().all(|&(kept, _)| kept != ordinal) {
+        kept.push((ordinal, Context::new(device).map_err(failed("make a context"))?));
+    }
+    Ok(())
 }
 
 /// The name of the first device, if there is a driver and a device.
