@@ -1,4 +1,5 @@
-//! The order of the nodes inside a block: a walk round its boundary, then inwards.
+//! The order of the nodes inside a block: a walk round its boundary, then inwards; in the plane, nodes inside a block
+//! that have as many neighbours stand together, since a device goes through the neighbours of 32 nodes at a time.
 
 use crate::partition::NodeGraph;
 
@@ -95,6 +96,9 @@ pub(super) fn order(
                 }
             }
         }
+    }
+    if dimension == 2 {
+        order[n_boundary..].sort_by_key(|&node| graph.neighbours(node).len());
     }
     nodes.copy_from_slice(order);
     n_boundary as u32
