@@ -17,7 +17,7 @@ use cust::stream::{Stream, StreamFlags};
 use super::cpu::Real;
 use super::{EnergySums, Problem, SignalTable, State, Stepper, StepperError};
 use crate::cuda::{Buffer, DeviceError, Gpu, Graph, Kernel, Plain, check};
-use tables::{BlockRow, ColourRow, MaterialRow, Special, Tables, law_name};
+use tables::{BlockRow, ColourRow, MaterialRow, Special, Tables, fan_rows, further_rows, law_name};
 
 /// Steps of one graph; twice an even number, so that a graph ends on the pair of arrays that it began with.
 const GRAPH_STEPS: usize = 64;
@@ -115,7 +115,6 @@ struct Params {
     row: u64,
     force_out: u64,
     n_nodes: u64,
-    n_halo: u64,
     force_unit: f64,
     time_increment: f64,
     n_signals: u32,
@@ -243,27 +242,31 @@ impl<T: GpuReal> GpuStepper<T> {
         // What a launch of two steps does not read stays here, and so does what no block goes by.
         let empty: &[u32] = &[];
         let (fans, ring) = (tables.by_colours.len() < tables.blocks.len(), tables.two_steps);
-        let fan = if fans { view.fan } else { empty };
         let fan_materials = if fans { view.fan_materials } else { empty };
-        let (outer_nodes, halo_fan, halo_fan_materials) =
-            if ring { (view.outer_nodes, view.halo_fan, view.halo_fan_materials) } else { (empty, empty, empty) };
+        let (outer_nodes, halo_fan_materials) =
+            if ring { (view.outer_nodes, view.halo_fan_materials) } else { (empty, empty) };
+        let n_fans = if fans { problem.mesh.n_nodes() } else { 0 };
+        let fan = fan_rows(n_fans, |node| view.fan(node), |node| tables.inertia[node]);
+        let n_halo_fans = if ring { blocks.halo_nodes.len() } else { 0 };
+        let halo_inertia = |entry: usize| tables.inertia[blocks.halo_nodes[entry] as usize];
+        let halo_fan = fan_rows(n_halo_fans, |entry| view.halo_fan(entry), halo_inertia);
+        let further_fan = further_rows(view);
+        let number = size_of::<T>();
+        // In single precision the rows of fans have it.
+        let inertia: &[T] = if number == 4 && tables.by_colours.is_empty() { &[] } else { &tables.inertia };
         let connectivity: &[u16] = if tables.by_colours.is_empty() { &[] } else { view.coloured_connectivity };
         let colours: &[ColourRow] = if tables.by_colours.is_empty() { &[] } else { &tables.colours };
 
         let bytes = |len: usize, size: usize| (len * size) as u64;
-        let number = size_of::<T>();
         let needed = bytes(4 * n_dofs, number)
             + bytes(tables.n_local * dimension, number)
-            + bytes(
-                tables.inertia.len() + tables.decay.len() + tables.dissipation.len() + tables.factors.len(),
-                number,
-            )
+            + bytes(inertia.len() + tables.decay.len() + tables.dissipation.len() + tables.factors.len(), number)
             + bytes(problem.lumped_mass.len(), 8)
             + bytes(tables.blocks.len(), size_of::<BlockRow>())
             + bytes(tables.by_fans.len() + tables.by_colours.len() + tables.special_first.len(), 4)
             + bytes(blocks.halo_nodes.len() + outer_nodes.len() + fan.len() + halo_fan.len(), 4)
             + bytes(fan_materials.len() + halo_fan_materials.len(), 4)
-            + bytes(view.further_fan.len() + view.further_materials.len(), 4)
+            + bytes(further_fan.len() + view.further_materials.len(), 4)
             + bytes(view.further_node.len() + connectivity.len(), 2)
             + bytes(colours.len(), size_of::<ColourRow>())
             + bytes(tables.specials.len(), size_of::<Special>())
@@ -281,7 +284,7 @@ impl<T: GpuReal> GpuStepper<T> {
         let du = up.copy(&narrow(&state.increment))?;
         let constant = Constant {
             x: Buffer::zeros(tables.n_local * dimension)?,
-            inertia: up.copy(&tables.inertia)?,
+            inertia: up.copy(inertia)?,
             decay: up.copy(&tables.decay)?,
             dissipation: up.copy(&tables.dissipation)?,
             mass: up.copy(&problem.lumped_mass)?,
@@ -290,12 +293,12 @@ impl<T: GpuReal> GpuStepper<T> {
             by_colours: up.copy(&tables.by_colours)?,
             halo_nodes: up.copy(blocks.halo_nodes)?,
             outer_nodes: up.copy(outer_nodes)?,
-            fan: up.copy(fan)?,
-            halo_fan: up.copy(halo_fan)?,
+            fan: up.copy(&fan)?,
+            halo_fan: up.copy(&halo_fan)?,
             fan_materials: up.copy(fan_materials)?,
             halo_fan_materials: up.copy(halo_fan_materials)?,
             further_node: up.copy(view.further_node)?,
-            further_fan: up.copy(view.further_fan)?,
+            further_fan: up.copy(&further_fan)?,
             further_materials: up.copy(view.further_materials)?,
             materials: up.copy(&tables.materials)?,
             colours: up.copy(colours)?,
@@ -406,7 +409,6 @@ impl<T: GpuReal> GpuStepper<T> {
             row: row.pointer(),
             force_out: 0,
             n_nodes: problem.mesh.n_nodes() as u64,
-            n_halo: blocks.halo_nodes.len() as u64,
             force_unit: tables.scale.force,
             time_increment: problem.time_increment,
             n_signals: 0,
@@ -528,9 +530,10 @@ fn bytes_per_step<T>(problem: &Problem, tables: &Tables<T>, two_steps: bool) -> 
         // u, Δu read and written, positions, inertia; indices, u and positions of the halo.
         total += own * (5.0 * d * number + number + damping) + halo * (4.0 + 2.0 * d * number);
         if fans {
-            total += own * 12.0 + f64::from(row.n_further) * 14.0;
+            let fan = if size_of::<T>() == 4 { 12.0 } else { 16.0 };
+            total += own * fan + f64::from(row.n_further) * 14.0;
             if two_steps {
-                total += halo * (d * number + number + 12.0) + outer * (4.0 + 2.0 * d * number);
+                total += halo * (d * number + number + fan) + outer * (4.0 + 2.0 * d * number);
             }
         } else {
             let colours = &tables.colours[row.colour_first as usize..(row.colour_first + row.n_colours) as usize];

@@ -54,7 +54,8 @@ template <typename T> struct Params {
     const Block *blocks;
     const u32 *list;     // blocks of this launch, or null for all
     const u32 *halo_nodes, *outer_nodes;
-    const u32 *fan, *halo_fan, *fan_materials, *halo_fan_materials;
+    const uint4 *fan, *halo_fan; // three words of a fan record, in single precision inertia
+    const u32 *fan_materials, *halo_fan_materials;
     const u16 *further_node;
     const u32 *further_fan, *further_materials;
     const Material<T> *materials;
@@ -69,7 +70,7 @@ template <typename T> struct Params {
     double *energies;      // work and damped energy so far, (n_energy_rows, 2)
     const u32 *row;        // row of `signals` that the launch starts from
     double *force_out;     // f_int instead of a step, N, (n_nodes, dimension), or null
-    u64 n_nodes, n_halo;
+    u64 n_nodes;
     double force_unit, time_increment;
     u32 n_signals, n_monitors;
 };

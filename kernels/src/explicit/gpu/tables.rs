@@ -1,6 +1,6 @@
 //! What the kernels read beside the tables of the block file, as it will lie on the device.
 
-use pogo_formats::block::{DeviceTables, DeviceView};
+use pogo_formats::block::{DeviceTables, DeviceView, FanRecord};
 use pogo_formats::model::ElementKind;
 use rayon::prelude::*;
 
@@ -116,6 +116,39 @@ fn is_parallelepiped(scale: &Scale, coordinates: &[f64], nodes: [usize; 8]) -> b
 pub(super) fn law_name(law: u32) -> &'static str {
     ["triangles", "quads", "reduced_quads", "tetrahedra", "wedges", "hexahedra", "reduced_hexahedra", "parallelepipeds"]
         [law as usize]
+}
+
+/// Words of a fan record as the kernels take it (`Fan` in fans.cuh): all round the node, the first neighbour is not there
+/// again and bit 31 of the third word is set; slots without a neighbour repeat the last one.
+fn packed(record: FanRecord) -> [u32; 3] {
+    let n = record.n_neighbours();
+    let closed = n > 3 && record.neighbour(0) == record.neighbour(n - 1);
+    let n = if closed { n - 1 } else { n };
+    let slots = (0..DeviceTables::FAN_NEIGHBOURS).map(|k| if n == 0 { 0 } else { record.neighbour(k.min(n - 1)) });
+    let [a, b, c] = FanRecord::new(slots).with_further(record.has_further()).words();
+    const INDICES: u32 = (1 << 30) - 1;
+    [a & INDICES | (n as u32) << 30, b & INDICES | (n as u32 >> 2) << 30, c | u32::from(closed) << 31]
+}
+
+/// Rows of four words, (n, 4): a record each, and in single precision what `inertia` says of it.
+pub(super) fn fan_rows<T: Real>(
+    n: usize,
+    record: impl Fn(usize) -> FanRecord + Sync,
+    inertia: impl Fn(usize) -> T + Sync,
+) -> Vec<u32> {
+    let mut rows = vec![0; 4 * n];
+    rows.par_chunks_exact_mut(4).with_min_len(4096).enumerate().for_each(|(i, row)| {
+        row[..3].copy_from_slice(&packed(record(i)));
+        if size_of::<T>() == 4 {
+            row[3] = (inertia(i).to_f64() as f32).to_bits();
+        }
+    });
+    rows
+}
+
+/// Three words a further record.
+pub(super) fn further_rows(device: &DeviceView) -> Vec<u32> {
+    (0..device.further_node.len()).flat_map(|record| packed(device.further_fan(record))).collect()
 }
 
 /// Everything that the kernels read and the block file does not hold.
@@ -297,12 +330,16 @@ impl<T: Real> Tables<T> {
         if tables.n_local > u32::MAX as usize {
             return Err(blocks_error(n_blocks, "more than 2³² nodes of blocks and halos"));
         }
-        for row in &tables.blocks {
+        for (row, &fans) in tables.blocks.iter().zip(&fans) {
             let number = size_of::<T>() as u32;
             let near = row.n_own + row.n_halo;
-            tables.shared[0] = tables.shared[0].max(4 * number * near);
-            tables.shared[1] = tables.shared[1]
-                .max(4 * number * (2 * near + row.n_outer) + 2 * number * row.n_own.next_multiple_of(2));
+            if fans {
+                // As `Records` in fans.cuh lie; for two steps, u one step on and Δu of own nodes come after them.
+                const MOST: u32 = DeviceTables::FAN_LOCAL_NODES as u32;
+                let [one, two] = if number == 4 { [0, 16 * (near + row.n_outer)] } else { [16 * MOST, 32 * MOST] };
+                tables.shared[0] = tables.shared[0].max(one + 16 * near);
+                tables.shared[1] = tables.shared[1].max(two + 16 * near + 2 * number * row.n_own);
+            }
             tables.shared[2] = tables.shared[2].max((2 * near + row.n_own) * dimension as u32 * number);
         }
         Ok(tables)
@@ -431,5 +468,31 @@ impl Specials {
         let start = self.sorted.partition_point(|&(node, _)| node < first);
         let end = start + self.sorted[start..].partition_point(|&(node, _)| node < last);
         &self.sorted[start..end]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packed_fans_say_whether_they_close_and_repeat_their_last_neighbour() {
+        for (neighbours, distinct, closed) in [
+            (&[][..], 0, false),
+            (&[5, 6], 2, false),
+            (&[5, 6, 7, 5], 3, true),
+            (&[1, 2, 3, 4, 9, 8, 7, 6, 5], 9, false),
+            (&[1, 2, 3, 4, 9, 8, 7, 6, 1], 8, true),
+        ] {
+            let record = FanRecord::new(neighbours.iter().copied()).with_further(closed);
+            let words = packed(record);
+            let back = FanRecord::from_words(words);
+            assert_eq!(back.n_neighbours(), distinct);
+            assert_eq!((words[2] >> 31 == 1, back.has_further()), (closed, closed));
+            for k in 0..9 {
+                let last = distinct.saturating_sub(1);
+                assert_eq!(back.neighbour(k), neighbours.get(k.min(last)).copied().unwrap_or(0));
+            }
+        }
     }
 }
