@@ -70,11 +70,11 @@ struct Fan {
 
 // Adds f_int of one triangle to (fx, fy): node 0 of (0, p, q), A = p × q, gets −½ σ (c_p + c_q) with c_p = (q_y, −q_x),
 // c_q = (−p_y, p_x); the ½ is in d. Where p = q the edge is exactly zero, and so is what is added: A is kept from zero by
-// a number too small to count elsewhere.
+// a number too small to count elsewhere (added last: a product that is exact would swallow it).
 template <typename T, bool ALIGNED>
 __device__ __forceinline__ void add_triangle(Record<T> p, Record<T> q, Plane<T> d, bool there, T &fx, T &fy) {
     constexpr T TINY = sizeof(T) == 4 ? T(1e-30) : T(1e-200);
-    T inverse = reciprocal(fma(p.xx, q.xy, fma(-p.xy, q.xx, TINY)));
+    T inverse = reciprocal(fma(p.xx, q.xy, -(p.xy * q.xx)) + TINY);
     inverse = there ? inverse : T(0);
     const T exx = fma(p.ux, q.xy, -(q.ux * p.xy));
     const T eyy = fma(q.uy, p.xx, -(p.uy * q.xx));

@@ -196,6 +196,21 @@ fn every_element_kind_as_on_the_cpu() {
     }
 }
 
+/// Positions whose products are exact, and small blocks of which many have nothing but elements.
+#[test]
+fn exact_positions_and_plain_blocks() {
+    if skipped("exact_positions_and_plain_blocks") {
+        return;
+    }
+    for kind in [ElementKind::Cpe3, ElementKind::C3d8] {
+        let cells = if kind.dimension() == 2 { [60, 50, 0] } else { [16, 15, 14] };
+        let case = Arranged::new(box_mesh(kind, cells, 2.0f64.powi(-10), 0.0), &[isotropic(210e9, 0.3)], 24);
+        let problem = case.problem();
+        compare::<f64>(&case, &problem, &format!("{} exact f64", kind.name()), 1e-12);
+        compare::<f32>(&case, &problem, &format!("{} exact f32", kind.name()), 1e-5);
+    }
+}
+
 #[test]
 fn too_large_a_problem_is_refused_before_it_runs() {
     if skipped("too_large_a_problem_is_refused_before_it_runs") {
