@@ -102,6 +102,7 @@ pub(crate) struct Gpu {
     pub name: String,
     /// Bytes of shared memory that one thread block may have.
     pub shared_limit: u32,
+    pub multiprocessors: u32,
     context: Context,
 }
 
@@ -128,6 +129,7 @@ impl Gpu {
         if major < 8 {
             return Err(DeviceError::Old { name, major, minor });
         }
+        let multiprocessors = attribute(DeviceAttribute::MultiprocessorCount)? as u32;
         let mut shared_limit = 0;
         // SAFETY: plain query into a local.
         check("read the device's properties", unsafe {
@@ -139,7 +141,7 @@ impl Gpu {
         })?;
         let context = Context::new(device).map_err(failed("make a context"))?;
         keep_context(ordinal, device)?;
-        Ok(Self { name, shared_limit: shared_limit as u32, context })
+        Ok(Self { name, shared_limit: shared_limit as u32, multiprocessors, context })
     }
 
     /// Makes the device current on the calling thread.

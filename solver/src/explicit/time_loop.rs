@@ -203,10 +203,10 @@ fn steps(
                 write_checkpoint(&path, &stepper.state()?, conditions, products)?;
                 return Ok(Report { end: End::Diverged(divergence), step, seconds: computing.as_secs_f64() });
             }
-            if let (true, Some((state, internal_force))) = (snapshot_due, looked_at) {
-                if !writer.write(state, internal_force) {
-                    break;
-                }
+            if let (true, Some((state, internal_force))) = (snapshot_due, looked_at)
+                && !writer.write(state, internal_force)
+            {
+                break;
             }
         }
         fresh = true;

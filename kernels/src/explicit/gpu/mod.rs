@@ -23,6 +23,8 @@ use tables::{BlockRow, ColourRow, MaterialRow, Special, Tables, fan_rows, furthe
 const GRAPH_STEPS: usize = 64;
 /// Memory kept free for signals and recordings, bytes.
 const RESERVE: u64 = 256 << 20;
+/// Rounds of all multiprocessors from which on two steps a launch pay in single precision (measured: BENCHMARKS.md).
+const ROUNDS_FOR_TWO_STEPS: u32 = 3;
 /// Thread blocks that sum energies.
 const SUM_BLOCKS: usize = 512;
 
@@ -327,7 +329,13 @@ impl<T: GpuReal> GpuStepper<T> {
             };
             single.passes.push(pass(1)?);
             if tables.two_steps && options.steps_per_launch != 1 {
-                double = Some(Launch { passes: vec![pass(2)?], steps: 2 });
+                let both = pass(2)?;
+                // The longest block sets the pace of a launch of few rounds, and two steps make it longer: in single
+                // precision that costs more than the bytes it saves.
+                let rounds = n_fans as u32 / (both.kernel.resident * gpu.multiprocessors).max(1);
+                if options.steps_per_launch == 2 || number == 8 || rounds >= ROUNDS_FOR_TWO_STEPS {
+                    double = Some(Launch { passes: vec![both], steps: 2 });
+                }
             }
             modules.push(module);
         }
