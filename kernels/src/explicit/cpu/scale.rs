@@ -4,7 +4,7 @@ use pogo_formats::block::MeshView;
 use pogo_formats::model::{ElementKind, Lumping};
 use rayon::prelude::*;
 
-use super::super::Problem;
+use super::super::{Problem, StepperError};
 use super::lanes::Real;
 use super::tables::{Material, n_dummies};
 use crate::elements::{HOURGLASS_COEFFICIENT, hourglass_modulus, lumped_mass, plane_elasticity, thickness};
@@ -101,6 +101,23 @@ impl Scale {
         let mass = |mesh: &MeshView| lumped_mass(mesh, &problem.sections, Lumping::RowSum);
         let (Ok(exact), Ok(on_grid)) = (mass(mesh), mass(&on_grid)) else { return Vec::new() };
         on_grid.iter().zip(exact).map(|(m, exact)| if exact > 0.0 { m / exact } else { 1.0 }).collect()
+    }
+
+    /// Δt²/m/(1 + q), q = α Δt / 2, in the units of the tables, (n_nodes,); 0 for nodes without mass.
+    pub fn inertia<T: Real>(&self, problem: &Problem) -> Result<Vec<T>, StepperError> {
+        let (factors, dt) = (self.mass_factors(problem), problem.time_increment);
+        let one = |(node, &mass): (usize, &f64)| {
+            if !(mass >= 0.0 && mass.is_finite()) {
+                return Err(StepperError::Mass { node, mass });
+            }
+            let rate = problem.damping_rate.get(node).copied().unwrap_or(0.0);
+            if !(rate >= 0.0 && rate.is_finite()) {
+                return Err(StepperError::Damping { node, rate });
+            }
+            let inertia = if mass == 0.0 { 0.0 } else { dt * dt / (mass * (1.0 + 0.5 * rate * dt)) };
+            Ok(T::from_f64(inertia * self.force / factors.get(node).copied().unwrap_or(1.0)))
+        };
+        problem.lumped_mass.iter().enumerate().map(one).collect()
     }
 
     /// Appends the positions of the nodes relative to the middle of their box, then the dummies.

@@ -249,7 +249,7 @@ impl<T: Real> Tables<T> {
             offsets: Vec::with_capacity(blocks.connectivity.len() + 8 * lanes * blocks.run_kind.len()),
             factors: Vec::new(),
             materials: Vec::new(),
-            inertia: Vec::with_capacity(n_nodes),
+            inertia: Vec::new(),
             decay: Vec::new(),
             dissipation: Vec::new(),
             forces: Vec::new(),
@@ -266,7 +266,7 @@ impl<T: Real> Tables<T> {
         let boundary_row = tables.number_boundary(problem)?;
         let scale = Scale::new::<T>(problem);
         tables.force_unit = scale.force;
-        tables.set_inertia(problem, &scale.mass_factors(problem))?;
+        tables.inertia = scale.inertia(problem)?;
         let mut material_of = HashMap::new();
         for b in 0..blocks.n_blocks() {
             for run in blocks.runs(b) {
@@ -344,23 +344,6 @@ impl<T: Real> Tables<T> {
             block.incoming = self.incoming.len()..self.incoming.len() + received.len();
             self.incoming.append(&mut received);
         }
-    }
-
-    fn set_inertia(&mut self, problem: &Problem, mass_factors: &[f64]) -> Result<(), StepperError> {
-        let dt = problem.time_increment;
-        for (node, &mass) in problem.lumped_mass.iter().enumerate() {
-            if !(mass >= 0.0 && mass.is_finite()) {
-                return Err(StepperError::Mass { node, mass });
-            }
-            let alpha = problem.damping_rate.get(node).copied().unwrap_or(0.0);
-            if !(alpha >= 0.0 && alpha.is_finite()) {
-                return Err(StepperError::Damping { node, rate: alpha });
-            }
-            let inertia = if mass == 0.0 { 0.0 } else { dt * dt / (mass * (1.0 + 0.5 * alpha * dt)) };
-            let inertia = inertia * self.force_unit / mass_factors.get(node).copied().unwrap_or(1.0);
-            self.inertia.push(T::from_f64(inertia));
-        }
-        Ok(())
     }
 
     /// Appends a block.

@@ -1,5 +1,7 @@
 //! What the kernels read beside the tables of the block file, as it will lie on the device.
 
+use std::collections::HashMap;
+
 use pogo_formats::block::{DeviceTables, DeviceView, FanRecord};
 use pogo_formats::model::ElementKind;
 use rayon::prelude::*;
@@ -154,8 +156,9 @@ pub(super) fn further_rows(device: &DeviceView) -> Vec<u32> {
 /// Everything that the kernels read and the block file does not hold.
 pub(super) struct Tables<T> {
     pub blocks: Vec<BlockRow>,
-    /// Blocks that go by fans and by colours; empty lists mean all and none, in this order, or the other way round.
+    /// Blocks that go by fans; empty if all do, or none.
     pub by_fans: Vec<u32>,
+    /// Blocks that go by colours.
     pub by_colours: Vec<u32>,
     /// Bit l: law l is among the blocks that go by colours.
     pub laws: u32,
@@ -210,7 +213,6 @@ impl<T: Real> Tables<T> {
             }
         };
         let scale = Scale::reaching::<T>(problem, &outer);
-        let mass_factors = scale.mass_factors(problem);
 
         let mut materials = Vec::with_capacity(device.material_kind.len());
         let mut coupled = false;
@@ -231,23 +233,10 @@ impl<T: Real> Tables<T> {
 
         let dt = problem.time_increment;
         let alpha = |node: usize| problem.damping_rate.get(node).copied().unwrap_or(0.0);
-        for (node, &mass) in problem.lumped_mass.iter().enumerate() {
-            if !(mass >= 0.0 && mass.is_finite()) {
-                return Err(StepperError::Mass { node, mass });
-            }
-            let rate = alpha(node);
-            if !(rate >= 0.0 && rate.is_finite()) {
-                return Err(StepperError::Damping { node, rate });
-            }
-        }
         let of_nodes = |value: &(dyn Fn(usize) -> f64 + Sync)| -> Vec<T> {
             (0..n_nodes).into_par_iter().with_min_len(4096).map(|node| T::from_f64(value(node))).collect()
         };
-        let inertia = of_nodes(&|node| {
-            let mass = problem.lumped_mass[node];
-            let inertia = if mass == 0.0 { 0.0 } else { dt * dt / (mass * (1.0 + 0.5 * alpha(node) * dt)) };
-            inertia * scale.force / mass_factors.get(node).copied().unwrap_or(1.0)
-        });
+        let inertia = scale.inertia(problem)?;
         let (mut decay, mut dissipation) = (Vec::new(), Vec::new());
         if problem.damping_rate.iter().any(|&rate| rate != 0.0) {
             let q = |node| 0.5 * alpha(node) * dt;
@@ -296,14 +285,12 @@ impl<T: Real> Tables<T> {
                 })
             })
             .collect();
+        let pairs = device.material_kind.iter().copied().zip(device.material_section.iter().copied());
+        let material_of: HashMap<(u8, u32), u32> = pairs.zip(0..).collect();
         for (c, &run) in device.colour_run.iter().enumerate() {
             let (kind, section) = (blocks.run_kind[run as usize], blocks.run_section[run as usize]);
-            let material = device
-                .material_kind
-                .iter()
-                .zip(device.material_section)
-                .position(|(&k, &s)| (k, s) == (kind, section))
-                .ok_or(blocks_error(0, "a run of a material that is not listed"))?;
+            let material =
+                *material_of.get(&(kind, section)).ok_or(blocks_error(0, "a run of a material that is not listed"))?;
             let kind = ElementKind::from_code(kind).ok_or(blocks_error(0, "a run of an unknown element kind"))?;
             let range = device.colour_element_first[c]..device.colour_element_first[c + 1];
             tables.colours.push(ColourRow {
@@ -311,7 +298,7 @@ impl<T: Real> Tables<T> {
                 element_first: range.start as u32,
                 n_elements: (range.end - range.start) as u32,
                 law: if boxes[c] { PARALLELEPIPEDS } else { law(kind) },
-                material: material as u32,
+                material,
                 reserved: [0; 2],
             });
         }
@@ -321,11 +308,9 @@ impl<T: Real> Tables<T> {
         for b in 0..n_blocks {
             tables.add_block(problem, device, b, fans[b], outer(b), &by_node);
         }
-        if tables.by_colours.is_empty() || tables.by_fans.is_empty() {
+        if tables.by_colours.is_empty() {
             // A launch over all blocks needs no list.
-            if tables.by_colours.is_empty() {
-                tables.by_fans.clear();
-            }
+            tables.by_fans.clear();
         }
         if tables.n_local > u32::MAX as usize {
             return Err(blocks_error(n_blocks, "more than 2³² nodes of blocks and halos"));
@@ -339,8 +324,9 @@ impl<T: Real> Tables<T> {
                 let [one, two] = if number == 4 { [0, 16 * (near + row.n_outer)] } else { [16 * MOST, 32 * MOST] };
                 tables.shared[0] = tables.shared[0].max(one + 16 * near);
                 tables.shared[1] = tables.shared[1].max(two + 16 * near + 2 * number * row.n_own);
+            } else {
+                tables.shared[2] = tables.shared[2].max((2 * near + row.n_own) * dimension as u32 * number);
             }
-            tables.shared[2] = tables.shared[2].max((2 * near + row.n_own) * dimension as u32 * number);
         }
         Ok(tables)
     }
