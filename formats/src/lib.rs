@@ -11,6 +11,7 @@ pub mod job;
 pub mod model;
 pub mod output;
 pub mod parameters;
+pub mod voxel;
 pub mod words;
 
 /// Version of Pogo, with the git hash in release builds: `0.1.0 (1a2b3c4)`.

@@ -6,6 +6,7 @@
 pub mod cuda;
 pub mod elements;
 pub mod explicit;
+pub mod voxel;
 
 // Test support is shared with the examples, which see this crate by name.
 #[cfg(test)]

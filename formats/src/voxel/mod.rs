@@ -1,0 +1,14 @@
+//! A voxel model: cubes of one edge length on a regular grid, as types.
+//!
+//! Voxel (i, j, k) fills the cube from `origin + h (i, j, k)` to `origin + h (i + 1, j + 1, k + 1)`; node (i, j, k) is its
+//! lowest corner. A solid voxel is an element; a node is there if one of the eight voxels round it is solid. Elements and
+//! nodes are numbered in Morton order (z-order) of (i, j, k), x in the lowest bit: 512 consecutive slots of that order are
+//! a *brick* of 8 × 8 × 8, and the numbering is the same whatever tables ([`Bricks`], offsets, hash) find a neighbour.
+
+mod grid;
+mod morton;
+mod tables;
+
+pub use grid::{VoxelGrid, VoxelModuli};
+pub use morton::{morton_code, morton_position};
+pub use tables::{Bricks, BricksView, NO_BRICK, VoxelMesh, VoxelMeshView};

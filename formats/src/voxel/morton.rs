@@ -1,0 +1,56 @@
+//! Morton codes of positions on a grid (z-order; x in the lowest bit), up to 21 bits an axis.
+
+/// Spreads the lowest 21 bits so that two zeros stand between each.
+const fn spread(value: u32) -> u64 {
+    let mut v = value as u64 & 0x1f_ffff;
+    v = (v | v << 32) & 0x001f_0000_0000_ffff;
+    v = (v | v << 16) & 0x001f_0000_ff00_00ff;
+    v = (v | v << 8) & 0x100f_00f0_0f00_f00f;
+    v = (v | v << 4) & 0x10c3_0c30_c30c_30c3;
+    (v | v << 2) & 0x1249_2492_4924_9249
+}
+
+const fn gather(code: u64) -> u32 {
+    let mut v = code & 0x1249_2492_4924_9249;
+    v = (v | v >> 2) & 0x10c3_0c30_c30c_30c3;
+    v = (v | v >> 4) & 0x100f_00f0_0f00_f00f;
+    v = (v | v >> 8) & 0x001f_0000_ff00_00ff;
+    v = (v | v >> 16) & 0x001f_0000_0000_ffff;
+    (v | v >> 32) as u32 & 0x1f_ffff
+}
+
+/// Morton code of (i, j, k), each below 2²¹.
+pub const fn morton_code(position: [u32; 3]) -> u64 {
+    spread(position[0]) | spread(position[1]) << 1 | spread(position[2]) << 2
+}
+
+/// (i, j, k) of a Morton code.
+pub const fn morton_position(code: u64) -> [u32; 3] {
+    [gather(code), gather(code >> 1), gather(code >> 2)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn first_cube() {
+        let codes: Vec<u64> = (0..8).map(|c| morton_code([c & 1, c >> 1 & 1, c >> 2])).collect();
+        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 7]);
+        assert_eq!(morton_code([2, 0, 0]), 8);
+    }
+
+    proptest! {
+        #[test]
+        fn there_and_back(position in [0_u32..1 << 21, 0..1 << 21, 0..1 << 21]) {
+            prop_assert_eq!(morton_position(morton_code(position)), position);
+        }
+
+        #[test]
+        fn bit_by_bit(position in [0_u32..1 << 21, 0..1 << 21, 0..1 << 21]) {
+            let plain = (0..63).fold(0_u64, |code, bit| code | u64::from(position[bit % 3] >> (bit / 3) & 1) << bit);
+            prop_assert_eq!(morton_code(position), plain);
+        }
+    }
+}

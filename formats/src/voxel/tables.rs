@@ -1,0 +1,181 @@
+//! Tables of a voxel model, in Morton order.
+
+use rkyv::{Archive, Deserialize, Serialize};
+
+use super::morton_position;
+
+/// In [`Bricks::neighbours`]: no such brick.
+pub const NO_BRICK: u32 = u32::MAX;
+
+/// The grid of a voxel model as bricks of 8 × 8 × 8, in ascending order of their Morton codes.
+///
+/// Slot s of a brick, 0 ≤ s < 512, is voxel (or node) `8 (brick position) + morton_position(s)`. Bit s mod 64 of word s / 64
+/// of a mask says whether it is there; its number is the brick's first one and the number of set bits before it.
+#[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq, Default)]
+pub struct Bricks {
+    /// Morton code of each brick's position, ascending, (n_bricks,).
+    pub code: Vec<u64>,
+    /// Elements, (n_bricks, 8).
+    pub element_mask: Vec<u64>,
+    /// Nodes, (n_bricks, 8). A brick beyond the last elements may have nodes only.
+    pub node_mask: Vec<u64>,
+    /// First element of each brick, (n_bricks + 1,).
+    pub element_first: Vec<u32>,
+    /// First node of each brick, (n_bricks + 1,).
+    pub node_first: Vec<u32>,
+    /// Bricks round each brick, at (dx, dy, dz) ∈ {−1, 0, 1}³, x fastest, or [`NO_BRICK`], (n_bricks, 27).
+    pub neighbours: Vec<u32>,
+}
+
+/// The elements and nodes of a voxel model.
+#[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq, Default)]
+pub struct VoxelMesh {
+    /// Voxels along x, y and z, void ones included.
+    pub size: [u32; 3],
+    /// Edge of a voxel h, in the job's unit of length.
+    pub spacing: f64,
+    /// Position of node (0, 0, 0).
+    pub origin: [f64; 3],
+    /// Which voxels are there.
+    pub bricks: Bricks,
+    /// Material of each element, an index into the setup's materials, (n_elements,), or empty.
+    pub element_class: Vec<u8>,
+    /// Young's modulus of each element, (n_elements,), or empty.
+    pub element_modulus: Vec<f32>,
+}
+
+/// [`Bricks`] as slices.
+#[derive(Debug, Clone, Copy)]
+pub struct BricksView<'a> {
+    /// As in [`Bricks`].
+    pub code: &'a [u64],
+    /// As in [`Bricks`].
+    pub element_mask: &'a [u64],
+    /// As in [`Bricks`].
+    pub node_mask: &'a [u64],
+    /// As in [`Bricks`].
+    pub element_first: &'a [u32],
+    /// As in [`Bricks`].
+    pub node_first: &'a [u32],
+    /// As in [`Bricks`].
+    pub neighbours: &'a [u32],
+}
+
+/// [`VoxelMesh`] as slices.
+#[derive(Debug, Clone, Copy)]
+pub struct VoxelMeshView<'a> {
+    /// As in [`VoxelMesh`].
+    pub size: [u32; 3],
+    /// As in [`VoxelMesh`].
+    pub spacing: f64,
+    /// As in [`VoxelMesh`].
+    pub origin: [f64; 3],
+    /// As in [`VoxelMesh`].
+    pub bricks: BricksView<'a>,
+    /// As in [`VoxelMesh`].
+    pub element_class: &'a [u8],
+    /// As in [`VoxelMesh`].
+    pub element_modulus: &'a [f32],
+}
+
+impl VoxelMesh {
+    /// The mesh as slices.
+    pub fn view(&self) -> VoxelMeshView<'_> {
+        VoxelMeshView {
+            size: self.size,
+            spacing: self.spacing,
+            origin: self.origin,
+            bricks: self.bricks.view(),
+            element_class: &self.element_class,
+            element_modulus: &self.element_modulus,
+        }
+    }
+}
+
+impl Bricks {
+    /// The bricks as slices.
+    pub fn view(&self) -> BricksView<'_> {
+        BricksView {
+            code: &self.code,
+            element_mask: &self.element_mask,
+            node_mask: &self.node_mask,
+            element_first: &self.element_first,
+            node_first: &self.node_first,
+            neighbours: &self.neighbours,
+        }
+    }
+}
+
+/// Slots of a brick whose bits are set, ascending.
+fn slots(mask: &[u64]) -> impl Iterator<Item = u32> + '_ {
+    mask.iter().zip((0..).step_by(64)).flat_map(|(&word, first)| {
+        std::iter::successors((word != 0).then_some(word), |&left| {
+            let left = left & (left - 1);
+            (left != 0).then_some(left)
+        })
+        .map(move |left| first + left.trailing_zeros())
+    })
+}
+
+impl<'a> BricksView<'a> {
+    /// Number of bricks.
+    pub fn n_bricks(&self) -> usize {
+        self.code.len()
+    }
+
+    /// Number of elements.
+    pub fn n_elements(&self) -> usize {
+        self.element_first.last().map_or(0, |&n| n as usize)
+    }
+
+    /// Number of nodes.
+    pub fn n_nodes(&self) -> usize {
+        self.node_first.last().map_or(0, |&n| n as usize)
+    }
+
+    /// Lowest voxel of a brick, (i, j, k).
+    pub fn corner(&self, brick: usize) -> [u32; 3] {
+        morton_position(self.code[brick]).map(|p| 8 * p)
+    }
+
+    /// Positions (i, j, k) of a brick's elements, in the order of their numbers.
+    pub fn element_positions(&self, brick: usize) -> impl Iterator<Item = [u32; 3]> + use<'a> {
+        let (corner, mask) = (self.corner(brick), &self.element_mask[8 * brick..8 * brick + 8]);
+        slots(mask).map(move |slot| place(corner, slot))
+    }
+
+    /// Positions (i, j, k) of a brick's nodes, in the order of their numbers.
+    pub fn node_positions(&self, brick: usize) -> impl Iterator<Item = [u32; 3]> + use<'a> {
+        let (corner, mask) = (self.corner(brick), &self.node_mask[8 * brick..8 * brick + 8]);
+        slots(mask).map(move |slot| place(corner, slot))
+    }
+
+    /// Number of node (i, j, k), if it is there.
+    pub fn node(&self, position: [u32; 3]) -> Option<u32> {
+        let code = super::morton_code(position);
+        let brick = self.code.binary_search(&(code >> 9)).ok()?;
+        rank(&self.node_mask[8 * brick..8 * brick + 8], code as usize & 511).map(|rank| self.node_first[brick] + rank)
+    }
+
+    /// Number of element (i, j, k), if it is there.
+    pub fn element(&self, position: [u32; 3]) -> Option<u32> {
+        let code = super::morton_code(position);
+        let brick = self.code.binary_search(&(code >> 9)).ok()?;
+        rank(&self.element_mask[8 * brick..8 * brick + 8], code as usize & 511)
+            .map(|rank| self.element_first[brick] + rank)
+    }
+}
+
+fn place(corner: [u32; 3], slot: u32) -> [u32; 3] {
+    let offset = morton_position(u64::from(slot));
+    [corner[0] + offset[0], corner[1] + offset[1], corner[2] + offset[2]]
+}
+
+/// Set bits before `slot`, if its own is set.
+fn rank(mask: &[u64], slot: usize) -> Option<u32> {
+    let (word, bit) = (slot / 64, slot % 64);
+    (mask[word] >> bit & 1 == 1).then(|| {
+        let before: u32 = mask[..word].iter().map(|word| word.count_ones()).sum();
+        before + (mask[word] & ((1 << bit) - 1)).count_ones()
+    })
+}

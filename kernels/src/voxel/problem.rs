@@ -1,0 +1,61 @@
+//! What is to be solved.
+
+use pogo_formats::voxel::BricksView;
+
+/// Young's modulus of each element.
+#[derive(Debug, Clone, Copy)]
+pub enum Moduli<'a> {
+    /// A class each.
+    Classes {
+        /// Index into `young`, (n_elements,).
+        class: &'a [u8],
+        /// Young's modulus of each class, positive.
+        young: &'a [f64],
+    },
+    /// A modulus each, positive.
+    Each {
+        /// (n_elements,).
+        modulus: &'a [f32],
+        /// What all are multiplied with.
+        scale: f64,
+    },
+}
+
+/// A prescribed displacement.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FixedDof {
+    /// Node.
+    pub node: u32,
+    /// 0, 1, 2: x, y, z.
+    pub direction: u8,
+    /// Displacement, in the unit of the edge length.
+    pub value: f64,
+}
+
+/// A force on a node.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct NodalForce {
+    /// Node.
+    pub node: u32,
+    /// 0, 1, 2: x, y, z.
+    pub direction: u8,
+    /// Force, modulus × length².
+    pub value: f64,
+}
+
+/// One linear problem on a voxel mesh.
+#[derive(Debug, Clone, Copy)]
+pub struct StaticProblem<'a> {
+    /// Which voxels are there.
+    pub bricks: BricksView<'a>,
+    /// Young's moduli E.
+    pub moduli: Moduli<'a>,
+    /// Poisson's ratio ν of all elements, in (−1, 0.5).
+    pub poisson: f64,
+    /// Edge of a voxel h.
+    pub spacing: f64,
+    /// Prescribed displacements, ascending by node and direction, each degree of freedom at most once.
+    pub fixed: &'a [FixedDof],
+    /// Forces, ascending by node and direction, each degree of freedom at most once.
+    pub forces: &'a [NodalForce],
+}
