@@ -7,8 +7,10 @@
 
 mod grid;
 mod morton;
+pub mod setup;
 mod tables;
 
 pub use grid::{VoxelGrid, VoxelModuli};
 pub use morton::{morton_code, morton_position};
+pub use setup::VoxelSetup;
 pub use tables::{Bricks, BricksView, NO_BRICK, VoxelMesh, VoxelMeshView};
