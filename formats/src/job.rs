@@ -11,6 +11,7 @@
 mod check;
 mod convert;
 mod values;
+pub mod voxel;
 
 use std::path::Path;
 use std::sync::Arc;

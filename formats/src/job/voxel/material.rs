@@ -1,0 +1,300 @@
+//! `[material]`: what grey values mean.
+
+use serde::Deserialize;
+
+/// `[material]`: from the value of a voxel to Young's modulus.
+///
+/// | law | keys |
+/// |---|---|
+/// | `threshold` | `threshold` (one or several, rising), `young` (as many): a voxel gets the modulus of the highest threshold that its value reaches, and is void below the first |
+/// | `labels` | `labels`, a list of `{ value, young, name }`; `other` says what of labels that are not listed |
+/// | `linear` | E = `slope` q + `intercept` |
+/// | `power` | E = `factor` (q / `reference`)^`exponent` |
+/// | `modulus` | the image holds E, 0 meaning void; times `scale` |
+///
+/// q is the value of a voxel, read as `quantity` says. For `linear` and `power`, voxels with q below `threshold` are void,
+/// and so are those whose E is not above 0; E is held between `minimum` and `maximum`, and `classes` rounds it to so many
+/// moduli (1 B a voxel instead of 4). A modulus of 0 in a table means void.
+#[derive(Deserialize, Debug, Clone, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Material {
+    /// Which law.
+    pub law: Law,
+    /// Poisson's ratio ν of every voxel, in (-1, 0.5).
+    pub poisson: f64,
+    /// What q is: `"native"` (default), `"density"`, `"attenuation"` or `"hounsfield"`.
+    #[serde(default)]
+    pub quantity: Quantity,
+    /// Values at which solid begins.
+    pub threshold: Option<List<f64>>,
+    /// Young's moduli, one for each threshold.
+    pub young: Option<List<f64>>,
+    /// Names of the materials, one for each threshold; `MATERIAL-1` and so on when absent.
+    pub name: Option<List<String>>,
+    /// What each label is.
+    #[serde(default)]
+    pub labels: Vec<Label>,
+    /// What labels that are not listed are: `"error"` (default; 0 is void all the same) or `"void"`.
+    #[serde(default)]
+    pub other: OtherLabels,
+    /// Slope of the linear law.
+    pub slope: Option<f64>,
+    /// Intercept of the linear law; 0 when absent.
+    pub intercept: Option<f64>,
+    /// Factor of the power law: E where q is `reference`.
+    pub factor: Option<f64>,
+    /// Exponent of the power law.
+    pub exponent: Option<f64>,
+    /// Density that the power law divides by; 1 when absent.
+    pub reference: Option<f64>,
+    /// Least modulus of a solid voxel.
+    pub minimum: Option<f64>,
+    /// Greatest modulus.
+    pub maximum: Option<f64>,
+    /// Number of moduli that a law is rounded to, 1 to 255; a modulus a voxel when absent.
+    pub classes: Option<usize>,
+    /// Factor from the image's moduli to the job's unit; 1 when absent.
+    pub scale: Option<f64>,
+    /// From stored values to density or Hounsfield units, instead of the header's.
+    pub calibration: Option<Calibration>,
+}
+
+/// Laws of [`Material`].
+#[derive(Deserialize, Debug, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Law {
+    /// One modulus above each of one or several thresholds.
+    Threshold,
+    /// A table of labels.
+    Labels,
+    /// E = slope q + intercept.
+    Linear,
+    /// E = factor (q / reference)^exponent.
+    Power,
+    /// The image holds moduli.
+    Modulus,
+}
+
+/// How the value of a voxel is read.
+#[derive(Deserialize, Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[serde(rename_all = "lowercase")]
+pub enum Quantity {
+    /// As it is stored (a NIfTI file's `scl_slope` and `scl_inter` applied).
+    #[default]
+    Native,
+    /// Density (mgHA/cm³ for Scanco files) by the calibration of the header or of the job.
+    Density,
+    /// Linear attenuation coefficient µ, 1/cm: stored value over the header's `mu_scaling`.
+    Attenuation,
+    /// Hounsfield units by the header's µ of water or by the calibration of the job.
+    Hounsfield,
+}
+
+/// quantity = slope × stored value + intercept.
+#[derive(Deserialize, Debug, Clone, Copy, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Calibration {
+    /// Slope.
+    pub slope: f64,
+    /// Intercept; 0 when absent.
+    #[serde(default)]
+    pub intercept: f64,
+}
+
+/// A label of an image and what it is made of.
+#[derive(Deserialize, Debug, Clone, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Label {
+    /// Value of the voxels.
+    pub value: f64,
+    /// Young's modulus; 0 is void.
+    pub young: f64,
+    /// Name of the material; `LABEL-` and the value when absent.
+    pub name: Option<String>,
+}
+
+/// What labels that are not listed are.
+#[derive(Deserialize, Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[serde(rename_all = "lowercase")]
+pub enum OtherLabels {
+    /// An error that names them; 0 is void all the same.
+    #[default]
+    Error,
+    /// Void.
+    Void,
+}
+
+/// One value, or a list of them.
+#[derive(Deserialize, Debug, Clone, PartialEq)]
+#[serde(untagged, expecting = "expected one value or a list of values")]
+pub enum List<T> {
+    /// `key = 1.0`.
+    One(T),
+    /// `key = [1.0, 2.0]`.
+    Several(Vec<T>),
+}
+
+impl<T> List<T> {
+    /// The values.
+    pub fn values(&self) -> &[T] {
+        match self {
+            Self::One(value) => std::slice::from_ref(value),
+            Self::Several(values) => values,
+        }
+    }
+}
+
+impl Material {
+    /// What can be checked without the stack.
+    pub(super) fn check(&self) -> Result<(), String> {
+        if !(self.poisson > -1.0 && self.poisson < 0.5) {
+            return Err(format!("`poisson` is {}: it must lie between -1 and 0.5", self.poisson));
+        }
+        self.check_keys()?;
+        match self.law {
+            Law::Threshold => self.check_thresholds()?,
+            Law::Labels => self.check_labels()?,
+            Law::Linear => {
+                self.slope.ok_or("law \"linear\" needs `slope` (and `intercept`): E = slope q + intercept")?;
+            }
+            Law::Power => {
+                let factor = self.factor.ok_or("law \"power\" needs `factor`: E = factor (q / reference)^exponent")?;
+                self.exponent.ok_or("law \"power\" needs `exponent`: E = factor (q / reference)^exponent")?;
+                if !(factor > 0.0 && self.reference.unwrap_or(1.0) > 0.0) {
+                    return Err("`factor` and `reference` must be above 0".to_owned());
+                }
+            }
+            Law::Modulus => {
+                if self.scale.is_some_and(|scale| scale <= 0.0) {
+                    return Err("`scale` must be above 0".to_owned());
+                }
+            }
+        }
+        if matches!(self.law, Law::Linear | Law::Power)
+            && self.threshold.as_ref().is_some_and(|t| t.values().len() != 1)
+        {
+            return Err("this law takes one `threshold`, below which voxels are void".to_owned());
+        }
+        if self.minimum.is_some_and(|minimum| minimum <= 0.0) {
+            return Err("`minimum` must be above 0".to_owned());
+        }
+        if self.maximum.is_some_and(|maximum| maximum <= self.minimum.unwrap_or(0.0)) {
+            return Err("`maximum` must be above 0 and above `minimum`".to_owned());
+        }
+        if self.classes.is_some_and(|classes| !(1..=255).contains(&classes)) {
+            return Err("`classes` must be 1 to 255".to_owned());
+        }
+        if self.calibration.is_some() && matches!(self.quantity, Quantity::Native | Quantity::Attenuation) {
+            return Err(
+                "`calibration` gives density or Hounsfield units: set quantity = \"density\" or \"hounsfield\""
+                    .to_owned(),
+            );
+        }
+        if self.calibration.is_some_and(|calibration| calibration.slope == 0.0) {
+            return Err("`slope` of the calibration must not be 0".to_owned());
+        }
+        Ok(())
+    }
+
+    /// A key that the chosen law does not look at is a mistake.
+    fn check_keys(&self) -> Result<(), String> {
+        use Law::*;
+        let keys: [(&str, bool, &[Law]); 14] = [
+            ("threshold", self.threshold.is_some(), &[Threshold, Linear, Power]),
+            ("young", self.young.is_some(), &[Threshold]),
+            ("name", self.name.is_some(), &[Threshold]),
+            ("labels", !self.labels.is_empty(), &[Labels]),
+            ("other", self.other != OtherLabels::default(), &[Labels]),
+            ("slope", self.slope.is_some(), &[Linear]),
+            ("intercept", self.intercept.is_some(), &[Linear]),
+            ("factor", self.factor.is_some(), &[Power]),
+            ("exponent", self.exponent.is_some(), &[Power]),
+            ("reference", self.reference.is_some(), &[Power]),
+            ("minimum", self.minimum.is_some(), &[Linear, Power]),
+            ("maximum", self.maximum.is_some(), &[Linear, Power]),
+            ("classes", self.classes.is_some(), &[Linear, Power, Modulus]),
+            ("scale", self.scale.is_some(), &[Modulus]),
+        ];
+        match keys.iter().find(|(_, given, laws)| *given && !laws.contains(&self.law)) {
+            Some((key, _, _)) => Err(format!("`{key}` has no meaning for law \"{}\": leave it out", self.law.name())),
+            None if self.quantity != Quantity::Native && matches!(self.law, Labels | Modulus) => {
+                Err(format!("`quantity` has no meaning for law \"{}\": leave it out", self.law.name()))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn check_thresholds(&self) -> Result<(), String> {
+        let thresholds = self.threshold.as_ref().map_or(&[][..], List::values);
+        let young = self.young.as_ref().map_or(&[][..], List::values);
+        if thresholds.is_empty() || young.len() != thresholds.len() {
+            return Err(
+                "law \"threshold\" needs `threshold` and `young`, as many of the one as of the other".to_owned()
+            );
+        }
+        if thresholds.len() > 255 {
+            return Err("at most 255 thresholds".to_owned());
+        }
+        if !thresholds.windows(2).all(|pair| pair[0] < pair[1]) {
+            return Err("several values of `threshold` must rise".to_owned());
+        }
+        if young.iter().any(|&young| young < 0.0) || young.iter().all(|&young| young == 0.0) {
+            return Err("`young` must be above 0 (0 makes a range void, but not all of them)".to_owned());
+        }
+        if let Some(names) = &self.name {
+            let names = names.values();
+            if names.len() != thresholds.len() {
+                return Err("`name` needs as many names as there are thresholds".to_owned());
+            }
+            check_names(names.iter())?;
+        }
+        Ok(())
+    }
+
+    fn check_labels(&self) -> Result<(), String> {
+        if self.labels.is_empty() {
+            return Err("law \"labels\" needs `labels`, a list of { value = …, young = …, name = \"…\" }".to_owned());
+        }
+        if self.labels.iter().any(|label| label.young < 0.0) || self.labels.iter().all(|label| label.young == 0.0) {
+            return Err("`young` of a label must be above 0 (0 is void, but not for all of them)".to_owned());
+        }
+        if self.labels.iter().filter(|label| label.young > 0.0).count() > 255 {
+            return Err("at most 255 labels that are not void".to_owned());
+        }
+        for (i, label) in self.labels.iter().enumerate() {
+            if self.labels[..i].iter().any(|other| other.value == label.value) {
+                return Err(format!("label {} is listed twice", label.value));
+            }
+        }
+        check_names(self.labels.iter().filter_map(|label| label.name.as_ref()))
+    }
+}
+
+/// Names must differ, so that a material can be changed by its name.
+fn check_names<'a>(names: impl Iterator<Item = &'a String>) -> Result<(), String> {
+    let mut seen = Vec::new();
+    for name in names {
+        if name.trim().is_empty() {
+            return Err("a material's name is empty".to_owned());
+        }
+        let upper = name.to_uppercase();
+        if seen.contains(&upper) {
+            return Err(format!("two materials are called \"{name}\""));
+        }
+        seen.push(upper);
+    }
+    Ok(())
+}
+
+impl Law {
+    /// As a job writes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Threshold => "threshold",
+            Self::Labels => "labels",
+            Self::Linear => "linear",
+            Self::Power => "power",
+            Self::Modulus => "modulus",
+        }
+    }
+}

@@ -1,0 +1,55 @@
+use super::*;
+
+fn parse(text: &str) -> Result<VoxelJob, String> {
+    VoxelJob::parse(text, "bone.toml").map_err(|error| error.to_string())
+}
+
+#[test]
+fn the_shortest_job_has_defaults() {
+    let job = parse("[material]\nlaw = \"threshold\"\nthreshold = 64\nyoung = 1e4\npoisson = 0.3\n").unwrap();
+    assert_eq!(job.image.value, Image::default());
+    assert_eq!(job.image.value.unit.per_millimetre(), 1.0);
+    assert_eq!(job.material.place.line, 1);
+    assert_eq!(job.material.value.threshold.unwrap().values(), [64.0]);
+}
+
+#[test]
+fn image_keys_are_read() {
+    let job = parse(
+        "[image]\nunit = \"um\"\nspacing = [60.7, 60.7, 82]\nresample = 60.7\ncrop = [[0, 0, 0], [4, 5, 6]]\nkeep = \"largest\"
+raw = { shape = [4, 5, 6], type = \"int16\", endian = \"big\", header_bytes = 512 }
+[material]\nlaw = \"labels\"\npoisson = 0.3\nlabels = [{ value = 127, young = 6829.0 }]\n",
+    )
+    .unwrap();
+    let image = job.image.value;
+    assert_eq!(image.spacing.unwrap().edges(), [60.7, 60.7, 82.0]);
+    assert_eq!((image.keep, image.unit), (Keep::Largest, LengthUnit::Um));
+    assert_eq!(image.raw.unwrap().sample, SampleType::Int16);
+}
+
+#[test]
+fn mistakes_point_at_their_line() {
+    let material = "[material]\nlaw = \"threshold\"\nthreshold = 64\nyoung = 1e4\npoisson = 0.3\n";
+    for (text, expected) in [
+        ("title = \"x\"\n", "bone.toml:1: error: this job has no [material] table"),
+        (&format!("[image]\nspacin = 1.0\n{material}"), "bone.toml:2: error: unknown field `spacin`"),
+        (&format!("\n[image]\nspacing = -1.0\n{material}"), "bone.toml:2: error: `spacing` must be above 0"),
+        (&format!("[image]\ncrop = [[0, 0, 0], [4, 0, 6]]\n{material}"), "bone.toml:1: error: `crop` is empty"),
+        (&material.replace("0.3", "0.5"), "bone.toml:1: error: `poisson` is 0.5"),
+        (&material.replace("1e4", "nan"), "bone.toml:4: error: this number is not finite"),
+        (&material.replace("1e4", "[1e4, 2e4]"), "bone.toml:1: error: law \"threshold\" needs `threshold` and `young`"),
+        (&format!("{material}slope = 2\n"), "bone.toml:1: error: `slope` has no meaning for law \"threshold\""),
+        (&format!("{material}classes = 300\n"), "bone.toml:1: error: `classes` has no meaning"),
+        (
+            "[material]\nlaw = \"power\"\npoisson = 0.3\nfactor = 1.0\n",
+            "bone.toml:1: error: law \"power\" needs `exponent`",
+        ),
+        (
+            "[material]\nlaw = \"labels\"\npoisson = 0.3\nlabels = [{ value = 1, young = 1 }, { value = 1, young = 2 }]\n",
+            "bone.toml:1: error: label 1 is listed twice",
+        ),
+    ] {
+        let error = parse(text).unwrap_err();
+        assert!(error.starts_with(expected), "{error}");
+    }
+}
