@@ -8,3 +8,4 @@ pub mod info;
 pub mod partition;
 pub mod picture;
 pub mod pipeline;
+pub mod voxel;

@@ -6,6 +6,7 @@
 //! a *brick* of 8 × 8 × 8, and the numbering is the same whatever tables ([`Bricks`], offsets, hash) find a neighbour.
 
 mod grid;
+pub mod masks;
 mod morton;
 pub mod setup;
 mod tables;
