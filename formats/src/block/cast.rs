@@ -4,7 +4,7 @@
 compile_error!("block files are used in place: a 64-bit little-endian machine is needed");
 
 use rkyv::{
-    primitive::{ArchivedF64, ArchivedU16, ArchivedU32, ArchivedU64},
+    primitive::{ArchivedF32, ArchivedF64, ArchivedU16, ArchivedU32, ArchivedU64},
     vec::ArchivedVec,
 };
 
@@ -21,6 +21,10 @@ pub(super) unsafe trait SameBytes {
 // (checked by `layouts` below); all bit patterns are valid for integers and floats.
 unsafe impl SameBytes for ArchivedF64 {
     type Native = f64;
+}
+// SAFETY: as above.
+unsafe impl SameBytes for ArchivedF32 {
+    type Native = f32;
 }
 // SAFETY: as above.
 unsafe impl SameBytes for ArchivedU64 {
@@ -56,6 +60,9 @@ mod tests {
         let bytes = rkyv::to_bytes::<rkyv::rancor::BoxedError>(&vec![1.5_f64, -0.0, f64::MAX]).unwrap();
         let archived = rkyv::access::<ArchivedVec<ArchivedF64>, rkyv::rancor::BoxedError>(&bytes).unwrap();
         assert_eq!(native(archived), [1.5, -0.0, f64::MAX]);
+        let bytes = rkyv::to_bytes::<rkyv::rancor::BoxedError>(&vec![1.5_f32, f32::MIN]).unwrap();
+        let archived = rkyv::access::<ArchivedVec<ArchivedF32>, rkyv::rancor::BoxedError>(&bytes).unwrap();
+        assert_eq!(native(archived), [1.5, f32::MIN]);
         let bytes = rkyv::to_bytes::<rkyv::rancor::BoxedError>(&vec![1_u16, 0xfffe]).unwrap();
         let archived = rkyv::access::<ArchivedVec<ArchivedU16>, rkyv::rancor::BoxedError>(&bytes).unwrap();
         assert_eq!(native(archived), [1, 0xfffe]);

@@ -11,15 +11,15 @@ use super::{BlocksView, DeviceView, MeshView};
 use crate::model::{AmplitudeShape, ElementKind, LoadKind, Setup};
 
 /// Entries a task scans.
-const PIECE: usize = 1 << 16;
+pub(super) const PIECE: usize = 1 << 16;
 
-type Check = Result<(), String>;
+pub(super) type Check = Result<(), String>;
 
-fn require(condition: bool, reason: impl FnOnce() -> String) -> Check {
+pub(super) fn require(condition: bool, reason: impl FnOnce() -> String) -> Check {
     if condition { Ok(()) } else { Err(reason()) }
 }
 
-fn all_below(what: &str, indices: &[u32], limit: usize) -> Check {
+pub(super) fn all_below(what: &str, indices: &[u32], limit: usize) -> Check {
     let largest = |piece: &[u32]| piece.iter().copied().fold(0, u32::max);
     let largest = match indices.len() {
         0 => return Ok(()),

@@ -109,12 +109,14 @@ pub enum BlockError {
         reason: String,
     },
     /// A block file for another kind of physics.
-    #[error("{}: error: the file holds a `{found}` problem, not an `explicit` one", path.display())]
+    #[error("{}: error: the file holds a `{found}` problem, not a problem of kind `{expected}`", path.display())]
     Physics {
         /// File.
         path: PathBuf,
         /// What it holds.
         found: String,
+        /// What was asked for.
+        expected: &'static str,
     },
 }
 

@@ -1,19 +1,19 @@
 //! Reading a block file in place.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use memmap2::Mmap;
-use rayon::prelude::*;
-use rkyv::{Archived, Portable, api::high::HighValidator, bytecheck::CheckBytes, rancor::BoxedError};
-use xxhash_rust::xxh3::xxh3_64;
+use rkyv::Archived;
 
 use super::{
     BlockError, Blocks, BlocksView, DeviceTables, DeviceView, GroupView, MeshView, PartitionStatistics, Provenance,
-    SectionInfo, cast::native, check, container,
+    SectionInfo,
+    cast::native,
+    check,
+    mapped::{Mapped, Valid},
 };
 use crate::model::{ElementKind, Mesh, NamedSet, Setup};
 
-/// An open block file: mapped read-only, checked, used in place.
+/// An open block file of the explicit solver: mapped read-only, checked, used in place.
 ///
 /// [`open`](Self::open) checks the header, the structure of every section and every index that the solver relies on, so
 /// that no view panics or reads outside the file, whatever the bytes. It does not verify the checksums of the sections:
@@ -24,14 +24,11 @@ use crate::model::{ElementKind, Mesh, NamedSet, Setup};
 /// *afterwards* can still end this process with SIGBUS, which no mapping can prevent.
 #[derive(Debug)]
 pub struct BlockFile {
-    path: PathBuf,
-    map: Mmap,
-    sections: Vec<SectionInfo>,
-    mesh: usize,
-    blocks: usize,
-    device: usize,
+    file: Mapped,
+    mesh: Valid<Mesh>,
+    blocks: Valid<Blocks>,
+    device: Valid<DeviceTables>,
     setup: Setup,
-    provenance: Provenance,
     statistics: PartitionStatistics,
 }
 
@@ -39,72 +36,41 @@ impl BlockFile {
     /// Maps and checks a file.
     ///
     /// # Errors
-    /// Not a regular file, empty, cut, appended to, foreign, of another version, or with damage that shows without
-    /// checksums.
+    /// Not a regular file, empty, cut, appended to, foreign, of another version, of another kind of physics, or with
+    /// damage that shows without checksums.
     pub fn open(path: &Path) -> Result<Self, BlockError> {
-        let (file, length) = container::open_regular(path)?;
-        if length == 0 {
-            return Err(BlockError::Foreign { path: path.to_owned(), found: "the file is empty".into() });
-        }
-        // SAFETY: the map is read-only and private to this value; `BlockFile`'s documentation asks that the file is not
-        // changed while it is open, and every use is bounds-checked against the length taken here.
-        let map = unsafe { Mmap::map(&file) }.map_err(BlockError::io(path, "map"))?;
-        populate(path, &map, length)?;
-        let sections = container::decode(path, &map)?;
-
-        let find = |name: &'static str| {
-            let found = sections.iter().position(|section| section.name == name);
-            found.ok_or_else(|| BlockError::Header { path: path.to_owned(), reason: format!("no section `{name}`") })
-        };
-        let provenance: Provenance = {
-            let archived =
-                validate::<Archived<Provenance>>(path, "provenance", &map[sections[find("provenance")?].range()])?;
-            owned(path, "provenance", rkyv::deserialize::<Provenance, BoxedError>(archived))?
-        };
-        if provenance.physics != "explicit" {
-            return Err(BlockError::Physics { path: path.to_owned(), found: provenance.physics });
-        }
-        let setup: Setup = {
-            let archived = validate::<Archived<Setup>>(path, "setup", &map[sections[find("setup")?].range()])?;
-            owned(path, "setup", rkyv::deserialize::<Setup, BoxedError>(archived))?
-        };
-        let (mesh, blocks, device) = (find("mesh")?, find("blocks")?, find("device")?);
-        validate::<Archived<Mesh>>(path, "mesh", &map[sections[mesh].range()])?;
-        let archived = validate::<Archived<Blocks>>(path, "blocks", &map[sections[blocks].range()])?;
-        validate::<Archived<DeviceTables>>(path, "device", &map[sections[device].range()])?;
-        let statistics = owned(path, "blocks", rkyv::deserialize::<_, BoxedError>(&archived.statistics))?;
-
-        let file = Self { path: path.to_owned(), map, sections, mesh, blocks, device, setup, provenance, statistics };
-        check::all(&file.mesh(), &file.blocks(), &file.device(), &file.setup)
-            .map_err(|reason| file.inconsistent(reason))?;
-        Ok(file)
+        Self::from_mapped(Mapped::open(path)?)
     }
 
-    fn inconsistent(&self, reason: String) -> BlockError {
-        BlockError::Inconsistent {
-            path: self.path.clone(),
-            reason: format!("damaged tables: {reason}; block the model again"),
-        }
+    pub(super) fn from_mapped(file: Mapped) -> Result<Self, BlockError> {
+        file.expect_physics(Provenance::EXPLICIT)?;
+        let setup = file.read::<Setup>("setup")?;
+        let (mesh, blocks, device) = (file.validate("mesh")?, file.validate("blocks")?, file.validate("device")?);
+        let statistics = file.explain("blocks", rkyv::deserialize(&file.get::<Blocks>(&blocks).statistics))?;
+        let file = Self { file, mesh, blocks, device, setup, statistics };
+        check::all(&file.mesh(), &file.blocks(), &file.device(), &file.setup)
+            .map_err(|reason| file.file.inconsistent(reason))?;
+        Ok(file)
     }
 
     /// The file.
     pub fn path(&self) -> &Path {
-        &self.path
+        &self.file.path
     }
 
     /// Length of the file, bytes.
     pub fn bytes(&self) -> u64 {
-        self.map.len() as u64
+        self.file.bytes()
     }
 
     /// Sections, in file order.
     pub fn sections(&self) -> &[SectionInfo] {
-        &self.sections
+        &self.file.sections
     }
 
     /// Where the file came from.
     pub fn provenance(&self) -> &Provenance {
-        &self.provenance
+        &self.file.provenance
     }
 
     /// Quality of the partition. The time it took is not stored: the same input gives the same file.
@@ -119,8 +85,7 @@ impl BlockFile {
 
     /// The mesh in solver order, in place.
     pub fn mesh(&self) -> MeshView<'_> {
-        // SAFETY: `open` validated this type on these bytes, and the map is never written.
-        let mesh = unsafe { rkyv::access_unchecked::<Archived<Mesh>>(&self.map[self.sections[self.mesh].range()]) };
+        let mesh = self.file.get(&self.mesh);
         fn sets(sets: &Archived<Vec<NamedSet>>) -> Vec<(&str, &[u32])> {
             sets.iter().map(|set| (set.name.as_str(), native(&set.members))).collect()
         }
@@ -148,9 +113,7 @@ impl BlockFile {
 
     /// The tables of the blocks, in place.
     pub fn blocks(&self) -> BlocksView<'_> {
-        // SAFETY: `open` validated this type on these bytes, and the map is never written.
-        let blocks =
-            unsafe { rkyv::access_unchecked::<Archived<Blocks>>(&self.map[self.sections[self.blocks].range()]) };
+        let blocks = self.file.get(&self.blocks);
         BlocksView {
             capacity: blocks.capacity.to_native() as usize,
             node_first: native(&blocks.node_first),
@@ -172,9 +135,7 @@ impl BlockFile {
 
     /// The tables for devices with many threads, in place.
     pub fn device(&self) -> DeviceView<'_> {
-        // SAFETY: `open` validated this type on these bytes, and the map is never written.
-        let device =
-            unsafe { rkyv::access_unchecked::<Archived<DeviceTables>>(&self.map[self.sections[self.device].range()]) };
+        let device = self.file.get(&self.device);
         DeviceView {
             colour_first: native(&device.colour_first),
             colour_run: native(&device.colour_run),
@@ -203,14 +164,7 @@ impl BlockFile {
     /// # Errors
     /// The first section whose bytes have changed.
     pub fn verify_checksums(&self) -> Result<(), BlockError> {
-        let found: Vec<u64> = self.sections.par_iter().map(|section| xxh3_64(&self.map[section.range()])).collect();
-        for (section, found) in self.sections.iter().zip(found) {
-            if found != section.checksum {
-                let (path, section, expected) = (self.path.clone(), section.name.clone(), section.checksum);
-                return Err(BlockError::Checksum { path, section, expected, found });
-            }
-        }
-        Ok(())
+        self.file.verify_checksums()
     }
 
     /// Verifies every checksum, and that the blocks say the same as the mesh: also a file that was written wrongly is found.
@@ -219,7 +173,7 @@ impl BlockFile {
     /// The first section whose bytes have changed, or an entry that contradicts the mesh.
     pub fn verify(&self) -> Result<(), BlockError> {
         self.verify_checksums()?;
-        check::agreement(&self.mesh(), &self.blocks(), &self.device()).map_err(|reason| self.inconsistent(reason))
+        check::agreement(&self.mesh(), &self.blocks(), &self.device()).map_err(|reason| self.file.inconsistent(reason))
     }
 }
 
@@ -237,34 +191,4 @@ fn kind(archived: &Archived<ElementKind>) -> ElementKind {
         A::<ElementKind>::C3d8 => ElementKind::C3d8,
         A::<ElementKind>::C3d8r => ElementKind::C3d8r,
     }
-}
-
-/// Reads every page now: a file cut since its length was taken is an error here and a SIGBUS later.
-fn populate(path: &Path, map: &Mmap, length: u64) -> Result<(), BlockError> {
-    #[cfg(target_os = "linux")]
-    if let Err(error) = map.advise(memmap2::Advice::PopulateRead) {
-        const EFAULT: i32 = 14;
-        if error.raw_os_error() == Some(EFAULT) {
-            let found = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
-            return Err(BlockError::Cut { path: path.to_owned(), expected: length, found });
-        }
-        // Kernels before 5.14 do not know the advice.
-    }
-    let _ = (path, map, length);
-    Ok(())
-}
-
-fn validate<'a, T>(path: &Path, section: &'static str, bytes: &'a [u8]) -> Result<&'a T, BlockError>
-where
-    T: Portable + for<'b> CheckBytes<HighValidator<'b, BoxedError>>,
-{
-    owned(path, section, rkyv::access::<T, BoxedError>(bytes))
-}
-
-fn owned<T>(path: &Path, section: &'static str, result: Result<T, BoxedError>) -> Result<T, BlockError> {
-    result.map_err(|error| BlockError::Section {
-        path: path.to_owned(),
-        section,
-        reason: error.to_string().lines().next().unwrap_or_default().to_owned(),
-    })
 }

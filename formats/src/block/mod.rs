@@ -4,9 +4,12 @@
 //! borrow either from the map or from the owned [`Mesh`](crate::model::Mesh) and [`Blocks`].
 //!
 //! A file is a header with a table of named sections, then the sections, each an rkyv archive at a multiple of 64 bytes:
-//! `provenance`, `setup`, `mesh`, `blocks`, `device`. [`write`] streams them to disk and renames the finished file into place;
-//! [`BlockFile::open`] maps it, checks everything that can be checked without reading floats' meaning, and hands out
-//! slices of the map itself.
+//! of an explicit problem `provenance`, `setup`, `mesh`, `blocks`, `device`, of a static one `provenance`, `setup`, `mesh`,
+//! `levels`, `domains`. [`write`] and [`write_voxels`] stream them to disk and rename the finished file into place;
+//! [`open`] maps a file of either kind, checks everything that can be checked without reading floats' meaning, and hands
+//! out slices of the map itself.
+
+use std::path::Path;
 
 mod cast;
 mod check;
@@ -14,11 +17,13 @@ mod container;
 mod error;
 mod fan;
 mod file;
+mod mapped;
 mod provenance;
 mod tables;
 #[cfg(test)]
 mod tests;
 mod view;
+mod voxel;
 mod write;
 
 pub use container::SectionInfo;
@@ -28,4 +33,26 @@ pub use file::BlockFile;
 pub use provenance::{Provenance, Source};
 pub use tables::{Blocks, DeviceTables, PartitionStatistics};
 pub use view::{BlocksView, Colour, DeviceView, GroupView, MeshView, Run};
+pub use voxel::{VoxelBlockFile, VoxelContents, write_voxels};
 pub use write::{BlockContents, write};
+
+/// An open block file of either kind.
+#[derive(Debug)]
+pub enum AnyBlockFile {
+    /// Explicit elastodynamics on a mesh.
+    Explicit(Box<BlockFile>),
+    /// Statics on voxels.
+    Static(Box<VoxelBlockFile>),
+}
+
+/// Maps and checks a file, whatever kind of problem it holds.
+///
+/// # Errors
+/// As [`BlockFile::open`] and [`VoxelBlockFile::open`]; also a kind of problem that this program does not know.
+pub fn open(path: &Path) -> Result<AnyBlockFile, BlockError> {
+    let file = mapped::Mapped::open(path)?;
+    match file.provenance.physics.as_str() {
+        Provenance::STATIC => VoxelBlockFile::from_mapped(file).map(|file| AnyBlockFile::Static(Box::new(file))),
+        _ => BlockFile::from_mapped(file).map(|file| AnyBlockFile::Explicit(Box::new(file))),
+    }
+}

@@ -44,9 +44,9 @@ impl Source {
 /// What was read, by which program, with which options. Holds no time: the same input gives the same bytes.
 #[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq, Eq)]
 pub struct Provenance {
-    /// `explicit`.
+    /// [`EXPLICIT`](Self::EXPLICIT) or [`STATIC`](Self::STATIC).
     pub physics: String,
-    /// Deck, included files, job.
+    /// Deck or stack, further files, jobs.
     pub sources: Vec<Source>,
     /// [`VERSION`](crate::VERSION) of the tool that wrote the file.
     pub version: String,
@@ -55,8 +55,18 @@ pub struct Provenance {
 }
 
 impl Provenance {
+    /// Explicit elastodynamics on a mesh.
+    pub const EXPLICIT: &'static str = "explicit";
+    /// Statics on voxels.
+    pub const STATIC: &'static str = "static";
+
     /// An explicit problem from these sources, written by this version.
     pub fn explicit(sources: Vec<Source>, options: Vec<String>) -> Self {
-        Self { physics: "explicit".into(), sources, version: crate::VERSION.into(), options }
+        Self { physics: Self::EXPLICIT.into(), sources, version: crate::VERSION.into(), options }
+    }
+
+    /// A static voxel problem from these sources, written by this version.
+    pub fn statics(sources: Vec<Source>, options: Vec<String>) -> Self {
+        Self { physics: Self::STATIC.into(), ..Self::explicit(sources, options) }
     }
 }

@@ -53,10 +53,21 @@ pub fn coarse_word(fine: &Mask) -> u64 {
     coarse
 }
 
-/// Whether an element lies against the upper side of the brick on the axis.
-pub fn touches_upper(mask: &Mask, axis: usize) -> bool {
-    let half = 1 << axis;
-    (0..8).any(|word| word & half != 0 && mask[word] & LOW[axis] & HIGH[axis] != 0)
+/// Whether an element lies against the upper sides of the brick on all axes whose bit is set in c: a face, an edge or a
+/// corner.
+pub fn touches_upper(mask: &Mask, c: usize) -> bool {
+    let side = (0..3).filter(|axis| c >> axis & 1 == 1).fold(!0, |side, axis| side & LOW[axis] & HIGH[axis]);
+    (0..8).any(|word| word & c == c && mask[word] & side != 0)
+}
+
+/// Whether all set slots have a coordinate below `limit` (1 to 8) on the axis.
+pub fn below(mask: &Mask, axis: usize, limit: u32) -> bool {
+    (0..8).all(|word| {
+        (0..64).all(|bit| {
+            let slot = (64 * word + bit) as u64;
+            mask[word] >> bit & 1 == 0 || super::morton_position(slot)[axis] < limit
+        })
+    })
 }
 
 /// Number of set bits.
@@ -105,8 +116,11 @@ mod tests {
             let mut mask = [0; 8];
             mask[slot / 64] = 1 << (slot % 64);
             let at = morton_position(slot as u64);
-            for axis in 0..3 {
-                prop_assert_eq!(touches_upper(&mask, axis), at[axis] == 7);
+            for c in 0..8 {
+                prop_assert_eq!(touches_upper(&mask, c), (0..3).all(|axis| c >> axis & 1 == 0 || at[axis] == 7));
+            }
+            for (axis, &x) in at.iter().enumerate() {
+                prop_assert!(below(&mask, axis, x + 1) && (x == 0 || !below(&mask, axis, x)));
             }
             prop_assert_eq!(count(&mask), 1);
         }

@@ -67,9 +67,8 @@ pub(super) fn with_nodes(size: [u32; 3], codes: &[u64], elements: &[u64]) -> Res
         .with_min_len(CHUNK)
         .flat_map_iter(|(brick, &code)| {
             let mask = mask_of(elements, brick);
-            let touches: [bool; 3] = std::array::from_fn(|axis| masks::touches_upper(&mask, axis));
             let position = morton_position(code);
-            (0..8).filter(move |c| (0..3).all(|axis| c >> axis & 1 == 0 || touches[axis])).map(move |c| {
+            (0..8).filter(move |&c| masks::touches_upper(&mask, c)).map(move |c| {
                 let [i, j, k] = corner(c, 1).map(|step| step as u32);
                 morton_code([position[0] + i, position[1] + j, position[2] + k])
             })

@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use pogo_formats::voxel::{VoxelGrid, VoxelMesh, VoxelModuli, morton_code, morton_position};
+use pogo_formats::voxel::{VoxelGrid, VoxelModuli, morton_code, morton_position};
 use proptest::prelude::*;
 
 use super::*;
@@ -12,11 +12,6 @@ pub(super) fn image(size: [usize; 3], class: impl Fn([usize; 3]) -> u8) -> Voxel
         (0..n).map(|v: usize| class([v % size[0], v / size[0] % size[1], v / size[0] / size[1]])).collect();
     let materials = (1..=3).map(|c| (format!("m{c}"), f64::from(c))).collect();
     VoxelGrid { size, spacing: 0.5, origin: [1.0, 2.0, 3.0], moduli: VoxelModuli::Classes { class, materials } }
-}
-
-/// A solid box.
-pub(super) fn solid(size: [usize; 3]) -> VoxelMesh {
-    mesh(image(size, |_| 1)).unwrap()
 }
 
 /// A pseudo-random image in which about one voxel of `rarity` is solid.
@@ -67,6 +62,7 @@ fn assert_mesh(grid: &VoxelGrid) {
         assert_eq!(bricks.node(morton_position(code)), Some(number));
     }
     for b in all {
+        assert!(bricks.node_first[b] < bricks.node_first[b + 1], "a brick with nothing in it");
         let at = morton_position(bricks.code[b]);
         for d in 0..27 {
             let there = bricks::moved(at, [d % 3 - 1, d / 3 % 3 - 1, d / 9 - 1]);

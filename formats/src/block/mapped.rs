@@ -1,0 +1,140 @@
+//! A container mapped into memory, whatever its sections hold.
+
+use std::path::{Path, PathBuf};
+
+use memmap2::Mmap;
+use rayon::prelude::*;
+use rkyv::{
+    Archive, Archived, Deserialize, Portable,
+    api::high::{HighDeserializer, HighValidator},
+    bytecheck::CheckBytes,
+    rancor::BoxedError,
+};
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::{BlockError, Provenance, SectionInfo, container};
+
+/// A file whose header is right and whose provenance could be read.
+#[derive(Debug)]
+pub(super) struct Mapped {
+    pub(super) path: PathBuf,
+    pub(super) sections: Vec<SectionInfo>,
+    pub(super) provenance: Provenance,
+    map: Mmap,
+}
+
+/// A section whose bytes are those of an archived `T`.
+#[derive(Debug)]
+pub(super) struct Valid<T> {
+    section: usize,
+    of: std::marker::PhantomData<fn() -> T>,
+}
+
+impl Mapped {
+    pub(super) fn open(path: &Path) -> Result<Self, BlockError> {
+        let (file, length) = container::open_regular(path)?;
+        if length == 0 {
+            return Err(BlockError::Foreign { path: path.to_owned(), found: "the file is empty".into() });
+        }
+        // SAFETY: the map is read-only and private to this value; the documentation of the files asks that they are not
+        // changed while they are open, and every use is bounds-checked against the length taken here.
+        let map = unsafe { Mmap::map(&file) }.map_err(BlockError::io(path, "map"))?;
+        populate(path, &map, length)?;
+        let sections = container::decode(path, &map)?;
+        let provenance = Provenance::explicit(Vec::new(), Vec::new());
+        let mut mapped = Self { path: path.to_owned(), sections, provenance, map };
+        mapped.provenance = mapped.read::<Provenance>("provenance")?;
+        Ok(mapped)
+    }
+
+    pub(super) fn expect_physics(&self, expected: &'static str) -> Result<(), BlockError> {
+        if self.provenance.physics == expected {
+            return Ok(());
+        }
+        Err(BlockError::Physics { path: self.path.clone(), found: self.provenance.physics.clone(), expected })
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.map.len() as u64
+    }
+
+    /// Checks that a section holds a `T`.
+    pub(super) fn validate<T>(&self, name: &'static str) -> Result<Valid<T>, BlockError>
+    where
+        T: Archive,
+        Archived<T>: Portable + for<'b> CheckBytes<HighValidator<'b, BoxedError>>,
+    {
+        let found = self.sections.iter().position(|section| section.name == name);
+        let section = found
+            .ok_or_else(|| BlockError::Header { path: self.path.clone(), reason: format!("no section `{name}`") })?;
+        let checked = rkyv::access::<Archived<T>, BoxedError>(&self.map[self.sections[section].range()]);
+        self.explain(name, checked)?;
+        Ok(Valid { section, of: std::marker::PhantomData })
+    }
+
+    /// What a section holds, in place.
+    pub(super) fn get<T>(&self, valid: &Valid<T>) -> &Archived<T>
+    where
+        T: Archive,
+        Archived<T>: Portable,
+    {
+        // SAFETY: `validate` checked this type on these bytes of this file (only it makes a `Valid`, and each stays with its
+        // file), and the map is never written.
+        unsafe { rkyv::access_unchecked::<Archived<T>>(&self.map[self.sections[valid.section].range()]) }
+    }
+
+    /// A copy of what a section holds.
+    pub(super) fn read<T>(&self, name: &'static str) -> Result<T, BlockError>
+    where
+        T: Archive,
+        Archived<T>:
+            Portable + for<'b> CheckBytes<HighValidator<'b, BoxedError>> + Deserialize<T, HighDeserializer<BoxedError>>,
+    {
+        let valid = self.validate::<T>(name)?;
+        self.explain(name, rkyv::deserialize::<T, BoxedError>(self.get(&valid)))
+    }
+
+    /// Names the section in an error of rkyv.
+    pub(super) fn explain<T>(&self, section: &'static str, result: Result<T, BoxedError>) -> Result<T, BlockError> {
+        result.map_err(|error| BlockError::Section {
+            path: self.path.clone(),
+            section,
+            reason: error.to_string().lines().next().unwrap_or_default().to_owned(),
+        })
+    }
+
+    /// An error for tables that do not fit together.
+    pub(super) fn inconsistent(&self, reason: String) -> BlockError {
+        BlockError::Inconsistent {
+            path: self.path.clone(),
+            reason: format!("damaged tables: {reason}; block the model again"),
+        }
+    }
+
+    /// Verifies every checksum.
+    pub(super) fn verify_checksums(&self) -> Result<(), BlockError> {
+        let found: Vec<u64> = self.sections.par_iter().map(|section| xxh3_64(&self.map[section.range()])).collect();
+        for (section, found) in self.sections.iter().zip(found) {
+            if found != section.checksum {
+                let (path, section, expected) = (self.path.clone(), section.name.clone(), section.checksum);
+                return Err(BlockError::Checksum { path, section, expected, found });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads every page now: a file cut since its length was taken is an error here and a SIGBUS later.
+fn populate(path: &Path, map: &Mmap, length: u64) -> Result<(), BlockError> {
+    #[cfg(target_os = "linux")]
+    if let Err(error) = map.advise(memmap2::Advice::PopulateRead) {
+        const EFAULT: i32 = 14;
+        if error.raw_os_error() == Some(EFAULT) {
+            let found = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+            return Err(BlockError::Cut { path: path.to_owned(), expected: length, found });
+        }
+        // Kernels before 5.14 do not know the advice.
+    }
+    let _ = (path, map, length);
+    Ok(())
+}

@@ -1,0 +1,268 @@
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+use super::super::{AnyBlockFile, BlockFile, Source};
+use super::*;
+use crate::voxel::setup::{LoadCase, NodalTable, NodeRegion, PrescribedField, VoxelMaterial};
+use crate::voxel::{NO_BRICK, morton_code, morton_position};
+
+type Contents = (VoxelMesh, VoxelSetup);
+
+/// Words of the error to expect, and how to cause it.
+type Spoil = (&'static str, fn(&mut Contents));
+
+/// A mesh by plain sets of positions.
+fn mesh(size: [u32; 3], solid: impl Fn([u32; 3]) -> bool) -> VoxelMesh {
+    let (mut elements, mut nodes) = (BTreeSet::new(), BTreeSet::new());
+    for k in 0..size[2] {
+        for j in 0..size[1] {
+            for i in (0..size[0]).filter(|&i| solid([i, j, k])) {
+                elements.insert(morton_code([i, j, k]));
+                nodes.extend((0..8).map(|c| morton_code([i + (c & 1), j + (c >> 1 & 1), k + (c >> 2)])));
+            }
+        }
+    }
+    let code: Vec<u64> = nodes.iter().map(|code| code >> 9).collect::<BTreeSet<u64>>().into_iter().collect();
+    let masks = |slots: &BTreeSet<u64>| {
+        let (mut mask, mut first) = (vec![0; 8 * code.len()], vec![0; code.len() + 1]);
+        for slot in slots {
+            let brick = code.binary_search(&(slot >> 9)).unwrap();
+            mask[8 * brick + (*slot as usize >> 6 & 7)] |= 1 << (slot & 63);
+            first[brick + 1..].iter_mut().for_each(|first: &mut u32| *first += 1);
+        }
+        (mask, first)
+    };
+    let ((element_mask, element_first), (node_mask, node_first)) = (masks(&elements), masks(&nodes));
+    let find = |code: &Vec<u64>, at: [i64; 3]| {
+        let at = at.iter().all(|&x| x >= 0).then(|| morton_code(at.map(|x| x as u32)));
+        at.and_then(|at| code.binary_search(&at).ok()).map_or(NO_BRICK, |brick| brick as u32)
+    };
+    let neighbours = code
+        .iter()
+        .flat_map(|&own| {
+            let [i, j, k] = morton_position(own).map(i64::from);
+            let steps = (0..27).map(move |d| [i + d % 3 - 1, j + d / 3 % 3 - 1, k + d / 9 - 1]);
+            steps.map(|at| find(&code, at)).collect::<Vec<_>>()
+        })
+        .collect();
+    VoxelMesh {
+        size,
+        spacing: 0.25,
+        origin: [1.0, -2.0, 0.5],
+        element_class: elements.iter().map(|code| (code % 2) as u8).collect(),
+        element_modulus: Vec::new(),
+        bricks: Bricks { code, element_mask, node_mask, element_first, node_first, neighbours },
+    }
+}
+
+/// Two bricks with elements, and nodes in a third.
+fn small() -> Contents {
+    contents(mesh([11, 2, 8], |[i, j, k]| j == 0 && (6..11).contains(&i) && k >= 6))
+}
+
+fn contents(mesh: VoxelMesh) -> Contents {
+    let material = |name: &str| VoxelMaterial { name: name.into(), young: 1e4 };
+    let setup = VoxelSetup {
+        title: "two bricks".into(),
+        materials: vec![material("bone"), material("a rather long name, not stored inline")],
+        magnitudes: vec![],
+        cases: vec![LoadCase {
+            displacements: vec![PrescribedField {
+                name: "top".into(),
+                region: NodeRegion::Nodes(vec![0, 3]),
+                components: [true, false, true],
+                magnitude: None,
+                constant: [0.0; 3],
+                gradient: [0.0; 9],
+                centre: [0.0; 3],
+            }],
+            force_tables: vec![NodalTable {
+                name: "push".into(),
+                magnitude: None,
+                nodes: vec![1],
+                directions: vec![2],
+                values: vec![1.5],
+            }],
+            ..LoadCase::default()
+        }],
+        ..VoxelSetup::default()
+    };
+    (mesh, setup)
+}
+
+fn provenance() -> Provenance {
+    Provenance::statics(vec![Source { name: "bone.npy".into(), bytes: 1, hash: 2 }], vec!["--grid brick".into()])
+}
+
+fn try_write((mesh, setup): &Contents) -> (TempDir, PathBuf, Result<u64, BlockError>) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("bone.blk");
+    let result = write_voxels(&path, &VoxelContents { mesh, setup, provenance: &provenance() });
+    (folder, path, result)
+}
+
+fn written(contents: &Contents) -> (TempDir, PathBuf) {
+    let (folder, path, result) = try_write(contents);
+    assert_eq!(result.unwrap(), fs::metadata(&path).unwrap().len());
+    (folder, path)
+}
+
+/// Debug output of everything in a file: reads every value of every view and asks for every position.
+fn everything(file: &VoxelBlockFile) -> String {
+    let mesh = file.mesh();
+    let bricks = mesh.bricks;
+    let positions: Vec<[u32; 3]> = (0..bricks.n_bricks())
+        .flat_map(|b| bricks.element_positions(b).chain(bricks.node_positions(b)).collect::<Vec<_>>())
+        .collect();
+    let found: Vec<_> = positions.iter().map(|&at| (bricks.node(at), bricks.element(at))).collect();
+    format!("{mesh:?} {positions:?} {found:?} {:?} {:?}", file.setup(), file.provenance())
+}
+
+fn assert_same(file: &VoxelBlockFile, (mesh, setup): &Contents) {
+    assert_eq!(format!("{:?}", file.mesh()), format!("{:?}", mesh.view()));
+    assert_eq!((&file.setup(), file.provenance()), (setup, &provenance()));
+}
+
+#[test]
+fn sections_and_kinds() {
+    let contents = small();
+    let (_folder, path) = written(&contents);
+    let file = VoxelBlockFile::open(&path).unwrap();
+    assert_same(&file, &contents);
+    file.verify().unwrap();
+    assert!(file.sections().iter().all(|section| section.offset % 64 == 0));
+    assert!(matches!(super::super::open(&path), Ok(AnyBlockFile::Static(_))));
+    let error = BlockFile::open(&path).unwrap_err();
+    assert!(matches!(error, BlockError::Physics { .. }) && error.to_string().contains("static"), "{error}");
+    let (_folder, again) = written(&contents);
+    assert_eq!(fs::read(path).unwrap(), fs::read(again).unwrap());
+}
+
+#[test]
+fn cut_at_every_byte_is_an_error() {
+    let (_folder, path) = written(&small());
+    let bytes = fs::read(&path).unwrap();
+    let damaged = fs::File::options().write(true).open(&path).unwrap();
+    for length in (0..bytes.len()).rev() {
+        damaged.set_len(length as u64).unwrap();
+        let error = super::super::open(&path).unwrap_err();
+        let expected = if length < 8 {
+            matches!(error, BlockError::Foreign { .. })
+        } else {
+            matches!(error, BlockError::Cut { .. })
+        };
+        assert!(expected, "{length}: {error}");
+    }
+    fs::write(&path, [bytes.as_slice(), b"\0"].concat()).unwrap();
+    assert!(matches!(VoxelBlockFile::open(&path), Err(BlockError::Appended { .. })));
+}
+
+#[test]
+fn every_flipped_bit_is_found_and_none_misbehaves() {
+    let (_folder, path) = written(&small());
+    let bytes = fs::read(&path).unwrap();
+    let damaged = fs::File::options().write(true).open(&path).unwrap();
+    let (mut opened, mut refused) = (0, 0);
+    for bit in 0..bytes.len() * 8 {
+        let at = bit / 8;
+        damaged.write_at(&[bytes[at] ^ 1 << (bit % 8)], at as u64).unwrap();
+        match VoxelBlockFile::open(&path) {
+            Err(_) => refused += 1,
+            Ok(file) => {
+                assert!(everything(&file).len() > 100);
+                assert!(file.verify_checksums().is_err(), "bit {bit} is not noticed");
+                opened += 1;
+            }
+        }
+        damaged.write_at(&bytes[at..=at], at as u64).unwrap();
+    }
+    assert!(opened > 1000 && refused > 1000, "{opened} opened, {refused} refused");
+}
+
+#[test]
+fn tables_that_do_not_fit_are_not_written() {
+    let spoil: [Spoil; 17] = [
+        ("edge of a voxel", |c| c.0.spacing = f64::NAN),
+        ("origin", |c| c.0.origin[1] = f64::INFINITY),
+        ("classes for", |c| c.0.element_class.truncate(3)),
+        ("class 7 where 2", |c| c.0.element_class[0] = 7),
+        ("both classes and moduli", |c| c.0.element_modulus = vec![1.0; c.0.element_class.len()]),
+        ("not a positive number", |c| {
+            c.0.element_modulus = vec![-1.0; c.0.element_class.len()];
+            c.0.element_class.clear();
+        }),
+        ("outside the image", |c| c.0.size[0] = 10),
+        ("different lengths", |c| c.0.bricks.neighbours.truncate(3)),
+        ("not in Morton order", |c| c.0.bricks.code.swap(0, 1)),
+        ("do not count the bits", |c| c.0.bricks.element_mask[0] ^= 1),
+        ("do not count the bits", |c| c.0.bricks.node_first[1] += 1),
+        ("is another brick", |c| c.0.bricks.neighbours[14] = 0),
+        ("does not exist", |c| c.0.bricks.neighbours[14] = 77),
+        ("is missing", |c| c.0.bricks.neighbours[14] = NO_BRICK),
+        ("`top`", |c| match &mut c.1.cases[0].displacements[0].region {
+            NodeRegion::Nodes(nodes) => nodes[1] = 1000,
+            _ => unreachable!(),
+        }),
+        ("a magnitude that does not exist", |c| c.1.cases[0].displacements[0].magnitude = Some(0)),
+        ("a direction beyond 2", |c| c.1.cases[0].force_tables[0].directions[0] = 3),
+    ];
+    for (expected, spoil) in spoil {
+        let mut contents = small();
+        spoil(&mut contents);
+        let (folder, _, result) = try_write(&contents);
+        let error = result.unwrap_err();
+        assert!(error.to_string().contains(expected), "{expected}: {error}");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}
+
+#[test]
+fn a_neighbour_that_no_element_needs_is_missed_by_verification_only() {
+    let mut contents = contents(mesh([16, 8, 8], |[i, _, _]| i == 0 || i == 12));
+    let bricks = &mut contents.0.bricks;
+    let pair = bricks.code.iter().position(|&code| code == morton_code([1, 0, 0])).unwrap();
+    assert_eq!(bricks.neighbours[14] as usize, pair);
+    bricks.neighbours[14] = NO_BRICK;
+    let (_folder, path) = written(&contents);
+    let error = VoxelBlockFile::open(&path).unwrap().verify().unwrap_err();
+    assert!(error.to_string().contains("is missing"), "{error}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn what_was_written_is_read(size in [1_u32..12, 1_u32..12, 1_u32..12], mask: u64, title in ".{0,30}") {
+        let mut contents = contents(mesh(size, |[i, j, k]| mask >> ((i + 5 * j + 23 * k) % 64) & 1 == 0 || i + j + k < 4));
+        contents.1.title = title;
+        if mask % 2 == 0 {
+            contents.0.element_modulus = contents.0.element_class.iter().map(|&c| 1.5 + f32::from(c)).collect();
+            contents.0.element_class.clear();
+        }
+        let (_folder, path) = written(&contents);
+        let file = VoxelBlockFile::open(&path).unwrap();
+        assert_same(&file, &contents);
+        file.verify().unwrap();
+    }
+
+    #[test]
+    fn damage_of_any_kind_never_panics(damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8)) {
+        let (_folder, path) = written(&small());
+        let mut bytes = fs::read(&path).unwrap();
+        // Behind the header, so that the structure itself is what is damaged.
+        for (index, value) in damage {
+            let at = 280 + index.index(bytes.len() - 280);
+            bytes[at] = value;
+        }
+        fs::write(&path, &bytes).unwrap();
+        if let Ok(file) = VoxelBlockFile::open(&path) {
+            prop_assert!(everything(&file).len() > 100);
+            let _ = file.verify();
+        }
+    }
+}
