@@ -6,6 +6,7 @@
 
 pub mod block;
 mod elasticity;
+pub mod image;
 pub mod inp;
 pub mod job;
 pub mod model;

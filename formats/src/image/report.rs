@@ -1,0 +1,128 @@
+//! What reading a stack tells the user.
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// What was read, and what became of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Report {
+    /// The stack as the user named it.
+    pub file: String,
+    /// Its format.
+    pub format: &'static str,
+    /// Voxels along x, y and z.
+    pub stack_size: [usize; 3],
+    /// Edges of a voxel, in `unit`.
+    pub stack_spacing: [f64; 3],
+    /// Type of the samples.
+    pub sample: &'static str,
+    /// Least and greatest stored value of the voxels that were looked at.
+    pub values: Option<[f64; 2]>,
+    /// Unit of length.
+    pub unit: &'static str,
+    /// Voxels of the model along x, y and z.
+    pub size: [usize; 3],
+    /// Edge of a voxel of the model, in `unit`.
+    pub spacing: f64,
+    /// The material law.
+    pub law: &'static str,
+    /// Solid voxels.
+    pub solid: u64,
+    /// Void voxels.
+    pub void: u64,
+    /// Voxels of each class; empty where each voxel has a modulus of its own.
+    pub materials: Vec<MaterialCount>,
+    /// Least and greatest modulus of a solid voxel.
+    pub moduli: [f64; 2],
+    /// What `keep = "largest"` left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dropped: Option<Dropped>,
+    /// What `fill_cavities` filled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub filled: Option<Filled>,
+    /// What else is worth knowing.
+    pub notes: Vec<String>,
+}
+
+/// A class of voxels.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MaterialCount {
+    /// Name.
+    pub name: String,
+    /// Young's modulus.
+    pub young: f64,
+    /// Voxels.
+    pub voxels: u64,
+}
+
+/// Parts that do not hang together with the largest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Dropped {
+    /// How many.
+    pub parts: u64,
+    /// Their voxels.
+    pub voxels: u64,
+}
+
+/// Cavities.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Filled {
+    /// How many.
+    pub cavities: u64,
+    /// Their voxels.
+    pub voxels: u64,
+}
+
+fn times(size: [usize; 3]) -> String {
+    format!("{} × {} × {}", size[0], size[1], size[2])
+}
+
+impl fmt::Display for Report {
+    /// A few lines for people; no line end after the last.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [dx, dy, dz] = self.stack_spacing;
+        let edge = if dx == dy && dy == dz { format!("{dx}") } else { format!("{dx} × {dy} × {dz}") };
+        write!(
+            f,
+            "{}: {}, {} voxels of {edge} {}, {}",
+            self.file,
+            self.format,
+            times(self.stack_size),
+            self.unit,
+            self.sample
+        )?;
+        if let Some([least, greatest]) = self.values {
+            write!(f, ", values {least} to {greatest}")?;
+        }
+        if self.size != self.stack_size || [self.spacing; 3] != self.stack_spacing {
+            write!(f, "\n  model of {} voxels of {} {}", times(self.size), self.spacing, self.unit)?;
+        }
+        let all = (self.solid + self.void) as f64;
+        write!(f, "\n  {} solid voxels, {:.1} %", self.solid, 100.0 * self.solid as f64 / all)?;
+        if self.materials.is_empty() || self.materials.len() > 16 {
+            let [least, greatest] = self.moduli;
+            write!(f, "; moduli {least} to {greatest} by law \"{}\"", self.law)?;
+            if !self.materials.is_empty() {
+                write!(f, " in {} classes", self.materials.len())?;
+            }
+        }
+        if self.materials.len() <= 16 {
+            for material in &self.materials {
+                write!(f, "\n    {}: {} voxels, E = {}", material.name, material.voxels, material.young)?;
+            }
+        }
+        if let Some(dropped) = self.dropped {
+            let before = (self.solid - self.filled.map_or(0, |filled| filled.voxels) + dropped.voxels) as f64;
+            let share = 100.0 * dropped.voxels as f64 / before;
+            write!(f, "\n  left out {} voxels ({share:.3} %) in {} loose parts", dropped.voxels, dropped.parts)?;
+        }
+        if let Some(filled) = self.filled {
+            write!(f, "\n  filled {} voxels in {} cavities", filled.voxels, filled.cavities)?;
+        }
+        for note in &self.notes {
+            write!(f, "\n  note: {note}")?;
+        }
+        Ok(())
+    }
+}
