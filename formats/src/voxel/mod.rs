@@ -8,10 +8,12 @@
 mod grid;
 pub mod masks;
 mod morton;
+mod region;
 pub mod setup;
 mod tables;
 
 pub use grid::{VoxelGrid, VoxelModuli};
 pub use morton::{morton_code, morton_position};
+pub use region::{BrickNodes, NO_NODE, bricks_of};
 pub use setup::VoxelSetup;
 pub use tables::{Bricks, BricksView, NO_BRICK, VoxelMesh, VoxelMeshView};

@@ -313,6 +313,23 @@ impl Default for StaticSettings {
     }
 }
 
+impl StaticSettings {
+    /// The configuration of the ParOSol papers.
+    pub fn papers() -> Self {
+        Self {
+            norm: ResidualNorm::Start,
+            precision: Some(PreconditionerPrecision::F64),
+            cycle: Some(Cycle::W),
+            smoother_degree: Some(10),
+            smoother_ratio: Some(16.0),
+            levels: Some(6),
+            coarse_operator: Some(CoarseOperator::Averaged),
+            coarse_solver: Some(CoarseSolver::Jacobi(20)),
+            ..Self::default()
+        }
+    }
+}
+
 /// A field that can be written.
 #[derive(Archive, Serialize, Deserialize, Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum VoxelQuantity {
@@ -355,7 +372,7 @@ impl Default for VoxelOutput {
     fn default() -> Self {
         Self {
             fields: Vec::new(),
-            displacement: false,
+            displacement: true,
             histogram_bins: 100,
             failure_volume: 0.02,
             failure_strain: 0.007,

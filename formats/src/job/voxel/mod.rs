@@ -4,17 +4,29 @@
 //! length (`[image] unit`, millimetres when absent), moduli in any unit: with millimetres and N/mm² (MPa), forces are in N.
 //! `examples/voxel-job-reference.toml` shows every table and key. A key that does not exist is an error.
 
+mod condition;
 mod image;
+mod load;
 mod material;
+mod presets;
+mod run;
+mod setup;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::Deserialize;
 use toml::Spanned;
 
+pub use condition::{Boundary, Facing, Force, Plane, Where};
 pub use image::{AxisOrder, Downsampling, Endian, Image, Keep, LengthUnit, RawImage, SampleType, Spacing};
+pub use load::{BoundaryName, Bounds, Load, Preset};
 pub use material::{Calibration, Label, Law, List, Material, OtherLabels, Quantity};
+pub use run::{
+    CoarseSolverValue, CycleName, DirectWord, FieldName, NormName, OperatorName, Output, PrecisionName, Solver,
+    SolverPreset,
+};
+pub use setup::{Given, GivenConditions, Mask};
 
 use super::{JobError, Located, Place, check};
 
@@ -27,6 +39,18 @@ pub struct VoxelJob {
     pub image: Located<Image>,
     /// `[material]`.
     pub material: Located<Material>,
+    /// `[load]`.
+    pub load: Option<Located<Load>>,
+    /// `[[boundary]]`.
+    pub boundaries: Vec<Located<Boundary>>,
+    /// `[[force]]`.
+    pub forces: Vec<Located<Force>>,
+    /// `[solver]`.
+    pub solver: Located<Solver>,
+    /// `[output]`.
+    pub output: Located<Output>,
+    /// Folder of the job, which files that it names are relative to.
+    pub folder: PathBuf,
 }
 
 /// The file as TOML gives it.
@@ -36,6 +60,13 @@ struct RawVoxelJob {
     title: Option<String>,
     image: Option<Spanned<Image>>,
     material: Option<Spanned<Material>>,
+    load: Option<Spanned<Load>>,
+    #[serde(default)]
+    boundary: Vec<Spanned<Boundary>>,
+    #[serde(default)]
+    force: Vec<Spanned<Force>>,
+    solver: Option<Spanned<Solver>>,
+    output: Option<Spanned<Output>>,
 }
 
 impl VoxelJob {
@@ -51,7 +82,9 @@ impl VoxelJob {
             line: 0,
             message: format!("cannot read this job: {error}"),
         })?;
-        Self::parse(&text, &name)
+        let mut job = Self::parse(&text, &name)?;
+        job.folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
+        Ok(job)
     }
 
     /// Parses and checks a job; `name` is the file as errors show it.
@@ -71,7 +104,26 @@ impl VoxelJob {
         })?;
         image.value.check().map_err(|message| image.place.error(message))?;
         material.value.check().map_err(|message| material.place.error(message))?;
-        Ok(Self { title: raw.title, image, material })
+        let load = locate(raw.load, place);
+        let boundaries: Vec<_> = raw.boundary.into_iter().filter_map(|item| locate(Some(item), place)).collect();
+        let forces: Vec<_> = raw.force.into_iter().filter_map(|item| locate(Some(item), place)).collect();
+        let solver =
+            locate(raw.solver, place).unwrap_or_else(|| Located { place: start.clone(), value: Solver::default() });
+        let output =
+            locate(raw.output, place).unwrap_or_else(|| Located { place: start.clone(), value: Output::default() });
+        if let Some(load) = &load {
+            load.value.check().map_err(|message| load.place.error(message))?;
+        }
+        for item in &boundaries {
+            item.value.check().map_err(|message| item.place.error(message))?;
+        }
+        for item in &forces {
+            item.value.check().map_err(|message| item.place.error(message))?;
+        }
+        solver.value.check().map_err(|message| solver.place.error(message))?;
+        output.value.check().map_err(|message| output.place.error(message))?;
+        let folder = PathBuf::new();
+        Ok(Self { title: raw.title, image, material, load, boundaries, forces, solver, output, folder })
     }
 }
 

@@ -1,0 +1,408 @@
+//! From the tables of a job, with the mesh at hand, to a [`VoxelSetup`].
+
+use std::path::Path;
+
+use super::condition::{Facing, Force, Plane, Where};
+use super::load::Bounds;
+use super::presets::{Specimen, Test, side_name, test};
+use super::{Boundary, VoxelJob};
+use crate::job::{Components, JobError, Place};
+use crate::voxel::setup::{
+    Analysis, LoadCase, Magnitude, MagnitudeKind, NodalTable, NodeRegion, PrescribedField, RegionForce, Share,
+    VoxelMaterial,
+};
+use crate::voxel::{BrickNodes, VoxelMeshView, VoxelSetup};
+
+/// One value of a table: node (i, j, k), direction 0, 1, 2, and a displacement or a force.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Given {
+    /// (i, j, k) in the model's indices.
+    pub node: [u32; 3],
+    /// 0, 1, 2: x, y, z.
+    pub direction: u8,
+    /// Displacement or force.
+    pub value: f64,
+}
+
+/// Conditions that stand in the file of the image itself (ParOSol's HDF5), in the model's indices.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct GivenConditions {
+    /// Prescribed displacements.
+    pub fixed: Vec<Given>,
+    /// Forces.
+    pub forces: Vec<Given>,
+}
+
+/// A stack that marks voxels.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mask {
+    /// Voxels along x, y and z.
+    pub size: [usize; 3],
+    /// Values, x fastest.
+    pub values: Vec<f32>,
+}
+
+/// What is at hand when conditions are resolved.
+struct Resolver<'a> {
+    job: &'a VoxelJob,
+    mesh: &'a VoxelMeshView<'a>,
+    materials: &'a [VoxelMaterial],
+    specimen: Specimen,
+    read_mask: &'a dyn Fn(&Path) -> Result<Mask, String>,
+}
+
+impl VoxelJob {
+    /// Everything of the model but its grid. `read_mask` reads a stack that a condition names; `given` are conditions that
+    /// the image brought along, which hold where the job has no `[load]`, `[[boundary]]` or `[[force]]`.
+    ///
+    /// # Errors
+    /// [`JobError`] with the line of the table: a region without nodes, a material that does not exist, a table or mask
+    /// that cannot be read, conditions that contradict each other, no load at all.
+    pub fn setup(
+        &self,
+        mesh: &VoxelMeshView<'_>,
+        materials: Vec<VoxelMaterial>,
+        given: &GivenConditions,
+        read_mask: &dyn Fn(&Path) -> Result<Mask, String>,
+    ) -> Result<VoxelSetup, JobError> {
+        let image = [[0; 3], mesh.size];
+        let solid = mesh.bricks.bounds().unwrap_or(image);
+        let bounds = match self.load.as_ref().map(|load| load.value.bounds) {
+            Some(Bounds::Image) => image,
+            _ => solid,
+        };
+        let specimen = Specimen { bounds, spacing: mesh.spacing, origin: mesh.origin };
+        let mut setup = VoxelSetup {
+            title: self.title.clone().unwrap_or_default(),
+            unit: self.image.value.unit.name().into(),
+            poisson: self.material.value.poisson,
+            bounds,
+            solver: self.solver.value.settings(),
+            output: self.output.value.requests(),
+            ..VoxelSetup::default()
+        };
+        let own = !self.boundaries.is_empty() || !self.forces.is_empty();
+        let Test { magnitudes, mut cases, analysis } = match &self.load {
+            Some(load) => test(&load.value, &specimen).map_err(|message| load.place.error(message))?,
+            None => Test { magnitudes: Vec::new(), cases: vec![LoadCase::default()], analysis: Analysis::Own },
+        };
+        setup.magnitudes = magnitudes;
+        setup.analysis = analysis;
+        let place = self.boundaries.first().map(|item| &item.place).or(self.forces.first().map(|item| &item.place));
+        if let Some(place) = place {
+            if cases.len() != 1 {
+                return Err(place.error("six cases take no further conditions"));
+            }
+            let moves = |boundary: &Boundary| {
+                boundary.value.is_some_and(|value| value != 0.0)
+                    || boundary.displacement.is_some()
+                    || boundary.gradient.is_some()
+                    || boundary.table.is_some()
+            };
+            if cases[0].scale_to.is_some()
+                && (!self.forces.is_empty() || self.boundaries.iter().any(|item| moves(&item.value)))
+            {
+                let message = "`force` or `moment` in [load] scales the whole solution: only supports go with it; give \
+                               `strain`, `displacement` or `angle` there instead";
+                return Err(place.error(message));
+            }
+        }
+        if let Some(case) = cases.first_mut().filter(|_| own) {
+            let resolver = Resolver { job: self, mesh, materials: &materials, specimen, read_mask };
+            for (index, item) in self.boundaries.iter().enumerate() {
+                let name = item.value.name.clone().unwrap_or_else(|| format!("FIX{}", index + 1));
+                resolver.boundary(&item.value, &item.place, name, case, &mut setup.magnitudes)?;
+            }
+            for (index, item) in self.forces.iter().enumerate() {
+                let name = item.value.name.clone().unwrap_or_else(|| format!("FORCE{}", index + 1));
+                resolver.force(&item.value, &item.place, name, case, &mut setup.magnitudes)?;
+            }
+        } else if self.load.is_none() {
+            let file = &self.image.place.file;
+            let start = Place { file: file.clone(), line: 0 };
+            if given.fixed.is_empty() && given.forces.is_empty() {
+                let message = "this job has no load: give [load], such as preset = \"axial\", strain = -0.01, or \
+                               [[boundary]] tables";
+                return Err(start.error(message));
+            }
+            let mut table = |name: &str, values: &[Given]| {
+                let magnitude = factor(&mut setup.magnitudes, name);
+                let table = nodal_table(mesh, values, name, Some(magnitude));
+                table.map_err(|message| start.error(format!("conditions in the image's file: {message}")))
+            };
+            if !given.fixed.is_empty() {
+                cases[0].displacement_tables.push(table("boundary.file", &given.fixed)?);
+            }
+            if !given.forces.is_empty() {
+                cases[0].force_tables.push(table("force.file", &given.forces)?);
+            }
+        }
+        setup.cases = cases;
+        setup.materials = materials;
+        Ok(setup)
+    }
+}
+
+/// A new factor 1 for the conditions `name`.
+fn factor(magnitudes: &mut Vec<Magnitude>, name: &str) -> u32 {
+    magnitudes.push(Magnitude { name: format!("{name}.factor"), kind: MagnitudeKind::Factor, value: 1.0 });
+    magnitudes.len() as u32 - 1
+}
+
+/// Node numbers for a table's indices.
+fn nodal_table(
+    mesh: &VoxelMeshView<'_>,
+    given: &[Given],
+    name: &str,
+    magnitude: Option<u32>,
+) -> Result<NodalTable, String> {
+    let name = name.rsplit('.').next().unwrap_or(name).to_owned();
+    let mut table = NodalTable { name, magnitude, nodes: Vec::new(), directions: Vec::new(), values: Vec::new() };
+    for entry in given {
+        let [i, j, k] = entry.node;
+        let node = mesh
+            .bricks
+            .node(entry.node)
+            .ok_or_else(|| format!("node ({i}, {j}, {k}) does not exist: none of the voxels round it is solid"))?;
+        table.nodes.push(node);
+        table.directions.push(entry.direction);
+        table.values.push(entry.value);
+    }
+    Ok(table)
+}
+
+impl Resolver<'_> {
+    fn boundary(
+        &self,
+        boundary: &Boundary,
+        place: &Place,
+        name: String,
+        case: &mut LoadCase,
+        magnitudes: &mut Vec<Magnitude>,
+    ) -> Result<(), JobError> {
+        let refuse = |message: String| place.error(message);
+        let region = boundary.place().map_err(refuse)?;
+        if let Where::Table(file) = region {
+            let magnitude = factor(magnitudes, &format!("boundary.{name}"));
+            case.displacement_tables.push(self.table(file, &name, magnitude).map_err(refuse)?);
+            return Ok(());
+        }
+        let components = match &boundary.components {
+            Components::All => [true; 3],
+            Components::These(list) => [0, 1, 2].map(|c| list.iter().any(|component| component.0 == c)),
+        };
+        let (magnitude, constant) = match (boundary.displacement, boundary.gradient) {
+            (None, None) => {
+                let (name, value) = (format!("boundary.{name}.value"), boundary.value.unwrap_or(0.0));
+                magnitudes.push(Magnitude { name, kind: MagnitudeKind::Displacement, value });
+                (magnitudes.len() as u32 - 1, [1.0; 3])
+            }
+            (vector, _) => {
+                let constant = vector.unwrap_or([boundary.value.unwrap_or(0.0); 3]);
+                (factor(magnitudes, &format!("boundary.{name}")), constant)
+            }
+        };
+        for region in self.regions(region).map_err(refuse)? {
+            case.displacements.push(PrescribedField {
+                name: name.clone(),
+                region,
+                components,
+                magnitude: Some(magnitude),
+                constant,
+                gradient: std::array::from_fn(|at| boundary.gradient.map_or(0.0, |rows| rows[at / 3][at % 3])),
+                centre: boundary.centre.unwrap_or_default(),
+            });
+        }
+        Ok(())
+    }
+
+    fn force(
+        &self,
+        force: &Force,
+        place: &Place,
+        name: String,
+        case: &mut LoadCase,
+        magnitudes: &mut Vec<Magnitude>,
+    ) -> Result<(), JobError> {
+        let refuse = |message: String| place.error(message);
+        let region = force.place().map_err(refuse)?;
+        let magnitude = factor(magnitudes, &format!("force.{name}"));
+        if let Where::Table(file) = region {
+            case.force_tables.push(self.table(file, &name, magnitude).map_err(refuse)?);
+            return Ok(());
+        }
+        let faces = |index: usize| match (region, force.facing) {
+            (Where::Sides(sides), _) => sides.get(index).copied(),
+            (Where::Plane(plane), Some(facing)) => Some((plane.axis.0, facing == Facing::Up)),
+            _ => None,
+        };
+        let regions = self.regions(region).map_err(refuse)?;
+        if regions.len() > 1 && force.force.is_some() {
+            return Err(place.error("a total force goes on one side; give a [[force]] for each"));
+        }
+        for (index, region) in regions.into_iter().enumerate() {
+            let (share, vector) = match (force, faces(index)) {
+                (Force { each: Some(vector), .. }, _) => (Share::Each, vector),
+                (Force { traction: Some(vector), .. }, Some((axis, upper))) => {
+                    (Share::Traction { axis, upper }, vector)
+                }
+                (Force { force: Some(vector), .. }, Some((axis, upper))) => (Share::Area { axis, upper }, vector),
+                (Force { force: Some(vector), .. }, None) => (Share::Equal, vector),
+                _ => return Err(place.error("give exactly one of `force`, `each`, `traction`")),
+            };
+            let magnitude = Some(magnitude);
+            case.forces.push(RegionForce { name: name.clone(), region, share, magnitude, vector: *vector });
+        }
+        Ok(())
+    }
+
+    /// The regions of a place, none of them empty.
+    fn regions(&self, place: Where<'_>) -> Result<Vec<NodeRegion>, String> {
+        let (bricks, [low, high]) = (&self.mesh.bricks, self.specimen.bounds);
+        let grid = |position: [f64; 3]| {
+            [0, 1, 2].map(|axis| (position[axis] - self.specimen.origin[axis]) / self.specimen.spacing)
+        };
+        let regions = match place {
+            Where::Sides(sides) => sides.iter().map(|&side| self.specimen.face(side)).collect(),
+            Where::Plane(Plane { axis, at, index }) => {
+                let axis = usize::from(axis.0);
+                let (mut first, mut last) = ([0; 3], self.mesh.size);
+                let index = match (at, index) {
+                    (Some(at), _) => {
+                        let nearest = grid([at; 3])[axis].round();
+                        if !(0.0..=f64::from(last[axis])).contains(&nearest) {
+                            return Err(format!("the plane at {at} lies outside the image"));
+                        }
+                        nearest as u32
+                    }
+                    (None, index) => index.unwrap_or_default(),
+                };
+                (first[axis], last[axis]) = (index, index);
+                vec![NodeRegion::Box { low: first, high: last }]
+            }
+            Where::Box(corners) => {
+                let (a, b) = (grid(corners[0]), grid(corners[1]));
+                // A corner that lies on a node takes it, whatever rounding does.
+                let index = |x: f64| x.clamp(0.0, f64::from(u32::MAX)) as u32;
+                let low = [0, 1, 2].map(|axis| index((a[axis].min(b[axis]) - 1e-6).ceil()));
+                let high = [0, 1, 2].map(|axis| (a[axis].max(b[axis]) + 1e-6).floor());
+                if high.iter().any(|&x| x < 0.0) {
+                    return Err("the box lies outside the image".to_owned());
+                }
+                vec![NodeRegion::Box { low, high: high.map(index) }]
+            }
+            Where::At(position) => match bricks.nearest_node(grid(position)) {
+                Some(node) => vec![NodeRegion::Nodes(vec![node])],
+                None => Vec::new(),
+            },
+            Where::Nodes(nodes) => {
+                let given: Vec<Given> = nodes.iter().map(|&node| Given { node, direction: 0, value: 0.0 }).collect();
+                let mut nodes = nodal_table(self.mesh, &given, "", None)?.nodes;
+                nodes.sort_unstable();
+                nodes.dedup();
+                vec![NodeRegion::Nodes(nodes)]
+            }
+            Where::Material(name) => {
+                let found = self.materials.iter().position(|material| material.name.eq_ignore_ascii_case(name));
+                let Some(index) = found else {
+                    let names: Vec<&str> = self.materials.iter().map(|material| material.name.as_str()).collect();
+                    return Err(match names.as_slice() {
+                        [] => "each voxel has its own modulus here: there are no materials to name".to_owned(),
+                        names => format!("no material \"{name}\"; there is {}", names.join(", ")),
+                    });
+                };
+                vec![NodeRegion::Material(index as u32)]
+            }
+            Where::Mask(file, label) => vec![NodeRegion::Nodes(self.masked(file, label)?)],
+            Where::Table(_) => Vec::new(),
+            Where::All => {
+                vec![NodeRegion::Box { low: low.map(|_| 0), high: high.map(|_| u32::MAX) }]
+            }
+        };
+        for (index, region) in regions.iter().enumerate() {
+            if bricks.region_nodes(region, self.mesh.element_class).is_empty() {
+                return Err(match place {
+                    Where::Sides(sides) => format!("{} has no solid voxel", side_name(sides[index])),
+                    _ => "there is no node of a solid voxel".to_owned(),
+                });
+            }
+        }
+        Ok(regions)
+    }
+
+    /// Nodes of the elements that a mask marks.
+    fn masked(&self, file: &str, label: Option<f64>) -> Result<Vec<u32>, String> {
+        let path = self.job.folder.join(file);
+        let mask = (self.read_mask)(&path)?;
+        let size = self.mesh.size.map(|n| n as usize);
+        if mask.size != size || mask.values.len() != size.iter().product::<usize>() {
+            let text = |size: [usize; 3]| format!("{} × {} × {}", size[0], size[1], size[2]);
+            return Err(format!(
+                "{}: the mask has {} voxels, the model {}",
+                path.display(),
+                text(mask.size),
+                text(size)
+            ));
+        }
+        let marked = |value: f32| label.map_or(value != 0.0, |label| f64::from(value) == label);
+        let bricks = &self.mesh.bricks;
+        let (mut nodes, mut table) = (Vec::new(), BrickNodes::default());
+        for brick in 0..bricks.n_bricks() {
+            table.load(bricks, brick);
+            let corner = bricks.corner(brick);
+            for at in bricks.element_positions(brick) {
+                let [i, j, k] = at.map(|p| p as usize);
+                if marked(mask.values[i + size[0] * (j + size[1] * k)]) {
+                    nodes.extend(table.element([0, 1, 2].map(|axis| at[axis] - corner[axis])));
+                }
+            }
+        }
+        nodes.sort_unstable();
+        nodes.dedup();
+        Ok(nodes)
+    }
+
+    /// Reads `i, j, k, direction, value` lines.
+    fn table(&self, file: &str, name: &str, magnitude: u32) -> Result<NodalTable, String> {
+        let path = self.job.folder.join(file);
+        let text = std::fs::read_to_string(&path)
+            .map_err(|error| format!("cannot read the table {}: {error}", path.display()))?;
+        let mut given = Vec::new();
+        for (number, line) in text.lines().enumerate() {
+            let line = line.trim();
+            // Comments, and a heading on the first line that says something.
+            if line.is_empty() || line.starts_with('#') || given.is_empty() && line.starts_with(char::is_alphabetic) {
+                continue;
+            }
+            let entry = parse_line(line).ok_or_else(|| {
+                format!(
+                    "{}:{}: expected i, j, k, direction, value, such as 0, 4, 12, z, -0.01",
+                    path.display(),
+                    number + 1
+                )
+            })?;
+            nodal_table(self.mesh, &[entry], name, None)
+                .map_err(|message| format!("{}:{}: {message}", path.display(), number + 1))?;
+            given.push(entry);
+        }
+        if given.is_empty() {
+            return Err(format!("{}: the table is empty", path.display()));
+        }
+        nodal_table(self.mesh, &given, name, Some(magnitude))
+    }
+}
+
+fn parse_line(line: &str) -> Option<Given> {
+    let fields: Vec<&str> =
+        line.split(|c: char| c == ',' || c == ';' || c.is_whitespace()).filter(|field| !field.is_empty()).collect();
+    let [i, j, k, direction, value] = fields.as_slice() else { return None };
+    let index = |text: &str| text.parse::<u32>().ok().filter(|&index| index < 1 << 21);
+    let direction = match *direction {
+        "0" | "x" | "X" => 0,
+        "1" | "y" | "Y" => 1,
+        "2" | "z" | "Z" => 2,
+        _ => return None,
+    };
+    let value = value.parse::<f64>().ok().filter(|value| value.is_finite())?;
+    Some(Given { node: [index(i)?, index(j)?, index(k)?], direction, value })
+}
