@@ -60,6 +60,22 @@ pub fn touches_upper(mask: &Mask, c: usize) -> bool {
     (0..8).any(|word| word & c == c && mask[word] & side != 0)
 }
 
+/// Bits of a word of a brick whose coordinate is 0 on all axes whose bit is set in c.
+pub const fn lower_side(word: usize, c: usize) -> u64 {
+    if word & c != 0 {
+        return 0;
+    }
+    let mut side = !0;
+    let mut axis = 0;
+    while axis < 3 {
+        if c >> axis & 1 == 1 {
+            side &= !(LOW[axis] | HIGH[axis]);
+        }
+        axis += 1;
+    }
+    side
+}
+
 /// Whether all set slots have a coordinate below `limit` (1 to 8) on the axis.
 pub fn below(mask: &Mask, axis: usize, limit: u32) -> bool {
     (0..8).all(|word| {
@@ -118,6 +134,10 @@ mod tests {
             let at = morton_position(slot as u64);
             for c in 0..8 {
                 prop_assert_eq!(touches_upper(&mask, c), (0..3).all(|axis| c >> axis & 1 == 0 || at[axis] == 7));
+            }
+            for c in 0..8 {
+                let lower = mask[slot / 64] & lower_side(slot / 64, c) != 0;
+                prop_assert_eq!(lower, (0..3).all(|axis| c >> axis & 1 == 0 || at[axis] == 0));
             }
             for (axis, &x) in at.iter().enumerate() {
                 prop_assert!(below(&mask, axis, x + 1) && (x == 0 || !below(&mask, axis, x)));

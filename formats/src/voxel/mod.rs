@@ -5,15 +5,23 @@
 //! nodes are numbered in Morton order (z-order) of (i, j, k), x in the lowest bit: 512 consecutive slots of that order are
 //! a *brick* of 8 × 8 × 8, and the numbering is the same whatever tables ([`Bricks`], offsets, hash) find a neighbour.
 
+pub mod build;
+mod domains;
 mod grid;
+pub mod hash;
 pub mod masks;
 mod morton;
+mod offset;
 mod region;
 pub mod setup;
 mod tables;
 
+pub use build::{coarse_size, coarsen};
+pub use domains::{Domain, Domains, DomainsView, Message};
 pub use grid::{VoxelGrid, VoxelModuli};
-pub use morton::{morton_code, morton_position};
+pub use hash::{HashLevel, HashView};
+pub use morton::{morton_code, morton_corners, morton_position};
+pub use offset::{OffsetLevel, OffsetView, Transfer, TransferView};
 pub use region::{BrickNodes, NO_NODE, bricks_of};
 pub use setup::VoxelSetup;
-pub use tables::{Bricks, BricksView, NO_BRICK, VoxelMesh, VoxelMeshView};
+pub use tables::{Bricks, BricksView, NO_BRICK, VoxelLevels, VoxelMesh, VoxelMeshView};

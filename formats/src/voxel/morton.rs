@@ -29,6 +29,17 @@ pub const fn morton_position(code: u64) -> [u32; 3] {
     [gather(code), gather(code >> 1), gather(code >> 2)]
 }
 
+/// Codes of the eight corners of voxel (i, j, k) from its own: corner c is (i, j, k) + (c & 1, c >> 1 & 1, c >> 2).
+pub const fn morton_corners(code: u64) -> [u64; 8] {
+    const X: u64 = 0x1249_2492_4924_9249;
+    let (x, y, z) = (code & X, code & X << 1, code & X << 2);
+    // A carry runs over the bits of the other axes where those are set.
+    let x1 = (x | !X).wrapping_add(1) & X;
+    let y1 = (y | !(X << 1)).wrapping_add(1) & X << 1;
+    let z1 = (z | !(X << 2)).wrapping_add(1) & X << 2;
+    [x | y | z, x1 | y | z, x | y1 | z, x1 | y1 | z, x | y | z1, x1 | y | z1, x | y1 | z1, x1 | y1 | z1]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -45,6 +56,16 @@ mod tests {
         #[test]
         fn there_and_back(position in [0_u32..1 << 21, 0..1 << 21, 0..1 << 21]) {
             prop_assert_eq!(morton_position(morton_code(position)), position);
+        }
+
+        #[test]
+        fn corners(position in [0_u32..(1 << 21) - 1, 0..(1 << 21) - 1, 0..(1 << 21) - 1]) {
+            let [i, j, k] = position;
+            let expected: [u64; 8] = std::array::from_fn(|c| {
+                let c = c as u32;
+                morton_code([i + (c & 1), j + (c >> 1 & 1), k + (c >> 2)])
+            });
+            prop_assert_eq!(morton_corners(morton_code(position)), expected);
         }
 
         #[test]

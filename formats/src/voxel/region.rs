@@ -1,5 +1,6 @@
 //! Nodes of a region, and nodes round elements.
 
+use super::masks;
 use super::setup::NodeRegion;
 use super::tables::{BricksView, NO_BRICK};
 use super::{morton_code, morton_position};
@@ -10,14 +11,26 @@ pub const NO_NODE: u32 = u32::MAX;
 /// Numbers of the nodes in and on the upper sides of one brick, 9 × 9 × 9, x fastest.
 #[derive(Debug, Clone)]
 pub struct BrickNodes {
-    numbers: Vec<u32>,
+    numbers: Box<[u32; 729]>,
 }
 
 impl Default for BrickNodes {
     fn default() -> Self {
-        Self { numbers: vec![NO_NODE; 729] }
+        Self { numbers: Box::new([NO_NODE; 729]) }
     }
 }
+
+/// Where each slot of a brick is among the 9 × 9 × 9.
+const PLACE: [u16; 512] = {
+    let mut place = [0; 512];
+    let mut slot = 0;
+    while slot < 512 {
+        let [i, j, k] = morton_position(slot as u64);
+        place[slot] = (i + 9 * j + 81 * k) as u16;
+        slot += 1;
+    }
+    place
+};
 
 impl BrickNodes {
     /// Fills the table for a brick.
@@ -31,21 +44,25 @@ impl BrickNodes {
                 continue;
             }
             let other = other as usize;
-            let mut node = bricks.node_first[other];
+            let start = 8 * (upper[0] + 9 * upper[1] + 81 * upper[2]);
+            let mut first = bricks.node_first[other];
             for (word, &mask) in bricks.node_mask[8 * other..8 * other + 8].iter().enumerate() {
-                let mut left = mask;
+                let mut left = mask & masks::lower_side(word, corner);
                 while left != 0 {
-                    let slot = 64 * word as u64 + u64::from(left.trailing_zeros());
+                    let bit = left.trailing_zeros();
                     left &= left - 1;
-                    let at = morton_position(slot).map(|p| p as usize);
-                    if (0..3).all(|axis| upper[axis] == 0 || at[axis] == 0) {
-                        let [x, y, z] = [0, 1, 2].map(|axis| at[axis] + 8 * upper[axis]);
-                        self.numbers[x + 9 * y + 81 * z] = node;
-                    }
-                    node += 1;
+                    let before = (mask & ((1 << bit) - 1)).count_ones();
+                    self.numbers[start + PLACE[64 * word + bit as usize] as usize] = first + before;
                 }
+                first += mask.count_ones();
             }
         }
+    }
+
+    /// The eight nodes of the element in a slot of the brick, in the order of [`element`](Self::element).
+    pub fn in_slot(&self, slot: usize) -> [u32; 8] {
+        let first = PLACE[slot] as usize;
+        [0, 1, 9, 10, 81, 82, 90, 91].map(|step| self.numbers[first + step])
     }
 
     /// Number of the node at an offset of up to 8 from the brick's corner, or [`NO_NODE`].

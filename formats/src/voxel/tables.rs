@@ -2,7 +2,8 @@
 
 use rkyv::{Archive, Deserialize, Serialize};
 
-use super::morton_position;
+use super::masks::Mask;
+use super::{HashLevel, OffsetLevel, morton_position};
 
 /// In [`Bricks::neighbours`]: no such brick.
 pub const NO_BRICK: u32 = u32::MAX;
@@ -25,6 +26,15 @@ pub struct Bricks {
     pub node_first: Vec<u32>,
     /// Bricks round each brick, at (dx, dy, dz) ∈ {−1, 0, 1}³, x fastest, or [`NO_BRICK`], (n_bricks, 27).
     pub neighbours: Vec<u32>,
+}
+
+/// The papers' grid representations of all levels, the finest first; a file has one of them or none.
+#[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq, Default)]
+pub struct VoxelLevels {
+    /// Offset tables.
+    pub offset: Vec<OffsetLevel>,
+    /// Perfect hashes.
+    pub hash: Vec<HashLevel>,
 }
 
 /// The elements and nodes of a voxel model.
@@ -148,6 +158,33 @@ impl<'a> BricksView<'a> {
     pub fn node_positions(&self, brick: usize) -> impl Iterator<Item = [u32; 3]> + use<'a> {
         let (corner, mask) = (self.corner(brick), &self.node_mask[8 * brick..8 * brick + 8]);
         slots(mask).map(move |slot| place(corner, slot))
+    }
+
+    /// Bytes of these tables.
+    pub fn bytes(&self) -> usize {
+        size_of_val(self.code)
+            + size_of_val(self.element_mask)
+            + size_of_val(self.node_mask)
+            + size_of_val(self.element_first)
+            + size_of_val(self.node_first)
+            + size_of_val(self.neighbours)
+    }
+
+    /// The elements of a brick as bits.
+    pub fn elements(&self, brick: usize) -> Mask {
+        std::array::from_fn(|word| self.element_mask[8 * brick + word])
+    }
+
+    /// Morton codes of a brick's elements, in the order of their numbers.
+    pub fn element_codes(&self, brick: usize) -> impl Iterator<Item = u64> + use<'a> {
+        let (code, mask) = (self.code[brick] << 9, &self.element_mask[8 * brick..8 * brick + 8]);
+        slots(mask).map(move |slot| code | u64::from(slot))
+    }
+
+    /// Morton codes of a brick's nodes, in the order of their numbers.
+    pub fn node_codes(&self, brick: usize) -> impl Iterator<Item = u64> + use<'a> {
+        let (code, mask) = (self.code[brick] << 9, &self.node_mask[8 * brick..8 * brick + 8]);
+        slots(mask).map(move |slot| code | u64::from(slot))
     }
 
     /// Number of node (i, j, k), if it is there.

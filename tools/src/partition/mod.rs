@@ -14,6 +14,7 @@ mod graph;
 mod greedy;
 mod halve;
 mod k_way;
+pub(crate) use k_way::weighted_parts;
 mod pack;
 #[cfg(test)]
 mod tests;

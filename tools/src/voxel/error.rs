@@ -1,5 +1,7 @@
 //! What can be wrong with a voxel model.
 
+use pogo_formats::voxel::build::BricksError;
+
 /// Why a voxel model has no tables.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum VoxelError {
@@ -16,25 +18,12 @@ pub enum VoxelError {
         /// Most voxels.
         limit: usize,
     },
-    /// More nodes than 32 bits number.
-    #[error("{found} nodes: at most {limit} are possible; crop or downsample")]
-    TooMany {
-        /// Nodes.
-        found: u64,
-        /// Most nodes.
-        limit: u64,
-    },
+    /// More nodes than can be numbered, or not enough memory.
+    #[error(transparent)]
+    Bricks(#[from] BricksError),
     /// The image's arrays do not fit together.
     #[error("the image is inconsistent: {0}")]
     Inconsistent(String),
-    /// The system gives no more memory.
-    #[error("{bytes} bytes of memory are needed for {what} and the system has not got them")]
-    Memory {
-        /// Which table.
-        what: &'static str,
-        /// Its length.
-        bytes: usize,
-    },
     /// No perfect hash was found.
     #[error("no perfect hash of {keys} nodes was found; choose --grid offset or brick")]
     Hash {
@@ -52,18 +41,4 @@ pub enum VoxelError {
     /// METIS failed.
     #[error("METIS cannot cut the bricks into domains: {0}; choose --domain-partition morton")]
     Metis(String),
-}
-
-/// A vector with room for `n` entries.
-pub(super) fn reserve<T>(what: &'static str, n: usize) -> Result<Vec<T>, VoxelError> {
-    let mut vector = Vec::new();
-    vector.try_reserve_exact(n).map_err(|_| VoxelError::Memory { what, bytes: n.saturating_mul(size_of::<T>()) })?;
-    Ok(vector)
-}
-
-/// A vector of `n` equal entries.
-pub(super) fn filled<T: Clone>(what: &'static str, n: usize, value: T) -> Result<Vec<T>, VoxelError> {
-    let mut vector = reserve(what, n)?;
-    vector.resize(n, value);
-    Ok(vector)
 }

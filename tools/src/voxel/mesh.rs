@@ -1,11 +1,11 @@
 //! From a dense image of moduli to the elements and nodes of a voxel model.
 
+use pogo_formats::voxel::build::{filled, reserve, with_nodes};
 use pogo_formats::voxel::{Bricks, VoxelGrid, VoxelMesh, VoxelModuli, morton_code, morton_position};
 use rayon::prelude::*;
 
+use super::CHUNK;
 use super::VoxelError;
-use super::bricks::{CHUNK, mask_of, with_nodes};
-use super::error::{filled, reserve};
 
 /// Voxels along an axis at most: node indices have 21 bits.
 const LONGEST: usize = (1 << 21) - 1;
@@ -120,7 +120,7 @@ impl<T: Voxel> Image<'_, T> {
             let mut piece = piece.iter_mut();
             for brick in chunk * CHUNK..((chunk + 1) * CHUNK).min(bricks.code.len()) {
                 let [i, j, k] = morton_position(bricks.code[brick]).map(|p| 8 * p as usize);
-                for (word, &bits) in mask_of(&bricks.element_mask, brick).iter().enumerate() {
+                for (word, &bits) in bricks.view().elements(brick).iter().enumerate() {
                     let mut left = bits;
                     while left != 0 {
                         let slot = 64 * word as u64 + u64::from(left.trailing_zeros());

@@ -1,13 +1,21 @@
-//! Tables of a voxel model: bricks in Morton order, coarse levels, the papers' two grid representations, sub-domains.
+//! Tables of a voxel model: elements and nodes in Morton order, the papers' two grid representations, sub-domains.
 
-mod bricks;
+mod domains;
 mod error;
+mod hash;
+mod levels;
 mod mesh;
+mod offset;
 #[cfg(test)]
 mod tests;
 
-pub use bricks::coarsen;
-pub use error::VoxelError;
-use mesh::cut;
+/// Bricks a task works on.
+const CHUNK: usize = 1024;
 
+pub use domains::{DomainMethod, domains};
+pub use error::VoxelError;
+pub use levels::{GridKind, levels};
 pub use mesh::mesh;
+pub use offset::{Kinds, kinds};
+
+use mesh::cut;

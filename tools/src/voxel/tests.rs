@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use pogo_formats::voxel::{VoxelGrid, VoxelModuli, morton_code, morton_position};
+use pogo_formats::voxel::{BricksView, BrickNodes, VoxelGrid, VoxelModuli, coarsen, morton_code, morton_position};
 use proptest::prelude::*;
 
 use super::*;
@@ -65,7 +65,7 @@ fn assert_mesh(grid: &VoxelGrid) {
         assert!(bricks.node_first[b] < bricks.node_first[b + 1], "a brick with nothing in it");
         let at = morton_position(bricks.code[b]);
         for d in 0..27 {
-            let there = bricks::moved(at, [d % 3 - 1, d / 3 % 3 - 1, d / 9 - 1]);
+            let there = [0, 1, 2].map(|a| i64::from(at[a]) + [d % 3, d / 3 % 3, d / 9][a] - 1);
             let expected = there.iter().all(|&x| x >= 0).then(|| morton_code(there.map(|x| x as u32)));
             let found = bricks.neighbours[27 * b + d as usize];
             assert_eq!(
@@ -135,6 +135,188 @@ proptest! {
         if let Ok(fine) = mesh(grid.clone()) {
             let found = coarsen(&fine.bricks.view(), fine.size).unwrap();
             prop_assert_eq!(found, mesh(coarse).unwrap().bricks);
+        }
+    }
+}
+
+/// Nodes of all elements by the bricks.
+fn by_bricks(bricks: &BricksView) -> Vec<[u32; 8]> {
+    let mut local = BrickNodes::default();
+    let mut all = Vec::new();
+    for brick in 0..bricks.n_bricks() {
+        local.load(bricks, brick);
+        all.extend(bricks.element_codes(brick).map(|code| local.in_slot(code as usize & 511)));
+    }
+    all
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn bricks_offsets_and_hashes_agree(size in [1_usize..24, 1..24, 1..24], seed: u64, rarity in 1_u64..30, tables in 0_u32..4) {
+        let Ok(fine) = mesh(noise(size, seed, rarity)) else { return Ok(()) };
+        let (bricks, size) = (fine.bricks.view(), fine.size);
+        let offset = levels(&bricks, size, GridKind::Offset, None).unwrap().offset;
+        let hash = levels(&bricks, size, GridKind::Hash, Some(1 << tables)).unwrap().hash;
+        prop_assert_eq!(offset.len(), hash.len());
+        let (mut bricks, mut size) = (fine.bricks.clone(), size);
+        let mut finer: Option<(pogo_formats::voxel::Bricks, usize)> = None;
+        for (offset, hash) in offset.iter().zip(&hash) {
+            let (view, offset, hash) = (bricks.view(), offset.view(), hash.view());
+            prop_assert_eq!((offset.size, hash.size), (size, size));
+            prop_assert_eq!((offset.n_elements, offset.n_nodes), (view.n_elements(), view.n_nodes()));
+            prop_assert_eq!((hash.n_elements(), hash.n_nodes()), (view.n_elements(), view.n_nodes()));
+            for (element, nodes) in by_bricks(&view).into_iter().enumerate() {
+                prop_assert_eq!(offset.nodes(element), nodes);
+                prop_assert_eq!(hash.nodes(element), nodes);
+            }
+            // Also where no node is.
+            for k in 0..=size[2] + 1 {
+                for j in 0..=size[1] {
+                    for at in (0..=size[0] + 3).map(|i| [i, j, k]) {
+                        prop_assert_eq!(hash.node(morton_code(at)), view.node(at));
+                    }
+                }
+            }
+            if let Some((finer, n)) = &finer {
+                let finer = finer.view();
+                let (mut elements, mut nodes) = (vec![0; finer.n_elements()], 0);
+                for brick in 0..view.n_bricks() {
+                    for ((number, at), is_element) in (view.element_first[brick]..).zip(view.element_positions(brick)).map(|x| (x, true))
+                        .chain((view.node_first[brick]..).zip(view.node_positions(brick)).map(|x| (x, false))) {
+                        let expected: Vec<(u32, u32)> = (0..8).filter_map(|c| {
+                            let at = [2 * at[0] + (c & 1), 2 * at[1] + (c >> 1 & 1), 2 * at[2] + (c >> 2)];
+                            let child = if is_element { finer.element(at) } else { finer.node(at) };
+                            child.map(|child| (c, child))
+                        }).collect();
+                        let number = number as usize;
+                        if is_element {
+                            let found: Vec<_> = offset.transfer.of_element(number).collect();
+                            found.iter().for_each(|(_, child)| elements[*child as usize] += 1);
+                            prop_assert!(!found.is_empty());
+                            prop_assert_eq!(found, expected);
+                        } else {
+                            let found: Vec<_> = offset.transfer.of_node(number).collect();
+                            nodes += found.len();
+                            prop_assert_eq!(found, expected);
+                        }
+                    }
+                }
+                // Each has exactly one parent.
+                prop_assert!(elements.iter().all(|&n| n == 1));
+                prop_assert_eq!(nodes, *n);
+            }
+            let coarse = coarsen(&view, size).unwrap();
+            let n = view.n_nodes();
+            size = pogo_formats::voxel::coarse_size(size);
+            finer = Some((std::mem::replace(&mut bricks, coarse), n));
+        }
+        prop_assert_eq!(finer.unwrap().0.view().n_elements(), 1);
+    }
+
+    #[test]
+    fn domains_add_up(size in [9_usize..40, 9..40, 9..40], seed: u64, rarity in 1_u64..30, n in 1_usize..6, metis: bool) {
+        let Ok(mesh) = mesh(noise(size, seed, rarity)) else { return Ok(()) };
+        let bricks = mesh.bricks.view();
+        let method = if metis { DomainMethod::Metis } else { DomainMethod::Morton };
+        let with_elements = (0..bricks.n_bricks()).filter(|&b| bricks.elements(b) != [0; 8]).count();
+        let made = domains(&bricks, method, n);
+        if n > with_elements {
+            prop_assert!(matches!(made, Err(VoxelError::Domains { .. })), "{:?}", made);
+            return Ok(());
+        }
+        let Ok(made) = made else { return Ok(()) };
+        let made = made.view();
+        prop_assert_eq!(made.n_domains(), n);
+
+        // A product in which element e adds e times the sum of its nodes to each of them, in integers.
+        let nodes = by_bricks(&bricks);
+        let u = |node: u32| u64::from(node).wrapping_mul(0x9e37_79b9) % 1000;
+        let mut expected = vec![0_u64; bricks.n_nodes()];
+        for (e, nodes) in nodes.iter().enumerate() {
+            let sum: u64 = nodes.iter().map(|&node| u(node)).sum();
+            nodes.iter().for_each(|&node| expected[node as usize] += e as u64 * sum);
+        }
+
+        // The same by domains, each of which only sees its own nodes and its halo.
+        let all: Vec<_> = (0..n).map(|d| made.domain(d)).collect();
+        let own: Vec<Vec<u32>> = all.iter().map(|domain| {
+            domain.bricks.iter().flat_map(|&b| bricks.node_first[b as usize]..bricks.node_first[b as usize + 1]).collect()
+        }).collect();
+        let local = |d: usize, node: u32| own[d].binary_search(&node).unwrap_or_else(|_| {
+            own[d].len() + all[d].halo.iter().position(|&halo| halo == node).expect("a node that the domain does not have")
+        });
+        let mut y: Vec<Vec<u64>> = (0..n).map(|d| vec![0; own[d].len() + all[d].halo.len()]).collect();
+        for d in 0..n {
+            let mut x: Vec<u64> = own[d].iter().map(|&node| u(node)).collect();
+            x.resize(y[d].len(), u64::MAX);
+            for message in &all[d].received {
+                // Found at the other end too, in the same order.
+                let other = all[message.other as usize].sent.iter().find(|sent| sent.other as usize == d).unwrap();
+                prop_assert_eq!((other.nodes, other.halo_first), (message.nodes, message.halo_first));
+                for (at, &node) in (own[d].len() + message.halo_first..).zip(message.nodes) {
+                    prop_assert!(own[message.other as usize].binary_search(&node).is_ok());
+                    x[at] = u(node);
+                }
+            }
+            for &b in all[d].bricks {
+                for e in bricks.element_first[b as usize]..bricks.element_first[b as usize + 1] {
+                    let at = nodes[e as usize].map(|node| local(d, node));
+                    let sum: u64 = at.iter().map(|&at| x[at]).sum();
+                    at.iter().for_each(|&at| y[d][at] += u64::from(e) * sum);
+                }
+            }
+        }
+        let mut found = vec![0; bricks.n_nodes()];
+        for d in 0..n {
+            own[d].iter().zip(&y[d]).for_each(|(&node, &y)| found[node as usize] += y);
+            all[d].halo.iter().zip(&y[d][own[d].len()..]).for_each(|(&node, &y)| found[node as usize] += y);
+        }
+        prop_assert_eq!(found, expected);
+        if !metis {
+            // In Morton order nodes are only needed from later domains.
+            prop_assert!((0..n).all(|d| all[d].received.iter().all(|message| message.other as usize > d)));
+            prop_assert!(made.bricks.is_sorted());
+        }
+    }
+}
+
+#[test]
+fn fractions_of_the_lemma() {
+    // A cube of 64: all patterns of the lowest 16 bits occur, and more.
+    let mesh = mesh(image([64; 3], |_| 1)).unwrap();
+    let kinds = kinds(&mesh.bricks.view());
+    let n = 64.0_f64.powi(3);
+    // Exact for key distances; node numbers are at most as far apart, for keys that are no nodes do not count.
+    assert!((0.644..0.70).contains(&(kinds.short as f64 / n)), "{kinds:?}");
+    assert!(((kinds.short + kinds.medium) as f64 / n) > 0.938, "{kinds:?}");
+    assert_eq!(kinds.short + kinds.medium + kinds.long, 64 * 64 * 64);
+}
+
+#[test]
+fn hash_of_a_dense_cube_is_full() {
+    let mesh = mesh(image([48; 3], |_| 1)).unwrap();
+    for tables in [1, 8, 64] {
+        let hash = levels(&mesh.bricks.view(), mesh.size, GridKind::Hash, Some(tables)).unwrap().hash;
+        let view = hash[0].view();
+        assert_eq!(view.n_tables(), tables);
+        assert!(view.occupancy() > 0.9, "{tables} tables: {}", view.occupancy());
+        assert!((view.bytes() as f64) < 15.5 * view.n_elements() as f64, "{tables} tables: {}", view.bytes());
+    }
+}
+
+#[test]
+fn a_hash_of_few_far_keys() {
+    // Keys beyond 32 bits, and far apart.
+    let (size, code) = ([1 << 20; 3], [0, 1 << 35, (1 << 53) + 5_u64]);
+    let keys: Vec<u64> = code.iter().flat_map(|code| (0..40).map(move |slot| code << 9 | slot * 3)).collect();
+    for tables in [1, 4] {
+        let level = hash::build(size, &keys, vec![0, 3], tables).unwrap();
+        let view = level.view();
+        for (node, &key) in (0..).zip(&keys) {
+            assert_eq!((view.code(node), view.node(key)), (key, Some(node)));
+            assert_eq!(view.node(key + 1), None);
         }
     }
 }

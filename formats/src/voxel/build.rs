@@ -1,24 +1,63 @@
 //! From bricks with elements to all tables of [`Bricks`], on the finest level and on coarser ones.
 
-use pogo_formats::voxel::masks::{self, Mask};
-use pogo_formats::voxel::{Bricks, BricksView, NO_BRICK, morton_code, morton_position};
 use rayon::prelude::*;
 
-use super::VoxelError;
-use super::error::{filled, reserve};
+use super::masks::{self, Mask};
+use super::{Bricks, BricksView, NO_BRICK, morton_code, morton_position};
 
 /// Bricks a task works on.
-pub(super) const CHUNK: usize = 1024;
+const CHUNK: usize = 1024;
+
+/// Why there are no bricks.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BricksError {
+    /// More nodes than 32 bits number.
+    #[error("{found} nodes: at most {limit} are possible; crop or downsample")]
+    TooMany {
+        /// Nodes.
+        found: u64,
+        /// Most nodes.
+        limit: u64,
+    },
+    /// The system gives no more memory.
+    #[error("{bytes} bytes of memory are needed for {what} and the system has not got them")]
+    Memory {
+        /// Which table.
+        what: &'static str,
+        /// Its length.
+        bytes: usize,
+    },
+}
+
+/// A vector with room for `n` entries.
+///
+/// # Errors
+/// [`BricksError::Memory`], naming the table.
+pub fn reserve<T>(what: &'static str, n: usize) -> Result<Vec<T>, BricksError> {
+    let mut vector = Vec::new();
+    vector.try_reserve_exact(n).map_err(|_| BricksError::Memory { what, bytes: n.saturating_mul(size_of::<T>()) })?;
+    Ok(vector)
+}
+
+/// A vector of `n` equal entries.
+///
+/// # Errors
+/// [`BricksError::Memory`], naming the table.
+pub fn filled<T: Clone>(what: &'static str, n: usize, value: T) -> Result<Vec<T>, BricksError> {
+    let mut vector = reserve(what, n)?;
+    vector.resize(n, value);
+    Ok(vector)
+}
 
 /// The number of each brick, by its position.
-pub(super) struct BrickIndex {
+struct BrickIndex {
     extent: [usize; 3],
     number: Vec<u32>,
 }
 
 impl BrickIndex {
     /// Of bricks with these codes, all inside a grid of `size` voxels.
-    pub(super) fn new(size: [u32; 3], codes: &[u64]) -> Result<Self, VoxelError> {
+    fn new(size: [u32; 3], codes: &[u64]) -> Result<Self, BricksError> {
         let extent = size.map(|n| n as usize / 8 + 1);
         let n = extent.iter().try_fold(1_usize, |n, &more| n.checked_mul(more)).unwrap_or(usize::MAX);
         let mut index = Self { extent, number: filled("the positions of the bricks", n, NO_BRICK)? };
@@ -37,13 +76,13 @@ impl BrickIndex {
     }
 
     /// The brick at a position, or [`NO_BRICK`].
-    pub(super) fn at(&self, position: [i64; 3]) -> u32 {
+    fn at(&self, position: [i64; 3]) -> u32 {
         self.slot(position).map_or(NO_BRICK, |slot| self.number[slot])
     }
 }
 
 /// A position some bricks further.
-pub(super) fn moved(position: [u32; 3], by: [i64; 3]) -> [i64; 3] {
+fn moved(position: [u32; 3], by: [i64; 3]) -> [i64; 3] {
     std::array::from_fn(|axis| i64::from(position[axis]) + by[axis])
 }
 
@@ -57,8 +96,12 @@ pub(super) fn mask_of(masks: &[u64], brick: usize) -> Mask {
     std::array::from_fn(|word| masks[8 * brick + word])
 }
 
-/// Adds nodes, numbers and neighbours to bricks that hold elements, given by ascending codes and masks.
-pub(super) fn with_nodes(size: [u32; 3], codes: &[u64], elements: &[u64]) -> Result<Bricks, VoxelError> {
+/// Adds nodes, numbers and neighbours to bricks that hold elements, given by ascending codes, (n,), and masks, (n, 8), inside
+/// an image of `size` voxels. The same input gives the same tables for any number of threads.
+///
+/// # Errors
+/// More nodes than can be numbered, or not enough memory.
+pub fn with_nodes(size: [u32; 3], codes: &[u64], elements: &[u64]) -> Result<Bricks, BricksError> {
     let index = BrickIndex::new(size, codes)?;
     // An element at the upper side of a brick has nodes in the bricks above.
     let mut all: Vec<u64> = codes
@@ -119,7 +162,7 @@ pub(super) fn with_nodes(size: [u32; 3], codes: &[u64], elements: &[u64]) -> Res
 }
 
 /// The number of set bits before each brick, and of all.
-fn number(masks: &[u64], first: &mut Vec<u32>) -> Result<(), VoxelError> {
+fn number(masks: &[u64], first: &mut Vec<u32>) -> Result<(), BricksError> {
     let mut total = 0_u64;
     first.push(0);
     for brick in masks.chunks_exact(8) {
@@ -128,7 +171,7 @@ fn number(masks: &[u64], first: &mut Vec<u32>) -> Result<(), VoxelError> {
         let limit = u64::from(u32::MAX) - 1;
         if total > limit {
             let found = masks.par_iter().map(|word| u64::from(word.count_ones())).sum();
-            return Err(VoxelError::TooMany { found, limit });
+            return Err(BricksError::TooMany { found, limit });
         }
         first.push(total as u32);
     }
@@ -146,7 +189,7 @@ pub fn coarse_size(size: [u32; 3]) -> [u32; 3] {
 ///
 /// # Errors
 /// Not enough memory.
-pub fn coarsen(fine: &BricksView, size: [u32; 3]) -> Result<Bricks, VoxelError> {
+pub fn coarsen(fine: &BricksView, size: [u32; 3]) -> Result<Bricks, BricksError> {
     // The eight bricks of a coarse one are consecutive in Morton order.
     let mut codes: Vec<u64> = Vec::new();
     let mut elements: Vec<u64> = Vec::new();

@@ -1,0 +1,129 @@
+//! Cutting the grid into sub-domains.
+
+use pogo_formats::voxel::{BricksView, Domains, NO_BRICK, masks};
+
+use super::VoxelError;
+use crate::partition;
+
+/// How to cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DomainMethod {
+    /// Contiguous ranges of the Morton order.
+    #[default]
+    Morton,
+    /// The METIS library, on the graph of bricks.
+    Metis,
+}
+
+impl DomainMethod {
+    /// As on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Morton => "morton",
+            Self::Metis => "metis",
+        }
+    }
+}
+
+/// Cuts the bricks into `n` domains with about as many elements each, and lists their interfaces. The same input gives the
+/// same domains.
+///
+/// # Errors
+/// More domains than bricks with elements, or METIS fails.
+pub fn domains(bricks: &BricksView, method: DomainMethod, n: usize) -> Result<Domains, VoxelError> {
+    let elements = |brick: usize| bricks.element_first[brick + 1] - bricks.element_first[brick];
+    let filled = (0..bricks.n_bricks()).filter(|&brick| elements(brick) > 0).count();
+    if n == 0 || n > filled.max(1) {
+        return Err(VoxelError::Domains { domains: n, bricks: filled });
+    }
+    let domain = match method {
+        DomainMethod::Morton => by_morton(bricks, n, filled),
+        DomainMethod::Metis if n > 1 => by_metis(bricks, n)?,
+        DomainMethod::Metis => vec![0; bricks.n_bricks()],
+    };
+    Ok(Domains::new(method.name(), bricks, &domain, n))
+}
+
+/// Cuts where the running number of elements passes the next share.
+fn by_morton(bricks: &BricksView, n: usize, filled: usize) -> Vec<u32> {
+    let total = bricks.n_elements() as u64;
+    let (mut domain, mut left) = (0_u64, filled as u64);
+    let mut any = false;
+    (0..bricks.n_bricks())
+        .map(|brick| {
+            let (first, next) = (u64::from(bricks.element_first[brick]), u64::from(bricks.element_first[brick + 1]));
+            if next == first {
+                return domain as u32;
+            }
+            // The middle of a brick decides; no domain stays without bricks, neither this one nor those to come.
+            let share = (first + next) * n as u64 >= 2 * total * (domain + 1);
+            let needed = left <= n as u64 - 1 - domain;
+            if any && domain + 1 < n as u64 && (share || needed) {
+                domain += 1;
+            }
+            any = true;
+            left -= 1;
+            domain as u32
+        })
+        .collect()
+}
+
+/// Weights are elements, and the nodes that a brick's elements have in another.
+fn by_metis(bricks: &BricksView, n: usize) -> Result<Vec<u32>, VoxelError> {
+    let n_bricks = bricks.n_bricks();
+    let shared = |brick: usize, c: usize| {
+        let mut around = [[0; 8]; 8];
+        around[c] = bricks.elements(brick);
+        masks::count(&masks::node_mask(&around)) as i32
+    };
+    let step = |c: usize| (c & 1) + 3 * (c >> 1 & 1) + 9 * (c >> 2);
+    let neighbour = |brick: usize, d: usize| match bricks.neighbours[27 * brick + d] {
+        NO_BRICK => None,
+        other => Some(other as usize),
+    };
+    let (mut first, mut neighbours, mut edge_weights) = (vec![0], Vec::new(), Vec::new());
+    let mut vertex_weights = Vec::with_capacity(n_bricks);
+    for brick in 0..n_bricks {
+        for c in 1..8 {
+            for (d, upper) in [(13 + step(c), true), (13 - step(c), false)] {
+                let Some(other) = neighbour(brick, d) else { continue };
+                let weight = if upper { shared(brick, c) } else { shared(other, c) };
+                if weight > 0 {
+                    neighbours.push(other as i32);
+                    edge_weights.push(weight);
+                }
+            }
+        }
+        first.push(neighbours.len() as i32);
+        vertex_weights.push((bricks.element_first[brick + 1] - bricks.element_first[brick]) as i32);
+    }
+    if i32::try_from(neighbours.len()).is_err() {
+        return Err(VoxelError::Metis(format!("{} links between bricks are too many", neighbours.len())));
+    }
+    let found =
+        partition::weighted_parts(&first, &neighbours, &vertex_weights, &edge_weights, n).map_err(VoxelError::Metis)?;
+    // Numbered in the order of their first bricks with elements; bricks without follow the one below whose nodes they hold.
+    let mut names = vec![u32::MAX; n];
+    let mut n_named = 0;
+    let mut domain = vec![u32::MAX; n_bricks];
+    for brick in 0..n_bricks {
+        if vertex_weights[brick] > 0 {
+            let name = &mut names[found[brick] as usize];
+            if *name == u32::MAX {
+                *name = n_named;
+                n_named += 1;
+            }
+            domain[brick] = *name;
+        }
+    }
+    if n_named < n as u32 {
+        return Err(VoxelError::Metis(format!("it left {} of {n} domains without elements", n as u32 - n_named)));
+    }
+    for brick in 0..n_bricks {
+        if domain[brick] == u32::MAX {
+            let below = (1..8).filter_map(|c| neighbour(brick, 13 - step(c)).filter(|&other| shared(other, c) > 0));
+            domain[brick] = below.map(|other| domain[other]).find(|&domain| domain != u32::MAX).unwrap_or(0);
+        }
+    }
+    Ok(domain)
+}

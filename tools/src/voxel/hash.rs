@@ -1,0 +1,197 @@
+//! Building the perfect hash.
+//!
+//! As Lefebvre and Hoppe do it: keys that share a shift form a bucket; buckets are placed in the order of their sizes, the
+//! largest first, each with the first shift at which all its keys meet empty slots. Tried first are the shifts of
+//! the two buckets beside it, which keeps neighbours together; then all others, from a pseudo-random one on. Should none
+//! do, the table gets more shifts, and in the end more slots. Tables are built at the same time.
+
+use pogo_formats::voxel::HashLevel;
+use pogo_formats::voxel::build::{filled, reserve};
+use pogo_formats::voxel::hash::stride;
+use rayon::prelude::*;
+
+use super::VoxelError;
+
+/// Share of slots that hold a node, aimed at.
+const FULL: f64 = 0.95;
+/// Keys a shift, at first.
+const BUCKET: f64 = 3.0;
+/// Different shifts.
+const SHIFTS: u64 = 1 << 16;
+/// More shifts, then more slots, this often each.
+const ATTEMPTS: u32 = 12;
+
+/// One table.
+struct Table {
+    slots: Vec<u32>,
+    shifts: Vec<u16>,
+}
+
+/// The hash of a level whose nodes have these codes, ascending, in `n_tables` tables, a power of two.
+pub(super) fn build(
+    size: [u32; 3],
+    codes: &[u64],
+    element_node: Vec<u32>,
+    n_tables: usize,
+) -> Result<HashLevel, VoxelError> {
+    let table_of = |code: u64| code as usize & (n_tables - 1);
+    let mut first = vec![0_usize; n_tables + 1];
+    for &code in codes {
+        first[table_of(code) + 1] += 1;
+    }
+    for table in 0..n_tables {
+        first[table + 1] += first[table];
+    }
+    let mut nodes = filled("tables of the hash", codes.len(), 0_u32)?;
+    let mut next = first.clone();
+    for (node, &code) in (0..).zip(codes) {
+        let at = &mut next[table_of(code)];
+        nodes[*at] = node;
+        *at += 1;
+    }
+    let tables: Vec<Table> = (0..n_tables)
+        .into_par_iter()
+        .map(|table| one_table(codes, &nodes[first[table]..first[table + 1]], n_tables.trailing_zeros()))
+        .collect::<Result<_, _>>()?;
+    drop(nodes);
+
+    let sum = |n: &mut u64, more: usize| {
+        *n += more as u64;
+        Some(*n)
+    };
+    let slot_first = std::iter::once(0).chain(tables.iter().map(|t| t.slots.len()).scan(0, sum)).collect::<Vec<u64>>();
+    let shift_first = std::iter::once(0).chain(tables.iter().map(|t| t.shifts.len()).scan(0, sum)).collect::<Vec<_>>();
+    let mut slots = reserve("slots of the hash", slot_first[n_tables] as usize)?;
+    let mut shifts = reserve("shifts of the hash", shift_first[n_tables] as usize)?;
+    for table in tables {
+        slots.extend(table.slots);
+        shifts.extend(table.shifts);
+    }
+    let mut node_key = reserve("keys of nodes", codes.len())?;
+    node_key.extend(codes.iter().map(|&code| code as u32));
+    let (mut upper, mut upper_first) = (Vec::new(), Vec::new());
+    for (node, &code) in (0..).zip(codes) {
+        if upper.last() != Some(&((code >> 32) as u32)) {
+            upper.push((code >> 32) as u32);
+            upper_first.push(node);
+        }
+    }
+    upper_first.push(codes.len() as u32);
+    Ok(HashLevel { size, node_key, upper, upper_first, element_node, slot_first, shift_first, slots, shifts })
+}
+
+fn coprime(a: u64, b: u64) -> bool {
+    let (mut a, mut b) = (a, b);
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a == 1
+}
+
+fn one_table(codes: &[u64], nodes: &[u32], shift: u32) -> Result<Table, VoxelError> {
+    let n = nodes.len() as u64;
+    if n == 0 {
+        return Ok(Table { slots: Vec::new(), shifts: Vec::new() });
+    }
+    let mut m = (n as f64 / FULL).ceil() as u64;
+    for _ in 0..ATTEMPTS {
+        let mut r = (n as f64 / BUCKET).ceil() as u64;
+        for _ in 0..ATTEMPTS {
+            // Keys in one bucket must not meet for every shift.
+            while !coprime(m, r) {
+                r += 1;
+            }
+            if let Some(table) = fill(codes, nodes, shift, m, r)? {
+                return Ok(table);
+            }
+            r += r / 6 + 1;
+        }
+        m += m / 50 + 1;
+    }
+    Err(VoxelError::Hash { keys: nodes.len() })
+}
+
+/// Tries to fill a table of m slots and r shifts.
+fn fill(codes: &[u64], nodes: &[u32], key_shift: u32, m: u64, r: u64) -> Result<Option<Table>, VoxelError> {
+    let key = |node: u32| codes[node as usize] >> key_shift;
+    let (n, n_buckets) = (nodes.len(), r as usize);
+    // Keys by bucket: where they are without a shift, and their nodes.
+    let mut first = filled("buckets of the hash", n_buckets + 1, 0_u32)?;
+    for &node in nodes {
+        first[(key(node) % r) as usize + 1] += 1;
+    }
+    for bucket in 0..n_buckets {
+        first[bucket + 1] += first[bucket];
+    }
+    let mut keys = filled("buckets of the hash", n, (0_u32, 0_u32))?;
+    let mut next = first.clone();
+    for &node in nodes {
+        let k = key(node);
+        let at = &mut next[(k % r) as usize];
+        keys[*at as usize] = ((k % m) as u32, node);
+        *at += 1;
+    }
+    drop(next);
+    let bucket_keys = |bucket: usize| first[bucket] as usize..first[bucket + 1] as usize;
+
+    // Buckets by size, the largest first.
+    let largest = (0..n_buckets).map(|bucket| bucket_keys(bucket).len()).max().unwrap_or(0);
+    let mut of_size = vec![0_usize; largest + 2];
+    for bucket in 0..n_buckets {
+        of_size[largest - bucket_keys(bucket).len() + 1] += 1;
+    }
+    for size in 0..=largest {
+        of_size[size + 1] += of_size[size];
+    }
+    let mut order = filled("buckets of the hash", n_buckets, 0_u32)?;
+    for bucket in 0..n_buckets {
+        let at = &mut of_size[largest - bucket_keys(bucket).len()];
+        order[*at] = bucket as u32;
+        *at += 1;
+    }
+
+    let mut table =
+        Table { slots: filled("slots of the hash", m as usize, 0)?, shifts: filled("shifts", n_buckets, 0)? };
+    let mut taken = filled("slots of the hash", m.div_ceil(64) as usize, 0_u64)?;
+    let (stride, n_shifts) = (stride(m), m.min(SHIFTS));
+    let mut placed = filled("buckets of the hash", n_buckets.div_ceil(64), 0_u64)?;
+    let is_placed = |placed: &[u64], bucket: usize| placed[bucket / 64] >> (bucket % 64) & 1 == 1;
+    for &bucket in &order {
+        let bucket = bucket as usize;
+        let keys = &mut keys[bucket_keys(bucket)];
+        if keys.is_empty() {
+            break;
+        }
+        keys.sort_unstable();
+        if keys.windows(2).any(|pair| pair[0].0 == pair[1].0) {
+            return Ok(None);
+        }
+        let slot = |start: u32, by: u64| {
+            // Both are below m.
+            let slot = u64::from(start) + by;
+            if slot >= m { slot - m } else { slot }
+        };
+        let fits = |shift: u64| {
+            let by = shift * stride % m;
+            keys.iter().all(|&(start, _)| {
+                let slot = slot(start, by);
+                taken[slot as usize / 64] >> (slot % 64) & 1 == 0
+            })
+        };
+        let beside = [bucket.wrapping_sub(1), bucket + 1].into_iter();
+        let beside = beside.filter(|&other| other < n_buckets && is_placed(&placed, other));
+        let beside = beside.map(|other| u64::from(table.shifts[other]));
+        let start = (bucket as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        let others = (0..n_shifts).map(|step| (start + step) % n_shifts);
+        let Some(shift) = beside.chain(others).find(|&shift| fits(shift)) else { return Ok(None) };
+        let by = shift * stride % m;
+        for &(start, node) in keys.iter() {
+            let slot = slot(start, by);
+            taken[slot as usize / 64] |= 1 << (slot % 64);
+            table.slots[slot as usize] = node;
+        }
+        table.shifts[bucket] = shift as u16;
+        placed[bucket / 64] |= 1 << (bucket % 64);
+    }
+    Ok(Some(table))
+}

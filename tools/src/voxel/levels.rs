@@ -1,0 +1,96 @@
+//! The grid representations of the papers on all levels.
+
+use pogo_formats::voxel::build::reserve;
+use pogo_formats::voxel::{Bricks, BricksView, VoxelLevels, coarse_size, coarsen};
+
+use super::{VoxelError, hash, offset};
+
+/// How the nodes of an element are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum GridKind {
+    /// Bricks of 8 × 8 × 8 alone.
+    #[default]
+    Brick,
+    /// Offset tables.
+    Offset,
+    /// Perfect spatial hash.
+    Hash,
+}
+
+impl GridKind {
+    /// As on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Brick => "brick",
+            Self::Offset => "offset",
+            Self::Hash => "hash",
+        }
+    }
+}
+
+/// Nodes a table of a hash by default: its marks stay in the fastest cache while it is built, and its shifts reach all of it.
+const KEYS_A_TABLE: usize = 1 << 15;
+
+/// Builds the tables of a representation, from the level of `bricks` down to one element. Bricks need none: they give
+/// nothing. `hash_tables` is the number of tables of a hash, a power of two, on levels with at least so many nodes; by
+/// default one for some 32,000 nodes. The same input gives the same tables for any number of threads.
+///
+/// # Errors
+/// Not enough memory, or no perfect hash.
+pub fn levels(
+    bricks: &BricksView,
+    size: [u32; 3],
+    kind: GridKind,
+    hash_tables: Option<usize>,
+) -> Result<VoxelLevels, VoxelError> {
+    let mut levels = VoxelLevels::default();
+    if kind == GridKind::Brick {
+        return Ok(levels);
+    }
+    let mut size = size;
+    let (mut finer, mut owned): (Option<Bricks>, Option<Bricks>) = (None, None);
+    loop {
+        let level = owned.as_ref().map_or(*bricks, Bricks::view);
+        match kind {
+            GridKind::Offset => {
+                let mut tables = offset::build(size, &level)?;
+                if !levels.offset.is_empty() {
+                    tables.transfer = offset::transfer(&level, &finer.as_ref().map_or(*bricks, Bricks::view))?;
+                }
+                levels.offset.push(tables);
+            }
+            _ => levels.hash.push(hash_level(size, &level, hash_tables)?),
+        }
+        if size == [1; 3] {
+            return Ok(levels);
+        }
+        let coarse = coarsen(&level, size)?;
+        size = coarse_size(size);
+        finer = owned.replace(coarse);
+    }
+}
+
+fn hash_level(
+    size: [u32; 3],
+    bricks: &BricksView,
+    tables: Option<usize>,
+) -> Result<pogo_formats::voxel::HashLevel, VoxelError> {
+    let mut codes = reserve("keys of nodes", bricks.n_nodes())?;
+    let mut elements = reserve("nodes of elements", bricks.n_elements())?;
+    for brick in 0..bricks.n_bricks() {
+        let mut node = codes.len() as u32;
+        let mut nodes = bricks.node_codes(brick);
+        codes.extend(bricks.node_codes(brick));
+        for code in bricks.element_codes(brick) {
+            node += nodes.by_ref().take_while(|&other| other != code).count() as u32;
+            elements.push(node);
+            node += 1;
+        }
+    }
+    let n_tables = match tables {
+        Some(n) if n <= codes.len() => n,
+        Some(_) => 1,
+        None => (codes.len() / KEYS_A_TABLE).max(1).next_power_of_two(),
+    };
+    hash::build(size, &codes, elements, n_tables)
+}
