@@ -1,7 +1,7 @@
 //! Building the offset tables.
 
 use pogo_formats::voxel::build::{filled, reserve};
-use pogo_formats::voxel::{BricksView, BrickNodes, OffsetLevel, Transfer};
+use pogo_formats::voxel::{BrickNodes, BricksView, OffsetLevel, Transfer};
 use rayon::prelude::*;
 
 use super::{CHUNK, VoxelError, cut};

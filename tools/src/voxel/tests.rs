@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use pogo_formats::voxel::{BricksView, BrickNodes, VoxelGrid, VoxelModuli, coarsen, morton_code, morton_position};
+use pogo_formats::voxel::{BrickNodes, BricksView, VoxelGrid, VoxelModuli, coarsen, morton_code, morton_position};
 use proptest::prelude::*;
 
 use super::*;
