@@ -1,6 +1,7 @@
 //! Stacks of other people, in the folder `voxels` of the shared inputs: each is read as its MANIFEST says, or refused for
 //! the right reason.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use pogo_formats::image::{Report, open, voxel_grid};
@@ -155,6 +156,54 @@ poisson = 0.3\nlabels = [{ value = 87, young = 28e3, name = \"graphite\" }, { va
     let fibres = &fibres[..fibres.find("labels = [").unwrap()];
     let (grid, report) = read(&voxels.join("chfem/fibers_100x100x10.raw"), fibres).unwrap();
     assert_eq!((grid.size, report.size), ([100, 100, 10], [100, 100, 10]));
+}
+
+/// Unpacks the entries of an archive into a new folder.
+fn unpack(archive: &Path) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let file = std::fs::File::open(archive).unwrap();
+    let mut archive = zip::ZipArchive::new(file).unwrap();
+    for index in 0..archive.len() {
+        let mut entry = archive.by_index_raw(index).unwrap();
+        let name = entry.name().unwrap().into_owned();
+        let is_deflated = entry.compression() != zip::CompressionMethod::Stored;
+        let mut bytes = Vec::new();
+        if is_deflated {
+            flate2::read::DeflateDecoder::new(&mut entry).read_to_end(&mut bytes).unwrap();
+        } else {
+            entry.read_to_end(&mut bytes).unwrap();
+        }
+        std::fs::write(folder.path().join(name), bytes).unwrap();
+    }
+    folder
+}
+
+#[test]
+fn unpacked_archives_are_read() {
+    let Some(voxels) = voxels() else { return };
+    let iron = unpack(&voxels.join("cast_iron/GGG40_300.zip"));
+    let (grid, report) = read(iron.path(), &("[image]\nspacing = 0.003\n".to_owned() + SOLID)).unwrap();
+    assert_eq!((grid.size, report.sample), ([300; 3], "uint8"));
+    assert_eq!(report.format, "TIFF");
+    let berea = unpack(&voxels.join("berea/test_berea.zip"));
+    let job = "[image]\nspacing = 0.002\nraw = { shape = [200, 200, 200], type = \"uint8\" }\n".to_owned() + SOLID;
+    let file = std::fs::read_dir(berea.path()).unwrap().next().unwrap().unwrap().path();
+    let (grid, report) = read(&file, &job).unwrap();
+    assert_eq!(grid.size, [200; 3]);
+    assert!(report.values.unwrap()[1] <= 255.0 && report.solid > 0);
+}
+
+#[test]
+fn slices_are_read() {
+    let Some(voxels) = voxels() else { return };
+    let job = "[image]\nspacing = 0.0195\n".to_owned() + &threshold(64.0);
+    let (grid, folder) = read(&voxels.join("lhdl_trab"), &job).unwrap();
+    assert_eq!((grid.size, folder.sample), ([200, 200, 4], "uint8"));
+    assert!(folder.notes.iter().any(|note| note.contains("4 slices")), "{:?}", folder.notes);
+    let solid: u64 = (0..4)
+        .map(|slice| read(&voxels.join(format!("lhdl_trab/3155_D_4_bc_000{slice}.tif")), &job).unwrap().1.solid)
+        .sum();
+    assert_eq!(folder.solid, solid);
 }
 
 #[test]

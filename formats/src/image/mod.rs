@@ -23,6 +23,7 @@ mod raw;
 mod report;
 mod source;
 mod text;
+mod tiff;
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -264,7 +265,7 @@ pub fn open(path: &Path, options: &Image) -> Result<Stack, ImageError> {
 fn open_any(path: &Path, options: &Image) -> Result<Opened, Problem> {
     let metadata = std::fs::metadata(path).map_err(|error| format!("cannot open this stack: {error}"))?;
     if metadata.is_dir() {
-        return Err("folders of slices are not read yet".into());
+        return tiff::open_folder(path);
     }
     if let Some(raw) = raw::description(path, options)? {
         return raw::open(path, &raw);
@@ -281,6 +282,8 @@ fn open_any(path: &Path, options: &Image) -> Result<Opened, Problem> {
         npz::open(path, options)
     } else if is(b"NRRD") {
         nrrd::open(path)
+    } else if tiff::is_tiff(&start) {
+        tiff::open(path)
     } else if is(b"CTDATA-HEADER_V1") {
         isq::open(file)
     } else if aim::is_aim(&start) {
