@@ -201,12 +201,19 @@ fn copy_bandwidth(threads: usize) -> f64 {
     best
 }
 
-/// Processor time of all threads of this process, s (Linux; 0 elsewhere).
+/// Processor time of all threads of this process, s (Linux; 0 elsewhere). Not from /proc, which goes by ticks of 4 ms.
 fn processor_seconds() -> f64 {
-    let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return 0.0 };
-    tasks
-        .filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("schedstat")).ok())
-        .filter_map(|text| text.split(' ').next()?.parse::<f64>().ok())
-        .sum::<f64>()
-        * 1e-9
+    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+    {
+        unsafe extern "C" {
+            fn clock_gettime(clock: i32, time: *mut [i64; 2]) -> i32;
+        }
+        const PROCESS_CPUTIME: i32 = 2;
+        let mut time = [0; 2];
+        // SAFETY: a timespec of this system is two 64-bit integers.
+        if unsafe { clock_gettime(PROCESS_CPUTIME, &raw mut time) } == 0 {
+            return time[0] as f64 + 1e-9 * time[1] as f64;
+        }
+    }
+    0.0
 }

@@ -50,6 +50,16 @@ pub(crate) trait Vector:
     /// # Safety
     /// `LANES` numbers must be readable.
     unsafe fn load(from: *const Self::Scalar) -> Self;
+    /// The reverse.
+    ///
+    /// # Safety
+    /// `LANES` numbers must be writable.
+    unsafe fn store(self, to: *mut Self::Scalar);
+    /// LANES / 2 consecutive numbers, each twice in a row; with one lane the number.
+    ///
+    /// # Safety
+    /// They must be readable.
+    unsafe fn load_twice(from: *const Self::Scalar) -> Self;
     /// Displacements and positions of nodes 1 to M relative to node 0: entry m, component c, lane l of the first is
     /// `base[o(m + 1, l) + c] − base[o(0, l) + c]`, of the second the same half a record further, where o(node, l) =
     /// `offset[node × LANES + l]` × [`record_stride`] / [`grain`].
@@ -124,6 +134,18 @@ impl<T: Real> Vector for One<T> {
     unsafe fn load(from: *const T) -> Self {
         // SAFETY: the caller's promise.
         Self(unsafe { *from })
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, to: *mut T) {
+        // SAFETY: the caller's promise.
+        unsafe { *to = self.0 };
+    }
+
+    #[inline(always)]
+    unsafe fn load_twice(from: *const T) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { Self::load(from) }
     }
 
     #[inline(always)]

@@ -17,11 +17,14 @@ pub(crate) struct F64x4(__m256d);
 #[derive(Clone, Copy)]
 pub(crate) struct F32x8(__m256);
 
+// Offsets are read one by one, as volatile ones are: a compiler that reads a batch of them as a vector must take it apart
+// again, which costs more than it saves.
+
 /// Start of the record of a node and lane.
 macro_rules! record {
     ($base:ident, $offset:ident, $node:expr, $lane:expr) => {
         $base.byte_add(
-            *$offset.add($node * Self::LANES + $lane) as usize
+            $offset.add($node * Self::LANES + $lane).read_volatile() as usize
                 * (record_stride(D) * size_of::<Self>() / Self::LANES / grain(D)),
         )
     };
@@ -31,7 +34,7 @@ macro_rules! record {
 macro_rules! force {
     ($base:ident, $offset:ident, $node:expr, $lane:expr) => {
         $base.byte_add(
-            *$offset.add($node * Self::LANES + $lane) as usize
+            $offset.add($node * Self::LANES + $lane).read_volatile() as usize
                 * (force_stride(D) * size_of::<Self>() / Self::LANES / grain(D)),
         )
     };
@@ -143,6 +146,18 @@ impl Vector for F64x4 {
     unsafe fn load(from: *const f64) -> Self {
         // SAFETY: the caller's promise.
         Self(unsafe { _mm256_loadu_pd(from) })
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, to: *mut f64) {
+        // SAFETY: the caller's promise.
+        unsafe { _mm256_storeu_pd(to, self.0) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_twice(from: *const f64) -> Self {
+        // SAFETY: the caller's promise.
+        Self(unsafe { _mm256_permute4x64_pd::<0b01_01_00_00>(_mm256_castpd128_pd256(_mm_loadu_pd(from))) })
     }
 
     #[inline(always)]
@@ -328,6 +343,23 @@ impl Vector for F32x8 {
     unsafe fn load(from: *const f32) -> Self {
         // SAFETY: the caller's promise.
         Self(unsafe { _mm256_loadu_ps(from) })
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, to: *mut f32) {
+        // SAFETY: the caller's promise.
+        unsafe { _mm256_storeu_ps(to, self.0) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_twice(from: *const f32) -> Self {
+        // SAFETY: the caller's promise.
+        Self(unsafe {
+            _mm256_permutevar8x32_ps(
+                _mm256_castps128_ps256(_mm_loadu_ps(from)),
+                _mm256_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3),
+            )
+        })
     }
 
     #[inline(always)]

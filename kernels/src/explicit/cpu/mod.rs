@@ -138,7 +138,7 @@ macro_rules! compiled {
             forces: *mut $scalar,
         ) {
             // SAFETY: the caller's promise.
-            unsafe { step::update_block(tables, block, arrays, signals, saved, forces) }
+            unsafe { step::update_block::<$lanes>(tables, block, arrays, signals, saved, forces) }
         }
         $(#[target_feature(enable = $features)])?
         unsafe fn add_forces<const D: usize, const M: usize, E: Element<$lanes, D, M>>(

@@ -2,7 +2,7 @@
 
 pub(crate) use super::forces::force_stride;
 use super::forces::record_stride;
-use super::lanes::Real;
+use super::lanes::{Real, Vector};
 use super::tables::{Block, Tables, n_dummies};
 
 /// Working memory of one thread, reused for every block.
@@ -156,27 +156,27 @@ pub(crate) unsafe fn open_block<T: Real>(
 /// # Safety
 /// As for `fill_records`; nobody else may touch the block's rows.
 #[inline(always)]
-pub(crate) unsafe fn update_block<T: Real>(
-    tables: &Tables<T>,
+pub(crate) unsafe fn update_block<V: Vector>(
+    tables: &Tables<V::Scalar>,
     block: &Block,
-    arrays: &Arrays<T>,
+    arrays: &Arrays<V::Scalar>,
     signals: Signals,
-    saved: &mut [[T; 2]],
-    forces: *mut T,
+    saved: &mut [[V::Scalar; 2]],
+    forces: *mut V::Scalar,
 ) {
     // SAFETY: the caller's promise.
     unsafe {
         if tables.dimension == 2 {
-            update::<T, 2>(tables, block, arrays, signals, saved, forces);
+            update::<V, V::Scalar, 2>(tables, block, arrays, signals, saved, forces);
         } else {
-            update::<T, 3>(tables, block, arrays, signals, saved, forces);
+            update::<V, V::Scalar, 3>(tables, block, arrays, signals, saved, forces);
         }
     }
 }
 
 /// The nodal update, with forces, supports, energies and monitors.
 #[inline(always)]
-unsafe fn update<T: Real, const D: usize>(
+unsafe fn update<V: Vector<Scalar = T>, T: Real, const D: usize>(
     tables: &Tables<T>,
     block: &Block,
     arrays: &Arrays<T>,
@@ -228,7 +228,19 @@ unsafe fn update<T: Real, const D: usize>(
                 damped_energy += (*dissipation.add(i) * squares).to_f64();
             }
         } else {
-            for i in 0..n_own {
+            let mut first = 0;
+            let nodes = V::LANES / 2;
+            if D == 2 && nodes > 0 {
+                // A compiler left alone takes x and y apart and puts them together again.
+                while first + nodes <= n_own {
+                    let (u, du) = (u.add(2 * first), du.add(2 * first));
+                    let new = V::load(du) - V::load_twice(p.add(first)) * V::load(f.add(2 * first));
+                    new.store(du);
+                    (V::load(u) + new).store(u);
+                    first += nodes;
+                }
+            }
+            for i in first..n_own {
                 for c in 0..D {
                     let new = *du.add(i * D + c) - *p.add(i) * *f.add(i * stride + c);
                     *du.add(i * D + c) = new;
