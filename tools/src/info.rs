@@ -1,6 +1,7 @@
 //! What is in a block file: the figures, and how they are put on a page.
 
 mod text;
+pub mod voxel;
 
 use pogo_formats::block::{BlockFile, MeshView, PartitionStatistics, SectionInfo, Source};
 use pogo_formats::model::{

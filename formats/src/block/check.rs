@@ -35,7 +35,7 @@ fn all_finite(what: &str, values: &[f64]) -> Check {
 }
 
 /// `first` runs from 0 to `n_entries` in `n + 1` non-decreasing steps.
-fn offsets<T: Copy + Ord + Sync + Into<u64>>(what: &str, first: &[T], n: usize, n_entries: usize) -> Check {
+pub(super) fn offsets<T: Copy + Ord + Sync + Into<u64>>(what: &str, first: &[T], n: usize, n_entries: usize) -> Check {
     require(first.len() == n + 1, || format!("{what}: {} offsets for {n} entries", first.len()))?;
     require(first[0].into() == 0 && first[n].into() == n_entries as u64, || {
         format!("{what}: offsets do not run from 0 to {n_entries}")

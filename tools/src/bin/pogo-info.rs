@@ -3,8 +3,9 @@
 use std::{io::Write, path::PathBuf};
 
 use clap::{CommandFactory, Parser};
+use pogo_formats::block::{self, AnyBlockFile, BlockFile, VoxelBlockFile};
 use pogo_formats::words::counted;
-use pogo_formats::{VERSION, block::BlockFile, exit_code, parameters};
+use pogo_formats::{VERSION, exit_code, parameters};
 use pogo_tools::{cli, info, picture};
 
 /// Shows what is in a block file; checks it.
@@ -16,6 +17,8 @@ use pogo_tools::{cli, info, picture};
   pogo-info weld.blk --sets                 names and sizes of the node and element sets
   pogo-info weld.blk --picture blocks.png   draw the blocks in colours
   pogo-info weld.blk --json | jq .partition.efficiency
+  pogo-info bone.blk                        a voxel model: materials, load cases, grid, sub-domains
+  pogo-info bone.blk --grids                build every grid representation: bytes an element, occupancy, seconds
 
 Units are named as in SI; a deck in another consistent set (mm, t, s, MPa) keeps its own numbers.
 Manual page: pogo-info --man | man -l -
@@ -25,7 +28,7 @@ struct Cli {
     /// Block file that pogo-block wrote.
     #[arg(value_name = "FILE.blk")]
     file: PathBuf,
-    /// Verify every checksum, and the blocks against the mesh.
+    /// Verify every checksum, and all tables against each other.
     #[arg(long)]
     check: bool,
     /// List the parameters that can change from run to run.
@@ -43,6 +46,9 @@ struct Cli {
     /// Draw only this part of a 2D mesh, m.
     #[arg(long, value_name = "X0,Y0,X1,Y1", requires = "picture", value_parser = window, allow_hyphen_values = true)]
     window: Option<[f64; 4]>,
+    /// Build the grid of a voxel model in every representation, and measure them.
+    #[arg(long, conflicts_with_all = ["parameters", "sets", "picture"])]
+    grids: bool,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -66,7 +72,47 @@ fn main() {
 }
 
 fn run(cli: &Cli) -> anyhow::Result<()> {
-    let file = BlockFile::open(&cli.file)?;
+    let text = match block::open(&cli.file)? {
+        AnyBlockFile::Explicit(file) => explicit(cli, &file)?,
+        AnyBlockFile::Static(file) => voxels(cli, &file)?,
+    };
+    let text = if cli.quiet { "" } else { &text };
+    Ok(cli::write_stdout(text.as_bytes())?)
+}
+
+/// What `--check` says when all is well.
+fn whole(cli: &Cli, bytes: u64, sections: usize) -> String {
+    let (bytes, sections) = (counted(bytes as usize, "byte"), counted(sections, "section"));
+    format!("{}: whole: {bytes}, {sections}\n", cli.file.display())
+}
+
+fn voxels(cli: &Cli, file: &VoxelBlockFile) -> anyhow::Result<String> {
+    for (option, given) in
+        [("--parameters", cli.parameters), ("--sets", cli.sets), ("--picture", cli.picture.is_some())]
+    {
+        anyhow::ensure!(
+            !given,
+            "{}: error: {option} is for models of decks, this is a voxel model",
+            cli.file.display()
+        );
+    }
+    if cli.check {
+        file.verify()?;
+    }
+    Ok(if cli.grids {
+        let grids = info::voxel::Grids::measure(&cli.file.display().to_string(), &file.mesh())?;
+        if cli.json { json(&grids)? } else { grids.to_string() }
+    } else if cli.json {
+        json(&info::voxel::VoxelSummary::new(file))?
+    } else if cli.check {
+        whole(cli, file.bytes(), file.sections().len())
+    } else {
+        info::voxel::VoxelSummary::new(file).to_string()
+    })
+}
+
+fn explicit(cli: &Cli, file: &BlockFile) -> anyhow::Result<String> {
+    anyhow::ensure!(!cli.grids, "{}: error: --grids is for voxel models", cli.file.display());
     if cli.check {
         file.verify()?;
     }
@@ -75,27 +121,20 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         let options = picture::PictureOptions { size: cli.size, window: cli.window };
         picture::draw(&file.mesh(), &file.blocks(), path, &options)?;
     }
-    let text = if cli.parameters {
+    Ok(if cli.parameters {
         let parameters = parameters::list(&file.setup());
         if cli.json { json(&parameters)? } else { info::parameters_text(&parameters) }
     } else if cli.sets {
         if cli.json { json(&info::sets(&file.mesh()))? } else { info::sets_text(&file.mesh()) }
     } else if cli.json {
-        json(&info::Summary::new(&file))?
+        json(&info::Summary::new(file))?
     } else if let Some(path) = &cli.picture {
         format!("{}: {}\n", path.display(), counted(file.blocks().n_blocks(), "block"))
     } else if cli.check {
-        format!(
-            "{}: whole: {}, {}\n",
-            cli.file.display(),
-            counted(file.bytes() as usize, "byte"),
-            counted(file.sections().len(), "section")
-        )
+        whole(cli, file.bytes(), file.sections().len())
     } else {
-        info::Summary::new(&file).to_string()
-    };
-    let text = if cli.quiet { "" } else { &text };
-    Ok(cli::write_stdout(text.as_bytes())?)
+        info::Summary::new(file).to_string()
+    })
 }
 
 fn json(value: &impl serde::Serialize) -> anyhow::Result<String> {

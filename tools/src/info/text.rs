@@ -103,11 +103,11 @@ fn material(material: &super::MaterialSummary) -> Item {
     Item { name: material.name.clone(), description }
 }
 
-fn line(f: &mut fmt::Formatter, heading: &str, text: &str) -> fmt::Result {
+pub(super) fn line(f: &mut fmt::Formatter, heading: &str, text: &str) -> fmt::Result {
     writeln!(f, "{heading:<12}{text}")
 }
 
-fn list(f: &mut fmt::Formatter, heading: &str, items: &[Item]) -> fmt::Result {
+pub(super) fn list(f: &mut fmt::Formatter, heading: &str, items: &[Item]) -> fmt::Result {
     if items.is_empty() {
         return Ok(());
     }
@@ -145,7 +145,7 @@ pub(super) fn number(value: f64) -> String {
     Value::Number(value).to_string()
 }
 
-fn size(bytes: u64) -> String {
+pub(super) fn size(bytes: u64) -> String {
     match bytes as f64 {
         b if b < 1e3 => format!("{bytes} bytes"),
         b if b < 1e6 => format!("{:.1} kB", b / 1e3),

@@ -1,15 +1,17 @@
-//! From a deck to a block file: read, apply the job, partition, arrange, write.
+//! From a deck to a block file: read, apply the job, partition, arrange, write; [`voxel`] does it with a stack.
 //!
 //! Each stage consumes what the one before gave, so that the deck's tables are gone before the partition is made and the
 //! partition's before the file is written.
 
 mod remap;
 mod summary;
+pub mod voxel;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use pogo_formats::block::{self, BlockContents, BlockError, Provenance, Source};
+use pogo_formats::image::ImageError;
 use pogo_formats::inp::{self, DeckError, DeckReport, Note};
 use pogo_formats::job::{Job, JobError};
 use pogo_formats::model::Model;
@@ -17,6 +19,7 @@ use pogo_formats::model::Model;
 use crate::apply_job::{self, Remarks};
 use crate::arrange::{ArrangeError, ArrangeOptions, Arranged, arrange_in_stages};
 use crate::partition::{PartitionError, PartitionOptions, partition};
+use crate::voxel::VoxelError;
 
 pub use remap::remap_setup;
 pub use summary::{CheckReport, StageSeconds, Summary, peak_memory};
@@ -96,6 +99,17 @@ pub enum PipelineError {
         deck: PathBuf,
         /// Reason.
         error: ArrangeError,
+    },
+    /// The stack.
+    #[error(transparent)]
+    Image(#[from] ImageError),
+    /// The voxels cannot be tabulated.
+    #[error("{}: error: {error}", stack.display())]
+    Voxel {
+        /// Stack.
+        stack: PathBuf,
+        /// Reason.
+        error: VoxelError,
     },
     /// The file cannot be written.
     #[error(transparent)]
@@ -244,18 +258,23 @@ fn check_output(config: &Config) -> Result<(), PipelineError> {
         let error = DeckError::new(&config.deck.display().to_string(), "it is a folder; name a deck");
         return Err(error.into());
     }
-    let refuse = |reason| Err(PipelineError::Output { path: config.output.clone(), reason });
-    if config.output.is_dir() {
+    check_place(&config.output, std::iter::once(&config.deck).chain(&config.jobs))
+}
+
+/// An output must be a file that can be there, and none of the inputs.
+fn check_place<'a>(output: &Path, inputs: impl Iterator<Item = &'a PathBuf>) -> Result<(), PipelineError> {
+    let refuse = |reason| Err(PipelineError::Output { path: output.to_owned(), reason });
+    if output.is_dir() {
         return refuse("it is a folder");
     }
-    match config.output.parent() {
+    match output.parent() {
         Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => return refuse("there is no such folder"),
         _ => {}
     }
-    let Ok(output) = config.output.canonicalize() else { return Ok(()) };
-    for input in std::iter::once(&config.deck).chain(&config.jobs) {
-        if input.canonicalize().is_ok_and(|input| input == output) {
-            return Err(PipelineError::OutputIsInput(config.output.clone()));
+    let Ok(canonical) = output.canonicalize() else { return Ok(()) };
+    for input in inputs {
+        if input.canonicalize().is_ok_and(|input| input == canonical) {
+            return Err(PipelineError::OutputIsInput(output.to_owned()));
         }
     }
     Ok(())

@@ -11,7 +11,7 @@ use super::*;
 use crate::voxel::setup::{LoadCase, NodalTable, NodeRegion, PrescribedField, VoxelMaterial};
 use crate::voxel::{NO_BRICK, morton_code, morton_position};
 
-type Contents = (VoxelMesh, VoxelSetup);
+type Contents = (VoxelMesh, VoxelSetup, VoxelLevels, Domains);
 
 /// Words of the error to expect, and how to cause it.
 type Spoil = (&'static str, fn(&mut Contents));
@@ -92,17 +92,87 @@ fn contents(mesh: VoxelMesh) -> Contents {
         }],
         ..VoxelSetup::default()
     };
-    (mesh, setup)
+    // Every brick a domain of its own.
+    let domain: Vec<u32> = (0..mesh.bricks.view().n_bricks() as u32).collect();
+    let domains = Domains::new("morton", &mesh.bricks.view(), &domain, domain.len());
+    (mesh, setup, VoxelLevels::default(), domains)
+}
+
+/// The small model with tables of two levels: of one kind, or with an empty table and one with a slot a node.
+fn with_levels() -> Contents {
+    let mut contents = small();
+    let fine = contents.0.bricks.clone();
+    let coarse = crate::voxel::coarsen(&fine.view(), contents.0.size).unwrap();
+    let sizes = [contents.0.size, crate::voxel::coarse_size(contents.0.size)];
+    for (bricks, size) in [(&fine, sizes[0]), (&coarse, sizes[1])] {
+        let view = bricks.view();
+        let (mut nodes, mut table) = (Vec::new(), crate::voxel::BrickNodes::default());
+        for brick in 0..view.n_bricks() {
+            table.load(&view, brick);
+            nodes.extend(view.element_codes(brick).map(|code| table.in_slot(code as usize & 511)));
+        }
+        let n = nodes.len();
+        // The first is medium, the second long, the others short.
+        let mut level = OffsetLevel {
+            size,
+            n_elements: n as u32,
+            n_nodes: view.n_nodes() as u32,
+            kind: vec![1, 2],
+            before: vec![0, 0],
+            short_first: nodes[2..].iter().map(|nodes| nodes[0]).collect(),
+            short_offset: (1..8)
+                .flat_map(|c| nodes[2..].iter().map(move |nodes| (nodes[c] - nodes[0]) as u8))
+                .collect(),
+            medium_first: vec![nodes[0][0]],
+            medium_offset: (1..8).map(|c| (nodes[0][c] - nodes[0][0]) as u16).collect(),
+            long_nodes: nodes[1].to_vec(),
+            transfer: crate::voxel::Transfer::default(),
+        };
+        if size != sizes[0] {
+            let children = |coarse: Vec<u64>, fine: Vec<u64>| -> (Vec<u8>, Vec<u32>) {
+                let first = coarse.iter().map(|code| fine.partition_point(|child| child >> 3 < *code) as u32).collect();
+                let bits =
+                    |code: &u64| fine.iter().filter(|child| *child >> 3 == *code).fold(0, |b, c| b | 1 << (c & 7));
+                (coarse.iter().map(bits).collect(), first)
+            };
+            let fine = fine.view();
+            let elements = |bricks: &BricksView| (0..bricks.n_bricks()).flat_map(|b| bricks.element_codes(b)).collect();
+            let nodes = |bricks: &BricksView| (0..bricks.n_bricks()).flat_map(|b| bricks.node_codes(b)).collect();
+            let (element_children, element_first_child) = children(elements(&view), elements(&fine));
+            let (node_children, node_first_child) = children(nodes(&view), nodes(&fine));
+            level.transfer =
+                crate::voxel::Transfer { element_children, element_first_child, node_children, node_first_child };
+        }
+        contents.2.offset.push(level);
+
+        let codes: Vec<u64> = (0..view.n_bricks()).flat_map(|b| view.node_codes(b)).collect();
+        let slots = (1..).find(|&m| codes.iter().map(|code| code % m).collect::<BTreeSet<_>>().len() == codes.len());
+        let slots = slots.unwrap() as usize;
+        let mut table = vec![0; slots];
+        (0..).zip(&codes).for_each(|(node, code)| table[*code as usize % slots] = node);
+        contents.2.hash.push(HashLevel {
+            size,
+            node_key: codes.iter().map(|&code| code as u32).collect(),
+            upper: vec![0],
+            upper_first: vec![0, codes.len() as u32],
+            element_node: nodes.iter().map(|nodes| nodes[0]).collect(),
+            slot_first: vec![0, slots as u64],
+            shift_first: vec![0, 1],
+            slots: table,
+            shifts: vec![0],
+        });
+    }
+    contents
 }
 
 fn provenance() -> Provenance {
     Provenance::statics(vec![Source { name: "bone.npy".into(), bytes: 1, hash: 2 }], vec!["--grid brick".into()])
 }
 
-fn try_write((mesh, setup): &Contents) -> (TempDir, PathBuf, Result<u64, BlockError>) {
+fn try_write((mesh, setup, levels, domains): &Contents) -> (TempDir, PathBuf, Result<u64, BlockError>) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("bone.blk");
-    let result = write_voxels(&path, &VoxelContents { mesh, setup, provenance: &provenance() });
+    let result = write_voxels(&path, &VoxelContents { mesh, setup, levels, domains, provenance: &provenance() });
     (folder, path, result)
 }
 
@@ -120,17 +190,54 @@ fn everything(file: &VoxelBlockFile) -> String {
         .flat_map(|b| bricks.element_positions(b).chain(bricks.node_positions(b)).collect::<Vec<_>>())
         .collect();
     let found: Vec<_> = positions.iter().map(|&at| (bricks.node(at), bricks.element(at))).collect();
-    format!("{mesh:?} {positions:?} {found:?} {:?} {:?}", file.setup(), file.provenance())
+    let offset: Vec<_> =
+        file.offset_levels().iter().map(|level| nodes_of(level.n_elements, |e| level.nodes(e))).collect();
+    let transfer: Vec<Vec<_>> = file
+        .offset_levels()
+        .iter()
+        .flat_map(|level| {
+            let transfer = level.transfer;
+            let elements = (0..transfer.element_children.len()).map(move |e| transfer.of_element(e).collect());
+            elements.chain((0..transfer.node_children.len()).map(move |n| transfer.of_node(n).collect()))
+        })
+        .collect();
+    let hash: Vec<_> =
+        file.hash_levels().iter().map(|level| nodes_of(level.n_elements(), |e| level.nodes(e))).collect();
+    let looked_up: Vec<Vec<_>> = file
+        .hash_levels()
+        .iter()
+        .map(|level| {
+            (0..5000).map(|code| level.node(code)).chain([level.node(u64::MAX), level.node(1 << 40)]).collect()
+        })
+        .collect();
+    for level in file.hash_levels() {
+        assert!((0..level.n_elements()).flat_map(|e| level.nodes(e)).all(|node| (node as usize) < level.n_nodes()));
+    }
+    let domains: Vec<_> = (0..file.domains().n_domains()).map(|d| file.domains().domain(d)).collect();
+    format!(
+        "{mesh:?} {positions:?} {found:?} {:?} {:?} {offset:?} {transfer:?} {hash:?} {looked_up:?} {domains:?}",
+        file.setup(),
+        file.provenance()
+    )
 }
 
-fn assert_same(file: &VoxelBlockFile, (mesh, setup): &Contents) {
+fn nodes_of(n: usize, nodes: impl Fn(usize) -> [u32; 8]) -> Vec<[u32; 8]> {
+    (0..n).map(nodes).collect()
+}
+
+fn assert_same(file: &VoxelBlockFile, (mesh, setup, levels, domains): &Contents) {
+    assert_eq!(format!("{:?}", file.domains()), format!("{:?}", domains.view()));
+    let offset: Vec<OffsetView> = levels.offset.iter().map(OffsetLevel::view).collect();
+    let hash: Vec<HashView> = levels.hash.iter().map(HashLevel::view).collect();
+    assert_eq!(format!("{:?}", file.offset_levels()), format!("{offset:?}"));
+    assert_eq!(format!("{:?}", file.hash_levels()), format!("{hash:?}"));
     assert_eq!(format!("{:?}", file.mesh()), format!("{:?}", mesh.view()));
     assert_eq!((&file.setup(), file.provenance()), (setup, &provenance()));
 }
 
 #[test]
 fn sections_and_kinds() {
-    let contents = small();
+    let contents = with_levels();
     let (_folder, path) = written(&contents);
     let file = VoxelBlockFile::open(&path).unwrap();
     assert_same(&file, &contents);
@@ -164,7 +271,7 @@ fn cut_at_every_byte_is_an_error() {
 
 #[test]
 fn every_flipped_bit_is_found_and_none_misbehaves() {
-    let (_folder, path) = written(&small());
+    let (_folder, path) = written(&with_levels());
     let bytes = fs::read(&path).unwrap();
     let damaged = fs::File::options().write(true).open(&path).unwrap();
     let (mut opened, mut refused) = (0, 0);
@@ -222,6 +329,81 @@ fn tables_that_do_not_fit_are_not_written() {
 }
 
 #[test]
+fn levels_and_domains_that_do_not_fit_are_not_written() {
+    let spoil: [Spoil; 28] = [
+        ("level 0: not as many", |c| c.2.offset[0].n_nodes += 1),
+        ("level 1: ", |c| c.2.offset[1].size[0] += 1),
+        ("level 0: tables of different", |c| c.2.offset[0].short_offset.truncate(3)),
+        ("kinds that make no sense", |c| c.2.offset[0].kind[1] |= 1),
+        ("kinds that make no sense", |c| c.2.offset[0].kind[1] = 1 << 63),
+        ("do not count the kinds", |c| c.2.offset[1].before[0] = 1),
+        ("not as many elements of each", |c| c.2.offset[0].kind[0] = 5),
+        ("short elements: a node", |c| *c.2.offset[0].short_first.last_mut().unwrap() += 1),
+        ("medium elements: a node", |c| c.2.offset[0].medium_offset[3] = 9999),
+        ("long elements: index", |c| c.2.offset[0].long_nodes[3] = 9999),
+        ("finest level", |c| c.2.offset[0].transfer.node_children = vec![1]),
+        ("children of elements: tables", |c| c.2.offset[1].transfer.element_children.truncate(1)),
+        ("children of nodes are not", |c| c.2.offset[1].transfer.node_first_child[1] += 1),
+        ("children of nodes", |c| {
+            *c.2.offset[1].transfer.node_children.iter_mut().rfind(|bits| **bits > 0).unwrap() = 0
+        }),
+        ("power of two", |c| c.2.hash[0].slot_first.insert(0, 0).to_owned()),
+        ("slots of tables", |c| c.2.hash[0].slot_first[1] += 1),
+        ("without shifts", |c| {
+            c.2.hash[0].shift_first[1] = 0;
+            c.2.hash[0].shifts.clear();
+        }),
+        ("slots: index", |c| c.2.hash[0].slots[0] = 9999),
+        ("not in order", |c| c.2.hash[0].element_node.swap(0, 1)),
+        ("upper bits", |c| c.2.hash[0].upper[0] = u32::MAX),
+        ("upper bits of no key", |c| {
+            c.2.hash[0].upper = vec![0, 1];
+            c.2.hash[0].upper_first.insert(0, 0);
+        }),
+        ("bricks of sub-domains: offsets", |c| c.3.brick_first[1] = 77),
+        ("a brick in no sub-domain", |c| c.3.bricks[0] = 1),
+        ("owners of messages", |c| c.3.message_owner[0] = 77),
+        ("sorted by owner", |c| c.3.message_owner[0] = 0),
+        ("a node of another sub-domain", |c| c.3.message_nodes[0] = 0),
+        ("sent messages: index", |c| c.3.sent[0] = 77),
+        ("nodes are not sorted", |c| c.3.message_nodes.swap(0, 1)),
+    ];
+    for (number, (expected, spoil)) in spoil.into_iter().enumerate() {
+        let mut contents = with_levels();
+        spoil(&mut contents);
+        let (_, _, result) = try_write(&contents);
+        let error = result.expect_err(&format!("{number}: {expected}"));
+        assert!(error.to_string().contains(expected), "{number}: {expected}: {error}");
+    }
+}
+
+#[test]
+fn levels_and_domains_that_contradict_the_mesh_fail_verification() {
+    let spoil: [Spoil; 5] = [
+        ("offset tables, level 0: nodes other", |c| c.2.offset[0].short_offset[0] ^= 1),
+        ("offset tables, level 1: children of nodes", |c| {
+            // As many, elsewhere.
+            let children = &mut c.2.offset[1].transfer.node_children;
+            let bits = children.iter_mut().find(|bits| (1..8).contains(&bits.count_ones())).unwrap();
+            *bits = bits.rotate_left(1);
+        }),
+        ("hash, level 0: nodes other", |c| c.2.hash[0].slots.rotate_left(1)),
+        ("hash, level 1: ", |c| c.2.hash[1].node_key[0] ^= 1 << 20),
+        ("messages other than", |c| {
+            c.3.message_nodes.pop();
+            *c.3.message_node_first.last_mut().unwrap() -= 1;
+        }),
+    ];
+    for (expected, spoil) in spoil {
+        let mut contents = with_levels();
+        spoil(&mut contents);
+        let (_folder, path) = written(&contents);
+        let error = VoxelBlockFile::open(&path).unwrap().verify().unwrap_err().to_string();
+        assert!(error.contains(expected), "{expected}: {error}");
+    }
+}
+
+#[test]
 fn a_neighbour_that_no_element_needs_is_missed_by_verification_only() {
     let mut contents = contents(mesh([16, 8, 8], |[i, _, _]| i == 0 || i == 12));
     let bricks = &mut contents.0.bricks;
@@ -252,11 +434,11 @@ proptest! {
 
     #[test]
     fn damage_of_any_kind_never_panics(damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8)) {
-        let (_folder, path) = written(&small());
+        let (_folder, path) = written(&with_levels());
         let mut bytes = fs::read(&path).unwrap();
         // Behind the header, so that the structure itself is what is damaged.
         for (index, value) in damage {
-            let at = 280 + index.index(bytes.len() - 280);
+            let at = 248 + index.index(bytes.len() - 248);
             bytes[at] = value;
         }
         fs::write(&path, &bytes).unwrap();

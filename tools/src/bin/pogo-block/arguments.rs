@@ -7,11 +7,14 @@ use pogo_formats::VERSION;
 use pogo_tools::arrange::ArrangeOptions;
 use pogo_tools::partition::{PartitionOptions, Partitioner};
 use pogo_tools::pipeline::Config;
+use pogo_tools::pipeline::voxel::{VoxelConfig, is_deck};
+use pogo_tools::voxel::{DomainMethod, GridKind};
 
-/// Turns an Abaqus deck into a block file, which pogo-solve runs.
+/// Turns an Abaqus deck or a voxel stack into a block file, which pogo-solve runs.
 ///
-/// Reads the deck, applies the jobs, cuts the mesh into blocks, arranges them in memory and writes the block file. The file
-/// appears whole or not at all: an interrupted run leaves what was there before.
+/// Reads a deck, applies the jobs, cuts the mesh into blocks and arranges them in memory; or reads a stack as its job says and
+/// numbers the voxels in Morton order; and writes the block file. The file appears whole or not at all: an interrupted run
+/// leaves what was there before.
 #[derive(Parser)]
 #[command(name = "pogo-block", version = VERSION, after_help = "Examples:
   pogo-block weld.inp                        -> weld.blk
@@ -19,22 +22,24 @@ use pogo_tools::pipeline::Config;
   pogo-block crash.inp --ignore CONTACT --ignore PLASTIC
   pogo-block weld.inp --check                counts and problems, nothing written
   pogo-block gear.inp --partition greedy --paper-limits --json > gear.json
+  pogo-block bone.tif --job compression.toml a voxel stack -> bone.blk
+  pogo-block bone.nrrd --job compression.toml --grid offset --domains 8
 
 All keys of a job are in examples/job-reference.toml.
 Manual page: pogo-block --man | man -l -
 Shell completions: pogo-block --completions bash (elvish, fish, powershell, zsh)
 Exit codes: 0 done, 1 a deck, job or file cannot be used, 2 wrong command line.")]
 pub struct Cli {
-    /// Abaqus deck.
-    #[arg(value_name = "DECK")]
-    deck: PathBuf,
-    /// TOML job: what the deck does not say, or says otherwise. Of several, later ones win.
+    /// Abaqus deck (.inp), or a voxel stack: TIFF or a folder of slices, npy, NRRD, MetaImage, NIfTI, AIM, ISQ, raw …
+    #[arg(value_name = "INPUT")]
+    input: PathBuf,
+    /// TOML job: what a deck does not say, or says otherwise; of several, later ones win. A stack needs one job.
     #[arg(long = "job", value_name = "FILE")]
     jobs: Vec<PathBuf>,
-    /// Block file to write [default: the deck's name with .blk, beside it].
+    /// Block file to write [default: the input's name with .blk, beside it].
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// How to cut the mesh into blocks.
+    /// How to cut the mesh of a deck into blocks.
     #[arg(long, value_enum, default_value = "aligned", value_name = "METHOD")]
     partition: Method,
     /// Most nodes a block.
@@ -46,7 +51,19 @@ pub struct Cli {
     /// Leave out a keyword (or CONTACT, PLASTIC, … with all that belongs to it) although it changes the physics. Repeatable.
     #[arg(long, value_name = "KEYWORD", action = clap::ArgAction::Append)]
     ignore: Vec<String>,
-    /// Report what is in the deck and what is wrong with it; write nothing.
+    /// How the nodes of a voxel are found: by bricks alone, or with the tables of the papers too.
+    #[arg(long, value_enum, default_value = "brick", value_name = "KIND")]
+    grid: Grid,
+    /// Tables of a hash, a power of two; 1 is the papers' single hash [default: one for some 32,000 nodes].
+    #[arg(long, value_name = "N", value_parser = tables)]
+    hash_tables: Option<u32>,
+    /// Sub-domains to cut a voxel model into.
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    domains: u16,
+    /// How to cut sub-domains.
+    #[arg(long, value_enum, default_value = "morton", value_name = "METHOD")]
+    domain_partition: DomainPartition,
+    /// Report what is in the input and what is wrong with it; write nothing.
     #[arg(long, conflicts_with = "output")]
     pub check: bool,
     /// Print the summary as one JSON object on stdout.
@@ -70,12 +87,65 @@ enum Method {
     Metis,
 }
 
+#[derive(Clone, Copy, ValueEnum)]
+enum Grid {
+    /// Bricks of 8 × 8 × 8: least memory
+    Brick,
+    /// Offsets from the first node, in 8, 16 or 32 bits
+    Offset,
+    /// Perfect spatial hash
+    Hash,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum DomainPartition {
+    /// Contiguous ranges of the Morton order
+    Morton,
+    /// The METIS library
+    Metis,
+}
+
+fn tables(text: &str) -> Result<u32, String> {
+    let n = text.parse::<u32>().ok().filter(|n| n.is_power_of_two() && *n <= 1 << 20);
+    n.ok_or_else(|| "expected a power of two up to 1048576".into())
+}
+
 impl Cli {
+    pub fn is_deck(&self) -> bool {
+        is_deck(&self.input)
+    }
+
+    pub fn output(&self) -> PathBuf {
+        self.output.clone().unwrap_or_else(|| Config::default_output(&self.input))
+    }
+
+    pub fn voxel_config(&self) -> anyhow::Result<VoxelConfig> {
+        if let [_, second, ..] = self.jobs.as_slice() {
+            anyhow::bail!("{}: error: a voxel stack takes one job", second.display());
+        }
+        Ok(VoxelConfig {
+            stack: self.input.clone(),
+            job: self.jobs.first().cloned(),
+            output: self.output(),
+            grid: match self.grid {
+                Grid::Brick => GridKind::Brick,
+                Grid::Offset => GridKind::Offset,
+                Grid::Hash => GridKind::Hash,
+            },
+            hash_tables: self.hash_tables.map(|n| n as usize),
+            domains: self.domains.into(),
+            domain_method: match self.domain_partition {
+                DomainPartition::Morton => DomainMethod::Morton,
+                DomainPartition::Metis => DomainMethod::Metis,
+            },
+        })
+    }
+
     pub fn config(&self) -> Config {
         Config {
-            deck: self.deck.clone(),
+            deck: self.input.clone(),
             jobs: self.jobs.clone(),
-            output: self.output.clone().unwrap_or_else(|| Config::default_output(&self.deck)),
+            output: self.output(),
             ignore: self.ignore.clone(),
             partition: PartitionOptions {
                 partitioner: match self.partition {

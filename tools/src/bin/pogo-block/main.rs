@@ -9,7 +9,7 @@ use arguments::Cli;
 use clap::{CommandFactory, Parser};
 use pogo_formats::exit_code;
 use pogo_tools::cli;
-use pogo_tools::pipeline::{self, Progress};
+use pogo_tools::pipeline::{self, Progress, voxel};
 
 fn main() {
     let result = match cli::helper(Cli::command(), std::env::args_os()).unwrap_or_else(|error| error.exit()) {
@@ -28,27 +28,16 @@ fn main() {
 
 /// True when all is well; problems that are not errors of the program itself have been printed.
 fn run(cli: &Cli) -> anyhow::Result<bool> {
-    let config = cli.config();
     let reporter: Box<dyn Progress> = match (cli.quiet, std::io::stderr().is_terminal()) {
         (true, _) => Box::new(()),
         (false, true) => Box::new(progress::Bar::new()),
         (false, false) => Box::new(progress::Lines::new()),
     };
-    cli::clean_up_after(&config.output)?;
+    cli::clean_up_after(&cli.output())?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(cli.threads.map_or(0, usize::from)).build();
     let pool = pool.map_err(|error| anyhow::anyhow!("error: cannot start threads: {error}"))?;
-    let (ok, text, json, messages) = if cli.check {
-        let report = pool.install(|| pipeline::check(&config, &*reporter));
-        // Problems are errors: they are printed even with --quiet.
-        let problems = report.problems.iter();
-        let remarks = report.warnings.iter().chain(&report.notes).filter(|_| !cli.quiet);
-        let messages: Vec<String> = problems.chain(remarks).cloned().collect();
-        (report.ok, report.to_string(), serde_json::to_string_pretty(&report)?, messages)
-    } else {
-        let summary = pool.install(|| pipeline::run(&config, &*reporter))?;
-        let remarks = summary.warnings.iter().chain(&summary.notes).filter(|_| !cli.quiet);
-        (true, summary.to_string(), serde_json::to_string_pretty(&summary)?, remarks.cloned().collect())
-    };
+    let made = pool.install(|| if cli.is_deck() { deck(cli, &*reporter) } else { stack(cli, &*reporter) })?;
+    let Made { ok, text, json, messages } = made;
     drop(reporter);
     let mut stderr = std::io::stderr().lock();
     for message in messages {
@@ -61,4 +50,44 @@ fn run(cli: &Cli) -> anyhow::Result<bool> {
         cli::write_stdout(text.as_bytes())?;
     }
     Ok(ok)
+}
+
+/// What there is to tell.
+struct Made {
+    ok: bool,
+    text: String,
+    json: String,
+    messages: Vec<String>,
+}
+
+fn deck(cli: &Cli, reporter: &dyn Progress) -> anyhow::Result<Made> {
+    let config = cli.config();
+    if cli.check {
+        let report = pipeline::check(&config, reporter);
+        // Problems are errors: they are printed even with --quiet.
+        let problems = report.problems.iter();
+        let remarks = report.warnings.iter().chain(&report.notes).filter(|_| !cli.quiet);
+        let messages = problems.chain(remarks).cloned().collect();
+        return Ok(Made {
+            ok: report.ok,
+            text: report.to_string(),
+            json: serde_json::to_string_pretty(&report)?,
+            messages,
+        });
+    }
+    let summary = pipeline::run(&config, reporter)?;
+    let messages = summary.warnings.iter().chain(&summary.notes).filter(|_| !cli.quiet).cloned().collect();
+    Ok(Made { ok: true, text: summary.to_string(), json: serde_json::to_string_pretty(&summary)?, messages })
+}
+
+fn stack(cli: &Cli, reporter: &dyn Progress) -> anyhow::Result<Made> {
+    let config = cli.voxel_config()?;
+    if cli.check {
+        let report = voxel::check(&config, reporter);
+        let (text, json) = (report.to_string(), serde_json::to_string_pretty(&report)?);
+        return Ok(Made { ok: report.ok, text, json, messages: report.problems });
+    }
+    let summary = voxel::run(&config, reporter)?;
+    let (text, json) = (summary.to_string(), serde_json::to_string_pretty(&summary)?);
+    Ok(Made { ok: true, text, json, messages: Vec::new() })
 }

@@ -1,0 +1,198 @@
+//! `pogo-block` and `pogo-info` on voxel stacks, as a user runs them.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use pogo_formats::block::{self, AnyBlockFile, VoxelBlockFile};
+
+fn run(program: &str, folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(program).current_dir(folder).args(arguments).output().unwrap()
+}
+
+fn pogo_block(folder: &Path, arguments: &[&str]) -> Output {
+    run(env!("CARGO_BIN_EXE_pogo-block"), folder, arguments)
+}
+
+fn pogo_info(folder: &Path, arguments: &[&str]) -> Output {
+    run(env!("CARGO_BIN_EXE_pogo-info"), folder, arguments)
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+const SIZE: [usize; 3] = [30, 22, 17];
+
+/// Void, soft or hard.
+fn grey([i, j, k]: [usize; 3]) -> u8 {
+    match (i / 4 + j / 5 + k / 3) % 3 {
+        0 if i > 3 => 0,
+        1 => 120,
+        _ => 250,
+    }
+}
+
+/// Version 1 of the format, as NumPy writes an array of [z, y, x].
+fn npy() -> Vec<u8> {
+    let [nx, ny, nz] = SIZE;
+    let mut header = format!("{{'descr': '|u1', 'fortran_order': False, 'shape': ({nz}, {ny}, {nx}), }}");
+    while (10 + header.len() + 1) % 64 != 0 {
+        header.push(' ');
+    }
+    header.push('\n');
+    let mut file = b"\x93NUMPY\x01\x00".to_vec();
+    file.extend((header.len() as u16).to_le_bytes());
+    file.extend(header.as_bytes());
+    for k in 0..nz {
+        for j in 0..ny {
+            file.extend((0..nx).map(|i| grey([i, j, k])));
+        }
+    }
+    file
+}
+
+const JOB: &str = "title = \"A test\"
+[image]
+spacing = 0.5
+[material]
+law = \"labels\"
+poisson = 0.3
+labels = [
+  { value = 0, young = 0 },
+  { value = 120, name = \"soft\", young = 1000 },
+  { value = 250, name = \"hard\", young = 20000 },
+]
+[load]
+preset = \"uniaxial\"
+axis = \"z\"
+strain = -0.01
+";
+
+fn case() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("bone.npy"), npy()).unwrap();
+    fs::write(folder.path().join("job.toml"), JOB).unwrap();
+    folder
+}
+
+#[test]
+fn stacks_become_block_files() {
+    let folder = case();
+    let output = pogo_block(folder.path(), &["bone.npy", "--job", "job.toml"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let summary = text(&output.stdout);
+    assert!(summary.starts_with("bone.blk: ") && summary.contains("grid brick"), "{summary}");
+    let path = folder.path().join("bone.blk");
+    assert!(matches!(block::open(&path), Ok(AnyBlockFile::Static(_))));
+    let file = VoxelBlockFile::open(&path).unwrap();
+    file.verify().unwrap();
+    let (mesh, setup) = (file.mesh(), file.setup());
+    assert_eq!((mesh.size, mesh.spacing), ([30, 22, 17], 0.5));
+    assert_eq!(
+        setup.materials.iter().map(|m| (m.name.as_str(), m.young)).collect::<Vec<_>>(),
+        [("soft", 1000.0), ("hard", 20000.0)]
+    );
+    let mut n = 0;
+    for k in 0..SIZE[2] {
+        for j in 0..SIZE[1] {
+            for i in 0..SIZE[0] {
+                let element = mesh.bricks.element([i, j, k].map(|x| x as u32));
+                let class = element.map(|e| mesh.element_class[e as usize]);
+                assert_eq!(class, [None, Some(0), Some(1)][usize::from(grey([i, j, k])) / 100], "{i} {j} {k}");
+                n += usize::from(element.is_some());
+            }
+        }
+    }
+    assert_eq!(mesh.bricks.n_elements(), n);
+    assert_eq!(setup.cases.len(), 1);
+    let first = fs::read(&path).unwrap();
+    assert_eq!(pogo_block(folder.path(), &["bone.npy", "--job", "job.toml", "--threads", "1"]).status.code(), Some(0));
+    assert_eq!(fs::read(&path).unwrap(), first, "not the same bytes with one thread");
+
+    let page = text(&pogo_info(folder.path(), &["bone.blk"]).stdout);
+    for words in ["static", "30 × 22 × 17 voxels of 0.5 mm", "soft", "fractions short", "A test"] {
+        assert!(page.contains(words), "{words}: {page}");
+    }
+    let output = pogo_info(folder.path(), &["bone.blk", "--check"]);
+    assert!(output.status.success() && text(&output.stdout).contains("whole"));
+}
+
+#[test]
+fn grids_and_sub_domains() {
+    let folder = case();
+    for (grid, tables, domains, method) in
+        [("offset", None, 1, "morton"), ("hash", None, 5, "morton"), ("hash", Some("4"), 3, "metis")]
+    {
+        let domains_text = domains.to_string();
+        let mut arguments = vec!["bone.npy", "--job", "job.toml", "-o", "out.blk", "--grid", grid, "--domains"];
+        arguments.extend([domains_text.as_str(), "--domain-partition", method, "--json"]);
+        arguments.extend(tables.iter().flat_map(|&n| ["--hash-tables", n]));
+        let output = pogo_block(folder.path(), &arguments);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!((summary["grid"].as_str(), summary["domains"].as_u64()), (Some(grid), Some(domains)));
+        let file = VoxelBlockFile::open(&folder.path().join("out.blk")).unwrap();
+        file.verify().unwrap();
+        assert_eq!(file.domains().n_domains() as u64, domains);
+        let levels = file.offset_levels().len().max(file.hash_levels().len());
+        // 30, 15, 8, 4, 2, 1.
+        assert_eq!(levels, 6);
+        if let (Some(n), [first, ..]) = (tables, file.hash_levels().as_slice()) {
+            assert_eq!(first.n_tables().to_string(), n);
+        }
+        let info: serde_json::Value =
+            serde_json::from_slice(&pogo_info(folder.path(), &["out.blk", "--json"]).stdout).unwrap();
+        assert_eq!(info["grid"]["representation"].as_str(), Some(grid));
+        assert_eq!(info["domains"]["domains"].as_array().map(Vec::len), Some(domains as usize));
+        let sum: u64 =
+            info["domains"]["domains"].as_array().unwrap().iter().filter_map(|d| d["elements"].as_u64()).sum();
+        assert_eq!(Some(sum), summary["elements"].as_u64());
+        assert!(pogo_info(folder.path(), &["out.blk", "--check", "--quiet"]).status.success());
+    }
+    let table = text(&pogo_info(folder.path(), &["out.blk", "--grids"]).stdout);
+    for words in ["brick ", "offset ", "hash ", "B/element", "the lemma"] {
+        assert!(table.contains(words), "{words}: {table}");
+    }
+    let output = pogo_info(folder.path(), &["out.blk", "--sets"]);
+    assert!(output.status.code() == Some(1) && text(&output.stderr).contains("voxel model"));
+}
+
+#[test]
+fn what_is_wrong_is_said_and_nothing_is_written() {
+    let folder = case();
+    fs::write(folder.path().join("void.toml"), JOB.replace("1000", "0").replace("20000", "0")).unwrap();
+    fs::write(folder.path().join("typo.toml"), JOB.replace("strain", "strian")).unwrap();
+    fs::write(folder.path().join("text.tif"), "no stack").unwrap();
+    for (arguments, expected) in [
+        (&["bone.npy"][..], "needs a job"),
+        (&["bone.npy", "--job", "job.toml", "--job", "job.toml"], "one job"),
+        (&["bone.npy", "--job", "typo.toml"], "typo.toml:"),
+        (&["bone.npy", "--job", "missing.toml"], "missing.toml"),
+        (&["missing.npy", "--job", "job.toml"], "missing.npy"),
+        (&["text.tif", "--job", "job.toml"], "text.tif"),
+        (&["bone.npy", "--job", "job.toml", "-o", "bone.npy"], "replace its own input"),
+        (&["bone.npy", "--job", "job.toml", "-o", "no/where.blk"], "no such folder"),
+        (&["bone.npy", "--job", "job.toml", "--domains", "500"], "at most that many"),
+    ] {
+        let output = pogo_block(folder.path(), arguments);
+        let error = text(&output.stderr);
+        assert!(output.status.code() == Some(1) && error.contains(expected), "{arguments:?}: {error}");
+    }
+    let wrong = pogo_block(folder.path(), &["bone.npy", "--job", "job.toml", "--hash-tables", "3"]);
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(fs::read_dir(folder.path()).unwrap().all(|entry| !entry.unwrap().path().ends_with(".blk")));
+}
+
+#[test]
+fn check_writes_nothing() {
+    let folder = case();
+    let output = pogo_block(folder.path(), &["bone.npy", "--job", "job.toml", "--check"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("can be blocked"));
+    let output = pogo_block(folder.path(), &["bone.npy", "--check", "--json"]);
+    assert_eq!(output.status.code(), Some(1));
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["ok"].as_bool(), Some(false));
+    assert!(!folder.path().join("bone.blk").exists());
+}
