@@ -1,5 +1,24 @@
 //! Voxel statics: K u = f on cubes of one edge length, one Poisson's ratio and a modulus each.
 
+mod blocks;
+mod bricks;
+mod cube;
+mod fine;
+mod first;
+mod multigrid;
+mod number;
 mod problem;
+mod product;
+mod solve;
+mod split;
+#[cfg(test)]
+mod tests;
 
+#[doc(hidden)]
+pub use bricks::bricks_of as test_bricks;
+pub use cube::Cube;
+pub use multigrid::CycleSettings;
+pub use number::Number;
 pub use problem::{FixedDof, Moduli, NodalForce, StaticProblem};
+pub use product::{Product, Scratch};
+pub use solve::{Solution, SolverSettings, StaticSolver};

@@ -1,0 +1,146 @@
+//! Assembled coarse operators: sparse matrices of 3 × 3 blocks.
+
+use rayon::prelude::*;
+
+use super::split::{Elements, PLACES, Transfer};
+
+/// A symmetric matrix of 3 × 3 blocks, all of them stored, row by row.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Blocks<T> {
+    pub first: Vec<u32>,
+    pub column: Vec<u32>,
+    /// Blocks, row-major.
+    pub value: Vec<[T; 9]>,
+}
+
+impl Blocks<f64> {
+    /// Rounded.
+    pub fn single(&self) -> Blocks<f32> {
+        let value = self.value.iter().map(|block| block.map(|v| v as f32)).collect();
+        Blocks { first: self.first.clone(), column: self.column.clone(), value }
+    }
+
+    /// The pattern of a level: nodes that share an element.
+    pub fn pattern(elements: &Elements) -> Self {
+        let n = elements.n_nodes;
+        let mut count = vec![0_u32; n + 1];
+        elements.nodes.iter().flatten().for_each(|&node| count[node as usize + 1] += 1);
+        (0..n).for_each(|i| count[i + 1] += count[i]);
+        let mut next = count.clone();
+        let mut of_node = vec![0_u32; 8 * elements.nodes.len()];
+        for (element, nodes) in elements.nodes.iter().enumerate() {
+            for &node in nodes {
+                of_node[next[node as usize] as usize] = element as u32;
+                next[node as usize] += 1;
+            }
+        }
+        let mut out = Self { first: vec![0], ..Self::default() };
+        let mut row = Vec::new();
+        for node in 0..n {
+            row.clear();
+            for &element in &of_node[count[node] as usize..count[node + 1] as usize] {
+                row.extend_from_slice(&elements.nodes[element as usize]);
+            }
+            row.sort_unstable();
+            row.dedup();
+            out.column.extend_from_slice(&row);
+            out.first.push(out.column.len() as u32);
+        }
+        out.value = vec![[0.0; 9]; out.column.len()];
+        out
+    }
+
+    fn find(&self, row: u32, column: u32) -> usize {
+        let range = self.first[row as usize] as usize..self.first[row as usize + 1] as usize;
+        range.start + self.column[range].partition_point(|&c| c < column)
+    }
+
+    /// Adds an element's matrix.
+    pub fn add(&mut self, nodes: &[u32; 8], matrix: &[f64; 576]) {
+        for (c, &row) in nodes.iter().enumerate() {
+            for (d, &column) in nodes.iter().enumerate() {
+                let at = self.find(row, column);
+                let value = &mut self.value[at];
+                for i in 0..9 {
+                    value[i] += matrix[24 * (3 * c + i / 3) + 3 * d + i % 3];
+                }
+            }
+        }
+    }
+}
+
+impl<T> Blocks<T> {
+    pub fn n_rows(&self) -> usize {
+        self.first.len() - 1
+    }
+}
+
+impl Blocks<f32> {
+    /// y = A x.
+    pub fn apply(&self, x: &[f32], y: &mut [f32]) {
+        const ROWS: usize = 1024;
+        let rows = |(chunk, y): (usize, &mut [f32])| {
+            for (i, y) in y.chunks_exact_mut(3).enumerate() {
+                let row = ROWS * chunk + i;
+                let range = self.first[row] as usize..self.first[row + 1] as usize;
+                let mut sum = [0.0_f32; 3];
+                for (value, &column) in self.value[range.clone()].iter().zip(&self.column[range]) {
+                    let x = &x[3 * column as usize..3 * column as usize + 3];
+                    for a in 0..3 {
+                        sum[a] += value[3 * a] * x[0] + value[3 * a + 1] * x[1] + value[3 * a + 2] * x[2];
+                    }
+                }
+                y.copy_from_slice(&sum);
+            }
+        };
+        if self.n_rows() > 2 * ROWS {
+            y.par_chunks_mut(3 * ROWS).enumerate().for_each(rows);
+        } else {
+            y.chunks_mut(3 * ROWS).enumerate().for_each(rows);
+        }
+    }
+}
+
+impl Blocks<f64> {
+    /// The diagonal.
+    pub fn diagonal(&self) -> Vec<f64> {
+        let diagonal = |row: u32| {
+            let value = self.value[self.find(row, row)];
+            [0, 4, 8].map(|i| value[i])
+        };
+        (0..self.n_rows() as u32).flat_map(diagonal).collect()
+    }
+
+    /// Pᵀ A P on the pattern of the coarse level.
+    pub fn coarser(&self, coarse: &Elements, transfer: &Transfer) -> Self {
+        // Coarse nodes of each node, and their one weight.
+        let mut support = vec![([0_u32; 8], 0_u8, 0.0_f64); self.n_rows()];
+        for element in 0..coarse.nodes.len() {
+            for i in transfer.first[element] as usize..transfer.first[element + 1] as usize {
+                let place = &PLACES[usize::from(transfer.place[i])];
+                let mut nodes = [0; 8];
+                for k in 0..usize::from(place.n) {
+                    nodes[k] = coarse.nodes[element][usize::from(place.corners[k])];
+                }
+                support[transfer.fine[i] as usize] = (nodes, place.n, f64::from(place.weight));
+            }
+        }
+        let mut out = Self::pattern(coarse);
+        for row in 0..self.n_rows() {
+            let (rows, n, weight) = &support[row];
+            for at in self.first[row] as usize..self.first[row + 1] as usize {
+                let (columns, m, other) = &support[self.column[at] as usize];
+                let value = self.value[at].map(|v| v * weight * other);
+                for &r in &rows[..usize::from(*n)] {
+                    for &c in &columns[..usize::from(*m)] {
+                        let to = out.find(r, c);
+                        for i in 0..9 {
+                            out.value[to][i] += value[i];
+                        }
+                    }
+                }
+            }
+        }
+        out
+    }
+}

@@ -1,0 +1,127 @@
+//! Numbers and eights of numbers that the voxel kernels compute in.
+
+use std::ops::{Add, Mul, Sub};
+
+/// `f32` or `f64`.
+pub trait Number:
+    Copy
+    + Send
+    + Sync
+    + Default
+    + PartialEq
+    + PartialOrd
+    + std::fmt::Debug
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + std::ops::AddAssign
+    + 'static
+{
+    /// Rounds to nearest.
+    fn from_f64(value: f64) -> Self;
+    /// Exact.
+    fn to_f64(self) -> f64;
+    #[doc(hidden)]
+    fn fused(self, b: Self, c: Self) -> Self;
+}
+
+macro_rules! number {
+    ($type:ty) => {
+        impl Number for $type {
+            #[inline(always)]
+            fn from_f64(value: f64) -> Self {
+                value as $type
+            }
+            #[inline(always)]
+            fn to_f64(self) -> f64 {
+                self.into()
+            }
+            #[inline(always)]
+            fn fused(self, b: Self, c: Self) -> Self {
+                self.mul_add(b, c)
+            }
+        }
+    };
+}
+number!(f32);
+number!(f64);
+
+/// Eight numbers, one an element. `FMA`: the code is compiled for machines that multiply and add in one instruction.
+#[derive(Clone, Copy)]
+pub(super) struct Eight<T, const FMA: bool>(pub [T; 8]);
+
+impl<T: Number, const FMA: bool> Eight<T, FMA> {
+    #[inline(always)]
+    pub fn load(from: &[T]) -> Self {
+        let mut out = [T::default(); 8];
+        out.copy_from_slice(&from[..8]);
+        Self(out)
+    }
+
+    #[inline(always)]
+    pub fn splat(value: T) -> Self {
+        Self([value; 8])
+    }
+
+    /// self × b + c.
+    #[inline(always)]
+    pub fn fma(self, b: Self, c: Self) -> Self {
+        let mut out = [T::default(); 8];
+        for i in 0..8 {
+            out[i] = if FMA { self.0[i].fused(b.0[i], c.0[i]) } else { self.0[i] * b.0[i] + c.0[i] };
+        }
+        Self(out)
+    }
+
+    /// Adds to eight numbers in memory.
+    #[inline(always)]
+    pub fn add_to(self, to: &mut [T]) {
+        for i in 0..8 {
+            to[i] += self.0[i];
+        }
+    }
+}
+
+macro_rules! operator {
+    ($trait:ident, $method:ident) => {
+        impl<T: Number, const FMA: bool> $trait for Eight<T, FMA> {
+            type Output = Self;
+            #[inline(always)]
+            fn $method(self, other: Self) -> Self {
+                let mut out = [T::default(); 8];
+                for i in 0..8 {
+                    out[i] = $trait::$method(self.0[i], other.0[i]);
+                }
+                Self(out)
+            }
+        }
+    };
+}
+operator!(Add, add);
+operator!(Sub, sub);
+operator!(Mul, mul);
+
+/// A slice that several threads write, each its own part.
+pub(super) struct Shared<T>(*mut T, usize);
+
+// SAFETY: whoever calls `part` promises that parts do not overlap.
+unsafe impl<T: Send> Send for Shared<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send> Sync for Shared<T> {}
+
+impl<T> Shared<T> {
+    pub fn new(slice: &mut [T]) -> Self {
+        Self(slice.as_mut_ptr(), slice.len())
+    }
+
+    /// Elements `range`.
+    ///
+    /// # Safety
+    /// While the result lives nobody else reads or writes these elements, and the slice that this was made from lives.
+    #[allow(clippy::mut_from_ref)]
+    pub unsafe fn part(&self, range: std::ops::Range<usize>) -> &mut [T] {
+        assert!(range.start <= range.end && range.end <= self.1);
+        // SAFETY: inside the slice; the caller's promise.
+        unsafe { std::slice::from_raw_parts_mut(self.0.add(range.start), range.len()) }
+    }
+}

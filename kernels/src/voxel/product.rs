@@ -1,0 +1,354 @@
+//! The fine product y = K x, brick by brick.
+
+use pogo_formats::voxel::BricksView;
+use rayon::prelude::*;
+
+use super::bricks::{N, N3, SLOTS, above, below, for_each_slot};
+use super::number::{Eight, Number, Shared};
+use super::{Cube, Moduli};
+
+const ALL: [u64; 8] = [u64::MAX; 8];
+
+/// The product with the stiffness of a voxel mesh.
+///
+/// A brick lays its nodes and those of the next bricks above it in a small dense array, computes its elements a row of
+/// eight at a time, keeps the sums of its own nodes and hands the others' on. Bricks come in Morton order, in which
+/// neighbours below come first: most bricks have all they need at once. A brick whose neighbours are in an earlier *chunk*
+/// waits until all chunks are done. Sums are added in one order whatever the chunks: the same bits for every number of
+/// threads.
+#[derive(Debug)]
+pub struct Product<'a> {
+    /// Which voxels are there.
+    pub bricks: BricksView<'a>,
+    /// Young's moduli.
+    pub moduli: Moduli<'a>,
+    /// K of a cube.
+    pub cube: Cube,
+    /// Edge of a voxel.
+    pub spacing: f64,
+    /// First number handed on by each brick to its neighbour above at d = 1 … 7, (n_bricks × 7 + 1,).
+    passed_first: Vec<u64>,
+    /// First brick of each chunk, and the end.
+    chunks: Vec<usize>,
+    /// Bricks that wait, ascending, and their first pending number.
+    waiting: Vec<(u32, u64)>,
+    /// Fixed degrees of freedom, ascending, and the first of each brick.
+    fixed: Vec<u32>,
+    fixed_first: Vec<u32>,
+}
+
+/// Memory for products, kept between them.
+#[derive(Debug, Default)]
+pub struct Scratch<T> {
+    passed: Vec<T>,
+    pending: Vec<T>,
+    sums: Vec<f64>,
+}
+
+/// What one thread needs.
+struct Local<T> {
+    u: [Vec<T>; 3],
+    /// Forces on the lower and upper nodes (in x) of each row of eight elements.
+    lower: [Vec<T>; 3],
+    upper: [Vec<T>; 3],
+    e: Vec<T>,
+    y: Vec<T>,
+}
+
+impl<T: Number> Local<T> {
+    fn new() -> Self {
+        let zeros = |n| vec![T::default(); n];
+        Self {
+            u: [zeros(N3), zeros(N3), zeros(N3)],
+            lower: std::array::from_fn(|_| zeros(8 * N * N)),
+            upper: std::array::from_fn(|_| zeros(8 * N * N)),
+            e: zeros(512),
+            y: zeros(3 * 512),
+        }
+    }
+
+    /// Force on node `at` (z, y, x) of 9 × 9 × 9.
+    #[inline(always)]
+    fn force(&self, a: usize, at: usize) -> T {
+        let (row, x) = (at / N, at % N);
+        let mut sum = T::default();
+        if x < 8 {
+            sum += self.lower[a][8 * row + x];
+        }
+        if x > 0 {
+            sum += self.upper[a][8 * row + x - 1];
+        }
+        sum
+    }
+}
+
+impl<'a> Product<'a> {
+    /// Bricks a chunk: few wait in large ones, many threads share small ones.
+    const CHUNK: usize = 512;
+
+    /// Tables for the product. `fixed`: degrees of freedom 3 node + direction, ascending, where y is made 0.
+    pub fn new(bricks: BricksView<'a>, moduli: Moduli<'a>, cube: Cube, spacing: f64, fixed: Vec<u32>) -> Self {
+        let n = bricks.n_bricks();
+        let mut passed_first = Vec::with_capacity(7 * n + 1);
+        let mut sum = 0;
+        passed_first.push(sum);
+        for brick in 0..n {
+            for d in 1..8 {
+                if let Some(next) = above(&bricks, brick, d) {
+                    let mask = &bricks.node_mask[8 * next..8 * next + 8];
+                    let shared: u32 = mask.iter().zip(&SLOTS.low[d]).map(|(m, low)| (m & low).count_ones()).sum();
+                    sum += 3 * u64::from(shared);
+                }
+                passed_first.push(sum);
+            }
+        }
+        let size = (n / 64).clamp(64, Self::CHUNK);
+        let mut chunks: Vec<usize> = (0..n).step_by(size).collect();
+        chunks.push(n);
+        let (mut waiting, mut pending) = (Vec::new(), 0);
+        for chunk in chunks.windows(2) {
+            for brick in chunk[0]..chunk[1] {
+                if (1..8).filter_map(|d| below(&bricks, brick, d)).any(|below| below < chunk[0]) {
+                    waiting.push((brick as u32, pending));
+                    pending += 3 * u64::from(bricks.node_first[brick + 1] - bricks.node_first[brick]);
+                }
+            }
+        }
+        waiting.push((n as u32, pending));
+        let fixed_first =
+            bricks.node_first.iter().map(|&node| fixed.partition_point(|&dof| dof / 3 < node) as u32).collect();
+        Self { bricks, moduli, cube, spacing, passed_first, chunks, waiting, fixed, fixed_first }
+    }
+
+    /// E h of element `e`.
+    #[inline(always)]
+    pub fn stiffness(&self, e: usize) -> f64 {
+        self.spacing
+            * match self.moduli {
+                Moduli::Classes { class, young } => young[usize::from(class[e])],
+                Moduli::Each { modulus, scale } => f64::from(modulus[e]) * scale,
+            }
+    }
+
+    /// Fixed degrees of freedom.
+    pub fn fixed(&self) -> &[u32] {
+        &self.fixed
+    }
+
+    /// y = K x, given brick by brick to `sink(first node, y of its nodes)`; returns the sum of what `sink` returns, in
+    /// one order. `sink` is called once for each brick, from several threads.
+    pub fn apply<T: Number>(
+        &self,
+        x: &[T],
+        scratch: &mut Scratch<T>,
+        sink: impl Fn(usize, &mut [T]) -> f64 + Sync,
+    ) -> f64 {
+        let n = self.bricks.n_bricks();
+        assert_eq!(x.len(), 3 * self.bricks.n_nodes());
+        scratch.passed.resize(*self.passed_first.last().unwrap_or(&0) as usize, T::default());
+        scratch.pending.resize(self.waiting.last().map_or(0, |last| last.1) as usize, T::default());
+        scratch.sums.clear();
+        scratch.sums.resize(n, 0.0);
+        let blocks = self.cube.blocks.map(|block| block.map(|row| row.map(T::from_f64)));
+        let passed = Shared::new(&mut scratch.passed);
+        let pending = Shared::new(&mut scratch.pending);
+        let sums = Shared::new(&mut scratch.sums);
+        let finish = |brick: usize, y: &mut [T]| {
+            self.receive(brick, &passed, y);
+            let first = 3 * self.bricks.node_first[brick];
+            for dof in &self.fixed[self.fixed_first[brick] as usize..self.fixed_first[brick + 1] as usize] {
+                y[(dof - first) as usize] = T::default();
+            }
+            let sum = sink(self.bricks.node_first[brick] as usize, y);
+            // SAFETY: each brick is finished once.
+            unsafe { sums.part(brick..brick + 1)[0] = sum };
+        };
+        self.chunks.par_windows(2).for_each_init(Local::new, |local, chunk| {
+            let mut wait = self.waiting.partition_point(|&(brick, _)| (brick as usize) < chunk[0]);
+            for brick in chunk[0]..chunk[1] {
+                self.compute(brick, x, &blocks, local);
+                self.pass_on(brick, local, &passed);
+                let n_own = 3 * (self.bricks.node_first[brick + 1] - self.bricks.node_first[brick]) as usize;
+                let mut y = std::mem::take(&mut local.y);
+                let mut next = 0;
+                for_each_slot(&self.bricks.node_mask[8 * brick..8 * brick + 8], &ALL, |slot, _| {
+                    let at = usize::from(SLOTS.node[slot]);
+                    for a in 0..3 {
+                        y[next + a] = local.force(a, at);
+                    }
+                    next += 3;
+                });
+                if self.waiting[wait].0 as usize == brick {
+                    let first = self.waiting[wait].1 as usize;
+                    // SAFETY: each waiting brick has numbers of its own.
+                    unsafe { pending.part(first..first + n_own) }.copy_from_slice(&y[..n_own]);
+                    wait += 1;
+                } else {
+                    finish(brick, &mut y[..n_own]);
+                }
+                local.y = y;
+            }
+        });
+        self.waiting.par_windows(2).for_each(|pair| {
+            let range = pair[0].1 as usize..pair[1].1 as usize;
+            // SAFETY: each waiting brick has numbers of its own.
+            finish(pair[0].0 as usize, unsafe { pending.part(range) });
+        });
+        scratch.sums.iter().sum()
+    }
+
+    /// Forces of a brick's elements on its nodes and those above.
+    fn compute<T: Number>(&self, brick: usize, x: &[T], blocks: &[[[T; 3]; 3]; 8], local: &mut Local<T>) {
+        let bricks = &self.bricks;
+        let slots = &*SLOTS;
+        for a in 0..3 {
+            local.lower[a].fill(T::default());
+            local.upper[a].fill(T::default());
+        }
+        let element_mask = &bricks.element_mask[8 * brick..8 * brick + 8];
+        if element_mask.iter().all(|&word| word == 0) {
+            return;
+        }
+        for d in 0..8 {
+            let Some(owner) = (if d == 0 { Some(brick) } else { above(bricks, brick, d) }) else { continue };
+            let first = bricks.node_first[owner] as usize;
+            let shift = usize::from(slots.shift[d]);
+            for_each_slot(&bricks.node_mask[8 * owner..8 * owner + 8], &slots.low[d], |slot, rank| {
+                let (at, from) = (usize::from(slots.node[slot]) + shift, 3 * (first + rank));
+                local.u[0][at] = x[from];
+                local.u[1][at] = x[from + 1];
+                local.u[2][at] = x[from + 2];
+            });
+        }
+        local.e.fill(T::default());
+        let first = bricks.element_first[brick] as usize;
+        let mut rows = 0_u64;
+        let e = &mut local.e;
+        for_each_slot(element_mask, &ALL, |slot, rank| {
+            let at = usize::from(slots.voxel[slot]);
+            e[at] = T::from_f64(self.stiffness(first + rank));
+            rows |= 1 << (at / 8);
+        });
+        #[cfg(target_arch = "x86_64")]
+        if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
+            // SAFETY: the machine has both.
+            unsafe { rows_avx2(blocks, rows, local) };
+            return;
+        }
+        forces::<T, false>(blocks, rows, local);
+    }
+
+    /// Writes the forces on nodes of the next bricks above.
+    fn pass_on<T: Number>(&self, brick: usize, local: &Local<T>, passed: &Shared<T>) {
+        for d in 1..8 {
+            let range = self.passed(brick, d);
+            let Some(next) = above(&self.bricks, brick, d).filter(|_| !range.is_empty()) else { continue };
+            // SAFETY: each brick writes what it passes on, before anybody reads it.
+            let to = unsafe { passed.part(range) };
+            let (shift, mut at) = (usize::from(SLOTS.shift[d]), 0);
+            for_each_slot(&self.bricks.node_mask[8 * next..8 * next + 8], &SLOTS.low[d], |slot, _| {
+                for a in 0..3 {
+                    to[at + a] = local.force(a, usize::from(SLOTS.node[slot]) + shift);
+                }
+                at += 3;
+            });
+        }
+    }
+
+    /// Adds what the bricks below have passed on.
+    fn receive<T: Number>(&self, brick: usize, passed: &Shared<T>, y: &mut [T]) {
+        let mask = &self.bricks.node_mask[8 * brick..8 * brick + 8];
+        for d in 1..8 {
+            let Some(from) = below(&self.bricks, brick, d) else { continue };
+            // SAFETY: written, by this thread or before the chunks were joined; nobody writes it now.
+            let from = unsafe { passed.part(self.passed(from, d)) };
+            let mut at = 0;
+            for_each_slot(mask, &SLOTS.low[d], |_, rank| {
+                for a in 0..3 {
+                    y[3 * rank + a] += from[at + a];
+                }
+                at += 3;
+            });
+        }
+    }
+
+    fn passed(&self, brick: usize, d: usize) -> std::ops::Range<usize> {
+        let at = 7 * brick + d - 1;
+        self.passed_first[at] as usize..self.passed_first[at + 1] as usize
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+fn rows_avx2<T: Number>(blocks: &[[[T; 3]; 3]; 8], rows: u64, local: &mut Local<T>) {
+    forces::<T, true>(blocks, rows, local);
+}
+
+/// The Walsh-Hadamard transform of eight nodes' values.
+#[inline(always)]
+fn walsh<T: Number, const FMA: bool>(v: [Eight<T, FMA>; 8]) -> [Eight<T, FMA>; 8] {
+    let x = [v[0] + v[1], v[0] - v[1], v[2] + v[3], v[2] - v[3], v[4] + v[5], v[4] - v[5], v[6] + v[7], v[6] - v[7]];
+    let y = [x[0] + x[2], x[1] + x[3], x[0] - x[2], x[1] - x[3], x[4] + x[6], x[5] + x[7], x[4] - x[6], x[5] - x[7]];
+    [y[0] + y[4], y[1] + y[5], y[2] + y[6], y[3] + y[7], y[0] - y[4], y[1] - y[5], y[2] - y[6], y[3] - y[7]]
+}
+
+/// f = E h K u of all rows of eight elements that are there; see [`Cube`].
+#[inline(always)]
+fn forces<T: Number, const FMA: bool>(blocks: &[[[T; 3]; 3]; 8], rows: u64, local: &mut Local<T>) {
+    type V<T, const FMA: bool> = Eight<T, FMA>;
+    let zero = V::<T, FMA>::splat(T::default());
+    let mut left = rows;
+    while left != 0 {
+        let row = left.trailing_zeros() as usize;
+        left &= left - 1;
+        let (y, z) = (row % 8, row / 8);
+        let e = V::<T, FMA>::load(&local.e[8 * row..]);
+        // Rows of nodes at (y, z), (y + 1, z), (y, z + 1), (y + 1, z + 1).
+        let lines = [z * N + y, z * N + y + 1, (z + 1) * N + y, (z + 1) * N + y + 1];
+        let mut u = [[zero; 8]; 3];
+        for a in 0..3 {
+            let mut v = [zero; 8];
+            for (c, line) in lines.into_iter().enumerate() {
+                let from = &local.u[a][N * line..N * line + N];
+                v[2 * c] = V::load(from);
+                v[2 * c + 1] = V::load(&from[1..]);
+            }
+            u[a] = walsh(v);
+        }
+        let mut f = [[zero; 8]; 3];
+        let k = |s: usize, a: usize, b: usize| V::<T, FMA>::splat(blocks[s][a][b]);
+        // Three, two or one amplitude meet.
+        let three = |s: usize, f: &mut [[V<T, FMA>; 8]; 3]| {
+            let (p, q, r) = (u[0][s ^ 1], u[1][s ^ 2], u[2][s ^ 4]);
+            f[0][s ^ 1] = k(s, 0, 2).fma(r, k(s, 0, 1).fma(q, k(s, 0, 0) * p)) * e;
+            f[1][s ^ 2] = k(s, 1, 2).fma(r, k(s, 1, 1).fma(q, k(s, 1, 0) * p)) * e;
+            f[2][s ^ 4] = k(s, 2, 2).fma(r, k(s, 2, 1).fma(q, k(s, 2, 0) * p)) * e;
+        };
+        let two = |s: usize, a: usize, b: usize, f: &mut [[V<T, FMA>; 8]; 3]| {
+            let (p, q) = (u[a][s ^ 1 << a], u[b][s ^ 1 << b]);
+            f[a][s ^ 1 << a] = k(s, a, b).fma(q, k(s, a, a) * p) * e;
+            f[b][s ^ 1 << b] = k(s, b, b).fma(q, k(s, b, a) * p) * e;
+        };
+        let one = |s: usize, a: usize, f: &mut [[V<T, FMA>; 8]; 3]| {
+            f[a][s ^ 1 << a] = k(s, a, a) * u[a][s ^ 1 << a] * e;
+        };
+        three(0, &mut f);
+        three(7, &mut f);
+        two(1, 1, 2, &mut f);
+        two(2, 0, 2, &mut f);
+        two(4, 0, 1, &mut f);
+        two(3, 0, 1, &mut f);
+        one(3, 2, &mut f);
+        two(5, 0, 2, &mut f);
+        one(5, 1, &mut f);
+        two(6, 1, 2, &mut f);
+        one(6, 0, &mut f);
+        for a in 0..3 {
+            let v = walsh(f[a]);
+            for (c, line) in lines.into_iter().enumerate() {
+                v[2 * c].add_to(&mut local.lower[a][8 * line..8 * line + 8]);
+                v[2 * c + 1].add_to(&mut local.upper[a][8 * line..8 * line + 8]);
+            }
+        }
+    }
+}

@@ -1,0 +1,195 @@
+use pogo_formats::voxel::{Bricks, morton_code};
+
+use super::bricks::bricks_of;
+use super::*;
+
+/// Bricks of the voxels for which `solid` says so.
+pub(super) fn bricks(size: [u32; 3], solid: impl Fn([u32; 3]) -> bool) -> Bricks {
+    let mut codes = Vec::new();
+    for z in 0..size[2] {
+        for y in 0..size[1] {
+            codes.extend((0..size[0]).filter(|&x| solid([x, y, z])).map(|x| morton_code([x, y, z])));
+        }
+    }
+    codes.sort_unstable();
+    bricks_of(&codes)
+}
+
+/// A number in [0, 1) from a number.
+pub(super) fn random(i: u64) -> f64 {
+    let mut x = i.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (x >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+/// y = K x element by element, with the dense stiffness.
+fn plain(bricks: &Bricks, stiffness: &[f64], cube: &Cube, x: &[f64]) -> Vec<f64> {
+    let view = bricks.view();
+    let mut y = vec![0.0; x.len()];
+    let mut element = 0;
+    for brick in 0..view.n_bricks() {
+        for [i, j, k] in view.element_positions(brick) {
+            let nodes: Vec<usize> = (0..8_u32)
+                .map(|c| view.node([i + (c & 1), j + (c >> 1 & 1), k + (c >> 2)]).expect("its node") as usize)
+                .collect();
+            for r in 0..24 {
+                let sum: f64 = (0..24).map(|s| cube.dense[r][s] * x[3 * nodes[s / 3] + s % 3]).sum();
+                y[3 * nodes[r / 3] + r % 3] += stiffness[element] * sum;
+            }
+            element += 1;
+        }
+    }
+    y
+}
+
+#[test]
+fn the_product_is_that_of_the_elements() {
+    // Several bricks in each direction, full and half empty, several chunks in the last.
+    for (size, share) in [([5, 9, 17], 1.0), ([20, 13, 30], 0.4), ([90, 90, 60], 0.02)] {
+        let bricks = bricks(size, |[x, y, z]| random(u64::from(x + 1000 * (y + 1000 * z))) < share);
+        let view = bricks.view();
+        let modulus: Vec<f32> = (0..view.n_elements()).map(|e| 1.0 + random(e as u64) as f32).collect();
+        let product =
+            Product::new(view, Moduli::Each { modulus: &modulus, scale: 3.0 }, Cube::new(0.3), 0.5, vec![0, 17, 18]);
+        let x: Vec<f64> = (0..3 * view.n_nodes()).map(|i| random(i as u64 + 7) - 0.5).collect();
+        let stiffness: Vec<f64> = modulus.iter().map(|&m| f64::from(m) * 1.5).collect();
+        let mut expected = plain(&bricks, &stiffness, &product.cube, &x);
+        product.fixed().iter().for_each(|&dof| expected[dof as usize] = 0.0);
+        let y = std::sync::Mutex::new(vec![0.0; x.len()]);
+        let dot = product.apply(&x, &mut Scratch::default(), |first, part| {
+            y.lock().unwrap()[3 * first..3 * first + part.len()].copy_from_slice(part);
+            part.iter().zip(&x[3 * first..]).map(|(y, x)| x * y).sum()
+        });
+        let y = y.into_inner().unwrap();
+        let scale = expected.iter().fold(0.0_f64, |most, y| most.max(y.abs()));
+        for (y, expected) in y.iter().zip(&expected) {
+            assert!((y - expected).abs() < 1e-14 * scale, "{y} {expected}");
+        }
+        let energy: f64 = x.iter().zip(&expected).map(|(x, y)| x * y).sum();
+        assert!((dot - energy).abs() < 1e-12 * energy);
+    }
+}
+
+fn go(_: usize, _: f64) -> std::ops::ControlFlow<()> {
+    std::ops::ControlFlow::Continue(())
+}
+
+/// Displacements prescribed where `at(position)` says so.
+fn fixed(view: &pogo_formats::voxel::BricksView, at: impl Fn([u32; 3]) -> [Option<f64>; 3]) -> Vec<FixedDof> {
+    let positions = (0..view.n_bricks()).flat_map(|b| view.node_positions(b));
+    let dofs = positions.enumerate().flat_map(|(node, position)| {
+        let values = at(position).into_iter().enumerate();
+        values
+            .filter_map(move |(d, value)| value.map(|value| FixedDof { node: node as u32, direction: d as u8, value }))
+            .collect::<Vec<_>>()
+    });
+    dofs.collect()
+}
+
+#[test]
+fn a_uniform_block_is_stretched_exactly() {
+    let (size, h, young, nu) = ([21, 10, 14], 0.25, 7.0, 0.3);
+    let bricks = bricks(size, |_| true);
+    let view = bricks.view();
+    let class = vec![0; view.n_elements()];
+    let strain = 0.01;
+    // Symmetry planes at x = 0, y = 0, z = 0; the upper end is moved.
+    let fixed = fixed(&view, |[x, y, z]| {
+        let top = strain * h * f64::from(size[2]);
+        [
+            (x == 0).then_some(0.0),
+            (y == 0).then_some(0.0),
+            if z == size[2] { Some(top) } else { (z == 0).then_some(0.0) },
+        ]
+    });
+    let moduli = Moduli::Classes { class: &class, young: &[young] };
+    let problem = StaticProblem { bricks: view, moduli, poisson: nu, spacing: h, fixed: &fixed, forces: &[] };
+    let settings = SolverSettings { tolerance: 1e-10, ..SolverSettings::default() };
+    let mut solver = StaticSolver::new(&problem, &settings);
+    let solution = solver.solve(&fixed, &[], None, &mut go);
+    assert!(solution.converged, "{}", solution.relative_residual);
+    let positions: Vec<[u32; 3]> = (0..view.n_bricks()).flat_map(|b| view.node_positions(b)).collect();
+    let (mut worst, mut force) = (0.0_f64, 0.0);
+    let forces = solver.forces(&solution.displacement);
+    for (node, position) in positions.iter().enumerate() {
+        for (m, factor) in [-nu, -nu, 1.0].into_iter().enumerate() {
+            let exact = factor * strain * h * f64::from(position[m]);
+            worst = worst.max((solution.displacement[3 * node + m] - exact).abs());
+        }
+        if position[2] == size[2] {
+            force += forces[3 * node + 2];
+        }
+    }
+    assert!(worst < 1e-9 * strain * h * 21.0, "{worst}");
+    let exact = young * strain * h * h * f64::from(size[0] * size[1]);
+    assert!((force - exact).abs() < 1e-8 * exact, "{force} {exact}");
+}
+
+/// Plain conjugate gradients in f64 with element by element products.
+fn plain_solve(bricks: &Bricks, stiffness: &[f64], cube: &Cube, fixed: &[FixedDof], forces: &[NodalForce]) -> Vec<f64> {
+    let n = 3 * bricks.view().n_nodes();
+    let (mut x, mut free) = (vec![0.0; n], vec![true; n]);
+    for dof in fixed {
+        x[3 * dof.node as usize + usize::from(dof.direction)] = dof.value;
+        free[3 * dof.node as usize + usize::from(dof.direction)] = false;
+    }
+    let mut r: Vec<f64> = plain(bricks, stiffness, cube, &x).iter().map(|y| -y).collect();
+    for force in forces {
+        r[3 * force.node as usize + usize::from(force.direction)] += force.value;
+    }
+    let mask = |v: &mut [f64]| v.iter_mut().zip(&free).filter(|(_, free)| !**free).for_each(|(v, _)| *v = 0.0);
+    mask(&mut r);
+    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    let (mut p, mut rr) = (r.clone(), dot(&r, &r));
+    let limit = 1e-19 * rr;
+    for _ in 0..3000 {
+        if rr <= limit {
+            return x;
+        }
+        let mut q = plain(bricks, stiffness, cube, &p);
+        mask(&mut q);
+        let alpha = rr / dot(&p, &q);
+        for i in 0..n {
+            x[i] += alpha * p[i];
+            r[i] -= alpha * q[i];
+        }
+        let next = dot(&r, &r);
+        for i in 0..n {
+            p[i] = r[i] + next / rr * p[i];
+        }
+        rr = next;
+    }
+    panic!("{rr} {limit}");
+}
+
+#[test]
+fn porous_blocks_are_solved_like_plain_conjugate_gradients_do() {
+    // Thin floors on thin pillars, of two materials, forces inside, the lower end held, a side that only slides.
+    let solid = |[x, y, z]: [u32; 3]| z % 5 == 0 || (x % 4 < 2 && y % 5 == 1);
+    let bricks = bricks([19, 17, 22], solid);
+    let view = bricks.view();
+    let class: Vec<u8> = (0..view.n_elements()).map(|e| u8::from(random(e as u64) < 0.5)).collect();
+    let young = [1000.0, 3000.0];
+    let fixed = fixed(&view, |[x, _, z]| if z == 0 { [Some(0.0); 3] } else { [(x == 0).then_some(1e-3), None, None] });
+    let nodes = view.n_nodes() as u32;
+    let forces: Vec<NodalForce> = (0..nodes)
+        .step_by(97)
+        .filter(|&node| fixed.iter().all(|dof| dof.node != node))
+        .map(|node| NodalForce { node, direction: (node % 3) as u8, value: 0.3 })
+        .collect();
+    let moduli = Moduli::Classes { class: &class, young: &young };
+    let problem = StaticProblem { bricks: view, moduli, poisson: 0.25, spacing: 0.1, fixed: &fixed, forces: &forces };
+    let stiffness: Vec<f64> = class.iter().map(|&c| 0.1 * young[usize::from(c)]).collect();
+    let expected = plain_solve(&bricks, &stiffness, &Cube::new(0.25), &fixed, &forces);
+    let settings = SolverSettings { tolerance: 1e-9, ..SolverSettings::default() };
+    let solution = StaticSolver::new(&problem, &settings).solve(&fixed, &forces, None, &mut go);
+    assert!(solution.converged && solution.iterations < 40, "{} {}", solution.iterations, solution.relative_residual);
+    let scale = expected.iter().map(|x| x * x).sum::<f64>().sqrt();
+    let error = expected.iter().zip(&solution.displacement).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt() / scale;
+    assert!(error < 1e-7, "{error}");
+    // The same bits with one thread.
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    let single = pool.install(|| StaticSolver::new(&problem, &settings).solve(&fixed, &forces, None, &mut go));
+    assert_eq!(single.displacement, solution.displacement);
+}
