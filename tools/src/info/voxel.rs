@@ -181,10 +181,10 @@ impl VoxelSummary {
         let cases = setup.cases.iter().map(|case| {
             let n = |n: usize, what: &str| (n > 0).then(|| counted(n, what));
             let parts = [
-                n(case.displacements.len(), "region with displacements"),
-                n(case.displacement_tables.len(), "table of displacements"),
-                n(case.forces.len(), "region with forces"),
-                n(case.force_tables.len(), "table of forces"),
+                n(case.displacements.len(), "displaced region"),
+                n(case.displacement_tables.len(), "displacement table"),
+                n(case.forces.len(), "loaded region"),
+                n(case.force_tables.len(), "force table"),
                 case.hold_rigid_motion.then(|| "rigid motion held".to_owned()),
             ];
             let parts: Vec<String> = parts.into_iter().flatten().collect();
