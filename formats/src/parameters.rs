@@ -6,13 +6,15 @@
 //! the same name, setting it sets them all.
 
 mod slots;
+mod voxel;
 
 use std::fmt;
 
 use serde::Serialize;
 
 use crate::model::Setup;
-use slots::slots;
+use slots::{Slot, slots};
+pub use voxel::{list_voxel, set_voxel};
 
 /// Safety factor of an automatic increment where nothing else is said. The element bound is itself on the safe side.
 pub const DEFAULT_INCREMENT_FACTOR: f64 = 0.95;
@@ -113,7 +115,11 @@ fn did_you_mean(names: &[String]) -> String {
 /// Every parameter, in the order of [`Setup`]'s fields.
 pub fn list(setup: &Setup) -> Vec<Parameter> {
     let mut setup = setup.clone();
-    let shown = slots(&mut setup).into_iter().filter(|slot| !slot.hidden);
+    shown(slots(&mut setup))
+}
+
+fn shown(slots: Vec<Slot<'_>>) -> Vec<Parameter> {
+    let shown = slots.into_iter().filter(|slot| !slot.hidden);
     shown.map(|slot| Parameter { name: slot.name, value: slot.value, unit: slot.unit, help: slot.help }).collect()
 }
 
@@ -129,17 +135,7 @@ pub fn set(setup: &mut Setup, name: &str, value: &str) -> Result<(), ParameterEr
     let wrong = |reason: String| ParameterError::Value { name: name.trim().into(), value: value.trim().into(), reason };
     // Constants of a material are valid only together, so the others are needed for the judgement.
     let materials = setup.materials.clone();
-    let mut slots = slots(setup);
-    let mut found = false;
-    for slot in slots.iter_mut().filter(|slot| slot.name.to_lowercase() == key) {
-        (slot.set)(value.trim()).map_err(wrong)?;
-        found = true;
-    }
-    if !found {
-        let names = slots.into_iter().filter(|slot| !slot.hidden).map(|slot| slot.name);
-        return Err(ParameterError::Unknown { name: name.trim().into(), nearest: alike(&key, names) });
-    }
-    drop(slots);
+    assign(slots(setup), &key, name, value)?;
     for (material, before) in setup.materials.iter().zip(&materials) {
         if material != before && material.elasticity.matrix().is_none() {
             let reason =
@@ -149,6 +145,21 @@ pub fn set(setup: &mut Setup, name: &str, value: &str) -> Result<(), ParameterEr
         }
     }
     Ok(())
+}
+
+/// Sets the slots of this name.
+fn assign(mut slots: Vec<Slot<'_>>, key: &str, name: &str, value: &str) -> Result<(), ParameterError> {
+    let wrong = |reason: String| ParameterError::Value { name: name.trim().into(), value: value.trim().into(), reason };
+    let mut found = false;
+    for slot in slots.iter_mut().filter(|slot| slot.name.to_lowercase() == key) {
+        (slot.set)(value.trim()).map_err(wrong)?;
+        found = true;
+    }
+    if found {
+        return Ok(());
+    }
+    let names = slots.into_iter().filter(|slot| !slot.hidden).map(|slot| slot.name);
+    Err(ParameterError::Unknown { name: name.trim().into(), nearest: alike(key, names) })
 }
 
 /// Sets a parameter from a [`Value`], such as a number of a study file.

@@ -9,7 +9,7 @@ use crate::model::{
 };
 
 /// Sets what the slot stands for, or says what is expected.
-type Setter<'a> = Box<dyn FnMut(&str) -> Result<(), String> + 'a>;
+pub(super) type Setter<'a> = Box<dyn FnMut(&str) -> Result<(), String> + 'a>;
 
 /// A parameter that can be set.
 pub(super) struct Slot<'a> {
@@ -24,7 +24,7 @@ pub(super) struct Slot<'a> {
 
 /// Range of a number.
 #[derive(Clone, Copy)]
-enum Range {
+pub(super) enum Range {
     Any,
     Positive,
     NotNegative,
@@ -35,7 +35,7 @@ enum Range {
 }
 
 impl Range {
-    fn check(self, value: f64) -> Result<f64, String> {
+    pub(super) fn check(self, value: f64) -> Result<f64, String> {
         let (inside, expected) = match self {
             _ if !value.is_finite() => (false, "must be finite"),
             Self::Any => (true, ""),
@@ -48,23 +48,30 @@ impl Range {
     }
 }
 
-fn number(text: &str) -> Result<f64, String> {
+pub(super) fn number(text: &str) -> Result<f64, String> {
     text.parse().map_err(|_| "is not a number, such as 1.5e-6".to_owned())
 }
 
 /// Collects slots under a common prefix.
-struct Table<'a> {
-    slots: Vec<Slot<'a>>,
-    prefix: String,
+pub(super) struct Table<'a> {
+    pub slots: Vec<Slot<'a>>,
+    pub prefix: String,
 }
 
 impl<'a> Table<'a> {
-    fn push(&mut self, field: &str, value: Value, unit: &'static str, help: &'static str, set: Setter<'a>) {
+    pub(super) fn push(&mut self, field: &str, value: Value, unit: &'static str, help: &'static str, set: Setter<'a>) {
         let name = format!("{}.{field}", self.prefix);
         self.slots.push(Slot { name, value, unit, help, hidden: false, set });
     }
 
-    fn number(&mut self, field: &str, target: &'a mut f64, range: Range, unit: &'static str, help: &'static str) {
+    pub(super) fn number(
+        &mut self,
+        field: &str,
+        target: &'a mut f64,
+        range: Range,
+        unit: &'static str,
+        help: &'static str,
+    ) {
         let value = Value::Number(*target);
         let set = move |text: &str| {
             *target = range.check(number(text)?)?;
@@ -73,7 +80,7 @@ impl<'a> Table<'a> {
         self.push(field, value, unit, help, Box::new(set));
     }
 
-    fn choice<T: Copy + PartialEq + 'a>(
+    pub(super) fn choice<T: Copy + PartialEq + 'a>(
         &mut self,
         field: &str,
         target: &'a mut T,
@@ -156,7 +163,7 @@ fn interval(text: &str, now: &OutputInterval) -> Result<OutputInterval, String> 
     }
 }
 
-fn words<'a>(words: impl Iterator<Item = &'a str>) -> String {
+pub(super) fn words<'a>(words: impl Iterator<Item = &'a str>) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
