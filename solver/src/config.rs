@@ -151,6 +151,8 @@ pub struct Config {
     pub settings: Settings,
     /// Where to start.
     pub start: Start,
+    /// Voxel statics: displacements to start from, a `.npy` file or the output folder of an earlier run.
+    pub start_vector: Option<PathBuf>,
 }
 
 impl Config {

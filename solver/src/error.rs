@@ -85,6 +85,14 @@ pub enum SolveError {
         /// Block file, precision or settings.
         what: &'static str,
     },
+    /// An option that means nothing for this kind of problem.
+    #[error("error: {option} is for {physics} only; leave it out for this block file")]
+    OtherPhysics {
+        /// The option.
+        option: &'static str,
+        /// What it is for.
+        physics: &'static str,
+    },
     /// More memory than there is.
     #[error("error: no memory for {what}")]
     Memory {

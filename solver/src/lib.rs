@@ -9,27 +9,34 @@ pub mod explicit;
 pub mod interrupt;
 pub mod observe;
 pub mod study;
+pub mod voxel;
 
 use std::path::Path;
 
-use pogo_formats::block::BlockFile;
+use pogo_formats::block::{self, AnyBlockFile, BlockFile, Provenance, SectionInfo, VoxelBlockFile};
 use pogo_formats::model::Setup;
 use pogo_formats::output::summary::{BlockFileSummary, Status, Summary};
+use pogo_formats::output::voxel_summary::{VoxelStatus, VoxelSummary};
 use pogo_formats::output::write_atomically;
+use pogo_formats::voxel::VoxelSetup;
 use pogo_formats::{exit_code, parameters};
+use serde::Serialize;
 
-use config::{Config, Settings};
+use config::{Config, Settings, Start};
 use error::SolveError;
 use explicit::run::{Model, run};
 use interrupt::Interrupts;
 use observe::Observer;
 use study::Case;
+use voxel::run::VoxelModel;
 
 /// What came of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
-    /// One run.
+    /// One run of an explicit model.
     Run(Box<Summary>),
+    /// One run of a voxel model.
+    Static(Box<VoxelSummary>),
     /// The cases of a study, in order.
     Study(Vec<CaseOutcome>),
 }
@@ -40,23 +47,53 @@ pub struct CaseOutcome {
     /// The case.
     pub case: Case,
     /// Its summary, or why it could not be run. None where the study was stopped before it.
-    pub result: Option<Result<Box<Summary>, String>>,
+    pub result: Option<Result<RunSummary, String>>,
+}
+
+/// Summary of one run of either kind.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum RunSummary {
+    /// Explicit elastodynamics.
+    Explicit(Box<Summary>),
+    /// Voxel statics.
+    Static(Box<VoxelSummary>),
+}
+
+impl RunSummary {
+    /// Exit code of the process, the word for the status, wall-clock seconds, and the message.
+    fn end(&self) -> (i32, &'static str, f64, Option<&str>) {
+        match self {
+            Self::Explicit(summary) => {
+                let (code, word) = match summary.status {
+                    Status::Completed => (0, "completed"),
+                    Status::Interrupted => (exit_code::INTERRUPTED, "interrupted"),
+                    Status::Diverged => (exit_code::DIVERGED, "diverged"),
+                };
+                (code, word, summary.total_seconds, summary.message.as_deref())
+            }
+            Self::Static(summary) => {
+                let (code, word) = match summary.status {
+                    VoxelStatus::Completed => (0, "completed"),
+                    VoxelStatus::Interrupted => (exit_code::INTERRUPTED, "interrupted"),
+                    VoxelStatus::NotConverged => (exit_code::DIVERGED, "not-converged"),
+                };
+                (code, word, summary.total_seconds, summary.message.as_deref())
+            }
+        }
+    }
 }
 
 impl Outcome {
     /// Exit code of the process: that of the run; of a study, the largest of its cases.
     pub fn exit_code(&self) -> i32 {
-        let code = |summary: &Summary| match summary.status {
-            Status::Completed => 0,
-            Status::Interrupted => exit_code::INTERRUPTED,
-            Status::Diverged => exit_code::DIVERGED,
-        };
         match self {
-            Self::Run(summary) => code(summary),
+            Self::Run(summary) => RunSummary::Explicit(summary.clone()).end().0,
+            Self::Static(summary) => RunSummary::Static(summary.clone()).end().0,
             Self::Study(cases) => cases
                 .iter()
                 .map(|case| match &case.result {
-                    Some(Ok(summary)) => code(summary),
+                    Some(Ok(summary)) => summary.end().0,
                     Some(Err(_)) => exit_code::BAD_INPUT,
                     None => exit_code::INTERRUPTED,
                 })
@@ -72,9 +109,10 @@ impl Outcome {
     pub fn json(&self) -> Result<String, serde_json::Error> {
         match self {
             Self::Run(summary) => summary.to_json(),
+            Self::Static(summary) => summary.to_json(),
             Self::Study(cases) => {
-                let summaries: Vec<&Summary> =
-                    cases.iter().filter_map(|case| Some(&**case.result.as_ref()?.as_ref().ok()?)).collect();
+                let summaries: Vec<&RunSummary> =
+                    cases.iter().filter_map(|case| case.result.as_ref()?.as_ref().ok()).collect();
                 Ok(serde_json::to_string_pretty(&summaries)? + "\n")
             }
         }
@@ -87,9 +125,23 @@ impl Outcome {
 /// Input that cannot be used and files that cannot be read or written. In a study, what is wrong with one case is in its
 /// [`CaseOutcome`], and the others still run.
 pub fn solve(config: &Config, interrupts: &Interrupts, observer: &mut dyn Observer) -> Result<Outcome, SolveError> {
-    let file = BlockFile::open(&config.block_file)?;
+    match block::open(&config.block_file)? {
+        AnyBlockFile::Explicit(file) => solve_explicit(&file, config, interrupts, observer),
+        AnyBlockFile::Static(file) => solve_static(&file, config, interrupts, observer),
+    }
+}
+
+fn solve_explicit(
+    file: &BlockFile,
+    config: &Config,
+    interrupts: &Interrupts,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, SolveError> {
     // A flipped bit in a coordinate or a modulus must not become a result.
     file.verify_checksums()?;
+    if config.start_vector.is_some() {
+        return Err(SolveError::OtherPhysics { option: "--start", physics: "voxel statics" });
+    }
     let folder = config.output_folder();
     let mut setup = file.setup();
     config.settings.apply_to(&mut setup.explicit);
@@ -97,24 +149,97 @@ pub fn solve(config: &Config, interrupts: &Interrupts, observer: &mut dyn Observ
         let (name, value) = parameters::parse_assignment(assignment)?;
         parameters::set(&mut setup, name, value)?;
     }
-    let Some(study) = &config.study else {
+    if config.study.is_none() {
         create_folder(&folder)?;
-        let model = model(&file, setup, None, config.overrides.clone());
+        let model = model(file, setup, None, config.overrides.clone());
         return in_pool(&config.settings, || {
             run(model, &config.settings, &config.start, &folder, interrupts, observer)
         })
         .map(|summary| Outcome::Run(Box::new(summary)));
+    }
+    run_study(config, &folder, interrupts, observer, |case, observer| {
+        run_case(file, &setup, config, case, &folder, interrupts, observer)
+            .map(|summary| RunSummary::Explicit(Box::new(summary)))
+    })
+}
+
+fn solve_static(
+    file: &VoxelBlockFile,
+    config: &Config,
+    interrupts: &Interrupts,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, SolveError> {
+    file.verify_checksums()?;
+    let set = &config.settings;
+    let options = [
+        ("--time", set.time.is_some()),
+        ("--increment", set.increment.is_some()),
+        ("--lumping", set.lumping.is_some()),
+        ("--allow-unstable", set.allow_unstable),
+        ("--energy-samples", set.energy_samples.is_some()),
+        ("--restart", config.start != Start::Beginning),
+    ];
+    if let Some((option, _)) = options.into_iter().find(|(_, given)| *given) {
+        return Err(SolveError::OtherPhysics { option, physics: "explicit dynamics" });
+    }
+    let folder = config.output_folder();
+    let change = |setup: &mut VoxelSetup, assignments: &[(String, String)]| {
+        assignments.iter().try_for_each(|(name, value)| parameters::set_voxel(setup, name, value))
     };
-    let cases = study::read(study)?;
-    create_folder(&folder)?;
+    let mut setup = file.setup();
+    for assignment in &config.overrides {
+        let (name, value) = parameters::parse_assignment(assignment)?;
+        parameters::set_voxel(&mut setup, name, value)?;
+    }
+    let model = |setup: VoxelSetup, case: Option<String>, overrides: Vec<String>| VoxelModel {
+        mesh: file.mesh(),
+        setup,
+        block_file: block_file_summary(file.path(), file.sections(), file.provenance()),
+        case,
+        overrides,
+        start: config.start_vector.clone(),
+    };
+    if config.study.is_none() {
+        create_folder(&folder)?;
+        let model = model(setup, None, config.overrides.clone());
+        return in_pool(set, || voxel::run::run(&model, set, &folder, interrupts, observer))
+            .map(|summary| Outcome::Static(Box::new(summary)));
+    }
+    run_study(config, &folder, interrupts, observer, |case, observer| {
+        let mut setup = setup.clone();
+        change(&mut setup, &case.assignments)?;
+        let folder = folder.join(&case.name);
+        create_folder(&folder)?;
+        let mut overrides = config.overrides.clone();
+        overrides.extend(case.assignments.iter().map(|(name, value)| format!("{name}={value}")));
+        let model = model(setup, Some(case.name.clone()), overrides);
+        observer.note(&format!("case {}", case.name));
+        in_pool(set, || voxel::run::run(&model, set, &folder, interrupts, observer))
+            .map(|summary| RunSummary::Static(Box::new(summary)))
+    })
+}
+
+/// Runs the cases of the study that the call names.
+fn run_study(
+    config: &Config,
+    folder: &Path,
+    interrupts: &Interrupts,
+    observer: &mut dyn Observer,
+    mut run: impl FnMut(&Case, &mut dyn Observer) -> Result<RunSummary, SolveError>,
+) -> Result<Outcome, SolveError> {
+    let cases = match &config.study {
+        Some(study) => study::read(study)?,
+        None => Vec::new(),
+    };
+    create_folder(folder)?;
     let mut outcomes: Vec<CaseOutcome> = cases.into_iter().map(|case| CaseOutcome { case, result: None }).collect();
     for index in 0..outcomes.len() {
         let case = outcomes[index].case.clone();
-        let result = run_case(&file, &setup, config, &case, &folder, interrupts, observer);
+        let result = run(&case, observer);
         if let Err(error) = &result {
             observer.note(&format!("case {}: {error}", case.name));
         }
-        outcomes[index].result = Some(result.map(Box::new).map_err(|error| error.to_string()));
+        outcomes[index].result = Some(result.map_err(|error| error.to_string()));
         // After every case: a study that is killed has its index so far.
         write_index(&folder.join("study.csv"), &outcomes)?;
         if interrupts.stop_requested() {
@@ -154,20 +279,20 @@ fn model(file: &BlockFile, setup: Setup, case: Option<String>, overrides: Vec<St
         device: file.device(),
         setup,
         block_efficiency: file.statistics().efficiency,
-        block_file: BlockFileSummary {
-            path: file.path().display().to_string(),
-            hash: block_hash(file),
-            source: file.provenance().sources.first().map(|source| source.name.clone()).unwrap_or_default(),
-        },
+        block_file: block_file_summary(file.path(), file.sections(), file.provenance()),
         case,
         overrides,
     }
 }
 
-/// Of the sections' checksums, which have just been verified.
-fn block_hash(file: &BlockFile) -> String {
-    let checksums: Vec<u8> = file.sections().iter().flat_map(|section| section.checksum.to_le_bytes()).collect();
-    format!("{:016x}", xxhash_rust::xxh3::xxh3_64(&checksums))
+/// The hash is of the sections' checksums, which have just been verified.
+fn block_file_summary(path: &Path, sections: &[SectionInfo], provenance: &Provenance) -> BlockFileSummary {
+    let checksums: Vec<u8> = sections.iter().flat_map(|section| section.checksum.to_le_bytes()).collect();
+    BlockFileSummary {
+        path: path.display().to_string(),
+        hash: format!("{:016x}", xxhash_rust::xxh3::xxh3_64(&checksums)),
+        source: provenance.sources.first().map(|source| source.name.clone()).unwrap_or_default(),
+    }
 }
 
 /// Runs with the number of threads asked for.
@@ -211,12 +336,8 @@ fn write_index(path: &Path, outcomes: &[CaseOutcome]) -> Result<(), SolveError> 
             None => ("pending", 0.0, ""),
             Some(Err(message)) => ("failed", 0.0, message.as_str()),
             Some(Ok(summary)) => {
-                let status = match summary.status {
-                    Status::Completed => "completed",
-                    Status::Interrupted => "interrupted",
-                    Status::Diverged => "diverged",
-                };
-                (status, summary.total_seconds, summary.message.as_deref().unwrap_or_default())
+                let (_, status, seconds, message) = summary.end();
+                (status, seconds, message.unwrap_or_default())
             }
         };
         text += &format!("{},{status},{seconds:.3},{}", quote(&outcome.case.name), quote(message));

@@ -16,10 +16,13 @@ mod atomic;
 pub mod checkpoint;
 pub mod energy;
 pub mod fields;
+pub mod image_data;
+pub mod npy;
 pub mod plot;
 pub mod raster;
 pub mod summary;
 pub mod traces;
+pub mod voxel_summary;
 
 pub use atomic::{remove_unfinished, write_atomically};
 

@@ -348,15 +348,7 @@ fn write_npy<W: Write + io::Seek>(
         // Entries over 4 GiB need the 64-bit extension.
         .large_file(n >= 1 << 28);
     archive.start_file(format!("{key}.npy"), options)?;
-    let mut header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({n},), }}");
-    // Magic, version, length and header are a multiple of 64 bytes together, newline included.
-    while (10 + header.len() + 1) % 64 != 0 {
-        header.push(' ');
-    }
-    header.push('\n');
-    archive.write_all(b"\x93NUMPY\x01\x00")?;
-    archive.write_all(&(header.len() as u16).to_le_bytes())?;
-    archive.write_all(header.as_bytes())?;
+    super::npy::write_header(archive, "<f8", &[n])?;
     let mut buffer = Vec::with_capacity(1 << 16);
     for value in values {
         buffer.extend_from_slice(&value.to_le_bytes());

@@ -291,7 +291,7 @@ pub fn run(
 }
 
 /// Files of an earlier run in this folder, by its summary.
-fn listed_files(summary: &Path) -> Vec<String> {
+pub(crate) fn listed_files(summary: &Path) -> Vec<String> {
     let Ok(text) = std::fs::read_to_string(summary) else { return Vec::new() };
     let Ok(summary) = serde_json::from_str::<serde_json::Value>(&text) else { return Vec::new() };
     let names = summary["files"].as_array().into_iter().flatten().filter_map(serde_json::Value::as_str);
@@ -458,7 +458,7 @@ fn provenance(model: &Model<'_>) -> Vec<String> {
 }
 
 /// Largest resident memory of this process so far, bytes (Linux).
-fn peak_memory() -> Option<u64> {
+pub(crate) fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)

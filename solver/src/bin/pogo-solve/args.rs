@@ -18,10 +18,12 @@ Examples:
   pogo-solve weld.blk --study sweep.toml                    many cases, the mesh mapped once
   pogo-solve weld.blk --checkpoint-interval 10m             and, if the machine went down,
   pogo-solve weld.blk --checkpoint-interval 10m --restart   go on from there
+  pogo-solve bone.blk --set load.strain=-0.02 --plot        a voxel model
 
 What --set knows: pogo-info weld.blk --parameters
 
-Output folder: traces.csv and traces.npz, energy.csv, summary.json, fields where the model asks for them.
+Output folder: traces.csv and traces.npz, energy.csv, summary.json, fields where the model asks for them. Voxel statics:
+summary.json, residual.csv, nodes.npy and displacement.npy, fields.vti.
 
 Manual page: pogo-solve --man | man -l -
 Shell completions: pogo-solve --completions bash (elvish, fish, powershell, zsh)
@@ -32,11 +34,11 @@ Exit codes:
   0  done
   1  input that cannot be used, or a file that cannot be read or written
   2  wrong command line
-  3  diverged: NaN, an energy balance off by a tenth of the largest energy, or kinetic energy a hundred times
+  3  voxel statics: no convergence. Dynamics diverged: NaN, an energy balance off by a tenth of the largest energy, or kinetic energy a hundred times
      what was put in; state and results so far are written
   4  stopped by a signal after writing a checkpoint; go on with --restart";
 
-/// Runs a block file: explicit elastodynamics by central differences.
+/// Runs a block file: explicit elastodynamics by central differences, or voxel statics
 #[derive(Debug, Parser)]
 #[command(
     name = "pogo-solve",
@@ -90,6 +92,9 @@ pub struct Args {
     /// Goes on from a checkpoint [default file: the one in the output folder]
     #[arg(long, value_name = "FILE", num_args = 0..=1)]
     restart: Option<Option<PathBuf>>,
+    /// Voxel statics: starts from these displacements, a displacement.npy or the output folder of an earlier run
+    #[arg(long, value_name = "FILE|DIR", conflicts_with = "restart")]
+    start: Option<PathBuf>,
     /// Writes checkpoints: 60, 60s, 10m or 1h of wall-clock time, or 5000steps
     #[arg(long, value_name = "INTERVAL", value_parser = |text: &str| expected(parse_checkpoint_interval(text)))]
     checkpoint_interval: Option<CheckpointInterval>,
@@ -141,6 +146,7 @@ impl Args {
                 None => Start::Beginning,
                 Some(file) => Start::Checkpoint(file.clone()),
             },
+            start_vector: self.start.clone(),
         }
     }
 }

@@ -1,0 +1,105 @@
+//! NumPy's `.npy` files.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use super::{OutputError, write_atomically};
+
+/// Starts an array: magic, version, and the header with type and shape, such as `<f8` and `[12, 3]`.
+///
+/// # Errors
+/// Those of `out`.
+pub(super) fn write_header(out: &mut impl Write, kind: &str, shape: &[usize]) -> io::Result<()> {
+    let sizes: Vec<String> = shape.iter().map(|n| format!("{n},")).collect();
+    let mut header = format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': ({}), }}", sizes.join(" "));
+    // Magic, version, length and header are a multiple of 64 bytes together, newline included.
+    while !(10 + header.len() + 1).is_multiple_of(64) {
+        header.push(' ');
+    }
+    header.push('\n');
+    out.write_all(b"\x93NUMPY\x01\x00")?;
+    out.write_all(&(header.len() as u16).to_le_bytes())?;
+    out.write_all(header.as_bytes())
+}
+
+/// Writes rows of three numbers as (n, 3): `<f8` or `<i4` by the type.
+///
+/// # Errors
+/// [`OutputError::Io`].
+pub fn write_rows<T: Number>(path: &Path, n: usize, rows: impl Iterator<Item = [T; 3]>) -> Result<(), OutputError> {
+    write_atomically(path, |out| {
+        write_header(out, T::KIND, &[n, 3])?;
+        for row in rows {
+            row.into_iter().try_for_each(|value| value.write(out))?;
+        }
+        Ok(())
+    })
+}
+
+/// A number of an array.
+pub trait Number: Copy {
+    /// NumPy's name of the type.
+    const KIND: &'static str;
+    /// Writes it.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    fn write(self, out: &mut impl Write) -> io::Result<()>;
+}
+
+impl Number for f64 {
+    const KIND: &'static str = "<f8";
+    fn write(self, out: &mut impl Write) -> io::Result<()> {
+        out.write_all(&self.to_le_bytes())
+    }
+}
+
+impl Number for u32 {
+    const KIND: &'static str = "<i4";
+    fn write(self, out: &mut impl Write) -> io::Result<()> {
+        out.write_all(&self.to_le_bytes())
+    }
+}
+
+/// Reads an array of `<f8` with shape (n, 3).
+///
+/// # Errors
+/// [`OutputError::Io`] when it cannot be read, is no such array, or has another number of rows.
+pub fn read_rows(path: &Path, n: usize) -> Result<Vec<f64>, OutputError> {
+    let wrong = |what: String| OutputError::Io { path: path.into(), source: io::Error::other(what) };
+    let bytes = std::fs::read(path).map_err(OutputError::io(path))?;
+    let length = match bytes.get(..10) {
+        Some(start) if start.starts_with(b"\x93NUMPY\x01") => usize::from(u16::from_le_bytes([start[8], start[9]])),
+        _ => return Err(wrong("not a NumPy array of version 1".into())),
+    };
+    let header = bytes.get(10..10 + length).map(String::from_utf8_lossy).unwrap_or_default();
+    let plain: String = header.chars().filter(|c| !c.is_whitespace()).collect();
+    if !plain.contains("'descr':'<f8'") || !plain.contains("'fortran_order':False") {
+        return Err(wrong("expected 64-bit floats in C order".into()));
+    }
+    let data = &bytes[(10 + length).min(bytes.len())..];
+    if !plain.contains(&format!("'shape':({n},3")) || data.len() != 24 * n {
+        return Err(wrong(format!("expected {n} rows of 3 numbers: it belongs to another model")));
+    }
+    Ok(data.chunks_exact(8).map(|x| f64::from_le_bytes([x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7]])).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_come_back_and_foreign_files_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("u.npy");
+        let rows = [[1.0, -2.5, 3e-300], [f64::MAX, 0.0, -0.0]];
+        write_rows(&path, 2, rows.into_iter()).unwrap();
+        assert_eq!(read_rows(&path, 2).unwrap(), rows.concat());
+        assert_eq!(std::fs::metadata(&path).unwrap().len() % 16, 0);
+        assert!(read_rows(&path, 3).unwrap_err().to_string().contains("another model"));
+        write_rows(&path, 1, [[1_u32, 2, 3]].into_iter()).unwrap();
+        assert!(read_rows(&path, 1).unwrap_err().to_string().contains("64-bit floats"));
+        std::fs::write(&path, "x").unwrap();
+        assert!(read_rows(&path, 1).unwrap_err().to_string().contains("not a NumPy array"));
+    }
+}

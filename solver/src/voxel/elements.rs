@@ -1,0 +1,103 @@
+//! Walks over the elements of a voxel model.
+
+use pogo_formats::voxel::{BrickNodes, BricksView};
+use pogo_kernels::voxel::Moduli;
+use rayon::prelude::*;
+
+use super::element::{Cube, N_DOFS};
+
+/// An element with its nodes.
+#[derive(Debug, Clone, Copy)]
+pub struct Element {
+    /// Number.
+    pub number: u32,
+    /// Position (i, j, k).
+    pub position: [u32; 3],
+    /// Nodes, corner x + 2 y + 4 z.
+    pub nodes: [u32; 8],
+}
+
+/// Calls `act` for every element of a brick, in order.
+pub fn for_brick(bricks: &BricksView<'_>, brick: usize, table: &mut BrickNodes, mut act: impl FnMut(Element)) {
+    let corner = bricks.corner(brick);
+    let numbers = bricks.element_first[brick]..bricks.element_first[brick + 1];
+    if numbers.is_empty() {
+        return;
+    }
+    table.load(bricks, brick);
+    for (position, number) in bricks.element_positions(brick).zip(numbers) {
+        let nodes = table.element([0, 1, 2].map(|axis| position[axis] - corner[axis]));
+        act(Element { number, position, nodes });
+    }
+}
+
+/// Young's modulus of an element.
+pub fn modulus(moduli: &Moduli<'_>, element: u32) -> f64 {
+    match *moduli {
+        Moduli::Classes { class, young } => young[usize::from(class[element as usize])],
+        Moduli::Each { modulus, scale } => f64::from(modulus[element as usize]) * scale,
+    }
+}
+
+/// Displacements of an element's nodes.
+pub fn gather(displacement: &[f64], nodes: &[u32; 8]) -> [f64; N_DOFS] {
+    std::array::from_fn(|dof| displacement[3 * nodes[dof / 3] as usize + dof % 3])
+}
+
+/// Bricks handled in one piece; the order of the results does not depend on the threads.
+const PIECE: usize = 64;
+
+/// (K u) of the nodes for which `wanted` holds, by node; the same bits for every number of threads.
+pub fn internal_force(
+    bricks: &BricksView<'_>,
+    moduli: &Moduli<'_>,
+    cube: &Cube,
+    spacing: f64,
+    displacement: &[f64],
+    wanted: impl Fn(u32) -> bool + Sync,
+    mut add: impl FnMut(u32, [f64; 3]),
+) {
+    let pieces = bricks.n_bricks().div_ceil(PIECE);
+    // In rounds, so that what waits to be added stays small.
+    let round = 4 * rayon::current_num_threads().max(1);
+    for first in (0..pieces).step_by(round) {
+        let found: Vec<Vec<(u32, [f64; 3])>> = (first..pieces.min(first + round))
+            .into_par_iter()
+            .map(|piece| {
+                let (mut found, mut table) = (Vec::new(), BrickNodes::default());
+                for brick in piece * PIECE..bricks.n_bricks().min((piece + 1) * PIECE) {
+                    for_brick(bricks, brick, &mut table, |element| {
+                        if !element.nodes.iter().any(|&node| wanted(node)) {
+                            return;
+                        }
+                        let scale = modulus(moduli, element.number) * spacing;
+                        let force = cube.apply(&gather(displacement, &element.nodes));
+                        for (c, &node) in element.nodes.iter().enumerate().filter(|&(_, &node)| wanted(node)) {
+                            found.push((node, [0, 1, 2].map(|d| scale * force[3 * c + d])));
+                        }
+                    });
+                }
+                found
+            })
+            .collect();
+        found.into_iter().flatten().for_each(|(node, force)| add(node, force));
+    }
+}
+
+/// One value an element, in order; the same bits for every number of threads.
+pub fn per_element<T: Send, F: Fn(&Element) -> T + Sync>(
+    bricks: &BricksView<'_>,
+    value: F,
+) -> std::iter::Flatten<std::vec::IntoIter<Vec<T>>> {
+    let pieces: Vec<Vec<T>> = (0..bricks.n_bricks().div_ceil(PIECE))
+        .into_par_iter()
+        .map(|piece| {
+            let (mut values, mut table) = (Vec::new(), BrickNodes::default());
+            for brick in piece * PIECE..bricks.n_bricks().min((piece + 1) * PIECE) {
+                for_brick(bricks, brick, &mut table, |element| values.push(value(&element)));
+            }
+            values
+        })
+        .collect();
+    pieces.into_iter().flatten()
+}

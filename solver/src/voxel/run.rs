@@ -1,0 +1,373 @@
+//! One run: block file → conditions → solution of each load case → results in a folder.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use pogo_formats::output::summary::BlockFileSummary;
+use pogo_formats::output::voxel_summary::{CaseSummary, Tensor, VoxelStatus, VoxelSummary};
+use pogo_formats::output::{npy, write_atomically};
+use pogo_formats::voxel::setup::{Analysis, LoadCase, TensorBoundary};
+use pogo_formats::voxel::{VoxelMeshView, VoxelSetup};
+use pogo_formats::words::counted;
+use pogo_kernels::voxel::{Moduli, StaticProblem};
+
+use super::conditions::{ConditionError, Conditions, conditions, coordinates, magnitude};
+use super::element::Cube;
+use super::engine::{self, Solved};
+use super::results::{Reactions, Solution, extents, scale, summarise};
+use super::support::Bodies;
+use super::tensor::{Matrix6, tensor};
+use super::{dense, fields, picture};
+use crate::config::Settings;
+use crate::error::SolveError;
+use crate::explicit::run::{listed_files, peak_memory};
+use crate::interrupt::Interrupts;
+use crate::observe::Observer;
+
+/// A model as it is solved, and where it came from.
+pub struct VoxelModel<'a> {
+    /// The grid.
+    pub mesh: VoxelMeshView<'a>,
+    /// Everything else, overrides applied.
+    pub setup: VoxelSetup,
+    /// Path, hash and source of the block file.
+    pub block_file: BlockFileSummary,
+    /// Name of the case in a study.
+    pub case: Option<String>,
+    /// `NAME=VALUE` in force.
+    pub overrides: Vec<String>,
+    /// Displacements to start from: a file, or the output folder of an earlier run.
+    pub start: Option<PathBuf>,
+}
+
+/// Runs a model and writes its results into `folder`, which must exist.
+///
+/// # Errors
+/// A model with a loose part, a start vector of another model, a file that cannot be written. Non-convergence and
+/// interruption are no errors: see [`VoxelSummary::status`].
+pub fn run(
+    model: &VoxelModel<'_>,
+    settings: &Settings,
+    folder: &Path,
+    interrupts: &Interrupts,
+    observer: &mut dyn Observer,
+) -> Result<VoxelSummary, SolveError> {
+    let began = Instant::now();
+    let VoxelModel { mesh, setup, .. } = model;
+    let path = PathBuf::from(&model.block_file.path);
+    let refuse = |error: ConditionError| SolveError::Problem { path: path.clone(), reason: error.to_string() };
+    if setup.analysis == Analysis::Tensor(TensorBoundary::Periodic) {
+        return Err(refuse(ConditionError::Periodic));
+    }
+    let young: Vec<f64> = setup.materials.iter().map(|material| material.young).collect();
+    let moduli = if mesh.element_class.is_empty() {
+        Moduli::Each { modulus: mesh.element_modulus, scale: setup.modulus_scale }
+    } else {
+        Moduli::Classes { class: mesh.element_class, young: &young }
+    };
+    if let Some(element) = first_bad_modulus(&moduli) {
+        let [i, j, k] = mesh.bricks.element_position(element);
+        let reason = format!(
+            "voxel ({i}, {j}, {k}) has no positive modulus; 0 in the image is void, other values must be above 0"
+        );
+        return Err(SolveError::Problem { path, reason });
+    }
+    let n_nodes = mesh.bricks.n_nodes();
+    let threads = rayon::current_num_threads();
+    observer.note(&format!(
+        "{}, {} ({} degrees of freedom), {}; cpu, {}",
+        counted(mesh.bricks.n_elements(), "voxel"),
+        counted(n_nodes, "node"),
+        3 * n_nodes,
+        counted(setup.cases.len(), "load case"),
+        counted(threads, "thread")
+    ));
+    let bodies = Bodies::find(&mesh.bricks);
+    if bodies.len() > 1 {
+        observer.note(&format!("{} of voxels that share no face", counted(bodies.len(), "part")));
+    }
+    // Static cases work on each other's displacements, so their loads are needed together.
+    let is_static = setup.analysis == Analysis::Tensor(TensorBoundary::Static);
+    let mut prepared: Vec<Conditions> = Vec::new();
+    for case in setup.cases.iter().take(if is_static { usize::MAX } else { 0 }) {
+        prepared.push(conditions(mesh, setup, case, &bodies).map_err(refuse)?);
+    }
+
+    let summary_path = folder.join("summary.json");
+    let old_files = listed_files(&summary_path);
+    // While there is a summary, everything beside it belongs to it.
+    drop(std::fs::remove_file(&summary_path));
+    let mut summary = start_summary(model, settings, threads);
+    let cube = Cube::new(setup.poisson);
+    let (mut history, mut columns, mut works) =
+        (String::from("case,iteration,relative_residual\n"), Vec::new(), Vec::new());
+    for (index, case) in setup.cases.iter().enumerate() {
+        if interrupts.stop_requested() {
+            let done = format!("stopped after {} of {}", index, counted(setup.cases.len(), "load case"));
+            (summary.status, summary.message) = (VoxelStatus::Interrupted, Some(done));
+            break;
+        }
+        let conditions = match prepared.get(index) {
+            Some(conditions) => conditions.clone(),
+            None => conditions(mesh, setup, case, &bodies).map_err(refuse)?,
+        };
+        let forces = conditions.free_forces();
+        let problem = StaticProblem {
+            bricks: mesh.bricks,
+            moduli,
+            poisson: setup.poisson,
+            spacing: mesh.spacing,
+            fixed: &conditions.fixed,
+            forces: &forces,
+        };
+        let start = start_vector(model, case, n_nodes)?;
+        let mut solved = engine::solve(&problem, &setup.solver, start.as_deref());
+        drop(start);
+        for (iteration, residual) in solved.history.iter().enumerate() {
+            history += &format!("{},{},{residual:e}\n", case.name, iteration + 1);
+        }
+        observer.note(&outcome_line(case, &solved));
+        let solution = Solution { mesh, moduli, cube: &cube, displacement: &solved.displacement };
+        let mut reactions = solution.reactions(&conditions);
+        let factor = scale(mesh, setup, case, &reactions);
+        if let Some(factor) = factor {
+            solved.displacement.iter_mut().for_each(|u| *u *= factor);
+            reactions.forces.iter_mut().flatten().for_each(|f| *f *= factor);
+        }
+        let solution = Solution { mesh, moduli, cube: &cube, displacement: &solved.displacement };
+        if matches!(setup.analysis, Analysis::Tensor(_)) {
+            columns.push(mean_stress(mesh, setup, &reactions, &conditions));
+            works.push(prepared.iter().map(|other| work(other, &solved.displacement)).collect::<Vec<f64>>());
+        }
+        let mut found = summarise(&solution, setup, case, &conditions, &reactions);
+        found.scale = factor.unwrap_or(1.0);
+        take_over(&mut found, &solved);
+        if !solved.converged {
+            summary.status = VoxelStatus::NotConverged;
+            summary.message = Some(format!(
+                "{}no convergence: relative residual {:.2e} after {}, {:.0e} was asked for; see residual.csv",
+                if case.name.is_empty() { String::new() } else { format!("case {}: ", case.name) },
+                solved.relative_residual,
+                counted(solved.iterations, "iteration"),
+                setup.solver.tolerance
+            ));
+        }
+        write_case(model, settings, folder, case, &solution, index == 0, &mut summary)?;
+        summary.cases.push(found);
+    }
+    if summary.cases.len() == setup.cases.len()
+        && let Analysis::Tensor(boundary) = setup.analysis
+    {
+        summary.tensor = apparent_tensor(model, boundary, &columns, &works);
+        if summary.tensor.is_none() {
+            summary.warnings.push("the six cases do not give a regular stiffness tensor".into());
+        }
+    }
+    write_atomically(&folder.join("residual.csv"), |out| std::io::Write::write_all(out, history.as_bytes()))?;
+    summary.files.push("residual.csv".into());
+    finish(&mut summary, began);
+    for old in old_files.iter().filter(|old| !summary.files.contains(old)) {
+        drop(std::fs::remove_file(folder.join(old)));
+    }
+    summary.write(&summary_path)?;
+    observer.note(&last_line(&summary));
+    Ok(summary)
+}
+
+fn first_bad_modulus(moduli: &Moduli<'_>) -> Option<u32> {
+    let good = |young: f64| young > 0.0 && young.is_finite();
+    match *moduli {
+        Moduli::Each { modulus, scale } => modulus.iter().position(|&e| !good(f64::from(e) * scale)),
+        Moduli::Classes { class, young } => {
+            class.iter().position(|&class| !young.get(usize::from(class)).is_some_and(|&young| good(young)))
+        }
+    }
+    .map(|element| element as u32)
+}
+
+fn start_summary(model: &VoxelModel<'_>, settings: &Settings, threads: usize) -> VoxelSummary {
+    let VoxelModel { mesh, setup, .. } = model;
+    let box_voxels: f64 = extents(setup, 1.0).iter().product();
+    let mut warnings = Vec::new();
+    if settings.checkpoint.is_some() {
+        warnings.push("--checkpoint-interval does nothing here; start again from a result with --start".into());
+    }
+    VoxelSummary {
+        physics: "static",
+        version: pogo_formats::VERSION.into(),
+        title: setup.title.clone(),
+        case: model.case.clone(),
+        block_file: model.block_file.clone(),
+        overrides: model.overrides.clone(),
+        unit: setup.unit.clone(),
+        dof: 3 * mesh.bricks.n_nodes() as u64,
+        nodes: mesh.bricks.n_nodes() as u64,
+        elements: mesh.bricks.n_elements() as u64,
+        spacing: mesh.spacing,
+        solid_fraction: mesh.bricks.n_elements() as f64 / box_voxels,
+        device: "cpu".into(),
+        threads: threads as u32,
+        tolerance: setup.solver.tolerance,
+        warnings,
+        ..VoxelSummary::default()
+    }
+}
+
+/// `stem.extension`, or `stem-CASE.extension` where there are several cases.
+fn file_name(stem: &str, case: &LoadCase, extension: &str) -> String {
+    if case.name.is_empty() { format!("{stem}.{extension}") } else { format!("{stem}-{}.{extension}", case.name) }
+}
+
+fn start_vector(model: &VoxelModel<'_>, case: &LoadCase, n_nodes: usize) -> Result<Option<Vec<f64>>, SolveError> {
+    let Some(path) = &model.start else { return Ok(None) };
+    let file = if path.is_dir() { path.join(file_name("displacement", case, "npy")) } else { path.clone() };
+    Ok(Some(npy::read_rows(&file, n_nodes)?))
+}
+
+fn outcome_line(case: &LoadCase, solved: &Solved) -> String {
+    format!(
+        "{}{} in {:.2} s, {:.0} products, relative residual {:.2e}",
+        if case.name.is_empty() { String::new() } else { format!("case {}: ", case.name) },
+        counted(solved.iterations, "iteration"),
+        solved.seconds,
+        solved.products,
+        solved.relative_residual
+    )
+}
+
+fn take_over(found: &mut CaseSummary, solved: &Solved) {
+    found.converged = solved.converged;
+    found.iterations = solved.iterations as u64;
+    found.relative_residual = solved.relative_residual;
+    found.products = solved.products;
+    found.solve_seconds = solved.seconds;
+}
+
+/// Files of one case.
+fn write_case(
+    model: &VoxelModel<'_>,
+    settings: &Settings,
+    folder: &Path,
+    case: &LoadCase,
+    solution: &Solution<'_>,
+    first: bool,
+    summary: &mut VoxelSummary,
+) -> Result<(), SolveError> {
+    let (mesh, output) = (&model.mesh, &model.setup.output);
+    if output.displacement {
+        let n = mesh.bricks.n_nodes();
+        if first {
+            let positions = (0..mesh.bricks.n_bricks()).flat_map(|brick| mesh.bricks.node_positions(brick));
+            npy::write_rows(&folder.join("nodes.npy"), n, positions)?;
+            summary.files.push("nodes.npy".into());
+        }
+        let name = file_name("displacement", case, "npy");
+        let rows = solution.displacement.chunks_exact(3).map(|u| [u[0], u[1], u[2]]);
+        npy::write_rows(&folder.join(&name), n, rows)?;
+        summary.files.push(name);
+    }
+    if settings.fields && !output.fields.is_empty() {
+        let name = file_name("fields", case, "vti");
+        fields::write(&folder.join(&name), solution, &output.fields)?;
+        summary.files.push(name);
+    }
+    if settings.plot {
+        let name = file_name("slice", case, "png");
+        let metres = match model.setup.unit.as_str() {
+            "um" => 1e-6,
+            "mm" => 1e-3,
+            "cm" => 1e-2,
+            _ => 1.0,
+        };
+        if picture::slice(&folder.join(&name), solution, output, &model.setup.title, metres)? {
+            summary.files.push(name);
+        } else {
+            summary.warnings.push("the slice to draw cuts no voxel; choose another with output.slice_at".into());
+        }
+    }
+    Ok(())
+}
+
+/// Mean stress over the box, 1/V Σ sym(f ⊗ x) over all boundary forces.
+fn mean_stress(
+    mesh: &VoxelMeshView<'_>,
+    setup: &VoxelSetup,
+    reactions: &Reactions,
+    conditions: &Conditions,
+) -> [f64; 6] {
+    let volume: f64 = extents(setup, mesh.spacing).iter().product();
+    let mut moment = [[0.0; 3]; 3];
+    let mut add = |node: u32, force: [f64; 3]| {
+        let x = coordinates(mesh, node);
+        (0..9).for_each(|at| moment[at / 3][at % 3] += force[at / 3] * x[at % 3]);
+    };
+    reactions.nodes.iter().zip(&reactions.forces).for_each(|(&node, &force)| add(node, force));
+    for force in &conditions.forces {
+        add(force.node, std::array::from_fn(|d| if d == usize::from(force.direction) { force.value } else { 0.0 }));
+    }
+    [(0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1)].map(|(i, j)| 0.5 * (moment[i][j] + moment[j][i]) / volume)
+}
+
+/// f · u.
+fn work(conditions: &Conditions, displacement: &[f64]) -> f64 {
+    let along = |force: &pogo_kernels::voxel::NodalForce| {
+        force.value * displacement[3 * force.node as usize + usize::from(force.direction)]
+    };
+    conditions.forces.iter().map(along).sum()
+}
+
+/// C from six solved cases.
+fn apparent_tensor(
+    model: &VoxelModel<'_>,
+    boundary: TensorBoundary,
+    stresses: &[[f64; 6]],
+    works: &[Vec<f64>],
+) -> Option<Tensor> {
+    let setup = &model.setup;
+    let size = magnitude(&setup.magnitudes, Some(0));
+    if stresses.len() != 6 {
+        return None;
+    }
+    if boundary != TensorBoundary::Static {
+        let stiffness: Matrix6 = std::array::from_fn(|i| std::array::from_fn(|case| stresses[case][i] / size));
+        return tensor(stiffness, "kinematic");
+    }
+    let volume: f64 = extents(setup, model.mesh.spacing).iter().product();
+    // Row a is σ̄ of case a: works / V = Σ S Σᵀ.
+    let sigma: Matrix6 = std::array::from_fn(|a| stresses[a]);
+    let both: Matrix6 = std::array::from_fn(|a| std::array::from_fn(|b| works[b][a] / volume));
+    let left = dense::inverse(sigma)?;
+    let compliance = dense::product(&dense::product(&left, &both), &dense::transposed(&left));
+    tensor(dense::inverse(compliance)?, "static")
+}
+
+fn finish(summary: &mut VoxelSummary, began: Instant) {
+    let cases = &summary.cases;
+    summary.iterations = cases.iter().map(|case| case.iterations).sum();
+    summary.products = cases.iter().map(|case| case.products).sum();
+    summary.solve_seconds = cases.iter().map(|case| case.solve_seconds).sum();
+    summary.relative_residual = cases.iter().map(|case| case.relative_residual).fold(0.0, f64::max);
+    if let [only] = cases.as_slice() {
+        summary.reaction = only.reaction.clone();
+    }
+    summary.peak_memory_bytes = peak_memory();
+    summary.bytes_per_dof = summary.peak_memory_bytes.map(|bytes| bytes as f64 / summary.dof.max(1) as f64);
+    summary.files.push("summary.json".into());
+    summary.total_seconds = began.elapsed().as_secs_f64();
+}
+
+fn last_line(summary: &VoxelSummary) -> String {
+    let status = match summary.status {
+        VoxelStatus::Completed => "done".to_owned(),
+        VoxelStatus::Interrupted | VoxelStatus::NotConverged => summary.message.clone().unwrap_or_default(),
+    };
+    let mut line = format!("{status}: {:.2} s", summary.total_seconds);
+    if let [CaseSummary { apparent: Some(apparent), .. }] = summary.cases.as_slice() {
+        line += &format!(", apparent {} {:.6e}", apparent.kind, apparent.value);
+    }
+    if let Some(tensor) = &summary.tensor {
+        let [x, y, z] = tensor.orthotropic.young;
+        line += &format!(", apparent moduli {x:.5e}, {y:.5e}, {z:.5e}");
+    }
+    line
+}
