@@ -6,7 +6,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::compile::{BAD, Rounding, Rule};
-use super::plan::{Plan, Sampling, Scratch, Window, decode};
+use super::plan::{Plan, Sampling, Scratch, Window};
 use super::{ImageError, Stack};
 use crate::job::voxel::SampleType;
 use crate::voxel::VoxelModuli;
@@ -262,7 +262,7 @@ impl<'a> Conversion<'a> {
         let bytes = self.plan.row(window, j, k);
         let Some(lookup) = &self.lookup else {
             rows.values.resize(out.len(), 0.0);
-            decode(self.plan.sample, bytes, &mut rows.values);
+            self.plan.sample.decode(bytes, &mut rows.values);
             return self.classify(&rows.values, out);
         };
         let mut all = 0;

@@ -18,6 +18,7 @@ mod nifti;
 mod npy;
 mod npz;
 mod nrrd;
+mod parosol;
 mod plan;
 mod raw;
 mod report;
@@ -25,12 +26,16 @@ mod source;
 mod text;
 mod tiff;
 
+#[cfg(test)]
+mod tests;
+
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::Path;
 
 pub use grid::voxel_grid;
+pub use parosol::{NodeValue, ParosolConditions, parosol_conditions};
 pub use report::{Dropped, Filled, MaterialCount, Report};
 
 use crate::job::voxel::{Image, SampleType};
@@ -268,7 +273,7 @@ fn open_any(path: &Path, options: &Image) -> Result<Opened, Problem> {
         return tiff::open_folder(path);
     }
     if let Some(raw) = raw::description(path, options)? {
-        return raw::open(path, &raw);
+        return raw::open(path, &raw, options.unit);
     }
     let mut file = File::open(path).map_err(|error| format!("cannot open this stack: {error}"))?;
     let mut start = Vec::new();
@@ -284,6 +289,8 @@ fn open_any(path: &Path, options: &Image) -> Result<Opened, Problem> {
         nrrd::open(path)
     } else if tiff::is_tiff(&start) {
         tiff::open(path)
+    } else if parosol::is_hdf5(&start) {
+        parosol::open(path)
     } else if is(b"CTDATA-HEADER_V1") {
         isq::open(file)
     } else if aim::is_aim(&start) {

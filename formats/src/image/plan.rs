@@ -184,10 +184,10 @@ impl Plan {
     /// Values of row (j, k) of the model, for every way of sampling but by majority (which has classes, not values).
     pub(super) fn values(&self, window: &Window, j: usize, k: usize, out: &mut [f64], scratch: &mut Scratch) {
         match self.sampling {
-            Sampling::Direct | Sampling::Majority(_) => decode(self.sample, self.row(window, j, k), out),
+            Sampling::Direct | Sampling::Majority(_) => self.sample.decode(self.row(window, j, k), out),
             Sampling::Nearest(_) => {
                 let line = scratch.line(self.kept[0]);
-                decode(self.sample, self.row(window, self.nearest(1, j), self.nearest(2, k)), line);
+                self.sample.decode(self.row(window, self.nearest(1, j), self.nearest(2, k)), line);
                 for (i, value) in out.iter_mut().enumerate() {
                     *value = line[self.nearest(0, i)];
                 }
@@ -201,7 +201,7 @@ impl Plan {
                     [(j0, k0, (1.0 - v) * (1.0 - w)), (j1, k0, v * (1.0 - w)), (j0, k1, (1.0 - v) * w), (j1, k1, v * w)]
                 {
                     if weight != 0.0 {
-                        decode(self.sample, self.row(window, j, k), line);
+                        self.sample.decode(self.row(window, j, k), line);
                         sum.iter_mut().zip(&*line).for_each(|(sum, value)| *sum += weight * value);
                     }
                 }
@@ -215,7 +215,7 @@ impl Plan {
                 sum.fill(0.0);
                 for k in factor * k..factor * (k + 1) {
                     for j in factor * j..factor * (j + 1) {
-                        decode(self.sample, self.row(window, j, k), line);
+                        self.sample.decode(self.row(window, j, k), line);
                         sum.iter_mut().zip(&*line).for_each(|(sum, value)| *sum += value);
                     }
                 }
@@ -253,26 +253,5 @@ impl Scratch {
         self.line.resize(n, 0.0);
         self.sum.resize(n, 0.0);
         (&mut self.line, &mut self.sum)
-    }
-}
-
-/// Little-endian samples as numbers.
-pub(super) fn decode(sample: SampleType, bytes: &[u8], out: &mut [f64]) {
-    macro_rules! each {
-        ($type:ty, $n:literal) => {
-            out.iter_mut().zip(bytes.as_chunks::<$n>().0).for_each(|(out, b)| *out = <$type>::from_le_bytes(*b) as f64)
-        };
-    }
-    match sample {
-        SampleType::Uint8 => each!(u8, 1),
-        SampleType::Int8 => each!(i8, 1),
-        SampleType::Uint16 => each!(u16, 2),
-        SampleType::Int16 => each!(i16, 2),
-        SampleType::Uint32 => each!(u32, 4),
-        SampleType::Int32 => each!(i32, 4),
-        SampleType::Uint64 => each!(u64, 8),
-        SampleType::Int64 => each!(i64, 8),
-        SampleType::Float32 => each!(f32, 4),
-        SampleType::Float64 => each!(f64, 8),
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::source::Flat;
 use super::{Format, Header, Opened, Problem};
-use crate::job::voxel::{Image, RawImage};
+use crate::job::voxel::{Image, LengthUnit, RawImage};
 
 /// The description in the job or beside the file: `bone.raw.toml` for `bone.raw`.
 pub(super) fn description(path: &Path, options: &Image) -> Result<Option<RawImage>, Problem> {
@@ -30,9 +30,10 @@ pub(super) fn description(path: &Path, options: &Image) -> Result<Option<RawImag
 }
 
 /// Opens a raw file.
-pub(super) fn open(path: &Path, raw: &RawImage) -> Result<Opened, Problem> {
+pub(super) fn open(path: &Path, raw: &RawImage, unit: LengthUnit) -> Result<Opened, Problem> {
     let file = File::open(path).map_err(|error| format!("cannot open this stack: {error}"))?;
     let mut header = Header::new(Format::Raw, raw.shape, raw.sample);
+    header.spacing = raw.spacing.map(|spacing| spacing.edges().map(|edge| edge / unit.per_millimetre()));
     let length = file.metadata().map_err(|error| format!("cannot read this stack: {error}"))?.len();
     if let Some(bytes) = header.bytes()
         && raw.header_bytes.saturating_add(bytes) < length

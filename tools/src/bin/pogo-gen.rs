@@ -1,21 +1,24 @@
-//! `pogo-gen`: writes the models that Pogo is measured with as Abaqus decks.
+//! `pogo-gen`: writes the models that Pogo is measured with: Abaqus decks and voxel stacks.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use pogo_formats::{VERSION, exit_code};
 use pogo_tools::cli;
-use pogo_tools::generate::{self, BoxOptions, ModelOptions};
+use pogo_tools::generate::{self, BoxOptions, MirrorOptions, ModelOptions, PerlinOptions, StackSummary};
 
-/// Writes benchmark models as Abaqus decks: the three of the Pogo paper, and boxes.
+/// Writes benchmark models: decks (the three of the Pogo paper, and boxes) and voxel stacks.
 #[derive(Parser)]
 #[command(name = "pogo-gen", version = VERSION, after_help = "Examples:
   pogo-gen weld                          the paper's weld, 0.96 million nodes -> weld.inp
   pogo-gen gear --size 200e-6            a coarser gear, with the increment to match
   pogo-gen weld --size 0.28e-3 --frequency 1e6 --cycles 3 -o small.inp
   pogo-gen box --elements c3d8 --nodes 200000 -o box.inp
+  pogo-gen perlin --size 550             a porous sample like perlin1 of the ParOSol papers -> perlin.nrrd
+  pogo-gen perlin --size 200 --texture struts --cell 10 --fraction 0.2 -o thin.npy
+  pogo-gen mirror bone.tif --times 2 2 3 --crop 500 -o large.tif
 
 Manual page: pogo-gen --man | man -l -
 Shell completions: pogo-gen --completions bash (elvish, fish, powershell, zsh)
@@ -29,7 +32,7 @@ struct Cli {
     /// Print nothing but errors.
     #[arg(short, long, global = true)]
     quiet: bool,
-    /// Deck to write [default: the model's name with .inp].
+    /// File to write [default: the model's name with .inp, or .nrrd; stacks may end with .npy, .nrrd or .tif].
     #[arg(short, long, global = true, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -44,6 +47,10 @@ enum Kind {
     Geophysics(ModelOptions),
     /// Steel box of 1 mm elements of one kind, to measure speed with.
     Box(BoxOptions),
+    /// Porous voxel sample of Perlin noise (Arbenz, Flaig and Kellenberger).
+    Perlin(PerlinOptions),
+    /// Voxel stack mirrored to a larger one.
+    Mirror(MirrorOptions),
 }
 
 fn main() {
@@ -67,6 +74,8 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         Kind::Gear(_) => "gear.inp",
         Kind::Geophysics(_) => "geophysics.inp",
         Kind::Box(_) => "box.inp",
+        Kind::Perlin(_) => "perlin.nrrd",
+        Kind::Mirror(_) => "mirror.nrrd",
     };
     let path = cli.output.clone().unwrap_or_else(|| default.into());
     cli::clean_up_after(&path)?;
@@ -75,6 +84,8 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         Kind::Gear(options) => generate::gear(options)?,
         Kind::Geophysics(options) => generate::geophysics(options)?,
         Kind::Box(options) => generate::cuboid(options)?,
+        Kind::Perlin(options) => return stack(cli, &path, &generate::save_perlin(options, &path)?, start),
+        Kind::Mirror(options) => return stack(cli, &path, &generate::save_mirror(options, &path)?, start),
     };
     let seconds = start.elapsed().as_secs_f64();
     let bytes = generate::save(&model, &path)?;
@@ -90,6 +101,22 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         cli::write_stdout(
             format!("{}: {quality}, {:.1} MB in {total:.1} s\n", path.display(), bytes as f64 / 1e6).as_bytes(),
         )?;
+    }
+    Ok(())
+}
+
+/// Says what a stack is like.
+fn stack(cli: &Cli, path: &Path, stack: &StackSummary, start: Instant) -> anyhow::Result<()> {
+    let seconds = start.elapsed().as_secs_f64();
+    let bytes = path.metadata()?.len();
+    if cli.json {
+        let summary = serde_json::json!({
+            "file": path, "bytes": bytes, "stack": stack, "total_seconds": seconds, "version": VERSION,
+        });
+        cli::write_stdout(format!("{summary:#}\n").as_bytes())?;
+    } else if !cli.quiet {
+        let megabytes = bytes as f64 / 1e6;
+        cli::write_stdout(format!("{}: {stack}, {megabytes:.1} MB in {seconds:.1} s\n", path.display()).as_bytes())?;
     }
     Ok(())
 }

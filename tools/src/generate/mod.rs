@@ -1,14 +1,19 @@
-//! Models to measure with: the three of the paper (Huthwaite 2014, Section 4) and boxes, at any element size.
+//! Models to measure with: the three of the paper (Huthwaite 2014, Section 4) and boxes, at any element size; and voxel
+//! stacks, of noise or mirrored.
 //!
-//! Each gives a [`Model`] that [`save`] writes as an Abaqus deck. The same options give the same bits.
+//! Each model is a [`Model`](pogo_formats::model::Model) that [`save`] writes as an Abaqus deck; stacks are written layer by
+//! layer. The same options give the same bits.
 
 mod assemble;
 pub mod cuboid;
 mod deck;
 pub mod gear;
 pub mod geophysics;
+pub mod mirror;
 pub mod outline;
+pub mod perlin;
 mod quality;
+pub mod stack;
 #[cfg(test)]
 mod tests;
 pub mod triangles;
@@ -18,7 +23,10 @@ pub use cuboid::{BoxOptions, cuboid};
 pub use deck::{save, text};
 pub use gear::gear;
 pub use geophysics::geophysics;
+pub use mirror::{MirrorOptions, save_mirror};
+pub use perlin::{PerlinOptions, save_perlin};
 pub use quality::{Quality, quality};
+pub use stack::{StackSummary, save_stack};
 pub use weld::weld;
 
 /// Why a model could not be made or written.
@@ -62,6 +70,9 @@ pub enum GenerateError {
         /// The part.
         what: &'static str,
     },
+    /// A stack to mirror cannot be read.
+    #[error(transparent)]
+    Image(#[from] pogo_formats::image::ImageError),
     /// The file cannot be written.
     #[error(transparent)]
     Write(#[from] pogo_formats::output::OutputError),

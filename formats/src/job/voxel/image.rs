@@ -188,6 +188,29 @@ impl SampleType {
         }
     }
 
+    /// Little-endian samples as numbers, as many as both slices have.
+    pub fn decode(self, bytes: &[u8], out: &mut [f64]) {
+        macro_rules! each {
+            ($type:ty, $n:literal) => {
+                out.iter_mut()
+                    .zip(bytes.as_chunks::<$n>().0)
+                    .for_each(|(out, b)| *out = <$type>::from_le_bytes(*b) as f64)
+            };
+        }
+        match self {
+            Self::Uint8 => each!(u8, 1),
+            Self::Int8 => each!(i8, 1),
+            Self::Uint16 => each!(u16, 2),
+            Self::Int16 => each!(i16, 2),
+            Self::Uint32 => each!(u32, 4),
+            Self::Int32 => each!(i32, 4),
+            Self::Uint64 => each!(u64, 8),
+            Self::Int64 => each!(i64, 8),
+            Self::Float32 => each!(f32, 4),
+            Self::Float64 => each!(f64, 8),
+        }
+    }
+
     /// Whether samples are IEEE floats.
     pub fn is_float(self) -> bool {
         matches!(self, Self::Float32 | Self::Float64)

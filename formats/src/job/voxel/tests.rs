@@ -53,3 +53,19 @@ fn mistakes_point_at_their_line() {
         assert!(error.starts_with(expected), "{error}");
     }
 }
+
+/// The reference file is one job that is read; every key that a table knows stands in it.
+#[test]
+fn the_reference_is_read_and_shows_every_key() {
+    let text = include_str!("../../../../examples/voxel-job-reference.toml");
+    let job = parse(text).unwrap();
+    assert_eq!(job.material.value.name.unwrap().values(), ["TRABECULAR", "CORTICAL"]);
+    let error = parse(&text.replace("unit = \"mm\"", "unit = \"mm\"\nno_such_key = 1")).unwrap_err();
+    let image = error.split("expected one of").nth(1).unwrap();
+    let error = parse(&text.replace("poisson = 0.3", "poisson = 0.3\nno_such_key = 1")).unwrap_err();
+    let material = error.split("expected one of").nth(1).unwrap();
+    for key in image.split(',').chain(material.split(',')) {
+        let key = key.trim().trim_matches('`');
+        assert!(text.contains(&format!("{key} = ")), "`{key}` is missing from the reference");
+    }
+}
