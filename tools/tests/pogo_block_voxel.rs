@@ -1,10 +1,11 @@
 //! `pogo-block` and `pogo-info` on voxel stacks, as a user runs them.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use pogo_formats::block::{self, AnyBlockFile, VoxelBlockFile};
+use pogo_formats::voxel::setup::NodeRegion;
 
 fn run(program: &str, folder: &Path, arguments: &[&str]) -> Output {
     Command::new(program).current_dir(folder).args(arguments).output().unwrap()
@@ -195,4 +196,67 @@ fn check_writes_nothing() {
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(report["ok"].as_bool(), Some(false));
     assert!(!folder.path().join("bone.blk").exists());
+}
+
+#[test]
+fn masks_mark_nodes() {
+    let folder = case();
+    // The stack itself as a mask: the nodes of the voxels of 250.
+    let job = JOB.split("[load]").next().unwrap().to_owned()
+        + "[[boundary]]\nmask = \"bone.npy\"\nlabel = 250\n[[force]]\nside = \"zmax\"\nforce = [0, 0, 1]\n";
+    fs::write(folder.path().join("mask.toml"), job).unwrap();
+    let output = pogo_block(folder.path(), &["bone.npy", "--job", "mask.toml"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let file = VoxelBlockFile::open(&folder.path().join("bone.blk")).unwrap();
+    let (mesh, setup) = (file.mesh(), file.setup());
+    let field = &setup.cases[0].displacements[0];
+    let NodeRegion::Nodes(nodes) = &field.region else { panic!("{:?}", field.region) };
+    let mut expected: Vec<u32> = Vec::new();
+    for (element, class) in mesh.element_class.iter().enumerate() {
+        if *class == 1 {
+            expected.extend(mesh.bricks.nodes(element as u32).unwrap());
+        }
+    }
+    expected.sort_unstable();
+    expected.dedup();
+    assert_eq!(nodes, &expected);
+}
+
+/// Sizes that others found, on stacks from elsewhere.
+#[test]
+fn stacks_from_elsewhere() {
+    let shared = std::env::var_os("POGO_SHARED").map(PathBuf::from);
+    let shared = shared.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared"));
+    let shared = shared.join("voxels");
+    if !shared.is_dir() {
+        eprintln!("SKIPPED: no folder {}", shared.display());
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for (stack, spacing, threshold, elements, dof) in [
+        ("parosol_py/trab1240_labels.npz", "0.0607", 1, 179_421, 1_004_451),
+        ("lhdl_trab/3155_D_4_bc_cropped_200.npz", "0.0195", 64, 1_822_435, 6_680_313),
+        ("bonelab/test25a.aim", "0.034", 100, 7_087, 0),
+    ] {
+        let job = format!(
+            "[image]\nspacing = {spacing}\n[material]\nlaw = \"threshold\"\nthreshold = {threshold}\nyoung = 1e4\n\
+             poisson = 0.3\n[load]\npreset = \"axial\"\nstrain = -0.01\n"
+        );
+        fs::write(folder.path().join("job.toml"), job).unwrap();
+        let stack = shared.join(stack);
+        for grid in ["offset", "hash"] {
+            let stack = stack.to_str().unwrap();
+            let arguments = [stack, "--job", "job.toml", "-o", "out.blk", "--grid", grid, "--domains", "3", "--json"];
+            let output = pogo_block(folder.path(), &arguments);
+            assert_eq!(output.status.code(), Some(0), "{stack}: {}", text(&output.stderr));
+            let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+            assert_eq!(summary["elements"].as_u64(), Some(elements), "{stack}");
+            if dof > 0 {
+                assert_eq!(summary["dof"].as_u64(), Some(dof), "{stack}");
+                // Of memory; a small model's is the program's own.
+                assert!(summary["peak_bytes_per_dof"].as_f64().is_none_or(|bytes| bytes < 60.0), "{summary}");
+            }
+            VoxelBlockFile::open(&folder.path().join("out.blk")).unwrap().verify().unwrap();
+        }
+    }
 }

@@ -493,8 +493,9 @@ fn fuzz_corpus() {
         }
     }
     let (mut opened, mut refused) = (0, 0);
-    for entry in fs::read_dir(&folder).unwrap() {
-        match BlockFile::open(&entry.unwrap().path()) {
+    let names = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+    for path in names.filter(|path| !path.to_string_lossy().contains("voxels")) {
+        match BlockFile::open(&path) {
             Ok(file) => {
                 assert!(everything(&file).len() > 100);
                 file.verify().unwrap();

@@ -3,7 +3,7 @@
 use rkyv::{Archive, Deserialize, Serialize};
 
 use super::masks::Mask;
-use super::{HashLevel, OffsetLevel, morton_position};
+use super::{HashLevel, OffsetLevel, morton_corners, morton_position};
 
 /// In [`Bricks::neighbours`]: no such brick.
 pub const NO_BRICK: u32 = u32::MAX;
@@ -185,6 +185,22 @@ impl<'a> BricksView<'a> {
     pub fn node_codes(&self, brick: usize) -> impl Iterator<Item = u64> + use<'a> {
         let (code, mask) = (self.code[brick] << 9, &self.node_mask[8 * brick..8 * brick + 8]);
         slots(mask).map(move |slot| code | u64::from(slot))
+    }
+
+    /// The eight nodes of an element, corner c at (c & 1, c >> 1 & 1, c >> 2), if there is such an element. For all elements
+    /// of a brick, [`BrickNodes`](super::BrickNodes) is faster.
+    pub fn nodes(&self, element: u32) -> Option<[u32; 8]> {
+        if element as usize >= self.n_elements() {
+            return None;
+        }
+        let brick = self.element_first.partition_point(|&first| first <= element) - 1;
+        let rank_in_brick = (element - self.element_first[brick]) as usize;
+        let code = self.element_codes(brick).nth(rank_in_brick)?;
+        let mut nodes = [0; 8];
+        for (node, corner) in nodes.iter_mut().zip(morton_corners(code)) {
+            *node = self.node(morton_position(corner))?;
+        }
+        Some(nodes)
     }
 
     /// Number of node (i, j, k), if it is there.

@@ -7,20 +7,44 @@
 use std::hint::black_box;
 
 use libfuzzer_sys::fuzz_target;
-use pogo_formats::block::BlockFile;
+use pogo_formats::block::{self, AnyBlockFile, BlockFile, VoxelBlockFile};
 
 fuzz_target!(|bytes: &[u8]| {
     let path = std::env::temp_dir().join(format!("pogo-fuzz-{}.blk", std::process::id()));
     if std::fs::write(&path, bytes).is_err() {
         return;
     }
-    if let Ok(file) = BlockFile::open(&path) {
-        let (mesh, blocks) = (file.mesh(), file.blocks());
-        black_box(format!("{mesh:?} {blocks:?} {:?} {:?} {:?}", file.device(), file.setup(), file.statistics()));
-        for block in 0..blocks.n_blocks() {
-            black_box((blocks.own_nodes(block), blocks.halo(block).len(), blocks.runs(block).count()));
-            black_box(file.device().colours(block).count());
-        }
-        let _ = black_box(file.verify());
+    match block::open(&path) {
+        Ok(AnyBlockFile::Explicit(file)) => explicit(&file),
+        Ok(AnyBlockFile::Static(file)) => voxels(&file),
+        Err(_) => {}
     }
 });
+
+fn explicit(file: &BlockFile) {
+    let (mesh, blocks) = (file.mesh(), file.blocks());
+    black_box(format!("{mesh:?} {blocks:?} {:?} {:?} {:?}", file.device(), file.setup(), file.statistics()));
+    for block in 0..blocks.n_blocks() {
+        black_box((blocks.own_nodes(block), blocks.halo(block).len(), blocks.runs(block).count()));
+        black_box(file.device().colours(block).count());
+    }
+    let _ = black_box(file.verify());
+}
+
+fn voxels(file: &VoxelBlockFile) {
+    let (mesh, domains) = (file.mesh(), file.domains());
+    black_box(format!("{mesh:?} {:?}", file.setup()));
+    for element in 0..mesh.bricks.n_elements() {
+        black_box(mesh.bricks.nodes(element as u32));
+    }
+    for level in file.offset_levels() {
+        (0..level.n_elements).for_each(|element| _ = black_box(level.nodes(element)));
+        (0..level.transfer.node_children.len()).for_each(|node| _ = black_box(level.transfer.of_node(node).count()));
+    }
+    for level in file.hash_levels() {
+        (0..level.n_elements()).for_each(|element| _ = black_box(level.nodes(element)));
+        (0..64).for_each(|bit| _ = black_box(level.node(1 << bit)));
+    }
+    (0..domains.n_domains()).for_each(|domain| _ = black_box(domains.domain(domain)));
+    let _ = black_box(file.verify());
+}

@@ -68,3 +68,26 @@ fn remap_reaches_every_node_list_and_leaves_padding_and_elements() {
     assert_eq!(setup.initial_velocities[0].nodes, [1, 0]);
     assert_eq!(setup.histories[0].nodes, [2]);
 }
+
+#[test]
+fn decks_are_known_by_name_or_by_their_first_line() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, content, expected) in [
+        ("missing.inp", None, true),
+        ("MESH.INP", Some(&b"whatever"[..]), true),
+        ("mesh.txt", Some(b"\n** exported\n*NODE\n"), true),
+        ("mesh", Some(b"*Heading\n"), true),
+        ("bone.raw", Some(b"*\x07*\x00"), false),
+        ("bone.raw", Some(b"*A\x00\x00"), false),
+        ("bone.nrrd", Some(b"NRRD0004\n"), false),
+        ("missing.tif", None, false),
+        ("empty", Some(b""), false),
+    ] {
+        let path = folder.path().join(name);
+        if let Some(content) = content {
+            std::fs::write(&path, content).unwrap();
+        }
+        assert_eq!(voxel::is_deck(&path), expected, "{name}");
+    }
+    assert!(!voxel::is_deck(folder.path()));
+}

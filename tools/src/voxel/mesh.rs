@@ -24,7 +24,7 @@ impl Voxel for u8 {
     fn solid(row: &[Self; 8]) -> u8 {
         let bytes = u64::from_le_bytes(*row);
         // The top bit of each byte that is not zero, gathered into one byte.
-        let top = ((bytes & 0x7f7f_7f7f_7f7f_7f7f) + 0x7f7f_7f7f_7f7f_7f7f | bytes) & 0x8080_8080_8080_8080;
+        let top = (((bytes & 0x7f7f_7f7f_7f7f_7f7f) + 0x7f7f_7f7f_7f7f_7f7f) | bytes) & 0x8080_8080_8080_8080;
         ((top >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u8
     }
     fn value(self) -> Self {

@@ -23,7 +23,7 @@ pub(super) fn noise(size: [usize; 3], seed: u64, rarity: u64) -> VoxelGrid {
             ^ seed;
         let mixed = (key ^ key >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ mixed >> 32).wrapping_mul(0x94d0_49bb_1331_11eb) >> 33;
-        if mixed % rarity == 0 { 1 + (mixed / rarity % 3) as u8 } else { 0 }
+        if mixed.is_multiple_of(rarity) { 1 + (mixed / rarity % 3) as u8 } else { 0 }
     })
 }
 
@@ -165,11 +165,13 @@ proptest! {
         for (offset, hash) in offset.iter().zip(&hash) {
             let (view, offset, hash) = (bricks.view(), offset.view(), hash.view());
             prop_assert_eq!((offset.size, hash.size), (size, size));
+            prop_assert_eq!(view.nodes(view.n_elements() as u32), None);
             prop_assert_eq!((offset.n_elements, offset.n_nodes), (view.n_elements(), view.n_nodes()));
             prop_assert_eq!((hash.n_elements(), hash.n_nodes()), (view.n_elements(), view.n_nodes()));
             for (element, nodes) in by_bricks(&view).into_iter().enumerate() {
                 prop_assert_eq!(offset.nodes(element), nodes);
                 prop_assert_eq!(hash.nodes(element), nodes);
+                prop_assert_eq!(view.nodes(element as u32), Some(nodes));
             }
             // Also where no node is.
             for k in 0..=size[2] + 1 {
@@ -226,6 +228,8 @@ proptest! {
             prop_assert!(matches!(made, Err(VoxelError::Domains { .. })), "{:?}", made);
             return Ok(());
         }
+        // METIS may leave a sub-domain of few bricks without elements, and says so.
+        prop_assert!(metis || made.is_ok(), "{made:?}");
         let Ok(made) = made else { return Ok(()) };
         let made = made.view();
         prop_assert_eq!(made.n_domains(), n);
@@ -310,7 +314,7 @@ fn hash_of_a_dense_cube_is_full() {
 fn a_hash_of_few_far_keys() {
     // Keys beyond 32 bits, and far apart.
     let (size, code) = ([1 << 20; 3], [0, 1 << 35, (1 << 53) + 5_u64]);
-    let keys: Vec<u64> = code.iter().flat_map(|code| (0..40).map(move |slot| code << 9 | slot * 3)).collect();
+    let keys: Vec<u64> = code.iter().flat_map(|code| (0..40).map(move |slot| (code << 9) | (slot * 3))).collect();
     for tables in [1, 4] {
         let level = hash::build(size, &keys, vec![0, 3], tables).unwrap();
         let view = level.view();
