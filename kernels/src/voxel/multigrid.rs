@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::Cube;
-use super::blocks::Blocks;
+use super::blocks::{Blocks, Packed};
 use super::first::{First, Stiffness};
 use super::number::Shared;
 use super::split::{Batches, Elements, PLACES, Transfer, coarsen};
@@ -32,7 +32,7 @@ impl Default for CycleSettings {
 #[derive(Debug)]
 enum Operator {
     First(Box<First>),
-    Assembled(Blocks<f32>),
+    Assembled(Packed),
 }
 
 /// A coarse level.
@@ -269,7 +269,7 @@ impl Coarse {
         first.n_blocks = count_blocks(&elements);
         let cost = first.n_blocks as f64 / fine_blocks;
         out.levels.push(Level::new(Operator::First(Box::new(first)), &elements, level.transfer, &diagonal, cost));
-        let mut assembled: Option<Blocks<f64>> = None;
+        let mut assembled: Option<Blocks> = None;
         while 3 * elements.n_nodes > settings.bottom && out.levels.len() + 1 < settings.levels {
             let next = coarsen(&elements);
             if next.coarse.n_nodes as f64 > 0.8 * elements.n_nodes as f64 {
@@ -424,7 +424,7 @@ impl Coarse {
 }
 
 /// The second coarse operator, from the matrices of the first.
-fn second(first: &First, fine: &Elements, level: &super::split::Coarsening, stiffness: &Stiffness) -> Blocks<f64> {
+fn second(first: &First, fine: &Elements, level: &super::split::Coarsening, stiffness: &Stiffness) -> Blocks {
     let mut out = Blocks::pattern(&level.coarse);
     const SIZE: usize = 512;
     let n = level.coarse.nodes.len();
@@ -491,7 +491,7 @@ fn largest_eigenvalue(level: &mut Level, stiffness: &Stiffness) -> f64 {
 }
 
 /// Dense Cholesky factor, row-major lower triangle in a square; rows without stiffness are left out.
-fn factorise(blocks: &Blocks<f64>) -> Vec<f32> {
+fn factorise(blocks: &Blocks) -> Vec<f32> {
     let n = 3 * blocks.n_rows();
     let mut a = vec![0.0_f64; n * n];
     for row in 0..blocks.n_rows() {

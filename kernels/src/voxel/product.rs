@@ -316,33 +316,44 @@ fn forces<T: Number, const FMA: bool>(blocks: &[[[T; 3]; 3]; 8], rows: u64, loca
             u[a] = walsh(v);
         }
         let mut f = [[zero; 8]; 3];
-        let k = |s: usize, a: usize, b: usize| V::<T, FMA>::splat(blocks[s][a][b]);
+        // Macros: closures would be compiled without the instructions that the caller allows.
+        macro_rules! k {
+            ($s:expr, $a:expr, $b:expr) => {
+                V::<T, FMA>::splat(blocks[$s][$a][$b])
+            };
+        }
         // Three, two or one amplitude meet.
-        let three = |s: usize, f: &mut [[V<T, FMA>; 8]; 3]| {
-            let (p, q, r) = (u[0][s ^ 1], u[1][s ^ 2], u[2][s ^ 4]);
-            f[0][s ^ 1] = k(s, 0, 2).fma(r, k(s, 0, 1).fma(q, k(s, 0, 0) * p)) * e;
-            f[1][s ^ 2] = k(s, 1, 2).fma(r, k(s, 1, 1).fma(q, k(s, 1, 0) * p)) * e;
-            f[2][s ^ 4] = k(s, 2, 2).fma(r, k(s, 2, 1).fma(q, k(s, 2, 0) * p)) * e;
-        };
-        let two = |s: usize, a: usize, b: usize, f: &mut [[V<T, FMA>; 8]; 3]| {
-            let (p, q) = (u[a][s ^ 1 << a], u[b][s ^ 1 << b]);
-            f[a][s ^ 1 << a] = k(s, a, b).fma(q, k(s, a, a) * p) * e;
-            f[b][s ^ 1 << b] = k(s, b, b).fma(q, k(s, b, a) * p) * e;
-        };
-        let one = |s: usize, a: usize, f: &mut [[V<T, FMA>; 8]; 3]| {
-            f[a][s ^ 1 << a] = k(s, a, a) * u[a][s ^ 1 << a] * e;
-        };
-        three(0, &mut f);
-        three(7, &mut f);
-        two(1, 1, 2, &mut f);
-        two(2, 0, 2, &mut f);
-        two(4, 0, 1, &mut f);
-        two(3, 0, 1, &mut f);
-        one(3, 2, &mut f);
-        two(5, 0, 2, &mut f);
-        one(5, 1, &mut f);
-        two(6, 1, 2, &mut f);
-        one(6, 0, &mut f);
+        macro_rules! three {
+            ($s:expr) => {
+                let (p, q, r) = (u[0][$s ^ 1], u[1][$s ^ 2], u[2][$s ^ 4]);
+                f[0][$s ^ 1] = k!($s, 0, 2).fma(r, k!($s, 0, 1).fma(q, k!($s, 0, 0) * p)) * e;
+                f[1][$s ^ 2] = k!($s, 1, 2).fma(r, k!($s, 1, 1).fma(q, k!($s, 1, 0) * p)) * e;
+                f[2][$s ^ 4] = k!($s, 2, 2).fma(r, k!($s, 2, 1).fma(q, k!($s, 2, 0) * p)) * e;
+            };
+        }
+        macro_rules! two {
+            ($s:expr, $a:expr, $b:expr) => {
+                let (p, q) = (u[$a][$s ^ 1 << $a], u[$b][$s ^ 1 << $b]);
+                f[$a][$s ^ 1 << $a] = k!($s, $a, $b).fma(q, k!($s, $a, $a) * p) * e;
+                f[$b][$s ^ 1 << $b] = k!($s, $b, $b).fma(q, k!($s, $b, $a) * p) * e;
+            };
+        }
+        macro_rules! one {
+            ($s:expr, $a:expr) => {
+                f[$a][$s ^ 1 << $a] = k!($s, $a, $a) * u[$a][$s ^ 1 << $a] * e;
+            };
+        }
+        three!(0);
+        three!(7);
+        two!(1, 1, 2);
+        two!(2, 0, 2);
+        two!(4, 0, 1);
+        two!(3, 0, 1);
+        one!(3, 2);
+        two!(5, 0, 2);
+        one!(5, 1);
+        two!(6, 1, 2);
+        one!(6, 0);
         for a in 0..3 {
             let v = walsh(f[a]);
             for (c, line) in lines.into_iter().enumerate() {
