@@ -8,6 +8,7 @@ fn main() {
     let size: [u32; 3] = std::array::from_fn(|m| arguments[2 + m].parse().expect("a size"));
     let image = std::fs::read(&arguments[1]).expect("a file");
     let mut settings = SolverSettings::default();
+    let mut papers = false;
     for argument in &arguments[5..] {
         let (key, value) = argument.split_once('=').expect("key=value");
         let list: Vec<usize> = value.split(',').filter_map(|v| v.parse().ok()).collect();
@@ -18,6 +19,7 @@ fn main() {
             "bottom" => settings.cycle.bottom = list[0],
             "levels" => settings.cycle.levels = list[0],
             "iterations" => settings.iterations = list[0],
+            "papers" => papers = true,
             _ => panic!("{key}"),
         }
     }
@@ -51,11 +53,20 @@ fn main() {
         fixed: &fixed,
         forces: &[],
     };
+    let mut go = |_: usize, _: f64| std::ops::ControlFlow::Continue(());
+    if papers {
+        let solution = solve_averaged(&problem, &AveragedSettings::default(), (1e-6, 1000), &fixed, &[], &mut go);
+        println!(
+            "the papers' method: {} iterations, {:.0} products, residual {:.2e}, {:.2} s",
+            solution.iterations, solution.products, solution.relative_residual, solution.seconds
+        );
+        return;
+    }
     let mut solver = StaticSolver::new(&problem, &settings);
     for (level, (n, cost)) in solver.levels().into_iter().enumerate() {
         println!("level {}: {n} dof, {cost:.4} products", level + 1);
     }
-    let solution = solver.solve(&fixed, &[], None, &mut |_, _| std::ops::ControlFlow::Continue(()));
+    let solution = solver.solve(&fixed, &[], None, &mut go);
     println!(
         "{} dof, {} elements: {} iterations, {:.0} products, residual {:.2e}, setup {:.2} s, solve {:.2} s",
         3 * view.n_nodes(),

@@ -1,5 +1,6 @@
 //! Voxel statics: K u = f on cubes of one edge length, one Poisson's ratio and a modulus each.
 
+mod averaged;
 mod blocks;
 mod bricks;
 mod cube;
@@ -14,6 +15,7 @@ mod split;
 #[cfg(test)]
 mod tests;
 
+pub use averaged::{AveragedSettings, solve_averaged};
 #[doc(hidden)]
 pub use bricks::bricks_of as test_bricks;
 pub use cube::Cube;

@@ -1,0 +1,396 @@
+//! The papers' solver: multigrid on coarser images of averaged moduli (Arbenz, Flaig, Kellenberger, Section 2 and
+//! Algorithm 1; Kellenberger, Algorithm 1), for comparison. All of it in f64.
+//!
+//! A coarse voxel has the mean modulus of its 2 × 2 × 2 finer ones, void counted as 0 (eqs. 5, 6); a coarse degree of freedom
+//! is fixed where it touches a fixed one. Smoothing is Chebyshev's on [λ / ratio, λ] of D⁻¹ A, λ from Lanczos; the coarsest
+//! level is solved by steps of conjugate gradients with the diagonal.
+
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+use pogo_formats::voxel::{Bricks, BricksView};
+use rayon::prelude::*;
+
+use super::bricks::bricks_of;
+use super::first::fine_elements;
+use super::number::Shared;
+use super::split::place_of;
+use super::{Cube, FixedDof, Moduli, NodalForce, Product, Scratch, Solution, StaticProblem};
+
+/// The papers' settings.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AveragedSettings {
+    /// Levels, the finest one counted.
+    pub levels: usize,
+    /// Coarse solves a cycle: 1 for V, 2 for W.
+    pub cycles: usize,
+    /// Degree of the smoother.
+    pub degree: usize,
+    /// Ratio of the smoother's interval.
+    pub ratio: f64,
+    /// Steps on the coarsest level.
+    pub bottom: usize,
+}
+
+impl Default for AveragedSettings {
+    fn default() -> Self {
+        Self { levels: 6, cycles: 2, degree: 10, ratio: 16.0, bottom: 20 }
+    }
+}
+
+/// What one level stands on.
+struct Grid {
+    bricks: Bricks,
+    modulus: Vec<f32>,
+    fixed: Vec<u32>,
+    /// Nodes of the coarser grid that each node lies between; the first `n`.
+    up: Vec<([u32; 8], u8)>,
+}
+
+struct Level<'a> {
+    product: Product<'a>,
+    scratch: Scratch<f64>,
+    inverse: Vec<f64>,
+    lambda: f64,
+    cost: f64,
+    up: &'a [([u32; 8], u8)],
+    b: Vec<f64>,
+    x: Vec<f64>,
+    r: Vec<f64>,
+    d: Vec<f64>,
+    q: Vec<f64>,
+}
+
+/// The next coarser image.
+fn coarser(view: &BricksView, modulus: impl Fn(usize) -> f64, fixed: &[u32]) -> Grid {
+    let fine = fine_elements(view);
+    let mut codes: Vec<u64> = Vec::new();
+    let mut sums: Vec<f64> = Vec::new();
+    for (e, code) in fine.code.iter().enumerate() {
+        if codes.last() != Some(&(code >> 3)) {
+            codes.push(code >> 3);
+            sums.push(0.0);
+        }
+        if let Some(sum) = sums.last_mut() {
+            *sum += modulus(e) / 8.0;
+        }
+    }
+    let bricks = bricks_of(&codes);
+    let coarse = fine_elements(&bricks.view());
+    let mut up = vec![([0_u32; 8], 0_u8); fine.n_nodes];
+    let mut parent = 0;
+    for (code, nodes) in fine.code.iter().zip(&fine.nodes) {
+        while coarse.code[parent] != code >> 3 {
+            parent += 1;
+        }
+        for (c, &node) in nodes.iter().enumerate() {
+            let place = &super::split::PLACES[place_of((code & 7) as usize, c)];
+            let up = &mut up[node as usize];
+            up.1 = place.n;
+            for k in 0..usize::from(place.n) {
+                up.0[k] = coarse.nodes[parent][usize::from(place.corners[k])];
+            }
+        }
+    }
+    let mut coarse_fixed: Vec<u32> = Vec::new();
+    for &dof in fixed {
+        let (nodes, n) = &up[dof as usize / 3];
+        coarse_fixed.extend(nodes[..usize::from(*n)].iter().map(|node| 3 * node + dof % 3));
+    }
+    coarse_fixed.sort_unstable();
+    coarse_fixed.dedup();
+    Grid { bricks, modulus: sums.iter().map(|&m| m as f32).collect(), fixed: coarse_fixed, up }
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    const CHUNK: usize = 1 << 14;
+    let part = |(a, b): (&[f64], &[f64])| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    let sums: Vec<f64> = a.par_chunks(CHUNK).zip(b.par_chunks(CHUNK)).map(part).collect();
+    sums.iter().sum()
+}
+
+impl<'a> Level<'a> {
+    fn new(product: Product<'a>, up: &'a [([u32; 8], u8)], cost: f64) -> Self {
+        let n = 3 * product.bricks.n_nodes();
+        let mut sums = vec![0.0; n];
+        for (e, nodes) in fine_elements(&product.bricks).nodes.iter().enumerate() {
+            let value = product.stiffness(e) * product.cube.diagonal;
+            nodes.iter().for_each(|&node| (0..3).for_each(|a| sums[3 * node as usize + a] += value));
+        }
+        let mut inverse: Vec<f64> = sums.iter().map(|sum| 1.0 / sum).collect();
+        product.fixed().iter().for_each(|&dof| inverse[dof as usize] = 0.0);
+        let zeros = || vec![0.0; n];
+        let mut level = Self {
+            product,
+            scratch: Scratch::default(),
+            inverse,
+            lambda: 1.0,
+            cost,
+            up,
+            b: zeros(),
+            x: zeros(),
+            r: zeros(),
+            d: zeros(),
+            q: zeros(),
+        };
+        level.lambda = level.largest_eigenvalue();
+        level
+    }
+
+    fn apply(&mut self, x: &[f64], y: &mut [f64]) {
+        let out = Shared::new(y);
+        self.product.apply(x, &mut self.scratch, |first, part| {
+            // SAFETY: each brick has its own nodes.
+            unsafe { out.part(3 * first..3 * first + part.len()) }.copy_from_slice(part);
+            0.0
+        });
+    }
+
+    /// Lanczos on D^-1/2 A D^-1/2: the largest eigenvalue of its tridiagonal matrix.
+    fn largest_eigenvalue(&mut self) -> f64 {
+        const STEPS: usize = 15;
+        let n = self.inverse.len();
+        let root: Vec<f64> = self.inverse.iter().map(|inverse| inverse.sqrt()).collect();
+        let mut v: Vec<f64> = (0..n).map(|i| ((i as f64) * 0.73).sin() + 0.1).collect();
+        v.iter_mut().zip(&root).filter(|(_, root)| **root == 0.0).for_each(|(v, _)| *v = 0.0);
+        let (mut before, mut y, mut scaled) = (vec![0.0; n], vec![0.0; n], vec![0.0; n]);
+        let norm = dot(&v, &v).sqrt();
+        if !(norm > 0.0) {
+            return 1.0;
+        }
+        v.iter_mut().for_each(|v| *v /= norm);
+        let (mut diagonal, mut off) = (Vec::new(), Vec::<f64>::new());
+        for _ in 0..STEPS {
+            for i in 0..n {
+                scaled[i] = root[i] * v[i];
+            }
+            self.apply(&scaled, &mut y);
+            for i in 0..n {
+                y[i] = root[i] * y[i] - off.last().unwrap_or(&0.0) * before[i];
+            }
+            let a = dot(&v, &y);
+            diagonal.push(a);
+            for i in 0..n {
+                y[i] -= a * v[i];
+            }
+            let b = dot(&y, &y).sqrt();
+            if !(b > 1e-10) {
+                break;
+            }
+            off.push(b);
+            std::mem::swap(&mut before, &mut v);
+            for i in 0..n {
+                v[i] = y[i] / b;
+            }
+        }
+        // Bisection by Sturm's sequence.
+        let (mut low, mut high) = (0.0, 100.0);
+        for _ in 0..60 {
+            let middle = 0.5 * (low + high);
+            let mut d = 1.0;
+            let above = (0..diagonal.len()).any(|i| {
+                let b = if i == 0 { 0.0 } else { off[i - 1] };
+                d = diagonal[i] - middle - b * b / d;
+                d > 0.0
+            });
+            if above { low = middle } else { high = middle }
+        }
+        high
+    }
+
+    /// x ← Chebyshev polynomial of the residual of A x = b.
+    fn smooth(&mut self, settings: &AveragedSettings, zero: bool) -> usize {
+        let (upper, lower) = (self.lambda, self.lambda / settings.ratio);
+        let (theta, delta) = (0.5 * (upper + lower), 0.5 * (upper - lower));
+        let sigma = theta / delta;
+        let mut rho = 1.0 / sigma;
+        let mut products = 0;
+        for k in 0..settings.degree {
+            if zero && k == 0 {
+                self.r.copy_from_slice(&self.b);
+            } else {
+                self.residual();
+                products += 1;
+            }
+            let next = 1.0 / (2.0 * sigma - rho);
+            let (p, s) = if k == 0 { (0.0, 1.0 / theta) } else { (next * rho, 2.0 * next / delta) };
+            if k > 0 {
+                rho = next;
+            }
+            for i in 0..self.d.len() {
+                self.d[i] = p * self.d[i] + s * self.inverse[i] * self.r[i];
+                self.x[i] += self.d[i];
+            }
+        }
+        products
+    }
+
+    /// r = b − A x.
+    fn residual(&mut self) {
+        let (x, mut q) = (std::mem::take(&mut self.x), std::mem::take(&mut self.q));
+        self.apply(&x, &mut q);
+        (self.x, self.q) = (x, q);
+        for i in 0..self.r.len() {
+            self.r[i] = self.b[i] - self.q[i];
+        }
+    }
+
+    fn bottom(&mut self, steps: usize) {
+        let (mut r, mut z) = (self.b.clone(), vec![0.0; self.b.len()]);
+        let (mut x, mut p, mut q) = (vec![0.0; r.len()], vec![0.0; r.len()], vec![0.0; r.len()]);
+        let mut rho = 0.0;
+        for step in 0..steps {
+            z.iter_mut().zip(&r).zip(&self.inverse).for_each(|((z, r), inverse)| *z = r * inverse);
+            let next = dot(&r, &z);
+            if !(next > 0.0) {
+                break;
+            }
+            let beta = if step == 0 { 0.0 } else { next / rho };
+            rho = next;
+            p.iter_mut().zip(&z).for_each(|(p, z)| *p = z + beta * *p);
+            self.apply(&p, &mut q);
+            let alpha = rho / dot(&p, &q);
+            for i in 0..x.len() {
+                x[i] += alpha * p[i];
+                r[i] -= alpha * q[i];
+            }
+        }
+        self.x = x;
+    }
+}
+
+/// Algorithm 1: x of level 0 from its b.
+fn cycle(levels: &mut [Level], settings: &AveragedSettings, products: &mut f64) {
+    let (first, rest) = levels.split_at_mut(1);
+    let level = &mut first[0];
+    if rest.is_empty() {
+        level.bottom(settings.bottom);
+        *products += level.cost * settings.bottom as f64;
+        return;
+    }
+    level.x.fill(0.0);
+    *products += level.cost * level.smooth(settings, true) as f64;
+    for _ in 0..settings.cycles {
+        level.residual();
+        *products += level.cost;
+        let coarse = &mut rest[0];
+        coarse.b.fill(0.0);
+        for (node, (nodes, n)) in level.up.iter().enumerate() {
+            let weight = 1.0 / f64::from(*n);
+            for &up in &nodes[..usize::from(*n)] {
+                for a in 0..3 {
+                    coarse.b[3 * up as usize + a] += weight * level.r[3 * node + a];
+                }
+            }
+        }
+        coarse.product.fixed().iter().for_each(|&dof| coarse.b[dof as usize] = 0.0);
+        cycle(rest, settings, products);
+        let coarse = &rest[0];
+        for (node, (nodes, n)) in level.up.iter().enumerate() {
+            let weight = 1.0 / f64::from(*n);
+            for &up in &nodes[..usize::from(*n)] {
+                for a in 0..3 {
+                    level.x[3 * node + a] += weight * coarse.x[3 * up as usize + a];
+                }
+            }
+        }
+        level.product.fixed().iter().for_each(|&dof| level.x[dof as usize] = 0.0);
+        *products += level.cost * level.smooth(settings, false) as f64;
+    }
+}
+
+/// Solves one load case with the papers' method; `limits` are tolerance and most iterations.
+pub fn solve_averaged(
+    problem: &StaticProblem,
+    settings: &AveragedSettings,
+    limits: (f64, usize),
+    fixed: &[FixedDof],
+    forces: &[NodalForce],
+    progress: &mut dyn FnMut(usize, f64) -> ControlFlow<()>,
+) -> Solution {
+    let clock = Instant::now();
+    let cube = Cube::new(problem.poisson);
+    let modulus = |e: usize| match problem.moduli {
+        Moduli::Classes { class, young } => young[usize::from(class[e])],
+        Moduli::Each { modulus, scale } => f64::from(modulus[e]) * scale,
+    };
+    let dofs: Vec<u32> = fixed.iter().map(|dof| 3 * dof.node + u32::from(dof.direction)).collect();
+    let mut grids: Vec<Grid> = Vec::new();
+    while grids.len() + 1 < settings.levels {
+        let next = match grids.last() {
+            None => coarser(&problem.bricks, modulus, &dofs),
+            Some(grid) => coarser(&grid.bricks.view(), |e| f64::from(grid.modulus[e]), &grid.fixed),
+        };
+        if next.bricks.view().n_elements() < 2 {
+            break;
+        }
+        grids.push(next);
+    }
+    let count = |bricks: &BricksView| bricks.n_elements() as f64;
+    let whole = count(&problem.bricks);
+    let mut levels = Vec::with_capacity(grids.len() + 1);
+    for index in 0..=grids.len() {
+        let up = grids.get(index).map_or(&[][..], |grid| &grid.up);
+        let product = match index.checked_sub(1) {
+            None => Product::new(problem.bricks, problem.moduli, cube.clone(), problem.spacing, dofs.clone()),
+            Some(grid) => {
+                let (grid, spacing) = (&grids[grid], problem.spacing * f64::from(1_u32 << index));
+                let moduli = Moduli::Each { modulus: &grid.modulus, scale: 1.0 };
+                Product::new(grid.bricks.view(), moduli, cube.clone(), spacing, grid.fixed.clone())
+            }
+        };
+        let cost = count(&product.bricks) / whole;
+        levels.push(Level::new(product, up, cost));
+    }
+    let n = levels[0].inverse.len();
+    let mut x = vec![0.0; n];
+    fixed.iter().for_each(|dof| x[3 * dof.node as usize + usize::from(dof.direction)] = dof.value);
+    let mut q = vec![0.0; n];
+    levels[0].apply(&x, &mut q);
+    let mut r: Vec<f64> = q.iter().map(|q| -q).collect();
+    for force in forces {
+        r[3 * force.node as usize + usize::from(force.direction)] += force.value;
+    }
+    dofs.iter().for_each(|&dof| r[dof as usize] = 0.0);
+    let norm0 = dot(&r, &r).sqrt();
+    let mut solution = Solution { products: 1.0, ..Solution::default() };
+    let (mut p, mut rho, mut norm) = (vec![0.0; n], 0.0, norm0);
+    while !(norm <= limits.0 * norm0) && solution.iterations < limits.1 {
+        levels[0].b.copy_from_slice(&r);
+        cycle(&mut levels, settings, &mut solution.products);
+        let z = &levels[0].x;
+        let next = dot(&r, z);
+        let beta = if rho == 0.0 { 0.0 } else { next / rho };
+        rho = next;
+        p.par_iter_mut().zip(z).for_each(|(p, z)| *p = z + beta * *p);
+        levels[0].apply(&p, &mut q);
+        solution.products += 1.0;
+        let alpha = rho / dot(&p, &q);
+        if !alpha.is_finite() {
+            break;
+        }
+        x.par_iter_mut().zip(&p).for_each(|(x, p)| *x += alpha * p);
+        r.par_iter_mut().zip(&q).for_each(|(r, q)| *r -= alpha * q);
+        norm = dot(&r, &r).sqrt();
+        solution.iterations += 1;
+        solution.history.push(norm / norm0);
+        if progress(solution.iterations, norm / norm0).is_break() {
+            break;
+        }
+    }
+    // The true residual says what was reached.
+    levels[0].apply(&x, &mut q);
+    solution.products += 1.0;
+    for dof in dofs.iter().map(|&dof| dof as usize) {
+        q[dof] = 0.0;
+    }
+    let mut f = vec![0.0; n];
+    forces.iter().for_each(|force| f[3 * force.node as usize + usize::from(force.direction)] += force.value);
+    dofs.iter().for_each(|&dof| f[dof as usize] = 0.0);
+    let norm = f.iter().zip(&q).map(|(f, q)| (f - q).powi(2)).sum::<f64>().sqrt();
+    solution.relative_residual = if norm0 > 0.0 { norm / norm0 } else { 0.0 };
+    solution.converged = norm <= 1.01 * limits.0 * norm0;
+    solution.displacement = x;
+    solution.seconds = clock.elapsed().as_secs_f64();
+    solution
+}
