@@ -1,7 +1,8 @@
 //! One run: block file → conditions → solution of each load case → results in a folder.
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use pogo_formats::output::summary::BlockFileSummary;
 use pogo_formats::output::voxel_summary::{CaseSummary, Tensor, VoxelStatus, VoxelSummary};
@@ -9,11 +10,11 @@ use pogo_formats::output::{npy, write_atomically};
 use pogo_formats::voxel::setup::{Analysis, LoadCase, TensorBoundary};
 use pogo_formats::voxel::{VoxelMeshView, VoxelSetup};
 use pogo_formats::words::counted;
-use pogo_kernels::voxel::{Moduli, StaticProblem};
+use pogo_kernels::voxel::{Moduli, NodalForce, StaticProblem};
 
 use super::conditions::{ConditionError, Conditions, conditions, coordinates, magnitude};
 use super::element::Cube;
-use super::engine::{self, Solved};
+use super::engine::{Engine, Solved};
 use super::results::{Reactions, Solution, extents, scale, summarise};
 use super::support::Bodies;
 use super::tensor::{Matrix6, tensor};
@@ -23,6 +24,9 @@ use crate::error::SolveError;
 use crate::explicit::run::{listed_files, peak_memory};
 use crate::interrupt::Interrupts;
 use crate::observe::Observer;
+
+/// Between two lines about the iteration.
+const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
 /// A model as it is solved, and where it came from.
 pub struct VoxelModel<'a> {
@@ -86,12 +90,14 @@ pub fn run(
     if bodies.len() > 1 {
         observer.note(&format!("{} of voxels that share no face", counted(bodies.len(), "part")));
     }
-    // Static cases work on each other's displacements, so their loads are needed together.
-    let is_static = setup.analysis == Analysis::Tensor(TensorBoundary::Static);
-    let mut prepared: Vec<Conditions> = Vec::new();
-    for case in setup.cases.iter().take(if is_static { usize::MAX } else { 0 }) {
-        prepared.push(conditions(mesh, setup, case, &bodies).map_err(refuse)?);
+    // Before the first solve, so that a mistake in the last case is seen at once.
+    let mut prepared: Vec<(Conditions, Vec<NodalForce>)> = Vec::new();
+    for case in &setup.cases {
+        let conditions = conditions(mesh, setup, case, &bodies).map_err(refuse)?;
+        let forces = conditions.free_forces();
+        prepared.push((conditions, forces));
     }
+    drop(bodies);
 
     let summary_path = folder.join("summary.json");
     let old_files = listed_files(&summary_path);
@@ -99,36 +105,46 @@ pub fn run(
     drop(std::fs::remove_file(&summary_path));
     let mut summary = start_summary(model, settings, threads);
     let cube = Cube::new(setup.poisson);
+    let mut engine = Engine::new(&setup.solver).map_err(|reason| SolveError::Problem { path: path.clone(), reason })?;
+    let bare = StaticProblem {
+        bricks: mesh.bricks,
+        moduli,
+        poisson: setup.poisson,
+        spacing: mesh.spacing,
+        fixed: &[],
+        forces: &[],
+    };
     let (mut history, mut columns, mut works) =
         (String::from("case,iteration,relative_residual\n"), Vec::new(), Vec::new());
-    for (index, case) in setup.cases.iter().enumerate() {
-        if interrupts.stop_requested() {
+    for (index, (case, (conditions, forces))) in setup.cases.iter().zip(&prepared).enumerate() {
+        if index > 0 && interrupts.stop_requested() && summary.status == VoxelStatus::Completed {
             let done = format!("stopped after {} of {}", index, counted(setup.cases.len(), "load case"));
             (summary.status, summary.message) = (VoxelStatus::Interrupted, Some(done));
+        }
+        if summary.status == VoxelStatus::Interrupted {
             break;
         }
-        let conditions = match prepared.get(index) {
-            Some(conditions) => conditions.clone(),
-            None => conditions(mesh, setup, case, &bodies).map_err(refuse)?,
-        };
-        let forces = conditions.free_forces();
-        let problem = StaticProblem {
-            bricks: mesh.bricks,
-            moduli,
-            poisson: setup.poisson,
-            spacing: mesh.spacing,
-            fixed: &conditions.fixed,
-            forces: &forces,
-        };
+        let problem = StaticProblem { fixed: &conditions.fixed, forces, ..bare };
         let start = start_vector(model, case, n_nodes)?;
-        let mut solved = engine::solve(&problem, &setup.solver, start.as_deref());
+        let mut last_line = Instant::now();
+        let mut progress = |iteration: usize, residual: f64| {
+            if last_line.elapsed() >= LOG_INTERVAL {
+                observer.note(&format!("iteration {iteration}, relative residual {residual:.1e}"));
+                last_line = Instant::now();
+            }
+            if interrupts.stop_requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let mut solved = engine.solve(&problem, start.as_deref(), &mut progress);
         drop(start);
+        if index + 1 == setup.cases.len() {
+            engine.release();
+        }
         for (iteration, residual) in solved.history.iter().enumerate() {
             history += &format!("{},{},{residual:e}\n", case.name, iteration + 1);
         }
         observer.note(&outcome_line(case, &solved));
         let solution = Solution { mesh, moduli, cube: &cube, displacement: &solved.displacement };
-        let mut reactions = solution.reactions(&conditions);
+        let mut reactions = solution.reactions(conditions);
         let factor = scale(mesh, setup, case, &reactions);
         if let Some(factor) = factor {
             solved.displacement.iter_mut().for_each(|u| *u *= factor);
@@ -136,13 +152,16 @@ pub fn run(
         }
         let solution = Solution { mesh, moduli, cube: &cube, displacement: &solved.displacement };
         if matches!(setup.analysis, Analysis::Tensor(_)) {
-            columns.push(mean_stress(mesh, setup, &reactions, &conditions));
-            works.push(prepared.iter().map(|other| work(other, &solved.displacement)).collect::<Vec<f64>>());
+            columns.push(mean_stress(mesh, setup, &reactions, conditions));
+            works.push(prepared.iter().map(|(other, _)| work(other, &solved.displacement)).collect::<Vec<f64>>());
         }
-        let mut found = summarise(&solution, setup, case, &conditions, &reactions);
+        let mut found = summarise(&solution, setup, case, conditions, &reactions);
         found.scale = factor.unwrap_or(1.0);
         take_over(&mut found, &solved);
-        if !solved.converged {
+        if !solved.converged && interrupts.stop_requested() {
+            let done = "stopped while iterating; go on with --start and the output folder";
+            (summary.status, summary.message) = (VoxelStatus::Interrupted, Some(done.into()));
+        } else if !solved.converged {
             summary.status = VoxelStatus::NotConverged;
             summary.message = Some(format!(
                 "{}no convergence: relative residual {:.2e} after {}, {:.0e} was asked for; see residual.csv",
@@ -310,9 +329,7 @@ fn mean_stress(
 
 /// f · u.
 fn work(conditions: &Conditions, displacement: &[f64]) -> f64 {
-    let along = |force: &pogo_kernels::voxel::NodalForce| {
-        force.value * displacement[3 * force.node as usize + usize::from(force.direction)]
-    };
+    let along = |force: &NodalForce| force.value * displacement[3 * force.node as usize + usize::from(force.direction)];
     conditions.forces.iter().map(along).sum()
 }
 

@@ -5,3 +5,4 @@ mod command;
 mod common;
 mod loads;
 mod runs;
+mod voxel;

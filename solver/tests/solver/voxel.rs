@@ -1,0 +1,248 @@
+//! Voxel statics against exact solutions, by the kernels and by the plain reference solver.
+
+use std::path::Path;
+
+use pogo_formats::job::voxel::{GivenConditions, VoxelJob};
+use pogo_formats::output::summary::BlockFileSummary;
+use pogo_formats::output::voxel_summary::{VoxelStatus, VoxelSummary};
+use pogo_formats::voxel::setup::VoxelMaterial;
+use pogo_formats::voxel::{VoxelMesh, VoxelSetup, bricks_of};
+use pogo_kernels::voxel::{Moduli, StaticProblem};
+use pogo_solver::config::Settings;
+use pogo_solver::interrupt::Interrupts;
+use pogo_solver::observe::Silent;
+use pogo_solver::voxel::conditions::{Conditions, conditions};
+use pogo_solver::voxel::element::elasticity;
+use pogo_solver::voxel::reference;
+use pogo_solver::voxel::run::{VoxelModel, run};
+use pogo_solver::voxel::support::Bodies;
+
+const H: f64 = 0.25;
+const YOUNG: f64 = 1200.0;
+const POISSON: f64 = 0.3;
+
+/// A model of voxels in one or two materials (class 0 and 1).
+fn mesh(size: [u32; 3], class: impl Fn([u32; 3]) -> Option<u8>) -> VoxelMesh {
+    let bricks = bricks_of(size, |at| class(at).is_some());
+    let view = bricks.view();
+    let positions = (0..view.n_bricks()).flat_map(|brick| view.element_positions(brick));
+    let element_class = positions.map(|at| class(at).unwrap()).collect();
+    VoxelMesh { size, spacing: H, origin: [1.0, -2.0, 0.5], bricks, element_class, element_modulus: Vec::new() }
+}
+
+fn setup(mesh: &VoxelMesh, tables: &str) -> VoxelSetup {
+    let head = format!("[material]\nlaw = \"threshold\"\nthreshold = 1\nyoung = 1.0\npoisson = {POISSON}\n{tables}");
+    let tolerance = if tables.contains("[solver]") { "" } else { "[solver]\ntolerance = 1e-11\n" };
+    let job = VoxelJob::parse(&(head + tolerance), "job.toml").unwrap();
+    let material = |name: &str, young| VoxelMaterial { name: name.into(), young };
+    let materials = vec![material("soft", YOUNG), material("hard", 10.0 * YOUNG)];
+    job.setup(&mesh.view(), materials, &GivenConditions::default(), &|_| Err("no mask".into())).unwrap()
+}
+
+fn solve(mesh: &VoxelMesh, setup: VoxelSetup, folder: &Path) -> Result<VoxelSummary, String> {
+    let block_file = BlockFileSummary::default();
+    let model = VoxelModel { mesh: mesh.view(), setup, block_file, case: None, overrides: Vec::new(), start: None };
+    run(&model, &Settings::default(), folder, &Interrupts::default(), &mut Silent).map_err(|error| error.to_string())
+}
+
+fn solved(mesh: &VoxelMesh, tables: &str) -> VoxelSummary {
+    let folder = tempfile::tempdir().unwrap();
+    let summary = solve(mesh, setup(mesh, tables), folder.path()).unwrap();
+    assert_eq!(summary.status, VoxelStatus::Completed, "{:?}", summary.message);
+    summary
+}
+
+fn close(found: f64, expected: f64, relative: f64) {
+    assert!((found - expected).abs() <= relative * expected.abs(), "{found:e} is not {expected:e}");
+}
+
+/// Displacements of the first case, with the positions of the nodes.
+fn displacements(mesh: &VoxelMesh, setup: &VoxelSetup) -> (Conditions, Vec<[f64; 3]>, Vec<f64>) {
+    let view = mesh.view();
+    let bodies = Bodies::find(&view.bricks);
+    let conditions = conditions(&view, setup, &setup.cases[0], &bodies).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let summary = solve(mesh, setup.clone(), folder.path()).unwrap();
+    assert_eq!(summary.status, VoxelStatus::Completed, "{:?}", summary.message);
+    let n = view.bricks.n_nodes();
+    let u = pogo_formats::output::npy::read_rows(&folder.path().join("displacement.npy"), n).unwrap();
+    let x = (0..n as u32).map(|node| pogo_solver::voxel::conditions::coordinates(&view, node)).collect();
+    (conditions, x, u)
+}
+
+#[test]
+fn a_uniform_cube_has_the_exact_moduli() {
+    let mesh = mesh([5, 6, 9], |_| Some(0));
+    let shear = 0.5 * YOUNG / (1.0 + POISSON);
+    let lateral = YOUNG * (1.0 - POISSON) / ((1.0 + POISSON) * (1.0 - 2.0 * POISSON));
+    for axis in ["x", "y", "z"] {
+        let free = solved(&mesh, &format!("[load]\npreset = \"uniaxial\"\naxis = \"{axis}\"\nstrain = -0.01\n"));
+        let apparent = free.cases[0].apparent.clone().unwrap();
+        close(apparent.value, YOUNG, 1e-9);
+        close(apparent.strain, -0.01, 1e-12);
+        close(free.cases[0].strain_energy, 0.5 * YOUNG * 1e-4 * 270.0 * H.powi(3), 1e-9);
+        close(free.cases[0].effective_strain.maximum, 0.01, 1e-6);
+        close(free.cases[0].failure.clone().unwrap().factor, 0.7, 1e-6);
+        assert!(free.cases[0].imbalance < 1e-9);
+        let confined = solved(&mesh, &format!("[load]\npreset = \"confined\"\nside = \"{axis}min\"\nstrain = 0.02\n"));
+        close(confined.cases[0].apparent.clone().unwrap().value, lateral, 1e-9);
+    }
+    // All faces held to a simple shear.
+    let gradient = "gradient = [[0, 0, 0.02], [0, 0, 0], [0, 0, 0]]";
+    let side = "side = [\"xmin\", \"xmax\", \"ymin\", \"ymax\", \"zmin\", \"zmax\"]";
+    let summary = solved(&mesh, &format!("[[boundary]]\nname = \"skin\"\n{side}\n{gradient}\n"));
+    close(summary.reaction["zmax"][0], shear * 0.02 * 30.0 * H * H, 0.35);
+    close(summary.cases[0].strain_energy, 0.5 * shear * 4e-4 * 270.0 * H.powi(3), 1e-9);
+}
+
+#[test]
+fn a_force_scales_the_solution() {
+    let mesh = mesh([4, 4, 8], |_| Some(0));
+    let summary = solved(&mesh, "[load]\npreset = \"axial\"\nforce = -3.0\n");
+    close(summary.reaction["zmax"][2], -3.0, 1e-9);
+    close(summary.reaction["zmin"][2], 3.0, 1e-9);
+    let moment = solved(&mesh, "[load]\npreset = \"torsion\"\nmoment = 0.2\n");
+    close(moment.cases[0].apparent.clone().unwrap().load, 0.2, 1e-9);
+    // Under a traction the free cube is as long as under the platens.
+    let traction = solved(
+        &mesh,
+        "[[boundary]]\nside = \"zmin\"\ncomponents = \"z\"\n[[boundary]]\nnodes = [[0, 0, 0]]\ncomponents = [1, 2]\n\
+         [[boundary]]\nnodes = [[4, 0, 0]]\ncomponents = 2\n[[force]]\nside = \"zmax\"\ntraction = [0, 0, 12.0]\n",
+    );
+    close(traction.cases[0].strain_energy, 0.5 * 144.0 / YOUNG * 128.0 * H.powi(3), 1e-9);
+    close(traction.reaction["zmin"][2], -12.0 * H * H * 16.0, 1e-9);
+}
+
+#[test]
+fn the_patch_test_holds_to_rounding() {
+    // A porous block whose skin follows an affine field: what is inside must follow too.
+    let mesh = mesh([9, 10, 11], |_| Some(0));
+    let gradient = [[1e-3, 2e-3, -5e-4], [3e-4, -2e-3, 7e-4], [1e-4, -6e-4, 4e-3]];
+    let side = "side = [\"xmin\", \"xmax\", \"ymin\", \"ymax\", \"zmin\", \"zmax\"]";
+    let setup = setup(
+        &mesh,
+        &format!(
+            "[[boundary]]\n{side}\ngradient = {gradient:?}\ncentre = [0.5, 0.25, 1.0]\n[solver]\ntolerance = 1e-13\n"
+        ),
+    );
+    let (conditions, x, u) = displacements(&mesh, &setup);
+    assert!(conditions.fixed.len() < 3 * x.len());
+    let expected = |x: &[f64; 3], row: usize| {
+        let centre = [0.5, 0.25, 1.0];
+        (0..3).map(|k| gradient[row][k] * (x[k] - centre[k])).sum::<f64>()
+    };
+    for (node, x) in x.iter().enumerate() {
+        for row in 0..3 {
+            let error = u[3 * node + row] - expected(x, row);
+            assert!(error.abs() < 1e-13, "{error:e} at {x:?}");
+        }
+    }
+}
+
+#[test]
+fn a_laminate_has_the_exact_moduli() {
+    // Layers of two materials across z, each 2 voxels thick.
+    let mesh = mesh([6, 5, 8], |at| Some((at[2] / 2 % 2) as u8));
+    let stiff = elasticity(POISSON).map(|row| row.map(|x| x * YOUNG));
+    let confined = solved(&mesh, "[load]\npreset = \"confined\"\nstrain = -0.01\n");
+    // In series across the layers: the stress is uniform.
+    let series = 2.0 / (1.0 / stiff[2][2] + 0.1 / stiff[2][2]);
+    close(confined.cases[0].apparent.clone().unwrap().value, series, 1e-9);
+    // In parallel along them: σxx = Σ (C11 − C13²/C33) ε / n + C13/C33 σzz with ε_zz free to compensate: the mean
+    // ε_zz is nil, σzz is uniform.
+    let along = solved(&mesh, "[load]\npreset = \"confined\"\naxis = \"x\"\nstrain = -0.01\n");
+    let ratio = stiff[0][2] / stiff[2][2];
+    let plane = stiff[0][0] - stiff[0][2] * ratio;
+    // σzz from ∫ ε_zz dz = 0 with ε_zz = (σzz − C13 ε) / C33 in each layer, C13 / C33 the same in both.
+    let sigma = ratio * series;
+    close(along.cases[0].apparent.clone().unwrap().value, plane * 5.5 + ratio * sigma, 1e-9);
+}
+
+#[test]
+fn six_cases_give_the_tensor() {
+    let mesh = mesh([5, 6, 7], |_| Some(0));
+    let exact = elasticity(POISSON).map(|row| row.map(|x| x * YOUNG));
+    for boundary in ["kinematic", "static"] {
+        let summary = solved(&mesh, &format!("[load]\npreset = \"six-cases\"\nboundary = \"{boundary}\"\n"));
+        let tensor = summary.tensor.unwrap();
+        for (found, expected) in tensor.stiffness.iter().flatten().zip(exact.iter().flatten()) {
+            assert!((found - expected).abs() < 1e-8 * YOUNG, "{boundary}: {found} {expected}");
+        }
+        close(tensor.orthotropic.young[0], YOUNG, 1e-8);
+        assert!(tensor.asymmetry < 1e-9);
+        assert_eq!(summary.cases.len(), 6);
+    }
+    // Of a porous sample kinematic conditions give the stiffer answer.
+    let porous = self::mesh([6, 6, 6], |at| (!(at[0] % 3 == 1 && at[1] % 3 == 1)).then_some(0));
+    let [upper, lower] = ["kinematic", "static"].map(|boundary| {
+        solved(&porous, &format!("[load]\npreset = \"six-cases\"\nboundary = \"{boundary}\"\n")).tensor.unwrap()
+    });
+    for case in 0..6 {
+        assert!(upper.stiffness[case][case] >= lower.stiffness[case][case] * (1.0 - 1e-6));
+    }
+    // Straight pores along z change E3 by the solid fraction, 1 − 4/36, exactly.
+    close(lower.orthotropic.young[2], YOUNG * (1.0 - 4.0 / 36.0), 1e-8);
+    close(upper.orthotropic.shear[0], lower.orthotropic.shear[0], 0.5);
+}
+
+#[test]
+fn the_order_of_convergence_is_two() {
+    // Pure bending: u_z = κ x z', u_x = −κ (z'² + ν (x² − y²)) / 2, u_y = −κ ν x y, z' from the middle.
+    let errors: Vec<f64> = [1, 2, 4]
+        .into_iter()
+        .map(|n| {
+            let mesh = mesh([4 * n, 4 * n, 8 * n], |_| Some(0));
+            let summary = solved(&mesh, "[load]\npreset = \"bending\"\nangle = 1.0\n[solver]\ntolerance = 1e-9\n");
+            let apparent = summary.cases[0].apparent.clone().unwrap();
+            let side = 4.0 * f64::from(n) * H;
+            let exact = YOUNG * side.powi(4) / 12.0;
+            close(apparent.strain, 1.0_f64.to_radians() / (2.0 * side), 1e-9);
+            apparent.value / exact - 1.0
+        })
+        .collect();
+    for pair in errors.windows(2) {
+        let order = (pair[0] / pair[1]).log2();
+        assert!(pair[0] > 0.0 && (1.85..2.15).contains(&order), "{errors:?}");
+    }
+}
+
+#[test]
+fn the_kernels_agree_with_the_plain_solver() {
+    let solid = |at: [u32; 3]| (at[0] * 5 + at[1] * 3 + at[2] * 7) % 11 > 3;
+    let mesh = mesh([12, 11, 13], |at| solid(at).then_some(u8::from(at[2] > 6)));
+    let setup = setup(&mesh, "[load]\npreset = \"axial\"\nstrain = -0.01\n");
+    let (conditions, _, found) = displacements(&mesh, &setup);
+    let forces = conditions.free_forces();
+    let young: Vec<f64> = setup.materials.iter().map(|material| material.young).collect();
+    let problem = StaticProblem {
+        bricks: mesh.bricks.view(),
+        moduli: Moduli::Classes { class: &mesh.element_class, young: &young },
+        poisson: POISSON,
+        spacing: H,
+        fixed: &conditions.fixed,
+        forces: &forces,
+    };
+    let plain = reference::solve(&problem, 1e-11, 10_000, None);
+    assert!(plain.converged);
+    let norm = |v: &mut dyn Iterator<Item = f64>| v.map(|x| x * x).sum::<f64>().sqrt();
+    let difference = norm(&mut plain.displacement.iter().zip(&found).map(|(a, b)| a - b));
+    let size = norm(&mut found.iter().copied());
+    assert!(difference < 1e-8 * size, "{}", difference / size);
+}
+
+#[test]
+fn what_cannot_be_solved_is_said() {
+    let mesh = mesh([12, 4, 6], |at| (at[0] < 4 || at[0] > 6 && (2..5).contains(&at[2])).then_some(0));
+    let folder = tempfile::tempdir().unwrap();
+    let message =
+        solve(&mesh, setup(&mesh, "[load]\npreset = \"axial\"\nstrain = -0.01\nbounds = \"image\"\n"), folder.path())
+            .unwrap_err();
+    assert!(message.contains("loose part: 60 voxels at (7, 0, 2)"), "{message}");
+    let periodic = setup(&mesh, "[load]\npreset = \"six-cases\"\nboundary = \"periodic\"\n");
+    assert!(solve(&mesh, periodic, folder.path()).unwrap_err().contains("periodic"));
+    let few = self::mesh([9, 9, 9], |_| Some(0));
+    let few_setup = setup(&few, "[load]\npreset = \"axial\"\nstrain = -0.01\n[solver]\nmax_iterations = 1\n");
+    let summary = solve(&few, few_setup, folder.path()).unwrap();
+    assert_eq!(summary.status, VoxelStatus::NotConverged);
+    assert!(summary.message.unwrap().contains("after 1 iteration"));
+}
