@@ -127,22 +127,9 @@ impl Parts {
         let mut words: Vec<u64> = Vec::new();
         words.try_reserve_exact(words_per_row * ny * nz).map_err(|_| no_memory())?;
         words.resize(words_per_row * ny * nz, 0);
-        let pack = |row: &mut [u64], is_set: &dyn Fn(usize) -> bool| {
-            for (w, word) in row.iter_mut().enumerate() {
-                for bit in 0..64.min(nx - 64 * w) {
-                    *word |= u64::from(is_set(64 * w + bit)) << bit;
-                }
-            }
-        };
         words.par_chunks_mut(words_per_row).enumerate().for_each(|(row, words)| match &grid.moduli {
-            VoxelModuli::Classes { class, .. } => {
-                let voxels = &class[row * nx..(row + 1) * nx];
-                pack(words, &|i| (voxels[i] != 0) == solid);
-            }
-            VoxelModuli::Each(modulus) => {
-                let voxels = &modulus[row * nx..(row + 1) * nx];
-                pack(words, &|i| (voxels[i] != 0.0) == solid);
-            }
+            VoxelModuli::Classes { class, .. } => pack(words, &class[row * nx..(row + 1) * nx], |&c| (c != 0) == solid),
+            VoxelModuli::Each(modulus) => pack(words, &modulus[row * nx..(row + 1) * nx], |&m| (m != 0.0) == solid),
         });
         let mut parts = Self { size: grid.size, words_per_row, words, first: Vec::new(), part: Vec::new(), count: 0 };
         parts.number()?;
@@ -264,6 +251,13 @@ impl Parts {
             self.for_each(row, |start, end, part| sizes[part as usize] += (end - start) as u64);
         }
         Ok(sizes)
+    }
+}
+
+/// Sets a bit for each voxel of a row that `is_set` names.
+fn pack<T>(words: &mut [u64], voxels: &[T], is_set: impl Fn(&T) -> bool) {
+    for (word, voxels) in words.iter_mut().zip(voxels.chunks(64)) {
+        *word = voxels.iter().enumerate().fold(0, |word, (bit, voxel)| word | u64::from(is_set(voxel)) << bit);
     }
 }
 

@@ -268,3 +268,89 @@ proptest! {
         }
     }
 }
+
+/// Reads a stack of 8-bit voxels back.
+fn voxels(path: &std::path::Path) -> ([usize; 3], Option<[f64; 3]>, Vec<u8>) {
+    let mut stack = pogo_formats::image::open(path, &pogo_formats::job::voxel::Image::default()).unwrap();
+    let mut voxels = Vec::new();
+    stack.read_layers(0..stack.n_layers(), &mut voxels).unwrap();
+    (stack.header().size, stack.header().spacing, voxels)
+}
+
+fn perlin_options(size: &[usize]) -> PerlinOptions {
+    PerlinOptions {
+        size: size.to_vec(),
+        fraction: 0.3,
+        texture: perlin::Texture::Bone,
+        cells: 6.0,
+        cell: None,
+        seed: 7,
+        no_mirror: false,
+        spacing: 0.05,
+    }
+}
+
+#[test]
+fn noise_is_as_full_as_asked_mirrored_and_the_same_in_every_format() {
+    let folder = tempfile::tempdir().unwrap();
+    for texture in [perlin::Texture::Bone, perlin::Texture::Plates, perlin::Texture::Struts] {
+        let options = PerlinOptions { texture, ..perlin_options(&[65, 48, 50]) };
+        let mut first = None;
+        for name in ["a.npy", "a.nrrd", "a.tif"] {
+            let path = folder.path().join(name);
+            let summary = save_perlin(&options, &path).unwrap();
+            assert!((summary.fraction - 0.3).abs() < 0.02, "{}", summary.fraction);
+            let (size, spacing, voxels) = voxels(&path);
+            assert_eq!(size, [65, 48, 50]);
+            assert_eq!(spacing, (name != "a.npy").then_some([0.05; 3]));
+            assert_eq!(voxels.iter().filter(|&&v| v == stack::SOLID).count() as u64, summary.solid);
+            let at = |i: usize, j: usize, k: usize| voxels[i + 65 * (j + 48 * k)];
+            for (i, j, k) in [(3, 5, 7), (30, 20, 10), (31, 1, 24)] {
+                assert_eq!(at(i, j, k), at(64 - i, 47 - j, 49 - k));
+            }
+            assert_eq!(first.get_or_insert_with(|| voxels.clone()), &voxels);
+        }
+        let other = PerlinOptions { seed: 8, ..options };
+        save_perlin(&other, &folder.path().join("b.npy")).unwrap();
+        assert_ne!(first, Some(voxels(&folder.path().join("b.npy")).2));
+    }
+    for (options, name) in [
+        (PerlinOptions { fraction: 1.0, ..perlin_options(&[8]) }, "a.npy"),
+        (PerlinOptions { cells: 100.0, ..perlin_options(&[8]) }, "a.npy"),
+        (perlin_options(&[0]), "a.npy"),
+        (perlin_options(&[8, 8]), "a.npy"),
+        (perlin_options(&[8]), "a.png"),
+    ] {
+        assert!(matches!(save_perlin(&options, &folder.path().join(name)), Err(GenerateError::Option { .. })));
+    }
+}
+
+#[test]
+fn mirrored_stacks_turn_every_other_copy() {
+    let folder = tempfile::tempdir().unwrap();
+    let base = folder.path().join("base.nrrd");
+    let written = save_stack(&base, [3, 2, 2], 0.1, |first, out| {
+        out.iter_mut().enumerate().for_each(|(v, out)| *out = (6 * first + v) as u8);
+        Ok(())
+    });
+    assert_eq!(written.unwrap().solid, 11);
+    let options = |times: &[usize], crop: &[usize], threshold| MirrorOptions {
+        stack: base.clone(),
+        times: times.to_vec(),
+        crop: crop.to_vec(),
+        threshold,
+        spacing: None,
+    };
+    let path = folder.path().join("large.tif");
+    save_mirror(&options(&[3, 2, 1], &[], None), &path).unwrap();
+    let (size, spacing, large) = voxels(&path);
+    assert_eq!((size, spacing), ([9, 4, 2], Some([0.1; 3])));
+    assert_eq!(large[..9], [0, 1, 2, 2, 1, 0, 0, 1, 2]);
+    assert_eq!(large[18..27], [3, 4, 5, 5, 4, 3, 3, 4, 5]);
+    assert_eq!(large[27..36], large[..9]);
+    save_mirror(&options(&[2], &[4, 1, 3], Some(8.0)), &path).unwrap();
+    let (size, _, cropped) = voxels(&path);
+    assert_eq!((size, &cropped[4..8]), ([4, 1, 3], &[0, 0, 255, 255][..]));
+    assert!(matches!(save_mirror(&options(&[2], &[7], None), &path), Err(GenerateError::Option { .. })));
+    assert!(matches!(save_mirror(&options(&[0], &[], None), &path), Err(GenerateError::Option { .. })));
+}

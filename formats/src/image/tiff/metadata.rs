@@ -9,8 +9,8 @@ use super::directory::{Directory, Tiff, tag};
 pub(super) struct Metadata {
     /// Slices that ImageJ says there are; 0 where it does not.
     pub(super) images: usize,
-    /// Channels times points in time; 1 where nothing is said.
-    pub(super) channels: usize,
+    /// Slices, channels and points in time; 1 where nothing is said.
+    pub(super) dimensions: [usize; 3],
     /// mm.
     pub(super) spacing: Option<[f64; 3]>,
 }
@@ -30,7 +30,7 @@ fn unit(name: &str) -> Option<f64> {
 
 impl Metadata {
     pub(super) fn read<R: Read + Seek>(tiff: &mut Tiff<R>, directory: &Directory) -> Result<Self, String> {
-        let mut metadata = Self { images: 0, channels: 1, spacing: None };
+        let mut metadata = Self { images: 0, dimensions: [1; 3], spacing: None };
         let text = tiff.text(directory, tag::DESCRIPTION)?.unwrap_or_default();
         let resolution = [tiff.fraction(directory, tag::X_RESOLUTION)?, tiff.fraction(directory, tag::Y_RESOLUTION)?];
         let resolution_unit = tiff.integer_of(directory, tag::RESOLUTION_UNIT)?;
@@ -46,7 +46,7 @@ impl Metadata {
         let value = |key: &str| text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('=')).map(str::trim);
         let number = |key: &str| value(key).and_then(|n| n.parse::<usize>().ok()).unwrap_or(1).max(1);
         self.images = value("images").and_then(|n| n.parse().ok()).unwrap_or(0);
-        self.channels = number("channels").saturating_mul(number("frames"));
+        self.dimensions = [number("slices"), number("channels"), number("frames")];
         let scale = value("unit").and_then(unit).or(match resolution_unit {
             Some(3) if value("unit").is_none() && value("spacing").is_some() => Some(10.0),
             _ => None,
@@ -71,7 +71,7 @@ impl Metadata {
             text[start..].split('"').next()
         };
         let number = |name: &str| attribute(name).and_then(|n| n.parse::<usize>().ok()).unwrap_or(1).max(1);
-        self.channels = number("SizeC").saturating_mul(number("SizeT"));
+        self.dimensions = [number("SizeZ"), number("SizeC"), number("SizeT")];
         let mut edges = [0.0; 3];
         for (edge, axis) in edges.iter_mut().zip(["X", "Y", "Z"]) {
             let size = attribute(&format!("PhysicalSize{axis}")).and_then(|h| h.parse::<f64>().ok());

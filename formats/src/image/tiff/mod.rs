@@ -75,10 +75,12 @@ impl Pages {
 /// Opens a TIFF file.
 pub(super) fn open(path: &Path) -> Result<Opened, Problem> {
     let Pages { layout, pages, metadata } = Pages::read(path)?;
-    if metadata.channels > 1 {
-        return Err(
-            format!("this stack has {} channels or times: save one of them as a stack", metadata.channels).into()
-        );
+    let [slices, channels, frames] = metadata.dimensions;
+    if [slices, channels, frames].iter().filter(|&&n| n > 1).count() > 1 {
+        return Err(format!(
+            "this file has {slices} slices, {channels} channels and {frames} times: save one stack of slices"
+        )
+        .into());
     }
     let mut size = [layout.width, layout.height, pages.len()];
     let flat = layout.flat(&pages[0]);
@@ -112,6 +114,9 @@ pub(super) fn open(path: &Path) -> Result<Opened, Problem> {
         }
         (None, false) => (Box::new(PageSource { path: path.to_owned(), layout, pages }), Encoding::Little),
     };
+    if channels.max(frames) > 1 {
+        header.notes.push(format!("the file calls its pages {channels} channels and {frames} times: taken as slices"));
+    }
     if is_imagej {
         header.notes.push(format!("one TIFF directory stands for {} slices, as ImageJ writes large stacks", size[2]));
     }

@@ -289,6 +289,12 @@ fn imagej_writes_one_directory_for_a_large_stack() {
     let mut there = there.unwrap();
     assert_eq!(there.header().size, [8, 8, 5]);
     assert_eq!(all(&mut there), samples);
+    for (what, is_read) in [("frames=5", true), ("channels=5", true), ("frames=2\nchannels=3", false)] {
+        let mut writer = Writer::new(PLAIN);
+        (0..5).for_each(|_| writer.page(8, 1, &samples[..64], &[], &format!("ImageJ=1.53q\nimages=5\n{what}\n")));
+        let (_folder, there) = stack(&writer.bytes);
+        assert_eq!(there.is_ok(), is_read, "{what}");
+    }
     let short = description.replace('5', "900");
     let mut writer = Writer::new(PLAIN);
     writer.bytes.extend(&samples);
