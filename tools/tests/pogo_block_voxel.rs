@@ -222,6 +222,42 @@ fn masks_mark_nodes() {
     assert_eq!(nodes, &expected);
 }
 
+#[test]
+fn parosol_files_bring_their_conditions() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut builder = hdf5_pure::FileBuilder::new();
+    let mut group = builder.create_group("Image_Data");
+    // (z, y, x); the last voxel is void.
+    let moduli: Vec<f32> = (0..24).map(|v| if v == 23 { 0.0 } else { 1000.0 + v as f32 }).collect();
+    group.create_dataset("Image").with_f32_data(&moduli).with_shape(&[4, 3, 2]);
+    group.create_dataset("Voxelsize").with_f64_data(&[0.082]);
+    let coordinates = [0, 1, 2, 0, 0, 0, 0, 2, 4, 0, 1, 2_u16];
+    group.create_dataset("Fixed_Displacement_Coordinates").with_u16_data(&coordinates).with_shape(&[3, 4]);
+    group.create_dataset("Fixed_Displacement_Values").with_f32_data(&[0.0, 0.0, -0.5]);
+    builder.add_group(group.finish());
+    builder.write(folder.path().join("model.h5")).unwrap();
+    let job = "[material]\nlaw = \"modulus\"\npoisson = 0.3\n";
+    fs::write(folder.path().join("job.toml"), job).unwrap();
+    let output = pogo_block(folder.path(), &["model.h5", "--job", "job.toml"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let file = VoxelBlockFile::open(&folder.path().join("model.blk")).unwrap();
+    let (mesh, setup) = (file.mesh(), file.setup());
+    assert_eq!((mesh.size, mesh.spacing, mesh.bricks.n_elements()), ([2, 3, 4], 0.082, 23));
+    let [table] = setup.cases[0].displacement_tables.as_slice() else { panic!("{:?}", setup.cases) };
+    let mut found: Vec<_> = table.nodes.iter().zip(&table.directions).zip(&table.values).collect();
+    found.sort_by_key(|((node, _), _)| **node);
+    let node = |at| mesh.bricks.node(at).unwrap();
+    let nodes = [[2, 1, 0], [0, 0, 0], [1, 0, 4]].map(node);
+    let mut expected = vec![((&nodes[0], &0), &0.0), ((&nodes[1], &2), &0.0), ((&nodes[2], &2), &-0.5)];
+    expected.sort_by_key(|((node, _), _)| **node);
+    assert_eq!(found, expected);
+
+    fs::write(folder.path().join("crop.toml"), format!("[image]\ncrop = [[0, 0, 0], [2, 2, 2]]\n{job}")).unwrap();
+    let output = pogo_block(folder.path(), &["model.h5", "--job", "crop.toml"]);
+    let error = text(&output.stderr);
+    assert!(output.status.code() == Some(1) && error.contains("crop.toml:1: error: the conditions"), "{error}");
+}
+
 /// Sizes that others found, on stacks from elsewhere.
 #[test]
 fn stacks_from_elsewhere() {

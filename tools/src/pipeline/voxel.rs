@@ -8,7 +8,7 @@ use pogo_formats::VERSION;
 use pogo_formats::block::{self, Provenance, Source, VoxelContents};
 use pogo_formats::image::{self, Report};
 use pogo_formats::job::JobError;
-use pogo_formats::job::voxel::{GivenConditions, Image, Mask, SampleType, VoxelJob};
+use pogo_formats::job::voxel::{Given, GivenConditions, Image, Mask, SampleType, VoxelJob};
 use pogo_formats::voxel::setup::VoxelMaterial;
 use pogo_formats::voxel::{VoxelMesh, VoxelModuli, VoxelSetup};
 use pogo_formats::words::{counted, grouped};
@@ -240,9 +240,31 @@ fn load(
 
     progress.stage("setup");
     let setup =
-        job.setup(&mesh.view(), materials, &GivenConditions::default(), &|path| read_mask(path, &job.image.value))?;
+        job.setup(&mesh.view(), materials, &given(&config.stack, &job)?, &|path| read_mask(path, &job.image.value))?;
     seconds.setup = clock.lap();
     Ok(Loaded { mesh, setup, report })
+}
+
+/// Conditions that a ParOSol file holds, in the indices of the model. None where the job has its own.
+fn given(stack: &Path, job: &VoxelJob) -> Result<GivenConditions, PipelineError> {
+    let mut given = GivenConditions::default();
+    let own = job.load.is_some() || !job.boundaries.is_empty() || !job.forces.is_empty();
+    if own || !stack.is_file() {
+        return Ok(given);
+    }
+    let Some(found) = image::parosol_conditions(stack)? else { return Ok(given) };
+    let image = &job.image;
+    if (image.value.crop.is_some() || image.value.downsample.is_some() || image.value.resample.is_some())
+        && !(found.fixed.is_empty() && found.forces.is_empty())
+    {
+        let message = "the conditions in the stack's file are for the whole image: leave out crop, downsample and resample, \
+                       or give [load], [[boundary]] or [[force]] in the job";
+        return Err(image.place.error(message).into());
+    }
+    let same = |value: image::NodeValue| Given { node: value.node, direction: value.direction, value: value.value };
+    given.fixed = found.fixed.into_iter().map(same).collect();
+    given.forces = found.forces.into_iter().map(same).collect();
+    Ok(given)
 }
 
 /// Makes a block file. Either the whole new file is there afterwards, or whatever was there before.
