@@ -72,7 +72,7 @@ pub fn save_perlin(options: &PerlinOptions, path: &Path) -> Result<StackSummary,
     }
     let longest = size.into_iter().max().unwrap_or(1) as f64;
     let cell = options.cell.unwrap_or(longest / options.cells);
-    if !(cell.is_finite() && cell >= 1.0 && cell <= 1e6) {
+    if !(1.0..=1e6).contains(&cell) {
         return option("a cell of the noise must be at least 1 voxel: use fewer --cells, or a larger --cell");
     }
     let sample = Sample::new(options, size, cell);
