@@ -4,7 +4,9 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use pogo_formats::voxel::setup::{CoarseOperator, CoarseSolver, Cycle, PreconditionerPrecision, StaticSettings};
-use pogo_kernels::voxel::{CycleSettings, SolverSettings, StaticProblem, StaticSolver};
+use pogo_kernels::voxel::{
+    AveragedSettings, CycleSettings, SolverSettings, StaticProblem, StaticSolver, solve_averaged,
+};
 
 /// A solved load case.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -25,9 +27,17 @@ pub struct Solved {
     pub seconds: f64,
 }
 
+/// How the preconditioner works.
+enum Method {
+    /// Split cells, factorised bottom.
+    Split(SolverSettings),
+    /// The papers' averaged moduli.
+    Averaged(AveragedSettings, (f64, usize)),
+}
+
 /// Solves load cases one after the other; those that fix the same degrees of freedom share the preconditioner.
 pub struct Engine<'a> {
-    settings: SolverSettings,
+    method: Method,
     /// The last solver, with the degrees of freedom that it was made for.
     last: Option<(Vec<(u32, u8)>, StaticSolver<'a>)>,
 }
@@ -38,12 +48,12 @@ impl<'a> Engine<'a> {
     /// # Errors
     /// A message for a setting that the kernels do not offer.
     pub fn new(settings: &StaticSettings) -> Result<Self, String> {
-        let settings = SolverSettings {
-            tolerance: settings.tolerance,
-            iterations: settings.max_iterations as usize,
-            cycle: cycle(settings)?,
+        let limits = (settings.tolerance, settings.max_iterations as usize);
+        let method = match settings.coarse_operator {
+            Some(CoarseOperator::Averaged) => Method::Averaged(averaged(settings)?, limits),
+            _ => Method::Split(SolverSettings { tolerance: limits.0, iterations: limits.1, cycle: cycle(settings)? }),
         };
-        Ok(Self { settings, last: None })
+        Ok(Self { method, last: None })
     }
 
     /// Gives the memory of the preconditioner back.
@@ -60,13 +70,20 @@ impl<'a> Engine<'a> {
     ) -> Solved {
         let began = Instant::now();
         let fixed = || problem.fixed.iter().map(|fixed| (fixed.node, fixed.direction));
-        if !self.last.as_ref().is_some_and(|(last, _)| last.iter().copied().eq(fixed())) {
-            // The old one goes before the new one is made: there is room for one.
-            self.last = None;
-        }
-        let settings = &self.settings;
-        let (_, solver) = self.last.get_or_insert_with(|| (fixed().collect(), StaticSolver::new(problem, settings)));
-        let solved = solver.solve(problem.fixed, problem.forces, start, progress);
+        let solved = match &self.method {
+            Method::Averaged(settings, limits) => {
+                solve_averaged(problem, settings, *limits, problem.fixed, problem.forces, progress)
+            }
+            Method::Split(settings) => {
+                if !self.last.as_ref().is_some_and(|(last, _)| last.iter().copied().eq(fixed())) {
+                    // The old one goes before the new one is made: there is room for one.
+                    self.last = None;
+                }
+                let (_, solver) =
+                    self.last.get_or_insert_with(|| (fixed().collect(), StaticSolver::new(problem, settings)));
+                solver.solve(problem.fixed, problem.forces, start, progress)
+            }
+        };
         Solved {
             displacement: solved.displacement,
             iterations: solved.iterations,
@@ -79,9 +96,12 @@ impl<'a> Engine<'a> {
     }
 }
 
-/// The settings as the kernels take them.
+fn refuse<T>(what: &str) -> Result<T, String> {
+    Err(format!("solver.{what} is not available with this solver; leave it at auto"))
+}
+
+/// The settings of split cells as the kernels take them.
 fn cycle(settings: &StaticSettings) -> Result<CycleSettings, String> {
-    let refuse = |what: &str| Err(format!("solver.{what} is not available; leave it at auto"));
     let mut cycle = CycleSettings::default();
     if let Some(degree) = settings.smoother_degree {
         cycle.degree = [degree as usize; 2];
@@ -95,13 +115,11 @@ fn cycle(settings: &StaticSettings) -> Result<CycleSettings, String> {
         Some(Cycle::W) => cycle.inner = vec![2],
         Some(Cycle::F) => return refuse("cycle = f"),
     }
-    match settings.coarse_operator {
-        None | Some(CoarseOperator::Split) => {}
-        Some(CoarseOperator::Averaged) => return refuse("coarse_operator = averaged (as in preset = \"papers\")"),
-        Some(CoarseOperator::Galerkin) => return refuse("coarse_operator = galerkin"),
+    if settings.coarse_operator == Some(CoarseOperator::Galerkin) {
+        return refuse("coarse_operator = galerkin");
     }
     if let Some(CoarseSolver::Jacobi(_)) = settings.coarse_solver {
-        return refuse("coarse_solver other than direct");
+        return refuse("coarse_solver = STEPS");
     }
     if settings.precision == Some(PreconditionerPrecision::F64) {
         return refuse("precision = f64");
@@ -110,4 +128,28 @@ fn cycle(settings: &StaticSettings) -> Result<CycleSettings, String> {
         return refuse("smoother_ratio");
     }
     Ok(cycle)
+}
+
+/// The settings of averaged moduli; what is not given is as in the papers.
+fn averaged(settings: &StaticSettings) -> Result<AveragedSettings, String> {
+    let papers = AveragedSettings::default();
+    if settings.precision == Some(PreconditionerPrecision::F32) {
+        return refuse("precision = f32");
+    }
+    Ok(AveragedSettings {
+        levels: settings.levels.map_or(papers.levels, |levels| levels as usize),
+        cycles: match settings.cycle {
+            None | Some(Cycle::W) => 2,
+            Some(Cycle::V) => 1,
+            Some(Cycle::F) => return refuse("cycle = f"),
+            Some(Cycle::K) => return refuse("cycle = k"),
+        },
+        degree: settings.smoother_degree.map_or(papers.degree, |degree| degree as usize),
+        ratio: settings.smoother_ratio.unwrap_or(papers.ratio),
+        bottom: match settings.coarse_solver {
+            None => papers.bottom,
+            Some(CoarseSolver::Jacobi(steps)) => steps as usize,
+            Some(CoarseSolver::Direct) => return refuse("coarse_solver = direct"),
+        },
+    })
 }

@@ -169,7 +169,12 @@ pub fn summarise(
 ) -> CaseSummary {
     let mesh = solution.mesh;
     let mut reaction = BTreeMap::new();
+    // A preset names its faces; others only share edges with them.
+    let names_sides = case.displacements.iter().any(|field| SIDES.iter().any(|(name, ..)| *name == field.name));
     for (name, axis, upper) in SIDES {
+        if names_sides && !case.displacements.iter().any(|field| field.name == name) {
+            continue;
+        }
         let nodes = side(mesh, setup, axis, upper);
         if nodes.iter().any(|node| reactions.nodes.binary_search(node).is_ok()) {
             reaction.insert(name.to_owned(), reactions.sum(&nodes));

@@ -87,9 +87,7 @@ fn whole(cli: &Cli, bytes: u64, sections: usize) -> String {
 }
 
 fn voxels(cli: &Cli, file: &VoxelBlockFile) -> anyhow::Result<String> {
-    for (option, given) in
-        [("--parameters", cli.parameters), ("--sets", cli.sets), ("--picture", cli.picture.is_some())]
-    {
+    for (option, given) in [("--sets", cli.sets), ("--picture", cli.picture.is_some())] {
         anyhow::ensure!(
             !given,
             "{}: error: {option} is for models of decks, this is a voxel model",
@@ -99,7 +97,10 @@ fn voxels(cli: &Cli, file: &VoxelBlockFile) -> anyhow::Result<String> {
     if cli.check {
         file.verify()?;
     }
-    Ok(if cli.grids {
+    Ok(if cli.parameters {
+        let parameters = parameters::list_voxel(&file.setup());
+        if cli.json { json(&parameters)? } else { info::parameters_text(&parameters) }
+    } else if cli.grids {
         let grids = info::voxel::Grids::measure(&cli.file.display().to_string(), &file.mesh())?;
         if cli.json { json(&grids)? } else { grids.to_string() }
     } else if cli.json {

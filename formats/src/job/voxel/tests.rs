@@ -69,3 +69,37 @@ fn the_reference_is_read_and_shows_every_key() {
         assert!(text.contains(&format!("{key} = ")), "`{key}` is missing from the reference");
     }
 }
+
+const MATERIAL: &str = "[material]\nlaw = \"threshold\"\nthreshold = 64\nyoung = 1e4\npoisson = 0.3\n";
+
+#[test]
+fn loads_and_conditions_are_checked_with_their_line() {
+    for (text, expected) in [
+        ("[load]\npreset = \"axial\"\n", "bone.toml:6: error: how much? give one of `strain`"),
+        (
+            "[load]\npreset = \"axial\"\nstrain = 1\nforce = 2\n",
+            "bone.toml:6: error: give `strain` or `force`, not both",
+        ),
+        ("[load]\npreset = \"torsion\"\nstrain = 1\n", "`strain` does not go with this preset"),
+        ("[load]\npreset = \"shear\"\nstrain = 1\ndirection = \"z\"\n", "`direction` must not be the axis"),
+        ("[load]\npreset = \"axial\"\nstrain = 1\naxis = \"x\"\nside = \"zmax\"\n", "contradict each other"),
+        ("[[boundary]]\nvalue = 1\n", "bone.toml:6: error: where? give one of `side`"),
+        ("[[boundary]]\nside = \"zmin\"\nall = true\n", "give `side` or `all`, not both"),
+        ("[[boundary]]\nside = \"zmin\"\nvalu = 1\n", "bone.toml:8: error: unknown field `valu`"),
+        ("[[force]]\nat = [0, 0, 0]\ntraction = [0, 0, 1]\n", "`traction` goes with `side`"),
+        ("[[force]]\nside = \"zmin\"\n", "give exactly one of `force`"),
+        ("[solver]\ntolerance = 2\n", "`tolerance` must lie between 0 and 1"),
+        ("[output]\nfields = [\"strains\"]\n", "unknown variant `strains`"),
+    ] {
+        let found = parse(&format!("{MATERIAL}{text}")).unwrap_err();
+        assert!(found.contains(expected), "{text}: {found}");
+    }
+}
+
+#[test]
+fn the_reference_job_is_read() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/voxel-job-reference.toml");
+    let job = VoxelJob::read(&path).unwrap();
+    assert_eq!((job.boundaries.len(), job.forces.len()), (1, 0));
+    assert_eq!(job.load.unwrap().value.preset, Preset::Axial);
+}

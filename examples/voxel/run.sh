@@ -1,0 +1,20 @@
+#!/bin/sh
+# A porous sample from stack to stiffness, by two commands; then the same under other parameters, without reading the stack again.
+#   examples/voxel/run.sh [SIZE]        voxels along an edge, 64 when absent
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+build=$here/../build/voxel
+bin=$here/../../target/release
+cargo build --release --manifest-path "$here/../../Cargo.toml" -p pogo-tools -p pogo-solver
+mkdir -p "$build"
+cd "$build"
+
+"$bin/pogo-gen" perlin --size "${1:-64}" -o sample.npy
+"$bin/pogo-block" sample.npy --job "$here/compression.toml" -o sample.blk
+"$bin/pogo-solve" sample.blk --plot -o sample.out
+"$bin/pogo-info" sample.blk --parameters
+
+# A stiffer bone; the first result is a good start.
+"$bin/pogo-solve" sample.blk --set material.BONE.young=12e3 --start sample.out -o stiffer.out
+
+echo "results in $build/sample.out: summary.json, fields.vti (ParaView), slice.png, displacement.npy"
