@@ -49,7 +49,7 @@ struct Grid {
 
 struct Level<'a> {
     product: Product<'a>,
-    scratch: Scratch<f64>,
+    scratch: Scratch,
     inverse: Vec<f64>,
     lambda: f64,
     cost: f64,

@@ -7,7 +7,7 @@ use super::{Product, Scratch};
 /// The finest level of the preconditioner, in single precision.
 pub(super) struct Fine<'a> {
     pub product: Product<'a>,
-    scratch: Scratch<f32>,
+    pub scratch: Scratch,
     /// 1 / diagonal of each node: its three entries are equal.
     inverse: Vec<f32>,
     /// Largest eigenvalue of D⁻¹ K.

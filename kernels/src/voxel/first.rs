@@ -121,7 +121,6 @@ impl Cell {
 /// The operator of the first coarse level.
 #[derive(Debug)]
 pub(super) struct First {
-    pub nodes: Vec<[u32; 8]>,
     /// First voxel of each cell and which octants are there; 0 where the cell has a matrix of its own.
     child: Vec<(u32, u8)>,
     cell: Cell,
@@ -141,7 +140,6 @@ impl First {
     pub fn new(cube: &Cube, fine: &Elements, level: &Coarsening, fixed: &[u8], stiffness: &Stiffness) -> Self {
         let cell = Cell::new(cube);
         let mut out = Self {
-            nodes: level.coarse.nodes.clone(),
             child: Vec::with_capacity(level.coarse.nodes.len()),
             own: Vec::new(),
             matrices: Vec::new(),
@@ -149,7 +147,7 @@ impl First {
             n_blocks: 0,
             cell,
         };
-        for element in 0..out.nodes.len() {
+        for element in 0..level.coarse.nodes.len() {
             let children =
                 &level.children[level.child_first[element] as usize..level.child_first[element + 1] as usize];
             let mut octants = 0;
@@ -204,7 +202,14 @@ impl First {
     }
 
     /// y += A x; y is zero before.
-    pub fn apply(&self, x: &[f32], y: &mut [f32], batches: &Batches, stiffness: &(impl Fn(usize) -> f64 + Sync)) {
+    pub fn apply(
+        &self,
+        nodes: &[[u32; 8]],
+        x: &[f32],
+        y: &mut [f32],
+        batches: &Batches,
+        stiffness: &(impl Fn(usize) -> f64 + Sync),
+    ) {
         y.fill(0.0);
         let y = Shared::new(y);
         batches.for_each(|range| {
@@ -213,23 +218,31 @@ impl First {
             #[cfg(target_arch = "x86_64")]
             if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
                 // SAFETY: the machine has both.
-                unsafe { self.batch_avx2(range, x, y, stiffness) };
+                unsafe { self.batch_avx2(range, nodes, x, y, stiffness) };
                 return;
             }
-            self.batch::<false>(range, x, y, stiffness);
+            self.batch::<false>(range, nodes, x, y, stiffness);
         });
     }
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,fma")]
-    fn batch_avx2(&self, range: std::ops::Range<usize>, x: &[f32], y: &mut [f32], stiffness: &impl Fn(usize) -> f64) {
-        self.batch::<true>(range, x, y, stiffness);
+    fn batch_avx2(
+        &self,
+        range: std::ops::Range<usize>,
+        nodes: &[[u32; 8]],
+        x: &[f32],
+        y: &mut [f32],
+        stiffness: &impl Fn(usize) -> f64,
+    ) {
+        self.batch::<true>(range, nodes, x, y, stiffness);
     }
 
     #[inline(always)]
     fn batch<const FMA: bool>(
         &self,
         range: std::ops::Range<usize>,
+        nodes: &[[u32; 8]],
         x: &[f32],
         y: &mut [f32],
         stiffness: &impl Fn(usize) -> f64,
@@ -242,7 +255,7 @@ impl First {
             let mut e = [V::<FMA>::splat(0.0); 8];
             let mut own = 0_u32;
             for lane in 0..n {
-                for (c, &node) in self.nodes[at + lane].iter().enumerate() {
+                for (c, &node) in nodes[at + lane].iter().enumerate() {
                     let from = &x[3 * node as usize..3 * node as usize + 3];
                     for a in 0..3 {
                         u[a][c].0[lane] = from[a];
@@ -280,23 +293,23 @@ impl First {
             let f = f.map(walsh_eight);
             for lane in 0..n {
                 if own >> lane & 1 == 0 {
-                    for (c, &node) in self.nodes[at + lane].iter().enumerate() {
+                    for (c, &node) in nodes[at + lane].iter().enumerate() {
                         let to = &mut y[3 * node as usize..3 * node as usize + 3];
                         for a in 0..3 {
                             to[a] += f[a][c].0[lane];
                         }
                     }
                 } else {
-                    self.add_own(at + lane, x, y);
+                    self.add_own(at + lane, &nodes[at + lane], x, y);
                 }
             }
             at += 8;
         }
     }
 
-    fn add_own(&self, element: usize, x: &[f32], y: &mut [f32]) {
+    fn add_own(&self, element: usize, nodes: &[u32; 8], x: &[f32], y: &mut [f32]) {
         let own = self.own.partition_point(|&e| (e as usize) < element);
-        let (matrix, nodes) = (&self.matrices[own], &self.nodes[element]);
+        let matrix = &self.matrices[own];
         let u: [f32; 24] = std::array::from_fn(|i| x[3 * nodes[i / 3] as usize + i % 3]);
         for i in 0..24 {
             let row = &matrix[24 * i..24 * i + 24];
@@ -305,9 +318,9 @@ impl First {
     }
 
     /// The diagonal, (3 n_nodes,).
-    pub fn diagonal(&self, stiffness: &impl Fn(usize) -> f64) -> Vec<f64> {
+    pub fn diagonal(&self, nodes: &[[u32; 8]], stiffness: &impl Fn(usize) -> f64) -> Vec<f64> {
         let mut diagonal = vec![0.0; 3 * self.n_nodes];
-        for (element, nodes) in self.nodes.iter().enumerate() {
+        for (element, nodes) in nodes.iter().enumerate() {
             if self.child[element].1 == 0 {
                 let own = self.own.partition_point(|&e| (e as usize) < element);
                 for i in 0..24 {

@@ -57,8 +57,8 @@ pub(super) struct Level {
     d: Vec<f32>,
     q: Vec<f32>,
     start: Vec<f32>,
-    /// Of the inner conjugate gradients: residual, direction, its product.
-    inner: [Vec<f32>; 3],
+    /// Of the inner conjugate gradients: residual, direction, its product, solution.
+    inner: [Vec<f32>; 4],
 }
 
 /// All coarse levels.
@@ -140,13 +140,20 @@ impl Level {
             d: zeros(),
             q: zeros(),
             start: zeros(),
-            inner: [Vec::new(), Vec::new(), Vec::new()],
+            inner: Default::default(),
         }
     }
 
-    fn product(operator: &Operator, batches: &Batches, x: &[f32], y: &mut [f32], stiffness: &Stiffness) {
+    fn product(
+        operator: &Operator,
+        nodes: &[[u32; 8]],
+        batches: &Batches,
+        x: &[f32],
+        y: &mut [f32],
+        stiffness: &Stiffness,
+    ) {
         match operator {
-            Operator::First(first) => first.apply(x, y, batches, &|e| stiffness(e)),
+            Operator::First(first) => first.apply(nodes, x, y, batches, &|e| stiffness(e)),
             Operator::Assembled(blocks) => blocks.apply(x, y),
         }
     }
@@ -229,11 +236,11 @@ impl Level {
                 }
             });
             if k < degree {
-                Self::product(&self.operator, &self.batches, &self.d, &mut self.q, stiffness);
+                Self::product(&self.operator, &self.nodes, &self.batches, &self.d, &mut self.q, stiffness);
                 *products += self.cost;
                 subtract(&mut self.r, &self.q);
             } else if !last {
-                Self::product(&self.operator, &self.batches, &self.x, &mut self.q, stiffness);
+                Self::product(&self.operator, &self.nodes, &self.batches, &self.x, &mut self.q, stiffness);
                 *products += self.cost;
                 let b = &self.start;
                 let q = &self.q;
@@ -264,7 +271,7 @@ impl Coarse {
         let level = coarsen(&fine);
         let mut first = First::new(cube, &fine, &level, fixed, stiffness);
         drop(fine);
-        let diagonal = first.diagonal(&|e| stiffness(e));
+        let diagonal = first.diagonal(&level.coarse.nodes, &|e| stiffness(e));
         let mut elements = level.coarse.clone();
         first.n_blocks = count_blocks(&elements);
         let cost = first.n_blocks as f64 / fine_blocks;
@@ -327,13 +334,10 @@ impl Coarse {
         // Flexible conjugate gradients: the cycle is not quite the same operator every time.
         let here = &mut self.levels[level];
         let cost = here.cost;
-        let [mut residual, mut p, mut q] = std::mem::take(&mut here.inner);
-        for v in [&mut residual, &mut p, &mut q] {
+        let [mut residual, mut p, mut q, mut solution] = std::mem::take(&mut here.inner);
+        for v in [&mut residual, &mut p, &mut q, &mut solution] {
             v.resize(here.n, 0.0);
         }
-        let mut solution = std::mem::take(&mut here.q);
-        // `q` of the level is its smoother's: borrow another for the solution.
-        here.q = vec![0.0; here.n];
         solution.fill(0.0);
         residual.copy_from_slice(&here.b);
         let start = dot(&residual, &residual);
@@ -357,7 +361,7 @@ impl Coarse {
                     p[i] = if step == 0 { z[i] } else { z[i] + beta * p[i] };
                 }
             });
-            Level::product(&here.operator, &here.batches, &p, &mut q, stiffness);
+            Level::product(&here.operator, &here.nodes, &here.batches, &p, &mut q, stiffness);
             *products += cost;
             // p · r = z · r, for r is orthogonal to the direction before.
             let curvature = dot(&p, &q);
@@ -385,8 +389,7 @@ impl Coarse {
         }
         let here = &mut self.levels[level];
         here.x.copy_from_slice(&solution);
-        here.q = solution;
-        here.inner = [residual, p, q];
+        here.inner = [residual, p, q, solution];
     }
 
     /// One cycle on A x = r from x = 0.
@@ -413,10 +416,9 @@ impl Coarse {
         // The correction's part of the residual: one product of the correction alone.
         here.d.fill(0.0);
         lower[0].prolong(&mut here.d);
-        for i in 0..here.n {
-            here.x[i] += here.d[i];
-        }
-        Level::product(&here.operator, &here.batches, &here.d, &mut here.q, stiffness);
+        let d = &here.d;
+        for_parts(&mut here.x, |first, x| x.iter_mut().zip(&d[first..]).for_each(|(x, d)| *x += d));
+        Level::product(&here.operator, &here.nodes, &here.batches, &here.d, &mut here.q, stiffness);
         *products += here.cost;
         subtract(&mut here.r, &here.q);
         here.smooth(degree, true, stiffness, products);
@@ -480,7 +482,7 @@ fn largest_eigenvalue(level: &mut Level, stiffness: &Stiffness) -> f64 {
             return 1.0;
         }
         v.iter_mut().for_each(|v| *v /= norm);
-        Level::product(&level.operator, &level.batches, &v, &mut y, stiffness);
+        Level::product(&level.operator, &level.nodes, &level.batches, &v, &mut y, stiffness);
         for (y, &inverse) in y.iter_mut().zip(&level.inverse) {
             *y *= inverse;
         }

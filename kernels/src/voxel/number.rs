@@ -15,6 +15,7 @@ pub trait Number:
     + Sub<Output = Self>
     + Mul<Output = Self>
     + std::ops::AddAssign
+    + sealed::Sealed
     + 'static
 {
     /// Rounds to nearest.
@@ -25,8 +26,13 @@ pub trait Number:
     fn fused(self, b: Self, c: Self) -> Self;
 }
 
+mod sealed {
+    pub trait Sealed {}
+}
+
 macro_rules! number {
     ($type:ty) => {
+        impl sealed::Sealed for $type {}
         impl Number for $type {
             #[inline(always)]
             fn from_f64(value: f64) -> Self {

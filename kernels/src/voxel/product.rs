@@ -37,12 +37,20 @@ pub struct Product<'a> {
     fixed_first: Vec<u32>,
 }
 
-/// Memory for products, kept between them.
+/// Memory for products of either precision, kept between them.
 #[derive(Debug, Default)]
-pub struct Scratch<T> {
-    passed: Vec<T>,
-    pending: Vec<T>,
+pub struct Scratch {
+    passed: Vec<f64>,
+    pending: Vec<f64>,
     sums: Vec<f64>,
+}
+
+/// The first `n` numbers of memory that grows as needed.
+fn numbers<T: Number>(memory: &mut Vec<f64>, n: usize) -> &mut [T] {
+    memory.resize(memory.len().max((n * size_of::<T>()).div_ceil(size_of::<f64>())), 0.0);
+    // SAFETY: `Number` is f32 or f64 (nothing outside this crate can add one): no stricter alignment, any bits valid.
+    let (_, all, _) = unsafe { memory.align_to_mut::<T>() };
+    &mut all[..n]
 }
 
 /// What one thread needs.
@@ -84,7 +92,7 @@ impl<T: Number> Local<T> {
 
 impl<'a> Product<'a> {
     /// Bricks a chunk: few wait in large ones, many threads share small ones.
-    const CHUNK: usize = 512;
+    const CHUNK: usize = 2048;
 
     /// Tables for the product. `fixed`: degrees of freedom 3 node + direction, ascending, where y is made 0.
     pub fn new(bricks: BricksView<'a>, moduli: Moduli<'a>, cube: Cube, spacing: f64, fixed: Vec<u32>) -> Self {
@@ -102,7 +110,7 @@ impl<'a> Product<'a> {
                 passed_first.push(sum);
             }
         }
-        let size = (n / 64).clamp(64, Self::CHUNK);
+        let size = (n / 32).clamp(64, Self::CHUNK);
         let mut chunks: Vec<usize> = (0..n).step_by(size).collect();
         chunks.push(n);
         let (mut waiting, mut pending) = (Vec::new(), 0);
@@ -140,18 +148,18 @@ impl<'a> Product<'a> {
     pub fn apply<T: Number>(
         &self,
         x: &[T],
-        scratch: &mut Scratch<T>,
+        scratch: &mut Scratch,
         sink: impl Fn(usize, &mut [T]) -> f64 + Sync,
     ) -> f64 {
         let n = self.bricks.n_bricks();
         assert_eq!(x.len(), 3 * self.bricks.n_nodes());
-        scratch.passed.resize(*self.passed_first.last().unwrap_or(&0) as usize, T::default());
-        scratch.pending.resize(self.waiting.last().map_or(0, |last| last.1) as usize, T::default());
         scratch.sums.clear();
         scratch.sums.resize(n, 0.0);
         let blocks = self.cube.blocks.map(|block| block.map(|row| row.map(T::from_f64)));
-        let passed = Shared::new(&mut scratch.passed);
-        let pending = Shared::new(&mut scratch.pending);
+        let n_passed = self.passed_first.last().map_or(0, |&n| n as usize);
+        let n_pending = self.waiting.last().map_or(0, |last| last.1 as usize);
+        let passed = Shared::new(numbers::<T>(&mut scratch.passed, n_passed));
+        let pending = Shared::new(numbers::<T>(&mut scratch.pending, n_pending));
         let sums = Shared::new(&mut scratch.sums);
         let finish = |brick: usize, y: &mut [T]| {
             self.receive(brick, &passed, y);

@@ -115,20 +115,19 @@ impl<'a> StaticSolver<'a> {
         let clock = Instant::now();
         let n = 3 * self.fine.product.bricks.n_nodes();
         let mut x = vec![0.0_f64; n];
-        let mut double = Scratch::default();
         let (mut r, mut p, mut q, mut z) = (vec![0.0_f32; n], vec![0.0_f32; n], vec![0.0_f32; n], vec![0.0_f32; n]);
         let prescribe = |x: &mut [f64]| {
             fixed.iter().for_each(|dof| x[3 * dof.node as usize + usize::from(dof.direction)] = dof.value);
         };
         let mut products = 0.0;
         prescribe(&mut x);
-        let norm0 = true_residual(&self.fine.product, forces, &x, &mut double, &mut r);
+        let norm0 = true_residual(&mut self.fine, forces, &x, &mut r);
         products += 1.0;
         let mut norm = norm0;
         if let Some(start) = start {
             x.copy_from_slice(start);
             prescribe(&mut x);
-            norm = true_residual(&self.fine.product, forces, &x, &mut double, &mut r);
+            norm = true_residual(&mut self.fine, forces, &x, &mut r);
             products += 1.0;
         }
         self.fine.products = 0.0;
@@ -166,7 +165,7 @@ impl<'a> StaticSolver<'a> {
             solution.iterations += 1;
             // From time to time the residual of the iteration gives way to the true one.
             if norm <= limit || norm < 1e-3 * checked {
-                norm = true_residual(&self.fine.product, forces, &x, &mut double, &mut r);
+                norm = true_residual(&mut self.fine, forces, &x, &mut r);
                 products += 1.0;
                 checked = norm;
             }
@@ -206,13 +205,8 @@ fn update(alpha: f64, p: &[f32], q: &[f32], x: &mut [f64], r: &mut [f32]) -> f64
 }
 
 /// r = f − K x, 0 where fixed, computed in f64; its norm.
-fn true_residual(
-    product: &Product,
-    forces: &[NodalForce],
-    x: &[f64],
-    scratch: &mut Scratch<f64>,
-    r: &mut [f32],
-) -> f64 {
+fn true_residual(fine: &mut Fine, forces: &[NodalForce], x: &[f64], r: &mut [f32]) -> f64 {
+    let (product, scratch) = (&fine.product, &mut fine.scratch);
     let out = Shared::new(r);
     let fixed = product.fixed();
     product
