@@ -27,8 +27,9 @@ compile setup setup.cu &
 compile fans_f32 fans.cu &
 compile fans_f64 fans.cu -DPOGO_F64 &
 wait
-compile colours_plane colours.cu -DPOGO_PLANE &
-compile colours_solid colours.cu -DPOGO_SOLID &
+compile colours_plane colours.cu &
+compile solids_f32 solids.cu &
+compile solids_f64 solids.cu -DPOGO_F64 &
 wait
 if [ "${1:-}" = --check ]; then
     diff -rq --exclude=build.sh kernels/ptx "$out" && echo "PTX is what the sources give"

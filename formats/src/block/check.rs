@@ -4,6 +4,7 @@
 //! that cannot be opened. Large tables are scanned in parallel.
 
 mod device;
+mod solids;
 
 use rayon::prelude::*;
 

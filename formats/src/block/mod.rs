@@ -19,6 +19,7 @@ mod fan;
 mod file;
 mod mapped;
 mod provenance;
+pub mod ring;
 mod tables;
 #[cfg(test)]
 mod tests;

@@ -194,6 +194,18 @@ pub struct DeviceView<'a> {
     pub coloured_elements: &'a [u32],
     /// Local node indices.
     pub coloured_connectivity: &'a [u16],
+    /// (n_blocks + 1,).
+    pub later_first: &'a [u64],
+    /// Solver indices.
+    pub later_nodes: &'a [u32],
+    /// (n_later,).
+    pub passed_row: &'a [u32],
+    /// (n_boundary nodes + 1,), or empty.
+    pub passed_first: &'a [u32],
+    /// (n_nodes + n_later + 1,), or empty.
+    pub gather_first: &'a [u32],
+    /// (n_pieces, 8).
+    pub gather: &'a [u16],
     /// (n_materials,).
     pub material_kind: &'a [u8],
     /// (n_materials,).
@@ -222,14 +234,14 @@ pub struct DeviceView<'a> {
     pub further_materials: &'a [u32],
 }
 
-/// Elements of one run that share no node of the block's own.
+/// Elements of one run: in the plane, that share no node of the block's own.
 #[derive(Debug, Clone, Copy)]
 pub struct Colour<'a> {
     /// Run, over all blocks.
     pub run: usize,
-    /// Element index of each, (n,).
+    /// Element index of each, (n,); of rings (n, 6).
     pub elements: &'a [u32],
-    /// Local node indices, (n, nodes of the run's kind), then zeros up to a multiple of 8.
+    /// Local node indices, (n, nodes of the run's kind; of rings 8), then zeros up to a multiple of 8.
     pub connectivity: &'a [u16],
 }
 
@@ -243,6 +255,11 @@ impl<'a> DeviceView<'a> {
             connectivity: &self.coloured_connectivity
                 [self.colour_connectivity_first[colour] as usize..self.colour_connectivity_first[colour + 1] as usize],
         })
+    }
+
+    /// Nodes of later blocks that a block's coloured elements touch.
+    pub fn later(self, block: usize) -> &'a [u32] {
+        &self.later_nodes[self.later_first[block] as usize..self.later_first[block + 1] as usize]
     }
 
     /// First record of a node, by solver index, where its block has fans.
@@ -281,6 +298,12 @@ impl DeviceTables {
             colour_connectivity_first: &self.colour_connectivity_first,
             coloured_elements: &self.coloured_elements,
             coloured_connectivity: &self.coloured_connectivity,
+            later_first: &self.later_first,
+            later_nodes: &self.later_nodes,
+            passed_row: &self.passed_row,
+            passed_first: &self.passed_first,
+            gather_first: &self.gather_first,
+            gather: &self.gather,
             material_kind: &self.material_kind,
             material_section: &self.material_section,
             fan_material: &self.fan_material,

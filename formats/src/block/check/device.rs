@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::super::{BlocksView, DeviceTables, DeviceView, FanRecord, MeshView, triangle_material};
-use super::{Check, all_below, offsets, require};
+use super::{Check, all_below, offsets, require, solids};
 use crate::model::ElementKind;
 
 /// Connectivity of a colour starts at a multiple of so many entries.
@@ -18,7 +18,13 @@ pub(super) fn all(mesh: &MeshView, blocks: &BlocksView, device: &DeviceView, n_s
     offsets("elements of colours", device.colour_element_first, n_colours, device.coloured_elements.len())?;
     let n_entries = device.coloured_connectivity.len();
     offsets("connectivity of colours", device.colour_connectivity_first, n_colours, n_entries)?;
-    all_below("elements of colours", device.coloured_elements, mesh.n_elements())?;
+    let rings = solids::are_there(blocks);
+    let missing = |&element: &u32| rings && element == DeviceTables::NO_ELEMENT;
+    let largest = device.coloured_elements.par_iter().filter(|element| !missing(element)).max();
+    require(largest.is_none_or(|&largest| (largest as usize) < mesh.n_elements()), || {
+        format!("elements of colours: index {} where {} exist", largest.unwrap_or(&0), mesh.n_elements())
+    })?;
+    solids::all(blocks, device, n_nodes)?;
 
     let n_materials = device.material_kind.len();
     require(device.material_section.len() == n_materials, || "materials: tables of different lengths".into())?;
@@ -48,14 +54,15 @@ pub(super) fn all(mesh: &MeshView, blocks: &BlocksView, device: &DeviceView, n_s
     require(halo_fans || device.outer_nodes.is_empty(), || "outer nodes without fans of the halo".into())?;
     require(!any_mixed || n_materials <= FEW_MATERIALS, || format!("{n_materials} materials in mixed fans"))?;
     (0..n_blocks).into_par_iter().with_min_len(16).try_for_each(|block| {
-        colours(blocks, device, block)?;
+        colours(blocks, device, block, rings)?;
         fans(blocks, device, block)
     })
 }
 
-fn colours(blocks: &BlocksView, device: &DeviceView, block: usize) -> Check {
+fn colours(blocks: &BlocksView, device: &DeviceView, block: usize, solid: bool) -> Check {
     let runs = blocks.run_first[block]..blocks.run_first[block + 1];
-    let n_local = blocks.own_nodes(block).len() + blocks.halo(block).len();
+    let others = if solid { device.later(block) } else { blocks.halo(block) };
+    let n_local = blocks.own_nodes(block).len() + others.len();
     for colour in device.colour_first[block] as usize..device.colour_first[block + 1] as usize {
         let run = device.colour_run[colour];
         require(runs.contains(&run), || format!("colour {colour}: run {run} is not of block {block}"))?;
@@ -66,7 +73,8 @@ fn colours(blocks: &BlocksView, device: &DeviceView, block: usize) -> Check {
         let first = device.colour_connectivity_first[colour] as usize;
         let last = device.colour_connectivity_first[colour + 1] as usize;
         // As this holds for all before it, a colour starts at a multiple, too.
-        require(last - first == (n * kind.n_nodes()).next_multiple_of(ALIGNMENT), || {
+        let [width, depth] = if solid { solids::shape(kind) } else { [kind.n_nodes(), 1] };
+        require(n.is_multiple_of(depth) && last - first == (n / depth * width).next_multiple_of(ALIGNMENT), || {
             format!("colour {colour}: {} node indices for {n} {} elements", last - first, kind.name())
         })?;
         let largest = device.coloured_connectivity[first..last].iter().copied().fold(0, u16::max);
@@ -133,10 +141,17 @@ fn fans(blocks: &BlocksView, device: &DeviceView, block: usize) -> Check {
     require(next == further.end, || format!("block {block}: further fans of no node"))
 }
 
-/// The colours of each run hold its elements, each once, and no two of one colour share an own node; the fans of each own
+/// In the plane the colours of each run hold its elements, each once, and no two of one colour share an own node; the fans of each own
 /// node hold its triangles, each once; the fans of the halo are those of the blocks that own it.
 pub(super) fn agreement(blocks: &BlocksView, device: &DeviceView) -> Check {
+    let solid = solids::are_there(blocks);
+    if solid {
+        solids::rows_agree(blocks, device)?;
+    }
     (0..blocks.n_blocks()).into_par_iter().with_min_len(16).try_for_each(|block| {
+        if solid {
+            return solids::agree(blocks, device, block);
+        }
         colours_agree(blocks, device, block)?;
         if device.fan_material[block] == DeviceTables::NO_FANS {
             return Ok(());

@@ -18,6 +18,7 @@ pub(super) fn device(blocks: &Blocks) -> DeviceTables {
         material_section: materials.iter().map(|pair| pair.1).collect(),
         outer_first: vec![0; view.n_blocks() + 1],
         further_first: vec![0],
+        later_first: vec![0; view.n_blocks() + 1],
         ..Default::default()
     };
     let mut records: Vec<Vec<Record>> = vec![];

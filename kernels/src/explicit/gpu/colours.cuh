@@ -6,97 +6,12 @@
 // block that the kernel can be launched with.
 
 #pragma once
-#include "laws.cuh"
+#include "rows.cuh"
 
 #ifndef COLOUR_THREADS_
 #define COLOUR_THREADS_ 128
 #endif
 constexpr u32 COLOUR_THREADS = COLOUR_THREADS_;
-// Colours whose descriptions are kept in shared memory; of a block with more, they are read again and again.
-constexpr u32 KEPT_COLOURS = 64;
-
-// Beside the laws: a switch over all of one dimension.
-enum : u32 { PLANE_LAWS = 100, SOLID_LAWS };
-
-__host__ __device__ constexpr int dimension_of(u32 set) { return set <= REDUCED_QUADRILATERAL || set == PLANE_LAWS ? 2 : 3; }
-
-template <u32 VALUE> struct Number {
-    static constexpr u32 value = VALUE;
-};
-
-// Calls `act` with the law, as a type.
-template <u32 SET, typename Act> __device__ __forceinline__ void with_law(u32 law, Act &&act) {
-    if constexpr (SET == PLANE_LAWS) {
-        if (law == TRIANGLE) act(Number<TRIANGLE>{});
-        else if (law == QUADRILATERAL) act(Number<QUADRILATERAL>{});
-        else act(Number<REDUCED_QUADRILATERAL>{});
-    } else if constexpr (SET == SOLID_LAWS) {
-        if (law == TETRAHEDRON) act(Number<TETRAHEDRON>{});
-        else if (law == WEDGE) act(Number<WEDGE>{});
-        else if (law == HEXAHEDRON) act(Number<HEXAHEDRON>{});
-        else if (law == PARALLELEPIPED) act(Number<PARALLELEPIPED>{});
-        else act(Number<REDUCED_HEXAHEDRON>{});
-    } else {
-        act(Number<SET>{});
-    }
-}
-
-// Local nodes of one element, two a word.
-struct Row {
-    u32 words[4];
-    __device__ __forceinline__ u32 node(int i) const { return i % 2 ? words[i / 2] >> 16 : words[i / 2] & 0xffff; }
-    // Collapsed elements have a node twice.
-    template <int NODES> __device__ __forceinline__ bool repeats() const {
-        bool found = false;
-#pragma unroll
-        for (int i = 1; i < NODES; i++)
-#pragma unroll
-            for (int j = 0; j < i; j++) found |= node(i) == node(j);
-        return found;
-    }
-};
-
-template <int NODES> __device__ __forceinline__ void read_row(const u16 *connectivity, u32 e, Row &row) {
-    if constexpr (NODES == 8) {
-        const uint4 w = __ldg(reinterpret_cast<const uint4 *>(connectivity) + e);
-        row.words[0] = w.x, row.words[1] = w.y, row.words[2] = w.z, row.words[3] = w.w;
-    } else if constexpr (NODES == 4) {
-        const uint2 w = __ldg(reinterpret_cast<const uint2 *>(connectivity) + e);
-        row.words[0] = w.x, row.words[1] = w.y;
-    } else if constexpr (NODES == 6) {
-        const u32 *at = reinterpret_cast<const u32 *>(connectivity) + 3 * e;
-#pragma unroll
-        for (int i = 0; i < 3; i++) row.words[i] = __ldg(at + i);
-    } else {
-        const u16 *at = connectivity + 3 * e;
-        row.words[0] = __ldg(at) | (u32)__ldg(at + 1) << 16;
-        row.words[1] = __ldg(at + 2);
-    }
-}
-
-template <u32 SET> __device__ __forceinline__ void read_row_of(u32 law, const u16 *connectivity, u32 e, Row &row) {
-    with_law<SET>(law, [&](auto number) {
-        read_row<Element<float, decltype(number)::value, true>::NODES>(connectivity, e, row);
-    });
-}
-
-// A copy into shared memory that no thread waits for.
-template <int BYTES> __device__ __forceinline__ void copy_later(void *to, const void *from) {
-    const u32 at = (u32)__cvta_generic_to_shared(to);
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(at), "l"(from), "n"(BYTES) : "memory");
-}
-
-__device__ __forceinline__ void wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
-
-// Asks for bytes to be brought near; the threads of the block share the lines out.
-__device__ __forceinline__ void prefetch(const void *from, u64 bytes) {
-    const char *first = reinterpret_cast<const char *>(reinterpret_cast<u64>(from) & ~(u64)127);
-    const char *last = reinterpret_cast<const char *>(from) + bytes;
-#pragma unroll 1
-    for (const char *at = first + 128 * threadIdx.x; at < last; at += 128 * COLOUR_THREADS)
-        asm volatile("prefetch.global.L2 [%0];" ::"l"(at));
-}
-
 // Copies `count` numbers of T that lie in a row; in the plane two at a time.
 template <typename T, int D> __device__ __forceinline__ void copy_all_later(T *to, const T *from, u32 count) {
     constexpr int STEP = D == 2 ? 2 : 1;

@@ -275,13 +275,6 @@ __device__ __forceinline__ void step_block(const Params<T> &p, const Block &bloc
         add_energies<THREADS>(p.energies, block.energy_row, energies);
 }
 
-// The whole row at once.
-__device__ __forceinline__ Block load_block(const Block *at) {
-    const uint4 *from = reinterpret_cast<const uint4 *>(at);
-    const uint4 a = from[0], b = from[1], c = from[2], d = from[3];
-    return {a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w, c.x, c.y, c.z, c.w, d.x, d.y, d.z, d.w};
-}
-
 // Blocks where forces act, supports hold, monitors listen or materials meet: in a function of its own, so that what it
 // needs costs the others no registers.
 template <typename T, int STEPS, bool ALIGNED>

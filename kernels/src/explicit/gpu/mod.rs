@@ -1,7 +1,8 @@
 //! The explicit step on a CUDA device: a thread block a block of the mesh, the same arithmetic as on the CPU.
 //!
 //! The tables of the block file go to the device as they lie in the map. Blocks of triangles go by *fans*, a thread a
-//! node, one or two steps a launch (fans.cuh); all others by *colours*, a thread an element (colours.cuh). The state is
+//! node, one or two steps a launch (fans.cuh); others in the plane by *colours*, a thread an element (colours.cuh); those in
+//! space by two kernels, forces and then motion (solids.cuh). The state is
 //! doubled: a launch reads one pair (u, Δu) and writes the other. Nothing is added by atomics, so every run gives the
 //! same bits. Launches are recorded in a graph of [`GRAPH_STEPS`] steps and replayed; the host waits only at the end of
 //! [`advance`](Stepper::advance).
@@ -34,7 +35,8 @@ mod ptx {
     pub const FANS_F32: &str = include_str!("../../../ptx/fans_f32.ptx");
     pub const FANS_F64: &str = include_str!("../../../ptx/fans_f64.ptx");
     pub const COLOURS_PLANE: &str = include_str!("../../../ptx/colours_plane.ptx");
-    pub const COLOURS_SOLID: &str = include_str!("../../../ptx/colours_solid.ptx");
+    pub const SOLIDS_F32: &str = include_str!("../../../ptx/solids_f32.ptx");
+    pub const SOLIDS_F64: &str = include_str!("../../../ptx/solids_f64.ptx");
 }
 
 /// Numbers that the kernels are compiled for.
@@ -115,6 +117,12 @@ struct Params {
     recording: u64,
     energies: u64,
     row: u64,
+    gather_first: u64,
+    gather: u64,
+    passed_first: u64,
+    passed_row: u64,
+    passed: u64,
+    force: u64,
     force_out: u64,
     n_nodes: u64,
     force_unit: f64,
@@ -149,6 +157,12 @@ struct Constant<T> {
     factors: Buffer<T>,
     special_first: Buffer<u32>,
     specials: Buffer<Special>,
+    gather_first: Buffer<u32>,
+    gather: Buffer<u16>,
+    passed_first: Buffer<u32>,
+    passed_row: Buffer<u32>,
+    passed: Buffer<T>,
+    force: Buffer<T>,
 }
 
 /// A kernel over some of the blocks.
@@ -257,6 +271,8 @@ impl<T: GpuReal> GpuStepper<T> {
         // In single precision the rows of fans have it.
         let inertia: &[T] = if number == 4 && tables.by_colours.is_empty() { &[] } else { &tables.inertia };
         let connectivity: &[u16] = if tables.by_colours.is_empty() { &[] } else { view.coloured_connectivity };
+        // In space a block reads the nodes of later blocks alone, and passes forces on to them.
+        let (halo_nodes, n_forces) = if tables.once { (view.later_nodes, n_dofs) } else { (blocks.halo_nodes, 0) };
         let colours: &[ColourRow] = if tables.by_colours.is_empty() { &[] } else { &tables.colours };
 
         let bytes = |len: usize, size: usize| (len * size) as u64;
@@ -266,12 +282,16 @@ impl<T: GpuReal> GpuStepper<T> {
             + bytes(problem.lumped_mass.len(), 8)
             + bytes(tables.blocks.len(), size_of::<BlockRow>())
             + bytes(tables.by_fans.len() + tables.by_colours.len() + tables.special_first.len(), 4)
-            + bytes(blocks.halo_nodes.len() + outer_nodes.len() + fan.len() + halo_fan.len(), 4)
+            + bytes(halo_nodes.len() + outer_nodes.len() + fan.len() + halo_fan.len(), 4)
             + bytes(fan_materials.len() + halo_fan_materials.len(), 4)
             + bytes(further_fan.len() + view.further_materials.len(), 4)
             + bytes(view.further_node.len() + connectivity.len(), 2)
             + bytes(colours.len(), size_of::<ColourRow>())
             + bytes(tables.specials.len(), size_of::<Special>())
+            + bytes(view.gather.len(), 2)
+            + bytes(view.gather_first.len(), 4)
+            + bytes(view.passed_first.len() + view.passed_row.len(), 4)
+            + bytes(3 * view.later_nodes.len() + n_forces, number)
             + bytes(n_dofs, 8)
             + RESERVE;
         // The original positions are there only until the blocks have theirs, and the force array only after that.
@@ -293,7 +313,7 @@ impl<T: GpuReal> GpuStepper<T> {
             blocks: up.copy(&tables.blocks)?,
             by_fans: up.copy(&tables.by_fans)?,
             by_colours: up.copy(&tables.by_colours)?,
-            halo_nodes: up.copy(blocks.halo_nodes)?,
+            halo_nodes: up.copy(halo_nodes)?,
             outer_nodes: up.copy(outer_nodes)?,
             fan: up.copy(&fan)?,
             halo_fan: up.copy(&halo_fan)?,
@@ -308,6 +328,12 @@ impl<T: GpuReal> GpuStepper<T> {
             factors: up.copy(&tables.factors)?,
             special_first: up.copy(&tables.special_first)?,
             specials: up.copy(&tables.specials)?,
+            gather_first: up.copy(view.gather_first)?,
+            gather: up.copy(view.gather)?,
+            passed_first: up.copy(view.passed_first)?,
+            passed_row: up.copy(view.passed_row)?,
+            passed: Buffer::zeros(3 * view.later_nodes.len())?,
+            force: Buffer::zeros(n_forces)?,
         };
         let stream = Stream::new(StreamFlags::NON_BLOCKING, None)
             .map_err(|error| DeviceError::Failed { what: "make a stream", reason: error.to_string() })?;
@@ -340,17 +366,32 @@ impl<T: GpuReal> GpuStepper<T> {
             modules.push(module);
         }
         if !tables.by_colours.is_empty() {
-            let module = gpu.module(if dimension == 2 { ptx::COLOURS_PLANE } else { ptx::COLOURS_SOLID })?;
+            let module = gpu.module(match (dimension, number) {
+                (2, _) => ptx::COLOURS_PLANE,
+                (_, 4) => ptx::SOLIDS_F32,
+                _ => ptx::SOLIDS_F64,
+            })?;
             let set = match (tables.laws.count_ones(), dimension) {
                 (1, _) if !tables.coupled => law_name(tables.laws.trailing_zeros()),
                 (_, 2) => "plane",
                 _ => "solid",
             };
-            let name = format!("colours_{}_{set}{coupled}", T::NAME);
-            let kernel = Kernel::new(&gpu, &module, &name, tables.shared[2])?;
+            let way = if tables.once { "solids" } else { "colours" };
+            let name = format!("{way}_{}_{set}{coupled}", T::NAME);
+            let mut kernel = Kernel::new(&gpu, &module, &name, tables.shared[2])?;
+            if tables.once {
+                let n_items: u64 = tables.blocks.iter().map(|row| u64::from(row.n_items)).sum();
+                kernel = kernel.with_threads_for(n_items as f64 / tables.blocks.len() as f64)?;
+            }
             report.kernels.push((name, 1, kernel.threads, kernel.registers, kernel.resident));
             let list = if n_fans == 0 { 0 } else { constant.by_colours.pointer() };
             single.passes.push(Pass { kernel, n_blocks: tables.by_colours.len() as u32, list });
+            if tables.once {
+                let name = format!("move_nodes_{}", T::NAME);
+                let kernel = Kernel::new(&gpu, &module, &name, 0)?;
+                report.kernels.push((name, 1, kernel.threads, kernel.registers, kernel.resident));
+                single.passes.push(Pass { kernel, n_blocks: tables.blocks.len() as u32, list: 0 });
+            }
             modules.push(module);
         }
         let sum = Kernel::new(&gpu, &setup, &format!("energy_sums_{}", T::NAME), 0)?;
@@ -415,6 +456,12 @@ impl<T: GpuReal> GpuStepper<T> {
             recording: recording.pointer(),
             energies: energies.pointer(),
             row: row.pointer(),
+            gather_first: constant.gather_first.pointer(),
+            gather: constant.gather.pointer(),
+            passed_first: constant.passed_first.pointer(),
+            passed_row: constant.passed_row.pointer(),
+            passed: constant.passed.pointer(),
+            force: constant.force.pointer(),
             force_out: 0,
             n_nodes: problem.mesh.n_nodes() as u64,
             force_unit: tables.scale.force,
@@ -535,7 +582,7 @@ fn bytes_per_step<T>(problem: &Problem, tables: &Tables<T>, two_steps: bool) -> 
         let (own, halo, outer) = (f64::from(row.n_own), f64::from(row.n_halo), f64::from(row.n_outer));
         let fans = tables.by_colours.binary_search(&(b as u32)).is_err();
         let damping = if row.damped != 0 { 2.0 * number } else { 0.0 };
-        // u, Δu read and written, positions, inertia; indices, u and positions of the halo.
+        // u, Δu read and written, positions, inertia; indices, u and positions of the halo; forces passed on.
         total += own * (5.0 * d * number + number + damping) + halo * (4.0 + 2.0 * d * number);
         if fans {
             let fan = if size_of::<T>() == 4 { 12.0 } else { 16.0 };
@@ -545,9 +592,20 @@ fn bytes_per_step<T>(problem: &Problem, tables: &Tables<T>, two_steps: bool) -> 
             }
         } else {
             let colours = &tables.colours[row.colour_first as usize..(row.colour_first + row.n_colours) as usize];
+            if tables.once {
+                let next = tables.blocks.get(b + 1).map_or(tables.n_pieces, |next| next.piece_first);
+                let pieces = f64::from(next - row.piece_first);
+                // Where the forces are; f_int and u between the kernels; rows passed on.
+                total += 16.0 * pieces + 4.0 * (own + halo) + 3.0 * own * d * number;
+                total += halo * (4.0 + 2.0 * d * number) + 4.0 * f64::from(row.n_boundary);
+            }
             for colour in colours {
-                let nodes = [3.0, 4.0, 4.0, 4.0, 6.0, 8.0, 8.0, 8.0][colour.law as usize];
-                let factor = if tables.factors.is_empty() { 0.0 } else { number };
+                let nodes = [3.0, 4.0, 4.0, 8.0, 6.0, 8.0, 8.0, 8.0][colour.law as usize];
+                let factor = match (tables.factors.is_empty(), colour.law) {
+                    (true, _) => 0.0,
+                    (false, 3) => 6.0 * number,
+                    _ => number,
+                };
                 total += f64::from(colour.n_elements) * (2.0 * nodes + factor);
             }
         }

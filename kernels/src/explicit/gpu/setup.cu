@@ -3,7 +3,7 @@
 #include "step.cuh"
 
 // Positions of own, halo and outer nodes of one block, relative to the middle of the box of its own and halo nodes, in
-// `length`s, rounded to a grid that all blocks share (quantum > 0, single precision).
+// `length`s, rounded to a grid that all blocks share (quantum > 0, single precision). In space a block's lie by components.
 template <typename T>
 __device__ void localise(const Block *blocks, const double *coordinates, const u32 *halo_nodes, const u32 *outer_nodes,
                          u32 dimension, double length, double quantum, T *out) {
@@ -45,7 +45,7 @@ __device__ void localise(const Block *blocks, const double *coordinates, const u
     for (u32 i = threadIdx.x; i < n_local; i += blockDim.x) {
         const u64 node = node_of(i);
         for (u32 c = 0; c < dimension; c++)
-            out[((u64)block.local_first + i) * dimension + c] =
+            out[(u64)block.local_first * dimension + (dimension == 3 ? c * n_local + i : i * dimension + c)] =
                 (T)(grid(coordinates[node * dimension + c] / length) - origin[c]);
     }
 }

@@ -21,7 +21,9 @@ struct __align__(16) Block {
     u32 node_first, n_own, halo_first, n_halo;
     u32 outer_first, n_outer, local_first, material;
     u32 special_first, damped, energy_row, further_first;
-    u32 n_further, colour_first, n_colours, reserved;
+    u32 n_further, colour_first, n_colours, n_boundary;
+    u32 boundary_first, rows_first, n_rows, n_items;
+    u32 piece_first, reserved[3];
 };
 
 // Elasticity in the units of the tables, as on the CPU: in the plane the leading 3 × 3 times the thickness.
@@ -31,7 +33,7 @@ template <typename T> struct Material {
     T reserved;
 };
 
-// A batch of elements of which no two share an own node.
+// A batch of elements: in the plane, of which no two share an own node; in space a run of them, or of rings.
 struct __align__(16) Colour {
     u64 connectivity_first;
     u32 element_first, n_elements;
@@ -69,6 +71,12 @@ template <typename T> struct Params {
     double *recording;     // (n_recorded, n_monitors, 3)
     double *energies;      // work and damped energy so far, (n_energy_rows, 2)
     const u32 *row;        // row of `signals` that the launch starts from
+    const u32 *gather_first; // first piece of each own and later node, block by block
+    const uint4 *gather;   // places where forces on a node are, eight to a piece, then 0xffff
+    const u32 *passed_first; // first row in `passed` of each boundary node, block by block
+    const u32 *passed_row; // row in `passed` of each entry of halo_nodes
+    T *passed;             // forces of elements on joins, for the blocks that own the nodes, (n, 3)
+    T *force;              // f_int without those, in space, (n_nodes, 3)
     double *force_out;     // f_int instead of a step, N, (n_nodes, dimension), or null
     u64 n_nodes;
     double force_unit, time_increment;
@@ -206,4 +214,15 @@ template <int THREADS> __device__ void add_energies(double *rows, u32 row, Energ
         rows[2 * (u64)row + threadIdx.x] += sum;
     }
     __syncthreads();
+}
+
+// The whole row at once.
+__device__ __forceinline__ Block load_block(const Block *at) {
+    union {
+        uint4 words[sizeof(Block) / 16];
+        Block block;
+    };
+#pragma unroll
+    for (u32 i = 0; i < sizeof(Block) / 16; i++) words[i] = __ldg(reinterpret_cast<const uint4 *>(at) + i);
+    return block;
 }

@@ -32,7 +32,13 @@ pub(super) struct BlockRow {
     pub n_further: u32,
     pub colour_first: u32,
     pub n_colours: u32,
-    pub reserved: u32,
+    pub n_boundary: u32,
+    pub boundary_first: u32,
+    pub rows_first: u32,
+    pub n_rows: u32,
+    pub n_items: u32,
+    pub piece_first: u32,
+    pub reserved: [u32; 3],
 }
 
 /// `Colour` in step.cuh.
@@ -177,9 +183,13 @@ pub(super) struct Tables<T> {
     pub decay: Vec<T>,
     pub dissipation: Vec<T>,
     pub n_energy_rows: usize,
-    /// Own, halo and outer nodes over all blocks.
+    /// Own, halo (in space: later) and outer nodes over all blocks.
     pub n_local: usize,
     pub scale: Scale,
+    /// Elements on joins are computed once.
+    pub once: bool,
+    /// Pieces of lists of places.
+    pub n_pieces: u32,
     /// Dynamic shared memory of a thread block, bytes: by fans one and two steps at a time, by colours.
     pub shared: [u32; 3],
 }
@@ -213,6 +223,12 @@ impl<T: Real> Tables<T> {
             }
         };
         let scale = Scale::reaching::<T>(problem, &outer);
+        let once = dimension == 3;
+        if once && device.gather_first.len() != n_nodes + device.later_nodes.len() + 1 {
+            return Err(blocks_error(0, "no lists of the forces on its nodes"));
+        }
+        // The nodes that a block reads beside its own.
+        let near = |b: usize| if once { device.later(b) } else { blocks.halo(b) };
 
         let mut materials = Vec::with_capacity(device.material_kind.len());
         let mut coupled = false;
@@ -262,15 +278,17 @@ impl<T: Real> Tables<T> {
             dissipation,
             n_energy_rows: 0,
             n_local: 0,
+            once,
+            n_pieces: device.gather_first.last().copied().unwrap_or(0),
             scale,
             shared: [0; 3],
         };
         let boxes: Vec<bool> = (0..n_blocks)
             .into_par_iter()
             .flat_map_iter(|b| {
-                let (own, halo, scale) = (blocks.own_nodes(b), blocks.halo(b), &tables.scale);
+                let (own, others, scale) = (blocks.own_nodes(b), near(b), &tables.scale);
                 let node = move |local: u16| match usize::from(local).checked_sub(own.len()) {
-                    Some(entry) => halo[entry] as usize,
+                    Some(entry) => others[entry] as usize,
                     None => own.start + usize::from(local),
                 };
                 (device.colour_first[b] as usize..device.colour_first[b + 1] as usize).map(move |c| {
@@ -296,7 +314,7 @@ impl<T: Real> Tables<T> {
             tables.colours.push(ColourRow {
                 connectivity_first: device.colour_connectivity_first[c],
                 element_first: range.start as u32,
-                n_elements: (range.end - range.start) as u32,
+                n_elements: (range.end - range.start) as u32 / if once && kind == ElementKind::C3d4 { 6 } else { 1 },
                 law: if boxes[c] { PARALLELEPIPEDS } else { law(kind) },
                 material,
                 reserved: [0; 2],
@@ -305,8 +323,23 @@ impl<T: Real> Tables<T> {
         if scaled {
             tables.factors = device.coloured_elements.par_iter().map(|&e| T::from_f64(factor(e))).collect();
         }
+        let mut boundary_first = 0;
         for b in 0..n_blocks {
             tables.add_block(problem, device, b, fans[b], outer(b), &by_node);
+            if once {
+                let (row, first) = (&mut tables.blocks[b], device.later_first[b]);
+                (row.n_boundary, row.boundary_first) = (blocks.n_boundary[b], boundary_first);
+                boundary_first += blocks.n_boundary[b];
+                row.halo_first = first as u32;
+                // In pieces of 16 bytes.
+                let rows = |c: u32| (device.colour_connectivity_first[c as usize] / 8) as u32;
+                row.rows_first = rows(row.colour_first);
+                row.n_rows = rows(row.colour_first + row.n_colours) - row.rows_first;
+                row.n_items = (row.colour_first..row.colour_first + row.n_colours)
+                    .map(|colour| tables.colours[colour as usize].n_elements)
+                    .sum();
+                row.piece_first = device.gather_first[row.local_first as usize];
+            }
         }
         if tables.by_colours.is_empty() {
             // A launch over all blocks needs no list.
@@ -324,6 +357,8 @@ impl<T: Real> Tables<T> {
                 let [one, two] = if number == 4 { [0, 16 * (near + row.n_outer)] } else { [16 * MOST, 32 * MOST] };
                 tables.shared[0] = tables.shared[0].max(one + 16 * near);
                 tables.shared[1] = tables.shared[1].max(two + 16 * near + 2 * number * row.n_own);
+            } else if once {
+                tables.shared[2] = tables.shared[2].max((6 * near).saturating_add(24 * row.n_items) * number);
             } else {
                 tables.shared[2] = tables.shared[2].max((2 * near + row.n_own) * dimension as u32 * number);
             }
@@ -341,7 +376,8 @@ impl<T: Real> Tables<T> {
         by_node: &Specials,
     ) {
         let blocks = &problem.blocks;
-        let (own, halo) = (blocks.own_nodes(b), blocks.halo(b));
+        let own = blocks.own_nodes(b);
+        let halo = if self.once { device.later(b) } else { blocks.halo(b) };
         let own_specials = by_node.of(own.start as u32, own.end as u32);
         let halo_special = self.two_steps && halo.iter().any(|&node| by_node.has(node));
         let mut special_first = NONE;
@@ -388,7 +424,13 @@ impl<T: Real> Tables<T> {
             n_further: further.len() as u32,
             colour_first: colours.start,
             n_colours: colours.len() as u32,
-            reserved: 0,
+            n_boundary: 0,
+            boundary_first: 0,
+            rows_first: 0,
+            n_rows: 0,
+            n_items: 0,
+            piece_first: 0,
+            reserved: [0; 3],
         });
         self.n_local += own.len() + halo.len() + outer.len();
     }

@@ -97,7 +97,9 @@ impl Greedy {
         self.first.clear();
         self.first.push(0);
         for nodes in run.connectivity.chunks_exact(run.kind.n_nodes()) {
-            self.nodes.extend(nodes.iter().filter(|&&node| usize::from(node) < n_own));
+            // A collapsed element has a node twice: a mark set twice would be gone.
+            let distinct = |&(at, node): &(usize, &u16)| usize::from(*node) < n_own && !nodes[..at].contains(node);
+            self.nodes.extend(nodes.iter().enumerate().filter(distinct).map(|(_, node)| node));
             self.first.push(self.nodes.len() as u32);
         }
         let mut degree = vec![0; n_own];

@@ -1,8 +1,12 @@
-//! Tables for devices that step one block with many threads: colours of elements, and fans of triangles round nodes.
+//! Tables for devices that step one block with many threads: colours of elements and fans of triangles round nodes in the
+//! plane, and in space elements that are each in one block.
 
 mod colours;
 mod fans;
 mod halo;
+mod joins;
+mod rings;
+mod solids;
 #[cfg(test)]
 mod tests;
 
@@ -23,7 +27,14 @@ pub fn device_tables(blocks: &BlocksView) -> DeviceTables {
         material_section: materials.pairs.iter().map(|pair| pair.1).collect(),
         ..DeviceTables::default()
     };
-    colours::colours(blocks, &mut device);
+    let solid = |&kind: &u8| ElementKind::from_code(kind).is_some_and(|kind| kind.dimension() == 3);
+    if blocks.run_kind.iter().any(solid) {
+        solids::solids(blocks, &mut device);
+        joins::passed(blocks, &mut device);
+    } else {
+        colours::colours(blocks, &mut device);
+        device.later_first = vec![0; blocks.n_blocks() + 1];
+    }
     let own = fans::own(blocks, &materials, &mut device);
     let halo = halo::halo(blocks, &device, &own);
     halo::finish(blocks, &mut device, own, halo);

@@ -1,5 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
+use pogo_formats::block::ring::{ring_around, ring_tetrahedra};
 use pogo_formats::block::{DeviceTables, DeviceView, FanRecord, triangle_material};
 use pogo_formats::model::{ElementKind, Mesh};
 use proptest::prelude::*;
@@ -85,7 +86,11 @@ fn check(arranged: &Arranged) -> [usize; 2] {
     for halo in [false, true] {
         for block in 0..blocks.n_blocks() {
             if !halo {
-                check_colours(arranged, block);
+                if arranged.mesh.dimension == 2 {
+                    check_colours(arranged, block);
+                } else {
+                    check_solids(arranged, block);
+                }
             }
             let n_own = blocks.own_nodes(block).len();
             let locals = if halo { n_own..n_own + blocks.halo(block).len() } else { 0..n_own };
@@ -157,6 +162,76 @@ fn check_colours(arranged: &Arranged, block: usize) {
     assert!(colours.next().is_none());
 }
 
+/// Adds up what a kernel adds up: every element gives each of its nodes its number and which corner it is.
+fn check_solids(arranged: &Arranged, block: usize) {
+    let (blocks, device) = (arranged.blocks.view(), arranged.device.view());
+    let (own, later) = (blocks.own_nodes(block), device.later(block));
+    assert!(later.iter().all(|&node| node as usize >= own.end) && later.is_sorted());
+    let n_local = own.len() + later.len();
+    let node = |local: u16| match usize::from(local).checked_sub(own.len()) {
+        None => (own.start + usize::from(local)) as u32,
+        Some(at) => later[at],
+    };
+    let width_of = |kind: ElementKind| if kind == ElementKind::C3d4 { 8 } else { kind.n_nodes() };
+    let kind_of = |run: usize| ElementKind::from_code(blocks.run_kind[run]).unwrap();
+    let n_items: usize = device
+        .colours(block)
+        .map(|run| run.elements.len() / if kind_of(run.run) == ElementKind::C3d4 { 6 } else { 1 })
+        .sum();
+    let mut places: BTreeMap<usize, u16> = BTreeMap::new();
+    let mut found: Vec<(u32, BTreeSet<u32>)> = vec![];
+    let mut item = 0;
+    for run in device.colours(block) {
+        let kind = kind_of(run.run);
+        let rings = kind == ElementKind::C3d4;
+        let depth = if rings { 6 } else { 1 };
+        let rows = run.elements.chunks_exact(depth).zip(run.connectivity.chunks_exact(width_of(kind)));
+        let mut longest = 6;
+        for (elements, row) in rows {
+            let mut n = row.len();
+            if rings {
+                n = 2 + ring_around(row);
+                let tetrahedra: Vec<[u16; 4]> = ring_tetrahedra(row).collect();
+                assert!((1..=longest).contains(&tetrahedra.len()), "the longest rings come first");
+                longest = tetrahedra.len();
+                for (nodes, &element) in tetrahedra.iter().zip(elements) {
+                    found.push((element, nodes.iter().map(|&local| node(local)).collect()));
+                }
+                assert!(elements[longest..].iter().all(|&element| element == DeviceTables::NO_ELEMENT));
+            } else {
+                found.push((elements[0], row.iter().map(|&local| node(local)).collect()));
+            }
+            for (k, &local) in row[..n].iter().enumerate() {
+                assert!(places.insert(k * n_items + item, local).is_none());
+            }
+            item += 1;
+        }
+    }
+    let first = own.start + device.later_first[block] as usize;
+    for local in 0..n_local {
+        let pieces = device.gather_first[first + local] as usize..device.gather_first[first + local + 1] as usize;
+        for &place in &device.gather[8 * pieces.start..8 * pieces.end] {
+            if place != DeviceTables::NO_PLACE {
+                assert_eq!(places.remove(&usize::from(place)), Some(local as u16));
+            }
+        }
+    }
+    assert!(places.is_empty(), "a force is on no list");
+    // The elements that touch this block and no earlier one.
+    let mut expected: Vec<(u32, BTreeSet<u32>)> = vec![];
+    for run in blocks.runs(block) {
+        for (&element, nodes) in run.elements.iter().zip(run.connectivity.chunks_exact(run.kind.n_nodes())) {
+            let nodes: BTreeSet<u32> = nodes.iter().map(|&local| solver(arranged, block, local)).collect();
+            if nodes.first().is_some_and(|&node| node as usize >= own.start) {
+                expected.push((element, nodes));
+            }
+        }
+    }
+    found.sort();
+    expected.sort();
+    assert_eq!(found, expected);
+}
+
 fn arranged_as(model: &Mesh, block_of_node: Vec<u32>) -> Arranged {
     let partition = Partition::new(&model.view(), block_of_node, 4000).unwrap();
     arrange(model.clone(), partition, &Default::default()).unwrap()
@@ -175,12 +250,59 @@ fn plate_with_hole_and_crack_has_fans_everywhere() {
 }
 
 #[test]
-fn solids_have_colours_alone() {
-    for capacity in [30, 512] {
-        let arranged = arranged(&solid(9), Partitioner::Greedy, capacity, false);
-        assert_eq!(check(&arranged), [0, 0]);
-        assert!(arranged.device.fan.is_empty() && !arranged.device.colour_run.is_empty());
+fn solids_have_each_element_once() {
+    for model in [solid(9), tetrahedra(8)] {
+        for capacity in [30, 512] {
+            let arranged = arranged(&model, Partitioner::Greedy, capacity, false);
+            assert_eq!(check(&arranged), [0, 0]);
+            let (blocks, device) = (arranged.blocks.view(), arranged.device.view());
+            assert!(device.fan.is_empty());
+            let n = device.coloured_elements.iter().filter(|&&element| element != DeviceTables::NO_ELEMENT).count();
+            assert_eq!(n, arranged.mesh.n_elements());
+            // Forces passed on come to the nodes that they are meant for, each to a row of its own.
+            let mut rows = BTreeSet::new();
+            let boundary: Vec<usize> = (0..blocks.n_blocks())
+                .flat_map(|block| blocks.own_nodes(block).take(blocks.n_boundary[block] as usize))
+                .collect();
+            for (&node, row) in device.later_nodes.iter().zip(device.passed_row) {
+                let place = boundary.binary_search(&(node as usize)).unwrap();
+                assert!((device.passed_first[place]..device.passed_first[place + 1]).contains(row));
+                assert!(rows.insert(row));
+            }
+            assert_eq!(device.passed_first.last().copied(), Some(rows.len() as u32));
+        }
     }
+}
+
+/// Cubes of six tetrahedra round a diagonal: most of them find each other again.
+#[test]
+fn tetrahedra_round_an_edge_stand_together() {
+    let arranged = arranged(&tetrahedra(8), Partitioner::Greedy, 4000, false);
+    let n_rings = arranged.device.coloured_elements.len() / 6;
+    assert!(n_rings * 4 < arranged.mesh.n_elements(), "{n_rings} rings");
+}
+
+/// Cubes, each of six tetrahedra along its diagonal.
+fn tetrahedra(n: u32) -> Mesh {
+    let at = |i: u32, j: u32, k: u32| i + (n + 1) * (j + (n + 1) * k);
+    let (mut coordinates, mut connectivity) = (vec![], vec![]);
+    for cell in 0..(n + 1).pow(3) {
+        let [i, j, k] = [cell % (n + 1), cell / (n + 1) % (n + 1), cell / (n + 1) / (n + 1)];
+        coordinates.extend([i, j, k].map(f64::from));
+        if i == n || j == n || k == n {
+            continue;
+        }
+        for (x, y) in [(0, 1), (1, 2), (2, 0), (1, 0), (2, 1), (0, 2)] {
+            let mut step = [0; 3];
+            step[x] = 1;
+            let p = at(i + step[0], j + step[1], k + step[2]);
+            step[y] = 1;
+            let q = at(i + step[0], j + step[1], k + step[2]);
+            let (p, q) = if matches!((x, y), (0, 1) | (1, 2) | (2, 0)) { (p, q) } else { (q, p) };
+            connectivity.extend([at(i, j, k), p, q, at(i + 1, j + 1, k + 1)]);
+        }
+    }
+    mesh(3, coordinates, vec![(ElementKind::C3d4, connectivity)])
 }
 
 /// Triangles on the left, quadrilaterals on the right: no fans there, and then none of any halo.

@@ -1,0 +1,382 @@
+// Elements in space: a thread an element, or a ring of tetrahedra round an edge. Each writes the forces on its nodes to
+// places of their own in shared memory; then a thread a node adds up those of its node, always in the same order. An
+// element on a join is computed once, by the first block that it touches; its forces on nodes of later blocks get rows of
+// their own, which a second kernel adds, again in a fixed order, before it moves the nodes.
+//
+// Dynamic shared memory: 6 sizeof(T) bytes for each own and later node and 24 sizeof(T) for each element or ring, the most
+// over the blocks of the launch. The host chooses how many threads a block has.
+
+#pragma once
+#include "rows.cuh"
+
+// Threads of the kernel that moves nodes.
+constexpr u32 MOVE_THREADS = 256;
+// Places of one element's forces, and what stands where a list has none.
+constexpr u32 PLACES = 8, NO_PLACE = 0xffff;
+
+// x and u of own and later nodes, in pieces of 16 and 8 bytes: fewer, wider accesses, of which each meets fewer banks.
+template <typename T> struct Near;
+
+template <> struct Near<float> {
+    float4 *a; // ux, uy, uz, xx
+    float2 *b; // xy, xz
+
+    __device__ __forceinline__ Near(unsigned char *shared, u32 n)
+        : a(reinterpret_cast<float4 *>(shared)), b(reinterpret_cast<float2 *>(shared + 16 * n)) {}
+    __device__ __forceinline__ void set(u32 i, const float *x, const float *u) const {
+        a[i] = {u[0], u[1], u[2], x[0]};
+        b[i] = {x[1], x[2]};
+    }
+    __device__ __forceinline__ void get(u32 i, float *x, float *u) const {
+        const float4 v = a[i];
+        const float2 w = b[i];
+        u[0] = v.x, u[1] = v.y, u[2] = v.z;
+        x[0] = v.w, x[1] = w.x, x[2] = w.y;
+    }
+};
+
+template <> struct Near<double> {
+    double2 *a; // ux, uy
+    double2 *b; // uz, xx
+    double2 *c; // xy, xz
+
+    __device__ __forceinline__ Near(unsigned char *shared, u32 n)
+        : a(reinterpret_cast<double2 *>(shared)), b(reinterpret_cast<double2 *>(shared + 16 * n)),
+          c(reinterpret_cast<double2 *>(shared + 32 * n)) {}
+    __device__ __forceinline__ void set(u32 i, const double *x, const double *u) const {
+        a[i] = {u[0], u[1]};
+        b[i] = {u[2], x[0]};
+        c[i] = {x[1], x[2]};
+    }
+    __device__ __forceinline__ void get(u32 i, double *x, double *u) const {
+        const double2 v = a[i], w = b[i], y = c[i];
+        u[0] = v.x, u[1] = v.y, u[2] = w.x;
+        x[0] = w.y, x[1] = y.x, x[2] = y.y;
+    }
+};
+
+// Forces of elements on their nodes: place k of all elements before place k + 1, so that neighbouring threads write
+// neighbouring words.
+template <typename T> struct Places {
+    typedef typename Pair<T>::type T2;
+    T2 *f;
+    T *g;
+
+    __device__ __forceinline__ Places(unsigned char *shared, u32 n, u32 n_items)
+        : f(reinterpret_cast<T2 *>(shared + 6 * sizeof(T) * n)), g(reinterpret_cast<T *>(f + PLACES * n_items)) {}
+    __device__ __forceinline__ void set(u32 at, Vector<T, 3> v) const {
+        f[at] = {v[0], v[1]};
+        g[at] = v[2];
+    }
+    __device__ __forceinline__ Vector<T, 3> get(u32 at) const {
+        const T2 v = f[at];
+        return {v.x, v.y, g[at]};
+    }
+};
+
+// The tetrahedra (a, b, c_k, c_{k+1}) round the edge ab: what they share is loaded and computed once. A row is a, b and up
+// to six nodes c, the last one again in what is left; a > b says that the last and the first c make a tetrahedron, too.
+template <typename T, bool ALIGNED>
+__device__ __forceinline__ void put_ring(const Near<T> &near, const Places<T> &places, u32 item, u32 n_items,
+                                         const SolidLaw<T, ALIGNED> &solid, Row row, const T *factors) {
+    typedef Vector<T, 3> V;
+    typedef SolidLaw<T, ALIGNED> S;
+    const u32 a = row.node(0), b = row.node(1), first = row.node(2);
+    V xa, ua, x, u;
+    near.get(a, xa.c, ua.c);
+    near.get(b, x.c, u.c);
+    const V g = x - xa, h = u - ua;
+    near.get(first, x.c, u.c);
+    V r = x - xa, hr = u - ua, n = cross(g, r);
+    V fc = nothing<T, 3>(), fb = nothing<T, 3>(), sum = nothing<T, 3>();
+    u32 current = first, place = 2 * n_items + item;
+    const bool closed = a > b;
+    bool last = false;
+#pragma unroll
+    for (int k = 0; k < 6; k++) {
+        u32 next = k < 5 ? row.node(3 + k) : current;
+        if (last || (next == current && !closed)) break;
+        if (next == current) {
+            last = true;
+            next = first;
+        }
+        near.get(next, x.c, u.c);
+        const V s = x - xa, hs = u - ua, m = cross(g, s), cb = cross(r, s);
+        T inverse = inverse_of(dot(g, cb));
+        if (factors) inverse *= factors[k];
+        // ∂u/∂x det J = h ⊗ cb − hr ⊗ m + hs ⊗ n.
+        constexpr int I[6] = {0, 1, 2, 0, 0, 1}, J[6] = {0, 1, 2, 1, 2, 2};
+        T e[6], t[6];
+#pragma unroll
+        for (int v = 0; v < 6; v++) {
+            const int i = I[v], j = J[v];
+            e[v] = fma(h[i], cb[j], fma(-hr[i], m[j], hs[i] * n[j]));
+            if (v >= 3) e[v] = fma(h[j], cb[i], fma(-hr[j], m[i], fma(hs[j], n[i], e[v])));
+        }
+#pragma unroll
+        for (int v = 0; v < 6; v++) e[v] *= inverse;
+        solid.stress(e, t);
+        fb = S::times(t, cb, fb);
+        fc = S::times(t, nothing<T, 3>() - m, fc);
+        sum = sum + fc;
+        places.set(place, fc);
+        place += n_items;
+        fc = S::times(t, n);
+        r = s;
+        hr = hs;
+        n = m;
+        current = next;
+    }
+    sum = sum + fc;
+    // A closed ring ends at the node where it began.
+    if (last) {
+        place = 2 * n_items + item;
+        fc = fc + places.get(place);
+    }
+    places.set(place, fc);
+    places.set(item + n_items, fb);
+    places.set(item, nothing<T, 3>() - sum - fb);
+}
+
+// f_int of the elements of one run, of which the first is item `first` of the block; `row` is that of the thread's first.
+template <typename T, u32 LAW, bool ALIGNED>
+__device__ __forceinline__ void put_solids(const Params<T> &p, const Colour &run, const Near<T> &near, const Places<T> &places,
+                                           u32 first, u32 n_items, Row row) {
+    typedef Element<T, LAW, ALIGNED> E;
+    constexpr int NODES = E::NODES;
+    const u32 n = run.n_elements;
+    const u16 *connectivity = p.connectivity + run.connectivity_first;
+    const E element(p.materials[run.material]);
+#pragma unroll 1
+    for (u32 e = threadIdx.x; e < n; e += blockDim.x) {
+        const Row now = row;
+        if (e + blockDim.x < n) read_row<ROW_NODES<LAW>>(connectivity, e + blockDim.x, row);
+        if constexpr (LAW == TETRAHEDRON) {
+            put_ring<T, ALIGNED>(near, places, first + e, n_items, element.solid, now,
+                                 p.factors ? p.factors + run.element_first + 6 * e : nullptr);
+        } else {
+            Vector<T, 3> x[NODES], u[NODES], f[NODES];
+#pragma unroll
+            for (int i = 0; i < NODES; i++) near.get(now.node(i), x[i].c, u[i].c);
+            element.force(x, u, f);
+            if (p.factors) {
+                const T factor = p.factors[run.element_first + e];
+#pragma unroll
+                for (int i = 0; i < NODES; i++) f[i] = factor * f[i];
+            }
+#pragma unroll
+            for (int i = 0; i < NODES; i++) places.set(first + e + i * n_items, f[i]);
+        }
+    }
+}
+
+// The forces at the places of one piece, added to `sum`.
+template <typename T> __device__ __forceinline__ void add_places(uint4 words, const Places<T> &places, Vector<T, 3> &sum) {
+    const Row row = {{words.x, words.y, words.z, words.w}};
+#pragma unroll
+    for (int i = 0; i < 8; i++) {
+        const u32 at = row.node(i);
+        if (at == NO_PLACE) break;
+        sum = sum + places.get(at);
+    }
+}
+
+// Forces of one block's elements on its own nodes and on those of later blocks.
+template <typename T, u32 SET, bool ALIGNED>
+__device__ __forceinline__ void put_forces(const Params<T> &p, u32 parity) {
+    extern __shared__ __align__(16) unsigned char shared[];
+    const Block block = load_block(p.blocks + blockIdx.x);
+    const u32 tid = threadIdx.x, n_own = block.n_own, n_later = block.n_halo, n = n_own + n_later;
+    const Near<T> near(shared, n);
+    const Places<T> places(shared, n, block.n_items);
+    if (n == 0) return;
+
+    // Everything is asked for before anything is waited for.
+    constexpr u32 BATCH = 4;
+    Row row = {};
+    auto read = [&](const Colour &run) {
+        if (tid < run.n_elements) read_row_of<SET>(run.law, p.connectivity + run.connectivity_first, tid, row);
+    };
+    {
+        // Positions lie by components.
+        const T *u_in = p.u[parity], *x_in = p.x + 3 * (u64)block.local_first;
+        const u32 *later = p.halo_nodes + block.halo_first;
+        u32 node[BATCH];
+        auto nodes = [&](u32 base) {
+#pragma unroll
+            for (u32 s = 0; s < BATCH; s++) {
+                const u32 i = min(base + s * blockDim.x, n - 1);
+                node[s] = i < n_own ? block.node_first + i : __ldg(later + i - n_own);
+            }
+        };
+        nodes(tid);
+        if (block.n_colours > 0) read(p.colours[block.colour_first]);
+        prefetch(p.connectivity + 8 * (u64)block.rows_first, 16 * (u64)block.n_rows);
+        prefetch(p.gather_first + block.local_first, sizeof(u32) * n);
+        prefetch(p.gather + block.piece_first, 16 * (u64)n);
+        prefetch(p.passed_row + block.halo_first, sizeof(u32) * n_later);
+#pragma unroll 1
+        for (u32 base = tid; base < n; base += BATCH * blockDim.x) {
+            T x[BATCH][3], u[BATCH][3];
+#pragma unroll
+            for (u32 s = 0; s < BATCH; s++) {
+                const u32 i = min(base + s * blockDim.x, n - 1);
+                const T *from = u_in + 3 * (u64)node[s];
+#pragma unroll
+                for (int c = 0; c < 3; c++) {
+                    x[s][c] = __ldg(x_in + c * n + i);
+                    u[s][c] = __ldg(from + c);
+                }
+            }
+            if (base + BATCH * blockDim.x < n) nodes(base + BATCH * blockDim.x);
+#pragma unroll
+            for (u32 s = 0; s < BATCH; s++) {
+                const u32 i = base + s * blockDim.x;
+                if (i < n) near.set(i, x[s], u[s]);
+            }
+        }
+    }
+    __syncthreads();
+
+    u32 first = 0;
+#pragma unroll 1
+    for (u32 c = 0; c < block.n_colours; c++) {
+        const Colour &run = p.colours[block.colour_first + c];
+        if (c > 0) read(run);
+        with_law<SET>(run.law, [&](auto law) {
+            put_solids<T, decltype(law)::value, ALIGNED>(p, run, near, places, first, block.n_items, row);
+        });
+        first += run.n_elements;
+    }
+
+    // Rows of own nodes take the place of their records, so that neighbouring threads write neighbouring words.
+    const u32 *pieces = p.gather_first + block.local_first;
+    T *own = reinterpret_cast<T *>(shared);
+#pragma unroll 1
+    for (u32 base = tid; base - tid < n; base += BATCH * blockDim.x) {
+        u32 piece[BATCH], last[BATCH], passed[BATCH];
+        uint4 words[BATCH];
+#pragma unroll
+        for (u32 s = 0; s < BATCH; s++) {
+            const u32 i = min(base + s * blockDim.x, n - 1);
+            piece[s] = __ldg(pieces + i);
+            last[s] = __ldg(pieces + i + 1);
+            passed[s] = i < n_own ? 0 : __ldg(p.passed_row + block.halo_first + i - n_own);
+        }
+#pragma unroll
+        for (u32 s = 0; s < BATCH; s++) {
+            words[s] = {~0u, ~0u, ~0u, ~0u};
+            if (piece[s] < last[s]) words[s] = __ldg(p.gather + piece[s]);
+        }
+        // All elements have put their forces.
+        if (base == tid) __syncthreads();
+#pragma unroll
+        for (u32 s = 0; s < BATCH; s++) {
+            const u32 i = base + s * blockDim.x;
+            if (i >= n) break;
+            Vector<T, 3> f = nothing<T, 3>();
+            add_places(words[s], places, f);
+#pragma unroll 1
+            for (u32 more = piece[s] + 1; more < last[s]; more++) add_places(__ldg(p.gather + more), places, f);
+            T *to = i < n_own ? own + 3 * i : p.passed + 3 * (u64)passed[s];
+#pragma unroll
+            for (int c = 0; c < 3; c++) to[c] = f[c];
+        }
+    }
+    __syncthreads();
+    T *out = p.force + 3 * (u64)block.node_first;
+#pragma unroll 4
+    for (u32 j = tid; j < 3 * n_own; j += blockDim.x) out[j] = own[j];
+}
+
+// Own nodes of one block from the forces on them: a thread a component, or where anything acts on the block, a node.
+template <typename T, bool PLAIN> __device__ __forceinline__ void move_nodes(const Params<T> &p, u32 k, u32 parity) {
+    const Block block = load_block(p.blocks + blockIdx.x);
+    const u64 start = 3 * (u64)block.node_first;
+    const u32 n_own = block.n_own, n_boundary = block.n_boundary;
+    const u32 *passed_first = p.passed_first + block.boundary_first;
+    const T *u_in = p.u[parity] + start, *du_in = p.du[parity] + start, *force = p.force + start;
+    T *u_out = p.u[parity ^ 1] + start, *du_out = p.du[parity ^ 1] + start;
+    if (PLAIN) {
+        // Components a thread has at a time: all that they need is asked for before anything is waited for.
+        constexpr u32 BATCH = 3;
+        const T *inertia = p.inertia + block.node_first;
+#pragma unroll 1
+        for (u32 base = threadIdx.x; base < 3 * n_own; base += BATCH * MOVE_THREADS) {
+            T f[BATCH], u[BATCH], du[BATCH], factor[BATCH];
+            u32 at[BATCH], last[BATCH];
+#pragma unroll
+            for (u32 s = 0; s < BATCH; s++) {
+                const u32 j = min(base + s * MOVE_THREADS, 3 * n_own - 1), i = j / 3;
+                at[s] = __ldg(passed_first + min(i, n_boundary));
+                last[s] = __ldg(passed_first + min(i + 1, n_boundary));
+                f[s] = __ldg(force + j);
+                u[s] = __ldg(u_in + j);
+                du[s] = __ldg(du_in + j);
+                factor[s] = __ldg(inertia + i);
+            }
+#pragma unroll
+            for (u32 s = 0; s < BATCH; s++) {
+                const u32 c = (base + s * MOVE_THREADS) % 3;
+                const T *row = p.passed + 3 * (u64)at[s] + c;
+                const u32 n = last[s] - at[s];
+                const T first = n > 0 ? __ldg(row) : T(0), second = n > 1 ? __ldg(row + 3) : T(0);
+                f[s] += first;
+                f[s] += second;
+#pragma unroll 1
+                for (u32 more = 2; more < n; more++) f[s] += __ldg(row + 3 * more);
+            }
+#pragma unroll
+            for (u32 s = 0; s < BATCH; s++) {
+                const u32 j = base + s * MOVE_THREADS;
+                if (j >= 3 * n_own) break;
+                const T next = du[s] - factor[s] * f[s];
+                du_out[j] = next;
+                u_out[j] = u[s] + next;
+            }
+        }
+        return;
+    }
+    const u32 row = *p.row + k;
+    Energies energies;
+#pragma unroll 1
+    for (u32 i = threadIdx.x; i < n_own; i += MOVE_THREADS) {
+        T f[3], u[3], du[3], u_next[3], du_next[3];
+#pragma unroll
+        for (int c = 0; c < 3; c++) {
+            f[c] = force[3 * i + c];
+            u[c] = u_in[3 * i + c];
+            du[c] = du_in[3 * i + c];
+        }
+        if (i < n_boundary)
+            for (u32 at = passed_first[i]; at < passed_first[i + 1]; at++)
+#pragma unroll
+                for (int c = 0; c < 3; c++) f[c] += p.passed[3 * (u64)at + c];
+        if (p.force_out) {
+#pragma unroll
+            for (int c = 0; c < 3; c++) p.force_out[start + 3 * i + c] = (double)f[c] * p.force_unit;
+            continue;
+        }
+        const u64 node = (u64)block.node_first + i;
+        update_node<T, 3, false>(p, block, i, node, row, true, p.inertia[node], f, u, du, u_next, du_next, energies);
+#pragma unroll
+        for (int c = 0; c < 3; c++) {
+            u_out[3 * i + c] = u_next[c];
+            du_out[3 * i + c] = du_next[c];
+        }
+    }
+    if (block.energy_row != NONE && !p.force_out) add_energies<MOVE_THREADS>(p.energies, block.energy_row, energies);
+}
+
+// Out of line, so that what special nodes need costs the others no registers.
+template <typename T> __device__ __noinline__ void move_special_nodes(const Params<T> &p, u32 k, u32 parity) {
+    move_nodes<T, false>(p, k, parity);
+}
+
+template <typename T> __device__ __forceinline__ void move_block(const Params<T> &p, u32 k, u32 parity) {
+    const Block &block = p.blocks[blockIdx.x];
+    if (block.special_first == NONE && !block.damped && !p.force_out)
+        move_nodes<T, true>(p, k, parity);
+    else
+        move_special_nodes(p, k, parity);
+}

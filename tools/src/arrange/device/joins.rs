@@ -1,0 +1,106 @@
+//! Elements on joins, in space: the first block that they touch has them and passes their forces on.
+
+use pogo_formats::block::{BlocksView, DeviceTables};
+
+use super::solids::Items;
+
+const UNUSED: u16 = u16::MAX;
+
+/// The elements that one block keeps, and the nodes of later blocks that they touch.
+#[derive(Default)]
+pub(super) struct Kept {
+    n_own: usize,
+    /// Halo nodes before this one belong to earlier blocks.
+    first_later: usize,
+    /// New local index of each halo node, or `UNUSED`.
+    place: Vec<u16>,
+    later: Vec<u32>,
+}
+
+impl Kept {
+    /// Looks at a block. Returns the nodes of later blocks, ascending.
+    pub(super) fn find(&mut self, blocks: &BlocksView, block: usize) -> &[u32] {
+        let (own, halo) = (blocks.own_nodes(block), blocks.halo(block));
+        self.n_own = own.len();
+        self.first_later = own.len() + halo.partition_point(|&node| (node as usize) < own.start);
+        self.place.clear();
+        self.place.resize(halo.len(), UNUSED);
+        for run in blocks.runs(block) {
+            for nodes in run.connectivity.chunks_exact(run.kind.n_nodes()) {
+                if self.keeps(nodes) {
+                    for &node in nodes.iter().filter(|&&node| usize::from(node) >= self.n_own) {
+                        self.place[usize::from(node) - self.n_own] = 0;
+                    }
+                }
+            }
+        }
+        self.later.clear();
+        for (place, &node) in self.place.iter_mut().zip(halo) {
+            if *place != UNUSED {
+                *place = (self.n_own + self.later.len()) as u16;
+                self.later.push(node);
+            }
+        }
+        &self.later
+    }
+
+    /// No node is of an earlier block. The halo is sorted.
+    fn keeps(&self, nodes: &[u16]) -> bool {
+        nodes.iter().all(|&node| usize::from(node) < self.n_own || usize::from(node) >= self.first_later)
+    }
+
+    /// Leaves of a run's elements those that the block keeps, with the new local indices.
+    pub(super) fn keep(&self, items: &mut Items) {
+        let width = items.width;
+        let mut n = 0;
+        for i in 0..items.elements.len() {
+            if self.keeps(&items.nodes[i * width..(i + 1) * width]) {
+                items.elements[n] = items.elements[i];
+                for k in 0..width {
+                    let node = items.nodes[i * width + k];
+                    let halo = usize::from(node).checked_sub(self.n_own);
+                    items.nodes[n * width + k] = halo.map_or(node, |halo| self.place[halo]);
+                }
+                n += 1;
+            }
+        }
+        items.elements.truncate(n);
+        items.nodes.truncate(n * width);
+    }
+}
+
+/// Where the forces that blocks pass on have their rows.
+pub(super) fn passed(blocks: &BlocksView, device: &mut DeviceTables) {
+    let n_blocks = blocks.n_blocks();
+    let mut boundary_first = Vec::with_capacity(n_blocks);
+    let mut n_boundary = 0;
+    for &n in blocks.n_boundary {
+        boundary_first.push(n_boundary);
+        n_boundary += n as usize;
+    }
+    // Boundary node of each entry. Entries of a block are sorted.
+    let mut place_of = Vec::with_capacity(device.later_nodes.len());
+    let mut first = vec![0; n_boundary + 1];
+    for block in 0..n_blocks {
+        let mut owner = block;
+        for &node in &device.later_nodes[device.later_first[block] as usize..device.later_first[block + 1] as usize] {
+            if node >= blocks.node_first[owner + 1] {
+                owner = blocks.node_first.partition_point(|&first| first <= node) - 1;
+            }
+            let place = boundary_first[owner] + (node - blocks.node_first[owner]) as usize;
+            place_of.push(place as u32);
+            first[place + 1] += 1;
+        }
+    }
+    for i in 1..first.len() {
+        first[i] += first[i - 1];
+    }
+    let mut next = first.clone();
+    let row = |&place: &u32| {
+        let next = &mut next[place as usize];
+        *next += 1;
+        *next - 1
+    };
+    device.passed_row = place_of.iter().map(row).collect();
+    device.passed_first = first;
+}
