@@ -19,7 +19,7 @@ use super::results::{Reactions, Solution, extents, scale, summarise};
 use super::support::Bodies;
 use super::tensor::{Matrix6, tensor};
 use super::{dense, fields, picture};
-use crate::config::Settings;
+use crate::config::{DeviceChoice, Settings};
 use crate::error::SolveError;
 use crate::explicit::run::{listed_files, peak_memory};
 use crate::interrupt::Interrupts;
@@ -60,6 +60,10 @@ pub fn run(
     let VoxelModel { mesh, setup, .. } = model;
     let path = PathBuf::from(&model.block_file.path);
     let refuse = |error: ConditionError| SolveError::Problem { path: path.clone(), reason: error.to_string() };
+    if matches!(settings.device, DeviceChoice::Cuda(_)) {
+        let reason = "voxel models are solved on the CPU; leave --device out, or say --device cpu".to_owned();
+        return Err(SolveError::Problem { path, reason });
+    }
     if setup.analysis == Analysis::Tensor(TensorBoundary::Periodic) {
         return Err(refuse(ConditionError::Periodic));
     }

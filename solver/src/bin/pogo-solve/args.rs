@@ -59,10 +59,10 @@ pub struct Args {
     /// Runs the cases of a study file, each into its own folder
     #[arg(long, value_name = "FILE", conflicts_with = "restart")]
     study: Option<PathBuf>,
-    /// Where to compute: cpu, cuda or cuda:N; auto is the first CUDA device if there is one
+    /// Where to compute: cpu, cuda or cuda:N; auto is the first CUDA device if there is one (voxel models: cpu)
     #[arg(long, default_value = "auto", value_parser = |text: &str| expected(parse_device(text)))]
     device: DeviceChoice,
-    /// Floating-point format: f64 is exact to rounding, f32 the fast one
+    /// Floating-point format: f64 is exact to rounding, f32 the fast one (voxel models: answers always in f64)
     #[arg(long, value_enum, default_value = "f64")]
     precision: PrecisionName,
     /// Threads [default: all cores]; the results do not depend on it
