@@ -105,7 +105,8 @@ pub struct Calibration {
 #[derive(Deserialize, Debug, Clone, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Label {
-    /// Value of the voxels.
+    /// Value of the voxels; `label` in a job means the same.
+    #[serde(alias = "label")]
     pub value: f64,
     /// Young's modulus; 0 is void.
     pub young: f64,

@@ -1,0 +1,97 @@
+//! Voxel stacks through the two commands: exact moduli, and real bone within its budget of work.
+
+use std::path::Path;
+
+use pogo_tests::{command, shared, succeed};
+
+const JOB: &str = "[image]
+spacing = 0.5
+[material]
+law = \"labels\"
+poisson = 0.3
+labels = [{ label = 1, name = \"soft\", young = 1000.0 }, { label = 2, name = \"hard\", young = 3000.0 }]
+";
+
+/// A stack of bytes, x fastest, as `.npy`.
+fn write_npy(path: &Path, size: [usize; 3], voxel: impl Fn([usize; 3]) -> u8) {
+    let [x, y, z] = size;
+    let mut header = format!("{{'descr': '|u1', 'fortran_order': False, 'shape': ({z}, {y}, {x}), }}");
+    while !(10 + header.len() + 1).is_multiple_of(64) {
+        header.push(' ');
+    }
+    header.push('\n');
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend((header.len() as u16).to_le_bytes());
+    bytes.extend(header.as_bytes());
+    bytes.extend((0..x * y * z).map(|i| voxel([i % x, i / x % y, i / x / y])));
+    std::fs::write(path, bytes).expect("the stack is written");
+}
+
+/// Blocks and solves a stack in a folder; gives the summary.
+fn run(folder: &Path, stack: &Path, job: &str, arguments: &[&str]) -> serde_json::Value {
+    let (block, out) = (folder.join("model.blk"), folder.join("model.out"));
+    std::fs::write(folder.join("job.toml"), job).expect("the job is written");
+    succeed(
+        command("pogo-block").arg(stack).arg("--job").arg(folder.join("job.toml")).args(["--quiet", "-o"]).arg(&block),
+    );
+    succeed(command("pogo-solve").arg(&block).args(["--quiet", "-o"]).arg(&out).args(arguments));
+    let text = std::fs::read_to_string(out.join("summary.json")).expect("a summary");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+/// The number at a path like `a.0.b`.
+fn number(value: &serde_json::Value, path: &str) -> f64 {
+    let found =
+        path.split('.').fold(value, |value, key| key.parse().map_or_else(|_| &value[key], |i: usize| &value[i]));
+    found.as_f64().unwrap_or_else(|| panic!("no number {path} in {value:#}"))
+}
+
+#[test]
+fn layers_in_series_have_the_exact_modulus() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let stack = folder.path().join("layers.npy");
+    write_npy(&stack, [12, 10, 16], |[_, _, z]| if z < 4 { 2 } else { 1 });
+    let job =
+        format!("{JOB}[load]\npreset = \"confined\"\naxis = \"z\"\nstrain = -0.01\n[solver]\ntolerance = 1e-10\n");
+    let summary = run(folder.path(), &stack, &job, &[]);
+    // Confined: M = E (1 − ν) / ((1 + ν)(1 − 2 ν)) in each layer; in series, 1 / M = Σ share / M.
+    let factor = (1.0 - 0.3) / (1.3 * 0.4);
+    let expected = factor / (0.75 / 1000.0 + 0.25 / 3000.0);
+    let area = 12.0 * 10.0 * 0.25;
+    let force = number(&summary, "reaction.zmax.2");
+    assert!(
+        (force + 0.01 * expected * area).abs() < 1e-7 * expected * area * 0.01,
+        "{force} {}",
+        0.01 * expected * area
+    );
+    assert_eq!(number(&summary, "dof"), 3.0 * 13.0 * 11.0 * 17.0);
+}
+
+#[test]
+fn a_device_that_voxels_cannot_use_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let stack = folder.path().join("cube.npy");
+    write_npy(&stack, [4, 4, 4], |_| 1);
+    let job = format!("{JOB}[load]\npreset = \"axial\"\nstrain = -0.01\n");
+    run(folder.path(), &stack, &job, &[]);
+    let output =
+        command("pogo-solve").arg(folder.path().join("model.blk")).args(["--device", "cuda"]).output().expect("runs");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert!(message.contains("--device cpu"), "{message}");
+}
+
+#[test]
+fn real_bone_takes_few_products() {
+    let Some(stack) = shared("voxels/parosol_py/trab1240_labels.npz") else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let job = "[material]\nlaw = \"threshold\"\nthreshold = 1\nyoung = 10e3\npoisson = 0.3\n[load]\npreset = \"axial\"\naxis = \"z\"\nstrain = -0.01\n";
+    let summary = run(folder.path(), &stack, job, &[]);
+    assert_eq!((number(&summary, "dof"), number(&summary, "elements")), (1_004_451.0, 179_421.0));
+    assert!(number(&summary, "relative_residual") <= 1e-6);
+    // The papers' method takes about 4,100.
+    assert!(number(&summary, "products") <= 350.0, "{}", number(&summary, "products"));
+    // Forces at both ends are in balance.
+    let (top, bottom) = (number(&summary, "reaction.zmax.2"), number(&summary, "reaction.zmin.2"));
+    assert!((top + bottom).abs() < 1e-3 * top.abs(), "{top} {bottom}");
+}
