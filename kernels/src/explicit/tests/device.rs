@@ -1,5 +1,6 @@
 //! The tables for devices, followed node by node and colour by colour as a device does, in plain arithmetic.
 
+use pogo_formats::block::ring::{RING_ELEMENTS, RING_NODES, ring_tetrahedra};
 use pogo_formats::block::{BlocksView, DeviceTables, FanRecord, triangle_material};
 use pogo_tools::arrange::{ArrangeOptions, arrange};
 use pogo_tools::partition::{PartitionOptions, Partitioner, partition};
@@ -28,8 +29,44 @@ impl Twin<'_> {
         k.chunks_exact(u.len()).map(|row| row.iter().zip(&u).map(|(k, u)| k * u).sum()).collect()
     }
 
-    /// f_int of each block's own nodes, colour by colour.
+    /// f_int of all nodes in space: every element is in one block, tetrahedra in rings.
+    fn by_items(&self) -> Vec<f64> {
+        let (blocks, d) = (self.problem.blocks, self.problem.mesh.dimension);
+        let mut force = vec![0.0; self.displacement.len()];
+        let mut add = |kind: ElementKind, section: usize, nodes: &[u32]| {
+            for (&node, f) in nodes.iter().zip(self.element_force(kind, section, nodes).chunks_exact(d)) {
+                (0..d).for_each(|i| force[node as usize * d + i] += f[i]);
+            }
+        };
+        for block in 0..blocks.n_blocks() {
+            let (own, later) = (blocks.own_nodes(block), self.device.later(block));
+            let node = |local: u16| match usize::from(local).checked_sub(own.len()) {
+                None => (own.start + usize::from(local)) as u32,
+                Some(at) => later[at],
+            };
+            for run in self.device.colours(block) {
+                let kind = ElementKind::from_code(blocks.run_kind[run.run]).unwrap();
+                let section = blocks.run_section[run.run] as usize;
+                if kind == ElementKind::C3d4 {
+                    let n_rings = run.elements.len() / RING_ELEMENTS;
+                    for row in run.connectivity.chunks_exact(RING_NODES).take(n_rings) {
+                        ring_tetrahedra(row).for_each(|nodes| add(kind, section, &nodes.map(node)));
+                    }
+                } else {
+                    for row in run.connectivity.chunks_exact(kind.n_nodes()).take(run.elements.len()) {
+                        add(kind, section, &row.iter().map(|&local| node(local)).collect::<Vec<_>>());
+                    }
+                }
+            }
+        }
+        force
+    }
+
+    /// f_int of each block's own nodes: in the plane colour by colour.
     fn by_colours(&self) -> Vec<f64> {
+        if self.problem.mesh.dimension == 3 {
+            return self.by_items();
+        }
         let (blocks, d) = (self.problem.blocks, self.problem.mesh.dimension);
         let mut force = vec![0.0; self.displacement.len()];
         for block in 0..blocks.n_blocks() {
