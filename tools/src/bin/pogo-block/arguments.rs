@@ -42,9 +42,9 @@ pub struct Cli {
     /// How to cut the mesh of a deck into blocks.
     #[arg(long, value_enum, default_value = "aligned", value_name = "METHOD")]
     partition: Method,
-    /// Most nodes a block.
-    #[arg(long, default_value_t = 512, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    block_nodes: u16,
+    /// Most nodes a block [default: 512; 256 in a mesh with wedges].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    block_nodes: Option<u16>,
     /// Split blocks until they keep the paper's limits (20 loads, 128 boundary nodes).
     #[arg(long)]
     paper_limits: bool,
@@ -153,9 +153,10 @@ impl Cli {
                     Method::Greedy => Partitioner::Greedy,
                     Method::Metis => Partitioner::Metis,
                 },
-                capacity: self.block_nodes.into(),
+                capacity: self.block_nodes.unwrap_or(512).into(),
                 threads: 0,
             },
+            capacity_given: self.block_nodes.is_some(),
             arrange: ArrangeOptions { paper_limits: self.paper_limits, threads: 0 },
         }
     }
