@@ -112,9 +112,9 @@ case ${1:-all} in
 build) build ;;
 kernels) kernels ;;
 commands) commands ;;
-test) kernels && commands ;;
+test) kernels; commands ;;
 bench) bench "${@:2}" ;;
 gear) gear ;;
-all) kernels && commands && bench ;;
+all) kernels; commands; bench ;;
 *) sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 2 ;;
 esac
