@@ -9,7 +9,7 @@ cargo build --release --manifest-path "$here/../../Cargo.toml" -p pogo-tools -p 
 mkdir -p "$build"
 cd "$build"
 
-"$bin/pogo-gen" perlin --size "${1:-64}" -o sample.npy
+"$bin/pogo-gen" perlin --size "${1:-64}" --texture plates --cell 12 --fraction 0.3 -o sample.npy
 "$bin/pogo-block" sample.npy --job "$here/compression.toml" -o sample.blk
 "$bin/pogo-solve" sample.blk --plot -o sample.out
 "$bin/pogo-info" sample.blk --parameters
