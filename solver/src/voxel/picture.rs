@@ -86,9 +86,10 @@ pub fn slice(
     let plane = ["y-z", "x-z", "x-y"][normal];
     let name = if title.is_empty() { String::new() } else { format!("{title}, ") };
     let options = SnapshotOptions {
-        title: format!("{name}slice {plane} through voxels {index}"),
-        label: "strain energy density".into(),
+        title: format!("{name}strain energy density U, slice {plane} through voxels {index}"),
+        label: "U".into(),
         unit: String::new(),
+        axes: [["x", "y", "z"][across], ["x", "y", "z"][up]],
         ..SnapshotOptions::default()
     };
     snapshot_png(path, &flat, Scalar::Elemental(&values), &options)?;

@@ -44,6 +44,8 @@ pub struct SnapshotOptions {
     pub range: Option<[f64; 2]>,
     /// Width of the picture in pixels, 400 to 8000.
     pub width: usize,
+    /// Names of the axes of a 2D picture.
+    pub axes: [&'static str; 2],
 }
 
 impl Default for SnapshotOptions {
@@ -56,6 +58,7 @@ impl Default for SnapshotOptions {
             map: Map::Sequential,
             range: None,
             width: 1400,
+            axes: ["x", "y"],
         }
     }
 }
@@ -111,7 +114,7 @@ pub fn snapshot_png(
     let title: String = title.chars().take(fits).collect();
     canvas.text(LEFT as f64, 14.0, &title, TextSize::Large, Align::Left, INK);
     if mesh.dimension == 2 {
-        draw_axes(&mut canvas, &frame, plot_width);
+        draw_axes(&mut canvas, &frame, plot_width, options.axes);
     } else {
         draw_triad(&mut canvas, &frame);
     }
@@ -362,7 +365,7 @@ fn canvas_area(frame: &Frame, mesh: &MeshView<'_>) -> f64 {
     (high[0] - low[0]) * (high[1] - low[1]) * frame.scale * frame.scale
 }
 
-fn draw_axes(canvas: &mut Canvas, frame: &Frame, width: usize) {
+fn draw_axes(canvas: &mut Canvas, frame: &Frame, width: usize, names: [&str; 2]) {
     let grey = [120, 120, 120];
     let (w, h) = (width as f64, frame.height as f64);
     let (left, bottom) = (LEFT as f64, TOP as f64 + h);
@@ -380,8 +383,22 @@ fn draw_axes(canvas: &mut Canvas, frame: &Frame, width: usize) {
         canvas.line([left - 7.0, at], [left - 1.0, at], 1.0, grey);
         canvas.text(left - 11.0, at - 10.0, text, TextSize::Medium, Align::Right, INK);
     }
-    canvas.text(left + 0.5 * w, bottom + 38.0, &format!("x / {}", x.unit), TextSize::Medium, Align::Centre, INK);
-    canvas.text(left - 11.0, TOP as f64 - 24.0, &format!("y/{}", y.unit), TextSize::Medium, Align::Right, INK);
+    canvas.text(
+        left + 0.5 * w,
+        bottom + 38.0,
+        &format!("{} / {}", names[0], x.unit),
+        TextSize::Medium,
+        Align::Centre,
+        INK,
+    );
+    canvas.text(
+        left - 11.0,
+        TOP as f64 - 24.0,
+        &format!("{}/{}", names[1], y.unit),
+        TextSize::Medium,
+        Align::Right,
+        INK,
+    );
 }
 
 /// The directions of x, y and z, for 3D views.
