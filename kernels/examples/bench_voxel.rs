@@ -1,6 +1,6 @@
 //! Solves a voxel stack: `bench_voxel FILE NX NY NZ [key=value]…`, FILE raw bytes, x fastest, not 0 is solid.
 //! The lowest and highest layers of nodes in z are held, the highest moved by −1 % of the height.
-use pogo_formats::voxel::morton_code;
+use pogo_formats::voxel::bricks_of;
 use pogo_kernels::voxel::*;
 
 fn main() {
@@ -23,13 +23,8 @@ fn main() {
             _ => panic!("{key}"),
         }
     }
-    let mut codes = Vec::new();
-    for (i, _) in image.iter().enumerate().filter(|(_, v)| **v != 0) {
-        let i = i as u32;
-        codes.push(morton_code([i % size[0], i / size[0] % size[1], i / size[0] / size[1]]));
-    }
-    codes.sort_unstable();
-    let bricks = test_bricks(&codes);
+    let index = |[x, y, z]: [u32; 3]| ((z * size[1] + y) * size[0] + x) as usize;
+    let bricks = bricks_of(size, |at| image[index(at)] != 0);
     let view = bricks.view();
     let mut fixed = Vec::new();
     let mut node = 0;
@@ -55,7 +50,8 @@ fn main() {
     };
     let mut go = |_: usize, _: f64| std::ops::ControlFlow::Continue(());
     if papers {
-        let solution = solve_averaged(&problem, &AveragedSettings::default(), (1e-6, 1000), &fixed, &[], &mut go);
+        let solution = solve_averaged(&problem, &AveragedSettings::default(), (1e-6, 1000), &fixed, &[], None, &mut go)
+            .expect("memory");
         println!(
             "the papers' method: {} iterations, {:.0} products, residual {:.2e}, {:.2} s",
             solution.iterations, solution.products, solution.relative_residual, solution.seconds

@@ -8,10 +8,10 @@
 use std::ops::ControlFlow;
 use std::time::Instant;
 
+use pogo_formats::voxel::build::{BricksError, coarse_size, coarsen};
 use pogo_formats::voxel::{Bricks, BricksView};
 use rayon::prelude::*;
 
-use super::bricks::bricks_of;
 use super::first::fine_elements;
 use super::number::Shared;
 use super::split::place_of;
@@ -62,7 +62,12 @@ struct Level<'a> {
 }
 
 /// The next coarser image.
-fn coarser(view: &BricksView, modulus: impl Fn(usize) -> f64, fixed: &[u32]) -> Grid {
+fn coarser(
+    view: &BricksView,
+    size: [u32; 3],
+    modulus: impl Fn(usize) -> f64,
+    fixed: &[u32],
+) -> Result<Grid, BricksError> {
     let fine = fine_elements(view);
     let mut codes: Vec<u64> = Vec::new();
     let mut sums: Vec<f64> = Vec::new();
@@ -75,7 +80,7 @@ fn coarser(view: &BricksView, modulus: impl Fn(usize) -> f64, fixed: &[u32]) -> 
             *sum += modulus(e) / 8.0;
         }
     }
-    let bricks = bricks_of(&codes);
+    let bricks = coarsen(view, size)?;
     let coarse = fine_elements(&bricks.view());
     let mut up = vec![([0_u32; 8], 0_u8); fine.n_nodes];
     let mut parent = 0;
@@ -99,7 +104,7 @@ fn coarser(view: &BricksView, modulus: impl Fn(usize) -> f64, fixed: &[u32]) -> 
     }
     coarse_fixed.sort_unstable();
     coarse_fixed.dedup();
-    Grid { bricks, modulus: sums.iter().map(|&m| m as f32).collect(), fixed: coarse_fixed, up }
+    Ok(Grid { bricks, modulus: sums.iter().map(|&m| m as f32).collect(), fixed: coarse_fixed, up })
 }
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {
@@ -299,31 +304,38 @@ fn cycle(levels: &mut [Level], settings: &AveragedSettings, products: &mut f64) 
     }
 }
 
-/// Solves one load case with the papers' method; `limits` are tolerance and most iterations.
+/// Solves one load case with the papers' method, from `start` or from 0; `limits` are tolerance and most iterations.
+///
+/// # Errors
+/// Not enough memory for the coarse grids.
 pub fn solve_averaged(
     problem: &StaticProblem,
     settings: &AveragedSettings,
     limits: (f64, usize),
     fixed: &[FixedDof],
     forces: &[NodalForce],
+    start: Option<&[f64]>,
     progress: &mut dyn FnMut(usize, f64) -> ControlFlow<()>,
-) -> Solution {
+) -> Result<Solution, BricksError> {
     let clock = Instant::now();
     let cube = Cube::new(problem.poisson);
-    let modulus = |e: usize| match problem.moduli {
-        Moduli::Classes { class, young } => young[usize::from(class[e])],
-        Moduli::Each { modulus, scale } => f64::from(modulus[e]) * scale,
-    };
     let dofs: Vec<u32> = fixed.iter().map(|dof| 3 * dof.node + u32::from(dof.direction)).collect();
+    // Room for every brick, which is all that coarsening asks of the size.
+    let mut size = [0; 3];
+    for brick in 0..problem.bricks.n_bricks() {
+        let corner = problem.bricks.corner(brick);
+        size = std::array::from_fn(|m| size[m].max(corner[m] + 8));
+    }
     let mut grids: Vec<Grid> = Vec::new();
     while grids.len() + 1 < settings.levels {
         let next = match grids.last() {
-            None => coarser(&problem.bricks, modulus, &dofs),
-            Some(grid) => coarser(&grid.bricks.view(), |e| f64::from(grid.modulus[e]), &grid.fixed),
+            None => coarser(&problem.bricks, size, |e| problem.moduli.young(e), &dofs)?,
+            Some(grid) => coarser(&grid.bricks.view(), size, |e| f64::from(grid.modulus[e]), &grid.fixed)?,
         };
         if next.bricks.view().n_elements() < 2 {
             break;
         }
+        size = coarse_size(size);
         grids.push(next);
     }
     let count = |bricks: &BricksView| bricks.n_elements() as f64;
@@ -345,16 +357,26 @@ pub fn solve_averaged(
     let n = levels[0].inverse.len();
     let mut x = vec![0.0; n];
     fixed.iter().for_each(|dof| x[3 * dof.node as usize + usize::from(dof.direction)] = dof.value);
-    let mut q = vec![0.0; n];
-    levels[0].apply(&x, &mut q);
-    let mut r: Vec<f64> = q.iter().map(|q| -q).collect();
-    for force in forces {
-        r[3 * force.node as usize + usize::from(force.direction)] += force.value;
-    }
-    dofs.iter().for_each(|&dof| r[dof as usize] = 0.0);
+    let mut f = vec![0.0; n];
+    forces.iter().for_each(|force| f[3 * force.node as usize + usize::from(force.direction)] += force.value);
+    // f − K x, 0 where fixed.
+    let residual = |level: &mut Level, x: &[f64]| {
+        let mut r = vec![0.0; n];
+        level.apply(x, &mut r);
+        r.iter_mut().zip(&f).for_each(|(r, f)| *r = f - *r);
+        dofs.iter().for_each(|&dof| r[dof as usize] = 0.0);
+        r
+    };
+    let mut r = residual(&mut levels[0], &x);
     let norm0 = dot(&r, &r).sqrt();
+    if let Some(start) = start {
+        x.copy_from_slice(start);
+        fixed.iter().for_each(|dof| x[3 * dof.node as usize + usize::from(dof.direction)] = dof.value);
+        r = residual(&mut levels[0], &x);
+    }
+    let mut q = vec![0.0; n];
     let mut solution = Solution { products: 1.0, ..Solution::default() };
-    let (mut p, mut rho, mut norm) = (vec![0.0; n], 0.0, norm0);
+    let (mut p, mut rho, mut norm) = (vec![0.0; n], 0.0, dot(&r, &r).sqrt());
     while !(norm <= limits.0 * norm0) && solution.iterations < limits.1 {
         levels[0].b.copy_from_slice(&r);
         cycle(&mut levels, settings, &mut solution.products);
@@ -379,18 +401,12 @@ pub fn solve_averaged(
         }
     }
     // The true residual says what was reached.
-    levels[0].apply(&x, &mut q);
+    let r = residual(&mut levels[0], &x);
     solution.products += 1.0;
-    for dof in dofs.iter().map(|&dof| dof as usize) {
-        q[dof] = 0.0;
-    }
-    let mut f = vec![0.0; n];
-    forces.iter().for_each(|force| f[3 * force.node as usize + usize::from(force.direction)] += force.value);
-    dofs.iter().for_each(|&dof| f[dof as usize] = 0.0);
-    let norm = f.iter().zip(&q).map(|(f, q)| (f - q).powi(2)).sum::<f64>().sqrt();
+    let norm = dot(&r, &r).sqrt();
     solution.relative_residual = if norm0 > 0.0 { norm / norm0 } else { 0.0 };
     solution.converged = norm <= 1.01 * limits.0 * norm0;
     solution.displacement = x;
     solution.seconds = clock.elapsed().as_secs_f64();
-    solution
+    Ok(solution)
 }

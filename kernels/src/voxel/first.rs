@@ -1,9 +1,10 @@
 //! The first coarse operator, never assembled: P^T K P of 2 × 2 × 2 voxels of different moduli.
 
-use pogo_formats::voxel::NO_BRICK;
+use pogo_formats::voxel::{BrickNodes, BricksView};
 
 use super::Cube;
-use super::number::{Eight, Shared};
+use super::bricks::for_each_slot;
+use super::number::{self, Eight, Shared};
 use super::split::{Batches, Coarsening, Elements, PLACES, place_of};
 
 /// Stiffness of 2 × 2 × 2 voxels under trilinear displacements of the whole cell.
@@ -270,8 +271,8 @@ impl First {
                     }
                 }
             }
-            let u = u.map(walsh_eight);
-            let e = walsh_eight(e);
+            let u = u.map(number::walsh);
+            let e = number::walsh(e);
             let mut f = [[V::<FMA>::splat(0.0); 8]; 3];
             for v in 1..8 {
                 for a in 0..3 {
@@ -290,7 +291,7 @@ impl First {
                     f[a][v] = sum;
                 }
             }
-            let f = f.map(walsh_eight);
+            let f = f.map(number::walsh);
             for lane in 0..n {
                 if own >> lane & 1 == 0 {
                     for (c, &node) in nodes[at + lane].iter().enumerate() {
@@ -338,33 +339,17 @@ impl First {
     }
 }
 
-#[inline(always)]
-fn walsh_eight<const FMA: bool>(v: [Eight<f32, FMA>; 8]) -> [Eight<f32, FMA>; 8] {
-    let x = [v[0] + v[1], v[0] - v[1], v[2] + v[3], v[2] - v[3], v[4] + v[5], v[4] - v[5], v[6] + v[7], v[6] - v[7]];
-    let y = [x[0] + x[2], x[1] + x[3], x[0] - x[2], x[1] - x[3], x[4] + x[6], x[5] + x[7], x[4] - x[6], x[5] - x[7]];
-    [y[0] + y[4], y[1] + y[5], y[2] + y[6], y[3] + y[7], y[0] - y[4], y[1] - y[5], y[2] - y[6], y[3] - y[7]]
-}
-
 /// Elements of the fine level with their nodes.
-pub(super) fn fine_elements(bricks: &pogo_formats::voxel::BricksView) -> Elements {
-    use super::bricks::{N, N3, SLOTS, above, for_each_slot};
+pub(super) fn fine_elements(bricks: &BricksView) -> Elements {
     let mut out = Elements { n_nodes: bricks.n_nodes(), ..Elements::default() };
     out.code.reserve_exact(bricks.n_elements());
     out.nodes.reserve_exact(bricks.n_elements());
-    let all = [u64::MAX; 8];
-    let mut local = vec![NO_BRICK; N3];
+    let mut nodes = BrickNodes::default();
     for brick in 0..bricks.n_bricks() {
-        for d in 0..8 {
-            let Some(owner) = (if d == 0 { Some(brick) } else { above(bricks, brick, d) }) else { continue };
-            let first = bricks.node_first[owner];
-            for_each_slot(&bricks.node_mask[8 * owner..8 * owner + 8], &SLOTS.low[d], |slot, rank| {
-                local[usize::from(SLOTS.node[slot]) + usize::from(SLOTS.shift[d])] = first + rank as u32;
-            });
-        }
-        for_each_slot(&bricks.element_mask[8 * brick..8 * brick + 8], &all, |slot, _| {
-            let at = usize::from(SLOTS.node[slot]);
+        nodes.load(bricks, brick);
+        for_each_slot(&bricks.element_mask[8 * brick..8 * brick + 8], &[u64::MAX; 8], |slot, _| {
             out.code.push(bricks.code[brick] << 9 | slot as u64);
-            out.nodes.push(std::array::from_fn(|c| local[at + (c & 1) + N * (c >> 1 & 1) + N * N * (c >> 2)]));
+            out.nodes.push(nodes.in_slot(slot));
         });
     }
     out

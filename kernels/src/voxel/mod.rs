@@ -16,8 +16,6 @@ mod split;
 mod tests;
 
 pub use averaged::{AveragedSettings, solve_averaged};
-#[doc(hidden)]
-pub use bricks::bricks_of as test_bricks;
 pub use cube::Cube;
 pub use multigrid::CycleSettings;
 pub use number::Number;

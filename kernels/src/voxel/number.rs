@@ -107,6 +107,14 @@ operator!(Add, add);
 operator!(Sub, sub);
 operator!(Mul, mul);
 
+/// The Walsh-Hadamard transform of eight values.
+#[inline(always)]
+pub(super) fn walsh<T: Number, const FMA: bool>(v: [Eight<T, FMA>; 8]) -> [Eight<T, FMA>; 8] {
+    let x = [v[0] + v[1], v[0] - v[1], v[2] + v[3], v[2] - v[3], v[4] + v[5], v[4] - v[5], v[6] + v[7], v[6] - v[7]];
+    let y = [x[0] + x[2], x[1] + x[3], x[0] - x[2], x[1] - x[3], x[4] + x[6], x[5] + x[7], x[4] - x[6], x[5] - x[7]];
+    [y[0] + y[4], y[1] + y[5], y[2] + y[6], y[3] + y[7], y[0] - y[4], y[1] - y[5], y[2] - y[6], y[3] - y[7]]
+}
+
 /// A slice that several threads write, each its own part.
 pub(super) struct Shared<T>(*mut T, usize);
 

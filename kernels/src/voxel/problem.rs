@@ -21,6 +21,17 @@ pub enum Moduli<'a> {
     },
 }
 
+impl Moduli<'_> {
+    /// Young's modulus of element `e`.
+    #[inline(always)]
+    pub fn young(&self, e: usize) -> f64 {
+        match *self {
+            Self::Classes { class, young } => young[usize::from(class[e])],
+            Self::Each { modulus, scale } => f64::from(modulus[e]) * scale,
+        }
+    }
+}
+
 /// A prescribed displacement.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FixedDof {

@@ -4,7 +4,7 @@ use pogo_formats::voxel::BricksView;
 use rayon::prelude::*;
 
 use super::bricks::{N, N3, SLOTS, above, below, for_each_slot};
-use super::number::{Eight, Number, Shared};
+use super::number::{Eight, Number, Shared, walsh};
 use super::{Cube, Moduli};
 
 const ALL: [u64; 8] = [u64::MAX; 8];
@@ -131,11 +131,7 @@ impl<'a> Product<'a> {
     /// E h of element `e`.
     #[inline(always)]
     pub fn stiffness(&self, e: usize) -> f64 {
-        self.spacing
-            * match self.moduli {
-                Moduli::Classes { class, young } => young[usize::from(class[e])],
-                Moduli::Each { modulus, scale } => f64::from(modulus[e]) * scale,
-            }
+        self.spacing * self.moduli.young(e)
     }
 
     /// Fixed degrees of freedom.
@@ -290,14 +286,6 @@ impl<'a> Product<'a> {
 #[target_feature(enable = "avx2,fma")]
 fn rows_avx2<T: Number>(blocks: &[[[T; 3]; 3]; 8], rows: u64, local: &mut Local<T>) {
     forces::<T, true>(blocks, rows, local);
-}
-
-/// The Walsh-Hadamard transform of eight nodes' values.
-#[inline(always)]
-fn walsh<T: Number, const FMA: bool>(v: [Eight<T, FMA>; 8]) -> [Eight<T, FMA>; 8] {
-    let x = [v[0] + v[1], v[0] - v[1], v[2] + v[3], v[2] - v[3], v[4] + v[5], v[4] - v[5], v[6] + v[7], v[6] - v[7]];
-    let y = [x[0] + x[2], x[1] + x[3], x[0] - x[2], x[1] - x[3], x[4] + x[6], x[5] + x[7], x[4] - x[6], x[5] - x[7]];
-    [y[0] + y[4], y[1] + y[5], y[2] + y[6], y[3] + y[7], y[0] - y[4], y[1] - y[5], y[2] - y[6], y[3] - y[7]]
 }
 
 /// f = E h K u of all rows of eight elements that are there; see [`Cube`].

@@ -9,7 +9,7 @@ use super::fine::Fine;
 use super::first::fine_elements;
 use super::multigrid::{Coarse, CycleSettings, for_parts};
 use super::number::Shared;
-use super::{Cube, FixedDof, NodalForce, Product, Scratch, StaticProblem};
+use super::{Cube, FixedDof, NodalForce, Product, StaticProblem};
 
 /// How to solve.
 #[derive(Debug, Clone, PartialEq)]
@@ -87,20 +87,6 @@ impl<'a> StaticSolver<'a> {
     /// Degrees of freedom of the coarse levels, and their work in products of the finest level.
     pub fn levels(&self) -> Vec<(usize, f64)> {
         self.coarse.levels.iter().map(|level| (level.n, level.cost)).collect()
-    }
-
-    /// K u without regard to what is fixed: forces on all nodes, reactions where it is fixed.
-    pub fn forces(&self, u: &[f64]) -> Vec<f64> {
-        let product = &self.fine.product;
-        let free = Product::new(product.bricks, product.moduli, product.cube.clone(), product.spacing, Vec::new());
-        let mut out = vec![0.0; u.len()];
-        let shared = Shared::new(&mut out);
-        free.apply(u, &mut Scratch::default(), |first, y| {
-            // SAFETY: each brick has its own nodes.
-            unsafe { shared.part(3 * first..3 * first + y.len()) }.copy_from_slice(y);
-            0.0
-        });
-        out
     }
 
     /// Solves one load case from `start`, or from 0. `fixed` has the same degrees of freedom as the problem that this was

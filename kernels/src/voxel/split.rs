@@ -260,11 +260,12 @@ impl Batches {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::voxel::tests::{bricks, random};
+    use crate::voxel::tests::random;
+    use pogo_formats::voxel::bricks_of;
 
     /// Elements of the voxels for which `solid` says so.
     fn elements(size: [u32; 3], solid: impl Fn([u32; 3]) -> bool) -> (Elements, Vec<[u32; 3]>) {
-        let bricks = bricks(size, solid);
+        let bricks = bricks_of(size, solid);
         let fine = super::super::first::fine_elements(&bricks.view());
         let view = bricks.view();
         let positions = (0..view.n_bricks()).flat_map(|b| view.node_positions(b)).collect();

@@ -33,10 +33,7 @@ pub fn for_brick(bricks: &BricksView<'_>, brick: usize, table: &mut BrickNodes, 
 
 /// Young's modulus of an element.
 pub fn modulus(moduli: &Moduli<'_>, element: u32) -> f64 {
-    match *moduli {
-        Moduli::Classes { class, young } => young[usize::from(class[element as usize])],
-        Moduli::Each { modulus, scale } => f64::from(modulus[element as usize]) * scale,
-    }
+    moduli.young(element as usize)
 }
 
 /// Displacements of an element's nodes.

@@ -62,17 +62,21 @@ impl<'a> Engine<'a> {
     }
 
     /// Solves one load case, from `start` where it is given; `progress` hears of each iteration and may stop it.
+    ///
+    /// # Errors
+    /// Not enough memory.
     pub fn solve(
         &mut self,
         problem: &StaticProblem<'a>,
         start: Option<&[f64]>,
         progress: &mut dyn FnMut(usize, f64) -> ControlFlow<()>,
-    ) -> Solved {
+    ) -> Result<Solved, String> {
         let began = Instant::now();
         let fixed = || problem.fixed.iter().map(|fixed| (fixed.node, fixed.direction));
         let solved = match &self.method {
             Method::Averaged(settings, limits) => {
-                solve_averaged(problem, settings, *limits, problem.fixed, problem.forces, progress)
+                solve_averaged(problem, settings, *limits, problem.fixed, problem.forces, start, progress)
+                    .map_err(|error| error.to_string())?
             }
             Method::Split(settings) => {
                 if !self.last.as_ref().is_some_and(|(last, _)| last.iter().copied().eq(fixed())) {
@@ -84,7 +88,7 @@ impl<'a> Engine<'a> {
                 solver.solve(problem.fixed, problem.forces, start, progress)
             }
         };
-        Solved {
+        Ok(Solved {
             displacement: solved.displacement,
             iterations: solved.iterations,
             relative_residual: solved.relative_residual,
@@ -92,7 +96,7 @@ impl<'a> Engine<'a> {
             history: solved.history,
             products: solved.products,
             seconds: began.elapsed().as_secs_f64(),
-        }
+        })
     }
 }
 

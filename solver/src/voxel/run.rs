@@ -138,7 +138,9 @@ pub fn run(
             }
             if interrupts.stop_requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        let mut solved = engine.solve(&problem, start.as_deref(), &mut progress);
+        let mut solved = engine
+            .solve(&problem, start.as_deref(), &mut progress)
+            .map_err(|reason| SolveError::Problem { path: path.clone(), reason })?;
         drop(start);
         if index + 1 == setup.cases.len() {
             engine.release();
