@@ -12,6 +12,7 @@ pub mod job;
 pub mod model;
 pub mod output;
 pub mod parameters;
+pub mod spring;
 pub mod voxel;
 pub mod words;
 
