@@ -5,6 +5,7 @@
 //! here knows about devices.
 
 pub mod block;
+pub mod eikonal;
 mod elasticity;
 pub mod image;
 pub mod inp;

@@ -1,0 +1,19 @@
+//! An Eikonal problem: the time at which a wave arrives at each node of a mesh, as types.
+//!
+//! ```text
+//! √(∇φ(x)ᵀ D(x) ∇φ(x)) = 1 in Ω,   φ given at the start nodes
+//! ```
+//!
+//! (eq. 3 of Ganellari, Haase and Zumbusch 2018, who write M for our D). D = Σ vᵢ² eᵢ eᵢᵀ has the velocities vᵢ along the axes eᵢ of
+//! an element; a path from a to b inside it takes √((b − a)ᵀ M (b − a)) with M = D⁻¹. Elements are tetrahedra, or triangles in
+//! the plane or on a surface in space.
+//!
+//! Nodes are in *solver order*: sub-domain after sub-domain, in Morton order inside each; elements by their lowest node.
+
+mod domains;
+mod mesh;
+pub mod setup;
+
+pub use domains::{Boundary, EikonalDomains, EikonalDomainsView};
+pub use mesh::{EikonalMesh, EikonalMeshView};
+pub use setup::EikonalSetup;
