@@ -10,6 +10,7 @@
 
 mod check;
 mod convert;
+mod physics;
 mod values;
 pub mod voxel;
 
@@ -20,6 +21,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 pub use convert::{Action, Region, point};
+pub use physics::{Physics, physics, physics_of};
 pub use values::{AmplitudeReference, Component, Components, IncrementValue, Sides, Variables};
 
 use crate::model;
