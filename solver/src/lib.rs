@@ -13,18 +13,17 @@ pub mod voxel;
 
 use std::path::Path;
 
-use pogo_formats::block::{self, AnyBlockFile, BlockFile, Provenance, SectionInfo, VoxelBlockFile};
-use pogo_formats::model::Setup;
-use pogo_formats::output::summary::{BlockFileSummary, Status, Summary};
+use pogo_formats::block::{self, AnyBlockFile, BlockFile, Container, VoxelBlockFile};
+use pogo_formats::output::summary::{self, BlockFileSummary, Status, Summary};
 use pogo_formats::output::voxel_summary::{VoxelStatus, VoxelSummary};
 use pogo_formats::output::write_atomically;
-use pogo_formats::voxel::VoxelSetup;
+use pogo_formats::parameters::ParameterError;
 use pogo_formats::{exit_code, parameters};
 use serde::Serialize;
 
 use config::{Config, Settings, Start};
 use error::SolveError;
-use explicit::run::{Model, run};
+use explicit::run::Model;
 use interrupt::Interrupts;
 use observe::Observer;
 use study::Case;
@@ -33,10 +32,8 @@ use voxel::run::VoxelModel;
 /// What came of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
-    /// One run of an explicit model.
-    Run(Box<Summary>),
-    /// One run of a voxel model.
-    Static(Box<VoxelSummary>),
+    /// One run.
+    Run(RunSummary),
     /// The cases of a study, in order.
     Study(Vec<CaseOutcome>),
 }
@@ -88,8 +85,7 @@ impl Outcome {
     /// Exit code of the process: that of the run; of a study, the largest of its cases.
     pub fn exit_code(&self) -> i32 {
         match self {
-            Self::Run(summary) => RunSummary::Explicit(summary.clone()).end().0,
-            Self::Static(summary) => RunSummary::Static(summary.clone()).end().0,
+            Self::Run(summary) => summary.end().0,
             Self::Study(cases) => cases
                 .iter()
                 .map(|case| match &case.result {
@@ -105,15 +101,14 @@ impl Outcome {
     /// The summary as JSON; of a study, the list of the summaries there are.
     ///
     /// # Errors
-    /// As [`Summary::to_json`].
+    /// As [`summary::to_json`].
     pub fn json(&self) -> Result<String, serde_json::Error> {
         match self {
-            Self::Run(summary) => summary.to_json(),
-            Self::Static(summary) => summary.to_json(),
+            Self::Run(summary) => summary::to_json(summary),
             Self::Study(cases) => {
                 let summaries: Vec<&RunSummary> =
                     cases.iter().filter_map(|case| case.result.as_ref()?.as_ref().ok()).collect();
-                Ok(serde_json::to_string_pretty(&summaries)? + "\n")
+                summary::to_json(&summaries)
             }
         }
     }
@@ -137,28 +132,24 @@ fn solve_explicit(
     interrupts: &Interrupts,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, SolveError> {
-    // A flipped bit in a coordinate or a modulus must not become a result.
-    file.verify_checksums()?;
     if config.start_vector.is_some() {
         return Err(SolveError::OtherPhysics { option: "--start", physics: "voxel statics" });
     }
-    let folder = config.output_folder();
     let mut setup = file.setup();
     config.settings.apply_to(&mut setup.explicit);
-    for assignment in &config.overrides {
-        let (name, value) = parameters::parse_assignment(assignment)?;
-        parameters::set(&mut setup, name, value)?;
-    }
-    if config.study.is_none() {
-        create_folder(&folder)?;
-        let model = model(file, setup, None, config.overrides.clone());
-        return in_pool(&config.settings, || {
-            run(model, &config.settings, &config.start, &folder, interrupts, observer)
-        })
-        .map(|summary| Outcome::Run(Box::new(summary)));
-    }
-    run_study(config, &folder, interrupts, observer, |case, observer| {
-        run_case(file, &setup, config, case, &folder, interrupts, observer)
+    solve_physics(file.container(), setup, parameters::set, config, interrupts, observer, &|setup, run, observer| {
+        let Run { case, overrides, settings, folder, block_file } = run;
+        let model = Model {
+            mesh: file.mesh(),
+            blocks: file.blocks(),
+            device: file.device(),
+            setup,
+            block_efficiency: file.statistics().efficiency,
+            block_file,
+            case,
+            overrides,
+        };
+        explicit::run::run(model, settings, &config.start, folder, interrupts, observer)
             .map(|summary| RunSummary::Explicit(Box::new(summary)))
     })
 }
@@ -169,7 +160,6 @@ fn solve_static(
     interrupts: &Interrupts,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, SolveError> {
-    file.verify_checksums()?;
     let set = &config.settings;
     let options = [
         ("--time", set.time.is_some()),
@@ -182,56 +172,78 @@ fn solve_static(
     if let Some((option, _)) = options.into_iter().find(|(_, given)| *given) {
         return Err(SolveError::OtherPhysics { option, physics: "explicit dynamics" });
     }
-    let folder = config.output_folder();
-    let change = |setup: &mut VoxelSetup, assignments: &[(String, String)]| {
-        assignments.iter().try_for_each(|(name, value)| parameters::set_voxel(setup, name, value))
-    };
-    let mut setup = file.setup();
-    for assignment in &config.overrides {
-        let (name, value) = parameters::parse_assignment(assignment)?;
-        parameters::set_voxel(&mut setup, name, value)?;
-    }
-    let model = |setup: VoxelSetup, case: Option<String>, overrides: Vec<String>| VoxelModel {
-        mesh: file.mesh(),
-        setup,
-        block_file: block_file_summary(file.path(), file.sections(), file.provenance()),
-        case,
-        overrides,
-        start: config.start_vector.clone(),
-    };
-    if config.study.is_none() {
-        create_folder(&folder)?;
-        let model = model(setup, None, config.overrides.clone());
-        return in_pool(set, || voxel::run::run(&model, set, &folder, interrupts, observer))
-            .map(|summary| Outcome::Static(Box::new(summary)));
-    }
-    run_study(config, &folder, interrupts, observer, |case, observer| {
-        let mut setup = setup.clone();
-        change(&mut setup, &case.assignments)?;
-        let folder = folder.join(&case.name);
-        create_folder(&folder)?;
-        let mut overrides = config.overrides.clone();
-        overrides.extend(case.assignments.iter().map(|(name, value)| format!("{name}={value}")));
-        let model = model(setup, Some(case.name.clone()), overrides);
-        observer.note(&format!("case {}", case.name));
-        in_pool(set, || voxel::run::run(&model, set, &folder, interrupts, observer))
+    let (container, setup) = (file.container(), file.setup());
+    solve_physics(container, setup, parameters::set_voxel, config, interrupts, observer, &|setup, run, observer| {
+        let Run { case, overrides, settings, folder, block_file } = run;
+        let start = config.start_vector.clone();
+        let model = VoxelModel { mesh: file.mesh(), setup, block_file, case, overrides, start };
+        voxel::run::run(&model, settings, folder, interrupts, observer)
             .map(|summary| RunSummary::Static(Box::new(summary)))
     })
 }
 
-/// Runs the cases of the study that the call names.
-fn run_study(
+/// What one run of any physics gets besides its setup.
+struct Run<'a> {
+    /// Name of the case in a study.
+    case: Option<String>,
+    /// `NAME=VALUE` in force.
+    overrides: Vec<String>,
+    settings: &'a Settings,
+    /// Of the results; it exists.
+    folder: &'a Path,
+    block_file: BlockFileSummary,
+}
+
+/// Runs a model with this setup.
+type RunModel<'a, S> = dyn Fn(S, Run, &mut dyn Observer) -> Result<RunSummary, SolveError> + Sync + 'a;
+
+/// Runs a model of any physics, or the cases of a study: `set` changes a parameter of the setup by name, `run` runs it.
+fn solve_physics<S: Clone + Send>(
+    container: &Container,
+    mut setup: S,
+    set: fn(&mut S, &str, &str) -> Result<(), ParameterError>,
     config: &Config,
+    interrupts: &Interrupts,
+    observer: &mut dyn Observer,
+    run: &RunModel<S>,
+) -> Result<Outcome, SolveError> {
+    // A flipped bit in a coordinate or a modulus must not become a result.
+    container.verify_checksums()?;
+    let block_file = block_file_summary(container);
+    for assignment in &config.overrides {
+        let (name, value) = parameters::parse_assignment(assignment)?;
+        set(&mut setup, name, value)?;
+    }
+    let folder = config.output_folder();
+    create_folder(&folder)?;
+    let Some(study) = &config.study else {
+        let (settings, overrides) = (&config.settings, config.overrides.clone());
+        let parts = Run { case: None, overrides, settings, folder: &folder, block_file };
+        return in_pool(settings, || run(setup, parts, observer)).map(Outcome::Run);
+    };
+    run_study(study::read(study)?, &folder, interrupts, observer, |case, observer| {
+        let (mut settings, mut setup) = (config.settings.clone(), setup.clone());
+        for (name, value) in &study::apply_solver_settings(&case.assignments, &mut settings)? {
+            set(&mut setup, name, value)?;
+        }
+        let folder = folder.join(&case.name);
+        create_folder(&folder)?;
+        let mut overrides = config.overrides.clone();
+        overrides.extend(case.assignments.iter().map(|(name, value)| format!("{name}={value}")));
+        let (case, block_file) = (Some(case.name.clone()), block_file.clone());
+        let parts = Run { case, overrides, settings: &settings, folder: &folder, block_file };
+        in_pool(&settings, || run(setup, parts, observer))
+    })
+}
+
+/// Runs the cases of a study.
+fn run_study(
+    cases: Vec<Case>,
     folder: &Path,
     interrupts: &Interrupts,
     observer: &mut dyn Observer,
     mut run: impl FnMut(&Case, &mut dyn Observer) -> Result<RunSummary, SolveError>,
 ) -> Result<Outcome, SolveError> {
-    let cases = match &config.study {
-        Some(study) => study::read(study)?,
-        None => Vec::new(),
-    };
-    create_folder(folder)?;
     let mut outcomes: Vec<CaseOutcome> = cases.into_iter().map(|case| CaseOutcome { case, result: None }).collect();
     for index in 0..outcomes.len() {
         let case = outcomes[index].case.clone();
@@ -249,47 +261,12 @@ fn run_study(
     Ok(Outcome::Study(outcomes))
 }
 
-fn run_case(
-    file: &BlockFile,
-    setup: &Setup,
-    config: &Config,
-    case: &Case,
-    folder: &Path,
-    interrupts: &Interrupts,
-    observer: &mut dyn Observer,
-) -> Result<Summary, SolveError> {
-    let mut settings = config.settings.clone();
-    let mut setup = setup.clone();
-    let assignments = study::apply_solver_settings(&case.assignments, &mut settings)?;
-    for (name, value) in &assignments {
-        parameters::set(&mut setup, name, value)?;
-    }
-    let folder = folder.join(&case.name);
-    create_folder(&folder)?;
-    let mut overrides = config.overrides.clone();
-    overrides.extend(case.assignments.iter().map(|(name, value)| format!("{name}={value}")));
-    let model = model(file, setup, Some(case.name.clone()), overrides);
-    in_pool(&settings, || run(model, &settings, &config.start, &folder, interrupts, observer))
-}
-
-fn model(file: &BlockFile, setup: Setup, case: Option<String>, overrides: Vec<String>) -> Model<'_> {
-    Model {
-        mesh: file.mesh(),
-        blocks: file.blocks(),
-        device: file.device(),
-        setup,
-        block_efficiency: file.statistics().efficiency,
-        block_file: block_file_summary(file.path(), file.sections(), file.provenance()),
-        case,
-        overrides,
-    }
-}
-
 /// The hash is of the sections' checksums, which have just been verified.
-fn block_file_summary(path: &Path, sections: &[SectionInfo], provenance: &Provenance) -> BlockFileSummary {
+fn block_file_summary(container: &Container) -> BlockFileSummary {
+    let (sections, provenance) = (container.sections(), container.provenance());
     let checksums: Vec<u8> = sections.iter().flat_map(|section| section.checksum.to_le_bytes()).collect();
     BlockFileSummary {
-        path: path.display().to_string(),
+        path: container.path().display().to_string(),
         hash: format!("{:016x}", xxhash_rust::xxh3::xxh3_64(&checksums)),
         source: provenance.sources.first().map(|source| source.name.clone()).unwrap_or_default(),
     }

@@ -185,14 +185,14 @@ pub struct SourceSummary {
 impl Summary {
     /// Gathers the figures of an open file.
     pub fn new(file: &BlockFile) -> Self {
-        let (mesh, setup, provenance) = (file.mesh(), file.setup(), file.provenance());
+        let (mesh, setup, provenance) = (file.mesh(), file.setup(), file.container().provenance());
         let n_of = |name: &Option<u32>| match name.and_then(|index| setup.amplitudes.get(index as usize)) {
             Some(amplitude) => format!(", amplitude {}", amplitude.name),
             None => String::new(),
         };
         Self {
-            file: file.path().display().to_string(),
-            bytes: file.bytes(),
+            file: file.container().path().display().to_string(),
+            bytes: file.container().bytes(),
             physics: provenance.physics.clone(),
             title: setup.title.clone(),
             dimension: mesh.dimension,
@@ -285,7 +285,7 @@ impl Summary {
                 Lumping::Equal => "equal",
             },
             partition: PartitionSummary::new(file.statistics(), file.blocks().capacity),
-            file_sections: file.sections().iter().map(FileSection::new).collect(),
+            file_sections: file.container().sections().iter().map(FileSection::new).collect(),
             sources: provenance.sources.iter().map(SourceSummary::new).collect(),
             version: provenance.version.clone(),
             options: provenance.options.clone(),

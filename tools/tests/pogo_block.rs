@@ -131,7 +131,7 @@ fn a_bare_mesh_and_a_job_become_a_block_file() {
     assert_eq!(base, (1..=31).collect::<Vec<_>>());
     let top = mesh.node_sets.iter().find(|set| set.0 == "TOP").unwrap();
     assert!(top.1.iter().all(|&node| mesh.coordinates[2 * node as usize + 1] == 30.0));
-    let sources: Vec<_> = file.provenance().sources.iter().map(|source| source.name.as_str()).collect();
+    let sources: Vec<_> = file.container().provenance().sources.iter().map(|source| source.name.as_str()).collect();
     assert_eq!(sources, ["mesh.inp", "job.toml"]);
 }
 

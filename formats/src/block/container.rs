@@ -31,6 +31,7 @@ use rkyv::{
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use super::BlockError;
+use crate::output::write_atomically;
 
 /// First bytes of every block file; a transfer that converts line ends or strips bit 7 breaks them.
 pub(super) const MAGIC: [u8; 8] = *b"\x89POGO\r\n\x1a";
@@ -47,7 +48,7 @@ const MAX_SECTIONS: usize = 64;
 /// A named stretch of a block file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SectionInfo {
-    /// Name: `provenance`, `setup`, `mesh`, `blocks`, `device`.
+    /// Name: `provenance`, `setup`, and what the physics adds.
     pub name: String,
     /// First byte, a multiple of 64.
     pub offset: u64,
@@ -69,6 +70,30 @@ const fn header_length(n_sections: usize) -> usize {
 
 const fn align(offset: u64) -> u64 {
     offset.next_multiple_of(ALIGNMENT)
+}
+
+/// Writes a block file of `n_sections` sections, unless its contents were found wrong. Returns its length, bytes.
+///
+/// Tables go from memory to disk without a copy. The file is written beside `path`, made durable and renamed: `path` is
+/// at all times either what it was or the whole new file.
+pub(super) fn write_file(
+    path: &Path,
+    checked: Result<(), String>,
+    n_sections: usize,
+    sections: impl FnOnce(&mut ContainerWriter) -> io::Result<()>,
+) -> Result<u64, BlockError> {
+    checked.map_err(|reason| BlockError::Inconsistent {
+        path: path.to_owned(),
+        reason: format!("not written: {reason}"),
+    })?;
+    let mut bytes = 0;
+    let written = write_atomically(path, |out| {
+        let mut writer = ContainerWriter::new(out, n_sections)?;
+        sections(&mut writer)?;
+        bytes = writer.finish()?;
+        Ok(())
+    });
+    written.map(|()| bytes).map_err(|error| BlockError::Write(error.into()))
 }
 
 /// Writes sections one after the other, straight to disk.

@@ -6,10 +6,9 @@ use rkyv::Archived;
 
 use super::{
     BlockError, Blocks, BlocksView, DeviceTables, DeviceView, GroupView, MeshView, PartitionStatistics, Provenance,
-    SectionInfo,
     cast::native,
     check,
-    mapped::{Mapped, Valid},
+    mapped::{Container, Valid},
 };
 use crate::model::{ElementKind, Mesh, NamedSet, Setup};
 
@@ -24,7 +23,7 @@ use crate::model::{ElementKind, Mesh, NamedSet, Setup};
 /// *afterwards* can still end this process with SIGBUS, which no mapping can prevent.
 #[derive(Debug)]
 pub struct BlockFile {
-    file: Mapped,
+    file: Container,
     mesh: Valid<Mesh>,
     blocks: Valid<Blocks>,
     device: Valid<DeviceTables>,
@@ -39,10 +38,10 @@ impl BlockFile {
     /// Not a regular file, empty, cut, appended to, foreign, of another version, of another kind of physics, or with
     /// damage that shows without checksums.
     pub fn open(path: &Path) -> Result<Self, BlockError> {
-        Self::from_mapped(Mapped::open(path)?)
+        Self::from_mapped(Container::open(path)?)
     }
 
-    pub(super) fn from_mapped(file: Mapped) -> Result<Self, BlockError> {
+    pub(super) fn from_mapped(file: Container) -> Result<Self, BlockError> {
         file.expect_physics(Provenance::EXPLICIT)?;
         let setup = file.read::<Setup>("setup")?;
         let (mesh, blocks, device) = (file.validate("mesh")?, file.validate("blocks")?, file.validate("device")?);
@@ -53,24 +52,9 @@ impl BlockFile {
         Ok(file)
     }
 
-    /// The file.
-    pub fn path(&self) -> &Path {
-        &self.file.path
-    }
-
-    /// Length of the file, bytes.
-    pub fn bytes(&self) -> u64 {
-        self.file.bytes()
-    }
-
-    /// Sections, in file order.
-    pub fn sections(&self) -> &[SectionInfo] {
-        &self.file.sections
-    }
-
-    /// Where the file came from.
-    pub fn provenance(&self) -> &Provenance {
-        &self.file.provenance
+    /// Path, length, sections, provenance and checksums.
+    pub fn container(&self) -> &Container {
+        &self.file
     }
 
     /// Quality of the partition. The time it took is not stored: the same input gives the same file.
@@ -165,20 +149,12 @@ impl BlockFile {
         }
     }
 
-    /// Verifies every checksum: any single flipped bit is found. Reads the file once, at the speed of memory.
-    ///
-    /// # Errors
-    /// The first section whose bytes have changed.
-    pub fn verify_checksums(&self) -> Result<(), BlockError> {
-        self.file.verify_checksums()
-    }
-
     /// Verifies every checksum, and that the blocks say the same as the mesh: also a file that was written wrongly is found.
     ///
     /// # Errors
     /// The first section whose bytes have changed, or an entry that contradicts the mesh.
     pub fn verify(&self) -> Result<(), BlockError> {
-        self.verify_checksums()?;
+        self.file.verify_checksums()?;
         check::agreement(&self.mesh(), &self.blocks(), &self.device()).map_err(|reason| self.file.inconsistent(reason))
     }
 }

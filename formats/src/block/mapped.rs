@@ -1,4 +1,4 @@
-//! A container mapped into memory, whatever its sections hold.
+//! A block file mapped into memory, whatever its sections hold.
 
 use std::path::{Path, PathBuf};
 
@@ -14,12 +14,12 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::{BlockError, Provenance, SectionInfo, container};
 
-/// A file whose header is right and whose provenance could be read.
+/// What all block files have in common: a mapped file whose header is right and whose provenance could be read.
 #[derive(Debug)]
-pub(super) struct Mapped {
-    pub(super) path: PathBuf,
-    pub(super) sections: Vec<SectionInfo>,
-    pub(super) provenance: Provenance,
+pub struct Container {
+    path: PathBuf,
+    sections: Vec<SectionInfo>,
+    provenance: Provenance,
     map: Mmap,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Valid<T> {
     of: std::marker::PhantomData<fn() -> T>,
 }
 
-impl Mapped {
+impl Container {
     pub(super) fn open(path: &Path) -> Result<Self, BlockError> {
         let (file, length) = container::open_regular(path)?;
         if length == 0 {
@@ -42,9 +42,9 @@ impl Mapped {
         populate(path, &map, length)?;
         let sections = container::decode(path, &map)?;
         let provenance = Provenance::explicit(Vec::new(), Vec::new());
-        let mut mapped = Self { path: path.to_owned(), sections, provenance, map };
-        mapped.provenance = mapped.read::<Provenance>("provenance")?;
-        Ok(mapped)
+        let mut file = Self { path: path.to_owned(), sections, provenance, map };
+        file.provenance = file.read::<Provenance>("provenance")?;
+        Ok(file)
     }
 
     pub(super) fn expect_physics(&self, expected: &'static str) -> Result<(), BlockError> {
@@ -54,8 +54,24 @@ impl Mapped {
         Err(BlockError::Physics { path: self.path.clone(), found: self.provenance.physics.clone(), expected })
     }
 
-    pub(super) fn bytes(&self) -> u64 {
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Length of the file, bytes.
+    pub fn bytes(&self) -> u64 {
         self.map.len() as u64
+    }
+
+    /// Sections, in file order.
+    pub fn sections(&self) -> &[SectionInfo] {
+        &self.sections
+    }
+
+    /// Where the file came from.
+    pub fn provenance(&self) -> &Provenance {
+        &self.provenance
     }
 
     /// Checks that a section holds a `T`.
@@ -111,8 +127,11 @@ impl Mapped {
         }
     }
 
-    /// Verifies every checksum.
-    pub(super) fn verify_checksums(&self) -> Result<(), BlockError> {
+    /// Verifies every checksum: any single flipped bit is found. Reads the file once, at the speed of memory.
+    ///
+    /// # Errors
+    /// The first section whose bytes have changed.
+    pub fn verify_checksums(&self) -> Result<(), BlockError> {
         let found: Vec<u64> = self.sections.par_iter().map(|section| xxh3_64(&self.map[section.range()])).collect();
         for (section, found) in self.sections.iter().zip(found) {
             if found != section.checksum {

@@ -14,6 +14,8 @@ use std::path::Path;
 mod cast;
 mod check;
 mod container;
+#[cfg(test)]
+mod damage;
 mod error;
 mod fan;
 mod file;
@@ -31,6 +33,7 @@ pub use container::SectionInfo;
 pub use error::BlockError;
 pub use fan::{FanRecord, triangle_material};
 pub use file::BlockFile;
+pub use mapped::Container;
 pub use provenance::{Provenance, Source};
 pub use tables::{Blocks, DeviceTables, PartitionStatistics};
 pub use view::{BlocksView, Colour, DeviceView, GroupView, MeshView, Run};
@@ -51,8 +54,8 @@ pub enum AnyBlockFile {
 /// # Errors
 /// As [`BlockFile::open`] and [`VoxelBlockFile::open`]; also a kind of problem that this program does not know.
 pub fn open(path: &Path) -> Result<AnyBlockFile, BlockError> {
-    let file = mapped::Mapped::open(path)?;
-    match file.provenance.physics.as_str() {
+    let file = Container::open(path)?;
+    match file.provenance().physics.as_str() {
         Provenance::STATIC => VoxelBlockFile::from_mapped(file).map(|file| AnyBlockFile::Static(Box::new(file))),
         _ => BlockFile::from_mapped(file).map(|file| AnyBlockFile::Explicit(Box::new(file))),
     }

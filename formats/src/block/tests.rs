@@ -1,6 +1,6 @@
 mod device;
 
-use std::{collections::BTreeSet, fs, os::unix::fs::FileExt, path::PathBuf};
+use std::{collections::BTreeSet, fs, path::PathBuf};
 
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -229,7 +229,7 @@ fn everything(file: &BlockFile) -> String {
     format!(
         "{mesh:?} {blocks:?} {runs:?} {halos:?} {device:?} {colours:?} {fans:?} {halo_fans:?} {further:?} {:?} {:?} {:?}",
         file.setup(),
-        file.provenance(),
+        file.container().provenance(),
         file.statistics()
     )
 }
@@ -241,7 +241,7 @@ fn assert_same(file: &BlockFile, (mesh, blocks, setup, device): &Contents) {
     let bits = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
     assert_eq!(bits(file.mesh().coordinates), bits(&mesh.coordinates));
     assert_eq!(&file.setup(), setup);
-    assert_eq!(*file.provenance(), provenance());
+    assert_eq!(*file.container().provenance(), provenance());
     assert_eq!(*file.statistics(), PartitionStatistics { seconds: 0.0, ..blocks.statistics.clone() });
 }
 
@@ -258,60 +258,26 @@ fn same_contents_give_same_bytes_whatever_the_time_taken() {
 fn sections_are_aligned_and_fill_the_file() {
     let (_folder, path) = written(&small());
     let file = BlockFile::open(&path).unwrap();
-    let names: Vec<&str> = file.sections().iter().map(|section| section.name.as_str()).collect();
+    let names: Vec<&str> = file.container().sections().iter().map(|section| section.name.as_str()).collect();
     assert_eq!(names, ["provenance", "setup", "mesh", "blocks", "device"]);
-    assert!(file.sections().iter().all(|section| section.offset % 64 == 0));
-    let last = file.sections().last().unwrap();
-    assert_eq!(last.offset + last.bytes, file.bytes());
+    assert!(file.container().sections().iter().all(|section| section.offset % 64 == 0));
+    let last = file.container().sections().last().unwrap();
+    assert_eq!(last.offset + last.bytes, file.container().bytes());
     file.verify().unwrap();
 }
 
 #[test]
 fn cut_at_every_byte_is_an_error() {
     let (_folder, path) = written(&small());
-    let bytes = fs::read(&path).unwrap();
-    // In place, since rewriting a file each time makes some file systems flush.
-    let damaged = fs::File::options().write(true).open(&path).unwrap();
-    for length in (0..bytes.len()).rev() {
-        damaged.set_len(length as u64).unwrap();
-        let error = BlockFile::open(&path).unwrap_err();
-        let expected = if length < 8 {
-            matches!(error, BlockError::Foreign { .. })
-        } else {
-            matches!(error, BlockError::Cut { .. })
-        };
-        assert!(expected, "{length}: {error}");
-    }
-    fs::write(&path, [bytes.as_slice(), b"\0"].concat()).unwrap();
-    assert!(matches!(BlockFile::open(&path), Err(BlockError::Appended { .. })));
+    damage::cut_at_every_byte(&path, BlockFile::open);
 }
 
 #[test]
 fn every_flipped_bit_is_found_and_none_misbehaves() {
     for contents in [small(), small_triangles()] {
-        every_flipped_bit_of(&contents);
+        let (_folder, path) = written(&contents);
+        damage::flip_every_bit(&path, BlockFile::open, BlockFile::container, everything);
     }
-}
-
-fn every_flipped_bit_of(contents: &Contents) {
-    let (_folder, path) = written(contents);
-    let bytes = fs::read(&path).unwrap();
-    let damaged = fs::File::options().write(true).open(&path).unwrap();
-    let (mut opened, mut refused) = (0, 0);
-    for bit in 0..bytes.len() * 8 {
-        let at = bit / 8;
-        damaged.write_at(&[bytes[at] ^ 1 << (bit % 8)], at as u64).unwrap();
-        match BlockFile::open(&path) {
-            Err(_) => refused += 1,
-            Ok(file) => {
-                assert!(everything(&file).len() > 100);
-                assert!(file.verify_checksums().is_err(), "bit {bit} is not noticed");
-                opened += 1;
-            }
-        }
-        damaged.write_at(&bytes[at..=at], at as u64).unwrap();
-    }
-    assert!(opened > 1000 && refused > 1000, "{opened} opened, {refused} refused");
 }
 
 #[test]
@@ -562,7 +528,7 @@ fn timings() {
     eprintln!(
         "{} nodes, {} MB: write {:.0} ms, open {:.0} ms, verify {:.0} ms",
         file.mesh().n_nodes(),
-        file.bytes() / 1_000_000,
+        file.container().bytes() / 1_000_000,
         milliseconds(wrote),
         milliseconds(opened - wrote),
         milliseconds(verified - opened)
@@ -587,7 +553,7 @@ fn files_over_2_gib() {
     contents.2.absorbing_layers.clear();
     let (_folder, path) = written(&contents);
     let file = BlockFile::open(&path).unwrap();
-    assert!(file.bytes() > 1 << 31, "{}", file.bytes());
+    assert!(file.container().bytes() > 1 << 31, "{}", file.container().bytes());
     assert_eq!(file.mesh().coordinates.last(), Some(&0.5));
     assert_eq!(file.mesh().node_labels.last(), Some(&(n as u32 - 1)));
     file.verify().unwrap();

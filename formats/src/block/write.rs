@@ -2,11 +2,8 @@
 
 use std::path::Path;
 
-use super::{BlockError, Blocks, DeviceTables, Provenance, check, container::ContainerWriter};
-use crate::{
-    model::{Mesh, Setup},
-    output::write_atomically,
-};
+use super::{BlockError, Blocks, DeviceTables, Provenance, check, container::write_file};
+use crate::model::{Mesh, Setup};
 
 /// What goes into a block file of the explicit solver.
 #[derive(Debug, Clone, Copy)]
@@ -33,20 +30,12 @@ pub struct BlockContents<'a> {
 /// refuses to write; then `path` is untouched and nothing is left beside it.
 pub fn write(path: &Path, contents: &BlockContents) -> Result<u64, BlockError> {
     let BlockContents { mesh, blocks, device, setup, provenance } = *contents;
-    check::all(&mesh.view(), &blocks.view(), &device.view(), setup).map_err(|reason| BlockError::Inconsistent {
-        path: path.to_owned(),
-        reason: format!("not written: {reason}"),
-    })?;
-    let mut bytes = 0;
-    let written = write_atomically(path, |out| {
-        let mut writer = ContainerWriter::new(out, 5)?;
+    let checked = check::all(&mesh.view(), &blocks.view(), &device.view(), setup);
+    write_file(path, checked, 5, |writer| {
         writer.section("provenance", provenance)?;
         writer.section("setup", setup)?;
         writer.section("mesh", mesh)?;
         writer.section("blocks", blocks)?;
-        writer.section("device", device)?;
-        bytes = writer.finish()?;
-        Ok(())
-    });
-    written.map(|()| bytes).map_err(|error| BlockError::Write(error.into()))
+        writer.section("device", device)
+    })
 }

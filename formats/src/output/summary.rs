@@ -137,24 +137,22 @@ pub struct Summary {
     pub warnings: Vec<String>,
 }
 
-impl Summary {
-    /// The JSON text, ending in a newline.
-    ///
-    /// # Errors
-    /// Never for this structure, in practice; serde_json's error otherwise.
-    pub fn to_json(&self) -> Result<String, serde_json::Error> {
-        // serde_json writes NaN and infinities as null.
-        serde_json::to_string_pretty(self).map(|text| text + "\n")
-    }
+/// A summary as JSON text, ending in a newline; numbers that are not finite become `null`.
+///
+/// # Errors
+/// Never for the summaries of this library, in practice; serde_json's error otherwise.
+pub fn to_json(summary: &impl Serialize) -> Result<String, serde_json::Error> {
+    // serde_json writes NaN and infinities as null.
+    serde_json::to_string_pretty(summary).map(|text| text + "\n")
+}
 
-    /// Writes `summary.json`.
-    ///
-    /// # Errors
-    /// [`OutputError::Io`].
-    pub fn write(&self, path: &Path) -> Result<(), OutputError> {
-        let text = self.to_json().map_err(|error| OutputError::Io { path: path.into(), source: error.into() })?;
-        write_atomically(path, |out| out.write_all(text.as_bytes()))
-    }
+/// Writes `summary.json`.
+///
+/// # Errors
+/// [`OutputError::Io`].
+pub fn write(summary: &impl Serialize, path: &Path) -> Result<(), OutputError> {
+    let text = to_json(summary).map_err(|error| OutputError::Io { path: path.into(), source: error.into() })?;
+    write_atomically(path, |out| out.write_all(text.as_bytes()))
 }
 
 #[cfg(test)]
@@ -172,7 +170,7 @@ mod tests {
             nodes: 12,
             ..Summary::default()
         };
-        summary.write(&path).unwrap();
+        write(&summary, &path).unwrap();
         let value: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
         assert_eq!(value["status"], "diverged");
         assert!(value["energy"]["kinetic"].is_null());

@@ -1,13 +1,10 @@
 //! `summary.json` of a voxel run.
 
 use std::collections::BTreeMap;
-use std::io::Write;
-use std::path::Path;
 
 use serde::Serialize;
 
 use super::summary::BlockFileSummary;
-use super::{OutputError, write_atomically};
 
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Default)]
@@ -195,23 +192,4 @@ pub struct VoxelSummary {
     pub files: Vec<String>,
     /// What the user should know.
     pub warnings: Vec<String>,
-}
-
-impl VoxelSummary {
-    /// The JSON text, ending in a newline; numbers that are not finite become `null`.
-    ///
-    /// # Errors
-    /// Never for this structure, in practice; serde_json's error otherwise.
-    pub fn to_json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string_pretty(self).map(|text| text + "\n")
-    }
-
-    /// Writes `summary.json`.
-    ///
-    /// # Errors
-    /// [`OutputError::Io`].
-    pub fn write(&self, path: &Path) -> Result<(), OutputError> {
-        let text = self.to_json().map_err(|error| OutputError::Io { path: path.into(), source: error.into() })?;
-        write_atomically(path, |out| out.write_all(text.as_bytes()))
-    }
 }

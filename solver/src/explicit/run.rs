@@ -7,7 +7,7 @@ use pogo_formats::block::{BlocksView, DeviceView, MeshView};
 use pogo_formats::model::{Increment, OutputInterval, Setup};
 use pogo_formats::output::energy::{self as energy_file, EnergyRow};
 use pogo_formats::output::plot;
-use pogo_formats::output::summary::{BlockFileSummary, FinalEnergy, Status, Summary, WorstElement};
+use pogo_formats::output::summary::{self, BlockFileSummary, FinalEnergy, Status, Summary, WorstElement};
 use pogo_kernels::cuda::DeviceError;
 use pogo_kernels::elements::{StableIncrement, global_stable_increment};
 use pogo_kernels::explicit::{CpuStepper, GpuError, GpuOptions, GpuReal, GpuStepper, Problem, Real, State, Stepper};
@@ -285,7 +285,7 @@ pub fn run(
         files,
         warnings,
     };
-    summary.write(&summary_path)?;
+    summary::write(&summary, &summary_path)?;
     observer.finished(&summary);
     Ok(summary)
 }

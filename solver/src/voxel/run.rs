@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use pogo_formats::output::summary::BlockFileSummary;
+use pogo_formats::output::summary::{self, BlockFileSummary};
 use pogo_formats::output::voxel_summary::{CaseSummary, Tensor, VoxelStatus, VoxelSummary};
 use pogo_formats::output::{npy, write_atomically};
 use pogo_formats::voxel::setup::{Analysis, LoadCase, TensorBoundary};
@@ -194,7 +194,7 @@ pub fn run(
     for old in old_files.iter().filter(|old| !summary.files.contains(old)) {
         drop(std::fs::remove_file(folder.join(old)));
     }
-    summary.write(&summary_path)?;
+    summary::write(&summary, &summary_path)?;
     observer.note(&last_line(&summary));
     Ok(summary)
 }

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use pogo_formats::block::{self, BlockContents, Provenance};
 use pogo_formats::model::*;
 use pogo_formats::output::summary::Summary;
-use pogo_solver::Outcome;
 use pogo_solver::config::{Config, Settings};
 use pogo_solver::error::SolveError;
 use pogo_solver::interrupt::Interrupts;
 use pogo_solver::observe::Silent;
+use pogo_solver::{Outcome, RunSummary};
 use pogo_tools::arrange::{ArrangeOptions, Arranged, arrange};
 use pogo_tools::partition::{PartitionOptions, Partitioner, partition};
 use pogo_tools::pipeline::remap_setup;
@@ -239,7 +239,7 @@ pub fn solve(config: &Config) -> Result<Outcome, SolveError> {
 /// Runs one model that must complete or diverge.
 pub fn run(config: &Config) -> Summary {
     match solve(config) {
-        Ok(Outcome::Run(summary)) => *summary,
+        Ok(Outcome::Run(RunSummary::Explicit(summary))) => *summary,
         other => panic!("{other:?}"),
     }
 }

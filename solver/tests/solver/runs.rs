@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use pogo_formats::model::*;
 use pogo_formats::output::summary::Status;
-use pogo_solver::Outcome;
 use pogo_solver::config::{CheckpointInterval, Config, Precision, Start};
 use pogo_solver::interrupt::Interrupts;
 use pogo_solver::observe::{Observer, Outlook};
+use pogo_solver::{Outcome, RunSummary};
 
 use crate::common::*;
 
@@ -128,7 +128,7 @@ impl Observer for StopAt {
 fn stop_at(config: &Config, step: u64) -> pogo_formats::output::summary::Summary {
     let interrupts = Interrupts::default();
     match pogo_solver::solve(config, &interrupts.clone(), &mut StopAt(step, interrupts)).unwrap() {
-        Outcome::Run(summary) => *summary,
+        Outcome::Run(RunSummary::Explicit(summary)) => *summary,
         other => panic!("{other:?}"),
     }
 }
@@ -276,7 +276,7 @@ fn a_run_that_grows_or_becomes_nan_stops_with_its_results() {
         for name in ["traces.csv", "energy.csv", "summary.json", "diverged.pogo"] {
             assert!(output.join(name).exists(), "{name}");
         }
-        assert_eq!(Outcome::Run(Box::new(run(&config))).exit_code(), 3);
+        assert_eq!(Outcome::Run(RunSummary::Explicit(Box::new(run(&config)))).exit_code(), 3);
     }
 }
 

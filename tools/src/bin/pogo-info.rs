@@ -106,7 +106,7 @@ fn voxels(cli: &Cli, file: &VoxelBlockFile) -> anyhow::Result<String> {
     } else if cli.json {
         json(&info::voxel::VoxelSummary::new(file))?
     } else if cli.check {
-        whole(cli, file.bytes(), file.sections().len())
+        whole(cli, file.container().bytes(), file.container().sections().len())
     } else {
         info::voxel::VoxelSummary::new(file).to_string()
     })
@@ -132,7 +132,7 @@ fn explicit(cli: &Cli, file: &BlockFile) -> anyhow::Result<String> {
     } else if let Some(path) = &cli.picture {
         format!("{}: {}\n", path.display(), counted(file.blocks().n_blocks(), "block"))
     } else if cli.check {
-        whole(cli, file.bytes(), file.sections().len())
+        whole(cli, file.container().bytes(), file.container().sections().len())
     } else {
         info::Summary::new(file).to_string()
     })

@@ -172,7 +172,7 @@ fn share(part: u64, whole: usize) -> f64 {
 impl VoxelSummary {
     /// Gathers the figures of an open file.
     pub fn new(file: &VoxelBlockFile) -> Self {
-        let (mesh, setup, provenance) = (file.mesh(), file.setup(), file.provenance());
+        let (mesh, setup, provenance) = (file.mesh(), file.setup(), file.container().provenance());
         let bricks = mesh.bricks;
         let mut count = vec![0_u64; setup.materials.len()];
         mesh.element_class.iter().for_each(|&class| count[usize::from(class)] += 1);
@@ -192,8 +192,8 @@ impl VoxelSummary {
         });
         let voxels: f64 = mesh.size.iter().map(|&n| f64::from(n)).product();
         Self {
-            file: file.path().display().to_string(),
-            bytes: file.bytes(),
+            file: file.container().path().display().to_string(),
+            bytes: file.container().bytes(),
             physics: provenance.physics.clone(),
             title: setup.title.clone(),
             size: mesh.size,
@@ -220,7 +220,7 @@ impl VoxelSummary {
             ),
             grid: GridSummary::new(file, &bricks),
             domains: DomainsSummary::new(file, &mesh),
-            file_sections: file.sections().iter().map(FileSection::new).collect(),
+            file_sections: file.container().sections().iter().map(FileSection::new).collect(),
             sources: provenance.sources.iter().map(SourceSummary::new).collect(),
             version: provenance.version.clone(),
             options: provenance.options.clone(),

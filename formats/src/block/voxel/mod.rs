@@ -10,12 +10,11 @@ use std::path::Path;
 use rkyv::Archived;
 
 use super::{
-    BlockError, Provenance, SectionInfo,
+    BlockError, Provenance,
     cast::native,
-    container::ContainerWriter,
-    mapped::{Mapped, Valid},
+    container::write_file,
+    mapped::{Container, Valid},
 };
-use crate::output::write_atomically;
 use crate::voxel::{
     Bricks, BricksView, Domains, DomainsView, HashLevel, HashView, OffsetLevel, OffsetView, TransferView, VoxelLevels,
     VoxelMesh, VoxelMeshView, VoxelSetup,
@@ -47,24 +46,15 @@ pub fn write_voxels(path: &Path, contents: &VoxelContents) -> Result<u64, BlockE
     let VoxelContents { mesh, levels, domains, setup, provenance } = *contents;
     let offset: Vec<OffsetView> = levels.offset.iter().map(OffsetLevel::view).collect();
     let hash: Vec<HashView> = levels.hash.iter().map(HashLevel::view).collect();
-    check::all(&mesh.view(), setup)
-        .and_then(|()| check_tables::all(&mesh.view(), &offset, &hash, &domains.view()))
-        .map_err(|reason| BlockError::Inconsistent {
-            path: path.to_owned(),
-            reason: format!("not written: {reason}"),
-        })?;
-    let mut bytes = 0;
-    let written = write_atomically(path, |out| {
-        let mut writer = ContainerWriter::new(out, 5)?;
+    let checked =
+        check::all(&mesh.view(), setup).and_then(|()| check_tables::all(&mesh.view(), &offset, &hash, &domains.view()));
+    write_file(path, checked, 5, |writer| {
         writer.section("provenance", provenance)?;
         writer.section("setup", setup)?;
         writer.section("mesh", mesh)?;
         writer.section("levels", levels)?;
-        writer.section("domains", domains)?;
-        bytes = writer.finish()?;
-        Ok(())
-    });
-    written.map(|()| bytes).map_err(|error| BlockError::Write(error.into()))
+        writer.section("domains", domains)
+    })
 }
 
 /// An open block file of a static voxel problem: mapped read-only, checked, used in place.
@@ -74,7 +64,7 @@ pub fn write_voxels(path: &Path, contents: &VoxelContents) -> Result<u64, BlockE
 /// not be changed in place while it is open.
 #[derive(Debug)]
 pub struct VoxelBlockFile {
-    file: Mapped,
+    file: Container,
     mesh: Valid<VoxelMesh>,
     levels: Valid<VoxelLevels>,
     domains: Valid<Domains>,
@@ -87,10 +77,10 @@ impl VoxelBlockFile {
     /// # Errors
     /// As [`BlockFile::open`](super::BlockFile::open).
     pub fn open(path: &Path) -> Result<Self, BlockError> {
-        Self::from_mapped(Mapped::open(path)?)
+        Self::from_mapped(Container::open(path)?)
     }
 
-    pub(super) fn from_mapped(file: Mapped) -> Result<Self, BlockError> {
+    pub(super) fn from_mapped(file: Container) -> Result<Self, BlockError> {
         file.expect_physics(Provenance::STATIC)?;
         let setup = file.read::<VoxelSetup>("setup")?;
         let (mesh, levels, domains) = (file.validate("mesh")?, file.validate("levels")?, file.validate("domains")?);
@@ -102,24 +92,9 @@ impl VoxelBlockFile {
         Ok(file)
     }
 
-    /// The file.
-    pub fn path(&self) -> &Path {
-        &self.file.path
-    }
-
-    /// Length of the file, bytes.
-    pub fn bytes(&self) -> u64 {
-        self.file.bytes()
-    }
-
-    /// Sections, in file order.
-    pub fn sections(&self) -> &[SectionInfo] {
-        &self.file.sections
-    }
-
-    /// Where the file came from.
-    pub fn provenance(&self) -> &Provenance {
-        &self.file.provenance
+    /// Path, length, sections, provenance and checksums.
+    pub fn container(&self) -> &Container {
+        &self.file
     }
 
     /// Materials, load cases and settings: a copy, to change by name.
@@ -166,20 +141,12 @@ impl VoxelBlockFile {
         }
     }
 
-    /// Verifies every checksum: any single flipped bit is found. Reads the file once, at the speed of memory.
-    ///
-    /// # Errors
-    /// The first section whose bytes have changed.
-    pub fn verify_checksums(&self) -> Result<(), BlockError> {
-        self.file.verify_checksums()
-    }
-
     /// Verifies every checksum, and that all tables say the same: also a file that was written wrongly is found.
     ///
     /// # Errors
     /// The first section whose bytes have changed, or an entry that contradicts another.
     pub fn verify(&self) -> Result<(), BlockError> {
-        self.verify_checksums()?;
+        self.file.verify_checksums()?;
         let mesh = self.mesh();
         check::agreement(&mesh)
             .and_then(|()| check_tables::agreement(&mesh, &self.offset_levels(), &self.hash_levels(), &self.domains()))

@@ -1,12 +1,11 @@
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 use proptest::prelude::*;
 use tempfile::TempDir;
 
-use super::super::{AnyBlockFile, BlockFile, Source};
+use super::super::{AnyBlockFile, BlockFile, Source, damage};
 use super::*;
 use crate::voxel::setup::{LoadCase, NodalTable, NodeRegion, PrescribedField, VoxelMaterial};
 use crate::voxel::{NO_BRICK, morton_code, morton_position};
@@ -233,7 +232,7 @@ fn everything(file: &VoxelBlockFile) -> String {
     format!(
         "{mesh:?} {positions:?} {found:?} {:?} {:?} {offset:?} {transfer:?} {hash:?} {looked_up:?} {domains:?}",
         file.setup(),
-        file.provenance()
+        file.container().provenance()
     )
 }
 
@@ -248,7 +247,7 @@ fn assert_same(file: &VoxelBlockFile, (mesh, setup, levels, domains): &Contents)
     assert_eq!(format!("{:?}", file.offset_levels()), format!("{offset:?}"));
     assert_eq!(format!("{:?}", file.hash_levels()), format!("{hash:?}"));
     assert_eq!(format!("{:?}", file.mesh()), format!("{:?}", mesh.view()));
-    assert_eq!((&file.setup(), file.provenance()), (setup, &provenance()));
+    assert_eq!((&file.setup(), file.container().provenance()), (setup, &provenance()));
 }
 
 #[test]
@@ -258,7 +257,7 @@ fn sections_and_kinds() {
     let file = VoxelBlockFile::open(&path).unwrap();
     assert_same(&file, &contents);
     file.verify().unwrap();
-    assert!(file.sections().iter().all(|section| section.offset % 64 == 0));
+    assert!(file.container().sections().iter().all(|section| section.offset % 64 == 0));
     assert!(matches!(super::super::open(&path), Ok(AnyBlockFile::Static(_))));
     let error = BlockFile::open(&path).unwrap_err();
     assert!(matches!(error, BlockError::Physics { .. }) && error.to_string().contains("static"), "{error}");
@@ -269,42 +268,13 @@ fn sections_and_kinds() {
 #[test]
 fn cut_at_every_byte_is_an_error() {
     let (_folder, path) = written(&small());
-    let bytes = fs::read(&path).unwrap();
-    let damaged = fs::File::options().write(true).open(&path).unwrap();
-    for length in (0..bytes.len()).rev() {
-        damaged.set_len(length as u64).unwrap();
-        let error = super::super::open(&path).unwrap_err();
-        let expected = if length < 8 {
-            matches!(error, BlockError::Foreign { .. })
-        } else {
-            matches!(error, BlockError::Cut { .. })
-        };
-        assert!(expected, "{length}: {error}");
-    }
-    fs::write(&path, [bytes.as_slice(), b"\0"].concat()).unwrap();
-    assert!(matches!(VoxelBlockFile::open(&path), Err(BlockError::Appended { .. })));
+    damage::cut_at_every_byte(&path, VoxelBlockFile::open);
 }
 
 #[test]
 fn every_flipped_bit_is_found_and_none_misbehaves() {
     let (_folder, path) = written(&with_levels());
-    let bytes = fs::read(&path).unwrap();
-    let damaged = fs::File::options().write(true).open(&path).unwrap();
-    let (mut opened, mut refused) = (0, 0);
-    for bit in 0..bytes.len() * 8 {
-        let at = bit / 8;
-        damaged.write_at(&[bytes[at] ^ 1 << (bit % 8)], at as u64).unwrap();
-        match VoxelBlockFile::open(&path) {
-            Err(_) => refused += 1,
-            Ok(file) => {
-                assert!(everything(&file).len() > 100);
-                assert!(file.verify_checksums().is_err(), "bit {bit} is not noticed");
-                opened += 1;
-            }
-        }
-        damaged.write_at(&bytes[at..=at], at as u64).unwrap();
-    }
-    assert!(opened > 1000 && refused > 1000, "{opened} opened, {refused} refused");
+    damage::flip_every_bit(&path, VoxelBlockFile::open, VoxelBlockFile::container, everything);
 }
 
 #[test]
