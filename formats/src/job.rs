@@ -11,6 +11,7 @@
 mod check;
 mod convert;
 mod physics;
+mod text;
 mod values;
 pub mod voxel;
 
@@ -25,6 +26,7 @@ pub use physics::{Physics, physics, physics_of};
 pub use values::{AmplitudeReference, Component, Components, IncrementValue, Sides, Variables};
 
 use crate::model;
+use text::JobText;
 
 /// A job that cannot be used: `job.toml:12: error: …`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -499,13 +501,7 @@ impl Job {
     /// [`JobError`] with the line, for a file that cannot be read, TOML that is malformed, a key that does not exist, and
     /// values that make no sense.
     pub fn read(path: &Path) -> Result<Self, JobError> {
-        let name = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|error| JobError {
-            file: name.clone(),
-            line: 0,
-            message: format!("cannot read this job: {error}"),
-        })?;
-        Self::parse(&text, &name, path.parent().unwrap_or(Path::new("")))
+        Self::from_text(&JobText::read(path)?)
     }
 
     /// Parses and checks a job; amplitude files are looked for in `folder`.
@@ -513,30 +509,25 @@ impl Job {
     /// # Errors
     /// As [`Job::read`].
     pub fn parse(text: &str, name: &str, folder: &Path) -> Result<Self, JobError> {
-        check::numbers_are_finite(text, name)?;
-        let raw: RawJob = toml::from_str(text).map_err(|error| check::toml_error(text, name, &error))?;
-        let file: Arc<str> = Arc::from(name);
-        let place = |start: usize| Place { file: file.clone(), line: check::line_of(text, start) };
-        fn locate<T>(items: Vec<Spanned<T>>, place: impl Fn(usize) -> Place) -> Vec<Located<T>> {
-            items
-                .into_iter()
-                .map(|item| Located { place: place(item.span().start), value: item.into_inner() })
-                .collect()
-        }
+        Self::from_text(&JobText::new(text, name, folder))
+    }
+
+    fn from_text(text: &JobText) -> Result<Self, JobError> {
+        let raw: RawJob = text.parse()?;
         let mut job = Self {
             title: raw.title,
-            solver: raw.solver.map(|item| Located { place: place(item.span().start), value: item.into_inner() }),
-            materials: locate(raw.material, place),
-            sections: locate(raw.section, place),
-            amplitudes: locate(raw.amplitude, place),
-            sources: locate(raw.source, place),
-            boundaries: locate(raw.boundary, place),
-            initial_velocities: locate(raw.initial_velocity, place),
-            monitors: locate(raw.monitor, place),
-            fields: locate(raw.field, place),
-            absorbing: locate(raw.absorbing, place),
+            solver: raw.solver.map(|item| text.locate(item)),
+            materials: text.locate_all(raw.material),
+            sections: text.locate_all(raw.section),
+            amplitudes: text.locate_all(raw.amplitude),
+            sources: text.locate_all(raw.source),
+            boundaries: text.locate_all(raw.boundary),
+            initial_velocities: text.locate_all(raw.initial_velocity),
+            monitors: text.locate_all(raw.monitor),
+            fields: text.locate_all(raw.field),
+            absorbing: text.locate_all(raw.absorbing),
         };
-        check::load_files(&mut job, folder)?;
+        check::load_files(&mut job, &text.folder)?;
         check::job(&job)?;
         Ok(job)
     }

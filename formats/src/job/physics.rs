@@ -5,9 +5,11 @@
 
 use std::path::Path;
 
-use toml::Table;
+use serde::Deserialize;
+use toml::{Spanned, Value};
 
-use super::{JobError, check};
+use super::JobError;
+use super::text::JobText;
 
 /// Physics that a job has to ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,13 +25,7 @@ pub enum Physics {
 /// # Errors
 /// [`JobError`] for a file that cannot be read, TOML that is malformed, and a word that is none of them.
 pub fn physics(path: &Path) -> Result<Option<Physics>, JobError> {
-    let name = path.display().to_string();
-    let text = std::fs::read_to_string(path).map_err(|error| JobError {
-        file: name.clone(),
-        line: 0,
-        message: format!("cannot read this job: {error}"),
-    })?;
-    physics_of(&text, &name)
+    asked_for(&JobText::read(path)?)
 }
 
 /// As [`physics`], of the text of a job; `name` is the file as errors show it.
@@ -37,20 +33,24 @@ pub fn physics(path: &Path) -> Result<Option<Physics>, JobError> {
 /// # Errors
 /// As [`physics`].
 pub fn physics_of(text: &str, name: &str) -> Result<Option<Physics>, JobError> {
-    let table: Table = toml::from_str(text).map_err(|error| check::toml_error(text, name, &error))?;
-    match table.get("physics") {
-        None => Ok(None),
-        Some(toml::Value::String(word)) if word == "spring" => Ok(Some(Physics::Spring)),
-        Some(toml::Value::String(word)) if word == "eikonal" => Ok(Some(Physics::Eikonal)),
-        Some(other) => {
-            let line =
-                text.lines().position(|line| line.trim_start().starts_with("physics")).map_or(0, |line| line + 1);
-            let message = format!(
-                "physics = {other}: write \"spring\" or \"eikonal\", or leave the key out (a deck is explicit dynamics, a voxel \
-                 stack statics)"
-            );
-            Err(JobError { file: name.to_owned(), line, message })
-        }
+    asked_for(&JobText::new(text, name, Path::new("")))
+}
+
+#[derive(Deserialize)]
+struct Key {
+    physics: Option<Spanned<Value>>,
+}
+
+fn asked_for(text: &JobText) -> Result<Option<Physics>, JobError> {
+    let Some(key) = text.parse::<Key>()?.physics else { return Ok(None) };
+    match key.get_ref().as_str() {
+        Some("spring") => Ok(Some(Physics::Spring)),
+        Some("eikonal") => Ok(Some(Physics::Eikonal)),
+        _ => Err(text.place(key.span().start).error(format!(
+            "physics = {}: write \"spring\" or \"eikonal\", or leave the key out (a deck is explicit dynamics, a voxel \
+             stack statics)",
+            key.get_ref()
+        ))),
     }
 }
 

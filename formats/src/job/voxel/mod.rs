@@ -13,7 +13,6 @@ mod run;
 mod setup;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use serde::Deserialize;
 use toml::Spanned;
@@ -28,7 +27,8 @@ pub use run::{
 };
 pub use setup::{Given, GivenConditions, Mask};
 
-use super::{JobError, Located, Place, check};
+use super::text::JobText;
+use super::{JobError, Located};
 
 /// A checked job of a voxel model.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,15 +76,7 @@ impl VoxelJob {
     /// [`JobError`] with the line, for a file that cannot be read, TOML that is malformed, a key that does not exist, and
     /// values that make no sense.
     pub fn read(path: &Path) -> Result<Self, JobError> {
-        let name = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|error| JobError {
-            file: name.clone(),
-            line: 0,
-            message: format!("cannot read this job: {error}"),
-        })?;
-        let mut job = Self::parse(&text, &name)?;
-        job.folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
-        Ok(job)
+        Self::from_text(&JobText::read(path)?)
     }
 
     /// Parses and checks a job; `name` is the file as errors show it.
@@ -92,25 +84,21 @@ impl VoxelJob {
     /// # Errors
     /// As [`VoxelJob::read`].
     pub fn parse(text: &str, name: &str) -> Result<Self, JobError> {
-        check::numbers_are_finite(text, name)?;
-        let raw: RawVoxelJob = toml::from_str(text).map_err(|error| check::toml_error(text, name, &error))?;
-        let file: Arc<str> = Arc::from(name);
-        let start = Place { file: file.clone(), line: 1 };
-        let place = |start: usize| Place { file: file.clone(), line: check::line_of(text, start) };
-        let image =
-            locate(raw.image, place).unwrap_or_else(|| Located { place: start.clone(), value: Image::default() });
-        let material = locate(raw.material, place).ok_or_else(|| {
-            start.error("this job has no [material] table: say what grey values mean, e.g. law = \"threshold\"")
+        Self::from_text(&JobText::new(text, name, Path::new("")))
+    }
+
+    fn from_text(text: &JobText) -> Result<Self, JobError> {
+        let raw: RawVoxelJob = text.parse()?;
+        let image = text.locate_or_default(raw.image);
+        let material = raw.material.map(|item| text.locate(item)).ok_or_else(|| {
+            let message = "this job has no [material] table: say what grey values mean, e.g. law = \"threshold\"";
+            text.place(0).error(message)
         })?;
         image.value.check().map_err(|message| image.place.error(message))?;
         material.value.check().map_err(|message| material.place.error(message))?;
-        let load = locate(raw.load, place);
-        let boundaries: Vec<_> = raw.boundary.into_iter().filter_map(|item| locate(Some(item), place)).collect();
-        let forces: Vec<_> = raw.force.into_iter().filter_map(|item| locate(Some(item), place)).collect();
-        let solver =
-            locate(raw.solver, place).unwrap_or_else(|| Located { place: start.clone(), value: Solver::default() });
-        let output =
-            locate(raw.output, place).unwrap_or_else(|| Located { place: start.clone(), value: Output::default() });
+        let load = raw.load.map(|item| text.locate(item));
+        let (boundaries, forces) = (text.locate_all(raw.boundary), text.locate_all(raw.force));
+        let (solver, output) = (text.locate_or_default(raw.solver), text.locate_or_default(raw.output));
         if let Some(load) = &load {
             load.value.check().map_err(|message| load.place.error(message))?;
         }
@@ -122,14 +110,9 @@ impl VoxelJob {
         }
         solver.value.check().map_err(|message| solver.place.error(message))?;
         output.value.check().map_err(|message| output.place.error(message))?;
-        let folder = PathBuf::new();
+        let folder = text.folder.clone();
         Ok(Self { title: raw.title, image, material, load, boundaries, forces, solver, output, folder })
     }
-}
-
-/// A table and the line of its heading.
-fn locate<T>(item: Option<Spanned<T>>, place: impl Fn(usize) -> Place) -> Option<Located<T>> {
-    item.map(|item| Located { place: place(item.span().start), value: item.into_inner() })
 }
 
 #[cfg(test)]
