@@ -10,6 +10,7 @@ mod elasticity;
 pub mod image;
 pub mod inp;
 pub mod job;
+pub mod mesh_files;
 pub mod model;
 pub mod output;
 pub mod parameters;

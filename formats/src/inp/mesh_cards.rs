@@ -138,6 +138,7 @@ impl ElementBlock {
         keyword: &Keyword,
         part: &mut RawPart,
         user_elements: &HashMap<String, usize>,
+        mesh_only: bool,
         log: &mut Log,
     ) -> Option<Self> {
         let name = keyword.get("TYPE").unwrap_or_default().to_uppercase();
@@ -145,7 +146,7 @@ impl ElementBlock {
             log.error(keyword.place, "*ELEMENT has no TYPE=");
             return None;
         }
-        let kind = ElementKind::from_name(&name);
+        let kind = ElementKind::from_name(&name).or_else(|| simplex(&name).filter(|_| mesh_only));
         let (target, first, n_nodes) = match kind {
             Some(kind) => {
                 let at = part.groups.iter().position(|g| g.kind == kind).unwrap_or_else(|| {
@@ -289,6 +290,17 @@ impl ElementBlock {
             }
         };
         push_chunk(&mut part.element_sets.list[set].chunks, String::new(), self.place, 0, members);
+    }
+}
+
+/// The kind with the same corners, where only the mesh counts: triangles of shells, membranes, rigid surfaces and other
+/// physics, and tetrahedra of other physics.
+fn simplex(name: &str) -> Option<ElementKind> {
+    match name {
+        "S3" | "S3R" | "S3RS" | "S3RT" | "STRI3" | "DS3" | "M3D3" | "SFM3D3" | "R3D3" | "DC2D3" | "AC2D3" | "CPE3T"
+        | "CPE3H" | "CPS3T" => Some(ElementKind::Cps3),
+        "C3D4H" | "C3D4T" | "C3D4P" | "DC3D4" | "AC3D4" | "EC3D4" => Some(ElementKind::C3d4),
+        _ => None,
     }
 }
 

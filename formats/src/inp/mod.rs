@@ -57,6 +57,10 @@ pub struct ReadOptions {
     pub job_sets_time: bool,
     /// Materials that a job defines: what the deck says in a `*MATERIAL` of that name (any case) is left out, with a note.
     pub job_materials: Vec<String>,
+    /// Only nodes, elements and sets are wanted: every other keyword is left out, no section is needed, three-node shells and
+    /// membranes are triangles too, tetrahedra and triangles of other physics are taken as they stand, and all nodes keep
+    /// three coordinates. The mesh is in [`Deck::model`]; [`Deck::finish`] is not meant for it.
+    pub mesh_only: bool,
 }
 
 /// A material as far as the deck describes it.

@@ -238,6 +238,10 @@ impl<'o> Parser<'o> {
             }
             return;
         }
+        if self.options.mesh_only && !makes_mesh(&keyword.key) {
+            self.count(&keyword, KeywordUse::NoEffect);
+            return;
+        }
         match class {
             Some(Class::Read) => {
                 self.count(&keyword, KeywordUse::Read);
@@ -277,7 +281,8 @@ impl<'o> Parser<'o> {
             }
             "ELEMENT" => {
                 let part = self.raw.part_mut(self.scope);
-                let block = ElementBlock::open(&keyword, part, &self.user_elements, &mut self.log);
+                let (types, mesh_only) = (&self.user_elements, self.options.mesh_only);
+                let block = ElementBlock::open(&keyword, part, types, mesh_only, &mut self.log);
                 self.block = block.map_or(Block::Skip, Block::Elements);
             }
             "NSET" | "ELSET" => {
@@ -494,6 +499,13 @@ impl<'o> Parser<'o> {
             self.log.note(place, format!("without effect here: {}", without_effect.join(", ")));
         }
     }
+}
+
+/// Keywords that say what nodes, elements and sets there are, or that would have to be known for it.
+fn makes_mesh(key: &str) -> bool {
+    matches!(key, "NODE" | "ELEMENT" | "NSET" | "ELSET" | "PART" | "ENDPART" | "ASSEMBLY" | "ENDASSEMBLY")
+        || matches!(key, "INSTANCE" | "ENDINSTANCE" | "SYSTEM" | "HEADING" | "END" | "PARAMETER")
+        || matches!(key, "ELCOPY" | "ELGEN" | "NCOPY" | "NFILL" | "NGEN" | "NMAP")
 }
 
 fn is_procedure(key: &str) -> bool {

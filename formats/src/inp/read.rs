@@ -58,7 +58,9 @@ pub(super) fn read_source(source: Source, options: &ReadOptions, may_include: bo
         !ignored
     });
     refuse_others(&others, &mut log);
-    choose_dimension(&mut assembly, &mut log);
+    if !options.mesh_only {
+        choose_dimension(&mut assembly, &mut log);
+    }
 
     let mut conditions = Conditions::new(&assembly, &ignore);
     conditions.read(&raw, &mut log);

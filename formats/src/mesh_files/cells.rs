@@ -1,0 +1,94 @@
+//! Cells of several kinds, and which of them are the mesh.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::{MeshFile, MeshFileError};
+use crate::words::grouped;
+
+/// What a cell is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Triangle,
+    Tetrahedron,
+    /// Anything else: its name and dimension.
+    Other(&'static str, usize),
+}
+
+/// Cells of one kind.
+#[derive(Debug, Default)]
+struct Same {
+    nodes: Vec<u32>,
+    /// Index of each among all cells of the file.
+    cell: Vec<u32>,
+    labels: Vec<u32>,
+    lines: Vec<u32>,
+}
+
+/// Cells as a file has them, sorted by kind.
+#[derive(Debug, Default)]
+pub(super) struct Cells {
+    triangles: Same,
+    tetrahedra: Same,
+    /// (dimension, name) of the others, how many, and the line of the first.
+    others: BTreeMap<(usize, &'static str), (u64, u64)>,
+    n: u32,
+}
+
+impl Cells {
+    /// Adds a cell; `nodes` are indices, three for triangles and four for tetrahedra. `line` is 0 where files have none.
+    pub fn push(&mut self, kind: Kind, label: u32, line: u64, nodes: &[u32]) {
+        let cell = self.n;
+        self.n += 1;
+        let same = match kind {
+            Kind::Triangle => &mut self.triangles,
+            Kind::Tetrahedron => &mut self.tetrahedra,
+            Kind::Other(name, dimension) => {
+                self.others.entry((dimension, name)).or_insert((0, line)).0 += 1;
+                return;
+            }
+        };
+        same.nodes.extend_from_slice(nodes);
+        same.cell.push(cell);
+        same.labels.push(label);
+        if line > 0 {
+            same.lines.push(line.min(u64::from(u32::MAX)) as u32);
+        }
+    }
+
+    /// Number of cells so far.
+    pub fn len(&self) -> usize {
+        self.n as usize
+    }
+
+    /// Puts the tetrahedra, or else the triangles, into the mesh; gives the cell of each element.
+    ///
+    /// # Errors
+    /// Other cells of the same dimension or above.
+    pub fn finish(mut self, path: &Path, mesh: &mut MeshFile) -> Result<Vec<u32>, MeshFileError> {
+        let volume = !self.tetrahedra.cell.is_empty();
+        let dimension = if volume { 3 } else { 2 };
+        if volume && !self.triangles.cell.is_empty() {
+            self.others.insert((2, "triangles"), (self.triangles.cell.len() as u64, 0));
+        }
+        let list = |others: &[(&'static str, u64)]| {
+            others.iter().map(|(name, count)| format!("{} {name}", grouped(*count))).collect::<Vec<_>>().join(", ")
+        };
+        let foreign: Vec<_> = self.others.iter().filter(|((d, _), _)| *d >= dimension).collect();
+        if let Some((_, (_, line))) = foreign.first() {
+            let names: Vec<_> = foreign.iter().map(|((_, name), (count, _))| (*name, *count)).collect();
+            let message =
+                format!("{}: only first-order tetrahedra and triangles are computed; mesh with those", list(&names));
+            return Err(MeshFileError::new(path, *line, message));
+        }
+        let beside: Vec<_> = self.others.iter().map(|((_, name), (count, _))| (*name, *count)).collect();
+        if !beside.is_empty() {
+            let of = if volume { "tetrahedra" } else { "triangles" };
+            mesh.notes.push(format!("{}: note: {} left out beside the {of}", path.display(), list(&beside)));
+        }
+        let same = if volume { self.tetrahedra } else { self.triangles };
+        mesh.corners = dimension + 1;
+        (mesh.elements, mesh.element_labels, mesh.element_lines) = (same.nodes, same.labels, same.lines);
+        Ok(same.cell)
+    }
+}

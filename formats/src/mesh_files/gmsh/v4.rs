@@ -1,0 +1,128 @@
+//! Entities, nodes and elements of version 4.1.
+
+use super::super::MeshFileError;
+use super::super::scan::Scanner;
+use super::v2::{double, int};
+use super::{Form, Raw, kind};
+
+impl Form {
+    fn int(self, scan: &mut Scanner) -> Result<i32, MeshFileError> {
+        match self {
+            Self::Text => scan.number("a whole number"),
+            Self::Binary(swap) => int(scan, swap),
+        }
+    }
+
+    fn size(self, scan: &mut Scanner) -> Result<u64, MeshFileError> {
+        match self {
+            Self::Text => scan.number("a whole number"),
+            Self::Binary(swap) => {
+                let bytes = scan.array()?;
+                Ok(if swap { u64::from_be_bytes(bytes) } else { u64::from_le_bytes(bytes) })
+            }
+        }
+    }
+
+    fn real(self, scan: &mut Scanner) -> Result<f64, MeshFileError> {
+        match self {
+            Self::Text => scan.number("a number"),
+            Self::Binary(swap) => double(scan, swap),
+        }
+    }
+}
+
+pub(super) fn entities(scan: &mut Scanner, form: Form, raw: &mut Raw) -> Result<(), MeshFileError> {
+    let mut counts = [0; 4];
+    for count in &mut counts {
+        *count = form.size(scan)?;
+    }
+    for (dimension, &count) in counts.iter().enumerate() {
+        for _ in 0..count {
+            let tag = form.int(scan)?;
+            for _ in 0..if dimension == 0 { 3 } else { 6 } {
+                form.real(scan)?;
+            }
+            let n = form.size(scan)?;
+            let mut groups: Vec<i32> = scan.room(n as usize, 1)?;
+            for _ in 0..n {
+                // A negative group is the same one, oriented the other way.
+                groups.push(form.int(scan)?.saturating_abs());
+            }
+            if dimension > 0 {
+                for _ in 0..form.size(scan)? {
+                    form.int(scan)?;
+                }
+            }
+            raw.entities.insert((dimension, tag), groups);
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn nodes(scan: &mut Scanner, form: Form, raw: &mut Raw) -> Result<(), MeshFileError> {
+    let (n_blocks, n) = (form.size(scan)?, form.size(scan)? as usize);
+    let _range = (form.size(scan)?, form.size(scan)?);
+    raw.tags = scan.room(n, 2)?;
+    raw.coordinates = scan.room(n.saturating_mul(3), 2)?;
+    for _ in 0..n_blocks {
+        let (dimension, _entity, parametric) = (form.int(scan)?, form.int(scan)?, form.int(scan)?);
+        let in_block = form.size(scan)? as usize;
+        if in_block > n - raw.tags.len() {
+            return Err(scan.error("the blocks of nodes do not add up to their number"));
+        }
+        for _ in 0..in_block {
+            let tag = form.size(scan)?;
+            raw.tags.push(tag);
+        }
+        let further = if parametric != 0 { dimension.clamp(0, 3) } else { 0 };
+        for _ in 0..in_block {
+            for _ in 0..3 {
+                let x = form.real(scan)?;
+                raw.coordinates.push(x);
+            }
+            for _ in 0..further {
+                form.real(scan)?;
+            }
+        }
+    }
+    if raw.tags.len() != n {
+        return Err(scan.error(format!("{} of {n} nodes", raw.tags.len())));
+    }
+    Ok(())
+}
+
+pub(super) fn elements(scan: &mut Scanner, form: Form, raw: &mut Raw) -> Result<(), MeshFileError> {
+    let (n_blocks, n) = (form.size(scan)?, form.size(scan)? as usize);
+    let _range = (form.size(scan)?, form.size(scan)?);
+    let mut done = 0;
+    for _ in 0..n_blocks {
+        let (dimension, entity, element_type) = (form.int(scan)?, form.int(scan)?, form.int(scan)?);
+        let in_block = form.size(scan)? as usize;
+        if in_block > n - done {
+            return Err(scan.error("the blocks of elements do not add up to their number"));
+        }
+        let (kind, n_nodes) =
+            kind(element_type).ok_or_else(|| scan.error(format!("elements of type {element_type} are not read")))?;
+        let groups = raw.entities.get(&(dimension.max(0) as usize, entity)).cloned().unwrap_or_default();
+        for _ in 0..in_block {
+            let line = match form {
+                Form::Text => {
+                    scan.peek();
+                    scan.line
+                }
+                Form::Binary(_) => 0,
+            };
+            let tag = form.size(scan)?;
+            let mut nodes = [0_u64; 32];
+            for node in &mut nodes[..n_nodes] {
+                *node = form.size(scan)?;
+            }
+            raw.element(scan, line, (kind, tag), &groups, &nodes[..n_nodes])?;
+        }
+        done += in_block;
+    }
+    if done != n {
+        return Err(scan.error(format!("{done} of {n} elements")));
+    }
+    Ok(())
+}

@@ -1,0 +1,233 @@
+//! The numbers of data arrays: encodings, compression, types.
+
+use std::io::Read;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use rayon::prelude::*;
+
+use super::super::scan::parse;
+
+/// VTK's number types.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Number {
+    Int(usize),
+    Uint(usize),
+    Float(usize),
+}
+
+impl Number {
+    pub fn from_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "Int8" => Self::Int(1),
+            "Int16" => Self::Int(2),
+            "Int32" => Self::Int(4),
+            "Int64" => Self::Int(8),
+            "UInt8" => Self::Uint(1),
+            "UInt16" => Self::Uint(2),
+            "UInt32" => Self::Uint(4),
+            "UInt64" => Self::Uint(8),
+            "Float32" => Self::Float(4),
+            "Float64" => Self::Float(8),
+            _ => return None,
+        })
+    }
+
+    pub fn is_whole(self) -> bool {
+        !matches!(self, Self::Float(_))
+    }
+
+    fn bytes(self) -> usize {
+        match self {
+            Self::Int(n) | Self::Uint(n) | Self::Float(n) => n,
+        }
+    }
+
+    /// The number in up to eight bytes.
+    fn value(self, bytes: &[u8], big: bool) -> f64 {
+        let n = bytes.len();
+        let mut word = [0; 8];
+        word[..n].copy_from_slice(bytes);
+        if big {
+            word[..n].reverse();
+        }
+        let whole = u64::from_le_bytes(word);
+        match self {
+            Self::Uint(_) => whole as f64,
+            Self::Int(_) => ((whole << (64 - 8 * n)) as i64 >> (64 - 8 * n)) as f64,
+            Self::Float(4) => f64::from(f32::from_bits(whole as u32)),
+            Self::Float(_) => f64::from_bits(whole),
+        }
+    }
+}
+
+/// How binary data are laid out.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Layout {
+    big: bool,
+    /// Numbers of headers have eight bytes instead of four.
+    long: bool,
+    zlib: bool,
+}
+
+impl Layout {
+    pub fn new(
+        byte_order: &Option<String>,
+        header_type: &Option<String>,
+        compressor: &Option<String>,
+    ) -> Result<Self, String> {
+        let zlib = match compressor.as_deref() {
+            None | Some("") => false,
+            Some("vtkZLibDataCompressor") => true,
+            Some(other) => {
+                return Err(format!("data compressed with {other}: write it with ZLib or without compression"));
+            }
+        };
+        Ok(Self {
+            big: byte_order.as_deref() == Some("BigEndian"),
+            long: header_type.as_deref() == Some("UInt64"),
+            zlib,
+        })
+    }
+
+    /// A number of a header.
+    fn head(&self, raw: &[u8], at: usize) -> Result<usize, String> {
+        let size = if self.long { 8 } else { 4 };
+        let bytes = raw.get(at * size..(at + 1) * size).ok_or("its header is cut")?;
+        Ok(Number::Uint(size).value(bytes, self.big) as usize)
+    }
+
+    /// The numbers of an array: header, then the data; `raw` may be longer.
+    pub fn numbers(&self, raw: &[u8], number: Number) -> Result<Vec<f64>, String> {
+        let size = if self.long { 8 } else { 4 };
+        if !self.zlib {
+            if raw.is_empty() {
+                return Ok(Vec::new());
+            }
+            let bytes = self.head(raw, 0)?;
+            let data = raw.get(size..).and_then(|rest| rest.get(..bytes)).ok_or("its data are cut")?;
+            return self.convert(data, number);
+        }
+        // Number of blocks, bytes a block, bytes of the last one if it is shorter, compressed bytes of each.
+        if raw.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (n_blocks, block, last) = (self.head(raw, 0)?, self.head(raw, 1)?, self.head(raw, 2)?);
+        if n_blocks == 0 {
+            return Ok(Vec::new());
+        }
+        if n_blocks > raw.len() / size {
+            return Err("its header is damaged".into());
+        }
+        let mut parts = Vec::with_capacity(n_blocks);
+        let mut at = size * (3 + n_blocks);
+        for index in 0..n_blocks {
+            let packed = self.head(raw, 3 + index)?;
+            let end = at.checked_add(packed).filter(|&end| end <= raw.len()).ok_or("its data are cut")?;
+            let bytes = if index + 1 == n_blocks && last > 0 { last } else { block };
+            parts.push((&raw[at..end], bytes));
+            at = end;
+        }
+        let unpacked: Result<Vec<Vec<u8>>, String> = parts
+            .par_iter()
+            .map(|&(packed, bytes)| {
+                // A damaged header must not ask for more memory than such data can unpack to (1 : 1032).
+                if bytes > packed.len().saturating_mul(1100) + 64 {
+                    return Err("its header is damaged".to_owned());
+                }
+                let mut data = Vec::with_capacity(bytes);
+                let found = flate2::read::ZlibDecoder::new(packed).take(bytes as u64 + 1).read_to_end(&mut data);
+                match found {
+                    Ok(found) if found == bytes => Ok(data),
+                    _ => Err("its compressed data are damaged".to_owned()),
+                }
+            })
+            .collect();
+        self.convert(&unpacked?.concat(), number)
+    }
+
+    fn convert(&self, data: &[u8], number: Number) -> Result<Vec<f64>, String> {
+        let bytes = number.bytes();
+        if data.len() % bytes != 0 {
+            return Err("its length is no whole number of values".into());
+        }
+        Ok(data.chunks_exact(bytes).map(|value| number.value(value, self.big)).collect())
+    }
+}
+
+/// Numbers as text.
+pub(super) fn ascii(text: &[u8]) -> Result<Vec<f64>, String> {
+    text.split(|byte| byte.is_ascii_whitespace())
+        .filter(|word| !word.is_empty())
+        .map(|word| {
+            parse::<f64>(word)
+                .ok_or_else(|| format!("`{}` is no number", String::from_utf8_lossy(&word[..word.len().min(40)])))
+        })
+        .collect()
+}
+
+/// Base64, perhaps of several pieces that are padded each, with blanks between.
+pub(super) fn base64(text: &[u8]) -> Result<Vec<u8>, String> {
+    const LENIENT: GeneralPurpose = GeneralPurpose::new(
+        &base64::alphabet::STANDARD,
+        GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+    );
+    let text = text.trim_ascii();
+    let packed: Vec<u8>;
+    let text = if text.iter().any(u8::is_ascii_whitespace) {
+        packed = text.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
+        &packed
+    } else {
+        text
+    };
+    let mut out = Vec::with_capacity(text.len() / 4 * 3 + 3);
+    for piece in text.split(|&byte| byte == b'=').filter(|piece| !piece.is_empty()) {
+        // What follows a padded piece begins at a multiple of four again, so every piece stands for itself.
+        STANDARD_NO_PAD
+            .decode_vec(piece, &mut out)
+            .or_else(|_| LENIENT.decode_vec(piece, &mut out))
+            .map_err(|error| format!("its base64 is damaged: {error}"))?;
+    }
+    Ok(out)
+}
+
+/// How appended data are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Encoding {
+    Raw,
+    Base64,
+}
+
+/// What follows `<AppendedData …>_`.
+pub(super) struct Appended<'a> {
+    pub encoding: Encoding,
+    data: &'a [u8],
+}
+
+impl<'a> Appended<'a> {
+    /// `rest` begins with the tag.
+    pub fn new(rest: &'a [u8]) -> Result<Self, String> {
+        let close = memchr::memchr(b'>', rest).ok_or("<AppendedData is not closed: the file is cut")?;
+        let tag = &rest[..close];
+        let encoding = match memchr::memmem::find(tag, b"base64") {
+            Some(_) => Encoding::Base64,
+            None => Encoding::Raw,
+        };
+        let mark = memchr::memchr(b'_', &rest[close..]).ok_or("the appended data do not begin with _")?;
+        Ok(Self { encoding, data: &rest[close + mark + 1..] })
+    }
+
+    /// The data from an offset on.
+    pub fn from(&self, offset: usize) -> Result<&'a [u8], String> {
+        self.data.get(offset..).ok_or_else(|| "its offset lies behind the end: the file is cut".into())
+    }
+
+    /// The array at an offset, up to the next one.
+    pub fn base64(&self, offset: usize, next: Option<usize>) -> Result<Vec<u8>, String> {
+        let rest = self.from(offset)?;
+        let end = memchr::memchr(b'<', rest).unwrap_or(rest.len());
+        let end = next.map_or(end, |next| end.min(next - offset));
+        base64(&rest[..end])
+    }
+}
