@@ -15,21 +15,23 @@ if [ -z "${NVCC:-}" ]; then
 fi
 out=kernels/ptx
 [ "${1:-}" = --check ] && out=$(mktemp -d)
-source=kernels/src/explicit/gpu
 
-# NAME SOURCE OPTIONS: PTX for compute capability 8.0; the driver compiles it for what it finds.
+# NAME SOURCE OPTIONS: PTX of kernels/src/SOURCE for compute capability 8.0; the driver compiles it for what it finds.
 compile() {
-    "$NVCC" -arch=compute_80 -ptx -O3 "${@:3}" -o "$out/$1.ptx" "$source/$2"
+    "$NVCC" -arch=compute_80 -ptx -O3 "${@:3}" -o "$out/$1.ptx" "kernels/src/$2"
     # Without the compiler's banner, whose build number changes while the code does not.
     sed -i '/^\/\//d' "$out/$1.ptx"
 }
-compile setup setup.cu &
-compile fans_f32 fans.cu &
-compile fans_f64 fans.cu -DPOGO_F64 &
+compile setup explicit/gpu/setup.cu &
+compile fans_f32 explicit/gpu/fans.cu &
+compile fans_f64 explicit/gpu/fans.cu -DPOGO_F64 &
 wait
-compile colours_plane colours.cu &
-compile solids_f32 solids.cu &
-compile solids_f64 solids.cu -DPOGO_F64 &
+compile colours_plane explicit/gpu/colours.cu &
+compile solids_f32 explicit/gpu/solids.cu &
+compile solids_f64 explicit/gpu/solids.cu -DPOGO_F64 &
+wait
+compile brick_f32 voxel/gpu/brick.cu &
+compile brick_f64 voxel/gpu/brick.cu -DPOGO_F64 &
 wait
 if [ "${1:-}" = --check ]; then
     diff -rq --exclude=build.sh kernels/ptx "$out" && echo "PTX is what the sources give"

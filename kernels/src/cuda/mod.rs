@@ -184,6 +184,8 @@ pub fn first_device() -> Option<String> {
 /// Every bit pattern is valid, and there is no padding whose value matters.
 pub(crate) unsafe trait Plain: Copy {}
 // SAFETY: numbers.
+unsafe impl Plain for u8 {}
+// SAFETY: numbers.
 unsafe impl Plain for u16 {}
 // SAFETY: numbers.
 unsafe impl Plain for u32 {}

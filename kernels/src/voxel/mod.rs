@@ -6,6 +6,7 @@ mod bricks;
 mod cube;
 mod fine;
 mod first;
+mod gpu;
 mod multigrid;
 mod number;
 mod problem;

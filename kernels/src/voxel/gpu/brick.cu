@@ -1,0 +1,76 @@
+// The kernels of brick.cuh for one precision (POGO_F64), and what the finest level needs besides.
+
+#include "brick.cuh"
+
+#ifndef POGO_BLOCKS
+#ifdef POGO_F64
+#define POGO_BLOCKS 2
+#else
+#define POGO_BLOCKS 3
+#endif
+#endif
+
+#define MARCH(NAME, TYPE, THEN)                                                                                          \
+    extern "C" __global__ void __launch_bounds__(THREADS, POGO_BLOCKS)                                                   \
+        NAME(const __grid_constant__ Params<TYPE> p) {                                                                   \
+        march<TYPE, THEN>(p);                                                                                            \
+    }
+
+#ifdef POGO_F64
+MARCH(brick_store, double, STORE)
+MARCH(brick_forces, double, FORCES)
+#else
+MARCH(brick_store, float, STORE)
+MARCH(brick_residual, float, RESIDUAL)
+MARCH(brick_step, float, STEP)
+MARCH(brick_correct, float, CORRECT)
+MARCH(brick_pair, float, PAIR)
+
+/// d = s D⁻¹ b, z = w d, for n dofs.
+extern "C" __global__ void __launch_bounds__(256)
+    brick_first_step(const u16* inverse, const float* b, float* d, float* z, u64 n, float s, float w) {
+    for (u64 i = blockIdx.x * 256ull + threadIdx.x; i < n; i += gridDim.x * 256ull) {
+        float v = s * inverse_of(inverse, i / 3) * b[i];
+        d[i] = v;
+        z[i] = w * v;
+    }
+}
+
+/// 1 / (diagonal Σ E h over a node's elements), a thread block a plane; `p.unit` is 1 / the cube's diagonal.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    brick_inverse(const __grid_constant__ Params<float> p, u16* inverse, u32 first) {
+    u32 plane = first + blockIdx.x, x = threadIdx.x % 16, y = threadIdx.x / 16;
+    auto place = [](u32 x, u32 y, u32& warp, u32& bit) {
+        warp = y / 4 * 2 + x / 8;
+        bit = y % 4 * 8 + x % 8;
+    };
+    u32 warp, bit;
+    place(x, y, warp, bit);
+    Word own = p.planes[plane].word[warp];
+    if (!(own.nodes >> bit & 1)) return;
+    double sum = 0;
+    for (u32 o = 0; o < 8; o++) {
+        u32 w, i;
+        place(x - (o & 1), y - (o >> 1 & 1), w, i);
+        Word e = p.planes[plane - (o >> 2)].word[w];
+        if (!(e.elements >> i & 1)) continue;
+        u32 at = e.element_at + __popc(e.elements & ((1u << i) - 1));
+        sum += p.kind == ONE ? 1.0 : p.kind == CLASSES ? double(p.young[p.classes[at]]) : double(p.moduli[at]) * p.w;
+    }
+    float v = sum > 0 ? static_cast<float>(p.unit / sum) : 0.f;
+    u32 bits = __float_as_uint(v);
+    bits += 0x7fff + (bits >> 16 & 1);
+    inverse[(own.node_at & ~HAS_FIXED) + __popc(own.nodes & ((1u << bit) - 1))] = static_cast<u16>(bits >> 16);
+}
+#endif
+
+/// Sums of `n` partial sums into out[0], and of the n after them into out[1]; one thread block.
+extern "C" __global__ void __launch_bounds__(256) brick_sum(const double* partial, u32 n, double* out) {
+    __shared__ double scratch[8];
+    for (u32 row = 0; row < 2; row++) {
+        double v = 0;
+        for (u32 i = threadIdx.x; i < n; i += 256) v += partial[row * n + i];
+        v = block_sum(v, scratch);
+        if (threadIdx.x == 0) out[row] = v;
+    }
+}

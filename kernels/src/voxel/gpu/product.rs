@@ -1,0 +1,490 @@
+//! The finest level on a device: tables, and launches of the kernels in `brick.cuh`.
+//!
+//! Vectors have three numbers a node, in the order of the tiles: [`FineLevel::order`] gives the place of each of the bricks'
+//! nodes. Sums come in one order: the same bits on every run.
+
+use std::ffi::c_void;
+
+use cust::module::Module;
+use cust::sys::CUstream;
+
+use super::super::multigrid::{factors, weight};
+use super::super::{Cube, Moduli, NodalForce, Number, StaticProblem};
+use super::tiles::{self, Plane, Stretch, Tiles};
+use crate::cuda::{Buffer, DeviceError, Gpu, Kernel, Plain};
+
+/// The kernels' code, compiled from the .cu files beside this one (`kernels/ptx/build.sh`).
+mod ptx {
+    pub const F32: &str = include_str!("../../../ptx/brick_f32.ptx");
+    pub const F64: &str = include_str!("../../../ptx/brick_f64.ptx");
+}
+
+/// `Stiffness` in brick.cuh.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
+struct Stiffness<T> {
+    stretch: T,
+    volume: T,
+    hourglass: T,
+    together: T,
+    bend: T,
+    across: T,
+    shear: T,
+    last: T,
+}
+
+impl<T: Number> Stiffness<T> {
+    /// `factor` K. That few numbers are enough: the blocks of a cube's stiffness are alike in x, y and z.
+    fn new(cube: &Cube, factor: f64) -> Self {
+        let k = |s: usize, a: usize, b: usize| T::from_f64(factor * cube.blocks[s][a][b]);
+        Self {
+            stretch: k(0, 0, 0) - k(0, 0, 1),
+            volume: k(0, 0, 1),
+            hourglass: k(7, 0, 0) - k(7, 0, 1),
+            together: k(7, 0, 1),
+            bend: k(1, 1, 1),
+            across: k(1, 1, 2),
+            shear: k(3, 0, 0),
+            last: k(3, 2, 2),
+        }
+    }
+}
+
+/// `Params` in brick.cuh. Addresses are of the device.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
+struct Params<T> {
+    k: Stiffness<T>,
+    planes: u64,
+    stretches: u64,
+    halo: u64,
+    fixed: u64,
+    inverse: u64,
+    classes: u64,
+    young: u64,
+    moduli: u64,
+    x: u64,
+    y: u64,
+    b: u64,
+    r: u64,
+    d: u64,
+    z: u64,
+    dot0: u64,
+    dot1: u64,
+    partial: u64,
+    forces: u64,
+    n_forces: u64,
+    p: f32,
+    s: f32,
+    w: f32,
+    s0: f32,
+    w0: f32,
+    unit: T,
+    kind: u32,
+    add: u32,
+}
+
+/// `Force` in brick.cuh.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+struct Force {
+    dof: u64,
+    value: f64,
+}
+// SAFETY: numbers without padding.
+unsafe impl Plain for Force {}
+
+/// Vectors of which a smoothing step gives Σ z a and Σ z b.
+pub(crate) type Dots<'a> = Option<(&'a Buffer<f32>, &'a Buffer<f32>)>;
+
+/// The finest level.
+#[derive(Debug)]
+pub(crate) struct FineLevel {
+    /// Place of each node of the bricks in vectors, (n_nodes,).
+    pub order: Vec<u32>,
+    /// Two sums of the last launch that was asked for some.
+    pub sums: Buffer<f64>,
+    /// Bytes on the device.
+    pub bytes: u64,
+    n_nodes: usize,
+    lambda: f32,
+    single: Params<f32>,
+    double: Params<f64>,
+    n_stretches: u32,
+    store: Kernel,
+    residual: Kernel,
+    step: Kernel,
+    correct: Kernel,
+    pair: Kernel,
+    first: Kernel,
+    sum: Kernel,
+    store_f64: Kernel,
+    forces_f64: Kernel,
+    inverse: Buffer<u16>,
+    partial: Buffer<f64>,
+    forces: Buffer<Force>,
+    _tables: (Buffer<Plane>, Buffer<Stretch>, Buffer<u32>, Buffer<u32>),
+    _moduli: (Buffer<u8>, Buffer<f32>, Buffer<f32>, Buffer<f64>),
+    _modules: [Module; 2],
+}
+
+impl FineLevel {
+    /// Tables of a problem, of whose fixed degrees of freedom only which they are counts, on the device. `lambda` is the
+    /// largest eigenvalue of D⁻¹ K for the smoother.
+    ///
+    /// # Errors
+    /// What the driver says; too little memory.
+    pub fn new(gpu: &Gpu, stream: CUstream, problem: &StaticProblem, lambda: f64) -> Result<Self, DeviceError> {
+        Self::with_ptx(gpu, stream, problem, lambda, [ptx::F32, ptx::F64])
+    }
+
+    /// The same with other kernels, to compare variants.
+    pub fn with_ptx(
+        gpu: &Gpu,
+        stream: CUstream,
+        problem: &StaticProblem,
+        lambda: f64,
+        ptx: [&str; 2],
+    ) -> Result<Self, DeviceError> {
+        let bricks = &problem.bricks;
+        let n_nodes = bricks.n_nodes();
+        let fixed: Vec<u32> = problem.fixed.iter().map(|dof| 3 * dof.node + u32::from(dof.direction)).collect();
+        let tiles = Tiles::new(bricks, &fixed);
+        let cube = Cube::new(problem.poisson);
+        let (kind, classes, moduli) = tiles::moduli(&tiles, bricks, &problem.moduli);
+        let mut bytes = tiles.bytes() + classes.len() as u64 + 4 * moduli.len() as u64;
+        // E h is part of the stiffness where it is the same everywhere.
+        let (factor, young, unit) = match problem.moduli {
+            Moduli::Classes { class, young } if kind == 0 => {
+                (class.first().map_or(1.0, |&class| young[usize::from(class)]) * problem.spacing, Vec::new(), 1.0)
+            }
+            Moduli::Classes { young, .. } => (1.0, young.iter().map(|y| y * problem.spacing).collect(), 1.0),
+            Moduli::Each { scale, .. } => (1.0, Vec::new(), scale * problem.spacing),
+        };
+        let single: Vec<f32> = young.iter().map(|&y: &f64| y as f32).collect();
+        let moduli = (Buffer::of(&classes)?, Buffer::of(&moduli)?, Buffer::of(&single)?, Buffer::of(&young)?);
+        let fixed: Vec<u32> = tiles.fixed.iter().flatten().flatten().copied().collect();
+        let n_stretches = tiles.stretches.len() as u32;
+        let (order, planes) = (tiles.order, tiles.planes);
+        let n_planes = planes.len() as u32;
+        let tables =
+            (Buffer::of(&planes)?, Buffer::of(&tiles.stretches)?, Buffer::of(&tiles.halo)?, Buffer::of(&fixed)?);
+        drop(planes);
+        let inverse = Buffer::zeros(n_nodes)?;
+        let partial = Buffer::zeros(2 * n_stretches as usize)?;
+        bytes += 8 * partial.len() as u64;
+        let forces = Buffer::zeros(0)?;
+        let modules = [gpu.module(ptx[0])?, gpu.module(ptx[1])?];
+        let invert = Kernel::new(gpu, &modules[0], "brick_inverse", 0)?;
+        let shared = |size| (size * (2 * 3 * 17 * 24 + 2 * 9 * 16 * 24 + 8 * 96)) as u32;
+        let kernel = |name, shared| Kernel::new(gpu, &modules[0], name, shared);
+        let march = |name| kernel(name, shared(4));
+        let double = |name| Kernel::new(gpu, &modules[1], name, shared(8));
+        let addresses = Params::<f32> {
+            k: Stiffness::new(&cube, factor),
+            planes: tables.0.pointer(),
+            stretches: tables.1.pointer(),
+            halo: tables.2.pointer(),
+            fixed: tables.3.pointer(),
+            inverse: inverse.pointer(),
+            classes: moduli.0.pointer(),
+            moduli: moduli.1.pointer(),
+            young: moduli.2.pointer(),
+            unit: unit as f32,
+            kind,
+            ..Default::default()
+        };
+        let out = Self {
+            sums: Buffer::zeros(2)?,
+            bytes,
+            n_nodes,
+            lambda: lambda as f32,
+            double: Params {
+                k: Stiffness::new(&cube, factor),
+                planes: addresses.planes,
+                stretches: addresses.stretches,
+                halo: addresses.halo,
+                fixed: addresses.fixed,
+                inverse: addresses.inverse,
+                classes: addresses.classes,
+                moduli: addresses.moduli,
+                young: moduli.3.pointer(),
+                unit,
+                kind,
+                ..Default::default()
+            },
+            single: addresses,
+            n_stretches,
+            store: march("brick_store")?,
+            residual: march("brick_residual")?,
+            step: march("brick_step")?,
+            correct: march("brick_correct")?,
+            pair: march("brick_pair")?,
+            first: kernel("brick_first_step", 0)?,
+            sum: kernel("brick_sum", 0)?,
+            store_f64: double("brick_store")?,
+            forces_f64: double("brick_forces")?,
+            order,
+            inverse,
+            partial,
+            forces,
+            _tables: tables,
+            _moduli: moduli,
+            _modules: modules,
+        };
+        // E h has its unit in f64 there, and a factor that all share.
+        let mut params = Params { unit: (1.0 / (cube.diagonal * factor)) as f32, w: unit as f32, ..out.single };
+        let (mut address, mut first) = (out.inverse.pointer(), 1_u32);
+        let mut arguments = [
+            std::ptr::from_mut(&mut params).cast::<c_void>(),
+            std::ptr::from_mut(&mut address).cast(),
+            std::ptr::from_mut(&mut first).cast(),
+        ];
+        if n_planes > 1 {
+            // SAFETY: what the kernel takes; the tables name what is there.
+            unsafe { invert.launch(stream, n_planes - 1, &mut arguments)? };
+        }
+        Ok(out)
+    }
+
+    /// Numbers of a vector.
+    pub fn n_dofs(&self) -> usize {
+        3 * self.n_nodes
+    }
+
+    /// What forces [`true_residual`](Self::true_residual) subtracts from; those on fixed degrees of freedom do not count.
+    ///
+    /// # Errors
+    /// What the driver says.
+    pub fn set_forces(&mut self, forces: &[NodalForce], fixed: &[super::super::FixedDof]) -> Result<(), DeviceError> {
+        let is_fixed = |force: &NodalForce| {
+            fixed.binary_search_by_key(&(force.node, force.direction), |dof| (dof.node, dof.direction)).is_ok()
+        };
+        let mut list: Vec<Force> = forces
+            .iter()
+            .filter(|force| !is_fixed(force))
+            .map(|force| Force {
+                dof: 3 * u64::from(self.order[force.node as usize]) + u64::from(force.direction),
+                value: force.value,
+            })
+            .collect();
+        list.sort_unstable_by_key(|force| force.dof);
+        self.forces = Buffer::of(&list)?;
+        self.double.forces = self.forces.pointer();
+        self.double.n_forces = list.len() as u64;
+        Ok(())
+    }
+
+    /// y = K x, 0 where fixed; the first of `sums` is x · y if that is asked for.
+    ///
+    /// # Errors
+    /// What the driver says, here and below.
+    pub fn apply(&self, stream: CUstream, x: &Buffer<f32>, y: &Buffer<f32>, dot: bool) -> Result<(), DeviceError> {
+        self.start(stream, self.store, Params { x: self.at(x), y: self.at(y), ..self.single }, dot)
+    }
+
+    /// The same in f64.
+    pub fn apply_f64(&self, stream: CUstream, x: &Buffer<f64>, y: &Buffer<f64>, dot: bool) -> Result<(), DeviceError> {
+        self.start(stream, self.store_f64, Params { x: self.at(x), y: self.at(y), ..self.double }, dot)
+    }
+
+    /// r = f − K x, 0 where fixed, computed in f64; the first of `sums` is r · r.
+    pub fn true_residual(&self, stream: CUstream, x: &Buffer<f64>, r: &Buffer<f32>) -> Result<(), DeviceError> {
+        self.start(stream, self.forces_f64, Params { x: self.at(x), r: self.at(r), ..self.double }, true)
+    }
+
+    /// r = b − K x.
+    pub fn residual(
+        &self,
+        stream: CUstream,
+        b: &Buffer<f32>,
+        x: &Buffer<f32>,
+        r: &Buffer<f32>,
+    ) -> Result<(), DeviceError> {
+        let params = Params { b: self.at(b), x: self.at(x), r: self.at(r), ..self.single };
+        self.start(stream, self.residual, params, false)
+    }
+
+    /// z = `degree` smoothing steps on K z = b from z = 0; then `residual` = b − K z. `work` is needed for more than two
+    /// steps.
+    pub fn smooth_before(
+        &self,
+        stream: CUstream,
+        degree: usize,
+        b: &Buffer<f32>,
+        z: &Buffer<f32>,
+        residual: &Buffer<f32>,
+        work: Option<[&Buffer<f32>; 2]>,
+    ) -> Result<(), DeviceError> {
+        let (_, s) = self.factors(1);
+        if degree == 2 {
+            self.pair(stream, b, z, weight(2, 1), false, None)?;
+        } else if let Some([mut d, mut next]) = work {
+            self.first_step(stream, s, weight(degree, 1), b, d, z)?;
+            for k in 2..=degree {
+                let from = if k == 2 { b } else { residual };
+                self.step(stream, degree, k, from, (d, (k < degree).then_some(next)), residual, z, None)?;
+                std::mem::swap(&mut d, &mut next);
+            }
+        } else {
+            return Err(DeviceError::Failed { what: "smooth", reason: "vectors are missing".into() });
+        }
+        self.residual(stream, b, z, residual)
+    }
+
+    /// z += e and `degree` smoothing steps more; `residual` is that before e, and changes. With `dots` a and b, `sums` are
+    /// z · a and z · b. `work` is needed for more or fewer than two steps.
+    #[allow(clippy::too_many_arguments)]
+    pub fn smooth_after(
+        &self,
+        stream: CUstream,
+        degree: usize,
+        e: &Buffer<f32>,
+        z: &Buffer<f32>,
+        residual: &Buffer<f32>,
+        dots: Dots,
+        work: Option<[&Buffer<f32>; 2]>,
+    ) -> Result<(), DeviceError> {
+        let (_, s) = self.factors(1);
+        let w = weight(degree, 1);
+        let params = Params { x: self.at(e), r: self.at(residual), z: self.at(z), s, w, add: 1, ..self.single };
+        if degree == 1 {
+            return self.start(stream, self.correct, self.dotted(params, dots), dots.is_some());
+        }
+        self.start(stream, self.correct, params, false)?;
+        if degree == 2 {
+            return self.pair(stream, residual, z, 0.0, true, dots);
+        }
+        let Some([mut d, mut next]) = work else {
+            return Err(DeviceError::Failed { what: "smooth", reason: "vectors are missing".into() });
+        };
+        // `correct` has added w d of the first step to z; d is left to make.
+        self.first_step(stream, s, 0.0, residual, d, next)?;
+        for k in 2..=degree {
+            let last = k == degree;
+            let dots = if last { dots } else { None };
+            self.step(stream, degree, k, residual, (d, (!last).then_some(next)), residual, z, dots)?;
+            std::mem::swap(&mut d, &mut next);
+        }
+        Ok(())
+    }
+
+    /// d = s D⁻¹ b; z = w d.
+    fn first_step(
+        &self,
+        stream: CUstream,
+        mut s: f32,
+        mut w: f32,
+        b: &Buffer<f32>,
+        d: &Buffer<f32>,
+        z: &Buffer<f32>,
+    ) -> Result<(), DeviceError> {
+        let mut addresses = [self.inverse.pointer(), self.at(b), self.at(d), self.at(z)];
+        let mut n = self.n_dofs() as u64;
+        let blocks = n.div_ceil(256).clamp(1, 1 << 16) as u32;
+        let [inverse, b, d, z] = addresses.each_mut().map(|address| std::ptr::from_mut(address).cast::<c_void>());
+        let mut arguments = [
+            inverse,
+            b,
+            d,
+            z,
+            std::ptr::from_mut(&mut n).cast(),
+            std::ptr::from_mut(&mut s).cast(),
+            std::ptr::from_mut(&mut w).cast(),
+        ];
+        // SAFETY: what the kernel takes; all vectors have n numbers.
+        unsafe { self.first.launch(stream, blocks, &mut arguments) }
+    }
+
+    /// Step k ≥ 2 of `degree`: r = b − K d; d' = p d + s D⁻¹ r; z += w d'. b may be r.
+    #[allow(clippy::too_many_arguments)]
+    fn step(
+        &self,
+        stream: CUstream,
+        degree: usize,
+        k: usize,
+        b: &Buffer<f32>,
+        (d, next): (&Buffer<f32>, Option<&Buffer<f32>>),
+        r: &Buffer<f32>,
+        z: &Buffer<f32>,
+        dots: Dots,
+    ) -> Result<(), DeviceError> {
+        let (p, s) = self.factors(k);
+        let params = Params {
+            x: self.at(d),
+            b: self.at(b),
+            r: if next.is_some() { self.at(r) } else { 0 },
+            d: next.map_or(0, |next| self.at(next)),
+            z: self.at(z),
+            p,
+            s,
+            w: weight(degree, k),
+            add: 1,
+            ..self.single
+        };
+        self.start(stream, self.step, self.dotted(params, dots), dots.is_some())
+    }
+
+    /// The second of two steps, and w0 times the first: see `PAIR` in brick.cuh.
+    fn pair(
+        &self,
+        stream: CUstream,
+        b: &Buffer<f32>,
+        z: &Buffer<f32>,
+        w0: f32,
+        add: bool,
+        dots: Dots,
+    ) -> Result<(), DeviceError> {
+        let (_, s0) = self.factors(1);
+        let (p, s) = self.factors(2);
+        let params =
+            Params { x: self.at(b), z: self.at(z), p, s, w: weight(2, 2), s0, w0, add: add.into(), ..self.single };
+        self.start(stream, self.pair, self.dotted(params, dots), dots.is_some())
+    }
+
+    fn dotted(&self, params: Params<f32>, dots: Dots) -> Params<f32> {
+        let [dot0, dot1] = dots.map_or([0; 2], |(a, b)| [self.at(a), self.at(b)]);
+        Params { dot0, dot1, ..params }
+    }
+
+    fn start<T: Copy>(
+        &self,
+        stream: CUstream,
+        kernel: Kernel,
+        mut params: Params<T>,
+        sums: bool,
+    ) -> Result<(), DeviceError> {
+        if self.n_stretches == 0 {
+            return Ok(());
+        }
+        params.partial = if sums { self.partial.pointer() } else { 0 };
+        let mut arguments = [std::ptr::from_mut(&mut params).cast::<c_void>()];
+        // SAFETY: what the kernels take; the tables name what is there, and vectors have `n_dofs` numbers (`at`).
+        unsafe { kernel.launch(stream, self.n_stretches, &mut arguments)? };
+        if !sums {
+            return Ok(());
+        }
+        let (mut partial, mut out, mut n) = (self.partial.pointer(), self.sums.pointer(), self.n_stretches);
+        let mut arguments = [
+            std::ptr::from_mut(&mut partial).cast::<c_void>(),
+            std::ptr::from_mut(&mut n).cast(),
+            std::ptr::from_mut(&mut out).cast(),
+        ];
+        // SAFETY: two rows of partial sums, two sums.
+        unsafe { self.sum.launch(stream, 1, &mut arguments) }
+    }
+
+    /// Address of a vector.
+    ///
+    /// # Panics
+    /// If it is shorter than those of this level.
+    fn at<T: Plain>(&self, vector: &Buffer<T>) -> u64 {
+        assert!(vector.len() >= self.n_dofs(), "a vector of the finest level is too short");
+        vector.pointer()
+    }
+
+    fn factors(&self, k: usize) -> (f32, f32) {
+        let (p, s) = factors(k);
+        (p, s / self.lambda)
+    }
+}

@@ -1,0 +1,371 @@
+//! Tiles of the finest level: which nodes and elements each warp of `brick.cuh` has.
+
+use pogo_formats::voxel::BricksView;
+use rayon::prelude::*;
+
+use super::super::Moduli;
+use super::super::number::Shared;
+use crate::cuda::Plain;
+
+/// Columns of nodes along an edge of a tile.
+pub(super) const TILE: usize = 15;
+/// Warps of a thread block.
+pub(super) const WARPS: usize = 8;
+/// `HAS_FIXED` in brick.cuh.
+const HAS_FIXED: u32 = 1 << 31;
+/// Planes of a stretch at most: fewer share better among multiprocessors, more compute less twice.
+const STRETCH: usize = 64;
+/// Stretches there should be, where the planes are that many: a few rounds of a large device.
+const STRETCHES: usize = 4096;
+
+/// `Word` in brick.cuh.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[repr(C)]
+pub(super) struct Word {
+    pub nodes: u32,
+    pub elements: u32,
+    pub node_at: u32,
+    pub element_at: u32,
+}
+
+/// `Plane` in brick.cuh.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[repr(C)]
+pub(super) struct Plane {
+    pub word: [Word; WARPS],
+    pub halo_at: u32,
+    pub halo: [u32; 2],
+    pub fixed: u32,
+}
+// SAFETY: numbers without padding.
+unsafe impl Plain for Plane {}
+
+/// `Stretch` in brick.cuh.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[repr(C)]
+pub(super) struct Stretch {
+    pub at: u32,
+    pub n: u32,
+}
+// SAFETY: numbers without padding.
+unsafe impl Plain for Stretch {}
+
+/// The finest level cut into tiles.
+#[derive(Debug, Default)]
+pub(super) struct Tiles {
+    pub planes: Vec<Plane>,
+    pub stretches: Vec<Stretch>,
+    /// Nodes of other tiles that each tile reads.
+    pub halo: Vec<u32>,
+    /// Fixed degrees of freedom of the planes that have some, by warp and direction.
+    pub fixed: Vec<[[u32; 3]; WARPS]>,
+    /// The tiles' number of each node of the bricks.
+    pub order: Vec<u32>,
+    /// Elements of the tiles, those of two tiles in both.
+    pub n_elements: usize,
+    n_tiles: [usize; 2],
+    /// First plane of each tile, and its z.
+    first: Vec<(u32, i64)>,
+}
+
+/// Rows of bits of a grid, x fastest.
+struct Bits {
+    words: usize,
+    size: [usize; 3],
+    bits: Vec<u64>,
+}
+
+impl Bits {
+    /// Of the nodes or the elements of all bricks.
+    fn new(bricks: &BricksView, masks: &[u64], bricks_along: [usize; 3]) -> Self {
+        let size = bricks_along.map(|n| 8 * n);
+        let words = size[0].div_ceil(64) + 1;
+        let mut bits = vec![0_u64; words * size[1] * size[2]];
+        // A brick's row of eight is a byte.
+        // SAFETY: any bytes are valid, and bytes may lie anywhere. (Devices are used on little-endian machines.)
+        let (_, bytes, _) = unsafe { bits.align_to_mut::<u8>() };
+        let shared = Shared::new(bytes);
+        let slots = &*super::super::bricks::SLOTS;
+        (0..bricks.n_bricks()).into_par_iter().for_each(|brick| {
+            let corner = bricks.corner(brick).map(|c| c as usize);
+            let mut rows = [0_u8; 64];
+            super::super::bricks::for_each_slot(&masks[8 * brick..8 * brick + 8], &[u64::MAX; 8], |slot, _| {
+                let voxel = slots.voxel[slot];
+                rows[usize::from(voxel / 8)] |= 1 << (voxel % 8);
+            });
+            for (row, &bits) in rows.iter().enumerate() {
+                let at = 8 * words * ((corner[2] + row / 8) * size[1] + corner[1] + row % 8) + corner[0] / 8;
+                // SAFETY: each brick has bytes of its own.
+                unsafe { shared.part(at..at + 1)[0] = bits };
+            }
+        });
+        Self { words, size, bits }
+    }
+
+    /// 17 bits of row (y, z) from x on; those outside the grid are 0.
+    fn row(&self, x: i64, y: i64, z: i64) -> u32 {
+        let inside = |v: i64, n: usize| usize::try_from(v).ok().filter(|&v| v < n);
+        let (Some(y), Some(z)) = (inside(y, self.size[1]), inside(z, self.size[2])) else { return 0 };
+        let row = &self.bits[self.words * (z * self.size[1] + y)..][..self.words];
+        let (shift, x) = if x < 0 { ((-x) as u32, 0) } else { (0, x as usize) };
+        if x / 64 + 1 >= self.words {
+            return 0;
+        }
+        let both = u128::from(row[x / 64]) | u128::from(row[x / 64 + 1]) << 64;
+        (((both >> (x % 64)) as u32) << shift) & 0x1ffff
+    }
+}
+
+/// Position of node h of the 64 round a tile's own, in 17 × 17.
+pub(super) fn ring(h: usize) -> (usize, usize) {
+    match h {
+        0..34 => (if h < 17 { 0 } else { 16 }, h % 17),
+        34..49 => (h - 33, 0),
+        _ => (h - 48, 16),
+    }
+}
+
+/// Warp and bit of column (x, y) of 16 × 16.
+fn place(x: usize, y: usize) -> (usize, u32) {
+    (y / 4 * 2 + x / 8, (y % 4 * 8 + x % 8) as u32)
+}
+
+/// Bits of 16 rows of 16, by warp.
+fn warps(rows: &[u32; 16]) -> [u32; WARPS] {
+    std::array::from_fn(|warp| {
+        let (y, x) = (warp / 2 * 4, warp % 2 * 8);
+        (0..4).fold(0, |bits, row| bits | (rows[y + row] >> x & 255) << (8 * row))
+    })
+}
+
+impl Tiles {
+    /// Cuts the grid. `fixed`: degrees of freedom 3 node + direction, by the bricks' numbers.
+    pub fn new(bricks: &BricksView, fixed: &[u32]) -> Self {
+        let n_bricks = bricks.n_bricks();
+        let mut along = [0_usize; 3];
+        for brick in 0..n_bricks {
+            let corner = bricks.corner(brick);
+            for a in 0..3 {
+                along[a] = along[a].max(corner[a] as usize / 8 + 1);
+            }
+        }
+        let nodes = Bits::new(bricks, bricks.node_mask, along);
+        let elements = Bits::new(bricks, bricks.element_mask, along);
+        let n_tiles = [along[0], along[1]].map(|n| (8 * n).div_ceil(TILE));
+        // The planes of each tile, numbered within it.
+        let mut tiles: Vec<(i64, Vec<Plane>)> = (0..n_tiles[0] * n_tiles[1])
+            .into_par_iter()
+            .map(|tile| tile_planes(&nodes, &elements, tile % n_tiles[0], tile / n_tiles[0]))
+            .collect();
+        let mut out = Self { n_tiles, ..Self::default() };
+        out.planes.push(Plane::default());
+        let (mut node, mut element) = (0, 0);
+        for (z, planes) in &mut tiles {
+            out.first.push((out.planes.len() as u32, *z));
+            for plane in planes.iter_mut() {
+                for word in &mut plane.word {
+                    (word.node_at, word.element_at) = (node, element);
+                    node += word.nodes.count_ones();
+                    element += word.elements.count_ones();
+                }
+            }
+            out.planes.append(planes);
+        }
+        out.n_elements = element as usize;
+        out.cut();
+        drop((nodes, elements));
+        out.fill_halo();
+        out.order = vec![0; bricks.n_nodes()];
+        {
+            let order = Shared::new(&mut out.order);
+            let (first, planes) = (&out.first, &out.planes);
+            (0..n_bricks).into_par_iter().for_each(|brick| {
+                let range = bricks.node_first[brick] as usize..bricks.node_first[brick + 1] as usize;
+                // SAFETY: each brick has nodes of its own.
+                let order = unsafe { order.part(range) };
+                for (order, at) in order.iter_mut().zip(bricks.node_positions(brick)) {
+                    *order = number(first, planes, n_tiles, at.map(|v| v as usize)).0;
+                }
+            });
+        }
+        out.fix(bricks, fixed);
+        out
+    }
+
+    /// Cuts the tiles into stretches, those of one height one after another, so that neighbours run at the same time.
+    fn cut(&mut self) {
+        let n = self.planes.len().div_ceil(STRETCHES).clamp(8, STRETCH);
+        let mut stretches = Vec::new();
+        for (tile, &(first, z)) in self.first.iter().enumerate() {
+            // The first and the last plane are empty.
+            let end = self.first.get(tile + 1).map_or(self.planes.len(), |next| next.0 as usize) as u32 - 1;
+            let mut at = first + 1;
+            while at < end {
+                // Cuts lie at multiples of n in all tiles.
+                let height = (z + i64::from(at - first)) as usize;
+                let length = ((n - height % n) as u32).min(end - at);
+                stretches.push((height / n, Stretch { at, n: length }));
+                at += length;
+            }
+        }
+        stretches.sort_by_key(|&(height, _)| height);
+        self.stretches = stretches.into_iter().map(|(_, stretch)| stretch).collect();
+    }
+
+    /// Numbers of the nodes round each tile.
+    fn fill_halo(&mut self) {
+        let mut n = 0_u32;
+        for plane in &mut self.planes {
+            plane.halo_at = n;
+            n += plane.halo[0].count_ones() + plane.halo[1].count_ones();
+        }
+        let mut halo = vec![0_u32; n as usize];
+        let out = Shared::new(&mut halo);
+        let (first, planes, n_tiles) = (&self.first, &self.planes, self.n_tiles);
+        (0..first.len()).into_par_iter().for_each(|tile| {
+            let (at, z) = first[tile];
+            let end = first.get(tile + 1).map_or(planes.len(), |next| next.0 as usize);
+            let corner = [tile % n_tiles[0] * TILE, tile / n_tiles[0] * TILE];
+            for (i, plane) in planes[at as usize..end].iter().enumerate() {
+                let mut to = plane.halo_at as usize;
+                for h in 0..64 {
+                    if plane.halo[h / 32] >> (h % 32) & 1 == 1 {
+                        let (x, y) = ring(h);
+                        let position = [corner[0] + x - 1, corner[1] + y - 1, (z + i as i64) as usize];
+                        // SAFETY: each plane has entries of its own.
+                        unsafe { out.part(to..to + 1)[0] = number(first, planes, n_tiles, position).0 };
+                        to += 1;
+                    }
+                }
+            }
+        });
+        self.halo = halo;
+    }
+
+    /// Marks fixed degrees of freedom.
+    fn fix(&mut self, bricks: &BricksView, fixed: &[u32]) {
+        let (mut brick, mut positions) = (usize::MAX, Vec::new());
+        for &dof in fixed {
+            let (node, direction) = (dof / 3, dof as usize % 3);
+            if brick == usize::MAX || node >= bricks.node_first[brick + 1] || node < bricks.node_first[brick] {
+                brick = bricks.node_first.partition_point(|&first| first <= node) - 1;
+                positions = bricks.node_positions(brick).collect();
+            }
+            let at = positions[(node - bricks.node_first[brick]) as usize].map(|v| v as usize);
+            let (_, plane, warp, bit) = number(&self.first, &self.planes, self.n_tiles, at);
+            let plane = &mut self.planes[plane];
+            if plane.fixed == 0 {
+                self.fixed.push([[0; 3]; WARPS]);
+                plane.fixed = self.fixed.len() as u32;
+                plane.word.iter_mut().for_each(|word| word.node_at |= HAS_FIXED);
+            }
+            self.fixed[plane.fixed as usize - 1][warp][direction] |= 1 << bit;
+        }
+    }
+
+    /// Values of the bricks' elements in the order of the tiles'.
+    pub fn of_elements<V: Copy + Default + Send + Sync>(&self, bricks: &BricksView, values: &[V]) -> Vec<V> {
+        let mut out = vec![V::default(); self.n_elements];
+        let to = Shared::new(&mut out);
+        (0..bricks.n_bricks()).into_par_iter().for_each(|brick| {
+            let first = bricks.element_first[brick] as usize;
+            for (i, at) in bricks.element_positions(brick).enumerate() {
+                // Element (x, y) is in column x + 1 − 15 tile, those of column 15 are also in column 0 of the next tile.
+                let [x, y, z] = at.map(|v| v as usize);
+                for tile_x in x / TILE..=(x + 1) / TILE {
+                    for tile_y in y / TILE..=(y + 1) / TILE {
+                        if tile_x >= self.n_tiles[0] || tile_y >= self.n_tiles[1] {
+                            continue;
+                        }
+                        let (first_plane, z0) = self.first[tile_y * self.n_tiles[0] + tile_x];
+                        let (warp, bit) = place(x + 1 - TILE * tile_x, y + 1 - TILE * tile_y);
+                        let word = self.planes[plane_of(first_plane, z0, z)].word[warp];
+                        let at = (word.element_at + (word.elements & ((1 << bit) - 1)).count_ones()) as usize;
+                        // SAFETY: each element has places of its own.
+                        unsafe { to.part(at..at + 1)[0] = values[first + i] };
+                    }
+                }
+            }
+        });
+        out
+    }
+
+    /// Bytes on the device, without moduli.
+    pub fn bytes(&self) -> u64 {
+        let sum = size_of_val(&self.planes[..]) + size_of_val(&self.stretches[..]) + size_of_val(&self.halo[..]);
+        (sum + size_of_val(&self.fixed[..]) + 2 * self.order.len()) as u64
+    }
+}
+
+fn plane_of(first: u32, z0: i64, z: usize) -> usize {
+    (i64::from(first) + z as i64 - z0) as usize
+}
+
+/// The tiles' number of a node that is there, its plane, warp and bit.
+fn number(
+    first: &[(u32, i64)],
+    planes: &[Plane],
+    n_tiles: [usize; 2],
+    [x, y, z]: [usize; 3],
+) -> (u32, usize, usize, u32) {
+    let (at, z0) = first[y / TILE * n_tiles[0] + x / TILE];
+    let plane = plane_of(at, z0, z);
+    let (warp, bit) = place(x % TILE + 1, y % TILE + 1);
+    let word = &planes[plane].word[warp];
+    let rank = (word.nodes & ((1 << bit) - 1)).count_ones();
+    ((word.node_at & !HAS_FIXED) + rank, plane, warp, bit)
+}
+
+/// z of the first plane of a tile, and its planes, an empty one at either end; or none.
+fn tile_planes(nodes: &Bits, elements: &Bits, tile_x: usize, tile_y: usize) -> (i64, Vec<Plane>) {
+    let (x, y) = ((tile_x * TILE) as i64 - 1, (tile_y * TILE) as i64 - 1);
+    let plane = |z: i64| {
+        let mut rows = [0_u32; 17];
+        for (j, row) in rows.iter_mut().enumerate() {
+            *row = nodes.row(x, y + j as i64, z);
+        }
+        let own: [u32; 16] = std::array::from_fn(|j| if j == 0 { 0 } else { rows[j] & 0xfffe });
+        let mut plane = Plane::default();
+        let any = own.iter().any(|&row| row != 0);
+        let node_bits = warps(&own);
+        let element_bits = warps(&std::array::from_fn(|j| elements.row(x, y + j as i64, z) & 0xffff));
+        for (warp, word) in plane.word.iter_mut().enumerate() {
+            (word.nodes, word.elements) = (node_bits[warp], element_bits[warp]);
+        }
+        for h in 0..64 {
+            let (i, j) = ring(h);
+            plane.halo[h / 32] |= (rows[j] >> i & 1) << (h % 32);
+        }
+        (any, plane)
+    };
+    let end = nodes.size[2] as i64;
+    let mut planes = Vec::new();
+    let (mut first, mut last) = (0, 0);
+    for z in 0..end {
+        let (any, plane) = plane(z);
+        if any && planes.is_empty() {
+            first = z;
+            planes.push(Plane::default());
+        }
+        if !planes.is_empty() {
+            planes.push(plane);
+        }
+        if any {
+            last = planes.len();
+        }
+    }
+    planes.truncate(last);
+    if !planes.is_empty() {
+        planes.push(Plane::default());
+    }
+    (first - 1, planes)
+}
+
+/// Classes or moduli as the device has them, in the order of the tiles: kind, classes, moduli.
+pub(super) fn moduli(tiles: &Tiles, bricks: &BricksView, moduli: &Moduli) -> (u32, Vec<u8>, Vec<f32>) {
+    match *moduli {
+        Moduli::Classes { class, .. } if class.iter().all(|&c| c == class[0]) => (0, Vec::new(), Vec::new()),
+        Moduli::Classes { class, .. } => (1, tiles.of_elements(bricks, class), Vec::new()),
+        Moduli::Each { modulus, .. } => (2, Vec::new(), tiles.of_elements(bricks, modulus)),
+    }
+}
