@@ -6,6 +6,7 @@
 pub mod cuda;
 pub mod elements;
 pub mod explicit;
+pub mod spring;
 pub mod voxel;
 
 // Test support is shared with the examples, which see this crate by name.
@@ -15,3 +16,7 @@ extern crate self as pogo_kernels;
 #[cfg(test)]
 #[path = "../examples/support/mod.rs"]
 mod test_support;
+
+#[cfg(test)]
+#[path = "../examples/support/spring.rs"]
+mod spring_support;

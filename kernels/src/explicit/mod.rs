@@ -17,6 +17,7 @@ mod gpu;
 mod tests;
 
 use crate::cuda::DeviceError;
+pub(crate) use cpu::Barrier;
 pub use cpu::{CpuStepper, Level, Real, cpu};
 pub use gpu::{GpuError, GpuOptions, GpuReal, GpuReport, GpuStepper};
 use pogo_formats::block::{BlocksView, DeviceView, MeshView};
@@ -252,7 +253,7 @@ pub trait Stepper: Send {
 }
 
 /// What [`Stepper::advance`] promises to panic about.
-fn check_advance(step: u64, n_steps: usize, signals: &SignalTable, record: &[u64]) {
+pub(crate) fn check_advance(step: u64, n_steps: usize, signals: &SignalTable, record: &[u64]) {
     assert!(signals.values.len() >= (n_steps + 1) * signals.n_signals, "the signal table has too few rows");
     assert!(record.is_sorted_by(|a, b| a < b), "the recorded steps are not ascending");
     assert!(

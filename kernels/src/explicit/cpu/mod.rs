@@ -22,7 +22,7 @@ pub(super) mod tables;
 use std::ops::Range;
 use std::sync::Mutex;
 
-use barrier::Barrier;
+pub(crate) use barrier::Barrier;
 use forces::{
     Batches, Element, Hexahedron, Quadrilateral, ReducedHexahedron, ReducedQuadrilateral, Tetrahedron, Triangle,
     TrianglePair, Wedge,

@@ -1,0 +1,389 @@
+//! Implicit addressing: rows of a grid, several places of a row at once, neighbours at fixed distances in memory.
+
+use std::ops::Range;
+
+use pogo_formats::spring::{DIRECTION_BITS, DIRECTIONS, N_DIRECTIONS, opposite};
+
+use super::lanes::Lanes;
+use super::pull::{Rule, Stretched};
+use super::{Arrays, Layout, Number, Task};
+use crate::spring::law::Constants;
+use crate::spring::springs::lattice_laws;
+use crate::spring::{SpringError, SpringProblem};
+
+/// Bit of `any` and `all` for a place with a particle.
+const ACTIVE: u32 = 1 << 31;
+/// Chunks whose springs join different materials.
+const MIXED: u8 = u8::MAX;
+/// Bytes of displacements that are to stay near the core.
+const CACHE: usize = 512 << 10;
+
+/// Rows of one thread's share, compiled for an instruction set.
+pub(crate) type Rows<T> = unsafe fn(&Grid<T>, &mut Task<T>);
+
+/// A grid in memory: rows padded to whole registers, a plane and more of padding at both ends.
+#[derive(Debug, Clone)]
+pub(crate) struct Grid<T: Number> {
+    rows: Rows<T>,
+    lanes: usize,
+    size: [usize; 3],
+    /// Numbers of a row and of a plane.
+    row: usize,
+    plane: usize,
+    /// Padding at each end.
+    pad: usize,
+    /// Places with padding.
+    len: usize,
+    /// Neighbours by place.
+    mask: Vec<u32>,
+    /// Bits of any and of all places of each register's worth.
+    any: Vec<u32>,
+    all: Vec<u32>,
+    /// Material by place, where there are several, and of the chunks.
+    material: Vec<u8>,
+    chunk_material: Vec<u8>,
+    n_materials: usize,
+    /// (n_materials, n_materials, 26).
+    constants: Vec<Constants<T>>,
+    stride: [isize; N_DIRECTIONS],
+    /// BΔt²/m: one, or one a place.
+    inertia: Vec<T>,
+    /// Place of each particle, and the reverse.
+    place: Vec<u32>,
+    particle: Vec<u32>,
+}
+
+impl<T: Number> Grid<T> {
+    pub fn new(problem: &SpringProblem, rows: Rows<T>, lanes: usize) -> Result<Self, SpringError> {
+        let grid = problem.mesh.grid.ok_or(SpringError::NoGrid)?;
+        let size = grid.size.map(|s| s as usize);
+        if size.iter().product::<usize>() != grid.mask.len() {
+            return Err(SpringError::Mesh { what: "the grid and its masks have different sizes" });
+        }
+        let row = (size[0] + 1).next_multiple_of(lanes);
+        let plane = row * size[1];
+        let pad = (plane + row + 1).next_multiple_of(lanes);
+        let len = 2 * pad + plane * size[2];
+        let at = |place: usize| {
+            let (x, rest) = (place % size[0], place / size[0]);
+            pad + x + row * (rest % size[1]) + plane * (rest / size[1])
+        };
+        let place: Vec<u32> = grid.place.iter().map(|&place| at(place as usize) as u32).collect();
+        let (mut mask, mut particle) = (vec![0; len], vec![u32::MAX; len]);
+        let several = problem.groups.len() > 3;
+        let mut material = vec![0; if several { len } else { 0 }];
+        for (i, &at) in place.iter().enumerate() {
+            // The material's bits are kept: they say that there is a particle.
+            mask[at as usize] = grid.mask[grid.place[i] as usize] & DIRECTION_BITS | ACTIVE;
+            particle[at as usize] = i as u32;
+            if several {
+                material[at as usize] = problem.mesh.material[i];
+            }
+        }
+        let [_, b] = problem.damping_factors();
+        let factor = b * problem.time_increment * problem.time_increment;
+        let inertia = if problem.mass.len() == 1 {
+            vec![T::from_f64(factor / problem.mass[0])]
+        } else {
+            let mut all = vec![T::default(); len];
+            for (&at, mass) in place.iter().zip(&problem.mass) {
+                all[at as usize] = T::from_f64(factor / mass);
+            }
+            all
+        };
+        let stride = DIRECTIONS.map(|step| {
+            let [x, y, z] = step.map(|s| s as isize);
+            x + y * row as isize + z * plane as isize
+        });
+        let dt = problem.time_increment;
+        let constants = lattice_laws(problem, &grid).iter().map(|law| Constants::new(law, dt)).collect();
+        let mut made = Self {
+            rows,
+            lanes,
+            size,
+            row,
+            plane,
+            pad,
+            len,
+            mask,
+            any: vec![0; len / lanes],
+            all: vec![0; len / lanes],
+            material,
+            chunk_material: Vec::new(),
+            n_materials: problem.groups.len() / 3,
+            constants,
+            stride,
+            inertia,
+            place,
+            particle,
+        };
+        for chunk in 0..len / lanes {
+            made.summarise(chunk);
+        }
+        if several {
+            made.chunk_material = (0..len / lanes).map(|chunk| made.material_of(chunk)).collect();
+        }
+        Ok(made)
+    }
+
+    /// `any` and `all` of a chunk.
+    fn summarise(&mut self, chunk: usize) {
+        let words = &self.mask[chunk * self.lanes..(chunk + 1) * self.lanes];
+        self.any[chunk] = words.iter().fold(0, |any, word| any | word);
+        self.all[chunk] = words.iter().fold(u32::MAX, |all, word| all & word);
+    }
+
+    /// The material at both ends of all springs of a chunk, or [`MIXED`].
+    fn material_of(&self, chunk: usize) -> u8 {
+        let mut found = None;
+        for at in chunk * self.lanes..(chunk + 1) * self.lanes {
+            let own = (self.mask[at] & ACTIVE != 0).then_some(at);
+            let others = (0..N_DIRECTIONS)
+                .filter(|&d| self.mask[at] >> d & 1 == 1)
+                .map(|d| at.wrapping_add_signed(self.stride[d]));
+            for at in own.into_iter().chain(others) {
+                let material = self.material[at];
+                if *found.get_or_insert(material) != material {
+                    return MIXED;
+                }
+            }
+        }
+        found.unwrap_or(0)
+    }
+
+    /// The rules that a chunk of one material follows.
+    #[inline(always)]
+    fn constants_of(&self, chunk: usize) -> Option<&[Constants<T>; N_DIRECTIONS]> {
+        let material = if self.chunk_material.is_empty() { 0 } else { self.chunk_material[chunk] };
+        if material == MIXED {
+            return None;
+        }
+        self.constants[(material as usize * (self.n_materials + 1)) * N_DIRECTIONS..].first_chunk()
+    }
+
+    /// The rules of the lanes of a chunk of several materials.
+    #[inline(never)]
+    fn mixed_constants(&self, at: usize, direction: usize) -> [Constants<T>; 16] {
+        let mut out = [Constants::default(); 16];
+        for (lane, out) in out.iter_mut().enumerate().take(self.lanes) {
+            let (a, b) =
+                (self.material[at + lane], self.material[(at + lane).wrapping_add_signed(self.stride[direction])]);
+            *out = self.constants[(a as usize * self.n_materials + b as usize) * N_DIRECTIONS + direction];
+        }
+        out
+    }
+
+    /// Direction from one particle to another, if they are neighbours in the grid.
+    fn direction(&self, from: u32, to: u32) -> Option<usize> {
+        let [a, b] = [from, to].map(|i| {
+            let at = self.place[i as usize] as usize - self.pad;
+            [at % self.row, at / self.row % self.size[1], at / self.plane].map(|x| x as i32)
+        });
+        DIRECTIONS.iter().position(|step| (0..3).all(|c| b[c] - a[c] == step[c]))
+    }
+
+    fn change(&mut self, [i, j]: [u32; 2], there: bool) {
+        let Some(direction) = self.direction(i, j) else { return };
+        for (particle, direction) in [(i, direction), (j, opposite(direction))] {
+            let at = self.place[particle as usize] as usize;
+            if there {
+                self.mask[at] |= 1 << direction;
+            } else {
+                self.mask[at] &= !(1 << direction);
+            }
+            self.summarise(at / self.lanes);
+        }
+    }
+}
+
+/// Advances the places of a chunk.
+///
+/// # Safety
+/// The arrays must have the grid's length; the chunk is this thread's; the machine must have the instructions of the lanes.
+#[inline(always)]
+unsafe fn advance_chunk<T: Number, V: Lanes<Scalar = T>>(grid: &Grid<T>, task: &mut Task<T>, at: usize) {
+    let (arrays, factors) = (task.arrays, task.factors);
+    let Arrays { u, next_u, du, next_du, drag, mask, any, all, .. } = arrays;
+    let (chunk, len) = (at / V::N, grid.len);
+    // SAFETY: the caller's promise; a neighbour is at most a plane, a row and a place away, which is the padding.
+    unsafe {
+        let (any_bits, all_bits) = (*any.add(chunk), *all.add(chunk));
+        if any_bits == 0 {
+            return;
+        }
+        let load = |from: *const T, at: usize| {
+            [V::load(from.add(at)), V::load(from.add(len + at)), V::load(from.add(2 * len + at))]
+        };
+        let zero = V::splat(T::default());
+        let own = load(u, at);
+        let own_rate = if factors.damped { load(du, at) } else { [zero; 3] };
+        let (mut force, mut dragging) = ([zero; 3], [zero; 3]);
+        let uniform = grid.constants_of(chunk);
+        let mut left = any_bits & DIRECTION_BITS;
+        while left != 0 {
+            let direction = left.trailing_zeros() as usize;
+            left &= left - 1;
+            let there = at.wrapping_add_signed(grid.stride[direction]);
+            let rule = match uniform {
+                Some(constants) => Rule::<V>::splat(&constants[direction]),
+                None => Rule::<V>::load(&grid.mixed_constants(at, direction)),
+            };
+            let other = load(u, there);
+            let e = [other[0] - own[0], other[1] - own[1], other[2] - own[2]];
+            let spring = Stretched::new(e, &rule);
+            let mut strength = spring.pull;
+            let mut rate = zero;
+            if factors.damped {
+                let other = load(du, there);
+                rate = spring.drag([other[0] - own_rate[0], other[1] - own_rate[1], other[2] - own_rate[2]], &rule);
+            }
+            let full = all_bits >> direction & 1 == 1;
+            if !full || factors.breaks {
+                let mut bits = V::bits(mask.add(at), direction);
+                if factors.breaks {
+                    let over = spring.w.greater(rule.limit) & bits;
+                    if over != 0 {
+                        bits &= !over;
+                        break_springs(grid, task, at, direction, over);
+                    }
+                }
+                strength = strength.keep(V::mask(bits));
+                rate = rate.keep(V::mask(bits));
+            }
+            if factors.damped {
+                dragging = spring.add(rate, dragging);
+            }
+            force = spring.add(strength, force);
+        }
+        let inertia =
+            if grid.inertia.len() == 1 { V::splat(grid.inertia[0]) } else { V::load(grid.inertia.as_ptr().add(at)) };
+        let active = V::mask(if all_bits & ACTIVE != 0 { u32::MAX } else { V::bits(mask.add(at), 31) });
+        let decay = V::splat(factors.decay);
+        for c in 0..3 {
+            if factors.damped {
+                force[c] = force[c] + dragging[c];
+                if !drag.is_null() {
+                    dragging[c].store(drag.add(c * len + at));
+                }
+            }
+            let acceleration = (inertia * force[c] + V::splat(factors.gravity[c])).keep(active);
+            let increment = decay * V::load(du.add(c * len + at)) + acceleration;
+            increment.store(next_du.add(c * len + at));
+            (own[c] + increment).store(next_u.add(c * len + at));
+        }
+    }
+}
+
+/// Takes springs away from the lanes of a chunk, as the other end does.
+///
+/// # Safety
+/// As for [`advance_chunk`].
+#[cold]
+#[inline(never)]
+unsafe fn break_springs<T: Number>(grid: &Grid<T>, task: &mut Task<T>, at: usize, direction: usize, over: u32) {
+    let Arrays { mask, any, all, .. } = task.arrays;
+    // SAFETY: the caller's promise.
+    unsafe {
+        for lane in (0..grid.lanes).filter(|lane| over >> lane & 1 == 1) {
+            *mask.add(at + lane) &= !(1 << direction);
+            let other = (at + lane).wrapping_add_signed(grid.stride[direction]);
+            task.broke(grid.particle[at + lane], grid.particle[other]);
+        }
+        let (mut some, mut every) = (0, u32::MAX);
+        for lane in 0..grid.lanes {
+            some |= *mask.add(at + lane);
+            every &= *mask.add(at + lane);
+        }
+        *any.add(at / grid.lanes) = some;
+        *all.add(at / grid.lanes) = every;
+    }
+}
+
+/// Advances the rows of a share, in tiles whose displacements stay near the core.
+///
+/// # Safety
+/// As for [`advance_chunk`].
+#[inline(always)]
+pub(super) unsafe fn rows<T: Number, V: Lanes<Scalar = T>>(grid: &Grid<T>, task: &mut Task<T>) {
+    let rows: Range<usize> = task.units.clone();
+    if rows.is_empty() {
+        return;
+    }
+    let n_y = grid.size[1];
+    let tile = (CACHE / (9 * grid.row * size_of::<T>())).clamp(4, n_y.max(4));
+    let planes = rows.start / n_y..(rows.end - 1) / n_y + 1;
+    let mut first = 0;
+    while first < n_y {
+        for z in planes.clone() {
+            for y in first..(first + tile).min(n_y) {
+                if rows.contains(&(z * n_y + y)) {
+                    let start = grid.pad + z * grid.plane + y * grid.row;
+                    let mut at = start;
+                    while at < start + grid.size[0] {
+                        // SAFETY: the caller's promise.
+                        unsafe { advance_chunk::<T, V>(grid, task, at) };
+                        at += V::N;
+                    }
+                }
+            }
+        }
+        first += tile;
+    }
+}
+
+impl<T: Number> Layout<T> for Grid<T> {
+    fn len(&self) -> usize {
+        3 * self.len
+    }
+
+    fn index(&self, particle: usize, component: usize) -> usize {
+        component * self.len + self.place[particle] as usize
+    }
+
+    fn n_units(&self) -> usize {
+        self.size[1] * self.size[2]
+    }
+
+    fn unit_of(&self, particle: usize) -> usize {
+        (self.place[particle] as usize - self.pad) / self.row
+    }
+
+    fn weight(&self, unit: usize) -> usize {
+        let first = (self.pad + unit * self.row) / self.lanes;
+        let springs = |any: &u32| 1 + (any & DIRECTION_BITS).count_ones() as usize * usize::from(*any != 0);
+        self.any[first..first + self.row / self.lanes].iter().map(springs).sum()
+    }
+
+    fn spans(&self, unit: usize) -> Vec<Range<usize>> {
+        let first = self.pad + unit * self.row;
+        (0..3).map(|c| c * self.len + first..c * self.len + first + self.size[0]).collect()
+    }
+
+    fn inertia(&self, index: usize) -> T {
+        if self.inertia.len() == 1 { self.inertia[0] } else { self.inertia[index % self.len] }
+    }
+
+    fn pointers(&mut self, arrays: &mut Arrays<T>) {
+        arrays.mask = self.mask.as_mut_ptr();
+        arrays.any = self.any.as_mut_ptr();
+        arrays.all = self.all.as_mut_ptr();
+    }
+
+    unsafe fn advance(&self, task: &mut Task<T>) {
+        // SAFETY: the caller's promise.
+        unsafe { (self.rows)(self, task) };
+    }
+
+    fn erase(&mut self, particles: [u32; 2]) {
+        self.change(particles, false);
+    }
+
+    fn add(&mut self, particles: [u32; 2], _group: u32) {
+        self.change(particles, true);
+    }
+
+    fn bytes_per_step(&self) -> f64 {
+        // u, Δu read and written, the mask.
+        (self.place.len() * (12 * size_of::<T>() + 4)) as f64
+    }
+}

@@ -1,0 +1,640 @@
+//! Explicit addressing: lists of neighbours, stored vertically, blocks that fit the cache.
+//!
+//! Displacements lie as records (x, y, z, unused). With local ids a block copies its own records and those of its halo side by
+//! side; with global ids it reads them where they are. A slot without a spring names the particle itself, at which nothing pulls: it
+//! needs no test. In a lattice slot d is for the neighbour in direction d, as in the mask, so that a slot's springs are alike and no
+//! rest vector is stored; otherwise each entry has its rest vector, and a class of the other constants.
+
+use std::ops::Range;
+
+use pogo_formats::spring::{DIRECTION_BITS, DIRECTIONS, N_DIRECTIONS};
+
+use super::lanes::{Id, Lanes, RECORD};
+use super::pull::{Rule, Stretched};
+use super::{Arrays, Layout, Number, Task};
+use crate::spring::law::{Constants, Law};
+use crate::spring::springs::{Springs, in_grid, lattice_laws};
+use crate::spring::{SpringError, SpringProblem};
+
+/// Chunks whose springs join different materials.
+const MIXED: u8 = u8::MAX;
+
+/// Blocks of one thread's share, compiled for an instruction set.
+pub(crate) type Blocks<T, I> = unsafe fn(&Lists<T, I>, &mut Task<T>);
+
+/// What the springs of the entries are.
+#[derive(Debug, Clone)]
+enum Rules<T> {
+    /// (n_materials, n_materials, 26); by particle; by chunk.
+    Lattice { constants: Vec<Constants<T>>, n_materials: usize, material: Vec<u8>, chunk_material: Vec<u8> },
+    /// x, y, z and 1/L² of each entry, (entries / block, 4, block); class of each; constants of each class, whose rest vectors do
+    /// not count.
+    Each { rest: Vec<T>, class: Vec<u16>, classes: Vec<Constants<T>> },
+}
+
+/// Lists in memory.
+#[derive(Debug, Clone)]
+pub(crate) struct Lists<T: Number, I: Id> {
+    blocks: Blocks<T, I>,
+    lanes: usize,
+    /// Particles, and those with padding to whole blocks.
+    n: usize,
+    padded: usize,
+    block: usize,
+    /// Slots before those of each block.
+    first: Vec<usize>,
+    ids: Vec<I>,
+    /// Slots in use, by chunk: bits in a lattice, else their number.
+    any: Vec<u32>,
+    rules: Rules<T>,
+    /// An entry without a spring must be told from one with: a spring at rest pulls.
+    stressed: bool,
+    /// 0, 1, … below the block size.
+    own_ids: Vec<I>,
+    halo_first: Vec<usize>,
+    halo: Vec<u32>,
+    inertia: Vec<T>,
+    /// Constants of springs that may be added: particles (ascending), group, law.
+    additions: Vec<([u32; 2], u32, Law)>,
+    time_increment: f64,
+}
+
+/// Memory of a thread.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Scratch<T> {
+    u: Vec<T>,
+    du: Vec<T>,
+    force: Vec<T>,
+}
+
+impl<T: Number, I: Id> Lists<T, I> {
+    /// Of the springs of a problem, with room for those that will be added.
+    pub fn new(
+        problem: &SpringProblem,
+        springs: &Springs,
+        blocks: Blocks<T, I>,
+        lanes: usize,
+    ) -> Result<Self, SpringError> {
+        let mesh = &problem.mesh;
+        let (n, block) = (mesh.n_particles(), mesh.lists.block_size);
+        let n_blocks = mesh.lists.n_blocks();
+        let dt = problem.time_increment;
+        let additions: Vec<([u32; 2], u32)> = problem
+            .additions
+            .iter()
+            .flat_map(|each| each.springs.iter().map(|&[i, j]| ([i.min(j), i.max(j)], each.group)))
+            .collect();
+        let lattice = mesh.grid.filter(|_| additions.iter().all(|&(pair, group)| in_grid(problem, pair, group)));
+
+        // Local ids: the halo of the mesh, and what added springs need besides.
+        let local = size_of::<I>() == 2;
+        let (mut halo_first, mut halo) = (vec![0], Vec::new());
+        if local {
+            let mut further = vec![Vec::new(); n_blocks];
+            for &([i, j], _) in &additions {
+                for (from, to) in [(i, j), (j, i)] {
+                    let b = from as usize / block;
+                    if to as usize / block != b && !mesh.lists.halo(b).contains(&to) && !further[b].contains(&to) {
+                        further[b].push(to);
+                    }
+                }
+            }
+            for (b, further) in further.iter().enumerate() {
+                halo.extend_from_slice(mesh.lists.halo(b));
+                halo.extend_from_slice(further);
+                let particles = block + halo.len() - halo_first[b];
+                if particles > usize::from(u16::MAX) {
+                    return Err(SpringError::BlockTooLarge { block: b, particles });
+                }
+                halo_first.push(halo.len());
+            }
+        }
+        let mut made = Self {
+            blocks,
+            lanes,
+            n,
+            padded: n_blocks * block,
+            block,
+            first: vec![0],
+            ids: Vec::new(),
+            any: vec![0; n_blocks * block / lanes],
+            rules: Rules::Each { rest: Vec::new(), class: Vec::new(), classes: Vec::new() },
+            stressed: problem.groups.iter().any(|group| group.rest_factor != 1.0),
+            own_ids: (0..block).map(I::new).collect(),
+            halo_first,
+            halo,
+            inertia: Vec::new(),
+            additions: additions
+                .iter()
+                .map(|&(pair, group)| (pair, group, springs.law_of_added(pair, group)))
+                .collect(),
+            time_increment: dt,
+        };
+        let [_, b] = problem.damping_factors();
+        made.inertia = problem.mass.iter().map(|mass| T::from_f64(b * dt * dt / mass)).collect();
+        if made.inertia.len() > 1 {
+            made.inertia.resize(made.padded, T::default());
+        }
+
+        // Slots of each block: the directions in use, or as many as its particle with the most springs has.
+        let mut count = vec![0; n];
+        for &(pair, _) in &additions {
+            pair.iter().for_each(|&i| count[i as usize] += 1);
+        }
+        let in_use = mesh.lists.mask.iter().fold(0, |any, mask| any | mask) & DIRECTION_BITS;
+        let directions = if additions.is_empty() { in_use } else { DIRECTION_BITS };
+        for b in 0..n_blocks {
+            let slots = if lattice.is_some() {
+                32 - directions.leading_zeros() as usize
+            } else {
+                let springs = |i: usize| usize::from(mesh.lists.count[i]) + count[i];
+                (b * block..n.min((b + 1) * block)).map(springs).max().unwrap_or(0)
+            };
+            made.first.push(made.first[b] + slots);
+        }
+        let entries = made.first[n_blocks] * block;
+        made.ids = Vec::with_capacity(entries);
+        for b in 0..n_blocks {
+            for _ in made.first[b]..made.first[b + 1] {
+                made.ids.extend((0..block).map(|at| I::new(if local { at } else { b * block + at })));
+            }
+        }
+        if let Some(grid) = lattice {
+            let constants = lattice_laws(problem, &grid).iter().map(|law| Constants::new(law, dt)).collect();
+            let several = problem.groups.len() > 3;
+            let material = if several { mesh.material.to_vec() } else { Vec::new() };
+            let n_materials = problem.groups.len() / 3;
+            made.rules = Rules::Lattice { constants, n_materials, material, chunk_material: Vec::new() };
+            for i in 0..n {
+                for spring in mesh.springs(i) {
+                    let direction = usize::from(spring.direction.unwrap_or(0));
+                    made.set(i, direction, spring.other as usize);
+                    made.any[i / lanes] |= 1 << direction;
+                }
+            }
+            if several {
+                let chunks = (0..made.padded / lanes).map(|chunk| made.material_of(chunk)).collect();
+                if let Rules::Lattice { chunk_material, .. } = &mut made.rules {
+                    *chunk_material = chunks;
+                }
+            }
+        } else {
+            let (mut rest, mut class) = (vec![T::default(); 4 * entries], vec![0; entries]);
+            let mut classes: Vec<Constants<T>> = Vec::new();
+            let one = T::from_f64(1.0);
+            for (slot, rest) in rest.chunks_exact_mut(block).enumerate() {
+                if slot % 4 == 3 {
+                    rest.fill(one);
+                }
+            }
+            for i in 0..n {
+                for (slot, spring) in mesh.springs(i).enumerate() {
+                    made.set(i, slot, spring.other as usize);
+                    made.any[i / lanes] = made.any[i / lanes].max(slot as u32 + 1);
+                    let at = made.entry(i, slot);
+                    put(&mut rest, &mut class, &mut classes, at, block, &springs.law(i, &spring), dt);
+                }
+            }
+            if classes.is_empty() {
+                classes.push(Constants::default());
+            }
+            // What may be added is entered once, so that there is a class for it, and taken away again.
+            for &(_, _, law) in &made.additions {
+                class_of(&mut classes, &law, dt);
+            }
+            if classes.len() > usize::from(u16::MAX) {
+                return Err(SpringError::Mesh { what: "the springs are of more than 65,535 kinds" });
+            }
+            made.rules = Rules::Each { rest, class, classes };
+        }
+        Ok(made)
+    }
+
+    fn entry(&self, particle: usize, slot: usize) -> usize {
+        let (block, at) = (particle / self.block, particle % self.block);
+        (self.first[block] + slot) * self.block + at
+    }
+
+    /// Id by which the block of one particle knows another.
+    fn id(&self, from: usize, to: usize) -> I {
+        if size_of::<I>() == 4 {
+            return I::new(to);
+        }
+        let b = from / self.block;
+        if to / self.block == b {
+            return I::new(to % self.block);
+        }
+        let halo = &self.halo[self.halo_first[b]..self.halo_first[b + 1]];
+        // The mesh's halo is ascending; particles that come with additions follow it.
+        let at = halo.binary_search(&(to as u32)).ok().or_else(|| halo.iter().position(|&j| j as usize == to));
+        I::new(self.block + at.unwrap_or(0))
+    }
+
+    /// Particle that an id of a block names.
+    fn particle(&self, block: usize, id: I) -> usize {
+        if size_of::<I>() == 4 {
+            return id.at();
+        }
+        match id.at().checked_sub(self.block) {
+            None => block * self.block + id.at(),
+            Some(entry) => self.halo[self.halo_first[block] + entry] as usize,
+        }
+    }
+
+    fn set(&mut self, from: usize, slot: usize, to: usize) {
+        let (entry, id) = (self.entry(from, slot), self.id(from, to));
+        self.ids[entry] = id;
+    }
+
+    /// Slot of a spring.
+    fn slot(&self, from: usize, to: usize) -> Option<usize> {
+        let (b, id) = (from / self.block, self.id(from, to));
+        (0..self.first[b + 1] - self.first[b]).find(|&slot| self.ids[self.entry(from, slot)] == id)
+    }
+
+    fn material_of(&self, chunk: usize) -> u8 {
+        let Rules::Lattice { material, .. } = &self.rules else { return 0 };
+        let mut found = None;
+        for i in chunk * self.lanes..((chunk + 1) * self.lanes).min(self.n) {
+            let b = i / self.block;
+            for slot in 0..self.first[b + 1] - self.first[b] {
+                let other = self.particle(b, self.ids[self.entry(i, slot)]);
+                for of in [material[i], material[other]] {
+                    if *found.get_or_insert(of) != of {
+                        return MIXED;
+                    }
+                }
+            }
+        }
+        found.unwrap_or(0)
+    }
+
+    /// Constants of the lanes of a chunk where they differ.
+    #[inline(never)]
+    fn mixed_constants(&self, first: usize, slot: usize) -> [Constants<T>; 16] {
+        let mut out = [Constants::default(); 16];
+        for (lane, out) in out.iter_mut().enumerate().take(self.lanes) {
+            let i = first + lane;
+            let entry = self.entry(i, slot);
+            match &self.rules {
+                Rules::Lattice { constants, n_materials, material, .. } => {
+                    let other = self.particle(i / self.block, self.ids[entry]);
+                    let of = |i: usize| material.get(i).map_or(0, |&m| usize::from(m));
+                    *out = constants[(of(i) * n_materials + of(other)) * N_DIRECTIONS + slot];
+                }
+                Rules::Each { rest, class, classes } => {
+                    *out = classes[usize::from(class[entry])];
+                    let (row, at) = (entry / self.block, entry % self.block);
+                    let number = |c: usize| rest[(4 * row + c) * self.block + at];
+                    out.rest = [number(0), number(1), number(2)];
+                    // c / Δt of the class times the spring's own 1/L².
+                    out.inverse = number(3);
+                    out.damping = out.damping * out.inverse;
+                }
+            }
+        }
+        out
+    }
+}
+
+/// The class of a law, made if it is new: its rest vector does not count, its damping is c / Δt.
+fn class_of<T: Number>(classes: &mut Vec<Constants<T>>, law: &Law, dt: f64) -> u16 {
+    let mut constants = Constants::new(law, dt);
+    constants.rest = [T::default(); 3];
+    constants.inverse = T::default();
+    constants.damping = T::from_f64(law.damping / dt);
+    let found = classes.iter().position(|class| *class == constants).unwrap_or_else(|| {
+        classes.push(constants);
+        classes.len() - 1
+    });
+    found.min(usize::from(u16::MAX)) as u16
+}
+
+/// Writes the law of an entry.
+fn put<T: Number>(
+    rest: &mut [T],
+    class: &mut [u16],
+    classes: &mut Vec<Constants<T>>,
+    entry: usize,
+    block: usize,
+    law: &Law,
+    dt: f64,
+) {
+    let constants = Constants::<T>::new(law, dt);
+    let (row, at) = (entry / block, entry % block);
+    for (c, value) in constants.rest.into_iter().chain([constants.inverse]).enumerate() {
+        rest[(4 * row + c) * block + at] = value;
+    }
+    class[entry] = class_of(classes, law, dt);
+}
+
+/// Advances the blocks of a share.
+///
+/// # Safety
+/// The arrays must have the lists' length; the blocks are this thread's; the machine must have the instructions of the lanes.
+#[inline(always)]
+pub(super) unsafe fn blocks<T: Number, I: Id, V: Lanes<Scalar = T>>(lists: &Lists<T, I>, task: &mut Task<T>) {
+    let mut scratch = std::mem::take(&mut task.scratch);
+    let local = size_of::<I>() == 2;
+    let most = lists.halo_first.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0) + lists.block;
+    scratch.force.resize(lists.block * RECORD, T::default());
+    if local {
+        scratch.u.resize(most * RECORD, T::default());
+        scratch.du.resize(if task.factors.damped { most * RECORD } else { 0 }, T::default());
+    }
+    for block in task.units.clone() {
+        let start = block * lists.block * RECORD;
+        let (mut u, mut du) = (task.arrays.u, task.arrays.du);
+        // SAFETY: the caller's promise; ids are below the block's own and halo particles, or below the particles.
+        unsafe {
+            if local {
+                copy_records(lists, block, u, &mut scratch.u);
+                u = scratch.u.as_ptr();
+                if task.factors.damped {
+                    copy_records(lists, block, du, &mut scratch.du);
+                    du = scratch.du.as_ptr();
+                }
+            }
+            let own = if local { 0 } else { start };
+            let mut at = 0;
+            while at < lists.block.min(lists.n - block * lists.block) {
+                chunk_forces::<T, I, V>(lists, task, block, at, [u, du], own, &mut scratch.force);
+                at += V::N;
+            }
+            update(lists, task, start, &scratch.force);
+        }
+    }
+    task.scratch = scratch;
+}
+
+/// Own and halo records of a block side by side.
+///
+/// # Safety
+/// The records must be there.
+#[inline(always)]
+unsafe fn copy_records<T: Number, I: Id>(lists: &Lists<T, I>, block: usize, from: *const T, to: &mut [T]) {
+    let own = lists.block * RECORD;
+    // SAFETY: the caller's promise; `to` is long enough for every block.
+    unsafe {
+        std::ptr::copy_nonoverlapping(from.add(block * own), to.as_mut_ptr(), own);
+        let halo = &lists.halo[lists.halo_first[block]..lists.halo_first[block + 1]];
+        for (entry, &particle) in halo.iter().enumerate() {
+            let record: [T; RECORD] = from.add(RECORD * particle as usize).cast::<[T; RECORD]>().read();
+            to.as_mut_ptr().add(own + RECORD * entry).cast::<[T; RECORD]>().write(record);
+        }
+    }
+}
+
+/// Forces on the particles of a chunk, into records.
+///
+/// # Safety
+/// As for [`blocks`].
+#[inline(always)]
+unsafe fn chunk_forces<T: Number, I: Id, V: Lanes<Scalar = T>>(
+    lists: &Lists<T, I>,
+    task: &mut Task<T>,
+    block: usize,
+    at: usize,
+    [u, du]: [*const T; 2],
+    own: usize,
+    force_records: &mut [T],
+) {
+    let factors = task.factors;
+    let first = block * lists.block + at;
+    let chunk = first / V::N;
+    // SAFETY: the caller's promise.
+    unsafe {
+        let zero = V::splat(T::default());
+        let ids = task.arrays.ids.cast::<I>().add(lists.first[block] * lists.block + at);
+        let own_ids = lists.own_ids.as_ptr().add(at);
+        let x = V::gather(u.add(own), own_ids);
+        let x_rate = if factors.damped { V::gather(du.add(own), own_ids) } else { [zero; 3] };
+        let (mut force, mut dragging) = ([zero; 3], [zero; 3]);
+        let (uniform, one_class) = match &lists.rules {
+            Rules::Lattice { constants, n_materials, chunk_material, .. } => {
+                let material = if chunk_material.is_empty() { 0 } else { chunk_material[chunk] };
+                let first = material as usize * (n_materials + 1) * N_DIRECTIONS;
+                ((material != MIXED).then(|| &constants[first..]), None)
+            }
+            Rules::Each { rest, classes, .. } => (None, (classes.len() == 1).then(|| (rest, &classes[0]))),
+        };
+        let lattice = matches!(lists.rules, Rules::Lattice { .. });
+        let mut left = lists.any[chunk];
+        let mut slot = 0;
+        loop {
+            if lattice {
+                if left == 0 {
+                    break;
+                }
+                slot = left.trailing_zeros() as usize;
+                left &= left - 1;
+            } else if slot == left as usize {
+                break;
+            }
+            let rule = if let Some(constants) = uniform {
+                Rule::<V>::splat(&constants[slot])
+            } else if let Some((rest, class)) = one_class {
+                let row = rest.as_ptr().add(4 * (lists.first[block] + slot) * lists.block + at);
+                let inverse = V::load(row.add(3 * lists.block));
+                let mut rule = Rule::<V>::splat(class);
+                rule.rest = [V::load(row), V::load(row.add(lists.block)), V::load(row.add(2 * lists.block))];
+                rule.inverse = inverse;
+                rule.damping = rule.damping * inverse;
+                rule
+            } else {
+                Rule::<V>::load(&lists.mixed_constants(first, slot))
+            };
+            let slot_ids = ids.add(slot * lists.block);
+            let other = V::gather(u, slot_ids);
+            let e = [other[0] - x[0], other[1] - x[1], other[2] - x[2]];
+            let spring = Stretched::new(e, &rule);
+            let mut strength = spring.pull;
+            let mut rate = zero;
+            if factors.damped {
+                let other = V::gather(du, slot_ids);
+                rate = spring.drag([other[0] - x_rate[0], other[1] - x_rate[1], other[2] - x_rate[2]], &rule);
+            }
+            if factors.breaks || lists.stressed {
+                let mut bits = 0;
+                for lane in 0..V::N {
+                    let own_id = lists.own_ids[at + lane].at() + own / RECORD;
+                    bits |= u32::from((*slot_ids.add(lane)).at() != own_id) << lane;
+                }
+                if factors.breaks {
+                    let over = spring.w.greater(rule.limit) & bits;
+                    if over != 0 {
+                        bits &= !over;
+                        for lane in (0..V::N).filter(|lane| over >> lane & 1 == 1) {
+                            task.broke((first + lane) as u32, lists.particle(block, *slot_ids.add(lane)) as u32);
+                            *slot_ids.add(lane) = I::new(lists.own_ids[at + lane].at() + own / RECORD);
+                        }
+                    }
+                }
+                strength = strength.keep(V::mask(bits));
+                rate = rate.keep(V::mask(bits));
+            }
+            if factors.damped {
+                dragging = spring.add(rate, dragging);
+            }
+            force = spring.add(strength, force);
+            if !lattice {
+                slot += 1;
+            }
+        }
+        let mut columns = [[T::default(); 16]; 6];
+        for c in 0..3 {
+            if factors.damped {
+                force[c] = force[c] + dragging[c];
+            }
+            force[c].store(columns[c].as_mut_ptr());
+            dragging[c].store(columns[3 + c].as_mut_ptr());
+        }
+        for lane in 0..V::N {
+            let record: [T; RECORD] = [columns[0][lane], columns[1][lane], columns[2][lane], T::default()];
+            force_records.as_mut_ptr().add(RECORD * (at + lane)).cast::<[T; RECORD]>().write(record);
+            if !task.arrays.drag.is_null() {
+                let record: [T; RECORD] = [columns[3][lane], columns[4][lane], columns[5][lane], T::default()];
+                task.arrays.drag.add(RECORD * (first + lane)).cast::<[T; RECORD]>().write(record);
+            }
+        }
+    }
+}
+
+/// Moves the particles of a block.
+///
+/// # Safety
+/// As for [`blocks`].
+#[inline(always)]
+unsafe fn update<T: Number, I: Id>(lists: &Lists<T, I>, task: &mut Task<T>, start: usize, force: &[T]) {
+    let (arrays, factors) = (task.arrays, task.factors);
+    let gravity = [factors.gravity[0], factors.gravity[1], factors.gravity[2], T::default()];
+    let n = (lists.n * RECORD - start).min(lists.block * RECORD);
+    // SAFETY: the caller's promise.
+    unsafe {
+        let (u, du) = (arrays.u.add(start), arrays.du.add(start));
+        let (next_u, next_du) = (arrays.next_u.add(start), arrays.next_du.add(start));
+        if lists.inertia.len() == 1 {
+            let inertia = lists.inertia[0];
+            for at in 0..n {
+                let increment = factors.decay * *du.add(at) + (inertia * force[at] + gravity[at % RECORD]);
+                *next_du.add(at) = increment;
+                *next_u.add(at) = *u.add(at) + increment;
+            }
+        } else {
+            for at in 0..n {
+                let inertia = lists.inertia[(start + at) / RECORD];
+                let increment = factors.decay * *du.add(at) + (inertia * force[at] + gravity[at % RECORD]);
+                *next_du.add(at) = increment;
+                *next_u.add(at) = *u.add(at) + increment;
+            }
+        }
+    }
+}
+
+impl<T: Number, I: Id> Layout<T> for Lists<T, I> {
+    fn len(&self) -> usize {
+        self.padded * RECORD
+    }
+
+    fn index(&self, particle: usize, component: usize) -> usize {
+        particle * RECORD + component
+    }
+
+    fn n_units(&self) -> usize {
+        self.first.len() - 1
+    }
+
+    fn unit_of(&self, particle: usize) -> usize {
+        particle / self.block
+    }
+
+    fn weight(&self, unit: usize) -> usize {
+        let chunks = unit * self.block / self.lanes..(unit + 1) * self.block / self.lanes;
+        let lattice = matches!(self.rules, Rules::Lattice { .. });
+        let slots = |any: &u32| 1 + if lattice { any.count_ones() as usize } else { *any as usize };
+        self.any[chunks].iter().map(slots).sum()
+    }
+
+    fn spans(&self, unit: usize) -> Vec<Range<usize>> {
+        let first = unit * self.block;
+        vec![first * RECORD..self.n.min(first + self.block) * RECORD]
+    }
+
+    fn inertia(&self, index: usize) -> T {
+        if self.inertia.len() == 1 { self.inertia[0] } else { self.inertia[index / RECORD] }
+    }
+
+    fn pointers(&mut self, arrays: &mut Arrays<T>) {
+        arrays.ids = self.ids.as_mut_ptr().cast();
+    }
+
+    unsafe fn advance(&self, task: &mut Task<T>) {
+        // SAFETY: the caller's promise.
+        unsafe { (self.blocks)(self, task) };
+    }
+
+    fn erase(&mut self, [i, j]: [u32; 2]) {
+        for (from, to) in [(i as usize, j as usize), (j as usize, i as usize)] {
+            if let Some(slot) = self.slot(from, to) {
+                let (entry, own) = (self.entry(from, slot), self.id(from, from));
+                self.ids[entry] = own;
+            }
+        }
+    }
+
+    fn add(&mut self, [i, j]: [u32; 2], group: u32) {
+        for (from, to) in [(i as usize, j as usize), (j as usize, i as usize)] {
+            let b = from / self.block;
+            let slots = self.first[b + 1] - self.first[b];
+            let slot = match &self.rules {
+                Rules::Lattice { .. } => self.direction_of(from, to),
+                Rules::Each { .. } => {
+                    let own = self.id(from, from);
+                    (0..slots).rev().find(|&slot| self.ids[self.entry(from, slot)] == own)
+                }
+            };
+            let Some(slot) = slot else { continue };
+            self.set(from, slot, to);
+            let (entry, block, dt) = (self.entry(from, slot), self.block, self.time_increment);
+            let pair = [i.min(j), i.max(j)];
+            let law = self.additions.iter().find(|each| each.0 == pair && each.1 == group).map(|each| each.2);
+            let chunk = from / self.lanes;
+            match (&mut self.rules, law) {
+                (Rules::Lattice { .. }, _) => self.any[chunk] |= 1 << slot,
+                (Rules::Each { rest, class, classes }, Some(mut law)) => {
+                    if from > to {
+                        law.rest = law.rest.map(|d| -d);
+                    }
+                    put(rest, class, classes, entry, block, &law, dt);
+                    self.any[chunk] = self.any[chunk].max(slot as u32 + 1);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn bytes_per_step(&self) -> f64 {
+        let id = size_of::<I>();
+        let entry = match self.rules {
+            Rules::Lattice { .. } => id,
+            Rules::Each { .. } => id + 4 * size_of::<T>() + 2,
+        };
+        (self.ids.len() * entry
+            + self.n * 4 * RECORD * size_of::<T>()
+            + self.halo.len() * (4 + RECORD * size_of::<T>())) as f64
+    }
+}
+
+impl<T: Number, I: Id> Lists<T, I> {
+    /// Direction from a particle to a neighbour in the grid, by their rest vectors.
+    fn direction_of(&self, from: usize, to: usize) -> Option<usize> {
+        let pair = [from.min(to) as u32, from.max(to) as u32];
+        let law = self.additions.iter().find(|each| each.0 == pair)?.2;
+        let sign = if from < to { 1.0 } else { -1.0 };
+        let Rules::Lattice { constants, .. } = &self.rules else { return None };
+        let step = |d: f64, spacing: f64| (sign * d / spacing).round() as i32;
+        // Directions 0, 2 and 4 are the axes.
+        let spacing: [f64; 3] = std::array::from_fn(|c| constants[2 * c].rest[c].to_f64());
+        DIRECTIONS.iter().position(|each| (0..3).all(|c| each[c] == step(law.rest[c], spacing[c])))
+    }
+}

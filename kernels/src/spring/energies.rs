@@ -1,0 +1,184 @@
+//! Energies, the start of a run, and the bound on the increment: one pass over all springs in double precision.
+
+use pogo_formats::spring::SpringDamping;
+use rayon::prelude::*;
+
+use super::springs::Springs;
+use super::{Energies, SpringError, SpringProblem, State};
+
+/// Particles that one task goes through; sums are taken in the order of the tasks.
+const CHUNK: usize = 4096;
+
+/// Forces on the particles of a chunk, N, and half of the elastic energy of their springs.
+fn forces(problem: &SpringProblem, springs: &Springs, state: &State, chunk: usize) -> (Vec<[f64; 3]>, f64) {
+    let first = chunk * CHUNK;
+    let range = first..problem.n_particles().min(first + CHUNK);
+    let mut forces = vec![[0.0; 3]; range.len()];
+    let mut elastic = 0.0;
+    let (u, du) = (&state.displacement, &state.increment);
+    springs.ends(range, |i, j, _, law| {
+        let difference = |a: &[f64]| std::array::from_fn(|c| a[3 * j + c] - a[3 * i + c]);
+        let rate = difference(du).map(|x: f64| x / problem.time_increment);
+        let (force, _, energy) = law.force(difference(u), rate);
+        for c in 0..3 {
+            forces[i - first][c] += force[c];
+        }
+        elastic += 0.5 * energy;
+    });
+    (forces, elastic)
+}
+
+/// As [`Stepper::energies`](super::Stepper::energies).
+pub(crate) fn energies(problem: &SpringProblem, springs: &Springs, state: &State, signals: &[f64]) -> Energies {
+    let dt = problem.time_increment;
+    let [a, b] = problem.damping_factors();
+    let gravity = problem.gravity_at(signals);
+    let (mut dofs, mut held) = (problem.forces.clone(), problem.constraints.clone());
+    dofs.sort_by_key(|force| force.dof);
+    held.sort_by_key(|constraint| constraint.dof);
+    let n = problem.n_particles();
+    let chunks: Vec<Energies> = (0..n.div_ceil(CHUNK))
+        .into_par_iter()
+        .map(|chunk| {
+            let (mut forces, elastic) = forces(problem, springs, state, chunk);
+            let first = chunk * CHUNK;
+            let last = 3 * (first + forces.len()) as u64;
+            let from = dofs.partition_point(|force| force.dof < 3 * first as u64);
+            for force in dofs[from..].iter().take_while(|force| force.dof < last) {
+                let at = force.dof as usize;
+                forces[at / 3 - first][at % 3] += force.value * signals[force.signal as usize];
+            }
+            let mut held = held[held.partition_point(|each| each.dof < 3 * first as u64)..].iter().peekable();
+            let mut sum = Energies { elastic, ..Energies::default() };
+            for (at, force) in forces.iter().enumerate() {
+                let i = first + at;
+                let mass = problem.mass_of(i);
+                for c in 0..3 {
+                    let dof = 3 * i + c;
+                    let du = state.increment[dof];
+                    let next = match held.next_if(|each| each.dof == dof as u64) {
+                        Some(_) => du,
+                        None => a * du + b * dt * dt * (force[c] / mass + gravity[c]),
+                    };
+                    let v = 0.5 * (du + next) / dt;
+                    sum.kinetic += 0.5 * mass * v * v;
+                    sum.momentum[c] += mass * v;
+                    sum.gravity -= mass * gravity[c] * state.displacement[dof];
+                }
+            }
+            sum
+        })
+        .collect();
+    let mut total = Energies {
+        external_work: state.external_work,
+        dissipated: state.dissipated,
+        n_springs: springs.len(),
+        ..Energies::default()
+    };
+    for each in chunks {
+        total.kinetic += each.kinetic;
+        total.elastic += each.elastic;
+        total.gravity += each.gravity;
+        for c in 0..3 {
+            total.momentum[c] += each.momentum[c];
+        }
+    }
+    total
+}
+
+impl SpringProblem<'_> {
+    /// The state at n = 0 from displacements and velocities, (n, 3) each, and the signals at t = 0: Δu_0 is such that the first
+    /// step is u_1 = u_0 + Δt v_0 + Δt²/2 a_0.
+    ///
+    /// # Errors
+    /// What a stepper refuses.
+    ///
+    /// # Panics
+    /// If there are too few signals.
+    pub fn start(&self, displacement: Vec<f64>, velocity: &[f64], signals: &[f64]) -> Result<State, SpringError> {
+        let dt = self.time_increment;
+        let increment = velocity.iter().map(|v| dt * v).collect();
+        let mut state = State { displacement, increment, ..State::default() };
+        self.check(&state)?;
+        let springs = Springs::new(self)?;
+        let gravity = self.gravity_at(signals);
+        let rate = match self.damping {
+            SpringDamping::Lambda(lambda) => lambda / dt,
+            SpringDamping::Alpha(alpha) => alpha,
+        };
+        let n = self.n_particles();
+        let all: Vec<[f64; 3]> = (0..n.div_ceil(CHUNK))
+            .into_par_iter()
+            .flat_map_iter(|chunk| forces(self, &springs, &state, chunk).0)
+            .collect();
+        let mut acceleration: Vec<f64> = all
+            .iter()
+            .enumerate()
+            .flat_map(|(i, force)| std::array::from_fn::<f64, 3, _>(|c| force[c] / self.mass_of(i) + gravity[c]))
+            .collect();
+        for force in &self.forces {
+            let dof = force.dof as usize;
+            acceleration[dof] += force.value * signals[force.signal as usize] / self.mass_of(dof / 3);
+        }
+        for (dof, du) in state.increment.iter_mut().enumerate() {
+            *du -= 0.5 * dt * dt * (acceleration[dof] - rate * velocity[dof]);
+        }
+        for constraint in &self.constraints {
+            state.increment[constraint.dof as usize] = 0.0;
+        }
+        Ok(state)
+    }
+}
+
+/// A bound on the stable increment for small strains: Δt ≤ (√(γ² + 4ω²) − γ) / ω², where ω² and γ bound the eigenvalues of M⁻¹K
+/// and M⁻¹C by Gershgorin's circles in blocks of 3 × 3 (the dampers act with the velocity of the step before). Infinite without
+/// springs. The mass and the springs of `problem` count, its increment does not.
+///
+/// # Errors
+/// What a stepper refuses of the mesh.
+pub fn stable_increment(problem: &SpringProblem) -> Result<f64, SpringError> {
+    let springs = Springs::new(problem)?;
+    let n = problem.n_particles();
+    let [stiffest, most_damped] = (0..n.div_ceil(CHUNK))
+        .into_par_iter()
+        .map(|chunk| {
+            let first = chunk * CHUNK;
+            let range = first..n.min(first + CHUNK);
+            let mut rows = vec![[[0.0; 7]; 2]; range.len()];
+            springs.ends(range, |i, _, _, law| {
+                let square: f64 = law.rest.iter().map(|d| d * d).sum();
+                // Across the spring a stretched one has k (1 − L/l).
+                let across = law.stiffness * (1.0 - (law.length_squared / square).sqrt()).abs();
+                for (row, [along, across]) in
+                    rows[i - first].iter_mut().zip([[law.stiffness, across], [law.damping, 0.0]])
+                {
+                    for (entry, (a, b)) in [(0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (2, 0)].into_iter().enumerate() {
+                        row[entry] +=
+                            (along - across) * law.rest[a] * law.rest[b] / square + f64::from(a == b) * across;
+                    }
+                    row[6] += along.max(across);
+                }
+            });
+            rows.iter().enumerate().fold([0.0f64; 2], |most, (at, rows)| {
+                let mass = problem.mass_of(first + at);
+                std::array::from_fn(|k| most[k].max((largest_eigenvalue(&rows[k]) + rows[k][6]) / mass))
+            })
+        })
+        .reduce(|| [0.0; 2], |a, b| [a[0].max(b[0]), a[1].max(b[1])]);
+    // The same with the difference of square roots turned into a sum.
+    Ok(4.0 / ((most_damped * most_damped + 4.0 * stiffest).sqrt() + most_damped))
+}
+
+/// A bound, sharp to rounding, on the largest eigenvalue of a positive semi-definite matrix xx, yy, zz, xy, yz, zx.
+fn largest_eigenvalue(m: &[f64; 7]) -> f64 {
+    let mean = (m[0] + m[1] + m[2]) / 3.0;
+    let [a, b, c] = [m[0] - mean, m[1] - mean, m[2] - mean];
+    let off = m[3] * m[3] + m[4] * m[4] + m[5] * m[5];
+    let p = ((a * a + b * b + c * c + 2.0 * off) / 6.0).sqrt();
+    if p <= 1e-14 * mean {
+        return mean;
+    }
+    let determinant = a * (b * c - m[4] * m[4]) - m[3] * (m[3] * c - m[4] * m[5]) + m[5] * (m[3] * m[4] - b * m[5]);
+    let angle = (0.5 * determinant / (p * p * p)).clamp(-1.0, 1.0).acos() / 3.0;
+    mean + 2.0 * p * angle.cos()
+}

@@ -1,0 +1,215 @@
+//! Cuts, erasures and additions: when they happen and which springs they name.
+
+use pogo_formats::spring::{Cut, CutFrame, CutShape};
+use rayon::prelude::*;
+
+use super::springs::Springs;
+use super::{Cause, Change, SpringProblem};
+
+type Point = [f64; 3];
+
+/// What happens before a step.
+#[derive(Debug, Clone, PartialEq)]
+enum Event {
+    /// Crossed springs are erased: triangles or parallelograms, or a plane.
+    Cut {
+        index: u32,
+        frame: CutFrame,
+        surfaces: Vec<Surface>,
+    },
+    Erase(u32),
+    Add(u32),
+}
+
+/// A piece of a plane.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Surface {
+    corner: Point,
+    normal: Point,
+    /// Vectors whose products with x − corner are the coordinates along the edges; both within 0 to 1 on a parallelogram,
+    /// and their sum too on a triangle. None for the whole plane.
+    within: Option<([Point; 2], bool)>,
+}
+
+fn sub(a: Point, b: Point) -> Point {
+    std::array::from_fn(|c| a[c] - b[c])
+}
+
+fn dot(a: Point, b: Point) -> f64 {
+    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+}
+
+fn cross(a: Point, b: Point) -> Point {
+    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
+}
+
+impl Surface {
+    /// Between two edges; none if they are parallel.
+    fn new(corner: Point, edges: [Point; 2], triangle: bool) -> Option<Self> {
+        let normal = cross(edges[0], edges[1]);
+        let square = dot(normal, normal);
+        let along = |a: Point, b: Point| cross(a, b).map(|x| x / square);
+        (square > 0.0).then(|| Self {
+            corner,
+            normal,
+            within: Some(([along(edges[1], normal), along(normal, edges[0])], triangle)),
+        })
+    }
+
+    /// The segment between two points on different sides goes through.
+    fn is_crossed(&self, a: Point, b: Point) -> bool {
+        let (from, to) = (dot(sub(a, self.corner), self.normal), dot(sub(b, self.corner), self.normal));
+        if (from < 0.0) == (to < 0.0) {
+            return false;
+        }
+        let Some((axes, triangle)) = self.within else { return true };
+        let t = from / (from - to);
+        let at: Point = std::array::from_fn(|c| a[c] + t * (b[c] - a[c]) - self.corner[c]);
+        let [r, s] = axes.map(|axis| dot(axis, at));
+        r >= 0.0 && s >= 0.0 && if triangle { r + s <= 1.0 } else { r <= 1.0 && s <= 1.0 }
+    }
+}
+
+/// What happens when, by step.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Schedule {
+    events: Vec<(u64, Event)>,
+}
+
+impl Schedule {
+    /// Of a problem, from a step on.
+    pub fn new(problem: &SpringProblem, first: u64) -> Self {
+        let dt = problem.time_increment;
+        let step_at = |time: f64| (time / dt - 1e-9).ceil().max(0.0) as u64;
+        let mut events = Vec::new();
+        for (index, cut) in problem.cuts.iter().enumerate() {
+            let event = |surfaces| Event::Cut { index: index as u32, frame: cut.frame, surfaces };
+            match &cut.shape {
+                CutShape::Plane { point, normal } => {
+                    let plane = Surface { corner: *point, normal: *normal, within: None };
+                    events.push((step_at(cut.time), event(vec![plane])));
+                }
+                CutShape::Sheet { corner, edges } => {
+                    events.push((step_at(cut.time), event(Surface::new(*corner, *edges, false).into_iter().collect())));
+                }
+                CutShape::Blade { times, .. } => {
+                    let start = cut.time + times.first().copied().unwrap_or(0.0);
+                    let end = cut.time + times.last().copied().unwrap_or(0.0);
+                    let (from, to) = (step_at(start), step_at(end));
+                    for step in from.max(first)..=to {
+                        let range =
+                            [((step as f64 - 1.0) * dt).max(start), if step == to { end } else { step as f64 * dt }];
+                        events.push((step, event(swept(cut, range))));
+                    }
+                }
+            }
+        }
+        let erasures = problem.erasures.iter().enumerate();
+        events.extend(erasures.map(|(i, erasure)| (step_at(erasure.time), Event::Erase(i as u32))));
+        let additions = problem.additions.iter().enumerate();
+        events.extend(additions.map(|(i, addition)| (step_at(addition.time), Event::Add(i as u32))));
+        events.retain(|event| event.0 >= first);
+        events.sort_by_key(|event| event.0);
+        Self { events }
+    }
+
+    /// The first step from `step` on before which something happens.
+    pub fn next(&self, step: u64) -> Option<u64> {
+        let at = self.events.partition_point(|event| event.0 < step);
+        self.events.get(at).map(|event| event.0)
+    }
+
+    /// What happens before a step, given u_n, (n, 3): the springs are changed, and the changes returned in order.
+    pub fn apply(
+        &self,
+        problem: &SpringProblem,
+        springs: &mut Springs,
+        step: u64,
+        displacement: &[f64],
+    ) -> Vec<Change> {
+        let mut changes = Vec::new();
+        let from = self.events.partition_point(|event| event.0 < step);
+        for (_, event) in self.events[from..].iter().take_while(|event| event.0 == step) {
+            match event {
+                Event::Cut { index, frame, surfaces } => {
+                    for particles in crossed(problem, springs, *frame, surfaces, displacement) {
+                        springs.erase(particles);
+                        changes.push(Change { step, particles, cause: Cause::Cut(*index) });
+                    }
+                }
+                Event::Erase(index) => {
+                    for &[i, j] in &problem.erasures[*index as usize].springs {
+                        let particles = [i.min(j), i.max(j)];
+                        if springs.erase(particles) {
+                            changes.push(Change { step, particles, cause: Cause::Erased(*index) });
+                        }
+                    }
+                }
+                Event::Add(index) => {
+                    let addition = &problem.additions[*index as usize];
+                    for &[i, j] in &addition.springs {
+                        let particles = [i.min(j), i.max(j)];
+                        if springs.add(particles, addition.group) {
+                            changes.push(Change { step, particles, cause: Cause::Added(*index) });
+                        }
+                    }
+                }
+            }
+        }
+        changes
+    }
+}
+
+/// Pairs, ascending, whose springs a surface crosses.
+fn crossed(
+    problem: &SpringProblem,
+    springs: &Springs,
+    frame: CutFrame,
+    surfaces: &[Surface],
+    displacement: &[f64],
+) -> Vec<[u32; 2]> {
+    const CHUNK: usize = 4096;
+    let n = problem.n_particles();
+    let position = |i: usize| {
+        let rest = problem.mesh.position(i);
+        match frame {
+            CutFrame::Rest => rest,
+            CutFrame::Current => std::array::from_fn(|c| rest[c] + displacement[3 * i + c]),
+        }
+    };
+    let chunks = (0..n.div_ceil(CHUNK)).into_par_iter().map(|chunk| {
+        let mut pairs = Vec::new();
+        springs.pairs(chunk * CHUNK..n.min((chunk + 1) * CHUNK), |i, j| {
+            let (a, b) = (position(i), position(j));
+            if surfaces.iter().any(|surface| surface.is_crossed(a, b)) {
+                pairs.push([i as u32, j as u32]);
+            }
+        });
+        pairs
+    });
+    let mut pairs: Vec<[u32; 2]> = chunks.flatten().collect();
+    pairs.sort_unstable();
+    pairs
+}
+
+/// What a blade sweeps between two times: two triangles from station to station.
+fn swept(cut: &Cut, [from, to]: [f64; 2]) -> Vec<Surface> {
+    let CutShape::Blade { times, from: ends, to: other_ends } = &cut.shape else { return Vec::new() };
+    let stations = times.len().min(ends.len()).min(other_ends.len());
+    let mut surfaces = Vec::new();
+    for k in 1..stations {
+        let (begin, end) = (cut.time + times[k - 1], cut.time + times[k]);
+        let (lo, hi) = (begin.max(from), end.min(to));
+        if !(lo < hi) {
+            continue;
+        }
+        let at = |points: &[Point], time: f64| -> Point {
+            let s = ((time - begin) / (end - begin)).clamp(0.0, 1.0);
+            std::array::from_fn(|c| points[k - 1][c] + s * (points[k][c] - points[k - 1][c]))
+        };
+        let [a, b, c, d] = [at(ends, lo), at(other_ends, lo), at(other_ends, hi), at(ends, hi)];
+        surfaces.extend(Surface::new(a, [sub(b, a), sub(c, a)], true));
+        surfaces.extend(Surface::new(a, [sub(c, a), sub(d, a)], true));
+    }
+    surfaces
+}

@@ -1,0 +1,296 @@
+//! Which springs there are, whatever a stepper makes of them.
+
+use std::ops::Range;
+
+use pogo_formats::spring::{
+    DIRECTIONS, N_DIRECTIONS, Spring, SpringGridView, SpringGroup, SpringMeshView, group_of_direction,
+};
+
+use super::law::{Law, between};
+use super::{Cause, Change, SpringError, SpringProblem, State};
+
+/// The springs of a mesh that are there, and those that were added.
+#[derive(Debug, Clone)]
+pub struct Springs<'a> {
+    mesh: SpringMeshView<'a>,
+    groups: Vec<SpringGroup>,
+    /// A bit for each entry of the lists: set where the spring is gone.
+    gone: Vec<u64>,
+    /// Springs that were not in the lists: ends (ascending), group, and whether they are there.
+    added: Vec<([u32; 2], u32, bool)>,
+    n: u64,
+}
+
+impl<'a> Springs<'a> {
+    /// Those of a mesh.
+    ///
+    /// # Errors
+    /// Entries or groups out of range.
+    pub(crate) fn new(problem: &SpringProblem<'a>) -> Result<Self, SpringError> {
+        let mesh = problem.mesh.clone();
+        let (n, lists) = (mesh.n_particles(), mesh.lists);
+        let wrong = |what| Err(SpringError::Mesh { what });
+        if lists.block_size == 0 || lists.first.len() != n.div_ceil(lists.block_size) + 1 || lists.count.len() != n {
+            return wrong("the lists of springs have the wrong lengths");
+        }
+        let n_materials = problem.groups.len() / 3;
+        if mesh.grid.is_some() && mesh.material.iter().any(|&material| usize::from(material) >= n_materials) {
+            return wrong("a particle has a material without spring groups");
+        }
+        if mesh.grid.is_some() != !lists.mask.is_empty() {
+            return wrong("a grid needs lists with masks");
+        }
+        if mesh
+            .grid
+            .is_some_and(|grid| grid.place.len() != n || grid.place.iter().any(|&p| p as usize >= grid.mask.len()))
+        {
+            return wrong("a particle has a place outside the grid");
+        }
+        let mut ends = 0;
+        for i in 0..n {
+            for spring in mesh.springs(i) {
+                if spring.other as usize >= n || spring.other as usize == i {
+                    return wrong("a spring leads nowhere");
+                }
+                if spring.group as usize >= problem.groups.len() {
+                    return wrong("a spring has an unknown group");
+                }
+                ends += 1;
+            }
+        }
+        let n_entries = lists.first.last().copied().unwrap_or(0) as usize;
+        Ok(Self {
+            mesh,
+            groups: problem.groups.clone(),
+            gone: vec![0; n_entries.div_ceil(64)],
+            added: Vec::new(),
+            n: ends / 2,
+        })
+    }
+
+    /// Those of a mesh, before the changes of a state, once problem, state and additions have been checked.
+    ///
+    /// # Errors
+    /// What a stepper refuses.
+    pub(crate) fn prepare(problem: &SpringProblem<'a>, state: &State) -> Result<Self, SpringError> {
+        problem.check(state)?;
+        let springs = Self::new(problem)?;
+        let n = problem.n_particles();
+        for addition in &problem.additions {
+            for &particles in &addition.springs {
+                let [i, j] = particles.map(|i| i as usize);
+                let refuse = |reason| Err(SpringError::Addition { particles, reason });
+                if i >= n || j >= n {
+                    return refuse("there is no such particle");
+                }
+                if i == j || problem.mesh.position(i) == problem.mesh.position(j) {
+                    return refuse("its ends are at one place");
+                }
+                if addition.group as usize >= problem.groups.len() {
+                    return refuse("there is no such spring group");
+                }
+            }
+        }
+        Ok(springs)
+    }
+
+    /// Makes changes of an earlier run again; `visit` gets the group of those that were added.
+    pub(crate) fn replay(
+        &mut self,
+        problem: &SpringProblem,
+        changes: &[Change],
+        mut visit: impl FnMut(&Change, Option<u32>),
+    ) {
+        let n = problem.n_particles() as u32;
+        for change in changes.iter().filter(|change| change.particles.iter().all(|&i| i < n)) {
+            let group = match change.cause {
+                Cause::Added(index) => problem.additions.get(index as usize).map(|addition| addition.group),
+                _ => None,
+            };
+            let changed = match group {
+                Some(group) => self.add(change.particles, group),
+                None => self.erase(change.particles),
+            };
+            if changed {
+                visit(change, group);
+            }
+        }
+    }
+
+    /// How many there are, each counted once.
+    pub fn len(&self) -> u64 {
+        self.n
+    }
+
+    /// There are none.
+    pub fn is_empty(&self) -> bool {
+        self.n == 0
+    }
+
+    fn entry(&self, particle: usize, slot: usize) -> usize {
+        let lists = self.mesh.lists;
+        let (block, at) = (particle / lists.block_size, particle % lists.block_size);
+        lists.first[block] as usize + slot * lists.block_size + at
+    }
+
+    fn is_gone(&self, entry: usize) -> bool {
+        self.gone[entry / 64] >> (entry % 64) & 1 == 1
+    }
+
+    /// The law of a spring of the mesh, from one of its ends.
+    pub(crate) fn law(&self, particle: usize, spring: &Spring) -> Law {
+        let rest = self.mesh.rest_vector(particle, spring);
+        let group = &self.groups[spring.group as usize];
+        match spring.direction {
+            None => Law::new(group, rest),
+            Some(direction) => {
+                let other = usize::from(self.mesh.material[spring.other as usize]);
+                let kind = group_of_direction(usize::from(direction)) as usize;
+                Law::new(&between(group, &self.groups[3 * other + kind]), rest)
+            }
+        }
+    }
+
+    /// The law of an added spring.
+    pub(crate) fn law_of_added(&self, [from, to]: [u32; 2], group: u32) -> Law {
+        let (a, b) = (self.mesh.position(from as usize), self.mesh.position(to as usize));
+        Law::new(&self.groups[group as usize], std::array::from_fn(|c| b[c] - a[c]))
+    }
+
+    /// Calls `visit` with each end of a spring at the particles of a range: particle, other end, group, law.
+    pub(crate) fn ends(&self, range: Range<usize>, mut visit: impl FnMut(usize, usize, u32, &Law)) {
+        for i in range.clone() {
+            for (slot, spring) in self.mesh.springs(i).enumerate() {
+                if !self.is_gone(self.entry(i, slot)) {
+                    visit(i, spring.other as usize, spring.group, &self.law(i, &spring));
+                }
+            }
+        }
+        for &([i, j], group, there) in &self.added {
+            for (from, to) in [(i, j), (j, i)] {
+                if there && range.contains(&(from as usize)) {
+                    visit(from as usize, to as usize, group, &self.law_of_added([from, to], group));
+                }
+            }
+        }
+    }
+
+    /// Calls `visit` with each pair of particles that a spring joins: lower index, higher index.
+    pub(crate) fn pairs(&self, range: Range<usize>, mut visit: impl FnMut(usize, usize)) {
+        for i in range.clone() {
+            for (slot, spring) in self.mesh.springs(i).enumerate() {
+                if spring.other as usize > i && !self.is_gone(self.entry(i, slot)) {
+                    visit(i, spring.other as usize);
+                }
+            }
+        }
+        for &([i, j], _, there) in &self.added {
+            if there && range.contains(&(i as usize)) {
+                visit(i as usize, j as usize);
+            }
+        }
+    }
+
+    /// Calls `visit` with each spring: ends (ascending), group (in a lattice that of the first end's material), and strain
+    /// l/L − 1 at the displacements u, (n, 3).
+    ///
+    /// # Panics
+    /// If there are too few displacements.
+    pub fn strains(&self, displacement: &[f64], mut visit: impl FnMut([u32; 2], u32, f64)) {
+        self.ends(0..self.mesh.n_particles(), |i, j, group, law| {
+            if i < j {
+                let e = std::array::from_fn(|c| displacement[3 * j + c] - displacement[3 * i + c]);
+                let measure = law.strain_measure(e);
+                visit([i as u32, j as u32], group, measure / (1.0 + (1.0 + measure).sqrt()));
+            }
+        });
+    }
+
+    /// Slot of a spring in the lists of its first end.
+    fn slot(&self, from: usize, to: usize) -> Option<(usize, Spring)> {
+        self.mesh.springs(from).enumerate().find(|(_, spring)| spring.other as usize == to)
+    }
+
+    /// Takes a spring away; false if there is none.
+    pub(crate) fn erase(&mut self, [i, j]: [u32; 2]) -> bool {
+        let (from, to) = (i.min(j), i.max(j));
+        if let Some(added) = self.added.iter_mut().find(|added| added.0 == [from, to] && added.2) {
+            added.2 = false;
+            self.n -= 1;
+            return true;
+        }
+        let (Some((a, _)), Some((b, _))) = (self.slot(i as usize, j as usize), self.slot(j as usize, i as usize))
+        else {
+            return false;
+        };
+        let (a, b) = (self.entry(i as usize, a), self.entry(j as usize, b));
+        if self.is_gone(a) {
+            return false;
+        }
+        for entry in [a, b] {
+            self.gone[entry / 64] |= 1 << (entry % 64);
+        }
+        self.n -= 1;
+        true
+    }
+
+    /// Puts a spring there; false if there is one. One that the mesh has had comes back as it was if its group is the same.
+    pub(crate) fn add(&mut self, [i, j]: [u32; 2], group: u32) -> bool {
+        let (from, to) = (i.min(j), i.max(j));
+        if self.has([from, to]) {
+            return false;
+        }
+        self.n += 1;
+        match (self.slot(i as usize, j as usize), self.slot(j as usize, i as usize)) {
+            (Some((a, first)), Some((b, second))) if first.group == group || second.group == group => {
+                for entry in [self.entry(i as usize, a), self.entry(j as usize, b)] {
+                    self.gone[entry / 64] &= !(1 << (entry % 64));
+                }
+            }
+            _ => match self.added.iter_mut().find(|added| added.0 == [from, to] && added.1 == group) {
+                Some(added) => added.2 = true,
+                None => self.added.push(([from, to], group, true)),
+            },
+        }
+        true
+    }
+
+    /// A spring joins the two.
+    pub(crate) fn has(&self, [i, j]: [u32; 2]) -> bool {
+        let pair = [i.min(j), i.max(j)];
+        self.added.iter().any(|added| added.0 == pair && added.2)
+            || self.slot(i as usize, j as usize).is_some_and(|(slot, _)| !self.is_gone(self.entry(i as usize, slot)))
+    }
+}
+
+/// The laws of a lattice's springs: (n_materials, n_materials, 26).
+pub(crate) fn lattice_laws(problem: &SpringProblem, grid: &SpringGridView) -> Vec<Law> {
+    let n = problem.groups.len() / 3;
+    let mut laws = Vec::with_capacity(n * n * N_DIRECTIONS);
+    for a in 0..n {
+        for b in 0..n {
+            for direction in 0..N_DIRECTIONS {
+                let kind = group_of_direction(direction) as usize;
+                let group = between(&problem.groups[3 * a + kind], &problem.groups[3 * b + kind]);
+                laws.push(Law::new(&group, grid.rest_vector(direction)));
+            }
+        }
+    }
+    laws
+}
+
+/// A spring that a grid has: between neighbours, of the group of one end's material, both of one material or one group.
+pub(crate) fn in_grid(problem: &SpringProblem, [i, j]: [u32; 2], group: u32) -> bool {
+    let Some(grid) = problem.mesh.grid else { return false };
+    let size = grid.size.map(|s| s as i32);
+    let at = |i: u32| {
+        let place = grid.place[i as usize] as i32;
+        [place % size[0], place / size[0] % size[1], place / size[0] / size[1]]
+    };
+    let (a, b) = (at(i), at(j));
+    let Some(direction) = DIRECTIONS.iter().position(|step| (0..3).all(|c| b[c] - a[c] == step[c])) else {
+        return false;
+    };
+    let kind = group_of_direction(direction) as u32;
+    [i, j].iter().any(|&end| 3 * u32::from(problem.mesh.material[end as usize]) + kind == group)
+}
