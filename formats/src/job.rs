@@ -11,6 +11,7 @@
 mod check;
 mod convert;
 mod physics;
+pub mod spring;
 mod text;
 mod values;
 pub mod voxel;

@@ -6,6 +6,7 @@
 //! the same name, setting it sets them all.
 
 mod slots;
+mod spring;
 mod voxel;
 
 use std::fmt;
@@ -14,6 +15,7 @@ use serde::Serialize;
 
 use crate::model::Setup;
 use slots::{Slot, slots};
+pub use spring::{list_spring, set_spring};
 pub use voxel::{list_voxel, set_voxel};
 
 /// Safety factor of an automatic increment where nothing else is said. The element bound is itself on the safe side.

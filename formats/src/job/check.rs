@@ -154,11 +154,11 @@ pub(super) fn job(job: &Job) -> Result<(), JobError> {
     unique("absorbing", &job.absorbing, |item| item.name.as_deref())
 }
 
-fn each<T>(items: &[Located<T>], check: impl Fn(&T) -> Result<(), String>) -> Result<(), JobError> {
+pub(super) fn each<T>(items: &[Located<T>], check: impl Fn(&T) -> Result<(), String>) -> Result<(), JobError> {
     items.iter().try_for_each(|item| check(&item.value).map_err(|message| item.place.error(message)))
 }
 
-fn unique<T>(table: &str, items: &[Located<T>], name: impl Fn(&T) -> Option<&str>) -> Result<(), JobError> {
+pub(super) fn unique<T>(table: &str, items: &[Located<T>], name: impl Fn(&T) -> Option<&str>) -> Result<(), JobError> {
     for (index, item) in items.iter().enumerate() {
         let Some(mine) = name(&item.value) else { continue };
         let same = |other: &&Located<T>| name(&other.value).is_some_and(|theirs| theirs.eq_ignore_ascii_case(mine));

@@ -333,7 +333,11 @@ impl Amplitude {
     }
 }
 
-fn when(every: Option<u32>, interval: Option<f64>, count: Option<u32>) -> Result<Option<OutputInterval>, String> {
+pub(super) fn when(
+    every: Option<u32>,
+    interval: Option<f64>,
+    count: Option<u32>,
+) -> Result<Option<OutputInterval>, String> {
     positive("interval", interval)?;
     if every == Some(0) || count == Some(0) {
         return Err("`every` and `count` must be at least 1".to_owned());

@@ -4,8 +4,8 @@ use std::{cell::Cell, rc::Rc};
 
 use super::{DEFAULT_INCREMENT_FACTOR, Value};
 use crate::model::{
-    AbsorbingProfile, AmplitudeShape, BoundaryKind, Elasticity, Increment, LoadKind, Lumping, OutputInterval, Section,
-    Setup, Window,
+    AbsorbingProfile, Amplitude, AmplitudeShape, BoundaryKind, Elasticity, Increment, LoadKind, Lumping,
+    OutputInterval, Section, Setup, Window,
 };
 
 /// Sets what the slot stands for, or says what is expected.
@@ -99,7 +99,7 @@ impl<'a> Table<'a> {
     }
 
     /// The name of an amplitude, or `none`.
-    fn amplitude(&mut self, target: &'a mut Option<u32>, names: &Rc<[String]>) {
+    pub(super) fn amplitude(&mut self, target: &'a mut Option<u32>, names: &Rc<[String]>) {
         let names = Rc::clone(names);
         let name = target.and_then(|index| names.get(index as usize)).map_or("none", String::as_str);
         let name = Value::from(name);
@@ -114,13 +114,13 @@ impl<'a> Table<'a> {
         self.push("amplitude", name, "", "name of its amplitude, or none", Box::new(set));
     }
 
-    fn direction(&mut self, target: &'a mut [f64; 3]) {
+    pub(super) fn direction(&mut self, target: &'a mut [f64; 3]) {
         for (component, field) in target.iter_mut().zip(["direction.1", "direction.2", "direction.3"]) {
             self.number(field, component, Range::Any, "", "component of its direction");
         }
     }
 
-    fn interval(&mut self, target: &'a mut OutputInterval) {
+    pub(super) fn interval(&mut self, target: &'a mut OutputInterval) {
         let (value, unit) = match *target {
             OutputInterval::Increments(n) => (f64::from(n), "increments"),
             OutputInterval::Time(time) => (time, "s"),
@@ -247,12 +247,7 @@ pub(super) fn slots(setup: &mut Setup) -> Vec<Slot<'_>> {
         table.prefix = format!("section.{}", section.name);
         self::section(&mut table, section, &material_names);
     }
-    for amplitude in amplitudes {
-        table.prefix = format!("amplitude.{}", amplitude.name);
-        shape(&mut table, &mut amplitude.shape);
-        table.number("scale", &mut amplitude.scale, Range::Any, "", "factor on the signal");
-        table.number("delay", &mut amplitude.delay, Range::Any, "s", "time by which the signal is late");
-    }
+    self::amplitudes(&mut table, amplitudes);
     for load in loads {
         table.prefix = format!("load.{}", load.name);
         let (unit, direction) = match &mut load.kind {
@@ -314,6 +309,16 @@ pub(super) fn slots(setup: &mut Setup) -> Vec<Slot<'_>> {
     table.slots
 }
 
+/// Shape, scale and delay of each amplitude.
+pub(super) fn amplitudes<'a>(table: &mut Table<'a>, amplitudes: &'a mut [Amplitude]) {
+    for amplitude in amplitudes {
+        table.prefix = format!("amplitude.{}", amplitude.name);
+        shape(table, &mut amplitude.shape);
+        table.number("scale", &mut amplitude.scale, Range::Any, "", "factor on the signal");
+        table.number("delay", &mut amplitude.delay, Range::Any, "s", "time by which the signal is late");
+    }
+}
+
 fn section<'a>(table: &mut Table<'a>, section: &'a mut Section, material_names: &Rc<[String]>) {
     let names = Rc::clone(material_names);
     let name = names.get(section.material as usize).map_or("", String::as_str).into();
@@ -370,7 +375,7 @@ fn shape<'a>(table: &mut Table<'a>, shape: &'a mut AmplitudeShape) {
 }
 
 /// Two parameters, one enum: seconds or `automatic`, and the factor of the latter.
-fn increment<'a>(table: &mut Table<'a>, target: &'a mut Increment) {
+pub(super) fn increment<'a>(table: &mut Table<'a>, target: &'a mut Increment) {
     let target = Cell::from_mut(target);
     let (value, factor, hidden) = match target.get() {
         Increment::Fixed(seconds) => (Value::Number(seconds), DEFAULT_INCREMENT_FACTOR, true),

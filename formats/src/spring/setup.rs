@@ -45,14 +45,16 @@ pub struct SpringGroup {
     pub rest_factor: f64,
 }
 
-/// Forces on particles: magnitude × a(t) × direction on each.
+/// Forces on particles: magnitude × a(t) × weight × direction on each.
 #[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq)]
 pub struct PointForce {
     /// Name for overrides.
     pub name: String,
     /// Solver indices.
     pub particles: Vec<u32>,
-    /// Components x, y, z, times `magnitude`.
+    /// Share of each in the magnitude, (n,).
+    pub weights: Vec<f64>,
+    /// Unit vector.
     pub direction: [f64; 3],
     /// N.
     pub magnitude: f64,

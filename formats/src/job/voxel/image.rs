@@ -251,7 +251,7 @@ pub enum Keep {
 
 impl Image {
     /// What can be checked without the stack.
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub(in crate::job) fn check(&self) -> Result<(), String> {
         let positive = |value: f64| value.is_finite() && value > 0.0;
         for spacing in self.spacing.iter().chain(self.raw.iter().filter_map(|raw| raw.spacing.as_ref())) {
             if !spacing.edges().into_iter().all(positive) {

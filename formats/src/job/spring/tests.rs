@@ -1,0 +1,78 @@
+use std::path::Path;
+
+use super::*;
+use crate::spring::{CutShape, MassKind};
+
+fn parse(text: &str) -> Result<SpringJob, String> {
+    SpringJob::parse(text, "j.toml", Path::new("")).map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_lattice_with_two_materials() {
+    let job = parse(
+        "physics = \"spring\"
+[solver]
+time = 1.0
+lambda = 0.01
+[[material]]
+name = \"fat\"
+label = [1, 3]
+mass = 1e-3
+stiffness = 10.0
+max_strain = { axis = 0.5 }
+[[material]]
+name = \"muscle\"
+label = 2
+density = 1000
+stiffness = { axis = 20, space = 5 }
+damping = 0.1
+[[cut]]
+times = [0, 1]
+from = [[0, 0, 0], [1, 0, 0]]
+to = [[0, 0, 1], [1, 0, 1]]
+[[field]]
+count = 10
+",
+    )
+    .unwrap();
+    assert_eq!(job.solver.value.settings().damping, SpringDamping::Lambda(0.01));
+    let [fat, muscle] = [0, 1].map(|i| &job.materials[i].value);
+    assert_eq!(fat.has_springs(), [true, true, false]);
+    assert_eq!(muscle.has_springs(), [true, false, true]);
+    let groups = fat.groups();
+    assert_eq!((groups[0].name.as_str(), groups[0].stiffness, groups[0].max_strain), ("fat.axis", 10.0, 0.5));
+    assert_eq!((groups[1].max_strain, groups[2].stiffness), (f64::INFINITY, 0.0));
+    assert_eq!(muscle.groups().map(|group| group.damping), [0.1, 0.0, 0.1]);
+    assert_eq!(muscle.material().kind, MassKind::Density);
+    let law = job.voxel_law().unwrap().value;
+    let names: Vec<_> = law.labels.iter().map(|label| (label.value, label.name.clone().unwrap())).collect();
+    assert_eq!(names, [(1.0, "0 1".into()), (3.0, "0 3".into()), (2.0, "1 2".into())]);
+    assert!(matches!(job.cuts[0].value.shape(), Ok(CutShape::Blade { .. })));
+}
+
+#[test]
+fn mistakes_are_found_with_their_line() {
+    let with = |more: &str| {
+        parse(&format!("physics = \"spring\"\n[[material]]\nname = \"a\"\nmass = 1.0\nstiffness = 1.0\n{more}"))
+            .unwrap_err()
+    };
+    for (more, expected) in [
+        ("density = 3.0", "j.toml:2: error: give `mass`"),
+        ("max_strain = 0", "j.toml:2: error: `max_strain`"),
+        ("[[cut]]\npoint = [0, 0, 0]", "j.toml:6: error: a plane needs"),
+        ("[[cut]]\npoint = [0, 0, 0]\nnormal = [0, 0, 0]", "j.toml:6: error: `normal` has no length"),
+        ("[[cut]]\ntimes = [1, 0]\nfrom = [[0,0,0],[0,0,0]]\nto = [[0,0,0],[0,0,0]]", "j.toml:6: error: `times` must"),
+        ("[[erase]]\ntime = 1", "j.toml:6: error: give one of `pairs`"),
+        ("[[add]]\ngroup = \"b\"", "j.toml:6: error: give `pairs`"),
+        ("[[add]]\ngroup = \"b\"\npairs = []\ntime = -1", "j.toml:6: error: `time`"),
+        ("[[field]]", "j.toml:6: error: give one of `every`"),
+        ("[solver]\nalpha = 1\nlambda = 0.1", "j.toml:6: error: give `alpha`"),
+        ("[solver]\nlambda = 2", "j.toml:6: error: `lambda`"),
+        ("[solver]\nlumping = \"hrz\"", "j.toml:7: error: unknown field `lumping`"),
+        ("[[material]]\nname = \"A\"\nmass = 1", "j.toml:6: error: material \"A\" is there already"),
+    ] {
+        let found = with(more);
+        assert!(found.starts_with(expected), "{more}: {found}");
+    }
+    assert!(parse("physics = \"spring\"").unwrap_err().contains("no [[material]]"));
+}
