@@ -30,7 +30,7 @@ pub(super) fn all_below(what: &str, indices: &[u32], limit: usize) -> Check {
     require((largest as usize) < limit, || format!("{what}: index {largest} where {limit} exist"))
 }
 
-fn all_finite(what: &str, values: &[f64]) -> Check {
+pub(super) fn all_finite(what: &str, values: &[f64]) -> Check {
     let finite = |piece: &[f64]| piece.iter().fold(true, |all, value| all & value.is_finite());
     require(values.par_chunks(PIECE).all(finite), || format!("{what}: a value is not a finite number"))
 }

@@ -5,7 +5,7 @@
 //!
 //! A file is a header with a table of named sections, then the sections, each an rkyv archive at a multiple of 64 bytes:
 //! of an explicit problem `provenance`, `setup`, `mesh`, `blocks`, `device`, of a static one `provenance`, `setup`, `mesh`,
-//! `levels`, `domains`. [`write`] and [`write_voxels`] stream them to disk and rename the finished file into place;
+//! `levels`, `domains`, of a mass-spring-damper model `provenance`, `setup`, `mesh`. [`write`], [`write_springs`] and [`write_voxels`] stream them to disk and rename the finished file into place;
 //! [`open`] maps a file of either kind, checks everything that can be checked without reading floats' meaning, and hands
 //! out slices of the map itself.
 
@@ -22,6 +22,7 @@ mod file;
 mod mapped;
 mod provenance;
 pub mod ring;
+mod spring;
 mod tables;
 #[cfg(test)]
 mod tests;
@@ -35,6 +36,7 @@ pub use fan::{FanRecord, triangle_material};
 pub use file::BlockFile;
 pub use mapped::Container;
 pub use provenance::{Provenance, Source};
+pub use spring::{SpringBlockFile, SpringContents, write_springs};
 pub use tables::{Blocks, DeviceTables, PartitionStatistics};
 pub use view::{BlocksView, Colour, DeviceView, GroupView, MeshView, Run};
 pub use voxel::{VoxelBlockFile, VoxelContents, write_voxels};
@@ -47,6 +49,8 @@ pub enum AnyBlockFile {
     Explicit(Box<BlockFile>),
     /// Statics on voxels.
     Static(Box<VoxelBlockFile>),
+    /// A mass-spring-damper model.
+    Spring(Box<SpringBlockFile>),
 }
 
 /// Maps and checks a file, whatever kind of problem it holds.
@@ -57,6 +61,7 @@ pub fn open(path: &Path) -> Result<AnyBlockFile, BlockError> {
     let file = Container::open(path)?;
     match file.provenance().physics.as_str() {
         Provenance::STATIC => VoxelBlockFile::from_mapped(file).map(|file| AnyBlockFile::Static(Box::new(file))),
+        Provenance::SPRING => SpringBlockFile::from_mapped(file).map(|file| AnyBlockFile::Spring(Box::new(file))),
         _ => BlockFile::from_mapped(file).map(|file| AnyBlockFile::Explicit(Box::new(file))),
     }
 }

@@ -44,7 +44,7 @@ impl Source {
 /// What was read, by which program, with which options. Holds no time: the same input gives the same bytes.
 #[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq, Eq)]
 pub struct Provenance {
-    /// [`EXPLICIT`](Self::EXPLICIT) or [`STATIC`](Self::STATIC).
+    /// [`EXPLICIT`](Self::EXPLICIT), [`STATIC`](Self::STATIC) or [`SPRING`](Self::SPRING).
     pub physics: String,
     /// Deck or stack, further files, jobs.
     pub sources: Vec<Source>,
@@ -59,6 +59,8 @@ impl Provenance {
     pub const EXPLICIT: &'static str = "explicit";
     /// Statics on voxels.
     pub const STATIC: &'static str = "static";
+    /// Mass-spring-damper.
+    pub const SPRING: &'static str = "spring";
 
     /// An explicit problem from these sources, written by this version.
     pub fn explicit(sources: Vec<Source>, options: Vec<String>) -> Self {
@@ -68,5 +70,10 @@ impl Provenance {
     /// A static voxel problem from these sources, written by this version.
     pub fn statics(sources: Vec<Source>, options: Vec<String>) -> Self {
         Self { physics: Self::STATIC.into(), ..Self::explicit(sources, options) }
+    }
+
+    /// A mass-spring-damper model from these sources, written by this version.
+    pub fn spring(sources: Vec<Source>, options: Vec<String>) -> Self {
+        Self { physics: Self::SPRING.into(), ..Self::explicit(sources, options) }
     }
 }

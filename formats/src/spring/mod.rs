@@ -5,6 +5,7 @@
 //! neighbours are found by their place in the grid and a mask), and its lists (*explicit* addressing) name the same springs
 //! in the same order; a deck has lists only.
 
+pub mod build;
 mod lattice;
 mod mesh;
 mod setup;
