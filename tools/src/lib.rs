@@ -8,4 +8,5 @@ pub mod info;
 pub mod partition;
 pub mod picture;
 pub mod pipeline;
+pub mod spring;
 pub mod voxel;

@@ -63,6 +63,13 @@ impl<'a> Geometry<'a> {
         Self { mesh, lower, upper, tree: OnceCell::new(), element_size: OnceCell::new() }
     }
 
+    /// Looks at particles that are so far from each other.
+    pub fn of_particles(mesh: &'a Mesh, spacing: f64) -> Self {
+        let geometry = Self::new(mesh);
+        let element_size = OnceCell::from(vec![spacing as f32; mesh.n_nodes()]);
+        Self { element_size, ..geometry }
+    }
+
     /// Corners of the bounding box, m.
     pub fn bounds(&self) -> (Position, Position) {
         (self.lower, self.upper)

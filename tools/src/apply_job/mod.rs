@@ -64,6 +64,18 @@ pub fn read_options(job: Option<&Job>, ignore: Vec<String>) -> ReadOptions {
 /// # Errors
 /// [`JobError`] for a set, amplitude or component that does not exist, and for a place with no node or element.
 pub fn apply_to_model(model: &mut Model, job: &Job) -> Result<Remarks, JobError> {
+    apply(model, job, None)
+}
+
+/// As [`apply_to_model`], where the nodes are particles without elements, and so far from each other.
+///
+/// # Errors
+/// As [`apply_to_model`].
+pub fn apply_to_particles(model: &mut Model, job: &Job, spacing: f64) -> Result<Remarks, JobError> {
+    apply(model, job, Some(spacing))
+}
+
+fn apply(model: &mut Model, job: &Job, spacing: Option<f64>) -> Result<Remarks, JobError> {
     let mut remarks = Remarks::default();
     if let Some(title) = &job.title {
         model.setup.title.clone_from(title);
@@ -78,7 +90,11 @@ pub fn apply_to_model(model: &mut Model, job: &Job) -> Result<Remarks, JobError>
             None => model.setup.amplitudes.push(amplitude),
         }
     }
-    let mut apply = Apply { geometry: Geometry::new(&model.mesh), mesh: &model.mesh, setup: &mut model.setup, remarks };
+    let geometry = match spacing {
+        None => Geometry::new(&model.mesh),
+        Some(spacing) => Geometry::of_particles(&model.mesh, spacing),
+    };
+    let mut apply = Apply { geometry, mesh: &model.mesh, setup: &mut model.setup, remarks };
     let dimension = model.mesh.dimension as usize;
     for (index, item) in job.boundaries.iter().enumerate() {
         apply.boundary(item, index, dimension).map_err(|text| item.place.error(text))?;
@@ -281,23 +297,7 @@ impl Apply<'_> {
 
     /// Index of the amplitude that a table names or carries.
     fn amplitude(&mut self, reference: Option<&AmplitudeReference>, owner: &str) -> Message<Option<u32>> {
-        let index = match reference {
-            None => return Ok(None),
-            Some(AmplitudeReference::Name(name)) => match find_name(&self.setup.amplitudes, name, |a| &a.name) {
-                Some(index) => index,
-                None => {
-                    let names = self.setup.amplitudes.iter().map(|amplitude| amplitude.name.as_str());
-                    return Err(format!("there is no amplitude \"{name}\" in the job or the deck{}", listed(names)));
-                }
-            },
-            Some(AmplitudeReference::Inline(given)) => {
-                let name = if given.name.is_empty() { owner } else { &given.name };
-                let name = unique(name, &self.setup.amplitudes, |amplitude| &amplitude.name);
-                self.setup.amplitudes.push(amplitude(given, &name)?);
-                self.setup.amplitudes.len() - 1
-            }
-        };
-        Ok(Some(index as u32))
+        add_amplitude(&mut self.setup.amplitudes, reference, owner)
     }
 
     fn ends(&self, ends: [&[f64]; 2], key: &str) -> Message<[[f64; 3]; 2]> {
@@ -383,6 +383,31 @@ fn amplitude(given: &job::Amplitude, name: &str) -> Message<Amplitude> {
     })
 }
 
+/// Index of the amplitude that a table names or carries; one that it carries is added, named after `owner` if it has no name.
+pub(crate) fn add_amplitude(
+    amplitudes: &mut Vec<Amplitude>,
+    reference: Option<&AmplitudeReference>,
+    owner: &str,
+) -> Message<Option<u32>> {
+    let index = match reference {
+        None => return Ok(None),
+        Some(AmplitudeReference::Name(name)) => match find_name(amplitudes, name, |a| &a.name) {
+            Some(index) => index,
+            None => {
+                let names = amplitudes.iter().map(|amplitude| amplitude.name.as_str());
+                return Err(format!("there is no amplitude \"{name}\" in the job or the deck{}", listed(names)));
+            }
+        },
+        Some(AmplitudeReference::Inline(given)) => {
+            let name = if given.name.is_empty() { owner } else { &given.name };
+            let name = unique(name, amplitudes, |amplitude| &amplitude.name);
+            amplitudes.push(amplitude(given, &name)?);
+            amplitudes.len() - 1
+        }
+    };
+    Ok(Some(index as u32))
+}
+
 fn exists(component: u8, dimension: usize) -> Message<()> {
     if usize::from(component) < dimension {
         Ok(())
@@ -416,13 +441,13 @@ fn variables(given: &Variables, dimension: usize) -> Message<Vec<(NodalQuantity,
 }
 
 /// Index of the item with this name: in the same case if there is one, else in any case, as Abaqus compares names.
-fn find_name<T>(items: &[T], name: &str, name_of: impl Fn(&T) -> &str) -> Option<usize> {
+pub(crate) fn find_name<T>(items: &[T], name: &str, name_of: impl Fn(&T) -> &str) -> Option<usize> {
     let exact = items.iter().position(|item| name_of(item) == name);
     exact.or_else(|| items.iter().position(|item| name_of(item).eq_ignore_ascii_case(name)))
 }
 
 /// `name`, or `name-2`, `name-3`, … when it is taken.
-fn unique<T>(name: &str, items: &[T], name_of: impl Fn(&T) -> &str) -> String {
+pub(crate) fn unique<T>(name: &str, items: &[T], name_of: impl Fn(&T) -> &str) -> String {
     let mut candidate = name.to_owned();
     let mut number = 2;
     while find_name(items, &candidate, &name_of).is_some() {
@@ -443,7 +468,7 @@ fn listed<'n>(names: impl Iterator<Item = &'n str>) -> String {
 }
 
 /// A set by its name; `SET` also finds `INSTANCE.SET` where only one instance has it.
-fn find_set<'s>(sets: &'s [NamedSet], name: &str, what: &str) -> Message<&'s NamedSet> {
+pub(crate) fn find_set<'s>(sets: &'s [NamedSet], name: &str, what: &str) -> Message<&'s NamedSet> {
     if let Some(index) = find_name(sets, name, |set| &set.name) {
         return Ok(&sets[index]);
     }

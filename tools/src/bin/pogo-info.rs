@@ -3,7 +3,7 @@
 use std::{io::Write, path::PathBuf};
 
 use clap::{CommandFactory, Parser};
-use pogo_formats::block::{self, AnyBlockFile, BlockFile, VoxelBlockFile};
+use pogo_formats::block::{self, AnyBlockFile, BlockFile, SpringBlockFile, VoxelBlockFile};
 use pogo_formats::words::counted;
 use pogo_formats::{VERSION, exit_code, parameters};
 use pogo_tools::{cli, info, picture};
@@ -18,6 +18,7 @@ use pogo_tools::{cli, info, picture};
   pogo-info weld.blk --picture blocks.png   draw the blocks in colours
   pogo-info weld.blk --json | jq .partition.efficiency
   pogo-info bone.blk                        a voxel model: materials, load cases, grid, sub-domains
+  pogo-info heart.blk                       a mass-spring-damper model: particles, spring groups, grid, blocks
   pogo-info bone.blk --grids                build every grid representation: bytes an element, occupancy, seconds
 
 Units are named as in SI; a deck in another consistent set (mm, t, s, MPa) keeps its own numbers.
@@ -75,6 +76,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
     let text = match block::open(&cli.file)? {
         AnyBlockFile::Explicit(file) => explicit(cli, &file)?,
         AnyBlockFile::Static(file) => voxels(cli, &file)?,
+        AnyBlockFile::Spring(file) => springs(cli, &file)?,
     };
     let text = if cli.quiet { "" } else { &text };
     Ok(cli::write_stdout(text.as_bytes())?)
@@ -109,6 +111,26 @@ fn voxels(cli: &Cli, file: &VoxelBlockFile) -> anyhow::Result<String> {
         whole(cli, file.container().bytes(), file.container().sections().len())
     } else {
         info::voxel::VoxelSummary::new(file).to_string()
+    })
+}
+
+fn springs(cli: &Cli, file: &SpringBlockFile) -> anyhow::Result<String> {
+    let path = cli.file.display();
+    anyhow::ensure!(!cli.grids, "{path}: error: --grids is for voxel models");
+    anyhow::ensure!(!cli.sets, "{path}: error: the sets of a mass-spring-damper model are in the text without options");
+    anyhow::ensure!(cli.picture.is_none(), "{path}: error: --picture is for models of decks");
+    if cli.check {
+        file.verify()?;
+    }
+    Ok(if cli.parameters {
+        let parameters = parameters::list_spring(&file.setup());
+        if cli.json { json(&parameters)? } else { info::parameters_text(&parameters) }
+    } else if cli.json {
+        json(&info::spring::SpringSummary::new(file))?
+    } else if cli.check {
+        whole(cli, file.container().bytes(), file.container().sections().len())
+    } else {
+        info::spring::SpringSummary::new(file).to_string()
     })
 }
 

@@ -1,9 +1,11 @@
-//! From a deck to a block file: read, apply the job, partition, arrange, write; [`voxel`] does it with a stack.
+//! From a deck to a block file: read, apply the job, partition, arrange, write; [`voxel`] does it with a stack,
+//! [`spring`] with either and springs.
 //!
 //! Each stage consumes what the one before gave, so that the deck's tables are gone before the partition is made and the
 //! partition's before the file is written.
 
 mod remap;
+pub mod spring;
 mod summary;
 pub mod voxel;
 
@@ -15,6 +17,7 @@ use pogo_formats::image::ImageError;
 use pogo_formats::inp::{self, DeckError, DeckReport, Note};
 use pogo_formats::job::{Job, JobError};
 use pogo_formats::model::{ElementKind, Model};
+use pogo_formats::spring::build::BuildError;
 
 use crate::apply_job::{self, Remarks};
 use crate::arrange::{ArrangeError, ArrangeOptions, Arranged, arrange_in_stages};
@@ -116,6 +119,14 @@ pub enum PipelineError {
         stack: PathBuf,
         /// Reason.
         error: VoxelError,
+    },
+    /// There are no springs to make of it.
+    #[error("{}: error: {error}", input.display())]
+    Spring {
+        /// Stack or deck.
+        input: PathBuf,
+        /// Reason.
+        error: BuildError,
     },
     /// The file cannot be written.
     #[error(transparent)]
@@ -289,6 +300,19 @@ fn check_place<'a>(output: &Path, inputs: impl Iterator<Item = &'a PathBuf>) -> 
         }
     }
     Ok(())
+}
+
+/// The file, or all files of a folder in the order of their names.
+fn files_of(input: &Path) -> Result<Vec<PathBuf>, PipelineError> {
+    if !input.is_dir() {
+        return Ok(vec![input.to_owned()]);
+    }
+    let entries = std::fs::read_dir(input)
+        .and_then(|entries| entries.map(|entry| entry.map(|entry| entry.path())).collect::<std::io::Result<Vec<_>>>());
+    let mut files = entries.map_err(|error| PipelineError::Source { path: input.to_owned(), error })?;
+    files.retain(|path| path.is_file());
+    files.sort();
+    Ok(files)
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use pogo_formats::voxel::{VoxelMesh, VoxelModuli, VoxelSetup};
 use pogo_formats::words::{counted, grouped};
 use serde::Serialize;
 
-use super::{Clock, PipelineError, Progress, check_place, peak_memory};
+use super::{Clock, PipelineError, Progress, check_place, files_of, peak_memory};
 use crate::voxel::{DomainMethod, GridKind, domains, levels, mesh};
 
 /// What to make a block file of, and how.
@@ -352,15 +352,7 @@ pub fn check(config: &VoxelConfig, progress: &dyn Progress) -> VoxelCheck {
 fn sources(config: &VoxelConfig) -> Result<Vec<Source>, PipelineError> {
     let of =
         |path: &Path| Source::of_file(path).map_err(|error| PipelineError::Source { path: path.to_owned(), error });
-    let mut files = vec![config.stack.clone()];
-    if config.stack.is_dir() {
-        let entries = std::fs::read_dir(&config.stack).and_then(|entries| {
-            entries.map(|entry| entry.map(|entry| entry.path())).collect::<std::io::Result<Vec<_>>>()
-        });
-        files = entries.map_err(|error| PipelineError::Source { path: config.stack.clone(), error })?;
-        files.retain(|path| path.is_file());
-        files.sort();
-    }
+    let files = files_of(&config.stack)?;
     files.iter().chain(&config.job).map(|path| of(path)).collect()
 }
 

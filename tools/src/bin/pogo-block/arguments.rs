@@ -4,9 +4,12 @@ use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
 use pogo_formats::VERSION;
+use pogo_formats::job::{self, Physics};
+use pogo_formats::spring::build::BLOCK_SIZE;
 use pogo_tools::arrange::ArrangeOptions;
 use pogo_tools::partition::{PartitionOptions, Partitioner};
 use pogo_tools::pipeline::Config;
+use pogo_tools::pipeline::spring::SpringConfig;
 use pogo_tools::pipeline::voxel::{VoxelConfig, is_deck};
 use pogo_tools::voxel::{DomainMethod, GridKind};
 
@@ -24,8 +27,11 @@ use pogo_tools::voxel::{DomainMethod, GridKind};
   pogo-block gear.inp --partition greedy --paper-limits --json > gear.json
   pogo-block bone.tif --job compression.toml a voxel stack -> bone.blk
   pogo-block bone.nrrd --job compression.toml --grid offset --domains 8
+  pogo-block heart.npy --job tissue.toml     a lattice of masses and springs, where the job says physics = \"spring\"
 
-All keys of a job are in examples/job-reference.toml.
+The top-level key `physics` of a job chooses: \"spring\" (stack or deck) or \"eikonal\". Without it a deck is explicit
+dynamics and a stack statics.
+All keys of a job are in examples/job-reference.toml, voxel-job-reference.toml and spring-job-reference.toml.
 Manual page: pogo-block --man | man -l -
 Shell completions: pogo-block --completions bash (elvish, fish, powershell, zsh)
 Exit codes: 0 done, 1 a deck, job or file cannot be used, 2 wrong command line.")]
@@ -42,7 +48,7 @@ pub struct Cli {
     /// How to cut the mesh of a deck into blocks.
     #[arg(long, value_enum, default_value = "aligned", value_name = "METHOD")]
     partition: Method,
-    /// Most nodes a block [default: 512; 256 in a mesh with wedges].
+    /// Most nodes a block [default: 512; 256 in a mesh with wedges]; of springs particles a block, a multiple of 32.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     block_nodes: Option<u16>,
     /// Split blocks until they keep the paper's limits (20 loads, 128 boundary nodes).
@@ -117,6 +123,34 @@ impl Cli {
 
     pub fn output(&self) -> PathBuf {
         self.output.clone().unwrap_or_else(|| Config::default_output(&self.input))
+    }
+
+    /// The physics that the first job asks for.
+    pub fn physics(&self) -> anyhow::Result<Option<Physics>> {
+        Ok(self.jobs.first().map(|job| job::physics(job)).transpose()?.flatten())
+    }
+
+    /// The first job, for messages.
+    pub fn first_job(&self) -> String {
+        self.jobs.first().map_or(String::new(), |job| job.display().to_string())
+    }
+
+    pub fn spring_config(&self) -> anyhow::Result<SpringConfig> {
+        let (Some(job), None) = (self.jobs.first(), self.jobs.get(1)) else {
+            anyhow::bail!("{}: error: a mass-spring-damper model takes one job", self.first_job());
+        };
+        let block_size = self.block_nodes.map_or(BLOCK_SIZE, usize::from);
+        anyhow::ensure!(
+            block_size.is_multiple_of(32) && block_size <= 16_384,
+            "error: --block-nodes {block_size}: blocks of springs have a multiple of 32 particles, at most 16384"
+        );
+        Ok(SpringConfig {
+            input: self.input.clone(),
+            job: job.clone(),
+            output: self.output(),
+            ignore: self.ignore.clone(),
+            block_size,
+        })
     }
 
     pub fn voxel_config(&self) -> anyhow::Result<VoxelConfig> {

@@ -8,8 +8,9 @@ use std::io::{IsTerminal, Write};
 use arguments::Cli;
 use clap::{CommandFactory, Parser};
 use pogo_formats::exit_code;
+use pogo_formats::job::Physics;
 use pogo_tools::cli;
-use pogo_tools::pipeline::{self, Progress, voxel};
+use pogo_tools::pipeline::{self, Progress, spring, voxel};
 
 fn main() {
     let result = match cli::helper(Cli::command(), std::env::args_os()).unwrap_or_else(|error| error.exit()) {
@@ -36,7 +37,11 @@ fn run(cli: &Cli) -> anyhow::Result<bool> {
     cli::clean_up_after(&cli.output())?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(cli.threads.map_or(0, usize::from)).build();
     let pool = pool.map_err(|error| anyhow::anyhow!("error: cannot start threads: {error}"))?;
-    let made = pool.install(|| if cli.is_deck() { deck(cli, &*reporter) } else { stack(cli, &*reporter) })?;
+    let made = match cli.physics()? {
+        Some(Physics::Spring) => pool.install(|| springs(cli, &*reporter)),
+        Some(Physics::Eikonal) => anyhow::bail!("{}: error: physics = \"eikonal\" is not there yet", cli.first_job()),
+        None => pool.install(|| if cli.is_deck() { deck(cli, &*reporter) } else { stack(cli, &*reporter) }),
+    }?;
     let Made { ok, text, json, messages } = made;
     drop(reporter);
     let mut stderr = std::io::stderr().lock();
@@ -90,4 +95,17 @@ fn stack(cli: &Cli, reporter: &dyn Progress) -> anyhow::Result<Made> {
     let summary = voxel::run(&config, reporter)?;
     let (text, json) = (summary.to_string(), serde_json::to_string_pretty(&summary)?);
     Ok(Made { ok: true, text, json, messages: Vec::new() })
+}
+
+fn springs(cli: &Cli, reporter: &dyn Progress) -> anyhow::Result<Made> {
+    let config = cli.spring_config()?;
+    if cli.check {
+        let report = spring::check(&config, reporter);
+        let (text, json) = (report.to_string(), serde_json::to_string_pretty(&report)?);
+        let messages = report.problems.iter().chain(report.remarks.iter().filter(|_| !cli.quiet)).cloned().collect();
+        return Ok(Made { ok: report.ok, text, json, messages });
+    }
+    let summary = spring::run(&config, reporter)?;
+    let messages = summary.warnings.iter().chain(&summary.notes).filter(|_| !cli.quiet).cloned().collect();
+    Ok(Made { ok: true, text: summary.to_string(), json: serde_json::to_string_pretty(&summary)?, messages })
 }

@@ -1,0 +1,377 @@
+//! From a voxel stack or a deck and a job to the block file of a mass-spring-damper model.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use pogo_formats::VERSION;
+use pogo_formats::block::{self, Provenance, Source, SpringContents};
+use pogo_formats::image::{self, Report};
+use pogo_formats::inp::{self, DeckError, ReadOptions};
+use pogo_formats::job::JobError;
+use pogo_formats::job::spring::SpringJob;
+use pogo_formats::model::{ExplicitSettings, Increment, LoadKind, Lumping, Setup};
+use pogo_formats::spring::build::BuildError;
+use pogo_formats::spring::{SpringMesh, SpringSetup};
+use pogo_formats::words::{counted, grouped};
+use serde::Serialize;
+
+use super::voxel::is_deck;
+use super::{Clock, PipelineError, Progress, check_place, files_of, peak_memory, remap_setup};
+use crate::apply_job::Remarks;
+use crate::spring::{Conditions, conditions, edges, mesh_of_edges, mesh_of_voxels};
+
+/// What to make a block file of, and how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SpringConfig {
+    /// Voxel stack (a file or a folder of slices) or Abaqus deck.
+    pub input: PathBuf,
+    /// TOML job.
+    pub job: PathBuf,
+    /// Block file to write.
+    pub output: PathBuf,
+    /// Keywords of a deck that may be left out although they change the physics.
+    pub ignore: Vec<String>,
+    /// Particles a block, a multiple of 32.
+    pub block_size: usize,
+}
+
+/// Seconds of each stage.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct SpringSeconds {
+    /// Reading the input.
+    pub read: f64,
+    /// Particles, springs, lists.
+    pub mesh: f64,
+    /// Where conditions act.
+    pub setup: f64,
+    /// Writing.
+    pub write: f64,
+    /// All of it.
+    pub total: f64,
+}
+
+/// What was made. Its `Display` is a few lines for people; serialised it is the object of `--json`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SpringSummary {
+    /// Stack or deck.
+    pub input: String,
+    /// Block file.
+    pub output: String,
+    /// Its length, bytes.
+    pub bytes: u64,
+    /// `spring`.
+    pub physics: &'static str,
+    /// What reading a stack taught.
+    pub image: Option<Report>,
+    /// Particles.
+    pub particles: u64,
+    /// Springs.
+    pub springs: u64,
+    /// Springs of each group that has any.
+    pub groups: Vec<(String, u64)>,
+    /// Places of the grid of a lattice.
+    pub grid: Option<[u32; 3]>,
+    /// Particles over places.
+    pub fill: Option<f64>,
+    /// Particles a block.
+    pub block_size: u64,
+    /// Blocks.
+    pub blocks: u64,
+    /// Halo particles over particles.
+    pub halo_fraction: f64,
+    /// Most springs of a particle.
+    pub most_springs: u16,
+    /// Particles without a spring.
+    pub loose_particles: u64,
+    /// Stages.
+    pub seconds: SpringSeconds,
+    /// Peak memory of the process, bytes; none where the system does not say.
+    pub peak_memory: Option<u64>,
+    /// What was done, `file:line: note: …`.
+    pub notes: Vec<String>,
+    /// What is probably not meant, `file:line: warning: …`.
+    pub warnings: Vec<String>,
+    /// Version of Pogo.
+    pub version: String,
+}
+
+impl fmt::Display for SpringSummary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let n = |n: u64, what: &str| counted(n as usize, what);
+        writeln!(f, "{}: {}, {}", self.output, n(self.particles, "particle"), n(self.springs, "spring"))?;
+        if let Some(image) = &self.image {
+            writeln!(f, "  {}", image.to_string().replace('\n', "\n  "))?;
+        }
+        let groups: Vec<String> = self.groups.iter().map(|(name, n)| format!("{name} {}", grouped(*n))).collect();
+        writeln!(f, "  springs: {}", if groups.is_empty() { "none".to_owned() } else { groups.join(", ") })?;
+        if let (Some([x, y, z]), Some(fill)) = (self.grid, self.fill) {
+            writeln!(f, "  grid {x} × {y} × {z}, {:.1} % filled", 100.0 * fill)?;
+        }
+        writeln!(
+            f,
+            "  {} of {}, halo {:.0} %, at most {} a particle",
+            n(self.blocks, "block"),
+            n(self.block_size, "particle"),
+            100.0 * self.halo_fraction,
+            counted(usize::from(self.most_springs), "spring")
+        )?;
+        let s = &self.seconds;
+        writeln!(
+            f,
+            "  {:.1} MB in {:.2} s (read {:.2}, mesh {:.2}, setup {:.2}, write {:.2})",
+            self.bytes as f64 / 1e6,
+            s.total,
+            s.read,
+            s.mesh,
+            s.setup,
+            s.write
+        )
+    }
+}
+
+/// What `--check` found. Its `Display` is for people; serialised it is the object of `--check --json`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SpringCheck {
+    /// Stack or deck.
+    pub input: String,
+    /// A block file can be made of it.
+    pub ok: bool,
+    /// Particles.
+    pub particles: Option<u64>,
+    /// Springs.
+    pub springs: Option<u64>,
+    /// Notes and warnings.
+    pub remarks: Vec<String>,
+    /// What is wrong, `file:line: error: …`.
+    pub problems: Vec<String>,
+}
+
+impl fmt::Display for SpringCheck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}: {}", self.input, if self.ok { "can be blocked" } else { "cannot be blocked" })?;
+        if let (Some(particles), Some(springs)) = (self.particles, self.springs) {
+            let (particles, springs) = (counted(particles as usize, "particle"), counted(springs as usize, "spring"));
+            writeln!(f, "  the model: {particles}, {springs}")?;
+        }
+        Ok(())
+    }
+}
+
+/// A model with what reading it taught.
+struct Loaded {
+    mesh: SpringMesh,
+    setup: SpringSetup,
+    image: Option<Report>,
+    files: Vec<PathBuf>,
+    remarks: Remarks,
+}
+
+fn load(
+    config: &SpringConfig,
+    progress: &dyn Progress,
+    clock: &mut Clock,
+    seconds: &mut SpringSeconds,
+) -> Result<Loaded, PipelineError> {
+    progress.stage("read");
+    let job = SpringJob::read(&config.job)?;
+    let explain = |error: BuildError| PipelineError::Spring { input: config.input.clone(), error };
+    let (mesh, deck, groups, image, files, mut remarks);
+    if is_deck(&config.input) {
+        let options = ReadOptions {
+            ignore: config.ignore.clone(),
+            require_step: false,
+            job_sets_time: job.solver.value.time.is_some(),
+            job_materials: Vec::new(),
+            mesh_only: false,
+        };
+        let read = inp::read(&config.input, &options)?;
+        seconds.read = clock.lap();
+        progress.stage("mesh");
+        let edges = edges(&read.model.mesh, &job)?;
+        let (made, solver_from_model) = mesh_of_edges(&read.model.mesh, &edges, config.block_size).map_err(explain)?;
+        mesh = made;
+        remarks = Remarks::default();
+        for note in &read.notes {
+            let list = if note.is_warning { &mut remarks.warnings } else { &mut remarks.notes };
+            list.push(note.to_string());
+        }
+        let mut setup = read.model.setup;
+        if let Some(load) = setup.loads.iter().find(|load| !matches!(load.kind, LoadKind::Concentrated { .. })) {
+            let text = format!(
+                "load {}: a deck of springs has forces on nodes only; give pressure or gravity as [[source]] or [[gravity]] \
+                 in the job",
+                load.name
+            );
+            return Err(DeckError::new(&config.input.display().to_string(), &text).into());
+        }
+        if let Some(settings) = read.explicit {
+            setup.explicit = settings;
+        }
+        remap_setup(&mut setup, &solver_from_model);
+        retain_particles(&mut setup);
+        setup.element_histories.clear();
+        setup.fields.clear();
+        deck = setup;
+        groups = job.springs.iter().map(|item| item.value.group()).collect();
+        image = None;
+        files = read.report.files.iter().map(PathBuf::from).collect();
+    } else {
+        let law = job.voxel_law()?;
+        let (grid, report) = image::voxel_grid(&config.input, &job.image, &law)?;
+        seconds.read = clock.lap();
+        progress.stage("mesh");
+        mesh = mesh_of_voxels(&grid, &job, config.block_size).map_err(explain)?;
+        if let Some(item) = job.springs.iter().find(|item| item.value.all || item.value.elset.is_some()) {
+            let text = "`all` and `elset` are for decks: springs of a stack are said by [[material]] tables";
+            return Err(item.place.error(text).into());
+        }
+        deck = empty_setup();
+        groups = job.materials.iter().flat_map(|item| item.value.groups()).collect();
+        image = Some(report);
+        files = files_of(&config.input)?;
+        remarks = Remarks::default();
+    }
+    seconds.mesh = clock.lap();
+
+    progress.stage("setup");
+    let deck_settings = (deck.explicit.time > 0.0).then_some(deck.explicit.clone());
+    let Conditions { mut setup, remarks: more } = conditions(&mesh, deck, groups, &job)?;
+    remarks.notes.extend(more.notes);
+    remarks.warnings.extend(more.warnings);
+    match deck_settings {
+        Some(settings) if job.solver.value.time.is_none() => {
+            setup.solver.time = settings.time;
+            if job.solver.value.increment.is_none()
+                && let Increment::Fixed(_) = settings.increment
+            {
+                setup.solver.increment = settings.increment;
+            }
+        }
+        None if job.solver.value.time.is_none() => {
+            return Err(no_time(&job).into());
+        }
+        _ => {}
+    }
+    seconds.setup = clock.lap();
+    Ok(Loaded { mesh, setup, image, files, remarks })
+}
+
+fn no_time(job: &SpringJob) -> JobError {
+    job.solver.place.error("how long is the run? give `time` in [solver]")
+}
+
+fn empty_setup() -> Setup {
+    Setup {
+        title: String::new(),
+        materials: Vec::new(),
+        sections: Vec::new(),
+        amplitudes: Vec::new(),
+        loads: Vec::new(),
+        boundaries: Vec::new(),
+        initial_velocities: Vec::new(),
+        absorbing_layers: Vec::new(),
+        histories: Vec::new(),
+        element_histories: Vec::new(),
+        fields: Vec::new(),
+        explicit: ExplicitSettings {
+            time: 0.0,
+            increment: Increment::Automatic { factor: 1.0 },
+            lumping: Lumping::RowSum,
+        },
+    }
+}
+
+/// Drops nodes that are no particles.
+fn retain_particles(setup: &mut Setup) {
+    let keep = |nodes: &mut Vec<u32>| {
+        nodes.retain(|&node| node != u32::MAX);
+        !nodes.is_empty()
+    };
+    setup.loads.retain_mut(|load| match &mut load.kind {
+        LoadKind::Concentrated { nodes, weights, .. } => {
+            let mut stays = nodes.iter().map(|&node| node != u32::MAX);
+            weights.retain(|_| stays.next() == Some(true));
+            keep(nodes)
+        }
+        _ => true,
+    });
+    setup.boundaries.retain_mut(|boundary| keep(&mut boundary.nodes));
+    setup.initial_velocities.retain_mut(|velocity| keep(&mut velocity.nodes));
+    setup.histories.retain_mut(|history| keep(&mut history.nodes));
+}
+
+/// Makes a block file. Either the whole new file is there afterwards, or whatever was there before.
+///
+/// # Errors
+/// [`PipelineError`].
+pub fn run(config: &SpringConfig, progress: &dyn Progress) -> Result<SpringSummary, PipelineError> {
+    check_place(&config.output, [&config.input, &config.job].into_iter())?;
+    let (mut clock, mut seconds) = (Clock::new(), SpringSeconds::default());
+    let Loaded { mesh, setup, image, files, remarks } = load(config, progress, &mut clock, &mut seconds)?;
+
+    progress.stage("write");
+    let sources: Result<Vec<Source>, PipelineError> = files
+        .iter()
+        .chain([&config.job])
+        .map(|path: &PathBuf| {
+            Source::of_file(path).map_err(|error| PipelineError::Source { path: path.clone(), error })
+        })
+        .collect();
+    let mut options = vec![format!("--block-nodes {}", config.block_size)];
+    options.extend(config.ignore.iter().map(|keyword| format!("--ignore {keyword}")));
+    let provenance = Provenance::spring(sources?, options);
+    let contents = SpringContents { mesh: &mesh, setup: &setup, provenance: &provenance };
+    let bytes = block::write_springs(&config.output, &contents)?;
+    seconds.write = clock.lap();
+    seconds.total = clock.start.elapsed().as_secs_f64();
+
+    let view = mesh.view();
+    let n = view.n_particles() as u64;
+    Ok(SpringSummary {
+        input: config.input.display().to_string(),
+        output: config.output.display().to_string(),
+        bytes,
+        physics: Provenance::SPRING,
+        image,
+        particles: n,
+        springs: view.n_springs() as u64,
+        groups: crate::info::spring::springs_by_group(&view, &setup),
+        grid: view.grid.map(|grid| grid.size),
+        fill: view.grid.map(|grid| n as f64 / grid.n_places() as f64),
+        block_size: config.block_size as u64,
+        blocks: view.lists.n_blocks() as u64,
+        halo_fraction: view.lists.halo.len() as f64 / n.max(1) as f64,
+        most_springs: view.lists.count.iter().copied().max().unwrap_or(0),
+        loose_particles: view.lists.count.iter().filter(|&&count| count == 0).count() as u64,
+        seconds,
+        peak_memory: peak_memory(),
+        notes: remarks.notes,
+        warnings: remarks.warnings,
+        version: VERSION.to_owned(),
+    })
+}
+
+/// Reads everything and reports, without writing anything.
+///
+/// Problems of input and job are part of the report. Nothing else can go wrong.
+pub fn check(config: &SpringConfig, progress: &dyn Progress) -> SpringCheck {
+    let input = config.input.display().to_string();
+    match load(config, progress, &mut Clock::new(), &mut SpringSeconds::default()) {
+        Ok(Loaded { mesh, remarks, .. }) => SpringCheck {
+            input,
+            ok: true,
+            particles: Some(mesh.view().n_particles() as u64),
+            springs: Some(mesh.view().n_springs() as u64),
+            remarks: [remarks.warnings, remarks.notes].concat(),
+            problems: Vec::new(),
+        },
+        Err(error) => SpringCheck {
+            input,
+            ok: false,
+            particles: None,
+            springs: None,
+            remarks: Vec::new(),
+            problems: error.to_string().lines().map(str::to_owned).collect(),
+        },
+    }
+}

@@ -1,0 +1,221 @@
+//! Where a job's forces, motions, cuts and changes act: on the particles of a mesh.
+
+use pogo_formats::job::spring::{Add, Erase, SpringJob};
+use pogo_formats::job::{JobError, Located};
+use pogo_formats::model::{LoadKind, Mesh, Model, NamedSet, Setup};
+use pogo_formats::spring::{
+    Cut, Gravity, PointForce, SpringAddition, SpringErasure, SpringGroup, SpringMesh, SpringMeshView, SpringSetup,
+};
+use pogo_formats::words::counted;
+
+use crate::apply_job::{Geometry, Remarks, add_amplitude, apply_to_particles, find_name, find_set, unique};
+
+/// A setup, and what the user should know of how it was found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Conditions {
+    /// Everything but the mesh.
+    pub setup: SpringSetup,
+    /// Nearest particles and the like.
+    pub remarks: Remarks,
+}
+
+/// The conditions of a job on a mesh. `deck` are those of the deck, in solver indices; empty for a lattice. `groups` are the
+/// spring groups of the mesh; those that only `[[add]]` uses are added behind them.
+///
+/// # Errors
+/// [`JobError`] for a set, amplitude or group that does not exist, and for a place with no particle.
+pub fn conditions(
+    mesh: &SpringMesh,
+    deck: Setup,
+    groups: Vec<SpringGroup>,
+    job: &SpringJob,
+) -> Result<Conditions, JobError> {
+    let view = mesh.view();
+    let size = match &view.grid {
+        Some(grid) => grid.spacing.into_iter().fold(0.0, f64::max),
+        None => longest_spring(&view),
+    };
+    let title = job.common.title.clone().unwrap_or_else(|| deck.title.clone());
+    let particles = Mesh {
+        dimension: 3,
+        coordinates: mesh.coordinates.clone(),
+        node_labels: mesh.labels.clone(),
+        node_instance: mesh.instance.clone(),
+        instances: mesh.instances.clone(),
+        groups: Vec::new(),
+        node_sets: mesh.sets.clone(),
+        element_sets: Vec::new(),
+    };
+    let mut model = Model { mesh: particles, setup: deck };
+    let remarks = apply_to_particles(&mut model, &job.common, size)?;
+    let Model { mesh: particles, setup: mut found } = model;
+
+    let mut forces = Vec::new();
+    for load in std::mem::take(&mut found.loads) {
+        // Other loads are refused with the deck.
+        let LoadKind::Concentrated { nodes, mut weights, direction } = load.kind else { continue };
+        weights.resize(nodes.len(), 1.0);
+        let (name, magnitude, amplitude) = (load.name, load.magnitude, load.amplitude);
+        forces.push(PointForce { name, particles: nodes, weights, direction, magnitude, amplitude });
+    }
+    let mut gravity: Vec<Gravity> = Vec::new();
+    for (index, item) in job.gravity.iter().enumerate() {
+        let name = item.value.name.clone().unwrap_or_else(|| format!("GRAVITY{}", index + 1));
+        let name = unique(&name, &gravity, |gravity| &gravity.name);
+        let amplitude = add_amplitude(&mut found.amplitudes, item.value.amplitude.as_ref(), &name)
+            .map_err(|text| item.place.error(text))?;
+        let magnitude = item.value.vector.iter().map(|x| x * x).sum::<f64>().sqrt();
+        let direction = item.value.vector.map(|x| if magnitude > 0.0 { x / magnitude } else { 0.0 });
+        gravity.push(Gravity { name, direction, magnitude, amplitude });
+    }
+    let mut groups = groups;
+    // Of a deck the tables are the groups already.
+    for item in &job.springs {
+        if find_name(&groups, &item.value.name, |group| &group.name).is_none() {
+            groups.push(item.value.group());
+        }
+    }
+    let mut cuts: Vec<Cut> = Vec::new();
+    for (index, item) in job.cuts.iter().enumerate() {
+        let name = item.value.name.clone().unwrap_or_else(|| format!("CUT{}", index + 1));
+        let name = unique(&name, &cuts, |cut| &cut.name);
+        let shape = item.value.shape().map_err(|text| item.place.error(text))?;
+        cuts.push(Cut { name, time: item.value.time, frame: item.value.positions.into(), shape });
+    }
+    let finder = Finder { view: &view, sets: &mesh.sets, geometry: Geometry::of_particles(&particles, size) };
+    let mut erasures: Vec<SpringErasure> = Vec::new();
+    for (index, item) in job.erasures.iter().enumerate() {
+        let name = item.value.name.clone().unwrap_or_else(|| format!("ERASE{}", index + 1));
+        let name = unique(&name, &erasures, |erasure| &erasure.name);
+        let springs = finder.erased(item)?;
+        erasures.push(SpringErasure { name, time: item.value.time, springs });
+    }
+    let mut additions: Vec<SpringAddition> = Vec::new();
+    for (index, item) in job.additions.iter().enumerate() {
+        let name = item.value.name.clone().unwrap_or_else(|| format!("ADD{}", index + 1));
+        let name = unique(&name, &additions, |addition| &addition.name);
+        let group = find_name(&groups, &item.value.group, |group| &group.name).ok_or_else(|| {
+            let names: Vec<&str> = groups.iter().map(|group| group.name.as_str()).collect();
+            item.place.error(format!(
+                "there is no spring group \"{}\"; there are {}",
+                item.value.group,
+                names.join(", ")
+            ))
+        })?;
+        let springs = finder.added(item)?;
+        additions.push(SpringAddition { name, time: item.value.time, group: group as u32, springs });
+    }
+    let mut fields = Vec::new();
+    for item in &job.fields {
+        fields.push(item.value.request().map_err(|text| item.place.error(text))?);
+    }
+    let setup = SpringSetup {
+        title,
+        materials: job.materials.iter().map(|item| item.value.material()).collect(),
+        groups,
+        amplitudes: found.amplitudes,
+        boundaries: found.boundaries,
+        forces,
+        gravity,
+        initial_velocities: found.initial_velocities,
+        cuts,
+        erasures,
+        additions,
+        histories: found.histories,
+        fields,
+        solver: job.solver.value.settings(),
+    };
+    Ok(Conditions { setup, remarks })
+}
+
+fn longest_spring(mesh: &SpringMeshView<'_>) -> f64 {
+    let length = |particle: usize| {
+        let squares =
+            mesh.springs(particle).map(|spring| mesh.rest_vector(particle, &spring).iter().map(|x| x * x).sum::<f64>());
+        squares.fold(0.0, f64::max)
+    };
+    (0..mesh.n_particles()).map(length).fold(0.0, f64::max).sqrt()
+}
+
+/// Finds springs.
+struct Finder<'a> {
+    view: &'a SpringMeshView<'a>,
+    sets: &'a [NamedSet],
+    geometry: Geometry<'a>,
+}
+
+impl Finder<'_> {
+    fn by_labels(&self, pairs: &[[u32; 2]]) -> Result<Vec<[u32; 2]>, String> {
+        let mut order: Vec<(u32, u32)> = self.view.labels.iter().copied().zip(0..).collect();
+        order.sort_unstable();
+        let find = |label: u32| {
+            let at = order.partition_point(|entry| entry.0 < label);
+            match order.get(at..).unwrap_or_default() {
+                [first, second, ..] if first.0 == label && second.0 == label => {
+                    Err(format!("several particles have the label {label}: use `at`, or sets"))
+                }
+                [first, ..] if first.0 == label => Ok(first.1),
+                _ => Err(format!("no particle has the label {label}")),
+            }
+        };
+        pairs.iter().map(|[a, b]| Ok(sorted(find(*a)?, find(*b)?))).collect()
+    }
+
+    fn erased(&self, item: &Located<Erase>) -> Result<Vec<[u32; 2]>, JobError> {
+        let error = |text: String| item.place.error(text);
+        if let Some(pairs) = &item.value.pairs {
+            return self.by_labels(pairs).map_err(error);
+        }
+        let inside = |name: &str| -> Result<Vec<bool>, String> {
+            let mut inside = vec![false; self.view.n_particles()];
+            find_set(self.sets, name, "particle")?.members.iter().for_each(|&member| inside[member as usize] = true);
+            Ok(inside)
+        };
+        let (one, other) = match (&item.value.within, &item.value.between) {
+            (Some(name), _) => (inside(name).map_err(error)?, None),
+            (None, Some([a, b])) => (inside(a).map_err(error)?, Some(inside(b).map_err(error)?)),
+            (None, None) => return Ok(Vec::new()),
+        };
+        let mut springs = Vec::new();
+        for particle in 0..self.view.n_particles() {
+            for spring in self.view.springs(particle).filter(|spring| spring.other as usize > particle) {
+                let there = spring.other as usize;
+                let meant = match &other {
+                    None => one[particle] && one[there],
+                    Some(other) => one[particle] && other[there] || other[particle] && one[there],
+                };
+                if meant {
+                    springs.push([particle as u32, spring.other]);
+                }
+            }
+        }
+        if springs.is_empty() {
+            return Err(error("no spring is meant by this table".to_owned()));
+        }
+        Ok(springs)
+    }
+
+    fn added(&self, item: &Located<Add>) -> Result<Vec<[u32; 2]>, JobError> {
+        let error = |text: String| item.place.error(text);
+        let springs = match (&item.value.pairs, &item.value.at) {
+            (Some(pairs), _) => self.by_labels(pairs).map_err(error)?,
+            (None, Some(points)) => {
+                let nearest = |point: [f64; 3]| self.geometry.nearest(point).map(|found| found.node);
+                let found = points.iter().map(|[a, b]| Some(sorted(nearest(*a)?, nearest(*b)?)));
+                found.collect::<Option<Vec<_>>>().ok_or_else(|| error("the model has no particle".to_owned()))?
+            }
+            (None, None) => Vec::new(),
+        };
+        if springs.is_empty() {
+            return Err(error(format!("{} added", counted(0, "spring"))));
+        }
+        match springs.iter().find(|[a, b]| a == b) {
+            Some([a, _]) => Err(error(format!("both ends are particle {}", self.view.labels[*a as usize]))),
+            None => Ok(springs),
+        }
+    }
+}
+
+fn sorted(a: u32, b: u32) -> [u32; 2] {
+    [a.min(b), a.max(b)]
+}

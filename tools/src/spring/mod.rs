@@ -1,0 +1,9 @@
+//! Mass-spring-damper models: particles and springs of a voxel stack or of a deck, and where a job's conditions act.
+
+mod conditions;
+mod deck;
+mod lattice;
+
+pub use conditions::{Conditions, conditions};
+pub use deck::{Edges, edges, mesh_of_edges};
+pub use lattice::mesh_of_voxels;
