@@ -4,10 +4,13 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
+use pogo_formats::model::ElementKind;
 use pogo_formats::{VERSION, exit_code};
 use pogo_tools::cli;
-use pogo_tools::generate::{self, BoxOptions, MirrorOptions, ModelOptions, PerlinOptions, StackSummary};
+use pogo_tools::generate::{
+    self, BoxOptions, LatticeOptions, MirrorOptions, ModelOptions, PerlinOptions, StackSummary,
+};
 
 /// Writes benchmark models: decks (the three of the Pogo paper, and boxes) and voxel stacks.
 #[derive(Parser)]
@@ -16,6 +19,8 @@ use pogo_tools::generate::{self, BoxOptions, MirrorOptions, ModelOptions, Perlin
   pogo-gen gear --size 200e-6            a coarser gear, with the increment to match
   pogo-gen weld --size 0.28e-3 --frequency 1e6 --cycles 3 -o small.inp
   pogo-gen box --elements c3d8 --nodes 200000 -o box.inp
+  pogo-gen box 32                        a lattice of 32 x 32 x 32 particles -> box.npy, and the job box.toml
+  pogo-gen box --heart                   a lattice like the heart of the mass-spring paper -> heart.npy, heart.toml
   pogo-gen perlin --size 550             a porous sample like perlin1 of the ParOSol papers -> perlin.nrrd
   pogo-gen perlin --size 200 --texture struts --cell 10 --fraction 0.2 -o thin.npy
   pogo-gen mirror bone.tif --times 2 2 3 --crop 500 -o large.tif
@@ -45,12 +50,39 @@ enum Kind {
     Gear(ModelOptions),
     /// Four rocks with absorbing sides: 5 m, 1.01 million nodes (Section 4.3).
     Geophysics(ModelOptions),
-    /// Steel box of 1 mm elements of one kind, to measure speed with.
-    Box(BoxOptions),
+    /// Steel box of 1 mm elements of one kind, to measure speed with; or, with numbers or --heart, a lattice of particles: a
+    /// stack of voxels and a job of springs beside it (Rasmusson, Mosegaard and Sørensen).
+    Box(BoxArguments),
     /// Porous voxel sample of Perlin noise (Arbenz, Flaig and Kellenberger).
     Perlin(PerlinOptions),
     /// Voxel stack mirrored to a larger one.
     Mirror(MirrorOptions),
+}
+
+#[derive(Args)]
+struct BoxArguments {
+    /// A lattice instead of elements: particles along x, y and z, or one number for a cube.
+    #[arg(value_name = "N", num_args = 0..=3, conflicts_with_all = ["elements", "nodes"])]
+    lattice: Vec<usize>,
+    /// A lattice like the paper's heart: 29,449 particles in a box of 140,760.
+    #[arg(long, conflicts_with_all = ["elements", "nodes", "lattice"])]
+    heart: bool,
+    /// Springs of a lattice along space diagonals, too.
+    #[arg(long, conflicts_with_all = ["elements", "nodes"])]
+    space: bool,
+    /// Element kind, such as cpe3, cpe4r, c3d4, c3d8 or c3d8r.
+    #[arg(long, value_parser = generate::cuboid::parse_kind, value_name = "KIND", requires = "nodes",
+          required_unless_present_any = ["lattice", "heart"])]
+    elements: Option<ElementKind>,
+    /// Number of nodes, met as nearly as whole rows of elements allow.
+    #[arg(long, value_name = "N", requires = "elements")]
+    nodes: Option<u32>,
+    /// Random displacement of inner nodes as a fraction of the element size, 0 to 0.2 (triangles are always irregular).
+    #[arg(long, default_value_t = 0.15)]
+    jitter: f64,
+    /// Length of the run, in increments.
+    #[arg(long, default_value_t = 1000, value_name = "N")]
+    increments: u32,
 }
 
 fn main() {
@@ -73,7 +105,9 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         Kind::Weld(_) => "weld.inp",
         Kind::Gear(_) => "gear.inp",
         Kind::Geophysics(_) => "geophysics.inp",
-        Kind::Box(_) => "box.inp",
+        Kind::Box(BoxArguments { elements: Some(_), .. }) => "box.inp",
+        Kind::Box(BoxArguments { heart: true, .. }) => "heart.npy",
+        Kind::Box(_) => "box.npy",
         Kind::Perlin(_) => "perlin.nrrd",
         Kind::Mirror(_) => "mirror.nrrd",
     };
@@ -83,7 +117,18 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         Kind::Weld(options) => generate::weld(options)?,
         Kind::Gear(options) => generate::gear(options)?,
         Kind::Geophysics(options) => generate::geophysics(options)?,
-        Kind::Box(options) => generate::cuboid(options)?,
+        Kind::Box(BoxArguments { elements: Some(elements), nodes: Some(nodes), jitter, increments, .. }) => {
+            let (elements, nodes, jitter, increments) = (*elements, *nodes, *jitter, *increments);
+            generate::cuboid(&BoxOptions { elements, nodes, jitter, increments })?
+        }
+        Kind::Box(BoxArguments { lattice, heart, space, .. }) => {
+            let options = LatticeOptions { size: lattice.clone(), heart: *heart, space: *space };
+            let (summary, job) = generate::save_lattice(&options, &path)?;
+            if !cli.quiet && !cli.json {
+                cli::write_stdout(format!("{}: the job\n", job.display()).as_bytes())?;
+            }
+            return stack(cli, &path, &summary, start);
+        }
         Kind::Perlin(options) => return stack(cli, &path, &generate::save_perlin(options, &path)?, start),
         Kind::Mirror(options) => return stack(cli, &path, &generate::save_mirror(options, &path)?, start),
     };

@@ -14,23 +14,23 @@ use super::triangles::{fill, noise};
 const SIZE: f64 = 1e-3;
 
 /// What kind of box.
-#[derive(Debug, Clone, PartialEq, clap::Args)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct BoxOptions {
-    /// Element kind, such as cpe3, cpe4r, c3d4, c3d8 or c3d8r.
-    #[arg(long, value_parser = parse_kind, value_name = "KIND")]
+    /// Element kind.
     pub elements: ElementKind,
     /// Number of nodes, met as nearly as whole rows of elements allow.
-    #[arg(long, value_name = "N")]
     pub nodes: u32,
     /// Random displacement of inner nodes as a fraction of the element size, 0 to 0.2 (triangles are always irregular).
-    #[arg(long, default_value_t = 0.15)]
     pub jitter: f64,
     /// Length of the run, in increments.
-    #[arg(long, default_value_t = 1000, value_name = "N")]
     pub increments: u32,
 }
 
-fn parse_kind(name: &str) -> Result<ElementKind, String> {
+/// An element kind by its name.
+///
+/// # Errors
+/// The names that there are.
+pub fn parse_kind(name: &str) -> Result<ElementKind, String> {
     ElementKind::from_name(name).ok_or_else(|| {
         let names = ElementKind::ALL.map(|kind| kind.name().to_lowercase());
         format!("known kinds are {}", names.join(", "))
