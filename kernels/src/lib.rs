@@ -4,6 +4,7 @@
 #![allow(clippy::needless_range_loop, clippy::neg_cmp_op_on_partial_ord)]
 
 pub mod cuda;
+pub mod eikonal;
 pub mod elements;
 pub mod explicit;
 pub mod spring;

@@ -1,0 +1,105 @@
+//! Where the wave came from, and how fast it went.
+
+use rayon::prelude::*;
+
+use super::local::{Reference, edge, others, tetrahedron, triangle};
+use super::number::Real;
+use super::problem::EikonalProblem;
+use super::products::{along, squares};
+
+/// Where the wave that is first at a node came from.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Predecessor {
+    /// The element that it crossed last; `u32::MAX` at starts and where no wave comes.
+    pub element: u32,
+    /// Weights of the element's corners in the point where it entered, their sum 1; 0 at the node itself (and for the fourth corner of
+    /// a triangle).
+    pub weight: [f32; 4],
+}
+
+impl Predecessor {
+    /// Of a start, or of a node where no wave comes.
+    pub const NONE: Self = Self { element: u32::MAX, weight: [0.0; 4] };
+}
+
+/// Of each node the element through which the wave came, and the point where it entered that.
+///
+/// A node at which no element gives a time as early as `time` says (within 1e-5 of the travel time through the element in f32, 1e-9 in
+/// f64, and the spacing of numbers of the size of the time itself) is a start. Computed in f64.
+pub fn predecessors<T: Real>(problem: &EikonalProblem, time: &[T]) -> Vec<Predecessor> {
+    let (relative, spacing) = if size_of::<T>() == 4 { (1e-5, 4e-7) } else { (1e-9, 1e-15) };
+    let of = |node: usize| {
+        let here = time[node].to_f64();
+        if !here.is_finite() {
+            return Predecessor::NONE;
+        }
+        let mut best = (f64::INFINITY, Predecessor::NONE, 0.0);
+        for &entry in problem.mesh.round(node) {
+            let (e, corner) = ((entry / 4) as usize, (entry % 4) as usize);
+            let (candidate, weight) = entered(problem, time, e, corner);
+            if candidate < best.0 {
+                let from: f64 = (0..problem.mesh.corners)
+                    .filter(|&k| weight[k] > 0.0)
+                    .map(|k| f64::from(weight[k]) * time[problem.mesh.nodes(e)[k] as usize].to_f64())
+                    .sum();
+                best = (candidate, Predecessor { element: e as u32, weight }, candidate - from);
+            }
+        }
+        let (candidate, predecessor, travel) = best;
+        // A start lies below what its elements give.
+        if candidate <= here + relative * travel + spacing * here.abs() { predecessor } else { Predecessor::NONE }
+    };
+    (0..problem.mesh.n_nodes()).into_par_iter().map(of).collect()
+}
+
+/// Time at a corner through one element, and the weights of the point where the wave enters.
+fn entered<T: Real>(problem: &EikonalProblem, time: &[T], e: usize, k: usize) -> (f64, [f32; 4]) {
+    let nodes = problem.mesh.nodes(e);
+    let at = |corner: usize| time[nodes[corner] as usize].to_f64();
+    let mut weight = [0.0; 4];
+    if nodes.len() == 3 {
+        let l: [f64; 3] = squares(&problem.mesh, &problem.metrics, e);
+        let (a, b) = if k == 0 { (1, 2) } else { (0, 3 - k) };
+        let (t, [u, v]) = triangle::<f64, false>([at(a), at(b)], [l[edge(a, b)], l[edge(a, k)], l[edge(b, k)]]);
+        (weight[a], weight[b]) = (u as f32, v as f32);
+        return (t, weight);
+    }
+    let l: [f64; 6] = squares(&problem.mesh, &problem.metrics, e);
+    let [a, b, c] = others(k);
+    let numbers = [(a, c), (b, c), (a, b), (a, k), (b, k), (c, k)].map(|(from, to)| l[edge(from, to)]);
+    let (t, u) = tetrahedron::<f64, false>([at(a), at(b), at(c)], Reference::from_squares(numbers));
+    for (corner, u) in [a, b, c].into_iter().zip(u) {
+        weight[corner] = u as f32;
+    }
+    (t, weight)
+}
+
+/// Speed of the wave in each element along its own direction, length / time: 1 / |∇φ|. 0 in blocked elements and where a corner is
+/// not reached; +∞ where all corners have the same time.
+pub fn conduction_speed<T: Real>(problem: &EikonalProblem, time: &[T]) -> Vec<f32> {
+    let of = |e: usize| {
+        let nodes = problem.mesh.nodes(e);
+        if problem.metrics.of(e).is_none() || nodes.iter().any(|&node| !time[node as usize].to_f64().is_finite()) {
+            return 0.0;
+        }
+        let n = nodes.len() - 1;
+        let edge: [[f64; 3]; 3] =
+            std::array::from_fn(|i| if i < n { along(&problem.mesh, nodes, 0, i + 1) } else { [0.0; 3] });
+        let fall: [f64; 3] = std::array::from_fn(|i| {
+            if i < n { time[nodes[i + 1] as usize].to_f64() - time[nodes[0] as usize].to_f64() } else { 0.0 }
+        });
+        let dot = |a: [f64; 3], b: [f64; 3]| a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+        let cross = |a: [f64; 3], b: [f64; 3]| {
+            [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
+        };
+        // The gradient is the sum over the edges of fall × dual vector.
+        let normal = cross(edge[0], edge[1]);
+        let third = if n == 3 { edge[2] } else { normal };
+        let volume = dot(normal, third);
+        let dual = [cross(edge[1], third), cross(third, edge[0]), normal];
+        let gradient: [f64; 3] =
+            std::array::from_fn(|c| (0..n).map(|i| fall[i] * dual[i][c]).sum::<f64>() / volume);
+        (1.0 / dot(gradient, gradient).sqrt()) as f32
+    };
+    (0..problem.mesh.n_elements()).into_par_iter().map(of).collect()
+}

@@ -1,0 +1,143 @@
+//! What is to be solved, how, and what comes of it.
+
+pub use pogo_formats::eikonal::setup::LocalSolver;
+use pogo_formats::eikonal::{EikonalDomainsView, EikonalMeshView};
+
+/// M = D⁻¹ of the elements: xx, yy, zz, xy, yz, zx, time² / length²; a first number of +∞ blocks an element.
+#[derive(Debug, Clone, Copy)]
+pub enum Metrics<'a> {
+    /// One for each class.
+    Classes {
+        /// Index into `metric`, (n_elements,).
+        class: &'a [u16],
+        /// M of each class.
+        metric: &'a [[f64; 6]],
+    },
+    /// One for each element, (n_elements,).
+    Each(&'a [[f64; 6]]),
+}
+
+/// The metric of a blocked element, which no wave enters.
+pub const BLOCKED: [f64; 6] = [f64::INFINITY; 6];
+
+impl Metrics<'_> {
+    /// M of element `e`, unless it is blocked.
+    #[inline]
+    pub fn of(&self, e: usize) -> Option<[f64; 6]> {
+        let metric = match *self {
+            Self::Classes { class, metric } => metric[usize::from(class[e])],
+            Self::Each(metric) => metric[e],
+        };
+        (metric[0] < f64::INFINITY).then_some(metric)
+    }
+}
+
+/// A mesh with its metrics.
+#[derive(Debug, Clone)]
+pub struct EikonalProblem<'a> {
+    /// Nodes and elements.
+    pub mesh: EikonalMeshView<'a>,
+    /// Sub-domains; none counts as one.
+    pub domains: Option<EikonalDomainsView<'a>>,
+    /// How fast the wave is.
+    pub metrics: Metrics<'a>,
+}
+
+/// How to solve.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct EikonalSettings {
+    /// Relative fall of a time that is not worth taking; 0 means that every fall counts.
+    pub tolerance: f64,
+    /// What of an element is stored. Triangles have their three squares in any case.
+    pub local_solver: LocalSolver,
+    /// How far, in mean times over an edge, the wave's latest node may be ahead of its earliest: those further ahead wait, because
+    /// their times may still fall. +∞ lets all go, as the fast iterative method does. The result does not depend on it but
+    /// for rounding.
+    pub window: f64,
+}
+
+impl Default for EikonalSettings {
+    fn default() -> Self {
+        Self { tolerance: 0.0, local_solver: LocalSolver::Six, window: 1.0 }
+    }
+}
+
+/// When the wave arrives.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Arrival<T> {
+    /// Time at each node, solver order; +∞ where the wave never comes.
+    pub time: Vec<T>,
+    /// Nodes where it never comes.
+    pub unreached: usize,
+    /// Work.
+    pub statistics: Statistics,
+}
+
+/// Work of a solve.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Statistics {
+    /// Sweeps over the active set.
+    pub sweeps: u32,
+    /// Local solves.
+    pub local_solves: u64,
+    /// Nodes whose new time was passed on, each as often as it was.
+    pub passed_on: u64,
+    /// Sweeps in which each sub-domain passed something on.
+    pub active_sweeps: Vec<u32>,
+    /// Sub-domains that passed something on in each sweep.
+    pub active_domains: Vec<u32>,
+    /// Solving, s.
+    pub seconds: f64,
+}
+
+/// Why a problem cannot be solved.
+#[derive(Debug, thiserror::Error, Clone, PartialEq)]
+pub enum EikonalError {
+    /// Nothing starts.
+    #[error("no node has a start time: the wave starts nowhere")]
+    NoStart,
+    /// A start at a node that the mesh does not have.
+    #[error("start node {node} is not one of the mesh's {n_nodes}")]
+    StartNode {
+        /// Index asked for.
+        node: u32,
+        /// Nodes there are.
+        n_nodes: usize,
+    },
+    /// A start at no time.
+    #[error("the start time {time} of node {node} is no finite number")]
+    StartTime {
+        /// Node.
+        node: u32,
+        /// Time.
+        time: f64,
+    },
+    /// Arrays of the wrong length.
+    #[error("{what}: there are {found}, and there should be {expected}")]
+    Length {
+        /// Which.
+        what: &'static str,
+        /// Length.
+        found: usize,
+        /// Length that the mesh asks for.
+        expected: usize,
+    },
+    /// Elements with neither three nor four corners.
+    #[error("elements with {0} corners: only triangles (3) and tetrahedra (4) are solved")]
+    Corners(usize),
+}
+
+/// Checks starts; gives the least time.
+pub(super) fn first_time(starts: &[(u32, f64)], n_nodes: usize) -> Result<f64, EikonalError> {
+    let mut least = f64::INFINITY;
+    for &(node, time) in starts {
+        if node as usize >= n_nodes {
+            return Err(EikonalError::StartNode { node, n_nodes });
+        }
+        if !time.is_finite() {
+            return Err(EikonalError::StartTime { node, time });
+        }
+        least = least.min(time);
+    }
+    if starts.is_empty() { Err(EikonalError::NoStart) } else { Ok(least) }
+}

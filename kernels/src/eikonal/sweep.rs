@@ -1,0 +1,375 @@
+//! The sweeps: which nodes pass their times on, and what follows for their neighbours.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::time::Instant;
+
+use rayon::prelude::*;
+
+use super::number::Real;
+use super::problem::{Arrival, EikonalError, Statistics, first_time};
+use super::products::Elements;
+use pogo_formats::eikonal::EikonalMeshView;
+
+/// Most nodes of a piece of a sub-domain.
+const PIECE: usize = 4096;
+/// Nodes whose elements one task looks at.
+const TASK: usize = 64;
+/// Local solves that are done together.
+const BATCH: usize = 64;
+/// Active nodes from which on threads share a sweep.
+const SHARED: usize = 256;
+
+/// Consecutive nodes of one sub-domain.
+pub(super) struct Pieces {
+    /// First node of each, and the end.
+    first: Vec<u32>,
+    /// Sub-domain of each.
+    domain: Vec<u32>,
+    /// Piece of each node.
+    of: Vec<u32>,
+    n_domains: usize,
+}
+
+impl Pieces {
+    /// `node_first`: first node of each sub-domain, and the end.
+    pub fn new(node_first: &[u32]) -> Self {
+        let n_domains = node_first.len() - 1;
+        let mut pieces = Self { first: vec![0], domain: Vec::new(), of: Vec::new(), n_domains };
+        for domain in 0..n_domains {
+            let mut first = node_first[domain] as usize;
+            let end = node_first[domain + 1] as usize;
+            while first < end {
+                let next = end.min(first + PIECE);
+                pieces.of.resize(next, pieces.domain.len() as u32);
+                pieces.first.push(next as u32);
+                pieces.domain.push(domain as u32);
+                first = next;
+            }
+        }
+        pieces
+    }
+}
+
+/// Local solves that wait to be done together.
+struct Batch<T> {
+    n: usize,
+    numbers: [[T; BATCH]; 6],
+    phi: [[T; BATCH]; 3],
+    node: [u32; BATCH],
+    time: [T; BATCH],
+}
+
+impl<T: Real> Batch<T> {
+    fn new() -> Self {
+        let zero = [T::default(); BATCH];
+        Self { n: 0, numbers: [zero; 6], phi: [zero; 3], node: [0; BATCH], time: zero }
+    }
+}
+
+#[inline(always)]
+fn solve_lanes<T: Real, E: Elements<T, N>, const N: usize, const FMA: bool>(batch: &mut Batch<T>) {
+    for l in 0..BATCH {
+        batch.time[l] = E::solve::<FMA>(
+            std::array::from_fn(|i| batch.phi[i][l]), //
+            std::array::from_fn(|i| batch.numbers[i][l]),
+        );
+    }
+}
+
+fn solve_portable<T: Real, E: Elements<T, N>, const N: usize>(batch: &mut Batch<T>) {
+    solve_lanes::<T, E, N, false>(batch);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+fn solve_avx2<T: Real, E: Elements<T, N>, const N: usize>(batch: &mut Batch<T>) {
+    solve_lanes::<T, E, N, true>(batch);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw")]
+fn solve_avx512<T: Real, E: Elements<T, N>, const N: usize>(batch: &mut Batch<T>) {
+    solve_lanes::<T, E, N, true>(batch);
+}
+
+type SolveBatch<T> = unsafe fn(&mut Batch<T>);
+
+/// The best form for this machine.
+fn instructions<T: Real, E: Elements<T, N>, const N: usize>() -> SolveBatch<T> {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+        let more = is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512vl")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512bw");
+        return if more { solve_avx512::<T, E, N> } else { solve_avx2::<T, E, N> };
+    }
+    solve_portable::<T, E, N>
+}
+
+/// Times and marks of one solve.
+///
+/// A node is *changed* if its time fell since it was last passed on. A sweep first takes the new times over and lets those changed
+/// nodes that are within the window be *fresh*; then each element with a fresh corner is solved for its other corners, with the
+/// times as they are, and results go to `next`. Nobody reads `next` in the same sweep, and the least of several results does not
+/// depend on their order: so times have the same bits for every number of threads and of sub-domains.
+struct State<T: Real> {
+    time: Vec<T::Cell>,
+    next: Vec<T::Cell>,
+    /// Sweep in which a node was last fresh.
+    fresh_in: Vec<AtomicU32>,
+    /// One bit a node.
+    changed: Vec<AtomicU64>,
+    /// A piece has changed nodes.
+    piece_changed: Vec<AtomicBool>,
+}
+
+/// What a sweep needs to know.
+pub(super) struct Sweeper<'a, T: Real, E: Elements<T, N>, const N: usize> {
+    mesh: &'a EikonalMeshView<'a>,
+    nodes: &'a [[u32; N]],
+    elements: &'a E,
+    pieces: &'a Pieces,
+    /// 1 − tolerance.
+    keep: T,
+    window: T,
+    solve: SolveBatch<T>,
+}
+
+/// What comes of a part of a sweep.
+#[derive(Clone, Copy)]
+struct Part<T> {
+    solves: u64,
+    /// Least time that fell.
+    least: T,
+}
+
+fn join<T: Real>(a: Part<T>, b: Part<T>) -> Part<T> {
+    Part { solves: a.solves + b.solves, least: if b.least < a.least { b.least } else { a.least } }
+}
+
+impl<'a, T: Real, E: Elements<T, N>, const N: usize> Sweeper<'a, T, E, N> {
+    pub fn new(
+        mesh: &'a EikonalMeshView<'a>,
+        elements: &'a E,
+        pieces: &'a Pieces,
+        tolerance: f64,
+        window: f64,
+    ) -> Self {
+        Self {
+            mesh,
+            nodes: mesh.elements.as_chunks::<N>().0,
+            elements,
+            pieces,
+            keep: T::from_f64(1.0 - tolerance),
+            window: T::from_f64(window),
+            solve: instructions::<T, E, N>(),
+        }
+    }
+
+    /// Solves for the starts. `share`: threads share each sweep.
+    pub fn run(&self, starts: &[(u32, f64)], share: bool) -> Result<Arrival<T>, EikonalError> {
+        let begin = Instant::now();
+        let n_nodes = self.mesh.n_nodes();
+        let first = first_time(starts, n_nodes)?;
+        let state = State::<T> {
+            time: (0..n_nodes).map(|_| T::INFINITY.cell()).collect(),
+            next: (0..n_nodes).map(|_| T::INFINITY.cell()).collect(),
+            fresh_in: (0..n_nodes).map(|_| AtomicU32::new(0)).collect(),
+            changed: (0..n_nodes.div_ceil(64)).map(|_| AtomicU64::new(0)).collect(),
+            piece_changed: (0..self.pieces.domain.len()).map(|_| AtomicBool::new(false)).collect(),
+        };
+        // Times count from the first start: the numbers are not negative, and small where the wave begins.
+        let zero = T::default();
+        for &(node, time) in starts {
+            self.fall(&state, node, T::from_f64(time - first));
+        }
+        let mut statistics = Statistics { active_sweeps: vec![0; self.pieces.n_domains], ..Default::default() };
+        let mut least = zero;
+        let mut fresh: Vec<u32> = Vec::new();
+        let mut active: Vec<usize> = Vec::new();
+        while least < T::INFINITY {
+            statistics.sweeps += 1;
+            let sweep = statistics.sweeps;
+            let limit = least + self.window;
+            active.clear();
+            active.extend((0..self.pieces.domain.len()).filter(|&piece| state.piece_changed[piece].load(Relaxed)));
+            let take = |&piece: &usize| self.take_over(&state, piece, sweep, limit);
+            let taken: Vec<(Vec<u32>, T)> = if share && active.len() > 1 && fresh.len() > SHARED {
+                active.par_iter().map(take).collect()
+            } else {
+                active.iter().map(take).collect()
+            };
+            fresh.clear();
+            least = T::INFINITY;
+            let mut domains = 0;
+            let mut last = u32::MAX;
+            for (&piece, (nodes, waiting)) in active.iter().zip(&taken) {
+                fresh.extend_from_slice(nodes);
+                least = if *waiting < least { *waiting } else { least };
+                let domain = self.pieces.domain[piece];
+                if !nodes.is_empty() && domain != last {
+                    last = domain;
+                    domains += 1;
+                    statistics.active_sweeps[domain as usize] += 1;
+                }
+            }
+            statistics.active_domains.push(domains);
+            statistics.passed_on += fresh.len() as u64;
+            let none = Part { solves: 0, least: T::INFINITY };
+            let part = if share && fresh.len() > SHARED {
+                fresh.par_chunks(TASK).map(|nodes| self.pass_on(&state, nodes, sweep)).reduce(|| none, join)
+            } else {
+                self.pass_on(&state, &fresh, sweep)
+            };
+            statistics.local_solves += part.solves;
+            least = if part.least < least { part.least } else { least };
+        }
+        let first = T::from_f64(first);
+        let time: Vec<T> = state.time.iter().map(|cell| T::get(cell) + first).collect();
+        let unreached = time.iter().filter(|&&time| !(time < T::INFINITY)).count();
+        statistics.seconds = begin.elapsed().as_secs_f64();
+        Ok(Arrival { time, unreached, statistics })
+    }
+
+    /// The time of a node falls to `time`, from the next sweep on.
+    #[inline(always)]
+    fn fall(&self, state: &State<T>, node: u32, time: T) {
+        let i = node as usize;
+        T::lower(&state.next[i], time);
+        let bit = 1 << (i % 64);
+        if state.changed[i / 64].load(Relaxed) & bit == 0 {
+            state.changed[i / 64].fetch_or(bit, Relaxed);
+        }
+        let piece = &state.piece_changed[self.pieces.of[i] as usize];
+        if !piece.load(Relaxed) {
+            piece.store(true, Relaxed);
+        }
+    }
+
+    /// Takes over the new times of a piece; gives the nodes that are fresh, and the least time of those that wait.
+    fn take_over(&self, state: &State<T>, piece: usize, sweep: u32, limit: T) -> (Vec<u32>, T) {
+        let (first, end) = (self.pieces.first[piece] as usize, self.pieces.first[piece + 1] as usize);
+        let mut fresh = Vec::new();
+        let mut least = T::INFINITY;
+        for word in first / 64..end.div_ceil(64) {
+            // Words may be shared with the pieces before and after.
+            let mut mask = u64::MAX;
+            if word * 64 < first {
+                mask &= u64::MAX << (first % 64);
+            }
+            if (word + 1) * 64 > end {
+                mask &= u64::MAX >> ((64 - end % 64) % 64);
+            }
+            let mut bits = state.changed[word].load(Relaxed) & mask;
+            let mut done = 0;
+            while bits != 0 {
+                let bit = bits.trailing_zeros() as usize;
+                bits &= bits - 1;
+                let i = word * 64 + bit;
+                let time = T::get(&state.next[i]);
+                T::set(&state.time[i], time);
+                if time <= limit {
+                    state.fresh_in[i].store(sweep, Relaxed);
+                    fresh.push(i as u32);
+                    done |= 1 << bit;
+                } else if time < least {
+                    least = time;
+                }
+            }
+            if done != 0 {
+                state.changed[word].fetch_and(!done, Relaxed);
+            }
+        }
+        if !(least < T::INFINITY) {
+            state.piece_changed[piece].store(false, Relaxed);
+        }
+        (fresh, least)
+    }
+
+    /// Solves the elements round fresh nodes for their other corners.
+    fn pass_on(&self, state: &State<T>, fresh: &[u32], sweep: u32) -> Part<T> {
+        let mut batch = Batch::new();
+        let mut part = Part { solves: 0, least: T::INFINITY };
+        for &node in fresh {
+            for &entry in self.mesh.round(node as usize) {
+                let (element, corner) = ((entry / 4) as usize, (entry % 4) as usize);
+                let nodes = &self.nodes[element];
+                let mut is_fresh = 0_u32;
+                for k in 0..N {
+                    is_fresh |= u32::from(state.fresh_in[nodes[k] as usize].load(Relaxed) == sweep) << k;
+                }
+                // The lowest of its fresh corners sees to an element.
+                if is_fresh.trailing_zeros() as usize != corner {
+                    continue;
+                }
+                let times: [T; N] = std::array::from_fn(|k| T::get(&state.time[nodes[k] as usize]));
+                let data = self.elements.data(element, nodes);
+                self.put::<0>(state, &mut batch, &mut part, nodes, &times, is_fresh, &data);
+                self.put::<1>(state, &mut batch, &mut part, nodes, &times, is_fresh, &data);
+                self.put::<2>(state, &mut batch, &mut part, nodes, &times, is_fresh, &data);
+                if N == 4 {
+                    self.put::<3>(state, &mut batch, &mut part, nodes, &times, is_fresh, &data);
+                }
+            }
+        }
+        self.flush(state, &mut batch, &mut part);
+        part
+    }
+
+    /// Puts corner `K` on the list, if another corner is fresh and one is earlier: only then can its time fall.
+    #[inline(always)]
+    #[allow(clippy::too_many_arguments)]
+    fn put<const K: usize>(
+        &self,
+        state: &State<T>,
+        batch: &mut Batch<T>,
+        part: &mut Part<T>,
+        nodes: &[u32; N],
+        times: &[T; N],
+        is_fresh: u32,
+        data: &E::Data,
+    ) {
+        let mut earlier = false;
+        for k in 0..N {
+            earlier |= k != K && times[k] < times[K];
+        }
+        if is_fresh & !(1 << K) == 0 || !earlier {
+            return;
+        }
+        let l = batch.n;
+        let mut i = 0;
+        for k in 0..N {
+            if k != K {
+                batch.phi[i][l] = times[k];
+                i += 1;
+            }
+        }
+        let numbers = E::at::<K>(data);
+        for i in 0..6 {
+            batch.numbers[i][l] = numbers[i];
+        }
+        batch.node[l] = nodes[K];
+        batch.n = l + 1;
+        if batch.n == BATCH {
+            self.flush(state, batch, part);
+        }
+    }
+
+    /// Solves the list.
+    #[inline(never)]
+    fn flush(&self, state: &State<T>, batch: &mut Batch<T>, part: &mut Part<T>) {
+        // SAFETY: made for the instructions that this machine has.
+        unsafe { (self.solve)(batch) };
+        for l in 0..batch.n {
+            let (node, time) = (batch.node[l], batch.time[l]);
+            let before = T::get(&state.time[node as usize]) * self.keep;
+            if time < before && time < T::get(&state.next[node as usize]) {
+                self.fall(state, node, time);
+                part.least = if time < part.least { time } else { part.least };
+            }
+        }
+        part.solves += batch.n as u64;
+        batch.n = 0;
+    }
+}
