@@ -21,3 +21,7 @@ mod test_support;
 #[cfg(test)]
 #[path = "../examples/support/spring.rs"]
 mod spring_support;
+
+#[cfg(test)]
+#[path = "../examples/support/eikonal.rs"]
+mod test_meshes;

@@ -238,9 +238,8 @@ mod tests {
             assert_eq!(edge(k, l), place);
             assert_eq!(edge(l, k), place);
         }
-        let mut seen: Vec<usize> = (0..6)
-            .flat_map(|p| (p + 1..6).filter(move |q| p + q != 5).map(move |q| mixed(p, q)))
-            .collect();
+        let mut seen: Vec<usize> =
+            (0..6).flat_map(|p| (p + 1..6).filter(move |q| p + q != 5).map(move |q| mixed(p, q))).collect();
         seen.sort_unstable();
         assert_eq!(seen, (6..18).collect::<Vec<_>>());
     }

@@ -33,9 +33,7 @@ use rayon::prelude::*;
 pub use ball::exact_ball;
 pub use number::Real;
 pub use paths::{Predecessor, conduction_speed, predecessors};
-pub use problem::{
-    Arrival, BLOCKED, EikonalError, EikonalProblem, EikonalSettings, LocalSolver, Metrics, Statistics,
-};
+pub use problem::{Arrival, BLOCKED, EikonalError, EikonalProblem, EikonalSettings, LocalSolver, Metrics, Statistics};
 use products::{Eighteen, OnTheFly, Six, Three, squares};
 use sweep::{Pieces, Sweeper};
 
@@ -110,9 +108,15 @@ impl<'a, T: Real> EikonalSolver<'a, T> {
         let (mesh, pieces, tolerance) = (&self.mesh, &self.pieces, self.settings.tolerance);
         match &self.stored {
             Stored::Six(stored) => Sweeper::<T, _, 4>::new(mesh, stored, pieces, tolerance, window).run(starts, share),
-            Stored::Eighteen(stored) => Sweeper::<T, _, 4>::new(mesh, stored, pieces, tolerance, window).run(starts, share),
-            Stored::OnTheFly(stored) => Sweeper::<T, _, 4>::new(mesh, stored, pieces, tolerance, window).run(starts, share),
-            Stored::Three(stored) => Sweeper::<T, _, 3>::new(mesh, stored, pieces, tolerance, window).run(starts, share),
+            Stored::Eighteen(stored) => {
+                Sweeper::<T, _, 4>::new(mesh, stored, pieces, tolerance, window).run(starts, share)
+            }
+            Stored::OnTheFly(stored) => {
+                Sweeper::<T, _, 4>::new(mesh, stored, pieces, tolerance, window).run(starts, share)
+            }
+            Stored::Three(stored) => {
+                Sweeper::<T, _, 3>::new(mesh, stored, pieces, tolerance, window).run(starts, share)
+            }
         }
     }
 }

@@ -24,30 +24,27 @@ impl Predecessor {
 
 /// Of each node the element through which the wave came, and the point where it entered that.
 ///
-/// A node at which no element gives a time as early as `time` says (within 1e-5 of the travel time through the element in f32, 1e-9 in
-/// f64, and the spacing of numbers of the size of the time itself) is a start. Computed in f64.
-pub fn predecessors<T: Real>(problem: &EikonalProblem, time: &[T]) -> Vec<Predecessor> {
-    let (relative, spacing) = if size_of::<T>() == 4 { (1e-5, 4e-7) } else { (1e-9, 1e-15) };
+/// Start nodes that keep their own time have none. Computed in f64.
+pub fn predecessors<T: Real>(problem: &EikonalProblem, starts: &[(u32, f64)], time: &[T]) -> Vec<Predecessor> {
+    let mut keeps = vec![false; time.len()];
+    for &(node, start) in starts {
+        // The solver counts from the first start, which rounds.
+        let rounding = if size_of::<T>() == 4 { 3e-7 } else { 1e-15 } * start.abs();
+        keeps[node as usize] |= time[node as usize].to_f64() >= start - rounding;
+    }
     let of = |node: usize| {
-        let here = time[node].to_f64();
-        if !here.is_finite() {
-            return Predecessor::NONE;
+        let mut best = (f64::INFINITY, Predecessor::NONE);
+        if keeps[node] || !time[node].to_f64().is_finite() {
+            return best.1;
         }
-        let mut best = (f64::INFINITY, Predecessor::NONE, 0.0);
         for &entry in problem.mesh.round(node) {
-            let (e, corner) = ((entry / 4) as usize, (entry % 4) as usize);
-            let (candidate, weight) = entered(problem, time, e, corner);
+            let (element, corner) = (entry / 4, (entry % 4) as usize);
+            let (candidate, weight) = entered(problem, time, element as usize, corner);
             if candidate < best.0 {
-                let from: f64 = (0..problem.mesh.corners)
-                    .filter(|&k| weight[k] > 0.0)
-                    .map(|k| f64::from(weight[k]) * time[problem.mesh.nodes(e)[k] as usize].to_f64())
-                    .sum();
-                best = (candidate, Predecessor { element: e as u32, weight }, candidate - from);
+                best = (candidate, Predecessor { element, weight });
             }
         }
-        let (candidate, predecessor, travel) = best;
-        // A start lies below what its elements give.
-        if candidate <= here + relative * travel + spacing * here.abs() { predecessor } else { Predecessor::NONE }
+        best.1
     };
     (0..problem.mesh.n_nodes()).into_par_iter().map(of).collect()
 }
@@ -97,8 +94,7 @@ pub fn conduction_speed<T: Real>(problem: &EikonalProblem, time: &[T]) -> Vec<f3
         let third = if n == 3 { edge[2] } else { normal };
         let volume = dot(normal, third);
         let dual = [cross(edge[1], third), cross(third, edge[0]), normal];
-        let gradient: [f64; 3] =
-            std::array::from_fn(|c| (0..n).map(|i| fall[i] * dual[i][c]).sum::<f64>() / volume);
+        let gradient: [f64; 3] = std::array::from_fn(|c| (0..n).map(|i| fall[i] * dual[i][c]).sum::<f64>() / volume);
         (1.0 / dot(gradient, gradient).sqrt()) as f32
     };
     (0..problem.mesh.n_elements()).into_par_iter().map(of).collect()

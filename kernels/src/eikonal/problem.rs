@@ -58,7 +58,7 @@ pub struct EikonalSettings {
 
 impl Default for EikonalSettings {
     fn default() -> Self {
-        Self { tolerance: 0.0, local_solver: LocalSolver::Six, window: 1.0 }
+        Self { tolerance: 0.0, local_solver: LocalSolver::Six, window: 2.0 }
     }
 }
 

@@ -76,10 +76,18 @@ impl<T: Real> Elements<T, 4> for Six<T> {
 #[inline(always)]
 fn eq8<T: Real, const K: usize>(product: impl Fn(usize, usize) -> T) -> [T; 6] {
     let [a, b, c] = const { others(K) };
-    let (ac, bc, ck) = const { (edge(others(K)[0], others(K)[2]), edge(others(K)[1], others(K)[2]), edge(others(K)[2], K)) };
+    let (ac, bc, ck) =
+        const { (edge(others(K)[0], others(K)[2]), edge(others(K)[1], others(K)[2]), edge(others(K)[2], K)) };
     debug_assert!(a < b && b < c);
     let towards = |value: T| if c < K { value } else { -value };
-    [product(ac, ac), product(ac, bc), product(bc, bc), towards(product(ac, ck)), towards(product(bc, ck)), product(ck, ck)]
+    [
+        product(ac, ac),
+        product(ac, bc),
+        product(bc, bc),
+        towards(product(ac, ck)),
+        towards(product(bc, ck)),
+        product(ck, ck),
+    ]
 }
 
 /// All 18 products a tetrahedron (Section 3.2): the squares, then the products of edges that share a corner.
