@@ -10,6 +10,7 @@
 
 mod check;
 mod convert;
+pub mod eikonal;
 mod physics;
 pub mod spring;
 mod text;

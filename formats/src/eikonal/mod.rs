@@ -12,8 +12,12 @@
 
 mod domains;
 mod mesh;
+mod metric;
+mod place;
 pub mod setup;
 
 pub use domains::{Boundary, EikonalDomains, EikonalDomainsView};
 pub use mesh::{EikonalMesh, EikonalMeshView};
+pub use metric::{BLOCKED, MetricError, Symmetric, metrics};
+pub use place::{PlaceError, nodes_of};
 pub use setup::EikonalSetup;

@@ -64,6 +64,8 @@ pub struct VelocityClass {
 pub enum StartRegion {
     /// Solver indices, ascending.
     Nodes(Vec<u32>),
+    /// A node by its label, `12` or `INSTANCE.12`.
+    Label(String),
     /// A node set, by its index.
     Set(u32),
     /// Nodes with `low` ≤ x ≤ `high`.

@@ -15,7 +15,7 @@ mod grid;
 mod isq;
 mod metaimage;
 mod nifti;
-mod npy;
+pub(crate) mod npy;
 mod npz;
 mod nrrd;
 mod parosol;

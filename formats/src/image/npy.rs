@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{Read, Seek};
+use std::path::Path;
 
 use super::source::{Encoding, Flat};
 use super::{Format, Header, Opened, Problem};
@@ -25,6 +26,45 @@ pub(super) fn open(mut file: File, options: &Image) -> Result<Opened, Problem> {
     let header = array.header(Format::Npy, options)?;
     let source = Flat::new(file, array.offset, header.layer_bytes_checked()?, header.bytes())?;
     Ok(Opened { header, encoding: array.encoding, source: Box::new(source) })
+}
+
+/// Shape and numbers of an array of any type, in C order.
+pub(crate) fn read_numbers(path: &Path) -> Result<(Vec<usize>, Vec<f64>), String> {
+    let bytes = std::fs::read(path).map_err(|error| format!("cannot read: {error}"))?;
+    let array = Array::read(&bytes[..])?;
+    let data = usize::try_from(array.offset).ok().and_then(|offset| bytes.get(offset..)).unwrap_or_default();
+    let shape: Vec<usize> = array.shape.iter().map(|&n| usize::try_from(n).unwrap_or(usize::MAX)).collect();
+    let size = array.sample.bytes();
+    if array.samples().and_then(|n| n.checked_mul(size as u64)) != Some(data.len() as u64) {
+        return Err(format!("its shape {shape:?} and its length do not fit: this file is damaged"));
+    }
+    let number = |bytes: &[u8]| {
+        let mut word = [0; 8];
+        word[..size].copy_from_slice(bytes);
+        if array.encoding == Encoding::Big {
+            word[..size].reverse();
+        }
+        let whole = u64::from_le_bytes(word);
+        match array.sample {
+            SampleType::Uint8 | SampleType::Uint16 | SampleType::Uint32 | SampleType::Uint64 => whole as f64,
+            SampleType::Int8 => f64::from(whole as i8),
+            SampleType::Int16 => f64::from(whole as i16),
+            SampleType::Int32 => f64::from(whole as i32),
+            SampleType::Int64 => whole as i64 as f64,
+            SampleType::Float32 => f64::from(f32::from_bits(whole as u32)),
+            SampleType::Float64 => f64::from_bits(whole),
+        }
+    };
+    let values: Vec<f64> = data.chunks_exact(size).map(number).collect();
+    if !array.fortran || shape.len() < 2 {
+        return Ok((shape, values));
+    }
+    let [rows, columns] = shape[..] else {
+        return Err("an array of more than two indices in Fortran order is not read".into());
+    };
+    let turned = (0..rows).flat_map(|row| (0..columns).map(move |column| column * rows + row));
+    let values = turned.map(|at| values[at]).collect();
+    Ok((shape, values))
 }
 
 impl Array {
