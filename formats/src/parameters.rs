@@ -5,6 +5,7 @@
 //! (`material."my steel".young`) and may contain dots (`section.plate-1.hot side.thickness`). Where several entries have
 //! the same name, setting it sets them all.
 
+mod eikonal;
 mod slots;
 mod spring;
 mod voxel;
@@ -14,6 +15,7 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::model::Setup;
+pub use eikonal::{list_eikonal, set_eikonal};
 use slots::{Slot, slots};
 pub use spring::{list_spring, set_spring};
 pub use voxel::{list_voxel, set_voxel};

@@ -123,7 +123,7 @@ pub fn solve(config: &Config, interrupts: &Interrupts, observer: &mut dyn Observ
     match block::open(&config.block_file)? {
         AnyBlockFile::Explicit(file) => solve_explicit(&file, config, interrupts, observer),
         AnyBlockFile::Static(file) => solve_static(&file, config, interrupts, observer),
-        AnyBlockFile::Spring(_) => {
+        AnyBlockFile::Spring(_) | AnyBlockFile::Eikonal(_) => {
             Err(SolveError::OtherPhysics { option: "pogo-solve", physics: "explicit dynamics and statics" })
         }
     }

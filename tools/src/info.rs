@@ -1,5 +1,6 @@
 //! What is in a block file: the figures, and how they are put on a page.
 
+pub mod eikonal;
 pub mod spring;
 mod text;
 pub mod voxel;

@@ -3,6 +3,7 @@
 pub mod apply_job;
 pub mod arrange;
 pub mod cli;
+pub mod eikonal;
 pub mod generate;
 pub mod info;
 pub mod partition;

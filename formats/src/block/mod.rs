@@ -5,8 +5,9 @@
 //!
 //! A file is a header with a table of named sections, then the sections, each an rkyv archive at a multiple of 64 bytes:
 //! of an explicit problem `provenance`, `setup`, `mesh`, `blocks`, `device`, of a static one `provenance`, `setup`, `mesh`,
-//! `levels`, `domains`, of a mass-spring-damper model `provenance`, `setup`, `mesh`. [`write`], [`write_springs`] and [`write_voxels`] stream them to disk and rename the finished file into place;
-//! [`open`] maps a file of either kind, checks everything that can be checked without reading floats' meaning, and hands
+//! `levels`, `domains`, of an Eikonal one `provenance`, `setup`, `mesh`, `domains`, of a mass-spring-damper model `provenance`,
+//! `setup`, `mesh`. [`write`], [`write_eikonal`], [`write_springs`] and [`write_voxels`] stream them to disk and rename the
+//! finished file into place; [`open`] maps a file of any kind, checks everything that can be checked without reading floats' meaning, and hands
 //! out slices of the map itself.
 
 use std::path::Path;
@@ -16,6 +17,7 @@ mod check;
 mod container;
 #[cfg(test)]
 mod damage;
+mod eikonal;
 mod error;
 mod fan;
 mod file;
@@ -31,6 +33,7 @@ mod voxel;
 mod write;
 
 pub use container::SectionInfo;
+pub use eikonal::{EikonalBlockFile, EikonalContents, write_eikonal};
 pub use error::BlockError;
 pub use fan::{FanRecord, triangle_material};
 pub use file::BlockFile;
@@ -42,7 +45,7 @@ pub use view::{BlocksView, Colour, DeviceView, GroupView, MeshView, Run};
 pub use voxel::{VoxelBlockFile, VoxelContents, write_voxels};
 pub use write::{BlockContents, write};
 
-/// An open block file of either kind.
+/// An open block file of any kind.
 #[derive(Debug)]
 pub enum AnyBlockFile {
     /// Explicit elastodynamics on a mesh.
@@ -51,6 +54,8 @@ pub enum AnyBlockFile {
     Static(Box<VoxelBlockFile>),
     /// A mass-spring-damper model.
     Spring(Box<SpringBlockFile>),
+    /// Arrival times on a mesh.
+    Eikonal(Box<EikonalBlockFile>),
 }
 
 /// Maps and checks a file, whatever kind of problem it holds.
@@ -62,6 +67,7 @@ pub fn open(path: &Path) -> Result<AnyBlockFile, BlockError> {
     match file.provenance().physics.as_str() {
         Provenance::STATIC => VoxelBlockFile::from_mapped(file).map(|file| AnyBlockFile::Static(Box::new(file))),
         Provenance::SPRING => SpringBlockFile::from_mapped(file).map(|file| AnyBlockFile::Spring(Box::new(file))),
+        Provenance::EIKONAL => EikonalBlockFile::from_mapped(file).map(|file| AnyBlockFile::Eikonal(Box::new(file))),
         _ => BlockFile::from_mapped(file).map(|file| AnyBlockFile::Explicit(Box::new(file))),
     }
 }

@@ -44,7 +44,7 @@ impl Source {
 /// What was read, by which program, with which options. Holds no time: the same input gives the same bytes.
 #[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq, Eq)]
 pub struct Provenance {
-    /// [`EXPLICIT`](Self::EXPLICIT), [`STATIC`](Self::STATIC) or [`SPRING`](Self::SPRING).
+    /// [`EXPLICIT`](Self::EXPLICIT), [`STATIC`](Self::STATIC), [`SPRING`](Self::SPRING) or [`EIKONAL`](Self::EIKONAL).
     pub physics: String,
     /// Deck or stack, further files, jobs.
     pub sources: Vec<Source>,
@@ -61,6 +61,8 @@ impl Provenance {
     pub const STATIC: &'static str = "static";
     /// Mass-spring-damper.
     pub const SPRING: &'static str = "spring";
+    /// Arrival times on a mesh.
+    pub const EIKONAL: &'static str = "eikonal";
 
     /// An explicit problem from these sources, written by this version.
     pub fn explicit(sources: Vec<Source>, options: Vec<String>) -> Self {
@@ -75,5 +77,10 @@ impl Provenance {
     /// A mass-spring-damper model from these sources, written by this version.
     pub fn spring(sources: Vec<Source>, options: Vec<String>) -> Self {
         Self { physics: Self::SPRING.into(), ..Self::explicit(sources, options) }
+    }
+
+    /// An Eikonal problem from these sources, written by this version.
+    pub fn eikonal(sources: Vec<Source>, options: Vec<String>) -> Self {
+        Self { physics: Self::EIKONAL.into(), ..Self::explicit(sources, options) }
     }
 }

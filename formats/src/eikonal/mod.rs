@@ -11,12 +11,14 @@
 //! Nodes are in *solver order*: sub-domain after sub-domain, in Morton order inside each; elements by their lowest node.
 
 mod domains;
+mod drawn;
 mod mesh;
 mod metric;
 mod place;
 pub mod setup;
 
 pub use domains::{Boundary, EikonalDomains, EikonalDomainsView};
+pub use drawn::Drawn;
 pub use mesh::{EikonalMesh, EikonalMeshView};
 pub use metric::{BLOCKED, MetricError, Symmetric, metrics};
 pub use place::{PlaceError, nodes_of};

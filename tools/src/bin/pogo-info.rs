@@ -3,7 +3,10 @@
 use std::{io::Write, path::PathBuf};
 
 use clap::{CommandFactory, Parser};
-use pogo_formats::block::{self, AnyBlockFile, BlockFile, SpringBlockFile, VoxelBlockFile};
+use pogo_formats::block::{
+    self, AnyBlockFile, BlockFile, BlocksView, EikonalBlockFile, SpringBlockFile, VoxelBlockFile,
+};
+use pogo_formats::eikonal::Drawn;
 use pogo_formats::words::counted;
 use pogo_formats::{VERSION, exit_code, parameters};
 use pogo_tools::{cli, info, picture};
@@ -20,6 +23,7 @@ use pogo_tools::{cli, info, picture};
   pogo-info bone.blk                        a voxel model: materials, load cases, grid, sub-domains
   pogo-info heart.blk                       a mass-spring-damper model: particles, spring groups, grid, blocks
   pogo-info bone.blk --grids                build every grid representation: bytes an element, occupancy, seconds
+  pogo-info heart.blk                       an Eikonal model: velocities, starts, sub-domains
 
 Units are named as in SI; a deck in another consistent set (mm, t, s, MPa) keeps its own numbers.
 Manual page: pogo-info --man | man -l -
@@ -77,6 +81,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         AnyBlockFile::Explicit(file) => explicit(cli, &file)?,
         AnyBlockFile::Static(file) => voxels(cli, &file)?,
         AnyBlockFile::Spring(file) => springs(cli, &file)?,
+        AnyBlockFile::Eikonal(file) => eikonal(cli, &file)?,
     };
     let text = if cli.quiet { "" } else { &text };
     Ok(cli::write_stdout(text.as_bytes())?)
@@ -157,6 +162,59 @@ fn explicit(cli: &Cli, file: &BlockFile) -> anyhow::Result<String> {
         whole(cli, file.container().bytes(), file.container().sections().len())
     } else {
         info::Summary::new(file).to_string()
+    })
+}
+
+fn eikonal(cli: &Cli, file: &EikonalBlockFile) -> anyhow::Result<String> {
+    anyhow::ensure!(!cli.grids, "{}: error: --grids is for voxel models", cli.file.display());
+    if cli.check {
+        file.verify()?;
+    }
+    let (mesh, domains) = (file.mesh(), file.domains());
+    if let Some(path) = &cli.picture {
+        cli::clean_up_after(path)?;
+        let options = picture::PictureOptions { size: cli.size, window: cli.window };
+        let halo_first: Vec<u64> = domains.halo_first.iter().map(|&first| first.into()).collect();
+        // All that a picture asks of blocks: who owns a node, and who is beside whom.
+        let blocks = BlocksView {
+            capacity: 1,
+            node_first: domains.node_first,
+            n_boundary: &domains.node_first[1..],
+            halo_first: &halo_first,
+            halo_nodes: domains.halo,
+            run_first: &[],
+            run_kind: &[],
+            run_section: &[],
+            run_element_first: &[],
+            run_connectivity_first: &[],
+            elements: &[],
+            connectivity: &[],
+            load_first: &[],
+            load_size: &[],
+            load_start: &[],
+        };
+        picture::draw(&Drawn::new(&mesh).view(&mesh), &blocks, path, &options)?;
+    }
+    Ok(if cli.parameters {
+        let parameters = parameters::list_eikonal(&file.setup());
+        if cli.json { json(&parameters)? } else { info::parameters_text(&parameters) }
+    } else if cli.sets {
+        let summary = info::eikonal::EikonalSummary::new(file);
+        let sets = [("node", &summary.node_sets), ("element", &summary.element_sets)];
+        if cli.json {
+            json(&serde_json::json!({ "node_sets": summary.node_sets, "element_sets": summary.element_sets }))?
+        } else {
+            let line = |what: &str, set: &info::Count| format!("{} ({})\n", set.name, counted(set.count, what));
+            sets.iter().flat_map(|(what, sets)| sets.iter().map(move |set| line(what, set))).collect()
+        }
+    } else if cli.json {
+        json(&info::eikonal::EikonalSummary::new(file))?
+    } else if let Some(path) = &cli.picture {
+        format!("{}: {}\n", path.display(), counted(domains.n_domains(), "sub-domain"))
+    } else if cli.check {
+        whole(cli, file.container().bytes(), file.container().sections().len())
+    } else {
+        info::eikonal::EikonalSummary::new(file).to_string()
     })
 }
 

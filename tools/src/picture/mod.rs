@@ -147,8 +147,15 @@ impl Scene {
             .map(|node| [dot(position(node), right), dot(position(node), up), dot(position(node), towards)])
             .collect();
         let mut triangles = Vec::new();
-        for face in boundary_faces(mesh, &graph) {
-            let [a, b, c, d] = face.nodes;
+        // Triangles on a surface in space are what is seen themselves.
+        let surface = mesh.groups.iter().all(|group| group.kind.dimension() == 2);
+        let faces: Vec<[u32; 4]> = if surface {
+            let triangles = mesh.groups.iter().flat_map(|group| group.connectivity.as_chunks::<3>().0);
+            triangles.map(|&[a, b, c]| [a, b, c, u32::MAX]).collect()
+        } else {
+            boundary_faces(mesh, &graph).iter().map(|face| face.nodes).collect()
+        };
+        for [a, b, c, d] in faces {
             let mut push = |t: [u32; 3]| {
                 let [p, q, r] = t.map(position);
                 let mut normal = unit(cross(sub(q, p), sub(r, p)));

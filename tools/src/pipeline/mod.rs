@@ -1,9 +1,10 @@
 //! From a deck to a block file: read, apply the job, partition, arrange, write; [`voxel`] does it with a stack,
-//! [`spring`] with either and springs.
+//! [`spring`] with either and springs, [`eikonal`] with a mesh for arrival times.
 //!
 //! Each stage consumes what the one before gave, so that the deck's tables are gone before the partition is made and the
 //! partition's before the file is written.
 
+pub mod eikonal;
 mod remap;
 pub mod spring;
 mod summary;
@@ -16,11 +17,13 @@ use pogo_formats::block::{self, BlockContents, BlockError, Provenance, Source};
 use pogo_formats::image::ImageError;
 use pogo_formats::inp::{self, DeckError, DeckReport, Note};
 use pogo_formats::job::{Job, JobError};
+use pogo_formats::mesh_files::MeshFileError;
 use pogo_formats::model::{ElementKind, Model};
 use pogo_formats::spring::build::BuildError;
 
 use crate::apply_job::{self, Remarks};
 use crate::arrange::{ArrangeError, ArrangeOptions, Arranged, arrange_in_stages};
+use crate::eikonal::EikonalError;
 use crate::partition::{PartitionError, PartitionOptions, partition};
 use crate::voxel::VoxelError;
 
@@ -112,6 +115,12 @@ pub enum PipelineError {
     /// The stack.
     #[error(transparent)]
     Image(#[from] ImageError),
+    /// A mesh of another format than Abaqus's.
+    #[error(transparent)]
+    Mesh(#[from] MeshFileError),
+    /// An Eikonal model cannot be arranged.
+    #[error(transparent)]
+    Eikonal(#[from] EikonalError),
     /// The voxels cannot be tabulated.
     #[error("{}: error: {error}", stack.display())]
     Voxel {

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use crate::block::MeshView;
 
-/// A face (3D) or an edge (2D) that only one element has.
+/// A face (3D) or an edge (2D) that only one element has; of triangles on a surface in 3D, the triangle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SurfaceFace {
     /// Nodes in the element's order, padded with `u32::MAX`: two of an edge, three of a triangle, four of a quadrilateral.
@@ -33,6 +33,15 @@ struct Face {
 /// Faces that belong to one element only, in the order of the elements. Takes 20 bytes a face of the whole mesh while it
 /// runs.
 pub fn outer_surface(mesh: &MeshView<'_>) -> Vec<SurfaceFace> {
+    if mesh.dimension == 3 && mesh.groups.iter().all(|group| group.kind.dimension() == 2) {
+        let elements = mesh.groups.iter().flat_map(|group| group.connectivity.chunks_exact(group.kind.n_nodes()));
+        let face = |(element, corners): (u32, &[u32])| {
+            let mut nodes = [u32::MAX; 4];
+            nodes[..corners.len()].copy_from_slice(corners);
+            SurfaceFace { nodes, element }
+        };
+        return (0..).zip(elements).map(face).collect();
+    }
     let mut faces = Vec::new();
     let mut first = 0;
     for group in &mesh.groups {

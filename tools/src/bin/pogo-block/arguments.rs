@@ -5,18 +5,22 @@ use std::path::PathBuf;
 use clap::{Parser, ValueEnum};
 use pogo_formats::VERSION;
 use pogo_formats::job::{self, Physics};
+use pogo_formats::mesh_files::is_mesh_file;
 use pogo_formats::spring::build::BLOCK_SIZE;
 use pogo_tools::arrange::ArrangeOptions;
+use pogo_tools::eikonal::EikonalMethod;
 use pogo_tools::partition::{PartitionOptions, Partitioner};
 use pogo_tools::pipeline::Config;
+use pogo_tools::pipeline::eikonal::EikonalConfig;
 use pogo_tools::pipeline::spring::SpringConfig;
 use pogo_tools::pipeline::voxel::{VoxelConfig, is_deck};
 use pogo_tools::voxel::{DomainMethod, GridKind};
 
-/// Turns an Abaqus deck or a voxel stack into a block file, which pogo-solve runs.
+/// Turns a deck, a voxel stack or a mesh into a block file, which pogo-solve runs.
 ///
 /// Reads a deck, applies the jobs, cuts the mesh into blocks and arranges them in memory; or reads a stack as its job says and
-/// numbers the voxels in Morton order; and writes the block file. The file appears whole or not at all: an interrupted run
+/// numbers the voxels in Morton order; or reads a mesh for arrival times; and writes the block file. A job with physics =
+/// "eikonal" asks for arrival times on a deck's mesh too; .vtu, .msh and openCARP files are always for them. The file appears whole or not at all: an interrupted run
 /// leaves what was there before.
 #[derive(Parser)]
 #[command(name = "pogo-block", version = VERSION, after_help = "Examples:
@@ -28,18 +32,21 @@ use pogo_tools::voxel::{DomainMethod, GridKind};
   pogo-block bone.tif --job compression.toml a voxel stack -> bone.blk
   pogo-block bone.nrrd --job compression.toml --grid offset --domains 8
   pogo-block heart.npy --job tissue.toml     a lattice of masses and springs, where the job says physics = \"spring\"
+  pogo-block heart.vtu --job activation.toml arrival times (Eikonal equation); heart.msh, heart.elem
+  pogo-block heart.inp --job activation.toml the same of a deck: the job says physics = \"eikonal\"
 
 The top-level key `physics` of a job chooses: \"spring\" (stack or deck) or \"eikonal\". Without it a deck is explicit
-dynamics and a stack statics.
-All keys of a job are in examples/job-reference.toml, voxel-job-reference.toml and spring-job-reference.toml.
+dynamics, a stack statics, and a .vtu, .msh or openCARP mesh is for arrival times.
+All keys of a job are in examples/job-reference.toml, and in voxel-, spring- and eikonal-job-reference.toml.
 Manual page: pogo-block --man | man -l -
 Shell completions: pogo-block --completions bash (elvish, fish, powershell, zsh)
 Exit codes: 0 done, 1 a deck, job or file cannot be used, 2 wrong command line.")]
 pub struct Cli {
-    /// Abaqus deck (.inp), or a voxel stack: TIFF or a folder of slices, npy, NRRD, MetaImage, NIfTI, AIM, ISQ, raw …
+    /// Abaqus deck (.inp); a voxel stack: TIFF or a folder of slices, npy, NRRD, MetaImage, NIfTI, AIM, ISQ, raw …; or a mesh of
+    /// triangles or tetrahedra: VTK (.vtu), Gmsh (.msh), openCARP (.elem with .pts and .lon).
     #[arg(value_name = "INPUT")]
     input: PathBuf,
-    /// TOML job: what a deck does not say, or says otherwise; of several, later ones win. A stack needs one job.
+    /// TOML job: what a deck does not say, or says otherwise; of several, later ones win. A stack and a mesh need one job.
     #[arg(long = "job", value_name = "FILE")]
     jobs: Vec<PathBuf>,
     /// Block file to write [default: the input's name with .blk, beside it].
@@ -63,7 +70,7 @@ pub struct Cli {
     /// Tables of a hash, a power of two; 1 is the papers' single hash [default: one for some 32,000 nodes].
     #[arg(long, value_name = "N", value_parser = tables)]
     hash_tables: Option<u32>,
-    /// Sub-domains to cut a voxel model into.
+    /// Sub-domains to cut a voxel model or an Eikonal mesh into.
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     domains: u16,
     /// How to cut sub-domains.
@@ -111,23 +118,55 @@ enum DomainPartition {
     Metis,
 }
 
+/// What a block file is made of.
+#[derive(Clone, Copy)]
+pub enum Model {
+    Deck,
+    Stack,
+    Eikonal,
+    Springs,
+}
+
 fn tables(text: &str) -> Result<u32, String> {
     let n = text.parse::<u32>().ok().filter(|n| n.is_power_of_two() && *n <= 1 << 20);
     n.ok_or_else(|| "expected a power of two up to 1048576".into())
 }
 
 impl Cli {
-    pub fn is_deck(&self) -> bool {
-        is_deck(&self.input)
+    /// What is to be computed: the last job that says it, or the kind of the input.
+    pub fn model(&self) -> anyhow::Result<Model> {
+        let mut physics = None;
+        for path in &self.jobs {
+            physics = job::physics(path)?.or(physics);
+        }
+        Ok(match physics {
+            Some(Physics::Eikonal) => Model::Eikonal,
+            Some(Physics::Spring) => Model::Springs,
+            None if is_mesh_file(&self.input) => Model::Eikonal,
+            None if is_deck(&self.input) => Model::Deck,
+            None => Model::Stack,
+        })
+    }
+
+    pub fn eikonal_config(&self) -> anyhow::Result<EikonalConfig> {
+        if let [_, second, ..] = self.jobs.as_slice() {
+            anyhow::bail!("{}: error: an Eikonal model takes one job", second.display());
+        }
+        Ok(EikonalConfig {
+            mesh: self.input.clone(),
+            job: self.jobs.first().cloned(),
+            output: self.output(),
+            ignore: self.ignore.clone(),
+            domains: self.domains.into(),
+            method: match self.domain_partition {
+                DomainPartition::Morton => EikonalMethod::Morton,
+                DomainPartition::Metis => EikonalMethod::Metis,
+            },
+        })
     }
 
     pub fn output(&self) -> PathBuf {
         self.output.clone().unwrap_or_else(|| Config::default_output(&self.input))
-    }
-
-    /// The physics that the first job asks for.
-    pub fn physics(&self) -> anyhow::Result<Option<Physics>> {
-        Ok(self.jobs.first().map(|job| job::physics(job)).transpose()?.flatten())
     }
 
     /// The first job, for messages.

@@ -1,16 +1,15 @@
-//! `pogo-block`: makes a block file of an Abaqus deck and, perhaps, TOML jobs.
+//! `pogo-block`: makes a block file of a deck, a voxel stack or a mesh and TOML jobs.
 
 mod arguments;
 mod progress;
 
 use std::io::{IsTerminal, Write};
 
-use arguments::Cli;
+use arguments::{Cli, Model};
 use clap::{CommandFactory, Parser};
 use pogo_formats::exit_code;
-use pogo_formats::job::Physics;
 use pogo_tools::cli;
-use pogo_tools::pipeline::{self, Progress, spring, voxel};
+use pogo_tools::pipeline::{self, Progress, eikonal, spring, voxel};
 
 fn main() {
     let result = match cli::helper(Cli::command(), std::env::args_os()).unwrap_or_else(|error| error.exit()) {
@@ -37,11 +36,13 @@ fn run(cli: &Cli) -> anyhow::Result<bool> {
     cli::clean_up_after(&cli.output())?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(cli.threads.map_or(0, usize::from)).build();
     let pool = pool.map_err(|error| anyhow::anyhow!("error: cannot start threads: {error}"))?;
-    let made = match cli.physics()? {
-        Some(Physics::Spring) => pool.install(|| springs(cli, &*reporter)),
-        Some(Physics::Eikonal) => anyhow::bail!("{}: error: physics = \"eikonal\" is not there yet", cli.first_job()),
-        None => pool.install(|| if cli.is_deck() { deck(cli, &*reporter) } else { stack(cli, &*reporter) }),
-    }?;
+    let model = cli.model()?;
+    let made = pool.install(|| match model {
+        Model::Deck => deck(cli, &*reporter),
+        Model::Stack => stack(cli, &*reporter),
+        Model::Eikonal => arrival(cli, &*reporter),
+        Model::Springs => springs(cli, &*reporter),
+    })?;
     let Made { ok, text, json, messages } = made;
     drop(reporter);
     let mut stderr = std::io::stderr().lock();
@@ -108,4 +109,19 @@ fn springs(cli: &Cli, reporter: &dyn Progress) -> anyhow::Result<Made> {
     let summary = spring::run(&config, reporter)?;
     let messages = summary.warnings.iter().chain(&summary.notes).filter(|_| !cli.quiet).cloned().collect();
     Ok(Made { ok: true, text: summary.to_string(), json: serde_json::to_string_pretty(&summary)?, messages })
+}
+
+fn arrival(cli: &Cli, reporter: &dyn Progress) -> anyhow::Result<Made> {
+    let config = cli.eikonal_config()?;
+    if cli.check {
+        let report = eikonal::check(&config, reporter);
+        let (text, json) = (report.to_string(), serde_json::to_string_pretty(&report)?);
+        let notes = report.notes.iter().filter(|_| !cli.quiet);
+        let messages = report.problems.iter().chain(notes).cloned().collect();
+        return Ok(Made { ok: report.ok, text, json, messages });
+    }
+    let summary = eikonal::run(&config, reporter)?;
+    let (text, json) = (summary.to_string(), serde_json::to_string_pretty(&summary)?);
+    let messages = summary.notes.iter().filter(|_| !cli.quiet).cloned().collect();
+    Ok(Made { ok: true, text, json, messages })
 }

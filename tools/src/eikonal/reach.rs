@@ -1,0 +1,85 @@
+//! Which nodes the wave can reach at all.
+
+use pogo_formats::eikonal::setup::{Start, StartRegion};
+use pogo_formats::eikonal::{BLOCKED, EikonalMeshView, PlaceError, Symmetric, nodes_of};
+
+/// What the starts reach.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Reach {
+    /// Start nodes of each start.
+    pub start_nodes: Vec<usize>,
+    /// Nodes with an element that no wave comes to.
+    pub unreached: usize,
+    /// Label of the first of them.
+    pub first: Option<u32>,
+}
+
+/// Goes from the starts through elements that are not blocked.
+///
+/// # Errors
+/// A start without a node, or with blocked elements only: its index and what is wrong.
+pub fn reach(mesh: &EikonalMeshView, metrics: &[Symmetric], starts: &[Start]) -> Result<Reach, (usize, String)> {
+    let open = |element: usize| metrics[element][0] < f64::INFINITY;
+    debug_assert!(BLOCKED[0].is_infinite());
+    let is_open = |node: u32| mesh.round(node as usize).iter().any(|&entry| open((entry / 4) as usize));
+    let mut seen = vec![false; mesh.n_nodes()];
+    let mut stack: Vec<u32> = Vec::new();
+    let mut found = Reach::default();
+    for (index, start) in starts.iter().enumerate() {
+        let nodes =
+            nodes_of(mesh, &start.region).map_err(|error| (index, wrong(&start.name, &error, mesh, &start.region)))?;
+        if !nodes.iter().any(|&node| is_open(node)) {
+            let message = match nodes.as_slice() {
+                [node] => format!(
+                    "start \"{}\": every element round node {} is blocked, or there is none",
+                    start.name, mesh.node_labels[*node as usize]
+                ),
+                nodes => format!(
+                    "start \"{}\": every element round its {} nodes is blocked, or there is none",
+                    start.name,
+                    nodes.len()
+                ),
+            };
+            return Err((index, message));
+        }
+        found.start_nodes.push(nodes.len());
+        for node in nodes {
+            if !std::mem::replace(&mut seen[node as usize], true) {
+                stack.push(node);
+            }
+        }
+    }
+    while let Some(node) = stack.pop() {
+        for &entry in mesh.round(node as usize) {
+            let element = (entry / 4) as usize;
+            if open(element) {
+                for &other in mesh.nodes(element) {
+                    if !std::mem::replace(&mut seen[other as usize], true) {
+                        stack.push(other);
+                    }
+                }
+            }
+        }
+    }
+    // In the order of the file, so that the first is the same whatever the numbering.
+    let unreached = (0..mesh.n_nodes()).filter(|&node| !seen[node] && !mesh.round(node).is_empty());
+    let first = unreached.clone().min_by_key(|&node| mesh.original_node[node]);
+    found.unreached = unreached.count();
+    found.first = first.map(|node| mesh.node_labels[node]);
+    Ok(found)
+}
+
+fn wrong(name: &str, error: &PlaceError, mesh: &EikonalMeshView, region: &StartRegion) -> String {
+    let size = match region {
+        StartRegion::Box { .. } | StartRegion::Sphere { .. } => {
+            let points = mesh.coordinates.as_chunks::<3>().0;
+            let range = |k: usize| {
+                let of = |fold: fn(f64, f64) -> f64, start: f64| points.iter().map(|x| x[k]).fold(start, fold);
+                format!("[{}, {}]", of(f64::min, f64::INFINITY), of(f64::max, f64::NEG_INFINITY))
+            };
+            format!("; the mesh is in {} × {} × {}", range(0), range(1), range(2))
+        }
+        _ => String::new(),
+    };
+    format!("start \"{name}\": {error}{size}")
+}

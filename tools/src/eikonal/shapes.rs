@@ -1,0 +1,85 @@
+//! Elements without volume are refused, inverted ones turned.
+
+use pogo_formats::mesh_files::MeshFile;
+use rayon::prelude::*;
+
+use super::EikonalError;
+
+/// |V| below this share of (longest edge)ᵈ is no volume.
+const FLAT: f64 = 1e-13;
+/// Labels named before the rest is only counted.
+const MOST: usize = 8;
+
+/// Swaps two nodes of inverted elements (of tetrahedra, and of triangles in the plane), which changes nothing but the sign of their
+/// volume; says how many.
+///
+/// # Errors
+/// Elements without area or volume.
+pub(super) fn orient(file: &mut MeshFile) -> Result<Option<String>, EikonalError> {
+    let corners = file.corners;
+    let points = file.coordinates.as_chunks::<3>().0;
+    let plane = file.plane;
+    // Elements with their measure: negative or none.
+    let found: Vec<(usize, bool)> = file
+        .elements
+        .par_chunks_exact(corners)
+        .enumerate()
+        .filter_map(|(element, nodes)| {
+            let x = |k: usize| points[nodes[k] as usize];
+            let edge = |k: usize| {
+                let (a, b) = (x(0), x(k));
+                [b[0] - a[0], b[1] - a[1], b[2] - a[2]]
+            };
+            let (a, b) = (edge(1), edge(2));
+            let normal = cross(a, b);
+            let mut longest = dot(a, a).max(dot(b, b));
+            let measure = if corners == 4 {
+                let c = edge(3);
+                longest = longest.max(dot(c, c));
+                dot(normal, c)
+            } else if plane {
+                normal[2]
+            } else {
+                dot(normal, normal).sqrt()
+            };
+            let limit = FLAT * longest.sqrt().powi(corners as i32 - 1);
+            // False for a NaN, too.
+            let has_volume = measure.abs() > limit;
+            (!has_volume || measure < 0.0).then_some((element, has_volume))
+        })
+        .collect();
+    let list = |which: bool| {
+        let all: Vec<usize> =
+            found.iter().filter(|(_, turned)| *turned == which).map(|(element, _)| *element).collect();
+        let names: Vec<String> = all.iter().take(MOST).map(|&e| file.element_labels[e].to_string()).collect();
+        let more = if all.len() > MOST { format!(" and {} more", all.len() - MOST) } else { String::new() };
+        (all, names.join(", ") + &more)
+    };
+    let (flat, names) = list(false);
+    if let Some(&first) = flat.first() {
+        let measure = if corners == 4 { "volume" } else { "area" };
+        let (place, n) = (file.place_of(first), file.n_elements());
+        return Err(EikonalError::Flat { place, count: flat.len(), n, measure, names });
+    }
+    let (turned, names) = list(true);
+    if turned.is_empty() {
+        return Ok(None);
+    }
+    let note = format!(
+        "{}: note: nodes run the wrong way round and were turned back in {} elements: {names}",
+        file.place_of(turned[0]),
+        turned.len()
+    );
+    for element in turned {
+        file.elements.swap(corners * element + 1, corners * element + 2);
+    }
+    Ok(Some(note))
+}
+
+fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
+    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+}
+
+fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
+    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
+}

@@ -1,0 +1,126 @@
+use std::path::Path;
+
+use pogo_formats::eikonal::metrics;
+use pogo_formats::job::eikonal::EikonalJob;
+use proptest::prelude::*;
+
+use super::*;
+
+/// n³ cubes of six tetrahedra each, their edge 1.
+pub(crate) fn cubes(n: u32) -> MeshFile {
+    let side = n + 1;
+    let node = |i: u32, j: u32, k: u32| i + side * (j + side * k);
+    let mut mesh = MeshFile { file: "cubes.vtu".into(), corners: 4, ..MeshFile::default() };
+    for at in 0..side.pow(3) {
+        mesh.coordinates.extend([at % side, at / side % side, at / side / side].map(f64::from));
+    }
+    for at in 0..n.pow(3) {
+        let [i, j, k] = [at % n, at / n % n, at / n / n];
+        for axes in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+            let mut corner = [i, j, k];
+            mesh.elements.push(node(corner[0], corner[1], corner[2]));
+            for axis in axes {
+                corner[axis] += 1;
+                mesh.elements.push(node(corner[0], corner[1], corner[2]));
+            }
+        }
+    }
+    mesh.node_labels = (1..=side.pow(3)).collect();
+    mesh.element_labels = (1..=6 * n.pow(3)).collect();
+    mesh.element_sets = vec![NamedSet { name: "half".into(), members: (0..3 * n.pow(3)).collect() }];
+    mesh.node_sets = vec![NamedSet { name: "first".into(), members: vec![0, 1] }];
+    mesh
+}
+
+fn apply(mesh: &mut MeshFile, text: &str) -> Applied {
+    EikonalJob::parse(text, "j.toml", Path::new(".")).unwrap().apply(mesh).unwrap()
+}
+
+const JOB: &str = "[[velocity]]\nspeed = 1\n[[velocity]]\nelset = 'half'\nspeed = 2\n[[start]]\nnodes = [8, 3]\n[[start]]\nnset = 'first'\n";
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Whatever the cut, every node and element is there once with what belongs to it, and nodes of a sub-domain are together.
+    #[test]
+    fn arranging_loses_nothing(n in 1_u32..5, parts in 1_usize..9, metis: bool) {
+        let mut file = cubes(n);
+        let applied = apply(&mut file, JOB);
+        let method = if metis { EikonalMethod::Metis } else { EikonalMethod::Morton };
+        let parts = parts.min(file.n_nodes());
+        let arranged = arrange(file.clone(), applied.clone(), method, parts).unwrap();
+        let (mesh, domains) = (arranged.mesh.view(), arranged.domains.view());
+        prop_assert_eq!(domains.n_domains(), parts);
+        let mut seen = vec![0; file.n_nodes()];
+        for node in 0..mesh.n_nodes() {
+            let old = mesh.original_node[node];
+            seen[old as usize] += 1;
+            prop_assert_eq!(mesh.point(node), file.point(old));
+            prop_assert_eq!(mesh.node_labels[node], old + 1);
+        }
+        prop_assert!(seen.iter().all(|&times| times == 1));
+        let mut seen = vec![0; file.n_elements()];
+        let turned = |element: usize| file.elements[4 * element..4 * element + 4].to_vec();
+        for element in 0..mesh.n_elements() {
+            let old = mesh.original_element[element] as usize;
+            seen[old] += 1;
+            prop_assert_eq!(mesh.class[element], applied.class[old]);
+            let mut nodes: Vec<u32> = mesh.nodes(element).iter().map(|&node| mesh.original_node[node as usize]).collect();
+            let mut expected = turned(old);
+            nodes.sort_unstable();
+            expected.sort_unstable();
+            prop_assert_eq!(nodes, expected);
+        }
+        prop_assert!(seen.iter().all(|&times| times == 1));
+        // Every neighbour of an own node is own or in the halo, at the place that the owner's list says.
+        for pair in 0..domains.n_pairs() {
+            let boundary = domains.boundary(pair);
+            for &[at, there] in boundary.nodes {
+                let node = domains.own(boundary.owner as usize).start as u32 + at;
+                let own = domains.own(boundary.reader as usize).len() as u32;
+                prop_assert_eq!(domains.halo_of(boundary.reader as usize)[(there - own) as usize], node);
+            }
+        }
+        let sent: usize = (0..domains.n_pairs()).map(|pair| domains.boundary(pair).nodes.len()).sum();
+        prop_assert_eq!(sent, domains.halo.len());
+        let StartRegion::Nodes(starts) = &arranged.setup.starts[0].region else { panic!() };
+        let mut labels: Vec<u32> = starts.iter().map(|&node| mesh.node_labels[node as usize]).collect();
+        labels.sort_unstable();
+        prop_assert_eq!(labels, vec![3, 8]);
+        let again = arrange(file, applied, method, parts).unwrap();
+        prop_assert_eq!(again, arranged);
+    }
+}
+
+#[test]
+fn flat_elements_are_named_and_inverted_ones_turned() {
+    let mut file = cubes(1);
+    let job = apply(&mut file, "[[velocity]]\nspeed = 1\n[[start]]\nnode = 1\n");
+    let arranged = arrange(file.clone(), job.clone(), EikonalMethod::Morton, 1).unwrap();
+    assert!(arranged.notes[0].contains("turned back in 3 elements"), "{:?}", arranged.notes);
+    file.elements[7] = file.elements[6];
+    file.element_lines = (10..16).collect();
+    let error = arrange(file.clone(), job.clone(), EikonalMethod::Morton, 1).unwrap_err().to_string();
+    assert!(error.starts_with("cubes.vtu:11: error: 1 of 6 elements have no volume: 2"), "{error}");
+    let error = arrange(cubes(1), job, EikonalMethod::Morton, 9).unwrap_err().to_string();
+    assert!(error.contains("--domains 9") && error.contains("8 nodes"), "{error}");
+}
+
+#[test]
+fn what_a_scar_keeps_the_wave_from_is_counted() {
+    let mut file = cubes(2);
+    file.coordinates.extend([9.0, 9.0, 9.0]);
+    file.node_labels.push(28);
+    let job = apply(
+        &mut file,
+        "[[velocity]]\nspeed = 1\n[[velocity]]\nelset = 'half'\nspeed = 0\n[[start]]\nnode = 27\n[[start]]\nnode = 1\n",
+    );
+    let arranged = arrange(file, job, EikonalMethod::Morton, 2).unwrap();
+    assert!(arranged.notes.iter().any(|note| note.contains("1 of 28 nodes belong to no element, node 28 first")));
+    let view = arranged.mesh.view();
+    let metrics = metrics(&view, &arranged.setup.classes).unwrap();
+    let found = reach(&view, &metrics, &arranged.setup.starts[..1]).unwrap();
+    assert_eq!((found.unreached, found.first), (9, Some(1)));
+    let (index, message) = reach(&view, &metrics, &arranged.setup.starts).unwrap_err();
+    assert!(index == 1 && message.contains("every element round node 1 is blocked"), "{message}");
+}
