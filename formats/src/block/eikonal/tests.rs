@@ -142,7 +142,7 @@ fn verify_finds_what_was_written_wrongly() {
         ("lists round nodes", |c| c.0.neighbours[0] = 0),
         ("original nodes", |c| c.0.original_node[0] = 0),
         ("original elements", |c| c.0.original_element[0] = 2),
-        ("interfaces", |c| c.1.interface[0] = 0),
+        ("interfaces", |c| c.1.interface[0] = 1),
     ];
     for (expected, change) in spoil {
         let mut contents = contents();
