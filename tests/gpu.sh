@@ -4,7 +4,8 @@
 #   tests/gpu.sh build          builds what the other steps run, into target/gpu (no GPU needed; the folder may be carried)
 #   tests/gpu.sh kernels        every element kind on the device against the CPU
 #   tests/gpu.sh commands       the commands on the device against the CPU, from decks to traces
-#   tests/gpu.sh test           both
+#   tests/gpu.sh voxels         voxel statics on the device against the CPU, through the commands
+#   tests/gpu.sh test           all three
 #   tests/gpu.sh bench [NODES]  node-steps a second beside the copy bandwidth, cuSPARSE, and the paper's weld whole
 #   tests/gpu.sh gear           the paper's gear, 500,000 steps, on the device and on the CPU
 #   tests/gpu.sh all            test, then bench
@@ -62,6 +63,25 @@ commands() {
     done
 }
 
+voxels() {
+    mkdir -p "$work"
+    # A porous sample and six load cases, on the CPU and on the device, twice.
+    "$bin/pogo-gen" perlin --size 64 -o "$work/perlin.npy" --quiet
+    printf '%s\n' '[material]' 'young = 1e4' 'poisson = 0.3' '[solver]' 'tolerance = 1e-8' \
+        '[load]' 'preset = "axial"' >"$work/perlin.toml"
+    "$bin/pogo-block" "$work/perlin.npy" --job "$work/perlin.toml" -o "$work/perlin.blk" --quiet
+    solve "$work/perlin.blk" "$work/cpu.out" --device cpu
+    solve "$work/perlin.blk" "$work/gpu.out" --device cuda
+    solve "$work/perlin.blk" "$work/again.out" --device cuda
+    cmp "$work/gpu.out/displacement.npy" "$work/again.out/displacement.npy"
+    "$python" tests/python/compare_voxels.py "$work/cpu.out" "$work/gpu.out" 1e-6 perlin
+    sed -i 's/axial/six-cases/' "$work/perlin.toml"
+    "$bin/pogo-block" "$work/perlin.npy" --job "$work/perlin.toml" -o "$work/six.blk" --quiet
+    solve "$work/six.blk" "$work/cpu.out" --device cpu
+    solve "$work/six.blk" "$work/gpu.out" --device cuda
+    "$python" tests/python/compare_voxels.py "$work/cpu.out" "$work/gpu.out" 1e-6 "six cases"
+}
+
 bench() {
     mkdir -p "$work"
     local nodes=${1:-10000000}
@@ -112,9 +132,10 @@ case ${1:-all} in
 build) build ;;
 kernels) kernels ;;
 commands) commands ;;
-test) kernels; commands ;;
+voxels) voxels ;;
+test) kernels; commands; voxels ;;
 bench) bench "${@:2}" ;;
 gear) gear ;;
-all) kernels; commands; bench ;;
-*) sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 2 ;;
+all) kernels; commands; voxels; bench ;;
+*) sed -n '2,12s/^# \{0,1\}//p' "$0"; exit 2 ;;
 esac

@@ -32,6 +32,7 @@ compile solids_f64 explicit/gpu/solids.cu -DPOGO_F64 &
 wait
 compile brick_f32 voxel/gpu/brick.cu &
 compile brick_f64 voxel/gpu/brick.cu -DPOGO_F64 &
+compile levels voxel/gpu/levels.cu &
 wait
 if [ "${1:-}" = --check ]; then
     diff -rq --exclude=build.sh kernels/ptx "$out" && echo "PTX is what the sources give"

@@ -111,6 +111,8 @@ pub struct CaseSummary {
     pub products: f64,
     /// Time of the solve with its preconditioner, s.
     pub solve_seconds: f64,
+    /// Of it, set-up of the preconditioner, s; 0 where that of an earlier case serves.
+    pub setup_seconds: f64,
     /// Factor that the solution was multiplied with to reach a given force or moment.
     pub scale: f64,
     /// Sum of the reactions on each named face or condition.
@@ -182,12 +184,18 @@ pub struct VoxelSummary {
     pub tensor: Option<Tensor>,
     /// Wall-clock time of all solves, s.
     pub solve_seconds: f64,
+    /// Of it, set-up of preconditioners, s.
+    pub setup_seconds: f64,
     /// Wall-clock time of the whole run, s.
     pub total_seconds: f64,
     /// Peak resident memory, bytes.
     pub peak_memory_bytes: Option<u64>,
     /// Peak resident memory over the degrees of freedom.
     pub bytes_per_dof: Option<f64>,
+    /// Memory in use on the device, bytes.
+    pub device_bytes: Option<u64>,
+    /// The same over the degrees of freedom.
+    pub device_bytes_per_dof: Option<f64>,
     /// Files written, relative to the output folder.
     pub files: Vec<String>,
     /// What the user should know.

@@ -38,8 +38,8 @@ pub enum DeviceError {
     },
     /// More memory than is free.
     #[error(
-        "the run needs {:.2} GB of memory on {name}, where {:.2} GB are free: use --precision f32, a larger device, or \
-         --device cpu", *needed as f64 / 1e9, *free as f64 / 1e9
+        "the run needs {:.2} GB of memory on {name}, where {:.2} GB are free: use {advice}",
+        *needed as f64 / 1e9, *free as f64 / 1e9
     )]
     Memory {
         /// Device.
@@ -48,6 +48,8 @@ pub enum DeviceError {
         needed: u64,
         /// Bytes.
         free: u64,
+        /// What to use instead.
+        advice: &'static str,
     },
     /// A block that a multiprocessor cannot hold.
     #[error(
@@ -173,6 +175,14 @@ fn keep_context(ordinal: u32, device: Device) -> Result<(), DeviceError> {
     Ok(())
 }
 
+/// The name of a device that can be used.
+///
+/// # Errors
+/// There is none of this number, or it is too old.
+pub fn device_name(ordinal: u32) -> Result<String, DeviceError> {
+    Gpu::open(ordinal).map(|gpu| gpu.name)
+}
+
 /// The name of the first device, if there is a driver and a device.
 pub fn first_device() -> Option<String> {
     Gpu::open(0).ok().map(|gpu| gpu.name)
@@ -189,6 +199,8 @@ unsafe impl Plain for u8 {}
 unsafe impl Plain for u16 {}
 // SAFETY: numbers.
 unsafe impl Plain for u32 {}
+// SAFETY: numbers.
+unsafe impl Plain for u64 {}
 // SAFETY: numbers.
 unsafe impl Plain for i32 {}
 // SAFETY: numbers.
@@ -359,6 +371,34 @@ impl Kernel {
             }
         }
         Ok(self)
+    }
+
+    /// As [`launch`](Self::launch), with as many thread blocks as the device holds at once, which may wait for each other.
+    ///
+    /// # Safety
+    /// As there.
+    pub unsafe fn launch_together(
+        &self,
+        gpu: &Gpu,
+        stream: sys::CUstream,
+        arguments: &mut [*mut c_void],
+    ) -> Result<(), DeviceError> {
+        let blocks = self.resident * gpu.multiprocessors;
+        // SAFETY: the caller's promise.
+        check("start a kernel", unsafe {
+            sys::cuLaunchCooperativeKernel(
+                self.function,
+                blocks,
+                1,
+                1,
+                self.threads,
+                1,
+                1,
+                self.shared,
+                stream,
+                arguments.as_mut_ptr(),
+            )
+        })
     }
 
     /// Starts `blocks` thread blocks.

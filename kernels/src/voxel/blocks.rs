@@ -82,10 +82,10 @@ impl Blocks {
 /// As [`Blocks`], for products: single precision, column by column.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Packed {
-    first: Vec<u32>,
-    column: Vec<u32>,
+    pub first: Vec<u32>,
+    pub column: Vec<u32>,
     /// Nine numbers a block, column-major, and three more at the end: columns are read four numbers at a time.
-    value: Vec<f32>,
+    pub value: Vec<f32>,
 }
 
 impl Packed {

@@ -17,7 +17,7 @@ pub(super) struct Cell {
     /// P_oᵀ K P_o.
     pub octant: Vec<[[f64; 24]; 24]>,
     /// C, row (v, a) at 3 v + a; with the scale of both transforms.
-    c: Box<[[f32; 24]; 24]>,
+    pub c: Box<[[f32; 24]; 24]>,
     c64: Box<[[f64; 24]; 24]>,
 }
 
@@ -123,11 +123,11 @@ impl Cell {
 #[derive(Debug)]
 pub(super) struct First {
     /// First voxel of each cell and which octants are there; 0 where the cell has a matrix of its own.
-    child: Vec<(u32, u8)>,
-    cell: Cell,
+    pub child: Vec<(u32, u8)>,
+    pub cell: Cell,
     /// Cells that have fixed degrees of freedom, ascending, and their matrices.
-    own: Vec<u32>,
-    matrices: Vec<[f32; 576]>,
+    pub own: Vec<u32>,
+    pub matrices: Vec<[f32; 576]>,
     pub n_nodes: usize,
     /// Non-zero blocks, were it assembled.
     pub n_blocks: usize,

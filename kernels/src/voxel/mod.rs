@@ -18,6 +18,7 @@ mod tests;
 
 pub use averaged::{AveragedSettings, solve_averaged};
 pub use cube::Cube;
+pub use gpu::{GpuSolverReport, GpuStaticSolver};
 pub use multigrid::CycleSettings;
 pub use number::Number;
 pub use problem::{FixedDof, Moduli, NodalForce, StaticProblem};

@@ -29,8 +29,9 @@ impl Default for CycleSettings {
     }
 }
 
+/// The matrix of a coarse level.
 #[derive(Debug)]
-enum Operator {
+pub(super) enum Operator {
     First(Box<First>),
     Assembled(Packed),
 }
@@ -38,16 +39,16 @@ enum Operator {
 /// A coarse level.
 #[derive(Debug)]
 pub(super) struct Level {
-    operator: Operator,
+    pub operator: Operator,
     /// Eight nodes of each element: what values of the finer level are made of.
-    nodes: Vec<[u32; 8]>,
+    pub nodes: Vec<[u32; 8]>,
     /// From the finer level.
-    transfer: Transfer,
+    pub transfer: Transfer,
     batches: Batches,
     /// 1 / diagonal, 0 where there is no stiffness.
-    inverse: Vec<f32>,
+    pub inverse: Vec<f32>,
     /// Largest eigenvalue of D⁻¹ A.
-    lambda: f32,
+    pub lambda: f32,
     /// Non-zero blocks over those of the finest level.
     pub cost: f64,
     pub n: usize,
@@ -65,8 +66,9 @@ pub(super) struct Level {
 #[derive(Debug)]
 pub(super) struct Coarse {
     pub levels: Vec<Level>,
-    bottom: Vec<f32>,
-    settings: CycleSettings,
+    /// Cholesky factor of the last level, row by row, or nothing.
+    pub bottom: Vec<f32>,
+    pub settings: CycleSettings,
     /// Work so far, in products of the finest level.
     pub products: f64,
 }
@@ -310,6 +312,14 @@ impl Coarse {
             out.bottom = factorise(&blocks);
         }
         out
+    }
+
+    /// C of [`Cell`](super::first::Cell), row by row.
+    pub fn cell(&self) -> &[f32] {
+        match &self.levels[0].operator {
+            Operator::First(first) => first.cell.c.as_flattened(),
+            Operator::Assembled(_) => &[],
+        }
     }
 
     /// x of the finest level += P (coarse solution for the residual r).

@@ -217,7 +217,7 @@ fn true_residual(fine: &mut Fine, forces: &[NodalForce], x: &[f64], r: &mut [f32
 }
 
 /// Largest eigenvalue of one element's D⁻¹ K, which bounds that of the whole: both sums have the same weights.
-fn element_bound(cube: &Cube) -> f64 {
+pub(super) fn element_bound(cube: &Cube) -> f64 {
     let mut v: [f64; 24] = std::array::from_fn(|i| (i as f64 * 0.7).sin());
     let mut lambda = 1.0;
     for _ in 0..500 {

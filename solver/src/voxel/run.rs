@@ -19,7 +19,7 @@ use super::results::{Reactions, Solution, extents, scale, summarise};
 use super::support::Bodies;
 use super::tensor::{Matrix6, tensor};
 use super::{dense, fields, picture};
-use crate::config::{DeviceChoice, Settings};
+use crate::config::Settings;
 use crate::error::SolveError;
 use crate::explicit::run::{listed_files, peak_memory};
 use crate::interrupt::Interrupts;
@@ -60,10 +60,6 @@ pub fn run(
     let VoxelModel { mesh, setup, .. } = model;
     let path = PathBuf::from(&model.block_file.path);
     let refuse = |error: ConditionError| SolveError::Problem { path: path.clone(), reason: error.to_string() };
-    if matches!(settings.device, DeviceChoice::Cuda(_)) {
-        let reason = "voxel models are solved on the CPU; leave --device out, or say --device cpu".to_owned();
-        return Err(SolveError::Problem { path, reason });
-    }
     if setup.analysis == Analysis::Tensor(TensorBoundary::Periodic) {
         return Err(refuse(ConditionError::Periodic));
     }
@@ -82,14 +78,18 @@ pub fn run(
     }
     let n_nodes = mesh.bricks.n_nodes();
     let threads = rayon::current_num_threads();
+    let mut engine = Engine::new(&setup.solver, settings.device)
+        .map_err(|reason| SolveError::Problem { path: path.clone(), reason })?;
     observer.note(&format!(
-        "{}, {} ({} degrees of freedom), {}; cpu, {}",
+        "{}, {} ({} degrees of freedom), {}; {}, {}",
         counted(mesh.bricks.n_elements(), "voxel"),
         counted(n_nodes, "node"),
         3 * n_nodes,
         counted(setup.cases.len(), "load case"),
+        engine.device_name,
         counted(threads, "thread")
     ));
+    engine.notes.drain(..).for_each(|note| observer.note(&note));
     let bodies = Bodies::find(&mesh.bricks);
     if bodies.len() > 1 {
         observer.note(&format!("{} of voxels that share no face", counted(bodies.len(), "part")));
@@ -109,7 +109,6 @@ pub fn run(
     drop(std::fs::remove_file(&summary_path));
     let mut summary = start_summary(model, settings, threads);
     let cube = Cube::new(setup.poisson);
-    let mut engine = Engine::new(&setup.solver).map_err(|reason| SolveError::Problem { path: path.clone(), reason })?;
     let bare = StaticProblem {
         bricks: mesh.bricks,
         moduli,
@@ -141,6 +140,7 @@ pub fn run(
         let mut solved = engine
             .solve(&problem, start.as_deref(), &mut progress)
             .map_err(|reason| SolveError::Problem { path: path.clone(), reason })?;
+        engine.notes.drain(..).for_each(|note| observer.note(&note));
         drop(start);
         if index + 1 == setup.cases.len() {
             engine.release();
@@ -188,6 +188,9 @@ pub fn run(
             summary.warnings.push("the six cases do not give a regular stiffness tensor".into());
         }
     }
+    summary.device = engine.device_name.clone();
+    summary.device_bytes = engine.device_bytes;
+    summary.device_bytes_per_dof = engine.device_bytes.map(|bytes| bytes as f64 / summary.dof.max(1) as f64);
     write_atomically(&folder.join("residual.csv"), |out| std::io::Write::write_all(out, history.as_bytes()))?;
     summary.files.push("residual.csv".into());
     finish(&mut summary, began);
@@ -251,10 +254,11 @@ fn start_vector(model: &VoxelModel<'_>, case: &LoadCase, n_nodes: usize) -> Resu
 
 fn outcome_line(case: &LoadCase, solved: &Solved) -> String {
     format!(
-        "{}{} in {:.2} s, {:.0} products, relative residual {:.2e}",
+        "{}{} in {:.2} s (set-up {:.2} s), {:.0} products, relative residual {:.2e}",
         if case.name.is_empty() { String::new() } else { format!("case {}: ", case.name) },
         counted(solved.iterations, "iteration"),
         solved.seconds,
+        solved.setup_seconds,
         solved.products,
         solved.relative_residual
     )
@@ -266,6 +270,7 @@ fn take_over(found: &mut CaseSummary, solved: &Solved) {
     found.relative_residual = solved.relative_residual;
     found.products = solved.products;
     found.solve_seconds = solved.seconds;
+    found.setup_seconds = solved.setup_seconds;
 }
 
 /// Files of one case.
@@ -369,6 +374,7 @@ fn finish(summary: &mut VoxelSummary, began: Instant) {
     summary.iterations = cases.iter().map(|case| case.iterations).sum();
     summary.products = cases.iter().map(|case| case.products).sum();
     summary.solve_seconds = cases.iter().map(|case| case.solve_seconds).sum();
+    summary.setup_seconds = cases.iter().map(|case| case.setup_seconds).sum();
     summary.relative_residual = cases.iter().map(|case| case.relative_residual).fold(0.0, f64::max);
     if let [only] = cases.as_slice() {
         summary.reaction = only.reaction.clone();

@@ -26,6 +26,8 @@ const GRAPH_STEPS: usize = 64;
 const RESERVE: u64 = 256 << 20;
 /// Rounds of all multiprocessors from which on two steps a launch pay in single precision (measured: BENCHMARKS.md).
 const ROUNDS_FOR_TWO_STEPS: u32 = 3;
+/// What is said when a device is too small.
+const ADVICE: &str = "--precision f32, a larger device, or --device cpu";
 /// Thread blocks that sum energies.
 const SUM_BLOCKS: usize = 512;
 
@@ -297,7 +299,7 @@ impl<T: GpuReal> GpuStepper<T> {
         // The original positions are there only until the blocks have theirs, and the force array only after that.
         let free = gpu.free_memory()?;
         if needed > free {
-            return Err(DeviceError::Memory { name: gpu.name.clone(), needed, free }.into());
+            return Err(DeviceError::Memory { name: gpu.name.clone(), needed, free, advice: ADVICE }.into());
         }
 
         let mut up = Uploader { bytes: 0, seconds: 0.0 };

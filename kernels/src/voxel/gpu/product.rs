@@ -247,6 +247,11 @@ impl FineLevel {
         Ok(out)
     }
 
+    /// Whether all elements have the same modulus.
+    pub fn one_modulus(&self) -> bool {
+        self.single.kind == 0
+    }
+
     /// Numbers of a vector.
     pub fn n_dofs(&self) -> usize {
         3 * self.n_nodes
@@ -367,6 +372,19 @@ impl FineLevel {
             std::mem::swap(&mut d, &mut next);
         }
         Ok(())
+    }
+
+    /// Two smoothing steps more on K z = b; `residual` becomes that of before. `sums` as of [`smooth_after`](Self::smooth_after).
+    pub fn smooth_again(
+        &self,
+        stream: CUstream,
+        b: &Buffer<f32>,
+        z: &Buffer<f32>,
+        residual: &Buffer<f32>,
+        dots: Dots,
+    ) -> Result<(), DeviceError> {
+        self.residual(stream, b, z, residual)?;
+        self.pair(stream, residual, z, weight(2, 1), true, dots)
     }
 
     /// d = s D⁻¹ b; z = w d.

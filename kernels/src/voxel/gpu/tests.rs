@@ -1,0 +1,117 @@
+//! The solver on a device against that on the CPU. Without a device nothing is compared, and that is said.
+
+use pogo_formats::voxel::{Bricks, bricks_of};
+
+use super::super::tests::random;
+use super::super::{
+    CycleSettings, FixedDof, GpuStaticSolver, Moduli, NodalForce, Solution, SolverSettings, StaticProblem, StaticSolver,
+};
+use crate::cuda::DeviceError;
+
+fn go(_: usize, _: f64) -> std::ops::ControlFlow<()> {
+    std::ops::ControlFlow::Continue(())
+}
+
+/// Thin floors on thin pillars: no part is loose.
+fn floors(size: [u32; 3]) -> Bricks {
+    bricks_of(size, |[x, y, z]| z % 5 == 0 || (x % 4 < 2 && y % 5 == 1))
+}
+
+/// Both ends and a side held or moved by `strain`; forces inside.
+fn load(bricks: &Bricks, top: u32, strain: f64) -> (Vec<FixedDof>, Vec<NodalForce>) {
+    let view = bricks.view();
+    let positions = (0..view.n_bricks()).flat_map(|b| view.node_positions(b));
+    let (mut fixed, mut forces) = (Vec::new(), Vec::new());
+    for (node, [x, _, z]) in positions.enumerate() {
+        let node = node as u32;
+        let values = match (z, x) {
+            (0, _) => [Some(0.0); 3],
+            (z, _) if z == top => [None, Some(strain), Some(-strain)],
+            (_, 0) => [Some(0.0), None, None],
+            _ => [None; 3],
+        };
+        let dofs = values.into_iter().zip(0..);
+        fixed.extend(dofs.filter_map(|(value, direction)| value.map(|value| FixedDof { node, direction, value })));
+        if values == [None; 3] && node.is_multiple_of(101) {
+            forces.push(NodalForce { node, direction: (node % 3) as u8, value: 10.0 * strain });
+        }
+    }
+    (fixed, forces)
+}
+
+fn difference(a: &Solution, b: &Solution) -> f64 {
+    let norm = |v: &mut dyn Iterator<Item = f64>| v.map(|v| v * v).sum::<f64>().sqrt();
+    let apart = norm(&mut a.displacement.iter().zip(&b.displacement).map(|(a, b)| a - b));
+    apart / norm(&mut b.displacement.iter().copied())
+}
+
+#[test]
+fn a_device_solves_as_the_cpu_does() {
+    let usual = SolverSettings { tolerance: 1e-8, ..SolverSettings::default() };
+    let cycle = CycleSettings::default();
+    let with = |cycle: CycleSettings| SolverSettings { cycle, ..usual.clone() };
+    for (size, settings) in [
+        ([45, 33, 41], usual.clone()),
+        ([45, 33, 41], with(CycleSettings { bottom: 4000, ..cycle.clone() })),
+        ([45, 33, 41], with(CycleSettings { inner: vec![1], ..cycle.clone() })),
+        ([20, 33, 16], with(CycleSettings { degree: [3, 3], bottom: 100, ..cycle.clone() })),
+        ([20, 33, 16], with(CycleSettings { degree: [1, 1], ..cycle.clone() })),
+        ([90, 80, 96], usual.clone()),
+    ] {
+        let bricks = floors(size);
+        let view = bricks.view();
+        let class: Vec<u8> = (0..view.n_elements()).map(|e| u8::from(random(e as u64) < 0.5)).collect();
+        let modulus: Vec<f32> = (0..view.n_elements()).map(|e| 1.0 + random(e as u64) as f32).collect();
+        let (fixed, forces) = load(&bricks, size[2], 1e-3);
+        for (name, moduli) in [
+            ("one modulus", Moduli::Classes { class: &class, young: &[1000.0, 1000.0] }),
+            ("two moduli", Moduli::Classes { class: &class, young: &[1000.0, 3000.0] }),
+            ("many moduli", Moduli::Each { modulus: &modulus, scale: 900.0 }),
+        ] {
+            let problem =
+                StaticProblem { bricks: view, moduli, poisson: 0.3, spacing: 0.1, fixed: &fixed, forces: &forces };
+            let mut device = match GpuStaticSolver::new(&problem, &settings, 0) {
+                Ok(device) => device,
+                Err(DeviceError::NoDriver | DeviceError::NoDevice { .. }) => {
+                    eprintln!("SKIPPED: no CUDA device");
+                    return;
+                }
+                Err(error) => panic!("{error}"),
+            };
+            let found = device.solve(&fixed, &forces, None, &mut go).expect("solves");
+            let mut cpu = StaticSolver::new(&problem, &settings);
+            let expected = cpu.solve(&fixed, &forces, None, &mut go);
+            let apart = difference(&found, &expected);
+            eprintln!(
+                "{} dofs, {name}, {:?}: {} iterations (CPU {}), {:.1} products ({:.1}), residual {:.1e} ({:.1e}), \
+                 displacements {apart:.1e} apart",
+                3 * view.n_nodes(),
+                settings.cycle,
+                found.iterations,
+                expected.iterations,
+                found.products,
+                expected.products,
+                found.relative_residual,
+                expected.relative_residual
+            );
+            assert!(found.converged && expected.converged);
+            assert!(found.iterations.abs_diff(expected.iterations) <= 1);
+            assert!(apart < 1e-6);
+            // The same bits again; another load case on the same preconditioner; from a start.
+            let again = device.solve(&fixed, &forces, None, &mut go).expect("solves");
+            assert!(again.displacement == found.displacement && again.history == found.history);
+            let (other, others) = load(&bricks, size[2], -2e-3);
+            let twice = device.solve(&other, &others, None, &mut go).expect("solves");
+            let worst = twice
+                .displacement
+                .iter()
+                .zip(&found.displacement)
+                .fold(0.0_f64, |m, (a, b)| m.max((a + 2.0 * b).abs()));
+            let scale = twice.displacement.iter().fold(0.0_f64, |m, a| m.max(a.abs()));
+            assert!(worst < 1e-6 * scale, "{worst} {scale}");
+            let near: Vec<f64> = found.displacement.iter().map(|u| 1.001 * u).collect();
+            let warm = device.solve(&fixed, &forces, Some(&near), &mut go).expect("solves");
+            assert!(warm.iterations < found.iterations && difference(&warm, &found) < 1e-6);
+        }
+    }
+}
