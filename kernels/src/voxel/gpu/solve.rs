@@ -286,7 +286,7 @@ impl GpuStaticSolver {
         solution.relative_residual = if norm0 > 0.0 { norm / norm0 } else { 0.0 };
         solution.converged = norm <= limit;
         solution.products = products + scalars[scalar::WORK];
-        solution.displacement = self.from_device()?;
+        solution.displacement = self.displacement()?;
         solution.seconds = clock.elapsed().as_secs_f64();
         Ok(solution)
     }
@@ -367,7 +367,7 @@ impl GpuStaticSolver {
     }
 
     /// x in the bricks' order.
-    fn from_device(&self) -> Result<Vec<f64>, DeviceError> {
+    fn displacement(&self) -> Result<Vec<f64>, DeviceError> {
         let mut values = vec![0.0; self.x.len()];
         self.x.read(&mut values)?;
         let mut out = vec![0.0; 3 * self.fine.order.len()];
