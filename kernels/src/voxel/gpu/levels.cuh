@@ -42,7 +42,7 @@ struct Level {
     const float* scale;   // further levels: D^-1/2, the same
     const u32* row_first; // blocks of each row, (n + 1,)
     const u32* column;
-    const float* value; // (9, n_blocks), row-major in a block
+    const u64* value; // rows of blocks, (3, n_blocks): three numbers of 21 bits each, see `UNIT`
     u64 n_blocks;
     const u32* nodes;        // of each element, (n_elements, 8)
     const u32* owner;        // of each finer node: 32 × element + place, (n_finer,)
@@ -88,6 +88,9 @@ __constant__ float CELL[576];
 #else
 static float CELL[576];
 #endif
+
+/// What 1 is in the blocks of the scaled levels: no entry of a positive matrix with a diagonal of 1 is larger.
+constexpr float UNIT = 1048575;
 
 constexpr u32 SUMS = 3;
 
@@ -296,9 +299,12 @@ template <class Act> INLINE void for_rows(const Grid& g, const Level& level, con
             for (u32 at = level.row_first[row] + lane; at < end; at += LANES) {
                 const float* from = x + 3 * u64(level.column[at]);
                 const float u[3] = {from[0], from[1], from[2]};
-                const float* value = level.value + at;
 #pragma unroll
-                for (int i = 0; i < 9; i++) sum[i / 3] += value[i * level.n_blocks] * u[i % 3];
+                for (int a = 0; a < 3; a++) {
+                    const u64 row = level.value[a * level.n_blocks + at];
+#pragma unroll
+                    for (int b = 0; b < 3; b++) sum[a] += float(int((long long)(row << (43 - 21 * b)) >> 43)) * u[b];
+                }
             }
         }
 #ifdef __CUDACC__
@@ -306,9 +312,10 @@ template <class Act> INLINE void for_rows(const Grid& g, const Level& level, con
         for (int a = 0; a < 3; a++)
 #pragma unroll
             for (int k = LANES / 2; k > 0; k >>= 1) sum[a] += __shfl_xor_sync(~0u, sum[a], k);
-        if (row < level.n && lane < 3) act(3 * row + lane, lane == 0 ? sum[0] : lane == 1 ? sum[1] : sum[2]);
+        const float mine = lane == 0 ? sum[0] : lane == 1 ? sum[1] : sum[2];
+        if (row < level.n && lane < 3) act(3 * row + lane, mine * (1 / UNIT));
 #else
-        for (int a = 0; a < 3; a++) act(3 * row + a, sum[a]);
+        for (int a = 0; a < 3; a++) act(3 * row + a, sum[a] * (1 / UNIT));
 #endif
     }
 }

@@ -4,7 +4,9 @@ use pogo_formats::voxel::BricksView;
 use rayon::prelude::*;
 
 use super::super::Moduli;
+use super::super::blocks::Packed;
 use super::super::multigrid::{Coarse, Level, Operator};
+use super::super::number::Shared;
 use super::super::split::PLACES;
 use crate::cuda::{Buffer, DeviceError, Plain};
 
@@ -116,14 +118,20 @@ fn n_vectors(level: usize, degree: usize, last: bool) -> usize {
     if level == 0 || degree != 2 || last { 7 } else { 6 }
 }
 
+/// Vectors of level 1 that find room in `scratch` bytes.
+fn n_lent(coarse: &Coarse, scratch: u64) -> usize {
+    coarse.levels.first().map_or(0, |level| (scratch as usize / (4 * padded(level.n / 3)).max(1)).min(6))
+}
+
 /// Bytes of everything that [`tables`] puts.
-pub(super) fn bytes(coarse: &Coarse) -> u64 {
+pub(super) fn bytes(coarse: &Coarse, scratch: u64) -> u64 {
     let degree = coarse.settings.degree[1];
     let mut sum = size_of::<Tables>();
     for (l, level) in coarse.levels.iter().enumerate() {
         let n = level.n / 3;
         let last = l + 1 == coarse.levels.len();
-        sum += 4 * padded(n) * (n_vectors(l, degree, last) + 1) + 32 * level.nodes.len();
+        let lent = if l == 0 { n_lent(coarse, scratch) } else { 0 };
+        sum += 4 * padded(n) * (n_vectors(l, degree, last) + 1 - lent) + 32 * level.nodes.len();
         sum += match &level.operator {
             Operator::First(first) => {
                 let list = 4 * level.nodes.len() + 5 * level.transfer.fine.len();
@@ -131,7 +139,7 @@ pub(super) fn bytes(coarse: &Coarse) -> u64 {
             }
             Operator::Assembled(blocks) => {
                 let gather: usize = level.transfer.place.iter().map(|&p| usize::from(PLACES[usize::from(p)].n)).sum();
-                40 * blocks.column.len() + 4 * n + 4 * n + 4 * gather + 4 * level.transfer.fine.len()
+                28 * blocks.column.len() + 4 * n + 4 * n + 4 * gather + 4 * level.transfer.fine.len()
             }
         };
     }
@@ -163,7 +171,8 @@ fn colours(bricks: &BricksView) -> (Vec<u32>, [u32; 9]) {
 
 /// Puts the coarse levels into a memory. What belongs to the finest level is left to the caller.
 ///
-/// `number` gives the place of each of the bricks' nodes in the finest level's vectors.
+/// `number` gives the place of each of the bricks' nodes in the finest level's vectors; `scratch` is memory, address and
+/// bytes, that nobody else uses during a correction once the residual has been restricted.
 ///
 /// # Errors
 /// Too little memory, or too many levels.
@@ -171,6 +180,7 @@ pub(super) fn tables(
     bricks: &BricksView,
     coarse: &Coarse,
     number: &(impl Fn(u32) -> u32 + Sync),
+    scratch: (u64, u64),
     memory: &mut impl Memory,
 ) -> Result<Tables, DeviceError> {
     let settings = &coarse.settings;
@@ -192,8 +202,14 @@ pub(super) fn tables(
         let last = l + 1 == n_levels;
         let is_bottom = last && !coarse.bottom.is_empty();
         let vectors = n_vectors(l, settings.degree[1], last);
-        let first = memory.zeros::<f32>(padded(n) * vectors)?;
-        let vector = |i: usize| if i < vectors { first + (4 * padded(n) * i) as u64 } else { 0 };
+        let lent = if l == 0 { n_lent(coarse, scratch.1) } else { 0 };
+        let first = memory.zeros::<f32>(padded(n) * (vectors - lent))?;
+        let size = 4 * padded(n) as u64;
+        let vector = |i: usize| match i {
+            _ if i >= vectors => 0,
+            _ if i >= vectors - lent => scratch.0 + size * (i + lent - vectors) as u64,
+            _ => first + size * i as u64,
+        };
         let mut row = LevelRow {
             residual: vector(0),
             direction: vector(1),
@@ -232,11 +248,12 @@ pub(super) fn tables(
                 let scale = |&inverse: &f32| if is_bottom { 1.0 } else { inverse.sqrt() };
                 let mut scale: Vec<f32> = diagonal.iter().map(scale).collect();
                 row.nodes = memory.put(level.nodes.as_flattened())?;
-                let value = scaled(blocks, &scale);
-                row.row_first = memory.put(&blocks.first)?;
-                row.column = memory.put(&blocks.column)?;
-                row.value = memory.put(&value)?;
-                row.n_blocks = blocks.column.len() as u64;
+                if !is_bottom {
+                    row.row_first = memory.put(&blocks.first)?;
+                    row.column = memory.put(&blocks.column)?;
+                    row.value = memory.put(&scaled(blocks, &scale))?;
+                    row.n_blocks = blocks.column.len() as u64;
+                }
                 scale.resize(padded(n), 0.0);
                 row.scale = memory.put(&scale)?;
                 put_transfer(level, n, memory, &mut row)?;
@@ -310,19 +327,26 @@ fn put_transfer(level: &Level, n: usize, memory: &mut impl Memory, row: &mut Lev
     Ok(())
 }
 
-/// D^-1/2 A D^-1/2, (9, n_blocks), row-major in a block.
-fn scaled(blocks: &super::super::blocks::Packed, scale: &[f32]) -> Vec<f32> {
+/// D^-1/2 A D^-1/2: rows of blocks, (3, n_blocks), three numbers of 21 bits each.
+fn scaled(blocks: &Packed, scale: &[f32]) -> Vec<u64> {
+    /// `UNIT` in levels.cuh.
+    const UNIT: f32 = 1_048_575.0;
     let n_blocks = blocks.column.len();
-    let mut out = vec![0.0_f32; 9 * n_blocks];
-    for row in 0..blocks.first.len() - 1 {
+    let mut out = vec![0_u64; 3 * n_blocks];
+    let shared = Shared::new(&mut out);
+    (0..blocks.first.len() - 1).into_par_iter().for_each(|row| {
         for at in blocks.first[row] as usize..blocks.first[row + 1] as usize {
             let column = blocks.column[at] as usize;
-            for i in 0..9 {
-                let (a, b) = (i / 3, i % 3);
-                out[i * n_blocks + at] = blocks.value[9 * at + 3 * b + a] * scale[3 * row + a] * scale[3 * column + b];
+            for a in 0..3 {
+                let entry = |b: usize| {
+                    let value = blocks.value[9 * at + 3 * b + a] * scale[3 * row + a] * scale[3 * column + b];
+                    (((value * UNIT).round().clamp(-UNIT, UNIT) as i64 as u64) & 0x1f_ffff) << (21 * b)
+                };
+                // SAFETY: each block has numbers of its own.
+                unsafe { shared.part(a * n_blocks + at..a * n_blocks + at + 1)[0] = entry(0) | entry(1) | entry(2) };
             }
         }
-    }
+    });
     out
 }
 
@@ -463,7 +487,7 @@ mod tests {
         ] {
             let mut coarse = Coarse::new(&cube, fine_elements(&view), &mask, &stiffness, &settings);
             let mut memory = HostMemory::default();
-            let mut tables = tables(&view, &coarse, &|node| node, &mut memory).expect("fits");
+            let mut tables = tables(&view, &coarse, &|node| node, (0, 0), &mut memory).expect("fits");
             put_moduli(&moduli, 0.1, false, &mut memory, &mut tables).expect("fits");
             let z = memory.zeros::<f32>(3 * n_nodes).expect("fits");
             tables.fine_residual = memory.put(&r).expect("fits");

@@ -152,9 +152,19 @@ impl GpuStaticSolver {
             .map_err(|error| DeviceError::Failed { what: "make a stream", reason: error.to_string() })?;
         let fine = FineLevel::new(&gpu, stream.as_inner(), problem, element_bound(&cube))?;
         let further = problem.bricks.n_elements() as u64 * if fine.one_modulus() { 0 } else { 4 };
-        need(&gpu, vectors + levels::bytes(&coarse) + further + RESERVE)?;
+        let zeros = || Buffer::<f32>::zeros(n);
+        // Between restriction and prolongation nobody needs t, but for smoothers of other than two steps.
+        let scratch = if degree == 2 { 4 * n as u64 } else { 0 };
+        need(&gpu, vectors + levels::bytes(&coarse, scratch) + further + RESERVE)?;
+        let t = zeros()?;
         let mut memory = DeviceMemory::default();
-        let mut tables = levels::tables(&problem.bricks, &coarse, &|node| fine.order[node as usize], &mut memory)?;
+        let mut tables = levels::tables(
+            &problem.bricks,
+            &coarse,
+            &|node| fine.order[node as usize],
+            (t.pointer(), scratch),
+            &mut memory,
+        )?;
         levels::put_moduli(&problem.moduli, problem.spacing, fine.one_modulus(), &mut memory, &mut tables)?;
         let level_sizes = coarse.levels.iter().map(|level| level.n).collect();
         let cell = coarse.cell().to_vec();
@@ -164,9 +174,8 @@ impl GpuStaticSolver {
         set_constant(&module, c"CELL", &cell)?;
         let kernel = |name| Kernel::new(&gpu, &module, name, 0);
         let correction = kernel("coarse_correction")?;
-        let zeros = || Buffer::<f32>::zeros(n);
         let work = if degree == 2 { None } else { Some([zeros()?, zeros()?]) };
-        let (r, p, q, z, t) = (zeros()?, zeros()?, zeros()?, zeros()?, zeros()?);
+        let (r, p, q, z) = (zeros()?, zeros()?, zeros()?, zeros()?);
         let x = Buffer::zeros(n)?;
         let fixed: Vec<u32> =
             problem.fixed.iter().map(|dof| 3 * fine.order[dof.node as usize] + u32::from(dof.direction)).collect();
