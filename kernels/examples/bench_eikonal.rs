@@ -1,7 +1,10 @@
 //! Times the Eikonal solver on a cube of tetrahedra, one start near a corner, a constant anisotropic tensor (speeds 3 : 2 : 1 along axes turned
 //! out of those of the mesh): `bench_eikonal [N] [key=value]…`; N³ cells of six tetrahedra (80: 3.07 million).
 //!
+//! With `device=cuda` the same on a device, in single precision, each form beside the others.
+//!
 //! `threads=1,2` `windows=0.5,1,inf` `precisions=f32,f64` `variants=six,eighteen,fly` `domains=1,74` `tolerance=0` `repeats=3` `cases=0`
+//! `lanes=8,16,32` `inner=4` `sets=8` (device)
 
 #[path = "support/eikonal.rs"]
 mod support;
@@ -20,6 +23,9 @@ struct Options {
     tolerance: f64,
     repeats: usize,
     cases: usize,
+    lanes: Vec<usize>,
+    inner: Vec<usize>,
+    sets: Vec<usize>,
 }
 
 fn main() {
@@ -32,7 +38,11 @@ fn main() {
         tolerance: 0.0,
         repeats: 3,
         cases: 0,
+        lanes: vec![16],
+        inner: vec![4],
+        sets: vec![8],
     };
+    let mut cuda = false;
     let mut n = 80;
     for argument in std::env::args().skip(1) {
         let Some((key, value)) = argument.split_once('=') else {
@@ -50,6 +60,10 @@ fn main() {
             "tolerance" => options.tolerance = numbers()[0],
             "repeats" => options.repeats = whole()[0],
             "cases" => options.cases = whole()[0],
+            "lanes" => options.lanes = whole(),
+            "inner" => options.inner = whole(),
+            "sets" => options.sets = whole(),
+            "device" => cuda = value == "cuda",
             _ => panic!("{key}"),
         }
     }
@@ -61,6 +75,10 @@ fn main() {
         mesh.original_element.len(),
         begin.elapsed().as_secs_f64()
     );
+    if cuda {
+        device(&mesh, &options);
+        return;
+    }
     println!(
         "form      type threads domains window  set up s  solve s (least, median)  sweeps  solves/tet  passed on/node  error"
     );
@@ -74,7 +92,6 @@ fn all<T: Real>(mesh: &EikonalMesh, options: &Options) {
     let start = support::nearest(mesh, [0.1, 0.1, 0.1]);
     let class = vec![0_u16; mesh.original_element.len()];
     let view = mesh.view();
-    let source = view.point(start as usize);
     for &n_domains in &options.domains {
         let first = (0..=n_domains).map(|d| (d * view.n_nodes() / n_domains) as u32).collect();
         let domains = EikonalDomains::new("morton", first, &mesh.neighbour_first, &mesh.neighbours);
@@ -93,7 +110,7 @@ fn all<T: Real>(mesh: &EikonalMesh, options: &Options) {
                 for &threads in &options.threads {
                     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
                     pool.install(|| {
-                        let settings = EikonalSettings { tolerance: options.tolerance, local_solver, window };
+                        let settings = EikonalSettings { tolerance: options.tolerance, local_solver, window, ..Default::default() };
                         let begin = Instant::now();
                         let solver = EikonalSolver::<T>::new(&problem, &settings).expect("a problem");
                         let setup = begin.elapsed().as_secs_f64();
@@ -106,13 +123,7 @@ fn all<T: Real>(mesh: &EikonalMesh, options: &Options) {
                         }
                         seconds.sort_by(f64::total_cmp);
                         let Some(arrival) = arrival else { return };
-                        let error = (0..view.n_nodes())
-                            .map(|node| {
-                                let x = view.point(node);
-                                let d = std::array::from_fn(|c| x[c] - source[c]);
-                                (arrival.time[node].to_f64() - support::dot(&metric, d, d).sqrt()).abs()
-                            })
-                            .fold(0.0, f64::max);
+                        let error = worst_error(mesh, &metric, start, &arrival.time);
                         let s = &arrival.statistics;
                         println!(
                             "{variant:9} {}  {threads:7} {n_domains:7} {window:6.2} {setup:9.3} {:9.3} {:9.3} {:12} {:11.2} {:15.2}  {error:.5}",
@@ -135,6 +146,113 @@ fn all<T: Real>(mesh: &EikonalMesh, options: &Options) {
                     });
                 }
             }
+        }
+    }
+}
+
+/// Largest difference from √(dᵀ M d).
+fn worst_error<T: Real>(mesh: &EikonalMesh, metric: &[f64; 6], start: u32, time: &[T]) -> f64 {
+    let view = mesh.view();
+    let source = view.point(start as usize);
+    (0..view.n_nodes())
+        .map(|node| {
+            let x = view.point(node);
+            let d = std::array::from_fn(|c| x[c] - source[c]);
+            (time[node].to_f64() - support::dot(metric, d, d).sqrt()).abs()
+        })
+        .fold(0.0, f64::max)
+}
+
+/// Every form on the device.
+fn device(mesh: &EikonalMesh, options: &Options) {
+    let (_, metric) = support::tensors([3.0, 2.0, 1.0]);
+    let start = support::nearest(mesh, [0.1, 0.1, 0.1]);
+    let class = vec![0_u16; mesh.original_element.len()];
+    let view = mesh.view();
+    let (n, m) = (view.n_nodes(), view.n_elements());
+    let metrics = Metrics::Classes { class: &class, metric: &[metric] };
+    let problem = EikonalProblem { mesh: mesh.view(), domains: None, metrics };
+    let mut first: Option<Vec<f32>> = None;
+    let mut go = |name: &str, problem: &EikonalProblem, settings: EikonalSettings, gpu: GpuSettings| {
+        let mut solver = match GpuSolver::new(problem, &settings, &gpu) {
+            Ok(solver) => solver,
+            Err(error) => {
+                println!("{name}: {error}");
+                return;
+            }
+        };
+        let mut seconds = Vec::new();
+        let mut last = None;
+        for _ in 0..options.repeats.max(1) {
+            match solver.solve(&[(start, 0.0)]) {
+                Ok(arrival) => {
+                    seconds.push(arrival.statistics.seconds);
+                    last = Some(arrival);
+                }
+                Err(error) => println!("{name}: {error}"),
+            }
+        }
+        seconds.sort_by(f64::total_cmp);
+        let Some(arrival) = last else { return };
+        let s = &arrival.statistics;
+        let reference = first.get_or_insert_with(|| arrival.time.clone());
+        let apart = reference.iter().zip(&arrival.time).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        println!(
+            "{name:44} set up {:6.3} s, solve {:8.3} ms (median {:8.3}), {:5} sweeps, {:6.2} solves/tet, {:5.2} passed on/node, error {:.5}, {apart:.1e} from the first",
+            solver.setup_seconds,
+            1e3 * seconds[0],
+            1e3 * seconds[seconds.len() / 2],
+            s.sweeps,
+            s.local_solves as f64 / m as f64,
+            s.passed_on as f64 / n as f64,
+            worst_error(mesh, &metric, start, &arrival.time),
+        );
+        if options.cases > 0 {
+            let sets: Vec<[(u32, f64); 1]> =
+                (0..options.cases).map(|case| [((case * n / options.cases) as u32, 0.0)]).collect();
+            let begin = Instant::now();
+            let mut inside = 0.0;
+            let result = solver.solve_many(&sets, |_, arrival| inside += arrival.statistics.seconds);
+            println!(
+                "    {} start sites, {} at once: {:.3} s on the device, {:.3} s with the times fetched{}",
+                options.cases,
+                gpu.sets,
+                inside,
+                begin.elapsed().as_secs_f64(),
+                if result.is_ok() { "" } else { ", FAILED" },
+            );
+        }
+    };
+    for variant in &options.variants {
+        let local_solver = match variant.as_str() {
+            "six" => LocalSolver::Six,
+            "eighteen" => LocalSolver::Eighteen,
+            _ => LocalSolver::OnTheFly,
+        };
+        let lanes = if local_solver == LocalSolver::Six { &options.lanes[..] } else { &[16] };
+        for &lanes in lanes {
+            for &window in &options.windows {
+                for &sets in &options.sets {
+                    let name = format!("{variant}, {lanes} lanes, window {window}, {sets} sets");
+                    let settings = EikonalSettings { local_solver, tolerance: options.tolerance, ..Default::default() };
+                    let gpu = GpuSettings { lanes: lanes as u32, window, sets, ..Default::default() };
+                    go(&name, &problem, settings, gpu);
+                }
+            }
+        }
+    }
+    for &n_domains in &options.domains {
+        if n_domains < 2 {
+            continue;
+        }
+        let node_first = (0..=n_domains).map(|d| (d * n / n_domains) as u32).collect();
+        let domains = EikonalDomains::new("morton", node_first, &mesh.neighbour_first, &mesh.neighbours);
+        let problem = EikonalProblem { domains: Some(domains.view()), ..problem.clone() };
+        for &inner in &options.inner {
+            let name = format!("{n_domains} sub-domains, {inner} sweeps a round");
+            let settings = EikonalSettings { decomposition: Decomposition::Second, ..Default::default() };
+            let gpu = GpuSettings { inner: inner as u32, sets: 1, ..Default::default() };
+            go(&name, &problem, settings, gpu);
         }
     }
 }

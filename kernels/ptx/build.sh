@@ -34,6 +34,9 @@ compile brick_f32 voxel/gpu/brick.cu &
 compile brick_f64 voxel/gpu/brick.cu -DPOGO_F64 &
 compile levels voxel/gpu/levels.cu &
 wait
+compile eikonal_active eikonal/gpu/active.cu &
+compile eikonal_domains eikonal/gpu/domains.cu &
+wait
 if [ "${1:-}" = --check ]; then
     diff -rq --exclude=build.sh kernels/ptx "$out" && echo "PTX is what the sources give"
 fi

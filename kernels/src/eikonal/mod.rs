@@ -18,6 +18,7 @@
 //! solvers at once, whatever the order. Times have the same bits for every number of threads and of sub-domains.
 
 mod ball;
+mod gpu;
 mod local;
 mod number;
 mod paths;
@@ -31,9 +32,12 @@ use pogo_formats::eikonal::EikonalMeshView;
 use rayon::prelude::*;
 
 pub use ball::exact_ball;
+pub use gpu::{GpuSettings, GpuSolver};
 pub use number::Real;
 pub use paths::{Predecessor, conduction_speed, predecessors};
-pub use problem::{Arrival, BLOCKED, EikonalError, EikonalProblem, EikonalSettings, LocalSolver, Metrics, Statistics};
+pub use problem::{
+    Arrival, BLOCKED, Decomposition, EikonalError, EikonalProblem, EikonalSettings, LocalSolver, Metrics, Statistics,
+};
 use products::{Eighteen, OnTheFly, Six, Three, squares};
 use sweep::{Pieces, Sweeper};
 

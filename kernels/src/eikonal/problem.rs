@@ -1,6 +1,6 @@
 //! What is to be solved, how, and what comes of it.
 
-pub use pogo_formats::eikonal::setup::LocalSolver;
+pub use pogo_formats::eikonal::setup::{Decomposition, LocalSolver};
 use pogo_formats::eikonal::{EikonalDomainsView, EikonalMeshView};
 
 /// M = D⁻¹ of the elements: xx, yy, zz, xy, yz, zx, time² / length²; a first number of +∞ blocks an element.
@@ -54,11 +54,13 @@ pub struct EikonalSettings {
     /// their times may still fall. +∞ lets all go, as the fast iterative method does. The result does not depend on it but
     /// for rounding.
     pub window: f64,
+    /// How a device works on sub-domains: `Second` a thread block each; otherwise, and on a CPU always, they share one active list.
+    pub decomposition: Decomposition,
 }
 
 impl Default for EikonalSettings {
     fn default() -> Self {
-        Self { tolerance: 0.0, local_solver: LocalSolver::Six, window: 2.0 }
+        Self { tolerance: 0.0, local_solver: LocalSolver::Six, window: 2.0, decomposition: Decomposition::Automatic }
     }
 }
 
@@ -125,6 +127,9 @@ pub enum EikonalError {
     /// Elements with neither three nor four corners.
     #[error("elements with {0} corners: only triangles (3) and tetrahedra (4) are solved")]
     Corners(usize),
+    /// A device cannot be used, or cannot go on.
+    #[error(transparent)]
+    Device(#[from] crate::cuda::DeviceError),
 }
 
 /// Checks starts; gives the least time.

@@ -91,7 +91,7 @@ fn eq8<T: Real, const K: usize>(product: impl Fn(usize, usize) -> T) -> [T; 6] {
 }
 
 /// All 18 products a tetrahedron (Section 3.2): the squares, then the products of edges that share a corner.
-pub(super) struct Eighteen<T>(Vec<[T; 18]>);
+pub(super) struct Eighteen<T>(pub Vec<[T; 18]>);
 
 impl<T: Real> Eighteen<T> {
     pub fn new(mesh: &EikonalMeshView, metrics: &Metrics) -> Self {
@@ -133,8 +133,8 @@ impl<T: Real> Elements<T, 4> for Eighteen<T> {
 
 /// Coordinates and metrics (Section 3.1): nothing is stored but the input.
 pub(super) struct OnTheFly<T> {
-    point: Vec<[T; 3]>,
-    metric: Vec<[T; 6]>,
+    pub point: Vec<[T; 3]>,
+    pub metric: Vec<[T; 6]>,
 }
 
 impl<T: Real> OnTheFly<T> {

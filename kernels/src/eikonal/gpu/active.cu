@@ -1,0 +1,168 @@
+// The sweeps in one launch: an active list for the whole mesh, or for several sets of starts on it at once, shared by all thread blocks
+// (the paper's first approach taken to its end: any block may work on any sub-domain).
+//
+// Names and steps as in ../sweep.rs. A node of a set of starts is an *entry*: set << shift | node. Times and marks are doubled: sweep s
+// reads record[s & 1] and lowers times in record[(s + 1) & 1] alone, where an entry's time is also carried over when it is fresh. So a
+// sweep needs one barrier, nobody sees half of a sweep, and the bits do not depend on the order in which threads run.
+
+#include "local.cuh"
+
+struct Params {
+    Stored stored;
+    const u32 *incident_first, *incident;
+    uint2 *record[2];  // time, and the sweep in which the entry is on the list; (n_sets << shift,)
+    u32 *list[2];      // entries of a sweep
+    u32 *counters;     // 0: arrivals at the barrier; 1 to 3: lengths of lists; 4 to 6: earliest time on them; 7: sweeps
+    u64 *work;         // local solves, entries passed on
+    const uint2 *starts; // entry, time
+    float *time;       // results, (n_sets, n_nodes)
+    u32 n_starts, shift, n_nodes, n_sets;
+    float window, keep;
+    u32 most_sweeps, reserved;
+};
+
+constexpr int THREADS = 1024;
+constexpr u32 KEPT = 3072; // entries that a block keeps before they go to the list
+
+struct Block {
+    u32 kept[KEPT];
+    u32 n_kept, place, least;
+};
+
+// Entry on the list of the next sweep, once.
+__device__ __forceinline__ void push(const Params &p, Block &block, u32 sweep, u32 entry) {
+    uint2 *record = p.record[(sweep + 1) & 1];
+    if (atomicExch(&record[entry].y, sweep + 1) == sweep + 1) return;
+    u32 place = atomicAdd(&block.n_kept, 1u);
+    if (place < KEPT)
+        block.kept[place] = entry;
+    else
+        p.list[(sweep + 1) & 1][atomicAdd(&p.counters[1 + (sweep + 1) % 3], 1u)] = entry;
+}
+
+// What the block kept goes to the list of the next sweep.
+__device__ __forceinline__ void hand_over(const Params &p, Block &block, u32 sweep) {
+    __syncthreads();
+    u32 n = min(block.n_kept, KEPT);
+    if (threadIdx.x == 0 && block.n_kept > 0) {
+        block.place = atomicAdd(&p.counters[1 + (sweep + 1) % 3], n);
+        atomicMin(&p.counters[4 + (sweep + 1) % 3], block.least);
+    }
+    __syncthreads();
+    u32 *to = p.list[(sweep + 1) & 1] + block.place;
+    for (u32 i = threadIdx.x; i < n; i += THREADS) to[i] = block.kept[i];
+    __syncthreads();
+    if (threadIdx.x == 0) block.n_kept = 0, block.least = INFINITE;
+}
+
+// GROUP lanes an entry, a lane an element.
+template <int FORM, int GROUP> __device__ __forceinline__ void run(const Params &p) {
+    constexpr int N = FORM == THREE ? 3 : 4;
+    __shared__ Block block;
+    u32 target = 0;
+    u32 solves = 0, passed_on = 0;
+    if (threadIdx.x == 0) block.n_kept = 0, block.least = INFINITE;
+    const u32 thread = blockIdx.x * THREADS + threadIdx.x, n_threads = gridDim.x * THREADS;
+    const u32 mask = (1u << p.shift) - 1;
+    for (u32 set = 0; set < p.n_sets; set++)
+        for (u32 node = thread; node < p.n_nodes; node += n_threads) {
+            p.record[0][set << p.shift | node] = make_uint2(INFINITE, 0);
+            p.record[1][set << p.shift | node] = make_uint2(INFINITE, 0);
+        }
+    grid_barrier(p.counters, target);
+    for (u32 i = thread; i < p.n_starts; i += n_threads) {
+        uint2 start = p.starts[i];
+        atomicMin(&p.record[1][start.x].x, start.y);
+        atomicMin(&block.least, start.y);
+        push(p, block, 0, start.x);
+    }
+    hand_over(p, block, 0);
+    grid_barrier(p.counters, target);
+
+    u32 sweep = 1;
+    for (; sweep < p.most_sweeps; sweep++) {
+        const u32 n = __ldcg(&p.counters[1 + sweep % 3]);
+        if (n == 0) break;
+        const float limit = __uint_as_float(__ldcg(&p.counters[4 + sweep % 3])) + p.window;
+        // Last read a sweep ago, and next written in the coming one.
+        if (thread == 0) p.counters[1 + (sweep + 2) % 3] = 0, p.counters[4 + (sweep + 2) % 3] = INFINITE;
+        const uint2 *now = p.record[sweep & 1];
+        uint2 *next = p.record[(sweep + 1) & 1];
+        const u32 *list = p.list[sweep & 1];
+        float least = __uint_as_float(INFINITE);
+        for (u32 i = thread / GROUP; i < n; i += n_threads / GROUP) {
+            const u32 entry = list[i];
+            const u32 node = entry & mask, set = entry & ~mask;
+            const u32 first = __ldg(p.incident_first + node), last = __ldg(p.incident_first + node + 1);
+            const u32 own = now[entry].x;
+            const bool waits = __uint_as_float(own) > limit;
+            if (threadIdx.x % GROUP == 0) {
+                atomicMin(&next[entry].x, own);
+                if (waits) {
+                    least = fminf(least, __uint_as_float(own));
+                    push(p, block, sweep, entry);
+                } else
+                    passed_on++;
+            }
+            if (waits) continue;
+            for (u32 j = first + threadIdx.x % GROUP; j < last; j += GROUP) {
+                const u32 incident = __ldg(p.incident + j);
+                const u32 e = incident / 4;
+                u32 nodes[N];
+                load_nodes<FORM>(p.stored, e, nodes);
+                const Element<FORM> element(p.stored, e, nodes);
+                float t[N];
+                u32 fresh = 0;
+                for (int k = 0; k < N; k++) {
+                    const uint2 record = now[set | nodes[k]];
+                    t[k] = __uint_as_float(record.x);
+                    fresh |= u32(record.y == sweep && t[k] <= limit) << k;
+                }
+                // The lowest of its fresh corners sees to an element.
+                if (__ffs(fresh) - 1 != int(incident % 4)) continue;
+                u32 todo = 0;
+                for (int k = 0; k < N; k++) {
+                    bool earlier = false;
+                    for (int l = 0; l < N; l++) earlier |= l != k && t[l] < t[k];
+                    todo |= u32(earlier && (fresh & ~(1u << k)) != 0) << k;
+                }
+                while (todo) {
+                    const u32 k = __ffs(todo) - 1;
+                    todo &= todo - 1;
+                    const float time = solve<FORM>(element, t, k);
+                    float before = k < 2 ? (k == 0 ? t[0] : t[1]) : t[2];
+                    u32 to = k < 2 ? (k == 0 ? nodes[0] : nodes[1]) : nodes[2];
+                    if (N == 4 && k == 3) before = t[N - 1], to = nodes[N - 1];
+                    solves++;
+                    if (time < before * p.keep) {
+                        least = fminf(least, time);
+                        const u32 bits = __float_as_uint(time);
+                        if (atomicMin(&next[set | to].x, bits) > bits) push(p, block, sweep, set | to);
+                    }
+                }
+            }
+        }
+        for (int d = 16; d > 0; d /= 2) least = fminf(least, __shfl_xor_sync(~0u, least, d));
+        if (threadIdx.x % 32 == 0 && least < __uint_as_float(INFINITE)) atomicMin(&block.least, __float_as_uint(least));
+        hand_over(p, block, sweep);
+        grid_barrier(p.counters, target);
+    }
+    for (u32 set = 0; set < p.n_sets; set++)
+        for (u32 node = thread; node < p.n_nodes; node += n_threads)
+            p.time[size_t(set) * p.n_nodes + node] = __uint_as_float(p.record[sweep & 1][set << p.shift | node].x);
+    for (int d = 16; d > 0; d /= 2) {
+        solves += __shfl_xor_sync(~0u, solves, d);
+        passed_on += __shfl_xor_sync(~0u, passed_on, d);
+    }
+    if (threadIdx.x % 32 == 0) atomicAdd(&p.work[0], u64(solves)), atomicAdd(&p.work[1], u64(passed_on));
+    if (thread == 0) p.counters[7] = sweep;
+}
+
+#define KERNEL(NAME, FORM, GROUP) \
+    extern "C" __global__ void __launch_bounds__(THREADS, 1) NAME(const __grid_constant__ Params p) { run<FORM, GROUP>(p); }
+KERNEL(active_six_8, SIX, 8)
+KERNEL(active_six_16, SIX, 16)
+KERNEL(active_six_32, SIX, 32)
+KERNEL(active_eighteen_16, EIGHTEEN, 16)
+KERNEL(active_fly_16, FLY, 16)
+KERNEL(active_three_8, THREE, 8)

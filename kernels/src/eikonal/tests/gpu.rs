@@ -1,0 +1,109 @@
+//! The device against the CPU. Without a device these tests say that they are skipped.
+
+use super::*;
+use crate::cuda::first_device;
+
+fn skipped(test: &str) -> bool {
+    let device = first_device();
+    match &device {
+        Some(name) => eprintln!("{test}: on {name}"),
+        None => eprintln!("SKIPPED: {test}: there is no CUDA device"),
+    }
+    device.is_none()
+}
+
+/// Largest difference, of the latest time.
+fn apart(a: &[f32], b: &[f32]) -> f64 {
+    let latest = b.iter().copied().filter(|t| t.is_finite()).fold(0.0, f32::max);
+    worst(a, b) / f64::from(latest)
+}
+
+#[test]
+fn every_form_gives_the_times_of_the_cpu() {
+    if skipped("every form against the CPU") {
+        return;
+    }
+    let (cube, metrics) = patchwork(24);
+    let sheet = surface(60, 0.25, |x, y| [x.cos(), x.sin(), y]);
+    let sheet_metric = [tensors([3.0, 2.0, 1.0]).1];
+    let mut blocked = metrics.clone();
+    for e in 0..blocked.len() {
+        if cube.view().nodes(e).iter().all(|&node| (cube.view().point(node as usize)[0] - 0.5).abs() < 0.07) {
+            blocked[e] = BLOCKED;
+        }
+    }
+    for (name, mesh, metrics) in
+        [("cube", &cube, &metrics[..]), ("cube with a wall", &cube, &blocked[..]), ("sheet", &sheet, &sheet_metric[..])]
+    {
+        let n = mesh.original_node.len();
+        let starts = [(5, 1.0), (n as u32 / 3, 1.3)];
+        let reference = solve::<f32>(&problem(mesh, metrics), &starts, &EikonalSettings::default()).unwrap();
+        for local_solver in VARIANTS {
+            let settings = EikonalSettings { local_solver, ..Default::default() };
+            for lanes in [8, 16, 32] {
+                for window in [2.0, f64::INFINITY] {
+                    let device = GpuSettings { lanes, window, ..Default::default() };
+                    let mut solver = GpuSolver::new(&problem(mesh, metrics), &settings, &device).unwrap();
+                    let arrival = solver.solve(&starts).unwrap();
+                    let again = solver.solve(&starts).unwrap();
+                    assert_eq!(arrival.time, again.time, "{name}: two runs differ");
+                    let apart = apart(&arrival.time, &reference.time);
+                    eprintln!(
+                        "{name}, {local_solver:?}, {lanes} lanes, window {window}: {apart:.1e} apart, {} sweeps, {} solves",
+                        arrival.statistics.sweeps, arrival.statistics.local_solves
+                    );
+                    // Edges are differences of coordinates, rounded, where nothing is stored.
+                    let limit = if local_solver == LocalSolver::OnTheFly { 2e-5 } else { 3e-6 };
+                    assert!(apart < limit, "{name}, {local_solver:?}: {apart:e}");
+                    assert_eq!(arrival.unreached, reference.unreached);
+                }
+            }
+        }
+        for n_domains in [1, 9, 74, 2700] {
+            let node_first = (0..=n_domains).map(|d| (d * n / n_domains) as u32).collect();
+            let domains = EikonalDomains::new("morton", node_first, &mesh.neighbour_first, &mesh.neighbours);
+            let problem = EikonalProblem { domains: Some(domains.view()), ..problem(mesh, metrics) };
+            let settings = EikonalSettings { decomposition: Decomposition::Second, ..Default::default() };
+            for inner in [1, 4, 100_000] {
+                let device = GpuSettings { inner, ..Default::default() };
+                let mut solver = GpuSolver::new(&problem, &settings, &device).unwrap();
+                let arrival = solver.solve(&starts).unwrap();
+                let apart = apart(&arrival.time, &reference.time);
+                eprintln!(
+                    "{name}, {n_domains} sub-domains, {inner} inner: {apart:.1e} apart, {} rounds, {} solves",
+                    arrival.statistics.sweeps, arrival.statistics.local_solves
+                );
+                assert!(apart < 3e-6, "{name}, {n_domains} sub-domains: {apart:e}");
+            }
+        }
+    }
+}
+
+#[test]
+fn many_sets_at_once_give_the_bits_of_one_at_a_time() {
+    if skipped("many sets of starts") {
+        return;
+    }
+    let (mesh, metrics) = patchwork(16);
+    let problem = problem(&mesh, &metrics);
+    let sets: Vec<Vec<(u32, f64)>> = (0..21).map(|case| vec![(200 * case, 0.5), (case, 0.6)]).collect();
+    let mut one = GpuSolver::new(&problem, &EikonalSettings::default(), &GpuSettings::default()).unwrap();
+    let device = GpuSettings { sets: 5, ..Default::default() };
+    let mut several = GpuSolver::new(&problem, &EikonalSettings::default(), &device).unwrap();
+    let mut n = 0;
+    several
+        .solve_many(&sets, |case, arrival| {
+            assert_eq!(arrival.time, one.solve(&sets[case]).unwrap().time);
+            n += 1;
+        })
+        .unwrap();
+    assert_eq!(n, 21);
+}
+
+#[test]
+fn a_device_that_is_not_there_is_named() {
+    let (mesh, metrics) = patchwork(2);
+    let device = GpuSettings { ordinal: 1000, ..Default::default() };
+    let error = GpuSolver::new(&problem(&mesh, &metrics), &EikonalSettings::default(), &device).err();
+    assert!(matches!(error, Some(EikonalError::Device(_))));
+}
