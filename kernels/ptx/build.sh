@@ -36,6 +36,11 @@ compile levels voxel/gpu/levels.cu &
 wait
 compile eikonal_active eikonal/gpu/active.cu &
 compile eikonal_domains eikonal/gpu/domains.cu &
+compile spring_f32 spring/gpu/general.cu &
+# Without fused multiply-adds double precision has the CPU's bits.
+compile spring_f64 spring/gpu/general.cu -DPOGO_F64 -fmad=false &
+compile spring_columns spring/gpu/columns.cu &
+compile spring_resident spring/gpu/resident.cu &
 wait
 if [ "${1:-}" = --check ]; then
     diff -rq --exclude=build.sh kernels/ptx "$out" && echo "PTX is what the sources give"

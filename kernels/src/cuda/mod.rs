@@ -430,6 +430,31 @@ impl Kernel {
     }
 }
 
+impl Kernel {
+    /// Starts a grid of thread blocks of `threads`; where they wait for each other, all at once or not at all.
+    ///
+    /// # Safety
+    /// As for [`launch`](Self::launch).
+    pub unsafe fn launch_grid(
+        &self,
+        stream: sys::CUstream,
+        [x, y, z]: [u32; 3],
+        threads: u32,
+        wait_for_each_other: bool,
+        arguments: &mut [*mut c_void],
+    ) -> Result<(), DeviceError> {
+        let (function, shared, arguments) = (self.function, self.shared, arguments.as_mut_ptr());
+        // SAFETY: the caller's promise.
+        check("start a kernel", unsafe {
+            if wait_for_each_other {
+                sys::cuLaunchCooperativeKernel(function, x, y, z, threads, 1, 1, shared, stream, arguments)
+            } else {
+                sys::cuLaunchKernel(function, x, y, z, threads, 1, 1, shared, stream, arguments, std::ptr::null_mut())
+            }
+        })
+    }
+}
+
 /// Launches recorded once and replayed.
 #[derive(Debug)]
 pub(crate) struct Graph(CUgraphExec);

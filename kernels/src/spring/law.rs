@@ -83,7 +83,8 @@ pub(crate) fn between(a: &SpringGroup, b: &SpringGroup) -> SpringGroup {
     }
 }
 
-/// What the steppers need of a [`Law`], in their precision.
+/// What the steppers need of a [`Law`], in their precision; `Rule` in springs.cuh.
+#[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Constants<T> {
     /// d.

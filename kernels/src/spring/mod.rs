@@ -18,6 +18,7 @@
 mod cpu;
 mod energies;
 mod events;
+mod gpu;
 mod law;
 mod springs;
 
@@ -30,6 +31,7 @@ use crate::cuda::DeviceError;
 pub use crate::explicit::{Constraint, Level, NodalForce, SignalTable};
 pub use cpu::{CpuStepper, Number, cpu};
 pub use energies::stable_increment;
+pub use gpu::{GpuError, GpuNumber, GpuOptions, GpuReport, GpuStepper, Way, gpu};
 pub use springs::Springs;
 
 /// How the neighbours of a particle are found.

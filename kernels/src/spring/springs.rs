@@ -6,6 +6,8 @@ use pogo_formats::spring::{
     DIRECTIONS, N_DIRECTIONS, Spring, SpringGridView, SpringGroup, SpringMeshView, group_of_direction,
 };
 
+use rayon::prelude::*;
+
 use super::law::{Law, between};
 use super::{Cause, Change, SpringError, SpringProblem, State};
 
@@ -46,18 +48,21 @@ impl<'a> Springs<'a> {
         {
             return wrong("a particle has a place outside the grid");
         }
-        let mut ends = 0;
-        for i in 0..n {
-            for spring in mesh.springs(i) {
+        let ends_of = |i: usize| {
+            mesh.springs(i).try_fold(0, |ends, spring| {
                 if spring.other as usize >= n || spring.other as usize == i {
-                    return wrong("a spring leads nowhere");
+                    return Err("a spring leads nowhere");
                 }
                 if spring.group as usize >= problem.groups.len() {
-                    return wrong("a spring has an unknown group");
+                    return Err("a spring has an unknown group");
                 }
-                ends += 1;
-            }
-        }
+                Ok(ends + 1)
+            })
+        };
+        let ends = match (0..n).into_par_iter().map(ends_of).try_reduce(|| 0u64, |a, b| Ok(a + b)) {
+            Ok(ends) => ends,
+            Err(what) => return wrong(what),
+        };
         let n_entries = lists.first.last().copied().unwrap_or(0) as usize;
         Ok(Self {
             mesh,

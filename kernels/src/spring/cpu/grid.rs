@@ -26,35 +26,36 @@ pub(crate) type Rows<T> = unsafe fn(&Grid<T>, &mut Task<T>);
 pub(crate) struct Grid<T: Number> {
     rows: Rows<T>,
     lanes: usize,
-    size: [usize; 3],
+    pub size: [usize; 3],
     /// Numbers of a row and of a plane.
-    row: usize,
-    plane: usize,
+    pub row: usize,
+    pub plane: usize,
     /// Padding at each end.
-    pad: usize,
+    pub pad: usize,
     /// Places with padding.
-    len: usize,
+    pub len: usize,
     /// Neighbours by place.
-    mask: Vec<u32>,
+    pub mask: Vec<u32>,
     /// Bits of any and of all places of each register's worth.
     any: Vec<u32>,
     all: Vec<u32>,
     /// Material by place, where there are several, and of the chunks.
-    material: Vec<u8>,
+    pub material: Vec<u8>,
     chunk_material: Vec<u8>,
-    n_materials: usize,
+    pub n_materials: usize,
     /// (n_materials, n_materials, 26).
-    constants: Vec<Constants<T>>,
-    stride: [isize; N_DIRECTIONS],
+    pub constants: Vec<Constants<T>>,
+    pub stride: [isize; N_DIRECTIONS],
     /// BΔt²/m: one, or one a place.
-    inertia: Vec<T>,
+    pub inertia: Vec<T>,
     /// Place of each particle, and the reverse.
-    place: Vec<u32>,
-    particle: Vec<u32>,
+    pub place: Vec<u32>,
+    pub particle: Vec<u32>,
 }
 
 impl<T: Number> Grid<T> {
-    pub fn new(problem: &SpringProblem, rows: Rows<T>, lanes: usize) -> Result<Self, SpringError> {
+    /// With whole registers of `lanes` numbers, and room for `beyond` rows more after the last than neighbours need.
+    pub fn new(problem: &SpringProblem, rows: Rows<T>, lanes: usize, beyond: usize) -> Result<Self, SpringError> {
         let grid = problem.mesh.grid.ok_or(SpringError::NoGrid)?;
         let size = grid.size.map(|s| s as usize);
         if size.iter().product::<usize>() != grid.mask.len() {
@@ -62,7 +63,7 @@ impl<T: Number> Grid<T> {
         }
         let row = (size[0] + 1).next_multiple_of(lanes);
         let plane = row * size[1];
-        let pad = (plane + row + 1).next_multiple_of(lanes);
+        let pad = (plane + (1 + beyond) * row + 1).next_multiple_of(lanes);
         let len = 2 * pad + plane * size[2];
         let at = |place: usize| {
             let (x, rest) = (place % size[0], place / size[0]);

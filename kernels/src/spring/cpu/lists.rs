@@ -7,7 +7,8 @@
 
 use std::ops::Range;
 
-use pogo_formats::spring::{DIRECTION_BITS, DIRECTIONS, N_DIRECTIONS};
+use pogo_formats::spring::{DIRECTION_BITS, DIRECTIONS, N_DIRECTIONS, SpringMeshView};
+use rayon::prelude::*;
 
 use super::lanes::{Id, Lanes, RECORD};
 use super::pull::{Rule, Stretched};
@@ -24,7 +25,7 @@ pub(crate) type Blocks<T, I> = unsafe fn(&Lists<T, I>, &mut Task<T>);
 
 /// What the springs of the entries are.
 #[derive(Debug, Clone)]
-enum Rules<T> {
+pub(crate) enum Rules<T> {
     /// (n_materials, n_materials, 26); by particle; by chunk.
     Lattice { constants: Vec<Constants<T>>, n_materials: usize, material: Vec<u8>, chunk_material: Vec<u8> },
     /// x, y, z and 1/L² of each entry, (entries / block, 4, block); class of each; constants of each class, whose rest vectors do
@@ -38,25 +39,27 @@ pub(crate) struct Lists<T: Number, I: Id> {
     blocks: Blocks<T, I>,
     lanes: usize,
     /// Particles, and those with padding to whole blocks.
-    n: usize,
-    padded: usize,
-    block: usize,
+    pub n: usize,
+    pub padded: usize,
+    pub block: usize,
     /// Slots before those of each block.
-    first: Vec<usize>,
-    ids: Vec<I>,
+    pub first: Vec<usize>,
+    pub ids: Vec<I>,
     /// Slots in use, by chunk: bits in a lattice, else their number.
     any: Vec<u32>,
-    rules: Rules<T>,
+    pub rules: Rules<T>,
     /// An entry without a spring must be told from one with: a spring at rest pulls.
-    stressed: bool,
+    pub stressed: bool,
     /// 0, 1, … below the block size.
     own_ids: Vec<I>,
-    halo_first: Vec<usize>,
-    halo: Vec<u32>,
-    inertia: Vec<T>,
+    pub halo_first: Vec<usize>,
+    pub halo: Vec<u32>,
+    pub inertia: Vec<T>,
     /// Constants of springs that may be added: particles (ascending), group, law.
     additions: Vec<([u32; 2], u32, Law)>,
     time_increment: f64,
+    /// Entries that changed.
+    pub touched: Vec<usize>,
 }
 
 /// Memory of a thread.
@@ -68,16 +71,17 @@ pub(super) struct Scratch<T> {
 }
 
 impl<T: Number, I: Id> Lists<T, I> {
-    /// Of the springs of a problem, with room for those that will be added.
+    /// Of the springs of a problem in blocks of `block` particles, with room for those that will be added.
     pub fn new(
         problem: &SpringProblem,
         springs: &Springs,
         blocks: Blocks<T, I>,
         lanes: usize,
+        block: usize,
     ) -> Result<Self, SpringError> {
         let mesh = &problem.mesh;
-        let (n, block) = (mesh.n_particles(), mesh.lists.block_size);
-        let n_blocks = mesh.lists.n_blocks();
+        let n = mesh.n_particles();
+        let n_blocks = n.div_ceil(block);
         let dt = problem.time_increment;
         let additions: Vec<([u32; 2], u32)> = problem
             .additions
@@ -90,17 +94,18 @@ impl<T: Number, I: Id> Lists<T, I> {
         let local = size_of::<I>() == 2;
         let (mut halo_first, mut halo) = (vec![0], Vec::new());
         if local {
+            let halos: Vec<Vec<u32>> = (0..n_blocks).into_par_iter().map(|b| own_halo(mesh, block, b)).collect();
             let mut further = vec![Vec::new(); n_blocks];
             for &([i, j], _) in &additions {
                 for (from, to) in [(i, j), (j, i)] {
                     let b = from as usize / block;
-                    if to as usize / block != b && !mesh.lists.halo(b).contains(&to) && !further[b].contains(&to) {
+                    if to as usize / block != b && !halos[b].contains(&to) && !further[b].contains(&to) {
                         further[b].push(to);
                     }
                 }
             }
-            for (b, further) in further.iter().enumerate() {
-                halo.extend_from_slice(mesh.lists.halo(b));
+            for (b, (own, further)) in halos.iter().zip(&further).enumerate() {
+                halo.extend_from_slice(own);
                 halo.extend_from_slice(further);
                 let particles = block + halo.len() - halo_first[b];
                 if particles > usize::from(u16::MAX) {
@@ -129,6 +134,7 @@ impl<T: Number, I: Id> Lists<T, I> {
                 .map(|&(pair, group)| (pair, group, springs.law_of_added(pair, group)))
                 .collect(),
             time_increment: dt,
+            touched: Vec::new(),
         };
         let [_, b] = problem.damping_factors();
         made.inertia = problem.mass.iter().map(|mass| T::from_f64(b * dt * dt / mass)).collect();
@@ -145,7 +151,8 @@ impl<T: Number, I: Id> Lists<T, I> {
         let directions = if additions.is_empty() { in_use } else { DIRECTION_BITS };
         for b in 0..n_blocks {
             let slots = if lattice.is_some() {
-                32 - directions.leading_zeros() as usize
+                let last = 32 - directions.leading_zeros() as usize;
+                [0, 6, 18].into_iter().find(|&slots| last <= slots).unwrap_or(N_DIRECTIONS)
             } else {
                 let springs = |i: usize| usize::from(mesh.lists.count[i]) + count[i];
                 (b * block..n.min((b + 1) * block)).map(springs).max().unwrap_or(0)
@@ -165,13 +172,20 @@ impl<T: Number, I: Id> Lists<T, I> {
             let material = if several { mesh.material.to_vec() } else { Vec::new() };
             let n_materials = problem.groups.len() / 3;
             made.rules = Rules::Lattice { constants, n_materials, material, chunk_material: Vec::new() };
-            for i in 0..n {
-                for spring in mesh.springs(i) {
-                    let direction = usize::from(spring.direction.unwrap_or(0));
-                    made.set(i, direction, spring.other as usize);
-                    made.any[i / lanes] |= 1 << direction;
+            let slots = made.first.get(1).copied().unwrap_or(0).max(1);
+            let mut ids = std::mem::take(&mut made.ids);
+            let mut any = std::mem::take(&mut made.any);
+            let parts = ids.par_chunks_mut(slots * block).zip(any.par_chunks_mut(block / lanes));
+            parts.enumerate().for_each(|(b, (ids, any))| {
+                for at in 0..block.min(n - b * block) {
+                    for spring in mesh.springs(b * block + at) {
+                        let direction = usize::from(spring.direction.unwrap_or(0));
+                        ids[direction * block + at] = made.id(b * block + at, spring.other as usize);
+                        any[at / lanes] |= 1 << direction;
+                    }
                 }
-            }
+            });
+            (made.ids, made.any) = (ids, any);
             if several {
                 let chunks = (0..made.padded / lanes).map(|chunk| made.material_of(chunk)).collect();
                 if let Rules::Lattice { chunk_material, .. } = &mut made.rules {
@@ -246,6 +260,11 @@ impl<T: Number, I: Id> Lists<T, I> {
         self.ids[entry] = id;
     }
 
+    /// Bits of an id of a slot that has no spring.
+    pub fn self_id(&self, from: usize) -> I {
+        self.id(from, from)
+    }
+
     /// Slot of a spring.
     fn slot(&self, from: usize, to: usize) -> Option<usize> {
         let (b, id) = (from / self.block, self.id(from, to));
@@ -295,6 +314,19 @@ impl<T: Number, I: Id> Lists<T, I> {
         }
         out
     }
+}
+
+/// Particles of other blocks that a block's springs lead to, ascending.
+fn own_halo(mesh: &SpringMeshView, block: usize, b: usize) -> Vec<u32> {
+    if block == mesh.lists.block_size {
+        return mesh.lists.halo(b).to_vec();
+    }
+    let own = b * block..mesh.n_particles().min((b + 1) * block);
+    let others = own.clone().flat_map(|i| mesh.springs(i).map(|spring| spring.other));
+    let mut halo: Vec<u32> = others.filter(|&j| !own.contains(&(j as usize))).collect();
+    halo.sort_unstable();
+    halo.dedup();
+    halo
 }
 
 /// The class of a law, made if it is new: its rest vector does not count, its damping is c / Δt.
@@ -566,6 +598,7 @@ impl<T: Number, I: Id> Layout<T> for Lists<T, I> {
 
     fn pointers(&mut self, arrays: &mut Arrays<T>) {
         arrays.ids = self.ids.as_mut_ptr().cast();
+        self.touched.clear();
     }
 
     unsafe fn advance(&self, task: &mut Task<T>) {
@@ -578,6 +611,7 @@ impl<T: Number, I: Id> Layout<T> for Lists<T, I> {
             if let Some(slot) = self.slot(from, to) {
                 let (entry, own) = (self.entry(from, slot), self.id(from, from));
                 self.ids[entry] = own;
+                self.touched.push(entry);
             }
         }
     }
@@ -599,6 +633,7 @@ impl<T: Number, I: Id> Layout<T> for Lists<T, I> {
             let pair = [i.min(j), i.max(j)];
             let law = self.additions.iter().find(|each| each.0 == pair && each.1 == group).map(|each| each.2);
             let chunk = from / self.lanes;
+            self.touched.push(entry);
             match (&mut self.rules, law) {
                 (Rules::Lattice { .. }, _) => self.any[chunk] |= 1 << slot,
                 (Rules::Each { rest, class, classes }, Some(mut law)) => {

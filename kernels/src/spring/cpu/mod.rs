@@ -4,9 +4,9 @@
 //! need the old one. Forces have a fixed order and both ends of a spring compute them: the same bits on every run, for every number
 //! of threads, for every instruction set, and for both addressings.
 
-mod grid;
+pub(super) mod grid;
 mod lanes;
-mod lists;
+pub(super) mod lists;
 mod pull;
 
 use std::ffi::c_void;
@@ -153,7 +153,7 @@ impl<T> Task<T> {
 }
 
 /// Where particles lie in the arrays, and how a share of them is advanced.
-trait Layout<T>: Send + Sync + std::fmt::Debug {
+pub(super) trait Layout<T>: Send + Sync + std::fmt::Debug {
     /// Numbers of an array.
     fn len(&self) -> usize;
     fn index(&self, particle: usize, component: usize) -> usize;
@@ -248,14 +248,16 @@ impl<'a, T: Number> CpuStepper<'a, T> {
         level: Level,
     ) -> Result<Self, SpringError> {
         let mut springs = Springs::prepare(&problem, state)?;
-        let n_lanes = T::lanes(level);
-        if !problem.mesh.lists.block_size.is_multiple_of(n_lanes) {
+        let (n_lanes, block) = (T::lanes(level), problem.mesh.lists.block_size);
+        if !block.is_multiple_of(n_lanes) {
             return Err(SpringError::Mesh { what: "the block size is no multiple of 32" });
         }
         let mut layout: Box<dyn Layout<T>> = match addressing.choose(&problem)? {
-            Addressing::ExplicitGlobal => Box::new(Lists::new(&problem, &springs, T::global_blocks(level), n_lanes)?),
-            Addressing::Explicit => Box::new(Lists::new(&problem, &springs, T::local_blocks(level), n_lanes)?),
-            _ => Box::new(Grid::new(&problem, T::rows(level), n_lanes)?),
+            Addressing::ExplicitGlobal => {
+                Box::new(Lists::new(&problem, &springs, T::global_blocks(level), n_lanes, block)?)
+            }
+            Addressing::Explicit => Box::new(Lists::new(&problem, &springs, T::local_blocks(level), n_lanes, block)?),
+            _ => Box::new(Grid::new(&problem, T::rows(level), n_lanes, 0)?),
         };
         springs.replay(&problem, &state.changes, |change, group| match group {
             Some(group) => layout.add(change.particles, group),

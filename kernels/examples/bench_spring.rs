@@ -1,0 +1,197 @@
+//! Speed of mass-spring-damper models, on the CPU and on a CUDA device: the comparison of Rasmusson, Mosegaard and Sørensen (2008),
+//! Figs. 7 and 8 (implicit and explicit addressing, cached and shared memory, boxes and a sample that fills a fifth of its grid).
+//!
+//! ```text
+//! cargo run --release -p pogo-kernels --example bench_spring -- [cpu|cuda|both] [SIZES=32,64,128] [f32|f64|f32,f64] [THREADS=2]
+//! ```
+//!
+//! One line for each model, addressing and way: particle-steps a second (median of repeats), steps a second, the bytes that a
+//! particle-step must move, and bytes a second. SIZES are sides of boxes; `heart` is a hollow body of 29,449 particles in 46 × 51 × 60
+//! places, as many as the paper's heart has.
+
+use std::io::Write;
+use std::time::Instant;
+
+use pogo_formats::spring::SpringMesh;
+use pogo_kernels::cuda::{copy_bandwidth, first_device};
+use pogo_kernels::spring::{
+    Addressing, CpuStepper, GpuNumber, GpuOptions, GpuStepper, Level, SignalTable, SpringProblem, State, Stepper, Way,
+};
+use support::{group, lattice, problem};
+
+#[path = "support/spring.rs"]
+mod support;
+
+const REPEATS: usize = 7;
+/// Grid of the paper's heart, and how many particles it has.
+const HEART: ([usize; 3], usize) = ([46, 51, 60], 29_449);
+
+type Failure = Box<dyn std::error::Error>;
+
+/// A body between two ellipsoids with a wall across, cut off where it has enough particles.
+fn heart() -> SpringMesh {
+    let (size, n) = HEART;
+    let radius = |p: [usize; 3], shrink: f64| -> f64 {
+        (0..3).map(|c| ((p[c] as f64 + 0.5 - 0.5 * size[c] as f64) / (0.5 * size[c] as f64 - shrink)).powi(2)).sum()
+    };
+    let wall = |p: [usize; 3]| radius(p, 0.5) < 1.0 && (radius(p, 7.0) >= 1.0 || p[0].abs_diff(size[0] / 2) < 4);
+    let places =
+        (0..size.iter().product::<usize>()).map(|i| [i % size[0], i / size[0] % size[1], i / size[0] / size[1]]);
+    let last = places.filter(|&p| wall(p)).nth(n.saturating_sub(1)).unwrap_or(size);
+    let rank = |p: [usize; 3]| p[0] + size[0] * (p[1] + size[1] * p[2]);
+    lattice(size, [1.0; 3], 18, 512, |p| (wall(p) && rank(p) <= rank(last)).then_some(0))
+}
+
+fn main() -> Result<(), Failure> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let argument = |i: usize, default: &str| arguments.get(i).cloned().unwrap_or_else(|| default.to_owned());
+    let device = argument(0, "both");
+    let precisions = argument(2, "f32");
+    let threads: usize = argument(3, "2").parse()?;
+    let mut out = std::io::stdout();
+    let cuda = device != "cpu" && first_device().is_some();
+    if cuda {
+        writeln!(out, "copy {:.0} GB/s on {}", copy_bandwidth()? / 1e9, first_device().unwrap_or_default())?;
+    }
+    for size in argument(1, "32,heart,64,128").split(',') {
+        let start = Instant::now();
+        let mesh = match size {
+            "heart" => heart(),
+            side => lattice([side.parse()?; 3], [1.0; 3], 18, 512, |_| Some(0)),
+        };
+        let mut model = problem(&mesh, vec![group(1.0), group(0.7), group(0.0)], 1.0, 0.2);
+        let n = model.n_particles();
+        let noise =
+            |i: usize| ((i as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40) as f64 / (1u64 << 24) as f64 - 0.5;
+        let velocity: Vec<f64> = (0..3 * n).map(|i| 0.02 * noise(i)).collect();
+        let state = model.start(vec![0.0; 3 * n], &velocity, &[1.0])?;
+        model.mass = vec![1.0];
+        writeln!(
+            out,
+            "{size}: {n} particles, {} springs, made in {:.1} s",
+            model.mesh.n_springs(),
+            start.elapsed().as_secs_f64()
+        )?;
+        for precision in precisions.split(',') {
+            if device != "cuda" {
+                for addressing in [Addressing::Implicit, Addressing::Explicit, Addressing::ExplicitGlobal] {
+                    let what = format!("cpu {precision} {addressing:?}");
+                    match precision {
+                        "f64" => cpu::<f64>(&mut out, &what, &model, &state, addressing, threads)?,
+                        _ => cpu::<f32>(&mut out, &what, &model, &state, addressing, threads)?,
+                    }
+                }
+            }
+            if cuda {
+                for (addressing, way) in [
+                    (Addressing::Implicit, Way::Cached),
+                    (Addressing::Implicit, Way::Shared),
+                    (Addressing::Implicit, Way::SharedPairs),
+                    (Addressing::Explicit, Way::Shared),
+                    (Addressing::ExplicitGlobal, Way::Cached),
+                    (Addressing::Explicit, Way::Resident),
+                ] {
+                    for (block, depth) in [(256, 0), (512, 0), (0, 16), (0, 32), (0, 64)] {
+                        let implicit = addressing == Addressing::Implicit;
+                        if implicit == (block > 0) || (implicit && way == Way::Cached && depth != 16) {
+                            continue;
+                        }
+                        let options = GpuOptions { ordinal: 0, way, block, depth };
+                        match precision {
+                            "f64" => gpu::<f64>(&mut out, &model, &state, addressing, options)?,
+                            _ => gpu::<f32>(&mut out, &model, &state, addressing, options)?,
+                        }
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn cpu<T: pogo_kernels::spring::Number>(
+    out: &mut impl Write,
+    what: &str,
+    model: &SpringProblem,
+    state: &State,
+    addressing: Addressing,
+    threads: usize,
+) -> Result<(), Failure> {
+    let mut stepper = CpuStepper::<T>::new(model.clone(), state, addressing, threads, Level::detect())?;
+    let bytes = stepper.bytes_per_particle_step();
+    let speed = speed(&mut stepper, model.n_particles(), 0.1)?;
+    // On a busy machine the processor time tells more than the clock.
+    let what = match speed.1 {
+        Some(processor) => format!("{what}, {:.1} M a core", 1e-6 / processor),
+        None => what.to_owned(),
+    };
+    line(out, &what, model.n_particles(), speed.0, bytes)
+}
+
+/// Processor time of all threads of this process so far, s.
+fn processor_time() -> Option<f64> {
+    let tasks = std::fs::read_dir("/proc/self/task").ok()?;
+    let times = tasks.map(|task| -> Option<f64> {
+        let text = std::fs::read_to_string(task.ok()?.path().join("schedstat")).ok()?;
+        text.split(' ').next()?.parse::<f64>().ok()
+    });
+    Some(1e-9 * times.sum::<Option<f64>>()?)
+}
+
+fn gpu<T: GpuNumber>(
+    out: &mut impl Write,
+    model: &SpringProblem,
+    state: &State,
+    addressing: Addressing,
+    options: GpuOptions,
+) -> Result<(), Failure> {
+    let mut stepper = match GpuStepper::<T>::new(model.clone(), state, addressing, options) {
+        Ok(stepper) => stepper,
+        Err(pogo_kernels::spring::GpuError::Way { .. }) => return Ok(()),
+        Err(error) => return Err(error.into()),
+    };
+    let report = stepper.report().clone();
+    let (speed, _) = speed(&mut stepper, model.n_particles(), 0.05)?;
+    let (kernel, threads, registers, resident) = &report.kernel;
+    let what = format!("{kernel} {threads}t {registers}r {resident}b depth {}", options.depth);
+    line(out, &what, model.n_particles(), speed, report.bytes_per_particle_step)
+}
+
+fn line(out: &mut impl Write, what: &str, n: usize, speed: f64, bytes: f64) -> Result<(), Failure> {
+    writeln!(
+        out,
+        "  {what:48} {:9.1} M particle-steps/s {:10.0} steps/s {bytes:6.1} B {:7.1} GB/s",
+        speed / 1e6,
+        speed / n as f64,
+        speed * bytes / 1e9
+    )?;
+    Ok(())
+}
+
+/// Particle-steps a second, the median of repeats of at least `seconds`, and processor time a particle-step.
+fn speed(stepper: &mut dyn Stepper, n: usize, seconds: f64) -> Result<(f64, Option<f64>), Failure> {
+    let mut advance = |steps: usize| -> Result<f64, Failure> {
+        let table = SignalTable { n_signals: 0, values: Vec::new() };
+        let start = Instant::now();
+        stepper.advance(steps, &table, &[], &mut Vec::new())?;
+        Ok(start.elapsed().as_secs_f64())
+    };
+    advance(2)?;
+    let mut steps = 8;
+    loop {
+        let taken = advance(steps)?;
+        if taken > 0.2 * seconds {
+            steps = ((seconds / taken * steps as f64) as usize).max(2).next_multiple_of(64.min(steps));
+            break;
+        }
+        steps *= 4;
+    }
+    let before = processor_time();
+    let mut taken = (0..REPEATS).map(|_| advance(steps)).collect::<Result<Vec<f64>, _>>()?;
+    let spent = processor_time().zip(before).map(|(after, before)| (after - before) / (n * steps * REPEATS) as f64);
+    taken.sort_unstable_by(f64::total_cmp);
+    if !stepper.state()?.displacement.iter().all(|u| u.is_finite() && u.abs() < 1e3) {
+        return Err("the solution is not finite".into());
+    }
+    Ok(((n * steps) as f64 / taken[REPEATS / 2], spent))
+}

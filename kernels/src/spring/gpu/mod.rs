@@ -1,0 +1,1176 @@
+//! The step on a CUDA device, by one of several ways ([`Way`]) that all give the CPU's results to rounding (in double precision its
+//! very bits).
+//!
+//! The tables are those of the CPU (`Grid`, `Lists`): the host keeps them, and tells the device what events change. Nothing is
+//! added by atomics. Launches are recorded in a graph of [`GRAPH_STEPS`] steps and replayed.
+
+use std::ffi::c_void;
+
+use cust::module::Module;
+use cust::stream::{Stream, StreamFlags};
+use pogo_formats::spring::{N_DIRECTIONS, SpringDamping};
+
+use super::cpu::grid::Grid;
+use super::cpu::lists::{Lists, Rules};
+use super::cpu::{Layout, Number, Task};
+use super::events::Schedule;
+use super::law::Constants;
+use super::springs::Springs;
+use super::{Addressing, Cause, Change, Energies, SignalTable, SpringError, SpringProblem, State, Stepper};
+use crate::cuda::{Buffer, DeviceError, Gpu, Graph, Kernel, Plain, check};
+
+/// Steps of one graph: an even number, so that it ends on the arrays that it began with.
+const GRAPH_STEPS: usize = 64;
+/// Most steps of one launch of a resident kernel.
+const RESIDENT_STEPS: usize = 1 << 16;
+/// Threads of most kernels.
+const THREADS: u32 = 256;
+/// Thread blocks that sum dissipated energy.
+const HEAT_BLOCKS: usize = 1024;
+/// Tile of `columns`, and planes that a thread block marches.
+const TILE: [usize; 2] = [32, 8];
+/// Most threads of a block of particles.
+const MOST_BLOCK: usize = 512;
+/// Halo particles a thread in resident kernels.
+const MOST_HALO: usize = 4;
+
+/// The kernels' code, compiled from the .cu files beside this one (`kernels/ptx/build.sh`).
+mod ptx {
+    pub const GENERAL_F32: &str = include_str!("../../../ptx/spring_f32.ptx");
+    pub const GENERAL_F64: &str = include_str!("../../../ptx/spring_f64.ptx");
+    pub const COLUMNS: &str = include_str!("../../../ptx/spring_columns.ptx");
+    pub const RESIDENT: &str = include_str!("../../../ptx/spring_resident.ptx");
+}
+
+/// Numbers that the kernels are compiled for: `f32` and `f64`.
+#[allow(private_bounds)]
+pub trait GpuNumber: Number + Plain {}
+impl GpuNumber for f32 {}
+impl GpuNumber for f64 {}
+
+// SAFETY: numbers, one kind of them.
+unsafe impl<T: GpuNumber> Plain for Constants<T> {}
+
+/// How a step is computed. The paper's names: *cached* reads neighbours where they are, *shared* through shared memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Way {
+    /// The fastest that the model allows.
+    #[default]
+    Automatic,
+    /// One place or particle a thread, neighbours read from device memory through its caches.
+    Cached,
+    /// Implicit: columns of a tile, marched plane by plane. Explicit: a block and its halo.
+    Shared,
+    /// As `Shared` implicit, with the state kept as two displacements, as the paper does: fewer bytes, less accurate.
+    SharedPairs,
+    /// Explicit, small models: the kernel stays for many steps.
+    Resident,
+}
+
+/// How a model is run on a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct GpuOptions {
+    /// Which device, from 0.
+    pub ordinal: u32,
+    /// How a step is computed; [`GpuError::Way`] where the model does not allow it.
+    pub way: Way,
+    /// Particles a block of explicit addressing with local ids, 0 for what is best.
+    pub block: usize,
+    /// Planes that a thread block marches, 0 for what is best.
+    pub depth: u32,
+}
+
+/// Why a stepper on a device cannot be made.
+#[derive(Debug, thiserror::Error, Clone, PartialEq)]
+pub enum GpuError {
+    /// The model is wrong.
+    #[error(transparent)]
+    Problem(#[from] SpringError),
+    /// The device cannot do it.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// The model does not allow the way that was asked for.
+    #[error("this model cannot be stepped in the {way:?} way with {addressing:?} addressing: {needed}")]
+    Way {
+        /// Asked for.
+        way: Way,
+        /// Chosen.
+        addressing: Addressing,
+        /// What it would need.
+        needed: &'static str,
+    },
+}
+
+/// What a stepper on a device is and does.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GpuReport {
+    /// The device's name.
+    pub device: String,
+    /// Chosen addressing.
+    pub addressing: Addressing,
+    /// Chosen way.
+    pub way: Way,
+    /// Kernel, threads a block, registers a thread, blocks resident on a multiprocessor.
+    pub kernel: (String, u32, u32, u32),
+    /// Bytes that a particle-step must move.
+    pub bytes_per_particle_step: f64,
+}
+
+/// `Special` in springs.cuh.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+struct Special {
+    index: u32,
+    signal: u32,
+    kind: u32,
+    unused: u32,
+    value: f64,
+}
+// SAFETY: numbers, no padding.
+unsafe impl Plain for Special {}
+
+/// `Edit` in springs.cuh.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+struct Edit {
+    at: u32,
+    clear: u32,
+    set: u32,
+}
+// SAFETY: numbers.
+unsafe impl Plain for Edit {}
+
+/// `Params` in springs.cuh. Addresses are of the device.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+struct Params<T> {
+    u: [u64; 2],
+    du: [u64; 2],
+    drag: u64,
+    mask: u64,
+    chunk: u64,
+    material: u64,
+    rules: u64,
+    inertia: u64,
+    ids: u64,
+    global_ids: u64,
+    first: u64,
+    halo_first: u64,
+    halo: u64,
+    rest: u64,
+    class: u64,
+    special_first: u64,
+    special_of: u64,
+    specials: u64,
+    work: u64,
+    heat: u64,
+    signals: u64,
+    record: u64,
+    recording: u64,
+    monitors: u64,
+    row: u64,
+    log: u64,
+    log_count: u64,
+    particle: u64,
+    exchange: u64,
+    friction: [f64; 2],
+    inertia_factor: f64,
+    n_signals: u32,
+    n_monitors: u32,
+    n_specials: u32,
+    n: u32,
+    len: u32,
+    row_length: u32,
+    plane: u32,
+    pad: u32,
+    block: u32,
+    n_materials: u32,
+    n_directions: u32,
+    damped: u32,
+    breaks: u32,
+    halo_most: u32,
+    depth: u32,
+    size: [u32; 3],
+    stride: [i32; N_DIRECTIONS],
+    decay: T,
+    uniform_inertia: T,
+    rule: [Constants<T>; N_DIRECTIONS],
+}
+
+/// The tables of the CPU.
+#[derive(Debug)]
+enum Host<T: Number> {
+    Grid(Box<Grid<T>>),
+    Local(Box<Lists<T, u16>>),
+    Global(Box<Lists<T, u32>>),
+}
+
+impl<T: Number> Host<T> {
+    fn layout(&mut self) -> &mut dyn Layout<T> {
+        match self {
+            Self::Grid(grid) => grid.as_mut(),
+            Self::Local(lists) => lists.as_mut(),
+            Self::Global(lists) => lists.as_mut(),
+        }
+    }
+
+    /// Numbers of a component.
+    fn len(&self) -> usize {
+        match self {
+            Self::Grid(grid) => grid.len,
+            Self::Local(lists) => lists.padded,
+            Self::Global(lists) => lists.padded,
+        }
+    }
+
+    fn index(&self, particle: usize, component: usize) -> usize {
+        match self {
+            Self::Grid(grid) => component * grid.len + grid.place[particle] as usize,
+            _ => component * self.len() + particle,
+        }
+    }
+}
+
+/// Steps that never run: the tables are made for the device.
+unsafe fn no_rows<T: Number>(_: &Grid<T>, _: &mut Task<T>) {}
+unsafe fn no_local<T: Number>(_: &Lists<T, u16>, _: &mut Task<T>) {}
+unsafe fn no_global<T: Number>(_: &Lists<T, u32>, _: &mut Task<T>) {}
+
+/// Arrays of the device, kept for their memory.
+#[derive(Debug)]
+struct Arrays<T> {
+    u: [Buffer<T>; 2],
+    du: Vec<Buffer<T>>,
+    numbers: Vec<Buffer<T>>,
+    rules: Buffer<Constants<T>>,
+    words: Vec<Buffer<u32>>,
+    halves: Vec<Buffer<u16>>,
+    bytes: Vec<Buffer<u8>>,
+    specials: Buffer<Special>,
+    work: Buffer<f64>,
+    heat: Buffer<f64>,
+    log: Buffer<u32>,
+    log_count: Buffer<u32>,
+    signals: Buffer<f64>,
+    record: Buffer<i32>,
+    recording: Buffer<f64>,
+    row: Buffer<u32>,
+}
+
+/// Steps a model on a CUDA device in precision `T`.
+#[derive(Debug)]
+pub struct GpuStepper<'a, T: GpuNumber> {
+    problem: SpringProblem<'a>,
+    springs: Springs<'a>,
+    schedule: Schedule,
+    happened: u64,
+    changes: Vec<Change>,
+    host: Host<T>,
+    // Graphs, buffers, modules and stream go before the context that they live in.
+    graph: Option<Graph>,
+    step_kernel: Kernel,
+    grid: [u32; 3],
+    threads: u32,
+    general: Option<(Kernel, u32)>,
+    resident: bool,
+    pairs: bool,
+    helpers: Helpers,
+    arrays: Arrays<T>,
+    params: Params<T>,
+    report: GpuReport,
+    step: u64,
+    /// Step of the first row of the signals in use.
+    first_row: u64,
+    before: [f64; 2],
+    _modules: Vec<Module>,
+    stream: Stream,
+    gpu: Gpu,
+}
+
+#[derive(Debug)]
+struct Helpers {
+    specials: Kernel,
+    dissipation: Kernel,
+    before: Kernel,
+    after: Kernel,
+    advance_row: Kernel,
+    edit: Kernel,
+    summarise: Kernel,
+}
+
+// SAFETY: handles and addresses that the driver lets any one thread at a time use; every method enters the context first.
+unsafe impl<T: GpuNumber> Send for GpuStepper<'_, T> {}
+
+/// A stepper on a device in precision `T`, from a state at any step.
+///
+/// # Errors
+/// No driver or device, too little memory there, a way that the model does not allow, or what [`cpu`](super::cpu()) refuses.
+pub fn gpu<'a, T: GpuNumber>(
+    problem: SpringProblem<'a>,
+    state: &State,
+    addressing: Addressing,
+    options: GpuOptions,
+) -> Result<Box<dyn Stepper + 'a>, GpuError> {
+    Ok(Box::new(GpuStepper::<T>::new(problem, state, addressing, options)?))
+}
+
+/// What a model has that some ways cannot do.
+#[derive(Debug, Clone, Copy)]
+struct Features {
+    single: bool,
+    damped: bool,
+    breaks: bool,
+    stressed: bool,
+    one_material: bool,
+    follow: bool,
+    lattice: bool,
+}
+
+impl Features {
+    fn new<T: GpuNumber>(problem: &SpringProblem) -> Self {
+        let any = |test: fn(&pogo_formats::spring::SpringGroup) -> bool| problem.groups.iter().any(test);
+        let strange = |(pair, group)| !super::springs::in_grid(problem, pair, group);
+        Self {
+            single: size_of::<T>() == 4,
+            damped: any(|group| group.damping != 0.0),
+            breaks: any(|group| group.max_strain.is_finite()),
+            stressed: any(|group| group.rest_factor != 1.0),
+            one_material: problem.groups.len() == 3,
+            follow: problem.follow_work,
+            lattice: problem.mesh.grid.is_some()
+                && !problem
+                    .additions
+                    .iter()
+                    .flat_map(|each| each.springs.iter().map(|&s| (s, each.group)))
+                    .any(strange),
+        }
+    }
+
+    /// Only pulls along the directions of one table.
+    fn plain(self) -> bool {
+        self.lattice && self.one_material && !self.damped && !self.stressed
+    }
+
+    /// Why a resident kernel cannot be; its blocks.
+    fn resident(self, problem: &SpringProblem, gpu: &Gpu, wanted: usize) -> Result<usize, &'static str> {
+        if !(self.single && self.plain() && !self.follow) {
+            return Err("a lattice of one material whose springs only pull, single precision, no account of work");
+        }
+        let n = problem.n_particles();
+        let fits = |block: &usize| n.div_ceil(*block) <= gpu.multiprocessors as usize;
+        let blocks = if wanted > 0 { vec![wanted] } else { vec![256, MOST_BLOCK] };
+        blocks.into_iter().find(fits).ok_or("no more blocks of 512 particles than the device has multiprocessors")
+    }
+
+    /// Why columns cannot be.
+    fn columns(self, problem: &SpringProblem) -> Result<(), &'static str> {
+        let used = problem.mesh.lists.mask.iter().fold(0, |any, mask| any | mask) & 0x3ff_ffff;
+        let even = problem.mesh.grid.is_some_and(|grid| grid.spacing.iter().all(|&s| s == grid.spacing[0]));
+        if self.single
+            && self.plain()
+            && !self.follow
+            && !self.breaks
+            && problem.mass.len() == 1
+            && even
+            && used >> 18 == 0
+        {
+            Ok(())
+        } else {
+            Err(
+                "a lattice of one material, one mass and one spacing, whose springs along axes and face diagonals only pull and \
+                 never break, single precision, no account of work",
+            )
+        }
+    }
+}
+
+impl<'a, T: GpuNumber> GpuStepper<'a, T> {
+    /// As [`gpu`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn new(
+        problem: SpringProblem<'a>,
+        state: &State,
+        addressing: Addressing,
+        options: GpuOptions,
+    ) -> Result<Self, GpuError> {
+        let mut springs = Springs::prepare(&problem, state)?;
+        let gpu = Gpu::open(options.ordinal)?;
+        let features = Features::new::<T>(&problem);
+        let resident = features.resident(&problem, &gpu, options.block);
+        let small = addressing == Addressing::Automatic || addressing == Addressing::Explicit;
+        let (addressing, way) = match options.way {
+            Way::Resident => (Addressing::Explicit, Way::Resident),
+            Way::Automatic if small && resident.is_ok() => (Addressing::Explicit, Way::Resident),
+            way => {
+                let chosen = addressing.choose(&problem)?;
+                let automatic = match chosen {
+                    Addressing::Implicit if features.columns(&problem).is_err() => Way::Cached,
+                    Addressing::ExplicitGlobal => Way::Cached,
+                    _ => Way::Shared,
+                };
+                (chosen, if way == Way::Automatic { automatic } else { way })
+            }
+        };
+        let refuse = |needed| GpuError::Way { way, addressing, needed };
+        let pairs = way == Way::SharedPairs;
+        match (addressing, way) {
+            (_, Way::Resident) => {
+                resident.map_err(refuse)?;
+            }
+            (Addressing::Implicit, Way::Shared | Way::SharedPairs) => features.columns(&problem).map_err(refuse)?,
+            (_, Way::SharedPairs) => return Err(refuse("implicit addressing")),
+            (Addressing::ExplicitGlobal, Way::Shared) => return Err(refuse("local ids")),
+            (Addressing::Explicit, Way::Cached) => return Err(refuse("32-bit ids")),
+            _ => {}
+        }
+        if pairs && !(problem.forces.is_empty() && problem.constraints.is_empty() && problem.monitors.is_empty()) {
+            return Err(refuse("no forces, constraints or monitors"));
+        }
+
+        let mesh_block = problem.mesh.lists.block_size;
+        let usual = if mesh_block <= MOST_BLOCK && mesh_block.is_multiple_of(32) { mesh_block } else { 256 };
+        let block = match (way, options.block) {
+            (Way::Resident, _) => resident.map_err(refuse)?,
+            (_, 0) => usual,
+            (_, block) => block.clamp(32, MOST_BLOCK) / 32 * 32,
+        };
+        let mut host = match addressing {
+            Addressing::Implicit => Host::Grid(Box::new(Grid::new(&problem, no_rows, 32, TILE[1] + 1)?)),
+            Addressing::ExplicitGlobal => Host::Global(Box::new(Lists::new(&problem, &springs, no_global, 32, block)?)),
+            _ => Host::Local(Box::new(Lists::new(&problem, &springs, no_local, 32, block)?)),
+        };
+        springs.replay(&problem, &state.changes, |change, group| match group {
+            Some(group) => host.layout().add(change.particles, group),
+            None => host.layout().erase(change.particles),
+        });
+
+        let len = host.len();
+        let flat = |value: &dyn Fn(usize) -> f64| {
+            let mut out = vec![T::default(); 3 * len];
+            for dof in 0..state.displacement.len() {
+                out[host.index(dof / 3, dof % 3)] = T::from_f64(value(dof));
+            }
+            out
+        };
+        let u = flat(&|dof| state.displacement[dof]);
+        let du = flat(&|dof| state.increment[dof]);
+        let older = if pairs { flat(&|dof| state.displacement[dof] - state.increment[dof]) } else { u.clone() };
+        // u_n is in the array of its parity.
+        let odd = (state.step % 2) as usize;
+        let arrays_u =
+            if odd == 0 { [Buffer::of(&u)?, Buffer::of(&older)?] } else { [Buffer::of(&older)?, Buffer::of(&u)?] };
+        let mut arrays_du = vec![Buffer::of(&du)?];
+        if features.damped || features.follow {
+            arrays_du.push(Buffer::of(&du)?);
+        }
+        let [decay, b] = problem.damping_factors();
+        let dt = problem.time_increment;
+        let mut params: Params<T> = Params {
+            u: [arrays_u[0].pointer(), arrays_u[1].pointer()],
+            du: [arrays_du[0].pointer(), arrays_du[arrays_du.len() - 1].pointer()],
+            drag: 0,
+            mask: 0,
+            chunk: 0,
+            material: 0,
+            rules: 0,
+            inertia: 0,
+            ids: 0,
+            global_ids: 0,
+            first: 0,
+            halo_first: 0,
+            halo: 0,
+            rest: 0,
+            class: 0,
+            special_first: 0,
+            special_of: 0,
+            specials: 0,
+            work: 0,
+            heat: 0,
+            signals: 0,
+            record: 0,
+            recording: 0,
+            monitors: 0,
+            row: 0,
+            log: 0,
+            log_count: 0,
+            particle: 0,
+            exchange: 0,
+            friction: [0.0; 2],
+            inertia_factor: b * dt * dt,
+            n_signals: 0,
+            n_monitors: problem.monitors.len() as u32,
+            n_specials: 0,
+            n: problem.n_particles() as u32,
+            len: len as u32,
+            row_length: 0,
+            plane: 0,
+            pad: 0,
+            block: block as u32,
+            n_materials: if features.lattice { problem.groups.len() as u32 / 3 } else { 1 },
+            n_directions: 0,
+            damped: u32::from(features.damped),
+            breaks: u32::from(features.breaks),
+            halo_most: 0,
+            depth: 0,
+            size: [0; 3],
+            stride: [0; N_DIRECTIONS],
+            decay: T::from_f64(decay),
+            uniform_inertia: T::default(),
+            rule: [Constants::default(); N_DIRECTIONS],
+        };
+        params.friction = match problem.damping {
+            SpringDamping::Alpha(alpha) => [0.25 * b * alpha * dt, 0.0],
+            SpringDamping::Lambda(lambda) => [0.0, 0.5 * b * lambda],
+        };
+
+        let mut numbers = Vec::new();
+        let (mut words, mut halves, mut bytes) = (Vec::new(), Vec::new(), Vec::new());
+        let mut rules = Vec::new();
+        let mut put_words = |values: &[u32]| -> Result<u64, DeviceError> {
+            words.push(Buffer::of(values)?);
+            Ok(words[words.len() - 1].pointer())
+        };
+        let inertia: &[T];
+        let n_blocks = problem.n_particles().div_ceil(block);
+        match &host {
+            Host::Grid(grid) => {
+                (params.row_length, params.plane, params.pad) = (grid.row as u32, grid.plane as u32, grid.pad as u32);
+                params.size = grid.size.map(|s| s as u32);
+                params.stride = grid.stride.map(|s| s as i32);
+                params.n_directions = directions(&problem);
+                params.mask = put_words(&grid.mask)?;
+                params.particle = put_words(&grid.particle)?;
+                if !grid.material.is_empty() {
+                    bytes.push(Buffer::of(&grid.material)?);
+                    params.material = bytes[0].pointer();
+                }
+                bytes.push(Buffer::zeros(len / 32)?);
+                params.chunk = bytes[bytes.len() - 1].pointer();
+                rules.clone_from(&grid.constants);
+                inertia = &grid.inertia;
+            }
+            Host::Local(lists) => {
+                inertia = &lists.inertia;
+                let scale = 3 * size_of::<T>();
+                let most = lists.halo_first.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0);
+                params.halo_most = most as u32;
+                if (block + most) * scale > usize::from(u16::MAX) {
+                    return Err(SpringError::BlockTooLarge { block: 0, particles: block + most }.into());
+                }
+                let ids: Vec<u16> = lists.ids.iter().map(|&id| id * scale as u16).collect();
+                halves.push(Buffer::of(&ids)?);
+                params.ids = halves[0].pointer();
+                let narrow = |values: &[usize]| values.iter().map(|&v| v as u32).collect::<Vec<u32>>();
+                params.first = put_words(&narrow(&lists.first))?;
+                params.halo_first = put_words(&narrow(&lists.halo_first))?;
+                params.halo = put_words(&lists.halo)?;
+                take_rules(&lists.rules, &mut params, &mut rules, &mut numbers, &mut halves, &mut bytes, block)?;
+            }
+            Host::Global(lists) => {
+                inertia = &lists.inertia;
+                let narrow = |values: &[usize]| values.iter().map(|&v| v as u32).collect::<Vec<u32>>();
+                params.first = put_words(&narrow(&lists.first))?;
+                params.global_ids = put_words(&lists.ids)?;
+                take_rules(&lists.rules, &mut params, &mut rules, &mut numbers, &mut halves, &mut bytes, block)?;
+            }
+        }
+        if features.lattice {
+            params.rule.copy_from_slice(&rules[..N_DIRECTIONS]);
+        }
+        if inertia.len() == 1 {
+            params.uniform_inertia = inertia[0];
+        } else {
+            numbers.push(Buffer::of(inertia)?);
+            params.inertia = numbers[numbers.len() - 1].pointer();
+        }
+        if features.damped && features.follow {
+            numbers.push(Buffer::zeros(3 * len)?);
+            params.drag = numbers[numbers.len() - 1].pointer();
+        }
+        let rules = Buffer::of(&rules)?;
+        params.rules = rules.pointer();
+
+        // Forces and supports by degree of freedom, forces first.
+        let forces = problem.forces.iter().map(|f| (f.dof, 0, f.signal, f.value));
+        let supports = problem.constraints.iter().map(|c| (c.dof, 1, c.signal, c.value));
+        let mut all: Vec<_> = forces.chain(supports).collect();
+        all.sort_by_key(|each| (each.0, each.1));
+        let mut first = Vec::new();
+        let mut of = vec![0; problem.n_particles() + 1];
+        let mut specials = Vec::new();
+        for (i, &(dof, kind, signal, value)) in all.iter().enumerate() {
+            if i == 0 || all[i - 1].0 != dof {
+                first.push(i as u32);
+                of[dof as usize / 3 + 1] += 1;
+            }
+            let index = host.index(dof as usize / 3, dof as usize % 3) as u32;
+            specials.push(Special { index, signal, kind, unused: 0, value });
+        }
+        params.n_specials = first.len() as u32;
+        first.push(all.len() as u32);
+        let specials = Buffer::of(&specials)?;
+        params.specials = specials.pointer();
+        params.special_first = put_words(&first)?;
+        if params.n_specials > 0 {
+            for i in 1..of.len() {
+                of[i] += of[i - 1];
+            }
+            params.special_of = put_words(&of)?;
+        }
+        let monitors: Vec<u32> =
+            problem.monitors.iter().map(|&dof| host.index(dof as usize / 3, dof as usize % 3) as u32).collect();
+        params.monitors = put_words(&monitors)?;
+        if way == Way::Resident {
+            params.exchange = put_words(&vec![0; 8 * problem.n_particles()])?;
+        }
+
+        // Kernels.
+        let stream = Stream::new(StreamFlags::NON_BLOCKING, None)
+            .map_err(|error| DeviceError::Failed { what: "make a stream", reason: error.to_string() })?;
+        let general = gpu.module(if features.single { ptx::GENERAL_F32 } else { ptx::GENERAL_F64 })?;
+        let mut modules = Vec::new();
+        let helper = |name: &str| Kernel::new(&gpu, &general, name, 0);
+        let helpers = Helpers {
+            specials: helper("specials")?,
+            dissipation: helper("dissipation")?,
+            before: helper("monitors_before")?,
+            after: helper("monitors_after")?,
+            advance_row: helper("advance_row")?,
+            edit: helper("edit")?,
+            summarise: helper("summarise")?,
+        };
+        let local_bytes = 3 * (block as u32 + params.halo_most) * size_of::<T>() as u32;
+        let slots = match &host {
+            Host::Local(lists) if matches!(lists.rules, Rules::Lattice { .. }) && n_blocks > 0 => lists.first[1],
+            _ => 0,
+        };
+        let explicit = |name: &str| -> Result<(Kernel, String), DeviceError> {
+            let bytes = if params.damped != 0 { 2 * local_bytes } else { local_bytes };
+            Ok((Kernel::new(&gpu, &general, name, bytes)?, name.to_owned()))
+        };
+        let mut generally = None;
+        let (mut grid, mut threads) = ([n_blocks as u32, 1, 1], block as u32);
+        let (step_kernel, name) = match (addressing, way) {
+            (_, Way::Resident) => {
+                if params.halo_most as usize > MOST_HALO * block {
+                    return Err(refuse("halos of at most four particles a thread"));
+                }
+                let module = gpu.module(ptx::RESIDENT)?;
+                let name = format!("resident_{slots}");
+                let kernel = Kernel::new(&gpu, &module, &name, 2 * local_bytes)?;
+                modules.push(module);
+                generally = Some((explicit("explicit_local")?.0, n_blocks as u32));
+                (kernel, name)
+            }
+            (Addressing::Implicit, Way::Cached) => {
+                (grid, threads) = ([(params.plane * params.size[2]).div_ceil(THREADS), 1, 1], THREADS);
+                (Kernel::new(&gpu, &general, "implicit_cached", 0)?, "implicit_cached".to_owned())
+            }
+            (Addressing::Implicit, _) => {
+                let module = gpu.module(ptx::COLUMNS)?;
+                let name = if pairs { "columns_pairs" } else { "columns_increments" };
+                let kernel = Kernel::new(&gpu, &module, name, 3 * 3 * 40 * 10 * 4)?;
+                modules.push(module);
+                let tiles = [0, 1].map(|c| (params.size[c] as usize).div_ceil(TILE[c]) as u32);
+                // Long columns read less twice; enough of them fill the device a few times.
+                let wanted = (6 * gpu.multiprocessors * kernel.resident).div_ceil(tiles[0] * tiles[1]).max(1);
+                params.depth =
+                    if options.depth > 0 { options.depth } else { params.size[2].div_ceil(wanted).clamp(8, 64) };
+                (grid, threads) = ([tiles[0], tiles[1], params.size[2].div_ceil(params.depth)], THREADS);
+                (kernel, name.to_owned())
+            }
+            (Addressing::ExplicitGlobal, _) => {
+                (Kernel::new(&gpu, &general, "explicit_cached", 0)?, "explicit_cached".to_owned())
+            }
+            _ if slots > 0 && features.plain() && !features.breaks => explicit(&format!("lattice_{slots}"))?,
+            _ => explicit("explicit_local")?,
+        };
+        modules.push(general);
+
+        let n_log = if features.breaks { springs.len() as usize + 1 } else { 0 };
+        let arrays = Arrays {
+            u: arrays_u,
+            du: arrays_du,
+            numbers,
+            rules,
+            words,
+            halves,
+            bytes,
+            specials,
+            work: Buffer::zeros(params.n_specials as usize)?,
+            heat: Buffer::zeros(HEAT_BLOCKS)?,
+            log: Buffer::zeros(4 * n_log)?,
+            log_count: Buffer::zeros(1)?,
+            signals: Buffer::zeros(0)?,
+            record: Buffer::zeros(0)?,
+            recording: Buffer::zeros(0)?,
+            row: Buffer::zeros(1)?,
+        };
+        if features.follow {
+            (params.work, params.heat) = (arrays.work.pointer(), arrays.heat.pointer());
+        }
+        (params.log, params.log_count) = (arrays.log.pointer(), arrays.log_count.pointer());
+        params.row = arrays.row.pointer();
+        let (n, number) = (problem.n_particles().max(1) as f64, size_of::<T>() as f64);
+        let state_bytes = if pairs { 9.0 } else { 12.0 } * number;
+        let table_bytes = match &host {
+            Host::Grid(_) => 4.0,
+            Host::Local(lists) => {
+                (2 * lists.ids.len() + 4 * lists.halo.len()) as f64 / n
+                    + rest_bytes::<T>(&lists.rules, lists.ids.len()) / n
+            }
+            Host::Global(lists) => {
+                4.0 * lists.ids.len() as f64 / n + rest_bytes::<T>(&lists.rules, lists.ids.len()) / n
+            }
+        };
+        let report = GpuReport {
+            device: gpu.name.clone(),
+            addressing,
+            way,
+            kernel: (name, threads, step_kernel.registers, step_kernel.resident),
+            bytes_per_particle_step: state_bytes + table_bytes,
+        };
+        let mut made = Self {
+            schedule: Schedule::new(&problem, state.step),
+            happened: state.step,
+            changes: state.changes.clone(),
+            problem,
+            springs,
+            host,
+            graph: None,
+            step_kernel,
+            grid,
+            threads,
+            general: generally,
+            resident: way == Way::Resident,
+            pairs,
+            helpers,
+            arrays,
+            params,
+            report,
+            step: state.step,
+            first_row: state.step,
+            before: [state.external_work, state.dissipated],
+            _modules: modules,
+            stream,
+            gpu,
+        };
+        made.summarise()?;
+        made.synchronize()?;
+        Ok(made)
+    }
+
+    /// What it runs on, and how.
+    pub fn report(&self) -> &GpuReport {
+        &self.report
+    }
+
+    fn synchronize(&self) -> Result<(), DeviceError> {
+        // SAFETY: a live stream.
+        check("finish its work", unsafe { cust::sys::cuStreamSynchronize(self.stream.as_inner()) })
+    }
+
+    /// Starts a kernel that takes (params, k, parity).
+    fn start(&self, kernel: &Kernel, grid: [u32; 3], threads: u32, k: usize, parity: usize) -> Result<(), DeviceError> {
+        let (mut params, mut k, mut parity) = (self.params, k as u32, parity as u32);
+        let mut arguments = [
+            std::ptr::from_mut(&mut params).cast::<c_void>(),
+            std::ptr::from_mut(&mut k).cast(),
+            std::ptr::from_mut(&mut parity).cast(),
+        ];
+        // SAFETY: the arguments that step kernels take; the arrays hold what the tables name.
+        unsafe { kernel.launch_grid(self.stream.as_inner(), grid, threads, false, &mut arguments) }
+    }
+
+    fn over(n: u32) -> [u32; 3] {
+        [n.div_ceil(THREADS), 1, 1]
+    }
+
+    /// Which warps' worths of places are full.
+    fn summarise(&mut self) -> Result<(), DeviceError> {
+        if matches!(self.host, Host::Grid(_)) {
+            let mut params = self.params;
+            let mut arguments = [std::ptr::from_mut(&mut params).cast::<c_void>()];
+            let (stream, grid) = (self.stream.as_inner(), Self::over(self.params.len));
+            // SAFETY: the arguments that `summarise` takes.
+            unsafe { self.helpers.summarise.launch_grid(stream, grid, THREADS, false, &mut arguments)? };
+        }
+        Ok(())
+    }
+
+    /// Starts single steps, from row k on; monitors where `recorded` says.
+    fn start_steps(&self, n_steps: usize, step: u64, recorded: bool) -> Result<(), DeviceError> {
+        let helpers = &self.helpers;
+        for k in 0..n_steps {
+            let parity = (step as usize + k) % 2;
+            let monitored = recorded && self.params.n_monitors > 0;
+            if monitored {
+                self.start(&helpers.before, Self::over(self.params.n_monitors), THREADS, k, parity)?;
+            }
+            match &self.general {
+                Some((kernel, blocks)) => self.start(kernel, [*blocks, 1, 1], self.params.block, k, parity)?,
+                None => self.start(&self.step_kernel, self.grid, self.threads, k, parity)?,
+            }
+            if self.params.n_specials > 0 {
+                self.start(&helpers.specials, Self::over(self.params.n_specials), THREADS, k, parity)?;
+            }
+            if self.params.heat != 0 {
+                self.start(&helpers.dissipation, [HEAT_BLOCKS as u32, 1, 1], THREADS, k, parity)?;
+            }
+            if monitored {
+                self.start(&helpers.after, Self::over(self.params.n_monitors), THREADS, k, parity)?;
+            }
+        }
+        self.advance_row(n_steps)
+    }
+
+    fn advance_row(&self, by: usize) -> Result<(), DeviceError> {
+        let (mut row, mut by) = (self.params.row, by as u32);
+        let mut arguments = [std::ptr::from_mut(&mut row).cast::<c_void>(), std::ptr::from_mut(&mut by).cast()];
+        // SAFETY: the arguments that `advance_row` takes.
+        unsafe { self.helpers.advance_row.launch_grid(self.stream.as_inner(), [1; 3], 1, false, &mut arguments) }
+    }
+
+    /// Starts many steps in one launch.
+    fn start_resident(&self, n_steps: usize, step: u64) -> Result<(), DeviceError> {
+        let (mut params, mut n, mut parity) = (self.params, n_steps as u32, (step % 2) as u32);
+        // Never 0, which empty slots have, and as even as the step.
+        let mut tag = ((step % (1 << 31)) + 2) as u32;
+        let mut arguments = [
+            std::ptr::from_mut(&mut params).cast::<c_void>(),
+            std::ptr::from_mut(&mut n).cast(),
+            std::ptr::from_mut(&mut parity).cast(),
+            std::ptr::from_mut(&mut tag).cast(),
+        ];
+        // SAFETY: the arguments that resident kernels take; all blocks are there at once.
+        unsafe {
+            self.step_kernel.launch_grid(self.stream.as_inner(), self.grid, self.threads, true, &mut arguments)?;
+        }
+        self.advance_row(n_steps)
+    }
+
+    /// Steps without events.
+    fn run(&mut self, n_steps: usize, record: &[u64]) -> Result<(), DeviceError> {
+        let end = self.step + n_steps as u64;
+        while self.step < end {
+            let left = (end - self.step) as usize;
+            let next = record[record.partition_point(|&step| step < self.step)..].first().copied();
+            let quiet = next.map_or(left, |next| ((next - self.step) as usize).min(left));
+            // A resident kernel writes no recordings.
+            let done = if self.resident && quiet > 0 {
+                let steps = quiet.min(RESIDENT_STEPS);
+                self.start_resident(steps, self.step)?;
+                steps
+            } else if self.resident {
+                self.start_steps(1, self.step, true)?;
+                1
+            } else if left >= GRAPH_STEPS && self.step % 2 == 0 {
+                if self.graph.is_none() {
+                    let stream = self.stream.as_inner();
+                    self.graph = Some(Graph::record(stream, || self.start_steps(GRAPH_STEPS, 0, true))?);
+                }
+                if let Some(graph) = &self.graph {
+                    graph.launch(self.stream.as_inner())?;
+                }
+                GRAPH_STEPS
+            } else {
+                let steps = if self.step % 2 == 1 { 1 } else { left };
+                self.start_steps(steps, self.step, true)?;
+                steps
+            };
+            self.step += done as u64;
+        }
+        self.synchronize()?;
+        if self.params.breaks != 0 {
+            self.read_log()?;
+        }
+        Ok(())
+    }
+
+    /// Springs that broke since the log was read last.
+    fn read_log(&mut self) -> Result<(), DeviceError> {
+        let mut count = [0];
+        self.arrays.log_count.read(&mut count)?;
+        let count = (count[0] as usize).min(self.arrays.log.len() / 4);
+        if count == 0 {
+            return Ok(());
+        }
+        let mut log = vec![0; 4 * count];
+        self.arrays.log.read(&mut log)?;
+        self.arrays.log_count.write(&[0])?;
+        let mut broken: Vec<Change> = log
+            .chunks_exact(4)
+            .map(|entry| Change {
+                step: self.first_row + u64::from(entry[0]),
+                particles: [entry[1], entry[2]],
+                cause: Cause::Broken,
+            })
+            .collect();
+        broken.sort_unstable();
+        for change in &broken {
+            self.springs.erase(change.particles);
+            self.host.layout().erase(change.particles);
+        }
+        self.forget_touched();
+        self.changes.extend(broken);
+        Ok(())
+    }
+
+    /// The device has seen these changes itself.
+    fn forget_touched(&mut self) {
+        match &mut self.host {
+            Host::Grid(_) => {}
+            Host::Local(lists) => lists.touched.clear(),
+            Host::Global(lists) => lists.touched.clear(),
+        }
+    }
+
+    /// Cuts, erasures and additions of the current step.
+    fn events(&mut self) -> Result<(), DeviceError> {
+        if self.happened > self.step || self.schedule.next(self.step) != Some(self.step) {
+            return Ok(());
+        }
+        let u = self.widen(&self.arrays.u[(self.step % 2) as usize])?;
+        let changes = self.schedule.apply(&self.problem, &mut self.springs, self.step, &u);
+        self.happened = self.step + 1;
+        if changes.is_empty() {
+            return Ok(());
+        }
+        let mut added = false;
+        for change in &changes {
+            match change.cause {
+                Cause::Added(index) => {
+                    added = true;
+                    let group = self.problem.additions[index as usize].group;
+                    self.host.layout().add(change.particles, group);
+                }
+                _ => self.host.layout().erase(change.particles),
+            }
+        }
+        let (edits, what): (Vec<Edit>, u32) = match &mut self.host {
+            Host::Grid(grid) => {
+                let mut places: Vec<u32> =
+                    changes.iter().flat_map(|c| c.particles).map(|i| grid.place[i as usize]).collect();
+                places.sort_unstable();
+                places.dedup();
+                let edit = |at: u32| Edit { at, clear: u32::MAX, set: grid.mask[at as usize] };
+                (places.into_iter().map(edit).collect(), 0)
+            }
+            Host::Local(lists) => {
+                let touched = std::mem::take(&mut lists.touched);
+                let scale = 3 * size_of::<T>() as u32;
+                let edit = |at: usize| Edit { at: at as u32, clear: 0, set: u32::from(lists.ids[at]) * scale };
+                (touched.into_iter().map(edit).collect(), 1)
+            }
+            Host::Global(lists) => {
+                let touched = std::mem::take(&mut lists.touched);
+                (touched.into_iter().map(|at| Edit { at: at as u32, clear: 0, set: lists.ids[at] }).collect(), 2)
+            }
+        };
+        if added {
+            let (rules, block, class_at) = match &self.host {
+                Host::Grid(_) => (None, 0, 0),
+                Host::Local(lists) => (Some(&lists.rules), lists.block, 1),
+                Host::Global(lists) => (Some(&lists.rules), lists.block, 0),
+            };
+            if let Some(Rules::Each { rest, class, .. }) = rules {
+                self.arrays.numbers[0].write(&records(rest, block))?;
+                self.arrays.halves[class_at].write(class)?;
+            }
+        }
+        self.changes.extend(changes);
+        let buffer = Buffer::of(&edits)?;
+        let (mut params, mut at, mut n, mut what) = (self.params, buffer.pointer(), edits.len() as u32, what);
+        let mut arguments = [
+            std::ptr::from_mut(&mut params).cast::<c_void>(),
+            std::ptr::from_mut(&mut at).cast(),
+            std::ptr::from_mut(&mut n).cast(),
+            std::ptr::from_mut(&mut what).cast(),
+        ];
+        if n > 0 {
+            // SAFETY: the arguments that `edit` takes; the places and entries are those of the host's tables.
+            unsafe {
+                self.helpers.edit.launch_grid(self.stream.as_inner(), Self::over(n), THREADS, false, &mut arguments)?;
+            }
+        }
+        self.summarise()?;
+        self.synchronize()
+    }
+
+    fn read<A: Plain + Default>(buffer: &Buffer<A>) -> Result<Vec<A>, DeviceError> {
+        let mut values = vec![A::default(); buffer.len()];
+        buffer.read(&mut values)?;
+        Ok(values)
+    }
+
+    fn widen(&self, buffer: &Buffer<T>) -> Result<Vec<f64>, DeviceError> {
+        let values = Self::read(buffer)?;
+        Ok((0..3 * self.problem.n_particles()).map(|dof| values[self.host.index(dof / 3, dof % 3)].to_f64()).collect())
+    }
+}
+
+/// Rest vectors of lists, from columns to records.
+fn records<T: Copy + Default>(rest: &[T], block: usize) -> Vec<T> {
+    let mut out = vec![T::default(); rest.len()];
+    for (rows, out) in rest.chunks_exact(4 * block).zip(out.chunks_exact_mut(4 * block)) {
+        for at in 0..block {
+            for c in 0..4 {
+                out[4 * at + c] = rows[c * block + at];
+            }
+        }
+    }
+    out
+}
+
+/// Bytes of rest vectors and classes.
+fn rest_bytes<T>(rules: &Rules<T>, entries: usize) -> f64 {
+    match rules {
+        Rules::Lattice { .. } => 0.0,
+        Rules::Each { .. } => (entries * (4 * size_of::<T>() + 2)) as f64,
+    }
+}
+
+/// Puts the constants of lists on the device.
+fn take_rules<T: GpuNumber>(
+    rules: &Rules<T>,
+    params: &mut Params<T>,
+    constants: &mut Vec<Constants<T>>,
+    numbers: &mut Vec<Buffer<T>>,
+    halves: &mut Vec<Buffer<u16>>,
+    bytes: &mut Vec<Buffer<u8>>,
+    block: usize,
+) -> Result<(), DeviceError> {
+    match rules {
+        Rules::Lattice { constants: all, material, .. } => {
+            constants.clone_from(all);
+            if !material.is_empty() {
+                bytes.push(Buffer::of(material)?);
+                params.material = bytes[0].pointer();
+            }
+        }
+        Rules::Each { rest, class, classes } => {
+            constants.clone_from(classes);
+            numbers.push(Buffer::of(&records(rest, block))?);
+            params.rest = numbers[0].pointer();
+            halves.push(Buffer::of(class)?);
+            params.class = halves[halves.len() - 1].pointer();
+        }
+    }
+    Ok(())
+}
+
+/// Directions that some mask has, or an addition may bring.
+fn directions(problem: &SpringProblem) -> u32 {
+    if !problem.additions.is_empty() {
+        return N_DIRECTIONS as u32;
+    }
+    let used = problem.mesh.lists.mask.iter().fold(0, |any, mask| any | mask) & 0x3ff_ffff;
+    32 - used.leading_zeros()
+}
+
+/// A buffer of at least `len`; true if it is a new one.
+fn grow<A: Plain>(buffer: &mut Buffer<A>, len: usize) -> Result<bool, DeviceError> {
+    if buffer.len() >= len {
+        return Ok(false);
+    }
+    *buffer = Buffer::zeros(len.next_power_of_two())?;
+    Ok(true)
+}
+
+impl<T: GpuNumber> Stepper for GpuStepper<'_, T> {
+    fn step(&self) -> u64 {
+        self.step
+    }
+
+    fn advance(
+        &mut self,
+        n_steps: usize,
+        signals: &SignalTable,
+        record: &[u64],
+        recording: &mut Vec<f64>,
+    ) -> Result<(), DeviceError> {
+        crate::explicit::check_advance(self.step, n_steps, signals, record);
+        let used =
+            self.problem.forces.iter().map(|f| f.signal).chain(self.problem.constraints.iter().map(|c| c.signal));
+        let used = used.chain(self.problem.gravity.iter().map(|g| g.signal)).max();
+        assert!(
+            used.is_none_or(|column| (column as usize) < signals.n_signals),
+            "the signal table has too few columns"
+        );
+        if n_steps == 0 {
+            return Ok(());
+        }
+        self.gpu.enter()?;
+        // Signals with BΔt² g behind them.
+        let (n, factor) = (signals.n_signals, self.params.inertia_factor);
+        let mut table = Vec::with_capacity((n_steps + 1) * (n + 3));
+        for row in 0..=n_steps {
+            let values = &signals.values[row * n..(row + 1) * n];
+            table.extend_from_slice(values);
+            table.extend(self.problem.gravity_at(values).map(|g| factor * g));
+        }
+        let mut rows = vec![-1; n_steps];
+        for (row, &step) in record.iter().enumerate() {
+            rows[(step - self.step) as usize] = row as i32;
+        }
+        let n_recorded = record.len() * self.problem.monitors.len() * 3;
+        let mut moved = grow(&mut self.arrays.signals, table.len())?;
+        moved |= grow(&mut self.arrays.record, n_steps)?;
+        moved |= grow(&mut self.arrays.recording, n_recorded)?;
+        moved |= self.params.n_signals as usize != n + 3;
+        self.arrays.signals.write(&table)?;
+        self.arrays.record.write(&rows)?;
+        self.arrays.row.write(&[0])?;
+        self.params.signals = self.arrays.signals.pointer();
+        self.params.record = self.arrays.record.pointer();
+        self.params.recording = self.arrays.recording.pointer();
+        self.params.n_signals = n as u32 + 3;
+        if moved {
+            self.graph = None;
+        }
+        self.first_row = self.step;
+        let end = self.step + n_steps as u64;
+        while self.step < end {
+            self.events()?;
+            let until = self.schedule.next(self.step + 1).map_or(end, |next| next.min(end));
+            self.run((until - self.step) as usize, record)?;
+        }
+        let first = recording.len();
+        recording.resize(first + n_recorded, 0.0);
+        self.arrays.recording.read(&mut recording[first..])
+    }
+
+    fn state(&self) -> Result<State, DeviceError> {
+        self.gpu.enter()?;
+        let now = (self.step % 2) as usize;
+        let displacement = self.widen(&self.arrays.u[now])?;
+        let increment = if self.pairs {
+            self.widen(&self.arrays.u[now ^ 1])?.iter().zip(&displacement).map(|(old, new)| new - old).collect()
+        } else {
+            self.widen(&self.arrays.du[if self.arrays.du.len() == 2 { now } else { 0 }])?
+        };
+        let [external, dissipated] = self.before;
+        Ok(State {
+            step: self.step,
+            displacement,
+            increment,
+            external_work: external + Self::read(&self.arrays.work)?.iter().sum::<f64>(),
+            dissipated: dissipated + Self::read(&self.arrays.heat)?.iter().sum::<f64>(),
+            changes: self.changes.clone(),
+        })
+    }
+
+    fn energies(&self, signals: &[f64]) -> Result<Energies, DeviceError> {
+        Ok(super::energies::energies(&self.problem, &self.springs, &self.state()?, signals))
+    }
+
+    fn changes(&self) -> &[Change] {
+        &self.changes
+    }
+
+    fn springs(&self) -> &Springs<'_> {
+        &self.springs
+    }
+}

@@ -1,0 +1,146 @@
+// Small models in single precision: the kernel stays on the device for many steps, a thread keeps its particle's state and ids in
+// registers, and neighbouring blocks hand each other displacements through device memory.
+//
+// A displacement travels as 16 bytes, x, y, z and the number of its step, stored and loaded as one: who needs it asks until the
+// number is right. No barrier, no flag, no fence. Two slots a particle suffice: a block writes the displacement of step n + 2 only
+// after it has read its neighbours' of n + 1, for which they have read its own of n.
+
+#include "springs.cuh"
+
+// Halo particles that one thread may fetch.
+#define MOST 4
+
+extern __shared__ char shared[];
+
+static __device__ __forceinline__ void publish(uint4 *to, const float u[3], u32 tag) {
+    u64 low = u64(__float_as_uint(u[1])) << 32 | __float_as_uint(u[0]), high = u64(tag) << 32 | __float_as_uint(u[2]);
+    asm volatile("{ .reg .b128 t; mov.b128 t, {%1, %2}; st.relaxed.gpu.global.b128 [%0], t; }" ::"l"(to), "l"(low), "l"(high)
+                 : "memory");
+}
+
+static __device__ __forceinline__ void ask(const uint4 *from, u64 &low, u64 &high) {
+    asm volatile("{ .reg .b128 t; ld.relaxed.gpu.global.b128 t, [%2]; mov.b128 {%0, %1}, t; }" : "=l"(low), "=l"(high) : "l"(from)
+                 : "memory");
+}
+
+template <int ND> static __device__ __forceinline__ void resident(const Params &p, u32 n_steps, u32 parity, u32 tag) {
+    u32 block = blockIdx.x, i = threadIdx.x, at = block * p.block + i;
+    bool mine = at < p.n;
+    u32 size = 3 * (p.block + p.halo_most);
+    u64 first = u64(p.first[block]) * p.block + i;
+    u32 ids[ND / 2];
+    bool broke = false;
+#pragma unroll
+    for (int d = 0; d < ND; d += 2)
+        ids[d / 2] = u32(p.ids[first + u64(d) * p.block]) | u32(p.ids[first + u64(d + 1) * p.block]) << 16;
+    u32 halo_first = p.halo_first[block], n_halo = p.halo_first[block + 1] - halo_first;
+    u32 halo[MOST];
+#pragma unroll
+    for (int h = 0; h < MOST; ++h) {
+        u32 entry = i + h * p.block;
+        halo[h] = entry < n_halo ? p.halo[halo_first + entry] : ~0u;
+    }
+    float u[3] = {0, 0, 0}, du[3] = {0, 0, 0};
+    u32 special_from = 0, special_to = 0;
+    float inertia = p.uniform_inertia;
+    float *local = (float *)shared;
+    if (mine) {
+#pragma unroll
+        for (int c = 0; c < 3; ++c) {
+            u[c] = p.u[parity][c * p.len + at];
+            du[c] = p.du[0][c * p.len + at];
+            local[3 * i + c] = u[c];
+        }
+        if (p.inertia) inertia = p.inertia[at];
+        if (p.special_of) {
+            special_from = p.special_of[at];
+            special_to = p.special_of[at + 1];
+        }
+        publish(p.exchange + (tag & 1) * p.n + at, u, tag);
+    }
+    u32 row = *p.row;
+    for (u32 k = 0; k < n_steps; ++k, ++tag) {
+        const double *now = p.signals + u64(row + k) * p.n_signals;
+        float g[3];
+#pragma unroll
+        for (int c = 0; c < 3; ++c) g[c] = float(__ldg(now + p.n_signals - 3 + c));
+        float *here = local + (k & 1) * size, *there = local + (~k & 1) * size;
+        const uint4 *slots = p.exchange + (tag & 1) * p.n;
+        u64 low[MOST], high[MOST];
+#pragma unroll
+        for (int h = 0; h < MOST; ++h)
+            if (halo[h] != ~0u) ask(slots + halo[h], low[h], high[h]);
+#pragma unroll
+        for (int h = 0; h < MOST; ++h)
+            if (halo[h] != ~0u) {
+                while (u32(high[h] >> 32) != tag) ask(slots + halo[h], low[h], high[h]);
+                float *to = here + 3 * (p.block + i + h * p.block);
+                to[0] = __uint_as_float(u32(low[h]));
+                to[1] = __uint_as_float(u32(low[h] >> 32));
+                to[2] = __uint_as_float(u32(high[h]));
+            }
+        __syncthreads();
+        float force[3] = {0, 0, 0};
+        const char *bytes = (const char *)here;
+#pragma unroll
+        for (int d = 0; d < ND; ++d) {
+            u32 id = d & 1 ? ids[d / 2] >> 16 : ids[d / 2] & 0xffff;
+            const float *other = (const float *)(bytes + id);
+            float e[3] = {other[0] - u[0], other[1] - u[1], other[2] - u[2]};
+            Stretched s = stretch(e, p.rule[d]);
+            if (p.breaks && s.w > p.rule[d].limit && id != 12 * i) {
+                u32 local_id = id / 12;
+                note(p, row + k, at, local_id < p.block ? block * p.block + local_id : p.halo[halo_first + local_id - p.block]);
+                ids[d / 2] = d & 1 ? (ids[d / 2] & 0xffff) | (12 * i) << 16 : (ids[d / 2] & 0xffff0000u) | 12 * i;
+                broke = true;
+                s.pull = 0;
+            }
+#pragma unroll
+            for (int c = 0; c < 3; ++c) force[c] = force[c] + s.pull * s.along[c];
+        }
+        float old[3];
+#pragma unroll
+        for (int c = 0; c < 3; ++c) {
+            du[c] = p.decay * du[c] + (inertia * force[c] + g[c]);
+            old[c] = u[c];
+            u[c] = old[c] + du[c];
+        }
+        for (u32 number = special_from; number < special_to; ++number) {
+            for (u32 s = p.special_first[number]; s < p.special_first[number + 1]; ++s) {
+                Special special = p.specials[s];
+                float by = special.kind == 0 ? inertia * float(special.value * now[special.signal])
+                                             : float(special.value * (now[p.n_signals + special.signal] - now[special.signal]));
+#pragma unroll
+                for (int c = 0; c < 3; ++c)
+                    if (special.index / p.len == c) {
+                        du[c] = special.kind == 0 ? du[c] + by : by;
+                        u[c] = old[c] + du[c];
+                    }
+            }
+        }
+        if (mine) {
+            publish(p.exchange + (~tag & 1) * p.n + at, u, tag + 1);
+#pragma unroll
+            for (int c = 0; c < 3; ++c) there[3 * i + c] = u[c];
+        }
+    }
+    if (mine) {
+#pragma unroll
+        for (int c = 0; c < 3; ++c) {
+            p.u[(parity + n_steps) & 1][c * p.len + at] = u[c];
+            p.du[0][c * p.len + at] = du[c];
+        }
+    }
+    if (broke)
+#pragma unroll
+        for (int d = 0; d < ND; ++d) p.ids[first + u64(d) * p.block] = u16(d & 1 ? ids[d / 2] >> 16 : ids[d / 2]);
+}
+
+#define RESIDENT(ND)                                                                                                             \
+    extern "C" __global__ void __launch_bounds__(512, 1)                                                                         \
+        resident_##ND(const __grid_constant__ Params p, u32 n_steps, u32 parity, u32 tag) {                                      \
+        resident<ND>(p, n_steps, parity, tag);                                                                                   \
+    }
+RESIDENT(6)
+RESIDENT(18)
+RESIDENT(26)

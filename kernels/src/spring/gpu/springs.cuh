@@ -1,0 +1,132 @@
+// Springs on a device: the same force as on the CPU (law.rs), and what the kernels are told.
+
+#pragma once
+
+#ifdef POGO_F64
+typedef double real;
+#else
+typedef float real;
+#endif
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+
+// Place or particle with a particle.
+#define ACTIVE 0x80000000u
+#define N_DIRECTIONS 26
+
+// Constants of a spring.
+struct Rule {
+    real rest[3], inverse, offset, stiffness, damping, limit;
+};
+
+// A force on, or the motion of, one number of the arrays: kind 0 and 1.
+struct Special {
+    u32 index, signal, kind, unused;
+    double value;
+};
+
+// A spring of a list without a grid.
+struct Rest {
+    real d[3], inverse;
+};
+
+// A spring that came or went: `clear` and `set` are bits of a mask, or `set` is the id of an entry.
+struct Edit {
+    u32 at, clear, set;
+};
+
+// What a launch is told. Arrays of displacements are (3, len); the pair is doubled, Δu where it must be.
+struct Params {
+    real *u[2], *du[2], *drag;
+    u32 *mask;
+    u8 *chunk, *material;
+    const Rule *rules;
+    const real *inertia;
+    u16 *ids;
+    u32 *global_ids;
+    const u32 *first, *halo_first, *halo;
+    const Rest *rest;
+    const u16 *cls;
+    const u32 *special_first, *special_of;
+    const Special *specials;
+    double *work, *heat;
+    const double *signals;
+    const int *record;
+    double *recording;
+    const u32 *monitors;
+    u32 *row;
+    uint4 *log;
+    u32 *log_count;
+    const u32 *particle;
+    uint4 *exchange;
+    double friction[2], inertia_factor;
+    u32 n_signals, n_monitors, n_specials, n, len, row_length, plane, pad, block, n_materials, n_directions, damped, breaks, halo_most;
+    // Planes that a thread block of columns marches.
+    u32 depth, size[3];
+    int stride[N_DIRECTIONS];
+    real decay, uniform_inertia;
+    Rule rule[N_DIRECTIONS];
+};
+
+// A spring at its displacements.
+struct Stretched {
+    real along[3], w, pull;
+};
+
+static __device__ __forceinline__ real over_w_plus_root(real measure, real w) {
+#ifdef POGO_F64
+    return measure / (w + sqrt(w));
+#else
+    float root, inverse;
+    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(root) : "f"(w));
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(fmaf(w, root, w)));
+    return measure * inverse;
+#endif
+}
+
+static __device__ __forceinline__ Stretched stretch(const real e[3], const Rule &rule) {
+    real q = (e[0] + (rule.rest[0] + rule.rest[0])) * e[0] + (e[1] + (rule.rest[1] + rule.rest[1])) * e[1] +
+             (e[2] + (rule.rest[2] + rule.rest[2])) * e[2];
+    real measure = q * rule.inverse + rule.offset;
+    Stretched out;
+    out.w = real(1) + measure;
+    out.pull = rule.stiffness * over_w_plus_root(measure, out.w);
+    out.along[0] = rule.rest[0] + e[0];
+    out.along[1] = rule.rest[1] + e[1];
+    out.along[2] = rule.rest[2] + e[2];
+    return out;
+}
+
+static __device__ __forceinline__ real drag(const Stretched &s, const real rate[3], const Rule &rule) {
+    real closing = rate[0] * s.along[0] + rate[1] * s.along[1] + rate[2] * s.along[2];
+    return closing * rule.damping / s.w;
+}
+
+// Notes a spring that broke, at its first end.
+static __device__ __noinline__ void note(const Params &p, u32 row, u32 particle, u32 other) {
+    if (particle < other) p.log[atomicAdd(p.log_count, 1)] = make_uint4(row, particle, other, 0);
+}
+
+// BΔt² g at a row of the signals.
+static __device__ __forceinline__ real gravity(const Params &p, u32 row, int c) {
+    return real(__ldg(p.signals + u64(row) * p.n_signals + p.n_signals - 3 + c));
+}
+
+// Moves one particle.
+static __device__ __forceinline__ void move(const Params &p, u32 parity, u32 row, u32 at, const real own[3], real force[3],
+                                            const real dragging[3]) {
+    real inertia = p.inertia ? p.inertia[at] : p.uniform_inertia;
+    for (int c = 0; c < 3; ++c) {
+        u64 i = u64(c) * p.len + at;
+        if (p.damped) {
+            force[c] = force[c] + dragging[c];
+            if (p.drag) p.drag[i] = dragging[c];
+        }
+        real increment = p.decay * p.du[parity][i] + (inertia * force[c] + gravity(p, row, c));
+        p.du[parity ^ 1][i] = increment;
+        p.u[parity ^ 1][i] = own[c] + increment;
+    }
+}

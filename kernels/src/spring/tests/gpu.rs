@@ -1,0 +1,208 @@
+//! The device against the CPU. Without a device they say so.
+
+use super::*;
+
+fn device() -> bool {
+    let there = crate::cuda::first_device().is_some();
+    if !there {
+        eprintln!("SKIPPED: there is no CUDA device");
+    }
+    there
+}
+
+/// Relative distance of two fields.
+fn distance(a: &[f64], b: &[f64]) -> f64 {
+    let norm = |values: &mut dyn Iterator<Item = f64>| values.map(|x| x * x).sum::<f64>().sqrt();
+    norm(&mut a.iter().zip(b).map(|(a, b)| a - b)) / norm(&mut a.iter().copied())
+}
+
+/// Steps on both, with recordings; states, and what was recorded.
+fn both<T: GpuNumber>(
+    problem: &SpringProblem,
+    state: &State,
+    addressing: Addressing,
+    way: Way,
+    steps: usize,
+) -> Option<([State; 2], [Vec<f64>; 2])> {
+    let options = GpuOptions { way, ..GpuOptions::default() };
+    let mut device = match GpuStepper::<T>::new(problem.clone(), state, addressing, options) {
+        Ok(stepper) => stepper,
+        Err(GpuError::Way { .. }) => return None,
+        Err(error) => panic!("{error}"),
+    };
+    let report = device.report().clone();
+    let mut host = CpuStepper::<T>::new(problem.clone(), state, Addressing::Automatic, 2, Level::detect()).unwrap();
+    let wave = |k: usize| 1.0 + 0.3 * (0.2 * k as f64).sin();
+    let mut recordings = [Vec::new(), Vec::new()];
+    // In two stretches, the second at an odd step.
+    for (first, n, record) in [(0, 77, vec![3, 4, 70]), (77, steps - 77, vec![77, steps as u64 - 1])] {
+        let signals = SignalTable { n_signals: 1, values: (first..=first + n).map(wave).collect() };
+        Stepper::advance(&mut host, n, &signals, &record, &mut recordings[0]).unwrap();
+        device.advance(n, &signals, &record, &mut recordings[1]).unwrap();
+    }
+    let states = [host.state(), device.state().unwrap()];
+    let error = distance(&states[0].displacement, &states[1].displacement);
+    eprintln!("{} {addressing:?} {way:?} {}: {error:.1e}", report.kernel.0, std::any::type_name::<T>());
+    Some((states, recordings))
+}
+
+const WAYS: [(Addressing, Way); 7] = [
+    (Addressing::Automatic, Way::Automatic),
+    (Addressing::Implicit, Way::Cached),
+    (Addressing::Implicit, Way::Shared),
+    (Addressing::Implicit, Way::SharedPairs),
+    (Addressing::Explicit, Way::Shared),
+    (Addressing::ExplicitGlobal, Way::Cached),
+    (Addressing::Explicit, Way::Resident),
+];
+
+#[test]
+fn all_ways_agree_with_the_cpu() {
+    if !device() {
+        return;
+    }
+    // (directions, materials, damped, rest factor, loads, even spacing), and how many ways must have been possible in f32.
+    let cases = [
+        (18, 1, false, 1.0, false, true, 7),
+        (18, 1, false, 1.0, true, true, 5),
+        (26, 1, false, 1.0, true, false, 5),
+        (6, 1, false, 1.0, true, false, 5),
+        (26, 2, true, 1.0, true, false, 4),
+        (18, 2, false, 0.98, true, true, 4),
+        (18, 1, true, 1.02, true, true, 4),
+    ];
+    for (directions, materials, damped, rest_factor, loads, even, expected) in cases {
+        let (mut mesh, mut groups) = rich(directions, materials, damped);
+        if even {
+            mesh.grid[0].spacing = [1.0; 3];
+        }
+        groups.iter_mut().for_each(|group| group.rest_factor = rest_factor);
+        let mut problem = problem(&mesh, groups, 1.0, 0.1);
+        if loads {
+            load(&mut problem);
+            problem.constraints[4].value = 0.02;
+            problem.follow_work = damped;
+        }
+        if expected == 5 && even {
+            // One mass: columns are possible, but pairs are not because of the loads.
+            problem.mass = vec![1.1];
+        }
+        let state = disturbed(&problem, 0.02);
+        let mut possible = 0;
+        for (addressing, way) in WAYS {
+            if let Some((states, recordings)) = both::<f64>(&problem, &state, addressing, way, 200) {
+                assert_eq!(bits(&states[0].displacement), bits(&states[1].displacement), "{addressing:?} {way:?}");
+                assert_eq!(bits(&recordings[0]), bits(&recordings[1]), "{addressing:?} {way:?}");
+                let [a, b] = states.map(|state| [state.external_work, state.dissipated]);
+                assert!((0..2).all(|k| (a[k] - b[k]).abs() <= 1e-12 * a[1].abs().max(a[0].abs())), "{a:?} {b:?}");
+            }
+            if let Some((states, recordings)) = both::<f32>(&problem, &state, addressing, way, 200) {
+                possible += 1;
+                let limit = if way == Way::SharedPairs { 3e-5 } else { 5e-6 };
+                assert!(distance(&states[0].displacement, &states[1].displacement) < limit, "{addressing:?} {way:?}");
+                assert!(recordings[0].is_empty() || distance(&recordings[0], &recordings[1]) < 1e-5);
+            }
+        }
+        eprintln!("{directions} {materials} {damped} {rest_factor} {loads} {even}: {possible} ways");
+        assert!(possible >= expected.min(4), "{possible} of {expected}");
+    }
+}
+
+/// A full box of whole warps, where the unmasked code runs, and boundaries of tiles and columns lie inside.
+#[test]
+fn a_full_box_agrees() {
+    if !device() {
+        return;
+    }
+    for size in [[32, 32, 32], [70, 21, 41]] {
+        let mesh = lattice(size, [1.0; 3], 18, 512, |_| Some(0));
+        let problem = problem(&mesh, vec![group(1.0), group(0.7), group(0.0)], 1.0, 0.2);
+        let state = disturbed(&problem, 0.02);
+        for (addressing, way) in WAYS {
+            let Some((states, _)) = both::<f32>(&problem, &state, addressing, way, 300) else { continue };
+            let limit = if way == Way::SharedPairs { 1e-4 } else { 1e-5 };
+            assert!(distance(&states[0].displacement, &states[1].displacement) < limit, "{addressing:?} {way:?}");
+        }
+    }
+}
+
+#[test]
+fn springs_break_and_are_cut_and_added_as_on_the_cpu() {
+    if !device() {
+        return;
+    }
+    for (materials, damped) in [(1, false), (2, true)] {
+        let (mesh, mut groups) = rich(18, materials, damped);
+        groups.iter_mut().for_each(|group| group.max_strain = 0.06);
+        let mut problem = problem(&mesh, groups, 1.0, 0.1);
+        problem.mass = vec![1.0];
+        problem.cuts = vec![Cut {
+            name: "cut".into(),
+            time: 1.0,
+            frame: CutFrame::Current,
+            shape: CutShape::Plane { point: [10.3, 0.0, 0.0], normal: [1.0, 0.2, 0.1] },
+        }];
+        let state = disturbed(&problem, 0.03);
+        let cut = problem.mesh.springs(300).next().map(|spring| spring.other).unwrap();
+        problem.erasures = vec![SpringErasure { name: "e".into(), time: 1.5, springs: vec![[300, cut]] }];
+        let mut refused = 0;
+        for far in [None, Some(700)] {
+            problem.additions = vec![SpringAddition {
+                name: "a".into(),
+                time: 2.5,
+                group: 0,
+                springs: vec![[300, far.unwrap_or(cut)]],
+            }];
+            for (addressing, way) in WAYS {
+                if far.is_some() && addressing == Addressing::Implicit {
+                    refused += 1;
+                    continue;
+                }
+                if let Some((states, _)) = both::<f64>(&problem, &state, addressing, way, 120) {
+                    assert_eq!(states[0].changes, states[1].changes, "{addressing:?} {way:?}");
+                    assert_eq!(bits(&states[0].displacement), bits(&states[1].displacement), "{addressing:?} {way:?}");
+                    assert!(states[0].changes.len() > 60);
+                }
+                if let Some((states, _)) = both::<f32>(&problem, &state, addressing, way, 80) {
+                    // Rounding may move a break by a step, and what follows from it; not many.
+                    let [a, b] = [&states[0].changes, &states[1].changes];
+                    assert!(
+                        a.len().abs_diff(b.len()) <= 2 + a.len() / 50,
+                        "{addressing:?} {way:?}: {} {}",
+                        a.len(),
+                        b.len()
+                    );
+                }
+            }
+        }
+        assert_eq!(refused, 3);
+    }
+}
+
+#[test]
+fn a_deck_on_the_device_has_the_bits_of_the_cpu() {
+    if !device() {
+        return;
+    }
+    let n = 600;
+    let positions: Vec<[f64; 3]> =
+        (0..n).map(|i| std::array::from_fn(|c| noise(3 * i + c as u64) + 0.01 * i as f64)).collect();
+    let springs: Vec<(u32, u32, u8)> = (0..n as u32)
+        .flat_map(|i| [1, 3, 17, 40].map(|step| (i, i + step, (step % 2) as u8)))
+        .filter(|spring| spring.1 < n as u32)
+        .collect();
+    let mesh = deck(&positions, &springs, 64);
+    let groups = vec![SpringGroup { damping: 0.1, ..group(2.0) }, SpringGroup { max_strain: 0.1, ..group(1.0) }];
+    let mut problem = problem(&mesh, groups, 1.0, 0.05);
+    problem.gravity = vec![Acceleration { acceleration: [0.0, 0.0, -0.1], signal: 0 }];
+    let state = disturbed(&problem, 0.05);
+    for (addressing, way) in WAYS {
+        if addressing == Addressing::Implicit {
+            continue;
+        }
+        if let Some((states, _)) = both::<f64>(&problem, &state, addressing, way, 200) {
+            assert_eq!(states[0].changes, states[1].changes);
+            assert_eq!(bits(&states[0].displacement), bits(&states[1].displacement), "{addressing:?} {way:?}");
+        }
+    }
+}
