@@ -260,11 +260,6 @@ impl<T: Number, I: Id> Lists<T, I> {
         self.ids[entry] = id;
     }
 
-    /// Bits of an id of a slot that has no spring.
-    pub fn self_id(&self, from: usize) -> I {
-        self.id(from, from)
-    }
-
     /// Slot of a spring.
     fn slot(&self, from: usize, to: usize) -> Option<usize> {
         let (b, id) = (from / self.block, self.id(from, to));
