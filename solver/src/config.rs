@@ -56,6 +56,20 @@ pub fn parse_device(text: &str) -> Result<DeviceChoice, SettingError> {
     }
 }
 
+/// How the springs of a lattice are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum AddressingChoice {
+    /// By the grid where there is one and no springs are added, else by lists.
+    #[default]
+    Auto,
+    /// By the grid.
+    Implicit,
+    /// By lists with ids of 16 bits.
+    Explicit,
+    /// By lists with ids of 32 bits.
+    ExplicitGlobal,
+}
+
 /// When the state is written so that the run can go on from there.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum CheckpointInterval {
@@ -90,6 +104,10 @@ pub struct Settings {
     pub plot: bool,
     /// Write checkpoints.
     pub checkpoint: Option<CheckpointInterval>,
+    /// Springs: how they are found.
+    pub addressing: AddressingChoice,
+    /// Springs: follow the work of forces and dampers.
+    pub follow_work: bool,
 }
 
 impl Default for Settings {
@@ -106,6 +124,8 @@ impl Default for Settings {
             fields: true,
             plot: false,
             checkpoint: None,
+            addressing: AddressingChoice::default(),
+            follow_work: true,
         }
     }
 }

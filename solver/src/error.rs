@@ -66,6 +66,20 @@ pub enum SolveError {
         /// User's label of the element with the smallest limit.
         element: String,
     },
+    /// Δt above the stable increment of springs.
+    #[error(
+        "{}: error: increment {increment:e} s is above the stable increment {stable:e} s of the springs: the run could diverge. \
+         Use --increment auto or at most {stable:.4e}, or give --allow-unstable",
+        path.display()
+    )]
+    UnstableSprings {
+        /// Block file.
+        path: PathBuf,
+        /// Δt, s.
+        increment: f64,
+        /// Limit, s.
+        stable: f64,
+    },
     /// Nothing to go on from.
     #[error(
         "{}: error: there is no checkpoint here; start without --restart (checkpoints are written with \

@@ -8,12 +8,14 @@ pub mod error;
 pub mod explicit;
 pub mod interrupt;
 pub mod observe;
+pub mod spring;
 pub mod study;
 pub mod voxel;
 
 use std::path::Path;
 
-use pogo_formats::block::{self, AnyBlockFile, BlockFile, Container, VoxelBlockFile};
+use pogo_formats::block::{self, AnyBlockFile, BlockFile, Container, SpringBlockFile, VoxelBlockFile};
+use pogo_formats::output::spring::SpringSummary;
 use pogo_formats::output::summary::{self, BlockFileSummary, Status, Summary};
 use pogo_formats::output::voxel_summary::{VoxelStatus, VoxelSummary};
 use pogo_formats::output::write_atomically;
@@ -26,6 +28,7 @@ use error::SolveError;
 use explicit::run::Model;
 use interrupt::Interrupts;
 use observe::Observer;
+use spring::run::SpringModel;
 use study::Case;
 use voxel::run::VoxelModel;
 
@@ -55,20 +58,16 @@ pub enum RunSummary {
     Explicit(Box<Summary>),
     /// Voxel statics.
     Static(Box<VoxelSummary>),
+    /// Masses and springs.
+    Spring(Box<SpringSummary>),
 }
 
 impl RunSummary {
     /// Exit code of the process, the word for the status, wall-clock seconds, and the message.
     fn end(&self) -> (i32, &'static str, f64, Option<&str>) {
         match self {
-            Self::Explicit(summary) => {
-                let (code, word) = match summary.status {
-                    Status::Completed => (0, "completed"),
-                    Status::Interrupted => (exit_code::INTERRUPTED, "interrupted"),
-                    Status::Diverged => (exit_code::DIVERGED, "diverged"),
-                };
-                (code, word, summary.total_seconds, summary.message.as_deref())
-            }
+            Self::Explicit(summary) => dynamics(summary.status, summary.total_seconds, summary.message.as_deref()),
+            Self::Spring(summary) => dynamics(summary.status, summary.total_seconds, summary.message.as_deref()),
             Self::Static(summary) => {
                 let (code, word) = match summary.status {
                     VoxelStatus::Completed => (0, "completed"),
@@ -79,6 +78,16 @@ impl RunSummary {
             }
         }
     }
+}
+
+/// As [`RunSummary::end`], of a run in time.
+fn dynamics(status: Status, seconds: f64, message: Option<&str>) -> (i32, &'static str, f64, Option<&str>) {
+    let (code, word) = match status {
+        Status::Completed => (0, "completed"),
+        Status::Interrupted => (exit_code::INTERRUPTED, "interrupted"),
+        Status::Diverged => (exit_code::DIVERGED, "diverged"),
+    };
+    (code, word, seconds, message)
 }
 
 impl Outcome {
@@ -123,7 +132,8 @@ pub fn solve(config: &Config, interrupts: &Interrupts, observer: &mut dyn Observ
     match block::open(&config.block_file)? {
         AnyBlockFile::Explicit(file) => solve_explicit(&file, config, interrupts, observer),
         AnyBlockFile::Static(file) => solve_static(&file, config, interrupts, observer),
-        AnyBlockFile::Spring(_) | AnyBlockFile::Eikonal(_) => {
+        AnyBlockFile::Spring(file) => solve_springs(&file, config, interrupts, observer),
+        AnyBlockFile::Eikonal(_) => {
             Err(SolveError::OtherPhysics { option: "pogo-solve", physics: "explicit dynamics and statics" })
         }
     }
@@ -182,6 +192,30 @@ fn solve_static(
         let model = VoxelModel { mesh: file.mesh(), setup, block_file, case, overrides, start };
         voxel::run::run(&model, settings, folder, interrupts, observer)
             .map(|summary| RunSummary::Static(Box::new(summary)))
+    })
+}
+
+fn solve_springs(
+    file: &SpringBlockFile,
+    config: &Config,
+    interrupts: &Interrupts,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, SolveError> {
+    let options = [
+        ("--start", config.start_vector.is_some(), "voxel statics"),
+        ("--lumping", config.settings.lumping.is_some(), "explicit dynamics"),
+    ];
+    if let Some((option, _, physics)) = options.into_iter().find(|(_, given, _)| *given) {
+        return Err(SolveError::OtherPhysics { option, physics });
+    }
+    let mut setup = file.setup();
+    spring::run::apply_settings(&config.settings, &mut setup);
+    let set = parameters::set_spring;
+    solve_physics(file.container(), setup, set, config, interrupts, observer, &|setup, run, observer| {
+        let Run { case, overrides, settings, folder, block_file } = run;
+        let model = SpringModel { mesh: file.mesh(), setup, block_file, case, overrides };
+        spring::run::run(&model, settings, &config.start, folder, interrupts, observer)
+            .map(|summary| RunSummary::Spring(Box::new(summary)))
     })
 }
 

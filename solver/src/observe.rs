@@ -21,7 +21,7 @@ pub struct Outlook {
     pub increment: f64,
     /// Largest stable Δt, s.
     pub stable_increment: f64,
-    /// Element that limits it, in the user's labels.
+    /// Element that limits it, in the user's labels; empty where that is not said.
     pub worst_element: String,
     /// `cpu`.
     pub device: String,
@@ -29,6 +29,8 @@ pub struct Outlook {
     pub precision: &'static str,
     /// Threads.
     pub n_threads: usize,
+    /// What nodes and elements are called.
+    pub words: [&'static str; 2],
 }
 
 /// Watches a run. Every method does nothing unless it is implemented.
@@ -39,6 +41,8 @@ pub trait Observer: Send {
     fn advanced(&mut self, _step: u64) {}
     /// Something that the user should know now.
     fn note(&mut self, _text: &str) {}
+    /// The run has ended, and this is to be said of it.
+    fn ended(&mut self, _text: &str) {}
     /// The run has ended and its results are on disk.
     fn finished(&mut self, _summary: &Summary) {}
 }

@@ -171,8 +171,22 @@ impl FieldSeries {
         time: f64,
         fields: &[Field<'_>],
     ) -> Result<PathBuf, OutputError> {
+        let precision = self.precision;
+        self.write_with(step, time, |path| write_vtu(path, mesh, time, fields, precision))
+    }
+
+    /// Lists the snapshot of a step that `write` writes to the path it is given; one of that step is replaced.
+    ///
+    /// # Errors
+    /// [`OutputError::Io`], and what `write` returns.
+    pub fn write_with(
+        &mut self,
+        step: u64,
+        time: f64,
+        write: impl FnOnce(&Path) -> Result<(), OutputError>,
+    ) -> Result<PathBuf, OutputError> {
         let path = self.path(step);
-        write_vtu(&path, mesh, time, fields, self.precision)?;
+        write(&path)?;
         self.snapshots.retain(|&(listed, _)| listed < step);
         self.snapshots.push((step, time));
         write_atomically(&self.pvd(), |out| {

@@ -9,6 +9,7 @@
 //! | `energy.csv` | the energy balance over time | [`energy`] |
 //! | `fields.pvd`, `fields/<step>.vtu` | snapshots for ParaView | [`fields`] |
 //! | `*.svg`, `*.png` | pictures | [`plot`], on a [`raster`] canvas |
+//! | `broken.csv`, … | what mass-spring-damper models have instead | [`spring`] |
 //! | `summary.json` | the run, for scripts | [`summary`] |
 //! | checkpoint | the state, to continue from | [`checkpoint`] |
 
@@ -20,6 +21,7 @@ pub mod image_data;
 pub mod npy;
 pub mod plot;
 pub mod raster;
+pub mod spring;
 pub mod summary;
 pub mod traces;
 pub mod voxel_summary;

@@ -200,6 +200,7 @@ pub fn run(
         device: device.clone(),
         precision: settings.precision.name(),
         n_threads: stepping_threads,
+        words: ["node", "element"],
     });
     let summary_path = folder.join("summary.json");
     let old_files = listed_files(&summary_path);
@@ -300,11 +301,11 @@ pub(crate) fn listed_files(summary: &Path) -> Vec<String> {
 }
 
 /// A sample costs some three steps: under 2 % of a run of a thousand steps or more.
-fn default_energy_samples(n_steps: u64) -> u32 {
+pub(crate) fn default_energy_samples(n_steps: u64) -> u32 {
     (n_steps / 200).clamp(5, 100) as u32
 }
 
-fn check_times(path: &Path, time: f64, dt: f64) -> Result<u64, SolveError> {
+pub(crate) fn check_times(path: &Path, time: f64, dt: f64) -> Result<u64, SolveError> {
     let refuse = |reason: String| Err(SolveError::Problem { path: path.into(), reason });
     if !(time > 0.0 && time.is_finite()) {
         return refuse(format!("the run's time is {time} s; give a positive one with --time"));
@@ -321,7 +322,7 @@ fn check_times(path: &Path, time: f64, dt: f64) -> Result<u64, SolveError> {
 }
 
 /// The number asked for, or all that there are.
-fn threads(settings: &Settings) -> usize {
+pub(crate) fn threads(settings: &Settings) -> usize {
     settings.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 

@@ -6,8 +6,8 @@ use clap::{Parser, ValueEnum};
 use clap_complete::Shell;
 use pogo_formats::model::{Increment, Lumping};
 use pogo_solver::config::{
-    CheckpointInterval, Config, DeviceChoice, Precision, SettingError, Settings, Start, parse_checkpoint_interval,
-    parse_device, parse_increment, parse_lumping, parse_seconds,
+    AddressingChoice, CheckpointInterval, Config, DeviceChoice, Precision, SettingError, Settings, Start,
+    parse_checkpoint_interval, parse_device, parse_increment, parse_lumping, parse_seconds,
 };
 
 const EXAMPLES: &str = "\
@@ -19,11 +19,12 @@ Examples:
   pogo-solve weld.blk --checkpoint-interval 10m             and, if the machine went down,
   pogo-solve weld.blk --checkpoint-interval 10m --restart   go on from there
   pogo-solve bone.blk --set load.strain=-0.02 --plot        a voxel model
+  pogo-solve tissue.blk --precision f32 --plot              masses and springs, cut while they move
 
 What --set knows: pogo-info weld.blk --parameters
 
 Output folder: traces.csv and traces.npz, energy.csv, summary.json, fields where the model asks for them. Voxel statics:
-summary.json, residual.csv, nodes.npy and displacement.npy, fields.vti.
+summary.json, residual.csv, nodes.npy and displacement.npy, fields.vti. Springs: broken.csv, too.
 
 Manual page: pogo-solve --man | man -l -
 Shell completions: pogo-solve --completions bash (elvish, fish, powershell, zsh)
@@ -38,7 +39,7 @@ Exit codes:
      what was put in; state and results so far are written
   4  stopped by a signal after writing a checkpoint; go on with --restart";
 
-/// Runs a block file: explicit elastodynamics by central differences, or voxel statics
+/// Runs a block file: explicit elastodynamics by central differences, voxel statics, or masses and springs
 #[derive(Debug, Parser)]
 #[command(
     name = "pogo-solve",
@@ -98,6 +99,12 @@ pub struct Args {
     /// Writes checkpoints: 60, 60s, 10m or 1h of wall-clock time, or 5000steps
     #[arg(long, value_name = "INTERVAL", value_parser = |text: &str| expected(parse_checkpoint_interval(text)))]
     checkpoint_interval: Option<CheckpointInterval>,
+    /// Springs: how the neighbours of particles are found; the results do not depend on it
+    #[arg(long, value_enum, default_value = "auto", value_name = "KIND")]
+    addressing: AddressingName,
+    /// Springs: does not follow the work of forces and dampers, which costs time
+    #[arg(long)]
+    no_work: bool,
     /// Prints the summary as JSON on standard output
     #[arg(long)]
     pub json: bool,
@@ -116,6 +123,18 @@ pub struct Args {
 enum PrecisionName {
     F32,
     F64,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum AddressingName {
+    /// By the grid where there is one and no springs are added, else by lists
+    Auto,
+    /// By the grid of a lattice
+    Implicit,
+    /// By lists with ids of 16 bits
+    Explicit,
+    /// By lists with ids of 32 bits
+    ExplicitGlobal,
 }
 
 impl Args {
@@ -141,6 +160,13 @@ impl Args {
                 fields: !self.no_fields,
                 plot: self.plot,
                 checkpoint: self.checkpoint_interval,
+                addressing: match self.addressing {
+                    AddressingName::Auto => AddressingChoice::Auto,
+                    AddressingName::Implicit => AddressingChoice::Implicit,
+                    AddressingName::Explicit => AddressingChoice::Explicit,
+                    AddressingName::ExplicitGlobal => AddressingChoice::ExplicitGlobal,
+                },
+                follow_work: !self.no_work,
             },
             start: match &self.restart {
                 None => Start::Beginning,

@@ -48,19 +48,19 @@ impl Observer for Report {
         }
         self.line(&format!(
             "{}, {}, {}; {}, {}, {}",
-            counted(o.n_nodes as usize, "node"),
-            counted(o.n_elements as usize, "element"),
+            counted(o.n_nodes as usize, o.words[0]),
+            counted(o.n_elements as usize, o.words[1]),
             counted(o.n_blocks as usize, "block"),
             o.device,
             o.precision,
             counted(o.n_threads, "thread")
         ));
+        let worst = if o.worst_element.is_empty() { String::new() } else { format!(" (element {})", o.worst_element) };
         self.line(&format!(
-            "{} of {:.4e} s; stable up to {:.4e} s (element {})",
+            "{} of {:.4e} s; stable up to {:.4e} s{worst}",
             counted(o.n_steps as usize, "step"),
             o.increment,
-            o.stable_increment,
-            o.worst_element
+            o.stable_increment
         ));
         if o.first_step > 0 {
             self.line(&format!("going on from step {}", o.first_step));
@@ -82,7 +82,7 @@ impl Observer for Report {
         let done = step.saturating_sub(outlook.first_step);
         let elapsed = start.elapsed();
         let rate = outlook.n_nodes as f64 * done as f64 / elapsed.as_secs_f64();
-        let speed = format!("{}node-steps/s", short(rate));
+        let speed = format!("{}{}-steps/s", short(rate), outlook.words[0]);
         if let Some(bar) = &self.bar {
             bar.set_position(done);
             bar.set_message(speed);
@@ -99,6 +99,13 @@ impl Observer for Report {
     }
 
     fn note(&mut self, text: &str) {
+        self.line(text);
+    }
+
+    fn ended(&mut self, text: &str) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
         self.line(text);
     }
 

@@ -1,0 +1,109 @@
+//! From a model to what the kernels step: masses, forces, fixed and driven particles, the start.
+
+use std::collections::BTreeMap;
+
+use pogo_formats::block::MeshView;
+use pogo_formats::model::{ExplicitSettings, Increment, Load, LoadKind, Lumping, Setup};
+use pogo_formats::spring::{MassKind, SpringMeshView, SpringSetup};
+use pogo_kernels::explicit::{Constraint, NodalForce};
+use pogo_kernels::spring::Acceleration;
+
+use crate::explicit::loads::{self, LoadError};
+use crate::explicit::signals::{Signal, Signals};
+
+/// The particles as a mesh without elements: labels and sets are found by the same rules as in explicit dynamics.
+pub fn particles<'a>(mesh: &SpringMeshView<'a>) -> MeshView<'a> {
+    MeshView {
+        dimension: 3,
+        coordinates: mesh.coordinates,
+        node_labels: mesh.labels,
+        node_instance: mesh.instance,
+        instances: mesh.instances.clone(),
+        groups: Vec::new(),
+        node_sets: Vec::new(),
+        element_sets: Vec::new(),
+    }
+}
+
+/// The conditions as explicit dynamics has them.
+pub fn conditions(setup: &SpringSetup) -> Setup {
+    let loads = setup.forces.iter().map(|force| Load {
+        name: force.name.clone(),
+        kind: LoadKind::Concentrated {
+            nodes: force.particles.clone(),
+            weights: force.weights.clone(),
+            direction: force.direction,
+        },
+        magnitude: force.magnitude,
+        amplitude: force.amplitude,
+    });
+    Setup {
+        title: setup.title.clone(),
+        materials: Vec::new(),
+        sections: Vec::new(),
+        amplitudes: setup.amplitudes.clone(),
+        loads: loads.collect(),
+        boundaries: setup.boundaries.clone(),
+        initial_velocities: setup.initial_velocities.clone(),
+        absorbing_layers: Vec::new(),
+        histories: setup.histories.clone(),
+        element_histories: Vec::new(),
+        fields: Vec::new(),
+        explicit: ExplicitSettings {
+            time: setup.solver.time,
+            increment: Increment::Automatic { factor: 1.0 },
+            lumping: Lumping::Equal,
+        },
+    }
+}
+
+/// m, kg, (n,), or (1,) where it is the same for all.
+pub fn masses(mesh: &SpringMeshView<'_>, setup: &SpringSetup) -> Vec<f64> {
+    let of = |particle: usize| {
+        let material = &setup.materials[usize::from(mesh.material[particle])];
+        match material.kind {
+            MassKind::Particle => material.mass,
+            MassKind::Density => material.mass * mesh.volume_of(particle),
+        }
+    };
+    let n = mesh.n_particles();
+    let first = if n > 0 { of(0) } else { 0.0 };
+    if (0..n).all(|particle| of(particle) == first) { vec![first] } else { (0..n).map(of).collect() }
+}
+
+/// What acts on particles.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Actions {
+    /// On free components.
+    pub forces: Vec<NodalForce>,
+    /// Fixed and driven components, by degree of freedom.
+    pub constraints: Vec<Constraint>,
+    /// Gravity.
+    pub gravity: Vec<Acceleration>,
+    /// v at t = 0 of components that have one.
+    pub initial_velocities: BTreeMap<u64, f64>,
+}
+
+/// Forces, fixed and driven particles, gravity, with their columns of the signal table.
+///
+/// # Errors
+/// References beyond the model.
+pub fn actions(
+    particles: &MeshView<'_>,
+    conditions: &Setup,
+    setup: &SpringSetup,
+    signals: &mut Signals<'_>,
+) -> Result<Actions, LoadError> {
+    let initial_velocities = loads::initial_velocities(particles, conditions)?;
+    let constraints = loads::constraints(particles, conditions, &initial_velocities, signals)?;
+    let forces = loads::forces(particles, conditions, &[], &constraints, signals)?.free;
+    let gravity = setup
+        .gravity
+        .iter()
+        .map(|gravity| Acceleration {
+            acceleration: gravity.direction.map(|x| x * gravity.magnitude),
+            signal: signals.column(Signal::Value(gravity.amplitude)),
+        })
+        .collect();
+    Ok(Actions { forces, constraints, gravity, initial_velocities })
+}

@@ -1,0 +1,505 @@
+//! One run of a mass-spring-damper model: model → problem → time loop → results in a folder.
+
+use std::path::Path;
+use std::time::Instant;
+
+use pogo_formats::model::{Increment, NodalQuantity, OutputInterval};
+use pogo_formats::output::plot;
+use pogo_formats::output::spring::{
+    FinalSpringEnergy, SpringEnergy, SpringEvent, SpringSummary, write_spring_energy, write_spring_events,
+};
+use pogo_formats::output::summary::{self, BlockFileSummary, Status};
+use pogo_formats::spring::{SpringDamping, SpringMeshView, SpringSetup};
+use pogo_formats::words::counted;
+use pogo_kernels::cuda::DeviceError;
+use pogo_kernels::spring::{
+    Addressing, Cause, Change, SpringError, SpringProblem, State, Stepper, cpu, stable_increment,
+};
+
+use super::assemble::{self, Actions};
+use super::checkpoint::{self, Recorded};
+use super::snapshots::Snapshots;
+use super::time_loop::{self, Conditions, End, Products};
+use crate::config::{AddressingChoice, DeviceChoice, Precision, Settings, Start};
+use crate::error::SolveError;
+use crate::explicit::assemble::{AssembleError, Matter};
+use crate::explicit::checkpoint::{FILE_NAME, Identity};
+use crate::explicit::histories::Histories;
+use crate::explicit::reactions::Reactions;
+use crate::explicit::run::{check_times, default_energy_samples, listed_files, peak_memory, threads};
+use crate::explicit::schedule;
+use crate::explicit::signals::Signals;
+use crate::explicit::snapshots::{PICTURE, user_order};
+use crate::explicit::time_loop::DIVERGED_FILE_NAME;
+use crate::interrupt::Interrupts;
+use crate::observe::{Observer, Outlook};
+
+/// A model as it is solved, and where it came from.
+pub struct SpringModel<'a> {
+    /// Particles and springs.
+    pub mesh: SpringMeshView<'a>,
+    /// Everything else, overrides applied.
+    pub setup: SpringSetup,
+    /// Path, hash and source of the block file.
+    pub block_file: BlockFileSummary,
+    /// Name of the case in a study.
+    pub case: Option<String>,
+    /// `NAME=VALUE` in force.
+    pub overrides: Vec<String>,
+}
+
+/// What the command line says of the model's own settings wins; an automatic increment keeps the model's factor.
+pub fn apply_settings(settings: &Settings, setup: &mut SpringSetup) {
+    let solver = &mut setup.solver;
+    if let Some(time) = settings.time {
+        solver.time = time;
+    }
+    match (settings.increment, solver.increment) {
+        (None, _) | (Some(Increment::Automatic { .. }), Increment::Automatic { .. }) => {}
+        (Some(increment), _) => solver.increment = increment,
+    }
+}
+
+/// Runs a model and writes its results into `folder`, which must exist. The same bits on every run, for every number of
+/// threads, for both addressings, and across a restart.
+///
+/// # Errors
+/// A model that cannot be stepped, an increment that is not stable, a checkpoint of another run, a file that cannot be
+/// written. Divergence and interruption are no errors: see [`SpringSummary::status`].
+pub fn run(
+    model: &SpringModel<'_>,
+    settings: &Settings,
+    start: &Start,
+    folder: &Path,
+    interrupts: &Interrupts,
+    observer: &mut dyn Observer,
+) -> Result<SpringSummary, SolveError> {
+    let began = Instant::now();
+    let path = Path::new(&model.block_file.path).to_path_buf();
+    let refuse = |error: SpringError| SolveError::Problem { path: path.clone(), reason: explain_error(&error, model) };
+    let SpringModel { mesh, setup, .. } = model;
+    if let Some(history) =
+        setup.histories.iter().find(|history| history.variables.iter().any(|(q, _)| *q == NodalQuantity::Reaction))
+    {
+        let reason =
+            format!("monitor {}: reaction forces (RF) of springs are not traced; ask for U, V or A", history.set);
+        return Err(SolveError::Problem { path, reason });
+    }
+    let mass = assemble::masses(mesh, setup);
+    let mut problem = SpringProblem {
+        mesh: mesh.clone(),
+        groups: setup.groups.clone(),
+        mass: mass.clone(),
+        damping: setup.solver.damping,
+        time_increment: 1.0,
+        gravity: Vec::new(),
+        forces: Vec::new(),
+        constraints: Vec::new(),
+        monitors: Vec::new(),
+        cuts: setup.cuts.clone(),
+        erasures: setup.erasures.clone(),
+        additions: setup.additions.clone(),
+        follow_work: false,
+    };
+    let stable = stable_increment(&problem).map_err(refuse)?;
+    let time = setup.solver.time;
+    let (dt, n_steps) = match setup.solver.increment {
+        Increment::Fixed(dt) => (dt, check_times(&path, time, dt)?),
+        Increment::Automatic { .. } if !stable.is_finite() => {
+            let reason = "no spring limits the increment: give one with --increment".into();
+            return Err(SolveError::Problem { path, reason });
+        }
+        Increment::Automatic { factor } => {
+            let largest = factor * stable;
+            let nearest = check_times(&path, time, largest)?;
+            // Whole increments that end where the run does, none above the largest but for rounding.
+            let n_steps = if time > nearest as f64 * largest * (1.0 + 1e-9) { nearest + 1 } else { nearest };
+            (time / n_steps as f64, n_steps)
+        }
+    };
+    if dt > stable {
+        if !settings.allow_unstable {
+            return Err(SolveError::UnstableSprings { path, increment: dt, stable });
+        }
+        observer.note(&format!("warning: increment {dt:.4e} s is above the stable increment {stable:.4e} s"));
+    }
+
+    let (particles, conditions) = (assemble::particles(mesh), assemble::conditions(setup));
+    let mut signals = Signals::new(&setup.amplitudes, dt);
+    let refuse_model = |source: AssembleError| SolveError::Assemble { path: path.clone(), source };
+    let Actions { forces, constraints, gravity, initial_velocities } =
+        assemble::actions(&particles, &conditions, setup, &mut signals).map_err(|error| refuse_model(error.into()))?;
+    let matter = Matter {
+        sections: Vec::new(),
+        stiffness_factor: Vec::new(),
+        lumped_mass: Vec::new(),
+        damping_rate: Vec::new(),
+    };
+    let mut reactions = Reactions::new(&particles, &matter, Vec::new(), &[], signals.clone(), dt);
+    let mut histories = Histories::plan(&particles, &conditions, &matter, n_steps, dt, &mut reactions)
+        .map_err(|error| refuse_model(AssembleError::Element(error)))?
+        .ok_or_else(|| SolveError::Memory { what: "the traces; ask for fewer nodes or a longer interval".into() })?;
+
+    let has_dampers = setup.groups.iter().any(|group| group.damping > 0.0)
+        || !matches!(setup.solver.damping, SpringDamping::Alpha(0.0) | SpringDamping::Lambda(0.0));
+    let is_driven = constraints.iter().any(|constraint| constraint.value != 0.0);
+    let comes_or_goes = has_dampers || is_driven || !forces.is_empty();
+    problem.time_increment = dt;
+    problem.gravity = gravity;
+    problem.forces = forces;
+    problem.constraints = constraints;
+    problem.monitors = histories.monitors().to_vec();
+    problem.follow_work = settings.follow_work && comes_or_goes;
+    let work = problem.follow_work || !comes_or_goes;
+
+    let identity = Identity {
+        block_hash: model.block_file.hash.clone(),
+        precision: settings.precision.name(),
+        fingerprint: checkpoint::fingerprint(setup, n_steps, dt, problem.follow_work),
+    };
+    let mut recorded = Recorded::default();
+    let n = mesh.n_particles();
+    let state = match start {
+        Start::Beginning => {
+            let mut velocity = vec![0.0; 3 * n];
+            for (&dof, &v) in &initial_velocities {
+                velocity[dof as usize] = v;
+            }
+            let first = signals.table(0, 1);
+            problem.start(vec![0.0; 3 * n], &velocity, &first.values).map_err(refuse)?
+        }
+        Start::Checkpoint(file) => {
+            let file = file.clone().unwrap_or_else(|| folder.join(FILE_NAME));
+            let state;
+            (state, recorded) = checkpoint::read(&file, &identity, n)?;
+            histories
+                .resume(std::mem::take(&mut recorded.traces), state.step)
+                .ok_or(SolveError::OtherRun { path: file, what: "outputs" })?;
+            state
+        }
+    };
+    let first_step = state.step;
+    let resumed = *start != Start::Beginning;
+    let addressing = choose(settings.addressing, mesh, setup, observer);
+    let n_threads = threads(settings);
+    let Engine { mut stepper, device, n_threads, bytes_per_particle_step } =
+        make_stepper(problem, &state, settings, addressing, n_threads, observer).map_err(|error| match error {
+            EngineError::Springs(error) => refuse(error),
+            EngineError::Device(error) => SolveError::Device(error),
+        })?;
+    drop(state);
+
+    let order = if settings.fields || settings.plot { user_order(&particles) } else { Vec::new() };
+    let requests = if settings.fields { setup.fields.as_slice() } else { &[] };
+    let mut snapshots = Snapshots::plan(mesh, &order, requests, n_steps, dt, folder, resumed.then_some(first_step))?;
+    if settings.plot {
+        snapshots = snapshots.with_pictures(&setup.title, n_steps, folder);
+    }
+    let mut products = Products { histories, reactions, energies: recorded.energies, put_in: recorded.put_in };
+    let samples = settings.energy_samples.unwrap_or_else(|| default_energy_samples(n_steps));
+    // Springs with a length of their own, and those that are added, bring energy of their own.
+    let unstressed = setup.groups.iter().all(|group| group.rest_factor == 1.0) && setup.additions.is_empty();
+    let conditions = Conditions {
+        time_increment: dt,
+        n_steps,
+        energy_steps: schedule::steps(OutputInterval::Count(samples), n_steps, dt),
+        checkpoint: settings.checkpoint,
+        folder,
+        identity,
+        resumed,
+        judge_growth: unstressed && work,
+    };
+    observer.started(&Outlook {
+        case: model.case.clone(),
+        n_nodes: n as u64,
+        n_elements: mesh.n_springs() as u64,
+        n_blocks: mesh.lists.n_blocks() as u64,
+        first_step,
+        n_steps,
+        increment: dt,
+        stable_increment: stable,
+        worst_element: String::new(),
+        device: device.clone(),
+        precision: settings.precision.name(),
+        n_threads,
+        words: ["particle", "spring"],
+    });
+    let summary_path = folder.join("summary.json");
+    let old_files = listed_files(&summary_path);
+    // While there is a summary, everything beside it belongs to it.
+    drop(std::fs::remove_file(&summary_path));
+    let report = time_loop::run(
+        stepper.as_mut(),
+        &mut signals,
+        &conditions,
+        &mut products,
+        &mut snapshots,
+        interrupts,
+        observer,
+    )?;
+    drop(stepper);
+
+    let (status, message) = match report.end {
+        End::Completed => (Status::Completed, None),
+        End::Interrupted => {
+            (Status::Interrupted, Some(format!("stopped at step {} of {n_steps}; go on with --restart", report.step)))
+        }
+        End::NotFinite | End::Growing => (Status::Diverged, Some(explain(report.end, report.step, dt, stable))),
+    };
+    let comments = provenance(model);
+    let mut files = products.histories.traces.write(folder, &comments)?;
+    write_spring_energy(&folder.join("energy.csv"), &products.energies, work, &comments)?;
+    let events = report.changes.iter().map(|change| event(change, mesh, setup, dt));
+    write_spring_events(&folder.join("broken.csv"), events, &comments)?;
+    files.extend(["energy.csv".into(), "broken.csv".into()]);
+    files.extend(snapshots.files());
+    let mut warnings = Vec::new();
+    if settings.plot {
+        let (panels, left_out) = plot::panels(&products.histories.traces);
+        let note = format!("{}, {} of {dt:.3e} s", model.block_file.path, counted(report.step as usize, "step"));
+        plot::traces_svg(&folder.join("traces.svg"), &setup.title, &note, &panels)?;
+        files.push("traces.svg".into());
+        if left_out > 0 {
+            warnings.push(format!("traces.svg has no room for {left_out} of the traces"));
+        }
+    }
+    match status {
+        // It would only invite going on with a run that is done.
+        Status::Completed => drop(std::fs::remove_file(folder.join(FILE_NAME))),
+        Status::Interrupted => files.push(FILE_NAME.into()),
+        Status::Diverged => files.push(DIVERGED_FILE_NAME.into()),
+    }
+    files.push("summary.json".into());
+    for old in old_files {
+        if resumed && old.starts_with(PICTURE) {
+            files.push(old);
+        } else if !files.contains(&old) {
+            drop(std::fs::remove_file(folder.join(old)));
+        }
+    }
+    let count = |is: fn(&Cause) -> bool| report.changes.iter().filter(|change| is(&change.cause)).count() as u64;
+    let done = (report.step - first_step) as f64 * n as f64;
+    let last = products.energies.last().copied().unwrap_or_default();
+    let summary = SpringSummary {
+        status,
+        message,
+        physics: "spring",
+        version: pogo_formats::VERSION.into(),
+        title: setup.title.clone(),
+        case: model.case.clone(),
+        block_file: model.block_file.clone(),
+        overrides: model.overrides.clone(),
+        particles: n as u64,
+        springs: mesh.n_springs() as u64,
+        springs_left: report.n_springs,
+        broken: count(|cause| *cause == Cause::Broken),
+        cut: count(|cause| matches!(cause, Cause::Cut(_))),
+        erased: count(|cause| matches!(cause, Cause::Erased(_))),
+        added: count(|cause| matches!(cause, Cause::Added(_))),
+        addressing: name_of(addressing).into(),
+        steps: report.step,
+        first_step,
+        increment: dt,
+        stable_increment: stable,
+        time: report.step as f64 * dt,
+        device,
+        precision: settings.precision.name().into(),
+        threads: n_threads as u32,
+        loop_seconds: report.seconds,
+        total_seconds: began.elapsed().as_secs_f64(),
+        particle_steps_per_second: if report.seconds > 0.0 { done / report.seconds } else { 0.0 },
+        bytes_per_particle_step,
+        peak_memory_bytes: peak_memory(),
+        energy: final_energy(&last, work),
+        files,
+        warnings,
+    };
+    summary::write(&summary, &summary_path)?;
+    observer.ended(&ending(&summary));
+    Ok(summary)
+}
+
+/// What is said of a run at its end.
+fn ending(summary: &SpringSummary) -> String {
+    let status = match summary.status {
+        Status::Completed => "done",
+        Status::Interrupted => "interrupted",
+        Status::Diverged => "DIVERGED",
+    };
+    let steps = counted((summary.steps - summary.first_step) as usize, "step");
+    let mut text = format!(
+        "{status}: {steps} in {:.2} s, {:.1} M particle-steps/s, {} left of {}",
+        summary.loop_seconds,
+        summary.particle_steps_per_second / 1e6,
+        counted(summary.springs_left as usize, "spring"),
+        summary.springs
+    );
+    if let Some(message) = &summary.message {
+        text += "\n";
+        text += message;
+    }
+    text
+}
+
+fn final_energy(last: &SpringEnergy, work: bool) -> FinalSpringEnergy {
+    FinalSpringEnergy {
+        kinetic: last.kinetic,
+        elastic: last.elastic,
+        gravity: last.gravity,
+        external: work.then_some(last.external),
+        dissipated: work.then_some(last.dissipated),
+        momentum: last.momentum,
+    }
+}
+
+fn name_of(addressing: Addressing) -> &'static str {
+    match addressing {
+        Addressing::Automatic => "automatic",
+        Addressing::Implicit => "implicit",
+        Addressing::Explicit => "explicit",
+        Addressing::ExplicitGlobal => "explicit-global",
+    }
+}
+
+/// What `auto` means: implicit addressing where there is a grid, unless springs are added that it cannot have.
+fn choose(
+    choice: AddressingChoice,
+    mesh: &SpringMeshView<'_>,
+    setup: &SpringSetup,
+    observer: &mut dyn Observer,
+) -> Addressing {
+    match choice {
+        AddressingChoice::Implicit => Addressing::Implicit,
+        AddressingChoice::Explicit => Addressing::Explicit,
+        AddressingChoice::ExplicitGlobal => Addressing::ExplicitGlobal,
+        AddressingChoice::Auto if mesh.grid.is_none() => Addressing::Explicit,
+        AddressingChoice::Auto if setup.additions.is_empty() => Addressing::Implicit,
+        AddressingChoice::Auto => {
+            observer.note("springs are added: explicit addressing");
+            Addressing::Explicit
+        }
+    }
+}
+
+/// What steps the problem, and on what.
+struct Engine<'a> {
+    stepper: Box<dyn Stepper + 'a>,
+    device: String,
+    n_threads: usize,
+    bytes_per_particle_step: f64,
+}
+
+enum EngineError {
+    Springs(SpringError),
+    Device(DeviceError),
+}
+
+fn make_stepper<'a>(
+    problem: SpringProblem<'a>,
+    state: &State,
+    settings: &Settings,
+    addressing: Addressing,
+    threads: usize,
+    observer: &mut dyn Observer,
+) -> Result<Engine<'a>, EngineError> {
+    if let DeviceChoice::Cuda(_) = settings.device {
+        return Err(EngineError::Device(DeviceError::NoDriver));
+    }
+    let _ = observer;
+    // Moved at least: u of the particle and its neighbours once, Δu read and written, u written, a mask; of lists, ids.
+    let width = match settings.precision {
+        Precision::F32 => 4.0,
+        Precision::F64 => 8.0,
+    };
+    let n = problem.n_particles().max(1) as f64;
+    let ids = match addressing {
+        Addressing::Explicit => 2.0,
+        Addressing::ExplicitGlobal => 4.0,
+        Addressing::Automatic | Addressing::Implicit => 0.0,
+    };
+    let bytes_per_particle_step = 12.0 * width + 4.0 + ids * 2.0 * problem.mesh.n_springs() as f64 / n;
+    let stepper = match settings.precision {
+        Precision::F32 => cpu::<f32>(problem, state, addressing, threads),
+        Precision::F64 => cpu::<f64>(problem, state, addressing, threads),
+    };
+    let stepper = stepper.map_err(EngineError::Springs)?;
+    Ok(Engine { stepper, device: "cpu".into(), n_threads: threads, bytes_per_particle_step })
+}
+
+/// The kernels know indices only; the user knows labels.
+fn explain_error(error: &SpringError, model: &SpringModel<'_>) -> String {
+    let label = |particle: u32| label(&model.mesh, particle);
+    match error {
+        SpringError::NotInGrid { particles: [a, b] } => format!(
+            "the spring added from particle {} to {} does not join neighbours in the grid, or is not of the group that their \
+             materials have; use --addressing explicit",
+            label(*a),
+            label(*b)
+        ),
+        SpringError::Addition { particles: [a, b], reason } => {
+            format!("the spring from particle {} to {} cannot be added: {reason}", label(*a), label(*b))
+        }
+        other => other.to_string(),
+    }
+}
+
+fn explain(end: End, step: u64, dt: f64, stable: f64) -> String {
+    let what = if end == End::NotFinite { "the solution is no longer finite" } else { "energy grew without cause" };
+    let cause = if dt > stable {
+        format!("the increment {dt:.4e} s is above the stable {stable:.4e} s: use --increment auto")
+    } else {
+        "check loads and amplitudes, or use a smaller increment: springs that are squeezed flat or pulled far are stiffer"
+            .to_owned()
+    };
+    format!("diverged at step {step}, t = {:.6e} s: {what}; {cause}", step as f64 * dt)
+}
+
+/// `LABEL`, with the instance in front where there are several.
+fn label(mesh: &SpringMeshView<'_>, particle: u32) -> String {
+    let label = mesh.labels[particle as usize];
+    match mesh.instances.get(usize::from(mesh.instance[particle as usize])) {
+        Some(instance) if !instance.is_empty() => format!("{instance}.{label}"),
+        _ => label.to_string(),
+    }
+}
+
+fn event(change: &Change, mesh: &SpringMeshView<'_>, setup: &SpringSetup, dt: f64) -> SpringEvent {
+    let [a, b] = change.particles;
+    let of_mesh = || mesh.springs(a as usize).find(|spring| spring.other == b).map(|spring| spring.group);
+    let of_addition = || {
+        let added = setup
+            .additions
+            .iter()
+            .find(|addition| addition.springs.contains(&[a, b]) || addition.springs.contains(&[b, a]));
+        added.map(|addition| addition.group)
+    };
+    let (group, cause) = match change.cause {
+        Cause::Broken => (of_mesh().or_else(of_addition), "strain".to_owned()),
+        Cause::Cut(index) => (of_mesh().or_else(of_addition), format!("cut {}", setup.cuts[index as usize].name)),
+        Cause::Erased(index) => {
+            (of_mesh().or_else(of_addition), format!("erase {}", setup.erasures[index as usize].name))
+        }
+        Cause::Added(index) => {
+            let addition = &setup.additions[index as usize];
+            (Some(addition.group), format!("add {}", addition.name))
+        }
+    };
+    let group =
+        group.and_then(|group| setup.groups.get(group as usize)).map_or(String::new(), |group| group.name.clone());
+    SpringEvent { time: change.step as f64 * dt, particles: [label(mesh, a), label(mesh, b)], group, cause }
+}
+
+/// `#` lines of the text files.
+fn provenance(model: &SpringModel<'_>) -> Vec<String> {
+    let mut lines = vec![format!("Pogo {}", pogo_formats::VERSION)];
+    if !model.setup.title.is_empty() {
+        lines.push(format!("title: {}", model.setup.title));
+    }
+    let file = &model.block_file;
+    lines.push(format!("block file: {} ({}), from {}", file.path, file.hash, file.source));
+    if let Some(case) = &model.case {
+        lines.push(format!("case: {case}"));
+    }
+    lines.extend(model.overrides.iter().map(|assignment| format!("set: {assignment}")));
+    lines
+}
