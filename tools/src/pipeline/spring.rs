@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use pogo_formats::VERSION;
 use pogo_formats::block::{self, Provenance, Source, SpringContents};
 use pogo_formats::image::{self, Report};
-use pogo_formats::inp::{self, DeckError, ReadOptions};
+use pogo_formats::inp::{self, ReadOptions};
 use pogo_formats::job::JobError;
 use pogo_formats::job::spring::SpringJob;
 use pogo_formats::model::{ExplicitSettings, Increment, LoadKind, Lumping, Setup};
@@ -196,14 +196,18 @@ fn load(
             list.push(note.to_string());
         }
         let mut setup = read.model.setup;
-        if let Some(load) = setup.loads.iter().find(|load| !matches!(load.kind, LoadKind::Concentrated { .. })) {
-            let text = format!(
-                "load {}: a deck of springs has forces on nodes only; give pressure or gravity as [[source]] or [[gravity]] \
-                 in the job",
-                load.name
-            );
-            return Err(DeckError::new(&config.input.display().to_string(), &text).into());
-        }
+        setup.loads.retain(|load| {
+            let on_nodes = matches!(load.kind, LoadKind::Concentrated { .. });
+            if !on_nodes {
+                remarks.warnings.push(format!(
+                    "{}: warning: load {} acts on faces or elements, not on nodes: left out; give it as [[source]] or \
+                     [[gravity]] in the job",
+                    config.input.display(),
+                    load.name
+                ));
+            }
+            on_nodes
+        });
         if let Some(settings) = read.explicit {
             setup.explicit = settings;
         }
@@ -225,6 +229,9 @@ fn load(
             let text = "`all` and `elset` are for decks: springs of a stack are said by [[material]] tables";
             return Err(item.place.error(text).into());
         }
+        let mut report = report;
+        // Classes have names and moduli of their own making.
+        report.materials.clear();
         deck = empty_setup();
         groups = job.materials.iter().flat_map(|item| item.value.groups()).collect();
         image = Some(report);

@@ -76,3 +76,12 @@ fn mistakes_are_found_with_their_line() {
     }
     assert!(parse("physics = \"spring\"").unwrap_err().contains("no [[material]]"));
 }
+
+#[test]
+fn the_reference_and_the_example_are_jobs() {
+    for file in ["spring-job-reference.toml", "spring/tissue.toml"] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples").join(file);
+        let job = SpringJob::read(&path).unwrap();
+        assert!(job.materials.len() == 2 && job.voxel_law().is_ok(), "{file}");
+    }
+}
