@@ -32,9 +32,13 @@ impl Model {
     }
 
     fn block(folder: tempfile::TempDir, input: &Path, job: &str) -> Self {
-        std::fs::write(folder.path().join("job.toml"), format!("physics = \"spring\"\n{job}")).expect("the job is written");
+        std::fs::write(folder.path().join("job.toml"), format!("physics = \"spring\"\n{job}"))
+            .expect("the job is written");
         succeed(
-            command("pogo-block").current_dir(folder.path()).arg(input).args(["--job", "job.toml", "-o", "a.blk", "-q"]),
+            command("pogo-block")
+                .current_dir(folder.path())
+                .arg(input)
+                .args(["--job", "job.toml", "-o", "a.blk", "-q"]),
         );
         succeed(command("pogo-info").current_dir(folder.path()).args(["a.blk", "--check", "-q"]));
         Self { folder }
@@ -100,7 +104,10 @@ variables = [\"U\", \"V\"]
     );
     let model = Model::new([2, 1, 1], |_| 1, &job);
     let summary = model.solve("out", &["--energy-samples", "200"]);
-    assert_eq!((number(&summary, "particles"), number(&summary, "springs"), number(&summary, "steps")), (2.0, 1.0, 200.0));
+    assert_eq!(
+        (number(&summary, "particles"), number(&summary, "springs"), number(&summary, "steps")),
+        (2.0, 1.0, 200.0)
+    );
     let traces = model.table("out", "traces.csv");
     let omega = verlet((2.0_f64 * k / mass).sqrt(), dt);
     let amplitude = v * dt / (omega * dt).sin();
@@ -195,7 +202,19 @@ velocity = true
 ";
 
 fn tissue() -> Model {
-    Model::new([9, 7, 6], |[x, y, z]| if (x + 2 * y + 3 * z) % 11 == 0 { 0 } else if x > 5 { 2 } else { 1 }, TISSUE)
+    Model::new(
+        [9, 7, 6],
+        |[x, y, z]| {
+            if (x + 2 * y + 3 * z) % 11 == 0 {
+                0
+            } else if x > 5 {
+                2
+            } else {
+                1
+            }
+        },
+        TISSUE,
+    )
 }
 
 #[test]
@@ -210,7 +229,10 @@ fn both_addressings_have_the_same_bits() {
     assert_eq!(number(&summary, "springs") - gone, number(&summary, "springs_left"));
     let rows = String::from_utf8(model.bytes("implicit", "broken.csv")).unwrap();
     assert_eq!(rows.lines().filter(|line| !line.starts_with('#')).count() as f64, gone + 1.0);
-    assert!(rows.contains(",cut KNIFE") && rows.contains(",erase PART") && rows.contains(",soft.axis,strain"), "{rows}");
+    assert!(
+        rows.contains(",cut KNIFE") && rows.contains(",erase PART") && rows.contains(",soft.axis,strain"),
+        "{rows}"
+    );
     for (out, arguments) in [
         ("explicit", &["--addressing", "explicit"][..]),
         ("global", &["--addressing", "explicit-global", "--threads", "1"]),
@@ -340,10 +362,10 @@ at = [[[1, 0, 0], [3, 0, 0]]]
 
 #[test]
 fn a_run_goes_on_bit_for_bit() {
-    let job = TISSUE.replace("time = 3.0", "time = 400.0").replace("max_strain = 0.12", "max_strain = 3.0").replace(
-        "value = 0.9",
-        "value = 0.01",
-    );
+    let job = TISSUE
+        .replace("time = 3.0", "time = 400.0")
+        .replace("max_strain = 0.12", "max_strain = 3.0")
+        .replace("value = 0.9", "value = 0.01");
     let model = Model::new([10, 10, 10], |[x, _, _]| if x > 5 { 2 } else { 1 }, &job);
     let whole = model.solve("whole", &[]);
     let mut start = command("pogo-solve");
@@ -394,7 +416,14 @@ at = [3, 0, 0]
                  [[case]]\nname = \"damped\"\nset = { \"solver.alpha\" = 5.0, \"spring.a.face.damping\" = 0.5 }\n";
     std::fs::write(model.path("study.toml"), study).unwrap();
     succeed(command("pogo-solve").current_dir(model.folder.path()).args([
-        "a.blk", "-q", "--device", "cpu", "--study", "study.toml", "-o", "study",
+        "a.blk",
+        "-q",
+        "--device",
+        "cpu",
+        "--study",
+        "study.toml",
+        "-o",
+        "study",
     ]));
     let index = std::fs::read_to_string(model.path("study/study.csv")).unwrap();
     assert_eq!(index.matches(",completed,").count(), 5, "{index}");

@@ -100,7 +100,12 @@ impl fmt::Display for SpringSummary {
         let n = |n: u64, what: &str| counted(n as usize, what);
         writeln!(f, "{}: {}, {}", self.output, n(self.particles, "particle"), n(self.springs, "spring"))?;
         if let Some(image) = &self.image {
-            writeln!(f, "  {}", image.to_string().replace('\n', "\n  "))?;
+            let [x, y, z] = image.size;
+            let (edge, unit) = (image.spacing, image.unit);
+            writeln!(f, "  {}: {}, {x} × {y} × {z} voxels of {edge} {unit}", image.file, image.format)?;
+            for note in &image.notes {
+                writeln!(f, "  note: {note}")?;
+            }
         }
         let groups: Vec<String> = self.groups.iter().map(|(name, n)| format!("{name} {}", grouped(*n))).collect();
         writeln!(f, "  springs: {}", if groups.is_empty() { "none".to_owned() } else { groups.join(", ") })?;
@@ -229,9 +234,6 @@ fn load(
             let text = "`all` and `elset` are for decks: springs of a stack are said by [[material]] tables";
             return Err(item.place.error(text).into());
         }
-        let mut report = report;
-        // Classes have names and moduli of their own making.
-        report.materials.clear();
         deck = empty_setup();
         groups = job.materials.iter().flat_map(|item| item.value.groups()).collect();
         image = Some(report);
