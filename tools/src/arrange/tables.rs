@@ -4,7 +4,7 @@ use pogo_formats::block::{Blocks, MeshView, PartitionStatistics};
 use rayon::prelude::*;
 
 use super::{ArrangeError, Order};
-use crate::partition::{NodeGraph, element_nodes, group_offsets};
+use crate::partition::{NodeGraph, append, element_nodes, group_offsets};
 
 /// Blocks that one task works on.
 const CHUNK: usize = 32;
@@ -120,7 +120,7 @@ fn one_block(
     // Their nodes are far apart in memory: read in one go, with no comparison in between to wait for.
     let mut nodes_of: Vec<u32> = Vec::with_capacity(3 * touched.len());
     for &(_, element) in &touched {
-        nodes_of.extend_from_slice(element_nodes(mesh, group_first, element));
+        append(&mut nodes_of, element_nodes(mesh, group_first, element));
     }
     let mut rest = nodes_of.as_slice();
     for (solver, element) in touched {

@@ -45,7 +45,7 @@ impl NodeGraph {
                     let start = linked.len();
                     around.clear();
                     for &element in &elements[element_first[node] as usize..element_first[node + 1] as usize] {
-                        around.extend_from_slice(element_nodes(mesh, &group_first, element));
+                        append(&mut around, element_nodes(mesh, &group_first, element));
                     }
                     for &other in &around {
                         if other as usize != node && !linked[start..].contains(&other) {
@@ -137,6 +137,20 @@ pub(crate) fn element_nodes<'a>(mesh: &MeshView<'a>, group_first: &[u32], elemen
     let group = &mesh.groups[group];
     let n = group.kind.n_nodes();
     &group.connectivity[row * n..(row + 1) * n]
+}
+
+/// Appends the nodes of an element. Of known lengths: a call to copy three numbers takes longer than copying them.
+#[inline]
+pub(crate) fn append(to: &mut Vec<u32>, nodes: &[u32]) {
+    if let &[a, b, c] = nodes {
+        to.extend_from_slice(&[a, b, c]);
+    } else if let &[a, b, c, d] = nodes {
+        to.extend_from_slice(&[a, b, c, d]);
+    } else if let Ok(nodes) = <&[u32; 8]>::try_from(nodes) {
+        to.extend_from_slice(nodes);
+    } else {
+        to.extend_from_slice(nodes);
+    }
 }
 
 /// Elements of each node, as compressed rows. Each thread scans all elements for the nodes of its own range.

@@ -22,7 +22,7 @@ mod tests;
 use pogo_formats::block::MeshView;
 
 pub(crate) use boundary::boundary_faces;
-pub(crate) use graph::{NodeGraph, element_nodes, group_offsets};
+pub(crate) use graph::{NodeGraph, append, element_nodes, group_offsets};
 pub(crate) use greedy::NONE;
 pub(crate) use halve::halve;
 
