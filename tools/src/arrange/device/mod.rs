@@ -2,6 +2,8 @@
 //! plane, and in space elements that are each in one block.
 
 mod colours;
+#[cfg(test)]
+mod damage;
 mod fans;
 mod halo;
 mod joins;

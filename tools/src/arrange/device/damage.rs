@@ -1,0 +1,137 @@
+//! Tables of solids that are damaged in one place: every check of a block file must find its own.
+
+use pogo_formats::block::{BlockContents, BlockFile, DeviceTables, Provenance, write};
+use pogo_formats::model::{Elasticity, ExplicitSettings, Increment, Lumping, Material, Mesh, Section, Setup};
+
+use crate::arrange::Arranged;
+use crate::arrange::tests::{arranged, solid, triangles};
+use crate::partition::Partitioner;
+
+/// Words of the error to expect, and how to cause it.
+type Spoil = (&'static str, fn(&mut DeviceTables));
+
+/// Steel, and nothing that acts.
+fn setup(mesh: &Mesh) -> Setup {
+    let sections = mesh.groups.iter().flat_map(|group| &group.section).max().map_or(1, |&most| most + 1);
+    let steel = Material {
+        name: "steel".into(),
+        density: 7800.0,
+        elasticity: Elasticity::Isotropic { young: 2.1e11, poisson: 0.3 },
+        damping_alpha: 0.0,
+    };
+    let section = |number| Section {
+        name: format!("section {number}"),
+        material: 0,
+        material_from_global: [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0],
+        thickness: 1.0,
+        hourglass_factor: 1.0,
+        mass_factor: 1.0,
+    };
+    Setup {
+        title: String::new(),
+        materials: vec![steel],
+        sections: (0..sections).map(section).collect(),
+        amplitudes: vec![],
+        loads: vec![],
+        boundaries: vec![],
+        initial_velocities: vec![],
+        absorbing_layers: vec![],
+        element_histories: vec![],
+        histories: vec![],
+        fields: vec![],
+        explicit: ExplicitSettings {
+            time: 1e-5,
+            increment: Increment::Automatic { factor: 0.9 },
+            lumping: Lumping::RowSum,
+        },
+    }
+}
+
+/// What writing and verifying the tables says, once they are spoilt.
+fn error(arranged: &Arranged, spoil: fn(&mut DeviceTables)) -> [Option<String>; 2] {
+    let mut device = arranged.device.clone();
+    spoil(&mut device);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("solid.blk");
+    let (mesh, blocks, setup) = (&arranged.mesh, &arranged.blocks, &setup(&arranged.mesh));
+    let provenance = &Provenance::explicit(vec![], vec![]);
+    let contents = BlockContents { mesh, blocks, device: &device, setup, provenance };
+    match write(&path, &contents) {
+        Err(error) => [Some(error.to_string()), None],
+        Ok(_) => [None, BlockFile::open(&path).unwrap().verify().err().map(|error| error.to_string())],
+    }
+}
+
+/// Blocks of hexahedra, wedges and tetrahedra.
+fn three_kinds() -> Arranged {
+    let arranged = arranged(&solid(6), Partitioner::Greedy, 60, false);
+    assert_eq!(error(&arranged, |_| ()), [None, None]);
+    assert!(arranged.device.coloured_elements.contains(&DeviceTables::NO_ELEMENT));
+    arranged
+}
+
+#[test]
+fn tables_of_solids_that_lead_astray_are_not_written() {
+    let solids = three_kinds();
+    let spoil: [Spoil; 15] = [
+        ("nodes of later blocks: offsets", |d| d.later_first[1] = 1 << 40),
+        ("nodes of later blocks: index", |d| d.later_nodes[0] = 1 << 20),
+        ("rows of forces: ", |d| d.passed_row.truncate(1)),
+        ("rows of forces: index", |d| d.passed_row[0] = 1 << 20),
+        ("rows of forces: offsets", |d| d.passed_first[1] = 1 << 20),
+        ("not in pieces of eight", |d| d.gather.truncate(7)),
+        ("places: offsets", |d| *d.gather_first.last_mut().unwrap() += 1),
+        ("are not sorted", |d| d.later_nodes.swap(0, 1)),
+        // The first node of the whole mesh is in no later block.
+        ("are not sorted", |d| d.later_nodes[0] = 0),
+        ("place 60000 where", |d| d.gather[0] = 60000),
+        ("node indices for", |d| d.colour_connectivity_first[1] += 8),
+        ("local node 60000", |d| d.coloured_connectivity[2] = 60000),
+        ("elements of colours: index", |d| d.coloured_elements[0] = 1 << 20),
+        ("is not of block", |d| d.colour_run[0] = 1 << 20),
+        ("colours of blocks", |d| d.colour_first[1] = 1 << 20),
+    ];
+    for (expected, spoil) in spoil {
+        let [said, _] = error(&solids, spoil);
+        assert!(said.as_ref().is_some_and(|said| said.contains(expected)), "{expected}: {said:?}");
+    }
+    let plane = arranged(&triangles(6, 6, |_, _| true), Partitioner::Greedy, 20, false);
+    let spoil: [Spoil; 4] = [
+        ("nodes of later blocks in the plane", |d| {
+            d.later_nodes.push(0);
+            d.passed_row.push(0);
+            *d.later_first.last_mut().unwrap() = 1;
+        }),
+        ("first rows of forces in the plane", |d| d.passed_first.push(0)),
+        ("first places in the plane", |d| d.gather_first.push(0)),
+        ("places in the plane", |d| d.gather.push(0)),
+    ];
+    for (expected, spoil) in spoil {
+        let [said, _] = error(&plane, spoil);
+        assert!(said.as_ref().is_some_and(|said| said.contains(expected)), "{expected}: {said:?}");
+    }
+}
+
+#[test]
+fn tables_of_solids_that_contradict_the_blocks_fail_verification() {
+    let solids = three_kinds();
+    let spoil: [Spoil; 6] = [
+        ("other elements than those", |d| d.coloured_elements[0] ^= 1),
+        ("other elements than those", |d| d.coloured_connectivity.swap(0, 1)),
+        ("other elements than those", |d| {
+            // The last of a ring's tetrahedra is gone.
+            let at = d.coloured_elements.iter().position(|&element| element == DeviceTables::NO_ELEMENT).unwrap();
+            d.coloured_elements[at - 1] = DeviceTables::NO_ELEMENT;
+        }),
+        ("a ring of fewer tetrahedra than it names", |d| {
+            let at = d.coloured_elements.iter().position(|&element| element == DeviceTables::NO_ELEMENT).unwrap();
+            d.coloured_elements[at] = 0;
+        }),
+        ("other places of local node", |d| d.gather.swap(0, 1)),
+        ("go astray", |d| d.passed_row.swap(0, 1)),
+    ];
+    for (expected, spoil) in spoil {
+        let [written, said] = error(&solids, spoil);
+        assert!(said.as_ref().is_some_and(|said| said.contains(expected)), "{expected}: {written:?} {said:?}");
+    }
+}
