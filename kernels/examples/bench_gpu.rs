@@ -14,6 +14,7 @@ use std::time::Instant;
 use pogo_formats::model::{ElementKind, Lumping};
 use pogo_kernels::cuda::copy_bandwidth;
 use pogo_kernels::elements::{lumped_mass, stable_increment};
+use pogo_kernels::explicit::signals::{Signal, Signals};
 use pogo_kernels::explicit::{
     GpuOptions, GpuReal, GpuReport, GpuStepper, NodalForce, Problem, SignalTable, State, Stepper,
 };
@@ -92,6 +93,8 @@ fn one(
         constraints: Vec::new(),
         monitors: Vec::new(),
     };
+    let mut signals = Signals::new(&[], problem.time_increment);
+    signals.column(Signal::Value(None));
     let displacement =
         (0..n * d).map(|i| 1e-8 * (0.01 * mesh.coordinates[i / d * d] / 1e-4 + i as f64 % d as f64).sin()).collect();
     let state = State { displacement, increment: vec![0.0; n * d], ..State::default() };
@@ -108,8 +111,8 @@ fn one(
             let options = GpuOptions { ordinal: 0, steps_per_launch: launch.parse()? };
             let start = Instant::now();
             let (speed, report) = match precision.as_str() {
-                "f32" => speed(GpuStepper::<f32>::new(&problem, &state, options)?, n)?,
-                _ => speed(GpuStepper::<f64>::new(&problem, &state, options)?, n)?,
+                "f32" => speed(GpuStepper::<f32>::new(&problem, &state, &signals, options)?, n)?,
+                _ => speed(GpuStepper::<f64>::new(&problem, &state, &signals, options)?, n)?,
             };
             let bytes = report.bytes_per_node_step * speed;
             let kernels: Vec<String> = report
@@ -141,9 +144,8 @@ fn speed<T: GpuReal>(mut stepper: GpuStepper<T>, n: usize) -> Result<(f64, GpuRe
     let mut recording = Vec::new();
     let mut steps = 128;
     let mut advance = |steps: usize| -> Result<f64, Box<dyn std::error::Error>> {
-        let table = SignalTable { n_signals: 1, values: vec![1.0; steps + 1] };
         let start = Instant::now();
-        stepper.advance(steps, &table, &[], &mut recording)?;
+        stepper.advance(steps, &SignalTable::default(), &[], &mut recording)?;
         Ok(start.elapsed().as_secs_f64())
     };
     advance(steps)?;

@@ -113,9 +113,20 @@ pub enum SolveError {
         /// For what.
         what: String,
     },
-    /// A device that cannot be used, or cannot go on. The last checkpoint is kept.
+    /// A device that cannot be used.
     #[error("error: {0}")]
     Device(#[from] DeviceError),
+    /// A device that cannot go on.
+    #[error("error: {source}; {}", match kept {
+        Some(step) => format!("the checkpoint of step {step} is kept: go on with --restart"),
+        None => "there is no checkpoint: start again, with --checkpoint-interval to have some".to_owned(),
+    })]
+    DeviceLost {
+        /// What the driver says.
+        source: DeviceError,
+        /// Step of the checkpoint in the output folder, if this run may go on from it.
+        kept: Option<u64>,
+    },
     /// Threads cannot be started.
     #[error("error: cannot start {}: {reason}", counted(*threads, "thread"))]
     Threads {

@@ -349,10 +349,10 @@ impl Kernel {
     }
 
     /// With the number of threads, a multiple of a warp, that keeps the most on a multiprocessor where a block has `work` for
-    /// one thread each: at least two rounds of it, so that several blocks are there to wait in turn.
+    /// one thread each: about two rounds of it, so that several blocks are there to wait in turn.
     pub fn with_threads_for(mut self, work: f64) -> Result<Self, DeviceError> {
         const LEAST: u32 = 64;
-        let most = self.threads.min((0.5 * work) as u32).max(LEAST);
+        let most = self.threads.min((0.6 * work) as u32).max(LEAST);
         let mut best = 0;
         for threads in (LEAST..=most).step_by(32) {
             let mut resident = 0;

@@ -12,6 +12,7 @@
 
 mod cpu;
 mod gpu;
+pub mod signals;
 
 #[cfg(test)]
 mod tests;
@@ -86,7 +87,7 @@ pub struct Problem<'a> {
 }
 
 /// Signals at consecutive times t_n.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct SignalTable {
     /// Columns.
     pub n_signals: usize,
@@ -167,6 +168,14 @@ pub enum StepperError {
         /// Δt.
         increment: f64,
     },
+    /// A signal that does not exist.
+    #[error("signal {signal} of {n_signals}")]
+    Signal {
+        /// Given.
+        signal: u32,
+        /// How many there are.
+        n_signals: usize,
+    },
     /// 16-bit local offsets do not reach.
     #[error("block {block} has {nodes} nodes with its halo, more than 16,379 in 2D or 8,183 in 3D: use smaller blocks")]
     BlockTooLarge {
@@ -209,7 +218,12 @@ pub trait Stepper: Send {
     /// n: the state is u_n.
     fn step(&self) -> u64;
 
-    /// Advances `n_steps` from step n. `signals` has the rows n ..= n + `n_steps`.
+    /// Whether [`advance`](Self::advance) reads a table of signals; else the stepper evaluates them itself.
+    fn reads_table(&self) -> bool {
+        true
+    }
+
+    /// Advances `n_steps` from step n. `signals` has the rows n ..= n + `n_steps`, where they are [read](Self::reads_table).
     ///
     /// `record` lists steps s, strictly ascending, n ≤ s < n + `n_steps`. For each, (n_monitors, 3) numbers are appended to
     /// `recording`: u_s, Δu_s, Δu_{s+1} of every monitor, m, so that V = (Δu_s + Δu_{s+1}) / 2Δt and
@@ -252,9 +266,14 @@ pub trait Stepper: Send {
     }
 }
 
-/// What [`Stepper::advance`] promises to panic about.
+/// What [`Stepper::advance`] promises to panic about, where signals are read from a table.
 pub(crate) fn check_advance(step: u64, n_steps: usize, signals: &SignalTable, record: &[u64]) {
     assert!(signals.values.len() >= (n_steps + 1) * signals.n_signals, "the signal table has too few rows");
+    check_record(step, n_steps, record);
+}
+
+/// What [`Stepper::advance`] promises to panic about of the recorded steps.
+fn check_record(step: u64, n_steps: usize, record: &[u64]) {
     assert!(record.is_sorted_by(|a, b| a < b), "the recorded steps are not ascending");
     assert!(
         record.iter().all(|&recorded| recorded >= step && recorded < step + n_steps as u64),

@@ -15,6 +15,7 @@ pub mod loads;
 pub mod reactions;
 pub mod run;
 pub mod schedule;
-pub mod signals;
 pub mod snapshots;
 pub mod time_loop;
+
+pub use pogo_kernels::explicit::signals;

@@ -145,7 +145,7 @@ pub fn run(
         GpuError::Device(error) => SolveError::Device(error),
     };
     let Engine { mut stepper, bytes_per_node_step, device, n_threads: stepping_threads } =
-        make_stepper(&problem, &state, settings, n_threads, observer).map_err(refuse)?;
+        make_stepper(&problem, &state, &signals, settings, n_threads, observer).map_err(refuse)?;
     drop(problem);
     let first_step = state.step;
     let resumed = *start != Start::Beginning;
@@ -214,7 +214,15 @@ pub fn run(
         &mut snapshots,
         interrupts,
         observer,
-    )?;
+    )
+    .map_err(|error| match error {
+        SolveError::Device(source) => {
+            let n_dofs = mesh.n_nodes() * mesh.dimension;
+            let kept = checkpoint::read(&folder.join(checkpoint::FILE_NAME), &conditions.identity, n_dofs);
+            SolveError::DeviceLost { source, kept: kept.ok().map(|(state, _)| state.step) }
+        }
+        other => other,
+    })?;
 
     let last = products.energies.last().copied().unwrap_or_default();
     let (status, message) = match report.end {
@@ -337,6 +345,7 @@ struct Engine {
 fn make_stepper(
     problem: &Problem<'_>,
     state: &State,
+    signals: &Signals<'_>,
     settings: &Settings,
     threads: usize,
     observer: &mut dyn Observer,
@@ -349,10 +358,11 @@ fn make_stepper(
     fn on_gpu<T: GpuReal + 'static>(
         problem: &Problem<'_>,
         state: &State,
+        signals: &Signals<'_>,
         ordinal: u32,
         observer: &mut dyn Observer,
     ) -> Result<Engine, GpuError> {
-        let stepper = GpuStepper::<T>::new(problem, state, GpuOptions { ordinal, ..GpuOptions::default() })?;
+        let stepper = GpuStepper::<T>::new(problem, state, signals, GpuOptions { ordinal, ..GpuOptions::default() })?;
         let report = stepper.report();
         observer.note(&format!(
             "{}: {:.2} GB in use, {:.2} GB uploaded in {:.2} s ({:.1} GB/s)",
@@ -370,8 +380,8 @@ fn make_stepper(
         Precision::F64 => on_cpu::<f64>(problem, state, threads),
     };
     let mut gpu = |ordinal| match settings.precision {
-        Precision::F32 => on_gpu::<f32>(problem, state, ordinal, observer),
-        Precision::F64 => on_gpu::<f64>(problem, state, ordinal, observer),
+        Precision::F32 => on_gpu::<f32>(problem, state, signals, ordinal, observer),
+        Precision::F64 => on_gpu::<f64>(problem, state, signals, ordinal, observer),
     };
     match settings.device {
         DeviceChoice::Cpu => cpu(),

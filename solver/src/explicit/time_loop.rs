@@ -6,7 +6,7 @@ use std::thread::{Builder, Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use pogo_formats::output::energy::EnergyRow;
-use pogo_kernels::explicit::{EnergySums, State, Stepper};
+use pogo_kernels::explicit::{EnergySums, SignalTable, State, Stepper};
 
 use super::checkpoint::{self, Identity, Recorded};
 use super::energy::{self, Divergence, Watch};
@@ -265,7 +265,8 @@ fn advance(
     from: u64,
     to: u64,
 ) -> Result<(), SolveError> {
-    let table = signals.table(from, (to - from) as usize + 1);
+    let n_rows = (to - from) as usize + 1;
+    let table = if stepper.reads_table() { signals.table(from, n_rows) } else { SignalTable::default() };
     let record = products.histories.steps_between(from, to);
     let mut recording = Vec::new();
     stepper.advance((to - from) as usize, &table, &record, &mut recording)?;

@@ -89,18 +89,18 @@ __device__ __forceinline__ void update_block(const Params<T> &p, const Block &bl
 #pragma unroll 1
     for (u32 i = threadIdx.x; i < n_own; i += COLOUR_THREADS) {
         const u64 node = (u64)block.node_first + i;
-        T f[D], u[D], du[D], u_next[D], du_next[D];
+        Motion<T, D> motion;
 #pragma unroll
         for (int c = 0; c < D; c++) {
-            f[c] = forces[D * i + c];
-            u[c] = u_local[D * i + c];
-            du[c] = du_in[D * i + c];
+            motion.f[c] = forces[D * i + c];
+            motion.u[c] = u_local[D * i + c];
+            motion.du[c] = du_in[D * i + c];
         }
-        update_node<T, D, PLAIN>(p, block, i, node, row, true, p.inertia[node], f, u, du, u_next, du_next, energies);
+        const Moved<T, D> next = update_node<T, D, PLAIN>(p, block, i, node, k, row, motion, energies);
 #pragma unroll
         for (int c = 0; c < D; c++) {
-            u_local[D * i + c] = u_next[c];
-            forces[D * i + c] = du_next[c];
+            u_local[D * i + c] = next.u[c];
+            forces[D * i + c] = next.du[c];
         }
     }
     __syncthreads();

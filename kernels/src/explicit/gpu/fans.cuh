@@ -48,6 +48,26 @@ template <typename T> struct Plane {
     T d11, d12, d22, d66, d16, d26;
 };
 
+// Behind the records of a block where something acts or materials meet: what acts on the first few degrees of freedom in this
+// launch, rows of `recording`, a bit for each own and halo node where something acts; then, if materials meet, ½ D of all.
+constexpr u32 KEPT_ACTIONS = 16;
+template <typename T> struct __align__(16) Extra {
+    Action actions[KEPT_ACTIONS];
+    int recorded[2];
+    u32 marked[MOST_LOCAL / 32];
+
+    __device__ __forceinline__ T *plane_at(u32 material) { return reinterpret_cast<T *>(this + 1) + 8 * material; }
+    __device__ __forceinline__ Plane<T> plane(u32 material) {
+        const T *d = plane_at(material);
+        return {d[0], d[1], d[2], d[3], d[4], d[5]};
+    }
+    __device__ __forceinline__ bool is_marked(u32 local) const { return marked[local / 32] >> local % 32 & 1; }
+    __device__ __forceinline__ Actions actions_of(const Block &block, u32 local, u32 k, bool later) const {
+        return {actions, block.special_base, min(block.n_special, KEPT_ACTIONS), local, block.special_first + local, k,
+                recorded[later], later};
+    }
+};
+
 template <typename T> __device__ __forceinline__ Plane<T> plane(const Params<T> &p, u32 material) {
     const T *d = p.materials[material].d, half = T(0.5);
     return {half * d[0], half * d[1], half * d[7], half * d[14], half * d[2], half * d[8]};
@@ -94,7 +114,7 @@ __device__ __forceinline__ void add_triangle(Record<T> p, Record<T> q, Plane<T> 
 
 // Adds f_int of the triangles of one fan. All lanes of a warp go through as many neighbours as the one that has most.
 template <typename T, bool ALIGNED, bool ANY, bool LATER>
-__device__ __forceinline__ void add_fan(const Params<T> &params, Records<T, LATER> records, Record<T> me, Fan fan, Plane<T> d,
+__device__ __forceinline__ void add_fan(Extra<T> *extra, Records<T, LATER> records, Record<T> me, Fan fan, Plane<T> d,
                                         bool mixed, u32 materials, T &fx, T &fy) {
     const u32 count = fan.count(), most = __reduce_max_sync(ALL_LANES, count);
     Record<T> first, last;
@@ -106,25 +126,26 @@ __device__ __forceinline__ void add_fan(const Params<T> &params, Records<T, LATE
         if (k == 0) {
             first = next;
         } else {
-            if (ANY && mixed) d = plane(params, materials >> 4 * (k - 1) & 15);
+            if (ANY && mixed) d = extra->plane(materials >> 4 * (k - 1) & 15);
             add_triangle<T, ALIGNED>(last, next, d, true, fx, fy);
         }
         last = next;
     }
-    if (ANY && mixed) d = plane(params, materials >> 4 * ((count - 1) & 7) & 15);
+    if (ANY && mixed) d = extra->plane(materials >> 4 * ((count - 1) & 7) & 15);
     add_triangle<T, ALIGNED>(last, first, d, fan.closed(), fx, fy);
 }
 
 // f_int of one node from all its records. Called by whole warps; threads without a node have an empty fan.
 template <typename T, bool ALIGNED, bool PLAIN, bool LATER>
-__device__ __forceinline__ void fan_force(const Params<T> &p, const Block &block, Records<T, LATER> records, u32 local,
-                                          Record<T> me, Fan fan, Plane<T> d, u32 materials, T *f) {
+__device__ __forceinline__ void fan_force(const Params<T> &p, const Block &block, Extra<T> *extra,
+                                          Records<T, LATER> records, u32 local, Record<T> me, Fan fan, Plane<T> d,
+                                          u32 materials, T *f) {
     f[0] = 0;
     f[1] = 0;
     u32 next = block.further_first;
+    const bool mixed = !PLAIN && block.material == MIXED;
     while (true) {
-        const bool mixed = !PLAIN && block.material == MIXED;
-        add_fan<T, ALIGNED, !PLAIN>(p, records, me, fan, d, mixed, materials, f[0], f[1]);
+        add_fan<T, ALIGNED, !PLAIN>(extra, records, me, fan, d, mixed, materials, f[0], f[1]);
         if (!__any_sync(ALL_LANES, fan.further())) break;
         if (fan.further()) {
             while (p.further_node[next] != local) next++;
@@ -155,12 +176,38 @@ __device__ __forceinline__ Operands<T> operands(const Params<T> &p, u32 parity, 
         return {du, p.inertia[node], {fan.x, fan.y, fan.z}};
 }
 
+// What `Extra` says, for one launch.
+template <typename T, int STEPS>
+__device__ __forceinline__ void keep_extra(const Params<T> &p, const Block &block, u32 k, Extra<T> *extra) {
+    constexpr u32 THREADS = Fans<T, STEPS>::THREADS;
+    const u32 n_near = block.n_own + block.n_halo, tid = threadIdx.x;
+    if (block.special_first == NONE || p.force_out) {
+        if (tid < MOST_LOCAL / 32) extra->marked[tid] = 0;
+    } else {
+        if (tid < STEPS) extra->recorded[tid] = p.record[*p.row + k + tid];
+        if (tid < min(block.n_special, KEPT_ACTIONS))
+            extra->actions[tid] =
+                action_of(p.specials[block.special_base + tid], p.signals + (u64)k * p.n_signals, p.n_signals);
+        const u32 *first = p.special_first + block.special_first;
+#pragma unroll 4
+        for (u32 i = tid; i - tid % 32 < n_near; i += THREADS) {
+            const u32 at = min(i, n_near - 1), marks = __ballot_sync(ALL_LANES, i < n_near && first[at] < first[at + 1]);
+            if (tid % 32 == 0) extra->marked[i / 32] = marks;
+        }
+    }
+    if (block.material == MIXED && tid < p.n_materials) {
+        const Plane<T> d = plane(p, tid);
+        T *to = extra->plane_at(tid);
+        to[0] = d.d11, to[1] = d.d12, to[2] = d.d22, to[3] = d.d66, to[4] = d.d16, to[5] = d.d26;
+    }
+}
+
 // STEPS = 1: own nodes from own and halo. STEPS = 2: first own and halo nodes, from what the halo reads too (outer
 // nodes), then own nodes again. The halo's first step is made by every block that reads it, with the same arithmetic.
 template <typename T, int STEPS, bool ALIGNED, bool PLAIN>
 __device__ __forceinline__ void step_block(const Params<T> &p, const Block &block, u32 k, u32 parity) {
     typedef typename Pair<T>::type T2;
-    constexpr u32 THREADS = Fans<T, STEPS>::THREADS;
+    constexpr u32 THREADS = Fans<T, STEPS>::THREADS, AT_ONCE = (512 + THREADS - 1) / THREADS;
     extern __shared__ __align__(32) unsigned char shared[];
     const u32 n_own = block.n_own, n_halo = block.n_halo, tid = threadIdx.x;
     const u32 n_ring = n_halo + (STEPS == 2 ? block.n_outer : 0);
@@ -168,11 +215,17 @@ __device__ __forceinline__ void step_block(const Params<T> &p, const Block &bloc
     // STEPS = 2: own and halo nodes one step on, and Δu of own nodes.
     const Records<T, true> after = {shared + (sizeof(T) == 4 ? 16 * (n_own + n_ring) : 32 * MOST_LOCAL)};
     T2 *du_after = reinterpret_cast<T2 *>(after.base + 16 * (n_own + n_halo));
+    unsigned char *end = STEPS == 2        ? reinterpret_cast<unsigned char *>(du_after + n_own)
+                         : sizeof(T) == 4 ? shared + 16 * (n_own + n_halo)
+                                          : shared + 16 * MOST_LOCAL + 16 * (n_own + n_halo);
+    // From a multiple of 16 on.
+    Extra<T> *extra = PLAIN ? nullptr : reinterpret_cast<Extra<T> *>(shared + ((end - shared + 15) & ~15));
     const T2 *u_in = reinterpret_cast<const T2 *>(p.u[parity]);
     T2 *u_out = reinterpret_cast<T2 *>(p.u[parity ^ 1]);
     T2 *du_out = reinterpret_cast<T2 *>(p.du[parity ^ 1]);
     const T2 *x = reinterpret_cast<const T2 *>(p.x);
 
+    if (!PLAIN) keep_extra<T, STEPS>(p, block, k, extra);
     auto of_own = [&](u32 i) -> Operands<T> {
         if (i >= n_own) return {};
         const u32 node = block.node_first + i;
@@ -188,7 +241,7 @@ __device__ __forceinline__ void step_block(const Params<T> &p, const Block &bloc
     // Asked for before the block waits.
     Operands<T> now = of_own(tid);
 #pragma unroll
-    for (u32 s = 0; s < 512 / THREADS; s++) {
+    for (u32 s = 0; s < AT_ONCE; s++) {
         const u32 i = tid + s * THREADS;
         if (i < n_own) {
             const T2 u = u_in[block.node_first + i], at = x[block.local_first + i];
@@ -196,23 +249,23 @@ __device__ __forceinline__ void step_block(const Params<T> &p, const Block &bloc
         }
     }
 #pragma unroll 1
-    for (u32 i = tid + 512; i < n_own; i += THREADS) {
+    for (u32 i = tid + AT_ONCE * THREADS; i < n_own; i += THREADS) {
         const T2 u = u_in[block.node_first + i], at = x[block.local_first + i];
         records.set(i, {u.x, u.y, at.x, at.y});
     }
     const bool mixed = !PLAIN && block.material == MIXED;
     const Plane<T> d = plane(p, mixed ? 0 : block.material);
-    const u32 row = PLAIN ? 0 : *p.row + k;
     Energies energies;
     __syncthreads();
 
     // One step of one node; the whole warp comes along.
-    T u_next[2], du_next[2], x_here[2];
-    auto step = [&](auto from, u32 local, bool there, bool own, u32 node, u32 at_row, u32 materials,
+    Moved<T, 2> moved;
+    T x_here[2];
+    auto step = [&](auto from, u32 local, bool there, bool own, u32 node, bool later, u32 materials,
                     const Operands<T> &operands) {
         const Record<T> me = from.at(there ? 16 * local : 0);
         T f[2];
-        fan_force<T, ALIGNED, PLAIN>(p, block, from, local, me, operands.fan, d, materials, f);
+        fan_force<T, ALIGNED, PLAIN>(p, block, extra, from, local, me, operands.fan, d, materials, f);
         if (!there) return false;
         if (!PLAIN && p.force_out) {
             p.force_out[2 * (u64)node] = (double)f[0] * p.force_unit;
@@ -221,9 +274,21 @@ __device__ __forceinline__ void step_block(const Params<T> &p, const Block &bloc
         }
         x_here[0] = me.xx;
         x_here[1] = me.xy;
-        const T u[2] = {me.ux, me.uy}, du_now[2] = {operands.du.x, operands.du.y};
-        update_node<T, 2, PLAIN>(p, block, local, node, at_row, own, operands.inertia, f, u, du_now, u_next, du_next,
-                                 energies);
+        Motion<T, 2> motion = {{f[0], f[1]}, {me.ux, me.uy}, {operands.du.x, operands.du.y}, operands.inertia};
+        if (PLAIN) {
+            moved = move(motion, false, own);
+            return true;
+        }
+        if (block.damped) {
+            motion.decay = p.decay[node];
+            motion.dissipation = p.dissipation[node];
+        }
+        if (extra->is_marked(local))
+            moved = move_special(p, motion, block.damped, own, extra->actions_of(block, local, k, later));
+        else
+            moved = move(motion, block.damped, own);
+        energies.work += moved.energies.work;
+        energies.damped += moved.energies.damped;
         return true;
     };
 #pragma unroll 1
@@ -231,13 +296,13 @@ __device__ __forceinline__ void step_block(const Params<T> &p, const Block &bloc
         const u32 node = block.node_first + i;
         const Operands<T> next = of_own(i + THREADS);
         const bool there = i < n_own;
-        if (step(records, i, there, true, node, row, mixed && there ? p.fan_materials[node] : 0, now)) {
+        if (step(records, i, there, true, node, false, mixed && there ? p.fan_materials[node] : 0, now)) {
             if (STEPS == 1) {
-                u_out[node] = {u_next[0], u_next[1]};
-                du_out[node] = {du_next[0], du_next[1]};
+                u_out[node] = {moved.u[0], moved.u[1]};
+                du_out[node] = {moved.du[0], moved.du[1]};
             } else {
-                after.set(i, {u_next[0], u_next[1], x_here[0], x_here[1]});
-                du_after[i] = {du_next[0], du_next[1]};
+                after.set(i, {moved.u[0], moved.u[1], x_here[0], x_here[1]});
+                du_after[i] = {moved.du[0], moved.du[1]};
             }
         }
         now = next;
@@ -253,8 +318,8 @@ __device__ __forceinline__ void step_block(const Params<T> &p, const Block &bloc
                 node = p.halo_nodes[entry];
                 now = operands(p, parity, node, p.halo_fan, entry);
             }
-            if (step(records, i, there, false, node, row, mixed && there ? p.halo_fan_materials[entry] : 0, now))
-                after.set(i, {u_next[0], u_next[1], x_here[0], x_here[1]});
+            if (step(records, i, there, false, node, false, mixed && there ? p.halo_fan_materials[entry] : 0, now))
+                after.set(i, {moved.u[0], moved.u[1], x_here[0], x_here[1]});
         }
         now = of_own(tid);
         __syncthreads();
@@ -264,31 +329,23 @@ __device__ __forceinline__ void step_block(const Params<T> &p, const Block &bloc
             const Operands<T> next = of_own(i + THREADS);
             const bool there = i < n_own;
             if (there) now.du = du_after[i];
-            if (step(after, i, there, true, node, row + 1, mixed && there ? p.fan_materials[node] : 0, now)) {
-                u_out[node] = {u_next[0], u_next[1]};
-                du_out[node] = {du_next[0], du_next[1]};
+            if (step(after, i, there, true, node, true, mixed && there ? p.fan_materials[node] : 0, now)) {
+                u_out[node] = {moved.u[0], moved.u[1]};
+                du_out[node] = {moved.du[0], moved.du[1]};
             }
             now = next;
         }
     }
-    if (block.energy_row != NONE && (PLAIN || !p.force_out))
+    if (!PLAIN && block.energy_row != NONE && !p.force_out)
         add_energies<THREADS>(p.energies, block.energy_row, energies);
-}
-
-// Blocks where forces act, supports hold, monitors listen or materials meet: in a function of its own, so that what it
-// needs costs the others no registers.
-template <typename T, int STEPS, bool ALIGNED>
-__device__ __noinline__ void step_special_block(const Params<T> &p, u32 number, u32 k, u32 parity) {
-    const Block block = load_block(p.blocks + number);
-    step_block<T, STEPS, ALIGNED, false>(p, block, k, parity);
 }
 
 template <typename T, int STEPS, bool ALIGNED>
 __device__ __forceinline__ void step_fans(const Params<T> &p, u32 k, u32 parity) {
     const u32 number = p.list ? p.list[blockIdx.x] : blockIdx.x;
     const Block block = load_block(p.blocks + number);
-    if (block.special_first == NONE && block.material != MIXED && !p.force_out)
+    if (block.special_first == NONE && block.material != MIXED && !block.damped && !p.force_out)
         step_block<T, STEPS, ALIGNED, true>(p, block, k, parity);
     else
-        step_special_block<T, STEPS, ALIGNED>(p, number, k, parity);
+        step_block<T, STEPS, ALIGNED, false>(p, block, k, parity);
 }

@@ -7,6 +7,8 @@
 //! same bits. Launches are recorded in a graph of [`GRAPH_STEPS`] steps and replayed; the host waits only at the end of
 //! [`advance`](Stepper::advance).
 
+mod fans;
+mod signals;
 mod tables;
 
 use std::ffi::c_void;
@@ -16,13 +18,16 @@ use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
 
 use super::cpu::Real;
+use super::signals::Signals;
 use super::{EnergySums, Problem, SignalTable, State, Stepper, StepperError};
 use crate::cuda::{Buffer, DeviceError, Gpu, Graph, Kernel, Plain, check};
-use tables::{BlockRow, ColourRow, MaterialRow, Special, Tables, fan_rows, further_rows, law_name};
+use fans::{fan_rows, further_rows};
+use signals::{DeviceSignals, WINDOW};
+use tables::{BlockRow, ColourRow, MaterialRow, Special, Tables, law_name};
 
 /// Steps of one graph; twice an even number, so that a graph ends on the pair of arrays that it began with.
-const GRAPH_STEPS: usize = 64;
-/// Memory kept free for signals and recordings, bytes.
+const GRAPH_STEPS: usize = WINDOW;
+/// Memory kept free for recordings, bytes.
 const RESERVE: u64 = 256 << 20;
 /// Rounds of all multiprocessors from which on two steps a launch pay in single precision (measured: BENCHMARKS.md).
 const ROUNDS_FOR_TWO_STEPS: u32 = 3;
@@ -128,9 +133,14 @@ struct Params {
     force_out: u64,
     n_nodes: u64,
     force_unit: f64,
-    time_increment: f64,
+    per_force_unit: f64,
+    per_time_increment: f64,
     n_signals: u32,
     n_monitors: u32,
+    n_materials: u32,
+    n_blocks: u32,
+    near_room: u32,
+    later_room: u32,
 }
 
 /// Arrays that stay as they are; kept for their memory.
@@ -191,13 +201,11 @@ pub struct GpuStepper<T: GpuReal> {
     single: Launch,
     double: Option<Launch>,
     sum: Kernel,
-    advance_row: Kernel,
     u: [Buffer<T>; 2],
     du: [Buffer<T>; 2],
     constant: Constant<T>,
     energies: Buffer<f64>,
-    row: Buffer<u32>,
-    signals: Buffer<f64>,
+    signals: DeviceSignals,
     record: Buffer<i32>,
     recording: Buffer<f64>,
     force: Option<Buffer<f64>>,
@@ -249,8 +257,13 @@ impl<T: GpuReal> GpuStepper<T> {
     /// # Errors
     /// No driver or device, too little memory there (told before anything runs), blocks that do not fit a multiprocessor,
     /// or what [`CpuStepper::new`](super::CpuStepper::new) refuses.
-    pub fn new(problem: &Problem, state: &State, options: GpuOptions) -> Result<Self, GpuError> {
+    pub fn new(problem: &Problem, state: &State, signals: &Signals<'_>, options: GpuOptions) -> Result<Self, GpuError> {
         super::cpu::tables::check_lengths(problem, state)?;
+        let used = problem.forces.iter().map(|force| force.signal);
+        let used = used.chain(problem.constraints.iter().map(|constraint| constraint.signal));
+        if let Some(signal) = used.max().filter(|&signal| signal as usize >= signals.len()) {
+            return Err(StepperError::Signal { signal, n_signals: signals.len() }.into());
+        }
         let view = problem.device.as_ref().ok_or(DeviceError::NoTables)?;
         let gpu = Gpu::open(options.ordinal)?;
         let blocks = &problem.blocks;
@@ -263,11 +276,14 @@ impl<T: GpuReal> GpuStepper<T> {
         let fan_materials = if fans { view.fan_materials } else { empty };
         let (outer_nodes, halo_fan_materials) =
             if ring { (view.outer_nodes, view.halo_fan_materials) } else { (empty, empty) };
-        let n_fans = if fans { problem.mesh.n_nodes() } else { 0 };
-        let fan = fan_rows(n_fans, |node| view.fan(node), |node| tables.inertia[node]);
-        let n_halo_fans = if ring { blocks.halo_nodes.len() } else { 0 };
+        let n_blocks = |are: bool| if are { blocks.n_blocks() } else { 0 };
+        let own = (0..n_blocks(fans)).map(|block| blocks.own_nodes(block));
+        let (fan, fan_materials) = fan_rows(own, |node| view.fan(node), fan_materials, |node| tables.inertia[node]);
+        let entries = |block: usize| blocks.halo_first[block] as usize..blocks.halo_first[block + 1] as usize;
+        let halo = (0..n_blocks(ring)).map(entries);
         let halo_inertia = |entry: usize| tables.inertia[blocks.halo_nodes[entry] as usize];
-        let halo_fan = fan_rows(n_halo_fans, |entry| view.halo_fan(entry), halo_inertia);
+        let (halo_fan, halo_fan_materials) =
+            fan_rows(halo, |entry| view.halo_fan(entry), halo_fan_materials, halo_inertia);
         let further_fan = further_rows(view);
         let number = size_of::<T>();
         // In single precision the rows of fans have it.
@@ -295,6 +311,7 @@ impl<T: GpuReal> GpuStepper<T> {
             + bytes(view.passed_first.len() + view.passed_row.len(), 4)
             + bytes(3 * view.later_nodes.len() + n_forces, number)
             + bytes(n_dofs, 8)
+            + DeviceSignals::bytes(signals)
             + RESERVE;
         // The original positions are there only until the blocks have theirs, and the force array only after that.
         let free = gpu.free_memory()?;
@@ -319,8 +336,8 @@ impl<T: GpuReal> GpuStepper<T> {
             outer_nodes: up.copy(outer_nodes)?,
             fan: up.copy(&fan)?,
             halo_fan: up.copy(&halo_fan)?,
-            fan_materials: up.copy(fan_materials)?,
-            halo_fan_materials: up.copy(halo_fan_materials)?,
+            fan_materials: up.copy(&fan_materials)?,
+            halo_fan_materials: up.copy(&halo_fan_materials)?,
             further_node: up.copy(view.further_node)?,
             further_fan: up.copy(&further_fan)?,
             further_materials: up.copy(view.further_materials)?,
@@ -387,7 +404,12 @@ impl<T: GpuReal> GpuStepper<T> {
             }
             report.kernels.push((name, 1, kernel.threads, kernel.registers, kernel.resident));
             let list = if n_fans == 0 { 0 } else { constant.by_colours.pointer() };
-            single.passes.push(Pass { kernel, n_blocks: tables.by_colours.len() as u32, list });
+            let mut n_blocks = tables.by_colours.len() as u32;
+            if tables.once {
+                // Thread blocks stay and take one block after the other.
+                n_blocks = n_blocks.min((kernel.resident * gpu.multiprocessors).max(1));
+            }
+            single.passes.push(Pass { kernel, n_blocks, list });
             if tables.once {
                 let name = format!("move_nodes_{}", T::NAME);
                 let kernel = Kernel::new(&gpu, &module, &name, 0)?;
@@ -397,8 +419,8 @@ impl<T: GpuReal> GpuStepper<T> {
             modules.push(module);
         }
         let sum = Kernel::new(&gpu, &setup, &format!("energy_sums_{}", T::NAME), 0)?;
-        let advance_row = Kernel::new(&gpu, &setup, "advance_row", 0)?;
         let localise = Kernel::new(&gpu, &setup, &format!("localise_{}", T::NAME), 0)?;
+        let signals = DeviceSignals::new(&gpu, &setup, stream.as_inner(), signals, state.step)?;
         modules.push(setup);
 
         // Positions as the blocks see them, from the map's own.
@@ -426,8 +448,7 @@ impl<T: GpuReal> GpuStepper<T> {
         drop(coordinates);
 
         let energies = Buffer::zeros(2 * tables.n_energy_rows)?;
-        let (signals, record, recording) = (Buffer::zeros(0)?, Buffer::zeros(0)?, Buffer::zeros(0)?);
-        let row = Buffer::zeros(1)?;
+        let (record, recording) = (Buffer::zeros(0)?, Buffer::zeros(0)?);
         let (u, du) = ([u, Buffer::zeros(n_dofs)?], [du, Buffer::zeros(n_dofs)?]);
         let params = Params {
             u: [u[0].pointer(), u[1].pointer()],
@@ -453,11 +474,11 @@ impl<T: GpuReal> GpuStepper<T> {
             factors: if tables.factors.is_empty() { 0 } else { constant.factors.pointer() },
             special_first: constant.special_first.pointer(),
             specials: constant.specials.pointer(),
-            signals: signals.pointer(),
+            signals: signals.rows(),
             record: record.pointer(),
             recording: recording.pointer(),
             energies: energies.pointer(),
-            row: row.pointer(),
+            row: signals.row(),
             gather_first: constant.gather_first.pointer(),
             gather: constant.gather.pointer(),
             passed_first: constant.passed_first.pointer(),
@@ -467,9 +488,14 @@ impl<T: GpuReal> GpuStepper<T> {
             force_out: 0,
             n_nodes: problem.mesh.n_nodes() as u64,
             force_unit: tables.scale.force,
-            time_increment: problem.time_increment,
-            n_signals: 0,
+            per_force_unit: 1.0 / tables.scale.force,
+            per_time_increment: 1.0 / problem.time_increment,
+            n_signals: signals.len(),
             n_monitors: problem.monitors.len() as u32,
+            n_materials: tables.materials.len() as u32,
+            n_blocks: tables.blocks.len() as u32,
+            near_room: tables.near_room,
+            later_room: tables.later_room,
         };
         report.bytes = needed - RESERVE;
         report.uploaded = up.bytes;
@@ -480,12 +506,10 @@ impl<T: GpuReal> GpuStepper<T> {
             single,
             double,
             sum,
-            advance_row,
             u,
             du,
             constant,
             energies,
-            row,
             signals,
             record,
             recording,
@@ -523,7 +547,7 @@ impl<T: GpuReal> GpuStepper<T> {
         Ok(())
     }
 
-    /// Starts the launches of `n_steps` steps; returns the parity after them.
+    /// Starts the launches of `n_steps` steps, at most [`WINDOW`], and makes the signals of those after them; returns the parity after them.
     fn start_steps(&self, n_steps: usize, mut parity: usize) -> Result<usize, DeviceError> {
         let mut k = 0;
         while k < n_steps {
@@ -535,10 +559,7 @@ impl<T: GpuReal> GpuStepper<T> {
             k += launch.steps;
             parity ^= 1;
         }
-        let (mut row, mut by) = (self.row.pointer(), n_steps as u32);
-        let mut arguments = [std::ptr::from_mut(&mut row).cast::<c_void>(), std::ptr::from_mut(&mut by).cast()];
-        // SAFETY: the arguments that `advance_row` takes.
-        unsafe { self.advance_row.launch(self.stream.as_inner(), 1, &mut arguments)? };
+        self.signals.advance(self.stream.as_inner(), n_steps)?;
         Ok(parity)
     }
 
@@ -620,14 +641,18 @@ impl<T: GpuReal> Stepper for GpuStepper<T> {
         self.step
     }
 
+    fn reads_table(&self) -> bool {
+        false
+    }
+
     fn advance(
         &mut self,
         n_steps: usize,
-        signals: &SignalTable,
+        _signals: &SignalTable,
         record: &[u64],
         recording: &mut Vec<f64>,
     ) -> Result<(), DeviceError> {
-        super::check_advance(self.step, n_steps, signals, record);
+        super::check_record(self.step, n_steps, record);
         if n_steps == 0 {
             return Ok(());
         }
@@ -638,17 +663,12 @@ impl<T: GpuReal> Stepper for GpuStepper<T> {
         for (row, &step) in record.iter().enumerate() {
             rows[(step - self.step) as usize] = row as i32;
         }
-        let mut moved = grow(&mut self.signals, signals.values.len())?;
-        moved |= grow(&mut self.record, n_steps)?;
+        let mut moved = grow(&mut self.record, n_steps)?;
         moved |= grow(&mut self.recording, n_recorded)?;
-        moved |= self.params.n_signals as usize != signals.n_signals;
-        self.signals.write(&signals.values)?;
         self.record.write(&rows)?;
-        self.row.write(&[0])?;
-        self.params.signals = self.signals.pointer();
+        self.signals.begin()?;
         self.params.record = self.record.pointer();
         self.params.recording = self.recording.pointer();
-        self.params.n_signals = signals.n_signals as u32;
         if moved {
             self.graphs = [None, None];
         }

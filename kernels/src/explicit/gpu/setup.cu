@@ -1,6 +1,6 @@
-// What is done once: positions as the blocks see them; and between steps: counting rows, summing energies.
+// What is done once: positions as the blocks see them; and between steps: signals, counting, summing energies.
 
-#include "step.cuh"
+#include "signals.cuh"
 
 // Positions of own, halo and outer nodes of one block, relative to the middle of the box of its own and halo nodes, in
 // `length`s, rounded to a grid that all blocks share (quantum > 0, single precision). In space a block's lie by components.
@@ -62,8 +62,16 @@ extern "C" __global__ void __launch_bounds__(256)
     localise<double>(blocks, coordinates, halo_nodes, outer_nodes, dimension, length, quantum, out);
 }
 
-// The next launches read the signals `by` rows further on.
-extern "C" __global__ void __launch_bounds__(1) advance_row(u32 *row, u32 by) { *row += by; }
+// Rows of signals from `by` steps on; a thread block a column.
+extern "C" __global__ void __launch_bounds__(96) make_signals(const __grid_constant__ SignalTables s, u32 by) {
+    make_rows(s, by);
+}
+
+// The next launches are `by` steps further on.
+extern "C" __global__ void __launch_bounds__(1) count_steps(u32 *row, u64 *step, u32 by) {
+    *row += by;
+    *step += by;
+}
 
 // Σ m Δu² and Σ (u − Δu) f over the degrees of freedom of one thread block, always in the same order.
 template <typename T>

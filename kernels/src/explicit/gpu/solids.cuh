@@ -3,8 +3,7 @@
 // element on a join is computed once, by the first block that it touches; its forces on nodes of later blocks get rows of
 // their own, which a second kernel adds, again in a fixed order, before it moves the nodes.
 //
-// Dynamic shared memory: 6 sizeof(T) bytes for each own and later node and 24 sizeof(T) for each element or ring, the most
-// over the blocks of the launch. The host chooses how many threads a block has.
+// Dynamic shared memory: see `Rooms`. The host chooses how many threads a block has, and how many blocks there are.
 
 #pragma once
 #include "rows.cuh"
@@ -23,9 +22,10 @@ template <> struct Near<float> {
 
     __device__ __forceinline__ Near(unsigned char *shared, u32 n)
         : a(reinterpret_cast<float4 *>(shared)), b(reinterpret_cast<float2 *>(shared + 16 * n)) {}
-    __device__ __forceinline__ void set(u32 i, const float *x, const float *u) const {
-        a[i] = {u[0], u[1], u[2], x[0]};
-        b[i] = {x[1], x[2]};
+    // Where component c of one is.
+    __device__ __forceinline__ float *u(u32 i, int c) const { return reinterpret_cast<float *>(a + i) + c; }
+    __device__ __forceinline__ float *x(u32 i, int c) const {
+        return c == 0 ? reinterpret_cast<float *>(a + i) + 3 : reinterpret_cast<float *>(b + i) + c - 1;
     }
     __device__ __forceinline__ void get(u32 i, float *x, float *u) const {
         const float4 v = a[i];
@@ -43,10 +43,11 @@ template <> struct Near<double> {
     __device__ __forceinline__ Near(unsigned char *shared, u32 n)
         : a(reinterpret_cast<double2 *>(shared)), b(reinterpret_cast<double2 *>(shared + 16 * n)),
           c(reinterpret_cast<double2 *>(shared + 32 * n)) {}
-    __device__ __forceinline__ void set(u32 i, const double *x, const double *u) const {
-        a[i] = {u[0], u[1]};
-        b[i] = {u[2], x[0]};
-        c[i] = {x[1], x[2]};
+    __device__ __forceinline__ double *u(u32 i, int k) const {
+        return k < 2 ? reinterpret_cast<double *>(a + i) + k : reinterpret_cast<double *>(b + i);
+    }
+    __device__ __forceinline__ double *x(u32 i, int k) const {
+        return k == 0 ? reinterpret_cast<double *>(b + i) + 1 : reinterpret_cast<double *>(c + i) + k - 1;
     }
     __device__ __forceinline__ void get(u32 i, double *x, double *u) const {
         const double2 v = a[i], w = b[i], y = c[i];
@@ -62,8 +63,8 @@ template <typename T> struct Places {
     T2 *f;
     T *g;
 
-    __device__ __forceinline__ Places(unsigned char *shared, u32 n, u32 n_items)
-        : f(reinterpret_cast<T2 *>(shared + 6 * sizeof(T) * n)), g(reinterpret_cast<T *>(f + PLACES * n_items)) {}
+    __device__ __forceinline__ Places(unsigned char *shared, u32 n_items)
+        : f(reinterpret_cast<T2 *>(shared)), g(reinterpret_cast<T *>(f + PLACES * n_items)) {}
     __device__ __forceinline__ void set(u32 at, Vector<T, 3> v) const {
         f[at] = {v[0], v[1]};
         g[at] = v[2];
@@ -181,112 +182,152 @@ template <typename T> __device__ __forceinline__ void add_places(uint4 words, co
     }
 }
 
-// Forces of one block's elements on its own nodes and on those of later blocks.
+// Where things lie in the dynamic shared memory of `put_forces`: descriptions of four blocks, records of two, numbers of
+// the later nodes of two, forces of one.
+template <typename T> struct Rooms {
+    u32 n_near, n_later;
+    unsigned char *shared;
+
+    __device__ __forceinline__ Block &block(u32 turn) const { return reinterpret_cast<Block *>(shared)[turn % 4]; }
+    __device__ __forceinline__ unsigned char *records(u32 turn) const {
+        return shared + 4 * sizeof(Block) + (turn % 2) * 6 * sizeof(T) * n_near;
+    }
+    __device__ __forceinline__ Near<T> near(u32 turn) const { return Near<T>(records(turn), n_near); }
+    __device__ __forceinline__ u32 *later(u32 turn) const {
+        return reinterpret_cast<u32 *>(records(0) + 12 * sizeof(T) * n_near) + (turn % 2) * n_later;
+    }
+    __device__ __forceinline__ unsigned char *places() const { return reinterpret_cast<unsigned char *>(later(0) + 2 * n_later); }
+};
+
+// Asks for the records of one block, whose later nodes are known; nobody waits.
+template <typename T>
+__device__ __forceinline__ void bring_records(const Params<T> &p, const Block &block, u32 parity, const Near<T> &near,
+                                              const u32 *later) {
+    const u32 n_own = block.n_own, n = n_own + block.n_halo, first = block.node_first;
+    const T *u_in = p.u[parity], *x_in = p.x + 3 * (u64)block.local_first;
+#pragma unroll 2
+    for (u32 i = threadIdx.x; i < n; i += blockDim.x) {
+        const u32 node = i < n_own ? first + i : later[i - n_own];
+        const T *u = u_in + 3 * (u64)node;
+#pragma unroll
+        for (int c = 0; c < 3; c++) {
+            copy_later<sizeof(T)>(near.u(i, c), u + c);
+            copy_later<sizeof(T)>(near.x(i, c), x_in + c * n + i);
+        }
+    }
+}
+
+// Forces of blocks' elements on their own nodes and on those of later blocks. A thread block takes one block after the
+// other; the records of the next are on their way while the forces of one are computed.
 template <typename T, u32 SET, bool ALIGNED>
 __device__ __forceinline__ void put_forces(const Params<T> &p, u32 parity) {
     extern __shared__ __align__(16) unsigned char shared[];
-    const Block block = load_block(p.blocks + blockIdx.x);
-    const u32 tid = threadIdx.x, n_own = block.n_own, n_later = block.n_halo, n = n_own + n_later;
-    const Near<T> near(shared, n);
-    const Places<T> places(shared, n, block.n_items);
-    if (n == 0) return;
-
-    // Everything is asked for before anything is waited for.
-    constexpr u32 BATCH = 4;
-    Row row = {};
-    auto read = [&](const Colour &run) {
-        if (tid < run.n_elements) read_row_of<SET>(run.law, p.connectivity + run.connectivity_first, tid, row);
+    const Rooms<T> rooms = {p.near_room, p.later_room, shared};
+    const u32 tid = threadIdx.x;
+    // Number of the block of a turn; none from `n_blocks` on.
+    auto number = [&](u32 turn) { return blockIdx.x + turn * gridDim.x; };
+    auto bring_block = [&](u32 turn) {
+        constexpr u32 WORDS = sizeof(Block) / 16;
+        if (number(turn) < p.n_blocks && tid < WORDS)
+            copy_later<16>(reinterpret_cast<uint4 *>(&rooms.block(turn)) + tid,
+                           reinterpret_cast<const uint4 *>(p.blocks + number(turn)) + tid);
     };
-    {
-        // Positions lie by components.
-        const T *u_in = p.u[parity], *x_in = p.x + 3 * (u64)block.local_first;
-        const u32 *later = p.halo_nodes + block.halo_first;
-        u32 node[BATCH];
-        auto nodes = [&](u32 base) {
-#pragma unroll
-            for (u32 s = 0; s < BATCH; s++) {
-                const u32 i = min(base + s * blockDim.x, n - 1);
-                node[s] = i < n_own ? block.node_first + i : __ldg(later + i - n_own);
-            }
-        };
-        nodes(tid);
-        if (block.n_colours > 0) read(p.colours[block.colour_first]);
+    auto bring_later = [&](u32 turn) {
+        if (number(turn) >= p.n_blocks) return;
+        const Block &block = rooms.block(turn);
+        for (u32 i = tid; i < block.n_halo; i += blockDim.x)
+            copy_later<4>(rooms.later(turn) + i, p.halo_nodes + block.halo_first + i);
+    };
+    auto bring = [&](u32 turn) {
+        if (number(turn) >= p.n_blocks) return;
+        const Block &block = rooms.block(turn);
+        const u32 n = block.n_own + block.n_halo;
+        bring_records(p, block, parity, rooms.near(turn), rooms.later(turn));
+        prefetch(p.colours + block.colour_first, sizeof(Colour) * block.n_colours);
         prefetch(p.connectivity + 8 * (u64)block.rows_first, 16 * (u64)block.n_rows);
         prefetch(p.gather_first + block.local_first, sizeof(u32) * n);
         prefetch(p.gather + block.piece_first, 16 * (u64)n);
-        prefetch(p.passed_row + block.halo_first, sizeof(u32) * n_later);
+        prefetch(p.passed_row + block.halo_first, sizeof(u32) * block.n_halo);
+    };
+    bring_block(0);
+    bring_block(1);
+    bring_block(2);
+    wait_for_copies();
+    __syncthreads();
+    bring_later(0);
+    bring_later(1);
+    wait_for_copies();
+    __syncthreads();
+    bring(0);
+
 #pragma unroll 1
-        for (u32 base = tid; base < n; base += BATCH * blockDim.x) {
-            T x[BATCH][3], u[BATCH][3];
+    for (u32 turn = 0; number(turn) < p.n_blocks; turn++) {
+        const Block &block = rooms.block(turn);
+        const u32 n_own = block.n_own, n_later = block.n_halo, n = n_own + n_later, n_items = block.n_items;
+        const Near<T> near = rooms.near(turn);
+        const Places<T> places(rooms.places(), n_items);
+        Row row = {};
+        auto read = [&](const Colour &run) {
+            if (tid < run.n_elements) read_row_of<SET>(run.law, p.connectivity + run.connectivity_first, tid, row);
+        };
+        if (block.n_colours > 0) read(p.colours[block.colour_first]);
+        wait_for_copies();
+        __syncthreads();
+        bring(turn + 1);
+        bring_later(turn + 2);
+        bring_block(turn + 3);
+
+        u32 first = 0;
+#pragma unroll 1
+        for (u32 c = 0; c < block.n_colours; c++) {
+            const Colour &run = p.colours[block.colour_first + c];
+            if (c > 0) read(run);
+            with_law<SET>(run.law, [&](auto law) {
+                put_solids<T, decltype(law)::value, ALIGNED>(p, run, near, places, first, n_items, row);
+            });
+            first += run.n_elements;
+        }
+
+        // Rows of own nodes take the place of their records, so that neighbouring threads write neighbouring words.
+        constexpr u32 BATCH = 4;
+        const u32 *pieces = p.gather_first + block.local_first, *rows = p.passed_row + block.halo_first;
+        T *own = reinterpret_cast<T *>(rooms.records(turn));
+#pragma unroll 1
+        for (u32 base = tid; base - tid < n; base += BATCH * blockDim.x) {
+            u32 piece[BATCH], last[BATCH], passed[BATCH];
+            uint4 words[BATCH];
 #pragma unroll
             for (u32 s = 0; s < BATCH; s++) {
                 const u32 i = min(base + s * blockDim.x, n - 1);
-                const T *from = u_in + 3 * (u64)node[s];
-#pragma unroll
-                for (int c = 0; c < 3; c++) {
-                    x[s][c] = __ldg(x_in + c * n + i);
-                    u[s][c] = __ldg(from + c);
-                }
+                piece[s] = __ldg(pieces + i);
+                last[s] = __ldg(pieces + i + 1);
+                passed[s] = i < n_own ? 0 : __ldg(rows + i - n_own);
             }
-            if (base + BATCH * blockDim.x < n) nodes(base + BATCH * blockDim.x);
+#pragma unroll
+            for (u32 s = 0; s < BATCH; s++) {
+                words[s] = {~0u, ~0u, ~0u, ~0u};
+                if (piece[s] < last[s]) words[s] = __ldg(p.gather + piece[s]);
+            }
+            // All elements have put their forces.
+            if (base == tid) __syncthreads();
 #pragma unroll
             for (u32 s = 0; s < BATCH; s++) {
                 const u32 i = base + s * blockDim.x;
-                if (i < n) near.set(i, x[s], u[s]);
+                if (i >= n) break;
+                Vector<T, 3> f = nothing<T, 3>();
+                add_places(words[s], places, f);
+#pragma unroll 1
+                for (u32 more = piece[s] + 1; more < last[s]; more++) add_places(__ldg(p.gather + more), places, f);
+                T *to = i < n_own ? own + 3 * i : p.passed + 3 * (u64)passed[s];
+#pragma unroll
+                for (int c = 0; c < 3; c++) to[c] = f[c];
             }
         }
-    }
-    __syncthreads();
-
-    u32 first = 0;
-#pragma unroll 1
-    for (u32 c = 0; c < block.n_colours; c++) {
-        const Colour &run = p.colours[block.colour_first + c];
-        if (c > 0) read(run);
-        with_law<SET>(run.law, [&](auto law) {
-            put_solids<T, decltype(law)::value, ALIGNED>(p, run, near, places, first, block.n_items, row);
-        });
-        first += run.n_elements;
-    }
-
-    // Rows of own nodes take the place of their records, so that neighbouring threads write neighbouring words.
-    const u32 *pieces = p.gather_first + block.local_first;
-    T *own = reinterpret_cast<T *>(shared);
-#pragma unroll 1
-    for (u32 base = tid; base - tid < n; base += BATCH * blockDim.x) {
-        u32 piece[BATCH], last[BATCH], passed[BATCH];
-        uint4 words[BATCH];
-#pragma unroll
-        for (u32 s = 0; s < BATCH; s++) {
-            const u32 i = min(base + s * blockDim.x, n - 1);
-            piece[s] = __ldg(pieces + i);
-            last[s] = __ldg(pieces + i + 1);
-            passed[s] = i < n_own ? 0 : __ldg(p.passed_row + block.halo_first + i - n_own);
-        }
-#pragma unroll
-        for (u32 s = 0; s < BATCH; s++) {
-            words[s] = {~0u, ~0u, ~0u, ~0u};
-            if (piece[s] < last[s]) words[s] = __ldg(p.gather + piece[s]);
-        }
-        // All elements have put their forces.
-        if (base == tid) __syncthreads();
-#pragma unroll
-        for (u32 s = 0; s < BATCH; s++) {
-            const u32 i = base + s * blockDim.x;
-            if (i >= n) break;
-            Vector<T, 3> f = nothing<T, 3>();
-            add_places(words[s], places, f);
-#pragma unroll 1
-            for (u32 more = piece[s] + 1; more < last[s]; more++) add_places(__ldg(p.gather + more), places, f);
-            T *to = i < n_own ? own + 3 * i : p.passed + 3 * (u64)passed[s];
-#pragma unroll
-            for (int c = 0; c < 3; c++) to[c] = f[c];
-        }
-    }
-    __syncthreads();
-    T *out = p.force + 3 * (u64)block.node_first;
+        __syncthreads();
+        T *out = p.force + 3 * (u64)block.node_first;
 #pragma unroll 4
-    for (u32 j = tid; j < 3 * n_own; j += blockDim.x) out[j] = own[j];
+        for (u32 j = tid; j < 3 * n_own; j += blockDim.x) out[j] = own[j];
+    }
 }
 
 // Own nodes of one block from the forces on them: a thread a component, or where anything acts on the block, a node.
@@ -341,28 +382,28 @@ template <typename T, bool PLAIN> __device__ __forceinline__ void move_nodes(con
     Energies energies;
 #pragma unroll 1
     for (u32 i = threadIdx.x; i < n_own; i += MOVE_THREADS) {
-        T f[3], u[3], du[3], u_next[3], du_next[3];
+        Motion<T, 3> motion;
 #pragma unroll
         for (int c = 0; c < 3; c++) {
-            f[c] = force[3 * i + c];
-            u[c] = u_in[3 * i + c];
-            du[c] = du_in[3 * i + c];
+            motion.f[c] = force[3 * i + c];
+            motion.u[c] = u_in[3 * i + c];
+            motion.du[c] = du_in[3 * i + c];
         }
         if (i < n_boundary)
             for (u32 at = passed_first[i]; at < passed_first[i + 1]; at++)
 #pragma unroll
-                for (int c = 0; c < 3; c++) f[c] += p.passed[3 * (u64)at + c];
+                for (int c = 0; c < 3; c++) motion.f[c] += p.passed[3 * (u64)at + c];
         if (p.force_out) {
 #pragma unroll
-            for (int c = 0; c < 3; c++) p.force_out[start + 3 * i + c] = (double)f[c] * p.force_unit;
+            for (int c = 0; c < 3; c++) p.force_out[start + 3 * i + c] = (double)motion.f[c] * p.force_unit;
             continue;
         }
         const u64 node = (u64)block.node_first + i;
-        update_node<T, 3, false>(p, block, i, node, row, true, p.inertia[node], f, u, du, u_next, du_next, energies);
+        const Moved<T, 3> next = update_node<T, 3, false>(p, block, i, node, k, row, motion, energies);
 #pragma unroll
         for (int c = 0; c < 3; c++) {
-            u_out[3 * i + c] = u_next[c];
-            du_out[3 * i + c] = du_next[c];
+            u_out[3 * i + c] = next.u[c];
+            du_out[3 * i + c] = next.du[c];
         }
     }
     if (block.energy_row != NONE && !p.force_out) add_energies<MOVE_THREADS>(p.energies, block.energy_row, energies);

@@ -23,7 +23,7 @@ struct __align__(16) Block {
     u32 special_first, damped, energy_row, further_first;
     u32 n_further, colour_first, n_colours, n_boundary;
     u32 boundary_first, rows_first, n_rows, n_items;
-    u32 piece_first, reserved[3];
+    u32 piece_first, special_base, n_special, reserved;
 };
 
 // Elasticity in the units of the tables, as on the CPU: in the plane the leading 3 × 3 times the thickness.
@@ -42,6 +42,7 @@ struct __align__(16) Colour {
 
 // What acts on one degree of freedom, or is recorded of it.
 enum : u32 { FORCE = 0, SUPPORT = 1, MONITOR = 2 };
+constexpr u32 KIND = 255, LAST = 1 << 16, LOCAL_AT = 20; // in `kind`: whether it is the last of its node, and which node
 struct Special {
     double value, mass, damping;
     u32 kind, component, signal, column;
@@ -66,11 +67,11 @@ template <typename T> struct Params {
     const T *factors;    // stiffness factor of each coloured entry, or null
     const u32 *special_first; // (n_own + n_halo + 1) of each block that has any
     const Special *specials;
-    const double *signals; // rows of t_n, (n_rows, n_signals)
+    const double *signals; // rows of t_n from the step on that the graph began with, (WINDOW + 1, n_signals)
     const int *record;     // row of `recording` for each step, or −1
     double *recording;     // (n_recorded, n_monitors, 3)
     double *energies;      // work and damped energy so far, (n_energy_rows, 2)
-    const u32 *row;        // row of `signals` that the launch starts from
+    const u32 *row;        // row of `record` that the graph began with
     const u32 *gather_first; // first piece of each own and later node, block by block
     const uint4 *gather;   // places where forces on a node are, eight to a piece, then 0xffff
     const u32 *passed_first; // first row in `passed` of each boundary node, block by block
@@ -79,8 +80,9 @@ template <typename T> struct Params {
     T *force;              // f_int without those, in space, (n_nodes, 3)
     double *force_out;     // f_int instead of a step, N, (n_nodes, dimension), or null
     u64 n_nodes;
-    double force_unit, time_increment;
-    u32 n_signals, n_monitors;
+    double force_unit, per_force_unit, per_time_increment;
+    u32 n_signals, n_monitors, n_materials;
+    u32 n_blocks, near_room, later_room; // blocks, and the most near and later nodes of one, in space
 };
 
 template <typename T> struct Pair;
@@ -107,98 +109,163 @@ struct Energies {
     double work = 0.0, damped = 0.0;
 };
 
-// One node from f_int. `own` is false for halo nodes, whose owner counts their energy. In PLAIN blocks no force, support
-// or monitor acts.
-template <typename T, int D, bool PLAIN>
-__device__ __forceinline__ void update_node(const Params<T> &p, const Block &block, u32 local, u64 node, u32 row, bool own,
-                                            T inertia, const T *f_int, const T *u, const T *du, T *u_next, T *du_next,
-                                            Energies &energies) {
-    T f[D];
-#pragma unroll
-    for (int c = 0; c < D; c++) f[c] = f_int[c];
-    u32 first = 0, last = 0;
-    const double *now = nullptr;
-    if (!PLAIN && block.special_first != NONE) {
-        first = p.special_first[block.special_first + local];
-        last = p.special_first[block.special_first + local + 1];
-        now = p.signals + (u64)row * p.n_signals;
-        for (u32 s = first; s < last; s++) {
-            const Special &special = p.specials[s];
-            if (special.kind != FORCE) continue;
-            const T force = (T)(special.value * now[special.signal] / p.force_unit);
-#pragma unroll
-            for (int c = 0; c < D; c++)
-                if (special.component == c) f[c] -= force;
-        }
+// What acts on one degree of freedom in a step: N of a force, m of a support's increment; and in the step after it.
+struct Action {
+    double value, later, mass, damping;
+    u32 bits, column; // kind, component, whether it is the last of its node, and which node
+    __device__ __forceinline__ u32 kind() const { return bits & KIND; }
+    __device__ __forceinline__ u32 component() const { return bits >> 8 & 3; }
+    __device__ __forceinline__ bool last() const { return bits & LAST; }
+    __device__ __forceinline__ u32 local() const { return bits >> LOCAL_AT; }
+};
+
+// `now` is the row of signals at the step.
+__device__ __forceinline__ Action action_of(const Special &special, const double *now, u32 n_signals) {
+    const double *at = now + special.signal;
+    const double a = at[0], b = at[n_signals], c = at[2 * n_signals];
+    const bool support = (special.kind & KIND) == SUPPORT;
+    return {special.value * (support ? b - a : a), special.value * (support ? c - b : b), special.mass, special.damping,
+            special.kind | special.component << 8, special.column};
+}
+
+// Those of one node. Of a block, the first few from `base` on may be kept in shared memory.
+struct Actions {
+    const Action *kept;
+    u32 base, n_kept;
+    u32 local, at; // where its first one is found: the entry of `special_first`
+    u32 k;         // row of signals
+    int recorded;  // row of `recording`, or −1
+    bool later;    // the second of two steps
+
+    template <typename T> __device__ __forceinline__ u32 first(const Params<T> &p) const {
+        for (u32 s = 0; s < n_kept; s++)
+            if (kept[s].local() == local) return base + s;
+        return p.special_first[at];
     }
-    if (block.damped) {
-        const T decay = p.decay[node];
+    template <typename T, typename Act>
+    __device__ __forceinline__ void each(const Params<T> &p, u32 s, Act &&act) const {
+        Action action;
+        do {
+            if (s - base < n_kept) action = kept[s - base];
+            else action = action_of(p.specials[s], p.signals + (u64)k * p.n_signals, p.n_signals);
+            if (later) action.value = action.later;
+            act(action);
+            s++;
+        } while (!action.last());
+    }
+};
+
+// A node before and after its update.
+template <typename T, int D> struct Motion {
+    T f[D], u[D], du[D];
+    T inertia, decay, dissipation; // the last two in damped blocks
+};
+template <typename T, int D> struct Moved {
+    T u[D], du[D];
+    Energies energies;
+};
+
+// One node from f_int, without what acts on it. `own` is false for halo nodes, whose owner counts their energy.
+template <typename T, int D>
+__device__ __forceinline__ Moved<T, D> move(const Motion<T, D> &node, bool damped, bool own) {
+    Moved<T, D> next;
+    if (damped) {
         T squares = 0;
 #pragma unroll
         for (int c = 0; c < D; c++) {
-            du_next[c] = decay * du[c] - inertia * f[c];
-            const T sum = du[c] + du_next[c];
+            next.du[c] = node.decay * node.du[c] - node.inertia * node.f[c];
+            const T sum = node.du[c] + next.du[c];
             squares += sum * sum;
         }
-        if (own) energies.damped += (double)(p.dissipation[node] * squares);
+        if (own) next.energies.damped = (double)(node.dissipation * squares);
     } else {
 #pragma unroll
-        for (int c = 0; c < D; c++) du_next[c] = du[c] - inertia * f[c];
+        for (int c = 0; c < D; c++) next.du[c] = node.du[c] - node.inertia * node.f[c];
     }
-    if (PLAIN) {
 #pragma unroll
-        for (int c = 0; c < D; c++) u_next[c] = u[c] + du_next[c];
-        return;
-    }
+    for (int c = 0; c < D; c++) next.u[c] = node.u[c] + next.du[c];
+    return next;
+}
+
+// One node on which something acts. Out of line: few nodes are, and what they need costs the others no registers.
+template <typename T, int D>
+__device__ __noinline__ Moved<T, D> move_special(const Params<T> &p, Motion<T, D> node, bool damped, bool own, Actions actions) {
+    const u32 first = actions.first(p);
+    actions.each(p, first, [&](const Action &action) {
+        if (action.kind() != FORCE) return;
+        const T force = (T)(action.value * p.per_force_unit);
+#pragma unroll
+        for (int c = 0; c < D; c++)
+            if (action.component() == c) node.f[c] -= force;
+    });
+    Moved<T, D> next = move(node, damped, own);
     // The free update of a supported component is not made: neither its motion nor its dissipation.
-    for (u32 s = first; s < last; s++) {
-        const Special &special = p.specials[s];
-        if (special.kind != SUPPORT) continue;
-        const T prescribed = (T)(special.value * (now[p.n_signals + special.signal] - now[special.signal]));
-        const double after = (double)prescribed, dt = p.time_increment;
-        const double rate = special.damping / (4.0 * dt);
+    actions.each(p, first, [&](const Action &action) {
+        if (action.kind() != SUPPORT) return;
+        const T prescribed = (T)action.value;
+        const double after = (double)prescribed, per_dt = p.per_time_increment;
+        const double rate = 0.25 * action.damping * per_dt;
 #pragma unroll
         for (int c = 0; c < D; c++) {
-            if (special.component != c) continue;
-            const double before = (double)du[c], free = (double)du_next[c];
-            du_next[c] = prescribed;
+            if (action.component() != c) continue;
+            const double before = (double)node.du[c], free = (double)next.du[c];
+            next.du[c] = prescribed;
+            next.u[c] = node.u[c] + prescribed;
             if (!own) continue;
-            if (block.damped)
-                energies.damped += rate * ((before + after) * (before + after) - (before + free) * (before + free));
+            if (damped)
+                next.energies.damped += rate * ((before + after) * (before + after) - (before + free) * (before + free));
             // R = m a + c v + f_int − F.
-            const double reaction = special.mass * (after - before) / (dt * dt) + 2.0 * rate * (before + after) +
-                                    (double)f[c] * p.force_unit;
-            energies.work += reaction * 0.5 * (before + after);
+            const double reaction = action.mass * (after - before) * per_dt * per_dt + 2.0 * rate * (before + after) +
+                                    (double)node.f[c] * p.force_unit;
+            next.energies.work += reaction * 0.5 * (before + after);
         }
-    }
-#pragma unroll
-    for (int c = 0; c < D; c++) u_next[c] = u[c] + du_next[c];
-    if (!own) return;
-    const int recorded = first < last ? p.record[row] : -1;
-    for (u32 s = first; s < last; s++) {
-        const Special &special = p.specials[s];
+    });
+    if (!own) return next;
+    actions.each(p, first, [&](const Action &action) {
         double before = 0, after = 0, at = 0;
 #pragma unroll
         for (int c = 0; c < D; c++) {
-            if (special.component != c) continue;
-            before = (double)du[c];
-            after = (double)du_next[c];
-            at = (double)u[c];
+            if (action.component() != c) continue;
+            before = (double)node.du[c];
+            after = (double)next.du[c];
+            at = (double)node.u[c];
         }
-        if (special.kind == FORCE) {
-            energies.work += special.value * now[special.signal] * 0.5 * (before + after);
-        } else if (special.kind == MONITOR && recorded >= 0) {
-            double *out = p.recording + ((u64)recorded * p.n_monitors + special.column) * 3;
+        if (action.kind() == FORCE) {
+            next.energies.work += action.value * 0.5 * (before + after);
+        } else if (action.kind() == MONITOR && actions.recorded >= 0) {
+            double *out = p.recording + ((u64)actions.recorded * p.n_monitors + action.column) * 3;
             out[0] = at;
             out[1] = before;
             out[2] = after;
         }
+    });
+    return next;
+}
+
+// One node, with what acts on it if anything does: `special_first` of its block is read from the device's memory.
+template <typename T, int D, bool PLAIN>
+__device__ __forceinline__ Moved<T, D> update_node(const Params<T> &p, const Block &block, u32 local, u64 node, u32 k,
+                                                   u32 row, Motion<T, D> motion, Energies &energies) {
+    motion.inertia = p.inertia[node];
+    if (block.damped) {
+        motion.decay = p.decay[node];
+        motion.dissipation = p.dissipation[node];
     }
+    Moved<T, D> next;
+    const u32 at = block.special_first + local;
+    if (!PLAIN && block.special_first != NONE && p.special_first[at] < p.special_first[at + 1])
+        next = move_special(p, motion, block.damped, true, {nullptr, 0, 0, local, at, k, p.record[row], false});
+    else
+        next = move(motion, block.damped, true);
+    energies.work += next.energies.work;
+    energies.damped += next.energies.damped;
+    return next;
 }
 
 // Adds the energies of the threads to the block's row, always in the same order.
 template <int THREADS> __device__ void add_energies(double *rows, u32 row, Energies mine) {
     __shared__ double sums[2][THREADS / 32];
+    const double before = threadIdx.x < 2 ? rows[2 * (u64)row + threadIdx.x] : 0;
     for (int offset = 16; offset > 0; offset /= 2) {
         mine.work += __shfl_down_sync(0xffffffffu, mine.work, offset);
         mine.damped += __shfl_down_sync(0xffffffffu, mine.damped, offset);
@@ -211,7 +278,7 @@ template <int THREADS> __device__ void add_energies(double *rows, u32 row, Energ
     if (threadIdx.x < 2) {
         double sum = 0;
         for (int warp = 0; warp < THREADS / 32; warp++) sum += sums[threadIdx.x][warp];
-        rows[2 * (u64)row + threadIdx.x] += sum;
+        rows[2 * (u64)row + threadIdx.x] = before + sum;
     }
     __syncthreads();
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use pogo_formats::block::{DeviceTables, DeviceView, FanRecord};
+use pogo_formats::block::{DeviceTables, DeviceView};
 use pogo_formats::model::ElementKind;
 use rayon::prelude::*;
 
@@ -38,7 +38,9 @@ pub(super) struct BlockRow {
     pub n_rows: u32,
     pub n_items: u32,
     pub piece_first: u32,
-    pub reserved: [u32; 3],
+    pub special_base: u32,
+    pub n_special: u32,
+    pub reserved: u32,
 }
 
 /// `Colour` in step.cuh.
@@ -78,6 +80,12 @@ pub(super) struct Special {
 const FORCE: u32 = 0;
 const SUPPORT: u32 = 1;
 const MONITOR: u32 = 2;
+/// Marks the last of a node's, in `kind`.
+const LAST: u32 = 1 << 16;
+/// Where the local number of its node stands, in `kind`; more than those of fans are cut.
+const LOCAL_AT: u32 = 20;
+/// Bytes of `Extra` in fans.cuh, without materials.
+const EXTRA: u32 = 16 * 40 + 8 + DeviceTables::FAN_LOCAL_NODES as u32 / 8 + 8;
 
 // SAFETY: numbers without padding.
 unsafe impl Plain for BlockRow {}
@@ -126,39 +134,6 @@ pub(super) fn law_name(law: u32) -> &'static str {
         [law as usize]
 }
 
-/// Words of a fan record as the kernels take it (`Fan` in fans.cuh): all round the node, the first neighbour is not there
-/// again and bit 31 of the third word is set; slots without a neighbour repeat the last one.
-fn packed(record: FanRecord) -> [u32; 3] {
-    let n = record.n_neighbours();
-    let closed = n > 3 && record.neighbour(0) == record.neighbour(n - 1);
-    let n = if closed { n - 1 } else { n };
-    let slots = (0..DeviceTables::FAN_NEIGHBOURS).map(|k| if n == 0 { 0 } else { record.neighbour(k.min(n - 1)) });
-    let [a, b, c] = FanRecord::new(slots).with_further(record.has_further()).words();
-    const INDICES: u32 = (1 << 30) - 1;
-    [a & INDICES | (n as u32) << 30, b & INDICES | (n as u32 >> 2) << 30, c | u32::from(closed) << 31]
-}
-
-/// Rows of four words, (n, 4): a record each, and in single precision what `inertia` says of it.
-pub(super) fn fan_rows<T: Real>(
-    n: usize,
-    record: impl Fn(usize) -> FanRecord + Sync,
-    inertia: impl Fn(usize) -> T + Sync,
-) -> Vec<u32> {
-    let mut rows = vec![0; 4 * n];
-    rows.par_chunks_exact_mut(4).with_min_len(4096).enumerate().for_each(|(i, row)| {
-        row[..3].copy_from_slice(&packed(record(i)));
-        if size_of::<T>() == 4 {
-            row[3] = (inertia(i).to_f64() as f32).to_bits();
-        }
-    });
-    rows
-}
-
-/// Three words a further record.
-pub(super) fn further_rows(device: &DeviceView) -> Vec<u32> {
-    (0..device.further_node.len()).flat_map(|record| packed(device.further_fan(record))).collect()
-}
-
 /// Everything that the kernels read and the block file does not hold.
 pub(super) struct Tables<T> {
     pub blocks: Vec<BlockRow>,
@@ -192,6 +167,9 @@ pub(super) struct Tables<T> {
     pub n_pieces: u32,
     /// Dynamic shared memory of a thread block, bytes: by fans one and two steps at a time, by colours.
     pub shared: [u32; 3],
+    /// Own and later nodes, and later nodes, the most of a block; in space.
+    pub near_room: u32,
+    pub later_room: u32,
 }
 
 fn blocks_error(block: usize, what: &'static str) -> StepperError {
@@ -282,6 +260,8 @@ impl<T: Real> Tables<T> {
             n_pieces: device.gather_first.last().copied().unwrap_or(0),
             scale,
             shared: [0; 3],
+            near_room: 0,
+            later_room: 0,
         };
         let boxes: Vec<bool> = (0..n_blocks)
             .into_par_iter()
@@ -348,6 +328,7 @@ impl<T: Real> Tables<T> {
         if tables.n_local > u32::MAX as usize {
             return Err(blocks_error(n_blocks, "more than 2³² nodes of blocks and halos"));
         }
+        let mut most_items = 0;
         for (row, &fans) in tables.blocks.iter().zip(&fans) {
             let number = size_of::<T>() as u32;
             let near = row.n_own + row.n_halo;
@@ -355,13 +336,31 @@ impl<T: Real> Tables<T> {
                 // As `Records` in fans.cuh lie; for two steps, u one step on and Δu of own nodes come after them.
                 const MOST: u32 = DeviceTables::FAN_LOCAL_NODES as u32;
                 let [one, two] = if number == 4 { [0, 16 * (near + row.n_outer)] } else { [16 * MOST, 32 * MOST] };
-                tables.shared[0] = tables.shared[0].max(one + 16 * near);
-                tables.shared[1] = tables.shared[1].max(two + 16 * near + 2 * number * row.n_own);
+                let planes = if row.material == u32::from(DeviceTables::MIXED) {
+                    8 * number * tables.materials.len() as u32
+                } else {
+                    0
+                };
+                let extra = row.special_first != NONE || row.damped != 0 || planes > 0;
+                let more = if extra { EXTRA + planes } else { 0 };
+                let sizes = [one + 16 * near, (two + 16 * near + 2 * number * row.n_own).next_multiple_of(16)];
+                for (most, size) in tables.shared.iter_mut().zip(sizes) {
+                    *most = (*most).max(size + more);
+                }
             } else if once {
-                tables.shared[2] = tables.shared[2].max((6 * near).saturating_add(24 * row.n_items) * number);
+                tables.near_room = tables.near_room.max(near.next_multiple_of(2));
+                tables.later_room = tables.later_room.max(row.n_halo.next_multiple_of(2));
+                most_items = most_items.max(row.n_items);
             } else {
                 tables.shared[2] = tables.shared[2].max((2 * near + row.n_own) * dimension as u32 * number);
             }
+        }
+        if once {
+            // `Rooms` in solids.cuh.
+            let number = size_of::<T>() as u32;
+            let records = (12 * number).saturating_mul(tables.near_room) + 8 * tables.later_room;
+            let places = (24 * number).saturating_mul(most_items);
+            tables.shared[2] = records.saturating_add(places).saturating_add(4 * size_of::<BlockRow>() as u32);
         }
         Ok(tables)
     }
@@ -380,12 +379,16 @@ impl<T: Real> Tables<T> {
         let halo = if self.once { device.later(b) } else { blocks.halo(b) };
         let own_specials = by_node.of(own.start as u32, own.end as u32);
         let halo_special = self.two_steps && halo.iter().any(|&node| by_node.has(node));
-        let mut special_first = NONE;
+        let (mut special_first, special_base) = (NONE, self.specials.len() as u32);
         if !own_specials.is_empty() || halo_special {
             special_first = self.special_first.len() as u32;
-            for node in own.clone().map(|node| node as u32).chain(halo.iter().copied()) {
+            for (local, node) in own.clone().map(|node| node as u32).chain(halo.iter().copied()).enumerate() {
                 self.special_first.push(self.specials.len() as u32);
-                self.specials.extend(by_node.of(node, node + 1).iter().map(|&(_, special)| special));
+                let of_node = by_node.of(node, node + 1);
+                self.specials.extend(of_node.iter().enumerate().map(|(i, &(_, special))| {
+                    let last = if i + 1 == of_node.len() { LAST } else { 0 };
+                    Special { kind: special.kind | last | (local as u32) << LOCAL_AT, ..special }
+                }));
             }
             self.special_first.push(self.specials.len() as u32);
         }
@@ -430,7 +433,9 @@ impl<T: Real> Tables<T> {
             n_rows: 0,
             n_items: 0,
             piece_first: 0,
-            reserved: [0; 3],
+            special_base,
+            n_special: self.specials.len() as u32 - special_base,
+            reserved: 0,
         });
         self.n_local += own.len() + halo.len() + outer.len();
     }
@@ -496,31 +501,5 @@ impl Specials {
         let start = self.sorted.partition_point(|&(node, _)| node < first);
         let end = start + self.sorted[start..].partition_point(|&(node, _)| node < last);
         &self.sorted[start..end]
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn packed_fans_say_whether_they_close_and_repeat_their_last_neighbour() {
-        for (neighbours, distinct, closed) in [
-            (&[][..], 0, false),
-            (&[5, 6], 2, false),
-            (&[5, 6, 7, 5], 3, true),
-            (&[1, 2, 3, 4, 9, 8, 7, 6, 5], 9, false),
-            (&[1, 2, 3, 4, 9, 8, 7, 6, 1], 8, true),
-        ] {
-            let record = FanRecord::new(neighbours.iter().copied()).with_further(closed);
-            let words = packed(record);
-            let back = FanRecord::from_words(words);
-            assert_eq!(back.n_neighbours(), distinct);
-            assert_eq!((words[2] >> 31 == 1, back.has_further()), (closed, closed));
-            for k in 0..9 {
-                let last = distinct.saturating_sub(1);
-                assert_eq!(back.neighbour(k), neighbours.get(k.min(last)).copied().unwrap_or(0));
-            }
-        }
     }
 }

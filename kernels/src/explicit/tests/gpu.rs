@@ -1,11 +1,13 @@
 //! The stepper on a CUDA device against the one on the CPU. Without a device these tests say that they are skipped.
 
 use pogo_formats::block::DeviceTables;
+use pogo_formats::model::{Amplitude, AmplitudeShape, Window};
 use pogo_tools::arrange::{ArrangeOptions, arrange};
 use pogo_tools::partition::{PartitionOptions, Partitioner, partition};
 
+use super::signals::{Signal, Signals};
 use super::*;
-use crate::cuda::first_device;
+use crate::cuda::{Buffer, Gpu, Kernel, first_device};
 
 /// True, and a word about it, where there is no device.
 fn skipped(test: &str) -> bool {
@@ -66,11 +68,21 @@ impl Arranged {
             time_increment,
             forces: some(40, 1)
                 .into_iter()
-                .map(|dof| NodalForce { dof, signal: (dof % 2) as u32, value: 50.0 + dof as f64 % 7.0 })
+                .map(|dof| NodalForce { dof, signal: (dof % 9) as u32, value: 50.0 + dof as f64 % 7.0 })
                 .collect(),
             constraints: some(30, 1000)
                 .into_iter()
-                .map(|dof| Constraint { dof, signal: 1, value: if dof % 3 == 0 { 1e-7 } else { 0.0 } })
+                .map(|dof| {
+                    // Prescribed velocities and accelerations stay within the same displacements.
+                    let (signal, last) = ((dof % 25) as u32, 1.0 / (STEPS as f64 * time_increment));
+                    let value = match signal {
+                        _ if dof % 3 != 0 => 0.0,
+                        0..9 => 1e-7,
+                        _ if signal % 2 == 1 => 1e-7 * last,
+                        _ => 1e-7 * last * last,
+                    };
+                    Constraint { dof, signal, value }
+                })
                 .collect(),
             monitors: some(60, 2000),
             mesh,
@@ -85,22 +97,61 @@ impl Arranged {
     }
 }
 
-fn table(first: usize, steps: usize) -> SignalTable {
-    let values = (first..=first + steps).flat_map(|n| {
-        let t = n as f64;
-        [(0.05 * t).sin(), (0.03 * t).sin() * (0.011 * t).sin()]
-    });
-    SignalTable { n_signals: 2, values: values.collect() }
+/// Amplitudes of every shape, with jumps and kinks inside of [`STEPS`] steps.
+fn amplitudes(dt: f64) -> Vec<Amplitude> {
+    let t = STEPS as f64 * dt;
+    let times = vec![0.1 * t, 0.4 * t, 0.4 * t, 0.8 * t];
+    let burst = |window| AmplitudeShape::ToneBurst { window, frequency: 20.0 / t, cycles: 15.0 };
+    let shapes = [
+        AmplitudeShape::Tabular { times, values: vec![0.2, 1.0, -0.7, 0.9] },
+        AmplitudeShape::SmoothStep { times: vec![0.0, 0.3 * t, 0.5 * t], values: vec![0.0, 1.0, -0.5] },
+        AmplitudeShape::Periodic {
+            omega: 50.0 / t,
+            start: 0.05 * t,
+            constant: 0.1,
+            terms: vec![[0.3, 0.5], [0.0, 0.4], [0.2, -0.1]],
+        },
+        burst(Window::Hann),
+        burst(Window::Gaussian),
+        burst(Window::Rectangular),
+        AmplitudeShape::Ricker { frequency: 5.0 / t, peak_time: 0.3 * t },
+        AmplitudeShape::GaussianPulse { rate: 100.0 / (t * t), peak_time: 0.5 * t },
+    ];
+    let amplitude = |(i, shape)| Amplitude {
+        name: String::new(),
+        shape,
+        scale: 1.0 - 0.1 * i as f64,
+        delay: 0.03 * i as f64 * t,
+        absolute: false,
+    };
+    shapes.into_iter().enumerate().map(amplitude).collect()
+}
+
+/// Columns of every kind; forces take the values, supports what is integrated, too.
+fn signals(amplitudes: &[Amplitude], dt: f64) -> Signals<'_> {
+    let mut signals = Signals::new(amplitudes, dt);
+    let n = amplitudes.len() as u32;
+    for i in 0..n {
+        signals.column(Signal::Value(Some(i)));
+    }
+    signals.column(Signal::Value(None));
+    for i in 0..n {
+        signals.column(Signal::Velocity(Some(i)));
+        signals.column(Signal::Acceleration { amplitude: Some(i), initial_velocity: 0.3 });
+    }
+    signals
 }
 
 /// Runs in the pieces of `cuts`; records every third step.
-fn run(stepper: &mut dyn Stepper, cuts: &[usize]) -> (State, Vec<f64>) {
+fn run(stepper: &mut dyn Stepper, signals: &Signals<'_>, cuts: &[usize]) -> (State, Vec<f64>) {
     let mut recording = Vec::new();
+    let mut signals = signals.clone();
     for window in cuts.windows(2) {
         let record: Vec<u64> = (window[0] as u64..window[1] as u64).filter(|n| n % 3 == 0).collect();
-        stepper
-            .advance(window[1] - window[0], &table(window[0], window[1] - window[0]), &record, &mut recording)
-            .unwrap();
+        let n_steps = window[1] - window[0];
+        let table =
+            if stepper.reads_table() { signals.table(window[0] as u64, n_steps + 1) } else { SignalTable::default() };
+        stepper.advance(n_steps, &table, &record, &mut recording).unwrap();
     }
     (stepper.state().unwrap(), recording)
 }
@@ -115,10 +166,13 @@ fn relative(a: &[f64], b: &[f64]) -> f64 {
 
 fn compare<T: GpuReal>(case: &Arranged, problem: &Problem, what: &str, tolerance: f64) {
     let start = case.start();
+    let amplitudes = amplitudes(problem.time_increment);
+    let signals = signals(&amplitudes, problem.time_increment);
+    let run = |stepper: &mut dyn Stepper, cuts: &[usize]| run(stepper, &signals, cuts);
     let cpu = run(&mut CpuStepper::<T>::new(problem, &start, 1).unwrap(), &[0, STEPS]);
     assert!(cpu.1.iter().any(|&u| u != 0.0) && cpu.0.external_work != 0.0);
     let stepper = |start: &State, steps_per_launch: u32| {
-        GpuStepper::<T>::new(problem, start, GpuOptions { ordinal: 0, steps_per_launch }).unwrap()
+        GpuStepper::<T>::new(problem, start, &signals, GpuOptions { ordinal: 0, steps_per_launch }).unwrap()
     };
     let mut launches = vec![1];
     if stepper(&start, 0).report().kernels.iter().any(|kernel| kernel.1 == 2) {
@@ -219,9 +273,65 @@ fn too_large_a_problem_is_refused_before_it_runs() {
     let case = Arranged::new(box_mesh(ElementKind::Cpe3, [8, 8, 0], 1e-3, 0.1), &[isotropic(210e9, 0.3)], 64);
     let mut problem = case.problem();
     let start = case.start();
-    let none = GpuStepper::<f32>::new(&problem, &start, GpuOptions { ordinal: 99, ..GpuOptions::default() });
+    let signals = Signals::new(&[], problem.time_increment);
+    problem.forces.clear();
+    problem.constraints.clear();
+    let none = GpuStepper::<f32>::new(&problem, &start, &signals, GpuOptions { ordinal: 99, ..GpuOptions::default() });
     assert!(none.unwrap_err().to_string().contains("--device cpu"));
     problem.device = None;
-    let error = GpuStepper::<f32>::new(&problem, &start, GpuOptions::default()).unwrap_err();
+    let error = GpuStepper::<f32>::new(&problem, &start, &signals, GpuOptions::default()).unwrap_err();
     assert!(error.to_string().contains("write the block file again"), "{error}");
+}
+
+#[test]
+fn a_full_device_is_told_before_anything_runs() {
+    if skipped("a_full_device_is_told_before_anything_runs") {
+        return;
+    }
+    let case = Arranged::new(box_mesh(ElementKind::Cpe3, [8, 8, 0], 1e-3, 0.1), &[isotropic(210e9, 0.3)], 64);
+    let (problem, start) = (case.problem(), case.start());
+    let amplitudes = amplitudes(problem.time_increment);
+    let signals = signals(&amplitudes, problem.time_increment);
+    let make = || GpuStepper::<f64>::new(&problem, &start, &signals, GpuOptions::default());
+    let gpu = Gpu::open(0).unwrap();
+    let taken = Buffer::<u32>::zeros((gpu.free_memory().unwrap() - (64 << 20)) as usize / 4).unwrap();
+    match make().unwrap_err() {
+        GpuError::Device(DeviceError::Memory { needed, free, .. }) => assert!(needed > free && free <= 64 << 20),
+        other => panic!("{other}"),
+    }
+    drop(taken);
+    make().unwrap();
+}
+
+/// A kernel that fails takes everything on the device along, so it runs in a process of its own.
+#[test]
+fn a_kernel_that_fails_is_an_error_from_then_on() {
+    const NAME: &str = "a_kernel_that_fails_is_an_error_from_then_on";
+    const INNER: &str = "POGO_TEST_FAILING_KERNEL";
+    if skipped(NAME) {
+        return;
+    }
+    if std::env::var_os(INNER).is_none() {
+        let path = format!("explicit::tests::gpu::{NAME}");
+        let mut inner = std::process::Command::new(std::env::current_exe().unwrap());
+        let run = inner.args([&path, "--exact", "--nocapture"]).env(INNER, "1").output().unwrap();
+        assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+        return;
+    }
+    let case = Arranged::new(box_mesh(ElementKind::Cpe3, [8, 8, 0], 1e-3, 0.1), &[isotropic(210e9, 0.3)], 64);
+    let (problem, start) = (case.problem(), case.start());
+    let amplitudes = amplitudes(problem.time_increment);
+    let signals = signals(&amplitudes, problem.time_increment);
+    let mut stepper = GpuStepper::<f64>::new(&problem, &start, &signals, GpuOptions::default()).unwrap();
+    let mut advance = || stepper.advance(100, &SignalTable::default(), &[], &mut Vec::new());
+    advance().unwrap();
+    let gpu = Gpu::open(0).unwrap();
+    let module =
+        gpu.module(".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry fail() { trap; }\n").unwrap();
+    let fail = Kernel::new(&gpu, &module, "fail", 0).unwrap();
+    // SAFETY: it takes nothing and touches nothing.
+    unsafe { fail.launch(std::ptr::null_mut(), 1, &mut []) }.unwrap();
+    for error in [advance().unwrap_err(), stepper.state().unwrap_err()] {
+        assert!(error.to_string().starts_with("CUDA cannot "), "{error}");
+    }
 }

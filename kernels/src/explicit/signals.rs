@@ -1,12 +1,12 @@
 //! Functions of time, in f64: amplitudes a(t), and the columns of the signal table that the stepping kernels read.
 //!
 //! A prescribed velocity or acceleration is turned into the displacement that gives it under central differences, so
-//! that the kernels only ever see displacements.
+//! that the kernels only ever see displacements. On a device gpu/signals.cuh does the same.
 
 use std::f64::consts::TAU;
 
+use super::SignalTable;
 use pogo_formats::model::{Amplitude, AmplitudeShape, Window};
-use pogo_kernels::explicit::SignalTable;
 
 /// a(t) of an amplitude: `scale` × shape(t − `delay`).
 pub fn amplitude_at(amplitude: &Amplitude, time: f64) -> f64 {
@@ -116,6 +116,18 @@ impl<'a> Signals<'a> {
     /// No column at all.
     pub fn is_empty(&self) -> bool {
         self.columns.is_empty()
+    }
+
+    pub(crate) fn amplitudes(&self) -> &'a [Amplitude] {
+        self.amplitudes
+    }
+
+    pub(crate) fn columns(&self) -> &[Signal] {
+        &self.columns
+    }
+
+    pub(crate) fn time_increment(&self) -> f64 {
+        self.time_increment
     }
 
     fn amplitude(&self, amplitude: Option<u32>, time: f64) -> f64 {
