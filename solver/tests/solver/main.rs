@@ -3,6 +3,7 @@
 
 mod command;
 mod common;
+mod device;
 mod loads;
 mod runs;
 mod voxel;

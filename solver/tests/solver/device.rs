@@ -1,0 +1,146 @@
+//! What the program says of a device that fails, and what it keeps. A driver library without a device stands in for the real
+//! one (tests/fake_cuda.c); whether the results are right is not tested here.
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+use pogo_formats::model::*;
+
+use crate::common::*;
+
+/// Folder with the stand-in for the driver; none, and a word about it, where there is no C compiler.
+fn driver() -> Option<&'static PathBuf> {
+    static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let build = || {
+        let folder = tempfile::tempdir().unwrap().keep();
+        let built = Command::new("cc")
+            .args(["-shared", "-fPIC", "-w", "-o"])
+            .arg(folder.join("libcuda.so.1"))
+            .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fake_cuda.c"))
+            .output();
+        match built {
+            Ok(output) => {
+                assert!(output.status.success(), "{output:?}");
+                Some(folder)
+            }
+            Err(error) => {
+                eprintln!("SKIPPED: no C compiler to build the stand-in for CUDA's driver: {error}");
+                None
+            }
+        }
+    };
+    FOLDER.get_or_init(build).as_ref()
+}
+
+struct Model {
+    folder: tempfile::TempDir,
+    driver: &'static PathBuf,
+}
+
+impl Model {
+    fn new() -> Option<Self> {
+        let driver = driver()?;
+        let folder = tempfile::tempdir().unwrap();
+        let mesh = grid_2d(ElementKind::Cpe3, [20, 4], [0.02, 0.004]);
+        let mut setup = steel(2e-4);
+        setup.amplitudes = vec![burst(4e5)];
+        setup.loads = vec![point_force(20, [1.0, 0.0, 0.0], 10.0, Some(0))];
+        setup.histories = vec![history("END", vec![20], &displacements(2))];
+        write_block(folder.path(), &mesh, &setup, 32);
+        Some(Self { folder, driver })
+    }
+
+    fn call(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Output {
+        let mut command = pogo_solve();
+        command
+            .args(["model.blk", "--quiet", "--threads", "1", "--increment", "2e-8", "-o", "out"])
+            .args(arguments)
+            .envs(environment.iter().copied())
+            .env("LD_LIBRARY_PATH", self.driver)
+            .env("FAKE_CUDA_LOG", self.folder.path().join("log"))
+            .current_dir(self.folder.path());
+        command.output().unwrap()
+    }
+
+    /// How often a function of the driver was called so far.
+    fn calls(&self, function: &str) -> usize {
+        let log = std::fs::read_to_string(self.folder.path().join("log")).unwrap();
+        log.lines().filter(|line| *line == function).count()
+    }
+}
+
+/// Exit code 1 and one line.
+fn error(output: &Output) -> String {
+    let said = String::from_utf8(output.stderr.clone()).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.starts_with("error: ") && said.trim_end().lines().count() == 1, "{said}");
+    said
+}
+
+#[test]
+fn a_device_lost_in_the_middle_leaves_the_last_checkpoint() {
+    let Some(model) = Model::new() else { return };
+    let checkpoint = ["--device", "cuda", "--checkpoint-interval", "1000steps"];
+    let output = model.call(&checkpoint, &[("FAKE_CUDA_FAIL", "cuGraphLaunch:60:719")]);
+    let said = error(&output);
+    assert!(said.contains("unspecified launch failure") && said.contains("--restart"), "{said}");
+    let kept = said.split("the checkpoint of step ").nth(1).and_then(|rest| rest.split(' ').next());
+    let kept: u64 = kept.and_then(|step| step.parse().ok()).unwrap_or_else(|| panic!("{said}"));
+    assert!(kept > 0 && kept % 1000 == 0, "{said}");
+    assert!(!model.folder.path().join("out/summary.json").exists());
+    // And it can be gone on from.
+    let output = model.call(&["--device", "cpu", "--restart", "--json"], &[]);
+    assert!(output.status.success(), "{output:?}");
+    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&summary["first_step"], &summary["steps"]), (&kept.into(), &10000.into()));
+}
+
+#[test]
+fn every_call_that_fails_is_an_error_that_says_which() {
+    let Some(model) = Model::new() else { return };
+    let output = model.call(&["--device", "cuda", "--json"], &[]);
+    assert!(output.status.success(), "{output:?}");
+    for (function, what) in [
+        ("cuInit", "start"),
+        ("cuDevicePrimaryCtxRetain", "make a context"),
+        ("cuModuleLoadDataEx", "load the kernels"),
+        ("cuStreamCreateWithPriority", "make a stream"),
+        ("cuMemcpyHtoD_v2", "copy to the device"),
+        ("cuGraphInstantiateWithFlags", "prepare launches"),
+        ("cuLaunchKernel", "start a kernel"),
+        ("cuStreamSynchronize", "finish its work"),
+        ("cuMemcpyDtoH_v2", "copy from the device"),
+    ] {
+        // The first such call of a run, and the last.
+        let before = model.calls(function);
+        model.call(&["--device", "cuda"], &[]);
+        let last = model.calls(function) - before;
+        for n in [1, last] {
+            let said = error(&model.call(&["--device", "cuda"], &[("FAKE_CUDA_FAIL", &format!("{function}:{n}:719"))]));
+            assert!(said.contains(what), "{function}:{n}: {said}");
+            assert!(
+                said.contains("unspecified launch failure") || said.contains("LaunchFailed"),
+                "{function}:{n}: {said}"
+            );
+        }
+    }
+}
+
+#[test]
+fn too_little_memory_is_told_before_anything_runs() {
+    let Some(model) = Model::new() else { return };
+    let said = error(&model.call(&["--device", "cuda"], &[("FAKE_CUDA_MEMORY", "150000000")]));
+    for part in ["the run needs 0.2", "GB of memory on No Device", "0.15 GB are free", "--device cpu"] {
+        assert!(said.contains(part), "{part} in {said}");
+    }
+    assert_eq!((model.calls("cuMemAlloc_v2"), model.calls("cuLaunchKernel")), (0, 0));
+    // There is enough, but not for us: somebody else took it meanwhile.
+    let said = error(&model.call(&["--device", "cuda"], &[("FAKE_CUDA_FAIL", "cuMemAlloc_v2:5:2")]));
+    assert!(said.contains("CUDA cannot allocate memory: out of memory"), "{said}");
+    assert_eq!(model.calls("cuLaunchKernel"), 0);
+    // Left to itself it runs on the CPU instead.
+    let output = model.call(&["--json"], &[("FAKE_CUDA_MEMORY", "150000000")]);
+    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(summary["device"], "cpu");
+}
