@@ -173,6 +173,8 @@ pub struct Config {
     pub start: Start,
     /// Voxel statics: displacements to start from, a `.npy` file or the output folder of an earlier run.
     pub start_vector: Option<PathBuf>,
+    /// Eikonal: a table of many sets of starts, all run on the mapped mesh.
+    pub starts: Option<PathBuf>,
 }
 
 impl Config {

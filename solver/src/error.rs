@@ -31,6 +31,9 @@ pub enum SolveError {
     /// `NAME=VALUE` that cannot be applied.
     #[error(transparent)]
     Parameter(#[from] ParameterError),
+    /// A table of starts cannot be used: `file:line: error: …`.
+    #[error("{0}")]
+    Table(String),
     /// The model cannot be assembled.
     #[error("{}: error: {source}", path.display())]
     Assemble {

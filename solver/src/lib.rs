@@ -4,6 +4,7 @@
 //! study, and writes every result. Nothing in this library prints or ends the process.
 
 pub mod config;
+pub mod eikonal;
 pub mod error;
 pub mod explicit;
 pub mod interrupt;
@@ -14,7 +15,10 @@ pub mod voxel;
 
 use std::path::Path;
 
-use pogo_formats::block::{self, AnyBlockFile, BlockFile, Container, SpringBlockFile, VoxelBlockFile};
+use pogo_formats::block::{
+    self, AnyBlockFile, BlockFile, Container, EikonalBlockFile, SpringBlockFile, VoxelBlockFile,
+};
+use pogo_formats::output::eikonal_summary::{EikonalStatus, EikonalSummary};
 use pogo_formats::output::spring::SpringSummary;
 use pogo_formats::output::summary::{self, BlockFileSummary, Status, Summary};
 use pogo_formats::output::voxel_summary::{VoxelStatus, VoxelSummary};
@@ -24,6 +28,7 @@ use pogo_formats::{exit_code, parameters};
 use serde::Serialize;
 
 use config::{Config, Settings, Start};
+use eikonal::EikonalModel;
 use error::SolveError;
 use explicit::run::Model;
 use interrupt::Interrupts;
@@ -50,7 +55,7 @@ pub struct CaseOutcome {
     pub result: Option<Result<RunSummary, String>>,
 }
 
-/// Summary of one run of either kind.
+/// Summary of one run of any kind.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum RunSummary {
@@ -60,6 +65,8 @@ pub enum RunSummary {
     Static(Box<VoxelSummary>),
     /// Masses and springs.
     Spring(Box<SpringSummary>),
+    /// Arrival times.
+    Eikonal(Box<EikonalSummary>),
 }
 
 impl RunSummary {
@@ -73,6 +80,13 @@ impl RunSummary {
                     VoxelStatus::Completed => (0, "completed"),
                     VoxelStatus::Interrupted => (exit_code::INTERRUPTED, "interrupted"),
                     VoxelStatus::NotConverged => (exit_code::DIVERGED, "not-converged"),
+                };
+                (code, word, summary.total_seconds, summary.message.as_deref())
+            }
+            Self::Eikonal(summary) => {
+                let (code, word) = match summary.status {
+                    EikonalStatus::Completed => (0, "completed"),
+                    EikonalStatus::Interrupted => (exit_code::INTERRUPTED, "interrupted"),
                 };
                 (code, word, summary.total_seconds, summary.message.as_deref())
             }
@@ -133,9 +147,7 @@ pub fn solve(config: &Config, interrupts: &Interrupts, observer: &mut dyn Observ
         AnyBlockFile::Explicit(file) => solve_explicit(&file, config, interrupts, observer),
         AnyBlockFile::Static(file) => solve_static(&file, config, interrupts, observer),
         AnyBlockFile::Spring(file) => solve_springs(&file, config, interrupts, observer),
-        AnyBlockFile::Eikonal(_) => {
-            Err(SolveError::OtherPhysics { option: "pogo-solve", physics: "explicit dynamics and statics" })
-        }
+        AnyBlockFile::Eikonal(file) => solve_eikonal(&file, config, interrupts, observer),
     }
 }
 
@@ -148,6 +160,7 @@ fn solve_explicit(
     if config.start_vector.is_some() {
         return Err(SolveError::OtherPhysics { option: "--start", physics: "voxel statics" });
     }
+    no_starts(config)?;
     let mut setup = file.setup();
     config.settings.apply_to(&mut setup.explicit);
     solve_physics(file.container(), setup, parameters::set, config, interrupts, observer, &|setup, run, observer| {
@@ -173,6 +186,40 @@ fn solve_static(
     interrupts: &Interrupts,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, SolveError> {
+    nothing_of_dynamics(config)?;
+    no_starts(config)?;
+    let (container, setup) = (file.container(), file.setup());
+    solve_physics(container, setup, parameters::set_voxel, config, interrupts, observer, &|setup, run, observer| {
+        let Run { case, overrides, settings, folder, block_file } = run;
+        let start = config.start_vector.clone();
+        let model = VoxelModel { mesh: file.mesh(), setup, block_file, case, overrides, start };
+        voxel::run::run(&model, settings, folder, interrupts, observer)
+            .map(|summary| RunSummary::Static(Box::new(summary)))
+    })
+}
+
+fn solve_eikonal(
+    file: &EikonalBlockFile,
+    config: &Config,
+    interrupts: &Interrupts,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, SolveError> {
+    nothing_of_dynamics(config)?;
+    if config.start_vector.is_some() {
+        return Err(SolveError::OtherPhysics { option: "--start", physics: "voxel statics" });
+    }
+    let (container, setup) = (file.container(), file.setup());
+    solve_physics(container, setup, parameters::set_eikonal, config, interrupts, observer, &|setup, run, observer| {
+        let Run { case, overrides, settings, folder, block_file } = run;
+        let (mesh, domains, starts) = (file.mesh(), file.domains(), config.starts.clone());
+        let model = EikonalModel { mesh, domains, setup, block_file, case, overrides, starts };
+        eikonal::run(&model, settings, folder, interrupts, observer)
+            .map(|summary| RunSummary::Eikonal(Box::new(summary)))
+    })
+}
+
+/// Options that only a run over time has.
+fn nothing_of_dynamics(config: &Config) -> Result<(), SolveError> {
     let set = &config.settings;
     let options = [
         ("--time", set.time.is_some()),
@@ -182,17 +229,17 @@ fn solve_static(
         ("--energy-samples", set.energy_samples.is_some()),
         ("--restart", config.start != Start::Beginning),
     ];
-    if let Some((option, _)) = options.into_iter().find(|(_, given)| *given) {
-        return Err(SolveError::OtherPhysics { option, physics: "explicit dynamics" });
+    match options.into_iter().find(|(_, given)| *given) {
+        Some((option, _)) => Err(SolveError::OtherPhysics { option, physics: "explicit dynamics" }),
+        None => Ok(()),
     }
-    let (container, setup) = (file.container(), file.setup());
-    solve_physics(container, setup, parameters::set_voxel, config, interrupts, observer, &|setup, run, observer| {
-        let Run { case, overrides, settings, folder, block_file } = run;
-        let start = config.start_vector.clone();
-        let model = VoxelModel { mesh: file.mesh(), setup, block_file, case, overrides, start };
-        voxel::run::run(&model, settings, folder, interrupts, observer)
-            .map(|summary| RunSummary::Static(Box::new(summary)))
-    })
+}
+
+fn no_starts(config: &Config) -> Result<(), SolveError> {
+    match config.starts {
+        Some(_) => Err(SolveError::OtherPhysics { option: "--starts", physics: "arrival times" }),
+        None => Ok(()),
+    }
 }
 
 fn solve_springs(
@@ -204,6 +251,7 @@ fn solve_springs(
     let options = [
         ("--start", config.start_vector.is_some(), "voxel statics"),
         ("--lumping", config.settings.lumping.is_some(), "explicit dynamics"),
+        ("--starts", config.starts.is_some(), "arrival times"),
     ];
     if let Some((option, _, physics)) = options.into_iter().find(|(_, given, _)| *given) {
         return Err(SolveError::OtherPhysics { option, physics });

@@ -8,6 +8,7 @@
 //! | `traces.csv`, `traces-<n>.csv`, `traces.npz` | nodal quantities over time | [`traces`] |
 //! | `energy.csv` | the energy balance over time | [`energy`] |
 //! | `fields.pvd`, `fields/<step>.vtu` | snapshots for ParaView | [`fields`] |
+//! | `arrival.vtu` | arrays of numbers on triangles or tetrahedra | [`vtu`] |
 //! | `*.svg`, `*.png` | pictures | [`plot`], on a [`raster`] canvas |
 //! | `broken.csv`, … | what mass-spring-damper models have instead | [`spring`] |
 //! | `summary.json` | the run, for scripts | [`summary`] |
@@ -15,6 +16,7 @@
 
 mod atomic;
 pub mod checkpoint;
+pub mod eikonal_summary;
 pub mod energy;
 pub mod fields;
 pub mod image_data;
@@ -25,6 +27,7 @@ pub mod spring;
 pub mod summary;
 pub mod traces;
 pub mod voxel_summary;
+pub mod vtu;
 
 pub use atomic::{remove_unfinished, write_atomically};
 

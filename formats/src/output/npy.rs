@@ -1,6 +1,7 @@
 //! NumPy's `.npy` files.
 
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, Seek, Write};
 use std::path::Path;
 
 use super::{OutputError, write_atomically};
@@ -36,6 +37,74 @@ pub fn write_rows<T: Number>(path: &Path, n: usize, rows: impl Iterator<Item = [
     })
 }
 
+/// Writes an array of any shape: `<f8`, `<f4` or `<i4` by the type.
+///
+/// # Errors
+/// [`OutputError::Io`].
+pub fn write_values<T: Number>(
+    path: &Path,
+    shape: &[usize],
+    values: impl Iterator<Item = T>,
+) -> Result<(), OutputError> {
+    write_atomically(path, |out| {
+        write_header(out, T::KIND, shape)?;
+        let mut values = values;
+        values.try_for_each(|value| value.write(out))
+    })
+}
+
+/// Writes an array whose rows come in any order, from several threads: `fill` gets a writer of whole rows.
+///
+/// # Errors
+/// [`OutputError::Io`], and what `fill` gives.
+pub fn write_rows_in_any_order<T: Number, E: From<OutputError>>(
+    path: &Path,
+    shape: [usize; 2],
+    fill: impl FnOnce(&RowWriter) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut failed = None;
+    let written = write_atomically(path, |out| {
+        write_header(out, T::KIND, &shape)?;
+        out.flush()?;
+        let start = out.stream_position()?;
+        let bytes = (shape[0] as u64).saturating_mul(shape[1] as u64).saturating_mul(size_of::<T>() as u64);
+        out.get_ref().set_len(start.saturating_add(bytes))?;
+        let writer = RowWriter { file: out.get_ref(), start, width: shape[1] };
+        if let Err(error) = fill(&writer) {
+            failed = Some(error);
+            return Err(io::Error::other("not finished"));
+        }
+        out.seek(io::SeekFrom::End(0)).map(|_| ())
+    });
+    match (failed, written) {
+        (Some(error), _) => Err(error),
+        (None, written) => written.map_err(E::from),
+    }
+}
+
+/// Writes rows of an array at their places.
+#[derive(Debug)]
+pub struct RowWriter<'a> {
+    file: &'a File,
+    start: u64,
+    width: usize,
+}
+
+impl RowWriter<'_> {
+    /// Writes one row. Rows that are never written are zeros.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn row<T: Number>(&self, row: usize, values: impl Iterator<Item = T>) -> io::Result<()> {
+        let mut bytes = Vec::with_capacity(self.width * size_of::<T>());
+        for value in values.take(self.width) {
+            value.write(&mut bytes)?;
+        }
+        let at = self.start + (row * self.width * size_of::<T>()) as u64;
+        std::os::unix::fs::FileExt::write_all_at(self.file, &bytes, at)
+    }
+}
+
 /// A number of an array.
 pub trait Number: Copy {
     /// NumPy's name of the type.
@@ -49,6 +118,13 @@ pub trait Number: Copy {
 
 impl Number for f64 {
     const KIND: &'static str = "<f8";
+    fn write(self, out: &mut impl Write) -> io::Result<()> {
+        out.write_all(&self.to_le_bytes())
+    }
+}
+
+impl Number for f32 {
+    const KIND: &'static str = "<f4";
     fn write(self, out: &mut impl Write) -> io::Result<()> {
         out.write_all(&self.to_le_bytes())
     }

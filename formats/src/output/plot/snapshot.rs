@@ -46,6 +46,10 @@ pub struct SnapshotOptions {
     pub width: usize,
     /// Names of the axes of a 2D picture.
     pub axes: [&'static str; 2],
+    /// Where a 3D mesh is looked at from; none: from the front right, above.
+    pub eye: Option<[f64; 3]>,
+    /// So many steps of colour instead of a smooth scale: their borders are lines of equal value.
+    pub bands: Option<u32>,
 }
 
 impl Default for SnapshotOptions {
@@ -59,6 +63,8 @@ impl Default for SnapshotOptions {
             range: None,
             width: 1400,
             axes: ["x", "y"],
+            eye: None,
+            bands: None,
         }
     }
 }
@@ -92,7 +98,7 @@ pub fn snapshot_png(
     }
     let range = Range::new(scalar.values(), options);
     let surface = outer_surface(mesh);
-    let projection = Projection::new(mesh, &surface);
+    let projection = Projection::new(mesh, &surface, options.eye);
     let plot_width = options.width.clamp(400, 8000) - LEFT - RIGHT;
     let frame = projection.frame(plot_width);
     let mut large = Canvas::new(2 * plot_width, 2 * frame.height, WHITE);
@@ -138,7 +144,14 @@ const SHADES: usize = 1024;
 impl Range {
     fn new(values: &[f64], options: &SnapshotOptions) -> Self {
         let map = options.map;
-        let colours = (0..SHADES).map(|shade| map.colour(shade as f64 / (SHADES - 1) as f64)).collect();
+        let place = |shade: usize| {
+            let smooth = shade as f64 / (SHADES - 1) as f64;
+            options
+                .bands
+                .filter(|&n| n > 0)
+                .map_or(smooth, |n| ((smooth * f64::from(n)).floor().min(f64::from(n - 1)) + 0.5) / f64::from(n))
+        };
+        let colours = (0..SHADES).map(|shade| map.colour(place(shade))).collect();
         if let Some([low, high]) = options.range {
             return Self { low, high, colours, is_cut: values.iter().any(|&value| value > high || value < low) };
         }
@@ -188,13 +201,14 @@ struct Frame {
 }
 
 impl Projection {
-    fn new(mesh: &MeshView<'_>, surface: &[SurfaceFace]) -> Self {
+    fn new(mesh: &MeshView<'_>, surface: &[SurfaceFace], eye: Option<[f64; 3]>) -> Self {
         let rows = if mesh.dimension == 2 {
             [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
         } else {
-            // From the front right, above: z up.
-            let eye = normalised([0.62, -1.0, 0.52]);
-            let right = normalised(cross([0.0, 0.0, 1.0], eye));
+            // From the front right, above: z up. From straight above or below, y up.
+            let eye = normalised(eye.unwrap_or([0.62, -1.0, 0.52]));
+            let up = if eye[2].abs() > 0.999 { [0.0, 1.0, 0.0] } else { [0.0, 0.0, 1.0] };
+            let right = normalised(cross(up, eye));
             [right, cross(eye, right), eye]
         };
         let mut projection = Self { rows, low: [f64::INFINITY; 2], high: [f64::NEG_INFINITY; 2] };

@@ -20,11 +20,14 @@ Examples:
   pogo-solve weld.blk --checkpoint-interval 10m --restart   go on from there
   pogo-solve bone.blk --set load.strain=-0.02 --plot        a voxel model
   pogo-solve tissue.blk --precision f32 --plot              masses and springs, cut while they move
+  pogo-solve heart.blk --plot                               arrival times of a wave
+  pogo-solve heart.blk --starts sites.csv                   thousands of start sites on one mapped mesh
 
 What --set knows: pogo-info weld.blk --parameters
 
 Output folder: traces.csv and traces.npz, energy.csv, summary.json, fields where the model asks for them. Voxel statics:
-summary.json, residual.csv, nodes.npy and displacement.npy, fields.vti. Springs: broken.csv, too.
+summary.json, residual.csv, nodes.npy and displacement.npy, fields.vti. Springs: broken.csv, too. Arrival times: arrival.npy,
+arrival.vtu, activation.csv, paths.csv, summary.json.
 
 Manual page: pogo-solve --man | man -l -
 Shell completions: pogo-solve --completions bash (elvish, fish, powershell, zsh)
@@ -96,6 +99,9 @@ pub struct Args {
     /// Voxel statics: starts from these displacements, a displacement.npy or the output folder of an earlier run
     #[arg(long, value_name = "FILE|DIR", conflicts_with = "restart")]
     start: Option<PathBuf>,
+    /// Arrival times: runs every set of starts in a CSV table (case, node or x,y,z, time) in one go
+    #[arg(long, value_name = "FILE.csv")]
+    starts: Option<PathBuf>,
     /// Writes checkpoints: 60, 60s, 10m or 1h of wall-clock time, or 5000steps
     #[arg(long, value_name = "INTERVAL", value_parser = |text: &str| expected(parse_checkpoint_interval(text)))]
     checkpoint_interval: Option<CheckpointInterval>,
@@ -173,6 +179,7 @@ impl Args {
                 Some(file) => Start::Checkpoint(file.clone()),
             },
             start_vector: self.start.clone(),
+            starts: self.starts.clone(),
         }
     }
 }

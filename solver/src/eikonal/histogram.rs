@@ -1,0 +1,49 @@
+//! How much of the mesh has been reached when.
+
+use std::fmt::Write as _;
+
+use pogo_formats::eikonal::EikonalMeshView;
+
+/// `time_low,time_high,measure,fraction,cumulative`: volume (area of triangles) of the elements whose mean time lies in each
+/// bin, over all reached elements. None where nothing was reached.
+pub fn histogram(mesh: &EikonalMeshView, time: &[f64], bins: usize) -> Option<String> {
+    let mean = |element: usize| {
+        let nodes = mesh.nodes(element);
+        nodes.iter().map(|&node| time[node as usize]).sum::<f64>() / nodes.len() as f64
+    };
+    let finite = time.iter().copied().filter(|time| time.is_finite());
+    let (low, high) = finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), t| (low.min(t), high.max(t)));
+    if bins == 0 || low > high {
+        return None;
+    }
+    let width = (high - low) / bins as f64;
+    let mut sums = vec![0.0; bins];
+    for element in 0..mesh.n_elements() {
+        let mean = mean(element);
+        if mean.is_finite() {
+            let bin = if width > 0.0 { ((mean - low) / width) as usize } else { 0 };
+            sums[bin.min(bins - 1)] += measure(mesh, element);
+        }
+    }
+    let total: f64 = sums.iter().sum();
+    let mut text = String::from("time_low,time_high,measure,fraction,cumulative\n");
+    let mut reached = 0.0;
+    for (bin, sum) in sums.iter().enumerate() {
+        reached += sum;
+        let (from, to) = (low + width * bin as f64, low + width * (bin + 1) as f64);
+        let total = if total > 0.0 { total } else { 1.0 };
+        let _ = writeln!(text, "{from:e},{to:e},{sum:e},{:.6},{:.6}", sum / total, reached / total);
+    }
+    Some(text)
+}
+
+/// Volume or area.
+fn measure(mesh: &EikonalMeshView, element: usize) -> f64 {
+    let nodes = mesh.nodes(element);
+    let x = |k: usize| mesh.point(nodes[k] as usize);
+    let edge = |k: usize| [0, 1, 2].map(|c| x(k)[c] - x(0)[c]);
+    let (a, b) = (edge(1), edge(2));
+    let normal = [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]];
+    let dot = |a: [f64; 3], b: [f64; 3]| a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+    if nodes.len() == 4 { dot(normal, edge(3)).abs() / 6.0 } else { dot(normal, normal).sqrt() / 2.0 }
+}

@@ -1,0 +1,10 @@
+//! A run of an Eikonal model: tensors out of velocities and directions, starts, the kernel, results.
+
+mod histogram;
+mod many;
+mod paths;
+mod pictures;
+pub mod run;
+mod starts;
+
+pub use run::{EikonalModel, run};
