@@ -2,6 +2,8 @@
 //!
 //! A test writes a deck, runs `pogo-block` and `pogo-solve` on it as a user would, and reads `traces.csv` back.
 
+pub mod arrays;
+
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -7,7 +7,7 @@
 use std::hint::black_box;
 
 use libfuzzer_sys::fuzz_target;
-use pogo_formats::block::{self, AnyBlockFile, BlockFile, VoxelBlockFile};
+use pogo_formats::block::{self, AnyBlockFile, BlockFile, EikonalBlockFile, VoxelBlockFile};
 
 fuzz_target!(|bytes: &[u8]| {
     let path = std::env::temp_dir().join(format!("pogo-fuzz-{}.blk", std::process::id()));
@@ -17,6 +17,7 @@ fuzz_target!(|bytes: &[u8]| {
     match block::open(&path) {
         Ok(AnyBlockFile::Explicit(file)) => explicit(&file),
         Ok(AnyBlockFile::Static(file)) => voxels(&file),
+        Ok(AnyBlockFile::Eikonal(file)) => eikonal(&file),
         Err(_) => {}
     }
 });
@@ -46,5 +47,20 @@ fn voxels(file: &VoxelBlockFile) {
         (0..64).for_each(|bit| _ = black_box(level.node(1 << bit)));
     }
     (0..domains.n_domains()).for_each(|domain| _ = black_box(domains.domain(domain)));
+    let _ = black_box(file.verify());
+}
+
+fn eikonal(file: &EikonalBlockFile) {
+    let (mesh, domains, setup) = (file.mesh(), file.domains(), file.setup());
+    black_box(format!("{mesh:?} {domains:?} {setup:?}"));
+    for node in 0..mesh.n_nodes() {
+        mesh.round(node).iter().for_each(|&entry| _ = black_box(mesh.nodes((entry / 4) as usize)));
+        mesh.neighbours_of(node).iter().for_each(|&other| _ = black_box(mesh.point(other as usize)));
+    }
+    for domain in 0..domains.n_domains() {
+        black_box((domains.own(domain), domains.halo_of(domain).len(), domains.sent(domain).count()));
+    }
+    let _ = black_box(pogo_formats::eikonal::metrics(&mesh, &setup.classes));
+    setup.starts.iter().for_each(|start| _ = black_box(pogo_formats::eikonal::nodes_of(&mesh, &start.region)));
     let _ = black_box(file.verify());
 }

@@ -9,7 +9,7 @@ use pogo_formats::model::ElementKind;
 use pogo_formats::{VERSION, exit_code};
 use pogo_tools::cli;
 use pogo_tools::generate::{
-    self, BoxOptions, LatticeOptions, MirrorOptions, ModelOptions, PerlinOptions, StackSummary,
+    self, BoxOptions, LatticeOptions, MirrorOptions, ModelOptions, PerlinOptions, VentricleOptions,
 };
 
 /// Writes benchmark models: decks (the three of the Pogo paper, and boxes) and voxel stacks.
@@ -24,6 +24,7 @@ use pogo_tools::generate::{
   pogo-gen perlin --size 550             a porous sample like perlin1 of the ParOSol papers -> perlin.nrrd
   pogo-gen perlin --size 200 --texture struts --cell 10 --fraction 0.2 -o thin.npy
   pogo-gen mirror bone.tif --times 2 2 3 --crop 500 -o large.tif
+  pogo-gen ventricle                     a left ventricle with turning fibres and a scar -> ventricle.vtu
 
 Manual page: pogo-gen --man | man -l -
 Shell completions: pogo-gen --completions bash (elvish, fish, powershell, zsh)
@@ -57,6 +58,8 @@ enum Kind {
     Perlin(PerlinOptions),
     /// Voxel stack mirrored to a larger one.
     Mirror(MirrorOptions),
+    /// Left ventricle of tetrahedra with fibres, sheets and a scar, for arrival times.
+    Ventricle(VentricleOptions),
 }
 
 #[derive(Args)]
@@ -110,6 +113,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         Kind::Box(_) => "box.npy",
         Kind::Perlin(_) => "perlin.nrrd",
         Kind::Mirror(_) => "mirror.nrrd",
+        Kind::Ventricle(_) => "ventricle.vtu",
     };
     let path = cli.output.clone().unwrap_or_else(|| default.into());
     cli::clean_up_after(&path)?;
@@ -131,6 +135,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         }
         Kind::Perlin(options) => return stack(cli, &path, &generate::save_perlin(options, &path)?, start),
         Kind::Mirror(options) => return stack(cli, &path, &generate::save_mirror(options, &path)?, start),
+        Kind::Ventricle(options) => return stack(cli, &path, &generate::save_ventricle(options, &path)?, start),
     };
     let seconds = start.elapsed().as_secs_f64();
     let bytes = generate::save(&model, &path)?;
@@ -150,8 +155,13 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Says what a stack is like.
-fn stack(cli: &Cli, path: &Path, stack: &StackSummary, start: Instant) -> anyhow::Result<()> {
+/// Says what a stack or a mesh is like.
+fn stack(
+    cli: &Cli,
+    path: &Path,
+    stack: &(impl serde::Serialize + std::fmt::Display),
+    start: Instant,
+) -> anyhow::Result<()> {
     let seconds = start.elapsed().as_secs_f64();
     let bytes = path.metadata()?.len();
     if cli.json {

@@ -18,6 +18,7 @@ pub mod stack;
 #[cfg(test)]
 mod tests;
 pub mod triangles;
+pub mod ventricle;
 pub mod weld;
 
 pub use cuboid::{BoxOptions, cuboid};
@@ -29,6 +30,7 @@ pub use mirror::{MirrorOptions, save_mirror};
 pub use perlin::{PerlinOptions, save_perlin};
 pub use quality::{Quality, quality};
 pub use stack::{StackSummary, save_stack};
+pub use ventricle::{VentricleOptions, VentricleSummary, save_ventricle};
 pub use weld::weld;
 
 /// Why a model could not be made or written.

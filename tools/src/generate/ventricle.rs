@@ -1,0 +1,212 @@
+//! A left ventricle for arrival times: a truncated ellipsoid whose fibres turn through the wall, with a scar.
+//!
+//! The surface is a disc of triangles in hexagonal rings, ring k with 6 k nodes, laid on an ellipsoid from the apex (−z) to the base;
+//! layers of it from endocardium to epicardium make prisms of three tetrahedra each. In an element at angle φ round the axis,
+//! θ from the apex and depth t, the fibre lies at the helix angle α = 60° − 120° t between the circumferential and the
+//! longitudinal direction, and the sheet points through the wall: a rule, as in idealised models of the heart.
+
+use std::path::Path;
+
+use pogo_formats::output::vtu::{self, DataArray, Grid, Values};
+
+use super::GenerateError;
+
+/// What the ventricle can be varied in.
+#[derive(Debug, Clone, PartialEq, clap::Args)]
+pub struct VentricleOptions {
+    /// Rings of nodes from the apex to the base.
+    #[arg(long, default_value_t = 24, value_name = "N")]
+    pub rings: u32,
+    /// Layers of elements through the wall.
+    #[arg(long, default_value_t = 6, value_name = "N")]
+    pub layers: u32,
+    /// Radius of the scar in mm; 0 for none.
+    #[arg(long, default_value_t = 14.0, value_name = "MM")]
+    pub scar: f64,
+}
+
+impl Default for VentricleOptions {
+    fn default() -> Self {
+        Self { rings: 24, layers: 6, scar: 14.0 }
+    }
+}
+
+/// What was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+pub struct VentricleSummary {
+    /// Nodes.
+    pub nodes: u64,
+    /// Tetrahedra.
+    pub elements: u64,
+    /// Tetrahedra in the scar.
+    pub scar_elements: u64,
+}
+
+impl std::fmt::Display for VentricleSummary {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let n = |n: u64| pogo_formats::words::grouped(n);
+        write!(f, "{} tetrahedra, {} nodes, {} in the scar", n(self.elements), n(self.nodes), n(self.scar_elements))
+    }
+}
+
+/// Semi-axes across and along the axis, mm: endocardium and what the wall adds.
+const INNER: [f64; 2] = [17.0, 42.0];
+const WALL: [f64; 2] = [11.0, 8.0];
+/// Angle from the apex to the base.
+const BASE: f64 = 1.95;
+/// Angles (θ, φ) of the middle of the scar.
+const SCAR: [f64; 2] = [1.25, 0.6];
+
+fn place(theta: f64, phi: f64, depth: f64) -> [f64; 3] {
+    let [a, b] = [INNER[0] + depth * WALL[0], INNER[1] + depth * WALL[1]];
+    [a * theta.sin() * phi.cos(), a * theta.sin() * phi.sin(), -b * theta.cos()]
+}
+
+fn unit(a: [f64; 3]) -> [f64; 3] {
+    let length = a.iter().map(|x| x * x).sum::<f64>().sqrt();
+    a.map(|x| x / length)
+}
+
+/// Writes the model as `.vtu` with the cell arrays `fibre`, `sheet` and `region`: 1 wall, 2 scar, 3 the innermost layer outside of the
+/// scar. Lengths are in mm. The same options give the same bits.
+///
+/// # Errors
+/// Numbers out of range, or the file cannot be written.
+pub fn save_ventricle(options: &VentricleOptions, path: &Path) -> Result<VentricleSummary, GenerateError> {
+    let (rings, layers) = (options.rings, options.layers);
+    let refuse = |what: &str| Err(GenerateError::Option { what: what.to_owned() });
+    if !(2..=2000).contains(&rings) || !(1..=500).contains(&layers) {
+        return refuse("--rings must lie between 2 and 2000, --layers between 1 and 500");
+    }
+    if !(options.scar >= 0.0 && options.scar.is_finite()) {
+        return refuse("--scar must be a number of at least 0");
+    }
+    // Nodes (θ, φ) of the disc; ring k begins at 1 + 3 k (k − 1).
+    let first = |k: u32| if k == 0 { 0 } else { 1 + 3 * k * (k - 1) };
+    let mut disc = vec![[0.0, 0.0]];
+    for k in 1..=rings {
+        let theta = BASE * f64::from(k) / f64::from(rings);
+        disc.extend((0..6 * k).map(|i| [theta, std::f64::consts::TAU * f64::from(i) / f64::from(6 * k)]));
+    }
+    let mut triangles: Vec<[u32; 3]> = Vec::new();
+    for k in 1..=rings {
+        let outer = |i: u32| first(k) + i % (6 * k);
+        let inner = |i: u32| if k == 1 { 0 } else { first(k - 1) + i % (6 * (k - 1)) };
+        for sector in 0..6 {
+            for i in 0..k {
+                triangles.push([outer(sector * k + i), outer(sector * k + i + 1), inner(sector * (k - 1) + i)]);
+                if i + 1 < k {
+                    let (a, b) = (inner(sector * (k - 1) + i), inner(sector * (k - 1) + i + 1));
+                    triangles.push([outer(sector * k + i + 1), b, a]);
+                }
+            }
+        }
+    }
+    let n_disc = disc.len() as u32;
+    let mut coordinates = Vec::new();
+    for layer in 0..=layers {
+        let depth = f64::from(layer) / f64::from(layers);
+        coordinates.extend(disc.iter().flat_map(|&[theta, phi]| place(theta, phi, depth)));
+    }
+    let middle = place(SCAR[0], SCAR[1], 0.5);
+    let (mut elements, mut fibre, mut sheet, mut region) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for layer in 0..layers {
+        for triangle in &triangles {
+            // Diagonals from the lower number: neighbours agree on them.
+            let mut corner = *triangle;
+            corner.sort_unstable();
+            let low = corner.map(|node| node + layer * n_disc);
+            let high = low.map(|node| node + n_disc);
+            for nodes in [
+                [low[0], low[1], low[2], high[2]],
+                [low[0], low[1], high[1], high[2]],
+                [low[0], high[0], high[1], high[2]],
+            ] {
+                let x = nodes.map(|node| &coordinates[3 * node as usize..3 * node as usize + 3]);
+                let centre: [f64; 3] = std::array::from_fn(|k| 0.25 * x.iter().map(|x| x[k]).sum::<f64>());
+                let mean = |of: &dyn Fn(u32) -> f64| 0.25 * nodes.iter().map(|&node| of(node)).sum::<f64>();
+                let theta = mean(&|node| disc[(node % n_disc) as usize][0]);
+                let depth = mean(&|node| f64::from(node / n_disc)) / f64::from(layers);
+                let phi = centre[1].atan2(centre[0]);
+                let [a, b] = [INNER[0] + depth * WALL[0], INNER[1] + depth * WALL[1]];
+                let round = [-phi.sin(), phi.cos(), 0.0];
+                let along = unit([a * theta.cos() * phi.cos(), a * theta.cos() * phi.sin(), b * theta.sin()]);
+                let helix = (60.0 - 120.0 * depth).to_radians();
+                fibre.extend((0..3).map(|k| (helix.cos() * round[k] + helix.sin() * along[k]) as f32));
+                let through = [
+                    round[1] * along[2] - round[2] * along[1],
+                    round[2] * along[0] - round[0] * along[2],
+                    round[0] * along[1] - round[1] * along[0],
+                ];
+                sheet.extend(through.map(|x| x as f32));
+                let distance = (0..3).map(|k| (centre[k] - middle[k]).powi(2)).sum::<f64>().sqrt();
+                region.push(match (distance < options.scar, layer) {
+                    (true, _) => 2_u32,
+                    (false, 0) => 3,
+                    (false, _) => 1,
+                });
+                elements.extend(nodes);
+            }
+        }
+    }
+    let (points, cells): (Vec<u32>, Vec<u32>) =
+        ((0..coordinates.len() as u32 / 3).collect(), (0..region.len() as u32).collect());
+    let grid = Grid {
+        coordinates: &coordinates,
+        elements: &elements,
+        corners: 4,
+        point_of_node: &points,
+        cell_of_element: &cells,
+    };
+    let arrays = [
+        DataArray { name: "fibre", components: 3, values: Values::F32(&fibre) },
+        DataArray { name: "sheet", components: 3, values: Values::F32(&sheet) },
+        DataArray { name: "region", components: 1, values: Values::U32(&region) },
+    ];
+    vtu::write(path, &grid, &[], &arrays)?;
+    Ok(VentricleSummary {
+        nodes: points.len() as u64,
+        elements: cells.len() as u64,
+        scar_elements: region.iter().filter(|&&region| region == 2).count() as u64,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tetrahedra_fill_the_wall_and_fibres_lie_in_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("v.vtu");
+        let options = VentricleOptions { rings: 12, layers: 4, ..VentricleOptions::default() };
+        let summary = save_ventricle(&options, &path).unwrap();
+        assert_eq!((summary.nodes, summary.elements), (5 * 469, 6 * 144 * 4 * 3));
+        assert!(summary.scar_elements > 100);
+        let mesh = pogo_formats::mesh_files::read(&path, &[]).unwrap();
+        let mut volume = 0.0;
+        for nodes in mesh.elements.chunks_exact(4) {
+            let x = [0, 1, 2, 3].map(|k| mesh.point(nodes[k]));
+            let e = [1, 2, 3].map(|i: usize| [0, 1, 2].map(|k| x[i][k] - x[0][k]));
+            let normal = [
+                e[0][1] * e[1][2] - e[0][2] * e[1][1],
+                e[0][2] * e[1][0] - e[0][0] * e[1][2],
+                e[0][0] * e[1][1] - e[0][1] * e[1][0],
+            ];
+            let part = (0..3).map(|k| normal[k] * e[2][k]).sum::<f64>().abs() / 6.0;
+            assert!(part > 1e-3, "a flat tetrahedron");
+            volume += part;
+        }
+        // Between two ellipsoids cut at θ: 2π/3 (A²B − a²b) c(θ), c = (1 − cos θ) + … of the cap: π a² b (2/3 − cos θ + cos³θ / 3).
+        let cap =
+            |a: f64, b: f64| std::f64::consts::PI * a * a * b * (2.0 / 3.0 - BASE.cos() + BASE.cos().powi(3) / 3.0);
+        let exact = cap(INNER[0] + WALL[0], INNER[1] + WALL[1]) - cap(INNER[0], INNER[1]);
+        assert!((volume / exact - 1.0).abs() < 0.03, "{volume} {exact}");
+        for (fibre, sheet) in mesh.arrays[0].values.chunks(3).zip(mesh.arrays[1].values.chunks(3)) {
+            let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+            assert!((dot(fibre, fibre) - 1.0).abs() < 1e-6 && dot(fibre, sheet).abs() < 1e-6);
+        }
+        let wrong = VentricleOptions { rings: 1, ..VentricleOptions::default() };
+        assert!(save_ventricle(&wrong, &path).is_err());
+    }
+}
