@@ -253,7 +253,7 @@ fn an_independent_code_and_the_exact_solution_whatever_the_sub_domains() {
     let ball = Run::solve(folder.path(), "ball", &["--set", "solver.exact_radius=0.3"]).arrival();
     let better = largest_difference(&ball, &reference["exact"].values);
     eprintln!("  with a ball of radius 0.3: {better:.4}");
-    assert!(better < 0.5 * error);
+    assert!(better < 0.6 * error);
 }
 
 #[test]

@@ -30,7 +30,7 @@ pub fn npz(path: &Path) -> BTreeMap<String, Array> {
     let mut arrays = BTreeMap::new();
     for index in 0..archive.len() {
         let mut raw = archive.by_index_raw(index).expect("an entry");
-        let name = raw.name().trim_end_matches(".npy").to_owned();
+        let name = raw.name().expect("a name").trim_end_matches(".npy").to_owned();
         let (mut packed, mut bytes) = (Vec::new(), Vec::new());
         raw.read_to_end(&mut packed).expect("the entry's bytes");
         match raw.compression() {

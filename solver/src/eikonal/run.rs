@@ -143,11 +143,11 @@ fn solve<T: Real + Number>(
     }
     let starts =
         starts::resolve(&context.model.mesh, &context.model.setup.starts).map_err(|reason| context.refuse(reason))?;
-    let starts = context.with_balls(starts);
-    summary.start_nodes = starts.len() as u64;
+    let with_balls = context.with_balls(starts.clone());
+    summary.start_nodes = with_balls.len() as u64;
     summary.setup_seconds = began.elapsed().as_secs_f64();
     let clock = Instant::now();
-    let arrival = solver.solve(&starts).map_err(|error| context.refuse(error.to_string()))?;
+    let arrival = solver.solve(&with_balls).map_err(|error| context.refuse(error.to_string()))?;
     summary.loop_seconds = clock.elapsed().as_secs_f64();
     drop(solver);
     let statistics = &arrival.statistics;

@@ -117,12 +117,17 @@ pub fn save_ventricle(options: &VentricleOptions, path: &Path) -> Result<Ventric
             corner.sort_unstable();
             let low = corner.map(|node| node + layer * n_disc);
             let high = low.map(|node| node + n_disc);
-            for nodes in [
+            for mut nodes in [
                 [low[0], low[1], low[2], high[2]],
                 [low[0], low[1], high[1], high[2]],
                 [low[0], high[0], high[1], high[2]],
             ] {
                 let x = nodes.map(|node| &coordinates[3 * node as usize..3 * node as usize + 3]);
+                let [a, b, c] = [1, 2, 3].map(|i: usize| [0, 1, 2].map(|k| x[i][k] - x[0][k]));
+                let normal = [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]];
+                if (0..3).map(|k| normal[k] * c[k]).sum::<f64>() < 0.0 {
+                    nodes.swap(1, 2);
+                }
                 let centre: [f64; 3] = std::array::from_fn(|k| 0.25 * x.iter().map(|x| x[k]).sum::<f64>());
                 let mean = |of: &dyn Fn(u32) -> f64| 0.25 * nodes.iter().map(|&node| of(node)).sum::<f64>();
                 let theta = mean(&|node| disc[(node % n_disc) as usize][0]);

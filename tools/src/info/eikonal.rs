@@ -204,7 +204,7 @@ impl fmt::Display for EikonalSummary {
         }
         line(f, "units", &format!("{}, {}; speeds in {0}/{1}", self.length_unit, self.time_unit))?;
         if !self.element_data.is_empty() {
-            line(f, "element data", &self.element_data.join(", "))?;
+            line(f, "data", &format!("of each element: {}", self.element_data.join(", ")))?;
         }
         line(f, "sets", &format!("{} of nodes, {} of elements", self.node_sets.len(), self.element_sets.len()))?;
         let classes: Vec<Item> = self

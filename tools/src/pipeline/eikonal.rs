@@ -116,7 +116,10 @@ impl fmt::Display for EikonalSummary {
             grouped(self.elements),
             self.kind,
             counted(self.nodes as usize, "node"),
-            counted(self.classes.len(), "velocity"),
+            match self.classes.len() {
+                1 => "1 velocity".to_owned(),
+                n => format!("{n} velocities"),
+            },
             counted(self.start_nodes.iter().sum::<u64>() as usize, "start node")
         )?;
         if self.domains > 1 {
