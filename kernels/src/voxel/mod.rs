@@ -18,7 +18,7 @@ mod tests;
 
 pub use averaged::{AveragedSettings, solve_averaged};
 pub use cube::Cube;
-pub use gpu::{GpuSolverReport, GpuStaticSolver};
+pub use gpu::{FineReport, GpuSolverReport, GpuStaticSolver, Measurement, measure_fine_level};
 pub use multigrid::CycleSettings;
 pub use number::Number;
 pub use problem::{FixedDof, Moduli, NodalForce, StaticProblem};

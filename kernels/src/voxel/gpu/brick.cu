@@ -10,11 +10,13 @@
 #endif
 #endif
 
-#define MARCH(NAME, TYPE, THEN)                                                                                          \
+#define MARCH_AS(NAME, TYPE, THEN, MODULI)                                                                               \
     extern "C" __global__ void __launch_bounds__(THREADS, POGO_BLOCKS)                                                   \
         NAME(const __grid_constant__ Params<TYPE> p) {                                                                   \
-        march<TYPE, THEN>(p);                                                                                            \
+        march<TYPE, THEN, MODULI>(p);                                                                                    \
     }
+// One for a modulus that is the same everywhere, and one for others.
+#define MARCH(NAME, TYPE, THEN) MARCH_AS(NAME, TYPE, THEN, false) MARCH_AS(NAME##_moduli, TYPE, THEN, true)
 
 #ifdef POGO_F64
 MARCH(brick_store, double, STORE)
@@ -54,13 +56,13 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         place(x - (o & 1), y - (o >> 1 & 1), w, i);
         Word e = p.planes[plane - (o >> 2)].word[w];
         if (!(e.elements >> i & 1)) continue;
-        u32 at = e.element_at + __popc(e.elements & ((1u << i) - 1));
+        u32 at = (e.element_at & ~HAS_FIXED) + __popc(e.elements & ((1u << i) - 1));
         sum += p.kind == ONE ? 1.0 : p.kind == CLASSES ? double(p.young[p.classes[at]]) : double(p.moduli[at]) * p.w;
     }
     float v = sum > 0 ? static_cast<float>(p.unit / sum) : 0.f;
     u32 bits = __float_as_uint(v);
     bits += 0x7fff + (bits >> 16 & 1);
-    inverse[(own.node_at & ~HAS_FIXED) + __popc(own.nodes & ((1u << bit) - 1))] = static_cast<u16>(bits >> 16);
+    inverse[own.node_at + __popc(own.nodes & ((1u << bit) - 1))] = static_cast<u16>(bits >> 16);
 }
 #endif
 

@@ -21,7 +21,7 @@ constexpr u32 WARPS = THREADS / 32;
 /// Distance of rows in shared memory: four rows of eight numbers meet no bank twice.
 constexpr u32 PITCH = 24;
 constexpr u32 ROWS = 17;
-/// In Word::node_at: some degree of freedom of this plane of the tile is fixed.
+/// In Word::element_at: some degree of freedom of this plane of the tile is fixed.
 constexpr u32 HAS_FIXED = 0x80000000u;
 
 /// What a warp needs of a plane: bit 8 y + x of its 8 × 4 columns. Columns 0 have no nodes of the tile.
@@ -102,10 +102,16 @@ enum Then : u32 {
     FORCES,   // r = f − K x; sum r²
 };
 
-template <class T> struct Shared {
-    T u[2][3][ROWS * PITCH];
+/// Planes of u that are there or on their way: the one that is computed from, three to come.
+constexpr u32 STAGES = 4;
+/// Planes that a stretch has at most; empty ones before and after it, so that nobody needs to ask where it ends.
+constexpr u32 LONGEST = 56, BEFORE = 3, AFTER = 2 + STAGES;
+
+/// `N`: components of u, and for PAIR the word that has its node's entry of `inverse`.
+template <class T, u32 N> struct Shared {
+    Plane planes[BEFORE + LONGEST + AFTER];
+    T u[STAGES][N][ROWS * PITCH];
     T f[2][9][16 * PITCH];
-    T y[WARPS][96];
 };
 
 __device__ __forceinline__ float inverse_of(const u16* inverse, u32 node) {
@@ -191,251 +197,347 @@ __device__ inline double block_sum(double v, double* scratch) {
     return v;
 }
 
-template <class T, u32 THEN> struct March {
+/// Starts to copy a number to shared memory.
+template <class T> __device__ __forceinline__ void copy(T* to, const T* from) {
+#ifdef __CUDACC__
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(static_cast<u32>(__cvta_generic_to_shared(to))),
+                 "l"(from), "n"(sizeof(T))
+                 : "memory");
+#else
+    *to = *from;
+#endif
+}
+
+/// Ends a group of copies.
+__device__ __forceinline__ void commit() {
+#ifdef __CUDACC__
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+
+/// Waits for all groups but the last `N`.
+template <int N> __device__ __forceinline__ void wait() {
+#ifdef __CUDACC__
+    asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
+#endif
+}
+
+/// Keeps the compiler from computing a number again wherever it is used.
+__device__ __forceinline__ u32 kept(u32 v) {
+#ifdef __CUDACC__
+    asm volatile("" : "+r"(v));
+#endif
+    return v;
+}
+
+template <class T, u32 THEN, bool MODULI> struct March {
+    static constexpr u32 N = THEN == PAIR ? 4 : 3;
+    static constexpr bool SUMS = THEN != RESIDUAL, AHEAD = THEN != STORE && THEN != FORCES;
+    using Memory = Shared<T, N>;
+    static constexpr u32 U = __builtin_offsetof(Memory, u), F = __builtin_offsetof(Memory, f);
+    /// Bytes from one component to the next.
+    static constexpr u32 NEXT_U = ROWS * PITCH * sizeof(T), NEXT_F = 16 * PITCH * sizeof(T);
+    static constexpr u32 STAGE = N * NEXT_U, RIGHT = sizeof(T), UP = PITCH * sizeof(T);
+
     const Params<T>& p;
-    Shared<T>& s;
-    const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    const u32 below = (1u << lane) - 1;
-    /// Place of the thread's column in 17 × 17, and of its halo node.
-    const u32 at = (4 * (warp / 2) + lane / 8) * PITCH + 8 * (warp % 2) + lane % 8;
-    const bool has_halo = warp >= WARPS - 2;
-    const u32 halo_at = ring((threadIdx.x - (THREADS - 64)) % 64);
-    T own[3], halo[3];       // u of the next plane
-    T c[3];                  // forces on the own node of the face that is complete
-    Word next, further;      // of planes k + 1 and k + 2
-    u32 elements = 0;        // of plane k
-    bool before = false;     // plane k − 1 has elements of this warp
-    bool dirty[2] = {true, true};
-    u32 raw = 0, raw_next = 0; // modulus of the elements of planes k and k + 1
-    double sum0 = 0, sum1 = 0;
+    u8* const memory;
+    const u32 warp;
+    const u32 bit, below; // of the lane
+    /// Offsets of the thread's column and of its halo node; of the stages that it reads and writes; of the warp's word.
+    const u32 column, halo_column;
+    u32 stage, other_stage = 2 * STAGE;
+    u32 words;
+    const bool has_halo;
+    u32 halo_node = 0;  // of the plane that is fetched next
+    u32 odd = 0, halo_odd = 0; // PAIR: which half of the word is a node's, a bit a plane, the last fetched lowest
+    T c[3] = {};               // forces on the own node of the face that is complete
+    u32 elements = 0;          // of plane k
+    u32 history = 0;           // whether there were elements on planes k − 1, k − 2, …, a bit each, the lowest first
+    u32 raw = 0;               // modulus of the element of plane k
+    T sum0 = 0, sum1 = 0;
 
-    __device__ __forceinline__ March(const Params<T>& p, Shared<T>& s) : p(p), s(s) {}
+    __device__ __forceinline__ March(const Params<T>& p, u8* memory)
+        : p(p), memory(memory), warp(threadIdx.x / 32), bit(kept(1u << threadIdx.x % 32)), below(kept(bit - 1)),
+          column(kept((4 * (warp / 2) + threadIdx.x % 32 / 8) * UP + (8 * (warp % 2) + threadIdx.x % 8) * RIGHT)),
+          halo_column(kept(ring((threadIdx.x - (THREADS - 64)) % 64) * RIGHT)), stage(0),
+          words(kept(BEFORE * sizeof(Plane) + warp * sizeof(Word))), has_halo(warp >= WARPS - 2) {}
 
-    __device__ __forceinline__ Word word(u32 plane) const {
-        uint4 v = __ldg(reinterpret_cast<const uint4*>(&p.planes[plane].word[warp]));
-        return {v.x, v.y, v.z, v.w};
+    template <class V> __device__ __forceinline__ V& in(u32 offset) const { return *reinterpret_cast<V*>(memory + offset); }
+
+    /// The word of the plane so many further than k.
+    __device__ __forceinline__ const Word& word(int further) const { return in<Word>(words + further * int(sizeof(Plane))); }
+
+    /// The plane itself.
+    __device__ __forceinline__ const Plane& plane(int further) const {
+        return in<Plane>(words - warp * sizeof(Word) + further * int(sizeof(Plane)));
     }
 
-    /// Value of x, or of the step before it.
-    __device__ __forceinline__ void load(u32 node, T (&v)[3]) const {
+    /// Finds the halo node of a plane.
+    __device__ __forceinline__ void find_halo(int further) {
+        const Plane& from = plane(further);
+        u32 bits = warp == WARPS - 2 ? from.halo[0] : from.halo[1];
+        if (!(bits & bit)) return;
+        halo_node = __ldg(p.halo + from.halo_at + (warp == WARPS - 2 ? 0 : __popc(from.halo[0])) + __popc(bits & below));
+    }
+
+    /// Starts to bring a plane, whose halo has been found, and finds that of the next one.
+    __device__ __forceinline__ void fetch(int further, u32 to) {
+        u32 nodes = word(further).nodes;
+        if constexpr (THEN == PAIR) odd *= 2, halo_odd *= 2;
+        if (nodes & bit) bring(word(further).node_at + __popc(nodes & below), to + column, odd);
+        if (has_halo) {
+            const Plane& from = plane(further);
+            if ((warp == WARPS - 2 ? from.halo[0] : from.halo[1]) & bit) bring(halo_node, to + halo_column, halo_odd);
+            find_halo(further + 1);
+        }
+        commit();
+    }
+
+    __device__ __forceinline__ void bring(u32 node, u32 to, u32& odd) const {
         const T* from = p.x + 3 * static_cast<u64>(node);
-        T by = 1;
-        if constexpr (THEN == PAIR) by = p.s0 * inverse_of(p.inverse, node);
+#pragma unroll
+        for (u32 a = 0; a < 3; a++) copy(&in<T>(U + to + a * NEXT_U), from + a);
+        if constexpr (THEN == PAIR) {
+            copy(&in<T>(U + to + 3 * NEXT_U), reinterpret_cast<const T*>(p.inverse) + node / 2);
+            odd += node % 2;
+        }
+    }
+
+    /// PAIR: scales what the thread has brought of plane k + 1, STAGES − 1 planes ago, by s0 / diagonal.
+    __device__ __forceinline__ void scale(u32 from) {
+        if (word(1).nodes & bit) scale(from + column, odd >> (STAGES - 2) & 1);
+        if (!has_halo) return;
+        if ((warp == WARPS - 2 ? plane(1).halo[0] : plane(1).halo[1]) & bit)
+            scale(from + halo_column, halo_odd >> (STAGES - 2) & 1);
+    }
+
+    __device__ __forceinline__ void scale(u32 at, bool odd) const {
+        u32 pair = in<u32>(U + at + 3 * NEXT_U);
+        float by = p.s0 * __uint_as_float(odd ? pair & 0xffff0000u : pair << 16);
+#pragma unroll
+        for (u32 a = 0; a < 3; a++) in<T>(U + at + a * NEXT_U) *= by;
+    }
+
+    __device__ __forceinline__ T modulus(u32 raw) const {
+        T e = 1;
+        if constexpr (MODULI) e = p.kind == CLASSES ? __ldg(p.young + (raw & 255)) : p.unit * __uint_as_float(raw);
+        return elements & bit ? e : T(0);
+    }
+
+    __device__ __forceinline__ u32 fetch_modulus(const Word& w) const {
+        if (!MODULI || !(w.elements & bit)) return 0;
+        u32 i = (w.element_at & ~HAS_FIXED) + __popc(w.elements & below);
+        return p.kind == CLASSES ? p.classes[i] : __float_as_uint(p.moduli[i]);
+    }
+
+    /// What `follow` needs besides y, of the thread's node.
+    struct Ahead {
+        float a[3], b[3], c[3], inverse;
+    };
+
+    /// The thread's node of plane k − 1, which must be there.
+    __device__ __forceinline__ u32 finished() const { return word(-1).node_at + __popc(word(-1).nodes & below); }
+
+    __device__ __forceinline__ void look_ahead(u32 node, Ahead& ahead) const {
+        u64 dof = 3 * static_cast<u64>(node);
 #pragma unroll
         for (u32 a = 0; a < 3; a++) {
-            v[a] = from[a];
-            if constexpr (THEN == PAIR) v[a] *= by;
-        }
-    }
-
-    /// Values of a plane that the thread brings.
-    __device__ __forceinline__ void fetch(const Word& w, u32 plane) {
-        own[0] = own[1] = own[2] = 0;
-        if (w.nodes >> lane & 1) load((w.node_at & ~HAS_FIXED) + __popc(w.nodes & below), own);
-        if (has_halo) {
-            uint4 h = __ldg(reinterpret_cast<const uint4*>(&p.planes[plane].halo_at));
-            u32 bits = warp == WARPS - 2 ? h.y : h.z;
-            u32 first = h.x + (warp == WARPS - 2 ? 0 : __popc(h.y));
-            halo[0] = halo[1] = halo[2] = 0;
-            if (bits >> lane & 1) load(__ldg(p.halo + first + __popc(bits & below)), halo);
-        }
-    }
-
-    __device__ __forceinline__ T modulus(u32 bits) const {
-        T e = 1;
-        if (p.kind == CLASSES) e = __ldg(p.young + (raw & 255));
-        if (p.kind == EACH) e = p.unit * __uint_as_float(raw);
-        return bits >> lane & 1 ? e : T(0);
-    }
-
-    __device__ __forceinline__ void fetch_modulus(const Word& w) {
-        raw_next = 0;
-        if (p.kind == ONE || !(w.elements >> lane & 1)) return;
-        u32 at = w.element_at + __popc(w.elements & below);
-        raw_next = p.kind == CLASSES ? p.classes[at] : __float_as_uint(p.moduli[at]);
-    }
-
-    /// Sums of plane `plane`, and what follows.
-    __device__ __forceinline__ void finish(u32 plane, u32 buffer) {
-        Word w = word(plane);
-        if (!w.nodes) return;
-        const T(*f)[16 * PITCH] = s.f[buffer];
-        T v[3];
-        bool mine = w.nodes >> lane & 1;
-        if (mine) {
-#pragma unroll
-            for (u32 a = 0; a < 3; a++) v[a] = ((c[a] + f[a][at - 1]) + f[3 + a][at - PITCH]) + f[6 + a][at - PITCH - 1];
-            if (w.node_at & HAS_FIXED) {
-                const u32* bits = p.fixed + ((__ldg(&p.planes[plane].fixed) - 1) * WARPS + warp) * 3;
-#pragma unroll
-                for (u32 a = 0; a < 3; a++)
-                    if (__ldg(bits + a) >> lane & 1) v[a] = 0;
+            if (THEN == RESIDUAL || THEN == STEP) ahead.a[a] = p.b[dof + a];
+            if (THEN == CORRECT) ahead.a[a] = p.r[dof + a];
+            if (THEN == STEP || THEN == CORRECT || THEN == PAIR) {
+                ahead.b[a] = p.x[dof + a];
+                ahead.c[a] = p.add ? p.z[dof + a] : 0.f;
             }
-            T* to = s.y[warp] + 3 * __popc(w.nodes & below);
-#pragma unroll
-            for (u32 a = 0; a < 3; a++) to[a] = v[a];
         }
-        __syncwarp();
-        u32 first = w.node_at & ~HAS_FIXED, n = 3 * __popc(w.nodes);
-        u64 base = 3 * static_cast<u64>(first);
-        T sum = 0, other = 0;
-#pragma unroll
-        for (u32 q = 0; q < 3; q++) {
-            u32 i = lane + 32 * q;
-            if (i < n) follow(s.y[warp][i], first + i / 3, base + i, sum, other);
-        }
-        if constexpr (THEN == FORCES) sum0 += add_forces(base, n);
-        else if (THEN != RESIDUAL && p.partial) sum0 += sum, sum1 += other;
-        __syncwarp();
+        if (THEN == STEP || THEN == CORRECT || THEN == PAIR) ahead.inverse = inverse_of(p.inverse, node);
     }
 
-    __device__ __forceinline__ void follow(T y, u32 node, u64 dof, T& sum, T& other) const {
-        if constexpr (THEN == STORE) {
-            p.y[dof] = y;
-            if (p.partial) sum += p.x[dof] * y;
-        } else if constexpr (THEN == RESIDUAL) {
-            p.r[dof] = p.b[dof] - y;
-        } else if constexpr (THEN == STEP) {
-            float r = p.b[dof] - y;
+    /// Sums of the thread's node of plane k − 1, and what follows.
+    template <u32 BUFFER> __device__ __forceinline__ void finish(const Ahead& ahead) {
+        T y[3];
+        u32 from = F + BUFFER * 9 * NEXT_F + column;
+#pragma unroll
+        for (u32 a = 0; a < 3; a++)
+            y[a] = ((c[a] + in<T>(from + a * NEXT_F - RIGHT)) + in<T>(from + (3 + a) * NEXT_F - UP)) +
+                   in<T>(from + (6 + a) * NEXT_F - UP - RIGHT);
+        if (word(-1).element_at & HAS_FIXED) {
+            __syncwarp(); // a branch, then, and not instructions that everybody skips
+            const u32* bits = p.fixed + ((plane(-1).fixed - 1) * WARPS + warp) * 3;
+#pragma unroll
+            for (u32 a = 0; a < 3; a++)
+                if (__ldg(bits + a) & bit) y[a] = 0;
+        }
+        if (!(word(-1).nodes & bit)) return;
+        u64 dof = 3 * static_cast<u64>(finished());
+        if constexpr (THEN == FORCES) {
+            add_forces(y, dof);
+        } else {
+            T z[3];
+#pragma unroll
+            for (u32 a = 0; a < 3; a++) z[a] = follow(y[a], dof + a, ahead.a[a], ahead.b[a], ahead.c[a], ahead.inverse);
+            if (!SUMS || !p.partial) return;
+            if constexpr (THEN == STORE) {
+                sum0 += y[0] * p.x[dof] + y[1] * p.x[dof + 1] + y[2] * p.x[dof + 2];
+            } else {
+                sum0 += z[0] * p.dot0[dof] + z[1] * p.dot0[dof + 1] + z[2] * p.dot0[dof + 2];
+                sum1 += z[0] * p.dot1[dof] + z[1] * p.dot1[dof + 1] + z[2] * p.dot1[dof + 2];
+            }
+        }
+    }
+
+    __device__ __forceinline__ T follow(T y, u64 dof, float a, float b, float c, float inverse) const {
+        T z = 0;
+        if constexpr (THEN == STORE) p.y[dof] = y;
+        if constexpr (THEN == RESIDUAL) p.r[dof] = a - y;
+        if constexpr (THEN == STEP) {
+            float r = a - y, d = p.p * b + p.s * inverse * r;
             if (p.r) p.r[dof] = r;
-            float d = p.p * p.x[dof] + p.s * inverse_of(p.inverse, node) * r;
             if (p.d) p.d[dof] = d;
-            store_z(p.w * d, dof, sum, other);
-        } else if constexpr (THEN == CORRECT) {
-            float r = p.r[dof] - y;
+            z = p.w * d + c;
+        }
+        if constexpr (THEN == CORRECT) {
+            float r = a - y;
             p.r[dof] = r;
-            store_z(p.x[dof] + p.w * p.s * inverse_of(p.inverse, node) * r, dof, sum, other);
-        } else if constexpr (THEN == PAIR) {
-            float inverse = inverse_of(p.inverse, node), b = p.x[dof], d = p.s0 * inverse * b;
-            store_z(p.w0 * d + p.w * (p.p * d + p.s * inverse * (b - y)), dof, sum, other);
+            z = b + p.w * p.s * inverse * r + c;
         }
+        if constexpr (THEN == PAIR) {
+            float d = p.s0 * inverse * b;
+            z = p.w0 * d + p.w * (p.p * d + p.s * inverse * (b - y)) + c;
+        }
+        if constexpr (THEN == STEP || THEN == CORRECT || THEN == PAIR) p.z[dof] = z;
+        return z;
     }
 
-    __device__ __forceinline__ void store_z(float z, u64 dof, T& sum, T& other) const {
-        if (p.add) z += p.z[dof];
-        p.z[dof] = z;
-        if (p.partial) {
-            sum += z * p.dot0[dof];
-            other += z * p.dot1[dof];
-        }
-    }
-
-    /// r = f − y for the warp's dofs, and their squares.
-    __device__ __forceinline__ double add_forces(u64 base, u32 n) {
-        T* y = s.y[warp];
+    /// r = f − y of a node, and its square.
+    __device__ __forceinline__ void add_forces(T (&y)[3], u64 dof) {
         if (p.n_forces) {
             u64 low = 0, high = p.n_forces;
             while (low < high) {
                 u64 middle = (low + high) / 2;
-                if (p.forces[middle].dof < base) low = middle + 1;
+                if (p.forces[middle].dof < dof) low = middle + 1;
                 else high = middle;
             }
-            for (u64 i = low + lane; i < p.n_forces && p.forces[i].dof < base + n; i += 32)
-                y[p.forces[i].dof - base] -= p.forces[i].value;
-            __syncwarp();
+            for (; low < p.n_forces && p.forces[low].dof < dof + 3; low++)
+#pragma unroll
+                for (u32 a = 0; a < 3; a++)
+                    if (p.forces[low].dof == dof + a) y[a] -= p.forces[low].value;
         }
-        double sum = 0;
-        for (u32 i = lane; i < n; i += 32) {
-            p.r[base + i] = static_cast<float>(-y[i]);
-            sum += static_cast<double>(y[i]) * y[i];
-        }
-        return sum;
-    }
-
-    /// Brings plane k + 1, computes the elements of plane k from the transforms of both, finishes plane k − 1.
-    template <u32 BUFFER>
-    __device__ __forceinline__ void step(u32 k, u32 first, u32 end, const T (&low)[3][4], T (&up)[3][4], T (&f)[3][4],
-                                         T (&g)[3][4]) {
-        T(*u)[ROWS * PITCH] = s.u[BUFFER];
-        T mine[3];
 #pragma unroll
         for (u32 a = 0; a < 3; a++) {
-            mine[a] = own[a];
-            // Column 0 and row 0 are the halo's.
-            if (at % PITCH != 0 && at >= PITCH) u[a][at] = own[a];
-            if (has_halo) u[a][halo_at] = halo[a];
+            p.r[dof + a] = static_cast<float>(-y[a]);
+            sum0 += static_cast<double>(y[a]) * y[a];
         }
-        // Those of plane `end` are another stretch's.
-        u32 above = k + 1 != end ? next.elements : 0;
-        fetch_modulus(next);
-        next = further;
-        if (k + 2 <= end) fetch(next, k + 2);
-        if (k + 3 <= end) further = word(k + 3);
+    }
+
+    /// Takes plane k + 1, computes the elements of plane k from the transforms of both, finishes plane k − 1.
+    template <u32 BUFFER>
+    __device__ __forceinline__ void step(u32 from, u32 to, const T (&low)[3][4], T (&up)[3][4], T (&f)[3][4],
+                                         T (&g)[3][4]) {
+        u32 above = word(1).elements, raw_above = fetch_modulus(word(1));
+        Ahead ahead;
+        if constexpr (AHEAD)
+            if (word(-1).nodes & bit) look_ahead(finished(), ahead);
+        wait<STAGES - 2>();
+        if constexpr (THEN == PAIR) scale(from);
         __syncthreads();
+        fetch(STAGES, to);
         if (elements | above) {
-            bool edge = at % PITCH == 0 || at < PITCH;
+            u32 at = U + from + column;
 #pragma unroll
             for (u32 a = 0; a < 3; a++) {
-                up[a][0] = edge ? u[a][at] : mine[a];
-                up[a][1] = u[a][at + 1];
-                up[a][2] = u[a][at + PITCH];
-                up[a][3] = u[a][at + PITCH + 1];
+                up[a][0] = in<T>(at + a * NEXT_U);
+                up[a][1] = in<T>(at + a * NEXT_U + RIGHT);
+                up[a][2] = in<T>(at + a * NEXT_U + UP);
+                up[a][3] = in<T>(at + a * NEXT_U + UP + RIGHT);
                 face(up[a]);
             }
         }
-        if (k > first) finish(k - 1, BUFFER ^ 1);
+        if (word(-1).nodes) finish<BUFFER ^ 1>(ahead);
         if (elements) {
-            element(p.k, modulus(elements), low, up, f, g);
+            element(p.k, modulus(raw), low, up, f, g);
         } else {
 #pragma unroll
             for (u32 i = 0; i < 12; i++) g[i / 4][i % 4] = 0;
         }
-        T(*out)[16 * PITCH] = s.f[BUFFER];
-        if (elements || before) {
+        u32 out = F + BUFFER * 9 * NEXT_F + column;
+        if (elements || history & 1) {
 #pragma unroll
             for (u32 a = 0; a < 3; a++) {
                 face(f[a]);
                 c[a] = f[a][0];
 #pragma unroll
-                for (u32 q = 1; q < 4; q++) out[3 * q - 3 + a][at] = f[a][q];
+                for (u32 q = 1; q < 4; q++) in<T>(out + (3 * q - 3 + a) * NEXT_F) = f[a][q];
             }
-            dirty[BUFFER] = true;
         } else {
             c[0] = c[1] = c[2] = 0;
-            if (dirty[BUFFER]) {
+            if (history & 6) { // there still are sums of two planes ago
 #pragma unroll
-                for (u32 i = 0; i < 9; i++) out[i][at] = 0;
+                for (u32 i = 0; i < 9; i++) in<T>(out + i * NEXT_F) = 0;
             }
-            dirty[BUFFER] = false;
         }
-        before = elements != 0;
+        history = 2 * history + (elements != 0);
         elements = above;
-        raw = raw_next;
+        raw = raw_above;
+    }
+
+    /// Brings the words of the stretch; what else there is in shared memory is made 0.
+    __device__ __forceinline__ void prepare(const Stretch& stretch) const {
+        constexpr u32 EACH = sizeof(Plane) / sizeof(uint4), FIRST = (BEFORE - 1) * EACH;
+        const uint4* from = reinterpret_cast<const uint4*>(p.planes + stretch.at - BEFORE);
+        // From plane 0, which stands before the stretch, to n + 1, which stands after it.
+        u32 end = (BEFORE + stretch.n + 1) * EACH;
+        for (u32 i = threadIdx.x; i < sizeof(Memory) / sizeof(uint4); i += THREADS) {
+            uint4 v = {};
+            if (i >= FIRST && i < end) v = __ldg(from + i);
+            // Elements of the last one are another stretch's.
+            if (i >= end - EACH && i < end && i % EACH < WARPS) v.y = 0;
+            in<uint4>(i * sizeof(uint4)) = v;
+        }
+        __syncthreads();
     }
 
     __device__ __forceinline__ void run() {
         Stretch stretch = p.stretches[blockIdx.x];
-        u32 first = stretch.at, end = first + stretch.n;
+        prepare(stretch);
         T a[3][4] = {}, b[3][4] = {}, f[3][4] = {}, g[3][4] = {};
-        c[0] = c[1] = c[2] = 0;
-        halo[0] = halo[1] = halo[2] = 0;
-        next = word(first - 1);
-        further = word(first);
-        fetch(next, first - 1);
-        // Plane first − 2 only gives way to the transforms of first − 1.
-        u32 k = first - 2;
-        for (;;) {
-            step<0>(k, first, end, a, b, f, g);
-            if (k == end) break;
-            step<1>(k + 1, first, end, b, a, g, f);
-            if (k + 1 == end) break;
-            k += 2;
+        // k = −1: plane 0 only gives its transforms.
+        words -= 2 * sizeof(Plane);
+        if (has_halo) find_halo(1);
+        for (u32 i = 1; i < STAGES; i++) fetch(i, (i - 1) * STAGE);
+        if constexpr (THEN == PAIR) {
+            wait<0>();
+            scale(0);
         }
-        if constexpr (THEN != RESIDUAL) {
-            if (p.partial) {
-                double* scratch = reinterpret_cast<double*>(&s);
-                sum0 = block_sum(sum0, scratch);
-                if (THEN == STEP || THEN == CORRECT || THEN == PAIR) sum1 = block_sum(sum1, scratch + WARPS);
-                if (threadIdx.x == 0) {
-                    p.partial[blockIdx.x] = sum0;
-                    p.partial[gridDim.x + blockIdx.x] = sum1;
-                }
+        // Nodes of plane 0 are another stretch's; nobody is to finish them, or to scale them once more.
+        __syncthreads();
+        Plane& first = in<Plane>((BEFORE - 1) * sizeof(Plane));
+        if (threadIdx.x < WARPS) first.word[threadIdx.x].nodes = 0;
+        if (threadIdx.x == WARPS) first.halo[0] = first.halo[1] = 0;
+        __syncthreads();
+        for (u32 steps = stretch.n + 3; steps; steps -= 2) {
+            step<0>(stage, other_stage + STAGE, a, b, f, g);
+            words += sizeof(Plane);
+            if (steps == 1) break;
+            step<1>(stage + STAGE, stage, b, a, g, f);
+            words += sizeof(Plane);
+            u32 swap = stage;
+            stage = other_stage;
+            other_stage = swap;
+        }
+        if (SUMS && p.partial) {
+            __syncthreads();
+            double* scratch = reinterpret_cast<double*>(memory);
+            sum0 = block_sum(sum0, scratch);
+            if (THEN == STEP || THEN == CORRECT || THEN == PAIR) sum1 = block_sum(sum1, scratch + WARPS);
+            if (threadIdx.x == 0) {
+                p.partial[blockIdx.x] = sum0;
+                p.partial[gridDim.x + blockIdx.x] = sum1;
             }
         }
     }
 };
 
-template <class T, u32 THEN> __device__ __forceinline__ void march(const Params<T>& p) {
+template <class T, u32 THEN, bool MODULI> __device__ __forceinline__ void march(const Params<T>& p) {
     extern __shared__ __align__(16) u8 memory[];
-    March<T, THEN>(p, *reinterpret_cast<Shared<T>*>(memory)).run();
+    March<T, THEN, MODULI>(p, memory).run();
 }

@@ -1,11 +1,14 @@
 //! Voxel statics on a CUDA device.
 
+#[cfg(test)]
+mod fine_tests;
 mod levels;
-#[allow(dead_code)] // the product in f64 alone: to measure it
+mod measure;
 mod product;
 mod solve;
 #[cfg(test)]
 mod tests;
 mod tiles;
 
+pub use measure::{FineReport, Measurement, measure_fine_level};
 pub use solve::{GpuSolverReport, GpuStaticSolver};

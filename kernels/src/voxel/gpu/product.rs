@@ -135,17 +135,6 @@ impl FineLevel {
     /// # Errors
     /// What the driver says; too little memory.
     pub fn new(gpu: &Gpu, stream: CUstream, problem: &StaticProblem, lambda: f64) -> Result<Self, DeviceError> {
-        Self::with_ptx(gpu, stream, problem, lambda, [ptx::F32, ptx::F64])
-    }
-
-    /// The same with other kernels, to compare variants.
-    pub fn with_ptx(
-        gpu: &Gpu,
-        stream: CUstream,
-        problem: &StaticProblem,
-        lambda: f64,
-        ptx: [&str; 2],
-    ) -> Result<Self, DeviceError> {
         let bricks = &problem.bricks;
         let n_nodes = bricks.n_nodes();
         let fixed: Vec<u32> = problem.fixed.iter().map(|dof| 3 * dof.node + u32::from(dof.direction)).collect();
@@ -170,16 +159,21 @@ impl FineLevel {
         let tables =
             (Buffer::of(&planes)?, Buffer::of(&tiles.stretches)?, Buffer::of(&tiles.halo)?, Buffer::of(&fixed)?);
         drop(planes);
-        let inverse = Buffer::zeros(n_nodes)?;
+        // Read two at a time.
+        let inverse = Buffer::zeros(n_nodes.next_multiple_of(2))?;
         let partial = Buffer::zeros(2 * n_stretches as usize)?;
         bytes += 8 * partial.len() as u64;
         let forces = Buffer::zeros(0)?;
-        let modules = [gpu.module(ptx[0])?, gpu.module(ptx[1])?];
+        let modules = [gpu.module(ptx::F32)?, gpu.module(ptx::F64)?];
         let invert = Kernel::new(gpu, &modules[0], "brick_inverse", 0)?;
-        let shared = |size| (size * (2 * 3 * 17 * 24 + 2 * 9 * 16 * 24 + 8 * 96)) as u32;
-        let kernel = |name, shared| Kernel::new(gpu, &modules[0], name, shared);
-        let march = |name| kernel(name, shared(4));
-        let double = |name| Kernel::new(gpu, &modules[1], name, shared(8));
+        // `Shared` in brick.cuh: planes, stages of u, sums on faces.
+        let shared = |size: usize, n_components: usize| {
+            (65 * size_of::<Plane>() + size * (4 * n_components * 17 * 24 + 2 * 9 * 16 * 24)) as u32
+        };
+        let name = |name: &str| format!("{name}{}", if kind == 0 { "" } else { "_moduli" });
+        let march = |which: &str, n| Kernel::new(gpu, &modules[0], &name(which), shared(4, n));
+        let double = |which: &str| Kernel::new(gpu, &modules[1], &name(which), shared(8, 3));
+        let kernel = |name| Kernel::new(gpu, &modules[0], name, 0);
         let addresses = Params::<f32> {
             k: Stiffness::new(&cube, factor),
             planes: tables.0.pointer(),
@@ -215,13 +209,13 @@ impl FineLevel {
             },
             single: addresses,
             n_stretches,
-            store: march("brick_store")?,
-            residual: march("brick_residual")?,
-            step: march("brick_step")?,
-            correct: march("brick_correct")?,
-            pair: march("brick_pair")?,
-            first: kernel("brick_first_step", 0)?,
-            sum: kernel("brick_sum", 0)?,
+            store: march("brick_store", 3)?,
+            residual: march("brick_residual", 3)?,
+            step: march("brick_step", 3)?,
+            correct: march("brick_correct", 3)?,
+            pair: march("brick_pair", 4)?,
+            first: kernel("brick_first_step")?,
+            sum: kernel("brick_sum")?,
             store_f64: double("brick_store")?,
             forces_f64: double("brick_forces")?,
             order,
@@ -255,6 +249,27 @@ impl FineLevel {
     /// Numbers of a vector.
     pub fn n_dofs(&self) -> usize {
         3 * self.n_nodes
+    }
+
+    /// 1 / diagonal of each of the bricks' nodes, as the smoother has it: with 8 bits of mantissa.
+    #[cfg(test)]
+    pub fn read_inverse(&self) -> Result<Vec<f32>, DeviceError> {
+        let mut all = vec![0; self.inverse.len()];
+        self.inverse.read(&mut all)?;
+        Ok(self.order.iter().map(|&at| f32::from_bits(u32::from(all[at as usize]) << 16)).collect())
+    }
+
+    /// The kernels by name: what [`measure`](super::measure) reports of them.
+    pub(super) fn kernels(&self) -> [(&'static str, Kernel); 7] {
+        [
+            ("product", self.store),
+            ("product f64", self.store_f64),
+            ("residual", self.residual),
+            ("step", self.step),
+            ("correction", self.correct),
+            ("two steps", self.pair),
+            ("true residual f64", self.forces_f64),
+        ]
     }
 
     /// What forces [`true_residual`](Self::true_residual) subtracts from; those on fixed degrees of freedom do not count.
@@ -350,13 +365,10 @@ impl FineLevel {
         dots: Dots,
         work: Option<[&Buffer<f32>; 2]>,
     ) -> Result<(), DeviceError> {
-        let (_, s) = self.factors(1);
-        let w = weight(degree, 1);
-        let params = Params { x: self.at(e), r: self.at(residual), z: self.at(z), s, w, add: 1, ..self.single };
+        self.correct(stream, degree, e, z, residual, if degree == 1 { dots } else { None })?;
         if degree == 1 {
-            return self.start(stream, self.correct, self.dotted(params, dots), dots.is_some());
+            return Ok(());
         }
-        self.start(stream, self.correct, params, false)?;
         if degree == 2 {
             return self.pair(stream, residual, z, 0.0, true, dots);
         }
@@ -364,6 +376,7 @@ impl FineLevel {
             return Err(DeviceError::Failed { what: "smooth", reason: "vectors are missing".into() });
         };
         // `correct` has added w d of the first step to z; d is left to make.
+        let (_, s) = self.factors(1);
         self.first_step(stream, s, 0.0, residual, d, next)?;
         for k in 2..=degree {
             let last = k == degree;
@@ -385,6 +398,22 @@ impl FineLevel {
     ) -> Result<(), DeviceError> {
         self.residual(stream, b, z, residual)?;
         self.pair(stream, residual, z, weight(2, 1), true, dots)
+    }
+
+    /// r −= K e; z += e + w d, d = s D⁻¹ r the first of `degree` steps.
+    pub(super) fn correct(
+        &self,
+        stream: CUstream,
+        degree: usize,
+        e: &Buffer<f32>,
+        z: &Buffer<f32>,
+        residual: &Buffer<f32>,
+        dots: Dots,
+    ) -> Result<(), DeviceError> {
+        let (_, s) = self.factors(1);
+        let w = weight(degree, 1);
+        let params = Params { x: self.at(e), r: self.at(residual), z: self.at(z), s, w, add: 1, ..self.single };
+        self.start(stream, self.correct, self.dotted(params, dots), dots.is_some())
     }
 
     /// d = s D⁻¹ b; z = w d.
@@ -416,7 +445,7 @@ impl FineLevel {
 
     /// Step k ≥ 2 of `degree`: r = b − K d; d' = p d + s D⁻¹ r; z += w d'. b may be r.
     #[allow(clippy::too_many_arguments)]
-    fn step(
+    pub(super) fn step(
         &self,
         stream: CUstream,
         degree: usize,
@@ -444,7 +473,7 @@ impl FineLevel {
     }
 
     /// The second of two steps, and w0 times the first: see `PAIR` in brick.cuh.
-    fn pair(
+    pub(super) fn pair(
         &self,
         stream: CUstream,
         b: &Buffer<f32>,

@@ -13,8 +13,8 @@ pub(super) const TILE: usize = 15;
 pub(super) const WARPS: usize = 8;
 /// `HAS_FIXED` in brick.cuh.
 const HAS_FIXED: u32 = 1 << 31;
-/// Planes of a stretch at most: fewer share better among multiprocessors, more compute less twice.
-const STRETCH: usize = 64;
+/// Planes of a stretch at most (`LONGEST` in brick.cuh): fewer share better among multiprocessors, more compute less twice.
+const STRETCH: usize = 56;
 /// Stretches there should be, where the planes are that many: a few rounds of a large device.
 const STRETCHES: usize = 4096;
 
@@ -257,7 +257,7 @@ impl Tiles {
             if plane.fixed == 0 {
                 self.fixed.push([[0; 3]; WARPS]);
                 plane.fixed = self.fixed.len() as u32;
-                plane.word.iter_mut().for_each(|word| word.node_at |= HAS_FIXED);
+                plane.word.iter_mut().for_each(|word| word.element_at |= HAS_FIXED);
             }
             self.fixed[plane.fixed as usize - 1][warp][direction] |= 1 << bit;
         }
@@ -280,7 +280,8 @@ impl Tiles {
                         let (first_plane, z0) = self.first[tile_y * self.n_tiles[0] + tile_x];
                         let (warp, bit) = place(x + 1 - TILE * tile_x, y + 1 - TILE * tile_y);
                         let word = self.planes[plane_of(first_plane, z0, z)].word[warp];
-                        let at = (word.element_at + (word.elements & ((1 << bit) - 1)).count_ones()) as usize;
+                        let before = (word.elements & ((1 << bit) - 1)).count_ones();
+                        let at = ((word.element_at & !HAS_FIXED) + before) as usize;
                         // SAFETY: each element has places of its own.
                         unsafe { to.part(at..at + 1)[0] = values[first + i] };
                     }
@@ -313,7 +314,7 @@ fn number(
     let (warp, bit) = place(x % TILE + 1, y % TILE + 1);
     let word = &planes[plane].word[warp];
     let rank = (word.nodes & ((1 << bit) - 1)).count_ones();
-    ((word.node_at & !HAS_FIXED) + rank, plane, warp, bit)
+    (word.node_at + rank, plane, warp, bit)
 }
 
 /// z of the first plane of a tile, and its planes, an empty one at either end; or none.

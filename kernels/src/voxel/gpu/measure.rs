@@ -1,0 +1,105 @@
+//! How fast the finest level is.
+
+use std::time::Instant;
+
+use cust::stream::{Stream, StreamFlags};
+
+use super::product::FineLevel;
+use crate::cuda::{Buffer, DeviceError, Gpu};
+use crate::voxel::StaticProblem;
+
+/// One kind of launch.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measurement {
+    /// What was done.
+    pub name: &'static str,
+    /// Least and median of the times of one launch, ms.
+    pub milliseconds: [f64; 2],
+    /// Bytes that have to be read and written once: vectors, inverse diagonal, tables, moduli.
+    pub bytes: f64,
+    /// Registers of a thread.
+    pub registers: u32,
+    /// Warps on a multiprocessor at a time.
+    pub warps: u32,
+}
+
+/// The finest level of a problem on a device.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FineReport {
+    /// Device.
+    pub device: String,
+    /// Making the tables, and bringing them to the device, s.
+    pub setup_seconds: f64,
+    /// Bytes of the tables, moduli and inverse diagonal.
+    pub table_bytes: u64,
+    /// Launches.
+    pub launches: Vec<Measurement>,
+}
+
+/// Times the launches of a voxel problem's finest level on the first device, `repeats` times 10 of each.
+///
+/// # Errors
+/// No device, too little memory on it, or what the driver says.
+pub fn measure_fine_level(problem: &StaticProblem, repeats: usize) -> Result<FineReport, DeviceError> {
+    let gpu = Gpu::open(0)?;
+    let stream = Stream::new(StreamFlags::NON_BLOCKING, None)
+        .map_err(|error| DeviceError::Failed { what: "make a stream", reason: error.to_string() })?;
+    let wait = || {
+        stream.synchronize().map_err(|error| DeviceError::Failed { what: "finish its work", reason: error.to_string() })
+    };
+    let start = Instant::now();
+    let level = FineLevel::new(&gpu, stream.as_inner(), problem, 2.3)?;
+    wait()?;
+    let setup_seconds = start.elapsed().as_secs_f64();
+    let n = level.n_dofs();
+    let values: Vec<f32> =
+        (0..n as u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 8) as f32 / (1 << 24) as f32 - 0.5).collect();
+    let (x, b, z, r) = (Buffer::of(&values)?, Buffer::of(&values)?, Buffer::of(&values)?, Buffer::of(&values)?);
+    let d = Buffer::zeros(n)?;
+    let wide = Buffer::of(&values.iter().map(|&v| f64::from(v)).collect::<Vec<f64>>())?;
+    drop(values);
+    let out = Buffer::<f64>::zeros(n)?;
+    let s = stream.as_inner();
+    let launch = |which: &str| match which {
+        "product" => level.apply(s, &x, &d, false),
+        "product f64" => level.apply_f64(s, &wide, &out, false),
+        "residual" => level.residual(s, &b, &x, &r),
+        "step" => level.step(s, 3, 2, &r, (&x, Some(&d)), &r, &z, None),
+        "correction" => level.correct(s, 2, &x, &z, &r, None),
+        "two steps" => level.pair(s, &b, &z, 0.5, false, None),
+        _ => level.true_residual(s, &wide, &r),
+    };
+    let mut launches = Vec::new();
+    for (name, kernel) in level.kernels() {
+        let mut times = Vec::new();
+        launch(name)?;
+        wait()?;
+        for _ in 0..repeats.max(1) {
+            let start = Instant::now();
+            for _ in 0..10 {
+                launch(name)?;
+            }
+            wait()?;
+            times.push(100.0 * start.elapsed().as_secs_f64());
+        }
+        times.sort_by(f64::total_cmp);
+        // Bytes a degree of freedom: what vectors need.
+        let vectors = match name {
+            "product" => 8.0,
+            "product f64" => 16.0,
+            "step" => 24.0,
+            "correction" => 20.0,
+            "two steps" => 8.0,
+            _ => 12.0,
+        };
+        let inverse = if matches!(name, "step" | "correction" | "two steps") { 0.0 } else { 2.0 * n as f64 / 3.0 };
+        launches.push(Measurement {
+            name,
+            milliseconds: [times[0], times[times.len() / 2]],
+            bytes: vectors * n as f64 + level.bytes as f64 - inverse,
+            registers: kernel.registers,
+            warps: kernel.resident * kernel.threads / 32,
+        });
+    }
+    Ok(FineReport { device: gpu.name.clone(), setup_seconds, table_bytes: level.bytes, launches })
+}
