@@ -13,7 +13,8 @@ use pogo_formats::spring::{SpringDamping, SpringMeshView, SpringSetup};
 use pogo_formats::words::counted;
 use pogo_kernels::cuda::DeviceError;
 use pogo_kernels::spring::{
-    Addressing, Cause, Change, SpringError, SpringProblem, State, Stepper, cpu, stable_increment,
+    Addressing, Cause, Change, CpuStepper, GpuError, GpuNumber, GpuOptions, GpuStepper, Level, Number, SpringError,
+    SpringProblem, State, Stepper, stable_increment,
 };
 
 use super::assemble::{self, Actions};
@@ -180,12 +181,11 @@ pub fn run(
     };
     let first_step = state.step;
     let resumed = *start != Start::Beginning;
-    let addressing = choose(settings.addressing, mesh, setup, observer);
-    let n_threads = threads(settings);
-    let Engine { mut stepper, device, n_threads, bytes_per_particle_step } =
-        make_stepper(problem, &state, settings, addressing, n_threads, observer).map_err(|error| match error {
-            EngineError::Springs(error) => refuse(error),
-            EngineError::Device(error) => SolveError::Device(error),
+    let Engine { mut stepper, device, n_threads, addressing, bytes_per_particle_step } =
+        make_stepper(problem, &state, settings, setup, observer).map_err(|error| match error {
+            GpuError::Problem(error) => refuse(error),
+            GpuError::Device(error) => SolveError::Device(error),
+            error @ GpuError::Way { .. } => SolveError::Problem { path: path.clone(), reason: error.to_string() },
         })?;
     drop(state);
 
@@ -386,44 +386,75 @@ struct Engine<'a> {
     stepper: Box<dyn Stepper + 'a>,
     device: String,
     n_threads: usize,
+    addressing: Addressing,
     bytes_per_particle_step: f64,
-}
-
-enum EngineError {
-    Springs(SpringError),
-    Device(DeviceError),
 }
 
 fn make_stepper<'a>(
     problem: SpringProblem<'a>,
     state: &State,
     settings: &Settings,
-    addressing: Addressing,
-    threads: usize,
+    setup: &SpringSetup,
     observer: &mut dyn Observer,
-) -> Result<Engine<'a>, EngineError> {
-    if let DeviceChoice::Cuda(_) = settings.device {
-        return Err(EngineError::Device(DeviceError::NoDriver));
+) -> Result<Engine<'a>, GpuError> {
+    fn on_cpu<'a, T: Number + 'a>(
+        problem: SpringProblem<'a>,
+        state: &State,
+        addressing: Addressing,
+        n_threads: usize,
+    ) -> Result<Engine<'a>, GpuError> {
+        let stepper = CpuStepper::<T>::new(problem, state, addressing, n_threads, Level::detect())?;
+        let bytes_per_particle_step = stepper.bytes_per_particle_step();
+        Ok(Engine { stepper: Box::new(stepper), device: "cpu".into(), n_threads, addressing, bytes_per_particle_step })
     }
-    let _ = observer;
-    // Moved at least: u of the particle and its neighbours once, Δu read and written, u written, a mask; of lists, ids.
-    let width = match settings.precision {
-        Precision::F32 => 4.0,
-        Precision::F64 => 8.0,
+    fn on_gpu<'a, T: GpuNumber + 'a>(
+        problem: SpringProblem<'a>,
+        state: &State,
+        addressing: Addressing,
+        ordinal: u32,
+    ) -> Result<Engine<'a>, GpuError> {
+        let stepper =
+            GpuStepper::<T>::new(problem, state, addressing, GpuOptions { ordinal, ..GpuOptions::default() })?;
+        let report = stepper.report();
+        let (device, addressing) = (report.device.clone(), report.addressing);
+        let bytes_per_particle_step = report.bytes_per_particle_step;
+        Ok(Engine { stepper: Box::new(stepper), device, n_threads: 1, addressing, bytes_per_particle_step })
+    }
+    let mesh = problem.mesh.clone();
+    let cpu = |problem, observer: &mut dyn Observer| {
+        let addressing = choose(settings.addressing, &mesh, setup, observer);
+        let n_threads = threads(settings);
+        match settings.precision {
+            Precision::F32 => on_cpu::<f32>(problem, state, addressing, n_threads),
+            Precision::F64 => on_cpu::<f64>(problem, state, addressing, n_threads),
+        }
     };
-    let n = problem.n_particles().max(1) as f64;
-    let ids = match addressing {
-        Addressing::Explicit => 2.0,
-        Addressing::ExplicitGlobal => 4.0,
-        Addressing::Automatic | Addressing::Implicit => 0.0,
+    let gpu = |problem, ordinal| {
+        // On a device the fastest addressing depends on the size, too.
+        let addressing = match settings.addressing {
+            AddressingChoice::Auto => Addressing::Automatic,
+            AddressingChoice::Implicit => Addressing::Implicit,
+            AddressingChoice::Explicit => Addressing::Explicit,
+            AddressingChoice::ExplicitGlobal => Addressing::ExplicitGlobal,
+        };
+        match settings.precision {
+            Precision::F32 => on_gpu::<f32>(problem, state, addressing, ordinal),
+            Precision::F64 => on_gpu::<f64>(problem, state, addressing, ordinal),
+        }
     };
-    let bytes_per_particle_step = 12.0 * width + 4.0 + ids * 2.0 * problem.mesh.n_springs() as f64 / n;
-    let stepper = match settings.precision {
-        Precision::F32 => cpu::<f32>(problem, state, addressing, threads),
-        Precision::F64 => cpu::<f64>(problem, state, addressing, threads),
-    };
-    let stepper = stepper.map_err(EngineError::Springs)?;
-    Ok(Engine { stepper, device: "cpu".into(), n_threads: threads, bytes_per_particle_step })
+    match settings.device {
+        DeviceChoice::Cpu => cpu(problem, observer),
+        DeviceChoice::Cuda(ordinal) => gpu(problem, ordinal),
+        DeviceChoice::Auto => match gpu(problem.clone(), 0) {
+            // No driver and no device are no news; what is there and cannot be used is.
+            Err(GpuError::Device(DeviceError::NoDriver | DeviceError::NoDevice { .. })) => cpu(problem, observer),
+            Err(GpuError::Device(error)) => {
+                observer.note(&format!("warning: running on the CPU: {error}"));
+                cpu(problem, observer)
+            }
+            other => other,
+        },
+    }
 }
 
 /// The kernels know indices only; the user knows labels.

@@ -7,7 +7,7 @@
 use std::hint::black_box;
 
 use libfuzzer_sys::fuzz_target;
-use pogo_formats::block::{self, AnyBlockFile, BlockFile, EikonalBlockFile, VoxelBlockFile};
+use pogo_formats::block::{self, AnyBlockFile, BlockFile, EikonalBlockFile, SpringBlockFile, VoxelBlockFile};
 
 fuzz_target!(|bytes: &[u8]| {
     let path = std::env::temp_dir().join(format!("pogo-fuzz-{}.blk", std::process::id()));
@@ -18,6 +18,7 @@ fuzz_target!(|bytes: &[u8]| {
         Ok(AnyBlockFile::Explicit(file)) => explicit(&file),
         Ok(AnyBlockFile::Static(file)) => voxels(&file),
         Ok(AnyBlockFile::Eikonal(file)) => eikonal(&file),
+        Ok(AnyBlockFile::Spring(file)) => springs(&file),
         Err(_) => {}
     }
 });
@@ -28,6 +29,15 @@ fn explicit(file: &BlockFile) {
     for block in 0..blocks.n_blocks() {
         black_box((blocks.own_nodes(block), blocks.halo(block).len(), blocks.runs(block).count()));
         black_box(file.device().colours(block).count());
+    }
+    let _ = black_box(file.verify());
+}
+
+fn springs(file: &SpringBlockFile) {
+    let mesh = file.mesh();
+    black_box(format!("{mesh:?} {:?}", file.setup()));
+    for particle in 0..mesh.n_particles() {
+        mesh.springs(particle).for_each(|spring| _ = black_box(mesh.rest_vector(particle, &spring)));
     }
     let _ = black_box(file.verify());
 }
