@@ -7,6 +7,6 @@ mod surface;
 mod svg;
 
 pub use snapshot::{Scalar, SnapshotOptions, snapshot_png};
-pub use springs::springs_png;
+pub use springs::{SpringPaint, bounds, springs_png};
 pub use surface::{SurfaceFace, outer_surface};
 pub use svg::{Panel, Series, panels, traces_svg};

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use pogo_formats::model::OutputInterval;
 use pogo_formats::output::fields::{FieldPrecision, FieldSeries};
-use pogo_formats::output::plot::springs_png;
+use pogo_formats::output::plot::{SpringPaint, bounds, springs_png};
 use pogo_formats::output::spring::{SpringCell, SpringFrame, write_spring_vtu};
 use pogo_formats::spring::{SpringFields, SpringMeshView};
 use pogo_kernels::spring::{Springs, State};
@@ -77,13 +77,7 @@ impl<'a> Snapshots<'a> {
         if steps.is_empty() {
             steps = schedule::steps(DEFAULT_PICTURES, n_steps, self.time_increment);
         }
-        let mut box_of = [[f64::INFINITY; 3], [f64::NEG_INFINITY; 3]];
-        for point in self.mesh.coordinates.as_chunks::<3>().0 {
-            for c in 0..3 {
-                box_of[0][c] = box_of[0][c].min(point[c]);
-                box_of[1][c] = box_of[1][c].max(point[c]);
-            }
-        }
+        let box_of = bounds(self.mesh.coordinates);
         let (folder, title) = (folder.to_owned(), title.to_owned());
         self.pictures = Some(Pictures { steps, folder, title, names: Vec::new(), box_of });
         self
@@ -147,7 +141,8 @@ impl<'a> Snapshots<'a> {
         }
         if let Some(pictures) = self.pictures.as_mut().filter(|_| picture) {
             let name = format!("{PICTURE}{:09}.png", state.step);
-            springs_png(&pictures.folder.join(&name), &frame, pictures.box_of, &pictures.title)?;
+            let path = pictures.folder.join(&name);
+            springs_png(&path, &frame, SpringPaint::Motion, pictures.box_of, &pictures.title)?;
             pictures.names.push(name);
         }
         Ok(())

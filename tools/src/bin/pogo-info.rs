@@ -123,15 +123,20 @@ fn springs(cli: &Cli, file: &SpringBlockFile) -> anyhow::Result<String> {
     let path = cli.file.display();
     anyhow::ensure!(!cli.grids, "{path}: error: --grids is for voxel models");
     anyhow::ensure!(!cli.sets, "{path}: error: the sets of a mass-spring-damper model are in the text without options");
-    anyhow::ensure!(cli.picture.is_none(), "{path}: error: --picture is for models of decks");
     if cli.check {
         file.verify()?;
+    }
+    if let Some(path) = &cli.picture {
+        cli::clean_up_after(path)?;
+        info::spring::picture(path, file)?;
     }
     Ok(if cli.parameters {
         let parameters = parameters::list_spring(&file.setup());
         if cli.json { json(&parameters)? } else { info::parameters_text(&parameters) }
     } else if cli.json {
         json(&info::spring::SpringSummary::new(file))?
+    } else if let Some(path) = &cli.picture {
+        format!("{}: {}\n", path.display(), counted(file.mesh().lists.n_blocks(), "block"))
     } else if cli.check {
         whole(cli, file.container().bytes(), file.container().sections().len())
     } else {

@@ -1,9 +1,13 @@
 //! What is in a block file of a mass-spring-damper model.
 
 use std::fmt;
+use std::path::Path;
 
 use pogo_formats::block::SpringBlockFile;
 use pogo_formats::model::{BoundaryKind, Increment, OutputInterval};
+use pogo_formats::output::OutputError;
+use pogo_formats::output::plot::{SpringPaint, bounds, springs_png};
+use pogo_formats::output::spring::{SpringCell, SpringFrame};
 use pogo_formats::spring::{
     CutFrame, CutShape, MassKind, SpringDamping, SpringMeshView, SpringSetup, group_of_direction,
 };
@@ -102,6 +106,34 @@ pub fn springs_by_group(mesh: &SpringMeshView<'_>, setup: &SpringSetup) -> Vec<(
     }
     let named = setup.groups.iter().map(|group| group.name.clone()).zip(counts);
     named.filter(|(_, count)| *count > 0).collect()
+}
+
+/// Draws the blocks in colours: springs where there are few enough, else particles.
+///
+/// # Errors
+/// The picture cannot be written.
+pub fn picture(path: &Path, file: &SpringBlockFile) -> Result<(), OutputError> {
+    let mesh = file.mesh();
+    let n = mesh.n_particles();
+    let mut cells = Vec::new();
+    for particle in 0..n {
+        for spring in mesh.springs(particle).filter(|spring| spring.other as usize > particle) {
+            cells.push(SpringCell { particles: [particle as u32, spring.other], group: spring.group, strain: 0.0 });
+        }
+    }
+    let (rest, order): (Vec<f64>, Vec<u32>) = (vec![0.0; 3 * n], (0..n as u32).collect());
+    let frame = SpringFrame {
+        time: 0.0,
+        coordinates: mesh.coordinates,
+        displacement: &rest,
+        velocity: &[],
+        labels: mesh.labels,
+        material: mesh.material,
+        order: &order,
+        springs: Some(&cells),
+    };
+    let paint = SpringPaint::Blocks(mesh.lists.block_size);
+    springs_png(path, &frame, paint, bounds(mesh.coordinates), &file.setup().title)
 }
 
 fn when(interval: OutputInterval) -> String {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::svg::time_text;
 use crate::output::OutputError;
-use crate::output::raster::{Align, Canvas, Colour, INK, Map, TextSize, WHITE};
+use crate::output::raster::{Align, Canvas, Colour, INK, Map, TextSize, WHITE, categorical};
 use crate::output::spring::{SpringCell, SpringFrame};
 
 /// Springs are drawn one by one up to this many; beyond it particles are.
@@ -14,14 +14,23 @@ const WIDTH: usize = 1200;
 const HEIGHT: usize = 1000;
 const MARGIN: f64 = 70.0;
 
-/// Draws springs in the colours of their strain, or particles in the colours of their displacement. `box_of` are the
-/// corners of what is in view.
+/// What colours say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SpringPaint {
+    /// Size of the strain of springs, or of the displacement of particles, and the time in the title.
+    Motion,
+    /// Blocks of so many particles each.
+    Blocks(usize),
+}
+
+/// Draws springs, or particles where there are too many springs. `box_of` are the corners of what is in view.
 ///
 /// # Errors
 /// [`OutputError::Io`].
 pub fn springs_png(
     path: &Path,
     frame: &SpringFrame<'_>,
+    paint: SpringPaint,
     box_of: [[f64; 3]; 2],
     title: &str,
 ) -> Result<(), OutputError> {
@@ -52,14 +61,17 @@ pub fn springs_png(
     let label;
     if !springs.is_empty() && springs.len() <= MOST_SPRINGS {
         let largest = springs.iter().map(|s| s.strain.abs()).filter(|s| s.is_finite()).fold(1e-6_f32, f32::max);
-        label = format!("strain of springs, -{largest:.2e} to {largest:.2e}");
+        label = format!("size of the strain of springs, 0 to {largest:.2e}");
         let mut lines: Vec<(f64, &SpringCell)> =
             springs.iter().map(|s| (place(s.particles[0])[2] + place(s.particles[1])[2], s)).collect();
         lines.sort_by(|a, b| a.0.total_cmp(&b.0));
         for (depth, spring) in lines {
-            let value = 0.5 + 0.5 * f64::from(spring.strain / largest);
+            let own = match paint {
+                SpringPaint::Motion => Map::Sequential.colour(f64::from(spring.strain.abs() / largest)),
+                SpringPaint::Blocks(size) => categorical(spring.particles[0] as usize / size.max(1)),
+            };
             let [a, b] = spring.particles.map(place);
-            let colour = shaded(Map::Diverging.colour(value), depth, 2.0 * low[2], 2.0 * high[2]);
+            let colour = shaded(own, depth, 2.0 * low[2], 2.0 * high[2]);
             canvas.line([a[0], a[1]], [b[0], b[1]], 2.5, colour);
         }
     } else {
@@ -82,14 +94,21 @@ pub fn springs_png(
             if !(x.is_finite() && y.is_finite()) {
                 continue;
             }
-            let colour = shaded(Map::Sequential.colour(size(i) / largest), depth, low[2], high[2]);
+            let own = match paint {
+                SpringPaint::Motion => Map::Sequential.colour(size(i) / largest),
+                SpringPaint::Blocks(size) => categorical(i as usize / size.max(1)),
+            };
+            let colour = shaded(own, depth, low[2], high[2]);
             let corner = |x: f64| (x - half).max(0.0) as usize;
             canvas.rectangle(corner(x), corner(y), (2.0 * half) as usize, (2.0 * half) as usize, colour);
         }
     }
     let mut canvas = canvas.halved();
     let comma = if title.is_empty() { "" } else { ", " };
-    let heading = format!("{title}{comma}t = {}", time_text(frame.time));
+    let (heading, label) = match paint {
+        SpringPaint::Motion => (format!("{title}{comma}t = {}", time_text(frame.time)), label),
+        SpringPaint::Blocks(size) => (title.to_owned(), format!("blocks of {size} particles")),
+    };
     canvas.text(24.0, 14.0, &heading, TextSize::Large, Align::Left, INK);
     canvas.text(24.0, HEIGHT as f64 - 30.0, &label, TextSize::Small, Align::Left, INK);
     canvas.write_png(path)
@@ -113,4 +132,48 @@ fn shaded(colour: Colour, depth: f64, low: f64, high: f64) -> Colour {
     let near = if high > low { ((depth - low) / (high - low)).clamp(0.0, 1.0) } else { 1.0 };
     let keep = 0.35 + 0.65 * near;
     colour.map(|c| (255.0 - keep * (255.0 - f64::from(c))) as u8)
+}
+
+/// Lowest and highest coordinates of (n, 3) positions.
+pub fn bounds(coordinates: &[f64]) -> [[f64; 3]; 2] {
+    let mut bounds = [[f64::INFINITY; 3], [f64::NEG_INFINITY; 3]];
+    for point in coordinates.as_chunks::<3>().0 {
+        for c in 0..3 {
+            bounds[0][c] = bounds[0][c].min(point[c]);
+            bounds[1][c] = bounds[1][c].max(point[c]);
+        }
+    }
+    bounds
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn springs_and_particles_leave_ink() {
+        let folder = tempfile::tempdir().unwrap();
+        let coordinates = [0.0, 0.0, 0.0, 1.0, 0.0, 0.5, 0.0, 1.0, 1.0];
+        let displacement = [0.0, 0.0, 0.0, 0.1, 0.0, 0.0, 0.0, 0.0, f64::NAN];
+        let springs = [SpringCell { particles: [0, 1], group: 0, strain: 0.1 }];
+        let frame = SpringFrame {
+            time: 0.0,
+            coordinates: &coordinates,
+            displacement: &displacement,
+            velocity: &[],
+            labels: &[1, 2, 3],
+            material: &[0; 3],
+            order: &[0, 1, 2],
+            springs: Some(&springs),
+        };
+        for (name, frame, paint) in [
+            ("a.png", frame, SpringPaint::Motion),
+            ("b.png", SpringFrame { springs: None, ..frame }, SpringPaint::Motion),
+            ("c.png", frame, SpringPaint::Blocks(2)),
+        ] {
+            let path = folder.path().join(name);
+            springs_png(&path, &frame, paint, bounds(&coordinates), "three").unwrap();
+            assert!(std::fs::metadata(&path).unwrap().len() > 1000);
+        }
+    }
 }
