@@ -6,7 +6,7 @@
 #   tests/gpu.sh commands       the commands on the device against the CPU, from decks to traces
 #   tests/gpu.sh voxels         voxel statics on the device against the CPU, through the commands
 #   tests/gpu.sh test           all three
-#   tests/gpu.sh bench [NODES]  node-steps a second beside the copy bandwidth, cuSPARSE, and the paper's weld whole
+#   tests/gpu.sh bench [NODES]  node-steps a second beside the copy bandwidth, cuSPARSE, the Eikonal solver, and the paper's weld whole
 #   tests/gpu.sh gear           the paper's gear, 500,000 steps, on the device and on the CPU
 #   tests/gpu.sh all            test, then bench
 set -euo pipefail
@@ -17,13 +17,13 @@ python=${POGO_PYTHON:-python3}
 
 build() {
     cargo build --release -p pogo-tools -p pogo-solver
-    cargo build --release -p pogo-kernels --example bench_gpu
+    cargo build --release -p pogo-kernels --example bench_gpu --example bench_eikonal
     mkdir -p "$bin"
     local test
     test=$(cargo test -p pogo-kernels --lib --no-run --message-format=json |
         sed -n 's/.*"executable":"\([^"]*pogo_kernels[^"]*\)".*/\1/p' | tail -1)
     cp "$test" "$bin/kernels-test"
-    cp target/release/pogo-{gen,block,solve} target/release/examples/bench_gpu "$bin"
+    cp target/release/pogo-{gen,block,solve} target/release/examples/bench_{gpu,eikonal} "$bin"
     strip "$bin"/*
 }
 
@@ -88,6 +88,9 @@ bench() {
     "$bin/bench_gpu" CPE3 "500000,$nodes" f32,f64 512 1,0
     "$bin/bench_gpu" C3D4,C3D8,C3D8R "$((nodes / 2))" f32,f64 512
     "$bin/bench_gpu" C3D8,C3D8R "$((nodes / 2))" f32,f64 512 0 0
+    # The Eikonal equation: 3.07 million tetrahedra with every form and 100 start sites, and 24.6 million.
+    "$bin/bench_eikonal" 80 device=cuda lanes=0,8,16,32 windows=inf,6 sets=8 domains=74,2700 inner=1,4 cases=100
+    "$bin/bench_eikonal" 160 device=cuda lanes=0 windows=6 variants=six sets=1
     # The same triangles as a cuSPARSE matrix.
     "$bin/pogo-gen" box --elements cpe3 --nodes 1000000 -o "$work/box.inp" --quiet
     "$bin/pogo-block" "$work/box.inp" -o "$work/box.blk" --quiet

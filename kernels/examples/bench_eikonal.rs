@@ -4,7 +4,7 @@
 //! With `device=cuda` the same on a device, in single precision, each form beside the others.
 //!
 //! `threads=1,2` `windows=0.5,1,inf` `precisions=f32,f64` `variants=six,eighteen,fly` `domains=1,74` `tolerance=0` `repeats=3` `cases=0`
-//! `lanes=8,16,32` `inner=4` `sets=8` (device)
+//! `lanes=0,8,16,32` `inner=4` `sets=8` (device)
 
 #[path = "support/eikonal.rs"]
 mod support;
@@ -38,7 +38,7 @@ fn main() {
         tolerance: 0.0,
         repeats: 3,
         cases: 0,
-        lanes: vec![16],
+        lanes: vec![0, 16],
         inner: vec![4],
         sets: vec![8],
     };

@@ -35,6 +35,7 @@ compile brick_f64 voxel/gpu/brick.cu -DPOGO_F64 &
 compile levels voxel/gpu/levels.cu &
 wait
 compile eikonal_active eikonal/gpu/active.cu &
+compile eikonal_wide eikonal/gpu/wide.cu &
 compile eikonal_domains eikonal/gpu/domains.cu &
 compile spring_f32 spring/gpu/general.cu &
 # Without fused multiply-adds double precision has the CPU's bits.

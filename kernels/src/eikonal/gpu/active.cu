@@ -44,9 +44,9 @@ __device__ __forceinline__ void push(const Params &p, Block &block, u32 sweep, u
 __device__ __forceinline__ void hand_over(const Params &p, Block &block, u32 sweep) {
     __syncthreads();
     u32 n = min(block.n_kept, KEPT);
-    if (threadIdx.x == 0 && block.n_kept > 0) {
-        block.place = atomicAdd(&p.counters[1 + (sweep + 1) % 3], n);
-        atomicMin(&p.counters[4 + (sweep + 1) % 3], block.least);
+    if (threadIdx.x == 0) {
+        if (n > 0) block.place = atomicAdd(&p.counters[1 + (sweep + 1) % 3], n);
+        if (block.least < INFINITE) atomicMin(&p.counters[4 + (sweep + 1) % 3], block.least);
     }
     __syncthreads();
     u32 *to = p.list[(sweep + 1) & 1] + block.place;

@@ -202,13 +202,11 @@ __device__ __forceinline__ void grid_barrier(u32 *arrived, u32 &target) {
     target += gridDim.x;
     __syncthreads();
     if (threadIdx.x == 0) {
-        __threadfence();
-        atomicAdd(arrived, 1u);
+        asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(arrived) : "memory");
         u32 seen;
         do {
             asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(arrived) : "memory");
         } while (int(seen - target) < 0);
-        __threadfence();
     }
     __syncthreads();
 }

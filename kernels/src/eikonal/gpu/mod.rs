@@ -15,11 +15,14 @@ use super::problem::{
 };
 use super::products::{Eighteen, OnTheFly, Six, Three};
 use super::{check, edge_time};
+use pogo_formats::eikonal::EikonalMeshView;
+
 use crate::cuda::{Buffer, DeviceError, Gpu, Kernel, check as checked};
 
 /// The kernels' code, compiled from the .cu files beside this one (`kernels/ptx/build.sh`).
 mod ptx {
     pub const ACTIVE: &str = include_str!("../../../ptx/eikonal_active.ptx");
+    pub const WIDE: &str = include_str!("../../../ptx/eikonal_wide.ptx");
     pub const DOMAINS: &str = include_str!("../../../ptx/eikonal_domains.ptx");
 }
 
@@ -38,7 +41,7 @@ pub struct GpuSettings {
     pub ordinal: u32,
     /// Most sets of starts that are solved at once.
     pub sets: usize,
-    /// Lanes that work on the elements of one node: 8, 16 or 32 for six products, else 16 (8 for triangles).
+    /// 0: the fastest form. 8, 16, 32: lanes that work on the elements of one node where these are stored once; for comparison.
     pub lanes: u32,
     /// As in [`EikonalSettings::window`]; more sweeps cost more here than more local solves.
     pub window: f64,
@@ -48,7 +51,7 @@ pub struct GpuSettings {
 
 impl Default for GpuSettings {
     fn default() -> Self {
-        Self { ordinal: 0, sets: 8, lanes: 16, window: f64::INFINITY, inner: 4 }
+        Self { ordinal: 0, sets: 8, lanes: 0, window: 4.0, inner: 4 }
     }
 }
 
@@ -84,6 +87,35 @@ struct ActiveParams {
     reserved: u32,
 }
 
+/// The same layout as `Params` in wide.cu.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct WideParams {
+    incident_first: u64,
+    wide: u64,
+    record: [u64; 2],
+    list: [u64; 2],
+    counters: u64,
+    work: u64,
+    starts: u64,
+    time: u64,
+    n_incident: u64,
+    n_starts: u32,
+    shift: u32,
+    n_nodes: u32,
+    n_sets: u32,
+    window: f32,
+    keep: f32,
+    most_sweeps: u32,
+    reserved: u32,
+}
+
+/// Most sets of starts at once (wide.cu), and counters that the kernels share.
+const MOST_SETS: usize = 32;
+const COUNTERS: usize = 8 + 3 * MOST_SETS;
+/// Shared memory of `wide_six`, bytes: `Block` in wide.cu.
+const WIDE_SHARED: u32 = 4 * (2560 + 3 * 1024 + 11 * 16 * 96 + 32 + 6);
+
 /// The same layout as `Params` in domains.cu.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -115,8 +147,21 @@ struct DomainParams {
 
 /// What one form has beside the elements.
 enum Form {
-    Active { record: [Buffer<u32>; 2], list: [Buffer<u32>; 2], shift: u32, window: f32 },
-    Domains { tables: [Buffer<u32>; 4], state: [Buffer<u32>; 5], n_domains: u32, most_own: u32, inner: u32 },
+    /// With `wide`: what a node needs of its elements, once for each of their corners.
+    Active {
+        record: [Buffer<u32>; 2],
+        list: [Buffer<u32>; 2],
+        shift: u32,
+        window: f32,
+        wide: Option<Buffer<u32>>,
+    },
+    Domains {
+        tables: [Buffer<u32>; 4],
+        state: [Buffer<u32>; 5],
+        n_domains: u32,
+        most_own: u32,
+        inner: u32,
+    },
 }
 
 /// A mesh on the device, ready to be solved for one or many sets of starts.
@@ -130,8 +175,8 @@ pub struct GpuSolver {
     point: Buffer<f32>,
     incident_first: Buffer<u32>,
     incident: Buffer<u32>,
-    counters: Buffer<u32>,
-    work: Buffer<u32>,
+    /// Counters, work (two numbers of 64 bits), and the starts.
+    small: Buffer<u32>,
     time: Buffer<f32>,
     n_nodes: usize,
     sets: usize,
@@ -159,7 +204,8 @@ impl GpuSolver {
         // Tables of sub-domains have six products.
         let solver = if domains.is_some() { LocalSolver::Six } else { settings.local_solver };
         let shift = n.next_power_of_two().trailing_zeros();
-        let mut sets = if domains.is_some() { 1 } else { device.sets.clamp(1, 1 << (32 - shift).min(16)) };
+        let mut sets =
+            if domains.is_some() { 1 } else { device.sets.clamp(1, MOST_SETS.min(1 << (32 - shift).min(16))) };
 
         let element_bytes = match (mesh.corners, solver) {
             (3, _) => 24,
@@ -173,6 +219,12 @@ impl GpuSolver {
         while sets > 1 && fixed + sets as u64 * a_set > free {
             sets /= 2;
         }
+        let wide_bytes = 36 * mesh.incident.len() as u64;
+        let wide = device.lanes == 0
+            && mesh.corners == 4
+            && solver == LocalSolver::Six
+            && domains.is_none()
+            && fixed + wide_bytes + sets as u64 * a_set <= free;
         let needed = fixed + sets as u64 * a_set;
         if needed > free {
             return Err(DeviceError::Memory { name: gpu.name.clone(), needed, free, advice: ADVICE }.into());
@@ -190,6 +242,7 @@ impl GpuSolver {
                 (Buffer::of(stored.metric.as_flattened())?, Buffer::of(&point)?)
             }
         };
+        let (nodes, incident) = (Buffer::of(mesh.elements)?, Buffer::of(mesh.incident)?);
         let (module, kernel, form) = if let Some(domains) = domains {
             let own = |d: usize| domains.node_first[d + 1] - domains.node_first[d];
             let n_domains = domains.n_domains();
@@ -210,30 +263,31 @@ impl GpuSolver {
             let n_domains = n_domains as u32;
             (module, kernel, Form::Domains { tables, state, n_domains, most_own, inner: device.inner.max(1) })
         } else {
-            let module = gpu.module(ptx::ACTIVE)?;
+            let module = gpu.module(if wide { ptx::WIDE } else { ptx::ACTIVE })?;
             let name = match (mesh.corners, solver, device.lanes) {
                 (3, ..) => "active_three_8",
+                _ if wide => "wide_six",
                 (_, LocalSolver::Six, 8) => "active_six_8",
                 (_, LocalSolver::Six, 32) => "active_six_32",
                 (_, LocalSolver::Six, _) => "active_six_16",
                 (_, LocalSolver::Eighteen, _) => "active_eighteen_16",
                 (_, LocalSolver::OnTheFly, _) => "active_fly_16",
             };
-            let kernel = Kernel::new(&gpu, &module, name, 0)?;
+            let kernel = Kernel::new(&gpu, &module, name, if wide { WIDE_SHARED } else { 0 })?;
             let slots = sets << shift;
             let record = [Buffer::zeros(2 * slots)?, Buffer::zeros(2 * slots)?];
             let list = [Buffer::zeros(slots)?, Buffer::zeros(slots)?];
             let window = (device.window * edge_time(problem)) as f32;
-            (module, kernel, Form::Active { record, list, shift, window })
+            let wide = if wide { Some(widen(&gpu, &module, mesh, &nodes, &numbers, &incident)?) } else { None };
+            (module, kernel, Form::Active { record, list, shift, window, wide })
         };
         Ok(Self {
-            nodes: Buffer::of(mesh.elements)?,
+            nodes,
             numbers,
             point,
             incident_first: Buffer::of(mesh.incident_first)?,
-            incident: Buffer::of(mesh.incident)?,
-            counters: Buffer::zeros(8)?,
-            work: Buffer::zeros(4)?,
+            incident,
+            small: Buffer::zeros(COUNTERS + 4 + 64)?,
             time: Buffer::zeros(sets * n)?,
             n_nodes: n,
             sets,
@@ -299,24 +353,58 @@ impl GpuSolver {
     fn run<S: AsRef<[(u32, f64)]>>(&mut self, sets: &[S], first: &[f64]) -> Result<Statistics, EikonalError> {
         let begin = Instant::now();
         let shift = if let Form::Active { shift, .. } = self.form { shift } else { 0 };
-        let mut starts: Vec<u32> = Vec::new();
+        let mut small = [f32::INFINITY.to_bits(); COUNTERS].to_vec();
+        [0, 1, 2, 3, 7].into_iter().for_each(|i| small[i] = 0);
+        small.extend([0; 4]);
         for (set, (list, first)) in sets.iter().zip(first).enumerate() {
             for &(node, time) in list.as_ref() {
-                starts.extend([(set << shift) as u32 | node, f32::from_f64(time - first).to_bits()]);
+                small.extend([(set << shift) as u32 | node, f32::from_f64(time - first).to_bits()]);
             }
         }
-        let infinite = f32::INFINITY.to_bits();
-        self.counters.write(&[0, 0, 0, 0, infinite, infinite, infinite, 0])?;
-        self.work.write(&[0; 4])?;
-        let d_starts = Buffer::of(&starts)?;
-        let n_starts = (starts.len() / 2) as u32;
+        if small.len() > self.small.len() {
+            self.small = Buffer::zeros(small.len())?;
+        }
+        self.small.write(&small)?;
+        let n_starts = ((small.len() - COUNTERS - 4) / 2) as u32;
+        let counters = self.small.pointer();
+        let work = counters + 4 * COUNTERS as u64;
+        let starts = work + 16;
         let stored =
             StoredParams { nodes: self.nodes.pointer(), numbers: self.numbers.pointer(), point: self.point.pointer() };
         let n_nodes = self.n_nodes as u32;
         let (incident_first, incident) = (self.incident_first.pointer(), self.incident.pointer());
-        let (counters, work, time) = (self.counters.pointer(), self.work.pointer(), self.time.pointer());
+        let time = self.time.pointer();
         match &self.form {
-            Form::Active { record, list, shift, window } => {
+            Form::Active { record, list, shift, window, wide: Some(wide) } => {
+                let mut params = WideParams {
+                    incident_first,
+                    wide: wide.pointer(),
+                    record: [record[0].pointer(), record[1].pointer()],
+                    list: [list[0].pointer(), list[1].pointer()],
+                    counters,
+                    work,
+                    starts,
+                    time,
+                    n_incident: (wide.len() / 9) as u64,
+                    n_starts,
+                    shift: *shift,
+                    n_nodes,
+                    n_sets: sets.len() as u32,
+                    window: *window,
+                    keep: self.keep,
+                    most_sweeps: MOST_SWEEPS,
+                    reserved: 0,
+                };
+                // SAFETY: the layout is the kernel's, and every array as long as it takes.
+                unsafe {
+                    self.kernel.launch_together(
+                        &self.gpu,
+                        std::ptr::null_mut(),
+                        &mut [(&raw mut params).cast::<c_void>()],
+                    )
+                }?;
+            }
+            Form::Active { record, list, shift, window, wide: None } => {
                 let mut params = ActiveParams {
                     stored,
                     incident_first,
@@ -325,7 +413,7 @@ impl GpuSolver {
                     list: [list[0].pointer(), list[1].pointer()],
                     counters,
                     work,
-                    starts: d_starts.pointer(),
+                    starts,
                     time,
                     n_starts,
                     shift: *shift,
@@ -360,7 +448,7 @@ impl GpuSolver {
                     mark: state[4].pointer(),
                     counters,
                     work,
-                    starts: d_starts.pointer(),
+                    starts,
                     time,
                     n_starts,
                     n_nodes,
@@ -384,10 +472,9 @@ impl GpuSolver {
         // SAFETY: the null stream is always there.
         checked("finish its work", unsafe { cust::sys::cuStreamSynchronize(std::ptr::null_mut()) })?;
         let seconds = begin.elapsed().as_secs_f64() / sets.len() as f64;
-        let (mut counters, mut work) = ([0; 8], [0; 4]);
-        self.counters.read(&mut counters)?;
-        self.work.read(&mut work)?;
-        let long = |low: usize| u64::from(work[low]) | u64::from(work[low + 1]) << 32;
+        let mut counters = [0; COUNTERS + 4];
+        self.small.read(&mut counters)?;
+        let long = |low: usize| u64::from(counters[COUNTERS + low]) | u64::from(counters[COUNTERS + low + 1]) << 32;
         Ok(Statistics {
             sweeps: counters[7].saturating_sub(1),
             local_solves: long(0),
@@ -396,4 +483,27 @@ impl GpuSolver {
             ..Default::default()
         })
     }
+}
+
+/// What each node needs of the elements round it, put together on the device.
+fn widen(
+    gpu: &Gpu,
+    module: &Module,
+    mesh: &EikonalMeshView,
+    nodes: &Buffer<u32>,
+    numbers: &Buffer<f32>,
+    incident: &Buffer<u32>,
+) -> Result<Buffer<u32>, DeviceError> {
+    let wide = Buffer::zeros(9 * mesh.incident.len())?;
+    let kernel = Kernel::new(gpu, module, "widen", 0)?;
+    let (mut incident, mut nodes, mut numbers) = (incident.pointer(), nodes.pointer(), numbers.pointer());
+    let (mut to, mut n_incident) = (wide.pointer(), mesh.incident.len() as u64);
+    let mut arguments = [&raw mut incident, &raw mut nodes, &raw mut numbers, &raw mut to, &raw mut n_incident]
+        .map(|argument| argument.cast::<c_void>());
+    // SAFETY: what `widen` takes, in its order; `wide` is as long as it writes.
+    unsafe {
+        kernel.launch(std::ptr::null_mut(), mesh.incident.len().div_ceil(256).max(1) as u32, &mut arguments)?;
+        checked("finish its work", cust::sys::cuStreamSynchronize(std::ptr::null_mut()))?;
+    }
+    Ok(wide)
 }

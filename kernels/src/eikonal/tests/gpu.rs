@@ -40,7 +40,7 @@ fn every_form_gives_the_times_of_the_cpu() {
         let reference = solve::<f32>(&problem(mesh, metrics), &starts, &EikonalSettings::default()).unwrap();
         for local_solver in VARIANTS {
             let settings = EikonalSettings { local_solver, ..Default::default() };
-            for lanes in [8, 16, 32] {
+            for lanes in [0, 8, 16, 32] {
                 for window in [2.0, f64::INFINITY] {
                     let device = GpuSettings { lanes, window, ..Default::default() };
                     let mut solver = GpuSolver::new(&problem(mesh, metrics), &settings, &device).unwrap();
@@ -53,7 +53,7 @@ fn every_form_gives_the_times_of_the_cpu() {
                         arrival.statistics.sweeps, arrival.statistics.local_solves
                     );
                     // Edges are differences of coordinates, rounded, where nothing is stored.
-                    let limit = if local_solver == LocalSolver::OnTheFly { 2e-5 } else { 3e-6 };
+                    let limit = if local_solver == LocalSolver::OnTheFly { 2e-5 } else { 6e-6 };
                     assert!(apart < limit, "{name}, {local_solver:?}: {apart:e}");
                     assert_eq!(arrival.unreached, reference.unreached);
                 }
@@ -73,7 +73,7 @@ fn every_form_gives_the_times_of_the_cpu() {
                     "{name}, {n_domains} sub-domains, {inner} inner: {apart:.1e} apart, {} rounds, {} solves",
                     arrival.statistics.sweeps, arrival.statistics.local_solves
                 );
-                assert!(apart < 3e-6, "{name}, {n_domains} sub-domains: {apart:e}");
+                assert!(apart < 6e-6, "{name}, {n_domains} sub-domains: {apart:e}");
             }
         }
     }

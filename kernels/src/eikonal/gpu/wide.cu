@@ -1,0 +1,246 @@
+// As active.cu for tetrahedra with six products, faster where memory suffices, because:
+//
+// 1. what a node needs of the elements round it lies together, once for each of their corners (nine words, first all first words, and so
+//    on), so that a warp reads it in whole lines (the redundancy of the paper's Fig. 4);
+// 2. local solves are listed in shared memory first and then dealt out, so that all lanes of a warp have one, not half of them;
+// 3. entries that wait are looked at a thread each, and never take a warp;
+// 4. time and mark of an entry are one number of 64 bits, the mark the sweep's complement, so that one atomic minimum both lowers the time and
+//    tells whether the entry is on the list already.
+//
+// Each set of starts has a window of its own: its times have the same bits however many sets are solved at once.
+
+#include "local.cuh"
+
+struct Params {
+    const u32 *incident_first;
+    const u32 *wide;   // (9, n_incident): the other corners a < b < c of the element, squares of ab, ac, bc, ao, bo, co, o the node itself
+    u64 *record[2];    // time << 32 | ~sweep in which the entry is on the list; the rest as in active.cu
+    u32 *list[2];
+    u32 *counters;     // 0: arrivals at the barrier; 1 to 3: lengths of lists; 7: sweeps; from 8: earliest times, (3, MOST_SETS)
+    u64 *work;
+    const uint2 *starts;
+    float *time;
+    u64 n_incident;
+    u32 n_starts, shift, n_nodes, n_sets;
+    float window, keep;
+    u32 most_sweeps, reserved;
+};
+
+constexpr int THREADS = 512;
+constexpr int WARPS = THREADS / 32;
+constexpr u32 KEPT = 2560;       // entries that a block keeps before they go to the list
+constexpr u32 ITEMS = 2 * THREADS; // warps' loads of elements
+constexpr u32 SOLVES = WARPS * 96; // a lane has an element with three other corners, seldom four
+
+constexpr u32 MOST_SETS = 32;
+// Items that a warp looks at before the list is solved.
+constexpr int PER_WARP = 2;
+
+struct Block {
+    uint2 item[ITEMS]; // entry, first of its elements
+    u32 n_of[ITEMS];   // of these, at most 32
+    u32 kept[KEPT];
+    float phi[3][SOLVES], square[6][SOLVES], before[SOLVES];
+    u32 to[SOLVES];
+    u32 least[MOST_SETS];
+    u32 n_kept, place, n_items, n_solves[2];
+};
+
+__device__ __forceinline__ u64 make_record(u32 time, u32 sweep) { return u64(time) << 32 | u32(~sweep); }
+
+// The time of an entry is `time` in the next sweep, when it is on the list.
+__device__ __forceinline__ void push(const Params &p, Block &block, u32 sweep, u32 entry, u32 time) {
+    u32 &least = block.least[entry >> p.shift];
+    if (time < *(volatile u32 *)&least) atomicMin(&least, time);
+    const u64 before = atomicMin(&p.record[(sweep + 1) & 1][entry], make_record(time, sweep + 1));
+    // Somebody was here with an earlier time, or put it on the list.
+    if (u32(before >> 32) < time || u32(before) == ~(sweep + 1)) return;
+    u32 place = atomicAdd(&block.n_kept, 1u);
+    if (place < KEPT)
+        block.kept[place] = entry;
+    else
+        p.list[(sweep + 1) & 1][atomicAdd(&p.counters[1 + (sweep + 1) % 3], 1u)] = entry;
+}
+
+// What the block kept goes to the list of the next sweep.
+__device__ __forceinline__ void hand_over(const Params &p, Block &block, u32 sweep) {
+    __syncthreads();
+    const u32 n = min(block.n_kept, KEPT);
+    if (threadIdx.x == 0 && n > 0) block.place = atomicAdd(&p.counters[1 + (sweep + 1) % 3], n);
+    if (threadIdx.x >= 32 && threadIdx.x < 32 + p.n_sets) {
+        const u32 set = threadIdx.x - 32;
+        if (block.least[set] < INFINITE) atomicMin(&p.counters[8 + (sweep + 1) % 3 * MOST_SETS + set], block.least[set]);
+    }
+    __syncthreads();
+    u32 *to = p.list[(sweep + 1) & 1] + block.place;
+    for (u32 i = threadIdx.x; i < n; i += THREADS) to[i] = block.kept[i];
+}
+
+// One local solve of the list, and what follows from it.
+__device__ __forceinline__ void settle(const Params &p, Block &block, u32 sweep, u32 q) {
+    const float time = tetrahedron(block.phi[0][q], block.phi[1][q], block.phi[2][q],
+                                   from_squares(block.square[0][q], block.square[1][q], block.square[2][q], block.square[3][q],
+                                                block.square[4][q], block.square[5][q]));
+    if (time < block.before[q] * p.keep) push(p, block, sweep, block.to[q], __float_as_uint(time));
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 2) wide_six(const __grid_constant__ Params p) {
+    extern __shared__ unsigned char memory[];
+    Block &block = *reinterpret_cast<Block *>(memory);
+    u32 target = 0, solves = 0, passed_on = 0;
+    if (threadIdx.x == 0) block.n_kept = block.n_items = block.n_solves[0] = block.n_solves[1] = 0;
+    if (threadIdx.x < MOST_SETS) block.least[threadIdx.x] = INFINITE;
+    const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, below = (1u << lane) - 1;
+    const u32 thread = blockIdx.x * THREADS + threadIdx.x, n_threads = gridDim.x * THREADS;
+    const u32 mask = (1u << p.shift) - 1;
+    for (u32 set = 0; set < p.n_sets; set++)
+        for (u32 node = thread; node < p.n_nodes; node += n_threads) {
+            p.record[0][set << p.shift | node] = make_record(INFINITE, 0);
+            p.record[1][set << p.shift | node] = make_record(INFINITE, 0);
+        }
+    grid_barrier(p.counters, target);
+    for (u32 i = thread; i < p.n_starts; i += n_threads) {
+        uint2 start = p.starts[i];
+        push(p, block, 0, start.x, start.y);
+    }
+    hand_over(p, block, 0);
+    grid_barrier(p.counters, target);
+
+    u32 sweep = 1, turn = 0;
+    for (; sweep < p.most_sweeps; sweep++) {
+        const u32 n = __ldcg(&p.counters[1 + sweep % 3]);
+        if (n == 0) break;
+        const u32 *earliest = p.counters + 8 + sweep % 3 * MOST_SETS;
+        // Last read a sweep ago, and next written in the coming one.
+        if (thread == 0) p.counters[1 + (sweep + 2) % 3] = 0;
+        if (thread < MOST_SETS) p.counters[8 + (sweep + 2) % 3 * MOST_SETS + thread] = INFINITE;
+        if (threadIdx.x == 0) block.n_kept = 0;
+        if (threadIdx.x < MOST_SETS) block.least[threadIdx.x] = INFINITE;
+        __syncthreads();
+        const u64 *now = p.record[sweep & 1];
+        u64 *next = p.record[(sweep + 1) & 1];
+        const u32 *list = p.list[sweep & 1];
+        // A thread an entry. The list is dealt out to the blocks entry by entry.
+        for (u32 first_entry = 0; first_entry < n; first_entry += n_threads) {
+            const u32 i = first_entry + threadIdx.x * gridDim.x + blockIdx.x;
+            if (i < n) {
+                const u32 entry = list[i];
+                const u32 own = u32(now[entry] >> 32), node = entry & mask;
+                const float limit = __uint_as_float(earliest[entry >> p.shift]) + p.window;
+                u32 first = __ldg(p.incident_first + node), last = __ldg(p.incident_first + node + 1);
+                bool waits = __uint_as_float(own) > limit;
+                if (!waits) {
+                    const u32 n_items = (last - first + 31) / 32;
+                    u32 place = atomicAdd(&block.n_items, n_items);
+                    // With no place left it waits for the next sweep, in which it is fresh again.
+                    waits = place + n_items > ITEMS;
+                    for (u32 k = 0; k < n_items && place + k < ITEMS; k++) {
+                        block.item[place + k] = make_uint2(entry, first + 32 * k);
+                        block.n_of[place + k] = waits ? 0 : min(last - first - 32 * k, 32u);
+                    }
+                    passed_on += !waits;
+                }
+                if (waits)
+                    push(p, block, sweep, entry, own);
+                else
+                    atomicMin(&next[entry], make_record(own, 0));
+            }
+            __syncthreads();
+            const u32 n_items = min(block.n_items, ITEMS);
+            for (u32 first_item = 0; first_item < n_items; first_item += PER_WARP * WARPS, turn ^= 1) {
+                // A warp an item, a lane an element: which of its corners have to be solved?
+                for (u32 it = first_item + warp; it < min(first_item + PER_WARP * WARPS, n_items); it += WARPS) {
+                    u32 todo = 0, ids[4];
+                    float t[4], l[6];
+                    if (lane < block.n_of[it]) {
+                        const uint2 item = block.item[it];
+                        const u32 node = item.x & mask, set = item.x & ~mask;
+                        const u32 *at = p.wide + item.y + lane;
+                        for (int k = 0; k < 3; k++) ids[k] = __ldg(at + k * p.n_incident);
+                        for (int k = 0; k < 6; k++) l[k] = __uint_as_float(__ldg(at + (3 + k) * p.n_incident));
+                        ids[3] = node;
+                        const float limit = __uint_as_float(earliest[item.x >> p.shift]) + p.window;
+                        u32 fresh = 8;
+                        bool mine = true;
+                        for (int k = 0; k < 3; k++) {
+                            const u64 record = now[set | ids[k]];
+                            t[k] = __uint_as_float(u32(record >> 32));
+                            const bool is = u32(record) == ~sweep && t[k] <= limit;
+                            fresh |= u32(is) << k;
+                            // The lowest of its fresh nodes sees to an element.
+                            mine &= !(is && ids[k] < node);
+                            ids[k] |= set;
+                        }
+                        ids[3] |= set;
+                        t[3] = __uint_as_float(u32(now[item.x] >> 32));
+                        for (int k = 0; k < 4; k++) {
+                            bool earlier = false;
+                            for (int m = 0; m < 4; m++) earlier |= m != k && t[m] < t[k];
+                            todo |= u32(mine && earlier && (fresh & ~(1u << k)) != 0) << k;
+                        }
+                    }
+                    u32 vote[4], total = 0;
+                    for (int k = 0; k < 4; k++) vote[k] = __ballot_sync(~0u, todo >> k & 1), total += __popc(vote[k]);
+                    u32 place = 0;
+                    if (lane == 0 && total > 0) place = atomicAdd(&block.n_solves[turn], total);
+                    place = __shfl_sync(~0u, place, 0);
+                    // Corner k of (a, b, c, o); squares of 13, 23, 12, 14, 24, 34 of the rest in order and k itself.
+                    constexpr int FROM[4][3] = {{1, 2, 3}, {0, 2, 3}, {0, 1, 3}, {0, 1, 2}};
+                    constexpr int SQUARE[4][6] = {{4, 5, 2, 0, 1, 3}, {3, 5, 1, 0, 2, 4}, {3, 4, 0, 1, 2, 5}, {1, 2, 0, 3, 4, 5}};
+                    for (int k = 0; k < 4; k++) {
+                        const u32 q = place + __popc(vote[k] & below);
+                        place += __popc(vote[k]);
+                        // There are lists of four corners a lane only where many nodes are fresh at once; what finds no place is lost
+                        // to nobody: it is solved here.
+                        if (todo >> k & 1) {
+                            if (q < SOLVES) {
+                                for (int m = 0; m < 3; m++) block.phi[m][q] = t[FROM[k][m]];
+                                for (int m = 0; m < 6; m++) block.square[m][q] = l[SQUARE[k][m]];
+                                block.before[q] = t[k];
+                                block.to[q] = ids[k];
+                            } else {
+                                const int *s = SQUARE[k];
+                                const float time = tetrahedron(t[FROM[k][0]], t[FROM[k][1]], t[FROM[k][2]],
+                                                               from_squares(l[s[0]], l[s[1]], l[s[2]], l[s[3]], l[s[4]], l[s[5]]));
+                                if (time < t[k] * p.keep) push(p, block, sweep, ids[k], __float_as_uint(time));
+                            }
+                        }
+                    }
+                }
+                __syncthreads();
+                const u32 n_solves = min(block.n_solves[turn], SOLVES);
+                if (threadIdx.x == 0) solves += block.n_solves[turn], block.n_solves[turn ^ 1] = 0;
+                for (u32 q = threadIdx.x; q < n_solves; q += THREADS) settle(p, block, sweep, q);
+                __syncthreads();
+            }
+            if (threadIdx.x == 0) block.n_items = 0;
+            __syncthreads();
+        }
+        hand_over(p, block, sweep);
+        grid_barrier(p.counters, target);
+    }
+    for (u32 set = 0; set < p.n_sets; set++)
+        for (u32 node = thread; node < p.n_nodes; node += n_threads)
+            p.time[size_t(set) * p.n_nodes + node] = __uint_as_float(u32(p.record[sweep & 1][set << p.shift | node] >> 32));
+    for (int d = 16; d > 0; d /= 2) passed_on += __shfl_xor_sync(~0u, passed_on, d);
+    if (threadIdx.x == 0) atomicAdd(&p.work[0], u64(solves));
+    if (lane == 0) atomicAdd(&p.work[1], u64(passed_on));
+    if (thread == 0) p.counters[7] = sweep;
+}
+
+// Puts together what each node needs. A thread an entry of `incident`.
+extern "C" __global__ void __launch_bounds__(256) widen(const u32 *incident, const uint4 *nodes, const float *squares, u32 *wide,
+                                                         u64 n_incident) {
+    const u64 j = u64(blockIdx.x) * 256 + threadIdx.x;
+    if (j >= n_incident) return;
+    const u32 e = incident[j] / 4, k = incident[j] % 4;
+    const uint4 four = nodes[e];
+    const u32 id[4] = {four.x, four.y, four.z, four.w};
+    // Places of the edges between corners.
+    const u32 edge[4][4] = {{0, 0, 1, 3}, {0, 0, 2, 4}, {1, 2, 0, 5}, {3, 4, 5, 0}};
+    const u32 a = k == 0 ? 1 : 0, b = k <= 1 ? 2 : 1, c = k <= 2 ? 3 : 2;
+    const float *l = squares + 6 * size_t(e);
+    const u32 place[6] = {edge[a][b], edge[a][c], edge[b][c], edge[a][k], edge[b][k], edge[c][k]};
+    wide[j] = id[a], wide[n_incident + j] = id[b], wide[2 * n_incident + j] = id[c];
+    for (int i = 0; i < 6; i++) wide[(3 + i) * n_incident + j] = __float_as_uint(l[place[i]]);
+}
