@@ -149,7 +149,7 @@ impl Layout {
 
     fn convert(&self, data: &[u8], number: Number) -> Result<Vec<f64>, String> {
         let bytes = number.bytes();
-        if data.len() % bytes != 0 {
+        if !data.len().is_multiple_of(bytes) {
             return Err("its length is no whole number of values".into());
         }
         Ok(data.chunks_exact(bytes).map(|value| number.value(value, self.big)).collect())

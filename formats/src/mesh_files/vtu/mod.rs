@@ -39,6 +39,9 @@ enum Format<'a> {
     Appended(usize),
 }
 
+/// Reads an array; the text says what it is, for messages.
+type Load<'a> = dyn Fn(&Array, &str) -> Result<Vec<f64>, MeshFileError> + 'a;
+
 /// What the tags say.
 struct Header<'a> {
     layout: Layout,
@@ -94,7 +97,7 @@ pub(super) fn read(path: &Path) -> Result<MeshFile, MeshFileError> {
 fn assemble(
     path: &Path,
     header: &Header,
-    load: &dyn Fn(&Array, &str) -> Result<Vec<f64>, MeshFileError>,
+    load: &Load,
 ) -> Result<MeshFile, MeshFileError> {
     let mut mesh = MeshFile { file: path.display().to_string(), sources: vec![path.to_owned()], ..MeshFile::default() };
     let mut cells = Cells::default();
