@@ -8,8 +8,9 @@ use std::time::Instant;
 use pogo_formats::output::eikonal_summary::{EikonalStatus, EikonalSummary, Latest};
 use pogo_formats::output::npy::{self, Number, RowWriter};
 use pogo_formats::output::write_atomically;
-use pogo_kernels::eikonal::{EikonalSolver, Real};
+use pogo_kernels::eikonal::Real;
 
+use super::engine::Engine;
 use super::run::{Context, latest};
 use super::starts::{StartSet, read_table};
 use crate::error::SolveError;
@@ -27,7 +28,7 @@ struct Case {
 /// Solves for every set of the table: `arrivals.npy`, (cases, probes or nodes), and `cases.csv` with the latest node of each.
 pub(super) fn run<T: Real + Number>(
     context: &Context,
-    solver: &EikonalSolver<T>,
+    engine: &mut dyn Engine<T>,
     table: &Path,
     interrupts: &Interrupts,
     summary: &mut EikonalSummary,
@@ -58,7 +59,7 @@ pub(super) fn run<T: Real + Number>(
             }
             cases.lock().unwrap_or_else(std::sync::PoisonError::into_inner)[case] = Some(found);
         };
-        solver.solve_many(&starts, each).map_err(|error| context.refuse(error.to_string()))?;
+        engine.solve_many(&starts, &each).map_err(|error| context.refuse(error.to_string()))?;
         match failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take() {
             Some(source) => Err(SolveError::Io { path: path.clone(), source }),
             None => Ok(()),

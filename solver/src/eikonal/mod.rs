@@ -1,5 +1,6 @@
 //! A run of an Eikonal model: tensors out of velocities and directions, starts, the kernel, results.
 
+mod engine;
 mod histogram;
 mod many;
 mod paths;

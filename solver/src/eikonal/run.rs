@@ -16,6 +16,7 @@ use pogo_kernels::eikonal::{
     predecessors,
 };
 
+use super::engine::{self, Engine};
 use super::{histogram, many, paths, pictures, starts};
 use crate::config::{DeviceChoice, Precision, Settings};
 use crate::error::SolveError;
@@ -60,6 +61,7 @@ impl Context<'_> {
         EikonalSettings {
             tolerance: settings.tolerance,
             local_solver: settings.local_solver,
+            decomposition: settings.decomposition,
             ..EikonalSettings::default()
         }
     }
@@ -87,12 +89,13 @@ pub fn run(
     let began = Instant::now();
     let EikonalModel { mesh, domains, setup, .. } = model;
     let refuse = |reason: String| SolveError::Problem { path: model.block_file.path.clone().into(), reason };
-    if matches!(settings.device, DeviceChoice::Cuda(_)) {
-        return Err(refuse("arrival times are computed on the CPU; leave --device out, or say --device cpu".into()));
+    if matches!(settings.device, DeviceChoice::Cuda(_)) && settings.precision == Precision::F64 {
+        let reason = "a device computes arrival times in f32: add --precision f32, or say --device cpu".to_owned();
+        return Err(refuse(reason));
     }
     let threads = rayon::current_num_threads();
     observer.note(&format!(
-        "{}, {}, {}; cpu, {}, {}",
+        "{}, {}, {}; {}, {}",
         counted(mesh.n_elements(), if mesh.corners == 4 { "tetrahedron" } else { "triangle" })
             .replace("hedrons", "hedra"),
         counted(mesh.n_nodes(), "node"),
@@ -114,8 +117,16 @@ pub fn run(
     let problem = EikonalProblem { mesh: mesh.clone(), domains: Some(*domains), metrics: Metrics::Each(&metric) };
     let context = Context { model, settings, folder, problem };
     match settings.precision {
-        Precision::F32 => solve::<f32>(&context, interrupts, observer, &mut summary, began)?,
-        Precision::F64 => solve::<f64>(&context, interrupts, observer, &mut summary, began)?,
+        Precision::F32 => {
+            let engine = engine::single(&context.problem, &context.kernel_settings(), settings.device);
+            let engine = engine.map_err(|error| context.refuse(error.to_string()))?;
+            solve(&context, engine, interrupts, observer, &mut summary, began)?;
+        }
+        Precision::F64 => {
+            let engine = EikonalSolver::<f64>::new(&context.problem, &context.kernel_settings());
+            let engine = Box::new(engine.map_err(|error| context.refuse(error.to_string()))?);
+            solve::<f64>(&context, engine, interrupts, observer, &mut summary, began)?;
+        }
     }
     summary.peak_memory_bytes = peak_memory();
     summary.files.push("summary.json".into());
@@ -130,16 +141,17 @@ pub fn run(
 
 fn solve<T: Real + Number>(
     context: &Context,
+    mut engine: Box<dyn Engine<T> + '_>,
     interrupts: &Interrupts,
     observer: &mut dyn Observer,
     summary: &mut EikonalSummary,
     began: Instant,
 ) -> Result<(), SolveError> {
-    let solver = EikonalSolver::<T>::new(&context.problem, &context.kernel_settings())
-        .map_err(|error| context.refuse(error.to_string()))?;
+    summary.device = engine.name();
+    observer.note(&format!("on {}", summary.device));
     if let Some(table) = &context.model.starts {
         summary.setup_seconds = began.elapsed().as_secs_f64();
-        return many::run(context, &solver, table, interrupts, summary);
+        return many::run(context, &mut *engine, table, interrupts, summary);
     }
     let starts =
         starts::resolve(&context.model.mesh, &context.model.setup.starts).map_err(|reason| context.refuse(reason))?;
@@ -147,9 +159,9 @@ fn solve<T: Real + Number>(
     summary.start_nodes = with_balls.len() as u64;
     summary.setup_seconds = began.elapsed().as_secs_f64();
     let clock = Instant::now();
-    let arrival = solver.solve(&with_balls).map_err(|error| context.refuse(error.to_string()))?;
+    let arrival = engine.solve(&with_balls).map_err(|error| context.refuse(error.to_string()))?;
     summary.loop_seconds = clock.elapsed().as_secs_f64();
-    drop(solver);
+    drop(engine);
     let statistics = &arrival.statistics;
     summary.cases = 1;
     summary.sweeps = statistics.sweeps.into();

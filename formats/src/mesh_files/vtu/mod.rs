@@ -94,11 +94,7 @@ pub(super) fn read(path: &Path) -> Result<MeshFile, MeshFileError> {
     assemble(path, &header, &load)
 }
 
-fn assemble(
-    path: &Path,
-    header: &Header,
-    load: &Load,
-) -> Result<MeshFile, MeshFileError> {
+fn assemble(path: &Path, header: &Header, load: &Load) -> Result<MeshFile, MeshFileError> {
     let mut mesh = MeshFile { file: path.display().to_string(), sources: vec![path.to_owned()], ..MeshFile::default() };
     let mut cells = Cells::default();
     let mut data: Vec<CellArray> = Vec::new();

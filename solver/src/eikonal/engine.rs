@@ -1,0 +1,79 @@
+//! Where the times are computed: the CPU in f32 and f64, a CUDA device in f32.
+
+use pogo_kernels::eikonal::{
+    Arrival, EikonalError, EikonalProblem, EikonalSettings, EikonalSolver, GpuSettings, GpuSolver, Real,
+};
+
+use crate::config::DeviceChoice;
+
+/// A mesh that is ready to be solved on some machine.
+pub(super) trait Engine<T> {
+    /// `cpu`, or the name of the device.
+    fn name(&self) -> String;
+    /// One set of starts.
+    fn solve(&mut self, starts: &[(u32, f64)]) -> Result<Arrival<T>, EikonalError>;
+    /// Many sets of starts; results come in any order, perhaps from several threads.
+    fn solve_many(
+        &mut self,
+        sets: &[Vec<(u32, f64)>],
+        each: &(dyn Fn(usize, Arrival<T>) + Sync),
+    ) -> Result<(), EikonalError>;
+}
+
+impl<T: Real> Engine<T> for EikonalSolver<'_, T> {
+    fn name(&self) -> String {
+        "cpu".into()
+    }
+
+    fn solve(&mut self, starts: &[(u32, f64)]) -> Result<Arrival<T>, EikonalError> {
+        Self::solve(self, starts)
+    }
+
+    fn solve_many(
+        &mut self,
+        sets: &[Vec<(u32, f64)>],
+        each: &(dyn Fn(usize, Arrival<T>) + Sync),
+    ) -> Result<(), EikonalError> {
+        Self::solve_many(self, sets, each)
+    }
+}
+
+impl Engine<f32> for GpuSolver {
+    fn name(&self) -> String {
+        self.device().to_owned()
+    }
+
+    fn solve(&mut self, starts: &[(u32, f64)]) -> Result<Arrival<f32>, EikonalError> {
+        Self::solve(self, starts)
+    }
+
+    fn solve_many(
+        &mut self,
+        sets: &[Vec<(u32, f64)>],
+        each: &(dyn Fn(usize, Arrival<f32>) + Sync),
+    ) -> Result<(), EikonalError> {
+        Self::solve_many(self, sets, each)
+    }
+}
+
+/// The engine of a choice, in f32. `auto` takes the first device that can do it, else the CPU.
+///
+/// # Errors
+/// Of the CPU's tables; a device that was asked for and cannot be used.
+pub(super) fn single<'a>(
+    problem: &EikonalProblem<'a>,
+    settings: &EikonalSettings,
+    choice: DeviceChoice,
+) -> Result<Box<dyn Engine<f32> + 'a>, EikonalError> {
+    let gpu = |ordinal| GpuSolver::new(problem, settings, &GpuSettings { ordinal, ..GpuSettings::default() });
+    match choice {
+        DeviceChoice::Cuda(ordinal) => return Ok(Box::new(gpu(ordinal)?)),
+        DeviceChoice::Auto => {
+            if let Ok(solver) = gpu(0) {
+                return Ok(Box::new(solver));
+            }
+        }
+        DeviceChoice::Cpu => {}
+    }
+    Ok(Box::new(EikonalSolver::<f32>::new(problem, settings)?))
+}
