@@ -141,6 +141,7 @@ struct Params {
     n_blocks: u32,
     near_room: u32,
     later_room: u32,
+    n_rooms: u32,
 }
 
 /// Arrays that stay as they are; kept for their memory.
@@ -363,6 +364,7 @@ impl<T: GpuReal> GpuStepper<T> {
         let n_fans = tables.blocks.len() - tables.by_colours.len();
         let mut single = Launch { passes: Vec::new(), steps: 1 };
         let mut double = None;
+        let mut n_rooms = 2;
         if n_fans > 0 {
             let module = gpu.module(if number == 4 { ptx::FANS_F32 } else { ptx::FANS_F64 })?;
             let list = if tables.by_fans.is_empty() { 0 } else { constant.by_fans.pointer() };
@@ -397,7 +399,11 @@ impl<T: GpuReal> GpuStepper<T> {
             };
             let way = if tables.once { "solids" } else { "colours" };
             let name = format!("{way}_{}_{set}{coupled}", T::NAME);
-            let mut kernel = Kernel::new(&gpu, &module, &name, tables.shared[2])?;
+            if tables.once && tables.rooms(2) > gpu.shared_limit {
+                n_rooms = 1;
+            }
+            let shared = if tables.once { tables.rooms(n_rooms) } else { tables.shared[2] };
+            let mut kernel = Kernel::new(&gpu, &module, &name, shared)?;
             if tables.once {
                 let n_items: u64 = tables.blocks.iter().map(|row| u64::from(row.n_items)).sum();
                 kernel = kernel.with_threads_for(n_items as f64 / tables.blocks.len() as f64)?;
@@ -405,7 +411,7 @@ impl<T: GpuReal> GpuStepper<T> {
             report.kernels.push((name, 1, kernel.threads, kernel.registers, kernel.resident));
             let list = if n_fans == 0 { 0 } else { constant.by_colours.pointer() };
             let mut n_blocks = tables.by_colours.len() as u32;
-            if tables.once {
+            if tables.once && n_rooms == 2 {
                 // Thread blocks stay and take one block after the other.
                 n_blocks = n_blocks.min((kernel.resident * gpu.multiprocessors).max(1));
             }
@@ -496,6 +502,7 @@ impl<T: GpuReal> GpuStepper<T> {
             n_blocks: tables.blocks.len() as u32,
             near_room: tables.near_room,
             later_room: tables.later_room,
+            n_rooms,
         };
         report.bytes = needed - RESERVE;
         report.uploaded = up.bytes;

@@ -183,9 +183,9 @@ template <typename T> __device__ __forceinline__ void add_places(uint4 words, co
 }
 
 // Where things lie in the dynamic shared memory of `put_forces`: descriptions of four blocks, records of two, numbers of
-// the later nodes of two, forces of one.
+// the later nodes of two, forces of one. Where records of two do not fit, thread blocks have one turn alone.
 template <typename T> struct Rooms {
-    u32 n_near, n_later;
+    u32 n_rooms, n_near, n_later;
     unsigned char *shared;
 
     __device__ __forceinline__ Block &block(u32 turn) const { return reinterpret_cast<Block *>(shared)[turn % 4]; }
@@ -194,9 +194,9 @@ template <typename T> struct Rooms {
     }
     __device__ __forceinline__ Near<T> near(u32 turn) const { return Near<T>(records(turn), n_near); }
     __device__ __forceinline__ u32 *later(u32 turn) const {
-        return reinterpret_cast<u32 *>(records(0) + 12 * sizeof(T) * n_near) + (turn % 2) * n_later;
+        return reinterpret_cast<u32 *>(records(0) + n_rooms * 6 * sizeof(T) * n_near) + (turn % 2) * n_later;
     }
-    __device__ __forceinline__ unsigned char *places() const { return reinterpret_cast<unsigned char *>(later(0) + 2 * n_later); }
+    __device__ __forceinline__ unsigned char *places() const { return reinterpret_cast<unsigned char *>(later(0) + n_rooms * n_later); }
 };
 
 // Asks for the records of one block, whose later nodes are known; nobody waits.
@@ -222,7 +222,7 @@ __device__ __forceinline__ void bring_records(const Params<T> &p, const Block &b
 template <typename T, u32 SET, bool ALIGNED>
 __device__ __forceinline__ void put_forces(const Params<T> &p, u32 parity) {
     extern __shared__ __align__(16) unsigned char shared[];
-    const Rooms<T> rooms = {p.near_room, p.later_room, shared};
+    const Rooms<T> rooms = {p.n_rooms, p.near_room, p.later_room, shared};
     const u32 tid = threadIdx.x;
     // Number of the block of a turn; none from `n_blocks` on.
     auto number = [&](u32 turn) { return blockIdx.x + turn * gridDim.x; };

@@ -83,6 +83,7 @@ template <typename T> struct Params {
     double force_unit, per_force_unit, per_time_increment;
     u32 n_signals, n_monitors, n_materials;
     u32 n_blocks, near_room, later_room; // blocks, and the most near and later nodes of one, in space
+    u32 n_rooms;                         // 2, or 1 where every block has a thread block of its own
 };
 
 template <typename T> struct Pair;

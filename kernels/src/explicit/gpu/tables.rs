@@ -170,6 +170,8 @@ pub(super) struct Tables<T> {
     /// Own and later nodes, and later nodes, the most of a block; in space.
     pub near_room: u32,
     pub later_room: u32,
+    /// Elements and rings, the most of a block; in space.
+    pub most_items: u32,
 }
 
 fn blocks_error(block: usize, what: &'static str) -> StepperError {
@@ -262,6 +264,7 @@ impl<T: Real> Tables<T> {
             shared: [0; 3],
             near_room: 0,
             later_room: 0,
+            most_items: 0,
         };
         let boxes: Vec<bool> = (0..n_blocks)
             .into_par_iter()
@@ -349,20 +352,22 @@ impl<T: Real> Tables<T> {
                 }
             } else if once {
                 tables.near_room = tables.near_room.max(near.next_multiple_of(2));
-                tables.later_room = tables.later_room.max(row.n_halo.next_multiple_of(2));
+                tables.later_room = tables.later_room.max(row.n_halo.next_multiple_of(4));
                 most_items = most_items.max(row.n_items);
             } else {
                 tables.shared[2] = tables.shared[2].max((2 * near + row.n_own) * dimension as u32 * number);
             }
         }
-        if once {
-            // `Rooms` in solids.cuh.
-            let number = size_of::<T>() as u32;
-            let records = (12 * number).saturating_mul(tables.near_room) + 8 * tables.later_room;
-            let places = (24 * number).saturating_mul(most_items);
-            tables.shared[2] = records.saturating_add(places).saturating_add(4 * size_of::<BlockRow>() as u32);
-        }
+        tables.most_items = most_items;
         Ok(tables)
+    }
+
+    /// Dynamic shared memory of blocks in space, bytes, with records of so many of them (`Rooms` in solids.cuh).
+    pub fn rooms(&self, n_rooms: u32) -> u32 {
+        let number = size_of::<T>() as u32;
+        let records = (6 * number).saturating_mul(self.near_room).saturating_add(4 * self.later_room);
+        let places = (24 * number).saturating_mul(self.most_items);
+        records.saturating_mul(n_rooms).saturating_add(places).saturating_add(4 * size_of::<BlockRow>() as u32)
     }
 
     fn add_block(
