@@ -19,8 +19,9 @@ out=kernels/ptx
 # NAME SOURCE OPTIONS: PTX of kernels/src/SOURCE for compute capability 8.0; the driver compiles it for what it finds.
 compile() {
     "$NVCC" -arch=compute_80 -ptx -O3 "${@:3}" -o "$out/$1.ptx" "kernels/src/$2"
-    # Without the compiler's banner, whose build number changes while the code does not.
-    sed -i '/^\/\//d' "$out/$1.ptx"
+    # Without the compiler's banner, whose build number changes while the code does not, and without the hash of this folder
+    # in the names of functions that a file keeps to itself.
+    sed -i '/^\/\//d; s/_INTERNAL_[0-9a-f]\{8\}_/_INTERNAL_00000000_/g' "$out/$1.ptx"
 }
 compile setup explicit/gpu/setup.cu &
 compile fans_f32 explicit/gpu/fans.cu &
