@@ -27,6 +27,15 @@ extern "C" __global__ void __launch_bounds__(256)
     }
 }
 
+typedef unsigned short u16;
+
+/// The upper half of a number, rounded.
+DEVICE u16 upper_half(float v) {
+    u32 bits = __float_as_uint(v);
+    bits += 0x7fff + (bits >> 16 & 1);
+    return u16(bits >> 16);
+}
+
 /// The sum over a thread block in one order, in thread 0.
 DEVICE double block_sum(double v) {
     __shared__ double warps[8];
@@ -38,9 +47,9 @@ DEVICE double block_sum(double v) {
     return v;
 }
 
-/// α = z·r / p·q; x += α p, r −= α q; sums of r² by thread block.
+/// α = z·r / p·q; x += α p, r −= α q, q is kept as the upper halves of its numbers; sums of r² by thread block.
 extern "C" __global__ void __launch_bounds__(256) outer_update(
-    double* scalar, const float* p, const float* q, double* x, float* r, double* partial, u64 n) {
+    double* scalar, const float* p, const float* q, double* x, float* r, u16* kept, double* partial, u64 n) {
     const double alpha = scalar[ZR] / scalar[PQ];
     const float factor = float(alpha);
     double sum = 0;
@@ -57,6 +66,12 @@ extern "C" __global__ void __launch_bounds__(256) outer_update(
         to[1] = b;
         EACH v.v[m] -= factor * dq.v[m];
         store(r, i, v);
+        ushort4 upper;
+        upper.x = upper_half(dq.v[0]);
+        upper.y = upper_half(dq.v[1]);
+        upper.z = upper_half(dq.v[2]);
+        upper.w = upper_half(dq.v[3]);
+        reinterpret_cast<ushort4*>(kept)[i] = upper;
         add_dot(sum, v, v);
     }
     sum = block_sum(sum);
@@ -65,6 +80,27 @@ extern "C" __global__ void __launch_bounds__(256) outer_update(
         scalar[ALPHA] = alpha;
         scalar[BEFORE] = scalar[ZR];
     }
+}
+
+/// Sums of z q by thread block, of the q before.
+extern "C" __global__ void __launch_bounds__(256)
+    outer_dot(const float* z, const u16* kept, double* partial, u64 n) {
+    double sum = 0;
+    for (u64 i = blockIdx.x * 256ull + threadIdx.x; 4 * i < n; i += gridDim.x * 256ull) {
+        const ushort4 q = reinterpret_cast<const ushort4*>(kept)[i];
+        const Four upper = {__uint_as_float(u32(q.x) << 16), __uint_as_float(u32(q.y) << 16),
+                            __uint_as_float(u32(q.z) << 16), __uint_as_float(u32(q.w) << 16)};
+        add_dot(sum, load(z, i), upper);
+    }
+    sum = block_sum(sum);
+    if (threadIdx.x == 0) partial[blockIdx.x] = sum;
+}
+
+/// out = x of n nodes, of which node i is `order[i]` in x.
+extern "C" __global__ void __launch_bounds__(256)
+    outer_take(const double* x, const u32* order, double* out, u64 n) {
+    for (u64 i = blockIdx.x * 256ull + threadIdx.x; i < 3 * n; i += gridDim.x * 256ull)
+        out[i] = x[3 * u64(order[i / 3]) + i % 3];
 }
 
 /// out[0] = Σ partial; one thread block.

@@ -14,12 +14,14 @@
 #define INLINE __device__ __forceinline__
 #define APART __device__ __noinline__
 #define LANES 8
+constexpr unsigned WARP = 32;
 #else // one thread, for tests on the host
 #include <cmath>
 #define DEVICE
 #define INLINE inline
 #define APART
 #define LANES 1
+constexpr unsigned WARP = 1;
 #define __shared__ static
 #endif
 
@@ -225,87 +227,126 @@ INLINE float stiffness(const Tables& tables, u32 voxel) {
     return tables.young[tables.material ? tables.material[voxel] : 0];
 }
 
+#ifdef __CUDACC__
+INLINE u32 of_lane(u32 value, u32 lane) { return __shfl_sync(~0u, value, lane); }
+INLINE void meet_warp() { __syncwarp(); }
+#else
+inline u32 of_lane(u32 value, u32) { return value; }
+inline void meet_warp() {}
+#endif
+
+constexpr u32 NOWHERE = ~0u;
+
 /// y += factor × A x on level 1; a barrier before, one after.
+///
+/// A thread has an element. Its lanes fetch and add numbers of nodes together, neighbours neighbouring numbers of one
+/// node, and hand them on through shared memory: a third of the sectors that each lane by itself would ask for.
 APART void add_first(Grid& g, const Tables& tables, float factor, const float* x, float* y) {
+    __shared__ float scratch[256 / 32][8][3 * WARP];
     count(g, tables.levels[0]);
     const u32* nodes = tables.levels[0].nodes;
+    const u32 lane = g.thread % WARP;
+    float(&mine)[8][3 * WARP] = scratch[WARP == 1 ? 0 : g.thread / WARP % 8];
     for (u32 colour = 0; colour < 8; colour++) {
         const u32 end = tables.colour_first[colour + 1];
-        for (u32 e = tables.colour_first[colour] + g.thread; e < end; e += g.n_threads) {
+        for (u32 base = tables.colour_first[colour] + g.thread - lane; base < end; base += g.n_threads) {
+            const u32 e = base + lane;
+            const bool there = e < end;
             u32 node[8];
-            float u[3][8];
+            float v[8][3];
 #pragma unroll
-            for (int c = 0; c < 8; c++) node[c] = 3 * nodes[8 * u64(e) + c];
+            for (int c = 0; c < 8; c++) node[c] = there ? nodes[8 * u64(e) + c] : NOWHERE;
 #pragma unroll
             for (int c = 0; c < 8; c++)
 #pragma unroll
-                for (int a = 0; a < 3; a++) u[a][c] = x[node[c] + a];
-            const u32 child = tables.child[e], octants = tables.octants[e];
+                for (int k = 0; k < 3; k++) {
+                    const u32 j = lane + WARP * k, from = of_lane(node[c], j / 3);
+                    v[c][k] = from == NOWHERE ? 0.0f : x[3 * u64(from) + j % 3];
+                }
+            meet_warp();
+#pragma unroll
+            for (int c = 0; c < 8; c++)
+#pragma unroll
+                for (int k = 0; k < 3; k++) mine[c][lane + WARP * k] = v[c][k];
+            meet_warp();
+            float u[3][8];
+#pragma unroll
+            for (int c = 0; c < 8; c++)
+#pragma unroll
+                for (int a = 0; a < 3; a++) u[a][c] = mine[c][3 * lane + a];
+            const u32 child = there ? tables.child[e] : 0, octants = there ? tables.octants[e] : 255;
             if (octants == 0) {
                 const float* row = tables.own + 576 * u64(child);
                 for (int i = 0; i < 24; i++, row += 24) {
                     float sum = 0;
 #pragma unroll
                     for (int j = 0; j < 24; j++) sum += row[j] * u[j % 3][j / 3];
-                    y[3 * nodes[8 * u64(e) + i / 3] + i % 3] += factor * sum;
+                    mine[i / 3][3 * lane + i % 3] = factor * sum;
                 }
-                continue;
-            }
-            float amplitude[8];
-            u32 next = child;
+            } else {
+                float amplitude[8];
+                u32 next = child;
 #pragma unroll
-            for (int o = 0; o < 8; o++) amplitude[o] = octants >> o & 1 ? factor * stiffness(tables, next++) : 0.0f;
-            walsh(amplitude);
+                for (int o = 0; o < 8; o++)
+                    amplitude[o] = there && octants >> o & 1 ? factor * stiffness(tables, next++) : 0.0f;
+                walsh(amplitude);
 #pragma unroll
-            for (int a = 0; a < 3; a++) walsh(u[a]);
+                for (int a = 0; a < 3; a++) walsh(u[a]);
 #pragma unroll
-            for (int a = 0; a < 3; a++) {
-                float f[8];
-                f[0] = 0;
+                for (int a = 0; a < 3; a++) {
+                    float f[8];
+                    f[0] = 0;
 #pragma unroll
-                for (int v = 1; v < 8; v++) {
-                    float sum = 0;
+                    for (int v = 1; v < 8; v++) {
+                        float sum = 0;
 #pragma unroll
-                    for (int w = 0; w < 8; w++) {
-                        float part = 0;
+                        for (int w = 0; w < 8; w++) {
+                            float part = 0;
 #pragma unroll
-                        for (int b = 0; b < 3; b++) {
-                            const int other = v ^ 1 << a ^ w ^ 1 << b;
-                            if (other != 0) part += CELL[24 * (3 * v + a) + 3 * other + b] * u[b][other];
+                            for (int b = 0; b < 3; b++) {
+                                const int other = v ^ 1 << a ^ w ^ 1 << b;
+                                if (other != 0) part += CELL[24 * (3 * v + a) + 3 * other + b] * u[b][other];
+                            }
+                            sum += amplitude[w] * part;
                         }
-                        sum += amplitude[w] * part;
+                        f[v] = sum;
                     }
-                    f[v] = sum;
-                }
-                walsh(f);
+                    walsh(f);
 #pragma unroll
-                for (int c = 0; c < 8; c++) y[node[c] + a] += f[c];
+                    for (int c = 0; c < 8; c++) mine[c][3 * lane + a] = f[c];
+                }
             }
+            meet_warp();
+            // No two lanes have a node in common: they are of one colour.
+#pragma unroll
+            for (int c = 0; c < 8; c++)
+#pragma unroll
+                for (int k = 0; k < 3; k++) {
+                    const u32 j = lane + WARP * k, to = of_lane(node[c], j / 3);
+                    v[c][k] = to == NOWHERE ? 0.0f : y[3 * u64(to) + j % 3] + mine[c][j];
+                }
+#pragma unroll
+            for (int c = 0; c < 8; c++)
+#pragma unroll
+                for (int k = 0; k < 3; k++) {
+                    const u32 j = lane + WARP * k, to = of_lane(node[c], j / 3);
+                    if (to != NOWHERE) y[3 * u64(to) + j % 3] = v[c][k];
+                }
         }
         g.meet();
     }
 }
 
-/// Calls `act(i, (A x)_i)` for each of the 3 n rows of a level of blocks.
-template <class Act> INLINE void for_rows(const Grid& g, const Level& level, const float* x, Act act) {
-    count(g, level);
-    constexpr u32 ROWS = LANES == 1 ? 1 : 32 / LANES;
-    const u32 lane = g.thread % LANES, part = g.thread / LANES % ROWS, n_warps = g.n_threads / (ROWS * LANES);
-    for (u32 base = g.thread / (ROWS * LANES) * ROWS; base < level.n; base += n_warps * ROWS) {
+/// Calls `act(i, sum)` for each of 3 n rows, `add(at, sum of three rows)` for all that belongs to three of them before.
+template <class Add, class Act> INLINE void for_sums(const Grid& g, u32 n, const u32* first, Add add, Act act) {
+    constexpr u32 ROWS = WARP / LANES;
+    const u32 lane = g.thread % LANES, part = g.thread / LANES % ROWS, n_warps = g.n_threads / WARP;
+    for (u32 base = g.thread / WARP * ROWS; base < n; base += n_warps * ROWS) {
         const u32 row = base + part;
         float sum[3] = {0, 0, 0};
-        if (row < level.n) {
-            const u32 end = level.row_first[row + 1];
-            for (u32 at = level.row_first[row] + lane; at < end; at += LANES) {
-                const float* from = x + 3 * u64(level.column[at]);
-                const float u[3] = {from[0], from[1], from[2]};
-#pragma unroll
-                for (int a = 0; a < 3; a++) {
-                    const u64 row = level.value[a * level.n_blocks + at];
-#pragma unroll
-                    for (int b = 0; b < 3; b++) sum[a] += float(int((long long)(row << (43 - 21 * b)) >> 43)) * u[b];
-                }
-            }
+        if (row < n) {
+            const u32 end = first[row + 1];
+            for (u32 at = first[row] + lane; at < end; at += LANES) add(at, sum);
         }
 #ifdef __CUDACC__
 #pragma unroll
@@ -313,11 +354,29 @@ template <class Act> INLINE void for_rows(const Grid& g, const Level& level, con
 #pragma unroll
             for (int k = LANES / 2; k > 0; k >>= 1) sum[a] += __shfl_xor_sync(~0u, sum[a], k);
         const float mine = lane == 0 ? sum[0] : lane == 1 ? sum[1] : sum[2];
-        if (row < level.n && lane < 3) act(3 * row + lane, mine * (1 / UNIT));
+        if (row < n && lane < 3) act(3 * row + lane, mine);
 #else
-        for (int a = 0; a < 3; a++) act(3 * row + a, sum[a] * (1 / UNIT));
+        for (int a = 0; a < 3; a++) act(3 * row + a, sum[a]);
 #endif
     }
+}
+
+/// Calls `act(i, (A x)_i)` for each of the 3 n rows of a level of blocks.
+template <class Act> INLINE void for_rows(const Grid& g, const Level& level, const float* x, Act act) {
+    count(g, level);
+    for_sums(
+        g, level.n, level.row_first,
+        [&](u32 at, float(&sum)[3]) {
+            const float* from = x + 3 * u64(level.column[at]);
+            const float u[3] = {from[0], from[1], from[2]};
+#pragma unroll
+            for (int a = 0; a < 3; a++) {
+                const u64 row = level.value[a * level.n_blocks + at];
+#pragma unroll
+                for (int b = 0; b < 3; b++) sum[a] += float(int((long long)(row << (43 - 21 * b)) >> 43)) * u[b];
+            }
+        },
+        [&](u32 i, float sum) { act(i, sum * (1 / UNIT)); });
 }
 
 /// out = from + factor × A x, out ≠ x; a barrier before, one after.
@@ -428,21 +487,24 @@ INLINE float place_weight(u32 place, u32 corner) {
     return 0.125f * twice;
 }
 
-/// residual of level l + 1 = Pᵀ t of level l; its square is handed in.
+/// residual of level l = Pᵀ t of level l − 1; its square is handed in.
 INLINE void restrict_to(Grid& g, const Tables& tables, u32 l) {
     const Level &coarse = tables.levels[l], &fine = tables.levels[l - 1];
-    double sum[1] = {0};
-    for (u32 i = g.thread; i < 3 * coarse.n; i += g.n_threads) {
-        const u32 node = i / 3, a = i % 3, end = coarse.gather_first[node + 1];
-        float value = 0;
-        for (u32 at = coarse.gather_first[node]; at < end; at++) {
+    double square[1] = {0};
+    for_sums(
+        g, coarse.n, coarse.gather_first,
+        [&](u32 at, float(&sum)[3]) {
             const u32 entry = coarse.gather[at];
-            value += fine.t[3 * u64(entry >> 2) + a] * (1.0f / float(1 << (entry & 3)));
-        }
-        sum[0] += double(value) * double(value);
-        coarse.residual[i] = value * coarse.scale[i];
-    }
-    g.give(sum);
+            const float* from = fine.t + 3 * u64(entry >> 2);
+            const float w = 1.0f / float(1 << (entry & 3));
+#pragma unroll
+            for (int a = 0; a < 3; a++) sum[a] += w * from[a];
+        },
+        [&](u32 i, float value) {
+            square[0] += double(value) * double(value);
+            coarse.residual[i] = value * coarse.scale[i];
+        });
+    g.give(square);
     g.meet();
 }
 

@@ -509,7 +509,8 @@ mod tests {
             let error = norm(&mut found.iter().zip(&expected).map(|(a, b)| a - b)) / size;
             eprintln!("{} levels, {n_nodes} nodes: difference {error:.1e}", coarse.levels.len());
             assert!((work - coarse.products).abs() < 0.1 * work, "{work} {}", coarse.products);
-            assert!(error < 1e-5 && size > 0.0, "{settings:?}: {error}");
+            // Blocks of assembled levels are rounded to 21 bits.
+            assert!(error < 1e-4 && size > 0.0, "{settings:?}: {error}");
         }
         drop(library);
         std::fs::remove_dir_all(&folder).expect("can remove");

@@ -3,7 +3,8 @@
 //! The hierarchy is made by the host. On the device an iteration is a dozen launches: two products of the finest level
 //! with the smoother in them, one cooperative launch for all coarse levels (levels.cuh), two products more, one for the
 //! direction. Scalars stay there; the host reads the norm of the residual once an iteration. Vectors of the finest level are
-//! five in single precision and the solution in double.
+//! the solution in double precision, r, p, z and t in single; q lies where z was, and only half of its bits are kept for the
+//! next z · q.
 
 use std::ffi::c_void;
 use std::ops::ControlFlow;
@@ -26,6 +27,8 @@ use crate::cuda::{Buffer, DeviceError, Gpu, Kernel, Plain, check};
 const PTX: &str = include_str!("../../../ptx/levels.ptx");
 /// Memory kept free for what the driver needs, bytes.
 const RESERVE: u64 = 256 << 20;
+/// Degrees of freedom of a last level that is worth its inverse: one product with that costs less than further levels.
+const BOTTOM: usize = 1500;
 /// Thread blocks of the vector steps.
 const BLOCKS: u32 = 1024;
 /// What is said when a device is too small.
@@ -34,6 +37,7 @@ const ADVICE: &str = "a larger device, a coarser or smaller sample ([image] down
 /// `Scalar` in levels.cu.
 mod scalar {
     pub const ZR: usize = 0;
+    pub const ZQ: usize = 1;
     pub const PQ: usize = 2;
     pub const RR: usize = 4;
     pub const ALPHA: usize = 5;
@@ -82,7 +86,8 @@ pub struct GpuStaticSolver {
     x: Buffer<f64>,
     r: Buffer<f32>,
     p: Buffer<f32>,
-    q: Buffer<f32>,
+    /// The upper halves of q = K p.
+    q: Buffer<u16>,
     z: Buffer<f32>,
     t: Buffer<f32>,
     /// Further vectors where the smoother takes other than two steps.
@@ -99,6 +104,8 @@ pub struct GpuStaticSolver {
     direction: Kernel,
     update: Kernel,
     sum: Kernel,
+    dot: Kernel,
+    take: Kernel,
     prescribe: Kernel,
     settings: SolverSettings,
     report: GpuSolverReport,
@@ -132,19 +139,21 @@ impl GpuStaticSolver {
     /// # Errors
     /// No driver or device, too little memory there (told before anything runs), or what the driver reports.
     pub fn new(problem: &StaticProblem, settings: &SolverSettings, ordinal: u32) -> Result<Self, DeviceError> {
+        let mut settings = settings.clone();
+        settings.cycle.bottom = settings.cycle.bottom.max(BOTTOM);
         let gpu = Gpu::open(ordinal)?;
         let free = gpu.free_memory()?;
         let n_nodes = problem.bricks.n_nodes();
         let n = padded(n_nodes);
         let degree = settings.cycle.degree[0];
-        let n_vectors = if degree == 2 { 5 } else { 7 };
-        // x, the vectors, and 2 B a node for its diagonal: what is sure before the hierarchy is there.
-        let vectors = (8 + 4 * n_vectors) * n as u64;
+        let n_vectors = if degree == 2 { 4 } else { 6 };
+        // x, half of q, the vectors, and 2 B a node for its diagonal: what is sure before the hierarchy is there.
+        let vectors = (8 + 2 + 4 * n_vectors) * n as u64;
         need(&gpu, vectors + 2 * n_nodes as u64 + RESERVE)?;
 
         let began = Instant::now();
         let cube = Cube::new(problem.poisson);
-        let coarse = hierarchy(problem, &cube, settings);
+        let coarse = hierarchy(problem, &cube, &settings);
         let host_seconds = began.elapsed().as_secs_f64();
 
         let began = Instant::now();
@@ -175,7 +184,8 @@ impl GpuStaticSolver {
         let kernel = |name| Kernel::new(&gpu, &module, name, 0);
         let correction = kernel("coarse_correction")?;
         let work = if degree == 2 { None } else { Some([zeros()?, zeros()?]) };
-        let (r, p, q, z) = (zeros()?, zeros()?, zeros()?, zeros()?);
+        let (r, p, z) = (zeros()?, zeros()?, zeros()?);
+        let q = Buffer::zeros(n)?;
         let x = Buffer::zeros(n)?;
         let fixed: Vec<u32> =
             problem.fixed.iter().map(|dof| 3 * fine.order[dof.node as usize] + u32::from(dof.direction)).collect();
@@ -207,6 +217,8 @@ impl GpuStaticSolver {
             direction: kernel("outer_direction")?,
             update: kernel("outer_update")?,
             sum: kernel("outer_sum")?,
+            dot: kernel("outer_dot")?,
+            take: kernel("outer_take")?,
             prescribe: kernel("outer_prescribe")?,
             correction,
             fine,
@@ -224,7 +236,7 @@ impl GpuStaticSolver {
             fixed,
             values,
             n_fixed,
-            settings: settings.clone(),
+            settings,
             report,
             _memory: memory,
             _module: module,
@@ -315,12 +327,19 @@ impl GpuStaticSolver {
         unsafe {
             self.correction.launch_together(&self.gpu, stream, &mut arguments![self.tables.pointer()])?;
         }
-        let dots = Some((r, &self.q));
+        let dots = Some((r, r));
         match &self.work {
             None => fine.smooth_again(stream, r, z, t, dots)?,
             Some([e, d]) => fine.smooth_after(stream, degree, e, z, t, dots, Some([d, e]))?,
         }
-        self.keep_sums(scalar::ZR)
+        self.keep_sums(scalar::ZR)?;
+        let (z, q, partial) = (self.z.pointer(), self.q.pointer(), self.partial.pointer());
+        let out = self.scalars.pointer() + 8 * scalar::ZQ as u64;
+        // SAFETY: what the kernels take; vectors have n numbers, `partial` one for each thread block.
+        unsafe {
+            self.dot.launch(stream, BLOCKS, &mut arguments![z, q, partial, self.r.len() as u64])?;
+            self.sum.launch(stream, 1, &mut arguments![partial, BLOCKS, out])
+        }
     }
 
     /// The direction, α, x and r.
@@ -330,12 +349,13 @@ impl GpuStaticSolver {
         let (scalars, p, z) = (self.scalars.pointer(), self.p.pointer(), self.z.pointer());
         // SAFETY, here and below: what the kernels take; vectors have n numbers, `partial` one for each thread block.
         unsafe { self.direction.launch(stream, BLOCKS, &mut arguments![scalars, z, p, n])? };
-        self.fine.apply(stream, &self.p, &self.q, true)?;
+        // z has gone into p; K p takes its place.
+        self.fine.apply(stream, &self.p, &self.z, true)?;
         self.keep_sums(scalar::PQ)?;
-        let (q, x, r, partial) = (self.q.pointer(), self.x.pointer(), self.r.pointer(), self.partial.pointer());
+        let (x, r, kept, partial) = (self.x.pointer(), self.r.pointer(), self.q.pointer(), self.partial.pointer());
         // SAFETY: as above.
         unsafe {
-            self.update.launch(stream, BLOCKS, &mut arguments![scalars, p, q, x, r, partial, n])?;
+            self.update.launch(stream, BLOCKS, &mut arguments![scalars, p, z, x, r, kept, partial, n])?;
             self.sum.launch(stream, 1, &mut arguments![partial, BLOCKS, scalars + 8 * scalar::RR as u64])
         }
     }
@@ -377,12 +397,23 @@ impl GpuStaticSolver {
 
     /// x in the bricks' order.
     fn displacement(&self) -> Result<Vec<f64>, DeviceError> {
-        let mut values = vec![0.0; self.x.len()];
-        self.x.read(&mut values)?;
-        let mut out = vec![0.0; 3 * self.fine.order.len()];
-        out.par_chunks_exact_mut(3).zip(&self.fine.order).for_each(|(out, &from)| {
-            out.copy_from_slice(&values[3 * from as usize..3 * from as usize + 3]);
-        });
+        let stream = self.stream.as_inner();
+        let order = &self.fine.order;
+        let mut out = vec![0.0; 3 * order.len()];
+        // Memory is touched by many threads before one copies into it.
+        out.par_chunks_mut(512).for_each(|part| part[0] = 0.0);
+        // p has room for the order of a third of the nodes and more, z for half of the numbers.
+        let part = (self.z.len() / 6).min(self.p.len()).max(1);
+        let (x, numbers, to) = (self.x.pointer(), self.p.pointer(), self.z.pointer());
+        for (out, order) in out.chunks_mut(3 * part).zip(order.chunks(part)) {
+            // SAFETY: p has room for `order`, z for `out`, and both are done with; copies wait for the stream.
+            unsafe {
+                check("copy to the device", sys::cuMemcpyHtoD_v2(numbers, order.as_ptr().cast(), size_of_val(order)))?;
+                self.take.launch(stream, 4 * BLOCKS, &mut arguments![x, numbers, to, order.len() as u64])?;
+                synchronize(&self.stream)?;
+                check("copy from the device", sys::cuMemcpyDtoH_v2(out.as_mut_ptr().cast(), to, size_of_val(out)))?;
+            }
+        }
         Ok(out)
     }
 }
