@@ -197,8 +197,9 @@ template <int FORM> __device__ __forceinline__ void load_nodes(const Stored &s, 
     }
 }
 
-// All thread blocks wait for the last one. `target` counts arrivals. What was written before is visible after.
-__device__ __forceinline__ void grid_barrier(u32 *arrived, u32 &target) {
+// All thread blocks wait for the last one. `target` counts arrivals. What was written before is visible after. While the first thread waits
+// the others do `meanwhile`, which what is before the barrier must not depend on.
+template <typename Work> __device__ __forceinline__ void grid_barrier(u32 *arrived, u32 &target, Work meanwhile) {
     target += gridDim.x;
     __syncthreads();
     if (threadIdx.x == 0) {
@@ -207,6 +208,11 @@ __device__ __forceinline__ void grid_barrier(u32 *arrived, u32 &target) {
         do {
             asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(arrived) : "memory");
         } while (int(seen - target) < 0);
-    }
+    } else
+        meanwhile();
     __syncthreads();
+}
+
+__device__ __forceinline__ void grid_barrier(u32 *arrived, u32 &target) {
+    grid_barrier(arrived, target, [] {});
 }

@@ -51,7 +51,7 @@ pub struct GpuSettings {
 
 impl Default for GpuSettings {
     fn default() -> Self {
-        Self { ordinal: 0, sets: 8, lanes: 0, window: 4.0, inner: 4 }
+        Self { ordinal: 0, sets: 8, lanes: 0, window: 5.0, inner: 4 }
     }
 }
 

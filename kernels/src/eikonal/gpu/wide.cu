@@ -34,7 +34,7 @@ constexpr u32 SOLVES = WARPS * 96; // a lane has an element with three other cor
 
 constexpr u32 MOST_SETS = 32;
 // Items that a warp looks at before the list is solved.
-constexpr int PER_WARP = 2;
+constexpr int PER_WARP = 3;
 
 struct Block {
     uint2 item[ITEMS]; // entry, first of its elements
@@ -103,8 +103,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) wide_six(const __grid_c
         uint2 start = p.starts[i];
         push(p, block, 0, start.x, start.y);
     }
+    // For the next sweep.
+    auto clear = [&block] {
+        if (threadIdx.x >= 32 && threadIdx.x < 32 + MOST_SETS) block.least[threadIdx.x - 32] = INFINITE;
+        if (threadIdx.x == 1) block.n_kept = 0;
+    };
     hand_over(p, block, 0);
-    grid_barrier(p.counters, target);
+    grid_barrier(p.counters, target, clear);
 
     u32 sweep = 1, turn = 0;
     for (; sweep < p.most_sweeps; sweep++) {
@@ -114,9 +119,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) wide_six(const __grid_c
         // Last read a sweep ago, and next written in the coming one.
         if (thread == 0) p.counters[1 + (sweep + 2) % 3] = 0;
         if (thread < MOST_SETS) p.counters[8 + (sweep + 2) % 3 * MOST_SETS + thread] = INFINITE;
-        if (threadIdx.x == 0) block.n_kept = 0;
-        if (threadIdx.x < MOST_SETS) block.least[threadIdx.x] = INFINITE;
-        __syncthreads();
         const u64 *now = p.record[sweep & 1];
         u64 *next = p.record[(sweep + 1) & 1];
         const u32 *list = p.list[sweep & 1];
@@ -217,7 +219,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) wide_six(const __grid_c
             __syncthreads();
         }
         hand_over(p, block, sweep);
-        grid_barrier(p.counters, target);
+        grid_barrier(p.counters, target, clear);
     }
     for (u32 set = 0; set < p.n_sets; set++)
         for (u32 node = thread; node < p.n_nodes; node += n_threads)
