@@ -197,6 +197,43 @@ impl<T: Number> Grid<T> {
     }
 }
 
+/// Pulls at the places of a chunk of one material where springs do nothing else: a loop that lasts in registers.
+///
+/// # Safety
+/// As for [`advance_chunk`].
+#[inline(always)]
+unsafe fn plain_forces<T: Number, V: Lanes<Scalar = T>>(
+    grid: &Grid<T>,
+    constants: &[Constants<T>; N_DIRECTIONS],
+    [mut any, all]: [u32; 2],
+    mask: *const u32,
+    u: *const T,
+    own: [V; 3],
+) -> [V; 3] {
+    let mut force = [V::splat(T::default()); 3];
+    while any != 0 {
+        let direction = any.trailing_zeros() as usize;
+        any &= any - 1;
+        let rule = Rule::<V>::splat(&constants[direction]);
+        // SAFETY: the caller's promise.
+        unsafe {
+            let there = u.offset(grid.stride[direction]);
+            let e = [
+                V::load(there) - own[0],
+                V::load(there.add(grid.len)) - own[1],
+                V::load(there.add(2 * grid.len)) - own[2],
+            ];
+            let spring = Stretched::new(e, &rule);
+            let mut pull = spring.pull;
+            if all >> direction & 1 == 0 {
+                pull = pull.keep(V::mask(V::bits(mask, direction)));
+            }
+            force = spring.add(pull, force);
+        }
+    }
+    force
+}
+
 /// Advances the places of a chunk.
 ///
 /// # Safety
@@ -221,6 +258,10 @@ unsafe fn advance_chunk<T: Number, V: Lanes<Scalar = T>>(grid: &Grid<T>, task: &
         let (mut force, mut dragging) = ([zero; 3], [zero; 3]);
         let uniform = grid.constants_of(chunk);
         let mut left = any_bits & DIRECTION_BITS;
+        if let (Some(constants), false) = (uniform, factors.damped || factors.breaks) {
+            force = plain_forces::<T, V>(grid, constants, [left, all_bits], mask.add(at), u.add(at), own);
+            left = 0;
+        }
         while left != 0 {
             let direction = left.trailing_zeros() as usize;
             left &= left - 1;

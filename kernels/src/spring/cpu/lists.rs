@@ -412,6 +412,32 @@ unsafe fn copy_records<T: Number, I: Id>(lists: &Lists<T, I>, block: usize, from
     }
 }
 
+/// Pulls at the particles of a chunk of a lattice, of one material, where springs do nothing else: a loop that lasts in registers.
+///
+/// # Safety
+/// As for [`blocks`].
+#[inline(always)]
+unsafe fn plain_forces<T: Number, I: Id, V: Lanes<Scalar = T>>(
+    constants: &[Constants<T>; N_DIRECTIONS],
+    mut slots: u32,
+    ids: *const I,
+    block: usize,
+    u: *const T,
+    x: [V; 3],
+) -> [V; 3] {
+    let mut force = [V::splat(T::default()); 3];
+    while slots != 0 {
+        let slot = slots.trailing_zeros() as usize;
+        slots &= slots - 1;
+        let rule = Rule::<V>::splat(&constants[slot]);
+        // SAFETY: the caller's promise.
+        let other = unsafe { V::gather(u, ids.add(slot * block)) };
+        let spring = Stretched::new([other[0] - x[0], other[1] - x[1], other[2] - x[2]], &rule);
+        force = spring.add(spring.pull, force);
+    }
+    force
+}
+
 /// Forces on the particles of a chunk, into records.
 ///
 /// # Safety
@@ -441,13 +467,17 @@ unsafe fn chunk_forces<T: Number, I: Id, V: Lanes<Scalar = T>>(
             Rules::Lattice { constants, n_materials, chunk_material, .. } => {
                 let material = if chunk_material.is_empty() { 0 } else { chunk_material[chunk] };
                 let first = material as usize * (n_materials + 1) * N_DIRECTIONS;
-                ((material != MIXED).then(|| &constants[first..]), None)
+                ((material != MIXED).then(|| constants[first..].first_chunk::<N_DIRECTIONS>()).flatten(), None)
             }
             Rules::Each { rest, classes, .. } => (None, (classes.len() == 1).then(|| (rest, &classes[0]))),
         };
         let lattice = matches!(lists.rules, Rules::Lattice { .. });
         let mut left = lists.any[chunk];
         let mut slot = 0;
+        if let (Some(constants), false) = (uniform, factors.damped || factors.breaks || lists.stressed) {
+            force = plain_forces::<T, I, V>(constants, left, ids, lists.block, u, x);
+            left = 0;
+        }
         loop {
             if lattice {
                 if left == 0 {
