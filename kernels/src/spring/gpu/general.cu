@@ -88,11 +88,11 @@ template <bool LOCAL> static __device__ __forceinline__ void explicit_general(co
     }
     u32 self = LOCAL ? i * SCALE : at;
     u32 own_material = p.n_materials > 1 && !p.rest ? p.material[at] : 0;
-    for (u32 slot = p.first[block]; slot < p.first[block + 1]; ++slot) {
-        u64 entry = u64(slot) * p.block + i;
+    u32 n_slots = p.rest ? p.first[block + 1] - p.first[block] : p.n_directions;
+    for (u32 d = 0; d < n_slots; ++d) {
+        u64 entry = u64(p.first[block] + d) * p.block + i;
         u32 id = LOCAL ? p.ids[entry] : p.global_ids[entry];
         if (id == self) continue;
-        u32 d = slot - p.first[block];
         Rule rule;
         if (p.rest) {
             rule = p.rules[p.cls[entry]];
@@ -137,22 +137,42 @@ extern "C" __global__ void __launch_bounds__(512) explicit_cached(const __grid_c
     explicit_general<false>(p, k, parity);
 }
 
-// A lattice's lists where springs only pull: slots unrolled, their constants in the instructions.
+// A lattice's lists where springs only pull: slots unrolled, their constants in the instructions, all that comes from afar asked
+// for at the start.
 template <int ND> static __device__ __forceinline__ void lattice(const Params &p, u32 k, u32 parity) {
     u32 block = blockIdx.x, i = threadIdx.x, at = block * p.block + i;
     const real *u = p.u[parity];
     real *local = (real *)shared;
     u64 first = u64(p.first[block]) * p.block + i;
+    u32 halo_first = p.halo_first[block], n_halo = p.halo_first[block + 1] - halo_first;
+    u32 near = i < n_halo ? __ldcs(p.halo + halo_first + i) : 0;
+    real own[3] = {0, 0, 0}, old[3] = {0, 0, 0}, g[3], force[3] = {0, 0, 0};
+    u32 row = *p.row + k;
+    if (at < p.n)
+#pragma unroll
+        for (int c = 0; c < 3; ++c) {
+            own[c] = u[u64(c) * p.len + at];
+            old[c] = __ldcs(p.du[parity] + u64(c) * p.len + at);
+        }
     u16 id[ND];
 #pragma unroll
-    for (int d = 0; d < ND; ++d) id[d] = __ldcs(p.ids + first + u64(d) * p.block);
-    copy_local(p, local, u, block);
+    for (int d = 0; d < ND; ++d) id[d] = __ldg(p.ids + first + u64(d) * p.block);
+    if (i < n_halo)
+#pragma unroll
+        for (int c = 0; c < 3; ++c) local[3 * (p.block + i) + c] = u[u64(c) * p.len + near];
+    for (u32 h = i + p.block; h < n_halo; h += p.block) {
+        u32 particle = __ldcs(p.halo + halo_first + h);
+#pragma unroll
+        for (int c = 0; c < 3; ++c) local[3 * (p.block + h) + c] = u[u64(c) * p.len + particle];
+    }
+#pragma unroll
+    for (int c = 0; c < 3; ++c) {
+        local[3 * i + c] = own[c];
+        g[c] = gravity(p, row, c);
+    }
+    real inertia = p.inertia ? (at < p.n ? p.inertia[at] : real(0)) : p.uniform_inertia;
     __syncthreads();
     if (at >= p.n) return;
-    u32 row = *p.row + k;
-    real own[3], force[3] = {0, 0, 0}, none[3] = {0, 0, 0};
-#pragma unroll
-    for (int c = 0; c < 3; ++c) own[c] = local[3 * i + c];
 #pragma unroll
     for (int d = 0; d < ND; ++d) {
         real e[3];
@@ -162,16 +182,29 @@ template <int ND> static __device__ __forceinline__ void lattice(const Params &p
 #pragma unroll
         for (int c = 0; c < 3; ++c) force[c] = force[c] + s.pull * s.along[c];
     }
-    move(p, parity, row, at, own, force, none);
+#pragma unroll
+    for (int c = 0; c < 3; ++c) {
+        u64 j = u64(c) * p.len + at;
+        real increment = p.decay * old[c] + (inertia * force[c] + g[c]);
+        p.du[parity ^ 1][j] = increment;
+        p.u[parity ^ 1][j] = own[c] + increment;
+    }
 }
 
-extern "C" __global__ void __launch_bounds__(512) lattice_6(const __grid_constant__ Params p, u32 k, u32 parity) {
+#ifndef LATTICE_THREADS
+#define LATTICE_THREADS 512
+#define LATTICE_BLOCKS 2
+#endif
+extern "C" __global__ void __launch_bounds__(LATTICE_THREADS, LATTICE_BLOCKS)
+    lattice_6(const __grid_constant__ Params p, u32 k, u32 parity) {
     lattice<6>(p, k, parity);
 }
-extern "C" __global__ void __launch_bounds__(512) lattice_18(const __grid_constant__ Params p, u32 k, u32 parity) {
+extern "C" __global__ void __launch_bounds__(LATTICE_THREADS, LATTICE_BLOCKS)
+    lattice_18(const __grid_constant__ Params p, u32 k, u32 parity) {
     lattice<18>(p, k, parity);
 }
-extern "C" __global__ void __launch_bounds__(512) lattice_26(const __grid_constant__ Params p, u32 k, u32 parity) {
+extern "C" __global__ void __launch_bounds__(LATTICE_THREADS, LATTICE_BLOCKS)
+    lattice_26(const __grid_constant__ Params p, u32 k, u32 parity) {
     lattice<26>(p, k, parity);
 }
 

@@ -4,6 +4,7 @@
 //! The tables are those of the CPU (`Grid`, `Lists`): the host keeps them, and tells the device what events change. Nothing is
 //! added by atomics. Launches are recorded in a graph of [`GRAPH_STEPS`] steps and replayed.
 
+use std::collections::HashMap;
 use std::ffi::c_void;
 
 use cust::module::Module;
@@ -27,11 +28,13 @@ const RESIDENT_STEPS: usize = 1 << 16;
 const THREADS: u32 = 256;
 /// Thread blocks that sum dissipated energy.
 const HEAT_BLOCKS: usize = 1024;
-/// Tile of `columns`, and planes that a thread block marches.
-const TILE: [usize; 2] = [32, 8];
+/// Tile of `columns`, and its bytes in shared memory: five planes with their rims.
+const TILE: [usize; 2] = [32, 16];
+const TILE_BYTES: u32 = 5 * 3 * 40 * (16 + 2) * 4;
 /// Most threads of a block of particles.
 const MOST_BLOCK: usize = 512;
-/// Halo particles a thread in resident kernels.
+/// Slots whose springs a thread of a resident kernel has, and halo particles that it may fetch.
+const NINE: usize = 9;
 const MOST_HALO: usize = 4;
 
 /// The kernels' code, compiled from the .cu files beside this one (`kernels/ptx/build.sh`).
@@ -324,6 +327,8 @@ struct Features {
     one_material: bool,
     follow: bool,
     lattice: bool,
+    /// Springs come and go at given times.
+    events: bool,
 }
 
 impl Features {
@@ -337,6 +342,7 @@ impl Features {
             stressed: any(|group| group.rest_factor != 1.0),
             one_material: problem.groups.len() == 3,
             follow: problem.follow_work,
+            events: !(problem.cuts.is_empty() && problem.erasures.is_empty() && problem.additions.is_empty()),
             lattice: problem.mesh.grid.is_some()
                 && !problem
                     .additions
@@ -533,6 +539,7 @@ impl<'a, T: GpuNumber> GpuStepper<'a, T> {
             Ok(words[words.len() - 1].pointer())
         };
         let inertia: &[T];
+        let mut n_ids = 0;
         let n_blocks = problem.n_particles().div_ceil(block);
         match &host {
             Host::Grid(grid) => {
@@ -556,20 +563,28 @@ impl<'a, T: GpuNumber> GpuStepper<'a, T> {
                 let scale = 3 * size_of::<T>();
                 let most = lists.halo_first.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0);
                 params.halo_most = most as u32;
+                params.n_directions = lists.first.get(1).map_or(0, |&slots| slots as u32);
                 if (block + most) * scale > usize::from(u16::MAX) {
                     return Err(SpringError::BlockTooLarge { block: 0, particles: block + most }.into());
                 }
                 let ids: Vec<u16> = lists.ids.iter().map(|&id| id * scale as u16).collect();
+                let narrow = |values: &[usize]| values.iter().map(|&v| v as u32).collect::<Vec<u32>>();
+                let (ids, first) = if features.lattice && !features.breaks && !features.events {
+                    share_tables(&ids, block * params.n_directions as usize, params.n_directions)
+                } else {
+                    (ids, narrow(&lists.first))
+                };
+                n_ids = ids.len();
                 halves.push(Buffer::of(&ids)?);
                 params.ids = halves[0].pointer();
-                let narrow = |values: &[usize]| values.iter().map(|&v| v as u32).collect::<Vec<u32>>();
-                params.first = put_words(&narrow(&lists.first))?;
+                params.first = put_words(&first)?;
                 params.halo_first = put_words(&narrow(&lists.halo_first))?;
                 params.halo = put_words(&lists.halo)?;
                 take_rules(&lists.rules, &mut params, &mut rules, &mut numbers, &mut halves, &mut bytes, block)?;
             }
             Host::Global(lists) => {
                 inertia = &lists.inertia;
+                params.n_directions = lists.first.get(1).map_or(0, |&slots| slots as u32);
                 let narrow = |values: &[usize]| values.iter().map(|&v| v as u32).collect::<Vec<u32>>();
                 params.first = put_words(&narrow(&lists.first))?;
                 params.global_ids = put_words(&lists.ids)?;
@@ -657,9 +672,15 @@ impl<'a, T: GpuNumber> GpuStepper<'a, T> {
                 if params.halo_most as usize > MOST_HALO * block {
                     return Err(refuse("halos of at most four particles a thread"));
                 }
+                let groups = slots.div_ceil(NINE);
+                threads = (groups * block) as u32;
+                if threads > 1024 {
+                    return Err(refuse("at most 1,024 threads for a block and its springs by nines"));
+                }
+                let partial = (groups - 1) * 3 * block * size_of::<T>();
                 let module = gpu.module(ptx::RESIDENT)?;
                 let name = format!("resident_{slots}");
-                let kernel = Kernel::new(&gpu, &module, &name, 2 * local_bytes)?;
+                let kernel = Kernel::new(&gpu, &module, &name, 2 * local_bytes + partial as u32)?;
                 modules.push(module);
                 generally = Some((explicit("explicit_local")?.0, n_blocks as u32));
                 (kernel, name)
@@ -671,7 +692,7 @@ impl<'a, T: GpuNumber> GpuStepper<'a, T> {
             (Addressing::Implicit, _) => {
                 let module = gpu.module(ptx::COLUMNS)?;
                 let name = if pairs { "columns_pairs" } else { "columns_increments" };
-                let kernel = Kernel::new(&gpu, &module, name, 3 * 3 * 40 * 10 * 4)?;
+                let kernel = Kernel::new(&gpu, &module, name, TILE_BYTES)?;
                 modules.push(module);
                 let tiles = [0, 1].map(|c| (params.size[c] as usize).div_ceil(TILE[c]) as u32);
                 // Long columns read less twice; enough of them fill the device a few times.
@@ -718,8 +739,7 @@ impl<'a, T: GpuNumber> GpuStepper<'a, T> {
         let table_bytes = match &host {
             Host::Grid(_) => 4.0,
             Host::Local(lists) => {
-                (2 * lists.ids.len() + 4 * lists.halo.len()) as f64 / n
-                    + rest_bytes::<T>(&lists.rules, lists.ids.len()) / n
+                (2 * n_ids + 4 * lists.halo.len()) as f64 / n + rest_bytes::<T>(&lists.rules, lists.ids.len()) / n
             }
             Host::Global(lists) => {
                 4.0 * lists.ids.len() as f64 / n + rest_bytes::<T>(&lists.rules, lists.ids.len()) / n
@@ -1009,6 +1029,21 @@ impl<'a, T: GpuNumber> GpuStepper<'a, T> {
         let values = Self::read(buffer)?;
         Ok((0..3 * self.problem.n_particles()).map(|dof| values[self.host.index(dof / 3, dof % 3)].to_f64()).collect())
     }
+}
+
+/// Lists of ids in which blocks that are alike share a table, and the slots before each block's.
+fn share_tables(ids: &[u16], table: usize, slots: u32) -> (Vec<u16>, Vec<u32>) {
+    let mut found: HashMap<&[u16], u32> = HashMap::new();
+    let (mut shared, mut first) = (Vec::new(), Vec::new());
+    for table in ids.chunks_exact(table.max(1)) {
+        let next = found.len() as u32;
+        let number = *found.entry(table).or_insert(next);
+        if number == next {
+            shared.extend_from_slice(table);
+        }
+        first.push(number * slots);
+    }
+    (shared, first)
 }
 
 /// Rest vectors of lists, from columns to records.

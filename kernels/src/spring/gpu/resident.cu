@@ -7,7 +7,7 @@
 
 #include "springs.cuh"
 
-// Halo particles that one thread may fetch.
+// Halo particles that a thread may fetch.
 #define MOST 4
 
 extern __shared__ char shared[];
@@ -23,17 +23,49 @@ static __device__ __forceinline__ void ask(const uint4 *from, u64 &low, u64 &hig
                  : "memory");
 }
 
+// Pulls of the springs from slot FIRST to LAST at a place of `here`.
+template <int FIRST, int LAST>
+static __device__ __forceinline__ void pulls(const Params &p, const float *here, const float u[3], u32 *ids, u32 self, u32 at,
+                                             u32 row, bool &broke, float force[3]) {
+    const char *bytes = (const char *)here;
+#pragma unroll
+    for (int d = FIRST; d < LAST; ++d) {
+        u32 &pair = ids[(d - FIRST) / 2], id = (d - FIRST) & 1 ? pair >> 16 : pair & 0xffff;
+        const float *other = (const float *)(bytes + id);
+        float e[3] = {other[0] - u[0], other[1] - u[1], other[2] - u[2]};
+        Stretched s = stretch(e, p.rule[d]);
+        if (p.breaks && s.w > p.rule[d].limit && id != self) {
+            u32 block = blockIdx.x, local = id / 12;
+            note(p, row, at, local < p.block ? block * p.block + local : p.halo[p.halo_first[block] + local - p.block]);
+            pair = (d - FIRST) & 1 ? (pair & 0xffff) | self << 16 : (pair & 0xffff0000u) | self;
+            broke = true;
+            s.pull = 0;
+        }
+#pragma unroll
+        for (int c = 0; c < 3; ++c) force[c] = force[c] + s.pull * s.along[c];
+    }
+}
+
+// Groups of `block` threads: each has the springs of NINE slots of every particle, the first group moves the particles, and the last
+// fetches the halo.
+#define NINE 9
 template <int ND> static __device__ __forceinline__ void resident(const Params &p, u32 n_steps, u32 parity, u32 tag) {
-    u32 block = blockIdx.x, i = threadIdx.x, at = block * p.block + i;
+    const int GROUPS = (ND + NINE - 1) / NINE;
+    u32 block = blockIdx.x, group = threadIdx.x / p.block, i = threadIdx.x % p.block, at = block * p.block + i;
     bool mine = at < p.n;
-    u32 size = 3 * (p.block + p.halo_most);
+    u32 size = 3 * (p.block + p.halo_most), self = 12 * i;
+    float *local = (float *)shared, *partial = local + 2 * size;
     u64 first = u64(p.first[block]) * p.block + i;
-    u32 ids[ND / 2];
+    u32 ids[(NINE + 1) / 2];
     bool broke = false;
 #pragma unroll
-    for (int d = 0; d < ND; d += 2)
-        ids[d / 2] = u32(p.ids[first + u64(d) * p.block]) | u32(p.ids[first + u64(d + 1) * p.block]) << 16;
-    u32 halo_first = p.halo_first[block], n_halo = p.halo_first[block + 1] - halo_first;
+    for (int d = 0; d < NINE; d += 2) {
+        u32 slot = group * NINE + d;
+        ids[d / 2] = (slot < ND ? u32(p.ids[first + u64(slot) * p.block]) : self) |
+                     (d + 1 < NINE && slot + 1 < ND ? u32(p.ids[first + u64(slot + 1) * p.block]) : self) << 16;
+    }
+    bool fetcher = group == GROUPS - 1;
+    u32 halo_first = p.halo_first[block], n_halo = fetcher ? p.halo_first[block + 1] - halo_first : 0;
     u32 halo[MOST];
 #pragma unroll
     for (int h = 0; h < MOST; ++h) {
@@ -41,10 +73,9 @@ template <int ND> static __device__ __forceinline__ void resident(const Params &
         halo[h] = entry < n_halo ? p.halo[halo_first + entry] : ~0u;
     }
     float u[3] = {0, 0, 0}, du[3] = {0, 0, 0};
-    u32 special_from = 0, special_to = 0;
+    u32 special_from = 0, special_to = 0, row = *p.row;
     float inertia = p.uniform_inertia;
-    float *local = (float *)shared;
-    if (mine) {
+    if (group == 0 && mine) {
 #pragma unroll
         for (int c = 0; c < 3; ++c) {
             u[c] = p.u[parity][c * p.len + at];
@@ -58,46 +89,60 @@ template <int ND> static __device__ __forceinline__ void resident(const Params &
         }
         publish(p.exchange + (tag & 1) * p.n + at, u, tag);
     }
-    u32 row = *p.row;
     for (u32 k = 0; k < n_steps; ++k, ++tag) {
-        const double *now = p.signals + u64(row + k) * p.n_signals;
-        float g[3];
-#pragma unroll
-        for (int c = 0; c < 3; ++c) g[c] = float(__ldg(now + p.n_signals - 3 + c));
         float *here = local + (k & 1) * size, *there = local + (~k & 1) * size;
-        const uint4 *slots = p.exchange + (tag & 1) * p.n;
-        u64 low[MOST], high[MOST];
+        const double *now = p.signals + u64(row + k) * p.n_signals;
+        float g[3] = {0, 0, 0};
+        if (group == 0)
 #pragma unroll
-        for (int h = 0; h < MOST; ++h)
-            if (halo[h] != ~0u) ask(slots + halo[h], low[h], high[h]);
+            for (int c = 0; c < 3; ++c) g[c] = float(__ldg(now + p.n_signals - 3 + c));
+        if (fetcher) {
+            const uint4 *slots = p.exchange + (tag & 1) * p.n;
+            u64 low[MOST], high[MOST];
 #pragma unroll
-        for (int h = 0; h < MOST; ++h)
-            if (halo[h] != ~0u) {
-                while (u32(high[h] >> 32) != tag) ask(slots + halo[h], low[h], high[h]);
-                float *to = here + 3 * (p.block + i + h * p.block);
-                to[0] = __uint_as_float(u32(low[h]));
-                to[1] = __uint_as_float(u32(low[h] >> 32));
-                to[2] = __uint_as_float(u32(high[h]));
-            }
+            for (int h = 0; h < MOST; ++h)
+                if (halo[h] != ~0u) ask(slots + halo[h], low[h], high[h]);
+            bool waiting;
+            do {
+                waiting = false;
+#pragma unroll
+                for (int h = 0; h < MOST; ++h)
+                    if (halo[h] != ~0u && u32(high[h] >> 32) != tag) {
+                        ask(slots + halo[h], low[h], high[h]);
+                        waiting = true;
+                    }
+#ifdef NO_WAIT
+                waiting = false;
+#endif
+            } while (waiting);
+#pragma unroll
+            for (int h = 0; h < MOST; ++h)
+                if (halo[h] != ~0u) {
+                    float *to = here + 3 * (p.block + i + h * p.block);
+                    to[0] = __uint_as_float(u32(low[h]));
+                    to[1] = __uint_as_float(u32(low[h] >> 32));
+                    to[2] = __uint_as_float(u32(high[h]));
+                }
+        }
         __syncthreads();
         float force[3] = {0, 0, 0};
-        const char *bytes = (const char *)here;
+        if (group == 0) {
+            pulls<0, ND < NINE ? ND : NINE>(p, here, u, ids, self, at, row + k, broke, force);
+        } else {
+            float own[3] = {here[3 * i], here[3 * i + 1], here[3 * i + 2]};
+            if (ND > NINE && group == 1)
+                pulls<NINE, ND < 2 * NINE ? (ND > NINE ? ND : NINE) : 2 * NINE>(p, here, own, ids, self, at, row + k, broke, force);
+            else if (ND > 2 * NINE)
+                pulls<2 * NINE, (ND > 2 * NINE ? ND : 2 * NINE)>(p, here, own, ids, self, at, row + k, broke, force);
 #pragma unroll
-        for (int d = 0; d < ND; ++d) {
-            u32 id = d & 1 ? ids[d / 2] >> 16 : ids[d / 2] & 0xffff;
-            const float *other = (const float *)(bytes + id);
-            float e[3] = {other[0] - u[0], other[1] - u[1], other[2] - u[2]};
-            Stretched s = stretch(e, p.rule[d]);
-            if (p.breaks && s.w > p.rule[d].limit && id != 12 * i) {
-                u32 local_id = id / 12;
-                note(p, row + k, at, local_id < p.block ? block * p.block + local_id : p.halo[halo_first + local_id - p.block]);
-                ids[d / 2] = d & 1 ? (ids[d / 2] & 0xffff) | (12 * i) << 16 : (ids[d / 2] & 0xffff0000u) | 12 * i;
-                broke = true;
-                s.pull = 0;
-            }
-#pragma unroll
-            for (int c = 0; c < 3; ++c) force[c] = force[c] + s.pull * s.along[c];
+            for (int c = 0; c < 3; ++c) partial[((group - 1) * 3 + c) * p.block + i] = force[c];
         }
+        if (GROUPS > 1) __syncthreads();
+        if (group > 0) continue;
+#pragma unroll
+        for (int other = 0; other < GROUPS - 1; ++other)
+#pragma unroll
+            for (int c = 0; c < 3; ++c) force[c] += partial[(other * 3 + c) * p.block + i];
         float old[3];
 #pragma unroll
         for (int c = 0; c < 3; ++c) {
@@ -124,7 +169,7 @@ template <int ND> static __device__ __forceinline__ void resident(const Params &
             for (int c = 0; c < 3; ++c) there[3 * i + c] = u[c];
         }
     }
-    if (mine) {
+    if (group == 0 && mine) {
 #pragma unroll
         for (int c = 0; c < 3; ++c) {
             p.u[(parity + n_steps) & 1][c * p.len + at] = u[c];
@@ -133,11 +178,14 @@ template <int ND> static __device__ __forceinline__ void resident(const Params &
     }
     if (broke)
 #pragma unroll
-        for (int d = 0; d < ND; ++d) p.ids[first + u64(d) * p.block] = u16(d & 1 ? ids[d / 2] >> 16 : ids[d / 2]);
+        for (int d = 0; d < NINE; ++d) {
+            u32 slot = group * NINE + d;
+            if (slot < ND) p.ids[first + u64(slot) * p.block] = u16(d & 1 ? ids[d / 2] >> 16 : ids[d / 2]);
+        }
 }
 
 #define RESIDENT(ND)                                                                                                             \
-    extern "C" __global__ void __launch_bounds__(512, 1)                                                                         \
+    extern "C" __global__ void __launch_bounds__(1024, 1)                                                                         \
         resident_##ND(const __grid_constant__ Params p, u32 n_steps, u32 parity, u32 tag) {                                      \
         resident<ND>(p, n_steps, parity, tag);                                                                                   \
     }
