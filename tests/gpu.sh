@@ -7,6 +7,7 @@
 #   tests/gpu.sh voxels         voxel statics on the device against the CPU, through the commands
 #   tests/gpu.sh test           all three
 #   tests/gpu.sh bench [NODES]  node-steps a second beside the copy bandwidth, cuSPARSE, the Eikonal solver, and the paper's weld whole
+#   tests/gpu.sh springs [SIZES] masses and springs in all ways: boxes of a side, and the paper's heart ("32,heart,128,256")
 #   tests/gpu.sh gear           the paper's gear, 500,000 steps, on the device and on the CPU
 #   tests/gpu.sh all            test, then bench
 set -euo pipefail
@@ -17,13 +18,13 @@ python=${POGO_PYTHON:-python3}
 
 build() {
     cargo build --release -p pogo-tools -p pogo-solver
-    cargo build --release -p pogo-kernels --example bench_gpu --example bench_eikonal
+    cargo build --release -p pogo-kernels --example bench_gpu --example bench_eikonal --example bench_spring
     mkdir -p "$bin"
     local test
     test=$(cargo test -p pogo-kernels --lib --no-run --message-format=json |
         sed -n 's/.*"executable":"\([^"]*pogo_kernels[^"]*\)".*/\1/p' | tail -1)
     cp "$test" "$bin/kernels-test"
-    cp target/release/pogo-{gen,block,solve} target/release/examples/bench_{gpu,eikonal} "$bin"
+    cp target/release/pogo-{gen,block,solve} target/release/examples/bench_{gpu,eikonal,spring} "$bin"
     strip "$bin"/*
 }
 
@@ -106,6 +107,11 @@ bench() {
     done
 }
 
+springs() {
+    "$bin/bench_spring" cuda "${1:-32,heart,128,256}" f32
+    "$bin/bench_spring" cuda "${1:-32,heart,128}" f64
+}
+
 gear() {
     mkdir -p "$work"
     "$bin/pogo-gen" gear -o "$work/gear.inp" --quiet
@@ -138,7 +144,8 @@ commands) commands ;;
 voxels) voxels ;;
 test) kernels; commands; voxels ;;
 bench) bench "${@:2}" ;;
+springs) springs "${@:2}" ;;
 gear) gear ;;
 all) kernels; commands; voxels; bench ;;
-*) sed -n '2,12s/^# \{0,1\}//p' "$0"; exit 2 ;;
+*) sed -n '2,13s/^# \{0,1\}//p' "$0"; exit 2 ;;
 esac

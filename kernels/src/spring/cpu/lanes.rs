@@ -61,6 +61,24 @@ pub(super) trait Lanes:
     /// The ids and the records must be readable.
     unsafe fn gather<I: Id>(records: *const Self::Scalar, ids: *const I) -> [Self; 3];
 
+    /// Components into consecutive records.
+    ///
+    /// # Safety
+    /// `N` records must be writable.
+    #[inline(always)]
+    unsafe fn scatter(values: [Self; 3], records: *mut Self::Scalar) {
+        let mut columns = [[Self::Scalar::default(); 16]; 3];
+        for c in 0..3 {
+            // SAFETY: a column has more numbers than any lanes.
+            unsafe { values[c].store(columns[c].as_mut_ptr()) };
+        }
+        for lane in 0..Self::N {
+            let record = [columns[0][lane], columns[1][lane], columns[2][lane], Self::Scalar::default()];
+            // SAFETY: the caller's promise.
+            unsafe { records.add(RECORD * lane).cast::<[Self::Scalar; RECORD]>().write(record) };
+        }
+    }
+
     /// Bit l is set if `bit` is set in word l.
     ///
     /// # Safety

@@ -283,6 +283,24 @@ impl<T: Number, I: Id> Lists<T, I> {
         found.unwrap_or(0)
     }
 
+    /// The rules of a chunk of a lattice with one material.
+    #[inline(always)]
+    fn uniform(&self, chunk: usize) -> Option<&[Constants<T>; N_DIRECTIONS]> {
+        let Rules::Lattice { constants, n_materials, chunk_material, .. } = &self.rules else { return None };
+        let material = chunk_material.get(chunk).copied().unwrap_or(0);
+        if material == MIXED {
+            return None;
+        }
+        constants[material as usize * (n_materials + 1) * N_DIRECTIONS..].first_chunk()
+    }
+
+    /// Both chunks have the same rules.
+    #[inline(always)]
+    fn is_like(&self, chunk: usize, other: usize) -> bool {
+        let Rules::Lattice { chunk_material, .. } = &self.rules else { return false };
+        chunk_material.get(chunk) == chunk_material.get(other)
+    }
+
     /// Constants of the lanes of a chunk where they differ.
     #[inline(never)]
     fn mixed_constants(&self, first: usize, slot: usize) -> [Constants<T>; 16] {
@@ -384,7 +402,24 @@ pub(super) unsafe fn blocks<T: Number, I: Id, V: Lanes<Scalar = T>>(lists: &List
             }
             let own = if local { 0 } else { start };
             let mut at = 0;
+            let plain = !(task.factors.damped || task.factors.breaks || lists.stressed);
             while at < lists.block.min(lists.n - block * lists.block) {
+                let first = block * lists.block + at;
+                if let (true, Some(constants)) = (plain, lists.uniform(first / V::N)) {
+                    let ids = task.arrays.ids.cast::<I>().add(lists.first[block] * lists.block + at);
+                    let (own_ids, records) =
+                        (lists.own_ids.as_ptr().add(at), scratch.force.as_mut_ptr().add(at * RECORD));
+                    let two = at + 2 * V::N <= lists.block && lists.is_like(first / V::N, first / V::N + 1);
+                    if two {
+                        let slots = lists.any[first / V::N] | lists.any[first / V::N + 1];
+                        plain_forces::<T, I, V, 2>(constants, slots, ids, lists.block, u.add(own), own_ids, records, u);
+                    } else {
+                        let slots = lists.any[first / V::N];
+                        plain_forces::<T, I, V, 1>(constants, slots, ids, lists.block, u.add(own), own_ids, records, u);
+                    }
+                    at += if two { 2 * V::N } else { V::N };
+                    continue;
+                }
                 chunk_forces::<T, I, V>(lists, task, block, at, [u, du], own, &mut scratch.force);
                 at += V::N;
             }
@@ -412,30 +447,43 @@ unsafe fn copy_records<T: Number, I: Id>(lists: &Lists<T, I>, block: usize, from
     }
 }
 
-/// Pulls at the particles of a chunk of a lattice, of one material, where springs do nothing else: a loop that lasts in registers.
+/// Pulls at the particles of K chunks of a lattice, of one material, where springs do nothing else: a loop that lasts in registers.
 ///
 /// # Safety
 /// As for [`blocks`].
 #[inline(always)]
-unsafe fn plain_forces<T: Number, I: Id, V: Lanes<Scalar = T>>(
+#[allow(clippy::too_many_arguments)]
+unsafe fn plain_forces<T: Number, I: Id, V: Lanes<Scalar = T>, const K: usize>(
     constants: &[Constants<T>; N_DIRECTIONS],
     mut slots: u32,
     ids: *const I,
     block: usize,
+    own: *const T,
+    own_ids: *const I,
+    records: *mut T,
     u: *const T,
-    x: [V; 3],
-) -> [V; 3] {
-    let mut force = [V::splat(T::default()); 3];
-    while slots != 0 {
-        let slot = slots.trailing_zeros() as usize;
-        slots &= slots - 1;
-        let rule = Rule::<V>::splat(&constants[slot]);
-        // SAFETY: the caller's promise.
-        let other = unsafe { V::gather(u, ids.add(slot * block)) };
-        let spring = Stretched::new([other[0] - x[0], other[1] - x[1], other[2] - x[2]], &rule);
-        force = spring.add(spring.pull, force);
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut force = [[V::splat(T::default()); 3]; K];
+        let mut x = force;
+        for k in 0..K {
+            x[k] = V::gather(own, own_ids.add(k * V::N));
+        }
+        while slots != 0 {
+            let slot = slots.trailing_zeros() as usize;
+            slots &= slots - 1;
+            let rule = Rule::<V>::splat(&constants[slot]);
+            for k in 0..K {
+                let other = V::gather(u, ids.add(slot * block + k * V::N));
+                let spring = Stretched::new([other[0] - x[k][0], other[1] - x[k][1], other[2] - x[k][2]], &rule);
+                force[k] = spring.add(spring.pull, force[k]);
+            }
+        }
+        for k in 0..K {
+            V::scatter(force[k], records.add(k * V::N * RECORD));
+        }
     }
-    force
 }
 
 /// Forces on the particles of a chunk, into records.
@@ -464,20 +512,12 @@ unsafe fn chunk_forces<T: Number, I: Id, V: Lanes<Scalar = T>>(
         let x_rate = if factors.damped { V::gather(du.add(own), own_ids) } else { [zero; 3] };
         let (mut force, mut dragging) = ([zero; 3], [zero; 3]);
         let (uniform, one_class) = match &lists.rules {
-            Rules::Lattice { constants, n_materials, chunk_material, .. } => {
-                let material = if chunk_material.is_empty() { 0 } else { chunk_material[chunk] };
-                let first = material as usize * (n_materials + 1) * N_DIRECTIONS;
-                ((material != MIXED).then(|| constants[first..].first_chunk::<N_DIRECTIONS>()).flatten(), None)
-            }
+            Rules::Lattice { .. } => (lists.uniform(chunk), None),
             Rules::Each { rest, classes, .. } => (None, (classes.len() == 1).then(|| (rest, &classes[0]))),
         };
         let lattice = matches!(lists.rules, Rules::Lattice { .. });
         let mut left = lists.any[chunk];
         let mut slot = 0;
-        if let (Some(constants), false) = (uniform, factors.damped || factors.breaks || lists.stressed) {
-            force = plain_forces::<T, I, V>(constants, left, ids, lists.block, u, x);
-            left = 0;
-        }
         loop {
             if lattice {
                 if left == 0 {
