@@ -91,9 +91,9 @@ fn main() -> Result<(), Failure> {
                     (Addressing::ExplicitGlobal, Way::Cached),
                     (Addressing::Explicit, Way::Resident),
                 ] {
-                    for (block, depth) in [(256, 0), (512, 0), (0, 16), (0, 32), (0, 64)] {
+                    for (block, depth) in [(256, 0), (0, 8), (0, 16)] {
                         let implicit = addressing == Addressing::Implicit;
-                        if implicit == (block > 0) || (implicit && way == Way::Cached && depth != 16) {
+                        if implicit == (block > 0) || (implicit && way == Way::Cached && depth != 8) {
                             continue;
                         }
                         let options = GpuOptions { ordinal: 0, way, block, depth };

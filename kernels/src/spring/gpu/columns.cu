@@ -5,18 +5,10 @@
 #include "springs.cuh"
 
 #define X 32
-#ifndef Y
-#define Y 8
-#endif
-#ifndef ROWS
+#define Y 4
 #define ROWS 2
-#endif
-#ifndef STAGES
 #define STAGES 5
-#endif
-#ifndef RESIDENT_BLOCKS
-#define RESIDENT_BLOCKS 3
-#endif
+#define BLOCKS 5
 #define THREADS (X * Y)
 #define HIGH (Y * ROWS)
 // Numbers of a row in shared memory: three unused, one place to the left, the tile, one place to the right.
@@ -136,12 +128,13 @@ template <bool PAIR> static __device__ __forceinline__ void columns(const Params
         commit();
     }
     const float *mine = (const float *)shared + ty * PITCH + 4 + tx + PITCH;
+    // Masks come a plane ahead.
     bool inside[ROWS];
-    u32 what[ROWS];
+    u32 word[ROWS];
 #pragma unroll
     for (int r = 0; r < ROWS; ++r) {
         inside[r] = y + r < p.size[1];
-        what[r] = inside[r] ? p.chunk[(at + r * p.row_length) / 32] : 0;
+        word[r] = inside[r] ? p.mask[at + r * p.row_length] : 0;
     }
     float axis_factor = p.uniform_inertia * p.rule[0].inverse * p.rule[0].stiffness; // of spacing alike along x, y, z
     float face_factor = p.uniform_inertia * p.rule[6].inverse * p.rule[6].stiffness;
@@ -153,10 +146,9 @@ template <bool PAIR> static __device__ __forceinline__ void columns(const Params
     for (int r = 0; r < ROWS; ++r) {
         const float *b = mine + r * PITCH, *h = b + STAGE;
         float own[3] = {h[0], h[PLANE], h[2 * PLANE]};
-        u32 word = inside[r] ? p.mask[at + r * p.row_length] : 0;
-        add<5, 0, 0, -1, false>(own, AT(b, 0, 0), p, word, carry.axis[r], nullptr);
-        if (r > 0) add<15, 0, -1, -1, false>(own, AT(b, 0, -1), p, word, carry.face[r], nullptr);
-        if (r + 1 < ROWS) add<17, 0, 1, -1, false>(own, AT(b, 0, 1), p, word, carry.face[r], nullptr);
+        add<5, 0, 0, -1, false>(own, AT(b, 0, 0), p, word[r], carry.axis[r], nullptr);
+        if (r > 0) add<15, 0, -1, -1, false>(own, AT(b, 0, -1), p, word[r], carry.face[r], nullptr);
+        if (r + 1 < ROWS) add<17, 0, 1, -1, false>(own, AT(b, 0, 1), p, word[r], carry.face[r], nullptr);
     }
     const float *below = mine, *here = mine + STAGE, *above = mine + 2 * STAGE;
     for (u32 z = z0; z < z1; ++z) {
@@ -165,9 +157,9 @@ template <bool PAIR> static __device__ __forceinline__ void columns(const Params
 #pragma unroll
         for (int r = 0; r < ROWS; ++r) {
             u32 i = at + r * p.row_length;
-            ahead[r] = inside[r] && z + 1 < z1 ? p.chunk[(i + p.plane) / 32] : 0;
+            ahead[r] = inside[r] && z + 1 < z1 ? __ldcs(p.mask + i + p.plane) : 0;
 #pragma unroll
-            for (int c = 0; c < 3; ++c) old[r][c] = what[r] ? __ldcs((PAIR ? next_u : du) + c * p.len + i) : 0.0f;
+            for (int c = 0; c < 3; ++c) old[r][c] = word[r] ? __ldcs((PAIR ? next_u : du) + c * p.len + i) : 0.0f;
         }
         // The plane above is there, and everybody is done with the one that the next fetch replaces.
         asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 4) : "memory");
@@ -175,27 +167,21 @@ template <bool PAIR> static __device__ __forceinline__ void columns(const Params
         if (z + STAGES - 2 < z1 + 1) fetch();
         commit();
         float own[ROWS][3];
-        u32 most = 0, least = 2;
+        u32 some = 0, every = ~0u;
 #pragma unroll
         for (int r = 0; r < ROWS; ++r) {
-            most |= what[r];
-            least = min(least, what[r]);
+            some |= word[r];
+            every &= word[r];
 #pragma unroll
             for (int c = 0; c < 3; ++c) own[r][c] = here[r * PITCH + c * PLANE];
         }
         Sums sums = carry;
         carry = {};
-        if (most) {
-            u32 word[ROWS];
-#pragma unroll
-            for (int r = 0; r < ROWS; ++r) word[r] = ~0u;
-            if (least == 2) {
+        if (__any_sync(~0u, some)) {
+            if (__all_sync(~0u, (every & 0x3ffff) == 0x3ffff))
                 forces<true>(below, here, above, own, p, word, sums, carry);
-            } else {
-#pragma unroll
-                for (int r = 0; r < ROWS; ++r) word[r] = inside[r] ? p.mask[at + r * p.row_length] : 0;
+            else
                 forces<false>(below, here, above, own, p, word, sums, carry);
-            }
 #pragma unroll
             for (int r = 0; r < ROWS; ++r)
                 if (word[r]) {
@@ -210,7 +196,7 @@ template <bool PAIR> static __device__ __forceinline__ void columns(const Params
                 }
         }
 #pragma unroll
-        for (int r = 0; r < ROWS; ++r) what[r] = ahead[r];
+        for (int r = 0; r < ROWS; ++r) word[r] = ahead[r];
         at += p.plane;
         below = here;
         here = above;
@@ -218,9 +204,9 @@ template <bool PAIR> static __device__ __forceinline__ void columns(const Params
     }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT_BLOCKS) columns_increments(const __grid_constant__ Params p, u32 k, u32 parity) {
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) columns_increments(const __grid_constant__ Params p, u32 k, u32 parity) {
     columns<false>(p, k, parity);
 }
-extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT_BLOCKS) columns_pairs(const __grid_constant__ Params p, u32 k, u32 parity) {
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) columns_pairs(const __grid_constant__ Params p, u32 k, u32 parity) {
     columns<true>(p, k, parity);
 }

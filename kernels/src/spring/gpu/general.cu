@@ -178,7 +178,7 @@ template <int ND> static __device__ __forceinline__ void lattice(const Params &p
         real e[3];
 #pragma unroll
         for (int c = 0; c < 3; ++c) e[c] = *(const real *)(shared + id[d] + c * sizeof(real)) - own[c];
-        Stretched s = stretch(e, p.rule[d]);
+        Stretched s = stretch_lattice(e, p, d);
 #pragma unroll
         for (int c = 0; c < 3; ++c) force[c] = force[c] + s.pull * s.along[c];
     }
@@ -191,22 +191,14 @@ template <int ND> static __device__ __forceinline__ void lattice(const Params &p
     }
 }
 
-#ifndef LATTICE_THREADS
-#define LATTICE_THREADS 512
-#define LATTICE_BLOCKS 2
-#endif
-extern "C" __global__ void __launch_bounds__(LATTICE_THREADS, LATTICE_BLOCKS)
-    lattice_6(const __grid_constant__ Params p, u32 k, u32 parity) {
-    lattice<6>(p, k, parity);
-}
-extern "C" __global__ void __launch_bounds__(LATTICE_THREADS, LATTICE_BLOCKS)
-    lattice_18(const __grid_constant__ Params p, u32 k, u32 parity) {
-    lattice<18>(p, k, parity);
-}
-extern "C" __global__ void __launch_bounds__(LATTICE_THREADS, LATTICE_BLOCKS)
-    lattice_26(const __grid_constant__ Params p, u32 k, u32 parity) {
-    lattice<26>(p, k, parity);
-}
+#define LATTICE(ND)                                                                                                              \
+    extern "C" __global__ void __launch_bounds__(256, sizeof(real) == 4 ? 6 : 3)                                                 \
+        lattice_##ND(const __grid_constant__ Params p, u32 k, u32 parity) {                                                      \
+        lattice<ND>(p, k, parity);                                                                                               \
+    }
+LATTICE(6)
+LATTICE(18)
+LATTICE(26)
 
 // What acts on single numbers, a thread a number: forces, then the motion of a support, and their work.
 extern "C" __global__ void __launch_bounds__(THREADS) specials(const __grid_constant__ Params p, u32 k, u32 parity) {
@@ -298,12 +290,4 @@ extern "C" __global__ void __launch_bounds__(THREADS) edit(const __grid_constant
     } else {
         p.global_ids[e.at] = e.set;
     }
-}
-
-// What a warp's worth of places holds: 0 nothing, 1 some springs, 2 particles with all 18 springs of axes and faces.
-extern "C" __global__ void __launch_bounds__(THREADS) summarise(const __grid_constant__ Params p) {
-    u32 at = blockIdx.x * THREADS + threadIdx.x;
-    u32 word = at < p.len ? p.mask[at] : 0;
-    bool any = __any_sync(~0u, word != 0), all = __all_sync(~0u, (word & (ACTIVE | 0x3ffffu)) == (ACTIVE | 0x3ffffu));
-    if (at < p.len && threadIdx.x % 32 == 0) p.chunk[at / 32] = all ? 2 : any;
 }

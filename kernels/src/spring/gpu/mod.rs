@@ -29,8 +29,9 @@ const THREADS: u32 = 256;
 /// Thread blocks that sum dissipated energy.
 const HEAT_BLOCKS: usize = 1024;
 /// Tile of `columns`, and its bytes in shared memory: five planes with their rims.
-const TILE: [usize; 2] = [32, 16];
-const TILE_BYTES: u32 = 5 * 3 * 40 * (16 + 2) * 4;
+const TILE: [usize; 2] = [32, 8];
+const TILE_BYTES: u32 = 5 * 3 * 40 * (8 + 2) * 4;
+const TILE_THREADS: u32 = 128;
 /// Most threads of a block of particles.
 const MOST_BLOCK: usize = 512;
 /// Slots whose springs a thread of a resident kernel has, and halo particles that it may fetch.
@@ -151,7 +152,6 @@ struct Params<T> {
     du: [u64; 2],
     drag: u64,
     mask: u64,
-    chunk: u64,
     material: u64,
     rules: u64,
     inertia: u64,
@@ -198,6 +198,7 @@ struct Params<T> {
     decay: T,
     uniform_inertia: T,
     rule: [Constants<T>; N_DIRECTIONS],
+    pull: [T; N_DIRECTIONS],
 }
 
 /// The tables of the CPU.
@@ -298,7 +299,6 @@ struct Helpers {
     after: Kernel,
     advance_row: Kernel,
     edit: Kernel,
-    summarise: Kernel,
 }
 
 // SAFETY: handles and addresses that the driver lets any one thread at a time use; every method enters the context first.
@@ -436,11 +436,13 @@ impl<'a, T: GpuNumber> GpuStepper<'a, T> {
         }
 
         let mesh_block = problem.mesh.lists.block_size;
-        let usual = if mesh_block <= MOST_BLOCK && mesh_block.is_multiple_of(32) { mesh_block } else { 256 };
+        // The kernels of lattices are compiled for fewer threads.
+        let most = if features.plain() && !features.breaks { 256 } else { MOST_BLOCK };
+        let usual = if mesh_block <= most && mesh_block.is_multiple_of(32) { mesh_block } else { 256 };
         let block = match (way, options.block) {
             (Way::Resident, _) => resident.map_err(refuse)?,
             (_, 0) => usual,
-            (_, block) => block.clamp(32, MOST_BLOCK) / 32 * 32,
+            (_, block) => block.clamp(32, most) / 32 * 32,
         };
         let mut host = match addressing {
             Addressing::Implicit => Host::Grid(Box::new(Grid::new(&problem, no_rows, 32, TILE[1] + 1)?)),
@@ -478,7 +480,6 @@ impl<'a, T: GpuNumber> GpuStepper<'a, T> {
             du: [arrays_du[0].pointer(), arrays_du[arrays_du.len() - 1].pointer()],
             drag: 0,
             mask: 0,
-            chunk: 0,
             material: 0,
             rules: 0,
             inertia: 0,
@@ -525,6 +526,7 @@ impl<'a, T: GpuNumber> GpuStepper<'a, T> {
             decay: T::from_f64(decay),
             uniform_inertia: T::default(),
             rule: [Constants::default(); N_DIRECTIONS],
+            pull: [T::default(); N_DIRECTIONS],
         };
         params.friction = match problem.damping {
             SpringDamping::Alpha(alpha) => [0.25 * b * alpha * dt, 0.0],
@@ -553,8 +555,6 @@ impl<'a, T: GpuNumber> GpuStepper<'a, T> {
                     bytes.push(Buffer::of(&grid.material)?);
                     params.material = bytes[0].pointer();
                 }
-                bytes.push(Buffer::zeros(len / 32)?);
-                params.chunk = bytes[bytes.len() - 1].pointer();
                 rules.clone_from(&grid.constants);
                 inertia = &grid.inertia;
             }
@@ -593,6 +593,7 @@ impl<'a, T: GpuNumber> GpuStepper<'a, T> {
         }
         if features.lattice {
             params.rule.copy_from_slice(&rules[..N_DIRECTIONS]);
+            params.pull = params.rule.map(|rule| rule.stiffness * rule.inverse);
         }
         if inertia.len() == 1 {
             params.uniform_inertia = inertia[0];
@@ -654,7 +655,6 @@ impl<'a, T: GpuNumber> GpuStepper<'a, T> {
             after: helper("monitors_after")?,
             advance_row: helper("advance_row")?,
             edit: helper("edit")?,
-            summarise: helper("summarise")?,
         };
         let local_bytes = 3 * (block as u32 + params.halo_most) * size_of::<T>() as u32;
         let slots = match &host {
@@ -695,11 +695,9 @@ impl<'a, T: GpuNumber> GpuStepper<'a, T> {
                 let kernel = Kernel::new(&gpu, &module, name, TILE_BYTES)?;
                 modules.push(module);
                 let tiles = [0, 1].map(|c| (params.size[c] as usize).div_ceil(TILE[c]) as u32);
-                // Long columns read less twice; enough of them fill the device a few times.
-                let wanted = (6 * gpu.multiprocessors * kernel.resident).div_ceil(tiles[0] * tiles[1]).max(1);
-                params.depth =
-                    if options.depth > 0 { options.depth } else { params.size[2].div_ceil(wanted).clamp(8, 64) };
-                (grid, threads) = ([tiles[0], tiles[1], params.size[2].div_ceil(params.depth)], THREADS);
+                // Longer columns read less twice, but shorter ones fill the device more evenly (measured: BENCHMARKS.md).
+                params.depth = if options.depth > 0 { options.depth } else { 8 };
+                (grid, threads) = ([tiles[0], tiles[1], params.size[2].div_ceil(params.depth)], TILE_THREADS);
                 (kernel, name.to_owned())
             }
             (Addressing::ExplicitGlobal, _) => {
@@ -752,7 +750,7 @@ impl<'a, T: GpuNumber> GpuStepper<'a, T> {
             kernel: (name, threads, step_kernel.registers, step_kernel.resident),
             bytes_per_particle_step: state_bytes + table_bytes,
         };
-        let mut made = Self {
+        let made = Self {
             schedule: Schedule::new(&problem, state.step),
             happened: state.step,
             changes: state.changes.clone(),
@@ -777,8 +775,6 @@ impl<'a, T: GpuNumber> GpuStepper<'a, T> {
             stream,
             gpu,
         };
-        made.summarise()?;
-        made.synchronize()?;
         Ok(made)
     }
 
@@ -806,18 +802,6 @@ impl<'a, T: GpuNumber> GpuStepper<'a, T> {
 
     fn over(n: u32) -> [u32; 3] {
         [n.div_ceil(THREADS), 1, 1]
-    }
-
-    /// Which warps' worths of places are full.
-    fn summarise(&mut self) -> Result<(), DeviceError> {
-        if matches!(self.host, Host::Grid(_)) {
-            let mut params = self.params;
-            let mut arguments = [std::ptr::from_mut(&mut params).cast::<c_void>()];
-            let (stream, grid) = (self.stream.as_inner(), Self::over(self.params.len));
-            // SAFETY: the arguments that `summarise` takes.
-            unsafe { self.helpers.summarise.launch_grid(stream, grid, THREADS, false, &mut arguments)? };
-        }
-        Ok(())
     }
 
     /// Starts single steps, from row k on; monitors where `recorded` says.
@@ -1015,7 +999,6 @@ impl<'a, T: GpuNumber> GpuStepper<'a, T> {
                 self.helpers.edit.launch_grid(self.stream.as_inner(), Self::over(n), THREADS, false, &mut arguments)?;
             }
         }
-        self.summarise()?;
         self.synchronize()
     }
 

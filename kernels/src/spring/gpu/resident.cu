@@ -33,7 +33,7 @@ static __device__ __forceinline__ void pulls(const Params &p, const float *here,
         u32 &pair = ids[(d - FIRST) / 2], id = (d - FIRST) & 1 ? pair >> 16 : pair & 0xffff;
         const float *other = (const float *)(bytes + id);
         float e[3] = {other[0] - u[0], other[1] - u[1], other[2] - u[2]};
-        Stretched s = stretch(e, p.rule[d]);
+        Stretched s = stretch_lattice(e, p, d);
         if (p.breaks && s.w > p.rule[d].limit && id != self) {
             u32 block = blockIdx.x, local = id / 12;
             note(p, row, at, local < p.block ? block * p.block + local : p.halo[p.halo_first[block] + local - p.block]);
@@ -111,9 +111,6 @@ template <int ND> static __device__ __forceinline__ void resident(const Params &
                         ask(slots + halo[h], low[h], high[h]);
                         waiting = true;
                     }
-#ifdef NO_WAIT
-                waiting = false;
-#endif
             } while (waiting);
 #pragma unroll
             for (int h = 0; h < MOST; ++h)

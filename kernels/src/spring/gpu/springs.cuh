@@ -42,7 +42,7 @@ struct Edit {
 struct Params {
     real *u[2], *du[2], *drag;
     u32 *mask;
-    u8 *chunk, *material;
+    u8 *material;
     const Rule *rules;
     const real *inertia;
     u16 *ids;
@@ -69,6 +69,8 @@ struct Params {
     int stride[N_DIRECTIONS];
     real decay, uniform_inertia;
     Rule rule[N_DIRECTIONS];
+    // k / L².
+    real pull[N_DIRECTIONS];
 };
 
 // A spring at its displacements.
@@ -97,6 +99,41 @@ static __device__ __forceinline__ Stretched stretch(const real e[3], const Rule 
     out.along[0] = rule.rest[0] + e[0];
     out.along[1] = rule.rest[1] + e[1];
     out.along[2] = rule.rest[2] + e[2];
+    return out;
+}
+
+// Steps to the neighbours, as in formats/src/spring/lattice.rs.
+static __host__ __device__ constexpr int step_to(int direction, int component) {
+    constexpr int steps[N_DIRECTIONS][3] = {
+        {1, 0, 0},   {-1, 0, 0},   {0, 1, 0},   {0, -1, 0},  {0, 0, 1},  {0, 0, -1},  {1, 1, 0},   {-1, -1, 0}, {-1, 1, 0},
+        {1, -1, 0},  {1, 0, 1},    {-1, 0, -1}, {-1, 0, 1},  {1, 0, -1}, {0, 1, 1},   {0, -1, -1}, {0, -1, 1},  {0, 1, -1},
+        {1, 1, 1},   {-1, -1, -1}, {-1, 1, 1},  {1, -1, -1}, {1, -1, 1}, {-1, 1, -1}, {-1, -1, 1}, {1, 1, -1}};
+    return steps[direction][component];
+}
+
+// A lattice's spring without offset, in a direction that the compiler knows: nothing is added where the rest vector is 0.
+static __device__ __forceinline__ Stretched stretch_lattice(const real e[3], const Params &p, int d) {
+    const Rule &rule = p.rule[d];
+    Stretched out;
+    real t[3];
+#pragma unroll
+    for (int c = 0; c < 3; ++c) {
+        out.along[c] = step_to(d, c) ? rule.rest[c] + e[c] : e[c];
+#ifdef POGO_F64
+        t[c] = step_to(d, c) ? e[c] + (rule.rest[c] + rule.rest[c]) : e[c];
+#else
+        t[c] = step_to(d, c) ? out.along[c] + rule.rest[c] : e[c];
+#endif
+    }
+    real q = t[0] * e[0] + t[1] * e[1] + t[2] * e[2];
+#ifdef POGO_F64
+    real measure = q * rule.inverse;
+    out.w = real(1) + measure;
+    out.pull = rule.stiffness * over_w_plus_root(measure, out.w);
+#else
+    out.w = fmaf(q, rule.inverse, 1.0f);
+    out.pull = over_w_plus_root(q, out.w) * p.pull[d];
+#endif
     return out;
 }
 
