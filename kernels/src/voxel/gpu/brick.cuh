@@ -85,8 +85,7 @@ template <class T> struct Params {
     double* partial;     // (2, thread blocks)
     const Force* forces; // ascending
     u64 n_forces;
-    float p, s, w; // factors of a smoothing step
-    float s0, w0;  // of the step before it
+    float p, s, w, w0; // factors of a smoothing step, or of two
     T unit;        // what `moduli` are multiplied with
     u32 kind;      // Moduli
     u32 add;       // z is added to
@@ -98,7 +97,7 @@ enum Then : u32 {
     RESIDUAL, // r = b − K x
     STEP,     // r = b − K d; d' = p d + s D⁻¹ r; z += w d' (x is d, b may be r); sums z dot0, z dot1
     CORRECT,  // r −= K e; z += e + w s D⁻¹ r (x is e); sums as above
-    PAIR,     // d = s0 D⁻¹ b; z = (z or 0) + w0 d + w (p d + s D⁻¹ (b − K d)) (x is b); sums as above
+    PAIR,     // d = D⁻¹ b; z = (z or 0) + w0 d − w D⁻¹ K d (x is b); sums as above
     FORCES,   // r = f − K x; sum r²
 };
 
@@ -233,6 +232,8 @@ __device__ __forceinline__ u32 kept(u32 v) {
 template <class T, u32 THEN, bool MODULI> struct March {
     static constexpr u32 N = THEN == PAIR ? 4 : 3;
     static constexpr bool SUMS = THEN != RESIDUAL, AHEAD = THEN != STORE && THEN != FORCES;
+    /// Planes that are fetched ahead. PAIR still needs plane k − 1 when k + 2 comes.
+    static constexpr int EARLY = THEN == PAIR ? 2 : STAGES;
     using Memory = Shared<T, N>;
     static constexpr u32 U = __builtin_offsetof(Memory, u), F = __builtin_offsetof(Memory, f);
     /// Bytes from one component to the next.
@@ -303,17 +304,21 @@ template <class T, u32 THEN, bool MODULI> struct March {
         }
     }
 
-    /// PAIR: scales what the thread has brought of plane k + 1, STAGES − 1 planes ago, by s0 / diagonal.
-    __device__ __forceinline__ void scale(u32 from) {
-        if (word(1).nodes & bit) scale(from + column, odd >> (STAGES - 2) & 1);
-        if (!has_halo) return;
-        if ((warp == WARPS - 2 ? plane(1).halo[0] : plane(1).halo[1]) & bit)
-            scale(from + halo_column, halo_odd >> (STAGES - 2) & 1);
+    /// PAIR: an entry of `inverse`, from the word that has it.
+    __device__ __forceinline__ float inverse_at(u32 at, bool odd) const {
+        u32 pair = in<u32>(U + at + 3 * NEXT_U);
+        return __uint_as_float(odd ? pair & 0xffff0000u : pair << 16);
     }
 
-    __device__ __forceinline__ void scale(u32 at, bool odd) const {
-        u32 pair = in<u32>(U + at + 3 * NEXT_U);
-        float by = p.s0 * __uint_as_float(odd ? pair & 0xffff0000u : pair << 16);
+    /// PAIR: scales what the thread has brought of plane k + 1, the last that was fetched, by 1 / diagonal.
+    __device__ __forceinline__ void scale(u32 from) {
+        if (word(1).nodes & bit) scale_node(from + column, odd & 1);
+        if (!has_halo) return;
+        if ((warp == WARPS - 2 ? plane(1).halo[0] : plane(1).halo[1]) & bit) scale_node(from + halo_column, halo_odd & 1);
+    }
+
+    __device__ __forceinline__ void scale_node(u32 at, bool odd) const {
+        float by = inverse_at(at, odd);
 #pragma unroll
         for (u32 a = 0; a < 3; a++) in<T>(U + at + a * NEXT_U) *= by;
     }
@@ -344,16 +349,14 @@ template <class T, u32 THEN, bool MODULI> struct March {
         for (u32 a = 0; a < 3; a++) {
             if (THEN == RESIDUAL || THEN == STEP) ahead.a[a] = p.b[dof + a];
             if (THEN == CORRECT) ahead.a[a] = p.r[dof + a];
-            if (THEN == STEP || THEN == CORRECT || THEN == PAIR) {
-                ahead.b[a] = p.x[dof + a];
-                ahead.c[a] = p.add ? p.z[dof + a] : 0.f;
-            }
+            if (THEN == STEP || THEN == CORRECT) ahead.b[a] = p.x[dof + a];
+            if (THEN == STEP || THEN == CORRECT || THEN == PAIR) ahead.c[a] = p.add ? p.z[dof + a] : 0.f;
         }
-        if (THEN == STEP || THEN == CORRECT || THEN == PAIR) ahead.inverse = inverse_of(p.inverse, node);
+        if (THEN == STEP || THEN == CORRECT) ahead.inverse = inverse_of(p.inverse, node);
     }
 
     /// Sums of the thread's node of plane k − 1, and what follows.
-    template <u32 BUFFER> __device__ __forceinline__ void finish(const Ahead& ahead) {
+    template <u32 BUFFER> __device__ __forceinline__ void finish(Ahead& ahead, u32 stage) {
         T y[3];
         u32 from = F + BUFFER * 9 * NEXT_F + column;
 #pragma unroll
@@ -372,6 +375,11 @@ template <class T, u32 THEN, bool MODULI> struct March {
         if constexpr (THEN == FORCES) {
             add_forces(y, dof);
         } else {
+            if constexpr (THEN == PAIR) {
+#pragma unroll
+                for (u32 a = 0; a < 3; a++) ahead.b[a] = in<T>(U + stage + column + a * NEXT_U);
+                ahead.inverse = inverse_at(stage + column, odd >> 3 & 1);
+            }
             T z[3];
 #pragma unroll
             for (u32 a = 0; a < 3; a++) z[a] = follow(y[a], dof + a, ahead.a[a], ahead.b[a], ahead.c[a], ahead.inverse);
@@ -400,10 +408,7 @@ template <class T, u32 THEN, bool MODULI> struct March {
             p.r[dof] = r;
             z = b + p.w * p.s * inverse * r + c;
         }
-        if constexpr (THEN == PAIR) {
-            float d = p.s0 * inverse * b;
-            z = p.w0 * d + p.w * (p.p * d + p.s * inverse * (b - y)) + c;
-        }
+        if constexpr (THEN == PAIR) z = p.w0 * b - p.w * inverse * y + c;
         if constexpr (THEN == STEP || THEN == CORRECT || THEN == PAIR) p.z[dof] = z;
         return z;
     }
@@ -431,16 +436,16 @@ template <class T, u32 THEN, bool MODULI> struct March {
 
     /// Takes plane k + 1, computes the elements of plane k from the transforms of both, finishes plane k − 1.
     template <u32 BUFFER>
-    __device__ __forceinline__ void step(u32 from, u32 to, const T (&low)[3][4], T (&up)[3][4], T (&f)[3][4],
+    __device__ __forceinline__ void step(u32 from, u32 to, u32 done, const T (&low)[3][4], T (&up)[3][4], T (&f)[3][4],
                                          T (&g)[3][4]) {
         u32 above = word(1).elements, raw_above = fetch_modulus(word(1));
         Ahead ahead;
         if constexpr (AHEAD)
             if (word(-1).nodes & bit) look_ahead(finished(), ahead);
-        wait<STAGES - 2>();
+        wait<EARLY - 2>();
         if constexpr (THEN == PAIR) scale(from);
         __syncthreads();
-        fetch(STAGES, to);
+        fetch(EARLY, to);
         if (elements | above) {
             u32 at = U + from + column;
 #pragma unroll
@@ -452,7 +457,7 @@ template <class T, u32 THEN, bool MODULI> struct March {
                 face(up[a]);
             }
         }
-        if (word(-1).nodes) finish<BUFFER ^ 1>(ahead);
+        if (word(-1).nodes) finish<BUFFER ^ 1>(ahead, done);
         if (elements) {
             element(p.k, modulus(raw), low, up, f, g);
         } else {
@@ -503,7 +508,7 @@ template <class T, u32 THEN, bool MODULI> struct March {
         // k = −1: plane 0 only gives its transforms.
         words -= 2 * sizeof(Plane);
         if (has_halo) find_halo(1);
-        for (u32 i = 1; i < STAGES; i++) fetch(i, (i - 1) * STAGE);
+        for (int i = 1; i < EARLY; i++) fetch(i, (i - 1) * STAGE);
         if constexpr (THEN == PAIR) {
             wait<0>();
             scale(0);
@@ -515,10 +520,10 @@ template <class T, u32 THEN, bool MODULI> struct March {
         if (threadIdx.x == WARPS) first.halo[0] = first.halo[1] = 0;
         __syncthreads();
         for (u32 steps = stretch.n + 3; steps; steps -= 2) {
-            step<0>(stage, other_stage + STAGE, a, b, f, g);
+            step<0>(stage, EARLY == 2 ? stage + STAGE : other_stage + STAGE, other_stage, a, b, f, g);
             words += sizeof(Plane);
             if (steps == 1) break;
-            step<1>(stage + STAGE, stage, b, a, g, f);
+            step<1>(stage + STAGE, EARLY == 2 ? other_stage : stage, other_stage + STAGE, b, a, g, f);
             words += sizeof(Plane);
             u32 swap = stage;
             stage = other_stage;

@@ -77,7 +77,6 @@ struct Params<T> {
     p: f32,
     s: f32,
     w: f32,
-    s0: f32,
     w0: f32,
     unit: T,
     kind: u32,
@@ -482,10 +481,18 @@ impl FineLevel {
         add: bool,
         dots: Dots,
     ) -> Result<(), DeviceError> {
-        let (_, s0) = self.factors(1);
-        let (p, s) = self.factors(2);
-        let params =
-            Params { x: self.at(b), z: self.at(z), p, s, w: weight(2, 2), s0, w0, add: add.into(), ..self.single };
+        // z += w0 d1 + w2 d2, d1 = s1 d, d2 = p d1 + s2 D⁻¹ (b − K d1), d = D⁻¹ b.
+        let (_, s1) = self.factors(1);
+        let (p, s2) = self.factors(2);
+        let w2 = weight(2, 2);
+        let params = Params {
+            x: self.at(b),
+            z: self.at(z),
+            w0: w0 * s1 + w2 * (p * s1 + s2),
+            w: w2 * s2 * s1,
+            add: add.into(),
+            ..self.single
+        };
         self.start(stream, self.pair, self.dotted(params, dots), dots.is_some())
     }
 
