@@ -104,7 +104,7 @@ enum Then : u32 {
 /// Planes of u that are there or on their way: the one that is computed from, three to come.
 constexpr u32 STAGES = 4;
 /// Planes that a stretch has at most; empty ones before and after it, so that nobody needs to ask where it ends.
-constexpr u32 LONGEST = 56, BEFORE = 3, AFTER = 2 + STAGES;
+constexpr u32 LONGEST = 96, BEFORE = 3, AFTER = 2 + STAGES;
 
 /// `N`: components of u, and for PAIR the word that has its node's entry of `inverse`.
 template <class T, u32 N> struct Shared {
