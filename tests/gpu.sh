@@ -18,13 +18,13 @@ python=${POGO_PYTHON:-python3}
 
 build() {
     cargo build --release -p pogo-tools -p pogo-solver
-    cargo build --release -p pogo-kernels --example bench_gpu --example bench_eikonal --example bench_spring
+    cargo build --release -p pogo-kernels --example bench_gpu --example bench_eikonal --example bench_voxel_gpu --example bench_spring
     mkdir -p "$bin"
     local test
     test=$(cargo test -p pogo-kernels --lib --no-run --message-format=json |
         sed -n 's/.*"executable":"\([^"]*pogo_kernels[^"]*\)".*/\1/p' | tail -1)
     cp "$test" "$bin/kernels-test"
-    cp target/release/pogo-{gen,block,solve} target/release/examples/bench_{gpu,eikonal,spring} "$bin"
+    cp target/release/pogo-{gen,block,solve} target/release/examples/bench_{gpu,eikonal,spring,voxel_gpu} "$bin"
     strip "$bin"/*
 }
 
@@ -92,6 +92,9 @@ bench() {
     # The Eikonal equation: 3.07 million tetrahedra with every form and 100 start sites, and 24.6 million.
     "$bin/bench_eikonal" 80 device=cuda lanes=0,8,16,32 windows=inf,6 sets=8 domains=74,2700 inner=1,4 cases=100
     "$bin/bench_eikonal" 160 device=cuda lanes=0 windows=6 variants=six sets=1
+    # The finest level of voxel statics: noise of 108 million degrees of freedom, and a solid cube.
+    "$bin/bench_voxel_gpu" 440 0.35
+    "$bin/bench_voxel_gpu" 440 1 0
     # The same triangles as a cuSPARSE matrix.
     "$bin/pogo-gen" box --elements cpe3 --nodes 1000000 -o "$work/box.inp" --quiet
     "$bin/pogo-block" "$work/box.inp" -o "$work/box.blk" --quiet
