@@ -39,7 +39,7 @@ impl<'a> Springs<'a> {
         if mesh.grid.is_some() && mesh.material.iter().any(|&material| usize::from(material) >= n_materials) {
             return wrong("a particle has a material without spring groups");
         }
-        if mesh.grid.is_some() != !lists.mask.is_empty() {
+        if mesh.grid.is_some() == lists.mask.is_empty() {
             return wrong("a grid needs lists with masks");
         }
         if mesh

@@ -654,7 +654,8 @@ impl<T: Number, I: Id> Layout<T> for Lists<T, I> {
 
     fn spans(&self, unit: usize) -> Vec<Range<usize>> {
         let first = unit * self.block;
-        vec![first * RECORD..self.n.min(first + self.block) * RECORD]
+        let span = first * RECORD..self.n.min(first + self.block) * RECORD;
+        std::iter::once(span).collect()
     }
 
     fn inertia(&self, index: usize) -> T {

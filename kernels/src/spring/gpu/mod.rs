@@ -4,7 +4,11 @@
 //! The tables are those of the CPU (`Grid`, `Lists`): the host keeps them, and tells the device what events change. Nothing is
 //! added by atomics. Launches are recorded in a graph of [`GRAPH_STEPS`] steps and replayed.
 
-use std::collections::HashMap;
+mod features;
+mod options;
+mod params;
+mod tables;
+
 use std::ffi::c_void;
 
 use cust::module::Module;
@@ -19,6 +23,10 @@ use super::law::Constants;
 use super::springs::Springs;
 use super::{Addressing, Cause, Change, Energies, SignalTable, SpringError, SpringProblem, State, Stepper};
 use crate::cuda::{Buffer, DeviceError, Gpu, Graph, Kernel, Plain, check};
+use features::Features;
+pub use options::{GpuError, GpuOptions, GpuReport, Way};
+use params::{Edit, Params, Special};
+use tables::{directions, records, rest_bytes, share_tables, take_rules};
 
 /// Steps of one graph: an even number, so that it ends on the arrays that it began with.
 const GRAPH_STEPS: usize = 64;
@@ -54,152 +62,6 @@ impl GpuNumber for f64 {}
 
 // SAFETY: numbers, one kind of them.
 unsafe impl<T: GpuNumber> Plain for Constants<T> {}
-
-/// How a step is computed. The paper's names: *cached* reads neighbours where they are, *shared* through shared memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Way {
-    /// The fastest that the model allows.
-    #[default]
-    Automatic,
-    /// One place or particle a thread, neighbours read from device memory through its caches.
-    Cached,
-    /// Implicit: columns of a tile, marched plane by plane. Explicit: a block and its halo.
-    Shared,
-    /// As `Shared` implicit, with the state kept as two displacements, as the paper does: fewer bytes, less accurate.
-    SharedPairs,
-    /// Explicit, small models: the kernel stays for many steps.
-    Resident,
-}
-
-/// How a model is run on a device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct GpuOptions {
-    /// Which device, from 0.
-    pub ordinal: u32,
-    /// How a step is computed; [`GpuError::Way`] where the model does not allow it.
-    pub way: Way,
-    /// Particles a block of explicit addressing with local ids, 0 for what is best.
-    pub block: usize,
-    /// Planes that a thread block marches, 0 for what is best.
-    pub depth: u32,
-}
-
-/// Why a stepper on a device cannot be made.
-#[derive(Debug, thiserror::Error, Clone, PartialEq)]
-pub enum GpuError {
-    /// The model is wrong.
-    #[error(transparent)]
-    Problem(#[from] SpringError),
-    /// The device cannot do it.
-    #[error(transparent)]
-    Device(#[from] DeviceError),
-    /// The model does not allow the way that was asked for.
-    #[error("this model cannot be stepped in the {way:?} way with {addressing:?} addressing: {needed}")]
-    Way {
-        /// Asked for.
-        way: Way,
-        /// Chosen.
-        addressing: Addressing,
-        /// What it would need.
-        needed: &'static str,
-    },
-}
-
-/// What a stepper on a device is and does.
-#[derive(Debug, Clone, PartialEq)]
-pub struct GpuReport {
-    /// The device's name.
-    pub device: String,
-    /// Chosen addressing.
-    pub addressing: Addressing,
-    /// Chosen way.
-    pub way: Way,
-    /// Kernel, threads a block, registers a thread, blocks resident on a multiprocessor.
-    pub kernel: (String, u32, u32, u32),
-    /// Bytes that a particle-step must move.
-    pub bytes_per_particle_step: f64,
-}
-
-/// `Special` in springs.cuh.
-#[derive(Debug, Clone, Copy)]
-#[repr(C)]
-struct Special {
-    index: u32,
-    signal: u32,
-    kind: u32,
-    unused: u32,
-    value: f64,
-}
-// SAFETY: numbers, no padding.
-unsafe impl Plain for Special {}
-
-/// `Edit` in springs.cuh.
-#[derive(Debug, Clone, Copy)]
-#[repr(C)]
-struct Edit {
-    at: u32,
-    clear: u32,
-    set: u32,
-}
-// SAFETY: numbers.
-unsafe impl Plain for Edit {}
-
-/// `Params` in springs.cuh. Addresses are of the device.
-#[derive(Debug, Clone, Copy)]
-#[repr(C)]
-struct Params<T> {
-    u: [u64; 2],
-    du: [u64; 2],
-    drag: u64,
-    mask: u64,
-    material: u64,
-    rules: u64,
-    inertia: u64,
-    ids: u64,
-    global_ids: u64,
-    first: u64,
-    halo_first: u64,
-    halo: u64,
-    rest: u64,
-    class: u64,
-    special_first: u64,
-    special_of: u64,
-    specials: u64,
-    work: u64,
-    heat: u64,
-    signals: u64,
-    record: u64,
-    recording: u64,
-    monitors: u64,
-    row: u64,
-    log: u64,
-    log_count: u64,
-    particle: u64,
-    exchange: u64,
-    friction: [f64; 2],
-    inertia_factor: f64,
-    n_signals: u32,
-    n_monitors: u32,
-    n_specials: u32,
-    n: u32,
-    len: u32,
-    row_length: u32,
-    plane: u32,
-    pad: u32,
-    block: u32,
-    n_materials: u32,
-    n_directions: u32,
-    damped: u32,
-    breaks: u32,
-    halo_most: u32,
-    depth: u32,
-    size: [u32; 3],
-    stride: [i32; N_DIRECTIONS],
-    decay: T,
-    uniform_inertia: T,
-    rule: [Constants<T>; N_DIRECTIONS],
-    pull: [T; N_DIRECTIONS],
-}
 
 /// The tables of the CPU.
 #[derive(Debug)]
@@ -315,79 +177,6 @@ pub fn gpu<'a, T: GpuNumber>(
     options: GpuOptions,
 ) -> Result<Box<dyn Stepper + 'a>, GpuError> {
     Ok(Box::new(GpuStepper::<T>::new(problem, state, addressing, options)?))
-}
-
-/// What a model has that some ways cannot do.
-#[derive(Debug, Clone, Copy)]
-struct Features {
-    single: bool,
-    damped: bool,
-    breaks: bool,
-    stressed: bool,
-    one_material: bool,
-    follow: bool,
-    lattice: bool,
-    /// Springs come and go at given times.
-    events: bool,
-}
-
-impl Features {
-    fn new<T: GpuNumber>(problem: &SpringProblem) -> Self {
-        let any = |test: fn(&pogo_formats::spring::SpringGroup) -> bool| problem.groups.iter().any(test);
-        let strange = |(pair, group)| !super::springs::in_grid(problem, pair, group);
-        Self {
-            single: size_of::<T>() == 4,
-            damped: any(|group| group.damping != 0.0),
-            breaks: any(|group| group.max_strain.is_finite()),
-            stressed: any(|group| group.rest_factor != 1.0),
-            one_material: problem.groups.len() == 3,
-            follow: problem.follow_work,
-            events: !(problem.cuts.is_empty() && problem.erasures.is_empty() && problem.additions.is_empty()),
-            lattice: problem.mesh.grid.is_some()
-                && !problem
-                    .additions
-                    .iter()
-                    .flat_map(|each| each.springs.iter().map(|&s| (s, each.group)))
-                    .any(strange),
-        }
-    }
-
-    /// Only pulls along the directions of one table.
-    fn plain(self) -> bool {
-        self.lattice && self.one_material && !self.damped && !self.stressed
-    }
-
-    /// Why a resident kernel cannot be; its blocks.
-    fn resident(self, problem: &SpringProblem, gpu: &Gpu, wanted: usize) -> Result<usize, &'static str> {
-        if !(self.single && self.plain() && !self.follow) {
-            return Err("a lattice of one material whose springs only pull, single precision, no account of work");
-        }
-        let n = problem.n_particles();
-        let fits = |block: &usize| n.div_ceil(*block) <= gpu.multiprocessors as usize;
-        let blocks = if wanted > 0 { vec![wanted] } else { vec![256, MOST_BLOCK] };
-        blocks.into_iter().find(fits).ok_or("no more blocks of 512 particles than the device has multiprocessors")
-    }
-
-    /// Why columns cannot be.
-    fn columns(self, problem: &SpringProblem) -> Result<(), &'static str> {
-        let used = problem.mesh.lists.mask.iter().fold(0, |any, mask| any | mask) & 0x3ff_ffff;
-        let even = problem.mesh.grid.is_some_and(|grid| grid.spacing.iter().all(|&s| s == grid.spacing[0]));
-        if self.single
-            && self.plain()
-            && !self.follow
-            && !self.breaks
-            && problem.mass.len() == 1
-            && even
-            && used >> 18 == 0
-        {
-            Ok(())
-        } else {
-            Err(
-                "a lattice of one material, one mass and one spacing, whose springs along axes and face diagonals only pull and \
-                 never break, single precision, no account of work",
-            )
-        }
-    }
 }
 
 impl<'a, T: GpuNumber> GpuStepper<'a, T> {
@@ -870,7 +659,7 @@ impl<'a, T: GpuNumber> GpuStepper<'a, T> {
             } else if self.resident {
                 self.start_steps(1, self.step, true)?;
                 1
-            } else if left >= GRAPH_STEPS && self.step % 2 == 0 {
+            } else if left >= GRAPH_STEPS && self.step.is_multiple_of(2) {
                 if self.graph.is_none() {
                     let stream = self.stream.as_inner();
                     self.graph = Some(Graph::record(stream, || self.start_steps(GRAPH_STEPS, 0, true))?);
@@ -1012,80 +801,6 @@ impl<'a, T: GpuNumber> GpuStepper<'a, T> {
         let values = Self::read(buffer)?;
         Ok((0..3 * self.problem.n_particles()).map(|dof| values[self.host.index(dof / 3, dof % 3)].to_f64()).collect())
     }
-}
-
-/// Lists of ids in which blocks that are alike share a table, and the slots before each block's.
-fn share_tables(ids: &[u16], table: usize, slots: u32) -> (Vec<u16>, Vec<u32>) {
-    let mut found: HashMap<&[u16], u32> = HashMap::new();
-    let (mut shared, mut first) = (Vec::new(), Vec::new());
-    for table in ids.chunks_exact(table.max(1)) {
-        let next = found.len() as u32;
-        let number = *found.entry(table).or_insert(next);
-        if number == next {
-            shared.extend_from_slice(table);
-        }
-        first.push(number * slots);
-    }
-    (shared, first)
-}
-
-/// Rest vectors of lists, from columns to records.
-fn records<T: Copy + Default>(rest: &[T], block: usize) -> Vec<T> {
-    let mut out = vec![T::default(); rest.len()];
-    for (rows, out) in rest.chunks_exact(4 * block).zip(out.chunks_exact_mut(4 * block)) {
-        for at in 0..block {
-            for c in 0..4 {
-                out[4 * at + c] = rows[c * block + at];
-            }
-        }
-    }
-    out
-}
-
-/// Bytes of rest vectors and classes.
-fn rest_bytes<T>(rules: &Rules<T>, entries: usize) -> f64 {
-    match rules {
-        Rules::Lattice { .. } => 0.0,
-        Rules::Each { .. } => (entries * (4 * size_of::<T>() + 2)) as f64,
-    }
-}
-
-/// Puts the constants of lists on the device.
-fn take_rules<T: GpuNumber>(
-    rules: &Rules<T>,
-    params: &mut Params<T>,
-    constants: &mut Vec<Constants<T>>,
-    numbers: &mut Vec<Buffer<T>>,
-    halves: &mut Vec<Buffer<u16>>,
-    bytes: &mut Vec<Buffer<u8>>,
-    block: usize,
-) -> Result<(), DeviceError> {
-    match rules {
-        Rules::Lattice { constants: all, material, .. } => {
-            constants.clone_from(all);
-            if !material.is_empty() {
-                bytes.push(Buffer::of(material)?);
-                params.material = bytes[0].pointer();
-            }
-        }
-        Rules::Each { rest, class, classes } => {
-            constants.clone_from(classes);
-            numbers.push(Buffer::of(&records(rest, block))?);
-            params.rest = numbers[0].pointer();
-            halves.push(Buffer::of(class)?);
-            params.class = halves[halves.len() - 1].pointer();
-        }
-    }
-    Ok(())
-}
-
-/// Directions that some mask has, or an addition may bring.
-fn directions(problem: &SpringProblem) -> u32 {
-    if !problem.additions.is_empty() {
-        return N_DIRECTIONS as u32;
-    }
-    let used = problem.mesh.lists.mask.iter().fold(0, |any, mask| any | mask) & 0x3ff_ffff;
-    32 - used.leading_zeros()
 }
 
 /// A buffer of at least `len`; true if it is a new one.

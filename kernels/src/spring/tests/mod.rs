@@ -432,7 +432,8 @@ fn what_makes_no_sense_is_refused() {
         cpu::<f32>(problem, &state, Addressing::Automatic, 1).err().map(|error| error.to_string())
     };
     assert_eq!(refused(&|_| ()), None);
-    let cases: [(&dyn Fn(&mut SpringProblem), &str); 8] = [
+    type Change<'a> = &'a dyn Fn(&mut SpringProblem);
+    let cases: [(Change, &str); 8] = [
         (&|p| p.mass = vec![0.0], "mass"),
         (&|p| p.mass = vec![1.0; 3], "masses"),
         (&|p| p.time_increment = f64::NAN, "increment"),

@@ -1,0 +1,69 @@
+//! How a model is run on a device, and what comes of it.
+
+use crate::cuda::DeviceError;
+use crate::spring::{Addressing, SpringError};
+
+/// How a step is computed. The paper's names: *cached* reads neighbours where they are, *shared* through shared memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Way {
+    /// The fastest that the model allows.
+    #[default]
+    Automatic,
+    /// One place or particle a thread, neighbours read from device memory through its caches.
+    Cached,
+    /// Implicit: columns of a tile, marched plane by plane. Explicit: a block and its halo.
+    Shared,
+    /// As `Shared` implicit, with the state kept as two displacements, as the paper does: fewer bytes, less accurate.
+    SharedPairs,
+    /// Explicit, small models: the kernel stays for many steps.
+    Resident,
+}
+
+/// How a model is run on a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct GpuOptions {
+    /// Which device, from 0.
+    pub ordinal: u32,
+    /// How a step is computed; [`GpuError::Way`] where the model does not allow it.
+    pub way: Way,
+    /// Particles a block of explicit addressing with local ids, 0 for what is best.
+    pub block: usize,
+    /// Planes that a thread block marches, 0 for what is best.
+    pub depth: u32,
+}
+
+/// Why a stepper on a device cannot be made.
+#[derive(Debug, thiserror::Error, Clone, PartialEq)]
+pub enum GpuError {
+    /// The model is wrong.
+    #[error(transparent)]
+    Problem(#[from] SpringError),
+    /// The device cannot do it.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// The model does not allow the way that was asked for.
+    #[error("this model cannot be stepped in the {way:?} way with {addressing:?} addressing: {needed}")]
+    Way {
+        /// Asked for.
+        way: Way,
+        /// Chosen.
+        addressing: Addressing,
+        /// What it would need.
+        needed: &'static str,
+    },
+}
+
+/// What a stepper on a device is and does.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GpuReport {
+    /// The device's name.
+    pub device: String,
+    /// Chosen addressing.
+    pub addressing: Addressing,
+    /// Chosen way.
+    pub way: Way,
+    /// Kernel, threads a block, registers a thread, blocks resident on a multiprocessor.
+    pub kernel: (String, u32, u32, u32),
+    /// Bytes that a particle-step must move.
+    pub bytes_per_particle_step: f64,
+}
