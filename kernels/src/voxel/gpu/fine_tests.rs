@@ -8,7 +8,7 @@ use super::super::number::Number;
 use super::super::tests::random;
 use super::super::{Cube, FixedDof, Moduli, NodalForce, Product, Scratch, StaticProblem};
 use super::product::FineLevel;
-use super::tiles::{Plane, Tiles, WARPS, ring};
+use super::tiles::{Plane, STRETCH, Tiles, WARPS, ring};
 use crate::cuda::{Buffer, Gpu, Plain, first_device};
 
 /// Smooth noise: the mean of random numbers at points a few voxels apart, larger than a level.
@@ -40,7 +40,9 @@ fn samples() -> Vec<(&'static str, Bricks)> {
         ("dust", bricks_of([40, 50, 33], |[x, y, z]| random(u64::from(x + 1000 * (y + 1000 * z))) < 0.1)),
         (
             "far",
-            bricks_of([33, 33, 300], |[x, y, z]| (z < 3 || z > 280 || (100..120).contains(&z)) && (x + y) % 7 != 0),
+            bricks_of([33, 33, 300], |[x, y, z]| {
+                (!(3..=280).contains(&z) || (100..120).contains(&z)) && (x + y) % 7 != 0
+            }),
         ),
     ]
 }
@@ -142,6 +144,12 @@ fn tiles_name_every_node_and_element() {
             }
         }
     }
+}
+
+#[test]
+fn stretches_fit_the_kernels() {
+    let constants = format!("LONGEST = {STRETCH}, BEFORE = 3, AFTER = 2 + STAGES;");
+    assert!(include_str!("brick.cuh").contains(&constants), "brick.cuh has room for other stretches");
 }
 
 /// The device's side of a problem.

@@ -167,7 +167,8 @@ impl FineLevel {
         let invert = Kernel::new(gpu, &modules[0], "brick_inverse", 0)?;
         // `Shared` in brick.cuh: planes, stages of u, sums on faces.
         let shared = |size: usize, n_components: usize| {
-            (105 * size_of::<Plane>() + size * (4 * n_components * 17 * 24 + 2 * 9 * 16 * 24)) as u32
+            ((3 + tiles::STRETCH + 6) * size_of::<Plane>() + size * (4 * n_components * 17 * 24 + 2 * 9 * 16 * 24))
+                as u32
         };
         let name = |name: &str| format!("{name}{}", if kind == 0 { "" } else { "_moduli" });
         let march = |which: &str, n| Kernel::new(gpu, &modules[0], &name(which), shared(4, n));

@@ -14,7 +14,7 @@ pub(super) const WARPS: usize = 8;
 /// `HAS_FIXED` in brick.cuh.
 const HAS_FIXED: u32 = 1 << 31;
 /// Planes of a stretch at most (`LONGEST` in brick.cuh): fewer share better among multiprocessors, more compute less twice.
-const STRETCH: usize = 96;
+pub(super) const STRETCH: usize = 96;
 /// Stretches there should be, where the planes are that many: a few rounds of a large device.
 const STRETCHES: usize = 4096;
 
