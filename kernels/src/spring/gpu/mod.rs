@@ -199,7 +199,14 @@ impl<'a, T: GpuNumber> GpuStepper<'a, T> {
             Way::Resident => (Addressing::Explicit, Way::Resident),
             Way::Automatic if small && resident.is_ok() => (Addressing::Explicit, Way::Resident),
             way => {
-                let chosen = addressing.choose(&problem)?;
+                // Only columns of a grid that is mostly full are faster than lists (measured: BENCHMARKS.md).
+                let places = problem.mesh.grid.map_or(0, |grid| grid.mask.len());
+                let grid = features.columns(&problem).is_ok() && 2 * problem.n_particles() > places;
+                let wanted = match (addressing, way) {
+                    (Addressing::Automatic, Way::Automatic) if !grid => Addressing::Explicit,
+                    _ => addressing,
+                };
+                let chosen = wanted.choose(&problem)?;
                 let automatic = match chosen {
                     Addressing::Implicit if features.columns(&problem).is_err() => Way::Cached,
                     Addressing::ExplicitGlobal => Way::Cached,
