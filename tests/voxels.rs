@@ -29,10 +29,21 @@ fn write_npy(path: &Path, size: [usize; 3], voxel: impl Fn([usize; 3]) -> u8) {
 
 /// Blocks and solves a stack in a folder; gives the summary.
 fn run(folder: &Path, stack: &Path, job: &str, arguments: &[&str]) -> serde_json::Value {
+    run_as(folder, stack, job, &[], arguments)
+}
+
+/// As [`run`], with arguments for blocking too.
+fn run_as(folder: &Path, stack: &Path, job: &str, blocking: &[&str], arguments: &[&str]) -> serde_json::Value {
     let (block, out) = (folder.join("model.blk"), folder.join("model.out"));
     std::fs::write(folder.join("job.toml"), job).expect("the job is written");
     succeed(
-        command("pogo-block").arg(stack).arg("--job").arg(folder.join("job.toml")).args(["--quiet", "-o"]).arg(&block),
+        command("pogo-block")
+            .arg(stack)
+            .arg("--job")
+            .arg(folder.join("job.toml"))
+            .args(["--quiet", "-o"])
+            .arg(&block)
+            .args(blocking),
     );
     succeed(command("pogo-solve").arg(&block).args(["--quiet", "-o"]).arg(&out).args(arguments));
     let text = std::fs::read_to_string(out.join("summary.json")).expect("a summary");
@@ -94,4 +105,55 @@ fn real_bone_takes_few_products() {
     // Forces at both ends are in balance.
     let (top, bottom) = (number(&summary, "reaction.zmax.2"), number(&summary, "reaction.zmin.2"));
     assert!((top + bottom).abs() < 1e-3 * top.abs(), "{top} {bottom}");
+}
+
+/// The numbers of a `.npy` file of f64.
+fn read_npy(path: &Path) -> Vec<f64> {
+    let bytes = std::fs::read(path).expect("an array");
+    let start = 10 + usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
+    bytes[start..].chunks_exact(8).map(|word| f64::from_le_bytes(word.try_into().expect("eight bytes"))).collect()
+}
+
+/// A porous sample of two materials in one piece.
+fn porous([x, y, z]: [usize; 3]) -> u8 {
+    let solid = z % 7 < 2 || (x % 5 < 2 && y % 4 < 2);
+    u8::from(solid) * (1 + u8::from((x / 3 + y / 2 + z / 5) % 2 == 1))
+}
+
+#[test]
+fn every_grid_and_any_number_of_domains_give_the_same() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let stack = folder.path().join("porous.npy");
+    write_npy(&stack, [23, 17, 26], porous);
+    let load = "[load]\npreset = \"axial\"\nstrain = -0.01\n";
+    for (solver, tolerance) in [("tolerance = 1e-10\n", 1e-8), ("preset = \"papers\"\ntolerance = 1e-10\n", 1e-12)] {
+        let job = format!("{JOB}{load}[solver]\n{solver}");
+        let bricks = run(folder.path(), &stack, &job, &[]);
+        let file = folder.path().join("model.out/displacement.npy");
+        let expected = read_npy(&file);
+        let size = expected.iter().fold(0.0_f64, |most, u| most.max(u.abs()));
+        assert_eq!(bricks["grid"], "brick");
+        for (name, blocking) in [
+            ("offset", &["--grid", "offset"][..]),
+            ("hash", &["--grid", "hash"]),
+            ("hash", &["--grid", "hash", "--hash-tables", "4"]),
+            ("domains", &["--domains", "2"]),
+            ("domains", &["--domains", "5"]),
+            ("domains", &["--domains", "3", "--domain-partition", "metis"]),
+        ] {
+            let found = run_as(folder.path(), &stack, &job, blocking, &[]);
+            assert_eq!(found["grid"], name);
+            assert_eq!(found["iterations"], bricks["iterations"], "{blocking:?}");
+            let worst = read_npy(&file).iter().zip(&expected).fold(0.0_f64, |most, (a, b)| most.max((a - b).abs()));
+            assert!(worst < tolerance * size, "{blocking:?}: {worst} of {size}");
+        }
+    }
+    // The same bits for any number of threads.
+    let job = format!("{JOB}{load}");
+    let bits = [1, 2].map(|threads| {
+        let threads = threads.to_string();
+        run_as(folder.path(), &stack, &job, &["--domains", "4"], &["--threads", &threads]);
+        std::fs::read(folder.path().join("model.out/displacement.npy")).expect("an array")
+    });
+    assert!(bits[0] == bits[1]);
 }

@@ -50,7 +50,7 @@ fn main() {
     };
     let mut go = |_: usize, _: f64| std::ops::ControlFlow::Continue(());
     if papers {
-        let solution = solve_averaged(&problem, &AveragedSettings::default(), (1e-6, 1000), &fixed, &[], None, &mut go)
+        let solution = solve_averaged(&problem, Grid::Bricks, &AveragedSettings::default(), &fixed, &[], None, &mut go)
             .expect("memory");
         println!(
             "the papers' method: {} iterations, {:.0} products, residual {:.2e}, {:.2} s",

@@ -33,6 +33,7 @@ use error::SolveError;
 use explicit::run::Model;
 use interrupt::Interrupts;
 use observe::Observer;
+use pogo_kernels::voxel::Grid;
 use spring::run::SpringModel;
 use study::Case;
 use voxel::run::VoxelModel;
@@ -189,10 +190,18 @@ fn solve_static(
     nothing_of_dynamics(config)?;
     no_starts(config)?;
     let (container, setup) = (file.container(), file.setup());
+    let (offset, hash, domains) = (file.offset_levels(), file.hash_levels(), file.domains());
+    // What the file was made with is what it is solved on.
+    let grid = match (domains.n_domains() > 1, offset.is_empty(), hash.is_empty()) {
+        (true, ..) => Grid::Domains(domains),
+        (_, false, _) => Grid::Offset(&offset),
+        (.., false) => Grid::Hash(&hash),
+        _ => Grid::Bricks,
+    };
     solve_physics(container, setup, parameters::set_voxel, config, interrupts, observer, &|setup, run, observer| {
         let Run { case, overrides, settings, folder, block_file } = run;
         let start = config.start_vector.clone();
-        let model = VoxelModel { mesh: file.mesh(), setup, block_file, case, overrides, start };
+        let model = VoxelModel { mesh: file.mesh(), grid, setup, block_file, case, overrides, start };
         voxel::run::run(&model, settings, folder, interrupts, observer)
             .map(|summary| RunSummary::Static(Box::new(summary)))
     })

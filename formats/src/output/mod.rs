@@ -26,6 +26,7 @@ pub mod raster;
 pub mod spring;
 pub mod summary;
 pub mod traces;
+pub mod voxel_slice;
 pub mod voxel_summary;
 pub mod vtu;
 

@@ -168,6 +168,10 @@ pub struct VoxelSummary {
     pub device: String,
     /// Threads.
     pub threads: u32,
+    /// How nodes were found: `brick`, `offset`, `hash`, `domains` or `periodic`.
+    pub grid: &'static str,
+    /// Sub-domains that were computed apart.
+    pub domains: u64,
     /// Relative residual that was asked for.
     pub tolerance: f64,
     /// Of all load cases together.

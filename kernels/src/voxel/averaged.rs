@@ -1,9 +1,9 @@
 //! The papers' solver: multigrid on coarser images of averaged moduli (Arbenz, Flaig, Kellenberger, Section 2 and
-//! Algorithm 1; Kellenberger, Algorithm 1), for comparison. All of it in f64.
+//! Algorithm 1; Kellenberger, Algorithm 1), for comparison. All of it in f64, or the preconditioner in f32.
 //!
 //! A coarse voxel has the mean modulus of its 2 × 2 × 2 finer ones, void counted as 0 (eqs. 5, 6); a coarse degree of freedom
 //! is fixed where it touches a fixed one. Smoothing is Chebyshev's on [λ / ratio, λ] of D⁻¹ A, λ from Lanczos; the coarsest
-//! level is solved by steps of conjugate gradients with the diagonal.
+//! level is solved by steps of conjugate gradients with the diagonal, or by a factorisation.
 
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -13,7 +13,9 @@ use pogo_formats::voxel::{Bricks, BricksView};
 use rayon::prelude::*;
 
 use super::first::fine_elements;
-use super::number::Shared;
+use super::lookup::Grid as Nodes;
+use super::multigrid::{CycleKind, FACTORISED, dot, factorise_dense, for_parts, substitute};
+use super::number::{Number, Shared};
 use super::split::place_of;
 use super::{Cube, FixedDof, Moduli, NodalForce, Product, Scratch, Solution, StaticProblem};
 
@@ -22,19 +24,51 @@ use super::{Cube, FixedDof, Moduli, NodalForce, Product, Scratch, Solution, Stat
 pub struct AveragedSettings {
     /// Levels, the finest one counted.
     pub levels: usize,
-    /// Coarse solves a cycle: 1 for V, 2 for W.
-    pub cycles: usize,
+    /// V, W or F.
+    pub cycle: CycleKind,
     /// Degree of the smoother.
     pub degree: usize,
     /// Ratio of the smoother's interval.
     pub ratio: f64,
-    /// Steps on the coarsest level.
-    pub bottom: usize,
+    /// Steps on the coarsest level; none: it is factorised.
+    pub bottom: Option<usize>,
+    /// The preconditioner is in f32.
+    pub single: bool,
+    /// ‖r‖ / ‖r₀‖ at which to stop.
+    pub tolerance: f64,
+    /// r₀ is the residual of the start vector, where there is one; else that of the prescribed displacements.
+    pub from_start: bool,
+    /// Most iterations.
+    pub iterations: usize,
+}
+
+/// Why there is no solution.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AveragedError {
+    /// Not enough memory for the coarse grids.
+    #[error("{0}")]
+    Bricks(#[from] BricksError),
+    /// A factorisation too large.
+    #[error("the coarsest level has {0} degrees of freedom, at most {FACTORISED} are factorised; allow more levels")]
+    Factorised(usize),
+    /// Nodes that are one have no place here.
+    #[error("joined nodes are solved with split or plain Galerkin levels only")]
+    Joined,
 }
 
 impl Default for AveragedSettings {
     fn default() -> Self {
-        Self { levels: 6, cycles: 2, degree: 10, ratio: 16.0, bottom: 20 }
+        Self {
+            levels: 6,
+            cycle: CycleKind::W,
+            degree: 10,
+            ratio: 16.0,
+            bottom: Some(20),
+            single: false,
+            tolerance: 1e-6,
+            from_start: true,
+            iterations: 10_000,
+        }
     }
 }
 
@@ -47,18 +81,20 @@ struct Grid {
     up: Vec<([u32; 8], u8)>,
 }
 
-struct Level<'a> {
+struct Level<'a, T> {
     product: Product<'a>,
     scratch: Scratch,
-    inverse: Vec<f64>,
+    inverse: Vec<T>,
     lambda: f64,
     cost: f64,
     up: &'a [([u32; 8], u8)],
-    b: Vec<f64>,
-    x: Vec<f64>,
-    r: Vec<f64>,
-    d: Vec<f64>,
-    q: Vec<f64>,
+    /// Cholesky's factor of the coarsest level.
+    factor: Vec<T>,
+    b: Vec<T>,
+    x: Vec<T>,
+    r: Vec<T>,
+    d: Vec<T>,
+    q: Vec<T>,
 }
 
 /// The next coarser image.
@@ -107,24 +143,17 @@ fn coarser(
     Ok(Grid { bricks, modulus: sums.iter().map(|&m| m as f32).collect(), fixed: coarse_fixed, up })
 }
 
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    const CHUNK: usize = 1 << 14;
-    let part = |(a, b): (&[f64], &[f64])| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
-    let sums: Vec<f64> = a.par_chunks(CHUNK).zip(b.par_chunks(CHUNK)).map(part).collect();
-    sums.iter().sum()
-}
-
-impl<'a> Level<'a> {
+impl<'a, T: Number> Level<'a, T> {
     fn new(product: Product<'a>, up: &'a [([u32; 8], u8)], cost: f64) -> Self {
-        let n = 3 * product.bricks.n_nodes();
+        let n = 3 * product.n_nodes();
         let mut sums = vec![0.0; n];
-        for (e, nodes) in fine_elements(&product.bricks).nodes.iter().enumerate() {
+        for (e, nodes) in product.elements().nodes.iter().enumerate() {
             let value = product.stiffness(e) * product.cube.diagonal;
             nodes.iter().for_each(|&node| (0..3).for_each(|a| sums[3 * node as usize + a] += value));
         }
-        let mut inverse: Vec<f64> = sums.iter().map(|sum| 1.0 / sum).collect();
-        product.fixed().iter().for_each(|&dof| inverse[dof as usize] = 0.0);
-        let zeros = || vec![0.0; n];
+        let mut inverse: Vec<T> = sums.iter().map(|sum| T::from_f64(1.0 / sum)).collect();
+        product.fixed().iter().for_each(|&dof| inverse[dof as usize] = T::default());
+        let zeros = || vec![T::default(); n];
         let mut level = Self {
             product,
             scratch: Scratch::default(),
@@ -132,6 +161,7 @@ impl<'a> Level<'a> {
             lambda: 1.0,
             cost,
             up,
+            factor: Vec::new(),
             b: zeros(),
             x: zeros(),
             r: zeros(),
@@ -142,7 +172,7 @@ impl<'a> Level<'a> {
         level
     }
 
-    fn apply(&mut self, x: &[f64], y: &mut [f64]) {
+    fn apply<U: Number>(&mut self, x: &[U], y: &mut [U]) {
         let out = Shared::new(y);
         self.product.apply(x, &mut self.scratch, |first, part| {
             // SAFETY: each brick has its own nodes.
@@ -155,7 +185,7 @@ impl<'a> Level<'a> {
     fn largest_eigenvalue(&mut self) -> f64 {
         const STEPS: usize = 15;
         let n = self.inverse.len();
-        let root: Vec<f64> = self.inverse.iter().map(|inverse| inverse.sqrt()).collect();
+        let root: Vec<f64> = self.inverse.iter().map(|inverse| inverse.to_f64().sqrt()).collect();
         let mut v: Vec<f64> = (0..n).map(|i| ((i as f64) * 0.73).sin() + 0.1).collect();
         v.iter_mut().zip(&root).filter(|(_, root)| **root == 0.0).for_each(|(v, _)| *v = 0.0);
         let (mut before, mut y, mut scaled) = (vec![0.0; n], vec![0.0; n], vec![0.0; n]);
@@ -219,13 +249,18 @@ impl<'a> Level<'a> {
             }
             let next = 1.0 / (2.0 * sigma - rho);
             let (p, s) = if k == 0 { (0.0, 1.0 / theta) } else { (next * rho, 2.0 * next / delta) };
+            let (p, s) = (T::from_f64(p), T::from_f64(s));
             if k > 0 {
                 rho = next;
             }
-            for i in 0..self.d.len() {
-                self.d[i] = p * self.d[i] + s * self.inverse[i] * self.r[i];
-                self.x[i] += self.d[i];
-            }
+            let (r, inverse) = (&self.r, &self.inverse);
+            for_parts(&mut self.d, |first, d| {
+                for (i, d) in (first..).zip(d) {
+                    *d = p * *d + s * inverse[i] * r[i];
+                }
+            });
+            let d = &self.d;
+            for_parts(&mut self.x, |first, x| x.iter_mut().zip(&d[first..]).for_each(|(x, &d)| *x += d));
         }
         products
     }
@@ -235,88 +270,141 @@ impl<'a> Level<'a> {
         let (x, mut q) = (std::mem::take(&mut self.x), std::mem::take(&mut self.q));
         self.apply(&x, &mut q);
         (self.x, self.q) = (x, q);
-        for i in 0..self.r.len() {
-            self.r[i] = self.b[i] - self.q[i];
-        }
+        let (b, q) = (&self.b, &self.q);
+        for_parts(&mut self.r, |first, r| {
+            for (i, r) in (first..).zip(r) {
+                *r = b[i] - q[i];
+            }
+        });
     }
 
     fn bottom(&mut self, steps: usize) {
-        let (mut r, mut z) = (self.b.clone(), vec![0.0; self.b.len()]);
-        let (mut x, mut p, mut q) = (vec![0.0; r.len()], vec![0.0; r.len()], vec![0.0; r.len()]);
+        if !self.factor.is_empty() {
+            substitute(&self.factor, &self.b, &mut self.x);
+            return;
+        }
+        let zeros = || vec![T::default(); self.b.len()];
+        let (mut r, mut z, mut x, mut p, mut q) = (self.b.clone(), zeros(), zeros(), zeros(), zeros());
         let mut rho = 0.0;
         for step in 0..steps {
-            z.iter_mut().zip(&r).zip(&self.inverse).for_each(|((z, r), inverse)| *z = r * inverse);
+            z.iter_mut().zip(&r).zip(&self.inverse).for_each(|((z, &r), &inverse)| *z = r * inverse);
             let next = dot(&r, &z);
             if !(next > 0.0) {
                 break;
             }
-            let beta = if step == 0 { 0.0 } else { next / rho };
+            let beta = T::from_f64(if step == 0 { 0.0 } else { next / rho });
             rho = next;
-            p.iter_mut().zip(&z).for_each(|(p, z)| *p = z + beta * *p);
+            p.iter_mut().zip(&z).for_each(|(p, &z)| *p = z + beta * *p);
             self.apply(&p, &mut q);
-            let alpha = rho / dot(&p, &q);
+            let alpha = T::from_f64(rho / dot(&p, &q));
             for i in 0..x.len() {
                 x[i] += alpha * p[i];
-                r[i] -= alpha * q[i];
+                r[i] = r[i] - alpha * q[i];
             }
         }
         self.x = x;
     }
+
+    /// Cholesky's factor, from products with unit vectors; fixed degrees of freedom are left out.
+    fn factorise(&mut self) -> Result<(), AveragedError> {
+        let n = self.inverse.len();
+        if n > FACTORISED {
+            return Err(AveragedError::Factorised(n));
+        }
+        let (mut matrix, mut unit, mut column) = (vec![0.0; n * n], vec![0.0; n], vec![0.0; n]);
+        for i in 0..n {
+            if self.inverse[i] == T::default() {
+                continue;
+            }
+            unit[i] = 1.0;
+            self.apply(&unit, &mut column);
+            unit[i] = 0.0;
+            (0..n).for_each(|row| matrix[row * n + i] = column[row]);
+        }
+        factorise_dense(&mut matrix, n);
+        self.factor = matrix.into_iter().map(T::from_f64).collect();
+        Ok(())
+    }
 }
 
 /// Algorithm 1: x of level 0 from its b.
-fn cycle(levels: &mut [Level], settings: &AveragedSettings, products: &mut f64) {
+fn cycle<T: Number>(levels: &mut [Level<T>], settings: &AveragedSettings, kind: CycleKind, products: &mut f64) {
     let (first, rest) = levels.split_at_mut(1);
     let level = &mut first[0];
     if rest.is_empty() {
-        level.bottom(settings.bottom);
-        *products += level.cost * settings.bottom as f64;
+        let steps = settings.bottom.unwrap_or(0);
+        level.bottom(steps);
+        *products += level.cost * steps as f64;
         return;
     }
-    level.x.fill(0.0);
+    level.x.fill(T::default());
     *products += level.cost * level.smooth(settings, true) as f64;
-    for _ in 0..settings.cycles {
+    let calls: &[CycleKind] = match kind {
+        CycleKind::V | CycleKind::K => &[CycleKind::V],
+        CycleKind::W => &[CycleKind::W, CycleKind::W],
+        CycleKind::F => &[CycleKind::F, CycleKind::V],
+    };
+    for &call in calls {
         level.residual();
         *products += level.cost;
         let coarse = &mut rest[0];
-        coarse.b.fill(0.0);
+        coarse.b.fill(T::default());
         for (node, (nodes, n)) in level.up.iter().enumerate() {
-            let weight = 1.0 / f64::from(*n);
+            let weight = T::from_f64(1.0 / f64::from(*n));
             for &up in &nodes[..usize::from(*n)] {
                 for a in 0..3 {
                     coarse.b[3 * up as usize + a] += weight * level.r[3 * node + a];
                 }
             }
         }
-        coarse.product.fixed().iter().for_each(|&dof| coarse.b[dof as usize] = 0.0);
-        cycle(rest, settings, products);
+        coarse.product.fixed().iter().for_each(|&dof| coarse.b[dof as usize] = T::default());
+        cycle(rest, settings, call, products);
         let coarse = &rest[0];
         for (node, (nodes, n)) in level.up.iter().enumerate() {
-            let weight = 1.0 / f64::from(*n);
+            let weight = T::from_f64(1.0 / f64::from(*n));
             for &up in &nodes[..usize::from(*n)] {
                 for a in 0..3 {
                     level.x[3 * node + a] += weight * coarse.x[3 * up as usize + a];
                 }
             }
         }
-        level.product.fixed().iter().for_each(|&dof| level.x[dof as usize] = 0.0);
+        level.product.fixed().iter().for_each(|&dof| level.x[dof as usize] = T::default());
         *products += level.cost * level.smooth(settings, false) as f64;
     }
 }
 
-/// Solves one load case with the papers' method, from `start` or from 0; `limits` are tolerance and most iterations.
+/// Solves one load case with the papers' method, from `start` or from 0, the nodes of elements found as `nodes` says.
 ///
 /// # Errors
-/// Not enough memory for the coarse grids.
+/// [`AveragedError`].
 pub fn solve_averaged(
     problem: &StaticProblem,
+    nodes: Nodes,
     settings: &AveragedSettings,
-    limits: (f64, usize),
     fixed: &[FixedDof],
     forces: &[NodalForce],
     start: Option<&[f64]>,
     progress: &mut dyn FnMut(usize, f64) -> ControlFlow<()>,
-) -> Result<Solution, BricksError> {
+) -> Result<Solution, AveragedError> {
+    if settings.single {
+        solve::<f32>(problem, nodes, settings, fixed, forces, start, progress)
+    } else {
+        solve::<f64>(problem, nodes, settings, fixed, forces, start, progress)
+    }
+}
+
+fn solve<T: Number>(
+    problem: &StaticProblem,
+    nodes: Nodes,
+    settings: &AveragedSettings,
+    fixed: &[FixedDof],
+    forces: &[NodalForce],
+    start: Option<&[f64]>,
+    progress: &mut dyn FnMut(usize, f64) -> ControlFlow<()>,
+) -> Result<Solution, AveragedError> {
+    if matches!(nodes, Nodes::Joined(_)) {
+        return Err(AveragedError::Joined);
+    }
     let clock = Instant::now();
     let cube = Cube::new(problem.poisson);
     let dofs: Vec<u32> = fixed.iter().map(|dof| 3 * dof.node + u32::from(dof.direction)).collect();
@@ -340,19 +428,26 @@ pub fn solve_averaged(
     }
     let count = |bricks: &BricksView| bricks.n_elements() as f64;
     let whole = count(&problem.bricks);
-    let mut levels = Vec::with_capacity(grids.len() + 1);
+    let mut levels: Vec<Level<T>> = Vec::with_capacity(grids.len() + 1);
     for index in 0..=grids.len() {
         let up = grids.get(index).map_or(&[][..], |grid| &grid.up);
         let product = match index.checked_sub(1) {
-            None => Product::new(problem.bricks, problem.moduli, cube.clone(), problem.spacing, dofs.clone()),
+            None => {
+                Product::on(problem.bricks, nodes, 0, problem.moduli, (cube.clone(), problem.spacing), dofs.clone())
+            }
             Some(grid) => {
                 let (grid, spacing) = (&grids[grid], problem.spacing * f64::from(1_u32 << index));
                 let moduli = Moduli::Each { modulus: &grid.modulus, scale: 1.0 };
-                Product::new(grid.bricks.view(), moduli, cube.clone(), spacing, grid.fixed.clone())
+                Product::on(grid.bricks.view(), nodes, index, moduli, (cube.clone(), spacing), grid.fixed.clone())
             }
         };
         let cost = count(&product.bricks) / whole;
         levels.push(Level::new(product, up, cost));
+    }
+    if settings.bottom.is_none()
+        && let Some(last) = levels.last_mut()
+    {
+        last.factorise()?;
     }
     let n = levels[0].inverse.len();
     let mut x = vec![0.0; n];
@@ -360,7 +455,7 @@ pub fn solve_averaged(
     let mut f = vec![0.0; n];
     forces.iter().for_each(|force| f[3 * force.node as usize + usize::from(force.direction)] += force.value);
     // f − K x, 0 where fixed.
-    let residual = |level: &mut Level, x: &[f64]| {
+    let residual = |level: &mut Level<T>, x: &[f64]| {
         let mut r = vec![0.0; n];
         level.apply(x, &mut r);
         r.iter_mut().zip(&f).for_each(|(r, f)| *r = f - *r);
@@ -368,23 +463,29 @@ pub fn solve_averaged(
         r
     };
     let mut r = residual(&mut levels[0], &x);
-    let norm0 = dot(&r, &r).sqrt();
+    let mut norm0 = dot(&r, &r).sqrt();
+    let mut solution = Solution { products: 1.0, ..Solution::default() };
     if let Some(start) = start {
         x.copy_from_slice(start);
         fixed.iter().for_each(|dof| x[3 * dof.node as usize + usize::from(dof.direction)] = dof.value);
         r = residual(&mut levels[0], &x);
+        solution.products += 1.0;
+        if settings.from_start {
+            norm0 = dot(&r, &r).sqrt();
+        }
     }
     let mut q = vec![0.0; n];
-    let mut solution = Solution { products: 1.0, ..Solution::default() };
     let (mut p, mut rho, mut norm) = (vec![0.0; n], 0.0, dot(&r, &r).sqrt());
-    while !(norm <= limits.0 * norm0) && solution.iterations < limits.1 {
-        levels[0].b.copy_from_slice(&r);
-        cycle(&mut levels, settings, &mut solution.products);
+    while !(norm <= settings.tolerance * norm0) && solution.iterations < settings.iterations {
+        // In single precision the size of r must not matter.
+        let scale = 1.0 / norm;
+        levels[0].b.iter_mut().zip(&r).for_each(|(b, r)| *b = T::from_f64(scale * r));
+        cycle(&mut levels, settings, settings.cycle, &mut solution.products);
         let z = &levels[0].x;
-        let next = dot(&r, z);
+        let next = norm * r.iter().zip(z).map(|(r, z)| r * z.to_f64()).sum::<f64>();
         let beta = if rho == 0.0 { 0.0 } else { next / rho };
         rho = next;
-        p.par_iter_mut().zip(z).for_each(|(p, z)| *p = z + beta * *p);
+        p.par_iter_mut().zip(z).for_each(|(p, z)| *p = norm * z.to_f64() + beta * *p);
         levels[0].apply(&p, &mut q);
         solution.products += 1.0;
         let alpha = rho / dot(&p, &q);
@@ -405,7 +506,7 @@ pub fn solve_averaged(
     solution.products += 1.0;
     let norm = dot(&r, &r).sqrt();
     solution.relative_residual = if norm0 > 0.0 { norm / norm0 } else { 0.0 };
-    solution.converged = norm <= 1.01 * limits.0 * norm0;
+    solution.converged = norm <= 1.01 * settings.tolerance * norm0;
     solution.displacement = x;
     solution.seconds = clock.elapsed().as_secs_f64();
     Ok(solution)

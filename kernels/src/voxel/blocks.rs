@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 
+use super::number::Number;
 use super::split::{Elements, PLACES, Transfer};
 
 /// A symmetric matrix of 3 × 3 blocks, all of them stored, row by row, while it is made.
@@ -15,12 +16,12 @@ pub(super) struct Blocks {
 
 impl Blocks {
     /// Rounded.
-    pub fn single(&self) -> Packed {
+    pub fn rounded<T: Number>(&self) -> Packed<T> {
         let mut value = Vec::with_capacity(9 * self.value.len() + 3);
         for block in &self.value {
-            value.extend((0..9).map(|i| block[3 * (i % 3) + i / 3] as f32));
+            value.extend((0..9).map(|i| T::from_f64(block[3 * (i % 3) + i / 3])));
         }
-        value.extend([0.0; 3]);
+        value.extend([T::default(); 3]);
         Packed { first: self.first.clone(), column: self.column.clone(), value }
     }
 
@@ -79,21 +80,21 @@ impl Blocks {
     }
 }
 
-/// As [`Blocks`], for products: single precision, column by column.
+/// As [`Blocks`], for products: column by column.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Packed {
+pub(super) struct Packed<T = f32> {
     pub first: Vec<u32>,
     pub column: Vec<u32>,
     /// Nine numbers a block, column-major, and three more at the end: columns are read four numbers at a time.
-    pub value: Vec<f32>,
+    pub value: Vec<T>,
 }
 
-impl Packed {
+impl<T: Number> Packed<T> {
     const ROWS: usize = 512;
 
     /// y = A x.
-    pub fn apply(&self, x: &[f32], y: &mut [f32]) {
-        let rows = |(chunk, y): (usize, &mut [f32])| {
+    pub fn apply(&self, x: &[T], y: &mut [T]) {
+        let rows = |(chunk, y): (usize, &mut [T])| {
             #[cfg(target_arch = "x86_64")]
             if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
                 // SAFETY: the machine has both.
@@ -111,23 +112,23 @@ impl Packed {
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,fma")]
-    fn rows_avx2(&self, first: usize, x: &[f32], y: &mut [f32]) {
+    fn rows_avx2(&self, first: usize, x: &[T], y: &mut [T]) {
         self.rows::<true>(first, x, y);
     }
 
     #[inline(always)]
-    fn rows<const FMA: bool>(&self, first: usize, x: &[f32], y: &mut [f32]) {
+    fn rows<const FMA: bool>(&self, first: usize, x: &[T], y: &mut [T]) {
         for (i, y) in y.chunks_exact_mut(3).enumerate() {
             let range = self.first[first + i] as usize..self.first[first + i + 1] as usize;
             // A sum for each column, so that no addition waits for the one before.
-            let mut sums = [[0.0_f32; 4]; 3];
+            let mut sums = [[T::default(); 4]; 3];
             for at in range {
                 let (block, node) = (&self.value[9 * at..9 * at + 12], self.column[at] as usize);
                 let x = &x[3 * node..3 * node + 3];
                 for j in 0..3 {
                     for a in 0..4 {
                         let value = block[3 * j + a];
-                        sums[j][a] = if FMA { value.mul_add(x[j], sums[j][a]) } else { value * x[j] + sums[j][a] };
+                        sums[j][a] = if FMA { value.fused(x[j], sums[j][a]) } else { value * x[j] + sums[j][a] };
                     }
                 }
             }

@@ -1,10 +1,12 @@
 //! The first coarse operator, never assembled: P^T K P of 2 × 2 × 2 voxels of different moduli.
 
 use pogo_formats::voxel::{BrickNodes, BricksView};
+use rayon::prelude::*;
 
 use super::Cube;
 use super::bricks::for_each_slot;
-use super::number::{self, Eight, Shared};
+use super::number::{self, Eight, Number, Shared};
+use super::product::cubes;
 use super::split::{Batches, Coarsening, Elements, PLACES, place_of};
 
 /// Stiffness of 2 × 2 × 2 voxels under trilinear displacements of the whole cell.
@@ -13,11 +15,11 @@ use super::split::{Batches, Coarsening, Elements, PLACES, place_of};
 /// octants, ê_w = Σ_o (−1)^|w & o| E_o, mirror symmetry leaves each entry one ê: f̂_(v,a) = Σ ê_w C_(v,a),(v',b) û_(v',b)
 /// with w = v ⊕ 2^a ⊕ v' ⊕ 2^b. Eight constant matrices become one.
 #[derive(Debug, Clone)]
-pub(super) struct Cell {
+pub(super) struct Cell<T = f32> {
     /// P_oᵀ K P_o.
     pub octant: Vec<[[f64; 24]; 24]>,
     /// C, row (v, a) at 3 v + a; with the scale of both transforms.
-    pub c: Box<[[f32; 24]; 24]>,
+    pub c: Box<[[T; 24]; 24]>,
     c64: Box<[[f64; 24]; 24]>,
 }
 
@@ -65,7 +67,7 @@ pub(super) fn add_child(octant: usize, a: &[f64; 576], out: &mut [f64; 576]) {
     }
 }
 
-impl Cell {
+impl<T: Number> Cell<T> {
     pub fn new(cube: &Cube) -> Self {
         let dense: [f64; 576] = std::array::from_fn(|i| cube.dense[i / 24][i % 24]);
         let octant: Vec<[[f64; 24]; 24]> = (0..8)
@@ -92,7 +94,7 @@ impl Cell {
                 c64[i][j] = if v == 0 || u == 0 { 0.0 } else { sum / 512.0 };
             }
         }
-        let c = Box::new(c64.map(|row| row.map(|c| c as f32)));
+        let c = Box::new(c64.map(|row| row.map(T::from_f64)));
         Self { octant, c, c64 }
     }
 
@@ -121,66 +123,78 @@ impl Cell {
 
 /// The operator of the first coarse level.
 #[derive(Debug)]
-pub(super) struct First {
-    /// First voxel of each cell and which octants are there; 0 where the cell has a matrix of its own.
+pub(super) struct First<T = f32> {
+    /// First voxel of each cell and which octants are there; 0 where the cell is one of its own kind.
     pub child: Vec<(u32, u8)>,
-    pub cell: Cell,
-    /// Cells that have fixed degrees of freedom, ascending, and their matrices.
+    pub cell: Cell<T>,
+    /// Cells of their own kind, ascending.
     pub own: Vec<u32>,
+    /// Their matrices, once a device has asked for them.
     pub matrices: Vec<[f32; 576]>,
+    /// What is special about them.
+    special: Vec<Special>,
+    dense: Box<[[f64; 24]; 24]>,
+    /// [`Cube::blocks`].
+    blocks: [[[T; 3]; 3]; 8],
     pub n_nodes: usize,
     /// Non-zero blocks, were it assembled.
     pub n_blocks: usize,
 }
 
+/// A cell with fixed degrees of freedom, or one that is no more than one voxel wide.
+#[derive(Debug, Clone, Copy)]
+struct Special {
+    octants: u8,
+    /// Axes along which the voxels fill the cell, as in bits 3 to 5 of [`Elements::octant`].
+    all: u8,
+    /// For x, y and z: a bit for each of the 27 places, set where the node there is fixed.
+    fixed: [u32; 3],
+}
+
 /// Stiffness E h of fine elements.
 pub(super) type Stiffness<'a> = dyn Fn(usize) -> f64 + Sync + 'a;
 
-impl First {
+impl<T: Number> First<T> {
     /// P^T K P; `fixed` has a bit for each fixed direction of each fine node.
-    pub fn new(cube: &Cube, fine: &Elements, level: &Coarsening, fixed: &[u8], stiffness: &Stiffness) -> Self {
-        let cell = Cell::new(cube);
+    pub fn new(cube: &Cube, fine: &Elements, level: &Coarsening, fixed: &[u8]) -> Self {
         let mut out = Self {
             child: Vec::with_capacity(level.coarse.nodes.len()),
             own: Vec::new(),
             matrices: Vec::new(),
+            special: Vec::new(),
+            dense: Box::new(cube.dense),
+            blocks: cube.blocks.map(|block| block.map(|row| row.map(T::from_f64))),
             n_nodes: level.coarse.n_nodes,
             n_blocks: 0,
-            cell,
+            cell: Cell::new(cube),
         };
         for element in 0..level.coarse.nodes.len() {
             let children =
                 &level.children[level.child_first[element] as usize..level.child_first[element + 1] as usize];
-            let mut octants = 0;
-            let mut own = false;
+            let mut cell = Special { octants: 0, all: 0, fixed: [0; 3] };
             for &child in children {
-                octants |= 1 << (fine.code[child as usize] & 7);
-                own |= fine.nodes[child as usize].iter().any(|&node| fixed[node as usize] != 0);
-            }
-            if own {
-                let mut sum = [0.0; 576];
-                for &child in children {
-                    let nodes = &fine.nodes[child as usize];
-                    let free = |i: usize| fixed[nodes[i / 3] as usize] >> (i % 3) & 1 == 0;
-                    let e = stiffness(child as usize);
-                    let a: [f64; 576] = std::array::from_fn(|i| {
-                        if free(i / 24) && free(i % 24) { e * cube.dense[i / 24][i % 24] } else { 0.0 }
-                    });
-                    add_child((fine.code[child as usize] & 7) as usize, &a, &mut sum);
+                let octant = fine.octant(child as usize);
+                cell.octants |= 1 << (octant & 7);
+                cell.all |= (octant >> 3) as u8;
+                for (c, &node) in fine.nodes[child as usize].iter().enumerate() {
+                    for m in (0..3).filter(|m| fixed[node as usize] >> m & 1 == 1) {
+                        cell.fixed[m] |= 1 << place_of(octant, c);
+                    }
                 }
-                out.own.push(element as u32);
-                out.matrices.push(sum.map(|a| a as f32));
-                octants = 0;
             }
-            out.child.push((children[0], octants));
+            let special = cell.all != 0 || cell.fixed != [0; 3];
+            if special {
+                out.own.push(element as u32);
+                out.special.push(cell);
+            }
+            out.child.push((children[0], if special { 0 } else { cell.octants }));
         }
         out
     }
 
-    /// E h of the octants of a cell without a matrix of its own.
+    /// E h of the octants of a cell: all voxels of a cell share its middle, so they are one piece and consecutive.
     #[inline(always)]
-    fn octants(&self, element: usize, stiffness: &impl Fn(usize) -> f64) -> [f64; 8] {
-        let (first, octants) = self.child[element];
+    fn octants(first: u32, octants: u8, stiffness: &impl Fn(usize) -> f64) -> [f64; 8] {
         let mut next = first as usize;
         let mut e = [0.0; 8];
         for o in 0..8 {
@@ -192,26 +206,58 @@ impl First {
         e
     }
 
+    /// Makes the matrices of cells of their own kind: devices read them, the CPU goes through the voxels.
+    pub fn make_matrices(&mut self, stiffness: &(impl Fn(usize) -> f64 + Sync)) {
+        let mut matrices = Vec::new();
+        self.own
+            .par_iter()
+            .map(|&element| {
+                let mut matrix = [0.0; 576];
+                self.matrix(element as usize, stiffness, &mut matrix);
+                matrix.map(|a| a as f32)
+            })
+            .collect_into_vec(&mut matrices);
+        self.matrices = matrices;
+    }
+
+    /// What is special about a cell of its own kind.
+    fn special(&self, element: usize) -> &Special {
+        &self.special[self.own.partition_point(|&e| (e as usize) < element)]
+    }
+
     /// The matrix of one element.
     pub fn matrix(&self, element: usize, stiffness: &impl Fn(usize) -> f64, out: &mut [f64; 576]) {
-        if self.child[element].1 == 0 {
-            let own = self.own.partition_point(|&e| (e as usize) < element);
-            *out = self.matrices[own].map(f64::from);
-        } else {
-            self.cell.matrix(&self.octants(element, stiffness), out);
+        let (first, octants) = self.child[element];
+        if octants != 0 {
+            self.cell.matrix(&Self::octants(first, octants, stiffness), out);
+            return;
+        }
+        let cell = self.special(element);
+        let e = Self::octants(first, cell.octants, stiffness);
+        out.fill(0.0);
+        for o in (0..8).filter(|o| cell.octants >> o & 1 == 1) {
+            let octant = o | usize::from(cell.all) << 3;
+            let free = |i: usize| cell.fixed[i % 3] >> place_of(octant, i / 3) & 1 == 0;
+            let a: [f64; 576] =
+                std::array::from_fn(
+                    |i| {
+                        if free(i / 24) && free(i % 24) { e[o] * self.dense[i / 24][i % 24] } else { 0.0 }
+                    },
+                );
+            add_child(octant, &a, out);
         }
     }
 
-    /// y += A x; y is zero before.
+    /// y = A x.
     pub fn apply(
         &self,
         nodes: &[[u32; 8]],
-        x: &[f32],
-        y: &mut [f32],
+        x: &[T],
+        y: &mut [T],
         batches: &Batches,
         stiffness: &(impl Fn(usize) -> f64 + Sync),
     ) {
-        y.fill(0.0);
+        y.fill(T::default());
         let y = Shared::new(y);
         batches.for_each(|range| {
             // SAFETY: batches that run at the same time share no node; within one there is one thread.
@@ -232,8 +278,8 @@ impl First {
         &self,
         range: std::ops::Range<usize>,
         nodes: &[[u32; 8]],
-        x: &[f32],
-        y: &mut [f32],
+        x: &[T],
+        y: &mut [T],
         stiffness: &impl Fn(usize) -> f64,
     ) {
         self.batch::<true>(range, nodes, x, y, stiffness);
@@ -244,46 +290,48 @@ impl First {
         &self,
         range: std::ops::Range<usize>,
         nodes: &[[u32; 8]],
-        x: &[f32],
-        y: &mut [f32],
+        x: &[T],
+        y: &mut [T],
         stiffness: &impl Fn(usize) -> f64,
     ) {
-        type V<const FMA: bool> = Eight<f32, FMA>;
+        type V<T, const FMA: bool> = Eight<T, FMA>;
+        let zero = V::<T, FMA>::splat(T::default());
         let mut at = range.start;
         while at < range.end {
             let n = (range.end - at).min(8);
-            let mut u = [[V::<FMA>::splat(0.0); 8]; 3];
-            let mut e = [V::<FMA>::splat(0.0); 8];
+            let mut u = [[zero; 8]; 3];
+            let mut e = [zero; 8];
             let mut own = 0_u32;
             for lane in 0..n {
+                let (first, octants) = self.child[at + lane];
+                if octants == 0 {
+                    own |= 1 << lane;
+                    continue;
+                }
                 for (c, &node) in nodes[at + lane].iter().enumerate() {
                     let from = &x[3 * node as usize..3 * node as usize + 3];
                     for a in 0..3 {
                         u[a][c].0[lane] = from[a];
                     }
                 }
-                if self.child[at + lane].1 == 0 {
-                    own |= 1 << lane;
-                } else {
-                    let octants = self.octants(at + lane, stiffness);
-                    for o in 0..8 {
-                        e[o].0[lane] = octants[o] as f32;
-                    }
+                let octants = Self::octants(first, octants, stiffness);
+                for o in 0..8 {
+                    e[o].0[lane] = T::from_f64(octants[o]);
                 }
             }
             let u = u.map(number::walsh);
             let e = number::walsh(e);
-            let mut f = [[V::<FMA>::splat(0.0); 8]; 3];
+            let mut f = [[zero; 8]; 3];
             for v in 1..8 {
                 for a in 0..3 {
                     let row = &self.cell.c[3 * v + a];
-                    let mut sum = V::<FMA>::splat(0.0);
+                    let mut sum = zero;
                     for w in 0..8 {
-                        let mut part = V::<FMA>::splat(0.0);
+                        let mut part = zero;
                         for b in 0..3 {
                             let other = v ^ 1 << a ^ w ^ 1 << b;
                             if other != 0 {
-                                part = V::<FMA>::splat(row[3 * other + b]).fma(u[b][other], part);
+                                part = V::<T, FMA>::splat(row[3 * other + b]).fma(u[b][other], part);
                             }
                         }
                         sum = e[w].fma(part, sum);
@@ -301,34 +349,77 @@ impl First {
                         }
                     }
                 } else {
-                    self.add_own(at + lane, &nodes[at + lane], x, y);
+                    self.add_own(at + lane, &nodes[at + lane], x, y, stiffness);
                 }
             }
             at += 8;
         }
     }
 
-    fn add_own(&self, element: usize, nodes: &[u32; 8], x: &[f32], y: &mut [f32]) {
-        let own = self.own.partition_point(|&e| (e as usize) < element);
-        let matrix = &self.matrices[own];
-        let u: [f32; 24] = std::array::from_fn(|i| x[3 * nodes[i / 3] as usize + i % 3]);
-        for i in 0..24 {
-            let row = &matrix[24 * i..24 * i + 24];
-            y[3 * nodes[i / 3] as usize + i % 3] += row.iter().zip(&u).map(|(a, u)| a * u).sum::<f32>();
+    /// Σ_o P_oᵀ M E_o K M P_o of one cell, M without what is fixed: its eight voxels side by side.
+    #[inline(never)]
+    fn add_own(&self, element: usize, nodes: &[u32; 8], x: &[T], y: &mut [T], stiffness: &impl Fn(usize) -> f64) {
+        let cell = self.special(element);
+        let e = Self::octants(self.child[element].0, cell.octants, stiffness).map(T::from_f64);
+        let mut values = [[T::default(); 27]; 3];
+        for (p, place) in PLACES.iter().enumerate() {
+            for &c in &place.corners[..usize::from(place.n)] {
+                let node = nodes[usize::from(c)] as usize;
+                for a in 0..3 {
+                    values[a][p] += x[3 * node + a];
+                }
+            }
+            for a in 0..3 {
+                let free = cell.fixed[a] >> p & 1 == 0;
+                values[a][p] = if free { T::from_f64(f64::from(place.weight)) * values[a][p] } else { T::default() };
+            }
+        }
+        let mut u = [[[T::default(); 8]; 8]; 3];
+        for o in 0..8 {
+            for c in 0..8 {
+                let place = place_of(o | usize::from(cell.all) << 3, c);
+                for a in 0..3 {
+                    u[a][c][o] = values[a][place];
+                }
+            }
+        }
+        let mut f = u;
+        cubes(&self.blocks, &u, &e, &mut f);
+        let mut sums = [[T::default(); 27]; 3];
+        for o in (0..8).filter(|o| cell.octants >> o & 1 == 1) {
+            for c in 0..8 {
+                let place = place_of(o | usize::from(cell.all) << 3, c);
+                for a in 0..3 {
+                    sums[a][place] += f[a][c][o];
+                }
+            }
+        }
+        for (p, place) in PLACES.iter().enumerate() {
+            for a in (0..3).filter(|&a| cell.fixed[a] >> p & 1 == 0) {
+                let value = T::from_f64(f64::from(place.weight)) * sums[a][p];
+                for &c in &place.corners[..usize::from(place.n)] {
+                    y[3 * nodes[usize::from(c)] as usize + a] += value;
+                }
+            }
         }
     }
 
     /// The diagonal, (3 n_nodes,).
     pub fn diagonal(&self, nodes: &[[u32; 8]], stiffness: &impl Fn(usize) -> f64) -> Vec<f64> {
         let mut diagonal = vec![0.0; 3 * self.n_nodes];
+        let mut matrix = [0.0; 576];
         for (element, nodes) in nodes.iter().enumerate() {
-            if self.child[element].1 == 0 {
-                let own = self.own.partition_point(|&e| (e as usize) < element);
+            let (first, octants) = self.child[element];
+            if octants == 0 {
+                self.matrix(element, stiffness, &mut matrix);
+                // Nodes of a cell that is joined to itself are the same: what stands beside the diagonal counts too.
                 for i in 0..24 {
-                    diagonal[3 * nodes[i / 3] as usize + i % 3] += f64::from(self.matrices[own][25 * i]);
+                    for j in (i % 3..24).step_by(3).filter(|&j| nodes[j / 3] == nodes[i / 3]) {
+                        diagonal[3 * nodes[i / 3] as usize + i % 3] += matrix[24 * i + j];
+                    }
                 }
             } else {
-                let e = self.octants(element, stiffness);
+                let e = Self::octants(first, octants, stiffness);
                 for i in 0..24 {
                     diagonal[3 * nodes[i / 3] as usize + i % 3] +=
                         (0..8).map(|o| e[o] * self.cell.octant[o][i][i]).sum::<f64>();
@@ -363,7 +454,7 @@ mod tests {
     #[test]
     fn a_cell_is_its_eight_voxels() {
         let cube = Cube::new(0.3);
-        let cell = Cell::new(&cube);
+        let cell = Cell::<f32>::new(&cube);
         let e: [f64; 8] = std::array::from_fn(|o| if o == 3 { 0.0 } else { 0.5 + random(o as u64) });
         let mut sum = [0.0; 576];
         for o in 0..8 {

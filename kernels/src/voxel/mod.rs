@@ -4,9 +4,11 @@ mod averaged;
 mod blocks;
 mod bricks;
 mod cube;
+mod domains;
 mod fine;
 mod first;
 mod gpu;
+mod lookup;
 mod multigrid;
 mod number;
 mod problem;
@@ -16,10 +18,11 @@ mod split;
 #[cfg(test)]
 mod tests;
 
-pub use averaged::{AveragedSettings, solve_averaged};
+pub use averaged::{AveragedError, AveragedSettings, solve_averaged};
 pub use cube::Cube;
 pub use gpu::{FineReport, GpuSolverReport, GpuStaticSolver, Measurement, measure_fine_level};
-pub use multigrid::CycleSettings;
+pub use lookup::{Grid, Joined};
+pub use multigrid::{CycleKind, CycleSettings};
 pub use number::Number;
 pub use problem::{FixedDof, Moduli, NodalForce, StaticProblem};
 pub use product::{Product, Scratch};

@@ -5,19 +5,42 @@ use rayon::prelude::*;
 use super::Cube;
 use super::blocks::{Blocks, Packed};
 use super::first::{First, Stiffness};
-use super::number::Shared;
+use super::number::{Number, Shared};
 use super::split::{Batches, Elements, PLACES, Transfer, coarsen};
+
+/// How levels call each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CycleKind {
+    /// Each level once.
+    V,
+    /// Each coarse level twice for once of the level above, one cycle after the other.
+    W,
+    /// Each coarse level by an F-cycle, then by a V-cycle.
+    F,
+    /// Coarse levels are solved by a few steps of flexible conjugate gradients with the cycle as preconditioner.
+    #[default]
+    K,
+}
 
 /// How the preconditioner works.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CycleSettings {
     /// Smoothing steps, before and after, on the finest level and on the others.
     pub degree: [usize; 2],
+    /// Where it is given, the smoother is Chebyshev's on [λ / ratio, λ]; else that of the fourth kind.
+    pub ratio: Option<f64>,
+    /// Cells are split into the pieces that do not touch; else a coarse level is a regular grid.
+    pub split: bool,
+    /// The cycle.
+    pub kind: CycleKind,
     /// Levels are added until one has no more degrees of freedom than this; that one is factorised.
     pub bottom: usize,
-    /// Largest number of levels.
+    /// Steps of conjugate gradients with the diagonal on the last level, instead of a factorisation. Where the last level is too
+    /// large for that and nothing is said, it is smoothed by 20 steps more.
+    pub bottom_steps: Option<usize>,
+    /// Largest number of levels, the finest counted.
     pub levels: usize,
-    /// Steps of conjugate gradients in which level 1, 2, … are solved; the last counts for all further ones.
+    /// Of a K-cycle: steps of conjugate gradients in which level 1, 2, … are solved; the last counts for all further ones.
     pub inner: Vec<usize>,
     /// Conjugate gradients on a coarse level end at this relative residual.
     pub inner_tolerance: f64,
@@ -25,50 +48,69 @@ pub struct CycleSettings {
 
 impl Default for CycleSettings {
     fn default() -> Self {
-        Self { degree: [2, 2], bottom: 600, levels: 20, inner: vec![2, 3, 2], inner_tolerance: 0.1 }
+        Self {
+            degree: [2, 2],
+            ratio: None,
+            split: true,
+            kind: CycleKind::K,
+            bottom: 600,
+            bottom_steps: None,
+            levels: 20,
+            inner: vec![2, 3, 2],
+            inner_tolerance: 0.1,
+        }
     }
 }
 
+/// Degrees of freedom that are factorised at most.
+pub(super) const FACTORISED: usize = 4000;
+
 /// The matrix of a coarse level.
 #[derive(Debug)]
-pub(super) enum Operator {
-    First(Box<First>),
-    Assembled(Packed),
+pub(super) enum Operator<T = f32> {
+    First(Box<First<T>>),
+    Assembled(Packed<T>),
 }
 
 /// A coarse level.
 #[derive(Debug)]
-pub(super) struct Level {
-    pub operator: Operator,
+pub(super) struct Level<T = f32> {
+    pub operator: Operator<T>,
     /// Eight nodes of each element: what values of the finer level are made of.
     pub nodes: Vec<[u32; 8]>,
     /// From the finer level.
     pub transfer: Transfer,
     batches: Batches,
     /// 1 / diagonal, 0 where there is no stiffness.
-    pub inverse: Vec<f32>,
+    pub inverse: Vec<T>,
     /// Largest eigenvalue of D⁻¹ A.
-    pub lambda: f32,
+    pub lambda: f64,
     /// Non-zero blocks over those of the finest level.
     pub cost: f64,
     pub n: usize,
-    b: Vec<f32>,
-    x: Vec<f32>,
-    r: Vec<f32>,
-    d: Vec<f32>,
-    q: Vec<f32>,
-    start: Vec<f32>,
-    /// Of the inner conjugate gradients: residual, direction, its product, solution.
-    inner: [Vec<f32>; 4],
+    /// Right side; conjugate gradients make it their residual.
+    b: Vec<T>,
+    /// Solution.
+    x: Vec<T>,
+    /// Of one cycle: what it comes to, that of the smoothing step before, a product.
+    z: Vec<T>,
+    e: Vec<T>,
+    t: Vec<T>,
+    /// Of smoothers with weights and more than two steps: Σ (w − 1) d.
+    c: Vec<T>,
+    /// Of conjugate gradients: direction and its product.
+    p: Vec<T>,
+    q: Vec<T>,
 }
 
 /// All coarse levels.
 #[derive(Debug)]
-pub(super) struct Coarse {
-    pub levels: Vec<Level>,
+pub(super) struct Coarse<T = f32> {
+    pub levels: Vec<Level<T>>,
     /// Cholesky factor of the last level, row by row, or nothing.
-    pub bottom: Vec<f32>,
+    pub bottom: Vec<T>,
     pub settings: CycleSettings,
+    smoother: Smoother,
     /// Work so far, in products of the finest level.
     pub products: f64,
 }
@@ -76,16 +118,16 @@ pub(super) struct Coarse {
 const CHUNK: usize = 1 << 14;
 
 /// Σ a b, in one order.
-pub(super) fn dot(a: &[f32], b: &[f32]) -> f64 {
-    let part = |(a, b): (&[f32], &[f32])| {
+pub(super) fn dot<T: Number>(a: &[T], b: &[T]) -> f64 {
+    let part = |(a, b): (&[T], &[T])| {
         let mut sums = [0.0_f64; 8];
         for (a, b) in a.chunks_exact(8).zip(b.chunks_exact(8)) {
             for i in 0..8 {
-                sums[i] += f64::from(a[i]) * f64::from(b[i]);
+                sums[i] += a[i].to_f64() * b[i].to_f64();
             }
         }
         let tail = a.len() / 8 * 8;
-        let rest: f64 = a[tail..].iter().zip(&b[tail..]).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum();
+        let rest: f64 = a[tail..].iter().zip(&b[tail..]).map(|(&a, &b)| a.to_f64() * b.to_f64()).sum();
         sums.iter().sum::<f64>() + rest
     };
     if a.len() <= CHUNK {
@@ -96,7 +138,7 @@ pub(super) fn dot(a: &[f32], b: &[f32]) -> f64 {
 }
 
 /// Calls `act(first index, part)` for parts of `y`, in parallel where it pays.
-pub(super) fn for_parts(y: &mut [f32], act: impl Fn(usize, &mut [f32]) + Sync) {
+pub(super) fn for_parts<T: Number>(y: &mut [T], act: impl Fn(usize, &mut [T]) + Sync) {
     if y.len() <= 2 * CHUNK {
         act(0, y);
     } else {
@@ -122,36 +164,85 @@ pub(super) fn weight(degree: usize, k: usize) -> f32 {
     WEIGHTS.get(degree - 1).map_or(1.0, |weights| weights[k - 1])
 }
 
-impl Level {
-    fn new(operator: Operator, elements: &Elements, transfer: Transfer, diagonal: &[f64], cost: f64) -> Self {
-        let n = 3 * elements.n_nodes;
-        let zeros = || vec![0.0; n];
+/// A polynomial smoother as steps d ← p d + s D⁻¹ r, x ← x + w d, with s for λ = 1.
+#[derive(Debug, Clone)]
+pub(super) struct Smoother {
+    /// p, s and w of each step.
+    pub steps: Vec<[f64; 3]>,
+}
+
+impl Smoother {
+    pub fn new(degree: usize, ratio: Option<f64>) -> Self {
+        let Some(ratio) = ratio else {
+            let step = |k| {
+                let (p, s) = factors(k);
+                [f64::from(p), f64::from(s), f64::from(weight(degree, k))]
+            };
+            return Self { steps: (1..=degree).map(step).collect() };
+        };
+        let (theta, delta) = (0.5 + 0.5 / ratio, 0.5 - 0.5 / ratio);
+        let sigma = theta / delta;
+        let mut rho = 1.0 / sigma;
+        let mut steps = vec![[0.0, 1.0 / theta, 1.0]];
+        for _ in 1..degree {
+            let next = 1.0 / (2.0 * sigma - rho);
+            steps.push([next * rho, 2.0 * next / delta, 1.0]);
+            rho = next;
+        }
+        Self { steps }
+    }
+
+    /// Whether steps of different weights have to be summed up beside the iterate.
+    pub fn sums_up(&self) -> bool {
+        self.steps.len() > 2 && self.steps.iter().any(|step| step[2] != 1.0)
+    }
+}
+
+impl<T: Number> Level<T> {
+    fn new(operator: Operator<T>, elements: &Elements, transfer: Transfer, diagonal: &[f64], cost: f64) -> Self {
         let most = diagonal.iter().fold(0.0_f64, |most, &d| most.max(d));
+        let inverse = |&d: &f64| if d > 1e-7 * most { T::from_f64(1.0 / d) } else { T::default() };
         Self {
             operator,
             nodes: elements.nodes.clone(),
             transfer,
             batches: Batches::new(elements),
-            inverse: diagonal.iter().map(|&d| if d > 1e-7 * most { (1.0 / d) as f32 } else { 0.0 }).collect(),
+            inverse: diagonal.iter().map(inverse).collect(),
             lambda: 0.0,
             cost,
-            n,
-            b: zeros(),
-            x: zeros(),
-            r: zeros(),
-            d: zeros(),
-            q: zeros(),
-            start: zeros(),
-            inner: Default::default(),
+            n: 3 * elements.n_nodes,
+            b: Vec::new(),
+            x: Vec::new(),
+            z: Vec::new(),
+            e: Vec::new(),
+            t: Vec::new(),
+            c: Vec::new(),
+            p: Vec::new(),
+            q: Vec::new(),
+        }
+    }
+
+    /// Memory for solving.
+    fn allocate(&mut self, full: bool, settings: &CycleSettings, smoother: &Smoother) {
+        let n = self.n;
+        [&mut self.b, &mut self.x].into_iter().for_each(|v| v.resize(n, T::default()));
+        if full {
+            [&mut self.z, &mut self.e, &mut self.t].into_iter().for_each(|v| v.resize(n, T::default()));
+            if settings.kind == CycleKind::K {
+                [&mut self.p, &mut self.q].into_iter().for_each(|v| v.resize(n, T::default()));
+            }
+            if smoother.sums_up() {
+                self.c.resize(n, T::default());
+            }
         }
     }
 
     fn product(
-        operator: &Operator,
+        operator: &Operator<T>,
         nodes: &[[u32; 8]],
         batches: &Batches,
-        x: &[f32],
-        y: &mut [f32],
+        x: &[T],
+        y: &mut [T],
         stiffness: &Stiffness,
     ) {
         match operator {
@@ -161,22 +252,24 @@ impl Level {
     }
 
     /// b of this level from residuals of the finer one: Pᵀ r.
-    fn restrict(&mut self, fine: &[f32]) {
-        self.b.fill(0.0);
+    fn restrict(&mut self, fine: &[T]) {
+        self.b.fill(T::default());
         let n = self.b.len();
         let b = Shared::new(&mut self.b);
         let (transfer, nodes) = (&self.transfer, &self.nodes);
+        let weights = PLACES.map(|place| T::from_f64(f64::from(place.weight)));
         self.batches.for_each(|range| {
             // SAFETY: batches that run at the same time share no node; within one there is one thread.
             let b = unsafe { b.part(0..n) };
             for element in range {
-                let mut sums = [[0.0_f32; 3]; 8];
+                let mut sums = [[T::default(); 3]; 8];
                 for i in transfer.first[element] as usize..transfer.first[element + 1] as usize {
-                    let place = &PLACES[usize::from(transfer.place[i])];
+                    let (place, weight) =
+                        (&PLACES[usize::from(transfer.place[i])], weights[usize::from(transfer.place[i])]);
                     let from = &fine[3 * transfer.fine[i] as usize..3 * transfer.fine[i] as usize + 3];
                     for &c in &place.corners[..usize::from(place.n)] {
                         for a in 0..3 {
-                            sums[usize::from(c)][a] += place.weight * from[a];
+                            sums[usize::from(c)][a] += weight * from[a];
                         }
                     }
                 }
@@ -190,17 +283,19 @@ impl Level {
     }
 
     /// fine += P x.
-    fn prolong(&self, fine: &mut [f32]) {
+    fn prolong(&self, fine: &mut [T]) {
         let n = fine.len();
         let fine = Shared::new(fine);
         let (transfer, nodes, x) = (&self.transfer, &self.nodes, &self.x);
+        let weights = PLACES.map(|place| T::from_f64(f64::from(place.weight)));
         let run = |range: std::ops::Range<usize>| {
             // SAFETY: each finer node belongs to one element.
             let fine = unsafe { fine.part(0..n) };
             for element in range {
                 for i in transfer.first[element] as usize..transfer.first[element + 1] as usize {
-                    let place = &PLACES[usize::from(transfer.place[i])];
-                    let mut sum = [0.0_f32; 3];
+                    let (place, weight) =
+                        (&PLACES[usize::from(transfer.place[i])], weights[usize::from(transfer.place[i])]);
+                    let mut sum = [T::default(); 3];
                     for &c in &place.corners[..usize::from(place.n)] {
                         let node = nodes[element][usize::from(c)] as usize;
                         for a in 0..3 {
@@ -208,7 +303,7 @@ impl Level {
                         }
                     }
                     for a in 0..3 {
-                        fine[3 * transfer.fine[i] as usize + a] += place.weight * sum[a];
+                        fine[3 * transfer.fine[i] as usize + a] += weight * sum[a];
                     }
                 }
             }
@@ -217,70 +312,124 @@ impl Level {
         (0..nodes.len().div_ceil(SIZE)).into_par_iter().for_each(|i| run(i * SIZE..((i + 1) * SIZE).min(nodes.len())));
     }
 
-    /// `degree` smoothing steps on A x = b, from x = 0 with r = b or from a given x and its r; x += …, and r follows
-    /// unless `last`: then it is left one step behind.
-    fn smooth(&mut self, degree: usize, last: bool, stiffness: &Stiffness, products: &mut f64) {
-        for k in 1..=degree {
-            let (p, s) = factors(k);
-            let s = s / self.lambda;
-            let (r, inverse) = (&self.r, &self.inverse);
-            for_parts(&mut self.d, |first, d| {
-                let (r, inverse) = (&r[first..first + d.len()], &inverse[first..first + d.len()]);
-                for i in 0..d.len() {
-                    d[i] = if k == 1 { 0.0 } else { p * d[i] } + s * inverse[i] * r[i];
-                }
-            });
-            let (d, weight) = (&self.d, weight(degree, k));
-            for_parts(&mut self.x, |first, x| {
-                let d = &d[first..first + x.len()];
-                for i in 0..x.len() {
-                    x[i] += weight * d[i];
-                }
-            });
-            if k < degree {
-                Self::product(&self.operator, &self.nodes, &self.batches, &self.d, &mut self.q, stiffness);
-                *products += self.cost;
-                subtract(&mut self.r, &self.q);
-            } else if !last {
-                Self::product(&self.operator, &self.nodes, &self.batches, &self.x, &mut self.q, stiffness);
-                *products += self.cost;
-                let b = &self.start;
-                let q = &self.q;
-                for_parts(&mut self.r, |first, r| {
-                    for i in 0..r.len() {
-                        r[i] = b[first + i] - q[first + i];
+    /// t = A z.
+    fn multiply(&mut self, stiffness: &Stiffness, products: &mut f64) {
+        Self::product(&self.operator, &self.nodes, &self.batches, &self.z, &mut self.t, stiffness);
+        *products += self.cost;
+    }
+
+    /// Smoothing steps on A z = b, from z, or from 0. Iterate and the one before take turns in z and e.
+    fn smooth(&mut self, smoother: &Smoother, zero: bool, stiffness: &Stiffness, products: &mut f64) {
+        let degree = smoother.steps.len();
+        let sums_up = smoother.sums_up();
+        for (k, &[p, s, w]) in (1..).zip(&smoother.steps) {
+            let (p, s) = (T::from_f64(p), T::from_f64(s / self.lambda));
+            let start = zero && k == 1;
+            if !start {
+                self.multiply(stiffness, products);
+            }
+            let (z, t, b, inverse) = (&self.z, &self.t, &self.b, &self.inverse);
+            let step = |i: usize| s * inverse[i] * if start { b[i] } else { b[i] - t[i] };
+            // Of two steps with weights, the first counts when the second is made.
+            let (first, last) = (T::from_f64(smoother.steps[0][2]), T::from_f64(w));
+            let only = if degree == 1 { last } else { T::from_f64(1.0) };
+            if sums_up {
+                let (e, over) = (&self.e, T::from_f64(w - 1.0));
+                for_parts(&mut self.c, |from, c| {
+                    for (j, c) in c.iter_mut().enumerate() {
+                        let i = from + j;
+                        *c = if k == 1 {
+                            over * step(i)
+                        } else {
+                            let before = if zero && k == 2 { T::default() } else { e[i] };
+                            *c + over * (p * (z[i] - before) + step(i))
+                        };
                     }
                 });
+            }
+            for_parts(&mut self.e, |from, e| {
+                for (j, e) in e.iter_mut().enumerate() {
+                    let i = from + j;
+                    *e = match k {
+                        1 if start => only * step(i),
+                        1 => z[i] + only * step(i),
+                        _ => {
+                            let before = if zero && k == 2 { T::default() } else { *e };
+                            let d = z[i] - before;
+                            if degree == 2 {
+                                before + first * d + last * (p * d + step(i))
+                            } else {
+                                z[i] + p * d + step(i)
+                            }
+                        }
+                    };
+                }
+            });
+            std::mem::swap(&mut self.z, &mut self.e);
+        }
+        if sums_up {
+            let c = &self.c;
+            for_parts(&mut self.z, |from, z| z.iter_mut().zip(&c[from..]).for_each(|(z, &c)| *z += c));
+        }
+    }
+
+    /// x = some steps of conjugate gradients with the diagonal on A x = b; b becomes the residual.
+    fn jacobi(&mut self, steps: usize, stiffness: &Stiffness, products: &mut f64) {
+        let n = self.n;
+        [&mut self.z, &mut self.t, &mut self.p].into_iter().for_each(|v| v.resize(n, T::default()));
+        self.x.fill(T::default());
+        let mut rho = 0.0;
+        for step in 0..steps {
+            for i in 0..n {
+                self.z[i] = self.inverse[i] * self.b[i];
+            }
+            let next = dot(&self.z, &self.b);
+            if !(next > 0.0) {
+                break;
+            }
+            let beta = T::from_f64(if step == 0 { 0.0 } else { next / rho });
+            rho = next;
+            for i in 0..n {
+                self.p[i] = self.z[i] + beta * self.p[i];
+            }
+            Self::product(&self.operator, &self.nodes, &self.batches, &self.p, &mut self.t, stiffness);
+            *products += self.cost;
+            let curvature = dot(&self.p, &self.t);
+            if !(curvature > 0.0) {
+                break;
+            }
+            let alpha = T::from_f64(rho / curvature);
+            for i in 0..n {
+                self.x[i] += alpha * self.p[i];
+                self.b[i] = self.b[i] - alpha * self.t[i];
             }
         }
     }
 }
 
-fn subtract(r: &mut [f32], q: &[f32]) {
-    for_parts(r, |first, r| {
-        let q = &q[first..first + r.len()];
-        for i in 0..r.len() {
-            r[i] -= q[i];
-        }
-    });
-}
-
-impl Coarse {
+impl<T: Number> Coarse<T> {
     /// All levels under a fine one. `fixed` has a bit for each fixed direction of each fine node.
     pub fn new(cube: &Cube, fine: Elements, fixed: &[u8], stiffness: &Stiffness, settings: &CycleSettings) -> Self {
         let fine_blocks = count_blocks(&fine) as f64;
-        let mut out = Self { levels: Vec::new(), bottom: Vec::new(), settings: settings.clone(), products: 0.0 };
-        let level = coarsen(&fine);
-        let mut first = First::new(cube, &fine, &level, fixed, stiffness);
+        let mut out = Self {
+            levels: Vec::new(),
+            bottom: Vec::new(),
+            settings: settings.clone(),
+            smoother: Smoother::new(settings.degree[1], settings.ratio),
+            products: 0.0,
+        };
+        let level = coarsen(&fine, settings.split);
+        let mut first = First::new(cube, &fine, &level, fixed);
         drop(fine);
         let diagonal = first.diagonal(&level.coarse.nodes, &|e| stiffness(e));
-        let mut elements = level.coarse.clone();
+        let mut elements = level.coarse;
         first.n_blocks = count_blocks(&elements);
         let cost = first.n_blocks as f64 / fine_blocks;
         out.levels.push(Level::new(Operator::First(Box::new(first)), &elements, level.transfer, &diagonal, cost));
+        drop((diagonal, level.children, level.child_first));
         let mut assembled: Option<Blocks> = None;
         while 3 * elements.n_nodes > settings.bottom && out.levels.len() + 1 < settings.levels {
-            let next = coarsen(&elements);
+            let next = coarsen(&elements, settings.split);
             if next.coarse.n_nodes as f64 > 0.8 * elements.n_nodes as f64 {
                 break;
             }
@@ -295,7 +444,7 @@ impl Coarse {
             let cost = blocks.column.len() as f64 / fine_blocks;
             elements = next.coarse;
             out.levels.push(Level::new(
-                Operator::Assembled(blocks.single()),
+                Operator::Assembled(blocks.rounded()),
                 &elements,
                 next.transfer,
                 &diagonal,
@@ -303,140 +452,182 @@ impl Coarse {
             ));
             assembled = Some(blocks);
         }
-        for level in &mut out.levels {
-            level.lambda = largest_eigenvalue(level, stiffness) as f32;
-        }
         if let Some(blocks) = assembled
-            && 3 * elements.n_nodes <= 4000
+            && 3 * elements.n_nodes <= FACTORISED
+            && settings.bottom_steps.is_none()
         {
-            out.bottom = factorise(&blocks);
+            out.bottom = factorise(&blocks).into_iter().map(T::from_f64).collect();
+        }
+        let n_levels = out.levels.len();
+        for (index, level) in out.levels.iter_mut().enumerate() {
+            let solved = !out.bottom.is_empty() || settings.bottom_steps.is_some();
+            level.allocate(index + 1 < n_levels || !solved, settings, &out.smoother);
+            level.lambda = largest_eigenvalue(level, stiffness);
         }
         out
     }
 
+    /// Makes what only devices read.
+    pub fn make_matrices(&mut self, stiffness: &Stiffness) {
+        if let Operator::First(first) = &mut self.levels[0].operator {
+            first.make_matrices(&|e| stiffness(e));
+        }
+    }
+
     /// C of [`Cell`](super::first::Cell), row by row.
-    pub fn cell(&self) -> &[f32] {
+    pub fn cell(&self) -> &[T] {
         match &self.levels[0].operator {
             Operator::First(first) => first.cell.c.as_flattened(),
             Operator::Assembled(_) => &[],
         }
     }
 
+    /// Whether the last level was factorised.
+    pub fn is_factorised(&self) -> bool {
+        !self.bottom.is_empty()
+    }
+
     /// x of the finest level += P (coarse solution for the residual r).
-    pub fn correct(&mut self, r: &[f32], x: &mut [f32], stiffness: &Stiffness) {
+    pub fn correct(&mut self, r: &[T], x: &mut [T], stiffness: &Stiffness) {
         self.levels[0].restrict(r);
         let mut products = 0.0;
-        self.solve(0, stiffness, &mut products);
+        self.solve(0, self.settings.kind, stiffness, &mut products);
         self.products += products;
         self.levels[0].prolong(x);
     }
 
-    /// Solves A x = b of a level, roughly.
-    fn solve(&mut self, level: usize, stiffness: &Stiffness, products: &mut f64) {
-        let steps = *self.settings.inner.get(level).or(self.settings.inner.last()).unwrap_or(&1);
-        let last = level + 1 == self.levels.len();
-        if steps <= 1 || (last && !self.bottom.is_empty()) {
+    /// x of a level from its b, roughly.
+    fn solve(&mut self, level: usize, kind: CycleKind, stiffness: &Stiffness, products: &mut f64) {
+        if level + 1 == self.levels.len() {
             let here = &mut self.levels[level];
-            here.r.copy_from_slice(&here.b);
-            self.cycle(level, stiffness, products);
+            if !self.bottom.is_empty() {
+                return substitute(&self.bottom, &here.b, &mut here.x);
+            }
+            if let Some(steps) = self.settings.bottom_steps {
+                return here.jacobi(steps, stiffness, products);
+            }
+        }
+        let second = match kind {
+            CycleKind::K => return self.conjugate(level, stiffness, products),
+            CycleKind::V => None,
+            CycleKind::W => Some(CycleKind::W),
+            CycleKind::F => Some(CycleKind::V),
+        };
+        self.cycle(level, kind, stiffness, products);
+        let here = &mut self.levels[level];
+        let Some(second) = second else {
+            std::mem::swap(&mut here.x, &mut here.z);
+            return;
+        };
+        here.multiply(stiffness, products);
+        here.x.copy_from_slice(&here.z);
+        subtract(&mut here.b, &here.t);
+        self.cycle(level, second, stiffness, products);
+        let here = &mut self.levels[level];
+        let z = &here.z;
+        for_parts(&mut here.x, |first, x| x.iter_mut().zip(&z[first..]).for_each(|(x, &z)| *x += z));
+    }
+
+    /// Flexible conjugate gradients on a level: the cycle is not quite the same operator every time.
+    fn conjugate(&mut self, level: usize, stiffness: &Stiffness, products: &mut f64) {
+        let steps = *self.settings.inner.get(level).or(self.settings.inner.last()).unwrap_or(&1);
+        if steps <= 1 {
+            self.cycle(level, CycleKind::K, stiffness, products);
+            let here = &mut self.levels[level];
+            std::mem::swap(&mut here.x, &mut here.z);
             return;
         }
-        // Flexible conjugate gradients: the cycle is not quite the same operator every time.
-        let here = &mut self.levels[level];
-        let cost = here.cost;
-        let [mut residual, mut p, mut q, mut solution] = std::mem::take(&mut here.inner);
-        for v in [&mut residual, &mut p, &mut q, &mut solution] {
-            v.resize(here.n, 0.0);
-        }
-        solution.fill(0.0);
-        residual.copy_from_slice(&here.b);
-        let start = dot(&residual, &residual);
+        let start = dot(&self.levels[level].b, &self.levels[level].b);
         let (mut before, mut alpha) = (0.0, 0.0);
         for step in 0..steps {
-            self.levels[level].r.copy_from_slice(&residual);
-            self.cycle(level, stiffness, products);
+            self.cycle(level, CycleKind::K, stiffness, products);
             let here = &mut self.levels[level];
-            let z = &here.x;
-            let rho = dot(z, &residual);
+            let z = &here.z;
+            let rho = dot(z, &here.b);
             if !(rho > 0.0) {
                 if step == 0 {
-                    solution.copy_from_slice(z);
+                    here.x.copy_from_slice(z);
                 }
                 break;
             }
-            let beta = if step == 0 { 0.0 } else { -alpha * dot(z, &q) / before } as f32;
-            for_parts(&mut p, |first, p| {
+            let beta = T::from_f64(if step == 0 { 0.0 } else { -alpha * dot(z, &here.q) / before });
+            for_parts(&mut here.p, |first, p| {
                 let z = &z[first..first + p.len()];
                 for i in 0..p.len() {
                     p[i] = if step == 0 { z[i] } else { z[i] + beta * p[i] };
                 }
             });
-            Level::product(&here.operator, &here.nodes, &here.batches, &p, &mut q, stiffness);
-            *products += cost;
+            Level::product(&here.operator, &here.nodes, &here.batches, &here.p, &mut here.q, stiffness);
+            *products += here.cost;
             // p · r = z · r, for r is orthogonal to the direction before.
-            let curvature = dot(&p, &q);
+            let curvature = dot(&here.p, &here.q);
             if !(curvature > 0.0) {
+                if step == 0 {
+                    here.x.copy_from_slice(z);
+                }
                 break;
             }
             alpha = rho / curvature;
             before = rho;
-            let a = alpha as f32;
-            for_parts(&mut solution, |first, x| {
+            let a = T::from_f64(alpha);
+            let (p, q) = (&here.p, &here.q);
+            for_parts(&mut here.x, |first, x| {
                 let p = &p[first..first + x.len()];
                 for i in 0..x.len() {
-                    x[i] += a * p[i];
+                    x[i] = if step == 0 { a * p[i] } else { x[i] + a * p[i] };
                 }
             });
-            for_parts(&mut residual, |first, r| {
+            if step + 1 == steps {
+                break;
+            }
+            for_parts(&mut here.b, |first, r| {
                 let q = &q[first..first + r.len()];
                 for i in 0..r.len() {
-                    r[i] -= a * q[i];
+                    r[i] = r[i] - a * q[i];
                 }
             });
-            if dot(&residual, &residual) <= self.settings.inner_tolerance.powi(2) * start {
+            if dot(&here.b, &here.b) <= self.settings.inner_tolerance.powi(2) * start {
                 break;
             }
         }
-        let here = &mut self.levels[level];
-        here.x.copy_from_slice(&solution);
-        here.inner = [residual, p, q, solution];
     }
 
-    /// One cycle on A x = r from x = 0.
-    fn cycle(&mut self, level: usize, stiffness: &Stiffness, products: &mut f64) {
-        let last = level + 1 == self.levels.len();
-        let degree = self.settings.degree[1];
-        let here = &mut self.levels[level];
-        if last && !self.bottom.is_empty() {
-            substitute(&self.bottom, &here.r, &mut here.x);
-            return;
-        }
-        here.x.fill(0.0);
-        here.start.copy_from_slice(&here.r);
-        here.smooth(degree, false, stiffness, products);
-        if last {
-            here.smooth(20, true, stiffness, products);
-            return;
-        }
-        let (upper, lower) = self.levels.split_at_mut(level + 1);
-        lower[0].restrict(&upper[level].r);
-        self.solve(level + 1, stiffness, products);
+    /// z of a level: one cycle on A z = b.
+    fn cycle(&mut self, level: usize, kind: CycleKind, stiffness: &Stiffness, products: &mut f64) {
         let (upper, lower) = self.levels.split_at_mut(level + 1);
         let here = &mut upper[level];
-        // The correction's part of the residual: one product of the correction alone.
-        here.d.fill(0.0);
-        lower[0].prolong(&mut here.d);
-        let d = &here.d;
-        for_parts(&mut here.x, |first, x| x.iter_mut().zip(&d[first..]).for_each(|(x, d)| *x += d));
-        Level::product(&here.operator, &here.nodes, &here.batches, &here.d, &mut here.q, stiffness);
-        *products += here.cost;
-        subtract(&mut here.r, &here.q);
-        here.smooth(degree, true, stiffness, products);
+        here.smooth(&self.smoother, true, stiffness, products);
+        if lower.is_empty() {
+            return here.smooth(&Smoother::new(20, None), false, stiffness, products);
+        }
+        here.multiply(stiffness, products);
+        let b = &here.b;
+        for_parts(&mut here.t, |first, t| t.iter_mut().zip(&b[first..]).for_each(|(t, &b)| *t = b - *t));
+        lower[0].restrict(&here.t);
+        self.solve(level + 1, kind, stiffness, products);
+        let (upper, lower) = self.levels.split_at_mut(level + 1);
+        let here = &mut upper[level];
+        lower[0].prolong(&mut here.z);
+        here.smooth(&self.smoother, false, stiffness, products);
     }
 }
 
+fn subtract<T: Number>(r: &mut [T], q: &[T]) {
+    for_parts(r, |first, r| {
+        let q = &q[first..first + r.len()];
+        for i in 0..r.len() {
+            r[i] = r[i] - q[i];
+        }
+    });
+}
+
 /// The second coarse operator, from the matrices of the first.
-fn second(first: &First, fine: &Elements, level: &super::split::Coarsening, stiffness: &Stiffness) -> Blocks {
+fn second<T: Number>(
+    first: &First<T>,
+    fine: &Elements,
+    level: &super::split::Coarsening,
+    stiffness: &Stiffness,
+) -> Blocks {
     let mut out = Blocks::pattern(&level.coarse);
     const SIZE: usize = 512;
     let n = level.coarse.nodes.len();
@@ -449,7 +640,7 @@ fn second(first: &First, fine: &Elements, level: &super::split::Coarsening, stif
                 let range = level.child_first[element] as usize..level.child_first[element + 1] as usize;
                 for &child in &level.children[range] {
                     first.matrix(child as usize, &|e| stiffness(e), &mut a);
-                    super::first::add_child((fine.code[child as usize] & 7) as usize, &a, &mut sum);
+                    super::first::add_child(fine.octant(child as usize), &a, &mut sum);
                 }
                 sum
             })
@@ -479,31 +670,33 @@ fn corners(base: usize) -> u32 {
 }
 
 /// Power iteration on D⁻¹ A, with a margin.
-fn largest_eigenvalue(level: &mut Level, stiffness: &Stiffness) -> f64 {
-    let (mut v, mut y) = (vec![0.0_f32; level.n], vec![0.0_f32; level.n]);
+fn largest_eigenvalue<T: Number>(level: &mut Level<T>, stiffness: &Stiffness) -> f64 {
+    let (mut v, mut y) = (std::mem::take(&mut level.b), std::mem::take(&mut level.x));
     for (i, v) in v.iter_mut().enumerate() {
-        *v = (((i as u32).wrapping_mul(2_654_435_761) >> 8) as f32 / (1 << 24) as f32 - 0.5)
-            * if level.inverse[i] > 0.0 { 1.0 } else { 0.0 };
+        let value = ((i as u32).wrapping_mul(2_654_435_761) >> 8) as f32 / (1 << 24) as f32 - 0.5;
+        *v = if level.inverse[i] > T::default() { T::from_f64(f64::from(value)) } else { T::default() };
     }
     let mut lambda = 1.0;
     for _ in 0..12 {
-        let norm = dot(&v, &v).sqrt() as f32;
+        let norm = dot(&v, &v).sqrt();
         if !(norm > 0.0) {
-            return 1.0;
+            lambda = 1.0 / 1.1;
+            break;
         }
-        v.iter_mut().for_each(|v| *v /= norm);
+        let scale = T::from_f64(1.0 / norm);
+        for_parts(&mut v, |_, v| v.iter_mut().for_each(|v| *v = scale * *v));
         Level::product(&level.operator, &level.nodes, &level.batches, &v, &mut y, stiffness);
-        for (y, &inverse) in y.iter_mut().zip(&level.inverse) {
-            *y *= inverse;
-        }
+        let inverse = &level.inverse;
+        for_parts(&mut y, |first, y| y.iter_mut().zip(&inverse[first..]).for_each(|(y, &inverse)| *y = *y * inverse));
         lambda = dot(&y, &y).sqrt();
         std::mem::swap(&mut v, &mut y);
     }
+    (level.b, level.x) = (v, y);
     1.1 * lambda
 }
 
 /// Dense Cholesky factor, row-major lower triangle in a square; rows without stiffness are left out.
-fn factorise(blocks: &Blocks) -> Vec<f32> {
+fn factorise(blocks: &Blocks) -> Vec<f64> {
     let n = 3 * blocks.n_rows();
     let mut a = vec![0.0_f64; n * n];
     for row in 0..blocks.n_rows() {
@@ -514,6 +707,12 @@ fn factorise(blocks: &Blocks) -> Vec<f32> {
             }
         }
     }
+    factorise_dense(&mut a, n);
+    a
+}
+
+/// Cholesky's factor in the lower triangle of a matrix, in place; rows without stiffness become 0.
+pub(super) fn factorise_dense(a: &mut [f64], n: usize) {
     let most = (0..n).fold(0.0_f64, |most, i| most.max(a[i * n + i]));
     for i in 0..n {
         let (before, rest) = a.split_at_mut(i * n);
@@ -530,20 +729,20 @@ fn factorise(blocks: &Blocks) -> Vec<f32> {
             row[..i].fill(0.0);
         }
     }
-    a.iter().map(|&a| a as f32).collect()
 }
 
-fn substitute(l: &[f32], b: &[f32], x: &mut [f32]) {
+/// x = A⁻¹ b by the factor.
+pub(super) fn substitute<T: Number>(l: &[T], b: &[T], x: &mut [T]) {
     let n = b.len();
     for i in 0..n {
         let row = &l[i * n..i * n + i + 1];
-        let sum: f32 = row[..i].iter().zip(&*x).map(|(a, x)| a * x).sum();
-        x[i] = if row[i] > 0.0 { (b[i] - sum) / row[i] } else { 0.0 };
+        let sum: f64 = row[..i].iter().zip(&*x).map(|(&a, &x)| (a * x).to_f64()).sum();
+        x[i] = if row[i] > T::default() { T::from_f64((b[i].to_f64() - sum) / row[i].to_f64()) } else { T::default() };
     }
     for i in (0..n).rev() {
         let row = &l[i * n..i * n + i + 1];
-        x[i] = if row[i] > 0.0 { x[i] / row[i] } else { 0.0 };
+        x[i] = if row[i] > T::default() { T::from_f64(x[i].to_f64() / row[i].to_f64()) } else { T::default() };
         let xi = x[i];
-        x[..i].iter_mut().zip(row).for_each(|(x, a)| *x -= a * xi);
+        x[..i].iter_mut().zip(row).for_each(|(x, &a)| *x = *x - a * xi);
     }
 }

@@ -4,7 +4,10 @@ use pogo_formats::voxel::BricksView;
 use rayon::prelude::*;
 
 use super::bricks::{N, N3, SLOTS, above, below, for_each_slot};
+use super::first::fine_elements;
+use super::lookup::{Grid, Ways};
 use super::number::{Eight, Number, Shared, walsh};
+use super::split::Elements;
 use super::{Cube, Moduli};
 
 const ALL: [u64; 8] = [u64::MAX; 8];
@@ -35,6 +38,8 @@ pub struct Product<'a> {
     /// Fixed degrees of freedom, ascending, and the first of each brick.
     fixed: Vec<u32>,
     fixed_first: Vec<u32>,
+    /// How nodes are found where not by bricks.
+    ways: Ways<'a>,
 }
 
 /// Memory for products of either precision, kept between them.
@@ -42,11 +47,13 @@ pub struct Product<'a> {
 pub struct Scratch {
     passed: Vec<f64>,
     pending: Vec<f64>,
-    sums: Vec<f64>,
+    pub(super) sums: Vec<f64>,
+    /// Of [`Ways`] other than bricks.
+    pub(super) values: [Vec<f64>; 3],
 }
 
 /// The first `n` numbers of memory that grows as needed.
-fn numbers<T: Number>(memory: &mut Vec<f64>, n: usize) -> &mut [T] {
+pub(super) fn numbers<T: Number>(memory: &mut Vec<f64>, n: usize) -> &mut [T] {
     memory.resize(memory.len().max((n * size_of::<T>()).div_ceil(size_of::<f64>())), 0.0);
     // SAFETY: `Number` is f32 or f64 (nothing outside this crate can add one): no stricter alignment, any bits valid.
     let (_, all, _) = unsafe { memory.align_to_mut::<T>() };
@@ -96,6 +103,23 @@ impl<'a> Product<'a> {
 
     /// Tables for the product. `fixed`: degrees of freedom 3 node + direction, ascending, where y is made 0.
     pub fn new(bricks: BricksView<'a>, moduli: Moduli<'a>, cube: Cube, spacing: f64, fixed: Vec<u32>) -> Self {
+        Self::on(bricks, Grid::Bricks, 0, moduli, (cube, spacing), fixed)
+    }
+
+    /// As [`new`](Self::new), with the nodes of elements found as `grid` says on this level, 0 the finest; the cube has an edge.
+    pub fn on(
+        bricks: BricksView<'a>,
+        grid: Grid<'a>,
+        level: usize,
+        moduli: Moduli<'a>,
+        (cube, spacing): (Cube, f64),
+        fixed: Vec<u32>,
+    ) -> Self {
+        let ways = Ways::new(&bricks, grid, level);
+        if !matches!(ways, Ways::Bricks) {
+            let (passed_first, chunks, waiting, fixed_first) = Default::default();
+            return Self { bricks, moduli, cube, spacing, passed_first, chunks, waiting, fixed, fixed_first, ways };
+        }
         let n = bricks.n_bricks();
         let mut passed_first = Vec::with_capacity(7 * n + 1);
         let mut sum = 0;
@@ -125,7 +149,22 @@ impl<'a> Product<'a> {
         waiting.push((n as u32, pending));
         let fixed_first =
             bricks.node_first.iter().map(|&node| fixed.partition_point(|&dof| dof / 3 < node) as u32).collect();
-        Self { bricks, moduli, cube, spacing, passed_first, chunks, waiting, fixed, fixed_first }
+        Self { bricks, moduli, cube, spacing, passed_first, chunks, waiting, fixed, fixed_first, ways }
+    }
+
+    /// Nodes of the vectors that it multiplies.
+    pub fn n_nodes(&self) -> usize {
+        self.ways.n_nodes().unwrap_or(self.bricks.n_nodes())
+    }
+
+    /// All elements with their nodes.
+    pub(super) fn elements(&self) -> Elements {
+        self.ways.elements(fine_elements(&self.bricks))
+    }
+
+    /// Numbers that [`apply`](Self::apply) has to put by: those passed on, and those of bricks that wait.
+    pub(super) fn needs(&self) -> [usize; 2] {
+        [self.passed_first.last().map_or(0, |&n| n as usize), self.waiting.last().map_or(0, |last| last.1 as usize)]
     }
 
     /// E h of element `e`.
@@ -147,15 +186,32 @@ impl<'a> Product<'a> {
         scratch: &mut Scratch,
         sink: impl Fn(usize, &mut [T]) -> f64 + Sync,
     ) -> f64 {
+        let [n_passed, n_pending] = self.needs();
+        let mut lent = (std::mem::take(&mut scratch.passed), std::mem::take(&mut scratch.pending));
+        let passed = numbers::<T>(&mut lent.0, n_passed);
+        let pending = numbers::<T>(&mut lent.1, n_pending);
+        let sum = self.apply_with(x, [passed, pending], scratch, sink);
+        (scratch.passed, scratch.pending) = lent;
+        sum
+    }
+
+    /// As [`apply`](Self::apply), with memory for what is put by, as long as [`needs`](Self::needs) says.
+    pub(super) fn apply_with<T: Number>(
+        &self,
+        x: &[T],
+        [passed, pending]: [&mut [T]; 2],
+        scratch: &mut Scratch,
+        sink: impl Fn(usize, &mut [T]) -> f64 + Sync,
+    ) -> f64 {
+        assert_eq!(x.len(), 3 * self.n_nodes());
+        let blocks = self.cube.blocks.map(|block| block.map(|row| row.map(T::from_f64)));
+        if !matches!(self.ways, Ways::Bricks) {
+            return self.ways.apply(x, &blocks, &|e| self.stiffness(e), &self.fixed, scratch, sink);
+        }
         let n = self.bricks.n_bricks();
-        assert_eq!(x.len(), 3 * self.bricks.n_nodes());
         scratch.sums.clear();
         scratch.sums.resize(n, 0.0);
-        let blocks = self.cube.blocks.map(|block| block.map(|row| row.map(T::from_f64)));
-        let n_passed = self.passed_first.last().map_or(0, |&n| n as usize);
-        let n_pending = self.waiting.last().map_or(0, |last| last.1 as usize);
-        let passed = Shared::new(numbers::<T>(&mut scratch.passed, n_passed));
-        let pending = Shared::new(numbers::<T>(&mut scratch.pending, n_pending));
+        let (passed, pending) = (Shared::new(passed), Shared::new(pending));
         let sums = Shared::new(&mut scratch.sums);
         let finish = |brick: usize, y: &mut [T]| {
             self.receive(brick, &passed, y);
@@ -288,6 +344,51 @@ fn rows_avx2<T: Number>(blocks: &[[[T; 3]; 3]; 8], rows: u64, local: &mut Local<
     forces::<T, true>(blocks, rows, local);
 }
 
+/// Amplitudes of forces from those of displacements, where three, two or one of them meet; see [`Cube`].
+///
+/// Macros: closures would be compiled without the instructions that the caller allows, and arrays that are passed by value would be
+/// taken apart into single numbers.
+macro_rules! k {
+    ($blocks:ident, $s:expr, $a:expr, $b:expr) => {
+        Eight::<T, FMA>::splat($blocks[$s][$a][$b])
+    };
+}
+macro_rules! three {
+    ($blocks:ident, $u:ident, $e:ident, $f:ident, $s:expr) => {
+        let (p, q, r) = ($u[0][$s ^ 1], $u[1][$s ^ 2], $u[2][$s ^ 4]);
+        $f[0][$s ^ 1] = k!($blocks, $s, 0, 2).fma(r, k!($blocks, $s, 0, 1).fma(q, k!($blocks, $s, 0, 0) * p)) * $e;
+        $f[1][$s ^ 2] = k!($blocks, $s, 1, 2).fma(r, k!($blocks, $s, 1, 1).fma(q, k!($blocks, $s, 1, 0) * p)) * $e;
+        $f[2][$s ^ 4] = k!($blocks, $s, 2, 2).fma(r, k!($blocks, $s, 2, 1).fma(q, k!($blocks, $s, 2, 0) * p)) * $e;
+    };
+}
+macro_rules! two {
+    ($blocks:ident, $u:ident, $e:ident, $f:ident, $s:expr, $a:expr, $b:expr) => {
+        let (p, q) = ($u[$a][$s ^ 1 << $a], $u[$b][$s ^ 1 << $b]);
+        $f[$a][$s ^ 1 << $a] = k!($blocks, $s, $a, $b).fma(q, k!($blocks, $s, $a, $a) * p) * $e;
+        $f[$b][$s ^ 1 << $b] = k!($blocks, $s, $b, $b).fma(q, k!($blocks, $s, $b, $a) * p) * $e;
+    };
+}
+macro_rules! one {
+    ($blocks:ident, $u:ident, $e:ident, $f:ident, $s:expr, $a:expr) => {
+        $f[$a][$s ^ 1 << $a] = k!($blocks, $s, $a, $a) * $u[$a][$s ^ 1 << $a] * $e;
+    };
+}
+macro_rules! amplitudes {
+    ($blocks:ident, $u:ident, $e:ident, $f:ident) => {
+        three!($blocks, $u, $e, $f, 0);
+        three!($blocks, $u, $e, $f, 7);
+        two!($blocks, $u, $e, $f, 1, 1, 2);
+        two!($blocks, $u, $e, $f, 2, 0, 2);
+        two!($blocks, $u, $e, $f, 4, 0, 1);
+        two!($blocks, $u, $e, $f, 3, 0, 1);
+        one!($blocks, $u, $e, $f, 3, 2);
+        two!($blocks, $u, $e, $f, 5, 0, 2);
+        one!($blocks, $u, $e, $f, 5, 1);
+        two!($blocks, $u, $e, $f, 6, 1, 2);
+        one!($blocks, $u, $e, $f, 6, 0);
+    };
+}
+
 /// f = E h K u of all rows of eight elements that are there; see [`Cube`].
 #[inline(always)]
 fn forces<T: Number, const FMA: bool>(blocks: &[[[T; 3]; 3]; 8], rows: u64, local: &mut Local<T>) {
@@ -312,50 +413,55 @@ fn forces<T: Number, const FMA: bool>(blocks: &[[[T; 3]; 3]; 8], rows: u64, loca
             u[a] = walsh(v);
         }
         let mut f = [[zero; 8]; 3];
-        // Macros: closures would be compiled without the instructions that the caller allows.
-        macro_rules! k {
-            ($s:expr, $a:expr, $b:expr) => {
-                V::<T, FMA>::splat(blocks[$s][$a][$b])
-            };
-        }
-        // Three, two or one amplitude meet.
-        macro_rules! three {
-            ($s:expr) => {
-                let (p, q, r) = (u[0][$s ^ 1], u[1][$s ^ 2], u[2][$s ^ 4]);
-                f[0][$s ^ 1] = k!($s, 0, 2).fma(r, k!($s, 0, 1).fma(q, k!($s, 0, 0) * p)) * e;
-                f[1][$s ^ 2] = k!($s, 1, 2).fma(r, k!($s, 1, 1).fma(q, k!($s, 1, 0) * p)) * e;
-                f[2][$s ^ 4] = k!($s, 2, 2).fma(r, k!($s, 2, 1).fma(q, k!($s, 2, 0) * p)) * e;
-            };
-        }
-        macro_rules! two {
-            ($s:expr, $a:expr, $b:expr) => {
-                let (p, q) = (u[$a][$s ^ 1 << $a], u[$b][$s ^ 1 << $b]);
-                f[$a][$s ^ 1 << $a] = k!($s, $a, $b).fma(q, k!($s, $a, $a) * p) * e;
-                f[$b][$s ^ 1 << $b] = k!($s, $b, $b).fma(q, k!($s, $b, $a) * p) * e;
-            };
-        }
-        macro_rules! one {
-            ($s:expr, $a:expr) => {
-                f[$a][$s ^ 1 << $a] = k!($s, $a, $a) * u[$a][$s ^ 1 << $a] * e;
-            };
-        }
-        three!(0);
-        three!(7);
-        two!(1, 1, 2);
-        two!(2, 0, 2);
-        two!(4, 0, 1);
-        two!(3, 0, 1);
-        one!(3, 2);
-        two!(5, 0, 2);
-        one!(5, 1);
-        two!(6, 1, 2);
-        one!(6, 0);
+        amplitudes!(blocks, u, e, f);
         for a in 0..3 {
             let v = walsh(f[a]);
             for (c, line) in lines.into_iter().enumerate() {
                 v[2 * c].add_to(&mut local.lower[a][8 * line..8 * line + 8]);
                 v[2 * c + 1].add_to(&mut local.upper[a][8 * line..8 * line + 8]);
             }
+        }
+    }
+}
+
+/// Component by component and corner by corner, eight cubes side by side.
+pub(super) type Corners<T> = [[[T; 8]; 8]; 3];
+
+/// f = E h K u of eight cubes; see [`Cube`].
+pub(super) fn cubes<T: Number>(blocks: &[[[T; 3]; 3]; 8], u: &Corners<T>, e: &[T; 8], f: &mut Corners<T>) {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
+        // SAFETY: the machine has both.
+        unsafe { cubes_avx2(blocks, u, e, f) };
+        return;
+    }
+    cubes_by::<T, false>(blocks, u, e, f);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+fn cubes_avx2<T: Number>(blocks: &[[[T; 3]; 3]; 8], u: &Corners<T>, e: &[T; 8], f: &mut Corners<T>) {
+    cubes_by::<T, true>(blocks, u, e, f);
+}
+
+#[inline(always)]
+fn cubes_by<T: Number, const FMA: bool>(blocks: &[[[T; 3]; 3]; 8], from: &Corners<T>, e: &[T; 8], to: &mut Corners<T>) {
+    let zero = Eight::<T, FMA>::splat(T::default());
+    let e = Eight::<T, FMA>::load(e);
+    let mut u = [[zero; 8]; 3];
+    for a in 0..3 {
+        let mut v = [zero; 8];
+        for c in 0..8 {
+            v[c] = Eight::load(&from[a][c]);
+        }
+        u[a] = walsh(v);
+    }
+    let mut f = [[zero; 8]; 3];
+    amplitudes!(blocks, u, e, f);
+    for a in 0..3 {
+        let v = walsh(f[a]);
+        for c in 0..8 {
+            to[a][c].copy_from_slice(&v[c].0);
         }
     }
 }

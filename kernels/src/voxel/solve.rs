@@ -6,9 +6,9 @@ use std::time::Instant;
 use rayon::prelude::*;
 
 use super::fine::Fine;
-use super::first::fine_elements;
-use super::multigrid::{Coarse, CycleSettings, for_parts};
-use super::number::Shared;
+use super::lookup::Grid;
+use super::multigrid::{Coarse, CycleSettings, FACTORISED, Smoother, dot, for_parts};
+use super::number::{Number, Shared};
 use super::{Cube, FixedDof, NodalForce, Product, StaticProblem};
 
 /// How to solve.
@@ -17,6 +17,10 @@ pub struct SolverSettings {
     /// ‖r‖ / ‖r₀‖ at which to stop, in the Euclidean norm of the true residual r = f − K u over the free degrees of
     /// freedom, computed in f64; r₀ is that of the prescribed displacements with 0 elsewhere.
     pub tolerance: f64,
+    /// r₀ is that of the start vector instead, where there is one.
+    pub from_start: bool,
+    /// Directions and preconditioner in f64 too.
+    pub double: bool,
     /// Most iterations.
     pub iterations: usize,
     /// The preconditioner.
@@ -25,7 +29,7 @@ pub struct SolverSettings {
 
 impl Default for SolverSettings {
     fn default() -> Self {
-        Self { tolerance: 1e-6, iterations: 1000, cycle: CycleSettings::default() }
+        Self { tolerance: 1e-6, from_start: false, double: false, iterations: 1000, cycle: CycleSettings::default() }
     }
 }
 
@@ -51,42 +55,63 @@ pub struct Solution {
 
 /// A voxel mesh with its preconditioner, for one or several load cases that fix the same degrees of freedom.
 pub struct StaticSolver<'a> {
-    fine: Fine<'a>,
-    coarse: Coarse,
+    work: Work<'a>,
     settings: SolverSettings,
     /// Setting up, s.
     pub setup_seconds: f64,
 }
 
+/// All levels, in either precision.
+enum Work<'a> {
+    Single(Levels<'a, f32>),
+    Double(Levels<'a, f64>),
+}
+
+struct Levels<'a, T> {
+    fine: Fine<'a, T>,
+    coarse: Coarse<T>,
+}
+
 impl<'a> StaticSolver<'a> {
     /// Sets up the preconditioner. Of the problem's fixed degrees of freedom only which they are counts here.
     pub fn new(problem: &StaticProblem<'a>, settings: &SolverSettings) -> Self {
+        Self::on(problem, Grid::Bricks, settings)
+    }
+
+    /// As [`new`](Self::new), with the nodes of elements found as `grid` says. Of joined nodes, degrees of freedom, forces
+    /// and displacements have the numbers that they have joined.
+    pub fn on(problem: &StaticProblem<'a>, grid: Grid<'a>, settings: &SolverSettings) -> Self {
         let start = Instant::now();
-        let cube = Cube::new(problem.poisson);
-        let n_nodes = problem.bricks.n_nodes();
-        let mut mask = vec![0_u8; n_nodes];
-        let mut fixed = Vec::with_capacity(problem.fixed.len());
-        for dof in problem.fixed {
-            mask[dof.node as usize] |= 1 << dof.direction;
-            fixed.push(3 * dof.node + u32::from(dof.direction));
-        }
-        let product = Product::new(problem.bricks, problem.moduli, cube.clone(), problem.spacing, fixed);
-        let elements = fine_elements(&problem.bricks);
-        // The diagonal: one entry of the cube's for each element that has the node.
-        let mut sums = vec![0.0_f32; n_nodes];
-        for (e, nodes) in elements.nodes.iter().enumerate() {
-            let value = (product.stiffness(e) * cube.diagonal) as f32;
-            nodes.iter().for_each(|&node| sums[node as usize] += value);
-        }
-        sums.par_iter_mut().for_each(|sum| *sum = 1.0 / *sum);
-        let coarse = Coarse::new(&cube, elements, &mask, &|e| product.stiffness(e), &settings.cycle);
-        let fine = Fine::new(product, sums, element_bound(&cube));
-        Self { fine, coarse, settings: settings.clone(), setup_seconds: start.elapsed().as_secs_f64() }
+        let work = if settings.double {
+            Work::Double(Levels::new(problem, grid, &settings.cycle))
+        } else {
+            Work::Single(Levels::new(problem, grid, &settings.cycle))
+        };
+        Self { work, settings: settings.clone(), setup_seconds: start.elapsed().as_secs_f64() }
     }
 
     /// Degrees of freedom of the coarse levels, and their work in products of the finest level.
     pub fn levels(&self) -> Vec<(usize, f64)> {
-        self.coarse.levels.iter().map(|level| (level.n, level.cost)).collect()
+        match &self.work {
+            Work::Single(levels) => levels.coarse.levels.iter().map(|level| (level.n, level.cost)).collect(),
+            Work::Double(levels) => levels.coarse.levels.iter().map(|level| (level.n, level.cost)).collect(),
+        }
+    }
+
+    /// Why the last level was not factorised, where it was not.
+    pub fn not_factorised(&self) -> Option<String> {
+        let (factorised, single) = match &self.work {
+            Work::Single(levels) => (levels.coarse.is_factorised(), levels.coarse.levels.len() == 1),
+            Work::Double(levels) => (levels.coarse.is_factorised(), levels.coarse.levels.len() == 1),
+        };
+        let n = self.levels().last().map_or(0, |level| level.0);
+        match (factorised, single) {
+            (true, _) => None,
+            (false, true) => Some("the only coarse level is never assembled".into()),
+            (false, false) => {
+                Some(format!("the last level has {n} degrees of freedom, at most {FACTORISED} are factorised"))
+            }
+        }
     }
 
     /// Solves one load case from `start`, or from 0. `fixed` has the same degrees of freedom as the problem that this was
@@ -98,16 +123,55 @@ impl<'a> StaticSolver<'a> {
         start: Option<&[f64]>,
         progress: &mut dyn FnMut(usize, f64) -> ControlFlow<()>,
     ) -> Solution {
+        match &mut self.work {
+            Work::Single(levels) => levels.solve(&self.settings, fixed, forces, start, progress),
+            Work::Double(levels) => levels.solve(&self.settings, fixed, forces, start, progress),
+        }
+    }
+}
+
+impl<'a, T: Number> Levels<'a, T> {
+    fn new(problem: &StaticProblem<'a>, grid: Grid<'a>, settings: &CycleSettings) -> Self {
+        let cube = Cube::new(problem.poisson);
+        let fixed = problem.fixed.iter().map(|dof| 3 * dof.node + u32::from(dof.direction)).collect();
+        let edge = (cube.clone(), problem.spacing);
+        let product = Product::on(problem.bricks, grid, 0, problem.moduli, edge, fixed);
+        let n_nodes = product.n_nodes();
+        let mut mask = vec![0_u8; n_nodes];
+        problem.fixed.iter().for_each(|dof| mask[dof.node as usize] |= 1 << dof.direction);
+        let elements = product.elements();
+        // The diagonal: one entry of the cube's for each element that has the node.
+        let mut sums = vec![T::default(); n_nodes];
+        for (e, nodes) in elements.nodes.iter().enumerate() {
+            let value = T::from_f64(product.stiffness(e) * cube.diagonal);
+            nodes.iter().for_each(|&node| sums[node as usize] += value);
+        }
+        sums.par_iter_mut().for_each(|sum| *sum = T::from_f64(1.0 / sum.to_f64()));
+        let coarse = Coarse::new(&cube, elements, &mask, &|e| product.stiffness(e), settings);
+        let smoother = Smoother::new(settings.degree[0], settings.ratio);
+        let fine = Fine::new(product, sums, element_bound(&cube), smoother);
+        Self { fine, coarse }
+    }
+
+    fn solve(
+        &mut self,
+        settings: &SolverSettings,
+        fixed: &[FixedDof],
+        forces: &[NodalForce],
+        start: Option<&[f64]>,
+        progress: &mut dyn FnMut(usize, f64) -> ControlFlow<()>,
+    ) -> Solution {
         let clock = Instant::now();
-        let n = 3 * self.fine.product.bricks.n_nodes();
+        let n = 3 * self.fine.product.n_nodes();
         let mut x = vec![0.0_f64; n];
-        let (mut r, mut p, mut q, mut z) = (vec![0.0_f32; n], vec![0.0_f32; n], vec![0.0_f32; n], vec![0.0_f32; n]);
+        let zeros = || vec![T::default(); n];
+        let (mut r, mut p, mut q) = (zeros(), zeros(), zeros());
         let prescribe = |x: &mut [f64]| {
             fixed.iter().for_each(|dof| x[3 * dof.node as usize + usize::from(dof.direction)] = dof.value);
         };
         let mut products = 0.0;
         prescribe(&mut x);
-        let norm0 = true_residual(&mut self.fine, forces, &x, &mut r);
+        let mut norm0 = true_residual(&mut self.fine, forces, &x, &mut r);
         products += 1.0;
         let mut norm = norm0;
         if let Some(start) = start {
@@ -115,24 +179,23 @@ impl<'a> StaticSolver<'a> {
             prescribe(&mut x);
             norm = true_residual(&mut self.fine, forces, &x, &mut r);
             products += 1.0;
+            if settings.from_start {
+                norm0 = norm;
+            }
         }
         self.fine.products = 0.0;
         self.coarse.products = 0.0;
         let mut solution = Solution::default();
-        let limit = self.settings.tolerance * norm0;
-        let (degree, mut checked, mut before, mut alpha) = (self.settings.cycle.degree[0], norm, 0.0, 0.0);
-        while !(norm <= limit) && solution.iterations < self.settings.iterations {
-            // z = M⁻¹ r
-            self.fine.smooth_before(degree, &r, &mut z);
-            self.fine.e.fill(0.0);
-            let product = &self.fine.product;
-            self.coarse.correct(&self.fine.residual, &mut self.fine.e, &|e| product.stiffness(e));
-            product.fixed().iter().for_each(|&dof| self.fine.e[dof as usize] = 0.0);
-            let (zr, zq) = self.fine.smooth_after(degree, &r, &q, &mut z);
+        let limit = settings.tolerance * norm0;
+        let (mut checked, mut before, mut alpha) = (norm, 0.0, 0.0);
+        while !(norm <= limit) && solution.iterations < settings.iterations {
+            self.fine.precondition(&mut self.coarse, &r);
+            let z = &self.fine.z;
+            let (zr, zq) = (dot(z, &r), dot(z, &q));
             // Flexible: β = −α z·q / (z·r before) is Polak and Ribière's.
-            let beta = if before == 0.0 { 0.0 } else { (-alpha * zq / before) as f32 };
+            let beta = T::from_f64(if before == 0.0 { 0.0 } else { -alpha * zq / before });
             for_parts(&mut p, |first, p| {
-                for (p, z) in p.iter_mut().zip(&z[first..]) {
+                for (p, &z) in p.iter_mut().zip(&z[first..]) {
                     *p = z + beta * *p;
                 }
             });
@@ -140,7 +203,7 @@ impl<'a> StaticSolver<'a> {
             let curvature = self.fine.apply(&p, |first, y| {
                 // SAFETY: each brick has its own nodes.
                 unsafe { out.part(3 * first..3 * first + y.len()) }.copy_from_slice(y);
-                p[3 * first..].iter().zip(&*y).map(|(&p, &y)| f64::from(p) * f64::from(y)).sum()
+                p[3 * first..].iter().zip(&*y).map(|(&p, &y)| p.to_f64() * y.to_f64()).sum()
             });
             alpha = zr / curvature;
             before = zr;
@@ -170,9 +233,9 @@ impl<'a> StaticSolver<'a> {
 }
 
 /// x += α p, r −= α q; the norm of r.
-fn update(alpha: f64, p: &[f32], q: &[f32], x: &mut [f64], r: &mut [f32]) -> f64 {
+fn update<T: Number>(alpha: f64, p: &[T], q: &[T], x: &mut [f64], r: &mut [T]) -> f64 {
     const CHUNK: usize = 1 << 14;
-    let a = alpha as f32;
+    let a = T::from_f64(alpha);
     let sums: Vec<f64> = x
         .par_chunks_mut(CHUNK)
         .zip(r.par_chunks_mut(CHUNK))
@@ -180,9 +243,9 @@ fn update(alpha: f64, p: &[f32], q: &[f32], x: &mut [f64], r: &mut [f32]) -> f64
         .map(|((x, r), (p, q))| {
             let mut sum = 0.0_f64;
             for i in 0..x.len() {
-                x[i] += alpha * f64::from(p[i]);
-                r[i] -= a * q[i];
-                sum += f64::from(r[i]) * f64::from(r[i]);
+                x[i] += alpha * p[i].to_f64();
+                r[i] = r[i] - a * q[i];
+                sum += r[i].to_f64() * r[i].to_f64();
             }
             sum
         })
@@ -191,29 +254,42 @@ fn update(alpha: f64, p: &[f32], q: &[f32], x: &mut [f64], r: &mut [f32]) -> f64
 }
 
 /// r = f − K x, 0 where fixed, computed in f64; its norm.
-fn true_residual(fine: &mut Fine, forces: &[NodalForce], x: &[f64], r: &mut [f32]) -> f64 {
+fn true_residual<T: Number>(fine: &mut Fine<T>, forces: &[NodalForce], x: &[f64], r: &mut [T]) -> f64 {
     let (product, scratch) = (&fine.product, &mut fine.scratch);
     let out = Shared::new(r);
     let fixed = product.fixed();
-    product
-        .apply(x, scratch, |first, y| {
-            // SAFETY: each brick has its own nodes.
-            let r = unsafe { out.part(3 * first..3 * first + y.len()) };
-            y.iter_mut().for_each(|y| *y = -*y);
-            let end = first + y.len() / 3;
-            let from = forces.partition_point(|force| (force.node as usize) < first);
-            for force in forces[from..].iter().take_while(|force| (force.node as usize) < end) {
-                let dof = 3 * force.node + u32::from(force.direction);
-                if fixed.binary_search(&dof).is_err() {
-                    y[dof as usize - 3 * first] += force.value;
-                }
+    let sink = |first: usize, y: &mut [f64]| {
+        // SAFETY: each brick has its own nodes.
+        let r = unsafe { out.part(3 * first..3 * first + y.len()) };
+        y.iter_mut().for_each(|y| *y = -*y);
+        let end = first + y.len() / 3;
+        let from = forces.partition_point(|force| (force.node as usize) < first);
+        for force in forces[from..].iter().take_while(|force| (force.node as usize) < end) {
+            let dof = 3 * force.node + u32::from(force.direction);
+            if fixed.binary_search(&dof).is_err() {
+                y[dof as usize - 3 * first] += force.value;
             }
-            for (r, y) in r.iter_mut().zip(&*y) {
-                *r = *y as f32;
-            }
-            y.iter().map(|y| y * y).sum()
-        })
-        .sqrt()
+        }
+        for (r, &y) in r.iter_mut().zip(&*y) {
+            *r = T::from_f64(y);
+        }
+        y.iter().map(|y| y * y).sum()
+    };
+    // What is put by is twice as long as in single precision; the preconditioner's vectors are free now and have room for it.
+    let [n_passed, n_pending] = product.needs();
+    let (passed, pending) = (doubles(&mut fine.z), doubles(&mut fine.e));
+    let sum = if passed.len() >= n_passed && pending.len() >= n_pending {
+        product.apply_with(x, [&mut passed[..n_passed], &mut pending[..n_pending]], scratch, sink)
+    } else {
+        product.apply(x, scratch, sink)
+    };
+    sum.sqrt()
+}
+
+/// Memory as f64, of those numbers that fill aligned ones.
+fn doubles<T: Number>(memory: &mut [T]) -> &mut [f64] {
+    // SAFETY: `Number` is f32 or f64 (nothing outside this crate can add one): any bits are valid for both.
+    unsafe { memory.align_to_mut::<f64>().1 }
 }
 
 /// Largest eigenvalue of one element's D⁻¹ K, which bounds that of the whole: both sums have the same weights.

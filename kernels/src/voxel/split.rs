@@ -5,6 +5,7 @@
 //! coarse elements round it do not touch each other. So a coarse level never glues struts that are apart. Displacements
 //! between coarse nodes are trilinear.
 
+use pogo_formats::voxel::{morton_code, morton_position};
 use rayon::prelude::*;
 
 /// Elements of one level, in the Morton order of their cells.
@@ -16,6 +17,22 @@ pub(super) struct Elements {
     pub nodes: Vec<[u32; 8]>,
     /// Number of nodes.
     pub n_nodes: usize,
+    /// First cell and the one after the last along each axis, where the model repeats itself along all three.
+    pub period: Option<[[u32; 2]; 3]>,
+}
+
+impl Elements {
+    /// Which eighth of its coarse cell element `i` is, bits 0 to 2, and along which axes it is all of the cell, bits 3 to 5.
+    ///
+    /// The latter is so at the ends of an odd number of cells that repeat: were such a coarse cell half empty, the nodes at its end
+    /// would lie between coarse nodes, and those that they are one with on the other side on one.
+    pub fn octant(&self, i: usize) -> usize {
+        let octant = (self.code[i] & 7) as usize;
+        let Some(period) = self.period else { return octant };
+        let at = morton_position(self.code[i]);
+        let alone = |m: &usize| !(period[*m][0]..period[*m][1]).contains(&(at[*m] ^ 1));
+        (0..3).filter(alone).fold(octant, |octant, m| octant | 8 << m)
+    }
 }
 
 /// From a level to the next coarser one.
@@ -79,9 +96,17 @@ pub(super) const PLACES: [Place; 27] = {
     places
 };
 
-/// Place of corner `c` of the finer cell `octant` in the coarse one.
+/// Place of corner `c` of the finer cell `octant`, as [`Elements::octant`] says it, in the coarse one.
 pub(super) const fn place_of(octant: usize, c: usize) -> usize {
-    ((octant & 1) + (c & 1)) + 3 * ((octant >> 1 & 1) + (c >> 1 & 1)) + 9 * ((octant >> 2) + (c >> 2))
+    let mut place = 0;
+    let (mut m, mut step) = (0, 1);
+    while m < 3 {
+        let (all, half, upper) = (octant >> (3 + m) & 1, octant >> m & 1, c >> m & 1);
+        place += step * if all == 1 { 2 * upper } else { half + upper };
+        m += 1;
+        step *= 3;
+    }
+    place
 }
 
 struct Union(Vec<u32>);
@@ -103,8 +128,8 @@ impl Union {
     }
 }
 
-/// The next coarser level.
-pub(super) fn coarsen(fine: &Elements) -> Coarsening {
+/// The next coarser level. Where not `split`, a cell is one element and a corner one node, whatever touches there.
+pub(super) fn coarsen(fine: &Elements, split: bool) -> Coarsening {
     let n = fine.code.len();
     let mut out = Coarsening { child_first: vec![0], ..Coarsening::default() };
     out.children.reserve_exact(n);
@@ -118,7 +143,7 @@ pub(super) fn coarsen(fine: &Elements) -> Coarsening {
         piece.extend(0..end - at);
         for i in 1..end - at {
             for j in 0..i {
-                if piece[i] != piece[j] && touch(&fine.nodes[at + i], &fine.nodes[at + j]) {
+                if piece[i] != piece[j] && (!split || touch(&fine.nodes[at + i], &fine.nodes[at + j])) {
                     let (low, high) = (piece[i].min(piece[j]), piece[i].max(piece[j]));
                     piece.iter_mut().filter(|p| **p == high).for_each(|p| *p = low);
                 }
@@ -141,13 +166,13 @@ pub(super) fn coarsen(fine: &Elements) -> Coarsening {
     let mut place = vec![0_u8; fine.n_nodes];
     for coarse in 0..n_coarse {
         for &child in &out.children[out.child_first[coarse] as usize..out.child_first[coarse + 1] as usize] {
-            let octant = (fine.code[child as usize] & 7) as usize;
+            let octant = fine.octant(child as usize);
             for (c, &node) in fine.nodes[child as usize].iter().enumerate() {
                 let (node, here) = (node as usize, place_of(octant, c));
                 if owner[node] == NONE {
                     owner[node] = coarse as u32;
                     place[node] = here as u8;
-                } else if owner[node] != coarse as u32 {
+                } else if owner[node] != coarse as u32 || usize::from(place[node]) != here {
                     let (mine, its) = (&PLACES[here], &PLACES[usize::from(place[node])]);
                     for k in 0..usize::from(mine.n) {
                         union.join(
@@ -158,6 +183,15 @@ pub(super) fn coarsen(fine: &Elements) -> Coarsening {
                 }
             }
         }
+    }
+    if !split {
+        let corner = |i: usize| {
+            let at = morton_position(out.coarse.code[i / 8]);
+            morton_code([0, 1, 2].map(|m| at[m] + (i as u32 >> m & 1)))
+        };
+        let mut corners: Vec<(u64, u32)> = (0..8 * n_coarse).map(|i| (corner(i), i as u32)).collect();
+        corners.par_sort_unstable();
+        corners.windows(2).filter(|pair| pair[0].0 == pair[1].0).for_each(|pair| union.join(pair[0].1, pair[1].1));
     }
     let mut number = vec![NONE; 8 * n_coarse];
     let mut n_nodes = 0;
@@ -171,6 +205,8 @@ pub(super) fn coarsen(fine: &Elements) -> Coarsening {
         out.coarse.nodes[i / 8][i % 8] = number[root];
     }
     out.coarse.n_nodes = n_nodes as usize;
+    out.coarse.period = fine.period.map(|period| period.map(|[first, end]| [first / 2, end.div_ceil(2)]));
+    drop((number, union));
     // Finer nodes by their coarse element.
     let mut first = vec![0_u32; n_coarse + 1];
     owner.iter().for_each(|&owner| first[owner as usize + 1] += 1);
@@ -276,19 +312,19 @@ mod tests {
     fn two_plates_stay_apart_and_one_is_a_grid() {
         // A gap of one voxel: the plates meet in cells of the first level, and in none of their corners.
         let (fine, _) = elements([8, 8, 7], |[_, _, z]| z != 3);
-        let level = coarsen(&fine);
+        let level = coarsen(&fine, true);
         assert_eq!(level.coarse.n_nodes, 2 * 5 * 5 * 3);
-        let next = coarsen(&level.coarse);
+        let next = coarsen(&level.coarse, true);
         assert_eq!(next.coarse.code.len(), 2 * 2 * 2);
         assert_eq!(next.coarse.n_nodes, 2 * 3 * 3 * 2);
         let (fine, _) = elements([8, 8, 7], |_| true);
-        assert_eq!(coarsen(&fine).coarse.n_nodes, 5 * 5 * 5);
+        assert_eq!(coarsen(&fine, true).coarse.n_nodes, 5 * 5 * 5);
     }
 
     #[test]
     fn linear_fields_are_interpolated_as_they_are() {
         let (fine, positions) = elements([13, 9, 11], |[x, y, z]| random(u64::from(x + 100 * (y + 100 * z))) < 0.3);
-        let level = coarsen(&fine);
+        let level = coarsen(&fine, true);
         // Position of each coarse node from any element that has it.
         let mut at = vec![None; level.coarse.n_nodes];
         for (code, nodes) in level.coarse.code.iter().zip(&level.coarse.nodes) {

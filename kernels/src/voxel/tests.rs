@@ -151,33 +151,142 @@ fn plain_solve(bricks: &Bricks, stiffness: &[f64], cube: &Cube, fixed: &[FixedDo
     panic!("{rr} {limit}");
 }
 
+/// Thin floors on thin pillars, of two materials, forces inside, the lower end held, a side that only slides.
+struct Porous {
+    bricks: Bricks,
+    class: Vec<u8>,
+    fixed: Vec<FixedDof>,
+    forces: Vec<NodalForce>,
+    expected: Vec<f64>,
+}
+
+const YOUNG: [f64; 2] = [1000.0, 3000.0];
+
+impl Porous {
+    fn new() -> Self {
+        let solid = |[x, y, z]: [u32; 3]| z % 5 == 0 || (x % 4 < 2 && y % 5 == 1);
+        let bricks = bricks_of([19, 17, 22], solid);
+        let view = bricks.view();
+        let class: Vec<u8> = (0..view.n_elements()).map(|e| u8::from(random(e as u64) < 0.5)).collect();
+        let fixed =
+            fixed(&view, |[x, _, z]| if z == 0 { [Some(0.0); 3] } else { [(x == 0).then_some(1e-3), None, None] });
+        let forces: Vec<NodalForce> = (0..view.n_nodes() as u32)
+            .step_by(97)
+            .filter(|&node| fixed.iter().all(|dof| dof.node != node))
+            .map(|node| NodalForce { node, direction: (node % 3) as u8, value: 0.3 })
+            .collect();
+        let stiffness: Vec<f64> = class.iter().map(|&c| 0.1 * YOUNG[usize::from(c)]).collect();
+        let expected = plain_solve(&bricks, &stiffness, &Cube::new(0.25), &fixed, &forces);
+        Self { bricks, class, fixed, forces, expected }
+    }
+
+    fn problem(&self) -> StaticProblem<'_> {
+        StaticProblem {
+            bricks: self.bricks.view(),
+            moduli: Moduli::Classes { class: &self.class, young: &YOUNG },
+            poisson: 0.25,
+            spacing: 0.1,
+            fixed: &self.fixed,
+            forces: &self.forces,
+        }
+    }
+
+    fn error(&self, solution: &Solution) -> f64 {
+        difference(&self.expected, &solution.displacement)
+    }
+}
+
+fn difference(expected: &[f64], found: &[f64]) -> f64 {
+    let scale = expected.iter().map(|x| x * x).sum::<f64>().sqrt();
+    expected.iter().zip(found).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt() / scale
+}
+
 #[test]
 fn porous_blocks_are_solved_like_plain_conjugate_gradients_do() {
-    // Thin floors on thin pillars, of two materials, forces inside, the lower end held, a side that only slides.
-    let solid = |[x, y, z]: [u32; 3]| z % 5 == 0 || (x % 4 < 2 && y % 5 == 1);
-    let bricks = bricks_of([19, 17, 22], solid);
-    let view = bricks.view();
-    let class: Vec<u8> = (0..view.n_elements()).map(|e| u8::from(random(e as u64) < 0.5)).collect();
-    let young = [1000.0, 3000.0];
-    let fixed = fixed(&view, |[x, _, z]| if z == 0 { [Some(0.0); 3] } else { [(x == 0).then_some(1e-3), None, None] });
-    let nodes = view.n_nodes() as u32;
-    let forces: Vec<NodalForce> = (0..nodes)
-        .step_by(97)
-        .filter(|&node| fixed.iter().all(|dof| dof.node != node))
-        .map(|node| NodalForce { node, direction: (node % 3) as u8, value: 0.3 })
-        .collect();
-    let moduli = Moduli::Classes { class: &class, young: &young };
-    let problem = StaticProblem { bricks: view, moduli, poisson: 0.25, spacing: 0.1, fixed: &fixed, forces: &forces };
-    let stiffness: Vec<f64> = class.iter().map(|&c| 0.1 * young[usize::from(c)]).collect();
-    let expected = plain_solve(&bricks, &stiffness, &Cube::new(0.25), &fixed, &forces);
+    let porous = Porous::new();
+    let (problem, fixed, forces) = (porous.problem(), &porous.fixed, &porous.forces);
     let settings = SolverSettings { tolerance: 1e-9, ..SolverSettings::default() };
-    let solution = StaticSolver::new(&problem, &settings).solve(&fixed, &forces, None, &mut go);
+    let solution = StaticSolver::new(&problem, &settings).solve(fixed, forces, None, &mut go);
     assert!(solution.converged && solution.iterations < 40, "{} {}", solution.iterations, solution.relative_residual);
-    let scale = expected.iter().map(|x| x * x).sum::<f64>().sqrt();
-    let error = expected.iter().zip(&solution.displacement).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt() / scale;
+    let error = porous.error(&solution);
     assert!(error < 1e-7, "{error}");
     // The same bits with one thread.
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
-    let single = pool.install(|| StaticSolver::new(&problem, &settings).solve(&fixed, &forces, None, &mut go));
+    let single = pool.install(|| StaticSolver::new(&problem, &settings).solve(fixed, forces, None, &mut go));
     assert_eq!(single.displacement, solution.displacement);
+}
+
+#[test]
+fn every_cycle_operator_and_precision_comes_to_the_same() {
+    let porous = Porous::new();
+    let (problem, fixed, forces) = (porous.problem(), &porous.fixed, &porous.forces);
+    let plain = CycleSettings { bottom: 100, ..CycleSettings::default() };
+    let mut iterations = Vec::new();
+    for (cycle, double) in [
+        (plain.clone(), false),
+        (plain.clone(), true),
+        (CycleSettings { kind: CycleKind::V, ..plain.clone() }, false),
+        (CycleSettings { kind: CycleKind::W, ..plain.clone() }, false),
+        (CycleSettings { kind: CycleKind::F, ..plain.clone() }, false),
+        (CycleSettings { split: false, ..plain.clone() }, false),
+        (CycleSettings { ratio: Some(8.0), ..plain.clone() }, false),
+        (CycleSettings { degree: [1, 1], ..plain.clone() }, false),
+        (CycleSettings { degree: [3, 4], ..plain.clone() }, false),
+        (CycleSettings { degree: [6, 5], ..plain.clone() }, true),
+        (CycleSettings { levels: 2, ..plain.clone() }, false),
+        (CycleSettings { levels: 3, bottom_steps: Some(30), ..plain }, false),
+    ] {
+        let settings = SolverSettings { tolerance: 1e-9, double, cycle, ..SolverSettings::default() };
+        let solution = StaticSolver::new(&problem, &settings).solve(fixed, forces, None, &mut go);
+        let error = porous.error(&solution);
+        assert!(solution.converged && error < 1e-7, "{settings:?}: {} {error}", solution.relative_residual);
+        iterations.push(solution.iterations);
+    }
+    let [k, double, v, w, f, galerkin, ratio, one, three, six, two_levels, jacobi] = iterations[..] else { panic!() };
+    // The same preconditioner up to rounding, and better ones with more work.
+    assert!(k.abs_diff(double) <= 1, "{iterations:?}");
+    assert!(w <= v && f <= v && w <= f, "{iterations:?}");
+    assert!(galerkin >= k, "{iterations:?}");
+    assert!(three < k && k < one && six < three, "{iterations:?}");
+    assert!(ratio < 2 * k && two_levels < 4 * k && jacobi < 4 * k, "{iterations:?}");
+}
+
+#[test]
+fn the_papers_method_has_its_options() {
+    let porous = Porous::new();
+    let (problem, fixed, forces) = (porous.problem(), &porous.fixed, &porous.forces);
+    let papers = AveragedSettings { tolerance: 1e-9, levels: 3, ..AveragedSettings::default() };
+    for settings in [
+        papers.clone(),
+        AveragedSettings { single: true, ..papers.clone() },
+        AveragedSettings { bottom: None, ..papers.clone() },
+        AveragedSettings { cycle: CycleKind::F, ..papers.clone() },
+        AveragedSettings { cycle: CycleKind::V, ratio: 8.0, ..papers.clone() },
+    ] {
+        let solution = solve_averaged(&problem, Grid::Bricks, &settings, fixed, forces, None, &mut go).unwrap();
+        assert!(solution.converged && porous.error(&solution) < 1e-7, "{settings:?}: {}", solution.relative_residual);
+    }
+    let large = AveragedSettings { bottom: None, levels: 1, ..papers };
+    let error = solve_averaged(&problem, Grid::Bricks, &large, fixed, forces, None, &mut go).unwrap_err();
+    assert!(matches!(error, AveragedError::Factorised(n) if n == 3 * porous.bricks.view().n_nodes()));
+}
+
+#[test]
+fn a_start_vector_is_what_the_norm_says() {
+    let porous = Porous::new();
+    let (problem, fixed, forces) = (porous.problem(), &porous.fixed, &porous.forces);
+    let near: Vec<f64> = porous.expected.iter().enumerate().map(|(i, x)| x * (1.0 + 1e-3 * random(i as u64))).collect();
+    let run = |from_start| {
+        let settings = SolverSettings { tolerance: 1e-6, from_start, ..SolverSettings::default() };
+        StaticSolver::new(&problem, &settings).solve(fixed, forces, Some(&near), &mut go)
+    };
+    let (load, start) = (run(false), run(true));
+    assert!(load.converged && start.converged);
+    // ‖r‖ of the start vector is smaller than that of 0: to reduce it as much takes longer.
+    assert!(start.iterations > load.iterations, "{} {}", start.iterations, load.iterations);
+    assert!(porous.error(&start) < porous.error(&load));
+    // A solution needs nothing.
+    let settings = SolverSettings { tolerance: 1e-6, ..SolverSettings::default() };
+    let again = StaticSolver::new(&problem, &settings).solve(fixed, forces, Some(&start.displacement), &mut go);
+    assert_eq!(again.iterations, 0);
 }

@@ -31,9 +31,15 @@ pub enum ConditionError {
         /// Case.
         case: String,
     },
-    /// Not there yet.
-    #[error("periodic boundary conditions cannot be solved yet; use boundary = \"kinematic\" or \"static\"")]
-    Periodic,
+    /// Opposite faces that do not match.
+    #[error(
+        "periodic boundary conditions: no node on {axis}min has a partner on {axis}max; crop the image to a piece that \
+         repeats, or use boundary = \"kinematic\" or \"static\""
+    )]
+    NotPeriodic {
+        /// Axis.
+        axis: &'static str,
+    },
     /// No support and no load.
     #[error("nothing is prescribed: no displacement and no force")]
     Nothing,

@@ -3,10 +3,13 @@
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use pogo_formats::voxel::setup::{CoarseOperator, CoarseSolver, Cycle, PreconditionerPrecision, StaticSettings};
+use pogo_formats::voxel::setup::{
+    CoarseOperator, CoarseSolver, Cycle, PreconditionerPrecision, ResidualNorm, StaticSettings,
+};
 use pogo_kernels::cuda::{DeviceError, device_name};
 use pogo_kernels::voxel::{
-    AveragedSettings, CycleSettings, GpuStaticSolver, SolverSettings, StaticProblem, StaticSolver, solve_averaged,
+    AveragedSettings, CycleKind, CycleSettings, GpuStaticSolver, Grid, NodalForce, SolverSettings, StaticProblem,
+    StaticSolver, solve_averaged,
 };
 
 use crate::config::DeviceChoice;
@@ -40,15 +43,17 @@ enum Solver<'a> {
 
 /// How the preconditioner works.
 enum Method {
-    /// Split cells, factorised bottom.
-    Split(SolverSettings),
+    /// Galerkin levels, and whether the last has to be factorised.
+    Galerkin(SolverSettings, bool),
     /// The papers' averaged moduli.
-    Averaged(AveragedSettings, (f64, usize)),
+    Averaged(AveragedSettings),
 }
 
 /// Solves load cases one after the other; those that fix the same degrees of freedom share the preconditioner.
 pub struct Engine<'a> {
     method: Method,
+    /// How nodes are found: on a device by bricks.
+    pub grid: Grid<'a>,
     /// Which device is used, and whether the user named it.
     device: Option<(u32, bool)>,
     /// `cpu`, or the name of the device.
@@ -62,28 +67,33 @@ pub struct Engine<'a> {
 }
 
 impl<'a> Engine<'a> {
-    /// For these settings.
+    /// For these settings, with the nodes of elements found as `grid` says on the CPU, and by bricks on a device.
     ///
     /// # Errors
-    /// A message for a setting that the kernels do not offer, or for a device that the user named and that cannot be used.
-    pub fn new(settings: &StaticSettings, choice: DeviceChoice) -> Result<Self, String> {
-        let limits = (settings.tolerance, settings.max_iterations as usize);
+    /// A message for settings that exclude each other, or for a device that the user named and that cannot be used.
+    pub fn new(settings: &StaticSettings, grid: Grid<'a>, choice: DeviceChoice) -> Result<Self, String> {
         let method = match settings.coarse_operator {
-            Some(CoarseOperator::Averaged) => Method::Averaged(averaged(settings)?, limits),
-            _ => Method::Split(SolverSettings { tolerance: limits.0, iterations: limits.1, cycle: cycle(settings)? }),
+            Some(CoarseOperator::Averaged) => Method::Averaged(averaged(settings)?),
+            _ => {
+                let solver = SolverSettings {
+                    tolerance: settings.tolerance,
+                    from_start: settings.norm == ResidualNorm::Start,
+                    double: settings.precision == Some(PreconditionerPrecision::F64),
+                    iterations: settings.max_iterations as usize,
+                    cycle: cycle(settings),
+                };
+                Method::Galerkin(solver, settings.coarse_solver == Some(CoarseSolver::Direct))
+            }
         };
         let mut notes = Vec::new();
-        let averaged = matches!(method, Method::Averaged(..));
+        let only_cpu = only_cpu(settings, &grid);
         let device = match choice {
-            DeviceChoice::Cuda(_) if averaged => {
-                return Err(
-                    "the papers' method runs on the CPU: say --device cpu, or leave coarse_operator = averaged \
-                            (preset = papers) out"
-                        .into(),
-                );
+            DeviceChoice::Cuda(_) if only_cpu.is_some() => {
+                let what = only_cpu.unwrap_or_default();
+                return Err(format!("{what} on the CPU only: say --device cpu, or leave it out"));
             }
             DeviceChoice::Cuda(ordinal) => Some((ordinal, device_name(ordinal).map_err(|error| error.to_string())?)),
-            DeviceChoice::Auto if !averaged => match device_name(0) {
+            DeviceChoice::Auto if only_cpu.is_none() => match device_name(0) {
                 Ok(name) => Some((0, name)),
                 // No driver and no device are no news; what is there and cannot be used is.
                 Err(DeviceError::NoDriver | DeviceError::NoDevice { .. }) => None,
@@ -96,6 +106,7 @@ impl<'a> Engine<'a> {
         };
         Ok(Self {
             method,
+            grid: if device.is_some() { Grid::Bricks } else { grid },
             device_name: device.as_ref().map_or_else(|| "cpu".to_owned(), |(_, name)| name.clone()),
             device: device.map(|(ordinal, _)| (ordinal, choice != DeviceChoice::Auto)),
             device_bytes: None,
@@ -109,24 +120,26 @@ impl<'a> Engine<'a> {
         self.last = None;
     }
 
-    /// Solves one load case, from `start` where it is given; `progress` hears of each iteration and may stop it.
+    /// Solves one load case under these forces, not those of `problem`, from `start` where it is given; `progress` hears of each iteration and may stop it.
     ///
     /// # Errors
-    /// Not enough memory, or a device that fails.
+    /// Not enough memory, a device that fails, or a last level that is too large to be factorised as it should be.
     pub fn solve(
         &mut self,
         problem: &StaticProblem<'a>,
+        forces: &[NodalForce],
         start: Option<&[f64]>,
         progress: &mut dyn FnMut(usize, f64) -> ControlFlow<()>,
     ) -> Result<Solved, String> {
         let began = Instant::now();
         let mut setup_seconds = 0.0;
         let solved = match &self.method {
-            Method::Averaged(settings, limits) => {
-                solve_averaged(problem, settings, *limits, problem.fixed, problem.forces, start, progress)
+            Method::Averaged(settings) => {
+                solve_averaged(problem, self.grid, settings, problem.fixed, forces, start, progress)
                     .map_err(|error| error.to_string())?
             }
-            Method::Split(settings) => {
+            Method::Galerkin(settings, direct) => {
+                let direct = *direct;
                 let settings = settings.clone();
                 let fixed = || problem.fixed.iter().map(|fixed| (fixed.node, fixed.direction));
                 let (of, mut solver) = match self.last.take() {
@@ -139,11 +152,17 @@ impl<'a> Engine<'a> {
                         (fixed().collect(), solver)
                     }
                 };
+                if let Solver::Cpu(solver) = &solver
+                    && direct
+                    && let Some(reason) = solver.not_factorised()
+                {
+                    return Err(format!("solver.coarse_solver = \"direct\": {reason}; allow more levels"));
+                }
                 let solved = match &mut solver {
-                    Solver::Cpu(solver) => solver.solve(problem.fixed, problem.forces, start, progress),
-                    Solver::Gpu(solver) => solver
-                        .solve(problem.fixed, problem.forces, start, progress)
-                        .map_err(|error| error.to_string())?,
+                    Solver::Cpu(solver) => solver.solve(problem.fixed, forces, start, progress),
+                    Solver::Gpu(solver) => {
+                        solver.solve(problem.fixed, forces, start, progress).map_err(|error| error.to_string())?
+                    }
                 };
                 self.last = Some((of, solver));
                 solved
@@ -179,7 +198,7 @@ impl<'a> Engine<'a> {
                 }
             }
         }
-        Ok(Solver::Cpu(Box::new(StaticSolver::new(problem, settings))))
+        Ok(Solver::Cpu(Box::new(StaticSolver::on(problem, self.grid, settings))))
     }
 }
 
@@ -187,60 +206,73 @@ fn on_the_cpu(error: &DeviceError) -> String {
     format!("warning: running on the CPU: {error}")
 }
 
-fn refuse<T>(what: &str) -> Result<T, String> {
-    Err(format!("solver.{what} is not available with this solver; leave it at auto"))
+/// What of these settings devices do not know, as the beginning of a sentence.
+fn only_cpu(settings: &StaticSettings, grid: &Grid) -> Option<&'static str> {
+    let cycle = !matches!(settings.cycle, None | Some(Cycle::K));
+    let reasons = [
+        (
+            settings.coarse_operator == Some(CoarseOperator::Averaged),
+            "the papers' method (coarse_operator = averaged, preset = papers) runs",
+        ),
+        (matches!(grid, Grid::Joined(_)), "periodic boundary conditions are solved"),
+        (settings.precision == Some(PreconditionerPrecision::F64), "solver.precision = f64 works"),
+        (cycle, "solver.cycle = v, w or f works"),
+        (settings.smoother_ratio.is_some(), "solver.smoother_ratio works"),
+        (settings.coarse_solver.is_some(), "solver.coarse_solver works"),
+    ];
+    reasons.into_iter().find(|reason| reason.0).map(|reason| reason.1)
 }
 
-/// The settings of split cells as the kernels take them.
-fn cycle(settings: &StaticSettings) -> Result<CycleSettings, String> {
-    let mut cycle = CycleSettings::default();
+/// The settings of Galerkin levels as the kernels take them.
+fn cycle(settings: &StaticSettings) -> CycleSettings {
+    let mut cycle = CycleSettings {
+        ratio: settings.smoother_ratio,
+        split: settings.coarse_operator != Some(CoarseOperator::Galerkin),
+        ..CycleSettings::default()
+    };
     if let Some(degree) = settings.smoother_degree {
         cycle.degree = [degree as usize; 2];
     }
     if let Some(levels) = settings.levels {
-        cycle.levels = levels as usize;
+        // Level 1 is always there.
+        cycle.levels = (levels as usize).max(2);
     }
-    match settings.cycle {
-        None | Some(Cycle::K) => {}
-        Some(Cycle::V) => cycle.inner = vec![1],
-        Some(Cycle::W) => cycle.inner = vec![2],
-        Some(Cycle::F) => return refuse("cycle = f"),
+    cycle.kind = match settings.cycle {
+        None | Some(Cycle::K) => CycleKind::K,
+        Some(Cycle::V) => CycleKind::V,
+        Some(Cycle::W) => CycleKind::W,
+        Some(Cycle::F) => CycleKind::F,
+    };
+    if let Some(CoarseSolver::Jacobi(steps)) = settings.coarse_solver {
+        cycle.bottom_steps = Some(steps as usize);
     }
-    if settings.coarse_operator == Some(CoarseOperator::Galerkin) {
-        return refuse("coarse_operator = galerkin");
-    }
-    if let Some(CoarseSolver::Jacobi(_)) = settings.coarse_solver {
-        return refuse("coarse_solver = STEPS");
-    }
-    if settings.precision == Some(PreconditionerPrecision::F64) {
-        return refuse("precision = f64");
-    }
-    if settings.smoother_ratio.is_some() {
-        return refuse("smoother_ratio");
-    }
-    Ok(cycle)
+    cycle
 }
 
 /// The settings of averaged moduli; what is not given is as in the papers.
 fn averaged(settings: &StaticSettings) -> Result<AveragedSettings, String> {
     let papers = AveragedSettings::default();
-    if settings.precision == Some(PreconditionerPrecision::F32) {
-        return refuse("precision = f32");
-    }
     Ok(AveragedSettings {
         levels: settings.levels.map_or(papers.levels, |levels| levels as usize),
-        cycles: match settings.cycle {
-            None | Some(Cycle::W) => 2,
-            Some(Cycle::V) => 1,
-            Some(Cycle::F) => return refuse("cycle = f"),
-            Some(Cycle::K) => return refuse("cycle = k"),
+        cycle: match settings.cycle {
+            None | Some(Cycle::W) => CycleKind::W,
+            Some(Cycle::V) => CycleKind::V,
+            Some(Cycle::F) => CycleKind::F,
+            Some(Cycle::K) => {
+                let text = "cycle = \"k\" goes with coarse_operator = \"split\" or \"galerkin\"; averaged moduli have \"v\", \"w\" and \"f\"";
+                return Err(format!("solver: {text}"));
+            }
         },
         degree: settings.smoother_degree.map_or(papers.degree, |degree| degree as usize),
         ratio: settings.smoother_ratio.unwrap_or(papers.ratio),
         bottom: match settings.coarse_solver {
             None => papers.bottom,
-            Some(CoarseSolver::Jacobi(steps)) => steps as usize,
-            Some(CoarseSolver::Direct) => return refuse("coarse_solver = direct"),
+            Some(CoarseSolver::Jacobi(steps)) => Some(steps as usize),
+            Some(CoarseSolver::Direct) => None,
         },
+        single: settings.precision == Some(PreconditionerPrecision::F32),
+        tolerance: settings.tolerance,
+        from_start: settings.norm == ResidualNorm::Start,
+        iterations: settings.max_iterations as usize,
     })
 }

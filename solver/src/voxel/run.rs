@@ -10,11 +10,12 @@ use pogo_formats::output::{npy, write_atomically};
 use pogo_formats::voxel::setup::{Analysis, LoadCase, TensorBoundary};
 use pogo_formats::voxel::{VoxelMeshView, VoxelSetup};
 use pogo_formats::words::counted;
-use pogo_kernels::voxel::{Moduli, NodalForce, StaticProblem};
+use pogo_kernels::voxel::{Grid, Moduli, NodalForce, StaticProblem};
 
 use super::conditions::{ConditionError, Conditions, conditions, coordinates, magnitude};
 use super::element::Cube;
 use super::engine::{Engine, Solved};
+use super::periodic::Periodic;
 use super::results::{Reactions, Solution, extents, scale, summarise};
 use super::support::Bodies;
 use super::tensor::{Matrix6, tensor};
@@ -32,6 +33,8 @@ const LOG_INTERVAL: Duration = Duration::from_secs(10);
 pub struct VoxelModel<'a> {
     /// The grid.
     pub mesh: VoxelMeshView<'a>,
+    /// How the solver finds nodes; periodic cases have a way of their own.
+    pub grid: Grid<'a>,
     /// Everything else, overrides applied.
     pub setup: VoxelSetup,
     /// Path, hash and source of the block file.
@@ -60,9 +63,6 @@ pub fn run(
     let VoxelModel { mesh, setup, .. } = model;
     let path = PathBuf::from(&model.block_file.path);
     let refuse = |error: ConditionError| SolveError::Problem { path: path.clone(), reason: error.to_string() };
-    if setup.analysis == Analysis::Tensor(TensorBoundary::Periodic) {
-        return Err(refuse(ConditionError::Periodic));
-    }
     let young: Vec<f64> = setup.materials.iter().map(|material| material.young).collect();
     let moduli = if mesh.element_class.is_empty() {
         Moduli::Each { modulus: mesh.element_modulus, scale: setup.modulus_scale }
@@ -78,7 +78,14 @@ pub fn run(
     }
     let n_nodes = mesh.bricks.n_nodes();
     let threads = rayon::current_num_threads();
-    let mut engine = Engine::new(&setup.solver, settings.device)
+    let mut bodies = Bodies::find(&mesh.bricks);
+    let mut periodic = None;
+    if setup.analysis == Analysis::Tensor(TensorBoundary::Periodic) {
+        periodic = Some(Periodic::new(mesh, setup, &mut bodies).map_err(refuse)?);
+    }
+    let periodic = periodic.as_ref();
+    let grid = periodic.map_or(model.grid, |periodic| Grid::Joined(&periodic.joined));
+    let mut engine = Engine::new(&setup.solver, grid, settings.device)
         .map_err(|reason| SolveError::Problem { path: path.clone(), reason })?;
     observer.note(&format!(
         "{}, {} ({} degrees of freedom), {}; {}, {}",
@@ -90,13 +97,16 @@ pub fn run(
         counted(threads, "thread")
     ));
     engine.notes.drain(..).for_each(|note| observer.note(&note));
-    let bodies = Bodies::find(&mesh.bricks);
     if bodies.len() > 1 {
         observer.note(&format!("{} of voxels that share no face", counted(bodies.len(), "part")));
     }
     // Before the first solve, so that a mistake in the last case is seen at once.
     let mut prepared: Vec<(Conditions, Vec<NodalForce>)> = Vec::new();
     for case in &setup.cases {
+        if let Some(periodic) = periodic {
+            prepared.push((periodic.surface(), Vec::new()));
+            continue;
+        }
         let conditions = conditions(mesh, setup, case, &bodies).map_err(refuse)?;
         let forces = conditions.free_forces();
         prepared.push((conditions, forces));
@@ -127,8 +137,16 @@ pub fn run(
         if summary.status == VoxelStatus::Interrupted {
             break;
         }
-        let problem = StaticProblem { fixed: &conditions.fixed, forces, ..bare };
-        let start = start_vector(model, case, n_nodes)?;
+        let mut start = start_vector(model, case, n_nodes)?;
+        let mut mean = periodic.map(|periodic| periodic.mean(mesh, setup, case));
+        let (mut fixed, mut case_forces) = (&conditions.fixed, Vec::new());
+        if let (Some(periodic), Some(mean)) = (periodic, &mean) {
+            fixed = &periodic.fixed;
+            case_forces = periodic.forces(mesh, &moduli, &cube, mean);
+            start = start.map(|start| periodic.fluctuation(&start, mean));
+        }
+        let forces = if periodic.is_some() { &case_forces } else { forces };
+        let problem = StaticProblem { fixed, ..bare };
         let mut last_line = Instant::now();
         let mut progress = |iteration: usize, residual: f64| {
             if last_line.elapsed() >= LOG_INTERVAL {
@@ -138,10 +156,14 @@ pub fn run(
             if interrupts.stop_requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let mut solved = engine
-            .solve(&problem, start.as_deref(), &mut progress)
+            .solve(&problem, forces, start.as_deref(), &mut progress)
             .map_err(|reason| SolveError::Problem { path: path.clone(), reason })?;
         engine.notes.drain(..).for_each(|note| observer.note(&note));
         drop(start);
+        if let (Some(periodic), Some(mut mean)) = (periodic, mean.take()) {
+            periodic.add(&solved.displacement, &mut mean);
+            solved.displacement = mean;
+        }
         if index + 1 == setup.cases.len() {
             engine.release();
         }
@@ -188,6 +210,14 @@ pub fn run(
             summary.warnings.push("the six cases do not give a regular stiffness tensor".into());
         }
     }
+    summary.warnings.extend(periodic.and_then(Periodic::warning));
+    (summary.grid, summary.domains) = match engine.grid {
+        Grid::Bricks => ("brick", 1),
+        Grid::Offset(_) => ("offset", 1),
+        Grid::Hash(_) => ("hash", 1),
+        Grid::Domains(domains) => ("domains", domains.n_domains() as u64),
+        Grid::Joined(_) => ("periodic", 1),
+    };
     summary.device = engine.device_name.clone();
     summary.device_bytes = engine.device_bytes;
     summary.device_bytes_per_dof = engine.device_bytes.map(|bytes| bytes as f64 / summary.dof.max(1) as f64);
@@ -303,13 +333,7 @@ fn write_case(
     }
     if settings.plot {
         let name = file_name("slice", case, "png");
-        let metres = match model.setup.unit.as_str() {
-            "um" => 1e-6,
-            "mm" => 1e-3,
-            "cm" => 1e-2,
-            _ => 1.0,
-        };
-        if picture::slice(&folder.join(&name), solution, output, &model.setup.title, metres)? {
+        if picture::slice(&folder.join(&name), solution, &model.setup)? {
             summary.files.push(name);
         } else {
             summary.warnings.push("the slice to draw cuts no voxel; choose another with output.slice_at".into());
@@ -358,7 +382,7 @@ fn apparent_tensor(
     }
     if boundary != TensorBoundary::Static {
         let stiffness: Matrix6 = std::array::from_fn(|i| std::array::from_fn(|case| stresses[case][i] / size));
-        return tensor(stiffness, "kinematic");
+        return tensor(stiffness, if boundary == TensorBoundary::Periodic { "periodic" } else { "kinematic" });
     }
     let volume: f64 = extents(setup, model.mesh.spacing).iter().product();
     // Row a is σ̄ of case a: works / V = Σ S Σᵀ.

@@ -104,6 +104,8 @@ pub struct Bodies {
     first: Vec<[u32; 3]>,
     /// Body of each node (of several, one), empty where there is only one body.
     node_body: Vec<u32>,
+    /// Nodes that move alike but for a constant: see [`join`](Self::join).
+    pairs: Vec<(u32, u32)>,
     /// Nodes in several bodies: (body, other body) with ascending numbers → nodes.
     joints: BTreeMap<(u32, u32), Vec<u32>>,
     /// 1 / largest extent in voxels.
@@ -159,6 +161,7 @@ impl Bodies {
             voxels: Vec::new(),
             first: Vec::new(),
             node_body: Vec::new(),
+            pairs: Vec::new(),
             joints: BTreeMap::new(),
             scale: 1.0 / f64::from(size.max(1)),
         };
@@ -195,6 +198,34 @@ impl Bodies {
             }
         }
         bodies
+    }
+
+    /// Joins nodes that move alike but for a constant, as on opposite faces of a model that repeats itself.
+    pub fn join(&mut self, pairs: Vec<(u32, u32)>) {
+        self.pairs = pairs;
+    }
+
+    /// A node of the largest body.
+    pub fn first_node_of_largest(&self) -> u32 {
+        let largest = (0..self.len()).max_by_key(|&body| (self.voxels[body], std::cmp::Reverse(body))).unwrap_or(0);
+        self.node_body.iter().position(|&body| body as usize == largest).unwrap_or(0) as u32
+    }
+
+    /// What joined nodes of one and the same body stop: it may not turn so that they part.
+    fn stop_joined(&self, bricks: &BricksView<'_>, mut stop: impl FnMut(u32, [f64; 6]) -> bool) {
+        for &(node, other) in &self.pairs {
+            let body = self.body(node);
+            if body != self.body(other) {
+                continue;
+            }
+            for direction in 0..3 {
+                let (a, b) = (self.row(bricks, node, direction), self.row(bricks, other, direction));
+                // Once a body cannot move, more does not matter.
+                if stop(body, std::array::from_fn(|i| a[i] - b[i])) {
+                    break;
+                }
+            }
+        }
     }
 
     /// Number of face-connected bodies.
@@ -236,6 +267,13 @@ impl Bodies {
                 stopped.add(self.row(bricks, dof.node, dof.direction));
             }
         }
+        self.stop_joined(bricks, |body, row| match stopped.get_mut(&groups[body as usize]) {
+            Some(stopped) if !stopped.all() => {
+                stopped.add(row);
+                false
+            }
+            _ => true,
+        });
         if stopped.is_empty()
             && let Some(largest) = (0..self.len()).max_by_key(|&body| (self.voxels[body], std::cmp::Reverse(body)))
         {
@@ -288,6 +326,11 @@ impl Bodies {
                 stopped.add(self.row(bricks, dof.node, dof.direction));
             }
         }
+        self.stop_joined(bricks, |body, row| {
+            let stopped = &mut stopped[body as usize];
+            stopped.add(row);
+            stopped.all()
+        });
         // Nodes in several bodies are listed under one of them above; supports there hold all of them.
         let is_fixed = |node: u32, direction: u8| {
             fixed.binary_search_by_key(&(node, direction), |fixed| (fixed.node, fixed.direction)).is_ok()
@@ -325,6 +368,17 @@ impl Bodies {
                     join(&mut merged, low, high);
                     changed = true;
                 }
+            }
+            for &(node, other) in &self.pairs {
+                let (a, b) = (find(&mut merged, self.body(node)), find(&mut merged, self.body(other)));
+                let (holds_a, holds_b) = (stopped[a as usize].all(), stopped[b as usize].all());
+                if holds_a == holds_b {
+                    continue;
+                }
+                let (body, node) = if holds_a { (b, other) } else { (a, node) };
+                let before = stopped[body as usize].rows.len();
+                (0..3).for_each(|direction| stopped[body as usize].add(self.row(bricks, node, direction)));
+                changed |= stopped[body as usize].rows.len() > before;
             }
             if !changed {
                 break;

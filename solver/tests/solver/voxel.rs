@@ -4,10 +4,10 @@ use std::path::Path;
 
 use pogo_formats::job::voxel::{GivenConditions, VoxelJob};
 use pogo_formats::output::summary::BlockFileSummary;
-use pogo_formats::output::voxel_summary::{VoxelStatus, VoxelSummary};
+use pogo_formats::output::voxel_summary::{Tensor, VoxelStatus, VoxelSummary};
 use pogo_formats::voxel::setup::VoxelMaterial;
 use pogo_formats::voxel::{VoxelMesh, VoxelSetup, bricks_of};
-use pogo_kernels::voxel::{Moduli, StaticProblem};
+use pogo_kernels::voxel::{Grid, Moduli, StaticProblem};
 use pogo_solver::config::Settings;
 use pogo_solver::interrupt::Interrupts;
 use pogo_solver::observe::Silent;
@@ -41,7 +41,9 @@ fn setup(mesh: &VoxelMesh, tables: &str) -> VoxelSetup {
 
 fn solve(mesh: &VoxelMesh, setup: VoxelSetup, folder: &Path) -> Result<VoxelSummary, String> {
     let block_file = BlockFileSummary::default();
-    let model = VoxelModel { mesh: mesh.view(), setup, block_file, case: None, overrides: Vec::new(), start: None };
+    let grid = Grid::Bricks;
+    let model =
+        VoxelModel { mesh: mesh.view(), grid, setup, block_file, case: None, overrides: Vec::new(), start: None };
     run(&model, &Settings::default(), folder, &Interrupts::default(), &mut Silent).map_err(|error| error.to_string())
 }
 
@@ -185,6 +187,67 @@ fn six_cases_give_the_tensor() {
     close(upper.orthotropic.shear[0], lower.orthotropic.shear[0], 0.5);
 }
 
+const PERIODIC: &str = "[load]\npreset = \"six-cases\"\nboundary = \"periodic\"\nbounds = \"image\"\n";
+
+fn difference(a: &Tensor, b: &Tensor) -> f64 {
+    let size = a.stiffness.iter().flatten().map(|c| c.abs()).fold(0.0, f64::max);
+    let pairs = a.stiffness.iter().flatten().zip(b.stiffness.iter().flatten());
+    pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max) / size
+}
+
+#[test]
+fn a_periodic_laminate_has_the_exact_tensor() {
+    // Layers across z: sizes that are even, odd, and one.
+    for (size, hard) in [([4, 6, 8], 4), ([5, 3, 7], 3), ([1, 2, 5], 2), ([9, 1, 6], 1)] {
+        let mesh = mesh(size, |at| Some(u8::from(at[2] < hard)));
+        let share = f64::from(hard) / f64::from(size[2]);
+        let mean = |f: &dyn Fn(f64) -> f64| (1.0 - share) * f(YOUNG) + share * f(10.0 * YOUNG);
+        let unit = elasticity(POISSON);
+        let c33 = 1.0 / mean(&|e| 1.0 / (e * unit[2][2]));
+        let ratio = unit[0][2] / unit[2][2];
+        let plane = |c: f64| mean(&|e| e * (c - unit[0][2] * ratio)) + ratio * ratio * c33;
+        let c44 = 1.0 / mean(&|e| 1.0 / (e * unit[3][3]));
+        let mut expected = [[0.0; 6]; 6];
+        (expected[0][0], expected[1][1], expected[0][1], expected[1][0]) =
+            (plane(unit[0][0]), plane(unit[0][0]), plane(unit[0][1]), plane(unit[0][1]));
+        for i in 0..2 {
+            (expected[i][2], expected[2][i]) = (ratio * c33, ratio * c33);
+        }
+        (expected[2][2], expected[3][3], expected[4][4]) = (c33, c44, c44);
+        expected[5][5] = mean(&|e| e * unit[5][5]);
+        let summary = solved(&mesh, PERIODIC);
+        let tensor = summary.tensor.unwrap();
+        assert_eq!((tensor.boundary, summary.grid), ("periodic", "periodic"));
+        for (found, expected) in tensor.stiffness.iter().flatten().zip(expected.iter().flatten()) {
+            assert!((found - expected).abs() < 1e-8 * c33, "{size:?}: {found} {expected}");
+        }
+    }
+}
+
+#[test]
+fn a_periodic_sample_may_begin_anywhere() {
+    // Struts of two materials that fill no face: rolled round, faces cut other struts.
+    let size = [9, 8, 7];
+    let class = |at: [u32; 3], by: [u32; 3]| {
+        let [x, y, z] = [0, 1, 2].map(|m| (at[m] + by[m]) % size[m]);
+        let solid = (x < 3 && y < 3) || (y < 3 && z < 2) || (x < 3 && z < 2) || (x == 5 && y == 2 && z == 1);
+        solid.then_some(u8::from((x + 2 * y + z) % 3 == 0))
+    };
+    let [one, other] = [[0; 3], [4, 7, 2]].map(|by| {
+        let summary = solved(&mesh(size, |at| class(at, by)), PERIODIC);
+        assert!(summary.cases.iter().all(|case| case.iterations < 40), "{:?}", summary.iterations);
+        summary.tensor.unwrap()
+    });
+    assert!(difference(&one, &other) < 1e-8, "{:?} {:?}", one.stiffness, other.stiffness);
+    assert!(one.asymmetry < 1e-8);
+    // Between the bounds that the other two give.
+    let mesh = mesh(size, |at| class(at, [0; 3]));
+    let upper = solved(&mesh, &PERIODIC.replace("periodic", "kinematic")).tensor.unwrap();
+    for case in 0..6 {
+        assert!(one.stiffness[case][case] < upper.stiffness[case][case]);
+    }
+}
+
 #[test]
 fn the_order_of_convergence_is_two() {
     // Pure bending: u_z = κ x z', u_x = −κ (z'² + ν (x² − y²)) / 2, u_y = −κ ν x y, z' from the middle.
@@ -238,8 +301,13 @@ fn what_cannot_be_solved_is_said() {
         solve(&mesh, setup(&mesh, "[load]\npreset = \"axial\"\nstrain = -0.01\nbounds = \"image\"\n"), folder.path())
             .unwrap_err();
     assert!(message.contains("loose part: 60 voxels at (7, 0, 2)"), "{message}");
-    let periodic = setup(&mesh, "[load]\npreset = \"six-cases\"\nboundary = \"periodic\"\n");
-    assert!(solve(&mesh, periodic, folder.path()).unwrap_err().contains("periodic"));
+    let periodic = "[load]\npreset = \"six-cases\"\nboundary = \"periodic\"\n";
+    let message = solve(&mesh, setup(&mesh, periodic), folder.path()).unwrap_err();
+    assert!(message.contains("loose part: 60 voxels at (7, 0, 2)"), "{message}");
+    // A plane at one end only, and a pillar on it: nothing of xmin is on xmax.
+    let wedge = self::mesh([6, 6, 6], |at| (at[0] + at[1] + at[2] < 5).then_some(0));
+    let message = solve(&wedge, setup(&wedge, periodic), folder.path()).unwrap_err();
+    assert!(message.contains("no node on xmin has a partner on xmax"), "{message}");
     let few = self::mesh([9, 9, 9], |_| Some(0));
     let few_setup = setup(&few, "[load]\npreset = \"axial\"\nstrain = -0.01\n[solver]\nmax_iterations = 1\n");
     let summary = solve(&few, few_setup, folder.path()).unwrap();

@@ -42,7 +42,7 @@ struct Cli {
     /// List the sets.
     #[arg(long)]
     sets: bool,
-    /// Draw the blocks in colours (3D: the outer surface).
+    /// Draw the blocks in colours (3D: the outer surface); of voxels a slice, with its sub-domains or moduli.
     #[arg(long, value_name = "FILE.png")]
     picture: Option<PathBuf>,
     /// Pixels of the picture's longer side.
@@ -94,12 +94,18 @@ fn whole(cli: &Cli, bytes: u64, sections: usize) -> String {
 }
 
 fn voxels(cli: &Cli, file: &VoxelBlockFile) -> anyhow::Result<String> {
-    for (option, given) in [("--sets", cli.sets), ("--picture", cli.picture.is_some())] {
+    for (option, given) in [("--sets", cli.sets), ("--window", cli.window.is_some())] {
         anyhow::ensure!(
             !given,
             "{}: error: {option} is for models of decks, this is a voxel model",
             cli.file.display()
         );
+    }
+    let mut drawn = None;
+    if let Some(path) = &cli.picture {
+        cli::clean_up_after(path)?;
+        let what = info::voxel::draw(file, path, cli.size as usize)?;
+        drawn = Some(format!("{}: {what}\n", path.display()));
     }
     if cli.check {
         file.verify()?;
@@ -112,6 +118,8 @@ fn voxels(cli: &Cli, file: &VoxelBlockFile) -> anyhow::Result<String> {
         if cli.json { json(&grids)? } else { grids.to_string() }
     } else if cli.json {
         json(&info::voxel::VoxelSummary::new(file))?
+    } else if let Some(drawn) = drawn {
+        drawn
     } else if cli.check {
         whole(cli, file.container().bytes(), file.container().sections().len())
     } else {

@@ -4,6 +4,8 @@ use std::fmt;
 use std::time::Instant;
 
 use pogo_formats::block::VoxelBlockFile;
+use pogo_formats::output::plot::SnapshotOptions;
+use pogo_formats::output::{OutputError, voxel_slice};
 use pogo_formats::voxel::build::with_nodes;
 use pogo_formats::voxel::{
     Bricks, BricksView, HashLevel, HashView, OffsetLevel, OffsetView, VoxelMeshView, coarse_size, coarsen,
@@ -477,4 +479,44 @@ impl fmt::Display for Grids {
         }
         Ok(())
     }
+}
+
+/// Draws a slice of a voxel model, the one that its output asks for: sub-domains in colours, or moduli where there is one
+/// domain. Returns what was drawn. `width` is in pixels.
+///
+/// # Errors
+/// The slice cuts no voxel, or the picture cannot be written.
+pub fn draw(file: &VoxelBlockFile, path: &std::path::Path, width: usize) -> Result<String, PictureError> {
+    let (mesh, setup, domains) = (file.mesh(), file.setup(), file.domains());
+    let options = |label: &str| SnapshotOptions {
+        label: label.into(),
+        unit: String::new(),
+        width: width.clamp(400, 8000),
+        ..SnapshotOptions::default()
+    };
+    let (drawn, what) = if domains.n_domains() > 1 {
+        let domain = domains.domain_of_bricks();
+        let of = |element: u32, _: &[u32; 8]| {
+            f64::from(domain[mesh.bricks.element_first.partition_point(|&first| first <= element) - 1])
+        };
+        (voxel_slice::draw(path, &mesh, &setup, "sub-domains", options("domain"), of)?, "sub-domains")
+    } else {
+        let of = |element: u32, _: &[u32; 8]| match mesh.element_class.get(element as usize) {
+            Some(&class) => setup.materials.get(usize::from(class)).map_or(0.0, |material| material.young),
+            None => mesh.element_modulus.get(element as usize).map_or(0.0, |&e| setup.modulus_scale * f64::from(e)),
+        };
+        (voxel_slice::draw(path, &mesh, &setup, "modulus E", options("E"), of)?, "moduli")
+    };
+    if drawn { Ok(format!("a slice of {what}")) } else { Err(PictureError::Empty) }
+}
+
+/// Why there is no picture.
+#[derive(Debug, thiserror::Error)]
+pub enum PictureError {
+    /// No voxel there.
+    #[error("error: the slice to draw cuts no voxel; choose another with [output] slice_at in the job")]
+    Empty,
+    /// Not written.
+    #[error(transparent)]
+    Write(#[from] OutputError),
 }

@@ -221,7 +221,7 @@ pub(super) fn tables(
             n: n as u32,
             n_finer: level.transfer.fine.len() as u32,
             steps: *settings.inner.get(l).or(settings.inner.last()).unwrap_or(&1) as u32,
-            step: 1.0 / level.lambda,
+            step: (1.0 / level.lambda) as f32,
             cost: level.cost,
             ..LevelRow::default()
         };
@@ -486,6 +486,7 @@ mod tests {
             CycleSettings { levels: 2, ..usual },
         ] {
             let mut coarse = Coarse::new(&cube, fine_elements(&view), &mask, &stiffness, &settings);
+            coarse.make_matrices(&stiffness);
             let mut memory = HostMemory::default();
             let mut tables = tables(&view, &coarse, &|node| node, (0, 0), &mut memory).expect("fits");
             put_moduli(&moduli, 0.1, false, &mut memory, &mut tables).expect("fits");

@@ -270,13 +270,16 @@ impl GpuStaticSolver {
         clear(&self.scalars)?;
         self.set_prescribed()?;
         let mut products = 1.0;
-        let norm0 = self.true_residual()?;
+        let mut norm0 = self.true_residual()?;
         let mut norm = norm0;
         if let Some(start) = start {
             self.x.write(&self.to_device(start))?;
             self.set_prescribed()?;
             norm = self.true_residual()?;
             products += 1.0;
+            if self.settings.from_start {
+                norm0 = norm;
+            }
         }
         let mut solution = Solution::default();
         let limit = self.settings.tolerance * norm0;
@@ -427,7 +430,9 @@ fn hierarchy(problem: &StaticProblem, cube: &Cube, settings: &SolverSettings) ->
     let mut mask = vec![0_u8; problem.bricks.n_nodes()];
     problem.fixed.iter().for_each(|dof| mask[dof.node as usize] |= 1 << dof.direction);
     let stiffness = |e: usize| problem.spacing * problem.moduli.young(e);
-    Coarse::new(cube, fine_elements(&problem.bricks), &mask, &stiffness, &settings.cycle)
+    let mut coarse = Coarse::new(cube, fine_elements(&problem.bricks), &mask, &stiffness, &settings.cycle);
+    coarse.make_matrices(&stiffness);
+    coarse
 }
 
 fn set_constant(module: &Module, name: &std::ffi::CStr, values: &[f32]) -> Result<(), DeviceError> {
