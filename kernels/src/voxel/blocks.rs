@@ -5,6 +5,9 @@ use rayon::prelude::*;
 use super::number::Number;
 use super::split::{Elements, PLACES, Transfer};
 
+/// Blocks that are rounded at a time.
+const PIECE: usize = 1 << 16;
+
 /// A symmetric matrix of 3 × 3 blocks, all of them stored, row by row, while it is made.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Blocks {
@@ -15,14 +18,19 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
-    /// Rounded.
-    pub fn rounded<T: Number>(&self) -> Packed<T> {
-        let mut value = Vec::with_capacity(9 * self.value.len() + 3);
-        for block in &self.value {
-            value.extend((0..9).map(|i| T::from_f64(block[3 * (i % 3) + i / 3])));
+    /// Rounded. What is rounded goes at once, so that both never take their whole place.
+    pub fn rounded<T: Number>(mut self) -> Packed<T> {
+        // Zeros take no place before they are written.
+        let mut value = vec![T::default(); 9 * self.value.len() + 3];
+        while !self.value.is_empty() {
+            let first = (self.value.len() - 1) / PIECE * PIECE;
+            for (to, block) in value[9 * first..].chunks_exact_mut(9).zip(&self.value[first..]) {
+                (0..9).for_each(|i| to[i] = T::from_f64(block[3 * (i % 3) + i / 3]));
+            }
+            self.value.truncate(first);
+            self.value.shrink_to_fit();
         }
-        value.extend([T::default(); 3]);
-        Packed { first: self.first.clone(), column: self.column.clone(), value }
+        Packed { first: self.first, column: self.column, value, short: None }
     }
 
     /// The pattern of a level: nodes that share an element.
@@ -87,10 +95,43 @@ pub(super) struct Packed<T = f32> {
     pub column: Vec<u32>,
     /// Nine numbers a block, column-major, and three more at the end: columns are read four numbers at a time.
     pub value: Vec<T>,
+    /// Instead of `value`: see [`shorten`](Self::shorten).
+    short: Option<Short>,
+}
+
+/// Blocks as a scale times whole numbers of 16 bits, in the order of [`Packed::value`].
+#[derive(Debug, Clone, Default)]
+struct Short {
+    scale: Vec<f32>,
+    value: Vec<i16>,
 }
 
 impl<T: Number> Packed<T> {
     const ROWS: usize = 512;
+
+    /// Keeps 16 bits a number: enough for a preconditioner, and 26 B a block instead of 40. A block and its transpose round
+    /// alike, so the matrix stays symmetric.
+    pub fn shorten(&mut self) {
+        let n = self.column.len();
+        let (mut scale, mut value) = (vec![0.0_f32; n], vec![0_i16; 9 * n + 3]);
+        self.value.truncate(9 * n);
+        while !self.value.is_empty() {
+            let first = (self.value.len() / 9 - 1) / PIECE * PIECE;
+            let blocks = self.value[9 * first..].chunks_exact(9);
+            for ((scale, to), block) in
+                scale[first..].iter_mut().zip(value[9 * first..].chunks_exact_mut(9)).zip(blocks)
+            {
+                let most = block.iter().fold(0.0_f64, |most, v| most.max(v.to_f64().abs()));
+                if most > 0.0 {
+                    *scale = (most / 32767.0) as f32;
+                    (0..9).for_each(|i| to[i] = (block[i].to_f64() * (32767.0 / most)).round() as i16);
+                }
+            }
+            self.value.truncate(9 * first);
+            self.value.shrink_to_fit();
+        }
+        self.short = Some(Short { scale, value });
+    }
 
     /// y = A x.
     pub fn apply(&self, x: &[T], y: &mut [T]) {
@@ -123,8 +164,21 @@ impl<T: Number> Packed<T> {
             // A sum for each column, so that no addition waits for the one before.
             let mut sums = [[T::default(); 4]; 3];
             for at in range {
-                let (block, node) = (&self.value[9 * at..9 * at + 12], self.column[at] as usize);
+                let node = self.column[at] as usize;
                 let x = &x[3 * node..3 * node + 3];
+                if let Some(short) = &self.short {
+                    let scale = T::from_f64(f64::from(short.scale[at]));
+                    let block = &short.value[9 * at..9 * at + 12];
+                    for j in 0..3 {
+                        let x = scale * x[j];
+                        for a in 0..4 {
+                            let value = T::from_i16(block[3 * j + a]);
+                            sums[j][a] = if FMA { value.fused(x, sums[j][a]) } else { value * x + sums[j][a] };
+                        }
+                    }
+                    continue;
+                }
+                let block = &self.value[9 * at..9 * at + 12];
                 for j in 0..3 {
                     for a in 0..4 {
                         let value = block[3 * j + a];

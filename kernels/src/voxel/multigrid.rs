@@ -427,6 +427,7 @@ impl<T: Number> Coarse<T> {
         let cost = first.n_blocks as f64 / fine_blocks;
         out.levels.push(Level::new(Operator::First(Box::new(first)), &elements, level.transfer, &diagonal, cost));
         drop((diagonal, level.children, level.child_first));
+        // Blocks in f64 of the last level: they are rounded when the next one has been made of them.
         let mut assembled: Option<Blocks> = None;
         while 3 * elements.n_nodes > settings.bottom && out.levels.len() + 1 < settings.levels {
             let next = coarsen(&elements, settings.split);
@@ -440,23 +441,21 @@ impl<T: Number> Coarse<T> {
                     second(first, &elements, &next, stiffness)
                 }
             };
+            if let (Some(finer), Some(level)) = (assembled.take(), out.levels.last_mut()) {
+                level.operator = Operator::Assembled(finer.rounded());
+            }
             let diagonal = blocks.diagonal();
             let cost = blocks.column.len() as f64 / fine_blocks;
             elements = next.coarse;
-            out.levels.push(Level::new(
-                Operator::Assembled(blocks.rounded()),
-                &elements,
-                next.transfer,
-                &diagonal,
-                cost,
-            ));
+            let operator = Operator::Assembled(Packed::default());
+            out.levels.push(Level::new(operator, &elements, next.transfer, &diagonal, cost));
             assembled = Some(blocks);
         }
-        if let Some(blocks) = assembled
-            && 3 * elements.n_nodes <= FACTORISED
-            && settings.bottom_steps.is_none()
-        {
-            out.bottom = factorise(&blocks).into_iter().map(T::from_f64).collect();
+        if let (Some(blocks), Some(level)) = (assembled, out.levels.last_mut()) {
+            if 3 * elements.n_nodes <= FACTORISED && settings.bottom_steps.is_none() {
+                out.bottom = factorise(&blocks).into_iter().map(T::from_f64).collect();
+            }
+            level.operator = Operator::Assembled(blocks.rounded());
         }
         let n_levels = out.levels.len();
         for (index, level) in out.levels.iter_mut().enumerate() {
@@ -465,6 +464,18 @@ impl<T: Number> Coarse<T> {
             level.lambda = largest_eigenvalue(level, stiffness);
         }
         out
+    }
+
+    /// Keeps the blocks of large levels in 16 bits a number.
+    pub fn shorten(&mut self) {
+        const LARGE: usize = 50_000;
+        for level in &mut self.levels {
+            if let Operator::Assembled(blocks) = &mut level.operator
+                && blocks.column.len() > LARGE
+            {
+                blocks.shorten();
+            }
+        }
     }
 
     /// Makes what only devices read.

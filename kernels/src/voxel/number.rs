@@ -22,6 +22,12 @@ pub trait Number:
     fn from_f64(value: f64) -> Self;
     /// Exact.
     fn to_f64(self) -> f64;
+    /// Exact.
+    fn from_i16(value: i16) -> Self;
+    /// Sign, exponent and seven more bits of the f32 that is nearest.
+    fn to_half(self) -> u16;
+    /// Exact.
+    fn from_half(half: u16) -> Self;
     #[doc(hidden)]
     fn fused(self, b: Self, c: Self) -> Self;
 }
@@ -41,6 +47,19 @@ macro_rules! number {
             #[inline(always)]
             fn to_f64(self) -> f64 {
                 self.into()
+            }
+            #[inline(always)]
+            fn from_i16(value: i16) -> Self {
+                value.into()
+            }
+            #[inline(always)]
+            fn to_half(self) -> u16 {
+                // To nearest, but for the largest numbers of all, which do not come here.
+                ((self as f32).to_bits().wrapping_add(0x8000) >> 16) as u16
+            }
+            #[inline(always)]
+            fn from_half(half: u16) -> Self {
+                f32::from_bits(u32::from(half) << 16).into()
             }
             #[inline(always)]
             fn fused(self, b: Self, c: Self) -> Self {

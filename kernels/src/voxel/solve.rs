@@ -147,7 +147,10 @@ impl<'a, T: Number> Levels<'a, T> {
             nodes.iter().for_each(|&node| sums[node as usize] += value);
         }
         sums.par_iter_mut().for_each(|sum| *sum = T::from_f64(1.0 / sum.to_f64()));
-        let coarse = Coarse::new(&cube, elements, &mask, &|e| product.stiffness(e), settings);
+        let mut coarse = Coarse::new(&cube, elements, &mask, &|e| product.stiffness(e), settings);
+        if size_of::<T>() == 4 {
+            coarse.shorten();
+        }
         let smoother = Smoother::new(settings.degree[0], settings.ratio);
         let fine = Fine::new(product, sums, element_bound(&cube), smoother);
         Self { fine, coarse }
@@ -165,7 +168,9 @@ impl<'a, T: Number> Levels<'a, T> {
         let n = 3 * self.fine.product.n_nodes();
         let mut x = vec![0.0_f64; n];
         let zeros = || vec![T::default(); n];
-        let (mut r, mut p, mut q) = (zeros(), zeros(), zeros());
+        let (mut r, mut p) = (zeros(), zeros());
+        // K p, of which only z · q is asked once p has been used: a few bits a number are enough.
+        let mut q = vec![0_u16; n];
         let prescribe = |x: &mut [f64]| {
             fixed.iter().for_each(|dof| x[3 * dof.node as usize + usize::from(dof.direction)] = dof.value);
         };
@@ -191,7 +196,7 @@ impl<'a, T: Number> Levels<'a, T> {
         while !(norm <= limit) && solution.iterations < settings.iterations {
             self.fine.precondition(&mut self.coarse, &r);
             let z = &self.fine.z;
-            let (zr, zq) = (dot(z, &r), dot(z, &q));
+            let (zr, zq) = (dot(z, &r), dot_half(z, &q));
             // Flexible: β = −α z·q / (z·r before) is Polak and Ribière's.
             let beta = T::from_f64(if before == 0.0 { 0.0 } else { -alpha * zq / before });
             for_parts(&mut p, |first, p| {
@@ -199,18 +204,20 @@ impl<'a, T: Number> Levels<'a, T> {
                     *p = z + beta * *p;
                 }
             });
-            let out = Shared::new(&mut q);
+            let mut product = std::mem::take(&mut self.fine.e);
+            let out = Shared::new(&mut product);
             let curvature = self.fine.apply(&p, |first, y| {
                 // SAFETY: each brick has its own nodes.
                 unsafe { out.part(3 * first..3 * first + y.len()) }.copy_from_slice(y);
                 p[3 * first..].iter().zip(&*y).map(|(&p, &y)| p.to_f64() * y.to_f64()).sum()
             });
+            self.fine.e = product;
             alpha = zr / curvature;
             before = zr;
             if !alpha.is_finite() {
                 break;
             }
-            norm = update(alpha, &p, &q, &mut x, &mut r);
+            norm = update(alpha, &p, &self.fine.e, &mut q, &mut x, &mut r);
             solution.iterations += 1;
             // From time to time the residual of the iteration gives way to the true one.
             if norm <= limit || norm < 1e-3 * checked {
@@ -232,25 +239,43 @@ impl<'a, T: Number> Levels<'a, T> {
     }
 }
 
-/// x += α p, r −= α q; the norm of r.
-fn update<T: Number>(alpha: f64, p: &[T], q: &[T], x: &mut [f64], r: &mut [T]) -> f64 {
-    const CHUNK: usize = 1 << 14;
+const CHUNK: usize = 1 << 14;
+
+/// x += α p, r −= α q, q shortened; the norm of r.
+fn update<T: Number>(alpha: f64, p: &[T], q: &[T], half: &mut [u16], x: &mut [f64], r: &mut [T]) -> f64 {
     let a = T::from_f64(alpha);
     let sums: Vec<f64> = x
         .par_chunks_mut(CHUNK)
         .zip(r.par_chunks_mut(CHUNK))
+        .zip(half.par_chunks_mut(CHUNK))
         .zip(p.par_chunks(CHUNK).zip(q.par_chunks(CHUNK)))
-        .map(|((x, r), (p, q))| {
+        .map(|(((x, r), half), (p, q))| {
             let mut sum = 0.0_f64;
             for i in 0..x.len() {
                 x[i] += alpha * p[i].to_f64();
                 r[i] = r[i] - a * q[i];
+                half[i] = q[i].to_half();
                 sum += r[i].to_f64() * r[i].to_f64();
             }
             sum
         })
         .collect();
     sums.iter().sum::<f64>().sqrt()
+}
+
+/// Σ a b, in one order.
+fn dot_half<T: Number>(a: &[T], b: &[u16]) -> f64 {
+    let part = |(a, b): (&[T], &[u16])| {
+        let mut sums = [0.0_f64; 8];
+        for (a, b) in a.chunks(8).zip(b.chunks(8)) {
+            for i in 0..a.len() {
+                sums[i] += a[i].to_f64() * T::from_half(b[i]).to_f64();
+            }
+        }
+        sums.iter().sum::<f64>()
+    };
+    let sums: Vec<f64> = a.par_chunks(CHUNK).zip(b.par_chunks(CHUNK)).map(part).collect();
+    sums.iter().sum()
 }
 
 /// r = f − K x, 0 where fixed, computed in f64; its norm.

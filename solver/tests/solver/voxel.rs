@@ -210,9 +210,8 @@ fn a_periodic_laminate_has_the_exact_tensor() {
         let mut expected = [[0.0; 6]; 6];
         (expected[0][0], expected[1][1], expected[0][1], expected[1][0]) =
             (plane(unit[0][0]), plane(unit[0][0]), plane(unit[0][1]), plane(unit[0][1]));
-        for i in 0..2 {
-            (expected[i][2], expected[2][i]) = (ratio * c33, ratio * c33);
-        }
+        (expected[0][2], expected[1][2]) = (ratio * c33, ratio * c33);
+        (expected[2][0], expected[2][1]) = (ratio * c33, ratio * c33);
         (expected[2][2], expected[3][3], expected[4][4]) = (c33, c44, c44);
         expected[5][5] = mean(&|e| e * unit[5][5]);
         let summary = solved(&mesh, PERIODIC);
@@ -230,12 +229,12 @@ fn a_periodic_sample_may_begin_anywhere() {
     let size = [9, 8, 7];
     let class = |at: [u32; 3], by: [u32; 3]| {
         let [x, y, z] = [0, 1, 2].map(|m| (at[m] + by[m]) % size[m]);
-        let solid = (x < 3 && y < 3) || (y < 3 && z < 2) || (x < 3 && z < 2) || (x == 5 && y == 2 && z == 1);
+        let solid = [x < 3, y < 3, z < 2].into_iter().filter(|&inside| inside).count() > 1;
         solid.then_some(u8::from((x + 2 * y + z) % 3 == 0))
     };
     let [one, other] = [[0; 3], [4, 7, 2]].map(|by| {
         let summary = solved(&mesh(size, |at| class(at, by)), PERIODIC);
-        assert!(summary.cases.iter().all(|case| case.iterations < 40), "{:?}", summary.iterations);
+        assert!(summary.cases.iter().all(|case| case.iterations < 80), "{:?}", summary.iterations);
         summary.tensor.unwrap()
     });
     assert!(difference(&one, &other) < 1e-8, "{:?} {:?}", one.stiffness, other.stiffness);
@@ -301,12 +300,13 @@ fn what_cannot_be_solved_is_said() {
         solve(&mesh, setup(&mesh, "[load]\npreset = \"axial\"\nstrain = -0.01\nbounds = \"image\"\n"), folder.path())
             .unwrap_err();
     assert!(message.contains("loose part: 60 voxels at (7, 0, 2)"), "{message}");
-    let periodic = "[load]\npreset = \"six-cases\"\nboundary = \"periodic\"\n";
-    let message = solve(&mesh, setup(&mesh, periodic), folder.path()).unwrap_err();
-    assert!(message.contains("loose part: 60 voxels at (7, 0, 2)"), "{message}");
-    // A plane at one end only, and a pillar on it: nothing of xmin is on xmax.
-    let wedge = self::mesh([6, 6, 6], |at| (at[0] + at[1] + at[2] < 5).then_some(0));
-    let message = solve(&wedge, setup(&wedge, periodic), folder.path()).unwrap_err();
+    // A block that floats above a plate, and a step whose ends are at different heights.
+    let floats = |[x, y, z]: [u32; 3]| (6..9).contains(&x) && (1..3).contains(&y) && (2..5).contains(&z);
+    let floating = self::mesh([12, 4, 6], |at| (at[0] < 4 || at[2] == 0 || floats(at)).then_some(0));
+    let message = solve(&floating, setup(&floating, PERIODIC), folder.path()).unwrap_err();
+    assert!(message.contains("loose part: 18 voxels at (6, 1, 2)"), "{message}");
+    let step = self::mesh([6, 4, 6], |[x, _, z]| (x == 3 || if x < 3 { z < 2 } else { z > 3 }).then_some(0));
+    let message = solve(&step, setup(&step, PERIODIC), folder.path()).unwrap_err();
     assert!(message.contains("no node on xmin has a partner on xmax"), "{message}");
     let few = self::mesh([9, 9, 9], |_| Some(0));
     let few_setup = setup(&few, "[load]\npreset = \"axial\"\nstrain = -0.01\n[solver]\nmax_iterations = 1\n");
