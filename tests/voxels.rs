@@ -157,3 +157,90 @@ fn every_grid_and_any_number_of_domains_give_the_same() {
     });
     assert!(bits[0] == bits[1]);
 }
+
+/// Positions (i, j, k) of the nodes of a run.
+fn read_nodes(path: &Path) -> Vec<[f64; 3]> {
+    let bytes = std::fs::read(path).expect("an array");
+    let start = 10 + usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
+    let number = |at: usize| f64::from(i32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes")));
+    (start..bytes.len()).step_by(12).map(|at| [0, 4, 8].map(|more| number(at + more))).collect()
+}
+
+#[test]
+fn a_linear_field_on_the_surface_is_one_inside() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let stack = folder.path().join("block.npy");
+    write_npy(&stack, [7, 6, 9], |_| 1);
+    let a = [[2e-3, -1e-3, 5e-4], [1e-3, -3e-3, 2e-3], [-4e-4, 7e-4, 1e-3]];
+    let job = format!(
+        "{JOB}[[boundary]]\nside = [\"xmin\", \"xmax\", \"ymin\", \"ymax\", \"zmin\", \"zmax\"]\ndisplacement = [0.0, 0.0, 0.0]\n\
+         gradient = {a:?}\ncentre = [1.0, 0.5, 2.0]\n[solver]\ntolerance = 1e-12\n"
+    );
+    run(folder.path(), &stack, &job, &[]);
+    let out = folder.path().join("model.out");
+    let (nodes, found) = (read_nodes(&out.join("nodes.npy")), read_npy(&out.join("displacement.npy")));
+    for (at, u) in nodes.iter().zip(found.chunks(3)) {
+        let x: [f64; 3] = std::array::from_fn(|m| 0.5 * at[m] - [1.0, 0.5, 2.0][m]);
+        for (u, row) in u.iter().zip(a) {
+            let expected: f64 = row.iter().zip(x).map(|(a, x)| a * x).sum();
+            assert!((u - expected).abs() < 1e-14, "{at:?}: {u} {expected}");
+        }
+    }
+}
+
+#[test]
+fn a_smooth_field_is_approached_with_the_square_of_the_edge() {
+    // Pure bending needs no forces inside: u_z = κ x z, u_x = −κ (z² + ν (x² − y²)) / 2, u_y = −κ ν x y.
+    let field = |[x, y, z]: [f64; 3]| [-0.5 * (z * z + 0.3 * (x * x - y * y)), -0.3 * x * y, x * z].map(|u| 1e-3 * u);
+    let folder = tempfile::tempdir().expect("a folder");
+    let stack = folder.path().join("block.npy");
+    let errors = [4_usize, 8, 16].map(|n| {
+        write_npy(&stack, [n; 3], |_| 1);
+        let h = 2.0 / n as f64;
+        let mut table = String::new();
+        for at in 0..(n + 1).pow(3) {
+            let at = [at % (n + 1), at / (n + 1) % (n + 1), at / (n + 1) / (n + 1)];
+            if at.iter().any(|&i| i == 0 || i == n) {
+                for (direction, u) in field(at.map(|i| h * i as f64)).into_iter().enumerate() {
+                    table += &format!("{}, {}, {}, {direction}, {u:e}\n", at[0], at[1], at[2]);
+                }
+            }
+        }
+        std::fs::write(folder.path().join("field.csv"), table).expect("a table");
+        let job = JOB.replace("spacing = 0.5", &format!("spacing = {h}"))
+            + "[[boundary]]\ntable = \"field.csv\"\n[solver]\ntolerance = 1e-11\n";
+        run(folder.path(), &stack, &job, &[]);
+        let out = folder.path().join("model.out");
+        let (nodes, found) = (read_nodes(&out.join("nodes.npy")), read_npy(&out.join("displacement.npy")));
+        let error = |(at, u): (&[f64; 3], &[f64])| {
+            field(at.map(|i| h * i)).iter().zip(u).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
+        };
+        nodes.iter().zip(found.chunks(3)).map(error).fold(0.0, f64::max)
+    });
+    assert!(errors[0] > 1e-6, "{errors:?}");
+    for pair in errors.windows(2) {
+        let order = (pair[0] / pair[1]).log2();
+        assert!((1.8..2.3).contains(&order), "{errors:?}");
+    }
+}
+
+#[test]
+fn vtk_reads_the_fields_as_they_are() {
+    let python = std::env::var("POGO_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let has_vtk = std::process::Command::new(&python).args(["-c", "import numpy, vtk"]).output();
+    if !has_vtk.is_ok_and(|output| output.status.success()) {
+        eprintln!("SKIPPED: {python} has no numpy and vtk; set POGO_PYTHON to one that has");
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let stack = folder.path().join("porous.npy");
+    write_npy(&stack, [20, 14, 17], porous);
+    let fields = "displacement force strain stress von_mises energy_density effective_strain modulus";
+    let fields: Vec<&str> = fields.split(' ').collect();
+    let job = format!(
+        "{JOB}[load]\npreset = \"axial\"\nstrain = -0.01\n[solver]\ntolerance = 1e-9\n[output]\nfields = {fields:?}\n"
+    );
+    run(folder.path(), &stack, &job, &[]);
+    let script = pogo_tests::workspace().join("tests/python/voxel_fields.py");
+    succeed(std::process::Command::new(&python).arg("-B").arg(script).arg(folder.path().join("model.out")).arg(&stack));
+}
