@@ -42,7 +42,7 @@ Exit codes:
      what was put in; state and results so far are written
   4  stopped by a signal after writing a checkpoint; go on with --restart";
 
-/// Runs a block file: explicit elastodynamics by central differences, voxel statics, or masses and springs
+/// Runs a block file: explicit elastodynamics by central differences, voxel statics, masses and springs, or arrival times
 #[derive(Debug, Parser)]
 #[command(
     name = "pogo-solve",
