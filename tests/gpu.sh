@@ -67,17 +67,17 @@ commands() {
 voxels() {
     mkdir -p "$work"
     # A porous sample and six load cases, on the CPU and on the device, twice.
-    "$bin/pogo-gen" perlin --size 64 -o "$work/perlin.npy" --quiet
-    printf '%s\n' '[material]' 'young = 1e4' 'poisson = 0.3' '[solver]' 'tolerance = 1e-8' \
-        '[load]' 'preset = "axial"' >"$work/perlin.toml"
-    "$bin/pogo-block" "$work/perlin.npy" --job "$work/perlin.toml" -o "$work/perlin.blk" --quiet
+    "$bin/pogo-gen" perlin --size 80 -o "$work/perlin.nrrd" --quiet
+    printf '%s\n' '[image]' 'keep = "largest"' '[material]' 'law = "threshold"' 'threshold = 1' 'young = 1e4' 'poisson = 0.3' \
+        '[solver]' 'tolerance = 1e-8' '[load]' 'preset = "axial"' 'strain = -0.01' >"$work/perlin.toml"
+    "$bin/pogo-block" "$work/perlin.nrrd" --job "$work/perlin.toml" -o "$work/perlin.blk" --quiet
     solve "$work/perlin.blk" "$work/cpu.out" --device cpu
     solve "$work/perlin.blk" "$work/gpu.out" --device cuda
     solve "$work/perlin.blk" "$work/again.out" --device cuda
     cmp "$work/gpu.out/displacement.npy" "$work/again.out/displacement.npy"
     "$python" tests/python/compare_voxels.py "$work/cpu.out" "$work/gpu.out" 1e-6 perlin
     sed -i 's/axial/six-cases/' "$work/perlin.toml"
-    "$bin/pogo-block" "$work/perlin.npy" --job "$work/perlin.toml" -o "$work/six.blk" --quiet
+    "$bin/pogo-block" "$work/perlin.nrrd" --job "$work/perlin.toml" -o "$work/six.blk" --quiet
     solve "$work/six.blk" "$work/cpu.out" --device cpu
     solve "$work/six.blk" "$work/gpu.out" --device cuda
     "$python" tests/python/compare_voxels.py "$work/cpu.out" "$work/gpu.out" 1e-6 "six cases"
