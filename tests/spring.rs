@@ -482,7 +482,7 @@ fn what_cannot_be_is_said() {
 /// Decks from elsewhere, every edge of their elements a spring, falling freely: nothing but gravity moves them.
 #[test]
 fn decks_become_springs() {
-    for deck in ["jfem_cube_tet4.inp", "sfepy_abaqus_quad.inp", "gmsh_native_tet.inp"] {
+    for deck in ["sfepy_abaqus_quad.inp", "gmsh_native_tet.inp"] {
         let Some(path) = shared(&format!("decks/{deck}")) else { continue };
         let job = "[solver]\ntime = 0.01\nincrement = 1e-4\n[[material]]\nname = \"a\"\nmass = 1.0\n[[springs]]\nname = \"edge\"\n\
                    all = true\nstiffness = 10.0\n[[gravity]]\nvector = [1.0, 0, 0]\n[[monitor]]\nname = \"ONE\"\nbox = [[-1e9, -1e9, -1e9], [1e9, 1e9, 1e9]]\ncount = 2\n";
