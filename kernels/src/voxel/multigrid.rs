@@ -35,8 +35,8 @@ pub struct CycleSettings {
     pub kind: CycleKind,
     /// Levels are added until one has no more degrees of freedom than this; that one is factorised.
     pub bottom: usize,
-    /// Steps of conjugate gradients with the diagonal on the last level, instead of a factorisation. Where the last level is too
-    /// large for that and nothing is said, it is smoothed by 20 steps more.
+    /// Steps of conjugate gradients with the diagonal on the last level, instead of a factorisation. Where the last level cannot be
+    /// factorised and nothing is said, there are 20: they need no bound on the spectrum.
     pub bottom_steps: Option<usize>,
     /// Largest number of levels, the finest counted.
     pub levels: usize,
@@ -64,6 +64,8 @@ impl Default for CycleSettings {
 
 /// Degrees of freedom that are factorised at most.
 pub(super) const FACTORISED: usize = 4000;
+/// Steps on a last level that is not factorised.
+const BOTTOM_STEPS: usize = 20;
 
 /// The matrix of a coarse level.
 #[derive(Debug)]
@@ -459,8 +461,7 @@ impl<T: Number> Coarse<T> {
         }
         let n_levels = out.levels.len();
         for (index, level) in out.levels.iter_mut().enumerate() {
-            let solved = !out.bottom.is_empty() || settings.bottom_steps.is_some();
-            level.allocate(index + 1 < n_levels || !solved, settings, &out.smoother);
+            level.allocate(index + 1 < n_levels, settings, &out.smoother);
             level.lambda = largest_eigenvalue(level, stiffness);
         }
         out
@@ -514,9 +515,7 @@ impl<T: Number> Coarse<T> {
             if !self.bottom.is_empty() {
                 return substitute(&self.bottom, &here.b, &mut here.x);
             }
-            if let Some(steps) = self.settings.bottom_steps {
-                return here.jacobi(steps, stiffness, products);
-            }
+            return here.jacobi(self.settings.bottom_steps.unwrap_or(BOTTOM_STEPS), stiffness, products);
         }
         let second = match kind {
             CycleKind::K => return self.conjugate(level, stiffness, products),
@@ -608,9 +607,6 @@ impl<T: Number> Coarse<T> {
         let (upper, lower) = self.levels.split_at_mut(level + 1);
         let here = &mut upper[level];
         here.smooth(&self.smoother, true, stiffness, products);
-        if lower.is_empty() {
-            return here.smooth(&Smoother::new(20, None), false, stiffness, products);
-        }
         here.multiply(stiffness, products);
         let b = &here.b;
         for_parts(&mut here.t, |first, t| t.iter_mut().zip(&b[first..]).for_each(|(t, &b)| *t = b - *t));

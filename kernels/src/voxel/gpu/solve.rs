@@ -16,7 +16,7 @@ use cust::sys;
 use rayon::prelude::*;
 
 use super::super::first::fine_elements;
-use super::super::multigrid::Coarse;
+use super::super::multigrid::{Coarse, FACTORISED};
 use super::super::solve::element_bound;
 use super::super::{Cube, FixedDof, NodalForce, Solution, SolverSettings, StaticProblem};
 use super::levels::{self, DeviceMemory, Tables, padded};
@@ -155,6 +155,11 @@ impl GpuStaticSolver {
         let cube = Cube::new(problem.poisson);
         let coarse = hierarchy(problem, &cube, &settings);
         let host_seconds = began.elapsed().as_secs_f64();
+        // The device smooths a last level that is not factorised, which is no solution of a large one.
+        if let Some(last) = coarse.levels.last().filter(|last| !coarse.is_factorised() && last.n > FACTORISED) {
+            let reason = format!("the last has {} unknowns; allow more, or use --device cpu", last.n);
+            return Err(DeviceError::Failed { what: "solve on so few levels", reason });
+        }
 
         let began = Instant::now();
         let stream = Stream::new(StreamFlags::NON_BLOCKING, None)
