@@ -5,6 +5,8 @@ use rayon::prelude::*;
 use super::number::Number;
 use super::split::{Elements, PLACES, Transfer};
 
+/// Sums below this share of the largest number in a row are what rounding in f32 leaves of numbers that cancel.
+const NOTHING: f64 = 4e-6;
 /// Blocks that are rounded at a time.
 const PIECE: usize = 1 << 16;
 
@@ -109,9 +111,12 @@ struct Short {
 impl<T: Number> Packed<T> {
     const ROWS: usize = 512;
 
-    /// Keeps 16 bits a number: enough for a preconditioner, and 26 B a block instead of 40. A block and its transpose round
-    /// alike, so the matrix stays symmetric.
+    /// Keeps 16 bits a number: enough for a preconditioner, and 26 B a block instead of 40. Other nodes' blocks act on
+    /// differences of displacement, and the block of the row's own node becomes the sum of the row, which is nil where nothing is
+    /// held: y_i = (Σ_j A_ij) x_i + Σ_j A_ij (x_j − x_i). Rounding then costs no force where the sample moves as a whole; else that
+    /// could be more than what the slowest motions of a long sample cost.
     pub fn shorten(&mut self) {
+        self.sum_rows();
         let n = self.column.len();
         let (mut scale, mut value) = (vec![0.0_f32; n], vec![0_i16; 9 * n + 3]);
         self.value.truncate(9 * n);
@@ -131,6 +136,25 @@ impl<T: Number> Packed<T> {
             self.value.shrink_to_fit();
         }
         self.short = Some(Short { scale, value });
+    }
+
+    /// Puts the sum of each row in the place of its own node's block.
+    fn sum_rows(&mut self) {
+        for row in 0..self.first.len() - 1 {
+            let range = self.first[row] as usize..self.first[row + 1] as usize;
+            let own = range.start + self.column[range.clone()].partition_point(|&column| (column as usize) < row);
+            let (mut sum, mut most) = ([0.0; 9], 0.0_f64);
+            for at in range {
+                for (i, sum) in sum.iter_mut().enumerate() {
+                    let value = self.value[9 * at + i].to_f64();
+                    *sum += value;
+                    most = most.max(value.abs());
+                }
+            }
+            for (i, &sum) in sum.iter().enumerate() {
+                self.value[9 * own + i] = T::from_f64(if sum.abs() > NOTHING * most { sum } else { 0.0 });
+            }
+        }
     }
 
     /// y = A x.
@@ -161,6 +185,7 @@ impl<T: Number> Packed<T> {
     fn rows<const FMA: bool>(&self, first: usize, x: &[T], y: &mut [T]) {
         for (i, y) in y.chunks_exact_mut(3).enumerate() {
             let range = self.first[first + i] as usize..self.first[first + i + 1] as usize;
+            let own = &x[3 * (first + i)..3 * (first + i) + 3];
             // A sum for each column, so that no addition waits for the one before.
             let mut sums = [[T::default(); 4]; 3];
             for at in range {
@@ -170,7 +195,7 @@ impl<T: Number> Packed<T> {
                     let scale = T::from_f64(f64::from(short.scale[at]));
                     let block = &short.value[9 * at..9 * at + 12];
                     for j in 0..3 {
-                        let x = scale * x[j];
+                        let x = scale * (if node == first + i { own[j] } else { x[j] - own[j] });
                         for a in 0..4 {
                             let value = T::from_i16(block[3 * j + a]);
                             sums[j][a] = if FMA { value.fused(x, sums[j][a]) } else { value * x + sums[j][a] };
