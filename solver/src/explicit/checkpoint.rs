@@ -7,6 +7,8 @@ use pogo_formats::output::checkpoint::{self, Checkpoint};
 use pogo_formats::output::energy::EnergyRow;
 use pogo_formats::output::traces::Traces;
 use pogo_kernels::explicit::State;
+use rkyv::api::high::{HighDeserializer, HighValidator};
+use rkyv::bytecheck::CheckBytes;
 use rkyv::rancor::BoxedError;
 use rkyv::{Archive, Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
@@ -79,6 +81,31 @@ pub fn write(path: &Path, identity: &Identity, state: &State, recorded: &Recorde
 /// # Errors
 /// No such file, damage, or a checkpoint of another block file, precision or settings.
 pub fn read(path: &Path, identity: &Identity, n_dofs: usize) -> Result<(State, Recorded), SolveError> {
+    let (found, recorded) = open(path, identity, n_dofs, "settings (--set, --time, --increment or --lumping)")?;
+    let state = State {
+        step: found.step,
+        displacement: found.displacement.into_owned(),
+        increment: found.increment.into_owned(),
+        external_work: found.external_work,
+        damped_energy: found.damped_energy,
+    };
+    Ok((state, recorded))
+}
+
+/// A checkpoint of the same run with as many degrees of freedom, and its payload; `settings` are the words for what else may differ.
+///
+/// # Errors
+/// As [`read`].
+pub fn open<P>(
+    path: &Path,
+    identity: &Identity,
+    n_dofs: usize,
+    settings: &'static str,
+) -> Result<(Checkpoint<'static>, P), SolveError>
+where
+    P: Archive,
+    P::Archived: for<'a> CheckBytes<HighValidator<'a, BoxedError>> + Deserialize<P, HighDeserializer<BoxedError>>,
+{
     if matches!(path.try_exists(), Ok(false)) {
         return Err(SolveError::NoCheckpoint { path: path.into() });
     }
@@ -94,18 +121,11 @@ pub fn read(path: &Path, identity: &Identity, n_dofs: usize) -> Result<(State, R
         || found.displacement.len() != n_dofs
         || found.increment.len() != n_dofs
     {
-        return Err(other("settings (--set, --time, --increment or --lumping)"));
+        return Err(other(settings));
     }
     // The checkpoint's own checksum has held, so this fails only for one that another version wrote.
     let mut aligned = rkyv::util::AlignedVec::<16>::with_capacity(found.payload.len());
     aligned.extend_from_slice(&found.payload);
-    let recorded = rkyv::from_bytes::<Recorded, BoxedError>(&aligned).map_err(|_| other("version of Pogo"))?;
-    let state = State {
-        step: found.step,
-        displacement: found.displacement.into_owned(),
-        increment: found.increment.into_owned(),
-        external_work: found.external_work,
-        damped_energy: found.damped_energy,
-    };
-    Ok((state, recorded))
+    let payload = rkyv::from_bytes::<P, BoxedError>(&aligned).map_err(|_| other("version of Pogo"))?;
+    Ok((found, payload))
 }

@@ -12,7 +12,7 @@ use rkyv::{Archive, Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::error::SolveError;
-use crate::explicit::checkpoint::Identity;
+use crate::explicit::checkpoint::{Identity, open};
 
 /// Hash of the model as it is solved (overrides applied) and of its time steps.
 pub fn fingerprint(setup: &SpringSetup, n_steps: u64, time_increment: f64, work: bool) -> u64 {
@@ -99,29 +99,8 @@ pub fn write(
 /// # Errors
 /// No such file, damage, or a checkpoint of another block file, precision or settings.
 pub fn read(path: &Path, identity: &Identity, n_particles: usize) -> Result<(State, Recorded), SolveError> {
-    if matches!(path.try_exists(), Ok(false)) {
-        return Err(SolveError::NoCheckpoint { path: path.into() });
-    }
-    let found = checkpoint::read(path)?;
-    let other = |what| SolveError::OtherRun { path: path.into(), what };
-    if found.block_hash != identity.block_hash {
-        return Err(other("block file"));
-    }
-    if found.precision != identity.precision {
-        return Err(other("precision"));
-    }
-    let length = 3 * n_particles;
-    if found.fingerprint != identity.fingerprint
-        || found.displacement.len() != length
-        || found.increment.len() != length
-    {
-        return Err(other("settings (--set, --time, --increment or --no-work)"));
-    }
-    // The checkpoint's own checksum has held, so this fails only for one that another version wrote.
-    let mut aligned = rkyv::util::AlignedVec::<16>::with_capacity(found.payload.len());
-    aligned.extend_from_slice(&found.payload);
-    let Payload { recorded, changes } =
-        rkyv::from_bytes::<Payload, BoxedError>(&aligned).map_err(|_| other("version of Pogo"))?;
+    let (found, Payload { recorded, changes }) =
+        open(path, identity, 3 * n_particles, "settings (--set, --time, --increment or --no-work)")?;
     let changes = changes.into_iter().map(|plain| Change {
         step: plain.step,
         particles: plain.particles,
