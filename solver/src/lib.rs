@@ -4,11 +4,14 @@
 //! study, and writes every result. Nothing in this library prints or ends the process.
 
 pub mod config;
+mod device;
 pub mod eikonal;
 pub mod error;
 pub mod explicit;
+mod folder;
 pub mod interrupt;
 pub mod observe;
+mod pace;
 pub mod spring;
 pub mod study;
 pub mod voxel;

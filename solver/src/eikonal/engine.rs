@@ -1,10 +1,13 @@
 //! Where the times are computed: the CPU in f32 and f64, a CUDA device in f32.
 
+use pogo_kernels::cuda::DeviceError;
 use pogo_kernels::eikonal::{
     Arrival, EikonalError, EikonalProblem, EikonalSettings, EikonalSolver, GpuSettings, GpuSolver, Real,
 };
 
 use crate::config::DeviceChoice;
+use crate::device::{MayBeDevice, on_chosen};
+use crate::observe::Observer;
 
 /// A mesh that is ready to be solved on some machine.
 pub(super) trait Engine<T> {
@@ -56,7 +59,16 @@ impl Engine<f32> for GpuSolver {
     }
 }
 
-/// The engine of a choice, in f32. `auto` takes the first device that can do it, else the CPU.
+impl MayBeDevice for EikonalError {
+    fn device_error(&self) -> Option<&DeviceError> {
+        match self {
+            Self::Device(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// The engine of a choice, in f32.
 ///
 /// # Errors
 /// Of the CPU's tables; a device that was asked for and cannot be used.
@@ -64,16 +76,15 @@ pub(super) fn single<'a>(
     problem: &EikonalProblem<'a>,
     settings: &EikonalSettings,
     choice: DeviceChoice,
+    observer: &mut dyn Observer,
 ) -> Result<Box<dyn Engine<f32> + 'a>, EikonalError> {
-    let gpu = |ordinal| GpuSolver::new(problem, settings, &GpuSettings { ordinal, ..GpuSettings::default() });
-    match choice {
-        DeviceChoice::Cuda(ordinal) => return Ok(Box::new(gpu(ordinal)?)),
-        DeviceChoice::Auto => {
-            if let Ok(solver) = gpu(0) {
-                return Ok(Box::new(solver));
-            }
-        }
-        DeviceChoice::Cpu => {}
-    }
-    Ok(Box::new(EikonalSolver::<f32>::new(problem, settings)?))
+    on_chosen::<Box<dyn Engine<f32> + 'a>, _>(
+        choice,
+        observer,
+        |_| Ok(Box::new(EikonalSolver::<f32>::new(problem, settings)?)),
+        |ordinal, _| {
+            let on_device = GpuSettings { ordinal, ..GpuSettings::default() };
+            Ok(Box::new(GpuSolver::new(problem, settings, &on_device)?))
+        },
+    )
 }

@@ -20,7 +20,7 @@ use super::engine::{self, Engine};
 use super::{histogram, many, paths, pictures, starts};
 use crate::config::{DeviceChoice, Precision, Settings};
 use crate::error::SolveError;
-use crate::explicit::run::{listed_files, peak_memory};
+use crate::folder::{ResultFolder, peak_memory};
 use crate::interrupt::Interrupts;
 use crate::observe::Observer;
 
@@ -108,17 +108,14 @@ pub fn run(
         let name = setup.classes.get(class).map_or("", |class| &class.name);
         refuse(format!("element {} (velocity \"{name}\"): {}", mesh.element_labels[element], error.reason))
     })?;
-    let summary_path = folder.join("summary.json");
-    let old_files = listed_files(&summary_path);
-    // While there is a summary, everything beside it belongs to it.
-    drop(std::fs::remove_file(&summary_path));
+    let results = ResultFolder::take(folder);
     let mut summary = start_summary(model, settings, threads, &metric);
     // Boxed so that what borrows the metric stays where it is.
     let problem = EikonalProblem { mesh: mesh.clone(), domains: Some(*domains), metrics: Metrics::Each(&metric) };
     let context = Context { model, settings, folder, problem };
     match settings.precision {
         Precision::F32 => {
-            let engine = engine::single(&context.problem, &context.kernel_settings(), settings.device);
+            let engine = engine::single(&context.problem, &context.kernel_settings(), settings.device, observer);
             let engine = engine.map_err(|error| context.refuse(error.to_string()))?;
             solve(&context, engine, interrupts, observer, &mut summary, began)?;
         }
@@ -129,11 +126,8 @@ pub fn run(
         }
     }
     summary.peak_memory_bytes = peak_memory();
-    summary.files.push("summary.json".into());
     summary.total_seconds = began.elapsed().as_secs_f64();
-    for old in old_files.iter().filter(|old| !summary.files.contains(old)) {
-        drop(std::fs::remove_file(folder.join(old)));
-    }
+    let summary_path = results.settle(&mut summary.files, |_| false);
     summary::write(&summary, &summary_path)?;
     observer.note(&last_line(&summary));
     Ok(summary)

@@ -210,6 +210,16 @@ impl Histories {
         steps
     }
 
+    /// Adds the rows of `steps`, whose values stand one after the other in `recording`, three a monitor.
+    pub fn add_all(&mut self, steps: &[u64], recording: &[f64], reactions: &mut Reactions<'_>) {
+        let (values, _) = recording.as_chunks::<3>();
+        let n_monitors = self.monitors.len();
+        for (index, &step) in steps.iter().enumerate() {
+            let values = &values[index * n_monitors..(index + 1) * n_monitors];
+            self.add(Record { step, values }, reactions);
+        }
+    }
+
     /// Adds the rows of one recorded step.
     pub fn add(&mut self, record: Record<'_>, reactions: &mut Reactions<'_>) {
         let dt = self.time_increment;

@@ -8,6 +8,7 @@ use pogo_formats::model::{Increment, OutputInterval, Setup};
 use pogo_formats::output::energy::{self as energy_file, EnergyRow};
 use pogo_formats::output::plot;
 use pogo_formats::output::summary::{self, BlockFileSummary, FinalEnergy, Status, Summary, WorstElement};
+use pogo_formats::output::traces::Traces;
 use pogo_kernels::cuda::DeviceError;
 use pogo_kernels::elements::{StableIncrement, global_stable_increment};
 use pogo_kernels::explicit::{CpuStepper, GpuError, GpuOptions, GpuReal, GpuStepper, Problem, Real, State, Stepper};
@@ -22,8 +23,10 @@ use super::schedule;
 use super::signals::Signals;
 use super::snapshots::{PICTURE, Physics, Snapshots, user_order};
 use super::time_loop::{self, Conditions, DIVERGED_FILE_NAME, End, Products};
-use crate::config::{DeviceChoice, Precision, Settings, Start, lumping_name};
+use crate::config::{Precision, Settings, Start, lumping_name};
+use crate::device::{MayBeDevice, on_chosen};
 use crate::error::SolveError;
+use crate::folder::{ResultFolder, peak_memory, provenance};
 use crate::interrupt::Interrupts;
 use crate::observe::{Observer, Outlook};
 use pogo_formats::words::counted;
@@ -73,16 +76,7 @@ pub fn run(
     let matter = assemble::matter(mesh, setup).map_err(refuse)?;
     let bound = assemble::stable_increment(mesh, &matter).map_err(refuse)?;
     let time = setup.explicit.time;
-    let (dt, n_steps) = match setup.explicit.increment {
-        Increment::Fixed(dt) => (dt, check_times(&path, time, dt)?),
-        Increment::Automatic { factor } => {
-            let largest = factor * bound.increment;
-            let nearest = check_times(&path, time, largest)?;
-            // Whole increments that end where the run does, none above the largest but for rounding.
-            let n_steps = if time > nearest as f64 * largest * (1.0 + 1e-9) { nearest + 1 } else { nearest };
-            (time / n_steps as f64, n_steps)
-        }
-    };
+    let (dt, n_steps) = increments(&path, time, setup.explicit.increment, bound.increment)?;
 
     let mut signals = Signals::new(&setup.amplitudes, dt);
     let actions = assemble::actions(mesh, setup, &matter, &mut signals).map_err(refuse)?;
@@ -202,10 +196,7 @@ pub fn run(
         n_threads: stepping_threads,
         words: ["node", "element"],
     });
-    let summary_path = folder.join("summary.json");
-    let old_files = listed_files(&summary_path);
-    // While there is a summary, everything beside it belongs to it.
-    drop(std::fs::remove_file(&summary_path));
+    let results = ResultFolder::take(folder);
     let report = time_loop::run(
         stepper.as_mut(),
         &mut signals,
@@ -232,35 +223,19 @@ pub fn run(
         }
         End::Diverged(divergence) => (Status::Diverged, Some(explain(divergence, report.step, dt, stable, &last))),
     };
-    let comments = provenance(&model);
+    let comments = provenance(&setup.title, &model.block_file, model.case.as_deref(), &model.overrides);
     let mut files = products.histories.traces.write(folder, &comments)?;
     energy_file::write_csv(&folder.join("energy.csv"), &products.energies, &comments)?;
     files.push("energy.csv".into());
     files.extend(snapshots.files());
     let mut warnings = Vec::new();
     if settings.plot {
-        let (panels, left_out) = plot::panels(&products.histories.traces);
         let note = format!("{}, {} of {dt:.3e} s", model.block_file.path, counted(report.step as usize, "step"));
-        plot::traces_svg(&folder.join("traces.svg"), &setup.title, &note, &panels)?;
+        warnings.extend(plot_traces(&products.histories.traces, folder, &setup.title, &note)?);
         files.push("traces.svg".into());
-        if left_out > 0 {
-            warnings.push(format!("traces.svg has no room for {left_out} of the traces"));
-        }
     }
-    match status {
-        // It would only invite going on with a run that is done.
-        Status::Completed => drop(std::fs::remove_file(folder.join(checkpoint::FILE_NAME))),
-        Status::Interrupted => files.push(checkpoint::FILE_NAME.into()),
-        Status::Diverged => files.push(DIVERGED_FILE_NAME.into()),
-    }
-    files.push("summary.json".into());
-    for old in old_files {
-        if resumed && old.starts_with(PICTURE) {
-            files.push(old);
-        } else if !files.contains(&old) {
-            drop(std::fs::remove_file(folder.join(old)));
-        }
-    }
+    files.extend(settle_checkpoint(status, folder));
+    let summary_path = results.settle(&mut files, |old| resumed && old.starts_with(PICTURE));
     let done = (report.step - first_step) as f64 * mesh.n_nodes() as f64;
     let summary = Summary {
         status,
@@ -299,13 +274,29 @@ pub fn run(
     Ok(summary)
 }
 
-/// Files of an earlier run in this folder, by its summary.
-pub(crate) fn listed_files(summary: &Path) -> Vec<String> {
-    let Ok(text) = std::fs::read_to_string(summary) else { return Vec::new() };
-    let Ok(summary) = serde_json::from_str::<serde_json::Value>(&text) else { return Vec::new() };
-    let names = summary["files"].as_array().into_iter().flatten().filter_map(serde_json::Value::as_str);
-    // Never anything outside the folder, whatever the file says.
-    names.filter(|name| Path::new(name).file_name() == Some(name.as_ref())).map(str::to_owned).collect()
+/// A picture of all traces, `traces.svg`; what there was no room for is a warning.
+pub(crate) fn plot_traces(
+    traces: &Traces,
+    folder: &Path,
+    title: &str,
+    note: &str,
+) -> Result<Option<String>, SolveError> {
+    let (panels, left_out) = plot::panels(traces);
+    plot::traces_svg(&folder.join("traces.svg"), title, note, &panels)?;
+    Ok((left_out > 0).then(|| format!("traces.svg has no room for {left_out} of the traces")))
+}
+
+/// The file that holds the last state, if it stays.
+pub(crate) fn settle_checkpoint(status: Status, folder: &Path) -> Option<String> {
+    match status {
+        // It would only invite going on with a run that is done.
+        Status::Completed => {
+            drop(std::fs::remove_file(folder.join(checkpoint::FILE_NAME)));
+            None
+        }
+        Status::Interrupted => Some(checkpoint::FILE_NAME.into()),
+        Status::Diverged => Some(DIVERGED_FILE_NAME.into()),
+    }
 }
 
 /// A sample costs some three steps: under 2 % of a run of a thousand steps or more.
@@ -313,7 +304,21 @@ pub(crate) fn default_energy_samples(n_steps: u64) -> u32 {
     (n_steps / 200).clamp(5, 100) as u32
 }
 
-pub(crate) fn check_times(path: &Path, time: f64, dt: f64) -> Result<u64, SolveError> {
+/// Δt and the number of steps N, for a largest stable increment where the model leaves it to us.
+pub(crate) fn increments(path: &Path, time: f64, increment: Increment, stable: f64) -> Result<(f64, u64), SolveError> {
+    match increment {
+        Increment::Fixed(dt) => Ok((dt, check_times(path, time, dt)?)),
+        Increment::Automatic { factor } => {
+            let largest = factor * stable;
+            let nearest = check_times(path, time, largest)?;
+            // Whole increments that end where the run does, none above the largest but for rounding.
+            let n_steps = if time > nearest as f64 * largest * (1.0 + 1e-9) { nearest + 1 } else { nearest };
+            Ok((time / n_steps as f64, n_steps))
+        }
+    }
+}
+
+fn check_times(path: &Path, time: f64, dt: f64) -> Result<u64, SolveError> {
     let refuse = |reason: String| Err(SolveError::Problem { path: path.into(), reason });
     if !(time > 0.0 && time.is_finite()) {
         return refuse(format!("the run's time is {time} s; give a positive one with --time"));
@@ -332,6 +337,15 @@ pub(crate) fn check_times(path: &Path, time: f64, dt: f64) -> Result<u64, SolveE
 /// The number asked for, or all that there are.
 pub(crate) fn threads(settings: &Settings) -> usize {
     settings.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+}
+
+impl MayBeDevice for GpuError {
+    fn device_error(&self) -> Option<&DeviceError> {
+        match self {
+            Self::Device(error) => Some(error),
+            Self::Problem(_) => None,
+        }
+    }
 }
 
 /// What steps the problem, and on what.
@@ -375,27 +389,15 @@ fn make_stepper(
         let (bytes_per_node_step, device) = (report.bytes_per_node_step, report.device.clone());
         Ok(Engine { stepper: Box::new(stepper), bytes_per_node_step, device, n_threads: 1 })
     }
-    let cpu = || match settings.precision {
+    let cpu = |_: &mut dyn Observer| match settings.precision {
         Precision::F32 => on_cpu::<f32>(problem, state, threads),
         Precision::F64 => on_cpu::<f64>(problem, state, threads),
     };
-    let mut gpu = |ordinal| match settings.precision {
+    let gpu = |ordinal, observer: &mut dyn Observer| match settings.precision {
         Precision::F32 => on_gpu::<f32>(problem, state, signals, ordinal, observer),
         Precision::F64 => on_gpu::<f64>(problem, state, signals, ordinal, observer),
     };
-    match settings.device {
-        DeviceChoice::Cpu => cpu(),
-        DeviceChoice::Cuda(ordinal) => gpu(ordinal),
-        DeviceChoice::Auto => match gpu(0) {
-            // No driver and no device are no news; what is there and cannot be used is.
-            Err(GpuError::Device(DeviceError::NoDriver | DeviceError::NoDevice { .. })) => cpu(),
-            Err(GpuError::Device(error)) => {
-                observer.note(&format!("warning: running on the CPU: {error}"));
-                cpu()
-            }
-            other => other,
-        },
-    }
+    on_chosen(settings.device, observer, cpu, gpu)
 }
 
 /// Iterations of the estimate of the whole model's limit; they leave it under 1 % too high.
@@ -451,26 +453,4 @@ fn explain(divergence: Divergence, step: u64, dt: f64, stable: f64, last: &Energ
         "check the model's loads and amplitudes, or use --precision f64 if the run was in f32".to_owned()
     };
     format!("diverged at step {step}, t = {:.6e} s: {what}; {cause}", step as f64 * dt)
-}
-
-/// `#` lines of the text files.
-fn provenance(model: &Model<'_>) -> Vec<String> {
-    let mut lines = vec![format!("Pogo {}", pogo_formats::VERSION)];
-    if !model.setup.title.is_empty() {
-        lines.push(format!("title: {}", model.setup.title));
-    }
-    let file = &model.block_file;
-    lines.push(format!("block file: {} ({}), from {}", file.path, file.hash, file.source));
-    if let Some(case) = &model.case {
-        lines.push(format!("case: {case}"));
-    }
-    lines.extend(model.overrides.iter().map(|assignment| format!("set: {assignment}")));
-    lines
-}
-
-/// Largest resident memory of this process so far, bytes (Linux).
-pub(crate) fn peak_memory() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
 }

@@ -3,27 +3,21 @@
 use std::path::Path;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::{Builder, Scope, ScopedJoinHandle};
-use std::time::{Duration, Instant};
 
 use pogo_formats::output::energy::EnergyRow;
 use pogo_kernels::explicit::{EnergySums, SignalTable, State, Stepper};
 
 use super::checkpoint::{self, Identity, Recorded};
 use super::energy::{self, Divergence, Watch};
-use super::histories::{Histories, Record};
+use super::histories::Histories;
 use super::reactions::Reactions;
-use super::schedule;
 use super::signals::Signals;
 use super::snapshots::Snapshots;
 use crate::config::CheckpointInterval;
 use crate::error::SolveError;
 use crate::interrupt::Interrupts;
 use crate::observe::Observer;
-
-/// Signals of the operating system are answered, and progress is told, about this often.
-const PAUSE_INTERVAL: Duration = Duration::from_millis(100);
-/// Largest recording or signal table between two pauses, numbers.
-const MAX_BUFFER: usize = 1 << 22;
+use crate::pace::Pace;
 
 /// What does not change while the loop runs.
 pub struct Conditions<'a> {
@@ -94,6 +88,9 @@ struct Writer<'scope> {
     thread: ScopedJoinHandle<'scope, Result<(), SolveError>>,
     overlap: bool,
 }
+
+/// A state and f_int of its displacement, N.
+type Seen = (State, Vec<f64>);
 
 enum Job {
     /// A state and f_int of its displacement.
@@ -175,33 +172,19 @@ fn steps(
     observer: &mut dyn Observer,
 ) -> Result<Report, SolveError> {
     let mut step = stepper.step();
-    let mut stretch = 1;
-    let mut computing = Duration::ZERO;
-    let mut last_checkpoint = Instant::now();
-    let mut last_checkpoint_step = step;
+    let mut pace =
+        Pace::new(step, conditions.n_steps, conditions.checkpoint, [&conditions.energy_steps, snapshot_steps]);
     let mut fresh = !conditions.resumed;
     loop {
         let energy_due = fresh && conditions.energy_steps.binary_search(&step).is_ok();
         let snapshot_due = fresh && snapshot_steps.binary_search(&step).is_ok();
         if energy_due || snapshot_due {
-            let start = Instant::now();
-            let mut looked_at = None;
-            let sums = match if snapshot_due { None } else { stepper.energy_sums()? } {
-                Some(sums) => sums,
-                None => {
-                    let state = stepper.state()?;
-                    let internal_force = stepper.internal_force(&state.displacement)?;
-                    let sums = energy::sums(&state, &internal_force, conditions.lumped_mass, conditions.dimension);
-                    looked_at = Some((state, internal_force));
-                    sums
-                }
-            };
+            let (sums, looked_at) = pace.time(|| look(stepper, conditions, snapshot_due))?;
             let divergence = sample(step, &sums, conditions, products);
-            computing += start.elapsed();
             if let Some(divergence) = divergence {
                 let path = conditions.folder.join(DIVERGED_FILE_NAME);
                 write_checkpoint(&path, &stepper.state()?, conditions, products)?;
-                return Ok(Report { end: End::Diverged(divergence), step, seconds: computing.as_secs_f64() });
+                return Ok(Report { end: End::Diverged(divergence), step, seconds: pace.seconds() });
             }
             if let (true, Some((state, internal_force))) = (snapshot_due, looked_at)
                 && !writer.write(state, internal_force)
@@ -214,48 +197,44 @@ fn steps(
             break;
         }
         let stop = interrupts.stop_requested();
-        let due = match conditions.checkpoint {
-            Some(CheckpointInterval::Wall(interval)) => last_checkpoint.elapsed() >= interval,
-            Some(CheckpointInterval::Steps(interval)) => step >= last_checkpoint_step + interval,
-            None => false,
-        };
-        if stop || due || interrupts.take_checkpoint_request() {
+        if stop || pace.checkpoint_is_due(step) || interrupts.take_checkpoint_request() {
             let path = conditions.folder.join(checkpoint::FILE_NAME);
             // A run that goes on from it does not write earlier snapshots again.
             if !writer.wait() {
                 break;
             }
             write_checkpoint(&path, &stepper.state()?, conditions, products)?;
-            last_checkpoint = Instant::now();
-            last_checkpoint_step = step;
+            pace.checkpointed(step);
             if stop {
-                return Ok(Report { end: End::Interrupted, step, seconds: computing.as_secs_f64() });
+                return Ok(Report { end: End::Interrupted, step, seconds: pace.seconds() });
             }
         }
-        let mut next = (step + stretch).min(conditions.n_steps);
-        next = next.min(schedule::next_after(&conditions.energy_steps, step));
-        next = next.min(schedule::next_after(snapshot_steps, step));
-        if let Some(CheckpointInterval::Steps(interval)) = conditions.checkpoint {
-            next = next.min(last_checkpoint_step + interval);
-        }
-        let start = Instant::now();
-        advance(stepper, signals, products, step, next)?;
-        let elapsed = start.elapsed();
-        computing += elapsed;
-        let per_step = elapsed.as_secs_f64() / (next - step) as f64;
-        let wanted = (PAUSE_INTERVAL.as_secs_f64() / per_step.max(1e-9)) as u64;
-        let memory = MAX_BUFFER / (3 * products.histories.monitors().len()).max(signals.len()).max(1);
-        stretch = wanted.clamp(1, stretch.saturating_mul(8)).clamp(1, memory.max(1) as u64);
+        let next = pace.next(step);
+        let width = (3 * products.histories.monitors().len()).max(signals.len());
+        pace.stretch(next - step, width, || advance(stepper, signals, products, step, next))?;
         step = next;
         observer.advanced(step);
     }
     // The last row needs Δu_{N+1}: one more step, which nothing else sees.
-    let start = Instant::now();
     if !products.histories.steps_between(step, step + 1).is_empty() {
-        advance(stepper, signals, products, step, step + 1)?;
+        pace.time(|| advance(stepper, signals, products, step, step + 1))?;
     }
-    computing += start.elapsed();
-    Ok(Report { end: End::Completed, step, seconds: computing.as_secs_f64() })
+    Ok(Report { end: End::Completed, step, seconds: pace.seconds() })
+}
+
+/// Energies as they stand; and the state with f_int where a snapshot wants them or no device sums them up.
+fn look(
+    stepper: &mut dyn Stepper,
+    conditions: &Conditions<'_>,
+    snapshot: bool,
+) -> Result<(EnergySums, Option<Seen>), SolveError> {
+    if !snapshot && let Some(sums) = stepper.energy_sums()? {
+        return Ok((sums, None));
+    }
+    let state = stepper.state()?;
+    let internal_force = stepper.internal_force(&state.displacement)?;
+    let sums = energy::sums(&state, &internal_force, conditions.lumped_mass, conditions.dimension);
+    Ok((sums, Some((state, internal_force))))
 }
 
 fn advance(
@@ -270,12 +249,7 @@ fn advance(
     let record = products.histories.steps_between(from, to);
     let mut recording = Vec::new();
     stepper.advance((to - from) as usize, &table, &record, &mut recording)?;
-    let (values, _) = recording.as_chunks::<3>();
-    let n_monitors = products.histories.monitors().len();
-    for (index, &step) in record.iter().enumerate() {
-        let values = &values[index * n_monitors..(index + 1) * n_monitors];
-        products.histories.add(Record { step, values }, &mut products.reactions);
-    }
+    products.histories.add_all(&record, &recording, &mut products.reactions);
     Ok(())
 }
 

@@ -4,7 +4,6 @@ use std::path::Path;
 use std::time::Instant;
 
 use pogo_formats::model::{Increment, NodalQuantity, OutputInterval};
-use pogo_formats::output::plot;
 use pogo_formats::output::spring::{
     FinalSpringEnergy, SpringEnergy, SpringEvent, SpringSummary, write_spring_energy, write_spring_events,
 };
@@ -21,17 +20,18 @@ use super::assemble::{self, Actions};
 use super::checkpoint::{self, Recorded};
 use super::snapshots::Snapshots;
 use super::time_loop::{self, Conditions, End, Products};
-use crate::config::{AddressingChoice, DeviceChoice, Precision, Settings, Start};
+use crate::config::{AddressingChoice, Precision, Settings, Start};
+use crate::device::{MayBeDevice, on_chosen};
 use crate::error::SolveError;
 use crate::explicit::assemble::{AssembleError, Matter};
 use crate::explicit::checkpoint::{FILE_NAME, Identity};
 use crate::explicit::histories::Histories;
 use crate::explicit::reactions::Reactions;
-use crate::explicit::run::{check_times, default_energy_samples, listed_files, peak_memory, threads};
+use crate::explicit::run::{default_energy_samples, increments, plot_traces, settle_checkpoint, threads};
 use crate::explicit::schedule;
 use crate::explicit::signals::Signals;
 use crate::explicit::snapshots::{PICTURE, user_order};
-use crate::explicit::time_loop::DIVERGED_FILE_NAME;
+use crate::folder::{ResultFolder, peak_memory, provenance};
 use crate::interrupt::Interrupts;
 use crate::observe::{Observer, Outlook};
 
@@ -105,20 +105,11 @@ pub fn run(
     };
     let stable = stable_increment(&problem).map_err(refuse)?;
     let time = setup.solver.time;
-    let (dt, n_steps) = match setup.solver.increment {
-        Increment::Fixed(dt) => (dt, check_times(&path, time, dt)?),
-        Increment::Automatic { .. } if !stable.is_finite() => {
-            let reason = "no spring limits the increment: give one with --increment".into();
-            return Err(SolveError::Problem { path, reason });
-        }
-        Increment::Automatic { factor } => {
-            let largest = factor * stable;
-            let nearest = check_times(&path, time, largest)?;
-            // Whole increments that end where the run does, none above the largest but for rounding.
-            let n_steps = if time > nearest as f64 * largest * (1.0 + 1e-9) { nearest + 1 } else { nearest };
-            (time / n_steps as f64, n_steps)
-        }
-    };
+    if matches!(setup.solver.increment, Increment::Automatic { .. }) && !stable.is_finite() {
+        let reason = "no spring limits the increment: give one with --increment".into();
+        return Err(SolveError::Problem { path, reason });
+    }
+    let (dt, n_steps) = increments(&path, time, setup.solver.increment, stable)?;
     if dt > stable {
         if !settings.allow_unstable {
             return Err(SolveError::UnstableSprings { path, increment: dt, stable });
@@ -225,10 +216,7 @@ pub fn run(
         n_threads,
         words: ["particle", "spring"],
     });
-    let summary_path = folder.join("summary.json");
-    let old_files = listed_files(&summary_path);
-    // While there is a summary, everything beside it belongs to it.
-    drop(std::fs::remove_file(&summary_path));
+    let results = ResultFolder::take(folder);
     let report = time_loop::run(
         stepper.as_mut(),
         &mut signals,
@@ -247,7 +235,7 @@ pub fn run(
         }
         End::NotFinite | End::Growing => (Status::Diverged, Some(explain(report.end, report.step, dt, stable))),
     };
-    let comments = provenance(model);
+    let comments = provenance(&setup.title, &model.block_file, model.case.as_deref(), &model.overrides);
     let mut files = products.histories.traces.write(folder, &comments)?;
     write_spring_energy(&folder.join("energy.csv"), &products.energies, work, &comments)?;
     let events = report.changes.iter().map(|change| event(change, mesh, setup, dt));
@@ -256,28 +244,12 @@ pub fn run(
     files.extend(snapshots.files());
     let mut warnings = Vec::new();
     if settings.plot {
-        let (panels, left_out) = plot::panels(&products.histories.traces);
         let note = format!("{}, {} of {dt:.3e} s", model.block_file.path, counted(report.step as usize, "step"));
-        plot::traces_svg(&folder.join("traces.svg"), &setup.title, &note, &panels)?;
+        warnings.extend(plot_traces(&products.histories.traces, folder, &setup.title, &note)?);
         files.push("traces.svg".into());
-        if left_out > 0 {
-            warnings.push(format!("traces.svg has no room for {left_out} of the traces"));
-        }
     }
-    match status {
-        // It would only invite going on with a run that is done.
-        Status::Completed => drop(std::fs::remove_file(folder.join(FILE_NAME))),
-        Status::Interrupted => files.push(FILE_NAME.into()),
-        Status::Diverged => files.push(DIVERGED_FILE_NAME.into()),
-    }
-    files.push("summary.json".into());
-    for old in old_files {
-        if resumed && old.starts_with(PICTURE) {
-            files.push(old);
-        } else if !files.contains(&old) {
-            drop(std::fs::remove_file(folder.join(old)));
-        }
-    }
+    files.extend(settle_checkpoint(status, folder));
+    let summary_path = results.settle(&mut files, |old| resumed && old.starts_with(PICTURE));
     let count = |is: fn(&Cause) -> bool| report.changes.iter().filter(|change| is(&change.cause)).count() as u64;
     let done = (report.step - first_step) as f64 * n as f64;
     let last = products.energies.last().copied().unwrap_or_default();
@@ -382,6 +354,15 @@ fn choose(
     }
 }
 
+impl MayBeDevice for GpuError {
+    fn device_error(&self) -> Option<&DeviceError> {
+        match self {
+            Self::Device(error) => Some(error),
+            Self::Problem(_) | Self::Way { .. } => None,
+        }
+    }
+}
+
 /// What steps the problem, and on what.
 struct Engine<'a> {
     stepper: Box<dyn Stepper + 'a>,
@@ -443,19 +424,12 @@ fn make_stepper<'a>(
             Precision::F64 => on_gpu::<f64>(problem, state, addressing, ordinal),
         }
     };
-    match settings.device {
-        DeviceChoice::Cpu => cpu(problem, observer),
-        DeviceChoice::Cuda(ordinal) => gpu(problem, ordinal),
-        DeviceChoice::Auto => match gpu(problem.clone(), 0) {
-            // No driver and no device are no news; what is there and cannot be used is.
-            Err(GpuError::Device(DeviceError::NoDriver | DeviceError::NoDevice { .. })) => cpu(problem, observer),
-            Err(GpuError::Device(error)) => {
-                observer.note(&format!("warning: running on the CPU: {error}"));
-                cpu(problem, observer)
-            }
-            other => other,
-        },
-    }
+    on_chosen(
+        settings.device,
+        observer,
+        |observer| cpu(problem.clone(), observer),
+        |ordinal, _| gpu(problem.clone(), ordinal),
+    )
 }
 
 /// The kernels know indices only; the user knows labels.
@@ -519,19 +493,4 @@ fn event(change: &Change, mesh: &SpringMeshView<'_>, setup: &SpringSetup, dt: f6
     let group =
         group.and_then(|group| setup.groups.get(group as usize)).map_or(String::new(), |group| group.name.clone());
     SpringEvent { time: change.step as f64 * dt, particles: [label(mesh, a), label(mesh, b)], group, cause }
-}
-
-/// `#` lines of the text files.
-fn provenance(model: &SpringModel<'_>) -> Vec<String> {
-    let mut lines = vec![format!("Pogo {}", pogo_formats::VERSION)];
-    if !model.setup.title.is_empty() {
-        lines.push(format!("title: {}", model.setup.title));
-    }
-    let file = &model.block_file;
-    lines.push(format!("block file: {} ({}), from {}", file.path, file.hash, file.source));
-    if let Some(case) = &model.case {
-        lines.push(format!("case: {case}"));
-    }
-    lines.extend(model.overrides.iter().map(|assignment| format!("set: {assignment}")));
-    lines
 }

@@ -1,7 +1,6 @@
 //! The time loop: long stretches of kernel steps between the steps at which something has to be looked at or written.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use pogo_formats::output::spring::SpringEnergy;
 use pogo_kernels::spring::{Change, State, Stepper};
@@ -12,18 +11,13 @@ use crate::config::CheckpointInterval;
 use crate::error::SolveError;
 use crate::explicit::checkpoint::{FILE_NAME, Identity};
 use crate::explicit::energy::GROWTH_LIMIT;
-use crate::explicit::histories::{Histories, Record};
+use crate::explicit::histories::Histories;
 use crate::explicit::reactions::Reactions;
-use crate::explicit::schedule;
 use crate::explicit::signals::Signals;
 use crate::explicit::time_loop::DIVERGED_FILE_NAME;
 use crate::interrupt::Interrupts;
 use crate::observe::Observer;
-
-/// Signals of the operating system are answered, and progress is told, about this often.
-const PAUSE_INTERVAL: Duration = Duration::from_millis(100);
-/// Largest recording or signal table between two pauses, numbers.
-const MAX_BUFFER: usize = 1 << 22;
+use crate::pace::Pace;
 
 /// What does not change while the loop runs.
 pub struct Conditions<'a> {
@@ -100,16 +94,12 @@ pub fn run(
 ) -> Result<Report, SolveError> {
     let snapshot_steps = snapshots.steps();
     let mut step = stepper.step();
-    let mut stretch = 1;
-    let mut computing = Duration::ZERO;
-    let mut last_checkpoint = Instant::now();
-    let mut last_checkpoint_step = step;
+    let mut pace =
+        Pace::new(step, conditions.n_steps, conditions.checkpoint, [&conditions.energy_steps, &snapshot_steps]);
     let mut fresh = !conditions.resumed;
     let end = loop {
         if fresh && conditions.energy_steps.binary_search(&step).is_ok() {
-            let start = Instant::now();
-            let row = sample(stepper, signals, conditions.time_increment)?;
-            computing += start.elapsed();
+            let row = pace.time(|| sample(stepper, signals, conditions.time_increment))?;
             if let Some(end) = judge(&row, step, conditions, products) {
                 let state = stepper.state()?;
                 write_checkpoint(&conditions.folder.join(DIVERGED_FILE_NAME), &state, conditions, products)?;
@@ -125,44 +115,25 @@ pub fn run(
             break End::Completed;
         }
         let stop = interrupts.stop_requested();
-        let due = match conditions.checkpoint {
-            Some(CheckpointInterval::Wall(interval)) => last_checkpoint.elapsed() >= interval,
-            Some(CheckpointInterval::Steps(interval)) => step >= last_checkpoint_step + interval,
-            None => false,
-        };
-        if stop || due || interrupts.take_checkpoint_request() {
+        if stop || pace.checkpoint_is_due(step) || interrupts.take_checkpoint_request() {
             write_checkpoint(&conditions.folder.join(FILE_NAME), &stepper.state()?, conditions, products)?;
-            last_checkpoint = Instant::now();
-            last_checkpoint_step = step;
+            pace.checkpointed(step);
             if stop {
                 break End::Interrupted;
             }
         }
-        let mut next = (step + stretch).min(conditions.n_steps);
-        next = next.min(schedule::next_after(&conditions.energy_steps, step));
-        next = next.min(schedule::next_after(&snapshot_steps, step));
-        if let Some(CheckpointInterval::Steps(interval)) = conditions.checkpoint {
-            next = next.min(last_checkpoint_step + interval);
-        }
-        let start = Instant::now();
-        advance(stepper, signals, products, step, next)?;
-        let elapsed = start.elapsed();
-        computing += elapsed;
-        let per_step = elapsed.as_secs_f64() / (next - step) as f64;
-        let wanted = (PAUSE_INTERVAL.as_secs_f64() / per_step.max(1e-9)) as u64;
-        let memory = MAX_BUFFER / (3 * products.histories.monitors().len()).max(signals.len()).max(1);
-        stretch = wanted.clamp(1, stretch.saturating_mul(8)).clamp(1, memory.max(1) as u64);
+        let next = pace.next(step);
+        let width = (3 * products.histories.monitors().len()).max(signals.len());
+        pace.stretch(next - step, width, || advance(stepper, signals, products, step, next))?;
         step = next;
         observer.advanced(step);
     };
     let (changes, n_springs) = (stepper.changes().to_vec(), stepper.springs().len());
     if end == End::Completed && !products.histories.steps_between(step, step + 1).is_empty() {
         // The last row needs Δu_{N+1}: one more step, which nothing else sees.
-        let start = Instant::now();
-        advance(stepper, signals, products, step, step + 1)?;
-        computing += start.elapsed();
+        pace.time(|| advance(stepper, signals, products, step, step + 1))?;
     }
-    Ok(Report { end, step, seconds: computing.as_secs_f64(), changes, n_springs })
+    Ok(Report { end, step, seconds: pace.seconds(), changes, n_springs })
 }
 
 fn advance(
@@ -176,12 +147,7 @@ fn advance(
     let record = products.histories.steps_between(from, to);
     let mut recording = Vec::new();
     stepper.advance((to - from) as usize, &table, &record, &mut recording)?;
-    let (values, _) = recording.as_chunks::<3>();
-    let n_monitors = products.histories.monitors().len();
-    for (index, &step) in record.iter().enumerate() {
-        let values = &values[index * n_monitors..(index + 1) * n_monitors];
-        products.histories.add(Record { step, values }, &mut products.reactions);
-    }
+    products.histories.add_all(&record, &recording, &mut products.reactions);
     Ok(())
 }
 

@@ -22,7 +22,7 @@ use super::tensor::{Matrix6, tensor};
 use super::{dense, fields, picture};
 use crate::config::Settings;
 use crate::error::SolveError;
-use crate::explicit::run::{listed_files, peak_memory};
+use crate::folder::{ResultFolder, peak_memory};
 use crate::interrupt::Interrupts;
 use crate::observe::Observer;
 
@@ -113,10 +113,7 @@ pub fn run(
     }
     drop(bodies);
 
-    let summary_path = folder.join("summary.json");
-    let old_files = listed_files(&summary_path);
-    // While there is a summary, everything beside it belongs to it.
-    drop(std::fs::remove_file(&summary_path));
+    let results = ResultFolder::take(folder);
     let mut summary = start_summary(model, settings, threads);
     let cube = Cube::new(setup.poisson);
     let bare = StaticProblem {
@@ -224,9 +221,7 @@ pub fn run(
     write_atomically(&folder.join("residual.csv"), |out| std::io::Write::write_all(out, history.as_bytes()))?;
     summary.files.push("residual.csv".into());
     finish(&mut summary, began);
-    for old in old_files.iter().filter(|old| !summary.files.contains(old)) {
-        drop(std::fs::remove_file(folder.join(old)));
-    }
+    let summary_path = results.settle(&mut summary.files, |_| false);
     summary::write(&summary, &summary_path)?;
     observer.note(&last_line(&summary));
     Ok(summary)
@@ -405,7 +400,6 @@ fn finish(summary: &mut VoxelSummary, began: Instant) {
     }
     summary.peak_memory_bytes = peak_memory();
     summary.bytes_per_dof = summary.peak_memory_bytes.map(|bytes| bytes as f64 / summary.dof.max(1) as f64);
-    summary.files.push("summary.json".into());
     summary.total_seconds = began.elapsed().as_secs_f64();
 }
 

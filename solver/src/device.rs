@@ -1,0 +1,42 @@
+//! CPU or device, as the command line says.
+
+use pogo_kernels::cuda::DeviceError;
+
+use crate::config::DeviceChoice;
+use crate::observe::Observer;
+
+/// An error that may come from the device.
+pub(crate) trait MayBeDevice {
+    /// What went wrong with the device, if that is it.
+    fn device_error(&self) -> Option<&DeviceError>;
+}
+
+/// What `cpu` or `gpu` (with its ordinal) make. `auto` takes the first device, and the CPU where there is none or where it
+/// cannot be used, which is said unless there is just no driver or no device.
+///
+/// # Errors
+/// Those of what was chosen.
+pub(crate) fn on_chosen<T, E: MayBeDevice>(
+    choice: DeviceChoice,
+    observer: &mut dyn Observer,
+    cpu: impl FnOnce(&mut dyn Observer) -> Result<T, E>,
+    gpu: impl FnOnce(u32, &mut dyn Observer) -> Result<T, E>,
+) -> Result<T, E> {
+    match choice {
+        DeviceChoice::Cpu => cpu(observer),
+        DeviceChoice::Cuda(ordinal) => gpu(ordinal, observer),
+        DeviceChoice::Auto => {
+            let error = match gpu(0, observer) {
+                Err(error) => error,
+                made => return made,
+            };
+            match error.device_error() {
+                None => return Err(error),
+                // No driver and no device are no news; what is there and cannot be used is.
+                Some(DeviceError::NoDriver | DeviceError::NoDevice { .. }) => {}
+                Some(reason) => observer.note(&format!("warning: running on the CPU: {reason}")),
+            }
+            cpu(observer)
+        }
+    }
+}

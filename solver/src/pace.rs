@@ -1,0 +1,112 @@
+//! The rhythm of a time loop: how many steps are made before something has to be looked at or written.
+
+use std::time::{Duration, Instant};
+
+use crate::config::CheckpointInterval;
+use crate::explicit::schedule;
+
+/// Signals of the operating system are answered, and progress is told, about this often.
+const PAUSE_INTERVAL: Duration = Duration::from_millis(100);
+/// Largest recording or signal table between two pauses, numbers.
+const MAX_BUFFER: usize = 1 << 22;
+
+/// When to pause, and the time spent between pauses.
+pub(crate) struct Pace<'a> {
+    n_steps: u64,
+    checkpoint: Option<CheckpointInterval>,
+    /// Steps at which energies are sampled or snapshots written, each increasing.
+    due: [&'a [u64]; 2],
+    /// Steps that fill one pause interval, as far as is known.
+    stretch: u64,
+    last_checkpoint: (Instant, u64),
+    computing: Duration,
+}
+
+impl<'a> Pace<'a> {
+    /// From `step` to `n_steps`.
+    pub fn new(step: u64, n_steps: u64, checkpoint: Option<CheckpointInterval>, due: [&'a [u64]; 2]) -> Self {
+        let last_checkpoint = (Instant::now(), step);
+        Self { n_steps, checkpoint, due, stretch: 1, last_checkpoint, computing: Duration::ZERO }
+    }
+
+    /// The interval between checkpoints is over.
+    pub fn checkpoint_is_due(&self, step: u64) -> bool {
+        let (when, at) = self.last_checkpoint;
+        match self.checkpoint {
+            Some(CheckpointInterval::Wall(interval)) => when.elapsed() >= interval,
+            Some(CheckpointInterval::Steps(interval)) => step >= at + interval,
+            None => false,
+        }
+    }
+
+    /// A checkpoint has been written.
+    pub fn checkpointed(&mut self, step: u64) {
+        self.last_checkpoint = (Instant::now(), step);
+    }
+
+    /// Where the next pause is.
+    pub fn next(&self, step: u64) -> u64 {
+        let mut next = (step + self.stretch).min(self.n_steps);
+        for due in self.due {
+            next = next.min(schedule::next_after(due, step));
+        }
+        if let Some(CheckpointInterval::Steps(interval)) = self.checkpoint {
+            next = next.min(self.last_checkpoint.1 + interval);
+        }
+        next
+    }
+
+    /// Does what counts as computing.
+    pub fn time<T>(&mut self, work: impl FnOnce() -> T) -> T {
+        let start = Instant::now();
+        let result = work();
+        self.computing += start.elapsed();
+        result
+    }
+
+    /// Makes `n` steps, which record or are told `width` numbers each, and learns from them how long the next stretch may be.
+    pub fn stretch<T>(&mut self, n: u64, width: usize, steps: impl FnOnce() -> T) -> T {
+        let before = self.computing;
+        let result = self.time(steps);
+        let per_step = (self.computing - before).as_secs_f64() / n as f64;
+        let wanted = (PAUSE_INTERVAL.as_secs_f64() / per_step.max(1e-9)) as u64;
+        let memory = (MAX_BUFFER / width.max(1)).max(1) as u64;
+        self.stretch = wanted.clamp(1, self.stretch.saturating_mul(8)).clamp(1, memory);
+        result
+    }
+
+    /// Time spent computing so far, s.
+    pub fn seconds(&self) -> f64 {
+        self.computing.as_secs_f64()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stretch_ends_where_something_is_due() {
+        let energies = [0, 4, 10];
+        let mut pace = Pace::new(0, 10, Some(CheckpointInterval::Steps(3)), [&energies, &[0, 10]]);
+        assert_eq!(pace.next(0), 1);
+        // Steps that take no time: eight times as many at once, up to what is due first.
+        pace.stretch(1, 1, || ());
+        assert_eq!((pace.next(1), pace.checkpoint_is_due(3)), (3, true));
+        pace.checkpointed(3);
+        assert_eq!((pace.next(3), pace.checkpoint_is_due(5)), (4, false));
+        assert_eq!(pace.next(4), 6);
+        pace.checkpointed(9);
+        assert_eq!(pace.next(9), 10);
+    }
+
+    #[test]
+    fn long_steps_and_wide_tables_are_made_one_by_one() {
+        let mut pace = Pace::new(0, 1000, None, [&[], &[]]);
+        pace.stretch(1, MAX_BUFFER, || ());
+        assert_eq!(pace.next(1), 2);
+        pace.stretch(1, 1, || std::thread::sleep(Duration::from_millis(110)));
+        assert_eq!(pace.next(2), 3);
+        assert!(pace.seconds() >= 0.11);
+    }
+}
