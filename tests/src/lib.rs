@@ -114,7 +114,7 @@ pub fn relative_error(a: &[f64], b: &[f64]) -> f64 {
     (difference / norm).sqrt()
 }
 
-/// Blocks and solves a deck in a folder; gives the traces.
+/// Blocks and solves a deck in a folder, on one thread since tests share the cores; gives the traces.
 ///
 /// # Panics
 /// If a command fails.
@@ -122,7 +122,10 @@ pub fn run(folder: &Path, deck: &str, solve_arguments: &[&str]) -> Traces {
     std::fs::write(folder.join("model.inp"), deck).expect("the deck is written");
     succeed(command("pogo-block").current_dir(folder).args(["model.inp", "--quiet"]));
     succeed(
-        command("pogo-solve").current_dir(folder).args(["model.blk", "--quiet", "-o", "out"]).args(solve_arguments),
+        command("pogo-solve")
+            .current_dir(folder)
+            .args(["model.blk", "--quiet", "-o", "out", "--threads", "1"])
+            .args(solve_arguments),
     );
     Traces::read(&folder.join("out/traces.csv"))
 }

@@ -1,0 +1,12 @@
+//! End-to-end tests: decks, stacks and meshes through the commands, against theory and independent codes. One program, so that
+//! its tests share the cores.
+
+mod beam;
+mod eikonal;
+mod guided_waves;
+mod independent;
+mod plane_waves;
+mod real_decks;
+mod references;
+mod spring;
+mod voxels;
