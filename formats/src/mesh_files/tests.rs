@@ -140,6 +140,25 @@ fn every_way_to_write_a_vtu() {
     }
 }
 
+#[test]
+fn what_vtk_itself_adds_to_a_vtu_is_no_data() {
+    let folder = folder();
+    let key = "<InformationKey name=\"L2_NORM_RANGE\" location=\"vtkDataArray\" length=\"1\">\n<Value index=\"0\">\n1.5\n</Value>\n\
+               </InformationKey>\n</DataArray>";
+    for how in [How::Ascii, How::Binary, How::Zlib] {
+        let text = String::from_utf8(vtu(how)).unwrap().replace("</DataArray>", key);
+        same_mesh(&read(&put(&folder, "a.vtu", text), &[]).unwrap_or_else(|error| panic!("{how:?}: {error}")));
+    }
+    // A compressor is named in files of text, too.
+    let lz4 = |how| {
+        let text = String::from_utf8(vtu(how)).unwrap();
+        text.replace("LittleEndian\"", "LittleEndian\" compressor=\"vtkLZ4DataCompressor\"")
+    };
+    same_mesh(&read(&put(&folder, "a.vtu", lz4(How::Ascii)), &[]).unwrap());
+    let error = read(&put(&folder, "a.vtu", lz4(How::Binary)), &[]).unwrap_err().to_string();
+    assert!(error.contains("vtkLZ4DataCompressor: write it with ZLib"), "{error}");
+}
+
 const MSH2: &str = "$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$PhysicalNames\n2\n2 5 \"the start\"\n3 6 \"wall\"\n$EndPhysicalNames\n\
     $Nodes\n5\n10 0 0 0\n20 1 0 0\n30 0 1 0\n40 0 0 1\n50 1 1 1.5\n$EndNodes\n\
     $Elements\n3\n1 2 2 5 1 10 20 30\n2 4 2 6 1 10 20 30 40\n3 4 2 6 1 20 30 40 50\n$EndElements\n\

@@ -44,7 +44,8 @@ type Load<'a> = dyn Fn(&Array, &str) -> Result<Vec<f64>, MeshFileError> + 'a;
 
 /// What the tags say.
 struct Header<'a> {
-    layout: Layout,
+    /// How binary data are laid out, or why they cannot be read, which is no matter to a file of text.
+    layout: Result<Layout, String>,
     /// Nodes and cells of each piece.
     pieces: Vec<(usize, usize)>,
     arrays: Vec<Array<'a>>,
@@ -76,15 +77,15 @@ pub(super) fn read(path: &Path) -> Result<MeshFile, MeshFileError> {
         let number = array.number.ok_or_else(|| place("its type is no number that VTK has".into()))?;
         match array.format {
             Format::Ascii(text) => data::ascii(text),
-            Format::Base64(text) => data::base64(text).and_then(|raw| header.layout.numbers(&raw, number)),
+            Format::Base64(text) => data::base64(text).and_then(|raw| header.layout.clone()?.numbers(&raw, number)),
             Format::Appended(offset) => match &appended {
                 None => Err("it is appended, and there is no <AppendedData>".into()),
                 Some(appended) => match appended.encoding {
-                    Encoding::Raw => appended.from(offset).and_then(|raw| header.layout.numbers(raw, number)),
+                    Encoding::Raw => appended.from(offset).and_then(|raw| header.layout.clone()?.numbers(raw, number)),
                     Encoding::Base64 => {
                         let next = offsets.iter().copied().filter(|&other| other > offset).min();
                         let raw = appended.base64(offset, next);
-                        raw.and_then(|raw| header.layout.numbers(&raw, number))
+                        raw.and_then(|raw| header.layout.clone()?.numbers(&raw, number))
                     }
                 },
             },
@@ -223,17 +224,27 @@ fn header<'a>(path: &Path, xml: &'a [u8]) -> Result<Header<'a>, MeshFileError> {
     let line_at = |at: usize| 1 + memchr::memchr_iter(b'\n', &xml[..at.min(xml.len())]).count() as u64;
     let mut reader = Reader::from_reader(xml);
     reader.config_mut().check_end_names = false;
-    let mut header = Header { layout: Layout::default(), pieces: Vec::new(), arrays: Vec::new() };
+    let mut header = Header { layout: Ok(Layout::default()), pieces: Vec::new(), arrays: Vec::new() };
     let (mut section, mut known) = (Section::Other, false);
-    // The array whose text is being read.
+    // The array whose text is being read, and how many tags are open inside it: VTK adds <InformationKey>s with text of their own.
     let mut open: Option<(Array, bool)> = None;
+    let mut inside = 0_usize;
     loop {
         let at = reader.buffer_position() as usize;
         let wrong = |message: String| MeshFileError::new(path, line_at(at), message);
         let event = reader.read_event().map_err(|error| wrong(format!("this is no XML: {error}")))?;
+        let stays_open = matches!(event, Event::Start(_));
+        match &event {
+            Event::Start(_) if open.is_some() => inside += 1,
+            Event::End(_) if inside > 0 => {
+                inside -= 1;
+                continue;
+            }
+            _ => {}
+        }
         match event {
             Event::Eof => break,
-            Event::Start(tag) | Event::Empty(tag) => {
+            Event::Start(tag) | Event::Empty(tag) if inside == 0 => {
                 let tag = Tag(tag);
                 match tag.0.name().as_ref() {
                     b"VTKFile" => {
@@ -243,8 +254,7 @@ fn header<'a>(path: &Path, xml: &'a [u8]) -> Result<Header<'a>, MeshFileError> {
                             return Err(wrong(format!("VTK data of type {kind}; an UnstructuredGrid is expected")));
                         }
                         header.layout =
-                            Layout::new(&tag.get("byte_order"), &tag.get("header_type"), &tag.get("compressor"))
-                                .map_err(wrong)?;
+                            Layout::new(&tag.get("byte_order"), &tag.get("header_type"), &tag.get("compressor"));
                     }
                     b"Piece" => {
                         let count = |name: &str| {
@@ -282,12 +292,12 @@ fn header<'a>(path: &Path, xml: &'a [u8]) -> Result<Header<'a>, MeshFileError> {
                             line: line_at(at),
                         };
                         header.arrays.push(array.clone());
-                        open = Some((array, is_text));
+                        open = stays_open.then_some((array, is_text));
                     }
                     _ => {}
                 }
             }
-            Event::Text(text) => {
+            Event::Text(text) if inside == 0 => {
                 if let (Some((array, is_text)), Some(last)) = (&open, header.arrays.last_mut())
                     && let std::borrow::Cow::Borrowed(text) = text.into_inner()
                     && !matches!(array.format, Format::Appended(_))
