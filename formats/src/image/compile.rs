@@ -93,7 +93,9 @@ impl<'a> Rule<'a> {
                 return if young >= 0.0 && young <= f64::from(f32::MAX) { young as f32 } else { f32::NAN };
             }
         };
-        if q.is_nan() || young.is_nan() {
+        // Without a maximum an overflow is no modulus.
+        let most = f64::from(f32::MAX);
+        if !q.is_finite() || young.is_nan() || (young > most && m.maximum.is_none()) {
             return f32::NAN;
         }
         let threshold = m.threshold.as_ref().and_then(|list| list.values().first().copied());
@@ -102,7 +104,7 @@ impl<'a> Rule<'a> {
         {
             return 0.0;
         }
-        let young = young.max(m.minimum.unwrap_or(0.0)).min(m.maximum.unwrap_or(f64::from(f32::MAX)));
+        let young = young.max(m.minimum.unwrap_or(0.0)).min(m.maximum.unwrap_or(most).min(most));
         (young as f32).max(if young > 0.0 { f32::MIN_POSITIVE } else { 0.0 })
     }
 

@@ -446,6 +446,12 @@ fn laws_give_moduli() {
     let path = folder.write("c.raw", &[&moduli]);
     let error = grid(&path, &raw_job("", "law = \"modulus\"").replace("uint16", "float32")).unwrap_err();
     assert!(error.contains("voxel (1, 1, 0) has the value NaN"), "{error}");
+    // An infinite modulus would only be found by a solver that does not converge.
+    let law = "law = \"linear\"\nslope = 2\nintercept = 1";
+    let moduli: Vec<u8> = (0..24).flat_map(|v| if v == 5 { f32::INFINITY } else { 2.0 }.to_le_bytes()).collect();
+    let path = folder.write("d.raw", &[&moduli]);
+    let error = grid(&path, &raw_job("", law).replace("uint16", "float32")).unwrap_err();
+    assert!(error.contains("voxel (1, 1, 0) has the value inf, which the law has no modulus for"), "{error}");
 }
 
 #[test]
