@@ -329,6 +329,10 @@ fn amplitudes_of_every_definition() {
             .contains("deck.inp:20: error: amplitude `A` has a time without")
     );
     assert!(refusal(&with(SQUARE, "*Amplitude, name=A\n 1, 0, 0, 1\n")).contains("time 0 follows 1"));
+    assert!(
+        refusal(&with(SQUARE, "*Amplitude, name=A, definition=EQUALLY SPACED\n 0, 1\n"))
+            .contains("deck.inp:20: error: amplitude `A`: EQUALLY SPACED needs a positive FIXED INTERVAL=")
+    );
 }
 
 #[test]

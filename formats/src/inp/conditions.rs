@@ -138,7 +138,11 @@ impl<'a> Conditions<'a> {
             "" | "TABULAR" | "SMOOTHSTEP" | "EQUALLYSPACED" => {
                 let (times, values) = if definition == "EQUALLYSPACED" {
                     let number = |key: &str| card.keyword.get(key).and_then(|v| real(v.as_bytes()));
-                    let (start, interval) = (number("BEGIN").unwrap_or(0.), number("FIXEDINTERVAL").unwrap_or(0.));
+                    let start = number("BEGIN").unwrap_or(0.);
+                    let Some(interval) = number("FIXEDINTERVAL").filter(|interval| *interval > 0.) else {
+                        let text = "EQUALLY SPACED needs a positive FIXED INTERVAL=";
+                        return log.error(place, format!("amplitude `{name}`: {text}"));
+                    };
                     ((0..values.len()).map(|i| start + interval * i as f64).collect(), values)
                 } else if values.len() % 2 == 1 {
                     return log.error(place, format!("amplitude `{name}` has a time without a value"));

@@ -235,9 +235,13 @@ impl Keyword {
     }
 }
 
+/// Parameters without a value that a continuation line may hold alone; any other word may be the name of a set.
+const FLAGS: &[&str] = &["DIRECT", "DIRECTUSERCONTROL", "EXPLICIT", "GENERATE", "INTERNAL", "UNSORTED"];
+
 fn looks_like_parameters(line: &[u8]) -> bool {
+    let mut parts = fields(line).filter(|part| !part.is_empty());
     line.first().is_some_and(u8::is_ascii_alphabetic)
-        && (line.contains(&b'=') || compact(&text(line)).trim_end_matches(',') == "GENERATE")
+        && (line.contains(&b'=') || parts.all(|part| FLAGS.contains(&compact(&text(part)).as_str())))
 }
 
 /// A line of data, kept as a reference into its source.
@@ -285,6 +289,14 @@ mod tests {
         assert_eq!(keyword.get("INTEGRATION"), Some("4"));
         assert_eq!(keyword.get("VAR"), Some("4"));
         assert_eq!(cursor.next_line(), Some(Line::Data(b"1,2")));
+        let deck = b"EXPLICIT,\n direct user control, scale factor=0.9\n1e-8, 1e-4\n";
+        let mut cursor = Cursor::new(deck);
+        let keyword = Keyword::parse(b"Dynamic,", Place::default(), &mut cursor);
+        assert!(keyword.has("EXPLICIT") && keyword.has("DIRECTUSERCONTROL"));
+        assert_eq!((keyword.get("SCALEFACTOR"), cursor.next_line()), (Some("0.9"), Some(Line::Data(b"1e-8, 1e-4"))));
+        let mut cursor = Cursor::new(b"DIRECT, 1, 2\n");
+        Keyword::parse(b"BOUNDARY,", Place::default(), &mut cursor);
+        assert_eq!(cursor.next_line(), Some(Line::Data(b"DIRECT, 1, 2")));
         let keyword = Keyword::parse(b"NSET, NSET=\"My, Set\", gen,", Place::default(), &mut Cursor::new(b"1, 5\n"));
         assert_eq!(keyword.get("NSET"), Some("My, Set"));
         assert!(keyword.has("GENERATE"));
