@@ -30,6 +30,8 @@ pub(super) enum Range {
     NotNegative,
     /// (0, 1].
     Fraction,
+    /// [0, 1].
+    Unit,
     /// (−1, ½).
     Poisson,
 }
@@ -42,6 +44,7 @@ impl Range {
             Self::Positive => (value > 0.0, "must be above 0"),
             Self::NotNegative => (value >= 0.0, "must not be below 0"),
             Self::Fraction => (value > 0.0 && value <= 1.0, "must be above 0 and at most 1"),
+            Self::Unit => ((0.0..=1.0).contains(&value), "must lie between 0 and 1"),
             Self::Poisson => (value > -1.0 && value < 0.5, "must lie between -1 and 0.5"),
         };
         if inside { Ok(value) } else { Err(expected.into()) }

@@ -5,7 +5,7 @@ use super::slots::{Range, Slot, Table, number, words};
 use super::{Parameter, ParameterError, Value, assign, normalised, shown};
 use crate::voxel::VoxelSetup;
 use crate::voxel::setup::{
-    CoarseOperator, CoarseSolver, Cycle, MagnitudeKind, PreconditionerPrecision, ResidualNorm, StaticSettings,
+    CoarseOperator, CoarseSolver, Cycle, MAX_BINS, MagnitudeKind, PreconditionerPrecision, ResidualNorm, StaticSettings,
 };
 
 /// Every parameter of a voxel model, in the order of [`VoxelSetup`]'s fields.
@@ -141,11 +141,18 @@ fn slots(setup: &mut VoxelSetup) -> Vec<Slot<'_>> {
     table.prefix = "solver".into();
     self::solver(&mut table, solver);
     table.prefix = "output".into();
-    table.count("histogram_bins", &mut output.histogram_bins, "classes of the histograms");
+    let bins = &mut output.histogram_bins;
+    let value = Value::Number(f64::from(*bins));
+    let set = move |text: &str| {
+        *bins =
+            whole(text).ok().filter(|n| *n <= MAX_BINS).ok_or_else(|| format!("must lie between 1 and {MAX_BINS}"))?;
+        Ok(())
+    };
+    table.push("histogram_bins", value, "", "classes of the histograms", Box::new(set));
     table.number("failure_volume", &mut output.failure_volume, Range::Fraction, "", "Pistoia: share of the volume");
     table.number("failure_strain", &mut output.failure_strain, Range::Positive, "", "Pistoia: effective strain");
     table.choice("slice", &mut output.slice.0, AXES, "normal of the slice that is drawn: x, y or z");
-    table.number("slice_at", &mut output.slice.1, Range::NotNegative, "", "where the slice is, from 0 to 1");
+    table.number("slice_at", &mut output.slice.1, Range::Unit, "", "where the slice is, from 0 to 1");
     table.slots
 }
 
@@ -241,6 +248,8 @@ mod tests {
             ("poisson", "0.5", "must lie between"),
             ("material.bone.young", "0", "must be above 0"),
             ("solver.levels", "0", "whole number above 0, or auto"),
+            ("output.slice_at", "2", "must lie between 0 and 1"),
+            ("output.histogram_bins", "1000000000", "must lie between 1 and 100000"),
             ("solver.cycle", "x", "must be one of auto, v, w, f, k"),
             ("load.strains", "1", "did you mean `load.strain`"),
             ("load.axis", "x", "block the model again"),

@@ -351,6 +351,9 @@ pub enum VoxelQuantity {
     Modulus,
 }
 
+/// Most classes of a histogram.
+pub const MAX_BINS: u32 = 100_000;
+
 /// What is written.
 #[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq)]
 pub struct VoxelOutput {

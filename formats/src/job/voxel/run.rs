@@ -5,7 +5,7 @@ use serde::Deserialize;
 use super::super::Component;
 use super::super::check::positive;
 use crate::voxel::setup::{
-    CoarseOperator, CoarseSolver, Cycle, PreconditionerPrecision, ResidualNorm, StaticSettings, VoxelOutput,
+    CoarseOperator, CoarseSolver, Cycle, MAX_BINS, PreconditionerPrecision, ResidualNorm, StaticSettings, VoxelOutput,
     VoxelQuantity,
 };
 
@@ -234,7 +234,9 @@ impl Output {
             return Err("`slice_at` must lie between 0 and 1".to_owned());
         }
         match self.histogram_bins {
-            Some(0 | 100_001..) => Err("`histogram_bins` must lie between 1 and 100000".to_owned()),
+            Some(bins) if !(1..=MAX_BINS).contains(&bins) => {
+                Err(format!("`histogram_bins` must lie between 1 and {MAX_BINS}"))
+            }
             _ => Ok(()),
         }
     }
