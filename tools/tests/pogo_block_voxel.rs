@@ -231,6 +231,7 @@ fn parosol_files_bring_their_conditions() {
     let moduli: Vec<f32> = (0..24).map(|v| if v == 23 { 0.0 } else { 1000.0 + v as f32 }).collect();
     group.create_dataset("Image").with_f32_data(&moduli).with_shape(&[4, 3, 2]);
     group.create_dataset("Voxelsize").with_f64_data(&[0.082]);
+    group.create_dataset("Poisons_ratio").with_f64_data(&[0.3]);
     let coordinates = [0, 1, 2, 0, 0, 0, 0, 2, 4, 0, 1, 2_u16];
     group.create_dataset("Fixed_Displacement_Coordinates").with_u16_data(&coordinates).with_shape(&[3, 4]);
     group.create_dataset("Fixed_Displacement_Values").with_f32_data(&[0.0, 0.0, -0.5]);
@@ -251,6 +252,15 @@ fn parosol_files_bring_their_conditions() {
     let mut expected = vec![((&nodes[0], &0), &0.0), ((&nodes[1], &2), &0.0), ((&nodes[2], &2), &-0.5)];
     expected.sort_by_key(|((node, _), _)| **node);
     assert_eq!(found, expected);
+    assert!(!text(&output.stdout).contains("the stack's file"), "{}", text(&output.stdout));
+
+    // What of the file is not used is said.
+    let own = job.replace("0.3", "0.25") + "[load]\npreset = \"axial\"\nstrain = 0.01\n";
+    fs::write(folder.path().join("own.toml"), own).unwrap();
+    let output = pogo_block(folder.path(), &["model.h5", "--job", "own.toml", "-o", "own.blk"]);
+    let said = text(&output.stdout);
+    assert!(said.contains("Poisson's ratio is 0.25 as the job says, not 0.3 as the stack's file does"), "{said}");
+    assert!(said.contains("the conditions in the stack's file are not used: the job has its own"), "{said}");
 
     fs::write(folder.path().join("crop.toml"), format!("[image]\ncrop = [[0, 0, 0], [2, 2, 2]]\n{job}")).unwrap();
     let output = pogo_block(folder.path(), &["model.h5", "--job", "crop.toml"]);

@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::words::counted;
+
 /// What was read, and what became of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
@@ -81,6 +83,7 @@ fn times(size: [usize; 3]) -> String {
 impl fmt::Display for Report {
     /// A few lines for people; no line end after the last.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let n = |n: u64, what: &str| counted(n as usize, what);
         let [dx, dy, dz] = self.stack_spacing;
         let edge = if dx == dy && dy == dz { format!("{dx}") } else { format!("{dx} × {dy} × {dz}") };
         write!(
@@ -115,10 +118,12 @@ impl fmt::Display for Report {
         if let Some(dropped) = self.dropped {
             let before = (self.solid - self.filled.map_or(0, |filled| filled.voxels) + dropped.voxels) as f64;
             let share = 100.0 * dropped.voxels as f64 / before;
-            write!(f, "\n  left out {} voxels ({share:.3} %) in {} loose parts", dropped.voxels, dropped.parts)?;
+            let (voxels, parts) = (n(dropped.voxels, "voxel"), n(dropped.parts, "loose part"));
+            write!(f, "\n  left out {voxels} ({share:.3} %) in {parts}")?;
         }
         if let Some(filled) = self.filled {
-            write!(f, "\n  filled {} voxels in {} cavities", filled.voxels, filled.cavities)?;
+            let cavities = if filled.cavities == 1 { "cavity" } else { "cavities" };
+            write!(f, "\n  filled {} in {} {cavities}", n(filled.voxels, "voxel"), filled.cavities)?;
         }
         for note in &self.notes {
             write!(f, "\n  note: {note}")?;

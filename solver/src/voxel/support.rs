@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 
 use pogo_formats::voxel::{BrickNodes, BricksView};
+use pogo_formats::words::counted;
 use pogo_kernels::voxel::FixedDof;
 
 use super::elements::for_brick;
@@ -90,8 +91,9 @@ fn describe(loose: &LooseParts) -> String {
     let others =
         if *parts > 1 { format!(" ({} loose parts in all; this is the largest)", parts) } else { String::new() };
     format!(
-        "loose part: {voxels} voxels at ({i}, {j}, {k}) {how}{others}; drop it with [image] keep = \"largest\", or \
-         support it with a [[boundary]]"
+        "loose part: {} at ({i}, {j}, {k}) {how}{others}; drop it with [image] keep = \"largest\", or support it with a \
+         [[boundary]]",
+        counted(*voxels, "voxel")
     )
 }
 

@@ -225,7 +225,7 @@ fn load(
     };
     progress.stage("read");
     let job = VoxelJob::read(path)?;
-    let (grid, report) = image::voxel_grid(&config.stack, &job.image, &job.material)?;
+    let (grid, mut report) = image::voxel_grid(&config.stack, &job.image, &job.material)?;
     seconds.read = clock.lap();
 
     progress.stage("mesh");
@@ -239,20 +239,31 @@ fn load(
     seconds.mesh = clock.lap();
 
     progress.stage("setup");
-    let setup =
-        job.setup(&mesh.view(), materials, &given(&config.stack, &job)?, &|path| read_mask(path, &job.image.value))?;
+    let given = given(&config.stack, &job, &mut report.notes)?;
+    let setup = job.setup(&mesh.view(), materials, &given, &|path| read_mask(path, &job.image.value))?;
     seconds.setup = clock.lap();
     Ok(Loaded { mesh, setup, report })
 }
 
-/// Conditions that a ParOSol file holds, in the indices of the model. None where the job has its own.
-fn given(stack: &Path, job: &VoxelJob) -> Result<GivenConditions, PipelineError> {
+/// Conditions that a ParOSol file holds, in the indices of the model. None where the job has its own; what of the file is not
+/// used is said in `notes`.
+fn given(stack: &Path, job: &VoxelJob, notes: &mut Vec<String>) -> Result<GivenConditions, PipelineError> {
     let mut given = GivenConditions::default();
-    let own = job.load.is_some() || !job.boundaries.is_empty() || !job.forces.is_empty();
-    if own || !stack.is_file() {
+    if !stack.is_file() {
         return Ok(given);
     }
     let Some(found) = image::parosol_conditions(stack)? else { return Ok(given) };
+    let poisson = job.material.value.poisson;
+    // Some writers store it as a float.
+    if let Some(other) = found.poisson.filter(|other| (other - poisson).abs() > 1e-6) {
+        notes.push(format!("Poisson's ratio is {poisson} as the job says, not {other} as the stack's file does"));
+    }
+    if job.load.is_some() || !job.boundaries.is_empty() || !job.forces.is_empty() {
+        if !(found.fixed.is_empty() && found.forces.is_empty()) {
+            notes.push("the conditions in the stack's file are not used: the job has its own".to_owned());
+        }
+        return Ok(given);
+    }
     let image = &job.image;
     if (image.value.crop.is_some() || image.value.downsample.is_some() || image.value.resample.is_some())
         && !(found.fixed.is_empty() && found.forces.is_empty())
