@@ -94,7 +94,7 @@ pub enum SolveError {
         path: PathBuf,
     },
     /// A checkpoint of another run.
-    #[error("{}: error: the checkpoint belongs to another {what}; start again without --restart, or give the same {what}",
+    #[error("{}: error: the checkpoint is of another run: not the same {what}; start again without --restart, or give the same {what}",
         path.display())]
     OtherRun {
         /// Checkpoint.

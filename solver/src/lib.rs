@@ -125,6 +125,26 @@ impl Outcome {
         }
     }
 
+    /// What went wrong, a line each: why a run has no whole result, and which cases of a study have none.
+    pub fn problems(&self) -> Vec<String> {
+        let said = |summary: &RunSummary| {
+            let (code, word, _, message) = summary.end();
+            (code != 0).then(|| message.unwrap_or(word).to_owned())
+        };
+        let of_case = |case: &CaseOutcome| {
+            let text = match &case.result {
+                Some(Ok(summary)) => said(summary)?,
+                Some(Err(error)) => error.clone(),
+                None => "not run".to_owned(),
+            };
+            Some(format!("case {}: {text}", case.case.name))
+        };
+        match self {
+            Self::Run(summary) => said(summary).into_iter().collect(),
+            Self::Study(cases) => cases.iter().filter_map(of_case).collect(),
+        }
+    }
+
     /// The summary as JSON; of a study, the list of the summaries there are.
     ///
     /// # Errors

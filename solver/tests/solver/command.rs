@@ -147,6 +147,16 @@ fn exit_codes_are_as_documented() {
     assert_eq!(diverged.status.code(), Some(3), "{}", text(&diverged.stderr));
     assert_eq!(json(&diverged)["status"], "diverged");
     assert!(text(&diverged.stderr).contains("above the stable"));
+    // Quiet is nothing but errors, and this is one.
+    let diverged = model.call(&["--increment", "3e-7", "--allow-unstable", "--quiet"]);
+    assert_eq!(diverged.status.code(), Some(3));
+    let said = text(&diverged.stderr);
+    assert!(said.lines().count() == 1 && said.contains("above the stable"), "{said}");
+    std::fs::write(model.path("s.toml"), "[sweep]\n'load.force20.magnitude' = [1.0, 'much']\n").unwrap();
+    let study = model.call(&["--quiet", "--study", "s.toml", "-o", "study"]);
+    assert_eq!(study.status.code(), Some(1));
+    let said = text(&study.stderr);
+    assert!(said.lines().count() == 1 && said.starts_with("case magnitude-much: error: "), "{said}");
 }
 
 #[test]

@@ -173,9 +173,9 @@ fn a_checkpoint_of_another_run_is_refused() {
         solve(&config).unwrap_err().to_string()
     };
     let message = refusal(&|config| config.settings.precision = Precision::F32);
-    assert!(message.contains("another precision"), "{message}");
+    assert!(message.contains("not the same precision"), "{message}");
     let message = refusal(&|config| config.overrides.push("material.steel.young=200e9".into()));
-    assert!(message.contains("another settings"), "{message}");
+    assert!(message.contains("not the same settings"), "{message}");
     let message = refusal(&|config| config.start = Start::Checkpoint(Some("nowhere.pogo".into())));
     assert!(message.contains("nowhere.pogo: error: there is no checkpoint here"), "{message}");
     let other = folder.path().join("other");
@@ -183,7 +183,7 @@ fn a_checkpoint_of_another_run_is_refused() {
     let (mesh, setup) = (grid_2d(ElementKind::Cpe4, [30, 15], [0.031, 0.015]), setup);
     let other = write_block(&other, &mesh, &setup, 64);
     let message = refusal(&|config| config.block_file = other.clone());
-    assert!(message.contains("another block file"), "{message}");
+    assert!(message.contains("not the same block file"), "{message}");
     // A flipped bit is found.
     let path = output.join("checkpoint.pogo");
     let mut content = bytes(&path);

@@ -48,6 +48,12 @@ fn run(args: &Args) -> anyhow::Result<i32> {
     let (mut report, mut silent) = (Report::default(), Silent);
     let observer: &mut dyn Observer = if args.quiet { &mut silent } else { &mut report };
     let outcome = pogo_solver::solve(&args.config(), &interrupts, observer)?;
+    if args.quiet {
+        // A report says it by itself.
+        for problem in outcome.problems() {
+            let _ = writeln!(io::stderr(), "{problem}");
+        }
+    }
     if args.json {
         stdout.write_all(outcome.json()?.as_bytes())?;
         stdout.flush()?;
