@@ -3,36 +3,58 @@
 use pogo_formats::spring::SpringDamping;
 use rayon::prelude::*;
 
+use super::cpu::Books;
 use super::springs::Springs;
 use super::{Energies, SpringError, SpringProblem, State};
 
 /// Particles that one task goes through; sums are taken in the order of the tasks.
 const CHUNK: usize = 4096;
 
-/// Forces on the particles of a chunk, N, and half of the elastic energy of their springs.
-fn forces(problem: &SpringProblem, springs: &Springs, state: &State, chunk: usize) -> (Vec<[f64; 3]>, f64) {
+/// What springs do to the particles of a chunk.
+struct Pull {
+    /// N.
+    forces: Vec<[f64; 3]>,
+    /// The part of the dampers, N.
+    drag: Vec<[f64; 3]>,
+    /// Half of the elastic energy, J.
+    elastic: f64,
+}
+
+fn pull(problem: &SpringProblem, springs: &Springs, state: &State, chunk: usize) -> Pull {
     let first = chunk * CHUNK;
     let range = first..problem.n_particles().min(first + CHUNK);
-    let mut forces = vec![[0.0; 3]; range.len()];
+    let (mut forces, mut drag) = (vec![[0.0; 3]; range.len()], vec![[0.0; 3]; range.len()]);
     let mut elastic = 0.0;
     let (u, du) = (&state.displacement, &state.increment);
     springs.ends(range, |i, j, _, law| {
         let difference = |a: &[f64]| std::array::from_fn(|c| a[3 * j + c] - a[3 * i + c]);
         let rate = difference(du).map(|x: f64| x / problem.time_increment);
-        let (force, _, energy) = law.force(difference(u), rate);
+        let (force, damper, energy) = law.force(difference(u), rate);
         for c in 0..3 {
             forces[i - first][c] += force[c];
+            drag[i - first][c] += damper[c];
         }
         elastic += 0.5 * energy;
     });
-    (forces, elastic)
+    Pull { forces, drag, elastic }
 }
 
-/// As [`Stepper::energies`](super::Stepper::energies).
+/// As [`Stepper::energies`](super::Stepper::energies). Steppers count work from the middle of a step to the middle of the next;
+/// the half step up to t_n is added here.
 pub(crate) fn energies(problem: &SpringProblem, springs: &Springs, state: &State, signals: &[f64]) -> Energies {
+    let mut total = sums(problem, springs, state, signals);
+    total.external_work = state.external_work + 0.5 * total.external_work;
+    total.dissipated = state.dissipated + 0.5 * total.dissipated;
+    total
+}
+
+/// Energies and momentum at t_n; of work and dissipation what the step from t_{n−½} to t_{n+½} adds, 0 unless followed.
+fn sums(problem: &SpringProblem, springs: &Springs, state: &State, signals: &[f64]) -> Energies {
     let dt = problem.time_increment;
     let [a, b] = problem.damping_factors();
-    let gravity = problem.gravity_at(signals);
+    let (now, next_signals) = signals.split_at(signals.len() / 2);
+    let gravity = problem.gravity_at(now);
+    let books = Books::new(problem);
     let (mut dofs, mut held) = (problem.forces.clone(), problem.constraints.clone());
     dofs.sort_by_key(|force| force.dof);
     held.sort_by_key(|constraint| constraint.dof);
@@ -40,45 +62,50 @@ pub(crate) fn energies(problem: &SpringProblem, springs: &Springs, state: &State
     let chunks: Vec<Energies> = (0..n.div_ceil(CHUNK))
         .into_par_iter()
         .map(|chunk| {
-            let (mut forces, elastic) = forces(problem, springs, state, chunk);
+            let Pull { forces, drag, elastic } = pull(problem, springs, state, chunk);
             let first = chunk * CHUNK;
+            let mut pushes = vec![[0.0; 3]; forces.len()];
             let last = 3 * (first + forces.len()) as u64;
             let from = dofs.partition_point(|force| force.dof < 3 * first as u64);
             for force in dofs[from..].iter().take_while(|force| force.dof < last) {
                 let at = force.dof as usize;
-                forces[at / 3 - first][at % 3] += force.value * signals[force.signal as usize];
+                pushes[at / 3 - first][at % 3] += force.value * now[force.signal as usize];
             }
             let mut held = held[held.partition_point(|each| each.dof < 3 * first as u64)..].iter().peekable();
             let mut sum = Energies { elastic, ..Energies::default() };
             for (at, force) in forces.iter().enumerate() {
                 let i = first + at;
                 let mass = problem.mass_of(i);
+                let inertia = b * dt * dt / mass;
                 for c in 0..3 {
                     let dof = 3 * i + c;
                     let du = state.increment[dof];
-                    let next = match held.next_if(|each| each.dof == dof as u64) {
-                        Some(_) => du,
-                        None => a * du + b * dt * dt * (force[c] / mass + gravity[c]),
-                    };
-                    let v = 0.5 * (du + next) / dt;
+                    let free = a * du + inertia * (force[c] + pushes[at][c]) + b * dt * dt * gravity[c];
+                    let next = held.next_if(|each| each.dof == dof as u64).map_or(free, |support| {
+                        let signal = support.signal as usize;
+                        support.value * (next_signals[signal] - now[signal])
+                    });
+                    let motion = 0.5 * (du + next);
+                    let v = motion / dt;
                     sum.kinetic += 0.5 * mass * v * v;
                     sum.momentum[c] += mass * v;
                     sum.gravity -= mass * gravity[c] * state.displacement[dof];
+                    if problem.follow_work {
+                        sum.external_work += (pushes[at][c] + (next - free) / inertia) * motion;
+                        sum.dissipated += books.friction(du, next) / inertia - drag[at][c] * motion;
+                    }
                 }
             }
             sum
         })
         .collect();
-    let mut total = Energies {
-        external_work: state.external_work,
-        dissipated: state.dissipated,
-        n_springs: springs.len(),
-        ..Energies::default()
-    };
+    let mut total = Energies { n_springs: springs.len(), ..Energies::default() };
     for each in chunks {
         total.kinetic += each.kinetic;
         total.elastic += each.elastic;
         total.gravity += each.gravity;
+        total.external_work += each.external_work;
+        total.dissipated += each.dissipated;
         for c in 0..3 {
             total.momentum[c] += each.momentum[c];
         }
@@ -109,7 +136,7 @@ impl SpringProblem<'_> {
         let n = self.n_particles();
         let all: Vec<[f64; 3]> = (0..n.div_ceil(CHUNK))
             .into_par_iter()
-            .flat_map_iter(|chunk| forces(self, &springs, &state, chunk).0)
+            .flat_map_iter(|chunk| pull(self, &springs, &state, chunk).forces)
             .collect();
         let mut acceleration: Vec<f64> = all
             .iter()
@@ -126,6 +153,9 @@ impl SpringProblem<'_> {
         for constraint in &self.constraints {
             state.increment[constraint.dof as usize] = 0.0;
         }
+        // What the first step will count of the time before t = 0; supports stand still until then.
+        let first = sums(self, &springs, &state, &[signals, signals].concat());
+        (state.external_work, state.dissipated) = (-0.5 * first.external_work, -0.5 * first.dissipated);
         Ok(state)
     }
 }

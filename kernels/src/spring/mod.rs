@@ -121,9 +121,9 @@ pub struct State {
     pub displacement: Vec<f64>,
     /// Δu_n = u_n − u_{n−1}, m, (n, 3); see [`SpringProblem::start`].
     pub increment: Vec<f64>,
-    /// Work of point forces and driven particles so far, J; 0 unless followed.
+    /// Work of point forces and driven particles from t = 0 to t_{n−½}, J; 0 unless followed.
     pub external_work: f64,
-    /// Energy taken by dampers so far, J; 0 unless followed.
+    /// Energy taken by dampers in the same time, J; 0 unless followed.
     pub dissipated: f64,
     /// Springs that came and went so far, in order.
     pub changes: Vec<Change>,
@@ -138,9 +138,9 @@ pub struct Energies {
     pub elastic: f64,
     /// −Σ m g · u, J.
     pub gravity: f64,
-    /// As [`State::external_work`].
+    /// Work of point forces and driven particles from t = 0 to t_n, J; 0 unless followed.
     pub external_work: f64,
-    /// As [`State::dissipated`].
+    /// Energy taken by dampers in the same time, J; 0 unless followed.
     pub dissipated: f64,
     /// Σ m v, kg m/s.
     pub momentum: [f64; 3],
@@ -263,7 +263,7 @@ pub trait Stepper: Send {
     /// The device is lost.
     fn state(&self) -> Result<State, DeviceError>;
 
-    /// Energies at step n, given the signals at t_n: computed from the state in double precision, one pass over all springs.
+    /// Energies at step n, given the signals at t_n and then those at t_{n+1}, (2, n_signals): computed from the state in double precision, one pass over all springs.
     ///
     /// # Errors
     /// The device is lost.

@@ -151,9 +151,10 @@ fn advance(
     Ok(())
 }
 
-fn sample(stepper: &dyn Stepper, signals: &mut Signals<'_>, time_increment: f64) -> Result<SpringEnergy, SolveError> {
+fn sample(stepper: &dyn Stepper, signals: &Signals<'_>, time_increment: f64) -> Result<SpringEnergy, SolveError> {
     let step = stepper.step();
-    let table = signals.table(step, 1);
+    // A copy, as the run has yet to come to the second row.
+    let table = signals.clone().table(step, 2);
     let energies = stepper.energies(&table.values)?;
     Ok(SpringEnergy {
         time: step as f64 * time_increment,

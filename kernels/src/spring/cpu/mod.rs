@@ -533,7 +533,7 @@ impl<'a, T: Number> CpuStepper<'a, T> {
 
 /// Energy that friction takes.
 #[derive(Debug, Clone, Copy)]
-struct Books {
+pub(super) struct Books {
     /// BαΔt/4, of (Δu_n + Δu_{n+1})².
     centred: f64,
     /// Bλ/2, of Δu_n (Δu_n + Δu_{n+1}).
@@ -541,7 +541,7 @@ struct Books {
 }
 
 impl Books {
-    fn new(problem: &SpringProblem) -> Self {
+    pub(super) fn new(problem: &SpringProblem) -> Self {
         let [_, b] = problem.damping_factors();
         match problem.damping {
             super::SpringDamping::Lambda(lambda) => Self { centred: 0.0, lagged: 0.5 * b * lambda },
@@ -552,7 +552,7 @@ impl Books {
     }
 
     /// Times m / BΔt².
-    fn friction(&self, old: f64, new: f64) -> f64 {
+    pub(super) fn friction(&self, old: f64, new: f64) -> f64 {
         (self.centred * (old + new) + self.lagged * old) * (old + new)
     }
 }
