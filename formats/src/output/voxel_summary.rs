@@ -43,7 +43,7 @@ pub struct Failure {
     pub strain_passed: f64,
     /// What the computed load is multiplied with at failure.
     pub factor: f64,
-    /// Reaction on the loaded face at failure, by components.
+    /// Reaction on the loaded face at failure, by components: the force; of bending and torsion the moment about the middle.
     pub load: [f64; 3],
 }
 

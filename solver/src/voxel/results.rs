@@ -147,6 +147,12 @@ pub fn extents(setup: &VoxelSetup, spacing: f64) -> [f64; 3] {
     [0, 1, 2].map(|axis| f64::from(high[axis] - low[axis]) * spacing)
 }
 
+/// Middle of the specimen's box.
+fn centre(mesh: &VoxelMeshView<'_>, setup: &VoxelSetup) -> [f64; 3] {
+    let [low, high] = setup.bounds;
+    [0, 1, 2].map(|k| mesh.origin[k] + mesh.spacing * 0.5 * (f64::from(low[k]) + f64::from(high[k])))
+}
+
 /// Factor that takes a unit solution to the force or moment asked for.
 pub fn scale(mesh: &VoxelMeshView<'_>, setup: &VoxelSetup, case: &LoadCase, reactions: &Reactions) -> Option<f64> {
     let target = case.scale_to.as_ref()?;
@@ -199,7 +205,11 @@ pub fn summarise(
     let apparent = apparent(solution, setup, reactions);
     let loaded = loaded_face(setup.analysis);
     let failure = loaded.map(|axis| {
-        let load = reactions.sum(&side(mesh, setup, axis, true));
+        let high = side(mesh, setup, axis, true);
+        let load = match setup.analysis {
+            Analysis::Bending { .. } | Analysis::Torsion { .. } => reactions.moment(mesh, &high, centre(mesh, setup)),
+            _ => reactions.sum(&high),
+        };
         failure(&effective, setup.output.failure_volume, setup.output.failure_strain, load)
     });
     CaseSummary {
@@ -246,8 +256,7 @@ fn apparent(solution: &Solution<'_>, setup: &VoxelSetup, reactions: &Reactions) 
     let extents = extents(setup, mesh.spacing);
     let (low, high) = (side(mesh, setup, axis, false), side(mesh, setup, axis, true));
     let (length, area) = (extents[axis], extents[(axis + 1) % 3] * extents[(axis + 2) % 3]);
-    let centre: [f64; 3] = [0, 1, 2]
-        .map(|k| mesh.origin[k] + mesh.spacing * 0.5 * (f64::from(setup.bounds[0][k]) + f64::from(setup.bounds[1][k])));
+    let centre = centre(mesh, setup);
     let force = reactions.sum(&high);
     let moment = || reactions.moment(mesh, &high, centre);
     // Rotation about an axis that fits the displacements of a face best, using some components.

@@ -105,6 +105,8 @@ fn a_force_scales_the_solution() {
     close(summary.reaction["zmin"][2], 3.0, 1e-9);
     let moment = solved(&mesh, "[load]\npreset = \"torsion\"\nmoment = 0.2\n");
     close(moment.cases[0].apparent.clone().unwrap().load, 0.2, 1e-9);
+    let failure = moment.cases[0].failure.clone().unwrap();
+    close(failure.load[2], 0.2 * failure.factor, 1e-9);
     // Under a traction the free cube is as long as under the platens.
     let traction = solved(
         &mesh,
