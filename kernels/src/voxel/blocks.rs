@@ -2,8 +2,8 @@
 
 use rayon::prelude::*;
 
-use super::number::Number;
-use super::split::{Elements, PLACES, Transfer};
+use super::number::{Number, Shared};
+use super::split::{Batches, Elements, PLACES, Transfer};
 
 /// Sums below this share of the largest number in a row are what rounding in f32 leaves of numbers that cancel.
 const NOTHING: f64 = 4e-6;
@@ -49,17 +49,30 @@ impl Blocks {
                 next[node as usize] += 1;
             }
         }
+        const SIZE: usize = 4096;
+        let parts: Vec<(Vec<u32>, Vec<u32>)> = (0..n.div_ceil(SIZE))
+            .into_par_iter()
+            .map(|part| {
+                let (mut ends, mut columns, mut row) = (Vec::with_capacity(SIZE), Vec::new(), Vec::new());
+                for node in part * SIZE..((part + 1) * SIZE).min(n) {
+                    row.clear();
+                    for &element in &of_node[count[node] as usize..count[node + 1] as usize] {
+                        row.extend_from_slice(&elements.nodes[element as usize]);
+                    }
+                    row.sort_unstable();
+                    row.dedup();
+                    columns.extend_from_slice(&row);
+                    ends.push(columns.len() as u32);
+                }
+                (ends, columns)
+            })
+            .collect();
         let mut out = Self { first: vec![0], ..Self::default() };
-        let mut row = Vec::new();
-        for node in 0..n {
-            row.clear();
-            for &element in &of_node[count[node] as usize..count[node + 1] as usize] {
-                row.extend_from_slice(&elements.nodes[element as usize]);
-            }
-            row.sort_unstable();
-            row.dedup();
-            out.column.extend_from_slice(&row);
-            out.first.push(out.column.len() as u32);
+        out.column.reserve_exact(parts.iter().map(|part| part.1.len()).sum());
+        for (ends, columns) in parts {
+            let before = out.column.len() as u32;
+            out.first.extend(ends.iter().map(|end| before + end));
+            out.column.extend_from_slice(&columns);
         }
         out.value = vec![[0.0; 9]; out.column.len()];
         out
@@ -70,17 +83,32 @@ impl Blocks {
         range.start + self.column[range].partition_point(|&c| c < column)
     }
 
-    /// Adds an element's matrix.
-    pub fn add(&mut self, nodes: &[u32; 8], matrix: &[f64; 576]) {
-        for (c, &row) in nodes.iter().enumerate() {
-            for (d, &column) in nodes.iter().enumerate() {
-                let at = self.find(row, column);
-                let value = &mut self.value[at];
-                for i in 0..9 {
-                    value[i] += matrix[24 * (3 * c + i / 3) + 3 * d + i % 3];
+    /// Adds the matrices of all elements: `matrix(element, to be overwritten)`. In one order.
+    pub fn add_all(&mut self, elements: &Elements, batches: &Batches, matrix: impl Fn(usize, &mut [f64; 576]) + Sync) {
+        let n = self.value.len();
+        let mut value = std::mem::take(&mut self.value);
+        {
+            let shared = Shared::new(&mut value);
+            let this = &*self;
+            batches.for_each(|range| {
+                // SAFETY: batches that run at the same time share no row; within one there is one thread.
+                let value = unsafe { shared.part(0..n) };
+                let mut here = [0.0; 576];
+                for element in range {
+                    matrix(element, &mut here);
+                    let nodes = &elements.nodes[element];
+                    for (c, &row) in nodes.iter().enumerate() {
+                        for (d, &column) in nodes.iter().enumerate() {
+                            let to = &mut value[this.find(row, column)];
+                            for i in 0..9 {
+                                to[i] += here[24 * (3 * c + i / 3) + 3 * d + i % 3];
+                            }
+                        }
+                    }
                 }
-            }
+            });
         }
+        self.value = value;
     }
 }
 
@@ -243,21 +271,39 @@ impl Blocks {
             }
         }
         let mut out = Self::pattern(coarse);
-        for row in 0..self.n_rows() {
-            let (rows, n, weight) = &support[row];
-            for at in self.first[row] as usize..self.first[row + 1] as usize {
-                let (columns, m, other) = &support[self.column[at] as usize];
-                let value = self.value[at].map(|v| v * weight * other);
-                for &r in &rows[..usize::from(*n)] {
-                    for &c in &columns[..usize::from(*m)] {
-                        let to = out.find(r, c);
+        // Finer nodes of each coarse one.
+        let mut first = vec![0_u32; out.n_rows() + 1];
+        let nodes = |of: &([u32; 8], u8, f64)| of.0.into_iter().take(usize::from(of.1));
+        support.iter().flat_map(nodes).for_each(|node| first[node as usize + 1] += 1);
+        (0..out.n_rows()).for_each(|i| first[i + 1] += first[i]);
+        let (mut next, mut finer) = (first.clone(), vec![0_u32; first.last().map_or(0, |&n| n as usize)]);
+        for (row, of) in support.iter().enumerate() {
+            for node in nodes(of) {
+                finer[next[node as usize] as usize] = row as u32;
+                next[node as usize] += 1;
+            }
+        }
+        let value = Shared::new(&mut out.value);
+        let (firsts, all_columns) = (&out.first, &out.column);
+        (0..firsts.len() - 1).into_par_iter().for_each(|node| {
+            let range = firsts[node] as usize..firsts[node + 1] as usize;
+            let columns = &all_columns[range.clone()];
+            // SAFETY: each row has blocks of its own.
+            let value = unsafe { value.part(range) };
+            for &row in &finer[first[node] as usize..first[node + 1] as usize] {
+                let row = row as usize;
+                for at in self.first[row] as usize..self.first[row + 1] as usize {
+                    let of = &support[self.column[at] as usize];
+                    let block = self.value[at].map(|v| v * support[row].2 * of.2);
+                    for column in nodes(of) {
+                        let to = &mut value[columns.partition_point(|&c| c < column)];
                         for i in 0..9 {
-                            out.value[to][i] += value[i];
+                            to[i] += block[i];
                         }
                     }
                 }
             }
-        }
+        });
         out
     }
 }

@@ -157,18 +157,7 @@ pub(super) type Stiffness<'a> = dyn Fn(usize) -> f64 + Sync + 'a;
 impl<T: Number> First<T> {
     /// P^T K P; `fixed` has a bit for each fixed direction of each fine node.
     pub fn new(cube: &Cube, fine: &Elements, level: &Coarsening, fixed: &[u8]) -> Self {
-        let mut out = Self {
-            child: Vec::with_capacity(level.coarse.nodes.len()),
-            own: Vec::new(),
-            matrices: Vec::new(),
-            special: Vec::new(),
-            dense: Box::new(cube.dense),
-            blocks: cube.blocks.map(|block| block.map(|row| row.map(T::from_f64))),
-            n_nodes: level.coarse.n_nodes,
-            n_blocks: 0,
-            cell: Cell::new(cube),
-        };
-        for element in 0..level.coarse.nodes.len() {
+        let cell = |element: usize| {
             let children =
                 &level.children[level.child_first[element] as usize..level.child_first[element + 1] as usize];
             let mut cell = Special { octants: 0, all: 0, fixed: [0; 3] };
@@ -182,14 +171,33 @@ impl<T: Number> First<T> {
                     }
                 }
             }
-            let special = cell.all != 0 || cell.fixed != [0; 3];
-            if special {
-                out.own.push(element as u32);
-                out.special.push(cell);
-            }
-            out.child.push((children[0], if special { 0 } else { cell.octants }));
+            (children[0], cell)
+        };
+        let child: Vec<(u32, u8)> = (0..level.coarse.nodes.len())
+            .into_par_iter()
+            .map(|element| {
+                let (first, cell) = cell(element);
+                (first, if cell.all != 0 || cell.fixed != [0; 3] { 0 } else { cell.octants })
+            })
+            .collect();
+        let own: Vec<u32> = (0..).zip(&child).filter(|(_, child)| child.1 == 0).map(|(element, _)| element).collect();
+        Self {
+            special: own.par_iter().map(|&element| cell(element as usize).1).collect(),
+            child,
+            own,
+            matrices: Vec::new(),
+            dense: Box::new(cube.dense),
+            blocks: cube.blocks.map(|block| block.map(|row| row.map(T::from_f64))),
+            n_nodes: level.coarse.n_nodes,
+            n_blocks: 0,
+            cell: Cell::new(cube),
         }
-        out
+    }
+
+    /// E h of the octants of a cell that is nothing special.
+    pub fn plain(&self, element: usize, stiffness: &impl Fn(usize) -> f64) -> Option<[f64; 8]> {
+        let (first, octants) = self.child[element];
+        (octants != 0).then(|| Self::octants(first, octants, stiffness))
     }
 
     /// E h of the octants of a cell: all voxels of a cell share its middle, so they are one piece and consecutive.
@@ -405,12 +413,28 @@ impl<T: Number> First<T> {
     }
 
     /// The diagonal, (3 n_nodes,).
-    pub fn diagonal(&self, nodes: &[[u32; 8]], stiffness: &impl Fn(usize) -> f64) -> Vec<f64> {
-        let mut diagonal = vec![0.0; 3 * self.n_nodes];
-        let mut matrix = [0.0; 576];
-        for (element, nodes) in nodes.iter().enumerate() {
-            let (first, octants) = self.child[element];
-            if octants == 0 {
+    pub fn diagonal(
+        &self,
+        nodes: &[[u32; 8]],
+        batches: &Batches,
+        stiffness: &(impl Fn(usize) -> f64 + Sync),
+    ) -> Vec<f64> {
+        let n = 3 * self.n_nodes;
+        let mut diagonal = vec![0.0; n];
+        let shared = Shared::new(&mut diagonal);
+        batches.for_each(|range| {
+            // SAFETY: batches that run at the same time share no node; within one there is one thread.
+            let diagonal = unsafe { shared.part(0..n) };
+            let mut matrix = [0.0; 576];
+            for element in range {
+                let nodes = &nodes[element];
+                if let Some(e) = self.plain(element, stiffness) {
+                    for i in 0..24 {
+                        diagonal[3 * nodes[i / 3] as usize + i % 3] +=
+                            (0..8).map(|o| e[o] * self.cell.octant[o][i][i]).sum::<f64>();
+                    }
+                    continue;
+                }
                 self.matrix(element, stiffness, &mut matrix);
                 // Nodes of a cell that is joined to itself are the same: what stands beside the diagonal counts too.
                 for i in 0..24 {
@@ -418,32 +442,30 @@ impl<T: Number> First<T> {
                         diagonal[3 * nodes[i / 3] as usize + i % 3] += matrix[24 * i + j];
                     }
                 }
-            } else {
-                let e = Self::octants(first, octants, stiffness);
-                for i in 0..24 {
-                    diagonal[3 * nodes[i / 3] as usize + i % 3] +=
-                        (0..8).map(|o| e[o] * self.cell.octant[o][i][i]).sum::<f64>();
-                }
             }
-        }
+        });
         diagonal
     }
 }
 
 /// Elements of the fine level with their nodes.
 pub(super) fn fine_elements(bricks: &BricksView) -> Elements {
-    let mut out = Elements { n_nodes: bricks.n_nodes(), ..Elements::default() };
-    out.code.reserve_exact(bricks.n_elements());
-    out.nodes.reserve_exact(bricks.n_elements());
-    let mut nodes = BrickNodes::default();
-    for brick in 0..bricks.n_bricks() {
-        nodes.load(bricks, brick);
-        for_each_slot(&bricks.element_mask[8 * brick..8 * brick + 8], &[u64::MAX; 8], |slot, _| {
-            out.code.push(bricks.code[brick] << 9 | slot as u64);
-            out.nodes.push(nodes.in_slot(slot));
+    let n = bricks.n_elements();
+    let (mut code, mut nodes) = (vec![0_u64; n], vec![[0_u32; 8]; n]);
+    {
+        let (codes, lists) = (Shared::new(&mut code), Shared::new(&mut nodes));
+        (0..bricks.n_bricks()).into_par_iter().for_each_init(BrickNodes::default, |local, brick| {
+            local.load(bricks, brick);
+            let range = bricks.element_first[brick] as usize..bricks.element_first[brick + 1] as usize;
+            // SAFETY: each brick has elements of its own.
+            let (codes, lists) = unsafe { (codes.part(range.clone()), lists.part(range)) };
+            for_each_slot(&bricks.element_mask[8 * brick..8 * brick + 8], &[u64::MAX; 8], |slot, rank| {
+                codes[rank] = bricks.code[brick] << 9 | slot as u64;
+                lists[rank] = local.in_slot(slot);
+            });
         });
     }
-    out
+    Elements { code, nodes, n_nodes: bricks.n_nodes(), ..Elements::default() }
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! The preconditioner: one cycle over the split levels.
 
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
 use rayon::prelude::*;
 
 use super::Cube;
@@ -423,7 +425,7 @@ impl<T: Number> Coarse<T> {
         let level = coarsen(&fine, settings.split);
         let mut first = First::new(cube, &fine, &level, fixed);
         drop(fine);
-        let diagonal = first.diagonal(&level.coarse.nodes, &|e| stiffness(e));
+        let diagonal = first.diagonal(&level.coarse.nodes, &Batches::new(&level.coarse), &|e| stiffness(e));
         let mut elements = level.coarse;
         first.n_blocks = count_blocks(&elements);
         let cost = first.n_blocks as f64 / fine_blocks;
@@ -636,40 +638,55 @@ fn second<T: Number>(
     stiffness: &Stiffness,
 ) -> Blocks {
     let mut out = Blocks::pattern(&level.coarse);
-    const SIZE: usize = 512;
-    let n = level.coarse.nodes.len();
-    for start in (0..n).step_by(SIZE) {
-        let matrices: Vec<[f64; 576]> = (start..(start + SIZE).min(n))
-            .into_par_iter()
-            .map(|element| {
-                let mut sum = [0.0; 576];
-                let mut a = [0.0; 576];
-                let range = level.child_first[element] as usize..level.child_first[element + 1] as usize;
-                for &child in &level.children[range] {
-                    first.matrix(child as usize, &|e| stiffness(e), &mut a);
-                    super::first::add_child(fine.octant(child as usize), &a, &mut sum);
+    let batches = Batches::new(&level.coarse);
+    // The share of each of 64 voxels, and of eight that are alike.
+    let shares: Vec<[f64; 576]> = (0..72)
+        .map(|i| {
+            let (mut share, (octant, voxel)) = ([0.0; 576], (i / 9, i % 9));
+            for o in (0..8).filter(|&o| voxel == 8 || o == voxel) {
+                let a = std::array::from_fn(|i| first.cell.octant[o][i / 24][i % 24]);
+                super::first::add_child(octant, &a, &mut share);
+            }
+            share
+        })
+        .collect();
+    out.add_all(&level.coarse, &batches, |element, sum| {
+        sum.fill(0.0);
+        let mut add = |share: &[f64; 576], e: f64| sum.iter_mut().zip(share).for_each(|(sum, a)| *sum += e * a);
+        let range = level.child_first[element] as usize..level.child_first[element + 1] as usize;
+        for &child in &level.children[range] {
+            let octant = fine.octant(child as usize);
+            match first.plain(child as usize, &|e| stiffness(e)) {
+                Some(e) if octant < 8 && e.iter().all(|&other| other == e[0]) => add(&shares[9 * octant + 8], e[0]),
+                Some(e) if octant < 8 => {
+                    (0..8).filter(|&o| e[o] != 0.0).for_each(|o| add(&shares[9 * octant + o], e[o]));
                 }
-                sum
-            })
-            .collect();
-        for (i, matrix) in matrices.iter().enumerate() {
-            out.add(&level.coarse.nodes[start + i], matrix);
+                _ => {
+                    let (mut a, mut share) = ([0.0; 576], [0.0; 576]);
+                    first.matrix(child as usize, &|e| stiffness(e), &mut a);
+                    super::first::add_child(octant, &a, &mut share);
+                    add(&share, 1.0);
+                }
+            }
         }
-    }
+    });
     out
 }
 
 /// Non-zero 3 × 3 blocks of a level, were it assembled (of two nodes at one place seen from a third, one counts).
 fn count_blocks(elements: &Elements) -> usize {
-    let mut seen = vec![0_u32; elements.n_nodes];
-    for nodes in &elements.nodes {
+    let seen: Vec<AtomicU32> = (0..elements.n_nodes).into_par_iter().map(|_| AtomicU32::new(0)).collect();
+    elements.nodes.par_iter().with_min_len(1 << 12).for_each(|nodes| {
         for (c, &node) in nodes.iter().enumerate() {
             // Corner d is at place 13 + d − c.
-            let base = 13 - (c & 1) - 3 * (c >> 1 & 1) - 9 * (c >> 2);
-            seen[node as usize] |= corners(base);
+            let bits = corners(13 - (c & 1) - 3 * (c >> 1 & 1) - 9 * (c >> 2));
+            let seen = &seen[node as usize];
+            if seen.load(Relaxed) & bits != bits {
+                seen.fetch_or(bits, Relaxed);
+            }
         }
-    }
-    seen.iter().map(|seen| seen.count_ones() as usize).sum()
+    });
+    seen.par_iter().map(|seen| seen.load(Relaxed).count_ones() as usize).sum()
 }
 
 fn corners(base: usize) -> u32 {

@@ -5,8 +5,12 @@
 //! coarse elements round it do not touch each other. So a coarse level never glues struts that are apart. Displacements
 //! between coarse nodes are trilinear.
 
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
 use pogo_formats::voxel::{morton_code, morton_position};
 use rayon::prelude::*;
+
+use super::number::Shared;
 
 /// Elements of one level, in the Morton order of their cells.
 #[derive(Debug, Clone, Default)]
@@ -109,34 +113,52 @@ pub(super) const fn place_of(octant: usize, c: usize) -> usize {
     place
 }
 
-struct Union(Vec<u32>);
+/// Groups of corners that are one node, made by several threads. The lowest member stands for its group, whatever the
+/// order in which they are joined.
+struct Union(Vec<AtomicU32>);
 
 impl Union {
-    fn find(&mut self, mut i: u32) -> u32 {
-        while self.0[i as usize] != i {
-            let up = self.0[self.0[i as usize] as usize];
-            self.0[i as usize] = up;
-            i = up;
+    fn new(n: u32) -> Self {
+        Self((0..n).into_par_iter().map(AtomicU32::new).collect())
+    }
+
+    fn find(&self, mut i: u32) -> u32 {
+        loop {
+            let up = self.0[i as usize].load(Relaxed);
+            if up == i {
+                return i;
+            }
+            let next = self.0[up as usize].load(Relaxed);
+            if next != up {
+                // Halves the way; a parent only ever gives way to a lower one of its own group.
+                let _ = self.0[i as usize].compare_exchange_weak(up, next, Relaxed, Relaxed);
+            }
+            i = next;
         }
-        i
     }
 
     /// The lower one stays.
-    fn join(&mut self, i: u32, j: u32) {
-        let (i, j) = (self.find(i), self.find(j));
-        self.0[i.max(j) as usize] = i.min(j);
+    fn join(&self, i: u32, j: u32) {
+        let (mut i, mut j) = (i, j);
+        loop {
+            (i, j) = (self.find(i), self.find(j));
+            if i == j {
+                return;
+            }
+            let (low, high) = (i.min(j), i.max(j));
+            if self.0[high as usize].compare_exchange(high, low, Relaxed, Relaxed).is_ok() {
+                return;
+            }
+        }
     }
 }
 
-/// The next coarser level. Where not `split`, a cell is one element and a corner one node, whatever touches there.
-pub(super) fn coarsen(fine: &Elements, split: bool) -> Coarsening {
-    let n = fine.code.len();
-    let mut out = Coarsening { child_first: vec![0], ..Coarsening::default() };
-    out.children.reserve_exact(n);
-    // Coarse elements: pieces of each cell that share nodes.
-    let mut at = 0;
+/// Coarse elements of finer elements `range`, which hold whole cells: pieces of each cell that share nodes.
+fn pieces(fine: &Elements, range: std::ops::Range<usize>, split: bool) -> (Vec<u64>, Vec<u32>, Vec<u32>) {
+    let (mut code, mut count, mut children) = (Vec::new(), Vec::new(), Vec::with_capacity(range.len()));
     let mut piece = Vec::new();
-    while at < n {
+    let mut at = range.start;
+    while at < range.end {
         let cell = fine.code[at] >> 3;
         let end = at + fine.code[at..].iter().take_while(|&&code| code >> 3 == cell).count();
         piece.clear();
@@ -151,39 +173,99 @@ pub(super) fn coarsen(fine: &Elements, split: bool) -> Coarsening {
         }
         for p in 0..end - at {
             if piece[p] == p {
-                out.coarse.code.push(cell);
-                out.children.extend((p..end - at).filter(|&i| piece[i] == p).map(|i| (at + i) as u32));
-                out.child_first.push(out.children.len() as u32);
+                let before = children.len();
+                code.push(cell);
+                children.extend((p..end - at).filter(|&i| piece[i] == p).map(|i| (at + i) as u32));
+                count.push((children.len() - before) as u32);
             }
         }
         at = end;
     }
-    // Corners: those that finer nodes need, one for all coarse elements that have the node.
-    let n_coarse = out.coarse.code.len();
-    let mut union = Union((0..8 * n_coarse as u32).collect());
-    const NONE: u32 = u32::MAX;
-    let mut owner = vec![NONE; fine.n_nodes];
-    let mut place = vec![0_u8; fine.n_nodes];
-    for coarse in 0..n_coarse {
-        for &child in &out.children[out.child_first[coarse] as usize..out.child_first[coarse + 1] as usize] {
+    (code, count, children)
+}
+
+/// First of each, and the end.
+fn starts(counts: impl Iterator<Item = u32>, n: usize) -> Vec<u32> {
+    let mut out = Vec::with_capacity(n + 1);
+    let mut sum = 0;
+    out.push(0);
+    out.extend(counts.map(|count| {
+        sum += count;
+        sum
+    }));
+    out
+}
+
+/// The next coarser level. Where not `split`, a cell is one element and a corner one node, whatever touches there.
+pub(super) fn coarsen(fine: &Elements, split: bool) -> Coarsening {
+    const SIZE: usize = 1 << 14;
+    let n = fine.code.len();
+    // Parts that end where a cell does.
+    let whole = |at: usize| {
+        at + fine.code[at..].iter().take_while(|&&code| at > 0 && code >> 3 == fine.code[at - 1] >> 3).count()
+    };
+    let parts: Vec<_> = (0..n.div_ceil(SIZE))
+        .into_par_iter()
+        .map(|i| pieces(fine, whole(i * SIZE)..whole(((i + 1) * SIZE).min(n)), split))
+        .collect();
+    let mut out = Coarsening::default();
+    let n_coarse = parts.iter().map(|part| part.0.len()).sum();
+    out.coarse.code.reserve_exact(n_coarse);
+    out.children.reserve_exact(n);
+    parts.iter().for_each(|part| out.coarse.code.extend_from_slice(&part.0));
+    out.child_first = starts(parts.iter().flat_map(|part| part.1.iter().copied()), n_coarse);
+    parts.into_iter().for_each(|part| out.children.extend_from_slice(&part.2));
+    let children =
+        |coarse: usize| &out.children[out.child_first[coarse] as usize..out.child_first[coarse + 1] as usize];
+    // Each finer node belongs to the first coarse element that has it, and stands where that has it first.
+    let owner: Vec<AtomicU32> = (0..fine.n_nodes).into_par_iter().map(|_| AtomicU32::new(u32::MAX)).collect();
+    (0..n_coarse).into_par_iter().for_each(|coarse| {
+        for node in children(coarse).iter().flat_map(|&child| fine.nodes[child as usize]) {
+            owner[node as usize].fetch_min(coarse as u32, Relaxed);
+        }
+    });
+    let owner: Vec<u32> = owner.into_par_iter().map(AtomicU32::into_inner).collect();
+    let each = |coarse: usize, act: &mut dyn FnMut(usize, usize)| {
+        for &child in children(coarse) {
             let octant = fine.octant(child as usize);
             for (c, &node) in fine.nodes[child as usize].iter().enumerate() {
-                let (node, here) = (node as usize, place_of(octant, c));
-                if owner[node] == NONE {
-                    owner[node] = coarse as u32;
-                    place[node] = here as u8;
-                } else if owner[node] != coarse as u32 || usize::from(place[node]) != here {
-                    let (mine, its) = (&PLACES[here], &PLACES[usize::from(place[node])]);
-                    for k in 0..usize::from(mine.n) {
-                        union.join(
-                            8 * coarse as u32 + u32::from(mine.corners[k]),
-                            8 * owner[node] + u32::from(its.corners[k]),
-                        );
-                    }
-                }
+                act(node as usize, place_of(octant, c));
             }
         }
+    };
+    const NOWHERE: u8 = u8::MAX;
+    let mut place = vec![NOWHERE; fine.n_nodes];
+    let mut count = vec![0_u32; n_coarse];
+    {
+        let shared = Shared::new(&mut place);
+        count.par_iter_mut().enumerate().for_each(|(coarse, count)| {
+            each(coarse, &mut |node, here| {
+                if owner[node] == coarse as u32 {
+                    // SAFETY: each node has one owner.
+                    let place = unsafe { shared.part(node..node + 1) };
+                    if place[0] == NOWHERE {
+                        place[0] = here as u8;
+                        *count += 1;
+                    }
+                }
+            });
+        });
     }
+    // Corners: those that finer nodes need, one for all coarse elements that have the node.
+    let union = Union::new(8 * n_coarse as u32);
+    (0..n_coarse).into_par_iter().for_each(|coarse| {
+        each(coarse, &mut |node, here| {
+            if owner[node] != coarse as u32 || usize::from(place[node]) != here {
+                let (mine, its) = (&PLACES[here], &PLACES[usize::from(place[node])]);
+                for k in 0..usize::from(mine.n) {
+                    union.join(
+                        8 * coarse as u32 + u32::from(mine.corners[k]),
+                        8 * owner[node] + u32::from(its.corners[k]),
+                    );
+                }
+            }
+        });
+    });
     if !split {
         let corner = |i: usize| {
             let at = morton_position(out.coarse.code[i / 8]);
@@ -193,31 +275,53 @@ pub(super) fn coarsen(fine: &Elements, split: bool) -> Coarsening {
         corners.par_sort_unstable();
         corners.windows(2).filter(|pair| pair[0].0 == pair[1].0).for_each(|pair| union.join(pair[0].1, pair[1].1));
     }
-    let mut number = vec![NONE; 8 * n_coarse];
-    let mut n_nodes = 0;
-    out.coarse.nodes = vec![[0; 8]; n_coarse];
-    for i in 0..8 * n_coarse {
-        let root = union.find(i as u32) as usize;
-        if number[root] == NONE {
-            number[root] = n_nodes;
-            n_nodes += 1;
+    // Groups get numbers in the order of their lowest corners.
+    let is_root = |i: usize| union.0[i].load(Relaxed) == i as u32;
+    let n_corners = 8 * n_coarse;
+    let roots: Vec<u32> = (0..n_corners.div_ceil(SIZE))
+        .into_par_iter()
+        .map(|part| (part * SIZE..((part + 1) * SIZE).min(n_corners)).filter(|&i| is_root(i)).count() as u32)
+        .collect();
+    let first_root = starts(roots.into_iter(), n_corners.div_ceil(SIZE));
+    let mut number = vec![0_u32; n_corners];
+    number.par_chunks_mut(SIZE).enumerate().for_each(|(part, number)| {
+        let mut next = first_root[part];
+        for (i, number) in number.iter_mut().enumerate() {
+            if is_root(part * SIZE + i) {
+                *number = next;
+                next += 1;
+            }
         }
-        out.coarse.nodes[i / 8][i % 8] = number[root];
-    }
-    out.coarse.n_nodes = n_nodes as usize;
+    });
+    out.coarse.nodes = (0..n_coarse)
+        .into_par_iter()
+        .map(|coarse| std::array::from_fn(|c| number[union.find((8 * coarse + c) as u32) as usize]))
+        .collect();
+    out.coarse.n_nodes = first_root.last().map_or(0, |&n| n as usize);
     out.coarse.period = fine.period.map(|period| period.map(|[first, end]| [first / 2, end.div_ceil(2)]));
     drop((number, union));
-    // Finer nodes by their coarse element.
-    let mut first = vec![0_u32; n_coarse + 1];
-    owner.iter().for_each(|&owner| first[owner as usize + 1] += 1);
-    (0..n_coarse).for_each(|i| first[i + 1] += first[i]);
-    let mut next = first.clone();
-    let (mut nodes, mut places) = (vec![0; fine.n_nodes], vec![0; fine.n_nodes]);
-    for node in 0..fine.n_nodes {
-        let at = &mut next[owner[node] as usize];
-        nodes[*at as usize] = node as u32;
-        places[*at as usize] = place[node];
-        *at += 1;
+    // Finer nodes by their coarse element, ascending.
+    let first = starts(count.into_iter(), n_coarse);
+    let (mut nodes, mut places) = (vec![0_u32; fine.n_nodes], vec![0_u8; fine.n_nodes]);
+    {
+        let (to_nodes, to_places) = (Shared::new(&mut nodes), Shared::new(&mut places));
+        (0..n_coarse).into_par_iter().for_each(|coarse| {
+            let range = first[coarse] as usize..first[coarse + 1] as usize;
+            // SAFETY: each coarse element has a range of its own.
+            let (nodes, places) = unsafe { (to_nodes.part(range.clone()), to_places.part(range)) };
+            let mut found = 0;
+            each(coarse, &mut |node, here| {
+                if owner[node] == coarse as u32
+                    && usize::from(place[node]) == here
+                    && !nodes[..found].contains(&(node as u32))
+                {
+                    nodes[found] = node as u32;
+                    found += 1;
+                }
+            });
+            nodes.sort_unstable();
+            places.iter_mut().zip(&*nodes).for_each(|(to, &node)| *to = place[node as usize]);
+        });
     }
     out.transfer = Transfer { first, fine: nodes, place: places };
     out
