@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::number::{Number, Shared};
+use super::number::{Machine, Number, Shared, machine};
 use super::split::{Batches, Elements, PLACES, Transfer};
 
 /// Sums below this share of the largest number in a row are what rounding in f32 leaves of numbers that cancel.
@@ -133,6 +133,7 @@ pub(super) struct Packed<T = f32> {
 #[derive(Debug, Clone, Default)]
 struct Short {
     scale: Vec<f32>,
+    /// Seven more at the end: sixteen are read at a time.
     value: Vec<i16>,
 }
 
@@ -146,7 +147,7 @@ impl<T: Number> Packed<T> {
     pub fn shorten(&mut self) {
         self.sum_rows();
         let n = self.column.len();
-        let (mut scale, mut value) = (vec![0.0_f32; n], vec![0_i16; 9 * n + 3]);
+        let (mut scale, mut value) = (vec![0.0_f32; n], vec![0_i16; 9 * n + 7]);
         self.value.truncate(9 * n);
         while !self.value.is_empty() {
             let first = (self.value.len() / 9 - 1) / PIECE * PIECE;
@@ -189,8 +190,17 @@ impl<T: Number> Packed<T> {
     pub fn apply(&self, x: &[T], y: &mut [T]) {
         let rows = |(chunk, y): (usize, &mut [T])| {
             #[cfg(target_arch = "x86_64")]
-            if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
-                // SAFETY: the machine has both.
+            if machine() == Machine::Avx512
+                && let Some(short) = &self.short
+                && let (Some(x), Some(y)) = (T::singles(x), T::singles_mut(y))
+            {
+                // SAFETY: the machine has what it is compiled for.
+                unsafe { self.rows_avx512(short, chunk * Self::ROWS, x, y) };
+                return;
+            }
+            #[cfg(target_arch = "x86_64")]
+            if machine() != Machine::Any {
+                // SAFETY: the machine has what it is compiled for.
                 unsafe { self.rows_avx2(chunk * Self::ROWS, x, y) };
                 return;
             }
@@ -207,6 +217,40 @@ impl<T: Number> Packed<T> {
     #[target_feature(enable = "avx2,fma")]
     fn rows_avx2(&self, first: usize, x: &[T], y: &mut [T]) {
         self.rows::<true>(first, x, y);
+    }
+
+    /// As [`rows`](Self::rows), a block at a time.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f,avx512vl,avx2,fma")]
+    fn rows_avx512(&self, short: &Short, first: usize, x: &[f32], y: &mut [f32]) {
+        use std::arch::x86_64::*;
+        // Three numbers of a block for each component; what is read of the next block meets 0.
+        let component = _mm512_setr_epi32(0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3);
+        let load = |node: usize| {
+            let from = &x[3 * node..3 * node + 3];
+            // SAFETY: three numbers.
+            let vector = unsafe { _mm_maskz_loadu_ps(7, from.as_ptr()) };
+            _mm512_permutexvar_ps(component, _mm512_castps128_ps512(vector))
+        };
+        for (i, y) in y.chunks_exact_mut(3).enumerate() {
+            let row = first + i;
+            let range = self.first[row] as usize..self.first[row + 1] as usize;
+            let values = &short.value[9 * range.start..9 * range.end + 7];
+            let blocks = self.column[range.clone()].iter().zip(&short.scale[range]).zip(values.windows(16).step_by(9));
+            let (own, mut sums) = (load(row), _mm512_setzero_ps());
+            for ((&node, &scale), block) in blocks {
+                let (node, there) = (node as usize, load(node as usize));
+                let difference = _mm512_mask_sub_ps(there, if node == row { 0 } else { !0 }, there, own);
+                // SAFETY: sixteen numbers.
+                let block = unsafe { _mm256_loadu_si256(block.as_ptr().cast()) };
+                let block = _mm512_cvtepi32_ps(_mm512_cvtepi16_epi32(block));
+                sums = _mm512_fmadd_ps(block, _mm512_mul_ps(_mm512_set1_ps(scale), difference), sums);
+            }
+            let mut sum = [0.0; 16];
+            // SAFETY: sixteen numbers.
+            unsafe { _mm512_storeu_ps(sum.as_mut_ptr(), sums) };
+            (0..3).for_each(|a| y[a] = sum[a] + sum[3 + a] + sum[6 + a]);
+        }
     }
 
     #[inline(always)]

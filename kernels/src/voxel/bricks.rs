@@ -2,37 +2,26 @@
 
 use std::sync::LazyLock;
 
-use pogo_formats::voxel::{BricksView, NO_BRICK, masks, morton_position};
-
-/// Nodes along an edge of a brick, those of the next bricks included.
-pub(super) const N: usize = 9;
-/// Nodes of a brick, those of the next bricks included.
-pub(super) const N3: usize = N * N * N;
+use pogo_formats::voxel::{BricksView, NO_BRICK, morton_position};
 
 /// Positions of the 512 slots of a brick.
 pub(super) struct Slots {
     /// Index of each slot's voxel, (z, y, x) in 8 × 8 × 8.
     pub voxel: [u16; 512],
-    /// Index of each slot's node, (z, y, x) in 9 × 9 × 9.
-    pub node: [u16; 512],
-    /// Slots that stand at the lower face, edge or corner d = dx + 2 dy + 4 dz: x = 0 where dx is set, and so on.
-    pub low: [[u64; 8]; 8],
-    /// What d adds to `node`.
-    pub shift: [u16; 8],
+    /// Slots that stand at the upper face, edge or corner d = dx + 2 dy + 4 dz: x = 7 where dx is set, and so on.
+    pub high: [[u64; 8]; 8],
 }
 
 /// The one and only.
 pub(super) static SLOTS: LazyLock<Slots> = LazyLock::new(|| {
-    let mut slots = Slots { voxel: [0; 512], node: [0; 512], low: [[0; 8]; 8], shift: [0; 8] };
+    let mut slots = Slots { voxel: [0; 512], high: [[0; 8]; 8] };
     for slot in 0..512 {
-        let [x, y, z] = morton_position(slot as u64).map(|p| p as usize);
-        slots.voxel[slot] = ((z * 8 + y) * 8 + x) as u16;
-        slots.node[slot] = ((z * N + y) * N + x) as u16;
+        let at = morton_position(slot as u64).map(|p| p as usize);
+        slots.voxel[slot] = ((at[2] * 8 + at[1]) * 8 + at[0]) as u16;
+        for d in (0..8).filter(|d| (0..3).all(|m| d >> m & 1 == 0 || at[m] == 7)) {
+            slots.high[d][slot / 64] |= 1 << (slot % 64);
+        }
     }
-    for d in 0..8 {
-        slots.low[d] = std::array::from_fn(|word| masks::lower_side(word, d));
-    }
-    slots.shift = std::array::from_fn(|d| (8 * ((d & 1) + N * (d >> 1 & 1) + N * N * (d >> 2))) as u16);
     slots
 });
 

@@ -1,5 +1,7 @@
 //! The finest level: products with what follows them done brick by brick, while the sums are at hand.
 
+use rayon::prelude::*;
+
 use super::multigrid::{Coarse, Smoother, for_parts};
 use super::number::{Number, Shared};
 use super::{Product, Scratch};
@@ -8,9 +10,9 @@ use super::{Product, Scratch};
 pub(super) struct Fine<'a, T = f32> {
     pub product: Product<'a>,
     pub scratch: Scratch,
-    /// 1 / diagonal of each node: its three entries are equal.
-    inverse: Vec<T>,
-    /// Largest eigenvalue of D⁻¹ K.
+    /// 1 / diagonal of each node, whose three entries are equal, in 16 bits: any numbers near it would do.
+    inverse: Vec<u16>,
+    /// Largest eigenvalue of D⁻¹ K at most.
     lambda: f64,
     smoother: Smoother,
     /// The preconditioned residual.
@@ -24,7 +26,10 @@ pub(super) struct Fine<'a, T = f32> {
 }
 
 impl<'a, T: Number> Fine<'a, T> {
-    pub fn new(product: Product<'a>, inverse: Vec<T>, lambda: f64, smoother: Smoother) -> Self {
+    /// `lambda` is the largest eigenvalue before `inverse` is rounded.
+    pub fn new(product: Product<'a>, inverse: Vec<u16>, lambda: f64, smoother: Smoother) -> Self {
+        // Seven bits are kept: the most that rounding adds.
+        let lambda = lambda * (1.0 + 1.0 / 256.0);
         let n = 3 * inverse.len();
         let zeros = |n| vec![T::default(); n];
         let c = zeros(if smoother.sums_up() { n } else { 0 });
@@ -35,7 +40,7 @@ impl<'a, T: Number> Fine<'a, T> {
     /// K x, handed to `sink` brick by brick.
     pub fn apply(&mut self, x: &[T], sink: impl Fn(usize, &mut [T]) -> f64 + Sync) -> f64 {
         self.products += 1.0;
-        self.product.apply(x, &mut self.scratch, sink)
+        self.product.apply_arranged(x, &mut self.scratch, sink)
     }
 
     /// z = one cycle on K z = r.
@@ -54,8 +59,8 @@ impl<'a, T: Number> Fine<'a, T> {
         });
         (self.z, self.e) = (z, e);
         let product = &self.product;
-        coarse.correct(&self.e, &mut self.z, &|e| product.stiffness(e));
-        product.fixed().iter().for_each(|&dof| self.z[dof as usize] = T::default());
+        coarse.correct(&mut self.e, &mut self.z, &|e| product.stiffness(e));
+        product.arranged_fixed().iter().for_each(|&dof| self.z[dof as usize] = T::default());
         self.smooth(r, false);
     }
 
@@ -74,11 +79,16 @@ impl<'a, T: Number> Fine<'a, T> {
                 (std::mem::take(&mut self.inverse), std::mem::take(&mut self.z), std::mem::take(&mut self.c));
             let mut e = std::mem::take(&mut self.e);
             if zero && k == 1 {
-                for_parts(&mut e, |first, e| {
-                    for (i, e) in e.iter_mut().enumerate() {
-                        *e = only * s * inverse[(first + i) / 3] * r[first + i];
-                    }
-                });
+                e.par_chunks_mut(3 * NODES).zip(inverse.par_chunks(NODES)).zip(r.par_chunks(3 * NODES)).for_each(
+                    |((e, inverse), r)| {
+                        let factor = only * s;
+                        let each = e.chunks_exact_mut(3).zip(inverse).zip(r.chunks_exact(3));
+                        each.for_each(|((e, &inverse), r)| {
+                            let factor = factor * T::from_half(inverse);
+                            (0..3).for_each(|a| e[a] = factor * r[a]);
+                        });
+                    },
+                );
                 if sums_up {
                     for_parts(&mut c, |first, c| {
                         c.iter_mut().zip(&e[first..]).for_each(|(c, &d)| *c = w_over * d);
@@ -87,30 +97,34 @@ impl<'a, T: Number> Fine<'a, T> {
             } else {
                 let (out, sums) = (Shared::new(&mut e), Shared::new(&mut c));
                 self.apply(&z, |first, y| {
-                    let range = 3 * first..3 * first + y.len();
-                    // SAFETY: each brick has its own nodes.
-                    let e = unsafe { out.part(range.clone()) };
-                    // SAFETY: as above.
-                    let c = if sums_up { unsafe { sums.part(range.clone()) } } else { &mut [] };
-                    let (z, r) = (&z[range.clone()], &r[range]);
-                    for i in 0..y.len() {
-                        let step = s * inverse[first + i / 3] * (r[i] - y[i]);
+                    for_pieces(&inverse[first..], y, |at, inverse, y| {
+                        let range = 3 * first + at..3 * first + at + y.len();
+                        // SAFETY: each brick has its own nodes.
+                        let e = unsafe { out.part(range.clone()) };
+                        // SAFETY: as above.
+                        let c = if sums_up { unsafe { sums.part(range.clone()) } } else { &mut [] };
+                        let (z, r) = (&z[range.clone()], &r[range]);
+                        let n = y.len();
+                        assert!(e.len() == n && z.len() == n && r.len() == n && inverse.len() == n);
+                        let step = |i: usize| s * inverse[i] * (r[i] - y[i]);
                         if k == 1 {
-                            e[i] = z[i] + only * step;
-                            if sums_up {
-                                c[i] = w_over * step;
-                            }
-                            continue;
+                            (0..n).for_each(|i| e[i] = z[i] + only * step(i));
+                            c.iter_mut().enumerate().for_each(|(i, c)| *c = w_over * step(i));
+                            return;
                         }
-                        let before = if zero && k == 2 { T::default() } else { e[i] };
-                        let d = z[i] - before;
-                        let next = p * d + step;
-                        // Of two steps with weights, the first counts when the second is made.
-                        e[i] = if degree == 2 { before + first_weight * d + w * next } else { z[i] + next };
-                        if sums_up {
-                            c[i] += w_over * next;
+                        // e is the iterate before.
+                        if zero && k == 2 {
+                            e.fill(T::default());
                         }
-                    }
+                        let next = |i: usize, before: T| p * (z[i] - before) + step(i);
+                        c.iter_mut().enumerate().for_each(|(i, c)| *c += w_over * next(i, e[i]));
+                        if degree == 2 {
+                            // Of two steps with weights, the first counts when the second is made.
+                            (0..n).for_each(|i| e[i] = e[i] + first_weight * (z[i] - e[i]) + w * next(i, e[i]));
+                        } else {
+                            (0..n).for_each(|i| e[i] = z[i] + next(i, e[i]));
+                        }
+                    });
                     0.0
                 });
             }
@@ -122,5 +136,21 @@ impl<'a, T: Number> Fine<'a, T> {
             for_parts(&mut self.z, |first, z| z.iter_mut().zip(&c[first..]).for_each(|(z, &c)| *z += c));
         }
         self.smoother.steps = steps;
+    }
+}
+
+/// Nodes that a thread takes at a time.
+const NODES: usize = 4096;
+
+/// Calls `act` for pieces of y, with the place of each piece and with what each of its numbers has of `inverse`, one for a node.
+#[inline(always)]
+fn for_pieces<T: Number>(inverse: &[u16], y: &[T], mut act: impl FnMut(usize, &[T], &[T])) {
+    const PIECE: usize = 128;
+    let mut each = [T::default(); 3 * PIECE];
+    for (i, (y, inverse)) in y.chunks(3 * PIECE).zip(inverse.chunks(PIECE)).enumerate() {
+        each.chunks_exact_mut(3)
+            .zip(inverse)
+            .for_each(|(to, &inverse)| to.copy_from_slice(&[T::from_half(inverse); 3]));
+        act(3 * PIECE * i, &each[..y.len()], y);
     }
 }

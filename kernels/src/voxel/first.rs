@@ -5,8 +5,8 @@ use rayon::prelude::*;
 
 use super::Cube;
 use super::bricks::for_each_slot;
-use super::number::{self, Eight, Number, Shared};
-use super::product::cubes;
+use super::forces::{amplitudes, cubes, k, one, three, two};
+use super::number::{self, Eight, Machine, Number, Shared};
 use super::split::{Batches, Coarsening, Elements, PLACES, place_of};
 
 /// Stiffness of 2 × 2 × 2 voxels under trilinear displacements of the whole cell.
@@ -139,6 +139,8 @@ pub(super) struct First<T = f32> {
     pub n_nodes: usize,
     /// Non-zero blocks, were it assembled.
     pub n_blocks: usize,
+    /// E h where all elements have the same.
+    pub uniform: Option<f64>,
 }
 
 /// A cell with fixed degrees of freedom, or one that is no more than one voxel wide.
@@ -149,6 +151,60 @@ struct Special {
     all: u8,
     /// For x, y and z: a bit for each of the 27 places, set where the node there is fixed.
     fixed: [u32; 3],
+}
+
+/// Up to a batch of elements.
+struct Few {
+    element: [u32; Batches::SIZE],
+    n: usize,
+}
+
+impl Default for Few {
+    fn default() -> Self {
+        Self { element: [0; Batches::SIZE], n: 0 }
+    }
+}
+
+impl Few {
+    #[inline(always)]
+    fn add(&mut self, element: usize) {
+        self.element[self.n] = element as u32;
+        self.n += 1;
+    }
+
+    fn get(&self) -> &[u32] {
+        &self.element[..self.n]
+    }
+}
+
+/// Values at the corners of up to eight elements; lanes without one have those of the first.
+#[inline(always)]
+fn gather<T: Number, const FMA: bool, const WIDE: bool>(
+    lanes: &[u32],
+    nodes: &[[u32; 8]],
+    x: &[T],
+) -> [[Eight<T, FMA>; 8]; 3] {
+    let elements: [&[u32; 8]; 8] =
+        std::array::from_fn(|lane| &nodes[lanes[if lane < lanes.len() { lane } else { 0 }] as usize]);
+    let mut u = [[Eight::splat(T::default()); 8]; 3];
+    for c in 0..8 {
+        let of_corner = T::gather::<WIDE>(x, &elements.map(|nodes| nodes[c]));
+        (0..3).for_each(|a| u[a][c] = Eight(of_corner[a]));
+    }
+    u
+}
+
+/// Adds to the corners of up to eight elements.
+#[inline(always)]
+fn scatter<T: Number, const FMA: bool>(lanes: &[u32], nodes: &[[u32; 8]], f: [[Eight<T, FMA>; 8]; 3], y: &mut [T]) {
+    for (lane, &at) in lanes.iter().enumerate() {
+        for (c, &node) in nodes[at as usize].iter().enumerate() {
+            let to = &mut y[3 * node as usize..3 * node as usize + 3];
+            for a in 0..3 {
+                to[a] += f[a][c].0[lane];
+            }
+        }
+    }
 }
 
 /// Stiffness E h of fine elements.
@@ -190,6 +246,7 @@ impl<T: Number> First<T> {
             blocks: cube.blocks.map(|block| block.map(|row| row.map(T::from_f64))),
             n_nodes: level.coarse.n_nodes,
             n_blocks: 0,
+            uniform: None,
             cell: Cell::new(cube),
         }
     }
@@ -270,14 +327,29 @@ impl<T: Number> First<T> {
         batches.for_each(|range| {
             // SAFETY: batches that run at the same time share no node; within one there is one thread.
             let y = unsafe { y.part(0..3 * self.n_nodes) };
-            #[cfg(target_arch = "x86_64")]
-            if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
-                // SAFETY: the machine has both.
-                unsafe { self.batch_avx2(range, nodes, x, y, stiffness) };
-                return;
+            match number::machine() {
+                // SAFETY: the machine has what they are compiled for.
+                #[cfg(target_arch = "x86_64")]
+                Machine::Avx512 => unsafe { self.batch_avx512(range, nodes, x, y, stiffness) },
+                // SAFETY: as above.
+                #[cfg(target_arch = "x86_64")]
+                Machine::Avx2 => unsafe { self.batch_avx2(range, nodes, x, y, stiffness) },
+                _ => self.batch::<false, false>(range, nodes, x, y, stiffness),
             }
-            self.batch::<false>(range, nodes, x, y, stiffness);
         });
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,avx2,fma")]
+    fn batch_avx512(
+        &self,
+        range: std::ops::Range<usize>,
+        nodes: &[[u32; 8]],
+        x: &[T],
+        y: &mut [T],
+        stiffness: &impl Fn(usize) -> f64,
+    ) {
+        self.batch::<true, true>(range, nodes, x, y, stiffness);
     }
 
     #[cfg(target_arch = "x86_64")]
@@ -290,11 +362,11 @@ impl<T: Number> First<T> {
         y: &mut [T],
         stiffness: &impl Fn(usize) -> f64,
     ) {
-        self.batch::<true>(range, nodes, x, y, stiffness);
+        self.batch::<true, false>(range, nodes, x, y, stiffness);
     }
 
     #[inline(always)]
-    fn batch<const FMA: bool>(
+    fn batch<const FMA: bool, const WIDE: bool>(
         &self,
         range: std::ops::Range<usize>,
         nodes: &[[u32; 8]],
@@ -302,32 +374,42 @@ impl<T: Number> First<T> {
         y: &mut [T],
         stiffness: &impl Fn(usize) -> f64,
     ) {
-        type V<T, const FMA: bool> = Eight<T, FMA>;
-        let zero = V::<T, FMA>::splat(T::default());
-        let mut at = range.start;
-        while at < range.end {
-            let n = (range.end - at).min(8);
-            let mut u = [[zero; 8]; 3];
+        let zero = Eight::<T, FMA>::splat(T::default());
+        // Cells whose eight voxels are alike are like one large voxel.
+        let (mut alike, mut mixed) = (Few::default(), Few::default());
+        for element in range {
+            match self.child[element].1 {
+                0 => self.add_own(element, &nodes[element], x, y, stiffness),
+                255 if self.uniform.is_some() => alike.add(element),
+                _ => mixed.add(element),
+            }
+        }
+        if let Some(e) = self.uniform {
+            let (e, blocks) = (Eight::<T, FMA>::splat(T::from_f64(2.0 * e)), &self.blocks);
+            for lanes in alike.get().chunks(8) {
+                let u = gather::<T, FMA, WIDE>(lanes, nodes, x).map(number::walsh);
+                let mut f = [[zero; 8]; 3];
+                amplitudes!(blocks, u, e, f);
+                scatter(lanes, nodes, f.map(number::walsh), y);
+            }
+        }
+        for lanes in mixed.get().chunks(8) {
             let mut e = [zero; 8];
-            let mut own = 0_u32;
-            for lane in 0..n {
-                let (first, octants) = self.child[at + lane];
-                if octants == 0 {
-                    own |= 1 << lane;
-                    continue;
-                }
-                for (c, &node) in nodes[at + lane].iter().enumerate() {
-                    let from = &x[3 * node as usize..3 * node as usize + 3];
-                    for a in 0..3 {
-                        u[a][c].0[lane] = from[a];
-                    }
-                }
-                let octants = Self::octants(first, octants, stiffness);
+            if let Some(uniform) = self.uniform {
+                let mut octants = [0_u32; 8];
+                lanes.iter().enumerate().for_each(|(lane, &at)| octants[lane] = u32::from(self.child[at as usize].1));
+                let there = T::from_f64(uniform);
                 for o in 0..8 {
-                    e[o].0[lane] = T::from_f64(octants[o]);
+                    e[o] = Eight(octants.map(|octants| if octants >> o & 1 == 1 { there } else { T::default() }));
+                }
+            } else {
+                for (lane, &at) in lanes.iter().enumerate() {
+                    let (first, octants) = self.child[at as usize];
+                    let octants = Self::octants(first, octants, stiffness);
+                    (0..8).for_each(|o| e[o].0[lane] = T::from_f64(octants[o]));
                 }
             }
-            let u = u.map(number::walsh);
+            let u = gather::<T, FMA, WIDE>(lanes, nodes, x).map(number::walsh);
             let e = number::walsh(e);
             let mut f = [[zero; 8]; 3];
             for v in 1..8 {
@@ -339,7 +421,7 @@ impl<T: Number> First<T> {
                         for b in 0..3 {
                             let other = v ^ 1 << a ^ w ^ 1 << b;
                             if other != 0 {
-                                part = V::<T, FMA>::splat(row[3 * other + b]).fma(u[b][other], part);
+                                part = Eight::<T, FMA>::splat(row[3 * other + b]).fma(u[b][other], part);
                             }
                         }
                         sum = e[w].fma(part, sum);
@@ -347,20 +429,7 @@ impl<T: Number> First<T> {
                     f[a][v] = sum;
                 }
             }
-            let f = f.map(number::walsh);
-            for lane in 0..n {
-                if own >> lane & 1 == 0 {
-                    for (c, &node) in nodes[at + lane].iter().enumerate() {
-                        let to = &mut y[3 * node as usize..3 * node as usize + 3];
-                        for a in 0..3 {
-                            to[a] += f[a][c].0[lane];
-                        }
-                    }
-                } else {
-                    self.add_own(at + lane, &nodes[at + lane], x, y, stiffness);
-                }
-            }
-            at += 8;
+            scatter(lanes, nodes, f.map(number::walsh), y);
         }
     }
 
@@ -487,6 +556,11 @@ mod tests {
         cell.matrix(&e, &mut matrix);
         for (a, b) in matrix.iter().zip(&sum) {
             assert!((a - b).abs() < 1e-14, "{a} {b}");
+        }
+        // Of one modulus it is a cube of twice the edge.
+        cell.matrix(&[0.7; 8], &mut matrix);
+        for (a, b) in matrix.iter().zip(cube.dense.as_flattened()) {
+            assert!((a - 1.4 * b).abs() < 1e-14, "{a} {b}");
         }
     }
 }

@@ -5,8 +5,9 @@ use rayon::prelude::*;
 
 use super::domains::DomainProduct;
 use super::first::fine_elements;
+use super::forces::cubes;
 use super::number::{Number, Shared};
-use super::product::{Scratch, cubes, numbers};
+use super::product::{Scratch, numbers};
 use super::split::{Batches, Elements};
 
 /// How the nodes of elements are found.

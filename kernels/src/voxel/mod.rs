@@ -7,12 +7,14 @@ mod cube;
 mod domains;
 mod fine;
 mod first;
+mod forces;
 mod gpu;
 mod lookup;
 mod multigrid;
 mod number;
 mod problem;
 mod product;
+mod rows;
 mod solve;
 mod split;
 #[cfg(test)]

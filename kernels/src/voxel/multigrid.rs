@@ -93,18 +93,60 @@ pub(super) struct Level<T = f32> {
     pub cost: f64,
     pub n: usize,
     /// Right side; conjugate gradients make it their residual.
-    b: Vec<T>,
+    b: Vector<T>,
     /// Solution.
-    x: Vec<T>,
+    x: Vector<T>,
     /// Of one cycle: what it comes to, that of the smoothing step before, a product.
-    z: Vec<T>,
-    e: Vec<T>,
-    t: Vec<T>,
+    z: Vector<T>,
+    e: Vector<T>,
+    t: Vector<T>,
     /// Of smoothers with weights and more than two steps: Σ (w − 1) d.
-    c: Vec<T>,
+    c: Vector<T>,
     /// Of conjugate gradients: direction and its product.
-    p: Vec<T>,
-    q: Vec<T>,
+    p: Vector<T>,
+    q: Vector<T>,
+}
+
+/// A level's numbers, in memory of its own or in what it is lent.
+#[derive(Debug)]
+struct Vector<T> {
+    own: Vec<T>,
+    at: *mut T,
+    n: usize,
+    lent: bool,
+}
+
+// SAFETY: it owns its numbers, or has borrowed them for itself alone (`Level::lend`).
+unsafe impl<T: Send> Send for Vector<T> {}
+// SAFETY: as above.
+unsafe impl<T: Sync> Sync for Vector<T> {}
+
+impl<T> Default for Vector<T> {
+    fn default() -> Self {
+        Self { own: Vec::new(), at: std::ptr::NonNull::dangling().as_ptr(), n: 0, lent: false }
+    }
+}
+
+impl<T: Number> Vector<T> {
+    fn resize(&mut self, n: usize) {
+        self.own.resize(n, T::default());
+        (self.at, self.n) = (self.own.as_mut_ptr(), n);
+    }
+}
+
+impl<T> std::ops::Deref for Vector<T> {
+    type Target = [T];
+    fn deref(&self) -> &[T] {
+        // SAFETY: `n` numbers of its own, or of memory that stays lent until `n` is 0.
+        unsafe { std::slice::from_raw_parts(self.at, self.n) }
+    }
+}
+
+impl<T> std::ops::DerefMut for Vector<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: as above; nobody else has it.
+        unsafe { std::slice::from_raw_parts_mut(self.at, self.n) }
+    }
 }
 
 /// All coarse levels.
@@ -203,42 +245,73 @@ impl Smoother {
 }
 
 impl<T: Number> Level<T> {
-    fn new(operator: Operator<T>, elements: &Elements, transfer: Transfer, diagonal: &[f64], cost: f64) -> Self {
+    fn new(
+        operator: Operator<T>,
+        elements: &Elements,
+        batches: Batches,
+        transfer: Transfer,
+        diagonal: &[f64],
+        cost: f64,
+    ) -> Self {
         let most = diagonal.iter().fold(0.0_f64, |most, &d| most.max(d));
         let inverse = |&d: &f64| if d > 1e-7 * most { T::from_f64(1.0 / d) } else { T::default() };
         Self {
             operator,
             nodes: elements.nodes.clone(),
             transfer,
-            batches: Batches::new(elements),
+            batches,
             inverse: diagonal.iter().map(inverse).collect(),
             lambda: 0.0,
             cost,
             n: 3 * elements.n_nodes,
-            b: Vec::new(),
-            x: Vec::new(),
-            z: Vec::new(),
-            e: Vec::new(),
-            t: Vec::new(),
-            c: Vec::new(),
-            p: Vec::new(),
-            q: Vec::new(),
+            b: Vector::default(),
+            x: Vector::default(),
+            z: Vector::default(),
+            e: Vector::default(),
+            t: Vector::default(),
+            c: Vector::default(),
+            p: Vector::default(),
+            q: Vector::default(),
         }
     }
 
-    /// Memory for solving.
-    fn allocate(&mut self, full: bool, settings: &CycleSettings, smoother: &Smoother) {
+    /// Memory for solving. Of the vectors that nobody needs between two corrections, as many are lent by the finest level as fit
+    /// into `spare` numbers.
+    fn allocate(&mut self, full: bool, settings: &CycleSettings, smoother: &Smoother, spare: usize) {
         let n = self.n;
-        [&mut self.b, &mut self.x].into_iter().for_each(|v| v.resize(n, T::default()));
-        if full {
-            [&mut self.z, &mut self.e, &mut self.t].into_iter().for_each(|v| v.resize(n, T::default()));
-            if settings.kind == CycleKind::K {
-                [&mut self.p, &mut self.q].into_iter().for_each(|v| v.resize(n, T::default()));
-            }
-            if smoother.sums_up() {
-                self.c.resize(n, T::default());
+        [&mut self.b, &mut self.x].into_iter().for_each(|v| v.resize(n));
+        let conjugate = full && settings.kind == CycleKind::K;
+        let mut fit = spare.checked_div(n).unwrap_or(0);
+        let all = [(&mut self.z, full), (&mut self.e, full), (&mut self.t, full), (&mut self.p, conjugate)];
+        for (vector, _) in all.into_iter().chain([(&mut self.q, conjugate)]).filter(|(_, needed)| *needed) {
+            vector.lent = fit > 0;
+            fit = fit.saturating_sub(1);
+            if !vector.lent {
+                vector.resize(n);
             }
         }
+        if full && smoother.sums_up() {
+            self.c.resize(n);
+        }
+    }
+
+    /// Lends memory to the vectors that have none of their own, until it is taken back.
+    fn lend(&mut self, mut memory: &mut [T]) {
+        let n = self.n;
+        for vector in self.vectors().into_iter().filter(|vector| vector.lent) {
+            let (first, rest) = memory.split_at_mut(n);
+            (vector.at, vector.n) = (first.as_mut_ptr(), n);
+            memory = rest;
+        }
+    }
+
+    /// Takes back what [`lend`](Self::lend) has given.
+    fn take_back(&mut self) {
+        self.vectors().into_iter().filter(|vector| vector.lent).for_each(|vector| vector.n = 0);
+    }
+
+    fn vectors(&mut self) -> [&mut Vector<T>; 6] {
+        [&mut self.x, &mut self.z, &mut self.e, &mut self.t, &mut self.p, &mut self.q]
     }
 
     fn product(
@@ -290,7 +363,7 @@ impl<T: Number> Level<T> {
     fn prolong(&self, fine: &mut [T]) {
         let n = fine.len();
         let fine = Shared::new(fine);
-        let (transfer, nodes, x) = (&self.transfer, &self.nodes, &self.x);
+        let (transfer, nodes, x) = (&self.transfer, &self.nodes, &*self.x);
         let weights = PLACES.map(|place| T::from_f64(f64::from(place.weight)));
         let run = |range: std::ops::Range<usize>| {
             // SAFETY: each finer node belongs to one element.
@@ -332,47 +405,48 @@ impl<T: Number> Level<T> {
             if !start {
                 self.multiply(stiffness, products);
             }
-            let (z, t, b, inverse) = (&self.z, &self.t, &self.b, &self.inverse);
-            let step = |i: usize| s * inverse[i] * if start { b[i] } else { b[i] - t[i] };
+            let (z, t, b, inverse) = (&*self.z, &*self.t, &*self.b, &*self.inverse);
             // Of two steps with weights, the first counts when the second is made.
             let (first, last) = (T::from_f64(smoother.steps[0][2]), T::from_f64(w));
             let only = if degree == 1 { last } else { T::from_f64(1.0) };
             if sums_up {
-                let (e, over) = (&self.e, T::from_f64(w - 1.0));
+                let (e, over) = (&*self.e, T::from_f64(w - 1.0));
                 for_parts(&mut self.c, |from, c| {
-                    for (j, c) in c.iter_mut().enumerate() {
-                        let i = from + j;
-                        *c = if k == 1 {
-                            over * step(i)
-                        } else {
-                            let before = if zero && k == 2 { T::default() } else { e[i] };
-                            *c + over * (p * (z[i] - before) + step(i))
-                        };
+                    for (i, c) in (from..).zip(c) {
+                        let step = s * inverse[i] * if start { b[i] } else { b[i] - t[i] };
+                        let before = if zero && k == 2 { T::default() } else { e[i] };
+                        *c = if k == 1 { over * step } else { *c + over * (p * (z[i] - before) + step) };
                     }
                 });
             }
             for_parts(&mut self.e, |from, e| {
-                for (j, e) in e.iter_mut().enumerate() {
-                    let i = from + j;
-                    *e = match k {
-                        1 if start => only * step(i),
-                        1 => z[i] + only * step(i),
-                        _ => {
-                            let before = if zero && k == 2 { T::default() } else { *e };
-                            let d = z[i] - before;
-                            if degree == 2 {
-                                before + first * d + last * (p * d + step(i))
-                            } else {
-                                z[i] + p * d + step(i)
-                            }
-                        }
-                    };
+                let (n, range) = (e.len(), from..from + e.len());
+                let (z, t) = (&z[range.clone()], &t[range.clone()]);
+                let (b, inverse) = (&b[range.clone()], &inverse[range]);
+                if start {
+                    (0..n).for_each(|i| e[i] = only * s * inverse[i] * b[i]);
+                    return;
+                }
+                let step = |i: usize| s * inverse[i] * (b[i] - t[i]);
+                if k == 1 {
+                    (0..n).for_each(|i| e[i] = z[i] + only * step(i));
+                    return;
+                }
+                // e is the iterate before.
+                if zero && k == 2 {
+                    e.fill(T::default());
+                }
+                let next = |i: usize, before: T| p * (z[i] - before) + step(i);
+                if degree == 2 {
+                    (0..n).for_each(|i| e[i] = e[i] + first * (z[i] - e[i]) + last * next(i, e[i]));
+                } else {
+                    (0..n).for_each(|i| e[i] = z[i] + next(i, e[i]));
                 }
             });
             std::mem::swap(&mut self.z, &mut self.e);
         }
         if sums_up {
-            let c = &self.c;
+            let c = &*self.c;
             for_parts(&mut self.z, |from, z| z.iter_mut().zip(&c[from..]).for_each(|(z, &c)| *z += c));
         }
     }
@@ -380,7 +454,7 @@ impl<T: Number> Level<T> {
     /// x = some steps of conjugate gradients with the diagonal on A x = b; b becomes the residual.
     fn jacobi(&mut self, steps: usize, stiffness: &Stiffness, products: &mut f64) {
         let n = self.n;
-        [&mut self.z, &mut self.t, &mut self.p].into_iter().for_each(|v| v.resize(n, T::default()));
+        [&mut self.z, &mut self.t, &mut self.p].into_iter().for_each(|v| v.resize(n));
         self.x.fill(T::default());
         let mut rho = 0.0;
         for step in 0..steps {
@@ -414,7 +488,7 @@ impl<T: Number> Level<T> {
 impl<T: Number> Coarse<T> {
     /// All levels under a fine one. `fixed` has a bit for each fixed direction of each fine node.
     pub fn new(cube: &Cube, fine: Elements, fixed: &[u8], stiffness: &Stiffness, settings: &CycleSettings) -> Self {
-        let fine_blocks = count_blocks(&fine) as f64;
+        let (n_fine, fine_blocks) = (3 * fine.n_nodes, count_blocks(&fine) as f64);
         let mut out = Self {
             levels: Vec::new(),
             bottom: Vec::new(),
@@ -424,12 +498,16 @@ impl<T: Number> Coarse<T> {
         };
         let level = coarsen(&fine, settings.split);
         let mut first = First::new(cube, &fine, &level, fixed);
+        let one = stiffness(0);
+        first.uniform = (1..fine.code.len()).into_par_iter().all(|e| stiffness(e) == one).then_some(one);
         drop(fine);
-        let diagonal = first.diagonal(&level.coarse.nodes, &Batches::new(&level.coarse), &|e| stiffness(e));
+        let batches = Batches::new(&level.coarse);
+        let diagonal = first.diagonal(&level.coarse.nodes, &batches, &|e| stiffness(e));
         let mut elements = level.coarse;
         first.n_blocks = count_blocks(&elements);
         let cost = first.n_blocks as f64 / fine_blocks;
-        out.levels.push(Level::new(Operator::First(Box::new(first)), &elements, level.transfer, &diagonal, cost));
+        let operator = Operator::First(Box::new(first));
+        out.levels.push(Level::new(operator, &elements, batches, level.transfer, &diagonal, cost));
         drop((diagonal, level.children, level.child_first));
         // Blocks in f64 of the last level: they are rounded when the next one has been made of them.
         let mut assembled: Option<Blocks> = None;
@@ -452,7 +530,8 @@ impl<T: Number> Coarse<T> {
             let cost = blocks.column.len() as f64 / fine_blocks;
             elements = next.coarse;
             let operator = Operator::Assembled(Packed::default());
-            out.levels.push(Level::new(operator, &elements, next.transfer, &diagonal, cost));
+            let batches = Batches::new(&elements);
+            out.levels.push(Level::new(operator, &elements, batches, next.transfer, &diagonal, cost));
             assembled = Some(blocks);
         }
         if let (Some(blocks), Some(level)) = (assembled, out.levels.last_mut()) {
@@ -463,7 +542,8 @@ impl<T: Number> Coarse<T> {
         }
         let n_levels = out.levels.len();
         for (index, level) in out.levels.iter_mut().enumerate() {
-            level.allocate(index + 1 < n_levels, settings, &out.smoother);
+            let spare = if index == 0 { n_fine } else { 0 };
+            level.allocate(index + 1 < n_levels, settings, &out.smoother, spare);
             level.lambda = largest_eigenvalue(level, stiffness);
         }
         out
@@ -501,13 +581,15 @@ impl<T: Number> Coarse<T> {
         !self.bottom.is_empty()
     }
 
-    /// x of the finest level += P (coarse solution for the residual r).
-    pub fn correct(&mut self, r: &[T], x: &mut [T], stiffness: &Stiffness) {
+    /// x of the finest level += P (coarse solution for the residual r); r is memory for the first coarse level then.
+    pub fn correct(&mut self, r: &mut [T], x: &mut [T], stiffness: &Stiffness) {
         self.levels[0].restrict(r);
+        self.levels[0].lend(r);
         let mut products = 0.0;
         self.solve(0, self.settings.kind, stiffness, &mut products);
         self.products += products;
         self.levels[0].prolong(x);
+        self.levels[0].take_back();
     }
 
     /// x of a level from its b, roughly.
@@ -536,7 +618,7 @@ impl<T: Number> Coarse<T> {
         subtract(&mut here.b, &here.t);
         self.cycle(level, second, stiffness, products);
         let here = &mut self.levels[level];
-        let z = &here.z;
+        let z = &*here.z;
         for_parts(&mut here.x, |first, x| x.iter_mut().zip(&z[first..]).for_each(|(x, &z)| *x += z));
     }
 
@@ -554,7 +636,7 @@ impl<T: Number> Coarse<T> {
         for step in 0..steps {
             self.cycle(level, CycleKind::K, stiffness, products);
             let here = &mut self.levels[level];
-            let z = &here.z;
+            let z = &*here.z;
             let rho = dot(z, &here.b);
             if !(rho > 0.0) {
                 if step == 0 {
@@ -582,7 +664,7 @@ impl<T: Number> Coarse<T> {
             alpha = rho / curvature;
             before = rho;
             let a = T::from_f64(alpha);
-            let (p, q) = (&here.p, &here.q);
+            let (p, q) = (&*here.p, &*here.q);
             for_parts(&mut here.x, |first, x| {
                 let p = &p[first..first + x.len()];
                 for i in 0..x.len() {
@@ -610,7 +692,7 @@ impl<T: Number> Coarse<T> {
         let here = &mut upper[level];
         here.smooth(&self.smoother, true, stiffness, products);
         here.multiply(stiffness, products);
-        let b = &here.b;
+        let b = &*here.b;
         for_parts(&mut here.t, |first, t| t.iter_mut().zip(&b[first..]).for_each(|(t, &b)| *t = b - *t));
         lower[0].restrict(&here.t);
         self.solve(level + 1, kind, stiffness, products);

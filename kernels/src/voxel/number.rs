@@ -2,6 +2,8 @@
 
 use std::ops::{Add, Mul, Sub};
 
+use super::rows;
+
 /// `f32` or `f64`.
 pub trait Number:
     Copy
@@ -30,6 +32,21 @@ pub trait Number:
     fn from_half(half: u16) -> Self;
     #[doc(hidden)]
     fn fused(self, b: Self, c: Self) -> Self;
+    /// [`rows::spread`].
+    #[doc(hidden)]
+    fn spread(mask: u64, line: usize, from: &[Self], to: &mut [[[Self; 16]; 9]; 3]);
+    /// [`rows::collect`].
+    #[doc(hidden)]
+    fn collect(mask: u64, line: usize, from: &[[[Self; 24]; 9]; 3], to: &mut [Self]);
+    /// Vectors of eight nodes, component by component; `WIDE`: the machine is [`Machine::Avx512`].
+    #[doc(hidden)]
+    fn gather<const WIDE: bool>(values: &[Self], nodes: &[u32; 8]) -> [[Self; 8]; 3];
+    /// The same numbers, if they are f32.
+    #[doc(hidden)]
+    fn singles(values: &[Self]) -> Option<&[f32]>;
+    /// As [`singles`](Self::singles).
+    #[doc(hidden)]
+    fn singles_mut(values: &mut [Self]) -> Option<&mut [f32]>;
 }
 
 mod sealed {
@@ -37,7 +54,7 @@ mod sealed {
 }
 
 macro_rules! number {
-    ($type:ty) => {
+    ($type:ty, $spread:path, $collect:path, $gather:ident, $singles:path) => {
         impl sealed::Sealed for $type {}
         impl Number for $type {
             #[inline(always)]
@@ -65,11 +82,113 @@ macro_rules! number {
             fn fused(self, b: Self, c: Self) -> Self {
                 self.mul_add(b, c)
             }
+            #[inline(always)]
+            fn spread(mask: u64, line: usize, from: &[Self], to: &mut [[[Self; 16]; 9]; 3]) {
+                $spread(mask, line, from, to);
+            }
+            #[inline(always)]
+            fn collect(mask: u64, line: usize, from: &[[[Self; 24]; 9]; 3], to: &mut [Self]) {
+                $collect(mask, line, from, to);
+            }
+            #[inline(always)]
+            fn gather<const WIDE: bool>(values: &[Self], nodes: &[u32; 8]) -> [[Self; 8]; 3] {
+                $gather::<WIDE>(values, nodes)
+            }
+            #[inline(always)]
+            fn singles(values: &[Self]) -> Option<&[f32]> {
+                $singles(values)
+            }
+            #[inline(always)]
+            fn singles_mut(values: &mut [Self]) -> Option<&mut [f32]> {
+                $singles(values)
+            }
         }
     };
 }
-number!(f32);
-number!(f64);
+number!(f32, rows::spread_f32, rows::collect_f32, gather_f32, Some);
+number!(f64, rows::spread, rows::collect, gather_f64, none);
+
+fn none<A, B>(_: A) -> Option<B> {
+    None
+}
+
+#[inline(always)]
+fn gather<T: Number>(values: &[T], nodes: &[u32; 8]) -> [[T; 8]; 3] {
+    let mut out = [[T::default(); 8]; 3];
+    for (lane, &node) in nodes.iter().enumerate() {
+        let from = &values[3 * node as usize..3 * node as usize + 3];
+        (0..3).for_each(|a| out[a][lane] = from[a]);
+    }
+    out
+}
+
+#[inline(always)]
+fn gather_f64<const WIDE: bool>(values: &[f64], nodes: &[u32; 8]) -> [[f64; 8]; 3] {
+    gather(values, nodes)
+}
+
+#[inline(always)]
+fn gather_f32<const WIDE: bool>(values: &[f32], nodes: &[u32; 8]) -> [[f32; 8]; 3] {
+    #[cfg(target_arch = "x86_64")]
+    if WIDE {
+        // SAFETY: the machine has what it is compiled for, as `WIDE` says.
+        return unsafe { gather_wide(values, nodes) };
+    }
+    gather(values, nodes)
+}
+
+/// Loads the vectors as they are and exchanges lanes and components.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[target_feature(enable = "avx512f,avx512vl,avx2")]
+fn gather_wide(values: &[f32], nodes: &[u32; 8]) -> [[f32; 8]; 3] {
+    use std::arch::x86_64::*;
+    let load = |lane: usize| {
+        let from = &values[3 * nodes[lane] as usize..3 * nodes[lane] as usize + 3];
+        // SAFETY: three numbers.
+        unsafe { _mm_maskz_loadu_ps(7, from.as_ptr()) }
+    };
+    let pair = |lane: usize| _mm256_insertf128_ps::<1>(_mm256_castps128_ps256(load(lane)), load(lane + 4));
+    let rows = [pair(0), pair(1), pair(2), pair(3)];
+    let (low, high) = (_mm256_unpacklo_ps(rows[0], rows[1]), _mm256_unpacklo_ps(rows[2], rows[3]));
+    let z = (_mm256_unpackhi_ps(rows[0], rows[1]), _mm256_unpackhi_ps(rows[2], rows[3]));
+    let columns = [
+        _mm256_shuffle_ps::<0b01_00_01_00>(low, high),
+        _mm256_shuffle_ps::<0b11_10_11_10>(low, high),
+        _mm256_shuffle_ps::<0b01_00_01_00>(z.0, z.1),
+    ];
+    let mut out = [[0.0; 8]; 3];
+    for (to, column) in out.iter_mut().zip(columns) {
+        // SAFETY: eight numbers.
+        unsafe { _mm256_storeu_ps(to.as_mut_ptr(), column) };
+    }
+    out
+}
+
+/// Instructions that the kernels are compiled for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Machine {
+    /// What all machines have.
+    Any,
+    /// AVX2 and FMA.
+    Avx2,
+    /// AVX-512 with all that came with its second generation: twice the registers, and masks.
+    Avx512,
+}
+
+/// What this machine has.
+#[inline]
+pub(super) fn machine() -> Machine {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::is_x86_feature_detected as has;
+        if has!("avx2") && has!("fma") {
+            let wide = has!("avx512f") && has!("avx512vl") && has!("avx512bw") && has!("avx512dq");
+            return if wide { Machine::Avx512 } else { Machine::Avx2 };
+        }
+    }
+    Machine::Any
+}
 
 /// Eight numbers, one an element. `FMA`: the code is compiled for machines that multiply and add in one instruction.
 #[derive(Clone, Copy)]

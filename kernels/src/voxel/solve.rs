@@ -70,6 +70,8 @@ enum Work<'a> {
 struct Levels<'a, T> {
     fine: Fine<'a, T>,
     coarse: Coarse<T>,
+    /// Numbers of the problem's fixed degrees of freedom in vectors.
+    fixed: Vec<u32>,
 }
 
 impl<'a> StaticSolver<'a> {
@@ -133,27 +135,23 @@ impl<'a> StaticSolver<'a> {
 impl<'a, T: Number> Levels<'a, T> {
     fn new(problem: &StaticProblem<'a>, grid: Grid<'a>, settings: &CycleSettings) -> Self {
         let cube = Cube::new(problem.poisson);
-        let fixed = problem.fixed.iter().map(|dof| 3 * dof.node + u32::from(dof.direction)).collect();
+        let dofs = problem.fixed.iter().map(|dof| 3 * dof.node + u32::from(dof.direction)).collect();
         let edge = (cube.clone(), problem.spacing);
-        let product = Product::on(problem.bricks, grid, 0, problem.moduli, edge, fixed);
+        let product = Product::on(problem.bricks, grid, 0, problem.moduli, edge, dofs);
         let n_nodes = product.n_nodes();
+        let fixed: Vec<u32> = problem.fixed.iter().map(|dof| product.place(dof.node, dof.direction)).collect();
         let mut mask = vec![0_u8; n_nodes];
-        problem.fixed.iter().for_each(|dof| mask[dof.node as usize] |= 1 << dof.direction);
-        let elements = product.elements();
+        fixed.iter().for_each(|dof| mask[*dof as usize / 3] |= 1 << (dof % 3));
+        let elements = product.arranged_elements();
         // The diagonal: one entry of the cube's for each element that has the node.
-        let mut sums = vec![T::default(); n_nodes];
-        for (e, nodes) in elements.nodes.iter().enumerate() {
-            let value = T::from_f64(product.stiffness(e) * cube.diagonal);
-            nodes.iter().for_each(|&node| sums[node as usize] += value);
-        }
-        sums.par_iter_mut().for_each(|sum| *sum = T::from_f64(1.0 / sum.to_f64()));
+        let inverse = product.node_sums(|sum| T::from_f64(1.0 / (sum * cube.diagonal)).to_half());
         let mut coarse = Coarse::new(&cube, elements, &mask, &|e| product.stiffness(e), settings);
         if size_of::<T>() == 4 {
             coarse.shorten();
         }
         let smoother = Smoother::new(settings.degree[0], settings.ratio);
-        let fine = Fine::new(product, sums, element_bound(&cube), smoother);
-        Self { fine, coarse }
+        let fine = Fine::new(product, inverse, element_bound(&cube), smoother);
+        Self { fine, coarse, fixed }
     }
 
     fn solve(
@@ -172,17 +170,22 @@ impl<'a, T: Number> Levels<'a, T> {
         // K p, of which only z · q is asked once p has been used: a few bits a number are enough.
         let mut q = vec![0_u16; n];
         let prescribe = |x: &mut [f64]| {
-            fixed.iter().for_each(|dof| x[3 * dof.node as usize + usize::from(dof.direction)] = dof.value);
+            self.fixed.iter().zip(fixed).for_each(|(&dof, fixed)| x[dof as usize] = fixed.value);
         };
+        let place = |force: &NodalForce| (self.fine.product.place(force.node, force.direction), force.value);
+        let mut forces: Vec<(u32, f64)> = forces.iter().map(place).collect();
+        forces.sort_unstable_by_key(|force| force.0);
+        forces.retain(|force| self.fine.product.arranged_fixed().binary_search(&force.0).is_err());
         let mut products = 0.0;
         prescribe(&mut x);
-        let mut norm0 = true_residual(&mut self.fine, forces, &x, &mut r);
+        let mut norm0 = true_residual(&mut self.fine, &forces, &x, &mut r);
         products += 1.0;
         let mut norm = norm0;
         if let Some(start) = start {
             x.copy_from_slice(start);
+            self.fine.product.arrange(&mut x, false);
             prescribe(&mut x);
-            norm = true_residual(&mut self.fine, forces, &x, &mut r);
+            norm = true_residual(&mut self.fine, &forces, &x, &mut r);
             products += 1.0;
             if settings.from_start {
                 norm0 = norm;
@@ -221,7 +224,7 @@ impl<'a, T: Number> Levels<'a, T> {
             solution.iterations += 1;
             // From time to time the residual of the iteration gives way to the true one.
             if norm <= limit || norm < 1e-3 * checked {
-                norm = true_residual(&mut self.fine, forces, &x, &mut r);
+                norm = true_residual(&mut self.fine, &forces, &x, &mut r);
                 products += 1.0;
                 checked = norm;
             }
@@ -233,6 +236,7 @@ impl<'a, T: Number> Levels<'a, T> {
         solution.relative_residual = if norm0 > 0.0 { norm / norm0 } else { 0.0 };
         solution.converged = norm <= limit;
         solution.products = products + self.fine.products + self.coarse.products;
+        self.fine.product.arrange(&mut x, true);
         solution.displacement = x;
         solution.seconds = clock.elapsed().as_secs_f64();
         solution
@@ -278,23 +282,20 @@ fn dot_half<T: Number>(a: &[T], b: &[u16]) -> f64 {
     sums.iter().sum()
 }
 
-/// r = f − K x, 0 where fixed, computed in f64; its norm.
-fn true_residual<T: Number>(fine: &mut Fine<T>, forces: &[NodalForce], x: &[f64], r: &mut [T]) -> f64 {
+/// r = f − K x, 0 where fixed, computed in f64; its norm. `forces` are those on free degrees of freedom, ascending.
+fn true_residual<T: Number>(fine: &mut Fine<T>, forces: &[(u32, f64)], x: &[f64], r: &mut [T]) -> f64 {
     let (product, scratch) = (&fine.product, &mut fine.scratch);
     let out = Shared::new(r);
-    let fixed = product.fixed();
     let sink = |first: usize, y: &mut [f64]| {
         // SAFETY: each brick has its own nodes.
         let r = unsafe { out.part(3 * first..3 * first + y.len()) };
         y.iter_mut().for_each(|y| *y = -*y);
-        let end = first + y.len() / 3;
-        let from = forces.partition_point(|force| (force.node as usize) < first);
-        for force in forces[from..].iter().take_while(|force| (force.node as usize) < end) {
-            let dof = 3 * force.node + u32::from(force.direction);
-            if fixed.binary_search(&dof).is_err() {
-                y[dof as usize - 3 * first] += force.value;
-            }
-        }
+        let (begin, end) = (3 * first as u32, (3 * first + y.len()) as u32);
+        let from = forces.partition_point(|force| force.0 < begin);
+        forces[from..]
+            .iter()
+            .take_while(|force| force.0 < end)
+            .for_each(|force| y[(force.0 - begin) as usize] += force.1);
         for (r, &y) in r.iter_mut().zip(&*y) {
             *r = T::from_f64(y);
         }
@@ -306,7 +307,7 @@ fn true_residual<T: Number>(fine: &mut Fine<T>, forces: &[NodalForce], x: &[f64]
     let sum = if passed.len() >= n_passed && pending.len() >= n_pending {
         product.apply_with(x, [&mut passed[..n_passed], &mut pending[..n_pending]], scratch, sink)
     } else {
-        product.apply(x, scratch, sink)
+        product.apply_arranged(x, scratch, sink)
     };
     sum.sqrt()
 }

@@ -340,7 +340,8 @@ pub(super) struct Batches {
 }
 
 impl Batches {
-    const SIZE: usize = 256;
+    /// Elements of a batch at most.
+    pub const SIZE: usize = 256;
 
     pub fn new(elements: &Elements) -> Self {
         let n_batches = elements.nodes.len().div_ceil(Self::SIZE);

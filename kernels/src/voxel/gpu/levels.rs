@@ -502,7 +502,7 @@ mod tests {
             // SAFETY: one number.
             let work = unsafe { *(tables.work as *const f64) };
             let mut expected = vec![0.0_f32; 3 * n_nodes];
-            coarse.correct(&r, &mut expected, &stiffness);
+            coarse.correct(&mut r.clone(), &mut expected, &stiffness);
             fixed.iter().for_each(|&dof| expected[dof as usize] = 0.0);
             let norm = |v: &mut dyn Iterator<Item = f32>| v.map(|v| f64::from(v * v)).sum::<f64>().sqrt();
             let size = norm(&mut expected.iter().copied());
