@@ -25,8 +25,13 @@ macro_rules! array {
 pub(crate) trait Element<V: Vector, const D: usize, const M: usize>: Sized {
     /// Constants, spread over the lanes.
     fn new(material: &Material<V::Scalar>) -> Self;
+    /// What takes long to compute of the positions of nodes 1 to M relative to node 0; where nothing does, no matter what.
+    #[inline(always)]
+    fn shape(x: &[[V; D]; M]) -> V {
+        x[0][0]
+    }
     /// f_int of nodes 1 to M from their positions and displacements relative to node 0, which gets −Σ f_int.
-    fn force(&self, x: &[[V; D]; M], u: &[[V; D]; M]) -> [[V; D]; M];
+    fn force(&self, shape: V, x: &[[V; D]; M], u: &[[V; D]; M]) -> [[V; D]; M];
 }
 
 /// Batches of elements of one kind and material.
@@ -36,6 +41,9 @@ pub(crate) struct Batches<'a, T> {
     /// Factor of each element's stiffness, (n_batches, LANES), or empty.
     pub factors: &'a [T],
     pub material: &'a Material<T>,
+    /// In the plane, where to ask for memory while the first batch is computed, and how many bytes further for each of the
+    /// others: what the next block begins with. Never read, so that any address will do.
+    pub ahead: (*const T, usize),
 }
 
 /// Numbers a node record holds: displacement and position, each padded to 2 or 4.
@@ -74,18 +82,25 @@ pub(crate) unsafe fn add_forces<V: Vector, const D: usize, const M: usize, E: El
     unsafe {
         if D == 2 {
             // In the plane, where registers last, the next batch is fetched while this one is computed: together they are
-            // more instructions than a processor looks ahead.
+            // more instructions than a processor looks ahead. So is its division, which everything else waits for.
             let (mut u, mut x) = V::gather::<D, M>(records, offsets);
+            let mut shape = E::shape(&x);
+            let (mut ahead, step) = batches.ahead;
             for number in 0..n {
+                V::fetch(ahead);
+                V::fetch(ahead.wrapping_byte_add(64));
+                ahead = ahead.wrapping_byte_add(step);
                 let next = V::gather::<D, M>(records, offsets.add((number + 1).min(n - 1) * size));
-                let f = scaled_force(batches, &element, number, &x, &u);
+                let next_shape = E::shape(&next.1);
+                let f = scaled_force(batches, &element, number, shape, &x, &u);
                 V::scatter::<D, M>(forces, offsets.add(number * size), f);
                 (u, x) = next;
+                shape = next_shape;
             }
         } else {
             for number in 0..n {
                 let (u, x) = V::gather::<D, M>(records, offsets.add(number * size));
-                let f = scaled_force(batches, &element, number, &x, &u);
+                let f = scaled_force(batches, &element, number, E::shape(&x), &x, &u);
                 V::scatter::<D, M>(forces, offsets.add(number * size), f);
             }
         }
@@ -101,10 +116,11 @@ unsafe fn scaled_force<V: Vector, const D: usize, const M: usize, E: Element<V, 
     batches: &Batches<V::Scalar>,
     element: &E,
     number: usize,
+    shape: V,
     x: &[[V; D]; M],
     u: &[[V; D]; M],
 ) -> [[V; D]; M] {
-    let f = element.force(x, u);
+    let f = element.force(shape, x, u);
     if batches.factors.is_empty() {
         return f;
     }
@@ -229,8 +245,13 @@ impl<V: Vector, const ALIGNED: bool> Element<V, 2, 2> for Triangle<V, ALIGNED> {
     }
 
     #[inline(always)]
-    fn force(&self, x: &[[V; 2]; 2], u: &[[V; 2]; 2]) -> [[V; 2]; 2] {
-        self.0.fluxes(*x, *u)
+    fn shape(x: &[[V; 2]; 2]) -> V {
+        constant::<V>(1.0) / double_area(*x)
+    }
+
+    #[inline(always)]
+    fn force(&self, inverse: V, x: &[[V; 2]; 2], u: &[[V; 2]; 2]) -> [[V; 2]; 2] {
+        self.0.push(*x, *u, inverse)
     }
 }
 
@@ -244,12 +265,16 @@ impl<V: Vector, const ALIGNED: bool> Element<V, 2, 3> for TrianglePair<V, ALIGNE
     }
 
     #[inline(always)]
-    fn force(&self, x: &[[V; 2]; 3], u: &[[V; 2]; 3]) -> [[V; 2]; 3] {
+    fn shape(x: &[[V; 2]; 3]) -> V {
+        // One division for both areas.
+        constant::<V>(1.0) / (double_area([x[0], x[1]]) * double_area([x[1], x[2]]))
+    }
+
+    #[inline(always)]
+    fn force(&self, inverse: V, x: &[[V; 2]; 3], u: &[[V; 2]; 3]) -> [[V; 2]; 3] {
         let first = [[x[0], x[1]], [u[0], u[1]]];
         let second = [[x[1], x[2]], [u[1], u[2]]];
-        // One division for both areas.
         let (a, b) = (double_area(first[0]), double_area(second[0]));
-        let inverse = constant::<V>(1.0) / (a * b);
         let [f1, f2] = self.0.push(first[0], first[1], b * inverse);
         let [g2, f3] = self.0.push(second[0], second[1], a * inverse);
         [f1, add(f2, g2), f3]
@@ -266,7 +291,7 @@ impl<V: Vector, const ALIGNED: bool> Element<V, 2, 3> for Quadrilateral<V, ALIGN
     }
 
     #[inline(always)]
-    fn force(&self, x: &[[V; 2]; 3], u: &[[V; 2]; 3]) -> [[V; 2]; 3] {
+    fn force(&self, _: V, x: &[[V; 2]; 3], u: &[[V; 2]; 3]) -> [[V; 2]; 3] {
         let (x, u) = (&with_origin::<V, 2, 3, 4>(x), &with_origin::<V, 2, 3, 4>(u));
         let (near, far) = edge_weights();
         let [x_r, x_s] = along_sides(x);
@@ -329,7 +354,7 @@ impl<V: Vector> Element<V, 2, 3> for ReducedQuadrilateral<V> {
     }
 
     #[inline(always)]
-    fn force(&self, x: &[[V; 2]; 3], u: &[[V; 2]; 3]) -> [[V; 2]; 3] {
+    fn force(&self, _: V, x: &[[V; 2]; 3], u: &[[V; 2]; 3]) -> [[V; 2]; 3] {
         let (x, u) = (&with_origin::<V, 2, 3, 4>(x), &with_origin::<V, 2, 3, 4>(u));
         // The mean gradient of a quadrilateral is that of its diagonals p = x₂ − x₀, q = x₃ − x₁: 2A = p × q.
         let (p, q) = (sub(x[2], x[0]), sub(x[3], x[1]));
@@ -442,7 +467,7 @@ impl<V: Vector, const ALIGNED: bool> Element<V, 3, 3> for Tetrahedron<V, ALIGNED
     }
 
     #[inline(always)]
-    fn force(&self, x: &[[V; 3]; 3], u: &[[V; 3]; 3]) -> [[V; 3]; 3] {
+    fn force(&self, _: V, x: &[[V; 3]; 3], u: &[[V; 3]; 3]) -> [[V; 3]; 3] {
         self.0.fluxes(*x, *u)
     }
 }
@@ -457,7 +482,7 @@ impl<V: Vector> Element<V, 3, 5> for Wedge<V> {
     }
 
     #[inline(always)]
-    fn force(&self, x: &[[V; 3]; 5], u: &[[V; 3]; 5]) -> [[V; 3]; 5] {
+    fn force(&self, _: V, x: &[[V; 3]; 5], u: &[[V; 3]; 5]) -> [[V; 3]; 5] {
         let (x, u) = (&with_origin::<V, 3, 5, 6>(x), &with_origin::<V, 3, 5, 6>(u));
         // N of the bottom and of the top triangle, at the lower and the upper points.
         let (near, far) = gauss_weights::<V>();
@@ -592,7 +617,7 @@ impl<V: Vector, const ALIGNED: bool> Element<V, 3, 7> for Hexahedron<V, ALIGNED>
     }
 
     #[inline(always)]
-    fn force(&self, x: &[[V; 3]; 7], u: &[[V; 3]; 7]) -> [[V; 3]; 7] {
+    fn force(&self, _: V, x: &[[V; 3]; 7], u: &[[V; 3]; 7]) -> [[V; 3]; 7] {
         let (x, u) = (at_points(modes(x)), at_points(modes(u)));
         let g = [slopes(&x, 0), slopes(&x, 1), slopes(&x, 2)];
         let h = [slopes(&u, 0), slopes(&u, 1), slopes(&u, 2)];
@@ -630,7 +655,7 @@ impl<V: Vector> Element<V, 3, 7> for ReducedHexahedron<V> {
     }
 
     #[inline(always)]
-    fn force(&self, x: &[[V; 3]; 7], u: &[[V; 3]; 7]) -> [[V; 3]; 7] {
+    fn force(&self, _: V, x: &[[V; 3]; 7], u: &[[V; 3]; 7]) -> [[V; 3]; 7] {
         let (x, u) = (modes(x), modes(u));
         // 64 V = (ξ, η, ζ) + ⅓ [(ξη, η, ηζ) + (ξ, ξη, ζξ) + (ζξ, ηζ, ζ)] in triple products of the modes of x: the others
         // vanish over the cube. b_m is its derivative by mode m, so that B̄_I = Σ_m h_mI b_m.

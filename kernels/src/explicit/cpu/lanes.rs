@@ -60,6 +60,13 @@ pub(crate) trait Vector:
     /// # Safety
     /// They must be readable.
     unsafe fn load_twice(from: *const Self::Scalar) -> Self;
+    /// Adds LANES / 2 pairs to the first two of the four numbers of as many records.
+    ///
+    /// # Safety
+    /// They must be readable and writable.
+    unsafe fn add_to_records(self, to: *mut Self::Scalar);
+    /// Asks for memory that will be read soon.
+    fn fetch(from: *const Self::Scalar);
     /// Displacements and positions of nodes 1 to M relative to node 0: entry m, component c, lane l of the first is
     /// `base[o(m + 1, l) + c] − base[o(0, l) + c]`, of the second the same half a record further, where o(node, l) =
     /// `offset[node × LANES + l]` × [`record_stride`] / [`grain`].
@@ -71,8 +78,8 @@ pub(crate) trait Vector:
         offset: *const u16,
     ) -> ([[Self; D]; M], [[Self; D]; M]);
     /// Adds `values[m][c]` of lane l to `base[o(m + 1, l) + c]` and subtracts their sum over m from `base[o(0, l) + c]`,
-    /// one after the other: lanes may share a record. Here o has [`force_stride`]; in 3D the fourth number stays as it
-    /// is.
+    /// node after node: lanes may share a record, but not lanes 2k and 2k + 1 for the same node, unless their values are 0.
+    /// Here o has [`force_stride`]; in 3D the fourth number stays as it is.
     ///
     /// # Safety
     /// As for `gather`, and writable.
@@ -147,6 +154,14 @@ impl<T: Real> Vector for One<T> {
         // SAFETY: the caller's promise.
         unsafe { Self::load(from) }
     }
+
+    #[inline(always)]
+    unsafe fn add_to_records(self, _: *mut T) {
+        // Half a lane is none.
+    }
+
+    #[inline(always)]
+    fn fetch(_: *const T) {}
 
     #[inline(always)]
     unsafe fn gather<const D: usize, const M: usize>(

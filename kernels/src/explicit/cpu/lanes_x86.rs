@@ -161,6 +161,22 @@ impl Vector for F64x4 {
     }
 
     #[inline(always)]
+    unsafe fn add_to_records(self, to: *mut f64) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            _mm_storeu_pd(to, _mm_add_pd(_mm_loadu_pd(to), _mm256_castpd256_pd128(self.0)));
+            let to = to.add(4);
+            _mm_storeu_pd(to, _mm_add_pd(_mm_loadu_pd(to), _mm256_extractf128_pd::<1>(self.0)));
+        }
+    }
+
+    #[inline(always)]
+    fn fetch(from: *const f64) {
+        // SAFETY: a hint.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(from.cast()) };
+    }
+
+    #[inline(always)]
     unsafe fn gather<const D: usize, const M: usize>(
         base: *const f64,
         offset: *const u16,
@@ -363,6 +379,27 @@ impl Vector for F32x8 {
     }
 
     #[inline(always)]
+    unsafe fn add_to_records(self, to: *mut f32) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            // Zero is added to the positions.
+            let zero = _mm256_setzero_pd();
+            let pairs = _mm256_permute4x64_pd::<0b11_01_10_00>(_mm256_castps_pd(self.0));
+            let first = _mm256_castpd_ps(_mm256_unpacklo_pd(pairs, zero));
+            let second = _mm256_castpd_ps(_mm256_unpackhi_pd(pairs, zero));
+            _mm256_storeu_ps(to, _mm256_add_ps(_mm256_loadu_ps(to), first));
+            let to = to.add(8);
+            _mm256_storeu_ps(to, _mm256_add_ps(_mm256_loadu_ps(to), second));
+        }
+    }
+
+    #[inline(always)]
+    fn fetch(from: *const f32) {
+        // SAFETY: a hint.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(from.cast()) };
+    }
+
+    #[inline(always)]
     unsafe fn gather<const D: usize, const M: usize>(
         base: *const f32,
         offset: *const u16,
@@ -396,14 +433,15 @@ impl Vector for F32x8 {
         unsafe {
             let zero = _mm256_setzero_ps();
             if D == 2 {
-                macro_rules! load {
-                    ($from:ident) => {
-                        _mm_castsi128_ps(_mm_loadl_epi64($from.cast()))
-                    };
-                }
-                macro_rules! store {
-                    ($to:ident, $value:expr) => {
-                        _mm_storel_epi64($to.cast(), _mm_castps_si128($value))
+                // Two lanes at once.
+                macro_rules! change {
+                    ($node:expr, $pair:ident, $change:ident, $by:expr) => {
+                        let one: *mut f64 = force!(base, offset, $node, 2 * $pair).cast();
+                        let two: *mut f64 = force!(base, offset, $node, 2 * $pair + 1).cast();
+                        let old = _mm_castpd_ps(_mm_loadh_pd(_mm_load_sd(one), two));
+                        let new = _mm_castps_pd($change(old, $by));
+                        _mm_store_sd(one, new);
+                        _mm_storeh_pd(two, new);
                     };
                 }
                 let mut sums = [zero; 2];
@@ -414,20 +452,12 @@ impl Vector for F32x8 {
                     sums = [_mm256_add_ps(sums[0], low), _mm256_add_ps(sums[1], high)];
                     let halves = halves_ps(low, high);
                     for pair in 0..4 {
-                        let two = halves[pair];
-                        let to = force!(base, offset, m + 1, 2 * pair);
-                        store!(to, _mm_add_ps(load!(to), two));
-                        let to = force!(base, offset, m + 1, 2 * pair + 1);
-                        store!(to, _mm_add_ps(load!(to), _mm_movehl_ps(two, two)));
+                        change!(m + 1, pair, _mm_add_ps, halves[pair]);
                     }
                 }
                 let halves = halves_ps(sums[0], sums[1]);
                 for pair in 0..4 {
-                    let two = halves[pair];
-                    let to = force!(base, offset, 0, 2 * pair);
-                    store!(to, _mm_sub_ps(load!(to), two));
-                    let to = force!(base, offset, 0, 2 * pair + 1);
-                    store!(to, _mm_sub_ps(load!(to), _mm_movehl_ps(two, two)));
+                    change!(0, pair, _mm_sub_ps, halves[pair]);
                 }
             } else {
                 let mut sums = [zero; 4];

@@ -1,15 +1,17 @@
 //! The explicit step on the CPU: blocks that fit the cache, elements a lane each, a thread a run of blocks.
 //!
-//! A block copies the displacements of its own nodes and of its halo beside their positions, computes f_int of its
-//! elements there, and updates its own nodes in place. In the plane it computes all elements that it touches: halo values
-//! come from a second, double-buffered array that holds the boundary nodes alone, so u and Δu each move through memory
-//! once a step. Solids on a join are computed by the first block that they touch: all forces are written before any node
+//! A block needs the displacements of its own nodes and of its halo beside their positions, computes f_int of its
+//! elements there, and updates its own nodes in place. In the plane the state itself has that form, with room for the
+//! halo behind the own nodes, several blocks of the file are stepped as one, and a block computes all elements that it
+//! touches: halo values come from a second, double-buffered array that holds the boundary nodes alone, so u and Δu each
+//! move through memory once a step. Solids are copied into that form, and those on a join are computed by the first block that they touch: all forces are written before any node
 //! moves, and each block then adds those that others have computed on its nodes. Elements are computed and their forces
 //! added in a fixed order, and energies are summed in the order of the blocks: the same bits on every run and for every
 //! number of threads.
 
 mod barrier;
 mod forces;
+mod groups;
 mod join;
 mod lanes;
 #[cfg(target_arch = "x86_64")]
@@ -30,7 +32,7 @@ use forces::{
 pub use lanes::Real;
 use lanes::{One, Vector};
 use step::{Aligned, Arrays, Scratch, Signals};
-use tables::{Block, Law, Tables};
+use tables::{Block, Law, Run, Tables};
 
 use super::{Problem, SignalTable, State, Stepper, StepperError};
 use crate::cuda::DeviceError;
@@ -68,7 +70,7 @@ impl Level {
     }
 }
 
-type OpenBlock<T> = unsafe fn(&Tables<T>, &Block, *const T, *const T, &mut [T], *mut T);
+type OpenBlock<T> = unsafe fn(&Tables<T>, &Block, *mut T, *const T, *mut T, *mut T) -> *const T;
 type AddForces<T> = unsafe fn(&Batches<T>, *const T, *mut T);
 type UpdateBlock<T> = unsafe fn(&Tables<T>, &Block, &Arrays<T>, Signals, &mut [[T; 2]], *mut T);
 
@@ -84,31 +86,36 @@ pub struct Instructions<T: Real> {
 }
 
 impl<T: Real> Instructions<T> {
-    /// f_int of one block into `forces`, (n_local, force stride).
+    /// f_int of one block into `forces`, (n_local, force stride), while the memory of the block after it is asked for.
     ///
     /// # Safety
-    /// The machine must have the instructions; the pointers must hold the rows that the tables name.
+    /// The machine must have the instructions; the pointers must hold the rows that the tables name. In the plane nobody
+    /// else may touch the block's rows of `displacement`.
     unsafe fn block_forces(
         &self,
         tables: &Tables<T>,
-        block: &Block,
-        displacement: *const T,
+        [block, next]: [&Block; 2],
+        displacement: *mut T,
         boundary: *const T,
         records: &mut [T],
         forces: *mut T,
     ) {
         // SAFETY: the caller's promise; offsets were checked when the tables were made.
-        unsafe { (self.open_block)(tables, block, displacement, boundary, records, forces) };
-        for run in &tables.runs[block.runs.clone()] {
+        let records = unsafe { (self.open_block)(tables, block, displacement, boundary, records.as_mut_ptr(), forces) };
+        let runs = &tables.runs[block.runs.clone()];
+        let batches = |run: &Run| run.offsets.len() / (run.law.n_nodes() * self.lanes);
+        let record = step::record_stride(tables.dimension);
+        let mut ahead = displacement.cast_const().wrapping_add(next.first_row * record);
+        let step = (next.n_local(tables.dimension) * record * size_of::<T>())
+            .div_ceil(runs.iter().map(batches).sum::<usize>().max(1));
+        for run in runs {
             let material = &tables.materials[run.material];
-            let batches = Batches {
-                offsets: &tables.offsets[run.offsets.clone()],
-                factors: &tables.factors[run.factors.clone()],
-                material,
-            };
             let add_forces = self.add_forces[run.law as usize][usize::from(material.aligned)];
+            let offsets = &tables.offsets[run.offsets.clone()];
+            let factors = &tables.factors[run.factors.clone()];
             // SAFETY: as above.
-            unsafe { add_forces(&batches, records.as_ptr(), forces) };
+            unsafe { add_forces(&Batches { offsets, factors, material, ahead: (ahead, step) }, records, forces) };
+            ahead = ahead.wrapping_byte_add(batches(run) * step);
         }
     }
 }
@@ -120,11 +127,11 @@ macro_rules! compiled {
         unsafe fn open_block(
             tables: &Tables<$scalar>,
             block: &Block,
-            displacement: *const $scalar,
+            displacement: *mut $scalar,
             boundary: *const $scalar,
-            records: &mut [$scalar],
+            records: *mut $scalar,
             forces: *mut $scalar,
-        ) {
+        ) -> *const $scalar {
             // SAFETY: the caller's promise.
             unsafe { step::open_block(tables, block, displacement, boundary, records, forces) }
         }
@@ -169,7 +176,7 @@ macro_rules! compiled {
 }
 
 macro_rules! real {
-    ($type:ty, $avx2:ty, $planar:literal) => {
+    ($type:ty, $avx2:ty) => {
         impl Real for $type {
             const SIGNIFICAND: i32 = <$type>::MANTISSA_DIGITS as i32;
             #[inline(always)]
@@ -188,10 +195,8 @@ macro_rules! real {
                     #[cfg(target_arch = "x86_64")]
                     Level::Avx512 => {
                         let mut instructions = Self::instructions(Level::Avx2);
-                        if $planar {
-                            let planar = compiled!($avx2, $type, "avx512f,avx512vl,avx2,fma").add_forces;
-                            instructions.add_forces[..Law::N_PLANE].copy_from_slice(&planar[..Law::N_PLANE]);
-                        }
+                        let planar = compiled!($avx2, $type, "avx512f,avx512vl,avx2,fma").add_forces;
+                        instructions.add_forces[..Law::N_PLANE].copy_from_slice(&planar[..Law::N_PLANE]);
                         instructions
                     }
                 }
@@ -199,28 +204,30 @@ macro_rules! real {
         }
     };
 }
-// Thirty-two registers instead of sixteen save the elements in the plane a tenth in double precision, and nothing else.
-real!(f32, lanes_x86::F32x8, false);
-real!(f64, lanes_x86::F64x4, true);
+// Thirty-two registers instead of sixteen save the elements in the plane up to a tenth, and solids nothing.
+real!(f32, lanes_x86::F32x8);
+real!(f64, lanes_x86::F64x4);
 
 /// Steps a problem on the CPU in precision `T`.
 #[derive(Debug)]
 pub struct CpuStepper<T: Real> {
     tables: Tables<T>,
     instructions: Instructions<T>,
-    displacement: Vec<T>,
+    /// See [`Arrays::displacement`].
+    displacement: Aligned<T>,
+    /// Δu, (n_nodes, dimension), in solver order.
     increment: Vec<T>,
     /// u of the boundary nodes at even and at odd steps; empty where blocks pass forces on.
     boundary: [Vec<T>; 2],
-    /// (n_force_rows, force stride).
+    /// (n_rows, force stride), where blocks pass forces on.
     forces: Aligned<T>,
     /// Two steps' worth of (n_energy_rows, 2).
     energies: [Vec<f64>; 2],
     step: u64,
     external_work: f64,
     damped_energy: f64,
-    /// Blocks of each thread.
-    shares: Vec<Range<usize>>,
+    /// Blocks of each thread, ascending.
+    shares: Vec<Vec<usize>>,
     scratch: Vec<Mutex<Scratch<T>>>,
     pool: Option<rayon::ThreadPool>,
 }
@@ -249,9 +256,13 @@ impl<T: Real> CpuStepper<T> {
     /// As [`cpu`].
     pub fn with_level(problem: &Problem, state: &State, threads: usize, level: Level) -> Result<Self, StepperError> {
         let instructions = T::instructions(level);
-        let tables = Tables::<T>::new(problem, state, instructions.lanes)?;
-        let narrow = |values: &[f64]| values.iter().map(|&value| T::from_f64(value)).collect::<Vec<T>>();
-        let displacement = narrow(&state.displacement);
+        let mut tables = Tables::<T>::new(problem, state, instructions.lanes)?;
+        let mut displacement = empty_rows(&tables);
+        set_rows(&tables, &mut displacement, &state.displacement);
+        if !tables.computes_once() {
+            // They are in the state now.
+            tables.coordinates = Vec::new();
+        }
         let boundary = boundary_rows(&tables, &displacement);
         let shares = shares(&tables, threads.max(1));
         let pool = if shares.len() > 1 {
@@ -261,9 +272,9 @@ impl<T: Real> CpuStepper<T> {
             None
         };
         Ok(Self {
-            increment: narrow(&state.increment),
+            increment: state.increment.iter().map(|&value| T::from_f64(value)).collect(),
             boundary: [boundary.clone(), boundary],
-            forces: Aligned::new(tables.n_force_rows * step::force_stride(tables.dimension)),
+            forces: Aligned::new(if tables.computes_once() { tables.n_rows * step::force_stride(3) } else { 0 }),
             energies: [vec![0.0; 2 * tables.n_energy_rows], vec![0.0; 2 * tables.n_energy_rows]],
             step: state.step,
             external_work: state.external_work,
@@ -283,40 +294,86 @@ impl<T: Real> CpuStepper<T> {
     }
 }
 
-/// u of the boundary nodes.
-fn boundary_rows<T: Real>(tables: &Tables<T>, displacement: &[T]) -> Vec<T> {
-    let d = tables.dimension;
-    tables
-        .boundary_nodes
-        .iter()
-        .flat_map(|&node| &displacement[node as usize * d..(node as usize + 1) * d])
-        .copied()
-        .collect()
+/// Records of own, halo and dummy nodes with their positions, (n_rows, 4), in the plane; in space room for u.
+fn empty_rows<T: Real>(tables: &Tables<T>) -> Aligned<T> {
+    if tables.computes_once() {
+        return Aligned::new(tables.n_nodes * 3);
+    }
+    let stride = step::record_stride(2);
+    let mut out = Aligned::new(tables.n_rows * stride);
+    for (record, x) in out.chunks_exact_mut(stride).zip(tables.coordinates.chunks_exact(2)) {
+        record[stride / 2..].copy_from_slice(x);
+    }
+    out
 }
 
-/// Contiguous shares of blocks of about the same work, a thread; at most one a block.
-fn shares<T: Real>(tables: &Tables<T>, threads: usize) -> Vec<Range<usize>> {
+/// Writes u, (n_nodes, dimension), of own nodes.
+fn set_rows<T: Real>(tables: &Tables<T>, rows: &mut [T], displacement: &[f64]) {
+    let d = tables.dimension;
+    for block in &tables.blocks {
+        let (first, stride) = step::own_rows(d, block);
+        let own = block.own.iter().flat_map(Range::clone);
+        for (row, node) in rows[first..].chunks_mut(stride).zip(own) {
+            for c in 0..d {
+                row[c] = T::from_f64(displacement[node * d + c]);
+            }
+        }
+    }
+}
+
+/// u of the boundary nodes.
+fn boundary_rows<T: Real>(tables: &Tables<T>, displacement: &[T]) -> Vec<T> {
+    let (d, stride) = (tables.dimension, step::record_stride(tables.dimension));
+    let mut out = Vec::with_capacity(tables.boundary.len() * d);
+    for block in &tables.blocks {
+        for &local in &tables.boundary[block.boundary.clone()] {
+            let first = (block.first_row + usize::from(local)) * stride;
+            out.extend_from_slice(&displacement[first..first + d]);
+        }
+    }
+    out
+}
+
+/// Shares of blocks of about the same work, a thread; at most one a block.
+fn shares<T: Real>(tables: &Tables<T>, threads: usize) -> Vec<Vec<usize>> {
     let weight = |block: &Block| {
         let elements: usize = tables.runs[block.runs.clone()].iter().map(|run| run.offsets.len()).sum();
-        elements + 4 * block.n_own()
+        elements + 4 * block.n_own
     };
-    let n_blocks = tables.blocks.len();
+    let weights: Vec<usize> = tables.blocks.iter().map(weight).collect();
+    let n_blocks = weights.len();
     let threads = threads.clamp(1, n_blocks.max(1));
-    let total: usize = tables.blocks.iter().map(weight).sum();
+    let total: usize = weights.iter().sum();
+    // First of consecutive blocks, which read each other's nodes.
     let mut shares = Vec::with_capacity(threads);
+    let mut loads = Vec::with_capacity(threads);
     let (mut first, mut done) = (0, 0);
     for thread in 0..threads {
-        let mut last = first;
+        let (mut last, before) = (first, done);
         let left = threads - thread - 1;
         while last < n_blocks - left.min(n_blocks)
             && (left == 0 || last == first || done < total * (thread + 1) / threads)
         {
-            done += weight(&tables.blocks[last]);
+            done += weights[last];
             last += 1;
         }
-        shares.push(first..last);
+        shares.push((first..last).collect::<Vec<_>>());
+        loads.push(done - before);
         first = last;
     }
+    // Then blocks move from the thread that has most to the one that has least, while that helps.
+    for _ in 0..n_blocks {
+        let most = (0..threads).max_by_key(|&thread| loads[thread]).unwrap_or(0);
+        let least = (0..threads).min_by_key(|&thread| loads[thread]).unwrap_or(0);
+        let gap = loads[most] - loads[least];
+        let useful = (0..shares[most].len()).filter(|&at| weights[shares[most][at]] < gap);
+        let Some(at) = useful.min_by_key(|&at| weights[shares[most][at]].abs_diff(gap / 2)) else { break };
+        let block = shares[most].remove(at);
+        shares[least].push(block);
+        loads[most] -= weights[block];
+        loads[least] += weights[block];
+    }
+    shares.iter_mut().for_each(|share| share.sort_unstable());
     shares
 }
 
@@ -379,26 +436,29 @@ impl<T: Real> CpuStepper<T> {
                     now: &signals.values[k * n_signals..(k + 1) * n_signals],
                     next: &signals.values[(k + 1) * n_signals..(k + 2) * n_signals],
                 };
-                let blocks = &tables.blocks[shares[thread].clone()];
+                let share = &shares[thread];
+                let blocks = |k: usize| [share[k], share[(k + 1) % share.len()]].map(|b| &tables.blocks[b]);
                 let Scratch { records, forces, saved } = &mut *scratch;
                 // SAFETY: this thread alone has the block; the barriers separate the steps and their halves.
                 unsafe {
                     let (u, boundary) = (arrays.displacement, arrays.boundary);
                     if tables.computes_once() {
-                        let rows =
-                            |block: &Block| arrays.forces.add(block.force_first * step::force_stride(tables.dimension));
-                        for block in blocks {
-                            instructions.block_forces(tables, block, u, boundary, records, rows(block));
+                        let rows = |block: &Block| arrays.forces.add(block.first_row * step::force_stride(3));
+                        for k in 0..share.len() {
+                            let blocks = blocks(k);
+                            instructions.block_forces(tables, blocks, u, boundary, records, rows(blocks[0]));
                         }
                         barrier.wait();
-                        for block in blocks {
+                        for k in 0..share.len() {
+                            let [block, _] = blocks(k);
                             (instructions.update_block)(tables, block, &arrays, signals, saved, rows(block));
                         }
                     } else {
                         let forces = forces.as_mut_ptr();
-                        for block in blocks {
-                            instructions.block_forces(tables, block, u, boundary, records, forces);
-                            (instructions.update_block)(tables, block, &arrays, signals, saved, forces);
+                        for k in 0..share.len() {
+                            let blocks = blocks(k);
+                            instructions.block_forces(tables, blocks, u, boundary, records, forces);
+                            (instructions.update_block)(tables, blocks[0], &arrays, signals, saved, forces);
                         }
                     }
                 }
@@ -430,11 +490,21 @@ impl<T: Real> CpuStepper<T> {
 
     /// As [`Stepper::state`].
     pub fn state(&self) -> State {
-        let widen = |values: &[T]| values.iter().map(|value| value.to_f64()).collect();
+        let d = self.tables.dimension;
+        let mut displacement = vec![0.0; self.increment.len()];
+        for block in &self.tables.blocks {
+            let (first, stride) = step::own_rows(d, block);
+            let own = block.own.iter().flat_map(Range::clone);
+            for (row, node) in self.displacement[first..].chunks(stride).zip(own) {
+                for c in 0..d {
+                    displacement[node * d + c] = row[c].to_f64();
+                }
+            }
+        }
         State {
             step: self.step,
-            displacement: widen(&self.displacement),
-            increment: widen(&self.increment),
+            displacement,
+            increment: self.increment.iter().map(|value| value.to_f64()).collect(),
             external_work: self.external_work,
             damped_energy: self.damped_energy,
         }
@@ -448,15 +518,16 @@ impl<T: Real> CpuStepper<T> {
         let tables = &self.tables;
         let d = tables.dimension;
         assert_eq!(displacement.len(), tables.n_nodes * d, "displacement has the wrong length");
-        let mut displacement: Vec<T> = displacement.iter().map(|&value| T::from_f64(value)).collect();
-        let boundary = boundary_rows(tables, &displacement);
-        let once = tables.computes_once();
-        let boundary = if once { displacement.as_ptr() } else { boundary.as_ptr() };
         let stride = step::force_stride(d);
-        let mut rows = Aligned::new(tables.n_force_rows * stride);
+        let mut u = Aligned::new(self.displacement.len());
+        u.copy_from_slice(&self.displacement);
+        set_rows(tables, &mut u, displacement);
+        let halo = boundary_rows(tables, &u);
+        let boundary = if tables.computes_once() { u.as_ptr() } else { halo.as_ptr() };
+        let mut rows = Aligned::new(tables.n_rows * stride);
         let arrays = Shared(
             Arrays {
-                displacement: displacement.as_mut_ptr(),
+                displacement: u.as_mut_ptr(),
                 increment: std::ptr::null_mut(),
                 forces: rows.as_mut_ptr(),
                 boundary,
@@ -468,60 +539,39 @@ impl<T: Real> CpuStepper<T> {
             [std::ptr::null_mut(); 2],
         );
         let arrays = &arrays;
-        let write = |rows: &[T], out: &mut [f64]| {
-            for (row, out) in rows.chunks_exact(stride).zip(out.chunks_exact_mut(d)) {
-                for (value, out) in row.iter().zip(out) {
-                    *out = value.to_f64() * tables.force_unit;
-                }
-            }
-        };
-        let mut out = vec![0.0; displacement.len()];
-        let each = |range: &Range<usize>, mut out: &mut [f64]| {
+        let each = |share: &[usize]| {
             let arrays = arrays.0;
             let mut scratch = Scratch::new(tables);
-            for block in &tables.blocks[range.clone()] {
-                let (own, rest) = std::mem::take(&mut out).split_at_mut(block.n_own() * d);
-                out = rest;
+            for block in share.iter().map(|&b| &tables.blocks[b]) {
                 // SAFETY: the arrays have the rows that the tables name, and the block's are its own.
                 unsafe {
-                    let forces =
-                        if once { arrays.forces.add(block.force_first * stride) } else { scratch.forces.as_mut_ptr() };
-                    let (u, boundary) = (arrays.displacement, arrays.boundary);
-                    self.instructions.block_forces(tables, block, u, boundary, &mut scratch.records, forces);
-                }
-                if !once {
-                    write(&scratch.forces, own);
+                    let forces = arrays.forces.add(block.first_row * stride);
+                    let (u, records) = (arrays.displacement, &mut scratch.records);
+                    self.instructions.block_forces(tables, [block; 2], u, arrays.boundary, records, forces);
                 }
             }
         };
-        let mut parts = Vec::with_capacity(self.shares.len());
-        let mut rest = out.as_mut_slice();
-        for range in &self.shares {
-            let n: usize = tables.blocks[range.clone()].iter().map(|block| block.n_own() * d).sum();
-            let (part, tail) = std::mem::take(&mut rest).split_at_mut(n);
-            parts.push((range, part));
-            rest = tail;
-        }
         match &self.pool {
-            None => parts.into_iter().for_each(|(range, part)| each(range, part)),
+            None => self.shares.iter().for_each(|share| each(share)),
             Some(pool) => pool.scope(|scope| {
-                for (range, part) in parts {
-                    scope.spawn(move |_| each(range, part));
+                for share in &self.shares {
+                    scope.spawn(move |_| each(share));
                 }
             }),
         }
-        if once {
-            let mut rest = out.as_mut_slice();
-            for block in &tables.blocks {
-                for incoming in &tables.incoming[block.incoming.clone()] {
-                    let (to, from) = (block.force_first + incoming.node as usize, incoming.row as usize);
-                    for c in 0..d {
-                        rows[to * stride + c] = rows[to * stride + c] + rows[from * stride + c];
-                    }
+        let mut out = vec![0.0; self.increment.len()];
+        for block in &tables.blocks {
+            for incoming in &tables.incoming[block.incoming.clone()] {
+                let (to, from) = (block.first_row + incoming.node as usize, incoming.row as usize);
+                for c in 0..d {
+                    rows[to * stride + c] = rows[to * stride + c] + rows[from * stride + c];
                 }
-                let (own, tail) = rest.split_at_mut(block.n_own() * d);
-                write(&rows[block.force_first * stride..], own);
-                rest = tail;
+            }
+            let own = block.own.iter().flat_map(Range::clone);
+            for (row, node) in rows[block.first_row * stride..].chunks_exact(stride).zip(own) {
+                for c in 0..d {
+                    out[node * d + c] = row[c].to_f64() * tables.force_unit;
+                }
             }
         }
         out

@@ -19,6 +19,9 @@ pub(in crate::explicit) struct Scale {
     pub force: f64,
 }
 
+/// Visits the nodes of a set.
+type Visit<'a> = dyn Fn(usize, &mut dyn FnMut(usize)) + Sync + 'a;
+
 /// Units of force that are tried.
 const FORCE_UNITS: u32 = 4096;
 /// With more materials than this, no unit suits all, and their errors differ in sign.
@@ -52,12 +55,28 @@ fn force_unit<T: Real>(materials: &[Material<f64>]) -> f64 {
 }
 
 impl Scale {
-    pub fn new<T: Real>(problem: &Problem) -> Self {
-        Self::reaching::<T>(problem, &|_| &[])
+    /// For groups of blocks that each have one origin.
+    pub fn new<T: Real>(problem: &Problem, groups: &[Vec<usize>]) -> Self {
+        let blocks = &problem.blocks;
+        Self::of::<T>(problem, groups.len(), &|group, visit| {
+            for &b in &groups[group] {
+                blocks.own_nodes(b).for_each(&mut *visit);
+                blocks.halo(b).iter().for_each(|&node| visit(node as usize));
+            }
+        })
     }
 
-    /// The same where block b also reads the nodes `outer(b)`.
+    /// For blocks that each have one origin, where block b also reads the nodes `outer(b)`.
     pub fn reaching<'a, T: Real>(problem: &Problem, outer: &(dyn Fn(usize) -> &'a [u32] + Sync)) -> Self {
+        let blocks = &problem.blocks;
+        Self::of::<T>(problem, blocks.n_blocks(), &|b, visit| {
+            blocks.own_nodes(b).for_each(&mut *visit);
+            blocks.halo(b).iter().chain(outer(b)).for_each(|&node| visit(node as usize));
+        })
+    }
+
+    /// For `n` sets of nodes that each have one origin; `nodes(i, visit)` visits those of set i.
+    fn of<T: Real>(problem: &Problem, n: usize, nodes: &Visit) -> Self {
         let (mesh, blocks, dimension) = (&problem.mesh, &problem.blocks, problem.mesh.dimension);
         let [low, high] = bounds(mesh.coordinates, dimension, 0..mesh.n_nodes());
         let volume: f64 = (0..dimension).map(|i| high[i] - low[i]).product();
@@ -67,9 +86,9 @@ impl Scale {
         // the block are as exact as the positions themselves.
         let mut quantum = 0.0;
         if T::SIGNIFICAND < f64::MANTISSA_DIGITS as i32 {
-            let extent = (0..blocks.n_blocks()).into_par_iter().map(|b| {
-                let others = blocks.halo(b).iter().chain(outer(b)).map(|&node| node as usize);
-                let [low, high] = bounds(mesh.coordinates, dimension, blocks.own_nodes(b).chain(others));
+            let extent = (0..n).into_par_iter().map(|i| {
+                let (mut low, mut high) = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
+                nodes(i, &mut |node| widen(&mut low, &mut high, &mesh.coordinates[node * dimension..], dimension));
                 (0..dimension).map(|i| high[i] - low[i]).fold(0.0, f64::max)
             });
             let half = 0.5 * extent.reduce(|| 0.0, f64::max) / length;
@@ -170,14 +189,16 @@ impl Scale {
 
 fn bounds(coordinates: &[f64], dimension: usize, nodes: impl Iterator<Item = usize>) -> [[f64; 3]; 2] {
     let (mut low, mut high) = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
-    for node in nodes {
-        for i in 0..dimension {
-            let x = coordinates[node * dimension + i];
-            low[i] = low[i].min(x);
-            high[i] = high[i].max(x);
-        }
-    }
+    nodes.for_each(|node| widen(&mut low, &mut high, &coordinates[node * dimension..], dimension));
     [low, high]
+}
+
+/// Widens a box by the point that `x` begins with.
+fn widen(low: &mut [f64; 3], high: &mut [f64; 3], x: &[f64], dimension: usize) {
+    for i in 0..dimension {
+        low[i] = low[i].min(x[i]);
+        high[i] = high[i].max(x[i]);
+    }
 }
 
 #[cfg(test)]

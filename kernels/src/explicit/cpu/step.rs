@@ -1,14 +1,13 @@
 //! One step of one block.
 
-pub(crate) use super::forces::force_stride;
-use super::forces::record_stride;
+pub(crate) use super::forces::{force_stride, record_stride};
 use super::lanes::{Real, Vector};
-use super::tables::{Block, Tables, n_dummies};
+use super::tables::{Block, Dof, Tables, n_dummies};
 
 /// Working memory of one thread, reused for every block.
 #[derive(Debug)]
 pub(crate) struct Scratch<T> {
-    /// (u, x) of own, halo and dummy nodes, (max_local, record stride).
+    /// (u, x) of own, halo and dummy nodes in space, (max_local, record stride).
     pub records: Aligned<T>,
     /// f_int − F, (max_local, force stride), where there is no array of the whole mesh.
     pub forces: Aligned<T>,
@@ -19,7 +18,7 @@ pub(crate) struct Scratch<T> {
 impl<T: Real> Scratch<T> {
     pub fn new(tables: &Tables<T>) -> Self {
         Self {
-            records: Aligned::new(tables.max_local * record_stride(tables.dimension)),
+            records: Aligned::new(if tables.dimension == 2 { 0 } else { tables.max_local * record_stride(3) }),
             forces: Aligned::new(tables.max_local * force_stride(tables.dimension)),
             saved: vec![[T::default(); 2]; tables.max_special],
         }
@@ -61,7 +60,7 @@ impl<T> std::ops::DerefMut for Aligned<T> {
 /// blocks' only from the boundary array of the step, which nobody writes meanwhile.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Arrays<T> {
-    /// u, (n_nodes, dimension).
+    /// u, (n_nodes, 3), in space; in the plane (u, x) of own, halo and dummy nodes block by block, (n_rows, 4).
     pub displacement: *mut T,
     /// Δu, (n_nodes, dimension).
     pub increment: *mut T,
@@ -85,68 +84,72 @@ pub(crate) struct Signals<'a> {
     pub next: &'a [f64],
 }
 
-/// Copies (u, x) of a block into records: own rows of `displacement`, halo rows of `boundary`.
+/// Where the displacements of a block's own nodes stand: the first number, and the numbers from node to node.
+#[inline(always)]
+pub(crate) fn own_rows(dimension: usize, block: &Block) -> (usize, usize) {
+    if dimension == 2 { (block.first_row * record_stride(2), record_stride(2)) } else { (block.own[0].start * 3, 3) }
+}
+
+/// Copies (u, x) of a block in space into records: own rows of `displacement`, halo rows of `boundary`.
 ///
 /// # Safety
 /// The pointers must hold the rows that the tables name.
 #[inline(always)]
-unsafe fn fill_records<T: Real, const D: usize>(
+unsafe fn fill_records<T: Real>(
     tables: &Tables<T>,
     block: &Block,
     displacement: *const T,
     boundary: *const T,
-    records: &mut [T],
+    records: *mut T,
 ) {
-    let stride = record_stride(D);
-    let n_own = block.n_own();
+    let stride = record_stride(3);
     // SAFETY: the caller's promise; the records hold max_local rows.
     unsafe {
-        let x = tables.coordinates.as_ptr().add(block.coordinates_first);
-        let records = records.as_mut_ptr();
-        let own = displacement.add(block.own.start * D);
-        for i in 0..n_own {
-            for c in 0..D {
-                *records.add(i * stride + c) = *own.add(i * D + c);
-                *records.add(i * stride + stride / 2 + c) = *x.add(i * D + c);
+        let x = tables.coordinates.as_ptr().add(block.first_row * 3);
+        let fill = |i: usize, u: *const T| {
+            for c in 0..3 {
+                *records.add(i * stride + c) = *u.add(c);
+                *records.add(i * stride + stride / 2 + c) = *x.add(i * 3 + c);
             }
+        };
+        let own = displacement.add(block.own[0].start * 3);
+        (0..block.n_own).for_each(|i| fill(i, own.add(i * 3)));
+        for (i, &row) in (block.n_own..).zip(&tables.halo[block.halo.clone()]) {
+            fill(i, boundary.add(row as usize * 3));
         }
-        for (i, &row) in (n_own..).zip(&tables.halo[block.halo.clone()]) {
-            for c in 0..D {
-                *records.add(i * stride + c) = *boundary.add(row as usize * D + c);
-                *records.add(i * stride + stride / 2 + c) = *x.add(i * D + c);
-            }
-        }
-        let n_real = n_own + block.halo.len();
-        for i in n_real..n_real + n_dummies(D) {
-            for c in 0..D {
-                *records.add(i * stride + c) = T::default();
-                *records.add(i * stride + stride / 2 + c) = *x.add(i * D + c);
-            }
-        }
+        let (n_real, rest) = (block.n_own + block.halo.len(), [T::default(); 3]);
+        (n_real..n_real + n_dummies(3)).for_each(|i| fill(i, rest.as_ptr()));
     }
 }
 
-/// Prepares the records and zero forces, (n_local, force stride), of one block.
+/// Prepares the records, which are returned, and zero forces, (n_local, force stride), of one block.
 ///
 /// # Safety
-/// As for `fill_records`.
+/// As for `fill_records`; in the plane nobody else may touch the block's rows of `displacement`.
 #[inline(always)]
 pub(crate) unsafe fn open_block<T: Real>(
     tables: &Tables<T>,
     block: &Block,
-    displacement: *const T,
+    displacement: *mut T,
     boundary: *const T,
-    records: &mut [T],
+    records: *mut T,
     forces: *mut T,
-) {
+) -> *const T {
     let n_local = block.n_local(tables.dimension);
     // SAFETY: the caller's promise.
     unsafe {
         std::slice::from_raw_parts_mut(forces, n_local * force_stride(tables.dimension)).fill(T::default());
         if tables.dimension == 2 {
-            fill_records::<T, 2>(tables, block, displacement, boundary, records);
+            // The block's own records are in place, and so are all positions.
+            let records = displacement.add(block.first_row * record_stride(2));
+            for (i, &row) in (block.n_own..).zip(&tables.halo[block.halo.clone()]) {
+                let u = boundary.add(row as usize * 2).cast::<[T; 2]>();
+                *records.add(i * record_stride(2)).cast::<[T; 2]>() = *u;
+            }
+            records
         } else {
-            fill_records::<T, 3>(tables, block, displacement, boundary, records);
+            fill_records(tables, block, displacement, boundary, records);
+            records
         }
     }
 }
@@ -188,16 +191,15 @@ unsafe fn update<V: Vector<Scalar = T>, T: Real, const D: usize>(
     let loads = &tables.forces[block.forces.clone()];
     let supports = &tables.constraints[block.constraints.clone()];
     let monitors: &[_] = if arrays.recording.is_null() { &[] } else { &tables.monitors[block.monitors.clone()] };
-    let n_own = block.n_own();
     // SAFETY: rows of this block only; monitors have a column each.
     unsafe {
-        let u = arrays.displacement.add(block.own.start * D);
-        let du = arrays.increment.add(block.own.start * D);
-        let dofs = loads.iter().map(|f| f.node * D + f.component);
-        let dofs = dofs.chain(supports.iter().map(|s| s.node * D + s.component));
-        let dofs = dofs.chain(monitors.iter().map(|m| m.node * D + m.component));
-        for (saved, dof) in saved.iter_mut().zip(dofs) {
-            *saved = [*u.add(dof), *du.add(dof)];
+        let (u_first, u_stride) = own_rows(D, block);
+        let u = arrays.displacement.add(u_first);
+        let u_of = |dof: Dof| u.add(dof.local * u_stride + dof.component);
+        let du_of = |dof: Dof| arrays.increment.add(dof.node * D + dof.component);
+        let dofs = loads.iter().map(|f| f.dof).chain(supports.iter().map(|s| s.dof));
+        for (saved, dof) in saved.iter_mut().zip(dofs.chain(monitors.iter().map(|m| m.dof))) {
+            *saved = [*u_of(dof), *du_of(dof)];
         }
         let f = forces;
         for incoming in &tables.incoming[block.incoming.clone()] {
@@ -208,83 +210,89 @@ unsafe fn update<V: Vector<Scalar = T>, T: Real, const D: usize>(
             }
         }
         for force in loads {
-            let entry = f.add(force.node * stride + force.component);
+            let entry = f.add(force.dof.local * stride + force.dof.component);
             *entry = *entry - T::from_f64(force.value * signals.now[force.signal] / tables.force_unit);
         }
-        let p = tables.inertia.as_ptr().add(block.own.start);
         let mut damped_energy = 0.0;
-        if let Some(first) = block.damped {
-            let r = tables.decay.as_ptr().add(first);
-            let dissipation = tables.dissipation.as_ptr().add(first);
-            for i in 0..n_own {
-                let mut squares = T::default();
-                for c in 0..D {
-                    let old = *du.add(i * D + c);
-                    let new = *r.add(i) * old - *p.add(i) * *f.add(i * stride + c);
-                    *du.add(i * D + c) = new;
-                    *u.add(i * D + c) = *u.add(i * D + c) + new;
-                    squares = squares + (old + new) * (old + new);
+        for (local, own) in block.pieces() {
+            let (u, f) = (u.add(local * u_stride), f.add(local * stride));
+            let (du, p) = (arrays.increment.add(own.start * D), tables.inertia.as_ptr().add(own.start));
+            if let Some(first) = block.damped {
+                let r = tables.decay.as_ptr().add(first + local);
+                let dissipation = tables.dissipation.as_ptr().add(first + local);
+                for i in 0..own.len() {
+                    let mut squares = T::default();
+                    for c in 0..D {
+                        let old = *du.add(i * D + c);
+                        let new = *r.add(i) * old - *p.add(i) * *f.add(i * stride + c);
+                        *du.add(i * D + c) = new;
+                        *u.add(i * u_stride + c) = *u.add(i * u_stride + c) + new;
+                        squares = squares + (old + new) * (old + new);
+                    }
+                    damped_energy += (*dissipation.add(i) * squares).to_f64();
                 }
-                damped_energy += (*dissipation.add(i) * squares).to_f64();
+                continue;
             }
-        } else {
             let mut first = 0;
             let nodes = V::LANES / 2;
             if D == 2 && nodes > 0 {
                 // A compiler left alone takes x and y apart and puts them together again.
-                while first + nodes <= n_own {
-                    let (u, du) = (u.add(2 * first), du.add(2 * first));
+                while first + nodes <= own.len() {
+                    let du = du.add(2 * first);
                     let new = V::load(du) - V::load_twice(p.add(first)) * V::load(f.add(2 * first));
                     new.store(du);
-                    (V::load(u) + new).store(u);
+                    new.add_to_records(u.add(u_stride * first));
                     first += nodes;
                 }
             }
-            for i in first..n_own {
+            for i in first..own.len() {
                 for c in 0..D {
                     let new = *du.add(i * D + c) - *p.add(i) * *f.add(i * stride + c);
                     *du.add(i * D + c) = new;
-                    *u.add(i * D + c) = *u.add(i * D + c) + new;
+                    *u.add(i * u_stride + c) = *u.add(i * u_stride + c) + new;
                 }
             }
         }
         let mut work = 0.0;
         let dt = tables.time_increment;
         for (k, support) in supports.iter().enumerate() {
-            let dof = support.node * D + support.component;
             let [start, old] = saved[loads.len() + k];
             let old = old.to_f64();
-            let free = (*du.add(dof)).to_f64();
+            let free = (*du_of(support.dof)).to_f64();
             let new = T::from_f64(support.value * (signals.next[support.signal] - signals.now[support.signal]));
             // The free update of this node is not made: neither its motion nor its dissipation.
-            *u.add(dof) = start + new;
-            *du.add(dof) = new;
+            *u_of(support.dof) = start + new;
+            *du_of(support.dof) = new;
             let new = new.to_f64();
             let rate = support.damping / (4.0 * dt);
             if block.damped.is_some() {
                 damped_energy += rate * ((old + new) * (old + new) - (old + free) * (old + free));
             }
             // R = m a + c v + f_int − F.
-            let net = (*f.add(support.node * stride + support.component)).to_f64() * tables.force_unit;
+            let net = (*f.add(support.dof.local * stride + support.dof.component)).to_f64() * tables.force_unit;
             let reaction = support.mass * (new - old) / (dt * dt) + 2.0 * rate * (old + new) + net;
             work += reaction * 0.5 * (old + new);
         }
         for (k, force) in loads.iter().enumerate() {
-            let new = (*du.add(force.node * D + force.component)).to_f64();
+            let new = (*du_of(force.dof)).to_f64();
             work += force.value * signals.now[force.signal] * 0.5 * (saved[k][1].to_f64() + new);
         }
         for (k, monitor) in monitors.iter().enumerate() {
-            let dof = monitor.node * D + monitor.component;
             let row = arrays.recording.add(3 * monitor.column);
             let [start, old] = saved[loads.len() + supports.len() + k];
             *row = start.to_f64();
             *row.add(1) = old.to_f64();
-            *row.add(2) = (*du.add(dof)).to_f64();
+            *row.add(2) = (*du_of(monitor.dof)).to_f64();
         }
         if let Some(row) = block.energy_row {
             *arrays.energies.add(2 * row) = work;
             *arrays.energies.add(2 * row + 1) = damped_energy;
         }
-        std::ptr::copy_nonoverlapping(u, arrays.next_boundary.add(block.boundary_first * D), block.n_boundary * D);
+        for row in block.boundary.clone() {
+            let u = u.add(usize::from(tables.boundary[row]) * u_stride);
+            for c in 0..D {
+                *arrays.next_boundary.add(row * D + c) = *u.add(c);
+            }
+        }
     }
 }

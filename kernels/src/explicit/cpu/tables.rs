@@ -1,6 +1,6 @@
 //! What the inner loop reads, laid out block by block for a given number of lanes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 
 use pogo_formats::block::Run as ModelRun;
@@ -8,8 +8,9 @@ use pogo_formats::model::ElementKind;
 use rayon::prelude::*;
 
 use super::super::{Problem, State, StepperError};
-use super::forces::{force_stride, grain};
-use super::join::keep_first;
+use super::forces::{force_stride, grain, record_stride};
+use super::groups::group_blocks;
+use super::join::{Joined, Members};
 use super::lanes::Real;
 use super::pairs::pair_triangles;
 use super::scale::Scale;
@@ -64,7 +65,8 @@ impl Law {
         }
     }
 
-    fn n_nodes(self) -> usize {
+    /// Nodes of an element.
+    pub fn n_nodes(self) -> usize {
         match self {
             Self::Triangle => 3,
             Self::TrianglePair | Self::Quadrilateral | Self::ReducedQuadrilateral | Self::Tetrahedron => 4,
@@ -94,19 +96,18 @@ pub(crate) struct Run {
     pub factors: Range<usize>,
 }
 
-/// A block and where its rows stand in the tables.
+/// A block, or several of the file's as one, and where its rows stand in the tables.
 #[derive(Debug, Clone)]
 pub(crate) struct Block {
-    /// Solver indices of its nodes.
-    pub own: Range<usize>,
-    /// The first so many of them are read by other blocks.
-    pub n_boundary: usize,
-    /// First row of its boundary nodes in the boundary arrays.
-    pub boundary_first: usize,
+    /// Solver indices of its nodes, in local order.
+    pub own: Vec<Range<usize>>,
+    pub n_own: usize,
+    /// Into [`Tables::boundary`]: the nodes that other blocks read.
+    pub boundary: Range<usize>,
     /// Into [`Tables::halo`].
     pub halo: Range<usize>,
-    /// First number in [`Tables::coordinates`].
-    pub coordinates_first: usize,
+    /// First row of its own, halo and dummy nodes among those of all blocks.
+    pub first_row: usize,
     /// Into [`Tables::runs`].
     pub runs: Range<usize>,
     /// First row in [`Tables::decay`] and [`Tables::dissipation`].
@@ -114,8 +115,6 @@ pub(crate) struct Block {
     pub forces: Range<usize>,
     pub constraints: Range<usize>,
     pub monitors: Range<usize>,
-    /// First row of its own, halo and dummy nodes in the array of forces of the whole mesh, where there is one.
-    pub force_first: usize,
     /// Into [`Tables::incoming`].
     pub incoming: Range<usize>,
     /// Row in the table of energies, where forces, moving supports or damping exchange energy.
@@ -123,29 +122,39 @@ pub(crate) struct Block {
 }
 
 impl Block {
-    pub fn n_own(&self) -> usize {
-        self.own.len()
+    pub fn n_local(&self, dimension: usize) -> usize {
+        self.n_own + self.halo.len() + n_dummies(dimension)
     }
 
-    pub fn n_local(&self, dimension: usize) -> usize {
-        self.own.len() + self.halo.len() + n_dummies(dimension)
+    /// Local index of the first node and solver indices of each run of own nodes.
+    #[inline(always)]
+    pub fn pieces(&self) -> impl Iterator<Item = (usize, Range<usize>)> + '_ {
+        self.own.iter().scan(0, |next, own| Some((std::mem::replace(next, *next + own.len()), own.clone())))
     }
 }
 
-/// F = value × signal on a local degree of freedom.
+/// A degree of freedom of a block.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Force {
+pub(crate) struct Dof {
+    /// Local index of the node.
+    pub local: usize,
+    /// Solver index of the node.
     pub node: usize,
     pub component: usize,
+}
+
+/// F = value × signal on a degree of freedom.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Force {
+    pub dof: Dof,
     pub signal: usize,
     pub value: f64,
 }
 
-/// u = value × signal + const on a local degree of freedom.
+/// u = value × signal + const on a degree of freedom.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Support {
-    pub node: usize,
-    pub component: usize,
+    pub dof: Dof,
     pub signal: usize,
     pub value: f64,
     /// m, for the reaction.
@@ -157,8 +166,7 @@ pub(crate) struct Support {
 /// A recorded degree of freedom.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Monitor {
-    pub node: usize,
-    pub component: usize,
+    pub dof: Dof,
     /// Position in the problem's list.
     pub column: usize,
 }
@@ -168,7 +176,7 @@ pub(crate) struct Monitor {
 pub(crate) struct Incoming {
     /// Local index of the node.
     pub node: u32,
-    /// Row in the array of forces.
+    /// Row of the other block.
     pub row: u32,
 }
 
@@ -179,17 +187,19 @@ pub(crate) struct Tables<T> {
     pub dimension: usize,
     pub n_nodes: usize,
     pub blocks: Vec<Block>,
-    /// Positions of own, halo and dummy nodes relative to the block, (Σ n_local, dimension).
+    /// Positions of own, halo and dummy nodes relative to the block, (n_rows, dimension); in the plane they move on into
+    /// the state.
     pub coordinates: Vec<T>,
     /// Row in the boundary arrays of each halo node, or its solver index where elements are computed once.
     pub halo: Vec<u32>,
     /// Forces from other blocks, in the order in which they are added; empty where each block computes all elements that
     /// it touches.
     pub incoming: Vec<Incoming>,
-    /// Rows of the array of forces; 0 for none.
-    pub n_force_rows: usize,
-    /// Solver index of each boundary row.
-    pub boundary_nodes: Vec<u32>,
+    /// Own, halo and dummy nodes of all blocks.
+    pub n_rows: usize,
+    /// Local index of each boundary node, block by block, in the order of the boundary arrays; empty where elements are
+    /// computed once.
+    pub boundary: Vec<u16>,
     pub runs: Vec<Run>,
     /// Local node indices times [`grain`], run by run, (n_batches, nodes, lanes).
     pub offsets: Vec<u16>,
@@ -197,7 +207,7 @@ pub(crate) struct Tables<T> {
     pub materials: Vec<Material<T>>,
     /// p = Δt² / (m (1 + q)), (n_nodes,); 0 without mass.
     pub inertia: Vec<T>,
-    /// r = (1 − q) / (1 + q) of the nodes of damped blocks.
+    /// r = (1 − q) / (1 + q) of the nodes of damped blocks, in local order.
     pub decay: Vec<T>,
     /// c / (4 Δt) of the same nodes.
     pub dissipation: Vec<T>,
@@ -209,8 +219,7 @@ pub(crate) struct Tables<T> {
     pub time_increment: f64,
     /// Unit of D, of forces and of 1/p, N.
     pub force_unit: f64,
-    /// Largest number of own and of local nodes of a block.
-    pub max_own: usize,
+    /// Largest number of local nodes of a block.
     pub max_local: usize,
     /// Largest number of forces, constraints and monitors of a block together.
     pub max_special: usize,
@@ -233,23 +242,29 @@ fn check(what: &'static str, expected: usize, found: usize) -> Result<(), Steppe
 impl<T: Real> Tables<T> {
     /// Lays the problem out for `lanes` elements at once.
     pub fn new(problem: &Problem, state: &State, lanes: usize) -> Result<Self, StepperError> {
-        let (mesh, blocks) = (&problem.mesh, &problem.blocks);
-        let (dimension, n_nodes) = (mesh.dimension, mesh.n_nodes());
         check_lengths(problem, state)?;
+        let (blocks, dimension) = (&problem.blocks, problem.mesh.dimension);
+        // Solids gain little from larger blocks: they are bound by arithmetic.
+        let groups = if computes_once(dimension) {
+            (0..blocks.n_blocks()).map(|b| vec![b]).collect()
+        } else {
+            group_blocks(blocks)
+        };
+        let scale = Scale::new::<T>(problem, &groups);
         let mut tables = Self {
             dimension,
-            n_nodes,
-            blocks: Vec::with_capacity(blocks.n_blocks()),
+            n_nodes: problem.mesh.n_nodes(),
+            blocks: Vec::with_capacity(groups.len()),
             coordinates: Vec::new(),
             halo: Vec::with_capacity(blocks.halo_nodes.len()),
             incoming: Vec::new(),
-            n_force_rows: 0,
-            boundary_nodes: Vec::new(),
+            n_rows: 0,
+            boundary: Vec::new(),
             runs: Vec::with_capacity(blocks.run_kind.len()),
             offsets: Vec::with_capacity(blocks.connectivity.len() + 8 * lanes * blocks.run_kind.len()),
             factors: Vec::new(),
             materials: Vec::new(),
-            inertia: Vec::new(),
+            inertia: scale.inertia(problem)?,
             decay: Vec::new(),
             dissipation: Vec::new(),
             forces: Vec::new(),
@@ -258,15 +273,10 @@ impl<T: Real> Tables<T> {
             n_monitors: problem.monitors.len(),
             n_energy_rows: 0,
             time_increment: problem.time_increment,
-            force_unit: 1.0,
-            max_own: 0,
+            force_unit: scale.force,
             max_local: 0,
             max_special: 0,
         };
-        let boundary_row = tables.number_boundary(problem)?;
-        let scale = Scale::new::<T>(problem);
-        tables.force_unit = scale.force;
-        tables.inertia = scale.inertia(problem)?;
         let mut material_of = HashMap::new();
         for b in 0..blocks.n_blocks() {
             for run in blocks.runs(b) {
@@ -282,15 +292,18 @@ impl<T: Real> Tables<T> {
             }
         }
         // A window at a time: all parts together would double the memory.
-        for window in (0..blocks.n_blocks()).step_by(WINDOW) {
-            let window = window..(window + WINDOW).min(blocks.n_blocks());
-            let part = |b| Part::new(problem, b, &scale, &material_of, &boundary_row, lanes);
-            let parts: Vec<_> = window.clone().into_par_iter().map(part).collect();
-            for (b, part) in window.zip(parts) {
-                tables.add_block(problem, b, part?);
+        for window in groups.chunks(WINDOW) {
+            let part = |group: &Vec<usize>| Part::new(problem, group, &scale, &material_of, lanes);
+            let parts: Vec<_> = window.par_iter().map(part).collect();
+            for part in parts {
+                tables.add_block(part?);
             }
         }
-        tables.set_incoming();
+        if tables.computes_once() {
+            tables.set_incoming();
+        } else {
+            tables.set_boundary();
+        }
         tables.set_forces_and_supports(problem)?;
         Ok(tables)
     }
@@ -301,43 +314,31 @@ impl<T: Real> Tables<T> {
         computes_once(self.dimension)
     }
 
-    /// Row in the boundary arrays of each node, `u32::MAX` where no other block reads it.
-    fn number_boundary(&mut self, problem: &Problem) -> Result<Vec<u32>, StepperError> {
-        let blocks = &problem.blocks;
+    /// Numbers the nodes that other blocks read, and names them in the lists of halos.
+    fn set_boundary(&mut self) {
         let mut row = vec![u32::MAX; self.n_nodes];
-        for b in 0..blocks.n_blocks() {
-            for node in blocks.own_nodes(b).take(blocks.n_boundary[b] as usize) {
-                row[node] = self.boundary_nodes.len() as u32;
-                self.boundary_nodes.push(node as u32);
-            }
-        }
-        for b in 0..blocks.n_blocks() {
-            for &node in blocks.halo(b) {
-                if row.get(node as usize).is_none_or(|&row| row == u32::MAX) {
-                    return Err(StepperError::Blocks {
-                        block: b,
-                        what: "a halo node is no boundary node of its block",
-                    });
+        self.halo.iter().for_each(|&node| row[node as usize] = 0);
+        for block in &mut self.blocks {
+            let first = self.boundary.len();
+            for (local, node) in block.own.iter().flat_map(Range::clone).enumerate() {
+                if row[node] != u32::MAX {
+                    row[node] = self.boundary.len() as u32;
+                    self.boundary.push(local as u16);
                 }
             }
+            block.boundary = first..self.boundary.len();
         }
-        if self.computes_once() {
-            self.boundary_nodes.clear();
-        }
-        Ok(row)
+        self.halo.iter_mut().for_each(|node| *node = row[*node as usize]);
     }
 
     /// Lists the forces that each block receives, by ascending row.
     fn set_incoming(&mut self) {
-        if !self.computes_once() {
-            return;
-        }
         let mut received = vec![Vec::new(); self.blocks.len()];
         for block in &self.blocks {
             for (k, &node) in self.halo[block.halo.clone()].iter().enumerate() {
-                let owner = self.blocks.partition_point(|other| other.own.end <= node as usize);
-                let node = node - self.blocks[owner].own.start as u32;
-                received[owner].push(Incoming { node, row: (block.force_first + block.n_own() + k) as u32 });
+                let owner = self.blocks.partition_point(|other| other.own[0].end <= node as usize);
+                let node = node - self.blocks[owner].own[0].start as u32;
+                received[owner].push(Incoming { node, row: (block.first_row + block.n_own + k) as u32 });
             }
         }
         for (block, mut received) in self.blocks.iter_mut().zip(received) {
@@ -347,13 +348,9 @@ impl<T: Real> Tables<T> {
     }
 
     /// Appends a block.
-    fn add_block(&mut self, problem: &Problem, b: usize, mut part: Part<T>) {
-        let own = problem.blocks.own_nodes(b);
-        let n_boundary = if self.computes_once() { 0 } else { problem.blocks.n_boundary[b] as usize };
-        let boundary_first = self.blocks.last().map_or(0, |block| block.boundary_first + block.n_boundary);
-        let halo_first = self.halo.len();
+    fn add_block(&mut self, mut part: Part<T>) {
+        let (halo_first, run_first) = (self.halo.len(), self.runs.len());
         self.halo.append(&mut part.halo);
-        let run_first = self.runs.len();
         for run in part.runs {
             self.runs.push(Run {
                 offsets: run.offsets.start + self.offsets.len()..run.offsets.end + self.offsets.len(),
@@ -362,29 +359,25 @@ impl<T: Real> Tables<T> {
             });
         }
         let block = Block {
-            own,
-            n_boundary,
-            boundary_first,
+            n_own: part.own.iter().map(Range::len).sum(),
+            own: part.own,
+            boundary: 0..0,
             halo: halo_first..self.halo.len(),
-            coordinates_first: self.coordinates.len(),
+            first_row: self.n_rows,
             runs: run_first..self.runs.len(),
             damped: (!part.decay.is_empty()).then_some(self.decay.len()),
             forces: 0..0,
             constraints: 0..0,
             monitors: 0..0,
-            force_first: self.n_force_rows,
             incoming: 0..0,
             energy_row: None,
         };
-        if self.computes_once() {
-            self.n_force_rows += block.n_local(self.dimension);
-        }
         self.coordinates.append(&mut part.coordinates);
         self.offsets.append(&mut part.offsets);
         self.factors.append(&mut part.factors);
         self.decay.append(&mut part.decay);
         self.dissipation.append(&mut part.dissipation);
-        self.max_own = self.max_own.max(block.n_own());
+        self.n_rows += block.n_local(self.dimension);
         self.max_local = self.max_local.max(block.n_local(self.dimension));
         self.blocks.push(block);
     }
@@ -393,15 +386,18 @@ impl<T: Real> Tables<T> {
     fn set_forces_and_supports(&mut self, problem: &Problem) -> Result<(), StepperError> {
         let dimension = self.dimension;
         let n_dofs = self.n_nodes * dimension;
-        let mut block_of = vec![0u32; self.n_nodes];
+        // Block and local index of each node.
+        let mut place = vec![(0u32, 0u32); self.n_nodes];
         for (b, block) in self.blocks.iter().enumerate() {
-            block_of[block.own.clone()].fill(b as u32);
+            for (local, node) in block.own.iter().flat_map(Range::clone).enumerate() {
+                place[node] = (b as u32, local as u32);
+            }
         }
-        let owner = |dof: u64, what: &'static str| {
-            if dof < n_dofs as u64 {
-                Ok(block_of[dof as usize / dimension] as usize)
-            } else {
-                Err(StepperError::Dof { what, dof, n_dofs })
+        let find = |dof: u64, what: &'static str| {
+            let (node, component) = ((dof / dimension as u64) as usize, (dof % dimension as u64) as usize);
+            match place.get(node) {
+                Some(&(b, local)) => Ok((b as usize, Dof { local: local as usize, node, component })),
+                None => Err(StepperError::Dof { what, dof, n_dofs }),
             }
         };
         let n_blocks = self.blocks.len();
@@ -410,38 +406,29 @@ impl<T: Real> Tables<T> {
         let mut monitors = vec![Vec::new(); n_blocks];
         let mut held = vec![false; n_dofs];
         for force in &problem.forces {
-            let b = owner(force.dof, "force")?;
-            let node = force.dof as usize / dimension;
-            if problem.lumped_mass[node] == 0.0 {
-                return Err(StepperError::Massless { node });
+            let (b, dof) = find(force.dof, "force")?;
+            if problem.lumped_mass[dof.node] == 0.0 {
+                return Err(StepperError::Massless { node: dof.node });
             }
-            forces[b].push(Force {
-                node: node - self.blocks[b].own.start,
-                component: force.dof as usize % dimension,
-                signal: force.signal as usize,
-                value: force.value,
-            });
+            forces[b].push(Force { dof, signal: force.signal as usize, value: force.value });
         }
         for constraint in &problem.constraints {
-            let b = owner(constraint.dof, "constraint")?;
-            let node = constraint.dof as usize / dimension;
+            let (b, dof) = find(constraint.dof, "constraint")?;
             if std::mem::replace(&mut held[constraint.dof as usize], true) {
                 return Err(StepperError::Twice { dof: constraint.dof });
             }
-            let mass = problem.lumped_mass[node];
+            let mass = problem.lumped_mass[dof.node];
             constraints[b].push(Support {
-                node: node - self.blocks[b].own.start,
-                component: constraint.dof as usize % dimension,
+                dof,
                 signal: constraint.signal as usize,
                 value: constraint.value,
                 mass,
-                damping: mass * problem.damping_rate.get(node).copied().unwrap_or(0.0),
+                damping: mass * problem.damping_rate.get(dof.node).copied().unwrap_or(0.0),
             });
         }
         for (column, &dof) in problem.monitors.iter().enumerate() {
-            let b = owner(dof, "monitor")?;
-            let node = dof as usize / dimension - self.blocks[b].own.start;
-            monitors[b].push(Monitor { node, component: dof as usize % dimension, column });
+            let (b, dof) = find(dof, "monitor")?;
+            monitors[b].push(Monitor { dof, column });
         }
         for (b, block) in self.blocks.iter_mut().enumerate() {
             let moves = constraints[b].iter().any(|support| support.value != 0.0);
@@ -460,34 +447,31 @@ impl<T: Real> Tables<T> {
         Ok(())
     }
 
-    /// Bytes that one step must move at least: u and Δu read and written, positions, inertia, damping, connectivity,
-    /// halo indices and boundary copies, each once; and where forces pass from block to block, their rows written and
-    /// read, those of the halo with their indices, and u read again.
+    /// Bytes that one step must move at least: u and Δu read and written, positions, inertia, damping, connectivity, halo
+    /// indices and boundary copies, each once. In the plane positions are written too: they share cache lines with u, as
+    /// copies of the halo do. Where forces pass from block to block, their rows are written and read, those of the halo
+    /// with their indices, and u is read again.
     pub fn bytes_per_step(&self) -> u64 {
-        let number = size_of::<T>();
-        let mut state = 4 * self.n_nodes * self.dimension * number;
-        if self.computes_once() {
-            state +=
-                self.n_nodes * self.dimension * number + 2 * self.n_force_rows * force_stride(self.dimension) * number;
-            state += self.incoming.len() * size_of::<Incoming>();
-        }
-        let boundary = 2 * self.boundary_nodes.len() * self.dimension * number + self.halo.len() * 4;
-        let constant = (self.coordinates.len()
-            + self.inertia.len()
-            + self.decay.len()
-            + self.dissipation.len()
-            + self.factors.len())
-            * number
+        let (number, stride) = (size_of::<T>(), force_stride(self.dimension));
+        let state = if self.computes_once() {
+            (5 * self.n_nodes * self.dimension + self.n_rows * (self.dimension + 2 * stride)) * number
+                + self.incoming.len() * size_of::<Incoming>()
+        } else {
+            (2 * self.n_nodes * self.dimension + 2 * self.n_rows * record_stride(self.dimension)) * number
+        };
+        let boundary = self.boundary.len() * (2 * self.dimension * number + 2) + self.halo.len() * 4;
+        let constant = (self.inertia.len() + self.decay.len() + self.dissipation.len() + self.factors.len()) * number
             + self.offsets.len() * 2;
         (state + boundary + constant) as u64
     }
 }
 
 /// Blocks that are laid out side by side.
-const WINDOW: usize = 512;
+const WINDOW: usize = 128;
 
 /// What one block adds to the tables.
 struct Part<T> {
+    own: Vec<Range<usize>>,
     coordinates: Vec<T>,
     halo: Vec<u32>,
     /// With ranges in `offsets` and `factors` of the part.
@@ -501,45 +485,39 @@ struct Part<T> {
 impl<T: Real> Part<T> {
     fn new(
         problem: &Problem,
-        b: usize,
+        group: &[usize],
         scale: &Scale,
         material_of: &HashMap<(ElementKind, usize), usize>,
-        boundary_row: &[u32],
         lanes: usize,
     ) -> Result<Self, StepperError> {
         let (blocks, dimension) = (&problem.blocks, problem.mesh.dimension);
-        let own = blocks.own_nodes(b);
-        let (mut halo, mut runs) = (blocks.halo(b).to_vec(), Vec::new());
-        for run in blocks.runs(b) {
-            check_run(problem, b, &run, own.len() + halo.len())?;
-            runs.push((run, run.elements.to_vec(), run.connectivity.to_vec()));
+        for &b in group {
+            let n_local = blocks.own_nodes(b).len() + blocks.halo(b).len();
+            blocks.runs(b).try_for_each(|run| check_run(problem, b, &run, n_local))?;
         }
+        let too_large = |nodes| StepperError::BlockTooLarge { block: group[0], nodes };
+        let mut joined = Joined::new(blocks, group).ok_or_else(|| too_large(usize::from(u16::MAX) + 1))?;
         if computes_once(dimension) {
-            keep_first(&own, &mut halo, &mut runs);
+            joined.keep_first();
         }
-        let n_real = own.len() + halo.len();
+        let Joined { own, n_own, halo, members } = joined;
+        let n_real = n_own + halo.len();
         if (n_real + n_dummies(dimension)) * grain(dimension) > usize::from(u16::MAX) {
-            return Err(StepperError::BlockTooLarge { block: b, nodes: n_real });
+            return Err(too_large(n_real));
         }
         let mut part = Self {
+            own,
             coordinates: Vec::with_capacity((n_real + n_dummies(dimension)) * dimension),
-            halo: Vec::new(),
+            halo,
             runs: Vec::new(),
             offsets: Vec::new(),
             factors: Vec::new(),
             decay: Vec::new(),
             dissipation: Vec::new(),
         };
-        let local = own.clone().chain(halo.iter().map(|&node| node as usize));
+        let own = part.own.iter().flat_map(Range::clone);
+        let local = own.clone().chain(part.halo.iter().map(|&node| node as usize));
         scale.add_coordinates(problem.mesh.coordinates, dimension, local, &mut part.coordinates);
-        for (run, elements, connectivity) in &runs {
-            let run = ModelRun { elements, connectivity, ..*run };
-            part.add_run(problem, &run, material_of[&(run.kind, run.section)], n_real, lanes);
-        }
-        if !computes_once(dimension) {
-            halo.iter_mut().for_each(|node| *node = boundary_row[*node as usize]);
-        }
-        part.halo = halo;
         let damping = |node: usize| problem.damping_rate.get(node).copied().unwrap_or(0.0);
         if own.clone().any(|node| damping(node) != 0.0) {
             for node in own {
@@ -549,27 +527,29 @@ impl<T: Real> Part<T> {
                 part.dissipation.push(T::from_f64(alpha * problem.lumped_mass[node] / (4.0 * dt)));
             }
         }
+        for members in &members {
+            part.add_run(problem, members, material_of[&(members.kind, members.section)], n_real, lanes);
+        }
         Ok(part)
     }
 
-    /// Lays a run out.
-    fn add_run(&mut self, problem: &Problem, run: &ModelRun, material: usize, n_real: usize, lanes: usize) {
+    /// Lays elements of one kind and section out.
+    fn add_run(&mut self, problem: &Problem, run: &Members, material: usize, n_real: usize, lanes: usize) {
         let factor = |e: u32| problem.stiffness_factor.get(e as usize).copied().unwrap_or(1.0);
         let factors: Vec<f64> = run.elements.iter().map(|&e| factor(e)).collect();
         let law = Law::of(run.kind);
         if factors.iter().any(|&factor| factor != 1.0) {
-            self.add_batches(law, material, run.connectivity, &factors, n_real, lanes);
+            self.add_batches(law, material, &run.connectivity, &factors, n_real, lanes);
         } else if law == Law::Triangle {
-            let (pairs, single) = pair_triangles(run.connectivity);
+            let (pairs, single) = pair_triangles(&run.connectivity);
             self.add_batches(Law::TrianglePair, material, &pairs, &[], n_real, lanes);
             self.add_batches(Law::Triangle, material, &single, &[], n_real, lanes);
         } else {
-            self.add_batches(law, material, run.connectivity, &[], n_real, lanes);
+            self.add_batches(law, material, &run.connectivity, &[], n_real, lanes);
         }
     }
 
-    /// Lays elements out in batches. Lane l takes the l-th part of them, so that elements that share nodes, which stand
-    /// near each other, come in different batches: their force updates need not wait for each other.
+    /// Lays elements out in batches.
     fn add_batches(
         &mut self,
         law: Law,
@@ -580,33 +560,53 @@ impl<T: Real> Part<T> {
         lanes: usize,
     ) {
         let nodes = law.n_nodes();
-        let n = connectivity.len() / nodes;
-        if n == 0 {
-            return;
-        }
-        let n_batches = n.div_ceil(lanes);
         let grain = grain(law.dimension()) as u16;
         let dummy = law.dummy_nodes();
         let (offsets_first, factors_first) = (self.offsets.len(), self.factors.len());
-        for batch in 0..n_batches {
-            let entry = |lane: usize| lane * n_batches + batch;
+        let batches = batches(connectivity, nodes, lanes);
+        for batch in batches.chunks_exact(lanes) {
             for node in 0..nodes {
-                self.offsets.extend((0..lanes).map(|lane| {
-                    let local = connectivity.get(entry(lane) * nodes + node);
-                    grain * local.copied().unwrap_or(n_real as u16 + dummy[node])
+                self.offsets.extend(batch.iter().map(|entry| {
+                    let local = entry.map_or(n_real as u16 + dummy[node], |e| connectivity[e * nodes + node]);
+                    grain * local
                 }));
             }
             if !factors.is_empty() {
-                self.factors.extend((0..lanes).map(|lane| T::from_f64(*factors.get(entry(lane)).unwrap_or(&1.0))));
+                self.factors.extend(batch.iter().map(|entry| T::from_f64(entry.map_or(1.0, |e| factors[e]))));
             }
         }
-        self.runs.push(Run {
-            law,
-            material,
-            offsets: offsets_first..self.offsets.len(),
-            factors: factors_first..self.factors.len(),
-        });
+        if !batches.is_empty() {
+            self.runs.push(Run {
+                law,
+                material,
+                offsets: offsets_first..self.offsets.len(),
+                factors: factors_first..self.factors.len(),
+            });
+        }
     }
+}
+
+/// The element of each lane of each batch, (n_batches, lanes). Lane l takes the l-th part of them, so that elements that
+/// share nodes, which stand near each other, come in different batches: their force updates need not wait for each other.
+/// Elements in lanes 2k and 2k + 1 never have the same node in the same place: their forces may be added together.
+fn batches(connectivity: &[u16], nodes: usize, lanes: usize) -> Vec<Option<usize>> {
+    let n = connectivity.len() / nodes;
+    let share = n.div_ceil(lanes);
+    let mut left: Vec<VecDeque<usize>> =
+        (0..lanes).map(|lane| (lane * share).min(n)..((lane + 1) * share).min(n)).map(Iterator::collect).collect();
+    let element = |e: usize| &connectivity[e * nodes..(e + 1) * nodes];
+    let mut out = Vec::with_capacity(lanes * share);
+    while left.iter().any(|left| !left.is_empty()) {
+        for lane in 0..lanes {
+            let neighbour: Option<usize> = if lane % 2 == 1 { out[out.len() - 1] } else { None };
+            let fits = |&e: &usize| {
+                neighbour.is_none_or(|other| element(e).iter().zip(element(other)).all(|(node, other)| node != other))
+            };
+            let next = left[lane].iter().position(fits).and_then(|at| left[lane].remove(at));
+            out.push(next);
+        }
+    }
+    out
 }
 
 /// Whether a run fits its block.
@@ -636,6 +636,12 @@ pub(in crate::explicit) fn check_lengths(problem: &Problem, state: &State) -> Re
     check("increment", n_dofs, state.increment.len())?;
     check("lumped mass", n_nodes, problem.lumped_mass.len())?;
     check("nodes of the blocks", n_nodes, blocks.node_first.last().map_or(0, |&n| n as usize))?;
+    for b in 0..blocks.n_blocks() {
+        let own = blocks.own_nodes(b);
+        if blocks.halo(b).iter().any(|&node| node as usize >= n_nodes || own.contains(&(node as usize))) {
+            return Err(StepperError::Blocks { block: b, what: "a halo node is no node of another block" });
+        }
+    }
     if !problem.damping_rate.is_empty() {
         check("damping rate", n_nodes, problem.damping_rate.len())?;
     }
