@@ -126,7 +126,7 @@ mod tests {
             connectivity: connectivity.to_vec(),
         };
         let mut joined = Joined {
-            own: vec![10..12],
+            own: std::iter::once(10..12).collect(),
             n_own: 2,
             halo: vec![4, 12, 20],
             members: vec![members(&[7, 8, 9], &[0, 1, 2, 1, 0, 4, 0, 1, 3])],

@@ -292,6 +292,13 @@ impl<T: Real> CpuStepper<T> {
     pub fn bytes_per_node_step(&self) -> f64 {
         self.tables.bytes_per_step() as f64 / self.tables.n_nodes.max(1) as f64
     }
+
+    /// Elements that a step computes, those between blocks several times and those that fill batches included, a node.
+    pub fn elements_per_node_step(&self) -> f64 {
+        let computed =
+            |run: &Run| run.offsets.len() / run.law.n_nodes() * (1 + usize::from(run.law == Law::TrianglePair));
+        self.tables.runs.iter().map(computed).sum::<usize>() as f64 / self.tables.n_nodes.max(1) as f64
+    }
 }
 
 /// Records of own, halo and dummy nodes with their positions, (n_rows, 4), in the plane; in space room for u.

@@ -663,3 +663,28 @@ pub(in crate::explicit) fn check_lengths(problem: &Problem, state: &State) -> Re
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn batches_have_every_element_once_and_lanes_in_twos_never_meet() {
+        for (n, n_nodes) in [(0, 5), (1, 5), (7, 5), (16, 9), (200, 30)] {
+            // Many nodes in common.
+            let random = |i: usize| (crate::test_support::noise(i as u64) * 1e6).abs() as usize % n_nodes;
+            let connectivity: Vec<u16> = (0..4 * n).map(|i| random(i) as u16).collect();
+            for lanes in [1, 4, 8] {
+                let batches = batches(&connectivity, 4, lanes);
+                let mut found: Vec<usize> = batches.iter().copied().flatten().collect();
+                found.sort_unstable();
+                assert!(found.into_iter().eq(0..n) && batches.len().is_multiple_of(lanes));
+                for two in batches.chunks_exact(2).filter(|_| lanes > 1) {
+                    if let &[Some(a), Some(b)] = two {
+                        assert!((0..4).all(|i| connectivity[4 * a + i] != connectivity[4 * b + i]));
+                    }
+                }
+            }
+        }
+    }
+}
