@@ -1,10 +1,10 @@
 //! Times the Eikonal solver on a cube of tetrahedra, one start near a corner, a constant anisotropic tensor (speeds 3 : 2 : 1 along axes turned
 //! out of those of the mesh): `bench_eikonal [N] [key=value]…`; N³ cells of six tetrahedra (80: 3.07 million).
 //!
-//! With `device=cuda` the same on a device, in single precision, each form beside the others.
+//! With `device=cuda` the same on a device, each form beside the others.
 //!
 //! `threads=1,2` `windows=0.5,1,inf` `precisions=f32,f64` `variants=six,eighteen,fly` `domains=1,74` `tolerance=0` `repeats=3` `cases=0`
-//! `lanes=0,8,16,32` `inner=4` `sets=8` (device)
+//! `lanes=0,8,16,32` `inner=4` `sets=8` `few=32` (device)
 
 #[path = "support/eikonal.rs"]
 mod support;
@@ -26,6 +26,7 @@ struct Options {
     lanes: Vec<usize>,
     inner: Vec<usize>,
     sets: Vec<usize>,
+    few: Vec<usize>,
 }
 
 fn main() {
@@ -41,6 +42,7 @@ fn main() {
         lanes: vec![0, 16],
         inner: vec![4],
         sets: vec![8],
+        few: vec![GpuSettings::default().few as usize],
     };
     let mut cuda = false;
     let mut n = 80;
@@ -63,6 +65,7 @@ fn main() {
             "lanes" => options.lanes = whole(),
             "inner" => options.inner = whole(),
             "sets" => options.sets = whole(),
+            "few" => options.few = whole(),
             "device" => cuda = value == "cuda",
             _ => panic!("{key}"),
         }
@@ -76,7 +79,10 @@ fn main() {
         begin.elapsed().as_secs_f64()
     );
     if cuda {
-        device(&mesh, &options);
+        for precision in &options.precisions {
+            println!("{precision}");
+            if precision == "f32" { device::<f32>(&mesh, &options) } else { device::<f64>(&mesh, &options) }
+        }
         return;
     }
     println!(
@@ -164,7 +170,7 @@ fn worst_error<T: Real>(mesh: &EikonalMesh, metric: &[f64; 6], start: u32, time:
 }
 
 /// Every form on the device.
-fn device(mesh: &EikonalMesh, options: &Options) {
+fn device<T: Real>(mesh: &EikonalMesh, options: &Options) {
     let (_, metric) = support::tensors([3.0, 2.0, 1.0]);
     let start = support::nearest(mesh, [0.1, 0.1, 0.1]);
     let class = vec![0_u16; mesh.original_element.len()];
@@ -172,9 +178,9 @@ fn device(mesh: &EikonalMesh, options: &Options) {
     let (n, m) = (view.n_nodes(), view.n_elements());
     let metrics = Metrics::Classes { class: &class, metric: &[metric] };
     let problem = EikonalProblem { mesh: mesh.view(), domains: None, metrics };
-    let mut first: Option<Vec<f32>> = None;
+    let mut first: Option<Vec<T>> = None;
     let mut go = |name: &str, problem: &EikonalProblem, settings: EikonalSettings, gpu: GpuSettings| {
-        let mut solver = match GpuSolver::new(problem, &settings, &gpu) {
+        let mut solver = match GpuSolver::<T>::new(problem, &settings, &gpu) {
             Ok(solver) => solver,
             Err(error) => {
                 println!("{name}: {error}");
@@ -196,7 +202,8 @@ fn device(mesh: &EikonalMesh, options: &Options) {
         let Some(arrival) = last else { return };
         let s = &arrival.statistics;
         let reference = first.get_or_insert_with(|| arrival.time.clone());
-        let apart = reference.iter().zip(&arrival.time).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        let apart =
+            reference.iter().zip(&arrival.time).map(|(a, b)| (a.to_f64() - b.to_f64()).abs()).fold(0.0, f64::max);
         println!(
             "{name:44} set up {:6.3} s, solve {:8.3} ms (median {:8.3}), {:5} sweeps, {:6.2} solves/tet, {:5.2} passed on/node, error {:.5}, {apart:.1e} from the first",
             solver.setup_seconds,
@@ -232,10 +239,11 @@ fn device(mesh: &EikonalMesh, options: &Options) {
         let lanes = if local_solver == LocalSolver::Six { &options.lanes[..] } else { &[16] };
         for &lanes in lanes {
             for &window in &options.windows {
-                for &sets in &options.sets {
-                    let name = format!("{variant}, {lanes} lanes, window {window}, {sets} sets");
+                for (&sets, &few) in options.sets.iter().flat_map(|sets| options.few.iter().map(move |few| (sets, few)))
+                {
+                    let name = format!("{variant}, {lanes} lanes, window {window}, {sets} sets, few {few}");
                     let settings = EikonalSettings { local_solver, tolerance: options.tolerance, ..Default::default() };
-                    let gpu = GpuSettings { lanes: lanes as u32, window, sets, ..Default::default() };
+                    let gpu = GpuSettings { lanes: lanes as u32, window, sets, few: few as u32, ..Default::default() };
                     go(&name, &problem, settings, gpu);
                 }
             }
@@ -248,8 +256,11 @@ fn device(mesh: &EikonalMesh, options: &Options) {
         let node_first = (0..=n_domains).map(|d| (d * n / n_domains) as u32).collect();
         let domains = EikonalDomains::new("morton", node_first, &mesh.neighbour_first, &mesh.neighbours);
         let problem = EikonalProblem { domains: Some(domains.view()), ..problem.clone() };
+        let settings = EikonalSettings { decomposition: Decomposition::First, ..Default::default() };
+        let name = format!("{n_domains} sub-domains, first approach");
+        go(&name, &problem, settings, GpuSettings { sets: 1, ..Default::default() });
         for &inner in &options.inner {
-            let name = format!("{n_domains} sub-domains, {inner} sweeps a round");
+            let name = format!("{n_domains} sub-domains, second, {inner} sweeps");
             let settings = EikonalSettings { decomposition: Decomposition::Second, ..Default::default() };
             let gpu = GpuSettings { inner: inner as u32, sets: 1, ..Default::default() };
             go(&name, &problem, settings, gpu);

@@ -35,9 +35,12 @@ compile brick_f32 voxel/gpu/brick.cu &
 compile brick_f64 voxel/gpu/brick.cu -DPOGO_F64 &
 compile levels voxel/gpu/levels.cu &
 wait
-compile eikonal_active eikonal/gpu/active.cu &
+compile eikonal_active_f32 eikonal/gpu/active.cu &
+compile eikonal_active_f64 eikonal/gpu/active.cu -DPOGO_F64 &
 compile eikonal_wide eikonal/gpu/wide.cu &
-compile eikonal_domains eikonal/gpu/domains.cu &
+compile eikonal_domains_f32 eikonal/gpu/domains.cu &
+compile eikonal_domains_f64 eikonal/gpu/domains.cu -DPOGO_F64 &
+wait
 compile spring_f32 spring/gpu/general.cu &
 # Without fused multiply-adds double precision has the CPU's bits.
 compile spring_f64 spring/gpu/general.cu -DPOGO_F64 -fmad=false &

@@ -188,21 +188,25 @@ impl<'a> EikonalMeshView<'a> {
     }
 
     /// Nodes of an element.
+    #[inline]
     pub fn nodes(&self, element: usize) -> &'a [u32] {
         &self.elements[self.corners * element..self.corners * (element + 1)]
     }
 
     /// Position of a node.
+    #[inline]
     pub fn point(&self, node: usize) -> [f64; 3] {
         self.coordinates.as_chunks::<3>().0[node]
     }
 
     /// The elements round a node, as 4 × element + corner.
+    #[inline]
     pub fn round(&self, node: usize) -> &'a [u32] {
         &self.incident[self.incident_first[node] as usize..self.incident_first[node + 1] as usize]
     }
 
     /// The nodes that share an element with a node.
+    #[inline]
     pub fn neighbours_of(&self, node: usize) -> &'a [u32] {
         &self.neighbours[self.neighbour_first[node] as usize..self.neighbour_first[node + 1] as usize]
     }

@@ -111,7 +111,7 @@ pub enum LocalSolver {
 /// How sub-domains are worked on (Section 6.3).
 #[derive(Archive, Serialize, Deserialize, Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decomposition {
-    /// The kernel's choice.
+    /// The kernel's choice: one active list.
     Automatic,
     /// One active list for the whole mesh.
     Whole,
@@ -119,6 +119,13 @@ pub enum Decomposition {
     First,
     /// Second approach: one worker a sub-domain with its own interface.
     Second,
+}
+
+impl Decomposition {
+    /// Sub-domains are computed apart and exchange times.
+    pub const fn by_domains(self) -> bool {
+        matches!(self, Self::First | Self::Second)
+    }
 }
 
 /// Settings of the solver.

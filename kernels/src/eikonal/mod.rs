@@ -18,6 +18,7 @@
 //! solvers at once, whatever the order. Times have the same bits for every number of threads and of sub-domains.
 
 mod ball;
+mod domains;
 mod gpu;
 mod local;
 mod number;
@@ -28,17 +29,18 @@ mod sweep;
 #[cfg(test)]
 mod tests;
 
-use pogo_formats::eikonal::EikonalMeshView;
+use pogo_formats::eikonal::{EikonalDomainsView, EikonalMeshView};
 use rayon::prelude::*;
 
 pub use ball::exact_ball;
+use domains::Exchange;
 pub use gpu::{GpuSettings, GpuSolver};
 pub use number::Real;
 pub use paths::{Predecessor, conduction_speed, predecessors};
 pub use problem::{
     Arrival, BLOCKED, Decomposition, EikonalError, EikonalProblem, EikonalSettings, LocalSolver, Metrics, Statistics,
 };
-use products::{Eighteen, OnTheFly, Six, Three, squares};
+use products::{Eighteen, Elements, OnTheFly, Six, Three, squares};
 use sweep::{Pieces, Sweeper};
 
 /// What is stored of the elements.
@@ -53,6 +55,8 @@ enum Stored<T> {
 pub struct EikonalSolver<'a, T: Real> {
     mesh: EikonalMeshView<'a>,
     pieces: Pieces,
+    /// Where sub-domains are computed apart.
+    domains: Option<EikonalDomainsView<'a>>,
     stored: Stored<T>,
     settings: EikonalSettings,
     /// Mean time over an edge.
@@ -76,7 +80,8 @@ impl<'a, T: Real> EikonalSolver<'a, T> {
         };
         let whole = [0, mesh.n_nodes() as u32];
         let pieces = Pieces::new(problem.domains.as_ref().map_or(&whole[..], |domains| domains.node_first));
-        Ok(Self { edge_time: edge_time(problem), mesh, pieces, stored, settings: *settings })
+        let domains = problem.domains.filter(|_| settings.decomposition.by_domains());
+        Ok(Self { edge_time: edge_time(problem), mesh, pieces, domains, stored, settings: *settings })
     }
 
     /// Solves for one set of starts: nodes with their times. A start that the wave of another reaches earlier takes that time.
@@ -108,20 +113,27 @@ impl<'a, T: Real> EikonalSolver<'a, T> {
     }
 
     fn run(&self, starts: &[(u32, f64)], share: bool) -> Result<Arrival<T>, EikonalError> {
-        let window = self.settings.window * self.edge_time;
-        let (mesh, pieces, tolerance) = (&self.mesh, &self.pieces, self.settings.tolerance);
         match &self.stored {
-            Stored::Six(stored) => Sweeper::<T, _, 4>::new(mesh, stored, pieces, tolerance, window).run(starts, share),
-            Stored::Eighteen(stored) => {
-                Sweeper::<T, _, 4>::new(mesh, stored, pieces, tolerance, window).run(starts, share)
-            }
-            Stored::OnTheFly(stored) => {
-                Sweeper::<T, _, 4>::new(mesh, stored, pieces, tolerance, window).run(starts, share)
-            }
-            Stored::Three(stored) => {
-                Sweeper::<T, _, 3>::new(mesh, stored, pieces, tolerance, window).run(starts, share)
-            }
+            Stored::Six(stored) => self.run_with::<_, 4>(stored, starts, share),
+            Stored::Eighteen(stored) => self.run_with::<_, 4>(stored, starts, share),
+            Stored::OnTheFly(stored) => self.run_with::<_, 4>(stored, starts, share),
+            Stored::Three(stored) => self.run_with::<_, 3>(stored, starts, share),
         }
+    }
+
+    fn run_with<E: Elements<T, N>, const N: usize>(
+        &self,
+        stored: &E,
+        starts: &[(u32, f64)],
+        share: bool,
+    ) -> Result<Arrival<T>, EikonalError> {
+        let tolerance = self.settings.tolerance;
+        if let Some(domains) = self.domains {
+            let first = self.settings.decomposition == Decomposition::First;
+            return Exchange::new(&self.mesh, stored, domains, tolerance, first).run(starts);
+        }
+        let window = self.settings.window * self.edge_time;
+        Sweeper::new(&self.mesh, stored, &self.pieces, tolerance, window).run(starts, share)
     }
 }
 
@@ -156,8 +168,15 @@ fn check(problem: &EikonalProblem) -> Result<(), EikonalError> {
     }
     match &problem.domains {
         Some(domains) => {
-            let last = domains.node_first.last().copied().unwrap_or(0) as usize;
-            check("nodes of sub-domains", last, n)
+            let last = |first: &[u32]| first.last().copied().unwrap_or(0) as usize;
+            let n_domains = domains.node_first.len().saturating_sub(1);
+            check("nodes of sub-domains", last(domains.node_first), n)?;
+            check("starts of halos", domains.halo_first.len(), n_domains + 1)?;
+            check("halo nodes", domains.halo.len(), last(domains.halo_first))?;
+            check("starts of what sub-domains send", domains.sent_first.len(), n_domains + 1)?;
+            check("pairs of sub-domains", domains.pair.len(), 2 * last(domains.sent_first))?;
+            check("starts of interfaces", 2 * domains.pair_first.len(), domains.pair.len() + 2)?;
+            check("entries of interfaces", domains.interface.len(), 2 * last(domains.pair_first))
         }
         None => Ok(()),
     }

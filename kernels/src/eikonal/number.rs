@@ -47,7 +47,8 @@ pub trait Real:
 }
 
 mod sealed {
-    pub trait Sealed {}
+    #[allow(private_bounds)]
+    pub trait Sealed: crate::cuda::Plain {}
 }
 
 macro_rules! real {

@@ -39,6 +39,10 @@ pub fn predecessors<T: Real>(problem: &EikonalProblem, starts: &[(u32, f64)], ti
         }
         for &entry in problem.mesh.round(node) {
             let (element, corner) = (entry / 4, (entry % 4) as usize);
+            // The wave comes from where it was before.
+            if problem.mesh.nodes(element as usize).iter().all(|&other| !(time[other as usize] < time[node])) {
+                continue;
+            }
             let (candidate, weight) = entered(problem, time, element as usize, corner);
             if candidate < best.0 {
                 best = (candidate, Predecessor { element, weight });

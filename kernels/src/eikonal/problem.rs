@@ -54,7 +54,8 @@ pub struct EikonalSettings {
     /// their times may still fall. +∞ lets all go, as the fast iterative method does. The result does not depend on it but
     /// for rounding.
     pub window: f64,
-    /// How a device works on sub-domains: `Second` a thread block each; otherwise, and on a CPU always, they share one active list.
+    /// How sub-domains are worked on: `First` and `Second` as the paper does, with the interfaces of the block file; otherwise they share one active
+    /// list, which is faster.
     pub decomposition: Decomposition,
 }
 
@@ -127,6 +128,17 @@ pub enum EikonalError {
     /// Elements with neither three nor four corners.
     #[error("elements with {0} corners: only triangles (3) and tetrahedra (4) are solved")]
     Corners(usize),
+    /// Sub-domains that a thread block cannot hold.
+    #[error(
+        "a thread block of {name} cannot hold a sub-domain of {nodes} nodes: cut the mesh into more of them (pogo-block --domains), or use another \
+         solver.decomposition than second"
+    )]
+    DomainSize {
+        /// Device.
+        name: String,
+        /// Own nodes of the largest.
+        nodes: u32,
+    },
     /// A device cannot be used, or cannot go on.
     #[error(transparent)]
     Device(#[from] crate::cuda::DeviceError),

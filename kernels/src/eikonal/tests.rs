@@ -212,6 +212,46 @@ fn same_bits_for_every_number_of_threads_and_domains() {
     }
 }
 
+/// Both approaches of the paper, by the interfaces of the block file, give the times of the whole mesh; whatever the threads.
+#[test]
+fn sub_domains_that_exchange_give_the_same_times() {
+    let (cube, metrics) = patchwork(12);
+    let mut blocked = metrics.clone();
+    for e in 0..blocked.len() {
+        if cube.view().nodes(e).iter().all(|&node| (cube.view().point(node as usize)[0] - 0.5).abs() < 0.12) {
+            blocked[e] = BLOCKED;
+        }
+    }
+    let sheet = surface(30, 0.25, |x, y| [x.cos(), x.sin(), y]);
+    let sheet_metric = [tensors([3.0, 2.0, 1.0]).1];
+    for (mesh, metrics) in [(&cube, &metrics[..]), (&cube, &blocked[..]), (&sheet, &sheet_metric[..])] {
+        let n = mesh.original_node.len();
+        let starts = [(5, 1.0), (n as u32 / 3, 1.3)];
+        let whole = solve::<f64>(&problem(mesh, metrics), &starts, &EikonalSettings::default()).unwrap();
+        for n_domains in [1, 9, 74, n] {
+            let mut node_first: Vec<u32> = (0..=n_domains).map(|d| (d * n / n_domains) as u32).collect();
+            // An empty sub-domain.
+            node_first.insert(n_domains / 2, node_first[n_domains / 2]);
+            let domains = EikonalDomains::new("morton", node_first, &mesh.neighbour_first, &mesh.neighbours);
+            let problem = EikonalProblem { domains: Some(domains.view()), ..problem(mesh, metrics) };
+            for decomposition in [Decomposition::First, Decomposition::Second] {
+                let settings = EikonalSettings { decomposition, ..Default::default() };
+                let solve_on = |threads| {
+                    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                    pool.install(|| solve::<f64>(&problem, &starts, &settings)).unwrap()
+                };
+                let arrival = solve_on(2);
+                assert!(worst(&arrival.time, &whole.time) < 1e-13, "{n_domains}, {decomposition:?}");
+                assert_eq!(arrival.unreached, whole.unreached);
+                assert_eq!(arrival.time, solve_on(1).time);
+                let statistics = &arrival.statistics;
+                assert_eq!(statistics.active_domains.len(), statistics.sweeps as usize);
+                assert_eq!(statistics.active_domains.iter().sum::<u32>(), statistics.active_sweeps.iter().sum::<u32>());
+            }
+        }
+    }
+}
+
 #[test]
 fn many_sets_of_starts_are_each_solved() {
     let (mesh, metrics) = patchwork(8);

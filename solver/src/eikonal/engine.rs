@@ -1,4 +1,4 @@
-//! Where the times are computed: the CPU in f32 and f64, a CUDA device in f32.
+//! Where the times are computed: the CPU or a CUDA device, in f32 or f64.
 
 use pogo_kernels::cuda::DeviceError;
 use pogo_kernels::eikonal::{
@@ -41,19 +41,19 @@ impl<T: Real> Engine<T> for EikonalSolver<'_, T> {
     }
 }
 
-impl Engine<f32> for GpuSolver {
+impl<T: Real> Engine<T> for GpuSolver<T> {
     fn name(&self) -> String {
         self.device().to_owned()
     }
 
-    fn solve(&mut self, starts: &[(u32, f64)]) -> Result<Arrival<f32>, EikonalError> {
+    fn solve(&mut self, starts: &[(u32, f64)]) -> Result<Arrival<T>, EikonalError> {
         Self::solve(self, starts)
     }
 
     fn solve_many(
         &mut self,
         sets: &[Vec<(u32, f64)>],
-        each: &(dyn Fn(usize, Arrival<f32>) + Sync),
+        each: &(dyn Fn(usize, Arrival<T>) + Sync),
     ) -> Result<(), EikonalError> {
         Self::solve_many(self, sets, each)
     }
@@ -68,23 +68,23 @@ impl MayBeDevice for EikonalError {
     }
 }
 
-/// The engine of a choice, in f32.
+/// The engine of a choice. `auto` takes the first device that can do it, else the CPU.
 ///
 /// # Errors
 /// Of the CPU's tables; a device that was asked for and cannot be used.
-pub(super) fn single<'a>(
+pub(super) fn choose<'a, T: Real>(
     problem: &EikonalProblem<'a>,
     settings: &EikonalSettings,
     choice: DeviceChoice,
     observer: &mut dyn Observer,
-) -> Result<Box<dyn Engine<f32> + 'a>, EikonalError> {
-    on_chosen::<Box<dyn Engine<f32> + 'a>, _>(
+) -> Result<Box<dyn Engine<T> + 'a>, EikonalError> {
+    on_chosen::<Box<dyn Engine<T> + 'a>, _>(
         choice,
         observer,
-        |_| Ok(Box::new(EikonalSolver::<f32>::new(problem, settings)?)),
+        |_| Ok(Box::new(EikonalSolver::<T>::new(problem, settings)?)),
         |ordinal, _| {
             let on_device = GpuSettings { ordinal, ..GpuSettings::default() };
-            Ok(Box::new(GpuSolver::new(problem, settings, &on_device)?))
+            Ok(Box::new(GpuSolver::<T>::new(problem, settings, &on_device)?))
         },
     )
 }

@@ -12,13 +12,12 @@ use pogo_formats::output::vtu::{self, DataArray, Values};
 use pogo_formats::output::{npy, write_atomically};
 use pogo_formats::words::{counted, grouped};
 use pogo_kernels::eikonal::{
-    Arrival, EikonalProblem, EikonalSettings, EikonalSolver, Metrics, Predecessor, Real, conduction_speed, exact_ball,
-    predecessors,
+    Arrival, EikonalProblem, EikonalSettings, Metrics, Predecessor, Real, conduction_speed, exact_ball, predecessors,
 };
 
-use super::engine::{self, Engine};
+use super::engine;
 use super::{histogram, many, paths, pictures, starts};
-use crate::config::{DeviceChoice, Precision, Settings};
+use crate::config::{Precision, Settings};
 use crate::error::SolveError;
 use crate::folder::{ResultFolder, peak_memory};
 use crate::interrupt::Interrupts;
@@ -89,10 +88,6 @@ pub fn run(
     let began = Instant::now();
     let EikonalModel { mesh, domains, setup, .. } = model;
     let refuse = |reason: String| SolveError::Problem { path: model.block_file.path.clone().into(), reason };
-    if matches!(settings.device, DeviceChoice::Cuda(_)) && settings.precision == Precision::F64 {
-        let reason = "a device computes arrival times in f32: add --precision f32, or say --device cpu".to_owned();
-        return Err(refuse(reason));
-    }
     let threads = rayon::current_num_threads();
     observer.note(&format!(
         "{}, {}, {}; {}, {}",
@@ -110,20 +105,11 @@ pub fn run(
     })?;
     let results = ResultFolder::take(folder);
     let mut summary = start_summary(model, settings, threads, &metric);
-    // Boxed so that what borrows the metric stays where it is.
     let problem = EikonalProblem { mesh: mesh.clone(), domains: Some(*domains), metrics: Metrics::Each(&metric) };
     let context = Context { model, settings, folder, problem };
     match settings.precision {
-        Precision::F32 => {
-            let engine = engine::single(&context.problem, &context.kernel_settings(), settings.device, observer);
-            let engine = engine.map_err(|error| context.refuse(error.to_string()))?;
-            solve(&context, engine, interrupts, observer, &mut summary, began)?;
-        }
-        Precision::F64 => {
-            let engine = EikonalSolver::<f64>::new(&context.problem, &context.kernel_settings());
-            let engine = Box::new(engine.map_err(|error| context.refuse(error.to_string()))?);
-            solve::<f64>(&context, engine, interrupts, observer, &mut summary, began)?;
-        }
+        Precision::F32 => solve::<f32>(&context, interrupts, observer, &mut summary, began)?,
+        Precision::F64 => solve::<f64>(&context, interrupts, observer, &mut summary, began)?,
     }
     summary.peak_memory_bytes = peak_memory();
     summary.total_seconds = began.elapsed().as_secs_f64();
@@ -135,12 +121,13 @@ pub fn run(
 
 fn solve<T: Real + Number>(
     context: &Context,
-    mut engine: Box<dyn Engine<T> + '_>,
     interrupts: &Interrupts,
     observer: &mut dyn Observer,
     summary: &mut EikonalSummary,
     began: Instant,
 ) -> Result<(), SolveError> {
+    let engine = engine::choose::<T>(&context.problem, &context.kernel_settings(), context.settings.device, observer);
+    let mut engine = engine.map_err(|error| context.refuse(error.to_string()))?;
     summary.device = engine.name();
     observer.note(&format!("on {}", summary.device));
     if let Some(table) = &context.model.starts {

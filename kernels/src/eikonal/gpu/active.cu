@@ -1,38 +1,35 @@
 // The sweeps in one launch: an active list for the whole mesh, or for several sets of starts on it at once, shared by all thread blocks
 // (the paper's first approach taken to its end: any block may work on any sub-domain).
 //
-// Names and steps as in ../sweep.rs. A node of a set of starts is an *entry*: set << shift | node. Times and marks are doubled: sweep s
+// Names and steps as in ../sweep.rs. Times and marks are doubled: sweep s
 // reads record[s & 1] and lowers times in record[(s + 1) & 1] alone, where an entry's time is also carried over when it is fresh. So a
 // sweep needs one barrier, nobody sees half of a sweep, and the bits do not depend on the order in which threads run.
 
 #include "local.cuh"
 
-struct Params {
-    Stored stored;
-    const u32 *incident_first, *incident;
-    uint2 *record[2];  // time, and the sweep in which the entry is on the list; (n_sets << shift,)
-    u32 *list[2];      // entries of a sweep
-    u32 *counters;     // 0: arrivals at the barrier; 1 to 3: lengths of lists; 4 to 6: earliest time on them; 7: sweeps
-    u64 *work;         // local solves, entries passed on
-    const uint2 *starts; // entry, time
-    float *time;       // results, (n_sets, n_nodes)
-    u32 n_starts, shift, n_nodes, n_sets;
-    float window, keep;
-    u32 most_sweeps, reserved;
+struct alignas(2 * sizeof(word)) Record {
+    word time;
+    u32 mark; // sweep in which the entry is on the list
 };
 
-constexpr int THREADS = 1024;
+struct Params : Sweeps<Record> {
+    Stored stored;
+    const u32 *incident_first, *incident;
+};
+
+constexpr int THREADS = sizeof(real) == 8 ? 512 : 1024;
 constexpr u32 KEPT = 3072; // entries that a block keeps before they go to the list
 
 struct Block {
+    word least;
     u32 kept[KEPT];
-    u32 n_kept, place, least;
+    u32 n_kept, place;
 };
 
 // Entry on the list of the next sweep, once.
 __device__ __forceinline__ void push(const Params &p, Block &block, u32 sweep, u32 entry) {
-    uint2 *record = p.record[(sweep + 1) & 1];
-    if (atomicExch(&record[entry].y, sweep + 1) == sweep + 1) return;
+    Record *record = p.record[(sweep + 1) & 1];
+    if (atomicExch(&record[entry].mark, sweep + 1) == sweep + 1) return;
     u32 place = atomicAdd(&block.n_kept, 1u);
     if (place < KEPT)
         block.kept[place] = entry;
@@ -46,7 +43,7 @@ __device__ __forceinline__ void hand_over(const Params &p, Block &block, u32 swe
     u32 n = min(block.n_kept, KEPT);
     if (threadIdx.x == 0) {
         if (n > 0) block.place = atomicAdd(&p.counters[1 + (sweep + 1) % 3], n);
-        if (block.least < INFINITE) atomicMin(&p.counters[4 + (sweep + 1) % 3], block.least);
+        if (block.least < INFINITE) atomicMin(&p.earliest[(sweep + 1) % 3], block.least);
     }
     __syncthreads();
     u32 *to = p.list[(sweep + 1) & 1] + block.place;
@@ -66,15 +63,15 @@ template <int FORM, int GROUP> __device__ __forceinline__ void run(const Params 
     const u32 mask = (1u << p.shift) - 1;
     for (u32 set = 0; set < p.n_sets; set++)
         for (u32 node = thread; node < p.n_nodes; node += n_threads) {
-            p.record[0][set << p.shift | node] = make_uint2(INFINITE, 0);
-            p.record[1][set << p.shift | node] = make_uint2(INFINITE, 0);
+            p.record[0][set << p.shift | node] = {INFINITE, 0};
+            p.record[1][set << p.shift | node] = {INFINITE, 0};
         }
     grid_barrier(p.counters, target);
     for (u32 i = thread; i < p.n_starts; i += n_threads) {
-        uint2 start = p.starts[i];
-        atomicMin(&p.record[1][start.x].x, start.y);
-        atomicMin(&block.least, start.y);
-        push(p, block, 0, start.x);
+        const Start start = p.starts[i];
+        atomicMin(&p.record[1][start.entry].time, start.time);
+        atomicMin(&block.least, start.time);
+        push(p, block, 0, start.entry);
     }
     hand_over(p, block, 0);
     grid_barrier(p.counters, target);
@@ -83,23 +80,23 @@ template <int FORM, int GROUP> __device__ __forceinline__ void run(const Params 
     for (; sweep < p.most_sweeps; sweep++) {
         const u32 n = __ldcg(&p.counters[1 + sweep % 3]);
         if (n == 0) break;
-        const float limit = __uint_as_float(__ldcg(&p.counters[4 + sweep % 3])) + p.window;
+        const real limit = as_real(__ldcg(&p.earliest[sweep % 3])) + p.window;
         // Last read a sweep ago, and next written in the coming one.
-        if (thread == 0) p.counters[1 + (sweep + 2) % 3] = 0, p.counters[4 + (sweep + 2) % 3] = INFINITE;
-        const uint2 *now = p.record[sweep & 1];
-        uint2 *next = p.record[(sweep + 1) & 1];
+        if (thread == 0) p.counters[1 + (sweep + 2) % 3] = 0, p.earliest[(sweep + 2) % 3] = INFINITE;
+        const Record *now = p.record[sweep & 1];
+        Record *next = p.record[(sweep + 1) & 1];
         const u32 *list = p.list[sweep & 1];
-        float least = __uint_as_float(INFINITE);
+        real least = as_real(INFINITE);
         for (u32 i = thread / GROUP; i < n; i += n_threads / GROUP) {
             const u32 entry = list[i];
             const u32 node = entry & mask, set = entry & ~mask;
             const u32 first = __ldg(p.incident_first + node), last = __ldg(p.incident_first + node + 1);
-            const u32 own = now[entry].x;
-            const bool waits = __uint_as_float(own) > limit;
+            const word own = now[entry].time;
+            const bool waits = as_real(own) > limit;
             if (threadIdx.x % GROUP == 0) {
-                atomicMin(&next[entry].x, own);
+                atomicMin(&next[entry].time, own);
                 if (waits) {
-                    least = fminf(least, __uint_as_float(own));
+                    least = fmin(least, as_real(own));
                     push(p, block, sweep, entry);
                 } else
                     passed_on++;
@@ -111,12 +108,12 @@ template <int FORM, int GROUP> __device__ __forceinline__ void run(const Params 
                 u32 nodes[N];
                 load_nodes<FORM>(p.stored, e, nodes);
                 const Element<FORM> element(p.stored, e, nodes);
-                float t[N];
+                real t[N];
                 u32 fresh = 0;
                 for (int k = 0; k < N; k++) {
-                    const uint2 record = now[set | nodes[k]];
-                    t[k] = __uint_as_float(record.x);
-                    fresh |= u32(record.y == sweep && t[k] <= limit) << k;
+                    const Record record = now[set | nodes[k]];
+                    t[k] = as_real(record.time);
+                    fresh |= u32(record.mark == sweep && t[k] <= limit) << k;
                 }
                 // The lowest of its fresh corners sees to an element.
                 if (__ffs(fresh) - 1 != int(incident % 4)) continue;
@@ -129,27 +126,27 @@ template <int FORM, int GROUP> __device__ __forceinline__ void run(const Params 
                 while (todo) {
                     const u32 k = __ffs(todo) - 1;
                     todo &= todo - 1;
-                    const float time = solve<FORM>(element, t, k);
-                    float before = k < 2 ? (k == 0 ? t[0] : t[1]) : t[2];
+                    const real time = solve<FORM>(element, t, k);
+                    real before = k < 2 ? (k == 0 ? t[0] : t[1]) : t[2];
                     u32 to = k < 2 ? (k == 0 ? nodes[0] : nodes[1]) : nodes[2];
                     if (N == 4 && k == 3) before = t[N - 1], to = nodes[N - 1];
                     solves++;
                     if (time < before * p.keep) {
-                        least = fminf(least, time);
-                        const u32 bits = __float_as_uint(time);
-                        if (atomicMin(&next[set | to].x, bits) > bits) push(p, block, sweep, set | to);
+                        least = fmin(least, time);
+                        const word bits = as_word(time);
+                        if (atomicMin(&next[set | to].time, bits) > bits) push(p, block, sweep, set | to);
                     }
                 }
             }
         }
-        for (int d = 16; d > 0; d /= 2) least = fminf(least, __shfl_xor_sync(~0u, least, d));
-        if (threadIdx.x % 32 == 0 && least < __uint_as_float(INFINITE)) atomicMin(&block.least, __float_as_uint(least));
+        for (int d = 16; d > 0; d /= 2) least = fmin(least, __shfl_xor_sync(~0u, least, d));
+        if (threadIdx.x % 32 == 0 && least < as_real(INFINITE)) atomicMin(&block.least, as_word(least));
         hand_over(p, block, sweep);
         grid_barrier(p.counters, target);
     }
     for (u32 set = 0; set < p.n_sets; set++)
         for (u32 node = thread; node < p.n_nodes; node += n_threads)
-            p.time[size_t(set) * p.n_nodes + node] = __uint_as_float(p.record[sweep & 1][set << p.shift | node].x);
+            p.time[size_t(set) * p.n_nodes + node] = as_real(p.record[sweep & 1][set << p.shift | node].time);
     for (int d = 16; d > 0; d /= 2) {
         solves += __shfl_xor_sync(~0u, solves, d);
         passed_on += __shfl_xor_sync(~0u, passed_on, d);

@@ -1,8 +1,14 @@
-// The paper's second approach (Section 6.3.2) in one launch: one thread block a sub-domain, whose times lie in shared memory for a few
-// inner sweeps; then what changed goes out, and the sub-domains that read it are woken. One barrier for all blocks a round.
+// The paper's two approaches to sub-domains (Section 6.3), each in one launch. A sub-domain's local numbers are its own nodes, then its halo; the
+// lists of the block file say which local number of an owner is which of a reader. What a sub-domain computes, the times of its own nodes, goes
+// to readers as *news*: a bit of the reader's local number. For an own node it means "compute this again", for a halo node "its time
+// fell", and the reader turns that into its own neighbours of it. Times lie once, in global memory: a node has one owner, and nobody else writes.
 //
-// Times of the halo are read from global memory while their owners may lower them: results are those of `active.cu` to rounding, but
-// their last bits may differ from run to run.
+// First approach: any thread block may take a part of any sub-domain's active nodes; then all pairs (owner, reader) are gone through, by
+// anybody. Two barriers a sweep. Second approach: one thread block a sub-domain, with its times in shared memory for one or a few inner sweeps,
+// and then its own range of the pairs. One barrier a round.
+//
+// Times are read while their owners may lower them: results are those of `active.cu` to rounding, but their last bits may differ from
+// run to run.
 
 #include "local.cuh"
 
@@ -10,53 +16,205 @@ struct Params {
     Stored stored;
     const u32 *incident_first, *incident;
     const u32 *neighbour_first, *neighbours;
-    const u32 *node_first; // of sub-domains, (n_domains + 1,)
-    const u32 *owner;      // sub-domain of a node, (n_nodes,)
-    u32 *bits;             // times, (n_nodes,)
-    u32 *dirty;            // one bit a node: a neighbour's time fell
-    u32 *list[2], *mark;   // active sub-domains of a round; the round in which a sub-domain was last put on a list
+    const u32 *node_first, *halo_first, *halo;      // of sub-domains: own nodes, (n_domains + 1,); halo, (n_domains + 1,) and its nodes
+    const u32 *sent_first, *pair_first;             // pairs that an owner sends, (n_domains + 1,); entries of a pair, (n_pairs + 1,)
+    const uint2 *pair, *entries;                    // owner and reader; local number at the owner and at the reader
+    word *bits;            // times, (n_nodes,)
+    u32 *news;             // one bit a local number, sub-domain after sub-domain
+    u32 *changed;          // first approach: sweep in which a node's time last fell, (n_nodes,), then that of a sub-domain, (n_domains,)
+    u32 *active;           // first approach: active nodes of each sub-domain, at its own nodes' places, (2, n_nodes)
+    u32 *n_active;         // first approach: how many they are, (2, n_domains)
+    u32 *list[2], *mark;   // active sub-domains of a round (first approach: their parts); the round in which one was last put on a list
     u32 *counters;         // 0: arrivals at the barrier; 1 to 3: lengths of lists; 7: rounds
     u64 *work;             // local solves, nodes computed
-    const uint2 *starts;   // node, time
-    float *time;           // results, (n_nodes,)
+    const Start *starts;   // by node
+    real *time;            // results, (n_nodes,)
     u32 n_starts, n_nodes, n_domains, most_own;
-    float keep;
-    u32 inner, most_rounds, reserved;
+    real keep;
+    u32 inner, most_rounds, n_pairs, reserved;
 };
 
 constexpr int THREADS = 256;
+constexpr u32 PART = 64; // first approach: nodes of a part
 
+// Sub-domain of a node.
+__device__ __forceinline__ u32 owner_of(const Params &p, u32 node) {
+    u32 low = 0, high = p.n_domains;
+    while (high - low > 1) {
+        const u32 middle = (low + high) / 2;
+        if (p.node_first[middle] <= node) low = middle;
+        else high = middle;
+    }
+    // Empty sub-domains end where the next begins.
+    return low;
+}
+
+// Place of a sub-domain's local number 0 in `news`.
+__device__ __forceinline__ u32 local_first(const Params &p, u32 domain) { return p.node_first[domain] + p.halo_first[domain]; }
+
+// Whether the bit was not set before.
+__device__ __forceinline__ bool set_bit(u32 *bits, u32 place) {
+    const u32 bit = 1u << (place % 32);
+    return !(atomicOr(&bits[place / 32], bit) & bit);
+}
+
+// Second approach: a sub-domain is on the list of the next round.
 __device__ __forceinline__ void wake(const Params &p, u32 round, u32 domain) {
     if (atomicExch(&p.mark[domain], round + 1) != round + 1)
         p.list[(round + 1) & 1][atomicAdd(&p.counters[1 + (round + 1) % 3], 1u)] = domain;
 }
 
-// A neighbour's time fell: the node's owner has to look at it in the next round.
-__device__ __forceinline__ void tell(const Params &p, u32 round, u32 node) {
-    u32 bit = 1u << (node % 32);
-    if (!(atomicOr(&p.dirty[node / 32], bit) & bit)) __threadfence();
-    wake(p, round, p.owner[node]);
+// First approach: an own node is active in the next sweep, and so is the part of its sub-domain where it stands.
+__device__ __forceinline__ void activate(const Params &p, u32 sweep, u32 domain, u32 node) {
+    if (!set_bit(p.news, local_first(p, domain) + node - p.node_first[domain])) return;
+    const u32 place = atomicAdd(&p.n_active[((sweep + 1) & 1) * p.n_domains + domain], 1u);
+    p.active[((sweep + 1) & 1) * p.n_nodes + p.node_first[domain] + place] = node;
+    if (place % PART == 0) {
+        // A part: sub-domain, and first of its active nodes.
+        const u32 at = atomicAdd(&p.counters[1 + (sweep + 1) % 3], 1u);
+        p.list[(sweep + 1) & 1][2 * at] = domain;
+        p.list[(sweep + 1) & 1][2 * at + 1] = place;
+    }
 }
 
-template <int FORM> __device__ __forceinline__ void run(const Params &p) {
+// The least time at an own node that the elements round it give, by GROUP lanes; +∞ where no corner is earlier. `at` reads times.
+template <int FORM, int GROUP, typename Read>
+__device__ __forceinline__ real compute(const Params &p, u32 node, real before, bool valid, u32 &solves, Read at) {
     constexpr int N = FORM == THREE ? 3 : 4;
+    real time = as_real(INFINITE);
+    const u32 first = __ldg(p.incident_first + node), last = __ldg(p.incident_first + node + 1);
+    for (u32 j = first + threadIdx.x % GROUP; valid && j < last; j += GROUP) {
+        const u32 incident = __ldg(p.incident + j);
+        u32 nodes[N];
+        load_nodes<FORM>(p.stored, incident / 4, nodes);
+        const Element<FORM> element(p.stored, incident / 4, nodes);
+        real t[N];
+        bool earlier = false;
+        for (int k = 0; k < N; k++) {
+            t[k] = at(nodes[k]);
+            earlier |= k != int(incident % 4) && t[k] < before;
+        }
+        if (!earlier) continue;
+        time = fmin(time, solve<FORM>(element, t, incident % 4));
+        solves++;
+    }
+    for (int d = GROUP / 2; d > 0; d /= 2) time = fmin(time, __shfl_xor_sync(~0u, time, d));
+    return time;
+}
+
+// Everything before the first round, the starts' neighbours apart.
+__device__ __forceinline__ void begin(const Params &p, u32 &target) {
+    const u32 thread = blockIdx.x * THREADS + threadIdx.x, n_threads = gridDim.x * THREADS;
+    const u32 n_local = local_first(p, p.n_domains);
+    for (u32 node = thread; node < p.n_nodes; node += n_threads) p.bits[node] = INFINITE;
+    for (u32 at = thread; at < (n_local + 31) / 32; at += n_threads) p.news[at] = 0;
+    for (u32 at = thread; at < p.n_nodes + p.n_domains; at += n_threads) p.changed[at] = 0;
+    for (u32 at = thread; at < p.n_domains; at += n_threads) p.mark[at] = p.n_active[at] = p.n_active[p.n_domains + at] = 0;
+    grid_barrier(p.counters, target);
+}
+
+__device__ __forceinline__ void end(const Params &p, u32 solves, u32 computed, u32 round) {
+    const u32 thread = blockIdx.x * THREADS + threadIdx.x, n_threads = gridDim.x * THREADS;
+    for (u32 node = thread; node < p.n_nodes; node += n_threads) p.time[node] = as_real(__ldcg(&p.bits[node]));
+    atomicAdd(&p.work[0], u64(solves));
+    atomicAdd(&p.work[1], u64(computed));
+    if (thread == 0) p.counters[7] = round;
+}
+
+template <int FORM> __device__ __forceinline__ void first_approach(const Params &p) {
     constexpr int GROUP = FORM == THREE ? 8 : 16;
-    extern __shared__ u32 shared[];
+    u32 target = 0, solves = 0, computed = 0;
+    const u32 thread = blockIdx.x * THREADS + threadIdx.x, n_threads = gridDim.x * THREADS;
+    begin(p, target);
+    for (u32 i = thread; i < p.n_starts; i += n_threads) {
+        const Start start = p.starts[i];
+        atomicMin(&p.bits[start.entry], start.time);
+        for (u32 j = p.neighbour_first[start.entry]; j < p.neighbour_first[start.entry + 1]; j++)
+            activate(p, 0, owner_of(p, p.neighbours[j]), p.neighbours[j]);
+    }
+    grid_barrier(p.counters, target);
+
+    u32 sweep = 1;
+    for (; sweep < p.most_rounds; sweep++) {
+        const u32 n = __ldcg(&p.counters[1 + sweep % 3]);
+        if (n == 0) break;
+        if (thread == 0) p.counters[1 + (sweep + 2) % 3] = 0;
+        const u32 *active = p.active + (sweep & 1) * p.n_nodes;
+        u32 *n_active = p.n_active + (sweep & 1) * p.n_domains;
+        // A thread block a part. The news that made its nodes active is taken first: a neighbour whose time falls meanwhile brings it again.
+        for (u32 at = blockIdx.x; at < n; at += gridDim.x) {
+            const u32 domain = __ldcg(&p.list[sweep & 1][2 * at]), place = __ldcg(&p.list[sweep & 1][2 * at + 1]);
+            const u32 first = p.node_first[domain], n_own = p.node_first[domain + 1] - first;
+            const u32 n_part = min(PART, __ldcg(&n_active[domain]) - place);
+            if (threadIdx.x < n_part) {
+                const u32 local = local_first(p, domain) + __ldcg(&active[first + place + threadIdx.x]) - first;
+                atomicAnd(&p.news[local / 32], ~(1u << (local % 32)));
+                __threadfence();
+            }
+            __syncthreads();
+            for (u32 base = threadIdx.x / 32 * (32 / GROUP); base < n_part; base += THREADS / GROUP) {
+                const u32 i = base + threadIdx.x % 32 / GROUP;
+                const bool valid = i < n_part;
+                const u32 node = __ldcg(&active[first + place + (valid ? i : base)]);
+                const real before = as_real(__ldcg(&p.bits[node]));
+                const auto read = [&p](u32 other) { return as_real(__ldcg(&p.bits[other])); };
+                const real time = compute<FORM, GROUP>(p, node, before, valid, solves, read);
+                if (valid && threadIdx.x % GROUP == 0) computed++;
+                if (valid && time < before * p.keep) {
+                    if (threadIdx.x % GROUP == 0) {
+                        __stcg(&p.bits[node], as_word(time));
+                        p.changed[node] = p.changed[p.n_nodes + domain] = sweep;
+                    }
+                    // Visible before the news of it.
+                    __syncwarp(((1u << GROUP) - 1) << (threadIdx.x % 32 / GROUP * GROUP));
+                    __threadfence();
+                    for (u32 j = p.neighbour_first[node] + threadIdx.x % GROUP; j < p.neighbour_first[node + 1]; j += GROUP) {
+                        const u32 other = __ldg(p.neighbours + j);
+                        if (other - first < n_own) activate(p, sweep, domain, other);
+                    }
+                }
+            }
+            __syncthreads();
+        }
+        grid_barrier(p.counters, target);
+        // A warp a pair. Lists of this sweep are done with.
+        for (u32 domain = thread; domain < p.n_domains; domain += n_threads) n_active[domain] = 0;
+        for (u32 pair = thread / 32; pair < p.n_pairs; pair += n_threads / 32) {
+            const u32 owner = __ldg(&p.pair[pair].x), reader = __ldg(&p.pair[pair].y);
+            if (__ldcg(&p.changed[p.n_nodes + owner]) != sweep) continue;
+            const u32 n_own = p.node_first[reader + 1] - p.node_first[reader];
+            for (u32 i = p.pair_first[pair] + threadIdx.x % 32; i < p.pair_first[pair + 1]; i += 32) {
+                const uint2 entry = __ldg(p.entries + i);
+                if (__ldcg(&p.changed[p.node_first[owner] + entry.x]) != sweep) continue;
+                const u32 node = p.halo[p.halo_first[reader] + entry.y - n_own];
+                for (u32 j = p.neighbour_first[node]; j < p.neighbour_first[node + 1]; j++)
+                    if (p.neighbours[j] - p.node_first[reader] < n_own) activate(p, sweep, reader, p.neighbours[j]);
+            }
+        }
+        grid_barrier(p.counters, target);
+    }
+    end(p, solves, computed, sweep);
+}
+
+template <int FORM> __device__ __forceinline__ void second_approach(const Params &p) {
+    constexpr int GROUP = FORM == THREE ? 8 : 16;
+    extern __shared__ u64 shared[];
     const u32 n_words = (p.most_own + 31) / 32;
-    float *own = reinterpret_cast<float *>(shared);
-    u32 *todo = shared + p.most_own, *changed = todo + n_words;
-    u32 *list = changed + n_words;
+    word *own = reinterpret_cast<word *>(shared);
+    u32 *list = reinterpret_cast<u32 *>(own + p.most_own);
+    u32 *todo = list + p.most_own, *changed = todo + n_words;
     __shared__ u32 n_list, any;
     u32 target = 0, solves = 0, computed = 0;
     const u32 thread = blockIdx.x * THREADS + threadIdx.x, n_threads = gridDim.x * THREADS;
-    for (u32 node = thread; node < p.n_nodes; node += n_threads) p.bits[node] = INFINITE;
-    for (u32 word = thread; word < (p.n_nodes + 31) / 32; word += n_threads) p.dirty[word] = 0;
-    for (u32 domain = thread; domain < p.n_domains; domain += n_threads) p.mark[domain] = 0;
-    grid_barrier(p.counters, target);
+    begin(p, target);
     for (u32 i = thread; i < p.n_starts; i += n_threads) {
-        uint2 start = p.starts[i];
-        atomicMin(&p.bits[start.x], start.y);
-        for (u32 j = p.neighbour_first[start.x]; j < p.neighbour_first[start.x + 1]; j++) tell(p, 0, p.neighbours[j]);
+        const Start start = p.starts[i];
+        atomicMin(&p.bits[start.entry], start.time);
+        for (u32 j = p.neighbour_first[start.entry]; j < p.neighbour_first[start.entry + 1]; j++) {
+            const u32 other = p.neighbours[j], domain = owner_of(p, other);
+            set_bit(p.news, local_first(p, domain) + other - p.node_first[domain]);
+            wake(p, 0, domain);
+        }
     }
     grid_barrier(p.counters, target);
 
@@ -67,74 +225,67 @@ template <int FORM> __device__ __forceinline__ void run(const Params &p) {
         if (thread == 0) p.counters[1 + (round + 2) % 3] = 0;
         for (u32 at = blockIdx.x; at < n; at += gridDim.x) {
             const u32 domain = __ldcg(&p.list[round & 1][at]);
-            const u32 begin = p.node_first[domain], n_own = p.node_first[domain + 1] - begin;
-            for (u32 word = threadIdx.x; word < n_words; word += THREADS) todo[word] = changed[word] = 0;
+            const u32 own_first = p.node_first[domain], n_own = p.node_first[domain + 1] - own_first;
+            const u32 first = local_first(p, domain), n_local = n_own + p.halo_first[domain + 1] - p.halo_first[domain];
+            const auto look_at = [&](u32 local) { atomicOr(&todo[local / 32], 1u << (local % 32)); };
+            // Own neighbours of a node.
+            const auto look_round = [&](u32 node, u32 lane, u32 lanes) {
+                for (u32 j = p.neighbour_first[node] + lane; j < p.neighbour_first[node + 1]; j += lanes) {
+                    const u32 local = __ldg(p.neighbours + j) - own_first;
+                    if (local < n_own) look_at(local);
+                }
+            };
+            for (u32 w = threadIdx.x; w < n_words; w += THREADS) todo[w] = changed[w] = 0;
             __syncthreads();
-            for (u32 word = begin / 32 + threadIdx.x; word * 32 < begin + n_own; word += THREADS) {
+            for (u32 w = first / 32 + threadIdx.x; w * 32 < first + n_local; w += THREADS) {
                 u32 mask = ~0u;
-                if (word * 32 < begin) mask &= ~0u << (begin % 32);
-                if (word * 32 + 32 > begin + n_own) mask &= ~0u >> (32 - (begin + n_own) % 32);
-                u32 found = atomicAnd(&p.dirty[word], ~mask) & mask;
+                if (w * 32 < first) mask &= ~0u << (first % 32);
+                if (w * 32 + 32 > first + n_local) mask &= ~0u >> (32 - (first + n_local) % 32);
+                u32 found = __ldcg(&p.news[w]) & mask;
+                if (found) found = atomicAnd(&p.news[w], ~mask) & mask;
                 while (found) {
-                    u32 i = word * 32 + __ffs(found) - 1 - begin;
+                    const u32 local = w * 32 + __ffs(found) - 1 - first;
                     found &= found - 1;
-                    atomicOr(&todo[i / 32], 1u << (i % 32));
+                    if (local < n_own) look_at(local);
+                    else look_round(p.halo[p.halo_first[domain] + local - n_own], 0, 1);
                 }
             }
+            // Times that are not older than the news of them.
             __threadfence();
-            for (u32 i = threadIdx.x; i < n_own; i += THREADS) own[i] = __uint_as_float(__ldcg(&p.bits[begin + i]));
+            for (u32 i = threadIdx.x; i < n_own; i += THREADS) own[i] = __ldcg(&p.bits[own_first + i]);
+            const auto read = [&](u32 node) {
+                const u32 local = node - own_first;
+                return as_real(local < n_own ? own[local] : __ldcg(&p.bits[node]));
+            };
             for (u32 inner = 0; inner < p.inner; inner++) {
                 if (threadIdx.x == 0) n_list = 0;
                 __syncthreads();
-                for (u32 word = threadIdx.x; word < n_words; word += THREADS) {
-                    u32 bits = todo[word];
+                for (u32 w = threadIdx.x; w < n_words; w += THREADS) {
+                    u32 bits = todo[w];
                     if (!bits) continue;
-                    todo[word] = 0;
+                    todo[w] = 0;
                     u32 place = atomicAdd(&n_list, __popc(bits));
                     while (bits) {
-                        list[place++] = word * 32 + __ffs(bits) - 1;
+                        list[place++] = w * 32 + __ffs(bits) - 1;
                         bits &= bits - 1;
                     }
                 }
                 __syncthreads();
                 const u32 n_todo = n_list;
                 if (n_todo == 0) break;
-                constexpr u32 A_WARP = 32 / GROUP;
-                for (u32 base = threadIdx.x / 32 * A_WARP; base < n_todo; base += THREADS / GROUP) {
+                for (u32 base = threadIdx.x / 32 * (32 / GROUP); base < n_todo; base += THREADS / GROUP) {
                     const u32 place = base + threadIdx.x % 32 / GROUP;
                     const bool valid = place < n_todo;
-                    const u32 i = list[valid ? place : base], node = begin + i;
-                    const u32 first = __ldg(p.incident_first + node), last = __ldg(p.incident_first + node + 1);
-                    float time = __uint_as_float(INFINITE);
-                    const float before = own[i];
-                    for (u32 j = first + threadIdx.x % GROUP; valid && j < last; j += GROUP) {
-                        const u32 incident = __ldg(p.incident + j);
-                        u32 nodes[N];
-                        load_nodes<FORM>(p.stored, incident / 4, nodes);
-                        const Element<FORM> element(p.stored, incident / 4, nodes);
-                        float t[N];
-                        bool earlier = false;
-                        for (int k = 0; k < N; k++) {
-                            const u32 local = nodes[k] - begin;
-                            t[k] = local < n_own ? own[local] : __uint_as_float(__ldcg(&p.bits[nodes[k]]));
-                            earlier |= k != int(incident % 4) && t[k] < before;
-                        }
-                        if (!earlier) continue;
-                        time = fminf(time, solve<FORM>(element, t, incident % 4));
-                        solves++;
-                    }
-                    for (int d = GROUP / 2; d > 0; d /= 2) time = fminf(time, __shfl_xor_sync(~0u, time, d));
+                    const u32 i = list[valid ? place : base];
+                    const real before = as_real(own[i]);
+                    const real time = compute<FORM, GROUP>(p, own_first + i, before, valid, solves, read);
                     if (valid && threadIdx.x % GROUP == 0) computed++;
                     if (valid && time < before * p.keep) {
                         if (threadIdx.x % GROUP == 0) {
-                            own[i] = time;
+                            own[i] = as_word(time);
                             atomicOr(&changed[i / 32], 1u << (i % 32));
                         }
-                        const u32 neighbour_first = p.neighbour_first[node], neighbour_last = p.neighbour_first[node + 1];
-                        for (u32 j = neighbour_first + threadIdx.x % GROUP; j < neighbour_last; j += GROUP) {
-                            const u32 local = __ldg(p.neighbours + j) - begin;
-                            if (local < n_own) atomicOr(&todo[local / 32], 1u << (local % 32));
-                        }
+                        look_round(own_first + i, threadIdx.x % GROUP, GROUP);
                     }
                 }
                 __syncthreads();
@@ -142,33 +293,39 @@ template <int FORM> __device__ __forceinline__ void run(const Params &p) {
             // What changed goes out; then whoever reads it is told.
             if (threadIdx.x == 0) any = 0;
             __syncthreads();
-            for (u32 i = threadIdx.x; i < n_own; i += THREADS)
-                if (changed[i / 32] >> (i % 32) & 1) __stcg(&p.bits[begin + i], __float_as_uint(own[i]));
-            __threadfence();
-            __syncthreads();
             for (u32 i = threadIdx.x; i < n_own; i += THREADS) {
-                if (changed[i / 32] >> (i % 32) & 1)
-                    for (u32 j = p.neighbour_first[begin + i]; j < p.neighbour_first[begin + i + 1]; j++) {
-                        const u32 other = p.neighbours[j];
-                        if (other - begin >= n_own) tell(p, round, other);
-                    }
+                if (changed[i / 32] >> (i % 32) & 1) __stcg(&p.bits[own_first + i], own[i]);
                 if (todo[i / 32] >> (i % 32) & 1) {
-                    atomicOr(&p.dirty[(begin + i) / 32], 1u << ((begin + i) % 32));
+                    set_bit(p.news, first + i);
                     any = 1;
                 }
             }
+            __threadfence();
             __syncthreads();
             if (threadIdx.x == 0 && any) wake(p, round, domain);
+            // A warp a pair.
+            for (u32 pair = p.sent_first[domain] + threadIdx.x / 32; pair < p.sent_first[domain + 1]; pair += THREADS / 32) {
+                const u32 reader = __ldg(&p.pair[pair].y), there = local_first(p, reader);
+                bool told = false;
+                for (u32 i = p.pair_first[pair] + threadIdx.x % 32; i < p.pair_first[pair + 1]; i += 32) {
+                    const uint2 entry = __ldg(p.entries + i);
+                    if (!(changed[entry.x / 32] >> (entry.x % 32) & 1)) continue;
+                    set_bit(p.news, there + entry.y);
+                    told = true;
+                }
+                if (__any_sync(~0u, told) && threadIdx.x % 32 == 0) wake(p, round, reader);
+            }
+            __syncthreads();
         }
         grid_barrier(p.counters, target);
     }
-    for (u32 node = thread; node < p.n_nodes; node += n_threads) p.time[node] = __uint_as_float(__ldcg(&p.bits[node]));
-    atomicAdd(&p.work[0], u64(solves));
-    atomicAdd(&p.work[1], u64(computed));
-    if (thread == 0) p.counters[7] = round;
+    end(p, solves, computed, round);
 }
 
-#define KERNEL(NAME, FORM) \
-    extern "C" __global__ void __launch_bounds__(THREADS, 3) NAME(const __grid_constant__ Params p) { run<FORM>(p); }
-KERNEL(domains_six, SIX)
-KERNEL(domains_three, THREE)
+constexpr int RESIDENT = sizeof(real) == 8 ? 2 : 3;
+#define KERNEL(NAME, APPROACH, FORM) \
+    extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(const __grid_constant__ Params p) { APPROACH<FORM>(p); }
+KERNEL(first_six, first_approach, SIX)
+KERNEL(first_three, first_approach, THREE)
+KERNEL(second_six, second_approach, SIX)
+KERNEL(second_three, second_approach, THREE)

@@ -1,46 +1,63 @@
-// The local solver on the device; formulas and names as in ../local.rs.
+// The local solver on the device, in single precision or, with POGO_F64, in double; formulas and names as in ../local.rs.
 
 #pragma once
 
 typedef unsigned int u32;
 typedef unsigned long long u64;
 
-constexpr u32 INFINITE = 0x7f800000u;
+// `word`: the bits of a number. Times are not negative: their words have the order of the times.
+#ifdef POGO_F64
+typedef double real;
+typedef u64 word;
+typedef double2 real2;
+constexpr word INFINITE = 0x7ff0000000000000ull;
+__device__ __forceinline__ real as_real(word bits) { return __longlong_as_double((long long)bits); }
+__device__ __forceinline__ word as_word(real x) { return word(__double_as_longlong(x)); }
+__device__ __forceinline__ real root(real x) { return sqrt(x); }
+__device__ __forceinline__ real reciprocal(real x) { return 1.0 / x; }
+#else
+typedef float real;
+typedef u32 word;
+typedef float2 real2;
+constexpr word INFINITE = 0x7f800000u;
+__device__ __forceinline__ real as_real(word bits) { return __uint_as_float(bits); }
+__device__ __forceinline__ word as_word(real x) { return __float_as_uint(x); }
 
-__device__ __forceinline__ float root(float x) {
-    float y;
+__device__ __forceinline__ real root(real x) {
+    real y;
     asm("sqrt.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
     return y;
 }
 
-__device__ __forceinline__ float reciprocal(float x) {
-    float y;
+__device__ __forceinline__ real reciprocal(real x) {
+    real y;
     asm("rcp.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
     return y;
 }
+#endif
 
 // Products of eq. 8.
 struct Reference {
-    float b11, b12, b22, g1, g2, gamma, l12, l14, l24, g12;
+    real b11, b12, b22, g1, g2, gamma, l12, l14, l24, g12;
 };
 
 // Squares of the edges 13, 23, 12, 14, 24, 34 (eq. 11).
-__device__ __forceinline__ Reference from_squares(float l13, float l23, float l12, float l14, float l24, float l34) {
+__device__ __forceinline__ Reference from_squares(real l13, real l23, real l12, real l14, real l24, real l34) {
     Reference m;
     m.b11 = l13;
-    m.b12 = 0.5f * ((l13 - l12) + l23);
+    m.b12 = real(0.5) * ((l13 - l12) + l23);
     m.b22 = l23;
-    m.g1 = 0.5f * ((l14 - l13) - l34);
-    m.g2 = 0.5f * ((l24 - l23) - l34);
+    m.g1 = real(0.5) * ((l14 - l13) - l34);
+    m.g2 = real(0.5) * ((l24 - l23) - l34);
     m.gamma = l34;
     m.l12 = l12;
     m.l14 = l14;
     m.l24 = l24;
-    m.g12 = 0.5f * ((l14 - l12) - l24);
+    m.g12 = real(0.5) * ((l14 - l12) - l24);
     return m;
 }
 
-__device__ __forceinline__ Reference from_products(float b11, float b12, float b22, float g1, float g2, float gamma) {
+__device__ __forceinline__ Reference from_products(real b11, real b12, real b22, real g1, real g2, real gamma) {
     Reference m;
     m.b11 = b11;
     m.b12 = b12;
@@ -48,59 +65,59 @@ __device__ __forceinline__ Reference from_products(float b11, float b12, float b
     m.g1 = g1;
     m.g2 = g2;
     m.gamma = gamma;
-    m.l12 = b11 - 2.0f * b12 + b22;
-    m.l14 = b11 + 2.0f * g1 + gamma;
-    m.l24 = b22 + 2.0f * g2 + gamma;
+    m.l12 = b11 - real(2) * b12 + b22;
+    m.l14 = b11 + real(2) * g1 + gamma;
+    m.l24 = b22 + real(2) * g2 + gamma;
     m.g12 = (b12 - b22) + (g1 - g2);
     return m;
 }
 
 // Time above that at the edge's second end, or +∞ where the least is at an end.
-__device__ __forceinline__ float over_edge(float b, float g, float gamma, float p) {
-    float inverse = reciprocal(b);
-    float y = g * inverse, z = p * inverse;
-    float h2 = fmaxf(fmaf(-g, y, gamma), 0.0f);
-    float w = fmaf(-p, z, 1.0f);
-    float r = root(h2 * w);
-    float lambda = -fmaf(y, w, r * z);
-    return w > 0.0f && lambda >= 0.0f && lambda <= w ? fmaf(-p, y, r) : __uint_as_float(INFINITE);
+__device__ __forceinline__ real over_edge(real b, real g, real gamma, real p) {
+    real inverse = reciprocal(b);
+    real y = g * inverse, z = p * inverse;
+    real h2 = fmax(fma(-g, y, gamma), real(0));
+    real w = fma(-p, z, real(1));
+    real r = root(h2 * w);
+    real lambda = -fma(y, w, r * z);
+    return w > real(0) && lambda >= real(0) && lambda <= w ? fma(-p, y, r) : as_real(INFINITE);
 }
 
 // Time at corner 4. Times may be +∞.
-__device__ __forceinline__ float tetrahedron(float phi1, float phi2, float phi3, const Reference &m) {
-    float p1 = phi1 - phi3, p2 = phi2 - phi3;
-    float inverse = reciprocal(fmaf(m.b11, m.b22, -(m.b12 * m.b12)));
-    float y1 = fmaf(m.b22, m.g1, -(m.b12 * m.g2)) * inverse, y2 = fmaf(m.b11, m.g2, -(m.b12 * m.g1)) * inverse;
-    float z1 = fmaf(m.b22, p1, -(m.b12 * p2)) * inverse, z2 = fmaf(m.b11, p2, -(m.b12 * p1)) * inverse;
-    float h2 = fmaxf(fmaf(-m.g1, y1, fmaf(-m.g2, y2, m.gamma)), 0.0f);
-    float w = fmaf(-p1, z1, fmaf(-p2, z2, 1.0f));
-    float r = root(h2 * w);
-    float lambda1 = -fmaf(y1, w, r * z1), lambda2 = -fmaf(y2, w, r * z2);
-    if (w > 0.0f && lambda1 >= 0.0f && lambda2 >= 0.0f && lambda1 + lambda2 <= w)
-        return fmaf(-p1, y1, fmaf(-p2, y2, r)) + phi3;
-    float t = phi3 + fminf(over_edge(m.b11, m.g1, m.gamma, p1), over_edge(m.b22, m.g2, m.gamma, p2));
-    t = fminf(t, phi2 + over_edge(m.l12, m.g12, m.l24, phi1 - phi2));
-    t = fminf(t, fminf(phi1 + root(m.l14), phi2 + root(m.l24)));
-    return fminf(t, phi3 + root(m.gamma));
+__device__ __forceinline__ real tetrahedron(real phi1, real phi2, real phi3, const Reference &m) {
+    real p1 = phi1 - phi3, p2 = phi2 - phi3;
+    real inverse = reciprocal(fma(m.b11, m.b22, -(m.b12 * m.b12)));
+    real y1 = fma(m.b22, m.g1, -(m.b12 * m.g2)) * inverse, y2 = fma(m.b11, m.g2, -(m.b12 * m.g1)) * inverse;
+    real z1 = fma(m.b22, p1, -(m.b12 * p2)) * inverse, z2 = fma(m.b11, p2, -(m.b12 * p1)) * inverse;
+    real h2 = fmax(fma(-m.g1, y1, fma(-m.g2, y2, m.gamma)), real(0));
+    real w = fma(-p1, z1, fma(-p2, z2, real(1)));
+    real r = root(h2 * w);
+    real lambda1 = -fma(y1, w, r * z1), lambda2 = -fma(y2, w, r * z2);
+    if (w > real(0) && lambda1 >= real(0) && lambda2 >= real(0) && lambda1 + lambda2 <= w)
+        return fma(-p1, y1, fma(-p2, y2, r)) + phi3;
+    real t = phi3 + fmin(over_edge(m.b11, m.g1, m.gamma, p1), over_edge(m.b22, m.g2, m.gamma, p2));
+    t = fmin(t, phi2 + over_edge(m.l12, m.g12, m.l24, phi1 - phi2));
+    t = fmin(t, fmin(phi1 + root(m.l14), phi2 + root(m.l24)));
+    return fmin(t, phi3 + root(m.gamma));
 }
 
-__device__ __forceinline__ float triangle(float phi1, float phi2, float l12, float l13, float l23) {
-    float g = 0.5f * ((l13 - l12) - l23);
-    float t = phi2 + over_edge(l12, g, l23, phi1 - phi2);
-    return fminf(t, fminf(phi1 + root(l13), phi2 + root(l23)));
+__device__ __forceinline__ real triangle(real phi1, real phi2, real l12, real l13, real l23) {
+    real g = real(0.5) * ((l13 - l12) - l23);
+    real t = phi2 + over_edge(l12, g, l23, phi1 - phi2);
+    return fmin(t, fmin(phi1 + root(l13), phi2 + root(l23)));
 }
 
 // What of an element is stored: the device's forms of ../products.rs.
 struct Stored {
     const u32 *nodes;      // (n_elements, corners)
-    const float *numbers;  // squares; or 18 products; or metrics
-    const float4 *point;   // (n_nodes,), on the fly alone
+    const real *numbers;   // squares; or 18 products; or metrics
+    const real *point;     // (n_nodes, 4), the last unused; on the fly alone
 };
 
 enum : int { SIX = 0, EIGHTEEN = 1, FLY = 2, THREE = 3 };
 
-__device__ __forceinline__ float pick(u32 k, float at0, float at1, float at2, float at3) {
-    float low = k == 0 ? at0 : at1, high = k == 2 ? at2 : at3;
+__device__ __forceinline__ real pick(u32 k, real at0, real at1, real at2, real at3) {
+    real low = k == 0 ? at0 : at1, high = k == 2 ? at2 : at3;
     return k < 2 ? low : high;
 }
 
@@ -108,11 +125,11 @@ __device__ __forceinline__ float pick(u32 k, float at0, float at1, float at2, fl
 template <int FORM> struct Element;
 
 template <> struct Element<SIX> {
-    float l[6];
+    real l[6];
     __device__ __forceinline__ Element(const Stored &s, u32 e, const u32 *) {
-        const float2 *from = reinterpret_cast<const float2 *>(s.numbers) + 3 * size_t(e);
+        const real2 *from = reinterpret_cast<const real2 *>(s.numbers) + 3 * size_t(e);
         for (int i = 0; i < 3; i++) {
-            float2 two = __ldg(from + i);
+            real2 two = __ldg(from + i);
             l[2 * i] = two.x, l[2 * i + 1] = two.y;
         }
     }
@@ -132,58 +149,73 @@ __constant__ const unsigned char EIGHTEEN_PLACE[4][6] = {
 };
 
 template <> struct Element<EIGHTEEN> {
-    const float *from;
+    const real *from;
     __device__ __forceinline__ Element(const Stored &s, u32 e, const u32 *) : from(s.numbers + 18 * size_t(e)) {}
     __device__ __forceinline__ Reference at(u32 k) const {
-        float v[6];
+        real v[6];
         for (int i = 0; i < 6; i++) v[i] = __ldg(from + EIGHTEEN_PLACE[k][i]);
-        float sign = k == 3 ? 1.0f : -1.0f;
+        real sign = k == 3 ? real(1) : -real(1);
         return from_products(v[0], v[1], v[2], sign * v[3], sign * v[4], v[5]);
     }
 };
 
+struct Point {
+    real x, y, z;
+};
+
+__device__ __forceinline__ Point operator-(Point a, Point b) { return {a.x - b.x, a.y - b.y, a.z - b.z}; }
+
+__device__ __forceinline__ Point load_point(const Stored &s, u32 node) {
+#ifdef POGO_F64
+    const double2 *from = reinterpret_cast<const double2 *>(s.point) + 2 * size_t(node);
+    const double2 xy = __ldg(from);
+    return {xy.x, xy.y, __ldg(from + 1).x};
+#else
+    const float4 x = __ldg(reinterpret_cast<const float4 *>(s.point) + node);
+    return {x.x, x.y, x.z};
+#endif
+}
+
 template <> struct Element<FLY> {
-    float4 x[4];
-    float m[6];
+    Point x[4];
+    real m[6];
     __device__ __forceinline__ Element(const Stored &s, u32 e, const u32 *nodes) {
-        for (int i = 0; i < 4; i++) x[i] = __ldg(s.point + nodes[i]);
-        const float2 *from = reinterpret_cast<const float2 *>(s.numbers) + 3 * size_t(e);
+        for (int i = 0; i < 4; i++) x[i] = load_point(s, nodes[i]);
+        const real2 *from = reinterpret_cast<const real2 *>(s.numbers) + 3 * size_t(e);
         for (int i = 0; i < 3; i++) {
-            float2 two = __ldg(from + i);
+            real2 two = __ldg(from + i);
             m[2 * i] = two.x, m[2 * i + 1] = two.y;
         }
     }
-    __device__ __forceinline__ float product(float3 a, float3 b) const {
+    __device__ __forceinline__ real product(Point a, Point b) const {
         return a.x * (m[0] * b.x + m[3] * b.y + m[5] * b.z) + a.y * (m[3] * b.x + m[1] * b.y + m[4] * b.z) +
                a.z * (m[5] * b.x + m[4] * b.y + m[2] * b.z);
     }
-    __device__ __forceinline__ float3 pick_point(u32 k, int at0, int at1, int at2, int at3) const {
-        return make_float3(pick(k, x[at0].x, x[at1].x, x[at2].x, x[at3].x), pick(k, x[at0].y, x[at1].y, x[at2].y, x[at3].y),
-                           pick(k, x[at0].z, x[at1].z, x[at2].z, x[at3].z));
+    __device__ __forceinline__ Point pick_point(u32 k, int at0, int at1, int at2, int at3) const {
+        return {pick(k, x[at0].x, x[at1].x, x[at2].x, x[at3].x), pick(k, x[at0].y, x[at1].y, x[at2].y, x[at3].y),
+                pick(k, x[at0].z, x[at1].z, x[at2].z, x[at3].z)};
     }
     __device__ __forceinline__ Reference at(u32 k) const {
-        float3 a = pick_point(k, 1, 0, 0, 0), b = pick_point(k, 2, 2, 1, 1), c = pick_point(k, 3, 3, 3, 2);
-        float3 d = pick_point(k, 0, 1, 2, 3);
-        float3 ac = make_float3(c.x - a.x, c.y - a.y, c.z - a.z), bc = make_float3(c.x - b.x, c.y - b.y, c.z - b.z);
-        float3 cd = make_float3(d.x - c.x, d.y - c.y, d.z - c.z);
+        const Point a = pick_point(k, 1, 0, 0, 0), b = pick_point(k, 2, 2, 1, 1), c = pick_point(k, 3, 3, 3, 2);
+        const Point ac = c - a, bc = c - b, cd = pick_point(k, 0, 1, 2, 3) - c;
         return from_products(product(ac, ac), product(ac, bc), product(bc, bc), product(ac, cd), product(bc, cd), product(cd, cd));
     }
 };
 
 template <> struct Element<THREE> {
-    float l[3];
+    real l[3];
     __device__ __forceinline__ Element(const Stored &s, u32 e, const u32 *) {
         for (int i = 0; i < 3; i++) l[i] = __ldg(s.numbers + 3 * size_t(e) + i);
     }
 };
 
 // The time at corner k of an element with these times at its corners.
-template <int FORM> __device__ __forceinline__ float solve(const Element<FORM> &element, const float *t, u32 k) {
+template <int FORM> __device__ __forceinline__ real solve(const Element<FORM> &element, const real *t, u32 k) {
     return tetrahedron(k == 0 ? t[1] : t[0], k <= 1 ? t[2] : t[1], k <= 2 ? t[3] : t[2], element.at(k));
 }
 
-template <> __device__ __forceinline__ float solve<THREE>(const Element<THREE> &element, const float *t, u32 k) {
-    const float *l = element.l; // 01, 02, 12
+template <> __device__ __forceinline__ real solve<THREE>(const Element<THREE> &element, const real *t, u32 k) {
+    const real *l = element.l; // 01, 02, 12
     return triangle(k == 0 ? t[1] : t[0], k <= 1 ? t[2] : t[1], k == 0 ? l[2] : k == 1 ? l[1] : l[0],
                     k == 2 ? l[1] : l[0], k == 0 ? l[1] : l[2]);
 }
@@ -196,6 +228,27 @@ template <int FORM> __device__ __forceinline__ void load_nodes(const Stored &s, 
         nodes[0] = four.x, nodes[1] = four.y, nodes[2] = four.z, nodes[3] = four.w;
     }
 }
+
+// A node, of some set of starts, and its time.
+struct Start {
+    u32 entry;
+    word time;
+};
+
+// What active.cu and wide.cu share: an active list for the whole mesh. A node of a set of starts is an *entry*: set << shift | node.
+template <typename Record> struct Sweeps {
+    Record *record[2]; // of entries, (n_sets << shift,)
+    u32 *list[2];      // entries of a sweep
+    u32 *counters;     // 0: arrivals at the barrier; 1 to 3: lengths of lists; 7: sweeps
+    word *earliest;    // times on the lists
+    u64 *work;         // local solves, entries passed on
+    const Start *starts;
+    real *time;        // results, (n_sets, n_nodes)
+    u32 n_starts, shift, n_nodes, n_sets;
+    real window, keep;
+    u32 most_sweeps;
+    u32 few; // wide.cu: in a sweep in which a set of starts has no more entries than these, none waits: there is room for all
+};
 
 // All thread blocks wait for the last one. `target` counts arrivals. What was written before is visible after. While the first thread waits
 // the others do `meanwhile`, which what is before the barrier must not depend on.

@@ -11,19 +11,12 @@
 
 #include "local.cuh"
 
-struct Params {
+// A record is time << 32 | ~sweep in which the entry is on the list. `earliest` is by list and set, (3, MOST_SETS),
+// and behind it is how many entries of the set are on the list, (3, MOST_SETS).
+struct Params : Sweeps<u64> {
     const u32 *incident_first;
-    const u32 *wide;   // (9, n_incident): the other corners a < b < c of the element, squares of ab, ac, bc, ao, bo, co, o the node itself
-    u64 *record[2];    // time << 32 | ~sweep in which the entry is on the list; the rest as in active.cu
-    u32 *list[2];
-    u32 *counters;     // 0: arrivals at the barrier; 1 to 3: lengths of lists; 7: sweeps; from 8: earliest times, (3, MOST_SETS)
-    u64 *work;
-    const uint2 *starts;
-    float *time;
+    const u32 *wide; // (9, n_incident): the other corners a < b < c of the element, squares of ab, ac, bc, ao, bo, co, o the node itself
     u64 n_incident;
-    u32 n_starts, shift, n_nodes, n_sets;
-    float window, keep;
-    u32 most_sweeps, reserved;
 };
 
 constexpr int THREADS = 512;
@@ -42,7 +35,7 @@ struct Block {
     u32 kept[KEPT];
     float phi[3][SOLVES], square[6][SOLVES], before[SOLVES];
     u32 to[SOLVES];
-    u32 least[MOST_SETS];
+    u32 least[MOST_SETS], found[MOST_SETS];
     u32 n_kept, place, n_items, n_solves[2];
 };
 
@@ -55,6 +48,7 @@ __device__ __forceinline__ void push(const Params &p, Block &block, u32 sweep, u
     const u64 before = atomicMin(&p.record[(sweep + 1) & 1][entry], make_record(time, sweep + 1));
     // Somebody was here with an earlier time, or put it on the list.
     if (u32(before >> 32) < time || u32(before) == ~(sweep + 1)) return;
+    atomicAdd(&block.found[entry >> p.shift], 1u);
     u32 place = atomicAdd(&block.n_kept, 1u);
     if (place < KEPT)
         block.kept[place] = entry;
@@ -69,7 +63,9 @@ __device__ __forceinline__ void hand_over(const Params &p, Block &block, u32 swe
     if (threadIdx.x == 0 && n > 0) block.place = atomicAdd(&p.counters[1 + (sweep + 1) % 3], n);
     if (threadIdx.x >= 32 && threadIdx.x < 32 + p.n_sets) {
         const u32 set = threadIdx.x - 32;
-        if (block.least[set] < INFINITE) atomicMin(&p.counters[8 + (sweep + 1) % 3 * MOST_SETS + set], block.least[set]);
+        u32 *at = p.earliest + (sweep + 1) % 3 * MOST_SETS + set;
+        if (block.least[set] < INFINITE) atomicMin(at, block.least[set]);
+        if (block.found[set] > 0) atomicAdd(at + 3 * MOST_SETS, block.found[set]);
     }
     __syncthreads();
     u32 *to = p.list[(sweep + 1) & 1] + block.place;
@@ -89,7 +85,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) wide_six(const __grid_c
     Block &block = *reinterpret_cast<Block *>(memory);
     u32 target = 0, solves = 0, passed_on = 0;
     if (threadIdx.x == 0) block.n_kept = block.n_items = block.n_solves[0] = block.n_solves[1] = 0;
-    if (threadIdx.x < MOST_SETS) block.least[threadIdx.x] = INFINITE;
+    if (threadIdx.x < MOST_SETS) block.least[threadIdx.x] = INFINITE, block.found[threadIdx.x] = 0;
     const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, below = (1u << lane) - 1;
     const u32 thread = blockIdx.x * THREADS + threadIdx.x, n_threads = gridDim.x * THREADS;
     const u32 mask = (1u << p.shift) - 1;
@@ -100,12 +96,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) wide_six(const __grid_c
         }
     grid_barrier(p.counters, target);
     for (u32 i = thread; i < p.n_starts; i += n_threads) {
-        uint2 start = p.starts[i];
-        push(p, block, 0, start.x, start.y);
+        const Start start = p.starts[i];
+        push(p, block, 0, start.entry, start.time);
     }
     // For the next sweep.
     auto clear = [&block] {
-        if (threadIdx.x >= 32 && threadIdx.x < 32 + MOST_SETS) block.least[threadIdx.x - 32] = INFINITE;
+        if (threadIdx.x >= 32 && threadIdx.x < 32 + MOST_SETS)
+            block.least[threadIdx.x - 32] = INFINITE, block.found[threadIdx.x - 32] = 0;
         if (threadIdx.x == 1) block.n_kept = 0;
     };
     hand_over(p, block, 0);
@@ -115,10 +112,17 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) wide_six(const __grid_c
     for (; sweep < p.most_sweeps; sweep++) {
         const u32 n = __ldcg(&p.counters[1 + sweep % 3]);
         if (n == 0) break;
-        const u32 *earliest = p.counters + 8 + sweep % 3 * MOST_SETS;
+        const u32 *earliest = p.earliest + sweep % 3 * MOST_SETS;
         // Last read a sweep ago, and next written in the coming one.
         if (thread == 0) p.counters[1 + (sweep + 2) % 3] = 0;
-        if (thread < MOST_SETS) p.counters[8 + (sweep + 2) % 3 * MOST_SETS + thread] = INFINITE;
+        if (thread < MOST_SETS) {
+            p.earliest[(sweep + 2) % 3 * MOST_SETS + thread] = INFINITE;
+            p.earliest[(3 + (sweep + 2) % 3) * MOST_SETS + thread] = 0;
+        }
+        const auto limit_of = [&](u32 entry) {
+            const u32 set = entry >> p.shift;
+            return earliest[3 * MOST_SETS + set] <= p.few ? __uint_as_float(INFINITE) : __uint_as_float(earliest[set]) + p.window;
+        };
         const u64 *now = p.record[sweep & 1];
         u64 *next = p.record[(sweep + 1) & 1];
         const u32 *list = p.list[sweep & 1];
@@ -128,27 +132,22 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) wide_six(const __grid_c
             if (i < n) {
                 const u32 entry = list[i];
                 const u32 own = u32(now[entry] >> 32), node = entry & mask;
-                const float limit = __uint_as_float(earliest[entry >> p.shift]) + p.window;
-                u32 first = __ldg(p.incident_first + node), last = __ldg(p.incident_first + node + 1);
-                bool waits = __uint_as_float(own) > limit;
-                if (!waits) {
-                    const u32 n_items = (last - first + 31) / 32;
-                    u32 place = atomicAdd(&block.n_items, n_items);
-                    // With no place left it waits for the next sweep, in which it is fresh again.
-                    waits = place + n_items > ITEMS;
-                    for (u32 k = 0; k < n_items && place + k < ITEMS; k++) {
+                const float limit = limit_of(entry);
+                const u32 first = __ldg(p.incident_first + node), last = __ldg(p.incident_first + node + 1);
+                if (__uint_as_float(own) <= limit) {
+                    // The host has seen to it that there is room.
+                    const u32 n_items = (last - first + 31) / 32, place = atomicAdd(&block.n_items, n_items);
+                    for (u32 k = 0; k < n_items; k++) {
                         block.item[place + k] = make_uint2(entry, first + 32 * k);
-                        block.n_of[place + k] = waits ? 0 : min(last - first - 32 * k, 32u);
+                        block.n_of[place + k] = min(last - first - 32 * k, 32u);
                     }
-                    passed_on += !waits;
-                }
-                if (waits)
-                    push(p, block, sweep, entry, own);
-                else
+                    passed_on++;
                     atomicMin(&next[entry], make_record(own, 0));
+                } else
+                    push(p, block, sweep, entry, own);
             }
             __syncthreads();
-            const u32 n_items = min(block.n_items, ITEMS);
+            const u32 n_items = block.n_items;
             for (u32 first_item = 0; first_item < n_items; first_item += PER_WARP * WARPS, turn ^= 1) {
                 // A warp an item, a lane an element: which of its corners have to be solved?
                 for (u32 it = first_item + warp; it < min(first_item + PER_WARP * WARPS, n_items); it += WARPS) {
@@ -161,7 +160,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) wide_six(const __grid_c
                         for (int k = 0; k < 3; k++) ids[k] = __ldg(at + k * p.n_incident);
                         for (int k = 0; k < 6; k++) l[k] = __uint_as_float(__ldg(at + (3 + k) * p.n_incident));
                         ids[3] = node;
-                        const float limit = __uint_as_float(earliest[item.x >> p.shift]) + p.window;
+                        const float limit = limit_of(item.x);
                         u32 fresh = 8;
                         bool mine = true;
                         for (int k = 0; k < 3; k++) {

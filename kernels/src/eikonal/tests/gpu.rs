@@ -13,9 +13,9 @@ fn skipped(test: &str) -> bool {
 }
 
 /// Largest difference, of the latest time.
-fn apart(a: &[f32], b: &[f32]) -> f64 {
-    let latest = b.iter().copied().filter(|t| t.is_finite()).fold(0.0, f32::max);
-    worst(a, b) / f64::from(latest)
+fn apart<T: Real>(a: &[T], b: &[T]) -> f64 {
+    let latest = b.iter().map(|t| t.to_f64()).filter(|t| t.is_finite()).fold(0.0, f64::max);
+    worst(a, b) / latest
 }
 
 #[test]
@@ -23,6 +23,12 @@ fn every_form_gives_the_times_of_the_cpu() {
     if skipped("every form against the CPU") {
         return;
     }
+    every_form::<f32>("f32", &[0, 8, 16, 32], 6e-6, 2e-5);
+    every_form::<f64>("f64", &[0], 1e-13, 1e-13);
+}
+
+/// `limit`: of the forms that store squares or products; `on_the_fly`: where edges are differences of rounded coordinates.
+fn every_form<T: Real>(precision: &str, lanes: &[u32], limit: f64, on_the_fly: f64) {
     let (cube, metrics) = patchwork(24);
     let sheet = surface(60, 0.25, |x, y| [x.cos(), x.sin(), y]);
     let sheet_metric = [tensors([3.0, 2.0, 1.0]).1];
@@ -37,23 +43,22 @@ fn every_form_gives_the_times_of_the_cpu() {
     {
         let n = mesh.original_node.len();
         let starts = [(5, 1.0), (n as u32 / 3, 1.3)];
-        let reference = solve::<f32>(&problem(mesh, metrics), &starts, &EikonalSettings::default()).unwrap();
+        let reference = solve::<T>(&problem(mesh, metrics), &starts, &EikonalSettings::default()).unwrap();
         for local_solver in VARIANTS {
             let settings = EikonalSettings { local_solver, ..Default::default() };
-            for lanes in [0, 8, 16, 32] {
+            for &lanes in lanes {
                 for window in [2.0, f64::INFINITY] {
                     let device = GpuSettings { lanes, window, ..Default::default() };
-                    let mut solver = GpuSolver::new(&problem(mesh, metrics), &settings, &device).unwrap();
+                    let mut solver = GpuSolver::<T>::new(&problem(mesh, metrics), &settings, &device).unwrap();
                     let arrival = solver.solve(&starts).unwrap();
                     let again = solver.solve(&starts).unwrap();
                     assert_eq!(arrival.time, again.time, "{name}: two runs differ");
                     let apart = apart(&arrival.time, &reference.time);
                     eprintln!(
-                        "{name}, {local_solver:?}, {lanes} lanes, window {window}: {apart:.1e} apart, {} sweeps, {} solves",
+                        "{precision}, {name}, {local_solver:?}, {lanes} lanes, window {window}: {apart:.1e} apart, {} sweeps, {} solves",
                         arrival.statistics.sweeps, arrival.statistics.local_solves
                     );
-                    // Edges are differences of coordinates, rounded, where nothing is stored.
-                    let limit = if local_solver == LocalSolver::OnTheFly { 2e-5 } else { 6e-6 };
+                    let limit = if local_solver == LocalSolver::OnTheFly { on_the_fly } else { limit };
                     assert!(apart < limit, "{name}, {local_solver:?}: {apart:e}");
                     assert_eq!(arrival.unreached, reference.unreached);
                 }
@@ -63,17 +68,23 @@ fn every_form_gives_the_times_of_the_cpu() {
             let node_first = (0..=n_domains).map(|d| (d * n / n_domains) as u32).collect();
             let domains = EikonalDomains::new("morton", node_first, &mesh.neighbour_first, &mesh.neighbours);
             let problem = EikonalProblem { domains: Some(domains.view()), ..problem(mesh, metrics) };
-            let settings = EikonalSettings { decomposition: Decomposition::Second, ..Default::default() };
-            for inner in [1, 4, 100_000] {
+            for (decomposition, inner) in [
+                (Decomposition::First, 1),
+                (Decomposition::Second, 1),
+                (Decomposition::Second, 4),
+                (Decomposition::Second, 100_000),
+            ] {
+                let settings = EikonalSettings { decomposition, ..Default::default() };
                 let device = GpuSettings { inner, ..Default::default() };
-                let mut solver = GpuSolver::new(&problem, &settings, &device).unwrap();
+                let mut solver = GpuSolver::<T>::new(&problem, &settings, &device).unwrap();
                 let arrival = solver.solve(&starts).unwrap();
                 let apart = apart(&arrival.time, &reference.time);
                 eprintln!(
-                    "{name}, {n_domains} sub-domains, {inner} inner: {apart:.1e} apart, {} rounds, {} solves",
+                    "{precision}, {name}, {n_domains} sub-domains, {decomposition:?}, {inner} inner: {apart:.1e} apart, {} rounds, {} solves",
                     arrival.statistics.sweeps, arrival.statistics.local_solves
                 );
-                assert!(apart < 6e-6, "{name}, {n_domains} sub-domains: {apart:e}");
+                assert!(apart < limit, "{name}, {n_domains} sub-domains: {apart:e}");
+                assert_eq!(arrival.unreached, reference.unreached);
             }
         }
     }
@@ -87,9 +98,9 @@ fn many_sets_at_once_give_the_bits_of_one_at_a_time() {
     let (mesh, metrics) = patchwork(16);
     let problem = problem(&mesh, &metrics);
     let sets: Vec<Vec<(u32, f64)>> = (0..21).map(|case| vec![(200 * case, 0.5), (case, 0.6)]).collect();
-    let mut one = GpuSolver::new(&problem, &EikonalSettings::default(), &GpuSettings::default()).unwrap();
+    let mut one = GpuSolver::<f32>::new(&problem, &EikonalSettings::default(), &GpuSettings::default()).unwrap();
     let device = GpuSettings { sets: 5, ..Default::default() };
-    let mut several = GpuSolver::new(&problem, &EikonalSettings::default(), &device).unwrap();
+    let mut several = GpuSolver::<f32>::new(&problem, &EikonalSettings::default(), &device).unwrap();
     let mut n = 0;
     several
         .solve_many(&sets, |case, arrival| {
@@ -104,6 +115,6 @@ fn many_sets_at_once_give_the_bits_of_one_at_a_time() {
 fn a_device_that_is_not_there_is_named() {
     let (mesh, metrics) = patchwork(2);
     let device = GpuSettings { ordinal: 1000, ..Default::default() };
-    let error = GpuSolver::new(&problem(&mesh, &metrics), &EikonalSettings::default(), &device).err();
+    let error = GpuSolver::<f32>::new(&problem(&mesh, &metrics), &EikonalSettings::default(), &device).err();
     assert!(matches!(error, Some(EikonalError::Device(_))));
 }
