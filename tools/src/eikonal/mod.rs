@@ -7,7 +7,7 @@ mod shapes;
 mod tests;
 
 use pogo_formats::eikonal::setup::{EikonalSetup, StartRegion};
-use pogo_formats::eikonal::{EikonalDomains, EikonalMesh};
+use pogo_formats::eikonal::{Drawn, EikonalDomains, EikonalMesh};
 use pogo_formats::job::eikonal::Applied;
 use pogo_formats::mesh_files::MeshFile;
 use pogo_formats::model::NamedSet;
@@ -16,7 +16,7 @@ use rayon::prelude::*;
 
 pub use reach::{Reach, reach};
 
-use crate::partition;
+use crate::partition::{self, PartitionError, PartitionOptions, Partitioner};
 
 /// How to cut the nodes into sub-domains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -24,6 +24,10 @@ pub enum EikonalMethod {
     /// Contiguous ranges of the Morton order.
     #[default]
     Morton,
+    /// Layers that advance from the boundary; from any node where a surface has none.
+    Aligned,
+    /// Growth from a seed.
+    Greedy,
     /// The METIS library, on the graph of nodes.
     Metis,
 }
@@ -33,6 +37,8 @@ impl EikonalMethod {
     pub fn name(self) -> &'static str {
         match self {
             Self::Morton => "morton",
+            Self::Aligned => "aligned",
+            Self::Greedy => "greedy",
             Self::Metis => "metis",
         }
     }
@@ -66,6 +72,16 @@ pub enum EikonalError {
     /// More links between nodes than 32-bit tables hold.
     #[error("error: {0} links between nodes are more than 32-bit tables can hold; cut the mesh into several")]
     TooLarge(usize),
+    /// Aligned or greedy failed.
+    #[error(
+        "error: --domain-partition {method}: {error}; choose more --domains, or --domain-partition morton or metis"
+    )]
+    Partition {
+        /// Method.
+        method: &'static str,
+        /// Reason.
+        error: PartitionError,
+    },
     /// METIS failed.
     #[error("error: METIS cannot cut the mesh: {0}; choose --domain-partition morton")]
     Metis(String),
@@ -118,21 +134,31 @@ pub fn arrange(
     let keys = morton_keys(&file.coordinates);
     let mut order: Vec<u32> = (0..n as u32).collect();
     order.par_sort_unstable_by_key(|&node| (keys[node as usize], node));
-    let mut node_first = Vec::with_capacity(n_domains + 1);
-    if method == EikonalMethod::Metis && n_domains > 1 {
-        let domain = by_metis(&file, &order, n_domains)?;
-        order.par_sort_unstable_by_key(|&node| (domain[node as usize], keys[node as usize], node));
-        let mut sizes = vec![0_u32; n_domains];
-        domain.iter().for_each(|&domain| sizes[domain as usize] += 1);
-        let mut next = 0;
-        node_first.push(0);
-        for size in sizes {
-            next += size;
-            node_first.push(next);
+    let domain = match method {
+        _ if n_domains == 1 => None,
+        EikonalMethod::Morton => None,
+        EikonalMethod::Metis => Some((by_metis(&file, &order, n_domains)?, n_domains)),
+        EikonalMethod::Aligned => Some(by_layers(&file, Partitioner::Aligned, n_domains)?),
+        EikonalMethod::Greedy => Some(by_layers(&file, Partitioner::Greedy, n_domains)?),
+    };
+    let node_first = match domain {
+        Some((domain, n_found)) => {
+            if n_found != n_domains {
+                let most = n.div_ceil(n_domains);
+                notes.push(format!(
+                    "{}: note: {} makes {n_found} sub-domains of at most {most} nodes, where {n_domains} were asked for",
+                    file.file,
+                    method.name()
+                ));
+            }
+            order.par_sort_unstable_by_key(|&node| (domain[node as usize], keys[node as usize], node));
+            let mut first = vec![0_u32; n_found + 1];
+            domain.iter().for_each(|&domain| first[domain as usize + 1] += 1);
+            (0..n_found).for_each(|domain| first[domain + 1] += first[domain]);
+            first
         }
-    } else {
-        node_first.extend((0..=n_domains as u64).map(|domain| (domain * n as u64 / n_domains as u64) as u32));
-    }
+        None => (0..=n_domains as u64).map(|domain| (domain * n as u64 / n_domains as u64) as u32).collect(),
+    };
     drop(keys);
     let mut place = vec![0_u32; n];
     order.iter().enumerate().for_each(|(new, &old)| place[old as usize] = new as u32);
@@ -225,6 +251,28 @@ fn morton_keys(coordinates: &[f64]) -> Vec<u64> {
     let longest = (0..3).map(|k| high[k] - low[k]).fold(0.0, f64::max);
     let scale = if longest > 0.0 { f64::from((1_u32 << 21) - 1) / longest } else { 0.0 };
     points.par_iter().map(|x| morton_code([0, 1, 2].map(|k| ((x[k] - low[k]) * scale) as u32))).collect()
+}
+
+/// Sub-domain of each node by a partitioner of blocks, and how many there are: about as many as asked for, none larger than their share.
+fn by_layers(file: &MeshFile, partitioner: Partitioner, n_domains: usize) -> Result<(Vec<u32>, usize), EikonalError> {
+    let (n, m) = (file.n_nodes(), file.n_elements());
+    let twin = EikonalMesh {
+        corners: file.corners as u32,
+        plane: file.plane && file.corners == 3,
+        coordinates: file.coordinates.clone(),
+        elements: file.elements.clone(),
+        node_labels: file.node_labels.clone(),
+        element_labels: file.element_labels.clone(),
+        original_node: (0..n as u32).collect(),
+        original_element: (0..m as u32).collect(),
+        class: vec![0; m],
+        ..EikonalMesh::default()
+    };
+    let drawn = Drawn::new(&twin.view());
+    let options = PartitionOptions { partitioner, capacity: n.div_ceil(n_domains), threads: 0 };
+    let cut = partition::partition(&drawn.view(&twin.view()), &options, &|_| ())
+        .map_err(|error| EikonalError::Partition { method: partitioner.name(), error })?;
+    Ok((cut.block_of_node, cut.n_blocks as usize))
 }
 
 /// Sub-domain of each node, numbered in the order in which the Morton order meets them.

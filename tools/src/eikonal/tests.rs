@@ -38,19 +38,28 @@ fn apply(mesh: &mut MeshFile, text: &str) -> Applied {
 
 const JOB: &str = "[[velocity]]\nspeed = 1\n[[velocity]]\nelset = 'half'\nspeed = 2\n[[start]]\nnodes = [8, 3]\n[[start]]\nnset = 'first'\n";
 
+const METHODS: [EikonalMethod; 4] =
+    [EikonalMethod::Morton, EikonalMethod::Aligned, EikonalMethod::Greedy, EikonalMethod::Metis];
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     /// Whatever the cut, every node and element is there once with what belongs to it, and nodes of a sub-domain are together.
     #[test]
-    fn arranging_loses_nothing(n in 1_u32..5, parts in 1_usize..9, metis: bool) {
+    fn arranging_loses_nothing(n in 1_u32..5, parts in 1_usize..9, method in 0_usize..4) {
         let mut file = cubes(n);
         let applied = apply(&mut file, JOB);
-        let method = if metis { EikonalMethod::Metis } else { EikonalMethod::Morton };
+        let method = METHODS[method];
         let parts = parts.min(file.n_nodes());
         let arranged = arrange(file.clone(), applied.clone(), method, parts).unwrap();
         let (mesh, domains) = (arranged.mesh.view(), arranged.domains.view());
-        prop_assert_eq!(domains.n_domains(), parts);
+        if matches!(method, EikonalMethod::Morton | EikonalMethod::Metis) {
+            prop_assert_eq!(domains.n_domains(), parts);
+        } else {
+            // No larger than their share.
+            let most = file.n_nodes().div_ceil(parts);
+            prop_assert!((0..domains.n_domains()).all(|domain| domains.own(domain).len() <= most));
+        }
         let mut seen = vec![0; file.n_nodes()];
         for node in 0..mesh.n_nodes() {
             let old = mesh.original_node[node];
@@ -89,6 +98,52 @@ proptest! {
         prop_assert_eq!(labels, vec![3, 8]);
         let again = arrange(file, applied, method, parts).unwrap();
         prop_assert_eq!(again, arranged);
+    }
+}
+
+/// The faces of a cube, which have no rim, and a sheet, which has: every method cuts surfaces too, into about as many sub-domains as asked for.
+#[test]
+fn surfaces_are_cut_by_every_method() {
+    let n = 12_u32;
+    let side = n + 1;
+    let mut closed = MeshFile { file: "cube.vtu".into(), corners: 3, ..MeshFile::default() };
+    let mut index = std::collections::HashMap::new();
+    for (face, (i, j)) in (0..6).flat_map(|face| (0..n * n).map(move |at| (face, (at % n, at / n)))) {
+        let mut node = |i: u32, j: u32| {
+            let mut x = [i, j, if face % 2 == 0 { 0 } else { n }];
+            x.rotate_right(face / 2);
+            let new = index.len() as u32;
+            *index.entry(x).or_insert_with(|| {
+                closed.coordinates.extend(x.map(f64::from));
+                new
+            })
+        };
+        let corners = [node(i, j), node(i + 1, j), node(i + 1, j + 1), node(i, j + 1)];
+        closed.elements.extend([0, 1, 2, 0, 2, 3].map(|k| corners[k]));
+    }
+    let mut sheet = MeshFile { file: "sheet.vtu".into(), corners: 3, plane: true, ..MeshFile::default() };
+    for at in 0..side * side {
+        sheet.coordinates.extend([at % side, at / side, 0].map(f64::from));
+    }
+    for at in 0..n * n {
+        let corner = at % n + side * (at / n);
+        sheet.elements.extend([corner, corner + 1, corner + side, corner + 1, corner + side + 1, corner + side]);
+    }
+    for mut file in [closed, sheet] {
+        let nodes = (file.coordinates.len() / 3) as u32;
+        (file.node_labels, file.element_labels) = ((0..nodes).collect(), (0..file.elements.len() as u32 / 3).collect());
+        let applied = apply(&mut file, "[[velocity]]\nspeed = 1\n[[start]]\nnode = 0\n");
+        for method in METHODS {
+            let arranged = arrange(file.clone(), applied.clone(), method, 9).unwrap();
+            let domains = arranged.domains.view();
+            assert!((9..=14).contains(&domains.n_domains()), "{method:?}: {}", domains.n_domains());
+            assert_eq!(
+                domains.n_domains() != 9,
+                arranged.notes.iter().any(|note| note.contains("sub-domains of at most"))
+            );
+            // Sub-domains are patches, not dust.
+            assert!(domains.halo.len() < 2 * nodes as usize, "{method:?}: {}", domains.halo.len());
+        }
     }
 }
 

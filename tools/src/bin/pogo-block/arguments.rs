@@ -73,7 +73,7 @@ pub struct Cli {
     /// Sub-domains to cut a voxel model or an Eikonal mesh into.
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     domains: u16,
-    /// How to cut sub-domains.
+    /// How to cut sub-domains. Aligned and greedy (Eikonal meshes only) may make a few more than asked for.
     #[arg(long, value_enum, default_value = "morton", value_name = "METHOD")]
     domain_partition: DomainPartition,
     /// Report what is in the input and what is wrong with it; write nothing.
@@ -114,6 +114,10 @@ enum Grid {
 enum DomainPartition {
     /// Contiguous ranges of the Morton order
     Morton,
+    /// Layers that follow the boundary
+    Aligned,
+    /// Growth from a seed
+    Greedy,
     /// The METIS library
     Metis,
 }
@@ -160,6 +164,8 @@ impl Cli {
             domains: self.domains.into(),
             method: match self.domain_partition {
                 DomainPartition::Morton => EikonalMethod::Morton,
+                DomainPartition::Aligned => EikonalMethod::Aligned,
+                DomainPartition::Greedy => EikonalMethod::Greedy,
                 DomainPartition::Metis => EikonalMethod::Metis,
             },
         })
@@ -210,6 +216,9 @@ impl Cli {
             domain_method: match self.domain_partition {
                 DomainPartition::Morton => DomainMethod::Morton,
                 DomainPartition::Metis => DomainMethod::Metis,
+                DomainPartition::Aligned | DomainPartition::Greedy => {
+                    anyhow::bail!("error: a voxel model is cut by --domain-partition morton or metis")
+                }
             },
         })
     }
