@@ -12,6 +12,7 @@ use pogo_formats::mesh_files;
 use pogo_formats::words::{counted, grouped};
 use serde::Serialize;
 
+use super::summary::{write_cost, write_domains};
 use super::{Clock, PipelineError, Progress, check_place, peak_memory};
 use crate::eikonal::{Arranged, EikonalMethod, Reach, arrange, reach};
 
@@ -93,7 +94,7 @@ pub struct EikonalSummary {
     pub unreached: u64,
     /// Sub-domains.
     pub domains: u64,
-    /// `morton` or `metis`.
+    /// `morton`, `aligned`, `greedy` or `metis`.
     pub domain_partition: &'static str,
     /// Nodes that sub-domains need of others, over nodes.
     pub interface_fraction: f64,
@@ -122,29 +123,11 @@ impl fmt::Display for EikonalSummary {
             },
             counted(self.start_nodes.iter().sum::<u64>() as usize, "start node")
         )?;
-        if self.domains > 1 {
-            let share = 100.0 * self.interface_fraction;
-            writeln!(
-                f,
-                "  {} sub-domains ({}), interfaces {share:.2} % of the nodes",
-                self.domains, self.domain_partition
-            )?;
-        }
+        write_domains(f, self.domains, self.domain_partition, self.interface_fraction)?;
         let s = &self.seconds;
-        write!(
-            f,
-            "  {:.1} MB in {:.2} s (read {:.2}, apply {:.2}, arrange {:.2}, check {:.2}, write {:.2})",
-            self.bytes as f64 / 1e6,
-            s.total,
-            s.read,
-            s.apply,
-            s.arrange,
-            s.check,
-            s.write
-        )?;
-        if let Some(peak) = self.peak_memory {
-            write!(f, "; peak memory {:.0} MB", peak as f64 / 1e6)?;
-        }
+        let stages =
+            [("read", s.read), ("apply", s.apply), ("arrange", s.arrange), ("check", s.check), ("write", s.write)];
+        write_cost(f, self.bytes, s.total, &stages, self.peak_memory)?;
         writeln!(f)
     }
 }
@@ -276,7 +259,7 @@ pub fn run(config: &EikonalConfig, progress: &dyn Progress) -> Result<EikonalSum
         classes: classes(&arranged),
         start_nodes: reach.start_nodes.iter().map(|&n| n as u64).collect(),
         unreached: reach.unreached as u64,
-        domains: config.domains as u64,
+        domains: domains.view().n_domains() as u64,
         domain_partition: config.method.name(),
         interface_fraction: domains.halo.len() as f64 / nodes.max(1) as f64,
         seconds,

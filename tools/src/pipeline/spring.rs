@@ -15,6 +15,7 @@ use pogo_formats::spring::{SpringMesh, SpringSetup};
 use pogo_formats::words::{counted, grouped};
 use serde::Serialize;
 
+use super::summary::write_cost;
 use super::voxel::is_deck;
 use super::{Clock, PipelineError, Progress, check_place, files_of, peak_memory, remap_setup};
 use crate::apply_job::Remarks;
@@ -121,16 +122,9 @@ impl fmt::Display for SpringSummary {
             counted(usize::from(self.most_springs), "spring")
         )?;
         let s = &self.seconds;
-        writeln!(
-            f,
-            "  {:.1} MB in {:.2} s (read {:.2}, mesh {:.2}, setup {:.2}, write {:.2})",
-            self.bytes as f64 / 1e6,
-            s.total,
-            s.read,
-            s.mesh,
-            s.setup,
-            s.write
-        )
+        let stages = [("read", s.read), ("mesh", s.mesh), ("setup", s.setup), ("write", s.write)];
+        write_cost(f, self.bytes, s.total, &stages, self.peak_memory)?;
+        writeln!(f)
     }
 }
 

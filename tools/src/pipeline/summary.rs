@@ -156,27 +156,45 @@ impl fmt::Display for Summary {
             grouped(self.beyond_paper_limits)
         )?;
         let s = &self.seconds;
-        write!(
-            f,
-            "  {:.1} MB in {:.2} s (read {:.2}, apply {:.2}, partition {:.2}, arrange {:.2}, tables {:.2}, write {:.2})",
-            self.bytes as f64 / 1e6,
-            s.total,
-            s.read,
-            s.apply,
-            s.partition,
-            s.arrange,
-            s.tables,
-            s.write
-        )?;
-        if let Some(peak) = self.peak_memory {
-            write!(f, "; peak memory {:.0} MB", peak as f64 / 1e6)?;
-            // On small models it is the program's own.
-            if self.nodes >= 100_000 {
-                write!(f, ", {:.0} B a node", peak as f64 / self.nodes as f64)?;
-            }
+        let stages = [
+            ("read", s.read),
+            ("apply", s.apply),
+            ("partition", s.partition),
+            ("arrange", s.arrange),
+            ("tables", s.tables),
+            ("write", s.write),
+        ];
+        write_cost(f, self.bytes, s.total, &stages, self.peak_memory)?;
+        // On small models it is the program's own.
+        if let Some(peak) = self.peak_memory.filter(|_| self.nodes >= 100_000) {
+            write!(f, ", {:.0} B a node", peak as f64 / self.nodes as f64)?;
         }
         writeln!(f)
     }
+}
+
+/// Length of the file, seconds of all and of each stage, peak memory, without the end of the line.
+pub(super) fn write_cost(
+    f: &mut fmt::Formatter<'_>,
+    bytes: u64,
+    total: f64,
+    stages: &[(&str, f64)],
+    peak: Option<u64>,
+) -> fmt::Result {
+    let stages: Vec<String> = stages.iter().map(|(name, seconds)| format!("{name} {seconds:.2}")).collect();
+    write!(f, "  {:.1} MB in {total:.2} s ({})", bytes as f64 / 1e6, stages.join(", "))?;
+    match peak {
+        Some(peak) => write!(f, "; peak memory {:.0} MB", peak as f64 / 1e6),
+        None => Ok(()),
+    }
+}
+
+/// A line about sub-domains, where there are several.
+pub(super) fn write_domains(f: &mut fmt::Formatter<'_>, n: u64, method: &str, interface_fraction: f64) -> fmt::Result {
+    if n < 2 {
+        return Ok(());
+    }
+    writeln!(f, "  {n} sub-domains ({method}), interfaces {:.2} % of the nodes", 100.0 * interface_fraction)
 }
 
 /// What `--check` found. Its `Display` is for people; serialised it is the object of `--check --json`.

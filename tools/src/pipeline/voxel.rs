@@ -14,6 +14,7 @@ use pogo_formats::voxel::{VoxelMesh, VoxelModuli, VoxelSetup};
 use pogo_formats::words::{counted, grouped};
 use serde::Serialize;
 
+use super::summary::{write_cost, write_domains};
 use super::{Clock, PipelineError, Progress, check_place, files_of, peak_memory};
 use crate::voxel::{DomainMethod, GridKind, domains, levels, mesh};
 
@@ -141,32 +142,19 @@ impl fmt::Display for VoxelSummary {
             levels => format!(" on {}", n(levels, "level")),
         };
         writeln!(f, "  {}, grid {}{levels}; {}", n(self.bricks, "brick"), self.grid, n(self.cases, "load case"))?;
-        if self.domains > 1 {
-            let share = 100.0 * self.interface_fraction;
-            writeln!(
-                f,
-                "  {} sub-domains ({}), interfaces {share:.2} % of the nodes",
-                self.domains, self.domain_partition
-            )?;
-        }
+        write_domains(f, self.domains, self.domain_partition, self.interface_fraction)?;
         let s = &self.seconds;
-        write!(
-            f,
-            "  {:.1} MB in {:.2} s (read {:.2}, mesh {:.2}, setup {:.2}, tables {:.2}, domains {:.2}, write {:.2})",
-            self.bytes as f64 / 1e6,
-            s.total,
-            s.read,
-            s.mesh,
-            s.setup,
-            s.tables,
-            s.domains,
-            s.write
-        )?;
-        if let Some(peak) = self.peak_memory {
-            write!(f, "; peak memory {:.0} MB", peak as f64 / 1e6)?;
-            if let Some(each) = self.peak_bytes_per_dof.filter(|_| self.dof >= 300_000) {
-                write!(f, ", {each:.1} B a degree of freedom")?;
-            }
+        let stages = [
+            ("read", s.read),
+            ("mesh", s.mesh),
+            ("setup", s.setup),
+            ("tables", s.tables),
+            ("domains", s.domains),
+            ("write", s.write),
+        ];
+        write_cost(f, self.bytes, s.total, &stages, self.peak_memory)?;
+        if let Some(each) = self.peak_bytes_per_dof.filter(|_| self.dof >= 300_000) {
+            write!(f, ", {each:.1} B a degree of freedom")?;
         }
         writeln!(f)
     }
