@@ -5,7 +5,8 @@
 #   tests/gpu.sh kernels        every element kind on the device against the CPU
 #   tests/gpu.sh commands       the commands on the device against the CPU, from decks to traces
 #   tests/gpu.sh voxels         voxel statics on the device against the CPU, through the commands
-#   tests/gpu.sh test           all three
+#   tests/gpu.sh eikonal-commands  arrival times on the device against the CPU, through the commands
+#   tests/gpu.sh test           all four
 #   tests/gpu.sh bench [NODES]  node-steps a second beside the copy bandwidth, cuSPARSE, the Eikonal solver, and the paper's weld whole
 #   tests/gpu.sh springs [SIZES] masses and springs in all ways: boxes of a side, and the paper's heart ("32,heart,128,256")
 #   tests/gpu.sh gear           the paper's gear, 500,000 steps, on the device and on the CPU
@@ -83,6 +84,31 @@ voxels() {
     "$python" tests/python/compare_voxels.py "$work/cpu.out" "$work/gpu.out" 1e-6 "six cases"
 }
 
+eikonal_commands() {
+    mkdir -p "$work"
+    # A ventricle with fibres, sheets and a scar, in all ways to work on sub-domains; a table of start sites; triangles in the plane.
+    "$bin/pogo-gen" ventricle --rings "${POGO_GPU_RINGS:-40}" --layers "${POGO_GPU_LAYERS:-10}" -o "$work/ventricle.vtu" --quiet
+    "$bin/pogo-block" "$work/ventricle.vtu" --job examples/eikonal/activation.toml -o "$work/ventricle.blk" --domains 74 --quiet
+    "$bin/pogo-gen" box --elements cpe3 --nodes 20000 -o "$work/plane.inp" --quiet
+    printf '%s\n' 'physics = "eikonal"' '[[velocity]]' 'tensor = [4, 2, 1, 1, 0, 0]' '[[start]]' 'node = 1' >"$work/plane.toml"
+    "$bin/pogo-block" "$work/plane.inp" --job "$work/plane.toml" -o "$work/plane.blk" --domains 74 --domain-partition aligned --quiet
+    { echo case,x,y,z; seq 0 19 | awk '{printf "%d,%g,%g,%g\n", $1, 20 * cos($1), 20 * sin($1), -2 * $1}'; } >"$work/sites.csv"
+    local model precision way limit
+    for precision in f64 f32; do
+        limit=$([ $precision = f64 ] && echo 1e-12 || echo 1e-5)
+        for model in ventricle plane; do
+            solve "$work/$model.blk" "$work/cpu.out" --device cpu --precision $precision
+            for way in automatic first second; do
+                solve "$work/$model.blk" "$work/gpu.out" --device cuda --precision $precision --set solver.decomposition=$way
+                "$python" tests/python/compare_eikonal.py "$work/cpu.out" "$work/gpu.out" $limit "$model $precision $way"
+            done
+        done
+        solve "$work/ventricle.blk" "$work/cpu.out" --device cpu --precision $precision --starts "$work/sites.csv"
+        solve "$work/ventricle.blk" "$work/gpu.out" --device cuda --precision $precision --starts "$work/sites.csv"
+        "$python" tests/python/compare_eikonal.py "$work/cpu.out" "$work/gpu.out" $limit "sites $precision"
+    done
+}
+
 bench() {
     mkdir -p "$work"
     local nodes=${1:-10000000}
@@ -90,8 +116,9 @@ bench() {
     "$bin/bench_gpu" C3D4,C3D8,C3D8R "$((nodes / 2))" f32,f64 512
     "$bin/bench_gpu" C3D8,C3D8R "$((nodes / 2))" f32,f64 512 0 0
     # The Eikonal equation: 3.07 million tetrahedra with every form and 100 start sites, and 24.6 million.
-    "$bin/bench_eikonal" 80 device=cuda lanes=0,8,16,32 windows=inf,6 sets=8 domains=74,2700 inner=1,4 cases=100
-    "$bin/bench_eikonal" 160 device=cuda lanes=0 windows=6 variants=six sets=1
+    "$bin/bench_eikonal" 80 device=cuda precisions=f32 lanes=0,8,16,32 windows=inf,4 sets=8 domains=74,2700 inner=1,4 cases=100
+    "$bin/bench_eikonal" 80 device=cuda precisions=f64 windows=4 sets=1 lanes=16
+    "$bin/bench_eikonal" 160 device=cuda precisions=f32 lanes=0 windows=4 variants=six sets=1
     # The finest level of voxel statics: noise of 108 million degrees of freedom, and a solid cube.
     "$bin/bench_voxel_gpu" 440 0.35
     "$bin/bench_voxel_gpu" 440 1 0
@@ -145,10 +172,11 @@ build) build ;;
 kernels) kernels ;;
 commands) commands ;;
 voxels) voxels ;;
-test) kernels; commands; voxels ;;
+eikonal-commands) eikonal_commands ;;
+test) kernels; commands; voxels; eikonal_commands ;;
 bench) bench "${@:2}" ;;
 springs) springs "${@:2}" ;;
 gear) gear ;;
-all) kernels; commands; voxels; bench ;;
-*) sed -n '2,13s/^# \{0,1\}//p' "$0"; exit 2 ;;
+all) kernels; commands; voxels; eikonal_commands; bench ;;
+*) sed -n '2,14s/^# \{0,1\}//p' "$0"; exit 2 ;;
 esac
