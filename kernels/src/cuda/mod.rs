@@ -4,6 +4,7 @@ mod driver;
 
 use std::ffi::c_void;
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 use std::sync::{Mutex, PoisonError};
 
 use cust::context::{Context, CurrentContext};
@@ -275,6 +276,16 @@ impl<T: Plain> Buffer<T> {
 
     pub fn len(&self) -> usize {
         self.len
+    }
+
+    /// A part of the memory as numbers of their own, which are not to be used once this is gone.
+    ///
+    /// # Panics
+    /// If it is not inside.
+    pub fn part<U: Plain>(&self, first: usize, len: usize) -> ManuallyDrop<Buffer<U>> {
+        assert!((first + len) * size_of::<U>() <= self.len * size_of::<T>(), "a part is not inside");
+        let pointer = self.pointer + (first * size_of::<U>()) as u64;
+        ManuallyDrop::new(Buffer { pointer, len, kind: PhantomData })
     }
 
     /// Address on the device.

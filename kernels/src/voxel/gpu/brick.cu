@@ -23,18 +23,18 @@ MARCH(brick_store, double, STORE)
 MARCH(brick_forces, double, FORCES)
 #else
 MARCH(brick_store, float, STORE)
+MARCH(brick_dot, float, DOT)
 MARCH(brick_residual, float, RESIDUAL)
 MARCH(brick_step, float, STEP)
-MARCH(brick_correct, float, CORRECT)
 MARCH(brick_pair, float, PAIR)
 
-/// d = s D⁻¹ b, z = w d, for n dofs.
+/// d = s D⁻¹ b, z = (z or 0) + w d, for n dofs.
 extern "C" __global__ void __launch_bounds__(256)
-    brick_first_step(const u16* inverse, const float* b, float* d, float* z, u64 n, float s, float w) {
+    brick_first_step(const u16* inverse, const float* b, float* d, float* z, u64 n, float s, float w, u32 add) {
     for (u64 i = blockIdx.x * 256ull + threadIdx.x; i < n; i += gridDim.x * 256ull) {
         float v = s * inverse_of(inverse, i / 3) * b[i];
         d[i] = v;
-        z[i] = w * v;
+        z[i] = w * v + (add ? z[i] : 0.f);
     }
 }
 
@@ -66,13 +66,11 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 }
 #endif
 
-/// Sums of `n` partial sums into out[0], and of the n after them into out[1]; one thread block.
+/// The sum of `n` partial sums; one thread block.
 extern "C" __global__ void __launch_bounds__(256) brick_sum(const double* partial, u32 n, double* out) {
     __shared__ double scratch[8];
-    for (u32 row = 0; row < 2; row++) {
-        double v = 0;
-        for (u32 i = threadIdx.x; i < n; i += 256) v += partial[row * n + i];
-        v = block_sum(v, scratch);
-        if (threadIdx.x == 0) out[row] = v;
-    }
+    double v = 0;
+    for (u32 i = threadIdx.x; i < n; i += 256) v += partial[i];
+    v = block_sum(v, scratch);
+    if (threadIdx.x == 0) out[0] = v;
 }

@@ -80,9 +80,7 @@ template <class T> struct Params {
     float* r;
     float* d;
     float* z;
-    const float* dot0;
-    const float* dot1;
-    double* partial;     // (2, thread blocks)
+    double* partial;     // a sum of each thread block
     const Force* forces; // ascending
     u64 n_forces;
     float p, s, w, w0; // factors of a smoothing step, or of two
@@ -94,10 +92,10 @@ template <class T> struct Params {
 /// What follows the product.
 enum Then : u32 {
     STORE,    // y = K x; sum x y
+    DOT,      // sum b K x
     RESIDUAL, // r = b − K x
-    STEP,     // r = b − K d; d' = p d + s D⁻¹ r; z += w d' (x is d, b may be r); sums z dot0, z dot1
-    CORRECT,  // r −= K e; z += e + w s D⁻¹ r (x is e); sums as above
-    PAIR,     // d = D⁻¹ b; z = (z or 0) + w0 d − w D⁻¹ K d (x is b); sums as above
+    STEP,     // r = b − K d; d' = p d + s D⁻¹ r; z += w d' (x is d, b may be r)
+    PAIR,     // d = D⁻¹ b; z = (z or 0) + w0 d − w D⁻¹ K d (x is b)
     FORCES,   // r = f − K x; sum r²
 };
 
@@ -231,7 +229,8 @@ __device__ __forceinline__ u32 kept(u32 v) {
 
 template <class T, u32 THEN, bool MODULI> struct March {
     static constexpr u32 N = THEN == PAIR ? 4 : 3;
-    static constexpr bool SUMS = THEN != RESIDUAL, AHEAD = THEN != STORE && THEN != FORCES;
+    static constexpr bool SUMS = THEN == STORE || THEN == DOT || THEN == FORCES;
+    static constexpr bool AHEAD = THEN != STORE && THEN != FORCES;
     /// Planes that are fetched ahead. PAIR still needs plane k − 1 when k + 2 comes.
     static constexpr int EARLY = THEN == PAIR ? 2 : STAGES;
     using Memory = Shared<T, N>;
@@ -255,7 +254,7 @@ template <class T, u32 THEN, bool MODULI> struct March {
     u32 elements = 0;          // of plane k
     u32 history = 0;           // whether there were elements on planes k − 1, k − 2, …, a bit each, the lowest first
     u32 raw = 0;               // modulus of the element of plane k
-    T sum0 = 0, sum1 = 0;
+    T sum = 0;
 
     __device__ __forceinline__ March(const Params<T>& p, u8* memory)
         : p(p), memory(memory), warp(threadIdx.x / 32), bit(kept(1u << threadIdx.x % 32)), below(kept(bit - 1)),
@@ -347,12 +346,11 @@ template <class T, u32 THEN, bool MODULI> struct March {
         u64 dof = 3 * static_cast<u64>(node);
 #pragma unroll
         for (u32 a = 0; a < 3; a++) {
-            if (THEN == RESIDUAL || THEN == STEP) ahead.a[a] = p.b[dof + a];
-            if (THEN == CORRECT) ahead.a[a] = p.r[dof + a];
-            if (THEN == STEP || THEN == CORRECT) ahead.b[a] = p.x[dof + a];
-            if (THEN == STEP || THEN == CORRECT || THEN == PAIR) ahead.c[a] = p.add ? p.z[dof + a] : 0.f;
+            if (THEN == DOT || THEN == RESIDUAL || THEN == STEP) ahead.a[a] = p.b[dof + a];
+            if (THEN == STEP) ahead.b[a] = p.x[dof + a];
+            if (THEN == STEP || THEN == PAIR) ahead.c[a] = p.add ? p.z[dof + a] : 0.f;
         }
-        if (THEN == STEP || THEN == CORRECT) ahead.inverse = inverse_of(p.inverse, node);
+        if (THEN == STEP) ahead.inverse = inverse_of(p.inverse, node);
     }
 
     /// Sums of the thread's node of plane k − 1, and what follows.
@@ -374,43 +372,30 @@ template <class T, u32 THEN, bool MODULI> struct March {
         u64 dof = 3 * static_cast<u64>(finished());
         if constexpr (THEN == FORCES) {
             add_forces(y, dof);
+        } else if constexpr (THEN == DOT) {
+            sum += y[0] * ahead.a[0] + y[1] * ahead.a[1] + y[2] * ahead.a[2];
         } else {
             if constexpr (THEN == PAIR) {
 #pragma unroll
                 for (u32 a = 0; a < 3; a++) ahead.b[a] = in<T>(U + stage + column + a * NEXT_U);
                 ahead.inverse = inverse_at(stage + column, odd >> 3 & 1);
             }
-            T z[3];
 #pragma unroll
-            for (u32 a = 0; a < 3; a++) z[a] = follow(y[a], dof + a, ahead.a[a], ahead.b[a], ahead.c[a], ahead.inverse);
-            if (!SUMS || !p.partial) return;
-            if constexpr (THEN == STORE) {
-                sum0 += y[0] * p.x[dof] + y[1] * p.x[dof + 1] + y[2] * p.x[dof + 2];
-            } else {
-                sum0 += z[0] * p.dot0[dof] + z[1] * p.dot0[dof + 1] + z[2] * p.dot0[dof + 2];
-                sum1 += z[0] * p.dot1[dof] + z[1] * p.dot1[dof + 1] + z[2] * p.dot1[dof + 2];
-            }
+            for (u32 a = 0; a < 3; a++) follow(y[a], dof + a, ahead.a[a], ahead.b[a], ahead.c[a], ahead.inverse);
+            if (THEN == STORE && p.partial) sum += y[0] * p.x[dof] + y[1] * p.x[dof + 1] + y[2] * p.x[dof + 2];
         }
     }
 
-    __device__ __forceinline__ T follow(T y, u64 dof, float a, float b, float c, float inverse) const {
-        T z = 0;
+    __device__ __forceinline__ void follow(T y, u64 dof, float a, float b, float c, float inverse) const {
         if constexpr (THEN == STORE) p.y[dof] = y;
         if constexpr (THEN == RESIDUAL) p.r[dof] = a - y;
         if constexpr (THEN == STEP) {
             float r = a - y, d = p.p * b + p.s * inverse * r;
             if (p.r) p.r[dof] = r;
             if (p.d) p.d[dof] = d;
-            z = p.w * d + c;
+            p.z[dof] = p.w * d + c;
         }
-        if constexpr (THEN == CORRECT) {
-            float r = a - y;
-            p.r[dof] = r;
-            z = b + p.w * p.s * inverse * r + c;
-        }
-        if constexpr (THEN == PAIR) z = p.w0 * b - p.w * inverse * y + c;
-        if constexpr (THEN == STEP || THEN == CORRECT || THEN == PAIR) p.z[dof] = z;
-        return z;
+        if constexpr (THEN == PAIR) p.z[dof] = p.w0 * b - p.w * inverse * y + c;
     }
 
     /// r = f − y of a node, and its square.
@@ -430,7 +415,7 @@ template <class T, u32 THEN, bool MODULI> struct March {
 #pragma unroll
         for (u32 a = 0; a < 3; a++) {
             p.r[dof + a] = static_cast<float>(-y[a]);
-            sum0 += static_cast<double>(y[a]) * y[a];
+            sum += static_cast<double>(y[a]) * y[a];
         }
     }
 
@@ -532,12 +517,8 @@ template <class T, u32 THEN, bool MODULI> struct March {
         if (SUMS && p.partial) {
             __syncthreads();
             double* scratch = reinterpret_cast<double*>(memory);
-            sum0 = block_sum(sum0, scratch);
-            if (THEN == STEP || THEN == CORRECT || THEN == PAIR) sum1 = block_sum(sum1, scratch + WARPS);
-            if (threadIdx.x == 0) {
-                p.partial[blockIdx.x] = sum0;
-                p.partial[gridDim.x + blockIdx.x] = sum1;
-            }
+            double all = block_sum(sum, scratch);
+            if (threadIdx.x == 0) p.partial[blockIdx.x] = all;
         }
     }
 };

@@ -2,14 +2,28 @@
 
 #include "levels.cuh"
 
-/// z of the finest level += coarse correction for its residual. All thread blocks must be resident.
-extern "C" __global__ void __launch_bounds__(256, 2) coarse_correction(const Tables* from) {
-    __shared__ Tables tables;
+/// Copies the tables to shared memory.
+DEVICE void bring(Tables& tables, const Tables* from) {
     for (u32 i = threadIdx.x; i < sizeof(Tables) / 4; i += blockDim.x)
         reinterpret_cast<u32*>(&tables)[i] = reinterpret_cast<const u32*>(from)[i];
     __syncthreads();
+}
+
+/// What the finest level's residual comes to on level 1. All thread blocks must be resident.
+extern "C" __global__ void __launch_bounds__(256, 2) coarse_correction(const Tables* from) {
+    __shared__ Tables tables;
+    bring(tables, from);
     Grid g(tables);
     correct(g, tables);
+}
+
+/// z of the finest level += what a correction has come to, and 0 where it is fixed: two launches.
+extern "C" __global__ void __launch_bounds__(256) coarse_prolong(const Tables* from, u32 clear) {
+    __shared__ Tables tables;
+    bring(tables, from);
+    Grid g(tables);
+    if (clear) clear_fixed(g, tables);
+    else prolong_first(g, tables);
 }
 
 /// What the host and the kernels of the outer conjugate gradients know of each other, f64.
@@ -27,15 +41,6 @@ extern "C" __global__ void __launch_bounds__(256)
     }
 }
 
-typedef unsigned short u16;
-
-/// The upper half of a number, rounded.
-DEVICE u16 upper_half(float v) {
-    u32 bits = __float_as_uint(v);
-    bits += 0x7fff + (bits >> 16 & 1);
-    return u16(bits >> 16);
-}
-
 /// The sum over a thread block in one order, in thread 0.
 DEVICE double block_sum(double v) {
     __shared__ double warps[8];
@@ -47,31 +52,45 @@ DEVICE double block_sum(double v) {
     return v;
 }
 
-/// α = z·r / p·q; x += α p, r −= α q, q is kept as the upper halves of its numbers; sums of r² by thread block.
-extern "C" __global__ void __launch_bounds__(256) outer_update(
-    double* scalar, const float* p, const float* q, double* x, float* r, u16* kept, double* partial, u64 n) {
+/// x in double precision, without the lowest bits where those lie in 16: an upper and a lower part of each number.
+template <class Low> struct Solution {
+    u32* upper;
+    Low* lower;
+    static constexpr u32 MISSING = 32 - 8 * sizeof(Low);
+
+    static DEVICE double join(u32 upper, Low lower) {
+        return __longlong_as_double((long long)(u64(upper) << 32 | u64(lower) << MISSING));
+    }
+    static DEVICE void split(double v, u32& upper, Low& lower) {
+        u64 bits = u64(__double_as_longlong(v));
+        if (MISSING) bits += 1ull << MISSING >> 1;
+        upper = u32(bits >> 32);
+        lower = Low(bits >> MISSING);
+    }
+};
+
+template <class T> struct alignas(4 * sizeof(T)) Quad {
+    T v[4];
+};
+
+/// α = z·r / p·q; x += α p, r −= α q; sums of r² by thread block.
+template <class Low>
+DEVICE void update(double* scalar, const float* p, const float* q, Solution<Low> x, float* r, double* partial, u64 n) {
     const double alpha = scalar[ZR] / scalar[PQ];
     const float factor = float(alpha);
     double sum = 0;
     for (u64 i = blockIdx.x * 256ull + threadIdx.x; 4 * i < n; i += gridDim.x * 256ull) {
         const Four dp = load(p, i), dq = load(q, i);
         Four v = load(r, i);
-        double2* to = reinterpret_cast<double2*>(x) + 2 * i;
-        double2 a = to[0], b = to[1];
-        a.x += alpha * double(dp.v[0]);
-        a.y += alpha * double(dp.v[1]);
-        b.x += alpha * double(dp.v[2]);
-        b.y += alpha * double(dp.v[3]);
-        to[0] = a;
-        to[1] = b;
+        auto& upper = reinterpret_cast<Quad<u32>*>(x.upper)[i];
+        auto& lower = reinterpret_cast<Quad<Low>*>(x.lower)[i];
+        auto up = upper;
+        auto low = lower;
+        EACH x.split(x.join(up.v[m], low.v[m]) + alpha * double(dp.v[m]), up.v[m], low.v[m]);
+        upper = up;
+        lower = low;
         EACH v.v[m] -= factor * dq.v[m];
         store(r, i, v);
-        ushort4 upper;
-        upper.x = upper_half(dq.v[0]);
-        upper.y = upper_half(dq.v[1]);
-        upper.z = upper_half(dq.v[2]);
-        upper.w = upper_half(dq.v[3]);
-        reinterpret_cast<ushort4*>(kept)[i] = upper;
         add_dot(sum, v, v);
     }
     sum = block_sum(sum);
@@ -82,16 +101,34 @@ extern "C" __global__ void __launch_bounds__(256) outer_update(
     }
 }
 
-/// Sums of z q by thread block, of the q before.
-extern "C" __global__ void __launch_bounds__(256)
-    outer_dot(const float* z, const u16* kept, double* partial, u64 n) {
-    double sum = 0;
-    for (u64 i = blockIdx.x * 256ull + threadIdx.x; 4 * i < n; i += gridDim.x * 256ull) {
-        const ushort4 q = reinterpret_cast<const ushort4*>(kept)[i];
-        const Four upper = {__uint_as_float(u32(q.x) << 16), __uint_as_float(u32(q.y) << 16),
-                            __uint_as_float(u32(q.z) << 16), __uint_as_float(u32(q.w) << 16)};
-        add_dot(sum, load(z, i), upper);
+/// As f64.
+template <class Low> DEVICE void expand(Solution<Low> x, double* out, u64 n) {
+    for (u64 i = blockIdx.x * 256ull + threadIdx.x; i < n; i += gridDim.x * 256ull) out[i] = x.join(x.upper[i], x.lower[i]);
+}
+
+/// From f64.
+template <class Low> DEVICE void compress(Solution<Low> x, const double* from, u64 n) {
+    for (u64 i = blockIdx.x * 256ull + threadIdx.x; i < n; i += gridDim.x * 256ull) x.split(from[i], x.upper[i], x.lower[i]);
+}
+
+#define SOLUTION(NAME, LOW)                                                                                              \
+    extern "C" __global__ void __launch_bounds__(256) outer_update_##NAME(                                               \
+        double* scalar, const float* p, const float* q, Solution<LOW> x, float* r, double* partial, u64 n) {             \
+        update(scalar, p, q, x, r, partial, n);                                                                          \
+    }                                                                                                                    \
+    extern "C" __global__ void __launch_bounds__(256) outer_expand_##NAME(Solution<LOW> x, double* out, u64 n) {         \
+        expand(x, out, n);                                                                                               \
+    }                                                                                                                    \
+    extern "C" __global__ void __launch_bounds__(256) outer_compress_##NAME(Solution<LOW> x, const double* from, u64 n) {\
+        compress(x, from, n);                                                                                            \
     }
+SOLUTION(48, u16)
+SOLUTION(64, u32)
+
+/// Sums of a b by thread block.
+extern "C" __global__ void __launch_bounds__(256) outer_dot(const float* a, const float* b, double* partial, u64 n) {
+    double sum = 0;
+    for (u64 i = blockIdx.x * 256ull + threadIdx.x; 4 * i < n; i += gridDim.x * 256ull) add_dot(sum, load(a, i), load(b, i));
     sum = block_sum(sum);
     if (threadIdx.x == 0) partial[blockIdx.x] = sum;
 }

@@ -4,198 +4,13 @@
 // barrier a step and not a launch, and the conjugate gradients inside decide on the device when they are done. Sums are
 // taken in one order, thread by thread and block by block: the same bits on every run.
 //
-// Level 1 has the unknowns as they are and an operator that is never assembled. Further levels have blocks and are
-// scaled, D^-1/2 A D^-1/2 with unknowns D^1/2 x, so that their smoother needs no diagonal.
+// Level 1 has an operator that is never assembled. Further levels have blocks of 16 bits a number, which act on
+// differences of displacement (`for_rows`), and rows over their diagonal: all that is a force there (residual, product, t)
+// is D⁻¹ times it, so that the smoother needs no diagonal of neighbours.
 
 #pragma once
 
-#ifdef __CUDACC__
-#define DEVICE __device__
-#define INLINE __device__ __forceinline__
-#define APART __device__ __noinline__
-#define LANES 8
-constexpr unsigned WARP = 32;
-#else // one thread, for tests on the host
-#include <cmath>
-#define DEVICE
-#define INLINE inline
-#define APART
-#define LANES 1
-constexpr unsigned WARP = 1;
-#define __shared__ static
-#endif
-
-typedef unsigned char u8;
-typedef unsigned int u32;
-typedef unsigned long long u64;
-
-constexpr u32 MAX_LEVELS = 24;
-
-/// A coarse level. Vectors have 3 n numbers and room for a multiple of four.
-struct Level {
-    float* residual; // of the conjugate gradients; the right-hand side before
-    float* direction;
-    float* product;
-    float* solution;
-    float* z;
-    float* t;
-    float* d;
-    const float* inverse; // level 1: 1 / diagonal, 0 where there is no stiffness
-    const float* scale;   // further levels: D^-1/2, the same
-    const u32* row_first; // blocks of each row, (n + 1,)
-    const u32* column;
-    const u64* value; // rows of blocks, (3, n_blocks): three numbers of 21 bits each, see `UNIT`
-    u64 n_blocks;
-    const u32* nodes;        // of each element, (n_elements, 8)
-    const u32* owner;        // of each finer node: 32 × element + place, (n_finer,)
-    const u32* gather_first; // finer nodes that each node's values come from, (n + 1,)
-    const u32* gather;       // 4 × finer node + k: weight 2^-k
-    u32 n;
-    u32 n_finer;
-    u32 steps; // of conjugate gradients
-    float step;  // 1 / lambda
-    double cost; // of a product, in products of the finest level
-};
-
-/// What a correction needs; `levels.rs` has the mirror.
-struct Tables {
-    Level levels[MAX_LEVELS];
-    const float* bottom;      // inverse of the last level's matrix, (3 n, 3 n), or 0
-    const float* fine_residual;
-    float* fine_z;
-    const u32* fixed;         // degrees of freedom of the finest level, (n_fixed,)
-    const u32* child;         // level 1: first voxel of each element, or its matrix
-    const u8* octants;        // which of the eight are there; 0: it has a matrix
-    const float* own;         // those matrices, (…, 24, 24)
-    const u32* list_first;    // finest nodes of each element, (n_elements + 1,)
-    const u32* list;
-    const u8* place;
-    const u8* material;       // class of each voxel, or 0: all are of the first
-    const float* young;       // E h of each class
-    const float* modulus;     // of each voxel, or 0
-    double* partial;          // (2, 3, thread blocks)
-    u32* arrived;             // 0 at the start
-    double* work;             // products so far, in those of the finest level
-    double tolerance;         // square of the relative residual that ends conjugate gradients
-    float modulus_unit;
-    u32 n_levels;
-    u32 degree;
-    u32 n_fixed;
-    u32 colour_first[9];      // elements of level 1 that share no node
-};
-
-/// Stiffness of 2 × 2 × 2 voxels, see first.rs: row 3 v + a, column 3 w + b.
-#ifdef __CUDACC__
-__constant__ float CELL[576];
-#else
-static float CELL[576];
-#endif
-
-/// What 1 is in the blocks of the scaled levels: no entry of a positive matrix with a diagonal of 1 is larger.
-constexpr float UNIT = 1048575;
-
-constexpr u32 SUMS = 3;
-
-/// The threads of a launch and where they meet.
-struct Grid {
-    u32 thread, n_threads;
-    double* partial;
-    u32* arrived;
-    double* work;
-    u32 slot;
-#ifdef __CUDACC__
-    DEVICE Grid(const Tables& tables)
-        : thread(blockIdx.x * blockDim.x + threadIdx.x), n_threads(gridDim.x * blockDim.x), partial(tables.partial),
-          arrived(tables.arrived),
-          work(tables.work), slot(0) {}
-
-    /// All have come, and see what the others have written.
-    INLINE void meet() {
-        __syncthreads();
-        if (threadIdx.x == 0) {
-            __threadfence();
-            const u32 ticket = atomicAdd(arrived, 1);
-            const u32 all = (ticket / gridDim.x + 1) * gridDim.x;
-            u32 now;
-            do {
-                asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(now) : "l"(arrived) : "memory");
-            } while (now < all);
-            __threadfence();
-        }
-        __syncthreads();
-    }
-
-    /// Hands in sums, to be followed by `meet` and `take`.
-    template <int Q> INLINE void give(const double (&sum)[Q]) {
-        __shared__ double warps[SUMS][32];
-        slot ^= 1;
-#pragma unroll
-        for (int q = 0; q < Q; q++) {
-            double s = sum[q];
-#pragma unroll
-            for (int k = 16; k > 0; k >>= 1) s += __shfl_xor_sync(~0u, s, k);
-            if (threadIdx.x % 32 == 0) warps[q][threadIdx.x / 32] = s;
-        }
-        __syncthreads();
-        if (threadIdx.x < Q) {
-            double s = 0;
-            for (u32 w = 0; w < blockDim.x / 32; w++) s += warps[threadIdx.x][w];
-            partial[(slot * SUMS + threadIdx.x) * gridDim.x + blockIdx.x] = s;
-        }
-    }
-
-    /// The sums of all thread blocks, the same in every thread.
-    template <int Q> INLINE void take(double (&sum)[Q]) {
-        __shared__ double all[SUMS];
-        const u32 warp = threadIdx.x / 32;
-        if (warp < Q) {
-            double s = 0;
-            for (u32 b = threadIdx.x % 32; b < gridDim.x; b += 32) s += partial[(slot * SUMS + warp) * gridDim.x + b];
-#pragma unroll
-            for (int k = 16; k > 0; k >>= 1) s += __shfl_xor_sync(~0u, s, k);
-            if (threadIdx.x % 32 == 0) all[warp] = s;
-        }
-        __syncthreads();
-#pragma unroll
-        for (int q = 0; q < Q; q++) sum[q] = all[q];
-        __syncthreads();
-    }
-#else
-    double kept[SUMS];
-    Grid(const Tables& tables)
-        : thread(0), n_threads(1), partial(tables.partial), arrived(tables.arrived), work(tables.work), slot(0) {}
-    void meet() {}
-    template <int Q> void give(const double (&sum)[Q]) {
-        for (int q = 0; q < Q; q++) kept[q] = sum[q];
-    }
-    template <int Q> void take(double (&sum)[Q]) {
-        for (int q = 0; q < Q; q++) sum[q] = kept[q];
-    }
-#endif
-};
-
-/// Counts a product.
-INLINE void count(const Grid& g, const Level& level) {
-    if (g.thread == 0) *g.work += level.cost;
-}
-
-/// Four numbers of a vector.
-struct alignas(16) Four {
-    float v[4];
-};
-#define EACH _Pragma("unroll") for (int m = 0; m < 4; m++)
-
-INLINE Four load(const float* from, u64 i) { return reinterpret_cast<const Four*>(from)[i]; }
-INLINE void store(float* to, u64 i, const Four& v) { reinterpret_cast<Four*>(to)[i] = v; }
-
-/// Adds the products of four numbers each.
-INLINE void add_dot(double& sum, const Four& a, const Four& b) { EACH sum += double(a.v[m]) * double(b.v[m]); }
-
-/// Calls `act(i)` for each four of 3 n numbers.
-template <class Act> INLINE void for_fours(const Grid& g, u32 n, Act act) {
-    const u32 fours = u32((3 * u64(n) + 3) / 4);
-    for (u32 i = g.thread; i < fours; i += g.n_threads) act(i);
-}
+#include "grid.cuh"
 
 /// Of step k = 1, 2, … of Chebyshev smoothing of the fourth kind; see `factors` and `weight` in multigrid.rs.
 INLINE float keep_factor(u32 k) { return (2.0f * k - 3.0f) / (2.0f * k + 1.0f); }
@@ -230,9 +45,13 @@ INLINE float stiffness(const Tables& tables, u32 voxel) {
 #ifdef __CUDACC__
 INLINE u32 of_lane(u32 value, u32 lane) { return __shfl_sync(~0u, value, lane); }
 INLINE void meet_warp() { __syncwarp(); }
+INLINE u32 count_bits(u32 v) { return __popc(v); }
+INLINE u32 lowest_bit(u32 v) { return __ffs(v) - 1; }
 #else
 inline u32 of_lane(u32 value, u32) { return value; }
 inline void meet_warp() {}
+inline u32 count_bits(u32 v) { return __builtin_popcount(v); }
+inline u32 lowest_bit(u32 v) { return __builtin_ctz(v); }
 #endif
 
 constexpr u32 NOWHERE = ~0u;
@@ -274,13 +93,14 @@ APART void add_first(Grid& g, const Tables& tables, float factor, const float* x
             for (int c = 0; c < 8; c++)
 #pragma unroll
                 for (int a = 0; a < 3; a++) u[a][c] = mine[c][3 * lane + a];
-            const u32 child = there ? tables.child[e] : 0, octants = there ? tables.octants[e] : 255;
+            const u32 child = there ? tables.child[e] : 0, octants = there ? tables.cells[e].octants : 255;
             if (octants == 0) {
-                const float* row = tables.own + 576 * u64(child);
-                for (int i = 0; i < 24; i++, row += 24) {
+                const float* matrix = tables.own + 300 * u64(child);
+                for (int i = 0; i < 24; i++) {
                     float sum = 0;
 #pragma unroll
-                    for (int j = 0; j < 24; j++) sum += row[j] * u[j % 3][j / 3];
+                    for (int j = 0; j < 24; j++)
+                        sum += matrix[j <= i ? i * (i + 1) / 2 + j : j * (j + 1) / 2 + i] * u[j % 3][j / 3];
                     mine[i / 3][3 * lane + i % 3] = factor * sum;
                 }
             } else {
@@ -337,7 +157,7 @@ APART void add_first(Grid& g, const Tables& tables, float factor, const float* x
     }
 }
 
-/// Calls `act(i, sum)` for each of 3 n rows, `add(at, sum of three rows)` for all that belongs to three of them before.
+/// Calls `act(i, sum)` for each of 3 n rows, `add(node, at, sum of its three rows)` for all that belongs to them before.
 template <class Add, class Act> INLINE void for_sums(const Grid& g, u32 n, const u32* first, Add add, Act act) {
     constexpr u32 ROWS = WARP / LANES;
     const u32 lane = g.thread % LANES, part = g.thread / LANES % ROWS, n_warps = g.n_threads / WARP;
@@ -346,7 +166,7 @@ template <class Add, class Act> INLINE void for_sums(const Grid& g, u32 n, const
         float sum[3] = {0, 0, 0};
         if (row < n) {
             const u32 end = first[row + 1];
-            for (u32 at = first[row] + lane; at < end; at += LANES) add(at, sum);
+            for (u32 at = first[row] + lane; at < end; at += LANES) add(row, at, sum);
         }
 #ifdef __CUDACC__
 #pragma unroll
@@ -361,22 +181,33 @@ template <class Add, class Act> INLINE void for_sums(const Grid& g, u32 n, const
     }
 }
 
+#ifdef __CUDACC__
+INLINE float over_power(float unit, u32 e) { return __int_as_float(__float_as_int(unit) - int(e << 23)); }
+#else
+inline float over_power(float unit, u32 e) { return unit / float(1u << e); }
+#endif
+
 /// Calls `act(i, (A x)_i)` for each of the 3 n rows of a level of blocks.
+///
+/// Other nodes' blocks act on differences to the row's own node, whose block is the sum of the row, nil where nothing is held.
+/// So rounded blocks cost translations nothing, and the slowest motions are translations nearly everywhere.
 template <class Act> INLINE void for_rows(const Grid& g, const Level& level, const float* x, Act act) {
     count(g, level);
     for_sums(
         g, level.n, level.row_first,
-        [&](u32 at, float(&sum)[3]) {
-            const float* from = x + 3 * u64(level.column[at]);
-            const float u[3] = {from[0], from[1], from[2]};
+        [&](u32 node, u32 at, float(&sum)[3]) {
+            const u32 entry = level.column[at], column = entry & ((1u << 27) - 1);
+            const Eight most = level.value[at];
+            const short ninth = level.ninth[at];
+            const float *from = x + 3 * u64(column), *own = x + 3 * u64(node);
+            const float scale = over_power(level.unit, entry >> 27);
+            float u[3];
 #pragma unroll
-            for (int a = 0; a < 3; a++) {
-                const u64 row = level.value[a * level.n_blocks + at];
+            for (int b = 0; b < 3; b++) u[b] = scale * (column == node ? own[b] : from[b] - own[b]);
 #pragma unroll
-                for (int b = 0; b < 3; b++) sum[a] += float(int((long long)(row << (43 - 21 * b)) >> 43)) * u[b];
-            }
+            for (int i = 0; i < 9; i++) sum[i / 3] += float(i < 8 ? most.v[i] : ninth) * u[i % 3];
         },
-        [&](u32 i, float sum) { act(i, sum * (1 / UNIT)); });
+        act);
 }
 
 /// out = from + factor × A x, out ≠ x; a barrier before, one after.
@@ -389,15 +220,28 @@ INLINE void add_product(Grid& g, const Tables& tables, u32 l, const float* from,
         }
         add_first(g, tables, factor, x, out);
     } else {
-        for_rows(g, level, x, [&](u32 i, float sum) { out[i] = from[i] + factor * sum; });
+        for_rows(g, level, x, [&](u32 i, float sum) { out[i] = from[i] + factor * (level.inverse[i] * sum); });
         g.meet();
     }
 }
 
-/// 1 / D of four unknowns: 1 where they are scaled.
+/// 1 / D of four unknowns: 1 where forces have it in them.
 INLINE Four inverse_of(const Level& level, u32 i) {
-    if (level.inverse) return load(level.inverse, i);
+    if (!level.row_first) return load(level.inverse, i);
     return {1, 1, 1, 1};
+}
+
+/// D × what is D⁻¹ times a force.
+INLINE float times_diagonal(float v, float inverse) { return inverse > 0 ? v / inverse : 0.0f; }
+
+/// Four numbers of a force as it is.
+INLINE Four force(const Level& level, const float* from, u32 i) {
+    Four v = load(from, i);
+    if (level.row_first) {
+        const Four inverse = load(level.inverse, i);
+        EACH v.v[m] = times_diagonal(v.v[m], inverse.v[m]);
+    }
+    return v;
 }
 
 /// One step k of the smoother by itself: d = keep d + step D⁻¹ t, z += weight d; from z = 0 if `fresh`. With `dots` the
@@ -417,15 +261,15 @@ APART void smooth_step(Grid& g, const Level& level, u32 degree, u32 k, const flo
         store(level.d, i, d);
         store(level.z, i, z);
         if (dots) {
-            add_dot(sum[0], z, load(level.residual, i));
-            add_dot(sum[1], z, load(level.product, i));
+            add_dot(sum[0], z, force(level, level.residual, i));
+            add_dot(sum[1], z, force(level, level.product, i));
         }
     });
     if (dots) g.give(sum);
     g.meet();
 }
 
-/// z = smoothed from 0, t = residual − A z, in true units where the level is scaled.
+/// z = smoothed from 0, t = residual − A z, as a force.
 INLINE void smooth_before(Grid& g, const Tables& tables, u32 l) {
     const Level& level = tables.levels[l];
     const u32 degree = tables.degree;
@@ -434,7 +278,7 @@ INLINE void smooth_before(Grid& g, const Tables& tables, u32 l) {
         const float w1 = weight(2, 1), w2 = weight(2, 2);
         for_rows(g, level, level.residual, [&](u32 i, float sum) {
             const float r = level.residual[i], d = s * r;
-            level.z[i] = w1 * d + w2 * (keep * d + s2 * (r - s * sum));
+            level.z[i] = w1 * d + w2 * (keep * d + s2 * (r - s * (level.inverse[i] * sum)));
         });
         g.meet();
     } else {
@@ -448,8 +292,8 @@ INLINE void smooth_before(Grid& g, const Tables& tables, u32 l) {
         add_product(g, tables, l, level.residual, -1.0f, level.z, level.t);
     } else {
         for_rows(g, level, level.z, [&](u32 i, float sum) {
-            const float scale = level.scale[i];
-            level.t[i] = scale > 0 ? (level.residual[i] - sum) / scale : 0.0f;
+            const float inverse = level.inverse[i];
+            level.t[i] = inverse > 0 ? level.residual[i] / inverse - sum : 0.0f;
         });
         g.meet();
     }
@@ -464,11 +308,11 @@ INLINE void smooth_after(Grid& g, const Tables& tables, u32 l, u32 degree) {
         const float w1 = weight(2, 1), w2 = weight(2, 2);
         double sum[2] = {0, 0};
         for_rows(g, level, level.t, [&](u32 i, float product) {
-            const float t = level.t[i], d = s * t;
-            const float z = level.z[i] + w1 * d + w2 * (keep * d + s2 * (t - s * product));
+            const float t = level.t[i], d = s * t, inverse = level.inverse[i];
+            const float z = level.z[i] + w1 * d + w2 * (keep * d + s2 * (t - s * (inverse * product)));
             level.z[i] = z;
-            sum[0] += double(z) * double(level.residual[i]);
-            sum[1] += double(z) * double(level.product[i]);
+            sum[0] += double(z) * double(times_diagonal(level.residual[i], inverse));
+            sum[1] += double(z) * double(times_diagonal(level.product[i], inverse));
         });
         g.give(sum);
         g.meet();
@@ -487,13 +331,13 @@ INLINE float place_weight(u32 place, u32 corner) {
     return 0.125f * twice;
 }
 
-/// residual of level l = Pᵀ t of level l − 1; its square is handed in.
+/// residual of level l = Pᵀ t of level l − 1; the square of that is handed in.
 INLINE void restrict_to(Grid& g, const Tables& tables, u32 l) {
     const Level &coarse = tables.levels[l], &fine = tables.levels[l - 1];
     double square[1] = {0};
     for_sums(
         g, coarse.n, coarse.gather_first,
-        [&](u32 at, float(&sum)[3]) {
+        [&](u32, u32 at, float(&sum)[3]) {
             const u32 entry = coarse.gather[at];
             const float* from = fine.t + 3 * u64(entry >> 2);
             const float w = 1.0f / float(1 << (entry & 3));
@@ -502,7 +346,7 @@ INLINE void restrict_to(Grid& g, const Tables& tables, u32 l) {
         },
         [&](u32 i, float value) {
             square[0] += double(value) * double(value);
-            coarse.residual[i] = value * coarse.scale[i];
+            coarse.residual[i] = value * coarse.inverse[i];
         });
     g.give(square);
     g.meet();
@@ -518,18 +362,23 @@ INLINE void prolong_from(Grid& g, const Tables& tables, u32 l, const float* valu
 #pragma unroll
         for (u32 c = 0; c < 8; c++) {
             const float w = place_weight(place, c);
-            if (w > 0) {
-                const u32 from = 3 * nodes[c] + a;
-                value += w * values[from] * coarse.scale[from];
-            }
-        }
-        if (l > 1) {
-            const float scale = fine.scale[i];
-            value = scale > 0 ? value / scale : 0.0f;
+            if (w > 0) value += w * values[3 * u64(nodes[c]) + a];
         }
         fine.z[i] += value;
     }
     g.meet();
+}
+
+/// Calls `act(place, node)` for each node of the finest level that is an element's own.
+template <class Act> INLINE void for_places(const Tables& tables, const Cell& cell, Act act) {
+    for (u32 rest = cell.places; rest; rest &= rest - 1) {
+        const u32 place = lowest_bit(rest);
+        const u32 x = 2 * cell.x + place % 3, y = 2 * cell.y + place / 3 % 3, z = 2 * cell.z + place / 9;
+        const Tile tile = tables.tiles[y / 15 * tables.n_tiles + x / 15];
+        const u32 column = x % 15 + 1, row = y % 15 + 1;
+        const Word word = tables.planes[u64(tile.plane) + z - tile.z].word[row / 4 * 2 + column / 8];
+        act(place, word.node_at + count_bits(word.nodes & ((1u << (row % 4 * 8 + column % 8)) - 1)));
+    }
 }
 
 /// residual of level 1 = Pᵀ × residual of the finest level; its square is handed in.
@@ -541,9 +390,8 @@ APART void restrict_first(Grid& g, const Tables& tables) {
         const u32 end = tables.colour_first[colour + 1];
         for (u32 e = tables.colour_first[colour] + g.thread; e < end; e += g.n_threads) {
             float sum[8][3] = {};
-            for (u32 at = tables.list_first[e]; at < tables.list_first[e + 1]; at++) {
-                const float* from = tables.fine_residual + 3 * u64(tables.list[at]);
-                const u32 place = tables.place[at];
+            for_places(tables, tables.cells[e], [&](u32 place, u32 node) {
+                const float* from = tables.fine_residual + 3 * u64(node);
                 const float v[3] = {from[0], from[1], from[2]};
 #pragma unroll
                 for (u32 c = 0; c < 8; c++) {
@@ -551,7 +399,7 @@ APART void restrict_first(Grid& g, const Tables& tables) {
 #pragma unroll
                     for (int a = 0; a < 3; a++) sum[c][a] += w * v[a];
                 }
-            }
+            });
 #pragma unroll
             for (int c = 0; c < 8; c++) {
                 float* to = level.residual + 3 * u64(level.nodes[8 * u64(e) + c]);
@@ -570,9 +418,22 @@ APART void restrict_first(Grid& g, const Tables& tables) {
     g.meet();
 }
 
-/// z of the finest level += P × values of level 1, but where it is fixed.
-APART void prolong_first(Grid& g, const Tables& tables, const float* values) {
+/// Makes 0 what vectors have room for beyond their numbers: many lie where others were before.
+INLINE void clear_ends(const Grid& g, const Tables& tables) {
+    for (u32 i = g.thread; i < 7 * tables.n_levels; i += g.n_threads) {
+        const Level& level = tables.levels[i / 7];
+        float* const vectors[7] = {level.residual, level.direction, level.product, level.solution,
+                                   level.z, level.t, level.d};
+        float* v = vectors[i % 7];
+        if (v)
+            for (u64 at = 3 * u64(level.n); at % 4; at++) v[at] = 0;
+    }
+}
+
+/// z of the finest level += P × what a correction has come to on level 1.
+DEVICE inline void prolong_first(const Grid& g, const Tables& tables) {
     const Level& level = tables.levels[0];
+    const float* values = level.steps > 1 ? level.solution : level.z;
     for (u32 e = g.thread; e < tables.colour_first[8]; e += g.n_threads) {
         float u[8][3];
 #pragma unroll
@@ -581,9 +442,8 @@ APART void prolong_first(Grid& g, const Tables& tables, const float* values) {
 #pragma unroll
             for (int a = 0; a < 3; a++) u[c][a] = from[a];
         }
-        for (u32 at = tables.list_first[e]; at < tables.list_first[e + 1]; at++) {
-            float* to = tables.fine_z + 3 * u64(tables.list[at]);
-            const u32 place = tables.place[at];
+        for_places(tables, tables.cells[e], [&](u32 place, u32 node) {
+            float* to = tables.fine_z + 3 * u64(node);
             float v[3] = {0, 0, 0};
 #pragma unroll
             for (u32 c = 0; c < 8; c++) {
@@ -593,9 +453,12 @@ APART void prolong_first(Grid& g, const Tables& tables, const float* values) {
             }
 #pragma unroll
             for (int a = 0; a < 3; a++) to[a] += v[a];
-        }
+        });
     }
-    g.meet();
+}
+
+/// z of the finest level = 0 where it is fixed.
+DEVICE inline void clear_fixed(const Grid& g, const Tables& tables) {
     for (u32 i = g.thread; i < tables.n_fixed; i += g.n_threads) tables.fine_z[tables.fixed[i]] = 0;
 }
 
@@ -645,7 +508,7 @@ INLINE bool conjugate_step(Grid& g, const Tables& tables, u32 l, u32& step, doub
             for_fours(g, level.n, [&](u32 i) { add_dot(curvature[0], load(level.direction, i), load(level.product, i)); });
         } else {
             for_rows(g, level, level.direction, [&](u32 i, float sum) {
-                level.product[i] = sum;
+                level.product[i] = level.inverse[i] * sum;
                 curvature[0] += double(level.direction[i]) * double(sum);
             });
         }
@@ -683,10 +546,7 @@ INLINE bool conjugate_step(Grid& g, const Tables& tables, u32 l, u32& step, doub
             Four r = load(level.residual, i);
             EACH r.v[m] -= factor * q.v[m];
             store(level.residual, i, r);
-            if (level.scale) {
-                const Four scale = load(level.scale, i);
-                EACH r.v[m] = scale.v[m] > 0 ? r.v[m] / scale.v[m] : 0.0f;
-            }
+            r = force(level, level.residual, i);
             add_dot(sum[0], r, r);
         }
     });
@@ -700,12 +560,14 @@ INLINE bool conjugate_step(Grid& g, const Tables& tables, u32 l, u32& step, doub
     return !(sum[0] <= tables.tolerance * start);
 }
 
-/// z of the finest level += coarse correction for its residual.
+/// What the finest level's residual comes to on level 1: see `prolong_first`. Vectors may lie where the finest level has its z
+/// and t, but the residual of level 1 not in that t, and what `prolong_first` takes not in that z.
 INLINE void correct(Grid& g, const Tables& tables) {
     u32 step[MAX_LEVELS];
     double start[MAX_LEVELS], before[MAX_LEVELS], alpha[MAX_LEVELS];
     const u32 bottom = tables.bottom ? tables.n_levels - 1 : tables.n_levels;
     restrict_first(g, tables);
+    clear_ends(g, tables);
     u32 l = 0;
     bool entered = true; // with a new right-hand side, whose square was handed in
     for (;;) {
@@ -733,10 +595,7 @@ INLINE void correct(Grid& g, const Tables& tables) {
             const bool inner = l != bottom && level.steps > 1;
             if (inner && conjugate_step(g, tables, l, step[l], start[l], before[l], alpha[l])) break;
             const float* values = inner || l == bottom ? level.solution : level.z;
-            if (l == 0) {
-                prolong_first(g, tables, values);
-                return;
-            }
+            if (l == 0) return;
             prolong_from(g, tables, l, values);
             l--;
             smooth_after(g, tables, l, tables.degree);

@@ -1,6 +1,8 @@
 //! The coarse levels as `levels.cuh` reads them.
 
-use pogo_formats::voxel::BricksView;
+use std::cmp::Ordering;
+
+use pogo_formats::voxel::{BricksView, morton_position};
 use rayon::prelude::*;
 
 use super::super::Moduli;
@@ -11,8 +13,10 @@ use super::super::split::PLACES;
 use crate::cuda::{Buffer, DeviceError, Plain};
 
 const MAX_LEVELS: usize = 24;
+/// Nodes of an assembled level, a power of two.
+const COLUMNS: usize = 1 << 27;
 
-/// `Level` in levels.cuh. Addresses are of the device.
+/// `Level` in grid.cuh. Addresses are of the device.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
 struct LevelRow {
@@ -24,11 +28,10 @@ struct LevelRow {
     t: u64,
     d: u64,
     inverse: u64,
-    scale: u64,
     row_first: u64,
     column: u64,
     value: u64,
-    n_blocks: u64,
+    ninth: u64,
     nodes: u64,
     owner: u64,
     gather_first: u64,
@@ -37,10 +40,23 @@ struct LevelRow {
     n_finer: u32,
     steps: u32,
     step: f32,
+    unit: f32,
+    unused: u32,
     cost: f64,
 }
 
-/// `Tables` in levels.cuh.
+/// `Cell` in grid.cuh.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
+struct Cell {
+    places: u32,
+    at: [u16; 3],
+    octants: u16,
+}
+// SAFETY: numbers without padding.
+unsafe impl Plain for Cell {}
+
+/// `Tables` in grid.cuh.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
 pub(super) struct Tables {
@@ -50,11 +66,10 @@ pub(super) struct Tables {
     pub fine_z: u64,
     pub fixed: u64,
     child: u64,
-    octants: u64,
+    cells: u64,
     own: u64,
-    list_first: u64,
-    list: u64,
-    place: u64,
+    pub tiles: u64,
+    pub planes: u64,
     pub material: u64,
     pub young: u64,
     pub modulus: u64,
@@ -66,6 +81,7 @@ pub(super) struct Tables {
     n_levels: u32,
     degree: u32,
     pub n_fixed: u32,
+    pub n_tiles: u32,
     colour_first: [u32; 9],
 }
 // SAFETY: numbers; what there may be between them is read by nobody.
@@ -113,51 +129,98 @@ pub(super) fn padded(n: usize) -> usize {
     (3 * n).next_multiple_of(4)
 }
 
-/// Vectors of a level.
+/// Vectors of a level: residual, direction, product, solution, z, t and, where a smoother's step asks for it, d.
 fn n_vectors(level: usize, degree: usize, last: bool) -> usize {
     if level == 0 || degree != 2 || last { 7 } else { 6 }
 }
 
-/// Vectors of level 1 that find room in `scratch` bytes.
-fn n_lent(coarse: &Coarse, scratch: u64) -> usize {
-    coarse.levels.first().map_or(0, |level| (scratch as usize / (4 * padded(level.n / 3)).max(1)).min(6))
+/// Memory that the finest level has no use for during a correction: where it has its z, and its t.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Lent {
+    /// Addresses, multiples of 16.
+    pub z: u64,
+    pub t: u64,
+    /// Bytes of either.
+    pub bytes: u64,
+}
+
+/// Finds places for vectors.
+struct Places {
+    lent: Lent,
+    used: [u64; 2],
+}
+
+impl Places {
+    /// Place of a vector of `bytes` bytes in z or t, if there is one. What the finest level's residual is added up in must not lie
+    /// there (in t), nor what its z is corrected with where that is.
+    fn find(&mut self, level: usize, vector: usize, bytes: u64) -> Option<u64> {
+        let allowed: &[usize] = match (level, vector) {
+            (0, 0) => &[0],
+            (0, 3 | 4) => &[1],
+            _ => &[0, 1],
+        };
+        let place = *allowed.iter().find(|&&place| self.used[place] + bytes <= self.lent.bytes)?;
+        let at = [self.lent.z, self.lent.t][place] + self.used[place];
+        self.used[place] += bytes;
+        Some(at)
+    }
+}
+
+/// Calls `act(level, vector, numbers)` for every vector, those of level 1 that may not lie everywhere first.
+fn for_vectors(
+    coarse: &Coarse,
+    mut act: impl FnMut(usize, usize, usize) -> Result<(), DeviceError>,
+) -> Result<(), DeviceError> {
+    for (l, level) in coarse.levels.iter().enumerate() {
+        let last = l + 1 == coarse.levels.len();
+        for vector in [0, 3, 4, 1, 2, 5, 6].into_iter().filter(|&v| v < n_vectors(l, coarse.settings.degree[1], last)) {
+            act(l, vector, padded(level.n / 3))?;
+        }
+    }
+    Ok(())
 }
 
 /// Bytes of everything that [`tables`] puts.
-pub(super) fn bytes(coarse: &Coarse, scratch: u64) -> u64 {
-    let degree = coarse.settings.degree[1];
-    let mut sum = size_of::<Tables>();
-    for (l, level) in coarse.levels.iter().enumerate() {
+pub(super) fn bytes(coarse: &Coarse, lent: Lent) -> u64 {
+    let mut sum = size_of::<Tables>() as u64;
+    let mut places = Places { lent, used: [0; 2] };
+    let _ = for_vectors(coarse, |level, vector, n| {
+        if places.find(level, vector, 4 * n as u64).is_none() {
+            sum += 4 * n as u64;
+        }
+        Ok(())
+    });
+    for level in &coarse.levels {
         let n = level.n / 3;
-        let last = l + 1 == coarse.levels.len();
-        let lent = if l == 0 { n_lent(coarse, scratch) } else { 0 };
-        sum += 4 * padded(n) * (n_vectors(l, degree, last) + 1 - lent) + 32 * level.nodes.len();
-        sum += match &level.operator {
-            Operator::First(first) => {
-                let list = 4 * level.nodes.len() + 5 * level.transfer.fine.len();
-                5 * level.nodes.len() + 4 * 576 * first.matrices.len() + list
-            }
-            Operator::Assembled(blocks) => {
-                let gather: usize = level.transfer.place.iter().map(|&p| usize::from(PLACES[usize::from(p)].n)).sum();
-                28 * blocks.column.len() + 4 * n + 4 * n + 4 * gather + 4 * level.transfer.fine.len()
-            }
-        };
+        let size = 4 * padded(n) + 32 * level.nodes.len();
+        let size = size
+            + match &level.operator {
+                Operator::First(first) => (4 + size_of::<Cell>()) * level.nodes.len() + 4 * 300 * first.matrices.len(),
+                Operator::Assembled(blocks) => {
+                    let gather: usize =
+                        level.transfer.place.iter().map(|&p| usize::from(PLACES[usize::from(p)].n)).sum();
+                    22 * blocks.column.len() + 8 * n + 4 * gather + 4 * level.transfer.fine.len()
+                }
+            };
+        sum += size as u64;
     }
     let n = if coarse.bottom.is_empty() { 0 } else { coarse.levels.last().map_or(0, |level| level.n) };
-    (sum + 4 * n * n) as u64
+    sum + 4 * (n * n) as u64
 }
 
-/// The elements of level 1, those of one colour after those of another; and the first of each colour.
+/// The elements of level 1 and their positions, those of one colour after those of another; and the first of each colour.
 ///
 /// The colour of a cell is the parity of its position, the lowest bits of its Morton code. Cells of one colour have no
 /// corner in common. (On level 1 no cell falls apart: its voxels all have the node in its middle.)
-fn colours(bricks: &BricksView) -> (Vec<u32>, [u32; 9]) {
+fn colours(bricks: &BricksView) -> (Vec<(u32, [u16; 3])>, [u32; 9]) {
     let mut of = [const { Vec::new() }; 8];
     let mut element = 0_u32;
-    for word in bricks.element_mask {
+    for (at, word) in bricks.element_mask.iter().enumerate() {
+        let (brick, part) = (bricks.corner(at / 8), morton_position(at as u64 % 8));
         for (cell, octants) in word.to_le_bytes().into_iter().enumerate() {
             if octants != 0 {
-                of[cell].push(element);
+                let within = morton_position(cell as u64);
+                of[cell].push((element, [0, 1, 2].map(|a| (brick[a] / 2 + 2 * part[a] + within[a]) as u16)));
                 element += 1;
             }
         }
@@ -171,22 +234,19 @@ fn colours(bricks: &BricksView) -> (Vec<u32>, [u32; 9]) {
 
 /// Puts the coarse levels into a memory. What belongs to the finest level is left to the caller.
 ///
-/// `number` gives the place of each of the bricks' nodes in the finest level's vectors; `scratch` is memory, address and
-/// bytes, that nobody else uses during a correction once the residual has been restricted.
-///
 /// # Errors
-/// Too little memory, or too many levels.
+/// Too little memory, too many levels, or a level too large for the blocks' columns.
 pub(super) fn tables(
     bricks: &BricksView,
     coarse: &Coarse,
-    number: &(impl Fn(u32) -> u32 + Sync),
-    scratch: (u64, u64),
+    lent: Lent,
     memory: &mut impl Memory,
 ) -> Result<Tables, DeviceError> {
     let settings = &coarse.settings;
     let n_levels = coarse.levels.len();
-    if n_levels > MAX_LEVELS {
-        let reason = format!("{n_levels} levels; set solver.levels to {MAX_LEVELS} or less");
+    let most = coarse.levels.iter().skip(1).fold(0, |most, level| most.max(level.n / 3));
+    if n_levels > MAX_LEVELS || most > COLUMNS {
+        let reason = format!("{n_levels} levels, the second of {most} nodes: there may be {MAX_LEVELS} and {COLUMNS}");
         return Err(DeviceError::Failed { what: "hold the coarse levels", reason });
     }
     let (order, colour_first) = colours(bricks);
@@ -197,97 +257,80 @@ pub(super) fn tables(
         degree: settings.degree[1] as u32,
         ..Tables::default()
     };
+    let mut places = Places { lent, used: [0; 2] };
+    for_vectors(coarse, |level, vector, n| {
+        let at = match places.find(level, vector, 4 * n as u64) {
+            Some(at) => at,
+            None => memory.zeros::<f32>(n)?,
+        };
+        let row = &mut out.levels[level];
+        *[
+            &mut row.residual,
+            &mut row.direction,
+            &mut row.product,
+            &mut row.solution,
+            &mut row.z,
+            &mut row.t,
+            &mut row.d,
+        ][vector] = at;
+        Ok(())
+    })?;
     for (l, level) in coarse.levels.iter().enumerate() {
         let n = level.n / 3;
-        let last = l + 1 == n_levels;
-        let is_bottom = last && !coarse.bottom.is_empty();
-        let vectors = n_vectors(l, settings.degree[1], last);
-        let lent = if l == 0 { n_lent(coarse, scratch.1) } else { 0 };
-        let first = memory.zeros::<f32>(padded(n) * (vectors - lent))?;
-        let size = 4 * padded(n) as u64;
-        let vector = |i: usize| match i {
-            _ if i >= vectors => 0,
-            _ if i >= vectors - lent => scratch.0 + size * (i + lent - vectors) as u64,
-            _ => first + size * i as u64,
-        };
-        let mut row = LevelRow {
-            residual: vector(0),
-            direction: vector(1),
-            product: vector(2),
-            solution: vector(3),
-            z: vector(4),
-            t: vector(5),
-            d: vector(6),
-            n: n as u32,
-            n_finer: level.transfer.fine.len() as u32,
-            steps: *settings.inner.get(l).or(settings.inner.last()).unwrap_or(&1) as u32,
-            step: (1.0 / level.lambda) as f32,
-            cost: level.cost,
-            ..LevelRow::default()
-        };
-        let mut diagonal = level.inverse.clone();
+        let is_bottom = l + 1 == n_levels && !coarse.bottom.is_empty();
+        let row = &mut out.levels[l];
+        row.n = n as u32;
+        row.n_finer = level.transfer.fine.len() as u32;
+        row.steps = *settings.inner.get(l).or(settings.inner.last()).unwrap_or(&1) as u32;
+        row.step = (1.0 / level.lambda) as f32;
+        row.cost = level.cost;
+        let mut inverse = level.inverse.clone();
         match &level.operator {
             Operator::First(operator) => {
-                let nodes: Vec<u32> = order.iter().flat_map(|&e| level.nodes[e as usize]).collect();
+                let nodes: Vec<u32> = order.iter().flat_map(|&(e, _)| level.nodes[e as usize]).collect();
                 row.nodes = memory.put(&nodes)?;
                 drop(nodes);
-                let child = |&e: &u32| match operator.child[e as usize] {
+                let child = |&(e, _): &(u32, _)| match operator.child[e as usize] {
                     (_, 0) => operator.own.partition_point(|&own| own < e) as u32,
                     (child, _) => child,
                 };
                 out.child = memory.put(&order.iter().map(child).collect::<Vec<u32>>())?;
-                let octants: Vec<u8> = order.iter().map(|&e| operator.child[e as usize].1).collect();
-                out.octants = memory.put(&octants)?;
-                out.own = memory.put(operator.matrices.as_flattened())?;
-                put_list(level, &order, number, memory, &mut out)?;
-                diagonal.resize(padded(n), 0.0);
-                row.inverse = memory.put(&diagonal)?;
+                let cell = |&(e, at): &(u32, [u16; 3])| {
+                    let own = level.transfer.first[e as usize] as usize..level.transfer.first[e as usize + 1] as usize;
+                    let places = level.transfer.place[own].iter().fold(0, |bits, place| bits | 1 << place);
+                    Cell { places, at, octants: operator.child[e as usize].1.into() }
+                };
+                out.cells = memory.put(&order.iter().map(cell).collect::<Vec<Cell>>())?;
+                let lower = |matrix: &[f32; 576]| -> [f32; 300] {
+                    let mut rows = (0..24).flat_map(|i| matrix[24 * i..24 * i + i + 1].iter());
+                    std::array::from_fn(|_| *rows.next().unwrap_or(&0.0))
+                };
+                let own: Vec<[f32; 300]> = operator.matrices.iter().map(lower).collect();
+                out.own = memory.put(own.as_flattened())?;
             }
             Operator::Assembled(blocks) => {
-                // The bottom is solved as it is.
-                let scale = |&inverse: &f32| if is_bottom { 1.0 } else { inverse.sqrt() };
-                let mut scale: Vec<f32> = diagonal.iter().map(scale).collect();
                 row.nodes = memory.put(level.nodes.as_flattened())?;
-                if !is_bottom {
+                if is_bottom {
+                    // Solved as it is.
+                    inverse.fill(1.0);
+                } else {
+                    let rounded = Rounded::new(blocks);
                     row.row_first = memory.put(&blocks.first)?;
-                    row.column = memory.put(&blocks.column)?;
-                    row.value = memory.put(&scaled(blocks, &scale))?;
-                    row.n_blocks = blocks.column.len() as u64;
+                    row.column = memory.put(&rounded.column)?;
+                    row.value = memory.put(rounded.value.as_flattened())?;
+                    row.ninth = memory.put(&rounded.ninth)?;
+                    row.unit = rounded.unit;
                 }
-                scale.resize(padded(n), 0.0);
-                row.scale = memory.put(&scale)?;
-                put_transfer(level, n, memory, &mut row)?;
+                put_transfer(level, n, memory, row)?;
             }
         }
-        out.levels[l] = row;
+        inverse.resize(padded(n), 0.0);
+        row.inverse = memory.put(&inverse)?;
     }
     if !coarse.bottom.is_empty() {
         out.bottom = memory.put(&inverse(&coarse.bottom))?;
     }
     Ok(out)
-}
-
-/// The finest nodes of each element of level 1.
-fn put_list(
-    level: &Level,
-    order: &[u32],
-    number: &(impl Fn(u32) -> u32 + Sync),
-    memory: &mut impl Memory,
-    out: &mut Tables,
-) -> Result<(), DeviceError> {
-    let transfer = &level.transfer;
-    let range = |&e: &u32| transfer.first[e as usize] as usize..transfer.first[e as usize + 1] as usize;
-    let mut first = vec![0_u32];
-    let (mut list, mut place) = (Vec::with_capacity(transfer.fine.len()), Vec::with_capacity(transfer.fine.len()));
-    for range in order.iter().map(range) {
-        list.extend(transfer.fine[range.clone()].iter().map(|&node| number(node)));
-        place.extend_from_slice(&transfer.place[range]);
-        first.push(list.len() as u32);
-    }
-    out.list_first = memory.put(&first)?;
-    out.list = memory.put(&list)?;
-    out.place = memory.put(&place)?;
-    Ok(())
 }
 
 /// Where each finer node stands, and which finer nodes each node has to do with.
@@ -327,27 +370,72 @@ fn put_transfer(level: &Level, n: usize, memory: &mut impl Memory, row: &mut Lev
     Ok(())
 }
 
-/// D^-1/2 A D^-1/2: rows of blocks, (3, n_blocks), three numbers of 21 bits each.
-fn scaled(blocks: &Packed, scale: &[f32]) -> Vec<u64> {
-    /// `UNIT` in levels.cuh.
-    const UNIT: f32 = 1_048_575.0;
-    let n_blocks = blocks.column.len();
-    let mut out = vec![0_u64; 3 * n_blocks];
-    let shared = Shared::new(&mut out);
-    (0..blocks.first.len() - 1).into_par_iter().for_each(|row| {
-        for at in blocks.first[row] as usize..blocks.first[row + 1] as usize {
-            let column = blocks.column[at] as usize;
-            for a in 0..3 {
-                let entry = |b: usize| {
-                    let value = blocks.value[9 * at + 3 * b + a] * scale[3 * row + a] * scale[3 * column + b];
-                    (((value * UNIT).round().clamp(-UNIT, UNIT) as i64 as u64) & 0x1f_ffff) << (21 * b)
-                };
-                // SAFETY: each block has numbers of its own.
-                unsafe { shared.part(a * n_blocks + at..a * n_blocks + at + 1)[0] = entry(0) | entry(1) | entry(2) };
+/// Blocks as `Level` in grid.cuh has them.
+struct Rounded {
+    column: Vec<u32>,
+    value: Vec<[u16; 8]>,
+    ninth: Vec<u16>,
+    unit: f32,
+}
+
+impl Rounded {
+    /// Both blocks of a pair of nodes are made of one: what is not quite symmetric turns differences of displacement into
+    /// forces on the whole, and a few last bits are enough for that to count.
+    fn new(blocks: &Packed) -> Self {
+        /// Sums below this share of the largest number in a row are what rounding in f32 leaves of numbers that cancel.
+        const NOTHING: f64 = 4e-6;
+        const WHOLE: f64 = 32767.0;
+        let n_blocks = blocks.column.len();
+        let most = blocks.value.par_iter().map(|v| f64::from(v.abs())).reduce(|| 0.0, f64::max);
+        // A power of two whose 32767-fold no number exceeds, nor a sum of so many: where a node is held in one direction, that of
+        // its row is as large as all other blocks together.
+        const SUMMANDS: f64 = 256.0;
+        let top = if most > 0.0 { ((SUMMANDS * most / WHOLE).log2().ceil() as i32).clamp(-90, 120) } else { 0 };
+        let (mut column, mut value, mut ninth) =
+            (vec![0_u32; n_blocks], vec![[0_u16; 8]; n_blocks], vec![0_u16; n_blocks]);
+        let parts = (Shared::new(&mut column), Shared::new(&mut value), Shared::new(&mut ninth));
+        (0..blocks.first.len() - 1).into_par_iter().for_each(|row| {
+            let range = blocks.first[row] as usize..blocks.first[row + 1] as usize;
+            // Columns of blocks become rows.
+            let block = |at: usize| -> [f64; 9] {
+                std::array::from_fn(|i| f64::from(blocks.value[9 * at + 3 * (i % 3) + i / 3]))
+            };
+            // Of the node itself, the sum of all.
+            let (mut sum, mut large) = ([0.0; 9], 0.0_f64);
+            for at in range.clone() {
+                for (sum, v) in sum.iter_mut().zip(block(at)) {
+                    *sum += v;
+                    large = large.max(v.abs());
+                }
             }
-        }
-    });
-    out
+            let sum = sum.map(|v| if v.abs() > NOTHING * large { v } else { 0.0 });
+            // SAFETY: each row has blocks of its own.
+            let (column, value, ninth) =
+                unsafe { (parts.0.part(range.clone()), parts.1.part(range.clone()), parts.2.part(range.clone())) };
+            for (i, at) in range.enumerate() {
+                let node = blocks.column[at];
+                let block = match (node as usize).cmp(&row) {
+                    Ordering::Equal => sum,
+                    Ordering::Greater => block(at),
+                    Ordering::Less => {
+                        let there = blocks.first[node as usize] as usize..blocks.first[node as usize + 1] as usize;
+                        let of_row = blocks.column[there.clone()].partition_point(|&column| (column as usize) < row);
+                        let other = block(there.start + of_row);
+                        std::array::from_fn(|i| other[3 * (i % 3) + i / 3])
+                    }
+                };
+                let large = block.iter().fold(0.0_f64, |large, v| large.max(v.abs()));
+                let own = if large > 0.0 { (large / WHOLE).log2().ceil() as i32 } else { top };
+                let power = (top - own).clamp(0, 31);
+                let by = (f64::from(power - top)).exp2();
+                let whole = block.map(|v| (v * by).round().clamp(-WHOLE, WHOLE) as i16 as u16);
+                column[i] = node | (power as u32) << COLUMNS.ilog2();
+                value[i].copy_from_slice(&whole[..8]);
+                ninth[i] = whole[8];
+            }
+        });
+        Self { column, value, ninth, unit: f32::from_bits(((127 + top) as u32) << 23) }
+    }
 }
 
 /// The inverse of L Lᵀ; rows without a pivot are left out.
@@ -405,7 +493,8 @@ mod tests {
 
     use super::super::super::first::fine_elements;
     use super::super::super::tests::random;
-    use super::super::super::{Cube, CycleSettings};
+    use super::super::super::{Cube, CycleSettings, Number};
+    use super::super::tiles::Tiles;
     use super::*;
 
     /// Memory of the host.
@@ -427,41 +516,102 @@ mod tests {
     }
 
     /// levels.cuh compiled for the host, with one thread.
-    fn twin(folder: &std::path::Path) -> Option<libloading::Library> {
-        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/src/voxel/gpu/levels.cuh");
-        let code = format!(
-            "#include \"{source}\"\n#include <cstring>\nextern \"C\" void twin(const Tables* tables, const float* cell) \
-             {{ std::memcpy(CELL, cell, sizeof CELL); Grid g(*tables); correct(g, *tables); }}\n\
-             extern \"C\" unsigned long long bytes() {{ return sizeof(Tables); }}\n"
-        );
-        std::fs::write(folder.join("twin.cpp"), code).expect("can write");
-        let mut compiler = std::process::Command::new("c++");
-        compiler.args(["-std=c++17", "-O1", "-w", "-shared", "-fPIC", "-o", "twin.so", "twin.cpp"]).current_dir(folder);
-        match compiler.status() {
-            Ok(status) => assert!(status.success(), "levels.cuh does not compile for the host"),
-            Err(_) => {
-                eprintln!("SKIPPED: no C++ compiler for the twin of levels.cuh");
-                return None;
-            }
+    struct Twin {
+        library: libloading::Library,
+        folder: std::path::PathBuf,
+    }
+
+    impl Drop for Twin {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.folder);
         }
-        // SAFETY: compiled just now; it has no initialisers.
-        Some(unsafe { libloading::Library::new(folder.join("twin.so")) }.expect("loads"))
+    }
+
+    impl Twin {
+        fn new(name: &str) -> Option<Self> {
+            let folder = std::env::temp_dir().join(format!("pogo-{name}-{}", std::process::id()));
+            std::fs::create_dir_all(&folder).expect("can make a folder");
+            let source = concat!(env!("CARGO_MANIFEST_DIR"), "/src/voxel/gpu/levels.cuh");
+            let code = format!(
+                "#include \"{source}\"\n#include <cstring>\n\
+                 extern \"C\" void twin(const Tables* tables, const float* cell) {{ std::memcpy(CELL, cell, sizeof CELL); \
+                 Grid g(*tables); correct(g, *tables); prolong_first(g, *tables); clear_fixed(g, *tables); }}\n\
+                 extern \"C\" unsigned long long bytes() {{ return sizeof(Tables); }}\n"
+            );
+            std::fs::write(folder.join("twin.cpp"), code).expect("can write");
+            let mut compiler = std::process::Command::new("c++");
+            compiler.args(["-std=c++17", "-O1", "-w", "-shared", "-fPIC", "-o", "twin.so", "twin.cpp"]);
+            match compiler.current_dir(&folder).status() {
+                Ok(status) => assert!(status.success(), "levels.cuh does not compile for the host"),
+                Err(_) => {
+                    eprintln!("SKIPPED: no C++ compiler for the twin of levels.cuh");
+                    return None;
+                }
+            }
+            // SAFETY: compiled just now; it has no initialisers.
+            let library = unsafe { libloading::Library::new(folder.join("twin.so")) }.expect("loads");
+            // SAFETY: declared above.
+            let size = unsafe { library.get::<unsafe extern "C" fn() -> u64>(b"bytes\0").expect("defined above")() };
+            assert_eq!(size, size_of::<Tables>() as u64);
+            Some(Self { library, folder })
+        }
+
+        /// z of a correction for r, and its work.
+        fn correct(
+            &self,
+            coarse: &Coarse,
+            (view, moduli, spacing): (&BricksView, &Moduli, f64),
+            fixed: &[u32],
+            r: &[f32],
+        ) -> (Vec<f32>, f64) {
+            let n = padded(view.n_nodes());
+            let tiles = Tiles::new(view, fixed);
+            let mut memory = HostMemory::default();
+            let places = || {
+                let dofs = tiles.order.iter().flat_map(|&node| [3 * node, 3 * node + 1, 3 * node + 2]);
+                dofs.map(|dof| dof as usize)
+            };
+            let mut moved = vec![f32::NAN; n];
+            places().zip(r).for_each(|(to, &r)| moved[to] = r);
+            let t = memory.put(&moved).expect("fits");
+            let lent = memory.put(&vec![f32::NAN; n]).expect("fits");
+            let lent = Lent { z: lent, t, bytes: 4 * n as u64 };
+            let mut tables = tables(view, coarse, lent, &mut memory).expect("fits");
+            put_moduli(moduli, spacing, false, &mut memory, &mut tables).expect("fits");
+            let z = memory.zeros::<f32>(n).expect("fits");
+            tables.fine_residual = t;
+            tables.fine_z = z;
+            tables.planes = memory.put(&tiles.planes).expect("fits");
+            tables.tiles = memory.put(&tiles.firsts()).expect("fits");
+            tables.n_tiles = tiles.n_tiles[0] as u32;
+            let fixed: Vec<u32> = fixed.iter().map(|dof| 3 * tiles.order[*dof as usize / 3] + dof % 3).collect();
+            tables.fixed = memory.put(&fixed).expect("fits");
+            tables.n_fixed = fixed.len() as u32;
+            tables.work = memory.zeros::<f64>(1).expect("fits");
+            // SAFETY: declared above; addresses of this process, of arrays as long as the tables say.
+            unsafe {
+                let run: libloading::Symbol<unsafe extern "C" fn(*const Tables, *const f32)> =
+                    self.library.get(b"twin\0").expect("defined above");
+                run(&tables, coarse.cell().as_ptr());
+            }
+            // SAFETY: as long as was asked for.
+            let found = unsafe { std::slice::from_raw_parts(z as *const f32, n) };
+            // SAFETY: one number.
+            let work = unsafe { *(tables.work as *const f64) };
+            (places().map(|at| found[at]).collect(), work)
+        }
+    }
+
+    /// ‖a − b‖ / ‖b‖.
+    fn apart<T: Number>(a: &[f32], b: &[T]) -> f64 {
+        let norm = |v: &mut dyn Iterator<Item = f64>| v.map(|v| v * v).sum::<f64>().sqrt();
+        let difference = norm(&mut a.iter().zip(b).map(|(a, b)| f64::from(*a) - b.to_f64()));
+        difference / norm(&mut b.iter().map(|b| b.to_f64()))
     }
 
     #[test]
     fn the_correction_on_a_device_is_that_of_the_cpu() {
-        let folder = std::env::temp_dir().join(format!("pogo-twin-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).expect("can make a folder");
-        let Some(library) = twin(&folder) else { return };
-        // SAFETY: declared above.
-        let (run, size) = unsafe {
-            let run: libloading::Symbol<unsafe extern "C" fn(*const Tables, *const f32)> =
-                library.get(b"twin\0").expect("defined above");
-            let size: libloading::Symbol<unsafe extern "C" fn() -> u64> =
-                library.get(b"bytes\0").expect("defined above");
-            (run, size())
-        };
-        assert_eq!(size, size_of::<Tables>() as u64);
+        let Some(twin) = Twin::new("twin") else { return };
         // Thin floors on pillars: no part is loose.
         let bricks = bricks_of([45, 33, 41], |[x, y, z]| z % 5 == 0 || (x % 4 < 2 && y % 5 == 1));
         let view = bricks.view();
@@ -486,33 +636,45 @@ mod tests {
         ] {
             let mut coarse = Coarse::new(&cube, fine_elements(&view), &mask, &stiffness, &settings);
             coarse.make_matrices(&stiffness);
-            let mut memory = HostMemory::default();
-            let mut tables = tables(&view, &coarse, &|node| node, (0, 0), &mut memory).expect("fits");
-            put_moduli(&moduli, 0.1, false, &mut memory, &mut tables).expect("fits");
-            let z = memory.zeros::<f32>(3 * n_nodes).expect("fits");
-            tables.fine_residual = memory.put(&r).expect("fits");
-            tables.fine_z = z;
-            tables.fixed = memory.put(&fixed).expect("fits");
-            tables.n_fixed = fixed.len() as u32;
-            tables.work = memory.zeros::<f64>(1).expect("fits");
-            // SAFETY: addresses of this process, of arrays as long as the tables say.
-            unsafe { run(&tables, coarse.cell().as_ptr()) };
-            // SAFETY: as long as was asked for.
-            let found = unsafe { std::slice::from_raw_parts(z as *const f32, 3 * n_nodes) }.to_vec();
-            // SAFETY: one number.
-            let work = unsafe { *(tables.work as *const f64) };
+            let (found, work) = twin.correct(&coarse, (&view, &moduli, 0.1), &fixed, &r);
             let mut expected = vec![0.0_f32; 3 * n_nodes];
             coarse.correct(&mut r.clone(), &mut expected, &stiffness);
             fixed.iter().for_each(|&dof| expected[dof as usize] = 0.0);
-            let norm = |v: &mut dyn Iterator<Item = f32>| v.map(|v| f64::from(v * v)).sum::<f64>().sqrt();
-            let size = norm(&mut expected.iter().copied());
-            let error = norm(&mut found.iter().zip(&expected).map(|(a, b)| a - b)) / size;
+            let error = apart(&found, &expected);
             eprintln!("{} levels, {n_nodes} nodes: difference {error:.1e}", coarse.levels.len());
             assert!((work - coarse.products).abs() < 0.1 * work, "{work} {}", coarse.products);
-            // Blocks of assembled levels are rounded to 21 bits.
-            assert!(error < 1e-4 && size > 0.0, "{settings:?}: {error}");
+            // Blocks of assembled levels are rounded to 16 bits.
+            assert!(error < 1e-3 && expected.iter().any(|&v| v != 0.0), "{settings:?}: {error}");
         }
-        drop(library);
-        std::fs::remove_dir_all(&folder).expect("can remove");
+    }
+
+    #[test]
+    fn slow_motions_of_long_samples_are_corrected() {
+        // A bar held at both ends gives way in its middle far more than anything short: what is there moves nearly as a whole.
+        let Some(twin) = Twin::new("bar") else { return };
+        let length = 1000;
+        let bricks = bricks_of([9, 9, length], |_| true);
+        let view = bricks.view();
+        let cube = Cube::new(0.3);
+        let class = vec![0; view.n_elements()];
+        let moduli = Moduli::Classes { class: &class, young: &[1.0] };
+        let positions = || (0..view.n_bricks()).flat_map(|b| view.node_positions(b));
+        let mask: Vec<u8> = positions().map(|p| if p[2] % length == 0 { 7 } else { 0 }).collect();
+        let fixed: Vec<u32> =
+            (0..3 * mask.len() as u32).filter(|&dof| mask[dof as usize / 3] >> (dof % 3) & 1 == 1).collect();
+        let r: Vec<f32> = (0..3 * mask.len()).map(|i| if i % 3 == 2 && mask[i / 3] == 0 { 1.0 } else { 0.0 }).collect();
+        let mut wide: Vec<f64> = r.iter().map(|&r| r.into()).collect();
+        let settings = CycleSettings { bottom: 200, ..CycleSettings::default() };
+        let mut coarse = Coarse::<f32>::new(&cube, fine_elements(&view), &mask, &|_| 1.0, &settings);
+        coarse.make_matrices(&|_| 1.0);
+        let (found, _) = twin.correct(&coarse, (&view, &moduli, 1.0), &fixed, &r);
+        let mut coarse = Coarse::<f64>::new(&cube, fine_elements(&view), &mask, &|_| 1.0, &settings);
+        let mut expected = vec![0.0_f64; r.len()];
+        coarse.correct(&mut wide, &mut expected, &|_| 1.0);
+        fixed.iter().for_each(|&dof| expected[dof as usize] = 0.0);
+        let error = apart(&found, &expected);
+        eprintln!("a bar of {length}: difference {error:.1e}");
+        // Blocks that act on displacements lose such a motion altogether.
+        assert!(error < 0.1, "{error}");
     }
 }

@@ -64,9 +64,9 @@ pub fn measure_fine_level(problem: &StaticProblem, repeats: usize) -> Result<Fin
         "product" => level.apply(s, &x, &d, false),
         "product f64" => level.apply_f64(s, &wide, &out, false),
         "residual" => level.residual(s, &b, &x, &r),
-        "step" => level.step(s, 3, 2, &r, (&x, Some(&d)), &r, &z, None),
-        "correction" => level.correct(s, 2, &x, &z, &r, None),
-        "two steps" => level.pair(s, &b, &z, 0.5, false, None),
+        "step" => level.step(s, 3, 2, &r, (&x, Some(&d)), &r, &z),
+        "product for a sum" => level.dot(s, &b, &x),
+        "two steps" => level.pair(s, &b, &z, 0.5, false),
         _ => level.true_residual(s, &wide, &r),
     };
     let mut launches = Vec::new();
@@ -88,11 +88,10 @@ pub fn measure_fine_level(problem: &StaticProblem, repeats: usize) -> Result<Fin
             "product" => 8.0,
             "product f64" => 16.0,
             "step" => 24.0,
-            "correction" => 20.0,
-            "two steps" => 8.0,
+            "product for a sum" | "two steps" => 8.0,
             _ => 12.0,
         };
-        let inverse = if matches!(name, "step" | "correction" | "two steps") { 0.0 } else { 2.0 * n as f64 / 3.0 };
+        let inverse = if matches!(name, "step" | "two steps") { 0.0 } else { 2.0 * n as f64 / 3.0 };
         launches.push(Measurement {
             name,
             milliseconds: [times[0], times[times.len() / 2]],

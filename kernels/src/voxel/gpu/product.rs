@@ -10,7 +10,7 @@ use cust::sys::CUstream;
 
 use super::super::multigrid::{factors, weight};
 use super::super::{Cube, Moduli, NodalForce, Number, StaticProblem};
-use super::tiles::{self, Plane, Stretch, Tiles};
+use super::tiles::{self, Plane, Stretch, Tile, Tiles};
 use crate::cuda::{Buffer, DeviceError, Gpu, Kernel, Plain};
 
 /// The kernels' code, compiled from the .cu files beside this one (`kernels/ptx/build.sh`).
@@ -69,8 +69,6 @@ struct Params<T> {
     r: u64,
     d: u64,
     z: u64,
-    dot0: u64,
-    dot1: u64,
     partial: u64,
     forces: u64,
     n_forces: u64,
@@ -93,18 +91,17 @@ struct Force {
 // SAFETY: numbers without padding.
 unsafe impl Plain for Force {}
 
-/// Vectors of which a smoothing step gives Σ z a and Σ z b.
-pub(crate) type Dots<'a> = Option<(&'a Buffer<f32>, &'a Buffer<f32>)>;
-
 /// The finest level.
 #[derive(Debug)]
 pub(crate) struct FineLevel {
     /// Place of each node of the bricks in vectors, (n_nodes,).
     pub order: Vec<u32>,
-    /// Two sums of the last launch that was asked for some.
-    pub sums: Buffer<f64>,
+    /// Sum of the last launch that was asked for one.
+    pub sum: Buffer<f64>,
     /// Bytes on the device.
     pub bytes: u64,
+    /// First planes of the tiles, and how many of these stand along x.
+    pub tiles: (Buffer<Tile>, u32),
     n_nodes: usize,
     lambda: f32,
     single: Params<f32>,
@@ -113,10 +110,10 @@ pub(crate) struct FineLevel {
     store: Kernel,
     residual: Kernel,
     step: Kernel,
-    correct: Kernel,
+    dot: Kernel,
     pair: Kernel,
     first: Kernel,
-    sum: Kernel,
+    add_up: Kernel,
     store_f64: Kernel,
     forces_f64: Kernel,
     inverse: Buffer<u16>,
@@ -153,6 +150,7 @@ impl FineLevel {
         let moduli = (Buffer::of(&classes)?, Buffer::of(&moduli)?, Buffer::of(&single)?, Buffer::of(&young)?);
         let fixed: Vec<u32> = tiles.fixed.iter().flatten().flatten().copied().collect();
         let n_stretches = tiles.stretches.len() as u32;
+        let first_planes = (Buffer::of(&tiles.firsts())?, tiles.n_tiles[0] as u32);
         let (order, planes) = (tiles.order, tiles.planes);
         let n_planes = planes.len() as u32;
         let tables =
@@ -160,7 +158,7 @@ impl FineLevel {
         drop(planes);
         // Read two at a time.
         let inverse = Buffer::zeros(n_nodes.next_multiple_of(2))?;
-        let partial = Buffer::zeros(2 * n_stretches as usize)?;
+        let partial = Buffer::zeros(n_stretches as usize)?;
         bytes += 8 * partial.len() as u64;
         let forces = Buffer::zeros(0)?;
         let modules = [gpu.module(ptx::F32)?, gpu.module(ptx::F64)?];
@@ -189,8 +187,9 @@ impl FineLevel {
             ..Default::default()
         };
         let out = Self {
-            sums: Buffer::zeros(2)?,
+            sum: Buffer::zeros(1)?,
             bytes,
+            tiles: first_planes,
             n_nodes,
             lambda: lambda as f32,
             double: Params {
@@ -212,10 +211,10 @@ impl FineLevel {
             store: march("brick_store", 3)?,
             residual: march("brick_residual", 3)?,
             step: march("brick_step", 3)?,
-            correct: march("brick_correct", 3)?,
+            dot: march("brick_dot", 3)?,
             pair: march("brick_pair", 4)?,
             first: kernel("brick_first_step")?,
-            sum: kernel("brick_sum")?,
+            add_up: kernel("brick_sum")?,
             store_f64: double("brick_store")?,
             forces_f64: double("brick_forces")?,
             order,
@@ -239,6 +238,11 @@ impl FineLevel {
             unsafe { invert.launch(stream, n_planes - 1, &mut arguments)? };
         }
         Ok(out)
+    }
+
+    /// Address of the tiles' planes.
+    pub fn planes(&self) -> u64 {
+        self.single.planes
     }
 
     /// Whether all elements have the same modulus.
@@ -266,7 +270,7 @@ impl FineLevel {
             ("product f64", self.store_f64),
             ("residual", self.residual),
             ("step", self.step),
-            ("correction", self.correct),
+            ("product for a sum", self.dot),
             ("two steps", self.pair),
             ("true residual f64", self.forces_f64),
         ]
@@ -295,7 +299,7 @@ impl FineLevel {
         Ok(())
     }
 
-    /// y = K x, 0 where fixed; the first of `sums` is x · y if that is asked for.
+    /// y = K x, 0 where fixed; `sum` is x · y if that is asked for.
     ///
     /// # Errors
     /// What the driver says, here and below.
@@ -308,7 +312,12 @@ impl FineLevel {
         self.start(stream, self.store_f64, Params { x: self.at(x), y: self.at(y), ..self.double }, dot)
     }
 
-    /// r = f − K x, 0 where fixed, computed in f64; the first of `sums` is r · r.
+    /// `sum` = b · K x.
+    pub fn dot(&self, stream: CUstream, b: &Buffer<f32>, x: &Buffer<f32>) -> Result<(), DeviceError> {
+        self.start(stream, self.dot, Params { b: self.at(b), x: self.at(x), ..self.single }, true)
+    }
+
+    /// r = f − K x, 0 where fixed, computed in f64; `sum` is r · r.
     pub fn true_residual(&self, stream: CUstream, x: &Buffer<f64>, r: &Buffer<f32>) -> Result<(), DeviceError> {
         self.start(stream, self.forces_f64, Params { x: self.at(x), r: self.at(r), ..self.double }, true)
     }
@@ -325,9 +334,8 @@ impl FineLevel {
         self.start(stream, self.residual, params, false)
     }
 
-    /// z = `degree` smoothing steps on K z = b from z = 0; then `residual` = b − K z. `work` is needed for more than two
-    /// steps.
-    pub fn smooth_before(
+    /// `degree` smoothing steps on K z = b from z = 0. `work` is needed for other than two.
+    pub fn smooth(
         &self,
         stream: CUstream,
         degree: usize,
@@ -336,87 +344,55 @@ impl FineLevel {
         residual: &Buffer<f32>,
         work: Option<[&Buffer<f32>; 2]>,
     ) -> Result<(), DeviceError> {
-        let (_, s) = self.factors(1);
         if degree == 2 {
-            self.pair(stream, b, z, weight(2, 1), false, None)?;
-        } else if let Some([mut d, mut next]) = work {
-            self.first_step(stream, s, weight(degree, 1), b, d, z)?;
-            for k in 2..=degree {
-                let from = if k == 2 { b } else { residual };
-                self.step(stream, degree, k, from, (d, (k < degree).then_some(next)), residual, z, None)?;
-                std::mem::swap(&mut d, &mut next);
-            }
-        } else {
-            return Err(DeviceError::Failed { what: "smooth", reason: "vectors are missing".into() });
+            return self.pair(stream, b, z, weight(2, 1), false);
         }
-        self.residual(stream, b, z, residual)
+        self.steps(stream, degree, b, z, residual, work, false)
     }
 
-    /// z += e and `degree` smoothing steps more; `residual` is that before e, and changes. With `dots` a and b, `sums` are
-    /// z · a and z · b. `work` is needed for more or fewer than two steps.
-    #[allow(clippy::too_many_arguments)]
-    pub fn smooth_after(
+    /// `residual` = b − K z, and `degree` smoothing steps more on K z = b; then `residual` may be another.
+    pub fn smooth_again(
         &self,
         stream: CUstream,
         degree: usize,
-        e: &Buffer<f32>,
+        b: &Buffer<f32>,
         z: &Buffer<f32>,
         residual: &Buffer<f32>,
-        dots: Dots,
         work: Option<[&Buffer<f32>; 2]>,
     ) -> Result<(), DeviceError> {
-        self.correct(stream, degree, e, z, residual, if degree == 1 { dots } else { None })?;
-        if degree == 1 {
-            return Ok(());
-        }
+        self.residual(stream, b, z, residual)?;
         if degree == 2 {
-            return self.pair(stream, residual, z, 0.0, true, dots);
+            return self.pair(stream, residual, z, weight(2, 1), true);
         }
+        self.steps(stream, degree, residual, z, residual, work, true)
+    }
+
+    /// z = (z or 0) + `degree` smoothing steps for the residual b, which may be `residual`, where that of the last but one goes.
+    #[allow(clippy::too_many_arguments)]
+    fn steps(
+        &self,
+        stream: CUstream,
+        degree: usize,
+        b: &Buffer<f32>,
+        z: &Buffer<f32>,
+        residual: &Buffer<f32>,
+        work: Option<[&Buffer<f32>; 2]>,
+        add: bool,
+    ) -> Result<(), DeviceError> {
         let Some([mut d, mut next]) = work else {
             return Err(DeviceError::Failed { what: "smooth", reason: "vectors are missing".into() });
         };
-        // `correct` has added w d of the first step to z; d is left to make.
-        let (_, s) = self.factors(1);
-        self.first_step(stream, s, 0.0, residual, d, next)?;
+        self.first_step(stream, self.factors(1).1, weight(degree, 1), b, d, z, add)?;
         for k in 2..=degree {
-            let last = k == degree;
-            let dots = if last { dots } else { None };
-            self.step(stream, degree, k, residual, (d, (!last).then_some(next)), residual, z, dots)?;
+            let from = if k == 2 { b } else { residual };
+            self.step(stream, degree, k, from, (d, (k < degree).then_some(next)), residual, z)?;
             std::mem::swap(&mut d, &mut next);
         }
         Ok(())
     }
 
-    /// Two smoothing steps more on K z = b; `residual` becomes that of before. `sums` as of [`smooth_after`](Self::smooth_after).
-    pub fn smooth_again(
-        &self,
-        stream: CUstream,
-        b: &Buffer<f32>,
-        z: &Buffer<f32>,
-        residual: &Buffer<f32>,
-        dots: Dots,
-    ) -> Result<(), DeviceError> {
-        self.residual(stream, b, z, residual)?;
-        self.pair(stream, residual, z, weight(2, 1), true, dots)
-    }
-
-    /// r −= K e; z += e + w d, d = s D⁻¹ r the first of `degree` steps.
-    pub(super) fn correct(
-        &self,
-        stream: CUstream,
-        degree: usize,
-        e: &Buffer<f32>,
-        z: &Buffer<f32>,
-        residual: &Buffer<f32>,
-        dots: Dots,
-    ) -> Result<(), DeviceError> {
-        let (_, s) = self.factors(1);
-        let w = weight(degree, 1);
-        let params = Params { x: self.at(e), r: self.at(residual), z: self.at(z), s, w, add: 1, ..self.single };
-        self.start(stream, self.correct, self.dotted(params, dots), dots.is_some())
-    }
-
-    /// d = s D⁻¹ b; z = w d.
+    /// d = s D⁻¹ b; z = (z or 0) + w d.
+    #[allow(clippy::too_many_arguments)]
     fn first_step(
         &self,
         stream: CUstream,
@@ -425,7 +401,9 @@ impl FineLevel {
         b: &Buffer<f32>,
         d: &Buffer<f32>,
         z: &Buffer<f32>,
+        add: bool,
     ) -> Result<(), DeviceError> {
+        let mut add = u32::from(add);
         let mut addresses = [self.inverse.pointer(), self.at(b), self.at(d), self.at(z)];
         let mut n = self.n_dofs() as u64;
         let blocks = n.div_ceil(256).clamp(1, 1 << 16) as u32;
@@ -438,6 +416,7 @@ impl FineLevel {
             std::ptr::from_mut(&mut n).cast(),
             std::ptr::from_mut(&mut s).cast(),
             std::ptr::from_mut(&mut w).cast(),
+            std::ptr::from_mut(&mut add).cast(),
         ];
         // SAFETY: what the kernel takes; all vectors have n numbers.
         unsafe { self.first.launch(stream, blocks, &mut arguments) }
@@ -454,7 +433,6 @@ impl FineLevel {
         (d, next): (&Buffer<f32>, Option<&Buffer<f32>>),
         r: &Buffer<f32>,
         z: &Buffer<f32>,
-        dots: Dots,
     ) -> Result<(), DeviceError> {
         let (p, s) = self.factors(k);
         let params = Params {
@@ -469,10 +447,10 @@ impl FineLevel {
             add: 1,
             ..self.single
         };
-        self.start(stream, self.step, self.dotted(params, dots), dots.is_some())
+        self.start(stream, self.step, params, false)
     }
 
-    /// The second of two steps, and w0 times the first: see `PAIR` in brick.cuh.
+    /// z = (z or 0) + w0 times the first of two steps for the residual b + the second: see `PAIR` in brick.cuh.
     pub(super) fn pair(
         &self,
         stream: CUstream,
@@ -480,7 +458,6 @@ impl FineLevel {
         z: &Buffer<f32>,
         w0: f32,
         add: bool,
-        dots: Dots,
     ) -> Result<(), DeviceError> {
         // z += w0 d1 + w2 d2, d1 = s1 d, d2 = p d1 + s2 D⁻¹ (b − K d1), d = D⁻¹ b.
         let (_, s1) = self.factors(1);
@@ -494,12 +471,7 @@ impl FineLevel {
             add: add.into(),
             ..self.single
         };
-        self.start(stream, self.pair, self.dotted(params, dots), dots.is_some())
-    }
-
-    fn dotted(&self, params: Params<f32>, dots: Dots) -> Params<f32> {
-        let [dot0, dot1] = dots.map_or([0; 2], |(a, b)| [self.at(a), self.at(b)]);
-        Params { dot0, dot1, ..params }
+        self.start(stream, self.pair, params, false)
     }
 
     fn start<T: Copy>(
@@ -507,26 +479,26 @@ impl FineLevel {
         stream: CUstream,
         kernel: Kernel,
         mut params: Params<T>,
-        sums: bool,
+        sum: bool,
     ) -> Result<(), DeviceError> {
         if self.n_stretches == 0 {
             return Ok(());
         }
-        params.partial = if sums { self.partial.pointer() } else { 0 };
+        params.partial = if sum { self.partial.pointer() } else { 0 };
         let mut arguments = [std::ptr::from_mut(&mut params).cast::<c_void>()];
         // SAFETY: what the kernels take; the tables name what is there, and vectors have `n_dofs` numbers (`at`).
         unsafe { kernel.launch(stream, self.n_stretches, &mut arguments)? };
-        if !sums {
+        if !sum {
             return Ok(());
         }
-        let (mut partial, mut out, mut n) = (self.partial.pointer(), self.sums.pointer(), self.n_stretches);
+        let (mut partial, mut out, mut n) = (self.partial.pointer(), self.sum.pointer(), self.n_stretches);
         let mut arguments = [
             std::ptr::from_mut(&mut partial).cast::<c_void>(),
             std::ptr::from_mut(&mut n).cast(),
             std::ptr::from_mut(&mut out).cast(),
         ];
-        // SAFETY: two rows of partial sums, two sums.
-        unsafe { self.sum.launch(stream, 1, &mut arguments) }
+        // SAFETY: partial sums, and their sum.
+        unsafe { self.add_up.launch(stream, 1, &mut arguments) }
     }
 
     /// Address of a vector.

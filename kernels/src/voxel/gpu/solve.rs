@@ -1,12 +1,16 @@
 //! Conjugate gradients with multigrid on a device: the same method as [`StaticSolver`], step for step.
 //!
-//! The hierarchy is made by the host. On the device an iteration is a dozen launches: two products of the finest level
-//! with the smoother in them, one cooperative launch for all coarse levels (levels.cuh), two products more, one for the
-//! direction. Scalars stay there; the host reads the norm of the residual once an iteration. Vectors of the finest level are
-//! the solution in double precision, r, p, z and t in single; q lies where z was, and only half of its bits are kept for the
-//! next z · q.
+//! The hierarchy is made by the host. On the device an iteration is some twenty launches: two products of the finest level
+//! with the smoother in them, one cooperative launch for all coarse levels (levels.cuh), four products more, one for the
+//! direction. Scalars stay there; the host reads the norm of the residual once an iteration.
+//!
+//! Memory is what limits a device, so nothing is kept that is cheap to compute again. Vectors of the finest level are the
+//! solution in 48 bits a number (in 64 where more is asked for), r, p, z and t in f32. During a correction z and t are lent to
+//! the coarse levels, and z is smoothed anew after it; q = K p lies where z was until r has been updated, and z · q of the next
+//! iteration is a product that is only summed up. z and t together hold the solution in f64 for the true residual.
 
 use std::ffi::c_void;
+use std::mem::ManuallyDrop;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
@@ -19,7 +23,7 @@ use super::super::first::fine_elements;
 use super::super::multigrid::{Coarse, FACTORISED};
 use super::super::solve::element_bound;
 use super::super::{Cube, FixedDof, NodalForce, Solution, SolverSettings, StaticProblem};
-use super::levels::{self, DeviceMemory, Tables, padded};
+use super::levels::{self, DeviceMemory, Lent, Tables, padded};
 use super::product::FineLevel;
 use crate::cuda::{Buffer, DeviceError, Gpu, Kernel, Plain, check};
 
@@ -31,6 +35,8 @@ const RESERVE: u64 = 256 << 20;
 const BOTTOM: usize = 1500;
 /// Thread blocks of the vector steps.
 const BLOCKS: u32 = 1024;
+/// Below this tolerance the rounding of a solution in 48 bits, some 1e-10 of the residual of the largest samples, may count.
+const WHOLE: f64 = 1e-9;
 /// What is said when a device is too small.
 const ADVICE: &str = "a larger device, a coarser or smaller sample ([image] downsample, crop), or --device cpu";
 
@@ -83,13 +89,15 @@ impl std::fmt::Display for GpuSolverReport {
 pub struct GpuStaticSolver {
     // Buffers, modules and stream go before the context that they live in.
     fine: FineLevel,
-    x: Buffer<f64>,
+    /// Upper and lower bits of the solution.
+    upper: Buffer<u32>,
+    lower: Buffer<u8>,
     r: Buffer<f32>,
     p: Buffer<f32>,
-    /// The upper halves of q = K p.
-    q: Buffer<u16>,
-    z: Buffer<f32>,
-    t: Buffer<f32>,
+    /// Parts of `both`.
+    z: ManuallyDrop<Buffer<f32>>,
+    t: ManuallyDrop<Buffer<f32>>,
+    both: Buffer<f64>,
     /// Further vectors where the smoother takes other than two steps.
     work: Option<[Buffer<f32>; 2]>,
     scalars: Buffer<f64>,
@@ -99,12 +107,14 @@ pub struct GpuStaticSolver {
     /// Prescribed degrees of freedom in the order of the problem's, and their values.
     fixed: Buffer<u32>,
     values: Buffer<f64>,
-    n_fixed: usize,
     correction: Kernel,
+    prolong: Kernel,
     direction: Kernel,
     update: Kernel,
     sum: Kernel,
     dot: Kernel,
+    expand: Kernel,
+    compress: Kernel,
     take: Kernel,
     prescribe: Kernel,
     settings: SolverSettings,
@@ -147,8 +157,9 @@ impl GpuStaticSolver {
         let n = padded(n_nodes);
         let degree = settings.cycle.degree[0];
         let n_vectors = if degree == 2 { 4 } else { 6 };
-        // x, half of q, the vectors, and 2 B a node for its diagonal: what is sure before the hierarchy is there.
-        let vectors = (8 + 2 + 4 * n_vectors) * n as u64;
+        let low = if settings.tolerance < WHOLE { 4 } else { 2 };
+        // x, the vectors, and 2 B a node for its diagonal: what is sure before the hierarchy is there.
+        let vectors = (4 + low + 4 * n_vectors) * n as u64;
         need(&gpu, vectors + 2 * n_nodes as u64 + RESERVE)?;
 
         let began = Instant::now();
@@ -167,18 +178,14 @@ impl GpuStaticSolver {
         let fine = FineLevel::new(&gpu, stream.as_inner(), problem, element_bound(&cube))?;
         let further = problem.bricks.n_elements() as u64 * if fine.one_modulus() { 0 } else { 4 };
         let zeros = || Buffer::<f32>::zeros(n);
-        // Between restriction and prolongation nobody needs t, but for smoothers of other than two steps.
-        let scratch = if degree == 2 { 4 * n as u64 } else { 0 };
-        need(&gpu, vectors + levels::bytes(&coarse, scratch) + further + RESERVE)?;
-        let t = zeros()?;
+        let both = Buffer::<f64>::zeros(n)?;
+        let (z, t) = (both.part::<f32>(0, n), both.part::<f32>(n, n));
+        // Smoothers of other than two steps need t when they make z again.
+        let lent =
+            if degree == 2 { Lent { z: z.pointer(), t: t.pointer(), bytes: 4 * n as u64 } } else { Lent::default() };
+        need(&gpu, vectors - 8 * n as u64 + levels::bytes(&coarse, lent) + further + RESERVE)?;
         let mut memory = DeviceMemory::default();
-        let mut tables = levels::tables(
-            &problem.bricks,
-            &coarse,
-            &|node| fine.order[node as usize],
-            (t.pointer(), scratch),
-            &mut memory,
-        )?;
+        let mut tables = levels::tables(&problem.bricks, &coarse, lent, &mut memory)?;
         levels::put_moduli(&problem.moduli, problem.spacing, fine.one_modulus(), &mut memory, &mut tables)?;
         let level_sizes = coarse.levels.iter().map(|level| level.n).collect();
         let cell = coarse.cell().to_vec();
@@ -189,26 +196,27 @@ impl GpuStaticSolver {
         let kernel = |name| Kernel::new(&gpu, &module, name, 0);
         let correction = kernel("coarse_correction")?;
         let work = if degree == 2 { None } else { Some([zeros()?, zeros()?]) };
-        let (r, p, z) = (zeros()?, zeros()?, zeros()?);
-        let q = Buffer::zeros(n)?;
-        let x = Buffer::zeros(n)?;
+        let (r, p) = (zeros()?, zeros()?);
+        let (upper, lower) = (Buffer::zeros(n)?, Buffer::zeros(low as usize * n)?);
         let fixed: Vec<u32> =
             problem.fixed.iter().map(|dof| 3 * fine.order[dof.node as usize] + u32::from(dof.direction)).collect();
         let scalars = Buffer::zeros(scalar::N)?;
         let blocks = (correction.resident * gpu.multiprocessors).max(BLOCKS);
+        // Two rows of three sums: see `Grid` in grid.cuh.
         let partial = Buffer::zeros(2 * 3 * blocks as usize)?;
         let arrived = Buffer::zeros(1)?;
         let values = Buffer::zeros(fixed.len())?;
-        let n_fixed = fixed.len();
         let fixed = Buffer::of(&fixed)?;
         tables.fine_residual = t.pointer();
-        tables.fine_z = work.as_ref().map_or(z.pointer(), |[e, _]| e.pointer());
+        tables.fine_z = z.pointer();
+        (tables.planes, tables.tiles, tables.n_tiles) = (fine.planes(), fine.tiles.0.pointer(), fine.tiles.1);
         tables.fixed = fixed.pointer();
-        tables.n_fixed = n_fixed as u32;
+        tables.n_fixed = fixed.len() as u32;
         tables.partial = partial.pointer();
         tables.arrived = arrived.pointer();
         tables.work = scalars.pointer() + 8 * scalar::WORK as u64;
         let tables = Buffer::of(&[tables])?;
+        let of_solution = |name| Kernel::new(&gpu, &module, &format!("{name}_{}", 32 + 8 * low), 0);
         synchronize(&stream)?;
         let report = GpuSolverReport {
             device: gpu.name.clone(),
@@ -220,19 +228,23 @@ impl GpuStaticSolver {
         };
         Ok(Self {
             direction: kernel("outer_direction")?,
-            update: kernel("outer_update")?,
+            update: of_solution("outer_update")?,
+            expand: of_solution("outer_expand")?,
+            compress: of_solution("outer_compress")?,
             sum: kernel("outer_sum")?,
             dot: kernel("outer_dot")?,
             take: kernel("outer_take")?,
             prescribe: kernel("outer_prescribe")?,
+            prolong: kernel("coarse_prolong")?,
             correction,
             fine,
-            x,
+            upper,
+            lower,
             r,
             p,
-            q,
             z,
             t,
+            both,
             work,
             scalars,
             partial,
@@ -240,7 +252,6 @@ impl GpuStaticSolver {
             tables,
             fixed,
             values,
-            n_fixed,
             settings,
             report,
             _memory: memory,
@@ -270,16 +281,18 @@ impl GpuStaticSolver {
         let clock = Instant::now();
         self.fine.set_forces(forces, fixed)?;
         self.values.write(&fixed.iter().map(|dof| dof.value).collect::<Vec<f64>>())?;
-        clear(&self.x)?;
-        clear(&self.p)?;
-        clear(&self.scalars)?;
-        self.set_prescribed()?;
+        let stream = self.stream.as_inner();
+        clear_in(stream, &self.p)?;
+        clear_in(stream, &self.r)?;
+        clear_in(stream, &self.scalars)?;
+        clear_in(stream, &self.both)?;
+        self.begin()?;
         let mut products = 1.0;
         let mut norm0 = self.true_residual()?;
         let mut norm = norm0;
         if let Some(start) = start {
-            self.x.write(&self.to_device(start))?;
-            self.set_prescribed()?;
+            self.both.write(&self.to_device(start))?;
+            self.begin()?;
             norm = self.true_residual()?;
             products += 1.0;
             if self.settings.from_start {
@@ -295,7 +308,7 @@ impl GpuStaticSolver {
             self.step()?;
             synchronize(&self.stream)?;
             self.scalars.read(&mut scalars)?;
-            products += (2 * self.settings.cycle.degree[0] + 1) as f64;
+            products += self.products();
             if !scalars[scalar::ALPHA].is_finite() {
                 break;
             }
@@ -303,6 +316,7 @@ impl GpuStaticSolver {
             solution.iterations += 1;
             // From time to time the residual of the iteration gives way to the true one.
             if norm <= limit || norm < 1e-3 * checked {
+                self.with_solution(self.expand)?;
                 norm = self.true_residual()?;
                 products += 1.0;
                 checked = norm;
@@ -320,34 +334,45 @@ impl GpuStaticSolver {
         Ok(solution)
     }
 
-    /// z = M⁻¹ r; z · r and z · q.
+    /// Products of the finest level in an iteration: before and after the correction, z made again, K p twice.
+    fn products(&self) -> f64 {
+        let degree = self.settings.cycle.degree[0];
+        (2 * degree + 2 + if degree == 2 { 1 } else { 0 }) as f64
+    }
+
+    /// z = M⁻¹ r; z · r and z · K p.
     fn precondition(&self) -> Result<(), DeviceError> {
         let stream = self.stream.as_inner();
         let (fine, r, z, t) = (&self.fine, &self.r, &self.z, &self.t);
         let degree = self.settings.cycle.degree[0];
-        let work = self.work.as_ref().map(|[e, d]| [d, e]);
-        fine.smooth_before(stream, degree, r, z, t, work)?;
-        if let Some([e, _]) = work_vectors(&self.work) {
-            clear_in(stream, e)?;
-        }
+        let work = self.work.as_ref().map(|[d, next]| [d, next]);
+        fine.smooth(stream, degree, r, z, t, work)?;
+        fine.residual(stream, r, z, t)?;
         clear_in(stream, &self.arrived)?;
         // SAFETY: the tables are those of levels.cuh; all addresses in them live as long as this.
         unsafe {
             self.correction.launch_together(&self.gpu, stream, &mut arguments![self.tables.pointer()])?;
         }
-        let dots = Some((r, r));
-        match &self.work {
-            None => fine.smooth_again(stream, r, z, t, dots)?,
-            Some([e, d]) => fine.smooth_after(stream, degree, e, z, t, dots, Some([d, e]))?,
+        if degree == 2 {
+            // Coarse levels have been where z was.
+            fine.smooth(stream, degree, r, z, t, work)?;
         }
-        self.keep_sums(scalar::ZR)?;
-        let (z, q, partial) = (self.z.pointer(), self.q.pointer(), self.partial.pointer());
-        let out = self.scalars.pointer() + 8 * scalar::ZQ as u64;
+        // Behind the last node there may be anything.
+        clear_in(stream, &*z.part::<f32>(fine.n_dofs(), z.len() - fine.n_dofs()))?;
+        for clear in [0_u32, 1] {
+            // SAFETY: as above; the order is the stream's.
+            unsafe { self.prolong.launch(stream, 4 * BLOCKS, &mut arguments![self.tables.pointer(), clear])? };
+        }
+        fine.smooth_again(stream, degree, r, z, t, work)?;
+        let (z_there, partial) = (self.z.pointer(), self.partial.pointer());
+        let out = self.scalars.pointer() + 8 * scalar::ZR as u64;
         // SAFETY: what the kernels take; vectors have n numbers, `partial` one for each thread block.
         unsafe {
-            self.dot.launch(stream, BLOCKS, &mut arguments![z, q, partial, self.r.len() as u64])?;
-            self.sum.launch(stream, 1, &mut arguments![partial, BLOCKS, out])
+            self.dot.launch(stream, BLOCKS, &mut arguments![z_there, r.pointer(), partial, r.len() as u64])?;
+            self.sum.launch(stream, 1, &mut arguments![partial, BLOCKS, out])?;
         }
+        fine.dot(stream, z, &self.p)?;
+        self.keep_sum(scalar::ZQ)
     }
 
     /// The direction, α, x and r.
@@ -359,44 +384,64 @@ impl GpuStaticSolver {
         unsafe { self.direction.launch(stream, BLOCKS, &mut arguments![scalars, z, p, n])? };
         // z has gone into p; K p takes its place.
         self.fine.apply(stream, &self.p, &self.z, true)?;
-        self.keep_sums(scalar::PQ)?;
-        let (x, r, kept, partial) = (self.x.pointer(), self.r.pointer(), self.q.pointer(), self.partial.pointer());
+        self.keep_sum(scalar::PQ)?;
+        let solution = [self.upper.pointer(), self.lower.pointer()];
+        let (r, partial) = (self.r.pointer(), self.partial.pointer());
         // SAFETY: as above.
         unsafe {
-            self.update.launch(stream, BLOCKS, &mut arguments![scalars, p, z, x, r, kept, partial, n])?;
+            self.update.launch(stream, BLOCKS, &mut arguments![scalars, p, z, solution, r, partial, n])?;
             self.sum.launch(stream, 1, &mut arguments![partial, BLOCKS, scalars + 8 * scalar::RR as u64])
         }
     }
 
-    /// Keeps the two sums of the last product as scalars from `at` on.
-    fn keep_sums(&self, at: usize) -> Result<(), DeviceError> {
+    /// Keeps the sum of the last product as scalar `at`.
+    fn keep_sum(&self, at: usize) -> Result<(), DeviceError> {
         let to = self.scalars.pointer() + 8 * at as u64;
-        // SAFETY: two numbers on both sides.
+        // SAFETY: one number on both sides.
         check("copy on the device", unsafe {
-            sys::cuMemcpyDtoDAsync_v2(to, self.fine.sums.pointer(), 16, self.stream.as_inner())
+            sys::cuMemcpyDtoDAsync_v2(to, self.fine.sum.pointer(), 8, self.stream.as_inner())
         })
     }
 
-    /// x where it is prescribed.
+    /// `both` where x is prescribed.
     fn set_prescribed(&self) -> Result<(), DeviceError> {
-        let (x, fixed, values) = (self.x.pointer(), self.fixed.pointer(), self.values.pointer());
-        let n = self.n_fixed as u64;
+        let (x, fixed, values) = (self.both.pointer(), self.fixed.pointer(), self.values.pointer());
+        let n = self.fixed.len() as u64;
         // SAFETY: what the kernel takes.
         unsafe { self.prescribe.launch(self.stream.as_inner(), BLOCKS, &mut arguments![x, fixed, values, n]) }
     }
 
-    /// r = f − K x; its norm.
+    /// Takes x from f64 in `both`, or puts it there.
+    fn with_solution(&self, kernel: Kernel) -> Result<(), DeviceError> {
+        let mut solution = [self.upper.pointer(), self.lower.pointer()];
+        let (mut both, mut n) = (self.both.pointer(), self.both.len() as u64);
+        let mut arguments = [
+            solution.as_mut_ptr().cast::<c_void>(),
+            std::ptr::from_mut(&mut both).cast(),
+            std::ptr::from_mut(&mut n).cast(),
+        ];
+        // SAFETY: what the kernels take; all have n numbers.
+        unsafe { kernel.launch(self.stream.as_inner(), 4 * BLOCKS, &mut arguments) }
+    }
+
+    /// x = `both`, but what is prescribed there.
+    fn begin(&self) -> Result<(), DeviceError> {
+        self.set_prescribed()?;
+        self.with_solution(self.compress)
+    }
+
+    /// r = f − K x of x in `both`; its norm.
     fn true_residual(&self) -> Result<f64, DeviceError> {
-        self.fine.true_residual(self.stream.as_inner(), &self.x, &self.r)?;
+        self.fine.true_residual(self.stream.as_inner(), &self.both, &self.r)?;
         synchronize(&self.stream)?;
-        let mut sums = [0.0; 2];
-        self.fine.sums.read(&mut sums)?;
-        Ok(sums[0].sqrt())
+        let mut sum = [0.0];
+        self.fine.sum.read(&mut sum)?;
+        Ok(sum[0].sqrt())
     }
 
     /// A vector of the bricks' order in that of the device.
     fn to_device(&self, values: &[f64]) -> Vec<f64> {
-        let mut out = vec![0.0; self.x.len()];
+        let mut out = vec![0.0; self.both.len()];
         for (&to, from) in self.fine.order.iter().zip(values.chunks_exact(3)) {
             out[3 * to as usize..3 * to as usize + 3].copy_from_slice(from);
         }
@@ -410,11 +455,12 @@ impl GpuStaticSolver {
         let mut out = vec![0.0; 3 * order.len()];
         // Memory is touched by many threads before one copies into it.
         out.par_chunks_mut(512).for_each(|part| part[0] = 0.0);
-        // p has room for the order of a third of the nodes and more, z for half of the numbers.
-        let part = (self.z.len() / 6).min(self.p.len()).max(1);
-        let (x, numbers, to) = (self.x.pointer(), self.p.pointer(), self.z.pointer());
+        self.with_solution(self.expand)?;
+        // p has room for the order of all nodes, r for half of the numbers.
+        let part = (self.r.len() / 6).max(1);
+        let (x, numbers, to) = (self.both.pointer(), self.p.pointer(), self.r.pointer());
         for (out, order) in out.chunks_mut(3 * part).zip(order.chunks(part)) {
-            // SAFETY: p has room for `order`, z for `out`, and both are done with; copies wait for the stream.
+            // SAFETY: p has room for `order`, r for `out`, and both are done with; copies wait for the stream.
             unsafe {
                 check("copy to the device", sys::cuMemcpyHtoD_v2(numbers, order.as_ptr().cast(), size_of_val(order)))?;
                 self.take.launch(stream, 4 * BLOCKS, &mut arguments![x, numbers, to, order.len() as u64])?;
@@ -424,10 +470,6 @@ impl GpuStaticSolver {
         }
         Ok(out)
     }
-}
-
-fn work_vectors(work: &Option<[Buffer<f32>; 2]>) -> Option<[&Buffer<f32>; 2]> {
-    work.as_ref().map(|[e, d]| [e, d])
 }
 
 /// The coarse levels of a problem.
@@ -455,12 +497,10 @@ fn synchronize(stream: &Stream) -> Result<(), DeviceError> {
     check("finish its work", unsafe { sys::cuStreamSynchronize(stream.as_inner()) })
 }
 
-fn clear<T: Plain>(buffer: &Buffer<T>) -> Result<(), DeviceError> {
-    // SAFETY: as long as is cleared; an empty buffer has one number.
-    check("clear memory", unsafe { sys::cuMemsetD8_v2(buffer.pointer(), 0, buffer.len() * size_of::<T>()) })
-}
-
 fn clear_in<T: Plain>(stream: sys::CUstream, buffer: &Buffer<T>) -> Result<(), DeviceError> {
-    // SAFETY: as above.
+    if buffer.len() == 0 {
+        return Ok(());
+    }
+    // SAFETY: as long as is cleared.
     check("clear memory", unsafe { sys::cuMemsetD8Async(buffer.pointer(), 0, buffer.len() * size_of::<T>(), stream) })
 }

@@ -50,6 +50,16 @@ pub(super) struct Stretch {
 // SAFETY: numbers without padding.
 unsafe impl Plain for Stretch {}
 
+/// `Tile` in grid.cuh.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[repr(C)]
+pub(super) struct Tile {
+    plane: u32,
+    z: i32,
+}
+// SAFETY: numbers without padding.
+unsafe impl Plain for Tile {}
+
 /// The finest level cut into tiles.
 #[derive(Debug, Default)]
 pub(super) struct Tiles {
@@ -63,7 +73,7 @@ pub(super) struct Tiles {
     pub order: Vec<u32>,
     /// Elements of the tiles, those of two tiles in both.
     pub n_elements: usize,
-    n_tiles: [usize; 2],
+    pub n_tiles: [usize; 2],
     /// First plane of each tile, and its z.
     first: Vec<(u32, i64)>,
 }
@@ -289,6 +299,11 @@ impl Tiles {
             }
         });
         out
+    }
+
+    /// First plane of each tile, and its z: `Tile` in grid.cuh.
+    pub fn firsts(&self) -> Vec<Tile> {
+        self.first.iter().map(|&(plane, z)| Tile { plane, z: z as i32 }).collect()
     }
 
     /// Bytes on the device, without moduli.

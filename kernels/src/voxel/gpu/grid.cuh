@@ -1,0 +1,215 @@
+// The coarse levels as tables, and the threads that work on them: what levels.cuh is made of.
+
+#pragma once
+
+#ifdef __CUDACC__
+#define DEVICE __device__
+#define INLINE __device__ __forceinline__
+#define APART __device__ __noinline__
+#define LANES 8
+constexpr unsigned WARP = 32;
+#else // one thread, for tests on the host
+#include <cmath>
+#define DEVICE
+#define INLINE inline
+#define APART
+#define LANES 1
+constexpr unsigned WARP = 1;
+#define __shared__ static
+#endif
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+
+constexpr u32 MAX_LEVELS = 24;
+
+/// Eight numbers of a block.
+struct alignas(16) Eight {
+    short v[8];
+};
+
+/// Of `Word` and `Plane` in brick.cuh: nodes of 8 × 4 columns on a plane of a tile, and the number of the first.
+struct alignas(16) Word {
+    u32 nodes, elements, node_at, element_at;
+};
+struct Plane {
+    Word word[8];
+    u32 others[4];
+};
+/// First plane of a tile, and its z.
+struct Tile {
+    u32 plane;
+    int z;
+};
+/// An element of level 1: which of its 27 places, x + 3 y + 9 z in voxels, have nodes that are its own and nobody else's, its
+/// position, which of its eight voxels are there; no octants: it has a matrix.
+struct Cell {
+    u32 places;
+    u16 x, y, z, octants;
+};
+
+/// A coarse level. Vectors have 3 n numbers and room for a multiple of four.
+struct Level {
+    float* residual; // of the conjugate gradients; the right-hand side before
+    float* direction;
+    float* product;
+    float* solution;
+    float* z;
+    float* t;
+    float* d;
+    const float* inverse; // 1 / diagonal, 0 where there is no stiffness; of the bottom 1
+    const u32* row_first; // blocks of each row, (n + 1,); 0 on level 1 and the bottom
+    const u32* column;    // 2^27 × e + node: numbers of the block count 2^-e `unit`
+    const Eight* value;   // all numbers of each block, row by row, but the last
+    const short* ninth;   // that
+    const u32* nodes;        // of each element, (n_elements, 8)
+    const u32* owner;        // of each finer node: 32 × element + place, (n_finer,)
+    const u32* gather_first; // finer nodes that each node's values come from, (n + 1,)
+    const u32* gather;       // 4 × finer node + k: weight 2^-k
+    u32 n;
+    u32 n_finer;
+    u32 steps; // of conjugate gradients
+    float step;  // 1 / lambda
+    float unit;  // a power of two
+    u32 unused;
+    double cost; // of a product, in products of the finest level
+};
+
+/// What a correction needs; `levels.rs` has the mirror.
+struct Tables {
+    Level levels[MAX_LEVELS];
+    const float* bottom;      // inverse of the last level's matrix, (3 n, 3 n), or 0
+    const float* fine_residual;
+    float* fine_z;
+    const u32* fixed;         // degrees of freedom of the finest level, (n_fixed,)
+    const u32* child;         // level 1: first voxel of each element, or its matrix
+    const Cell* cells;        // elements of level 1
+    const float* own;         // matrices of some of them, (…, 24, 24): their lower triangles, (…, 300)
+    const Tile* tiles;        // of the finest level
+    const Plane* planes;
+    const u8* material;       // class of each voxel, or 0: all are of the first
+    const float* young;       // E h of each class
+    const float* modulus;     // of each voxel, or 0
+    double* partial;          // (2, 3, thread blocks)
+    u32* arrived;             // 0 at the start
+    double* work;             // products so far, in those of the finest level
+    double tolerance;         // square of the relative residual that ends conjugate gradients
+    float modulus_unit;
+    u32 n_levels;
+    u32 degree;
+    u32 n_fixed;
+    u32 n_tiles; // along x
+    u32 colour_first[9];      // elements of level 1 that share no node
+};
+
+/// Stiffness of 2 × 2 × 2 voxels, see first.rs: row 3 v + a, column 3 w + b.
+#ifdef __CUDACC__
+__constant__ float CELL[576];
+#else
+static float CELL[576];
+#endif
+
+constexpr u32 SUMS = 3;
+
+/// The threads of a launch and where they meet.
+struct Grid {
+    u32 thread, n_threads;
+    double* partial;
+    u32* arrived;
+    double* work;
+    u32 slot;
+#ifdef __CUDACC__
+    DEVICE Grid(const Tables& tables)
+        : thread(blockIdx.x * blockDim.x + threadIdx.x), n_threads(gridDim.x * blockDim.x), partial(tables.partial),
+          arrived(tables.arrived),
+          work(tables.work), slot(0) {}
+
+    /// All have come, and see what the others have written.
+    INLINE void meet() {
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            __threadfence();
+            const u32 ticket = atomicAdd(arrived, 1);
+            const u32 all = (ticket / gridDim.x + 1) * gridDim.x;
+            u32 now;
+            do {
+                asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(now) : "l"(arrived) : "memory");
+            } while (now < all);
+            __threadfence();
+        }
+        __syncthreads();
+    }
+
+    /// Hands in sums, to be followed by `meet` and `take`.
+    template <int Q> INLINE void give(const double (&sum)[Q]) {
+        __shared__ double warps[SUMS][32];
+        slot ^= 1;
+#pragma unroll
+        for (int q = 0; q < Q; q++) {
+            double s = sum[q];
+#pragma unroll
+            for (int k = 16; k > 0; k >>= 1) s += __shfl_xor_sync(~0u, s, k);
+            if (threadIdx.x % 32 == 0) warps[q][threadIdx.x / 32] = s;
+        }
+        __syncthreads();
+        if (threadIdx.x < Q) {
+            double s = 0;
+            for (u32 w = 0; w < blockDim.x / 32; w++) s += warps[threadIdx.x][w];
+            partial[(slot * SUMS + threadIdx.x) * gridDim.x + blockIdx.x] = s;
+        }
+    }
+
+    /// The sums of all thread blocks, the same in every thread.
+    template <int Q> INLINE void take(double (&sum)[Q]) {
+        __shared__ double all[SUMS];
+        const u32 warp = threadIdx.x / 32;
+        if (warp < Q) {
+            double s = 0;
+            for (u32 b = threadIdx.x % 32; b < gridDim.x; b += 32) s += partial[(slot * SUMS + warp) * gridDim.x + b];
+#pragma unroll
+            for (int k = 16; k > 0; k >>= 1) s += __shfl_xor_sync(~0u, s, k);
+            if (threadIdx.x % 32 == 0) all[warp] = s;
+        }
+        __syncthreads();
+#pragma unroll
+        for (int q = 0; q < Q; q++) sum[q] = all[q];
+        __syncthreads();
+    }
+#else
+    double kept[SUMS];
+    Grid(const Tables& tables)
+        : thread(0), n_threads(1), partial(tables.partial), arrived(tables.arrived), work(tables.work), slot(0) {}
+    void meet() {}
+    template <int Q> void give(const double (&sum)[Q]) {
+        for (int q = 0; q < Q; q++) kept[q] = sum[q];
+    }
+    template <int Q> void take(double (&sum)[Q]) {
+        for (int q = 0; q < Q; q++) sum[q] = kept[q];
+    }
+#endif
+};
+
+/// Counts a product.
+INLINE void count(const Grid& g, const Level& level) {
+    if (g.thread == 0) *g.work += level.cost;
+}
+
+/// Four numbers of a vector.
+struct alignas(16) Four {
+    float v[4];
+};
+#define EACH _Pragma("unroll") for (int m = 0; m < 4; m++)
+
+INLINE Four load(const float* from, u64 i) { return reinterpret_cast<const Four*>(from)[i]; }
+INLINE void store(float* to, u64 i, const Four& v) { reinterpret_cast<Four*>(to)[i] = v; }
+
+/// Adds the products of four numbers each.
+INLINE void add_dot(double& sum, const Four& a, const Four& b) { EACH sum += double(a.v[m]) * double(b.v[m]); }
+
+/// Calls `act(i)` for each four of 3 n numbers.
+template <class Act> INLINE void for_fours(const Grid& g, u32 n, Act act) {
+    const u32 fours = u32((3 * u64(n) + 3) / 4);
+    for (u32 i = g.thread; i < fours; i += g.n_threads) act(i);
+}
