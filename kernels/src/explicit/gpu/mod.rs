@@ -2,7 +2,7 @@
 //!
 //! The tables of the block file go to the device as they lie in the map. Blocks of triangles go by *fans*, a thread a
 //! node, one or two steps a launch (fans.cuh); others in the plane by *colours*, a thread an element (colours.cuh); those in
-//! space by two kernels, forces and then motion (solids.cuh). The state is
+//! space by items, thread blocks that take one block after the other (solids.cuh). The state is
 //! doubled: a launch reads one pair (u, Δu) and writes the other. Nothing is added by atomics, so every run gives the
 //! same bits. Launches are recorded in a graph of [`GRAPH_STEPS`] steps and replayed; the host waits only at the end of
 //! [`advance`](Stepper::advance).
@@ -129,7 +129,8 @@ struct Params {
     passed_first: u64,
     passed_row: u64,
     passed: u64,
-    force: u64,
+    sources: u64,
+    done: u64,
     force_out: u64,
     n_nodes: u64,
     force_unit: f64,
@@ -139,6 +140,7 @@ struct Params {
     n_monitors: u32,
     n_materials: u32,
     n_blocks: u32,
+    own_room: u32,
     near_room: u32,
     later_room: u32,
     n_rooms: u32,
@@ -175,14 +177,16 @@ struct Constant<T> {
     passed_first: Buffer<u32>,
     passed_row: Buffer<u32>,
     passed: Buffer<T>,
-    force: Buffer<T>,
+    sources: Buffer<u32>,
+    done: Buffer<u32>,
 }
 
 /// A kernel over some of the blocks.
 #[derive(Debug, Clone, Copy)]
 struct Pass {
     kernel: Kernel,
-    n_blocks: u32,
+    /// A thread block each; none: as many thread blocks as the device holds at once share all of them out.
+    n_blocks: Option<u32>,
     /// Device address of the list of blocks, or 0 for all.
     list: u64,
 }
@@ -291,7 +295,7 @@ impl<T: GpuReal> GpuStepper<T> {
         let inertia: &[T] = if number == 4 && tables.by_colours.is_empty() { &[] } else { &tables.inertia };
         let connectivity: &[u16] = if tables.by_colours.is_empty() { &[] } else { view.coloured_connectivity };
         // In space a block reads the nodes of later blocks alone, and passes forces on to them.
-        let (halo_nodes, n_forces) = if tables.once { (view.later_nodes, n_dofs) } else { (blocks.halo_nodes, 0) };
+        let halo_nodes = if tables.once { view.later_nodes } else { blocks.halo_nodes };
         let colours: &[ColourRow] = if tables.by_colours.is_empty() { &[] } else { &tables.colours };
 
         let bytes = |len: usize, size: usize| (len * size) as u64;
@@ -310,11 +314,12 @@ impl<T: GpuReal> GpuStepper<T> {
             + bytes(view.gather.len(), 2)
             + bytes(view.gather_first.len(), 4)
             + bytes(view.passed_first.len() + view.passed_row.len(), 4)
-            + bytes(3 * view.later_nodes.len() + n_forces, number)
+            + bytes(3 * view.later_nodes.len(), number)
+            + bytes(tables.sources.len() + tables.blocks.len(), 4)
             + bytes(n_dofs, 8)
             + DeviceSignals::bytes(signals)
             + RESERVE;
-        // The original positions are there only until the blocks have theirs, and the force array only after that.
+        // The original positions are there only until the blocks have theirs.
         let free = gpu.free_memory()?;
         if needed > free {
             return Err(DeviceError::Memory { name: gpu.name.clone(), needed, free, advice: ADVICE }.into());
@@ -353,7 +358,8 @@ impl<T: GpuReal> GpuStepper<T> {
             passed_first: up.copy(view.passed_first)?,
             passed_row: up.copy(view.passed_row)?,
             passed: Buffer::zeros(3 * view.later_nodes.len())?,
-            force: Buffer::zeros(n_forces)?,
+            sources: up.copy(&tables.sources)?,
+            done: Buffer::zeros(tables.blocks.len())?,
         };
         let stream = Stream::new(StreamFlags::NON_BLOCKING, None)
             .map_err(|error| DeviceError::Failed { what: "make a stream", reason: error.to_string() })?;
@@ -372,7 +378,7 @@ impl<T: GpuReal> GpuStepper<T> {
                 let name = format!("fans_{}_{steps}{coupled}", T::NAME);
                 let kernel = Kernel::new(&gpu, &module, &name, tables.shared[steps as usize - 1])?;
                 report.kernels.push((name, steps, kernel.threads, kernel.registers, kernel.resident));
-                Ok(Pass { kernel, n_blocks: n_fans as u32, list })
+                Ok(Pass { kernel, n_blocks: Some(n_fans as u32), list })
             };
             single.passes.push(pass(1)?);
             if tables.two_steps && options.steps_per_launch != 1 {
@@ -410,18 +416,9 @@ impl<T: GpuReal> GpuStepper<T> {
             }
             report.kernels.push((name, 1, kernel.threads, kernel.registers, kernel.resident));
             let list = if n_fans == 0 { 0 } else { constant.by_colours.pointer() };
-            let mut n_blocks = tables.by_colours.len() as u32;
-            if tables.once && n_rooms == 2 {
-                // Thread blocks stay and take one block after the other.
-                n_blocks = n_blocks.min((kernel.resident * gpu.multiprocessors).max(1));
-            }
+            // In space thread blocks stay, take one block after the other, and wait for each other.
+            let n_blocks = if tables.once { None } else { Some(tables.by_colours.len() as u32) };
             single.passes.push(Pass { kernel, n_blocks, list });
-            if tables.once {
-                let name = format!("move_nodes_{}", T::NAME);
-                let kernel = Kernel::new(&gpu, &module, &name, 0)?;
-                report.kernels.push((name, 1, kernel.threads, kernel.registers, kernel.resident));
-                single.passes.push(Pass { kernel, n_blocks: tables.blocks.len() as u32, list: 0 });
-            }
             modules.push(module);
         }
         let sum = Kernel::new(&gpu, &setup, &format!("energy_sums_{}", T::NAME), 0)?;
@@ -490,7 +487,8 @@ impl<T: GpuReal> GpuStepper<T> {
             passed_first: constant.passed_first.pointer(),
             passed_row: constant.passed_row.pointer(),
             passed: constant.passed.pointer(),
-            force: constant.force.pointer(),
+            sources: constant.sources.pointer(),
+            done: constant.done.pointer(),
             force_out: 0,
             n_nodes: problem.mesh.n_nodes() as u64,
             force_unit: tables.scale.force,
@@ -500,6 +498,7 @@ impl<T: GpuReal> GpuStepper<T> {
             n_monitors: problem.monitors.len() as u32,
             n_materials: tables.materials.len() as u32,
             n_blocks: tables.blocks.len() as u32,
+            own_room: tables.own_room,
             near_room: tables.near_room,
             later_room: tables.later_room,
             n_rooms,
@@ -549,7 +548,12 @@ impl<T: GpuReal> GpuStepper<T> {
                 std::ptr::from_mut(&mut parity).cast(),
             ];
             // SAFETY: the arguments that every step kernel takes; the arrays hold what the tables name.
-            unsafe { pass.kernel.launch(self.stream.as_inner(), pass.n_blocks, &mut arguments)? };
+            unsafe {
+                match pass.n_blocks {
+                    Some(n_blocks) => pass.kernel.launch(self.stream.as_inner(), n_blocks, &mut arguments)?,
+                    None => pass.kernel.launch_together(&self.gpu, self.stream.as_inner(), &mut arguments)?,
+                }
+            }
         }
         Ok(())
     }
@@ -625,8 +629,8 @@ fn bytes_per_step<T>(problem: &Problem, tables: &Tables<T>, two_steps: bool) -> 
             if tables.once {
                 let next = tables.blocks.get(b + 1).map_or(tables.n_pieces, |next| next.piece_first);
                 let pieces = f64::from(next - row.piece_first);
-                // Where the forces are; f_int and u between the kernels; rows passed on.
-                total += 16.0 * pieces + 4.0 * (own + halo) + 3.0 * own * d * number;
+                // Where the forces are; rows passed on.
+                total += 16.0 * pieces + 4.0 * (own + halo);
                 total += halo * (4.0 + 2.0 * d * number) + 4.0 * f64::from(row.n_boundary);
             }
             for colour in colours {

@@ -11,31 +11,23 @@
 #define SOLIDS(NAME, TYPE, SET, ALIGNED, THREADS, BLOCKS)                                                                      \
     extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)                                                        \
         NAME(const __grid_constant__ Params<TYPE> p, u32 k, u32 parity) {                                               \
-        put_forces<TYPE, SET, ALIGNED>(p, parity);                                                                      \
-    }
-
-#define MOVE(NAME, TYPE)                                                                                                 \
-    extern "C" __global__ void __launch_bounds__(MOVE_THREADS, 5)                                                        \
-        NAME(const __grid_constant__ Params<TYPE> p, u32 k, u32 parity) {                                               \
-        move_block<TYPE>(p, k, parity);                                                                                 \
+        step_solids<TYPE, SET, ALIGNED>(p, k, parity);                                                                      \
     }
 
 #ifndef POGO_F64
-MOVE(move_nodes_f32, float)
-SOLIDS(solids_f32_tetrahedra, float, TETRAHEDRON, true, 320, 2)
+SOLIDS(solids_f32_tetrahedra, float, TETRAHEDRON, true, 256, 2)
 SOLIDS(solids_f32_wedges, float, WEDGE, true, 384, 1)
-SOLIDS(solids_f32_hexahedra, float, HEXAHEDRON, true, 384, 1)
-SOLIDS(solids_f32_reduced_hexahedra, float, REDUCED_HEXAHEDRON, true, 384, 1)
-SOLIDS(solids_f32_parallelepipeds, float, PARALLELEPIPED, true, 384, 1)
+SOLIDS(solids_f32_hexahedra, float, HEXAHEDRON, true, 256, 2)
+SOLIDS(solids_f32_reduced_hexahedra, float, REDUCED_HEXAHEDRON, true, 256, 2)
+SOLIDS(solids_f32_parallelepipeds, float, PARALLELEPIPED, true, 256, 2)
 SOLIDS(solids_f32_solid, float, SOLID_LAWS, true, 384, 1)
 SOLIDS(solids_f32_solid_coupled, float, SOLID_LAWS, false, 256, 1)
 #else
-MOVE(move_nodes_f64, double)
-SOLIDS(solids_f64_tetrahedra, double, TETRAHEDRON, true, 384, 1)
+SOLIDS(solids_f64_tetrahedra, double, TETRAHEDRON, true, 256, 1)
 SOLIDS(solids_f64_wedges, double, WEDGE, true, 256, 1)
 SOLIDS(solids_f64_hexahedra, double, HEXAHEDRON, true, 256, 1)
-SOLIDS(solids_f64_reduced_hexahedra, double, REDUCED_HEXAHEDRON, true, 352, 1)
-SOLIDS(solids_f64_parallelepipeds, double, PARALLELEPIPED, true, 352, 1)
+SOLIDS(solids_f64_reduced_hexahedra, double, REDUCED_HEXAHEDRON, true, 256, 1)
+SOLIDS(solids_f64_parallelepipeds, double, PARALLELEPIPED, true, 256, 1)
 SOLIDS(solids_f64_solid, double, SOLID_LAWS, true, 256, 1)
 SOLIDS(solids_f64_solid_coupled, double, SOLID_LAWS, false, 256, 1)
 #endif

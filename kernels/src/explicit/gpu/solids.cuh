@@ -1,15 +1,15 @@
 // Elements in space: a thread an element, or a ring of tetrahedra round an edge. Each writes the forces on its nodes to
 // places of their own in shared memory; then a thread a node adds up those of its node, always in the same order. An
 // element on a join is computed once, by the first block that it touches; its forces on nodes of later blocks get rows of
-// their own, which a second kernel adds, again in a fixed order, before it moves the nodes.
+// their own, which the thread blocks of those add, again in a fixed order, before they move the nodes.
 //
 // Dynamic shared memory: see `Rooms`. The host chooses how many threads a block has, and how many blocks there are.
 
 #pragma once
 #include "rows.cuh"
 
-// Threads of the kernel that moves nodes.
-constexpr u32 MOVE_THREADS = 256;
+// The most threads of a block.
+constexpr u32 MOST_THREADS = 512;
 // Places of one element's forces, and what stands where a list has none.
 constexpr u32 PLACES = 8, NO_PLACE = 0xffff;
 
@@ -182,22 +182,57 @@ template <typename T> __device__ __forceinline__ void add_places(uint4 words, co
     }
 }
 
-// Where things lie in the dynamic shared memory of `put_forces`: descriptions of four blocks, records of two, numbers of
-// the later nodes of two, forces of one. Where records of two do not fit, thread blocks have one turn alone.
+// Where things lie in the dynamic shared memory of `step_solids`: descriptions of eight blocks, records of two, numbers of
+// the later nodes of two, forces on own nodes of one, forces of one block's elements. Where records of two do not fit, one
+// block's are brought when those of the one before are done with.
 template <typename T> struct Rooms {
-    u32 n_rooms, n_near, n_later;
+    u32 n_rooms, n_own, n_near, n_later;
     unsigned char *shared;
 
-    __device__ __forceinline__ Block &block(u32 turn) const { return reinterpret_cast<Block *>(shared)[turn % 4]; }
+    __device__ __forceinline__ Block &block(u32 turn) const { return reinterpret_cast<Block *>(shared)[turn % 8]; }
     __device__ __forceinline__ unsigned char *records(u32 turn) const {
-        return shared + 4 * sizeof(Block) + (turn % 2) * 6 * sizeof(T) * n_near;
+        return shared + 8 * sizeof(Block) + (turn & (n_rooms - 1)) * 6 * sizeof(T) * n_near;
     }
     __device__ __forceinline__ Near<T> near(u32 turn) const { return Near<T>(records(turn), n_near); }
     __device__ __forceinline__ u32 *later(u32 turn) const {
-        return reinterpret_cast<u32 *>(records(0) + n_rooms * 6 * sizeof(T) * n_near) + (turn % 2) * n_later;
+        return reinterpret_cast<u32 *>(records(0) + n_rooms * 6 * sizeof(T) * n_near) + (turn & 1) * n_later;
     }
-    __device__ __forceinline__ unsigned char *places() const { return reinterpret_cast<unsigned char *>(later(0) + n_rooms * n_later); }
+    // (n_own, 3)
+    __device__ __forceinline__ T *forces() const { return reinterpret_cast<T *>(later(0) + 2 * n_later); }
+    __device__ __forceinline__ unsigned char *places() const {
+        return reinterpret_cast<unsigned char *>(forces() + 3 * n_own);
+    }
 };
+
+__device__ __forceinline__ u32 acquire(const u32 *at) {
+    u32 value;
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(at) : "memory");
+    return value;
+}
+
+__device__ __forceinline__ void release(u32 *at, u32 value) {
+    asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(at), "r"(value) : "memory");
+}
+
+// The last warp waits for the forces that earlier blocks pass on to one block.
+template <typename T> __device__ __forceinline__ void wait_for_sources(const Params<T> &p, const Block &block, u32 launch) {
+    const u32 first = blockDim.x - 32;
+    if (threadIdx.x < first) return;
+    for (u32 s = threadIdx.x - first; s < block.n_sources; s += 32) {
+        const u32 *at = p.done + __ldg(p.sources + block.source_first + s);
+        while (acquire(at) != launch) __nanosleep(64);
+    }
+}
+
+__device__ __forceinline__ Colour load_colour(const Colour *at) {
+    union {
+        uint4 words[sizeof(Colour) / 16];
+        Colour colour;
+    };
+#pragma unroll
+    for (u32 i = 0; i < sizeof(Colour) / 16; i++) words[i] = __ldg(reinterpret_cast<const uint4 *>(at) + i);
+    return colour;
+}
 
 // Asks for the records of one block, whose later nodes are known; nobody waits.
 template <typename T>
@@ -217,15 +252,155 @@ __device__ __forceinline__ void bring_records(const Params<T> &p, const Block &b
     }
 }
 
-// Forces of blocks' elements on their own nodes and on those of later blocks. A thread block takes one block after the
-// other; the records of the next are on their way while the forces of one are computed.
+// Forces passed on to boundary nodes of a block, a thread a node: where the first of them are is found out before anybody
+// waits for them, and they are fetched while others add up. They are read past the L1, which does not know of them.
+template <typename T> struct PassedOn {
+    static constexpr u32 NODES = 2, ROWS = 2;
+    u32 first[NODES], last[NODES];
+    Vector<T, 3> rows[NODES][ROWS];
+
+    __device__ __forceinline__ static Vector<T, 3> row(const Params<T> &p, u32 at) {
+        const T *from = p.passed + 3 * (u64)at;
+        return {__ldcg(from), __ldcg(from + 1), __ldcg(from + 2)};
+    }
+    __device__ __forceinline__ void find(const Params<T> &p, const Block &block) {
+        const u32 *rows = p.passed_first + block.boundary_first;
+#pragma unroll
+        for (u32 s = 0; s < NODES; s++) {
+            const u32 i = threadIdx.x + s * blockDim.x;
+            first[s] = __ldg(rows + min(i, block.n_boundary));
+            last[s] = __ldg(rows + min(i + 1, block.n_boundary));
+        }
+    }
+    __device__ __forceinline__ void fetch(const Params<T> &p) {
+#pragma unroll
+        for (u32 s = 0; s < NODES; s++)
+#pragma unroll
+            for (u32 r = 0; r < ROWS; r++) {
+                rows[s][r] = {T(0), T(0), T(0)};
+                if (first[s] + r < last[s]) rows[s][r] = row(p, first[s] + r);
+            }
+    }
+    // Adds them to the forces of the block's own elements.
+    __device__ __forceinline__ void add(const Params<T> &p, const Block &block, T *force) const {
+        auto add_rows = [&](u32 i, u32 from, u32 to) {
+            for (u32 at = from; at < to; at++) {
+                const Vector<T, 3> more = row(p, at);
+#pragma unroll
+                for (int c = 0; c < 3; c++) force[3 * i + c] += more[c];
+            }
+        };
+#pragma unroll
+        for (u32 s = 0; s < NODES; s++) {
+            const u32 i = threadIdx.x + s * blockDim.x;
+            if (first[s] == last[s]) continue;
+#pragma unroll
+            for (int c = 0; c < 3; c++) {
+                T sum = force[3 * i + c];
+#pragma unroll
+                for (u32 r = 0; r < ROWS; r++) sum += rows[s][r][c];
+                force[3 * i + c] = sum;
+            }
+            add_rows(i, first[s] + ROWS, last[s]);
+        }
+        const u32 *of = p.passed_first + block.boundary_first;
+        for (u32 i = threadIdx.x + NODES * blockDim.x; i < block.n_boundary; i += blockDim.x) add_rows(i, of[i], of[i + 1]);
+    }
+};
+
+// Own nodes of one block on which nothing acts: a thread a component.
+template <typename T> struct Moving {
+    // Components a thread has at a time: all that they need is asked for before anything is waited for.
+    static constexpr u32 BATCH = 6;
+    T u[BATCH], du[BATCH], factor[BATCH];
+
+    __device__ __forceinline__ void fetch(const Params<T> &p, const Block &block, u32 parity, u32 base) {
+        const u64 start = 3 * (u64)block.node_first;
+        const T *u_in = p.u[parity] + start, *du_in = p.du[parity] + start, *inertia = p.inertia + block.node_first;
+#pragma unroll
+        for (u32 s = 0; s < BATCH; s++) {
+            const u32 j = base + s * blockDim.x;
+            u[s] = du[s] = factor[s] = 0;
+            if (j >= 3 * block.n_own) continue;
+            u[s] = __ldg(u_in + j);
+            du[s] = __ldg(du_in + j);
+            factor[s] = __ldg(inertia + j / 3);
+        }
+    }
+    // Moves them, the first ones being fetched. The forces on the nodes of the next block take the place of theirs.
+    __device__ __forceinline__ void finish(const Params<T> &p, const Block &block, u32 parity, T *force, const T *next,
+                                           u32 n_next) {
+        const u64 start = 3 * (u64)block.node_first;
+        const u32 n = 3 * block.n_own, most = max(n, n_next);
+        T *u_out = p.u[parity ^ 1] + start, *du_out = p.du[parity ^ 1] + start;
+#pragma unroll 1
+        for (u32 base = threadIdx.x; base < most; base += BATCH * blockDim.x) {
+            if (base != threadIdx.x) fetch(p, block, parity, base);
+#pragma unroll
+            for (u32 s = 0; s < BATCH; s++) {
+                const u32 j = base + s * blockDim.x;
+                if (j < n) {
+                    const T moved = du[s] - factor[s] * force[j];
+                    du_out[j] = moved;
+                    u_out[j] = u[s] + moved;
+                }
+                if (j < n_next) force[j] = next[j];
+            }
+        }
+    }
+};
+
+// Own nodes of a block where something acts, a thread a node. Out of line, so that what they need costs the others no
+// registers.
+template <typename T>
+__device__ __noinline__ void move_special_nodes(const Params<T> &p, const Block &block, u32 k, u32 parity, const T *force) {
+    const u64 start = 3 * (u64)block.node_first;
+    const T *u_in = p.u[parity] + start, *du_in = p.du[parity] + start;
+    T *u_out = p.u[parity ^ 1] + start, *du_out = p.du[parity ^ 1] + start;
+    const u32 row = *p.row + k;
+    Energies energies;
+#pragma unroll 1
+    for (u32 i = threadIdx.x; i < block.n_own; i += blockDim.x) {
+        Motion<T, 3> motion;
+#pragma unroll
+        for (int c = 0; c < 3; c++) {
+            motion.f[c] = force[3 * i + c];
+            motion.u[c] = u_in[3 * i + c];
+            motion.du[c] = du_in[3 * i + c];
+        }
+        if (p.force_out) {
+#pragma unroll
+            for (int c = 0; c < 3; c++) p.force_out[start + 3 * i + c] = (double)motion.f[c] * p.force_unit;
+            continue;
+        }
+        const u64 node = (u64)block.node_first + i;
+        const Moved<T, 3> next = update_node<T, 3, false>(p, block, i, node, k, row, motion, energies);
+#pragma unroll
+        for (int c = 0; c < 3; c++) {
+            u_out[3 * i + c] = next.u[c];
+            du_out[3 * i + c] = next.du[c];
+        }
+    }
+    if (block.energy_row != NONE && !p.force_out)
+        add_energies<MOST_THREADS>(p.energies, block.energy_row, energies, blockDim.x / 32);
+    __syncthreads();
+}
+
+// A step. A thread block takes one block after the other, in turns; the records of the next are on their way while the forces
+// of one are computed. When these are there, the thread block says so, and moves the nodes of the turn before: by then the
+// blocks that pass forces on to it, all earlier ones, have mostly been done by their thread blocks. All thread blocks must run
+// at once. None waits for ever: a block is waited for only by later ones, after its forces, which wait for nothing but what its
+// thread block did a turn before.
 template <typename T, u32 SET, bool ALIGNED>
-__device__ __forceinline__ void put_forces(const Params<T> &p, u32 parity) {
+__device__ __forceinline__ void step_solids(const Params<T> &p, u32 k, u32 parity) {
     extern __shared__ __align__(16) unsigned char shared[];
-    const Rooms<T> rooms = {p.n_rooms, p.near_room, p.later_room, shared};
+    const Rooms<T> rooms = {p.n_rooms, p.own_room, p.near_room, p.later_room, shared};
     const u32 tid = threadIdx.x;
     // Number of the block of a turn; none from `n_blocks` on.
     auto number = [&](u32 turn) { return blockIdx.x + turn * gridDim.x; };
+    if (number(0) >= p.n_blocks) return;
+    // All blocks count alike, and nobody else writes this number.
+    const u32 launch = p.done[number(0)] + 1;
     auto bring_block = [&](u32 turn) {
         constexpr u32 WORDS = sizeof(Block) / 16;
         if (number(turn) < p.n_blocks && tid < WORDS)
@@ -248,6 +423,23 @@ __device__ __forceinline__ void put_forces(const Params<T> &p, u32 parity) {
         prefetch(p.gather_first + block.local_first, sizeof(u32) * n);
         prefetch(p.gather + block.piece_first, 16 * (u64)n);
         prefetch(p.passed_row + block.halo_first, sizeof(u32) * block.n_halo);
+        prefetch(p.sources + block.source_first, sizeof(u32) * block.n_sources);
+    };
+    auto near_motion = [&](const Block &block) {
+        prefetch(p.du[parity] + 3 * (u64)block.node_first, 3 * sizeof(T) * block.n_own);
+        prefetch(p.inertia + block.node_first, sizeof(T) * block.n_own);
+        prefetch(p.passed_first + block.boundary_first, sizeof(u32) * (block.n_boundary + 1));
+    };
+    auto is_plain = [&](const Block &block) { return block.special_first == NONE && !block.damped && !p.force_out; };
+    // Moves the nodes of a block, of which the forces are held, and holds those of the next.
+    auto finish = [&](const Block &block, Moving<T> &moving, const T *next, u32 n_next) {
+        T *held = rooms.forces();
+        if (is_plain(block)) {
+            moving.finish(p, block, parity, held, next, n_next);
+        } else {
+            move_special_nodes(p, block, k, parity, held);
+            for (u32 j = tid; j < n_next; j += blockDim.x) held[j] = next[j];
+        }
     };
     bring_block(0);
     bring_block(1);
@@ -261,7 +453,7 @@ __device__ __forceinline__ void put_forces(const Params<T> &p, u32 parity) {
     bring(0);
 
 #pragma unroll 1
-    for (u32 turn = 0; number(turn) < p.n_blocks; turn++) {
+    for (u32 turn = 0;; turn++) {
         const Block &block = rooms.block(turn);
         const u32 n_own = block.n_own, n_later = block.n_halo, n = n_own + n_later, n_items = block.n_items;
         const Near<T> near = rooms.near(turn);
@@ -270,28 +462,40 @@ __device__ __forceinline__ void put_forces(const Params<T> &p, u32 parity) {
         auto read = [&](const Colour &run) {
             if (tid < run.n_elements) read_row_of<SET>(run.law, p.connectivity + run.connectivity_first, tid, row);
         };
-        if (block.n_colours > 0) read(p.colours[block.colour_first]);
+        Colour run = {};
+        if (block.n_colours > 0) read(run = load_colour(p.colours + block.colour_first));
         wait_for_copies();
         __syncthreads();
-        bring(turn + 1);
+        if (rooms.n_rooms == 2) bring(turn + 1);
         bring_later(turn + 2);
         bring_block(turn + 3);
+        if (turn > 0) near_motion(rooms.block(turn - 1));
+        if (number(turn + 1) >= p.n_blocks) near_motion(block);
 
         u32 first = 0;
 #pragma unroll 1
         for (u32 c = 0; c < block.n_colours; c++) {
-            const Colour &run = p.colours[block.colour_first + c];
-            if (c > 0) read(run);
+            if (c > 0) read(run = load_colour(p.colours + block.colour_first + c));
             with_law<SET>(run.law, [&](auto law) {
                 put_solids<T, decltype(law)::value, ALIGNED>(p, run, near, places, first, n_items, row);
             });
             first += run.n_elements;
         }
 
-        // Rows of own nodes take the place of their records, so that neighbouring threads write neighbouring words.
+        // Forces on own nodes take the place of the records.
         constexpr u32 BATCH = 4;
         const u32 *pieces = p.gather_first + block.local_first, *rows = p.passed_row + block.halo_first;
-        T *own = reinterpret_cast<T *>(rooms.records(turn));
+        T *own = reinterpret_cast<T *>(rooms.records(turn)), *held = rooms.forces();
+        // Of turn 0 there is nothing before.
+        const Block &before = rooms.block(turn - 1);
+        // Set on every way, or their registers would be taken while the elements are computed.
+        PassedOn<T> passed_on = {};
+        Moving<T> moving = {};
+        if (turn > 0) {
+            if (is_plain(before)) moving.fetch(p, before, parity, tid);
+            passed_on.find(p, before);
+            wait_for_sources(p, before, launch);
+        }
 #pragma unroll 1
         for (u32 base = tid; base - tid < n; base += BATCH * blockDim.x) {
             u32 piece[BATCH], last[BATCH], passed[BATCH];
@@ -309,7 +513,10 @@ __device__ __forceinline__ void put_forces(const Params<T> &p, u32 parity) {
                 if (piece[s] < last[s]) words[s] = __ldg(p.gather + piece[s]);
             }
             // All elements have put their forces.
-            if (base == tid) __syncthreads();
+            if (base == tid) {
+                __syncthreads();
+                if (turn > 0) passed_on.fetch(p);
+            }
 #pragma unroll
             for (u32 s = 0; s < BATCH; s++) {
                 const u32 i = base + s * blockDim.x;
@@ -323,101 +530,27 @@ __device__ __forceinline__ void put_forces(const Params<T> &p, u32 parity) {
                 for (int c = 0; c < 3; c++) to[c] = f[c];
             }
         }
+        if (turn > 0) passed_on.add(p, before, held);
         __syncthreads();
-        T *out = p.force + 3 * (u64)block.node_first;
-#pragma unroll 4
-        for (u32 j = tid; j < 3 * n_own; j += blockDim.x) out[j] = own[j];
-    }
-}
-
-// Own nodes of one block from the forces on them: a thread a component, or where anything acts on the block, a node.
-template <typename T, bool PLAIN> __device__ __forceinline__ void move_nodes(const Params<T> &p, u32 k, u32 parity) {
-    const Block block = load_block(p.blocks + blockIdx.x);
-    const u64 start = 3 * (u64)block.node_first;
-    const u32 n_own = block.n_own, n_boundary = block.n_boundary;
-    const u32 *passed_first = p.passed_first + block.boundary_first;
-    const T *u_in = p.u[parity] + start, *du_in = p.du[parity] + start, *force = p.force + start;
-    T *u_out = p.u[parity ^ 1] + start, *du_out = p.du[parity ^ 1] + start;
-    if (PLAIN) {
-        // Components a thread has at a time: all that they need is asked for before anything is waited for.
-        constexpr u32 BATCH = 3;
-        const T *inertia = p.inertia + block.node_first;
-#pragma unroll 1
-        for (u32 base = threadIdx.x; base < 3 * n_own; base += BATCH * MOVE_THREADS) {
-            T f[BATCH], u[BATCH], du[BATCH], factor[BATCH];
-            u32 at[BATCH], last[BATCH];
-#pragma unroll
-            for (u32 s = 0; s < BATCH; s++) {
-                const u32 j = min(base + s * MOVE_THREADS, 3 * n_own - 1), i = j / 3;
-                at[s] = __ldg(passed_first + min(i, n_boundary));
-                last[s] = __ldg(passed_first + min(i + 1, n_boundary));
-                f[s] = __ldg(force + j);
-                u[s] = __ldg(u_in + j);
-                du[s] = __ldg(du_in + j);
-                factor[s] = __ldg(inertia + i);
-            }
-#pragma unroll
-            for (u32 s = 0; s < BATCH; s++) {
-                const u32 c = (base + s * MOVE_THREADS) % 3;
-                const T *row = p.passed + 3 * (u64)at[s] + c;
-                const u32 n = last[s] - at[s];
-                const T first = n > 0 ? __ldg(row) : T(0), second = n > 1 ? __ldg(row + 3) : T(0);
-                f[s] += first;
-                f[s] += second;
-#pragma unroll 1
-                for (u32 more = 2; more < n; more++) f[s] += __ldg(row + 3 * more);
-            }
-#pragma unroll
-            for (u32 s = 0; s < BATCH; s++) {
-                const u32 j = base + s * MOVE_THREADS;
-                if (j >= 3 * n_own) break;
-                const T next = du[s] - factor[s] * f[s];
-                du_out[j] = next;
-                u_out[j] = u[s] + next;
-            }
+        if (tid == 0) release(p.done + number(turn), launch);
+        if (turn > 0) finish(before, moving, own, 3 * n_own);
+        else
+            for (u32 j = tid; j < 3 * n_own; j += blockDim.x) held[j] = own[j];
+        if (number(turn + 1) >= p.n_blocks) {
+            // The last one has no turn after it.
+            if (is_plain(block)) moving.fetch(p, block, parity, tid);
+            passed_on.find(p, block);
+            wait_for_sources(p, block, launch);
+            __syncthreads();
+            passed_on.fetch(p);
+            passed_on.add(p, block, held);
+            __syncthreads();
+            finish(block, moving, own, 0);
+            return;
         }
-        return;
-    }
-    const u32 row = *p.row + k;
-    Energies energies;
-#pragma unroll 1
-    for (u32 i = threadIdx.x; i < n_own; i += MOVE_THREADS) {
-        Motion<T, 3> motion;
-#pragma unroll
-        for (int c = 0; c < 3; c++) {
-            motion.f[c] = force[3 * i + c];
-            motion.u[c] = u_in[3 * i + c];
-            motion.du[c] = du_in[3 * i + c];
-        }
-        if (i < n_boundary)
-            for (u32 at = passed_first[i]; at < passed_first[i + 1]; at++)
-#pragma unroll
-                for (int c = 0; c < 3; c++) motion.f[c] += p.passed[3 * (u64)at + c];
-        if (p.force_out) {
-#pragma unroll
-            for (int c = 0; c < 3; c++) p.force_out[start + 3 * i + c] = (double)motion.f[c] * p.force_unit;
-            continue;
-        }
-        const u64 node = (u64)block.node_first + i;
-        const Moved<T, 3> next = update_node<T, 3, false>(p, block, i, node, k, row, motion, energies);
-#pragma unroll
-        for (int c = 0; c < 3; c++) {
-            u_out[3 * i + c] = next.u[c];
-            du_out[3 * i + c] = next.du[c];
+        if (rooms.n_rooms == 1) {
+            __syncthreads();
+            bring(turn + 1);
         }
     }
-    if (block.energy_row != NONE && !p.force_out) add_energies<MOVE_THREADS>(p.energies, block.energy_row, energies);
-}
-
-// Out of line, so that what special nodes need costs the others no registers.
-template <typename T> __device__ __noinline__ void move_special_nodes(const Params<T> &p, u32 k, u32 parity) {
-    move_nodes<T, false>(p, k, parity);
-}
-
-template <typename T> __device__ __forceinline__ void move_block(const Params<T> &p, u32 k, u32 parity) {
-    const Block &block = p.blocks[blockIdx.x];
-    if (block.special_first == NONE && !block.damped && !p.force_out)
-        move_nodes<T, true>(p, k, parity);
-    else
-        move_special_nodes(p, k, parity);
 }

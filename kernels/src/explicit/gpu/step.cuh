@@ -23,7 +23,8 @@ struct __align__(16) Block {
     u32 special_first, damped, energy_row, further_first;
     u32 n_further, colour_first, n_colours, n_boundary;
     u32 boundary_first, rows_first, n_rows, n_items;
-    u32 piece_first, special_base, n_special, reserved;
+    u32 piece_first, special_base, n_special, source_first;
+    u32 n_sources, reserved0, reserved1, reserved2;
 };
 
 // Elasticity in the units of the tables, as on the CPU: in the plane the leading 3 × 3 times the thickness.
@@ -77,13 +78,14 @@ template <typename T> struct Params {
     const u32 *passed_first; // first row in `passed` of each boundary node, block by block
     const u32 *passed_row; // row in `passed` of each entry of halo_nodes
     T *passed;             // forces of elements on joins, for the blocks that own the nodes, (n, 3)
-    T *force;              // f_int without those, in space, (n_nodes, 3)
+    const u32 *sources;    // blocks that pass forces on to each block
+    u32 *done;             // launches so far that have put the forces of each block, in space
     double *force_out;     // f_int instead of a step, N, (n_nodes, dimension), or null
     u64 n_nodes;
     double force_unit, per_force_unit, per_time_increment;
     u32 n_signals, n_monitors, n_materials;
-    u32 n_blocks, near_room, later_room; // blocks, and the most near and later nodes of one, in space
-    u32 n_rooms;                         // 2, or 1 where every block has a thread block of its own
+    u32 n_blocks, own_room, near_room, later_room; // blocks, and the most own, near and later nodes of one, in space
+    u32 n_rooms;                                   // blocks whose records fit at a time, 2 or 1
 };
 
 template <typename T> struct Pair;
@@ -263,8 +265,9 @@ __device__ __forceinline__ Moved<T, D> update_node(const Params<T> &p, const Blo
     return next;
 }
 
-// Adds the energies of the threads to the block's row, always in the same order.
-template <int THREADS> __device__ void add_energies(double *rows, u32 row, Energies mine) {
+// Adds the energies of the threads, at most THREADS, to the block's row, always in the same order.
+template <int THREADS>
+__device__ void add_energies(double *rows, u32 row, Energies mine, u32 n_warps = THREADS / 32) {
     __shared__ double sums[2][THREADS / 32];
     const double before = threadIdx.x < 2 ? rows[2 * (u64)row + threadIdx.x] : 0;
     for (int offset = 16; offset > 0; offset /= 2) {
@@ -278,7 +281,7 @@ template <int THREADS> __device__ void add_energies(double *rows, u32 row, Energ
     __syncthreads();
     if (threadIdx.x < 2) {
         double sum = 0;
-        for (int warp = 0; warp < THREADS / 32; warp++) sum += sums[threadIdx.x][warp];
+        for (u32 warp = 0; warp < n_warps; warp++) sum += sums[threadIdx.x][warp];
         rows[2 * (u64)row + threadIdx.x] = before + sum;
     }
     __syncthreads();

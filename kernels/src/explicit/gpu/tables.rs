@@ -40,7 +40,9 @@ pub(super) struct BlockRow {
     pub piece_first: u32,
     pub special_base: u32,
     pub n_special: u32,
-    pub reserved: u32,
+    pub source_first: u32,
+    pub n_sources: u32,
+    pub reserved: [u32; 3],
 }
 
 /// `Colour` in step.cuh.
@@ -167,7 +169,10 @@ pub(super) struct Tables<T> {
     pub n_pieces: u32,
     /// Dynamic shared memory of a thread block, bytes: by fans one and two steps at a time, by colours.
     pub shared: [u32; 3],
-    /// Own and later nodes, and later nodes, the most of a block; in space.
+    /// Blocks that pass forces on to each block, ascending, block by block; in space.
+    pub sources: Vec<u32>,
+    /// Own nodes, own and later nodes, and later nodes, the most of a block; in space.
+    pub own_room: u32,
     pub near_room: u32,
     pub later_room: u32,
     /// Elements and rings, the most of a block; in space.
@@ -262,6 +267,8 @@ impl<T: Real> Tables<T> {
             n_pieces: device.gather_first.last().copied().unwrap_or(0),
             scale,
             shared: [0; 3],
+            sources: Vec::new(),
+            own_room: 0,
             near_room: 0,
             later_room: 0,
             most_items: 0,
@@ -324,6 +331,9 @@ impl<T: Real> Tables<T> {
                 row.piece_first = device.gather_first[row.local_first as usize];
             }
         }
+        if once {
+            tables.add_sources(problem, device);
+        }
         if tables.by_colours.is_empty() {
             // A launch over all blocks needs no list.
             tables.by_fans.clear();
@@ -351,6 +361,8 @@ impl<T: Real> Tables<T> {
                     *most = (*most).max(size + more);
                 }
             } else if once {
+                // Whatever lies in shared memory begins at a multiple of 16 bytes.
+                tables.own_room = tables.own_room.max(row.n_own.next_multiple_of(4));
                 tables.near_room = tables.near_room.max(near.next_multiple_of(2));
                 tables.later_room = tables.later_room.max(row.n_halo.next_multiple_of(4));
                 most_items = most_items.max(row.n_items);
@@ -365,9 +377,35 @@ impl<T: Real> Tables<T> {
     /// Dynamic shared memory of blocks in space, bytes, with records of so many of them (`Rooms` in solids.cuh).
     pub fn rooms(&self, n_rooms: u32) -> u32 {
         let number = size_of::<T>() as u32;
-        let records = (6 * number).saturating_mul(self.near_room).saturating_add(4 * self.later_room);
-        let places = (24 * number).saturating_mul(self.most_items);
-        records.saturating_mul(n_rooms).saturating_add(places).saturating_add(4 * size_of::<BlockRow>() as u32)
+        let records = (6 * number).saturating_mul(self.near_room).saturating_mul(n_rooms);
+        let others = [
+            8 * size_of::<BlockRow>() as u32,
+            8_u32.saturating_mul(self.later_room),
+            (3 * number).saturating_mul(self.own_room),
+            (24 * number).saturating_mul(self.most_items),
+        ];
+        others.into_iter().fold(records, u32::saturating_add)
+    }
+
+    /// The blocks of the elements that touch nodes of later blocks, by those later blocks.
+    fn add_sources(&mut self, problem: &Problem, device: &DeviceView) {
+        let blocks = &problem.blocks;
+        let mut pairs = Vec::new();
+        for b in 0..blocks.n_blocks() {
+            let mut owner = b;
+            for &node in device.later(b) {
+                if node >= blocks.node_first[owner + 1] || owner == b {
+                    owner = blocks.node_first.partition_point(|&first| first <= node) - 1;
+                    pairs.push((owner as u32, b as u32));
+                }
+            }
+        }
+        pairs.sort_unstable();
+        for sources in pairs.chunk_by(|a, b| a.0 == b.0) {
+            let row = &mut self.blocks[sources[0].0 as usize];
+            (row.source_first, row.n_sources) = (self.sources.len() as u32, sources.len() as u32);
+            self.sources.extend(sources.iter().map(|&(_, source)| source));
+        }
     }
 
     fn add_block(
@@ -440,7 +478,9 @@ impl<T: Real> Tables<T> {
             piece_first: 0,
             special_base,
             n_special: self.specials.len() as u32 - special_base,
-            reserved: 0,
+            source_first: 0,
+            n_sources: 0,
+            reserved: [0; 3],
         });
         self.n_local += own.len() + halo.len() + outer.len();
     }
