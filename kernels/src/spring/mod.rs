@@ -313,6 +313,26 @@ impl SpringProblem<'_> {
         }
     }
 
+    /// BαΔt/4, of (Δu_n + Δu_{n+1})², and Bλ/2, of Δu_n (Δu_n + Δu_{n+1}): the energy that friction takes in a step, times
+    /// BΔt²/m.
+    pub(crate) fn friction_factors(&self) -> [f64; 2] {
+        let [_, b] = self.damping_factors();
+        match self.damping {
+            SpringDamping::Alpha(alpha) => [0.25 * b * alpha * self.time_increment, 0.0],
+            SpringDamping::Lambda(lambda) => [0.0, 0.5 * b * lambda],
+        }
+    }
+
+    /// All columns that are named are there.
+    pub(crate) fn check_signals(&self, signals: &SignalTable) {
+        let columns = self.forces.iter().map(|f| f.signal).chain(self.constraints.iter().map(|c| c.signal));
+        let most = columns.chain(self.gravity.iter().map(|g| g.signal)).max();
+        assert!(
+            most.is_none_or(|column| (column as usize) < signals.n_signals),
+            "the signal table has too few columns"
+        );
+    }
+
     /// g at the given signals.
     pub(crate) fn gravity_at(&self, signals: &[f64]) -> [f64; 3] {
         let mut g = [0.0; 3];

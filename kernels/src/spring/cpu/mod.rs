@@ -375,9 +375,7 @@ impl<'a, T: Number> CpuStepper<'a, T> {
     /// As said there.
     pub fn advance(&mut self, n_steps: usize, signals: &SignalTable, record: &[u64], recording: &mut Vec<f64>) {
         crate::explicit::check_advance(self.step, n_steps, signals, record);
-        let columns = self.forces.iter().chain(&self.supports).map(|each| each.signal);
-        let columns = columns.chain(self.problem.gravity.iter().map(|g| g.signal as usize));
-        assert!(columns.max().is_none_or(|column| column < signals.n_signals), "the signal table has too few columns");
+        self.problem.check_signals(signals);
         let (first, end) = (self.step, self.step + n_steps as u64);
         let row = 3 * self.monitors.len();
         let recorded = recording.len();
@@ -542,13 +540,8 @@ pub(super) struct Books {
 
 impl Books {
     pub(super) fn new(problem: &SpringProblem) -> Self {
-        let [_, b] = problem.damping_factors();
-        match problem.damping {
-            super::SpringDamping::Lambda(lambda) => Self { centred: 0.0, lagged: 0.5 * b * lambda },
-            super::SpringDamping::Alpha(alpha) => {
-                Self { centred: 0.25 * b * alpha * problem.time_increment, lagged: 0.0 }
-            }
-        }
+        let [centred, lagged] = problem.friction_factors();
+        Self { centred, lagged }
     }
 
     /// Times m / BΔt².

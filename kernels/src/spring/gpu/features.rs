@@ -1,8 +1,12 @@
-//! Which ways a model allows.
+//! Which ways a model allows, and which is taken.
 
-use super::{GpuNumber, MOST_BLOCK};
+use super::GpuNumber;
+use super::options::{GpuError, GpuOptions, Way};
 use crate::cuda::Gpu;
-use crate::spring::SpringProblem;
+use crate::spring::{Addressing, SpringProblem};
+
+/// Most threads of a block of particles.
+const MOST_BLOCK: usize = 512;
 
 /// What a model has that some ways cannot do.
 #[derive(Debug, Clone, Copy)]
@@ -74,5 +78,80 @@ impl Features {
                  never break, single precision, no account of work",
             )
         }
+    }
+}
+
+/// How a model is stepped.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Choice {
+    pub addressing: Addressing,
+    pub way: Way,
+    /// Particles a block.
+    pub block: usize,
+}
+
+impl Choice {
+    /// What is asked for, or the fastest that the model allows.
+    pub fn new(
+        problem: &SpringProblem,
+        features: Features,
+        gpu: &Gpu,
+        addressing: Addressing,
+        options: GpuOptions,
+    ) -> Result<Self, GpuError> {
+        let resident = features.resident(problem, gpu, options.block);
+        let small = addressing == Addressing::Automatic || addressing == Addressing::Explicit;
+        let (addressing, way) = match options.way {
+            Way::Resident => (Addressing::Explicit, Way::Resident),
+            Way::Automatic if small && resident.is_ok() => (Addressing::Explicit, Way::Resident),
+            way => {
+                // Only columns of a grid that is mostly full are faster than lists (measured: BENCHMARKS.md).
+                let places = problem.mesh.grid.map_or(0, |grid| grid.mask.len());
+                let grid = features.columns(problem).is_ok() && 2 * problem.n_particles() > places;
+                let wanted = match (addressing, way) {
+                    (Addressing::Automatic, Way::Automatic) if !grid => Addressing::Explicit,
+                    _ => addressing,
+                };
+                let chosen = wanted.choose(problem)?;
+                let automatic = match chosen {
+                    Addressing::Implicit if features.columns(problem).is_err() => Way::Cached,
+                    Addressing::ExplicitGlobal => Way::Cached,
+                    _ => Way::Shared,
+                };
+                (chosen, if way == Way::Automatic { automatic } else { way })
+            }
+        };
+        let mut choice = Self { addressing, way, block: 0 };
+        let refuse = |needed| choice.refuse(needed);
+        match (addressing, way) {
+            (_, Way::Resident) => {
+                resident.map_err(refuse)?;
+            }
+            (Addressing::Implicit, Way::Shared | Way::SharedPairs) => features.columns(problem).map_err(refuse)?,
+            (_, Way::SharedPairs) => return Err(refuse("implicit addressing")),
+            (Addressing::ExplicitGlobal, Way::Shared) => return Err(refuse("local ids")),
+            (Addressing::Explicit, Way::Cached) => return Err(refuse("32-bit ids")),
+            _ => {}
+        }
+        let acted_on = !(problem.forces.is_empty() && problem.constraints.is_empty() && problem.monitors.is_empty());
+        if way == Way::SharedPairs && acted_on {
+            return Err(refuse("no forces, constraints or monitors"));
+        }
+        let mesh_block = problem.mesh.lists.block_size;
+        // The kernels of lattices are compiled for fewer threads.
+        let most = if features.plain() && !features.breaks { 256 } else { MOST_BLOCK };
+        let usual = if mesh_block <= most && mesh_block.is_multiple_of(32) { mesh_block } else { 256 };
+        let block = match (way, options.block) {
+            (Way::Resident, _) => resident.map_err(refuse)?,
+            (_, 0) => usual,
+            (_, block) => block.clamp(32, most) / 32 * 32,
+        };
+        choice.block = block;
+        Ok(choice)
+    }
+
+    /// That the model does not allow it.
+    pub fn refuse(self, needed: &'static str) -> GpuError {
+        GpuError::Way { way: self.way, addressing: self.addressing, needed }
     }
 }

@@ -30,7 +30,7 @@ pub(super) struct Edit {
 unsafe impl Plain for Edit {}
 
 /// `Params` in springs.cuh. Addresses are of the device.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
 pub(super) struct Params<T> {
     pub u: [u64; 2],

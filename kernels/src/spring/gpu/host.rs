@@ -1,0 +1,157 @@
+//! The tables of the CPU: the host keeps them, and tells the device what events change.
+
+use super::params::Edit;
+use super::tables::records;
+use super::{GpuNumber, TILE};
+use crate::cuda::DeviceError;
+use crate::spring::cpu::grid::Grid;
+use crate::spring::cpu::lists::{Lists, Rules};
+use crate::spring::cpu::{Layout, Number, Task};
+use crate::spring::springs::Springs;
+use crate::spring::{Addressing, Cause, Change, SpringError, SpringProblem};
+
+/// Tables by addressing.
+#[derive(Debug)]
+pub(super) enum Host<T: Number> {
+    Grid(Box<Grid<T>>),
+    Local(Box<Lists<T, u16>>),
+    Global(Box<Lists<T, u32>>),
+}
+
+/// Steps that never run: the tables are made for the device.
+unsafe fn no_rows<T: Number>(_: &Grid<T>, _: &mut Task<T>) {}
+unsafe fn no_local<T: Number>(_: &Lists<T, u16>, _: &mut Task<T>) {}
+unsafe fn no_global<T: Number>(_: &Lists<T, u32>, _: &mut Task<T>) {}
+
+impl<T: GpuNumber> Host<T> {
+    /// Of all springs of a problem, in blocks of `block` particles.
+    pub fn new(
+        problem: &SpringProblem,
+        springs: &Springs,
+        addressing: Addressing,
+        block: usize,
+    ) -> Result<Self, SpringError> {
+        Ok(match addressing {
+            Addressing::Implicit => Self::Grid(Box::new(Grid::new(problem, no_rows, 32, TILE[1] + 1)?)),
+            Addressing::ExplicitGlobal => Self::Global(Box::new(Lists::new(problem, springs, no_global, 32, block)?)),
+            _ => Self::Local(Box::new(Lists::new(problem, springs, no_local, 32, block)?)),
+        })
+    }
+
+    pub fn layout(&mut self) -> &mut dyn Layout<T> {
+        match self {
+            Self::Grid(grid) => grid.as_mut(),
+            Self::Local(lists) => lists.as_mut(),
+            Self::Global(lists) => lists.as_mut(),
+        }
+    }
+
+    /// Numbers of a component.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Grid(grid) => grid.len,
+            Self::Local(lists) => lists.padded,
+            Self::Global(lists) => lists.padded,
+        }
+    }
+
+    /// Place of a degree of freedom in the arrays.
+    pub fn index(&self, dof: usize) -> usize {
+        let (particle, component) = (dof / 3, dof % 3);
+        let at = match self {
+            Self::Grid(grid) => grid.place[particle] as usize,
+            _ => particle,
+        };
+        component * self.len() + at
+    }
+
+    /// (n, 3) as the device has it.
+    pub fn scatter(&self, n_dofs: usize, value: impl Fn(usize) -> f64) -> Vec<T> {
+        let mut out = vec![T::default(); 3 * self.len()];
+        for dof in 0..n_dofs {
+            out[self.index(dof)] = T::from_f64(value(dof));
+        }
+        out
+    }
+
+    /// B Δt²/m: one, or one a place.
+    pub fn inertia(&self) -> &[T] {
+        match self {
+            Self::Grid(grid) => &grid.inertia,
+            Self::Local(lists) => &lists.inertia,
+            Self::Global(lists) => &lists.inertia,
+        }
+    }
+
+    /// The rules of lists, and particles a block.
+    pub fn rules(&self) -> Option<(&Rules<T>, usize)> {
+        match self {
+            Self::Grid(_) => None,
+            Self::Local(lists) => Some((&lists.rules, lists.block)),
+            Self::Global(lists) => Some((&lists.rules, lists.block)),
+        }
+    }
+
+    /// Entries of lists.
+    pub fn entries(&self) -> usize {
+        match self {
+            Self::Grid(_) => 0,
+            Self::Local(lists) => lists.ids.len(),
+            Self::Global(lists) => lists.ids.len(),
+        }
+    }
+
+    /// Makes changes in the tables.
+    pub fn change(&mut self, problem: &SpringProblem, changes: &[Change]) {
+        for change in changes {
+            match change.cause {
+                Cause::Added(index) => {
+                    self.layout().add(change.particles, problem.additions[index as usize].group);
+                }
+                _ => self.layout().erase(change.particles),
+            }
+        }
+    }
+
+    /// The device has seen these changes itself.
+    pub fn forget_touched(&mut self) {
+        match self {
+            Self::Grid(_) => {}
+            Self::Local(lists) => lists.touched.clear(),
+            Self::Global(lists) => lists.touched.clear(),
+        }
+    }
+
+    /// What the device must be told of changes that the tables have, and of what kind the entries are (`edit` in general.cu).
+    pub fn edits(&mut self, changes: &[Change]) -> (Vec<Edit>, u32) {
+        match self {
+            Self::Grid(grid) => {
+                let ends = changes.iter().flat_map(|change| change.particles);
+                let mut places: Vec<u32> = ends.map(|i| grid.place[i as usize]).collect();
+                places.sort_unstable();
+                places.dedup();
+                let edit = |at: u32| Edit { at, clear: u32::MAX, set: grid.mask[at as usize] };
+                (places.into_iter().map(edit).collect(), 0)
+            }
+            Self::Local(lists) => {
+                let touched = std::mem::take(&mut lists.touched);
+                let scale = 3 * size_of::<T>() as u32;
+                let edit = |at: usize| Edit { at: at as u32, clear: 0, set: u32::from(lists.ids[at]) * scale };
+                (touched.into_iter().map(edit).collect(), 1)
+            }
+            Self::Global(lists) => {
+                let touched = std::mem::take(&mut lists.touched);
+                (touched.into_iter().map(|at| Edit { at: at as u32, clear: 0, set: lists.ids[at] }).collect(), 2)
+            }
+        }
+    }
+
+    /// Writes the rest vectors and classes of lists without a grid again, to which added springs have come.
+    pub fn write_rules(&self, tables: &mut super::tables::Tables<T>) -> Result<(), DeviceError> {
+        if let Some((Rules::Each { rest, class, .. }, block)) = self.rules() {
+            tables.rest.write(&records(rest, block))?;
+            tables.class.write(class)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,137 @@
+//! The kernels' code, and which of them step a model.
+
+use cust::module::Module;
+
+use super::GpuNumber;
+use super::features::{Choice, Features};
+use super::host::Host;
+use super::options::{GpuError, Way};
+use super::params::Params;
+use crate::cuda::{DeviceError, Gpu, Kernel};
+use crate::spring::Addressing;
+use crate::spring::cpu::lists::Rules;
+
+/// Threads of most kernels.
+pub(super) const THREADS: u32 = 256;
+/// Tile of `columns`, and its bytes in shared memory: five planes with their rims.
+pub(super) const TILE: [usize; 2] = [32, 8];
+const TILE_BYTES: u32 = 5 * 3 * 40 * (8 + 2) * 4;
+const TILE_THREADS: u32 = 128;
+/// Slots whose springs a thread of a resident kernel has, and halo particles that it may fetch.
+const NINE: usize = 9;
+const MOST_HALO: usize = 4;
+
+/// Compiled from the .cu files beside this one (`kernels/ptx/build.sh`).
+mod ptx {
+    pub const GENERAL_F32: &str = include_str!("../../../ptx/spring_f32.ptx");
+    pub const GENERAL_F64: &str = include_str!("../../../ptx/spring_f64.ptx");
+    pub const COLUMNS: &str = include_str!("../../../ptx/spring_columns.ptx");
+    pub const RESIDENT: &str = include_str!("../../../ptx/spring_resident.ptx");
+}
+
+/// The kernels of a model.
+#[derive(Debug)]
+pub(super) struct Kernels {
+    /// A step; with a resident way as many as are wanted.
+    pub step: Kernel,
+    pub name: String,
+    pub grid: [u32; 3],
+    pub threads: u32,
+    /// One step of a model that has a resident kernel.
+    pub single: Option<Kernel>,
+    pub specials: Kernel,
+    pub dissipation: Kernel,
+    pub before: Kernel,
+    pub after: Kernel,
+    pub advance_row: Kernel,
+    pub edit: Kernel,
+    _modules: Vec<Module>,
+}
+
+impl Kernels {
+    /// Of a choice; `depth` planes a column, or 0.
+    pub fn new<T: GpuNumber>(
+        gpu: &Gpu,
+        choice: Choice,
+        features: Features,
+        host: &Host<T>,
+        depth: u32,
+        params: &mut Params<T>,
+    ) -> Result<Self, GpuError> {
+        let general = gpu.module(if features.single { ptx::GENERAL_F32 } else { ptx::GENERAL_F64 })?;
+        let mut modules = Vec::new();
+        let plain = |name: &str| Kernel::new(gpu, &general, name, 0);
+        let local_bytes = 3 * (params.block + params.halo_most) * size_of::<T>() as u32;
+        let local = |name: &str| -> Result<Kernel, DeviceError> {
+            Kernel::new(gpu, &general, name, if params.damped != 0 { 2 * local_bytes } else { local_bytes })
+        };
+        let block = params.block as usize;
+        let n_blocks = params.n.div_ceil(params.block);
+        let slots = match host {
+            Host::Local(lists) if matches!(lists.rules, Rules::Lattice { .. }) && n_blocks > 0 => lists.first[1],
+            _ => 0,
+        };
+        let mut single = None;
+        let (mut grid, mut threads) = ([n_blocks, 1, 1], params.block);
+        let name = match (choice.addressing, choice.way) {
+            (_, Way::Resident) => format!("resident_{slots}"),
+            (Addressing::Implicit, Way::Cached) => "implicit_cached".to_owned(),
+            (Addressing::Implicit, Way::SharedPairs) => "columns_pairs".to_owned(),
+            (Addressing::Implicit, _) => "columns_increments".to_owned(),
+            (Addressing::ExplicitGlobal, _) => "explicit_cached".to_owned(),
+            _ if slots > 0 && features.plain() && !features.breaks => format!("lattice_{slots}"),
+            _ => "explicit_local".to_owned(),
+        };
+        let step = match (choice.addressing, choice.way) {
+            (_, Way::Resident) => {
+                if params.halo_most as usize > MOST_HALO * block {
+                    return Err(choice.refuse("halos of at most four particles a thread"));
+                }
+                let groups = slots.div_ceil(NINE);
+                threads = (groups * block) as u32;
+                if threads > 1024 {
+                    return Err(choice.refuse("at most 1,024 threads for a block and its springs by nines"));
+                }
+                let partial = groups.saturating_sub(1) * 3 * block * size_of::<T>();
+                let module = gpu.module(ptx::RESIDENT)?;
+                let kernel = Kernel::new(gpu, &module, &name, 2 * local_bytes + partial as u32)?;
+                modules.push(module);
+                single = Some(local("explicit_local")?);
+                kernel
+            }
+            (Addressing::Implicit, Way::Cached) => {
+                (grid, threads) = ([(params.plane * params.size[2]).div_ceil(THREADS), 1, 1], THREADS);
+                plain(&name)?
+            }
+            (Addressing::Implicit, _) => {
+                let module = gpu.module(ptx::COLUMNS)?;
+                let kernel = Kernel::new(gpu, &module, &name, TILE_BYTES)?;
+                modules.push(module);
+                let tiles = [0, 1].map(|c| (params.size[c] as usize).div_ceil(TILE[c]) as u32);
+                // Longer columns read less twice, but shorter ones fill the device more evenly (measured: BENCHMARKS.md).
+                params.depth = if depth > 0 { depth } else { 8 };
+                (grid, threads) = ([tiles[0], tiles[1], params.size[2].div_ceil(params.depth)], TILE_THREADS);
+                kernel
+            }
+            (Addressing::ExplicitGlobal, _) => plain(&name)?,
+            _ => local(&name)?,
+        };
+        Ok(Self {
+            step,
+            name,
+            grid,
+            threads,
+            single,
+            specials: plain("specials")?,
+            dissipation: plain("dissipation")?,
+            before: plain("monitors_before")?,
+            after: plain("monitors_after")?,
+            advance_row: plain("advance_row")?,
+            edit: plain("edit")?,
+            _modules: {
+                modules.push(general);
+                modules
+            },
+        })
+    }
+}

@@ -1,0 +1,302 @@
+//! Starts kernels, a step or many at a time, and does on the host what happens between them.
+
+use std::ffi::c_void;
+
+use super::kernels::THREADS;
+use super::{GpuNumber, GpuStepper, HEAT_BLOCKS};
+use crate::cuda::{Buffer, DeviceError, Graph, Kernel, Plain, check};
+use crate::spring::energies::energies;
+use crate::spring::{Cause, Change, Energies, SignalTable, Springs, State, Stepper};
+
+/// Steps of one graph: an even number, so that it ends on the arrays that it began with.
+const GRAPH_STEPS: usize = 64;
+/// Most steps of one launch of a resident kernel.
+const RESIDENT_STEPS: usize = 1 << 16;
+
+impl<T: GpuNumber> GpuStepper<'_, T> {
+    fn synchronize(&self) -> Result<(), DeviceError> {
+        // SAFETY: a live stream.
+        check("finish its work", unsafe { cust::sys::cuStreamSynchronize(self.stream.as_inner()) })
+    }
+
+    /// Starts a kernel that takes (params, k, parity).
+    fn start(&self, kernel: &Kernel, grid: [u32; 3], threads: u32, k: usize, parity: usize) -> Result<(), DeviceError> {
+        let (mut params, mut k, mut parity) = (self.params, k as u32, parity as u32);
+        let mut arguments = [
+            std::ptr::from_mut(&mut params).cast::<c_void>(),
+            std::ptr::from_mut(&mut k).cast(),
+            std::ptr::from_mut(&mut parity).cast(),
+        ];
+        // SAFETY: the arguments that step kernels take; the arrays hold what the tables name.
+        unsafe { kernel.launch_grid(self.stream.as_inner(), grid, threads, false, &mut arguments) }
+    }
+
+    fn over(n: u32) -> [u32; 3] {
+        [n.div_ceil(THREADS), 1, 1]
+    }
+
+    /// Starts single steps, from row k on; monitors where `recorded` says.
+    fn start_steps(&self, n_steps: usize, step: u64, recorded: bool) -> Result<(), DeviceError> {
+        let kernels = &self.kernels;
+        for k in 0..n_steps {
+            let parity = (step as usize + k) % 2;
+            let monitored = recorded && self.params.n_monitors > 0;
+            if monitored {
+                self.start(&kernels.before, Self::over(self.params.n_monitors), THREADS, k, parity)?;
+            }
+            match &kernels.single {
+                Some(kernel) => self.start(kernel, kernels.grid, self.params.block, k, parity)?,
+                None => self.start(&kernels.step, kernels.grid, kernels.threads, k, parity)?,
+            }
+            if self.params.n_specials > 0 {
+                self.start(&kernels.specials, Self::over(self.params.n_specials), THREADS, k, parity)?;
+            }
+            if self.params.heat != 0 {
+                self.start(&kernels.dissipation, [HEAT_BLOCKS as u32, 1, 1], THREADS, k, parity)?;
+            }
+            if monitored {
+                self.start(&kernels.after, Self::over(self.params.n_monitors), THREADS, k, parity)?;
+            }
+        }
+        self.advance_row(n_steps)
+    }
+
+    fn advance_row(&self, by: usize) -> Result<(), DeviceError> {
+        let (mut row, mut by) = (self.params.row, by as u32);
+        let mut arguments = [std::ptr::from_mut(&mut row).cast::<c_void>(), std::ptr::from_mut(&mut by).cast()];
+        // SAFETY: the arguments that `advance_row` takes.
+        unsafe { self.kernels.advance_row.launch_grid(self.stream.as_inner(), [1; 3], 1, false, &mut arguments) }
+    }
+
+    /// Starts many steps in one launch.
+    fn start_resident(&self, n_steps: usize, step: u64) -> Result<(), DeviceError> {
+        let (mut params, mut n, mut parity) = (self.params, n_steps as u32, (step % 2) as u32);
+        // Never 0, which empty slots have, and as even as the step.
+        let mut tag = ((step % (1 << 31)) + 2) as u32;
+        let mut arguments = [
+            std::ptr::from_mut(&mut params).cast::<c_void>(),
+            std::ptr::from_mut(&mut n).cast(),
+            std::ptr::from_mut(&mut parity).cast(),
+            std::ptr::from_mut(&mut tag).cast(),
+        ];
+        let kernels = &self.kernels;
+        // SAFETY: the arguments that resident kernels take; all blocks are there at once.
+        unsafe {
+            kernels.step.launch_grid(self.stream.as_inner(), kernels.grid, kernels.threads, true, &mut arguments)?;
+        }
+        self.advance_row(n_steps)
+    }
+
+    /// Steps without events.
+    fn run(&mut self, n_steps: usize, record: &[u64]) -> Result<(), DeviceError> {
+        let end = self.step + n_steps as u64;
+        while self.step < end {
+            let left = (end - self.step) as usize;
+            let next = record[record.partition_point(|&step| step < self.step)..].first().copied();
+            let quiet = next.map_or(left, |next| ((next - self.step) as usize).min(left));
+            let resident = self.kernels.single.is_some();
+            // A resident kernel writes no recordings.
+            let done = if resident && quiet > 0 {
+                let steps = quiet.min(RESIDENT_STEPS);
+                self.start_resident(steps, self.step)?;
+                steps
+            } else if resident {
+                self.start_steps(1, self.step, true)?;
+                1
+            } else if left >= GRAPH_STEPS && self.step.is_multiple_of(2) {
+                if self.graph.is_none() {
+                    let stream = self.stream.as_inner();
+                    self.graph = Some(Graph::record(stream, || self.start_steps(GRAPH_STEPS, 0, true))?);
+                }
+                if let Some(graph) = &self.graph {
+                    graph.launch(self.stream.as_inner())?;
+                }
+                GRAPH_STEPS
+            } else {
+                let steps = if self.step % 2 == 1 { 1 } else { left };
+                self.start_steps(steps, self.step, true)?;
+                steps
+            };
+            self.step += done as u64;
+        }
+        self.synchronize()?;
+        if self.params.breaks != 0 {
+            self.read_log()?;
+        }
+        Ok(())
+    }
+
+    /// Springs that broke since the log was read last.
+    fn read_log(&mut self) -> Result<(), DeviceError> {
+        let mut count = [0];
+        self.arrays.log_count.read(&mut count)?;
+        let count = (count[0] as usize).min(self.arrays.log.len() / 4);
+        if count == 0 {
+            return Ok(());
+        }
+        let mut log = vec![0; 4 * count];
+        self.arrays.log.read(&mut log)?;
+        self.arrays.log_count.write(&[0])?;
+        let mut broken: Vec<Change> = log
+            .chunks_exact(4)
+            .map(|entry| Change {
+                step: self.first_row + u64::from(entry[0]),
+                particles: [entry[1], entry[2]],
+                cause: Cause::Broken,
+            })
+            .collect();
+        broken.sort_unstable();
+        for change in &broken {
+            self.springs.erase(change.particles);
+        }
+        self.host.change(&self.problem, &broken);
+        // The device has seen these itself.
+        self.host.forget_touched();
+        self.changes.extend(broken);
+        Ok(())
+    }
+
+    /// Cuts, erasures and additions of the current step.
+    fn events(&mut self) -> Result<(), DeviceError> {
+        if self.happened > self.step || self.schedule.next(self.step) != Some(self.step) {
+            return Ok(());
+        }
+        let u = self.widen(&self.arrays.u[(self.step % 2) as usize])?;
+        let changes = self.schedule.apply(&self.problem, &mut self.springs, self.step, &u);
+        self.happened = self.step + 1;
+        if changes.is_empty() {
+            return Ok(());
+        }
+        self.host.change(&self.problem, &changes);
+        if changes.iter().any(|change| matches!(change.cause, Cause::Added(_))) {
+            self.host.write_rules(&mut self.tables)?;
+        }
+        let (edits, mut what) = self.host.edits(&changes);
+        self.changes.extend(changes);
+        let buffer = Buffer::of(&edits)?;
+        let (mut params, mut at, mut n) = (self.params, buffer.pointer(), edits.len() as u32);
+        let mut arguments = [
+            std::ptr::from_mut(&mut params).cast::<c_void>(),
+            std::ptr::from_mut(&mut at).cast(),
+            std::ptr::from_mut(&mut n).cast(),
+            std::ptr::from_mut(&mut what).cast(),
+        ];
+        if n > 0 {
+            // SAFETY: the arguments that `edit` takes; the places and entries are those of the host's tables.
+            unsafe {
+                self.kernels.edit.launch_grid(self.stream.as_inner(), Self::over(n), THREADS, false, &mut arguments)?;
+            }
+        }
+        self.synchronize()
+    }
+
+    fn read<A: Plain + Default>(buffer: &Buffer<A>) -> Result<Vec<A>, DeviceError> {
+        let mut values = vec![A::default(); buffer.len()];
+        buffer.read(&mut values)?;
+        Ok(values)
+    }
+
+    fn widen(&self, buffer: &Buffer<T>) -> Result<Vec<f64>, DeviceError> {
+        let values = Self::read(buffer)?;
+        Ok((0..3 * self.problem.n_particles()).map(|dof| values[self.host.index(dof)].to_f64()).collect())
+    }
+}
+
+/// A buffer of at least `len`; true if it is a new one.
+fn grow<A: Plain>(buffer: &mut Buffer<A>, len: usize) -> Result<bool, DeviceError> {
+    if buffer.len() >= len {
+        return Ok(false);
+    }
+    *buffer = Buffer::zeros(len.next_power_of_two())?;
+    Ok(true)
+}
+
+impl<T: GpuNumber> Stepper for GpuStepper<'_, T> {
+    fn step(&self) -> u64 {
+        self.step
+    }
+
+    fn advance(
+        &mut self,
+        n_steps: usize,
+        signals: &SignalTable,
+        record: &[u64],
+        recording: &mut Vec<f64>,
+    ) -> Result<(), DeviceError> {
+        crate::explicit::check_advance(self.step, n_steps, signals, record);
+        self.problem.check_signals(signals);
+        if n_steps == 0 {
+            return Ok(());
+        }
+        self.gpu.enter()?;
+        // Signals with BΔt² g behind them.
+        let (n, factor) = (signals.n_signals, self.params.inertia_factor);
+        let mut table = Vec::with_capacity((n_steps + 1) * (n + 3));
+        for row in 0..=n_steps {
+            let values = &signals.values[row * n..(row + 1) * n];
+            table.extend_from_slice(values);
+            table.extend(self.problem.gravity_at(values).map(|g| factor * g));
+        }
+        let mut rows = vec![-1; n_steps];
+        for (row, &step) in record.iter().enumerate() {
+            rows[(step - self.step) as usize] = row as i32;
+        }
+        let n_recorded = record.len() * self.problem.monitors.len() * 3;
+        let mut moved = grow(&mut self.arrays.signals, table.len())?;
+        moved |= grow(&mut self.arrays.record, n_steps)?;
+        moved |= grow(&mut self.arrays.recording, n_recorded)?;
+        moved |= self.params.n_signals as usize != n + 3;
+        self.arrays.signals.write(&table)?;
+        self.arrays.record.write(&rows)?;
+        self.arrays.row.write(&[0])?;
+        self.params.signals = self.arrays.signals.pointer();
+        self.params.record = self.arrays.record.pointer();
+        self.params.recording = self.arrays.recording.pointer();
+        self.params.n_signals = n as u32 + 3;
+        if moved {
+            self.graph = None;
+        }
+        self.first_row = self.step;
+        let end = self.step + n_steps as u64;
+        while self.step < end {
+            self.events()?;
+            let until = self.schedule.next(self.step + 1).map_or(end, |next| next.min(end));
+            self.run((until - self.step) as usize, record)?;
+        }
+        let first = recording.len();
+        recording.resize(first + n_recorded, 0.0);
+        self.arrays.recording.read(&mut recording[first..])
+    }
+
+    fn state(&self) -> Result<State, DeviceError> {
+        self.gpu.enter()?;
+        let now = (self.step % 2) as usize;
+        let displacement = self.widen(&self.arrays.u[now])?;
+        let increment = if self.pairs {
+            self.widen(&self.arrays.u[now ^ 1])?.iter().zip(&displacement).map(|(old, new)| new - old).collect()
+        } else {
+            self.widen(&self.arrays.du[if self.arrays.du.len() == 2 { now } else { 0 }])?
+        };
+        let [external, dissipated] = self.before;
+        Ok(State {
+            step: self.step,
+            displacement,
+            increment,
+            external_work: external + Self::read(&self.arrays.work)?.iter().sum::<f64>(),
+            dissipated: dissipated + Self::read(&self.arrays.heat)?.iter().sum::<f64>(),
+            changes: self.changes.clone(),
+        })
+    }
+
+    fn energies(&self, signals: &[f64]) -> Result<Energies, DeviceError> {
+        Ok(energies(&self.problem, &self.springs, &self.state()?, signals))
+    }
+
+    fn changes(&self) -> &[Change] {
+        &self.changes
+    }
+
+    fn springs(&self) -> &Springs<'_> {
+        &self.springs
+    }
+}
