@@ -196,6 +196,11 @@ name = \"TOP\"
 side = \"zmax\"
 variables = [\"U\", \"V\", \"A\"]
 count = 40
+[[monitor]]
+name = \"WALL\"
+side = \"xmin\"
+variables = [\"RF\"]
+count = 40
 [[field]]
 count = 3
 velocity = true
@@ -292,6 +297,36 @@ line = [[0, 0, 0], [7, 0, 0]]
     assert!(number(&summary["energy"], "elastic") < 1e-20);
     assert!(model.path("out/traces.svg").exists());
     assert!(summary["files"].as_array().unwrap().iter().any(|name| name.as_str().unwrap().ends_with(".png")));
+}
+
+/// What hangs pulls at its support with its weight: at first that of the particle held there alone, in the end that of both.
+#[test]
+fn a_support_takes_the_weight() {
+    let job = "[solver]
+time = 40.0
+alpha = 2.0
+[[material]]
+name = \"a\"
+mass = 3.0
+stiffness = 5.0
+[[boundary]]
+side = \"zmax\"
+[[gravity]]
+vector = [0, 0, -2.0]
+[[monitor]]
+name = \"TOP\"
+side = \"zmax\"
+variables = [\"RF\"]
+";
+    let model = Model::new([1, 1, 2], |_| 1, job);
+    for precision in ["f64", "f32"] {
+        model.solve(precision, &["--precision", precision]);
+        let traces = model.table(precision, "traces.csv");
+        let force = traces.column("TOP.2.RF3");
+        let [first, last] = [force[0], *force.last().unwrap()];
+        assert!((first - 6.0).abs() < 1e-6 && (last - 12.0).abs() < 1e-4, "{precision}: {first} {last}");
+        assert!(traces.column("TOP.2.RF1").iter().all(|force| *force == 0.0));
+    }
 }
 
 #[test]

@@ -20,6 +20,7 @@ mod energies;
 mod events;
 mod gpu;
 mod law;
+mod reactions;
 mod springs;
 
 #[cfg(test)]
@@ -32,6 +33,7 @@ pub use crate::explicit::{Constraint, Level, NodalForce, SignalTable};
 pub use cpu::{CpuStepper, Number, cpu};
 pub use energies::stable_increment;
 pub use gpu::{GpuError, GpuNumber, GpuOptions, GpuReport, GpuStepper, Way, gpu};
+pub use reactions::Reactions;
 pub use springs::Springs;
 
 /// How the neighbours of a particle are found.

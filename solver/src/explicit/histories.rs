@@ -15,7 +15,6 @@ use pogo_formats::output::traces::{TraceColumn, TraceQuantity, Traces};
 use pogo_kernels::elements::{ElementError, ElementProbe, element_probes, energy_density, mises};
 
 use super::assemble::Matter;
-use super::reactions::Reactions;
 use super::schedule;
 
 /// Recorded values of one step.
@@ -25,6 +24,19 @@ pub struct Record<'a> {
     pub step: u64,
     /// u_n, Δu_n and Δu_{n+1} of each monitor, m.
     pub values: &'a [[f64; 3]],
+}
+
+/// Where reaction forces come from.
+pub trait ReactionForces {
+    /// Degrees of freedom whose record the reactions need, increasing.
+    fn monitors(&self) -> &[u64];
+    /// Learns the order of the records: `monitors` are their degrees of freedom, increasing, with all of
+    /// [`monitors`](Self::monitors) among them.
+    fn bind(&mut self, monitors: &[u64]);
+    /// Position of a degree of freedom in what [`at`](Self::at) returns.
+    fn index(&self, dof: u64) -> Option<usize>;
+    /// Reactions at a recorded step, N, one a degree of freedom. Needs [`bind`](Self::bind).
+    fn at(&mut self, record: Record<'_>) -> &[f64];
 }
 
 /// How a column is found in a record.
@@ -105,7 +117,7 @@ impl Histories {
         matter: &Matter,
         n_steps: u64,
         time_increment: f64,
-        reactions: &mut Reactions<'_>,
+        reactions: &mut impl ReactionForces,
     ) -> Result<Option<Self>, ElementError> {
         let sampling = |interval| schedule::steps(interval, n_steps, time_increment);
         let (mut traces, steps) = Traces::plan(&setup.histories, &setup.element_histories, mesh, sampling);
@@ -211,7 +223,7 @@ impl Histories {
     }
 
     /// Adds the rows of `steps`, whose values stand one after the other in `recording`, three a monitor.
-    pub fn add_all(&mut self, steps: &[u64], recording: &[f64], reactions: &mut Reactions<'_>) {
+    pub fn add_all(&mut self, steps: &[u64], recording: &[f64], reactions: &mut impl ReactionForces) {
         let (values, _) = recording.as_chunks::<3>();
         let n_monitors = self.monitors.len();
         for (index, &step) in steps.iter().enumerate() {
@@ -221,7 +233,7 @@ impl Histories {
     }
 
     /// Adds the rows of one recorded step.
-    pub fn add(&mut self, record: Record<'_>, reactions: &mut Reactions<'_>) {
+    pub fn add(&mut self, record: Record<'_>, reactions: &mut impl ReactionForces) {
         let dt = self.time_increment;
         let due =
             |group: usize, done: &[usize], steps: &[Vec<u64>]| steps[group].get(done[group]) == Some(&record.step);

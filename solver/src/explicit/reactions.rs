@@ -12,7 +12,7 @@ use pogo_kernels::explicit::NodalForce;
 
 use super::assemble::Matter;
 use super::elements::Elements;
-use super::histories::Record;
+use super::histories::{ReactionForces, Record};
 use super::signals::Signals;
 
 /// Rows of K and everything else that reactions need.
@@ -80,27 +80,24 @@ impl<'a> Reactions<'a> {
             dof_positions: Vec::new(),
         }
     }
+}
 
-    /// Learns the order of the records: `monitors` are their degrees of freedom, increasing, with all of
-    /// [`monitors`](Self::monitors) among them.
-    pub fn bind(&mut self, monitors: &[u64]) {
+impl ReactionForces for Reactions<'_> {
+    fn bind(&mut self, monitors: &[u64]) {
         let find = |dof: &u64| monitors.binary_search(dof).unwrap_or_default();
         self.column_positions = self.columns.iter().map(find).collect();
         self.dof_positions = self.dofs.iter().map(find).collect();
     }
 
-    /// Degrees of freedom whose record the reactions need, increasing.
-    pub fn monitors(&self) -> &[u64] {
+    fn monitors(&self) -> &[u64] {
         &self.monitors
     }
 
-    /// Position of a degree of freedom in what [`at`](Self::at) returns.
-    pub fn index(&self, dof: u64) -> Option<usize> {
+    fn index(&self, dof: u64) -> Option<usize> {
         self.dofs.binary_search(&dof).ok()
     }
 
-    /// Reactions at a recorded step, N, one a degree of freedom. Needs [`bind`](Self::bind).
-    pub fn at(&mut self, record: Record<'_>) -> &[f64] {
+    fn at(&mut self, record: Record<'_>) -> &[f64] {
         let dt = self.time_increment;
         let signals = self.signals.table(record.step, 1).values;
         for (row, &position) in self.dof_positions.iter().enumerate() {

@@ -8,7 +8,7 @@ use pogo_formats::spring::{MassKind, SpringMeshView, SpringSetup};
 use pogo_kernels::explicit::{Constraint, NodalForce};
 use pogo_kernels::spring::Acceleration;
 
-use crate::explicit::loads::{self, LoadError};
+use crate::explicit::loads::{self, Forces, LoadError};
 use crate::explicit::signals::{Signal, Signals};
 
 /// The particles as a mesh without elements: labels and sets are found by the same rules as in explicit dynamics.
@@ -76,6 +76,8 @@ pub fn masses(mesh: &SpringMeshView<'_>, setup: &SpringSetup) -> Vec<f64> {
 pub struct Actions {
     /// On free components.
     pub forces: Vec<NodalForce>,
+    /// On fixed and driven components: these only change the reaction.
+    pub supported: Vec<NodalForce>,
     /// Fixed and driven components, by degree of freedom.
     pub constraints: Vec<Constraint>,
     /// Gravity.
@@ -96,7 +98,7 @@ pub fn actions(
 ) -> Result<Actions, LoadError> {
     let initial_velocities = loads::initial_velocities(particles, conditions)?;
     let constraints = loads::constraints(particles, conditions, &initial_velocities, signals)?;
-    let forces = loads::forces(particles, conditions, &[], &constraints, signals)?.free;
+    let Forces { free: forces, supported } = loads::forces(particles, conditions, &[], &constraints, signals)?;
     let gravity = setup
         .gravity
         .iter()
@@ -105,5 +107,5 @@ pub fn actions(
             signal: signals.column(Signal::Value(gravity.amplitude)),
         })
         .collect();
-    Ok(Actions { forces, constraints, gravity, initial_velocities })
+    Ok(Actions { forces, supported, constraints, gravity, initial_velocities })
 }

@@ -2,11 +2,12 @@
 //!
 //! ```text
 //! run ─► assemble (masses, signals, forces) ─► SpringProblem ─► kernels
-//!     └► time_loop ─► traces, snapshots, energy, checkpoint
+//!     └► time_loop ─► traces (reactions), snapshots, energy, checkpoint
 //! ```
 
 pub mod assemble;
 pub mod checkpoint;
+pub mod reactions;
 pub mod run;
 pub mod snapshots;
 pub mod time_loop;

@@ -1,9 +1,10 @@
 //! One run of a mass-spring-damper model: model → problem → time loop → results in a folder.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::time::Instant;
 
-use pogo_formats::model::{Increment, NodalQuantity, OutputInterval};
+use pogo_formats::model::{Increment, OutputInterval};
 use pogo_formats::output::spring::{
     FinalSpringEnergy, SpringEnergy, SpringEvent, SpringSummary, write_spring_energy, write_spring_events,
 };
@@ -18,6 +19,7 @@ use pogo_kernels::spring::{
 
 use super::assemble::{self, Actions};
 use super::checkpoint::{self, Recorded};
+use super::reactions::SpringReactions;
 use super::snapshots::Snapshots;
 use super::time_loop::{self, Conditions, End, Products};
 use crate::config::{AddressingChoice, Precision, Settings, Start};
@@ -25,8 +27,7 @@ use crate::device::{MayBeDevice, on_chosen};
 use crate::error::SolveError;
 use crate::explicit::assemble::{AssembleError, Matter};
 use crate::explicit::checkpoint::{FILE_NAME, Identity};
-use crate::explicit::histories::Histories;
-use crate::explicit::reactions::Reactions;
+use crate::explicit::histories::{Histories, reaction_dofs};
 use crate::explicit::run::{default_energy_samples, increments, plot_traces, settle_checkpoint, threads};
 use crate::explicit::schedule;
 use crate::explicit::signals::Signals;
@@ -80,13 +81,6 @@ pub fn run(
     let path = Path::new(&model.block_file.path).to_path_buf();
     let refuse = |error: SpringError| SolveError::Problem { path: path.clone(), reason: explain_error(&error, model) };
     let SpringModel { mesh, setup, .. } = model;
-    if let Some(history) =
-        setup.histories.iter().find(|history| history.variables.iter().any(|(q, _)| *q == NodalQuantity::Reaction))
-    {
-        let reason =
-            format!("monitor {}: reaction forces (RF) of springs are not traced; ask for U, V or A", history.set);
-        return Err(SolveError::Problem { path, reason });
-    }
     let mass = assemble::masses(mesh, setup);
     let mut problem = SpringProblem {
         mesh: mesh.clone(),
@@ -120,7 +114,7 @@ pub fn run(
     let (particles, conditions) = (assemble::particles(mesh), assemble::conditions(setup));
     let mut signals = Signals::new(&setup.amplitudes, dt);
     let refuse_model = |source: AssembleError| SolveError::Assemble { path: path.clone(), source };
-    let Actions { forces, constraints, gravity, initial_velocities } =
+    let Actions { forces, supported, constraints, gravity, initial_velocities } =
         assemble::actions(&particles, &conditions, setup, &mut signals).map_err(|error| refuse_model(error.into()))?;
     let matter = Matter {
         sections: Vec::new(),
@@ -128,19 +122,21 @@ pub fn run(
         lumped_mass: Vec::new(),
         damping_rate: Vec::new(),
     };
-    let mut reactions = Reactions::new(&particles, &matter, Vec::new(), &[], signals.clone(), dt);
+    problem.time_increment = dt;
+    problem.gravity = gravity;
+    problem.forces = forces;
+    problem.constraints = constraints;
+    let held: HashSet<u64> = problem.constraints.iter().map(|constraint| constraint.dof).collect();
+    let dofs = reaction_dofs(&particles, &conditions, |dof| held.contains(&dof));
+    let mut reactions = SpringReactions::new(&problem, dofs, &supported, signals.clone()).map_err(refuse)?;
     let mut histories = Histories::plan(&particles, &conditions, &matter, n_steps, dt, &mut reactions)
         .map_err(|error| refuse_model(AssembleError::Element(error)))?
         .ok_or_else(|| SolveError::Memory { what: "the traces; ask for fewer nodes or a longer interval".into() })?;
 
     let has_dampers = setup.groups.iter().any(|group| group.damping > 0.0)
         || !matches!(setup.solver.damping, SpringDamping::Alpha(0.0) | SpringDamping::Lambda(0.0));
-    let is_driven = constraints.iter().any(|constraint| constraint.value != 0.0);
-    let comes_or_goes = has_dampers || is_driven || !forces.is_empty();
-    problem.time_increment = dt;
-    problem.gravity = gravity;
-    problem.forces = forces;
-    problem.constraints = constraints;
+    let is_driven = problem.constraints.iter().any(|constraint| constraint.value != 0.0);
+    let comes_or_goes = has_dampers || is_driven || !problem.forces.is_empty();
     problem.monitors = histories.monitors().to_vec();
     problem.follow_work = settings.follow_work && comes_or_goes;
     let work = problem.follow_work || !comes_or_goes;
@@ -171,6 +167,7 @@ pub fn run(
             state
         }
     };
+    reactions.learn(&state.changes);
     let first_step = state.step;
     let resumed = *start != Start::Beginning;
     let Engine { mut stepper, device, n_threads, addressing, bytes_per_particle_step } =

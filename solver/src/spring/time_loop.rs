@@ -6,13 +6,13 @@ use pogo_formats::output::spring::SpringEnergy;
 use pogo_kernels::spring::{Change, State, Stepper};
 
 use super::checkpoint::{self, Recorded};
+use super::reactions::SpringReactions;
 use super::snapshots::Snapshots;
 use crate::config::CheckpointInterval;
 use crate::error::SolveError;
 use crate::explicit::checkpoint::{FILE_NAME, Identity};
 use crate::explicit::energy::GROWTH_LIMIT;
 use crate::explicit::histories::Histories;
-use crate::explicit::reactions::Reactions;
 use crate::explicit::signals::Signals;
 use crate::explicit::time_loop::DIVERGED_FILE_NAME;
 use crate::interrupt::Interrupts;
@@ -43,8 +43,8 @@ pub struct Conditions<'a> {
 pub struct Products<'a> {
     /// Traces.
     pub histories: Histories,
-    /// None, as the traces want them.
-    pub reactions: Reactions<'a>,
+    /// Reaction forces.
+    pub reactions: SpringReactions<'a>,
     /// Energy samples.
     pub energies: Vec<SpringEnergy>,
     /// Largest energy put in so far, J.
@@ -147,6 +147,7 @@ fn advance(
     let record = products.histories.steps_between(from, to);
     let mut recording = Vec::new();
     stepper.advance((to - from) as usize, &table, &record, &mut recording)?;
+    products.reactions.learn(stepper.changes());
     products.histories.add_all(&record, &recording, &mut products.reactions);
     Ok(())
 }

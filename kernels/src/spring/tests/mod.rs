@@ -316,6 +316,66 @@ fn a_run_continues_bit_for_bit_and_records_what_it_did() {
     }
 }
 
+/// Supports, forces and gravity are all that changes momentum, whatever springs, dampers and cuts do.
+#[test]
+fn reactions_balance_momentum() {
+    let (mesh, mut groups) = rich(26, 2, true);
+    groups.iter_mut().for_each(|group| group.max_strain = 0.1);
+    let mut problem = problem(&mesh, groups, 1.0, 0.1);
+    load(&mut problem);
+    problem.constraints[4].value = 0.02;
+    problem.cuts = vec![Cut {
+        name: "cut".into(),
+        time: 1.0,
+        frame: CutFrame::Current,
+        shape: CutShape::Plane { point: [3.0, 0.0, 0.0], normal: [1.0, 0.2, 0.1] },
+    }];
+    problem.monitors = (0..3 * problem.n_particles() as u64).collect();
+    let dofs: Vec<u64> = problem.constraints.iter().map(|constraint| constraint.dof).collect();
+    let n = 40;
+    let signals = SignalTable { n_signals: 1, values: (0..=n).map(|k| 1.0 + 0.3 * (0.2 * k as f64).sin()).collect() };
+    for damping in [SpringDamping::Lambda(0.01), SpringDamping::Alpha(0.3)] {
+        problem.damping = damping;
+        let state = disturbed(&problem, 0.04);
+        let mut stepper =
+            CpuStepper::<f64>::new(problem.clone(), &state, Addressing::Automatic, 2, Level::detect()).unwrap();
+        let (record, mut recording): (Vec<u64>, _) = ((0..n as u64).collect(), Vec::new());
+        stepper.advance(n, &signals, &record, &mut recording);
+        assert!(stepper.changes().len() > 100, "{}", stepper.changes().len());
+        let mut reactions = Reactions::new(problem.clone(), dofs.clone(), Vec::new()).unwrap();
+        let needed = reactions.monitors();
+        assert!(needed.len() > dofs.len() && needed.is_sorted());
+        reactions.learn(stepper.changes());
+        let [a, b] = problem.damping_factors();
+        let mut found = Vec::new();
+        for step in 0..n {
+            let motion: &[[f64; 3]] = recording.as_chunks().0;
+            let motion = &motion[step * problem.monitors.len()..(step + 1) * problem.monitors.len()];
+            let of = |dof: u64| {
+                assert!(needed.binary_search(&dof).is_ok());
+                motion[dof as usize]
+            };
+            let now = signals.values[step];
+            reactions.at(step as u64, &[now], of, &mut found);
+            let gravity = problem.gravity_at(&[now]);
+            for c in 0..3 {
+                let (mut inertia, mut size) = (0.0, 0.0);
+                for (i, [_, before, after]) in motion.iter().enumerate().filter(|(dof, _)| dof % 3 == c) {
+                    let mass = problem.mass_of(i / 3);
+                    let force = mass * ((after - a * before) / (b * 0.1 * 0.1) - gravity[c]);
+                    inertia += force;
+                    size += force.abs();
+                }
+                let held: f64 = dofs.iter().zip(&found).filter(|(dof, _)| **dof % 3 == c as u64).map(|(_, f)| f).sum();
+                let forces = problem.forces.iter().filter(|force| force.dof % 3 == c as u64);
+                let forces: f64 = forces.map(|force| force.value * now).sum();
+                assert!((inertia - held - forces).abs() < 1e-12 * size, "{step} {c}: {inertia} {held} {forces} {size}");
+                assert!(held.abs() > 1e-6 * size, "{step} {c}: {held} {size}");
+            }
+        }
+    }
+}
+
 #[test]
 fn springs_break_at_both_ends_and_alike_in_all_addressings() {
     let (mesh, mut groups) = rich(26, 2, true);
