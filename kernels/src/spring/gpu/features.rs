@@ -18,6 +18,8 @@ pub(super) struct Features {
     pub one_material: bool,
     pub follow: bool,
     pub lattice: bool,
+    /// Spacings are alike.
+    pub even: bool,
     /// Springs come and go at given times.
     pub events: bool,
 }
@@ -34,6 +36,7 @@ impl Features {
             one_material: problem.groups.len() == 3,
             follow: problem.follow_work,
             events: !(problem.cuts.is_empty() && problem.erasures.is_empty() && problem.additions.is_empty()),
+            even: problem.mesh.grid.is_some_and(|grid| grid.spacing.iter().all(|&s| s == grid.spacing[0])),
             lattice: problem.mesh.grid.is_some()
                 && !problem
                     .additions
@@ -62,15 +65,8 @@ impl Features {
     /// Why columns cannot be.
     pub fn columns(self, problem: &SpringProblem) -> Result<(), &'static str> {
         let used = problem.mesh.lists.mask.iter().fold(0, |any, mask| any | mask) & 0x3ff_ffff;
-        let even = problem.mesh.grid.is_some_and(|grid| grid.spacing.iter().all(|&s| s == grid.spacing[0]));
-        if self.single
-            && self.plain()
-            && !self.follow
-            && !self.breaks
-            && problem.mass.len() == 1
-            && even
-            && used >> 18 == 0
-        {
+        let quiet = self.plain() && !self.follow && !self.breaks;
+        if self.single && quiet && problem.mass.len() == 1 && self.even && used >> 18 == 0 {
             Ok(())
         } else {
             Err(

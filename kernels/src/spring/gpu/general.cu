@@ -137,16 +137,17 @@ extern "C" __global__ void __launch_bounds__(512) explicit_cached(const __grid_c
     explicit_general<false>(p, k, parity);
 }
 
-// A lattice's lists where springs only pull: slots unrolled, their constants in the instructions, all that comes from afar asked
+// A lattice's lists in blocks of BLOCK particles where springs only pull: slots unrolled, all that comes from afar asked
 // for at the start.
+#define BLOCK 256
 template <int ND> static __device__ __forceinline__ void lattice(const Params &p, u32 k, u32 parity) {
-    u32 block = blockIdx.x, i = threadIdx.x, at = block * p.block + i;
+    u32 block = blockIdx.x, i = threadIdx.x, at = block * BLOCK + i;
     const real *u = p.u[parity];
     real *local = (real *)shared;
-    u64 first = u64(p.first[block]) * p.block + i;
+    u64 first = u64(p.first[block]) * BLOCK + i;
     u32 halo_first = p.halo_first[block], n_halo = p.halo_first[block + 1] - halo_first;
     u32 near = i < n_halo ? __ldcs(p.halo + halo_first + i) : 0;
-    real own[3] = {0, 0, 0}, old[3] = {0, 0, 0}, g[3], force[3] = {0, 0, 0};
+    real own[3] = {0, 0, 0}, old[3] = {0, 0, 0}, g[3];
     u32 row = *p.row + k;
     if (at < p.n)
 #pragma unroll
@@ -156,14 +157,15 @@ template <int ND> static __device__ __forceinline__ void lattice(const Params &p
         }
     u16 id[ND];
 #pragma unroll
-    for (int d = 0; d < ND; ++d) id[d] = __ldg(p.ids + first + u64(d) * p.block);
+    for (int d = 0; d < ND; ++d) id[d] = __ldg(p.ids + first + u64(d) * BLOCK);
     if (i < n_halo)
 #pragma unroll
-        for (int c = 0; c < 3; ++c) local[3 * (p.block + i) + c] = u[u64(c) * p.len + near];
-    for (u32 h = i + p.block; h < n_halo; h += p.block) {
+        for (int c = 0; c < 3; ++c) local[3 * (BLOCK + i) + c] = u[u64(c) * p.len + near];
+#pragma unroll 1
+    for (u32 h = i + BLOCK; h < n_halo; h += BLOCK) {
         u32 particle = __ldcs(p.halo + halo_first + h);
 #pragma unroll
-        for (int c = 0; c < 3; ++c) local[3 * (p.block + h) + c] = u[u64(c) * p.len + particle];
+        for (int c = 0; c < 3; ++c) local[3 * (BLOCK + h) + c] = u[u64(c) * p.len + particle];
     }
 #pragma unroll
     for (int c = 0; c < 3; ++c) {
@@ -173,26 +175,25 @@ template <int ND> static __device__ __forceinline__ void lattice(const Params &p
     real inertia = p.inertia ? (at < p.n ? p.inertia[at] : real(0)) : p.uniform_inertia;
     __syncthreads();
     if (at >= p.n) return;
+    Pulls<false> pulls;
 #pragma unroll
     for (int d = 0; d < ND; ++d) {
         real e[3];
 #pragma unroll
         for (int c = 0; c < 3; ++c) e[c] = *(const real *)(shared + id[d] + c * sizeof(real)) - own[c];
-        Stretched s = stretch_lattice(e, p, d);
-#pragma unroll
-        for (int c = 0; c < 3; ++c) force[c] = force[c] + s.pull * s.along[c];
+        pulls.add(stretch_lattice<false>(e, p, d), d);
     }
 #pragma unroll
     for (int c = 0; c < 3; ++c) {
         u64 j = u64(c) * p.len + at;
-        real increment = p.decay * old[c] + (inertia * force[c] + g[c]);
+        real increment = p.decay * old[c] + (inertia * pulls.force(p, ND, c) + g[c]);
         p.du[parity ^ 1][j] = increment;
         p.u[parity ^ 1][j] = own[c] + increment;
     }
 }
 
 #define LATTICE(ND)                                                                                                              \
-    extern "C" __global__ void __launch_bounds__(256, sizeof(real) == 4 ? 6 : 3)                                                 \
+    extern "C" __global__ void __launch_bounds__(BLOCK, sizeof(real) == 4 ? 6 : 3)                                                \
         lattice_##ND(const __grid_constant__ Params p, u32 k, u32 parity) {                                                      \
         lattice<ND>(p, k, parity);                                                                                               \
     }

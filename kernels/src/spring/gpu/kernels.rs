@@ -17,6 +17,11 @@ pub(super) const THREADS: u32 = 256;
 pub(super) const TILE: [usize; 2] = [32, 8];
 const TILE_BYTES: u32 = 5 * 3 * 40 * (8 + 2) * 4;
 const TILE_THREADS: u32 = 128;
+/// Particles a block of `lattice`.
+const LATTICE_BLOCK: u32 = 256;
+/// Most threads of a resident kernel for even spacing and springs that never break, by its slots, and of any other.
+const RESIDENT_THREADS: [(usize, u32); 3] = [(6, 512), (18, 512), (26, 768)];
+const MOST_THREADS: u32 = 1024;
 /// Slots whose springs a thread of a resident kernel has, and halo particles that it may fetch.
 const NINE: usize = 9;
 const MOST_HALO: usize = 4;
@@ -74,12 +79,18 @@ impl Kernels {
         let mut single = None;
         let (mut grid, mut threads) = ([n_blocks, 1, 1], params.block);
         let name = match (choice.addressing, choice.way) {
-            (_, Way::Resident) => format!("resident_{slots}"),
+            (_, Way::Resident) => {
+                threads = (slots.div_ceil(NINE) * block) as u32;
+                let fits = RESIDENT_THREADS.iter().any(|&(of, most)| of == slots && threads <= most);
+                format!("resident_{}{slots}", if features.even && !features.breaks && fits { "even_" } else { "" })
+            }
             (Addressing::Implicit, Way::Cached) => "implicit_cached".to_owned(),
             (Addressing::Implicit, Way::SharedPairs) => "columns_pairs".to_owned(),
             (Addressing::Implicit, _) => "columns_increments".to_owned(),
             (Addressing::ExplicitGlobal, _) => "explicit_cached".to_owned(),
-            _ if slots > 0 && features.plain() && !features.breaks => format!("lattice_{slots}"),
+            _ if slots > 0 && features.plain() && !features.breaks && params.block == LATTICE_BLOCK => {
+                format!("lattice_{slots}")
+            }
             _ => "explicit_local".to_owned(),
         };
         let step = match (choice.addressing, choice.way) {
@@ -87,12 +98,10 @@ impl Kernels {
                 if params.halo_most as usize > MOST_HALO * block {
                     return Err(choice.refuse("halos of at most four particles a thread"));
                 }
-                let groups = slots.div_ceil(NINE);
-                threads = (groups * block) as u32;
-                if threads > 1024 {
+                if threads > MOST_THREADS {
                     return Err(choice.refuse("at most 1,024 threads for a block and its springs by nines"));
                 }
-                let partial = groups.saturating_sub(1) * 3 * block * size_of::<T>();
+                let partial = slots.div_ceil(NINE).saturating_sub(1) * 3 * block * size_of::<T>();
                 let module = gpu.module(ptx::RESIDENT)?;
                 let kernel = Kernel::new(gpu, &module, &name, 2 * local_bytes + partial as u32)?;
                 modules.push(module);

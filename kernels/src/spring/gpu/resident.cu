@@ -23,33 +23,35 @@ static __device__ __forceinline__ void ask(const uint4 *from, u64 &low, u64 &hig
                  : "memory");
 }
 
-// Pulls of the springs from slot FIRST to LAST at a place of `here`.
-template <int FIRST, int LAST>
+// Pulls of the springs from slot FIRST to LAST of ND at a place of `here`. PLAIN: springs never break, spacings are alike.
+template <int FIRST, int LAST, int ND, bool PLAIN>
 static __device__ __forceinline__ void pulls(const Params &p, const float *here, const float u[3], u32 *ids, u32 self, u32 at,
                                              u32 row, bool &broke, float force[3]) {
     const char *bytes = (const char *)here;
+    Pulls<PLAIN> sums;
 #pragma unroll
     for (int d = FIRST; d < LAST; ++d) {
         u32 &pair = ids[(d - FIRST) / 2], id = (d - FIRST) & 1 ? pair >> 16 : pair & 0xffff;
         const float *other = (const float *)(bytes + id);
         float e[3] = {other[0] - u[0], other[1] - u[1], other[2] - u[2]};
-        Stretched s = stretch_lattice(e, p, d);
-        if (p.breaks && s.w > p.rule[d].limit && id != self) {
+        Stretched s = stretch_lattice<PLAIN>(e, p, d);
+        if (!PLAIN && p.breaks && s.w > p.rule[d].limit && id != self) {
             u32 block = blockIdx.x, local = id / 12;
             note(p, row, at, local < p.block ? block * p.block + local : p.halo[p.halo_first[block] + local - p.block]);
             pair = (d - FIRST) & 1 ? (pair & 0xffff) | self << 16 : (pair & 0xffff0000u) | self;
             broke = true;
             s.pull = 0;
         }
-#pragma unroll
-        for (int c = 0; c < 3; ++c) force[c] = force[c] + s.pull * s.along[c];
+        sums.add(s, d);
     }
+#pragma unroll
+    for (int c = 0; c < 3; ++c) force[c] = sums.force(p, LAST, c);
 }
 
 // Groups of `block` threads: each has the springs of NINE slots of every particle, the first group moves the particles, and the last
 // fetches the halo.
 #define NINE 9
-template <int ND> static __device__ __forceinline__ void resident(const Params &p, u32 n_steps, u32 parity, u32 tag) {
+template <int ND, bool PLAIN> static __device__ __forceinline__ void resident(const Params &p, u32 n_steps, u32 parity, u32 tag) {
     const int GROUPS = (ND + NINE - 1) / NINE;
     u32 block = blockIdx.x, group = threadIdx.x / p.block, i = threadIdx.x % p.block, at = block * p.block + i;
     bool mine = at < p.n;
@@ -124,13 +126,13 @@ template <int ND> static __device__ __forceinline__ void resident(const Params &
         __syncthreads();
         float force[3] = {0, 0, 0};
         if (group == 0) {
-            pulls<0, ND < NINE ? ND : NINE>(p, here, u, ids, self, at, row + k, broke, force);
+            pulls<0, ND < NINE ? ND : NINE, ND, PLAIN>(p, here, u, ids, self, at, row + k, broke, force);
         } else {
             float own[3] = {here[3 * i], here[3 * i + 1], here[3 * i + 2]};
             if (ND > NINE && group == 1)
-                pulls<NINE, ND < 2 * NINE ? (ND > NINE ? ND : NINE) : 2 * NINE>(p, here, own, ids, self, at, row + k, broke, force);
+                pulls<NINE, ND < 2 * NINE ? (ND > NINE ? ND : NINE) : 2 * NINE, ND, PLAIN>(p, here, own, ids, self, at, row + k, broke, force);
             else if (ND > 2 * NINE)
-                pulls<2 * NINE, (ND > 2 * NINE ? ND : 2 * NINE)>(p, here, own, ids, self, at, row + k, broke, force);
+                pulls<2 * NINE, (ND > 2 * NINE ? ND : 2 * NINE), ND, PLAIN>(p, here, own, ids, self, at, row + k, broke, force);
 #pragma unroll
             for (int c = 0; c < 3; ++c) partial[((group - 1) * 3 + c) * p.block + i] = force[c];
         }
@@ -152,12 +154,12 @@ template <int ND> static __device__ __forceinline__ void resident(const Params &
                 Special special = p.specials[s];
                 float by = special.kind == 0 ? inertia * float(special.value * now[special.signal])
                                              : float(special.value * (now[p.n_signals + special.signal] - now[special.signal]));
+                u32 component = special.index / p.len;
 #pragma unroll
-                for (int c = 0; c < 3; ++c)
-                    if (special.index / p.len == c) {
-                        du[c] = special.kind == 0 ? du[c] + by : by;
-                        u[c] = old[c] + du[c];
-                    }
+                for (u32 c = 0; c < 3; ++c) {
+                    du[c] = component != c ? du[c] : special.kind == 0 ? du[c] + by : by;
+                    u[c] = component != c ? u[c] : old[c] + du[c];
+                }
             }
         }
         if (mine) {
@@ -181,11 +183,15 @@ template <int ND> static __device__ __forceinline__ void resident(const Params &
         }
 }
 
-#define RESIDENT(ND)                                                                                                             \
-    extern "C" __global__ void __launch_bounds__(1024, 1)                                                                         \
-        resident_##ND(const __grid_constant__ Params p, u32 n_steps, u32 parity, u32 tag) {                                      \
-        resident<ND>(p, n_steps, parity, tag);                                                                                   \
+#define RESIDENT(NAME, ND, PLAIN, THREADS)                                                                                       \
+    extern "C" __global__ void __launch_bounds__(THREADS, 1)                                                                      \
+        NAME(const __grid_constant__ Params p, u32 n_steps, u32 parity, u32 tag) {                                               \
+        resident<ND, PLAIN>(p, n_steps, parity, tag);                                                                            \
     }
-RESIDENT(6)
-RESIDENT(18)
-RESIDENT(26)
+RESIDENT(resident_even_6, 6, true, 512)
+RESIDENT(resident_even_18, 18, true, 512)
+RESIDENT(resident_even_26, 26, true, 768)
+// More threads, uneven spacing, or springs that break.
+RESIDENT(resident_6, 6, false, 1024)
+RESIDENT(resident_18, 18, false, 1024)
+RESIDENT(resident_26, 26, false, 1024)

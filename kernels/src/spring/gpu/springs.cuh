@@ -111,18 +111,25 @@ static __host__ __device__ constexpr int step_to(int direction, int component) {
     return steps[direction][component];
 }
 
-// A lattice's spring without offset, in a direction that the compiler knows: nothing is added where the rest vector is 0.
-static __device__ __forceinline__ Stretched stretch_lattice(const real e[3], const Params &p, int d) {
-    const Rule &rule = p.rule[d];
+// The first direction of those of a kind: axes, diagonals of faces, of cells.
+static __host__ __device__ constexpr int first_alike(int direction) {
+    return direction < 6 ? 0 : direction < 18 ? 6 : 18;
+}
+
+// A lattice's spring without offset, in a direction that the compiler knows: nothing is added where the rest vector is 0, and the
+// constants are those of few directions, which stay in registers. EVEN: spacings are alike, and the pull is over k / L².
+template <bool EVEN> static __device__ __forceinline__ Stretched stretch_lattice(const real e[3], const Params &p, int d) {
+    const Rule &rule = p.rule[EVEN ? first_alike(d) : d & ~1];
     Stretched out;
     real t[3];
 #pragma unroll
     for (int c = 0; c < 3; ++c) {
-        out.along[c] = step_to(d, c) ? rule.rest[c] + e[c] : e[c];
+        const real spacing = p.rule[EVEN ? 0 : 2 * c].rest[EVEN ? 0 : c], rest = step_to(d, c) > 0 ? spacing : -spacing;
+        out.along[c] = step_to(d, c) ? rest + e[c] : e[c];
 #ifdef POGO_F64
-        t[c] = step_to(d, c) ? e[c] + (rule.rest[c] + rule.rest[c]) : e[c];
+        t[c] = step_to(d, c) ? e[c] + (rest + rest) : e[c];
 #else
-        t[c] = step_to(d, c) ? out.along[c] + rule.rest[c] : e[c];
+        t[c] = step_to(d, c) ? out.along[c] + rest : e[c];
 #endif
     }
     real q = t[0] * e[0] + t[1] * e[1] + t[2] * e[2];
@@ -132,10 +139,32 @@ static __device__ __forceinline__ Stretched stretch_lattice(const real e[3], con
     out.pull = rule.stiffness * over_w_plus_root(measure, out.w);
 #else
     out.w = fmaf(q, rule.inverse, 1.0f);
-    out.pull = over_w_plus_root(q, out.w) * p.pull[d];
+    out.pull = over_w_plus_root(q, out.w) * (EVEN ? 1.0f : p.pull[d & ~1]);
 #endif
     return out;
 }
+
+// Pulls of springs in the order of the slots: EVEN adds those of axes and of both kinds of diagonals first, each for itself.
+template <bool EVEN> struct Pulls {
+    real sums[EVEN ? 3 : 1][3] = {};
+
+    __device__ __forceinline__ void add(const Stretched &s, int d) {
+        real *sum = sums[!EVEN || d < 6 ? 0 : d < 18 ? 1 : 2];
+#pragma unroll
+        for (int c = 0; c < 3; ++c) sum[c] = sum[c] + s.pull * s.along[c];
+    }
+
+    // Of `nd` directions, component c.
+    __device__ __forceinline__ real force(const Params &p, int nd, int c) const {
+        real force = sums[0][c];
+        if (EVEN) {
+            force = force * p.pull[0];
+            if (nd > 6) force = force + sums[1][c] * p.pull[6];
+            if (nd > 18) force = force + sums[2][c] * p.pull[18];
+        }
+        return force;
+    }
+};
 
 static __device__ __forceinline__ real drag(const Stretched &s, const real rate[3], const Rule &rule) {
     real closing = rate[0] * s.along[0] + rate[1] * s.along[1] + rate[2] * s.along[2];
