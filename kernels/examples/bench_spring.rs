@@ -6,7 +6,7 @@
 //! ```
 //!
 //! One line for each model, addressing and way: particle-steps a second (median of repeats), steps a second, the bytes that a
-//! particle-step must move, and bytes a second. SIZES are sides of boxes; `heart` is a hollow body of 29,449 particles in 46 × 51 × 60
+//! particle-step must move, and bytes a second. SIZES are sides of boxes (`64`, or `96x64x32`); `heart` is a hollow body of 29,449 particles in 46 × 51 × 60
 //! places, as many as the paper's heart has.
 
 use std::io::Write;
@@ -57,7 +57,10 @@ fn main() -> Result<(), Failure> {
         let start = Instant::now();
         let mesh = match size {
             "heart" => heart(),
-            side => lattice([side.parse()?; 3], [1.0; 3], 18, 512, |_| Some(0)),
+            sides => {
+                let sides = sides.split('x').map(str::parse).collect::<Result<Vec<usize>, _>>()?;
+                lattice(std::array::from_fn(|c| sides[c % sides.len()]), [1.0; 3], 18, 512, |_| Some(0))
+            }
         };
         let mut model = problem(&mesh, vec![group(1.0), group(0.7), group(0.0)], 1.0, 0.2);
         let n = model.n_particles();
