@@ -5,8 +5,9 @@
 #   tests/gpu.sh kernels        every element kind on the device against the CPU
 #   tests/gpu.sh commands       the commands on the device against the CPU, from decks to traces
 #   tests/gpu.sh voxels         voxel statics on the device against the CPU, through the commands
+#   tests/gpu.sh spring-commands  masses and springs on the device against the CPU, through the commands
 #   tests/gpu.sh eikonal-commands  arrival times on the device against the CPU, through the commands
-#   tests/gpu.sh test           all four
+#   tests/gpu.sh test           all five
 #   tests/gpu.sh bench [NODES]  node-steps a second beside the copy bandwidth, cuSPARSE, the Eikonal solver, and the paper's weld whole
 #   tests/gpu.sh springs [SIZES] masses and springs in all ways: boxes of a side, and the paper's heart ("32,heart,128,256")
 #   tests/gpu.sh gear           the paper's gear, 500,000 steps, on the device and on the CPU
@@ -82,6 +83,61 @@ voxels() {
     solve "$work/six.blk" "$work/cpu.out" --device cpu
     solve "$work/six.blk" "$work/gpu.out" --device cuda
     "$python" tests/python/compare_voxels.py "$work/cpu.out" "$work/gpu.out" 1e-6 "six cases"
+}
+
+spring_commands() {
+    mkdir -p "$work"
+    # The example with a blade, dampers, driven ends and springs that break, and with what its base bears.
+    awk 'BEGIN { for (k = 0; k < 8; k++) for (i = 0; i < 24 * 12; i++) printf "%d", k < 6 ? 1 : 2 }' | tr '12' '\001\002' >"$work/tissue.raw"
+    printf '%s\n' 'shape = [24, 12, 8]' 'type = "uint8"' >"$work/tissue.raw.toml"
+    cp examples/spring/tissue.toml "$work/tissue.toml"
+    sed -i 's/max_strain = 0.8/max_strain = 0.1/' "$work/tissue.toml"
+    printf '%s\n' '[[monitor]]' 'name = "BASE"' 'side = "zmin"' 'variables = ["RF"]' 'count = 50' >>"$work/tissue.toml"
+    "$bin/pogo-block" "$work/tissue.raw" --job "$work/tissue.toml" -o "$work/tissue.blk" --quiet
+    # The paper's box, a larger one, and its heart, swinging under gravity with a poke.
+    "$bin/pogo-gen" box 16 -o "$work/small.npy" --quiet
+    "$bin/pogo-gen" box 48 -o "$work/large.npy" --quiet
+    "$bin/pogo-gen" box --heart -o "$work/heart.npy" --quiet
+    printf '%s\n' 'physics = "spring"' '[image]' 'spacing = 1.0' '[solver]' 'time = 60.0' '[[material]]' 'name = "a"' 'mass = 1.0' \
+        'stiffness = { axis = 1.0, face = 0.7 }' '[[boundary]]' 'side = "zmin"' '[[gravity]]' 'vector = [1e-3, 0, -1e-3]' \
+        '[[source]]' 'at = [8, 8, 40]' 'direction = [0, 1, 0]' 'force = 0.05' \
+        'amplitude = { kind = "table", times = [0, 9], values = [0, 1] }' \
+        '[[monitor]]' 'name = "BASE"' 'side = "zmin"' 'variables = ["RF"]' 'count = 30' \
+        '[[monitor]]' 'name = "TOP"' 'side = "zmax"' 'count = 30' >"$work/lattice.toml"
+    local model
+    for model in small large heart; do
+        "$bin/pogo-block" "$work/$model.npy" --job "$work/lattice.toml" -o "$work/$model.blk" --quiet
+    done
+    local addressing file
+    for model in tissue small large heart; do
+        solve "$work/$model.blk" "$work/cpu.out" --device cpu --precision f64
+        for addressing in automatic implicit explicit explicit-global; do
+            solve "$work/$model.blk" "$work/gpu.out" --device cuda --precision f64 --addressing $addressing
+            for file in traces.csv broken.csv; do
+                cmp <(grep -v '^#' "$work/cpu.out/$file") <(grep -v '^#' "$work/gpu.out/$file")
+            done
+        done
+        echo "$model f64: $(grep -vc '^#' "$work/cpu.out/traces.csv") rows, $(grep -vc '^#' "$work/cpu.out/broken.csv") lines of changes, all the same"
+        # Where springs break, single precision takes other ways.
+        [ $model = tissue ] && continue
+        solve "$work/$model.blk" "$work/cpu.out" --device cpu --precision f32
+        for addressing in automatic implicit explicit explicit-global; do
+            solve "$work/$model.blk" "$work/gpu.out" --device cuda --precision f32 --addressing $addressing
+            "$python" tests/python/compare_traces.py "$work/cpu.out/traces.csv" "$work/gpu.out/traces.csv" 1e-4 "$model f32 $addressing"
+        done
+    done
+    # A run that is stopped at a checkpoint goes on with the same bits.
+    solve "$work/tissue.blk" "$work/whole.out" --device cuda --precision f32 --time 30
+    rm -rf "$work/parts.out"
+    solve "$work/tissue.blk" "$work/parts.out" --device cuda --precision f32 --time 30 --checkpoint-interval 500steps &
+    local solver=$! code=0
+    until [ -e "$work/parts.out/checkpoint.pogo" ] || ! kill -0 $solver 2>/dev/null; do sleep 0.01; done
+    kill -TERM $solver 2>/dev/null || true
+    wait $solver || code=$?
+    [ $code = 4 ] || { echo "the run was not interrupted: $code"; exit 1; }
+    solve "$work/tissue.blk" "$work/parts.out" --device cuda --precision f32 --time 30 --restart
+    for file in traces.csv broken.csv; do cmp "$work/whole.out/$file" "$work/parts.out/$file"; done
+    echo "restart f32: the same"
 }
 
 eikonal_commands() {
@@ -172,11 +228,12 @@ build) build ;;
 kernels) kernels ;;
 commands) commands ;;
 voxels) voxels ;;
+spring-commands) spring_commands ;;
 eikonal-commands) eikonal_commands ;;
-test) kernels; commands; voxels; eikonal_commands ;;
+test) kernels; commands; voxels; spring_commands; eikonal_commands ;;
 bench) bench "${@:2}" ;;
 springs) springs "${@:2}" ;;
 gear) gear ;;
-all) kernels; commands; voxels; eikonal_commands; bench ;;
-*) sed -n '2,14s/^# \{0,1\}//p' "$0"; exit 2 ;;
+all) kernels; commands; voxels; spring_commands; eikonal_commands; bench ;;
+*) sed -n '2,15s/^# \{0,1\}//p' "$0"; exit 2 ;;
 esac
