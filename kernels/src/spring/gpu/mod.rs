@@ -107,7 +107,7 @@ impl<T: GpuNumber> Arrays<T> {
         host: &Host<T>,
         features: Features,
         way: Way,
-        n_springs: u64,
+        n_springs: usize,
         params: &mut Params<T>,
     ) -> Result<Self, DeviceError> {
         let n_dofs = state.displacement.len();
@@ -130,7 +130,7 @@ impl<T: GpuNumber> Arrays<T> {
             exchange: Buffer::zeros(if way == Way::Resident { 8 * n } else { 0 })?,
             work: Buffer::zeros(params.n_specials as usize)?,
             heat: Buffer::zeros(HEAT_BLOCKS)?,
-            log: Buffer::zeros(if features.breaks { 4 * (n_springs as usize + 1) } else { 0 })?,
+            log: Buffer::zeros(if features.breaks { 4 * (n_springs + 1) } else { 0 })?,
             log_count: Buffer::zeros(1)?,
             signals: Buffer::zeros(0)?,
             record: Buffer::zeros(0)?,
@@ -186,7 +186,10 @@ impl<'a, T: GpuNumber> GpuStepper<'a, T> {
             ..Params::default()
         };
         let tables = Tables::new(&problem, &host, features, choice.block, &mut params)?;
-        let arrays = Arrays::new(state, &host, features, choice.way, springs.len(), &mut params)?;
+        // All that may break between two looks at the log.
+        let n_added: usize = problem.additions.iter().map(|addition| addition.springs.len()).sum();
+        let n_springs = springs.len() as usize + n_added;
+        let arrays = Arrays::new(state, &host, features, choice.way, n_springs, &mut params)?;
         let stream = Stream::new(StreamFlags::NON_BLOCKING, None)
             .map_err(|error| DeviceError::Failed { what: "make a stream", reason: error.to_string() })?;
         let kernels = Kernels::new(&gpu, choice, features, &host, options.depth, &mut params)?;
