@@ -7,6 +7,9 @@ use proptest::prelude::*;
 
 use super::*;
 
+#[path = "../../../tests/fuzz/fuzz_targets/mesh_input.rs"]
+mod mesh_input;
+
 /// Two tetrahedra with a triangle on them.
 const POINTS: [[f64; 3]; 5] = [[0., 0., 0.], [1., 0., 0.], [0., 1., 0.], [0., 0., 1.], [1., 1., 1.5]];
 const TETRAHEDRA: [[u32; 4]; 2] = [[0, 1, 2, 3], [1, 2, 3, 4]];
@@ -307,6 +310,60 @@ fn errors_say_where() {
     put(&folder, "h.pts", "1\n0 0 0\n");
     let error = read(&folder.path().join("h.elem"), &[]).unwrap_err().to_string();
     assert!(error.contains("h.elem:2: error: an element of 4 nodes"), "{error}");
+}
+
+const CARP: &str = "5\n0 0 0\n1 0 0\n0 1 0\n0 0 1\n1 1 1.5\n---\n3\nTr 0 1 2 4\nTt 0 1 2 3 1\nTt 1 2 3 4 7\n---\n\
+    2\n0 0 0 0 0 0\n1 0 0 0 1 0\n0 0.5 -0.25 1 0 0\n";
+
+/// The corpus of the fuzz target, in ordinary tests, each file also cut and with a byte changed at many places. `POGO_WRITE_CORPUS=1` makes anew what
+/// is written here; the rest is kept.
+#[test]
+fn fuzz_corpus() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fuzz/corpus/mesh");
+    if std::env::var_os("POGO_WRITE_CORPUS").is_some() {
+        let write = |name: &str, bytes: &[u8]| {
+            std::fs::write(corpus.join(name), bytes).unwrap();
+            std::fs::write(corpus.join(format!("{name}-cut")), &bytes[..bytes.len() * 2 / 3]).unwrap();
+        };
+        ALL.iter().for_each(|&how| write(&format!("{how:?}.vtu").to_lowercase(), &vtu(how)));
+        write("two.msh", MSH2.as_bytes());
+        write("four.msh", MSH4.as_bytes());
+        write("two-binary.msh", &msh2_binary());
+        write("four-binary.msh", &msh4_binary());
+        write("fibres.carp", CARP.as_bytes());
+    }
+    let folder = folder();
+    let open = |bytes: &[u8]| {
+        let mesh = read(&mesh_input::put(folder.path(), bytes).unwrap(), &[])?;
+        assert!(mesh.elements.iter().all(|&node| mesh.point(node).iter().all(|x| x.is_finite())));
+        assert!(mesh.arrays.iter().all(|array| array.values.len() == array.components * mesh.n_elements()));
+        Ok::<_, MeshFileError>(mesh)
+    };
+    let mut names: Vec<_> = std::fs::read_dir(&corpus).unwrap().map(|entry| entry.unwrap().path()).collect();
+    names.sort();
+    let (mut opened, mut refused) = (0, 0);
+    for path in names {
+        let bytes = std::fs::read(&path).unwrap();
+        match open(&bytes) {
+            Ok(mesh) => {
+                same_mesh(&mesh);
+                opened += 1;
+            }
+            Err(error) => {
+                assert!(!error.to_string().is_empty());
+                refused += 1;
+            }
+        }
+        for at in (0..bytes.len()).step_by(bytes.len() / 40 + 1) {
+            let _ = open(&bytes[..at]);
+            for byte in [0, b'9', b'-', b'<', 0xff] {
+                let mut changed = bytes.clone();
+                changed[at] = byte;
+                let _ = open(&changed);
+            }
+        }
+    }
+    assert!(opened >= 12 && refused >= 10, "{opened} opened, {refused} refused");
 }
 
 proptest! {

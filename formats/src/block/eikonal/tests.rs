@@ -155,14 +155,20 @@ fn verify_finds_what_was_written_wrongly() {
     }
 }
 
-/// `POGO_FUZZ_CORPUS=tests/fuzz/corpus/block cargo test -p pogo-formats fuzz_corpus`, after a change of the format.
+/// The corpus of the fuzz target, in ordinary tests. `POGO_WRITE_CORPUS=1` makes it anew, which a new format needs.
 #[test]
-fn fuzz_corpus_of_eikonal_files() {
-    let Some(folder) = std::env::var_os("POGO_FUZZ_CORPUS") else { return };
-    let (_folder, path) = written(&contents());
-    let bytes = fs::read(&path).unwrap();
-    fs::write(Path::new(&folder).join("eikonal"), &bytes).unwrap();
-    fs::write(Path::new(&folder).join("eikonal-cut"), &bytes[..bytes.len() / 2]).unwrap();
+fn fuzz_corpus() {
+    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fuzz/corpus/block"));
+    if std::env::var_os("POGO_WRITE_CORPUS").is_some() {
+        let (_folder, path) = written(&contents());
+        let whole = fs::read(&path).unwrap();
+        fs::write(folder.join("eikonal"), &whole).unwrap();
+        fs::write(folder.join("eikonal-cut"), &whole[..whole.len() / 2]).unwrap();
+    }
+    let file = EikonalBlockFile::open(&folder.join("eikonal")).unwrap();
+    assert!(everything(&file).len() > 100);
+    file.verify().unwrap();
+    assert!(EikonalBlockFile::open(&folder.join("eikonal-cut")).is_err());
 }
 
 proptest! {
