@@ -9,13 +9,17 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
-/// Path of one of Pogo's commands, built on first use in the profile that the tests run in.
+/// Path of one of Pogo's commands: in the folder `$POGO_BIN`, as it is there, or built on first use in the profile that the
+/// tests run in.
 ///
 /// # Panics
 /// If the build fails.
 pub fn command(name: &str) -> Command {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     let folder = FOLDER.get_or_init(|| {
+        if let Some(folder) = std::env::var_os("POGO_BIN") {
+            return folder.into();
+        }
         // The test itself runs from target/<profile>/deps.
         let test = std::env::current_exe().expect("a test has a path");
         let folder = test.parent().and_then(Path::parent).expect("target/<profile>/deps/test").to_path_buf();
