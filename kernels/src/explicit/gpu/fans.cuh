@@ -181,7 +181,9 @@ template <typename T, int STEPS>
 __device__ __forceinline__ void keep_extra(const Params<T> &p, const Block &block, u32 k, Extra<T> *extra) {
     constexpr u32 THREADS = Fans<T, STEPS>::THREADS;
     const u32 n_near = block.n_own + block.n_halo, tid = threadIdx.x;
-    if (block.special_first == NONE || p.force_out) {
+    // Forces alone are asked of blocks that have no room for this, too, and nothing here is read for them.
+    if (p.force_out) {
+    } else if (block.special_first == NONE) {
         if (tid < MOST_LOCAL / 32) extra->marked[tid] = 0;
     } else {
         if (tid < STEPS) extra->recorded[tid] = p.record[*p.row + k + tid];

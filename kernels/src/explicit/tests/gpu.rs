@@ -265,6 +265,34 @@ fn exact_positions_and_plain_blocks() {
     }
 }
 
+/// Blocks on which nothing acts keep no room for what might; their forces and energies are asked for all the same.
+#[test]
+fn forces_where_nothing_acts() {
+    if skipped("forces_where_nothing_acts") {
+        return;
+    }
+    for kind in [ElementKind::Cpe3, ElementKind::Cpe4, ElementKind::C3d4, ElementKind::C3d8] {
+        let cells = if kind.dimension() == 2 { [60, 50, 0] } else { [16, 15, 14] };
+        let case = Arranged::new(box_mesh(kind, cells, 1e-3, 0.1), &[isotropic(210e9, 0.3)], 500);
+        let mut problem = case.problem();
+        problem.forces.clear();
+        problem.constraints.clear();
+        problem.monitors.clear();
+        problem.damping_rate.clear();
+        forces::<f64>(&problem, &case.start(), 1e-12);
+        forces::<f32>(&problem, &case.start(), 5e-6);
+    }
+}
+
+fn forces<T: GpuReal>(problem: &Problem, start: &State, tolerance: f64) {
+    let signals = Signals::new(&[], problem.time_increment);
+    let expected = CpuStepper::<f64>::new(problem, start, 1).unwrap().internal_force(&start.displacement);
+    let mut gpu = GpuStepper::<T>::new(problem, start, &signals, GpuOptions::default()).unwrap();
+    let force = Stepper::internal_force(&mut gpu, &start.displacement).unwrap();
+    let error = relative(&force, &expected);
+    assert!(error <= tolerance, "internal force differs by {error:e}");
+}
+
 #[test]
 fn too_large_a_problem_is_refused_before_it_runs() {
     if skipped("too_large_a_problem_is_refused_before_it_runs") {
