@@ -17,5 +17,6 @@ print(
     f"{b['products']:.0f}, {a['solve_seconds']:.2f} s ({a['device']}) and {b['solve_seconds']:.2f} s ({b['device']}), "
     f"displacements {worst:.1e} apart, {b.get('device_bytes_per_dof') or 0:.1f} B a dof on the device"
 )
-apart = abs(a["iterations"] - b["iterations"])
-sys.exit(0 if worst <= tolerance and apart <= len(a["cases"]) else 1)
+# The CPU's cycle makes a step more on level 2, which saves up to a sixth of the iterations: more than a quarter is a fault.
+more = b["iterations"] - a["iterations"]
+sys.exit(0 if worst <= tolerance and abs(more) <= max(len(a["cases"]), a["iterations"] / 4) else 1)
