@@ -18,11 +18,11 @@ pub(super) struct Placed {
     /// Index into [`Assembly::parts`].
     pub part: usize,
     pub frame: Frame,
-    node_first: u32,
+    pub node_first: u32,
     /// Element index of the first element of each group of its part.
     group_base: Vec<u32>,
     /// Code of its first element of a type that is not computed.
-    other_base: u32,
+    pub other_base: u32,
 }
 
 /// The mesh with everything needed to find names in it. Element codes are element indices, followed by the elements of
@@ -225,8 +225,9 @@ impl Assembly {
         }
     }
 
-    /// All sets as the model keeps them, without elements that are not computed; empty element sets are left out.
-    pub fn take_sets(&mut self) -> (Vec<NamedSet>, Vec<NamedSet>) {
+    /// All sets as the model keeps them, nodes and elements, without elements that are not computed; these by code in the
+    /// third list. Empty element sets are left out.
+    pub fn take_sets(&mut self) -> [Vec<NamedSet>; 3] {
         let (mut nodes, mut elements) = (Vec::new(), Vec::new());
         for placed in self.instances.iter().filter(|p| p.part > 0) {
             let raw = &self.parts[placed.part].raw;
@@ -246,11 +247,14 @@ impl Assembly {
         for (set, members) in root.element_sets.list.iter().zip(std::mem::take(&mut self.root_elements)) {
             elements.push(NamedSet { name: set.name.clone(), members });
         }
+        let mut others = Vec::new();
         for set in &mut elements {
-            set.members.retain(|code| *code < self.n_elements);
+            let members = set.members.extract_if(.., |code| *code >= self.n_elements).collect();
+            others.push(NamedSet { name: set.name.clone(), members });
         }
-        elements.retain(|set| !set.members.is_empty());
-        (nodes, elements)
+        let mut all = [nodes, elements, others];
+        all[1..].iter_mut().for_each(|sets| sets.retain(|set| !set.members.is_empty()));
+        all
     }
 }
 
@@ -346,6 +350,7 @@ fn has_definitions(part: &RawPart) -> bool {
     !(part.node_sets.list.is_empty()
         && part.element_sets.list.is_empty()
         && part.sections.is_empty()
+        && part.line_sections.is_empty()
         && part.surfaces.is_empty())
 }
 
@@ -353,9 +358,12 @@ fn new_placed(name: String, part: usize, frame: Frame) -> Placed {
     Placed { name, part, frame, node_first: 0, group_base: Vec::new(), other_base: 0 }
 }
 
-/// Nodes of elements, by a connectivity function, in order of first appearance.
-fn nodes_of<'a>(elements: &[u32], nodes: impl Fn(u32) -> Option<&'a [u32]>) -> Vec<u32> {
-    let mut list: Vec<u32> = elements.iter().filter_map(|e| nodes(*e)).flatten().copied().collect();
+/// Nodes of elements, ascending, by a function that gives those of one and what is to be added to them.
+fn nodes_of<'a>(elements: &[u32], nodes: impl Fn(u32) -> Option<(&'a [u32], u32)>) -> Vec<u32> {
+    let all = elements.iter().filter_map(|e| nodes(*e));
+    let all =
+        all.flat_map(|(nodes, first)| nodes.iter().filter(|node| **node != u32::MAX).map(move |node| node + first));
+    let mut list: Vec<u32> = all.collect();
     list.sort_unstable();
     list.dedup();
     list
@@ -411,11 +419,14 @@ impl Lookup for LocalNodes<'_> {
                 let elements = self.1.get(part.raw.element_sets.find(name)?)?;
                 Some(nodes_of(elements, |code| {
                     let code = code as usize;
+                    if code >= part.n_elements {
+                        return Some((part.nodes_of_other(code)?, 0));
+                    }
                     let at = part.group_first.iter().rposition(|first| *first <= code)?;
                     let group = part.raw.groups.get(at)?;
                     let n = group.kind.n_nodes();
                     let i = code - part.group_first[at];
-                    group.connectivity.get(i * n..(i + 1) * n)
+                    Some((group.connectivity.get(i * n..(i + 1) * n)?, 0))
                 }))
             }
             _ => None,
@@ -496,7 +507,16 @@ impl Lookup for GlobalNodes<'_> {
                 } else {
                     GlobalElements(self.0).named(instance, name)?
                 };
-                Some(nodes_of(&elements, |code| nodes_of_element(&self.0.mesh, code)))
+                Some(nodes_of(&elements, |code| match nodes_of_element(&self.0.mesh, code) {
+                    Some(nodes) => Some((nodes, 0)),
+                    None => {
+                        let instances = &self.0.instances;
+                        let placed = instances.iter().rev().find(|p| p.other_base <= code && self.0.n_others(p) > 0)?;
+                        let part = &self.0.parts[placed.part];
+                        let local = (code - placed.other_base) as usize + part.n_elements;
+                        Some((part.nodes_of_other(local)?, placed.node_first))
+                    }
+                }))
             }
             _ => None,
         }

@@ -2,8 +2,10 @@
 
 use std::collections::HashMap;
 
+use super::ReadOptions;
 use super::frame::Frame;
 use super::lexer::{Cursor, Keyword, Place, fields, text};
+use super::lines::kept_nodes;
 use super::log::Log;
 use super::numbers::{label, scan_label, scan_real, skip_blanks, whole};
 use super::raw::{BlockStart, Chunk, Members, OtherGroup, RawGroup, RawPart};
@@ -138,7 +140,7 @@ impl ElementBlock {
         keyword: &Keyword,
         part: &mut RawPart,
         user_elements: &HashMap<String, usize>,
-        mesh_only: bool,
+        options: &ReadOptions,
         log: &mut Log,
     ) -> Option<Self> {
         let name = keyword.get("TYPE").unwrap_or_default().to_uppercase();
@@ -146,7 +148,7 @@ impl ElementBlock {
             log.error(keyword.place, "*ELEMENT has no TYPE=");
             return None;
         }
-        let kind = ElementKind::from_name(&name).or_else(|| simplex(&name).filter(|_| mesh_only));
+        let kind = ElementKind::from_name(&name).or_else(|| simplex(&name).filter(|_| options.mesh_only));
         let (target, first, n_nodes) = match kind {
             Some(kind) => {
                 let at = part.groups.iter().position(|g| g.kind == kind).unwrap_or_else(|| {
@@ -163,7 +165,9 @@ impl ElementBlock {
                     None => nodes_of_other(&name),
                 };
                 let at = part.others.iter().position(|g| g.name == name).unwrap_or_else(|| {
-                    part.others.push(OtherGroup { name, place: keyword.place, labels: Vec::new() });
+                    let n_nodes = if options.lines { kept_nodes(&name) } else { 0 };
+                    let (labels, nodes, named) = (Vec::new(), Vec::new(), Vec::new());
+                    part.others.push(OtherGroup { name, place: keyword.place, labels, n_nodes, nodes, named });
                     part.others.len() - 1
                 });
                 (Target::Other(at), part.others[at].labels.len(), n_nodes)
@@ -266,6 +270,15 @@ impl ElementBlock {
                 }
                 n -= 1;
                 self.missing = n_nodes.unwrap_or(usize::MAX);
+                group.nodes.resize((group.labels.len() - 1) * group.n_nodes, 0);
+            }
+            let end = group.labels.len() * group.n_nodes;
+            for entry in entries.filter(|entry| !entry.is_empty()).take(end.saturating_sub(group.nodes.len())) {
+                let node = label(entry).unwrap_or_else(|| {
+                    group.named.push((group.nodes.len(), text(entry)));
+                    0
+                });
+                group.nodes.push(node);
             }
             self.missing = if line.ends_with(b",") { self.missing.saturating_sub(n) } else { 0 };
         }

@@ -20,6 +20,7 @@ mod frame;
 mod keywords;
 mod labels;
 mod lexer;
+mod lines;
 mod log;
 mod materials;
 mod mesh_cards;
@@ -37,6 +38,7 @@ mod surfaces;
 
 use std::path::Path;
 
+pub use lines::{LineProperty, Lines, PointMass};
 pub use report::{DeckError, DeckReport, ElementCount, KeywordCount, KeywordUse, Note, SetCount, StepReport};
 
 use crate::model::{Elasticity, ExplicitSettings, Model};
@@ -61,6 +63,9 @@ pub struct ReadOptions {
     /// membranes are triangles too, tetrahedra and triangles of other physics are taken as they stand, and all nodes keep
     /// three coordinates. The mesh is in [`Deck::model`]; [`Deck::finish`] is not meant for it.
     pub mesh_only: bool,
+    /// Two-node elements (trusses, beams, springs, dashpots, connectors) and point masses are wanted, in [`Deck::lines`], and
+    /// not refused.
+    pub lines: bool,
 }
 
 /// A material as far as the deck describes it.
@@ -88,6 +93,8 @@ pub struct Deck {
     /// [`NO_SECTION`]. `mesh.dimension` is that of the elements with a section or, where none has one, the highest;
     /// 2D meshes have two coordinates a node.
     pub model: Model,
+    /// Two-node elements and point masses, where [`ReadOptions::lines`] asks for them.
+    pub lines: Lines,
     /// Materials; `Section::material` is an index here, and here a job adds or replaces.
     pub materials: Vec<DeckMaterial>,
     /// Time and increment from the deck's step; none without a step (or with a procedure that a job replaces).

@@ -8,6 +8,7 @@ use super::ReadOptions;
 use super::frame::Frame;
 use super::keywords::{Class, IgnoreList, classify, is_other_section, nearest};
 use super::lexer::{Card, Cursor, DataLine, Keyword, Line, Place, Source, compact, fields, text};
+use super::lines::line_class;
 use super::log::Log;
 use super::mesh_cards::{ElementBlock, NodeBlock, SetBlock, shorten};
 use super::numbers::real;
@@ -215,7 +216,10 @@ impl<'o> Parser<'o> {
             }
             return;
         }
-        let class = classify(&keyword.key);
+        let class = match line_class(&keyword.key) {
+            Some(class) if self.options.lines => Some(class),
+            _ => classify(&keyword.key),
+        };
         let family = match class {
             Some(Class::Refused { family, .. }) => family,
             _ => "",
@@ -281,8 +285,7 @@ impl<'o> Parser<'o> {
             }
             "ELEMENT" => {
                 let part = self.raw.part_mut(self.scope);
-                let (types, mesh_only) = (&self.user_elements, self.options.mesh_only);
-                let block = ElementBlock::open(&keyword, part, types, mesh_only, &mut self.log);
+                let block = ElementBlock::open(&keyword, part, &self.user_elements, self.options, &mut self.log);
                 self.block = block.map_or(Block::Skip, Block::Elements);
             }
             "NSET" | "ELSET" => {
@@ -403,6 +406,7 @@ impl<'o> Parser<'o> {
             },
             "SURFACE" => self.raw.part_mut(self.scope).surfaces.push(card),
             "SOLIDSECTION" => self.raw.part_mut(self.scope).sections.push(card),
+            "SPRING" | "DASHPOT" | "MASS" => self.raw.part_mut(self.scope).line_sections.push(card),
             "ORIENTATION" => self.raw.part_mut(self.scope).orientations.push(card),
             _ => {
                 if card.keyword.key == "DYNAMIC"

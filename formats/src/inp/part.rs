@@ -59,7 +59,18 @@ impl IndexedPart {
         for group in &mut raw.groups {
             connect(group, &part.nodes, log);
         }
+        for group in &mut raw.others {
+            group.nodes.resize(group.labels.len() * group.n_nodes, 0);
+            group.nodes.iter_mut().for_each(|node| *node = part.nodes.get(*node).unwrap_or(u32::MAX));
+        }
         Self { raw, ..part }
+    }
+
+    /// Nodes of an element that is not computed, where they are kept.
+    pub fn nodes_of_other(&self, code: usize) -> Option<&[u32]> {
+        let at = self.other_first.iter().rposition(|first| *first <= code)?;
+        let (group, i) = (self.raw.others.get(at)?, code - self.other_first[at]);
+        group.nodes.get(i * group.n_nodes..(i + 1) * group.n_nodes)
     }
 
     fn report_duplicate(&self, raw: &RawPart, code: usize, log: &mut Log) {

@@ -75,6 +75,8 @@ pub(super) struct RawPart {
     pub sections: Vec<Card>,
     /// Sections of other kinds: `ELSET=` and where.
     pub other_sections: Vec<(String, Place)>,
+    /// `*SPRING`, `*DASHPOT` and `*MASS`, where two-node elements are wanted.
+    pub line_sections: Vec<Card>,
     pub orientations: Vec<Card>,
 }
 
@@ -115,6 +117,12 @@ pub(super) struct OtherGroup {
     pub name: String,
     pub place: Place,
     pub labels: Vec<u32>,
+    /// Nodes an element that are kept: of two-node elements and point masses that are wanted; else 0.
+    pub n_nodes: usize,
+    /// Node labels, (n, `n_nodes`), until the part is indexed; then its node indices, `u32::MAX` where there is no such node.
+    pub nodes: Vec<u32>,
+    /// Nodes of other instances: where in `nodes`, and `INSTANCE.LABEL`.
+    pub named: Vec<(usize, String)>,
 }
 
 /// Sets by name in any case.

@@ -5,6 +5,7 @@ use super::conditions::Conditions;
 use super::finish::flatten;
 use super::keywords::IgnoreList;
 use super::lexer::{Place, Source};
+use super::lines::{Collector, kept_nodes};
 use super::log::Log;
 use super::materials::material;
 use super::parser::Parser;
@@ -57,8 +58,11 @@ pub(super) fn read_source(source: Source, options: &ReadOptions, may_include: bo
         }
         !ignored
     });
+    others.retain(|other| !(options.lines && kept_nodes(&other.count.name) > 0));
     refuse_others(&others, &mut log);
-    if !options.mesh_only {
+    let lines = Collector::new(&assembly, &ignore, &mut log);
+    // Springs may leave the plane.
+    if !options.mesh_only && lines.is_empty() {
         choose_dimension(&mut assembly, &mut log);
     }
 
@@ -68,7 +72,8 @@ pub(super) fn read_source(source: Source, options: &ReadOptions, may_include: bo
     let mut requests = Requests::new(&assembly);
     requests.read(&raw, &mut log);
     let Requests { histories, element_histories, fields, .. } = requests;
-    let (node_sets, element_sets) = assembly.take_sets();
+    let [node_sets, element_sets, other_sets] = assembly.take_sets();
+    let lines = lines.finish(other_sets);
     let count = |sets: &[NamedSet]| {
         sets.iter().map(|s| SetCount { name: s.name.clone(), count: s.members.len() as u64 }).collect()
     };
@@ -100,6 +105,7 @@ pub(super) fn read_source(source: Source, options: &ReadOptions, may_include: bo
     };
     Ok(Deck {
         model: Model { mesh, setup },
+        lines,
         materials,
         explicit,
         notes: log.notes(),
@@ -164,7 +170,11 @@ fn refuse_others(others: &[Other], log: &mut Log) {
         format!("{} ({} element{plural}, line {})", o.count.name, o.count.count, o.place.line)
     });
     let list = list.collect::<Vec<_>>().join(", ");
-    log.error(first.place, format!("element types that are not computed: {list}; --ignore TYPE leaves one out"));
+    let hint = match others.iter().any(|other| kept_nodes(&other.count.name) > 0) {
+        true => "; a job with `physics = \"spring\"` makes springs of elements with two nodes",
+        false => "",
+    };
+    log.error(first.place, format!("element types that are not computed: {list}; --ignore TYPE leaves one out{hint}"));
 }
 
 /// 2D or 3D by the elements with a section or, where none has one, by the highest dimension.

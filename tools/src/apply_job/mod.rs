@@ -55,6 +55,7 @@ pub fn read_options(job: Option<&Job>, ignore: Vec<String>) -> ReadOptions {
         job_materials: job
             .map_or_else(Vec::new, |job| job.materials.iter().map(|material| material.value.name.clone()).collect()),
         mesh_only: false,
+        lines: false,
     }
 }
 

@@ -174,7 +174,7 @@ fn load(
     progress.stage("read");
     let job = SpringJob::read(&config.job)?;
     let explain = |error: BuildError| PipelineError::Spring { input: config.input.clone(), error };
-    let (mesh, deck, groups, image, files, mut remarks);
+    let (mesh, deck, groups, materials, image, files, mut remarks);
     if is_deck(&config.input) {
         let options = ReadOptions {
             ignore: config.ignore.clone(),
@@ -182,14 +182,20 @@ fn load(
             job_sets_time: job.solver.value.time.is_some(),
             job_materials: Vec::new(),
             mesh_only: false,
+            lines: true,
         };
         let read = inp::read(&config.input, &options)?;
         seconds.read = clock.lap();
         progress.stage("mesh");
-        let edges = edges(&read.model.mesh, &job)?;
+        let mut edges = edges(&read.model.mesh, &read.lines, &job)?;
         let (made, solver_from_model) = mesh_of_edges(&read.model.mesh, &edges, config.block_size).map_err(explain)?;
         mesh = made;
-        remarks = Remarks::default();
+        let said = |text: String| format!("{}: {text}", config.input.display());
+        let Remarks { notes, warnings } = std::mem::take(&mut edges.remarks);
+        remarks = Remarks {
+            notes: notes.into_iter().map(said).collect(),
+            warnings: warnings.into_iter().map(said).collect(),
+        };
         for note in &read.notes {
             let list = if note.is_warning { &mut remarks.warnings } else { &mut remarks.notes };
             list.push(note.to_string());
@@ -215,7 +221,7 @@ fn load(
         setup.element_histories.clear();
         setup.fields.clear();
         deck = setup;
-        groups = job.springs.iter().map(|item| item.value.group()).collect();
+        (groups, materials) = (edges.groups, edges.materials);
         image = None;
         files = read.report.files.iter().map(PathBuf::from).collect();
     } else {
@@ -230,6 +236,7 @@ fn load(
         }
         deck = empty_setup();
         groups = job.materials.iter().flat_map(|item| item.value.groups()).collect();
+        materials = job.materials.iter().map(|item| item.value.material()).collect();
         image = Some(report);
         files = files_of(&config.input)?;
         remarks = Remarks::default();
@@ -238,7 +245,7 @@ fn load(
 
     progress.stage("setup");
     let deck_settings = (deck.explicit.time > 0.0).then_some(deck.explicit.clone());
-    let Conditions { mut setup, remarks: more } = conditions(&mesh, deck, groups, &job)?;
+    let Conditions { mut setup, remarks: more } = conditions(&mesh, deck, groups, materials, &job)?;
     remarks.notes.extend(more.notes);
     remarks.warnings.extend(more.warnings);
     match deck_settings {

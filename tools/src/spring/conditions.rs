@@ -4,7 +4,8 @@ use pogo_formats::job::spring::{Add, Erase, SpringJob};
 use pogo_formats::job::{JobError, Located};
 use pogo_formats::model::{LoadKind, Mesh, Model, NamedSet, Setup};
 use pogo_formats::spring::{
-    Cut, Gravity, PointForce, SpringAddition, SpringErasure, SpringGroup, SpringMesh, SpringMeshView, SpringSetup,
+    Cut, Gravity, PointForce, SpringAddition, SpringErasure, SpringGroup, SpringMaterial, SpringMesh, SpringMeshView,
+    SpringSetup,
 };
 use pogo_formats::words::counted;
 
@@ -20,7 +21,7 @@ pub struct Conditions {
 }
 
 /// The conditions of a job on a mesh. `deck` are those of the deck, in solver indices; empty for a lattice. `groups` are the
-/// spring groups of the mesh; those that only `[[add]]` uses are added behind them.
+/// spring groups of the mesh, `materials` its materials; groups that only `[[add]]` uses are added behind them.
 ///
 /// # Errors
 /// [`JobError`] for a set, amplitude or group that does not exist, and for a place with no particle.
@@ -28,6 +29,7 @@ pub fn conditions(
     mesh: &SpringMesh,
     deck: Setup,
     groups: Vec<SpringGroup>,
+    materials: Vec<SpringMaterial>,
     job: &SpringJob,
 ) -> Result<Conditions, JobError> {
     let view = mesh.view();
@@ -111,7 +113,7 @@ pub fn conditions(
     }
     let setup = SpringSetup {
         title,
-        materials: job.materials.iter().map(|item| item.value.material()).collect(),
+        materials,
         groups,
         amplitudes: found.amplitudes,
         boundaries: found.boundaries,

@@ -1,25 +1,36 @@
-//! From a deck to springs: the edges of its elements, each once.
+//! From a deck to springs: the edges of its elements, and its two-node elements, each pair of nodes once.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use pogo_formats::inp::Lines;
 use pogo_formats::job::JobError;
 use pogo_formats::job::spring::SpringJob;
 use pogo_formats::model::{ElementKind, Mesh, NamedSet};
-use pogo_formats::spring::SpringMesh;
 use pogo_formats::spring::build::{BuildError, lists, spatial_order};
+use pogo_formats::spring::{MassKind, SpringGroup, SpringMaterial, SpringMesh};
+use pogo_formats::words::counted;
 
-use crate::apply_job::find_set;
+use crate::apply_job::{Remarks, find_set, unique};
 
 /// Springs of a deck.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Edges {
-    /// Both nodes, the lower first, and the index of the job's `[[springs]]`; ascending, each pair once.
+    /// Both nodes, the lower first, and an index into `groups`; ascending, each pair once.
     pub springs: Vec<(u32, u32, u8)>,
-    /// Material of each node that has a spring.
+    /// The job's `[[springs]]`, then the deck's `*SPRING` and `*DASHPOT`, then what acts between two nodes together.
+    pub groups: Vec<SpringGroup>,
+    /// An index into `materials` for each node that has a spring.
     pub material: Vec<u8>,
+    /// The job's `[[material]]`, then the deck's `*MASS`, then what is at one node together.
+    pub materials: Vec<SpringMaterial>,
     /// Volume of elements that belongs to each node: equal shares.
     pub volume: Vec<f64>,
+    /// Two-node elements that are no springs, masses that hide others.
+    pub remarks: Remarks,
 }
+
+/// None of a job's tables.
+const NONE: u8 = u8::MAX;
 
 /// Edges of an element, as pairs of local nodes.
 fn local_edges(kind: ElementKind) -> Vec<[u8; 2]> {
@@ -35,32 +46,47 @@ fn local_edges(kind: ElementKind) -> Vec<[u8; 2]> {
     edges.into_iter().collect()
 }
 
-/// The springs that a job makes of a deck's elements, and what its nodes weigh.
+/// The springs that a job makes of a deck's elements and two-node elements, and what its nodes weigh.
+///
+/// An element has one group. Of several tables of the job that name it the later one holds; a table that names no set leaves out
+/// the elements of which the deck's own `*SPRING` or `*DASHPOT` says what they are. Of one pair of nodes the later table of the
+/// job holds, and what the deck's own cards say comes on top, each element for itself: a dashpot beside a spring.
 ///
 /// # Errors
-/// A set that does not exist, no table that says which edges are springs, no material for a node.
-pub fn edges(mesh: &Mesh, job: &SpringJob) -> Result<Edges, JobError> {
-    const NONE: u8 = u8::MAX;
+/// A set that does not exist, nothing that says which elements are springs, no material for a node, a spring without length.
+pub fn edges(mesh: &Mesh, lines: &Lines, job: &SpringJob) -> Result<Edges, JobError> {
+    let mut remarks = Remarks::default();
     let mut group = vec![NONE; mesh.n_elements()];
-    let tables = job.springs.iter().enumerate().filter(|(_, item)| item.value.all || item.value.elset.is_some());
-    let mut any = false;
-    for (index, item) in tables {
-        let index = u8::try_from(index).ok().filter(|&index| index != NONE);
+    // Of lines by table of the job, and behind them by property of the deck.
+    let n_tables = job.springs.len();
+    let mut of_line: Vec<Option<usize>> = vec![None; lines.nodes.len()];
+    for (index, property) in lines.properties.iter().enumerate() {
+        property.lines.iter().for_each(|&line| of_line[line as usize] = Some(n_tables + index));
+    }
+    let mut any = !lines.properties.is_empty();
+    for (table, item) in job.springs.iter().enumerate().filter(|(_, item)| item.value.all || item.value.elset.is_some())
+    {
+        let index = u8::try_from(table).ok().filter(|&index| index != NONE);
         let index = index.ok_or_else(|| item.place.error("at most 255 tables of springs"))?;
         any = true;
         match &item.value.elset {
             Some(name) => {
-                let set = find_set(&mesh.element_sets, name, "element").map_err(|text| item.place.error(text))?;
-                set.members.iter().for_each(|&element| group[element as usize] = index);
+                let set = element_set(mesh, lines, name).map_err(|text| item.place.error(text))?;
+                set.elements.iter().for_each(|&element| group[element as usize] = index);
+                set.lines.iter().for_each(|&line| of_line[line as usize] = Some(table));
             }
-            None => group.fill(index),
+            None => {
+                group.fill(index);
+                let of_job = of_line.iter_mut().filter(|of| of.is_none_or(|of| of < n_tables));
+                of_job.for_each(|of| *of = Some(table));
+            }
         }
     }
     if !any {
-        let place = &job.solver.place;
-        return Err(place.error("which edges are springs? give [[springs]] with `elset` or `all = true`"));
+        let text = "which edges are springs? give [[springs]] with `elset` or `all = true`";
+        return Err(job.solver.place.error(text));
     }
-    let mut springs = Vec::new();
+    let mut springs: Vec<(u32, u32, usize)> = Vec::new();
     let mut volume = vec![0.0; mesh.n_nodes()];
     let mut first = 0;
     for elements in &mesh.groups {
@@ -76,23 +102,89 @@ pub fn edges(mesh: &Mesh, job: &SpringJob) -> Result<Edges, JobError> {
             for [a, b] in &local {
                 let (a, b) = (nodes[usize::from(*a)], nodes[usize::from(*b)]);
                 if a != b {
-                    springs.push((a.min(b), a.max(b), group));
+                    springs.push((a.min(b), a.max(b), usize::from(group)));
                 }
             }
         }
         first += elements.len();
     }
-    springs.sort_unstable();
-    // Of one pair the later table holds.
-    springs.dedup_by(|next, kept| {
-        let same = (next.0, next.1) == (kept.0, kept.1);
-        if same {
-            kept.2 = kept.2.max(next.2);
+    let mut n_loose = 0;
+    for (at, (&[a, b], of)) in lines.nodes.iter().zip(&of_line).enumerate() {
+        let Some(of) = *of else {
+            n_loose += 1;
+            continue;
+        };
+        if position(mesh, a) == position(mesh, b) {
+            let place = job.springs.get(of).map_or(&job.solver.place, |item| &item.place);
+            let text = format!("element {} has both ends at one place: it can be no spring", lines.labels[at]);
+            return Err(place.error(text));
         }
-        same
-    });
+        springs.push((a.min(b), a.max(b), of));
+    }
+    if n_loose > 0 {
+        let what = counted(n_loose, "two-node element");
+        let text = if n_loose == 1 { "is no spring" } else { "are no springs" };
+        remarks.notes.push(format!("note: {what} {text}: no [[springs]] table and no *SPRING or *DASHPOT names them"));
+    }
+    springs.sort_unstable();
+    let mut groups = Together::new(job.springs.iter().map(|item| item.value.group()).collect());
+    let mut of_property: Vec<Option<u32>> = vec![None; lines.properties.len()];
+    for index in of_line.iter().flatten().filter_map(|of| of.checked_sub(n_tables)) {
+        let property = &lines.properties[index];
+        of_property[index].get_or_insert_with(|| {
+            groups.push(SpringGroup {
+                name: unique(&property.name, &groups.items, |group| &group.name),
+                stiffness: property.stiffness,
+                damping: property.damping,
+                max_strain: f64::INFINITY,
+                rest_factor: 1.0,
+            })
+        });
+    }
+    let mut pairs = Vec::new();
+    for same in springs.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
+        let n_of_job = same.partition_point(|spring| spring.2 < n_tables);
+        let of_job = same[..n_of_job].last().map(|spring| spring.2 as u32);
+        let of_deck = same[n_of_job..].iter().filter_map(|spring| of_property[spring.2 - n_tables]);
+        let group = groups.of(of_job.into_iter().chain(of_deck).collect(), parallel);
+        let group = u8::try_from(group).ok().filter(|&group| group != NONE);
+        let too_many = || job.solver.place.error("the deck makes more than 255 groups of springs that differ");
+        pairs.push((same[0].0, same[0].1, group.ok_or_else(too_many)?));
+    }
+    let (material, materials) = materials(mesh, lines, job, &pairs, &volume, &mut remarks)?;
+    Ok(Edges { springs: pairs, groups: groups.items, material, materials, volume, remarks })
+}
 
+/// Materials of the nodes, and the list of them.
+fn materials(
+    mesh: &Mesh,
+    lines: &Lines,
+    job: &SpringJob,
+    springs: &[(u32, u32, u8)],
+    volume: &[f64],
+    remarks: &mut Remarks,
+) -> Result<(Vec<u8>, Vec<SpringMaterial>), JobError> {
+    let mut materials = Together::new(job.materials.iter().map(|item| item.value.material()).collect());
+    let mut at_node: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for mass in lines.masses.iter().filter(|mass| !mass.nodes.is_empty()) {
+        let name = unique(&mass.name, &materials.items, |material| &material.name);
+        let index = materials.push(SpringMaterial { name, mass: mass.mass, kind: MassKind::Particle });
+        mass.nodes.iter().for_each(|&node| at_node.entry(node).or_default().push(index));
+    }
     let mut material = vec![NONE; mesh.n_nodes()];
+    let mut of_deck = |material: &mut [u8]| {
+        for (node, of) in std::mem::take(&mut at_node) {
+            let index = u8::try_from(materials.of(of, piled)).ok().filter(|&index| index != NONE);
+            material[node as usize] =
+                index.ok_or_else(|| job.solver.place.error("the deck makes more than 255 masses that differ"))?;
+        }
+        Ok(())
+    };
+    // The deck's masses hold over a material for all nodes, and one for a set over them.
+    let for_all = job.materials.iter().rposition(|item| item.value.nset.is_none() && item.value.elset.is_none());
+    if for_all.is_none() {
+        of_deck(&mut material)?;
+    }
     for (index, item) in job.materials.iter().enumerate() {
         let table = &item.value;
         if table.label.is_some() || table.threshold.is_some() {
@@ -106,49 +198,148 @@ pub fn edges(mesh: &Mesh, job: &SpringJob) -> Result<Edges, JobError> {
             return Err(item.place.error("springs of a deck are said by [[springs]] tables, not by materials"));
         }
         let error = |text| item.place.error(text);
-        let index = index as u8;
+        let own = index as u8;
         match (&table.nset, &table.elset) {
             (Some(name), _) => {
                 let set = find_set(&mesh.node_sets, name, "node").map_err(error)?;
-                set.members.iter().for_each(|&node| material[node as usize] = index);
+                set.members.iter().for_each(|&node| material[node as usize] = own);
             }
             (None, Some(name)) => {
-                let set = find_set(&mesh.element_sets, name, "element").map_err(error)?;
-                let members: BTreeSet<u32> = set.members.iter().copied().collect();
+                let set = element_set(mesh, lines, name).map_err(error)?;
+                for &line in set.lines {
+                    lines.nodes[line as usize].iter().for_each(|&node| material[node as usize] = own);
+                }
+                let members: BTreeSet<u32> = set.elements.iter().copied().collect();
                 let mut first = 0;
                 for elements in &mesh.groups {
                     for (at, nodes) in elements.connectivity.chunks_exact(elements.kind.n_nodes()).enumerate() {
                         if members.contains(&(first + at as u32)) {
-                            nodes.iter().for_each(|&node| material[node as usize] = index);
+                            nodes.iter().for_each(|&node| material[node as usize] = own);
                         }
                     }
                     first += elements.len() as u32;
                 }
             }
-            (None, None) => material.fill(index),
+            (None, None) => material.fill(own),
+        }
+        if for_all == Some(index) {
+            of_deck(&mut material)?;
         }
     }
-    let bare = springs.iter().flat_map(|&(a, b, _)| [a, b]).find(|&node| material[node as usize] == NONE);
-    if let Some(node) = bare {
-        let label = mesh.node_labels[node as usize];
-        let place = &job.materials[0].place;
-        return Err(
-            place.error(format!("node {label} has springs and no material: give a [[material]] for all nodes first"))
-        );
+    let place = job.materials.first().map_or(&job.solver.place, |item| &item.place);
+    let mut hidden = BTreeSet::new();
+    for node in springs.iter().flat_map(|&(a, b, _)| [a, b]) {
+        let (label, at) = (mesh.node_labels[node as usize], node as usize);
+        let own = material[at];
+        if own == NONE {
+            let text = format!("node {label} has springs and no material: give a [[material]] for all nodes first");
+            return Err(place.error(text));
+        }
+        if materials.items[usize::from(own)].kind == MassKind::Density && volume[at] == 0.0 {
+            let place = job.materials.get(usize::from(own)).map_or(place, |item| &item.place);
+            let text =
+                format!("node {label} has no share of an area or volume, which `density` would need: give `mass`");
+            return Err(place.error(text));
+        }
+        if usize::from(own) >= job.materials.len() && volume[at] > 0.0 {
+            hidden.insert(node);
+        }
+    }
+    if !hidden.is_empty() {
+        let what = counted(hidden.len(), "node");
+        remarks
+            .warnings
+            .push(format!("warning: {what} with a *MASS of the deck and a share of elements: the *MASS alone counts"));
     }
     material.iter_mut().filter(|of| **of == NONE).for_each(|of| *of = 0);
-    Ok(Edges { springs, material, volume })
+    Ok((material, materials.items))
+}
+
+/// Things by index, to which come those that several of them make together.
+struct Together<T> {
+    items: Vec<T>,
+    made: BTreeMap<Vec<u32>, u32>,
+}
+
+impl<T> Together<T> {
+    fn new(items: Vec<T>) -> Self {
+        Self { items, made: BTreeMap::new() }
+    }
+
+    fn push(&mut self, item: T) -> u32 {
+        self.items.push(item);
+        self.items.len() as u32 - 1
+    }
+
+    /// The index of the one, or of what `make` makes of several.
+    fn of(&mut self, indices: Vec<u32>, make: impl Fn(&[&T]) -> T) -> u32 {
+        match (indices.as_slice(), self.made.get(&indices)) {
+            (&[index], _) | (_, Some(&index)) => index,
+            _ => {
+                let parts: Vec<&T> = indices.iter().map(|&index| &self.items[index as usize]).collect();
+                let made = make(&parts);
+                let index = self.push(made);
+                self.made.insert(indices, index);
+                index
+            }
+        }
+    }
+}
+
+fn joined<'n>(names: impl Iterator<Item = &'n str>) -> String {
+    names.collect::<Vec<_>>().join("+")
+}
+
+/// Springs side by side as one: Σ k_i (l − L_i) = k (l − L) with k = Σ k_i, L = Σ k_i L_i / k. It breaks where the first would.
+fn parallel(parts: &[&SpringGroup]) -> SpringGroup {
+    let stiffness: f64 = parts.iter().map(|part| part.stiffness).sum();
+    let moment: f64 = parts.iter().map(|part| part.stiffness * part.rest_factor).sum();
+    let rest_factor = if stiffness > 0.0 { moment / stiffness } else { parts[0].rest_factor };
+    let longest = parts.iter().map(|part| part.rest_factor * (1.0 + part.max_strain)).fold(f64::INFINITY, f64::min);
+    SpringGroup {
+        name: joined(parts.iter().map(|part| part.name.as_str())),
+        stiffness,
+        damping: parts.iter().map(|part| part.damping).sum(),
+        max_strain: longest / rest_factor - 1.0,
+        rest_factor,
+    }
+}
+
+/// Masses at one node as one.
+fn piled(parts: &[&SpringMaterial]) -> SpringMaterial {
+    SpringMaterial {
+        name: joined(parts.iter().map(|part| part.name.as_str())),
+        mass: parts.iter().map(|part| part.mass).sum(),
+        kind: MassKind::Particle,
+    }
+}
+
+/// An element set: elements that are computed, and two-node elements.
+struct Members<'a> {
+    elements: &'a [u32],
+    lines: &'a [u32],
+}
+
+fn element_set<'a>(mesh: &'a Mesh, lines: &'a Lines, name: &str) -> Result<Members<'a>, String> {
+    let of = |sets: &'a [NamedSet]| find_set(sets, name, "element").map(|set| set.members.as_slice());
+    match (of(&mesh.element_sets), of(&lines.sets)) {
+        (Err(text), Err(_)) if !mesh.element_sets.is_empty() => Err(text),
+        (Err(_), Err(text)) => Err(text),
+        (elements, lines) => Ok(Members { elements: elements.unwrap_or_default(), lines: lines.unwrap_or_default() }),
+    }
+}
+
+/// Where a node lies.
+fn position(mesh: &Mesh, node: u32) -> [f64; 3] {
+    let dimension = mesh.dimension as usize;
+    std::array::from_fn(|c| if c < dimension { mesh.coordinates[node as usize * dimension + c] } else { 0.0 })
 }
 
 /// Area or volume of an element: that of the triangles or tetrahedra from its first node.
 fn size(mesh: &Mesh, kind: ElementKind, nodes: &[u32]) -> f64 {
-    let dimension = mesh.dimension as usize;
-    let at = |node: u32| -> [f64; 3] {
-        std::array::from_fn(|c| if c < dimension { mesh.coordinates[node as usize * dimension + c] } else { 0.0 })
-    };
-    let from = at(nodes[0]);
+    let from = position(mesh, nodes[0]);
     let to = |local: u8| -> [f64; 3] {
-        let point = at(nodes[usize::from(local)]);
+        let point = position(mesh, nodes[usize::from(local)]);
         std::array::from_fn(|c| point[c] - from[c])
     };
     let cross =
@@ -185,11 +376,7 @@ pub fn mesh_of_edges(mesh: &Mesh, edges: &Edges, block_size: usize) -> Result<(S
     if kept.is_empty() {
         return Err(BuildError::Empty);
     }
-    let dimension = mesh.dimension as usize;
-    let position = |node: u32| -> [f64; 3] {
-        std::array::from_fn(|c| if c < dimension { mesh.coordinates[node as usize * dimension + c] } else { 0.0 })
-    };
-    let coordinates: Vec<f64> = kept.iter().flat_map(|&node| position(node)).collect();
+    let coordinates: Vec<f64> = kept.iter().flat_map(|&node| position(mesh, node)).collect();
     let (_, kept_from_solver) = spatial_order(&coordinates);
     let model_from_solver: Vec<u32> = kept_from_solver.iter().map(|&at| kept[at as usize]).collect();
     let mut solver_from_model = vec![u32::MAX; mesh.n_nodes()];
@@ -220,7 +407,7 @@ pub fn mesh_of_edges(mesh: &Mesh, edges: &Edges, block_size: usize) -> Result<(S
         members: set.members.iter().map(|node| solver_from_model[of(node)]).filter(|&at| at != u32::MAX).collect(),
     });
     let spring_mesh = SpringMesh {
-        coordinates: model_from_solver.iter().flat_map(|&node| position(node)).collect(),
+        coordinates: model_from_solver.iter().flat_map(|&node| position(mesh, node)).collect(),
         labels: model_from_solver.iter().map(|node| mesh.node_labels[of(node)]).collect(),
         instance: model_from_solver.iter().map(|node| mesh.node_instance[of(node)]).collect(),
         instances: mesh.instances.clone(),

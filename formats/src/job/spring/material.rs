@@ -36,15 +36,15 @@ pub struct MaterialTable {
     pub rest_factor: Option<PerGroup>,
 }
 
-/// `[[springs]]`: springs of a deck, along the edges of elements; or, in any model, springs that `[[add]]` adds.
+/// `[[springs]]`: springs of a deck, along the edges of elements and two-node elements; or, in any model, springs that `[[add]]` adds.
 #[derive(Deserialize, Debug, Clone, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct SpringsTable {
     /// Name, for changes by name.
     pub name: String,
-    /// The edges of the elements of this set; of several tables the later one holds.
+    /// The edges of the elements of this set, and its two-node elements; of several tables the later one holds.
     pub elset: Option<String>,
-    /// The edges of all elements.
+    /// The edges of all elements, and all two-node elements of which the deck's `*SPRING` and `*DASHPOT` say nothing.
     #[serde(default)]
     pub all: bool,
     /// k, N/m.

@@ -142,11 +142,6 @@ impl SpringJob {
         };
         job.image.value.check().map_err(|message| job.image.place.error(message))?;
         job.solver.value.check().map_err(|message| job.solver.place.error(message))?;
-        if job.materials.is_empty() {
-            return Err(text
-                .place(0)
-                .error("this job has no [[material]] table: say what particles weigh, e.g. mass = 1e-3"));
-        }
         if job.materials.len() > MAX_MATERIALS {
             return Err(text.place(0).error(format!("at most {MAX_MATERIALS} materials")));
         }
@@ -168,9 +163,12 @@ impl SpringJob {
     /// What grey values mean: each class of the law is named by the index of its material.
     ///
     /// # Errors
-    /// Materials by labels beside one by a threshold, or several without either.
+    /// No material, materials by labels beside one by a threshold, or several without either.
     pub fn voxel_law(&self) -> Result<Located<VoxelMaterial>, JobError> {
-        let first = self.materials.first().map_or(&self.image.place, |item| &item.place);
+        let Some(first) = self.materials.first().map(|item| &item.place) else {
+            let text = "this job has no [[material]] table: say what particles weigh, e.g. mass = 1e-3";
+            return Err(self.image.place.error(text));
+        };
         let mut law = VoxelMaterial {
             law: Law::Threshold,
             poisson: 0.0,

@@ -74,7 +74,8 @@ fn mistakes_are_found_with_their_line() {
         let found = with(more);
         assert!(found.starts_with(expected), "{more}: {found}");
     }
-    assert!(parse("physics = \"spring\"").unwrap_err().contains("no [[material]]"));
+    let bare = parse("physics = \"spring\"").unwrap();
+    assert!(bare.voxel_law().unwrap_err().to_string().starts_with("j.toml:1: error: this job has no [[material]]"));
 }
 
 #[test]

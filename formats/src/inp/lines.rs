@@ -1,0 +1,237 @@
+//! Two-node elements and point masses, of which a job makes springs and particles.
+
+use std::collections::HashMap;
+
+use super::assembly::Assembly;
+use super::keywords::{Class, IgnoreList};
+use super::lexer::Card;
+use super::log::Log;
+use super::materials::numbers;
+use super::raw::OtherGroup;
+use crate::model::NamedSet;
+use crate::words::counted;
+
+/// Problems of one type of elements that are shown.
+const SHOWN: usize = 10;
+const NONE: u32 = u32::MAX;
+
+/// Two-node elements and point masses: types that explicit dynamics does not compute.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Lines {
+    /// User's labels, (n,).
+    pub labels: Vec<u32>,
+    /// Nodes of the mesh, (n,).
+    pub nodes: Vec<[u32; 2]>,
+    /// Element sets with such elements, by index here.
+    pub sets: Vec<NamedSet>,
+    /// What the deck's `*SPRING` and `*DASHPOT` say.
+    pub properties: Vec<LineProperty>,
+    /// Elements of type MASS with their `*MASS`.
+    pub masses: Vec<PointMass>,
+}
+
+/// A `*SPRING` or `*DASHPOT` and its elements (SPRINGA, DASHPOTA).
+#[derive(Debug, Clone, PartialEq)]
+pub struct LineProperty {
+    /// The element set, behind its instance if it has one.
+    pub name: String,
+    /// k, N/m; 0 of a dashpot.
+    pub stiffness: f64,
+    /// c, N s/m; 0 of a spring.
+    pub damping: f64,
+    /// Index into [`Lines::nodes`].
+    pub lines: Vec<u32>,
+}
+
+/// A `*MASS` and its nodes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PointMass {
+    /// The element set, behind its instance if it has one.
+    pub name: String,
+    /// m of each, kg.
+    pub mass: f64,
+    /// A node of the mesh for each element.
+    pub nodes: Vec<u32>,
+}
+
+/// Nodes of elements that can become springs (2) or masses (1); 0 of any other type.
+///
+/// Springs between fixed components (SPRING1, SPRING2, DASHPOT1, DASHPOT2), gaps and rigid links pull otherwise than along the
+/// line between their nodes, and elements with a node in the middle (B32, T3D3) are two springs in one: they are refused.
+pub(super) fn kept_nodes(name: &str) -> usize {
+    const LINES: [&str; 10] = ["T2D2", "T3D2", "B21", "B23", "B31", "B33", "PIPE21", "PIPE31", "CONN2D2", "CONN3D2"];
+    match name {
+        "MASS" => 1,
+        "SPRINGA" | "DASHPOTA" => 2,
+        _ if LINES.iter().any(|line| name.starts_with(line)) => 2,
+        _ => 0,
+    }
+}
+
+/// Class of a keyword where such elements are wanted, if it is another than else: springs follow lines between particles, for
+/// which cross-sections and the behaviour of connectors say nothing.
+pub(super) fn line_class(key: &str) -> Option<Class> {
+    match key {
+        "SPRING" | "DASHPOT" | "MASS" => Some(Class::Read),
+        "BEAMSECTION" | "BEAMGENERALSECTION" => Some(Class::NoEffect),
+        _ => key.starts_with("CONNECTOR").then_some(Class::NoEffect),
+    }
+}
+
+/// Collects them before the assembly gives its sets away.
+pub(super) struct Collector {
+    lines: Lines,
+    /// The type of each line has a card of its own: `SPRING`, `DASHPOT`, or nothing.
+    card_of: Vec<&'static str>,
+    first_code: u32,
+    /// By element code from `first_code` on: index of a line.
+    line_of: Vec<u32>,
+    /// By element code.
+    node_of_mass: HashMap<u32, u32>,
+}
+
+impl Collector {
+    /// Everything but the sets.
+    pub fn new(assembly: &Assembly, ignore: &IgnoreList, log: &mut Log) -> Self {
+        let mut out = Self {
+            lines: Lines::default(),
+            card_of: Vec::new(),
+            first_code: assembly.n_elements,
+            line_of: Vec::new(),
+            node_of_mass: HashMap::new(),
+        };
+        for placed in &assembly.instances {
+            let part = &assembly.parts[placed.part];
+            for (group, first) in part.raw.others.iter().zip(&part.other_first) {
+                if group.n_nodes > 0 && !ignore.has(&[&group.name]) {
+                    out.group(
+                        group,
+                        placed.other_base + (first - part.n_elements) as u32,
+                        placed.node_first,
+                        assembly,
+                        log,
+                    );
+                }
+            }
+        }
+        let instances = assembly.instances.iter().enumerate().filter(|(_, placed)| placed.part > 0);
+        for (part, instance) in std::iter::once((0, None)).chain(instances.map(|(i, placed)| (placed.part, Some(i)))) {
+            for card in &assembly.parts[part].raw.line_sections {
+                out.card(card, assembly, instance, log);
+            }
+        }
+        out
+    }
+
+    /// There is no two-node element.
+    pub fn is_empty(&self) -> bool {
+        self.lines.nodes.is_empty()
+    }
+
+    /// Elements of one type of an instance.
+    fn group(&mut self, group: &OtherGroup, first_code: u32, node_first: u32, assembly: &Assembly, log: &mut Log) {
+        let own = |node: &u32| (*node != NONE).then(|| node + node_first);
+        let mut nodes: Vec<Option<u32>> = group.nodes.iter().map(own).collect();
+        for (at, name) in &group.named {
+            nodes[*at] = assembly.nodes_named(name).filter(|found| found.len() == 1).map(|found| found[0]);
+        }
+        let card = match group.name.as_str() {
+            "SPRINGA" => "SPRING",
+            "DASHPOTA" => "DASHPOT",
+            _ => "",
+        };
+        let mut n_errors = 0;
+        for (code, (ends, label)) in (first_code..).zip(nodes.chunks_exact(group.n_nodes).zip(&group.labels)) {
+            match *ends {
+                [Some(node)] => {
+                    self.node_of_mass.insert(code, node);
+                }
+                [Some(a), Some(b)] if a != b => {
+                    let slot = (code - self.first_code) as usize;
+                    self.line_of.resize(slot, NONE);
+                    self.line_of.push(self.lines.nodes.len() as u32);
+                    self.lines.nodes.push([a, b]);
+                    self.lines.labels.push(*label);
+                    self.card_of.push(card);
+                }
+                _ => {
+                    n_errors += 1;
+                    if n_errors <= SHOWN {
+                        let what = if group.n_nodes == 1 { "is at no node" } else { "does not join two nodes" };
+                        log.error(group.place, format!("{} element {label} {what} of the deck", group.name));
+                    }
+                }
+            }
+        }
+        if n_errors > SHOWN {
+            let what = format!("more {} element", group.name);
+            log.error(group.place, format!("{} without nodes", counted(n_errors - SHOWN, &what)));
+        }
+    }
+
+    fn line(&self, code: u32) -> Option<u32> {
+        let line = self.line_of.get(code.checked_sub(self.first_code)? as usize);
+        line.copied().filter(|line| *line != NONE)
+    }
+
+    fn card(&mut self, card: &Card, assembly: &Assembly, instance: Option<usize>, log: &mut Log) {
+        let keyword = &card.keyword;
+        let set = keyword.get("ELSET").unwrap_or_default();
+        let Some(codes) = assembly.elements_in(instance, set) else {
+            return log.error(keyword.place, format!("*{}: element set `{set}` does not exist", keyword.name));
+        };
+        let Some(value) = value(card, log) else { return };
+        let name = match instance {
+            Some(i) => format!("{}.{set}", assembly.instances[i].name),
+            None => set.to_owned(),
+        };
+        if keyword.key == "MASS" {
+            let nodes = codes.iter().filter_map(|code| self.node_of_mass.get(code).copied()).collect();
+            return self.lines.masses.push(PointMass { name, mass: value, nodes });
+        }
+        let of_card = |line: &u32| self.card_of[*line as usize] == keyword.key;
+        let lines = codes.iter().filter_map(|code| self.line(*code)).filter(of_card).collect();
+        let (stiffness, damping) = if keyword.key == "SPRING" { (value, 0.) } else { (0., value) };
+        self.lines.properties.push(LineProperty { name, stiffness, damping, lines });
+    }
+
+    /// With the element sets, by code, of elements that are not computed.
+    pub fn finish(mut self, sets: Vec<NamedSet>) -> Lines {
+        let of_lines = sets.into_iter().map(|set| NamedSet {
+            members: set.members.iter().filter_map(|code| self.line(*code)).collect(),
+            name: set.name,
+        });
+        self.lines.sets = of_lines.filter(|set| !set.members.is_empty()).collect();
+        self.lines
+    }
+}
+
+/// The one number of a card: a stiffness, a coefficient or a mass.
+fn value(card: &Card, log: &mut Log) -> Option<f64> {
+    let keyword = &card.keyword;
+    let lines = numbers(card, log);
+    // Blank lines, which springs along their lines have instead of components, are gone already; a lone comma is one, too. Who
+    // gives components all the same is understood.
+    let components =
+        |line: &Vec<f64>| line.len() <= 2 && line.iter().all(|x| (0. ..=6.).contains(x) && x.fract() == 0.);
+    let data = match lines.as_slice() {
+        [first, rest @ ..] if keyword.key != "MASS" && !rest.is_empty() && components(first) => rest,
+        all => all,
+    };
+    let value = match data {
+        [line] if !keyword.has("NONLINEAR") && !keyword.has("COMPLEXSTIFFNESS") => line.first().copied(),
+        _ => None,
+    };
+    match value {
+        Some(value) if value >= 0. && value.is_finite() && (value > 0. || keyword.key != "MASS") => Some(value),
+        _ => {
+            let positive = if keyword.key == "MASS" { "above 0" } else { "not negative" };
+            let text = format!(
+                "*{} is read with one number, {positive}; --ignore {} leaves it out, and the job gives another",
+                keyword.name, keyword.name
+            );
+            log.error(keyword.place, text);
+            None
+        }
+    }
+}
