@@ -1,204 +1,308 @@
-// Implicit addressing in single precision, springs along axes and face diagonals that only pull, one material: a thread block has
-// a tile of columns and marches along z, a thread ROWS columns side by side in y. Planes of displacements come into shared memory
+// Implicit addressing in single precision, springs along axes and face diagonals that only pull, one material, even spacing: a
+// thread block marches a tile of columns along z, a thread two by two columns. Planes of displacements come into shared memory
 // ahead of their use; springs between places of one thread, in a plane or from plane to plane, are computed once.
 
 #include "springs.cuh"
 
+#define WARPS 4
+#define STAGES 4
+#define BLOCKS 4
+#define THREADS (32 * WARPS)
+// A warp has 32 by 4 columns.
 #define X 32
-#define Y 4
-#define ROWS 2
-#define STAGES 5
-#define BLOCKS 5
-#define THREADS (X * Y)
-#define HIGH (Y * ROWS)
-// Numbers of a row in shared memory: three unused, one place to the left, the tile, one place to the right.
-#define PITCH 40
-#define PLANE (PITCH * (HIGH + 2))
+#define Y (4 * WARPS)
+// Numbers of a row in shared memory: four before the tile and four behind it, of which one each is used.
+#define PITCH (X + 8)
+#define PLANE (PITCH * (Y + 2))
 #define STAGE (3 * PLANE)
+#define PIECES (3 * (Y + 2) * (PITCH / 4))
+#define PER ((PIECES + THREADS - 1) / THREADS)
+// Increments or older displacements of a plane, without rims; three planes of them follow the stages.
+#define OLD (3 * Y * X)
 
 extern __shared__ char shared[];
 
+// A number for each component.
+struct V {
+    float x[3];
+};
+// Spacing, 1 / L² of axes and diagonals, and k / L² of axes over that of diagonals.
+struct Springs {
+    float d, axis, face, ratio;
+};
+
 static __device__ __forceinline__ void copy_16(u32 to, const float *from) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
-}
-static __device__ __forceinline__ void copy_4(u32 to, const float *from) {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(from) : "memory");
+    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 }
 
-// Adds ε / (w + √w) D times L² to one end, and takes it from the other where that is given.
-template <int D, int DX, int DY, int DZ, bool FULL>
-static __device__ __forceinline__ void add(const float a[3], const float *b, int pitch, const Params &p, u32 word, float sum[3], float *other) {
-    const Rule &rule = p.rule[D];
-    float e[3] = {b[0] - a[0], b[pitch] - a[1], b[2 * pitch] - a[2]};
-    // At DX = 0 and so on nothing is added: the rest vector is known here.
-    float along[3] = {DX ? e[0] + rule.rest[0] : e[0], DY ? e[1] + rule.rest[1] : e[1], DZ ? e[2] + rule.rest[2] : e[2]};
-    float q = (DX ? along[0] + rule.rest[0] : e[0]) * e[0] + (DY ? along[1] + rule.rest[1] : e[1]) * e[1] +
-              (DZ ? along[2] + rule.rest[2] : e[2]) * e[2];
-    float w = fmaf(q, rule.inverse, 1.0f), root, inverse;
+// Adds ε / (w + √w) D times L² (of face diagonals) to one end, and takes it from the other where that is given.
+template <int DX, int DY, int DZ, bool MASKED>
+static __device__ __forceinline__ void add(const V &a, const V &b, const Springs &k, bool there, V &sum, V *other) {
+    const int step[3] = {DX, DY, DZ};
+    const bool axis = DX * DX + DY * DY + DZ * DZ == 1;
+    float along[3], q = 0;
+    V e;
+#pragma unroll
+    for (int c = 0; c < 3; ++c) {
+        e.x[c] = b.x[c] - a.x[c];
+        along[c] = step[c] ? e.x[c] + (step[c] > 0 ? k.d : -k.d) : e.x[c];
+        float t = step[c] ? along[c] + (step[c] > 0 ? k.d : -k.d) : e.x[c];
+        q = c == 0 ? t * e.x[c] : fmaf(t, e.x[c], q);
+    }
+    float w = fmaf(q, axis ? k.axis : k.face, 1.0f), root, inverse;
     asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(root) : "f"(w));
     asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(fmaf(w, root, w)));
     float s = q * inverse;
-    if (!FULL) s = (word >> D & 1) ? s : 0.0f;
+    if (axis) s *= k.ratio;
+    if (MASKED) s = there ? s : 0.0f;
 #pragma unroll
     for (int c = 0; c < 3; ++c) {
-        sum[c] = fmaf(s, along[c], sum[c]);
-        if (other) other[c] = fmaf(-s, along[c], other[c]);
+        sum.x[c] = fmaf(s, along[c], sum.x[c]);
+        if (other) other->x[c] = fmaf(-s, along[c], other->x[c]);
     }
 }
 
-struct Sums {
-    float axis[ROWS][3], face[ROWS][3];
-};
-
-// All springs of this thread's places, with those whose other end is in the plane above: what these do there is left in `next`.
-template <bool FULL>
-static __device__ __forceinline__ void forces(const float *below, const float *here, const float *above, const float own[ROWS][3],
-                                              const Params &p, const u32 word[ROWS], Sums &sums, Sums &next) {
-#define AT(plane, dx, dy) ((plane) + (dy) * PITCH + (dx)), PLANE
+static __device__ __forceinline__ V one(const float *at) {
+    return {at[0], at[PLANE], at[2 * PLANE]};
+}
+static __device__ __forceinline__ void two(const float *at, V v[2]) {
 #pragma unroll
-    for (int r = 0; r < ROWS; ++r) {
-        const float *b = below + r * PITCH, *h = here + r * PITCH, *a = above + r * PITCH;
-        float *axis = sums.axis[r], *face = sums.face[r];
-        add<0, 1, 0, 0, FULL>(own[r], AT(h, 1, 0), p, word[r], axis, nullptr);
-        add<1, -1, 0, 0, FULL>(own[r], AT(h, -1, 0), p, word[r], axis, nullptr);
-        if (r + 1 < ROWS)
-            add<2, 0, 1, 0, FULL>(own[r], own[r + 1 < ROWS ? r + 1 : r], 1, p, word[r], axis, sums.axis[r + 1 < ROWS ? r + 1 : r]);
-        else
-            add<2, 0, 1, 0, FULL>(own[r], AT(h, 0, 1), p, word[r], axis, nullptr);
-        if (r == 0) add<3, 0, -1, 0, FULL>(own[r], AT(h, 0, -1), p, word[r], axis, nullptr);
-        add<6, 1, 1, 0, FULL>(own[r], AT(h, 1, 1), p, word[r], face, nullptr);
-        add<7, -1, -1, 0, FULL>(own[r], AT(h, -1, -1), p, word[r], face, nullptr);
-        add<8, -1, 1, 0, FULL>(own[r], AT(h, -1, 1), p, word[r], face, nullptr);
-        add<9, 1, -1, 0, FULL>(own[r], AT(h, 1, -1), p, word[r], face, nullptr);
-        add<11, -1, 0, -1, FULL>(own[r], AT(b, -1, 0), p, word[r], face, nullptr);
-        add<13, 1, 0, -1, FULL>(own[r], AT(b, 1, 0), p, word[r], face, nullptr);
-        if (r == 0) add<15, 0, -1, -1, FULL>(own[r], AT(b, 0, -1), p, word[r], face, nullptr);
-        if (r == ROWS - 1) add<17, 0, 1, -1, FULL>(own[r], AT(b, 0, 1), p, word[r], face, nullptr);
-        add<10, 1, 0, 1, FULL>(own[r], AT(a, 1, 0), p, word[r], face, nullptr);
-        add<12, -1, 0, 1, FULL>(own[r], AT(a, -1, 0), p, word[r], face, nullptr);
-        add<4, 0, 0, 1, FULL>(own[r], AT(a, 0, 0), p, word[r], axis, next.axis[r]);
-        add<14, 0, 1, 1, FULL>(own[r], AT(a, 0, 1), p, word[r], face, r + 1 < ROWS ? next.face[r + 1 < ROWS ? r + 1 : r] : nullptr);
-        add<16, 0, -1, 1, FULL>(own[r], AT(a, 0, -1), p, word[r], face, r > 0 ? next.face[r > 0 ? r - 1 : r] : nullptr);
+    for (int c = 0; c < 3; ++c) {
+        float2 pair = *(const float2 *)(at + c * PLANE);
+        v[0].x[c] = pair.x;
+        v[1].x[c] = pair.y;
+    }
+}
+
+// All springs of this thread's places in a plane, those to the plane above, and those from the rim of this plane to its places in
+// the plane above, whose pulls there are left in `next`. MASKED: some are missing. FIRST: only what is left in `next`.
+template <bool MASKED, bool FIRST>
+static __device__ __forceinline__ void forces(const float *here, const float *above, const V own[2][2], const Springs &k,
+                                              const u32 word[2][2], const u32 ahead[2][2], V sum[2][2], V next[2][2]) {
+#define W(r, c, bit) (!MASKED || (word[r][c] >> bit & 1))
+#define A(r, c, bit) (!MASKED || (ahead[r][c] >> bit & 1))
+#define ADD(dx, dy, dz, a, b, there, sum, other) add<dx, dy, dz, MASKED>(a, b, k, there, sum, other)
+    V up[2][2];
+    two(above, up[0]);
+    two(above + PITCH, up[1]);
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+        // Rows before and behind this thread's.
+        const int row = r ? 2 : -1;
+        V side[2], left, right, ends[2];
+        two(here + row * PITCH, side);
+#pragma unroll
+        for (int c = 0; c < 2; ++c) {
+            if (r)
+                ADD(0, 1, -1, up[r][c], side[c], A(r, c, 17), next[r][c], nullptr);
+            else
+                ADD(0, -1, -1, up[r][c], side[c], A(r, c, 15), next[r][c], nullptr);
+        }
+        if (!FIRST) {
+            left = one(here + row * PITCH - 1);
+            right = one(here + row * PITCH + 2);
+            two(above + row * PITCH, ends);
+            if (r) {
+                ADD(0, 1, 0, own[1][0], side[0], W(1, 0, 2), sum[1][0], nullptr);
+                ADD(0, 1, 0, own[1][1], side[1], W(1, 1, 2), sum[1][1], nullptr);
+                ADD(1, 1, 0, own[1][0], side[1], W(1, 0, 6), sum[1][0], nullptr);
+                ADD(-1, 1, 0, own[1][1], side[0], W(1, 1, 8), sum[1][1], nullptr);
+                ADD(-1, 1, 0, own[1][0], left, W(1, 0, 8), sum[1][0], nullptr);
+                ADD(1, 1, 0, own[1][1], right, W(1, 1, 6), sum[1][1], nullptr);
+                ADD(0, 1, 1, own[1][0], ends[0], W(1, 0, 14), sum[1][0], nullptr);
+                ADD(0, 1, 1, own[1][1], ends[1], W(1, 1, 14), sum[1][1], nullptr);
+            } else {
+                ADD(0, -1, 0, own[0][0], side[0], W(0, 0, 3), sum[0][0], nullptr);
+                ADD(0, -1, 0, own[0][1], side[1], W(0, 1, 3), sum[0][1], nullptr);
+                ADD(1, -1, 0, own[0][0], side[1], W(0, 0, 9), sum[0][0], nullptr);
+                ADD(-1, -1, 0, own[0][1], side[0], W(0, 1, 7), sum[0][1], nullptr);
+                ADD(-1, -1, 0, own[0][0], left, W(0, 0, 7), sum[0][0], nullptr);
+                ADD(1, -1, 0, own[0][1], right, W(0, 1, 9), sum[0][1], nullptr);
+                ADD(0, -1, 1, own[0][0], ends[0], W(0, 0, 16), sum[0][0], nullptr);
+                ADD(0, -1, 1, own[0][1], ends[1], W(0, 1, 16), sum[0][1], nullptr);
+            }
+        }
+        // To the left and to the right of each row.
+        left = one(here + r * PITCH - 1);
+        right = one(here + r * PITCH + 2);
+        ADD(-1, 0, -1, up[r][0], left, A(r, 0, 11), next[r][0], nullptr);
+        ADD(1, 0, -1, up[r][1], right, A(r, 1, 13), next[r][1], nullptr);
+        if (!FIRST) {
+            ADD(-1, 0, 0, own[r][0], left, W(r, 0, 1), sum[r][0], nullptr);
+            ADD(1, 0, 0, own[r][1], right, W(r, 1, 0), sum[r][1], nullptr);
+            if (r) {
+                ADD(-1, -1, 0, own[1][0], one(here - 1), W(1, 0, 7), sum[1][0], nullptr);
+                ADD(1, -1, 0, own[1][1], one(here + 2), W(1, 1, 9), sum[1][1], nullptr);
+            } else {
+                ADD(-1, 1, 0, own[0][0], one(here + PITCH - 1), W(0, 0, 8), sum[0][0], nullptr);
+                ADD(1, 1, 0, own[0][1], one(here + PITCH + 2), W(0, 1, 6), sum[0][1], nullptr);
+            }
+            left = one(above + r * PITCH - 1);
+            right = one(above + r * PITCH + 2);
+            ADD(-1, 0, 1, own[r][0], left, W(r, 0, 12), sum[r][0], nullptr);
+            ADD(1, 0, 1, own[r][1], right, W(r, 1, 10), sum[r][1], nullptr);
+            ADD(1, 0, 0, own[r][0], own[r][1], W(r, 0, 0), sum[r][0], &sum[r][1]);
+            ADD(0, 1, 0, own[0][r], own[1][r], W(0, r, 2), sum[0][r], &sum[1][r]);
+            if (r)
+                ADD(-1, 1, 0, own[0][1], own[1][0], W(0, 1, 8), sum[0][1], &sum[1][0]);
+            else
+                ADD(1, 1, 0, own[0][0], own[1][1], W(0, 0, 6), sum[0][0], &sum[1][1]);
+        }
+        // From plane to plane. Bits are those of the upper end, which FIRST has alone.
+        ADD(0, 0, 1, own[r][0], up[r][0], A(r, 0, 5), sum[r][0], &next[r][0]);
+        ADD(0, 0, 1, own[r][1], up[r][1], A(r, 1, 5), sum[r][1], &next[r][1]);
+        ADD(1, 0, 1, own[r][0], up[r][1], A(r, 1, 11), sum[r][0], &next[r][1]);
+        ADD(-1, 0, 1, own[r][1], up[r][0], A(r, 0, 13), sum[r][1], &next[r][0]);
+        if (r) {
+            ADD(0, -1, 1, own[1][0], up[0][0], A(0, 0, 17), sum[1][0], &next[0][0]);
+            ADD(0, -1, 1, own[1][1], up[0][1], A(0, 1, 17), sum[1][1], &next[0][1]);
+        } else {
+            ADD(0, 1, 1, own[0][0], up[1][0], A(1, 0, 15), sum[0][0], &next[1][0]);
+            ADD(0, 1, 1, own[0][1], up[1][1], A(1, 1, 15), sum[0][1], &next[1][1]);
+        }
     }
 }
 
 // PAIR: the second array of displacements holds u_{n−1}, which u_{n+1} replaces (the paper's two positions): 12 bytes less.
 template <bool PAIR> static __device__ __forceinline__ void columns(const Params &p, u32 k, u32 parity) {
-    int tx = threadIdx.x % X, ty = threadIdx.x / X * ROWS;
-    u32 x = blockIdx.x * X, y0 = blockIdx.y * HIGH, y = y0 + ty, z0 = blockIdx.z * p.depth, z1 = min(z0 + p.depth, p.size[2]);
+    u32 lane = threadIdx.x % 32, tx = 2 * (lane % 16), ty = threadIdx.x / 32 * 4 + lane / 16 * 2;
+    u32 x = blockIdx.x * X, y0 = blockIdx.y * Y, y = y0 + ty, z0 = blockIdx.z * p.depth, z1 = min(z0 + p.depth, p.size[2]);
     u32 row = *p.row + k;
     float g[3] = {gravity(p, row, 0), gravity(p, row, 1), gravity(p, row, 2)};
     const float *u = p.u[parity];
     float *next_u = p.u[parity ^ 1], *du = p.du[0];
-    u32 at = p.pad + x + tx + y * p.row_length + z0 * p.plane;
-    // What this thread copies of a plane: pieces of 16 bytes and numbers at the rim. Rows beyond the grid are read, too: the arrays
-    // are padded.
-    const u32 n_pieces = 3 * (HIGH + 2) * (X / 4), n_rims = 3 * (HIGH + 2) * 2;
-    const u32 per = (n_pieces + THREADS - 1) / THREADS;
-    u32 base = u32(__cvta_generic_to_shared(shared)), tile = p.pad + x + (z0 - 1) * p.plane + (y0 - 1) * p.row_length;
-    u32 piece_from[per], piece_to[per], rim_from = 0, rim_to = 0;
+    // Rows beyond the grid are read, too: the arrays are padded.
+    u32 base = u32(__cvta_generic_to_shared(shared)) + 16 * threadIdx.x;
+    // What this thread copies of a plane, from where it begins; all that it copies is side by side in shared memory.
+    u32 piece[PER];
 #pragma unroll
-    for (u32 j = 0; j < per; ++j) {
-        u32 number = min(threadIdx.x + j * THREADS, n_pieces - 1), i = number % (X / 4), r = number / (X / 4), c = r / (HIGH + 2);
-        r %= HIGH + 2;
-        piece_from[j] = c * p.len + tile + r * p.row_length + 4 * i;
-        piece_to[j] = base + 4 * (c * PLANE + r * PITCH + 4 + 4 * i);
+    for (u32 j = 0; j < PER; ++j) {
+        u32 number = min(threadIdx.x + j * THREADS, PIECES - 1), i = number % (PITCH / 4), r = number / (PITCH / 4);
+        piece[j] = r / (Y + 2) * p.len + r % (Y + 2) * p.row_length + 4 * i;
     }
-    {
-        u32 side = threadIdx.x % 2, r = threadIdx.x / 2, c = r / (HIGH + 2);
-        r %= HIGH + 2;
-        rim_from = c * p.len + tile + r * p.row_length + (side ? X : -1);
-        rim_to = base + 4 * (c * PLANE + r * PITCH + (side ? 4 + X : 3));
-    }
+    const u32 start = p.pad + x - 4 + (z0 - 1) * p.plane + (y0 - 1) * p.row_length;
+    const float *source = u + start;
     u32 into = 0;
     auto fetch = [&]() {
 #pragma unroll
-        for (u32 j = 0; j < per; ++j) {
-            if (threadIdx.x + j * THREADS < n_pieces) copy_16(piece_to[j] + into, u + piece_from[j]);
-            piece_from[j] += p.plane;
-        }
-        if (threadIdx.x < n_rims) copy_4(rim_to + into, u + rim_from);
-        rim_from += p.plane;
+        for (u32 j = 0; j < PER; ++j)
+            if (threadIdx.x + j * THREADS < PIECES) copy_16(base + into + 16 * THREADS * j, source + piece[j]);
+        source += p.plane;
         into = into == (STAGES - 1) * STAGE * 4 ? 0 : into + STAGE * 4;
+    };
+    const float *old_source = (PAIR ? next_u : du) + p.pad + x + y0 * p.row_length + z0 * p.plane;
+    u32 old_piece = threadIdx.x / (X / 4) % Y * p.row_length + threadIdx.x % (X / 4) * 4, old_into = 4 * STAGES * STAGE;
+    auto fetch_old = [&]() {
+        // Eight pieces a row, Y rows a component: 3 Y rows in rounds of THREADS / 8 = Y rows.
+#pragma unroll
+        for (u32 c = 0; c < 3; ++c) copy_16(base + old_into + 16 * THREADS * c, old_source + c * p.len + old_piece);
+        old_source += p.plane;
+        old_into = old_into == 4 * (STAGES * STAGE + 2 * OLD) ? 4 * (STAGES * STAGE) : old_into + 4 * OLD;
     };
     auto commit = [&]() { asm volatile("cp.async.commit_group;" ::: "memory"); };
 #pragma unroll
-    for (int i = 0; i < STAGES - 1; ++i) {
+    for (int i = 0; i < STAGES; ++i) {
         if (z0 + i < z1 + 2) fetch();
+        if (i < 2 && z0 + i < z1) fetch_old();
         commit();
     }
-    const float *mine = (const float *)shared + ty * PITCH + 4 + tx + PITCH;
-    // Masks come a plane ahead.
-    bool inside[ROWS];
-    u32 word[ROWS];
+    const float *my_old = (const float *)shared + STAGES * STAGE + ty * X + tx;
+    const float *mine = (const float *)shared + (ty + 1) * PITCH + 4 + tx;
+    bool inside[2] = {y < p.size[1], y + 1 < p.size[1]};
+    u32 at = p.pad + x + tx + y * p.row_length + z0 * p.plane;
+    // Masks come two planes ahead.
+    u32 word[2][2], ahead[2][2], far[2][2];
+    // Pulls are summed over k / L² of diagonals; without these, of axes.
+    const bool faces = p.pull[6] > 0;
+    const u32 kept = faces ? ~0u : ACTIVE | 0x3f;
+    auto masks = [&](u32 plane, u32 to[2][2]) {
 #pragma unroll
-    for (int r = 0; r < ROWS; ++r) {
-        inside[r] = y + r < p.size[1];
-        word[r] = inside[r] ? p.mask[at + r * p.row_length] : 0;
-    }
-    float axis_factor = p.uniform_inertia * p.rule[0].inverse * p.rule[0].stiffness; // of spacing alike along x, y, z
-    float face_factor = p.uniform_inertia * p.rule[6].inverse * p.rule[6].stiffness;
-    asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 3) : "memory");
-    __syncthreads();
-    Sums carry = {};
-    // Springs from below into the first plane that later planes get from the one before.
-#pragma unroll
-    for (int r = 0; r < ROWS; ++r) {
-        const float *b = mine + r * PITCH, *h = b + STAGE;
-        float own[3] = {h[0], h[PLANE], h[2 * PLANE]};
-        add<5, 0, 0, -1, false>(own, AT(b, 0, 0), p, word[r], carry.axis[r], nullptr);
-        if (r > 0) add<15, 0, -1, -1, false>(own, AT(b, 0, -1), p, word[r], carry.face[r], nullptr);
-        if (r + 1 < ROWS) add<17, 0, 1, -1, false>(own, AT(b, 0, 1), p, word[r], carry.face[r], nullptr);
-    }
-    const float *below = mine, *here = mine + STAGE, *above = mine + 2 * STAGE;
-    for (u32 z = z0; z < z1; ++z) {
-        float old[ROWS][3];
-        u32 ahead[ROWS];
-#pragma unroll
-        for (int r = 0; r < ROWS; ++r) {
-            u32 i = at + r * p.row_length;
-            ahead[r] = inside[r] && z + 1 < z1 ? __ldcs(p.mask + i + p.plane) : 0;
-#pragma unroll
-            for (int c = 0; c < 3; ++c) old[r][c] = word[r] ? __ldcs((PAIR ? next_u : du) + c * p.len + i) : 0.0f;
+        for (int r = 0; r < 2; ++r) {
+            uint2 pair = make_uint2(0, 0);
+            if (inside[r] && plane < p.size[2])
+                pair = __ldg((const uint2 *)(p.mask + p.pad + x + tx + (y + r) * p.row_length + plane * p.plane));
+            to[r][0] = pair.x & kept;
+            to[r][1] = pair.y & kept;
         }
+    };
+    masks(z0, word);
+    masks(z0 + 1, ahead);
+    float factor = p.uniform_inertia * (faces ? p.pull[6] : p.pull[0]);
+    Springs springs = {p.rule[0].rest[0], p.rule[0].inverse, p.rule[6].inverse, faces ? __fdividef(p.pull[0], p.pull[6]) : 1.0f};
+    asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2) : "memory");
+    __syncthreads();
+    V carry[2][2] = {};
+    {
+        V own[2][2], none[2][2];
+        two(mine, own[0]);
+        two(mine + PITCH, own[1]);
+        forces<true, true>(mine, mine + STAGE, own, springs, word, word, none, carry);
+    }
+    const float *here = mine + STAGE, *above = mine + 2 * STAGE;
+    for (u32 z = z0; z < z1; ++z) {
+        masks(z + 2, far);
         // The plane above is there, and everybody is done with the one that the next fetch replaces.
-        asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 4) : "memory");
+        asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 3) : "memory");
         __syncthreads();
-        if (z + STAGES - 2 < z1 + 1) fetch();
+        if (z + STAGES < z1 + 2) fetch();
+        if (z + 2 < z1) fetch_old();
         commit();
-        float own[ROWS][3];
+        V own[2][2], sum[2][2], next[2][2] = {};
+        two(here, own[0]);
+        two(here + PITCH, own[1]);
         u32 some = 0, every = ~0u;
 #pragma unroll
-        for (int r = 0; r < ROWS; ++r) {
-            some |= word[r];
-            every &= word[r];
+        for (int r = 0; r < 2; ++r)
 #pragma unroll
-            for (int c = 0; c < 3; ++c) own[r][c] = here[r * PITCH + c * PLANE];
-        }
-        Sums sums = carry;
-        carry = {};
+            for (int c = 0; c < 2; ++c) {
+                sum[r][c] = carry[r][c];
+                some |= word[r][c] | ahead[r][c];
+                // Of the plane above only bits that lead down count: 5, 11, 13, 15, 17.
+                every &= word[r][c] & (ahead[r][c] | 0x157df);
+            }
         if (__any_sync(~0u, some)) {
-            if (__all_sync(~0u, (every & 0x3ffff) == 0x3ffff))
-                forces<true>(below, here, above, own, p, word, sums, carry);
+            bool full = __all_sync(~0u, (every & 0x3ffff) == 0x3ffff);
+            if (full)
+                forces<false, false>(here, above, own, springs, word, ahead, sum, next);
             else
-                forces<false>(below, here, above, own, p, word, sums, carry);
+                forces<true, false>(here, above, own, springs, word, ahead, sum, next);
+            float2 old[2][3];
 #pragma unroll
-            for (int r = 0; r < ROWS; ++r)
-                if (word[r]) {
+            for (int r = 0; r < 2; ++r)
+#pragma unroll
+                for (int c = 0; c < 3; ++c) old[r][c] = *(const float2 *)(my_old + c * Y * X + r * X);
+#pragma unroll
+            for (int r = 0; r < 2; ++r)
+                if (inside[r]) {
                     u32 i = at + r * p.row_length;
 #pragma unroll
                     for (int c = 0; c < 3; ++c) {
-                        float increment = PAIR ? own[r][c] - old[r][c] : old[r][c];
-                        increment = p.decay * increment + (axis_factor * sums.axis[r][c] + face_factor * sums.face[r][c] + g[c]);
-                        if (!PAIR) du[c * p.len + i] = increment;
-                        next_u[c * p.len + i] = own[r][c] + increment;
+                        float2 increment, moved;
+                        float a = old[r][c].x, b = old[r][c].y;
+                        if (PAIR) a = own[r][0].x[c] - a, b = own[r][1].x[c] - b;
+                        increment.x = fmaf(p.decay, a, fmaf(factor, sum[r][0].x[c], g[c]));
+                        increment.y = fmaf(p.decay, b, fmaf(factor, sum[r][1].x[c], g[c]));
+                        if (!full) {
+                            increment.x = word[r][0] ? increment.x : 0.0f;
+                            increment.y = word[r][1] ? increment.y : 0.0f;
+                        }
+                        moved.x = own[r][0].x[c] + increment.x;
+                        moved.y = own[r][1].x[c] + increment.y;
+                        if (!PAIR) __stcs((float2 *)(du + c * p.len + i), increment);
+                        __stcs((float2 *)(next_u + c * p.len + i), moved);
                     }
                 }
         }
 #pragma unroll
-        for (int r = 0; r < ROWS; ++r) word[r] = ahead[r];
+        for (int r = 0; r < 2; ++r)
+#pragma unroll
+            for (int c = 0; c < 2; ++c) {
+                carry[r][c] = next[r][c];
+                word[r][c] = ahead[r][c];
+                ahead[r][c] = far[r][c];
+            }
+        my_old = my_old == (const float *)shared + STAGES * STAGE + 2 * OLD + ty * X + tx ? my_old - 2 * OLD : my_old + OLD;
         at += p.plane;
-        below = here;
         here = above;
         above = above == mine + (STAGES - 1) * STAGE ? mine : above + STAGE;
     }

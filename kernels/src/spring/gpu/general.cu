@@ -201,6 +201,91 @@ LATTICE(6)
 LATTICE(18)
 LATTICE(26)
 
+#ifndef POGO_F64
+// The same where spacings are alike: sixteen bytes a particle in shared memory (ids are times 16), and pulls over k / L² of the kind
+// of springs that ND has most of.
+template <int D, int BASE>
+static __device__ __forceinline__ void pull_even(const float4 b, const float own[3], const Params &p, float d, float ratio, float sum[3]) {
+    const float there[3] = {b.x, b.y, b.z};
+    float along[3], q = 0;
+#pragma unroll
+    for (int c = 0; c < 3; ++c) {
+        float e = there[c] - own[c], rest = step_to(D, c) > 0 ? d : -d;
+        along[c] = step_to(D, c) ? e + rest : e;
+        float t = step_to(D, c) ? along[c] + rest : e;
+        q = c == 0 ? t * e : fmaf(t, e, q);
+    }
+    float s = over_w_plus_root(q, fmaf(q, p.rule[first_alike(D)].inverse, 1.0f));
+    if (first_alike(D) != BASE) s *= ratio;
+#pragma unroll
+    for (int c = 0; c < 3; ++c) sum[c] = fmaf(s, along[c], sum[c]);
+}
+
+template <int D, int ND, int BASE> struct Slots {
+    static __device__ __forceinline__ void pull(const u16 *id, const float own[3], const Params &p, float d, const float ratio[3],
+                                                float sum[3]) {
+        pull_even<D, BASE>(*(const float4 *)(shared + id[D]), own, p, d, ratio[D < 6 ? 0 : D < 18 ? 1 : 2], sum);
+        Slots<D + 1, ND, BASE>::pull(id, own, p, d, ratio, sum);
+    }
+};
+template <int ND, int BASE> struct Slots<ND, ND, BASE> {
+    static __device__ __forceinline__ void pull(const u16 *, const float *, const Params &, float, const float *, float *) {}
+};
+
+template <int ND> static __device__ __forceinline__ void lattice_even(const Params &p, u32 k, u32 parity) {
+    const int BASE = ND == 6 ? 0 : 6;
+    u32 block = blockIdx.x, i = threadIdx.x, at = block * BLOCK + i;
+    const float *u = p.u[parity];
+    float4 *local = (float4 *)shared;
+    const u16 *ids = p.ids + u64(p.first[block]) * BLOCK + i;
+    u32 halo_first = p.halo_first[block], n_halo = p.halo_first[block + 1] - halo_first;
+    u32 near = i < n_halo ? __ldcs(p.halo + halo_first + i) : 0;
+    float own[3] = {0, 0, 0}, old[3] = {0, 0, 0};
+    u32 row = *p.row + k;
+    if (at < p.n)
+#pragma unroll
+        for (int c = 0; c < 3; ++c) {
+            own[c] = u[u64(c) * p.len + at];
+            old[c] = __ldcs(p.du[parity] + u64(c) * p.len + at);
+        }
+    u16 id[ND];
+#pragma unroll
+    for (int d = 0; d < ND; ++d) id[d] = __ldg(ids + d * BLOCK);
+    auto place = [&](u32 h, u32 particle) {
+        local[BLOCK + h] = make_float4(u[particle], u[u64(p.len) + particle], u[2 * u64(p.len) + particle], 0);
+    };
+    if (i < n_halo) place(i, near);
+#pragma unroll 1
+    for (u32 h = i + BLOCK; h < n_halo; h += BLOCK) place(h, __ldcs(p.halo + halo_first + h));
+    local[i] = make_float4(own[0], own[1], own[2], 0);
+    float g[3];
+#pragma unroll
+    for (int c = 0; c < 3; ++c) g[c] = gravity(p, row, c);
+    float inertia = (p.inertia ? (at < p.n ? p.inertia[at] : 0.0f) : p.uniform_inertia) * p.pull[BASE];
+    const float base = p.pull[BASE];
+    const float ratio[3] = {__fdividef(p.pull[0], base), __fdividef(p.pull[6], base), __fdividef(p.pull[18], base)};
+    __syncthreads();
+    if (at >= p.n) return;
+    float sum[3] = {0, 0, 0};
+    Slots<0, ND, BASE>::pull(id, own, p, p.rule[0].rest[0], ratio, sum);
+#pragma unroll
+    for (int c = 0; c < 3; ++c) {
+        u64 j = u64(c) * p.len + at;
+        float increment = fmaf(p.decay, old[c], fmaf(inertia, sum[c], g[c]));
+        p.du[parity ^ 1][j] = increment;
+        p.u[parity ^ 1][j] = own[c] + increment;
+    }
+}
+
+#define LATTICE_EVEN(ND)                                                                                                         \
+    extern "C" __global__ void __launch_bounds__(BLOCK, 7) lattice_even_##ND(const __grid_constant__ Params p, u32 k, u32 parity) { \
+        lattice_even<ND>(p, k, parity);                                                                                          \
+    }
+LATTICE_EVEN(6)
+LATTICE_EVEN(18)
+LATTICE_EVEN(26)
+#endif
+
 // What acts on single numbers, a thread a number: forces, then the motion of a support, and their work.
 extern "C" __global__ void __launch_bounds__(THREADS) specials(const __grid_constant__ Params p, u32 k, u32 parity) {
     u32 i = blockIdx.x * THREADS + threadIdx.x;

@@ -101,6 +101,14 @@ impl<T: GpuNumber> Host<T> {
         }
     }
 
+    /// Particles of the largest halo.
+    pub fn most_halo(&self) -> usize {
+        match self {
+            Self::Local(lists) => lists.halo_first.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0),
+            _ => 0,
+        }
+    }
+
     /// Makes changes in the tables.
     pub fn change(&mut self, problem: &SpringProblem, changes: &[Change]) {
         for change in changes {
@@ -123,7 +131,8 @@ impl<T: GpuNumber> Host<T> {
     }
 
     /// What the device must be told of changes that the tables have, and of what kind the entries are (`edit` in general.cu).
-    pub fn edits(&mut self, changes: &[Change]) -> (Vec<Edit>, u32) {
+    /// Local ids are times `id_bytes`.
+    pub fn edits(&mut self, changes: &[Change], id_bytes: usize) -> (Vec<Edit>, u32) {
         match self {
             Self::Grid(grid) => {
                 let ends = changes.iter().flat_map(|change| change.particles);
@@ -135,7 +144,7 @@ impl<T: GpuNumber> Host<T> {
             }
             Self::Local(lists) => {
                 let touched = std::mem::take(&mut lists.touched);
-                let scale = 3 * size_of::<T>() as u32;
+                let scale = id_bytes as u32;
                 let edit = |at: usize| Edit { at: at as u32, clear: 0, set: u32::from(lists.ids[at]) * scale };
                 (touched.into_iter().map(edit).collect(), 1)
             }

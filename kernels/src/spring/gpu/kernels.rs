@@ -13,10 +13,12 @@ use crate::spring::cpu::lists::Rules;
 
 /// Threads of most kernels.
 pub(super) const THREADS: u32 = 256;
-/// Tile of `columns`, and its bytes in shared memory: five planes with their rims.
-pub(super) const TILE: [usize; 2] = [32, 8];
-const TILE_BYTES: u32 = 5 * 3 * 40 * (8 + 2) * 4;
+/// Tile of `columns`, and its bytes in shared memory: four planes with their rims, and three without.
+pub(super) const TILE: [usize; 2] = [32, 16];
+const TILE_BYTES: u32 = 4 * (4 * 3 * 40 * (16 + 2) + 3 * 3 * 32 * 16);
 const TILE_THREADS: u32 = 128;
+/// Bytes of a particle in the shared memory of `lattice_even`.
+const WIDE: usize = 16;
 /// Particles a block of `lattice`.
 const LATTICE_BLOCK: u32 = 256;
 /// Most threads of a resident kernel for even spacing and springs that never break, by its slots, and of any other.
@@ -32,6 +34,33 @@ mod ptx {
     pub const GENERAL_F64: &str = include_str!("../../../ptx/spring_f64.ptx");
     pub const COLUMNS: &str = include_str!("../../../ptx/spring_columns.ptx");
     pub const RESIDENT: &str = include_str!("../../../ptx/spring_resident.ptx");
+}
+
+/// Slots of the lists of a lattice, else 0.
+fn slots<T: GpuNumber>(host: &Host<T>) -> usize {
+    match host {
+        Host::Local(lists) if matches!(lists.rules, Rules::Lattice { .. }) && lists.first.len() > 1 => lists.first[1],
+        _ => 0,
+    }
+}
+
+/// Bytes of a particle in shared memory, by which local ids are multiplied: `WIDE` where a kernel for even spacing does.
+pub(super) fn id_bytes<T: GpuNumber>(choice: Choice, features: Features, host: &Host<T>) -> usize {
+    let narrow = 3 * size_of::<T>();
+    let shared = choice.addressing == Addressing::Explicit && choice.way == Way::Shared;
+    let Host::Local(lists) = host else { return narrow };
+    let Rules::Lattice { constants, .. } = &lists.rules else { return narrow };
+    let slots = slots(host);
+    // The kind of springs by which `lattice_even` measures the others.
+    let base = if slots == 6 { 0 } else { 6 };
+    let fits = features.single
+        && features.even
+        && features.plain()
+        && !features.breaks
+        && choice.block == LATTICE_BLOCK as usize;
+    let known = [6, 18, 26].contains(&slots) && constants[base].stiffness > T::default();
+    let room = (choice.block + host.most_halo()) * WIDE <= usize::from(u16::MAX);
+    if shared && fits && known && room { WIDE } else { narrow }
 }
 
 /// The kernels of a model.
@@ -66,16 +95,14 @@ impl Kernels {
         let general = gpu.module(if features.single { ptx::GENERAL_F32 } else { ptx::GENERAL_F64 })?;
         let mut modules = Vec::new();
         let plain = |name: &str| Kernel::new(gpu, &general, name, 0);
+        let wide = id_bytes(choice, features, host) == WIDE;
         let local_bytes = 3 * (params.block + params.halo_most) * size_of::<T>() as u32;
         let local = |name: &str| -> Result<Kernel, DeviceError> {
             Kernel::new(gpu, &general, name, if params.damped != 0 { 2 * local_bytes } else { local_bytes })
         };
         let block = params.block as usize;
         let n_blocks = params.n.div_ceil(params.block);
-        let slots = match host {
-            Host::Local(lists) if matches!(lists.rules, Rules::Lattice { .. }) && n_blocks > 0 => lists.first[1],
-            _ => 0,
-        };
+        let slots = slots(host);
         let mut single = None;
         let (mut grid, mut threads) = ([n_blocks, 1, 1], params.block);
         let name = match (choice.addressing, choice.way) {
@@ -88,6 +115,7 @@ impl Kernels {
             (Addressing::Implicit, Way::SharedPairs) => "columns_pairs".to_owned(),
             (Addressing::Implicit, _) => "columns_increments".to_owned(),
             (Addressing::ExplicitGlobal, _) => "explicit_cached".to_owned(),
+            _ if wide => format!("lattice_even_{slots}"),
             _ if slots > 0 && features.plain() && !features.breaks && params.block == LATTICE_BLOCK => {
                 format!("lattice_{slots}")
             }
@@ -117,12 +145,15 @@ impl Kernels {
                 let kernel = Kernel::new(gpu, &module, &name, TILE_BYTES)?;
                 modules.push(module);
                 let tiles = [0, 1].map(|c| (params.size[c] as usize).div_ceil(TILE[c]) as u32);
-                // Longer columns read less twice, but shorter ones fill the device more evenly (measured: BENCHMARKS.md).
-                params.depth = if depth > 0 { depth } else { 8 };
+                // Longer columns do less twice, but shorter ones fill the device (measured: BENCHMARKS.md).
+                let slots = gpu.multiprocessors * kernel.resident;
+                let fills = |depth: &u32| 10 * tiles[0] * tiles[1] * params.size[2].div_ceil(*depth) > 9 * slots;
+                params.depth = if depth > 0 { depth } else { [16, 8].into_iter().find(fills).unwrap_or(4) };
                 (grid, threads) = ([tiles[0], tiles[1], params.size[2].div_ceil(params.depth)], TILE_THREADS);
                 kernel
             }
             (Addressing::ExplicitGlobal, _) => plain(&name)?,
+            _ if wide => Kernel::new(gpu, &general, &name, (params.block + params.halo_most) * WIDE as u32)?,
             _ => local(&name)?,
         };
         Ok(Self {

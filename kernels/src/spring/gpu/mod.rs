@@ -72,6 +72,8 @@ pub struct GpuStepper<'a, T: GpuNumber> {
     kernels: Kernels,
     /// The second array of displacements holds those of the step before, and there is no Δu.
     pairs: bool,
+    /// Factor of local ids.
+    id_bytes: usize,
     tables: Tables<T>,
     arrays: Arrays<T>,
     params: Params<T>,
@@ -185,7 +187,8 @@ impl<'a, T: GpuNumber> GpuStepper<'a, T> {
             decay: T::from_f64(decay),
             ..Params::default()
         };
-        let tables = Tables::new(&problem, &host, features, choice.block, &mut params)?;
+        let id_bytes = kernels::id_bytes(choice, features, &host);
+        let tables = Tables::new(&problem, &host, features, choice.block, id_bytes, &mut params)?;
         // All that may break between two looks at the log.
         let n_added: usize = problem.additions.iter().map(|addition| addition.springs.len()).sum();
         let n_springs = springs.len() as usize + n_added;
@@ -212,6 +215,7 @@ impl<'a, T: GpuNumber> GpuStepper<'a, T> {
             graph: None,
             kernels,
             pairs,
+            id_bytes,
             tables,
             arrays,
             params,

@@ -171,7 +171,7 @@ impl<T: GpuNumber> GpuStepper<'_, T> {
         if changes.iter().any(|change| matches!(change.cause, Cause::Added(_))) {
             self.host.write_rules(&mut self.tables)?;
         }
-        let (edits, mut what) = self.host.edits(&changes);
+        let (edits, mut what) = self.host.edits(&changes, self.id_bytes);
         self.changes.extend(changes);
         let buffer = Buffer::of(&edits)?;
         let (mut params, mut at, mut n) = (self.params, buffer.pointer(), edits.len() as u32);

@@ -42,12 +42,14 @@ fn narrow(values: &[usize]) -> Vec<u32> {
 }
 
 impl<T: GpuNumber> Tables<T> {
-    /// Of a problem and its tables, in blocks of `block` particles; `params` learns where they are.
+    /// Of a problem and its tables, in blocks of `block` particles; `params` learns where they are. Local ids are times
+    /// `id_bytes`.
     pub fn new(
         problem: &SpringProblem,
         host: &Host<T>,
         features: Features,
         block: usize,
+        id_bytes: usize,
         params: &mut Params<T>,
     ) -> Result<Self, GpuError> {
         let (mut numbers, mut words, mut halves, mut bytes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -67,14 +69,13 @@ impl<T: GpuNumber> Tables<T> {
                 constants = &grid.constants;
             }
             Host::Local(lists) => {
-                let scale = 3 * size_of::<T>();
-                let most = lists.halo_first.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0);
+                let most = host.most_halo();
                 params.halo_most = most as u32;
                 params.n_directions = lists.first.get(1).map_or(0, |&slots| slots as u32);
-                if (block + most) * scale > usize::from(u16::MAX) {
+                if (block + most) * id_bytes > usize::from(u16::MAX) {
                     return Err(SpringError::BlockTooLarge { block: 0, particles: block + most }.into());
                 }
-                let ids: Vec<u16> = lists.ids.iter().map(|&id| id * scale as u16).collect();
+                let ids: Vec<u16> = lists.ids.iter().map(|&id| id * id_bytes as u16).collect();
                 let (ids, first) = if features.lattice && !features.breaks && !features.events {
                     share_tables(&ids, block * params.n_directions as usize, params.n_directions)
                 } else {
