@@ -299,6 +299,85 @@ line = [[0, 0, 0], [7, 0, 0]]
     assert!(summary["files"].as_array().unwrap().iter().any(|name| name.as_str().unwrap().ends_with(".png")));
 }
 
+/// A displacement that is there from the start pulls from the start.
+#[test]
+fn a_prescribed_displacement_holds_from_the_first_moment() {
+    let (k, mass, pull, dt) = (8.0, 0.5, 0.2, 0.01);
+    let job = format!(
+        "[solver]
+time = 3.0
+increment = {dt}
+[[material]]
+name = \"a\"
+mass = {mass}
+stiffness = {k}
+[[boundary]]
+side = \"xmax\"
+components = \"x\"
+value = {pull}
+[[monitor]]
+name = \"ALL\"
+line = [[0, 0, 0], [1, 0, 0]]
+"
+    );
+    let model = Model::new([2, 1, 1], |_| 1, &job);
+    let omega = verlet((k / mass as f64).sqrt(), dt);
+    for (precision, tolerance) in [("f64", 1e-12), ("f32", 1e-5)] {
+        model.solve(precision, &["--precision", precision]);
+        let traces = model.table(precision, "traces.csv");
+        assert!(traces.column("ALL.2.U1").iter().all(|u| (u - pull).abs() < 1e-7), "{precision}");
+        for (t, u) in traces.time().iter().zip(traces.column("ALL.1.U1")) {
+            let exact = pull * (1.0 - (omega * t).cos());
+            assert!((u - exact).abs() < tolerance, "{precision} at {t}: {u} {exact}");
+        }
+    }
+    let moved = model.solve("set", &["--set", "boundary.FIX1.1.value=0.1"]);
+    assert!(number(&moved["energy"], "elastic") > 0.0, "{moved:#}");
+    assert_eq!(model.table("set", "traces.csv").column("ALL.2.U1")[0], 0.1);
+}
+
+/// A support that moves steadily has its velocity, no acceleration and an honest account of its work from the first row.
+#[test]
+fn a_driven_support_moves_from_the_first_moment() {
+    let (k, mass, speed, dt) = (8.0, 0.5, 0.3, 0.01);
+    let job = format!(
+        "[solver]
+time = 3.0
+increment = {dt}
+[[material]]
+name = \"a\"
+mass = {mass}
+stiffness = {k}
+[[boundary]]
+side = \"xmax\"
+components = \"x\"
+type = \"velocity\"
+value = {speed}
+[[monitor]]
+name = \"ALL\"
+line = [[0, 0, 0], [1, 0, 0]]
+variables = [\"U\", \"V\", \"A\"]
+"
+    );
+    let model = Model::new([2, 1, 1], |_| 1, &job);
+    model.solve("out", &["--energy-samples", "60"]);
+    let traces = model.table("out", "traces.csv");
+    assert!(traces.column("ALL.2.V1").iter().all(|v| (v - speed).abs() < 1e-12));
+    assert!(traces.column("ALL.2.A1").iter().all(|a| a.abs() < 1e-9));
+    let omega = verlet((k / mass as f64).sqrt(), dt);
+    for (t, u) in traces.time().iter().zip(traces.column("ALL.1.U1")) {
+        let exact = speed * (t - dt * (omega * t).sin() / (omega * dt).sin());
+        assert!((u - exact).abs() < 1e-12, "{t}: {u} {exact}");
+    }
+    let energy = model.table("out", "energy.csv");
+    let put_in = energy.column("kinetic")[0];
+    assert!((put_in - 0.5 * mass * speed * speed).abs() < 1e-12);
+    let columns = ["kinetic", "elastic", "external"].map(|name| energy.column(name));
+    for ((kinetic, elastic), external) in columns[0].iter().zip(columns[1]).zip(columns[2]) {
+        assert!((kinetic + elastic - external - put_in).abs() < 2e-3 * put_in, "{kinetic} {elastic} {external}");
+    }
+}
+
 /// What hangs pulls at its support with its weight: at first that of the particle held there alone, in the end that of both.
 #[test]
 fn a_support_takes_the_weight() {

@@ -67,7 +67,7 @@ fn main() -> Result<(), Failure> {
         let noise =
             |i: usize| ((i as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40) as f64 / (1u64 << 24) as f64 - 0.5;
         let velocity: Vec<f64> = (0..3 * n).map(|i| 0.02 * noise(i)).collect();
-        let state = model.start(vec![0.0; 3 * n], &velocity, &[1.0])?;
+        let state = model.start(vec![0.0; 3 * n], &velocity, &[1.0], &[1.0])?;
         model.mass = vec![1.0];
         writeln!(
             out,

@@ -114,19 +114,33 @@ fn sums(problem: &SpringProblem, springs: &Springs, state: &State, signals: &[f6
 }
 
 impl SpringProblem<'_> {
-    /// The state at n = 0 from displacements and velocities, (n, 3) each, and the signals at t = 0: Δu_0 is such that the first
-    /// step is u_1 = u_0 + Δt v_0 + Δt²/2 a_0.
+    /// The state at n = 0 from displacements and velocities, (n, 3) each, and the signals at −Δt and at 0: Δu_0 is such that the
+    /// first step is u_1 = u_0 + Δt v_0 + Δt²/2 a_0, and of fixed and driven components their signal's.
     ///
     /// # Errors
     /// What a stepper refuses.
     ///
     /// # Panics
     /// If there are too few signals.
-    pub fn start(&self, displacement: Vec<f64>, velocity: &[f64], signals: &[f64]) -> Result<State, SpringError> {
+    pub fn start(
+        &self,
+        displacement: Vec<f64>,
+        velocity: &[f64],
+        before: &[f64],
+        signals: &[f64],
+    ) -> Result<State, SpringError> {
         let dt = self.time_increment;
         let increment = velocity.iter().map(|v| dt * v).collect();
         let mut state = State { displacement, increment, ..State::default() };
         self.check(&state)?;
+        let drive = |increment: &mut [f64]| {
+            for held in &self.constraints {
+                let signal = held.signal as usize;
+                increment[held.dof as usize] = held.value * (signals[signal] - before[signal]);
+            }
+        };
+        // Dampers feel how fast supports move.
+        drive(&mut state.increment);
         let springs = Springs::new(self)?;
         let gravity = self.gravity_at(signals);
         let rate = match self.damping {
@@ -150,11 +164,10 @@ impl SpringProblem<'_> {
         for (dof, du) in state.increment.iter_mut().enumerate() {
             *du -= 0.5 * dt * dt * (acceleration[dof] - rate * velocity[dof]);
         }
-        for constraint in &self.constraints {
-            state.increment[constraint.dof as usize] = 0.0;
-        }
-        // What the first step will count of the time before t = 0; supports stand still until then.
-        let first = sums(self, &springs, &state, &[signals, signals].concat());
+        drive(&mut state.increment);
+        // What the first step will count of the time before t = 0, in which supports move as after it.
+        let after: Vec<f64> = signals.iter().zip(before).map(|(now, before)| 2.0 * now - before).collect();
+        let first = sums(self, &springs, &state, &[signals, &after].concat());
         (state.external_work, state.dissipated) = (-0.5 * first.external_work, -0.5 * first.dissipated);
         Ok(state)
     }

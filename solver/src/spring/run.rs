@@ -155,7 +155,14 @@ pub fn run(
                 velocity[dof as usize] = v;
             }
             let first = signals.table(0, 1);
-            problem.start(vec![0.0; 3 * n], &velocity, &first.values).map_err(refuse)?
+            // A prescribed displacement holds from t = 0, whatever its signal is then.
+            let mut displacement = vec![0.0; 3 * n];
+            for held in &problem.constraints {
+                displacement[held.dof as usize] = held.value * first.values[held.signal as usize];
+            }
+            let before: Vec<f64> =
+                (0..signals.len()).map(|at| first.values[at] - signals.increment_before_start(at)).collect();
+            problem.start(displacement, &velocity, &before, &first.values).map_err(refuse)?
         }
         Start::Checkpoint(file) => {
             let file = file.clone().unwrap_or_else(|| folder.join(FILE_NAME));

@@ -70,7 +70,7 @@ fn load(problem: &mut SpringProblem) {
 
 fn disturbed(problem: &SpringProblem, size: f64) -> State {
     let n = 3 * problem.n_particles();
-    problem.start(random(n, size, 1), &random(n, size, 99), &[1.0]).unwrap()
+    problem.start(random(n, size, 1), &random(n, size, 99), &[1.0], &[1.0]).unwrap()
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn two_masses_oscillate_as_the_scheme_does_exactly() {
     let (k, m, dt): (f64, f64, f64) = (3.0, 0.5, 0.1);
     let problem = problem(&mesh, vec![group(k)], m, dt);
     // Along one axis the force is k (l − L) exactly: no approximation of small motion.
-    let state = problem.start(vec![-0.1, 0.0, 0.0, 0.1, 0.0, 0.0], &[0.0; 6], &[1.0]).unwrap();
+    let state = problem.start(vec![-0.1, 0.0, 0.0, 0.1, 0.0, 0.0], &[0.0; 6], &[1.0], &[1.0]).unwrap();
     for addressing in [Addressing::Explicit, Addressing::ExplicitGlobal] {
         let (after, _) = run::<f64>(&problem, &state, addressing, 1, Level::detect(), 1000);
         let frequency = 2.0 / dt * ((2.0 * k / m).sqrt() * dt / 2.0).asin();
@@ -174,7 +174,7 @@ fn a_chain_swings_in_its_modes() {
         let wave = std::f64::consts::PI * mode as f64 / (n - 1) as f64;
         let shape: Vec<f64> =
             (0..3 * n).map(|i| if i % 3 == 0 { 0.01 * (wave * (i / 3) as f64).sin() } else { 0.0 }).collect();
-        let state = problem.start(shape.clone(), &vec![0.0; 3 * n], &[1.0]).unwrap();
+        let state = problem.start(shape.clone(), &vec![0.0; 3 * n], &[1.0], &[1.0]).unwrap();
         let frequency = 2.0 * (k / m).sqrt() * (wave / 2.0).sin();
         let scheme = 2.0 / dt * (frequency * dt / 2.0).asin();
         for addressing in ADDRESSINGS {
@@ -195,7 +195,7 @@ fn energy_swings_about_its_value_with_the_square_of_the_increment_and_momentum_s
         let problem = problem(&mesh, groups.clone(), 1.0, dt);
         let n = 3 * problem.n_particles();
         let velocity = random(n, 0.05, 7);
-        let state = problem.start(random(n, 0.05, 1), &velocity, &[1.0]).unwrap();
+        let state = problem.start(random(n, 0.05, 1), &velocity, &[1.0], &[1.0]).unwrap();
         let mut stepper =
             CpuStepper::<f64>::new(problem.clone(), &state, Addressing::Implicit, 2, Level::detect()).unwrap();
         let total = |stepper: &CpuStepper<f64>| {
@@ -230,7 +230,7 @@ fn work_is_known_at_every_step_to_second_order() {
         let steps = 20 * refine as usize;
         let row = |k: usize| [1.0, (k as f64 / steps as f64).powi(3)];
         let signals = SignalTable { n_signals: 2, values: (0..=steps + 1).flat_map(row).collect() };
-        let state = problem.start(vec![0.0; n], &vec![0.0; n], &signals.values[..2]).unwrap();
+        let state = problem.start(vec![0.0; n], &vec![0.0; n], &signals.values[..2], &signals.values[..2]).unwrap();
         let mut stepper =
             CpuStepper::<f64>::new(problem.clone(), &state, Addressing::Explicit, 1, Level::detect()).unwrap();
         let (mut error, mut work) = (0.0f64, 0.0);
@@ -262,7 +262,7 @@ fn work_is_kept_account_of() {
             problem.constraints[0].value = 0.3;
             problem.follow_work = true;
             let n = 3 * problem.n_particles();
-            let state = problem.start(random(n, 0.02, 1), &random(n, 0.05, 3), &[0.0]).unwrap();
+            let state = problem.start(random(n, 0.02, 1), &random(n, 0.05, 3), &[0.0], &[0.0]).unwrap();
             let steps = 40 * refine as usize;
             // The signal rises smoothly, so that driven particles start and end at rest.
             let rise = |k: usize| 0.5 - 0.5 * (std::f64::consts::PI * k as f64 / steps as f64).cos();
@@ -403,7 +403,7 @@ fn a_spring_breaks_at_its_limit_and_not_before() {
     let strong = SpringGroup { max_strain: 0.1, rest_factor: 0.5, ..group(1.0) };
     for (stretch, broken) in [(-0.901, 0), (-0.899, 1)] {
         let problem = problem(&mesh, vec![strong.clone()], 1.0, 1e-6);
-        let state = problem.start(vec![0.0, 0.0, 0.0, 0.0, stretch, 0.0], &[0.0; 6], &[1.0]).unwrap();
+        let state = problem.start(vec![0.0, 0.0, 0.0, 0.0, stretch, 0.0], &[0.0; 6], &[1.0], &[1.0]).unwrap();
         let (after, energies) = run::<f64>(&problem, &state, Addressing::Explicit, 1, Level::detect(), 3);
         assert_eq!(after.changes.len(), broken, "{stretch}");
         assert_eq!(energies[0].n_springs - energies[1].n_springs, broken as u64);
@@ -436,7 +436,7 @@ fn planes_sheets_and_blades_cut_what_they_cross() {
         for addressing in ADDRESSINGS {
             let mut problem = problem(&mesh, vec![group(1.0), group(1.0), group(1.0)], 1.0, 0.1);
             problem.cuts = vec![cut.clone()];
-            let state = problem.start(vec![0.0; 3 * 864], &[0.0; 3 * 864], &[1.0]).unwrap();
+            let state = problem.start(vec![0.0; 3 * 864], &[0.0; 3 * 864], &[1.0], &[1.0]).unwrap();
             let (after, energies) = run::<f64>(&problem, &state, addressing, 2, Level::detect(), 40);
             assert_eq!(after.changes.len(), expected, "{:?}", cut.shape);
             assert_eq!(energies[0].n_springs - energies[1].n_springs, expected as u64);
@@ -508,7 +508,7 @@ fn the_bound_on_the_increment_is_one() {
         let mut problem = problem(&mesh, groups.clone(), 1.0, 1.0);
         problem.time_increment = factor * stable_increment(&problem).unwrap();
         let n = 3 * problem.n_particles();
-        let state = problem.start(random(n, 1e-6, 1), &vec![0.0; n], &[1.0]).unwrap();
+        let state = problem.start(random(n, 1e-6, 1), &vec![0.0; n], &[1.0], &[1.0]).unwrap();
         let (after, _) = run::<f64>(&problem, &state, Addressing::Implicit, 2, Level::detect(), 500);
         assert_eq!(after.displacement.iter().all(|u| u.abs() < 1e-4), stable, "{factor}");
     }
@@ -518,7 +518,7 @@ fn the_bound_on_the_increment_is_one() {
 fn what_makes_no_sense_is_refused() {
     let mesh = deck(&[[0.0; 3], [1.0, 0.0, 0.0]], &[(0, 1, 0)], 32);
     let good = problem(&mesh, vec![group(1.0)], 1.0, 0.1);
-    let state = good.start(vec![0.0; 6], &[0.0; 6], &[1.0]).unwrap();
+    let state = good.start(vec![0.0; 6], &[0.0; 6], &[1.0], &[1.0]).unwrap();
     let refused = |change: &dyn Fn(&mut SpringProblem)| {
         let mut problem = good.clone();
         change(&mut problem);
