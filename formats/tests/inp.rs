@@ -313,6 +313,33 @@ fn surfaces_carry_pressure_and_traction() {
     assert!(refusal(&with(CUBE, "*Dsload\n X, P, 1\n")).contains("surface `X` does not exist"));
 }
 
+/// Meshers write the lines along a boundary as elements; sets of their nodes are where supports and loads act.
+#[test]
+fn elements_that_are_not_computed_still_say_which_nodes_are_theirs() {
+    let lines = "*Element, type=T3D2, elset=EDGE\n 11, 1, 4\n 12, 4, 3\n*Element, type=T3D3, elset=CURVE\n 13, 2,\n 9, 3\n\
+                 *Nset, nset=HELD, elset=EDGE\n*Nset, nset=FREE, elset=CURVE\n*Boundary\n HELD, 1\n";
+    let set = |model: &Model, name: &str| model.mesh.node_sets.iter().find(|s| s.name == name).unwrap().members.clone();
+    let flat = model(&with(SQUARE, lines));
+    assert_eq!((set(&flat, "HELD"), set(&flat, "FREE")), (vec![0, 2, 3], vec![1, 2]));
+    assert_eq!(flat.setup.boundaries[0].nodes, [0, 2, 3]);
+
+    let (mesh, material) = SQUARE.split_at(SQUARE.find("*Material").unwrap());
+    let edge = lines.split("*Nset").next().unwrap();
+    let assembly = "*End Part\n*Assembly, name=A\n*Instance, name=One, part=P\n*End Instance\n*Instance, name=Two, part=P\n\
+                    5, 0, 0\n*End Instance\n*Nset, nset=HELD, elset=Two.EDGE\n*End Assembly\n";
+    let placed = model(&format!("*Part, name=P\n{mesh}{edge}*Nset, nset=OWN, elset=EDGE\n{assembly}{material}"));
+    assert_eq!((set(&placed, "One.OWN"), set(&placed, "HELD")), (vec![0, 2, 3], vec![4, 6, 7]));
+
+    // Without a section, what is missing is that, although lines stand beside the triangles.
+    let bare = with(&mesh[..mesh.find("*Solid").unwrap()], edge);
+    assert!(refusal(&bare).contains("no element has a section: give a *SOLID SECTION"), "{}", refusal(&bare));
+
+    // A face needs an element that is computed.
+    let surface = "*Surface, name=S\n EDGE\n*Dsload\n S, P, 1.\n";
+    let notes = deck(&with(SQUARE, &format!("{edge}{surface}"))).finish().unwrap().1;
+    assert!(notes.iter().any(|note| note.is_warning && note.text.contains("no face")), "{notes:?}");
+}
+
 #[test]
 fn amplitudes_of_every_definition() {
     let tail = "*Amplitude, name=S, definition=SMOOTH STEP, time=TOTAL TIME\n0, 0\n1, 1\n\

@@ -162,13 +162,17 @@ impl Assembly {
         placed.group_base[group] + (code - part.group_first[group]) as u32
     }
 
-    /// Type and instance of an element that is not computed.
+    /// Instance of an element that is not computed, and its code in the instance's part.
+    fn placed_other(&self, code: u32) -> Option<(&Placed, usize)> {
+        let placed = self.instances.iter().rfind(|p| p.other_base <= code && self.n_others(p) > 0)?;
+        Some((placed, (code - placed.other_base) as usize + self.parts[placed.part].n_elements))
+    }
+
+    /// Part and type of an element that is not computed.
     pub fn other_of(&self, code: u32) -> Option<(usize, usize)> {
-        let instance = self.instances.iter().rposition(|p| p.other_base <= code && self.n_others(p) > 0)?;
-        let placed = &self.instances[instance];
-        let part = &self.parts[placed.part];
-        let local = (code - placed.other_base) as usize + part.n_elements;
-        part.other_first.iter().rposition(|first| *first <= local).map(|kind| (placed.part, kind))
+        let (placed, local) = self.placed_other(code)?;
+        let kind = self.parts[placed.part].other_first.iter().rposition(|first| *first <= local)?;
+        Some((placed.part, kind))
     }
 
     fn n_others(&self, placed: &Placed) -> usize {
@@ -358,12 +362,10 @@ fn new_placed(name: String, part: usize, frame: Frame) -> Placed {
     Placed { name, part, frame, node_first: 0, group_base: Vec::new(), other_base: 0 }
 }
 
-/// Nodes of elements, ascending, by a function that gives those of one and what is to be added to them.
-fn nodes_of<'a>(elements: &[u32], nodes: impl Fn(u32) -> Option<(&'a [u32], u32)>) -> Vec<u32> {
-    let all = elements.iter().filter_map(|e| nodes(*e));
-    let all =
-        all.flat_map(|(nodes, first)| nodes.iter().filter(|node| **node != u32::MAX).map(move |node| node + first));
-    let mut list: Vec<u32> = all.collect();
+/// Nodes of elements, each once, ascending; `add` appends those of one element.
+fn nodes_of(elements: &[u32], add: impl Fn(u32, &mut Vec<u32>)) -> Vec<u32> {
+    let mut list = Vec::new();
+    elements.iter().for_each(|element| add(*element, &mut list));
     list.sort_unstable();
     list.dedup();
     list
@@ -417,16 +419,15 @@ impl Lookup for LocalNodes<'_> {
             Members::NodesOf(name) => {
                 let part = self.0;
                 let elements = self.1.get(part.raw.element_sets.find(name)?)?;
-                Some(nodes_of(elements, |code| {
+                Some(nodes_of(elements, |code, list| {
                     let code = code as usize;
                     if code >= part.n_elements {
-                        return Some((part.nodes_of_other(code)?, 0));
+                        return list.extend(part.nodes_of_other(code));
                     }
-                    let at = part.group_first.iter().rposition(|first| *first <= code)?;
-                    let group = part.raw.groups.get(at)?;
+                    let at = part.group_first.iter().rposition(|first| *first <= code).unwrap_or(0);
+                    let (group, i) = (&part.raw.groups[at], code - part.group_first[at]);
                     let n = group.kind.n_nodes();
-                    let i = code - part.group_first[at];
-                    Some((group.connectivity.get(i * n..(i + 1) * n)?, 0))
+                    list.extend_from_slice(group.connectivity.get(i * n..(i + 1) * n).unwrap_or_default());
                 }))
             }
             _ => None,
@@ -507,25 +508,18 @@ impl Lookup for GlobalNodes<'_> {
                 } else {
                     GlobalElements(self.0).named(instance, name)?
                 };
-                Some(nodes_of(&elements, |code| match nodes_of_element(&self.0.mesh, code) {
-                    Some(nodes) => Some((nodes, 0)),
-                    None => {
-                        let instances = &self.0.instances;
-                        let placed = instances.iter().rev().find(|p| p.other_base <= code && self.0.n_others(p) > 0)?;
-                        let part = &self.0.parts[placed.part];
-                        let local = (code - placed.other_base) as usize + part.n_elements;
-                        Some((part.nodes_of_other(local)?, placed.node_first))
+                let assembly = self.0;
+                Some(nodes_of(&elements, |code, list| match assembly.placed_other(code) {
+                    Some((placed, local)) => {
+                        let nodes = assembly.parts[placed.part].nodes_of_other(local);
+                        list.extend(nodes.map(|node| placed.node_first + node));
                     }
+                    None => list.extend(kind_and_nodes(&assembly.mesh, code).into_iter().flat_map(|(_, nodes)| nodes)),
                 }))
             }
             _ => None,
         }
     }
-}
-
-/// Node indices of an element.
-pub(super) fn nodes_of_element(mesh: &Mesh, element: u32) -> Option<&[u32]> {
-    kind_and_nodes(mesh, element).map(|(_, nodes)| nodes)
 }
 
 /// Kind and node indices of an element.

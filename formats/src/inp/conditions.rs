@@ -522,6 +522,10 @@ impl<'a> Conditions<'a> {
                     continue;
                 }
             };
+            if faces.is_empty() {
+                let text = format!("surface `{surface}` has no face of an element that is computed");
+                log.warning(line.place, text + ": this line does nothing");
+            }
             let kind = match label.as_str() {
                 "P" => LoadKind::Pressure { faces, elements },
                 "TRVEC" => match direction(&values[1..]) {

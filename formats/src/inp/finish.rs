@@ -33,6 +33,7 @@ impl Findings {
 pub(super) fn finish(mut deck: Deck) -> Result<(Model, Vec<Note>), DeckError> {
     let mut findings = Findings { problems: Vec::new(), notes: std::mem::take(&mut deck.notes) };
     others(&deck, &mut findings);
+    let can_compute = deck.model.mesh.n_elements() > 0 || deck.others.is_empty();
     if let Some(elements) = kept_elements(&mut deck.model.mesh, deck.model.setup.sections.len(), &mut findings) {
         renumber_elements(&mut deck.model, &elements, &mut findings);
     }
@@ -43,7 +44,7 @@ pub(super) fn finish(mut deck: Deck) -> Result<(Model, Vec<Note>), DeckError> {
             renumber_nodes(&mut deck.model, &nodes, deck.unconnected_loads, &mut findings);
         }
     } else {
-        findings.error(match deck.others.is_empty() && !deck.has_sections {
+        findings.error(match can_compute && !deck.has_sections {
             true => "no element has a section: give a *SOLID SECTION, or a job that says what the mesh is made of",
             false => "no element that can be computed has a section",
         });

@@ -130,20 +130,22 @@ impl Collector {
 
     /// Elements of one type of an instance.
     fn group(&mut self, group: &OtherGroup, first_code: u32, node_first: u32, assembly: &Assembly, log: &mut Log) {
-        let own = |node: &u32| (*node != NONE).then(|| node + node_first);
-        let mut nodes: Vec<Option<u32>> = group.nodes.iter().map(own).collect();
-        for (at, name) in &group.named {
-            nodes[*at] = assembly.nodes_named(name).filter(|found| found.len() == 1).map(|found| found[0]);
-        }
+        let named: HashMap<usize, &str> = group.named.iter().map(|(at, name)| (*at, name.as_str())).collect();
+        let node = |at: usize| match named.get(&at) {
+            Some(name) => assembly.nodes_named(name).filter(|found| found.len() == 1).map(|found| found[0]),
+            None => Some(group.nodes[at]).filter(|node| *node != NONE).map(|node| node + node_first),
+        };
         let card = match group.name.as_str() {
             "SPRINGA" => "SPRING",
             "DASHPOTA" => "DASHPOT",
             _ => "",
         };
         let mut n_errors = 0;
-        for (code, (ends, label)) in (first_code..).zip(nodes.chunks_exact(group.n_nodes).zip(&group.labels)) {
+        for ((code, label), element) in (first_code..).zip(&group.labels).zip(0..) {
+            let (first, n) = (group.first_node[element], group.nodes_of(element).unwrap_or_default().len());
+            let ends: Vec<Option<u32>> = (first..first + n.min(group.n_nodes)).map(node).collect();
             match *ends {
-                [Some(node)] => {
+                [Some(node)] if group.n_nodes == 1 => {
                     self.node_of_mass.insert(code, node);
                 }
                 [Some(a), Some(b)] if a != b => {

@@ -166,8 +166,7 @@ impl ElementBlock {
                 };
                 let at = part.others.iter().position(|g| g.name == name).unwrap_or_else(|| {
                     let n_nodes = if options.lines { kept_nodes(&name) } else { 0 };
-                    let (labels, nodes, named) = (Vec::new(), Vec::new(), Vec::new());
-                    part.others.push(OtherGroup { name, place: keyword.place, labels, n_nodes, nodes, named });
+                    part.others.push(OtherGroup { name, place: keyword.place, n_nodes, ..OtherGroup::default() });
                     part.others.len() - 1
                 });
                 (Target::Other(at), part.others[at].labels.len(), n_nodes)
@@ -258,7 +257,10 @@ impl ElementBlock {
             let mut n = line.iter().filter(|b| **b == b',').count() + usize::from(!line.ends_with(b","));
             if self.missing == 0 {
                 match entries.next().and_then(label) {
-                    Some(label) => group.labels.push(label),
+                    Some(label) => {
+                        group.labels.push(label);
+                        group.first_node.push(group.nodes.len());
+                    }
                     None => {
                         self.n_errors += 1;
                         if self.n_errors <= SHOWN {
@@ -270,15 +272,13 @@ impl ElementBlock {
                 }
                 n -= 1;
                 self.missing = n_nodes.unwrap_or(usize::MAX);
-                group.nodes.resize((group.labels.len() - 1) * group.n_nodes, 0);
             }
-            let end = group.labels.len() * group.n_nodes;
-            for entry in entries.filter(|entry| !entry.is_empty()).take(end.saturating_sub(group.nodes.len())) {
-                let node = label(entry).unwrap_or_else(|| {
+            for entry in entries.filter(|entry| !entry.is_empty()) {
+                let node = label(entry);
+                if node.is_none() && group.n_nodes > 0 {
                     group.named.push((group.nodes.len(), text(entry)));
-                    0
-                });
-                group.nodes.push(node);
+                }
+                group.nodes.push(node.unwrap_or(0));
             }
             self.missing = if line.ends_with(b",") { self.missing.saturating_sub(n) } else { 0 };
         }

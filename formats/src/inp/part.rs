@@ -60,17 +60,18 @@ impl IndexedPart {
             connect(group, &part.nodes, log);
         }
         for group in &mut raw.others {
-            group.nodes.resize(group.labels.len() * group.n_nodes, 0);
             group.nodes.iter_mut().for_each(|node| *node = part.nodes.get(*node).unwrap_or(u32::MAX));
         }
         Self { raw, ..part }
     }
 
-    /// Nodes of an element that is not computed, where they are kept.
-    pub fn nodes_of_other(&self, code: usize) -> Option<&[u32]> {
-        let at = self.other_first.iter().rposition(|first| *first <= code)?;
-        let (group, i) = (self.raw.others.get(at)?, code - self.other_first[at]);
-        group.nodes.get(i * group.n_nodes..(i + 1) * group.n_nodes)
+    /// Node indices of an element of a type that is not computed; nodes that do not exist are left out.
+    pub fn nodes_of_other(&self, code: usize) -> impl Iterator<Item = u32> + '_ {
+        let found = self.other_first.iter().rposition(|first| *first <= code).and_then(|kind| {
+            let group = self.raw.others.get(kind)?;
+            group.nodes_of(code - self.other_first[kind])
+        });
+        found.unwrap_or_default().iter().copied().filter(|node| *node != u32::MAX)
     }
 
     fn report_duplicate(&self, raw: &RawPart, code: usize, log: &mut Log) {

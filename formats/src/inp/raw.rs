@@ -112,17 +112,29 @@ pub(super) struct RawGroup {
     pub blocks: Vec<BlockStart>,
 }
 
+#[derive(Default)]
 pub(super) struct OtherGroup {
     /// Upper case.
     pub name: String,
     pub place: Place,
     pub labels: Vec<u32>,
-    /// Nodes an element that are kept: of two-node elements and point masses that are wanted; else 0.
-    pub n_nodes: usize,
-    /// Node labels, (n, `n_nodes`), until the part is indexed; then its node indices, `u32::MAX` where there is no such node.
+    /// Where each element's nodes start in `nodes`.
+    pub first_node: Vec<usize>,
+    /// Node labels of all, one element after the other, until the part is indexed; then node indices, `u32::MAX` where there is
+    /// no such node.
     pub nodes: Vec<u32>,
-    /// Nodes of other instances: where in `nodes`, and `INSTANCE.LABEL`.
+    /// How many of its nodes an element uses as a two-node element or a point mass that is wanted; else 0.
+    pub n_nodes: usize,
+    /// Of these, nodes of other instances: where in `nodes`, and `INSTANCE.LABEL`.
     pub named: Vec<(usize, String)>,
+}
+
+impl OtherGroup {
+    /// Nodes of an element, as they stand in `nodes`.
+    pub fn nodes_of(&self, element: usize) -> Option<&[u32]> {
+        let end = self.first_node.get(element + 1).copied().unwrap_or(self.nodes.len());
+        self.nodes.get(*self.first_node.get(element)?..end)
+    }
 }
 
 /// Sets by name in any case.
