@@ -536,7 +536,7 @@ fn mistakes_are_named_with_their_place() {
         failure(command("pogo-solve").arg(&blk).args(["--quiet", "-o"]).arg(folder.path().join("out")).args(arguments))
     };
     assert!(solve(&["--set", "start.START1.node=99"]).contains("there is no node 99"));
-    assert!(solve(&["--time", "1"]).contains("--time is for explicit dynamics only"));
+    assert!(solve(&["--time", "1"]).contains("--time is for runs over time only"));
     let wrong = folder.path().join("s.csv");
     std::fs::write(&wrong, "node\n77\n").unwrap();
     assert!(solve(&["--starts", wrong.to_str().unwrap()]).contains("s.csv:2: error: there is no node 77"));

@@ -93,6 +93,48 @@ fn a_device_that_voxels_cannot_use_is_refused() {
 }
 
 #[test]
+fn studies_reach_every_setting_and_say_which_case_is_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let stack = folder.path().join("cube.npy");
+    write_npy(&stack, [5, 4, 6], |_| 1);
+    run(folder.path(), &stack, &format!("{JOB}[load]\npreset = \"axial\"\nstrain = -0.01\n"), &[]);
+    // `auto` is what this physics calls it: other physics know no more than f32 and f64.
+    let study = "[sweep]\n\"solver.precision\" = [\"auto\", \"f32\"]\n\"solver.threads\" = [1]\n";
+    std::fs::write(folder.path().join("study.toml"), study).expect("the study is written");
+    let solve = |arguments: &[&str]| {
+        command("pogo-solve").current_dir(&folder).arg("model.blk").args(arguments).output().expect("runs")
+    };
+    let output = solve(&["--study", "study.toml", "-o", "study"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    for case in ["case precision-auto_threads-1 (1 of 2)\n", "case precision-f32_threads-1 (2 of 2)\n"] {
+        assert!(said.contains(case), "{said}");
+    }
+    for (option, expected) in [("--checkpoint-interval=10m", "runs over time"), ("--addressing=implicit", "springs")] {
+        let output = solve(&[option]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(1) && said.contains(expected), "{said}");
+    }
+}
+
+/// Nodes that have no partner in a periodic model are free, which nobody may overlook.
+#[test]
+fn warnings_are_said_as_well_as_written() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let stack = folder.path().join("cube.npy");
+    write_npy(&stack, [4, 4, 4], |[x, y, z]| u8::from((x, y) != (3, 3) || z == 1));
+    run(
+        folder.path(),
+        &stack,
+        &format!("{JOB}[load]\npreset = \"six-cases\"\nboundary = \"periodic\"\nstrain = 0.01\n"),
+        &[],
+    );
+    let output = command("pogo-solve").current_dir(&folder).arg("model.blk").output().expect("runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.lines().any(|line| line.starts_with("warning: ")), "{said}");
+}
+
+#[test]
 fn real_bone_takes_few_products() {
     let Some(stack) = shared("voxels/parosol_py/trab1240_labels.npz") else { return };
     let folder = tempfile::tempdir().expect("a folder");

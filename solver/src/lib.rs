@@ -30,7 +30,7 @@ use pogo_formats::parameters::ParameterError;
 use pogo_formats::{exit_code, parameters};
 use serde::Serialize;
 
-use config::{Config, Settings, Start};
+use config::{AddressingChoice, Config, Settings, Start};
 use eikonal::EikonalModel;
 use error::SolveError;
 use explicit::run::Model;
@@ -94,6 +94,16 @@ impl RunSummary {
                 };
                 (code, word, summary.total_seconds, summary.message.as_deref())
             }
+        }
+    }
+
+    /// What the user should know although the run came to its end.
+    fn warnings(&self) -> &[String] {
+        match self {
+            Self::Explicit(summary) => &summary.warnings,
+            Self::Static(summary) => &summary.warnings,
+            Self::Spring(summary) => &summary.warnings,
+            Self::Eikonal(summary) => &summary.warnings,
         }
     }
 }
@@ -185,6 +195,7 @@ fn solve_explicit(
         return Err(SolveError::OtherPhysics { option: "--start", physics: "voxel statics" });
     }
     no_starts(config)?;
+    nothing_of_springs(config)?;
     let mut setup = file.setup();
     config.settings.apply_to(&mut setup.explicit);
     solve_physics(file.container(), setup, parameters::set, config, interrupts, observer, &|setup, run, observer| {
@@ -211,6 +222,7 @@ fn solve_static(
     observer: &mut dyn Observer,
 ) -> Result<Outcome, SolveError> {
     nothing_of_dynamics(config)?;
+    nothing_of_springs(config)?;
     no_starts(config)?;
     let (container, setup) = (file.container(), file.setup());
     let (offset, hash, domains) = (file.offset_levels(), file.hash_levels(), file.domains());
@@ -237,6 +249,7 @@ fn solve_eikonal(
     observer: &mut dyn Observer,
 ) -> Result<Outcome, SolveError> {
     nothing_of_dynamics(config)?;
+    nothing_of_springs(config)?;
     if config.start_vector.is_some() {
         return Err(SolveError::OtherPhysics { option: "--start", physics: "voxel statics" });
     }
@@ -260,9 +273,19 @@ fn nothing_of_dynamics(config: &Config) -> Result<(), SolveError> {
         ("--allow-unstable", set.allow_unstable),
         ("--energy-samples", set.energy_samples.is_some()),
         ("--restart", config.start != Start::Beginning),
+        ("--checkpoint-interval", set.checkpoint.is_some()),
     ];
     match options.into_iter().find(|(_, given)| *given) {
-        Some((option, _)) => Err(SolveError::OtherPhysics { option, physics: "explicit dynamics" }),
+        Some((option, _)) => Err(SolveError::OtherPhysics { option, physics: "runs over time" }),
+        None => Ok(()),
+    }
+}
+
+fn nothing_of_springs(config: &Config) -> Result<(), SolveError> {
+    let set = &config.settings;
+    let options = [("--addressing", set.addressing != AddressingChoice::Auto), ("--no-work", !set.follow_work)];
+    match options.into_iter().find(|(_, given)| *given) {
+        Some((option, _)) => Err(SolveError::OtherPhysics { option, physics: "masses and springs" }),
         None => Ok(()),
     }
 }
@@ -327,21 +350,32 @@ fn solve_physics<S: Clone + Send>(
     // A flipped bit in a coordinate or a modulus must not become a result.
     container.verify_checksums()?;
     let block_file = block_file_summary(container);
+    let assign = |setup: &mut S, settings: &mut Settings, name: &str, value: &str| match set(setup, name, value) {
+        // The model's own names come first: voxel statics have a `solver.precision`.
+        Err(ParameterError::Unknown { .. }) if study::apply_solver_setting(name, value, settings)? => Ok(()),
+        result => result.map_err(SolveError::from),
+    };
+    let mut settings = config.settings.clone();
     for assignment in &config.overrides {
         let (name, value) = parameters::parse_assignment(assignment)?;
-        set(&mut setup, name, value)?;
+        assign(&mut setup, &mut settings, name, value)?;
     }
     let folder = config.output_folder();
     create_folder(&folder)?;
+    let run = |settings: &Settings, setup: S, parts: Run, observer: &mut dyn Observer| {
+        let summary = in_pool(settings, || run(setup, parts, &mut *observer))?;
+        summary.warnings().iter().for_each(|warning| observer.note(&format!("warning: {warning}")));
+        Ok(summary)
+    };
     let Some(study) = &config.study else {
-        let (settings, overrides) = (&config.settings, config.overrides.clone());
-        let parts = Run { case: None, overrides, settings, folder: &folder, block_file };
-        return in_pool(settings, || run(setup, parts, observer)).map(Outcome::Run);
+        let overrides = config.overrides.clone();
+        let parts = Run { case: None, overrides, settings: &settings, folder: &folder, block_file };
+        return run(&settings, setup, parts, observer).map(Outcome::Run);
     };
     run_study(study::read(study)?, &folder, interrupts, observer, |case, observer| {
-        let (mut settings, mut setup) = (config.settings.clone(), setup.clone());
-        for (name, value) in &study::apply_solver_settings(&case.assignments, &mut settings)? {
-            set(&mut setup, name, value)?;
+        let (mut settings, mut setup) = (settings.clone(), setup.clone());
+        for (name, value) in &case.assignments {
+            assign(&mut setup, &mut settings, name, value)?;
         }
         let folder = folder.join(&case.name);
         create_folder(&folder)?;
@@ -349,7 +383,7 @@ fn solve_physics<S: Clone + Send>(
         overrides.extend(case.assignments.iter().map(|(name, value)| format!("{name}={value}")));
         let (case, block_file) = (Some(case.name.clone()), block_file.clone());
         let parts = Run { case, overrides, settings: &settings, folder: &folder, block_file };
-        in_pool(&settings, || run(setup, parts, observer))
+        run(&settings, setup, parts, observer)
     })
 }
 
@@ -364,6 +398,7 @@ fn run_study(
     let mut outcomes: Vec<CaseOutcome> = cases.into_iter().map(|case| CaseOutcome { case, result: None }).collect();
     for index in 0..outcomes.len() {
         let case = outcomes[index].case.clone();
+        observer.note(&format!("case {} ({} of {})", case.name, index + 1, outcomes.len()));
         let result = run(&case, observer);
         if let Err(error) = &result {
             observer.note(&format!("case {}: {error}", case.name));

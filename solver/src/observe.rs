@@ -5,8 +5,6 @@ use pogo_formats::output::summary::Summary;
 /// What is known when the time loop starts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outlook {
-    /// Name of the case in a study.
-    pub case: Option<String>,
     /// Nodes.
     pub n_nodes: u64,
     /// Elements.

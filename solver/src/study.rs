@@ -13,7 +13,8 @@
 //! "solver.precision" = ["f32"]
 //! ```
 //!
-//! Names are those of `pogo-info --parameters`, and `solver.precision`, `solver.threads` and `solver.allow_unstable`.
+//! Names are those of `pogo-info --parameters`, and `solver.precision`, `solver.threads` and `solver.allow_unstable`, which
+//! `--set` knows too.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -213,43 +214,32 @@ fn short(number: f64) -> String {
     if scientific.len() < plain.len() { scientific } else { plain }
 }
 
-/// Takes the settings that are no parameters of the model out of a case and applies them.
+/// Applies `solver.precision`, `solver.threads` or `solver.allow_unstable`; false for any other name.
 ///
 /// # Errors
-/// A value that a setting cannot have.
-pub fn apply_solver_settings(
-    assignments: &[(String, String)],
-    settings: &mut Settings,
-) -> Result<Vec<(String, String)>, SettingError> {
-    let mut rest = Vec::new();
-    for (name, value) in assignments {
-        let Some(setting) = name.strip_prefix("solver.") else {
-            rest.push((name.clone(), value.clone()));
-            continue;
-        };
-        let error = |expected| SettingError { setting: name.clone(), found: format!("`{value}`"), expected };
-        match setting {
-            "precision" => {
-                settings.precision = match value.as_str() {
-                    "f32" => Precision::F32,
-                    "f64" => Precision::F64,
-                    _ => return Err(error("f32 or f64")),
-                }
+/// A value that the setting cannot have.
+pub fn apply_solver_setting(name: &str, value: &str, settings: &mut Settings) -> Result<bool, SettingError> {
+    let error = |expected| SettingError { setting: name.into(), found: format!("`{value}`"), expected };
+    match name {
+        "solver.precision" => {
+            settings.precision = match value {
+                "f32" => Precision::F32,
+                "f64" => Precision::F64,
+                _ => return Err(error("f32 or f64")),
             }
-            "threads" => {
-                settings.threads = match value.parse() {
-                    Ok(threads) if threads > 0 => Some(threads),
-                    _ => return Err(error("a positive whole number")),
-                }
-            }
-            "allow_unstable" => {
-                settings.allow_unstable = value.parse().map_err(|_| error("true or false"))?;
-            }
-            // solver.time and its like are parameters of the model.
-            _ => rest.push((name.clone(), value.clone())),
         }
+        "solver.threads" => {
+            settings.threads = match value.parse() {
+                Ok(threads) if threads > 0 => Some(threads),
+                _ => return Err(error("a positive whole number")),
+            }
+        }
+        "solver.allow_unstable" => {
+            settings.allow_unstable = value.parse().map_err(|_| error("true or false"))?;
+        }
+        _ => return Ok(false),
     }
-    Ok(rest)
+    Ok(true)
 }
 
 #[cfg(test)]
@@ -281,9 +271,12 @@ mod tests {
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         assert_eq!(cases[0].assignments, [pair("a.x", "1"), pair("material.weld.young", "190000000000.0")]);
         let mut settings = Settings::default();
-        let rest = apply_solver_settings(&cases[1].assignments, &mut settings).unwrap();
-        assert_eq!(settings.precision, Precision::F32);
-        assert_eq!(rest, [pair("a.x", "1"), pair("m.young", "1000000000.0")]);
+        let applied: Vec<bool> = cases[1]
+            .assignments
+            .iter()
+            .map(|(name, value)| apply_solver_setting(name, value, &mut settings).unwrap())
+            .collect();
+        assert_eq!((applied, settings.precision), (vec![false, false, true], Precision::F32));
     }
 
     #[test]
@@ -301,7 +294,7 @@ mod tests {
             assert!(found.contains(expected), "{text:?}: {found}");
         }
         let mut settings = Settings::default();
-        let wrong = [("solver.precision".to_owned(), "f16".to_owned())];
-        assert!(apply_solver_settings(&wrong, &mut settings).unwrap_err().to_string().contains("f32 or f64"));
+        let wrong = apply_solver_setting("solver.precision", "f16", &mut settings);
+        assert!(wrong.unwrap_err().to_string().contains("f32 or f64"));
     }
 }

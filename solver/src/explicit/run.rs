@@ -182,7 +182,6 @@ pub fn run(
     };
     let worst = worst_element(mesh, bound);
     observer.started(&Outlook {
-        case: model.case.clone(),
         n_nodes: mesh.n_nodes() as u64,
         n_elements: mesh.n_elements() as u64,
         n_blocks: blocks.n_blocks() as u64,

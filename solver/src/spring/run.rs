@@ -206,7 +206,6 @@ pub fn run(
         judge_growth: unstressed && work,
     };
     observer.started(&Outlook {
-        case: model.case.clone(),
         n_nodes: n as u64,
         n_elements: mesh.n_springs() as u64,
         n_blocks: mesh.lists.n_blocks() as u64,

@@ -114,7 +114,7 @@ pub fn run(
     drop(bodies);
 
     let results = ResultFolder::take(folder);
-    let mut summary = start_summary(model, settings, threads);
+    let mut summary = start_summary(model, threads);
     let cube = Cube::new(setup.poisson);
     let bare = StaticProblem {
         bricks: mesh.bricks,
@@ -238,13 +238,9 @@ fn first_bad_modulus(moduli: &Moduli<'_>) -> Option<u32> {
     .map(|element| element as u32)
 }
 
-fn start_summary(model: &VoxelModel<'_>, settings: &Settings, threads: usize) -> VoxelSummary {
+fn start_summary(model: &VoxelModel<'_>, threads: usize) -> VoxelSummary {
     let VoxelModel { mesh, setup, .. } = model;
     let box_voxels: f64 = extents(setup, 1.0).iter().product();
-    let mut warnings = Vec::new();
-    if settings.checkpoint.is_some() {
-        warnings.push("--checkpoint-interval does nothing here; start again from a result with --start".into());
-    }
     VoxelSummary {
         physics: "static",
         version: pogo_formats::VERSION.into(),
@@ -261,7 +257,6 @@ fn start_summary(model: &VoxelModel<'_>, settings: &Settings, threads: usize) ->
         device: "cpu".into(),
         threads: threads as u32,
         tolerance: setup.solver.tolerance,
-        warnings,
         ..VoxelSummary::default()
     }
 }

@@ -127,6 +127,17 @@ fn overrides_change_the_run_and_are_recorded() {
 }
 
 #[test]
+fn settings_of_a_run_are_set_by_name_too() {
+    let model = bar(2e-5);
+    let output = model.call(&["-q", "--json", "--set", "solver.precision=f32"]);
+    assert_eq!((&json(&output)["precision"], output.status.code()), (&"f32".into(), Some(0)));
+    let output = model.call(&["--set", "solver.precision=f16"]);
+    assert!(text(&output.stderr).contains("f32 or f64"), "{}", text(&output.stderr));
+    let output = model.call(&["--no-work"]);
+    assert!(text(&output.stderr).contains("--no-work is for masses and springs only"), "{}", text(&output.stderr));
+}
+
+#[test]
 fn exit_codes_are_as_documented() {
     let model = bar(2e-4);
     assert_eq!(model.call(&["--increment", "1"]).status.code(), Some(1));

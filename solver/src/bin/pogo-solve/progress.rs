@@ -43,9 +43,6 @@ fn short(value: f64) -> String {
 impl Observer for Report {
     fn started(&mut self, outlook: &Outlook) {
         let o = outlook;
-        if let Some(case) = &o.case {
-            self.line(&format!("case {case}"));
-        }
         self.line(&format!(
             "{}, {}, {}; {}, {}, {}",
             counted(o.n_nodes as usize, o.words[0]),
