@@ -481,6 +481,24 @@ fn failure(command: &mut Command) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
+/// Micrometres for millimetres: the nearest node would be some corner of the mesh.
+#[test]
+fn a_start_far_from_the_mesh_is_a_warning() {
+    let folder = folder();
+    cubes(2).vtu(&folder.path().join("a.vtu"));
+    let job = "[[velocity]]\nspeed = 1\n[[start]]\nname = \"site\"\nat = [0.4, 0.1, 0.2]\n";
+    std::fs::write(folder.path().join("j.toml"), job).unwrap();
+    succeed(command("pogo-block").current_dir(&folder).args(["a.vtu", "--job", "j.toml", "--quiet"]));
+    let said = |x: &str| {
+        let set = format!("start.site.x={x}");
+        let run = succeed(command("pogo-solve").current_dir(&folder).args(["a.blk", "--set", set.as_str()]));
+        String::from_utf8(run.stderr).unwrap()
+    };
+    assert!(!said("0.4").contains("warning"));
+    let far = said("400");
+    assert!(far.contains("warning: start \"site\": [400.0, 0.1, 0.2] lies outside the mesh, 399."), "{far}");
+}
+
 #[test]
 fn mistakes_are_named_with_their_place() {
     let folder = folder();

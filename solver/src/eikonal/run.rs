@@ -285,10 +285,6 @@ pub(super) fn latest<T: Real>(mesh: &EikonalMeshView, time: &[T]) -> Option<Late
 
 fn start_summary(model: &EikonalModel, settings: &Settings, threads: usize, metric: &[Symmetric]) -> EikonalSummary {
     let EikonalModel { mesh, setup, domains, .. } = model;
-    let mut warnings = Vec::new();
-    if settings.checkpoint.is_some() {
-        warnings.push("--checkpoint-interval does nothing here".into());
-    }
     EikonalSummary {
         physics: "eikonal",
         version: pogo_formats::VERSION.into(),
@@ -313,7 +309,7 @@ fn start_summary(model: &EikonalModel, settings: &Settings, threads: usize, metr
         },
         tolerance: setup.settings.tolerance,
         exact_radius: setup.settings.exact_radius,
-        warnings,
+        warnings: if model.starts.is_none() { starts::far_away(mesh, setup) } else { Vec::new() },
         ..EikonalSummary::default()
     }
 }

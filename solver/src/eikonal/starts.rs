@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use pogo_formats::eikonal::setup::{Start, StartRegion};
-use pogo_formats::eikonal::{EikonalMeshView, nodes_of};
+use pogo_formats::eikonal::{EikonalMeshView, EikonalSetup, nodes_of};
 use rstar::RTree;
 use rstar::primitives::GeomWithData;
 
@@ -21,6 +21,24 @@ pub fn resolve(mesh: &EikonalMeshView, starts: &[Start]) -> Result<Vec<(u32, f64
         all.extend(nodes.into_iter().map(|node| (node, start.time)));
     }
     Ok(earliest(all))
+}
+
+/// Starts by a point that lies further from its node than that node from its neighbours: outside the mesh, or in other units.
+pub fn far_away(mesh: &EikonalMeshView, setup: &EikonalSetup) -> Vec<String> {
+    let distance = |a: [f64; 3], b: [f64; 3]| (0..3).map(|k| (a[k] - b[k]).powi(2)).sum::<f64>().sqrt();
+    let far = |start: &Start| {
+        let StartRegion::Nearest(point) = start.region else { return None };
+        let node = *nodes_of(mesh, &start.region).ok()?.first()? as usize;
+        let (x, neighbours) = (mesh.point(node), mesh.neighbours_of(node));
+        let longest = neighbours.iter().map(|&other| distance(x, mesh.point(other as usize))).fold(0.0, f64::max);
+        let (away, label) = (distance(point, x), mesh.node_labels[node]);
+        let (name, unit) = (&start.name, &setup.length_unit);
+        let text = || {
+            format!("start \"{name}\": {point:?} lies outside the mesh, {away:.4} {unit} from its nearest node {label}")
+        };
+        (away > longest).then(text)
+    };
+    setup.starts.iter().filter_map(far).collect()
 }
 
 fn earliest(mut all: Vec<(u32, f64)>) -> Vec<(u32, f64)> {
