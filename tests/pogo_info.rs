@@ -117,6 +117,7 @@ fn shows_lists_and_checks() {
     let parameters: serde_json::Value =
         serde_json::from_str(&stdout(&info(&[path, "--parameters", "--json"]))).unwrap();
     assert_eq!(parameters[0]["value"], 7800.0);
+    assert!(stdout(&info(&[path, "--json", "--quiet"])).starts_with('{'));
 }
 
 #[test]

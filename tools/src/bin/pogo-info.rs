@@ -57,7 +57,7 @@ struct Cli {
     /// Print JSON.
     #[arg(long)]
     json: bool,
-    /// Print nothing but errors.
+    /// Print nothing but errors (and what --json asks for).
     #[arg(short, long)]
     quiet: bool,
 }
@@ -83,7 +83,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         AnyBlockFile::Spring(file) => springs(cli, &file)?,
         AnyBlockFile::Eikonal(file) => eikonal(cli, &file)?,
     };
-    let text = if cli.quiet { "" } else { &text };
+    let text = if cli.quiet && !cli.json { "" } else { &text };
     Ok(cli::write_stdout(text.as_bytes())?)
 }
 
