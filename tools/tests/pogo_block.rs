@@ -116,6 +116,10 @@ fn a_bare_mesh_and_a_job_become_a_block_file() {
     );
     assert!(text(&output.stderr).contains("job.toml:12: note: the node nearest to"), "{}", text(&output.stderr));
     assert_eq!(names(folder.path()), ["job.toml", "mesh.blk", "mesh.inp"]);
+    let unheard = JOB.split("[[monitor]]").next().unwrap();
+    fs::write(folder.path().join("unheard.toml"), unheard).unwrap();
+    let output = pogo_block(folder.path(), &["mesh.inp", "--job", "unheard.toml", "-o", "unheard.blk"]);
+    assert!(text(&output.stderr).contains("mesh.inp: note: nothing but energies is recorded"), "{output:?}");
 
     let file = BlockFile::open(&folder.path().join("mesh.blk")).unwrap();
     file.verify().unwrap();
@@ -200,7 +204,12 @@ fn errors_name_the_file_and_leave_the_old_output() {
     fs::write(&output, "old").unwrap();
     fs::write(folder.path().join("typo.toml"), "[solver]\ntime = 1\n[[materiall]]\n").unwrap();
     fs::write(folder.path().join("noset.toml"), format!("{JOB}[[boundary]]\nnset = \"BOTTOM\"\n")).unwrap();
-    let cases: [(&[&str], &str); 6] = [
+    let cases: [(&[&str], &str); 8] = [
+        (
+            &["mesh.inp", "--job", "job.toml", "--domains", "1"],
+            "mesh.inp: error: --domains is for voxel statics and arrival",
+        ),
+        (&["mesh"], "mesh: error: cannot be read: No such file"),
         (&["none.inp"], "none.inp: error: "),
         (&["mesh.inp"], "mesh.inp: error: no element has a section"),
         (&["mesh.inp", "--job", "typo.toml"], "typo.toml:3: error: unknown field `materiall`"),

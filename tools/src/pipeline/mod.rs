@@ -195,8 +195,19 @@ fn load(config: &Config, progress: &dyn Progress, clock: &mut Clock) -> Result<L
         remarks.notes.extend(more.notes);
         remarks.warnings.extend(more.warnings);
     }
+    let setup = &model.setup;
+    if setup.histories.is_empty() && setup.element_histories.is_empty() && setup.fields.is_empty() {
+        remarks.notes.push(nothing_recorded(&config.deck));
+    }
     clock.seconds.apply = clock.lap();
     Ok(Loaded { model, report, notes, remarks })
+}
+
+/// Of a model that asks for no output.
+fn nothing_recorded(input: &Path) -> String {
+    let text =
+        "nothing but energies is recorded: ask for *NODE OUTPUT in a deck, for a [[monitor]] or a [[field]] in a job";
+    format!("{}: note: {text}", input.display())
 }
 
 struct Clock {

@@ -248,6 +248,9 @@ fn load(
     let Conditions { mut setup, remarks: more } = conditions(&mesh, deck, groups, materials, &job)?;
     remarks.notes.extend(more.notes);
     remarks.warnings.extend(more.warnings);
+    if setup.histories.is_empty() && setup.fields.is_empty() {
+        remarks.notes.push(super::nothing_recorded(&config.input));
+    }
     match deck_settings {
         Some(settings) if job.solver.value.time.is_none() => {
             setup.solver.time = settings.time;

@@ -123,7 +123,7 @@ enum DomainPartition {
 }
 
 /// What a block file is made of.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 pub enum Model {
     Deck,
     Stack,
@@ -148,8 +148,33 @@ impl Cli {
             Some(Physics::Spring) => Model::Springs,
             None if is_mesh_file(&self.input) => Model::Eikonal,
             None if is_deck(&self.input) => Model::Deck,
-            None => Model::Stack,
+            None => match self.input.metadata() {
+                Err(error) => anyhow::bail!("{}: error: cannot be read: {error}", self.input.display()),
+                Ok(_) => Model::Stack,
+            },
         })
+    }
+
+    /// Refuses options that do nothing for a model; `given` says by its id whether an option is on the command line.
+    pub fn check_options(&self, model: Model, given: impl Fn(&str) -> bool) -> anyhow::Result<()> {
+        use Model::{Deck, Eikonal, Springs, Stack};
+        let options: [(&str, &[Model], &str); 8] = [
+            ("partition", &[Deck], "explicit dynamics"),
+            ("paper_limits", &[Deck], "explicit dynamics"),
+            ("block_nodes", &[Deck, Springs], "explicit dynamics, and masses and springs"),
+            ("ignore", &[Deck, Eikonal, Springs], "decks"),
+            ("grid", &[Stack], "voxel statics"),
+            ("hash_tables", &[Stack], "voxel statics"),
+            ("domains", &[Stack, Eikonal], "voxel statics and arrival times"),
+            ("domain_partition", &[Stack, Eikonal], "voxel statics and arrival times"),
+        ];
+        match options.iter().find(|(id, models, _)| given(id) && !models.contains(&model)) {
+            None => Ok(()),
+            Some((id, _, physics)) => {
+                let option = id.replace('_', "-");
+                anyhow::bail!("{}: error: --{option} is for {physics} only; leave it out", self.input.display())
+            }
+        }
     }
 
     pub fn eikonal_config(&self) -> anyhow::Result<EikonalConfig> {

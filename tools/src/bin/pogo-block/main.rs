@@ -6,7 +6,8 @@ mod progress;
 use std::io::{IsTerminal, Write};
 
 use arguments::{Cli, Model};
-use clap::{CommandFactory, Parser};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use pogo_formats::exit_code;
 use pogo_tools::cli;
 use pogo_tools::pipeline::{self, Progress, eikonal, spring, voxel};
@@ -14,7 +15,11 @@ use pogo_tools::pipeline::{self, Progress, eikonal, spring, voxel};
 fn main() {
     let result = match cli::helper(Cli::command(), std::env::args_os()).unwrap_or_else(|error| error.exit()) {
         Some(text) => cli::write_stdout(&text).map(|()| true).map_err(Into::into),
-        None => run(&Cli::parse()),
+        None => {
+            let matches = Cli::command().get_matches();
+            let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+            run(&cli, &matches)
+        }
     };
     std::process::exit(match result {
         Ok(true) => 0,
@@ -27,7 +32,7 @@ fn main() {
 }
 
 /// True when all is well; problems that are not errors of the program itself have been printed.
-fn run(cli: &Cli) -> anyhow::Result<bool> {
+fn run(cli: &Cli, matches: &ArgMatches) -> anyhow::Result<bool> {
     let reporter: Box<dyn Progress> = match (cli.quiet, std::io::stderr().is_terminal()) {
         (true, _) => Box::new(()),
         (false, true) => Box::new(progress::Bar::new()),
@@ -37,6 +42,7 @@ fn run(cli: &Cli) -> anyhow::Result<bool> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(cli.threads.map_or(0, usize::from)).build();
     let pool = pool.map_err(|error| anyhow::anyhow!("error: cannot start threads: {error}"))?;
     let model = cli.model()?;
+    cli.check_options(model, |id| matches.value_source(id) == Some(ValueSource::CommandLine))?;
     let made = pool.install(|| match model {
         Model::Deck => deck(cli, &*reporter),
         Model::Stack => stack(cli, &*reporter),
