@@ -59,7 +59,9 @@ impl<'a, T: Number> Fine<'a, T> {
         });
         (self.z, self.e) = (z, e);
         let product = &self.product;
-        coarse.correct(&mut self.e, &mut self.z, &|e| product.stiffness(e));
+        // What the product puts by is not needed in between.
+        let further = self.scratch.put_by(product);
+        coarse.correct(&mut self.e, &mut self.z, further, &|e| product.stiffness(e));
         product.arranged_fixed().iter().for_each(|&dof| self.z[dof as usize] = T::default());
         self.smooth(r, false);
     }

@@ -6,7 +6,9 @@ use rayon::prelude::*;
 
 use super::Cube;
 use super::blocks::{Blocks, Packed};
+use super::factor::{Factor, Order};
 use super::first::{First, Stiffness};
+use super::half::Half;
 use super::number::{Number, Shared};
 use super::split::{Batches, Elements, PLACES, Transfer, coarsen};
 
@@ -35,7 +37,8 @@ pub struct CycleSettings {
     pub split: bool,
     /// The cycle.
     pub kind: CycleKind,
-    /// Levels are added until one has no more degrees of freedom than this; that one is factorised.
+    /// Levels are added until one has no more degrees of freedom than this; that one is factorised. On the CPU, so is one whose
+    /// factor has no more numbers than that of so many degrees of freedom could have: a network of struts has a sparse one.
     pub bottom: usize,
     /// Steps of conjugate gradients with the diagonal on the last level, instead of a factorisation. Where the last level cannot be
     /// factorised and nothing is said, there are 20: they need no bound on the spectrum.
@@ -66,6 +69,8 @@ impl Default for CycleSettings {
 
 /// Degrees of freedom that are factorised at most.
 pub(super) const FACTORISED: usize = 4000;
+/// Levels of more blocks are kept in 16 bits a number.
+const LARGE: usize = 10_000;
 /// Steps on a last level that is not factorised.
 const BOTTOM_STEPS: usize = 20;
 
@@ -74,6 +79,19 @@ const BOTTOM_STEPS: usize = 20;
 pub(super) enum Operator<T = f32> {
     First(Box<First<T>>),
     Assembled(Packed<T>),
+    Half(Half),
+}
+
+/// Who works with the levels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Host {
+    /// This process: in 16 bits a number where they do, in memory that is free then.
+    Cpu {
+        /// Numbers that are lent during corrections, piece by piece.
+        lent: [usize; 3],
+    },
+    /// A device, which has a form of its own for everything and multiplies with the inverse of the last level.
+    Device,
 }
 
 /// A coarse level.
@@ -113,7 +131,8 @@ struct Vector<T> {
     own: Vec<T>,
     at: *mut T,
     n: usize,
-    lent: bool,
+    /// The piece of memory that it is lent.
+    lent: Option<usize>,
 }
 
 // SAFETY: it owns its numbers, or has borrowed them for itself alone (`Level::lend`).
@@ -123,7 +142,7 @@ unsafe impl<T: Sync> Sync for Vector<T> {}
 
 impl<T> Default for Vector<T> {
     fn default() -> Self {
-        Self { own: Vec::new(), at: std::ptr::NonNull::dangling().as_ptr(), n: 0, lent: false }
+        Self { own: Vec::new(), at: std::ptr::NonNull::dangling().as_ptr(), n: 0, lent: None }
     }
 }
 
@@ -153,14 +172,16 @@ impl<T> std::ops::DerefMut for Vector<T> {
 #[derive(Debug)]
 pub(super) struct Coarse<T = f32> {
     pub levels: Vec<Level<T>>,
-    /// Cholesky factor of the last level, row by row, or nothing.
-    pub bottom: Vec<T>,
+    /// Cholesky's factor of the last level.
+    pub bottom: Option<Factor>,
     pub settings: CycleSettings,
     smoother: Smoother,
     /// Work so far, in products of the finest level.
     pub products: f64,
 }
 
+/// Of [`Level::vectors`].
+const B: usize = 7;
 const CHUNK: usize = 1 << 14;
 
 /// Σ a b, in one order.
@@ -261,7 +282,7 @@ impl<T: Number> Level<T> {
             transfer,
             batches,
             inverse: diagonal.iter().map(inverse).collect(),
-            lambda: 0.0,
+            lambda: 1.0,
             cost,
             n: 3 * elements.n_nodes,
             b: Vector::default(),
@@ -275,43 +296,41 @@ impl<T: Number> Level<T> {
         }
     }
 
-    /// Memory for solving. Of the vectors that nobody needs between two corrections, as many are lent by the finest level as fit
-    /// into `spare` numbers.
-    fn allocate(&mut self, full: bool, settings: &CycleSettings, smoother: &Smoother, spare: usize) {
+    /// Memory for solving. Of the vectors that nobody needs between two corrections, as many are lent as fit into what is `left` of
+    /// the memory; the right side of `first`, the level below the finest, is made of the residual that stands there.
+    fn allocate(&mut self, full: bool, first: bool, settings: &CycleSettings, smoother: &Smoother, left: &mut [usize]) {
         let n = self.n;
-        [&mut self.b, &mut self.x].into_iter().for_each(|v| v.resize(n));
         let conjugate = full && settings.kind == CycleKind::K;
-        let mut fit = spare.checked_div(n).unwrap_or(0);
-        let all = [(&mut self.z, full), (&mut self.e, full), (&mut self.t, full), (&mut self.p, conjugate)];
-        for (vector, _) in all.into_iter().chain([(&mut self.q, conjugate)]).filter(|(_, needed)| *needed) {
-            vector.lent = fit > 0;
-            fit = fit.saturating_sub(1);
-            if !vector.lent {
-                vector.resize(n);
+        let needed = [true, full, full, full, conjugate, conjugate, full && smoother.sums_up(), true];
+        for (i, (vector, _)) in self.vectors().into_iter().zip(needed).enumerate().filter(|(_, (_, needed))| *needed) {
+            vector.lent = if first && i == B { None } else { left.iter().position(|&left| left >= n) };
+            match vector.lent {
+                Some(piece) => left[piece] -= n,
+                None => vector.resize(n),
             }
-        }
-        if full && smoother.sums_up() {
-            self.c.resize(n);
         }
     }
 
-    /// Lends memory to the vectors that have none of their own, until it is taken back.
-    fn lend(&mut self, mut memory: &mut [T]) {
+    /// Lends memory to the vectors that have none of their own, until it is taken back. What is left of it stays in `memory`.
+    fn lend(&mut self, memory: &mut [&mut [T]]) {
         let n = self.n;
-        for vector in self.vectors().into_iter().filter(|vector| vector.lent) {
-            let (first, rest) = memory.split_at_mut(n);
+        for vector in self.vectors() {
+            let Some(piece) = vector.lent else { continue };
+            let (first, rest) = std::mem::take(&mut memory[piece]).split_at_mut(n);
             (vector.at, vector.n) = (first.as_mut_ptr(), n);
-            memory = rest;
+            memory[piece] = rest;
         }
     }
 
     /// Takes back what [`lend`](Self::lend) has given.
     fn take_back(&mut self) {
-        self.vectors().into_iter().filter(|vector| vector.lent).for_each(|vector| vector.n = 0);
+        self.vectors().into_iter().filter(|vector| vector.lent.is_some()).for_each(|vector| vector.n = 0);
     }
 
-    fn vectors(&mut self) -> [&mut Vector<T>; 6] {
-        [&mut self.x, &mut self.z, &mut self.e, &mut self.t, &mut self.p, &mut self.q]
+    /// All of them; the right side at [`B`].
+    fn vectors(&mut self) -> [&mut Vector<T>; 8] {
+        let Self { b, x, z, e, t, c, p, q, .. } = self;
+        [x, z, e, t, p, q, c, b]
     }
 
     fn product(
@@ -325,6 +344,7 @@ impl<T: Number> Level<T> {
         match operator {
             Operator::First(first) => first.apply(nodes, x, y, batches, &|e| stiffness(e)),
             Operator::Assembled(blocks) => blocks.apply(x, y),
+            Operator::Half(blocks) => blocks.apply(x, y),
         }
     }
 
@@ -487,11 +507,18 @@ impl<T: Number> Level<T> {
 
 impl<T: Number> Coarse<T> {
     /// All levels under a fine one. `fixed` has a bit for each fixed direction of each fine node.
-    pub fn new(cube: &Cube, fine: Elements, fixed: &[u8], stiffness: &Stiffness, settings: &CycleSettings) -> Self {
-        let (n_fine, fine_blocks) = (3 * fine.n_nodes, count_blocks(&fine) as f64);
+    pub fn new(
+        cube: &Cube,
+        fine: Elements,
+        fixed: &[u8],
+        stiffness: &Stiffness,
+        settings: &CycleSettings,
+        host: Host,
+    ) -> Self {
+        let fine_blocks = count_blocks(&fine) as f64;
         let mut out = Self {
             levels: Vec::new(),
-            bottom: Vec::new(),
+            bottom: None,
             settings: settings.clone(),
             smoother: Smoother::new(settings.degree[1], settings.ratio),
             products: 0.0,
@@ -509,9 +536,27 @@ impl<T: Number> Coarse<T> {
         let operator = Operator::First(Box::new(first));
         out.levels.push(Level::new(operator, &elements, batches, level.transfer, &diagonal, cost));
         drop((diagonal, level.children, level.child_first));
+        let packed = |blocks: Blocks| {
+            let half = blocks.n_blocks() > LARGE && blocks.n_rows() <= Half::ROWS && host != Host::Device;
+            if half && size_of::<T>() == 4 {
+                Operator::Half(Half::new(blocks))
+            } else {
+                Operator::Assembled(blocks.rounded())
+            }
+        };
         // Blocks in f64 of the last level: they are rounded when the next one has been made of them.
         let mut assembled: Option<Blocks> = None;
+        let mut order = None;
         while 3 * elements.n_nodes > settings.bottom && out.levels.len() + 1 < settings.levels {
+            order = match &assembled {
+                Some(blocks) if host != Host::Device && settings.bottom_steps.is_none() => {
+                    Order::new(blocks, settings.bottom.pow(2) / 18)
+                }
+                _ => None,
+            };
+            if order.is_some() {
+                break;
+            }
             let next = coarsen(&elements, settings.split);
             if next.coarse.n_nodes as f64 > 0.8 * elements.n_nodes as f64 {
                 break;
@@ -524,10 +569,10 @@ impl<T: Number> Coarse<T> {
                 }
             };
             if let (Some(finer), Some(level)) = (assembled.take(), out.levels.last_mut()) {
-                level.operator = Operator::Assembled(finer.rounded());
+                level.operator = packed(finer);
             }
             let diagonal = blocks.diagonal();
-            let cost = blocks.column.len() as f64 / fine_blocks;
+            let cost = blocks.n_blocks() as f64 / fine_blocks;
             elements = next.coarse;
             let operator = Operator::Assembled(Packed::default());
             let batches = Batches::new(&elements);
@@ -536,29 +581,25 @@ impl<T: Number> Coarse<T> {
         }
         if let (Some(blocks), Some(level)) = (assembled, out.levels.last_mut()) {
             if 3 * elements.n_nodes <= FACTORISED && settings.bottom_steps.is_none() {
-                out.bottom = factorise(&blocks).into_iter().map(T::from_f64).collect();
+                order = order.or_else(|| Order::new(&blocks, usize::MAX));
             }
-            level.operator = Operator::Assembled(blocks.rounded());
+            if let Some(order) = order {
+                level.cost = order.n_blocks() as f64 / fine_blocks;
+                out.bottom = Some(Factor::new(&blocks, order));
+            } else {
+                level.operator = packed(blocks);
+            }
         }
         let n_levels = out.levels.len();
+        let mut left = if let Host::Cpu { lent } = host { lent } else { [0; 3] };
         for (index, level) in out.levels.iter_mut().enumerate() {
-            let spare = if index == 0 { n_fine } else { 0 };
-            level.allocate(index + 1 < n_levels, settings, &out.smoother, spare);
-            level.lambda = largest_eigenvalue(level, stiffness);
+            let last = index + 1 == n_levels;
+            if !(last && out.bottom.is_some()) {
+                level.lambda = largest_eigenvalue(level, stiffness);
+            }
+            level.allocate(!last, index == 0, settings, &out.smoother, &mut left);
         }
         out
-    }
-
-    /// Keeps the blocks of large levels in 16 bits a number.
-    pub fn shorten(&mut self) {
-        const LARGE: usize = 50_000;
-        for level in &mut self.levels {
-            if let Operator::Assembled(blocks) = &mut level.operator
-                && blocks.column.len() > LARGE
-            {
-                blocks.shorten();
-            }
-        }
     }
 
     /// Makes what only devices read.
@@ -572,32 +613,36 @@ impl<T: Number> Coarse<T> {
     pub fn cell(&self) -> &[T] {
         match &self.levels[0].operator {
             Operator::First(first) => first.cell.c.as_flattened(),
-            Operator::Assembled(_) => &[],
+            _ => &[],
         }
     }
 
     /// Whether the last level was factorised.
     pub fn is_factorised(&self) -> bool {
-        !self.bottom.is_empty()
+        self.bottom.is_some()
     }
 
-    /// x of the finest level += P (coarse solution for the residual r); r is memory for the first coarse level then.
-    pub fn correct(&mut self, r: &mut [T], x: &mut [T], stiffness: &Stiffness) {
+    /// x of the finest level += P (coarse solution for the residual r). The coarse levels work in the memory of r, `further`, and
+    /// what [`Host`] has promised.
+    pub fn correct(&mut self, r: &mut [T], x: &mut [T], further: [&mut [T]; 2], stiffness: &Stiffness) {
         self.levels[0].restrict(r);
-        self.levels[0].lend(r);
+        let [second, third] = further;
+        let mut memory = [r, second, third];
+        self.levels.iter_mut().for_each(|level| level.lend(&mut memory));
         let mut products = 0.0;
         self.solve(0, self.settings.kind, stiffness, &mut products);
         self.products += products;
         self.levels[0].prolong(x);
-        self.levels[0].take_back();
+        self.levels.iter_mut().for_each(Level::take_back);
     }
 
     /// x of a level from its b, roughly.
     fn solve(&mut self, level: usize, kind: CycleKind, stiffness: &Stiffness, products: &mut f64) {
         if level + 1 == self.levels.len() {
             let here = &mut self.levels[level];
-            if !self.bottom.is_empty() {
-                return substitute(&self.bottom, &here.b, &mut here.x);
+            if let Some(factor) = &self.bottom {
+                *products += here.cost;
+                return factor.solve(&here.b, &mut here.x);
             }
             return here.jacobi(self.settings.bottom_steps.unwrap_or(BOTTOM_STEPS), stiffness, products);
         }
@@ -776,8 +821,8 @@ fn corners(base: usize) -> u32 {
 }
 
 /// Power iteration on D⁻¹ A, with a margin.
-fn largest_eigenvalue<T: Number>(level: &mut Level<T>, stiffness: &Stiffness) -> f64 {
-    let (mut v, mut y) = (std::mem::take(&mut level.b), std::mem::take(&mut level.x));
+fn largest_eigenvalue<T: Number>(level: &Level<T>, stiffness: &Stiffness) -> f64 {
+    let (mut v, mut y) = (vec![T::default(); level.n], vec![T::default(); level.n]);
     for (i, v) in v.iter_mut().enumerate() {
         let value = ((i as u32).wrapping_mul(2_654_435_761) >> 8) as f32 / (1 << 24) as f32 - 0.5;
         *v = if level.inverse[i] > T::default() { T::from_f64(f64::from(value)) } else { T::default() };
@@ -797,58 +842,5 @@ fn largest_eigenvalue<T: Number>(level: &mut Level<T>, stiffness: &Stiffness) ->
         lambda = dot(&y, &y).sqrt();
         std::mem::swap(&mut v, &mut y);
     }
-    (level.b, level.x) = (v, y);
     1.1 * lambda
-}
-
-/// Dense Cholesky factor, row-major lower triangle in a square; rows without stiffness are left out.
-fn factorise(blocks: &Blocks) -> Vec<f64> {
-    let n = 3 * blocks.n_rows();
-    let mut a = vec![0.0_f64; n * n];
-    for row in 0..blocks.n_rows() {
-        for at in blocks.first[row] as usize..blocks.first[row + 1] as usize {
-            let column = blocks.column[at] as usize;
-            for i in 0..9 {
-                a[(3 * row + i / 3) * n + 3 * column + i % 3] = blocks.value[at][i];
-            }
-        }
-    }
-    factorise_dense(&mut a, n);
-    a
-}
-
-/// Cholesky's factor in the lower triangle of a matrix, in place; rows without stiffness become 0.
-pub(super) fn factorise_dense(a: &mut [f64], n: usize) {
-    let most = (0..n).fold(0.0_f64, |most, i| most.max(a[i * n + i]));
-    for i in 0..n {
-        let (before, rest) = a.split_at_mut(i * n);
-        let row = &mut rest[..n];
-        for j in 0..i {
-            let other = &before[j * n..j * n + j + 1];
-            let sum: f64 = row[..j].iter().zip(other).map(|(a, b)| a * b).sum();
-            row[j] = if other[j] > 0.0 { (row[j] - sum) / other[j] } else { 0.0 };
-        }
-        let sum: f64 = row[..i].iter().map(|a| a * a).sum();
-        let pivot = row[i] - sum;
-        row[i] = if pivot > 1e-9 * most { pivot.sqrt() } else { 0.0 };
-        if row[i] == 0.0 {
-            row[..i].fill(0.0);
-        }
-    }
-}
-
-/// x = A⁻¹ b by the factor.
-pub(super) fn substitute<T: Number>(l: &[T], b: &[T], x: &mut [T]) {
-    let n = b.len();
-    for i in 0..n {
-        let row = &l[i * n..i * n + i + 1];
-        let sum: f64 = row[..i].iter().zip(&*x).map(|(&a, &x)| (a * x).to_f64()).sum();
-        x[i] = if row[i] > T::default() { T::from_f64((b[i].to_f64() - sum) / row[i].to_f64()) } else { T::default() };
-    }
-    for i in (0..n).rev() {
-        let row = &l[i * n..i * n + i + 1];
-        x[i] = if row[i] > T::default() { T::from_f64(x[i].to_f64() / row[i].to_f64()) } else { T::default() };
-        let xi = x[i];
-        x[..i].iter_mut().zip(row).for_each(|(x, &a)| *x = *x - a * xi);
-    }
 }

@@ -69,6 +69,14 @@ pub struct Scratch {
     pub(super) values: [Vec<f64>; 3],
 }
 
+impl Scratch {
+    /// Memory of what `product` puts by: bricks that wait, then what is passed on between chunks.
+    pub(super) fn put_by<T: Number>(&mut self, product: &Product) -> [&mut [T]; 2] {
+        let [n_passed, n_pending] = product.needs();
+        [numbers(&mut self.pending, n_pending), numbers(&mut self.passed, n_passed)]
+    }
+}
+
 /// The first `n` numbers of memory that grows as needed.
 pub(super) fn numbers<T: Number>(memory: &mut Vec<f64>, n: usize) -> &mut [T] {
     memory.resize(memory.len().max((n * size_of::<T>()).div_ceil(size_of::<f64>())), 0.0);

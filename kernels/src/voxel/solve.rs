@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::fine::Fine;
 use super::lookup::Grid;
-use super::multigrid::{Coarse, CycleSettings, FACTORISED, Smoother, dot, for_parts};
+use super::multigrid::{Coarse, CycleSettings, FACTORISED, Host, Smoother, dot, for_parts};
 use super::number::{Number, Shared};
 use super::{Cube, FixedDof, NodalForce, Product, StaticProblem};
 
@@ -145,10 +145,9 @@ impl<'a, T: Number> Levels<'a, T> {
         let elements = product.arranged_elements();
         // The diagonal: one entry of the cube's for each element that has the node.
         let inverse = product.node_sums(|sum| T::from_f64(1.0 / (sum * cube.diagonal)).to_half());
-        let mut coarse = Coarse::new(&cube, elements, &mask, &|e| product.stiffness(e), settings);
-        if size_of::<T>() == 4 {
-            coarse.shorten();
-        }
+        let [n_passed, n_pending] = product.needs();
+        let host = Host::Cpu { lent: [3 * n_nodes, n_pending, n_passed] };
+        let coarse = Coarse::new(&cube, elements, &mask, &|e| product.stiffness(e), settings, host);
         let smoother = Smoother::new(settings.degree[0], settings.ratio);
         let fine = Fine::new(product, inverse, element_bound(&cube), smoother);
         Self { fine, coarse, fixed }

@@ -7,6 +7,7 @@ use rayon::prelude::*;
 
 use super::super::Moduli;
 use super::super::blocks::Packed;
+use super::super::factor::Factor;
 use super::super::multigrid::{Coarse, Level, Operator};
 use super::super::number::Shared;
 use super::super::split::PLACES;
@@ -201,10 +202,11 @@ pub(super) fn bytes(coarse: &Coarse, lent: Lent) -> u64 {
                         level.transfer.place.iter().map(|&p| usize::from(PLACES[usize::from(p)].n)).sum();
                     22 * blocks.column.len() + 8 * n + 4 * gather + 4 * level.transfer.fine.len()
                 }
+                Operator::Half(_) => unreachable!("only on the CPU"),
             };
         sum += size as u64;
     }
-    let n = if coarse.bottom.is_empty() { 0 } else { coarse.levels.last().map_or(0, |level| level.n) };
+    let n = if coarse.is_factorised() { coarse.levels.last().map_or(0, |level| level.n) } else { 0 };
     sum + 4 * (n * n) as u64
 }
 
@@ -277,7 +279,7 @@ pub(super) fn tables(
     })?;
     for (l, level) in coarse.levels.iter().enumerate() {
         let n = level.n / 3;
-        let is_bottom = l + 1 == n_levels && !coarse.bottom.is_empty();
+        let is_bottom = l + 1 == n_levels && coarse.is_factorised();
         let row = &mut out.levels[l];
         row.n = n as u32;
         row.n_finer = level.transfer.fine.len() as u32;
@@ -323,12 +325,13 @@ pub(super) fn tables(
                 }
                 put_transfer(level, n, memory, row)?;
             }
+            Operator::Half(_) => unreachable!("only on the CPU"),
         }
         inverse.resize(padded(n), 0.0);
         row.inverse = memory.put(&inverse)?;
     }
-    if !coarse.bottom.is_empty() {
-        out.bottom = memory.put(&inverse(&coarse.bottom))?;
+    if let (Some(factor), Some(last)) = (&coarse.bottom, coarse.levels.last()) {
+        out.bottom = memory.put(&inverse(factor, last.n))?;
     }
     Ok(out)
 }
@@ -438,27 +441,18 @@ impl Rounded {
     }
 }
 
-/// The inverse of L Lᵀ; rows without a pivot are left out.
-fn inverse(factor: &[f32]) -> Vec<f32> {
-    let n = factor.len().isqrt();
+/// The inverse of L Lᵀ, (n, n); rows without a pivot are left out.
+fn inverse(factor: &Factor, n: usize) -> Vec<f32> {
     let mut out = vec![0.0_f32; n * n];
-    out.par_chunks_mut(n.max(1)).enumerate().for_each(|(column, out)| {
-        let mut x = vec![0.0_f64; n];
-        for i in column..n {
-            let row = &factor[i * n..i * n + i + 1];
-            let sum: f64 = (column..i).map(|j| f64::from(row[j]) * x[j]).sum();
-            let right = if i == column { 1.0 } else { 0.0 };
-            x[i] = if row[i] > 0.0 { (right - sum) / f64::from(row[i]) } else { 0.0 };
-        }
-        for i in (0..n).rev() {
-            let row = &factor[i * n..i * n + i + 1];
-            x[i] = if row[i] > 0.0 { x[i] / f64::from(row[i]) } else { 0.0 };
-            let xi = x[i];
-            x[..i].iter_mut().zip(row).for_each(|(x, a)| *x -= f64::from(*a) * xi);
-        }
-        // Symmetric: columns are rows.
-        out.iter_mut().zip(&x).for_each(|(out, x)| *out = *x as f32);
-    });
+    // Symmetric: columns are rows.
+    out.par_chunks_mut(n.max(1)).enumerate().for_each_init(
+        || vec![0.0_f32; n],
+        |unit, (column, out)| {
+            unit[column] = 1.0;
+            factor.solve(unit, out);
+            unit[column] = 0.0;
+        },
+    );
     out
 }
 
@@ -492,6 +486,7 @@ mod tests {
     use pogo_formats::voxel::bricks_of;
 
     use super::super::super::first::fine_elements;
+    use super::super::super::multigrid::Host;
     use super::super::super::tests::random;
     use super::super::super::{Cube, CycleSettings, Number};
     use super::super::tiles::Tiles;
@@ -634,11 +629,11 @@ mod tests {
             CycleSettings { degree: [1, 1], ..usual.clone() },
             CycleSettings { degree: [3, 3], inner_tolerance: 1e-3, ..usual },
         ] {
-            let mut coarse = Coarse::new(&cube, fine_elements(&view), &mask, &stiffness, &settings);
+            let mut coarse = Coarse::new(&cube, fine_elements(&view), &mask, &stiffness, &settings, Host::Device);
             coarse.make_matrices(&stiffness);
             let (found, work) = twin.correct(&coarse, (&view, &moduli, 0.1), &fixed, &r);
             let mut expected = vec![0.0_f32; 3 * n_nodes];
-            coarse.correct(&mut r.clone(), &mut expected, &stiffness);
+            coarse.correct(&mut r.clone(), &mut expected, Default::default(), &stiffness);
             fixed.iter().for_each(|&dof| expected[dof as usize] = 0.0);
             let error = apart(&found, &expected);
             eprintln!("{} levels, {n_nodes} nodes: difference {error:.1e}", coarse.levels.len());
@@ -665,12 +660,12 @@ mod tests {
         let r: Vec<f32> = (0..3 * mask.len()).map(|i| if i % 3 == 2 && mask[i / 3] == 0 { 1.0 } else { 0.0 }).collect();
         let mut wide: Vec<f64> = r.iter().map(|&r| r.into()).collect();
         let settings = CycleSettings { bottom: 200, ..CycleSettings::default() };
-        let mut coarse = Coarse::<f32>::new(&cube, fine_elements(&view), &mask, &|_| 1.0, &settings);
+        let mut coarse = Coarse::<f32>::new(&cube, fine_elements(&view), &mask, &|_| 1.0, &settings, Host::Device);
         coarse.make_matrices(&|_| 1.0);
         let (found, _) = twin.correct(&coarse, (&view, &moduli, 1.0), &fixed, &r);
-        let mut coarse = Coarse::<f64>::new(&cube, fine_elements(&view), &mask, &|_| 1.0, &settings);
+        let mut coarse = Coarse::<f64>::new(&cube, fine_elements(&view), &mask, &|_| 1.0, &settings, Host::Device);
         let mut expected = vec![0.0_f64; r.len()];
-        coarse.correct(&mut wide, &mut expected, &|_| 1.0);
+        coarse.correct(&mut wide, &mut expected, Default::default(), &|_| 1.0);
         fixed.iter().for_each(|&dof| expected[dof as usize] = 0.0);
         let error = apart(&found, &expected);
         eprintln!("a bar of {length}: difference {error:.1e}");

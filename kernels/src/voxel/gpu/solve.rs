@@ -20,7 +20,7 @@ use cust::sys;
 use rayon::prelude::*;
 
 use super::super::first::fine_elements;
-use super::super::multigrid::{Coarse, FACTORISED};
+use super::super::multigrid::{Coarse, FACTORISED, Host};
 use super::super::solve::element_bound;
 use super::super::{Cube, FixedDof, NodalForce, Solution, SolverSettings, StaticProblem};
 use super::levels::{self, DeviceMemory, Lent, Tables, padded};
@@ -477,7 +477,8 @@ fn hierarchy(problem: &StaticProblem, cube: &Cube, settings: &SolverSettings) ->
     let mut mask = vec![0_u8; problem.bricks.n_nodes()];
     problem.fixed.iter().for_each(|dof| mask[dof.node as usize] |= 1 << dof.direction);
     let stiffness = |e: usize| problem.spacing * problem.moduli.young(e);
-    let mut coarse = Coarse::new(cube, fine_elements(&problem.bricks), &mask, &stiffness, &settings.cycle);
+    let mut coarse =
+        Coarse::new(cube, fine_elements(&problem.bricks), &mask, &stiffness, &settings.cycle, Host::Device);
     coarse.make_matrices(&stiffness);
     coarse
 }
