@@ -10,6 +10,7 @@ pub mod error;
 pub mod explicit;
 mod folder;
 pub mod interrupt;
+mod memory;
 pub mod observe;
 mod pace;
 pub mod spring;

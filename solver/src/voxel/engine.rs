@@ -13,6 +13,7 @@ use pogo_kernels::voxel::{
 };
 
 use crate::config::DeviceChoice;
+use crate::memory;
 
 /// A solved load case.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -204,7 +205,9 @@ impl<'a> Engine<'a> {
         }
         let mut settings = settings.clone();
         settings.cycle.inner = INNER.to_vec();
-        Ok(Solver::Cpu(Box::new(StaticSolver::on(problem, self.grid, &settings))))
+        let solver = Solver::Cpu(Box::new(StaticSolver::on(problem, self.grid, &settings)));
+        memory::forget_code();
+        Ok(solver)
     }
 }
 

@@ -24,6 +24,7 @@ use crate::config::Settings;
 use crate::error::SolveError;
 use crate::folder::{ResultFolder, peak_memory};
 use crate::interrupt::Interrupts;
+use crate::memory;
 use crate::observe::Observer;
 
 /// Between two lines about the iteration.
@@ -60,6 +61,7 @@ pub fn run(
     observer: &mut dyn Observer,
 ) -> Result<VoxelSummary, SolveError> {
     let began = Instant::now();
+    memory::return_large_blocks();
     let VoxelModel { mesh, setup, .. } = model;
     let path = PathBuf::from(&model.block_file.path);
     let refuse = |error: ConditionError| SolveError::Problem { path: path.clone(), reason: error.to_string() };

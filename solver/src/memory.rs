@@ -1,0 +1,60 @@
+//! Memory that is given back to the system.
+
+/// Makes every large allocation a mapping of its own, which goes when it is freed; else what setting up has freed stays in holes
+/// of the heap. Does nothing where the C library is not glibc.
+pub(crate) fn return_large_blocks() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    {
+        unsafe extern "C" {
+            fn mallopt(parameter: i32, value: i32) -> i32;
+        }
+        const M_MMAP_THRESHOLD: i32 = -3;
+        // SAFETY: of glibc; it may be called at any time.
+        unsafe { mallopt(M_MMAP_THRESHOLD, 1 << 17) };
+    }
+}
+
+/// Gives back the pages of code that only starting and setting up have needed, several MB of a small model's memory: what is run
+/// again comes back from the file. Returns the bytes of code that this is about. Does nothing on systems other than Linux.
+#[cfg(target_os = "linux")]
+pub(crate) fn forget_code() -> usize {
+    unsafe extern "C" {
+        fn madvise(address: *mut std::ffi::c_void, length: usize, advice: i32) -> i32;
+    }
+    const MADV_DONTNEED: i32 = 4;
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let code = maps.lines().filter_map(|line| {
+        let mut words = line.split_ascii_whitespace();
+        let (range, access) = (words.next()?, words.next()?);
+        let from_file = words.nth(3).is_some_and(|path| path.starts_with('/'));
+        let (first, end) = range.split_once('-')?;
+        let (first, end) = (usize::from_str_radix(first, 16).ok()?, usize::from_str_radix(end, 16).ok()?);
+        // Nothing has ever been written there.
+        (access == "r-xp" && from_file && first < end).then_some((first, end - first))
+    });
+    code.map(|(first, length)| {
+        let address = std::ptr::with_exposed_provenance_mut(first);
+        // SAFETY: a mapping of this process, read-only and from a file: its pages are the same when they come back.
+        if unsafe { madvise(address, length, MADV_DONTNEED) } == 0 { length } else { 0 }
+    })
+    .sum()
+}
+
+/// There is nothing to do.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn forget_code() -> usize {
+    0
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_comes_back() {
+        return_large_blocks();
+        assert!(forget_code() > 100_000, "these tests are more code than that");
+        let sum: u64 = vec![1_u64; 1 << 20].iter().sum();
+        assert_eq!(sum, 1 << 20);
+    }
+}
