@@ -681,6 +681,33 @@ fn a_job_replaces_material_and_time() {
 }
 
 #[test]
+fn two_node_elements_are_given_by_instance_where_they_are_wanted() {
+    let text = "*Part, name=P\n*Node\n 7, 0, 0\n 8, 1, 0\n 9, 2, 0\n*Element, type=SPRINGA, elset=COIL\n 1, 7, 8\n 2, 8,\n 9\n\
+                *Element, type=MASS, elset=BALL\n 3, 9\n*Nset, nset=ENDS, elset=COIL\n*Spring, elset=COIL\n ,\n 5.\n*Mass, elset=BALL\n 2.\n\
+                *End Part\n*Assembly, name=A\n*Instance, name=I, part=P\n*End Instance\n*Instance, name=J, part=P\n 0, 0, 4\n\
+                *End Instance\n*Element, type=CONN3D2, elset=LINK\n 1, I.9, A.J.7\n*End Assembly\n";
+    assert!(refusal(text).contains("makes springs of elements with two nodes"));
+    let options = ReadOptions { lines: true, ..ReadOptions::default() };
+    let deck = read_bytes(Path::new("deck.inp"), text.as_bytes(), &options).unwrap_or_else(|e| panic!("{e}"));
+    let (mesh, lines) = (&deck.model.mesh, &deck.lines);
+    let name = |node: u32| {
+        format!("{}.{}", mesh.instances[mesh.node_instance[node as usize] as usize], mesh.node_labels[node as usize])
+    };
+    let pairs: Vec<_> = lines.nodes.iter().map(|pair| pair.map(name)).collect();
+    let mut sorted: Vec<_> = pairs.iter().map(|[a, b]| format!("{a} {b}")).collect();
+    sorted.sort();
+    assert_eq!(sorted, ["I.7 I.8", "I.8 I.9", "I.9 J.7", "J.7 J.8", "J.8 J.9"]);
+    let properties: Vec<_> = lines.properties.iter().map(|p| (p.name.as_str(), p.stiffness, p.lines.len())).collect();
+    assert_eq!(properties, [("I.COIL", 5., 2), ("J.COIL", 5., 2)]);
+    let masses: Vec<(f64, Vec<String>)> =
+        lines.masses.iter().map(|m| (m.mass, m.nodes.iter().map(|n| name(*n)).collect())).collect();
+    assert_eq!(masses, [(2., vec!["I.9".to_owned()]), (2., vec!["J.9".to_owned()])]);
+    let sets: Vec<_> = lines.sets.iter().map(|set| (set.name.as_str(), set.members.len())).collect();
+    assert_eq!(sets, [("I.COIL", 2), ("J.COIL", 2), ("LINK", 1)]);
+    assert!(mesh.node_sets.iter().all(|set| set.members.len() == 3) && mesh.node_sets.len() == 2);
+}
+
+#[test]
 fn quotes_may_stand_round_either_half_of_a_name() {
     let part = SQUARE.split_once("*Material").unwrap();
     let text = format!(

@@ -17,6 +17,17 @@ fn corpus() -> Vec<Vec<u8>> {
 /// As `tests/fuzz/fuzz_targets/deck.rs`; true when the deck was read whole.
 fn run(bytes: &[u8]) -> bool {
     let mut whole = false;
+    let springs = ReadOptions { lines: true, ..ReadOptions::default() };
+    if let Ok(deck) = read_bytes(Path::new("fuzz.inp"), bytes, &springs) {
+        let n = deck.model.mesh.n_nodes();
+        assert!(deck.lines.nodes.iter().flatten().all(|node| (*node as usize) < n));
+        let named = deck.lines.sets.iter().flat_map(|set| &set.members);
+        assert!(
+            named
+                .chain(deck.lines.properties.iter().flat_map(|p| &p.lines))
+                .all(|l| (*l as usize) < deck.lines.nodes.len())
+        );
+    }
     for job in [false, true] {
         let options = ReadOptions { job_sets_time: job, require_step: !job, ..ReadOptions::default() };
         match read_bytes(Path::new("fuzz.inp"), bytes, &options) {
