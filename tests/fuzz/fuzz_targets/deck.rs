@@ -7,6 +7,8 @@ use libfuzzer_sys::fuzz_target;
 use pogo_formats::inp::{ReadOptions, read_bytes};
 
 fuzz_target!(|bytes: &[u8]| {
+    let springs = ReadOptions { lines: true, ..ReadOptions::default() };
+    let _ = read_bytes(Path::new("fuzz.inp"), bytes, &springs);
     for job in [false, true] {
         let options = ReadOptions { job_sets_time: job, require_step: !job, ..ReadOptions::default() };
         if let Ok(mut deck) = read_bytes(Path::new("fuzz.inp"), bytes, &options) {
