@@ -111,7 +111,7 @@ fn one_block(
     let n_own = (last - first) as usize;
     let halo_start = part.halo_nodes.len();
     // Each element once, at its lowest own node: that is also the order of access.
-    let mut found: Vec<(u8, u32, u32)> = Vec::with_capacity(3 * n_own);
+    let mut found: Vec<(usize, u32)> = Vec::with_capacity(3 * n_own);
     let mut touched: Vec<(u32, u32)> = Vec::with_capacity(8 * n_own);
     for solver in own.clone() {
         let elements = graph.elements(order.model_from_solver[solver as usize]);
@@ -128,8 +128,7 @@ fn one_block(
         let (nodes, after) = rest.split_at(mesh.groups[group].kind.n_nodes());
         rest = after;
         if nodes.iter().all(|node| *node >= solver || !own.contains(node)) {
-            let row = (element - group_first[group]) as usize;
-            found.push((mesh.groups[group].kind as u8, mesh.groups[group].section[row], element));
+            found.push((group, element));
             part.halo_nodes.extend(nodes.iter().filter(|&node| !own.contains(node)));
         }
     }
@@ -147,6 +146,12 @@ fn one_block(
         return Err(ArrangeError::TooManyLocalNodes { block, own: n_own, halo: halo.len() });
     }
     part.n_halo.push(halo.len() as u32);
+    // So are their sections.
+    let section = |&(group, element): &(usize, u32)| {
+        let row = (element - group_first[group]) as usize;
+        (mesh.groups[group].kind as u8, mesh.groups[group].section[row], element)
+    };
+    let mut found: Vec<(u8, u32, u32)> = found.iter().map(section).collect();
     if found.windows(2).any(|pair| (pair[0].0, pair[0].1) > (pair[1].0, pair[1].1)) {
         found.sort_by_key(|&(kind, section, _)| (kind, section));
     }

@@ -7,6 +7,8 @@ use super::PartitionError;
 
 /// Nodes that one task gathers neighbours for.
 const CHUNK: usize = 16_384;
+/// Nodes whose elements are read before any of them is looked at.
+const SOME: usize = 64;
 
 /// Compressed rows of elements and of linked nodes.
 #[derive(Debug, Clone)]
@@ -39,20 +41,30 @@ impl NodeGraph {
                 let nodes = chunk * CHUNK..((chunk + 1) * CHUNK).min(n_nodes);
                 let mut counts = Vec::with_capacity(nodes.len());
                 let mut linked = Vec::with_capacity(nodes.len() * 7);
-                // All nodes around first, then each once: the reads, far apart in memory, do not wait for comparisons.
-                let mut around: Vec<u32> = Vec::with_capacity(64);
-                for node in nodes {
-                    let start = linked.len();
+                // All nodes around some first, then each once: the reads, far apart in memory, do not wait for comparisons.
+                let mut around: Vec<u32> = Vec::with_capacity(32 * SOME);
+                let mut ends = Vec::with_capacity(SOME);
+                for some in nodes.clone().step_by(SOME) {
+                    let some = some..(some + SOME).min(nodes.end);
                     around.clear();
-                    for &element in &elements[element_first[node] as usize..element_first[node + 1] as usize] {
-                        append(&mut around, element_nodes(mesh, &group_first, element));
-                    }
-                    for &other in &around {
-                        if other as usize != node && !linked[start..].contains(&other) {
-                            linked.push(other);
+                    ends.clear();
+                    for node in some.clone() {
+                        for &element in &elements[element_first[node] as usize..element_first[node + 1] as usize] {
+                            append(&mut around, element_nodes(mesh, &group_first, element));
                         }
+                        ends.push(around.len());
                     }
-                    counts.push((linked.len() - start) as u32);
+                    let mut rest = 0;
+                    for (node, &end) in some.zip(&ends) {
+                        let start = linked.len();
+                        for &other in &around[rest..end] {
+                            if other as usize != node && !linked[start..].contains(&other) {
+                                linked.push(other);
+                            }
+                        }
+                        counts.push((linked.len() - start) as u32);
+                        rest = end;
+                    }
                 }
                 (counts, linked)
             })
