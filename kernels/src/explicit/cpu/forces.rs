@@ -36,10 +36,12 @@ pub(crate) trait Element<V: Vector, const D: usize, const M: usize>: Sized {
 
 /// Batches of elements of one kind and material.
 pub(crate) struct Batches<'a, T> {
-    /// Local node indices times [`grain`], (n_batches, M + 1, LANES).
+    /// Local node indices times [`grain`], (n_batches, M + 1, LANES), of strips (n_rows, LANES).
     pub offsets: &'a [u16],
     /// Factor of each element's stiffness, (n_batches, LANES), or empty.
     pub factors: &'a [T],
+    /// Of strips, see [`Rows`](super::strips::Rows), in place of batches.
+    pub marks: &'a [u8],
     pub material: &'a Material<T>,
     /// In the plane, where to ask for memory while the first batch is computed, and how many bytes further for each of the
     /// others: what the next block begins with. Never read, so that any address will do.
@@ -176,14 +178,27 @@ impl<V: Vector, const ALIGNED: bool> Plane<V, ALIGNED> {
     /// The same with 1 / det J given.
     #[inline(always)]
     fn push(&self, g: [[V; 2]; 2], h: [[V; 2]; 2], inverse: V) -> [[V; 2]; 2] {
-        let [[xr, yr], [xs, ys]] = g;
-        let [[ur, vr], [us, vs]] = h;
-        let exx = us.fnma(yr, ur * ys);
-        let eyy = vr.fnma(xs, vs * xr);
-        let gxy = us.fma(xr, ur.fnma(xs, vs.fnma(yr, vr * ys)));
-        let [sxx, syy, sxy] = self.stress(exx * inverse, eyy * inverse, gxy * inverse);
-        [[sxy.fnma(xs, sxx * ys), syy.fnma(xs, sxy * ys)], [sxx.fnma(yr, sxy * xr), sxy.fnma(yr, syy * xr)]]
+        let [exx, eyy, gxy] = strain(g, h, inverse);
+        push_stress(g, self.stress(exx, eyy, gxy))
     }
+}
+
+/// (ε11, ε22, 2 ε12) from ∂x/∂ξ and ∂u/∂ξ, with 1 / det J given.
+#[inline(always)]
+fn strain<V: Vector>(g: [[V; 2]; 2], h: [[V; 2]; 2], inverse: V) -> [V; 3] {
+    let [[xr, yr], [xs, ys]] = g;
+    let [[ur, vr], [us, vs]] = h;
+    let exx = us.fnma(yr, ur * ys);
+    let eyy = vr.fnma(xs, vs * xr);
+    let gxy = us.fma(xr, ur.fnma(xs, vs.fnma(yr, vr * ys)));
+    [exx * inverse, eyy * inverse, gxy * inverse]
+}
+
+/// Fluxes σ c_a.
+#[inline(always)]
+fn push_stress<V: Vector>(g: [[V; 2]; 2], [sxx, syy, sxy]: [V; 3]) -> [[V; 2]; 2] {
+    let [[xr, yr], [xs, ys]] = g;
+    [[sxy.fnma(xs, sxx * ys), syy.fnma(xs, sxy * ys)], [sxx.fnma(yr, sxy * xr), sxy.fnma(yr, syy * xr)]]
 }
 
 /// det J of g_ξ, g_η.
@@ -278,6 +293,88 @@ impl<V: Vector, const ALIGNED: bool> Element<V, 2, 3> for TrianglePair<V, ALIGNE
         let [f1, f2] = self.0.push(first[0], first[1], b * inverse);
         let [g2, f3] = self.0.push(second[0], second[1], a * inverse);
         [f1, add(f2, g2), f3]
+    }
+}
+
+/// Rows of a strip that are computed in one turn of the loop: after so many, what was far ahead is what came before, and no
+/// register has to move.
+pub(super) const ROWS_AT_ONCE: usize = 4;
+/// Rows without a triangle before and after strips: the first two nodes are not part of one, the forces on the last two are
+/// written two rows later, and two more are fetched.
+pub(super) const FILLER_ROWS: usize = 4;
+
+/// Adds f_int of strips of triangles: with edges from node to node, g_i = x_i − x_{i−1}, triangle i has g_{i−1} and g_i, and
+/// what two triangles put on the edge between them is handed to its ends once. A node and a force come and go for each
+/// triangle, where each triangle by itself has three.
+///
+/// Of an isotropic material μ comes with 1 / det J, and λ / μ alone is left to multiply by: multiplications are what binds.
+///
+/// # Safety
+/// As for [`add_forces`].
+#[inline(always)]
+pub(crate) unsafe fn add_strips<V: Vector, const ISOTROPIC: bool>(
+    batches: &Batches<V::Scalar>,
+    records: *const V::Scalar,
+    forces: *mut V::Scalar,
+) {
+    let plane = Plane::<V, false>::new(batches.material, 0.5);
+    let (weight, ratio) = if ISOTROPIC { (plane.d66, plane.d12 / plane.d66) } else { (constant(1.0), plane.d12) };
+    let n = batches.marks.len();
+    if n < 2 * FILLER_ROWS {
+        return;
+    }
+    let (offsets, marks) = (batches.offsets.as_ptr(), batches.marks.as_ptr());
+    let (mut ahead, step) = batches.ahead;
+    // SAFETY: the caller's promise; a row has LANES offsets and a mark.
+    unsafe {
+        let (u0, x0) = V::gather_nodes(records, offsets);
+        let (u1, x1) = V::gather_nodes(records, offsets.add(V::LANES));
+        let (u2, x2) = V::gather_nodes(records, offsets.add(2 * V::LANES));
+        let (mut u, mut x) = V::gather_nodes(records, offsets.add(3 * V::LANES));
+        let (mut h0, mut g0) = (sub(u1, u0), sub(x1, x0));
+        let (mut h1, mut g1) = (sub(u2, u1), sub(x2, x1));
+        let (mut h2, mut g2) = (sub(u, u2), sub(x, x2));
+        // Triangles turn one way and the other in a strip: σ takes the sign of det J, so that forces have |det J|.
+        let mut shape = (weight / double_area([g0, g1])).magnitude_where(*marks.add(2));
+        let mut next_shape = (weight / double_area([g1, g2])).magnitude_where(*marks.add(3));
+        // On the edge before the last and, so far, on the last.
+        let (mut edge_before, mut edge) = ([constant::<V>(0.0); 2], [constant::<V>(0.0); 2]);
+        // The node two rows ahead is fetched, and its division begun, while this triangle is computed: a processor does not
+        // look as far ahead as that takes.
+        macro_rules! row {
+            ($i:expr) => {
+                let far = $i + 2;
+                let (far_u, far_x) = V::gather_nodes(records, offsets.add(far * V::LANES));
+                let (far_h, far_g) = (sub(far_u, u), sub(far_x, x));
+                let far_shape = (weight / double_area([g2, far_g])).magnitude_where(*marks.add(far));
+                let [exx, eyy, gxy] = strain([g0, g1], [h0, h1], shape);
+                let stress = if ISOTROPIC {
+                    let pressure = ratio * (exx + eyy);
+                    [pressure + (exx + exx), pressure + (eyy + eyy), gxy]
+                } else {
+                    plane.stress(exx, eyy, gxy)
+                };
+                let [first, second] = push_stress([g0, g1], stress);
+                edge = add(edge, first);
+                V::scatter_nodes(forces, offsets.add(($i - 2) * V::LANES), sub(edge_before, edge));
+                (edge_before, edge) = (edge, second);
+                (g0, h0, g1, h1, g2, h2) = (g1, h1, g2, h2, far_g, far_h);
+                (u, x, shape, next_shape) = (far_u, far_x, next_shape, far_shape);
+            };
+        }
+        let mut i = 2;
+        while i + 2 + ROWS_AT_ONCE <= n {
+            V::fetch(ahead);
+            V::fetch(ahead.wrapping_byte_add(step));
+            V::fetch(ahead.wrapping_byte_add(2 * step));
+            V::fetch(ahead.wrapping_byte_add(3 * step));
+            ahead = ahead.wrapping_byte_add(4 * step);
+            row!(i);
+            row!(i + 1);
+            row!(i + 2);
+            row!(i + 3);
+            i += ROWS_AT_ONCE;
+        }
     }
 }
 

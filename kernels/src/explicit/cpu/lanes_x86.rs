@@ -40,6 +40,28 @@ macro_rules! force {
     };
 }
 
+/// The records of a node in lanes l and l + 4 of eight, which share a register.
+macro_rules! row {
+    ($base:ident, $offset:ident, $node:expr, $lane:expr) => {
+        _mm256_insertf128_ps::<1>(
+            _mm256_castps128_ps256(_mm_loadu_ps(record!($base, $offset, $node, $lane))),
+            _mm_loadu_ps(record!($base, $offset, $node, $lane + 4)),
+        )
+    };
+}
+
+/// Two lanes of forces on a node, changed at once.
+macro_rules! change {
+    ($base:ident, $offset:ident, $node:expr, $pair:expr, $change:ident, $by:expr) => {
+        let one: *mut f64 = force!($base, $offset, $node, 2 * $pair).cast();
+        let two: *mut f64 = force!($base, $offset, $node, 2 * $pair + 1).cast();
+        let old = _mm_castpd_ps(_mm_loadh_pd(_mm_load_sd(one), two));
+        let new = _mm_castps_pd($change(old, $by));
+        _mm_store_sd(one, new);
+        _mm_storeh_pd(two, new);
+    };
+}
+
 macro_rules! operators {
     ($type:ident, $add:ident, $sub:ident, $mul:ident, $div:ident, $xor:ident, $set:ident) => {
         impl Add for $type {
@@ -87,6 +109,40 @@ macro_rules! operators {
 operators!(F64x4, _mm256_add_pd, _mm256_sub_pd, _mm256_mul_pd, _mm256_div_pd, _mm256_xor_pd, _mm256_set1_pd);
 operators!(F32x8, _mm256_add_ps, _mm256_sub_ps, _mm256_mul_ps, _mm256_div_ps, _mm256_xor_ps, _mm256_set1_ps);
 
+/// The numbers of four records, each in a register of its own.
+#[inline(always)]
+fn transpose_pd(r: [__m256d; 4]) -> [F64x4; 4] {
+    // SAFETY: see the module.
+    unsafe {
+        let (t0, t1) = (_mm256_unpacklo_pd(r[0], r[1]), _mm256_unpackhi_pd(r[0], r[1]));
+        let (t2, t3) = (_mm256_unpacklo_pd(r[2], r[3]), _mm256_unpackhi_pd(r[2], r[3]));
+        [
+            F64x4(_mm256_permute2f128_pd::<0x20>(t0, t2)),
+            F64x4(_mm256_permute2f128_pd::<0x20>(t1, t3)),
+            F64x4(_mm256_permute2f128_pd::<0x31>(t0, t2)),
+            F64x4(_mm256_permute2f128_pd::<0x31>(t1, t3)),
+        ]
+    }
+}
+
+/// The same of eight records.
+#[inline(always)]
+fn transpose_ps(r: [__m256; 4]) -> [F32x8; 4] {
+    // SAFETY: see the module.
+    unsafe {
+        let t0 = _mm256_castps_pd(_mm256_unpacklo_ps(r[0], r[1]));
+        let t1 = _mm256_castps_pd(_mm256_unpackhi_ps(r[0], r[1]));
+        let t2 = _mm256_castps_pd(_mm256_unpacklo_ps(r[2], r[3]));
+        let t3 = _mm256_castps_pd(_mm256_unpackhi_ps(r[2], r[3]));
+        [
+            F32x8(_mm256_castpd_ps(_mm256_unpacklo_pd(t0, t2))),
+            F32x8(_mm256_castpd_ps(_mm256_unpackhi_pd(t0, t2))),
+            F32x8(_mm256_castpd_ps(_mm256_unpacklo_pd(t1, t3))),
+            F32x8(_mm256_castpd_ps(_mm256_unpackhi_pd(t1, t3))),
+        ]
+    }
+}
+
 impl F64x4 {
     /// The first four numbers of the records of nodes 1 to M minus those of node 0.
     ///
@@ -106,14 +162,7 @@ impl F64x4 {
                 for lane in 0..4 {
                     r[lane] = _mm256_sub_pd(_mm256_loadu_pd(record!(base, offset, m + 1, lane)), r[lane]);
                 }
-                let (t0, t1) = (_mm256_unpacklo_pd(r[0], r[1]), _mm256_unpackhi_pd(r[0], r[1]));
-                let (t2, t3) = (_mm256_unpacklo_pd(r[2], r[3]), _mm256_unpackhi_pd(r[2], r[3]));
-                out[m] = [
-                    Self(_mm256_permute2f128_pd::<0x20>(t0, t2)),
-                    Self(_mm256_permute2f128_pd::<0x20>(t1, t3)),
-                    Self(_mm256_permute2f128_pd::<0x31>(t0, t2)),
-                    Self(_mm256_permute2f128_pd::<0x31>(t1, t3)),
-                ];
+                out[m] = transpose_pd(r);
             }
             out
         }
@@ -161,6 +210,17 @@ impl Vector for F64x4 {
     }
 
     #[inline(always)]
+    fn magnitude_where(self, bits: u8) -> Self {
+        // SAFETY: see the module.
+        unsafe {
+            let lanes = _mm256_setr_epi64x(1, 2, 4, 8);
+            let chosen = _mm256_cmpeq_epi64(_mm256_and_si256(_mm256_set1_epi64x(i64::from(bits)), lanes), lanes);
+            let kept = _mm256_and_si256(chosen, _mm256_set1_epi64x(i64::MAX));
+            Self(_mm256_and_pd(self.0, _mm256_castsi256_pd(kept)))
+        }
+    }
+
+    #[inline(always)]
     unsafe fn add_to_records(self, to: *mut f64) {
         // SAFETY: the caller's promise.
         unsafe {
@@ -202,6 +262,35 @@ impl Vector for F64x4 {
             }
         }
         (u, x)
+    }
+
+    #[inline(always)]
+    unsafe fn gather_nodes(base: *const f64, offset: *const u16) -> ([Self; 2], [Self; 2]) {
+        const D: usize = 2;
+        // SAFETY: the caller's promise.
+        unsafe {
+            let mut r = [_mm256_setzero_pd(); 4];
+            for lane in 0..4 {
+                r[lane] = _mm256_loadu_pd(record!(base, offset, 0, lane));
+            }
+            let [u, v, x, y] = transpose_pd(r);
+            ([u, v], [x, y])
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn scatter_nodes(base: *mut f64, offset: *const u16, values: [Self; 2]) {
+        const D: usize = 2;
+        // SAFETY: the caller's promise.
+        unsafe {
+            let even = _mm256_unpacklo_pd(values[0].0, values[1].0);
+            let odd = _mm256_unpackhi_pd(values[0].0, values[1].0);
+            let halves = halves_pd(even, odd);
+            for lane in 0..4 {
+                let to = force!(base, offset, 0, lane);
+                _mm_storeu_pd(to, _mm_add_pd(_mm_loadu_pd(to), halves[lane]));
+            }
+        }
     }
 
     #[inline(always)]
@@ -298,35 +387,17 @@ impl F32x8 {
     unsafe fn differences<const D: usize, const M: usize>(base: *const f32, offset: *const u16) -> [[Self; 4]; M] {
         // SAFETY: the caller's promise.
         unsafe {
-            // Lanes l and l + 4 share a register.
-            macro_rules! row {
-                ($node:expr, $lane:expr) => {
-                    _mm256_insertf128_ps::<1>(
-                        _mm256_castps128_ps256(_mm_loadu_ps(record!(base, offset, $node, $lane))),
-                        _mm_loadu_ps(record!(base, offset, $node, $lane + 4)),
-                    )
-                };
-            }
             let mut out = [[Self(_mm256_setzero_ps()); 4]; M];
             let mut origin = [_mm256_setzero_ps(); 4];
             for lane in 0..4 {
-                origin[lane] = row!(0, lane);
+                origin[lane] = row!(base, offset, 0, lane);
             }
             for m in 0..M {
                 let mut r = origin;
                 for lane in 0..4 {
-                    r[lane] = _mm256_sub_ps(row!(m + 1, lane), r[lane]);
+                    r[lane] = _mm256_sub_ps(row!(base, offset, m + 1, lane), r[lane]);
                 }
-                let t0 = _mm256_castps_pd(_mm256_unpacklo_ps(r[0], r[1]));
-                let t1 = _mm256_castps_pd(_mm256_unpackhi_ps(r[0], r[1]));
-                let t2 = _mm256_castps_pd(_mm256_unpacklo_ps(r[2], r[3]));
-                let t3 = _mm256_castps_pd(_mm256_unpackhi_ps(r[2], r[3]));
-                out[m] = [
-                    Self(_mm256_castpd_ps(_mm256_unpacklo_pd(t0, t2))),
-                    Self(_mm256_castpd_ps(_mm256_unpackhi_pd(t0, t2))),
-                    Self(_mm256_castpd_ps(_mm256_unpacklo_pd(t1, t3))),
-                    Self(_mm256_castpd_ps(_mm256_unpackhi_pd(t1, t3))),
-                ];
+                out[m] = transpose_ps(r);
             }
             out
         }
@@ -379,6 +450,17 @@ impl Vector for F32x8 {
     }
 
     #[inline(always)]
+    fn magnitude_where(self, bits: u8) -> Self {
+        // SAFETY: see the module.
+        unsafe {
+            let lanes = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+            let chosen = _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32(i32::from(bits)), lanes), lanes);
+            let kept = _mm256_and_si256(chosen, _mm256_set1_epi32(i32::MAX));
+            Self(_mm256_and_ps(self.0, _mm256_castsi256_ps(kept)))
+        }
+    }
+
+    #[inline(always)]
     unsafe fn add_to_records(self, to: *mut f32) {
         // SAFETY: the caller's promise.
         unsafe {
@@ -428,22 +510,39 @@ impl Vector for F32x8 {
     }
 
     #[inline(always)]
+    unsafe fn gather_nodes(base: *const f32, offset: *const u16) -> ([Self; 2], [Self; 2]) {
+        const D: usize = 2;
+        // SAFETY: the caller's promise.
+        unsafe {
+            let mut r = [_mm256_setzero_ps(); 4];
+            for lane in 0..4 {
+                r[lane] = row!(base, offset, 0, lane);
+            }
+            let [u, v, x, y] = transpose_ps(r);
+            ([u, v], [x, y])
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn scatter_nodes(base: *mut f32, offset: *const u16, values: [Self; 2]) {
+        const D: usize = 2;
+        // SAFETY: the caller's promise.
+        unsafe {
+            let low = _mm256_unpacklo_ps(values[0].0, values[1].0);
+            let high = _mm256_unpackhi_ps(values[0].0, values[1].0);
+            let halves = halves_ps(low, high);
+            for pair in 0..4 {
+                change!(base, offset, 0, pair, _mm_add_ps, halves[pair]);
+            }
+        }
+    }
+
+    #[inline(always)]
     unsafe fn scatter<const D: usize, const M: usize>(base: *mut f32, offset: *const u16, values: [[Self; D]; M]) {
         // SAFETY: the caller's promise.
         unsafe {
             let zero = _mm256_setzero_ps();
             if D == 2 {
-                // Two lanes at once.
-                macro_rules! change {
-                    ($node:expr, $pair:ident, $change:ident, $by:expr) => {
-                        let one: *mut f64 = force!(base, offset, $node, 2 * $pair).cast();
-                        let two: *mut f64 = force!(base, offset, $node, 2 * $pair + 1).cast();
-                        let old = _mm_castpd_ps(_mm_loadh_pd(_mm_load_sd(one), two));
-                        let new = _mm_castps_pd($change(old, $by));
-                        _mm_store_sd(one, new);
-                        _mm_storeh_pd(two, new);
-                    };
-                }
                 let mut sums = [zero; 2];
                 for m in 0..M {
                     let values = values[m];
@@ -452,12 +551,12 @@ impl Vector for F32x8 {
                     sums = [_mm256_add_ps(sums[0], low), _mm256_add_ps(sums[1], high)];
                     let halves = halves_ps(low, high);
                     for pair in 0..4 {
-                        change!(m + 1, pair, _mm_add_ps, halves[pair]);
+                        change!(base, offset, m + 1, pair, _mm_add_ps, halves[pair]);
                     }
                 }
                 let halves = halves_ps(sums[0], sums[1]);
                 for pair in 0..4 {
-                    change!(0, pair, _mm_sub_ps, halves[pair]);
+                    change!(base, offset, 0, pair, _mm_sub_ps, halves[pair]);
                 }
             } else {
                 let mut sums = [zero; 4];

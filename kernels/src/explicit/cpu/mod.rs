@@ -19,6 +19,7 @@ mod lanes_x86;
 mod pairs;
 pub(super) mod scale;
 mod step;
+mod strips;
 pub(super) mod tables;
 
 use std::ops::Range;
@@ -80,7 +81,7 @@ type UpdateBlock<T> = unsafe fn(&Tables<T>, &Block, &Arrays<T>, Signals, &mut [[
 pub struct Instructions<T: Real> {
     lanes: usize,
     open_block: OpenBlock<T>,
-    /// By [`Law`], for materials that couple shear with the rest and for those that do not.
+    /// By [`Law`], for all materials and for those that do not couple shear with the rest, of strips for isotropic ones.
     add_forces: [[AddForces<T>; 2]; Law::N],
     update_block: UpdateBlock<T>,
 }
@@ -110,11 +111,15 @@ impl<T: Real> Instructions<T> {
             .div_ceil(runs.iter().map(batches).sum::<usize>().max(1));
         for run in runs {
             let material = &tables.materials[run.material];
-            let add_forces = self.add_forces[run.law as usize][usize::from(material.aligned)];
+            let special = if run.law == Law::Strip { material.isotropic } else { material.aligned };
+            let add_forces = self.add_forces[run.law as usize][usize::from(special)];
             let offsets = &tables.offsets[run.offsets.clone()];
             let factors = &tables.factors[run.factors.clone()];
+            let marks = &tables.marks[run.marks.clone()];
             // SAFETY: as above.
-            unsafe { add_forces(&Batches { offsets, factors, material, ahead: (ahead, step) }, records, forces) };
+            unsafe {
+                add_forces(&Batches { offsets, factors, marks, material, ahead: (ahead, step) }, records, forces)
+            };
             ahead = ahead.wrapping_byte_add(batches(run) * step);
         }
     }
@@ -156,6 +161,15 @@ macro_rules! compiled {
             // SAFETY: the caller's promise.
             unsafe { forces::add_forces::<$lanes, D, M, E>(batches, records, forces) }
         }
+        $(#[target_feature(enable = $features)])?
+        unsafe fn add_strips<const ISOTROPIC: bool>(
+            batches: &Batches<$scalar>,
+            records: *const $scalar,
+            forces: *mut $scalar,
+        ) {
+            // SAFETY: the caller's promise.
+            unsafe { forces::add_strips::<$lanes, ISOTROPIC>(batches, records, forces) }
+        }
         // Where the stress is a small part of the work, one form serves all materials.
         Instructions {
             lanes: <$lanes as Vector>::LANES,
@@ -163,6 +177,7 @@ macro_rules! compiled {
             add_forces: [
                 [add_forces::<2, 2, Triangle<$lanes, false>>, add_forces::<2, 2, Triangle<$lanes, true>>],
                 [add_forces::<2, 3, TrianglePair<$lanes, false>>, add_forces::<2, 3, TrianglePair<$lanes, true>>],
+                [add_strips::<false>, add_strips::<true>],
                 [add_forces::<2, 3, Quadrilateral<$lanes, false>>, add_forces::<2, 3, Quadrilateral<$lanes, true>>],
                 [add_forces::<2, 3, ReducedQuadrilateral<$lanes>>; 2],
                 [add_forces::<3, 3, Tetrahedron<$lanes, false>>, add_forces::<3, 3, Tetrahedron<$lanes, true>>],
@@ -293,7 +308,8 @@ impl<T: Real> CpuStepper<T> {
         self.tables.bytes_per_step() as f64 / self.tables.n_nodes.max(1) as f64
     }
 
-    /// Elements that a step computes, those between blocks several times and those that fill batches included, a node.
+    /// Elements that a step computes, those between blocks several times and those that fill batches or join strips
+    /// included, a node.
     pub fn elements_per_node_step(&self) -> f64 {
         let computed =
             |run: &Run| run.offsets.len() / run.law.n_nodes() * (1 + usize::from(run.law == Law::TrianglePair));
@@ -344,8 +360,9 @@ fn boundary_rows<T: Real>(tables: &Tables<T>, displacement: &[T]) -> Vec<T> {
 /// Shares of blocks of about the same work, a thread; at most one a block.
 fn shares<T: Real>(tables: &Tables<T>, threads: usize) -> Vec<Vec<usize>> {
     let weight = |block: &Block| {
-        let elements: usize = tables.runs[block.runs.clone()].iter().map(|run| run.offsets.len()).sum();
-        elements + 4 * block.n_own
+        // A triangle of a strip takes about as long as one of a pair, which has two nodes for it.
+        let cost = |run: &Run| run.offsets.len() * if run.law == Law::Strip { 2 } else { 1 };
+        tables.runs[block.runs.clone()].iter().map(cost).sum::<usize>() + 4 * block.n_own
     };
     let weights: Vec<usize> = tables.blocks.iter().map(weight).collect();
     let n_blocks = weights.len();

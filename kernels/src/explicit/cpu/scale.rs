@@ -171,6 +171,7 @@ impl Scale {
         let unit = weight * thickness * self.length.powi(kind.dimension() as i32 - 2) / self.force;
         let mut d = section.elasticity;
         let aligned;
+        let mut isotropic = false;
         if kind.dimension() == 2 {
             let plane = plane_elasticity(&section.elasticity, kind.is_plane_stress());
             d = [0.0; 36];
@@ -178,12 +179,17 @@ impl Scale {
                 d[6 * i..6 * i + 3].copy_from_slice(&plane[i]);
             }
             aligned = plane[0][2] == 0.0 && plane[1][2] == 0.0;
+            let same = |a: f64, b: f64| (a - b).abs() <= 1e-14 * plane[0][0];
+            isotropic = aligned
+                && plane[2][2] > 0.0
+                && same(plane[0][0], plane[1][1])
+                && same(plane[0][0], plane[0][1] + 2.0 * plane[2][2]);
         } else {
             aligned = (0..6).all(|i| (0..6).all(|j| i == j || (i < 3 && j < 3) || d[6 * i + j] == 0.0));
         }
         let hourglass = HOURGLASS_COEFFICIENT * section.hourglass_factor / kind.n_nodes() as f64
             * hourglass_modulus(kind, &section.elasticity);
-        Material { elasticity: d.map(|d| d * unit), hourglass: hourglass * unit, aligned }
+        Material { elasticity: d.map(|d| d * unit), hourglass: hourglass * unit, aligned, isotropic }
     }
 }
 
@@ -214,7 +220,7 @@ mod tests {
         let mut elasticity = [0.0; 36];
         (elasticity[0], elasticity[1], elasticity[6]) = (lambda + 2.0 * shear, lambda, lambda);
         (elasticity[7], elasticity[14]) = (lambda + 2.0 * shear, shear);
-        let steel = Material { elasticity, hourglass: 0.0, aligned: true };
+        let steel = Material { elasticity, hourglass: 0.0, aligned: true, isotropic: true };
         let unit = force_unit::<f32>(std::slice::from_ref(&steel));
         assert!((1.0..2.0).contains(&unit));
         for value in elasticity {

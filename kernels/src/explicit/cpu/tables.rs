@@ -14,6 +14,7 @@ use super::join::{Joined, Members};
 use super::lanes::Real;
 use super::pairs::pair_triangles;
 use super::scale::Scale;
+use super::strips::{Rows, find_strips, rows};
 
 /// Elasticity of one section for one kind, in the units of the tables.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,6 +26,8 @@ pub(crate) struct Material<T> {
     pub hourglass: T,
     /// No coupling between normal and shear strains, nor among the shears.
     pub aligned: bool,
+    /// In the plane: D11 = D22 = D12 + 2 D66, D66 is positive, and aligned.
+    pub isotropic: bool,
 }
 
 /// How the forces of a run are computed.
@@ -32,6 +35,7 @@ pub(crate) struct Material<T> {
 pub(crate) enum Law {
     Triangle,
     TrianglePair,
+    Strip,
     Quadrilateral,
     ReducedQuadrilateral,
     Tetrahedron,
@@ -42,9 +46,9 @@ pub(crate) enum Law {
 
 impl Law {
     /// How many there are.
-    pub const N: usize = 8;
+    pub const N: usize = 9;
     /// The first so many are in the plane.
-    pub const N_PLANE: usize = 4;
+    pub const N_PLANE: usize = 5;
 
     fn of(kind: ElementKind) -> Self {
         match kind {
@@ -60,14 +64,15 @@ impl Law {
 
     fn dimension(self) -> usize {
         match self {
-            Self::Triangle | Self::TrianglePair | Self::Quadrilateral | Self::ReducedQuadrilateral => 2,
+            Self::Triangle | Self::TrianglePair | Self::Strip | Self::Quadrilateral | Self::ReducedQuadrilateral => 2,
             Self::Tetrahedron | Self::Wedge | Self::Hexahedron | Self::ReducedHexahedron => 3,
         }
     }
 
-    /// Nodes of an element.
+    /// Nodes of an element; of strips, of each row.
     pub fn n_nodes(self) -> usize {
         match self {
+            Self::Strip => 1,
             Self::Triangle => 3,
             Self::TrianglePair | Self::Quadrilateral | Self::ReducedQuadrilateral | Self::Tetrahedron => 4,
             Self::Wedge => 6,
@@ -94,6 +99,8 @@ pub(crate) struct Run {
     pub offsets: Range<usize>,
     /// Into [`Tables::factors`], or empty.
     pub factors: Range<usize>,
+    /// Into [`Tables::marks`], of strips.
+    pub marks: Range<usize>,
 }
 
 /// A block, or several of the file's as one, and where its rows stand in the tables.
@@ -204,6 +211,8 @@ pub(crate) struct Tables<T> {
     /// Local node indices times [`grain`], run by run, (n_batches, nodes, lanes).
     pub offsets: Vec<u16>,
     pub factors: Vec<T>,
+    /// See [`Rows`](super::strips::Rows), run by run.
+    pub marks: Vec<u8>,
     pub materials: Vec<Material<T>>,
     /// p = Δt² / (m (1 + q)), (n_nodes,); 0 without mass.
     pub inertia: Vec<T>,
@@ -263,6 +272,7 @@ impl<T: Real> Tables<T> {
             runs: Vec::with_capacity(blocks.run_kind.len()),
             offsets: Vec::with_capacity(blocks.connectivity.len() + 8 * lanes * blocks.run_kind.len()),
             factors: Vec::new(),
+            marks: Vec::new(),
             materials: Vec::new(),
             inertia: scale.inertia(problem)?,
             decay: Vec::new(),
@@ -286,6 +296,7 @@ impl<T: Real> Tables<T> {
                         elasticity: exact.elasticity.map(T::from_f64),
                         hourglass: T::from_f64(exact.hourglass),
                         aligned: exact.aligned,
+                        isotropic: exact.isotropic,
                     });
                     tables.materials.len() - 1
                 });
@@ -355,6 +366,7 @@ impl<T: Real> Tables<T> {
             self.runs.push(Run {
                 offsets: run.offsets.start + self.offsets.len()..run.offsets.end + self.offsets.len(),
                 factors: run.factors.start + self.factors.len()..run.factors.end + self.factors.len(),
+                marks: run.marks.start + self.marks.len()..run.marks.end + self.marks.len(),
                 ..run
             });
         }
@@ -375,6 +387,7 @@ impl<T: Real> Tables<T> {
         self.coordinates.append(&mut part.coordinates);
         self.offsets.append(&mut part.offsets);
         self.factors.append(&mut part.factors);
+        self.marks.append(&mut part.marks);
         self.decay.append(&mut part.decay);
         self.dissipation.append(&mut part.dissipation);
         self.n_rows += block.n_local(self.dimension);
@@ -461,10 +474,14 @@ impl<T: Real> Tables<T> {
         };
         let boundary = self.boundary.len() * (2 * self.dimension * number + 2) + self.halo.len() * 4;
         let constant = (self.inertia.len() + self.decay.len() + self.dissipation.len() + self.factors.len()) * number
-            + self.offsets.len() * 2;
+            + self.offsets.len() * 2
+            + self.marks.len();
         (state + boundary + constant) as u64
     }
 }
+
+/// Entries a triangle up to which strips are faster than pairs in single precision. In double precision they are nowhere.
+const LONGEST: f64 = 1.3;
 
 /// Blocks that are laid out side by side.
 const WINDOW: usize = 128;
@@ -478,6 +495,7 @@ struct Part<T> {
     runs: Vec<Run>,
     offsets: Vec<u16>,
     factors: Vec<T>,
+    marks: Vec<u8>,
     decay: Vec<T>,
     dissipation: Vec<T>,
 }
@@ -512,6 +530,7 @@ impl<T: Real> Part<T> {
             runs: Vec::new(),
             offsets: Vec::new(),
             factors: Vec::new(),
+            marks: Vec::new(),
             decay: Vec::new(),
             dissipation: Vec::new(),
         };
@@ -541,12 +560,28 @@ impl<T: Real> Part<T> {
         if factors.iter().any(|&factor| factor != 1.0) {
             self.add_batches(law, material, &run.connectivity, &factors, n_real, lanes);
         } else if law == Law::Triangle {
-            let (pairs, single) = pair_triangles(&run.connectivity);
-            self.add_batches(Law::TrianglePair, material, &pairs, &[], n_real, lanes);
-            self.add_batches(Law::Triangle, material, &single, &[], n_real, lanes);
+            let strips = (T::SIGNIFICAND < f64::MANTISSA_DIGITS as i32)
+                .then(|| rows(&find_strips(&run.connectivity), lanes, n_real as u16))
+                .filter(|rows| rows.nodes.len() as f64 <= LONGEST * factors.len() as f64);
+            if let Some(rows) = strips {
+                self.add_strips(material, rows);
+            } else {
+                let (pairs, single) = pair_triangles(&run.connectivity);
+                self.add_batches(Law::TrianglePair, material, &pairs, &[], n_real, lanes);
+                self.add_batches(Law::Triangle, material, &single, &[], n_real, lanes);
+            }
         } else {
             self.add_batches(law, material, &run.connectivity, &[], n_real, lanes);
         }
+    }
+
+    /// Lays triangles out in strips.
+    fn add_strips(&mut self, material: usize, rows: Rows) {
+        let (first, first_mark) = (self.offsets.len(), self.marks.len());
+        self.offsets.extend(rows.nodes.iter().map(|node| grain(2) as u16 * node));
+        self.marks.extend(rows.marks);
+        let (offsets, marks) = (first..self.offsets.len(), first_mark..self.marks.len());
+        self.runs.push(Run { law: Law::Strip, material, offsets, factors: 0..0, marks });
     }
 
     /// Lays elements out in batches.
@@ -581,6 +616,7 @@ impl<T: Real> Part<T> {
                 material,
                 offsets: offsets_first..self.offsets.len(),
                 factors: factors_first..self.factors.len(),
+                marks: 0..0,
             });
         }
     }

@@ -1,0 +1,233 @@
+//! Triangles in strips: each beside the one before, so that one node more is all that it needs.
+
+use super::forces::{FILLER_ROWS, ROWS_AT_ONCE};
+
+/// No triangle, and no node.
+const NONE: u32 = u32::MAX;
+const NO_NODE: u16 = u16::MAX;
+
+/// Cuts triangles into strips: nodes s₀, s₁, s₂, … whose triangle k is (s_k, s_{k+1}, s_{k+2}), turned either way.
+/// `connectivity` is (n, 3).
+///
+/// Greedy: the triangle with the fewest free neighbours comes first, and goes into the longest of the three strips that it
+/// could be in. The same for the same input.
+pub(super) fn find_strips(connectivity: &[u16]) -> Vec<Vec<u16>> {
+    let mut strips = Finder::new(connectivity).find();
+    // Long ones first: the lanes that take one after the other end together.
+    strips.sort_by_key(|strip: &Vec<u16>| std::cmp::Reverse(strip.len()));
+    strips
+}
+
+struct Finder {
+    nodes: Vec<[u16; 3]>,
+    /// The triangle across the side opposite to each node.
+    neighbours: Vec<[u32; 3]>,
+    used: Vec<bool>,
+    /// The last walk that came to a triangle.
+    seen: Vec<u32>,
+    walk: u32,
+}
+
+/// A walk from a triangle: the nodes and the triangles that it comes to.
+type Walk = (Vec<u16>, Vec<u32>);
+
+impl Finder {
+    fn new(connectivity: &[u16]) -> Self {
+        let nodes: Vec<[u16; 3]> = connectivity.chunks_exact(3).map(|t| [t[0], t[1], t[2]]).collect();
+        // Sides with their triangle and the corner opposite, those of two neighbours next to each other.
+        let mut sides: Vec<(u32, u32)> = Vec::with_capacity(3 * nodes.len());
+        for (t, nodes) in nodes.iter().enumerate() {
+            for corner in 0..3 {
+                let (a, b) = (u32::from(nodes[(corner + 1) % 3]), u32::from(nodes[(corner + 2) % 3]));
+                sides.push((a.min(b) << 16 | a.max(b), (3 * t + corner) as u32));
+            }
+        }
+        sides.sort_unstable();
+        let mut neighbours = vec![[NONE; 3]; nodes.len()];
+        for side in sides.chunk_by(|a, b| a.0 == b.0) {
+            if let &[(_, a), (_, b)] = side {
+                neighbours[a as usize / 3][a as usize % 3] = b / 3;
+                neighbours[b as usize / 3][b as usize % 3] = a / 3;
+            }
+        }
+        let n = nodes.len();
+        Self { nodes, neighbours, used: vec![false; n], seen: vec![NONE; n], walk: 0 }
+    }
+
+    fn find(mut self) -> Vec<Vec<u16>> {
+        let mut strips = Vec::new();
+        // Free triangles by their free neighbours; those that have fewer by now stand in another list, too.
+        let mut waiting: [Vec<u32>; 4] = Default::default();
+        for t in (0..self.nodes.len() as u32).rev() {
+            waiting[self.free_neighbours(t)].push(t);
+        }
+        while let Some(t) = waiting.iter_mut().find_map(Vec::pop) {
+            if self.used[t as usize] {
+                continue;
+            }
+            let (strip, triangles) = self.longest(t);
+            strips.push(strip);
+            for &t in &triangles {
+                self.used[t as usize] = true;
+            }
+            for t in triangles {
+                for other in self.neighbours[t as usize] {
+                    if other != NONE && !self.used[other as usize] {
+                        waiting[self.free_neighbours(other)].push(other);
+                    }
+                }
+            }
+        }
+        strips
+    }
+
+    fn free_neighbours(&self, t: u32) -> usize {
+        self.neighbours[t as usize].iter().filter(|&&other| other != NONE && !self.used[other as usize]).count()
+    }
+
+    /// The longest strip through a triangle.
+    fn longest(&mut self, t: u32) -> Walk {
+        let nodes = self.nodes[t as usize];
+        let mut best = Walk::default();
+        for middle in 0..3 {
+            let [a, b, c] = [0, 1, 2].map(|k| nodes[(middle + 2 + k) % 3]);
+            self.walk += 1;
+            self.seen[t as usize] = self.walk;
+            let mut path = (vec![c, b, a], vec![t]);
+            self.follow(t, &mut path);
+            path.0.reverse();
+            self.follow(t, &mut path);
+            if path.1.len() > best.1.len() {
+                best = path;
+            }
+        }
+        best
+    }
+
+    /// Lengthens a strip that ends with triangle `t` as far as it goes.
+    fn follow(&mut self, mut t: u32, (nodes, triangles): &mut Walk) {
+        while let &[.., a, b, c] = nodes.as_slice() {
+            let Some(corner) = self.nodes[t as usize].iter().position(|&node| node == a) else { break };
+            let next = self.neighbours[t as usize][corner];
+            if next == NONE || self.used[next as usize] || self.seen[next as usize] == self.walk {
+                break;
+            }
+            let Some(&node) = self.nodes[next as usize].iter().find(|&&node| node != b && node != c) else { break };
+            self.seen[next as usize] = self.walk;
+            nodes.push(node);
+            triangles.push(next);
+            t = next;
+        }
+    }
+}
+
+/// Strips side by side, a lane each, one after the other.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Rows {
+    /// The node that comes to each lane, (n_rows, lanes). The first two and the last [`FILLER_ROWS`], and what is between
+    /// two strips where that is needed, hold the filler. But for as many there are a multiple of [`ROWS_AT_ONCE`].
+    pub nodes: Vec<u16>,
+    /// Lanes in which this node and the two before are a triangle, a bit each, (n_rows,).
+    pub marks: Vec<u8>,
+}
+
+/// Gives each strip to the lane that is free first. Lanes 2k and 2k + 1 never have the same node in one row, but the filler.
+pub(super) fn rows(strips: &[Vec<u16>], lanes: usize, filler: u16) -> Rows {
+    if strips.is_empty() {
+        return Rows::default();
+    }
+    let mut columns: Vec<Vec<(u16, bool)>> = vec![vec![(NO_NODE, false); 2]; lanes];
+    for strip in strips {
+        let Some(lane) = (0..lanes).min_by_key(|&lane| columns[lane].len()) else { break };
+        let mut start = columns[lane].len();
+        if let Some(other) = columns.get(lane ^ 1) {
+            let meets = |start: usize| strip.iter().zip(other.iter().skip(start)).any(|(node, other)| *node == other.0);
+            while meets(start) {
+                start += 1;
+            }
+        }
+        columns[lane].resize(start, (NO_NODE, false));
+        columns[lane].extend(strip.iter().enumerate().map(|(k, &node)| (node, k >= 2)));
+    }
+    let n_rows = columns.iter().map(Vec::len).max().unwrap_or(0).next_multiple_of(ROWS_AT_ONCE) + FILLER_ROWS;
+    let mut rows = Rows { nodes: Vec::with_capacity(n_rows * lanes), marks: Vec::with_capacity(n_rows) };
+    for row in 0..n_rows {
+        let mut marks = 0;
+        for (lane, column) in columns.iter().enumerate() {
+            let (node, ends) = column.get(row).copied().unwrap_or((NO_NODE, false));
+            rows.nodes.push(if node == NO_NODE { filler } else { node });
+            marks |= u8::from(ends) << lane;
+        }
+        rows.marks.push(marks);
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sorted(mut triangles: Vec<[u16; 3]>) -> Vec<[u16; 3]> {
+        triangles.iter_mut().for_each(|t| t.sort_unstable());
+        triangles.sort_unstable();
+        triangles
+    }
+
+    /// A grid of squares, each cut by a diagonal of any direction, then a few triangles on one edge.
+    fn mesh(n: u16) -> Vec<u16> {
+        let mut connectivity = Vec::new();
+        for j in 0..n {
+            for i in 0..n {
+                let [p, q] = [j * (n + 1) + i, j * (n + 1) + i + 1];
+                let [r, s] = [q + n + 1, p + n + 1];
+                if crate::test_support::noise(u64::from(p)) > 0.0 {
+                    connectivity.extend([p, q, r, r, s, p]);
+                } else {
+                    connectivity.extend([q, r, s, s, p, q]);
+                }
+            }
+        }
+        let last = (n + 1) * (n + 1);
+        connectivity.extend([0, 1, last, 0, 1, last + 1]);
+        connectivity
+    }
+
+    #[test]
+    fn every_triangle_is_in_one_strip_and_strips_are_long() {
+        for n in [1, 7, 30] {
+            let connectivity = mesh(n);
+            let strips = find_strips(&connectivity);
+            let found = strips.iter().flat_map(|strip| strip.windows(3).map(|t| [t[0], t[1], t[2]])).collect();
+            let given = connectivity.chunks(3).map(|t| [t[0], t[1], t[2]]).collect();
+            assert_eq!(sorted(found), sorted(given));
+            assert!(n < 30 || strips.len() * 6 < connectivity.len() / 3, "{} strips", strips.len());
+        }
+        assert!(find_strips(&[]).is_empty());
+    }
+
+    #[test]
+    fn rows_keep_the_triangles_and_two_lanes_never_meet() {
+        const FILLER: u16 = 5000;
+        for (n, lanes) in [(1, 8), (3, 4), (30, 1), (30, 4), (30, 8)] {
+            let strips = find_strips(&mesh(n));
+            let rows = rows(&strips, lanes, FILLER);
+            let row = |i: usize| &rows.nodes[i * lanes..(i + 1) * lanes];
+            let n_rows = rows.marks.len();
+            assert_eq!(n_rows % ROWS_AT_ONCE, FILLER_ROWS % ROWS_AT_ONCE);
+            for i in (0..2).chain(n_rows - FILLER_ROWS..n_rows) {
+                assert!(row(i).iter().all(|&node| node == FILLER) && rows.marks[i] == 0);
+            }
+            let mut found = Vec::new();
+            for (i, &marks) in rows.marks.iter().enumerate() {
+                for lane in (0..lanes).filter(|lane| marks >> lane & 1 == 1) {
+                    found.push([row(i - 2)[lane], row(i - 1)[lane], row(i)[lane]]);
+                }
+                for two in row(i).chunks_exact(2).filter(|_| lanes > 1) {
+                    assert!(two[0] != two[1] || two[0] == FILLER);
+                }
+            }
+            assert_eq!(sorted(found), sorted(mesh(n).chunks(3).map(|t| [t[0], t[1], t[2]]).collect()));
+        }
+        assert_eq!(rows(&[], 8, FILLER), Rows::default());
+    }
+}
