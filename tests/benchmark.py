@@ -182,9 +182,11 @@ def solve(block, out, precision, threads, repeats, seconds):
         return json.loads((pathlib.Path(out) / "summary.json").read_text())
 
     increment = run(1e-12)["stable_increment"] * 0.9
-    trial = run(increment * 20)
-    steps = max(20, int(seconds * 20 / max(trial["loop_seconds"], 1e-9)))
-    runs = [run(increment * steps) for _ in range(repeats)]
+    # Some steps take longer than they would in a long run: the energies at both ends count, too.
+    duration = increment * 20
+    for share in (0.1, 1.0):
+        duration *= max(1, share * seconds / max(run(duration)["loop_seconds"], 1e-9))
+    runs = [run(duration) for _ in range(repeats)]
     return sorted(runs, key=lambda summary: summary["node_steps_per_second"])[len(runs) // 2]
 
 
