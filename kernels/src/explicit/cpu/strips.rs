@@ -165,7 +165,12 @@ pub(super) fn rows(strips: &[Vec<u16>], lanes: usize, filler: u16) -> Rows {
 
 #[cfg(test)]
 mod tests {
+    use super::super::forces::{Batches, grain};
+    use super::super::lanes::Real;
+    use super::super::tables::{Law, Material};
+    use super::super::{Instructions, Level};
     use super::*;
+    use crate::test_support::noise;
 
     fn sorted(mut triangles: Vec<[u16; 3]>) -> Vec<[u16; 3]> {
         triangles.iter_mut().for_each(|t| t.sort_unstable());
@@ -180,7 +185,7 @@ mod tests {
             for i in 0..n {
                 let [p, q] = [j * (n + 1) + i, j * (n + 1) + i + 1];
                 let [r, s] = [q + n + 1, p + n + 1];
-                if crate::test_support::noise(u64::from(p)) > 0.0 {
+                if noise(u64::from(p)) > 0.0 {
                     connectivity.extend([p, q, r, r, s, p]);
                 } else {
                     connectivity.extend([q, r, s, s, p, q]);
@@ -229,5 +234,75 @@ mod tests {
             assert_eq!(sorted(found), sorted(mesh(n).chunks(3).map(|t| [t[0], t[1], t[2]]).collect()));
         }
         assert_eq!(rows(&[], 8, FILLER), Rows::default());
+    }
+
+    /// f_int, with records (u, x) of all nodes.
+    fn forces<T: Real>(
+        instructions: &Instructions<T>,
+        law: Law,
+        material: &Material<f64>,
+        (nodes, marks): (&[u16], &[u8]),
+        records: &[f64],
+    ) -> Vec<f64> {
+        let offsets: Vec<u16> = nodes.iter().map(|node| grain(2) as u16 * node).collect();
+        let records: Vec<T> = records.iter().map(|&value| T::from_f64(value)).collect();
+        let mut forces = vec![T::default(); records.len() / 2];
+        let material = Material {
+            elasticity: material.elasticity.map(T::from_f64),
+            hourglass: T::default(),
+            aligned: material.aligned,
+            isotropic: material.isotropic,
+        };
+        let special = if law == Law::Strip { material.isotropic } else { material.aligned };
+        let add_forces = instructions.add_forces[law as usize][usize::from(special)];
+        let ahead = (records.as_ptr(), 0);
+        let batches = Batches { offsets: &offsets, factors: &[], marks, material: &material, ahead };
+        // SAFETY: this machine has the instructions, and the nodes have records and forces.
+        unsafe { add_forces(&batches, records.as_ptr(), forces.as_mut_ptr()) };
+        forces.into_iter().map(T::to_f64).collect()
+    }
+
+    fn check<T: Real>(tolerance: f64) {
+        const N: u16 = 12;
+        let connectivity = mesh(N);
+        let n_nodes = (N + 1) * (N + 1) + 2;
+        // u, then x on the grid, moved a little; the last two nodes above the edge that their triangles share; the filler.
+        let mut records = Vec::new();
+        for node in 0..n_nodes {
+            let (i, j) = if node < n_nodes - 2 { (node % (N + 1), node / (N + 1)) } else { (0, 1) };
+            for (c, base) in [0.0, 0.0, f64::from(i), f64::from(j)].into_iter().enumerate() {
+                let size = if c < 2 { 1.0 } else { 0.2 };
+                records.push(f64::from((base + size * noise(u64::from(node) * 4 + c as u64)) as f32));
+            }
+        }
+        records.extend([0.0; 4]);
+        let material = |isotropic: bool, coupling: f64| {
+            let mut elasticity = [0.0; 36];
+            (elasticity[0], elasticity[1], elasticity[6]) = (3.5, 1.5, 1.5);
+            (elasticity[7], elasticity[14]) = if isotropic { (3.5, 1.0) } else { (2.5, 0.75) };
+            for at in [2, 8, 12, 13] {
+                elasticity[at] = coupling;
+            }
+            Material { elasticity, hourglass: 0.0, aligned: coupling == 0.0, isotropic }
+        };
+        let strips = find_strips(&connectivity);
+        for material in [material(true, 0.0), material(false, 0.0), material(false, 0.25)] {
+            let plain = f64::instructions(Level::Portable);
+            let expected = forces(&plain, Law::Triangle, &material, (&connectivity, &[]), &records);
+            for level in Level::available() {
+                let instructions = T::instructions(level);
+                let rows = rows(&strips, instructions.lanes, n_nodes);
+                let found = forces(&instructions, Law::Strip, &material, (&rows.nodes, &rows.marks), &records);
+                for (found, expected) in found.iter().zip(&expected) {
+                    assert!((found - expected).abs() <= tolerance, "{level:?}: {found} instead of {expected}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn strips_have_the_forces_of_their_triangles() {
+        check::<f32>(5e-5);
+        check::<f64>(1e-13);
     }
 }
