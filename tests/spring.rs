@@ -321,7 +321,7 @@ line = [[0, 0, 0], [1, 0, 0]]
 "
     );
     let model = Model::new([2, 1, 1], |_| 1, &job);
-    let omega = verlet((k / mass as f64).sqrt(), dt);
+    let omega = verlet(f64::sqrt(k / mass), dt);
     for (precision, tolerance) in [("f64", 1e-12), ("f32", 1e-5)] {
         model.solve(precision, &["--precision", precision]);
         let traces = model.table(precision, "traces.csv");
@@ -364,7 +364,7 @@ variables = [\"U\", \"V\", \"A\"]
     let traces = model.table("out", "traces.csv");
     assert!(traces.column("ALL.2.V1").iter().all(|v| (v - speed).abs() < 1e-12));
     assert!(traces.column("ALL.2.A1").iter().all(|a| a.abs() < 1e-9));
-    let omega = verlet((k / mass as f64).sqrt(), dt);
+    let omega = verlet(f64::sqrt(k / mass), dt);
     for (t, u) in traces.time().iter().zip(traces.column("ALL.1.U1")) {
         let exact = speed * (t - dt * (omega * t).sin() / (omega * dt).sin());
         assert!((u - exact).abs() < 1e-12, "{t}: {u} {exact}");
