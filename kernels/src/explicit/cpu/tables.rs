@@ -480,9 +480,6 @@ impl<T: Real> Tables<T> {
     }
 }
 
-/// Entries a triangle up to which strips are faster than pairs in single precision. In double precision they are nowhere.
-const LONGEST: f64 = 1.3;
-
 /// Blocks that are laid out side by side.
 const WINDOW: usize = 128;
 
@@ -560,11 +557,9 @@ impl<T: Real> Part<T> {
         if factors.iter().any(|&factor| factor != 1.0) {
             self.add_batches(law, material, &run.connectivity, &factors, n_real, lanes);
         } else if law == Law::Triangle {
-            let strips = (T::SIGNIFICAND < f64::MANTISSA_DIGITS as i32)
-                .then(|| rows(&find_strips(&run.connectivity), lanes, n_real as u16))
-                .filter(|rows| rows.nodes.len() as f64 <= LONGEST * factors.len() as f64);
-            if let Some(rows) = strips {
-                self.add_strips(material, rows);
+            // In double precision strips gain nothing, and lose where they are short.
+            if T::SIGNIFICAND < f64::MANTISSA_DIGITS as i32 {
+                self.add_strips(material, rows(&find_strips(&run.connectivity), lanes, n_real as u16));
             } else {
                 let (pairs, single) = pair_triangles(&run.connectivity);
                 self.add_batches(Law::TrianglePair, material, &pairs, &[], n_real, lanes);
