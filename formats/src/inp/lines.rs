@@ -143,7 +143,7 @@ impl Collector {
         let mut n_errors = 0;
         for ((code, label), element) in (first_code..).zip(&group.labels).zip(0..) {
             let (first, n) = (group.first_node[element], group.nodes_of(element).unwrap_or_default().len());
-            let ends: Vec<Option<u32>> = (first..first + n.min(group.n_nodes)).map(node).collect();
+            let ends: Vec<Option<u32>> = (first..first + n).map(node).collect();
             match *ends {
                 [Some(node)] if group.n_nodes == 1 => {
                     self.node_of_mass.insert(code, node);

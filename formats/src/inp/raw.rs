@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::lexer::{Card, Place};
+use super::lines::kept_nodes;
 use crate::model::ElementKind;
 
 /// A whole deck.
@@ -130,10 +131,14 @@ pub(super) struct OtherGroup {
 }
 
 impl OtherGroup {
-    /// Nodes of an element, as they stand in `nodes`.
+    /// Nodes of an element, as they stand in `nodes`; of a beam without the one that only turns its cross-section.
     pub fn nodes_of(&self, element: usize) -> Option<&[u32]> {
         let end = self.first_node.get(element + 1).copied().unwrap_or(self.nodes.len());
-        self.nodes.get(*self.first_node.get(element)?..end)
+        let nodes = self.nodes.get(*self.first_node.get(element)?..end)?;
+        match kept_nodes(&self.name) {
+            0 => Some(nodes),
+            n => Some(&nodes[..n.min(nodes.len())]),
+        }
     }
 }
 
