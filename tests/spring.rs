@@ -299,10 +299,17 @@ line = [[0, 0, 0], [7, 0, 0]]
     assert!(summary["files"].as_array().unwrap().iter().any(|name| name.as_str().unwrap().ends_with(".png")));
 }
 
-/// A displacement that is there from the start pulls from the start.
-#[test]
-fn a_prescribed_displacement_holds_from_the_first_moment() {
-    let (k, mass, pull, dt) = (8.0, 0.5, 0.2, 0.01);
+/// Two masses: the spring between them, what each weighs, the increment.
+struct DrivenPair {
+    k: f64,
+    mass: f64,
+    dt: f64,
+}
+const DRIVEN: DrivenPair = DrivenPair { k: 8.0, mass: 0.5, dt: 0.01 };
+
+/// Two masses of which one moves as the lines of its `[[boundary]]` say, and the frequency with which the other swings.
+fn driven(motion: &str) -> (Model, f64) {
+    let DrivenPair { k, mass, dt } = DRIVEN;
     let job = format!(
         "[solver]
 time = 3.0
@@ -314,14 +321,21 @@ stiffness = {k}
 [[boundary]]
 side = \"xmax\"
 components = \"x\"
-value = {pull}
+{motion}
 [[monitor]]
 name = \"ALL\"
 line = [[0, 0, 0], [1, 0, 0]]
+variables = [\"U\", \"V\", \"A\"]
 "
     );
-    let model = Model::new([2, 1, 1], |_| 1, &job);
-    let omega = verlet(f64::sqrt(k / mass), dt);
+    (Model::new([2, 1, 1], |_| 1, &job), verlet((k / mass).sqrt(), dt))
+}
+
+/// A displacement that is there from the start pulls from the start.
+#[test]
+fn a_prescribed_displacement_holds_from_the_first_moment() {
+    let pull = 0.2;
+    let (model, omega) = driven(&format!("value = {pull}"));
     for (precision, tolerance) in [("f64", 1e-12), ("f32", 1e-5)] {
         model.solve(precision, &["--precision", precision]);
         let traces = model.table(precision, "traces.csv");
@@ -339,32 +353,12 @@ line = [[0, 0, 0], [1, 0, 0]]
 /// A support that moves steadily has its velocity, no acceleration and an honest account of its work from the first row.
 #[test]
 fn a_driven_support_moves_from_the_first_moment() {
-    let (k, mass, speed, dt) = (8.0, 0.5, 0.3, 0.01);
-    let job = format!(
-        "[solver]
-time = 3.0
-increment = {dt}
-[[material]]
-name = \"a\"
-mass = {mass}
-stiffness = {k}
-[[boundary]]
-side = \"xmax\"
-components = \"x\"
-type = \"velocity\"
-value = {speed}
-[[monitor]]
-name = \"ALL\"
-line = [[0, 0, 0], [1, 0, 0]]
-variables = [\"U\", \"V\", \"A\"]
-"
-    );
-    let model = Model::new([2, 1, 1], |_| 1, &job);
+    let (speed, DrivenPair { mass, dt, .. }) = (0.3, DRIVEN);
+    let (model, omega) = driven(&format!("type = \"velocity\"\nvalue = {speed}"));
     model.solve("out", &["--energy-samples", "60"]);
     let traces = model.table("out", "traces.csv");
     assert!(traces.column("ALL.2.V1").iter().all(|v| (v - speed).abs() < 1e-12));
     assert!(traces.column("ALL.2.A1").iter().all(|a| a.abs() < 1e-9));
-    let omega = verlet(f64::sqrt(k / mass), dt);
     for (t, u) in traces.time().iter().zip(traces.column("ALL.1.U1")) {
         let exact = speed * (t - dt * (omega * t).sin() / (omega * dt).sin());
         assert!((u - exact).abs() < 1e-12, "{t}: {u} {exact}");

@@ -11,6 +11,7 @@ use cust::context::{Context, CurrentContext};
 use cust::device::{Device, DeviceAttribute};
 use cust::error::CudaError;
 use cust::module::Module;
+use cust::stream::Stream;
 use cust::sys::{self, CUdeviceptr, CUfunction, CUgraphExec, CUresult};
 
 /// Why a device cannot be used, or cannot go on.
@@ -76,6 +77,12 @@ pub enum DeviceError {
         /// The driver's words.
         reason: String,
     },
+}
+
+/// Waits for everything that a stream has been given.
+pub(crate) fn synchronize(stream: &Stream) -> Result<(), DeviceError> {
+    // SAFETY: a live stream.
+    check("finish its work", unsafe { sys::cuStreamSynchronize(stream.as_inner()) })
 }
 
 /// Turns the driver's code into an error that says what was tried.
@@ -242,6 +249,15 @@ impl<T: Plain> Buffer<T> {
         let mut buffer = Self { pointer, len: values.len(), kind: PhantomData };
         buffer.write(values)?;
         Ok(buffer)
+    }
+
+    /// Makes room for at least `len` numbers; true if it is new, and what was there is lost.
+    pub fn grow(&mut self, len: usize) -> Result<bool, DeviceError> {
+        if self.len >= len {
+            return Ok(false);
+        }
+        *self = Self::zeros(len.next_power_of_two())?;
+        Ok(true)
     }
 
     /// Overwrites the first numbers.

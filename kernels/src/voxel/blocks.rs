@@ -24,6 +24,24 @@ pub(super) fn transposed(block: &[f64; 9]) -> [f64; 9] {
 }
 
 impl Blocks {
+    /// The product with a vector, entry by entry, to compare with.
+    #[cfg(test)]
+    pub fn product(&self, x: &[f64]) -> Vec<f64> {
+        let mut y = vec![0.0; x.len()];
+        for (i, row) in self.first.windows(2).enumerate() {
+            for at in row[0] as usize..row[1] as usize {
+                let (j, block) = (self.column[at] as usize, self.value[at]);
+                for k in 0..9 {
+                    y[3 * i + k / 3] += block[k] * x[3 * j + k % 3];
+                    if i != j {
+                        y[3 * j + k % 3] += block[k] * x[3 * i + k / 3];
+                    }
+                }
+            }
+        }
+        y
+    }
+
     /// Blocks of both triangles.
     pub fn n_blocks(&self) -> usize {
         2 * self.column.len() - self.n_rows()

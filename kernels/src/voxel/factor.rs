@@ -269,18 +269,7 @@ mod tests {
         let b: Vec<f64> = (0..3 * n).map(|i| if i / 3 == 3 { 0.0 } else { random(i as u64) - 0.5 }).collect();
         let mut x = vec![f64::NAN; 3 * n];
         factor.solve(&b, &mut x);
-        let mut y = vec![0.0; 3 * n];
-        for i in 0..n {
-            for at in blocks.first[i] as usize..blocks.first[i + 1] as usize {
-                let (j, value) = (blocks.column[at] as usize, blocks.value[at]);
-                for k in 0..9 {
-                    y[3 * i + k / 3] += value[k] * x[3 * j + k % 3];
-                    if i != j {
-                        y[3 * j + k % 3] += value[k] * x[3 * i + k / 3];
-                    }
-                }
-            }
-        }
+        let y = blocks.product(&x);
         for (y, b) in y.iter().zip(&b) {
             assert!((y - b).abs() < 1e-12, "{y} {b}");
         }

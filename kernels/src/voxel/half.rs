@@ -270,18 +270,7 @@ mod tests {
             blocks.first.push(blocks.column.len() as u32);
         }
         let x: Vec<f64> = (0..3 * n).map(|i| 100.0 + random(i.into())).collect();
-        let mut expected = vec![0.0; x.len()];
-        for i in 0..n as usize {
-            for at in blocks.first[i] as usize..blocks.first[i + 1] as usize {
-                let (j, block) = (blocks.column[at] as usize, blocks.value[at]);
-                for k in 0..9 {
-                    expected[3 * i + k / 3] += block[k] * x[3 * j + k % 3];
-                    if i != j {
-                        expected[3 * j + k % 3] += block[k] * x[3 * i + k / 3];
-                    }
-                }
-            }
-        }
+        let expected = blocks.product(&x);
         let half = Half::new(blocks);
         assert!(half.colours.len() > 1);
         assert_eq!(half.colours.iter().map(Vec::len).sum::<usize>(), (n as usize).div_ceil(Half::CHUNK));

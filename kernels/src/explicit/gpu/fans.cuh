@@ -345,7 +345,7 @@ __device__ __forceinline__ void step_block(const Params<T> &p, const Block &bloc
 template <typename T, int STEPS, bool ALIGNED>
 __device__ __forceinline__ void step_fans(const Params<T> &p, u32 k, u32 parity) {
     const u32 number = p.list ? p.list[blockIdx.x] : blockIdx.x;
-    const Block block = load_block(p.blocks + number);
+    const Block block = load_row(p.blocks + number);
     if (block.special_first == NONE && block.material != MIXED && !block.damped && !p.force_out)
         step_block<T, STEPS, ALIGNED, true>(p, block, k, parity);
     else

@@ -20,7 +20,7 @@ use cust::stream::{Stream, StreamFlags};
 use super::cpu::Real;
 use super::signals::Signals;
 use super::{EnergySums, Problem, SignalTable, State, Stepper, StepperError};
-use crate::cuda::{Buffer, DeviceError, Gpu, Graph, Kernel, Plain, check};
+use crate::cuda::{Buffer, DeviceError, Gpu, Graph, Kernel, Plain, synchronize};
 use fans::{fan_rows, further_rows};
 use signals::{DeviceSignals, WINDOW};
 use tables::{BlockRow, ColourRow, MaterialRow, Special, Tables, law_name};
@@ -594,20 +594,6 @@ impl<T: GpuReal> GpuStepper<T> {
     }
 }
 
-fn synchronize(stream: &Stream) -> Result<(), DeviceError> {
-    // SAFETY: a live stream.
-    check("finish its work", unsafe { cust::sys::cuStreamSynchronize(stream.as_inner()) })
-}
-
-/// A buffer of at least `len`; true if it is a new one.
-fn grow<A: Plain>(buffer: &mut Buffer<A>, len: usize) -> Result<bool, DeviceError> {
-    if buffer.len() >= len {
-        return Ok(false);
-    }
-    *buffer = Buffer::zeros(len.next_power_of_two())?;
-    Ok(true)
-}
-
 /// Bytes that a step must move through the device's memory, everything that a launch reads or writes once.
 fn bytes_per_step<T>(problem: &Problem, tables: &Tables<T>, two_steps: bool) -> f64 {
     let (number, d) = (size_of::<T>() as f64, problem.mesh.dimension as f64);
@@ -674,8 +660,8 @@ impl<T: GpuReal> Stepper for GpuStepper<T> {
         for (row, &step) in record.iter().enumerate() {
             rows[(step - self.step) as usize] = row as i32;
         }
-        let mut moved = grow(&mut self.record, n_steps)?;
-        moved |= grow(&mut self.recording, n_recorded)?;
+        let mut moved = self.record.grow(n_steps)?;
+        moved |= self.recording.grow(n_recorded)?;
         self.record.write(&rows)?;
         self.signals.begin()?;
         self.params.record = self.record.pointer();

@@ -224,16 +224,6 @@ template <typename T> __device__ __forceinline__ void wait_for_sources(const Par
     }
 }
 
-__device__ __forceinline__ Colour load_colour(const Colour *at) {
-    union {
-        uint4 words[sizeof(Colour) / 16];
-        Colour colour;
-    };
-#pragma unroll
-    for (u32 i = 0; i < sizeof(Colour) / 16; i++) words[i] = __ldg(reinterpret_cast<const uint4 *>(at) + i);
-    return colour;
-}
-
 // Asks for the records of one block, whose later nodes are known; nobody waits.
 template <typename T>
 __device__ __forceinline__ void bring_records(const Params<T> &p, const Block &block, u32 parity, const Near<T> &near,
@@ -463,7 +453,7 @@ __device__ __forceinline__ void step_solids(const Params<T> &p, u32 k, u32 parit
             if (tid < run.n_elements) read_row_of<SET>(run.law, p.connectivity + run.connectivity_first, tid, row);
         };
         Colour run = {};
-        if (block.n_colours > 0) read(run = load_colour(p.colours + block.colour_first));
+        if (block.n_colours > 0) read(run = load_row(p.colours + block.colour_first));
         wait_for_copies();
         __syncthreads();
         if (rooms.n_rooms == 2) bring(turn + 1);
@@ -475,7 +465,7 @@ __device__ __forceinline__ void step_solids(const Params<T> &p, u32 k, u32 parit
         u32 first = 0;
 #pragma unroll 1
         for (u32 c = 0; c < block.n_colours; c++) {
-            if (c > 0) read(run = load_colour(p.colours + block.colour_first + c));
+            if (c > 0) read(run = load_row(p.colours + block.colour_first + c));
             with_law<SET>(run.law, [&](auto law) {
                 put_solids<T, decltype(law)::value, ALIGNED>(p, run, near, places, first, n_items, row);
             });

@@ -287,13 +287,13 @@ __device__ void add_energies(double *rows, u32 row, Energies mine, u32 n_warps =
     __syncthreads();
 }
 
-// The whole row at once.
-__device__ __forceinline__ Block load_block(const Block *at) {
+// The whole row of a table at once.
+template <typename Row> __device__ __forceinline__ Row load_row(const Row *at) {
     union {
-        uint4 words[sizeof(Block) / 16];
-        Block block;
+        uint4 words[sizeof(Row) / 16];
+        Row row;
     };
 #pragma unroll
-    for (u32 i = 0; i < sizeof(Block) / 16; i++) words[i] = __ldg(reinterpret_cast<const uint4 *>(at) + i);
-    return block;
+    for (u32 i = 0; i < sizeof(Row) / 16; i++) words[i] = __ldg(reinterpret_cast<const uint4 *>(at) + i);
+    return row;
 }

@@ -4,7 +4,7 @@ use std::ffi::c_void;
 
 use super::kernels::THREADS;
 use super::{GpuNumber, GpuStepper, HEAT_BLOCKS};
-use crate::cuda::{Buffer, DeviceError, Graph, Kernel, Plain, check};
+use crate::cuda::{Buffer, DeviceError, Graph, Kernel, Plain, synchronize};
 use crate::spring::energies::energies;
 use crate::spring::{Cause, Change, Energies, SignalTable, Springs, State, Stepper};
 
@@ -14,11 +14,6 @@ const GRAPH_STEPS: usize = 64;
 const RESIDENT_STEPS: usize = 1 << 16;
 
 impl<T: GpuNumber> GpuStepper<'_, T> {
-    fn synchronize(&self) -> Result<(), DeviceError> {
-        // SAFETY: a live stream.
-        check("finish its work", unsafe { cust::sys::cuStreamSynchronize(self.stream.as_inner()) })
-    }
-
     /// Starts a kernel that takes (params, k, parity).
     fn start(&self, kernel: &Kernel, grid: [u32; 3], threads: u32, k: usize, parity: usize) -> Result<(), DeviceError> {
         let (mut params, mut k, mut parity) = (self.params, k as u32, parity as u32);
@@ -119,7 +114,7 @@ impl<T: GpuNumber> GpuStepper<'_, T> {
             };
             self.step += done as u64;
         }
-        self.synchronize()?;
+        synchronize(&self.stream)?;
         if self.params.breaks != 0 {
             self.read_log()?;
         }
@@ -187,7 +182,7 @@ impl<T: GpuNumber> GpuStepper<'_, T> {
                 self.kernels.edit.launch_grid(self.stream.as_inner(), Self::over(n), THREADS, false, &mut arguments)?;
             }
         }
-        self.synchronize()
+        synchronize(&self.stream)
     }
 
     fn read<A: Plain + Default>(buffer: &Buffer<A>) -> Result<Vec<A>, DeviceError> {
@@ -200,15 +195,6 @@ impl<T: GpuNumber> GpuStepper<'_, T> {
         let values = Self::read(buffer)?;
         Ok((0..3 * self.problem.n_particles()).map(|dof| values[self.host.index(dof)].to_f64()).collect())
     }
-}
-
-/// A buffer of at least `len`; true if it is a new one.
-fn grow<A: Plain>(buffer: &mut Buffer<A>, len: usize) -> Result<bool, DeviceError> {
-    if buffer.len() >= len {
-        return Ok(false);
-    }
-    *buffer = Buffer::zeros(len.next_power_of_two())?;
-    Ok(true)
 }
 
 impl<T: GpuNumber> Stepper for GpuStepper<'_, T> {
@@ -242,9 +228,9 @@ impl<T: GpuNumber> Stepper for GpuStepper<'_, T> {
             rows[(step - self.step) as usize] = row as i32;
         }
         let n_recorded = record.len() * self.problem.monitors.len() * 3;
-        let mut moved = grow(&mut self.arrays.signals, table.len())?;
-        moved |= grow(&mut self.arrays.record, n_steps)?;
-        moved |= grow(&mut self.arrays.recording, n_recorded)?;
+        let mut moved = self.arrays.signals.grow(table.len())?;
+        moved |= self.arrays.record.grow(n_steps)?;
+        moved |= self.arrays.recording.grow(n_recorded)?;
         moved |= self.params.n_signals as usize != n + 3;
         self.arrays.signals.write(&table)?;
         self.arrays.record.write(&rows)?;

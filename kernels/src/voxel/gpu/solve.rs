@@ -25,7 +25,7 @@ use super::super::solve::element_bound;
 use super::super::{Cube, FixedDof, NodalForce, Solution, SolverSettings, StaticProblem};
 use super::levels::{self, DeviceMemory, Lent, Tables, padded};
 use super::product::FineLevel;
-use crate::cuda::{Buffer, DeviceError, Gpu, Kernel, Plain, check};
+use crate::cuda::{Buffer, DeviceError, Gpu, Kernel, Plain, check, synchronize};
 
 /// The kernels' code, compiled from levels.cu (`kernels/ptx/build.sh`).
 const PTX: &str = include_str!("../../../ptx/levels.ptx");
@@ -491,11 +491,6 @@ fn set_constant(module: &Module, name: &std::ffi::CStr, values: &[f32]) -> Resul
         |error: cust::error::CudaError| DeviceError::Failed { what: "set a constant", reason: error.to_string() };
     let mut symbol = module.get_global::<[f32; 576]>(name).map_err(failed)?;
     cust::memory::CopyDestination::copy_from(&mut symbol, &values).map_err(failed)
-}
-
-fn synchronize(stream: &Stream) -> Result<(), DeviceError> {
-    // SAFETY: a live stream.
-    check("finish its work", unsafe { sys::cuStreamSynchronize(stream.as_inner()) })
 }
 
 fn clear_in<T: Plain>(stream: sys::CUstream, buffer: &Buffer<T>) -> Result<(), DeviceError> {
