@@ -516,7 +516,7 @@ proptest! {
 #[test]
 #[ignore = "a timing, not a test: cargo test --release -- --ignored --nocapture timings"]
 fn timings() {
-    let contents = model(1000, 1000, 500, |_| true);
+    let contents = model(1000, 1000, 400, |_| true);
     let clock = std::time::Instant::now();
     let (_folder, path) = written(&contents);
     let wrote = clock.elapsed();
@@ -550,6 +550,7 @@ fn files_over_2_gib() {
     contents.1 = block(&contents.0, 1 << 16);
     contents.3 = device::device(&contents.1);
     contents.2.loads.clear();
+    contents.2.element_histories.clear();
     contents.2.absorbing_layers.clear();
     let (_folder, path) = written(&contents);
     let file = BlockFile::open(&path).unwrap();
