@@ -516,7 +516,7 @@ proptest! {
 #[test]
 #[ignore = "a timing, not a test: cargo test --release -- --ignored --nocapture timings"]
 fn timings() {
-    let contents = model(1000, 1000, 400, |_| true);
+    let contents = model(100, 10_000, 500, |_| true);
     let clock = std::time::Instant::now();
     let (_folder, path) = written(&contents);
     let wrote = clock.elapsed();
