@@ -181,9 +181,12 @@ bench() {
     "$bin/bench_voxel_gpu" 440 0.35
     "$bin/bench_voxel_gpu" 440 1 0
     # The same triangles as a cuSPARSE matrix.
-    "$bin/pogo-gen" box --elements cpe3 --nodes 1000000 -o "$work/box.inp" --quiet
-    "$bin/pogo-block" "$work/box.inp" -o "$work/box.blk" --quiet
-    "$python" tests/python/cusparse.py "$work/box.inp" "$bin/pogo-solve" "$work/box.blk" || true
+    local triangles
+    for triangles in 1000000 "$nodes"; do
+        "$bin/pogo-gen" box --elements cpe3 --nodes "$triangles" -o "$work/box.inp" --quiet
+        "$bin/pogo-block" "$work/box.inp" -o "$work/box.blk" --quiet
+        "$python" tests/python/cusparse.py "$work/box.inp" "$bin/pogo-solve" "$work/box.blk" || true
+    done
     # The paper's weld from the first byte to the last.
     "$bin/pogo-gen" weld -o "$work/weld-full.inp" --quiet
     "$bin/pogo-block" "$work/weld-full.inp" -o "$work/weld-full.blk" --quiet
