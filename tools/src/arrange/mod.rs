@@ -132,7 +132,7 @@ fn arrange_here(
         for (group, connectivity) in view.groups.iter_mut().zip(&connectivity) {
             group.connectivity = connectivity;
         }
-        let mut blocks = tables::tables(&view, &graph, &order, capacity)?;
+        let mut blocks = tables::tables(&view, &order, capacity)?;
         loads::plan(&mut blocks);
         let split = if options.paper_limits {
             limits::split(&graph, &order, &blocks, &mut block_of_node, &mut n_blocks)

@@ -4,7 +4,7 @@ use pogo_formats::block::{Blocks, MeshView, PartitionStatistics};
 use rayon::prelude::*;
 
 use super::{ArrangeError, Order};
-use crate::partition::{NodeGraph, append, element_nodes, group_offsets};
+use crate::partition::{Deal, concatenate};
 
 /// Blocks that one task works on.
 const CHUNK: usize = 32;
@@ -30,38 +30,41 @@ struct Part {
 }
 
 /// Everything of [`Blocks`] but the loads and the statistics. `mesh` is in solver order.
-pub(super) fn tables(
-    mesh: &MeshView,
-    graph: &NodeGraph,
-    order: &Order,
-    capacity: usize,
-) -> Result<Blocks, ArrangeError> {
+pub(super) fn tables(mesh: &MeshView, order: &Order, capacity: usize) -> Result<Blocks, ArrangeError> {
     let n_blocks = order.n_boundary.len();
-    let group_first = group_offsets(mesh);
+    let place = Place::new(&order.node_first);
+    let deal = Deal::new(mesh, n_blocks, |solver| place.block(solver));
+    let mut group_first = vec![0];
+    group_first.extend(mesh.groups.iter().scan(0, |first, group| {
+        *first += group.labels.len();
+        Some(*first)
+    }));
     let parts = (0..n_blocks.div_ceil(CHUNK))
         .into_par_iter()
         .map(|chunk| {
             let mut part = Part::default();
+            let mut scratch = Scratch::default();
             for block in chunk * CHUNK..((chunk + 1) * CHUNK).min(n_blocks) {
-                one_block(mesh, graph, order, &group_first, block, &mut part)?;
+                scratch.block(mesh, &deal, order, &group_first, block, &mut part)?;
             }
             Ok(part)
         })
         .collect::<Result<Vec<Part>, ArrangeError>>()?;
+    drop(deal);
     let n_runs: usize = parts.iter().map(|part| part.run_kind.len()).sum();
     let mut blocks = Blocks {
         capacity: capacity as u32,
         node_first: order.node_first.clone(),
         n_boundary: order.n_boundary.clone(),
         halo_first: Vec::with_capacity(n_blocks + 1),
-        halo_nodes: Vec::with_capacity(parts.iter().map(|part| part.halo_nodes.len()).sum()),
+        halo_nodes: concatenate(parts.iter().map(|part| part.halo_nodes.as_slice())),
         run_first: Vec::with_capacity(n_blocks + 1),
-        run_kind: Vec::with_capacity(n_runs),
-        run_section: Vec::with_capacity(n_runs),
+        run_kind: concatenate(parts.iter().map(|part| part.run_kind.as_slice())),
+        run_section: concatenate(parts.iter().map(|part| part.run_section.as_slice())),
         run_element_first: Vec::with_capacity(n_runs + 1),
         run_connectivity_first: Vec::with_capacity(n_runs + 1),
-        elements: Vec::with_capacity(parts.iter().map(|part| part.elements.len()).sum()),
-        connectivity: Vec::with_capacity(parts.iter().map(|part| part.connectivity.len()).sum()),
+        elements: concatenate(parts.iter().map(|part| part.elements.as_slice())),
+        connectivity: concatenate(parts.iter().map(|part| part.connectivity.as_slice())),
         load_first: Vec::new(),
         load_size: Vec::new(),
         load_start: Vec::new(),
@@ -89,92 +92,137 @@ pub(super) fn tables(
             entry += u64::from(count);
             blocks.run_connectivity_first.push(entry);
         }
-        blocks.halo_nodes.extend_from_slice(&part.halo_nodes);
-        blocks.run_kind.extend_from_slice(&part.run_kind);
-        blocks.run_section.extend_from_slice(&part.run_section);
-        blocks.elements.extend_from_slice(&part.elements);
-        blocks.connectivity.extend_from_slice(&part.connectivity);
     }
     Ok(blocks)
 }
 
-fn one_block(
-    mesh: &MeshView,
-    graph: &NodeGraph,
-    order: &Order,
-    group_first: &[u32],
-    block: usize,
-    part: &mut Part,
-) -> Result<(), ArrangeError> {
-    let (first, last) = (order.node_first[block], order.node_first[block + 1]);
-    let own = first..last;
-    let n_own = (last - first) as usize;
-    let halo_start = part.halo_nodes.len();
-    // Each element once, at its lowest own node: that is also the order of access.
-    let mut found: Vec<(usize, u32)> = Vec::with_capacity(3 * n_own);
-    let mut touched: Vec<(u32, u32)> = Vec::with_capacity(8 * n_own);
-    for solver in own.clone() {
-        let elements = graph.elements(order.model_from_solver[solver as usize]);
-        touched.extend(elements.iter().map(|&element| (solver, element)));
+/// Which block a node is of.
+struct Place<'a> {
+    node_first: &'a [u32],
+    /// Block of every node whose number is a multiple of [`STRIDE`](Self::STRIDE).
+    near: Vec<u32>,
+}
+
+impl<'a> Place<'a> {
+    const STRIDE: u32 = 64;
+
+    fn new(node_first: &'a [u32]) -> Self {
+        let n_nodes = node_first.last().copied().unwrap_or(0);
+        let mut block = 0;
+        let near = (0..n_nodes).step_by(Self::STRIDE as usize).map(|solver| {
+            while node_first[block + 1] <= solver {
+                block += 1;
+            }
+            block as u32
+        });
+        Self { node_first, near: near.collect() }
     }
-    // Their nodes are far apart in memory: read in one go, with no comparison in between to wait for.
-    let mut nodes_of: Vec<u32> = Vec::with_capacity(3 * touched.len());
-    for &(_, element) in &touched {
-        append(&mut nodes_of, element_nodes(mesh, group_first, element));
-    }
-    let mut rest = nodes_of.as_slice();
-    for (solver, element) in touched {
-        let group = group_first.partition_point(|&first| first <= element) - 1;
-        let (nodes, after) = rest.split_at(mesh.groups[group].kind.n_nodes());
-        rest = after;
-        if nodes.iter().all(|node| *node >= solver || !own.contains(node)) {
-            found.push((group, element));
-            part.halo_nodes.extend(nodes.iter().filter(|&node| !own.contains(node)));
+
+    fn block(&self, solver: u32) -> u32 {
+        let mut block = self.near[(solver / Self::STRIDE) as usize];
+        while self.node_first[block as usize + 1] <= solver {
+            block += 1;
         }
+        block
     }
-    part.halo_nodes[halo_start..].sort_unstable();
-    let mut kept = halo_start;
-    for i in halo_start..part.halo_nodes.len() {
-        if i == halo_start || part.halo_nodes[i] != part.halo_nodes[kept - 1] {
-            part.halo_nodes[kept] = part.halo_nodes[i];
-            kept += 1;
+}
+
+/// An element that touches a block.
+#[derive(Clone, Copy, Default)]
+struct Found<'a> {
+    kind: u8,
+    section: u32,
+    /// The element and its nodes.
+    record: &'a [u32],
+}
+
+/// Work space for some blocks.
+#[derive(Default)]
+struct Scratch<'a> {
+    /// Elements that come before those of each own node.
+    first: Vec<u32>,
+    /// Lowest own node of each element, as dealt.
+    lowest: Vec<u32>,
+    found: Vec<Found<'a>>,
+    /// Nodes of other blocks in the upper half, and which entry of the block's connectivity they are.
+    others: Vec<u64>,
+}
+
+impl<'a> Scratch<'a> {
+    fn block(
+        &mut self,
+        mesh: &MeshView<'a>,
+        deal: &'a Deal,
+        order: &Order,
+        group_first: &[usize],
+        block: usize,
+        part: &mut Part,
+    ) -> Result<(), ArrangeError> {
+        let own = order.node_first[block]..order.node_first[block + 1];
+        let n_own = own.len();
+        // Elements by their lowest own node: that is the order of access.
+        self.first.clear();
+        self.first.resize(n_own + 1, 0);
+        self.lowest.clear();
+        for record in deal.bucket(block).flat_map(|dealt| dealt.records()) {
+            let local = record[1..].iter().map(|node| node.wrapping_sub(own.start)).min().unwrap_or(0);
+            // Nodes before the block wrap round to more than any own node has.
+            self.first[local as usize + 1] += 1;
+            self.lowest.push(local);
         }
-    }
-    part.halo_nodes.truncate(kept);
-    let halo = &part.halo_nodes[halo_start..];
-    if n_own + halo.len() > MOST_LOCAL_NODES {
-        return Err(ArrangeError::TooManyLocalNodes { block, own: n_own, halo: halo.len() });
-    }
-    part.n_halo.push(halo.len() as u32);
-    // So are their sections.
-    let section = |&(group, element): &(usize, u32)| {
-        let row = (element - group_first[group]) as usize;
-        (mesh.groups[group].kind as u8, mesh.groups[group].section[row], element)
-    };
-    let mut found: Vec<(u8, u32, u32)> = found.iter().map(section).collect();
-    if found.windows(2).any(|pair| (pair[0].0, pair[0].1) > (pair[1].0, pair[1].1)) {
-        found.sort_by_key(|&(kind, section, _)| (kind, section));
-    }
-    let mut n_runs = 0;
-    for run in found.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
-        let entries_before = part.connectivity.len();
-        for &(_, _, element) in run {
-            part.elements.push(element);
-            for &solver in element_nodes(mesh, group_first, element) {
-                let local = if own.contains(&solver) {
-                    (solver - first) as usize
-                } else {
-                    n_own + halo.partition_point(|&node| node < solver)
-                };
-                part.connectivity.push(local as u16);
+        for local in 0..n_own {
+            self.first[local + 1] += self.first[local];
+        }
+        self.found.clear();
+        self.found.resize(self.lowest.len(), Found::default());
+        let mut lowest = self.lowest.iter();
+        for dealt in deal.bucket(block) {
+            let group = &mesh.groups[dealt.group];
+            for (record, &local) in dealt.records().zip(lowest.by_ref()) {
+                let section = group.section[record[0] as usize - group_first[dealt.group]];
+                let place = &mut self.first[local as usize];
+                self.found[*place as usize] = Found { kind: group.kind as u8, section, record };
+                *place += 1;
             }
         }
-        part.run_kind.push(run[0].0);
-        part.run_section.push(run[0].1);
-        part.run_elements.push(run.len() as u32);
-        part.run_entries.push((part.connectivity.len() - entries_before) as u32);
-        n_runs += 1;
+        if self.found.windows(2).any(|pair| (pair[0].kind, pair[0].section) > (pair[1].kind, pair[1].section)) {
+            self.found.sort_by_key(|found| (found.kind, found.section));
+        }
+        self.others.clear();
+        let entries = part.connectivity.len();
+        let mut n_runs = 0;
+        for run in self.found.chunk_by(|a, b| (a.kind, a.section) == (b.kind, b.section)) {
+            let before = part.connectivity.len();
+            for found in run {
+                part.elements.push(found.record[0]);
+                for &solver in &found.record[1..] {
+                    if !own.contains(&solver) {
+                        self.others.push(u64::from(solver) << 32 | (part.connectivity.len() - entries) as u64);
+                    }
+                    part.connectivity.push(solver.wrapping_sub(own.start) as u16);
+                }
+            }
+            part.run_kind.push(run[0].kind);
+            part.run_section.push(run[0].section);
+            part.run_elements.push(run.len() as u32);
+            part.run_entries.push((part.connectivity.len() - before) as u32);
+            n_runs += 1;
+        }
+        part.n_runs.push(n_runs);
+        // The halo, ascending, and where it is named.
+        self.others.sort_unstable();
+        let mut n_local = n_own;
+        for same in self.others.chunk_by(|a, b| a >> 32 == b >> 32) {
+            part.halo_nodes.push((same[0] >> 32) as u32);
+            for &other in same {
+                part.connectivity[entries + (other & u64::from(u32::MAX)) as usize] = n_local as u16;
+            }
+            n_local += 1;
+        }
+        if n_local > MOST_LOCAL_NODES {
+            return Err(ArrangeError::TooManyLocalNodes { block, own: n_own, halo: n_local - n_own });
+        }
+        part.n_halo.push((n_local - n_own) as u32);
+        Ok(())
     }
-    part.n_runs.push(n_runs);
-    Ok(())
 }

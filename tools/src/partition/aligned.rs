@@ -8,10 +8,10 @@ use std::collections::BinaryHeap;
 
 use pogo_formats::block::MeshView;
 
-use super::NodeGraph;
 use super::boundary::{self, Piece};
 use super::greedy::{NONE, greedy};
 use super::halve::halve;
+use super::{NodeGraph, PartitionError};
 
 /// The paper's constants for any capacity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +47,15 @@ impl Constants {
 }
 
 /// Cuts a mesh into layers of blocks. Blocks hold at most `capacity` nodes; where fronts meet they hold fewer.
-pub(crate) fn aligned(mesh: &MeshView, graph: &NodeGraph, capacity: usize, progress: &dyn Fn(f64)) -> Vec<u32> {
+///
+/// # Errors
+/// As for [`NodeGraph::new`].
+pub(crate) fn aligned(
+    mesh: &MeshView,
+    graph: &NodeGraph,
+    capacity: usize,
+    progress: &dyn Fn(f64),
+) -> Result<Vec<u32>, PartitionError> {
     let n_nodes = graph.n_nodes();
     let constants = Constants::new(capacity, mesh.dimension);
     let mut front = Front {
@@ -61,7 +69,7 @@ pub(crate) fn aligned(mesh: &MeshView, graph: &NodeGraph, capacity: usize, progr
     };
     // Step 1. The largest piece of boundary of each part is its outer one; by the time that the inner ones have their
     // turn, the front has passed over them.
-    for piece in boundary::pieces(mesh, graph) {
+    for piece in boundary::pieces(mesh)? {
         if front.block_of[piece.nodes[0] as usize] == NONE && !front.take_whole_part(piece.nodes[0]) {
             let rows = first_rows(&piece, mesh.dimension, constants);
             front.fill(rows, progress);
@@ -73,7 +81,7 @@ pub(crate) fn aligned(mesh: &MeshView, graph: &NodeGraph, capacity: usize, progr
             front.fill(vec![vec![node]], progress);
         }
     }
-    front.block_of
+    Ok(front.block_of)
 }
 
 /// Step 2: lengths of the boundary (patches in 3D) of about B nodes.

@@ -3,11 +3,8 @@
 use pogo_formats::block::MeshView;
 use rayon::prelude::*;
 
-use super::NodeGraph;
-use super::graph::{element_nodes, group_offsets};
-
-/// Nodes that one task looks at.
-const CHUNK: usize = 16_384;
+use super::deal::Deal;
+use super::{NodeGraph, PartitionError};
 
 /// One connected piece of boundary.
 pub(crate) struct Piece {
@@ -29,45 +26,47 @@ pub(crate) struct Face {
 }
 
 /// Outer faces of all elements, ascending.
-pub(crate) fn boundary_faces(mesh: &MeshView, graph: &NodeGraph) -> Vec<Face> {
-    let n_nodes = graph.n_nodes();
-    let group_first = group_offsets(mesh);
-    let chunks: Vec<Vec<Face>> = (0..n_nodes.div_ceil(CHUNK))
+///
+/// # Errors
+/// As for [`NodeGraph::new`].
+pub(crate) fn boundary_faces(mesh: &MeshView) -> Result<Vec<Face>, PartitionError> {
+    let n_nodes = mesh.n_nodes();
+    let deal = Deal::to_ranges(mesh)?;
+    let outer: Vec<Vec<Face>> = (0..Deal::n_ranges(n_nodes))
         .into_par_iter()
-        .map(|chunk| {
-            let mut outer = Vec::new();
+        .map(|range| {
+            let nodes = Deal::range(range, n_nodes);
             let mut faces: Vec<Face> = Vec::new();
-            for node in chunk * CHUNK..((chunk + 1) * CHUNK).min(n_nodes) {
-                let node = node as u32;
-                faces.clear();
-                for &element in graph.elements(node) {
-                    let nodes = element_nodes(mesh, &group_first, element);
-                    let kind = mesh.groups[group_first.partition_point(|&first| first <= element) - 1].kind;
+            for dealt in deal.bucket(range) {
+                let kind = mesh.groups[dealt.group].kind;
+                for record in dealt.records() {
                     for face in kind.faces() {
                         let mut round = [u32::MAX; 4];
                         for (slot, &local) in round.iter_mut().zip(*face) {
-                            *slot = nodes[local as usize];
+                            *slot = record[1 + local as usize];
                         }
                         let mut key = round;
                         key.sort_unstable();
-                        // Each face is looked at from its lowest node alone.
-                        if key[0] == node {
+                        // Each face is looked at in the range of its lowest node alone.
+                        if nodes.contains(&key[0]) {
                             faces.push(Face { key, nodes: round });
                         }
                     }
                 }
-                faces.sort_unstable();
-                outer.extend(faces.chunk_by(|a, b| a.key == b.key).filter(|same| same.len() == 1).map(|face| face[0]));
             }
-            outer
+            faces.sort_unstable();
+            faces.chunk_by(|a, b| a.key == b.key).filter(|same| same.len() == 1).map(|face| face[0]).collect()
         })
         .collect();
-    chunks.concat()
+    Ok(outer.concat())
 }
 
 /// Connected pieces of boundary, the largest bounding box first: the first piece in each part of a mesh is its outer one.
-pub(crate) fn pieces(mesh: &MeshView, graph: &NodeGraph) -> Vec<Piece> {
-    let faces = boundary_faces(mesh, graph);
+///
+/// # Errors
+/// As for [`NodeGraph::new`].
+pub(crate) fn pieces(mesh: &MeshView) -> Result<Vec<Piece>, PartitionError> {
+    let faces = boundary_faces(mesh)?;
     let mut links: Vec<(u32, u32)> = Vec::with_capacity(faces.len() * 4);
     for face in &faces {
         for a in face.key {
@@ -107,7 +106,7 @@ pub(crate) fn pieces(mesh: &MeshView, graph: &NodeGraph) -> Vec<Piece> {
         pieces.push(Piece { diagonal: diagonal(mesh, &walk), nodes: walk, links });
     }
     pieces.sort_by(|a, b| b.diagonal.total_cmp(&a.diagonal));
-    pieces
+    Ok(pieces)
 }
 
 fn diagonal(mesh: &MeshView, nodes: &[u32]) -> f64 {

@@ -1,22 +1,17 @@
 //! Which nodes are linked: those that share an element.
 
+use std::ops::Range;
+
 use pogo_formats::block::MeshView;
 use rayon::prelude::*;
 
 use super::PartitionError;
+use super::deal::{Deal, Dealt, concatenate};
+use super::greedy::NONE;
 
-/// Nodes that one task gathers neighbours for.
-const CHUNK: usize = 16_384;
-/// Nodes whose elements are read before any of them is looked at.
-const SOME: usize = 64;
-
-/// Compressed rows of elements and of linked nodes.
+/// Compressed rows of linked nodes.
 #[derive(Debug, Clone)]
 pub(crate) struct NodeGraph {
-    /// (n_nodes + 1,)
-    element_first: Vec<u32>,
-    /// Elements of each node, ascending.
-    elements: Vec<u32>,
     /// (n_nodes + 1,)
     neighbour_first: Vec<u32>,
     /// Linked nodes of each node, in the order in which its elements list them.
@@ -26,68 +21,28 @@ pub(crate) struct NodeGraph {
 impl NodeGraph {
     pub(crate) fn new(mesh: &MeshView) -> Result<Self, PartitionError> {
         let n_nodes = mesh.n_nodes();
-        let n_entries: usize = mesh.groups.iter().map(|group| group.connectivity.len()).sum();
-        if u32::try_from(n_nodes).is_err() {
-            return Err(PartitionError::TooLarge(n_nodes, "nodes"));
-        }
-        if u32::try_from(n_entries).is_err() {
-            return Err(PartitionError::TooLarge(n_entries, "connectivity entries"));
-        }
-        let (element_first, elements) = incidence(mesh, n_nodes)?;
-        let group_first = group_offsets(mesh);
-        let chunks: Vec<(Vec<u32>, Vec<u32>)> = (0..n_nodes.div_ceil(CHUNK))
+        let deal = Deal::to_ranges(mesh)?;
+        let parts: Vec<(Vec<u32>, Vec<u32>)> = (0..Deal::n_ranges(n_nodes))
             .into_par_iter()
-            .map(|chunk| {
-                let nodes = chunk * CHUNK..((chunk + 1) * CHUNK).min(n_nodes);
-                let mut counts = Vec::with_capacity(nodes.len());
-                let mut linked = Vec::with_capacity(nodes.len() * 7);
-                // All nodes around some first, then each once: the reads, far apart in memory, do not wait for comparisons.
-                let mut around: Vec<u32> = Vec::with_capacity(32 * SOME);
-                let mut ends = Vec::with_capacity(SOME);
-                for some in nodes.clone().step_by(SOME) {
-                    let some = some..(some + SOME).min(nodes.end);
-                    around.clear();
-                    ends.clear();
-                    for node in some.clone() {
-                        for &element in &elements[element_first[node] as usize..element_first[node + 1] as usize] {
-                            append(&mut around, element_nodes(mesh, &group_first, element));
-                        }
-                        ends.push(around.len());
-                    }
-                    let mut rest = 0;
-                    for (node, &end) in some.zip(&ends) {
-                        let start = linked.len();
-                        for &other in &around[rest..end] {
-                            if other as usize != node && !linked[start..].contains(&other) {
-                                linked.push(other);
-                            }
-                        }
-                        counts.push((linked.len() - start) as u32);
-                        rest = end;
-                    }
-                }
-                (counts, linked)
-            })
+            .map_init(Links::default, |links, range| links.find(&deal, range, Deal::range(range, n_nodes)))
             .collect();
-        let total: usize = chunks.iter().map(|chunk| chunk.1.len()).sum();
+        drop(deal);
+        let total: usize = parts.iter().map(|part| part.1.len()).sum();
         if u32::try_from(total).is_err() {
             return Err(PartitionError::TooLarge(total, "links between nodes"));
         }
         let mut neighbour_first = Vec::with_capacity(n_nodes + 1);
-        let mut neighbours = Vec::with_capacity(total);
         neighbour_first.push(0);
         let mut end = 0;
-        for (counts, linked) in chunks {
-            for count in counts {
-                end += count;
-                neighbour_first.push(end);
-            }
-            neighbours.extend_from_slice(&linked);
+        for count in parts.iter().flat_map(|part| &part.0) {
+            end += count;
+            neighbour_first.push(end);
         }
-        Ok(Self { element_first, elements, neighbour_first, neighbours })
+        let neighbours = concatenate(parts.iter().map(|part| part.1.as_slice()));
+        Ok(Self { neighbour_first, neighbours })
     }
 
-    /// A graph without elements, from directed links in ascending order of their first node.
+    /// A graph from directed links in ascending order of their first node.
     pub(crate) fn from_links(n_nodes: usize, links: impl Iterator<Item = (u32, u32)>) -> Self {
         let mut neighbour_first = vec![0; n_nodes + 1];
         let mut neighbours = Vec::new();
@@ -98,7 +53,7 @@ impl NodeGraph {
         for node in 0..n_nodes {
             neighbour_first[node + 1] += neighbour_first[node];
         }
-        Self { element_first: vec![0; n_nodes + 1], elements: Vec::new(), neighbour_first, neighbours }
+        Self { neighbour_first, neighbours }
     }
 
     pub(crate) fn n_nodes(&self) -> usize {
@@ -116,109 +71,91 @@ impl NodeGraph {
         let node = node as usize;
         &self.neighbours[self.neighbour_first[node] as usize..self.neighbour_first[node + 1] as usize]
     }
+}
 
-    /// Elements that have `node`, ascending.
-    #[inline]
-    pub(crate) fn elements(&self, node: u32) -> &[u32] {
-        let node = node as usize;
-        &self.elements[self.element_first[node] as usize..self.element_first[node + 1] as usize]
+/// Bits of the places in [`Links::seen`].
+const SEEN: u32 = 10;
+
+/// Finds the links of one range of nodes after the other.
+struct Links {
+    /// Where the nodes of each node's elements begin, and those.
+    first: Vec<u32>,
+    around: Vec<u32>,
+    /// Nodes linked to those of the range, and room for the next.
+    linked: Vec<u32>,
+    /// At the place that a hash gives to a node: for which node it was seen last, and which one it was.
+    seen: Box<[[u32; 2]]>,
+}
+
+impl Default for Links {
+    fn default() -> Self {
+        let seen = vec![[NONE; 2]; 1 << SEEN].into_boxed_slice();
+        Self { first: Vec::new(), around: Vec::new(), linked: Vec::new(), seen }
     }
 }
 
-/// First element index of each group.
-pub(crate) fn group_offsets(mesh: &MeshView) -> Vec<u32> {
-    let mut first = 0;
-    mesh.groups
-        .iter()
-        .map(|group| {
-            let this = first;
-            first += group.labels.len() as u32;
-            this
-        })
-        .collect()
-}
-
-/// Nodes of an element by its index.
-#[inline]
-pub(crate) fn element_nodes<'a>(mesh: &MeshView<'a>, group_first: &[u32], element: u32) -> &'a [u32] {
-    let mut group = group_first.len() - 1;
-    while group_first[group] > element {
-        group -= 1;
-    }
-    let row = (element - group_first[group]) as usize;
-    let group = &mesh.groups[group];
-    let n = group.kind.n_nodes();
-    &group.connectivity[row * n..(row + 1) * n]
-}
-
-/// Appends the nodes of an element. Of known lengths: a call to copy three numbers takes longer than copying them.
-#[inline]
-pub(crate) fn append(to: &mut Vec<u32>, nodes: &[u32]) {
-    if let &[a, b, c] = nodes {
-        to.extend_from_slice(&[a, b, c]);
-    } else if let &[a, b, c, d] = nodes {
-        to.extend_from_slice(&[a, b, c, d]);
-    } else if let Ok(nodes) = <&[u32; 8]>::try_from(nodes) {
-        to.extend_from_slice(nodes);
-    } else {
-        to.extend_from_slice(nodes);
-    }
-}
-
-/// Elements of each node, as compressed rows. Each thread scans all elements for the nodes of its own range.
-fn incidence(mesh: &MeshView, n_nodes: usize) -> Result<(Vec<u32>, Vec<u32>), PartitionError> {
-    let mut first_element = 0;
-    for group in &mesh.groups {
-        if let Some(at) = group.connectivity.par_iter().position_first(|&node| node as usize >= n_nodes) {
-            let element = first_element + at / group.kind.n_nodes();
-            return Err(PartitionError::NodeOutOfRange { element, node: group.connectivity[at], n_nodes });
-        }
-        first_element += group.labels.len();
-    }
-    let n_ranges = rayon::current_num_threads().clamp(1, 8);
-    let range = |i: usize| i * n_nodes / n_ranges..(i + 1) * n_nodes / n_ranges;
-    let ranges: Vec<(Vec<u32>, Vec<u32>)> =
-        (0..n_ranges).into_par_iter().map(|i| incidence_of(mesh, range(i).start as u32, range(i).end as u32)).collect();
-    let mut first = Vec::with_capacity(n_nodes + 1);
-    let mut elements = Vec::with_capacity(ranges.iter().map(|range| range.1.len()).sum());
-    first.push(0);
-    for (ends, some) in ranges {
-        let before = elements.len() as u32;
-        first.extend(ends.into_iter().map(|end| before + end));
-        elements.extend_from_slice(&some);
-    }
-    Ok((first, elements))
-}
-
-/// Where the elements of each node of a range end, and those elements.
-fn incidence_of(mesh: &MeshView, start: u32, end: u32) -> (Vec<u32>, Vec<u32>) {
-    let n = (end - start) as usize;
-    let mut ends = vec![0_u32; n + 1];
-    // A collapsed element names a node twice, and counts once.
-    let each = |visit: &mut dyn FnMut(usize, u32)| {
-        let mut element = 0;
-        for group in &mesh.groups {
-            let n_nodes = group.kind.n_nodes();
-            for nodes in group.connectivity.chunks_exact(n_nodes) {
-                for (i, &node) in nodes.iter().enumerate() {
-                    if (start..end).contains(&node) && !nodes[..i].contains(&node) {
-                        visit((node - start) as usize, element);
+impl Links {
+    /// Number of linked nodes of each node, and all of these.
+    fn find(&mut self, deal: &Deal, range: usize, nodes: Range<u32>) -> (Vec<u32>, Vec<u32>) {
+        self.first.clear();
+        self.first.resize(nodes.len() + 1, 0);
+        for dealt in deal.bucket(range) {
+            for record in dealt.records() {
+                for node in &record[1..] {
+                    if nodes.contains(node) {
+                        self.first[(node - nodes.start) as usize] += dealt.width() as u32;
                     }
                 }
-                element += 1;
             }
         }
-    };
-    each(&mut |node, _| ends[node + 1] += 1);
-    for node in 0..n {
-        ends[node + 1] += ends[node];
+        let mut sum = 0;
+        for first in &mut self.first {
+            sum += *first;
+            *first = sum;
+        }
+        self.around.resize(sum as usize, 0);
+        // Filled from behind: then `first` is the first again.
+        for dealt in deal.bucket(range).rev() {
+            match dealt.width() {
+                3 => self.fill::<3, 4>(&dealt, &nodes),
+                4 => self.fill::<4, 5>(&dealt, &nodes),
+                6 => self.fill::<6, 7>(&dealt, &nodes),
+                _ => self.fill::<8, 9>(&dealt, &nodes),
+            }
+        }
+        let mut counts = Vec::with_capacity(nodes.len());
+        self.linked.resize(self.linked.len().max(sum as usize), 0);
+        let place = |node: u32| (node.wrapping_mul(0x9e37_79b9) >> (32 - SEEN)) as usize;
+        let mut n = 0;
+        for (node, bounds) in nodes.zip(self.first.windows(2)) {
+            let start = n;
+            self.seen[place(node)] = [node, node];
+            for &other in &self.around[bounds[0] as usize..bounds[1] as usize] {
+                // No branch for what no processor can foresee: an entry that is there already is overwritten by the next.
+                let seen = &mut self.seen[place(other)];
+                let mut is_new = *seen != [node, other];
+                if is_new & (seen[0] == node) {
+                    // The place is taken by another one.
+                    is_new = other != node && !self.linked[start..n].contains(&other);
+                } else {
+                    *seen = [node, other];
+                }
+                self.linked[n] = other;
+                n += usize::from(is_new);
+            }
+            counts.push((n - start) as u32);
+        }
+        (counts, self.linked[..n].to_vec())
     }
-    let mut elements = vec![0; ends[n] as usize];
-    // Each entry moves from the start of its row to the end.
-    each(&mut |node, element| {
-        elements[ends[node] as usize] = element;
-        ends[node] += 1;
-    });
-    ends.truncate(n);
-    (ends, elements)
+
+    fn fill<const WIDTH: usize, const RECORD: usize>(&mut self, dealt: &Dealt, range: &Range<u32>) {
+        for record in dealt.records_of::<RECORD>().iter().rev() {
+            let nodes = &record[1..];
+            for node in nodes.iter().filter(|node| range.contains(node)) {
+                let first = &mut self.first[(node - range.start) as usize];
+                *first -= WIDTH as u32;
+                self.around[*first as usize..][..WIDTH].copy_from_slice(nodes);
+            }
+        }
+    }
 }

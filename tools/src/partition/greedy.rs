@@ -7,25 +7,27 @@ use super::NodeGraph;
 /// No block yet.
 pub(crate) const NONE: u32 = u32::MAX;
 
+/// What marks a node as free, beside the block in whose queue it was last. There are fewer blocks than that.
+const FREE: u32 = 1 << 31;
+
 /// Grows one block after the other, each breadth-first to capacity from a seed next to the block before.
 pub(crate) fn greedy(graph: &NodeGraph, capacity: usize) -> Vec<u32> {
     let n_nodes = graph.n_nodes();
+    // Block of each node, or `FREE | block`, or `NONE`, which is free, too.
     let mut block_of = vec![NONE; n_nodes];
     // Unassigned nodes seen beside a block, oldest first: the next block starts at the oldest, so that the blocks
     // close in on what is already taken instead of leaving pockets.
     let mut waiting: VecDeque<u32> = VecDeque::new();
-    let mut queue = Vec::with_capacity(2 * capacity);
-    // `seen[v] == block`: v is in this block's queue.
-    let mut seen = vec![NONE; n_nodes];
+    let mut queue = vec![0; 2 * capacity];
     let mut next_node = 0;
     let mut block = 0;
     loop {
         let seed = loop {
             match waiting.pop_front() {
-                Some(node) if block_of[node as usize] == NONE => break Some(node),
+                Some(node) if block_of[node as usize] >= FREE => break Some(node),
                 Some(_) => {}
                 None => {
-                    while next_node < n_nodes && block_of[next_node] != NONE {
+                    while next_node < n_nodes && block_of[next_node] < FREE {
                         next_node += 1;
                     }
                     break (next_node < n_nodes).then_some(next_node as u32);
@@ -33,22 +35,28 @@ pub(crate) fn greedy(graph: &NodeGraph, capacity: usize) -> Vec<u32> {
             }
         };
         let Some(seed) = seed else { break };
-        queue.clear();
-        queue.push(seed);
-        seen[seed as usize] = block;
-        let mut size = 0;
-        while size < queue.len() && size < capacity {
+        let mark = FREE | block;
+        queue[0] = seed;
+        block_of[seed as usize] = mark;
+        let (mut size, mut n_queued) = (0, 1);
+        while size < n_queued && size < capacity {
             let node = queue[size];
             block_of[node as usize] = block;
             size += 1;
-            for &other in graph.neighbours(node) {
-                if seen[other as usize] != block && block_of[other as usize] == NONE {
-                    seen[other as usize] = block;
-                    queue.push(other);
-                }
+            let neighbours = graph.neighbours(node);
+            if n_queued + neighbours.len() > queue.len() {
+                queue.resize(2 * (n_queued + neighbours.len()), 0);
+            }
+            for &other in neighbours {
+                // No branch for what no processor can foresee.
+                let state = &mut block_of[other as usize];
+                let is_new = (*state >= FREE) & (*state != mark);
+                queue[n_queued] = other;
+                n_queued += usize::from(is_new);
+                *state = if is_new { mark } else { *state };
             }
         }
-        waiting.extend(&queue[size..]);
+        waiting.extend(&queue[size..n_queued]);
         block += 1;
     }
     block_of

@@ -10,6 +10,7 @@
 mod aligned;
 mod balance;
 mod boundary;
+mod deal;
 mod graph;
 mod greedy;
 mod halve;
@@ -22,7 +23,8 @@ mod tests;
 use pogo_formats::block::MeshView;
 
 pub(crate) use boundary::boundary_faces;
-pub(crate) use graph::{NodeGraph, append, element_nodes, group_offsets};
+pub(crate) use deal::{Deal, concatenate};
+pub(crate) use graph::NodeGraph;
 pub(crate) use greedy::NONE;
 pub(crate) use halve::halve;
 
@@ -195,7 +197,7 @@ fn partition_here(
     let graph = NodeGraph::new(mesh)?;
     progress(0.2);
     let mut block_of_node = match options.partitioner {
-        Partitioner::Aligned => aligned::aligned(mesh, &graph, capacity, &|part| progress(0.2 + 0.4 * part)),
+        Partitioner::Aligned => aligned::aligned(mesh, &graph, capacity, &|part| progress(0.2 + 0.4 * part))?,
         Partitioner::Greedy => greedy::greedy(&graph, capacity),
         Partitioner::Metis => k_way::k_way(&graph, capacity)?,
     };

@@ -89,8 +89,8 @@ fn a_ring_has_an_inner_boundary() {
 fn boundary_of_a_plate_with_a_hole() {
     let model = triangles(20, 10, |i, j| !((5..8).contains(&i) && (4..6).contains(&j)));
     let graph = NodeGraph::new(&model.view()).expect("a valid mesh");
-    assert_eq!(boundary_faces(&model.view(), &graph).len(), 2 * (20 + 10) + 2 * (3 + 2));
-    let pieces = boundary::pieces(&model.view(), &graph);
+    assert_eq!(boundary_faces(&model.view()).expect("a valid mesh").len(), 2 * (20 + 10) + 2 * (3 + 2));
+    let pieces = boundary::pieces(&model.view()).expect("a valid mesh");
     assert_eq!(pieces.iter().map(|piece| piece.nodes.len()).collect::<Vec<_>>(), [60, 10], "the outer one first");
     for piece in &pieces {
         let next = piece.nodes.iter().cycle().skip(1);
@@ -113,8 +113,35 @@ fn boundary_of_a_solid() {
         })
         .collect();
     let model = mesh(3, coordinates, vec![(ElementKind::C3d8r, connectivity)]);
+    assert_eq!(boundary_faces(&model.view()).expect("a valid mesh").len(), 6 * n * n);
+}
+
+/// Two kinds, elements with a node twice, nodes that are far apart, and more of them than one range has.
+#[test]
+fn links_are_those_of_the_elements() {
+    let plate = triangles(80, 60, |i, j| (i, j) != (7, 9));
+    let n_nodes = plate.n_nodes();
+    assert!(n_nodes > 4096);
+    let renumbered: Vec<u32> =
+        plate.groups[0].connectivity.iter().map(|&node| (u64::from(node) * 2741 % n_nodes as u64) as u32).collect();
+    let (three, others) = renumbered.split_at(renumbered.len() / 9 * 3);
+    let four = others.chunks(3).flat_map(|nodes| [nodes[0], nodes[1], nodes[1], nodes[2]]).collect();
+    let model = mesh(2, plate.coordinates, vec![(ElementKind::Cpe3, three.to_vec()), (ElementKind::Cpe4, four)]);
+    let mut expected = vec![Vec::new(); n_nodes];
+    for element in three.chunks(3).chain(others.chunks(3)) {
+        for &node in element {
+            for &other in element {
+                let links = &mut expected[node as usize];
+                if other != node && !links.contains(&other) {
+                    links.push(other);
+                }
+            }
+        }
+    }
     let graph = NodeGraph::new(&model.view()).expect("a valid mesh");
-    assert_eq!(boundary_faces(&model.view(), &graph).len(), 6 * n * n);
+    for (node, expected) in (0..).zip(expected) {
+        assert_eq!(graph.neighbours(node), expected, "node {node}");
+    }
 }
 
 #[test]

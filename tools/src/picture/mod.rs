@@ -8,7 +8,7 @@ use std::path::Path;
 use pogo_formats::block::{BlocksView, MeshView};
 use pogo_formats::output::{OutputError, write_atomically};
 
-use crate::partition::{NodeGraph, PartitionError, boundary_faces};
+use crate::partition::{PartitionError, boundary_faces};
 
 /// How to draw.
 #[derive(Debug, Clone, PartialEq)]
@@ -134,7 +134,6 @@ impl Scene {
 
     /// The outer faces, seen from the direction (1, −1.6, 0.9) with z upwards.
     fn solid(mesh: &MeshView) -> Result<Self, PictureError> {
-        let graph = NodeGraph::new(mesh)?;
         let towards = unit([1.0, -1.6, 0.9]);
         let right = unit([1.6, 1.0, 0.0]);
         let up = cross(towards, right);
@@ -153,7 +152,7 @@ impl Scene {
             let triangles = mesh.groups.iter().flat_map(|group| group.connectivity.as_chunks::<3>().0);
             triangles.map(|&[a, b, c]| [a, b, c, u32::MAX]).collect()
         } else {
-            boundary_faces(mesh, &graph).iter().map(|face| face.nodes).collect()
+            boundary_faces(mesh)?.iter().map(|face| face.nodes).collect()
         };
         for [a, b, c, d] in faces {
             let mut push = |t: [u32; 3]| {
