@@ -84,7 +84,7 @@ fn triangle() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("triangle.blk");
     let provenance = Provenance::explicit(vec![], vec![]);
-    let device = device_tables(&blocks.view());
+    let device = device_tables(&blocks.view(), false);
     let contents =
         BlockContents { mesh: &mesh, blocks: &blocks, device: &device, setup: &setup, provenance: &provenance };
     block::write(&path, &contents).unwrap();

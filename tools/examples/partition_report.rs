@@ -82,7 +82,7 @@ fn main() -> anyhow::Result<()> {
                 let cut = partition(&mesh.view(), &options, &|_| ())?;
                 best[0] = best[0].min(start.elapsed().as_secs_f64());
                 let start = Instant::now();
-                let made = arrange(copy, cut, &ArrangeOptions { paper_limits, threads: 0 })?;
+                let made = arrange(copy, cut, &ArrangeOptions { paper_limits, ..ArrangeOptions::default() })?;
                 best[1] = best[1].min(start.elapsed().as_secs_f64() - made.device_seconds);
                 best[2] = best[2].min(made.device_seconds);
                 arranged = Some(made);

@@ -50,7 +50,8 @@ pub struct Blocks {
 /// time, and which triangles surround a node.
 ///
 /// *Colours*, in the plane: the elements of each run of a block, put into batches in which no two elements share a node of
-/// the block's own. Nodes of the halo may be shared: they get no forces.
+/// the block's own. Nodes of the halo may be shared: they get no forces. A block with fans may have no colours: they are
+/// only for elements whose stiffness is scaled one by one.
 ///
 /// In space half of the elements touch more than one block. The first block that an element touches has it, and passes the
 /// forces on nodes of *later* blocks on to those. Here a colour is a whole run, and local index l ≥ n_own means

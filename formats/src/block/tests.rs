@@ -394,6 +394,35 @@ fn device_tables_that_lead_astray_are_not_written() {
     }
 }
 
+/// Blocks with fans need no colours; blocks with neither are refused.
+#[test]
+fn colours_may_be_left_out_beside_fans() {
+    let without = |mut device: DeviceTables| {
+        device.colour_first.fill(0);
+        (device.colour_element_first, device.colour_connectivity_first) = (vec![0], vec![0]);
+        device.colour_run.clear();
+        device.coloured_elements.clear();
+        device.coloured_connectivity.clear();
+        device
+    };
+    let (mesh, blocks, setup, device) = small_triangles();
+    let (_folder, path) = written(&(mesh, blocks, setup, without(device)));
+    BlockFile::open(&path).unwrap().verify().unwrap();
+
+    let (mesh, blocks, setup, device) = small();
+    assert!(device.fan_material.contains(&DeviceTables::NO_FANS));
+    let provenance = provenance();
+    let contents = BlockContents {
+        mesh: &mesh,
+        blocks: &blocks,
+        device: &without(device),
+        setup: &setup,
+        provenance: &provenance,
+    };
+    let error = write(&path, &contents).unwrap_err();
+    assert!(error.to_string().contains("elements in neither colours nor fans"), "{error}");
+}
+
 #[test]
 fn device_tables_that_contradict_the_blocks_fail_verification() {
     let spoil: [Spoil<DeviceTables>; 7] = [

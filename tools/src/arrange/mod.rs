@@ -27,6 +27,8 @@ pub struct ArrangeOptions {
     /// node that still breaks them (in the middle of more than 20 blocks) stays, and is counted in
     /// [`n_beyond_paper_limits`](pogo_formats::block::PartitionStatistics::n_beyond_paper_limits).
     pub paper_limits: bool,
+    /// No element's stiffness is scaled by itself: blocks of triangles need no colours beside their fans.
+    pub fans_alone: bool,
     /// Threads; 0 takes all that rayon's current pool has. The result does not depend on it.
     pub threads: usize,
 }
@@ -152,7 +154,7 @@ fn arrange_here(
     let mesh = permute::to_solver_order(mesh, connectivity, &order.solver_from_model, &order.model_from_solver);
     tables_begin();
     let before = Instant::now();
-    let device = device_tables(&blocks.view());
+    let device = device_tables(&blocks.view(), options.fans_alone);
     let device_seconds = before.elapsed().as_secs_f64();
     blocks.statistics.seconds = seconds + start.elapsed().as_secs_f64();
     Ok(Arranged { mesh, blocks, device, device_seconds, solver_from_model: order.solver_from_model })

@@ -103,7 +103,7 @@ pub(crate) fn solid(n: usize) -> Mesh {
 pub(crate) fn arranged(model: &Mesh, partitioner: Partitioner, capacity: usize, paper_limits: bool) -> Arranged {
     let options = PartitionOptions { partitioner, capacity, threads: 0 };
     let partition = partition(&model.view(), &options, &|_| ()).expect("the mesh is valid");
-    arrange(model.clone(), partition, &ArrangeOptions { paper_limits, threads: 0 }).expect("it fits")
+    arrange(model.clone(), partition, &ArrangeOptions { paper_limits, ..ArrangeOptions::default() }).expect("it fits")
 }
 
 fn element_nodes(mesh: &Mesh, mut element: usize) -> &[u32] {
@@ -280,7 +280,8 @@ fn paper_limits_split_what_breaks_them() {
     let free = arrange(model.clone(), lines.clone(), &ArrangeOptions::default()).expect("it fits");
     check(&model, &free, 512);
     assert_eq!(free.blocks.statistics.n_beyond_paper_limits, 201);
-    let bound = arrange(model.clone(), lines, &ArrangeOptions { paper_limits: true, threads: 0 }).expect("it fits");
+    let bound = arrange(model.clone(), lines, &ArrangeOptions { paper_limits: true, ..ArrangeOptions::default() })
+        .expect("it fits");
     check(&model, &bound, 512);
     let statistics = &bound.blocks.statistics;
     assert_eq!((statistics.n_beyond_paper_limits, statistics.n_blocks), (0, 201 + statistics.n_split));
@@ -291,7 +292,7 @@ fn paper_limits_split_what_breaks_them() {
 fn paper_limits_refuse_solids() {
     let model = solid(4);
     let partition = partition(&model.view(), &PartitionOptions::default(), &|_| ()).expect("the mesh is valid");
-    let error = arrange(model, partition, &ArrangeOptions { paper_limits: true, threads: 0 });
+    let error = arrange(model, partition, &ArrangeOptions { paper_limits: true, ..ArrangeOptions::default() });
     assert_eq!(error.expect_err("a solid"), ArrangeError::PaperLimitsInSpace);
 }
 
@@ -304,8 +305,12 @@ fn same_for_every_thread_count() {
             .map(|threads| {
                 let options = PartitionOptions { partitioner, capacity: 100, threads };
                 let partition = partition(&model.view(), &options, &|_| ()).expect("the mesh is valid");
-                let mut arranged = arrange(model.clone(), partition, &ArrangeOptions { paper_limits: true, threads })
-                    .expect("it fits");
+                let mut arranged = arrange(
+                    model.clone(),
+                    partition,
+                    &ArrangeOptions { paper_limits: true, threads, ..ArrangeOptions::default() },
+                )
+                .expect("it fits");
                 arranged.blocks.statistics.seconds = 0.0;
                 arranged
             })

@@ -18,7 +18,7 @@ use pogo_formats::image::ImageError;
 use pogo_formats::inp::{self, DeckError, DeckReport, Note};
 use pogo_formats::job::{Job, JobError};
 use pogo_formats::mesh_files::MeshFileError;
-use pogo_formats::model::{ElementKind, Model};
+use pogo_formats::model::{AbsorbingLayer, AbsorbingProfile, ElementKind, Model};
 use pogo_formats::spring::build::BuildError;
 
 use crate::apply_job::{self, Remarks};
@@ -256,8 +256,11 @@ pub fn run(config: &Config, progress: &dyn Progress) -> Result<Summary, Pipeline
     clock.seconds.partition = clock.lap();
 
     progress.stage("arrange");
+    let reduces = |layer: &AbsorbingLayer| matches!(layer.profile, AbsorbingProfile::StiffnessReduction { .. });
+    let fans_alone = !setup.absorbing_layers.iter().any(reduces);
+    let options = ArrangeOptions { fans_alone, ..config.arrange.clone() };
     let Arranged { mesh, blocks, device, device_seconds, solver_from_model } =
-        arrange_in_stages(mesh, cut, &config.arrange, &|| progress.stage("tables"))
+        arrange_in_stages(mesh, cut, &options, &|| progress.stage("tables"))
             .map_err(|error| PipelineError::Arrange { deck: config.deck.clone(), error })?;
     remap_setup(&mut setup, &solver_from_model);
     drop(solver_from_model);

@@ -55,7 +55,7 @@ pub(super) fn all(mesh: &MeshView, blocks: &BlocksView, device: &DeviceView, n_s
     require(!any_mixed || n_materials <= FEW_MATERIALS, || format!("{n_materials} materials in mixed fans"))?;
     (0..n_blocks).into_par_iter().with_min_len(16).try_for_each(|block| {
         colours(blocks, device, block, rings)?;
-        fans(blocks, device, block)
+        fans(blocks, device, block, rings)
     })
 }
 
@@ -85,7 +85,7 @@ fn colours(blocks: &BlocksView, device: &DeviceView, block: usize, solid: bool) 
     Ok(())
 }
 
-fn fans(blocks: &BlocksView, device: &DeviceView, block: usize) -> Check {
+fn fans(blocks: &BlocksView, device: &DeviceView, block: usize, solid: bool) -> Check {
     let (own, halo) =
         (blocks.own_nodes(block), blocks.halo_first[block] as usize..blocks.halo_first[block + 1] as usize);
     let n_outer = (device.outer_first[block + 1] - device.outer_first[block]) as usize;
@@ -94,6 +94,10 @@ fn fans(blocks: &BlocksView, device: &DeviceView, block: usize) -> Check {
     let n_materials = device.material_kind.len();
     let material = device.fan_material[block];
     if material == DeviceTables::NO_FANS {
+        let coloured = device.colour_first[block] < device.colour_first[block + 1];
+        require(solid || coloured || blocks.run_first[block] == blocks.run_first[block + 1], || {
+            format!("block {block}: elements in neither colours nor fans")
+        })?;
         let nothing = further.is_empty() && !device.has_halo_fans();
         return require(nothing, || format!("block {block}: has no fans, and some of them"));
     }
@@ -141,8 +145,8 @@ fn fans(blocks: &BlocksView, device: &DeviceView, block: usize) -> Check {
     require(next == further.end, || format!("block {block}: further fans of no node"))
 }
 
-/// In the plane the colours of each run hold its elements, each once, and no two of one colour share an own node; the fans of each own
-/// node hold its triangles, each once; the fans of the halo are those of the blocks that own it.
+/// In the plane the colours of each run hold its elements, each once, and no two of one colour share an own node, unless a block with fans has
+/// no colours; the fans of each own node hold its triangles, each once; the fans of the halo are those of the blocks that own it.
 pub(super) fn agreement(blocks: &BlocksView, device: &DeviceView) -> Check {
     let solid = solids::are_there(blocks);
     if solid {
@@ -152,8 +156,11 @@ pub(super) fn agreement(blocks: &BlocksView, device: &DeviceView) -> Check {
         if solid {
             return solids::agree(blocks, device, block);
         }
-        colours_agree(blocks, device, block)?;
-        if device.fan_material[block] == DeviceTables::NO_FANS {
+        let with_fans = device.fan_material[block] != DeviceTables::NO_FANS;
+        if !with_fans || device.colour_first[block] < device.colour_first[block + 1] {
+            colours_agree(blocks, device, block)?;
+        }
+        if !with_fans {
             return Ok(());
         }
         fans_agree(blocks, device, block)?;

@@ -199,6 +199,13 @@ impl<T: Real> Tables<T> {
                     && !(scaled && blocks.runs(b).any(|run| run.elements.iter().any(|&e| factor(e) != 1.0)))
             })
             .collect();
+        let bare = |&b: &usize| {
+            let colours = &device.colour_first[b..b + 2];
+            dimension == 2 && !fans[b] && colours[0] == colours[1] && blocks.run_first[b] < blocks.run_first[b + 1]
+        };
+        if let Some(block) = (0..n_blocks).find(bare) {
+            return Err(blocks_error(block, "no colours of elements whose stiffness is scaled one by one"));
+        }
         let two_steps = !device.halo_fan.is_empty() && fans.iter().all(|&fans| fans);
         let outer = |b: usize| -> &[u32] {
             if two_steps {

@@ -4,6 +4,7 @@ use pogo_formats::block::{BlocksView, DeviceTables, Run};
 use rayon::prelude::*;
 
 use super::CHUNK;
+use crate::partition::concatenate;
 
 /// Connectivity of a colour starts at a multiple of so many entries, for wide loads.
 const ALIGNMENT: usize = 8;
@@ -21,8 +22,10 @@ struct Part {
     connectivity: Vec<u16>,
 }
 
-pub(super) fn colours(blocks: &BlocksView, device: &mut DeviceTables) {
+/// Colours the elements of all blocks, or with `fans_alone` of those that have no fans.
+pub(super) fn colours(blocks: &BlocksView, fans_alone: bool, device: &mut DeviceTables) {
     let n_blocks = blocks.n_blocks();
+    let with_fans = |block: usize| fans_alone && device.fan_material[block] != DeviceTables::NO_FANS;
     let parts: Vec<Part> = (0..n_blocks.div_ceil(CHUNK))
         .into_par_iter()
         .map_init(Greedy::default, |greedy, chunk| {
@@ -30,7 +33,7 @@ pub(super) fn colours(blocks: &BlocksView, device: &mut DeviceTables) {
             for block in chunk * CHUNK..((chunk + 1) * CHUNK).min(n_blocks) {
                 let (n_own, first_run) = (blocks.own_nodes(block).len(), blocks.run_first[block]);
                 let before = part.run.len();
-                for (run, number) in blocks.runs(block).zip(first_run..) {
+                for (run, number) in blocks.runs(block).zip(first_run..).take_while(|_| !with_fans(block)) {
                     greedy.colour(n_own, &run);
                     greedy.emit(number, &run, &mut part);
                 }
@@ -44,8 +47,8 @@ pub(super) fn colours(blocks: &BlocksView, device: &mut DeviceTables) {
     device.colour_first = vec![colour];
     device.colour_element_first = vec![element];
     device.colour_connectivity_first = vec![entry];
-    device.coloured_elements.reserve_exact(parts.iter().map(|part| part.elements.len()).sum());
-    device.coloured_connectivity.reserve_exact(parts.iter().map(|part| part.connectivity.len()).sum());
+    device.coloured_elements = concatenate(parts.iter().map(|part| part.elements.as_slice()));
+    device.coloured_connectivity = concatenate(parts.iter().map(|part| part.connectivity.as_slice()));
     for part in parts {
         for count in part.n_colours {
             colour += count;
@@ -60,8 +63,6 @@ pub(super) fn colours(blocks: &BlocksView, device: &mut DeviceTables) {
             device.colour_connectivity_first.push(entry);
         }
         device.colour_run.extend_from_slice(&part.run);
-        device.coloured_elements.extend_from_slice(&part.elements);
-        device.coloured_connectivity.extend_from_slice(&part.connectivity);
     }
 }
 

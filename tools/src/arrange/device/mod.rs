@@ -21,23 +21,24 @@ const CHUNK: usize = 32;
 /// Materials that the four bits of a triangle can tell apart.
 const FEW_MATERIALS: usize = 16;
 
-/// Makes the tables, in rayon's current pool. The same for every number of threads.
-pub fn device_tables(blocks: &BlocksView) -> DeviceTables {
+/// Makes the tables, in rayon's current pool. The same for every number of threads. `fans_alone`: blocks that have fans
+/// get no colours.
+pub fn device_tables(blocks: &BlocksView, fans_alone: bool) -> DeviceTables {
     let materials = Materials::new(blocks);
     let mut device = DeviceTables {
         material_kind: materials.pairs.iter().map(|pair| pair.0).collect(),
         material_section: materials.pairs.iter().map(|pair| pair.1).collect(),
         ..DeviceTables::default()
     };
+    let own = fans::own(blocks, &materials, &mut device);
     let solid = |&kind: &u8| ElementKind::from_code(kind).is_some_and(|kind| kind.dimension() == 3);
     if blocks.run_kind.iter().any(solid) {
         solids::solids(blocks, &mut device);
         joins::passed(blocks, &mut device);
     } else {
-        colours::colours(blocks, &mut device);
+        colours::colours(blocks, fans_alone, &mut device);
         device.later_first = vec![0; blocks.n_blocks() + 1];
     }
-    let own = fans::own(blocks, &materials, &mut device);
     let halo = halo::halo(blocks, &device, &own);
     halo::finish(blocks, &mut device, own, halo);
     device

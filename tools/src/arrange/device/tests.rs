@@ -425,6 +425,29 @@ fn large_blocks_have_no_fans() {
     assert_eq!(check(&arranged), [2000, 300], "900 own nodes, 50 of the halo, 50 outer");
 }
 
+/// Colours are for blocks without fans alone, if they say so; all else stays.
+#[test]
+fn fans_alone() {
+    let both = arranged_as(&triangles(49, 39, |_, _| true), (0..2000).map(|node| u32::from(node >= 1500)).collect());
+    let alone = device_tables(&both.blocks.view(), true);
+    assert_eq!(both.device.fan_material[0], DeviceTables::NO_FANS);
+    assert_ne!(both.device.fan_material[1], DeviceTables::NO_FANS);
+    let n_colours = both.device.colour_first[1] as usize;
+    assert!(n_colours > 0 && n_colours < both.device.colour_run.len());
+    assert_eq!(alone.colour_first, [0, n_colours as u32, n_colours as u32]);
+    assert_eq!(alone.colour_run, both.device.colour_run[..n_colours]);
+    let rest = |device: DeviceTables| DeviceTables {
+        colour_first: vec![],
+        colour_run: vec![],
+        colour_element_first: vec![],
+        colour_connectivity_first: vec![],
+        coloured_elements: vec![],
+        coloured_connectivity: vec![],
+        ..device
+    };
+    assert_eq!(rest(alone), rest(both.device));
+}
+
 #[test]
 fn the_same_for_every_thread_count() {
     let plate = arranged(&triangles(90, 70, |i, j| (i + 3 * j) % 97 != 0), Partitioner::Aligned, 60, false);
@@ -432,7 +455,7 @@ fn the_same_for_every_thread_count() {
     for arranged in [plate, solid] {
         for threads in [1, 2, 5] {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            assert!(pool.install(|| device_tables(&arranged.blocks.view())) == arranged.device);
+            assert!(pool.install(|| device_tables(&arranged.blocks.view(), false)) == arranged.device);
         }
     }
 }

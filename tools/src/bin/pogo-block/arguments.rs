@@ -264,7 +264,7 @@ impl Cli {
                 threads: 0,
             },
             capacity_given: self.block_nodes.is_some(),
-            arrange: ArrangeOptions { paper_limits: self.paper_limits, threads: 0 },
+            arrange: ArrangeOptions { paper_limits: self.paper_limits, ..ArrangeOptions::default() },
         }
     }
 }
