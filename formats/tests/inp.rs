@@ -257,7 +257,7 @@ fn steps_loads_and_outputs() {
 #[test]
 fn histories_of_elements_keep_their_set_variables_and_interval() {
     let tail = "*Step\n*Dynamic, Explicit\n, 1.\n*Output, history, frequency=2\n*Element Output, elset=PLATE\nS, e12, S33, \
-                MISES, PEEQ, S13\n*Output, history\n*Element Output\nS\n*Element Output, elset=PLATE\nPEEQ\n*End Step\n";
+                MISES, PEEQ, S13\n*Output, history\n*Element Output, elset=PLATE\nPEEQ\n*End Step\n";
     let (model, notes) = deck(&with(SQUARE, tail)).finish().unwrap();
     let histories = &model.setup.element_histories;
     assert_eq!(histories.len(), 1);
@@ -268,11 +268,57 @@ fn histories_of_elements_keep_their_set_variables_and_interval() {
     let expected = [(Stress, 0), (Stress, 1), (Stress, 2), (Stress, 3), (Strain, 3), (Mises, 0)];
     assert_eq!(histories[0].variables, expected);
     let texts: Vec<String> = notes.iter().map(|note| note.text.clone()).collect();
-    for part in ["names no ELSET=", "nothing of this *ELEMENT OUTPUT", "are not written: PEEQ"] {
+    for part in ["nothing of this *ELEMENT OUTPUT", "are not written: PEEQ"] {
         assert!(texts.iter().any(|text| text.contains(part)), "{part}: {texts:#?}");
     }
     let unknown = with(SQUARE, "*Output, history\n*Element Output, elset=PLAT\nS\n");
     assert!(refusal(&unknown).contains("there is no element set `PLAT`"));
+}
+
+/// As in Abaqus; the traces of a large model would be no use to anybody.
+#[test]
+fn histories_without_a_set_are_of_the_whole_model() {
+    let tail = "*Step\n*Dynamic, Explicit\n, 1.\n*Output, history\n*Node Output\nU2, CF1\n*Element Output\nMISES\n\
+                *Output, field\n*Node Output\nV\n*Element Output\nS\n*Node Print, frequency=4\nRF1\n*End Step\n";
+    let (model, notes) = deck(&with(SQUARE, tail)).finish().unwrap();
+    let n_nodes = model.mesh.n_nodes() as u32;
+    let all: Vec<u32> = (0..n_nodes).collect();
+    let histories = &model.setup.histories;
+    assert_eq!(histories.len(), 2);
+    assert!(histories.iter().all(|history| history.set == "MODEL" && history.nodes == all));
+    assert_eq!(histories[0].variables, [(NodalQuantity::Displacement, 1)]);
+    assert_eq!(histories[1].variables, [(NodalQuantity::Reaction, 0)]);
+    assert_eq!(model.setup.element_histories.len(), 1);
+    assert_eq!(model.setup.element_histories[0].elements, [0, 1]);
+    assert_eq!(model.setup.fields.len(), 1);
+    assert_eq!(model.setup.fields[0].quantities, [FieldQuantity::Velocity, FieldQuantity::Stress]);
+    assert!(notes.iter().all(|note| !note.is_warning), "{notes:#?}");
+
+    let nodes: String = (0..5001).map(|x| format!("{}, {x}., 0.\n{}, {x}., 1.\n", 2 * x + 1, 2 * x + 2)).collect();
+    let elements: String =
+        (0..5000).map(|e| format!("{}, {}, {}, {}, {}\n", e + 1, 2 * e + 1, 2 * e + 3, 2 * e + 4, 2 * e + 2)).collect();
+    let head = format!(
+        "*Node\n{nodes}*Element, type=CPE4, elset=BAR\n{elements}*Solid Section, elset=BAR, material=STEEL\n\
+         *Material, name=STEEL\n*Density\n7.8e3\n*Elastic\n2e11, .3\n*Step\n*Dynamic, Explicit\n, 1.\n"
+    );
+    let tail = "*Output, history\n*Node Output\nU1\n*Element Output\nMISES\n*Element Output\nS\n*End Step\n";
+    let (model, notes) = deck(&format!("{head}{tail}")).finish().unwrap();
+    assert!(model.setup.histories.is_empty());
+    assert_eq!(model.setup.element_histories[0].elements.len(), 5000);
+    let warnings: Vec<String> = notes.iter().filter(|note| note.is_warning).map(ToString::to_string).collect();
+    let line = |keyword: &str, skip| {
+        let lines = || head.lines().chain(tail.lines());
+        1 + lines().enumerate().filter(|(_, line)| *line == keyword).nth(skip).unwrap().0
+    };
+    let expected = [
+        (line("*Node Output", 0), "*NODE OUTPUT names no NSET=, which means all 10002 nodes"),
+        (line("*Element Output", 1), "*ELEMENT OUTPUT names no ELSET=, which means all 5000 elements"),
+    ];
+    assert_eq!(warnings.len(), 2, "{warnings:#?}");
+    for (warning, (line, text)) in warnings.iter().zip(expected) {
+        assert!(warning.contains(&format!(":{line}: ")) && warning.contains(text), "{warning}");
+        assert!(warning.contains("name a set with"), "{warning}");
+    }
 }
 
 #[test]

@@ -13,6 +13,18 @@ use crate::model::{
 const HISTORY_INTERVALS: u32 = 200;
 const FIELD_INTERVALS: u32 = 20;
 
+/// Traces (nodes or elements times variables) that a history of the whole model may have.
+const MOST_TRACES: usize = 10_000;
+/// What stands in the traces' names where a history names no set.
+const WHOLE_MODEL: &str = "MODEL";
+
+/// What a history is of.
+#[derive(Clone, Copy)]
+enum Of {
+    Nodes,
+    Elements,
+}
+
 #[derive(Clone, Copy, PartialEq)]
 enum Output {
     None,
@@ -146,15 +158,6 @@ impl<'a> Requests<'a> {
 
     fn history(&mut self, card: &Card, interval: OutputInterval, log: &mut Log) {
         let place = card.keyword.place;
-        let Some(set) = card.keyword.get("NSET").filter(|s| !s.is_empty()) else {
-            return log.note(place, format!("*{} names no NSET=: no history is written for it", card.keyword.name));
-        };
-        let Some(nodes) = self.assembly.nodes_named(set) else {
-            return log.error(place, format!("there is no node set `{set}`"));
-        };
-        if nodes.is_empty() {
-            return log.warning(place, format!("node set `{set}` is empty: no history is written for it"));
-        }
         let mut variables = Vec::new();
         for name in variable_names(card, log) {
             match nodal(&name) {
@@ -172,23 +175,15 @@ impl<'a> Requests<'a> {
             }
         }
         let variables = once(variables);
+        let Some((set, nodes)) = self.set_of(card, Of::Nodes, variables.len(), log) else { return };
         if variables.is_empty() {
             return log.note(place, format!("nothing of this *{} is written", card.keyword.name));
         }
-        self.histories.push(HistoryRequest { set: set.to_owned(), nodes, variables, interval });
+        self.histories.push(HistoryRequest { set, nodes, variables, interval });
     }
 
     fn element_history(&mut self, card: &Card, interval: OutputInterval, log: &mut Log) {
         let place = card.keyword.place;
-        let Some(set) = card.keyword.get("ELSET").filter(|s| !s.is_empty()) else {
-            return log.note(place, format!("*{} names no ELSET=: no history is written for it", card.keyword.name));
-        };
-        let Some(elements) = self.assembly.elements_named(set) else {
-            return log.error(place, format!("there is no element set `{set}`"));
-        };
-        if elements.is_empty() {
-            return log.warning(place, format!("element set `{set}` is empty: no history is written for it"));
-        }
         let mut variables = Vec::new();
         for name in variable_names(card, log) {
             match self.elemental(&name) {
@@ -200,10 +195,44 @@ impl<'a> Requests<'a> {
             variables.extend(self.elemental("S").into_iter().flatten());
         }
         let variables = once(variables);
+        let Some((set, elements)) = self.set_of(card, Of::Elements, variables.len(), log) else { return };
         if variables.is_empty() {
             return log.note(place, format!("nothing of this *{} is written", card.keyword.name));
         }
-        self.element_histories.push(ElementHistoryRequest { set: set.to_owned(), elements, variables, interval });
+        self.element_histories.push(ElementHistoryRequest { set, elements, variables, interval });
+    }
+
+    /// Name and members of the set that a history is of. Without a set it is of the whole model, where that is small enough.
+    fn set_of(&self, card: &Card, of: Of, n_variables: usize, log: &mut Log) -> Option<(String, Vec<u32>)> {
+        let place = card.keyword.place;
+        let (key, one, all) = match of {
+            Of::Nodes => ("NSET", "node", self.assembly.mesh.n_nodes()),
+            Of::Elements => ("ELSET", "element", self.assembly.mesh.n_elements()),
+        };
+        let Some(set) = card.keyword.get(key).filter(|set| !set.is_empty()) else {
+            if all.saturating_mul(n_variables) <= MOST_TRACES {
+                return Some((WHOLE_MODEL.to_owned(), (0..all as u32).collect()));
+            }
+            let name = &card.keyword.name;
+            let text = format!(
+                "*{name} names no {key}=, which means all {all} {one}s: more than {MOST_TRACES} traces are not written; \
+                 name a set with {key}=, or ask for *OUTPUT, FIELD"
+            );
+            log.warning(place, text);
+            return None;
+        };
+        let members = match of {
+            Of::Nodes => self.assembly.nodes_named(set),
+            Of::Elements => self.assembly.elements_named(set),
+        };
+        match members {
+            None => log.error(place, format!("there is no {one} set `{set}`")),
+            Some(members) if members.is_empty() => {
+                log.warning(place, format!("{one} set `{set}` is empty: no history is written for it"))
+            }
+            Some(members) => return Some((set.to_owned(), members)),
+        }
+        None
     }
 
     /// An element variable and its components: all that a mesh of this dimension has, or the one that is named.
