@@ -238,7 +238,8 @@ fn solve_static(
         let Run { case, overrides, settings, folder, block_file } = run;
         let start = config.start_vector.clone();
         let model = VoxelModel { mesh: file.mesh(), grid, setup, block_file, case, overrides, start };
-        voxel::run::run(&model, settings, folder, interrupts, observer)
+        // On one of the threads that share the work: from outside each of the many short shares would wake them anew.
+        rayon::scope(|_| voxel::run::run(&model, settings, folder, interrupts, observer))
             .map(|summary| RunSummary::Static(Box::new(summary)))
     })
 }

@@ -6,6 +6,7 @@ use rayon::prelude::*;
 use super::Cube;
 use super::bricks::for_each_slot;
 use super::forces::{amplitudes, cubes, k, one, three, two};
+use super::multigrid::zero;
 use super::number::{self, Eight, Machine, Number, Shared};
 use super::split::{Batches, Coarsening, Elements, PLACES, place_of};
 
@@ -322,7 +323,7 @@ impl<T: Number> First<T> {
         batches: &Batches,
         stiffness: &(impl Fn(usize) -> f64 + Sync),
     ) {
-        y.fill(T::default());
+        zero(y);
         let y = Shared::new(y);
         batches.for_each(|range| {
             // SAFETY: batches that run at the same time share no node; within one there is one thread.

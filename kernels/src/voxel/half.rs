@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 
 use super::blocks::Blocks;
+use super::multigrid::zero;
 use super::number::{Machine, Number, Shared, machine};
 
 /// Sums below this share of the diagonal are what rounding leaves of numbers that cancel.
@@ -69,7 +70,7 @@ impl Half {
 
     /// y = A x.
     pub fn apply<T: Number>(&self, x: &[T], y: &mut [T]) {
-        y.fill(T::default());
+        zero(y);
         let n = y.len();
         assert!(x.len() == n && n == 3 * (self.first.len() - 1));
         let shared = Shared::new(y);

@@ -213,6 +213,11 @@ pub(super) fn for_parts<T: Number>(y: &mut [T], act: impl Fn(usize, &mut [T]) + 
     }
 }
 
+/// y = 0.
+pub(super) fn zero<T: Number>(y: &mut [T]) {
+    for_parts(y, |_, y| y.fill(T::default()));
+}
+
 /// Factors (d, 1/λ D⁻¹ r) of step k = 1, 2, … of Chebyshev smoothing of the fourth kind (Lottes 2023, "Optimal polynomial
 /// smoothers for multigrid V-cycles", Algorithm 1).
 pub(super) fn factors(k: usize) -> (f32, f32) {
@@ -350,7 +355,7 @@ impl<T: Number> Level<T> {
 
     /// b of this level from residuals of the finer one: Pᵀ r.
     fn restrict(&mut self, fine: &[T]) {
-        self.b.fill(T::default());
+        zero(&mut self.b);
         let n = self.b.len();
         let b = Shared::new(&mut self.b);
         let (transfer, nodes) = (&self.transfer, &self.nodes);

@@ -168,10 +168,17 @@ impl Bodies {
             scale: 1.0 / f64::from(size.max(1)),
         };
         let mut number: BTreeMap<u32, u32> = BTreeMap::new();
+        // Most elements are of the body of the one before.
+        let mut last = (NONE, NONE);
         for element in 0..n as u32 {
             let root = find(&mut parent, element);
+            if root == last.0 {
+                bodies.voxels[last.1 as usize] += 1;
+                continue;
+            }
             let next = number.len() as u32;
             let body = *number.entry(root).or_insert(next);
+            last = (root, body);
             if body == next {
                 bodies.voxels.push(0);
                 bodies.first.push(bricks.element_position(element));
