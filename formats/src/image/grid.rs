@@ -8,7 +8,7 @@ use super::compile::Rule;
 use super::convert::{Conversion, survey};
 use super::plan::{Plan, Sampling};
 use super::report::{MaterialCount, Report};
-use super::{Header, ImageError, Stack, components, open};
+use super::{Format, Header, ImageError, Stack, components, open};
 use crate::job::Located;
 use crate::job::voxel::{Downsampling, Image, Keep, Law, Material};
 use crate::voxel::{VoxelGrid, VoxelModuli};
@@ -36,6 +36,16 @@ pub fn voxel_grid(
         message,
     };
     let header = stack.header().clone();
+    for (key, given, formats) in [
+        ("array", image.value.array.is_some(), &[Format::Npz][..]),
+        ("axes", image.value.axes.is_some(), &[Format::Npy, Format::Npz]),
+    ] {
+        if given && !formats.contains(&header.format) {
+            let names: Vec<&str> = formats.iter().map(|format| format.name()).collect();
+            let (wants, is) = (names.join(" and "), header.format.name());
+            return Err(job(&image.place, format!("`{key}` is for {wants}, this stack is {is}: leave it out")));
+        }
+    }
     let mut notes = header.notes.clone();
     let edges = edges(&header, &image.value).map_err(|message| stack.error(message))?;
     let sampling = sampling(&image.value, &material.value, edges).map_err(|message| job(&image.place, message))?;

@@ -37,10 +37,14 @@ pub(super) fn open(path: &Path) -> Result<Opened, Problem> {
     if keys.get("BinaryData").is_some_and(|(_, value)| value.eq_ignore_ascii_case("false")) {
         return Err("voxels as text are not read: write them with BinaryData = True".into());
     }
-    if let Some((_, matrix)) = keys.get("TransformMatrix").or(keys.get("Orientation"))
-        && text::numbers::<f64>(matrix)
-            .is_some_and(|m| m.len() == 9 && m != [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0])
+    if let Some(&(line, matrix)) = keys.get("TransformMatrix").or(keys.get("Orientation"))
+        && let Some(m) = text::numbers::<f64>(matrix).filter(|m| m.len() == 9)
+        && m != [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]
     {
+        let directions: Vec<Vec<f64>> = m.chunks(3).map(<[f64]>::to_vec).collect();
+        if !text::are_at_right_angles(&directions) {
+            return Err(Problem::at(line, text::SLANTED));
+        }
         header.notes.push(
             "the header's axes are turned against x, y and z: voxels are kept in the order of the file".to_owned(),
         );

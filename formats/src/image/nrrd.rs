@@ -48,6 +48,13 @@ pub(super) fn open(path: &Path) -> Result<Opened, Problem> {
         fields.0.insert(name.trim().to_lowercase(), (*number, value.trim().to_owned()));
     }
     let mut header = header(&fields)?;
+    let (encoding_line, encoding) = fields.needed("encoding")?;
+    if !matches!(encoding.to_lowercase().as_str(), "raw" | "gzip" | "gz") {
+        return Err(Problem::at(
+            encoding_line,
+            format!("encoding \"{encoding}\" is not read: write it raw or gzip, e.g. `unu save -e gzip -f nrrd`"),
+        ));
+    }
     let endian = match fields.get(&["endian"]) {
         Some((line, name)) => text::endian(&name.to_lowercase())
             .ok_or_else(|| Problem::at(line, format!("endian is \"little\" or \"big\", not \"{name}\"")))?,
@@ -154,6 +161,10 @@ fn place(fields: &Fields, axes: &[usize], n_axes: usize, header: &mut Header) ->
             return Err(bad());
         }
         let mut aligned = true;
+        let directions: Vec<Vec<f64>> = axes.iter().filter_map(|&axis| vectors[axis].clone()).collect();
+        if !text::are_at_right_angles(&directions) {
+            return Err(Problem::at(line, text::SLANTED));
+        }
         for (position, &axis) in axes.iter().enumerate() {
             let Some(vector) = &vectors[axis] else {
                 return Err(Problem::at(line, format!("axis {axis} has no direction: it is no axis of space")));
@@ -199,7 +210,7 @@ fn source(fields: &Fields, header: &Header, data: PathBuf, start: u64) -> Result
     let layer_bytes = header.layer_bytes_checked()?;
     let (line_skip, byte_skip) =
         (fields.integer(&["line skip", "lineskip"])?, fields.integer(&["byte skip", "byteskip"])?);
-    let (encoding_line, encoding) = fields.needed("encoding")?;
+    let (_, encoding) = fields.needed("encoding")?;
     let mut start = start;
     if line_skip > 0 {
         file.seek(SeekFrom::Start(start)).map_err(open)?;
@@ -220,7 +231,7 @@ fn source(fields: &Fields, header: &Header, data: PathBuf, start: u64) -> Result
             };
             Ok(Box::new(Flat::new(file, offset, layer_bytes, bytes)?))
         }
-        "gzip" | "gz" => {
+        _ => {
             let skip = u64::try_from(byte_skip).map_err(|_| "\"byte skip: -1\" is only for raw encoding")?;
             let reopen: Reopen = Box::new(move || {
                 let mut file = File::open(&data)?;
@@ -229,9 +240,5 @@ fn source(fields: &Fields, header: &Header, data: PathBuf, start: u64) -> Result
             });
             Ok(Box::new(Stream::deflated(reopen, length.saturating_sub(start), skip, layer_bytes, bytes)?))
         }
-        _ => Err(Problem::at(
-            encoding_line,
-            format!("encoding \"{encoding}\" is not read: write it raw or gzip, e.g. `unu save -e gzip -f nrrd`"),
-        )),
     }
 }

@@ -74,7 +74,10 @@ impl Plan {
                 spacing = h;
                 for axis in 0..3 {
                     ratio[axis] = h / edges[axis];
-                    let n = (kept[axis] as f64 / ratio[axis]).round().max(1.0);
+                    let n = (kept[axis] as f64 / ratio[axis]).round();
+                    if n < 1.0 {
+                        return Err(format!("`resample` {h} leaves no voxel of a stack this thin"));
+                    }
                     if n > 1e9 {
                         return Err(format!(
                             "`resample` {h} would give {n:.0} voxels along an axis: choose a larger edge"

@@ -170,6 +170,11 @@ fn nrrd_attached_detached_packed() {
         (&little.replace("sizes: 4 3 2", "sizes: 4 3 x"), "FILE:5: error: sizes"),
         (&little.replace("unsigned short", "block"), "FILE:3: error: type \"block\" is not read"),
         (&little.replace("encoding: raw", "encoding: bzip2"), "encoding \"bzip2\" is not read"),
+        (&little.replace("endian: little\nencoding: raw", "encoding: ascii"), "encoding \"ascii\" is not read"),
+        (
+            &little.replace("(0.1,0,0) (0,0.2,0)", "(0.2,0,0) (0.1,0.1732,0)"),
+            "FILE:7: error: the header's axes are not at right",
+        ),
         (&little.replace("endian: little\n", ""), "has no \"endian\""),
         (&little.replace("encoding: raw", "encoding: raw\nbyte skip: -7"), "\"byte skip\" must be -1 or more"),
         (&detached.replace("voxels.raw", "slice%03d.raw 0 9 1"), "several data files"),
@@ -205,6 +210,10 @@ fn metaimage_local_detached_packed() {
         (local.replace("BinaryData = True", "BinaryData = False"), "voxels as text are not read"),
         (packed.replace("4 3 2", "4 3 200000"), "more than"),
         (detached.replace("voxels.raw", "LIST"), "several data files"),
+        (
+            format!("TransformMatrix = 1 0 0 0.5 0.866 0 0 0 1\n{local}"),
+            "FILE:1: error: the header's axes are not at right",
+        ),
     ] {
         let error = opened(&folder.write("x.mha", &[text.as_bytes(), &samples(false)])).unwrap_err();
         assert!(error.contains(message), "{error}");
@@ -499,6 +508,9 @@ fn crop_downsample_and_resample() {
         ("downsample = 2\nresample = 1", "not both"),
         ("downsample = 2\ndownsample_by = \"mean\"", "the mean of labels"),
         ("resample = 1e-300", "choose a larger edge"),
+        ("resample = 2.1", "leaves no voxel"),
+        ("array = \"a\"", "`array` is for NumPy npz, this stack is raw"),
+        ("axes = \"xyz\"", "`axes` is for NumPy npy and NumPy npz, this stack is raw"),
     ] {
         let error = grid(&path, &raw_job(image, labels)).unwrap_err();
         assert!(error.starts_with("job.toml:1: error: ") && error.contains(message), "{error}");

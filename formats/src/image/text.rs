@@ -45,7 +45,18 @@ pub(super) fn numbers<T: std::str::FromStr>(text: &str) -> Option<Vec<T>> {
     text.split_whitespace().map(|word| word.parse().ok()).collect()
 }
 
-/// A data file that a header names: beside the header, and never outside its folder by an absolute path or `..`.
+/// Whether the directions of the axes are at right angles, to a tenth of a degree or so.
+pub(super) fn are_at_right_angles(directions: &[Vec<f64>]) -> bool {
+    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>();
+    let is_right = |a: &[f64], b: &[f64]| dot(a, b).abs() <= 2e-3 * (dot(a, a) * dot(b, b)).sqrt();
+    directions.iter().enumerate().all(|(at, a)| directions[..at].iter().all(|b| is_right(a, b)))
+}
+
+/// What to say of axes that are not.
+pub(super) const SLANTED: &str =
+    "the header's axes are not at right angles, so that voxels are no cubes: bring the stack to a straight grid first";
+
+/// A data file that a header names, relative to the header.
 pub(super) fn beside(header: &Path, name: &str) -> PathBuf {
     header.parent().unwrap_or(Path::new("")).join(name)
 }

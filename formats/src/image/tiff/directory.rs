@@ -25,6 +25,7 @@ pub(super) mod tag {
     pub const TILE_OFFSETS: u16 = 324;
     pub const TILE_BYTES: u16 = 325;
     pub const SAMPLE_FORMAT: u16 = 339;
+    pub const DEPTH: u16 = 32_997;
 }
 
 /// A TIFF file whose directories are read.

@@ -58,6 +58,9 @@ impl Layout {
         if channels != 1 || !matches!(photometric, 0 | 1 | 3) {
             return Err("this is a colour picture: save it with one grey value or label a pixel".to_owned());
         }
+        if let Some(depth) = tiff.integer_of(directory, tag::DEPTH)?.filter(|&depth| depth != 1) {
+            return Err(format!("a page has a depth of {depth} slices: save the stack with one page a slice"));
+        }
         let bits = tiff.integer_of(directory, tag::BITS_PER_SAMPLE)?.unwrap_or(1);
         let format = tiff.integer_of(directory, tag::SAMPLE_FORMAT)?.unwrap_or(1);
         let sample = match (bits, format) {

@@ -240,6 +240,7 @@ fn sample_formats_and_palettes() {
         (&[(258, 24)], "24 bits"),
         (&[(259, 7)], "JPEG compression"),
         (&[(339, 9)], "format 9"),
+        (&[(32_997, 4)], "depth of 4 slices"),
         (&[(256, 0)], "no width"),
         (&[(257, 1 << 20)], "has 1 strips or tiles where it needs"),
         (&[(273, 1 << 20)], "beyond the end of the file"),
