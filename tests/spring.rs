@@ -469,6 +469,61 @@ at = [[[1, 0, 0], [3, 0, 0]]]
 }
 
 #[test]
+fn added_springs_are_erased_with_their_sets_and_idle_changes_are_said() {
+    let job = "
+[solver]
+time = 4.0
+increment = 0.1
+[[material]]
+name = \"a\"
+mass = 1.0
+stiffness = 1.0
+[[springs]]
+name = \"suture\"
+stiffness = 2.0
+[[add]]
+name = \"SEW\"
+time = 1.0
+group = \"suture\"
+at = [[[1, 0, 0], [3, 0, 0]]]
+[[add]]
+name = \"AGAIN\"
+time = 2.0
+group = \"suture\"
+pairs = [[1, 2]]
+[[erase]]
+name = \"PEEL\"
+time = 3.0
+within = \"a\"
+[[cut]]
+name = \"MISS\"
+time = 1.0
+point = [9, 0, 0]
+normal = [1, 0, 0]
+[[cut]]
+name = \"LATE\"
+time = 4.0
+point = [0.5, 0, 0]
+normal = [1, 0, 0]
+";
+    let model = Model::new([5, 1, 1], |[x, _, _]| u8::from(x != 2), job);
+    let summary = model.solve("out", &[]);
+    assert_eq!(
+        ["added", "erased", "cut", "springs_left"].map(|name| number(&summary, name)),
+        [1.0, 3.0, 0.0, 0.0],
+        "{summary:#}"
+    );
+    assert_eq!(
+        summary["warnings"],
+        serde_json::json!([
+            "MISS does nothing: it crosses no spring",
+            "LATE does nothing: its time, 4 s, is not before the end of the run",
+            "AGAIN does nothing: its springs are there already",
+        ])
+    );
+}
+
+#[test]
 fn a_run_goes_on_bit_for_bit() {
     let job = TISSUE
         .replace("time = 3.0", "time = 400.0")

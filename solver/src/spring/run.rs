@@ -9,7 +9,7 @@ use pogo_formats::output::spring::{
     FinalSpringEnergy, SpringEnergy, SpringEvent, SpringSummary, write_spring_energy, write_spring_events,
 };
 use pogo_formats::output::summary::{self, BlockFileSummary, Status};
-use pogo_formats::spring::{SpringDamping, SpringMeshView, SpringSetup};
+use pogo_formats::spring::{CutShape, SpringDamping, SpringMeshView, SpringSetup};
 use pogo_formats::words::counted;
 use pogo_kernels::cuda::DeviceError;
 use pogo_kernels::spring::{
@@ -21,7 +21,7 @@ use super::assemble::{self, Actions};
 use super::checkpoint::{self, Recorded};
 use super::reactions::SpringReactions;
 use super::snapshots::Snapshots;
-use super::time_loop::{self, Conditions, End, Products};
+use super::time_loop::{self, Conditions, End, Products, Report};
 use crate::config::{AddressingChoice, Precision, Settings, Start};
 use crate::device::{MayBeDevice, on_chosen};
 use crate::error::SolveError;
@@ -245,7 +245,7 @@ pub fn run(
     write_spring_events(&folder.join("broken.csv"), events, &comments)?;
     files.extend(["energy.csv".into(), "broken.csv".into()]);
     files.extend(snapshots.files());
-    let mut warnings = Vec::new();
+    let mut warnings = if status == Status::Completed { idle_changes(setup, &report, dt) } else { Vec::new() };
     if settings.plot {
         let note = format!("{}, {} of {dt:.3e} s", model.block_file.path, counted(report.step as usize, "step"));
         warnings.extend(plot_traces(&products.histories.traces, folder, &setup.title, &note)?);
@@ -293,6 +293,38 @@ pub fn run(
     summary::write(&summary, &summary_path)?;
     observer.ended(&ending(&summary));
     Ok(summary)
+}
+
+/// What to warn of: cuts, erasures and additions that changed nothing in a run that is over.
+fn idle_changes(setup: &SpringSetup, report: &Report, dt: f64) -> Vec<String> {
+    let end = report.step as f64 * dt;
+    let done = |cause: Cause| report.changes.iter().filter(|change| change.cause == cause).count();
+    let late = |time: f64| time >= end * (1.0 - 1e-9);
+    let mut warnings = Vec::new();
+    let mut say = |name: &str, time: f64, why: String| {
+        let why = if late(time) { format!("its time, {time} s, is not before the end of the run") } else { why };
+        warnings.push(format!("{name} does nothing: {why}"));
+    };
+    for (cut, index) in setup.cuts.iter().zip(0..) {
+        let start = match &cut.shape {
+            CutShape::Blade { times, .. } => cut.time + times.first().copied().unwrap_or(0.0),
+            _ => cut.time,
+        };
+        if done(Cause::Cut(index)) == 0 {
+            say(&cut.name, start, "it crosses no spring".to_owned());
+        }
+    }
+    for (erasure, index) in setup.erasures.iter().zip(0..) {
+        if done(Cause::Erased(index)) == 0 {
+            say(&erasure.name, erasure.time, "none of its springs is there".to_owned());
+        }
+    }
+    for (addition, index) in setup.additions.iter().zip(0..) {
+        if done(Cause::Added(index)) == 0 {
+            say(&addition.name, addition.time, "its springs are there already".to_owned());
+        }
+    }
+    warnings
 }
 
 /// What is said of a run at its end.

@@ -85,13 +85,6 @@ pub fn conditions(
         cuts.push(Cut { name, time: item.value.time, frame: item.value.positions.into(), shape });
     }
     let finder = Finder { view: &view, sets: &mesh.sets, geometry: Geometry::of_particles(&particles, size) };
-    let mut erasures: Vec<SpringErasure> = Vec::new();
-    for (index, item) in job.erasures.iter().enumerate() {
-        let name = item.value.name.clone().unwrap_or_else(|| format!("ERASE{}", index + 1));
-        let name = unique(&name, &erasures, |erasure| &erasure.name);
-        let springs = finder.erased(item)?;
-        erasures.push(SpringErasure { name, time: item.value.time, springs });
-    }
     let mut additions: Vec<SpringAddition> = Vec::new();
     for (index, item) in job.additions.iter().enumerate() {
         let name = item.value.name.clone().unwrap_or_else(|| format!("ADD{}", index + 1));
@@ -106,6 +99,13 @@ pub fn conditions(
         })?;
         let springs = finder.added(item)?;
         additions.push(SpringAddition { name, time: item.value.time, group: group as u32, springs });
+    }
+    let mut erasures: Vec<SpringErasure> = Vec::new();
+    for (index, item) in job.erasures.iter().enumerate() {
+        let name = item.value.name.clone().unwrap_or_else(|| format!("ERASE{}", index + 1));
+        let name = unique(&name, &erasures, |erasure| &erasure.name);
+        let springs = finder.erased(item, &additions)?;
+        erasures.push(SpringErasure { name, time: item.value.time, springs });
     }
     let mut fields = Vec::new();
     for item in &job.fields {
@@ -163,7 +163,8 @@ impl Finder<'_> {
         pairs.iter().map(|[a, b]| Ok(sorted(find(*a)?, find(*b)?))).collect()
     }
 
-    fn erased(&self, item: &Located<Erase>) -> Result<Vec<[u32; 2]>, JobError> {
+    /// Springs to erase: of sets those of the model, and those that are added to it.
+    fn erased(&self, item: &Located<Erase>, additions: &[SpringAddition]) -> Result<Vec<[u32; 2]>, JobError> {
         let error = |text: String| item.place.error(text);
         if let Some(pairs) = &item.value.pairs {
             return self.by_labels(pairs).map_err(error);
@@ -178,19 +179,20 @@ impl Finder<'_> {
             (None, Some([a, b])) => (inside(a).map_err(error)?, Some(inside(b).map_err(error)?)),
             (None, None) => return Ok(Vec::new()),
         };
-        let mut springs = Vec::new();
-        for particle in 0..self.view.n_particles() {
-            for spring in self.view.springs(particle).filter(|spring| spring.other as usize > particle) {
-                let there = spring.other as usize;
-                let meant = match &other {
-                    None => one[particle] && one[there],
-                    Some(other) => one[particle] && other[there] || other[particle] && one[there],
-                };
-                if meant {
-                    springs.push([particle as u32, spring.other]);
-                }
+        let is_meant = |[a, b]: [u32; 2]| {
+            let (a, b) = (a as usize, b as usize);
+            match &other {
+                None => one[a] && one[b],
+                Some(other) => one[a] && other[b] || other[a] && one[b],
             }
-        }
+        };
+        let particles = 0..self.view.n_particles() as u32;
+        let there = particles.flat_map(|particle| {
+            let springs = self.view.springs(particle as usize).map(move |spring| [particle, spring.other]);
+            springs.filter(|[a, b]| a < b)
+        });
+        let added = additions.iter().flat_map(|addition| addition.springs.iter().copied());
+        let springs: Vec<[u32; 2]> = there.chain(added).filter(|&pair| is_meant(pair)).collect();
         if springs.is_empty() {
             return Err(error("no spring is meant by this table".to_owned()));
         }
