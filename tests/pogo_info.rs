@@ -157,6 +157,46 @@ fn damage_is_bad_input_and_a_wrong_option_is_not() {
 }
 
 #[test]
+fn a_window_is_for_models_in_the_plane() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    write("a.inp", "*NODE\n1, 0, 0, 0\n2, 1, 0, 0\n3, 0, 1, 0\n4, 0, 0, 1\n*ELEMENT, TYPE=C3D4\n1, 1, 2, 3, 4\n");
+    write("eikonal.toml", "physics = \"eikonal\"\n[[velocity]]\nspeed = 1\n[[start]]\nnode = 1\n");
+    write(
+        "spring.toml",
+        "physics = \"spring\"\n[solver]\ntime = 1\n[[material]]\nname = \"a\"\nmass = 1\n[[springs]]\nname = \"b\"\n\
+         all = true\nstiffness = 1\n",
+    );
+    for (job, options, message) in [
+        ("eikonal.toml", &["--window", "0,0,1,1"][..], "--window is for models in the plane"),
+        ("spring.toml", &["--window", "0,0,1,1"], "--window is not for masses and springs"),
+        ("spring.toml", &["--size", "100"], "--size is not for masses and springs"),
+    ] {
+        let mut block = Command::new(env!("CARGO_BIN_EXE_pogo-block"));
+        block.current_dir(&folder).args(["a.inp", "--job", job, "-o", "a.blk", "-q"]);
+        stdout(&block.output().unwrap());
+        let file = folder.path().join("a.blk");
+        let picture = folder.path().join("a.png");
+        let output = info(&[&[file.to_str().unwrap(), "--picture", picture.to_str().unwrap()][..], options].concat());
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(1) && said.contains(message) && !picture.exists(), "{said}");
+    }
+}
+
+#[test]
+fn help_that_cannot_be_written_is_no_success() {
+    for option in ["--help", "--version", "--man"] {
+        for name in ["pogo-block", "pogo-gen", "pogo-info"] {
+            let binary = PathBuf::from(env!("CARGO_BIN_EXE_pogo-info")).with_file_name(name);
+            let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+            let output = Command::new(binary).arg(option).stdout(full).output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(output.status.code() == Some(1) && said.contains("cannot write to stdout"), "{name}: {said}");
+        }
+    }
+}
+
+#[test]
 fn a_reader_that_went_away_is_success() {
     let (_folder, path) = triangle();
     let (reader, writer) = std::io::pipe().unwrap();

@@ -55,6 +55,17 @@ pub fn write_stdout(text: &[u8]) -> std::io::Result<()> {
     }
 }
 
+/// Prints what clap has to say and ends the process: help and version are no success where they could not be written.
+pub fn exit(error: &clap::Error) -> ! {
+    match error.print() {
+        Err(failed) if !error.use_stderr() && failed.kind() != ErrorKind::BrokenPipe => {
+            let _ = writeln!(std::io::stderr(), "error: cannot write to stdout: {failed}");
+            std::process::exit(pogo_formats::exit_code::BAD_INPUT)
+        }
+        _ => std::process::exit(error.exit_code()),
+    }
+}
+
 /// From now on SIGINT and SIGTERM remove the unfinished temporary file of `output` before they end the process as they
 /// would anyway (not SIGHUP: taking it over would undo `nohup`), and a file beyond the size limit (SIGXFSZ) is an
 /// ordinary error of the write.

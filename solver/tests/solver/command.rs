@@ -171,6 +171,16 @@ fn exit_codes_are_as_documented() {
 }
 
 #[test]
+fn help_that_cannot_be_written_is_no_success() {
+    for option in ["--help", "--version", "--man"] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output = pogo_solve().arg(option).stdout(full).output().unwrap();
+        let said = text(&output.stderr);
+        assert!(output.status.code() == Some(1) && said.contains("cannot write to stdout"), "{option}: {said}");
+    }
+}
+
+#[test]
 fn help_completions_and_manual_are_there() {
     let help = text(&pogo_solve().arg("--help").output().unwrap().stdout);
     for part in ["Examples:", "Exit codes:", "--restart", "SIGUSR1"] {

@@ -89,10 +89,10 @@ struct BoxArguments {
 }
 
 fn main() {
-    if let Some(text) = cli::helper(Cli::command(), std::env::args_os()).unwrap_or_else(|error| error.exit()) {
+    if let Some(text) = cli::helper(Cli::command(), std::env::args_os()).unwrap_or_else(|error| cli::exit(&error)) {
         finish(cli::write_stdout(&text).map_err(Into::into));
     }
-    finish(run(&Cli::parse()));
+    finish(run(&Cli::try_parse().unwrap_or_else(|error| cli::exit(&error))));
 }
 
 fn finish(result: anyhow::Result<()>) -> ! {

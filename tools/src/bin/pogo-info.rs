@@ -9,7 +9,8 @@ use pogo_formats::block::{
 use pogo_formats::eikonal::Drawn;
 use pogo_formats::words::counted;
 use pogo_formats::{VERSION, exit_code, parameters};
-use pogo_tools::{cli, info, picture};
+use pogo_tools::picture::{self, PictureOptions};
+use pogo_tools::{cli, info};
 
 /// Shows what is in a block file; checks it.
 #[derive(Parser)]
@@ -45,9 +46,9 @@ struct Cli {
     /// Draw the blocks in colours (3D: the outer surface); of voxels a slice, with its sub-domains or moduli.
     #[arg(long, value_name = "FILE.png")]
     picture: Option<PathBuf>,
-    /// Pixels of the picture's longer side.
-    #[arg(long, value_name = "PIXELS", default_value_t = 1600, requires = "picture")]
-    size: u32,
+    /// Pixels of the picture's longer side (not of springs) [default: 1600].
+    #[arg(long, value_name = "PIXELS", requires = "picture")]
+    size: Option<u32>,
     /// Draw only this part of a 2D mesh, m.
     #[arg(long, value_name = "X0,Y0,X1,Y1", requires = "picture", value_parser = window, allow_hyphen_values = true)]
     window: Option<[f64; 4]>,
@@ -62,10 +63,20 @@ struct Cli {
     quiet: bool,
 }
 
+impl Cli {
+    /// How to draw a model of so many dimensions.
+    fn picture_options(&self, dimension: usize) -> anyhow::Result<PictureOptions> {
+        let file = self.file.display();
+        anyhow::ensure!(self.window.is_none() || dimension == 2, "{file}: error: --window is for models in the plane");
+        let default = PictureOptions::default();
+        Ok(PictureOptions { size: self.size.unwrap_or(default.size), window: self.window })
+    }
+}
+
 fn main() {
-    let result = match cli::helper(Cli::command(), std::env::args_os()).unwrap_or_else(|error| error.exit()) {
+    let result = match cli::helper(Cli::command(), std::env::args_os()).unwrap_or_else(|error| cli::exit(&error)) {
         Some(text) => cli::write_stdout(&text).map_err(Into::into),
-        None => run(&Cli::parse()),
+        None => run(&Cli::try_parse().unwrap_or_else(|error| cli::exit(&error))),
     };
     std::process::exit(match result {
         Ok(()) => 0,
@@ -94,17 +105,12 @@ fn whole(cli: &Cli, bytes: u64, sections: usize) -> String {
 }
 
 fn voxels(cli: &Cli, file: &VoxelBlockFile) -> anyhow::Result<String> {
-    for (option, given) in [("--sets", cli.sets), ("--window", cli.window.is_some())] {
-        anyhow::ensure!(
-            !given,
-            "{}: error: {option} is for models of decks, this is a voxel model",
-            cli.file.display()
-        );
-    }
+    let path = cli.file.display();
+    anyhow::ensure!(!cli.sets, "{path}: error: --sets is for models of decks, this is a voxel model");
     let mut drawn = None;
     if let Some(path) = &cli.picture {
         cli::clean_up_after(path)?;
-        let what = info::voxel::draw(file, path, cli.size as usize)?;
+        let what = info::voxel::draw(file, path, cli.picture_options(3)?.size as usize)?;
         drawn = Some(format!("{}: {what}\n", path.display()));
     }
     if cli.check {
@@ -135,6 +141,9 @@ fn springs(cli: &Cli, file: &SpringBlockFile) -> anyhow::Result<String> {
         file.verify()?;
     }
     if let Some(path) = &cli.picture {
+        for (option, given) in [("--size", cli.size.is_some()), ("--window", cli.window.is_some())] {
+            anyhow::ensure!(!given, "{}: error: {option} is not for masses and springs", cli.file.display());
+        }
         cli::clean_up_after(path)?;
         info::spring::picture(path, file)?;
     }
@@ -159,7 +168,7 @@ fn explicit(cli: &Cli, file: &BlockFile) -> anyhow::Result<String> {
     }
     if let Some(path) = &cli.picture {
         cli::clean_up_after(path)?;
-        let options = picture::PictureOptions { size: cli.size, window: cli.window };
+        let options = cli.picture_options(file.mesh().dimension)?;
         picture::draw(&file.mesh(), &file.blocks(), path, &options)?;
     }
     Ok(if cli.parameters {
@@ -186,7 +195,6 @@ fn eikonal(cli: &Cli, file: &EikonalBlockFile) -> anyhow::Result<String> {
     let (mesh, domains) = (file.mesh(), file.domains());
     if let Some(path) = &cli.picture {
         cli::clean_up_after(path)?;
-        let options = picture::PictureOptions { size: cli.size, window: cli.window };
         let halo_first: Vec<u64> = domains.halo_first.iter().map(|&first| first.into()).collect();
         // All that a picture asks of blocks: who owns a node, and who is beside whom.
         let blocks = BlocksView {
@@ -206,7 +214,9 @@ fn eikonal(cli: &Cli, file: &EikonalBlockFile) -> anyhow::Result<String> {
             load_size: &[],
             load_start: &[],
         };
-        picture::draw(&Drawn::new(&mesh).view(&mesh), &blocks, path, &options)?;
+        let drawn = Drawn::new(&mesh);
+        let view = drawn.view(&mesh);
+        picture::draw(&view, &blocks, path, &cli.picture_options(view.dimension)?)?;
     }
     Ok(if cli.parameters {
         let parameters = parameters::list_eikonal(&file.setup());

@@ -15,7 +15,10 @@ use args::Args;
 use progress::Report;
 
 fn main() -> ExitCode {
-    let args = Args::parse();
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => return said(&error),
+    };
     match run(&args) {
         Ok(code) => ExitCode::from(code as u8),
         // The reader of a pipe has seen enough.
@@ -28,6 +31,17 @@ fn main() -> ExitCode {
             let _ = writeln!(io::stderr(), "{stdout}{error}");
             ExitCode::from(exit_code::BAD_INPUT as u8)
         }
+    }
+}
+
+/// Prints what clap has to say: help and version are no success where they could not be written.
+fn said(error: &clap::Error) -> ExitCode {
+    match error.print() {
+        Err(failed) if !error.use_stderr() && failed.kind() != io::ErrorKind::BrokenPipe => {
+            let _ = writeln!(io::stderr(), "error: cannot write to stdout: {failed}");
+            ExitCode::from(exit_code::BAD_INPUT as u8)
+        }
+        _ => ExitCode::from(error.exit_code() as u8),
     }
 }
 

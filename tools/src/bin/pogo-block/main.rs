@@ -13,11 +13,11 @@ use pogo_tools::cli;
 use pogo_tools::pipeline::{self, Progress, eikonal, spring, voxel};
 
 fn main() {
-    let result = match cli::helper(Cli::command(), std::env::args_os()).unwrap_or_else(|error| error.exit()) {
+    let result = match cli::helper(Cli::command(), std::env::args_os()).unwrap_or_else(|error| cli::exit(&error)) {
         Some(text) => cli::write_stdout(&text).map(|()| true).map_err(Into::into),
         None => {
-            let matches = Cli::command().get_matches();
-            let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+            let matches = Cli::command().try_get_matches().unwrap_or_else(|error| cli::exit(&error));
+            let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| cli::exit(&error));
             run(&cli, &matches)
         }
     };
