@@ -558,6 +558,11 @@ fn mistakes_are_named_with_their_place() {
     let wrong = folder.path().join("s.csv");
     std::fs::write(&wrong, "node\n77\n").unwrap();
     assert!(solve(&["--starts", wrong.to_str().unwrap()]).contains("s.csv:2: error: there is no node 77"));
+    std::fs::write(&wrong, "node\n1\n").unwrap();
+    for idle in [&["--set", "start.START1.time=2"][..], &["--plot"]] {
+        let error = solve(&[&["--starts", wrong.to_str().unwrap()][..], idle].concat());
+        assert!(error.contains(&format!("{} does nothing with --starts", idle[idle.len() - 1])), "{error}");
+    }
     let parameters = succeed(command("pogo-info").arg(&blk).arg("--parameters"));
     assert!(String::from_utf8_lossy(&parameters.stdout).contains("velocity.VELOCITY1.speed"));
     let picture = folder.path().join("domains.png");

@@ -8,11 +8,12 @@ use std::time::Instant;
 use pogo_formats::output::eikonal_summary::{EikonalStatus, EikonalSummary, Latest};
 use pogo_formats::output::npy::{self, Number, RowWriter};
 use pogo_formats::output::write_atomically;
+use pogo_formats::words::counted;
 use pogo_kernels::eikonal::Real;
 
 use super::engine::Engine;
 use super::run::{Context, latest};
-use super::starts::{StartSet, read_table};
+use super::starts::{StartSet, StartTable, read_table};
 use crate::error::SolveError;
 use crate::interrupt::Interrupts;
 
@@ -34,7 +35,8 @@ pub(super) fn run<T: Real + Number>(
     summary: &mut EikonalSummary,
 ) -> Result<(), SolveError> {
     let (mesh, setup) = (&context.model.mesh, &context.model.setup);
-    let sets = read_table(table, mesh).map_err(SolveError::Table)?;
+    let StartTable { sets, warnings } = read_table(table, mesh, &setup.length_unit).map_err(SolveError::Table)?;
+    summary.warnings.extend(warnings);
     let starts: Vec<Vec<(u32, f64)>> = sets.iter().map(|set| context.with_balls(set.starts.clone())).collect();
     // Columns: the probes, or all nodes in the order of the mesh's file.
     let mut columns = setup.outputs.probe_nodes.clone();
@@ -83,6 +85,11 @@ pub(super) fn run<T: Real + Number>(
     let solves = (mesh.n_elements().max(1) * done.len().max(1)) as f64;
     summary.solves_an_element = summary.local_solves as f64 / solves;
     summary.unreached = done.iter().map(|case| case.unreached as u64).max().unwrap_or(0);
+    let n_short = done.iter().filter(|case| case.unreached > 0).count();
+    if n_short > 0 {
+        let of = counted(done.len(), "set");
+        summary.warnings.push(format!("{n_short} of {of} of starts leave nodes unreached: see cases.csv"));
+    }
     let all = done.iter().filter_map(|case| case.latest.clone());
     summary.latest = all.max_by(|a, b| a.time.total_cmp(&b.time));
     if interrupts.stop_requested() {

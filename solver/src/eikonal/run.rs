@@ -88,6 +88,12 @@ pub fn run(
     let began = Instant::now();
     let EikonalModel { mesh, domains, setup, .. } = model;
     let refuse = |reason: String| SolveError::Problem { path: model.block_file.path.clone().into(), reason };
+    if model.starts.is_some() {
+        let idle = model.overrides.iter().find(|text| text.starts_with("start.")).map(String::as_str);
+        if let Some(idle) = idle.or(settings.plot.then_some("--plot")) {
+            return Err(refuse(format!("{idle} does nothing with --starts; leave it out")));
+        }
+    }
     let threads = rayon::current_num_threads();
     observer.note(&format!(
         "{}, {}, {}; {}, {}",

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use pogo_formats::eikonal::setup::{Start, StartRegion};
 use pogo_formats::eikonal::{EikonalMeshView, EikonalSetup, nodes_of};
+use pogo_formats::words::counted;
 use rstar::RTree;
 use rstar::primitives::GeomWithData;
 
@@ -23,22 +24,24 @@ pub fn resolve(mesh: &EikonalMeshView, starts: &[Start]) -> Result<Vec<(u32, f64
     Ok(earliest(all))
 }
 
-/// Starts by a point that lies further from its node than that node from its neighbours: outside the mesh, or in other units.
+/// Starts by a point that is [`outside`].
 pub fn far_away(mesh: &EikonalMeshView, setup: &EikonalSetup) -> Vec<String> {
-    let distance = |a: [f64; 3], b: [f64; 3]| (0..3).map(|k| (a[k] - b[k]).powi(2)).sum::<f64>().sqrt();
     let far = |start: &Start| {
         let StartRegion::Nearest(point) = start.region else { return None };
-        let node = *nodes_of(mesh, &start.region).ok()?.first()? as usize;
-        let (x, neighbours) = (mesh.point(node), mesh.neighbours_of(node));
-        let longest = neighbours.iter().map(|&other| distance(x, mesh.point(other as usize))).fold(0.0, f64::max);
-        let (away, label) = (distance(point, x), mesh.node_labels[node]);
-        let (name, unit) = (&start.name, &setup.length_unit);
-        let text = || {
-            format!("start \"{name}\": {point:?} lies outside the mesh, {away:.4} {unit} from its nearest node {label}")
-        };
-        (away > longest).then(text)
+        let node = *nodes_of(mesh, &start.region).ok()?.first()?;
+        Some(format!("start \"{}\": {}", start.name, outside(mesh, &setup.length_unit, point, node)?))
     };
     setup.starts.iter().filter_map(far).collect()
+}
+
+/// What to say of a point that lies further from its nearest node than that node from its neighbours: outside the mesh, or in
+/// other units.
+fn outside(mesh: &EikonalMeshView, unit: &str, point: [f64; 3], node: u32) -> Option<String> {
+    let distance = |a: [f64; 3], b: [f64; 3]| (0..3).map(|k| (a[k] - b[k]).powi(2)).sum::<f64>().sqrt();
+    let (x, neighbours) = (mesh.point(node as usize), mesh.neighbours_of(node as usize));
+    let longest = neighbours.iter().map(|&other| distance(x, mesh.point(other as usize))).fold(0.0, f64::max);
+    let (away, label) = (distance(point, x), mesh.node_labels[node as usize]);
+    (away > longest).then(|| format!("{point:?} lies outside the mesh, {away:.4} {unit} from its nearest node {label}"))
 }
 
 fn earliest(mut all: Vec<(u32, f64)>) -> Vec<(u32, f64)> {
@@ -56,13 +59,24 @@ pub struct StartSet {
     pub starts: Vec<(u32, f64)>,
 }
 
+/// A table of sets.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StartTable {
+    /// The sets.
+    pub sets: Vec<StartSet>,
+    /// Points outside the mesh: the first, and how many more.
+    pub warnings: Vec<String>,
+}
+
 /// Reads a table of start sets: CSV with a heading of `node` (labels) or `x`, `y`, `z` (nearest node), and perhaps `case` and
 /// `time`. Rows of the same case make one set; without `case` each row is a set. `#` begins a comment.
 ///
 /// # Errors
 /// `file:line: error: …`.
-pub fn read_table(path: &Path, mesh: &EikonalMeshView) -> Result<Vec<StartSet>, String> {
+pub fn read_table(path: &Path, mesh: &EikonalMeshView, unit: &str) -> Result<StartTable, String> {
     let text = std::fs::read_to_string(path).map_err(|error| format!("{}: error: {error}", path.display()))?;
+    // Spreadsheets write a mark before the first column's name.
+    let text = text.trim_start_matches('\u{feff}');
     let wrong = |line: usize, message: String| format!("{}:{line}: error: {message}", path.display());
     let mut rows = (1..)
         .zip(text.lines())
@@ -85,6 +99,7 @@ pub fn read_table(path: &Path, mesh: &EikonalMeshView) -> Result<Vec<StartSet>, 
     let tree = by_point.map(|_| nodes_with_elements(mesh));
     let mut labels = std::collections::HashMap::new();
     let mut sets: Vec<StartSet> = Vec::new();
+    let mut far: Vec<String> = Vec::new();
     let mut index = std::collections::HashMap::new();
     for (line, row) in rows.filter(|(_, row)| !row.is_empty()) {
         let fields: Vec<&str> = row.split(',').map(str::trim).collect();
@@ -103,9 +118,10 @@ pub fn read_table(path: &Path, mesh: &EikonalMeshView) -> Result<Vec<StartSet>, 
                         *x = number(column)?;
                     }
                 }
-                tree.nearest_neighbor(x)
-                    .map(|found| found.data)
-                    .ok_or_else(|| wrong(line, "the mesh is empty".into()))?
+                let nearest = tree.nearest_neighbor(x).map(|found| found.data);
+                let nearest = nearest.ok_or_else(|| wrong(line, "the mesh is empty".into()))?;
+                far.extend(outside(mesh, unit, x, nearest).map(|text| format!("{}:{line}: {text}", path.display())));
+                nearest
             }
             (_, _, Some(at)) => {
                 if labels.is_empty() && mesh.instances.is_empty() {
@@ -136,7 +152,12 @@ pub fn read_table(path: &Path, mesh: &EikonalMeshView) -> Result<Vec<StartSet>, 
     for set in &mut sets {
         set.starts = earliest(std::mem::take(&mut set.starts));
     }
-    Ok(sets)
+    let n_more = far.len().saturating_sub(1);
+    far.truncate(1);
+    if n_more > 0 {
+        far.push(format!("{} outside the mesh", counted(n_more, "more start point")));
+    }
+    Ok(StartTable { sets, warnings: far })
 }
 
 fn nodes_with_elements(mesh: &EikonalMeshView) -> RTree<GeomWithData<[f64; 3], u32>> {
@@ -166,12 +187,15 @@ mod tests {
         let path = folder.path().join("s.csv");
         let read = |text: &str| {
             std::fs::write(&path, text).unwrap();
-            read_table(&path, &view)
+            read_table(&path, &view, "mm")
         };
-        let sets = read("case,node,time\na,20,1\n# no\nb,30,0\na,10,2.5\na,20,0.5\n").unwrap();
+        let sets = read("\u{feff}case,node,time\na,20,1\n# no\nb,30,0\na,10,2.5\na,20,0.5\n").unwrap().sets;
         assert_eq!(sets[0], StartSet { name: "a".into(), starts: vec![(0, 2.5), (1, 0.5)] });
         assert_eq!(sets[1].starts, [(2, 0.0)]);
-        let sets = read("x, y, z\n0.9, 0, 0\n0,0,5\n").unwrap();
+        let StartTable { sets, warnings } = read("x, y, z\n0.9, 0, 0\n0,0,5\n0,9,0\n").unwrap();
+        let said = warnings[0].split_once("s.csv").unwrap().1;
+        assert_eq!(said, ":3: [0.0, 0.0, 5.0] lies outside the mesh, 4.0000 mm from its nearest node 40");
+        assert_eq!(warnings[1..], ["1 more start point outside the mesh"]);
         assert_eq!((sets[0].starts[0], sets[1].starts[0]), ((1, 0.0), (3, 0.0)));
         assert_eq!(sets[1].name, "2");
         for (text, expected) in [
