@@ -146,6 +146,8 @@ pub fn run(
         }
         let forces = if periodic.is_some() { &case_forces } else { forces };
         let problem = StaticProblem { fixed, ..bare };
+        beyond_numbers(&problem, forces)
+            .map_or(Ok(()), |reason| Err(SolveError::Problem { path: path.clone(), reason }))?;
         let mut last_line = Instant::now();
         let mut progress = |iteration: usize, residual: f64| {
             if last_line.elapsed() >= LOG_INTERVAL {
@@ -238,6 +240,29 @@ fn first_bad_modulus(moduli: &Moduli<'_>) -> Option<u32> {
         }
     }
     .map(|element| element as u32)
+}
+
+/// Forces whose squares, or which in single precision, are no numbers any more: the residual would be that of nothing.
+fn beyond_numbers(problem: &StaticProblem<'_>, forces: &[NodalForce]) -> Option<String> {
+    let young = match problem.moduli {
+        Moduli::Each { modulus, scale } => scale * f64::from(modulus.iter().copied().fold(0.0, f32::max)),
+        Moduli::Classes { young, .. } => young.iter().copied().fold(0.0, f64::max),
+    };
+    let stiffness = young * problem.spacing;
+    let largest = |values: &mut dyn Iterator<Item = f64>| values.map(f64::abs).fold(0.0, f64::max);
+    let moved = largest(&mut problem.fixed.iter().map(|fixed| fixed.value));
+    let force = (stiffness * moved).max(largest(&mut forces.iter().map(|force| force.value)));
+    let bad = |size: f64| !(1e-30..=1e30).contains(&size);
+    let what = if bad(stiffness) {
+        format!("a stiffness (modulus times edge) of {stiffness:.0e}")
+    } else if force > 0.0 && bad(force) {
+        format!("a force (or modulus times edge times displacement) of {force:.0e}")
+    } else if moved > 0.0 && force == 0.0 {
+        format!("a displacement of {moved:.0e}")
+    } else {
+        return None;
+    };
+    Some(format!("{what} is beyond what is computed with, 1e-30 to 1e30: choose other units"))
 }
 
 fn start_summary(model: &VoxelModel<'_>, threads: usize) -> VoxelSummary {

@@ -315,4 +315,10 @@ fn what_cannot_be_solved_is_said() {
     let summary = solve(&few, few_setup, folder.path()).unwrap();
     assert_eq!(summary.status, VoxelStatus::NotConverged);
     assert!(summary.message.unwrap().contains("after 1 iteration"));
+    // Squares of such forces are 0 or infinite, and what is left of nothing would pass for converged.
+    for strain in ["1e-200", "1e-320", "1e200"] {
+        let tables = format!("[load]\npreset = \"axial\"\nstrain = {strain}\n");
+        let message = solve(&few, setup(&few, &tables), folder.path()).unwrap_err();
+        assert!(message.contains("beyond what is computed with"), "{message}");
+    }
 }
