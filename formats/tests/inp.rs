@@ -698,6 +698,8 @@ fn included_files_are_relative_to_the_one_that_includes_them() {
         error.contains("nodes.inp:1: error: included file") && error.contains("nowhere.inp` does not exist"),
         "{error}"
     );
+    // Nor are its nodes there, but that is not said as well.
+    assert_eq!(error.lines().count(), 1, "{error}");
 }
 
 #[test]

@@ -16,6 +16,8 @@ pub(super) struct Log {
     more_problems: u64,
     notes: Vec<(Place, String)>,
     warnings: Vec<(Place, String)>,
+    /// An included file could not be read: what it would have held is missing everywhere.
+    pub incomplete: bool,
 }
 
 impl Log {

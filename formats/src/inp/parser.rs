@@ -189,6 +189,7 @@ impl<'o> Parser<'o> {
         let path = [beside.join(name), top.join(name)].into_iter().find(|p| p.is_file());
         let Some(path) = path else {
             let looked = beside.join(name);
+            self.log.incomplete = true;
             return self.log.error(place, format!("included file `{}` does not exist", looked.display()));
         };
         if path.canonicalize().is_ok_and(|p| self.stack.contains(&p)) {
@@ -196,7 +197,10 @@ impl<'o> Parser<'o> {
         }
         match Source::open(&path) {
             Ok(source) => self.run(source),
-            Err(e) => self.log.error(place, format!("cannot read `{}`: {e}", path.display())),
+            Err(e) => {
+                self.log.incomplete = true;
+                self.log.error(place, format!("cannot read `{}`: {e}", path.display()));
+            }
         }
     }
 

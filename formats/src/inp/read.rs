@@ -34,6 +34,11 @@ pub(super) fn read_source(source: Source, options: &ReadOptions, may_include: bo
         keywords,
         ..DeckReport::default()
     };
+    if log.incomplete
+        && let Some(error) = log.failure(&report)
+    {
+        return Err(error);
+    }
     let mut materials: Vec<DeckMaterial> = raw.materials.iter().map(|m| material(m, &ignore, &mut log)).collect();
     let Some(mut assembly) = Assembly::build(&mut raw, &mut log) else {
         return Err(log.failure(&report).unwrap_or_else(|| DeckError::single("", 0, "the deck cannot be assembled")));
