@@ -242,7 +242,7 @@ fn a_smooth_field_is_approached_with_the_square_of_the_edge() {
     let errors = [4_usize, 8, 16].map(|n| {
         write_npy(&stack, [n; 3], |_| 1);
         let h = 1.0 / n as f64;
-        let mut table = String::new();
+        let mut table = String::from("\u{feff}i,j,k,direction,value\n");
         for at in 0..(n + 1).pow(3) {
             let at = [at % (n + 1), at / (n + 1) % (n + 1), at / (n + 1) / (n + 1)];
             if at.iter().any(|&i| i == 0 || i == n) {

@@ -42,44 +42,54 @@ pub(super) fn numbers_are_finite(text: &str, name: &str) -> Result<(), JobError>
     }
 }
 
+/// Reads the file of a tabular amplitude.
+fn load(amplitude: &mut Amplitude, folder: &Path) -> Result<(), String> {
+    let Some(file) = amplitude.file.take() else { return Ok(()) };
+    if amplitude.times.is_some() || amplitude.values.is_some() {
+        return Err("give `file`, or `times` and `values`, not both".to_owned());
+    }
+    let path = folder.join(&file);
+    let text = std::fs::read_to_string(&path)
+        .map_err(|error| format!("cannot read amplitude file {}: {error}", path.display()))?;
+    let (mut times, mut values) = (Vec::new(), Vec::new());
+    // Spreadsheets begin with a mark.
+    for (number, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
+        let line = line.trim();
+        let is_heading = times.is_empty() && line.starts_with(|c: char| c.is_alphabetic() || c == '"');
+        if line.is_empty() || line.starts_with('#') || is_heading {
+            continue;
+        }
+        let mut fields = line.split(|c: char| c == ',' || c == ';' || c.is_whitespace()).filter(|f| !f.is_empty());
+        let mut next = || fields.next().and_then(|field| field.parse::<f64>().ok()).filter(|x| x.is_finite());
+        match (next(), next()) {
+            (Some(time), Some(value)) => {
+                times.push(time);
+                values.push(value);
+            }
+            _ => return Err(format!("{}:{}: expected a time and a value", path.display(), number + 1)),
+        }
+    }
+    (amplitude.times, amplitude.values) = (Some(times), Some(values));
+    Ok(())
+}
+
+/// Reads the file of an amplitude that is written where it is used.
+pub(super) fn load_file(amplitude: Option<&mut AmplitudeReference>, folder: &Path) -> Result<(), String> {
+    match amplitude {
+        Some(AmplitudeReference::Inline(amplitude)) => load(amplitude, folder),
+        _ => Ok(()),
+    }
+}
+
 /// Reads the files of tabular amplitudes, so that nothing later needs the job's folder.
 pub(super) fn load_files(job: &mut Job, folder: &Path) -> Result<(), JobError> {
-    fn load(amplitude: &mut Amplitude, folder: &Path) -> Result<(), String> {
-        let Some(file) = amplitude.file.take() else { return Ok(()) };
-        if amplitude.times.is_some() || amplitude.values.is_some() {
-            return Err("give `file`, or `times` and `values`, not both".to_owned());
-        }
-        let path = folder.join(&file);
-        let text = std::fs::read_to_string(&path)
-            .map_err(|error| format!("cannot read amplitude file {}: {error}", path.display()))?;
-        let (mut times, mut values) = (Vec::new(), Vec::new());
-        for (number, line) in text.lines().enumerate() {
-            let line = line.trim();
-            if line.is_empty() || line.starts_with('#') || line.starts_with(|c: char| c.is_alphabetic() || c == '"') {
-                continue;
-            }
-            let mut fields = line.split(|c: char| c == ',' || c == ';' || c.is_whitespace()).filter(|f| !f.is_empty());
-            let mut next = || fields.next().and_then(|field| field.parse::<f64>().ok()).filter(|x| x.is_finite());
-            match (next(), next()) {
-                (Some(time), Some(value)) => {
-                    times.push(time);
-                    values.push(value);
-                }
-                _ => return Err(format!("{}:{}: expected a time and a value", path.display(), number + 1)),
-            }
-        }
-        (amplitude.times, amplitude.values) = (Some(times), Some(values));
-        Ok(())
-    }
     for item in &mut job.amplitudes {
         load(&mut item.value, folder).map_err(|message| item.place.error(message))?;
     }
     let sources = job.sources.iter_mut().map(|item| (&item.place, &mut item.value.amplitude));
     let boundaries = job.boundaries.iter_mut().map(|item| (&item.place, &mut item.value.amplitude));
     for (place, amplitude) in sources.chain(boundaries) {
-        if let Some(AmplitudeReference::Inline(amplitude)) = amplitude {
-            load(amplitude, folder).map_err(|message| place.error(message))?;
-        }
+        load_file(amplitude.as_mut(), folder).map_err(|message| place.error(message))?;
     }
     Ok(())
 }

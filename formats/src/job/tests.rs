@@ -136,12 +136,12 @@ fn orientations_are_rotations() {
 #[test]
 fn amplitude_files_are_read_beside_the_job() {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("s.csv"), "# t, a\ntime,value\n0, 0\n1e-6, 1\n\n2e-6;-1\n").unwrap();
+    std::fs::write(folder.path().join("s.csv"), "\u{feff}time,value\n# t, a\n0, 0\n1e-6, 1\n\n2e-6;-1\n").unwrap();
     let path = folder.path().join("job.toml");
     std::fs::write(&path, "[[amplitude]]\nname = 'a'\nkind = 'table'\nfile = 's.csv'\n").unwrap();
     let shape = Job::read(&path).unwrap().amplitudes[0].value.shape().unwrap();
     assert_eq!(shape, AmplitudeShape::Tabular { times: vec![0.0, 1e-6, 2e-6], values: vec![0.0, 1.0, -1.0] });
-    std::fs::write(folder.path().join("s.csv"), "0, 0\n1e-6, x\n").unwrap();
+    std::fs::write(folder.path().join("s.csv"), "0, 0\nnan, 1\n").unwrap();
     let error = Job::read(&path).unwrap_err().to_string();
     assert!(error.contains("job.toml:1: error: ") && error.contains("s.csv:2: expected a time and a value"), "{error}");
 }

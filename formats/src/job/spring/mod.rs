@@ -128,13 +128,18 @@ impl SpringJob {
         };
         check::load_files(&mut common, &text.folder)?;
         check::job(&common)?;
+        let mut gravity = text.locate_all(raw.gravity);
+        for item in &mut gravity {
+            check::load_file(item.value.amplitude.as_mut(), &text.folder)
+                .map_err(|message| item.place.error(message))?;
+        }
         let job = Self {
             common,
             image: text.locate_or_default(raw.image),
             solver: text.locate_or_default(raw.solver),
             materials: text.locate_all(raw.material),
             springs: text.locate_all(raw.springs),
-            gravity: text.locate_all(raw.gravity),
+            gravity,
             cuts: text.locate_all(raw.cut),
             erasures: text.locate_all(raw.erase),
             additions: text.locate_all(raw.add),

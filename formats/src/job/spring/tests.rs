@@ -1,6 +1,7 @@
 use std::path::Path;
 
 use super::*;
+use crate::job::AmplitudeReference;
 use crate::spring::{CutShape, MassKind};
 
 fn parse(text: &str) -> Result<SpringJob, String> {
@@ -76,6 +77,16 @@ fn mistakes_are_found_with_their_line() {
     }
     let bare = parse("physics = \"spring\"").unwrap();
     assert!(bare.voxel_law().unwrap_err().to_string().starts_with("j.toml:1: error: this job has no [[material]]"));
+}
+
+#[test]
+fn files_of_amplitudes_of_gravity_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("g.csv"), "0, 0\n1, 2\n").unwrap();
+    let text = "physics = \"spring\"\n[[gravity]]\nvector = [0, 0, -9.81]\namplitude = { kind = \"table\", file = \"g.csv\" }\n";
+    let job = SpringJob::parse(text, "j.toml", folder.path()).unwrap();
+    let Some(AmplitudeReference::Inline(amplitude)) = &job.gravity[0].value.amplitude else { panic!("written there") };
+    assert_eq!(amplitude.values.as_deref(), Some(&[0.0, 2.0][..]));
 }
 
 #[test]

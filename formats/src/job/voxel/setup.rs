@@ -291,10 +291,13 @@ impl Resolver<'_> {
                 }
                 vec![NodeRegion::Box { low, high: high.map(index) }]
             }
-            Where::At(position) => match bricks.nearest_node(grid(position)) {
-                Some(node) => vec![NodeRegion::Nodes(vec![node])],
-                None => Vec::new(),
-            },
+            Where::At(position) => {
+                let at = grid(position);
+                if (0..3).any(|axis| !(-0.5..=f64::from(self.mesh.size[axis]) + 0.5).contains(&at[axis])) {
+                    return Err(format!("the point {position:?} lies outside the image"));
+                }
+                bricks.nearest_node(at).map(|node| NodeRegion::Nodes(vec![node])).into_iter().collect()
+            }
             Where::Nodes(nodes) => {
                 let given: Vec<Given> = nodes.iter().map(|&node| Given { node, direction: 0, value: 0.0 }).collect();
                 let mut nodes = nodal_table(self.mesh, &given, "", None)?.nodes;
@@ -368,7 +371,8 @@ impl Resolver<'_> {
         let text = std::fs::read_to_string(&path)
             .map_err(|error| format!("cannot read the table {}: {error}", path.display()))?;
         let mut given = Vec::new();
-        for (number, line) in text.lines().enumerate() {
+        // Spreadsheets begin with a mark.
+        for (number, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
             let line = line.trim();
             // Comments, and a heading on the first line that says something.
             if line.is_empty() || line.starts_with('#') || given.is_empty() && line.starts_with(char::is_alphabetic) {
