@@ -164,6 +164,7 @@ fn what_is_wrong_is_said_and_nothing_is_written() {
     let folder = case();
     fs::write(folder.path().join("void.toml"), JOB.replace("1000", "0").replace("20000", "0")).unwrap();
     fs::write(folder.path().join("typo.toml"), JOB.replace("strain", "strian")).unwrap();
+    fs::write(folder.path().join("far.toml"), format!("{JOB}\n[[boundary]]\nat = [-9, 0, 0]\n")).unwrap();
     fs::write(folder.path().join("text.tif"), "no stack").unwrap();
     for (arguments, expected) in [
         (&["bone.npy"][..], "needs a job"),
@@ -175,6 +176,8 @@ fn what_is_wrong_is_said_and_nothing_is_written() {
         (&["bone.npy", "--job", "job.toml", "-o", "bone.npy"], "replace its own input"),
         (&["bone.npy", "--job", "job.toml", "-o", "no/where.blk"], "no such folder"),
         (&["bone.npy", "--job", "job.toml", "--domains", "500"], "at most that many"),
+        (&["bone.npy", "--job", "job.toml", "--hash-tables", "4"], "--hash-tables goes with --grid hash"),
+        (&["bone.npy", "--job", "far.toml"], "the point [-9.0, 0.0, 0.0] lies outside the image"),
     ] {
         let output = pogo_block(folder.path(), arguments);
         let error = text(&output.stderr);

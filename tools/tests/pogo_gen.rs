@@ -28,7 +28,7 @@ fn writes_a_deck_and_a_summary() {
 #[test]
 fn says_what_is_wrong() {
     let folder = tempfile::tempdir().unwrap();
-    let cases: [(&[&str], i32, &str); 7] = [
+    let cases: [(&[&str], i32, &str); 9] = [
         (&["geophysics", "--frequency", "5"], 1, "error: geophysics has no tone burst"),
         (&["gear", "--no-crack"], 1, "error: gear has no crack"),
         (&["--completions", "dash"], 2, "known shells are bash, elvish"),
@@ -36,6 +36,8 @@ fn says_what_is_wrong() {
         (&["gear", "--size", "1e-3", "--cycles", "0"], 1, "error: --cycles must be a number above 0"),
         (&["weld", "--size", "1e-3", "-o", "no/folder/weld.inp"], 1, "no/folder/weld.inp: error: "),
         (&["box", "--elements", "s4r", "--nodes", "100"], 2, "known kinds are cpe3, cps3"),
+        (&["box", "3", "--jitter", "0.1"], 2, "cannot be used with"),
+        (&["perlin", "--size", "32", "--cell", "8", "--cells", "2"], 2, "cannot be used with"),
     ];
     for (arguments, code, message) in cases {
         let output = pogo_gen(folder.path(), arguments);

@@ -65,10 +65,10 @@ enum Kind {
 #[derive(Args)]
 struct BoxArguments {
     /// A lattice instead of elements: particles along x, y and z, or one number for a cube.
-    #[arg(value_name = "N", num_args = 0..=3, conflicts_with_all = ["elements", "nodes"])]
+    #[arg(value_name = "N", num_args = 0..=3, conflicts_with_all = ["elements", "nodes", "jitter", "increments"])]
     lattice: Vec<usize>,
     /// A lattice like the paper's heart: 29,449 particles in a box of 140,760.
-    #[arg(long, conflicts_with_all = ["elements", "nodes", "lattice"])]
+    #[arg(long, conflicts_with_all = ["elements", "nodes", "lattice", "jitter", "increments"])]
     heart: bool,
     /// Springs of a lattice along space diagonals, too.
     #[arg(long, conflicts_with_all = ["elements", "nodes"])]

@@ -35,7 +35,7 @@ pub struct PerlinOptions {
     #[arg(long, default_value_t = 20.0, value_name = "N")]
     pub cells: f64,
     /// Edge of a cell in voxels, instead of --cells: the same thickness of struts at any size.
-    #[arg(long, value_name = "VOXELS")]
+    #[arg(long, value_name = "VOXELS", conflicts_with = "cells")]
     pub cell: Option<f64>,
     /// Which of many samples.
     #[arg(long, default_value_t = 1)]

@@ -168,6 +168,11 @@ impl Cli {
             ("domains", &[Stack, Eikonal], "voxel statics and arrival times"),
             ("domain_partition", &[Stack, Eikonal], "voxel statics and arrival times"),
         ];
+        anyhow::ensure!(
+            self.hash_tables.is_none() || matches!(self.grid, Grid::Hash) || model != Stack,
+            "{}: error: --hash-tables goes with --grid hash",
+            self.input.display()
+        );
         match options.iter().find(|(id, models, _)| given(id) && !models.contains(&model)) {
             None => Ok(()),
             Some((id, _, physics)) => {
