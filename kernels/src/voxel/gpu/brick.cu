@@ -1,6 +1,6 @@
 // The kernels of brick.cuh for one precision (POGO_F64), and what the finest level needs besides.
 
-#include "brick.cuh"
+#include "march.cuh"
 
 #ifndef POGO_BLOCKS
 #ifdef POGO_F64

@@ -1,13 +1,13 @@
 // The product y = K x of the finest level and what follows it, on a grid cut into tiles.
 //
 // A tile is 15 × 15 columns of nodes. Its nodes are numbered plane by plane, so that what a plane of it has lies in one
-// piece. A thread block goes up a stretch of a tile: 16 × 16 threads, each with the elements between the node of its
-// column and the next ones; those of the first row and column are computed by two tiles, for nodes get all their sums in one
-// place: nothing is added in device memory. Of an element the transform over the four nodes of a face is that of the
+// piece. A thread block goes up a stretch of a tile (march.cuh): 16 × 16 threads, each with the elements between the node of
+// its column and the next ones; those of the first row and column are computed by two tiles, for nodes get all their sums in
+// one place: nothing is added in device memory. Of an element the transform over the four nodes of a face is that of the
 // element above too, and stays in registers, as do sums on that face. Neighbouring columns meet in shared memory, with
 // one barrier a plane. What follows the product is done by each warp on its up to 32 nodes, a contiguous piece of each vector.
 //
-// Instructions on numbers a voxel: 24 + 21 transforms, 33 in the middle, 42 back, 24 with E, 9 sums.
+// Instructions on numbers a voxel: 24 + 21 transforms, 30 in the middle, 33 back, 24 faces, 9 sums; with moduli 15 more.
 
 #pragma once
 
@@ -18,8 +18,6 @@ typedef unsigned long long u64;
 
 constexpr u32 THREADS = 256;
 constexpr u32 WARPS = THREADS / 32;
-/// Distance of rows in shared memory: four rows of eight numbers meet no bank twice.
-constexpr u32 PITCH = 24;
 constexpr u32 ROWS = 17;
 /// In Word::element_at: some degree of freedom of this plane of the tile is fixed.
 constexpr u32 HAS_FIXED = 0x80000000u;
@@ -102,13 +100,35 @@ enum Then : u32 {
 /// Planes of u that are there or on their way: the one that is computed from, three to come.
 constexpr u32 STAGES = 4;
 /// Planes that a stretch has at most; empty ones before and after it, so that nobody needs to ask where it ends.
-constexpr u32 LONGEST = 96, BEFORE = 3, AFTER = 2 + STAGES;
+constexpr u32 LONGEST = 96, BEFORE = 3, AFTER = 4 + STAGES;
 
-/// `N`: components of u, and for PAIR the word that has its node's entry of `inverse`.
-template <class T, u32 N> struct Shared {
-    Plane planes[BEFORE + LONGEST + AFTER];
-    T u[STAGES][N][ROWS * PITCH];
-    T f[2][9][16 * PITCH];
+/// What there is to do in step k (`March::step`). Nothing: the warp waits for the others and that is all.
+enum Flags : u32 {
+    FETCH = 1,       // nodes of the plane that is fetched
+    HALO = 2,        // the first half of its halo
+    OTHER_HALO = 4,  // the second
+    ABOVE = 8,       // the transforms of plane k + 1
+    ELEMENTS = 16,   // elements of plane k, the forces of plane k, or zeros where they were
+    FINISH = 32,     // nodes of plane k − 1
+    FIXED = 64,      // of which some have fixed degrees of freedom
+    BUSY = ABOVE | ELEMENTS | FINISH,
+};
+
+/// What a warp has to know in step k: nodes of the plane that is fetched, elements of plane k + 1.
+struct __align__(16) Task {
+    u32 nodes, node_at, elements, flags;
+};
+
+/// The tasks of a plane, and its halo: which nodes there are of the first and the second half, and where in the list.
+struct Tasks {
+    Task task[WARPS];
+    uint2 halo[2];
+};
+
+/// The same where elements have moduli.
+template <bool MODULI> struct Sheet : Tasks {};
+template <> struct Sheet<true> : Tasks {
+    u32 element_at[WARPS]; // first of plane k + 1
 };
 
 __device__ __forceinline__ float inverse_of(const u16* inverse, u32 node) {
@@ -127,8 +147,55 @@ template <class T> __device__ __forceinline__ void face(T (&v)[4]) {
     v[3] = b - d;
 }
 
+/// Where a column of nodes stands in shared memory, in bytes: for single numbers, and for pairs.
+struct Column {
+    u32 one, two;
+};
+
+template <class T> struct Two;
+template <> struct Two<float> {
+    using Type = float2;
+};
+template <> struct Two<double> {
+    using Type = double2;
+};
+
+/// N numbers of each of COUNT columns in shared memory: one component after another, or the first two together. Pairs take
+/// fewer instructions, but single numbers that are written to them meet banks twice.
+template <class T, u32 COUNT, u32 N, bool PAIRS> struct Field {
+    static constexpr u32 SIZE = N * COUNT * sizeof(T);
+
+    static __device__ __forceinline__ u32 at(const Column& c, u32 a) {
+        return PAIRS && a < 2 ? c.two + a * sizeof(T) : c.one + a * COUNT * sizeof(T);
+    }
+
+    /// The first three numbers of the column that many further.
+    static __device__ __forceinline__ void load(const u8* from, const Column& c, int columns, T (&v)[3]) {
+        constexpr int ONE = sizeof(T);
+        if constexpr (PAIRS) {
+            auto pair = *reinterpret_cast<const typename Two<T>::Type*>(from + c.two + 2 * columns * ONE);
+            v[0] = pair.x;
+            v[1] = pair.y;
+            v[2] = *reinterpret_cast<const T*>(from + at(c, 2) + columns * ONE);
+        } else {
+#pragma unroll
+            for (u32 a = 0; a < 3; a++) v[a] = *reinterpret_cast<const T*>(from + at(c, a) + columns * ONE);
+        }
+    }
+
+    static __device__ __forceinline__ void store(u8* to, const Column& c, T x, T y, T z) {
+        if constexpr (PAIRS) {
+            *reinterpret_cast<typename Two<T>::Type*>(to + c.two) = {x, y};
+        } else {
+            *reinterpret_cast<T*>(to + at(c, 0)) = x;
+            *reinterpret_cast<T*>(to + at(c, 1)) = y;
+        }
+        *reinterpret_cast<T*>(to + at(c, 2)) = z;
+    }
+};
+
 /// Forces of an element on its lower face, added, and on its upper one, from the transforms of both.
-template <class T>
+template <bool MODULI, class T>
 __device__ __forceinline__ void element(const Stiffness<T>& k, T e, const T (&low)[3][4], const T (&up)[3][4],
                                         T (&f)[3][4], T (&g)[3][4]) {
     T u[3][8];
@@ -164,21 +231,31 @@ __device__ __forceinline__ void element(const Stiffness<T>& k, T e, const T (&lo
 #pragma unroll
     for (u32 a = 0; a < 3; a++) {
         v[a][7] = k.last * u[a][7];
-        f[a][0] = fused(e, v[a][4], f[a][0]);
-        g[a][0] = -e * v[a][4];
+        if constexpr (MODULI) {
+            f[a][0] = fused(e, v[a][4], f[a][0]);
+            g[a][0] = -e * v[a][4];
+        } else {
+            f[a][0] += v[a][4];
+            g[a][0] = -v[a][4];
+        }
 #pragma unroll
         for (u32 q = 1; q < 4; q++) {
-            f[a][q] = fused(e, v[a][q] + v[a][q + 4], f[a][q]);
-            g[a][q] = e * (v[a][q] - v[a][q + 4]);
+            if constexpr (MODULI) {
+                f[a][q] = fused(e, v[a][q] + v[a][q + 4], f[a][q]);
+                g[a][q] = e * (v[a][q] - v[a][q + 4]);
+            } else {
+                f[a][q] += v[a][q] + v[a][q + 4];
+                g[a][q] = v[a][q] - v[a][q + 4];
+            }
         }
     }
 }
 
 /// Place in 17 × 17 of node h of the 64 round the tile's own.
-__device__ __forceinline__ u32 ring(u32 h) {
+__device__ __forceinline__ u32 ring(u32 h, u32 pitch) {
     u32 x = h < 34 ? (h < 17 ? 0 : 16) : (h - 34) % 15 + 1;
     u32 y = h < 34 ? h % 17 : (h < 49 ? 0 : 16);
-    return y * PITCH + x;
+    return y * pitch + x;
 }
 
 /// The sum over a thread block, in one order; thread 0 has it.
@@ -194,14 +271,30 @@ __device__ inline double block_sum(double v, double* scratch) {
     return v;
 }
 
-/// Starts to copy a number to shared memory.
-template <class T> __device__ __forceinline__ void copy(T* to, const T* from) {
+/// Starts to copy a number to shared memory, or does not.
+template <class T> __device__ __forceinline__ void copy_if(bool is, T* to, const T* from) {
 #ifdef __CUDACC__
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(static_cast<u32>(__cvta_generic_to_shared(to))),
-                 "l"(from), "n"(sizeof(T))
+    asm volatile("{ .reg .pred is; setp.ne.u32 is, %2, 0; @is cp.async.ca.shared.global [%0], [%1], %3; }" ::"r"(
+                     static_cast<u32>(__cvta_generic_to_shared(to))),
+                 "l"(from), "r"(static_cast<u32>(is)), "n"(sizeof(T))
                  : "memory");
 #else
-    *to = *from;
+    if (is) *to = *from;
+#endif
+}
+
+/// The same of three numbers.
+template <class T> __device__ __forceinline__ void copy_if(bool is, T* x, T* y, T* z, const T* from) {
+#ifdef __CUDACC__
+    asm volatile("{ .reg .pred is; setp.ne.u32 is, %4, 0; @is cp.async.ca.shared.global [%0], [%3], %5;"
+                 "@is cp.async.ca.shared.global [%1], [%3 + %5], %5;"
+                 " @is cp.async.ca.shared.global [%2], [%3 + %6], %5; }" ::"r"(
+                     static_cast<u32>(__cvta_generic_to_shared(x))),
+                 "r"(static_cast<u32>(__cvta_generic_to_shared(y))), "r"(static_cast<u32>(__cvta_generic_to_shared(z))),
+                 "l"(from), "r"(static_cast<u32>(is)), "n"(sizeof(T)), "n"(2 * sizeof(T))
+                 : "memory");
+#else
+    if (is) *x = from[0], *y = from[1], *z = from[2];
 #endif
 }
 
@@ -227,303 +320,27 @@ __device__ __forceinline__ u32 kept(u32 v) {
     return v;
 }
 
-template <class T, u32 THEN, bool MODULI> struct March {
-    static constexpr u32 N = THEN == PAIR ? 4 : 3;
-    static constexpr bool SUMS = THEN == STORE || THEN == DOT || THEN == FORCES;
-    static constexpr bool AHEAD = THEN != STORE && THEN != FORCES;
-    /// Planes that are fetched ahead. PAIR still needs plane k − 1 when k + 2 comes.
-    static constexpr int EARLY = THEN == PAIR ? 2 : STAGES;
-    using Memory = Shared<T, N>;
-    static constexpr u32 U = __builtin_offsetof(Memory, u), F = __builtin_offsetof(Memory, f);
-    /// Bytes from one component to the next.
-    static constexpr u32 NEXT_U = ROWS * PITCH * sizeof(T), NEXT_F = 16 * PITCH * sizeof(T);
-    static constexpr u32 STAGE = N * NEXT_U, RIGHT = sizeof(T), UP = PITCH * sizeof(T);
+/// v = 0, here and no earlier: twelve of them must not wait in registers while elements are computed.
+__device__ __forceinline__ void clear(float& v) {
+#ifdef __CUDACC__
+    asm volatile("mov.f32 %0, 0f00000000;" : "=f"(v));
+#else
+    v = 0;
+#endif
+}
+__device__ __forceinline__ void clear(double& v) {
+#ifdef __CUDACC__
+    asm volatile("mov.f64 %0, 0d0000000000000000;" : "=d"(v));
+#else
+    v = 0;
+#endif
+}
 
-    const Params<T>& p;
-    u8* const memory;
-    const u32 warp;
-    const u32 bit, below; // of the lane
-    /// Offsets of the thread's column and of its halo node; of the stages that it reads and writes; of the warp's word.
-    const u32 column, halo_column;
-    u32 stage, other_stage = 2 * STAGE;
-    u32 words;
-    const bool has_halo;
-    u32 halo_node = 0;  // of the plane that is fetched next
-    u32 odd = 0, halo_odd = 0; // PAIR: which half of the word is a node's, a bit a plane, the last fetched lowest
-    T c[3] = {};               // forces on the own node of the face that is complete
-    u32 elements = 0;          // of plane k
-    u32 history = 0;           // whether there were elements on planes k − 1, k − 2, …, a bit each, the lowest first
-    u32 raw = 0;               // modulus of the element of plane k
-    T sum = 0;
-
-    __device__ __forceinline__ March(const Params<T>& p, u8* memory)
-        : p(p), memory(memory), warp(threadIdx.x / 32), bit(kept(1u << threadIdx.x % 32)), below(kept(bit - 1)),
-          column(kept((4 * (warp / 2) + threadIdx.x % 32 / 8) * UP + (8 * (warp % 2) + threadIdx.x % 8) * RIGHT)),
-          halo_column(kept(ring((threadIdx.x - (THREADS - 64)) % 64) * RIGHT)), stage(0),
-          words(kept(BEFORE * sizeof(Plane) + warp * sizeof(Word))), has_halo(warp >= WARPS - 2) {}
-
-    template <class V> __device__ __forceinline__ V& in(u32 offset) const { return *reinterpret_cast<V*>(memory + offset); }
-
-    /// The word of the plane so many further than k.
-    __device__ __forceinline__ const Word& word(int further) const { return in<Word>(words + further * int(sizeof(Plane))); }
-
-    /// The plane itself.
-    __device__ __forceinline__ const Plane& plane(int further) const {
-        return in<Plane>(words - warp * sizeof(Word) + further * int(sizeof(Plane)));
-    }
-
-    /// Finds the halo node of a plane.
-    __device__ __forceinline__ void find_halo(int further) {
-        const Plane& from = plane(further);
-        u32 bits = warp == WARPS - 2 ? from.halo[0] : from.halo[1];
-        if (!(bits & bit)) return;
-        halo_node = __ldg(p.halo + from.halo_at + (warp == WARPS - 2 ? 0 : __popc(from.halo[0])) + __popc(bits & below));
-    }
-
-    /// Starts to bring a plane, whose halo has been found, and finds that of the next one.
-    __device__ __forceinline__ void fetch(int further, u32 to) {
-        u32 nodes = word(further).nodes;
-        if constexpr (THEN == PAIR) odd *= 2, halo_odd *= 2;
-        if (nodes & bit) bring(word(further).node_at + __popc(nodes & below), to + column, odd);
-        if (has_halo) {
-            const Plane& from = plane(further);
-            if ((warp == WARPS - 2 ? from.halo[0] : from.halo[1]) & bit) bring(halo_node, to + halo_column, halo_odd);
-            find_halo(further + 1);
-        }
-        commit();
-    }
-
-    __device__ __forceinline__ void bring(u32 node, u32 to, u32& odd) const {
-        const T* from = p.x + 3 * static_cast<u64>(node);
-#pragma unroll
-        for (u32 a = 0; a < 3; a++) copy(&in<T>(U + to + a * NEXT_U), from + a);
-        if constexpr (THEN == PAIR) {
-            copy(&in<T>(U + to + 3 * NEXT_U), reinterpret_cast<const T*>(p.inverse) + node / 2);
-            odd += node % 2;
-        }
-    }
-
-    /// PAIR: an entry of `inverse`, from the word that has it.
-    __device__ __forceinline__ float inverse_at(u32 at, bool odd) const {
-        u32 pair = in<u32>(U + at + 3 * NEXT_U);
-        return __uint_as_float(odd ? pair & 0xffff0000u : pair << 16);
-    }
-
-    /// PAIR: scales what the thread has brought of plane k + 1, the last that was fetched, by 1 / diagonal.
-    __device__ __forceinline__ void scale(u32 from) {
-        if (word(1).nodes & bit) scale_node(from + column, odd & 1);
-        if (!has_halo) return;
-        if ((warp == WARPS - 2 ? plane(1).halo[0] : plane(1).halo[1]) & bit) scale_node(from + halo_column, halo_odd & 1);
-    }
-
-    __device__ __forceinline__ void scale_node(u32 at, bool odd) const {
-        float by = inverse_at(at, odd);
-#pragma unroll
-        for (u32 a = 0; a < 3; a++) in<T>(U + at + a * NEXT_U) *= by;
-    }
-
-    __device__ __forceinline__ T modulus(u32 raw) const {
-        T e = 1;
-        if constexpr (MODULI) e = p.kind == CLASSES ? __ldg(p.young + (raw & 255)) : p.unit * __uint_as_float(raw);
-        return elements & bit ? e : T(0);
-    }
-
-    __device__ __forceinline__ u32 fetch_modulus(const Word& w) const {
-        if (!MODULI || !(w.elements & bit)) return 0;
-        u32 i = (w.element_at & ~HAS_FIXED) + __popc(w.elements & below);
-        return p.kind == CLASSES ? p.classes[i] : __float_as_uint(p.moduli[i]);
-    }
-
-    /// What `follow` needs besides y, of the thread's node.
-    struct Ahead {
-        float a[3], b[3], c[3], inverse;
-    };
-
-    /// The thread's node of plane k − 1, which must be there.
-    __device__ __forceinline__ u32 finished() const { return word(-1).node_at + __popc(word(-1).nodes & below); }
-
-    __device__ __forceinline__ void look_ahead(u32 node, Ahead& ahead) const {
-        u64 dof = 3 * static_cast<u64>(node);
-#pragma unroll
-        for (u32 a = 0; a < 3; a++) {
-            if (THEN == DOT || THEN == RESIDUAL || THEN == STEP) ahead.a[a] = p.b[dof + a];
-            if (THEN == STEP) ahead.b[a] = p.x[dof + a];
-            if (THEN == STEP || THEN == PAIR) ahead.c[a] = p.add ? p.z[dof + a] : 0.f;
-        }
-        if (THEN == STEP) ahead.inverse = inverse_of(p.inverse, node);
-    }
-
-    /// Sums of the thread's node of plane k − 1, and what follows.
-    template <u32 BUFFER> __device__ __forceinline__ void finish(Ahead& ahead, u32 stage) {
-        T y[3];
-        u32 from = F + BUFFER * 9 * NEXT_F + column;
-#pragma unroll
-        for (u32 a = 0; a < 3; a++)
-            y[a] = ((c[a] + in<T>(from + a * NEXT_F - RIGHT)) + in<T>(from + (3 + a) * NEXT_F - UP)) +
-                   in<T>(from + (6 + a) * NEXT_F - UP - RIGHT);
-        if (word(-1).element_at & HAS_FIXED) {
-            __syncwarp(); // a branch, then, and not instructions that everybody skips
-            const u32* bits = p.fixed + ((plane(-1).fixed - 1) * WARPS + warp) * 3;
-#pragma unroll
-            for (u32 a = 0; a < 3; a++)
-                if (__ldg(bits + a) & bit) y[a] = 0;
-        }
-        if (!(word(-1).nodes & bit)) return;
-        u64 dof = 3 * static_cast<u64>(finished());
-        if constexpr (THEN == FORCES) {
-            add_forces(y, dof);
-        } else if constexpr (THEN == DOT) {
-            sum += y[0] * ahead.a[0] + y[1] * ahead.a[1] + y[2] * ahead.a[2];
-        } else {
-            if constexpr (THEN == PAIR) {
-#pragma unroll
-                for (u32 a = 0; a < 3; a++) ahead.b[a] = in<T>(U + stage + column + a * NEXT_U);
-                ahead.inverse = inverse_at(stage + column, odd >> 3 & 1);
-            }
-#pragma unroll
-            for (u32 a = 0; a < 3; a++) follow(y[a], dof + a, ahead.a[a], ahead.b[a], ahead.c[a], ahead.inverse);
-            if (THEN == STORE && p.partial) sum += y[0] * p.x[dof] + y[1] * p.x[dof + 1] + y[2] * p.x[dof + 2];
-        }
-    }
-
-    __device__ __forceinline__ void follow(T y, u64 dof, float a, float b, float c, float inverse) const {
-        if constexpr (THEN == STORE) p.y[dof] = y;
-        if constexpr (THEN == RESIDUAL) p.r[dof] = a - y;
-        if constexpr (THEN == STEP) {
-            float r = a - y, d = p.p * b + p.s * inverse * r;
-            if (p.r) p.r[dof] = r;
-            if (p.d) p.d[dof] = d;
-            p.z[dof] = p.w * d + c;
-        }
-        if constexpr (THEN == PAIR) p.z[dof] = p.w0 * b - p.w * inverse * y + c;
-    }
-
-    /// r = f − y of a node, and its square.
-    __device__ __forceinline__ void add_forces(T (&y)[3], u64 dof) {
-        if (p.n_forces) {
-            u64 low = 0, high = p.n_forces;
-            while (low < high) {
-                u64 middle = (low + high) / 2;
-                if (p.forces[middle].dof < dof) low = middle + 1;
-                else high = middle;
-            }
-            for (; low < p.n_forces && p.forces[low].dof < dof + 3; low++)
-#pragma unroll
-                for (u32 a = 0; a < 3; a++)
-                    if (p.forces[low].dof == dof + a) y[a] -= p.forces[low].value;
-        }
-#pragma unroll
-        for (u32 a = 0; a < 3; a++) {
-            p.r[dof + a] = static_cast<float>(-y[a]);
-            sum += static_cast<double>(y[a]) * y[a];
-        }
-    }
-
-    /// Takes plane k + 1, computes the elements of plane k from the transforms of both, finishes plane k − 1.
-    template <u32 BUFFER>
-    __device__ __forceinline__ void step(u32 from, u32 to, u32 done, const T (&low)[3][4], T (&up)[3][4], T (&f)[3][4],
-                                         T (&g)[3][4]) {
-        u32 above = word(1).elements, raw_above = fetch_modulus(word(1));
-        Ahead ahead;
-        if constexpr (AHEAD)
-            if (word(-1).nodes & bit) look_ahead(finished(), ahead);
-        wait<EARLY - 2>();
-        if constexpr (THEN == PAIR) scale(from);
-        __syncthreads();
-        fetch(EARLY, to);
-        if (elements | above) {
-            u32 at = U + from + column;
-#pragma unroll
-            for (u32 a = 0; a < 3; a++) {
-                up[a][0] = in<T>(at + a * NEXT_U);
-                up[a][1] = in<T>(at + a * NEXT_U + RIGHT);
-                up[a][2] = in<T>(at + a * NEXT_U + UP);
-                up[a][3] = in<T>(at + a * NEXT_U + UP + RIGHT);
-                face(up[a]);
-            }
-        }
-        if (word(-1).nodes) finish<BUFFER ^ 1>(ahead, done);
-        if (elements) {
-            element(p.k, modulus(raw), low, up, f, g);
-        } else {
-#pragma unroll
-            for (u32 i = 0; i < 12; i++) g[i / 4][i % 4] = 0;
-        }
-        u32 out = F + BUFFER * 9 * NEXT_F + column;
-        if (elements || history & 1) {
-#pragma unroll
-            for (u32 a = 0; a < 3; a++) {
-                face(f[a]);
-                c[a] = f[a][0];
-#pragma unroll
-                for (u32 q = 1; q < 4; q++) in<T>(out + (3 * q - 3 + a) * NEXT_F) = f[a][q];
-            }
-        } else {
-            c[0] = c[1] = c[2] = 0;
-            if (history & 6) { // there still are sums of two planes ago
-#pragma unroll
-                for (u32 i = 0; i < 9; i++) in<T>(out + i * NEXT_F) = 0;
-            }
-        }
-        history = 2 * history + (elements != 0);
-        elements = above;
-        raw = raw_above;
-    }
-
-    /// Brings the words of the stretch; what else there is in shared memory is made 0.
-    __device__ __forceinline__ void prepare(const Stretch& stretch) const {
-        constexpr u32 EACH = sizeof(Plane) / sizeof(uint4), FIRST = (BEFORE - 1) * EACH;
-        const uint4* from = reinterpret_cast<const uint4*>(p.planes + stretch.at - BEFORE);
-        // From plane 0, which stands before the stretch, to n + 1, which stands after it.
-        u32 end = (BEFORE + stretch.n + 1) * EACH;
-        for (u32 i = threadIdx.x; i < sizeof(Memory) / sizeof(uint4); i += THREADS) {
-            uint4 v = {};
-            if (i >= FIRST && i < end) v = __ldg(from + i);
-            // Elements of the last one are another stretch's.
-            if (i >= end - EACH && i < end && i % EACH < WARPS) v.y = 0;
-            in<uint4>(i * sizeof(uint4)) = v;
-        }
-        __syncthreads();
-    }
-
-    __device__ __forceinline__ void run() {
-        Stretch stretch = p.stretches[blockIdx.x];
-        prepare(stretch);
-        T a[3][4] = {}, b[3][4] = {}, f[3][4] = {}, g[3][4] = {};
-        // k = −1: plane 0 only gives its transforms.
-        words -= 2 * sizeof(Plane);
-        if (has_halo) find_halo(1);
-        for (int i = 1; i < EARLY; i++) fetch(i, (i - 1) * STAGE);
-        if constexpr (THEN == PAIR) {
-            wait<0>();
-            scale(0);
-        }
-        // Nodes of plane 0 are another stretch's; nobody is to finish them, or to scale them once more.
-        __syncthreads();
-        Plane& first = in<Plane>((BEFORE - 1) * sizeof(Plane));
-        if (threadIdx.x < WARPS) first.word[threadIdx.x].nodes = 0;
-        if (threadIdx.x == WARPS) first.halo[0] = first.halo[1] = 0;
-        __syncthreads();
-        for (u32 steps = stretch.n + 3; steps; steps -= 2) {
-            step<0>(stage, EARLY == 2 ? stage + STAGE : other_stage + STAGE, other_stage, a, b, f, g);
-            words += sizeof(Plane);
-            if (steps == 1) break;
-            step<1>(stage + STAGE, EARLY == 2 ? other_stage : stage, other_stage + STAGE, b, a, g, f);
-            words += sizeof(Plane);
-            u32 swap = stage;
-            stage = other_stage;
-            other_stage = swap;
-        }
-        if (SUMS && p.partial) {
-            __syncthreads();
-            double* scratch = reinterpret_cast<double*>(memory);
-            double all = block_sum(sum, scratch);
-            if (threadIdx.x == 0) p.partial[blockIdx.x] = all;
-        }
-    }
-};
-
-template <class T, u32 THEN, bool MODULI> __device__ __forceinline__ void march(const Params<T>& p) {
-    extern __shared__ __align__(16) u8 memory[];
-    March<T, THEN, MODULI>(p, memory).run();
+/// A number that the compiler cannot know how to compute again.
+__device__ __forceinline__ u32 opaque(u32 v) {
+#ifdef __CUDACC__
+    return __shfl_sync(~0u, v, threadIdx.x % 32);
+#else
+    return v;
+#endif
 }

@@ -1,4 +1,4 @@
-//! The finest level on a device: tables, and launches of the kernels in `brick.cuh`.
+//! The finest level on a device: tables, and launches of the kernels in `brick.cu`.
 //!
 //! Vectors have three numbers a node, in the order of the tiles: [`FineLevel::order`] gives the place of each of the bricks'
 //! nodes. Sums come in one order: the same bits on every run.
@@ -163,10 +163,11 @@ impl FineLevel {
         let forces = Buffer::zeros(0)?;
         let modules = [gpu.module(ptx::F32)?, gpu.module(ptx::F64)?];
         let invert = Kernel::new(gpu, &modules[0], "brick_inverse", 0)?;
-        // `Shared` in brick.cuh: planes, stages of u, sums on faces.
+        // `Memory` in march.cuh: tasks, places and numbers of the halo, stages of u, sums on faces.
+        let sheet = size_of::<Plane>() + if kind == 0 { 0 } else { 4 * tiles::WARPS };
         let shared = |size: usize, n_components: usize| {
-            ((3 + tiles::STRETCH + 6) * size_of::<Plane>() + size * (4 * n_components * 17 * 24 + 2 * 9 * 16 * 24))
-                as u32
+            let numbers = 4 * n_components * 17 * 24 + 2 * 9 * 16 * 24;
+            ((3 + tiles::STRETCH + 8) * sheet + 9 * 64 * 4 + size * numbers) as u32
         };
         let name = |name: &str| format!("{name}{}", if kind == 0 { "" } else { "_moduli" });
         let march = |which: &str, n| Kernel::new(gpu, &modules[0], &name(which), shared(4, n));
