@@ -1,5 +1,7 @@
 //! Tiles of the finest level: which nodes and elements each warp of `brick.cuh` has.
 
+use std::cmp::Reverse;
+
 use pogo_formats::voxel::BricksView;
 use rayon::prelude::*;
 
@@ -202,7 +204,8 @@ impl Tiles {
         out
     }
 
-    /// Cuts the tiles into stretches, those of one height one after another, so that neighbours run at the same time.
+    /// Cuts the tiles into stretches, those of one height one after another, so that neighbours run at the same time; of the
+    /// last two heights those first that take longest, so that all multiprocessors end at the same time.
     fn cut(&mut self) {
         let n = self.planes.len().div_ceil(STRETCHES).clamp(8, STRETCH);
         let mut stretches = Vec::new();
@@ -218,8 +221,17 @@ impl Tiles {
                 at += length;
             }
         }
-        stretches.sort_by_key(|&(height, _)| height);
+        let last = stretches.iter().map(|&(height, _)| height).max().unwrap_or(0);
+        stretches.sort_by_cached_key(|&(height, ref stretch)| {
+            (height, Reverse(if height + 2 > last { self.work(stretch) } else { 0 }))
+        });
         self.stretches = stretches.into_iter().map(|(_, stretch)| stretch).collect();
+    }
+
+    /// How long a stretch takes: words with elements, and something for each plane.
+    fn work(&self, stretch: &Stretch) -> usize {
+        let planes = &self.planes[stretch.at as usize..(stretch.at + stretch.n) as usize];
+        planes.iter().map(|plane| 4 + plane.word.iter().filter(|word| word.elements != 0).count()).sum()
     }
 
     /// Numbers of the nodes round each tile.
