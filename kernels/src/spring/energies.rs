@@ -167,8 +167,10 @@ impl SpringProblem<'_> {
         drive(&mut state.increment);
         // What the first step will count of the time before t = 0, in which supports move as after it.
         let after: Vec<f64> = signals.iter().zip(before).map(|(now, before)| 2.0 * now - before).collect();
-        let first = sums(self, &springs, &state, &[signals, &after].concat());
-        (state.external_work, state.dissipated) = (-0.5 * first.external_work, -0.5 * first.dissipated);
+        if self.follow_work {
+            let first = sums(self, &springs, &state, &[signals, &after].concat());
+            (state.external_work, state.dissipated) = (-0.5 * first.external_work, -0.5 * first.dissipated);
+        }
         Ok(state)
     }
 }
@@ -182,29 +184,36 @@ impl SpringProblem<'_> {
 pub fn stable_increment(problem: &SpringProblem) -> Result<f64, SpringError> {
     let springs = Springs::new(problem)?;
     let n = problem.n_particles();
+    // ω² m and γ m of a particle.
+    let bounds = |i: usize| {
+        let mut rows = [[0.0; 7]; 2];
+        springs.ends(i..i + 1, |_, _, _, law| {
+            let square: f64 = law.rest.iter().map(|d| d * d).sum();
+            // Across the spring a stretched one has k (1 − L/l).
+            let across = law.stiffness * (1.0 - (law.length_squared / square).sqrt()).abs();
+            for (row, [along, across]) in rows.iter_mut().zip([[law.stiffness, across], [law.damping, 0.0]]) {
+                for (entry, (a, b)) in [(0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (2, 0)].into_iter().enumerate() {
+                    row[entry] += (along - across) * law.rest[a] * law.rest[b] / square + f64::from(a == b) * across;
+                }
+                row[6] += along.max(across);
+            }
+        });
+        rows.map(|row| largest_eigenvalue(&row) + row[6])
+    };
+    // In a lattice of one material particles with the same mask are alike.
+    let masks = if problem.groups.len() == 3 { problem.mesh.lists.mask } else { &[] };
     let [stiffest, most_damped] = (0..n.div_ceil(CHUNK))
         .into_par_iter()
         .map(|chunk| {
-            let first = chunk * CHUNK;
-            let range = first..n.min(first + CHUNK);
-            let mut rows = vec![[[0.0; 7]; 2]; range.len()];
-            springs.ends(range, |i, _, _, law| {
-                let square: f64 = law.rest.iter().map(|d| d * d).sum();
-                // Across the spring a stretched one has k (1 − L/l).
-                let across = law.stiffness * (1.0 - (law.length_squared / square).sqrt()).abs();
-                for (row, [along, across]) in
-                    rows[i - first].iter_mut().zip([[law.stiffness, across], [law.damping, 0.0]])
-                {
-                    for (entry, (a, b)) in [(0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (2, 0)].into_iter().enumerate() {
-                        row[entry] +=
-                            (along - across) * law.rest[a] * law.rest[b] / square + f64::from(a == b) * across;
-                    }
-                    row[6] += along.max(across);
-                }
-            });
-            rows.iter().enumerate().fold([0.0f64; 2], |most, (at, rows)| {
-                let mass = problem.mass_of(first + at);
-                std::array::from_fn(|k| most[k].max((largest_eigenvalue(&rows[k]) + rows[k][6]) / mass))
+            let mut last: Option<(u32, [f64; 2])> = None;
+            (chunk * CHUNK..n.min((chunk + 1) * CHUNK)).fold([0.0f64; 2], |most, i| {
+                let here = match (last, masks.get(i)) {
+                    (Some((mask, bounds)), Some(&same)) if mask == same => bounds,
+                    _ => bounds(i),
+                };
+                last = masks.get(i).map(|&mask| (mask, here));
+                let mass = problem.mass_of(i);
+                std::array::from_fn(|k| most[k].max(here[k] / mass))
             })
         })
         .reduce(|| [0.0; 2], |a, b| [a[0].max(b[0]), a[1].max(b[1])]);

@@ -16,6 +16,8 @@ use super::{Cause, Change, SpringError, SpringProblem, State};
 pub struct Springs<'a> {
     mesh: SpringMeshView<'a>,
     groups: Vec<SpringGroup>,
+    /// Of a lattice, (n_materials, n_materials, 26).
+    lattice: Vec<Law>,
     /// A bit for each entry of the lists: set where the spring is gone.
     gone: Vec<u64>,
     /// Springs that were not in the lists: ends (ascending), group, and whether they are there.
@@ -64,9 +66,11 @@ impl<'a> Springs<'a> {
             Err(what) => return wrong(what),
         };
         let n_entries = lists.first.last().copied().unwrap_or(0) as usize;
+        let lattice = mesh.grid.map_or_else(Vec::new, |grid| lattice_laws(problem, &grid));
         Ok(Self {
             mesh,
             groups: problem.groups.clone(),
+            lattice,
             gone: vec![0; n_entries.div_ceil(64)],
             added: Vec::new(),
             n: ends / 2,
@@ -144,14 +148,11 @@ impl<'a> Springs<'a> {
 
     /// The law of a spring of the mesh, from one of its ends.
     pub(crate) fn law(&self, particle: usize, spring: &Spring) -> Law {
-        let rest = self.mesh.rest_vector(particle, spring);
-        let group = &self.groups[spring.group as usize];
         match spring.direction {
-            None => Law::new(group, rest),
+            None => Law::new(&self.groups[spring.group as usize], self.mesh.rest_vector(particle, spring)),
             Some(direction) => {
-                let other = usize::from(self.mesh.material[spring.other as usize]);
-                let kind = group_of_direction(usize::from(direction)) as usize;
-                Law::new(&between(group, &self.groups[3 * other + kind]), rest)
+                let [a, b] = [particle, spring.other as usize].map(|i| usize::from(self.mesh.material[i]));
+                self.lattice[(a * (self.groups.len() / 3) + b) * N_DIRECTIONS + usize::from(direction)]
             }
         }
     }
