@@ -98,7 +98,7 @@ spring_commands() {
     "$bin/pogo-gen" box 16 -o "$work/small.npy" --quiet
     "$bin/pogo-gen" box 48 -o "$work/large.npy" --quiet
     "$bin/pogo-gen" box --heart -o "$work/heart.npy" --quiet
-    printf '%s\n' 'physics = "spring"' '[image]' 'spacing = 1.0' '[solver]' 'time = 60.0' '[[material]]' 'name = "a"' 'mass = 1.0' \
+    printf '%s\n' 'physics = "spring"' '[image]' 'spacing = 1.0' '[solver]' 'time = 60.0' 'alpha = 0.01' '[[material]]' 'name = "a"' 'mass = 1.0' \
         'stiffness = { axis = 1.0, face = 0.7 }' '[[boundary]]' 'side = "zmin"' '[[gravity]]' 'vector = [1e-3, 0, -1e-3]' \
         '[[source]]' 'at = [8, 8, 40]' 'direction = [0, 1, 0]' 'force = 0.05' \
         'amplitude = { kind = "table", times = [0, 9], values = [0, 1] }' \
@@ -116,6 +116,7 @@ spring_commands() {
             for file in traces.csv broken.csv; do
                 cmp <(grep -v '^#' "$work/cpu.out/$file") <(grep -v '^#' "$work/gpu.out/$file")
             done
+            "$python" tests/python/compare_traces.py "$work/cpu.out/energy.csv" "$work/gpu.out/energy.csv" 1e-10 "$model f64 $addressing energies"
         done
         echo "$model f64: $(grep -vc '^#' "$work/cpu.out/traces.csv") rows, $(grep -vc '^#' "$work/cpu.out/broken.csv") lines of changes, all the same"
         # Where springs break, single precision takes other ways.
@@ -123,7 +124,9 @@ spring_commands() {
         solve "$work/$model.blk" "$work/cpu.out" --device cpu --precision f32
         for addressing in auto implicit explicit explicit-global; do
             solve "$work/$model.blk" "$work/gpu.out" --device cuda --precision f32 --addressing $addressing
-            "$python" tests/python/compare_traces.py "$work/cpu.out/traces.csv" "$work/gpu.out/traces.csv" 1e-4 "$model f32 $addressing"
+            for file in traces.csv energy.csv; do
+                "$python" tests/python/compare_traces.py "$work/cpu.out/$file" "$work/gpu.out/$file" 1e-4 "$model f32 $addressing $file"
+            done
         done
     done
     # A run that is stopped at a checkpoint goes on with the same bits.

@@ -2,12 +2,13 @@
 //! Figs. 7 and 8 (implicit and explicit addressing, cached and shared memory, boxes and a sample that fills a fifth of its grid).
 //!
 //! ```text
-//! cargo run --release -p pogo-kernels --example bench_spring -- [cpu|cuda|both] [SIZES=32,64,128] [f32|f64|f32,f64] [THREADS=2]
+//! cargo run --release -p pogo-kernels --example bench_spring -- [cpu|cuda|both] [SIZES=32,64,128] [f32|f64|f32,f64] [THREADS=2] [WAYS]
 //! ```
 //!
 //! One line for each model, addressing and way: particle-steps a second (median of repeats), steps a second, the bytes that a
 //! particle-step must move, and bytes a second. SIZES are sides of boxes (`64`, or `96x64x32`); `heart` is a hollow body of 29,449 particles in 46 × 51 × 60
-//! places, as many as the paper's heart has.
+//! places, as many as the paper's heart has. WAYS is all
+//! on a device, or some of `Implicit-Cached,Implicit-Shared,Implicit-SharedPairs,Explicit-Shared,ExplicitGlobal-Cached,Explicit-Resident`.
 
 use std::io::Write;
 use std::time::Instant;
@@ -48,6 +49,7 @@ fn main() -> Result<(), Failure> {
     let device = argument(0, "both");
     let precisions = argument(2, "f32");
     let threads: usize = argument(3, "2").parse()?;
+    let ways = argument(4, "");
     let mut out = std::io::stdout();
     let cuda = device != "cpu" && first_device().is_some();
     if cuda {
@@ -94,12 +96,15 @@ fn main() -> Result<(), Failure> {
                     (Addressing::ExplicitGlobal, Way::Cached),
                     (Addressing::Explicit, Way::Resident),
                 ] {
-                    for (block, depth) in [(256, 0), (0, 8), (0, 16)] {
-                        let implicit = addressing == Addressing::Implicit;
-                        if implicit == (block > 0) || (implicit && way == Way::Cached && depth != 8) {
+                    if !ways.is_empty() && !ways.split(',').any(|name| name == format!("{addressing:?}-{way:?}")) {
+                        continue;
+                    }
+                    for depth in [0, 8, 16] {
+                        let columns = addressing == Addressing::Implicit && way != Way::Cached;
+                        if columns == (depth == 0) {
                             continue;
                         }
-                        let options = GpuOptions { ordinal: 0, way, block, depth };
+                        let options = GpuOptions { way, depth, ..GpuOptions::default() };
                         match precision {
                             "f64" => gpu::<f64>(&mut out, &model, &state, addressing, options)?,
                             _ => gpu::<f32>(&mut out, &model, &state, addressing, options)?,

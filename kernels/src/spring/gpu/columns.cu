@@ -1,6 +1,8 @@
 // Implicit addressing in single precision, springs along axes and face diagonals that only pull, one material, even spacing: a
 // thread block marches a tile of columns along z, a thread two by two columns. Planes of displacements come into shared memory
-// ahead of their use; springs between places of one thread, in a plane or from plane to plane, are computed once.
+// ahead of their use; springs between places of one thread, in a plane or from plane to plane, are computed once. Lengths are in
+// units of twice the spacing. A launch may do many steps: its blocks take one column after the other, step by step, and only wait for
+// the columns around it, so that none is idle at the end of a step.
 
 #include "springs.cuh"
 
@@ -26,34 +28,38 @@ extern __shared__ char shared[];
 struct V {
     float x[3];
 };
-// Spacing, 1 / L² of axes and diagonals, and k / L² of axes over that of diagonals.
-struct Springs {
-    float d, axis, face, ratio;
-};
-
 static __device__ __forceinline__ void copy_16(u32 to, const float *from) {
     asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 }
 
-// Adds ε / (w + √w) D times L² (of face diagonals) to one end, and takes it from the other where that is given.
+// Adds ε / (w + √w) D times L² (of face diagonals) to one end, and takes it from the other where that is given. `ratio` is k / L² of
+// axes over that of diagonals.
 template <int DX, int DY, int DZ, bool MASKED>
-static __device__ __forceinline__ void add(const V &a, const V &b, const Springs &k, bool there, V &sum, V *other) {
+static __device__ __forceinline__ void add(const V &a, const V &b, float ratio, bool there, V &sum, V *other) {
     const int step[3] = {DX, DY, DZ};
     const bool axis = DX * DX + DY * DY + DZ * DZ == 1;
-    float along[3], q = 0;
+    const int first = DX ? 0 : DY ? 1 : 2, second = DZ ? 2 : 1;
+    float along[3], q;
     V e;
 #pragma unroll
+    for (int c = 0; c < 3; ++c) e.x[c] = b.x[c] - a.x[c];
+    // ε L² = e · e + 2 d · e.
+    if (axis)
+        q = step[first] > 0 ? e.x[first] : -e.x[first];
+    else if (step[first] > 0)
+        q = step[second] > 0 ? e.x[first] + e.x[second] : e.x[first] - e.x[second];
+    else
+        q = step[second] > 0 ? e.x[second] - e.x[first] : -e.x[first] - e.x[second];
+#pragma unroll
     for (int c = 0; c < 3; ++c) {
-        e.x[c] = b.x[c] - a.x[c];
-        along[c] = step[c] ? e.x[c] + (step[c] > 0 ? k.d : -k.d) : e.x[c];
-        float t = step[c] ? along[c] + (step[c] > 0 ? k.d : -k.d) : e.x[c];
-        q = c == 0 ? t * e.x[c] : fmaf(t, e.x[c], q);
+        along[c] = step[c] ? e.x[c] + (step[c] > 0 ? 0.5f : -0.5f) : e.x[c];
+        q = fmaf(e.x[c], e.x[c], q);
     }
-    float w = fmaf(q, axis ? k.axis : k.face, 1.0f), root, inverse;
+    float w = fmaf(q, axis ? 4.0f : 2.0f, 1.0f), root, inverse;
     asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(root) : "f"(w));
     asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(fmaf(w, root, w)));
     float s = q * inverse;
-    if (axis) s *= k.ratio;
+    if (axis) s *= ratio;
     if (MASKED) s = there ? s : 0.0f;
 #pragma unroll
     for (int c = 0; c < 3; ++c) {
@@ -77,11 +83,11 @@ static __device__ __forceinline__ void two(const float *at, V v[2]) {
 // All springs of this thread's places in a plane, those to the plane above, and those from the rim of this plane to its places in
 // the plane above, whose pulls there are left in `next`. MASKED: some are missing. FIRST: only what is left in `next`.
 template <bool MASKED, bool FIRST>
-static __device__ __forceinline__ void forces(const float *here, const float *above, const V own[2][2], const Springs &k,
+static __device__ __forceinline__ void forces(const float *here, const float *above, const V own[2][2], float ratio,
                                               const u32 word[2][2], const u32 ahead[2][2], V sum[2][2], V next[2][2]) {
 #define W(r, c, bit) (!MASKED || (word[r][c] >> bit & 1))
 #define A(r, c, bit) (!MASKED || (ahead[r][c] >> bit & 1))
-#define ADD(dx, dy, dz, a, b, there, sum, other) add<dx, dy, dz, MASKED>(a, b, k, there, sum, other)
+#define ADD(dx, dy, dz, a, b, there, sum, other) add<dx, dy, dz, MASKED>(a, b, ratio, there, sum, other)
     V up[2][2];
     two(above, up[0]);
     two(above + PITCH, up[1]);
@@ -163,11 +169,11 @@ static __device__ __forceinline__ void forces(const float *here, const float *ab
     }
 }
 
-// PAIR: the second array of displacements holds u_{n−1}, which u_{n+1} replaces (the paper's two positions): 12 bytes less.
-template <bool PAIR> static __device__ __forceinline__ void columns(const Params &p, u32 k, u32 parity) {
+// PAIR: the second array of displacements holds u_{n−1}, which u_{n+1} replaces (the paper's two positions): 12 bytes less. HEAT: the
+// energy that friction takes is added up.
+template <bool PAIR, bool HEAT> static __device__ __forceinline__ void columns(const Params &p, u32 row, u32 parity, u32 bx, u32 by, u32 bz, u32 tile) {
     u32 lane = threadIdx.x % 32, tx = 2 * (lane % 16), ty = threadIdx.x / 32 * 4 + lane / 16 * 2;
-    u32 x = blockIdx.x * X, y0 = blockIdx.y * Y, y = y0 + ty, z0 = blockIdx.z * p.depth, z1 = min(z0 + p.depth, p.size[2]);
-    u32 row = *p.row + k;
+    u32 x = bx * X, y0 = by * Y, y = y0 + ty, z0 = bz * p.depth, z1 = min(z0 + p.depth, p.size[2]);
     float g[3] = {gravity(p, row, 0), gravity(p, row, 1), gravity(p, row, 2)};
     const float *u = p.u[parity];
     float *next_u = p.u[parity ^ 1], *du = p.du[0];
@@ -228,7 +234,7 @@ template <bool PAIR> static __device__ __forceinline__ void columns(const Params
     masks(z0, word);
     masks(z0 + 1, ahead);
     float factor = p.uniform_inertia * (faces ? p.pull[6] : p.pull[0]);
-    Springs springs = {p.rule[0].rest[0], p.rule[0].inverse, p.rule[6].inverse, faces ? __fdividef(p.pull[0], p.pull[6]) : 1.0f};
+    const float ratio = faces ? __fdividef(p.pull[0], p.pull[6]) : 1.0f;
     asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2) : "memory");
     __syncthreads();
     V carry[2][2] = {};
@@ -236,9 +242,11 @@ template <bool PAIR> static __device__ __forceinline__ void columns(const Params
         V own[2][2], none[2][2];
         two(mine, own[0]);
         two(mine + PITCH, own[1]);
-        forces<true, true>(mine, mine + STAGE, own, springs, word, word, none, carry);
+        forces<true, true>(mine, mine + STAGE, own, ratio, word, word, none, carry);
     }
     const float *here = mine + STAGE, *above = mine + 2 * STAGE;
+    const float friction[2] = {float(p.friction[0]), float(p.friction[1])};
+    float heat = 0;
     for (u32 z = z0; z < z1; ++z) {
         masks(z + 2, far);
         // The plane above is there, and everybody is done with the one that the next fetch replaces.
@@ -263,9 +271,9 @@ template <bool PAIR> static __device__ __forceinline__ void columns(const Params
         if (__any_sync(~0u, some)) {
             bool full = __all_sync(~0u, (every & 0x3ffff) == 0x3ffff);
             if (full)
-                forces<false, false>(here, above, own, springs, word, ahead, sum, next);
+                forces<false, false>(here, above, own, ratio, word, ahead, sum, next);
             else
-                forces<true, false>(here, above, own, springs, word, ahead, sum, next);
+                forces<true, false>(here, above, own, ratio, word, ahead, sum, next);
             float2 old[2][3];
 #pragma unroll
             for (int r = 0; r < 2; ++r)
@@ -285,6 +293,12 @@ template <bool PAIR> static __device__ __forceinline__ void columns(const Params
                         if (!full) {
                             increment.x = word[r][0] ? increment.x : 0.0f;
                             increment.y = word[r][1] ? increment.y : 0.0f;
+                        }
+                        if (HEAT) {
+                            float both = a + increment.x;
+                            heat = fmaf(fmaf(friction[0], both, friction[1] * a), both, heat);
+                            both = b + increment.y;
+                            heat = fmaf(fmaf(friction[0], both, friction[1] * b), both, heat);
                         }
                         moved.x = own[r][0].x[c] + increment.x;
                         moved.y = own[r][1].x[c] + increment.y;
@@ -306,11 +320,51 @@ template <bool PAIR> static __device__ __forceinline__ void columns(const Params
         here = above;
         above = above == mine + (STAGES - 1) * STAGE ? mine : above + STAGE;
     }
+    if (HEAT) {
+        add_heat(p, tile * WARPS + threadIdx.x / 32, heat / p.uniform_inertia);
+    }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) columns_increments(const __grid_constant__ Params p, u32 k, u32 parity) {
-    columns<false>(p, k, parity);
+template <bool PAIR, bool HEAT>
+static __device__ __forceinline__ void march(const Params &p, u32 k, u32 parity, u32 n_steps, u32 tag) {
+    __shared__ u32 ticket;
+    const u32 nx = (p.size[0] + X - 1) / X, ny = (p.size[1] + Y - 1) / Y, nz = (p.size[2] + p.depth - 1) / p.depth;
+    u32 *done = p.tickets + 2;
+    for (;;) {
+        // One step: the device hands out the columns.
+        if (threadIdx.x == 0) ticket = n_steps == 1 ? blockIdx.x : atomicAdd(p.tickets, 1);
+        __syncthreads();
+        const u32 step = ticket / (nx * ny * nz), tile = ticket % (nx * ny * nz);
+        if (step >= n_steps) break;
+        const u32 bx = tile % nx, by = tile / nx % ny, bz = tile / nx / ny;
+        // What those around have written of the step before is read, and what they have read is written over. Their tickets
+        // are older: somebody works on them.
+        if (step > 0 && threadIdx.x < 27) {
+            u32 ax = bx + threadIdx.x % 3 - 1, ay = by + threadIdx.x / 3 % 3 - 1, az = bz + threadIdx.x / 9 - 1, has;
+            if (ax < nx && ay < ny && az < nz)
+                do
+                    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(has) : "l"(done + (az * ny + ay) * nx + ax) : "memory");
+                while (int(has - (tag + step)) < 0);
+        }
+        __syncthreads();
+        columns<PAIR, HEAT>(p, *p.row + k + step, parity ^ (step & 1), bx, by, bz, tile);
+        if (n_steps == 1) return;
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            __threadfence();
+            asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(done + tile), "r"(tag + step + 1) : "memory");
+        }
+    }
+    // The last to leave makes the tickets ready for the next launch.
+    if (threadIdx.x == 0 && atomicAdd(p.tickets + 1, 1) == gridDim.x - 1) p.tickets[0] = p.tickets[1] = 0;
 }
-extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) columns_pairs(const __grid_constant__ Params p, u32 k, u32 parity) {
-    columns<true>(p, k, parity);
-}
+
+#define COLUMNS(NAME, PAIR, HEAT)                                                                                                \
+    extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)                                                                 \
+        NAME(const __grid_constant__ Params p, u32 k, u32 parity, u32 n_steps, u32 tag) {                                        \
+        march<PAIR, HEAT>(p, k, parity, n_steps, tag);                                                                           \
+    }
+COLUMNS(columns_increments, false, false)
+COLUMNS(columns_pairs, true, false)
+COLUMNS(columns_increments_heat, false, true)
+COLUMNS(columns_pairs_heat, true, true)

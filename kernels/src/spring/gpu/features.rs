@@ -17,6 +17,8 @@ pub(super) struct Features {
     pub stressed: bool,
     pub one_material: bool,
     pub follow: bool,
+    /// Something takes energy, and that is followed.
+    pub heats: bool,
     pub lattice: bool,
     /// Spacings are alike.
     pub even: bool,
@@ -35,6 +37,7 @@ impl Features {
             stressed: any(|group| group.rest_factor != 1.0),
             one_material: problem.groups.len() == 3,
             follow: problem.follow_work,
+            heats: problem.follow_work && (any(|group| group.damping != 0.0) || problem.friction_factors() != [0.0; 2]),
             events: !(problem.cuts.is_empty() && problem.erasures.is_empty() && problem.additions.is_empty()),
             even: problem.mesh.grid.is_some_and(|grid| grid.spacing.iter().all(|&s| s == grid.spacing[0])),
             lattice: problem.mesh.grid.is_some()
@@ -51,10 +54,19 @@ impl Features {
         self.lattice && self.one_material && !self.damped && !self.stressed
     }
 
+    /// `lattice_even` can be: springs of the kind by which it measures the others pull.
+    pub fn even_lists(self, problem: &SpringProblem) -> bool {
+        let last = super::tables::directions(problem);
+        let slots = [0, 6, 18].into_iter().find(|&slots| last <= slots).unwrap_or(26);
+        let base = usize::from(slots != 6);
+        let pulls = problem.groups.get(base).is_some_and(|group| group.stiffness > 0.0);
+        self.single && self.even && self.plain() && !self.breaks && pulls && slots > 0
+    }
+
     /// Why a resident kernel cannot be; its blocks.
     pub fn resident(self, problem: &SpringProblem, gpu: &Gpu, wanted: usize) -> Result<usize, &'static str> {
-        if !(self.single && self.plain() && !self.follow) {
-            return Err("a lattice of one material whose springs only pull, single precision, no account of work");
+        if !(self.single && self.plain()) {
+            return Err("a lattice of one material whose springs only pull, single precision");
         }
         let n = problem.n_particles();
         let fits = |block: &usize| n.div_ceil(*block) <= gpu.multiprocessors as usize;
@@ -65,13 +77,13 @@ impl Features {
     /// Why columns cannot be.
     pub fn columns(self, problem: &SpringProblem) -> Result<(), &'static str> {
         let used = problem.mesh.lists.mask.iter().fold(0, |any, mask| any | mask) & 0x3ff_ffff;
-        let quiet = self.plain() && !self.follow && !self.breaks;
+        let quiet = self.plain() && !self.breaks;
         if self.single && quiet && problem.mass.len() == 1 && self.even && used >> 18 == 0 {
             Ok(())
         } else {
             Err(
                 "a lattice of one material, one mass and one spacing, whose springs along axes and face diagonals only pull and \
-                 never break, single precision, no account of work",
+                 never break, single precision",
             )
         }
     }
@@ -134,11 +146,13 @@ impl Choice {
             return Err(refuse("no forces, constraints or monitors"));
         }
         let mesh_block = problem.mesh.lists.block_size;
-        // The kernels of lattices are compiled for fewer threads.
-        let most = if features.plain() && !features.breaks { 256 } else { MOST_BLOCK };
+        // The other kernel of lattices has a thread a particle, and is compiled for fewer.
+        let even = features.even_lists(problem) && addressing == Addressing::Explicit && way == Way::Shared;
+        let most = if features.plain() && !features.breaks && !even { 256 } else { MOST_BLOCK };
         let usual = if mesh_block <= most && mesh_block.is_multiple_of(32) { mesh_block } else { 256 };
         let block = match (way, options.block) {
             (Way::Resident, _) => resident.map_err(refuse)?,
+            (_, 0) if even => MOST_BLOCK,
             (_, 0) => usual,
             (_, block) => block.clamp(32, most) / 32 * 32,
         };

@@ -5,11 +5,10 @@
 #define THREADS 256
 
 // Implicit addressing, neighbours read where they are ("cached"): a thread a place of the grid.
-extern "C" __global__ void __launch_bounds__(THREADS) implicit_cached(const __grid_constant__ Params p, u32 k, u32 parity) {
-    u32 place = blockIdx.x * THREADS + threadIdx.x;
-    if (place >= p.plane * p.size[2]) return;
+static __device__ __forceinline__ real implicit_step(const Params &p, u32 place, u32 k, u32 parity) {
+    if (place >= p.plane * p.size[2]) return 0;
     u32 at = p.pad + place, word = p.mask[at];
-    if (!word) return;
+    if (!word) return 0;
     const real *u = p.u[parity], *du = p.du[parity];
     real own[3], rate[3], force[3], dragging[3];
     for (int c = 0; c < 3; ++c) {
@@ -41,18 +40,36 @@ extern "C" __global__ void __launch_bounds__(THREADS) implicit_cached(const __gr
             for (int c = 0; c < 3; ++c) dragging[c] = dragging[c] + strength * s.along[c];
         }
     }
-    move(p, parity, row, at, own, force, dragging);
+    return move(p, parity, row, at, own, force, dragging);
 }
 
-// Own and halo numbers of a block, three a particle, side by side.
+extern "C" __global__ void __launch_bounds__(THREADS) implicit_cached(const __grid_constant__ Params p, u32 k, u32 parity) {
+    u32 place = blockIdx.x * THREADS + threadIdx.x;
+    real heat = implicit_step(p, place, k, parity);
+    if (p.heat) add_heat(p, place / 32, heat);
+}
+
+// Where a particle of a block is in shared memory. Rows of eight are two apart where halos have places: then eight threads that
+// read sixteen bytes each, of neighbours in one direction, find eight different banks.
+static __device__ __forceinline__ u32 own_place(const Params &p, u32 i) {
+    return p.place ? i + i / 8 * 2 + 1 : i;
+}
+// The places of a block's halo, if it has some.
+static __device__ __forceinline__ const u16 *halo_places(const Params &p, u32 block, u32 slots) {
+    return p.place ? p.place + p.first[block] / slots * p.halo_most : nullptr;
+}
+
+// Own and halo numbers of a block, as many a particle as its id has bytes for, side by side.
 static __device__ __forceinline__ void copy_local(const Params &p, real *to, const real *from, u32 block) {
     u32 first = block * p.block, halo_first = p.halo_first[block], n_halo = p.halo_first[block + 1] - halo_first;
+    u32 width = p.id_bytes / sizeof(real);
+    const u16 *places = halo_places(p, block, p.n_directions);
     for (u32 i = threadIdx.x; i < p.block; i += blockDim.x)
         if (first + i < p.n)
-            for (int c = 0; c < 3; ++c) to[3 * i + c] = from[u64(c) * p.len + first + i];
+            for (int c = 0; c < 3; ++c) to[width * own_place(p, i) + c] = from[number_of(p, first + i, c)];
     for (u32 i = threadIdx.x; i < n_halo; i += blockDim.x) {
-        u32 particle = __ldg(p.halo + halo_first + i);
-        for (int c = 0; c < 3; ++c) to[3 * (p.block + i) + c] = from[u64(c) * p.len + particle];
+        u32 particle = __ldg(p.halo + halo_first + i), place = places ? places[i] : p.block + i;
+        for (int c = 0; c < 3; ++c) to[width * place + c] = from[number_of(p, particle, c)];
     }
 }
 
@@ -65,7 +82,7 @@ extern __shared__ char shared[];
 
 // Explicit addressing: ids of 16 bits, times the bytes of three numbers, local to a block and its halo in shared memory
 // (LOCAL), or of 32 bits ("cached").
-template <bool LOCAL> static __device__ __forceinline__ void explicit_general(const Params &p, u32 k, u32 parity) {
+template <bool LOCAL> static __device__ __forceinline__ real explicit_step(const Params &p, u32 k, u32 parity) {
     const u32 SCALE = 3 * sizeof(real);
     u32 block = blockIdx.x, i = threadIdx.x, at = block * p.block + i;
     const real *u = p.u[parity], *du = p.du[parity];
@@ -78,7 +95,7 @@ template <bool LOCAL> static __device__ __forceinline__ void explicit_general(co
         }
         __syncthreads();
     }
-    if (at >= p.n) return;
+    if (at >= p.n) return 0;
     u32 row = *p.row + k;
     real own[3], rate[3], force[3], dragging[3];
     for (int c = 0; c < 3; ++c) {
@@ -126,7 +143,11 @@ template <bool LOCAL> static __device__ __forceinline__ void explicit_general(co
             for (int c = 0; c < 3; ++c) dragging[c] = dragging[c] + strength * s.along[c];
         }
     }
-    move(p, parity, row, at, own, force, dragging);
+    return move(p, parity, row, at, own, force, dragging);
+}
+template <bool LOCAL> static __device__ __forceinline__ void explicit_general(const Params &p, u32 k, u32 parity) {
+    real heat = explicit_step<LOCAL>(p, k, parity);
+    if (p.heat) add_heat(p, (blockIdx.x * blockDim.x + threadIdx.x) / 32, heat);
 }
 
 extern "C" __global__ void __launch_bounds__(512) explicit_local(const __grid_constant__ Params p, u32 k, u32 parity) {
@@ -174,22 +195,27 @@ template <int ND> static __device__ __forceinline__ void lattice(const Params &p
     }
     real inertia = p.inertia ? (at < p.n ? p.inertia[at] : real(0)) : p.uniform_inertia;
     __syncthreads();
-    if (at >= p.n) return;
-    Pulls<false> pulls;
+    real heat = 0;
+    if (at < p.n) {
+        Pulls<false> pulls;
 #pragma unroll
-    for (int d = 0; d < ND; ++d) {
-        real e[3];
+        for (int d = 0; d < ND; ++d) {
+            real e[3];
 #pragma unroll
-        for (int c = 0; c < 3; ++c) e[c] = *(const real *)(shared + id[d] + c * sizeof(real)) - own[c];
-        pulls.add(stretch_lattice<false>(e, p, d), d);
+            for (int c = 0; c < 3; ++c) e[c] = *(const real *)(shared + id[d] + c * sizeof(real)) - own[c];
+            pulls.add(stretch_lattice<false>(e, p, d), d);
+        }
+#pragma unroll
+        for (int c = 0; c < 3; ++c) {
+            u64 j = u64(c) * p.len + at;
+            real increment = p.decay * old[c] + (inertia * pulls.force(p, ND, c) + g[c]);
+            p.du[parity ^ 1][j] = increment;
+            p.u[parity ^ 1][j] = own[c] + increment;
+            if (p.heat) heat += rubbed(p, old[c], increment);
+        }
+        if (p.heat) heat = heat / inertia;
     }
-#pragma unroll
-    for (int c = 0; c < 3; ++c) {
-        u64 j = u64(c) * p.len + at;
-        real increment = p.decay * old[c] + (inertia * pulls.force(p, ND, c) + g[c]);
-        p.du[parity ^ 1][j] = increment;
-        p.u[parity ^ 1][j] = own[c] + increment;
-    }
+    if (p.heat) add_heat(p, (block * BLOCK + i) / 32, heat);
 }
 
 #define LATTICE(ND)                                                                                                              \
@@ -202,8 +228,9 @@ LATTICE(18)
 LATTICE(26)
 
 #ifndef POGO_F64
-// The same where spacings are alike: sixteen bytes a particle in shared memory (ids are times 16), and pulls over k / L² of the kind
-// of springs that ND has most of.
+// The same where spacings are alike, in blocks of 512 particles, two a thread: sixteen bytes a particle in memory and in shared
+// memory (ids are times 16), and pulls over k / L² of the kind of springs that ND has most of.
+#define WIDE_BLOCK 512
 template <int D, int BASE>
 static __device__ __forceinline__ void pull_even(const float4 b, const float own[3], const Params &p, float d, float ratio, float sum[3]) {
     const float there[3] = {b.x, b.y, b.z};
@@ -232,58 +259,72 @@ template <int ND, int BASE> struct Slots<ND, ND, BASE> {
     static __device__ __forceinline__ void pull(const u16 *, const float *, const Params &, float, const float *, float *) {}
 };
 
-template <int ND> static __device__ __forceinline__ void lattice_even(const Params &p, u32 k, u32 parity) {
+static __device__ __forceinline__ void copy_16(u32 to, const float4 *from) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+}
+
+template <int ND, bool HEAT> static __device__ __forceinline__ void lattice_even(const Params &p, u32 k, u32 parity) {
     const int BASE = ND == 6 ? 0 : 6;
-    u32 block = blockIdx.x, i = threadIdx.x, at = block * BLOCK + i;
-    const float *u = p.u[parity];
-    float4 *local = (float4 *)shared;
-    const u16 *ids = p.ids + u64(p.first[block]) * BLOCK + i;
-    u32 halo_first = p.halo_first[block], n_halo = p.halo_first[block + 1] - halo_first;
-    u32 near = i < n_halo ? __ldcs(p.halo + halo_first + i) : 0;
-    float own[3] = {0, 0, 0}, old[3] = {0, 0, 0};
-    u32 row = *p.row + k;
-    if (at < p.n)
+    u32 block = blockIdx.x, i = threadIdx.x, first = p.first[block];
+    const float4 *u = (const float4 *)p.u[parity];
+    const u16 *ids = p.ids + u64(first) * WIDE_BLOCK + i, *places = halo_places(p, block, ND);
+    const u32 *halo = p.halo + p.halo_first[block];
+    u32 n_halo = p.halo_first[block + 1] - p.halo_first[block], row = *p.row + k;
+    u32 base = u32(__cvta_generic_to_shared(shared));
+    // The arrays are padded to whole blocks.
 #pragma unroll
-        for (int c = 0; c < 3; ++c) {
-            own[c] = u[u64(c) * p.len + at];
-            old[c] = __ldcs(p.du[parity] + u64(c) * p.len + at);
-        }
-    u16 id[ND];
-#pragma unroll
-    for (int d = 0; d < ND; ++d) id[d] = __ldg(ids + d * BLOCK);
-    auto place = [&](u32 h, u32 particle) {
-        local[BLOCK + h] = make_float4(u[particle], u[u64(p.len) + particle], u[2 * u64(p.len) + particle], 0);
-    };
-    if (i < n_halo) place(i, near);
-#pragma unroll 1
-    for (u32 h = i + BLOCK; h < n_halo; h += BLOCK) place(h, __ldcs(p.halo + halo_first + h));
-    local[i] = make_float4(own[0], own[1], own[2], 0);
+    for (u32 j = 0; j < WIDE_BLOCK; j += BLOCK) copy_16(base + 16 * own_place(p, i + j), u + block * WIDE_BLOCK + i + j);
+#pragma unroll 2
+    for (u32 h = i; h < n_halo; h += BLOCK) copy_16(base + 16 * (places ? __ldg(places + h) : WIDE_BLOCK + h), u + __ldcs(halo + h));
     float g[3];
 #pragma unroll
     for (int c = 0; c < 3; ++c) g[c] = gravity(p, row, c);
-    float inertia = (p.inertia ? (at < p.n ? p.inertia[at] : 0.0f) : p.uniform_inertia) * p.pull[BASE];
-    const float base = p.pull[BASE];
-    const float ratio[3] = {__fdividef(p.pull[0], base), __fdividef(p.pull[6], base), __fdividef(p.pull[18], base)};
-    __syncthreads();
-    if (at >= p.n) return;
-    float sum[3] = {0, 0, 0};
-    Slots<0, ND, BASE>::pull(id, own, p, p.rule[0].rest[0], ratio, sum);
+    const float base_pull = p.pull[BASE];
+    const float ratio[3] = {__fdividef(p.pull[0], base_pull), __fdividef(p.pull[6], base_pull), __fdividef(p.pull[18], base_pull)};
+    float heat = 0;
 #pragma unroll
-    for (int c = 0; c < 3; ++c) {
-        u64 j = u64(c) * p.len + at;
-        float increment = fmaf(p.decay, old[c], fmaf(inertia, sum[c], g[c]));
-        p.du[parity ^ 1][j] = increment;
-        p.u[parity ^ 1][j] = own[c] + increment;
+    for (u32 half = 0; half < WIDE_BLOCK; half += BLOCK) {
+        u32 at = block * WIDE_BLOCK + half + i;
+        float4 old = __ldcs((const float4 *)p.du[parity] + at);
+        float inertia = p.inertia ? (at < p.n ? p.inertia[at] : 0.0f) : p.uniform_inertia;
+        u16 id[ND];
+#pragma unroll
+        for (int d = 0; d < ND; ++d) id[d] = __ldg(ids + d * WIDE_BLOCK + half);
+        if (half == 0) {
+            asm volatile("cp.async.wait_all;" ::: "memory");
+            __syncthreads();
+        }
+        if (at < p.n) {
+            float4 mine = ((const float4 *)shared)[own_place(p, half + i)];
+            const float own[3] = {mine.x, mine.y, mine.z};
+            float sum[3] = {0, 0, 0};
+            Slots<0, ND, BASE>::pull(id, own, p, p.rule[0].rest[0], ratio, sum);
+            float factor = inertia * base_pull;
+            float4 moved;
+            mine.x = fmaf(p.decay, old.x, fmaf(factor, sum[0], g[0]));
+            mine.y = fmaf(p.decay, old.y, fmaf(factor, sum[1], g[1]));
+            mine.z = fmaf(p.decay, old.z, fmaf(factor, sum[2], g[2]));
+            mine.w = 0;
+            moved = make_float4(own[0] + mine.x, own[1] + mine.y, own[2] + mine.z, 0);
+            __stcs((float4 *)p.du[parity ^ 1] + at, mine);
+            ((float4 *)p.u[parity ^ 1])[at] = moved;
+            if (HEAT)
+                heat += __fdividef(rubbed(p, old.x, mine.x) + rubbed(p, old.y, mine.y) + rubbed(p, old.z, mine.z), inertia);
+        }
     }
+    if (HEAT) add_heat(p, (block * BLOCK + i) / 32, heat);
 }
 
-#define LATTICE_EVEN(ND)                                                                                                         \
-    extern "C" __global__ void __launch_bounds__(BLOCK, 7) lattice_even_##ND(const __grid_constant__ Params p, u32 k, u32 parity) { \
-        lattice_even<ND>(p, k, parity);                                                                                          \
+#define LATTICE_EVEN(NAME, ND, HEAT)                                                                                             \
+    extern "C" __global__ void __launch_bounds__(BLOCK, 6) NAME(const __grid_constant__ Params p, u32 k, u32 parity) {           \
+        lattice_even<ND, HEAT>(p, k, parity);                                                                                    \
     }
-LATTICE_EVEN(6)
-LATTICE_EVEN(18)
-LATTICE_EVEN(26)
+LATTICE_EVEN(lattice_even_6, 6, false)
+LATTICE_EVEN(lattice_even_18, 18, false)
+LATTICE_EVEN(lattice_even_26, 26, false)
+LATTICE_EVEN(lattice_even_6_heat, 6, true)
+LATTICE_EVEN(lattice_even_18_heat, 18, true)
+LATTICE_EVEN(lattice_even_26_heat, 26, true)
 #endif
 
 // What acts on single numbers, a thread a number: forces, then the motion of a support, and their work.
@@ -292,9 +333,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) specials(const __grid_cons
     if (i >= p.n_specials) return;
     const double *now = p.signals + u64(*p.row + k) * p.n_signals, *next = now + p.n_signals;
     u32 index = p.specials[p.special_first[i]].index;
-    real u = p.u[parity][index], du = p.du[parity ^ 1][index];
-    real inertia = p.inertia ? p.inertia[index % p.len] : p.uniform_inertia;
-    real before = p.work ? p.du[parity][index] : real(0);
+    real u = p.u[parity][index], alone = p.du[parity ^ 1][index], du = alone;
+    real inertia = p.inertia ? p.inertia[place_of(p, index)] : p.uniform_inertia;
     real free = du;
     bool held = false;
     for (u32 s = p.special_first[i]; s < p.special_first[i + 1]; ++s) {
@@ -309,33 +349,134 @@ extern "C" __global__ void __launch_bounds__(THREADS) specials(const __grid_cons
     }
     p.du[parity ^ 1][index] = du;
     p.u[parity ^ 1][index] = u + du;
-    if (p.work) {
+    if (p.follow) {
+        real before = p.last[i], dragging = p.drag ? p.drag[index] : real(0);
+        p.last[i] = du;
         double half = 0.5 * (double(before) + double(du)), work = 0;
         for (u32 s = p.special_first[i]; s < p.special_first[i + 1]; ++s)
             if (p.specials[s].kind == 0) work += p.specials[s].value * now[p.specials[s].signal] * half;
         if (held) work += (double(du) - double(free)) / double(inertia) * half;
         p.work[i] += work;
+        if (p.heat)
+            p.special_heat[i] += (rubbed<double>(p, before, du) - rubbed<double>(p, before, alone)) / double(inertia) -
+                                 double(dragging) * 0.5 * (double(du) - double(alone));
     }
 }
 
-// Energy that friction and dampers take: a sum a thread block, added up in place.
-extern "C" __global__ void __launch_bounds__(THREADS) dissipation(const __grid_constant__ Params p, u32 k, u32 parity) {
-    __shared__ double sums[THREADS];
-    double sum = 0;
-    u64 n = 3ull * p.len;
-    for (u64 i = u64(blockIdx.x) * THREADS + threadIdx.x; i < n; i += u64(gridDim.x) * THREADS) {
-        double before = p.du[parity][i], after = p.du[parity ^ 1][i];
-        real inertia = p.inertia ? p.inertia[i % p.len] : p.uniform_inertia;
-        if (inertia > real(0)) sum += (p.friction[0] * (before + after) + p.friction[1] * before) * (before + after) / double(inertia);
-        if (p.drag) sum -= double(p.drag[i]) * 0.5 * (before + after);
+// Energies and momentum at t_n, and half a step's work and energy taken, of the particles of every gridDim.x-th block: sums for a
+// thread block. Signals of t_n and t_{n+1} with BΔt² g behind them.
+#define N_SUMS 8
+enum Kind { GRID, LOCAL, GLOBAL };
+template <Kind KIND>
+static __device__ __forceinline__ void energies(const Params &p, u32 parity, u32 n_blocks, const double *now, double *out) {
+    const real *u = p.u[parity], *du = p.du[parity], *older = p.u[parity ^ 1];
+    const double *next = now + p.n_signals, *g = next - 3;
+    real *local = (real *)shared, *local_rate = (real *)(shared + p.id_bytes * p.local_most);
+    double sums[N_SUMS] = {};
+    for (u32 block = blockIdx.x; block < n_blocks; block += gridDim.x) {
+        u32 i = threadIdx.x, at = block * blockDim.x + i, word = 0;
+        if (KIND == LOCAL) {
+            __syncthreads();
+            copy_local(p, local, u, block);
+            if (p.damped) copy_local(p, local_rate, du, block);
+            __syncthreads();
+        }
+        if (KIND == GRID) {
+            if (at >= p.plane * p.size[2]) continue;
+            at += p.pad;
+            word = p.mask[at];
+            if (!word) continue;
+        } else if (at >= p.n) {
+            continue;
+        }
+        real own[3], rate[3], force[3], dragging[3], elastic = 0;
+        for (int c = 0; c < 3; ++c) {
+            u64 number = number_of(p, at, c);
+            own[c] = u[number];
+            rate[c] = p.pairs ? own[c] - older[number] : du[number];
+            force[c] = dragging[c] = 0;
+        }
+        u32 self = KIND == LOCAL ? own_place(p, i) * p.id_bytes : at;
+        u32 own_material = p.n_materials > 1 && !p.rest ? p.material[at] : 0;
+        u32 n_slots = KIND != GRID && p.rest ? p.first[block + 1] - p.first[block] : p.n_directions;
+        for (u32 d = 0; d < n_slots; ++d) {
+            u64 entry = KIND == GRID ? 0 : u64(p.first[block] + d) * p.block + i;
+            u32 id = KIND == GRID ? at + p.stride[d] : KIND == LOCAL ? p.ids[entry] : p.global_ids[entry];
+            if (KIND == GRID ? !(word >> d & 1) : id == self) continue;
+            Rule rule;
+            if (KIND != GRID && p.rest) {
+                rule = p.rules[p.cls[entry]];
+                Rest rest = p.rest[entry];
+                for (int c = 0; c < 3; ++c) rule.rest[c] = rest.d[c];
+                rule.inverse = rest.inverse;
+                rule.damping = rule.damping * rest.inverse;
+            } else if (p.n_materials > 1) {
+                u32 other = KIND == LOCAL ? particle_of(p, block, id / p.id_bytes) : id;
+                rule = p.rules[(own_material * p.n_materials + p.material[other]) * N_DIRECTIONS + d];
+            } else {
+                rule = p.rule[d];
+            }
+            real e[3];
+            for (int c = 0; c < 3; ++c)
+                e[c] = (KIND == LOCAL ? *(const real *)(shared + id + c * sizeof(real)) : u[number_of(p, id, c)]) - own[c];
+            Stretched s = stretch(e, rule);
+            // Half of k (l − L)² / 2 for each end.
+            if (rule.stiffness > real(0)) elastic += real(0.25) * s.pull * s.pull * s.w / (rule.stiffness * rule.inverse);
+            for (int c = 0; c < 3; ++c) force[c] += s.pull * s.along[c];
+            if (p.damped) {
+                for (int c = 0; c < 3; ++c)
+                    e[c] = (KIND == LOCAL ? *(const real *)((char *)local_rate + id + c * sizeof(real)) : du[number_of(p, id, c)]) - rate[c];
+                real strength = drag(s, e, rule);
+                for (int c = 0; c < 3; ++c) dragging[c] += strength * s.along[c];
+            }
+        }
+        double push[3] = {0, 0, 0}, held[3] = {0, 0, 0};
+        u32 is_held = 0, particle = KIND == GRID ? p.particle[at] : at;
+        if (p.special_of)
+            for (u32 s = p.special_first[p.special_of[particle]]; s < p.special_first[p.special_of[particle + 1]]; ++s) {
+                Special special = p.specials[s];
+                u32 c = p.wide ? special.index % 4 : special.index / p.len;
+                if (special.kind == 0) {
+                    push[c] += special.value * now[special.signal];
+                } else {
+                    is_held |= 1u << c;
+                    held[c] = special.value * (next[special.signal] - now[special.signal]);
+                }
+            }
+        double inertia = p.inertia ? p.inertia[at] : p.uniform_inertia, mass = p.inertia_factor / inertia;
+        sums[1] += elastic;
+        for (int c = 0; c < 3; ++c) {
+            double before = rate[c], free = p.decay * before + inertia * (double(force[c]) + dragging[c] + push[c]) + g[c];
+            double after = is_held >> c & 1 ? held[c] : free, motion = 0.5 * (before + after), v = motion / p.time_increment;
+            sums[0] += 0.5 * mass * v * v;
+            sums[2] -= g[c] / inertia * own[c];
+            sums[5 + c] += mass * v;
+            if (p.follow) {
+                sums[3] += (push[c] + (after - free) / inertia) * motion;
+                sums[4] += rubbed(p, before, after) / inertia - dragging[c] * motion;
+            }
+        }
     }
-    sums[threadIdx.x] = sum;
-    for (u32 half = THREADS / 2; half; half /= 2) {
-        __syncthreads();
-        if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
+    __shared__ double partial[16][N_SUMS];
+    for (int s = 0; s < N_SUMS; ++s) {
+        for (int by = 16; by; by /= 2) sums[s] += __shfl_xor_sync(~0u, sums[s], by);
+        if (threadIdx.x % 32 == 0) partial[threadIdx.x / 32][s] = sums[s];
     }
-    if (threadIdx.x == 0) p.heat[blockIdx.x] += sums[0];
+    __syncthreads();
+    if (threadIdx.x < N_SUMS) {
+        double sum = 0;
+        for (u32 warp = 0; warp < blockDim.x / 32; ++warp) sum += partial[warp][threadIdx.x];
+        out[blockIdx.x * N_SUMS + threadIdx.x] = sum;
+    }
 }
+#define ENERGIES(NAME, KIND)                                                                                                     \
+    extern "C" __global__ void __launch_bounds__(512)                                                                             \
+        NAME(const __grid_constant__ Params p, u32 parity, u32 n_blocks, const double *signals, double *out) {                   \
+        energies<KIND>(p, parity, n_blocks, signals, out);                                                                       \
+    }
+ENERGIES(energies_grid, GRID)
+ENERGIES(energies_local, LOCAL)
+ENERGIES(energies_global, GLOBAL)
 
 // u_s and Δu_s of the monitors before a step (what = 0), Δu_{s+1} after it.
 template <int WHAT> static __device__ void monitors(const Params &p, u32 k, u32 parity) {

@@ -10,6 +10,15 @@ use crate::spring::cpu::{Layout, Number, Task};
 use crate::spring::springs::Springs;
 use crate::spring::{Addressing, Cause, Change, SpringError, SpringProblem};
 
+/// How arrays of displacements are on the device.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Form {
+    /// Four numbers a particle side by side, not component after component.
+    pub wide: bool,
+    /// The length that is 1 there, m.
+    pub unit: f64,
+}
+
 /// Tables by addressing.
 #[derive(Debug)]
 pub(super) enum Host<T: Number> {
@@ -56,20 +65,20 @@ impl<T: GpuNumber> Host<T> {
     }
 
     /// Place of a degree of freedom in the arrays.
-    pub fn index(&self, dof: usize) -> usize {
+    pub fn index(&self, dof: usize, form: Form) -> usize {
         let (particle, component) = (dof / 3, dof % 3);
         let at = match self {
             Self::Grid(grid) => grid.place[particle] as usize,
             _ => particle,
         };
-        component * self.len() + at
+        if form.wide { 4 * at + component } else { component * self.len() + at }
     }
 
     /// (n, 3) as the device has it.
-    pub fn scatter(&self, n_dofs: usize, value: impl Fn(usize) -> f64) -> Vec<T> {
-        let mut out = vec![T::default(); 3 * self.len()];
+    pub fn scatter(&self, n_dofs: usize, form: Form, value: impl Fn(usize) -> f64) -> Vec<T> {
+        let mut out = vec![T::default(); self.len() * if form.wide { 4 } else { 3 }];
         for dof in 0..n_dofs {
-            out[self.index(dof)] = T::from_f64(value(dof));
+            out[self.index(dof, form)] = T::from_f64(value(dof) / form.unit);
         }
         out
     }

@@ -18,9 +18,10 @@ pub(super) const TILE: [usize; 2] = [32, 16];
 const TILE_BYTES: u32 = 4 * (4 * 3 * 40 * (16 + 2) + 3 * 3 * 32 * 16);
 const TILE_THREADS: u32 = 128;
 /// Bytes of a particle in the shared memory of `lattice_even`.
-const WIDE: usize = 16;
-/// Particles a block of `lattice`.
-const LATTICE_BLOCK: u32 = 256;
+pub(super) const WIDE: usize = 16;
+/// Threads of `lattice` and of `lattice_even`; the one has as many particles a block, the other twice as many.
+const LATTICE_THREADS: u32 = 256;
+const WIDE_BLOCK: usize = 512;
 /// Most threads of a resident kernel for even spacing and springs that never break, by its slots, and of any other.
 const RESIDENT_THREADS: [(usize, u32); 3] = [(6, 512), (18, 512), (26, 768)];
 const MOST_THREADS: u32 = 1024;
@@ -44,23 +45,12 @@ fn slots<T: GpuNumber>(host: &Host<T>) -> usize {
     }
 }
 
-/// Bytes of a particle in shared memory, by which local ids are multiplied: `WIDE` where a kernel for even spacing does.
-pub(super) fn id_bytes<T: GpuNumber>(choice: Choice, features: Features, host: &Host<T>) -> usize {
+/// Bytes of a particle in shared memory, by which local ids are multiplied: `WIDE` where `lattice_even` does.
+pub(super) fn id_bytes<T: GpuNumber>(choice: Choice, even: bool, host: &Host<T>) -> usize {
     let narrow = 3 * size_of::<T>();
     let shared = choice.addressing == Addressing::Explicit && choice.way == Way::Shared;
-    let Host::Local(lists) = host else { return narrow };
-    let Rules::Lattice { constants, .. } = &lists.rules else { return narrow };
-    let slots = slots(host);
-    // The kind of springs by which `lattice_even` measures the others.
-    let base = if slots == 6 { 0 } else { 6 };
-    let fits = features.single
-        && features.even
-        && features.plain()
-        && !features.breaks
-        && choice.block == LATTICE_BLOCK as usize;
-    let known = [6, 18, 26].contains(&slots) && constants[base].stiffness > T::default();
     let room = (choice.block + host.most_halo()) * WIDE <= usize::from(u16::MAX);
-    if shared && fits && known && room { WIDE } else { narrow }
+    if shared && even && room && choice.block == WIDE_BLOCK { WIDE } else { narrow }
 }
 
 /// The kernels of a model.
@@ -71,10 +61,15 @@ pub(super) struct Kernels {
     pub name: String,
     pub grid: [u32; 3],
     pub threads: u32,
+    /// Columns of a tile, else 0.
+    pub tiles: u32,
     /// One step of a model that has a resident kernel.
     pub single: Option<Kernel>,
     pub specials: Kernel,
-    pub dissipation: Kernel,
+    pub energies: Kernel,
+    /// Threads of a block of that, and how many blocks cover the model.
+    pub energy_threads: u32,
+    pub energy_blocks: u32,
     pub before: Kernel,
     pub after: Kernel,
     pub advance_row: Kernel,
@@ -83,6 +78,12 @@ pub(super) struct Kernels {
 }
 
 impl Kernels {
+    /// Warps of a step.
+    pub fn warps(&self) -> usize {
+        let blocks = if self.tiles > 0 { self.tiles } else { self.grid.iter().product() };
+        (blocks * self.threads.div_ceil(32)) as usize
+    }
+
     /// Of a choice; `depth` planes a column, or 0.
     pub fn new<T: GpuNumber>(
         gpu: &Gpu,
@@ -95,8 +96,9 @@ impl Kernels {
         let general = gpu.module(if features.single { ptx::GENERAL_F32 } else { ptx::GENERAL_F64 })?;
         let mut modules = Vec::new();
         let plain = |name: &str| Kernel::new(gpu, &general, name, 0);
-        let wide = id_bytes(choice, features, host) == WIDE;
-        let local_bytes = 3 * (params.block + params.halo_most) * size_of::<T>() as u32;
+        let wide = params.wide != 0;
+        let heat = if features.heats { "_heat" } else { "" };
+        let local_bytes = params.local_most * params.id_bytes;
         let local = |name: &str| -> Result<Kernel, DeviceError> {
             Kernel::new(gpu, &general, name, if params.damped != 0 { 2 * local_bytes } else { local_bytes })
         };
@@ -104,19 +106,23 @@ impl Kernels {
         let n_blocks = params.n.div_ceil(params.block);
         let slots = slots(host);
         let mut single = None;
-        let (mut grid, mut threads) = ([n_blocks, 1, 1], params.block);
+        let (mut grid, mut threads, mut columns) = ([n_blocks, 1, 1], params.block, 0);
         let name = match (choice.addressing, choice.way) {
             (_, Way::Resident) => {
                 threads = (slots.div_ceil(NINE) * block) as u32;
                 let fits = RESIDENT_THREADS.iter().any(|&(of, most)| of == slots && threads <= most);
-                format!("resident_{}{slots}", if features.even && !features.breaks && fits { "even_" } else { "" })
+                let even = if features.even && !features.breaks && fits { "even_" } else { "" };
+                format!("resident_{even}{slots}{}", if features.follow { "_follow" } else { "" })
             }
             (Addressing::Implicit, Way::Cached) => "implicit_cached".to_owned(),
-            (Addressing::Implicit, Way::SharedPairs) => "columns_pairs".to_owned(),
-            (Addressing::Implicit, _) => "columns_increments".to_owned(),
+            (Addressing::Implicit, Way::SharedPairs) => format!("columns_pairs{heat}"),
+            (Addressing::Implicit, _) => format!("columns_increments{heat}"),
             (Addressing::ExplicitGlobal, _) => "explicit_cached".to_owned(),
-            _ if wide => format!("lattice_even_{slots}"),
-            _ if slots > 0 && features.plain() && !features.breaks && params.block == LATTICE_BLOCK => {
+            _ if wide => {
+                threads = LATTICE_THREADS;
+                format!("lattice_even_{slots}{heat}")
+            }
+            _ if slots > 0 && features.plain() && !features.breaks && params.block == LATTICE_THREADS => {
                 format!("lattice_{slots}")
             }
             _ => "explicit_local".to_owned(),
@@ -149,21 +155,33 @@ impl Kernels {
                 let slots = gpu.multiprocessors * kernel.resident;
                 let fills = |depth: &u32| 10 * tiles[0] * tiles[1] * params.size[2].div_ceil(*depth) > 9 * slots;
                 params.depth = if depth > 0 { depth } else { [16, 8].into_iter().find(fills).unwrap_or(4) };
-                (grid, threads) = ([tiles[0], tiles[1], params.size[2].div_ceil(params.depth)], TILE_THREADS);
+                columns = tiles[0] * tiles[1] * params.size[2].div_ceil(params.depth);
+                (grid, threads) = ([columns.min(slots), 1, 1], TILE_THREADS);
                 kernel
             }
             (Addressing::ExplicitGlobal, _) => plain(&name)?,
-            _ if wide => Kernel::new(gpu, &general, &name, (params.block + params.halo_most) * WIDE as u32)?,
             _ => local(&name)?,
         };
+        let places = params.plane * params.size[2];
+        let (energy_threads, energy_blocks) = match choice.addressing {
+            Addressing::Implicit => (THREADS, places.div_ceil(THREADS)),
+            _ => (params.block, n_blocks),
+        };
         Ok(Self {
+            energy_threads,
+            energy_blocks,
             step,
             name,
             grid,
             threads,
+            tiles: columns,
             single,
             specials: plain("specials")?,
-            dissipation: plain("dissipation")?,
+            energies: match choice.addressing {
+                Addressing::Implicit => plain("energies_grid")?,
+                Addressing::ExplicitGlobal => plain("energies_global")?,
+                _ => local("energies_local")?,
+            },
             before: plain("monitors_before")?,
             after: plain("monitors_after")?,
             advance_row: plain("advance_row")?,

@@ -21,14 +21,11 @@ use super::springs::Springs;
 use super::{Addressing, Change, SpringProblem, State, Stepper};
 use crate::cuda::{Buffer, DeviceError, Gpu, Graph, Plain};
 use features::{Choice, Features};
-use host::Host;
+use host::{Form, Host};
 use kernels::{Kernels, TILE};
 pub use options::{GpuError, GpuOptions, GpuReport, Way};
 use params::Params;
 use tables::Tables;
-
-/// Thread blocks that sum dissipated energy.
-const HEAT_BLOCKS: usize = 1024;
 
 /// Numbers that the kernels are compiled for: `f32` and `f64`.
 #[allow(private_bounds)]
@@ -48,7 +45,13 @@ struct Arrays<T> {
     du: Vec<Buffer<T>>,
     /// What blocks of a resident kernel hand each other.
     exchange: Buffer<u32>,
+    /// Of columns, see springs.cuh.
+    tickets: Buffer<u32>,
+    /// Of each number that something acts on: Δu_n, work, and what the energy taken differs by from that of a free number.
+    last: Buffer<T>,
     work: Buffer<f64>,
+    special_heat: Buffer<f64>,
+    /// Energy taken, by warp of a step.
     heat: Buffer<f64>,
     log: Buffer<u32>,
     log_count: Buffer<u32>,
@@ -72,8 +75,7 @@ pub struct GpuStepper<'a, T: GpuNumber> {
     kernels: Kernels,
     /// The second array of displacements holds those of the step before, and there is no Δu.
     pairs: bool,
-    /// Factor of local ids.
-    id_bytes: usize,
+    form: Form,
     tables: Tables<T>,
     arrays: Arrays<T>,
     params: Params<T>,
@@ -102,36 +104,51 @@ pub fn gpu<'a, T: GpuNumber>(
     Ok(Box::new(GpuStepper::<T>::new(problem, state, addressing, options)?))
 }
 
+/// Degrees of freedom that forces and supports act on, increasing: each is a number that `specials` in general.cu treats.
+fn acted_on(problem: &SpringProblem) -> Vec<u64> {
+    let mut dofs: Vec<u64> = problem.forces.iter().map(|force| force.dof).collect();
+    dofs.extend(problem.constraints.iter().map(|support| support.dof));
+    dofs.sort_unstable();
+    dofs.dedup();
+    dofs
+}
+
 impl<T: GpuNumber> Arrays<T> {
     /// A state, on the device; `params` learns where it is.
     fn new(
+        problem: &SpringProblem,
         state: &State,
         host: &Host<T>,
         features: Features,
-        way: Way,
+        form: Form,
         n_springs: usize,
         params: &mut Params<T>,
     ) -> Result<Self, DeviceError> {
         let n_dofs = state.displacement.len();
-        let u = host.scatter(n_dofs, |dof| state.displacement[dof]);
-        let increments = host.scatter(n_dofs, |dof| state.increment[dof]);
-        let older = match way {
-            Way::SharedPairs => host.scatter(n_dofs, |dof| state.displacement[dof] - state.increment[dof]),
-            _ => u.clone(),
+        let u = host.scatter(n_dofs, form, |dof| state.displacement[dof]);
+        let increments = host.scatter(n_dofs, form, |dof| state.increment[dof]);
+        let older = match params.pairs {
+            0 => u.clone(),
+            _ => host.scatter(n_dofs, form, |dof| state.displacement[dof] - state.increment[dof]),
         };
         let even = state.step.is_multiple_of(2);
         let u = if even { [Buffer::of(&u)?, Buffer::of(&older)?] } else { [Buffer::of(&older)?, Buffer::of(&u)?] };
         let mut du = vec![Buffer::of(&increments)?];
-        if features.damped || features.follow {
+        // Dampers read the increments of neighbours.
+        if features.damped {
             du.push(Buffer::of(&increments)?);
         }
-        let n = n_dofs / 3;
+        let increment = |dof: u64| T::from_f64(state.increment[dof as usize] / form.unit);
+        let last: Vec<T> = acted_on(problem).into_iter().map(increment).collect();
         let arrays = Self {
             u,
             du,
-            exchange: Buffer::zeros(if way == Way::Resident { 8 * n } else { 0 })?,
-            work: Buffer::zeros(params.n_specials as usize)?,
-            heat: Buffer::zeros(HEAT_BLOCKS)?,
+            tickets: Buffer::zeros(0)?,
+            exchange: Buffer::zeros(0)?,
+            last: Buffer::of(&last)?,
+            work: Buffer::zeros(last.len())?,
+            special_heat: Buffer::zeros(last.len())?,
+            heat: Buffer::zeros(0)?,
             log: Buffer::zeros(if features.breaks { 4 * (n_springs + 1) } else { 0 })?,
             log_count: Buffer::zeros(1)?,
             signals: Buffer::zeros(0)?,
@@ -141,10 +158,8 @@ impl<T: GpuNumber> Arrays<T> {
         };
         params.u = arrays.u.each_ref().map(Buffer::pointer);
         params.du = [arrays.du[0].pointer(), arrays.du[arrays.du.len() - 1].pointer()];
-        params.exchange = arrays.exchange.pointer();
-        if features.follow {
-            (params.work, params.heat) = (arrays.work.pointer(), arrays.heat.pointer());
-        }
+        params.last = arrays.last.pointer();
+        (params.work, params.special_heat) = (arrays.work.pointer(), arrays.special_heat.pointer());
         (params.log, params.log_count) = (arrays.log.pointer(), arrays.log_count.pointer());
         params.row = arrays.row.pointer();
         Ok(arrays)
@@ -177,27 +192,46 @@ impl<'a, T: GpuNumber> GpuStepper<'a, T> {
         let mut params = Params {
             friction: problem.friction_factors(),
             inertia_factor: b * dt * dt,
+            time_increment: dt,
             n_monitors: problem.monitors.len() as u32,
             n: problem.n_particles() as u32,
             len: host.len() as u32,
             block: choice.block as u32,
             n_materials: if features.lattice { problem.groups.len() as u32 / 3 } else { 1 },
+            pairs: u32::from(choice.way == Way::SharedPairs),
+            follow: u32::from(features.follow),
             damped: u32::from(features.damped),
             breaks: u32::from(features.breaks),
             decay: T::from_f64(decay),
             ..Params::default()
         };
-        let id_bytes = kernels::id_bytes(choice, features, &host);
-        let tables = Tables::new(&problem, &host, features, choice.block, id_bytes, &mut params)?;
+        let id_bytes = kernels::id_bytes(choice, features.even_lists(&problem), &host);
+        (params.id_bytes, params.wide) = (id_bytes as u32, u32::from(id_bytes == kernels::WIDE));
+        // Columns have lengths in units of twice the spacing.
+        let columns = choice.addressing == Addressing::Implicit && choice.way != Way::Cached;
+        let unit = problem.mesh.grid.filter(|_| columns).map_or(1.0, |grid| 2.0 * grid.spacing[0]);
+        let form = Form { wide: params.wide != 0, unit };
+        let tables = Tables::new(&problem, &host, features, choice.block, form, &mut params)?;
         // All that may break between two looks at the log.
         let n_added: usize = problem.additions.iter().map(|addition| addition.springs.len()).sum();
         let n_springs = springs.len() as usize + n_added;
-        let arrays = Arrays::new(state, &host, features, choice.way, n_springs, &mut params)?;
+        let mut arrays = Arrays::new(&problem, state, &host, features, form, n_springs, &mut params)?;
         let stream = Stream::new(StreamFlags::NON_BLOCKING, None)
             .map_err(|error| DeviceError::Failed { what: "make a stream", reason: error.to_string() })?;
         let kernels = Kernels::new(&gpu, choice, features, &host, options.depth, &mut params)?;
+        if choice.way == Way::Resident {
+            arrays.exchange = Buffer::zeros(8 * problem.n_particles())?;
+            params.exchange = arrays.exchange.pointer();
+        }
+        arrays.tickets = Buffer::zeros(2 + kernels.tiles as usize)?;
+        params.tickets = arrays.tickets.pointer();
+        if features.heats {
+            arrays.heat = Buffer::zeros(kernels.warps())?;
+            params.heat = arrays.heat.pointer();
+        }
         let pairs = choice.way == Way::SharedPairs;
-        let state_bytes = if pairs { 9.0 } else { 12.0 } * size_of::<T>() as f64;
+        let numbers = if pairs { 9.0 } else { 4.0 * if params.wide != 0 { 4.0 } else { 3.0 } };
+        let state_bytes = numbers * size_of::<T>() as f64;
         let report = GpuReport {
             device: gpu.name.clone(),
             addressing: choice.addressing,
@@ -215,7 +249,7 @@ impl<'a, T: GpuNumber> GpuStepper<'a, T> {
             graph: None,
             kernels,
             pairs,
-            id_bytes,
+            form,
             tables,
             arrays,
             params,

@@ -51,7 +51,9 @@ static __device__ __forceinline__ void pulls(const Params &p, const float *here,
 // Groups of `block` threads: each has the springs of NINE slots of every particle, the first group moves the particles, and the last
 // fetches the halo.
 #define NINE 9
-template <int ND, bool PLAIN> static __device__ __forceinline__ void resident(const Params &p, u32 n_steps, u32 parity, u32 tag) {
+// FOLLOW: work, and what friction takes, are added up.
+template <int ND, bool PLAIN, bool FOLLOW>
+static __device__ __forceinline__ void resident(const Params &p, u32 n_steps, u32 parity, u32 tag) {
     const int GROUPS = (ND + NINE - 1) / NINE;
     u32 block = blockIdx.x, group = threadIdx.x / p.block, i = threadIdx.x % p.block, at = block * p.block + i;
     bool mine = at < p.n;
@@ -75,6 +77,7 @@ template <int ND, bool PLAIN> static __device__ __forceinline__ void resident(co
         halo[h] = entry < n_halo ? p.halo[halo_first + entry] : ~0u;
     }
     float u[3] = {0, 0, 0}, du[3] = {0, 0, 0};
+    double heat = 0, work = 0;
     u32 special_from = 0, special_to = 0, row = *p.row;
     float inertia = p.uniform_inertia;
     if (group == 0 && mine) {
@@ -142,25 +145,46 @@ template <int ND, bool PLAIN> static __device__ __forceinline__ void resident(co
         for (int other = 0; other < GROUPS - 1; ++other)
 #pragma unroll
             for (int c = 0; c < 3; ++c) force[c] += partial[(other * 3 + c) * p.block + i];
-        float old[3];
+        float old[3], before[3];
 #pragma unroll
         for (int c = 0; c < 3; ++c) {
+            before[c] = du[c];
             du[c] = p.decay * du[c] + (inertia * force[c] + g[c]);
             old[c] = u[c];
             u[c] = old[c] + du[c];
         }
         for (u32 number = special_from; number < special_to; ++number) {
+            double pushes = 0, free = 0;
+            bool held = false;
+            u32 component = 0;
             for (u32 s = p.special_first[number]; s < p.special_first[number + 1]; ++s) {
                 Special special = p.specials[s];
-                float by = special.kind == 0 ? inertia * float(special.value * now[special.signal])
+                double push = special.value * now[special.signal];
+                float by = special.kind == 0 ? inertia * float(push)
                                              : float(special.value * (now[p.n_signals + special.signal] - now[special.signal]));
-                u32 component = special.index / p.len;
+                component = special.index / p.len;
+                if (special.kind == 0)
+                    pushes += push;
+                else
+                    held = true;
 #pragma unroll
                 for (u32 c = 0; c < 3; ++c) {
+                    if (component == c && special.kind != 0) free = du[c];
                     du[c] = component != c ? du[c] : special.kind == 0 ? du[c] + by : by;
                     u[c] = component != c ? u[c] : old[c] + du[c];
                 }
             }
+            if (FOLLOW)
+#pragma unroll
+                for (u32 c = 0; c < 3; ++c)
+                    if (component == c)
+                        work += (pushes + (held ? (double(du[c]) - free) / double(inertia) : 0)) * 0.5 * (double(before[c]) + double(du[c]));
+        }
+        if (FOLLOW && p.heat && mine) {
+            float sum = 0;
+#pragma unroll
+            for (int c = 0; c < 3; ++c) sum += rubbed(p, before[c], du[c]);
+            heat += sum;
         }
         if (mine) {
             publish(p.exchange + (~tag & 1) * p.n + at, u, tag + 1);
@@ -175,6 +199,17 @@ template <int ND, bool PLAIN> static __device__ __forceinline__ void resident(co
             p.du[0][c * p.len + at] = du[c];
         }
     }
+    if (FOLLOW && group == 0) {
+        if (mine) heat /= double(inertia);
+        if (special_from < special_to) p.work[special_from] += work;
+        for (u32 number = special_from; number < special_to; ++number) {
+            u32 component = p.specials[p.special_first[number]].index / p.len;
+            p.last[number] = component == 0 ? du[0] : component == 1 ? du[1] : du[2];
+        }
+#pragma unroll
+        for (int by = 16; by; by /= 2) heat += __shfl_xor_sync(~0u, heat, by);
+        if (p.heat && i % 32 == 0) p.heat[at / 32] += heat;
+    }
     if (broke)
 #pragma unroll
         for (int d = 0; d < NINE; ++d) {
@@ -183,15 +218,21 @@ template <int ND, bool PLAIN> static __device__ __forceinline__ void resident(co
         }
 }
 
-#define RESIDENT(NAME, ND, PLAIN, THREADS)                                                                                       \
+#define RESIDENT(NAME, ND, PLAIN, FOLLOW, THREADS)                                                                               \
     extern "C" __global__ void __launch_bounds__(THREADS, 1)                                                                      \
         NAME(const __grid_constant__ Params p, u32 n_steps, u32 parity, u32 tag) {                                               \
-        resident<ND, PLAIN>(p, n_steps, parity, tag);                                                                            \
+        resident<ND, PLAIN, FOLLOW>(p, n_steps, parity, tag);                                                                    \
     }
-RESIDENT(resident_even_6, 6, true, 512)
-RESIDENT(resident_even_18, 18, true, 512)
-RESIDENT(resident_even_26, 26, true, 768)
+RESIDENT(resident_even_6, 6, true, false, 512)
+RESIDENT(resident_even_18, 18, true, false, 512)
+RESIDENT(resident_even_26, 26, true, false, 768)
+RESIDENT(resident_even_6_follow, 6, true, true, 512)
+RESIDENT(resident_even_18_follow, 18, true, true, 512)
+RESIDENT(resident_even_26_follow, 26, true, true, 768)
 // More threads, uneven spacing, or springs that break.
-RESIDENT(resident_6, 6, false, 1024)
-RESIDENT(resident_18, 18, false, 1024)
-RESIDENT(resident_26, 26, false, 1024)
+RESIDENT(resident_6, 6, false, false, 1024)
+RESIDENT(resident_18, 18, false, false, 1024)
+RESIDENT(resident_26, 26, false, false, 1024)
+RESIDENT(resident_6_follow, 6, false, true, 1024)
+RESIDENT(resident_18_follow, 18, false, true, 1024)
+RESIDENT(resident_26_follow, 26, false, true, 1024)

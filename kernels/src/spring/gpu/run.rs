@@ -2,14 +2,21 @@
 
 use std::ffi::c_void;
 
+use rayon::prelude::*;
+
 use super::kernels::THREADS;
-use super::{GpuNumber, GpuStepper, HEAT_BLOCKS};
+use super::{GpuNumber, GpuStepper};
 use crate::cuda::{Buffer, DeviceError, Graph, Kernel, Plain, synchronize};
-use crate::spring::energies::energies;
 use crate::spring::{Cause, Change, Energies, SignalTable, Springs, State, Stepper};
 
 /// Steps of one graph: an even number, so that it ends on the arrays that it began with.
 const GRAPH_STEPS: usize = 64;
+/// Most thread blocks that sum energies, so many that their sums do not depend on the device, and sums of each.
+const ENERGY_BLOCKS: u32 = 1024;
+const N_SUMS: usize = 8;
+/// Most and least steps of one launch of columns.
+const COLUMN_STEPS: usize = 4096;
+const FEW: usize = 4;
 /// Most steps of one launch of a resident kernel.
 const RESIDENT_STEPS: usize = 1 << 16;
 
@@ -40,14 +47,12 @@ impl<T: GpuNumber> GpuStepper<'_, T> {
                 self.start(&kernels.before, Self::over(self.params.n_monitors), THREADS, k, parity)?;
             }
             match &kernels.single {
+                _ if kernels.tiles > 0 => self.start_columns(1, k, parity, 0)?,
                 Some(kernel) => self.start(kernel, kernels.grid, self.params.block, k, parity)?,
                 None => self.start(&kernels.step, kernels.grid, kernels.threads, k, parity)?,
             }
             if self.params.n_specials > 0 {
                 self.start(&kernels.specials, Self::over(self.params.n_specials), THREADS, k, parity)?;
-            }
-            if self.params.heat != 0 {
-                self.start(&kernels.dissipation, [HEAT_BLOCKS as u32, 1, 1], THREADS, k, parity)?;
             }
             if monitored {
                 self.start(&kernels.after, Self::over(self.params.n_monitors), THREADS, k, parity)?;
@@ -61,6 +66,24 @@ impl<T: GpuNumber> GpuStepper<'_, T> {
         let mut arguments = [std::ptr::from_mut(&mut row).cast::<c_void>(), std::ptr::from_mut(&mut by).cast()];
         // SAFETY: the arguments that `advance_row` takes.
         unsafe { self.kernels.advance_row.launch_grid(self.stream.as_inner(), [1; 3], 1, false, &mut arguments) }
+    }
+
+    /// Starts steps of columns, from row k on. `tag` is the number of the first where there are several.
+    fn start_columns(&self, n_steps: usize, k: usize, parity: usize, tag: u64) -> Result<(), DeviceError> {
+        let (mut params, mut k, mut parity) = (self.params, k as u32, parity as u32);
+        // Greater than that of any step before, which the empty table's 0 stands for, too.
+        let (mut n_steps, mut tag) = (n_steps as u32, (tag as u32).wrapping_add(1));
+        let mut arguments = [
+            std::ptr::from_mut(&mut params).cast::<c_void>(),
+            std::ptr::from_mut(&mut k).cast(),
+            std::ptr::from_mut(&mut parity).cast(),
+            std::ptr::from_mut(&mut n_steps).cast(),
+            std::ptr::from_mut(&mut tag).cast(),
+        ];
+        let kernels = &self.kernels;
+        let grid = if n_steps > 1 { kernels.grid } else { [kernels.tiles, 1, 1] };
+        // SAFETY: the arguments that columns take; the arrays hold what the tables name.
+        unsafe { kernels.step.launch_grid(self.stream.as_inner(), grid, kernels.threads, false, &mut arguments) }
     }
 
     /// Starts many steps in one launch.
@@ -98,6 +121,12 @@ impl<T: GpuNumber> GpuStepper<'_, T> {
             } else if resident {
                 self.start_steps(1, self.step, true)?;
                 1
+            } else if self.kernels.tiles > 0 && self.params.n_specials == 0 && quiet >= FEW {
+                // Nothing else happens between these steps.
+                let steps = quiet.min(COLUMN_STEPS);
+                self.start_columns(steps, 0, (self.step % 2) as usize, self.step)?;
+                self.advance_row(steps)?;
+                steps
             } else if left >= GRAPH_STEPS && self.step.is_multiple_of(2) {
                 if self.graph.is_none() {
                     let stream = self.stream.as_inner();
@@ -166,7 +195,7 @@ impl<T: GpuNumber> GpuStepper<'_, T> {
         if changes.iter().any(|change| matches!(change.cause, Cause::Added(_))) {
             self.host.write_rules(&mut self.tables)?;
         }
-        let (edits, mut what) = self.host.edits(&changes, self.id_bytes);
+        let (edits, mut what) = self.host.edits(&changes, self.params.id_bytes as usize);
         self.changes.extend(changes);
         let buffer = Buffer::of(&edits)?;
         let (mut params, mut at, mut n) = (self.params, buffer.pointer(), edits.len() as u32);
@@ -185,6 +214,28 @@ impl<T: GpuNumber> GpuStepper<'_, T> {
         synchronize(&self.stream)
     }
 
+    /// Signals of some steps, with BΔt² g behind each step's.
+    fn signals(&self, values: &[f64], n: usize, n_rows: usize) -> Vec<f64> {
+        let mut table = Vec::with_capacity(n_rows * (n + 3));
+        for row in 0..n_rows {
+            let values = &values[row * n..(row + 1) * n];
+            table.extend_from_slice(values);
+            table.extend(self.problem.gravity_at(values).map(|g| self.params.inertia_factor * g / self.form.unit));
+        }
+        table
+    }
+
+    /// External work, and energy that friction and dampers have taken, from t = 0 on.
+    fn followed(&self) -> Result<[f64; 2], DeviceError> {
+        let sum = |buffer: &Buffer<f64>| -> Result<f64, DeviceError> { Ok(Self::read(buffer)?.iter().sum()) };
+        let square = self.form.unit * self.form.unit;
+        let [external, dissipated] = self.before;
+        Ok([
+            external + square * sum(&self.arrays.work)?,
+            dissipated + square * (sum(&self.arrays.heat)? + sum(&self.arrays.special_heat)?),
+        ])
+    }
+
     fn read<A: Plain + Default>(buffer: &Buffer<A>) -> Result<Vec<A>, DeviceError> {
         let mut values = vec![A::default(); buffer.len()];
         buffer.read(&mut values)?;
@@ -192,8 +243,9 @@ impl<T: GpuNumber> GpuStepper<'_, T> {
     }
 
     fn widen(&self, buffer: &Buffer<T>) -> Result<Vec<f64>, DeviceError> {
-        let values = Self::read(buffer)?;
-        Ok((0..3 * self.problem.n_particles()).map(|dof| values[self.host.index(dof)].to_f64()).collect())
+        let (values, form) = (Self::read(buffer)?, self.form);
+        let (host, dofs) = (&self.host, 0..3 * self.problem.n_particles());
+        Ok(dofs.into_par_iter().map(|dof| form.unit * values[host.index(dof, form)].to_f64()).collect())
     }
 }
 
@@ -215,14 +267,8 @@ impl<T: GpuNumber> Stepper for GpuStepper<'_, T> {
             return Ok(());
         }
         self.gpu.enter()?;
-        // Signals with BΔt² g behind them.
-        let (n, factor) = (signals.n_signals, self.params.inertia_factor);
-        let mut table = Vec::with_capacity((n_steps + 1) * (n + 3));
-        for row in 0..=n_steps {
-            let values = &signals.values[row * n..(row + 1) * n];
-            table.extend_from_slice(values);
-            table.extend(self.problem.gravity_at(values).map(|g| factor * g));
-        }
+        let n = signals.n_signals;
+        let table = self.signals(&signals.values, n, n_steps + 1);
         let mut rows = vec![-1; n_steps];
         for (row, &step) in record.iter().enumerate() {
             rows[(step - self.step) as usize] = row as i32;
@@ -251,7 +297,9 @@ impl<T: GpuNumber> Stepper for GpuStepper<'_, T> {
         }
         let first = recording.len();
         recording.resize(first + n_recorded, 0.0);
-        self.arrays.recording.read(&mut recording[first..])
+        self.arrays.recording.read(&mut recording[first..])?;
+        recording[first..].iter_mut().for_each(|number| *number *= self.form.unit);
+        Ok(())
     }
 
     fn state(&self) -> Result<State, DeviceError> {
@@ -263,19 +311,51 @@ impl<T: GpuNumber> Stepper for GpuStepper<'_, T> {
         } else {
             self.widen(&self.arrays.du[if self.arrays.du.len() == 2 { now } else { 0 }])?
         };
-        let [external, dissipated] = self.before;
-        Ok(State {
-            step: self.step,
-            displacement,
-            increment,
-            external_work: external + Self::read(&self.arrays.work)?.iter().sum::<f64>(),
-            dissipated: dissipated + Self::read(&self.arrays.heat)?.iter().sum::<f64>(),
-            changes: self.changes.clone(),
-        })
+        let [external_work, dissipated] = self.followed()?;
+        Ok(State { step: self.step, displacement, increment, external_work, dissipated, changes: self.changes.clone() })
     }
 
     fn energies(&self, signals: &[f64]) -> Result<Energies, DeviceError> {
-        Ok(energies(&self.problem, &self.springs, &self.state()?, signals))
+        self.gpu.enter()?;
+        let table = self.signals(signals, signals.len() / 2, 2);
+        let blocks = match self.kernels.energy_blocks {
+            0 => return Ok(Energies::default()),
+            blocks => blocks.min(ENERGY_BLOCKS),
+        };
+        let (signals, sums) = (Buffer::of(&table)?, Buffer::<f64>::zeros(N_SUMS * blocks as usize)?);
+        let (mut params, mut parity, mut n_blocks) = (self.params, (self.step % 2) as u32, self.kernels.energy_blocks);
+        params.n_signals = (table.len() / 2) as u32;
+        let (mut at, mut out) = (signals.pointer(), sums.pointer());
+        let mut arguments = [
+            std::ptr::from_mut(&mut params).cast::<c_void>(),
+            std::ptr::from_mut(&mut parity).cast(),
+            std::ptr::from_mut(&mut n_blocks).cast(),
+            std::ptr::from_mut(&mut at).cast(),
+            std::ptr::from_mut(&mut out).cast(),
+        ];
+        let threads = self.kernels.energy_threads;
+        // SAFETY: the arguments that `energies` takes; the arrays hold what the tables name.
+        unsafe {
+            let stream = self.stream.as_inner();
+            self.kernels.energies.launch_grid(stream, [blocks, 1, 1], threads, false, &mut arguments)?;
+        }
+        synchronize(&self.stream)?;
+        let mut total = [0.0; N_SUMS];
+        for block in Self::read(&sums)?.chunks_exact(N_SUMS) {
+            (0..N_SUMS).for_each(|k| total[k] += block[k]);
+        }
+        let (unit, [external, dissipated]) = (self.form.unit, self.followed()?);
+        let [kinetic, elastic, gravity, work, taken] = [0, 1, 2, 3, 4].map(|k| unit * unit * total[k]);
+        // The steps count from the middle of one to the middle of the next; the half step up to t_n is added here.
+        Ok(Energies {
+            kinetic,
+            elastic,
+            gravity,
+            external_work: external + 0.5 * work,
+            dissipated: dissipated + 0.5 * taken,
+            momentum: [5, 6, 7].map(|k| unit * total[k]),
+            n_springs: self.springs.len(),
+        })
     }
 
     fn changes(&self) -> &[Change] {

@@ -38,7 +38,9 @@ struct Edit {
     u32 at, clear, set;
 };
 
-// What a launch is told. Arrays of displacements are (3, len); the pair is doubled, Δu where it must be.
+// What a launch is told. Arrays of displacements are (3, len), or (len, 4) where they are `wide`; the pair is doubled, Δu where it
+// must be. `heat` has a sum a warp of the steps'
+// kernel, or is null: then nothing takes energy, or work is not followed.
 struct Params {
     real *u[2], *du[2], *drag;
     u32 *mask;
@@ -46,13 +48,17 @@ struct Params {
     const Rule *rules;
     const real *inertia;
     u16 *ids;
+    // Of the halo's particles in shared memory, (tables, halo_most), or null: one behind the other.
+    const u16 *place;
     u32 *global_ids;
     const u32 *first, *halo_first, *halo;
     const Rest *rest;
     const u16 *cls;
     const u32 *special_first, *special_of;
     const Special *specials;
-    double *work, *heat;
+    // Of each number that something acts on: Δu_n, work, and what the energy taken differs by from that of a free number.
+    real *last;
+    double *work, *special_heat, *heat;
     const double *signals;
     const int *record;
     double *recording;
@@ -62,8 +68,10 @@ struct Params {
     u32 *log_count;
     const u32 *particle;
     uint4 *exchange;
-    double friction[2], inertia_factor;
-    u32 n_signals, n_monitors, n_specials, n, len, row_length, plane, pad, block, n_materials, n_directions, damped, breaks, halo_most;
+    // Of columns: the next ticket, thread blocks that have left, and the number of the step after each tile's last.
+    u32 *tickets;
+    double friction[2], inertia_factor, time_increment;
+    u32 n_signals, n_monitors, n_specials, n, len, row_length, plane, pad, block, n_materials, n_directions, damped, breaks, halo_most, local_most, wide, id_bytes, pairs, follow;
     // Planes that a thread block of columns marches.
     u32 depth, size[3];
     int stride[N_DIRECTIONS];
@@ -181,18 +189,44 @@ static __device__ __forceinline__ real gravity(const Params &p, u32 row, int c) 
     return real(__ldg(p.signals + u64(row) * p.n_signals + p.n_signals - 3 + c));
 }
 
-// Moves one particle.
-static __device__ __forceinline__ void move(const Params &p, u32 parity, u32 row, u32 at, const real own[3], real force[3],
+// Energy that friction takes from a number that moves by `before` and then by `after`, times BΔt²/m.
+template <class R> static __device__ __forceinline__ R rubbed(const Params &p, R before, R after) {
+    R both = before + after;
+    return (R(p.friction[0]) * both + R(p.friction[1]) * before) * both;
+}
+
+// Adds a warp's to the energy taken so far. All its threads come.
+static __device__ __forceinline__ void add_heat(const Params &p, u32 warp, real heat) {
+#pragma unroll
+    for (int by = 16; by; by /= 2) heat += __shfl_xor_sync(~0u, heat, by);
+    if (threadIdx.x % 32 == 0) p.heat[warp] += double(heat);
+}
+
+// Number of component c of a particle, and the particle of a number.
+static __device__ __forceinline__ u64 number_of(const Params &p, u32 at, u32 c) {
+    return p.wide ? 4ull * at + c : u64(c) * p.len + at;
+}
+static __device__ __forceinline__ u32 place_of(const Params &p, u32 number) {
+    return p.wide ? number / 4 : number % p.len;
+}
+
+// Moves one particle; energy taken from it.
+static __device__ __forceinline__ real move(const Params &p, u32 parity, u32 row, u32 at, const real own[3], real force[3],
                                             const real dragging[3]) {
-    real inertia = p.inertia ? p.inertia[at] : p.uniform_inertia;
+    real inertia = p.inertia ? p.inertia[at] : p.uniform_inertia, heat = 0, rub = 0;
     for (int c = 0; c < 3; ++c) {
         u64 i = u64(c) * p.len + at;
         if (p.damped) {
             force[c] = force[c] + dragging[c];
             if (p.drag) p.drag[i] = dragging[c];
         }
-        real increment = p.decay * p.du[parity][i] + (inertia * force[c] + gravity(p, row, c));
+        real before = p.du[parity][i], increment = p.decay * before + (inertia * force[c] + gravity(p, row, c));
         p.du[parity ^ 1][i] = increment;
         p.u[parity ^ 1][i] = own[c] + increment;
+        if (p.heat) {
+            rub += rubbed(p, before, increment);
+            if (p.damped) heat -= dragging[c] * real(0.5) * (before + increment);
+        }
     }
+    return p.heat ? heat + rub / inertia : real(0);
 }

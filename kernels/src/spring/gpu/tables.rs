@@ -3,10 +3,12 @@
 use std::collections::HashMap;
 
 use pogo_formats::spring::N_DIRECTIONS;
+use rayon::prelude::*;
 
 use super::GpuNumber;
 use super::features::Features;
-use super::host::Host;
+use super::host::{Form, Host};
+use super::kernels::WIDE;
 use super::options::GpuError;
 use super::params::{Params, Special};
 use crate::cuda::{Buffer, DeviceError, Plain};
@@ -42,16 +44,17 @@ fn narrow(values: &[usize]) -> Vec<u32> {
 }
 
 impl<T: GpuNumber> Tables<T> {
-    /// Of a problem and its tables, in blocks of `block` particles; `params` learns where they are. Local ids are times
-    /// `id_bytes`.
+    /// Of a problem and its tables, in blocks of `block` particles; `params` learns where they are, and knows by how many bytes
+    /// local ids are multiplied.
     pub fn new(
         problem: &SpringProblem,
         host: &Host<T>,
         features: Features,
         block: usize,
-        id_bytes: usize,
+        form: Form,
         params: &mut Params<T>,
     ) -> Result<Self, GpuError> {
+        let id_bytes = params.id_bytes as usize;
         let (mut numbers, mut words, mut halves, mut bytes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let mut table_bytes = 4 * problem.n_particles();
         let mut constants: &[Constants<T>] = &[];
@@ -71,16 +74,25 @@ impl<T: GpuNumber> Tables<T> {
             Host::Local(lists) => {
                 let most = host.most_halo();
                 params.halo_most = most as u32;
+                params.local_most = (block + most) as u32;
                 params.n_directions = lists.first.get(1).map_or(0, |&slots| slots as u32);
                 if (block + most) * id_bytes > usize::from(u16::MAX) {
                     return Err(SpringError::BlockTooLarge { block: 0, particles: block + most }.into());
                 }
-                let ids: Vec<u16> = lists.ids.iter().map(|&id| id * id_bytes as u16).collect();
-                let (ids, first) = if features.lattice && !features.breaks && !features.events {
-                    share_tables(&ids, block * params.n_directions as usize, params.n_directions)
+                let (mut ids, first) = if features.lattice && !features.breaks && !features.events {
+                    let table = block * params.n_directions as usize;
+                    let (mut ids, first) = share_tables(&lists.ids, table, params.n_directions);
+                    if form.wide
+                        && let Some((places, most)) = spread_tables(&mut ids, table, block, most)
+                    {
+                        params.place = put(&mut halves, &places)?;
+                        params.local_most = most as u32;
+                    }
+                    (ids, first)
                 } else {
-                    (ids, narrow(&lists.first))
+                    (lists.ids.clone(), narrow(&lists.first))
                 };
+                ids.iter_mut().for_each(|id| *id *= id_bytes as u16);
                 table_bytes = 2 * ids.len() + 4 * lists.halo.len();
                 params.ids = put(&mut halves, &ids)?;
                 params.first = put(&mut words, &first)?;
@@ -112,13 +124,19 @@ impl<T: GpuNumber> Tables<T> {
         }
         if features.lattice {
             params.rule.copy_from_slice(&constants[..N_DIRECTIONS]);
+            if form.unit != 1.0 {
+                for rule in &mut params.rule {
+                    rule.rest = rule.rest.map(|d| T::from_f64(d.to_f64() / form.unit));
+                    rule.inverse = T::from_f64(rule.inverse.to_f64() * form.unit * form.unit);
+                }
+            }
             params.pull = params.rule.map(|rule| rule.stiffness * rule.inverse);
         }
         match host.inertia() {
             [one] => params.uniform_inertia = *one,
             each => params.inertia = put(&mut numbers, each)?,
         }
-        if features.damped && features.follow {
+        if features.damped && features.heats {
             let drag = Buffer::zeros(3 * host.len())?;
             params.drag = drag.pointer();
             numbers.push(drag);
@@ -126,7 +144,7 @@ impl<T: GpuNumber> Tables<T> {
         let rules = Buffer::of(constants)?;
         params.rules = rules.pointer();
 
-        let Specials { all, first, of } = Specials::new(problem, host);
+        let Specials { all, first, of } = Specials::new(problem, host, form);
         params.n_specials = first.len() as u32 - 1;
         let specials = Buffer::of(&all)?;
         params.specials = specials.pointer();
@@ -134,7 +152,8 @@ impl<T: GpuNumber> Tables<T> {
         if params.n_specials > 0 {
             params.special_of = put(&mut words, &of)?;
         }
-        let monitors: Vec<u32> = problem.monitors.iter().map(|&dof| host.index(dof as usize) as u32).collect();
+        let index = |&dof: &u64| host.index(dof as usize, form) as u32;
+        let monitors: Vec<u32> = problem.monitors.iter().map(index).collect();
         params.monitors = put(&mut words, &monitors)?;
         Ok(Self {
             rest,
@@ -160,7 +179,7 @@ struct Specials {
 }
 
 impl Specials {
-    fn new<T: GpuNumber>(problem: &SpringProblem, host: &Host<T>) -> Self {
+    fn new<T: GpuNumber>(problem: &SpringProblem, host: &Host<T>, form: Form) -> Self {
         let forces = problem.forces.iter().map(|f| (f.dof, 0, f.signal, f.value));
         let supports = problem.constraints.iter().map(|c| (c.dof, 1, c.signal, c.value));
         let mut sorted: Vec<_> = forces.chain(supports).collect();
@@ -171,7 +190,8 @@ impl Specials {
                 first.push(i as u32);
                 of[dof as usize / 3 + 1] += 1;
             }
-            all.push(Special { index: host.index(dof as usize) as u32, signal, kind, unused: 0, value });
+            let index = host.index(dof as usize, form) as u32;
+            all.push(Special { index, signal, kind, unused: 0, value: value / form.unit });
         }
         first.push(all.len() as u32);
         for i in 1..of.len() {
@@ -196,6 +216,56 @@ fn share_tables(ids: &[u16], table: usize, slots: u32) -> (Vec<u16>, Vec<u32>) {
     (shared, first)
 }
 
+/// Place of a particle of a block in shared memory, `own_place` in general.cu, where halos have places.
+fn own_place(i: usize) -> usize {
+    i + i / 8 * 2 + 1
+}
+
+/// Gives the particles of halos places in shared memory, so that eight threads in a row, which read 16 bytes each of their
+/// neighbours in one direction, seldom find the same of eight banks: (tables, most), and how many places there are. From then on
+/// ids in the tables name places. None where there would be too many.
+fn spread_tables(ids: &mut [u16], table: usize, block: usize, most: usize) -> Option<(Vec<u16>, usize)> {
+    let is_own = |place: usize| place > 0 && (place - 1) % 10 < 8 && (place - 1) / 10 * 8 < block;
+    let free_from = |mut place: usize| {
+        while is_own(place) {
+            place += 8;
+        }
+        place
+    };
+    let spread = ids.par_chunks(table.max(1)).map(|table| {
+        // Banks that are taken, by group of eight entries.
+        let mut taken = vec![0u8; table.len().div_ceil(8)];
+        let mut groups = vec![Vec::new(); most];
+        for (entry, &id) in table.iter().enumerate() {
+            match usize::from(id).checked_sub(block) {
+                None => taken[entry / 8] |= 1 << (own_place(usize::from(id)) % 8),
+                Some(halo) => groups[halo].push(entry / 8),
+            }
+        }
+        let mut next: [usize; 8] = std::array::from_fn(free_from);
+        let place = |groups: &Vec<usize>| {
+            let clashes = |bank: usize| groups.iter().filter(|&&group| taken[group] >> bank & 1 == 1).count();
+            let bank = (0..8).min_by_key(|&bank| (clashes(bank), next[bank])).unwrap_or(0);
+            groups.iter().for_each(|&group| taken[group] |= 1 << bank);
+            let after = free_from(next[bank] + 8);
+            std::mem::replace(&mut next[bank], after)
+        };
+        groups.iter().map(place).collect::<Vec<usize>>()
+    });
+    let places: Vec<Vec<usize>> = spread.collect();
+    let last = places.iter().flatten().copied().max().unwrap_or(0).max(own_place(block.max(1) - 1));
+    if (last + 1) * WIDE > usize::from(u16::MAX) {
+        return None;
+    }
+    for (table, places) in ids.chunks_mut(table.max(1)).zip(&places) {
+        for id in table {
+            let at = usize::from(*id);
+            *id = if at < block { own_place(at) } else { places[at - block] } as u16;
+        }
+    }
+    Some((places.into_iter().flatten().map(|place| place as u16).collect(), last + 1))
+}
+
 /// Rest vectors of lists, from columns to records.
 pub(super) fn records<T: Copy + Default>(rest: &[T], block: usize) -> Vec<T> {
     let mut out = vec![T::default(); rest.len()];
@@ -210,10 +280,71 @@ pub(super) fn records<T: Copy + Default>(rest: &[T], block: usize) -> Vec<T> {
 }
 
 /// Directions that some mask has, or an addition may bring.
-fn directions(problem: &SpringProblem) -> u32 {
+pub(super) fn directions(problem: &SpringProblem) -> u32 {
     if !problem.additions.is_empty() {
         return N_DIRECTIONS as u32;
     }
     let used = problem.mesh.lists.mask.iter().fold(0, |any, mask| any | mask) & 0x3ff_ffff;
     32 - used.leading_zeros()
+}
+
+#[cfg(test)]
+mod tests {
+    use pogo_formats::spring::DIRECTIONS;
+
+    use super::*;
+
+    /// Ids of a block of 8³ particles among others and of its halo, 18 slots.
+    fn inner_block() -> (Vec<u16>, usize) {
+        let mut halo = HashMap::new();
+        let mut ids = Vec::new();
+        for step in &DIRECTIONS[..18] {
+            for at in 0..512 {
+                let place: [i32; 3] = std::array::from_fn(|c| (at >> (3 * c) & 7) + step[c]);
+                let inside = place.iter().all(|&x| (0..8).contains(&x));
+                let next = 512 + halo.len();
+                ids.push(if inside {
+                    place[0] + 8 * place[1] + 64 * place[2]
+                } else {
+                    *halo.entry(place).or_insert(next) as i32
+                } as u16);
+            }
+        }
+        (ids, halo.len())
+    }
+
+    /// Reads of 16 bytes by groups of eight threads, in the mean.
+    fn rounds(ids: &[u16]) -> f64 {
+        let worst = ids
+            .chunks_exact(8)
+            .map(|group| (0..8).map(|bank| group.iter().filter(|&&id| id % 8 == bank).count()).max().unwrap_or(0));
+        worst.sum::<usize>() as f64 / (ids.len() / 8) as f64
+    }
+
+    #[test]
+    fn halos_lie_where_banks_are_free() {
+        let (before, n_halo) = inner_block();
+        assert_eq!(n_halo, 480);
+        let mut ids = [before.clone(), before.clone()].concat();
+        let (places, most) = spread_tables(&mut ids, 18 * 512, 512, n_halo).unwrap();
+        assert_eq!(places.len(), 2 * n_halo);
+        assert_eq!(ids[..18 * 512], ids[18 * 512..]);
+        assert!(rounds(&before) > 1.4 && rounds(&ids) == 1.0, "{} {}", rounds(&before), rounds(&ids));
+        assert!(most < 1200, "{most}");
+        // Every particle has a place of its own, and every entry names that of its particle.
+        let place = |id: usize| if id < 512 { own_place(id) } else { usize::from(places[id - 512]) };
+        let mut all: Vec<usize> = (0..512 + n_halo).map(place).collect();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), 512 + n_halo);
+        assert!(all.iter().all(|&place| place < most));
+        assert!(before.iter().zip(&ids).all(|(&id, &at)| place(usize::from(id)) == usize::from(at)));
+    }
+
+    #[test]
+    fn too_many_places_are_refused() {
+        let mut ids = vec![0, 5000];
+        assert_eq!(spread_tables(&mut ids, 2, 1, 5000), None);
+        assert_eq!(ids, [0, 5000]);
+    }
 }

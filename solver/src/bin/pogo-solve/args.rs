@@ -108,7 +108,7 @@ pub struct Args {
     /// Springs: how the neighbours of particles are found; the results do not depend on it
     #[arg(long, value_enum, default_value = "auto", value_name = "KIND")]
     addressing: AddressingName,
-    /// Springs: does not follow the work of forces and dampers, which costs time
+    /// Springs: does not follow the work of forces and dampers, which costs some percent
     #[arg(long)]
     no_work: bool,
     /// Prints the summary as JSON on standard output
