@@ -60,8 +60,6 @@ pub(crate) trait Vector:
     /// # Safety
     /// They must be readable.
     unsafe fn load_twice(from: *const Self::Scalar) -> Self;
-    /// |self| in the lanes whose bit is set, 0 in the others, whatever they hold.
-    fn magnitude_where(self, bits: u8) -> Self;
     /// Adds LANES / 2 pairs to the first two of the four numbers of as many records.
     ///
     /// # Safety
@@ -79,17 +77,17 @@ pub(crate) trait Vector:
         base: *const Self::Scalar,
         offset: *const u16,
     ) -> ([[Self; D]; M], [[Self; D]; M]);
-    /// Displacement and position of one node a lane in the plane, o(l) = `offset[l]` × [`record_stride`] / [`grain`].
+    /// Two numbers of one node a lane in the plane: lane l of entry c is `base[o(l) + c]`, o(l) = `offset[l]` ×
+    /// [`force_stride`] / [`grain`].
     ///
     /// # Safety
-    /// LANES offsets and the records that they name must be readable.
-    unsafe fn gather_nodes(base: *const Self::Scalar, offset: *const u16) -> ([Self; 2], [Self; 2]);
-    /// Adds a value to the force on one node a lane in the plane. Lanes 2k and 2k + 1 may not share a node, unless their
-    /// values are 0.
+    /// LANES offsets and the numbers that they name must be readable.
+    unsafe fn gather_pairs(base: *const Self::Scalar, offset: *const u16) -> [Self; 2];
+    /// Adds two numbers to those of one node a lane. Lanes 2k and 2k + 1 may not share a node, unless their values are 0.
     ///
     /// # Safety
-    /// As for `gather_nodes`, and writable.
-    unsafe fn scatter_nodes(base: *mut Self::Scalar, offset: *const u16, values: [Self; 2]);
+    /// As for `gather_pairs`, and writable.
+    unsafe fn scatter_pairs(base: *mut Self::Scalar, offset: *const u16, values: [Self; 2]);
     /// Adds `values[m][c]` of lane l to `base[o(m + 1, l) + c]` and subtracts their sum over m from `base[o(0, l) + c]`,
     /// node after node: lanes may share a record, but not lanes 2k and 2k + 1 for the same node, unless their values are 0.
     /// Here o has [`force_stride`]; in 3D the fourth number stays as it is.
@@ -169,18 +167,6 @@ impl<T: Real> Vector for One<T> {
     }
 
     #[inline(always)]
-    fn magnitude_where(self, bits: u8) -> Self {
-        let zero = T::default();
-        Self(if bits & 1 == 0 {
-            zero
-        } else if self.0 < zero {
-            -self.0
-        } else {
-            self.0
-        })
-    }
-
-    #[inline(always)]
     unsafe fn add_to_records(self, _: *mut T) {
         // Half a lane is none.
     }
@@ -212,16 +198,16 @@ impl<T: Real> Vector for One<T> {
     }
 
     #[inline(always)]
-    unsafe fn gather_nodes(base: *const T, offset: *const u16) -> ([Self; 2], [Self; 2]) {
+    unsafe fn gather_pairs(base: *const T, offset: *const u16) -> [Self; 2] {
         // SAFETY: the caller's promise.
         unsafe {
-            let record = base.add(*offset as usize * record_stride(2) / grain(2));
-            ([Self(*record), Self(*record.add(1))], [Self(*record.add(2)), Self(*record.add(3))])
+            let pair = base.add(*offset as usize * force_stride(2) / grain(2));
+            [Self(*pair), Self(*pair.add(1))]
         }
     }
 
     #[inline(always)]
-    unsafe fn scatter_nodes(base: *mut T, offset: *const u16, values: [Self; 2]) {
+    unsafe fn scatter_pairs(base: *mut T, offset: *const u16, values: [Self; 2]) {
         // SAFETY: the caller's promise.
         unsafe {
             let force = base.add(*offset as usize * force_stride(2) / grain(2));

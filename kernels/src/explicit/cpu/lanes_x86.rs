@@ -30,7 +30,7 @@ macro_rules! record {
     };
 }
 
-/// Start of the force on a node and lane.
+/// Start of the force on a node and lane, or of its displacement where there are no records.
 macro_rules! force {
     ($base:ident, $offset:ident, $node:expr, $lane:expr) => {
         $base.byte_add(
@@ -210,17 +210,6 @@ impl Vector for F64x4 {
     }
 
     #[inline(always)]
-    fn magnitude_where(self, bits: u8) -> Self {
-        // SAFETY: see the module.
-        unsafe {
-            let lanes = _mm256_setr_epi64x(1, 2, 4, 8);
-            let chosen = _mm256_cmpeq_epi64(_mm256_and_si256(_mm256_set1_epi64x(i64::from(bits)), lanes), lanes);
-            let kept = _mm256_and_si256(chosen, _mm256_set1_epi64x(i64::MAX));
-            Self(_mm256_and_pd(self.0, _mm256_castsi256_pd(kept)))
-        }
-    }
-
-    #[inline(always)]
     unsafe fn add_to_records(self, to: *mut f64) {
         // SAFETY: the caller's promise.
         unsafe {
@@ -265,21 +254,25 @@ impl Vector for F64x4 {
     }
 
     #[inline(always)]
-    unsafe fn gather_nodes(base: *const f64, offset: *const u16) -> ([Self; 2], [Self; 2]) {
+    unsafe fn gather_pairs(base: *const f64, offset: *const u16) -> [Self; 2] {
         const D: usize = 2;
         // SAFETY: the caller's promise.
         unsafe {
-            let mut r = [_mm256_setzero_pd(); 4];
-            for lane in 0..4 {
-                r[lane] = _mm256_loadu_pd(record!(base, offset, 0, lane));
+            macro_rules! two {
+                ($low:expr, $high:expr) => {
+                    _mm256_insertf128_pd::<1>(
+                        _mm256_castpd128_pd256(_mm_loadu_pd(force!(base, offset, 0, $low))),
+                        _mm_loadu_pd(force!(base, offset, 0, $high)),
+                    )
+                };
             }
-            let [u, v, x, y] = transpose_pd(r);
-            ([u, v], [x, y])
+            let (even, odd) = (two!(0, 2), two!(1, 3));
+            [Self(_mm256_unpacklo_pd(even, odd)), Self(_mm256_unpackhi_pd(even, odd))]
         }
     }
 
     #[inline(always)]
-    unsafe fn scatter_nodes(base: *mut f64, offset: *const u16, values: [Self; 2]) {
+    unsafe fn scatter_pairs(base: *mut f64, offset: *const u16, values: [Self; 2]) {
         const D: usize = 2;
         // SAFETY: the caller's promise.
         unsafe {
@@ -450,17 +443,6 @@ impl Vector for F32x8 {
     }
 
     #[inline(always)]
-    fn magnitude_where(self, bits: u8) -> Self {
-        // SAFETY: see the module.
-        unsafe {
-            let lanes = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
-            let chosen = _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32(i32::from(bits)), lanes), lanes);
-            let kept = _mm256_and_si256(chosen, _mm256_set1_epi32(i32::MAX));
-            Self(_mm256_and_ps(self.0, _mm256_castsi256_ps(kept)))
-        }
-    }
-
-    #[inline(always)]
     unsafe fn add_to_records(self, to: *mut f32) {
         // SAFETY: the caller's promise.
         unsafe {
@@ -510,21 +492,33 @@ impl Vector for F32x8 {
     }
 
     #[inline(always)]
-    unsafe fn gather_nodes(base: *const f32, offset: *const u16) -> ([Self; 2], [Self; 2]) {
+    unsafe fn gather_pairs(base: *const f32, offset: *const u16) -> [Self; 2] {
         const D: usize = 2;
         // SAFETY: the caller's promise.
         unsafe {
-            let mut r = [_mm256_setzero_ps(); 4];
-            for lane in 0..4 {
-                r[lane] = row!(base, offset, 0, lane);
+            macro_rules! two {
+                ($lane:expr) => {
+                    _mm_castpd_ps(_mm_loadh_pd(
+                        _mm_load_sd(force!(base, offset, 0, $lane).cast()),
+                        force!(base, offset, 0, $lane + 1).cast(),
+                    ))
+                };
             }
-            let [u, v, x, y] = transpose_ps(r);
-            ([u, v], [x, y])
+            macro_rules! four {
+                ($lane:expr) => {
+                    _mm256_insertf128_ps::<1>(_mm256_castps128_ps256(two!($lane)), two!($lane + 4))
+                };
+            }
+            let (first, second) = (four!(0), four!(2));
+            [
+                Self(_mm256_shuffle_ps::<0b10_00_10_00>(first, second)),
+                Self(_mm256_shuffle_ps::<0b11_01_11_01>(first, second)),
+            ]
         }
     }
 
     #[inline(always)]
-    unsafe fn scatter_nodes(base: *mut f32, offset: *const u16, values: [Self; 2]) {
+    unsafe fn scatter_pairs(base: *mut f32, offset: *const u16, values: [Self; 2]) {
         const D: usize = 2;
         // SAFETY: the caller's promise.
         unsafe {

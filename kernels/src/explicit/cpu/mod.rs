@@ -16,8 +16,10 @@ mod join;
 mod lanes;
 #[cfg(target_arch = "x86_64")]
 mod lanes_x86;
-mod pairs;
+mod part;
+mod plane;
 pub(super) mod scale;
+mod solid;
 mod step;
 mod strips;
 pub(super) mod tables;
@@ -26,12 +28,11 @@ use std::ops::Range;
 use std::sync::Mutex;
 
 pub(crate) use barrier::Barrier;
-use forces::{
-    Batches, Element, Hexahedron, Quadrilateral, ReducedHexahedron, ReducedQuadrilateral, Tetrahedron, Triangle,
-    TrianglePair, Wedge,
-};
+use forces::{Batches, Element};
 pub use lanes::Real;
 use lanes::{One, Vector};
+use plane::{Quadrilateral, ReducedQuadrilateral, Triangle};
+use solid::{Hexahedron, ReducedHexahedron, Tetrahedron, Wedge};
 use step::{Aligned, Arrays, Scratch, Signals};
 use tables::{Block, Law, Run, Tables};
 
@@ -104,22 +105,23 @@ impl<T: Real> Instructions<T> {
         // SAFETY: the caller's promise; offsets were checked when the tables were made.
         let records = unsafe { (self.open_block)(tables, block, displacement, boundary, records.as_mut_ptr(), forces) };
         let runs = &tables.runs[block.runs.clone()];
+        let [positions, mut positions_ahead] =
+            [block, next].map(|block| tables.coordinates.as_ptr().wrapping_add(2 * block.first_row));
         let batches = |run: &Run| run.offsets.len() / (run.law.n_nodes() * self.lanes);
-        let record = step::record_stride(tables.dimension);
+        let record = tables.state_stride();
         let mut ahead = displacement.cast_const().wrapping_add(next.first_row * record);
         let step = (next.n_local(tables.dimension) * record * size_of::<T>())
             .div_ceil(runs.iter().map(batches).sum::<usize>().max(1));
         for run in runs {
             let material = &tables.materials[run.material];
-            let special = if run.law == Law::Strip { material.isotropic } else { material.aligned };
+            let special = if run.law.is_strip() { material.isotropic } else { material.aligned };
             let add_forces = self.add_forces[run.law as usize][usize::from(special)];
             let offsets = &tables.offsets[run.offsets.clone()];
             let factors = &tables.factors[run.factors.clone()];
-            let marks = &tables.marks[run.marks.clone()];
+            let rows = Batches { offsets, factors, positions, material, ahead: (ahead, step), positions_ahead };
             // SAFETY: as above.
-            unsafe {
-                add_forces(&Batches { offsets, factors, marks, material, ahead: (ahead, step) }, records, forces)
-            };
+            unsafe { add_forces(&rows, records, forces) };
+            positions_ahead = positions_ahead.wrapping_byte_add(batches(run) * step);
             ahead = ahead.wrapping_byte_add(batches(run) * step);
         }
     }
@@ -162,13 +164,13 @@ macro_rules! compiled {
             unsafe { forces::add_forces::<$lanes, D, M, E>(batches, records, forces) }
         }
         $(#[target_feature(enable = $features)])?
-        unsafe fn add_strips<const ISOTROPIC: bool>(
+        unsafe fn add_strips<const ISOTROPIC: bool, const EDGES: bool>(
             batches: &Batches<$scalar>,
             records: *const $scalar,
             forces: *mut $scalar,
         ) {
             // SAFETY: the caller's promise.
-            unsafe { forces::add_strips::<$lanes, ISOTROPIC>(batches, records, forces) }
+            unsafe { plane::add_strips::<$lanes, ISOTROPIC, EDGES>(batches, records, forces) }
         }
         // Where the stress is a small part of the work, one form serves all materials.
         Instructions {
@@ -176,8 +178,8 @@ macro_rules! compiled {
             open_block,
             add_forces: [
                 [add_forces::<2, 2, Triangle<$lanes, false>>, add_forces::<2, 2, Triangle<$lanes, true>>],
-                [add_forces::<2, 3, TrianglePair<$lanes, false>>, add_forces::<2, 3, TrianglePair<$lanes, true>>],
-                [add_strips::<false>, add_strips::<true>],
+                [add_strips::<false, false>, add_strips::<true, false>],
+                [add_strips::<false, true>, add_strips::<true, true>],
                 [add_forces::<2, 3, Quadrilateral<$lanes, false>>, add_forces::<2, 3, Quadrilateral<$lanes, true>>],
                 [add_forces::<2, 3, ReducedQuadrilateral<$lanes>>; 2],
                 [add_forces::<3, 3, Tetrahedron<$lanes, false>>, add_forces::<3, 3, Tetrahedron<$lanes, true>>],
@@ -274,7 +276,7 @@ impl<T: Real> CpuStepper<T> {
         let mut tables = Tables::<T>::new(problem, state, instructions.lanes)?;
         let mut displacement = empty_rows(&tables);
         set_rows(&tables, &mut displacement, &state.displacement);
-        if !tables.computes_once() {
+        if !tables.computes_once() && tables.strips.is_none() {
             // They are in the state now.
             tables.coordinates = Vec::new();
         }
@@ -311,19 +313,21 @@ impl<T: Real> CpuStepper<T> {
     /// Elements that a step computes, those between blocks several times and those that fill batches or join strips
     /// included, a node.
     pub fn elements_per_node_step(&self) -> f64 {
-        let computed =
-            |run: &Run| run.offsets.len() / run.law.n_nodes() * (1 + usize::from(run.law == Law::TrianglePair));
+        let computed = |run: &Run| run.offsets.len() / run.law.n_nodes();
         self.tables.runs.iter().map(computed).sum::<usize>() as f64 / self.tables.n_nodes.max(1) as f64
     }
 }
 
-/// Records of own, halo and dummy nodes with their positions, (n_rows, 4), in the plane; in space room for u.
+/// Records of own, halo and dummy nodes with their positions, (n_rows, 4), in the plane; in space and of strips room for u.
 fn empty_rows<T: Real>(tables: &Tables<T>) -> Aligned<T> {
     if tables.computes_once() {
         return Aligned::new(tables.n_nodes * 3);
     }
-    let stride = step::record_stride(2);
+    let stride = tables.state_stride();
     let mut out = Aligned::new(tables.n_rows * stride);
+    if tables.strips.is_some() {
+        return out;
+    }
     for (record, x) in out.chunks_exact_mut(stride).zip(tables.coordinates.chunks_exact(2)) {
         record[stride / 2..].copy_from_slice(x);
     }
@@ -334,7 +338,7 @@ fn empty_rows<T: Real>(tables: &Tables<T>) -> Aligned<T> {
 fn set_rows<T: Real>(tables: &Tables<T>, rows: &mut [T], displacement: &[f64]) {
     let d = tables.dimension;
     for block in &tables.blocks {
-        let (first, stride) = step::own_rows(d, block);
+        let (first, stride) = step::own_rows(tables, block);
         let own = block.own.iter().flat_map(Range::clone);
         for (row, node) in rows[first..].chunks_mut(stride).zip(own) {
             for c in 0..d {
@@ -346,7 +350,7 @@ fn set_rows<T: Real>(tables: &Tables<T>, rows: &mut [T], displacement: &[f64]) {
 
 /// u of the boundary nodes.
 fn boundary_rows<T: Real>(tables: &Tables<T>, displacement: &[T]) -> Vec<T> {
-    let (d, stride) = (tables.dimension, step::record_stride(tables.dimension));
+    let (d, stride) = (tables.dimension, tables.state_stride());
     let mut out = Vec::with_capacity(tables.boundary.len() * d);
     for block in &tables.blocks {
         for &local in &tables.boundary[block.boundary.clone()] {
@@ -360,9 +364,7 @@ fn boundary_rows<T: Real>(tables: &Tables<T>, displacement: &[T]) -> Vec<T> {
 /// Shares of blocks of about the same work, a thread; at most one a block.
 fn shares<T: Real>(tables: &Tables<T>, threads: usize) -> Vec<Vec<usize>> {
     let weight = |block: &Block| {
-        // A triangle of a strip takes about as long as one of a pair, which has two nodes for it.
-        let cost = |run: &Run| run.offsets.len() * if run.law == Law::Strip { 2 } else { 1 };
-        tables.runs[block.runs.clone()].iter().map(cost).sum::<usize>() + 4 * block.n_own
+        tables.runs[block.runs.clone()].iter().map(|run| run.offsets.len()).sum::<usize>() + 4 * block.n_own
     };
     let weights: Vec<usize> = tables.blocks.iter().map(weight).collect();
     let n_blocks = weights.len();
@@ -461,7 +463,11 @@ impl<T: Real> CpuStepper<T> {
                     next: &signals.values[(k + 1) * n_signals..(k + 2) * n_signals],
                 };
                 let share = &shares[thread];
-                let blocks = |k: usize| [share[k], share[(k + 1) % share.len()]].map(|b| &tables.blocks[b]);
+                // To and fro: what was used last is still near the core.
+                let at = |k: usize, back: bool| share[if back { share.len() - 1 - k } else { k }];
+                let blocks = |k: usize, back: bool| {
+                    [at(k, back), at((k + 1).min(share.len() - 1), back)].map(|b| &tables.blocks[b])
+                };
                 let Scratch { records, forces, saved } = &mut *scratch;
                 // SAFETY: this thread alone has the block; the barriers separate the steps and their halves.
                 unsafe {
@@ -469,18 +475,18 @@ impl<T: Real> CpuStepper<T> {
                     if tables.computes_once() {
                         let rows = |block: &Block| arrays.forces.add(block.first_row * step::force_stride(3));
                         for k in 0..share.len() {
-                            let blocks = blocks(k);
+                            let blocks = blocks(k, false);
                             instructions.block_forces(tables, blocks, u, boundary, records, rows(blocks[0]));
                         }
                         barrier.wait();
                         for k in 0..share.len() {
-                            let [block, _] = blocks(k);
+                            let [block, _] = blocks(k, true);
                             (instructions.update_block)(tables, block, &arrays, signals, saved, rows(block));
                         }
                     } else {
                         let forces = forces.as_mut_ptr();
                         for k in 0..share.len() {
-                            let blocks = blocks(k);
+                            let blocks = blocks(k, parity == 1);
                             instructions.block_forces(tables, blocks, u, boundary, records, forces);
                             (instructions.update_block)(tables, blocks[0], &arrays, signals, saved, forces);
                         }
@@ -517,7 +523,7 @@ impl<T: Real> CpuStepper<T> {
         let d = self.tables.dimension;
         let mut displacement = vec![0.0; self.increment.len()];
         for block in &self.tables.blocks {
-            let (first, stride) = step::own_rows(d, block);
+            let (first, stride) = step::own_rows(&self.tables, block);
             let own = block.own.iter().flat_map(Range::clone);
             for (row, node) in self.displacement[first..].chunks(stride).zip(own) {
                 for c in 0..d {

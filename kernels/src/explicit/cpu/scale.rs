@@ -55,6 +55,11 @@ fn force_unit<T: Real>(materials: &[Material<f64>]) -> f64 {
 }
 
 impl Scale {
+    /// Without a grid: for edges that are each rounded by themselves.
+    pub fn exact<T: Real>(problem: &Problem) -> Self {
+        Self::of::<T>(problem, 0, &|_, _| {})
+    }
+
     /// For groups of blocks that each have one origin.
     pub fn new<T: Real>(problem: &Problem, groups: &[Vec<usize>]) -> Self {
         let blocks = &problem.blocks;

@@ -60,7 +60,7 @@ impl<T> std::ops::DerefMut for Aligned<T> {
 /// blocks' only from the boundary array of the step, which nobody writes meanwhile.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Arrays<T> {
-    /// u, (n_nodes, 3), in space; in the plane (u, x) of own, halo and dummy nodes block by block, (n_rows, 4).
+    /// u, (n_nodes, 3), in space; in the plane u or (u, x) of own, halo and dummy nodes block by block, (n_rows, 2 or 4).
     pub displacement: *mut T,
     /// Δu, (n_nodes, dimension).
     pub increment: *mut T,
@@ -86,8 +86,9 @@ pub(crate) struct Signals<'a> {
 
 /// Where the displacements of a block's own nodes stand: the first number, and the numbers from node to node.
 #[inline(always)]
-pub(crate) fn own_rows(dimension: usize, block: &Block) -> (usize, usize) {
-    if dimension == 2 { (block.first_row * record_stride(2), record_stride(2)) } else { (block.own[0].start * 3, 3) }
+pub(crate) fn own_rows<T: Real>(tables: &Tables<T>, block: &Block) -> (usize, usize) {
+    let stride = tables.state_stride();
+    (stride * if tables.computes_once() { block.own[0].start } else { block.first_row }, stride)
 }
 
 /// Copies (u, x) of a block in space into records: own rows of `displacement`, halo rows of `boundary`.
@@ -141,10 +142,11 @@ pub(crate) unsafe fn open_block<T: Real>(
         std::slice::from_raw_parts_mut(forces, n_local * force_stride(tables.dimension)).fill(T::default());
         if tables.dimension == 2 {
             // The block's own records are in place, and so are all positions.
-            let records = displacement.add(block.first_row * record_stride(2));
+            let stride = tables.state_stride();
+            let records = displacement.add(block.first_row * stride);
             for (i, &row) in (block.n_own..).zip(&tables.halo[block.halo.clone()]) {
                 let u = boundary.add(row as usize * 2).cast::<[T; 2]>();
-                *records.add(i * record_stride(2)).cast::<[T; 2]>() = *u;
+                *records.add(i * stride).cast::<[T; 2]>() = *u;
             }
             records
         } else {
@@ -193,7 +195,7 @@ unsafe fn update<V: Vector<Scalar = T>, T: Real, const D: usize>(
     let monitors: &[_] = if arrays.recording.is_null() { &[] } else { &tables.monitors[block.monitors.clone()] };
     // SAFETY: rows of this block only; monitors have a column each.
     unsafe {
-        let (u_first, u_stride) = own_rows(D, block);
+        let (u_first, u_stride) = own_rows(tables, block);
         let u = arrays.displacement.add(u_first);
         let u_of = |dof: Dof| u.add(dof.local * u_stride + dof.component);
         let du_of = |dof: Dof| arrays.increment.add(dof.node * D + dof.component);
@@ -241,7 +243,12 @@ unsafe fn update<V: Vector<Scalar = T>, T: Real, const D: usize>(
                     let du = du.add(2 * first);
                     let new = V::load(du) - V::load_twice(p.add(first)) * V::load(f.add(2 * first));
                     new.store(du);
-                    new.add_to_records(u.add(u_stride * first));
+                    let u = u.add(u_stride * first);
+                    if u_stride == 2 {
+                        (V::load(u) + new).store(u);
+                    } else {
+                        new.add_to_records(u);
+                    }
                     first += nodes;
                 }
             }

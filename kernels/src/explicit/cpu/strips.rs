@@ -1,20 +1,23 @@
 //! Triangles in strips: each beside the one before, so that one node more is all that it needs.
 
-use super::forces::{FILLER_ROWS, ROWS_AT_ONCE};
+use super::lanes::Real;
+use super::plane::{FILLER_ROWS, ROWS_AT_ONCE, shape_numbers};
 
 /// No triangle, and no node.
 const NONE: u32 = u32::MAX;
 const NO_NODE: u16 = u16::MAX;
 
-/// Cuts triangles into strips: nodes s₀, s₁, s₂, … whose triangle k is (s_k, s_{k+1}, s_{k+2}), turned either way.
-/// `connectivity` is (n, 3).
+/// Nodes s₀, s₁, s₂, … and triangles t₀, t₁, …: triangle t_k is (s_k, s_{k+1}, s_{k+2}), turned either way.
+pub(super) type Strip = (Vec<u16>, Vec<u32>);
+
+/// Cuts triangles into strips. `connectivity` is (n, 3).
 ///
 /// Greedy: the triangle with the fewest free neighbours comes first, and goes into the longest of the three strips that it
 /// could be in. The same for the same input.
-pub(super) fn find_strips(connectivity: &[u16]) -> Vec<Vec<u16>> {
+pub(super) fn find_strips(connectivity: &[u16]) -> Vec<Strip> {
     let mut strips = Finder::new(connectivity).find();
     // Long ones first: the lanes that take one after the other end together.
-    strips.sort_by_key(|strip: &Vec<u16>| std::cmp::Reverse(strip.len()));
+    strips.sort_by_key(|strip| std::cmp::Reverse(strip.0.len()));
     strips
 }
 
@@ -27,9 +30,6 @@ struct Finder {
     seen: Vec<u32>,
     walk: u32,
 }
-
-/// A walk from a triangle: the nodes and the triangles that it comes to.
-type Walk = (Vec<u16>, Vec<u32>);
 
 impl Finder {
     fn new(connectivity: &[u16]) -> Self {
@@ -54,7 +54,7 @@ impl Finder {
         Self { nodes, neighbours, used: vec![false; n], seen: vec![NONE; n], walk: 0 }
     }
 
-    fn find(mut self) -> Vec<Vec<u16>> {
+    fn find(mut self) -> Vec<Strip> {
         let mut strips = Vec::new();
         // Free triangles by their free neighbours; those that have fewer by now stand in another list, too.
         let mut waiting: [Vec<u32>; 4] = Default::default();
@@ -65,18 +65,18 @@ impl Finder {
             if self.used[t as usize] {
                 continue;
             }
-            let (strip, triangles) = self.longest(t);
-            strips.push(strip);
-            for &t in &triangles {
+            let strip = self.longest(t);
+            for &t in &strip.1 {
                 self.used[t as usize] = true;
             }
-            for t in triangles {
+            for &t in &strip.1 {
                 for other in self.neighbours[t as usize] {
                     if other != NONE && !self.used[other as usize] {
                         waiting[self.free_neighbours(other)].push(other);
                     }
                 }
             }
+            strips.push(strip);
         }
         strips
     }
@@ -86,9 +86,9 @@ impl Finder {
     }
 
     /// The longest strip through a triangle.
-    fn longest(&mut self, t: u32) -> Walk {
+    fn longest(&mut self, t: u32) -> Strip {
         let nodes = self.nodes[t as usize];
-        let mut best = Walk::default();
+        let mut best = Strip::default();
         for middle in 0..3 {
             let [a, b, c] = [0, 1, 2].map(|k| nodes[(middle + 2 + k) % 3]);
             self.walk += 1;
@@ -96,6 +96,7 @@ impl Finder {
             let mut path = (vec![c, b, a], vec![t]);
             self.follow(t, &mut path);
             path.0.reverse();
+            path.1.reverse();
             self.follow(t, &mut path);
             if path.1.len() > best.1.len() {
                 best = path;
@@ -105,7 +106,7 @@ impl Finder {
     }
 
     /// Lengthens a strip that ends with triangle `t` as far as it goes.
-    fn follow(&mut self, mut t: u32, (nodes, triangles): &mut Walk) {
+    fn follow(&mut self, mut t: u32, (nodes, triangles): &mut Strip) {
         while let &[.., a, b, c] = nodes.as_slice() {
             let Some(corner) = self.nodes[t as usize].iter().position(|&node| node == a) else { break };
             let next = self.neighbours[t as usize][corner];
@@ -127,46 +128,74 @@ pub(super) struct Rows {
     /// The node that comes to each lane, (n_rows, lanes). The first two and the last [`FILLER_ROWS`], and what is between
     /// two strips where that is needed, hold the filler. But for as many there are a multiple of [`ROWS_AT_ONCE`].
     pub nodes: Vec<u16>,
-    /// Lanes in which this node and the two before are a triangle, a bit each, (n_rows,).
-    pub marks: Vec<u8>,
+    /// The triangle that this node and the two before make, (n_rows, lanes).
+    pub triangles: Vec<Option<u32>>,
 }
 
 /// Gives each strip to the lane that is free first. Lanes 2k and 2k + 1 never have the same node in one row, but the filler.
-pub(super) fn rows(strips: &[Vec<u16>], lanes: usize, filler: u16) -> Rows {
+pub(super) fn rows(strips: &[Strip], lanes: usize, filler: u16) -> Rows {
     if strips.is_empty() {
         return Rows::default();
     }
-    let mut columns: Vec<Vec<(u16, bool)>> = vec![vec![(NO_NODE, false); 2]; lanes];
-    for strip in strips {
+    let mut columns: Vec<Vec<(u16, Option<u32>)>> = vec![vec![(NO_NODE, None); 2]; lanes];
+    for (nodes, triangles) in strips {
         let Some(lane) = (0..lanes).min_by_key(|&lane| columns[lane].len()) else { break };
         let mut start = columns[lane].len();
         if let Some(other) = columns.get(lane ^ 1) {
-            let meets = |start: usize| strip.iter().zip(other.iter().skip(start)).any(|(node, other)| *node == other.0);
+            let meets = |start: usize| nodes.iter().zip(other.iter().skip(start)).any(|(node, other)| *node == other.0);
             while meets(start) {
                 start += 1;
             }
         }
-        columns[lane].resize(start, (NO_NODE, false));
-        columns[lane].extend(strip.iter().enumerate().map(|(k, &node)| (node, k >= 2)));
+        columns[lane].resize(start, (NO_NODE, None));
+        let triangles = [None; 2].into_iter().chain(triangles.iter().map(|&t| Some(t)));
+        columns[lane].extend(nodes.iter().copied().zip(triangles));
     }
     let n_rows = columns.iter().map(Vec::len).max().unwrap_or(0).next_multiple_of(ROWS_AT_ONCE) + FILLER_ROWS;
-    let mut rows = Rows { nodes: Vec::with_capacity(n_rows * lanes), marks: Vec::with_capacity(n_rows) };
+    let mut rows = Rows { nodes: Vec::with_capacity(n_rows * lanes), triangles: Vec::with_capacity(n_rows * lanes) };
     for row in 0..n_rows {
-        let mut marks = 0;
-        for (lane, column) in columns.iter().enumerate() {
-            let (node, ends) = column.get(row).copied().unwrap_or((NO_NODE, false));
+        for column in &columns {
+            let (node, triangle) = column.get(row).copied().unwrap_or((NO_NODE, None));
             rows.nodes.push(if node == NO_NODE { filler } else { node });
-            marks |= u8::from(ends) << lane;
+            rows.triangles.push(triangle);
         }
-        rows.marks.push(marks);
     }
     rows
+}
+
+/// What [`add_strips`](super::plane::add_strips) reads of rows, (n_rows, 3 or 1, lanes): `position` of a local node, and what
+/// the weight of a triangle is times |det J|.
+pub(super) fn shapes<T: Real>(
+    rows: &Rows,
+    (lanes, edges): (usize, bool),
+    position: impl Fn(u16) -> [f64; 2],
+    weight: impl Fn(u32) -> f64,
+) -> Vec<T> {
+    let numbers = shape_numbers(edges);
+    let mut shapes = vec![T::default(); numbers * rows.nodes.len()];
+    let edge = |i: usize| {
+        let [to, from] = [position(rows.nodes[i]), position(rows.nodes[i - lanes])];
+        [to[0] - from[0], to[1] - from[1]]
+    };
+    for (i, triangle) in rows.triangles.iter().enumerate() {
+        let Some(triangle) = *triangle else { continue };
+        let (before, last) = (edge(i - lanes), edge(i));
+        let double_area = (before[0] * last[1] - before[1] * last[0]).abs();
+        let mut set = |i: usize, k: usize, value: f64| {
+            shapes[(i / lanes * numbers + k) * lanes + i % lanes] = T::from_f64(value);
+        };
+        for c in 0..if edges { 2 } else { 0 } {
+            set(i - lanes, c, before[c]);
+            set(i, c, last[c]);
+        }
+        set(i, numbers - 1, weight(triangle) / double_area);
+    }
+    shapes
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::forces::{Batches, grain};
-    use super::super::lanes::Real;
     use super::super::tables::{Law, Material};
     use super::super::{Instructions, Level};
     use super::*;
@@ -202,9 +231,15 @@ mod tests {
         for n in [1, 7, 30] {
             let connectivity = mesh(n);
             let strips = find_strips(&connectivity);
-            let found = strips.iter().flat_map(|strip| strip.windows(3).map(|t| [t[0], t[1], t[2]])).collect();
+            let found = strips.iter().flat_map(|strip| strip.0.windows(3).map(|t| [t[0], t[1], t[2]])).collect();
             let given = connectivity.chunks(3).map(|t| [t[0], t[1], t[2]]).collect();
             assert_eq!(sorted(found), sorted(given));
+            for (nodes, triangles) in &strips {
+                assert_eq!(nodes.len(), triangles.len() + 2);
+                for (three, &t) in nodes.windows(3).zip(triangles) {
+                    assert!(connectivity[3 * t as usize..][..3].iter().all(|node| three.contains(node)));
+                }
+            }
             assert!(n < 30 || strips.len() * 6 < connectivity.len() / 3, "{} strips", strips.len());
         }
         assert!(find_strips(&[]).is_empty());
@@ -217,14 +252,15 @@ mod tests {
             let strips = find_strips(&mesh(n));
             let rows = rows(&strips, lanes, FILLER);
             let row = |i: usize| &rows.nodes[i * lanes..(i + 1) * lanes];
-            let n_rows = rows.marks.len();
+            let n_rows = rows.nodes.len() / lanes;
             assert_eq!(n_rows % ROWS_AT_ONCE, FILLER_ROWS % ROWS_AT_ONCE);
             for i in (0..2).chain(n_rows - FILLER_ROWS..n_rows) {
-                assert!(row(i).iter().all(|&node| node == FILLER) && rows.marks[i] == 0);
+                assert!(row(i).iter().all(|&node| node == FILLER));
+                assert!(rows.triangles[i * lanes..(i + 1) * lanes].iter().all(Option::is_none));
             }
             let mut found = Vec::new();
-            for (i, &marks) in rows.marks.iter().enumerate() {
-                for lane in (0..lanes).filter(|lane| marks >> lane & 1 == 1) {
+            for i in 0..n_rows {
+                for lane in (0..lanes).filter(|lane| rows.triangles[i * lanes + lane].is_some()) {
                     found.push([row(i - 2)[lane], row(i - 1)[lane], row(i)[lane]]);
                 }
                 for two in row(i).chunks_exact(2).filter(|_| lanes > 1) {
@@ -236,27 +272,33 @@ mod tests {
         assert_eq!(rows(&[], 8, FILLER), Rows::default());
     }
 
-    /// f_int, with records (u, x) of all nodes.
+    /// f_int of nodes with displacements and positions, (n_nodes, 4).
     fn forces<T: Real>(
         instructions: &Instructions<T>,
         law: Law,
         material: &Material<f64>,
-        (nodes, marks): (&[u16], &[u8]),
+        (nodes, factors): (&[u16], &[T]),
         records: &[f64],
     ) -> Vec<f64> {
         let offsets: Vec<u16> = nodes.iter().map(|node| grain(2) as u16 * node).collect();
-        let records: Vec<T> = records.iter().map(|&value| T::from_f64(value)).collect();
-        let mut forces = vec![T::default(); records.len() / 2];
+        let numbers = if law.is_strip() { 2 } else { 4 };
+        let columns = |columns: std::ops::Range<usize>| -> Vec<T> {
+            let records = records.chunks_exact(4).flat_map(|record| &record[columns.clone()]);
+            records.map(|&value| T::from_f64(value)).collect()
+        };
+        let (records, positions) = (columns(0..numbers), columns(2..4));
+        let mut forces = vec![T::default(); 2 * records.len() / numbers];
         let material = Material {
             elasticity: material.elasticity.map(T::from_f64),
             hourglass: T::default(),
             aligned: material.aligned,
             isotropic: material.isotropic,
         };
-        let special = if law == Law::Strip { material.isotropic } else { material.aligned };
+        let special = if law.is_strip() { material.isotropic } else { material.aligned };
         let add_forces = instructions.add_forces[law as usize][usize::from(special)];
         let ahead = (records.as_ptr(), 0);
-        let batches = Batches { offsets: &offsets, factors: &[], marks, material: &material, ahead };
+        let (positions, positions_ahead) = (positions.as_ptr(), positions.as_ptr());
+        let batches = Batches { offsets: &offsets, factors, positions, material: &material, ahead, positions_ahead };
         // SAFETY: this machine has the instructions, and the nodes have records and forces.
         unsafe { add_forces(&batches, records.as_ptr(), forces.as_mut_ptr()) };
         forces.into_iter().map(T::to_f64).collect()
@@ -286,15 +328,25 @@ mod tests {
             Material { elasticity, hourglass: 0.0, aligned: coupling == 0.0, isotropic }
         };
         let strips = find_strips(&connectivity);
+        // Triangles differ in their stiffness.
+        let factor = |t: u32| f64::from((1.0 + 0.5 * noise(u64::from(t) + 9999)) as f32);
         for material in [material(true, 0.0), material(false, 0.0), material(false, 0.25)] {
             let plain = f64::instructions(Level::Portable);
-            let expected = forces(&plain, Law::Triangle, &material, (&connectivity, &[]), &records);
+            let factors: Vec<f64> = (0..connectivity.len() as u32 / 3).map(factor).collect();
+            let expected = forces(&plain, Law::Triangle, &material, (&connectivity, &factors), &records);
+            let shear = if material.isotropic { material.elasticity[14] } else { 1.0 };
             for level in Level::available() {
                 let instructions = T::instructions(level);
                 let rows = rows(&strips, instructions.lanes, n_nodes);
-                let found = forces(&instructions, Law::Strip, &material, (&rows.nodes, &rows.marks), &records);
-                for (found, expected) in found.iter().zip(&expected) {
-                    assert!((found - expected).abs() <= tolerance, "{level:?}: {found} instead of {expected}");
+                let position = |node: u16| [2, 3].map(|c| records[4 * usize::from(node) + c]);
+                for (law, edges) in [(Law::Strip, false), (Law::EdgeStrip, true)] {
+                    let layout = (instructions.lanes, edges);
+                    let shapes = shapes::<T>(&rows, layout, position, |t| 0.5 * shear * factor(t));
+                    let found = forces(&instructions, law, &material, (&rows.nodes, &shapes), &records);
+                    for (found, expected) in found.iter().zip(&expected) {
+                        let right = (found - expected).abs() <= tolerance;
+                        assert!(right, "{level:?}, {law:?}: {found} instead of {expected}");
+                    }
                 }
             }
         }

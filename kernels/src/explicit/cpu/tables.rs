@@ -1,20 +1,17 @@
 //! What the inner loop reads, laid out block by block for a given number of lanes.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::ops::Range;
 
-use pogo_formats::block::Run as ModelRun;
 use pogo_formats::model::ElementKind;
 use rayon::prelude::*;
 
 use super::super::{Problem, State, StepperError};
-use super::forces::{force_stride, grain, record_stride};
+use super::forces::{force_stride, record_stride};
 use super::groups::group_blocks;
-use super::join::{Joined, Members};
 use super::lanes::Real;
-use super::pairs::pair_triangles;
+use super::part::Part;
 use super::scale::Scale;
-use super::strips::{Rows, find_strips, rows};
 
 /// Elasticity of one section for one kind, in the units of the tables.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,8 +31,10 @@ pub(crate) struct Material<T> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Law {
     Triangle,
-    TrianglePair,
+    /// Triangles side by side, computed from positions.
     Strip,
+    /// The same, with their edges in the tables.
+    EdgeStrip,
     Quadrilateral,
     ReducedQuadrilateral,
     Tetrahedron,
@@ -50,7 +49,7 @@ impl Law {
     /// The first so many are in the plane.
     pub const N_PLANE: usize = 5;
 
-    fn of(kind: ElementKind) -> Self {
+    pub fn of(kind: ElementKind) -> Self {
         match kind {
             ElementKind::Cpe3 | ElementKind::Cps3 => Self::Triangle,
             ElementKind::Cpe4 | ElementKind::Cps4 => Self::Quadrilateral,
@@ -62,26 +61,30 @@ impl Law {
         }
     }
 
-    fn dimension(self) -> usize {
+    pub fn dimension(self) -> usize {
         match self {
-            Self::Triangle | Self::TrianglePair | Self::Strip | Self::Quadrilateral | Self::ReducedQuadrilateral => 2,
+            Self::Triangle | Self::Strip | Self::EdgeStrip | Self::Quadrilateral | Self::ReducedQuadrilateral => 2,
             Self::Tetrahedron | Self::Wedge | Self::Hexahedron | Self::ReducedHexahedron => 3,
         }
+    }
+
+    pub fn is_strip(self) -> bool {
+        matches!(self, Self::Strip | Self::EdgeStrip)
     }
 
     /// Nodes of an element; of strips, of each row.
     pub fn n_nodes(self) -> usize {
         match self {
-            Self::Strip => 1,
+            Self::Strip | Self::EdgeStrip => 1,
             Self::Triangle => 3,
-            Self::TrianglePair | Self::Quadrilateral | Self::ReducedQuadrilateral | Self::Tetrahedron => 4,
+            Self::Quadrilateral | Self::ReducedQuadrilateral | Self::Tetrahedron => 4,
             Self::Wedge => 6,
             Self::Hexahedron | Self::ReducedHexahedron => 8,
         }
     }
 
     /// Nodes of an element that fills a batch: a valid shape on the corners of the unit square or cube.
-    fn dummy_nodes(self) -> &'static [u16] {
+    pub fn dummy_nodes(self) -> &'static [u16] {
         match self {
             Self::Tetrahedron => &[0, 1, 3, 4],
             Self::Wedge => &[0, 1, 3, 4, 5, 7],
@@ -99,8 +102,6 @@ pub(crate) struct Run {
     pub offsets: Range<usize>,
     /// Into [`Tables::factors`], or empty.
     pub factors: Range<usize>,
-    /// Into [`Tables::marks`], of strips.
-    pub marks: Range<usize>,
 }
 
 /// A block, or several of the file's as one, and where its rows stand in the tables.
@@ -192,10 +193,12 @@ pub(crate) struct Incoming {
 #[derive(Debug)]
 pub(crate) struct Tables<T> {
     pub dimension: usize,
+    /// Where all elements are triangles in the plane, the kind of strips in which they stand.
+    pub strips: Option<Law>,
     pub n_nodes: usize,
     pub blocks: Vec<Block>,
     /// Positions of own, halo and dummy nodes relative to the block, (n_rows, dimension); in the plane they move on into
-    /// the state.
+    /// the state, but for those of strips; none where strips have their edges.
     pub coordinates: Vec<T>,
     /// Row in the boundary arrays of each halo node, or its solver index where elements are computed once.
     pub halo: Vec<u32>,
@@ -208,11 +211,10 @@ pub(crate) struct Tables<T> {
     /// computed once.
     pub boundary: Vec<u16>,
     pub runs: Vec<Run>,
-    /// Local node indices times [`grain`], run by run, (n_batches, nodes, lanes).
+    /// Local node indices times [`grain`](super::forces::grain), run by run, (n_batches, nodes, lanes).
     pub offsets: Vec<u16>,
+    /// See [`Batches`](super::forces::Batches), run by run.
     pub factors: Vec<T>,
-    /// See [`Rows`](super::strips::Rows), run by run.
-    pub marks: Vec<u8>,
     pub materials: Vec<Material<T>>,
     /// p = Δt² / (m (1 + q)), (n_nodes,); 0 without mass.
     pub inertia: Vec<T>,
@@ -234,13 +236,18 @@ pub(crate) struct Tables<T> {
     pub max_special: usize,
 }
 
+/// Numbers a node that a step moves where strips have their edges, and bytes that may be moved so at most: edges save work
+/// where a mesh stays in the cache, and cost bandwidth where it does not.
+const NUMBERS_WITH_EDGES: usize = 17;
+const MOST_WITH_EDGES: usize = 32 << 20;
+
 /// Nodes of the element that fills the last batch of a run: a unit square or cube that never moves.
 pub(crate) const fn n_dummies(dimension: usize) -> usize {
     if dimension == 2 { 4 } else { 8 }
 }
 
 /// As [`Tables::computes_once`].
-fn computes_once(dimension: usize) -> bool {
+pub(super) fn computes_once(dimension: usize) -> bool {
     dimension == 3
 }
 
@@ -259,9 +266,16 @@ impl<T: Real> Tables<T> {
         } else {
             group_blocks(blocks)
         };
-        let scale = Scale::new::<T>(problem, &groups);
+        let triangle = |&kind: &ElementKind| Law::of(kind) == Law::Triangle;
+        let triangles =
+            dimension == 2 && (0..blocks.n_blocks()).flat_map(|b| blocks.runs(b)).all(|run| triangle(&run.kind));
+        let near = problem.mesh.n_nodes() * NUMBERS_WITH_EDGES * size_of::<T>() <= MOST_WITH_EDGES;
+        let strips = triangles.then_some(if near { Law::EdgeStrip } else { Law::Strip });
+        let exact = strips == Some(Law::EdgeStrip);
+        let scale = if exact { Scale::exact::<T>(problem) } else { Scale::new::<T>(problem, &groups) };
         let mut tables = Self {
             dimension,
+            strips,
             n_nodes: problem.mesh.n_nodes(),
             blocks: Vec::with_capacity(groups.len()),
             coordinates: Vec::new(),
@@ -272,7 +286,6 @@ impl<T: Real> Tables<T> {
             runs: Vec::with_capacity(blocks.run_kind.len()),
             offsets: Vec::with_capacity(blocks.connectivity.len() + 8 * lanes * blocks.run_kind.len()),
             factors: Vec::new(),
-            marks: Vec::new(),
             materials: Vec::new(),
             inertia: scale.inertia(problem)?,
             decay: Vec::new(),
@@ -304,7 +317,7 @@ impl<T: Real> Tables<T> {
         }
         // A window at a time: all parts together would double the memory.
         for window in groups.chunks(WINDOW) {
-            let part = |group: &Vec<usize>| Part::new(problem, group, &scale, &material_of, lanes);
+            let part = |group: &Vec<usize>| Part::new(problem, group, &scale, strips, &material_of, lanes);
             let parts: Vec<_> = window.par_iter().map(part).collect();
             for part in parts {
                 tables.add_block(part?);
@@ -323,6 +336,17 @@ impl<T: Real> Tables<T> {
     /// plane elements do not, and most of them lie inside.
     pub fn computes_once(&self) -> bool {
         computes_once(self.dimension)
+    }
+
+    /// Numbers from node to node in the state: u, or in the plane (u, x) where elements do not stand in strips.
+    pub fn state_stride(&self) -> usize {
+        if self.computes_once() {
+            3
+        } else if self.strips.is_some() {
+            2
+        } else {
+            record_stride(2)
+        }
     }
 
     /// Numbers the nodes that other blocks read, and names them in the lists of halos.
@@ -366,7 +390,6 @@ impl<T: Real> Tables<T> {
             self.runs.push(Run {
                 offsets: run.offsets.start + self.offsets.len()..run.offsets.end + self.offsets.len(),
                 factors: run.factors.start + self.factors.len()..run.factors.end + self.factors.len(),
-                marks: run.marks.start + self.marks.len()..run.marks.end + self.marks.len(),
                 ..run
             });
         }
@@ -387,7 +410,6 @@ impl<T: Real> Tables<T> {
         self.coordinates.append(&mut part.coordinates);
         self.offsets.append(&mut part.offsets);
         self.factors.append(&mut part.factors);
-        self.marks.append(&mut part.marks);
         self.decay.append(&mut part.decay);
         self.dissipation.append(&mut part.dissipation);
         self.n_rows += block.n_local(self.dimension);
@@ -461,8 +483,8 @@ impl<T: Real> Tables<T> {
     }
 
     /// Bytes that one step must move at least: u and Δu read and written, positions, inertia, damping, connectivity, halo
-    /// indices and boundary copies, each once. In the plane positions are written too: they share cache lines with u, as
-    /// copies of the halo do. Where forces pass from block to block, their rows are written and read, those of the halo
+    /// indices and boundary copies, each once. In the plane positions are written too, unless triangles stand in strips: they
+    /// share cache lines with u, as copies of the halo do. Where forces pass from block to block, their rows are written and read, those of the halo
     /// with their indices, and u is read again.
     pub fn bytes_per_step(&self) -> u64 {
         let (number, stride) = (size_of::<T>(), force_stride(self.dimension));
@@ -470,190 +492,18 @@ impl<T: Real> Tables<T> {
             (5 * self.n_nodes * self.dimension + self.n_rows * (self.dimension + 2 * stride)) * number
                 + self.incoming.len() * size_of::<Incoming>()
         } else {
-            (2 * self.n_nodes * self.dimension + 2 * self.n_rows * record_stride(self.dimension)) * number
+            (2 * self.n_nodes * self.dimension + 2 * self.n_rows * self.state_stride()) * number
         };
         let boundary = self.boundary.len() * (2 * self.dimension * number + 2) + self.halo.len() * 4;
         let constant = (self.inertia.len() + self.decay.len() + self.dissipation.len() + self.factors.len()) * number
             + self.offsets.len() * 2
-            + self.marks.len();
+            + if self.strips.is_some() { self.coordinates.len() * number } else { 0 };
         (state + boundary + constant) as u64
     }
 }
 
 /// Blocks that are laid out side by side.
 const WINDOW: usize = 128;
-
-/// What one block adds to the tables.
-struct Part<T> {
-    own: Vec<Range<usize>>,
-    coordinates: Vec<T>,
-    halo: Vec<u32>,
-    /// With ranges in `offsets` and `factors` of the part.
-    runs: Vec<Run>,
-    offsets: Vec<u16>,
-    factors: Vec<T>,
-    marks: Vec<u8>,
-    decay: Vec<T>,
-    dissipation: Vec<T>,
-}
-
-impl<T: Real> Part<T> {
-    fn new(
-        problem: &Problem,
-        group: &[usize],
-        scale: &Scale,
-        material_of: &HashMap<(ElementKind, usize), usize>,
-        lanes: usize,
-    ) -> Result<Self, StepperError> {
-        let (blocks, dimension) = (&problem.blocks, problem.mesh.dimension);
-        for &b in group {
-            let n_local = blocks.own_nodes(b).len() + blocks.halo(b).len();
-            blocks.runs(b).try_for_each(|run| check_run(problem, b, &run, n_local))?;
-        }
-        let too_large = |nodes| StepperError::BlockTooLarge { block: group[0], nodes };
-        let mut joined = Joined::new(blocks, group).ok_or_else(|| too_large(usize::from(u16::MAX) + 1))?;
-        if computes_once(dimension) {
-            joined.keep_first();
-        }
-        let Joined { own, n_own, halo, members } = joined;
-        let n_real = n_own + halo.len();
-        if (n_real + n_dummies(dimension)) * grain(dimension) > usize::from(u16::MAX) {
-            return Err(too_large(n_real));
-        }
-        let mut part = Self {
-            own,
-            coordinates: Vec::with_capacity((n_real + n_dummies(dimension)) * dimension),
-            halo,
-            runs: Vec::new(),
-            offsets: Vec::new(),
-            factors: Vec::new(),
-            marks: Vec::new(),
-            decay: Vec::new(),
-            dissipation: Vec::new(),
-        };
-        let own = part.own.iter().flat_map(Range::clone);
-        let local = own.clone().chain(part.halo.iter().map(|&node| node as usize));
-        scale.add_coordinates(problem.mesh.coordinates, dimension, local, &mut part.coordinates);
-        let damping = |node: usize| problem.damping_rate.get(node).copied().unwrap_or(0.0);
-        if own.clone().any(|node| damping(node) != 0.0) {
-            for node in own {
-                let (alpha, dt) = (damping(node), problem.time_increment);
-                let q = 0.5 * alpha * dt;
-                part.decay.push(T::from_f64((1.0 - q) / (1.0 + q)));
-                part.dissipation.push(T::from_f64(alpha * problem.lumped_mass[node] / (4.0 * dt)));
-            }
-        }
-        for members in &members {
-            part.add_run(problem, members, material_of[&(members.kind, members.section)], n_real, lanes);
-        }
-        Ok(part)
-    }
-
-    /// Lays elements of one kind and section out.
-    fn add_run(&mut self, problem: &Problem, run: &Members, material: usize, n_real: usize, lanes: usize) {
-        let factor = |e: u32| problem.stiffness_factor.get(e as usize).copied().unwrap_or(1.0);
-        let factors: Vec<f64> = run.elements.iter().map(|&e| factor(e)).collect();
-        let law = Law::of(run.kind);
-        if factors.iter().any(|&factor| factor != 1.0) {
-            self.add_batches(law, material, &run.connectivity, &factors, n_real, lanes);
-        } else if law == Law::Triangle {
-            // In double precision strips gain nothing, and lose where they are short.
-            if T::SIGNIFICAND < f64::MANTISSA_DIGITS as i32 {
-                self.add_strips(material, rows(&find_strips(&run.connectivity), lanes, n_real as u16));
-            } else {
-                let (pairs, single) = pair_triangles(&run.connectivity);
-                self.add_batches(Law::TrianglePair, material, &pairs, &[], n_real, lanes);
-                self.add_batches(Law::Triangle, material, &single, &[], n_real, lanes);
-            }
-        } else {
-            self.add_batches(law, material, &run.connectivity, &[], n_real, lanes);
-        }
-    }
-
-    /// Lays triangles out in strips.
-    fn add_strips(&mut self, material: usize, rows: Rows) {
-        let (first, first_mark) = (self.offsets.len(), self.marks.len());
-        self.offsets.extend(rows.nodes.iter().map(|node| grain(2) as u16 * node));
-        self.marks.extend(rows.marks);
-        let (offsets, marks) = (first..self.offsets.len(), first_mark..self.marks.len());
-        self.runs.push(Run { law: Law::Strip, material, offsets, factors: 0..0, marks });
-    }
-
-    /// Lays elements out in batches.
-    fn add_batches(
-        &mut self,
-        law: Law,
-        material: usize,
-        connectivity: &[u16],
-        factors: &[f64],
-        n_real: usize,
-        lanes: usize,
-    ) {
-        let nodes = law.n_nodes();
-        let grain = grain(law.dimension()) as u16;
-        let dummy = law.dummy_nodes();
-        let (offsets_first, factors_first) = (self.offsets.len(), self.factors.len());
-        let batches = batches(connectivity, nodes, lanes);
-        for batch in batches.chunks_exact(lanes) {
-            for node in 0..nodes {
-                self.offsets.extend(batch.iter().map(|entry| {
-                    let local = entry.map_or(n_real as u16 + dummy[node], |e| connectivity[e * nodes + node]);
-                    grain * local
-                }));
-            }
-            if !factors.is_empty() {
-                self.factors.extend(batch.iter().map(|entry| T::from_f64(entry.map_or(1.0, |e| factors[e]))));
-            }
-        }
-        if !batches.is_empty() {
-            self.runs.push(Run {
-                law,
-                material,
-                offsets: offsets_first..self.offsets.len(),
-                factors: factors_first..self.factors.len(),
-                marks: 0..0,
-            });
-        }
-    }
-}
-
-/// The element of each lane of each batch, (n_batches, lanes). Lane l takes the l-th part of them, so that elements that
-/// share nodes, which stand near each other, come in different batches: their force updates need not wait for each other.
-/// Elements in lanes 2k and 2k + 1 never have the same node in the same place: their forces may be added together.
-fn batches(connectivity: &[u16], nodes: usize, lanes: usize) -> Vec<Option<usize>> {
-    let n = connectivity.len() / nodes;
-    let share = n.div_ceil(lanes);
-    let mut left: Vec<VecDeque<usize>> =
-        (0..lanes).map(|lane| (lane * share).min(n)..((lane + 1) * share).min(n)).map(Iterator::collect).collect();
-    let element = |e: usize| &connectivity[e * nodes..(e + 1) * nodes];
-    let mut out = Vec::with_capacity(lanes * share);
-    while left.iter().any(|left| !left.is_empty()) {
-        for lane in 0..lanes {
-            let neighbour: Option<usize> = if lane % 2 == 1 { out[out.len() - 1] } else { None };
-            let fits = |&e: &usize| {
-                neighbour.is_none_or(|other| element(e).iter().zip(element(other)).all(|(node, other)| node != other))
-            };
-            let next = left[lane].iter().position(fits).and_then(|at| left[lane].remove(at));
-            out.push(next);
-        }
-    }
-    out
-}
-
-/// Whether a run fits its block.
-fn check_run(problem: &Problem, block: usize, run: &ModelRun, n_real: usize) -> Result<(), StepperError> {
-    let wrong = |what| StepperError::Blocks { block, what };
-    if run.connectivity.len() != run.elements.len() * run.kind.n_nodes() {
-        return Err(wrong("a run's connectivity has the wrong length"));
-    }
-    if run.connectivity.iter().any(|&local| usize::from(local) >= n_real) {
-        return Err(wrong("a run refers to a node that the block does not have"));
-    }
-    if run.kind.dimension() != problem.mesh.dimension {
-        return Err(wrong("a run's elements have another dimension than the mesh"));
-    }
-    Ok(())
-}
 
 pub(in crate::explicit) fn check_lengths(problem: &Problem, state: &State) -> Result<(), StepperError> {
     let (mesh, blocks) = (&problem.mesh, &problem.blocks);
@@ -693,29 +543,4 @@ pub(in crate::explicit) fn check_lengths(problem: &Problem, state: &State) -> Re
         return Err(StepperError::Length { what: "elements", expected: e as usize + 1, found: mesh.n_elements() });
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn batches_have_every_element_once_and_lanes_in_twos_never_meet() {
-        for (n, n_nodes) in [(0, 5), (1, 5), (7, 5), (16, 9), (200, 30)] {
-            // Many nodes in common.
-            let random = |i: usize| (crate::test_support::noise(i as u64) * 1e6).abs() as usize % n_nodes;
-            let connectivity: Vec<u16> = (0..4 * n).map(|i| random(i) as u16).collect();
-            for lanes in [1, 4, 8] {
-                let batches = batches(&connectivity, 4, lanes);
-                let mut found: Vec<usize> = batches.iter().copied().flatten().collect();
-                found.sort_unstable();
-                assert!(found.into_iter().eq(0..n) && batches.len().is_multiple_of(lanes));
-                for two in batches.chunks_exact(2).filter(|_| lanes > 1) {
-                    if let &[Some(a), Some(b)] = two {
-                        assert!((0..4).all(|i| connectivity[4 * a + i] != connectivity[4 * b + i]));
-                    }
-                }
-            }
-        }
-    }
 }
