@@ -131,8 +131,6 @@ impl BlockFile {
             later_nodes: native(&device.later_nodes),
             passed_row: native(&device.passed_row),
             passed_first: native(&device.passed_first),
-            gather_first: native(&device.gather_first),
-            gather: native(&device.gather),
             material_kind: &device.material_kind,
             material_section: native(&device.material_section),
             fan_material: native(&device.fan_material),

@@ -15,6 +15,7 @@ use std::path::Path;
 mod cast;
 mod check;
 mod container;
+pub mod corner;
 #[cfg(test)]
 mod damage;
 mod eikonal;

@@ -55,10 +55,9 @@ pub struct Blocks {
 ///
 /// In space half of the elements touch more than one block. The first block that an element touches has it, and passes the
 /// forces on nodes of *later* blocks on to those. Here a colour is a whole run, and local index l ≥ n_own means
-/// `later_nodes[later_first[b] + l − n_own]`. Tetrahedra stand in [rings](super::ring) of eight indices and six elements.
-/// With the elements and rings of a block numbered through as items, the force on node k of item i of n is at *place*
-/// k n + i; each own and later node has the list of its places, in *pieces* of eight. A force that is passed on has a row of
-/// its own; the rows of one node follow each other.
+/// `later_nodes[later_first[b] + l − n_own]`. Tetrahedra stand in [rings](super::ring) of eight nodes and six elements.
+/// Elements, turned as needed, and rings stand in batches, with [corners](super::corner) for nodes. A block with more local
+/// nodes than corners can name has none. A force that is passed on has a row of its own; the rows of one node follow each other.
 ///
 /// *Fans*: in a mesh of triangles a node's force needs its neighbours alone. A fan record names up to nine neighbours
 /// e_0, e_1, … of a node, in turn: every (node, e_k, e_{k+1}) is a positively oriented triangle. Where the triangles go
@@ -79,9 +78,9 @@ pub struct DeviceTables {
     pub colour_element_first: Vec<u64>,
     /// First entry of each colour in `coloured_connectivity`, a multiple of 8, (n_colours + 1,).
     pub colour_connectivity_first: Vec<u64>,
-    /// Element index (mesh order) of each entry; [`NO_ELEMENT`](Self::NO_ELEMENT) in what a ring leaves free.
+    /// Element index (mesh order) of each entry; [`NO_ELEMENT`](Self::NO_ELEMENT) in what a ring or a batch leaves free.
     pub coloured_elements: Vec<u32>,
-    /// Local node indices of each entry or ring, row-major; zeros between colours.
+    /// Local node indices of each entry, in space corners of each entry or ring, row-major; zeros between colours.
     pub coloured_connectivity: Vec<u16>,
     /// First entry of each block in `later_nodes`, (n_blocks + 1,).
     pub later_first: Vec<u64>,
@@ -92,11 +91,6 @@ pub struct DeviceTables {
     /// First row of each boundary node, the boundary nodes of all blocks one after the other, (n_boundary nodes + 1,); empty
     /// in the plane. The rows of a node stand in the order of the blocks that they come from.
     pub passed_first: Vec<u32>,
-    /// First piece of each own and later node, block by block, (n_nodes + n_later + 1,); empty in the plane.
-    pub gather_first: Vec<u32>,
-    /// Places, ascending by item, [`NO_PLACE`](Self::NO_PLACE) in what the last piece of a node leaves free,
-    /// (n_pieces, 8). Empty in blocks of more than [`MOST_ITEMS`](Self::MOST_ITEMS) items.
-    pub gather: Vec<u16>,
     /// Kind of each distinct pair of kind and section, in ascending order, (n_materials,).
     pub material_kind: Vec<u8>,
     /// Section of each such pair, (n_materials,).
@@ -128,12 +122,6 @@ pub struct DeviceTables {
 }
 
 impl DeviceTables {
-    /// In `gather`: no place.
-    pub const NO_PLACE: u16 = u16::MAX;
-    /// Places in a piece.
-    pub const PIECE: usize = 8;
-    /// Items of which 16 bits can name all places.
-    pub const MOST_ITEMS: u32 = 8191;
     /// In `coloured_elements`: no element.
     pub const NO_ELEMENT: u32 = u32::MAX;
     /// In `fan_material`: the triangles have several materials, at most 16 of them in the mesh.

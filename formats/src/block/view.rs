@@ -192,7 +192,7 @@ pub struct DeviceView<'a> {
     pub colour_connectivity_first: &'a [u64],
     /// Element index of each entry.
     pub coloured_elements: &'a [u32],
-    /// Local node indices.
+    /// Local node indices, or corners.
     pub coloured_connectivity: &'a [u16],
     /// (n_blocks + 1,).
     pub later_first: &'a [u64],
@@ -202,10 +202,6 @@ pub struct DeviceView<'a> {
     pub passed_row: &'a [u32],
     /// (n_boundary nodes + 1,), or empty.
     pub passed_first: &'a [u32],
-    /// (n_nodes + n_later + 1,), or empty.
-    pub gather_first: &'a [u32],
-    /// (n_pieces, 8).
-    pub gather: &'a [u16],
     /// (n_materials,).
     pub material_kind: &'a [u8],
     /// (n_materials,).
@@ -241,7 +237,7 @@ pub struct Colour<'a> {
     pub run: usize,
     /// Element index of each, (n,); of rings (n, 6).
     pub elements: &'a [u32],
-    /// Local node indices, (n, nodes of the run's kind; of rings 8), then zeros up to a multiple of 8.
+    /// Local node indices, in space corners, (n, nodes of the run's kind; of rings 8), then zeros up to a multiple of 8.
     pub connectivity: &'a [u16],
 }
 
@@ -302,8 +298,6 @@ impl DeviceTables {
             later_nodes: &self.later_nodes,
             passed_row: &self.passed_row,
             passed_first: &self.passed_first,
-            gather_first: &self.gather_first,
-            gather: &self.gather,
             material_kind: &self.material_kind,
             material_section: &self.material_section,
             fan_material: &self.fan_material,

@@ -375,31 +375,6 @@ impl Kernel {
         Ok(Self { function, threads, registers, resident: resident as u32, shared })
     }
 
-    /// With the number of threads, a multiple of a warp, that keeps the most on a multiprocessor where a block has `work` for
-    /// one thread each: about two rounds of it, so that several blocks are there to wait in turn.
-    pub fn with_threads_for(mut self, work: f64) -> Result<Self, DeviceError> {
-        const LEAST: u32 = 64;
-        let most = self.threads.min((0.6 * work) as u32).max(LEAST);
-        let mut best = 0;
-        for threads in (LEAST..=most).step_by(32) {
-            let mut resident = 0;
-            // SAFETY: plain query on a valid function.
-            check("ask for a kernel's occupancy", unsafe {
-                sys::cuOccupancyMaxActiveBlocksPerMultiprocessor(
-                    &mut resident,
-                    self.function,
-                    threads as i32,
-                    self.shared as usize,
-                )
-            })?;
-            if resident as u32 * threads > best {
-                best = resident as u32 * threads;
-                (self.resident, self.threads) = (resident as u32, threads);
-            }
-        }
-        Ok(self)
-    }
-
     /// As [`launch`](Self::launch), with as many thread blocks as the device holds at once, which may wait for each other.
     ///
     /// # Safety

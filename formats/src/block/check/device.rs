@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 
+use super::super::corner::shape;
 use super::super::{BlocksView, DeviceTables, DeviceView, FanRecord, MeshView, triangle_material};
 use super::{Check, all_below, offsets, require, solids};
 use crate::model::ElementKind;
@@ -73,11 +74,12 @@ fn colours(blocks: &BlocksView, device: &DeviceView, block: usize, solid: bool) 
         let first = device.colour_connectivity_first[colour] as usize;
         let last = device.colour_connectivity_first[colour + 1] as usize;
         // As this holds for all before it, a colour starts at a multiple, too.
-        let [width, depth] = if solid { solids::shape(kind) } else { [kind.n_nodes(), 1] };
+        let [width, depth] = if solid { shape(kind) } else { [kind.n_nodes(), 1] };
         require(n.is_multiple_of(depth) && last - first == (n / depth * width).next_multiple_of(ALIGNMENT), || {
             format!("colour {colour}: {} node indices for {n} {} elements", last - first, kind.name())
         })?;
-        let largest = device.coloured_connectivity[first..last].iter().copied().fold(0, u16::max);
+        let nodes = &device.coloured_connectivity[first..last];
+        let largest = if solid { solids::largest_node(nodes, width) } else { nodes.iter().copied().fold(0, u16::max) };
         require(n == 0 || usize::from(largest) < n_local, || {
             format!("colour {colour}: local node {largest} where {n_local} exist")
         })?;

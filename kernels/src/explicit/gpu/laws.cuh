@@ -371,10 +371,11 @@ template <typename T> BOTH_ void hexahedron_modes(const Vector<T, 3> *v, Vector<
     m[4] = cd - ab;
     m[5] = ba + dc;
     m[6] = dc - ba;
-    const V low = (v[3] - v[0]) + (v[2] - v[1]), high = (v[7] - v[4]) + (v[6] - v[5]);
-    m[1] = low + high;
-    m[3] = high - low;
-    m[2] = (v[4] - v[0]) + (v[5] - v[1]) + ((v[6] - v[2]) + (v[7] - v[3]));
+    // The other edges along η and ζ are these and what the edges along ξ differ by.
+    const V low = v[3] - v[0], high = v[7] - v[4], rise = high - low;
+    m[1] = axpy(T(2), low + high, m[5]);
+    m[3] = axpy(T(2), rise, m[6]);
+    m[2] = axpy(T(4), v[4] - v[0], axpy(T(2), rise, m[4]));
 }
 
 // The transpose: forces on the corners from those on the coefficients.
@@ -581,24 +582,25 @@ template <typename T, bool ALIGNED> struct Element<T, REDUCED_HEXAHEDRON, ALIGNE
             for (int i = 0; i < 3; i++) gradient[i] = axpy(mu[m][i], b[m], gradient[i]);
         }
         const T inverse = inverse_of(volume), kappa = hourglass * squares * inverse;
-        T e[6] = {gradient[0][0], gradient[1][1], gradient[2][2], gradient[0][1] + gradient[1][0],
-                  gradient[0][2] + gradient[2][0], gradient[1][2] + gradient[2][1]};
-        T s[6];
 #pragma unroll
-        for (int k = 0; k < 6; k++) e[k] *= inverse;
+        for (int i = 0; i < 3; i++) gradient[i] = inverse * gradient[i];
+        const T e[6] = {gradient[0][0], gradient[1][1], gradient[2][2], gradient[0][1] + gradient[1][0],
+                        gradient[0][2] + gradient[2][0], gradient[1][2] + gradient[2][1]};
+        T s[6];
         solid.stress(e, s);
         // q_α = h_α·u − (∂u/∂x)(h_α·x); its force κ q_α (h_αI − B̄_I·(h_α·x)/V) lowers σ by κ q_α ⊗ (h_α·x)/V.
         V rows[3] = {{s[0], s[3], s[4]}, {s[3], s[1], s[5]}, {s[4], s[5], s[2]}};
         V amounts[4];
 #pragma unroll
-        for (int m = 0; m < 4; m++) {
-            const V slope = -inverse * mx[3 + m];
+        for (int i = 0; i < 3; i++) {
+            V lower = nothing<T, 3>();
 #pragma unroll
-            for (int i = 0; i < 3; i++) {
-                const T amount = mu[3 + m][i] + dot(gradient[i], slope);
-                amounts[m][i] = kappa * amount;
-                rows[i] = axpy(amounts[m][i], slope, rows[i]);
+            for (int m = 0; m < 4; m++) {
+                const V x = mx[3 + m], g = gradient[i];
+                amounts[m][i] = kappa * fma(-g[0], x[0], fma(-g[1], x[1], fma(-g[2], x[2], mu[3 + m][i])));
+                lower = axpy(amounts[m][i], x, lower);
             }
+            rows[i] = axpy(-inverse, lower, rows[i]);
         }
         V q[7];
 #pragma unroll

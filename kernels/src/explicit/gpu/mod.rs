@@ -124,8 +124,6 @@ struct Params {
     recording: u64,
     energies: u64,
     row: u64,
-    gather_first: u64,
-    gather: u64,
     passed_first: u64,
     passed_row: u64,
     passed: u64,
@@ -140,10 +138,8 @@ struct Params {
     n_monitors: u32,
     n_materials: u32,
     n_blocks: u32,
-    own_room: u32,
     near_room: u32,
     later_room: u32,
-    n_rooms: u32,
 }
 
 /// Arrays that stay as they are; kept for their memory.
@@ -172,8 +168,6 @@ struct Constant<T> {
     factors: Buffer<T>,
     special_first: Buffer<u32>,
     specials: Buffer<Special>,
-    gather_first: Buffer<u32>,
-    gather: Buffer<u16>,
     passed_first: Buffer<u32>,
     passed_row: Buffer<u32>,
     passed: Buffer<T>,
@@ -311,8 +305,6 @@ impl<T: GpuReal> GpuStepper<T> {
             + bytes(view.further_node.len() + connectivity.len(), 2)
             + bytes(colours.len(), size_of::<ColourRow>())
             + bytes(tables.specials.len(), size_of::<Special>())
-            + bytes(view.gather.len(), 2)
-            + bytes(view.gather_first.len(), 4)
             + bytes(view.passed_first.len() + view.passed_row.len(), 4)
             + bytes(3 * view.later_nodes.len(), number)
             + bytes(tables.sources.len() + tables.blocks.len(), 4)
@@ -353,8 +345,6 @@ impl<T: GpuReal> GpuStepper<T> {
             factors: up.copy(&tables.factors)?,
             special_first: up.copy(&tables.special_first)?,
             specials: up.copy(&tables.specials)?,
-            gather_first: up.copy(view.gather_first)?,
-            gather: up.copy(view.gather)?,
             passed_first: up.copy(view.passed_first)?,
             passed_row: up.copy(view.passed_row)?,
             passed: Buffer::zeros(3 * view.later_nodes.len())?,
@@ -370,7 +360,6 @@ impl<T: GpuReal> GpuStepper<T> {
         let n_fans = tables.blocks.len() - tables.by_colours.len();
         let mut single = Launch { passes: Vec::new(), steps: 1 };
         let mut double = None;
-        let mut n_rooms = 2;
         if n_fans > 0 {
             let module = gpu.module(if number == 4 { ptx::FANS_F32 } else { ptx::FANS_F64 })?;
             let list = if tables.by_fans.is_empty() { 0 } else { constant.by_fans.pointer() };
@@ -405,15 +394,8 @@ impl<T: GpuReal> GpuStepper<T> {
             };
             let way = if tables.once { "solids" } else { "colours" };
             let name = format!("{way}_{}_{set}{coupled}", T::NAME);
-            if tables.once && tables.rooms(2) > gpu.shared_limit {
-                n_rooms = 1;
-            }
-            let shared = if tables.once { tables.rooms(n_rooms) } else { tables.shared[2] };
-            let mut kernel = Kernel::new(&gpu, &module, &name, shared)?;
-            if tables.once {
-                let n_items: u64 = tables.blocks.iter().map(|row| u64::from(row.n_items)).sum();
-                kernel = kernel.with_threads_for(n_items as f64 / tables.blocks.len() as f64)?;
-            }
+            let shared = if tables.once { tables.rooms() } else { tables.shared[2] };
+            let kernel = Kernel::new(&gpu, &module, &name, shared)?;
             report.kernels.push((name, 1, kernel.threads, kernel.registers, kernel.resident));
             let list = if n_fans == 0 { 0 } else { constant.by_colours.pointer() };
             // In space thread blocks stay, take one block after the other, and wait for each other.
@@ -482,8 +464,6 @@ impl<T: GpuReal> GpuStepper<T> {
             recording: recording.pointer(),
             energies: energies.pointer(),
             row: signals.row(),
-            gather_first: constant.gather_first.pointer(),
-            gather: constant.gather.pointer(),
             passed_first: constant.passed_first.pointer(),
             passed_row: constant.passed_row.pointer(),
             passed: constant.passed.pointer(),
@@ -498,10 +478,8 @@ impl<T: GpuReal> GpuStepper<T> {
             n_monitors: problem.monitors.len() as u32,
             n_materials: tables.materials.len() as u32,
             n_blocks: tables.blocks.len() as u32,
-            own_room: tables.own_room,
             near_room: tables.near_room,
             later_room: tables.later_room,
-            n_rooms,
         };
         report.bytes = needed - RESERVE;
         report.uploaded = up.bytes;
@@ -613,10 +591,7 @@ fn bytes_per_step<T>(problem: &Problem, tables: &Tables<T>, two_steps: bool) -> 
         } else {
             let colours = &tables.colours[row.colour_first as usize..(row.colour_first + row.n_colours) as usize];
             if tables.once {
-                let next = tables.blocks.get(b + 1).map_or(tables.n_pieces, |next| next.piece_first);
-                let pieces = f64::from(next - row.piece_first);
-                // Where the forces are; rows passed on.
-                total += 16.0 * pieces + 4.0 * (own + halo);
+                // Rows passed on.
                 total += halo * (4.0 + 2.0 * d * number) + 4.0 * f64::from(row.n_boundary);
             }
             for colour in colours {

@@ -1,33 +1,33 @@
 // The kernels of solids.cuh, one a precision and kind of element; `solid` is for blocks of several kinds and, coupled, for
-// materials in which shear and normal components meet. The last numbers are the most threads that a block may have, and how
-// many such blocks a multiprocessor should hold: they set how many registers there are.
+// materials in which shear and normal components meet. The last number is how many thread blocks a multiprocessor should
+// hold: it sets how many registers there are.
 //
 // Arithmetic instructions (additions, products, fused) an element, in single precision:
 //
-//   tetrahedron 118 alone   wedge 753   hexahedron 1310   reduced 583   parallelepiped 461
+//   ring of six tetrahedra 603   wedge 753   hexahedron 1274   reduced 547   parallelepiped 443
 
 #include "solids.cuh"
 
-#define SOLIDS(NAME, TYPE, SET, ALIGNED, THREADS, BLOCKS)                                                                      \
-    extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)                                                        \
-        NAME(const __grid_constant__ Params<TYPE> p, u32 k, u32 parity) {                                               \
-        step_solids<TYPE, SET, ALIGNED>(p, k, parity);                                                                      \
+#define SOLIDS(NAME, TYPE, SET, ALIGNED, BLOCKS)                                                                               \
+    extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)                                                              \
+        NAME(const __grid_constant__ Params<TYPE> p, u32 k, u32 parity) {                                                      \
+        step_solids<TYPE, SET, ALIGNED>(p, k, parity);                                                                         \
     }
 
 #ifndef POGO_F64
-SOLIDS(solids_f32_tetrahedra, float, TETRAHEDRON, true, 256, 2)
-SOLIDS(solids_f32_wedges, float, WEDGE, true, 384, 1)
-SOLIDS(solids_f32_hexahedra, float, HEXAHEDRON, true, 256, 2)
-SOLIDS(solids_f32_reduced_hexahedra, float, REDUCED_HEXAHEDRON, true, 256, 2)
-SOLIDS(solids_f32_parallelepipeds, float, PARALLELEPIPED, true, 256, 2)
-SOLIDS(solids_f32_solid, float, SOLID_LAWS, true, 384, 1)
-SOLIDS(solids_f32_solid_coupled, float, SOLID_LAWS, false, 256, 1)
+SOLIDS(solids_f32_tetrahedra, float, TETRAHEDRON, true, 4)
+SOLIDS(solids_f32_wedges, float, WEDGE, true, 4)
+SOLIDS(solids_f32_hexahedra, float, HEXAHEDRON, true, 4)
+SOLIDS(solids_f32_reduced_hexahedra, float, REDUCED_HEXAHEDRON, true, 4)
+SOLIDS(solids_f32_parallelepipeds, float, PARALLELEPIPED, true, 4)
+SOLIDS(solids_f32_solid, float, SOLID_LAWS, true, 3)
+SOLIDS(solids_f32_solid_coupled, float, SOLID_LAWS, false, 2)
 #else
-SOLIDS(solids_f64_tetrahedra, double, TETRAHEDRON, true, 256, 1)
-SOLIDS(solids_f64_wedges, double, WEDGE, true, 256, 1)
-SOLIDS(solids_f64_hexahedra, double, HEXAHEDRON, true, 256, 1)
-SOLIDS(solids_f64_reduced_hexahedra, double, REDUCED_HEXAHEDRON, true, 256, 1)
-SOLIDS(solids_f64_parallelepipeds, double, PARALLELEPIPED, true, 256, 1)
-SOLIDS(solids_f64_solid, double, SOLID_LAWS, true, 256, 1)
-SOLIDS(solids_f64_solid_coupled, double, SOLID_LAWS, false, 256, 1)
+SOLIDS(solids_f64_tetrahedra, double, TETRAHEDRON, true, 2)
+SOLIDS(solids_f64_wedges, double, WEDGE, true, 2)
+SOLIDS(solids_f64_hexahedra, double, HEXAHEDRON, true, 2)
+SOLIDS(solids_f64_reduced_hexahedra, double, REDUCED_HEXAHEDRON, true, 2)
+SOLIDS(solids_f64_parallelepipeds, double, PARALLELEPIPED, true, 2)
+SOLIDS(solids_f64_solid, double, SOLID_LAWS, true, 2)
+SOLIDS(solids_f64_solid_coupled, double, SOLID_LAWS, false, 2)
 #endif

@@ -22,9 +22,8 @@ struct __align__(16) Block {
     u32 outer_first, n_outer, local_first, material;
     u32 special_first, damped, energy_row, further_first;
     u32 n_further, colour_first, n_colours, n_boundary;
-    u32 boundary_first, rows_first, n_rows, n_items;
-    u32 piece_first, special_base, n_special, source_first;
-    u32 n_sources, reserved0, reserved1, reserved2;
+    u32 boundary_first, rows_first, n_rows, special_base;
+    u32 n_special, source_first, n_sources, reserved;
 };
 
 // Elasticity in the units of the tables, as on the CPU: in the plane the leading 3 × 3 times the thickness.
@@ -73,8 +72,6 @@ template <typename T> struct Params {
     double *recording;     // (n_recorded, n_monitors, 3)
     double *energies;      // work and damped energy so far, (n_energy_rows, 2)
     const u32 *row;        // row of `record` that the graph began with
-    const u32 *gather_first; // first piece of each own and later node, block by block
-    const uint4 *gather;   // places where forces on a node are, eight to a piece, then 0xffff
     const u32 *passed_first; // first row in `passed` of each boundary node, block by block
     const u32 *passed_row; // row in `passed` of each entry of halo_nodes
     T *passed;             // forces of elements on joins, for the blocks that own the nodes, (n, 3)
@@ -84,8 +81,7 @@ template <typename T> struct Params {
     u64 n_nodes;
     double force_unit, per_force_unit, per_time_increment;
     u32 n_signals, n_monitors, n_materials;
-    u32 n_blocks, own_room, near_room, later_room; // blocks, and the most own, near and later nodes of one, in space
-    u32 n_rooms;                                   // blocks whose records fit at a time, 2 or 1
+    u32 n_blocks, near_room, later_room; // blocks, and the most near and later nodes of one, in space
 };
 
 template <typename T> struct Pair;
@@ -265,9 +261,9 @@ __device__ __forceinline__ Moved<T, D> update_node(const Params<T> &p, const Blo
     return next;
 }
 
-// Adds the energies of the threads, at most THREADS, to the block's row, always in the same order.
+// Adds the energies of the THREADS threads to the block's row, always in the same order.
 template <int THREADS>
-__device__ void add_energies(double *rows, u32 row, Energies mine, u32 n_warps = THREADS / 32) {
+__device__ void add_energies(double *rows, u32 row, Energies mine) {
     __shared__ double sums[2][THREADS / 32];
     const double before = threadIdx.x < 2 ? rows[2 * (u64)row + threadIdx.x] : 0;
     for (int offset = 16; offset > 0; offset /= 2) {
@@ -281,7 +277,7 @@ __device__ void add_energies(double *rows, u32 row, Energies mine, u32 n_warps =
     __syncthreads();
     if (threadIdx.x < 2) {
         double sum = 0;
-        for (u32 warp = 0; warp < n_warps; warp++) sum += sums[threadIdx.x][warp];
+        for (u32 warp = 0; warp < THREADS / 32; warp++) sum += sums[threadIdx.x][warp];
         rows[2 * (u64)row + threadIdx.x] = before + sum;
     }
     __syncthreads();

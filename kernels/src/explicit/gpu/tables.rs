@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use pogo_formats::block::corner::{ABSENT, MOST_LOCAL_NODES, local_node, shape};
 use pogo_formats::block::{DeviceTables, DeviceView};
 use pogo_formats::model::ElementKind;
 use rayon::prelude::*;
@@ -36,13 +37,11 @@ pub(super) struct BlockRow {
     pub boundary_first: u32,
     pub rows_first: u32,
     pub n_rows: u32,
-    pub n_items: u32,
-    pub piece_first: u32,
     pub special_base: u32,
     pub n_special: u32,
     pub source_first: u32,
     pub n_sources: u32,
-    pub reserved: [u32; 3],
+    pub reserved: u32,
 }
 
 /// `Colour` in step.cuh.
@@ -165,18 +164,13 @@ pub(super) struct Tables<T> {
     pub scale: Scale,
     /// Elements on joins are computed once.
     pub once: bool,
-    /// Pieces of lists of places.
-    pub n_pieces: u32,
     /// Dynamic shared memory of a thread block, bytes: by fans one and two steps at a time, by colours.
     pub shared: [u32; 3],
     /// Blocks that pass forces on to each block, ascending, block by block; in space.
     pub sources: Vec<u32>,
-    /// Own nodes, own and later nodes, and later nodes, the most of a block; in space.
-    pub own_room: u32,
+    /// Own and later nodes, and later nodes, the most of a block; in space.
     pub near_room: u32,
     pub later_room: u32,
-    /// Elements and rings, the most of a block; in space.
-    pub most_items: u32,
 }
 
 fn blocks_error(block: usize, what: &'static str) -> StepperError {
@@ -216,11 +210,12 @@ impl<T: Real> Tables<T> {
         };
         let scale = Scale::reaching::<T>(problem, &outer);
         let once = dimension == 3;
-        if once && device.gather_first.len() != n_nodes + device.later_nodes.len() + 1 {
-            return Err(blocks_error(0, "no lists of the forces on its nodes"));
-        }
         // The nodes that a block reads beside its own.
         let near = |b: usize| if once { device.later(b) } else { blocks.halo(b) };
+        let large = |&b: &usize| once && blocks.own_nodes(b).len() + near(b).len() > MOST_LOCAL_NODES;
+        if let Some(b) = (0..n_blocks).find(large) {
+            return Err(blocks_error(b, "more nodes than a device's tables can name"));
+        }
 
         let mut materials = Vec::with_capacity(device.material_kind.len());
         let mut coupled = false;
@@ -271,14 +266,11 @@ impl<T: Real> Tables<T> {
             n_energy_rows: 0,
             n_local: 0,
             once,
-            n_pieces: device.gather_first.last().copied().unwrap_or(0),
             scale,
             shared: [0; 3],
             sources: Vec::new(),
-            own_room: 0,
             near_room: 0,
             later_room: 0,
-            most_items: 0,
         };
         let boxes: Vec<bool> = (0..n_blocks)
             .into_par_iter()
@@ -294,8 +286,8 @@ impl<T: Real> Tables<T> {
                     let first = device.colour_connectivity_first[c] as usize;
                     kind == Some(ElementKind::C3d8)
                         && device.coloured_connectivity[first..first + 8 * n].chunks_exact(8).all(|row| {
-                            let nodes = std::array::from_fn(|i| node(row[i]));
-                            is_parallelepiped(scale, problem.mesh.coordinates, nodes)
+                            let nodes = || std::array::from_fn(|i| node(local_node(row[i])));
+                            row[0] == ABSENT || is_parallelepiped(scale, problem.mesh.coordinates, nodes())
                         })
                 })
             })
@@ -311,7 +303,7 @@ impl<T: Real> Tables<T> {
             tables.colours.push(ColourRow {
                 connectivity_first: device.colour_connectivity_first[c],
                 element_first: range.start as u32,
-                n_elements: (range.end - range.start) as u32 / if once && kind == ElementKind::C3d4 { 6 } else { 1 },
+                n_elements: (range.end - range.start) as u32 / if once { shape(kind)[1] as u32 } else { 1 },
                 law: if boxes[c] { PARALLELEPIPEDS } else { law(kind) },
                 material,
                 reserved: [0; 2],
@@ -332,10 +324,6 @@ impl<T: Real> Tables<T> {
                 let rows = |c: u32| (device.colour_connectivity_first[c as usize] / 8) as u32;
                 row.rows_first = rows(row.colour_first);
                 row.n_rows = rows(row.colour_first + row.n_colours) - row.rows_first;
-                row.n_items = (row.colour_first..row.colour_first + row.n_colours)
-                    .map(|colour| tables.colours[colour as usize].n_elements)
-                    .sum();
-                row.piece_first = device.gather_first[row.local_first as usize];
             }
         }
         if once {
@@ -348,7 +336,6 @@ impl<T: Real> Tables<T> {
         if tables.n_local > u32::MAX as usize {
             return Err(blocks_error(n_blocks, "more than 2³² nodes of blocks and halos"));
         }
-        let mut most_items = 0;
         for (row, &fans) in tables.blocks.iter().zip(&fans) {
             let number = size_of::<T>() as u32;
             let near = row.n_own + row.n_halo;
@@ -369,28 +356,21 @@ impl<T: Real> Tables<T> {
                 }
             } else if once {
                 // Whatever lies in shared memory begins at a multiple of 16 bytes.
-                tables.own_room = tables.own_room.max(row.n_own.next_multiple_of(4));
                 tables.near_room = tables.near_room.max(near.next_multiple_of(2));
                 tables.later_room = tables.later_room.max(row.n_halo.next_multiple_of(4));
-                most_items = most_items.max(row.n_items);
             } else {
                 tables.shared[2] = tables.shared[2].max((2 * near + row.n_own) * dimension as u32 * number);
             }
         }
-        tables.most_items = most_items;
         Ok(tables)
     }
 
-    /// Dynamic shared memory of blocks in space, bytes, with records of so many of them (`Rooms` in solids.cuh).
-    pub fn rooms(&self, n_rooms: u32) -> u32 {
+    /// Dynamic shared memory of blocks in space, bytes (`Rooms` in solids.cuh).
+    pub fn rooms(&self) -> u32 {
         let number = size_of::<T>() as u32;
-        let records = (6 * number).saturating_mul(self.near_room).saturating_mul(n_rooms);
-        let others = [
-            8 * size_of::<BlockRow>() as u32,
-            8_u32.saturating_mul(self.later_room),
-            (3 * number).saturating_mul(self.own_room),
-            (24 * number).saturating_mul(self.most_items),
-        ];
+        let records = (6 * number).saturating_mul(self.near_room);
+        let forces = (3 * number).saturating_mul(self.near_room + 2);
+        let others = [4 * size_of::<BlockRow>() as u32, 4_u32.saturating_mul(self.later_room), forces];
         others.into_iter().fold(records, u32::saturating_add)
     }
 
@@ -481,13 +461,11 @@ impl<T: Real> Tables<T> {
             boundary_first: 0,
             rows_first: 0,
             n_rows: 0,
-            n_items: 0,
-            piece_first: 0,
             special_base,
             n_special: self.specials.len() as u32 - special_base,
             source_first: 0,
             n_sources: 0,
-            reserved: [0; 3],
+            reserved: 0,
         });
         self.n_local += own.len() + halo.len() + outer.len();
     }

@@ -1,6 +1,7 @@
 //! The tables for devices, followed node by node and colour by colour as a device does, in plain arithmetic.
 
-use pogo_formats::block::ring::{RING_ELEMENTS, RING_NODES, ring_tetrahedra};
+use pogo_formats::block::corner::{ABSENT, BATCH, FLAG, TURNS, local_node, shape, turn_of};
+use pogo_formats::block::ring::ring_tetrahedra;
 use pogo_formats::block::{BlocksView, DeviceTables, FanRecord, triangle_material};
 use pogo_tools::arrange::{ArrangeOptions, arrange};
 use pogo_tools::partition::{PartitionOptions, Partitioner, partition};
@@ -29,15 +30,11 @@ impl Twin<'_> {
         k.chunks_exact(u.len()).map(|row| row.iter().zip(&u).map(|(k, u)| k * u).sum()).collect()
     }
 
-    /// f_int of all nodes in space: every element is in one block, tetrahedra in rings.
-    fn by_items(&self) -> Vec<f64> {
-        let (blocks, d) = (self.problem.blocks, self.problem.mesh.dimension);
-        let mut force = vec![0.0; self.displacement.len()];
-        let mut add = |kind: ElementKind, section: usize, nodes: &[u32]| {
-            for (&node, f) in nodes.iter().zip(self.element_force(kind, section, nodes).chunks_exact(d)) {
-                (0..d).for_each(|i| force[node as usize * d + i] += f[i]);
-            }
-        };
+    /// f_int of all nodes in space, corner by corner as a device adds it: of all rows of a batch the sums are read before any is
+    /// written, so that two that meet lose something.
+    fn by_batches(&self) -> Vec<f64> {
+        let blocks = self.problem.blocks;
+        let mut force = vec![[0.0; 3]; self.displacement.len() / 3];
         for block in 0..blocks.n_blocks() {
             let (own, later) = (blocks.own_nodes(block), self.device.later(block));
             let node = |local: u16| match usize::from(local).checked_sub(own.len()) {
@@ -47,25 +44,51 @@ impl Twin<'_> {
             for run in self.device.colours(block) {
                 let kind = ElementKind::from_code(blocks.run_kind[run.run]).unwrap();
                 let section = blocks.run_section[run.run] as usize;
-                if kind == ElementKind::C3d4 {
-                    let n_rings = run.elements.len() / RING_ELEMENTS;
-                    for row in run.connectivity.chunks_exact(RING_NODES).take(n_rings) {
-                        ring_tetrahedra(row).for_each(|nodes| add(kind, section, &nodes.map(node)));
+                let [width, depth] = shape(kind);
+                let rows: Vec<&[u16]> = run.connectivity.chunks_exact(width).take(run.elements.len() / depth).collect();
+                for batch in rows.chunks(BATCH) {
+                    let mut corners: Vec<(usize, usize, [f64; 3])> = vec![];
+                    for row in batch.iter().filter(|row| row[0] != ABSENT) {
+                        let ring = kind == ElementKind::C3d4;
+                        let elements: Vec<Vec<u16>> = if ring {
+                            ring_tetrahedra(row).map(|nodes| nodes.to_vec()).collect()
+                        } else {
+                            vec![row.iter().map(|&corner| local_node(corner)).collect()]
+                        };
+                        let mut sums = vec![[0.0; 3]; width];
+                        for locals in elements {
+                            let nodes: Vec<u32> = locals.iter().map(|&local| node(local)).collect();
+                            let f = self.element_force(kind, section, &nodes);
+                            for (k, f) in f.chunks_exact(3).enumerate() {
+                                let named = row.iter().position(|&corner| local_node(corner) == locals[k]).unwrap();
+                                let slot = if ring { named } else { k };
+                                (0..3).for_each(|i| sums[slot][i] += f[i]);
+                            }
+                        }
+                        for (slot, &corner) in row.iter().enumerate() {
+                            let turn = usize::from(turn_of(corner));
+                            let round = if turn == 0 { slot } else { width + turn };
+                            if slot == 0 || corner & FLAG == 0 {
+                                corners.push((round, node(local_node(corner)) as usize, sums[slot]));
+                            }
+                        }
                     }
-                } else {
-                    for row in run.connectivity.chunks_exact(kind.n_nodes()).take(run.elements.len()) {
-                        add(kind, section, &row.iter().map(|&local| node(local)).collect::<Vec<_>>());
+                    for round in 0..=width + usize::from(TURNS) {
+                        let now = corners.iter().filter(|corner| corner.0 == round);
+                        let sums: Vec<(usize, [f64; 3])> =
+                            now.map(|&(_, node, f)| (node, std::array::from_fn(|i| force[node][i] + f[i]))).collect();
+                        sums.into_iter().for_each(|(node, sum)| force[node] = sum);
                     }
                 }
             }
         }
-        force
+        force.concat()
     }
 
     /// f_int of each block's own nodes: in the plane colour by colour.
     fn by_colours(&self) -> Vec<f64> {
         if self.problem.mesh.dimension == 3 {
-            return self.by_items();
+            return self.by_batches();
         }
         let (blocks, d) = (self.problem.blocks, self.problem.mesh.dimension);
         let mut force = vec![0.0; self.displacement.len()];

@@ -1,6 +1,7 @@
 //! Tables for devices that step one block with many threads: colours of elements and fans of triangles round nodes in the
 //! plane, and in space elements that are each in one block.
 
+mod batches;
 mod colours;
 #[cfg(test)]
 mod damage;

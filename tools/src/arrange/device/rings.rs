@@ -65,14 +65,8 @@ impl Rings {
         found.sort_by_key(|ring| std::cmp::Reverse(ring.n));
         for ring in found {
             rings.nodes.extend(ring_row(ring.ends, &ring.around[..ring.n_around], ring.closed));
-            // As `ring_row` turns it.
-            let turned = (ring.ends[0] > ring.ends[1]) != ring.closed;
-            let element = |k: usize| match (k < ring.n, turned, ring.closed) {
-                (false, ..) => DeviceTables::NO_ELEMENT,
-                (_, false, _) => tetrahedra.elements[ring.elements[k] as usize],
-                (_, true, false) => tetrahedra.elements[ring.elements[ring.n - 1 - k] as usize],
-                // The one between the last and the first stays last.
-                (_, true, true) => tetrahedra.elements[ring.elements[(2 * ring.n - 2 - k) % ring.n] as usize],
+            let element = |k: usize| {
+                if k < ring.n { tetrahedra.elements[ring.elements[k] as usize] } else { DeviceTables::NO_ELEMENT }
             };
             rings.elements.extend((0..RING_ELEMENTS).map(element));
         }

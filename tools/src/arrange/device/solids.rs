@@ -1,11 +1,12 @@
-//! Elements in space, each in one block, and where the forces on each node are found.
+//! Elements in space, each in one block, in batches.
 
-use pogo_formats::block::ring::{RING_ELEMENTS, RING_NODES, ring_around};
+use pogo_formats::block::corner::MOST_LOCAL_NODES;
 use pogo_formats::block::{BlocksView, DeviceTables, Run};
 use pogo_formats::model::ElementKind;
 use rayon::prelude::*;
 
 use super::CHUNK;
+use super::batches::Batcher;
 use super::joins::Kept;
 use super::rings::Rings;
 
@@ -15,17 +16,16 @@ const ALIGNMENT: usize = 8;
 /// Elements of a run, or rings of its tetrahedra.
 #[derive(Default)]
 pub(super) struct Items {
-    /// Local indices of an item, and elements.
+    /// Local indices of an element.
     pub width: usize,
-    pub depth: usize,
-    /// (n, width) and (n, depth).
+    /// (n, `width`) and (n,); of rings and in batches of the shape that tables have.
     pub nodes: Vec<u16>,
     pub elements: Vec<u32>,
 }
 
 impl Items {
     fn copy(&mut self, run: &Run) {
-        (self.width, self.depth) = (run.kind.n_nodes(), 1);
+        self.width = run.kind.n_nodes();
         self.nodes.clear();
         self.nodes.extend_from_slice(run.connectivity);
         self.elements.clear();
@@ -36,7 +36,7 @@ impl Items {
 /// What one task made, to be put end to end.
 #[derive(Default)]
 struct Part {
-    /// Runs with elements, later nodes and pieces of each block.
+    /// Runs with elements, and later nodes, of each block.
     n_runs: Vec<u32>,
     n_later: Vec<u32>,
     run: Vec<u32>,
@@ -46,9 +46,6 @@ struct Part {
     elements: Vec<u32>,
     connectivity: Vec<u16>,
     later: Vec<u32>,
-    /// Pieces of each own and later node, and what they hold.
-    n_pieces: Vec<u32>,
-    pieces: Vec<u16>,
 }
 
 /// Fills the tables for elements in space.
@@ -65,17 +62,14 @@ pub(super) fn solids(blocks: &BlocksView, device: &mut DeviceTables) {
         })
         .collect();
 
-    let (mut colour, mut element, mut entry, mut later, mut piece) = (0, 0, 0, 0, 0);
+    let (mut colour, mut element, mut entry, mut later) = (0, 0, 0, 0);
     device.colour_first = vec![colour];
     device.colour_element_first = vec![element];
     device.colour_connectivity_first = vec![entry];
     device.later_first = vec![later];
-    device.gather_first = vec![piece];
     device.coloured_elements.reserve_exact(parts.iter().map(|part| part.elements.len()).sum());
     device.coloured_connectivity.reserve_exact(parts.iter().map(|part| part.connectivity.len()).sum());
     device.later_nodes.reserve_exact(parts.iter().map(|part| part.later.len()).sum());
-    device.gather_first.reserve_exact(parts.iter().map(|part| part.n_pieces.len()).sum());
-    device.gather.reserve_exact(parts.iter().map(|part| part.pieces.len()).sum());
     for part in parts {
         for count in part.n_runs {
             colour += count;
@@ -93,15 +87,10 @@ pub(super) fn solids(blocks: &BlocksView, device: &mut DeviceTables) {
             entry += u64::from(count);
             device.colour_connectivity_first.push(entry);
         }
-        for count in part.n_pieces {
-            piece += count;
-            device.gather_first.push(piece);
-        }
         device.colour_run.extend_from_slice(&part.run);
         device.coloured_elements.extend_from_slice(&part.elements);
         device.coloured_connectivity.extend_from_slice(&part.connectivity);
         device.later_nodes.extend_from_slice(&part.later);
-        device.gather.extend_from_slice(&part.pieces);
     }
 }
 
@@ -111,9 +100,7 @@ struct Arranger {
     rings: Rings,
     items: Items,
     ringed: Items,
-    /// Node and place of each force, without the factor of the place: item and place.
-    forces: Vec<(u16, u32, u8)>,
-    lists: Vec<Vec<u16>>,
+    batcher: Batcher,
 }
 
 impl Arranger {
@@ -123,25 +110,22 @@ impl Arranger {
         let n_local = n_own + later.len();
         part.n_later.push(later.len() as u32);
         part.later.extend_from_slice(later);
-        let (before, mut n_items) = (part.run.len(), 0);
-        self.forces.clear();
+        let before = part.run.len();
         for (run, number) in blocks.runs(block).zip(blocks.run_first[block]..) {
+            if n_local > MOST_LOCAL_NODES {
+                continue;
+            }
             self.items.copy(&run);
             self.kept.keep(&mut self.items);
             let ringed = run.kind == ElementKind::C3d4;
             if ringed {
-                (self.ringed.width, self.ringed.depth) = (RING_NODES, RING_ELEMENTS);
                 self.rings.join(n_local, &self.items, &mut self.ringed);
             }
-            let items = if ringed { &self.ringed } else { &self.items };
+            let items = if ringed { &mut self.ringed } else { &mut self.items };
             if items.elements.is_empty() {
                 continue;
             }
-            for nodes in items.nodes.chunks_exact(items.width) {
-                let n = if ringed { 2 + ring_around(nodes) } else { nodes.len() };
-                self.forces.extend(nodes[..n].iter().zip(0..).map(|(&node, place)| (node, n_items, place)));
-                n_items += 1;
-            }
+            self.batcher.arrange(run.kind, items, n_local);
             part.run.push(number);
             part.n_elements.push(items.elements.len() as u32);
             part.elements.extend_from_slice(&items.elements);
@@ -151,23 +135,5 @@ impl Arranger {
             part.connectivity.resize(part.connectivity.len() + n_entries - items.nodes.len(), 0);
         }
         part.n_runs.push((part.run.len() - before) as u32);
-        self.gather(n_local, n_items, part);
-    }
-
-    /// Lists of places, node by node.
-    fn gather(&mut self, n_local: usize, n_items: u32, part: &mut Part) {
-        self.lists.iter_mut().for_each(Vec::clear);
-        self.lists.resize_with(n_local.max(self.lists.len()), Vec::new);
-        if n_items <= DeviceTables::MOST_ITEMS {
-            for &(node, item, place) in &self.forces {
-                self.lists[usize::from(node)].push((u32::from(place) * n_items + item) as u16);
-            }
-        }
-        for list in &self.lists[..n_local] {
-            let n = list.len().next_multiple_of(DeviceTables::PIECE);
-            part.n_pieces.push((n / DeviceTables::PIECE) as u32);
-            part.pieces.extend_from_slice(list);
-            part.pieces.resize(part.pieces.len() + n - list.len(), DeviceTables::NO_PLACE);
-        }
     }
 }
