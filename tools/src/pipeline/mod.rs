@@ -18,7 +18,7 @@ use pogo_formats::image::ImageError;
 use pogo_formats::inp::{self, DeckError, DeckReport, Note};
 use pogo_formats::job::{Job, JobError};
 use pogo_formats::mesh_files::MeshFileError;
-use pogo_formats::model::{AbsorbingLayer, AbsorbingProfile, ElementKind, Model};
+use pogo_formats::model::{AbsorbingLayer, AbsorbingProfile, Model};
 use pogo_formats::spring::build::BuildError;
 
 use crate::apply_job::{self, Remarks};
@@ -41,17 +41,11 @@ pub struct Config {
     pub output: PathBuf,
     /// Keywords that may be left out although they change the physics.
     pub ignore: Vec<String>,
-    /// How to cut. Of a mesh with wedges blocks have [`WEDGE_BLOCK_NODES`] nodes, unless `capacity_given`.
+    /// How to cut.
     pub partition: PartitionOptions,
-    /// The capacity of blocks was asked for.
-    pub capacity_given: bool,
     /// How to arrange.
     pub arrange: ArrangeOptions,
 }
-
-/// Nodes a block of a mesh with wedges: a device keeps the forces of all elements of a block at hand, and wedges are two a
-/// node, with six nodes each. Blocks of 512 would need 262 KB in f64, more than the 227 KB of a multiprocessor.
-pub const WEDGE_BLOCK_NODES: usize = 256;
 
 impl Config {
     /// The block file that belongs to a deck: the same name with `.blk`, in the same folder.
@@ -239,11 +233,6 @@ pub fn run(config: &Config, progress: &dyn Progress) -> Result<Summary, Pipeline
     check_output(config)?;
     let mut clock = Clock::new();
     let Loaded { model: Model { mesh, mut setup }, report, notes, remarks } = load(config, progress, &mut clock)?;
-    let mut config = config.clone();
-    if !config.capacity_given && mesh.groups.iter().any(|group| group.kind == ElementKind::C3d6) {
-        config.partition.capacity = config.partition.capacity.min(WEDGE_BLOCK_NODES);
-    }
-    let config = &config;
     let mut sources = Vec::new();
     let jobs = config.jobs.iter().cloned();
     for path in report.files.iter().map(PathBuf::from).chain(jobs) {

@@ -55,7 +55,7 @@ pub struct Cli {
     /// How to cut the mesh of a deck into blocks.
     #[arg(long, value_enum, default_value = "aligned", value_name = "METHOD")]
     partition: Method,
-    /// Most nodes a block [default: 512; 256 in a mesh with wedges]; of springs particles a block, a multiple of 32.
+    /// Most nodes a block [default: 512]; of springs particles a block, a multiple of 32.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     block_nodes: Option<u16>,
     /// Split blocks until they keep the paper's limits (20 loads, 128 boundary nodes).
@@ -268,7 +268,6 @@ impl Cli {
                 capacity: self.block_nodes.unwrap_or(512).into(),
                 threads: 0,
             },
-            capacity_given: self.block_nodes.is_some(),
             arrange: ArrangeOptions { paper_limits: self.paper_limits, ..ArrangeOptions::default() },
         }
     }
