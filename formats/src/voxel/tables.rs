@@ -213,9 +213,13 @@ impl<'a> BricksView<'a> {
     /// Number of element (i, j, k), if it is there.
     pub fn element(&self, position: [u32; 3]) -> Option<u32> {
         let code = super::morton_code(position);
-        let brick = self.code.binary_search(&(code >> 9)).ok()?;
-        rank(&self.element_mask[8 * brick..8 * brick + 8], code as usize & 511)
-            .map(|rank| self.element_first[brick] + rank)
+        self.element_at(self.code.binary_search(&(code >> 9)).ok()?, code as u32 & 511)
+    }
+
+    /// Number of the element at a slot of a brick, if it is there.
+    pub fn element_at(&self, brick: usize, slot: u32) -> Option<u32> {
+        let rank = rank(&self.element_mask[8 * brick..8 * brick + 8], slot as usize)?;
+        Some(self.element_first[brick] + rank)
     }
 }
 

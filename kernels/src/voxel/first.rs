@@ -303,13 +303,13 @@ impl<T: Number> First<T> {
         out.fill(0.0);
         for o in (0..8).filter(|o| cell.octants >> o & 1 == 1) {
             let octant = o | usize::from(cell.all) << 3;
-            let free = |i: usize| cell.fixed[i % 3] >> place_of(octant, i / 3) & 1 == 0;
-            let a: [f64; 576] =
-                std::array::from_fn(
-                    |i| {
-                        if free(i / 24) && free(i % 24) { e[o] * self.dense[i / 24][i % 24] } else { 0.0 }
-                    },
-                );
+            let free: [f64; 24] = std::array::from_fn(|i| f64::from(!cell.fixed[i % 3] >> place_of(octant, i / 3) & 1));
+            let mut a = [0.0; 576];
+            for ((a, dense), &row) in a.chunks_exact_mut(24).zip(self.dense.iter()).zip(&free) {
+                for ((a, &dense), &column) in a.iter_mut().zip(dense).zip(&free) {
+                    *a = e[o] * dense * (row * column);
+                }
+            }
             add_child(octant, &a, out);
         }
     }

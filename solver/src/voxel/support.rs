@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use pogo_formats::voxel::{BrickNodes, BricksView};
+use pogo_formats::voxel::{BrickNodes, BricksView, NO_BRICK, morton_code};
 use pogo_formats::words::counted;
 use pogo_kernels::voxel::FixedDof;
 
@@ -145,12 +145,12 @@ impl Bodies {
                     let below = if slot[axis] > 0 {
                         // It has the lower Morton code, so it is numbered already.
                         numbers[slot[0] + 8 * slot[1] + 64 * slot[2] - step]
-                    } else if at[axis] > 0 {
-                        let mut below = at;
-                        below[axis] -= 1;
-                        bricks.element(below).unwrap_or(NONE)
                     } else {
-                        NONE
+                        let mut below = slot.map(|slot| slot as u32);
+                        below[axis] = 7;
+                        let brick = bricks.neighbours[27 * brick + 13 - [1, 3, 9][axis]];
+                        let beside = (brick != NO_BRICK).then_some(brick as usize);
+                        beside.and_then(|brick| bricks.element_at(brick, morton_code(below) as u32)).unwrap_or(NONE)
                     };
                     if below != NONE {
                         join(&mut parent, element, below);
