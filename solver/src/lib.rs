@@ -178,6 +178,7 @@ impl Outcome {
 /// Input that cannot be used and files that cannot be read or written. In a study, what is wrong with one case is in its
 /// [`CaseOutcome`], and the others still run.
 pub fn solve(config: &Config, interrupts: &Interrupts, observer: &mut dyn Observer) -> Result<Outcome, SolveError> {
+    memory::share_one_heap();
     match block::open(&config.block_file)? {
         AnyBlockFile::Explicit(file) => solve_explicit(&file, config, interrupts, observer),
         AnyBlockFile::Static(file) => solve_static(&file, config, interrupts, observer),

@@ -1,17 +1,40 @@
-//! Memory that is given back to the system.
+//! Memory: what is given back to the system, and what is kept for what comes next.
 
-/// Makes every large allocation a mapping of its own, which goes when it is freed; else what setting up has freed stays in holes
-/// of the heap. Does nothing where the C library is not glibc.
-pub(crate) fn return_large_blocks() {
+/// Sets a parameter of the C library's heap. Does nothing where that is not glibc's.
+fn set_heap(parameter: i32, value: i32) {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
         unsafe extern "C" {
             fn mallopt(parameter: i32, value: i32) -> i32;
         }
-        const M_MMAP_THRESHOLD: i32 = -3;
         // SAFETY: of glibc; it may be called at any time.
-        unsafe { mallopt(M_MMAP_THRESHOLD, 1 << 17) };
+        unsafe { mallopt(parameter, value) };
     }
+    #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+    let _ = (parameter, value);
+}
+
+const M_TRIM_THRESHOLD: i32 = -1;
+const M_MMAP_THRESHOLD: i32 = -3;
+const M_MMAP_MAX: i32 = -4;
+const M_ARENA_MAX: i32 = -8;
+
+/// Lets threads that start from now on have no heaps of their own: what one has freed another can use.
+pub(crate) fn share_one_heap() {
+    set_heap(M_ARENA_MAX, 1);
+}
+
+/// Makes every large allocation a mapping of its own, which goes when it is freed; else what setting up has freed stays in holes
+/// of the heap.
+pub(crate) fn return_large_blocks() {
+    set_heap(M_MMAP_THRESHOLD, 1 << 17);
+}
+
+/// Keeps what is freed for what is allocated next: half as many new pages, which the system has to clear. The holes that stay
+/// are a twentieth of a large model's memory, and too much of a small one's.
+pub(crate) fn keep_freed_blocks() {
+    set_heap(M_MMAP_MAX, 0);
+    set_heap(M_TRIM_THRESHOLD, i32::MAX);
 }
 
 /// Gives back the pages of code that only starting and setting up have needed, several MB of a small model's memory: what is run

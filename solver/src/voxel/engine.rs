@@ -120,6 +120,11 @@ impl<'a> Engine<'a> {
         })
     }
 
+    /// Whether no device is used.
+    pub fn on_cpu(&self) -> bool {
+        self.device.is_none()
+    }
+
     /// Gives the memory of the preconditioner back.
     pub fn release(&mut self) {
         self.last = None;

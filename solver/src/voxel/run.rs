@@ -29,6 +29,8 @@ use crate::observe::Observer;
 
 /// Between two lines about the iteration.
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
+/// Degrees of freedom from which on memory that is free is kept.
+const LARGE: usize = 3_000_000;
 
 /// A model as it is solved, and where it came from.
 pub struct VoxelModel<'a> {
@@ -61,7 +63,6 @@ pub fn run(
     observer: &mut dyn Observer,
 ) -> Result<VoxelSummary, SolveError> {
     let began = Instant::now();
-    memory::return_large_blocks();
     let VoxelModel { mesh, setup, .. } = model;
     let path = PathBuf::from(&model.block_file.path);
     let refuse = |error: ConditionError| SolveError::Problem { path: path.clone(), reason: error.to_string() };
@@ -89,6 +90,11 @@ pub fn run(
     let grid = periodic.map_or(model.grid, |periodic| Grid::Joined(&periodic.joined));
     let mut engine = Engine::new(&setup.solver, grid, settings.device)
         .map_err(|reason| SolveError::Problem { path: path.clone(), reason })?;
+    if engine.on_cpu() && 3 * n_nodes >= LARGE {
+        memory::keep_freed_blocks();
+    } else {
+        memory::return_large_blocks();
+    }
     observer.note(&format!(
         "{}, {} ({} degrees of freedom), {}; {}, {}",
         counted(mesh.bricks.n_elements(), "voxel"),
