@@ -29,8 +29,6 @@ use tables::{BlockRow, ColourRow, MaterialRow, Special, Tables, law_name};
 const GRAPH_STEPS: usize = WINDOW;
 /// Memory kept free for recordings, bytes.
 const RESERVE: u64 = 256 << 20;
-/// Rounds of all multiprocessors from which on two steps a launch pay in single precision (measured: BENCHMARKS.md).
-const ROUNDS_FOR_TWO_STEPS: u32 = 3;
 /// What is said when a device is too small.
 const ADVICE: &str = "--precision f32, a larger device, or --device cpu";
 /// Thread blocks that sum energies.
@@ -372,12 +370,7 @@ impl<T: GpuReal> GpuStepper<T> {
             single.passes.push(pass(1)?);
             if tables.two_steps && options.steps_per_launch != 1 {
                 let both = pass(2)?;
-                // The longest block sets the pace of a launch of few rounds, and two steps make it longer: in single
-                // precision that costs more than the bytes it saves.
-                let rounds = n_fans as u32 / (both.kernel.resident * gpu.multiprocessors).max(1);
-                if options.steps_per_launch == 2 || number == 8 || rounds >= ROUNDS_FOR_TWO_STEPS {
-                    double = Some(Launch { passes: vec![both], steps: 2 });
-                }
+                double = Some(Launch { passes: vec![both], steps: 2 });
             }
             modules.push(module);
         }
