@@ -1,0 +1,275 @@
+//! Decks whose edges and two-node elements become springs.
+
+use super::*;
+
+/// Decks from elsewhere, every edge of their elements a spring, falling freely: nothing but gravity moves them.
+#[test]
+fn decks_become_springs() {
+    for deck in ["sfepy_abaqus_quad.inp", "gmsh_native_tet.inp"] {
+        let Some(path) = shared(&format!("decks/{deck}")) else { continue };
+        let job = "[solver]\ntime = 0.01\nincrement = 1e-4\n[[material]]\nname = \"a\"\nmass = 1.0\n[[springs]]\nname = \"edge\"\n\
+                   all = true\nstiffness = 10.0\n[[gravity]]\nvector = [1.0, 0, 0]\n[[monitor]]\nname = \"ONE\"\nbox = [[-1e9, -1e9, -1e9], [1e9, 1e9, 1e9]]\ncount = 2\n";
+        let model = Model::block(tempfile::tempdir().unwrap(), &path, job);
+        let summary = model.solve("out", &[]);
+        let particles = number(&summary, "particles");
+        assert!(number(&summary, "springs") >= particles - 1.0 && particles > 3.0, "{deck}: {summary:#}");
+        assert!(number(&summary["energy"], "elastic") < 1e-12, "{deck}");
+        let traces = model.table("out", "traces.csv");
+        let fallen = 0.5 * 0.01_f64.powi(2);
+        for (name, column) in traces.names.iter().zip(&traces.columns).filter(|(name, _)| name.ends_with("U1")) {
+            assert!((column.last().unwrap() / fallen - 1.0).abs() < 1e-9, "{deck}: {name}");
+        }
+    }
+}
+
+/// A deck and a job, blocked.
+fn network(deck: &str, job: &str) -> Model {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("net.inp"), deck).expect("the deck is written");
+    Model::block(folder, Path::new("net.inp"), job)
+}
+
+/// As the graphical program writes it: a part without elements, and masses, a spring and a dashpot of the assembly between nodes
+/// of its instance. The deck says all but the motion.
+const OSCILLATOR: &str = "*PART, NAME=P
+*NODE
+1, 0., 0., 0.
+2, 3., 4., 0.
+*END PART
+*ASSEMBLY, NAME=A
+*INSTANCE, NAME=P-1, PART=P
+*END INSTANCE
+*ELEMENT, TYPE=MASS, ELSET=BALLS
+1, P-1.1
+2, P-1.2
+*MASS, ELSET=BALLS
+0.5,
+*SPRING, ELSET=COIL
+
+8.0
+*ELEMENT, TYPE=SPRINGA, ELSET=COIL
+3, P-1.1, P-1.2
+*DASHPOT, ELSET=POT
+
+0.02
+*ELEMENT, TYPE=DASHPOTA, ELSET=POT
+4, P-1.2, P-1.1
+*END ASSEMBLY
+";
+
+#[test]
+fn two_masses_of_a_deck_swing_and_come_to_rest() {
+    let (mass, k, c, v) = (0.5_f64, 8.0_f64, 0.02_f64, 1e-6_f64);
+    let job = |dt: f64| {
+        format!(
+            "[solver]\ntime = 10.0\nincrement = {dt}\n\
+             [[initial_velocity]]\nbox = [[0, 0, 0], [0, 0, 0]]\nvelocity = [{a:e}, {b:e}, 0]\n\
+             [[initial_velocity]]\nbox = [[3, 4, 0], [3, 4, 0]]\nvelocity = [{a2:e}, {b2:e}, 0]\n\
+             [[monitor]]\nname = \"B\"\nat = [3, 4, 0]\n",
+            a = -0.6 * v,
+            b = -0.8 * v,
+            a2 = 0.6 * v,
+            b2 = 0.8 * v
+        )
+    };
+    // Without the dashpot, exactly Verlet's frequency.
+    let dt = 0.05;
+    let free =
+        network(OSCILLATOR, &format!("{}[[springs]]\nname = \"free\"\nelset = \"POT\"\nstiffness = 0\n", job(dt)));
+    let summary = free.solve("out", &[]);
+    assert_eq!((number(&summary, "particles"), number(&summary, "springs")), (2.0, 1.0));
+    let traces = free.table("out", "traces.csv");
+    let omega = verlet((2.0 * k / mass).sqrt(), dt);
+    let amplitude = v * dt / (omega * dt).sin();
+    for (column, part) in [("B.P-1.2.U1", 0.6), ("B.P-1.2.U2", 0.8)] {
+        let expected: Vec<f64> = traces.time().iter().map(|t| part * amplitude * (omega * t).sin()).collect();
+        // Strains of 1e-7 leave the last digits to the geometry.
+        let error = relative_error(traces.column(column), &expected);
+        assert!(error < 1e-6, "{column}: {error}");
+    }
+    // With it as the equation of motion says: each mass half of the relative motion.
+    let damped = network(OSCILLATOR, &job(1e-3));
+    let summary = damped.solve("out", &["--energy-samples", "5"]);
+    assert_eq!(number(&summary, "springs"), 1.0);
+    let traces = damped.table("out", "traces.csv");
+    let decay = c / mass;
+    let omega = (2.0 * k / mass - decay * decay).sqrt();
+    let expected: Vec<f64> =
+        traces.time().iter().map(|t| 0.6 * v / omega * (-decay * t).exp() * (omega * t).sin()).collect();
+    let error = relative_error(traces.column("B.P-1.2.U1"), &expected);
+    // Dampers act with the velocity of the step before: of first order in Δt.
+    assert!(error < 1e-3, "{error}");
+    let info = command("pogo-info").current_dir(damped.folder.path()).args(["a.blk", "--json"]).output().expect("runs");
+    let info = String::from_utf8_lossy(&info.stdout).into_owned();
+    assert!(info.contains("COIL+POT"), "{info}");
+    // A study changes what acts there together.
+    damped.solve("stiff", &["--set", "spring.COIL+POT.stiffness=32", "--set", "spring.COIL+POT.damping=0"]);
+    let stiff = damped.table("stiff", "traces.csv");
+    let expected: Vec<f64> = stiff.time().iter().map(|t| 0.6 * v / 11.3137085 * (11.3137085 * t).sin()).collect();
+    assert!(relative_error(stiff.column("B.P-1.2.U1"), &expected) < 1e-3);
+}
+
+#[test]
+fn a_chain_of_trusses_hangs_as_long_as_its_springs_say() {
+    let mut deck = "*NODE, NSET=ALL\n".to_owned();
+    for i in 0..=6 {
+        deck += &format!("{}, 0., 0., {}\n", 10 + i, -0.5 * f64::from(i));
+    }
+    deck += "*NSET, NSET=TOP\n10\n*ELEMENT, TYPE=T3D2, ELSET=SOFT\n";
+    (0..3).for_each(|i| deck += &format!("{}, {}, {}\n", i + 1, 10 + i, 11 + i));
+    deck += "*ELEMENT, TYPE=B31, ELSET=HARD\n";
+    (3..6).for_each(|i| deck += &format!("{}, {}, {}, 10\n", i + 1, 10 + i, 11 + i));
+    deck += "*NSET, NSET=LOWER, ELSET=HARD\n*SOLID SECTION, ELSET=SOFT, MATERIAL=M\n1e-4\n*BEAM SECTION, ELSET=HARD, MATERIAL=M, \
+             SECTION=CIRC\n0.01\n*MATERIAL, NAME=M\n*ELASTIC\n2e11, 0.3\n*BOUNDARY\nTOP, 1, 3\n";
+    let job = "[solver]
+time = 60.0
+alpha = 1.5
+[[material]]
+name = \"light\"
+mass = 0.1
+[[material]]
+name = \"heavy\"
+nset = \"LOWER\"
+mass = 0.2
+[[springs]]
+name = \"soft\"
+elset = \"SOFT\"
+stiffness = 20.0
+[[springs]]
+name = \"hard\"
+elset = \"HARD\"
+stiffness = 100.0
+damping = 0.1
+[[gravity]]
+vector = [0, 0, -2.0]
+[[monitor]]
+name = \"ALL\"
+nset = \"ALL\"
+count = 2
+[[monitor]]
+name = \"TOP\"
+nset = \"TOP\"
+variables = [\"RF\"]
+count = 2
+";
+    let model = network(&deck, job);
+    model.solve("out", &[]);
+    let traces = model.table("out", "traces.csv");
+    let mass = [0.1, 0.1, 0.1, 0.2, 0.2, 0.2, 0.2];
+    let mut fallen = 0.0;
+    for i in 1..=6 {
+        let weight: f64 = 2.0 * mass[i..].iter().sum::<f64>();
+        fallen -= weight / if i <= 3 { 20.0 } else { 100.0 };
+        let found = *traces.column(&format!("ALL.{}.U3", 10 + i)).last().unwrap();
+        assert!((found - fallen).abs() < 1e-9, "{i}: {found} {fallen}");
+    }
+    let support = *traces.column("TOP.10.RF3").last().unwrap();
+    assert!((support - 2.0 * mass.iter().sum::<f64>()).abs() < 1e-8, "{support}");
+}
+
+/// A square net of connectors and trusses that a pull tears off its rim.
+#[test]
+fn a_net_is_pulled_until_it_tears() {
+    let n = 9;
+    let at = |i: u32, j: u32| 1 + i + j * n;
+    let mut deck = "*NODE\n".to_owned();
+    for j in 0..n {
+        (0..n).for_each(|i| deck += &format!("{}, {i}., {j}., 0.\n", at(i, j)));
+    }
+    let (mut along, mut across) = (String::new(), String::new());
+    let mut label = 0;
+    for j in 0..n {
+        for i in 0..n {
+            if i + 1 < n {
+                label += 1;
+                along += &format!("{label}, {}, {}\n", at(i, j), at(i + 1, j));
+            }
+            if j + 1 < n {
+                label += 1;
+                across += &format!("{label}, {}, {}\n", at(i, j), at(i, j + 1));
+            }
+        }
+    }
+    deck += &format!("*ELEMENT, TYPE=T2D2, ELSET=WARP\n{along}*ELEMENT, TYPE=CONN3D2, ELSET=WEFT\n{across}");
+    deck += "*CONNECTOR SECTION, ELSET=WEFT, BEHAVIOR=B\nAXIAL,\n*CONNECTOR BEHAVIOR, NAME=B\n*CONNECTOR ELASTICITY, COMPONENT=1\n7.,\n";
+    let job = "[solver]
+time = 30.0
+alpha = 0.2
+[[material]]
+name = \"knot\"
+mass = 0.1
+[[springs]]
+name = \"thread\"
+all = true
+stiffness = 5.0
+max_strain = 0.3
+[[springs]]
+name = \"weak\"
+elset = \"WEFT\"
+stiffness = 5.0
+max_strain = 0.1
+[[boundary]]
+side = [\"ymin\"]
+[[boundary]]
+side = \"ymax\"
+components = \"y\"
+value = 0.1
+type = \"velocity\"
+[[field]]
+count = 2
+";
+    let model = network(&deck, job);
+    let summary = model.solve("out", &[]);
+    assert_eq!((number(&summary, "particles"), number(&summary, "springs")), (81.0, 144.0));
+    // One row of the weft gives way, and no thread of the warp.
+    let broken = String::from_utf8(model.bytes("out", "broken.csv")).unwrap();
+    assert!(
+        number(&summary, "broken") >= 9.0 && broken.contains(",weak,strain") && !broken.contains("thread"),
+        "{broken}"
+    );
+    // Both addressings by lists have the same bits; a grid there is not.
+    model.solve("global", &["--addressing", "explicit-global"]);
+    assert!(model.bytes("out", "broken.csv") == model.bytes("global", "broken.csv"));
+}
+
+#[test]
+fn elements_that_make_no_springs_are_refused_by_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let refused = |deck: &str, job: &str, expected: &str| {
+        std::fs::write(folder.path().join("a.inp"), deck).unwrap();
+        let mut block = command("pogo-block");
+        block.current_dir(folder.path()).args(["a.inp", "-o", "a.blk", "-q"]);
+        if !job.is_empty() {
+            std::fs::write(folder.path().join("a.toml"), job).unwrap();
+            block.args(["--job", "a.toml"]);
+        }
+        let output = block.output().expect("runs");
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{message}");
+        assert!(message.contains(expected), "{expected}: {message}");
+    };
+    let nodes = "*NODE\n1, 0., 0., 0.\n2, 1., 0., 0.\n3, 1., 0., 0.\n";
+    let job = "physics = \"spring\"\n[solver]\ntime = 1.0\n[[material]]\nname = \"a\"\nmass = 1.0\n";
+    let all = &format!("{job}[[springs]]\nname = \"s\"\nall = true\nstiffness = 1.0\n");
+    let line = |kind: &str, ends: &str| format!("{nodes}*ELEMENT, TYPE={kind}, ELSET=E\n7, {ends}\n");
+    refused(&format!("{}*SPRING, ELSET=E\n1, 1\n5.\n", line("SPRING2", "1, 2")), all, "SPRING2 (1 element, line 5)");
+    refused(&format!("{}*BEAM SECTION, ELSET=E, MATERIAL=M\n1.\n", line("B32", "1, 2, 3")), all, "B32 (1 element");
+    refused(
+        &format!("{}*SPRING, ELSET=E, NONLINEAR\n1., 2.\n", line("SPRINGA", "1, 2")),
+        all,
+        "a.inp:7: error: *SPRING is read with one",
+    );
+    refused(&line("T3D2", "1, 9"), all, "a.inp:5: error: T3D2 element 7 does not join two nodes");
+    refused(&line("T3D2", "2, 3"), all, "element 7 has both ends at one place");
+    refused(&line("T3D2", "1, 2"), job, "which edges are springs?");
+    let density = all.replace("mass = 1.0", "density = 1.0");
+    refused(&line("T3D2", "1, 2"), &density, "a.toml:4: error: node 1 has no share of an area or volume");
+    let bare = "physics = \"spring\"\n[solver]\ntime = 1.0\n[[springs]]\nname = \"s\"\nall = true\nstiffness = 1.0\n";
+    refused(&line("T3D2", "1, 2"), bare, "node 1 has springs and no material");
+    // Explicit dynamics goes on refusing them, and says what would not.
+    let solid = format!(
+        "{}*SOLID SECTION, ELSET=E, MATERIAL=M\n1.\n*MATERIAL, NAME=M\n*ELASTIC\n1., 0.\n*DENSITY\n1.\n",
+        line("T3D2", "1, 2")
+    );
+    refused(&solid, "", "`physics = \"spring\"` makes springs of elements with two nodes");
+}
