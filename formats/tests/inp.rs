@@ -700,6 +700,14 @@ fn included_files_are_relative_to_the_one_that_includes_them() {
     );
     // Nor are its nodes there, but that is not said as well.
     assert_eq!(error.lines().count(), 1, "{error}");
+    // What else is wrong is said at once.
+    write(
+        "main.inp",
+        &format!("*INCLUDE, INPUT=sub/nodes.inp\n{rest}*Amplitude, name=A\n0., <end>\n*Boundary\nnobody, 1\n"),
+    );
+    let error = read(&path, &ReadOptions::default()).unwrap_err().to_string();
+    assert!(error.contains("nowhere.inp` does not exist") && error.contains("`<end>` is not a number"), "{error}");
+    assert!(!error.contains("nobody"), "{error}");
 }
 
 #[test]

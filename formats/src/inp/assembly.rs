@@ -322,7 +322,7 @@ fn place(raw: &mut RawDeck, log: &mut Log) -> Option<(Vec<IndexedPart>, Vec<Plac
         let own = std::mem::take(&mut instance.own);
         let number = match (named, own.has_no_mesh()) {
             (None, _) => {
-                log.error(instance.place, format!("part `{}` does not exist", instance.part));
+                log.absent(instance.place, format!("part `{}` does not exist", instance.part));
                 continue;
             }
             (Some(number), true) => {

@@ -228,7 +228,7 @@ impl<'a> Conditions<'a> {
         let Some(name) = card.keyword.get("AMPLITUDE") else { return self.default_amplitude };
         let found = self.amplitudes.iter().position(|a| a.name.eq_ignore_ascii_case(name));
         if found.is_none() && !self.bad_amplitudes.iter().any(|bad| bad.eq_ignore_ascii_case(name)) {
-            log.error(card.keyword.place, format!("amplitude `{name}` does not exist"));
+            log.absent(card.keyword.place, format!("amplitude `{name}` does not exist"));
         }
         found.map(|i| i as u32)
     }
@@ -236,7 +236,7 @@ impl<'a> Conditions<'a> {
     fn nodes(&self, name: &str, line: &DataLine, log: &mut Log) -> Option<Vec<u32>> {
         let found = self.assembly.nodes_named(name);
         match &found {
-            None => log.error(line.place, format!("there is no node or node set `{name}`")),
+            None => log.absent(line.place, format!("there is no node or node set `{name}`")),
             Some(nodes) if nodes.is_empty() => {
                 log.warning(line.place, format!("node set `{name}` is empty: this line does nothing"));
             }
@@ -264,7 +264,7 @@ impl<'a> Conditions<'a> {
                 None
             }
             3 => {
-                log.error(line.place, "component 3 does not exist in a 2D model");
+                log.absent(line.place, "component 3 does not exist in a 2D model");
                 None
             }
             4..=6 => {
@@ -451,7 +451,7 @@ impl<'a> Conditions<'a> {
                 self.assembly.elements_named(&set)
             };
             let Some(mut elements) = found else {
-                log.error(line.place, format!("there is no element or element set `{set}`"));
+                log.absent(line.place, format!("there is no element or element set `{set}`"));
                 continue;
             };
             elements.retain(|code| *code < self.assembly.n_elements);
@@ -467,7 +467,7 @@ impl<'a> Conditions<'a> {
                 "BX" | "BY" | "BZ" => {
                     let component = usize::from(label.as_bytes()[1] - b'X');
                     if component >= usize::from(self.dimension) {
-                        log.error(line.place, format!("{label} does not exist in a 2D model"));
+                        log.absent(line.place, format!("{label} does not exist in a 2D model"));
                         continue;
                     }
                     let mut direction = [0.; 3];
@@ -515,13 +515,7 @@ impl<'a> Conditions<'a> {
                 log.error(line.place, "a surface load is: surface, P or TRVEC, magnitude");
                 continue;
             };
-            let (faces, elements) = match surface_faces(self.assembly, &surface, log) {
-                Ok(found) => found,
-                Err(what) => {
-                    log.error(line.place, what);
-                    continue;
-                }
-            };
+            let Some((faces, elements)) = surface_faces(self.assembly, &surface, line.place, log) else { continue };
             if faces.is_empty() {
                 let text = format!("surface `{surface}` has no face of an element that is computed");
                 log.warning(line.place, text + ": this line does nothing");

@@ -160,14 +160,14 @@ impl Collector {
                     n_errors += 1;
                     if n_errors <= SHOWN {
                         let what = if group.n_nodes == 1 { "is at no node" } else { "does not join two nodes" };
-                        log.error(group.place, format!("{} element {label} {what} of the deck", group.name));
+                        log.absent(group.place, format!("{} element {label} {what} of the deck", group.name));
                     }
                 }
             }
         }
         if n_errors > SHOWN {
             let what = format!("more {} element", group.name);
-            log.error(group.place, format!("{} without nodes", counted(n_errors - SHOWN, &what)));
+            log.absent(group.place, format!("{} without nodes", counted(n_errors - SHOWN, &what)));
         }
     }
 
@@ -180,7 +180,7 @@ impl Collector {
         let keyword = &card.keyword;
         let set = keyword.get("ELSET").unwrap_or_default();
         let Some(codes) = assembly.elements_in(instance, set) else {
-            return log.error(keyword.place, format!("*{}: element set `{set}` does not exist", keyword.name));
+            return log.absent(keyword.place, format!("*{}: element set `{set}` does not exist", keyword.name));
         };
         let Some(value) = value(card, log) else { return };
         let name = match instance {

@@ -16,7 +16,7 @@ pub(super) struct Log {
     more_problems: u64,
     notes: Vec<(Place, String)>,
     warnings: Vec<(Place, String)>,
-    /// An included file could not be read: what it would have held is missing everywhere.
+    /// A file that the deck includes could not be read.
     pub incomplete: bool,
 }
 
@@ -30,6 +30,13 @@ impl Log {
             }
         } else {
             self.more_problems += 1;
+        }
+    }
+
+    /// The deck refers to what it does not hold: an error, unless a file that could not be included may hold it.
+    pub fn absent(&mut self, place: Place, text: impl Into<String>) {
+        if !self.incomplete {
+            self.error(place, text);
         }
     }
 

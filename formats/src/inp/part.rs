@@ -140,7 +140,9 @@ fn connect(group: &mut RawGroup, nodes: &LabelIndex, log: &mut Log) {
             match nodes.get(*node) {
                 Some(index) => *node = index,
                 None => {
-                    problem = Some(format!("names node {node}, which does not exist"));
+                    if !log.incomplete {
+                        problem = Some(format!("names node {node}, which does not exist"));
+                    }
                     *node = 0;
                 }
             }

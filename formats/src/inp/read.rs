@@ -34,11 +34,6 @@ pub(super) fn read_source(source: Source, options: &ReadOptions, may_include: bo
         keywords,
         ..DeckReport::default()
     };
-    if log.incomplete
-        && let Some(error) = log.failure(&report)
-    {
-        return Err(error);
-    }
     let mut materials: Vec<DeckMaterial> = raw.materials.iter().map(|m| material(m, &ignore, &mut log)).collect();
     let Some(mut assembly) = Assembly::build(&mut raw, &mut log) else {
         return Err(log.failure(&report).unwrap_or_else(|| DeckError::single("", 0, "the deck cannot be assembled")));
@@ -191,6 +186,7 @@ fn choose_dimension(assembly: &mut Assembly, log: &mut Log) {
     if dimension == Some(2)
         && let Err(text) = flatten(mesh)
     {
-        log.error(Place { source: 0, line: 0 }, text);
+        // Other nodes and elements may be in a file that could not be included.
+        log.absent(Place { source: 0, line: 0 }, text);
     }
 }

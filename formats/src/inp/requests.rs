@@ -226,7 +226,7 @@ impl<'a> Requests<'a> {
             Of::Elements => self.assembly.elements_named(set),
         };
         match members {
-            None => log.error(place, format!("there is no {one} set `{set}`")),
+            None => log.absent(place, format!("there is no {one} set `{set}`")),
             Some(members) if members.is_empty() => {
                 log.warning(place, format!("{one} set `{set}` is empty: no history is written for it"))
             }

@@ -85,7 +85,7 @@ impl<'a> Sections<'a> {
         let place = card.keyword.place;
         let set = card.keyword.get("ELSET").unwrap_or_default();
         let Some(codes) = self.assembly.elements_in(instance, set) else {
-            return log.error(place, format!("*SOLID SECTION: element set `{set}` does not exist"));
+            return log.absent(place, format!("*SOLID SECTION: element set `{set}` does not exist"));
         };
         if card.keyword.has("COMPOSITE") {
             log.error(place, "*SOLID SECTION, COMPOSITE is not supported");
@@ -104,7 +104,7 @@ impl<'a> Sections<'a> {
                 }
                 // A material axis e of the part points along T e in the assembly.
                 Some(found) => material_from_global = product(&orientation(&found, log), &transpose(&turn)),
-                None => log.error(place, format!("*ORIENTATION `{name}` does not exist")),
+                None => log.absent(place, format!("*ORIENTATION `{name}` does not exist")),
             }
         }
         let thickness = numbers(card, log).first().and_then(|l| l.first()).copied().unwrap_or(0.);
@@ -210,7 +210,7 @@ impl<'a> Sections<'a> {
                 continue;
             };
             let Some(codes) = self.assembly.elements_named(set) else {
-                log.error(place, format!("*FIXED MASS SCALING: element set `{set}` does not exist"));
+                log.absent(place, format!("*FIXED MASS SCALING: element set `{set}` does not exist"));
                 continue;
             };
             let mut scaled = vec![NO_SECTION; self.sections.len()];

@@ -109,7 +109,7 @@ impl<L: Lookup> Resolver<'_, L> {
         for (n, what) in [(named.missing_labels, ""), (named.missing_sets, " set")] {
             if n > SHOWN {
                 let more = counted(n - SHOWN, &format!("more {}{what}", L::WHAT));
-                log.error(named.last, format!("set `{}` names {more} not in the model", set.name));
+                log.absent(named.last, format!("set `{}` names {more} not in the model", set.name));
             }
         }
         if !members.is_sorted_by(|a, b| a < b) {
@@ -126,7 +126,7 @@ impl<L: Lookup> Resolver<'_, L> {
     fn chunk(&mut self, chunk: &Chunk, set: &str, members: &mut Vec<u32>, named: &mut Named, log: &mut Log) {
         let instance = chunk.instance.as_str();
         if !self.lookup.has_instance(instance) {
-            return log.error(chunk.place, format!("set `{set}`: instance `{instance}` does not exist"));
+            return log.absent(chunk.place, format!("set `{set}`: instance `{instance}` does not exist"));
         }
         match &chunk.members {
             Members::Labels(labels) => {
@@ -141,7 +141,7 @@ impl<L: Lookup> Resolver<'_, L> {
                         let holds = |_, line: &[u8]| fields(line).any(|f| label(f) == Some(*wanted));
                         let place = locate_line(log, chunk.place, chunk.offset, holds, false);
                         named.last = place;
-                        log.error(place, format!("set `{set}` names {} {wanted}, which does not exist", L::WHAT));
+                        log.absent(place, format!("set `{set}` names {} {wanted}, which does not exist", L::WHAT));
                     }
                 }
             }
@@ -160,7 +160,7 @@ impl<L: Lookup> Resolver<'_, L> {
                                 if named.missing_labels <= SHOWN {
                                     named.last = place;
                                     let text = format!("set `{set}` names {} {wanted}, which does not exist", L::WHAT);
-                                    log.error(place, text);
+                                    log.absent(place, text);
                                 }
                             }
                         },
@@ -175,7 +175,7 @@ impl<L: Lookup> Resolver<'_, L> {
                         Members::NodesOf(name) => name.as_str(),
                         _ => "",
                     };
-                    log.error(chunk.place, format!("set `{set}`: element set `{name}` does not exist"));
+                    log.absent(chunk.place, format!("set `{set}`: element set `{name}` does not exist"));
                 }
             },
         }
@@ -228,7 +228,7 @@ impl<L: Lookup> Resolver<'_, L> {
                     named.missing_sets += 1;
                     if named.missing_sets <= SHOWN {
                         named.last = place;
-                        log.error(
+                        log.absent(
                             place,
                             format!("set `{set}` names the {} set `{name}`, which does not exist", L::WHAT),
                         );

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::assembly::{Assembly, kind_and_nodes};
-use super::lexer::{Card, fields, text};
+use super::lexer::{Card, Place, fields, text};
 use super::log::Log;
 use crate::model::Mesh;
 
@@ -31,8 +31,8 @@ fn face_nodes(face: &[u8], nodes: &[u32]) -> [u32; 4] {
     padded
 }
 
-/// Faces of a surface as a card names it: `SURFACE` or `INSTANCE.SURFACE`.
-pub(super) fn surface_faces(assembly: &Assembly, name: &str, log: &Log) -> Result<Faces, String> {
+/// Faces of a surface as a card names it: `SURFACE` or `INSTANCE.SURFACE`; where there are none, `log` says so at `place`.
+pub(super) fn surface_faces(assembly: &Assembly, name: &str, place: Place, log: &mut Log) -> Option<Faces> {
     let named = |card: &&Card, name: &str| card.keyword.get("NAME").is_some_and(|n| n.eq_ignore_ascii_case(name));
     let root = assembly.parts.first().and_then(|p| p.raw.surfaces.iter().find(|c| named(c, name)));
     let (card, instance) = match root {
@@ -44,11 +44,19 @@ pub(super) fn surface_faces(assembly: &Assembly, name: &str, log: &Log) -> Resul
                 let card = assembly.parts[placed.part].raw.surfaces.iter().find(|c| named(c, rest))?;
                 here.then_some((card, Some(i)))
             });
-            found.ok_or_else(|| format!("surface `{name}` does not exist"))?
+            match found {
+                Some(found) => found,
+                None => {
+                    log.absent(place, format!("surface `{name}` does not exist"));
+                    return None;
+                }
+            }
         }
     };
     if !matches!(card.keyword.word("TYPE").as_str(), "" | "ELEMENT") || card.keyword.has("COMBINE") {
-        return Err(format!("surface `{name}` (line {}) is not made of element faces", card.keyword.place.line));
+        let text = format!("surface `{name}` (line {}) is not made of element faces", card.keyword.place.line);
+        log.error(place, text);
+        return None;
     }
     let (mut faces, mut elements) = (Vec::new(), Vec::new());
     for line in &card.data {
@@ -56,19 +64,27 @@ pub(super) fn surface_faces(assembly: &Assembly, name: &str, log: &Log) -> Resul
         let mut entries = fields(&bytes).map(text);
         let set = entries.next().unwrap_or_default();
         let face = entries.next().unwrap_or_default().to_uppercase();
-        let mut codes = assembly
-            .elements_in(instance, &set)
-            .ok_or_else(|| format!("surface `{name}`: there is no element or element set `{set}`"))?;
+        let Some(mut codes) = assembly.elements_in(instance, &set) else {
+            log.absent(place, format!("surface `{name}`: there is no element or element set `{set}`"));
+            return None;
+        };
         codes.retain(|code| *code < assembly.n_elements);
-        let (mut more, mut owners) = match face.strip_prefix('S').and_then(|n| n.parse().ok()) {
-            Some(number) => faces_of(&assembly.mesh, &codes, number).map_err(|e| format!("surface `{name}`: {e}"))?,
-            None if face.is_empty() => free_faces(&assembly.mesh, &codes),
-            None => return Err(format!("surface `{name}`: face `{face}` is none of S1 to S6")),
+        let found = match face.strip_prefix('S').and_then(|n| n.parse().ok()) {
+            Some(number) => faces_of(&assembly.mesh, &codes, number),
+            None if face.is_empty() => Ok(free_faces(&assembly.mesh, &codes)),
+            None => Err(format!("face `{face}` is none of S1 to S6")),
+        };
+        let (mut more, mut owners) = match found {
+            Ok(found) => found,
+            Err(text) => {
+                log.error(place, format!("surface `{name}`: {text}"));
+                return None;
+            }
         };
         faces.append(&mut more);
         elements.append(&mut owners);
     }
-    Ok((faces, elements))
+    Some((faces, elements))
 }
 
 /// The faces of these elements that no other element of the mesh shares.
