@@ -28,7 +28,7 @@ impl Case {
 
     /// A plane box in so many blocks that several are stepped as one.
     fn in_groups(kind: ElementKind, elasticity: [f64; 36]) -> Self {
-        let case = Self::of(kind, [31, 34, 0], elasticity);
+        let case = Self::of(kind, [38, 38, 0], elasticity);
         assert!(case.blocks.n_boundary.len() > 60);
         case
     }
@@ -141,7 +141,8 @@ fn internal_force_is_that_of_the_dense_elements() {
 }
 
 #[test]
-fn energy_is_balanced_to_rounding_and_threads_change_no_bit() {
+fn energy_is_balanced_to_rounding_and_neither_threads_nor_waves_change_a_bit() {
+    let mut n_waved = 0;
     for (kind, case) in cases(anisotropic()) {
         let mut problem = case.problem();
         let n_nodes = case.mesh.n_nodes();
@@ -160,20 +161,28 @@ fn energy_is_balanced_to_rounding_and_threads_change_no_bit() {
         let mut start = case.rest();
         start.displacement = case.noise(1e-7);
         start.increment = case.noise(1e-8);
-        let run = |threads: usize, cut: usize| {
-            let mut stepper = CpuStepper::<f64>::new(&problem, &start, threads).unwrap();
+        let step_on = |start: &State, threads: usize, cache: usize| {
+            CpuStepper::<f64>::with_cache(&problem, start, threads, Level::detect(), cache).unwrap()
+        };
+        let bytes = step_on(&start, 1, 0).bytes_per_node_step() as usize * n_nodes;
+        let run = |threads: usize, cut: usize, cache: usize| {
+            let mut stepper = step_on(&start, threads, cache);
             let mut recording = Vec::new();
             let first = SignalTable { n_signals: 1, values: table.values[..=cut].to_vec() };
             stepper.advance(cut, &first, &[0], &mut recording);
             // Go on from the state, as a restart does.
-            let mut stepper = CpuStepper::<f64>::new(&problem, &stepper.state(), threads).unwrap();
+            let mut stepper = step_on(&stepper.state(), threads, cache);
             let rest = SignalTable { n_signals: 1, values: table.values[cut..].to_vec() };
             stepper.advance(steps - cut, &rest, &[steps as u64 - 1], &mut recording);
             (stepper.state(), recording)
         };
-        let (end, recording) = run(1, 20);
-        assert_eq!((end.clone(), recording.clone()), run(2, 20), "{kind:?}");
-        assert_eq!((end.clone(), recording.clone()), run(3, 33), "{kind:?}");
+        let (end, recording) = run(1, 20, bytes);
+        assert_eq!((end.clone(), recording.clone()), run(2, 20, bytes), "{kind:?}");
+        assert_eq!((end.clone(), recording.clone()), run(3, 33, bytes), "{kind:?}");
+        // In waves, where there are blocks enough.
+        n_waved += usize::from(step_on(&start, 2, bytes / 10 * 9).runs_in_waves());
+        assert_eq!((end.clone(), recording.clone()), run(1, 20, bytes / 10 * 9), "{kind:?}");
+        assert_eq!((end.clone(), recording.clone()), run(2, 27, bytes / 10 * 9), "{kind:?}");
         assert_eq!(end.displacement[5], recording[9 + 3] + recording[9 + 5]);
 
         // ½ m (Δu/Δt)² + ½ u_{n+1}·K u_n − W + D.
@@ -197,6 +206,7 @@ fn energy_is_balanced_to_rounding_and_threads_change_no_bit() {
         let error = (last - work + damped - initial).abs() / initial.max(work.abs());
         assert!(error < 1e-11, "{kind:?}: {error:e}");
     }
+    assert!(n_waved >= 2, "{n_waved} cases in waves");
 }
 
 /// Nodes that lie on the surface of the box of `Case`.

@@ -1,4 +1,4 @@
-//! A barrier for steps of a few microseconds: spins, then yields.
+//! Waiting for a few microseconds: spins, then yields.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -29,14 +29,20 @@ impl Barrier {
             self.generation.store(generation.wrapping_add(1), Ordering::Release);
             return;
         }
-        let mut spins = 0;
-        while self.generation.load(Ordering::Acquire) == generation {
-            if spins < SPINS {
-                spins += 1;
-                std::hint::spin_loop();
-            } else {
-                std::thread::yield_now();
-            }
+        wait_until(|| self.generation.load(Ordering::Acquire) != generation);
+    }
+}
+
+/// Returns once `ready` says so.
+#[inline]
+pub(super) fn wait_until(ready: impl Fn() -> bool) {
+    let mut spins = 0;
+    while !ready() {
+        if spins < SPINS {
+            spins += 1;
+            std::hint::spin_loop();
+        } else {
+            std::thread::yield_now();
         }
     }
 }

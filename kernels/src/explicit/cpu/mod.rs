@@ -4,10 +4,10 @@
 //! elements there, and updates its own nodes in place. In the plane the state itself has that form, with room for the
 //! halo behind the own nodes, several blocks of the file are stepped as one, and a block computes all elements that it
 //! touches: halo values come from a second, double-buffered array that holds the boundary nodes alone, so u and Δu each
-//! move through memory once a step. Solids are copied into that form, and those on a join are computed by the first block that they touch: all forces are written before any node
-//! moves, and each block then adds those that others have computed on its nodes. Elements are computed and their forces
-//! added in a fixed order, and energies are summed in the order of the blocks: the same bits on every run and for every
-//! number of threads.
+//! move through memory once a step at most. Solids are copied into that form, and those on a join are computed by the
+//! first block that they touch: each block then adds the forces that others have computed on its nodes, and moves them.
+//! Elements are computed and their forces added in a fixed order, and energies are summed in the order of the steps and of
+//! the blocks: the same bits on every run, for every number of threads and in every order of blocks ([`schedule`]).
 
 mod barrier;
 mod forces;
@@ -19,6 +19,7 @@ mod lanes_x86;
 mod part;
 mod plane;
 pub(super) mod scale;
+mod schedule;
 mod solid;
 mod step;
 mod strips;
@@ -32,6 +33,7 @@ use forces::{Batches, Element};
 pub use lanes::Real;
 use lanes::{One, Vector};
 use plane::{Quadrilateral, ReducedQuadrilateral, Triangle};
+use schedule::Schedule;
 use solid::{Hexahedron, ReducedHexahedron, Tetrahedron, Wedge};
 use step::{Aligned, Arrays, Scratch, Signals};
 use tables::{Block, Law, Run, Tables};
@@ -238,13 +240,12 @@ pub struct CpuStepper<T: Real> {
     boundary: [Vec<T>; 2],
     /// (n_rows, force stride), where blocks pass forces on.
     forces: Aligned<T>,
-    /// Two steps' worth of (n_energy_rows, 2).
+    /// Two windows' worth of (steps, n_energy_rows, 2).
     energies: [Vec<f64>; 2],
     step: u64,
     external_work: f64,
     damped_energy: f64,
-    /// Blocks of each thread, ascending.
-    shares: Vec<Vec<usize>>,
+    schedule: Schedule,
     scratch: Vec<Mutex<Scratch<T>>>,
     pool: Option<rayon::ThreadPool>,
 }
@@ -272,6 +273,17 @@ impl<T: Real> CpuStepper<T> {
     /// # Errors
     /// As [`cpu`].
     pub fn with_level(problem: &Problem, state: &State, threads: usize, level: Level) -> Result<Self, StepperError> {
+        Self::with_cache(problem, state, threads, level, schedule::CACHE_BYTES)
+    }
+
+    /// As [`with_level`](Self::with_level), for a cache of so many bytes, which changes no bit.
+    pub(super) fn with_cache(
+        problem: &Problem,
+        state: &State,
+        threads: usize,
+        level: Level,
+        cache: usize,
+    ) -> Result<Self, StepperError> {
         let instructions = T::instructions(level);
         let mut tables = Tables::<T>::new(problem, state, instructions.lanes)?;
         let mut displacement = empty_rows(&tables);
@@ -281,9 +293,11 @@ impl<T: Real> CpuStepper<T> {
             tables.coordinates = Vec::new();
         }
         let boundary = boundary_rows(&tables, &displacement);
-        let shares = shares(&tables, threads.max(1));
-        let pool = if shares.len() > 1 {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(shares.len()).build();
+        let schedule = Schedule::new(&tables, problem.mesh.coordinates, threads.max(1), cache);
+        let threads = schedule.turns.len();
+        let energies = vec![0.0; 2 * tables.n_energy_rows * (schedule.window / tables.phases_per_step())];
+        let pool = if threads > 1 {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
             Some(pool.map_err(|error| StepperError::Threads { reason: error.to_string() })?)
         } else {
             None
@@ -292,17 +306,23 @@ impl<T: Real> CpuStepper<T> {
             increment: state.increment.iter().map(|&value| T::from_f64(value)).collect(),
             boundary: [boundary.clone(), boundary],
             forces: Aligned::new(if tables.computes_once() { tables.n_rows * step::force_stride(3) } else { 0 }),
-            energies: [vec![0.0; 2 * tables.n_energy_rows], vec![0.0; 2 * tables.n_energy_rows]],
+            energies: [energies.clone(), energies],
             step: state.step,
             external_work: state.external_work,
             damped_energy: state.damped_energy,
-            scratch: shares.iter().map(|_| Mutex::new(Scratch::new(&tables))).collect(),
+            scratch: (0..threads).map(|_| Mutex::new(Scratch::new(&tables))).collect(),
             displacement,
             tables,
             instructions,
-            shares,
+            schedule,
             pool,
         })
+    }
+
+    /// Whether blocks go through several steps before others begin.
+    #[cfg(test)]
+    pub(super) fn runs_in_waves(&self) -> bool {
+        !self.schedule.turns[0].is_sorted_by_key(|turn| turn.phase)
     }
 
     /// Bytes that a step must move through memory at least, a node.
@@ -361,48 +381,6 @@ fn boundary_rows<T: Real>(tables: &Tables<T>, displacement: &[T]) -> Vec<T> {
     out
 }
 
-/// Shares of blocks of about the same work, a thread; at most one a block.
-fn shares<T: Real>(tables: &Tables<T>, threads: usize) -> Vec<Vec<usize>> {
-    let weight = |block: &Block| {
-        tables.runs[block.runs.clone()].iter().map(|run| run.offsets.len()).sum::<usize>() + 4 * block.n_own
-    };
-    let weights: Vec<usize> = tables.blocks.iter().map(weight).collect();
-    let n_blocks = weights.len();
-    let threads = threads.clamp(1, n_blocks.max(1));
-    let total: usize = weights.iter().sum();
-    // First of consecutive blocks, which read each other's nodes.
-    let mut shares = Vec::with_capacity(threads);
-    let mut loads = Vec::with_capacity(threads);
-    let (mut first, mut done) = (0, 0);
-    for thread in 0..threads {
-        let (mut last, before) = (first, done);
-        let left = threads - thread - 1;
-        while last < n_blocks - left.min(n_blocks)
-            && (left == 0 || last == first || done < total * (thread + 1) / threads)
-        {
-            done += weights[last];
-            last += 1;
-        }
-        shares.push((first..last).collect::<Vec<_>>());
-        loads.push(done - before);
-        first = last;
-    }
-    // Then blocks move from the thread that has most to the one that has least, while that helps.
-    for _ in 0..n_blocks {
-        let most = (0..threads).max_by_key(|&thread| loads[thread]).unwrap_or(0);
-        let least = (0..threads).min_by_key(|&thread| loads[thread]).unwrap_or(0);
-        let gap = loads[most] - loads[least];
-        let useful = (0..shares[most].len()).filter(|&at| weights[shares[most][at]] < gap);
-        let Some(at) = useful.min_by_key(|&at| weights[shares[most][at]].abs_diff(gap / 2)) else { break };
-        let block = shares[most].remove(at);
-        shares[least].push(block);
-        loads[most] -= weights[block];
-        loads[least] += weights[block];
-    }
-    shares.iter_mut().for_each(|share| share.sort_unstable());
-    shares
-}
-
 /// Pointers that may go to other threads: the blocks' rows are disjoint.
 struct Shared<T>(Arrays<T>, [*mut T; 2], [*mut f64; 2]);
 // SAFETY: each block's rows are written by the one thread that has it; see `Arrays`.
@@ -438,74 +416,80 @@ impl<T: Real> CpuStepper<T> {
             [even_energies.as_mut_ptr(), odd_energies.as_mut_ptr()],
         );
         let shared = &shared;
-        let barrier = Barrier::new(self.shares.len());
+        let barrier = Barrier::new(self.schedule.turns.len());
         let instructions = &self.instructions;
-        let (first, shares, scratch) = (self.step, &self.shares, &self.scratch);
+        let (first, schedule, scratch) = (self.step, &mut self.schedule, &self.scratch);
+        schedule.begin();
+        let schedule = &*schedule;
+        let phases = tables.phases_per_step();
+        let n_phases = n_steps * phases;
         let work = |thread: usize| {
             let mut scratch = scratch[thread].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let Scratch { records, forces, saved } = &mut *scratch;
             let (mut external_total, mut damped_total) = (self.external_work, self.damped_energy);
-            let mut next_record = 0;
-            for k in 0..n_steps {
-                let n = first + k as u64;
-                let parity = (n % 2) as usize;
-                let mut arrays = shared.0;
-                arrays.boundary = if tables.computes_once() { arrays.displacement } else { shared.1[parity] };
-                arrays.next_boundary = shared.1[1 - parity];
-                arrays.energies = shared.2[parity];
-                arrays.recording = std::ptr::null_mut();
-                if record.get(next_record) == Some(&n) {
-                    // SAFETY: `recording` was made long enough above.
-                    arrays.recording = unsafe { shared.0.recording.add(next_record * tables.n_monitors * 3) };
-                    next_record += 1;
-                }
-                let signals = Signals {
-                    now: &signals.values[k * n_signals..(k + 1) * n_signals],
-                    next: &signals.values[(k + 1) * n_signals..(k + 2) * n_signals],
+            let turns = &schedule.turns[thread];
+            for (window, before) in (0..n_phases).step_by(schedule.window).enumerate() {
+                let window_energies = shared.2[window % 2];
+                let energies = |k: usize| {
+                    // SAFETY: there are rows for all steps of a window.
+                    unsafe { window_energies.add(2 * tables.n_energy_rows * (k - before / phases)) }
                 };
-                let share = &shares[thread];
-                // To and fro: what was used last is still near the core.
-                let at = |k: usize, back: bool| share[if back { share.len() - 1 - k } else { k }];
-                let blocks = |k: usize, back: bool| {
-                    [at(k, back), at((k + 1).min(share.len() - 1), back)].map(|b| &tables.blocks[b])
-                };
-                let Scratch { records, forces, saved } = &mut *scratch;
-                // SAFETY: this thread alone has the block; the barriers separate the steps and their halves.
-                unsafe {
-                    let (u, boundary) = (arrays.displacement, arrays.boundary);
-                    if tables.computes_once() {
-                        let rows = |block: &Block| arrays.forces.add(block.first_row * step::force_stride(3));
-                        for k in 0..share.len() {
-                            let blocks = blocks(k, false);
-                            instructions.block_forces(tables, blocks, u, boundary, records, rows(blocks[0]));
+                for (turn, ahead) in turns.iter().zip(turns.iter().skip(1).chain(turns.last())) {
+                    let phase = before + turn.phase;
+                    if phase >= n_phases {
+                        continue;
+                    }
+                    let k = phase / phases;
+                    let n = first + k as u64;
+                    let parity = (n % 2) as usize;
+                    let mut arrays = shared.0;
+                    arrays.boundary = if tables.computes_once() { arrays.displacement } else { shared.1[parity] };
+                    arrays.next_boundary = shared.1[1 - parity];
+                    arrays.energies = energies(k);
+                    arrays.recording = match record.binary_search(&n) {
+                        // SAFETY: `recording` was made long enough above.
+                        Ok(at) => unsafe { shared.0.recording.add(at * tables.n_monitors * 3) },
+                        Err(_) => std::ptr::null_mut(),
+                    };
+                    let signals = Signals {
+                        now: &signals.values[k * n_signals..(k + 1) * n_signals],
+                        next: &signals.values[(k + 1) * n_signals..(k + 2) * n_signals],
+                    };
+                    let [block, next] = [turn, ahead].map(|turn| &tables.blocks[turn.block]);
+                    schedule.wait_for_neighbours(turn.block, phase);
+                    // SAFETY: this thread alone has the block, whose neighbours have gone through all phases before this one,
+                    // and go through the next when this one is done.
+                    unsafe {
+                        let forces = match tables.computes_once() {
+                            true => arrays.forces.add(block.first_row * step::force_stride(3)),
+                            false => forces.as_mut_ptr(),
+                        };
+                        if phase % phases == 0 {
+                            let (u, boundary) = (arrays.displacement, arrays.boundary);
+                            instructions.block_forces(tables, [block, next], u, boundary, records, forces);
                         }
-                        barrier.wait();
-                        for k in 0..share.len() {
-                            let [block, _] = blocks(k, true);
-                            (instructions.update_block)(tables, block, &arrays, signals, saved, rows(block));
-                        }
-                    } else {
-                        let forces = forces.as_mut_ptr();
-                        for k in 0..share.len() {
-                            let blocks = blocks(k, parity == 1);
-                            instructions.block_forces(tables, blocks, u, boundary, records, forces);
-                            (instructions.update_block)(tables, blocks[0], &arrays, signals, saved, forces);
+                        if phase % phases == phases - 1 {
+                            (instructions.update_block)(tables, block, &arrays, signals, saved, forces);
                         }
                     }
+                    schedule.finish(turn.block, phase);
                 }
                 barrier.wait();
                 if thread == 0 {
-                    // The others may be in the next step, which writes the other rows; they come back to these only
-                    // after this thread has passed the next barrier.
-                    let (mut external, mut damped) = (0.0, 0.0);
-                    for row in 0..tables.n_energy_rows {
-                        // SAFETY: as said.
-                        unsafe {
-                            external += *shared.2[parity].add(2 * row);
-                            damped += *shared.2[parity].add(2 * row + 1);
+                    // The others may be in the next window, which writes other rows; they come back to these only after this
+                    // thread has passed the next barrier.
+                    for k in before / phases..(before + schedule.window).min(n_phases) / phases {
+                        let (mut external, mut damped) = (0.0, 0.0);
+                        for row in 0..tables.n_energy_rows {
+                            // SAFETY: as said.
+                            unsafe {
+                                external += *energies(k).add(2 * row);
+                                damped += *energies(k).add(2 * row + 1);
+                            }
                         }
+                        external_total += external;
+                        damped_total += damped;
                     }
-                    external_total += external;
-                    damped_total += damped;
                 }
             }
             (external_total, damped_total)
@@ -569,10 +553,10 @@ impl<T: Real> CpuStepper<T> {
             [std::ptr::null_mut(); 2],
         );
         let arrays = &arrays;
-        let each = |share: &[usize]| {
+        let each = |share: &[Block]| {
             let arrays = arrays.0;
             let mut scratch = Scratch::new(tables);
-            for block in share.iter().map(|&b| &tables.blocks[b]) {
+            for block in share {
                 // SAFETY: the arrays have the rows that the tables name, and the block's are its own.
                 unsafe {
                     let forces = arrays.forces.add(block.first_row * stride);
@@ -582,9 +566,9 @@ impl<T: Real> CpuStepper<T> {
             }
         };
         match &self.pool {
-            None => self.shares.iter().for_each(|share| each(share)),
+            None => each(&tables.blocks),
             Some(pool) => pool.scope(|scope| {
-                for share in &self.shares {
+                for share in tables.blocks.chunks(tables.blocks.len().div_ceil(self.schedule.turns.len()).max(1)) {
                     scope.spawn(move |_| each(share));
                 }
             }),

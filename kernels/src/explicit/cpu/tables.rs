@@ -338,6 +338,11 @@ impl<T: Real> Tables<T> {
         computes_once(self.dimension)
     }
 
+    /// Phases of a step: after each, blocks read what their neighbours have written in it.
+    pub fn phases_per_step(&self) -> usize {
+        if self.computes_once() { 2 } else { 1 }
+    }
+
     /// Numbers from node to node in the state: u, or in the plane (u, x) where elements do not stand in strips.
     pub fn state_stride(&self) -> usize {
         if self.computes_once() {
