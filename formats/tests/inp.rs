@@ -548,6 +548,9 @@ fn mistakes_say_where_and_what() {
     );
     assert!(refusal(&with(SQUARE, "*Cload\n LEFT, 3, 1\n")).contains("component 3 does not exist in a 2D model"));
     assert!(refusal(&with(SQUARE, "*Boundary\n LEFT, 11, 11, 1\n")).contains("degree of freedom 11"));
+    let turned = "*Surface, name=S\nPLATE,\n*Dsload, orientation=O\nS, TRVEC, 1., 1., 0.\n";
+    assert!(refusal(&with(SQUARE, turned)).contains("*DSLOAD, ORIENTATION is not supported"));
+    assert!(refusal(&with(SQUARE, "*Amplitude, name=A, shiftx=1\n0, 0, 1, 1\n")).contains("SHIFTX is not supported"));
     let skew = SQUARE.replace(" 3, 1.D0, 1\n", " 3, 1, 1, 0.5\n");
     assert!(refusal(&skew).contains("a 2D mesh must lie in a plane of constant z: node 3"));
 }
@@ -641,6 +644,13 @@ fn mistakes_are_said_once_with_what_was_probably_meant() {
     assert!(error.contains("amplitude `A`: time 0 follows 1") && !error.contains("does not exist"), "{error}");
     let error = refusal(&SQUARE.replace("*Elastic", "*Elastick"));
     assert!(error.contains("(did you mean *ELASTIC?)"), "{error}");
+    let error = refusal(&with(SQUARE, "*Cload, amplitde=A\n3, 1, 1.\n"));
+    assert!(error.contains("deck.inp:20: error: *CLOAD has no parameter AMPLITDE: did you mean AMPLITUDE?"), "{error}");
+    let error = refusal(&SQUARE.replace("*Elastic", "*Density\n 1.\n*Elastic"));
+    assert!(error.contains("*DENSITY stands twice in material `STEEL`"), "{error}");
+    let unknown = deck(&SQUARE.replace("*Node,", "*Node, colour=red,"));
+    let text = "*NODE has no parameter COLOUR that is known here: it has no effect";
+    assert!(unknown.notes.iter().any(|n| n.is_warning && n.text == text), "{:?}", unknown.notes);
     let deck = deck(&with(SQUARE, "*Nset, nset=NONE\n*Step\n*Dynamic, Explicit\n, 1.\n*Cload\nNONE, 1, 1.\n"));
     assert!(deck.notes.iter().any(|n| n.is_warning && n.text == "node set `NONE` is empty: this line does nothing"));
 }

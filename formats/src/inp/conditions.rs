@@ -132,6 +132,11 @@ impl<'a> Conditions<'a> {
         if self.amplitudes.iter().any(|a| a.name.eq_ignore_ascii_case(&name)) {
             return log.error(place, format!("amplitude `{name}` is defined twice"));
         }
+        for flag in ["SHIFTX", "SHIFTY"] {
+            if card.keyword.has(flag) {
+                log.error(place, format!("amplitude `{name}`: {flag} is not supported: write the shifted table"));
+            }
+        }
         let definition = card.keyword.word("DEFINITION");
         let values: Vec<f64> = numbers(card, log).concat();
         let shape = match definition.as_str() {
@@ -287,7 +292,7 @@ impl<'a> Conditions<'a> {
             self.boundaries.drain(..self.n_model_boundaries);
             self.n_model_boundaries = 0;
         }
-        for flag in ["USER", "SUBMODEL", "FIXED"] {
+        for flag in ["USER", "SUBMODEL", "FIXED", "TIMEDELAY"] {
             if card.keyword.parameters.iter().any(|(key, _)| key == flag) {
                 log.error(place, format!("*BOUNDARY, {flag} is not supported"));
             }
@@ -386,11 +391,12 @@ impl<'a> Conditions<'a> {
         }
     }
 
-    /// Parameters that change what a load means.
+    /// Parameters that change what a load means. Loads on surfaces follow unless they say otherwise: of small strains, all one.
     fn check_load(&self, card: &Card, log: &mut Log) {
-        for flag in ["FOLLOWER", "USER", "CYCLICMODE", "LOADCASE", "IMAGINARY"] {
+        for flag in ["FOLLOWER", "USER", "CYCLICMODE", "LOADCASE", "IMAGINARY", "ORIENTATION", "TIMEDELAY"] {
             let given = card.keyword.parameters.iter().find(|(key, _)| key == flag);
-            if given.is_some_and(|(_, value)| !value.eq_ignore_ascii_case("NO")) && card.keyword.key != "DSLOAD" {
+            let follows = flag == "FOLLOWER" && card.keyword.key == "DSLOAD";
+            if given.is_some_and(|(_, value)| !value.eq_ignore_ascii_case("NO")) && !follows {
                 log.error(card.keyword.place, format!("*{}, {flag} is not supported", card.keyword.name));
             }
         }

@@ -256,7 +256,12 @@ pub(super) fn classify(key: &str) -> Option<Class> {
 
 /// The keyword that is read and differs from this one by a letter or two.
 pub(super) fn nearest(key: &str) -> Option<&'static str> {
-    let near = READ.iter().map(|known| (strsim::damerau_levenshtein(key, known), *known)).min()?;
+    within(key, READ)
+}
+
+/// The one of `known` that differs from `key` by a letter or two.
+pub(super) fn within(key: &str, known: &[&'static str]) -> Option<&'static str> {
+    let near = known.iter().map(|known| (strsim::damerau_levenshtein(key, known), *known)).min()?;
     (near.0 <= 1 + key.len() / 6).then_some(near.1)
 }
 

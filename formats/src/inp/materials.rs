@@ -36,7 +36,11 @@ pub(super) fn material(raw: &RawMaterial, ignore: &IgnoreList, log: &mut Log) ->
         elasticity: None,
         damping_alpha: 0.,
     };
-    for card in &raw.cards {
+    for (at, card) in raw.cards.iter().enumerate() {
+        if raw.cards[..at].iter().any(|before| before.keyword.key == card.keyword.key) {
+            let text = format!("*{} stands twice in material `{}`", card.keyword.name, raw.name);
+            log.error(card.keyword.place, text);
+        }
         if card.keyword.has("DEPENDENCIES") && !ignore.covers(&["TEMPERATURE"]) {
             let text = format!("*{} depends on field variables: give constants", card.keyword.name);
             log.error(card.keyword.place, text + "; --ignore TEMPERATURE takes the first entry");

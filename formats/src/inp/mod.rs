@@ -25,6 +25,7 @@ mod log;
 mod materials;
 mod mesh_cards;
 mod numbers;
+mod parameters;
 mod parser;
 mod part;
 mod raw;

@@ -12,6 +12,7 @@ use super::lines::line_class;
 use super::log::Log;
 use super::mesh_cards::{ElementBlock, NodeBlock, SetBlock, shorten};
 use super::numbers::real;
+use super::parameters;
 use super::raw::{RawDeck, RawInstance, RawMaterial, RawPart, RawStep, StepCard};
 use super::report::{KeywordCount, KeywordUse};
 
@@ -253,6 +254,7 @@ impl<'o> Parser<'o> {
         match class {
             Some(Class::Read) => {
                 self.count(&keyword, KeywordUse::Read);
+                parameters::check(&keyword, &mut self.log);
                 self.open(keyword);
             }
             Some(Class::NoEffect) => self.count(&keyword, KeywordUse::NoEffect),

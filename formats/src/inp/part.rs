@@ -133,7 +133,8 @@ fn connect(group: &mut RawGroup, nodes: &LabelIndex, log: &mut Log) {
         let mut problem = None;
         for (k, node) in element.iter().enumerate() {
             if element[..k].contains(node) {
-                problem = Some(format!("has node {node} twice"));
+                let hint = if n > group.kind.dimension() + 1 { ": write it as a type with fewer nodes" } else { "" };
+                problem = Some(format!("has node {node} twice{hint}"));
             }
         }
         for node in element {
