@@ -574,10 +574,10 @@ fn nodes_without_elements_are_left_out() {
 }
 
 #[test]
-fn plane_strain_is_for_all_and_groups_join() {
+fn groups_of_one_kind_join() {
     let text = SQUARE.replace(" 2, 1, 3, 4\n", "*Element, type=CPS3, elset=PLATE\n 2, 1, 3, 4\n");
     let mut deck = deck(&text);
-    deck.use_plane_strain();
+    deck.model.mesh.groups[1].kind = ElementKind::Cpe3;
     let (joined, _) = deck.finish().unwrap();
     assert_eq!(joined.mesh, model(SQUARE).mesh);
 }

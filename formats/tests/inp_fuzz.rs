@@ -34,7 +34,6 @@ fn run(bytes: &[u8]) -> bool {
             Ok(mut deck) => {
                 if job && !deck.model.setup.sections.is_empty() {
                     deck.assign_section(None, 0);
-                    deck.use_plane_strain();
                 }
                 match deck.finish() {
                     Ok((model, _)) => {

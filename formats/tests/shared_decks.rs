@@ -138,7 +138,7 @@ fn decks_with_contact_and_plasticity_run_without_them_on_request() {
 fn mesh_only_decks_take_a_section_from_a_job() {
     let Some(folder) = shared("decks") else { return };
     use pogo_formats::inp::DeckMaterial;
-    use pogo_formats::model::{Elasticity, ElementKind, ExplicitSettings, Increment, Lumping, Section};
+    use pogo_formats::model::{Elasticity, ExplicitSettings, Increment, Lumping, Section};
     for (file, elements) in [("gmsh_native_2d.inp", 2958), ("gmsh_native_tet.inp", 2573), ("cae_c3d4.inp", 36864)] {
         let mut options = ignoring(&["COUPLING"]);
         options.job_sets_time = true;
@@ -165,7 +165,6 @@ fn mesh_only_decks_take_a_section_from_a_job() {
                 mass_factor: 1.,
             });
             deck.assign_section(None, 0);
-            deck.use_plane_strain();
         }
         deck.explicit = Some(ExplicitSettings {
             time: 1.,
@@ -175,7 +174,6 @@ fn mesh_only_decks_take_a_section_from_a_job() {
         let (model, _) = deck.finish().unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(model.mesh.n_elements(), elements, "{file}");
         assert_eq!(model.setup.materials.len(), 1);
-        assert!(model.mesh.groups.iter().all(|g| g.kind != ElementKind::Cps3), "{file}");
         assert_eq!(model.setup.explicit.time, 1.);
     }
 }

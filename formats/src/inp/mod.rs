@@ -159,20 +159,6 @@ impl Deck {
         }
     }
 
-    /// Turns every plane-stress element into its plane-strain twin (mesh generators write CPS3 where the user means
-    /// CPE3). Element indices stay as they are until [`Deck::finish`].
-    pub fn use_plane_strain(&mut self) {
-        use crate::model::ElementKind::{Cpe3, Cpe4, Cpe4r, Cps3, Cps4, Cps4r};
-        for group in &mut self.model.mesh.groups {
-            group.kind = match group.kind {
-                Cps3 => Cpe3,
-                Cps4 => Cpe4,
-                Cps4r => Cpe4r,
-                kind => kind,
-            };
-        }
-    }
-
     /// Drops elements without a section and nodes without an element, joins groups of one kind, turns elements whose
     /// nodes run the wrong way round, checks that nothing is missing, and gives the model together with all notes (those
     /// of `read` first). Element and node indices change.

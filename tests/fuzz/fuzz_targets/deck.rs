@@ -14,7 +14,6 @@ fuzz_target!(|bytes: &[u8]| {
         if let Ok(mut deck) = read_bytes(Path::new("fuzz.inp"), bytes, &options) {
             if job && !deck.model.setup.sections.is_empty() {
                 deck.assign_section(None, 0);
-                deck.use_plane_strain();
             }
             let _ = deck.finish();
         }

@@ -2,9 +2,9 @@
 
 use pogo_formats::inp::{Deck, DeckMaterial, NO_SECTION};
 use pogo_formats::job::{IncrementValue, Job, JobError, Located, Plane, Section};
-use pogo_formats::model::{self, ElementKind, ExplicitSettings, Increment, Lumping};
+use pogo_formats::model::{self, ElementKind, ExplicitSettings, Increment, Lumping, Mesh};
 
-use super::{Remarks, find_name, find_set, listed};
+use super::{Remarks, find_name, find_set, listed, unique};
 
 /// Safety factor of the automatic increment when neither job nor deck gives one; the same as that of a deck.
 const INCREMENT_FACTOR: f64 = 0.95;
@@ -54,10 +54,11 @@ pub fn apply_to_deck(deck: &mut Deck, job: &Job) -> Result<Remarks, JobError> {
         };
         section(deck, &Located { place: only.place.clone(), value }).map_err(|text| only.place.error(text))?;
     }
+    let mut given = Vec::with_capacity(job.sections.len());
     for item in &job.sections {
-        section(deck, item).map_err(|text| item.place.error(text))?;
+        given.push((section(deck, item).map_err(|text| item.place.error(text))?, item));
     }
-    planes(deck, job)?;
+    planes(deck, &given)?;
     if bare {
         plane_stress_is_meant(deck, job, &mut remarks);
     }
@@ -65,7 +66,8 @@ pub fn apply_to_deck(deck: &mut Deck, job: &Job) -> Result<Remarks, JobError> {
     Ok(remarks)
 }
 
-fn section(deck: &mut Deck, item: &Located<Section>) -> Result<(), String> {
+/// Gives elements their section, and its index.
+fn section(deck: &mut Deck, item: &Located<Section>) -> Result<usize, String> {
     let given = &item.value;
     let Some(material) = find_name(&deck.materials, &given.material, |material| &material.name) else {
         let names = deck.materials.iter().map(|material| material.name.as_str());
@@ -93,33 +95,36 @@ fn section(deck: &mut Deck, item: &Located<Section>) -> Result<(), String> {
     };
     let sections = &mut deck.model.setup.sections;
     let index = match find_name(sections, &section.name, |section| &section.name) {
-        Some(index) => {
+        Some(index) if elements.as_deref().is_none_or(|elements| holds_only(&deck.model.mesh, index, elements)) => {
             sections[index] = section;
             index
         }
-        None => {
+        found => {
+            if found.is_some() {
+                section.name = unique(&section.name, sections, |section| &section.name);
+            }
             sections.push(section);
             sections.len() - 1
         }
     };
     deck.assign_section(elements.as_deref(), index as u32);
-    Ok(())
+    Ok(index)
 }
 
-/// Plane strain or plane stress, by whole groups of elements: a kind is a property of the group.
-fn planes(deck: &mut Deck, job: &Job) -> Result<(), JobError> {
+/// Whether no element but these has the section: a set named ALL need not hold all.
+fn holds_only(mesh: &Mesh, section: usize, elements: &[u32]) -> bool {
+    let mut inside = vec![false; mesh.n_elements()];
+    elements.iter().for_each(|&element| inside[element as usize] = true);
+    let sections = mesh.groups.iter().flat_map(|group| &group.section);
+    sections.zip(inside).all(|(&other, inside)| inside || other as usize != section)
+}
+
+/// Plane strain or plane stress, by whole groups of elements: a kind is a property of the group. `given` are the job's sections
+/// with their indices.
+fn planes(deck: &mut Deck, given: &[(usize, &Located<Section>)]) -> Result<(), JobError> {
     let mut wishes = vec![None; deck.model.setup.sections.len()];
-    for item in &job.sections {
-        let name = match &item.value.elset {
-            Some(name) => match find_set(&deck.model.mesh.element_sets, name, "element") {
-                Ok(set) => set.name.as_str(),
-                Err(text) => return Err(item.place.error(text)),
-            },
-            None => "ALL",
-        };
-        if let Some(index) = find_name(&deck.model.setup.sections, name, |section| &section.name) {
-            wishes[index] = item.value.plane.map(|plane| (plane, &item.place));
-        }
+    for (index, item) in given {
+        wishes[*index] = item.value.plane.map(|plane| (plane, &item.place));
     }
     for group in deck.model.mesh.groups.iter_mut().filter(|group| group.kind.dimension() == 2) {
         let wish = |section: u32| wishes.get(section as usize).copied().flatten();

@@ -321,6 +321,13 @@ fn a_later_section_wins_and_a_split_plane_is_refused() {
     let (model, _) = apply_both(BARE, &job).unwrap();
     let kinds: Vec<_> = model.mesh.groups.iter().map(|group| (group.kind, group.section.clone())).collect();
     assert_eq!(kinds, [(ElementKind::Cpe3, vec![0, 0]), (ElementKind::Cps4, vec![1])]);
+    // A set may be named as the section of the whole mesh is.
+    let named = format!("{BARE}*ELSET, ELSET=all\n3\n");
+    let job = format!("{start}{}{}", section("all = true", ""), section("elset = 'ALL'", "thickness = 2"));
+    let (model, _) = apply_both(&named, &job).unwrap();
+    let sections: Vec<_> = model.setup.sections.iter().map(|s| (s.name.as_str(), s.thickness)).collect();
+    assert_eq!(sections, [("ALL", 1.0), ("all-2", 2.0)]);
+    assert_eq!((&model.mesh.groups[0].section, &model.mesh.groups[1].section), (&vec![0, 0], &vec![1]));
     let split = format!("{BARE}*ELSET, ELSET=HALF\n2\n");
     let job = format!("{start}{all}{}", section("elset = 'HALF'", ""));
     let expected = "job.toml:8: error: give the same `plane` in every section that has CPS3 elements";
