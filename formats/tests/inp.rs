@@ -180,6 +180,10 @@ fn instances_are_placed_and_named() {
     assert_eq!(sections[1].material_from_global[..3], [-1., 0., 0.]);
     let names: Vec<_> = model.setup.boundaries.iter().map(|b| b.name.as_str()).collect();
     assert_eq!(names, ["A.One.Tip.1", "two.tip.1", "two.tip.2", "two.tip.3"]);
+    let error = refusal(&PARTS.replace(" two.tip, ENC", " tip, ENC"));
+    assert!(error.contains("there is no node or node set `tip`: did you mean `One.tip`?"), "{error}");
+    let error = refusal(&with(PARTS, "*Dload\n All, BX, 1.\n"));
+    assert!(error.contains("there is no element or element set `All`: did you mean `One.All`?"), "{error}");
 }
 
 #[test]
@@ -279,7 +283,7 @@ fn histories_of_elements_keep_their_set_variables_and_interval() {
 #[test]
 fn histories_without_a_set_are_of_the_whole_model() {
     let tail = "*Step\n*Dynamic, Explicit\n, 1.\n*Output, history\n*Node Output\nU2, CF1\n*Element Output\nMISES\n\
-                *Output, field\n*Node Output\nV\n*Element Output\nS\n*Node Print, frequency=4\nRF1\n*End Step\n";
+                *Output, field\n*Node Output\nV\n*Element Output\nS\n*Node Print, frequencyf=4\nRF1\n*End Step\n";
     let (model, notes) = deck(&with(SQUARE, tail)).finish().unwrap();
     let n_nodes = model.mesh.n_nodes() as u32;
     let all: Vec<u32> = (0..n_nodes).collect();
@@ -357,6 +361,9 @@ fn surfaces_carry_pressure_and_traction() {
     assert_eq!((faces.len(), *direction), (6, [0., 0., -1.]));
     assert!(refusal(&with(CUBE, "*Surface, name=X\n CUBE, S7\n*Dsload\n X, P, 1\n")).contains("C3D8R has no face 7"));
     assert!(refusal(&with(CUBE, "*Dsload\n X, P, 1\n")).contains("surface `X` does not exist"));
+    // A line without a set is of the whole model: its outer faces.
+    let whole = model(&with(CUBE, "*SURFACE, NAME=SKIN\n,\n*DSLOAD\nSKIN, P, 1.\n"));
+    assert!(matches!(&whole.setup.loads[0].kind, LoadKind::Pressure { faces, .. } if faces.len() == 6));
 }
 
 /// Meshers write the lines along a boundary as elements; sets of their nodes are where supports and loads act.
@@ -548,6 +555,17 @@ fn mistakes_say_where_and_what() {
     );
     assert!(refusal(&with(SQUARE, "*Cload\n LEFT, 3, 1\n")).contains("component 3 does not exist in a 2D model"));
     assert!(refusal(&with(SQUARE, "*Boundary\n LEFT, 11, 11, 1\n")).contains("degree of freedom 11"));
+    for line in ["*Initial Conditions, type=VELOCITY\nLEFT, 1, 2., 3.\n", "*Cload\nLEFT, 1, 2., 3.\n"] {
+        assert!(refusal(&with(SQUARE, line)).contains("deck.inp:21: error: a"), "{line}");
+    }
+    for line in ["LEFT, 1, 2, 3., 4.\n", "LEFT, ENCASTRE, 1\n"] {
+        assert!(
+            refusal(&with(SQUARE, &format!("*Boundary\n{line}"))).contains("a boundary condition is: set,"),
+            "{line}"
+        );
+    }
+    let twice = "*Step\n*Dynamic, Explicit\n, 1.\n*Dynamic, Explicit\n, 2.\n";
+    assert!(refusal(&with(SQUARE, twice)).contains("deck.inp:23: error: a second *DYNAMIC, EXPLICIT in one step"));
     let turned = "*Surface, name=S\nPLATE,\n*Dsload, orientation=O\nS, TRVEC, 1., 1., 0.\n";
     assert!(refusal(&with(SQUARE, turned)).contains("*DSLOAD, ORIENTATION is not supported"));
     assert!(refusal(&with(SQUARE, "*Amplitude, name=A, shiftx=1\n0, 0, 1, 1\n")).contains("SHIFTX is not supported"));
@@ -698,6 +716,9 @@ fn included_files_are_relative_to_the_one_that_includes_them() {
     assert_eq!(deck.report.files.len(), 4);
     assert_eq!(deck.model.setup.amplitudes.len(), 1);
     assert_eq!(deck.finish().unwrap().0.mesh, model(SQUARE).mesh);
+    write("windows.inp", &format!("*INCLUDE, INPUT=\"sub\\nodes.inp\"\n{rest}"));
+    let windows = read(&folder.path().join("windows.inp"), &ReadOptions::default()).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(windows.finish().unwrap().0.mesh, model(SQUARE).mesh);
 
     write("sub/data.inp", &format!("{data}*include, input=nodes.inp\n"));
     let error = read(&path, &ReadOptions::default()).unwrap_err().to_string();

@@ -221,6 +221,17 @@ impl Assembly {
         GlobalElements(self).named("", name)
     }
 
+    /// What to say of a node set (or `elements`) that the assembly has not, but an instance has.
+    pub fn hint(&self, elements: bool, name: &str) -> String {
+        let has_it = |placed: &&Placed| {
+            let raw = &self.parts[placed.part].raw;
+            let sets = if elements { &raw.element_sets } else { &raw.node_sets };
+            placed.part > 0 && sets.find(name).is_some()
+        };
+        let found = self.instances.iter().find(has_it);
+        found.map(|placed| format!(": did you mean `{}.{name}`?", placed.name)).unwrap_or_default()
+    }
+
     /// Element codes of a set as a card inside an instance names it.
     pub fn elements_in(&self, instance: Option<usize>, name: &str) -> Option<Vec<u32>> {
         match instance.map(|i| &self.instances[i]) {

@@ -195,6 +195,9 @@ impl<'a> Conditions<'a> {
 
     fn dynamic(&mut self, card: &Card, log: &mut Log) {
         let place = card.keyword.place;
+        if self.explicit.is_some() {
+            return log.error(place, "a second *DYNAMIC, EXPLICIT in one step");
+        }
         let values = numbers(card, log).into_iter().next().unwrap_or_default();
         let value = |i: usize| values.get(i).copied().unwrap_or(0.);
         let (first, time, largest) = (value(0), value(1), value(3));
@@ -241,7 +244,10 @@ impl<'a> Conditions<'a> {
     fn nodes(&self, name: &str, line: &DataLine, log: &mut Log) -> Option<Vec<u32>> {
         let found = self.assembly.nodes_named(name);
         match &found {
-            None => log.absent(line.place, format!("there is no node or node set `{name}`")),
+            None => {
+                let hint = self.assembly.hint(false, name);
+                log.absent(line.place, format!("there is no node or node set `{name}`{hint}"));
+            }
             Some(nodes) if nodes.is_empty() => {
                 log.warning(line.place, format!("node set `{name}` is empty: this line does nothing"));
             }
@@ -314,7 +320,7 @@ impl<'a> Conditions<'a> {
             let bare = name.bytes().all(|b| b.is_ascii_digit());
             let before = run.take().filter(|_| bare);
             let word = entries.get(1).map(|f| text(f).to_uppercase()).unwrap_or_default();
-            if let Some((_, dofs)) = NAMED_KINDS.iter().find(|(kind, _)| *kind == word) {
+            if let Some((_, dofs)) = NAMED_KINDS.iter().find(|(kind, _)| *kind == word && !has_more(&entries, 2)) {
                 let dimension = self.dimension;
                 for dof in dofs.iter().filter(|dof| **dof <= dimension) {
                     self.push_boundary(&name, nodes.clone(), dof - 1, BoundaryKind::Displacement, 0., None);
@@ -325,6 +331,7 @@ impl<'a> Conditions<'a> {
             let first = dof(1).flatten();
             let last = dof(2).unwrap_or(first);
             let value = entries.get(3).filter(|f| !f.is_empty()).map_or(Some(0.), |f| real(f));
+            let value = value.filter(|_| !has_more(&entries, 4));
             let (Some(first), Some(last), Some(value)) = (first, last, value) else {
                 log.error(line.place, "a boundary condition is: set, first and last degree of freedom, value; or: set, ENCASTRE, PINNED, XSYMM, …");
                 continue;
@@ -380,7 +387,7 @@ impl<'a> Conditions<'a> {
             let name = entries.first().map(|f| text(f)).unwrap_or_default();
             let Some(nodes) = self.nodes(&name, line, log) else { continue };
             let (dof, value) = (entries.get(1).and_then(|f| whole(f)), entries.get(2).and_then(|f| real(f)));
-            let (Some(dof), Some(value)) = (dof, value) else {
+            let (Some(dof), Some(value), false) = (dof, value, has_more(&entries, 3)) else {
                 log.error(line.place, "an initial velocity is: set, component, value");
                 continue;
             };
@@ -418,7 +425,7 @@ impl<'a> Conditions<'a> {
             let set = entries.first().map(|f| text(f)).unwrap_or_default();
             let Some(nodes) = self.nodes(&set, line, log) else { continue };
             let (dof, value) = (entries.get(1).and_then(|f| whole(f)), entries.get(2).and_then(|f| real(f)));
-            let (Some(dof), Some(magnitude)) = (dof, value) else {
+            let (Some(dof), Some(magnitude), false) = (dof, value, has_more(&entries, 3)) else {
                 log.error(line.place, "a concentrated load is: set, component, magnitude");
                 continue;
             };
@@ -457,7 +464,8 @@ impl<'a> Conditions<'a> {
                 self.assembly.elements_named(&set)
             };
             let Some(mut elements) = found else {
-                log.absent(line.place, format!("there is no element or element set `{set}`"));
+                let hint = self.assembly.hint(true, &set);
+                log.absent(line.place, format!("there is no element or element set `{set}`{hint}"));
                 continue;
             };
             elements.retain(|code| *code < self.assembly.n_elements);
@@ -543,6 +551,11 @@ impl<'a> Conditions<'a> {
             self.push_load(&format!("{surface}.{label}"), kind, magnitude, amplitude);
         }
     }
+}
+
+/// Whether anything stands behind the first `n` fields: somebody means something by it.
+fn has_more(entries: &[&[u8]], n: usize) -> bool {
+    entries.iter().skip(n).any(|field| !field.is_empty())
 }
 
 /// A unit vector from up to three fields.

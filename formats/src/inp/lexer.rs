@@ -1,5 +1,6 @@
 //! Bytes → lines → keyword cards. Nothing here knows what a keyword means.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -166,9 +167,17 @@ pub(super) fn fields(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// Text for a message or a name: quotes removed (`"My Part-1"."All nodes"` too), foreign bytes replaced.
+/// Text as UTF-8 or, where it is not, as Latin-1, in which every byte is a letter: names that differ stay different.
+pub(super) fn decode(bytes: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => bytes.iter().map(|byte| char::from(*byte)).collect(),
+    }
+}
+
+/// Text for a message or a name: quotes removed (`"My Part-1"."All nodes"` too).
 pub(super) fn text(field: &[u8]) -> String {
-    let text = String::from_utf8_lossy(field);
+    let text = decode(field);
     if text.contains('"') { text.replace('"', "").trim().to_owned() } else { text.trim().to_owned() }
 }
 
@@ -309,5 +318,6 @@ mod tests {
         assert_eq!(split("1, 2,  "), ["1", "2"]);
         assert_eq!(split(","), [""]);
         assert_eq!(split("\"a,b\" , , c"), ["a,b", "", "c"]);
+        assert_eq!([text("Stück".as_bytes()), text(b"St\xfcck"), text(b"St\xe4ck")], ["Stück", "Stück", "Stäck"]);
     }
 }

@@ -2,28 +2,29 @@
 
 use super::DeckMaterial;
 use super::keywords::IgnoreList;
-use super::lexer::{Card, fields, text};
+use super::lexer::{Card, DataLine, fields, text};
 use super::log::Log;
 use super::numbers::real;
 use super::raw::RawMaterial;
 use crate::model::Elasticity;
 
-/// Numbers of a card, a line each; empty fields are 0.
+/// Numbers of a card, a line each.
 pub(super) fn numbers(card: &Card, log: &mut Log) -> Vec<Vec<f64>> {
-    let mut lines = Vec::new();
-    for line in &card.data {
-        let bytes = log.line(line);
-        let mut values = Vec::new();
-        for field in fields(&bytes) {
-            match real(field) {
-                Some(value) => values.push(value),
-                None if field.is_empty() => values.push(0.),
-                None => log.error(line.place, format!("`{}` is not a number", text(field))),
-            }
+    card.data.iter().map(|line| numbers_of(line, log)).collect()
+}
+
+/// Numbers of a data line; empty fields are 0.
+pub(super) fn numbers_of(line: &DataLine, log: &mut Log) -> Vec<f64> {
+    let bytes = log.line(line);
+    let mut values = Vec::new();
+    for field in fields(&bytes) {
+        match real(field) {
+            Some(value) => values.push(value),
+            None if field.is_empty() => values.push(0.),
+            None => log.error(line.place, format!("`{}` is not a number", text(field))),
         }
-        lines.push(values);
     }
-    lines
+    values
 }
 
 /// A material from its cards. Where TEMPERATURE is ignored, the first entry of a table by temperature counts.

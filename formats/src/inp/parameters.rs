@@ -84,6 +84,7 @@ const KNOWN: &[(&[&str], &[&str])] = &[
             "FIELD",
             "FILTER",
             "FREQUENCY",
+            "FREQUENCYF",
             "HISTORY",
             "NAME",
             "NUMBERINTERVAL",
@@ -102,7 +103,23 @@ const KNOWN: &[(&[&str], &[&str])] = &[
     ),
     (
         &["NODEPRINT", "NODEFILE", "ELFILE"],
-        &["DIRECTIONS", "FREQUENCY", "GLOBAL", "NSET", "OUTPUT", "POSITION", "SUMMARY", "TIMEPOINTS", "TOTALS"],
+        &[
+            "CONTACTELEMENTS",
+            "DIRECTIONS",
+            "ELSET",
+            "FREQUENCY",
+            "FREQUENCYF",
+            "GLOBAL",
+            "LASTITERATIONS",
+            "NSET",
+            "OUTPUT",
+            "OUTPUTALL",
+            "POSITION",
+            "SECTIONFORCES",
+            "SUMMARY",
+            "TIMEPOINTS",
+            "TOTALS",
+        ],
     ),
 ];
 

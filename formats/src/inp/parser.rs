@@ -7,11 +7,11 @@ use std::rc::Rc;
 use super::ReadOptions;
 use super::frame::Frame;
 use super::keywords::{Class, IgnoreList, classify, is_other_section, nearest};
-use super::lexer::{Card, Cursor, DataLine, Keyword, Line, Place, Source, compact, fields, text};
+use super::lexer::{Card, Cursor, DataLine, Keyword, Line, Place, Source, compact, decode};
 use super::lines::line_class;
 use super::log::Log;
+use super::materials::{numbers, numbers_of};
 use super::mesh_cards::{ElementBlock, NodeBlock, SetBlock, shorten};
-use super::numbers::real;
 use super::parameters;
 use super::raw::{RawDeck, RawInstance, RawMaterial, RawPart, RawStep, StepCard};
 use super::report::{KeywordCount, KeywordUse};
@@ -187,7 +187,9 @@ impl<'o> Parser<'o> {
         let folder = |source: Option<&Rc<Source>>| source.and_then(|s| s.path.parent()).map(Path::to_path_buf);
         let beside = folder(self.log.sources.get(place.source as usize)).unwrap_or_default();
         let top = folder(self.log.sources.first()).unwrap_or_default();
-        let path = [beside.join(name), top.join(name)].into_iter().find(|p| p.is_file());
+        // Decks from Windows part their folders with backslashes.
+        let names = [name.to_owned(), name.replace('\\', "/")];
+        let path = names.iter().flat_map(|name| [beside.join(name), top.join(name)]).find(|p| p.is_file());
         let Some(path) = path else {
             let looked = beside.join(name);
             self.log.incomplete = true;
@@ -389,17 +391,17 @@ impl<'o> Parser<'o> {
         match card.keyword.key.as_str() {
             "HEADING" => {
                 if let Some(line) = card.data.first().filter(|_| self.raw.title.is_empty()) {
-                    self.raw.title = String::from_utf8_lossy(&self.log.line(line)).into_owned();
+                    self.raw.title = decode(&self.log.line(line)).into_owned();
                 }
             }
             "INSTANCE" => {
-                let data: Vec<_> = card.data.iter().map(|line| (line.place, self.reals(line))).collect();
+                let data = card.data.iter().map(|line| (line.place, numbers_of(line, &mut self.log))).collect();
                 if let Scope::Instance(i) = self.scope {
                     self.raw.instances[i].data = data;
                 }
             }
             "SYSTEM" => {
-                let values: Vec<f64> = card.data.iter().flat_map(|line| self.reals(line)).collect();
+                let values = numbers(&card, &mut self.log).concat();
                 self.frame = Frame::from_system(&values).unwrap_or_else(|text| {
                     self.log.error(place, text);
                     None
@@ -423,20 +425,6 @@ impl<'o> Parser<'o> {
                 self.raw.cards.push(StepCard { card, in_step: self.in_step });
             }
         }
-    }
-
-    /// The numbers of a data line; empty fields are 0.
-    fn reals(&mut self, line: &DataLine) -> Vec<f64> {
-        let bytes = self.log.line(line);
-        let mut values = Vec::new();
-        for field in fields(&bytes) {
-            match real(field) {
-                Some(value) => values.push(value),
-                None if field.is_empty() => values.push(0.),
-                None => self.log.error(line.place, format!("`{}` is not a number", text(field))),
-            }
-        }
-        values
     }
 
     fn count(&mut self, keyword: &Keyword, used: KeywordUse) {

@@ -226,7 +226,10 @@ impl<'a> Requests<'a> {
             Of::Elements => self.assembly.elements_named(set),
         };
         match members {
-            None => log.absent(place, format!("there is no {one} set `{set}`")),
+            None => {
+                let hint = self.assembly.hint(matches!(of, Of::Elements), set);
+                log.absent(place, format!("there is no {one} set `{set}`{hint}"));
+            }
             Some(members) if members.is_empty() => {
                 log.warning(place, format!("{one} set `{set}` is empty: no history is written for it"))
             }
@@ -321,7 +324,8 @@ fn interval(keyword: &Keyword, default: OutputInterval, log: &mut Log) -> Option
         log.error(place, format!("*{}: {key}={value} is not a positive number", keyword.name));
         Some(default)
     };
-    if let Some(value) = keyword.get("FREQUENCY") {
+    // The second is CalculiX's.
+    if let Some(value) = keyword.get("FREQUENCY").or(keyword.get("FREQUENCYF")) {
         return match whole(value.as_bytes()) {
             Some(0) => None,
             Some(n) => Some(OutputInterval::Increments(n)),

@@ -64,7 +64,9 @@ pub(super) fn surface_faces(assembly: &Assembly, name: &str, place: Place, log: 
         let mut entries = fields(&bytes).map(text);
         let set = entries.next().unwrap_or_default();
         let face = entries.next().unwrap_or_default().to_uppercase();
-        let Some(mut codes) = assembly.elements_in(instance, &set) else {
+        // A line without a name is of the whole model.
+        let whole = || (instance.is_none() && set.is_empty()).then(|| (0..assembly.n_elements).collect());
+        let Some(mut codes) = whole().or_else(|| assembly.elements_in(instance, &set)) else {
             log.absent(place, format!("surface `{name}`: there is no element or element set `{set}`"));
             return None;
         };
