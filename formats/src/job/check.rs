@@ -59,15 +59,15 @@ fn load(amplitude: &mut Amplitude, folder: &Path) -> Result<(), String> {
         if line.is_empty() || line.starts_with('#') || is_heading {
             continue;
         }
-        let mut fields = line.split(|c: char| c == ',' || c == ';' || c.is_whitespace()).filter(|f| !f.is_empty());
-        let mut next = || fields.next().and_then(|field| field.parse::<f64>().ok()).filter(|x| x.is_finite());
-        match (next(), next()) {
-            (Some(time), Some(value)) => {
-                times.push(time);
-                values.push(value);
-            }
-            _ => return Err(format!("{}:{}: expected a time and a value", path.display(), number + 1)),
-        }
+        let fields = line.split(|c: char| c == ',' || c == ';' || c.is_whitespace()).filter(|f| !f.is_empty());
+        let numbers: Vec<_> = fields.map(|field| field.parse::<f64>().ok().filter(|x| x.is_finite())).collect();
+        // A third field is a second signal, or comes of a decimal comma.
+        let &[Some(time), Some(value)] = numbers.as_slice() else {
+            let text = "expected a time and a value, two numbers with decimal points";
+            return Err(format!("{}:{}: {text}", path.display(), number + 1));
+        };
+        times.push(time);
+        values.push(value);
     }
     (amplitude.times, amplitude.values) = (Some(times), Some(values));
     Ok(())

@@ -141,9 +141,12 @@ fn amplitude_files_are_read_beside_the_job() {
     std::fs::write(&path, "[[amplitude]]\nname = 'a'\nkind = 'table'\nfile = 's.csv'\n").unwrap();
     let shape = Job::read(&path).unwrap().amplitudes[0].value.shape().unwrap();
     assert_eq!(shape, AmplitudeShape::Tabular { times: vec![0.0, 1e-6, 2e-6], values: vec![0.0, 1.0, -1.0] });
-    std::fs::write(folder.path().join("s.csv"), "0, 0\nnan, 1\n").unwrap();
-    let error = Job::read(&path).unwrap_err().to_string();
-    assert!(error.contains("job.toml:1: error: ") && error.contains("s.csv:2: expected a time and a value"), "{error}");
+    for second in ["nan, 1", "0,000001;0,5", "1e-6 1 1"] {
+        std::fs::write(folder.path().join("s.csv"), format!("0, 0\n{second}\n")).unwrap();
+        let error = Job::read(&path).unwrap_err().to_string();
+        let expected = "s.csv:2: expected a time and a value";
+        assert!(error.contains("job.toml:1: error: ") && error.contains(expected), "{second}: {error}");
+    }
 }
 
 #[test]
