@@ -324,3 +324,19 @@ fn a_static_deck_with_a_user_material_and_a_job() {
     assert_eq!(setup.explicit.time, 1e-4);
     assert_eq!((setup.materials.len(), setup.materials[0].density), (1, 1000.0));
 }
+
+#[test]
+fn a_support_that_overrules_a_moving_one_is_a_warning() {
+    let folder = case();
+    let moving = "[[boundary]]\nname = 'ram'\nnset = 'TOP'\ncomponents = 'y'\nvalue = 1e-3\n[[boundary]]\n";
+    let check = |rest: &str| {
+        fs::write(folder.path().join("job.toml"), format!("{JOB}{moving}{rest}\n")).unwrap();
+        text(&pogo_block(folder.path(), &["mesh.inp", "--job", "job.toml", "--check"]).stderr)
+    };
+    let said = check("name = 'wall'\nside = 'xmin'");
+    assert!(
+        said.contains("warning: boundary `ram.2` does nothing at 1 of its 31 nodes: the later `wall.2` does"),
+        "{said}"
+    );
+    assert!(!check("name = 'wall'\nside = 'xmin'\ncomponents = 'x'").contains("does nothing"));
+}

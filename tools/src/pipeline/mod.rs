@@ -18,7 +18,7 @@ use pogo_formats::image::ImageError;
 use pogo_formats::inp::{self, DeckError, DeckReport, Note};
 use pogo_formats::job::{Job, JobError};
 use pogo_formats::mesh_files::MeshFileError;
-use pogo_formats::model::{AbsorbingLayer, AbsorbingProfile, Model};
+use pogo_formats::model::{AbsorbingLayer, AbsorbingProfile, Boundary, Model};
 use pogo_formats::spring::build::BuildError;
 
 use crate::apply_job::{self, Remarks};
@@ -193,8 +193,38 @@ fn load(config: &Config, progress: &dyn Progress, clock: &mut Clock) -> Result<L
     if setup.histories.is_empty() && setup.element_histories.is_empty() && setup.fields.is_empty() {
         remarks.notes.push(nothing_recorded(&config.deck));
     }
+    remarks.warnings.extend(overruled(&model).iter().map(|text| format!("{}: warning: {text}", config.deck.display())));
     clock.seconds.apply = clock.lap();
     Ok(Loaded { model, report, notes, remarks })
+}
+
+/// So many of them are told of.
+const MOST_OVERRULED: usize = 5;
+
+/// Boundary conditions that move nodes, where a later one prescribes the same component otherwise.
+fn overruled(model: &Model) -> Vec<String> {
+    let (boundaries, dimension) = (&model.setup.boundaries, model.mesh.dimension as usize);
+    if boundaries.iter().all(|boundary| boundary.value == 0.0) {
+        return Vec::new();
+    }
+    let dof = |boundary: &Boundary, node: u32| node as usize * dimension + usize::from(boundary.component);
+    let mut last = vec![0; model.mesh.n_nodes() * dimension];
+    for (index, boundary) in boundaries.iter().enumerate() {
+        boundary.nodes.iter().for_each(|&node| last[dof(boundary, node)] = index);
+    }
+    let what = |boundary: &Boundary| (boundary.kind, boundary.value, boundary.amplitude);
+    let moving = boundaries.iter().filter(|boundary| boundary.value != 0.0);
+    let texts = moving.filter_map(|boundary| {
+        let winners = boundary.nodes.iter().map(|&node| &boundaries[last[dof(boundary, node)]]);
+        let mut other = winners.filter(|winner| what(winner) != what(boundary));
+        let first = other.next()?;
+        let (lost, all) = (1 + other.count(), boundary.nodes.len());
+        Some(format!(
+            "boundary `{}` does nothing at {lost} of its {all} nodes: the later `{}` does",
+            boundary.name, first.name
+        ))
+    });
+    texts.take(MOST_OVERRULED).collect()
 }
 
 /// Of a model that asks for no output.
