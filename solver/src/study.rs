@@ -118,7 +118,13 @@ fn parse(path: &Path, text: &str) -> Result<Vec<Case>, StudyError> {
     let mut names = BTreeSet::new();
     for case in &cases {
         let name = case.name.as_str();
-        if name.is_empty() || name.starts_with('.') || name.contains(['/', '\\', '\0']) || name.len() > 200 {
+        // The table of the cases stands beside their folders.
+        if name.is_empty()
+            || name == "study.csv"
+            || name.starts_with('.')
+            || name.contains(['/', '\\', '\0'])
+            || name.len() > 200
+        {
             return Err(content(format!("case name {name:?} cannot be a folder's name; choose another")));
         }
         if !names.insert(name) {
@@ -287,6 +293,7 @@ mod tests {
             ("[sweep]\na = 1\n", "a: a sweep needs a list"),
             ("[[case]]\nname = 'a'\n[[case]]\nname = 'a'\n", "two cases"),
             ("[[case]]\nname = '../a'\n", "folder"),
+            ("[[case]]\nname = 'study.csv'\n", "cannot be a folder's name"),
             ("[[case]]\nname = 'a'\nsett = 1\n", "s.toml:3: error: unknown field"),
             ("x\n", "s.toml:1: error:"),
         ] {

@@ -174,7 +174,7 @@ fn position(names: &[String], text: &str) -> Result<u32, String> {
     let text = text.trim_matches('"');
     match names.iter().position(|name| name.eq_ignore_ascii_case(text)) {
         Some(index) => Ok(index as u32),
-        None if names.is_empty() => Err("there is none to name".into()),
+        None if names.is_empty() => Err("the model has none of that kind".into()),
         None => Err(format!("must be one of {}", words(names.iter().map(String::as_str)))),
     }
 }

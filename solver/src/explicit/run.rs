@@ -326,8 +326,9 @@ fn check_times(path: &Path, time: f64, dt: f64) -> Result<u64, SolveError> {
         return refuse(format!("the increment is {dt} s; give a positive one with --increment, or auto"));
     }
     if time / dt >= MAX_STEPS {
+        // Debug's form: exponents for what is small or large.
         return refuse(format!(
-            "{time} s in increments of {dt} s are more than {MAX_STEPS:e} steps; check their units"
+            "{time:?} s in increments of {dt:?} s are more than {MAX_STEPS:e} steps; check their units"
         ));
     }
     Ok(schedule::n_steps(time, dt))
