@@ -155,3 +155,9 @@ fn long_lists_are_cut_short() {
     let page = summary.to_string();
     assert!(page.contains("load-19 ") && !page.contains("load-20 ") && page.contains("and 1,214 more"), "{page}");
 }
+
+#[test]
+fn speeds_have_four_digits_in_any_units() {
+    let texts = [6019.6, 5.9012, 123.45, 999.99, 1.0, 0.0042, 1e-5].map(text::speed);
+    assert_eq!(texts, ["6020", "5.901", "123.5", "1000.0", "1.000", "0.004200", "1.000e-5"]);
+}

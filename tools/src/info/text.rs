@@ -88,9 +88,9 @@ fn material(material: &super::MaterialSummary) -> Item {
     match material.wave_speeds {
         Some([[p, s, t], along_2, along_3]) => {
             if material.isotropic {
-                description += &format!(", waves P {p:.0} and S {s:.0} m/s");
+                description += &format!(", waves P {} and S {} m/s", speed(p), speed(s));
             } else {
-                let axis = |speeds: [f64; 3]| speeds.map(|speed| format!("{speed:.0}")).join(" ");
+                let axis = |speeds: [f64; 3]| speeds.map(speed).join(" ");
                 let [along_1, along_2, along_3] = [[p, s, t], along_2, along_3].map(axis);
                 description += &format!(", waves along 1: {along_1}, 2: {along_2}, 3: {along_3} m/s");
             }
@@ -101,6 +101,15 @@ fn material(material: &super::MaterialSummary) -> Item {
         description += &format!(", damping {} 1/s", number(material.alpha));
     }
     Item { name: material.name.clone(), description }
+}
+
+/// Four digits, whichever units a deck has: 5901 m/s, 5.901 mm/µs.
+pub(super) fn speed(value: f64) -> String {
+    match value {
+        value if value >= 1e3 => format!("{value:.0}"),
+        value if value >= 1e-3 => format!("{value:.*}", (3.0 - value.log10().floor()) as usize),
+        value => format!("{value:.3e}"),
+    }
 }
 
 pub(super) fn line(f: &mut fmt::Formatter, heading: &str, text: &str) -> fmt::Result {
