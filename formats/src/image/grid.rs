@@ -58,7 +58,12 @@ pub fn voxel_grid(
     }
     let is_rounded = rounding.is_some();
     let conversion = Conversion::new(&plan, &rule, rounding);
-    let (mut moduli, values) = conversion.run(&mut stack)?;
+    let (mut moduli, stored) = conversion.run(&mut stack)?;
+    let values = stored.map(|range| {
+        let [slope, intercept] = header.rescale.unwrap_or([1.0, 0.0]);
+        let [a, b] = range.map(|value| slope * value + intercept);
+        [a.min(b), a.max(b)]
+    });
     if header.reversed {
         moduli = transpose(moduli, plan.out).map_err(|message| stack.error(message))?;
     }

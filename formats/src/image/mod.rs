@@ -144,7 +144,7 @@ pub struct Header {
     pub spacing: Option<[f64; 3]>,
     /// Position of the lowest corner of voxel (0, 0, 0), mm.
     pub origin: Option<[f64; 3]>,
-    /// Slope and intercept from the stored to the native value (NIfTI).
+    /// Slope and intercept from the stored to the native value (NIfTI, TIFF of ImageJ).
     pub rescale: Option<[f64; 2]>,
     /// Units of a Scanco file.
     pub calibration: ScancoCalibration,

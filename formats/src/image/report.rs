@@ -19,7 +19,7 @@ pub struct Report {
     pub stack_spacing: [f64; 3],
     /// Type of the samples.
     pub sample: &'static str,
-    /// Least and greatest stored value of the voxels that were looked at.
+    /// Least and greatest native value (stored, or by the slope and intercept of the header) of the voxels that were looked at.
     pub values: Option<[f64; 2]>,
     /// Unit of length.
     pub unit: &'static str,

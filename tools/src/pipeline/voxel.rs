@@ -361,6 +361,7 @@ fn read_mask(path: &Path, options: &Image) -> Result<Mask, String> {
     let options = Image { raw: None, axes: options.axes, ..Image::default() };
     let mut stack = image::open(path, &options).map_err(|error| error.to_string())?;
     let (size, sample, reversed) = (stack.header().size, stack.header().sample, stack.header().reversed);
+    let [slope, intercept] = stack.header().rescale.unwrap_or([1.0, 0.0]);
     let n: usize = size.iter().product();
     let mut values = Vec::new();
     values.try_reserve_exact(n).map_err(|_| format!("{}: {}", path.display(), ErrorKind::OutOfMemory))?;
@@ -375,7 +376,7 @@ fn read_mask(path: &Path, options: &Image) -> Result<Mask, String> {
                 true => (fast * n_middle + middle) * size[0] + layer,
                 false => (layer * n_middle + middle) * n_fast + fast,
             };
-            values[index] = sample;
+            values[index] = (slope * f64::from(sample) + intercept) as f32;
         }
     }
     Ok(Mask { size, values })

@@ -13,6 +13,10 @@ pub(super) struct Metadata {
     pub(super) dimensions: [usize; 3],
     /// mm.
     pub(super) spacing: Option<[f64; 3]>,
+    /// Slope and intercept of ImageJ's calibration.
+    pub(super) rescale: Option<[f64; 2]>,
+    /// Its calibration is none of these.
+    pub(super) is_curve: bool,
 }
 
 /// Millimetres.
@@ -30,12 +34,13 @@ fn unit(name: &str) -> Option<f64> {
 
 impl Metadata {
     pub(super) fn read<R: Read + Seek>(tiff: &mut Tiff<R>, directory: &Directory) -> Result<Self, String> {
-        let mut metadata = Self { images: 0, dimensions: [1; 3], spacing: None };
+        let mut metadata = Self { dimensions: [1; 3], ..Self::default() };
         let text = tiff.text(directory, tag::DESCRIPTION)?.unwrap_or_default();
         let resolution = [tiff.fraction(directory, tag::X_RESOLUTION)?, tiff.fraction(directory, tag::Y_RESOLUTION)?];
         let resolution_unit = tiff.integer_of(directory, tag::RESOLUTION_UNIT)?;
         if text.starts_with("ImageJ=") {
             metadata.imagej(&text, resolution, resolution_unit);
+            metadata.calibration(&text);
         } else if text.contains("<OME") {
             metadata.ome(&text);
         }
@@ -51,17 +56,33 @@ impl Metadata {
             Some(3) if value("unit").is_none() && value("spacing").is_some() => Some(10.0),
             _ => None,
         });
+        // Where units differ, ImageJ names those of y and z too.
+        let other = |key| value(key).map_or(scale, unit);
         let depth = value("spacing").and_then(|h| h.parse::<f64>().ok()).map(f64::abs);
-        if let (Some(scale), [Some(x), Some(y)]) = (scale, resolution)
+        if let (Some(of_x), Some(of_y), Some(of_z), [Some(x), Some(y)]) =
+            (scale, other("yunit"), other("zunit"), resolution)
             && x > 0.0
             && y > 0.0
         {
             // ImageJ leaves a "spacing" of 1 out; a single slice has none.
             let depth = depth.or((self.images > 1).then_some(1.0)).unwrap_or(0.0);
-            let edges = [scale / x, scale / y, scale * depth];
+            let edges = [of_x / x, of_y / y, of_z * depth];
             if edges.iter().all(|&edge| edge.is_finite() && edge > 0.0) {
                 self.spacing = Some(edges.map(|edge| (edge * 1e12).round() / 1e12));
             }
+        }
+    }
+
+    /// What ImageJ makes of stored values: signed ones of 16 bits are stored with 32768 added, and densities may be calibrated.
+    fn calibration(&mut self, text: &str) {
+        let value = |key: &str| {
+            text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('=')?.trim().parse::<f64>().ok())
+        };
+        match (value("cf"), value("c1"), value("c0")) {
+            (Some(0.0), Some(slope), Some(intercept)) if slope.is_finite() && intercept.is_finite() && slope != 0.0 => {
+                self.rescale = Some([slope, intercept]).filter(|line| line != &[1.0, 0.0]);
+            }
+            (curve, ..) => self.is_curve = curve.is_some(),
         }
     }
 
@@ -83,5 +104,21 @@ impl Metadata {
         if edges.iter().all(|&edge| edge.is_finite() && edge > 0.0) {
             self.spacing = Some(edges);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn imagej_names_units_that_differ() {
+        let mut metadata = Metadata::default();
+        let text = "ImageJ=1.54f\nimages=3\nslices=3\nunit=micron\nzunit=mm\nspacing=0.02\n";
+        metadata.imagej(text, [Some(0.05), Some(0.05)], None);
+        assert_eq!(metadata.spacing, Some([0.02; 3]));
+        let mut metadata = Metadata::default();
+        metadata.imagej(&text.replace("zunit=mm", "zunit=pixel"), [Some(0.05), Some(0.05)], None);
+        assert_eq!(metadata.spacing, None);
     }
 }

@@ -126,6 +126,14 @@ pub(super) fn open(path: &Path) -> Result<Opened, Problem> {
 fn header(size: [usize; 3], layout: &Layout, metadata: &Metadata) -> Header {
     let mut header = Header::new(Format::Tiff, size, layout.sample);
     header.spacing = metadata.spacing;
+    header.rescale = metadata.rescale;
+    if let Some([slope, intercept]) = metadata.rescale {
+        header.notes.push(format!("ImageJ's calibration holds: values are {slope} × those stored + {intercept}"));
+    } else if metadata.is_curve {
+        header
+            .notes
+            .push("ImageJ's calibration is no straight line and left out: values are used as they are stored".into());
+    }
     if layout.photometric == 0 {
         header.notes.push("the TIFF file calls 0 white: values are used as they are stored".to_owned());
     } else if layout.photometric == 3 {

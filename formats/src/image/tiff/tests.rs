@@ -296,6 +296,20 @@ fn imagej_writes_one_directory_for_a_large_stack() {
         let (_folder, there) = stack(&writer.bytes);
         assert_eq!(there.is_ok(), is_read, "{what}");
     }
+    for (what, rescale, note) in [
+        ("cf=0\nc0=-32768.0\nc1=1.0", Some([1.0, -32768.0]), "1 × those stored + -32768"),
+        ("cf=0\nc0=0.0\nc1=1.0", None, ""),
+        ("cf=2\nc0=1.0\nc1=2.0\nc2=3.0", None, "no straight line"),
+    ] {
+        let mut writer = Writer::new(PLAIN);
+        (0..5).for_each(|_| writer.page(8, 1, &samples[..64], &[], &format!("ImageJ=1.53q\nimages=5\n{what}\n")));
+        let (_folder, there) = stack(&writer.bytes);
+        let there = there.unwrap();
+        assert_eq!(there.header().rescale, rescale, "{what}");
+        assert!(
+            there.header().notes.concat().contains(note) && there.header().notes.len() == usize::from(!note.is_empty())
+        );
+    }
     let short = description.replace('5', "900");
     let mut writer = Writer::new(PLAIN);
     writer.bytes.extend(&samples);
