@@ -45,9 +45,7 @@ pub(super) fn open(path: &Path) -> Result<Opened, Problem> {
         if !text::are_at_right_angles(&directions) {
             return Err(Problem::at(line, text::SLANTED));
         }
-        header.notes.push(
-            "the header's axes are turned against x, y and z: voxels are kept in the order of the file".to_owned(),
-        );
+        header.notes.push(text::TURNED.to_owned());
     }
     let (line, name) = needed("ElementDataFile")?;
     let (data, start) = match name {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use flate2::bufread::MultiGzDecoder;
 
 use super::source::{Encoding, Flat, Reopen, Stream};
-use super::{Format, Header, Opened, Problem};
+use super::{Format, Header, Opened, Problem, text};
 use crate::job::voxel::SampleType;
 
 /// The size that starts a header, and the byte order it is written in.
@@ -51,8 +51,10 @@ impl Bytes {
         i16::from_le_bytes(self.get(at))
     }
 
+    /// The number that was meant: 0.1, not the nearest of single precision.
     fn f32(&self, at: usize) -> f64 {
-        f64::from(f32::from_le_bytes(self.get(at)))
+        let number = f32::from_le_bytes(self.get(at));
+        number.to_string().parse().unwrap_or(f64::from(number))
     }
 
     fn i64(&self, at: usize) -> i64 {
@@ -95,6 +97,7 @@ pub(super) fn open(path: &Path) -> Result<Opened, Problem> {
     if edges.iter().all(|edge| edge.is_finite() && *edge > 0.0) {
         header.spacing = Some([edges[0], edges[1], edges[2]]);
     }
+    place(&h, size, &pixdim, unit, &mut header)?;
     if slope.is_finite() && intercept.is_finite() && slope != 0.0 && (slope, intercept) != (1.0, 0.0) {
         header.rescale = Some([slope, intercept]);
     }
@@ -114,6 +117,56 @@ pub(super) fn open(path: &Path) -> Result<Opened, Problem> {
         Box::new(Flat::new(file, offset, layer_bytes, bytes)?)
     };
     Ok(Opened { header, encoding: if big { Encoding::Big } else { Encoding::Little }, source })
+}
+
+/// Origin and directions by the header's matrix (method 3 of the format), or else its quaternion (method 2).
+fn place(h: &Bytes, size: usize, pixdim: &[f64], unit: f64, header: &mut Header) -> Result<(), Problem> {
+    let real = |first: usize, second: usize, i: usize| match size {
+        348 => h.f32(first + 4 * i),
+        _ => h.f64(second + 8 * i),
+    };
+    let code = |first, second| if size == 348 { h.i16(first).into() } else { i32::from_le_bytes(h.get(second)) };
+    let (directions, centre): (Vec<Vec<f64>>, [f64; 3]) = if code(254, 348) > 0 {
+        let column = |j: usize| (0..3).map(|i| unit * real(280, 400, 4 * i + j)).collect();
+        ((0..3).map(column).collect(), [3, 7, 11].map(|i| unit * real(280, 400, i)))
+    } else if code(252, 344) > 0 {
+        let [b, c, d] = [0, 1, 2].map(|i| real(256, 352, i));
+        let a = (1.0 - b * b - c * c - d * d).max(0.0).sqrt();
+        let columns = [
+            [a * a + b * b - c * c - d * d, 2.0 * (b * c + a * d), 2.0 * (b * d - a * c)],
+            [2.0 * (b * c - a * d), a * a + c * c - b * b - d * d, 2.0 * (c * d + a * b)],
+            [2.0 * (b * d + a * c), 2.0 * (c * d - a * b), a * a + d * d - b * b - c * c],
+        ];
+        let edges = [pixdim[1], pixdim[2], if pixdim[0] < 0.0 { -pixdim[3] } else { pixdim[3] }];
+        let column = |(column, edge): (&[f64; 3], f64)| column.iter().map(|x| x * edge * unit).collect();
+        (columns.iter().zip(edges).map(column).collect(), [0, 1, 2].map(|i| unit * real(268, 376, i)))
+    } else {
+        return Ok(());
+    };
+    let lengths = [0, 1, 2].map(|j| directions[j].iter().map(|x| x * x).sum::<f64>().sqrt());
+    if !lengths.iter().chain(&centre).all(|x| x.is_finite()) || lengths.contains(&0.0) {
+        return Ok(());
+    }
+    if !text::are_at_right_angles(&directions) {
+        return Err(text::SLANTED.into());
+    }
+    let spacing = header.spacing.unwrap_or(lengths);
+    let differ = (0..3).any(|i| (spacing[i] - lengths[i]).abs() > 1e-3 * lengths[i]);
+    if differ {
+        let [a, b, c] = spacing;
+        header
+            .notes
+            .push(format!("voxels are of {a} × {b} × {c} mm by pixdim, but not by the header's matrix, which holds"));
+    }
+    let spacing = if differ { lengths } else { spacing };
+    header.spacing = Some(spacing);
+    let is_small = |i: usize, j: usize| directions[j][i].abs() <= 1e-3 * lengths[j];
+    if (0..3).any(|j| (0..3).any(|i| i != j && !is_small(i, j))) {
+        header.notes.push(text::TURNED.to_owned());
+    }
+    // The header gives the centre of the first voxel.
+    header.origin = Some([0, 1, 2].map(|i| centre[i] - spacing[i] / 2.0));
+    Ok(())
 }
 
 fn reader(path: &Path, is_packed: bool) -> io::Result<Box<dyn Read + Send>> {

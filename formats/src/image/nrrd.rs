@@ -173,9 +173,7 @@ fn place(fields: &Fields, axes: &[usize], n_axes: usize, header: &mut Header) ->
             aligned &= vector.iter().enumerate().all(|(i, &x)| i == position || x == 0.0);
         }
         if !aligned {
-            header.notes.push(
-                "the header's axes are turned against x, y and z: voxels are kept in the order of the file".to_owned(),
-            );
+            header.notes.push(text::TURNED.to_owned());
         }
     } else if let Some((line, spacings)) = fields.get(&["spacings"]) {
         let all: Vec<f64> = text::numbers(&spacings.to_lowercase())

@@ -274,6 +274,33 @@ fn nifti_versions_orders_and_pairs() {
     pair[108..112].copy_from_slice(&0f32.to_le_bytes());
     folder.write("c.img", &[&samples(false)]);
     assert_eq!(check(&folder.write("c.hdr", &[&pair])).rescale, None);
+    // Where the header puts the first voxel's centre, and what its axes are: by matrix, and by quaternion.
+    let placed = |codes: [u8; 2], numbers: &[(usize, f32)]| {
+        let mut head = nifti(1, false, 1.0);
+        (head[254], head[252]) = (codes[0], codes[1]);
+        numbers.iter().for_each(|(at, x)| head[*at..at + 4].copy_from_slice(&x.to_le_bytes()));
+        opened(&folder.write("p.nii", &[&head, &samples(false)]))
+    };
+    let matrix = [(280, 60.0), (292, 1000.0), (300, 60.0), (308, 2000.0), (320, 60.0), (324, 3000.0)];
+    let close = |found: Option<[f64; 3]>, expected: [f64; 3]| {
+        assert!(found.unwrap().iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12), "{found:?} {expected:?}");
+    };
+    let header = placed([1, 0], &matrix).unwrap().header().clone();
+    close(header.origin, [0.97, 1.97, 2.97]);
+    assert!(header.notes.is_empty() && header.spacing == Some([0.06; 3]), "{header:?}");
+    let header = placed([0, 1], &[(268, 1000.0), (272, 2000.0), (276, 3000.0)]).unwrap().header().clone();
+    close(header.origin, [0.97, 1.97, 2.97]);
+    assert!(header.notes.is_empty(), "{header:?}");
+    let turned = placed([0, 1], &[(264, 0.5_f32.sqrt())]).unwrap().header().clone();
+    assert!(turned.notes[0].contains("turned against x, y and z"), "{turned:?}");
+    let other = matrix.map(|(at, x)| (at, if x == 60.0 { 30.0 } else { x }));
+    let header = placed([1, 0], &other).unwrap().header().clone();
+    assert!(header.notes[0].contains("by pixdim"), "{header:?}");
+    close(header.spacing, [0.03; 3]);
+    let slanted = [matrix.as_slice(), &[(284, 30.0)]].concat();
+    assert!(placed([1, 0], &slanted).unwrap_err().contains("not at right angles"));
+    // A tenth in single precision is a tenth.
+    close(placed([0, 0], &[(80, 0.1), (84, 0.1), (88, 0.1)]).unwrap().header().spacing, [1e-4; 3]);
     let mut series = nifti(1, false, 1.0);
     series[40] = 4;
     series[48] = 7;

@@ -56,6 +56,10 @@ pub(super) fn are_at_right_angles(directions: &[Vec<f64>]) -> bool {
 pub(super) const SLANTED: &str =
     "the header's axes are not at right angles, so that voxels are no cubes: bring the stack to a straight grid first";
 
+/// What to say of axes that are at right angles, but run otherwise than x, y and z.
+pub(super) const TURNED: &str =
+    "the header's axes are turned against x, y and z: voxels are kept in the order of the file";
+
 /// A data file that a header names, relative to the header.
 pub(super) fn beside(header: &Path, name: &str) -> PathBuf {
     header.parent().unwrap_or(Path::new("")).join(name)
