@@ -115,6 +115,14 @@ pub(super) fn open(path: &Path) -> Result<Opened, Problem> {
     {
         header.spacing = Some([edge; 3]);
     }
+    if find(&file, "Poissons_ratio_Image").is_some() {
+        let note =
+            "Poisson's ratios of single voxels (Poissons_ratio_Image) are not used: that of the job holds for all";
+        header.notes.push(note.to_owned());
+    }
+    if file.group("Nonlinear").is_ok() {
+        header.notes.push("the non-linear material of this file is not used: voxels are linear elastic".to_owned());
+    }
     Ok(Opened { header, encoding: Encoding::Little, source: Box::new(ImageSource { file, sample }) })
 }
 
@@ -211,7 +219,7 @@ mod tests {
     use crate::job::voxel::Image;
     use hdf5_pure::FileBuilder;
 
-    fn write(coordinates: &[u16], values: &[f32]) -> (tempfile::TempDir, std::path::PathBuf) {
+    fn write(coordinates: &[u16], values: &[f32], is_more: bool) -> (tempfile::TempDir, std::path::PathBuf) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("model.h5");
         let mut builder = FileBuilder::new();
@@ -228,14 +236,22 @@ mod tests {
         let name = "Fixed_Displacement_Coordinates";
         group.create_dataset(name).with_u16_data(coordinates).with_shape(&[coordinates.len() as u64 / 4, 4]);
         group.create_dataset("Fixed_Displacement_Values").with_f32_data(values);
+        if is_more {
+            group.create_dataset("Poissons_ratio_Image").with_f32_data(&moduli).with_shape(&[4, 3, 2]);
+        }
         builder.add_group(group.finish());
+        if is_more {
+            let mut group = builder.create_group("Nonlinear");
+            group.create_dataset("enabled").with_f64_data(&[1.0]);
+            builder.add_group(group.finish());
+        }
         builder.write(&path).unwrap();
         (folder, path)
     }
 
     #[test]
     fn image_and_conditions_are_read() {
-        let (_folder, path) = write(&[0, 1, 2, 0, 4, 3, 2, 2], &[0.0, -0.04]);
+        let (_folder, path) = write(&[0, 1, 2, 0, 4, 3, 2, 2], &[0.0, -0.04], false);
         let mut stack = open(&path, &Image::default()).unwrap();
         assert_eq!((stack.header().size, stack.header().spacing), ([2, 3, 4], Some([0.082; 3])));
         let mut samples = Vec::new();
@@ -249,15 +265,18 @@ mod tests {
             NodeValue { node: [2, 3, 4], direction: 2, value: f64::from(-0.04f32) },
         ];
         assert_eq!(conditions.fixed, expected);
-        assert!(conditions.forces.is_empty());
+        assert!(conditions.forces.is_empty() && stack.header().notes.is_empty());
+        let (_folder, path) = write(&[0, 1, 2, 0], &[0.0], true);
+        let notes = open(&path, &Image::default()).unwrap().header().notes.join("; ");
+        assert!(notes.contains("Poissons_ratio_Image") && notes.contains("linear elastic"), "{notes}");
     }
 
     #[test]
     fn nodes_outside_the_image_are_refused() {
-        let (_folder, path) = write(&[0, 1, 3, 0], &[0.0]);
+        let (_folder, path) = write(&[0, 1, 3, 0], &[0.0], false);
         let error = parosol_conditions(&path).unwrap_err();
         assert!(error.message.contains("row 0 of Fixed_Displacement_Coordinates, (0, 1, 3, 0), is no node"), "{error}");
-        let (_folder, path) = write(&[0, 1, 2, 0], &[0.0, 1.0]);
+        let (_folder, path) = write(&[0, 1, 2, 0], &[0.0, 1.0], false);
         assert!(parosol_conditions(&path).unwrap_err().message.contains("must be (2, 4)"));
         assert!(parosol_conditions(Path::new("absent.h5")).is_err());
     }
