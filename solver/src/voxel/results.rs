@@ -148,7 +148,7 @@ pub fn extents(setup: &VoxelSetup, spacing: f64) -> [f64; 3] {
 }
 
 /// Middle of the specimen's box.
-fn centre(mesh: &VoxelMeshView<'_>, setup: &VoxelSetup) -> [f64; 3] {
+pub fn centre(mesh: &VoxelMeshView<'_>, setup: &VoxelSetup) -> [f64; 3] {
     let [low, high] = setup.bounds;
     [0, 1, 2].map(|k| mesh.origin[k] + mesh.spacing * 0.5 * (f64::from(low[k]) + f64::from(high[k])))
 }

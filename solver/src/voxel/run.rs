@@ -16,7 +16,7 @@ use super::conditions::{ConditionError, Conditions, conditions, coordinates, mag
 use super::element::Cube;
 use super::engine::{Engine, Solved};
 use super::periodic::Periodic;
-use super::results::{Reactions, Solution, extents, scale, summarise};
+use super::results::{Reactions, Solution, centre, extents, scale, summarise};
 use super::support::Bodies;
 use super::tensor::{Matrix6, tensor};
 use super::{dense, fields, picture};
@@ -374,8 +374,11 @@ fn mean_stress(
 ) -> [f64; 6] {
     let volume: f64 = extents(setup, mesh.spacing).iter().product();
     let mut moment = [[0.0; 3]; 3];
+    // From the centre: the forces balance only to the tolerance, which a specimen far from the origin would multiply.
+    let centre = centre(mesh, setup);
     let mut add = |node: u32, force: [f64; 3]| {
-        let x = coordinates(mesh, node);
+        let at = coordinates(mesh, node);
+        let x: [f64; 3] = std::array::from_fn(|k| at[k] - centre[k]);
         (0..9).for_each(|at| moment[at / 3][at % 3] += force[at / 3] * x[at % 3]);
     };
     reactions.nodes.iter().zip(&reactions.forces).for_each(|(&node, &force)| add(node, force));
