@@ -319,6 +319,10 @@ fn unknown(start: &[u8], extension: &str) -> String {
             .to_owned()
     } else if start.get(128..132) == Some(b"DICM") {
         "DICOM is not read: convert the series to NRRD or NIfTI (e.g. with dcm2niix or 3D Slicer)".to_owned()
+    } else if extension == "img" {
+        "if this is the image of an Analyze or NIfTI pair, give the .hdr beside it; if a raw file, say `raw = { shape = …, \
+         type = … }` in [image]"
+            .to_owned()
     } else if matches!(extension, "raw" | "bin" | "dat" | "vol") {
         "a raw file needs a description: raw = { shape = [nx, ny, nz], type = \"uint8\" } in [image] of the job, or the \
          same keys in a file of the same name with .toml added"

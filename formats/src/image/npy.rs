@@ -166,7 +166,10 @@ impl Array {
             Ok(&[a, b, c]) => [a, b, c],
             Ok(&[a, b]) => [1, a, b],
             _ => {
-                return Err(format!("this array has shape {:?}: a stack has three indices", self.shape));
+                return Err(format!(
+                    "this array has shape {:?}: a stack has three indices; save one stack, such as np.save(\"stack.npy\", array[0])",
+                    self.shape
+                ));
             }
         };
         let order = options.axes.unwrap_or(AxisOrder::Zyx);

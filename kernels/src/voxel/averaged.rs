@@ -52,7 +52,9 @@ pub enum AveragedError {
     #[error("the coarsest level has {0} degrees of freedom, at most {FACTORISED} are factorised; allow more levels")]
     Factorised(usize),
     /// Nodes that are one have no place here.
-    #[error("joined nodes are solved with split or plain Galerkin levels only")]
+    #[error(
+        "periodic boundary conditions are solved with coarse_operator = split or galerkin, not with averaged moduli (preset = papers)"
+    )]
     Joined,
 }
 

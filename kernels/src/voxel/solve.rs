@@ -109,7 +109,9 @@ impl<'a> StaticSolver<'a> {
         let n = self.levels().last().map_or(0, |level| level.0);
         match (factorised, single) {
             (true, _) => None,
-            (false, true) => Some("the only coarse level is never assembled".into()),
+            (false, true) => Some(
+                "the only coarse level is never assembled (a small model needs no other; leave the key out)".into(),
+            ),
             (false, false) => {
                 Some(format!("the last level has {n} degrees of freedom, at most {FACTORISED} are factorised"))
             }

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-/// `[image]`. Steps are done in this order: read, `crop`, `resample`, `downsample`, the material law, `keep`,
+/// `[image]`. Steps are done in this order: read, `crop`, `resample` or `downsample`, the material law, `keep`,
 /// `fill_cavities`.
 #[derive(Deserialize, Debug, Clone, PartialEq, Default)]
 #[serde(deny_unknown_fields)]
