@@ -196,13 +196,12 @@ impl<'a, T: Number> Levels<'a, T> {
         self.coarse.products = 0.0;
         let mut solution = Solution::default();
         let limit = settings.tolerance * norm0;
-        let (mut checked, mut before, mut alpha) = (norm, 0.0, 0.0);
+        let (mut checked, mut curvature) = (norm, 0.0);
         while !(norm <= limit) && solution.iterations < settings.iterations {
             self.fine.precondition(&mut self.coarse, &r);
             let z = &self.fine.z;
-            let (zr, zq) = (dot(z, &r), dot_half(z, &q));
-            // Flexible: β = −α z·q / (z·r before) is Polak and Ribière's.
-            let beta = T::from_f64(if before == 0.0 { 0.0 } else { -alpha * zq / before });
+            // Flexible: the new direction is conjugate to the one before, whatever the preconditioner does.
+            let beta = T::from_f64(if curvature == 0.0 { 0.0 } else { -dot_half(z, &q) / curvature });
             for_parts(&mut p, |first, p| {
                 for (p, &z) in p.iter_mut().zip(&z[first..]) {
                     *p = z + beta * *p;
@@ -210,14 +209,15 @@ impl<'a, T: Number> Levels<'a, T> {
             });
             let mut product = std::mem::take(&mut self.fine.e);
             let out = Shared::new(&mut product);
-            let curvature = self.fine.apply(&p, |first, y| {
+            // Not z · r, which is the same only as long as r is orthogonal to the direction before: what rounding has left may not be.
+            let along = dot(&p, &r);
+            curvature = self.fine.apply(&p, |first, y| {
                 // SAFETY: each brick has its own nodes.
                 unsafe { out.part(3 * first..3 * first + y.len()) }.copy_from_slice(y);
                 p[3 * first..].iter().zip(&*y).map(|(&p, &y)| p.to_f64() * y.to_f64()).sum()
             });
             self.fine.e = product;
-            alpha = zr / curvature;
-            before = zr;
+            let alpha = along / curvature;
             if !alpha.is_finite() {
                 break;
             }

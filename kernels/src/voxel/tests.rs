@@ -114,6 +114,29 @@ fn a_uniform_block_is_stretched_exactly() {
     assert!((force - exact).abs() < 1e-8 * exact, "{force} {exact}");
 }
 
+#[test]
+fn bars_between_frictionless_walls_are_solved() {
+    // One step comes so near that all that is left of the residual is rounding, and along the direction before.
+    for size in [[16, 2, 2], [31, 2, 2], [2, 31, 2], [31, 6, 2], [63, 2, 2]] {
+        let bricks = bricks_of(size, |_| true);
+        let view = bricks.view();
+        let class = vec![0; view.n_elements()];
+        let fixed = fixed(&view, |at| {
+            [0, 1, 2].map(|a| (at[a] == 0 || at[a] == size[a]).then_some(if a == 2 && at[a] > 0 { 0.01 } else { 0.0 }))
+        });
+        let moduli = Moduli::Classes { class: &class, young: &[100.0] };
+        let problem = StaticProblem { bricks: view, moduli, poisson: 0.3, spacing: 0.1, fixed: &fixed, forces: &[] };
+        let settings = SolverSettings { tolerance: 1e-10, iterations: 100, ..SolverSettings::default() };
+        let solution = StaticSolver::new(&problem, &settings).solve(&fixed, &[], None, &mut go);
+        assert!(solution.converged, "{size:?}: {}", solution.relative_residual);
+        let positions = (0..view.n_bricks()).flat_map(|b| view.node_positions(b));
+        for (at, u) in positions.zip(solution.displacement.chunks(3)) {
+            let exact = [0.0, 0.0, 0.01 * f64::from(at[2]) / f64::from(size[2])];
+            assert!(u.iter().zip(exact).all(|(u, exact)| (u - exact).abs() < 1e-10), "{size:?} {at:?} {u:?}");
+        }
+    }
+}
+
 /// Plain conjugate gradients in f64 with element by element products.
 fn plain_solve(bricks: &Bricks, stiffness: &[f64], cube: &Cube, fixed: &[FixedDof], forces: &[NodalForce]) -> Vec<f64> {
     let n = 3 * bricks.view().n_nodes();
