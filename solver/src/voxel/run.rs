@@ -301,7 +301,15 @@ fn file_name(stem: &str, case: &LoadCase, extension: &str) -> String {
 
 fn start_vector(model: &VoxelModel<'_>, case: &LoadCase, n_nodes: usize) -> Result<Option<Vec<f64>>, SolveError> {
     let Some(path) = &model.start else { return Ok(None) };
-    let file = if path.is_dir() { path.join(file_name("displacement", case, "npy")) } else { path.clone() };
+    let mut file = path.clone();
+    if path.is_dir() {
+        let of = |case| path.join(file_name("displacement", case, "npy"));
+        file = of(case);
+        // A run that was stopped has no answer to its last cases yet.
+        if !file.exists() && model.setup.cases.iter().any(|case| of(case).exists()) {
+            return Ok(None);
+        }
+    }
     Ok(Some(npy::read_rows(&file, n_nodes)?))
 }
 

@@ -198,6 +198,28 @@ fn six_cases_give_the_tensor() {
     close(upper.orthotropic.shear[0], lower.orthotropic.shear[0], 0.5);
 }
 
+#[test]
+fn a_run_that_was_stopped_goes_on_with_the_cases_it_has() {
+    let mesh = mesh([3, 4, 5], |_| Some(0));
+    let setup = setup(&mesh, "[load]\npreset = \"six-cases\"\nboundary = \"static\"\n");
+    let folder = tempfile::tempdir().unwrap();
+    solve(&mesh, setup.clone(), folder.path()).unwrap();
+    std::fs::remove_file(folder.path().join("displacement-xy.npy")).unwrap();
+    let again = || {
+        let (block_file, start) = (BlockFileSummary::default(), Some(folder.path().to_owned()));
+        let (case, overrides, setup) = (None, Vec::new(), setup.clone());
+        let model = VoxelModel { mesh: mesh.view(), grid: Grid::Bricks, setup, block_file, case, overrides, start };
+        let out = tempfile::tempdir().unwrap();
+        run(&model, &Settings::default(), out.path(), &Interrupts::default(), &mut Silent)
+    };
+    let iterations: Vec<u64> = again().unwrap().cases.iter().map(|case| case.iterations).collect();
+    assert!(iterations[..5] == [0; 5] && iterations[5] > 0, "{iterations:?}");
+    for case in ["xx", "yy", "zz", "yz", "xz"] {
+        std::fs::remove_file(folder.path().join(format!("displacement-{case}.npy"))).unwrap();
+    }
+    assert!(again().is_err());
+}
+
 const PERIODIC: &str = "[load]\npreset = \"six-cases\"\nboundary = \"periodic\"\nbounds = \"image\"\n";
 
 fn difference(a: &Tensor, b: &Tensor) -> f64 {
