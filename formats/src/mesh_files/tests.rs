@@ -256,6 +256,19 @@ fn opencarp_with_fibres_sheets_and_regions() {
 }
 
 #[test]
+fn elements_of_several_groups_are_one_each() {
+    let folder = folder();
+    let twice = MSH2
+        .replace("$Elements\n3", "$Elements\n4")
+        .replace("3 4 2 6 1 20 30 40 50", "3 4 2 6 1 20 30 40 50\n4 4 2 8 1 20 30 40 50");
+    let mesh = read(&put(&folder, "a.msh", twice), &[]).unwrap();
+    same_mesh(&mesh);
+    let sets: Vec<_> = mesh.element_sets.iter().map(|set| (set.name.as_str(), &set.members[..])).collect();
+    assert_eq!(sets, [("wall", &[0, 1][..]), ("8", &[1])]);
+    assert_eq!(mesh.arrays[0].values, [6., 6.]);
+}
+
+#[test]
 fn a_deck_needs_no_materials_and_may_have_shells() {
     let folder = folder();
     let nodes = "*NODE\n1, 0, 0, 0\n2, 1, 0, 0\n3, 0, 1, 0\n4, 0, 0, 1\n5, 1, 1, 1.5\n";

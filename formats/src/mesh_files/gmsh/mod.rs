@@ -26,6 +26,8 @@ struct Raw {
     cell_tags: Vec<u64>,
     /// First physical group of each cell, 0 for none.
     physical: Vec<i32>,
+    /// Kind and nodes of the last cell.
+    last: Option<(Kind, [u32; 32])>,
     /// Nodes of each group (dimension, group).
     group_nodes: BTreeMap<(usize, i32), Vec<u32>>,
     /// Cells of each group.
@@ -252,11 +254,17 @@ impl Raw {
         }
         let label = u32::try_from(tag)
             .map_err(|_| scan.error(format!("element {tag}: tags above 4294967295 are not read; renumber the mesh")))?;
-        let cell = self.cells.len() as u32;
+        // Version 2.2 has a line for each group that an element is in: one element of several sets.
+        let again = self.last == Some((kind, nodes));
+        self.last = Some((kind, nodes));
+        let cell = self.cells.len() as u32 - u32::from(again);
         for &group in groups {
             let key = (dimension(kind), group);
             self.group_nodes.entry(key).or_default().extend_from_slice(&nodes[..n]);
             self.group_cells.entry(key).or_default().push(cell);
+        }
+        if again {
+            return Ok(());
         }
         self.physical.push(groups.first().copied().unwrap_or_default());
         self.cell_tags.push(tag);
