@@ -538,6 +538,13 @@ fn mistakes_are_named_with_their_place() {
         let error = block(mesh, &job);
         assert!(error.contains(expected), "{error}\nexpected {expected}");
     }
+    let mut twice = cubes(2);
+    twice.elements.extend_from_within(..4);
+    twice.region.push(2);
+    twice.opencarp(&folder.path().join("t.elem"));
+    let error = block("t.elem", &format!("[[velocity]]\nspeed = 1\n[[velocity]]\ntag = 2\nspeed = 0\n{start}"));
+    let expected = "t.elem:50: error: elements 0 (velocity VELOCITY1) and 48 (velocity VELOCITY2) have the same nodes";
+    assert!(error.contains(expected), "{error}");
     let error = failure(command("pogo-block").arg(folder.path().join("a.vtu")).arg("--quiet"));
     assert!(error.contains("an Eikonal model needs a job"), "{error}");
 

@@ -15,6 +15,7 @@ use pogo_formats::voxel::morton_code;
 use rayon::prelude::*;
 
 pub use reach::{Reach, reach};
+pub use shapes::twins;
 
 use crate::partition::{self, PartitionError, PartitionOptions, Partitioner};
 

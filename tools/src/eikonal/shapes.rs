@@ -1,5 +1,6 @@
-//! Elements without volume are refused, inverted ones turned.
+//! Elements without volume are refused, inverted ones turned, those that are there twice found.
 
+use pogo_formats::eikonal::EikonalMeshView;
 use pogo_formats::mesh_files::MeshFile;
 use rayon::prelude::*;
 
@@ -74,6 +75,17 @@ pub(super) fn orient(file: &mut MeshFile) -> Result<Option<String>, EikonalError
         file.elements.swap(corners * element + 1, corners * element + 2);
     }
     Ok(Some(note))
+}
+
+/// Elements with the same nodes as the one before them in solver order.
+pub fn twins(mesh: &EikonalMeshView) -> Vec<usize> {
+    let nodes = |element: usize| {
+        let mut nodes = [u32::MAX; 4];
+        nodes[..mesh.corners].copy_from_slice(mesh.nodes(element));
+        nodes.sort_unstable();
+        nodes
+    };
+    (1..mesh.n_elements()).into_par_iter().filter(|&element| nodes(element) == nodes(element - 1)).collect()
 }
 
 fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {

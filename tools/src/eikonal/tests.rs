@@ -179,3 +179,20 @@ fn what_a_scar_keeps_the_wave_from_is_counted() {
     let (index, message) = reach(&view, &metrics, &arranged.setup.starts).unwrap_err();
     assert!(index == 1 && message.contains("every element round node 1 is blocked"), "{message}");
 }
+
+#[test]
+fn elements_that_are_there_twice_are_found() {
+    let mut file = cubes(2);
+    let job = apply(&mut file, "[[velocity]]\nspeed = 1\n[[start]]\nnode = 1\n");
+    let arranged = arrange(file.clone(), job, EikonalMethod::Morton, 1).unwrap();
+    assert!(twins(&arranged.mesh.view()).is_empty());
+    // The third element again, its nodes in another order.
+    let again = [file.elements[9], file.elements[8], file.elements[10], file.elements[11]];
+    file.elements.extend(again);
+    file.element_labels.push(999);
+    let job = apply(&mut file, "[[velocity]]\nspeed = 1\n[[start]]\nnode = 1\n");
+    let arranged = arrange(file, job, EikonalMethod::Morton, 1).unwrap();
+    let twins = twins(&arranged.mesh.view());
+    assert_eq!(twins.len(), 1);
+    assert_eq!(arranged.mesh.element_labels[twins[0]], 999);
+}

@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use super::summary::{write_cost, write_domains};
 use super::{Clock, PipelineError, Progress, check_place, peak_memory};
-use crate::eikonal::{Arranged, EikonalMethod, Reach, arrange, reach};
+use crate::eikonal::{Arranged, EikonalMethod, Reach, arrange, reach, twins};
 
 /// What to make a block file of, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -213,6 +213,27 @@ fn load(
         let message = format!("element {label}{place}: {}", error.reason);
         JobError { file: file.clone(), line: line as usize, message }
     })?;
+    // The wave would take the faster of the two, and a scar would be none.
+    let twins = twins(&view);
+    if let Some(&twin) =
+        twins.iter().find(|&&twin| view.class[twin] != view.class[twin - 1] || metrics[twin] != metrics[twin - 1])
+    {
+        let [one, other] = [twin - 1, twin].map(|element| {
+            let class = &arranged.setup.classes[usize::from(view.class[element])].name;
+            format!("{} (velocity {class})", view.element_labels[element])
+        });
+        let line = lines.get(view.original_element[twin] as usize).copied().unwrap_or_default();
+        let message =
+            format!("elements {one} and {other} have the same nodes and different velocities: leave one of them out");
+        return Err(JobError { file, line: line as usize, message }.into());
+    }
+    if let Some(&first) = twins.first() {
+        notes.push(format!(
+            "{file}: note: {} elements have the same nodes as another, element {} first: their volume counts twice",
+            twins.len(),
+            view.element_labels[first]
+        ));
+    }
     let reach = reach(&view, &metrics, &arranged.setup.starts)
         .map_err(|(index, message)| job.starts[index].place.error(message))?;
     if let Some(first) = reach.first {
