@@ -35,23 +35,27 @@ pub(super) fn read(path: &Path, ignore: &[String]) -> Result<MeshFile, MeshFileE
         }
     }
     let n_cells = cells.len();
-    // Elements of types that the deck's reader does not know are named, and leave a mesh only where they are lower-dimensional.
+    mesh.notes.extend(
+        deck.notes.iter().filter(|note| !note.text.starts_with("without effect here")).map(ToString::to_string),
+    );
+    let cell_of_element = cells.finish(path, &mut mesh)?;
+    // Elements of types that the deck's reader does not know are named, and left out only where they have fewer dimensions.
+    let is_ignored = |name: &str| ignore.iter().any(|ignored| ignored.eq_ignore_ascii_case(name));
     let unknown: Vec<_> = deck.report.elements.iter().filter(|element| !element.supported).collect();
-    if let Some(solid) = unknown.iter().find(|element| fills_space(&element.name)) {
+    let foreign = |name: &str| fills_space(name) || mesh.corners == 3 && is_surface(name);
+    if let Some(first) = unknown.iter().find(|element| foreign(&element.name) && !is_ignored(&element.name)) {
         let message = format!(
-            "{} elements of type {}: only first-order tetrahedra and triangles are computed; mesh with those",
-            solid.count, solid.name
+            "{} elements of type {name}: only first-order tetrahedra and triangles are computed; mesh with those, or leave \
+             them out with --ignore {name}",
+            first.count,
+            name = first.name
         );
-        return Err(MeshFileError { file: solid.file.clone(), line: solid.line, message });
+        return Err(MeshFileError { file: first.file.clone(), line: first.line, message });
     }
     if !unknown.is_empty() {
         let list: Vec<String> = unknown.iter().map(|element| format!("{} {}", element.count, element.name)).collect();
         mesh.notes.push(format!("{}: note: elements left out: {}", path.display(), list.join(", ")));
     }
-    mesh.notes.extend(
-        deck.notes.iter().filter(|note| !note.text.starts_with("without effect here")).map(ToString::to_string),
-    );
-    let cell_of_element = cells.finish(path, &mut mesh)?;
     let mut element_of_cell = vec![u32::MAX; n_cells];
     for (element, &cell) in cell_of_element.iter().enumerate() {
         element_of_cell[cell as usize] = element as u32;
@@ -72,5 +76,14 @@ pub(super) fn read(path: &Path, ignore: &[String]) -> Result<MeshFile, MeshFileE
 
 /// Whether a type that is not read is a solid.
 fn fills_space(name: &str) -> bool {
-    ["C3D", "DC3D", "AC3D", "CIN3D", "COH3D", "EC3D", "SC"].iter().any(|prefix| name.starts_with(prefix))
+    ["C3D", "DC3D", "DCC3D", "AC3D", "CIN3D", "COH3D", "EC3D", "Q3D", "CSS", "SC"]
+        .iter()
+        .any(|prefix| name.starts_with(prefix))
+}
+
+/// Whether a type that is not read is a shell, a membrane or in the plane.
+fn is_surface(name: &str) -> bool {
+    let shells = ["S3", "S4", "S6", "S8", "S9", "STRI", "DS3", "DS4", "DS6", "DS8", "M3D", "SFM3D", "R3D"];
+    let plane = ["CPE", "CPS", "CAX", "CGAX", "DC2D", "DCAX", "AC2D", "ACAX", "EC2D"];
+    shells.iter().chain(&plane).any(|prefix| name.starts_with(prefix))
 }

@@ -281,10 +281,18 @@ fn a_deck_needs_no_materials_and_may_have_shells() {
     assert_eq!(mesh.element_sets, [NamedSet { name: "ALL".into(), members: vec![0, 1] }]);
     assert_eq!(mesh.node_sets, [NamedSet { name: "A".into(), members: vec![3, 4] }]);
     let shells = format!("{nodes}*ELEMENT, TYPE=S3\n1, 1, 2, 3\n2, 2, 3, 5\n");
-    let mesh = read(&put(&folder, "a.inp", shells), &[]).unwrap();
+    let mesh = read(&put(&folder, "a.inp", &shells), &[]).unwrap();
     assert_eq!((mesh.corners, mesh.plane, mesh.coordinates.len()), (3, false, 15));
     let plane = "*NODE\n1, 0, 0\n2, 1, 0\n3, 0, 1\n*ELEMENT, TYPE=CPE3\n1, 1, 2, 3\n";
     assert!(read(&put(&folder, "a.inp", plane), &[]).unwrap().plane);
+    // Quadrilaterals beside triangles would be holes; beside tetrahedra they are its skin.
+    let quad = "*ELEMENT, TYPE=S4R\n9, 1, 2, 3, 4\n";
+    let mixed = put(&folder, "a.inp", shells + quad);
+    let error = read(&mixed, &[]).unwrap_err().to_string();
+    assert!(error.contains("a.inp:10: error: 1 elements of type S4R"), "{error}");
+    assert_eq!(read(&mixed, &["s4r".into()]).unwrap().n_elements(), 2);
+    let skin = format!("{nodes}*ELEMENT, TYPE=C3D4\n2, 1, 2, 3, 4\n{quad}");
+    assert_eq!(read(&put(&folder, "a.inp", skin), &[]).unwrap().n_elements(), 1);
     let bricks = "*NODE\n1, 0, 0\n*ELEMENT, TYPE=C3D10\n1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1\n";
     let error = read(&put(&folder, "a.inp", bricks), &[]).unwrap_err().to_string();
     assert!(error.contains("C3D10") && error.contains("a.inp:3: error"), "{error}");
