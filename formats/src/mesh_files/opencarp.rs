@@ -42,8 +42,20 @@ pub(super) fn read(path: &Path) -> Result<MeshFile, MeshFileError> {
     Ok(mesh)
 }
 
+/// A file without its comments, which begin with `#`; its lines stay where they are.
+fn text_of(path: &Path) -> Result<Vec<u8>, MeshFileError> {
+    let mut bytes = bytes_of(path)?;
+    let mut at = 0;
+    while let Some(mark) = memchr::memchr(b'#', &bytes[at..]) {
+        let end = memchr::memchr(b'\n', &bytes[at + mark..]).map_or(bytes.len(), |end| at + mark + end);
+        bytes[at + mark..end].fill(b' ');
+        at = end;
+    }
+    Ok(bytes)
+}
+
 fn points(path: &Path) -> Result<Vec<f64>, MeshFileError> {
-    let bytes = bytes_of(path)?;
+    let bytes = text_of(path)?;
     let mut scan = Scanner::new(path, &bytes);
     let n: usize = scan.number("the number of nodes")?;
     let mut coordinates = scan.room(n.saturating_mul(3), 2)?;
@@ -58,7 +70,7 @@ fn points(path: &Path) -> Result<Vec<f64>, MeshFileError> {
 
 /// Elements, and the region of each.
 fn elements(path: &Path) -> Result<(Cells, Vec<f64>), MeshFileError> {
-    let bytes = bytes_of(path)?;
+    let bytes = text_of(path)?;
     let mut scan = Scanner::new(path, &bytes);
     let n: usize = scan.number("the number of elements")?;
     let mut tags = scan.room(n, 4)?;
@@ -107,7 +119,7 @@ fn elements(path: &Path) -> Result<(Cells, Vec<f64>), MeshFileError> {
 
 /// One or two directions an element.
 fn directions(path: &Path, n: usize) -> Result<(Vec<f64>, usize), MeshFileError> {
-    let bytes = bytes_of(path)?;
+    let bytes = text_of(path)?;
     let mut scan = Scanner::new(path, &bytes);
     // Files of old have no header; they have three numbers a line at once.
     let mut head = Scanner::new(path, &bytes);
@@ -135,12 +147,12 @@ fn directions(path: &Path, n: usize) -> Result<(Vec<f64>, usize), MeshFileError>
     Ok((values, n_directions))
 }
 
-/// Reads a list of nodes: their number, `intra` or `extra`, then indices from 0.
+/// Reads a list of nodes: their number, `intra` or `extra`, then indices from 0. `#` begins a comment.
 ///
 /// # Errors
-/// A file that cannot be read or is cut.
+/// A file that cannot be read, is cut or has more nodes than it says.
 pub fn read_vtx(path: &Path) -> Result<Vec<u32>, MeshFileError> {
-    let bytes = bytes_of(path)?;
+    let bytes = text_of(path)?;
     let mut scan = Scanner::new(path, &bytes);
     let n: usize = scan.number("the number of nodes")?;
     if scan.peek().is_some_and(|byte| byte.is_ascii_alphabetic()) {
@@ -149,6 +161,9 @@ pub fn read_vtx(path: &Path) -> Result<Vec<u32>, MeshFileError> {
     let mut nodes = scan.room(n, 2)?;
     for _ in 0..n {
         nodes.push(scan.number("a node")?);
+    }
+    if scan.peek().is_some() {
+        return Err(scan.error(format!("more than the {n} nodes that the first line announces")));
     }
     Ok(nodes)
 }

@@ -239,7 +239,7 @@ fn opencarp_with_fibres_sheets_and_regions() {
     let folder = folder();
     let pts: String = POINTS.iter().map(|x| format!("{} {} {}\n", x[0], x[1], x[2])).collect();
     put(&folder, "h.pts", format!("5\n{pts}"));
-    put(&folder, "h.elem", "3\nTr 0 1 2 4\nTt 0 1 2 3 1\nTt 1 2 3 4 7\n");
+    put(&folder, "h.elem", "# two and a face\n3 # all\nTr 0 1 2 4\nTt 0 1 2 3 1\nTt 1 2 3 4 7\n");
     put(&folder, "h.lon", "2\n0 0 0 0 0 0\n1 0 0 0 1 0\n0 0.5 -0.25 1 0 0\n");
     let mesh = read(&folder.path().join("h.pts"), &[]).unwrap();
     same_mesh(&mesh);
@@ -247,9 +247,11 @@ fn opencarp_with_fibres_sheets_and_regions() {
     assert_eq!(names, ["1", "7"]);
     assert_eq!(mesh.arrays[1].values, [1., 0., 0., 0., 0.5, -0.25]);
     assert_eq!(mesh.arrays[2].values, [0., 1., 0., 1., 0., 0.]);
-    assert_eq!(mesh.place_of(1).rsplit(':').next(), Some("4"));
-    let vtx = put(&folder, "s.vtx", "2\nextra\n3\n4\n");
+    assert_eq!(mesh.place_of(1).rsplit(':').next(), Some("5"));
+    let vtx = put(&folder, "s.vtx", "2\nextra\n3 # the last but one\n4\n");
     assert_eq!(read_vtx(&vtx).unwrap(), [3, 4]);
+    let error = read_vtx(&put(&folder, "s.vtx", "1\nextra\n3\n4\n")).unwrap_err().to_string();
+    assert!(error.contains("s.vtx:4: error: more than the 1 nodes"), "{error}");
     // A header of old: none.
     put(&folder, "h.lon", "0 0 0\n1 0 0\n0 1 0\n");
     assert_eq!(read(&folder.path().join("h.elem"), &[]).unwrap().arrays.len(), 2);
