@@ -35,6 +35,8 @@ enum How {
     Ascii,
     Binary,
     Zlib,
+    Lz4,
+    Lzma,
     Appended,
     AppendedZlib,
     AppendedBase64,
@@ -44,13 +46,21 @@ enum How {
 
 fn block(raw: &[u8], how: How) -> Vec<u8> {
     let number = |n: usize| (n as u32).to_le_bytes();
-    let packed = |raw: &[u8]| {
-        let mut zlib = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
-        zlib.write_all(raw).unwrap();
-        zlib.finish().unwrap()
+    let packed = |raw: &[u8]| match how {
+        How::Lz4 => lz4_flex::block::compress(raw),
+        How::Lzma => {
+            let mut xz = lzma_rust2::XzWriter::new(Vec::new(), lzma_rust2::XzOptions::with_preset(1)).unwrap();
+            xz.write_all(raw).unwrap();
+            xz.finish().unwrap()
+        }
+        _ => {
+            let mut zlib = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
+            zlib.write_all(raw).unwrap();
+            zlib.finish().unwrap()
+        }
     };
     // Blocks of 40 bytes.
-    let zlib = || {
+    let blocks = || {
         let parts: Vec<Vec<u8>> = raw.chunks(40).map(packed).collect();
         let mut head = [number(parts.len()), number(40), number(raw.len() % 40)].concat();
         parts.iter().for_each(|part| head.extend(number(part.len())));
@@ -60,21 +70,25 @@ fn block(raw: &[u8], how: How) -> Vec<u8> {
         How::Ascii => unreachable!(),
         How::Binary | How::AppendedBase64 => STANDARD.encode([&number(raw.len()), raw].concat()).into_bytes(),
         How::Padded => (STANDARD.encode(number(raw.len())) + &STANDARD.encode(raw)).into_bytes(),
-        How::Zlib => {
-            let (head, data) = zlib();
+        How::Zlib | How::Lz4 | How::Lzma => {
+            let (head, data) = blocks();
             (STANDARD.encode(head) + &STANDARD.encode(data)).into_bytes()
         }
         How::Appended => [&number(raw.len()), raw].concat(),
         How::AppendedZlib => {
-            let (head, data) = zlib();
+            let (head, data) = blocks();
             [head, data].concat()
         }
     }
 }
 
 fn vtu(how: How) -> Vec<u8> {
-    let compressor =
-        if matches!(how, How::Zlib | How::AppendedZlib) { " compressor=\"vtkZLibDataCompressor\"" } else { "" };
+    let compressor = match how {
+        How::Zlib | How::AppendedZlib => " compressor=\"vtkZLibDataCompressor\"",
+        How::Lz4 => " compressor=\"vtkLZ4DataCompressor\"",
+        How::Lzma => " compressor=\"vtkLZMADataCompressor\"",
+        _ => "",
+    };
     let mut text = format!(
         "<?xml version=\"1.0\"?>\n<VTKFile type=\"UnstructuredGrid\" version=\"0.1\" byte_order=\"LittleEndian\"{compressor}>\n\
          <UnstructuredGrid>\n<Piece NumberOfPoints=\"5\" NumberOfCells=\"3\">\n"
@@ -96,7 +110,7 @@ fn vtu(how: How) -> Vec<u8> {
                 let words: Vec<String> = values.iter().map(f64::to_string).collect();
                 let _ = writeln!(text, "format=\"ascii\">\n{}\n</DataArray>", words.join(" "));
             }
-            How::Binary | How::Zlib | How::Padded => {
+            How::Binary | How::Zlib | How::Lz4 | How::Lzma | How::Padded => {
                 let data = String::from_utf8(block(&raw, how)).unwrap();
                 let _ = writeln!(text, "format=\"binary\">\n  {data}\n</DataArray>");
             }
@@ -127,8 +141,17 @@ fn vtu(how: How) -> Vec<u8> {
     bytes
 }
 
-const ALL: [How; 7] =
-    [How::Ascii, How::Binary, How::Zlib, How::Appended, How::AppendedZlib, How::AppendedBase64, How::Padded];
+const ALL: [How; 9] = [
+    How::Ascii,
+    How::Binary,
+    How::Zlib,
+    How::Lz4,
+    How::Lzma,
+    How::Appended,
+    How::AppendedZlib,
+    How::AppendedBase64,
+    How::Padded,
+];
 
 #[test]
 fn every_way_to_write_a_vtu() {
@@ -153,13 +176,13 @@ fn what_vtk_itself_adds_to_a_vtu_is_no_data() {
         same_mesh(&read(&put(&folder, "a.vtu", text), &[]).unwrap_or_else(|error| panic!("{how:?}: {error}")));
     }
     // A compressor is named in files of text, too.
-    let lz4 = |how| {
+    let other = |how| {
         let text = String::from_utf8(vtu(how)).unwrap();
-        text.replace("LittleEndian\"", "LittleEndian\" compressor=\"vtkLZ4DataCompressor\"")
+        text.replace("LittleEndian\"", "LittleEndian\" compressor=\"vtkOtherDataCompressor\"")
     };
-    same_mesh(&read(&put(&folder, "a.vtu", lz4(How::Ascii)), &[]).unwrap());
-    let error = read(&put(&folder, "a.vtu", lz4(How::Binary)), &[]).unwrap_err().to_string();
-    assert!(error.contains("vtkLZ4DataCompressor: write it with ZLib"), "{error}");
+    same_mesh(&read(&put(&folder, "a.vtu", other(How::Ascii)), &[]).unwrap());
+    let error = read(&put(&folder, "a.vtu", other(How::Binary)), &[]).unwrap_err().to_string();
+    assert!(error.contains("vtkOtherDataCompressor: write it with ZLib"), "{error}");
 }
 
 const MSH2: &str = "$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$PhysicalNames\n2\n2 5 \"the start\"\n3 6 \"wall\"\n$EndPhysicalNames\n\

@@ -68,7 +68,37 @@ pub(super) struct Layout {
     big: bool,
     /// Numbers of headers have eight bytes instead of four.
     long: bool,
-    zlib: bool,
+    compressor: Option<Compressor>,
+}
+
+/// How the blocks of an array are compressed.
+#[derive(Debug, Clone, Copy)]
+enum Compressor {
+    Zlib,
+    Lz4,
+    /// As a stream of xz.
+    Lzma,
+}
+
+impl Compressor {
+    /// The `bytes` bytes of a block.
+    fn unpack(self, packed: &[u8], bytes: usize) -> Result<Vec<u8>, String> {
+        // A damaged header must not ask for more memory than such data can unpack to: 1 : 1032, 1 : 255, some 1 : 7000.
+        if bytes > packed.len().saturating_mul(7100) + 64 {
+            return Err("its header is damaged".to_owned());
+        }
+        let mut data = Vec::with_capacity(bytes);
+        let most = bytes as u64 + 1;
+        let found = match self {
+            Self::Zlib => flate2::read::ZlibDecoder::new(packed).take(most).read_to_end(&mut data).ok(),
+            Self::Lzma => lzma_rust2::XzReader::new(packed, false).take(most).read_to_end(&mut data).ok(),
+            Self::Lz4 => {
+                data.resize(bytes, 0);
+                lz4_flex::block::decompress_into(packed, &mut data).ok()
+            }
+        };
+        if found == Some(bytes) { Ok(data) } else { Err("its compressed data are damaged".to_owned()) }
+    }
 }
 
 impl Layout {
@@ -77,9 +107,11 @@ impl Layout {
         header_type: &Option<String>,
         compressor: &Option<String>,
     ) -> Result<Self, String> {
-        let zlib = match compressor.as_deref() {
-            None | Some("") => false,
-            Some("vtkZLibDataCompressor") => true,
+        let compressor = match compressor.as_deref() {
+            None | Some("") => None,
+            Some("vtkZLibDataCompressor") => Some(Compressor::Zlib),
+            Some("vtkLZ4DataCompressor") => Some(Compressor::Lz4),
+            Some("vtkLZMADataCompressor") => Some(Compressor::Lzma),
             Some(other) => {
                 return Err(format!("data compressed with {other}: write it with ZLib or without compression"));
             }
@@ -87,7 +119,7 @@ impl Layout {
         Ok(Self {
             big: byte_order.as_deref() == Some("BigEndian"),
             long: header_type.as_deref() == Some("UInt64"),
-            zlib,
+            compressor,
         })
     }
 
@@ -101,14 +133,14 @@ impl Layout {
     /// The numbers of an array: header, then the data; `raw` may be longer.
     pub fn numbers(&self, raw: &[u8], number: Number) -> Result<Vec<f64>, String> {
         let size = if self.long { 8 } else { 4 };
-        if !self.zlib {
+        let Some(compressor) = self.compressor else {
             if raw.is_empty() {
                 return Ok(Vec::new());
             }
             let bytes = self.head(raw, 0)?;
             let data = raw.get(size..).and_then(|rest| rest.get(..bytes)).ok_or("its data are cut")?;
             return self.convert(data, number);
-        }
+        };
         // Number of blocks, bytes a block, bytes of the last one if it is shorter, compressed bytes of each.
         if raw.is_empty() {
             return Ok(Vec::new());
@@ -129,21 +161,8 @@ impl Layout {
             parts.push((&raw[at..end], bytes));
             at = end;
         }
-        let unpacked: Result<Vec<Vec<u8>>, String> = parts
-            .par_iter()
-            .map(|&(packed, bytes)| {
-                // A damaged header must not ask for more memory than such data can unpack to (1 : 1032).
-                if bytes > packed.len().saturating_mul(1100) + 64 {
-                    return Err("its header is damaged".to_owned());
-                }
-                let mut data = Vec::with_capacity(bytes);
-                let found = flate2::read::ZlibDecoder::new(packed).take(bytes as u64 + 1).read_to_end(&mut data);
-                match found {
-                    Ok(found) if found == bytes => Ok(data),
-                    _ => Err("its compressed data are damaged".to_owned()),
-                }
-            })
-            .collect();
+        let unpacked: Result<Vec<Vec<u8>>, String> =
+            parts.par_iter().map(|&(packed, bytes)| compressor.unpack(packed, bytes)).collect();
         self.convert(&unpacked?.concat(), number)
     }
 

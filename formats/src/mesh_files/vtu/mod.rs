@@ -1,5 +1,5 @@
 //! VTK's XML unstructured grids, as VTK, ParaView and meshio write them: text, inline base64, appended raw or base64, plain or
-//! compressed with zlib.
+//! compressed with zlib, LZ4 or LZMA.
 
 mod data;
 
