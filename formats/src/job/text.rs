@@ -22,6 +22,11 @@ impl JobText {
     /// Reads a file.
     pub(super) fn read(path: &Path) -> Result<Self, JobError> {
         let name = path.display().to_string();
+        // A job is read more than once.
+        if path.metadata().is_ok_and(|found| !found.is_file()) {
+            let message = "this job is no file but a folder or a pipe: save it as a file".into();
+            return Err(JobError { file: name, line: 0, message });
+        }
         match std::fs::read_to_string(path) {
             Ok(text) => Ok(Self::new(&text, &name, path.parent().unwrap_or(Path::new("")))),
             Err(error) => Err(JobError { file: name, line: 0, message: format!("cannot read this job: {error}") }),

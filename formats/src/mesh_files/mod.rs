@@ -93,6 +93,8 @@ pub struct MeshFile {
     pub element_sets: Vec<NamedSet>,
     /// Data on elements.
     pub arrays: Vec<CellArray>,
+    /// Names of data on nodes, which are not read.
+    pub point_arrays: Vec<String>,
     /// Line of each element in the file, (n_elements,), or empty.
     pub element_lines: Vec<u32>,
     /// What the user should know.
@@ -130,6 +132,10 @@ pub fn is_mesh_file(path: &Path) -> bool {
     ["vtu", "msh", "pts", "elem", "lon"].iter().any(|known| extension.eq_ignore_ascii_case(known))
 }
 
+/// Extensions of mesh files that are not read, and are no decks.
+const FOREIGN: &[&str] =
+    &["vtk", "vtp", "pvtu", "vtm", "vtkhdf", "hdf", "xdmf", "meshb", "med", "exo", "stl", "ply", "obj"];
+
 /// Reads a mesh; the name tells what it is, and anything unknown is read as a deck. `ignore` is for decks.
 ///
 /// # Errors
@@ -140,6 +146,11 @@ pub fn read(path: &Path, ignore: &[String]) -> Result<MeshFile, MeshFileError> {
         "vtu" => vtu::read(path),
         "msh" => gmsh::read(path),
         "pts" | "elem" | "lon" => opencarp::read(path),
+        foreign if FOREIGN.contains(&foreign) => {
+            let message = "meshes are read from .vtu, .msh, .pts with .elem, and .inp: save it as one of these (ParaView: Save Data \
+                           as .vtu; or meshio convert)";
+            Err(MeshFileError::new(path, 0, message))
+        }
         _ => deck::read(path, ignore),
     }?;
     check(&mut mesh, path)?;

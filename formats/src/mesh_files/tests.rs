@@ -345,6 +345,7 @@ fn errors_say_where() {
         ("a.vtu", String::from_utf8(vtu(How::Ascii)).unwrap().replace("3 7 11", "3 7 12"), "its offset is wrong"),
         ("a.vtu", "plain text".into(), "no VTK file"),
         ("a.inp", "*NODE\n1, 0, 0\n".into(), "no tetrahedra and no triangles"),
+        ("a.vtk", "# vtk DataFile Version 3.0".into(), "a.vtk: error: meshes are read from .vtu"),
     ] {
         let error = read(&put(&folder, name, text), &[]).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}\nexpected {expected}");

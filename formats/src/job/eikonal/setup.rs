@@ -139,8 +139,17 @@ impl EikonalJob {
             for element in (0..n).filter(|&element| applied.class[element] == *class) {
                 let own = &array.values[array.components * element..][..array.components];
                 let six = match *own {
-                    // Row by row; the mean of what should be equal.
+                    // Row by row; the mean of what is equal but for rounding.
                     [xx, xy, xz, yx, yy, yz, zx, zy, zz] => {
+                        let scale = own.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
+                        if [xy - yx, yz - zy, zx - xz].iter().any(|difference| difference.abs() > 1e-4 * scale) {
+                            let message = format!(
+                                "the tensor of element {} ({}) is not symmetric: {own:?}",
+                                mesh.element_labels[element],
+                                mesh.place_of(element)
+                            );
+                            return Err(self.velocities[usize::from(*class)].place.error(message));
+                        }
                         [xx, yy, zz, 0.5 * (xy + yx), 0.5 * (yz + zy), 0.5 * (zx + xz)]
                     }
                     _ => std::array::from_fn(|k| own[k]),
@@ -270,6 +279,13 @@ impl EikonalJob {
             return Ok(array.clone());
         }
         if !is_file {
+            if mesh.point_arrays.iter().any(|array| array.eq_ignore_ascii_case(name)) {
+                let message = format!(
+                    "\"{name}\" is on the points of the mesh, and elements are asked for: make a cell array of it (ParaView: Point \
+                     Data to Cell Data)"
+                );
+                return Err(place.error(message));
+            }
             let known = list_of(mesh.arrays.iter().map(|array| array.name.as_str()), "cell arrays");
             return Err(place.error(format!("the mesh has no cell array \"{name}\", and this is no .npy file{known}")));
         }

@@ -19,7 +19,14 @@ fn mesh() -> MeshFile {
             CellArray { name: "fibers".into(), components: 3, whole: false, values: vec![1., 0., 0., 0., 1., 0.] },
             CellArray { name: "region".into(), components: 1, whole: true, values: vec![3., 4.] },
             CellArray { name: "cv".into(), components: 1, whole: false, values: vec![0.5, 0.7] },
+            CellArray {
+                name: "skew".into(),
+                components: 9,
+                whole: false,
+                values: [1., 0.2, 0., 0.2, 1., 0., 0., 0., 1., 1., 0.2, 0., 0., 1., 0., 0., 0., 1.].to_vec(),
+            },
         ],
+        point_arrays: vec!["Fibres".into()],
         ..MeshFile::default()
     }
 }
@@ -61,6 +68,11 @@ fn tags_and_data_of_elements() {
         ("[[velocity]]\nelset = 'x'\nspeed = 1\n", "no element set \"x\" (its element sets: scar)"),
         ("[[velocity]]\nspeed_data = 'x'\n", "no cell array \"x\""),
         ("[[velocity]]\nspeed_data = 'x.npy'\n", "x.npy: cannot read"),
+        (
+            "[[velocity]]\ntensor_data = 'skew'\n",
+            "j.toml:1: error: the tensor of element 2 (m.vtu) is not symmetric: [1.0, 0.2, 0.0, 0.0,",
+        ),
+        ("[mesh]\nfibre = 'fibres'\n[[velocity]]\nspeeds = [2, 1]\n", "\"fibres\" is on the points of the mesh"),
         ("[[velocity]]\ntensor_data = 'cv'\n", "1 numbers an element, and 6 or 9 are expected"),
         ("[[velocity]]\nspeeds = [3, 2, 1]\n", "there are no sheet directions"),
         ("[[velocity]]\nspeeds = [3, 2, 0]\n", "not positive definite"),
@@ -77,6 +89,8 @@ fn tags_and_data_of_elements() {
     }
     assert!(apply("[[velocity]]\nspeed = 1\n").unwrap_err().contains("no [[start]]"));
     assert!(apply(start).unwrap_err().contains("no [[velocity]]"));
+    let error = EikonalJob::read(Path::new(".")).unwrap_err().to_string();
+    assert!(error.contains("no file but a folder or a pipe"), "{error}");
 }
 
 #[test]

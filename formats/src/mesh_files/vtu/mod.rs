@@ -29,6 +29,7 @@ enum Section {
     Points,
     Cells,
     CellData,
+    PointData,
     Other,
 }
 
@@ -176,6 +177,8 @@ fn assemble(path: &Path, header: &Header, load: &Load) -> Result<MeshFile, MeshF
             }
         }
     }
+    let on_points = header.arrays.iter().filter(|array| array.section == Section::PointData);
+    mesh.point_arrays = on_points.map(|array| array.name.clone()).collect();
     let n_cells = cells.len();
     mesh.node_labels = (0..(mesh.coordinates.len() / 3).min(u32::MAX as usize) as u32).collect();
     let cell_of_element = cells.finish(path, &mut mesh)?;
@@ -269,7 +272,8 @@ fn header<'a>(path: &Path, xml: &'a [u8]) -> Result<Header<'a>, MeshFileError> {
                     b"Points" => section = Section::Points,
                     b"Cells" => section = Section::Cells,
                     b"CellData" => section = Section::CellData,
-                    b"PointData" | b"FieldData" => section = Section::Other,
+                    b"PointData" => section = Section::PointData,
+                    b"FieldData" => section = Section::Other,
                     b"DataArray" if section != Section::Other && !header.pieces.is_empty() => {
                         let components = tag.get("NumberOfComponents").and_then(|n| n.parse().ok()).unwrap_or(1);
                         let (format, is_text) = match tag.get("format").as_deref() {
