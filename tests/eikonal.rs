@@ -499,6 +499,32 @@ fn a_start_far_from_the_mesh_is_a_warning() {
     assert!(far.contains("warning: start \"site\": [400.0, 0.1, 0.2] lies outside the mesh, 399."), "{far}");
 }
 
+/// In a ball of exact times of an anisotropic tensor a node may be earlier than all round it.
+#[test]
+fn paths_end_at_starts_in_balls_of_exact_times() {
+    let folder = folder();
+    cubes(10).vtu(&folder.path().join("a.vtu"));
+    let ends: Vec<u32> = (0..1331).step_by(7).collect();
+    let job = format!(
+        "[[velocity]]\ntensor = [0.04, 0.16, 0.3, 0.05, 0.1, 0.08]\n[[start]]\nat = [0.2, 0.1, 0.1]\n\
+         [solver]\nexact_radius = 0.35\n[output]\npath_nodes = {ends:?}\n"
+    );
+    std::fs::write(folder.path().join("j.toml"), job).unwrap();
+    succeed(command("pogo-block").current_dir(&folder).args(["a.vtu", "--job", "j.toml", "--quiet"]));
+    succeed(command("pogo-solve").current_dir(&folder).args(["a.blk", "--quiet", "--device", "cpu"]));
+    let paths = std::fs::read_to_string(folder.path().join("a.out/paths.csv")).unwrap();
+    let rows: Vec<Vec<f64>> =
+        paths.lines().skip(1).map(|line| line.split(',').map(|field| field.parse().unwrap()).collect()).collect();
+    let mut n_paths = 0;
+    for (at, row) in rows.iter().enumerate() {
+        if rows.get(at + 1).is_none_or(|next| next[0] != row[0]) {
+            assert!([0.2, 0.1, 0.1, 0.0].iter().zip(&row[3..]).all(|(a, b)| (a - b).abs() < 1e-9), "{row:?}");
+            n_paths += 1;
+        }
+    }
+    assert_eq!(n_paths, ends.len());
+}
+
 #[test]
 fn mistakes_are_named_with_their_place() {
     let folder = folder();

@@ -25,14 +25,23 @@ type Support = Vec<(u32, f64)>;
 /// The path from a node back to a start, the node first. One point where no wave comes.
 ///
 /// From a node it goes to the point where the wave entered the element that it crossed last; from a point on a face or an edge
-/// along −D∇φ through the element behind it; where there is none, to the earliest of its nodes.
-pub fn path(problem: &EikonalProblem, time: &[f64], predecessors: &[Predecessor], node: u32) -> Vec<PathPoint> {
+/// along −D∇φ through the element behind it; where there is none, to the earliest of its nodes. A node with an exact time
+/// may be earlier than all round it: from there it goes straight to the start, `centre`, whose ball it is in.
+pub fn path(
+    problem: &EikonalProblem,
+    time: &[f64],
+    predecessors: &[Predecessor],
+    centre: impl Fn(u32) -> Option<u32>,
+    node: u32,
+) -> Vec<PathPoint> {
     let mesh = &problem.mesh;
     let mut support: Support = vec![(node, 1.0)];
     let mut path = vec![point(mesh, time, &support)];
     while path.len() < MOST_STEPS {
         let next = match support.as_slice() {
-            [(node, _)] => from_node(mesh, predecessors, *node),
+            &[(node, _)] => {
+                from_node(mesh, predecessors, node).or_else(|| centre(node).map(|start| vec![(start, 1.0)]))
+            }
             _ => Some(through_element(problem, time, &support).unwrap_or_else(|| {
                 // Never empty: weights sum to 1.
                 let earliest = support.iter().min_by(|a, b| time[a.0 as usize].total_cmp(&time[b.0 as usize]));

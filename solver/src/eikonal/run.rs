@@ -206,7 +206,17 @@ fn write_results<T: Real + Number>(
     if fields || !ends.is_empty() {
         let before = predecessors(problem, starts, &arrival.time);
         if !ends.is_empty() {
-            let path = |&node: &u32| (mesh.node_labels[node as usize], paths::path(problem, &time, &before, node));
+            // The start in whose ball a node has its time.
+            let centre = |node: u32| {
+                let radius = setup.settings.exact_radius;
+                let of_ball = |&start: &(u32, f64)| {
+                    let ball = exact_ball(problem, &[start], radius);
+                    ball.binary_search_by_key(&node, |at| at.0).ok().map(|at| (ball[at].1, start.0))
+                };
+                starts.iter().filter_map(of_ball).min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, start)| start)
+            };
+            let path =
+                |&node: &u32| (mesh.node_labels[node as usize], paths::path(problem, &time, &before, centre, node));
             let text = paths::csv(&ends.iter().map(path).collect::<Vec<_>>());
             write_atomically(&folder.join("paths.csv"), |out| std::io::Write::write_all(out, text.as_bytes()))?;
             summary.files.push("paths.csv".into());
