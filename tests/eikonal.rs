@@ -456,12 +456,20 @@ fn a_scar_is_gone_round_and_what_it_encloses_is_never_reached() {
     // Nodes with i in 9..=10, j and k in 0..=1 are inside of the box; those of the wall alone are within the scar.
     assert!(unreached > 0 && summary["unreached"] == unreached);
     assert!(arrival[10].is_infinite(), "the corner of the box");
+    // Blocked volume is not reached, though nodes of it are.
+    let volume = |run: &Run| -> f64 {
+        let text = run.text("activation.csv");
+        text.lines().skip(1).map(|line| line.split(',').nth(2).unwrap().parse::<f64>().unwrap()).sum()
+    };
+    let blocked = mesh.region.iter().filter(|region| **region > 1).count() as f64 / mesh.region.len() as f64;
+    assert!(volume(&run) < 1.0 - blocked + 1e-9, "{} of {}", volume(&run), 1.0 - blocked);
     let label = |i: usize, j: usize, k: usize| i + 11 * (j + 11 * k);
     // Straight through it would be 0.9; the gap at j ≥ 8 costs a way of about 0.5 + 0.8 and back.
     assert!(arrival[label(9, 4, 5)] > 1.2, "{}", arrival[label(9, 4, 5)]);
     let healed = Run::solve(folder.path(), "healed", &["--set", "velocity.scar.speed=1"]);
     assert!(healed.arrival()[label(9, 4, 5)] < 1.2);
     assert_eq!(healed.summary()["unreached"], 0);
+    assert!((volume(&healed) - 1.0).abs() < 1e-9);
 
     // A study: speeds and sites on the same block file.
     let study = "[sweep]\n\"velocity.tissue.speed\" = [1, 2]\n\"start.site.x\" = [0.0, 1.0]\n";

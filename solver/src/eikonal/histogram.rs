@@ -3,10 +3,12 @@
 use std::fmt::Write as _;
 
 use pogo_formats::eikonal::EikonalMeshView;
+use pogo_kernels::eikonal::EikonalProblem;
 
 /// `time_low,time_high,measure,fraction,cumulative`: volume (area of triangles) of the elements whose mean time lies in each
-/// bin, over all reached elements. None where nothing was reached.
-pub fn histogram(mesh: &EikonalMeshView, time: &[f64], bins: usize) -> Option<String> {
+/// bin, over all reached elements; blocked ones are not, though their nodes may be. None where nothing was reached.
+pub fn histogram(problem: &EikonalProblem, time: &[f64], bins: usize) -> Option<String> {
+    let mesh = &problem.mesh;
     let mean = |element: usize| {
         let nodes = mesh.nodes(element);
         nodes.iter().map(|&node| time[node as usize]).sum::<f64>() / nodes.len() as f64
@@ -20,7 +22,7 @@ pub fn histogram(mesh: &EikonalMeshView, time: &[f64], bins: usize) -> Option<St
     let mut sums = vec![0.0; bins];
     for element in 0..mesh.n_elements() {
         let mean = mean(element);
-        if mean.is_finite() {
+        if mean.is_finite() && problem.metrics.of(element).is_some() {
             let bin = if width > 0.0 { ((mean - low) / width) as usize } else { 0 };
             sums[bin.min(bins - 1)] += measure(mesh, element);
         }

@@ -193,7 +193,7 @@ fn write_results<T: Real + Number>(
 
     let time: Vec<f64> = arrival.time.iter().map(|t| t.to_f64()).collect();
     let outputs = &setup.outputs;
-    if let Some(text) = histogram::histogram(mesh, &time, outputs.histogram_bins as usize) {
+    if let Some(text) = histogram::histogram(problem, &time, outputs.histogram_bins as usize) {
         write_atomically(&folder.join("activation.csv"), |out| std::io::Write::write_all(out, text.as_bytes()))?;
         summary.files.push("activation.csv".into());
     }
