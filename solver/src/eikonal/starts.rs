@@ -69,12 +69,15 @@ pub struct StartTable {
 }
 
 /// Reads a table of start sets: CSV with a heading of `node` (labels) or `x`, `y`, `z` (nearest node), and perhaps `case` and
-/// `time`. Rows of the same case make one set; without `case` each row is a set. `#` begins a comment.
+/// `time`. Rows of the same case make one set; without `case` each row is a set. `#` begins a comment. Fields may be in double
+/// quotes, and separated by semicolons (with decimal commas) or tabs as the heading is.
 ///
 /// # Errors
 /// `file:line: error: …`.
 pub fn read_table(path: &Path, mesh: &EikonalMeshView, unit: &str) -> Result<StartTable, String> {
-    let text = std::fs::read_to_string(path).map_err(|error| format!("{}: error: {error}", path.display()))?;
+    let text = std::fs::read(path).map_err(|error| format!("{}: error: {error}", path.display()))?;
+    let text = String::from_utf8(text)
+        .map_err(|_| format!("{}: error: it is no text; a CSV table of start sets is expected", path.display()))?;
     // Spreadsheets write a mark before the first column's name.
     let text = text.trim_start_matches('\u{feff}');
     let wrong = |line: usize, message: String| format!("{}:{line}: error: {message}", path.display());
@@ -84,7 +87,8 @@ pub fn read_table(path: &Path, mesh: &EikonalMeshView, unit: &str) -> Result<Sta
     let Some((line, heading)) = rows.find(|(_, line)| !line.is_empty()) else {
         return Err(wrong(1, "the table is empty; its first line names the columns, such as case,node,time".into()));
     };
-    let names: Vec<String> = heading.split(',').map(|name| name.trim().to_ascii_lowercase()).collect();
+    let separator = [';', '\t'].into_iter().find(|&other| heading.contains(other)).unwrap_or(',');
+    let names: Vec<String> = fields(heading, separator).iter().map(|name| name.to_ascii_lowercase()).collect();
     if let Some(unknown) = names.iter().find(|name| !["case", "node", "x", "y", "z", "time"].contains(&name.as_str())) {
         return Err(wrong(line, format!("column `{unknown}` is none of case, node, x, y, z, time")));
     }
@@ -102,12 +106,13 @@ pub fn read_table(path: &Path, mesh: &EikonalMeshView, unit: &str) -> Result<Sta
     let mut far: Vec<String> = Vec::new();
     let mut index = std::collections::HashMap::new();
     for (line, row) in rows.filter(|(_, row)| !row.is_empty()) {
-        let fields: Vec<&str> = row.split(',').map(str::trim).collect();
+        let fields = fields(row, separator);
         if fields.len() != names.len() {
             return Err(wrong(line, format!("{} fields under {} headings", fields.len(), names.len())));
         }
         let number = |at: usize| {
-            let value = fields[at].parse::<f64>().ok().filter(|value| value.is_finite());
+            let text = if separator == ';' { fields[at].replace(',', ".") } else { fields[at].clone() };
+            let value = text.parse::<f64>().ok().filter(|value| value.is_finite());
             value.ok_or_else(|| wrong(line, format!("`{}` is no finite number", fields[at])))
         };
         let found = match (&tree, by_point, node) {
@@ -129,14 +134,14 @@ pub fn read_table(path: &Path, mesh: &EikonalMeshView, unit: &str) -> Result<Sta
                 }
                 match fields[at].parse().ok().and_then(|label: u32| labels.get(&label)) {
                     Some(&node) => node,
-                    None => nodes_of(mesh, &StartRegion::Label(fields[at].to_owned()))
+                    None => nodes_of(mesh, &StartRegion::Label(fields[at].clone()))
                         .map_err(|error| wrong(line, error.to_string()))?[0],
                 }
             }
             _ => return Err(wrong(line, "no place".into())),
         };
         let time = time.map(number).transpose()?.unwrap_or(0.0);
-        let name = case.map_or_else(|| (sets.len() + 1).to_string(), |at| fields[at].to_owned());
+        let name = case.map_or_else(|| (sets.len() + 1).to_string(), |at| fields[at].clone());
         let at = match case {
             None => sets.len(),
             Some(_) => *index.entry(name.clone()).or_insert(sets.len()),
@@ -158,6 +163,21 @@ pub fn read_table(path: &Path, mesh: &EikonalMeshView, unit: &str) -> Result<Sta
         far.push(format!("{} outside the mesh", counted(n_more, "more start point")));
     }
     Ok(StartTable { sets, warnings: far })
+}
+
+/// Fields of a line without the blanks round them; in double quotes a separator is a character, and two quotes are one.
+fn fields(line: &str, separator: char) -> Vec<String> {
+    let (mut fields, mut quoted) = (vec![String::new()], false);
+    let mut characters = line.chars().peekable();
+    while let (Some(character), Some(field)) = (characters.next(), fields.last_mut()) {
+        match character {
+            '"' if quoted && characters.peek() == Some(&'"') => field.extend(characters.next()),
+            '"' => quoted = !quoted,
+            _ if character == separator && !quoted => fields.push(String::new()),
+            _ => field.push(character),
+        }
+    }
+    fields.iter().map(|field| field.trim().to_owned()).collect()
 }
 
 fn nodes_with_elements(mesh: &EikonalMeshView) -> RTree<GeomWithData<[f64; 3], u32>> {
@@ -192,6 +212,9 @@ mod tests {
         let sets = read("\u{feff}case,node,time\na,20,1\n# no\nb,30,0\na,10,2.5\na,20,0.5\n").unwrap().sets;
         assert_eq!(sets[0], StartSet { name: "a".into(), starts: vec![(0, 2.5), (1, 0.5)] });
         assert_eq!(sets[1].starts, [(2, 0.0)]);
+        let quoted = read("\"case\";\"node\";\"time\"\n\"a; \"\"b\"\"\";20;1,5\n").unwrap().sets;
+        assert_eq!(quoted, [StartSet { name: "a; \"b\"".into(), starts: vec![(1, 1.5)] }]);
+        assert_eq!(read("case\tnode\na\t20\n").unwrap().sets[0].starts, [(1, 0.0)]);
         let StartTable { sets, warnings } = read("x, y, z\n0.9, 0, 0\n0,0,5\n0,9,0\n").unwrap();
         let said = warnings[0].split_once("s.csv").unwrap().1;
         assert_eq!(said, ":3: [0.0, 0.0, 5.0] lies outside the mesh, 4.0000 mm from its nearest node 40");
