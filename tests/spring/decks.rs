@@ -232,6 +232,28 @@ count = 2
     assert!(model.bytes("out", "broken.csv") == model.bytes("global", "broken.csv"));
 }
 
+/// The kinetic energy at t = 0 of a deck that moves at 1 m/s as a whole is half its mass.
+#[test]
+fn faces_beside_solids_weigh_nothing_and_shells_are_nets() {
+    let nodes = "*NODE, NSET=ALL\n1, 0., 0., 5.\n2, 1., 0., 5.\n3, 0., 1., 5.\n4, 0., 0., 6.\n5, 1., 1., 5.5\n";
+    let job = "[solver]\ntime = 0.1\n[[material]]\nname = \"a\"\ndensity = 6.0\n[[springs]]\nname = \"s\"\nall = true\nstiffness = 1.0\n\
+               [[initial_velocity]]\nnset = \"ALL\"\nvelocity = [1.0, 0, 0]\n";
+    let solid = format!("{nodes}*ELEMENT, TYPE=C3D4\n1, 1, 2, 3, 4\n*ELEMENT, TYPE=CPS3\n2, 1, 2, 3\n");
+    let shell = format!(
+        "{nodes}*ELEMENT, TYPE=S3, ELSET=E\n1, 1, 2, 3\n*ELEMENT, TYPE=S4R, ELSET=E\n2, 1, 2, 5, 3\n*SHELL SECTION, ELSET=E, MATERIAL=M\n0.1\n"
+    );
+    // Half of the cross product of its diagonals, (−0.5, −0.5, 2).
+    let quadrilateral = 0.5 * 4.5_f64.sqrt();
+    for (deck, springs, mass) in [(solid, 6.0, 1.0), (shell, 5.0, 6.0 * (0.5 + quadrilateral))] {
+        let model = network(&deck, job);
+        let summary = model.solve("out", &[]);
+        assert_eq!(number(&summary, "springs"), springs, "{deck}");
+        let energy = model.table("out", "energy.csv");
+        let kinetic = energy.columns[energy.names.iter().position(|name| name == "kinetic").unwrap()][0];
+        assert!((2.0 * kinetic / mass - 1.0).abs() < 1e-9, "{} of {mass}: {deck}", 2.0 * kinetic);
+    }
+}
+
 #[test]
 fn elements_that_make_no_springs_are_refused_by_name() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -261,6 +283,13 @@ fn elements_that_make_no_springs_are_refused_by_name() {
     );
     refused(&line("T3D2", "1, 9"), all, "a.inp:5: error: T3D2 element 7 does not join two nodes");
     refused(&line("T3D2", "2, 3"), all, "element 7 has both ends at one place");
+    let tetrahedron = format!("{nodes}4, 0., 1., 0.\n*ELEMENT, TYPE=C3D4\n7, 1, 2, 3, 4\n");
+    refused(&tetrahedron, all, "a.toml:7: error: nodes 2 and 3 of element 7 are at one place");
+    refused(
+        &line("S6", "1, 2, 3, 1, 2, 3"),
+        all,
+        "a.inp: error: it has no spring (elements that make no springs: 1 S6)",
+    );
     refused(&line("T3D2", "1, 2"), job, "which edges are springs?");
     let density = all.replace("mass = 1.0", "density = 1.0");
     refused(&line("T3D2", "1, 2"), &density, "a.toml:4: error: node 1 has no share of an area or volume");

@@ -68,12 +68,20 @@ pub(super) fn kept_nodes(name: &str) -> usize {
     }
 }
 
+/// Whether elements of a type are kept as two-node elements or point masses where [`ReadOptions::lines`](super::ReadOptions) asks
+/// for these.
+pub fn is_line(name: &str) -> bool {
+    kept_nodes(name) > 0
+}
+
 /// Class of a keyword where such elements are wanted, if it is another than else: springs follow lines between particles, for
 /// which cross-sections and the behaviour of connectors say nothing.
 pub(super) fn line_class(key: &str) -> Option<Class> {
     match key {
         "SPRING" | "DASHPOT" | "MASS" => Some(Class::Read),
-        "BEAMSECTION" | "BEAMGENERALSECTION" => Some(Class::NoEffect),
+        "BEAMSECTION" | "BEAMGENERALSECTION" | "SHELLSECTION" | "SHELLGENERALSECTION" | "MEMBRANESECTION" => {
+            Some(Class::NoEffect)
+        }
         _ => key.starts_with("CONNECTOR").then_some(Class::NoEffect),
     }
 }

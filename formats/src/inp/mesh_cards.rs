@@ -148,7 +148,10 @@ impl ElementBlock {
             log.error(keyword.place, "*ELEMENT has no TYPE=");
             return None;
         }
-        let kind = ElementKind::from_name(&name).or_else(|| simplex(&name).filter(|_| options.mesh_only));
+        let shell = shell(&name).filter(|_| options.lines);
+        part.has_shells |= shell.is_some();
+        let other = || shell.or_else(|| simplex(&name).filter(|_| options.mesh_only));
+        let kind = ElementKind::from_name(&name).or_else(other);
         let (target, first, n_nodes) = match kind {
             Some(kind) => {
                 let at = part.groups.iter().position(|g| g.kind == kind).unwrap_or_else(|| {
@@ -313,6 +316,15 @@ fn simplex(name: &str) -> Option<ElementKind> {
         "S3" | "S3R" | "S3RS" | "S3RT" | "STRI3" | "DS3" | "M3D3" | "SFM3D3" | "R3D3" | "DC2D3" | "AC2D3" | "CPE3T"
         | "CPE3H" | "CPS3T" => Some(ElementKind::Cps3),
         "C3D4H" | "C3D4T" | "C3D4P" | "DC3D4" | "AC3D4" | "EC3D4" => Some(ElementKind::C3d4),
+        _ => None,
+    }
+}
+
+/// Shells and membranes of three or four nodes, whose edges make springs.
+fn shell(name: &str) -> Option<ElementKind> {
+    match name {
+        "S3" | "S3R" | "S3RS" | "S3RT" | "STRI3" | "M3D3" => Some(ElementKind::Cps3),
+        "S4" | "S4R" | "S4RS" | "S4RSW" | "S4R5" | "S4T" | "S4RT" | "M3D4" | "M3D4R" => Some(ElementKind::Cps4),
         _ => None,
     }
 }

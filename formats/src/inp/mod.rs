@@ -39,7 +39,7 @@ mod surfaces;
 
 use std::path::Path;
 
-pub use lines::{LineProperty, Lines, PointMass};
+pub use lines::{LineProperty, Lines, PointMass, is_line};
 pub use report::{DeckError, DeckReport, ElementCount, KeywordCount, KeywordUse, Note, SetCount, StepReport};
 
 use crate::model::{Elasticity, ExplicitSettings, Model};
@@ -65,7 +65,7 @@ pub struct ReadOptions {
     /// three coordinates. The mesh is in [`Deck::model`]; [`Deck::finish`] is not meant for it.
     pub mesh_only: bool,
     /// Two-node elements (trusses, beams, springs, dashpots, connectors) and point masses are wanted, in [`Deck::lines`], and
-    /// not refused.
+    /// not refused; shells and membranes of three or four nodes are read as CPS3 and CPS4, with three coordinates.
     pub lines: bool,
 }
 

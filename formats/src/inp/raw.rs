@@ -67,6 +67,8 @@ pub(super) struct RawPart {
     pub nodes: RawNodes,
     /// One a kind, in the order of first appearance.
     pub groups: Vec<RawGroup>,
+    /// Shells or membranes are among the groups, as elements in the plane.
+    pub has_shells: bool,
     /// Elements of types that are not computed, one a type.
     pub others: Vec<OtherGroup>,
     pub node_sets: RawSets,

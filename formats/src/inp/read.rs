@@ -62,7 +62,7 @@ pub(super) fn read_source(source: Source, options: &ReadOptions, may_include: bo
     refuse_others(&others, &mut log);
     let lines = Collector::new(&assembly, &ignore, &mut log);
     // Springs may leave the plane.
-    if !options.mesh_only && lines.is_empty() {
+    if !options.mesh_only && lines.is_empty() && !parts(&raw).any(|part| part.has_shells) {
         choose_dimension(&mut assembly, &mut log);
     }
 

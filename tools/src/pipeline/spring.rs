@@ -188,10 +188,23 @@ fn load(
         seconds.read = clock.lap();
         progress.stage("mesh");
         let mut edges = edges(&read.model.mesh, &read.lines, &job)?;
-        let (made, solver_from_model) = mesh_of_edges(&read.model.mesh, &edges, config.block_size).map_err(explain)?;
-        mesh = made;
+        let left = read.report.elements.iter().filter(|found| !found.supported && !inp::is_line(&found.name));
+        let left: Vec<String> = left.map(|found| format!("{} {}", found.count, found.name)).collect();
+        let left =
+            if left.is_empty() { None } else { Some(format!("elements that make no springs: {}", left.join(", "))) };
+        let made = mesh_of_edges(&read.model.mesh, &edges, config.block_size).map_err(|error| match error {
+            BuildError::Empty => {
+                let why = left.as_ref().map_or_else(String::new, |left| format!(" ({left})"));
+                let (file, message) = (config.input.display().to_string(), format!("it has no spring{why}"));
+                JobError { file, line: 0, message }.into()
+            }
+            error => explain(error),
+        })?;
+        let solver_from_model;
+        (mesh, solver_from_model) = made;
         let said = |text: String| format!("{}: {text}", config.input.display());
-        let Remarks { notes, warnings } = std::mem::take(&mut edges.remarks);
+        let Remarks { notes, mut warnings } = std::mem::take(&mut edges.remarks);
+        warnings.extend(left.map(|left| format!("warning: {left}")));
         remarks = Remarks {
             notes: notes.into_iter().map(said).collect(),
             warnings: warnings.into_iter().map(said).collect(),

@@ -23,7 +23,7 @@ pub struct Edges {
     pub material: Vec<u8>,
     /// The job's `[[material]]`, then the deck's `*MASS`, then what is at one node together.
     pub materials: Vec<SpringMaterial>,
-    /// Volume of elements that belongs to each node: equal shares.
+    /// Volume of elements that belongs to each node, or area where there are no solids: equal shares.
     pub volume: Vec<f64>,
     /// Two-node elements that are no springs, masses that hide others.
     pub remarks: Remarks,
@@ -89,19 +89,30 @@ pub fn edges(mesh: &Mesh, lines: &Lines, job: &SpringJob) -> Result<Edges, JobEr
     let mut springs: Vec<(u32, u32, usize)> = Vec::new();
     let mut volume = vec![0.0; mesh.n_nodes()];
     let mut first = 0;
+    // Faces beside solids, as meshers write them, have no volume.
+    let dimension = mesh.groups.iter().map(|elements| elements.kind.dimension()).max();
     for elements in &mesh.groups {
         let n = elements.kind.n_nodes();
         let local = local_edges(elements.kind);
+        let fills = Some(elements.kind.dimension()) == dimension;
         for (at, nodes) in elements.connectivity.chunks_exact(n).enumerate() {
             let group = group[first + at];
             if group == NONE {
                 continue;
             }
-            let share = size(mesh, elements.kind, nodes) / n as f64;
+            let share = if fills { size(mesh, elements.kind, nodes) / n as f64 } else { 0.0 };
             nodes.iter().for_each(|&node| volume[node as usize] += share);
             for [a, b] in &local {
                 let (a, b) = (nodes[usize::from(*a)], nodes[usize::from(*b)]);
                 if a != b {
+                    if position(mesh, a) == position(mesh, b) {
+                        let [one, other] = [a, b].map(|node| mesh.node_labels[node as usize]);
+                        let text = format!(
+                            "nodes {one} and {other} of element {} are at one place: the edge between them can be no spring; merge them",
+                            elements.labels[at]
+                        );
+                        return Err(job.springs[usize::from(group)].place.error(text));
+                    }
                     springs.push((a.min(b), a.max(b), usize::from(group)));
                 }
             }
