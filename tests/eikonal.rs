@@ -514,7 +514,7 @@ fn paths_end_at_starts_in_balls_of_exact_times() {
     cubes(10).vtu(&folder.path().join("a.vtu"));
     let ends: Vec<u32> = (0..1331).step_by(7).collect();
     let job = format!(
-        "[[velocity]]\ntensor = [0.04, 0.16, 0.3, 0.05, 0.1, 0.08]\n[[start]]\nat = [0.2, 0.1, 0.1]\n\
+        "[[velocity]]\ntensor = [0.3, 0.1, 0.06, -0.15, 0.02, -0.05]\n[[start]]\nat = [0.2, 0.1, 0.1]\n\
          [solver]\nexact_radius = 0.35\n[output]\npath_nodes = {ends:?}\n"
     );
     std::fs::write(folder.path().join("j.toml"), job).unwrap();

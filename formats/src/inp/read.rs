@@ -35,6 +35,7 @@ pub(super) fn read_source(source: Source, options: &ReadOptions, may_include: bo
         ..DeckReport::default()
     };
     let mut materials: Vec<DeckMaterial> = raw.materials.iter().map(|m| material(m, &ignore, &mut log)).collect();
+    let has_shells = parts(&raw).any(|part| part.has_shells);
     let Some(mut assembly) = Assembly::build(&mut raw, &mut log) else {
         return Err(log.failure(&report).unwrap_or_else(|| DeckError::single("", 0, "the deck cannot be assembled")));
     };
@@ -62,7 +63,7 @@ pub(super) fn read_source(source: Source, options: &ReadOptions, may_include: bo
     refuse_others(&others, &mut log);
     let lines = Collector::new(&assembly, &ignore, &mut log);
     // Springs may leave the plane.
-    if !options.mesh_only && lines.is_empty() && !parts(&raw).any(|part| part.has_shells) {
+    if !options.mesh_only && lines.is_empty() && !has_shells {
         choose_dimension(&mut assembly, &mut log);
     }
 

@@ -26,7 +26,7 @@ type Support = Vec<(u32, f64)>;
 ///
 /// From a node it goes to the point where the wave entered the element that it crossed last; from a point on a face or an edge
 /// along −D∇φ through the element behind it; where there is none, to the earliest of its nodes. A node with an exact time
-/// may be earlier than all round it: from there it goes straight to the start, `centre`, whose ball it is in.
+/// may be earlier than where the wave would come from: from there it goes straight to the start, `centre`, whose ball it is in.
 pub fn path(
     problem: &EikonalProblem,
     time: &[f64],
@@ -40,7 +40,9 @@ pub fn path(
     while path.len() < MOST_STEPS {
         let next = match support.as_slice() {
             &[(node, _)] => {
-                from_node(mesh, predecessors, node).or_else(|| centre(node).map(|start| vec![(start, 1.0)]))
+                let earlier = |next: &Support| point(mesh, time, next).time <= time[node as usize];
+                let before = from_node(mesh, predecessors, node).filter(earlier);
+                before.or_else(|| centre(node).map(|start| vec![(start, 1.0)]))
             }
             _ => Some(through_element(problem, time, &support).unwrap_or_else(|| {
                 // Never empty: weights sum to 1.
