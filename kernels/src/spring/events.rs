@@ -8,15 +8,10 @@ use super::{Cause, Change, SpringProblem};
 
 type Point = [f64; 3];
 
-/// What happens before a step.
-#[derive(Debug, Clone, PartialEq)]
+/// What happens before some steps, by its place in the problem's lists.
+#[derive(Debug, Clone, Copy, PartialEq)]
 enum Event {
-    /// Crossed springs are erased: triangles or parallelograms, or a plane.
-    Cut {
-        index: u32,
-        frame: CutFrame,
-        surfaces: Vec<Surface>,
-    },
+    Cut(u32),
     Erase(u32),
     Add(u32),
 }
@@ -70,53 +65,31 @@ impl Surface {
     }
 }
 
-/// What happens when, by step.
+/// What happens when: the first and the last step of each event, in the order in which those of one step happen.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Schedule {
-    events: Vec<(u64, Event)>,
+    events: Vec<([u64; 2], Event)>,
 }
 
 impl Schedule {
     /// Of a problem, from a step on.
     pub fn new(problem: &SpringProblem, first: u64) -> Self {
-        let dt = problem.time_increment;
-        let step_at = |time: f64| (time / dt - 1e-9).ceil().max(0.0) as u64;
+        let step_at = |time: f64| step_at(time, problem.time_increment);
         let mut events = Vec::new();
         for (index, cut) in problem.cuts.iter().enumerate() {
-            let event = |surfaces| Event::Cut { index: index as u32, frame: cut.frame, surfaces };
-            match &cut.shape {
-                CutShape::Plane { point, normal } => {
-                    let plane = Surface { corner: *point, normal: *normal, within: None };
-                    events.push((step_at(cut.time), event(vec![plane])));
-                }
-                CutShape::Sheet { corner, edges } => {
-                    events.push((step_at(cut.time), event(Surface::new(*corner, *edges, false).into_iter().collect())));
-                }
-                CutShape::Blade { times, .. } => {
-                    let start = cut.time + times.first().copied().unwrap_or(0.0);
-                    let end = cut.time + times.last().copied().unwrap_or(0.0);
-                    let (from, to) = (step_at(start), step_at(end));
-                    for step in from.max(first)..=to {
-                        let range =
-                            [((step as f64 - 1.0) * dt).max(start), if step == to { end } else { step as f64 * dt }];
-                        events.push((step, event(swept(cut, range))));
-                    }
-                }
-            }
+            events.push((times(cut).map(step_at), Event::Cut(index as u32)));
         }
         let erasures = problem.erasures.iter().enumerate();
-        events.extend(erasures.map(|(i, erasure)| (step_at(erasure.time), Event::Erase(i as u32))));
+        events.extend(erasures.map(|(i, erasure)| ([step_at(erasure.time); 2], Event::Erase(i as u32))));
         let additions = problem.additions.iter().enumerate();
-        events.extend(additions.map(|(i, addition)| (step_at(addition.time), Event::Add(i as u32))));
-        events.retain(|event| event.0 >= first);
-        events.sort_by_key(|event| event.0);
+        events.extend(additions.map(|(i, addition)| ([step_at(addition.time); 2], Event::Add(i as u32))));
+        events.retain(|([_, end], _)| *end >= first);
         Self { events }
     }
 
     /// The first step from `step` on before which something happens.
     pub fn next(&self, step: u64) -> Option<u64> {
-        let at = self.events.partition_point(|event| event.0 < step);
-        self.events.get(at).map(|event| event.0)
+        self.events.iter().filter(|([_, end], _)| *end >= step).map(|([start, _], _)| step.max(*start)).min()
     }
 
     /// What happens before a step, given u_n, (n, 3): the springs are changed, and the changes returned in order.
@@ -128,11 +101,12 @@ impl Schedule {
         displacement: &[f64],
     ) -> Vec<Change> {
         let mut changes = Vec::new();
-        let from = self.events.partition_point(|event| event.0 < step);
-        for (_, event) in self.events[from..].iter().take_while(|event| event.0 == step) {
+        for (_, event) in self.events.iter().filter(|([start, end], _)| (*start..=*end).contains(&step)) {
             match event {
-                Event::Cut { index, frame, surfaces } => {
-                    for particles in crossed(problem, springs, *frame, surfaces, displacement) {
+                Event::Cut(index) => {
+                    let cut = &problem.cuts[*index as usize];
+                    let surfaces = surfaces(cut, step, problem.time_increment);
+                    for particles in crossed(problem, springs, cut.frame, &surfaces, displacement) {
                         springs.erase(particles);
                         changes.push(Change { step, particles, cause: Cause::Cut(*index) });
                     }
@@ -190,6 +164,30 @@ fn crossed(
     let mut pairs: Vec<[u32; 2]> = chunks.flatten().collect();
     pairs.sort_unstable();
     pairs
+}
+
+/// The first step that begins at a time or after it.
+fn step_at(time: f64, dt: f64) -> u64 {
+    (time / dt - 1e-9).ceil().max(0.0) as u64
+}
+
+/// When a cut begins and ends.
+fn times(cut: &Cut) -> [f64; 2] {
+    let CutShape::Blade { times, .. } = &cut.shape else { return [cut.time; 2] };
+    [times.first(), times.last()].map(|time| cut.time + time.copied().unwrap_or(0.0))
+}
+
+/// What cuts before a step: triangles or a parallelogram, or a plane.
+fn surfaces(cut: &Cut, step: u64, dt: f64) -> Vec<Surface> {
+    match &cut.shape {
+        CutShape::Plane { point, normal } => vec![Surface { corner: *point, normal: *normal, within: None }],
+        CutShape::Sheet { corner, edges } => Surface::new(*corner, *edges, false).into_iter().collect(),
+        CutShape::Blade { .. } => {
+            let [start, end] = times(cut);
+            let to = if step == step_at(end, dt) { end } else { step as f64 * dt };
+            swept(cut, [((step as f64 - 1.0) * dt).max(start), to])
+        }
+    }
 }
 
 /// What a blade sweeps between two times: two triangles from station to station.

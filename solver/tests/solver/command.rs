@@ -230,8 +230,8 @@ fn wait_for_start(child: &mut std::process::Child) {
 #[cfg(unix)]
 #[test]
 fn signals_write_checkpoints_and_a_restart_gives_the_same_traces() {
-    // Some 40,000 steps.
-    let model = bar(6e-3);
+    // Some 330,000 steps: the better part of a second, so that a signal comes in time on a busy machine.
+    let model = bar(5e-2);
     assert!(model.call(&["-q", "-o", "whole"]).status.success());
     for name in ["TERM", "INT"] {
         let mut child = model.command(&["-o", name]).stderr(Stdio::piped()).spawn().unwrap();
