@@ -206,17 +206,17 @@ fn write_results<T: Real + Number>(
     if fields || !ends.is_empty() {
         let before = predecessors(problem, starts, &arrival.time);
         if !ends.is_empty() {
-            // The start in whose ball a node has its time.
+            // The starts with their balls, and the one in whose ball a node has its time.
+            let radius = setup.settings.exact_radius;
+            let balls: Vec<_> = starts.iter().map(|&start| (start.0, exact_ball(problem, &[start], radius))).collect();
             let centre = |node: u32| {
-                let radius = setup.settings.exact_radius;
-                let of_ball = |&start: &(u32, f64)| {
-                    let ball = exact_ball(problem, &[start], radius);
-                    ball.binary_search_by_key(&node, |at| at.0).ok().map(|at| (ball[at].1, start.0))
+                let of_ball = |(start, ball): &(u32, Vec<(u32, f64)>)| {
+                    ball.binary_search_by_key(&node, |at| at.0).ok().map(|at| (ball[at].1, *start))
                 };
-                starts.iter().filter_map(of_ball).min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, start)| start)
+                balls.iter().filter_map(of_ball).min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, start)| start)
             };
             let path =
-                |&node: &u32| (mesh.node_labels[node as usize], paths::path(problem, &time, &before, centre, node));
+                |&node: &u32| (mesh.node_labels[node as usize], paths::path(problem, &time, &before, &centre, node));
             let text = paths::csv(&ends.iter().map(path).collect::<Vec<_>>());
             write_atomically(&folder.join("paths.csv"), |out| std::io::Write::write_all(out, text.as_bytes()))?;
             summary.files.push("paths.csv".into());
