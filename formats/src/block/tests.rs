@@ -543,7 +543,7 @@ proptest! {
 }
 
 #[test]
-#[ignore = "a timing, not a test: cargo test --release -- --ignored --nocapture timings"]
+#[ignore = "a timing, not a test: cargo test --release -p pogo-formats -- --ignored --nocapture timings"]
 fn timings() {
     let contents = model(100, 10_000, 500, |_| true);
     let clock = std::time::Instant::now();
@@ -565,7 +565,7 @@ fn timings() {
 }
 
 #[test]
-#[ignore = "writes 2.4 GB"]
+#[ignore = "writes 2.4 GB: cargo test --release -p pogo-formats -- --ignored --nocapture"]
 fn files_over_2_gib() {
     let n = 80_000_000;
     let mut contents = small();

@@ -216,7 +216,7 @@ fn write_results<T: Real + Number>(
                 balls.iter().filter_map(of_ball).min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, start)| start)
             };
             let path =
-                |&node: &u32| (mesh.node_labels[node as usize], paths::path(problem, &time, &before, &centre, node));
+                |&node: &u32| (mesh.node_labels[node as usize], paths::path(problem, &time, &before, centre, node));
             let text = paths::csv(&ends.iter().map(path).collect::<Vec<_>>());
             write_atomically(&folder.join("paths.csv"), |out| std::io::Write::write_all(out, text.as_bytes()))?;
             summary.files.push("paths.csv".into());
