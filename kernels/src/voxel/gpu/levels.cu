@@ -27,13 +27,13 @@ extern "C" __global__ void __launch_bounds__(256) coarse_prolong(const Tables* f
 }
 
 /// What the host and the kernels of the outer conjugate gradients know of each other, f64.
-enum Scalar : u32 { ZR, ZQ, PQ, UNUSED, RR, ALPHA, BEFORE, WORK, SCALARS };
+enum Scalar : u32 { PR, ZQ, PQ, UNUSED, RR, ALPHA, BEFORE, WORK, SCALARS };
 
-/// p = z + β p; β = −α z·q / (z·r before), Polak and Ribière's, 0 at the start.
+/// p = z + β p; β = −z·q / (p·q before), 0 at the start: conjugate to the direction before, whatever the preconditioner does.
 extern "C" __global__ void __launch_bounds__(256)
     outer_direction(const double* scalar, const float* z, float* p, u64 n) {
     const double before = scalar[BEFORE];
-    const float beta = before == 0 ? 0.0f : float(-scalar[ALPHA] * scalar[ZQ] / before);
+    const float beta = before == 0 ? 0.0f : float(-scalar[ZQ] / before);
     for (u64 i = blockIdx.x * 256ull + threadIdx.x; 4 * i < n; i += gridDim.x * 256ull) {
         Four v = load(z, i), old = load(p, i);
         EACH v.v[m] += beta * old.v[m];
@@ -73,10 +73,10 @@ template <class T> struct alignas(4 * sizeof(T)) Quad {
     T v[4];
 };
 
-/// α = z·r / p·q; x += α p, r −= α q; sums of r² by thread block.
+/// α = p·r / p·q; x += α p, r −= α q; sums of r² by thread block.
 template <class Low>
 DEVICE void update(double* scalar, const float* p, const float* q, Solution<Low> x, float* r, double* partial, u64 n) {
-    const double alpha = scalar[ZR] / scalar[PQ];
+    const double alpha = scalar[PR] / scalar[PQ];
     const float factor = float(alpha);
     double sum = 0;
     for (u64 i = blockIdx.x * 256ull + threadIdx.x; 4 * i < n; i += gridDim.x * 256ull) {
@@ -97,7 +97,7 @@ DEVICE void update(double* scalar, const float* p, const float* q, Solution<Low>
     if (threadIdx.x == 0) partial[blockIdx.x] = sum;
     if (blockIdx.x == 0 && threadIdx.x == 0) {
         scalar[ALPHA] = alpha;
-        scalar[BEFORE] = scalar[ZR];
+        scalar[BEFORE] = scalar[PQ];
     }
 }
 

@@ -42,7 +42,7 @@ const ADVICE: &str = "a larger device, a coarser or smaller sample ([image] down
 
 /// `Scalar` in levels.cu.
 mod scalar {
-    pub const ZR: usize = 0;
+    pub const PR: usize = 0;
     pub const ZQ: usize = 1;
     pub const PQ: usize = 2;
     pub const RR: usize = 4;
@@ -340,7 +340,7 @@ impl GpuStaticSolver {
         (2 * degree + 2 + if degree == 2 { 1 } else { 0 }) as f64
     }
 
-    /// z = M⁻¹ r; z · r and z · K p.
+    /// z = M⁻¹ r; z · K p of the direction before.
     fn precondition(&self) -> Result<(), DeviceError> {
         let stream = self.stream.as_inner();
         let (fine, r, z, t) = (&self.fine, &self.r, &self.z, &self.t);
@@ -364,13 +364,6 @@ impl GpuStaticSolver {
             unsafe { self.prolong.launch(stream, 4 * BLOCKS, &mut arguments![self.tables.pointer(), clear])? };
         }
         fine.smooth_again(stream, degree, r, z, t, work)?;
-        let (z_there, partial) = (self.z.pointer(), self.partial.pointer());
-        let out = self.scalars.pointer() + 8 * scalar::ZR as u64;
-        // SAFETY: what the kernels take; vectors have n numbers, `partial` one for each thread block.
-        unsafe {
-            self.dot.launch(stream, BLOCKS, &mut arguments![z_there, r.pointer(), partial, r.len() as u64])?;
-            self.sum.launch(stream, 1, &mut arguments![partial, BLOCKS, out])?;
-        }
         fine.dot(stream, z, &self.p)?;
         self.keep_sum(scalar::ZQ)
     }
@@ -380,13 +373,18 @@ impl GpuStaticSolver {
         let stream = self.stream.as_inner();
         let n = self.r.len() as u64;
         let (scalars, p, z) = (self.scalars.pointer(), self.p.pointer(), self.z.pointer());
+        let (r, partial) = (self.r.pointer(), self.partial.pointer());
+        // Not z · r, which is the same only as long as r is orthogonal to the direction before: what rounding has left may not be.
         // SAFETY, here and below: what the kernels take; vectors have n numbers, `partial` one for each thread block.
-        unsafe { self.direction.launch(stream, BLOCKS, &mut arguments![scalars, z, p, n])? };
+        unsafe {
+            self.direction.launch(stream, BLOCKS, &mut arguments![scalars, z, p, n])?;
+            self.dot.launch(stream, BLOCKS, &mut arguments![p, r, partial, n])?;
+            self.sum.launch(stream, 1, &mut arguments![partial, BLOCKS, scalars + 8 * scalar::PR as u64])?;
+        }
         // z has gone into p; K p takes its place.
         self.fine.apply(stream, &self.p, &self.z, true)?;
         self.keep_sum(scalar::PQ)?;
         let solution = [self.upper.pointer(), self.lower.pointer()];
-        let (r, partial) = (self.r.pointer(), self.partial.pointer());
         // SAFETY: as above.
         unsafe {
             self.update.launch(stream, BLOCKS, &mut arguments![scalars, p, z, solution, r, partial, n])?;

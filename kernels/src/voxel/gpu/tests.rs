@@ -2,7 +2,7 @@
 
 use pogo_formats::voxel::{Bricks, bricks_of};
 
-use super::super::tests::random;
+use super::super::tests::{check_bars, random};
 use super::super::{
     CycleSettings, FixedDof, GpuStaticSolver, Moduli, NodalForce, Solution, SolverSettings, StaticProblem, StaticSolver,
 };
@@ -45,6 +45,26 @@ fn difference(a: &Solution, b: &Solution) -> f64 {
     apart / norm(&mut b.displacement.iter().copied())
 }
 
+/// A solver on the first device; none, and that is said, where there is no device.
+fn device_solver(problem: &StaticProblem, settings: &SolverSettings) -> Option<GpuStaticSolver> {
+    match GpuStaticSolver::new(problem, settings, 0) {
+        Ok(device) => Some(device),
+        Err(DeviceError::NoDriver | DeviceError::NoDevice { .. }) => {
+            eprintln!("SKIPPED: no CUDA device");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn a_device_solves_bars_between_frictionless_walls() {
+    check_bars(|problem, settings| {
+        let mut device = device_solver(problem, settings)?;
+        Some(device.solve(problem.fixed, &[], None, &mut go).expect("solves"))
+    });
+}
+
 #[test]
 fn a_device_solves_as_the_cpu_does() {
     let usual = SolverSettings { tolerance: 1e-8, ..SolverSettings::default() };
@@ -70,14 +90,7 @@ fn a_device_solves_as_the_cpu_does() {
         ] {
             let problem =
                 StaticProblem { bricks: view, moduli, poisson: 0.3, spacing: 0.1, fixed: &fixed, forces: &forces };
-            let mut device = match GpuStaticSolver::new(&problem, &settings, 0) {
-                Ok(device) => device,
-                Err(DeviceError::NoDriver | DeviceError::NoDevice { .. }) => {
-                    eprintln!("SKIPPED: no CUDA device");
-                    return;
-                }
-                Err(error) => panic!("{error}"),
-            };
+            let Some(mut device) = device_solver(&problem, &settings) else { return };
             let found = device.solve(&fixed, &forces, None, &mut go).expect("solves");
             let mut cpu = StaticSolver::new(&problem, &settings);
             let expected = cpu.solve(&fixed, &forces, None, &mut go);
