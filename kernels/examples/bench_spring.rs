@@ -5,8 +5,8 @@
 //! cargo run --release -p pogo-kernels --example bench_spring -- [cpu|cuda|both] [SIZES=32,64,128] [f32|f64|f32,f64] [THREADS=2] [WAYS]
 //! ```
 //!
-//! One line for each model, addressing and way: particle-steps a second (median of repeats), steps a second, the bytes that a
-//! particle-step must move, and bytes a second. SIZES are sides of boxes (`64`, or `96x64x32`); `heart` is a hollow body of 29,449 particles in 46 × 51 × 60
+//! One line for each model, addressing and way: particle-steps a second (median of repeats; on a device also of brief ones after
+//! a rest, a line of their own), steps a second, the bytes that a particle-step must move, and bytes a second. SIZES are sides of boxes (`64`, or `96x64x32`); `heart` is a hollow body of 29,449 particles in 46 × 51 × 60
 //! places, as many as the paper's heart has. WAYS is all
 //! on a device, or some of `Implicit-Cached,Implicit-Shared,Implicit-SharedPairs,Explicit-Shared,ExplicitGlobal-Cached,Explicit-Resident`.
 
@@ -127,7 +127,7 @@ fn cpu<T: pogo_kernels::spring::Number>(
 ) -> Result<(), Failure> {
     let mut stepper = CpuStepper::<T>::new(model.clone(), state, addressing, threads, Level::detect())?;
     let bytes = stepper.bytes_per_particle_step();
-    let speed = speed(&mut stepper, model.n_particles(), 0.1)?;
+    let speed = speed(&mut stepper, model.n_particles(), 0.1, 0.0)?;
     // On a busy machine the processor time tells more than the clock.
     let what = match speed.1 {
         Some(processor) => format!("{what}, {:.1} M a core", 1e-6 / processor),
@@ -159,10 +159,12 @@ fn gpu<T: GpuNumber>(
         Err(error) => return Err(error.into()),
     };
     let report = stepper.report().clone();
-    let (speed, _) = speed(&mut stepper, model.n_particles(), 0.05)?;
+    let (long, _) = speed(&mut stepper, model.n_particles(), 0.05, 0.0)?;
+    let (brief, _) = speed(&mut stepper, model.n_particles(), 0.01, 0.3)?;
     let (kernel, threads, registers, resident) = &report.kernel;
     let what = format!("{kernel} {threads}t {registers}r {resident}b depth {}", options.depth);
-    line(out, &what, model.n_particles(), speed, report.bytes_per_particle_step)
+    line(out, &what, model.n_particles(), long, report.bytes_per_particle_step)?;
+    line(out, "  10 ms after 0.3 s of rest", model.n_particles(), brief, report.bytes_per_particle_step)
 }
 
 fn line(out: &mut impl Write, what: &str, n: usize, speed: f64, bytes: f64) -> Result<(), Failure> {
@@ -176,8 +178,9 @@ fn line(out: &mut impl Write, what: &str, n: usize, speed: f64, bytes: f64) -> R
     Ok(())
 }
 
-/// Particle-steps a second, the median of repeats of at least `seconds`, and processor time a particle-step.
-fn speed(stepper: &mut dyn Stepper, n: usize, seconds: f64) -> Result<(f64, Option<f64>), Failure> {
+/// Particle-steps a second, the median of repeats of at least `seconds`, each after a rest, and processor time a particle-step.
+/// A device that draws all the power it may is slower for long than for a moment.
+fn speed(stepper: &mut dyn Stepper, n: usize, seconds: f64, rest: f64) -> Result<(f64, Option<f64>), Failure> {
     let mut advance = |steps: usize| -> Result<f64, Failure> {
         let table = SignalTable { n_signals: 0, values: Vec::new() };
         let start = Instant::now();
@@ -195,7 +198,12 @@ fn speed(stepper: &mut dyn Stepper, n: usize, seconds: f64) -> Result<(f64, Opti
         steps *= 4;
     }
     let before = processor_time();
-    let mut taken = (0..REPEATS).map(|_| advance(steps)).collect::<Result<Vec<f64>, _>>()?;
+    let mut taken = (0..REPEATS)
+        .map(|_| {
+            std::thread::sleep(std::time::Duration::from_secs_f64(rest));
+            advance(steps)
+        })
+        .collect::<Result<Vec<f64>, _>>()?;
     let spent = processor_time().zip(before).map(|(after, before)| (after - before) / (n * steps * REPEATS) as f64);
     taken.sort_unstable_by(f64::total_cmp);
     if !stepper.state()?.displacement.iter().all(|u| u.is_finite() && u.abs() < 1e3) {
