@@ -9,6 +9,8 @@
 template <typename T, int STEPS> struct Fans {
     static constexpr u32 THREADS = sizeof(T) == 8 && STEPS == 2 ? 256 : 128;
     static constexpr u32 RESIDENT = sizeof(T) == 4 ? 8 : STEPS == 1 ? 6 : 3;
+    // Whose data each thread block asks for, that many thread blocks before they are its turn; nobody's, where it costs more.
+    static constexpr u32 AHEAD = sizeof(T) == 8 && STEPS == 2 ? 200 : 0;
 };
 constexpr u32 ALL_LANES = 0xffffffffu;
 
@@ -259,6 +261,19 @@ __device__ __forceinline__ void step_block(const Params<T> &p, const Block &bloc
     const Plane<T> d = plane(p, mixed ? 0 : block.material);
     Energies energies;
     __syncthreads();
+
+    if (PLAIN && Fans<T, STEPS>::AHEAD > 0 && tid >= THREADS - 32) {
+        const u32 further = blockIdx.x + Fans<T, STEPS>::AHEAD;
+        if (further < gridDim.x) {
+            const Block next = load_row(p.blocks + (p.list ? p.list[further] : further));
+            prefetch<true>(u_in + next.node_first, sizeof(T2) * next.n_own);
+            prefetch<true>(p.du[parity] + 2 * (u64)next.node_first, sizeof(T2) * next.n_own);
+            prefetch<true>(p.inertia + next.node_first, sizeof(T) * next.n_own);
+            prefetch<true>(p.fan + next.node_first, sizeof(uint4) * next.n_own);
+            prefetch<true>(p.halo_fan + next.halo_first, sizeof(uint4) * next.n_halo);
+            prefetch<true>(x + next.local_first, sizeof(T2) * (next.n_own + next.n_halo + next.n_outer));
+        }
+    }
 
     // One step of one node; the whole warp comes along.
     Moved<T, 2> moved;

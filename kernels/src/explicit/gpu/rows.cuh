@@ -81,13 +81,3 @@ template <int BYTES> __device__ __forceinline__ void copy_later(void *to, const 
 }
 
 __device__ __forceinline__ void wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
-
-// Asks for bytes to be brought near; the threads of the block, or of a warp, share the lines out.
-template <bool WARP = false> __device__ __forceinline__ void prefetch(const void *from, u64 bytes) {
-    const u32 thread = WARP ? threadIdx.x % 32 : threadIdx.x, n_threads = WARP ? 32 : blockDim.x;
-    const char *first = reinterpret_cast<const char *>(reinterpret_cast<u64>(from) & ~(u64)127);
-    const char *last = reinterpret_cast<const char *>(from) + bytes;
-#pragma unroll 1
-    for (const char *at = first + 128 * thread; at < last; at += 128 * n_threads)
-        asm volatile("prefetch.global.L2 [%0];" ::"l"(at));
-}
