@@ -6,6 +6,8 @@
 // rkyv's derive writes undocumented twins of enum variants with named fields.
 #![allow(missing_docs)]
 
+mod collapse;
+
 use rkyv::{Archive, Deserialize, Serialize};
 
 /// First-order elements that Pogo computes.
@@ -129,6 +131,11 @@ pub struct ElementGroup {
 }
 
 impl ElementGroup {
+    /// A group without elements.
+    pub const fn new(kind: ElementKind) -> Self {
+        Self { kind, labels: Vec::new(), instance: Vec::new(), section: Vec::new(), connectivity: Vec::new() }
+    }
+
     /// Elements in this group.
     pub fn len(&self) -> usize {
         self.labels.len()

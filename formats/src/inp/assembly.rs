@@ -111,7 +111,7 @@ impl Assembly {
         let n_uses = |instances: &[Placed], part: usize| instances.iter().filter(|p| p.part == part).count();
         let mut uses: Vec<usize> = (0..self.parts.len()).map(|p| n_uses(&self.instances, p)).collect();
         let mesh = &mut self.mesh;
-        mesh.groups = kinds.iter().map(|(kind, _)| empty_group(*kind)).collect();
+        mesh.groups = kinds.iter().map(|(kind, _)| ElementGroup::new(*kind)).collect();
         for (number, placed) in self.instances.iter_mut().enumerate() {
             let part = &mut self.parts[placed.part];
             uses[placed.part] -= 1;
@@ -284,10 +284,6 @@ fn empty_mesh() -> Mesh {
         node_sets: Vec::new(),
         element_sets: Vec::new(),
     }
-}
-
-fn empty_group(kind: ElementKind) -> ElementGroup {
-    ElementGroup { kind, labels: Vec::new(), instance: Vec::new(), section: Vec::new(), connectivity: Vec::new() }
 }
 
 fn take<T: Clone>(from: &mut Vec<T>, whole: bool) -> Vec<T> {

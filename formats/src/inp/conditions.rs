@@ -503,7 +503,13 @@ impl<'a> Conditions<'a> {
                         continue;
                     };
                     match faces_of(&self.assembly.mesh, &elements, face) {
-                        Ok((faces, elements)) => LoadKind::Pressure { faces, elements },
+                        Ok((faces, owners)) => {
+                            if faces.is_empty() && !elements.is_empty() {
+                                let text = format!("face {face} has vanished, as its corners are one node or two");
+                                log.warning(line.place, text + ": this line does nothing");
+                            }
+                            LoadKind::Pressure { faces, elements: owners }
+                        }
                         Err(what) => {
                             log.error(line.place, what);
                             continue;

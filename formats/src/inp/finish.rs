@@ -35,7 +35,10 @@ pub(super) fn finish(mut deck: Deck) -> Result<(Model, Vec<Note>), DeckError> {
     others(&deck, &mut findings);
     let can_compute = deck.model.mesh.n_elements() > 0 || deck.others.is_empty();
     if let Some(elements) = kept_elements(&mut deck.model.mesh, deck.model.setup.sections.len(), &mut findings) {
-        renumber_elements(&mut deck.model, &elements, &mut findings);
+        let unused = renumber_elements(&mut deck.model, &elements);
+        if !unused.is_empty() {
+            findings.note(format!("histories left out, as none of their elements is computed: {}", unused.join(", ")));
+        }
     }
     if deck.model.mesh.n_elements() > 0 {
         dimension(&mut deck.model.mesh, &mut findings);
@@ -166,7 +169,8 @@ fn remap(list: &mut Vec<u32>, map: &[u32]) {
     *list = old.into_iter().filter_map(|index| new_index(map, index)).collect();
 }
 
-fn renumber_elements(model: &mut Model, map: &[u32], findings: &mut Findings) {
+/// Follows new element indices everywhere but in the groups; gives the histories that have no element left and go.
+pub(super) fn renumber_elements(model: &mut Model, map: &[u32]) -> Vec<String> {
     for set in &mut model.mesh.element_sets {
         remap(&mut set.members, map);
     }
@@ -195,9 +199,7 @@ fn renumber_elements(model: &mut Model, map: &[u32], findings: &mut Findings) {
         }
         !history.elements.is_empty()
     });
-    if !unused.is_empty() {
-        findings.note(format!("histories left out, as none of their elements is computed: {}", unused.join(", ")));
-    }
+    unused
 }
 
 /// 2D or 3D by the elements; 2D meshes lose a constant third coordinate.

@@ -14,6 +14,7 @@
 //! [`ReadOptions::ignore`] names it.
 
 mod assembly;
+mod collapse;
 mod conditions;
 mod finish;
 mod frame;

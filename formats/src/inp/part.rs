@@ -1,5 +1,6 @@
 //! Labels of one part → indices: nodes, elements, and the checks of both.
 
+use super::collapse::refusal;
 use super::labels::LabelIndex;
 use super::lexer::{Cursor, Place, fields};
 use super::log::Log;
@@ -131,11 +132,9 @@ fn connect(group: &mut RawGroup, nodes: &LabelIndex, log: &mut Log) {
     for at in 0..group.labels.len() {
         let Some(element) = group.connectivity.get_mut(at * n..(at + 1) * n) else { return };
         let mut problem = None;
-        for (k, node) in element.iter().enumerate() {
-            if element[..k].contains(node) {
-                let hint = if n > group.kind.dimension() + 1 { ": write it as a type with fewer nodes" } else { "" };
-                problem = Some(format!("has node {node} twice{hint}"));
-            }
+        let repeated = (1..n).find(|k| element[..*k].contains(&element[*k])).map(|k| element[k]);
+        if let Some(node) = repeated.filter(|_| group.kind.collapsed(element).is_none()) {
+            problem = Some(format!("has node {node} twice{}", refusal(group.kind, element)));
         }
         for node in element {
             match nodes.get(*node) {

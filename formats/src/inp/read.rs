@@ -1,6 +1,7 @@
 //! Source → [`Deck`]: parse, assemble, resolve, count.
 
 use super::assembly::Assembly;
+use super::collapse::collapse;
 use super::conditions::Conditions;
 use super::finish::flatten;
 use super::keywords::IgnoreList;
@@ -104,8 +105,12 @@ pub(super) fn read_source(source: Source, options: &ReadOptions, may_include: bo
             lumping: Lumping::RowSum,
         },
     };
+    let mut model = Model { mesh, setup };
+    if let Some(text) = collapse(&mut model) {
+        log.note(Place { source: 0, line: 0 }, text);
+    }
     Ok(Deck {
-        model: Model { mesh, setup },
+        model,
         lines,
         materials,
         explicit,

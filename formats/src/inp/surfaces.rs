@@ -5,30 +5,38 @@ use std::collections::HashMap;
 use super::assembly::{Assembly, kind_and_nodes};
 use super::lexer::{Card, Place, fields, text};
 use super::log::Log;
-use crate::model::Mesh;
+use crate::model::{ElementKind, Mesh};
 
 /// Face nodes, (n, 4) padded with `u32::MAX`, and the element of each.
 pub(super) type Faces = (Vec<[u32; 4]>, Vec<u32>);
 
-/// Face `number` (from 1) of each element.
+/// Face `number` (from 1) of each element, as the deck writes it; faces that have vanished, as their corners coincide, are left out.
 pub(super) fn faces_of(mesh: &Mesh, elements: &[u32], number: usize) -> Result<Faces, String> {
-    let mut faces = Vec::new();
+    let (mut faces, mut owners) = (Vec::new(), Vec::new());
     for element in elements {
         let Some((kind, nodes)) = kind_and_nodes(mesh, *element) else { continue };
         let Some(face) = number.checked_sub(1).and_then(|f| kind.faces().get(f)) else {
             return Err(format!("{} has no face {number}", kind.name()));
         };
-        faces.push(face_nodes(face, nodes));
+        if let Some(face) = face_nodes(kind, face, nodes) {
+            faces.push(face);
+            owners.push(*element);
+        }
     }
-    Ok((faces, elements.to_vec()))
+    Ok((faces, owners))
 }
 
-fn face_nodes(face: &[u8], nodes: &[u32]) -> [u32; 4] {
+/// Corners of a face, each once; nothing where they coincide so that no face is left.
+fn face_nodes(kind: ElementKind, face: &[u8], nodes: &[u32]) -> Option<[u32; 4]> {
     let mut padded = [u32::MAX; 4];
-    for (to, local) in padded.iter_mut().zip(face) {
-        *to = nodes.get(usize::from(*local)).copied().unwrap_or(u32::MAX);
+    let mut n = 0;
+    for node in face.iter().filter_map(|local| nodes.get(usize::from(*local))) {
+        if !padded.contains(node) {
+            padded[n] = *node;
+            n += 1;
+        }
     }
-    padded
+    (n >= kind.dimension()).then_some(padded)
 }
 
 /// Faces of a surface as a card names it: `SURFACE` or `INSTANCE.SURFACE`; where there are none, `log` says so at `place`.
@@ -100,15 +108,15 @@ fn free_faces(mesh: &Mesh, elements: &[u32]) -> Faces {
     let mut uses: HashMap<[u32; 4], u32> = HashMap::new();
     for group in mesh.groups.iter().filter(|g| g.kind.dimension() == dimension) {
         for nodes in group.connectivity.chunks_exact(group.kind.n_nodes()) {
-            for face in group.kind.faces() {
-                *uses.entry(key(&face_nodes(face, nodes))).or_default() += 1;
+            for face in group.kind.faces().iter().filter_map(|face| face_nodes(group.kind, face, nodes)) {
+                *uses.entry(key(&face)).or_default() += 1;
             }
         }
     }
     let (mut faces, mut owners) = (Vec::new(), Vec::new());
     for element in elements {
         let Some((kind, nodes)) = kind_and_nodes(mesh, *element) else { continue };
-        for face in kind.faces().iter().map(|face| face_nodes(face, nodes)) {
+        for face in kind.faces().iter().filter_map(|face| face_nodes(kind, face, nodes)) {
             if uses.get(&key(&face)) == Some(&1) {
                 faces.push(face);
                 owners.push(*element);

@@ -314,3 +314,95 @@ fn quotes_may_stand_round_either_half_of_a_name() {
     assert_eq!(model.setup.initial_velocities[0].nodes, model.setup.boundaries[0].nodes);
     assert_eq!(model.setup.boundaries[0].nodes.len(), 2);
 }
+
+#[test]
+fn elements_with_repeated_nodes_are_the_simpler_ones() {
+    // A wedge and a tetrahedron written as hexahedra, beside a hexahedron.
+    let hexahedra = "9, 2, 0, 0\n10, 2, 0, 1\n11, 3, 0, 0\n*ELEMENT, TYPE=C3D8, ELSET=CUBE\n1, 1, 2, 3, 4, 5, 6, 7, 8\n\
+                     2, 2, 9, 3, 3, 6, 10, 7, 7\n3, 9, 11, 3, 3, 10, 10, 10, 10\n4, 1, 4, 8, 5, 2, 3, 7, 6\n";
+    let (head, tail) = CUBE.split_once("*ELEMENT, TYPE=C3D8R").unwrap();
+    let text = format!("{head}{hexahedra}{}", tail.split_once("5, 6, 7, 8,\n").unwrap().1);
+    let requests = "*Elset, elset=LAST\n3, 4, 2\n*Dload\n2, P3, 5\n3, P1, 6\nLAST, P2, 7\n3, P5, 8\n*Output, history\n\
+                    *Element output, elset=LAST\nMISES\n";
+    let deck = deck(&with(&text, requests));
+    let note = "nodes are repeated: 1 C3D8 element is a C3D6 (element 2), 1 C3D8 element is a C3D4 (element 3); \
+                stiffness and lumped mass are those of that kind";
+    assert!(deck.notes.iter().any(|n| n.text == note), "{:?}", deck.notes);
+    assert!(deck.notes.iter().any(|n| n.text.contains("face 5 has vanished")), "{:?}", deck.notes);
+    let report = &deck.report.elements;
+    assert_eq!((report.len(), report[0].name.as_str(), report[0].count), (1, "C3D8", 4));
+    let model = deck.finish().unwrap_or_else(|e| panic!("{e}")).0;
+    let groups: Vec<_> =
+        model.mesh.groups.iter().map(|g| (g.kind, g.labels.as_slice(), g.connectivity.len())).collect();
+    let expected: [(_, &[u32], _); 3] =
+        [(ElementKind::C3d8, &[1, 4], 16), (ElementKind::C3d6, &[2], 6), (ElementKind::C3d4, &[3], 4)];
+    assert_eq!(groups, expected);
+    assert_eq!(model.mesh.groups[1].connectivity, [1, 8, 2, 5, 9, 6]);
+    assert_eq!(model.mesh.groups[2].connectivity, [8, 10, 2, 9]);
+    let last = model.mesh.element_sets.iter().find(|set| set.name == "LAST").unwrap();
+    assert_eq!(last.members, [3, 1, 2]);
+    assert_eq!(model.setup.element_histories[0].elements, [3, 1, 2]);
+    let faces = |i: usize| match &model.setup.loads[i].kind {
+        LoadKind::Pressure { faces, elements } => (faces.clone(), elements.clone()),
+        _ => panic!(),
+    };
+    let none = u32::MAX;
+    // Faces have the numbers of the element as it is written; those that have vanished carry nothing.
+    assert_eq!(faces(0), (vec![[1, 5, 9, 8]], vec![2]));
+    assert_eq!(faces(1), (vec![[8, 10, 2, none]], vec![3]));
+    assert_eq!(faces(2), (vec![[1, 5, 6, 2], [5, 6, 9, none]], vec![1, 2]));
+    assert_eq!(faces(3), (vec![], vec![]));
+    // The surface of all of them has neither the faces between them nor those that have vanished.
+    let skin = with(&text, "*Surface, name=SKIN\n,\n*Dsload\nSKIN, P, 1\n").replace("4, 1, 4, 8, 5, 2, 3, 7, 6\n", "");
+    let setup = self::model(&skin).setup;
+    assert!(matches!(&setup.loads[0].kind, LoadKind::Pressure { faces, .. } if faces.len() == 5 + 4 + 4));
+}
+
+#[test]
+fn quadrilaterals_with_a_repeated_node_are_triangles() {
+    for (kind, simpler) in [
+        ("CPE4", ElementKind::Cpe3),
+        ("CPS4", ElementKind::Cps3),
+        ("CPE4R", ElementKind::Cpe3),
+        ("CPS4R", ElementKind::Cps3),
+    ] {
+        let text = SQUARE.replace("type=CPE3", &format!("type={kind}"));
+        for second in ["1, 3, 4, 4", "1, 1, 3, 4", "1, 3, 3, 4", "1, 3, 4, 1"] {
+            let text = text.replace(" 1, 1, 2, 3\n 2, 1, 3, 4\n", &format!(" 1, 1, 2, 3, 3\n 2, {second}\n"));
+            let group = &model(&text).mesh.groups[0];
+            assert_eq!((group.kind, group.connectivity.as_slice()), (simpler, &[0, 1, 2, 0, 2, 3][..]), "{second}");
+        }
+        let folded = text.replace(" 1, 1, 2, 3\n 2, 1, 3, 4\n", " 1, 1, 2, 1, 3\n 2, 1, 1, 3, 3\n");
+        let error = refusal(&folded);
+        for expected in
+            ["deck.inp:7: error: element 1 has node 1 twice: write", "deck.inp:8: error: element 2 has node 1 twice"]
+        {
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+}
+
+#[test]
+fn pyramids_and_one_point_wedges_are_refused() {
+    for (kind, nodes, expected) in [
+        (
+            "C3D8",
+            "1, 2, 3, 4, 5, 5, 5, 5",
+            "element 1 has node 5 twice: pyramids are not computed; write it as two C3D4",
+        ),
+        (
+            "C3D8R",
+            "1, 2, 3, 3, 5, 6, 7, 7",
+            "element 1 has node 3 twice: a wedge has no exact one-point form; write it as C3D6",
+        ),
+        ("C3D8", "1, 2, 3, 3, 5, 6, 7, 8", "element 1 has node 3 twice: write it as a type with fewer nodes"),
+        ("C3D6", "1, 2, 3, 1, 6, 7", "element 1 has node 1 twice: pyramids are not computed; write it as two C3D4"),
+        ("C3D4", "1, 2, 3, 3", "element 1 has node 3 twice\n"),
+    ] {
+        let text = CUBE
+            .replace("TYPE=C3D8R", &format!("TYPE={kind}"))
+            .replace("1, 1, 2, 3, 4,\n5, 6, 7, 8,\n", &format!("1, {nodes}\n"));
+        let error = refusal(&text) + "\n";
+        assert!(error.contains(expected), "{expected} in\n{error}");
+    }
+}

@@ -148,6 +148,75 @@ fn elements_inside_out_are_reported() {
     }
 }
 
+/// Every way in which corners of an element may coincide: where a simpler kind is given for it, the element's own quadrature
+/// gives the stiffness and the row sums of that kind.
+#[test]
+fn collapsed_elements_are_the_simpler_ones() {
+    // Affine images of the reference elements, in the order of the simpler kind's nodes.
+    let places = |kind: ElementKind| -> Vec<[f64; 3]> {
+        let corners: &[[f64; 3]] = match kind {
+            ElementKind::C3d6 => &[[0., 0., 0.], [1., 0., 0.], [0., 1., 0.], [0., 0., 1.], [1., 0., 1.], [0., 1., 1.]],
+            _ => &[[0., 0., 0.], [1., 0., 0.], [0., 1., 0.], [0., 0., 1.]],
+        };
+        let image = |[x, y, z]: [f64; 3]| [1.1 * x + 0.2 * y - 0.3 * z, 0.9 * y + 0.4 * z - 0.1 * x, 1.3 * z + 0.2 * y];
+        let flat = |[x, y, _]: [f64; 3]| [1.1 * x + 0.2 * y, 0.9 * y - 0.1 * x, 0.];
+        let d = kind.dimension();
+        corners.iter().take(kind.n_nodes()).map(|x| if d == 2 { flat(*x) } else { image(*x) }).collect()
+    };
+    let mut section = section(anisotropic());
+    let mut found = Vec::new();
+    for kind in ElementKind::ALL {
+        section.thickness = if kind.dimension() == 2 { 3. } else { 1. };
+        let n = kind.n_nodes();
+        let mut nodes = vec![0u32; n];
+        // All partitions: each corner is one of the nodes before it, or the next.
+        loop {
+            if let Some((simpler, kept)) = kind.collapsed(&nodes) {
+                found.push((kind, simpler));
+                let mut x = [[0.; 3]; 8];
+                let mut y = [[0.; 3]; 8];
+                for (node, place) in kept.iter().zip(places(simpler)) {
+                    (0..n).filter(|i| nodes[*i] == *node).for_each(|i| x[i] = place);
+                }
+                y[..kept.len()].copy_from_slice(&places(simpler));
+                let (d, m) = (kind.dimension(), kept.len());
+                let whole = element_stiffness(kind, &quadrature(kind), &x, &section);
+                let expected = element_stiffness(simpler, &quadrature(simpler), &y, &section);
+                let at = |i: usize| kept.iter().position(|node| *node == nodes[i]).unwrap();
+                let mut k = vec![0.; (m * d).pow(2)];
+                for i in 0..n * d {
+                    for j in 0..n * d {
+                        k[(at(i / d) * d + i % d) * m * d + at(j / d) * d + j % d] += whole[i * n * d + j];
+                    }
+                }
+                close(&k, &expected, 1e-13);
+                let volumes = mass::nodal_volumes(simpler, &quadrature(simpler), &y, Lumping::RowSum).unwrap();
+                let mut merged = [0.; 8];
+                for point in quadrature(kind) {
+                    let dv = point.weight * shape::jacobian(&point, kind, &x).1;
+                    (0..n).for_each(|i| merged[at(i)] += point.n[i] * dv);
+                }
+                close(&merged, &volumes, 1e-13);
+            }
+            let most = |nodes: &[u32], i: usize| nodes[..i].iter().max().map_or(0, |most| most + 1);
+            let Some(i) = (0..n).rev().find(|i| nodes[*i] < most(&nodes, *i)) else { break };
+            nodes[i] += 1;
+            nodes[i + 1..].fill(0);
+        }
+    }
+    let count = |from, to| found.iter().filter(|f| **f == (from, to)).count();
+    use ElementKind::*;
+    for (from, to) in [(Cpe4, Cpe3), (Cps4, Cps3), (Cpe4r, Cpe3), (Cps4r, Cps3)] {
+        assert_eq!(count(from, to), 4, "{from:?}");
+    }
+    // A wedge loses an end, two upright edges, or one upright edge and one across from it.
+    assert_eq!(count(C3d6, C3d4), 2 + 3 + 6);
+    // A hexahedron that becomes a wedge loses two opposite edges of one face.
+    assert_eq!(count(C3d8, C3d6), 6 * 2);
+    assert_eq!((count(C3d8, C3d4), count(C3d8r, C3d4)), (102, 102));
+    assert_eq!(found.len(), 4 * 4 + 11 + 12 + 2 * 102);
+}
+
 /// min 2/ω over every element, without a short cut, and its element.
 fn full_search(mesh: &MeshView, sections: &[SectionProperties], factor: &[f64], mass: &[f64]) -> (f64, usize) {
     let rules = ElementKind::ALL.map(quadrature);
