@@ -89,7 +89,11 @@ fn elasticity(card: &Card, ignore: &IgnoreList, log: &mut Log) -> Option<Elastic
         "ANISOTROPIC" => (3, 21),
         _ => (2, 9),
     };
-    let values: Vec<f64> = lines.iter().take(n_lines).flatten().copied().collect();
+    let mut values: Vec<f64> = lines.iter().take(n_lines).flatten().copied().collect();
+    if kind == "ISOTROPIC" && values.len() == 1 {
+        values.push(0.);
+        log.note(place, "*ELASTIC has no Poisson's ratio: ν = 0");
+    }
     if values.len() < n_values {
         log.error(place, format!("*ELASTIC, TYPE={kind} needs {n_values} constants and has {}", values.len()));
         return None;

@@ -221,6 +221,18 @@ fn elasticity_of_every_type() {
     );
 }
 
+/// Numbers that are left out at the end of a data line are 0.
+#[test]
+fn an_omitted_poissons_ratio_is_zero() {
+    for line in ["2.1e11\n", "2.1e11,\n", "2.1e11, 0.\n", "2.1e11, , 20.\n"] {
+        let deck = deck(&SQUARE.replace("2.1e11, 0.3\n", line));
+        assert_eq!(deck.materials[0].elasticity, Some(Elasticity::Isotropic { young: 2.1e11, poisson: 0. }), "{line}");
+        let noted = deck.notes.iter().any(|n| n.text == "*ELASTIC has no Poisson's ratio: ν = 0");
+        assert_eq!(noted, !line.contains("0."), "{line}");
+    }
+    assert!(refusal(&SQUARE.replace("2.1e11, 0.3\n", "")).contains("needs 2 constants and has 0"));
+}
+
 #[test]
 fn masses_and_hourglass_control() {
     let tail = "*Section Controls, name=EC, hourglass=ENHANCED\n 2.5,\n*Step\n*Dynamic, Explicit\n,1.\n\
