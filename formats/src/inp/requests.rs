@@ -98,8 +98,11 @@ impl<'a> Requests<'a> {
             self.current = Output::History(interval);
             return;
         }
-        let all = keyword.has("VARIABLE");
-        let quantities = if all { preselected() } else { Vec::new() };
+        let quantities = match variable(keyword) {
+            Variable::All => [&NODAL_FIELDS[..], &ELEMENT_FIELDS].concat(),
+            Variable::Preselect => vec![FieldQuantity::Displacement, FieldQuantity::Velocity, FieldQuantity::Stress],
+            Variable::Named => Vec::new(),
+        };
         self.fields.push(FieldRequest { quantities, interval });
         self.current = Output::Field(self.fields.len() - 1);
     }
@@ -108,8 +111,10 @@ impl<'a> Requests<'a> {
         match self.current {
             Output::History(interval) => self.history(card, interval, log),
             Output::Field(at) => {
-                if card.keyword.has("VARIABLE") {
-                    self.add_fields(at, &[FieldQuantity::Displacement, FieldQuantity::Velocity]);
+                match variable(&card.keyword) {
+                    Variable::All => self.add_fields(at, &NODAL_FIELDS),
+                    Variable::Preselect => self.add_fields(at, &NODAL_FIELDS[..2]),
+                    Variable::Named => {}
                 }
                 self.node_fields(at, card, log);
             }
@@ -124,8 +129,10 @@ impl<'a> Requests<'a> {
         match self.current {
             Output::History(interval) => self.element_history(card, interval, log),
             Output::Field(at) => {
-                if card.keyword.has("VARIABLE") {
-                    self.add_fields(at, &[FieldQuantity::Stress]);
+                match variable(&card.keyword) {
+                    Variable::All => self.add_fields(at, &ELEMENT_FIELDS),
+                    Variable::Preselect => self.add_fields(at, &ELEMENT_FIELDS[..1]),
+                    Variable::Named => {}
                 }
                 self.element_fields(at, card, log);
             }
@@ -169,10 +176,13 @@ impl<'a> Requests<'a> {
                 None => self.not_written(name),
             }
         }
-        if card.keyword.has("VARIABLE") {
-            for quantity in [NodalQuantity::Displacement, NodalQuantity::Velocity] {
-                variables.extend((0..self.dimension).map(|c| (quantity, c)));
-            }
+        let names: &[&str] = match variable(&card.keyword) {
+            Variable::All => &["U", "V", "A", "RF"],
+            Variable::Preselect => &["U", "V"],
+            Variable::Named => &[],
+        };
+        for (quantity, _) in names.iter().filter_map(|name| nodal(name)) {
+            variables.extend((0..self.dimension).map(|c| (quantity, c)));
         }
         let variables = once(variables);
         let Some((set, nodes)) = self.set_of(card, Of::Nodes, variables.len(), log) else { return };
@@ -191,9 +201,12 @@ impl<'a> Requests<'a> {
                 None => self.not_written(name),
             }
         }
-        if card.keyword.has("VARIABLE") {
-            variables.extend(self.elemental("S").into_iter().flatten());
-        }
+        let names: &[&str] = match variable(&card.keyword) {
+            Variable::All => &["S", "E", "MISES", "SENER"],
+            Variable::Preselect => &["S"],
+            Variable::Named => &[],
+        };
+        variables.extend(names.iter().filter_map(|name| self.elemental(name)).flatten());
         let variables = once(variables);
         let Some((set, elements)) = self.set_of(card, Of::Elements, variables.len(), log) else { return };
         if variables.is_empty() {
@@ -313,8 +326,23 @@ fn once<T: PartialEq + Copy>(entries: Vec<T>) -> Vec<T> {
     out
 }
 
-fn preselected() -> Vec<FieldQuantity> {
-    vec![FieldQuantity::Displacement, FieldQuantity::Velocity, FieldQuantity::Stress]
+const NODAL_FIELDS: [FieldQuantity; 3] =
+    [FieldQuantity::Displacement, FieldQuantity::Velocity, FieldQuantity::Acceleration];
+const ELEMENT_FIELDS: [FieldQuantity; 3] = [FieldQuantity::Stress, FieldQuantity::Strain, FieldQuantity::EnergyDensity];
+
+/// What `VARIABLE=` asks for besides the variables that are named.
+enum Variable {
+    All,
+    Preselect,
+    Named,
+}
+
+fn variable(keyword: &Keyword) -> Variable {
+    match keyword.word("VARIABLE").as_str() {
+        "ALL" => Variable::All,
+        _ if keyword.has("VARIABLE") => Variable::Preselect,
+        _ => Variable::Named,
+    }
 }
 
 /// When to write; nothing for never.

@@ -234,6 +234,25 @@ fn an_omitted_poissons_ratio_is_zero() {
 }
 
 #[test]
+fn all_variables_are_those_that_there_are() {
+    let request = |variable: &str| {
+        let tail = format!(
+            "*Output, history\n*Node Output, nset=LEFT, variable={variable}\n*Element Output, elset=PLATE, variable={variable}\n\
+             *Output, field\n*Node Output, variable={variable}\n*Element Output, variable={variable}\n\
+             *Output, field, variable={variable}\n"
+        );
+        let setup = model(&with(SQUARE, &tail)).setup;
+        let counts = (setup.histories[0].variables.len(), setup.element_histories[0].variables.len());
+        (counts, setup.fields[0].quantities.clone(), setup.fields[1].quantities.clone())
+    };
+    let (counts, fields, whole) = request("ALL");
+    assert_eq!((counts, fields.len(), whole), ((8, 10), 6, fields));
+    let (counts, fields, whole) = request("PRESELECT");
+    let preselected = vec![FieldQuantity::Displacement, FieldQuantity::Velocity, FieldQuantity::Stress];
+    assert_eq!((counts, fields, whole), ((4, 4), preselected.clone(), preselected));
+}
+
+#[test]
 fn masses_and_hourglass_control() {
     let tail = "*Section Controls, name=EC, hourglass=ENHANCED\n 2.5,\n*Step\n*Dynamic, Explicit\n,1.\n\
                 *Fixed Mass Scaling, factor=4.\n*End Step\n";
