@@ -1,5 +1,6 @@
 //! [`Deck`] → [`Model`]: drops what no section uses and checks that nothing is missing.
 
+use super::mesh_cards::nodes_of_other;
 use super::report::{DeckError, Note};
 use super::shape::{distortion, orient};
 use super::{Deck, DeckMaterial, NO_SECTION};
@@ -47,9 +48,22 @@ pub(super) fn finish(mut deck: Deck) -> Result<(Model, Vec<Note>), DeckError> {
             renumber_nodes(&mut deck.model, &nodes, deck.unconnected_loads, &mut findings);
         }
     } else {
-        findings.error(match can_compute && !deck.has_sections {
-            true => "no element has a section: give a *SOLID SECTION, or a job that says what the mesh is made of",
-            false => "no element that can be computed has a section",
+        findings.error(match (can_compute, deck.has_sections) {
+            (true, false) => {
+                "no element has a section: give a *SOLID SECTION, or a job that says what the mesh is made of".into()
+            }
+            (true, true) => "no element that can be computed has a section".into(),
+            (false, _) => {
+                let types = deck.others.iter().map(|o| match alike(&o.count.name) {
+                    Some(alike) => format!("{} ({alike} in its place)", o.count.name),
+                    None => o.count.name.clone(),
+                });
+                let types: Vec<String> = types.collect();
+                format!(
+                    "no element is of a type that is computed; TYPE= may say, where only the mesh counts: {}",
+                    types.join(", ")
+                )
+            }
         });
     }
     sections(&mut deck, &mut findings);
@@ -90,6 +104,19 @@ fn others(deck: &Deck, findings: &mut Findings) {
     if let Some(first) = beside.first() {
         let text = format!("elements left out, as no section names them: {}", list(&beside));
         findings.notes.push(Note::new(&first.count.file, first.count.line, text));
+    }
+}
+
+/// The computed types that have the nodes of a type that is not: programs that know meshes alone, such as meshio, write R3D3 for
+/// triangles, CAX4P for quadrilaterals and C3D8RH for hexahedra.
+fn alike(name: &str) -> Option<&'static str> {
+    match (other_dimension(name), nodes_of_other(name)?) {
+        (2, 3) => Some("CPE3 or CPS3"),
+        (2, 4) => Some("CPE4 or CPS4"),
+        (3, 4) => Some("C3D4"),
+        (3, 6) => Some("C3D6"),
+        (3, 8) => Some("C3D8 or C3D8R"),
+        _ => None,
     }
 }
 

@@ -330,7 +330,7 @@ fn shell(name: &str) -> Option<ElementKind> {
 }
 
 /// Nodes of an element type that is not computed, as its name tells (C3D10M, S4R, B32); nothing where it does not.
-fn nodes_of_other(name: &str) -> Option<usize> {
+pub(super) fn nodes_of_other(name: &str) -> Option<usize> {
     let last_run = |text: &str| {
         let start = text.find(|c: char| c.is_ascii_digit())?;
         let digits: String = text[start..].chars().take_while(char::is_ascii_digit).collect();

@@ -51,6 +51,21 @@ fn element_types_that_are_not_computed_are_refused_where_a_section_wants_them() 
     );
 }
 
+#[test]
+fn types_of_programs_that_know_meshes_alone_are_named_with_what_to_write() {
+    for (name, nodes, expected) in [
+        ("R3D3", "1, 2, 3", "R3D3 (CPE3 or CPS3 in its place)"),
+        ("CAX4P", "1, 2, 3, 4", "CAX4P (CPE4 or CPS4 in its place)"),
+        ("C3D8RH", "1, 2, 3, 4, 5, 6, 7, 8", "C3D8RH (C3D8 or C3D8R in its place)"),
+        ("CPE8", "1, 2, 3, 4, 5, 6, 7, 8", "counts: CPE8"),
+    ] {
+        let nodes_of_mesh = CUBE.split_once("*ELEMENT").unwrap().0;
+        let text = format!("{nodes_of_mesh}*ELEMENT, TYPE={name}\n1, {nodes}\n");
+        let error = refusal(&text);
+        assert!(error.contains("no element is of a type that is computed") && error.contains(expected), "{error}");
+    }
+}
+
 fn deck_of(text: &str) -> Deck {
     deck(text)
 }
