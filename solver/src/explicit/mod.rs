@@ -13,6 +13,7 @@ pub mod faces;
 pub mod histories;
 pub mod loads;
 pub mod reactions;
+pub mod resolution;
 pub mod run;
 pub mod schedule;
 pub mod snapshots;

@@ -19,6 +19,7 @@ use super::elements::{Elements, user_element_label};
 use super::energy::{Divergence, Watch};
 use super::histories::{self, Histories};
 use super::reactions::Reactions;
+use super::resolution::coarse_signals;
 use super::schedule;
 use super::signals::Signals;
 use super::snapshots::{PICTURE, Physics, Snapshots, user_order};
@@ -227,7 +228,7 @@ pub fn run(
     energy_file::write_csv(&folder.join("energy.csv"), &products.energies, &comments)?;
     files.push("energy.csv".into());
     files.extend(snapshots.files());
-    let mut warnings = Vec::new();
+    let mut warnings = coarse_signals(setup, dt);
     if settings.plot {
         let note = format!("{}, {} of {dt:.3e} s", model.block_file.path, counted(report.step as usize, "step"));
         warnings.extend(plot_traces(&products.histories.traces, folder, &setup.title, &note)?);

@@ -435,3 +435,27 @@ fn automatic_increments_stay_within_the_stable_one_however_few() {
         assert!((summary.time - setup.explicit.time).abs() < 1e-12 * summary.time);
     }
 }
+
+/// A signal is sampled once an increment: one that is faster is another signal, or none.
+#[test]
+fn signals_that_the_increment_does_not_follow_are_warned_of() {
+    let (mesh, mut setup) = plate();
+    let warnings = |setup: &Setup| traces_of(&mesh, setup).0.warnings;
+    assert_eq!(warnings(&setup), Vec::<String>::new());
+    setup.amplitudes = vec![burst(5e8)];
+    let said = warnings(&setup);
+    let dt = traces_of(&mesh, &setup).0.increment;
+    let expected = format!("amplitude `burst` has {:.2} increments a period of 2.000e-9 s", 2e-9 / dt);
+    assert!(said.len() == 1 && said[0].starts_with(&expected), "{said:?}");
+    // A pulse between two increments does nothing; a step of that length is a step.
+    let table = |values: Vec<f64>| AmplitudeShape::Tabular { times: vec![0.0, 1e-10, 2e-10], values };
+    setup.amplitudes[0].shape = table(vec![0.0, 1.0, 0.0]);
+    assert_eq!(warnings(&setup).len(), 1);
+    setup.amplitudes[0].shape = table(vec![0.0, 0.5, 1.0]);
+    assert!(warnings(&setup).is_empty());
+    // Nothing is said of what nothing uses.
+    setup.amplitudes[0].shape = table(vec![0.0, 1.0, 0.0]);
+    setup.loads.iter_mut().for_each(|load| load.amplitude = None);
+    setup.boundaries.iter_mut().for_each(|boundary| boundary.amplitude = None);
+    assert!(warnings(&setup).is_empty());
+}
