@@ -24,6 +24,8 @@ pub struct Geometry<'a> {
 pub struct Nearest {
     /// Node index.
     pub node: u32,
+    /// Another node at the same place, as on the other face of a crack.
+    pub twin: Option<u32>,
     /// m.
     pub distance: f64,
 }
@@ -93,8 +95,10 @@ impl<'a> Geometry<'a> {
             RTree::bulk_load(nodes.map(|node| GeomWithData::new(position(self.mesh, node), node as u32)).collect())
         });
         let ties = tree.nearest_neighbors(&point);
-        let nearest = ties.into_iter().min_by_key(|found| found.data)?;
-        Some(Nearest { node: nearest.data, distance: nearest.geom().distance_2(&point).sqrt() })
+        let nearest = ties.iter().min_by_key(|found| found.data)?;
+        let twin =
+            ties.iter().filter(|tie| tie.data != nearest.data && tie.geom() == nearest.geom()).map(|tie| tie.data);
+        Some(Nearest { node: nearest.data, twin: twin.min(), distance: nearest.geom().distance_2(&point).sqrt() })
     }
 
     /// Longest edge of the elements at a node, m.

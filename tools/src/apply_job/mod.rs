@@ -362,6 +362,11 @@ impl Apply<'_> {
         } else if tell {
             self.remarks.note(place, text);
         }
+        if let Some(twin) = found.twin.filter(|_| tell) {
+            let twin = node_name(self.mesh, twin);
+            let which = format!("nodes {label} and {twin} lie at one place: took {label}");
+            self.remarks.warn(place, format_args!("{which}; a node set names the other"));
+        }
         Ok(found.node)
     }
 }

@@ -89,6 +89,25 @@ fn a_point_outside_the_mesh_is_a_warning_with_the_distance() {
     assert_eq!(model.setup.histories[0].nodes, [19]);
 }
 
+/// The faces of a crack have nodes at the same places.
+#[test]
+fn a_point_with_two_nodes_is_a_warning_that_names_both() {
+    let mut model = grid(4, 3);
+    let at = model.mesh.coordinates[2 * 7..][..2].to_vec();
+    model.mesh.coordinates[2 * 12..][..2].copy_from_slice(&at);
+    let job = format!("[[source]]\nname = 's'\nat = {at:?}\ncomponent = 2\nforce = 8");
+    let remarks = apply(&mut model, &job).unwrap();
+    assert_eq!(
+        remarks.warnings,
+        ["job.toml:1: warning: nodes 107 and 112 lie at one place: took 107; a node set names the other"]
+    );
+    let LoadKind::Concentrated { nodes, .. } = &model.setup.loads[0].kind else { panic!() };
+    assert_eq!(nodes, &[7]);
+    // Two nodes that are equally near are no twins.
+    let job = job.replace("[2.0, 1.0]", "[0.5, 0.0]");
+    assert!(apply(&mut model, &job).unwrap().warnings.is_empty());
+}
+
 #[test]
 fn a_line_source_on_an_edge_is_a_uniform_load() {
     let mut model = grid(4, 3);
@@ -380,8 +399,10 @@ proptest! {
             position.iter().zip(at).map(|(x, a)| (x - a) * (x - a)).sum::<f64>().sqrt()
         };
         let brute = (0..points.len()).min_by(|&a, &b| distance(a).total_cmp(&distance(b))).unwrap();
+        let place = |node: usize| &mesh.coordinates[node * dimension..][..dimension];
+        let twin = (0..points.len()).find(|&node| node != brute && place(node) == place(brute)).map(|node| node as u32);
         let found = Geometry::new(mesh).nearest(at).unwrap();
-        prop_assert_eq!(found, Nearest { node: brute as u32, distance: distance(brute) });
+        prop_assert_eq!(found, Nearest { node: brute as u32, twin, distance: distance(brute) });
     }
 
     #[test]
