@@ -176,11 +176,19 @@ fn refuse_others(others: &[Other], log: &mut Log) {
         format!("{} ({} element{plural}, line {})", o.count.name, o.count.count, o.place.line)
     });
     let list = list.collect::<Vec<_>>().join(", ");
-    let hint = match others.iter().any(|other| kept_nodes(&other.count.name) > 0) {
+    let any = |what: fn(&str) -> bool| others.iter().any(|other| what(&other.count.name));
+    let springs = match any(|name| kept_nodes(name) > 0) {
         true => "; a job with `physics = \"spring\"` makes springs of elements with two nodes",
         false => "",
     };
-    log.error(first.place, format!("element types that are not computed: {list}; --ignore TYPE leaves one out{hint}"));
+    let infinite = match any(|name| name.starts_with("CIN")) {
+        true => "; in the place of infinite elements, an [[absorbing]] layer of a job takes waves away",
+        false => "",
+    };
+    log.error(
+        first.place,
+        format!("element types that are not computed: {list}; --ignore TYPE leaves one out{springs}{infinite}"),
+    );
 }
 
 /// 2D or 3D by the elements with a section or, where none has one, by the highest dimension.

@@ -36,6 +36,9 @@ fn element_types_that_are_not_computed_are_refused_where_a_section_wants_them() 
         error.contains("deck.inp:20: error: element types that are not computed: S4R (1 element, line 20), T3D2"),
         "{error}"
     );
+    let infinite = refusal(&with(SQUARE, &other.replace("S4R", "CINPE4")));
+    assert!(infinite.contains("an [[absorbing]] layer of a job takes waves away"), "{infinite}");
+    assert!(!error.contains("absorbing"), "{error}");
     let deck = try_read(&with(SQUARE, other), &["S4R"]).unwrap_or_else(|e| panic!("{e}"));
     let (model, notes) = deck.finish().unwrap();
     assert_eq!(model.mesh.n_elements(), 2);
