@@ -218,14 +218,15 @@ fn position(mesh: &Mesh, node: usize) -> Position {
 
 /// How much of a segment [0, `length`] is nearest to each of these increasing positions, as fractions of the whole: a
 /// uniform line load as nodal forces. On a row of elements that ends where the segment does this is half an edge at the ends
-/// and the mean of two edges between.
+/// and the mean of two edges between. Nodes at one place, as on both faces of a crack, have equal parts.
 pub fn tributary_fractions(along: &[f64], length: f64) -> Vec<f64> {
-    let middle = |i: usize| 0.5 * (along[i] + along[i + 1]);
-    let last = along.len().saturating_sub(1);
-    let share = |i: usize| {
-        let start = if i == 0 { 0.0 } else { middle(i - 1) };
-        let end = if i == last { length } else { middle(i) };
-        (end - start) / length
-    };
-    (0..along.len()).map(share).collect()
+    let mut shares = Vec::with_capacity(along.len());
+    let mut start = 0.0;
+    for place in along.chunk_by(|a, b| a == b) {
+        let next = along.get(shares.len() + place.len());
+        let end = next.map_or(length, |next| 0.5 * (place[0] + next));
+        shares.extend(place.iter().map(|_| (end - start) / length / place.len() as f64));
+        start = end;
+    }
+    shares
 }

@@ -109,6 +109,11 @@ fn a_point_with_two_nodes_is_a_warning_that_names_both() {
 }
 
 #[test]
+fn nodes_at_one_place_share_what_belongs_to_it() {
+    assert_eq!(tributary_fractions(&[0.0, 0.0, 1.0, 1.0, 2.0, 4.0], 4.0), [0.0625, 0.0625, 0.125, 0.125, 0.375, 0.25]);
+}
+
+#[test]
 fn a_line_source_on_an_edge_is_a_uniform_load() {
     let mut model = grid(4, 3);
     apply(&mut model, "[[source]]\nname = 's'\nline = [[1, 3], [3, 3]]\ncomponent = 2\nforce = 8").unwrap();
