@@ -7,8 +7,10 @@ use super::directory::{Directory, Tiff, tag};
 /// What the description of the first page says.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Metadata {
-    /// Slices that ImageJ says there are; 0 where it does not.
+    /// Slices that ImageJ or tifffile says there are, one after the other; 0 where they do not.
     pub(super) images: usize,
+    /// Pages of each stack, by OME or tifffile; empty where nothing is said.
+    pub(super) stacks: Vec<usize>,
     /// Slices, channels and points in time; 1 where nothing is said.
     pub(super) dimensions: [usize; 3],
     /// mm.
@@ -43,8 +45,30 @@ impl Metadata {
             metadata.calibration(&text);
         } else if text.contains("<OME") {
             metadata.ome(&text);
+        } else if let Some(shape) = text.strip_prefix("{\"shape\": [").and_then(|rest| rest.split(']').next()) {
+            let height = tiff.integer_of(directory, tag::HEIGHT)?;
+            metadata.tifffile(shape, [height, tiff.integer_of(directory, tag::WIDTH)?]);
         }
         Ok(metadata)
+    }
+
+    /// The shape of the array that tifffile wrote: an index of slices, and others for stacks.
+    fn tifffile(&mut self, shape: &str, picture: [Option<u64>; 2]) {
+        let shape: Option<Vec<usize>> = shape.split(',').map(|n| n.trim().parse().ok()).collect();
+        let Some(mut shape) = shape.filter(|shape| shape.len() > 2) else { return };
+        let sizes = |shape: &[usize]| [0, 1].map(|i| Some(shape[shape.len() - 2 + i] as u64));
+        if shape.last() == Some(&1) && sizes(&shape) != picture {
+            shape.pop();
+        }
+        if sizes(&shape) != picture {
+            return;
+        }
+        shape.truncate(shape.len() - 2);
+        shape.retain(|&n| n > 1);
+        let Some(&slices) = shape.last() else { return };
+        let Some(images) = shape.iter().try_fold(1usize, |product, &n| product.checked_mul(n)) else { return };
+        self.images = images;
+        self.stacks = vec![slices; (images / slices).min(2)];
     }
 
     fn imagej(&mut self, text: &str, resolution: [Option<f64>; 2], resolution_unit: Option<u64>) {
@@ -93,6 +117,13 @@ impl Metadata {
         };
         let number = |name: &str| attribute(name).and_then(|n| n.parse::<usize>().ok()).unwrap_or(1).max(1);
         self.dimensions = [number("SizeZ"), number("SizeC"), number("SizeT")];
+        let planes = |pixels: &str| {
+            let size = |name: &str| pixels.split(&format!(" {name}=\"")).nth(1).and_then(|n| n.split('"').next());
+            let sizes = ["SizeZ", "SizeC", "SizeT"].map(|name| size(name).and_then(|n| n.parse().ok()).unwrap_or(1));
+            sizes.into_iter().fold(1, usize::saturating_mul)
+        };
+        let pixels = text.split("<Pixels").skip(1).map(|rest| rest.split('>').next().unwrap_or_default());
+        self.stacks = pixels.map(planes).collect();
         let mut edges = [0.0; 3];
         for (edge, axis) in edges.iter_mut().zip(["X", "Y", "Z"]) {
             let size = attribute(&format!("PhysicalSize{axis}")).and_then(|h| h.parse::<f64>().ok());

@@ -82,9 +82,23 @@ pub(super) fn open(path: &Path) -> Result<Opened, Problem> {
         )
         .into());
     }
+    // Pictures that were written one by one are slices of one stack.
+    if metadata.stacks.len() > 1 && metadata.stacks.iter().any(|&n| n > 1) {
+        return Err("this file holds several stacks: save one of them, in a file of its own".into());
+    }
+    if let [n] = metadata.stacks[..]
+        && n != pages.len()
+        && !(pages.len() == 1 && metadata.images == n)
+    {
+        return Err(format!(
+            "the description of this file tells of {n} pages, but it has {}: save the stack alone, in one file",
+            pages.len()
+        )
+        .into());
+    }
     let mut size = [layout.width, layout.height, pages.len()];
     let flat = layout.flat(&pages[0]);
-    // ImageJ writes stacks of more than 4 GB with the first slice's directory only.
+    // ImageJ writes stacks of more than 4 GB with the first slice's directory only, and tifffile any on request.
     let is_imagej = pages.len() == 1 && metadata.images > 1;
     if is_imagej {
         size[2] = metadata.images;
@@ -118,7 +132,7 @@ pub(super) fn open(path: &Path) -> Result<Opened, Problem> {
         header.notes.push(format!("the file calls its pages {channels} channels and {frames} times: taken as slices"));
     }
     if is_imagej {
-        header.notes.push(format!("one TIFF directory stands for {} slices, as ImageJ writes large stacks", size[2]));
+        header.notes.push(format!("one TIFF directory stands for all {} slices", size[2]));
     }
     Ok(Opened { header, encoding, source })
 }

@@ -358,6 +358,41 @@ fn damaged_files_are_refused() {
 }
 
 #[test]
+fn stacks_that_a_description_tells_apart_are_not_joined() {
+    let pixels = |z: usize| format!("<Image><Pixels SizeZ=\"{z}\" SizeC=\"1\" SizeT=\"1\"/></Image>");
+    let ome = |images: &[usize]| format!("<OME>{}</OME>", images.iter().map(|&z| pixels(z)).collect::<String>());
+    for (description, message) in [
+        ("{\"shape\": [6, 4, 4]}", ""),
+        ("{\"shape\": [1, 6, 4, 4, 1]}", ""),
+        ("{\"shape\": [4, 4]}", ""),
+        ("{\"shape\": [2, 3, 4, 4]}", "several stacks"),
+        ("{\"shape\": [3, 4, 4]}", "tells of 3 pages, but it has 6"),
+        (&ome(&[6]), ""),
+        (&ome(&[1; 6]), ""),
+        (&ome(&[3, 3]), "several stacks"),
+        (&ome(&[5, 1]), "several stacks"),
+        (&ome(&[60]), "tells of 60 pages, but it has 6"),
+    ] {
+        let mut writer = Writer::new(PLAIN);
+        (0..6).for_each(|_| writer.page(4, 1, &[7; 16], &[], description));
+        let (_folder, there) = stack(&writer.bytes);
+        match there {
+            Ok(there) => assert!(message.is_empty() && there.header().size == [4, 4, 6], "{description}"),
+            Err(error) => assert!(!message.is_empty() && error.contains(message), "{description}: {error}"),
+        }
+    }
+    let mut writer = Writer::new(PLAIN);
+    let samples = noise(4 * 4 * 6);
+    writer.bytes.extend(&samples);
+    let entries = [(256, 4), (257, 4), (258, 8), (259, 1), (262, 1), (273, 8), (278, 4), (279, 16)];
+    let entries = entries.iter().map(|&(tag, value)| (tag, vec![value])).collect();
+    writer.directory(entries, "{\"shape\": [6, 4, 4], \"truncated\": true}");
+    let (_folder, there) = stack(&writer.bytes);
+    let mut there = there.unwrap();
+    assert_eq!((there.header().size, all(&mut there)), ([4, 4, 6], samples));
+}
+
+#[test]
 fn folders_are_read_in_natural_order() {
     let folder = tempfile::tempdir().unwrap();
     for number in [1, 2, 10, 9] {
