@@ -191,6 +191,8 @@ pub(super) fn open_folder(path: &Path) -> Result<Opened, Problem> {
         let is_slice =
             file.extension().is_some_and(|e| e.eq_ignore_ascii_case("tif") || e.eq_ignore_ascii_case("tiff"));
         let is_hidden = file.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+        // SkyScan puts a preview of another size beside its slices.
+        let is_slice = is_slice && !file.file_stem().is_some_and(|stem| stem.to_string_lossy().ends_with("_spr"));
         match is_slice && !is_hidden {
             true => files.push(file),
             false => others += usize::from(!is_hidden),

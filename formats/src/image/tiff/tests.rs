@@ -401,12 +401,16 @@ fn folders_are_read_in_natural_order() {
         std::fs::write(folder.path().join(format!("slice{number}.tif")), writer.bytes).unwrap();
     }
     std::fs::write(folder.path().join("notes.txt"), "x").unwrap();
+    // SkyScan's preview.
+    let mut writer = Writer::new(PLAIN);
+    writer.page(8, 1, &[0; 16], &[], "");
+    std::fs::write(folder.path().join("slice_spr.tif"), writer.bytes).unwrap();
     let mut stack = image::open(folder.path(), &Image::default()).unwrap();
     assert_eq!(stack.header().size, [4, 4, 4]);
     let first: Vec<u8> = all(&mut stack).chunks(16).map(|layer| layer[0]).collect();
     assert_eq!(first, [1, 2, 9, 10]);
     let notes = stack.header().notes.join("; ");
-    assert!(notes.contains("1 other files") && notes.contains("jump from 2 to 9"), "{notes}");
+    assert!(notes.contains("2 other files") && notes.contains("jump from 2 to 9"), "{notes}");
     let mut writer = Writer::new(PLAIN);
     writer.page(8, 1, &[0; 16], &[], "");
     std::fs::write(folder.path().join("slice3.tif"), writer.bytes).unwrap();
