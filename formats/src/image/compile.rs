@@ -1,7 +1,7 @@
 //! A material law, ready to be applied to stored values.
 
 use super::{Header, ScancoCalibration};
-use crate::job::voxel::{Law, Material, OtherLabels, Quantity};
+use crate::job::voxel::{Law, Material, OtherLabels, Quantity, SampleType};
 
 /// A value that a law has no answer for.
 pub(super) const BAD: u16 = 0x100;
@@ -12,6 +12,8 @@ pub(super) struct Rule<'a> {
     /// q = slope × stored value + intercept.
     slope: f64,
     intercept: f64,
+    /// How far a value of single precision, or made by a header's slope, may be from a label, for one of its size.
+    rounding: f64,
     /// Thresholds, or labels in rising order, and the class of each.
     table: Vec<(f64, u8)>,
     /// Names and moduli of classes 1, 2, …, of laws that are tables.
@@ -23,7 +25,15 @@ impl<'a> Rule<'a> {
     pub(super) fn new(material: &'a Material, header: &Header) -> Result<Self, String> {
         let [a, b] = header.rescale.unwrap_or([1.0, 0.0]);
         let [c, d] = quantity(material, &header.calibration)?;
-        let mut rule = Self { material, slope: a * c, intercept: b * c + d, table: Vec::new(), materials: Vec::new() };
+        let is_exact = header.rescale.is_none() && header.sample != SampleType::Float32;
+        let mut rule = Self {
+            material,
+            slope: a * c,
+            intercept: b * c + d,
+            rounding: if is_exact { 0.0 } else { f64::from(f32::EPSILON) },
+            table: Vec::new(),
+            materials: Vec::new(),
+        };
         match material.law {
             Law::Threshold => {
                 let values = material.threshold.as_ref().map_or(&[][..], |list| list.values());
@@ -72,11 +82,17 @@ impl<'a> Rule<'a> {
                 Some(at) => u16::from(self.table[at].1),
                 None => 0,
             },
-            _ => match self.table.binary_search_by(|(label, _)| label.total_cmp(&q)) {
-                Ok(at) => u16::from(self.table[at].1),
-                Err(_) if q == 0.0 || self.material.other == OtherLabels::Void => 0,
-                Err(_) => BAD,
-            },
+            _ => {
+                let reach = (self.rounding * ((self.slope * stored).abs() + self.intercept.abs())).min(f64::MAX);
+                let is_it = |label: f64| (q - label).abs() <= reach;
+                let above = self.table.partition_point(|&(label, _)| label < q);
+                let near = self.table[above.saturating_sub(1)..].iter().take(2).find(|&&(label, _)| is_it(label));
+                match near {
+                    Some(&(_, class)) => u16::from(class),
+                    None if is_it(0.0) || self.material.other == OtherLabels::Void => 0,
+                    None => BAD,
+                }
+            }
         }
     }
 

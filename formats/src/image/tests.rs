@@ -482,6 +482,21 @@ fn laws_give_moduli() {
     let path = folder.write("c.raw", &[&moduli]);
     let error = grid(&path, &raw_job("", "law = \"modulus\"").replace("uint16", "float32")).unwrap_err();
     assert!(error.contains("voxel (1, 1, 0) has the value NaN"), "{error}");
+    // Labels 1 and 2 as single precision makes them of 85 and 170; 0 is void, and infinity no label.
+    let mut head = nifti(1, false, 1.0 / 85.0);
+    head[116..120].copy_from_slice(&0f32.to_le_bytes());
+    let stored: Vec<u8> = (0..24).flat_map(|v: u16| (85 * (v % 3)).to_le_bytes()).collect();
+    let job =
+        "[material]\npoisson = 0.3\nlaw = \"labels\"\nlabels = [{ value = 1, young = 7 }, { value = 2, young = 8 }]\n";
+    let (labels, _) = grid(&folder.write("e.nii", &[&head, &stored]), job).unwrap();
+    assert_eq!(classes(&labels)[..6], [0, 1, 2, 0, 1, 2]);
+    let error = grid(&folder.write("e.nii", &[&head, &stored]), &job.replace("= 2,", "= 2.00001,")).unwrap_err();
+    assert!(error.contains("has label 2"), "{error}");
+    let infinite: Vec<u8> = (0..24).flat_map(|v| if v == 5 { f32::INFINITY } else { 2.0 }.to_le_bytes()).collect();
+    let path = folder.write("e.raw", &[&infinite]);
+    let law = "law = \"labels\"\nlabels = [{ value = 2, young = 7 }]";
+    let error = grid(&path, &raw_job("", law).replace("uint16", "float32")).unwrap_err();
+    assert!(error.contains("voxel (1, 1, 0) has label inf"), "{error}");
     // An infinite modulus would only be found by a solver that does not converge.
     let law = "law = \"linear\"\nslope = 2\nintercept = 1";
     let moduli: Vec<u8> = (0..24).flat_map(|v| if v == 5 { f32::INFINITY } else { 2.0 }.to_le_bytes()).collect();
