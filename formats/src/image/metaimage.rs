@@ -47,6 +47,12 @@ pub(super) fn open(path: &Path) -> Result<Opened, Problem> {
         }
         header.notes.push(text::TURNED.to_owned());
     }
+    let scale = |key: &str, plain: f64| {
+        keys.get(key).is_some_and(|(_, value)| value.parse::<f64>().is_ok_and(|value| value != plain))
+    };
+    if scale("ElementToIntensityFunctionSlope", 1.0) || scale("ElementToIntensityFunctionOffset", 0.0) {
+        header.notes.push("the header's ElementToIntensityFunction is not applied to the values, as in ITK".to_owned());
+    }
     let (line, name) = needed("ElementDataFile")?;
     let (data, start) = match name {
         "LOCAL" | "Local" | "local" => (path.to_owned(), header_bytes),

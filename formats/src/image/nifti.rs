@@ -161,7 +161,7 @@ fn place(h: &Bytes, size: usize, pixdim: &[f64], unit: f64, header: &mut Header)
     let spacing = if differ { lengths } else { spacing };
     header.spacing = Some(spacing);
     let is_small = |i: usize, j: usize| directions[j][i].abs() <= 1e-3 * lengths[j];
-    if (0..3).any(|j| (0..3).any(|i| i != j && !is_small(i, j))) {
+    if (0..3).any(|j| directions[j][j] < 0.0 || (0..3).any(|i| i != j && !is_small(i, j))) {
         header.notes.push(text::TURNED.to_owned());
     }
     // The header gives the centre of the first voxel.

@@ -170,7 +170,7 @@ fn place(fields: &Fields, axes: &[usize], n_axes: usize, header: &mut Header) ->
                 return Err(Problem::at(line, format!("axis {axis} has no direction: it is no axis of space")));
             };
             edges.push(vector.iter().map(|x| x * x).sum::<f64>().sqrt());
-            aligned &= vector.iter().enumerate().all(|(i, &x)| i == position || x == 0.0);
+            aligned &= vector.iter().enumerate().all(|(i, &x)| if i == position { x > 0.0 } else { x == 0.0 });
         }
         if !aligned {
             header.notes.push(text::TURNED.to_owned());

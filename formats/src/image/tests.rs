@@ -146,8 +146,11 @@ fn nrrd_attached_detached_packed() {
     let little = format!("{head}endian: little\nencoding: raw\n\n");
     let header = check(&folder.write("a.nrrd", &[little.as_bytes(), &samples(false)]));
     assert_eq!(header.spacing, Some([0.1, 0.2, 0.3]));
-    assert!(header.notes.is_empty(), "{:?}", header.notes);
+    assert!(header.notes[0].contains("turned against x, y and z"), "{:?}", header.notes);
     assert_eq!(header.origin.map(|o| o[0]), Some(0.95));
+    let straight = little.replace("(0,0,-0.3)", "(0,0,0.3)");
+    let header = check(&folder.write("a.nrrd", &[straight.as_bytes(), &samples(false)]));
+    assert!(header.notes.is_empty(), "{:?}", header.notes);
     let big = format!("{head}endian: big\nencoding: raw\nbyte skip: -1\n\n");
     check(&folder.write("b.nrrd", &[big.as_bytes(), b"junk", &samples(true)]));
     let packed = format!("{head}endian: big\nencoding: gzip\n\n");
@@ -195,6 +198,10 @@ fn metaimage_local_detached_packed() {
     let local = format!("{head}ElementDataFile = LOCAL\n");
     let header = check(&folder.write("a.mha", &[local.as_bytes(), &samples(false)]));
     assert_eq!(header.spacing, Some([0.1, 0.1, 0.3]));
+    assert!(header.notes.is_empty(), "{:?}", header.notes);
+    let scaled = local.replace("Modality", "ElementToIntensityFunctionSlope = 2\nModality");
+    let notes = check(&folder.write("f.mha", &[scaled.as_bytes(), &samples(false)])).notes;
+    assert!(notes[0].contains("is not applied to the values"), "{notes:?}");
     let big = local.replace("MSB = False", "MSB = True");
     check(&folder.write("b.mha", &[big.as_bytes(), &samples(true)]));
     let packed = local.replace("NDims = 3", "NDims = 3\nCompressedData = True");
@@ -293,6 +300,9 @@ fn nifti_versions_orders_and_pairs() {
     assert!(header.notes.is_empty(), "{header:?}");
     let turned = placed([0, 1], &[(264, 0.5_f32.sqrt())]).unwrap().header().clone();
     assert!(turned.notes[0].contains("turned against x, y and z"), "{turned:?}");
+    let mirrored =
+        placed([1, 0], &matrix.map(|(at, x)| (at, if at == 280 { -x } else { x }))).unwrap().header().clone();
+    assert!(mirrored.notes[0].contains("turned against x, y and z"), "{mirrored:?}");
     let other = matrix.map(|(at, x)| (at, if x == 60.0 { 30.0 } else { x }));
     let header = placed([1, 0], &other).unwrap().header().clone();
     assert!(header.notes[0].contains("by pixdim"), "{header:?}");
