@@ -134,6 +134,26 @@ fn warnings_are_said_as_well_as_written() {
     assert!(said.lines().any(|line| line.starts_with("warning: ")), "{said}");
 }
 
+/// A table as NumPy's `savetxt` writes it, of floats alone.
+#[test]
+fn tables_may_be_of_floats() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let stack = folder.path().join("cube.npy");
+    write_npy(&stack, [2, 2, 2], |_| 1);
+    let support = "[[boundary]]\nside = \"zmin\"\n";
+    let tables = ["2,2,2,x,0.01\n0,0,2,z,-0.01\n", "2e+00 2e+00 2e+00 0e+00 1e-02\n0.0 0.0 2.0 2.0 -1e-02\n"];
+    let energies = tables.map(|table| {
+        std::fs::write(folder.path().join("table.csv"), table).expect("the table is written");
+        let job = format!("{JOB}{support}[[boundary]]\ntable = \"table.csv\"\n");
+        number(&run(folder.path(), &stack, &job, &[]), "cases.0.strain_energy")
+    });
+    assert!(energies[0] > 0.0 && energies[0] == energies[1], "{energies:?}");
+    std::fs::write(folder.path().join("table.csv"), "2 2 1.5 0 0.01\n").expect("the table is written");
+    let output = command("pogo-block").arg(&stack).arg("--job").arg(folder.path().join("job.toml")).output();
+    let said = String::from_utf8_lossy(&output.expect("runs").stderr).into_owned();
+    assert!(said.contains("table.csv:1: expected i, j, k, direction, value"), "{said}");
+}
+
 #[test]
 fn real_bone_takes_few_products() {
     let Some(stack) = shared("voxels/parosol_py/trab1240_labels.npz") else { return };

@@ -400,12 +400,16 @@ fn parse_line(line: &str) -> Option<Given> {
     let fields: Vec<&str> =
         line.split(|c: char| c == ',' || c == ';' || c.is_whitespace()).filter(|field| !field.is_empty()).collect();
     let [i, j, k, direction, value] = fields.as_slice() else { return None };
-    let index = |text: &str| text.parse::<u32>().ok().filter(|&index| index < 1 << 21);
+    // Programs that write numbers of one kind only write 12 as 1.2e+01.
+    let index = |text: &str| {
+        let index = text.parse::<f64>().ok()?;
+        (index.fract() == 0.0 && (0.0..f64::from(1 << 21)).contains(&index)).then_some(index as u32)
+    };
     let direction = match *direction {
-        "0" | "x" | "X" => 0,
-        "1" | "y" | "Y" => 1,
-        "2" | "z" | "Z" => 2,
-        _ => return None,
+        "x" | "X" => 0,
+        "y" | "Y" => 1,
+        "z" | "Z" => 2,
+        number => index(number).filter(|&direction| direction < 3)? as u8,
     };
     let value = value.parse::<f64>().ok().filter(|value| value.is_finite())?;
     Some(Given { node: [index(i)?, index(j)?, index(k)?], direction, value })
