@@ -155,6 +155,19 @@ fn tables_may_be_of_floats() {
 }
 
 #[test]
+fn a_face_of_the_image_without_voxels_is_refused_with_its_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let stack = folder.path().join("sheet.npy");
+    write_npy(&stack, [4, 4, 8], |[_, _, z]| u8::from(z > 2));
+    let job = format!("{JOB}[load]\npreset = \"axial\"\nstrain = -0.01\n");
+    run(folder.path(), &stack, &job, &[]);
+    std::fs::write(folder.path().join("job.toml"), format!("{job}bounds = \"image\"\n")).expect("the job is written");
+    let output = command("pogo-block").arg(&stack).arg("--job").arg(folder.path().join("job.toml")).output();
+    let said = String::from_utf8_lossy(&output.expect("runs").stderr).into_owned();
+    assert!(said.contains("job.toml:7: error: zmin of the box has no solid voxel"), "{said}");
+}
+
+#[test]
 fn real_bone_takes_few_products() {
     let Some(stack) = shared("voxels/parosol_py/trab1240_labels.npz") else { return };
     let folder = tempfile::tempdir().expect("a folder");

@@ -88,6 +88,20 @@ impl VoxelJob {
         };
         setup.magnitudes = magnitudes;
         setup.analysis = analysis;
+        let named = cases.iter().flat_map(|case| {
+            let fields = case.displacements.iter().map(|field| (&field.name, &field.region));
+            fields.chain(case.forces.iter().map(|force| (&force.name, &force.region)))
+        });
+        for (name, region) in named {
+            if let Some(load) = &self.load
+                && bounds != solid
+                && mesh.bricks.region_nodes(region, mesh.element_class).is_empty()
+            {
+                let message =
+                    format!("{name} of the box has no solid voxel; `bounds` = \"solid\" takes the sample's own box");
+                return Err(load.place.error(message));
+            }
+        }
         let place = self.boundaries.first().map(|item| &item.place).or(self.forces.first().map(|item| &item.place));
         if let Some(place) = place {
             if cases.len() != 1 {
