@@ -355,7 +355,7 @@ impl Resolver<'_> {
         if mask.size != size || mask.values.len() != size.iter().product::<usize>() {
             let text = |size: [usize; 3]| format!("{} × {} × {}", size[0], size[1], size[2]);
             return Err(format!(
-                "{}: the mask has {} voxels, the model {}",
+                "{}: the mask has {} voxels, the model {} (after `crop`, `downsample` and `resample`)",
                 path.display(),
                 text(mask.size),
                 text(size)
