@@ -134,6 +134,24 @@ fn warnings_are_said_as_well_as_written() {
     assert!(said.lines().any(|line| line.starts_with("warning: ")), "{said}");
 }
 
+#[test]
+fn loads_that_do_nothing_are_said() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let stack = folder.path().join("halves.npy");
+    write_npy(&stack, [4, 4, 8], |[_, _, z]| u8::from(z != 4));
+    let job = |load: &str| format!("{JOB}[load]\npreset = \"axial\"\n{load}\n");
+    let warnings = |job: &str, blocking: &[&str]| {
+        let summary = run_as(folder.path(), &stack, job, blocking, &[]);
+        summary["warnings"].as_array().expect("a list").iter().map(|w| w.as_str().unwrap_or("").to_owned()).collect()
+    };
+    let pieces: Vec<String> = warnings(&job("strain = -0.01"), &[]);
+    assert!(matches!(pieces.as_slice(), [one] if one.contains("leads from zmin to zmax")), "{pieces:?}");
+    let across: Vec<String> = warnings(&job("strain = -0.01\naxis = \"x\""), &[]);
+    assert!(across.is_empty(), "{across:?}");
+    let still: Vec<String> = warnings(&job("strain = 0.0"), &[]);
+    assert!(matches!(still.as_slice(), [one] if one.contains("nothing moves")), "{still:?}");
+}
+
 /// A table as NumPy's `savetxt` writes it, of floats alone.
 #[test]
 fn tables_may_be_of_floats() {

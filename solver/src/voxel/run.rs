@@ -16,7 +16,7 @@ use super::conditions::{ConditionError, Conditions, conditions, coordinates, mag
 use super::element::Cube;
 use super::engine::{Engine, Solved};
 use super::periodic::Periodic;
-use super::results::{Reactions, Solution, centre, extents, scale, summarise};
+use super::results::{Reactions, Solution, centre, extents, scale, side, summarise};
 use super::support::Bodies;
 use super::tensor::{Matrix6, tensor};
 use super::{dense, fields, picture};
@@ -119,10 +119,13 @@ pub fn run(
         let forces = conditions.free_forces();
         prepared.push((conditions, forces));
     }
+    let mut warnings: Vec<String> = periodic.and_then(Periodic::warning).into_iter().collect();
+    warnings.extend(unloaded(mesh, setup, &bodies, &prepared).filter(|_| periodic.is_none()));
     drop(bodies);
 
     let results = ResultFolder::take(folder);
     let mut summary = start_summary(model, threads);
+    summary.warnings = warnings;
     let cube = Cube::new(setup.poisson);
     let bare = StaticProblem {
         bricks: mesh.bricks,
@@ -217,7 +220,6 @@ pub fn run(
             summary.warnings.push("the six cases do not give a regular stiffness tensor".into());
         }
     }
-    summary.warnings.extend(periodic.and_then(Periodic::warning));
     (summary.grid, summary.domains) = match engine.grid {
         Grid::Bricks => ("brick", 1),
         Grid::Offset(_) => ("offset", 1),
@@ -235,6 +237,36 @@ pub fn run(
     summary::write(&summary, &summary_path)?;
     observer.note(&last_line(&summary));
     Ok(summary)
+}
+
+/// What to say of loads that do nothing: they are 0, or no part of the sample leads from the moving face to the other.
+fn unloaded(
+    mesh: &VoxelMeshView<'_>,
+    setup: &VoxelSetup,
+    bodies: &Bodies,
+    prepared: &[(Conditions, Vec<NodalForce>)],
+) -> Option<String> {
+    let moves = |(conditions, _): &(Conditions, Vec<NodalForce>)| {
+        conditions.fixed.iter().any(|fixed| fixed.value != 0.0) || conditions.forces.iter().any(|f| f.value != 0.0)
+    };
+    if !prepared.iter().any(moves) {
+        return Some("all displacements and forces that are prescribed are 0: nothing moves".into());
+    }
+    let axis = match setup.analysis {
+        Analysis::Uniaxial { axis, .. }
+        | Analysis::Shear { axis, .. }
+        | Analysis::Bending { axis, .. }
+        | Analysis::Torsion { axis } => usize::from(axis),
+        Analysis::Own | Analysis::Tensor(_) => return None,
+    };
+    if bodies.len() == 1 {
+        return None;
+    }
+    let [low, high] = [false, true].map(|upper| side(mesh, setup, axis, upper));
+    let name = ["x", "y", "z"][axis];
+    (!bodies.join_nodes(&low, &high)).then(|| {
+        format!("no part of the sample leads from {name}min to {name}max: what is apparent is of a sample in pieces")
+    })
 }
 
 fn first_bad_modulus(moduli: &Moduli<'_>) -> Option<u32> {

@@ -247,6 +247,14 @@ impl Bodies {
         self.voxels.is_empty()
     }
 
+    /// Whether a part, or parts that touch, has nodes of both kinds.
+    pub fn join_nodes(&self, some: &[u32], others: &[u32]) -> bool {
+        let groups = self.groups();
+        let mut reached = vec![false; groups.len()];
+        some.iter().for_each(|&node| reached[groups[self.body(node) as usize] as usize] = true);
+        others.iter().any(|&node| reached[groups[self.body(node) as usize] as usize])
+    }
+
     fn body(&self, node: u32) -> u32 {
         self.node_body.get(node as usize).copied().unwrap_or(0)
     }
