@@ -140,7 +140,7 @@ impl Number for u32 {
 /// Reads an array of `<f8` with shape (n, 3).
 ///
 /// # Errors
-/// [`OutputError::Io`] when it cannot be read, is no such array, or has another number of rows.
+/// [`OutputError::Io`] when it cannot be read, is no such array, has another number of rows, or a value that is not finite.
 pub fn read_rows(path: &Path, n: usize) -> Result<Vec<f64>, OutputError> {
     let wrong = |what: String| OutputError::Io { path: path.into(), source: io::Error::other(what) };
     let bytes = std::fs::read(path).map_err(OutputError::io(path))?;
@@ -157,7 +157,12 @@ pub fn read_rows(path: &Path, n: usize) -> Result<Vec<f64>, OutputError> {
     if !plain.contains(&format!("'shape':({n},3")) || data.len() != 24 * n {
         return Err(wrong(format!("expected {n} rows of 3 numbers: it belongs to another model")));
     }
-    Ok(data.chunks_exact(8).map(|x| f64::from_le_bytes([x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7]])).collect())
+    let (data, _) = data.as_chunks::<8>();
+    let values: Vec<f64> = data.iter().map(|&bytes| f64::from_le_bytes(bytes)).collect();
+    match values.iter().position(|value| !value.is_finite()) {
+        Some(at) => Err(wrong(format!("row {} has the value {}", at / 3, values[at]))),
+        None => Ok(values),
+    }
 }
 
 #[cfg(test)]
@@ -173,6 +178,8 @@ mod tests {
         assert_eq!(read_rows(&path, 2).unwrap(), rows.concat());
         assert_eq!(std::fs::metadata(&path).unwrap().len() % 16, 0);
         assert!(read_rows(&path, 3).unwrap_err().to_string().contains("another model"));
+        write_rows(&path, 2, [[0.0; 3], [0.0, f64::NAN, 0.0]].into_iter()).unwrap();
+        assert!(read_rows(&path, 2).unwrap_err().to_string().contains("row 1 has the value NaN"));
         write_rows(&path, 1, [[1_u32, 2, 3]].into_iter()).unwrap();
         assert!(read_rows(&path, 1).unwrap_err().to_string().contains("64-bit floats"));
         std::fs::write(&path, "x").unwrap();
