@@ -1,11 +1,14 @@
 //! Energies, the start of a run, and the bound on the increment: one pass over all springs in double precision.
 
+use std::collections::HashSet;
+
 use pogo_formats::spring::SpringDamping;
 use rayon::prelude::*;
 
 use super::cpu::Books;
+use super::events::Schedule;
 use super::springs::Springs;
-use super::{Energies, SpringError, SpringProblem, State};
+use super::{Cause, Change, Energies, SpringError, SpringProblem, State};
 
 /// Particles that one task goes through; sums are taken in the order of the tasks.
 const CHUNK: usize = 4096;
@@ -115,7 +118,8 @@ fn sums(problem: &SpringProblem, springs: &Springs, state: &State, signals: &[f6
 
 impl SpringProblem<'_> {
     /// The state at n = 0 from displacements and velocities, (n, 3) each, and the signals at −Δt and at 0: Δu_0 is such that the
-    /// first step is u_1 = u_0 + Δt v_0 + Δt²/2 a_0, and of fixed and driven components their signal's.
+    /// first step is u_1 = u_0 + Δt v_0 + Δt²/2 a_0, and of fixed and driven components their signal's. What is cut, erased and
+    /// added at t = 0, and what breaks then, is among the changes of the state, so that a_0 is that of the springs which are left.
     ///
     /// # Errors
     /// What a stepper refuses.
@@ -132,7 +136,9 @@ impl SpringProblem<'_> {
         let dt = self.time_increment;
         let increment = velocity.iter().map(|v| dt * v).collect();
         let mut state = State { displacement, increment, ..State::default() };
-        self.check(&state)?;
+        let mut springs = Springs::prepare(self, &state)?;
+        state.changes = Schedule::new(self, 0).apply(self, &mut springs, 0, &state.displacement);
+        state.changes.extend(self.break_at_start(&mut springs, &state));
         let drive = |increment: &mut [f64]| {
             for held in &self.constraints {
                 let signal = held.signal as usize;
@@ -141,7 +147,6 @@ impl SpringProblem<'_> {
         };
         // Dampers feel how fast supports move.
         drive(&mut state.increment);
-        let springs = Springs::new(self)?;
         let gravity = self.gravity_at(signals);
         let rate = match self.damping {
             SpringDamping::Lambda(lambda) => lambda / dt,
@@ -172,6 +177,31 @@ impl SpringProblem<'_> {
             (state.external_work, state.dissipated) = (-0.5 * first.external_work, -0.5 * first.dissipated);
         }
         Ok(state)
+    }
+
+    /// Breaks the springs that are stretched too far at the start; those that have just been added are left to the first step.
+    fn break_at_start(&self, springs: &mut Springs, state: &State) -> Vec<Change> {
+        let u = &state.displacement;
+        let added: HashSet<[u32; 2]> = state.changes.iter().map(|change| change.particles).collect();
+        let n = self.n_particles();
+        if self.groups.iter().all(|group| group.max_strain == f64::INFINITY) {
+            return Vec::new();
+        }
+        let of_chunk = |chunk: usize| {
+            let mut broken = Vec::new();
+            springs.ends(chunk * CHUNK..n.min((chunk + 1) * CHUNK), |i, j, _, law| {
+                let e = std::array::from_fn(|c| u[3 * j + c] - u[3 * i + c]);
+                let pair = [i as u32, j as u32];
+                if i < j && 1.0 + law.strain_measure(e) > law.limit && !added.contains(&pair) {
+                    broken.push(pair);
+                }
+            });
+            broken
+        };
+        let mut broken: Vec<[u32; 2]> = (0..n.div_ceil(CHUNK)).into_par_iter().flat_map_iter(of_chunk).collect();
+        broken.sort_unstable();
+        broken.retain(|&pair| springs.erase(pair));
+        broken.into_iter().map(|particles| Change { step: 0, particles, cause: Cause::Broken }).collect()
     }
 }
 

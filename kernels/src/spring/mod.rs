@@ -131,6 +131,13 @@ pub struct State {
     pub changes: Vec<Change>,
 }
 
+impl State {
+    /// Cuts, erasures and additions of steps before this one have happened.
+    pub(crate) fn happened(&self) -> u64 {
+        self.step + u64::from(self.changes.iter().any(|change| change.step == self.step))
+    }
+}
+
 /// Energies and momentum at t_n, with v_n = (Δu_n + Δu_{n+1}) / 2Δt.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Energies {

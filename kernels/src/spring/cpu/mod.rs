@@ -305,7 +305,7 @@ impl<'a, T: Number> CpuStepper<'a, T> {
         let follow = |len| vec![0.0; if problem.follow_work { len } else { 0 }];
         Ok(Self {
             schedule: Schedule::new(&problem, state.step),
-            happened: state.step,
+            happened: state.happened(),
             changes: state.changes.clone(),
             drag: vec![T::default(); if damped && problem.follow_work { layout.len() } else { 0 }],
             dissipated: follow(layout.n_units()),

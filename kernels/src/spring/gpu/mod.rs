@@ -241,7 +241,7 @@ impl<'a, T: GpuNumber> GpuStepper<'a, T> {
         };
         Ok(Self {
             schedule: Schedule::new(&problem, state.step),
-            happened: state.step,
+            happened: state.happened(),
             changes: state.changes.clone(),
             problem,
             springs,
