@@ -295,10 +295,71 @@ fn elements_that_make_no_springs_are_refused_by_name() {
     refused(&line("T3D2", "1, 2"), &density, "a.toml:4: error: node 1 has no share of an area or volume");
     let bare = "physics = \"spring\"\n[solver]\ntime = 1.0\n[[springs]]\nname = \"s\"\nall = true\nstiffness = 1.0\n";
     refused(&line("T3D2", "1, 2"), bare, "node 1 has springs and no material");
+    refused(&line("T3D2", "1, 2"), &bare.replace("stiffness = 1.0", ""), "give `stiffness` (k) or `axial_stiffness`");
     // Explicit dynamics goes on refusing them, and says what would not.
     let solid = format!(
         "{}*SOLID SECTION, ELSET=E, MATERIAL=M\n1.\n*MATERIAL, NAME=M\n*ELASTIC\n1., 0.\n*DENSITY\n1.\n",
         line("T3D2", "1, 2")
     );
     refused(&solid, "", "`physics = \"spring\"` makes springs of elements with two nodes");
+}
+
+/// A chain of two trusses of different length, each with half its mass at either end.
+const TRUSSES: &str = "*NODE, NSET=ALL
+1, 0., 0., 0.
+2, 0., 0., -0.5
+3, 0., 0., -2.
+*NSET, NSET=TOP
+1
+*ELEMENT, TYPE=T3D2, ELSET=BARS
+1, 1, 2
+2, 3, 2
+*SOLID SECTION, ELSET=BARS, MATERIAL=M
+0.25,
+*MATERIAL, NAME=M
+*ELASTIC
+2e4, 0.3
+*BOUNDARY
+TOP, 1, 3
+";
+
+#[test]
+fn trusses_have_the_stiffness_of_their_section_unless_a_job_says_another() {
+    let job = "[solver]\ntime = 20.0\nalpha = 2.0\n[[material]]\nname = \"steel\"\ndensity = 8.0\n[[gravity]]\nvector = [0, 0, -2.0]\n\
+               [[monitor]]\nname = \"ALL\"\nnset = \"ALL\"\ncount = 2\n";
+    // 8 kg/m³ times 0.25 m² and half of 0.5 m, 2 m and 1.5 m.
+    let weight = [2.0 * 2.0 * (1.0 + 0.75), 2.0 * 2.0 * 0.75];
+    let falls = |model: &Model, out: &str, k: [f64; 2]| {
+        let traces = model.table(out, "traces.csv");
+        let upper = -weight[0] / k[0];
+        for (column, expected) in [("ALL.2.U3", upper), ("ALL.3.U3", upper - weight[1] / k[1])] {
+            let found = *traces.column(column).last().unwrap();
+            assert!((found / expected - 1.0).abs() < 1e-6, "{out} {column}: {found} {expected}");
+        }
+    };
+    let model = network(TRUSSES, job);
+    model.solve("deck", &[]);
+    falls(&model, "deck", [5e3 / 0.5, 5e3 / 1.5]);
+    model.solve("soft", &["--set", "spring.BARS.axial_stiffness=2500"]);
+    falls(&model, "soft", [2.5e3 / 0.5, 2.5e3 / 1.5]);
+    let notes = |model: &Model| {
+        let mut check = command("pogo-block");
+        check.current_dir(model.folder.path()).args(["net.inp", "--job", "job.toml", "--check"]);
+        let output = check.output().expect("runs");
+        String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
+    };
+    assert!(
+        notes(&model).contains("note: 2 truss elements of `BARS`: k = E A / length with E A = 5e3"),
+        "{}",
+        notes(&model)
+    );
+    for (table, k) in [
+        ("all = true\nstiffness = 900.0", [900.0, 900.0]),
+        ("elset = \"BARS\"\naxial_stiffness = 600.0", [1200.0, 400.0]),
+    ] {
+        let model = network(TRUSSES, &format!("{job}[[springs]]\nname = \"own\"\n{table}\n"));
+        model.solve("job", &[]);
+        falls(&model, "job", k);
+        assert!(notes(&model).contains("[[springs]] hold over E A = 5e3 of the deck for 2 of `BARS`"), "{table}");
+    }
 }

@@ -24,13 +24,13 @@ pub struct Lines {
     pub nodes: Vec<[u32; 2]>,
     /// Element sets with such elements, by index here.
     pub sets: Vec<NamedSet>,
-    /// What the deck's `*SPRING` and `*DASHPOT` say.
+    /// What the deck's `*SPRING`, `*DASHPOT` and sections of trusses say.
     pub properties: Vec<LineProperty>,
     /// Elements of type MASS with their `*MASS`.
     pub masses: Vec<PointMass>,
 }
 
-/// A `*SPRING` or `*DASHPOT` and its elements (SPRINGA, DASHPOTA).
+/// A `*SPRING` or `*DASHPOT` and its elements (SPRINGA, DASHPOTA), or a `*SOLID SECTION` and its trusses (T2D2, T3D2).
 #[derive(Debug, Clone, PartialEq)]
 pub struct LineProperty {
     /// The element set, behind its instance if it has one.
@@ -39,8 +39,19 @@ pub struct LineProperty {
     pub stiffness: f64,
     /// c, N s/m; 0 of a spring.
     pub damping: f64,
+    /// Of trusses.
+    pub truss: Option<Truss>,
     /// Index into [`Lines::nodes`].
     pub lines: Vec<u32>,
+}
+
+/// What a section says of trusses.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Truss {
+    /// A, m².
+    pub area: f64,
+    /// E, Pa; none of a material without an isotropic `*ELASTIC`.
+    pub young: Option<f64>,
 }
 
 /// A `*MASS` and its nodes.
@@ -75,7 +86,7 @@ pub fn is_line(name: &str) -> bool {
 }
 
 /// Class of a keyword where such elements are wanted, if it is another than else: springs follow lines between particles, for
-/// which cross-sections and the behaviour of connectors say nothing.
+/// which cross-sections of beams and the behaviour of connectors say nothing.
 pub(super) fn line_class(key: &str) -> Option<Class> {
     match key {
         "SPRING" | "DASHPOT" | "MASS" => Some(Class::Read),
@@ -86,10 +97,18 @@ pub(super) fn line_class(key: &str) -> Option<Class> {
     }
 }
 
+/// A `*SOLID SECTION` of elements that are not computed.
+pub(super) struct TrussSection {
+    /// The element set, behind its instance if it has one.
+    pub name: String,
+    pub codes: Vec<u32>,
+    pub truss: Truss,
+}
+
 /// Collects them before the assembly gives its sets away.
 pub(super) struct Collector {
     lines: Lines,
-    /// The type of each line has a card of its own: `SPRING`, `DASHPOT`, or nothing.
+    /// Which card says what a line of its type is: `SPRING`, `DASHPOT`, `SOLIDSECTION`, or nothing.
     card_of: Vec<&'static str>,
     first_code: u32,
     /// By element code from `first_code` on: index of a line.
@@ -100,7 +119,7 @@ pub(super) struct Collector {
 
 impl Collector {
     /// Everything but the sets.
-    pub fn new(assembly: &Assembly, ignore: &IgnoreList, log: &mut Log) -> Self {
+    pub fn new(assembly: &Assembly, trusses: &[TrussSection], ignore: &IgnoreList, log: &mut Log) -> Self {
         let mut out = Self {
             lines: Lines::default(),
             card_of: Vec::new(),
@@ -128,6 +147,13 @@ impl Collector {
                 out.card(card, assembly, instance, log);
             }
         }
+        for TrussSection { name, codes, truss } in trusses {
+            let lines = out.lines_of(codes, "SOLIDSECTION");
+            if !lines.is_empty() {
+                let (name, truss) = (name.clone(), Some(*truss));
+                out.lines.properties.push(LineProperty { name, stiffness: 0., damping: 0., truss, lines });
+            }
+        }
         out
     }
 
@@ -146,6 +172,7 @@ impl Collector {
         let card = match group.name.as_str() {
             "SPRINGA" => "SPRING",
             "DASHPOTA" => "DASHPOT",
+            name if name.starts_with("T2D2") || name.starts_with("T3D2") => "SOLIDSECTION",
             _ => "",
         };
         let mut n_errors = 0;
@@ -199,10 +226,15 @@ impl Collector {
             let nodes = codes.iter().filter_map(|code| self.node_of_mass.get(code).copied()).collect();
             return self.lines.masses.push(PointMass { name, mass: value, nodes });
         }
-        let of_card = |line: &u32| self.card_of[*line as usize] == keyword.key;
-        let lines = codes.iter().filter_map(|code| self.line(*code)).filter(of_card).collect();
+        let lines = self.lines_of(&codes, &keyword.key);
         let (stiffness, damping) = if keyword.key == "SPRING" { (value, 0.) } else { (0., value) };
-        self.lines.properties.push(LineProperty { name, stiffness, damping, lines });
+        self.lines.properties.push(LineProperty { name, stiffness, damping, truss: None, lines });
+    }
+
+    /// Those elements of which such a card says what they are.
+    fn lines_of(&self, codes: &[u32], card: &str) -> Vec<u32> {
+        let of_card = |line: &u32| self.card_of[*line as usize] == card;
+        codes.iter().filter_map(|code| self.line(*code)).filter(of_card).collect()
     }
 
     /// With the element sets, by code, of elements that are not computed.

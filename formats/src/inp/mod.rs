@@ -40,7 +40,7 @@ mod surfaces;
 
 use std::path::Path;
 
-pub use lines::{LineProperty, Lines, PointMass, is_line};
+pub use lines::{LineProperty, Lines, PointMass, Truss, is_line};
 pub use report::{DeckError, DeckReport, ElementCount, KeywordCount, KeywordUse, Note, SetCount, StepReport};
 
 use crate::model::{Elasticity, ExplicitSettings, Model};

@@ -45,7 +45,7 @@ pub(super) fn read_source(source: Source, options: &ReadOptions, may_include: bo
 
     let mut sections = Sections::new(&mut assembly, &mut materials, &raw.cards, others);
     sections.assign(&mut log);
-    let (sections, mut others) = (sections.sections, sections.others);
+    let (sections, trusses, mut others) = (sections.sections, sections.trusses, sections.others);
     others.retain(|other| {
         let ignored = ignore.covers(&[&other.count.name]);
         if ignored {
@@ -62,7 +62,7 @@ pub(super) fn read_source(source: Source, options: &ReadOptions, may_include: bo
     });
     others.retain(|other| !(options.lines && kept_nodes(&other.count.name) > 0));
     refuse_others(&others, &mut log);
-    let lines = Collector::new(&assembly, &ignore, &mut log);
+    let lines = Collector::new(&assembly, &trusses, &ignore, &mut log);
     // Springs may leave the plane.
     if !options.mesh_only && lines.is_empty() && !has_shells {
         choose_dimension(&mut assembly, &mut log);

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use super::assembly::Assembly;
 use super::frame::{IDENTITY, axes, difference, product, rotation_about, transpose};
 use super::lexer::{Card, Place};
+use super::lines::{Truss, TrussSection};
 use super::log::Log;
 use super::materials::numbers;
 use super::numbers::real;
@@ -28,6 +29,8 @@ pub(super) struct Sections<'a> {
     pub cards: &'a [StepCard],
     pub sections: Vec<Section>,
     pub others: Vec<Other>,
+    /// Sections of elements of other types.
+    pub trusses: Vec<TrussSection>,
     /// Codes of elements of other types that have a section.
     other_codes: HashSet<u32>,
 }
@@ -50,7 +53,15 @@ impl<'a> Sections<'a> {
         cards: &'a [StepCard],
         others: Vec<Other>,
     ) -> Self {
-        Self { assembly, materials, cards, sections: Vec::new(), others, other_codes: HashSet::new() }
+        Self {
+            assembly,
+            materials,
+            cards,
+            sections: Vec::new(),
+            others,
+            trusses: Vec::new(),
+            other_codes: HashSet::new(),
+        }
     }
 
     /// Gives every element its section.
@@ -126,14 +137,22 @@ impl<'a> Sections<'a> {
             mass_factor: 1.,
         });
         let mut n_twice = 0u64;
+        let mut of_others = Vec::new();
         for code in codes {
             match slot(self.assembly, code) {
                 Some(slot) if *slot == NO_SECTION => *slot = section,
                 Some(_) => n_twice += 1,
-                None => {
-                    self.other_codes.insert(code);
-                }
+                None if self.other_codes.insert(code) => of_others.push(code),
+                None => n_twice += 1,
             }
+        }
+        if !of_others.is_empty() {
+            let young = match self.materials[material as usize].elasticity {
+                Some(Elasticity::Isotropic { young, .. }) => Some(young),
+                _ => None,
+            };
+            let truss = Truss { area: if thickness > 0. { thickness } else { 1. }, young };
+            self.trusses.push(TrussSection { name, codes: of_others, truss });
         }
         if n_twice > 0 {
             log.error(

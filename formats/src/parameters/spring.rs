@@ -71,8 +71,12 @@ fn slots(setup: &mut SpringSetup) -> Vec<Slot<'_>> {
         table.prefix = format!("spring.{}", group.name);
         let first = table.slots.len();
         // The groups of a lattice that have no springs.
-        let unused = group.stiffness == 0.0 && group.damping == 0.0 && group.max_strain == f64::INFINITY;
+        let (stiff, long) = (group.stiffness != 0.0, group.axial_stiffness != 0.0);
+        let unused = !stiff && !long && group.damping == 0.0 && group.max_strain == f64::INFINITY;
         table.number("stiffness", &mut group.stiffness, Range::NotNegative, "N/m", "k of a spring");
+        let axial = table.slots.len();
+        let help = "E A of a truss: E A over its length is added to k";
+        table.number("axial_stiffness", &mut group.axial_stiffness, Range::NotNegative, "N", help);
         table.number("damping", &mut group.damping, Range::NotNegative, "N s/m", "c of a spring");
         let max_strain = &mut group.max_strain;
         let value = if max_strain.is_finite() { Value::Number(*max_strain) } else { "none".into() };
@@ -102,6 +106,8 @@ fn slots(setup: &mut SpringSetup) -> Vec<Slot<'_>> {
         for slot in &mut table.slots[first..] {
             slot.hidden = unused;
         }
+        table.slots[axial].hidden |= !long;
+        table.slots[first].hidden |= long && !stiff;
     }
     slots::amplitudes(&mut table, amplitudes);
     for boundary in boundaries {
@@ -175,6 +181,7 @@ mod tests {
         let group = |name: &str, stiffness| SpringGroup {
             name: name.into(),
             stiffness,
+            axial_stiffness: 0.0,
             damping: 0.0,
             max_strain: f64::INFINITY,
             rest_factor: 1.0,

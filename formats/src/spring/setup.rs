@@ -35,8 +35,10 @@ pub struct SpringMaterial {
 pub struct SpringGroup {
     /// Name, unique; of a lattice `MATERIAL.axis`, `MATERIAL.face`, `MATERIAL.space`.
     pub name: String,
-    /// k, N/m; 0 is no force.
+    /// k, N/m, besides what `axial_stiffness` comes to; 0 is no force.
     pub stiffness: f64,
+    /// E A of a truss, N: E A / |d| more of k.
+    pub axial_stiffness: f64,
     /// c, N s/m.
     pub damping: f64,
     /// A spring breaks when |l − L| / L exceeds this; infinite where it never does. Only extension counts.

@@ -8,7 +8,14 @@ use pogo_kernels::spring::SpringProblem;
 
 /// Springs of a group that pull with `stiffness` and do no more.
 pub fn group(stiffness: f64) -> SpringGroup {
-    SpringGroup { name: String::new(), stiffness, damping: 0.0, max_strain: f64::INFINITY, rest_factor: 1.0 }
+    SpringGroup {
+        name: String::new(),
+        stiffness,
+        axial_stiffness: 0.0,
+        damping: 0.0,
+        max_strain: f64::INFINITY,
+        rest_factor: 1.0,
+    }
 }
 
 /// A lattice of the places where `material` gives one, joined in the first `directions` directions, in blocks.

@@ -32,7 +32,7 @@ pub(crate) struct Law {
 }
 
 impl Law {
-    /// A spring of a group along d.
+    /// A spring of a group along d: k + E A / |d|.
     pub fn new(group: &SpringGroup, rest: [f64; 3]) -> Self {
         let square = |x: f64| x * x;
         let distance_squared = square(rest[0]) + square(rest[1]) + square(rest[2]);
@@ -41,7 +41,7 @@ impl Law {
             rest,
             length_squared: factor * distance_squared,
             offset: (1.0 - factor) / factor,
-            stiffness: group.stiffness,
+            stiffness: group.stiffness + group.axial_stiffness / distance_squared.sqrt(),
             damping: group.damping,
             limit: square(1.0 + group.max_strain),
         }
@@ -77,6 +77,7 @@ pub(crate) fn between(a: &SpringGroup, b: &SpringGroup) -> SpringGroup {
     SpringGroup {
         name: String::new(),
         stiffness: harmonic(a.stiffness, b.stiffness),
+        axial_stiffness: harmonic(a.axial_stiffness, b.axial_stiffness),
         damping: harmonic(a.damping, b.damping),
         max_strain: a.max_strain.min(b.max_strain),
         rest_factor: 0.5 * (a.rest_factor + b.rest_factor),

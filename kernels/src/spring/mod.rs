@@ -206,6 +206,15 @@ pub enum SpringError {
         /// What.
         what: &'static str,
     },
+    /// More kinds of springs than lists can tell apart.
+    #[error(
+        "the springs are of {n} kinds, each length of a truss with E A one of them: at most 65,535; give [[springs]] with one \
+         `stiffness` for them"
+    )]
+    Kinds {
+        /// How many.
+        n: usize,
+    },
     /// Implicit addressing without a grid.
     #[error("the model has no grid: only a lattice has implicit addressing; use explicit addressing")]
     NoGrid,
@@ -380,6 +389,8 @@ impl SpringProblem<'_> {
         for (i, group) in self.groups.iter().enumerate() {
             let finite = |x: f64| x >= 0.0 && x.is_finite();
             value("spring group", i, "the stiffness", group.stiffness, "at least 0", finite(group.stiffness))?;
+            let axial = group.axial_stiffness;
+            value("spring group", i, "the axial stiffness", axial, "at least 0", finite(axial))?;
             value("spring group", i, "the damping", group.damping, "at least 0", finite(group.damping))?;
             let (factor, strain) = (group.rest_factor, group.max_strain);
             value("spring group", i, "the rest factor", factor, "positive", factor > 0.0 && factor.is_finite())?;

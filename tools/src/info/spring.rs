@@ -164,7 +164,11 @@ impl SpringSummary {
         let counts = springs_by_group(&mesh, &setup);
         let groups = setup.groups.iter().map(|group| {
             let count = counts.iter().find(|(name, _)| *name == group.name).map_or(0, |(_, count)| *count);
-            let mut text = format!("k {} N/m", number(group.stiffness));
+            let mut text = match (group.stiffness, group.axial_stiffness) {
+                (k, 0.0) => format!("k {} N/m", number(k)),
+                (0.0, axial) => format!("k {} N / length", number(axial)),
+                (k, axial) => format!("k {} N/m + {} N / length", number(k), number(axial)),
+            };
             if group.damping > 0.0 {
                 text += &format!(", c {} N s/m", number(group.damping));
             }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pogo_formats::inp::Lines;
+use pogo_formats::inp::{LineProperty, Lines};
 use pogo_formats::job::JobError;
 use pogo_formats::job::spring::SpringJob;
 use pogo_formats::model::{ElementKind, Mesh, NamedSet};
@@ -17,13 +17,15 @@ use crate::apply_job::{Remarks, find_set, unique};
 pub struct Edges {
     /// Both nodes, the lower first, and an index into `groups`; ascending, each pair once.
     pub springs: Vec<(u32, u32, u8)>,
-    /// The job's `[[springs]]`, then the deck's `*SPRING` and `*DASHPOT`, then what acts between two nodes together.
+    /// The job's `[[springs]]`, then the deck's `*SPRING`, `*DASHPOT` and sections of trusses, then what acts between two nodes
+    /// together.
     pub groups: Vec<SpringGroup>,
     /// An index into `materials` for each node that has a spring.
     pub material: Vec<u8>,
     /// The job's `[[material]]`, then the deck's `*MASS`, then what is at one node together.
     pub materials: Vec<SpringMaterial>,
-    /// Volume of elements that belongs to each node, or area where there are no solids: equal shares.
+    /// Volume of elements, and of trusses with a section, that belongs to each node, or area of elements where none are solid:
+    /// equal shares.
     pub volume: Vec<f64>,
     /// Two-node elements that are no springs, masses that hide others.
     pub remarks: Remarks,
@@ -49,8 +51,9 @@ fn local_edges(kind: ElementKind) -> Vec<[u8; 2]> {
 /// The springs that a job makes of a deck's elements and two-node elements, and what its nodes weigh.
 ///
 /// An element has one group. Of several tables of the job that name it the later one holds; a table that names no set leaves out
-/// the elements of which the deck's own `*SPRING` or `*DASHPOT` says what they are. Of one pair of nodes the later table of the
-/// job holds, and what the deck's own cards say comes on top, each element for itself: a dashpot beside a spring.
+/// the elements of which the deck's own `*SPRING` or `*DASHPOT` says what they are. E A of a section is for trusses of which no
+/// table says anything. Of one pair of nodes the later table of the job holds, and what the deck's own cards say comes on top,
+/// each element for itself: a dashpot beside a spring.
 ///
 /// # Errors
 /// A set that does not exist, nothing that says which elements are springs, no material for a node, a spring without length.
@@ -61,9 +64,11 @@ pub fn edges(mesh: &Mesh, lines: &Lines, job: &SpringJob) -> Result<Edges, JobEr
     let n_tables = job.springs.len();
     let mut of_line: Vec<Option<usize>> = vec![None; lines.nodes.len()];
     for (index, property) in lines.properties.iter().enumerate() {
-        property.lines.iter().for_each(|&line| of_line[line as usize] = Some(n_tables + index));
+        if stiffness(property).is_some() {
+            property.lines.iter().for_each(|&line| of_line[line as usize] = Some(n_tables + index));
+        }
     }
-    let mut any = !lines.properties.is_empty();
+    let mut any = lines.properties.iter().any(|property| stiffness(property).is_some());
     for (table, item) in job.springs.iter().enumerate().filter(|(_, item)| item.value.all || item.value.elset.is_some())
     {
         let index = u8::try_from(table).ok().filter(|&index| index != NONE);
@@ -77,8 +82,8 @@ pub fn edges(mesh: &Mesh, lines: &Lines, job: &SpringJob) -> Result<Edges, JobEr
             }
             None => {
                 group.fill(index);
-                let of_job = of_line.iter_mut().filter(|of| of.is_none_or(|of| of < n_tables));
-                of_job.for_each(|of| *of = Some(table));
+                let own = |of: usize| of.checked_sub(n_tables).is_some_and(|of| lines.properties[of].truss.is_none());
+                of_line.iter_mut().filter(|of| !of.is_some_and(own)).for_each(|of| *of = Some(table));
             }
         }
     }
@@ -135,7 +140,34 @@ pub fn edges(mesh: &Mesh, lines: &Lines, job: &SpringJob) -> Result<Edges, JobEr
     if n_loose > 0 {
         let what = counted(n_loose, "two-node element");
         let text = if n_loose == 1 { "is no spring" } else { "are no springs" };
-        remarks.notes.push(format!("note: {what} {text}: no [[springs]] table and no *SPRING or *DASHPOT names them"));
+        let why =
+            "no [[springs]] table, *SPRING, *DASHPOT or section of trusses with an isotropic *ELASTIC is for them";
+        remarks.notes.push(format!("note: {what} {text}: {why}"));
+    }
+    for (index, property) in lines.properties.iter().enumerate() {
+        let Some((what, value)) = stiffness(property) else { continue };
+        let is_own = |line: &&u32| of_line[**line as usize] == Some(n_tables + index);
+        let own = property.lines.iter().filter(is_own).count();
+        let (n, name) = (property.lines.len() - own, &property.name);
+        if own > 0 && property.truss.is_some() {
+            let trusses = counted(own, "truss element");
+            remarks.notes.push(format!("note: {trusses} of `{name}`: k = E A / length with {what} = {value:e}"));
+        }
+        if n > 0 {
+            let text = format!("note: [[springs]] hold over {what} = {value:e} of the deck for {n} of `{name}`");
+            remarks.notes.push(text);
+        }
+    }
+    // Volumes and areas do not add up.
+    if dimension != Some(2) {
+        for property in &lines.properties {
+            let Some(truss) = property.truss else { continue };
+            for &line in property.lines.iter().filter(|line| of_line[**line as usize].is_some()) {
+                let [a, b] = lines.nodes[line as usize];
+                let share = 0.5 * truss.area * distance(mesh, a, b);
+                [a, b].iter().for_each(|&node| volume[node as usize] += share);
+            }
+        }
     }
     springs.sort_unstable();
     let mut groups = Together::new(job.springs.iter().map(|item| item.value.group()).collect());
@@ -146,6 +178,7 @@ pub fn edges(mesh: &Mesh, lines: &Lines, job: &SpringJob) -> Result<Edges, JobEr
             groups.push(SpringGroup {
                 name: unique(&property.name, &groups.items, |group| &group.name),
                 stiffness: property.stiffness,
+                axial_stiffness: property.truss.map_or(0.0, |truss| truss.area * truss.young.unwrap_or(0.0)),
                 damping: property.damping,
                 max_strain: f64::INFINITY,
                 rest_factor: 1.0,
@@ -157,7 +190,14 @@ pub fn edges(mesh: &Mesh, lines: &Lines, job: &SpringJob) -> Result<Edges, JobEr
         let n_of_job = same.partition_point(|spring| spring.2 < n_tables);
         let of_job = same[..n_of_job].last().map(|spring| spring.2 as u32);
         let of_deck = same[n_of_job..].iter().filter_map(|spring| of_property[spring.2 - n_tables]);
-        let group = groups.of(of_job.into_iter().chain(of_deck).collect(), parallel);
+        let of: Vec<u32> = of_job.into_iter().chain(of_deck).collect();
+        let parts: Vec<&SpringGroup> = of.iter().map(|&index| &groups.items[index as usize]).collect();
+        if parts.iter().any(|part| part.axial_stiffness > 0.0) && one_rest_factor(&parts).is_none() {
+            let [a, b] = [same[0].0, same[0].1].map(|node| mesh.node_labels[node as usize]);
+            let what = "are springs with different `rest_factor`, and one has E A: give them one [[springs]] table";
+            return Err(job.solver.place.error(format!("between nodes {a} and {b} {what}")));
+        }
+        let group = groups.of(of, parallel);
         let group = u8::try_from(group).ok().filter(|&group| group != NONE);
         let too_many = || job.solver.place.error("the deck makes more than 255 groups of springs that differ");
         pairs.push((same[0].0, same[0].1, group.ok_or_else(too_many)?));
@@ -301,15 +341,34 @@ fn joined<'n>(names: impl Iterator<Item = &'n str>) -> String {
     names.collect::<Vec<_>>().join("+")
 }
 
+/// What a card of the deck says of the pull of its elements, and in which words.
+fn stiffness(property: &LineProperty) -> Option<(&'static str, f64)> {
+    match property.truss {
+        Some(truss) => Some(("E A", truss.area * truss.young?)),
+        None if property.stiffness > 0.0 => Some(("*SPRING", property.stiffness)),
+        None => Some(("*DASHPOT", property.damping)),
+    }
+}
+
+/// The rest factor of all that pull, or of the first where none does; none where they differ.
+fn one_rest_factor(parts: &[&SpringGroup]) -> Option<f64> {
+    let mut pulling = parts.iter().filter(|part| part.stiffness > 0.0 || part.axial_stiffness > 0.0);
+    let factor = pulling.next().unwrap_or(&parts[0]).rest_factor;
+    pulling.all(|part| part.rest_factor == factor).then_some(factor)
+}
+
 /// Springs side by side as one: Σ k_i (l − L_i) = k (l − L) with k = Σ k_i, L = Σ k_i L_i / k. It breaks where the first would.
+/// Where one has E A, all have one `rest_factor`.
 fn parallel(parts: &[&SpringGroup]) -> SpringGroup {
     let stiffness: f64 = parts.iter().map(|part| part.stiffness).sum();
     let moment: f64 = parts.iter().map(|part| part.stiffness * part.rest_factor).sum();
-    let rest_factor = if stiffness > 0.0 { moment / stiffness } else { parts[0].rest_factor };
+    let axial_stiffness: f64 = parts.iter().map(|part| part.axial_stiffness).sum();
+    let rest_factor = one_rest_factor(parts).unwrap_or(moment / stiffness);
     let longest = parts.iter().map(|part| part.rest_factor * (1.0 + part.max_strain)).fold(f64::INFINITY, f64::min);
     SpringGroup {
         name: joined(parts.iter().map(|part| part.name.as_str())),
         stiffness,
+        axial_stiffness,
         damping: parts.iter().map(|part| part.damping).sum(),
         max_strain: longest / rest_factor - 1.0,
         rest_factor,
@@ -344,6 +403,11 @@ fn element_set<'a>(mesh: &'a Mesh, lines: &'a Lines, name: &str) -> Result<Membe
 fn position(mesh: &Mesh, node: u32) -> [f64; 3] {
     let dimension = mesh.dimension as usize;
     std::array::from_fn(|c| if c < dimension { mesh.coordinates[node as usize * dimension + c] } else { 0.0 })
+}
+
+fn distance(mesh: &Mesh, a: u32, b: u32) -> f64 {
+    let [a, b] = [a, b].map(|node| position(mesh, node));
+    (0..3).map(|c| (b[c] - a[c]).powi(2)).sum::<f64>().sqrt()
 }
 
 /// Area or volume of an element: that of the triangles or tetrahedra from its first node.

@@ -18,7 +18,14 @@ type Contents = (SpringMesh, SpringSetup);
 type Spoil = (&'static str, fn(&mut Contents));
 
 fn group(name: &str) -> SpringGroup {
-    SpringGroup { name: name.into(), stiffness: 2.0, damping: 0.0, max_strain: f64::INFINITY, rest_factor: 1.0 }
+    SpringGroup {
+        name: name.into(),
+        stiffness: 2.0,
+        axial_stiffness: 0.0,
+        damping: 0.0,
+        max_strain: f64::INFINITY,
+        rest_factor: 1.0,
+    }
 }
 
 fn setup() -> SpringSetup {

@@ -47,8 +47,10 @@ pub struct SpringsTable {
     /// The edges of all elements, and all two-node elements of which the deck's `*SPRING` and `*DASHPOT` say nothing.
     #[serde(default)]
     pub all: bool,
-    /// k, N/m.
-    pub stiffness: f64,
+    /// k, N/m. Give this or `axial_stiffness`.
+    pub stiffness: Option<f64>,
+    /// E A, N: k = E A over the length of each spring in the mesh.
+    pub axial_stiffness: Option<f64>,
     /// c, N s/m.
     #[serde(default)]
     pub damping: f64,
@@ -155,6 +157,7 @@ impl MaterialTable {
             SpringGroup {
                 name: format!("{}.{}", self.name, group.name()),
                 stiffness: value(&self.stiffness, 0.0),
+                axial_stiffness: 0.0,
                 damping: value(&self.damping, 0.0),
                 max_strain: value(&self.max_strain, f64::INFINITY),
                 rest_factor: value(&self.rest_factor, 1.0),
@@ -171,8 +174,11 @@ impl SpringsTable {
         if self.elset.is_some() && self.all {
             return Err("give `elset` or `all`, not both".to_owned());
         }
-        if self.stiffness < 0.0 || self.damping < 0.0 {
-            return Err("`stiffness` and `damping` must not be negative".to_owned());
+        if self.stiffness.is_some() == self.axial_stiffness.is_some() {
+            return Err("give `stiffness` (k) or `axial_stiffness` (E A: k is E A over the length)".to_owned());
+        }
+        if [self.stiffness, self.axial_stiffness, Some(self.damping)].iter().flatten().any(|&value| value < 0.0) {
+            return Err("`stiffness`, `axial_stiffness` and `damping` must not be negative".to_owned());
         }
         positive("max_strain", self.max_strain)?;
         positive("rest_factor", self.rest_factor)
@@ -182,7 +188,8 @@ impl SpringsTable {
     pub fn group(&self) -> SpringGroup {
         SpringGroup {
             name: self.name.clone(),
-            stiffness: self.stiffness,
+            stiffness: self.stiffness.unwrap_or(0.0),
+            axial_stiffness: self.axial_stiffness.unwrap_or(0.0),
             damping: self.damping,
             max_strain: self.max_strain.unwrap_or(f64::INFINITY),
             rest_factor: self.rest_factor.unwrap_or(1.0),

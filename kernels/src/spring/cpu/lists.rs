@@ -5,6 +5,7 @@
 //! needs no test. In a lattice slot d is for the neighbour in direction d, as in the mask, so that a slot's springs are alike and no
 //! rest vector is stored; otherwise each entry has its rest vector, and a class of the other constants.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use pogo_formats::spring::{DIRECTION_BITS, DIRECTIONS, N_DIRECTIONS, SpringMeshView};
@@ -194,7 +195,7 @@ impl<T: Number, I: Id> Lists<T, I> {
             }
         } else {
             let (mut rest, mut class) = (vec![T::default(); 4 * entries], vec![0; entries]);
-            let mut classes: Vec<Constants<T>> = Vec::new();
+            let mut classes = Classes::new();
             let one = T::from_f64(1.0);
             for (slot, rest) in rest.chunks_exact_mut(block).enumerate() {
                 if slot % 4 == 3 {
@@ -206,18 +207,21 @@ impl<T: Number, I: Id> Lists<T, I> {
                     made.set(i, slot, spring.other as usize);
                     made.any[i / lanes] = made.any[i / lanes].max(slot as u32 + 1);
                     let at = made.entry(i, slot);
-                    put(&mut rest, &mut class, &mut classes, at, block, &springs.law(i, &spring), dt);
+                    let law = springs.law(i, &spring);
+                    class[at] = classes.of(&law, dt);
+                    put_rest(&mut rest, at, block, &law, dt);
                 }
             }
+            // There is a class for what may be added.
+            for (_, _, law) in &made.additions {
+                classes.of(law, dt);
+            }
+            let mut classes = classes.all;
             if classes.is_empty() {
                 classes.push(Constants::default());
             }
-            // What may be added is entered once, so that there is a class for it, and taken away again.
-            for &(_, _, law) in &made.additions {
-                class_of(&mut classes, &law, dt);
-            }
             if classes.len() > usize::from(u16::MAX) {
-                return Err(SpringError::Mesh { what: "the springs are of more than 65,535 kinds" });
+                return Err(SpringError::Kinds { n: classes.len() });
             }
             made.rules = Rules::Each { rest, class, classes };
         }
@@ -342,35 +346,43 @@ fn own_halo(mesh: &SpringMeshView, block: usize, b: usize) -> Vec<u32> {
     halo
 }
 
-/// The class of a law, made if it is new: its rest vector does not count, its damping is c / Δt.
-fn class_of<T: Number>(classes: &mut Vec<Constants<T>>, law: &Law, dt: f64) -> u16 {
-    let mut constants = Constants::new(law, dt);
-    constants.rest = [T::default(); 3];
-    constants.inverse = T::default();
-    constants.damping = T::from_f64(law.damping / dt);
-    let found = classes.iter().position(|class| *class == constants).unwrap_or_else(|| {
-        classes.push(constants);
-        classes.len() - 1
-    });
-    found.min(usize::from(u16::MAX)) as u16
+/// The class of a law: its rest vector does not count, its damping is c / Δt.
+fn class_of<T: Number>(law: &Law, dt: f64) -> Constants<T> {
+    let damping = T::from_f64(law.damping / dt);
+    Constants { rest: [T::default(); 3], inverse: T::default(), damping, ..Constants::new(law, dt) }
 }
 
-/// Writes the law of an entry.
-fn put<T: Number>(
-    rest: &mut [T],
-    class: &mut [u16],
-    classes: &mut Vec<Constants<T>>,
-    entry: usize,
-    block: usize,
-    law: &Law,
-    dt: f64,
-) {
+/// Classes while they are collected.
+struct Classes<T> {
+    all: Vec<Constants<T>>,
+    of_bits: HashMap<[u64; 4], usize>,
+}
+
+impl<T: Number> Classes<T> {
+    fn new() -> Self {
+        Self { all: Vec::new(), of_bits: HashMap::new() }
+    }
+
+    /// Number of the class of a law, made if it is new; of no use where there are too many.
+    fn of(&mut self, law: &Law, dt: f64) -> u16 {
+        let class = class_of::<T>(law, dt);
+        let bits = [class.offset, class.stiffness, class.damping, class.limit].map(|x| x.to_f64().to_bits());
+        let next = self.all.len();
+        let found = *self.of_bits.entry(bits).or_insert(next);
+        if found == next {
+            self.all.push(class);
+        }
+        found.min(usize::from(u16::MAX)) as u16
+    }
+}
+
+/// Writes the rest vector of an entry and its 1/L².
+fn put_rest<T: Number>(rest: &mut [T], entry: usize, block: usize, law: &Law, dt: f64) {
     let constants = Constants::<T>::new(law, dt);
     let (row, at) = (entry / block, entry % block);
     for (c, value) in constants.rest.into_iter().chain([constants.inverse]).enumerate() {
         rest[(4 * row + c) * block + at] = value;
     }
-    class[entry] = class_of(classes, law, dt);
 }
 
 /// Advances the blocks of a share.
@@ -706,7 +718,9 @@ impl<T: Number, I: Id> Layout<T> for Lists<T, I> {
                     if from > to {
                         law.rest = law.rest.map(|d| -d);
                     }
-                    put(rest, class, classes, entry, block, &law, dt);
+                    put_rest(rest, entry, block, &law, dt);
+                    let of = class_of(&law, dt);
+                    class[entry] = classes.iter().position(|each| *each == of).unwrap_or(0) as u16;
                     self.any[chunk] = self.any[chunk].max(slot as u32 + 1);
                 }
                 _ => {}
