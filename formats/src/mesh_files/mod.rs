@@ -3,7 +3,7 @@
 //!
 //! | file | labels of nodes and elements | element sets | cell arrays |
 //! |---|---|---|---|
-//! | `.vtu` | from 0, as VTK counts | - | all of `CellData` |
+//! | `.vtu`, `.vtk` | from 0, as VTK counts | - | all of `CellData` |
 //! | `.msh` (Gmsh 2.2, 4.1) | tags | physical groups; node sets too | `gmsh:physical`, `$ElementData` |
 //! | `.pts` `.elem` `.lon` (openCARP) | from 0 | one a region, by its number | `region`; `fibre`, `sheet` |
 //! | `.inp` | labels | sets of the deck | - |
@@ -126,15 +126,14 @@ impl MeshFile {
     }
 }
 
-/// Whether a file's name says that it is a mesh that only this module reads: `.vtu`, `.msh`, `.pts`, `.elem`.
+/// Whether a file's name says that it is a mesh that only this module reads: `.vtu`, `.vtk`, `.msh`, `.pts`, `.elem`.
 pub fn is_mesh_file(path: &Path) -> bool {
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-    ["vtu", "msh", "pts", "elem", "lon"].iter().any(|known| extension.eq_ignore_ascii_case(known))
+    ["vtu", "vtk", "msh", "pts", "elem", "lon"].iter().any(|known| extension.eq_ignore_ascii_case(known))
 }
 
 /// Extensions of mesh files that are not read, and are no decks.
-const FOREIGN: &[&str] =
-    &["vtk", "vtp", "pvtu", "vtm", "vtkhdf", "hdf", "xdmf", "meshb", "med", "exo", "stl", "ply", "obj"];
+const FOREIGN: &[&str] = &["vtp", "pvtu", "vtm", "vtkhdf", "hdf", "xdmf", "meshb", "med", "exo", "stl", "ply", "obj"];
 
 /// Reads a mesh; the name tells what it is, and anything unknown is read as a deck. `ignore` is for decks.
 ///
@@ -144,10 +143,11 @@ pub fn read(path: &Path, ignore: &[String]) -> Result<MeshFile, MeshFileError> {
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default().to_ascii_lowercase();
     let mut mesh = match extension.as_str() {
         "vtu" => vtu::read(path),
+        "vtk" => vtu::legacy::read(path),
         "msh" => gmsh::read(path),
         "pts" | "elem" | "lon" => opencarp::read(path),
         foreign if FOREIGN.contains(&foreign) => {
-            let message = "meshes are read from .vtu, .msh, .pts with .elem, and .inp: save it as one of these (ParaView: Save Data \
+            let message = "meshes are read from .vtu, .vtk, .msh, .pts with .elem, and .inp: save it as one of these (ParaView: Save Data \
                            as .vtu; or meshio convert)";
             Err(MeshFileError::new(path, 0, message))
         }

@@ -185,6 +185,70 @@ fn what_vtk_itself_adds_to_a_vtu_is_no_data() {
     assert!(error.contains("vtkOtherDataCompressor: write it with ZLib"), "{error}");
 }
 
+/// The same mesh in VTK's older files, with or without offsets (version 5.1), and with what VTK itself adds.
+fn legacy_vtk(binary: bool, offsets: bool) -> Vec<u8> {
+    let version = if offsets { "5.1" } else { "3.0" };
+    let encoding = if binary { "BINARY" } else { "ASCII" };
+    let mut out =
+        format!("# vtk DataFile Version {version}\nvtk output\n{encoding}\nDATASET UNSTRUCTURED_GRID\n").into_bytes();
+    let data = |out: &mut Vec<u8>, kind: &str, values: &[f64]| {
+        match (binary, kind) {
+            (false, _) => values.iter().for_each(|value| out.extend(format!("{value} ").bytes())),
+            (true, "float") => values.iter().for_each(|&value| out.extend((value as f32).to_be_bytes())),
+            (true, "double") => values.iter().for_each(|&value| out.extend(value.to_be_bytes())),
+            (true, "int") => values.iter().for_each(|&value| out.extend((value as i32).to_be_bytes())),
+            (true, _) => values.iter().for_each(|&value| out.extend((value as i64).to_be_bytes())),
+        }
+        out.push(b'\n');
+    };
+    out.extend(b"FIELD FieldData 2\nmade%20by 1 2 string\n");
+    // Six bits of the first byte, or fourteen of the first two, are the length.
+    out.extend(if binary { b"\xc2me\x80\x03you\n".as_slice() } else { b"me\nyou\n" });
+    out.extend(b"TimeValue 1 1 double\n");
+    data(&mut out, "double", &[0.5]);
+    out.extend(b"METADATA\nINFORMATION 0\n\nPOINTS 5 double\n");
+    data(&mut out, "double", &POINTS.concat());
+    if offsets {
+        out.extend(b"CELLS 4 11\nOFFSETS vtktypeint64\n");
+        data(&mut out, "vtktypeint64", &[0., 3., 7., 11.]);
+        out.extend(b"CONNECTIVITY vtktypeint64\n");
+        data(&mut out, "vtktypeint64", &[0., 1., 2., 0., 1., 2., 3., 1., 2., 3., 4.]);
+    } else {
+        out.extend(b"CELLS 3 14\n");
+        data(&mut out, "int", &[3., 0., 1., 2., 4., 0., 1., 2., 3., 4., 1., 2., 3., 4.]);
+    }
+    out.extend(b"CELL_TYPES 3\n");
+    data(&mut out, "int", &[5., 10., 10.]);
+    out.extend(b"\nCELL_DATA 3\nVECTORS the%20fibre float\n");
+    data(&mut out, "float", &[0., 0., 0., 1., 0., 0., 0., 0.5, -0.25]);
+    out.extend(b"SCALARS tag int 1\nLOOKUP_TABLE default\n");
+    data(&mut out, "int", &[-1., 2., 7.]);
+    out.extend(b"POINT_DATA 5\nSCALARS height float\nLOOKUP_TABLE default\n");
+    data(&mut out, "float", &[0., 0., 0., 1., 1.5]);
+    out
+}
+
+#[test]
+fn older_files_of_vtk_are_read_too() {
+    let folder = folder();
+    for (binary, offsets) in [(false, false), (false, true), (true, false), (true, true)] {
+        let bytes = legacy_vtk(binary, offsets);
+        let mesh = read(&put(&folder, "a.vtk", &bytes), &[]).unwrap_or_else(|e| panic!("{binary} {offsets}: {e}"));
+        same_mesh(&mesh);
+        assert_eq!((mesh.element_labels, mesh.point_arrays), (vec![1, 2], vec!["height".to_owned()]));
+        assert!(mesh.notes[0].contains("1 triangles left out"), "{:?}", mesh.notes);
+        assert_eq!((mesh.arrays[0].name.as_str(), mesh.arrays[0].components), ("the fibre", 3));
+        assert_eq!(mesh.arrays[0].values, [1., 0., 0., 0., 0.5, -0.25]);
+        assert!(mesh.arrays[1].whole && mesh.arrays[1].values == [2., 7.]);
+        // Cut at any place: an error, or a file that ends between two tables behind the cells.
+        for end in (0..bytes.len()).filter(|&end| binary || bytes[..end].ends_with(b" ")) {
+            if let Ok(mesh) = read(&put(&folder, "a.vtk", &bytes[..end]), &[]) {
+                same_mesh(&mesh);
+            }
+        }
+    }
+}
+
 const MSH2: &str = "$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$PhysicalNames\n2\n2 5 \"the start\"\n3 6 \"wall\"\n$EndPhysicalNames\n\
     $Nodes\n5\n10 0 0 0\n20 1 0 0\n30 0 1 0\n40 0 0 1\n50 1 1 1.5\n$EndNodes\n\
     $Elements\n3\n1 2 2 5 1 10 20 30\n2 4 2 6 1 10 20 30 40\n3 4 2 6 1 20 30 40 50\n$EndElements\n\
@@ -345,7 +409,18 @@ fn errors_say_where() {
         ("a.vtu", String::from_utf8(vtu(How::Ascii)).unwrap().replace("3 7 11", "3 7 12"), "its offset is wrong"),
         ("a.vtu", "plain text".into(), "no VTK file"),
         ("a.inp", "*NODE\n1, 0, 0\n".into(), "no tetrahedra and no triangles"),
-        ("a.vtk", "# vtk DataFile Version 3.0".into(), "a.vtk: error: meshes are read from .vtu"),
+        ("a.vtp", "<VTKFile type=\"PolyData\">".into(), "a.vtp: error: meshes are read from .vtu, .vtk"),
+        ("a.vtk", "<VTKFile type=\"PolyData\">".into(), "a.vtk: error: this is no VTK file"),
+        (
+            "a.vtk",
+            String::from_utf8(legacy_vtk(false, false)).unwrap().replace("UNSTR", "STR"),
+            "a.vtk:4: error: a VTK file of",
+        ),
+        (
+            "a.vtk",
+            String::from_utf8(legacy_vtk(false, false)).unwrap().replace("CELL_DATA 3", "CELL_DATA 2"),
+            "no keyword",
+        ),
     ] {
         let error = read(&put(&folder, name, text), &[]).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}\nexpected {expected}");

@@ -19,7 +19,7 @@ use crate::eikonal::{Arranged, EikonalMethod, Reach, arrange, reach, twins};
 /// What to make a block file of, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EikonalConfig {
-    /// Mesh: `.vtu`, `.msh`, one of openCARP's files, or a deck.
+    /// Mesh: `.vtu`, `.vtk`, `.msh`, one of openCARP's files, or a deck.
     pub mesh: PathBuf,
     /// TOML job.
     pub job: Option<PathBuf>,

@@ -1,6 +1,6 @@
 //! TOML jobs of Eikonal models: how fast the wave is where, where it starts, and what to report.
 //!
-//! A job for `.vtu`, `.msh` and openCARP meshes, and for decks with `physics = "eikonal"`. Lengths are in the unit of length of the
+//! A job for `.vtu`, `.vtk`, `.msh` and openCARP meshes, and for decks with `physics = "eikonal"`. Lengths are in the unit of length of the
 //! mesh times `[mesh] scale`, times in any unit, speeds in the one over the other: with millimetres and milliseconds, mm/ms are m/s.
 //! `examples/eikonal-job-reference.toml` shows every table and key. A key that does not exist is an error.
 

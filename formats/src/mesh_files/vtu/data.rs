@@ -34,11 +34,28 @@ impl Number {
         })
     }
 
+    /// By its name in files before XML.
+    pub fn from_legacy_name(name: &str) -> Option<Self> {
+        Some(match name.to_ascii_lowercase().as_str() {
+            "char" | "signed_char" | "vtktypeint8" => Self::Int(1),
+            "short" | "vtktypeint16" => Self::Int(2),
+            "int" | "vtkidtype" | "vtktypeint32" => Self::Int(4),
+            "long" | "vtktypeint64" => Self::Int(8),
+            "unsigned_char" | "vtktypeuint8" => Self::Uint(1),
+            "unsigned_short" | "vtktypeuint16" => Self::Uint(2),
+            "unsigned_int" | "vtktypeuint32" => Self::Uint(4),
+            "unsigned_long" | "vtktypeuint64" => Self::Uint(8),
+            "float" => Self::Float(4),
+            "double" => Self::Float(8),
+            _ => return None,
+        })
+    }
+
     pub fn is_whole(self) -> bool {
         !matches!(self, Self::Float(_))
     }
 
-    fn bytes(self) -> usize {
+    pub fn bytes(self) -> usize {
         match self {
             Self::Int(n) | Self::Uint(n) | Self::Float(n) => n,
         }
@@ -102,6 +119,11 @@ impl Compressor {
 }
 
 impl Layout {
+    /// Plain numbers whose highest byte is first.
+    pub fn big_endian() -> Self {
+        Self { big: true, ..Self::default() }
+    }
+
     pub fn new(
         byte_order: &Option<String>,
         header_type: &Option<String>,
@@ -166,7 +188,7 @@ impl Layout {
         self.convert(&unpacked?.concat(), number)
     }
 
-    fn convert(&self, data: &[u8], number: Number) -> Result<Vec<f64>, String> {
+    pub fn convert(&self, data: &[u8], number: Number) -> Result<Vec<f64>, String> {
         let bytes = number.bytes();
         if !data.len().is_multiple_of(bytes) {
             return Err("its length is no whole number of values".into());

@@ -2,6 +2,7 @@
 //! compressed with zlib, LZ4 or LZMA.
 
 mod data;
+pub(super) mod legacy;
 
 use std::path::Path;
 

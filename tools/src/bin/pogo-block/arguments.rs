@@ -20,7 +20,7 @@ use pogo_tools::voxel::{DomainMethod, GridKind};
 ///
 /// Reads a deck, applies the jobs, cuts the mesh into blocks and arranges them in memory; or reads a stack as its job says and
 /// numbers the voxels in Morton order; or reads a mesh for arrival times; and writes the block file. A job with physics =
-/// "eikonal" asks for arrival times on a deck's mesh too; .vtu, .msh and openCARP files are always for them. The file appears whole or not at all: an interrupted run
+/// "eikonal" asks for arrival times on a deck's mesh too; .vtu, .vtk, .msh and openCARP files are always for them. The file appears whole or not at all: an interrupted run
 /// leaves what was there before.
 #[derive(Parser)]
 #[command(name = "pogo-block", version = VERSION, after_help = "Examples:
@@ -36,14 +36,14 @@ use pogo_tools::voxel::{DomainMethod, GridKind};
   pogo-block heart.inp --job activation.toml the same of a deck: the job says physics = \"eikonal\"
 
 The top-level key `physics` of a job chooses: \"spring\" (stack or deck) or \"eikonal\". Without it a deck is explicit
-dynamics, a stack statics, and a .vtu, .msh or openCARP mesh is for arrival times.
+dynamics, a stack statics, and a .vtu, .vtk, .msh or openCARP mesh is for arrival times.
 All keys of a job are in examples/job-reference.toml, and in voxel-, spring- and eikonal-job-reference.toml.
 Manual page: pogo-block --man | man -l -
 Shell completions: pogo-block --completions bash (elvish, fish, powershell, zsh)
 Exit codes: 0 done, 1 a deck, job or file cannot be used, 2 wrong command line.")]
 pub struct Cli {
     /// Abaqus deck (.inp); a voxel stack: TIFF or a folder of slices, npy, NRRD, MetaImage, NIfTI, AIM, ISQ, raw …; or a mesh of
-    /// triangles or tetrahedra: VTK (.vtu), Gmsh (.msh), openCARP (.elem with .pts and .lon).
+    /// triangles or tetrahedra: VTK (.vtu, .vtk), Gmsh (.msh), openCARP (.elem with .pts and .lon).
     #[arg(value_name = "INPUT")]
     input: PathBuf,
     /// TOML job: what a deck does not say, or says otherwise; of several, later ones win. A stack and a mesh need one job.
