@@ -362,4 +362,13 @@ fn trusses_have_the_stiffness_of_their_section_unless_a_job_says_another() {
         falls(&model, "job", k);
         assert!(notes(&model).contains("[[springs]] hold over E A = 5e3 of the deck for 2 of `BARS`"), "{table}");
     }
+    // Springs turn with their ends, and are damped as the job says alone.
+    let step = "*DAMPING, ALPHA=3.\n*BOUNDARY\nTOP, 1, 3\n*STEP\n*DYNAMIC, EXPLICIT\n, 20.\n*END STEP\n";
+    let model = network(&TRUSSES.replace("*BOUNDARY\nTOP, 1, 3\n", step), &job.replace("alpha = 2.0\n", ""));
+    let said = notes(&model);
+    assert!(said.contains("net.inp:12: warning: material M: its *DAMPING, ALPHA=3 is not used"), "{said}");
+    assert!(!said.contains("nlgeom"), "{said}");
+    // A solid beside them that nothing makes springs of is not passed over in silence.
+    let solid = TRUSSES.replace("*NSET,", "4, 1., 0., 0.\n*ELEMENT, TYPE=C3D4\n9, 1, 2, 3, 4\n*NSET,");
+    assert!(notes(&network(&solid, job)).contains("warning: 1 element makes no springs"));
 }

@@ -36,6 +36,8 @@ pub(super) struct Conditions<'a> {
     pub assembly: &'a Assembly,
     pub dimension: u8,
     pub ignore: &'a IgnoreList,
+    /// Of springs, which turn with their ends whatever the step says.
+    lines: bool,
     pub amplitudes: Vec<Amplitude>,
     pub loads: Vec<Load>,
     pub boundaries: Vec<Boundary>,
@@ -53,11 +55,12 @@ pub(super) struct Conditions<'a> {
 }
 
 impl<'a> Conditions<'a> {
-    pub fn new(assembly: &'a Assembly, ignore: &'a IgnoreList) -> Self {
+    pub fn new(assembly: &'a Assembly, ignore: &'a IgnoreList, lines: bool) -> Self {
         Self {
             assembly,
             dimension: assembly.mesh.dimension as u8,
             ignore,
+            lines,
             amplitudes: Vec::new(),
             loads: Vec::new(),
             boundaries: Vec::new(),
@@ -118,9 +121,13 @@ impl<'a> Conditions<'a> {
                         log.note(card.keyword.place, "no bulk viscosity is applied");
                     }
                 }
-                "STEP" if card.keyword.word("NLGEOM") != "NO" && self.explicit.is_some() => {
-                    log.note(card.keyword.place, "nlgeom: solved as small-strain linear");
-                }
+                "STEP" if self.explicit.is_some() => match (card.keyword.word("NLGEOM") == "NO", self.lines) {
+                    (false, false) => log.note(card.keyword.place, "nlgeom: solved as small-strain linear"),
+                    (true, true) => {
+                        log.note(card.keyword.place, "NLGEOM=NO: springs turn with their ends all the same")
+                    }
+                    _ => {}
+                },
                 _ => {}
             }
         }

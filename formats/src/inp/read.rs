@@ -68,7 +68,7 @@ pub(super) fn read_source(source: Source, options: &ReadOptions, may_include: bo
         choose_dimension(&mut assembly, &mut log);
     }
 
-    let mut conditions = Conditions::new(&assembly, &ignore);
+    let mut conditions = Conditions::new(&assembly, &ignore, options.lines);
     conditions.read(&raw, &mut log);
     let Conditions { amplitudes, loads, boundaries, initial_velocities, explicit, .. } = conditions;
     let mut requests = Requests::new(&assembly);

@@ -8,7 +8,7 @@ use pogo_formats::block::{self, Provenance, Source, SpringContents};
 use pogo_formats::image::{self, Report};
 use pogo_formats::inp::{self, ReadOptions};
 use pogo_formats::job::JobError;
-use pogo_formats::job::spring::SpringJob;
+use pogo_formats::job::spring::{Solver, SpringJob};
 use pogo_formats::model::{ExplicitSettings, Increment, LoadKind, Lumping, Setup};
 use pogo_formats::spring::build::BuildError;
 use pogo_formats::spring::{SpringMesh, SpringSetup};
@@ -209,6 +209,15 @@ fn load(
             notes: notes.into_iter().map(said).collect(),
             warnings: warnings.into_iter().map(said).collect(),
         };
+        let Solver { alpha, lambda, .. } = job.solver.value;
+        for material in read.materials.iter().filter(|material| material.damping_alpha > 0.0) {
+            if alpha.is_none() && lambda.is_none() {
+                remarks.warnings.push(format!(
+                    "{}:{}: warning: material {}: its *DAMPING, ALPHA={} is not used: give `alpha` in [solver] of the job",
+                    material.file, material.line, material.name, material.damping_alpha
+                ));
+            }
+        }
         for note in &read.notes {
             let list = if note.is_warning { &mut remarks.warnings } else { &mut remarks.notes };
             list.push(note.to_string());

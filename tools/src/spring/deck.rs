@@ -124,6 +124,12 @@ pub fn edges(mesh: &Mesh, lines: &Lines, job: &SpringJob) -> Result<Edges, JobEr
         }
         first += elements.len();
     }
+    let bare = group.iter().filter(|&&group| group == NONE).count();
+    if bare > 0 {
+        let makes = if bare == 1 { "makes" } else { "make" };
+        let what = counted(bare, "element");
+        remarks.warnings.push(format!("warning: {what} {makes} no springs: no [[springs]] table is for them"));
+    }
     let mut n_loose = 0;
     for (at, (&[a, b], of)) in lines.nodes.iter().zip(&of_line).enumerate() {
         let Some(of) = *of else {
