@@ -466,6 +466,12 @@ fn a_scar_is_gone_round_and_what_it_encloses_is_never_reached() {
     let label = |i: usize, j: usize, k: usize| i + 11 * (j + 11 * k);
     // Straight through it would be 0.9; the gap at j ≥ 8 costs a way of about 0.5 + 0.8 and back.
     assert!(arrival[label(9, 4, 5)] > 1.2, "{}", arrival[label(9, 4, 5)]);
+    // Exact times follow straight lines, which must not go through the scar in silence.
+    for (radius, reached) in [("0.3", false), ("0.7", true)] {
+        let ball = Run::solve(folder.path(), "ball", &["--set", &format!("solver.exact_radius={radius}")]);
+        let warnings = ball.summary()["warnings"].to_string();
+        assert_eq!(warnings.contains("without speed"), reached, "{radius}: {warnings}");
+    }
     let healed = Run::solve(folder.path(), "healed", &["--set", "velocity.scar.speed=1"]);
     assert!(healed.arrival()[label(9, 4, 5)] < 1.2);
     assert_eq!(healed.summary()["unreached"], 0);

@@ -72,6 +72,24 @@ impl Context<'_> {
             _ => starts,
         }
     }
+
+    /// What the balls round `starts`, which `with_balls` holds, do not know of.
+    fn blocked_in_balls(&self, starts: &[(u32, f64)], with_balls: &[(u32, f64)]) -> Option<String> {
+        let (mesh, radius) = (&self.problem.mesh, self.model.setup.settings.exact_radius);
+        let mut inside = vec![false; mesh.n_nodes()];
+        with_balls.iter().for_each(|&(node, _)| inside[node as usize] = true);
+        starts.iter().for_each(|&(node, _)| inside[node as usize] = false);
+        let reached = |&e: &usize| mesh.nodes(e).iter().any(|&node| inside[node as usize]);
+        let blocked = (0..mesh.n_elements()).filter(|&e| self.problem.metrics.of(e).is_none());
+        let n = blocked.filter(reached).count();
+        (n > 0).then(|| {
+            let which = counted(n, "element");
+            format!(
+                "within the exact radius of {radius} lie {which} without speed: behind them times are those of straight \
+                 lines, too early; a smaller radius leaves them out"
+            )
+        })
+    }
 }
 
 /// Runs a model and writes its results into `folder`, which must exist.
@@ -143,6 +161,7 @@ fn solve<T: Real + Number>(
     let starts =
         starts::resolve(&context.model.mesh, &context.model.setup.starts).map_err(|reason| context.refuse(reason))?;
     let with_balls = context.with_balls(starts.clone());
+    summary.warnings.extend(context.blocked_in_balls(&starts, &with_balls));
     summary.start_nodes = with_balls.len() as u64;
     summary.setup_seconds = began.elapsed().as_secs_f64();
     let clock = Instant::now();
