@@ -16,6 +16,7 @@ use super::first::fine_elements;
 use super::lookup::Grid as Nodes;
 use super::multigrid::{CycleKind, FACTORISED, dot, for_parts};
 use super::number::{Number, Shared};
+use super::problem::{Stopping, stopping};
 use super::split::place_of;
 use super::{Cube, FixedDof, Moduli, NodalForce, Product, Scratch, Solution, StaticProblem};
 
@@ -514,7 +515,8 @@ fn solve<T: Number>(
     }
     let mut q = vec![0.0; n];
     let (mut p, mut rho, mut norm) = (vec![0.0; n], 0.0, dot(&r, &r).sqrt());
-    while !(norm <= settings.tolerance * norm0) && solution.iterations < settings.iterations {
+    let Stopping { limit, unit } = stopping(norm0, settings.tolerance, problem.rounding(), fixed);
+    while !(norm <= limit) && solution.iterations < settings.iterations {
         // In single precision the size of r must not matter.
         let scale = 1.0 / norm;
         levels[0].b.iter_mut().zip(&r).for_each(|(b, r)| *b = T::from_f64(scale * r));
@@ -534,8 +536,8 @@ fn solve<T: Number>(
         r.par_iter_mut().zip(&q).for_each(|(r, q)| *r -= alpha * q);
         norm = dot(&r, &r).sqrt();
         solution.iterations += 1;
-        solution.history.push(norm / norm0);
-        if progress(solution.iterations, norm / norm0).is_break() {
+        solution.history.push(norm / unit);
+        if progress(solution.iterations, norm / unit).is_break() {
             break;
         }
     }
@@ -543,8 +545,8 @@ fn solve<T: Number>(
     let r = residual(&mut levels[0], &x);
     solution.products += 1.0;
     let norm = dot(&r, &r).sqrt();
-    solution.relative_residual = if norm0 > 0.0 { norm / norm0 } else { 0.0 };
-    solution.converged = norm <= 1.01 * settings.tolerance * norm0;
+    solution.relative_residual = norm / unit;
+    solution.converged = norm <= 1.01 * limit;
     solution.displacement = x;
     solution.seconds = clock.elapsed().as_secs_f64();
     Ok(solution)

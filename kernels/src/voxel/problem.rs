@@ -1,6 +1,7 @@
 //! What is to be solved.
 
 use pogo_formats::voxel::BricksView;
+use rayon::prelude::*;
 
 /// Young's modulus of each element.
 #[derive(Debug, Clone, Copy)]
@@ -69,4 +70,30 @@ pub struct StaticProblem<'a> {
     pub fixed: &'a [FixedDof],
     /// Forces, ascending by node and direction, each degree of freedom at most once.
     pub forces: &'a [NodalForce],
+}
+
+impl StaticProblem<'_> {
+    /// Largest ‖f − K x‖ that is nothing but rounding where displacements are as large as 1.
+    pub(super) fn rounding(&self) -> f64 {
+        let young = (0..self.bricks.n_elements()).into_par_iter().map(|e| self.moduli.young(e));
+        1e-14 * (3.0 * self.bricks.n_nodes() as f64).sqrt() * self.spacing * young.reduce(|| 0.0, f64::max)
+    }
+}
+
+/// When a solve is done: ‖r‖ of `norm0` ‖r₀‖, or, where the prescribed displacements themselves are the solution, what rounding leaves.
+pub(super) fn stopping(norm0: f64, tolerance: f64, rounding: f64, fixed: &[FixedDof]) -> Stopping {
+    let negligible = rounding * fixed.iter().fold(0.0_f64, |most, dof| most.max(dof.value.abs()));
+    if norm0 > negligible {
+        Stopping { limit: tolerance * norm0, unit: norm0 }
+    } else {
+        Stopping { limit: negligible, unit: f64::INFINITY }
+    }
+}
+
+/// See [`stopping`].
+pub(super) struct Stopping {
+    /// ‖r‖ to come to.
+    pub limit: f64,
+    /// What ‖r‖ is told in parts of.
+    pub unit: f64,
 }

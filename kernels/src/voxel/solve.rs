@@ -9,6 +9,7 @@ use super::fine::Fine;
 use super::lookup::Grid;
 use super::multigrid::{Coarse, CycleSettings, FACTORISED, Host, Smoother, dot, for_parts};
 use super::number::{Number, Shared};
+use super::problem::{Stopping, stopping};
 use super::{Cube, FixedDof, NodalForce, Product, StaticProblem};
 
 /// How to solve.
@@ -72,6 +73,8 @@ struct Levels<'a, T> {
     coarse: Coarse<T>,
     /// Numbers of the problem's fixed degrees of freedom in vectors.
     fixed: Vec<u32>,
+    /// See [`StaticProblem::rounding`].
+    rounding: f64,
 }
 
 impl<'a> StaticSolver<'a> {
@@ -152,7 +155,7 @@ impl<'a, T: Number> Levels<'a, T> {
         let coarse = Coarse::new(&cube, elements, &mask, &|e| product.stiffness(e), settings, host);
         let smoother = Smoother::new(settings.degree[0], settings.ratio);
         let fine = Fine::new(product, inverse, element_bound(&cube), smoother);
-        Self { fine, coarse, fixed }
+        Self { fine, coarse, fixed, rounding: problem.rounding() }
     }
 
     fn solve(
@@ -195,7 +198,7 @@ impl<'a, T: Number> Levels<'a, T> {
         self.fine.products = 0.0;
         self.coarse.products = 0.0;
         let mut solution = Solution::default();
-        let limit = settings.tolerance * norm0;
+        let Stopping { limit, unit } = stopping(norm0, settings.tolerance, self.rounding, fixed);
         let (mut checked, mut curvature) = (norm, 0.0);
         while !(norm <= limit) && solution.iterations < settings.iterations {
             self.fine.precondition(&mut self.coarse, &r);
@@ -229,12 +232,12 @@ impl<'a, T: Number> Levels<'a, T> {
                 products += 1.0;
                 checked = norm;
             }
-            solution.history.push(norm / norm0);
-            if progress(solution.iterations, norm / norm0).is_break() {
+            solution.history.push(norm / unit);
+            if progress(solution.iterations, norm / unit).is_break() {
                 break;
             }
         }
-        solution.relative_residual = if norm0 > 0.0 { norm / norm0 } else { 0.0 };
+        solution.relative_residual = norm / unit;
         solution.converged = norm <= limit;
         solution.products = products + self.fine.products + self.coarse.products;
         self.fine.product.arrange(&mut x, true);

@@ -21,6 +21,7 @@ use rayon::prelude::*;
 
 use super::super::first::fine_elements;
 use super::super::multigrid::{Coarse, FACTORISED, Host};
+use super::super::problem::{Stopping, stopping};
 use super::super::solve::element_bound;
 use super::super::{Cube, FixedDof, NodalForce, Solution, SolverSettings, StaticProblem};
 use super::levels::{self, DeviceMemory, Lent, Tables, padded};
@@ -117,6 +118,8 @@ pub struct GpuStaticSolver {
     compress: Kernel,
     take: Kernel,
     prescribe: Kernel,
+    /// See [`StaticProblem::rounding`].
+    rounding: f64,
     settings: SolverSettings,
     report: GpuSolverReport,
     _memory: DeviceMemory,
@@ -252,6 +255,7 @@ impl GpuStaticSolver {
             tables,
             fixed,
             values,
+            rounding: problem.rounding(),
             settings,
             report,
             _memory: memory,
@@ -300,7 +304,7 @@ impl GpuStaticSolver {
             }
         }
         let mut solution = Solution::default();
-        let limit = self.settings.tolerance * norm0;
+        let Stopping { limit, unit } = stopping(norm0, self.settings.tolerance, self.rounding, fixed);
         let mut checked = norm;
         let mut scalars = [0.0; scalar::N];
         while !(norm <= limit) && solution.iterations < self.settings.iterations {
@@ -321,12 +325,12 @@ impl GpuStaticSolver {
                 products += 1.0;
                 checked = norm;
             }
-            solution.history.push(norm / norm0);
-            if progress(solution.iterations, norm / norm0).is_break() {
+            solution.history.push(norm / unit);
+            if progress(solution.iterations, norm / unit).is_break() {
                 break;
             }
         }
-        solution.relative_residual = if norm0 > 0.0 { norm / norm0 } else { 0.0 };
+        solution.relative_residual = norm / unit;
         solution.converged = norm <= limit;
         solution.products = products + scalars[scalar::WORK];
         solution.displacement = self.displacement()?;

@@ -2,7 +2,7 @@
 
 use pogo_formats::voxel::{Bricks, bricks_of};
 
-use super::super::tests::{check_bars, random};
+use super::super::tests::{check_bars, check_sheet, random};
 use super::super::{
     CycleSettings, FixedDof, GpuStaticSolver, Moduli, NodalForce, Solution, SolverSettings, StaticProblem, StaticSolver,
 };
@@ -58,11 +58,13 @@ fn device_solver(problem: &StaticProblem, settings: &SolverSettings) -> Option<G
 }
 
 #[test]
-fn a_device_solves_bars_between_frictionless_walls() {
-    check_bars(|problem, settings| {
+fn a_device_solves_bars_between_frictionless_walls_and_sheets() {
+    let solve = |problem: &StaticProblem, settings: &SolverSettings| {
         let mut device = device_solver(problem, settings)?;
         Some(device.solve(problem.fixed, &[], None, &mut go).expect("solves"))
-    });
+    };
+    check_bars(solve);
+    check_sheet(solve);
 }
 
 #[test]
