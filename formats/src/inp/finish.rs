@@ -402,6 +402,10 @@ fn sections(deck: &mut Deck, findings: &mut Findings) {
     }
     let mut material_map = vec![DROPPED; needed.len()];
     let mut unused = Vec::new();
+    // Often a name is misspelt.
+    let idle = deck.materials.iter().zip(&needed).filter(|(material, needed)| !**needed && complete(material).is_ok());
+    let idle: Vec<String> = idle.map(|(material, _)| format!("`{}`", material.name)).collect();
+    let idle = if idle.is_empty() { String::new() } else { format!("; no section uses {}", idle.join(", ")) };
     for ((material, needed), new) in deck.materials.iter().zip(&needed).zip(&mut material_map) {
         match complete(material) {
             Ok(complete) => {
@@ -409,7 +413,7 @@ fn sections(deck: &mut Deck, findings: &mut Findings) {
                 setup.materials.push(complete);
             }
             Err(what) if *needed => {
-                let text = format!("material `{}` has no {what}", material.name);
+                let text = format!("material `{}` has no {what}{idle}", material.name);
                 findings.problems.push(Note::new(&material.file, material.line, text));
             }
             Err(_) => unused.push(material.name.clone()),

@@ -91,7 +91,11 @@ fn mistakes_say_where_and_what() {
             "elset=PLAT, material",
             "deck.inp:13: error: *SOLID SECTION: element set `PLAT` does not exist",
         ),
-        ("material=steel", "material=iron", "material `iron` has no density and no stiffness"),
+        (
+            "material=steel",
+            "material=iron",
+            "material `iron` has no density and no stiffness (*DENSITY, *ELASTIC, or a job that defines it); no section uses `STEEL`",
+        ),
         (" 7800.,\n", " -1\n", "*DENSITY needs a positive density"),
         ("*Density\n 7800.,\n", "", "deck.inp:15: error: material `STEEL` has no density"),
         ("*Density", "*Include, input=x.inp\n*Density", "`x.inp` cannot be included"),
