@@ -123,15 +123,19 @@ fn warnings_are_said_as_well_as_written() {
     let folder = tempfile::tempdir().expect("a folder");
     let stack = folder.path().join("cube.npy");
     write_npy(&stack, [4, 4, 4], |[x, y, z]| u8::from((x, y) != (3, 3) || z == 1));
-    run(
-        folder.path(),
-        &stack,
-        &format!("{JOB}[load]\npreset = \"six-cases\"\nboundary = \"periodic\"\nstrain = 0.01\n"),
-        &[],
-    );
+    let job = &format!("{JOB}[load]\npreset = \"six-cases\"\nboundary = \"periodic\"\nstrain = 0.01\n");
+    run(folder.path(), &stack, job, &[]);
     let output = command("pogo-solve").current_dir(&folder).arg("model.blk").output().expect("runs");
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.lines().any(|line| line.starts_with("warning: ")), "{said}");
+    let warnings: Vec<&str> = said.lines().filter(|line| line.starts_with("warning: ")).collect();
+    assert!(matches!(warnings.as_slice(), [one] if one.contains("without a partner")), "{said}");
+    // Void below the sample: the cell is not the image's.
+    write_npy(&stack, [4, 4, 4], |[_, _, z]| u8::from(z > 0));
+    let summary = run(folder.path(), &stack, job, &[]);
+    let warnings = summary["warnings"].as_array().expect("a list");
+    assert!(
+        matches!(warnings.as_slice(), [one] if one.as_str().unwrap().contains("4 × 4 × 3 of the image's 4 × 4 × 4"))
+    );
 }
 
 #[test]

@@ -28,6 +28,8 @@ pub struct Periodic {
     pub held: Vec<(u32, u8)>,
     /// Of each axis: nodes of both faces with a partner, and without.
     pub matched: [[usize; 2]; 3],
+    /// Voxels of the cell and of the image along each axis.
+    pub sizes: [[u32; 3]; 2],
 }
 
 impl Periodic {
@@ -44,6 +46,7 @@ impl Periodic {
             fixed: Vec::new(),
             held: Vec::new(),
             matched: [[0; 2]; 3],
+            sizes: [[0, 1, 2].map(|a| high[a] - low[a]), mesh.size],
         };
         // The first node of each place that nodes on upper faces are moved to and where no node is.
         let mut others: HashMap<[u32; 3], u32> = HashMap::new();
@@ -170,15 +173,25 @@ impl Periodic {
         Conditions { fixed: fixed.collect(), forces: Vec::new(), held: self.held.clone() }
     }
 
-    /// A warning about nodes without a partner.
-    pub fn warning(&self) -> Option<String> {
+    /// Warnings: of nodes without a partner, and of a cell that is not the image's.
+    pub fn warnings(&self) -> Vec<String> {
         let named = |axis: usize| {
             let [with, without] = self.matched[axis];
             let name = ["x", "y", "z"][axis];
             (without > 0).then(|| format!("{without} of {} on {name}min and {name}max", with + without))
         };
         let parts: Vec<String> = (0..3).filter_map(named).collect();
-        (!parts.is_empty())
-            .then(|| format!("periodic: nodes without a partner on the opposite face are free ({})", parts.join(", ")))
+        let mut out = Vec::new();
+        if !parts.is_empty() {
+            out.push(format!("periodic: nodes without a partner on the opposite face are free ({})", parts.join(", ")));
+        }
+        if self.sizes[0] != self.sizes[1] {
+            let [cell, image] = self.sizes.map(|[x, y, z]| format!("{x} × {y} × {z}"));
+            out.push(format!(
+                "periodic: the cell is the box of the solid voxels, {cell} of the image's {image}; `bounds` = \"image\" in \
+                 [load] takes the whole image"
+            ));
+        }
+        out
     }
 }

@@ -119,7 +119,7 @@ pub fn run(
         let forces = conditions.free_forces();
         prepared.push((conditions, forces));
     }
-    let mut warnings: Vec<String> = periodic.and_then(Periodic::warning).into_iter().collect();
+    let mut warnings = periodic.map_or_else(Vec::new, Periodic::warnings);
     warnings.extend(unloaded(mesh, setup, &bodies, &prepared).filter(|_| periodic.is_none()));
     drop(bodies);
 
