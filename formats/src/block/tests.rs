@@ -543,29 +543,7 @@ proptest! {
 }
 
 #[test]
-#[ignore = "a timing, not a test: cargo test --release -p pogo-formats -- --ignored --nocapture timings"]
-fn timings() {
-    let contents = model(100, 10_000, 500, |_| true);
-    let clock = std::time::Instant::now();
-    let (_folder, path) = written(&contents);
-    let wrote = clock.elapsed();
-    let file = BlockFile::open(&path).unwrap();
-    let opened = clock.elapsed();
-    file.verify().unwrap();
-    let verified = clock.elapsed();
-    let milliseconds = |duration: std::time::Duration| duration.as_secs_f64() * 1e3;
-    eprintln!(
-        "{} nodes, {} MB: write {:.0} ms, open {:.0} ms, verify {:.0} ms",
-        file.mesh().n_nodes(),
-        file.container().bytes() / 1_000_000,
-        milliseconds(wrote),
-        milliseconds(opened - wrote),
-        milliseconds(verified - opened)
-    );
-}
-
-#[test]
-#[ignore = "writes 2.4 GB: cargo test --release -p pogo-formats -- --ignored --nocapture"]
+#[ignore = "writes 2.4 GB: .ci/run --slow runs it"]
 fn files_over_2_gib() {
     let n = 80_000_000;
     let mut contents = small();
