@@ -84,7 +84,7 @@ template <class T> struct Params {
     float p, s, w, w0; // factors of a smoothing step, or of two
     T unit;        // what `moduli` are multiplied with
     u32 kind;      // Moduli
-    u32 add;       // z is added to
+    u32 add;       // z is added to; STORE: x y is summed
 };
 
 /// What follows the product.
@@ -99,8 +99,10 @@ enum Then : u32 {
 
 /// Planes of u that are there or on their way: the one that is computed from, three to come.
 constexpr u32 STAGES = 4;
-/// Planes that a stretch has at most; empty ones before and after it, so that nobody needs to ask where it ends.
-constexpr u32 LONGEST = 96, BEFORE = 3, AFTER = 4 + STAGES;
+/// Planes that a stretch has at most, as many as leave shared memory for three thread blocks a multiprocessor, in f64 for two;
+/// empty ones before and after it, so that nobody needs to ask where it ends.
+template <class T, bool MODULI> constexpr u32 LONGEST = MODULI ? 96 : sizeof(T) == 8 ? 120 : 133;
+constexpr u32 BEFORE = 3, AFTER = 4 + STAGES;
 
 /// What there is to do in step k (`March::step`). Nothing: the warp waits for the others and that is all.
 enum Flags : u32 {
@@ -319,6 +321,16 @@ __device__ __forceinline__ u32 kept(u32 v) {
 #endif
     return v;
 }
+
+/// Where the shared memory of a launch begins, and a place of it by such a number.
+__device__ __forceinline__ u32 shared_memory() {
+    extern __shared__ __align__(16) u8 memory[];
+    return static_cast<u32>(__cvta_generic_to_shared(memory));
+}
+__device__ __forceinline__ u8* at_shared(u32 at) { return static_cast<u8*>(__cvta_shared_to_generic(at)); }
+
+/// A number of a warp, which the compiler then knows to be one: branches need no place to meet again.
+__device__ __forceinline__ u32 together(u32 v) { return __reduce_or_sync(~0u, v); }
 
 /// v = 0, here and no earlier: twelve of them must not wait in registers while elements are computed.
 __device__ __forceinline__ void clear(float& v) {

@@ -8,7 +8,7 @@ use super::super::number::Number;
 use super::super::tests::random;
 use super::super::{Cube, FixedDof, Moduli, NodalForce, Product, Scratch, StaticProblem};
 use super::product::FineLevel;
-use super::tiles::{Plane, STRETCH, Tiles, WARPS, ring};
+use super::tiles::{Plane, Tiles, WARPS, longest, ring};
 use crate::cuda::{Buffer, Gpu, Plain, first_device};
 
 /// Smooth noise: the mean of random numbers at points a few voxels apart, larger than a level.
@@ -78,7 +78,7 @@ fn node(plane: &Plane, halo: &[u32], x: usize, y: usize) -> Option<(u32, bool)> 
 /// The product as the tables say, plainly.
 fn by_tiles(tiles: &Tiles, cube: &Cube, moduli: &[f64], x: &[f64]) -> Vec<f64> {
     let mut y = vec![0.0; x.len()];
-    for stretch in &tiles.stretches {
+    for stretch in &tiles.cut(longest(false, false)) {
         let (first, end) = (stretch.at as usize, (stretch.at + stretch.n) as usize);
         for k in first - 1..end {
             for warp in 0..WARPS {
@@ -148,8 +148,14 @@ fn tiles_name_every_node_and_element() {
 
 #[test]
 fn stretches_fit_the_kernels() {
-    let constants = format!("LONGEST = {STRETCH}, BEFORE = 3, AFTER = 4 + STAGES;");
-    assert!(include_str!("brick.cuh").contains(&constants), "brick.cuh has room for other stretches");
+    let [moduli, double, single] =
+        [(false, true), (true, false), (false, false)].map(|(double, moduli)| longest(double, moduli));
+    let longest = format!("LONGEST = MODULI ? {moduli} : sizeof(T) == 8 ? {double} : {single};");
+    let text = include_str!("brick.cuh");
+    assert!(
+        text.contains(&longest) && text.contains("BEFORE = 3, AFTER = 4 + STAGES;"),
+        "brick.cuh has room for other stretches"
+    );
 }
 
 /// The device's side of a problem.

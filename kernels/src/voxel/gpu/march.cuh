@@ -16,6 +16,9 @@ template <class T, u32 THEN, bool MODULI> struct March {
     /// Whether a step is looked at while the one before it ends, and not when it begins: then what it reads is there early, and
     /// nothing of that is kept in registers while elements are computed.
     static constexpr bool AHEAD_OF_TIME = sizeof(T) == 8 || THEN == RESIDUAL || THEN == STEP;
+    /// Whether columns are addresses in shared memory, and not distances from where its parts begin: that saves additions where
+    /// registers last (it makes STEP slower).
+    static constexpr bool ABSOLUTE = sizeof(T) == 8 || THEN == PAIR;
     /// Planes that are fetched ahead. PAIR still needs plane k − 1 when k + 2 comes.
     static constexpr int EARLY = THEN == PAIR ? 2 : STAGES;
     /// Distance of rows in shared memory: four rows of eight numbers meet no bank twice.
@@ -23,7 +26,7 @@ template <class T, u32 THEN, bool MODULI> struct March {
     static constexpr int RIGHT = 1, UP = PITCH;
     using U = Field<T, ROWS * PITCH, N, false>;
     using F = Field<T, 16 * PITCH, 3, true>;
-    static constexpr u32 PLANES = BEFORE + LONGEST + AFTER, STAGE = U::SIZE, BUFFER = 3 * F::SIZE;
+    static constexpr u32 PLANES = BEFORE + LONGEST<T, MODULI> + AFTER, STAGE = U::SIZE, BUFFER = 3 * F::SIZE;
     static constexpr u32 SHEET = sizeof(Sheet<MODULI>);
 
     struct Memory {
@@ -49,7 +52,6 @@ template <class T, u32 THEN, bool MODULI> struct March {
     // PAIR: which half of the word is a node's, a bit a plane, the last fetched lowest; whether that is there.
     u32 odd = 0, halo_odd[2] = {}, halo_there = 0;
     bool there = false;
-    T c[3] = {};      // forces on the own node of the face that is complete
     u32 elements = 0; // of plane k
     u32 raw = 0;      // modulus of the element of plane k
     // Of the step, see `look`: its task; node that is fetched; the node of plane k − 1.
@@ -59,7 +61,8 @@ template <class T, u32 THEN, bool MODULI> struct March {
     T sum = 0;
 
     static __device__ __forceinline__ Column column_of(u32 place) {
-        return {static_cast<u32>(place * sizeof(T)), static_cast<u32>(2 * place * sizeof(T))};
+        const u32 base = ABSOLUTE ? shared_memory() : 0;
+        return {base + static_cast<u32>(place * sizeof(T)), base + static_cast<u32>(2 * place * sizeof(T))};
     }
 
     static __device__ __forceinline__ Column own_column() {
@@ -71,6 +74,12 @@ template <class T, u32 THEN, bool MODULI> struct March {
     __device__ __forceinline__ March(const Params<T>& p, u8* memory)
         : p(p), memory(*reinterpret_cast<Memory*>(memory)), warp(threadIdx.x / 32), bit(kept(1u << threadIdx.x % 32)),
           below(kept(bit - 1)), column(own_column()), tasks(BEFORE * SHEET + warp * sizeof(Task)) {}
+
+    /// What a column is counted from in a part of `memory`.
+    __device__ __forceinline__ u8* part(u8* from, u32 further) const {
+        if constexpr (ABSOLUTE) return at_shared(static_cast<u32>(from - reinterpret_cast<u8*>(&memory)) + further);
+        return from + further;
+    }
 
     template <class V> __device__ __forceinline__ const V& in(u32 offset) const {
         return *reinterpret_cast<const V*>(reinterpret_cast<const u8*>(&memory) + offset);
@@ -113,7 +122,7 @@ template <class T, u32 THEN, bool MODULI> struct March {
     }
 
     __device__ __forceinline__ void bring(bool is, u32 node, u32 to, const Column& c, u32& odd) const {
-        auto at = [&](u32 a) { return reinterpret_cast<T*>(memory.u + to + U::at(c, a)); };
+        auto at = [&](u32 a) { return reinterpret_cast<T*>(part(memory.u, to + U::at(c, a))); };
         copy_if(is, at(0), at(1), at(2), p.x + 3 * static_cast<u64>(node));
         if constexpr (THEN == PAIR) {
             copy_if(is, at(3), reinterpret_cast<const T*>(p.inverse) + node / 2);
@@ -123,7 +132,7 @@ template <class T, u32 THEN, bool MODULI> struct March {
 
     /// PAIR: an entry of `inverse`, from the word that has it.
     __device__ __forceinline__ float inverse_at(u32 stage, const Column& c, bool odd) const {
-        u32 pair = *reinterpret_cast<const u32*>(memory.u + stage + U::at(c, 3));
+        u32 pair = *reinterpret_cast<const u32*>(part(memory.u, stage + U::at(c, 3)));
         return __uint_as_float(odd ? pair & 0xffff0000u : pair << 16);
     }
 
@@ -139,7 +148,7 @@ template <class T, u32 THEN, bool MODULI> struct March {
     __device__ __forceinline__ void scale_node(u32 stage, const Column& c, bool odd) const {
         float by = inverse_at(stage, c, odd);
 #pragma unroll
-        for (u32 a = 0; a < 3; a++) *reinterpret_cast<T*>(memory.u + stage + U::at(c, a)) *= by;
+        for (u32 a = 0; a < 3; a++) *reinterpret_cast<T*>(part(memory.u, stage + U::at(c, a))) *= by;
     }
 
     __device__ __forceinline__ T modulus(u32 raw) const {
@@ -172,7 +181,7 @@ template <class T, u32 THEN, bool MODULI> struct March {
     }
 
     __device__ __forceinline__ void take(const Task& task) {
-        flags = task.flags;
+        flags = THEN == FORCES ? task.flags : together(task.flags);
         fetched_there = task.nodes & bit;
         fetched = task.node_at + __popc(task.nodes & below);
     }
@@ -190,7 +199,7 @@ template <class T, u32 THEN, bool MODULI> struct March {
 
     /// The transforms of the nodes of plane k + 1.
     __device__ __forceinline__ void transform(u32 stage, T (&up)[3][4]) const {
-        const u8* at = memory.u + stage;
+        const u8* at = part(memory.u, stage);
         T v[4][3];
         U::load(at, column, 0, v[0]);
         U::load(at, column, RIGHT, v[1]);
@@ -204,15 +213,15 @@ template <class T, u32 THEN, bool MODULI> struct March {
         }
     }
 
-    /// Sums of the thread's node of plane k − 1, and what follows.
-    template <u32 ODD> __device__ __forceinline__ void finish(u32 stage) {
+    /// Sums of the thread's node of plane k − 1, and what follows. `face[…][0]` are the forces of its own column.
+    template <u32 ODD> __device__ __forceinline__ void finish(u32 stage, const T (&face)[3][4]) {
         T y[3], right[3], up[3], both[3];
-        const u8* from = memory.f + ODD * BUFFER;
+        const u8* from = part(memory.f, ODD * BUFFER);
         F::load(from, column, -RIGHT, right);
         F::load(from + F::SIZE, column, -UP, up);
         F::load(from + 2 * F::SIZE, column, -UP - RIGHT, both);
 #pragma unroll
-        for (u32 a = 0; a < 3; a++) y[a] = ((c[a] + right[a]) + up[a]) + both[a];
+        for (u32 a = 0; a < 3; a++) y[a] = ((face[a][0] + right[a]) + up[a]) + both[a];
         if (flags & FIXED) {
             u32 plane = p.stretches[blockIdx.x].at + sheet(0) / SHEET - BEFORE - 1;
             const u32* bits = p.fixed + ((p.planes[plane].fixed - 1) * WARPS + warp) * 3;
@@ -227,12 +236,12 @@ template <class T, u32 THEN, bool MODULI> struct March {
             sum += y[0] * ahead.a[0] + y[1] * ahead.a[1] + y[2] * ahead.a[2];
         } else {
             if constexpr (THEN == PAIR) {
-                U::load(memory.u + stage, column, 0, ahead.b);
+                U::load(part(memory.u, stage), column, 0, ahead.b);
                 ahead.inverse = inverse_at(stage, column, odd >> 3 & 1);
             }
 #pragma unroll
             for (u32 a = 0; a < 3; a++) follow(y[a], dof + a, ahead.a[a], ahead.b[a], ahead.c[a], ahead.inverse);
-            if (THEN == STORE && p.partial) sum += y[0] * p.x[dof] + y[1] * p.x[dof + 1] + y[2] * p.x[dof + 2];
+            if (THEN == STORE && p.add) sum += y[0] * p.x[dof] + y[1] * p.x[dof + 1] + y[2] * p.x[dof + 2];
         }
     }
 
@@ -293,7 +302,8 @@ template <class T, u32 THEN, bool MODULI> struct March {
             return;
         }
         if (ALL || flags & ABOVE) transform(from, up);
-        if (own_there) finish<ODD ^ 1>(done);
+        // What was f in the step before is g now.
+        if (own_there) finish<ODD ^ 1>(done, g);
         if (ALL || flags & ELEMENTS) {
             if (elements & bit) {
                 element<MODULI>(p.k, modulus(raw), low, up, f, g);
@@ -307,12 +317,9 @@ template <class T, u32 THEN, bool MODULI> struct March {
         raw = raw_above;
         if (AHEAD_OF_TIME) look(1);
         if (!faces) return;
-        u8* out = memory.f + ODD * BUFFER;
+        u8* out = part(memory.f, ODD * BUFFER);
 #pragma unroll
-        for (u32 a = 0; a < 3; a++) {
-            face(f[a]);
-            c[a] = f[a][0];
-        }
+        for (u32 a = 0; a < 3; a++) face(f[a]);
 #pragma unroll
         for (u32 q = 1; q < 4; q++) F::store(out + (q - 1) * F::SIZE, column, f[0][q], f[1][q], f[2][q]);
     }
@@ -322,7 +329,7 @@ template <class T, u32 THEN, bool MODULI> struct March {
         // From plane −1, which stands before the stretch, to n, which stands after it.
         const int n = stretch.n;
         Plane* const planes = reinterpret_cast<Plane*>(memory.f);
-        static_assert(sizeof(Plane) * (LONGEST + 2) <= 2 * BUFFER, "room for the planes");
+        static_assert(sizeof(Plane) * (LONGEST<T, MODULI> + 2) <= 2 * BUFFER, "room for the planes");
         if (threadIdx.x < 64) memory.ring[threadIdx.x] = ring(threadIdx.x, PITCH);
         {
             const uint4* from = reinterpret_cast<const uint4*>(p.planes + stretch.at - 1);

@@ -106,7 +106,8 @@ pub(crate) struct FineLevel {
     lambda: f32,
     single: Params<f32>,
     double: Params<f64>,
-    n_stretches: u32,
+    /// Stretches of kernels in f32 and in f64.
+    n_stretches: [u32; 2],
     store: Kernel,
     residual: Kernel,
     step: Kernel,
@@ -119,7 +120,7 @@ pub(crate) struct FineLevel {
     inverse: Buffer<u16>,
     partial: Buffer<f64>,
     forces: Buffer<Force>,
-    _tables: (Buffer<Plane>, Buffer<Stretch>, Buffer<u32>, Buffer<u32>),
+    _tables: (Buffer<Plane>, [Buffer<Stretch>; 2], Buffer<u32>, Buffer<u32>),
     _moduli: (Buffer<u8>, Buffer<f32>, Buffer<f32>, Buffer<f64>),
     _modules: [Module; 2],
 }
@@ -149,16 +150,23 @@ impl FineLevel {
         let single: Vec<f32> = young.iter().map(|&y: &f64| y as f32).collect();
         let moduli = (Buffer::of(&classes)?, Buffer::of(&moduli)?, Buffer::of(&single)?, Buffer::of(&young)?);
         let fixed: Vec<u32> = tiles.fixed.iter().flatten().flatten().copied().collect();
-        let n_stretches = tiles.stretches.len() as u32;
+        let longest = [false, true].map(|double| tiles::longest(double, kind != 0));
+        let stretches = longest.map(|longest| tiles.cut(longest));
+        let n_stretches = stretches.each_ref().map(|each| each.len() as u32);
+        bytes += stretches.iter().map(|each| size_of_val(&each[..]) as u64).sum::<u64>();
         let first_planes = (Buffer::of(&tiles.firsts())?, tiles.n_tiles[0] as u32);
         let (order, planes) = (tiles.order, tiles.planes);
         let n_planes = planes.len() as u32;
-        let tables =
-            (Buffer::of(&planes)?, Buffer::of(&tiles.stretches)?, Buffer::of(&tiles.halo)?, Buffer::of(&fixed)?);
+        let tables = (
+            Buffer::of(&planes)?,
+            [Buffer::of(&stretches[0])?, Buffer::of(&stretches[1])?],
+            Buffer::of(&tiles.halo)?,
+            Buffer::of(&fixed)?,
+        );
         drop(planes);
         // Read two at a time.
         let inverse = Buffer::zeros(n_nodes.next_multiple_of(2))?;
-        let partial = Buffer::zeros(n_stretches as usize)?;
+        let partial = Buffer::zeros(n_stretches[0].max(n_stretches[1]) as usize)?;
         bytes += 8 * partial.len() as u64;
         let forces = Buffer::zeros(0)?;
         let modules = [gpu.module(ptx::F32)?, gpu.module(ptx::F64)?];
@@ -167,7 +175,7 @@ impl FineLevel {
         let sheet = size_of::<Plane>() + if kind == 0 { 0 } else { 4 * tiles::WARPS };
         let shared = |size: usize, n_components: usize| {
             let numbers = 4 * n_components * 17 * 24 + 2 * 9 * 16 * 24;
-            ((3 + tiles::STRETCH + 8) * sheet + 9 * 64 * 4 + size * numbers) as u32
+            ((3 + longest[usize::from(size == 8)] + 8) * sheet + 9 * 64 * 4 + size * numbers) as u32
         };
         let name = |name: &str| format!("{name}{}", if kind == 0 { "" } else { "_moduli" });
         let march = |which: &str, n| Kernel::new(gpu, &modules[0], &name(which), shared(4, n));
@@ -176,7 +184,7 @@ impl FineLevel {
         let addresses = Params::<f32> {
             k: Stiffness::new(&cube, factor),
             planes: tables.0.pointer(),
-            stretches: tables.1.pointer(),
+            stretches: tables.1[0].pointer(),
             halo: tables.2.pointer(),
             fixed: tables.3.pointer(),
             inverse: inverse.pointer(),
@@ -196,7 +204,7 @@ impl FineLevel {
             double: Params {
                 k: Stiffness::new(&cube, factor),
                 planes: addresses.planes,
-                stretches: addresses.stretches,
+                stretches: tables.1[1].pointer(),
                 halo: addresses.halo,
                 fixed: addresses.fixed,
                 inverse: addresses.inverse,
@@ -305,12 +313,12 @@ impl FineLevel {
     /// # Errors
     /// What the driver says, here and below.
     pub fn apply(&self, stream: CUstream, x: &Buffer<f32>, y: &Buffer<f32>, dot: bool) -> Result<(), DeviceError> {
-        self.start(stream, self.store, Params { x: self.at(x), y: self.at(y), ..self.single }, dot)
+        self.start(stream, self.store, Params { x: self.at(x), y: self.at(y), add: dot.into(), ..self.single }, dot)
     }
 
     /// The same in f64.
     pub fn apply_f64(&self, stream: CUstream, x: &Buffer<f64>, y: &Buffer<f64>, dot: bool) -> Result<(), DeviceError> {
-        self.start(stream, self.store_f64, Params { x: self.at(x), y: self.at(y), ..self.double }, dot)
+        self.start(stream, self.store_f64, Params { x: self.at(x), y: self.at(y), add: dot.into(), ..self.double }, dot)
     }
 
     /// `sum` = b · K x.
@@ -482,17 +490,18 @@ impl FineLevel {
         mut params: Params<T>,
         sum: bool,
     ) -> Result<(), DeviceError> {
-        if self.n_stretches == 0 {
+        let n_stretches = self.n_stretches[usize::from(size_of::<T>() == 8)];
+        if n_stretches == 0 {
             return Ok(());
         }
         params.partial = if sum { self.partial.pointer() } else { 0 };
         let mut arguments = [std::ptr::from_mut(&mut params).cast::<c_void>()];
         // SAFETY: what the kernels take; the tables name what is there, and vectors have `n_dofs` numbers (`at`).
-        unsafe { kernel.launch(stream, self.n_stretches, &mut arguments)? };
+        unsafe { kernel.launch(stream, n_stretches, &mut arguments)? };
         if !sum {
             return Ok(());
         }
-        let (mut partial, mut out, mut n) = (self.partial.pointer(), self.sum.pointer(), self.n_stretches);
+        let (mut partial, mut out, mut n) = (self.partial.pointer(), self.sum.pointer(), n_stretches);
         let mut arguments = [
             std::ptr::from_mut(&mut partial).cast::<c_void>(),
             std::ptr::from_mut(&mut n).cast(),

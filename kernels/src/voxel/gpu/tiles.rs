@@ -15,10 +15,21 @@ pub(super) const TILE: usize = 15;
 pub(super) const WARPS: usize = 8;
 /// `HAS_FIXED` in brick.cuh.
 const HAS_FIXED: u32 = 1 << 31;
-/// Planes of a stretch at most (`LONGEST` in brick.cuh): fewer share better among multiprocessors, more compute less twice.
-pub(super) const STRETCH: usize = 96;
+/// Planes of a stretch at most, `LONGEST` in brick.cuh.
+pub(super) const fn longest(double: bool, moduli: bool) -> usize {
+    match (moduli, double) {
+        (true, _) => 96,
+        (false, true) => 120,
+        (false, false) => 133,
+    }
+}
+
 /// Stretches there should be, where the planes are that many: a few rounds of a large device.
-const STRETCHES: usize = 4096;
+const STRETCHES: usize = 3072;
+/// What a stretch more in each tile costs, and the least that the last ones count, in planes of the last: those run alone in the
+/// end (measured, EXPERIMENTS.md).
+const STRETCH_COST: usize = 56;
+const LEAST: usize = 20;
 
 /// `Word` in brick.cuh.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -66,7 +77,6 @@ unsafe impl Plain for Tile {}
 #[derive(Debug, Default)]
 pub(super) struct Tiles {
     pub planes: Vec<Plane>,
-    pub stretches: Vec<Stretch>,
     /// Nodes of other tiles that each tile reads.
     pub halo: Vec<u32>,
     /// Fixed degrees of freedom of the planes that have some, by warp and direction.
@@ -184,7 +194,6 @@ impl Tiles {
             out.planes.append(planes);
         }
         out.n_elements = element as usize;
-        out.cut();
         drop((nodes, elements));
         out.fill_halo();
         out.order = vec![0; bricks.n_nodes()];
@@ -204,10 +213,21 @@ impl Tiles {
         out
     }
 
-    /// Cuts the tiles into stretches, those of one height one after another, so that neighbours run at the same time; of the
-    /// last two heights those first that take longest, so that all multiprocessors end at the same time.
-    fn cut(&mut self) {
-        let n = self.planes.len().div_ceil(STRETCHES).clamp(8, STRETCH);
+    /// Cuts the tiles into stretches of up to `longest` planes, those of one height one after another, so that neighbours run at
+    /// the same time; of the last two heights those first that take longest, so that all multiprocessors end at the same time.
+    pub fn cut(&self, longest: usize) -> Vec<Stretch> {
+        let most = self.planes.len().div_ceil(STRETCHES).clamp(8, longest);
+        let tops = self.first.iter().enumerate().map(|(tile, &(first, z))| {
+            // The first and the last plane are empty.
+            let end = self.first.get(tile + 1).map_or(self.planes.len(), |next| next.0 as usize);
+            z + end as i64 - i64::from(first) - 1
+        });
+        let top = tops.max().unwrap_or(1).max(1) as usize;
+        let cost = |n: usize| {
+            let heights = top.div_ceil(n);
+            STRETCH_COST * heights + (top - (heights - 1) * n).max(LEAST)
+        };
+        let n = (most.div_ceil(2)..=most).rev().min_by_key(|&n| cost(n)).unwrap_or(most);
         let mut stretches = Vec::new();
         for (tile, &(first, z)) in self.first.iter().enumerate() {
             // The first and the last plane are empty.
@@ -225,7 +245,7 @@ impl Tiles {
         stretches.sort_by_cached_key(|&(height, ref stretch)| {
             (height, Reverse(if height + 2 > last { self.work(stretch) } else { 0 }))
         });
-        self.stretches = stretches.into_iter().map(|(_, stretch)| stretch).collect();
+        stretches.into_iter().map(|(_, stretch)| stretch).collect()
     }
 
     /// How long a stretch takes: words with elements, and something for each plane.
@@ -320,7 +340,7 @@ impl Tiles {
 
     /// Bytes on the device, without moduli.
     pub fn bytes(&self) -> u64 {
-        let sum = size_of_val(&self.planes[..]) + size_of_val(&self.stretches[..]) + size_of_val(&self.halo[..]);
+        let sum = size_of_val(&self.planes[..]) + size_of_val(&self.halo[..]);
         (sum + size_of_val(&self.fixed[..]) + 2 * self.order.len()) as u64
     }
 }
