@@ -99,16 +99,10 @@ fn main() -> Result<(), Failure> {
                     if !ways.is_empty() && !ways.split(',').any(|name| name == format!("{addressing:?}-{way:?}")) {
                         continue;
                     }
-                    for depth in [0, 8, 16] {
-                        let columns = addressing == Addressing::Implicit && way != Way::Cached;
-                        if columns == (depth == 0) {
-                            continue;
-                        }
-                        let options = GpuOptions { way, depth, ..GpuOptions::default() };
-                        match precision {
-                            "f64" => gpu::<f64>(&mut out, &model, &state, addressing, options)?,
-                            _ => gpu::<f32>(&mut out, &model, &state, addressing, options)?,
-                        }
+                    let options = GpuOptions { way, ..GpuOptions::default() };
+                    match precision {
+                        "f64" => gpu::<f64>(&mut out, &model, &state, addressing, options)?,
+                        _ => gpu::<f32>(&mut out, &model, &state, addressing, options)?,
                     }
                 }
             }
@@ -162,7 +156,7 @@ fn gpu<T: GpuNumber>(
     let (long, _) = speed(&mut stepper, model.n_particles(), 0.05, 0.0)?;
     let (brief, _) = speed(&mut stepper, model.n_particles(), 0.01, 0.3)?;
     let (kernel, threads, registers, resident) = &report.kernel;
-    let what = format!("{kernel} {threads}t {registers}r {resident}b depth {}", options.depth);
+    let what = format!("{kernel} {threads}t {registers}r {resident}b");
     line(out, &what, model.n_particles(), long, report.bytes_per_particle_step)?;
     line(out, "  10 ms after 0.3 s of rest", model.n_particles(), brief, report.bytes_per_particle_step)
 }

@@ -216,23 +216,26 @@ template <bool PAIR, bool HEAT> static __device__ __forceinline__ void columns(c
     const float *mine = (const float *)shared + (ty + 1) * PITCH + 4 + tx;
     bool inside[2] = {y < p.size[1], y + 1 < p.size[1]};
     u32 at = p.pad + x + tx + y * p.row_length + z0 * p.plane;
-    // Masks come two planes ahead.
+    // Masks come two planes ahead, where some spring of the warp's places is missing.
     u32 word[2][2], ahead[2][2], far[2][2];
+    const u32 *wholes = p.whole + ((by * WARPS + threadIdx.x / 32) * ((p.size[0] + X - 1) / X) + bx) * p.whole_words + z0 / 32;
+    auto look = [&]() { return u64(__ldg(wholes + 1)) << 32 | __ldg(wholes); };
+    u64 whole = look() >> z0 % 32;
     // Pulls are summed over k / L² of diagonals; without these, of axes.
     const bool faces = p.pull[6] > 0;
     const u32 kept = faces ? ~0u : ACTIVE | 0x3f;
-    auto masks = [&](u32 plane, u32 to[2][2]) {
+    auto masks = [&](u32 plane, bool all, u32 to[2][2]) {
 #pragma unroll
         for (int r = 0; r < 2; ++r) {
-            uint2 pair = make_uint2(0, 0);
-            if (inside[r] && plane < p.size[2])
+            uint2 pair = all ? make_uint2(~0u, ~0u) : make_uint2(0, 0);
+            if (!all && inside[r] && plane < p.size[2])
                 pair = __ldg((const uint2 *)(p.mask + p.pad + x + tx + (y + r) * p.row_length + plane * p.plane));
             to[r][0] = pair.x & kept;
             to[r][1] = pair.y & kept;
         }
     };
-    masks(z0, word);
-    masks(z0 + 1, ahead);
+    masks(z0, whole & 1, word);
+    masks(z0 + 1, whole & 2, ahead);
     float factor = p.uniform_inertia * (faces ? p.pull[6] : p.pull[0]);
     const float ratio = faces ? __fdividef(p.pull[0], p.pull[6]) : 1.0f;
     asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2) : "memory");
@@ -248,7 +251,7 @@ template <bool PAIR, bool HEAT> static __device__ __forceinline__ void columns(c
     const float friction[2] = {float(p.friction[0]), float(p.friction[1])};
     float heat = 0;
     for (u32 z = z0; z < z1; ++z) {
-        masks(z + 2, far);
+        masks(z + 2, whole & 4, far);
         // The plane above is there, and everybody is done with the one that the next fetch replaces.
         asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 3) : "memory");
         __syncthreads();
@@ -258,18 +261,16 @@ template <bool PAIR, bool HEAT> static __device__ __forceinline__ void columns(c
         V own[2][2], sum[2][2], next[2][2] = {};
         two(here, own[0]);
         two(here + PITCH, own[1]);
-        u32 some = 0, every = ~0u;
+        const bool full = (whole & 3) == 3;
+        u32 some = 0;
 #pragma unroll
         for (int r = 0; r < 2; ++r)
 #pragma unroll
             for (int c = 0; c < 2; ++c) {
                 sum[r][c] = carry[r][c];
                 some |= word[r][c] | ahead[r][c];
-                // Of the plane above only bits that lead down count: 5, 11, 13, 15, 17.
-                every &= word[r][c] & (ahead[r][c] | 0x157df);
             }
-        if (__any_sync(~0u, some)) {
-            bool full = __all_sync(~0u, (every & 0x3ffff) == 0x3ffff);
+        if (full || __any_sync(~0u, some)) {
             if (full)
                 forces<false, false>(here, above, own, ratio, word, ahead, sum, next);
             else
@@ -317,6 +318,8 @@ template <bool PAIR, bool HEAT> static __device__ __forceinline__ void columns(c
             }
         my_old = my_old == (const float *)shared + STAGES * STAGE + 2 * OLD + ty * X + tx ? my_old - 2 * OLD : my_old + OLD;
         at += p.plane;
+        whole >>= 1;
+        if ((z + 1) % 32 == 0) ++wholes, whole = look();
         here = above;
         above = above == mine + (STAGES - 1) * STAGE ? mine : above + STAGE;
     }

@@ -15,6 +15,8 @@ use crate::spring::cpu::lists::Rules;
 pub(super) const THREADS: u32 = 256;
 /// Tile of `columns`, and its bytes in shared memory: four planes with their rims, and three without.
 pub(super) const TILE: [usize; 2] = [32, 16];
+/// Rows of a warp of them.
+pub(super) const ROWS: usize = 4;
 const TILE_BYTES: u32 = 4 * (4 * 3 * 40 * (16 + 2) + 3 * 3 * 32 * 16);
 const TILE_THREADS: u32 = 128;
 /// Bytes of a particle in the shared memory of `lattice_even`.
@@ -53,6 +55,13 @@ pub(super) fn id_bytes<T: GpuNumber>(choice: Choice, even: bool, host: &Host<T>)
     if shared && even && room && choice.block == WIDE_BLOCK { WIDE } else { narrow }
 }
 
+/// How deep the columns of a launch are, and how many.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Columns {
+    pub depth: u32,
+    pub tiles: u32,
+}
+
 /// The kernels of a model.
 #[derive(Debug)]
 pub(super) struct Kernels {
@@ -61,8 +70,8 @@ pub(super) struct Kernels {
     pub name: String,
     pub grid: [u32; 3],
     pub threads: u32,
-    /// Columns of a tile, else 0.
-    pub tiles: u32,
+    /// Where the grid is cut into columns, those of launches of one step and of many.
+    pub columns: Option<[Columns; 2]>,
     /// One step of a model that has a resident kernel.
     pub single: Option<Kernel>,
     pub specials: Kernel,
@@ -80,8 +89,12 @@ pub(super) struct Kernels {
 impl Kernels {
     /// Warps of a step.
     pub fn warps(&self) -> usize {
-        let blocks = if self.tiles > 0 { self.tiles } else { self.grid.iter().product() };
-        (blocks * self.threads.div_ceil(32)) as usize
+        (self.tiles().max(self.grid.iter().product()) * self.threads.div_ceil(32)) as usize
+    }
+
+    /// Most columns of a launch.
+    pub fn tiles(&self) -> u32 {
+        self.columns.map_or(0, |[one, many]| one.tiles.max(many.tiles))
     }
 
     /// Of a choice; `depth` planes a column, or 0.
@@ -106,7 +119,7 @@ impl Kernels {
         let n_blocks = params.n.div_ceil(params.block);
         let slots = slots(host);
         let mut single = None;
-        let (mut grid, mut threads, mut columns) = ([n_blocks, 1, 1], params.block, 0);
+        let (mut grid, mut threads, mut columns) = ([n_blocks, 1, 1], params.block, None);
         let name = match (choice.addressing, choice.way) {
             (_, Way::Resident) => {
                 threads = (slots.div_ceil(NINE) * block) as u32;
@@ -151,12 +164,17 @@ impl Kernels {
                 let kernel = Kernel::new(gpu, &module, &name, TILE_BYTES)?;
                 modules.push(module);
                 let tiles = [0, 1].map(|c| (params.size[c] as usize).div_ceil(TILE[c]) as u32);
-                // Longer columns do less twice, but shorter ones fill the device (measured: BENCHMARKS.md).
+                // Longer columns do less twice, but shorter ones fill the device; and where steps follow each other, those round
+                // one must have done the step before, a layer of tiles ahead (measured: EXPERIMENTS.md).
                 let slots = gpu.multiprocessors * kernel.resident;
-                let fills = |depth: &u32| 10 * tiles[0] * tiles[1] * params.size[2].div_ceil(*depth) > 9 * slots;
-                params.depth = if depth > 0 { depth } else { [16, 8].into_iter().find(fills).unwrap_or(4) };
-                columns = tiles[0] * tiles[1] * params.size[2].div_ceil(params.depth);
-                (grid, threads) = ([columns.min(slots), 1, 1], TILE_THREADS);
+                let cut = |depth: u32| Columns { depth, tiles: tiles[0] * tiles[1] * params.size[2].div_ceil(depth) };
+                let one = [16, 8].map(cut).into_iter().find(|one| 10 * one.tiles > 9 * slots).unwrap_or(cut(4));
+                let long = cut(32);
+                let free = 2 * long.tiles > 3 * slots + 2 * (tiles[0] + 1) * tiles[1];
+                let many = if choice.way == Way::SharedPairs && free { long } else { one };
+                let chosen = if depth > 0 { [cut(depth); 2] } else { [one, many] };
+                columns = Some(chosen);
+                (grid, threads) = ([chosen[1].tiles.min(slots), 1, 1], TILE_THREADS);
                 kernel
             }
             (Addressing::ExplicitGlobal, _) => plain(&name)?,
@@ -174,7 +192,7 @@ impl Kernels {
             name,
             grid,
             threads,
-            tiles: columns,
+            columns,
             single,
             specials: plain("specials")?,
             energies: match choice.addressing {

@@ -25,7 +25,7 @@ use host::{Form, Host};
 use kernels::{Kernels, TILE};
 pub use options::{GpuError, GpuOptions, GpuReport, Way};
 use params::Params;
-use tables::Tables;
+use tables::{Tables, whole_tiles, whole_words};
 
 /// Numbers that the kernels are compiled for: `f32` and `f64`.
 #[allow(private_bounds)]
@@ -47,6 +47,7 @@ struct Arrays<T> {
     exchange: Buffer<u32>,
     /// Of columns, see springs.cuh.
     tickets: Buffer<u32>,
+    whole: Buffer<u32>,
     /// Of each number that something acts on: Δu_n, work, and what the energy taken differs by from that of a free number.
     last: Buffer<T>,
     work: Buffer<f64>,
@@ -144,6 +145,7 @@ impl<T: GpuNumber> Arrays<T> {
             u,
             du,
             tickets: Buffer::zeros(0)?,
+            whole: Buffer::zeros(0)?,
             exchange: Buffer::zeros(0)?,
             last: Buffer::of(&last)?,
             work: Buffer::zeros(last.len())?,
@@ -223,8 +225,12 @@ impl<'a, T: GpuNumber> GpuStepper<'a, T> {
             arrays.exchange = Buffer::zeros(8 * problem.n_particles())?;
             params.exchange = arrays.exchange.pointer();
         }
-        arrays.tickets = Buffer::zeros(2 + kernels.tiles as usize)?;
+        arrays.tickets = Buffer::zeros(2 + kernels.tiles() as usize)?;
         params.tickets = arrays.tickets.pointer();
+        if let (Some(_), Host::Grid(grid)) = (kernels.columns, &host) {
+            arrays.whole = Buffer::of(&whole_tiles(grid))?;
+            (params.whole, params.whole_words) = (arrays.whole.pointer(), whole_words(grid) as u32);
+        }
         if features.heats {
             arrays.heat = Buffer::zeros(kernels.warps())?;
             params.heat = arrays.heat.pointer();

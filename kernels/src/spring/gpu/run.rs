@@ -4,7 +4,10 @@ use std::ffi::c_void;
 
 use rayon::prelude::*;
 
-use super::kernels::THREADS;
+use super::host::Host;
+use super::kernels::{Columns, THREADS};
+use super::params::Params;
+use super::tables::whole_tiles;
 use super::{GpuNumber, GpuStepper};
 use crate::cuda::{Buffer, DeviceError, Graph, Kernel, Plain, synchronize};
 use crate::spring::{Cause, Change, Energies, SignalTable, Springs, State, Stepper};
@@ -46,10 +49,10 @@ impl<T: GpuNumber> GpuStepper<'_, T> {
             if monitored {
                 self.start(&kernels.before, Self::over(self.params.n_monitors), THREADS, k, parity)?;
             }
-            match &kernels.single {
-                _ if kernels.tiles > 0 => self.start_columns(1, k, parity, 0)?,
-                Some(kernel) => self.start(kernel, kernels.grid, self.params.block, k, parity)?,
-                None => self.start(&kernels.step, kernels.grid, kernels.threads, k, parity)?,
+            match (kernels.columns, &kernels.single) {
+                (Some([one, _]), _) => self.start_columns(one, 1, k, parity, 0)?,
+                (_, Some(kernel)) => self.start(kernel, kernels.grid, self.params.block, k, parity)?,
+                _ => self.start(&kernels.step, kernels.grid, kernels.threads, k, parity)?,
             }
             if self.params.n_specials > 0 {
                 self.start(&kernels.specials, Self::over(self.params.n_specials), THREADS, k, parity)?;
@@ -69,8 +72,15 @@ impl<T: GpuNumber> GpuStepper<'_, T> {
     }
 
     /// Starts steps of columns, from row k on. `tag` is the number of the first where there are several.
-    fn start_columns(&self, n_steps: usize, k: usize, parity: usize, tag: u64) -> Result<(), DeviceError> {
-        let (mut params, mut k, mut parity) = (self.params, k as u32, parity as u32);
+    fn start_columns(
+        &self,
+        columns: Columns,
+        n_steps: usize,
+        k: usize,
+        parity: usize,
+        tag: u64,
+    ) -> Result<(), DeviceError> {
+        let (mut params, mut k, mut parity) = (Params { depth: columns.depth, ..self.params }, k as u32, parity as u32);
         // Greater than that of any step before, which the empty table's 0 stands for, too.
         let (mut n_steps, mut tag) = (n_steps as u32, (tag as u32).wrapping_add(1));
         let mut arguments = [
@@ -81,7 +91,7 @@ impl<T: GpuNumber> GpuStepper<'_, T> {
             std::ptr::from_mut(&mut tag).cast(),
         ];
         let kernels = &self.kernels;
-        let grid = if n_steps > 1 { kernels.grid } else { [kernels.tiles, 1, 1] };
+        let grid = if n_steps > 1 { kernels.grid } else { [columns.tiles, 1, 1] };
         // SAFETY: the arguments that columns take; the arrays hold what the tables name.
         unsafe { kernels.step.launch_grid(self.stream.as_inner(), grid, kernels.threads, false, &mut arguments) }
     }
@@ -121,10 +131,13 @@ impl<T: GpuNumber> GpuStepper<'_, T> {
             } else if resident {
                 self.start_steps(1, self.step, true)?;
                 1
-            } else if self.kernels.tiles > 0 && self.params.n_specials == 0 && quiet >= FEW {
+            } else if let Some([_, many]) = self.kernels.columns
+                && self.params.n_specials == 0
+                && quiet >= FEW
+            {
                 // Nothing else happens between these steps.
                 let steps = quiet.min(COLUMN_STEPS);
-                self.start_columns(steps, 0, (self.step % 2) as usize, self.step)?;
+                self.start_columns(many, steps, 0, (self.step % 2) as usize, self.step)?;
                 self.advance_row(steps)?;
                 steps
             } else if left >= GRAPH_STEPS && self.step.is_multiple_of(2) {
@@ -194,6 +207,9 @@ impl<T: GpuNumber> GpuStepper<'_, T> {
         self.host.change(&self.problem, &changes);
         if changes.iter().any(|change| matches!(change.cause, Cause::Added(_))) {
             self.host.write_rules(&mut self.tables)?;
+        }
+        if let (Some(_), Host::Grid(grid)) = (self.kernels.columns, &self.host) {
+            self.arrays.whole.write(&whole_tiles(grid))?;
         }
         let (edits, mut what) = self.host.edits(&changes, self.params.id_bytes as usize);
         self.changes.extend(changes);

@@ -70,10 +70,12 @@ struct Params {
     uint4 *exchange;
     // Of columns: the next ticket, thread blocks that have left, and the number of the step after each tile's last.
     u32 *tickets;
+    // Of columns: whether 32 by 4 places in a plane have all springs along axes and face diagonals, bit z of (tiles, words).
+    u32 *whole;
     double friction[2], inertia_factor, time_increment;
     u32 n_signals, n_monitors, n_specials, n, len, row_length, plane, pad, block, n_materials, n_directions, damped, breaks, halo_most, local_most, wide, id_bytes, pairs, follow;
-    // Planes that a thread block of columns marches.
-    u32 depth, size[3];
+    // Planes that a thread block of columns marches, words of a row of `whole`.
+    u32 depth, whole_words, size[3];
     int stride[N_DIRECTIONS];
     real decay, uniform_inertia;
     Rule rule[N_DIRECTIONS];

@@ -8,10 +8,11 @@ use rayon::prelude::*;
 use super::GpuNumber;
 use super::features::Features;
 use super::host::{Form, Host};
-use super::kernels::WIDE;
+use super::kernels::{ROWS, TILE, WIDE};
 use super::options::GpuError;
 use super::params::{Params, Special};
 use crate::cuda::{Buffer, DeviceError, Plain};
+use crate::spring::cpu::grid::Grid;
 use crate::spring::cpu::lists::Rules;
 use crate::spring::law::Constants;
 use crate::spring::{SpringError, SpringProblem};
@@ -167,6 +168,30 @@ impl<T: GpuNumber> Tables<T> {
             bytes_per_particle: table_bytes as f64 / problem.n_particles().max(1) as f64,
         })
     }
+}
+
+/// Words of the planes of a warp's rows: a march reads two from that of its first plane on.
+pub(super) fn whole_words<T: GpuNumber>(grid: &Grid<T>) -> usize {
+    grid.size[2] / 32 + 2
+}
+
+/// Whether the rows of a warp of columns have all springs along axes and face diagonals in a plane: bit z of (tiles, words).
+pub(super) fn whole_tiles<T: GpuNumber>(grid: &Grid<T>) -> Vec<u32> {
+    let [nx, ny] = [grid.size[0].div_ceil(TILE[0]), grid.size[1].div_ceil(TILE[1]) * TILE[1] / ROWS];
+    let (words, all) = (whole_words(grid), (1 << 18) - 1);
+    let mut bits = vec![0u32; nx * ny * words];
+    bits.par_chunks_mut(words).enumerate().for_each(|(tile, bits)| {
+        let [x, y] = [tile % nx * TILE[0], tile / nx * ROWS];
+        if x + TILE[0] > grid.size[0] || y + ROWS > grid.size[1] {
+            return;
+        }
+        for z in 0..grid.size[2] {
+            let mut rows = (y..y + ROWS).map(|y| grid.pad + x + y * grid.row + z * grid.plane);
+            let whole = rows.all(|at| grid.mask[at..at + TILE[0]].iter().all(|mask| mask & all == all));
+            bits[z / 32] |= u32::from(whole) << (z % 32);
+        }
+    });
+    bits
 }
 
 /// Forces and supports by degree of freedom, forces first.
