@@ -1,6 +1,6 @@
 //! Voxel stacks: reading them in whole layers, and turning their grey values into moduli.
 //!
-//! [`open`] gives a [`Stack`] for TIFF (pages or a folder of slices), NumPy `.npy` and `.npz`, NRRD, MetaImage, NIfTI,
+//! [`open`] gives a [`Stack`] for TIFF, folders of TIFF, BMP or PNG slices, NumPy `.npy` and `.npz`, NRRD, MetaImage, NIfTI,
 //! Scanco ISQ and AIM, ParOSol's HDF5 and raw files; the file's first bytes decide, not its name. A stack is read layer by
 //! layer and is never in memory as a whole. [`voxel_grid`] reads one as a job says and gives a [`VoxelGrid`] and a
 //! [`Report`].
@@ -8,6 +8,7 @@
 //! Sizes that a header claims are checked against the length of the file before anything is allocated.
 
 mod aim;
+mod bmp;
 mod compile;
 mod components;
 mod convert;
@@ -20,8 +21,11 @@ mod npz;
 mod nrrd;
 mod parosol;
 mod plan;
+mod png;
 mod raw;
 mod report;
+mod skyscan;
+mod slices;
 mod source;
 mod text;
 mod tiff;
@@ -77,6 +81,10 @@ impl<T: Into<String>> From<T> for Problem {
 pub enum Format {
     /// Pages of a TIFF file, or a folder of them.
     Tiff,
+    /// A folder of BMP files.
+    Bmp,
+    /// A folder of PNG files.
+    Png,
     /// NumPy `.npy`.
     Npy,
     /// NumPy `.npz`.
@@ -102,6 +110,8 @@ impl Format {
     pub fn name(self) -> &'static str {
         match self {
             Self::Tiff => "TIFF",
+            Self::Bmp => "BMP slices",
+            Self::Png => "PNG slices",
             Self::Npy => "NumPy npy",
             Self::Npz => "NumPy npz",
             Self::Nrrd => "NRRD",
@@ -254,7 +264,7 @@ pub(crate) struct Opened {
     source: Box<dyn Source>,
 }
 
-/// Opens a stack: a file of any known format, or a folder of TIFF slices. Of `options`, `raw`, `array` and `axes` are used.
+/// Opens a stack: a file of any known format, or a folder of slices. Of `options`, `raw`, `array` and `axes` are used.
 ///
 /// # Errors
 /// [`ImageError`] for a file that cannot be read, whose format is not known, whose header makes no sense or claims more
@@ -270,7 +280,7 @@ pub fn open(path: &Path, options: &Image) -> Result<Stack, ImageError> {
 fn open_any(path: &Path, options: &Image) -> Result<Opened, Problem> {
     let metadata = std::fs::metadata(path).map_err(|error| format!("cannot open this stack: {error}"))?;
     if metadata.is_dir() {
-        return tiff::open_folder(path);
+        return slices::open(path);
     }
     if let Some(raw) = raw::description(path, options)? {
         return raw::open(path, &raw, options.unit);
@@ -314,8 +324,10 @@ fn unknown(start: &[u8], extension: &str) -> String {
         "this is a zip archive: unpack it, and give the stack or the folder of slices in it".to_owned()
     } else if is(b"\x1f\x8b") {
         "this is a gzip file: unpack it first (only NIfTI and NRRD are read packed)".to_owned()
-    } else if is(b"\x89PNG") || is(b"\xff\xd8\xff") || is(b"BM") {
-        "PNG, JPEG and BMP slices are not read: write them as TIFF (ImageJ: File > Import > Image Sequence, Save As > Tiff)"
+    } else if is(b"\x89PNG") || is(b"BM") {
+        "this is one picture: give the folder of slices that it stands in".to_owned()
+    } else if is(b"\xff\xd8\xff") {
+        "JPEG slices are not read: write them as TIFF (ImageJ: File > Import > Image Sequence, Save As > Tiff)"
             .to_owned()
     } else if start.get(128..132) == Some(b"DICM") {
         "DICOM is not read: convert the series to NRRD or NIfTI (e.g. with dcm2niix or 3D Slicer)".to_owned()
@@ -328,7 +340,7 @@ fn unknown(start: &[u8], extension: &str) -> String {
          same keys in a file of the same name with .toml added"
             .to_owned()
     } else {
-        "this is no stack that Pogo reads: TIFF, npy, npz, NRRD, MetaImage, NIfTI, Scanco ISQ or AIM, ParOSol HDF5; for a \
+        "this is no stack that Pogo reads: TIFF, folders of TIFF, BMP or PNG slices, npy, npz, NRRD, MetaImage, NIfTI, Scanco ISQ or AIM, ParOSol HDF5; for a \
          raw file say `raw = { shape = …, type = … }` in [image]"
             .to_owned()
     }

@@ -48,6 +48,14 @@ impl Encoding {
     }
 }
 
+/// Values of less than a byte, the first in the highest bits.
+pub(super) fn unpack(row: &[u8], bits: usize, values: &mut [u8]) {
+    let (per_byte, mask) = (8 / bits, u8::MAX >> (8 - bits));
+    for (i, value) in values.iter_mut().enumerate() {
+        *value = row[i / per_byte] >> (8 - bits * (1 + i % per_byte)) & mask;
+    }
+}
+
 /// A VAX F-floating number: IEEE's layout with the two 16-bit halves swapped and an exponent that is larger by 2.
 pub(super) fn vax_float(bytes: [u8; 4]) -> f32 {
     f32::from_bits(u32::from_le_bytes([bytes[2], bytes[3], bytes[0], bytes[1]])) * 0.25
@@ -105,7 +113,7 @@ pub(super) struct Stream {
 }
 
 /// Bytes that a byte of deflate can become at most.
-const DEFLATE_RATIO: u64 = 1032;
+pub(super) const DEFLATE_RATIO: u64 = 1032;
 
 impl Stream {
     /// `packed` is the number of bytes that the stream is unpacked from: a claim that no stream of that length can fulfil is

@@ -1,4 +1,4 @@
-//! TIFF: pages of a file (BigTIFF too), ImageJ's stacks of one directory, or a folder of slices.
+//! TIFF: pages of a file (BigTIFF too), ImageJ's stacks of one directory.
 
 mod directory;
 mod metadata;
@@ -13,9 +13,11 @@ use rayon::prelude::*;
 
 use self::directory::{Tiff, tag};
 use self::metadata::Metadata;
-use self::page::{Layout, Page, Work};
+pub(super) use self::page::Work;
+use self::page::{Layout, Page};
 use super::source::{Encoding, Flat, Source};
 use super::{Format, Header, Opened, Problem};
+use crate::job::voxel::SampleType;
 
 /// Whether a file starts as TIFF files do.
 pub(super) fn is_tiff(start: &[u8]) -> bool {
@@ -182,119 +184,37 @@ impl Source for PageSource {
     }
 }
 
-/// Opens a folder of slices, one TIFF file each, in natural order: `s2.tif` before `s10.tif`.
-pub(super) fn open_folder(path: &Path) -> Result<Opened, Problem> {
-    let cannot = |error: std::io::Error| format!("cannot read this folder: {error}");
-    let (mut files, mut others) = (Vec::new(), 0);
-    for entry in std::fs::read_dir(path).map_err(cannot)? {
-        let file = entry.map_err(cannot)?.path();
-        let is_slice =
-            file.extension().is_some_and(|e| e.eq_ignore_ascii_case("tif") || e.eq_ignore_ascii_case("tiff"));
-        let is_hidden = file.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
-        // SkyScan puts a preview of another size beside its slices.
-        let is_slice = is_slice && !file.file_stem().is_some_and(|stem| stem.to_string_lossy().ends_with("_spr"));
-        match is_slice && !is_hidden {
-            true => files.push(file),
-            false => others += usize::from(!is_hidden),
-        }
-    }
-    if files.is_empty() {
-        return Err("this folder has no TIFF slices (.tif, .tiff)".into());
-    }
-    let name = |file: &Path| file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    files.sort_by_cached_key(|file| natural_key(&name(file)));
-    let slices = files
-        .par_iter()
-        .map(|file| {
-            let mut pages = Pages::read(file).map_err(|message| format!("{}: {message}", name(file)))?;
-            match (pages.pages.len(), pages.pages.pop()) {
-                (1, Some(page)) if pages.metadata.images <= 1 => Ok((pages.layout, page, pages.metadata)),
-                _ => Err(format!("{}: this file has several pages: a folder of slices has one in each", name(file))),
+/// A file of one page in a folder of slices.
+pub(super) struct Slice {
+    layout: Layout,
+    page: Page,
+    metadata: Metadata,
+}
+
+impl Slice {
+    pub(super) fn open(path: &Path) -> Result<Self, String> {
+        let mut pages = Pages::read(path)?;
+        match (pages.pages.len(), pages.pages.pop()) {
+            (1, Some(page)) if pages.metadata.images <= 1 => {
+                Ok(Self { layout: pages.layout, page, metadata: pages.metadata })
             }
-        })
-        .collect::<Result<Vec<_>, String>>()?;
-    let (first, _, metadata) = &slices[0];
-    let size = [first.width, first.height, slices.len()];
-    for ((layout, _, _), file) in slices.iter().zip(&files) {
-        if (layout.width, layout.height, layout.sample) != (first.width, first.height, first.sample) {
-            return Err(format!(
-                "{}: {} × {} pixels of {}, but the first slice has {} × {} of {}",
-                name(file),
-                layout.width,
-                layout.height,
-                layout.sample.name(),
-                first.width,
-                first.height,
-                first.sample.name()
-            )
-            .into());
+            _ => Err("this file has several pages: a folder of slices has one in each".to_owned()),
         }
     }
-    let mut header = header(size, first, metadata);
-    header.notes.push(format!("{} slices: {} to {}", files.len(), name(&files[0]), name(&files[files.len() - 1])));
-    if others > 0 {
-        header.notes.push(format!("{others} other files of the folder are not looked at"));
+
+    /// Width, height and type of the pixels.
+    pub(super) fn layout(&self) -> (usize, usize, SampleType) {
+        (self.layout.width, self.layout.height, self.layout.sample)
     }
-    if let Some(gap) = files.windows(2).find_map(|pair| gap(&name(&pair[0]), &name(&pair[1]))) {
-        header.notes.push(format!("the numbers of the slices jump {gap}: is one missing?"));
+
+    /// Of a stack of `n` such slices.
+    pub(super) fn header(&self, n: usize) -> Header {
+        header([self.layout.width, self.layout.height, n], &self.layout, &self.metadata)
     }
-    let slices = files.into_iter().zip(slices).map(|(file, (layout, page, _))| (file, layout, page)).collect();
-    Ok(Opened { header, encoding: Encoding::Little, source: Box::new(FolderSource { slices }) })
-}
 
-/// Slices in files of their own.
-struct FolderSource {
-    slices: Vec<(PathBuf, Layout, Page)>,
-}
-
-impl Source for FolderSource {
-    fn read(&mut self, first: usize, out: &mut [u8]) -> Result<(), String> {
-        let bytes = self.slices[0].1.page_bytes();
-        let n = out.len() / bytes;
-        self.slices[first..first + n].par_iter().zip(out.par_chunks_exact_mut(bytes)).try_for_each_init(
-            Work::default,
-            |work, ((path, layout, page), out)| {
-                File::open(path)
-                    .map_err(|error| format!("cannot open this slice: {error}"))
-                    .and_then(|mut file| layout.decode(&mut file, page, out, work))
-                    .map_err(|message| format!("{}: {message}", path.display()))
-            },
-        )
-    }
-}
-
-/// A piece of a name: numbers sort by their value.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Piece {
-    Number(u128, usize),
-    Text(String),
-}
-
-fn natural_key(name: &str) -> Vec<Piece> {
-    let mut pieces = Vec::new();
-    let mut rest = name;
-    while let Some(first) = rest.chars().next() {
-        let is_digit = first.is_ascii_digit();
-        let end = rest.find(|c: char| c.is_ascii_digit() != is_digit).unwrap_or(rest.len());
-        let (piece, after) = rest.split_at(end);
-        pieces.push(match piece.parse() {
-            Ok(number) if is_digit => Piece::Number(number, piece.len()),
-            _ => Piece::Text(piece.to_lowercase()),
-        });
-        rest = after;
-    }
-    pieces
-}
-
-/// Names that differ in one number, by more than 1.
-fn gap(a: &str, b: &str) -> Option<String> {
-    let (a, b) = (natural_key(a), natural_key(b));
-    let differ: Vec<_> = a.iter().zip(&b).filter(|(a, b)| a != b).collect();
-    match differ.as_slice() {
-        [(Piece::Number(a_n, _), Piece::Number(b_n, _))] if a.len() == b.len() && *b_n > a_n + 1 => {
-            Some(format!("from {a_n} to {b_n}"))
-        }
-        _ => None,
+    /// Reads the pixels into `out`, little-endian.
+    pub(super) fn decode(&self, file: &mut File, out: &mut [u8], work: &mut Work) -> Result<(), String> {
+        self.layout.decode(file, &self.page, out, work)
     }
 }
 

@@ -7,7 +7,7 @@ use flate2::read::ZlibDecoder;
 use weezl::BitOrder;
 
 use super::directory::{Directory, Tiff, tag};
-use crate::image::source::Encoding;
+use crate::image::source::{Encoding, unpack};
 use crate::job::voxel::SampleType;
 
 /// How the bytes of a strip are packed.
@@ -221,10 +221,7 @@ impl Layout {
                 if self.bits >= 8 {
                     row.copy_from_slice(&stored[..columns * bytes]);
                 } else {
-                    let (per_byte, mask) = (8 / self.bits, (1u8 << self.bits) - 1);
-                    for (i, value) in row.iter_mut().enumerate() {
-                        *value = stored[i / per_byte] >> (8 - self.bits * (1 + i % per_byte)) & mask;
-                    }
+                    unpack(stored, self.bits, row);
                 }
             }
         }
@@ -347,7 +344,7 @@ impl Layout {
 
 /// Buffers of one thread.
 #[derive(Debug, Default)]
-pub(super) struct Work {
+pub(in crate::image) struct Work {
     packed: Vec<u8>,
     chunk: Vec<u8>,
 }

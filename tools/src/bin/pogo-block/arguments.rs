@@ -42,7 +42,7 @@ Manual page: pogo-block --man | man -l -
 Shell completions: pogo-block --completions bash (elvish, fish, powershell, zsh)
 Exit codes: 0 done, 1 a deck, job or file cannot be used, 2 wrong command line.")]
 pub struct Cli {
-    /// Abaqus deck (.inp); a voxel stack: TIFF or a folder of slices, npy, NRRD, MetaImage, NIfTI, AIM, ISQ, raw …; or a mesh of
+    /// Abaqus deck (.inp); a voxel stack: TIFF, a folder of TIFF, BMP or PNG slices, npy, NRRD, MetaImage, NIfTI, AIM, ISQ, raw …; or a mesh of
     /// triangles or tetrahedra: VTK (.vtu, .vtk), Gmsh (.msh), openCARP (.elem with .pts and .lon).
     #[arg(value_name = "INPUT")]
     input: PathBuf,
