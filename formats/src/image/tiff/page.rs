@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 
 use flate2::read::ZlibDecoder;
+use ruzstd::decoding::StreamingDecoder;
 use weezl::BitOrder;
 
 use super::directory::{Directory, Tiff, tag};
@@ -17,6 +18,14 @@ enum Packing {
     Lzw,
     Deflate,
     PackBits,
+    Zstandard,
+}
+
+impl Packing {
+    /// More than a byte can become: Zstandard repeats one 128 Ki times in a block of four bytes, and the others do less.
+    fn ratio(self) -> u64 {
+        if self == Self::Zstandard { 1 << 15 } else { 4096 }
+    }
 }
 
 /// What all pages of a stack share.
@@ -43,9 +52,6 @@ pub(super) struct Layout {
 /// Where the strips or tiles of a page are: byte and number of bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Page(Vec<(u64, u64)>);
-
-/// More than any of the packings can make of a byte.
-const RATIO: u64 = 4096;
 
 impl Layout {
     /// Layout and place of a page.
@@ -85,16 +91,16 @@ impl Layout {
             5 => Packing::Lzw,
             8 | 32_946 => Packing::Deflate,
             32_773 => Packing::PackBits,
+            50_000 => Packing::Zstandard,
             other => {
                 let name = match other {
                     2..=4 => "fax",
                     6 | 7 => "JPEG",
                     34_712 => "JPEG 2000",
-                    50_000 => "Zstandard",
                     _ => "an unknown",
                 };
                 return Err(format!(
-                    "{name} compression ({other}) of TIFF files is not read: save it without, or with LZW or deflate"
+                    "{name} compression ({other}) of TIFF files is not read: save it without, or with LZW, deflate or Zstandard"
                 ));
             }
         };
@@ -163,7 +169,7 @@ impl Layout {
             if offset.checked_add(count).is_none_or(|end| end > length) {
                 return Err("a TIFF page reaches beyond the end of the file: it is cut short, or damaged".to_owned());
             }
-            if needed(at) > count.saturating_mul(RATIO) {
+            if needed(at) > count.saturating_mul(self.packing.ratio()) {
                 return Err(format!(
                     "a TIFF strip of {count} bytes cannot hold {} bytes: this file is damaged",
                     needed(at)
@@ -237,7 +243,7 @@ impl Layout {
         } else {
             resize(packed, usize::try_from(place.1).map_err(|_| "a TIFF strip is too long")?)?;
             file.read_exact(packed).map_err(cannot)?;
-            if self.reversed_bits && self.packing != Packing::Deflate {
+            if self.reversed_bits && !matches!(self.packing, Packing::Deflate | Packing::Zstandard) {
                 packed.iter_mut().for_each(|byte| *byte = byte.reverse_bits());
             }
             self.unpack(packed, out)?;
@@ -251,6 +257,10 @@ impl Layout {
         match self.packing {
             Packing::None => Ok(()),
             Packing::Deflate => ZlibDecoder::new(packed).read_exact(out).map_err(|error| format!("{damaged}: {error}")),
+            Packing::Zstandard => StreamingDecoder::new(packed)
+                .map_err(|error| format!("{damaged}: {error}"))?
+                .read_exact(out)
+                .map_err(|error| format!("{damaged}: {error}")),
             Packing::Lzw => {
                 let mut decoder = weezl::decode::Decoder::with_tiff_size_switch(BitOrder::Msb, 8);
                 let (mut from, mut to) = (packed, out);

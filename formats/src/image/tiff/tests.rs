@@ -218,6 +218,26 @@ fn every_way_of_writing_gives_the_same_samples() {
     }
 }
 
+/// 6 × 4 pixels that count from 0 to 4 again and again, by libtiff 4.7.2 through Pillow.
+#[test]
+fn zstandard_is_unpacked() {
+    let hex = "49492a001c00000028b52ffd00605d00002800010203040100488a16090000010300010000000600000001010300010000000400000002\
+               0103000100000008000000030103000100000050c3000006010300010000000100000011010400010000000800000016010300010000\
+               00040000001701040001000000140000001c010300010000000100000000000000";
+    let file: Vec<u8> =
+        hex.as_bytes().chunks(2).map(|pair| u8::from_str_radix(str::from_utf8(pair).unwrap(), 16).unwrap()).collect();
+    let (_folder, there) = stack(&file);
+    assert_eq!(all(&mut there.unwrap()), (0..24).map(|i| i % 5).collect::<Vec<u8>>());
+    // The strip, byte by byte: an error, or other pixels.
+    for at in 8..28 {
+        let mut damaged = file.clone();
+        damaged[at] ^= 0x55;
+        if let (_folder, Ok(mut there)) = stack(&damaged) {
+            let _ = there.read_layers(0..1, &mut Vec::new());
+        }
+    }
+}
+
 #[test]
 fn sample_formats_and_palettes() {
     let samples = noise(16 * 16 * 4);
