@@ -1,6 +1,8 @@
 //! Lattices and chains for the tests and the benchmark of the springs.
 #![allow(dead_code)]
 
+use std::collections::HashMap;
+
 use pogo_formats::spring::{
     DIRECTIONS, MATERIAL_SHIFT, NO_NEIGHBOUR, SpringDamping, SpringGrid, SpringGroup, SpringLists, SpringMesh,
 };
@@ -115,10 +117,8 @@ pub fn deck(positions: &[[f64; 3]], springs: &[(u32, u32, u8)], block: usize) ->
         lists_of[i as usize].push(j);
         lists_of[j as usize].push(i);
     }
-    let group = |i: usize, j: u32| {
-        let pair = |a: u32, b: u32| (a as usize, b) == (i, j) || (b as usize, a) == (i, j);
-        springs.iter().find(|&&(a, b, _)| pair(a, b)).map_or(0, |spring| spring.2)
-    };
+    let of_pair: HashMap<[u32; 2], u8> = springs.iter().map(|&(i, j, group)| ([i.min(j), i.max(j)], group)).collect();
+    let group = |i: usize, j: u32| of_pair.get(&[j.min(i as u32), j.max(i as u32)]).copied().unwrap_or(0);
     SpringMesh {
         coordinates: positions.concat(),
         labels: (1..=positions.len() as u32).collect(),

@@ -23,8 +23,10 @@ pub(crate) struct Law {
     pub length_squared: f64,
     /// (|d|² − L²) / L².
     pub offset: f64,
-    /// k, N/m.
+    /// k, N/m, that of E A included.
     pub stiffness: f64,
+    /// k without it, N/m, and E A × rest factor, N, which √(1/L²) makes the rest.
+    pub parts: [f64; 2],
     /// c, N s/m.
     pub damping: f64,
     /// Largest w.
@@ -42,6 +44,7 @@ impl Law {
             length_squared: factor * distance_squared,
             offset: (1.0 - factor) / factor,
             stiffness: group.stiffness + group.axial_stiffness / distance_squared.sqrt(),
+            parts: [group.stiffness, group.axial_stiffness * group.rest_factor],
             damping: group.damping,
             limit: square(1.0 + group.max_strain),
         }

@@ -207,10 +207,7 @@ pub enum SpringError {
         what: &'static str,
     },
     /// More kinds of springs than lists can tell apart.
-    #[error(
-        "the springs are of {n} kinds, each length of a truss with E A one of them: at most 65,535; give [[springs]] with one \
-         `stiffness` for them"
-    )]
+    #[error("the springs are of {n} kinds: at most 65,535; give groups the same numbers")]
     Kinds {
         /// How many.
         n: usize,

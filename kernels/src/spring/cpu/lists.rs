@@ -29,8 +29,8 @@ pub(crate) type Blocks<T, I> = unsafe fn(&Lists<T, I>, &mut Task<T>);
 pub(crate) enum Rules<T> {
     /// (n_materials, n_materials, 26); by particle; by chunk.
     Lattice { constants: Vec<Constants<T>>, n_materials: usize, material: Vec<u8>, chunk_material: Vec<u8> },
-    /// x, y, z and 1/L² of each entry, (entries / block, 4, block); class of each; constants of each class, whose rest vectors do
-    /// not count.
+    /// x, y, z and 1/L² of each entry, (entries / block, 4, block); class of each; constants of each class, whose first number is
+    /// E A × rest factor, see [`class_of`].
     Each { rest: Vec<T>, class: Vec<u16>, classes: Vec<Constants<T>> },
 }
 
@@ -51,6 +51,8 @@ pub(crate) struct Lists<T: Number, I: Id> {
     pub rules: Rules<T>,
     /// An entry without a spring must be told from one with: a spring at rest pulls.
     pub stressed: bool,
+    /// Some spring has E A.
+    axial: bool,
     /// 0, 1, … below the block size.
     own_ids: Vec<I>,
     pub halo_first: Vec<usize>,
@@ -126,6 +128,7 @@ impl<T: Number, I: Id> Lists<T, I> {
             any: vec![0; n_blocks * block / lanes],
             rules: Rules::Each { rest: Vec::new(), class: Vec::new(), classes: Vec::new() },
             stressed: problem.groups.iter().any(|group| group.rest_factor != 1.0),
+            axial: problem.groups.iter().any(|group| group.axial_stiffness != 0.0),
             own_ids: (0..block).map(I::new).collect(),
             halo_first,
             halo,
@@ -305,29 +308,16 @@ impl<T: Number, I: Id> Lists<T, I> {
         chunk_material.get(chunk) == chunk_material.get(other)
     }
 
-    /// Constants of the lanes of a chunk where they differ.
+    /// Constants of the lanes of a chunk of a lattice where they differ.
     #[inline(never)]
     fn mixed_constants(&self, first: usize, slot: usize) -> [Constants<T>; 16] {
         let mut out = [Constants::default(); 16];
+        let Rules::Lattice { constants, n_materials, material, .. } = &self.rules else { return out };
         for (lane, out) in out.iter_mut().enumerate().take(self.lanes) {
             let i = first + lane;
-            let entry = self.entry(i, slot);
-            match &self.rules {
-                Rules::Lattice { constants, n_materials, material, .. } => {
-                    let other = self.particle(i / self.block, self.ids[entry]);
-                    let of = |i: usize| material.get(i).map_or(0, |&m| usize::from(m));
-                    *out = constants[(of(i) * n_materials + of(other)) * N_DIRECTIONS + slot];
-                }
-                Rules::Each { rest, class, classes } => {
-                    *out = classes[usize::from(class[entry])];
-                    let (row, at) = (entry / self.block, entry % self.block);
-                    let number = |c: usize| rest[(4 * row + c) * self.block + at];
-                    out.rest = [number(0), number(1), number(2)];
-                    // c / Δt of the class times the spring's own 1/L².
-                    out.inverse = number(3);
-                    out.damping = out.damping * out.inverse;
-                }
-            }
+            let other = self.particle(i / self.block, self.ids[self.entry(i, slot)]);
+            let of = |i: usize| material.get(i).map_or(0, |&m| usize::from(m));
+            *out = constants[(of(i) * n_materials + of(other)) * N_DIRECTIONS + slot];
         }
         out
     }
@@ -346,16 +336,18 @@ fn own_halo(mesh: &SpringMeshView, block: usize, b: usize) -> Vec<u32> {
     halo
 }
 
-/// The class of a law: its rest vector does not count, its damping is c / Δt.
+/// The class of a law, which its length does not change: k without that of E A, E A × rest factor in place of the rest vector, and
+/// c / Δt.
 fn class_of<T: Number>(law: &Law, dt: f64) -> Constants<T> {
-    let damping = T::from_f64(law.damping / dt);
-    Constants { rest: [T::default(); 3], inverse: T::default(), damping, ..Constants::new(law, dt) }
+    let [stiffness, axial] = law.parts.map(T::from_f64);
+    let (rest, damping) = ([axial, T::default(), T::default()], T::from_f64(law.damping / dt));
+    Constants { rest, inverse: T::default(), stiffness, damping, ..Constants::new(law, dt) }
 }
 
 /// Classes while they are collected.
 struct Classes<T> {
     all: Vec<Constants<T>>,
-    of_bits: HashMap<[u64; 4], usize>,
+    of_bits: HashMap<[u64; 5], usize>,
 }
 
 impl<T: Number> Classes<T> {
@@ -366,7 +358,8 @@ impl<T: Number> Classes<T> {
     /// Number of the class of a law, made if it is new; of no use where there are too many.
     fn of(&mut self, law: &Law, dt: f64) -> u16 {
         let class = class_of::<T>(law, dt);
-        let bits = [class.offset, class.stiffness, class.damping, class.limit].map(|x| x.to_f64().to_bits());
+        let numbers = [class.rest[0], class.offset, class.stiffness, class.damping, class.limit];
+        let bits = numbers.map(|x| x.to_f64().to_bits());
         let next = self.all.len();
         let found = *self.of_bits.entry(bits).or_insert(next);
         if found == next {
@@ -523,10 +516,7 @@ unsafe fn chunk_forces<T: Number, I: Id, V: Lanes<Scalar = T>>(
         let x = V::gather(u.add(own), own_ids);
         let x_rate = if factors.damped { V::gather(du.add(own), own_ids) } else { [zero; 3] };
         let (mut force, mut dragging) = ([zero; 3], [zero; 3]);
-        let (uniform, one_class) = match &lists.rules {
-            Rules::Lattice { .. } => (lists.uniform(chunk), None),
-            Rules::Each { rest, classes, .. } => (None, (classes.len() == 1).then(|| (rest, &classes[0]))),
-        };
+        let uniform = lists.uniform(chunk);
         let lattice = matches!(lists.rules, Rules::Lattice { .. });
         let mut left = lists.any[chunk];
         let mut slot = 0;
@@ -542,10 +532,17 @@ unsafe fn chunk_forces<T: Number, I: Id, V: Lanes<Scalar = T>>(
             }
             let rule = if let Some(constants) = uniform {
                 Rule::<V>::splat(&constants[slot])
-            } else if let Some((rest, class)) = one_class {
+            } else if let Rules::Each { rest, class, classes } = &lists.rules {
                 let row = rest.as_ptr().add(4 * (lists.first[block] + slot) * lists.block + at);
                 let inverse = V::load(row.add(3 * lists.block));
-                let mut rule = Rule::<V>::splat(class);
+                let mut rule = match classes.as_slice() {
+                    [one] => Rule::<V>::splat(one),
+                    _ => Rule::<V>::gather(classes, &class[(lists.first[block] + slot) * lists.block + at..]),
+                };
+                // E A and c / Δt of the class times the spring's own 1/L and 1/L².
+                if lists.axial {
+                    rule.stiffness = rule.stiffness + rule.rest[0] * inverse.sqrt();
+                }
                 rule.rest = [V::load(row), V::load(row.add(lists.block)), V::load(row.add(2 * lists.block))];
                 rule.inverse = inverse;
                 rule.damping = rule.damping * inverse;

@@ -29,6 +29,23 @@ impl<V: Lanes> Rule<V> {
         }
     }
 
+    /// Of the class of each lane; there must be as many as lanes.
+    #[inline(always)]
+    pub fn gather(classes: &[Constants<V::Scalar>], of: &[u16]) -> Self {
+        let mut columns = [[V::Scalar::default(); 16]; 5];
+        for (lane, &of) in of[..V::N].iter().enumerate() {
+            let each = &classes[usize::from(of)];
+            let numbers = [each.rest[0], each.offset, each.stiffness, each.damping, each.limit];
+            for (column, number) in columns.iter_mut().zip(numbers) {
+                column[lane] = number;
+            }
+        }
+        // SAFETY: a column has more numbers than any lanes.
+        let [axial, offset, stiffness, damping, limit] = columns.map(|column| unsafe { V::load(column.as_ptr()) });
+        let zero = V::splat(V::Scalar::default());
+        Self { rest: [axial, zero, zero], inverse: zero, offset, stiffness, damping, limit }
+    }
+
     /// A spring a lane.
     ///
     /// # Safety

@@ -78,6 +78,11 @@ static __device__ __forceinline__ u32 particle_of(const Params &p, u32 block, u3
     return local < p.block ? block * p.block + local : p.halo[p.halo_first[block] + local - p.block];
 }
 
+// k of a spring of a class: the first number of a class is E A × rest factor.
+static __device__ __forceinline__ void add_axial(Rule &rule, const Rest &rest) {
+    if (rule.rest[0] != real(0)) rule.stiffness = rule.stiffness + rule.rest[0] * sqrt(rest.inverse);
+}
+
 extern __shared__ char shared[];
 
 // Explicit addressing: ids of 16 bits, times the bytes of three numbers, local to a block and its halo in shared memory
@@ -114,6 +119,7 @@ template <bool LOCAL> static __device__ __forceinline__ real explicit_step(const
         if (p.rest) {
             rule = p.rules[p.cls[entry]];
             Rest rest = p.rest[entry];
+            add_axial(rule, rest);
             for (int c = 0; c < 3; ++c) rule.rest[c] = rest.d[c];
             rule.inverse = rest.inverse;
             rule.damping = rule.damping * rest.inverse;
@@ -407,6 +413,7 @@ static __device__ __forceinline__ void energies(const Params &p, u32 parity, u32
             if (KIND != GRID && p.rest) {
                 rule = p.rules[p.cls[entry]];
                 Rest rest = p.rest[entry];
+                add_axial(rule, rest);
                 for (int c = 0; c < 3; ++c) rule.rest[c] = rest.d[c];
                 rule.inverse = rest.inverse;
                 rule.damping = rule.damping * rest.inverse;

@@ -242,16 +242,20 @@ fn a_deck_on_the_device_has_the_bits_of_the_cpu() {
     if !device() {
         return;
     }
-    let n = 600;
-    let positions: Vec<[f64; 3]> =
-        (0..n).map(|i| std::array::from_fn(|c| noise(3 * i + c as u64) + 0.01 * i as f64)).collect();
-    let springs: Vec<(u32, u32, u8)> = (0..n as u32)
-        .flat_map(|i| [1, 3, 17, 40].map(|step| (i, i + step, (step % 2) as u8)))
-        .filter(|spring| spring.1 < n as u32)
-        .collect();
-    let mesh = deck(&positions, &springs, 64);
-    let groups = vec![SpringGroup { damping: 0.1, ..group(2.0) }, SpringGroup { max_strain: 0.1, ..group(1.0) }];
-    let mut problem = problem(&mesh, groups, 1.0, 0.05);
+    let (mesh, mut groups) = net(600, 3);
+    for with_sections in [true, false] {
+        if !with_sections {
+            groups.iter_mut().for_each(|group| group.axial_stiffness = 0.0);
+        }
+        a_deck_has_the_bits_of_the_cpu(&mesh, &groups);
+    }
+    // More lengths than kinds can be.
+    let (mesh, groups) = net(20_000, 2);
+    a_deck_has_the_bits_of_the_cpu(&mesh, &groups);
+}
+
+fn a_deck_has_the_bits_of_the_cpu(mesh: &SpringMesh, groups: &[SpringGroup]) {
+    let mut problem = problem(mesh, groups.to_vec(), 1.0, 0.05);
     problem.gravity = vec![Acceleration { acceleration: [0.0, 0.0, -0.1], signal: 0 }];
     let state = disturbed(&problem, 0.05);
     for (addressing, way) in WAYS {

@@ -144,6 +144,51 @@ fn the_step_agrees_with_the_law_in_plain_numbers() {
     assert!(after.displacement[..30].iter().zip(&state.displacement).all(|(a, b)| a == b));
 }
 
+/// Springs with E A, each of another length, and others.
+fn net(n: usize, sections: u8) -> (SpringMesh, Vec<SpringGroup>) {
+    let positions: Vec<[f64; 3]> =
+        (0..n).map(|i| std::array::from_fn(|c| noise((3 * i + c) as u64) + 0.01 * i as f64)).collect();
+    let springs: Vec<(u32, u32, u8)> = (0..n as u32)
+        .flat_map(|i| [1, 3, 17, 40].map(|step| (i, i + step, (i + step) as u8 % sections)))
+        .filter(|spring| spring.1 < n as u32)
+        .collect();
+    let groups = vec![
+        SpringGroup { axial_stiffness: 2.0, rest_factor: 0.98, damping: 0.1, ..group(0.3) },
+        SpringGroup { axial_stiffness: 0.7, ..group(0.0) },
+        SpringGroup { max_strain: 0.1, ..group(1.0) },
+    ];
+    (deck(&positions, &springs, 64), groups)
+}
+
+/// A section is one kind, however many lengths it has; more than 65,535 here.
+#[test]
+fn springs_with_a_section_need_no_kind_for_each_length() {
+    for (n, sections) in [(20_000, 1), (600, 2)] {
+        let (mesh, groups) = net(n, sections);
+        let mut problem = problem(&mesh, groups[..usize::from(sections)].to_vec(), 1.0, 0.05);
+        problem.follow_work = true;
+        let state = disturbed(&problem, 0.02);
+        let springs = Springs::new(&problem).unwrap();
+        let mut expected = state.increment.clone();
+        springs.ends(0..n, |i, j, group, law| {
+            let of = |a: &[f64]| std::array::from_fn(|c| a[3 * j + c] - a[3 * i + c]);
+            let length = law.rest.iter().map(|d| d * d).sum::<f64>().sqrt();
+            let k = [0.3 + 2.0 / length, 0.7 / length][group as usize];
+            assert!((law.stiffness / k - 1.0).abs() < 1e-15);
+            let pull = law.force(of(&state.displacement), of(&state.increment).map(|x: f64| x / 0.05)).0;
+            (0..3).for_each(|c| expected[3 * i + c] += 0.0025 * pull[c]);
+        });
+        for addressing in [Addressing::Explicit, Addressing::ExplicitGlobal] {
+            let after = run::<f64>(&problem, &state, addressing, 2, Level::detect(), 1).0;
+            let worst = after.increment.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            assert!(worst < 1e-14, "{addressing:?} {worst}");
+            let single = run::<f32>(&problem, &state, addressing, 1, Level::detect(), 1).0;
+            let worst = single.increment.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            assert!(worst < 1e-6, "{addressing:?} {worst}");
+        }
+    }
+}
+
 /// Two masses on a spring: small motion is exactly cos of the scheme's own frequency, sin(ω̃Δt/2) = ωΔt/2.
 #[test]
 fn two_masses_oscillate_as_the_scheme_does_exactly() {
