@@ -372,3 +372,31 @@ fn trusses_have_the_stiffness_of_their_section_unless_a_job_says_another() {
     let solid = TRUSSES.replace("*NSET,", "4, 1., 0., 0.\n*ELEMENT, TYPE=C3D4\n9, 1, 2, 3, 4\n*NSET,");
     assert!(notes(&network(&solid, job)).contains("warning: 1 element makes no springs"));
 }
+
+/// Trusses side by side, each with a section and a mass of its own.
+#[test]
+fn every_truss_may_have_a_section_and_a_mass_of_its_own() {
+    let n = 300_i32;
+    let mut deck = "*MATERIAL, NAME=M\n*ELASTIC\n2e4, 0.3\n".to_owned();
+    let mut tops = "*NSET, NSET=TOP\n".to_owned();
+    for i in 0..n {
+        let (top, area, mass) = (2 * i + 1, 0.1 + 1e-3 * f64::from(i), 1.0 + 0.01 * f64::from(i));
+        let (end, ball) = (top + 1, 1000 + i);
+        deck += &format!("*NODE\n{top}, {i}., 0., 0.\n{end}, {i}., 0., -0.5\n*ELEMENT, TYPE=T3D2, ELSET=BAR{i}\n");
+        deck += &format!("{top}, {top}, {end}\n*SOLID SECTION, ELSET=BAR{i}, MATERIAL=M\n{area}\n");
+        deck += &format!("*ELEMENT, TYPE=MASS, ELSET=BALL{i}\n{ball}, {end}\n*MASS, ELSET=BALL{i}\n{mass}\n");
+        tops += &format!("{top}\n");
+    }
+    let job = "[solver]\ntime = 12.0\nalpha = 8.0\n[[material]]\nname = \"top\"\nmass = 1.0\n[[gravity]]\nvector = [0, 0, -2]\n\
+               [[monitor]]\nname = \"ALL\"\nbox = [[-1, -1, -1], [1000, 1, 1]]\nvariables = [\"U\"]\ncount = 2\n";
+    let model = network(&format!("{deck}{tops}*BOUNDARY\nTOP, 1, 3\n"), job);
+    let summary = model.solve("out", &[]);
+    assert_eq!(number(&summary, "springs"), f64::from(n));
+    let traces = model.table("out", "traces.csv");
+    for i in [0, 1, 254, 255, 256, 299] {
+        let (area, mass) = (0.1 + 1e-3 * f64::from(i), 1.0 + 0.01 * f64::from(i));
+        let found = *traces.column(&format!("ALL.{}.U3", 2 * i + 2)).last().unwrap();
+        let expected = -2.0 * mass * 0.5 / (2e4 * area);
+        assert!((found / expected - 1.0).abs() < 1e-6, "{i}: {found} {expected}");
+    }
+}

@@ -40,7 +40,7 @@ pub struct SpringFrame<'a> {
     /// User's labels, (n,).
     pub labels: &'a [u32],
     /// Material index, (n,).
-    pub material: &'a [u8],
+    pub material: &'a [u16],
     /// Particle of each point, in the user's order, (n,).
     pub order: &'a [u32],
     /// Springs that are there; none where only particles are asked for, which become single points.

@@ -138,7 +138,7 @@ pub fn lattice(lattice: &Lattice) -> Result<SpringMesh, BuildError> {
         let [x, y, z] = DIRECTIONS[d].map(i64::from);
         x + size[0] as i64 * (y + size[1] as i64 * z)
     });
-    let neighbours = |particle: usize, out: &mut Vec<(u32, u8)>| {
+    let neighbours = |particle: usize, out: &mut Vec<(u32, u16)>| {
         let place = grid.place[particle];
         let mut left = grid.mask[place as usize] & DIRECTION_BITS;
         while left != 0 {
@@ -147,8 +147,7 @@ pub fn lattice(lattice: &Lattice) -> Result<SpringMesh, BuildError> {
             out.push((particle_at[(i64::from(place) + stride[d]) as usize], 0));
         }
     };
-    let mut lists = lists(n, block_size, neighbours)?;
-    lists.group = Vec::new();
+    let mut lists = lists(n, block_size, false, neighbours)?;
     lists.mask = grid.place.par_iter().map(|&place| grid.mask[place as usize]).collect();
     let mut coordinates = Vec::new();
     coordinates.try_reserve_exact(3 * n)?;
@@ -161,7 +160,7 @@ pub fn lattice(lattice: &Lattice) -> Result<SpringMesh, BuildError> {
         labels: grid.place.iter().map(|&place| place + 1).collect(),
         instance: vec![0; n],
         instances: vec![String::new()],
-        material: grid.place.iter().map(|&place| material[place as usize] - 1).collect(),
+        material: grid.place.iter().map(|&place| u16::from(material[place as usize] - 1)).collect(),
         volume: vec![volume],
         sets: Vec::new(),
         grid: vec![grid],
@@ -174,7 +173,7 @@ fn too_many(what: &'static str, found: usize, limit: usize) -> Result<(), BuildE
 }
 
 /// Lists of a model whose particles are in solver order. `neighbours` appends the other ends of a particle's springs, each
-/// with its group, in the order in which forces are to be summed.
+/// with its group, in the order in which forces are to be summed; groups are kept if `grouped`.
 ///
 /// # Errors
 /// A halo beyond 16-bit ids, a particle with more than 65,535 springs, or no memory.
@@ -184,12 +183,13 @@ fn too_many(what: &'static str, found: usize, limit: usize) -> Result<(), BuildE
 pub fn lists(
     n_particles: usize,
     block_size: usize,
-    neighbours: impl Fn(usize, &mut Vec<(u32, u8)>) + Sync,
+    grouped: bool,
+    neighbours: impl Fn(usize, &mut Vec<(u32, u16)>) + Sync,
 ) -> Result<SpringLists, BuildError> {
     assert!(block_size > 0 && block_size.is_multiple_of(32), "blocks of a multiple of 32 particles");
     struct Block {
         neighbour: Vec<u16>,
-        group: Vec<u8>,
+        group: Vec<u16>,
         count: Vec<u16>,
         halo: Vec<u32>,
     }
@@ -214,8 +214,10 @@ pub fn lists(
         let (mut neighbour, mut group) = (Vec::new(), Vec::new());
         neighbour.try_reserve_exact(n_slots * block_size)?;
         neighbour.resize(n_slots * block_size, NO_NEIGHBOUR);
-        group.try_reserve_exact(n_slots * block_size)?;
-        group.resize(n_slots * block_size, 0);
+        if grouped {
+            group.try_reserve_exact(n_slots * block_size)?;
+            group.resize(n_slots * block_size, 0);
+        }
         for (at, pair) in ends.windows(2).enumerate() {
             for (slot, &(other, of)) in all[pair[0]..pair[1]].iter().enumerate() {
                 let local = match (other as usize).checked_sub(own.start).filter(|_| !outside(&other)) {
@@ -223,7 +225,9 @@ pub fn lists(
                     None => block_size + halo.partition_point(|&particle| particle < other),
                 };
                 neighbour[slot * block_size + at] = local as u16;
-                group[slot * block_size + at] = of;
+                if grouped {
+                    group[slot * block_size + at] = of;
+                }
             }
         }
         Ok(Block { neighbour, group, count: counts().map(|count| count as u16).collect(), halo })

@@ -20,7 +20,7 @@ pub struct SpringMesh {
     /// Instance names; one, the empty name, where there are no instances.
     pub instances: Vec<String>,
     /// Index into [`SpringSetup::materials`](super::SpringSetup::materials), (n,).
-    pub material: Vec<u8>,
+    pub material: Vec<u16>,
     /// Volume that belongs to each particle, (n,), or (1,) where it is the same for all.
     pub volume: Vec<f64>,
     /// Named sets of particles, by solver index.
@@ -63,7 +63,7 @@ pub struct SpringLists {
     pub neighbour: Vec<u16>,
     /// Group of each spring, laid out as `neighbour`: an index into [`SpringSetup::groups`](super::SpringSetup::groups). Empty
     /// in a lattice, where direction and materials say it.
-    pub group: Vec<u8>,
+    pub group: Vec<u16>,
     /// Springs of each particle, (n,).
     pub count: Vec<u16>,
     /// Mask of each particle of a lattice, (n,), as in the grid; empty for a deck.
@@ -86,7 +86,7 @@ pub struct SpringMeshView<'a> {
     /// Instance names.
     pub instances: Vec<&'a str>,
     /// (n,).
-    pub material: &'a [u8],
+    pub material: &'a [u16],
     /// (n,) or (1,).
     pub volume: &'a [f64],
     /// Sets of particles, by name.
@@ -122,7 +122,7 @@ pub struct SpringListsView<'a> {
     /// Local ids.
     pub neighbour: &'a [u16],
     /// Group indices, or empty.
-    pub group: &'a [u8],
+    pub group: &'a [u16],
     /// (n,).
     pub count: &'a [u16],
     /// (n,), or empty.

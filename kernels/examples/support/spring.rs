@@ -72,7 +72,7 @@ pub fn lattice(
         labels: points.iter().map(|&p| at(p) as u32 + 1).collect(),
         instance: vec![0; points.len()],
         instances: vec![String::new()],
-        material: points.iter().map(|&p| material(p).unwrap_or(0)).collect(),
+        material: points.iter().map(|&p| u16::from(material(p).unwrap_or(0))).collect(),
         volume: vec![spacing.iter().product()],
         sets: Vec::new(),
         lists: SpringLists {
@@ -84,7 +84,7 @@ pub fn lattice(
 }
 
 /// Lists of neighbours in blocks, without masks.
-pub fn lists(springs: &[Vec<u32>], block: usize, group: &dyn Fn(usize, u32) -> u8) -> SpringLists {
+pub fn lists(springs: &[Vec<u32>], block: usize, group: &dyn Fn(usize, u32) -> u16) -> SpringLists {
     let mut lists =
         SpringLists { block_size: block as u32, first: vec![0], halo_first: vec![0], ..SpringLists::default() };
     for (b, own) in springs.chunks(block).enumerate() {
@@ -111,13 +111,13 @@ pub fn lists(springs: &[Vec<u32>], block: usize, group: &dyn Fn(usize, u32) -> u
 }
 
 /// Particles at positions, joined by springs of one of the groups.
-pub fn deck(positions: &[[f64; 3]], springs: &[(u32, u32, u8)], block: usize) -> SpringMesh {
+pub fn deck(positions: &[[f64; 3]], springs: &[(u32, u32, u16)], block: usize) -> SpringMesh {
     let mut lists_of = vec![Vec::new(); positions.len()];
     for &(i, j, _) in springs {
         lists_of[i as usize].push(j);
         lists_of[j as usize].push(i);
     }
-    let of_pair: HashMap<[u32; 2], u8> = springs.iter().map(|&(i, j, group)| ([i.min(j), i.max(j)], group)).collect();
+    let of_pair: HashMap<[u32; 2], u16> = springs.iter().map(|&(i, j, group)| ([i.min(j), i.max(j)], group)).collect();
     let group = |i: usize, j: u32| of_pair.get(&[j.min(i as u32), j.max(i as u32)]).copied().unwrap_or(0);
     SpringMesh {
         coordinates: positions.concat(),

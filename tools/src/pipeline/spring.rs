@@ -21,6 +21,9 @@ use super::{Clock, PipelineError, Progress, check_place, files_of, peak_memory, 
 use crate::apply_job::Remarks;
 use crate::spring::{Conditions, conditions, edges, mesh_of_edges, mesh_of_voxels};
 
+/// Most groups that the summary names.
+const GROUPS: usize = 20;
+
 /// What to make a block file of, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpringConfig {
@@ -108,8 +111,14 @@ impl fmt::Display for SpringSummary {
                 writeln!(f, "  note: {note}")?;
             }
         }
-        let groups: Vec<String> = self.groups.iter().map(|(name, n)| format!("{name} {}", grouped(*n))).collect();
-        writeln!(f, "  springs: {}", if groups.is_empty() { "none".to_owned() } else { groups.join(", ") })?;
+        let first = self.groups.iter().take(GROUPS);
+        let mut groups: Vec<String> = first.map(|(name, n)| format!("{name} {}", grouped(*n))).collect();
+        match self.groups.len().saturating_sub(GROUPS) {
+            _ if groups.is_empty() => groups.push("none".to_owned()),
+            0 => {}
+            more => groups.push(format!("and {} more groups", grouped(more as u64))),
+        }
+        writeln!(f, "  springs: {}", groups.join(", "))?;
         if let (Some([x, y, z]), Some(fill)) = (self.grid, self.fill) {
             writeln!(f, "  grid {x} × {y} × {z}, {:.1} % filled", 100.0 * fill)?;
         }

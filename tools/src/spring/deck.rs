@@ -1,6 +1,6 @@
 //! From a deck to springs: the edges of its elements, and its two-node elements, each pair of nodes once.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use pogo_formats::inp::{LineProperty, Lines};
 use pogo_formats::job::JobError;
@@ -10,18 +10,18 @@ use pogo_formats::spring::build::{BuildError, lists, spatial_order};
 use pogo_formats::spring::{MassKind, SpringGroup, SpringMaterial, SpringMesh};
 use pogo_formats::words::counted;
 
-use crate::apply_job::{Remarks, find_set, unique};
+use crate::apply_job::{Remarks, find_set};
 
 /// Springs of a deck.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Edges {
     /// Both nodes, the lower first, and an index into `groups`; ascending, each pair once.
-    pub springs: Vec<(u32, u32, u8)>,
+    pub springs: Vec<(u32, u32, u16)>,
     /// The job's `[[springs]]`, then the deck's `*SPRING`, `*DASHPOT` and sections of trusses, then what acts between two nodes
     /// together.
     pub groups: Vec<SpringGroup>,
     /// An index into `materials` for each node that has a spring.
-    pub material: Vec<u8>,
+    pub material: Vec<u16>,
     /// The job's `[[material]]`, then the deck's `*MASS`, then what is at one node together.
     pub materials: Vec<SpringMaterial>,
     /// Volume of elements, and of trusses with a section, that belongs to each node, or area of elements where none are solid:
@@ -32,7 +32,10 @@ pub struct Edges {
 }
 
 /// None of a job's tables.
-const NONE: u8 = u8::MAX;
+const NONE: u16 = u16::MAX;
+
+/// Most notes of one kind.
+const NOTES: usize = 20;
 
 /// Edges of an element, as pairs of local nodes.
 fn local_edges(kind: ElementKind) -> Vec<[u8; 2]> {
@@ -71,8 +74,8 @@ pub fn edges(mesh: &Mesh, lines: &Lines, job: &SpringJob) -> Result<Edges, JobEr
     let mut any = lines.properties.iter().any(|property| stiffness(property).is_some());
     for (table, item) in job.springs.iter().enumerate().filter(|(_, item)| item.value.all || item.value.elset.is_some())
     {
-        let index = u8::try_from(table).ok().filter(|&index| index != NONE);
-        let index = index.ok_or_else(|| item.place.error("at most 255 tables of springs"))?;
+        let index = u16::try_from(table).ok().filter(|&index| index != NONE);
+        let index = index.ok_or_else(|| item.place.error("at most 65,535 tables of springs"))?;
         any = true;
         match &item.value.elset {
             Some(name) => {
@@ -150,6 +153,7 @@ pub fn edges(mesh: &Mesh, lines: &Lines, job: &SpringJob) -> Result<Edges, JobEr
             "no [[springs]] table, *SPRING, *DASHPOT or section of trusses with an isotropic *ELASTIC is for them";
         remarks.notes.push(format!("note: {what} {text}: {why}"));
     }
+    let n_notes = remarks.notes.len();
     for (index, property) in lines.properties.iter().enumerate() {
         let Some((what, value)) = stiffness(property) else { continue };
         let is_own = |line: &&u32| of_line[**line as usize] == Some(n_tables + index);
@@ -164,6 +168,11 @@ pub fn edges(mesh: &Mesh, lines: &Lines, job: &SpringJob) -> Result<Edges, JobEr
             remarks.notes.push(text);
         }
     }
+    let more = remarks.notes.len().saturating_sub(n_notes + NOTES);
+    if more > 0 {
+        remarks.notes.truncate(n_notes + NOTES);
+        remarks.notes.push(format!("note: the same of {}", counted(more, "further set")));
+    }
     // Volumes and areas do not add up.
     if dimension != Some(2) {
         for property in &lines.properties {
@@ -176,13 +185,14 @@ pub fn edges(mesh: &Mesh, lines: &Lines, job: &SpringJob) -> Result<Edges, JobEr
         }
     }
     springs.sort_unstable();
-    let mut groups = Together::new(job.springs.iter().map(|item| item.value.group()).collect());
+    let mut groups = Together::new(job.springs.iter().map(|item| item.value.group()).collect(), |group| &group.name);
     let mut of_property: Vec<Option<u32>> = vec![None; lines.properties.len()];
     for index in of_line.iter().flatten().filter_map(|of| of.checked_sub(n_tables)) {
         let property = &lines.properties[index];
         of_property[index].get_or_insert_with(|| {
+            let name = groups.unique(&property.name);
             groups.push(SpringGroup {
-                name: unique(&property.name, &groups.items, |group| &group.name),
+                name,
                 stiffness: property.stiffness,
                 axial_stiffness: property.truss.map_or(0.0, |truss| truss.area * truss.young.unwrap_or(0.0)),
                 damping: property.damping,
@@ -204,8 +214,8 @@ pub fn edges(mesh: &Mesh, lines: &Lines, job: &SpringJob) -> Result<Edges, JobEr
             return Err(job.solver.place.error(format!("between nodes {a} and {b} {what}")));
         }
         let group = groups.of(of, parallel);
-        let group = u8::try_from(group).ok().filter(|&group| group != NONE);
-        let too_many = || job.solver.place.error("the deck makes more than 255 groups of springs that differ");
+        let group = u16::try_from(group).ok().filter(|&group| group != NONE);
+        let too_many = || job.solver.place.error("the deck makes more than 65,535 groups of springs that differ");
         pairs.push((same[0].0, same[0].1, group.ok_or_else(too_many)?));
     }
     let (material, materials) = materials(mesh, lines, job, &pairs, &volume, &mut remarks)?;
@@ -217,23 +227,24 @@ fn materials(
     mesh: &Mesh,
     lines: &Lines,
     job: &SpringJob,
-    springs: &[(u32, u32, u8)],
+    springs: &[(u32, u32, u16)],
     volume: &[f64],
     remarks: &mut Remarks,
-) -> Result<(Vec<u8>, Vec<SpringMaterial>), JobError> {
-    let mut materials = Together::new(job.materials.iter().map(|item| item.value.material()).collect());
+) -> Result<(Vec<u16>, Vec<SpringMaterial>), JobError> {
+    let mut materials =
+        Together::new(job.materials.iter().map(|item| item.value.material()).collect(), |material| &material.name);
     let mut at_node: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for mass in lines.masses.iter().filter(|mass| !mass.nodes.is_empty()) {
-        let name = unique(&mass.name, &materials.items, |material| &material.name);
+        let name = materials.unique(&mass.name);
         let index = materials.push(SpringMaterial { name, mass: mass.mass, kind: MassKind::Particle });
         mass.nodes.iter().for_each(|&node| at_node.entry(node).or_default().push(index));
     }
     let mut material = vec![NONE; mesh.n_nodes()];
-    let mut of_deck = |material: &mut [u8]| {
+    let mut of_deck = |material: &mut [u16]| {
         for (node, of) in std::mem::take(&mut at_node) {
-            let index = u8::try_from(materials.of(of, piled)).ok().filter(|&index| index != NONE);
+            let index = u16::try_from(materials.of(of, piled)).ok().filter(|&index| index != NONE);
             material[node as usize] =
-                index.ok_or_else(|| job.solver.place.error("the deck makes more than 255 masses that differ"))?;
+                index.ok_or_else(|| job.solver.place.error("the deck makes more than 65,535 masses that differ"))?;
         }
         Ok(())
     };
@@ -255,7 +266,7 @@ fn materials(
             return Err(item.place.error("springs of a deck are said by [[springs]] tables, not by materials"));
         }
         let error = |text| item.place.error(text);
-        let own = index as u8;
+        let own = index as u16;
         match (&table.nset, &table.elset) {
             (Some(name), _) => {
                 let set = find_set(&mesh.node_sets, name, "node").map_err(error)?;
@@ -316,11 +327,21 @@ fn materials(
 struct Together<T> {
     items: Vec<T>,
     made: BTreeMap<Vec<u32>, u32>,
+    /// Names in lower case.
+    taken: HashSet<String>,
 }
 
 impl<T> Together<T> {
-    fn new(items: Vec<T>) -> Self {
-        Self { items, made: BTreeMap::new() }
+    fn new(items: Vec<T>, name_of: impl Fn(&T) -> &str) -> Self {
+        let taken = items.iter().map(|item| name_of(item).to_ascii_lowercase()).collect();
+        Self { items, made: BTreeMap::new(), taken }
+    }
+
+    /// `name`, or `name-2`, `name-3`, … when it is taken.
+    fn unique(&mut self, name: &str) -> String {
+        let numbered = (2..).map(|number| format!("{name}-{number}"));
+        let mut candidates = std::iter::once(name.to_owned()).chain(numbered);
+        candidates.find(|name| self.taken.insert(name.to_ascii_lowercase())).unwrap_or_default()
     }
 
     fn push(&mut self, item: T) -> u32 {
@@ -467,7 +488,7 @@ pub fn mesh_of_edges(mesh: &Mesh, edges: &Edges, block_size: usize) -> Result<(S
     let n = model_from_solver.len();
 
     // Both ends of each spring, by particle.
-    let mut ends: Vec<(u32, u32, u8)> = Vec::new();
+    let mut ends: Vec<(u32, u32, u16)> = Vec::new();
     ends.try_reserve_exact(2 * edges.springs.len())?;
     for &(a, b, group) in &edges.springs {
         let (a, b) = (solver_from_model[a as usize], solver_from_model[b as usize]);
@@ -479,7 +500,7 @@ pub fn mesh_of_edges(mesh: &Mesh, edges: &Edges, block_size: usize) -> Result<(S
     for (at, &(particle, _, _)) in ends.iter().enumerate() {
         first[particle as usize + 1] = at + 1;
     }
-    let lists = lists(n, block_size, |particle, out| {
+    let lists = lists(n, block_size, true, |particle, out| {
         out.extend(ends[first[particle]..first[particle + 1]].iter().map(|&(_, other, group)| (other, group)));
     })?;
     let of = |node: &u32| *node as usize;

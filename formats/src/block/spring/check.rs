@@ -98,7 +98,7 @@ fn one_block(mesh: &SpringMeshView, block: usize, n_groups: usize) -> Check {
             require((mask & DIRECTION_BITS).count_ones() as usize == count, || {
                 format!("particle {particle}: its mask has another number of springs")
             })?;
-            require(material_of(mask) == Some(mesh.material[particle]), || {
+            require(material_of(mask).map(u16::from) == Some(mesh.material[particle]), || {
                 format!("particle {particle}: its mask has another material")
             })?;
         }

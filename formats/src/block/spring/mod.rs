@@ -88,7 +88,7 @@ impl SpringBlockFile {
             labels: native(&mesh.labels),
             instance: native(&mesh.instance),
             instances: mesh.instances.iter().map(|name| name.as_str()).collect(),
-            material: &mesh.material,
+            material: native(&mesh.material),
             volume: native(&mesh.volume),
             sets: mesh.sets.iter().map(|set| (set.name.as_str(), native(&set.members))).collect(),
             grid: mesh.grid.first().map(|grid| SpringGridView {
@@ -102,7 +102,7 @@ impl SpringBlockFile {
                 block_size: lists.block_size.to_native() as usize,
                 first: native(&lists.first),
                 neighbour: native(&lists.neighbour),
-                group: &lists.group,
+                group: native(&lists.group),
                 count: native(&lists.count),
                 mask: native(&lists.mask),
                 halo_first: native(&lists.halo_first),

@@ -82,9 +82,9 @@ fn small() -> Contents {
 /// A ring of particles with springs of two groups.
 fn deck() -> Contents {
     let n = 40_usize;
-    let lists = lists(n, 32, |i, out| {
-        out.push((((i + n - 1) % n) as u32, u8::from(i == 0)));
-        out.push((((i + 1) % n) as u32, u8::from(i == n - 1)));
+    let lists = lists(n, 32, true, |i, out| {
+        out.push((((i + n - 1) % n) as u32, u16::from(i == 0)));
+        out.push((((i + 1) % n) as u32, u16::from(i == n - 1)));
     })
     .unwrap();
     let angle = |i: usize| i as f64 / n as f64 * std::f64::consts::TAU;

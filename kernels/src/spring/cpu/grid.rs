@@ -78,7 +78,7 @@ impl<T: Number> Grid<T> {
             mask[at as usize] = grid.mask[grid.place[i] as usize] & DIRECTION_BITS | ACTIVE;
             particle[at as usize] = i as u32;
             if several {
-                material[at as usize] = problem.mesh.material[i];
+                material[at as usize] = problem.mesh.material[i] as u8;
             }
         }
         let [_, b] = problem.damping_factors();

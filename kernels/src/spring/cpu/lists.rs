@@ -173,7 +173,8 @@ impl<T: Number, I: Id> Lists<T, I> {
         if let Some(grid) = lattice {
             let constants = lattice_laws(problem, &grid).iter().map(|law| Constants::new(law, dt)).collect();
             let several = problem.groups.len() > 3;
-            let material = if several { mesh.material.to_vec() } else { Vec::new() };
+            let of = |i: &u16| *i as u8;
+            let material = if several { mesh.material.iter().map(of).collect() } else { Vec::new() };
             let n_materials = problem.groups.len() / 3;
             made.rules = Rules::Lattice { constants, n_materials, material, chunk_material: Vec::new() };
             let slots = made.first.get(1).copied().unwrap_or(0).max(1);

@@ -145,11 +145,11 @@ fn the_step_agrees_with_the_law_in_plain_numbers() {
 }
 
 /// Springs with E A, each of another length, and others.
-fn net(n: usize, sections: u8) -> (SpringMesh, Vec<SpringGroup>) {
+fn net(n: usize, sections: u16) -> (SpringMesh, Vec<SpringGroup>) {
     let positions: Vec<[f64; 3]> =
         (0..n).map(|i| std::array::from_fn(|c| noise((3 * i + c) as u64) + 0.01 * i as f64)).collect();
-    let springs: Vec<(u32, u32, u8)> = (0..n as u32)
-        .flat_map(|i| [1, 3, 17, 40].map(|step| (i, i + step, (i + step) as u8 % sections)))
+    let springs: Vec<(u32, u32, u16)> = (0..n as u32)
+        .flat_map(|i| [1, 3, 17, 40].map(|step| (i, i + step, (i + step) as u16 % sections)))
         .filter(|spring| spring.1 < n as u32)
         .collect();
     let groups = vec![
