@@ -400,3 +400,19 @@ fn every_truss_may_have_a_section_and_a_mass_of_its_own() {
         assert!((found / expected - 1.0).abs() < 1e-6, "{i}: {found} {expected}");
     }
 }
+
+#[test]
+fn gravity_and_fields_of_a_deck_hold_unless_the_job_has_some() {
+    let step = "*STEP\n*DYNAMIC, EXPLICIT\n, 20.\n*DLOAD\n, GRAV, 2., 0., 0., -1.\n*OUTPUT, FIELD, NUMBER INTERVAL=3\n\
+                *NODE OUTPUT\nU, V\n*END STEP\n";
+    let job = "[solver]\nalpha = 2.0\n[[material]]\nname = \"m\"\nmass = 3.0\n[[monitor]]\nname = \"ALL\"\nnset = \"ALL\"\ncount = 2\n";
+    let own = "[[gravity]]\nvector = [0, 0, -4.0]\n[[field]]\ncount = 1\n";
+    for (further, g, n_fields) in [("", 2.0, 4), (own, 4.0, 2)] {
+        let model = network(&format!("{TRUSSES}{step}"), &format!("{job}{further}"));
+        model.solve("out", &[]);
+        // 3 kg at either free node, on 5e3 N / 0.5 m.
+        let found = *model.table("out", "traces.csv").column("ALL.2.U3").last().unwrap();
+        assert!((found / (-g * 6.0 / 1e4) - 1.0).abs() < 1e-6, "{found}");
+        assert_eq!(std::fs::read_dir(model.folder.path().join("out/fields")).unwrap().count(), n_fields);
+    }
+}

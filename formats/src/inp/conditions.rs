@@ -476,7 +476,14 @@ impl<'a> Conditions<'a> {
                 continue;
             };
             elements.retain(|code| *code < self.assembly.n_elements);
-            if elements.is_empty() {
+            // Of a deck without elements that are computed, a load that names no set is on its springs.
+            let is_net = self.assembly.n_elements == 0;
+            if is_net && !set.is_empty() {
+                let text = format!("element set `{set}` has no element that is computed: this line does nothing");
+                log.warning(line.place, text + "; gravity of springs names no set, or is in a job's [[gravity]]");
+                continue;
+            }
+            if elements.is_empty() && !is_net {
                 log.warning(line.place, format!("element set `{set}` is empty: this line does nothing"));
             }
             let values: Vec<Option<f64>> = entries.iter().skip(2).map(|f| real(f)).collect();

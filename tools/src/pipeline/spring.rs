@@ -232,25 +232,34 @@ fn load(
             list.push(note.to_string());
         }
         let mut setup = read.model.setup;
+        let (input, n_elements) = (config.input.display(), read.model.mesh.n_elements());
         setup.loads.retain(|load| {
-            let on_nodes = matches!(load.kind, LoadKind::Concentrated { .. });
-            if !on_nodes {
-                remarks.warnings.push(format!(
-                    "{}: warning: load {} acts on faces or elements, not on nodes: left out; give it as [[source]] or \
-                     [[gravity]] in the job",
-                    config.input.display(),
-                    load.name
-                ));
+            let name = &load.name;
+            match &load.kind {
+                LoadKind::Concentrated { .. } => return true,
+                LoadKind::Gravity { elements, .. } if elements.len() == n_elements => {
+                    if job.gravity.is_empty() {
+                        remarks.notes.push(format!("{input}: note: {name} of the deck acts on all particles"));
+                        return true;
+                    }
+                    remarks.notes.push(format!("{input}: note: [[gravity]] holds over {name} of the deck"));
+                }
+                _ => remarks.warnings.push(format!(
+                    "{input}: warning: load {name} acts on faces or elements, not on nodes: left out; give it as [[source]] \
+                     or [[gravity]] in the job"
+                )),
             }
-            on_nodes
+            false
         });
         if let Some(settings) = read.explicit {
             setup.explicit = settings;
         }
         remap_setup(&mut setup, &solver_from_model);
         retain_particles(&mut setup);
-        setup.element_histories.clear();
-        setup.fields.clear();
+        for history in std::mem::take(&mut setup.element_histories) {
+            let name = history.set;
+            remarks.notes.push(format!("{input}: note: springs have no element histories: that of {name} is left out"));
+        }
         deck = setup;
         (groups, materials) = (edges.groups, edges.materials);
         image = None;

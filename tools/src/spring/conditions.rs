@@ -2,10 +2,10 @@
 
 use pogo_formats::job::spring::{Add, Erase, SpringJob};
 use pogo_formats::job::{JobError, Located};
-use pogo_formats::model::{LoadKind, Mesh, Model, NamedSet, Setup};
+use pogo_formats::model::{FieldQuantity, LoadKind, Mesh, Model, NamedSet, Setup};
 use pogo_formats::spring::{
-    Cut, Gravity, PointForce, SpringAddition, SpringErasure, SpringGroup, SpringMaterial, SpringMesh, SpringMeshView,
-    SpringSetup,
+    Cut, Gravity, PointForce, SpringAddition, SpringErasure, SpringFields, SpringGroup, SpringMaterial, SpringMesh,
+    SpringMeshView, SpringSetup,
 };
 use pogo_formats::words::counted;
 
@@ -53,14 +53,19 @@ pub fn conditions(
     let Model { mesh: particles, setup: mut found } = model;
 
     let mut forces = Vec::new();
-    for load in std::mem::take(&mut found.loads) {
-        // Other loads are refused with the deck.
-        let LoadKind::Concentrated { nodes, mut weights, direction } = load.kind else { continue };
-        weights.resize(nodes.len(), 1.0);
-        let (name, magnitude, amplitude) = (load.name, load.magnitude, load.amplitude);
-        forces.push(PointForce { name, particles: nodes, weights, direction, magnitude, amplitude });
-    }
     let mut gravity: Vec<Gravity> = Vec::new();
+    for load in std::mem::take(&mut found.loads) {
+        let (name, magnitude, amplitude) = (load.name, load.magnitude, load.amplitude);
+        match load.kind {
+            LoadKind::Concentrated { nodes, mut weights, direction } => {
+                weights.resize(nodes.len(), 1.0);
+                forces.push(PointForce { name, particles: nodes, weights, direction, magnitude, amplitude });
+            }
+            LoadKind::Gravity { direction, .. } => gravity.push(Gravity { name, direction, magnitude, amplitude }),
+            // Other loads are refused with the deck.
+            _ => {}
+        }
+    }
     for (index, item) in job.gravity.iter().enumerate() {
         let name = item.value.name.clone().unwrap_or_else(|| format!("GRAVITY{}", index + 1));
         let name = unique(&name, &gravity, |gravity| &gravity.name);
@@ -107,7 +112,13 @@ pub fn conditions(
         let springs = finder.erased(item, &additions)?;
         erasures.push(SpringErasure { name, time: item.value.time, springs });
     }
-    let mut fields = Vec::new();
+    // Of a deck, where the job asks for none.
+    let of_deck = found.fields.iter().filter(|_| job.fields.is_empty()).map(|request| SpringFields {
+        interval: request.interval,
+        springs: true,
+        velocity: request.quantities.contains(&FieldQuantity::Velocity),
+    });
+    let mut fields: Vec<SpringFields> = of_deck.collect();
     for item in &job.fields {
         fields.push(item.value.request().map_err(|text| item.place.error(text))?);
     }
