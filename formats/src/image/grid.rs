@@ -48,6 +48,7 @@ pub fn voxel_grid(
     }
     let mut notes = header.notes.clone();
     let edges = edges(&header, &image.value).map_err(|message| stack.error(message))?;
+    notes.extend(other_edges(&header, &image.value, edges));
     let sampling = sampling(&image.value, &material.value, edges).map_err(|message| job(&image.place, message))?;
     let plan = Plan::new(&header, image.value.crop, edges, sampling).map_err(|message| job(&image.place, message))?;
     let rule = Rule::new(&material.value, &header).map_err(|message| job(&material.place, message))?;
@@ -128,6 +129,14 @@ fn edges(header: &Header, image: &Image) -> Result<[f64; 3], String> {
             image.unit.name()
         )),
     }
+}
+
+/// What to say of edges that take the place of others in the header.
+fn other_edges(header: &Header, image: &Image, edges: [f64; 3]) -> Option<String> {
+    let [x, y, z] = header.spacing?.map(|edge| (edge * image.unit.per_millimetre() * 1e9).round() / 1e9);
+    let differ = edges.into_iter().zip([x, y, z]).any(|(a, b)| (a / b - 1.0).abs() > 1e-3);
+    let unit = image.unit.name();
+    differ.then(|| format!("`spacing` takes the place of {x} × {y} × {z} {unit} in the stack's header"))
 }
 
 /// How voxels of the model come from voxels of the stack.

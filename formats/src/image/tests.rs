@@ -516,6 +516,20 @@ fn laws_give_moduli() {
 }
 
 #[test]
+fn edges_that_take_the_place_of_the_headers_are_said() {
+    let folder = Folder::new();
+    let header = "NRRD0004\ntype: uint8\ndimension: 3\nsizes: 2 1 1\nspacings: 0.02 0.02 0.02\nencoding: raw\n\n";
+    let path = folder.write("a.nrrd", &[header.as_bytes(), &[1, 1]]);
+    let notes = |image: &str| {
+        let law = "[material]\npoisson = 0.3\nlaw = \"threshold\"\nthreshold = 1\nyoung = 1\n";
+        grid(&path, &format!("[image]\n{image}\n{law}")).unwrap().1.notes
+    };
+    let differ = notes("spacing = 20.0");
+    assert!(matches!(&differ[..], [one] if one.contains("place of 0.02 × 0.02 × 0.02 mm")), "{differ:?}");
+    assert_eq!(notes("spacing = 20.0\nunit = \"um\""), notes(""));
+}
+
+#[test]
 fn crop_downsample_and_resample() {
     let folder = Folder::new();
     let path = folder.write("a.raw", &[&samples(false)]);
