@@ -315,6 +315,17 @@ fn open_any(path: &Path, options: &Image) -> Result<Opened, Problem> {
     }
 }
 
+/// What to do with slices that we do not read.
+fn foreign(start: &[u8]) -> Option<&'static str> {
+    if start.starts_with(b"\xff\xd8\xff") {
+        Some("JPEG slices are not read: write them as TIFF (ImageJ: File > Import > Image Sequence, Save As > Tiff)")
+    } else if start.get(128..132) == Some(b"DICM") {
+        Some("DICOM is not read: convert the series to NRRD or NIfTI (e.g. with dcm2niix or 3D Slicer)")
+    } else {
+        None
+    }
+}
+
 /// What to do with a file that is no stack we read.
 fn unknown(start: &[u8], extension: &str) -> String {
     let is = |magic: &[u8]| start.starts_with(magic);
@@ -326,11 +337,8 @@ fn unknown(start: &[u8], extension: &str) -> String {
         "this is a gzip file: unpack it first (only NIfTI and NRRD are read packed)".to_owned()
     } else if is(b"\x89PNG") || is(b"BM") {
         "this is one picture: give the folder of slices that it stands in".to_owned()
-    } else if is(b"\xff\xd8\xff") {
-        "JPEG slices are not read: write them as TIFF (ImageJ: File > Import > Image Sequence, Save As > Tiff)"
-            .to_owned()
-    } else if start.get(128..132) == Some(b"DICM") {
-        "DICOM is not read: convert the series to NRRD or NIfTI (e.g. with dcm2niix or 3D Slicer)".to_owned()
+    } else if let Some(message) = foreign(start) {
+        message.to_owned()
     } else if extension == "img" {
         "if this is the image of an Analyze or NIfTI pair, give the .hdr beside it; if a raw file, say `raw = { shape = …, \
          type = … }` in [image]"

@@ -1,6 +1,7 @@
 //! Folders of slices: TIFF, BMP or PNG files, in natural order, with SkyScan's log beside them.
 
 use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
@@ -9,7 +10,7 @@ use super::bmp::Bmp;
 use super::png::Png;
 use super::source::{Encoding, Source, unpack};
 use super::tiff::{self, Work};
-use super::{Format, Header, Opened, Problem, skyscan};
+use super::{Format, Header, Opened, Problem, foreign, skyscan};
 use crate::job::voxel::SampleType;
 
 /// Kinds of slices, by the ending of their names.
@@ -76,7 +77,7 @@ impl Slice {
 /// pictures, the slices are those of which there are most.
 pub(super) fn open(path: &Path) -> Result<Opened, Problem> {
     let cannot = |error: std::io::Error| format!("cannot read this folder: {error}");
-    let (mut kinds, mut logs, mut others) = ([const { Vec::new() }; 3], Vec::new(), 0);
+    let (mut kinds, mut logs, mut others) = ([const { Vec::new() }; 3], Vec::new(), Vec::new());
     for entry in std::fs::read_dir(path).map_err(cannot)? {
         let file = entry.map_err(cannot)?.path();
         if name(&file).starts_with('.') {
@@ -88,19 +89,21 @@ pub(super) fn open(path: &Path) -> Result<Opened, Problem> {
         match KINDS.iter().position(|(_, extensions)| extensions.contains(&&*extension)) {
             Some(kind) if !is_preview => kinds[kind].push(file),
             _ if extension == "log" => logs.push(file),
-            _ => others += 1,
+            _ => others.push(file),
         }
     }
     let counts = kinds.each_ref().map(Vec::len);
     let most = counts.into_iter().max().unwrap_or(0);
     if most == 0 {
-        return Err("this folder has no slices (.tif, .tiff, .bmp, .png)".into());
+        let why =
+            others.iter().min().and_then(|file| foreign_file(file)).map_or_else(String::new, |why| format!(": {why}"));
+        return Err(format!("this folder has no slices (.tif, .tiff, .bmp, .png){why}").into());
     }
     if counts.iter().filter(|&&n| n == most).count() > 1 {
         let [tiff, bmp, png] = counts;
         return Err(format!("this folder has {tiff} TIFF, {bmp} BMP and {png} PNG files: keep one kind in it").into());
     }
-    others += counts.iter().sum::<usize>() - most;
+    let others = others.len() + counts.iter().sum::<usize>() - most;
     let kind = counts.iter().position(|&n| n == most).unwrap_or(0);
     let (format, mut files) = (KINDS[kind].0, std::mem::take(&mut kinds[kind]));
     files.sort_by_cached_key(|file| natural_key(&name(file)));
@@ -144,6 +147,13 @@ pub(super) fn open(path: &Path) -> Result<Opened, Problem> {
     }
     let slices = files.into_iter().zip(slices).collect();
     Ok(Opened { header, encoding: Encoding::Little, source: Box::new(Slices(slices)) })
+}
+
+/// What to do with a folder of such files.
+fn foreign_file(path: &Path) -> Option<&'static str> {
+    let mut start = Vec::new();
+    File::open(path).and_then(|file| file.take(132).read_to_end(&mut start)).ok()?;
+    foreign(&start)
 }
 
 /// Slices in files of their own.

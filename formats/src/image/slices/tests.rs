@@ -152,5 +152,7 @@ fn slices_that_are_not_alike_are_refused() {
     assert!(error(&[("1.png", bytes(GREY)), ("2.png", bytes(WIDE))]).contains("2.png: 3 × 2 pixels of uint16"));
     assert!(error(&[("1.png", bytes(GREY)), ("2.png", bytes(LABELS))]).contains("2.png: the colours of its palette"));
     assert!(error(&[("1.png", bytes(GREY)), ("2.bmp", bytes(BITS_BMP))]).contains("keep one kind"));
-    assert!(error(&[("1_spr.bmp", bytes(BITS_BMP))]).contains("no slices"));
+    assert!(error(&[("1_spr.bmp", bytes(BITS_BMP))]).ends_with("no slices (.tif, .tiff, .bmp, .png)"));
+    let dicom = [&[0; 128][..], b"DICM"].concat();
+    assert!(error(&[("IM0001", dicom)]).contains("no slices (.tif, .tiff, .bmp, .png): DICOM is not read: convert"));
 }
