@@ -156,6 +156,18 @@ fn loads_that_do_nothing_are_said() {
     assert!(matches!(still.as_slice(), [one] if one.contains("nothing moves")), "{still:?}");
 }
 
+/// A condition of any name has its reaction.
+#[test]
+fn a_condition_may_be_called_surface() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let stack = folder.path().join("cube.npy");
+    write_npy(&stack, [3, 3, 3], |_| 1);
+    let own = "[[boundary]]\nside = \"zmin\"\n[[boundary]]\nname = \"surface\"\nside = \"zmax\"\nvalue = -0.01\n";
+    let summary = run(folder.path(), &stack, &format!("{JOB}{own}"), &[]);
+    assert!(number(&summary, "reaction.surface.2") < 0.0);
+    assert_eq!(number(&summary, "reaction.surface.2"), number(&summary, "reaction.zmax.2"));
+}
+
 /// A table as NumPy's `savetxt` writes it, of floats alone.
 #[test]
 fn tables_may_be_of_floats() {

@@ -187,7 +187,8 @@ pub fn summarise(
         }
     }
     for field in &case.displacements {
-        if !SIDES.iter().any(|(name, ..)| *name == field.name) && field.name != "surface" {
+        let is_surface = matches!(field.region, NodeRegion::Surface { .. });
+        if !SIDES.iter().any(|(name, ..)| *name == field.name) && !is_surface {
             let nodes = mesh.bricks.region_nodes(&field.region, mesh.element_class);
             let sum = reactions.sum(&nodes);
             let entry = reaction.entry(field.name.clone()).or_insert([0.0; 3]);

@@ -171,6 +171,11 @@ pub struct Plane {
 }
 
 impl Boundary {
+    /// Its name; `index` is its place among the boundaries of the job.
+    pub(super) fn name(&self, index: usize) -> String {
+        self.name.clone().unwrap_or_else(|| format!("FIX{}", index + 1))
+    }
+
     /// What can be checked without the stack.
     pub(super) fn check(&self) -> Result<(), String> {
         named(self.name.as_deref())?;
@@ -193,6 +198,11 @@ impl Boundary {
 }
 
 impl Force {
+    /// Its name; `index` is its place among the forces of the job.
+    pub(super) fn name(&self, index: usize) -> String {
+        self.name.clone().unwrap_or_else(|| format!("FORCE{}", index + 1))
+    }
+
     /// What can be checked without the stack.
     pub(super) fn check(&self) -> Result<(), String> {
         named(self.name.as_deref())?;

@@ -108,11 +108,40 @@ impl VoxelJob {
         for item in &forces {
             item.value.check().map_err(|message| item.place.error(message))?;
         }
+        check_names(&boundaries, &forces)?;
         solver.value.check().map_err(|message| solver.place.error(message))?;
         output.value.check().map_err(|message| output.place.error(message))?;
         let folder = text.folder.clone();
         Ok(Self { title: raw.title, image, material, load, boundaries, forces, solver, output, folder })
     }
+}
+
+/// Names must tell conditions apart, and those of faces belong to the faces.
+fn check_names(boundaries: &[Located<Boundary>], forces: &[Located<Force>]) -> Result<(), JobError> {
+    let names = [
+        boundaries.iter().enumerate().map(|(index, item)| (item.value.name(index), &item.place)).collect::<Vec<_>>(),
+        forces.iter().enumerate().map(|(index, item)| (item.value.name(index), &item.place)).collect(),
+    ];
+    for names in names {
+        for (index, (name, place)) in names.iter().enumerate() {
+            if names[..index].iter().any(|(other, _)| other.eq_ignore_ascii_case(name)) {
+                return Err(place.error(format!(
+                    "another condition is called \"{name}\" too: overrides and reactions could not tell them apart"
+                )));
+            }
+        }
+    }
+    for item in boundaries {
+        let named = item.value.name.as_deref().and_then(presets::side_called);
+        let is_it = |side| matches!(item.value.place(), Ok(Where::Sides(&[only])) if only == side);
+        if let Some(side) = named.filter(|&side| !is_it(side)) {
+            let name = presets::side_name(side);
+            return Err(item
+                .place
+                .error(format!("\"{name}\" is a face of the box: call this condition something else")));
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

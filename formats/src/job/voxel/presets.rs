@@ -28,6 +28,11 @@ pub(super) fn side_name((axis, upper): (u8, bool)) -> &'static str {
     SIDES[usize::from(axis)][usize::from(upper)]
 }
 
+/// The face of this name.
+pub(super) fn side_called(name: &str) -> Option<(u8, bool)> {
+    (0..3).flat_map(|axis| [(axis, false), (axis, true)]).find(|&side| side_name(side) == name)
+}
+
 impl Specimen {
     /// Nodes of a face.
     pub(super) fn face(&self, (axis, upper): (u8, bool)) -> NodeRegion {

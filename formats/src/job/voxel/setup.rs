@@ -124,12 +124,10 @@ impl VoxelJob {
         if let Some(case) = cases.first_mut().filter(|_| own) {
             let resolver = Resolver { job: self, mesh, materials: &materials, specimen, read_mask };
             for (index, item) in self.boundaries.iter().enumerate() {
-                let name = item.value.name.clone().unwrap_or_else(|| format!("FIX{}", index + 1));
-                resolver.boundary(&item.value, &item.place, name, case, &mut setup.magnitudes)?;
+                resolver.boundary(&item.value, &item.place, item.value.name(index), case, &mut setup.magnitudes)?;
             }
             for (index, item) in self.forces.iter().enumerate() {
-                let name = item.value.name.clone().unwrap_or_else(|| format!("FORCE{}", index + 1));
-                resolver.force(&item.value, &item.place, name, case, &mut setup.magnitudes)?;
+                resolver.force(&item.value, &item.place, item.value.name(index), case, &mut setup.magnitudes)?;
             }
         } else if self.load.is_none() {
             let file = &self.image.place.file;

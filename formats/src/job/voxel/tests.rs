@@ -103,3 +103,18 @@ fn the_reference_job_is_read() {
     assert_eq!((job.boundaries.len(), job.forces.len()), (1, 0));
     assert_eq!(job.load.unwrap().value.preset, Preset::Axial);
 }
+
+#[test]
+fn names_tell_conditions_apart() {
+    let refused = |text: &str| parse(&format!("{MATERIAL}{text}")).unwrap_err();
+    let top = "[[boundary]]\nside = \"zmax\"\nname = ";
+    let error = refused(&format!("[[boundary]]\nside = \"zmin\"\nname = \"Plate\"\n{top}\"plate\"\n"));
+    assert!(error.starts_with("bone.toml:9: error: another condition is called \"plate\""), "{error}");
+    // The name that one without a name gets.
+    let error = refused(&format!("[[boundary]]\nside = \"zmin\"\n{top}\"FIX1\"\n"));
+    assert!(error.contains("called \"FIX1\""), "{error}");
+    let error = refused(&format!("{top}\"xmin\"\n"));
+    assert!(error.contains("\"xmin\" is a face of the box"), "{error}");
+    parse(&format!("{MATERIAL}{top}\"zmax\"\n[[force]]\nname = \"zmax\"\nside = \"xmax\"\nforce = [1, 0, 0]\n"))
+        .unwrap();
+}
