@@ -154,6 +154,11 @@ fn loads_that_do_nothing_are_said() {
     assert!(across.is_empty(), "{across:?}");
     let still: Vec<String> = warnings(&job("strain = 0.0"), &[]);
     assert!(matches!(still.as_slice(), [one] if one.contains("nothing moves")), "{still:?}");
+    let still: Vec<String> = warnings(&job("force = 0.0"), &[]);
+    assert!(matches!(still.as_slice(), [one] if one.contains("are 0: nothing moves")), "{still:?}");
+    let held = "[[boundary]]\nside = [\"zmin\", \"zmax\"]\n[[force]]\nside = \"zmax\"\nforce = [0, 0, -1]\n";
+    let still: Vec<String> = warnings(&format!("{JOB}{held}"), &[]);
+    assert!(matches!(still.as_slice(), [one] if one.contains("where the sample is held")), "{still:?}");
 }
 
 /// A condition of any name has its reaction.

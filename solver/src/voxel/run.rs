@@ -246,11 +246,20 @@ fn unloaded(
     bodies: &Bodies,
     prepared: &[(Conditions, Vec<NodalForce>)],
 ) -> Option<String> {
-    let moves = |(conditions, _): &(Conditions, Vec<NodalForce>)| {
+    let scaled_to_nothing = |case: &LoadCase| {
+        case.scale_to.as_ref().is_some_and(|target| magnitude(&setup.magnitudes, Some(target.magnitude)) == 0.0)
+    };
+    let is_loaded = |(conditions, _): &(Conditions, Vec<NodalForce>)| {
         conditions.fixed.iter().any(|fixed| fixed.value != 0.0) || conditions.forces.iter().any(|f| f.value != 0.0)
     };
-    if !prepared.iter().any(moves) {
+    if !prepared.iter().any(is_loaded) || setup.cases.iter().all(scaled_to_nothing) {
         return Some("all displacements and forces that are prescribed are 0: nothing moves".into());
+    }
+    let moves = |(conditions, free): &(Conditions, Vec<NodalForce>)| {
+        conditions.fixed.iter().any(|fixed| fixed.value != 0.0) || free.iter().any(|force| force.value != 0.0)
+    };
+    if !prepared.iter().any(moves) {
+        return Some("all forces stand where the sample is held: nothing moves".into());
     }
     let axis = match setup.analysis {
         Analysis::Uniaxial { axis, .. }
