@@ -110,7 +110,11 @@ fn studies_reach_every_setting_and_say_which_case_is_run() {
     for case in ["case precision-auto_threads-1 (1 of 2)\n", "case precision-f32_threads-1 (2 of 2)\n"] {
         assert!(said.contains(case), "{said}");
     }
-    for (option, expected) in [("--checkpoint-interval=10m", "runs over time"), ("--addressing=implicit", "springs")] {
+    for (option, expected) in [
+        ("--checkpoint-interval=10m", "runs over time"),
+        ("--restart", "go on with --start"),
+        ("--addressing=implicit", "springs"),
+    ] {
         let output = solve(&[option]);
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.code() == Some(1) && said.contains(expected), "{said}");

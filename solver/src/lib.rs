@@ -223,6 +223,10 @@ fn solve_static(
     interrupts: &Interrupts,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, SolveError> {
+    if config.start != Start::Beginning {
+        let physics = "runs over time (voxel statics go on with --start and the output folder)";
+        return Err(SolveError::OtherPhysics { option: "--restart", physics });
+    }
     nothing_of_dynamics(config)?;
     nothing_of_springs(config)?;
     no_starts(config)?;
