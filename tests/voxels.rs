@@ -194,7 +194,7 @@ fn tables_may_be_of_floats() {
     std::fs::write(folder.path().join("table.csv"), "2 2 1.5 0 0.01\n").expect("the table is written");
     let output = command("pogo-block").arg(&stack).arg("--job").arg(folder.path().join("job.toml")).output();
     let said = String::from_utf8_lossy(&output.expect("runs").stderr).into_owned();
-    assert!(said.contains("table.csv:1: expected i, j, k, direction, value"), "{said}");
+    assert!(said.contains("table.csv:1: expected i, j, k, direction (0, 1, 2 or x, y, z), value"), "{said}");
 }
 
 #[test]

@@ -392,7 +392,7 @@ impl Resolver<'_> {
             }
             let entry = parse_line(line).ok_or_else(|| {
                 format!(
-                    "{}:{}: expected i, j, k, direction, value, such as 0, 4, 12, z, -0.01",
+                    "{}:{}: expected i, j, k, direction (0, 1, 2 or x, y, z), value, such as 0, 4, 12, z, -0.01",
                     path.display(),
                     number + 1
                 )
