@@ -31,6 +31,9 @@ compile colours_plane explicit/gpu/colours.cu &
 compile solids_f32 explicit/gpu/solids.cu &
 compile solids_f64 explicit/gpu/solids.cu -DPOGO_F64 &
 wait
+compile march_f32 explicit/gpu/march.cu &
+compile march_f64 explicit/gpu/march.cu -DPOGO_F64 &
+wait
 compile brick_f32 voxel/gpu/brick.cu &
 compile brick_f64 voxel/gpu/brick.cu -DPOGO_F64 &
 compile levels voxel/gpu/levels.cu &

@@ -4,6 +4,7 @@
 //! that cannot be opened. Large tables are scanned in parallel.
 
 mod device;
+mod grids;
 mod solids;
 
 use rayon::prelude::*;
@@ -226,10 +227,11 @@ fn setup(mesh: &MeshView, setup: &Setup) -> Check {
 
 /// The blocks say the same as the mesh: each entry's kind, section and nodes are the element's, a block has every element
 /// that touches its nodes, and halo nodes are among the boundary nodes of their block. Colours and fans hold the same
-/// elements once more.
+/// elements once more, and grids some of them.
 pub(super) fn agreement(mesh: &MeshView, blocks: &BlocksView, device: &DeviceView) -> Check {
     elements_agree(mesh, blocks)?;
-    device::agreement(blocks, device)
+    device::agreement(blocks, device)?;
+    grids::agree(mesh, device)
 }
 
 fn elements_agree(mesh: &MeshView, blocks: &BlocksView) -> Check {

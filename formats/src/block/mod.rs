@@ -22,6 +22,7 @@ mod eikonal;
 mod error;
 mod fan;
 mod file;
+pub mod grid;
 mod mapped;
 mod provenance;
 pub mod ring;

@@ -1,5 +1,6 @@
 //! Borrowed views of a mesh and its blocks: plain slices, whether from the map or from memory.
 
+use super::grid::Grid;
 use super::{Blocks, DeviceTables, FanRecord};
 use crate::model::{ElementKind, Mesh};
 
@@ -202,6 +203,12 @@ pub struct DeviceView<'a> {
     pub passed_row: &'a [u32],
     /// (n_boundary nodes + 1,), or empty.
     pub passed_first: &'a [u32],
+    /// (n_grids, 3).
+    pub grid_size: &'a [u32],
+    /// (n_grids,).
+    pub grid_material: &'a [u32],
+    /// A word a place.
+    pub grid_places: &'a [u32],
     /// (n_materials,).
     pub material_kind: &'a [u8],
     /// (n_materials,).
@@ -258,6 +265,17 @@ impl<'a> DeviceView<'a> {
         &self.later_nodes[self.later_first[block] as usize..self.later_first[block + 1] as usize]
     }
 
+    /// The grids of hexahedra.
+    pub fn grids(self) -> impl Iterator<Item = Grid<'a>> {
+        let mut rest = self.grid_places;
+        self.grid_size.chunks_exact(3).zip(self.grid_material).map(move |(size, &material)| {
+            let size = [0, 1, 2].map(|i| size[i] as usize);
+            let places;
+            (places, rest) = rest.split_at(size.iter().product());
+            Grid { size, material: material as usize, places }
+        })
+    }
+
     /// First record of a node, by solver index, where its block has fans.
     pub fn fan(&self, node: usize) -> FanRecord {
         in_planes(self.fan, node)
@@ -298,6 +316,9 @@ impl DeviceTables {
             later_nodes: &self.later_nodes,
             passed_row: &self.passed_row,
             passed_first: &self.passed_first,
+            grid_size: &self.grid_size,
+            grid_material: &self.grid_material,
+            grid_places: &self.grid_places,
             material_kind: &self.material_kind,
             material_section: &self.material_section,
             fan_material: &self.fan_material,

@@ -375,7 +375,8 @@ impl Kernel {
         Ok(Self { function, threads, registers, resident: resident as u32, shared })
     }
 
-    /// As [`launch`](Self::launch), with as many thread blocks as the device holds at once, which may wait for each other.
+    /// As [`launch`](Self::launch), with as many thread blocks as the device holds at once, at most `most`, which may wait for
+    /// each other.
     ///
     /// # Safety
     /// As there.
@@ -383,9 +384,10 @@ impl Kernel {
         &self,
         gpu: &Gpu,
         stream: sys::CUstream,
+        most: u32,
         arguments: &mut [*mut c_void],
     ) -> Result<(), DeviceError> {
-        let blocks = self.resident * gpu.multiprocessors;
+        let blocks = most.min(self.resident * gpu.multiprocessors);
         // SAFETY: the caller's promise.
         check("start a kernel", unsafe {
             sys::cuLaunchCooperativeKernel(
@@ -463,6 +465,39 @@ pub(crate) struct Graph(CUgraphExec);
 
 // SAFETY: a handle that the driver lets any one thread at a time use.
 unsafe impl Send for Graph {}
+
+/// A point in a stream that another one waits for.
+#[derive(Debug)]
+pub(crate) struct Event(sys::CUevent);
+
+// SAFETY: a handle that the driver lets any thread use.
+unsafe impl Send for Event {}
+
+impl Event {
+    pub fn new() -> Result<Self, DeviceError> {
+        let mut event = std::ptr::null_mut();
+        let flags = sys::CUevent_flags_enum::CU_EVENT_DISABLE_TIMING as u32;
+        // SAFETY: a context is current.
+        check("make an event", unsafe { sys::cuEventCreate(&mut event, flags) })?;
+        Ok(Self(event))
+    }
+
+    /// What is started in `after` from here on waits for all that was started in `before`.
+    pub fn order(&self, before: sys::CUstream, after: sys::CUstream) -> Result<(), DeviceError> {
+        // SAFETY: an event and streams of the current context.
+        unsafe {
+            check("record an event", sys::cuEventRecord(self.0, before))?;
+            check("wait for an event", sys::cuStreamWaitEvent(after, self.0, 0))
+        }
+    }
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        // SAFETY: the event is not used again.
+        let _ = unsafe { sys::cuEventDestroy_v2(self.0) };
+    }
+}
 
 impl Graph {
     /// Records what `launches` starts on the stream.

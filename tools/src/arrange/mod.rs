@@ -14,6 +14,7 @@ mod walk;
 use std::time::Instant;
 
 pub use device::device_tables;
+use device::grids::Grids;
 use pogo_formats::block::{Blocks, DeviceTables};
 use pogo_formats::model::Mesh;
 use rayon::prelude::*;
@@ -126,9 +127,11 @@ fn arrange_here(
         return Err(ArrangeError::PaperLimitsInSpace);
     }
     let dimension = mesh.dimension as usize;
+    let grids = Grids::find(&mesh.view());
+    let ranks = grids.ranks(mesh.n_nodes());
     let mut n_split = 0;
     let (order, mut blocks, connectivity) = loop {
-        let order = Order::new(dimension, &graph, &block_of_node, n_blocks as usize);
+        let order = Order::new(dimension, &graph, &block_of_node, n_blocks as usize, &ranks);
         let connectivity = permute::connectivity(&mesh, &order.solver_from_model);
         let mut view = mesh.view();
         for (group, connectivity) in view.groups.iter_mut().zip(&connectivity) {
@@ -146,7 +149,7 @@ fn arrange_here(
         }
         n_split += split;
     };
-    drop(graph);
+    drop((graph, ranks));
     drop(block_of_node);
     blocks.statistics = statistics::statistics(&blocks, partitioner);
     blocks.statistics.paper_limits = options.paper_limits;
@@ -154,7 +157,8 @@ fn arrange_here(
     let mesh = permute::to_solver_order(mesh, connectivity, &order.solver_from_model, &order.model_from_solver);
     tables_begin();
     let before = Instant::now();
-    let device = device_tables(&blocks.view(), options.fans_alone);
+    let mut device = device_tables(&blocks.view(), options.fans_alone);
+    grids.add_to(&mut device, &order.solver_from_model);
     let device_seconds = before.elapsed().as_secs_f64();
     blocks.statistics.seconds = seconds + start.elapsed().as_secs_f64();
     Ok(Arranged { mesh, blocks, device, device_seconds, solver_from_model: order.solver_from_model })
@@ -171,7 +175,8 @@ struct Order {
 }
 
 impl Order {
-    fn new(dimension: usize, graph: &NodeGraph, block_of: &[u32], n_blocks: usize) -> Self {
+    /// `ranks` as [`Grids::ranks`] gives them.
+    fn new(dimension: usize, graph: &NodeGraph, block_of: &[u32], n_blocks: usize, ranks: &[u32]) -> Self {
         let mut node_first = vec![0; n_blocks + 1];
         for (block, size) in block_sizes(block_of, n_blocks).into_iter().enumerate() {
             node_first[block + 1] = node_first[block] + size;
@@ -198,7 +203,13 @@ impl Order {
             .enumerate()
             .with_min_len(16)
             .map_init(walk::Scratch::default, |scratch, (block, nodes)| {
-                walk::order(dimension, graph, block_of, &local, block as u32, nodes, scratch)
+                let n_boundary = walk::order(dimension, graph, block_of, &local, block as u32, nodes, scratch);
+                if !ranks.is_empty() && nodes.iter().all(|&node| ranks[node as usize] != Grids::NO_RANK) {
+                    let (boundary, inner) = nodes.split_at_mut(n_boundary as usize);
+                    boundary.sort_unstable_by_key(|&node| ranks[node as usize]);
+                    inner.sort_unstable_by_key(|&node| ranks[node as usize]);
+                }
+                n_boundary
             })
             .collect();
         let mut solver_from_model = local;

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::super::corner::shape;
 use super::super::{BlocksView, DeviceTables, DeviceView, FanRecord, MeshView, triangle_material};
-use super::{Check, all_below, offsets, require, solids};
+use super::{Check, all_below, grids, offsets, require, solids};
 use crate::model::ElementKind;
 
 /// Connectivity of a colour starts at a multiple of so many entries.
@@ -33,6 +33,7 @@ pub(super) fn all(mesh: &MeshView, blocks: &BlocksView, device: &DeviceView, n_s
     require(device.material_kind.iter().all(|&kind| ElementKind::from_code(kind).is_some()), || {
         "materials: an element kind that does not exist".into()
     })?;
+    grids::all(device, n_nodes)?;
 
     let length = |what: &str, found: usize, expected: usize| {
         require(found == expected, || format!("{what}: {found} words where {expected} are needed"))

@@ -540,7 +540,7 @@ impl<T: Real> GpuSolver<T> {
     unsafe fn launch<P>(&self, mut params: P) -> Result<(), DeviceError> {
         let mut arguments = [(&raw mut params).cast::<c_void>()];
         // SAFETY: the caller's promise.
-        unsafe { self.kernel.launch_together(&self.gpu, std::ptr::null_mut(), &mut arguments) }
+        unsafe { self.kernel.launch_together(&self.gpu, std::ptr::null_mut(), u32::MAX, &mut arguments) }
     }
 }
 

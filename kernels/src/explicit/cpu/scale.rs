@@ -71,10 +71,18 @@ impl Scale {
         })
     }
 
-    /// For blocks that each have one origin, where block b also reads the nodes `outer(b)`.
-    pub fn reaching<'a, T: Real>(problem: &Problem, outer: &(dyn Fn(usize) -> &'a [u32] + Sync)) -> Self {
-        let blocks = &problem.blocks;
-        Self::of::<T>(problem, blocks.n_blocks(), &|b, visit| {
+    /// For blocks that each have one origin, where block b also reads the nodes `outer(b)`, and for `n_more` sets of nodes.
+    pub fn reaching<'a, T: Real>(
+        problem: &Problem,
+        outer: &(dyn Fn(usize) -> &'a [u32] + Sync),
+        n_more: usize,
+        more: &Visit,
+    ) -> Self {
+        let (blocks, n_blocks) = (&problem.blocks, problem.blocks.n_blocks());
+        Self::of::<T>(problem, n_blocks + n_more, &|b, visit| {
+            if b >= n_blocks {
+                return more(b - n_blocks, visit);
+            }
             blocks.own_nodes(b).for_each(&mut *visit);
             blocks.halo(b).iter().chain(outer(b)).for_each(|&node| visit(node as usize));
         })
@@ -190,12 +198,17 @@ impl Scale {
                 && same(plane[0][0], plane[1][1])
                 && same(plane[0][0], plane[0][1] + 2.0 * plane[2][2]);
         } else {
-            aligned = (0..6).all(|i| (0..6).all(|j| i == j || (i < 3 && j < 3) || d[6 * i + j] == 0.0));
+            aligned = is_aligned(&d);
         }
         let hourglass = HOURGLASS_COEFFICIENT * section.hourglass_factor / kind.n_nodes() as f64
             * hourglass_modulus(kind, &section.elasticity);
         Material { elasticity: d.map(|d| d * unit), hourglass: hourglass * unit, aligned, isotropic }
     }
+}
+
+/// Whether shear and normal components do not meet in D.
+pub fn is_aligned(d: &[f64; 36]) -> bool {
+    (0..6).all(|i| (0..6).all(|j| i == j || (i < 3 && j < 3) || d[6 * i + j] == 0.0))
 }
 
 fn bounds(coordinates: &[f64], dimension: usize, nodes: impl Iterator<Item = usize>) -> [[f64; 3]; 2] {

@@ -403,17 +403,22 @@ template <typename T, bool ALIGNED> struct Element<T, HEXAHEDRON, ALIGNED> {
 
     BOTH_ Element(const Material<T> &material) : solid(material, T(1.0 / 512.0)) {}
 
-    BOTH_ static void modes(const V *v, V *m) {
-        hexahedron_modes(v, m);
-#pragma unroll
-        for (int i = 3; i < 6; i++) m[i] = T(GAUSS) * m[i];
-        m[6] = T(1.0 / 3.0) * m[6];
-    }
-
     BOTH_ void force(const V *x, const V *u, V *f) const {
         V mx[7], mu[7], q[7];
-        modes(x, mx);
-        modes(u, mu);
+        hexahedron_modes(x, mx);
+        hexahedron_modes(u, mu);
+        force_of_modes(mx, mu, q);
+        hexahedron_corners(q, f);
+    }
+
+    // Forces on the coefficients; at the Gauss points those of products are smaller.
+    BOTH_ void force_of_modes(V *mx, V *mu, V *q) const {
+#pragma unroll
+        for (int i = 3; i < 7; i++) {
+            const T at_points = i < 6 ? T(GAUSS) : T(1.0 / 3.0);
+            mx[i] = at_points * mx[i];
+            mu[i] = at_points * mu[i];
+        }
 #pragma unroll
         for (int i = 0; i < 7; i++) q[i] = nothing<T, 3>();
 #pragma unroll
@@ -453,7 +458,6 @@ template <typename T, bool ALIGNED> struct Element<T, HEXAHEDRON, ALIGNED> {
 #pragma unroll
         for (int i = 3; i < 6; i++) q[i] = T(GAUSS) * q[i];
         q[6] = T(1.0 / 3.0) * q[6];
-        hexahedron_corners(q, f);
     }
 };
 
@@ -486,13 +490,23 @@ template <typename T, bool ALIGNED> struct Element<T, PARALLELEPIPED, ALIGNED> {
     }
 
     BOTH_ void force(const V *x, const V *u, V *f) const {
-        // With the edges g = 2 ∂x/∂ξ and h = 8 ∂u/∂ξ: forces come out 8 times too large.
         const V g[3] = {x[1] - x[0], x[3] - x[0], x[4] - x[0]};
+        V m[7], q[7];
+        hexahedron_modes(u, m);
+        force_of_edges(g, m, q);
+        hexahedron_corners(q, f);
+    }
+
+    BOTH_ void force_of_modes(const V *mx, const V *mu, V *q) const {
+        const V g[3] = {T(0.25) * mx[0], T(0.25) * mx[1], T(0.25) * mx[2]};
+        force_of_edges(g, mu, q);
+    }
+
+    BOTH_ void force_of_edges(const V *g, const V *m, V *q) const {
+        // With the edges g = 2 ∂x/∂ξ and h = 8 ∂u/∂ξ: forces come out 8 times too large.
         const V c[3] = {cross(g[1], g[2]), cross(g[2], g[0]), cross(g[0], g[1])};
         const T inverse = T(1.0 / 2.0) * inverse_of(dot(g[0], c[0]));
         const V w[3] = {inverse * c[0], inverse * c[1], inverse * c[2]};
-        V m[7], q[7];
-        hexahedron_modes(u, m);
         T s[6];
         stress<3>(m, w, s);
 #pragma unroll
@@ -539,7 +553,6 @@ template <typename T, bool ALIGNED> struct Element<T, PARALLELEPIPED, ALIGNED> {
             }
             q[6] = T(1.0 / 9.0) * sum;
         }
-        hexahedron_corners(q, f);
     }
 };
 
@@ -554,9 +567,15 @@ template <typename T, bool ALIGNED> struct Element<T, REDUCED_HEXAHEDRON, ALIGNE
         : solid(material, T(1.0 / 64.0)), hourglass(material.hourglass * T(1.0 / 8.0)) {}
 
     BOTH_ void force(const V *x, const V *u, V *f) const {
-        V mx[7], mu[7];
+        V mx[7], mu[7], q[7];
         hexahedron_modes(x, mx);
         hexahedron_modes(u, mu);
+        force_of_modes(mx, mu, q);
+        hexahedron_corners(q, f);
+    }
+
+    // Forces on the coefficients.
+    BOTH_ void force_of_modes(const V *mx, const V *mu, V *q) const {
         // 64 B̄ by coefficients: the mean over the element of c_ξ for ξ, of η c_ξ + ξ c_η for ξη, and nothing for ξηζ, where
         // every vector meets itself.
         V b[6];
@@ -602,7 +621,6 @@ template <typename T, bool ALIGNED> struct Element<T, REDUCED_HEXAHEDRON, ALIGNE
             }
             rows[i] = axpy(-inverse, lower, rows[i]);
         }
-        V q[7];
 #pragma unroll
         for (int m = 0; m < 6; m++)
 #pragma unroll
@@ -611,6 +629,5 @@ template <typename T, bool ALIGNED> struct Element<T, REDUCED_HEXAHEDRON, ALIGNE
                 q[m][i] = fma(rows[i][0], b[m][0], fma(rows[i][1], b[m][1], fma(rows[i][2], b[m][2], start)));
             }
         q[6] = amounts[3];
-        hexahedron_corners(q, f);
     }
 };

@@ -2,12 +2,13 @@
 //!
 //! The tables of the block file go to the device as they lie in the map. Blocks of triangles go by *fans*, a thread a
 //! node, one or two steps a launch (fans.cuh); others in the plane by *colours*, a thread an element (colours.cuh); those in
-//! space by items, thread blocks that take one block after the other (solids.cuh). The state is
+//! space by items, thread blocks that take one block after the other (solids.cuh), or by tiles of grids (march.cuh). The state is
 //! doubled: a launch reads one pair (u, Δu) and writes the other. Nothing is added by atomics, so every run gives the
 //! same bits. Launches are recorded in a graph of [`GRAPH_STEPS`] steps and replayed; the host waits only at the end of
 //! [`advance`](Stepper::advance).
 
 mod fans;
+mod grids;
 mod signals;
 mod tables;
 
@@ -20,8 +21,9 @@ use cust::stream::{Stream, StreamFlags};
 use super::cpu::Real;
 use super::signals::Signals;
 use super::{EnergySums, Problem, SignalTable, State, Stepper, StepperError};
-use crate::cuda::{Buffer, DeviceError, Gpu, Graph, Kernel, Plain, synchronize};
+use crate::cuda::{Buffer, DeviceError, Event, Gpu, Graph, Kernel, Plain, synchronize};
 use fans::{fan_rows, further_rows};
+use grids::{TileRow, room};
 use signals::{DeviceSignals, WINDOW};
 use tables::{BlockRow, ColourRow, MaterialRow, Special, Tables, law_name};
 
@@ -42,6 +44,8 @@ mod ptx {
     pub const COLOURS_PLANE: &str = include_str!("../../../ptx/colours_plane.ptx");
     pub const SOLIDS_F32: &str = include_str!("../../../ptx/solids_f32.ptx");
     pub const SOLIDS_F64: &str = include_str!("../../../ptx/solids_f64.ptx");
+    pub const MARCH_F32: &str = include_str!("../../../ptx/march_f32.ptx");
+    pub const MARCH_F64: &str = include_str!("../../../ptx/march_f64.ptx");
 }
 
 /// Numbers that the kernels are compiled for.
@@ -138,6 +142,9 @@ struct Params {
     n_blocks: u32,
     near_room: u32,
     later_room: u32,
+    tiles: u64,
+    words: u64,
+    tile_x: u64,
 }
 
 /// Arrays that stay as they are; kept for their memory.
@@ -171,22 +178,29 @@ struct Constant<T> {
     passed: Buffer<T>,
     sources: Buffer<u32>,
     done: Buffer<u32>,
+    tiles: Buffer<TileRow>,
+    words: Buffer<u32>,
+    tile_x: Buffer<T>,
+    tile_lists: Vec<Buffer<u32>>,
 }
 
 /// A kernel over some of the blocks.
 #[derive(Debug, Clone, Copy)]
-struct Pass {
+struct Pass<T> {
     kernel: Kernel,
-    /// A thread block each; none: as many thread blocks as the device holds at once share all of them out.
-    n_blocks: Option<u32>,
-    /// Device address of the list of blocks, or 0 for all.
+    n_blocks: u32,
+    /// As many thread blocks as the device holds at once share the blocks out, instead of having one each.
+    together: bool,
+    /// Device address of the list of blocks, or 0 for all; of tiles.
     list: u64,
+    /// That of tiles.
+    material: Option<MaterialRow<T>>,
 }
 
 /// Kernels of one number of steps a launch, one after the other.
 #[derive(Debug, Clone, Default)]
-struct Launch {
-    passes: Vec<Pass>,
+struct Launch<T> {
+    passes: Vec<Pass<T>>,
     steps: usize,
 }
 
@@ -195,8 +209,8 @@ struct Launch {
 pub struct GpuStepper<T: GpuReal> {
     // Graphs, buffers, modules and stream go before the context that they live in.
     graphs: [Option<Graph>; 2],
-    single: Launch,
-    double: Option<Launch>,
+    single: Launch<T>,
+    double: Option<Launch<T>>,
     sum: Kernel,
     u: [Buffer<T>; 2],
     du: [Buffer<T>; 2],
@@ -214,8 +228,17 @@ pub struct GpuStepper<T: GpuReal> {
     energy_before: [f64; 2],
     report: GpuReport,
     _modules: Vec<Module>,
+    aside: Option<Aside>,
     stream: Stream,
     gpu: Gpu,
+}
+
+/// A stream for the few blocks beside tiles, which begin first: neither waits for the other.
+#[derive(Debug)]
+struct Aside {
+    stream: Stream,
+    begins: Event,
+    ends: Event,
 }
 
 // SAFETY: handles and addresses that the driver lets any one thread at a time use; every method enters the context first.
@@ -266,7 +289,7 @@ impl<T: GpuReal> GpuStepper<T> {
         let blocks = &problem.blocks;
         let dimension = problem.mesh.dimension;
         let n_dofs = state.displacement.len();
-        let tables = Tables::<T>::new(problem, view)?;
+        let tables = Tables::<T>::new(problem, view, gpu.multiprocessors)?;
         // What a launch of two steps does not read stays here, and so does what no block goes by.
         let empty: &[u32] = &[];
         let (fans, ring) = (tables.by_colours.len() < tables.blocks.len(), tables.two_steps);
@@ -290,6 +313,11 @@ impl<T: GpuReal> GpuStepper<T> {
         let halo_nodes = if tables.once { view.later_nodes } else { blocks.halo_nodes };
         let colours: &[ColourRow] = if tables.by_colours.is_empty() { &[] } else { &tables.colours };
 
+        let (tile_rows, tile_words, launches) = match &tables.tiles {
+            Some(tiles) => (tiles.rows.as_slice(), tiles.words.as_slice(), tiles.launches.as_slice()),
+            None => (&[][..], &[][..], &[][..]),
+        };
+
         let bytes = |len: usize, size: usize| (len * size) as u64;
         let needed = bytes(4 * n_dofs, number)
             + bytes(tables.n_local * dimension, number)
@@ -306,6 +334,8 @@ impl<T: GpuReal> GpuStepper<T> {
             + bytes(view.passed_first.len() + view.passed_row.len(), 4)
             + bytes(3 * view.later_nodes.len(), number)
             + bytes(tables.sources.len() + tables.blocks.len(), 4)
+            + bytes(tile_rows.len(), size_of::<TileRow>() + 4)
+            + bytes(tile_words.len(), 4 + 3 * number)
             + bytes(n_dofs, 8)
             + DeviceSignals::bytes(signals)
             + RESERVE;
@@ -348,6 +378,10 @@ impl<T: GpuReal> GpuStepper<T> {
             passed: Buffer::zeros(3 * view.later_nodes.len())?,
             sources: up.copy(&tables.sources)?,
             done: Buffer::zeros(tables.blocks.len())?,
+            tiles: up.copy(tile_rows)?,
+            words: up.copy(tile_words)?,
+            tile_x: Buffer::zeros(3 * tile_words.len())?,
+            tile_lists: launches.iter().map(|launch| up.copy(&launch.tiles)).collect::<Result<_, _>>()?,
         };
         let stream = Stream::new(StreamFlags::NON_BLOCKING, None)
             .map_err(|error| DeviceError::Failed { what: "make a stream", reason: error.to_string() })?;
@@ -361,11 +395,11 @@ impl<T: GpuReal> GpuStepper<T> {
         if n_fans > 0 {
             let module = gpu.module(if number == 4 { ptx::FANS_F32 } else { ptx::FANS_F64 })?;
             let list = if tables.by_fans.is_empty() { 0 } else { constant.by_fans.pointer() };
-            let mut pass = |steps: u32| -> Result<Pass, DeviceError> {
+            let mut pass = |steps: u32| -> Result<Pass<T>, DeviceError> {
                 let name = format!("fans_{}_{steps}{coupled}", T::NAME);
                 let kernel = Kernel::new(&gpu, &module, &name, tables.shared[steps as usize - 1])?;
                 report.kernels.push((name, steps, kernel.threads, kernel.registers, kernel.resident));
-                Ok(Pass { kernel, n_blocks: Some(n_fans as u32), list })
+                Ok(Pass { kernel, n_blocks: n_fans as u32, together: false, list, material: None })
             };
             single.passes.push(pass(1)?);
             if tables.two_steps && options.steps_per_launch != 1 {
@@ -392,12 +426,32 @@ impl<T: GpuReal> GpuStepper<T> {
             report.kernels.push((name, 1, kernel.threads, kernel.registers, kernel.resident));
             let list = if n_fans == 0 { 0 } else { constant.by_colours.pointer() };
             // In space thread blocks stay, take one block after the other, and wait for each other.
-            let n_blocks = if tables.once { None } else { Some(tables.by_colours.len() as u32) };
-            single.passes.push(Pass { kernel, n_blocks, list });
+            let (n_blocks, together) = (tables.by_colours.len() as u32, tables.once);
+            single.passes.push(Pass { kernel, n_blocks, together, list, material: None });
             modules.push(module);
+        }
+        if !launches.is_empty() {
+            let module = gpu.module(if number == 4 { ptx::MARCH_F32 } else { ptx::MARCH_F64 })?;
+            for (launch, list) in launches.iter().zip(&constant.tile_lists) {
+                let name = format!("march_{}_{}", T::NAME, law_name(launch.law));
+                let kernel = Kernel::new(&gpu, &module, &name, room(number))?;
+                report.kernels.push((name, 1, kernel.threads, kernel.registers, kernel.resident));
+                let n_blocks = launch.tiles.len() as u32;
+                let material = Some(tables.materials[launch.material]);
+                single.passes.push(Pass { kernel, n_blocks, together: false, list: list.pointer(), material });
+            }
+            modules.push(module);
+        }
+        let mut aside = None;
+        if !launches.is_empty() && !tables.blocks.is_empty() {
+            // The lowest number is the highest priority; the driver takes the nearest that it has.
+            let stream = Stream::new(StreamFlags::NON_BLOCKING, Some(-5))
+                .map_err(|error| DeviceError::Failed { what: "make a stream", reason: error.to_string() })?;
+            aside = Some(Aside { stream, begins: Event::new()?, ends: Event::new()? });
         }
         let sum = Kernel::new(&gpu, &setup, &format!("energy_sums_{}", T::NAME), 0)?;
         let localise = Kernel::new(&gpu, &setup, &format!("localise_{}", T::NAME), 0)?;
+        let localise_tiles = Kernel::new(&gpu, &setup, &format!("localise_tiles_{}", T::NAME), 0)?;
         let signals = DeviceSignals::new(&gpu, &setup, stream.as_inner(), signals, state.step)?;
         modules.push(setup);
 
@@ -420,7 +474,15 @@ impl<T: GpuReal> GpuStepper<T> {
         // SAFETY: the arguments that `localise` takes, in its order; the tables were checked when they were made.
         unsafe {
             let mut arguments = [b, c, h, o, scalars[0], scalars[1], scalars[2], x];
-            localise.launch(stream.as_inner(), tables.blocks.len() as u32, &mut arguments)?;
+            if !tables.blocks.is_empty() {
+                localise.launch(stream.as_inner(), tables.blocks.len() as u32, &mut arguments)?;
+            }
+            if !tile_rows.is_empty() {
+                let mut addresses = [constant.tiles.pointer(), constant.words.pointer(), constant.tile_x.pointer()];
+                let [tiles, words, x] = addresses.each_mut().map(|at| std::ptr::from_mut(at).cast::<c_void>());
+                let mut arguments = [tiles, words, c, scalars[1], scalars[2], x];
+                localise_tiles.launch(stream.as_inner(), tile_rows.len() as u32, &mut arguments)?;
+            }
         }
         synchronize(&stream)?;
         drop(coordinates);
@@ -473,6 +535,9 @@ impl<T: GpuReal> GpuStepper<T> {
             n_blocks: tables.blocks.len() as u32,
             near_room: tables.near_room,
             later_room: tables.later_room,
+            tiles: constant.tiles.pointer(),
+            words: constant.words.pointer(),
+            tile_x: constant.tile_x.pointer(),
         };
         report.bytes = needed - RESERVE;
         report.uploaded = up.bytes;
@@ -498,6 +563,7 @@ impl<T: GpuReal> GpuStepper<T> {
             energy_before: [state.external_work, state.damped_energy],
             report,
             _modules: modules,
+            aside,
             stream,
             gpu,
         })
@@ -509,24 +575,29 @@ impl<T: GpuReal> GpuStepper<T> {
     }
 
     /// Starts one launch, `k` rows after the current one.
-    fn start(&self, launch: &Launch, k: usize, parity: usize) -> Result<(), DeviceError> {
+    fn start(&self, launch: &Launch<T>, k: usize, parity: usize) -> Result<(), DeviceError> {
+        let (main, aside) = (self.stream.as_inner(), self.aside.as_ref());
+        aside.map_or(Ok(()), |aside| aside.begins.order(main, aside.stream.as_inner()))?;
         for pass in &launch.passes {
             let mut params = Params { list: pass.list, ..self.params };
-            let (mut k, mut parity) = (k as u32, parity as u32);
+            let (mut k, mut parity, mut material) = (k as u32, parity as u32, pass.material);
             let mut arguments = [
                 std::ptr::from_mut(&mut params).cast::<c_void>(),
                 std::ptr::from_mut(&mut k).cast(),
                 std::ptr::from_mut(&mut parity).cast(),
+                material.as_mut().map_or(std::ptr::null_mut(), |material| std::ptr::from_mut(material).cast()),
             ];
-            // SAFETY: the arguments that every step kernel takes; the arrays hold what the tables name.
+            // SAFETY: the arguments that every step kernel takes, the last one of tiles alone; the arrays hold what the tables name.
             unsafe {
-                match pass.n_blocks {
-                    Some(n_blocks) => pass.kernel.launch(self.stream.as_inner(), n_blocks, &mut arguments)?,
-                    None => pass.kernel.launch_together(&self.gpu, self.stream.as_inner(), &mut arguments)?,
+                if pass.together {
+                    let stream = aside.map_or(main, |aside| aside.stream.as_inner());
+                    pass.kernel.launch_together(&self.gpu, stream, pass.n_blocks, &mut arguments)?;
+                } else {
+                    pass.kernel.launch(main, pass.n_blocks, &mut arguments)?;
                 }
             }
         }
-        Ok(())
+        aside.map_or(Ok(()), |aside| aside.ends.order(aside.stream.as_inner(), main))
     }
 
     /// Starts the launches of `n_steps` steps, at most [`WINDOW`], and makes the signals of those after them; returns the parity after them.
@@ -574,7 +645,8 @@ fn bytes_per_step<T>(problem: &Problem, tables: &Tables<T>, two_steps: bool) -> 
         let fans = tables.by_colours.binary_search(&(b as u32)).is_err();
         let damping = if row.damped != 0 { 2.0 * number } else { 0.0 };
         // u, Δu read and written, positions, inertia; indices, u and positions of the halo; forces passed on.
-        total += own * (5.0 * d * number + number + damping) + halo * (4.0 + 2.0 * d * number);
+        let moved = if row.still == 0 { own * (5.0 * d * number + number + damping) } else { own * 2.0 * d * number };
+        total += moved + halo * (4.0 + 2.0 * d * number);
         if fans {
             let fan = if size_of::<T>() == 4 { 12.0 } else { 16.0 };
             total += own * fan + f64::from(row.n_further) * 14.0;
@@ -597,6 +669,10 @@ fn bytes_per_step<T>(problem: &Problem, tables: &Tables<T>, two_steps: bool) -> 
                 total += f64::from(colour.n_elements) * (2.0 * nodes + factor);
             }
         }
+    }
+    if let Some(tiles) = &tables.tiles {
+        // Words, u and positions of each plane; Δu read and written, u written, inertia.
+        total += tiles.words.len() as f64 * (4.0 + 2.0 * d * number) + tiles.n_moved as f64 * (3.0 * d + 1.0) * number;
     }
     if two_steps { total / 2.0 } else { total }
 }

@@ -50,6 +50,56 @@ __device__ void localise(const Block *blocks, const double *coordinates, const u
     }
 }
 
+// The same for the nodes of a tile, plane by plane.
+template <typename T>
+__device__ void localise_tile(const Tile *tiles, const u32 *words, const double *coordinates, double length, double quantum,
+                              T *out) {
+    __shared__ double low[8], high[8], origin[3];
+    const Tile &tile = tiles[blockIdx.x];
+    const u32 n_slots = tile.n_slots, n = (tile.n_layers + 1) * n_slots;
+    auto node_of = [&](u32 i) -> u64 { return words[tile.first + i] & TILE_NODE; };
+    auto grid = [&](double x) { return quantum > 0 ? rint(x / quantum) * quantum : x; };
+    for (u32 c = 0; c < 3; c++) {
+        double least = INFINITY, most = -INFINITY;
+        for (u32 i = threadIdx.x; i < n; i += blockDim.x) {
+            const double x = coordinates[3 * node_of(i) + c];
+            least = fmin(least, x);
+            most = fmax(most, x);
+        }
+        for (int offset = 16; offset > 0; offset /= 2) {
+            least = fmin(least, __shfl_down_sync(0xffffffffu, least, offset));
+            most = fmax(most, __shfl_down_sync(0xffffffffu, most, offset));
+        }
+        if (threadIdx.x % 32 == 0) {
+            low[threadIdx.x / 32] = least;
+            high[threadIdx.x / 32] = most;
+        }
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            for (u32 warp = 1; warp < blockDim.x / 32; warp++) {
+                least = fmin(least, low[warp]);
+                most = fmax(most, high[warp]);
+            }
+            origin[c] = grid(0.5 * (least + most) / length);
+        }
+        __syncthreads();
+    }
+    for (u32 i = threadIdx.x; i < n; i += blockDim.x)
+        for (u32 c = 0; c < 3; c++)
+            out[3 * (tile.first + i / n_slots * n_slots) + c * n_slots + i % n_slots] =
+                (T)(grid(coordinates[3 * node_of(i) + c] / length) - origin[c]);
+}
+
+extern "C" __global__ void __launch_bounds__(256) localise_tiles_f32(const Tile *tiles, const u32 *words, const double *coordinates,
+                                                                     double length, double quantum, float *out) {
+    localise_tile<float>(tiles, words, coordinates, length, quantum, out);
+}
+
+extern "C" __global__ void __launch_bounds__(256) localise_tiles_f64(const Tile *tiles, const u32 *words, const double *coordinates,
+                                                                     double length, double quantum, double *out) {
+    localise_tile<double>(tiles, words, coordinates, length, quantum, out);
+}
+
 extern "C" __global__ void __launch_bounds__(256)
     localise_f32(const Block *blocks, const double *coordinates, const u32 *halo_nodes, const u32 *outer_nodes, u32 dimension,
                  double length, double quantum, float *out) {

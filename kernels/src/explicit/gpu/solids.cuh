@@ -490,7 +490,7 @@ __device__ __forceinline__ void step_solids(const Params<T> &p, u32 k, u32 parit
         }
 
         // All that is needed from here on is asked for at once.
-        const bool plain = block.special_first == NONE && !block.damped && !p.force_out;
+        const bool plain = block.special_first == NONE && !block.damped && !p.force_out && !block.still;
         PassedOn<T> passed_on = {};
         Moving<T> moving = {};
         if (plain) moving.fetch(p, block, parity, tid);
@@ -514,7 +514,9 @@ __device__ __forceinline__ void step_solids(const Params<T> &p, u32 k, u32 parit
         __syncthreads();
         if (plain)
             moving.finish(p, block, parity, forces);
-        else
+        else if (!block.still)
             move_special_nodes(p, block, k, parity, forces);
+        else
+            for (u32 i = tid; i < 3 * block.n_own; i += THREADS) forces[i] = 0;
     }
 }

@@ -23,7 +23,7 @@ struct __align__(16) Block {
     u32 special_first, damped, energy_row, further_first;
     u32 n_further, colour_first, n_colours, n_boundary;
     u32 boundary_first, rows_first, n_rows, special_base;
-    u32 n_special, source_first, n_sources, reserved;
+    u32 n_special, source_first, n_sources, still; // still: its nodes are moved by others
 };
 
 // Elasticity in the units of the tables, as on the CPU: in the plane the leading 3 × 3 times the thickness.
@@ -32,6 +32,17 @@ template <typename T> struct Material {
     T hourglass;
     T reserved;
 };
+
+// Columns of hexahedra in a grid, w times h of them, and the nodes that they move: not the first ones along any axis. The same
+// layout as `TileRow` in grids.rs.
+struct __align__(16) Tile {
+    u64 first; // of its words
+    u32 n_layers, w, h, n_slots;
+    u32 reserved[2];
+};
+
+// In a word: the node, whether there is an element of which it is the lowest corner, and whether the tile moves it.
+constexpr u32 TILE_NODE = (1u << 30) - 1, PRESENT = 1u << 30, MOVED = 1u << 31;
 
 // A batch of elements: in the plane, of which no two share an own node; in space a run of them, or of rings.
 struct __align__(16) Colour {
@@ -82,6 +93,9 @@ template <typename T> struct Params {
     double force_unit, per_force_unit, per_time_increment;
     u32 n_signals, n_monitors, n_materials;
     u32 n_blocks, near_room, later_room; // blocks, and the most near and later nodes of one, in space
+    const Tile *tiles;
+    const u32 *words;  // a word a node of each plane of each tile
+    const T *tile_x;   // their positions, (planes, 3, slots) tile by tile
 };
 
 template <typename T> struct Pair;

@@ -10,6 +10,7 @@ use rayon::prelude::*;
 use super::super::cpu::Real;
 use super::super::cpu::scale::Scale;
 use super::super::{Problem, StepperError};
+use super::grids::{Launched, Role, Tiles};
 use crate::cuda::Plain;
 
 const NONE: u32 = u32::MAX;
@@ -41,7 +42,8 @@ pub(super) struct BlockRow {
     pub n_special: u32,
     pub source_first: u32,
     pub n_sources: u32,
-    pub reserved: u32,
+    /// Tiles move its nodes.
+    pub still: u32,
 }
 
 /// `Colour` in step.cuh.
@@ -171,6 +173,8 @@ pub(super) struct Tables<T> {
     /// Own and later nodes, and later nodes, the most of a block; in space.
     pub near_room: u32,
     pub later_room: u32,
+    /// Grids of hexahedra; blocks that have nothing to do beside them are left out.
+    pub tiles: Option<Tiles>,
 }
 
 fn blocks_error(block: usize, what: &'static str) -> StepperError {
@@ -178,8 +182,8 @@ fn blocks_error(block: usize, what: &'static str) -> StepperError {
 }
 
 impl<T: Real> Tables<T> {
-    /// The tables of a problem that [`check_lengths`](super::super::cpu::tables) has passed.
-    pub fn new(problem: &Problem, device: &DeviceView) -> Result<Self, StepperError> {
+    /// The tables of a problem that [`check_lengths`](super::super::cpu::tables) has passed, for so many multiprocessors.
+    pub fn new(problem: &Problem, device: &DeviceView, multiprocessors: u32) -> Result<Self, StepperError> {
         let (mesh, blocks, dimension) = (&problem.mesh, &problem.blocks, problem.mesh.dimension);
         let (n_nodes, n_blocks) = (mesh.n_nodes(), blocks.n_blocks());
         let factor = |e: u32| problem.stiffness_factor.get(e as usize).copied().unwrap_or(1.0);
@@ -208,8 +212,16 @@ impl<T: Real> Tables<T> {
                 &[]
             }
         };
-        let scale = Scale::reaching::<T>(problem, &outer);
         let once = dimension == 3;
+        let by_node = Specials::new(problem)?;
+        // Thread blocks of `march` that a multiprocessor holds.
+        let resident = if size_of::<T>() == 4 { 4 } else { 2 };
+        let n_resident = resident * multiprocessors as usize;
+        let tiles = Tiles::new(problem, device, &|node| by_node.has(node as u32), n_resident);
+        let n_tiles = tiles.as_ref().map_or(0, |tiles| tiles.rows.len());
+        let scale = Scale::reaching::<T>(problem, &outer, n_tiles, &|tile, visit| {
+            tiles.iter().for_each(|tiles| tiles.nodes(tile).for_each(&mut *visit));
+        });
         // The nodes that a block reads beside its own.
         let near = |b: usize| if once { device.later(b) } else { blocks.halo(b) };
         let large = |&b: &usize| once && blocks.own_nodes(b).len() + near(b).len() > MOST_LOCAL_NODES;
@@ -247,7 +259,6 @@ impl<T: Real> Tables<T> {
             dissipation = of_nodes(&|node| alpha(node) * problem.lumped_mass[node] / (4.0 * dt));
         }
 
-        let by_node = Specials::new(problem)?;
         let mut tables = Self {
             blocks: Vec::with_capacity(n_blocks),
             by_fans: Vec::new(),
@@ -271,6 +282,7 @@ impl<T: Real> Tables<T> {
             sources: Vec::new(),
             near_room: 0,
             later_room: 0,
+            tiles,
         };
         let boxes: Vec<bool> = (0..n_blocks)
             .into_par_iter()
@@ -329,6 +341,7 @@ impl<T: Real> Tables<T> {
         if once {
             tables.add_sources(problem, device);
         }
+        tables.take_tiles(problem);
         if tables.by_colours.is_empty() {
             // A launch over all blocks needs no list.
             tables.by_fans.clear();
@@ -393,6 +406,49 @@ impl<T: Real> Tables<T> {
             (row.source_first, row.n_sources) = (self.sources.len() as u32, sources.len() as u32);
             self.sources.extend(sources.iter().map(|&(_, source)| source));
         }
+    }
+
+    /// Leaves the blocks out that have nothing to do beside tiles, and finds the tiles of parallelepipeds.
+    fn take_tiles(&mut self, problem: &Problem) {
+        let Some(tiles) = &mut self.tiles else { return };
+        let mut number = vec![NONE; tiles.roles.len()];
+        let mut kept = Vec::new();
+        let mut sources = Vec::new();
+        (self.laws, self.n_local) = (0, 0);
+        for (b, role) in tiles.roles.iter().enumerate().filter(|(_, role)| **role != Role::Rests) {
+            number[b] = kept.len() as u32;
+            let mut row = self.blocks[b];
+            let passed = &self.sources[row.source_first as usize..][..row.n_sources as usize];
+            row.source_first = sources.len() as u32;
+            if *role == Role::PassesOn {
+                (row.still, row.n_boundary, row.n_sources) = (1, 0, 0);
+            } else {
+                // What passes forces on to a block that moves nodes does not rest, and comes before it.
+                sources.extend(passed.iter().map(|&source| number[source as usize]));
+            }
+            row.local_first = self.n_local as u32;
+            self.n_local += (row.n_own + row.n_halo) as usize;
+            for colour in &self.colours[row.colour_first as usize..][..row.n_colours as usize] {
+                self.laws |= 1 << colour.law;
+            }
+            kept.push(row);
+        }
+        self.by_colours = (0..kept.len() as u32).collect();
+        (self.blocks, self.sources) = (kept, sources);
+
+        let mut of_boxes = Vec::new();
+        for launch in tiles.launches.iter().filter(|launch| launch.law == law(ElementKind::C3d8)) {
+            let is_box = |nodes| is_parallelepiped(&self.scale, problem.mesh.coordinates, nodes);
+            let boxes = launch.tiles.par_iter().copied().filter(|&tile| tiles.elements(tile as usize).all(is_box));
+            of_boxes.push(Launched { law: PARALLELEPIPEDS, material: launch.material, tiles: boxes.collect() });
+        }
+        for boxes in of_boxes.into_iter().filter(|boxes| !boxes.tiles.is_empty()) {
+            for launch in tiles.launches.iter_mut().filter(|launch| launch.material == boxes.material) {
+                launch.tiles.retain(|tile| boxes.tiles.binary_search(tile).is_err());
+            }
+            tiles.launches.push(boxes);
+        }
+        tiles.launches.retain(|launch| !launch.tiles.is_empty());
     }
 
     fn add_block(
@@ -465,7 +521,7 @@ impl<T: Real> Tables<T> {
             n_special: self.specials.len() as u32 - special_base,
             source_first: 0,
             n_sources: 0,
-            reserved: 0,
+            still: 0,
         });
         self.n_local += own.len() + halo.len() + outer.len();
     }

@@ -28,12 +28,20 @@ struct Arranged {
 }
 
 impl Arranged {
-    fn new(mut mesh: Mesh, elasticities: &[[f64; 36]], capacity: usize) -> Self {
-        // Stripes of each section.
-        let n = elasticities.len() as u32;
+    /// In stripes of each section.
+    fn new(mesh: Mesh, elasticities: &[[f64; 36]], capacity: usize) -> Self {
+        Self::in_sections(mesh, elasticities, capacity, &|e| e / 23 % elasticities.len())
+    }
+
+    fn in_sections(
+        mut mesh: Mesh,
+        elasticities: &[[f64; 36]],
+        capacity: usize,
+        section_of: &dyn Fn(usize) -> usize,
+    ) -> Self {
         for group in &mut mesh.groups {
             for (e, section) in group.section.iter_mut().enumerate() {
-                *section = (e as u32 / 23) % n;
+                *section = section_of(e) as u32;
             }
         }
         let options = PartitionOptions { partitioner: Partitioner::Greedy, capacity, threads: 1 };
@@ -262,6 +270,44 @@ fn exact_positions_and_plain_blocks() {
         let problem = case.problem();
         compare::<f64>(&case, &problem, &format!("{} exact f64", kind.name()), 1e-12);
         compare::<f32>(&case, &problem, &format!("{} exact f32", kind.name()), 1e-5);
+    }
+}
+
+/// Hexahedra in grids, with forces, supports, monitors, damping and scaled stiffness in some places, and two materials.
+#[test]
+fn grids_as_on_the_cpu() {
+    if skipped("grids_as_on_the_cpu") {
+        return;
+    }
+    let materials = [isotropic(210e9, 0.3), isotropic(70e9, 0.33)];
+    for kind in [ElementKind::C3d8, ElementKind::C3d8r] {
+        for (shape, jitter, edge) in [("straight", 0.0, 2.0f64.powi(-10)), ("distorted", 0.2, 1e-3)] {
+            let (mesh, half) = (box_mesh(kind, [27, 25, 34], edge, jitter), 27 * 25 * 17);
+            let case = Arranged::in_sections(mesh, &materials, 24, &|e| e / half);
+            let mut problem = case.problem();
+            // Where they are is drawn for the whole box: a twentieth of it is enough.
+            let last = case.mesh.n_nodes() as u64 / 20;
+            let places = |every: u64| (0..3 * last).step_by(every as usize);
+            problem.forces.clear();
+            problem.forces.extend(places(37).map(|dof| NodalForce { dof, signal: (dof % 9) as u32, value: 60.0 }));
+            problem.constraints.retain(|constraint| constraint.dof < 3 * last);
+            problem.monitors = places(11).collect();
+            problem.damping_rate.iter_mut().skip(last as usize).for_each(|rate| *rate = 0.0);
+            problem.stiffness_factor = vec![1.0; case.mesh.n_elements()];
+            problem.stiffness_factor[case.mesh.n_elements() - 10] = 1.5;
+            let what = format!("{} {shape} grid", kind.name());
+            let report = GpuStepper::<f32>::new(
+                &problem,
+                &case.start(),
+                &signals(&amplitudes(problem.time_increment), problem.time_increment),
+                GpuOptions::default(),
+            );
+            let report = report.unwrap().report().clone();
+            let marches: Vec<&str> = report.kernels.iter().map(|kernel| kernel.0.as_str()).collect();
+            assert!(marches.iter().any(|name| name.starts_with("march_")), "{what}: {marches:?}");
+            compare::<f64>(&case, &problem, &format!("{what} f64"), 1e-12);
+            compare::<f32>(&case, &problem, &format!("{what} f32"), 1e-5);
+        }
     }
 }
 

@@ -355,7 +355,7 @@ impl GpuStaticSolver {
         clear_in(stream, &self.arrived)?;
         // SAFETY: the tables are those of levels.cuh; all addresses in them live as long as this.
         unsafe {
-            self.correction.launch_together(&self.gpu, stream, &mut arguments![self.tables.pointer()])?;
+            self.correction.launch_together(&self.gpu, stream, u32::MAX, &mut arguments![self.tables.pointer()])?;
         }
         if degree == 2 {
             // Coarse levels have been where z was.

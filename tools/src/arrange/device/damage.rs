@@ -1,6 +1,6 @@
 //! Tables of solids that are damaged in one place: every check of a block file must find its own.
 
-use pogo_formats::block::{BlockContents, BlockFile, DeviceTables, Provenance, corner, write};
+use pogo_formats::block::{BlockContents, BlockFile, DeviceTables, Provenance, corner, grid, write};
 use pogo_formats::model::{Elasticity, ExplicitSettings, Increment, Lumping, Material, Mesh, Section, Setup};
 
 use crate::arrange::Arranged;
@@ -48,7 +48,7 @@ fn setup(mesh: &Mesh) -> Setup {
 }
 
 /// What writing and verifying the tables says, once they are spoilt.
-fn error(arranged: &Arranged, spoil: fn(&mut DeviceTables)) -> [Option<String>; 2] {
+pub(super) fn error(arranged: &Arranged, spoil: fn(&mut DeviceTables)) -> [Option<String>; 2] {
     let mut device = arranged.device.clone();
     spoil(&mut device);
     let folder = tempfile::tempdir().unwrap();
@@ -143,6 +143,52 @@ fn tables_of_solids_that_contradict_the_blocks_fail_verification() {
     ];
     for (expected, spoil) in spoil {
         let [written, said] = error(&solids, spoil);
+        assert!(said.as_ref().is_some_and(|said| said.contains(expected)), "{expected}: {written:?} {said:?}");
+    }
+}
+
+/// A grid of 13 × 13 × 5 hexahedra under wedges.
+fn one_grid() -> Arranged {
+    let mut model = solid(13);
+    model.groups.iter_mut().for_each(|group| group.section.fill(0));
+    let arranged = arranged(&model, Partitioner::Greedy, 200, false);
+    assert_eq!(error(&arranged, |_| ()), [None, None]);
+    assert_eq!(arranged.device.grid_material.len(), 1);
+    arranged
+}
+
+#[test]
+fn grids_that_lead_astray_are_not_written() {
+    let spoil: [Spoil; 6] = [
+        ("tables of different lengths", |d| d.grid_places.truncate(1)),
+        ("tables of different lengths", |d| d.grid_size[0] = u32::MAX),
+        ("tables of different lengths", |d| d.grid_material.push(0)),
+        ("not of hexahedra", |d| d.grid_material[0] = 9),
+        ("leads nowhere", |d| d.grid_places[0] = 1 << 20),
+        ("leads nowhere", |d| *d.grid_places.last_mut().unwrap() |= grid::PRESENT),
+    ];
+    let one = one_grid();
+    for (expected, spoil) in spoil {
+        let [said, _] = error(&one, spoil);
+        assert!(said.as_ref().is_some_and(|said| said.contains(expected)), "{expected}: {said:?}");
+    }
+}
+
+#[test]
+fn grids_that_contradict_the_mesh_fail_verification() {
+    let spoil: [Spoil; 3] = [
+        ("an element that the mesh does not have", |d| d.grid_places.swap(0, 1)),
+        ("or in two places", |d| {
+            let n = d.grid_size[..3].iter().product::<u32>() as usize;
+            d.grid_places.extend_from_within(..n);
+            d.grid_size.extend_from_within(..3);
+            d.grid_material.push(d.grid_material[0]);
+        }),
+        ("has other elements, too", |d| d.grid_places.iter_mut().for_each(|word| *word |= grid::WHOLE)),
+    ];
+    let one = one_grid();
+    for (expected, spoil) in spoil {
+        let [written, said] = error(&one, spoil);
         assert!(said.as_ref().is_some_and(|said| said.contains(expected)), "{expected}: {written:?} {said:?}");
     }
 }

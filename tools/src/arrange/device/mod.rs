@@ -1,11 +1,12 @@
 //! Tables for devices that step one block with many threads: colours of elements and fans of triangles round nodes in the
-//! plane, and in space elements that are each in one block.
+//! plane, and in space elements that are each in one block, and grids of hexahedra.
 
 mod batches;
 mod colours;
 #[cfg(test)]
 mod damage;
 mod fans;
+pub(super) mod grids;
 mod halo;
 mod joins;
 mod rings;
@@ -22,7 +23,7 @@ const CHUNK: usize = 32;
 /// Materials that the four bits of a triangle can tell apart.
 const FEW_MATERIALS: usize = 16;
 
-/// Makes the tables, in rayon's current pool. The same for every number of threads. `fans_alone`: blocks that have fans
+/// Makes the tables, without grids, in rayon's current pool. The same for every number of threads. `fans_alone`: blocks that have fans
 /// get no colours.
 pub fn device_tables(blocks: &BlocksView, fans_alone: bool) -> DeviceTables {
     let materials = Materials::new(blocks);

@@ -1,11 +1,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use pogo_formats::block::corner::{ABSENT, BATCH, MOST_LOCAL_NODES, local_node, shape, turn_of};
+use pogo_formats::block::corner::{ABSENT, BATCH, MOST_LOCAL_NODES, local_node, shape, turn_of, ways_of};
+use pogo_formats::block::grid::{NODE, NOTHING, PRESENT, WHOLE};
 use pogo_formats::block::ring::{ring_around, ring_tetrahedra};
 use pogo_formats::block::{DeviceTables, DeviceView, FanRecord, triangle_material};
 use pogo_formats::model::{ElementKind, Mesh};
 use proptest::prelude::*;
 
+use super::damage::error;
 use super::device_tables;
 use crate::arrange::tests::{arranged, mesh, solid, triangles};
 use crate::arrange::{Arranged, Partition, arrange};
@@ -468,4 +470,67 @@ proptest! {
         }
         check(&arranged(&model, Partitioner::Greedy, capacity, false));
     }
+}
+
+/// Elements of the grids and nodes that are whole in one, of a model in one section whose hexahedra are turned as they may be.
+fn counted(mut model: Mesh) -> [usize; 3] {
+    let ways = ways_of(ElementKind::C3d8);
+    for group in &mut model.groups {
+        group.section.fill(0);
+        if group.kind == ElementKind::C3d8 {
+            for (e, nodes) in group.connectivity.chunks_exact_mut(8).enumerate() {
+                let before = nodes.to_vec();
+                for (node, &corner) in nodes.iter_mut().zip(&ways[7 * e % ways.len()]) {
+                    *node = before[usize::from(corner)];
+                }
+            }
+        }
+    }
+    let arranged = arranged(&model, Partitioner::Greedy, 100, false);
+    assert_eq!(error(&arranged, |_| ()), [None, None]);
+    let places = &arranged.device.grid_places;
+    assert!(places.iter().all(|&word| word == NOTHING || word & NODE < arranged.mesh.n_nodes() as u32));
+    let count = |bit: u32| places.iter().filter(|&&word| word & bit != 0).count();
+    [arranged.device.grid_material.len(), count(PRESENT), count(WHOLE)]
+}
+
+#[test]
+fn hexahedra_stand_in_grids_however_they_are_turned() {
+    // Five layers of hexahedra under wedges: the nodes in between are not whole.
+    let model = solid(13);
+    assert_eq!(counted(model.clone()), [1, 5 * 13 * 13, 5 * 14 * 14]);
+    // Without an element in the middle its nodes have seven elements each, which is all.
+    let mut hole = model;
+    let group = hole.groups.iter_mut().find(|group| group.kind == ElementKind::C3d8).unwrap();
+    let middle = 2 * 13 * 13 + 6 * 13 + 6;
+    group.connectivity.drain(8 * middle..8 * (middle + 1));
+    group.labels.pop();
+    group.section.pop();
+    group.instance.pop();
+    assert_eq!(counted(hole), [1, 5 * 13 * 13 - 1, 5 * 14 * 14]);
+}
+
+#[test]
+fn a_grid_round_a_ring_has_a_seam() {
+    let (radial, round, high) = (5, 24, 6);
+    let node = |i: usize, j: usize, k: usize| ((k * round + j % round) * (radial + 1) + i) as u32;
+    let mut coordinates = Vec::new();
+    let mut connectivity = Vec::new();
+    for k in 0..=high {
+        for j in 0..round {
+            for i in 0..=radial {
+                let (sin, cos) = (j as f64 / round as f64 * std::f64::consts::TAU).sin_cos();
+                coordinates.extend([cos * (2.0 + i as f64), sin * (2.0 + i as f64), k as f64]);
+                if i < radial && k < high {
+                    let corners =
+                        [(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0), (0, 0, 1), (1, 0, 1), (1, 1, 1), (0, 1, 1)];
+                    connectivity.extend(corners.map(|(a, b, c)| node(i + a, j + b, k + c)));
+                }
+            }
+        }
+    }
+    let n_nodes = coordinates.len() / 3;
+    let seam = (radial + 1) * (high + 1);
+    let model = mesh(3, coordinates, vec![(ElementKind::C3d8, connectivity)]);
+    assert_eq!(counted(model), [1, radial * round * high, n_nodes - seam]);
 }

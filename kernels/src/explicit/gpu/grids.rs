@@ -1,0 +1,244 @@
+//! Hexahedra that stand in grids, cut into tiles for march.cuh, and what is left for the blocks.
+
+use pogo_formats::block::DeviceView;
+use pogo_formats::block::grid::{CORNERS, Grid, NODE, NOTHING, PRESENT, WHOLE};
+use pogo_formats::model::ElementKind;
+use rayon::prelude::*;
+
+use super::super::Problem;
+use super::super::cpu::scale::is_aligned;
+use super::tables::law;
+use crate::cuda::Plain;
+
+/// `Tile` in step.cuh.
+#[derive(Debug, Clone, Copy)]
+#[repr(C, align(16))]
+pub(super) struct TileRow {
+    pub first: u64,
+    pub n_layers: u32,
+    pub width: u32,
+    pub height: u32,
+    pub n_slots: u32,
+    pub reserved: [u32; 2],
+}
+
+// SAFETY: numbers without padding.
+unsafe impl Plain for TileRow {}
+
+/// In a word of a tile: it moves the node.
+const MOVED: u32 = 1 << 31;
+/// Threads of a thread block, and slots of a plane (`THREADS` and `SLOTS` in march.cuh).
+const THREADS: usize = 128;
+const SLOTS: usize = THREADS + 64;
+/// Nodes that a tile moves along a grid's third axis: fewer and its first layer, which it computes beside others, counts
+/// for more; more and its positions, which have one origin, have fewer digits.
+const LAYERS: [usize; 2] = [4, 32];
+
+/// What a block does where tiles move nodes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    /// Moves its nodes.
+    Steps,
+    /// Has nodes that tiles move, and elements that act on those of others.
+    PassesOn,
+    /// Tiles do all of it.
+    Rests,
+}
+
+/// Tiles of one launch.
+pub(super) struct Launched {
+    /// As `laws.cuh` numbers them.
+    pub law: u32,
+    /// Entry of the device's materials.
+    pub material: usize,
+    pub tiles: Vec<u32>,
+}
+
+/// The tiles of all grids.
+pub(super) struct Tiles {
+    pub roles: Vec<Role>,
+    pub rows: Vec<TileRow>,
+    pub words: Vec<u32>,
+    pub launches: Vec<Launched>,
+    /// Nodes that they move.
+    pub n_moved: usize,
+}
+
+/// Bytes of dynamic shared memory of `march` (`MarchRooms`) with numbers of so many bytes.
+pub(super) fn room(number: usize) -> u32 {
+    (number * (3 * 6 * SLOTS + (2 * 9 + 4) * THREADS) + 4 * 8 * SLOTS) as u32
+}
+
+impl Tiles {
+    /// None if there are no grids, or they have too few of the nodes. Blocks of nodes that are in no grid, on which anything
+    /// acts, that are recorded, damped, or beside elements with a stiffness factor, step as ever. `n_resident` thread blocks
+    /// run at a time.
+    pub fn new(
+        problem: &Problem,
+        device: &DeviceView,
+        acts: &(dyn Fn(usize) -> bool + Sync),
+        n_resident: usize,
+    ) -> Option<Self> {
+        let (blocks, n_nodes) = (&problem.blocks, problem.mesh.n_nodes());
+        let aligned = |grid: &Grid| {
+            let section = device.material_section[grid.material] as usize;
+            problem.sections.get(section).is_some_and(|section| is_aligned(&section.elasticity))
+        };
+        let grids: Vec<Grid> = device.grids().filter(aligned).collect();
+        if grids.is_empty() {
+            return None;
+        }
+        let mut free = vec![false; n_nodes];
+        for grid in &grids {
+            for &word in grid.places.iter().filter(|&&word| word & WHOLE != 0) {
+                free[(word & NODE) as usize] = true;
+            }
+        }
+        let damped = |node: usize| problem.damping_rate.get(node).is_some_and(|&rate| rate != 0.0);
+        let factor = |e: u32| problem.stiffness_factor.get(e as usize).copied().unwrap_or(1.0);
+        let all_free = |b: usize| {
+            blocks.own_nodes(b).all(|node| free[node] && !damped(node) && !acts(node))
+                && blocks.runs(b).all(|run| run.elements.iter().all(|&e| factor(e) == 1.0))
+        };
+        let n_blocks = blocks.n_blocks();
+        let rest: Vec<bool> = (0..n_blocks).into_par_iter().with_min_len(16).map(all_free).collect();
+        for b in (0..n_blocks).filter(|&b| !rest[b]) {
+            free[blocks.own_nodes(b)].fill(false);
+        }
+        let role = |b: usize| match rest[b] {
+            false => Role::Steps,
+            true if device.later(b).iter().any(|&node| !free[node as usize]) => Role::PassesOn,
+            true => Role::Rests,
+        };
+        let roles: Vec<Role> = (0..n_blocks).into_par_iter().with_min_len(16).map(role).collect();
+        let computed = (0..n_blocks).filter(|&b| roles[b] != Role::Rests).map(|b| blocks.own_nodes(b).len());
+        if 2 * computed.sum::<usize>() > n_nodes {
+            return None;
+        }
+        let mut tiles = Self { roles, rows: Vec::new(), words: Vec::new(), launches: Vec::new(), n_moved: 0 };
+        for grid in &grids {
+            tiles.cut(device, grid, &free, n_resident);
+        }
+        Some(tiles)
+    }
+
+    fn cut(&mut self, device: &DeviceView, grid: &Grid, free: &[bool], n_resident: usize) {
+        let number = shape(grid.size, n_resident);
+        let n_tiles = number.iter().product();
+        let made: Vec<(TileRow, Vec<u32>, usize)> = (0..n_tiles)
+            .into_par_iter()
+            .filter_map(|tile| {
+                let at = [tile % number[0], tile / number[0] % number[1], tile / (number[0] * number[1])];
+                let range = |i: usize| [at[i], at[i] + 1].map(|part| grid.size[i] * part / number[i]);
+                cut(grid, [range(0), range(1), range(2)], free)
+            })
+            .collect();
+        let kind = ElementKind::from_code(device.material_kind[grid.material]).unwrap_or(ElementKind::C3d8);
+        let mut launch = Launched { law: law(kind), material: grid.material, tiles: Vec::new() };
+        for (row, words, n_moved) in made {
+            launch.tiles.push(self.rows.len() as u32);
+            self.rows.push(TileRow { first: self.words.len() as u64, ..row });
+            self.words.extend(words);
+            self.n_moved += n_moved;
+        }
+        let same = |other: &&mut Launched| other.law == launch.law && other.material == launch.material;
+        match self.launches.iter_mut().find(same) {
+            Some(other) => other.tiles.extend(launch.tiles),
+            None if launch.tiles.is_empty() => {}
+            None => self.launches.push(launch),
+        }
+    }
+
+    /// Nodes of a tile.
+    pub fn nodes(&self, tile: usize) -> impl Iterator<Item = usize> {
+        let row = &self.rows[tile];
+        let n = (row.n_layers as usize + 1) * row.n_slots as usize;
+        self.words[row.first as usize..][..n].iter().map(|word| (word & NODE) as usize)
+    }
+
+    /// The elements of a tile, by their nodes.
+    pub fn elements(&self, tile: usize) -> impl Iterator<Item = [usize; 8]> {
+        let row = &self.rows[tile];
+        let (w, h, n_slots) = (row.width as usize, row.height as usize, row.n_slots as usize);
+        let words = &self.words[row.first as usize..][..(row.n_layers as usize + 1) * n_slots];
+        (0..row.n_layers as usize * w * h).filter_map(move |at| {
+            let (k, i, j) = (at / (w * h), at % w, at / w % h);
+            let node = |[a, b, c]: [usize; 3]| (words[(k + c) * n_slots + slot(w, h, i + a, j + b)] & NODE) as usize;
+            (words[k * n_slots + slot(w, h, i, j)] & PRESENT != 0).then(|| CORNERS.map(node))
+        })
+    }
+}
+
+/// Where the node (i, j) of a plane is.
+fn slot(w: usize, h: usize, i: usize, j: usize) -> usize {
+    match (i < w, j < h) {
+        (true, true) => j * w + i,
+        (false, _) => w * h + j,
+        (true, false) => w * h + h + 1 + i,
+    }
+}
+
+/// How many tiles a grid is cut into along each axis: those that cost least, by rounds of thread blocks and planes of each.
+fn shape(size: [usize; 3], n_resident: usize) -> [usize; 3] {
+    let mut best = (f64::INFINITY, [1; 3]);
+    for a in 1..=size[0] {
+        let w = size[0].div_ceil(a) + 1;
+        // The fewest rows of tiles for this width.
+        let most = (THREADS / w).min((SLOTS - THREADS - 1).saturating_sub(w));
+        if most < 2 {
+            continue;
+        }
+        let b = size[1].div_ceil(most - 1);
+        let [fewest, layers] = LAYERS;
+        for c in size[2].div_ceil(layers)..=size[2].div_ceil(fewest) {
+            let rounds = ((a * b * c) as f64 / n_resident as f64).ceil();
+            // A little for narrow tiles, whose rows share lines of memory with others.
+            let cost = rounds * (size[2].div_ceil(c) as f64 + 3.0) * (1.0 + 0.05 / w as f64);
+            if cost < best.0 {
+                best = (cost, [a, b, c]);
+            }
+        }
+    }
+    best.1
+}
+
+/// The tile that moves the free nodes in a range of places, and how many; none if there are none.
+fn cut(grid: &Grid, range: [[usize; 2]; 3], free: &[bool]) -> Option<(TileRow, Vec<u32>, usize)> {
+    let [w, h, n_layers] = range.map(|[first, last]| last - first + 1);
+    let n_slots = (w + 1) * (h + 1);
+    let mut words = vec![NOTHING; (n_layers + 1) * n_slots];
+    let mut n_moved = 0;
+    for k in 0..=n_layers {
+        for j in 0..=h {
+            for i in 0..=w {
+                // From the place before the range to the one after it.
+                let local = [i, j, k];
+                let at: [usize; 3] = std::array::from_fn(|axis| (range[axis][0] + local[axis]).wrapping_sub(1));
+                if (0..3).any(|axis| at[axis] >= grid.size[axis]) {
+                    continue;
+                }
+                let place = grid.places[grid.place(at)];
+                if place & NODE == NOTHING {
+                    continue;
+                }
+                let inside = i < w && j < h && k < n_layers;
+                let moved = inside && i > 0 && j > 0 && k > 0 && place & WHOLE != 0 && free[(place & NODE) as usize];
+                n_moved += usize::from(moved);
+                words[k * n_slots + slot(w, h, i, j)] =
+                    place & NODE | if inside { place & PRESENT } else { 0 } | if moved { MOVED } else { 0 };
+            }
+        }
+    }
+    // What is not there reads some node that is.
+    let some = words.iter().find(|&&word| word & MOVED != 0)? & NODE;
+    words.iter_mut().filter(|word| **word == NOTHING).for_each(|word| *word = some);
+    let row = TileRow {
+        first: 0,
+        n_layers: n_layers as u32,
+        width: w as u32,
+        height: h as u32,
+        n_slots: n_slots as u32,
+        reserved: [0; 2],
+    };
+    Some((row, words, n_moved))
+}

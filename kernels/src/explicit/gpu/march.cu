@@ -1,0 +1,19 @@
+// The kernels of march.cuh, one a precision and kind of element.
+
+#include "march.cuh"
+
+#define MARCH(NAME, TYPE, LAW, BLOCKS)                                                                                         \
+    extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)                                                              \
+        NAME(const __grid_constant__ Params<TYPE> p, u32 k, u32 parity, const __grid_constant__ Material<TYPE> material) {     \
+        march<TYPE, LAW>(p, parity, material);                                                                                 \
+    }
+
+#ifndef POGO_F64
+MARCH(march_f32_hexahedra, float, HEXAHEDRON, 4)
+MARCH(march_f32_reduced_hexahedra, float, REDUCED_HEXAHEDRON, 4)
+MARCH(march_f32_parallelepipeds, float, PARALLELEPIPED, 4)
+#else
+MARCH(march_f64_hexahedra, double, HEXAHEDRON, 2)
+MARCH(march_f64_reduced_hexahedra, double, REDUCED_HEXAHEDRON, 2)
+MARCH(march_f64_parallelepipeds, double, PARALLELEPIPED, 2)
+#endif

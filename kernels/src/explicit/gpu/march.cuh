@@ -1,0 +1,172 @@
+// Hexahedra that stand in a grid: a thread block marches through a tile of columns, plane by plane, a thread a column. A plane
+// of nodes is in shared memory once for all elements on both sides of it; the forces on its nodes are complete when the
+// elements above it are computed: what those below left is kept in registers, and what the columns beside add is exchanged in
+// shared memory. Tiles overlap by an element, which both compute, so that nothing is passed on to others.
+//
+// A plane has slots for nodes: one for the lowest corner of each column, column t at slot t, then those beyond the last column
+// of each row, then those beyond the last row.
+
+#pragma once
+#include "solids.cuh"
+
+// Slots of a plane, at most, and planes whose words are there.
+constexpr u32 SLOTS = THREADS + 64, PLANES_OF_WORDS = 8;
+
+// What the corners of an element on one plane, in the order of CPE4, give to the coefficients: differences first.
+template <typename T> struct Quad {
+    Vector<T, 3> at, along, twist, side;
+
+    __device__ __forceinline__ void set(const Vector<T, 3> *v) {
+        const Vector<T, 3> a = v[1] - v[0], b = v[2] - v[3];
+        at = v[0];
+        along = a + b;
+        twist = b - a;
+        side = v[3] - v[0];
+    }
+};
+
+// As `hexahedron_modes`.
+template <typename T> __device__ __forceinline__ void modes_between(const Quad<T> &low, const Quad<T> &high, Vector<T, 3> *m) {
+    m[0] = low.along + high.along;
+    m[4] = high.along - low.along;
+    m[5] = low.twist + high.twist;
+    m[6] = high.twist - low.twist;
+    const Vector<T, 3> rise = high.side - low.side;
+    m[1] = axpy(T(2), low.side + high.side, m[5]);
+    m[3] = axpy(T(2), rise, m[6]);
+    m[2] = axpy(T(4), high.at - low.at, axpy(T(2), rise, m[4]));
+}
+
+// Where things lie in the dynamic shared memory of `march`, as `MARCH_NUMBERS` of grids.rs counts it: x and u on three planes,
+// words, two planes of forces that columns exchange, Δu and inertia of the node that each thread moves.
+template <typename T> struct MarchRooms {
+    unsigned char *shared;
+    static constexpr u32 PLANE = 6 * sizeof(T) * SLOTS;
+
+    __device__ __forceinline__ Near<T> near(u32 k) const { return Near<T>(shared + k % 3 * PLANE, SLOTS); }
+    __device__ __forceinline__ T *forces(u32 k) const { return reinterpret_cast<T *>(shared + 3 * PLANE) + k % 2 * 9 * THREADS; }
+    __device__ __forceinline__ T *motion() const { return reinterpret_cast<T *>(shared + 3 * PLANE) + 18 * THREADS; }
+    __device__ __forceinline__ u32 *words(u32 k) const {
+        return reinterpret_cast<u32 *>(motion() + 4 * THREADS) + k % PLANES_OF_WORDS * SLOTS;
+    }
+};
+
+template <typename T, u32 LAW>
+__device__ __forceinline__ void march(const Params<T> &p, u32 parity, const Material<T> &material) {
+    typedef Vector<T, 3> V;
+    extern __shared__ __align__(16) unsigned char shared[];
+    const MarchRooms<T> rooms = {shared};
+    const u32 t = threadIdx.x;
+    const Tile tile = load_row(p.tiles + p.list[blockIdx.x]);
+    const u32 w = tile.w, h = tile.h, n_slots = tile.n_slots, n_planes = tile.n_layers + 1;
+    const u32 j = t / w, i = t - j * w, beside = w * h, beyond = beside + h + 1;
+    const bool active = t < beside, two = t + THREADS < n_slots;
+    u32 slots[4] = {t, i + 1 < w ? t + 1 : beside + j, 0, j + 1 < h ? t + w : beyond + i};
+    slots[2] = i + 1 == w ? beside + j + 1 : j + 1 == h ? beyond + i + 1 : t + w + 1;
+    const u32 *words = p.words + tile.first;
+    const T *x_in = p.tile_x + 3 * tile.first, *u_in = p.u[parity], *du_in = p.du[parity];
+    const Element<T, LAW, true> element(material);
+
+    auto bring_words = [&](u32 k) {
+        if (k >= n_planes) return;
+        for (u32 s = t; s < n_slots; s += THREADS) copy_later<4>(rooms.words(k) + s, words + (u64)k * n_slots + s);
+    };
+    // A thread waits for its own words alone.
+    auto bring_slot = [&](u32 k, u32 s) {
+        const Near<T> near = rooms.near(k);
+        const T *u = u_in + 3 * (u64)(rooms.words(k)[s] & TILE_NODE), *x = x_in + (u64)k * 3 * n_slots + s;
+#pragma unroll
+        for (int c = 0; c < 3; c++) {
+            copy_later<sizeof(T)>(near.u(s, c), u + c);
+            copy_later<sizeof(T)>(near.x(s, c), x + c * n_slots);
+        }
+    };
+    auto bring = [&](u32 k) {
+        if (k >= n_planes) return;
+        if (t < n_slots) bring_slot(k, t);
+        if (two) bring_slot(k, t + THREADS);
+    };
+    auto read = [&](u32 k, Quad<T> &qx, Quad<T> &qu) {
+        const Near<T> near = rooms.near(k);
+        V x[4], u[4];
+#pragma unroll
+        for (int c = 0; c < 4; c++) near.get(slots[c], x[c].c, u[c].c);
+        qx.set(x);
+        qu.set(u);
+    };
+    // Force on the lowest corner from the thread's own column, and the node's displacement.
+    V own, u_old;
+    auto finish = [&](u32 k) {
+        const u32 word = rooms.words(k)[t];
+        if (!active || !(word & MOVED)) return;
+        const T *from = rooms.forces(k) + t, *motion = rooms.motion() + t;
+        const u64 at = 3 * (u64)(word & TILE_NODE);
+        const T inertia = motion[3 * THREADS];
+#pragma unroll
+        for (u32 c = 0; c < 3; c++) {
+            const T *left = from + c * THREADS - 1, *below = left + 3 * THREADS + 1 - w, *both = below + 3 * THREADS - 1;
+            const T f = (own[c] + *left) + (*below + *both);
+            if (p.force_out) {
+                p.force_out[at + c] = (double)f * p.force_unit;
+                continue;
+            }
+            const T moved = motion[c * THREADS] - inertia * f;
+            p.du[parity ^ 1][at + c] = moved;
+            p.u[parity ^ 1][at + c] = u_old[c] + moved;
+        }
+    };
+
+#pragma unroll 1
+    for (u32 k = 0; k < 4; k++) bring_words(k);
+    wait_for_copies();
+    bring(0);
+    bring(1);
+    // Forces on the lower plane from the elements below it, by coefficients: mean, ξ, η, ξη.
+    V kept[4] = {};
+#pragma unroll 1
+    for (u32 k = 0; k + 1 < n_planes; k++) {
+        wait_for_copies();
+        __syncthreads();
+        if (k > 0) finish(k - 1);
+        bring(k + 2);
+        bring_words(k + 4);
+        if (!active) continue;
+        const u32 word = rooms.words(k)[t];
+        if (word & MOVED) {
+            const u32 node = word & TILE_NODE;
+#pragma unroll
+            for (u32 c = 0; c < 3; c++) copy_later<sizeof(T)>(rooms.motion() + c * THREADS + t, du_in + 3 * (u64)node + c);
+            copy_later<sizeof(T)>(rooms.motion() + 3 * THREADS + t, p.inertia + node);
+        }
+        V q[7];
+        Quad<T> low_x, low_u, high_x, high_u;
+        read(k, low_x, low_u);
+        read(k + 1, high_x, high_u);
+        u_old = low_u.at;
+        if (word & PRESENT) {
+            V mx[7], mu[7];
+            modes_between(low_x, high_x, mx);
+            modes_between(low_u, high_u, mu);
+            element.force_of_modes(mx, mu, q);
+        } else {
+#pragma unroll
+            for (int m = 0; m < 7; m++) q[m] = {T(0), T(0), T(0)};
+        }
+        const V mean = kept[0] - q[2], xi = kept[1] + (q[0] - q[4]), eta = kept[2] + (q[1] - q[3]), both = kept[3] + (q[5] - q[6]);
+        kept[0] = q[2];
+        kept[1] = q[0] + q[4];
+        kept[2] = q[1] + q[3];
+        kept[3] = q[5] + q[6];
+        const V left = mean - xi, right = mean + xi, down = eta - both, up = eta + both;
+        own = left - down;
+        const V others[3] = {right - up, left + down, right + up};
+        T *to = rooms.forces(k) + t;
+#pragma unroll
+        for (int n = 0; n < 3; n++)
+#pragma unroll
+            for (int c = 0; c < 3; c++) to[(3 * n + c) * THREADS] = others[n][c];
+    }
+    wait_for_copies();
+    __syncthreads();
+    finish(n_planes - 2);
+}
