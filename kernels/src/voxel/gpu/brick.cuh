@@ -101,7 +101,8 @@ enum Then : u32 {
 constexpr u32 STAGES = 4;
 /// Planes that a stretch has at most, as many as leave shared memory for three thread blocks a multiprocessor, in f64 for two;
 /// empty ones before and after it, so that nobody needs to ask where it ends.
-template <class T, bool MODULI> constexpr u32 LONGEST = MODULI ? 96 : sizeof(T) == 8 ? 120 : 133;
+template <class T, u32 THEN, bool MODULI>
+constexpr u32 LONGEST = MODULI ? 96 : sizeof(T) == 8 ? 120 : THEN == PAIR ? 133 : 176;
 constexpr u32 BEFORE = 3, AFTER = 4 + STAGES;
 
 /// What there is to do in step k (`March::step`). Nothing: the warp waits for the others and that is all.

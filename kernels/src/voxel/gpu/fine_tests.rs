@@ -78,7 +78,7 @@ fn node(plane: &Plane, halo: &[u32], x: usize, y: usize) -> Option<(u32, bool)> 
 /// The product as the tables say, plainly.
 fn by_tiles(tiles: &Tiles, cube: &Cube, moduli: &[f64], x: &[f64]) -> Vec<f64> {
     let mut y = vec![0.0; x.len()];
-    for stretch in &tiles.cut(longest(false, false)) {
+    for stretch in &tiles.cut(longest(false)[0]) {
         let (first, end) = (stretch.at as usize, (stretch.at + stretch.n) as usize);
         for k in first - 1..end {
             for warp in 0..WARPS {
@@ -148,9 +148,9 @@ fn tiles_name_every_node_and_element() {
 
 #[test]
 fn stretches_fit_the_kernels() {
-    let [moduli, double, single] =
-        [(false, true), (true, false), (false, false)].map(|(double, moduli)| longest(double, moduli));
-    let longest = format!("LONGEST = MODULI ? {moduli} : sizeof(T) == 8 ? {double} : {single};");
+    let ([single, pair, double], [moduli, ..]) = (longest(false), longest(true));
+    let longest =
+        format!("LONGEST = MODULI ? {moduli} : sizeof(T) == 8 ? {double} : THEN == PAIR ? {pair} : {single};");
     let text = include_str!("brick.cuh");
     assert!(
         text.contains(&longest) && text.contains("BEFORE = 3, AFTER = 4 + STAGES;"),

@@ -26,7 +26,7 @@ template <class T, u32 THEN, bool MODULI> struct March {
     static constexpr int RIGHT = 1, UP = PITCH;
     using U = Field<T, ROWS * PITCH, N, false>;
     using F = Field<T, 16 * PITCH, 3, true>;
-    static constexpr u32 PLANES = BEFORE + LONGEST<T, MODULI> + AFTER, STAGE = U::SIZE, BUFFER = 3 * F::SIZE;
+    static constexpr u32 PLANES = BEFORE + LONGEST<T, THEN, MODULI> + AFTER, STAGE = U::SIZE, BUFFER = 3 * F::SIZE;
     static constexpr u32 SHEET = sizeof(Sheet<MODULI>);
 
     struct Memory {
@@ -122,7 +122,7 @@ template <class T, u32 THEN, bool MODULI> struct March {
     }
 
     __device__ __forceinline__ void bring(bool is, u32 node, u32 to, const Column& c, u32& odd) const {
-        auto at = [&](u32 a) { return reinterpret_cast<T*>(part(memory.u, to + U::at(c, a))); };
+        auto at = [&](u32 a) { return reinterpret_cast<T*>(part(memory.u, to) + U::at(c, a)); };
         copy_if(is, at(0), at(1), at(2), p.x + 3 * static_cast<u64>(node));
         if constexpr (THEN == PAIR) {
             copy_if(is, at(3), reinterpret_cast<const T*>(p.inverse) + node / 2);
@@ -132,7 +132,7 @@ template <class T, u32 THEN, bool MODULI> struct March {
 
     /// PAIR: an entry of `inverse`, from the word that has it.
     __device__ __forceinline__ float inverse_at(u32 stage, const Column& c, bool odd) const {
-        u32 pair = *reinterpret_cast<const u32*>(part(memory.u, stage + U::at(c, 3)));
+        u32 pair = *reinterpret_cast<const u32*>(part(memory.u, stage) + U::at(c, 3));
         return __uint_as_float(odd ? pair & 0xffff0000u : pair << 16);
     }
 
@@ -148,7 +148,7 @@ template <class T, u32 THEN, bool MODULI> struct March {
     __device__ __forceinline__ void scale_node(u32 stage, const Column& c, bool odd) const {
         float by = inverse_at(stage, c, odd);
 #pragma unroll
-        for (u32 a = 0; a < 3; a++) *reinterpret_cast<T*>(part(memory.u, stage + U::at(c, a))) *= by;
+        for (u32 a = 0; a < 3; a++) *reinterpret_cast<T*>(part(memory.u, stage) + U::at(c, a)) *= by;
     }
 
     __device__ __forceinline__ T modulus(u32 raw) const {
@@ -181,7 +181,7 @@ template <class T, u32 THEN, bool MODULI> struct March {
     }
 
     __device__ __forceinline__ void take(const Task& task) {
-        flags = THEN == FORCES ? task.flags : together(task.flags);
+        flags = together(task.flags);
         fetched_there = task.nodes & bit;
         fetched = task.node_at + __popc(task.nodes & below);
     }
@@ -329,7 +329,7 @@ template <class T, u32 THEN, bool MODULI> struct March {
         // From plane −1, which stands before the stretch, to n, which stands after it.
         const int n = stretch.n;
         Plane* const planes = reinterpret_cast<Plane*>(memory.f);
-        static_assert(sizeof(Plane) * (LONGEST<T, MODULI> + 2) <= 2 * BUFFER, "room for the planes");
+        static_assert(sizeof(Plane) * (LONGEST<T, THEN, MODULI> + 2) <= 2 * BUFFER, "room for the planes");
         if (threadIdx.x < 64) memory.ring[threadIdx.x] = ring(threadIdx.x, PITCH);
         {
             const uint4* from = reinterpret_cast<const uint4*>(p.planes + stretch.at - 1);

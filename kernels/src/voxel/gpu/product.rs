@@ -91,6 +91,14 @@ struct Force {
 // SAFETY: numbers without padding.
 unsafe impl Plain for Force {}
 
+/// Whose stretches a launch takes: those of kernels in f32, of two smoothing steps, or in f64.
+#[derive(Debug, Clone, Copy)]
+enum Cut {
+    Single,
+    Pair,
+    Double,
+}
+
 /// The finest level.
 #[derive(Debug)]
 pub(crate) struct FineLevel {
@@ -106,8 +114,8 @@ pub(crate) struct FineLevel {
     lambda: f32,
     single: Params<f32>,
     double: Params<f64>,
-    /// Stretches of kernels in f32 and in f64.
-    n_stretches: [u32; 2],
+    /// Address and number of the stretches of each [`Cut`].
+    stretches: [(u64, u32); 3],
     store: Kernel,
     residual: Kernel,
     step: Kernel,
@@ -120,7 +128,7 @@ pub(crate) struct FineLevel {
     inverse: Buffer<u16>,
     partial: Buffer<f64>,
     forces: Buffer<Force>,
-    _tables: (Buffer<Plane>, [Buffer<Stretch>; 2], Buffer<u32>, Buffer<u32>),
+    _tables: (Buffer<Plane>, [Buffer<Stretch>; 3], Buffer<u32>, Buffer<u32>),
     _moduli: (Buffer<u8>, Buffer<f32>, Buffer<f32>, Buffer<f64>),
     _modules: [Module; 2],
 }
@@ -150,41 +158,41 @@ impl FineLevel {
         let single: Vec<f32> = young.iter().map(|&y: &f64| y as f32).collect();
         let moduli = (Buffer::of(&classes)?, Buffer::of(&moduli)?, Buffer::of(&single)?, Buffer::of(&young)?);
         let fixed: Vec<u32> = tiles.fixed.iter().flatten().flatten().copied().collect();
-        let longest = [false, true].map(|double| tiles::longest(double, kind != 0));
-        let stretches = longest.map(|longest| tiles.cut(longest));
-        let n_stretches = stretches.each_ref().map(|each| each.len() as u32);
-        bytes += stretches.iter().map(|each| size_of_val(&each[..]) as u64).sum::<u64>();
+        let longest = tiles::longest(kind != 0);
+        let cuts = longest.map(|longest| tiles.cut(longest));
+        bytes += cuts.iter().map(|cut| size_of_val(&cut[..]) as u64).sum::<u64>();
         let first_planes = (Buffer::of(&tiles.firsts())?, tiles.n_tiles[0] as u32);
         let (order, planes) = (tiles.order, tiles.planes);
         let n_planes = planes.len() as u32;
         let tables = (
             Buffer::of(&planes)?,
-            [Buffer::of(&stretches[0])?, Buffer::of(&stretches[1])?],
+            [Buffer::of(&cuts[0])?, Buffer::of(&cuts[1])?, Buffer::of(&cuts[2])?],
             Buffer::of(&tiles.halo)?,
             Buffer::of(&fixed)?,
         );
         drop(planes);
         // Read two at a time.
         let inverse = Buffer::zeros(n_nodes.next_multiple_of(2))?;
-        let partial = Buffer::zeros(n_stretches[0].max(n_stretches[1]) as usize)?;
+        let partial = Buffer::zeros(cuts.iter().map(Vec::len).max().unwrap_or(0))?;
+        let stretches = [0, 1, 2].map(|cut| (tables.1[cut].pointer(), cuts[cut].len() as u32));
         bytes += 8 * partial.len() as u64;
         let forces = Buffer::zeros(0)?;
         let modules = [gpu.module(ptx::F32)?, gpu.module(ptx::F64)?];
         let invert = Kernel::new(gpu, &modules[0], "brick_inverse", 0)?;
         // `Memory` in march.cuh: tasks, places and numbers of the halo, stages of u, sums on faces.
         let sheet = size_of::<Plane>() + if kind == 0 { 0 } else { 4 * tiles::WARPS };
-        let shared = |size: usize, n_components: usize| {
+        let shared = |size: usize, n_components: usize, cut: Cut| {
             let numbers = 4 * n_components * 17 * 24 + 2 * 9 * 16 * 24;
-            ((3 + longest[usize::from(size == 8)] + 8) * sheet + 9 * 64 * 4 + size * numbers) as u32
+            ((3 + longest[cut as usize] + 8) * sheet + 9 * 64 * 4 + size * numbers) as u32
         };
         let name = |name: &str| format!("{name}{}", if kind == 0 { "" } else { "_moduli" });
-        let march = |which: &str, n| Kernel::new(gpu, &modules[0], &name(which), shared(4, n));
-        let double = |which: &str| Kernel::new(gpu, &modules[1], &name(which), shared(8, 3));
+        let march = |which: &str, n, cut| Kernel::new(gpu, &modules[0], &name(which), shared(4, n, cut));
+        let double = |which: &str| Kernel::new(gpu, &modules[1], &name(which), shared(8, 3, Cut::Double));
         let kernel = |name| Kernel::new(gpu, &modules[0], name, 0);
         let addresses = Params::<f32> {
             k: Stiffness::new(&cube, factor),
             planes: tables.0.pointer(),
-            stretches: tables.1[0].pointer(),
+            stretches: 0,
             halo: tables.2.pointer(),
             fixed: tables.3.pointer(),
             inverse: inverse.pointer(),
@@ -204,7 +212,7 @@ impl FineLevel {
             double: Params {
                 k: Stiffness::new(&cube, factor),
                 planes: addresses.planes,
-                stretches: tables.1[1].pointer(),
+                stretches: 0,
                 halo: addresses.halo,
                 fixed: addresses.fixed,
                 inverse: addresses.inverse,
@@ -216,12 +224,12 @@ impl FineLevel {
                 ..Default::default()
             },
             single: addresses,
-            n_stretches,
-            store: march("brick_store", 3)?,
-            residual: march("brick_residual", 3)?,
-            step: march("brick_step", 3)?,
-            dot: march("brick_dot", 3)?,
-            pair: march("brick_pair", 4)?,
+            stretches,
+            store: march("brick_store", 3, Cut::Single)?,
+            residual: march("brick_residual", 3, Cut::Single)?,
+            step: march("brick_step", 3, Cut::Single)?,
+            dot: march("brick_dot", 3, Cut::Single)?,
+            pair: march("brick_pair", 4, Cut::Pair)?,
             first: kernel("brick_first_step")?,
             add_up: kernel("brick_sum")?,
             store_f64: double("brick_store")?,
@@ -313,22 +321,32 @@ impl FineLevel {
     /// # Errors
     /// What the driver says, here and below.
     pub fn apply(&self, stream: CUstream, x: &Buffer<f32>, y: &Buffer<f32>, dot: bool) -> Result<(), DeviceError> {
-        self.start(stream, self.store, Params { x: self.at(x), y: self.at(y), add: dot.into(), ..self.single }, dot)
+        self.start(
+            stream,
+            (self.store, Cut::Single),
+            Params { x: self.at(x), y: self.at(y), add: dot.into(), ..self.single },
+            dot,
+        )
     }
 
     /// The same in f64.
     pub fn apply_f64(&self, stream: CUstream, x: &Buffer<f64>, y: &Buffer<f64>, dot: bool) -> Result<(), DeviceError> {
-        self.start(stream, self.store_f64, Params { x: self.at(x), y: self.at(y), add: dot.into(), ..self.double }, dot)
+        self.start(
+            stream,
+            (self.store_f64, Cut::Double),
+            Params { x: self.at(x), y: self.at(y), add: dot.into(), ..self.double },
+            dot,
+        )
     }
 
     /// `sum` = b · K x.
     pub fn dot(&self, stream: CUstream, b: &Buffer<f32>, x: &Buffer<f32>) -> Result<(), DeviceError> {
-        self.start(stream, self.dot, Params { b: self.at(b), x: self.at(x), ..self.single }, true)
+        self.start(stream, (self.dot, Cut::Single), Params { b: self.at(b), x: self.at(x), ..self.single }, true)
     }
 
     /// r = f − K x, 0 where fixed, computed in f64; `sum` is r · r.
     pub fn true_residual(&self, stream: CUstream, x: &Buffer<f64>, r: &Buffer<f32>) -> Result<(), DeviceError> {
-        self.start(stream, self.forces_f64, Params { x: self.at(x), r: self.at(r), ..self.double }, true)
+        self.start(stream, (self.forces_f64, Cut::Double), Params { x: self.at(x), r: self.at(r), ..self.double }, true)
     }
 
     /// r = b − K x.
@@ -340,7 +358,7 @@ impl FineLevel {
         r: &Buffer<f32>,
     ) -> Result<(), DeviceError> {
         let params = Params { b: self.at(b), x: self.at(x), r: self.at(r), ..self.single };
-        self.start(stream, self.residual, params, false)
+        self.start(stream, (self.residual, Cut::Single), params, false)
     }
 
     /// `degree` smoothing steps on K z = b from z = 0. `work` is needed for other than two.
@@ -456,7 +474,7 @@ impl FineLevel {
             add: 1,
             ..self.single
         };
-        self.start(stream, self.step, params, false)
+        self.start(stream, (self.step, Cut::Single), params, false)
     }
 
     /// z = (z or 0) + w0 times the first of two steps for the residual b + the second: see `PAIR` in brick.cuh.
@@ -480,20 +498,21 @@ impl FineLevel {
             add: add.into(),
             ..self.single
         };
-        self.start(stream, self.pair, params, false)
+        self.start(stream, (self.pair, Cut::Pair), params, false)
     }
 
     fn start<T: Copy>(
         &self,
         stream: CUstream,
-        kernel: Kernel,
+        (kernel, cut): (Kernel, Cut),
         mut params: Params<T>,
         sum: bool,
     ) -> Result<(), DeviceError> {
-        let n_stretches = self.n_stretches[usize::from(size_of::<T>() == 8)];
+        let (stretches, n_stretches) = self.stretches[cut as usize];
         if n_stretches == 0 {
             return Ok(());
         }
+        params.stretches = stretches;
         params.partial = if sum { self.partial.pointer() } else { 0 };
         let mut arguments = [std::ptr::from_mut(&mut params).cast::<c_void>()];
         // SAFETY: what the kernels take; the tables name what is there, and vectors have `n_dofs` numbers (`at`).

@@ -15,17 +15,13 @@ pub(super) const TILE: usize = 15;
 pub(super) const WARPS: usize = 8;
 /// `HAS_FIXED` in brick.cuh.
 const HAS_FIXED: u32 = 1 << 31;
-/// Planes of a stretch at most, `LONGEST` in brick.cuh.
-pub(super) const fn longest(double: bool, moduli: bool) -> usize {
-    match (moduli, double) {
-        (true, _) => 96,
-        (false, true) => 120,
-        (false, false) => 133,
-    }
+/// Planes of a stretch at most, `LONGEST` in brick.cuh, of kernels in f32, of that for two smoothing steps, and of those in f64.
+pub(super) const fn longest(moduli: bool) -> [usize; 3] {
+    if moduli { [96; 3] } else { [176, 133, 120] }
 }
 
 /// Stretches there should be, where the planes are that many: a few rounds of a large device.
-const STRETCHES: usize = 3072;
+const STRETCHES: usize = 2560;
 /// What a stretch more in each tile costs, and the least that the last ones count, in planes of the last: those run alone in the
 /// end (measured, EXPERIMENTS.md).
 const STRETCH_COST: usize = 56;
