@@ -22,8 +22,8 @@ pub(super) const fn longest(moduli: bool) -> [usize; 3] {
 
 /// Stretches there should be, where the planes are that many: a few rounds of a large device.
 const STRETCHES: usize = 2560;
-/// What a stretch more in each tile costs, and the least that the last ones count, in planes of the last: those run alone in the
-/// end (measured, EXPERIMENTS.md).
+/// What a stretch more in each tile costs, in planes of the last ones, which run alone in the end (measured, EXPERIMENTS.md); and how
+/// many the last ones must have, so that it is they that end last.
 const STRETCH_COST: usize = 56;
 const LEAST: usize = 20;
 
@@ -221,7 +221,8 @@ impl Tiles {
         let top = tops.max().unwrap_or(1).max(1) as usize;
         let cost = |n: usize| {
             let heights = top.div_ceil(n);
-            STRETCH_COST * heights + (top - (heights - 1) * n).max(LEAST)
+            let last = top - (heights - 1) * n;
+            STRETCH_COST * heights + if last < LEAST { n } else { last }
         };
         let n = (most.div_ceil(2)..=most).rev().min_by_key(|&n| cost(n)).unwrap_or(most);
         let mut stretches = Vec::new();
