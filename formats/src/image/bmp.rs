@@ -23,6 +23,9 @@ impl Bmp {
         let cannot = |error: std::io::Error| format!("cannot read this BMP file: {error}");
         let length = file.metadata().map_err(cannot)?.len();
         let mut head = [0; 54];
+        if length < head.len() as u64 {
+            return Err(format!("{length} bytes are too few for a BMP file: it is cut short, or none"));
+        }
         file.read_exact(&mut head).map_err(cannot)?;
         let half = |at: usize| u16::from_le_bytes([head[at], head[at + 1]]);
         let word = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
