@@ -294,6 +294,15 @@ impl<T: Plain> Buffer<T> {
         self.len
     }
 
+    /// Makes all numbers zero, in the order of the stream.
+    pub fn clear(&self, stream: sys::CUstream) -> Result<(), DeviceError> {
+        if self.len == 0 {
+            return Ok(());
+        }
+        // SAFETY: as long as is written.
+        check("clear memory", unsafe { sys::cuMemsetD8Async(self.pointer, 0, self.len * size_of::<T>(), stream) })
+    }
+
     /// A part of the memory as numbers of their own, which are not to be used once this is gone.
     ///
     /// # Panics

@@ -10,8 +10,8 @@
 
 #define COLOURS(NAME, TYPE, SET, ALIGNED, BLOCKS)                                                                        \
     extern "C" __global__ void __launch_bounds__(COLOUR_THREADS, BLOCKS)                                                \
-        NAME(const __grid_constant__ Params<TYPE> p, u32 k, u32 parity) {                                               \
-        step_colours<TYPE, SET, ALIGNED>(p, k, parity);                                                                 \
+        NAME(const __grid_constant__ Params<TYPE> p, u32 k) {                                               \
+        step_colours<TYPE, SET, ALIGNED>(p, k);                                                                 \
     }
 
 COLOURS(colours_f32_triangles, float, TRIANGLE, true, 7)

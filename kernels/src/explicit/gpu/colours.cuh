@@ -75,7 +75,7 @@ __device__ __forceinline__ void add_forces(const Params<T> &p, const Colour &col
 // Own nodes from their forces. u_next and Δu_next take the place of u and f in shared memory: in space neighbouring
 // threads would write every third word of the arrays.
 template <typename T, int D, bool PLAIN>
-__device__ __forceinline__ void update_block(const Params<T> &p, const Block &block, u32 k, u32 parity, T *u_local,
+__device__ __forceinline__ void update_block(const Params<T> &p, const Block &block, u32 k, T *u_local,
                                              T *forces) {
     const u32 n_own = block.n_own, row = PLAIN ? 0 : *p.row + k;
     const u64 first = (u64)D * block.node_first;
@@ -84,7 +84,7 @@ __device__ __forceinline__ void update_block(const Params<T> &p, const Block &bl
             p.force_out[first + i] = (double)forces[i] * p.force_unit;
         return;
     }
-    const T *du_in = p.du[parity] + first;
+    const T *du_in = p.du[0] + first;
     Energies energies;
 #pragma unroll 1
     for (u32 i = threadIdx.x; i < n_own; i += COLOUR_THREADS) {
@@ -104,7 +104,7 @@ __device__ __forceinline__ void update_block(const Params<T> &p, const Block &bl
         }
     }
     __syncthreads();
-    T *u_out = p.u[parity ^ 1] + first, *du_out = p.du[parity ^ 1] + first;
+    T *u_out = p.u[1] + first, *du_out = p.du[1] + first;
 #pragma unroll 4
     for (u32 i = threadIdx.x; i < D * n_own; i += COLOUR_THREADS) {
         u_out[i] = u_local[i];
@@ -115,13 +115,13 @@ __device__ __forceinline__ void update_block(const Params<T> &p, const Block &bl
 
 // Out of line, so that what special nodes need costs the others no registers.
 template <typename T, int D>
-__device__ __noinline__ void update_special_block(const Params<T> &p, const Block &block, u32 k, u32 parity, T *u_local,
+__device__ __noinline__ void update_special_block(const Params<T> &p, const Block &block, u32 k, T *u_local,
                                                   T *forces) {
-    update_block<T, D, false>(p, block, k, parity, u_local, forces);
+    update_block<T, D, false>(p, block, k, u_local, forces);
 }
 
 template <typename T, u32 SET, bool ALIGNED>
-__device__ __forceinline__ void step_colours(const Params<T> &p, u32 k, u32 parity) {
+__device__ __forceinline__ void step_colours(const Params<T> &p, u32 k) {
     constexpr int D = dimension_of(SET);
     extern __shared__ __align__(16) unsigned char shared[];
     __shared__ Colour kept[KEPT_COLOURS];
@@ -130,7 +130,7 @@ __device__ __forceinline__ void step_colours(const Params<T> &p, u32 k, u32 pari
     const u32 tid = threadIdx.x, n_own = block.n_own, n_halo = block.n_halo, n_local = n_own + n_halo;
     T *u_local = reinterpret_cast<T *>(shared), *x_local = u_local + D * n_local, *forces = x_local + D * n_local;
     const u64 first = (u64)D * block.node_first;
-    const T *u_in = p.u[parity];
+    const T *u_in = p.u[0];
 
     const Colour *colours = p.colours + block.colour_first;
     const u32 n_colours = block.n_colours;
@@ -164,7 +164,7 @@ __device__ __forceinline__ void step_colours(const Params<T> &p, u32 k, u32 pari
             prefetch(p.factors + low.element_first,
                      sizeof(T) * (u64)(high.element_first + high.n_elements - low.element_first));
     }
-    prefetch(p.du[parity] + first, sizeof(T) * D * n_own);
+    prefetch(p.du[0] + first, sizeof(T) * D * n_own);
     prefetch(p.inertia + block.node_first, sizeof(T) * n_own);
 
     Row row = {};
@@ -184,7 +184,7 @@ __device__ __forceinline__ void step_colours(const Params<T> &p, u32 k, u32 pari
         __syncthreads();
     }
     if (block.special_first == NONE && !p.force_out)
-        update_block<T, D, true>(p, block, k, parity, u_local, forces);
+        update_block<T, D, true>(p, block, k, u_local, forces);
     else
-        update_special_block<T, D>(p, block, k, parity, u_local, forces);
+        update_special_block<T, D>(p, block, k, u_local, forces);
 }

@@ -12,8 +12,8 @@ typedef float Real;
 
 #define FANS(STEPS, SUFFIX, ALIGNED)                                                                                     \
     extern "C" __global__ void __launch_bounds__(Fans<Real, STEPS>::THREADS, Fans<Real, STEPS>::RESIDENT)                \
-        KERNEL(STEPS, SUFFIX)(const __grid_constant__ Params<Real> p, u32 k, u32 parity) {                              \
-        step_fans<Real, STEPS, ALIGNED>(p, k, parity);                                                                  \
+        KERNEL(STEPS, SUFFIX)(const __grid_constant__ Params<Real> p, u32 k) {                              \
+        step_fans<Real, STEPS, ALIGNED>(p, k);                                                                  \
     }
 
 FANS(1, , true)

@@ -208,10 +208,10 @@ __device__ __forceinline__ void keep_extra(const Params<T> &p, const Block &bloc
 
 // STEPS = 1: own nodes from own and halo. STEPS = 2: first own and halo nodes, from what the halo reads too (outer
 // nodes), then own nodes again. The halo's first step is made by every block that reads it, with the same arithmetic.
-template <typename T, int STEPS, bool ALIGNED, bool PLAIN>
-__device__ __forceinline__ void step_block(const Params<T> &p, const Block &block, u32 k, u32 parity) {
+template <typename T, int STEPS, bool ALIGNED, bool PLAIN, typename Wait>
+__device__ __forceinline__ void step_block(const Params<T> &p, const Block &block, u32 k, u32 parity, Wait &&wait) {
     typedef typename Pair<T>::type T2;
-    constexpr u32 THREADS = Fans<T, STEPS>::THREADS, AT_ONCE = (512 + THREADS - 1) / THREADS;
+    constexpr u32 THREADS = Fans<T, STEPS>::THREADS, AT_ONCE = (512 + THREADS - 1) / THREADS, RING_AT_ONCE = 256 / THREADS;
     extern __shared__ __align__(32) unsigned char shared[];
     const u32 n_own = block.n_own, n_halo = block.n_halo, tid = threadIdx.x;
     const u32 n_ring = n_halo + (STEPS == 2 ? block.n_outer : 0);
@@ -235,21 +235,43 @@ __device__ __forceinline__ void step_block(const Params<T> &p, const Block &bloc
         const u32 node = block.node_first + i;
         return operands(p, parity, node, p.fan, node);
     };
+    auto ring_node = [&](u32 h) {
+        return STEPS == 1 || h < n_halo ? p.halo_nodes[block.halo_first + h] : p.outer_nodes[block.outer_first + h - n_halo];
+    };
+    // What never changes is asked for before waiting for what others make.
+    T2 x_own[AT_ONCE], x_ring[RING_AT_ONCE];
+    u32 ring[RING_AT_ONCE];
+#pragma unroll
+    for (u32 s = 0; s < AT_ONCE; s++)
+        if (tid + s * THREADS < n_own) x_own[s] = x[block.local_first + tid + s * THREADS];
+#pragma unroll
+    for (u32 s = 0; s < RING_AT_ONCE; s++) {
+        const u32 h = tid + s * THREADS;
+        if (h >= n_ring) continue;
+        ring[s] = ring_node(h);
+        x_ring[s] = x[block.local_first + n_own + h];
+    }
+    wait();
+    // Asked for before the block waits for its records.
+    Operands<T> now = of_own(tid);
+#pragma unroll
+    for (u32 s = 0; s < RING_AT_ONCE; s++) {
+        const u32 h = tid + s * THREADS;
+        if (h >= n_ring) continue;
+        const T2 u = u_in[ring[s]];
+        records.set(n_own + h, {u.x, u.y, x_ring[s].x, x_ring[s].y});
+    }
 #pragma unroll 1
-    for (u32 h = tid; h < n_ring; h += THREADS) {
-        const u32 node = STEPS == 1 || h < n_halo ? p.halo_nodes[block.halo_first + h]
-                                                  : p.outer_nodes[block.outer_first + h - n_halo];
-        const T2 u = u_in[node], at = x[block.local_first + n_own + h];
+    for (u32 h = tid + RING_AT_ONCE * THREADS; h < n_ring; h += THREADS) {
+        const T2 u = u_in[ring_node(h)], at = x[block.local_first + n_own + h];
         records.set(n_own + h, {u.x, u.y, at.x, at.y});
     }
-    // Asked for before the block waits.
-    Operands<T> now = of_own(tid);
 #pragma unroll
     for (u32 s = 0; s < AT_ONCE; s++) {
         const u32 i = tid + s * THREADS;
         if (i < n_own) {
-            const T2 u = u_in[block.node_first + i], at = x[block.local_first + i];
-            records.set(i, {u.x, u.y, at.x, at.y});
+            const T2 u = u_in[block.node_first + i];
+            records.set(i, {u.x, u.y, x_own[s].x, x_own[s].y});
         }
     }
 #pragma unroll 1
@@ -357,12 +379,29 @@ __device__ __forceinline__ void step_block(const Params<T> &p, const Block &bloc
         add_energies<THREADS>(p.energies, block.energy_row, energies);
 }
 
-template <typename T, int STEPS, bool ALIGNED>
-__device__ __forceinline__ void step_fans(const Params<T> &p, u32 k, u32 parity) {
-    const u32 number = p.list ? p.list[blockIdx.x] : blockIdx.x;
+// A launch may have several passes of STEPS steps, one after the other: pass j of a block begins when pass j − 1 of all those
+// around it has ended, what they read of it included. Thread blocks begin in the order of their numbers, passes last, so that
+// whoever waits does so for some that run already.
+template <typename T, int STEPS, bool ALIGNED> __device__ __forceinline__ void step_fans(const Params<T> &p, u32 k) {
+    const u32 pass = blockIdx.y, number = p.list ? p.list[blockIdx.x] : blockIdx.x;
+    const u32 *sources = p.sources + (u64)number * p.n_around;
+    const u32 source = pass > 0 && threadIdx.x < p.n_around ? __ldg(sources + threadIdx.x) : NONE;
     const Block block = load_row(p.blocks + number);
+    auto wait = [&]() {
+        if (pass == 0) return;
+        auto wait_for = [&](u32 other) {
+            while (other != NONE && acquire(p.done + other) < pass) __nanosleep(32);
+        };
+        wait_for(source);
+        for (u32 s = threadIdx.x + Fans<T, STEPS>::THREADS; s < p.n_around; s += Fans<T, STEPS>::THREADS) wait_for(__ldg(sources + s));
+        __syncthreads();
+    };
     if (block.special_first == NONE && block.material != MIXED && !block.damped && !p.force_out)
-        step_block<T, STEPS, ALIGNED, true>(p, block, k, parity);
+        step_block<T, STEPS, ALIGNED, true>(p, block, k + pass * STEPS, pass & 1, wait);
     else
-        step_block<T, STEPS, ALIGNED, false>(p, block, k, parity);
+        step_block<T, STEPS, ALIGNED, false>(p, block, k + pass * STEPS, pass & 1, wait);
+    if (gridDim.y > 1) {
+        __syncthreads();
+        if (threadIdx.x == 0) release(p.done + number, pass + 1);
+    }
 }

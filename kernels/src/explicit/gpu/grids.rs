@@ -1,13 +1,13 @@
-//! Hexahedra that stand in grids, cut into tiles for march.cuh, and what is left for the blocks.
+//! Hexahedra and cells of six tetrahedra that stand in grids, cut into tiles for march.cuh, and what is left for the blocks.
 
 use pogo_formats::block::DeviceView;
-use pogo_formats::block::grid::{CORNERS, Grid, NODE, NOTHING, PRESENT, WHOLE};
+use pogo_formats::block::grid::{self, CORNERS, Grid, NOTHING, WHOLE};
 use pogo_formats::model::ElementKind;
 use rayon::prelude::*;
 
 use super::super::Problem;
 use super::super::cpu::scale::is_aligned;
-use super::tables::law;
+use super::tables::{TETRAHEDRA, law};
 use crate::cuda::Plain;
 
 /// `Tile` in step.cuh.
@@ -25,9 +25,13 @@ pub(super) struct TileRow {
 // SAFETY: numbers without padding.
 unsafe impl Plain for TileRow {}
 
-/// In a word of a tile: it moves the node.
-const MOVED: u32 = 1 << 31;
-/// Threads of a thread block, and slots of a plane (`THREADS` and `SLOTS` in march.cuh).
+/// In a word of a tile: the node, whether there is an element of which it is the lowest corner, whether the tile moves it, and
+/// whether it leaves that to `act`.
+const NODE: u32 = (1 << 29) - 1;
+const PRESENT: u32 = 1 << 29;
+const MOVED: u32 = 1 << 30;
+const LEFT: u32 = 1 << 31;
+/// Threads of a thread block, and slots of a plane (`THREADS` and `SLOTS` of the kernel).
 const THREADS: usize = 128;
 const SLOTS: usize = THREADS + 64;
 /// Nodes that a tile moves along a grid's third axis: fewer and its first layer, which it computes beside others, counts
@@ -60,8 +64,19 @@ pub(super) struct Tiles {
     pub rows: Vec<TileRow>,
     pub words: Vec<u32>,
     pub launches: Vec<Launched>,
-    /// Nodes that they move.
+    /// Nodes that they move or leave.
     pub n_moved: usize,
+    /// Nodes that they leave to `act`: something acts there, is recorded, or damps them.
+    pub left: Vec<u32>,
+}
+
+/// Thread blocks of `march` that a multiprocessor holds, with numbers of so many bytes (march.cu).
+fn resident(number: usize, law: u32) -> usize {
+    match (number, law) {
+        (4, _) => 4,
+        (_, TETRAHEDRA) => 3,
+        _ => 2,
+    }
 }
 
 /// Bytes of dynamic shared memory of `march` (`MarchRooms`) with numbers of so many bytes.
@@ -70,14 +85,15 @@ pub(super) fn room(number: usize) -> u32 {
 }
 
 impl Tiles {
-    /// None if there are no grids, or they have too few of the nodes. Blocks of nodes that are in no grid, on which anything
-    /// acts, that are recorded, damped, or beside elements with a stiffness factor, step as ever. `n_resident` thread blocks
-    /// run at a time.
+    /// None if there are no grids, or they have too few of the nodes. Blocks of nodes that are in no grid, or beside elements
+    /// with a stiffness factor, step as ever. `acts` says on which nodes something acts, or which are recorded or damped;
+    /// numbers have so many bytes.
     pub fn new(
         problem: &Problem,
         device: &DeviceView,
         acts: &(dyn Fn(usize) -> bool + Sync),
-        n_resident: usize,
+        number: usize,
+        multiprocessors: usize,
     ) -> Option<Self> {
         let (blocks, n_nodes) = (&problem.blocks, problem.mesh.n_nodes());
         let aligned = |grid: &Grid| {
@@ -85,19 +101,18 @@ impl Tiles {
             problem.sections.get(section).is_some_and(|section| is_aligned(&section.elasticity))
         };
         let grids: Vec<Grid> = device.grids().filter(aligned).collect();
-        if grids.is_empty() {
+        if grids.is_empty() || n_nodes > NODE as usize {
             return None;
         }
         let mut free = vec![false; n_nodes];
         for grid in &grids {
             for &word in grid.places.iter().filter(|&&word| word & WHOLE != 0) {
-                free[(word & NODE) as usize] = true;
+                free[(word & grid::NODE) as usize] = true;
             }
         }
-        let damped = |node: usize| problem.damping_rate.get(node).is_some_and(|&rate| rate != 0.0);
         let factor = |e: u32| problem.stiffness_factor.get(e as usize).copied().unwrap_or(1.0);
         let all_free = |b: usize| {
-            blocks.own_nodes(b).all(|node| free[node] && !damped(node) && !acts(node))
+            blocks.own_nodes(b).all(|node| free[node])
                 && blocks.runs(b).all(|run| run.elements.iter().all(|&e| factor(e) == 1.0))
         };
         let n_blocks = blocks.n_blocks();
@@ -115,14 +130,22 @@ impl Tiles {
         if 2 * computed.sum::<usize>() > n_nodes {
             return None;
         }
-        let mut tiles = Self { roles, rows: Vec::new(), words: Vec::new(), launches: Vec::new(), n_moved: 0 };
+        let mut tiles =
+            Self { roles, rows: Vec::new(), words: Vec::new(), launches: Vec::new(), n_moved: 0, left: Vec::new() };
         for grid in &grids {
-            tiles.cut(device, grid, &free, n_resident);
+            let kind = ElementKind::from_code(device.material_kind[grid.material]).unwrap_or(ElementKind::C3d8);
+            tiles.cut(grid, law(kind), &free, acts, resident(number, law(kind)) * multiprocessors);
         }
+        tiles.left = (0..n_nodes)
+            .into_par_iter()
+            .with_min_len(4096)
+            .filter(|&node| free[node] && acts(node))
+            .map(|node| node as u32)
+            .collect();
         Some(tiles)
     }
 
-    fn cut(&mut self, device: &DeviceView, grid: &Grid, free: &[bool], n_resident: usize) {
+    fn cut(&mut self, grid: &Grid, law: u32, free: &[bool], acts: &(dyn Fn(usize) -> bool + Sync), n_resident: usize) {
         let number = shape(grid.size, n_resident);
         let n_tiles = number.iter().product();
         let made: Vec<(TileRow, Vec<u32>, usize)> = (0..n_tiles)
@@ -130,11 +153,10 @@ impl Tiles {
             .filter_map(|tile| {
                 let at = [tile % number[0], tile / number[0] % number[1], tile / (number[0] * number[1])];
                 let range = |i: usize| [at[i], at[i] + 1].map(|part| grid.size[i] * part / number[i]);
-                cut(grid, [range(0), range(1), range(2)], free)
+                cut(grid, [range(0), range(1), range(2)], free, acts)
             })
             .collect();
-        let kind = ElementKind::from_code(device.material_kind[grid.material]).unwrap_or(ElementKind::C3d8);
-        let mut launch = Launched { law: law(kind), material: grid.material, tiles: Vec::new() };
+        let mut launch = Launched { law, material: grid.material, tiles: Vec::new() };
         for (row, words, n_moved) in made {
             launch.tiles.push(self.rows.len() as u32);
             self.rows.push(TileRow { first: self.words.len() as u64, ..row });
@@ -152,19 +174,24 @@ impl Tiles {
     /// Nodes of a tile.
     pub fn nodes(&self, tile: usize) -> impl Iterator<Item = usize> {
         let row = &self.rows[tile];
-        let n = (row.n_layers as usize + 1) * row.n_slots as usize;
+        let n = (row.n_layers as usize + 1) * SLOTS;
         self.words[row.first as usize..][..n].iter().map(|word| (word & NODE) as usize)
+    }
+
+    /// Words that the tiles read.
+    pub fn n_read(&self) -> usize {
+        self.rows.iter().map(|row| (row.n_layers as usize + 1) * row.n_slots as usize).sum()
     }
 
     /// The elements of a tile, by their nodes.
     pub fn elements(&self, tile: usize) -> impl Iterator<Item = [usize; 8]> {
         let row = &self.rows[tile];
-        let (w, h, n_slots) = (row.width as usize, row.height as usize, row.n_slots as usize);
-        let words = &self.words[row.first as usize..][..(row.n_layers as usize + 1) * n_slots];
+        let (w, h) = (row.width as usize, row.height as usize);
+        let words = &self.words[row.first as usize..][..(row.n_layers as usize + 1) * SLOTS];
         (0..row.n_layers as usize * w * h).filter_map(move |at| {
             let (k, i, j) = (at / (w * h), at % w, at / w % h);
-            let node = |[a, b, c]: [usize; 3]| (words[(k + c) * n_slots + slot(w, h, i + a, j + b)] & NODE) as usize;
-            (words[k * n_slots + slot(w, h, i, j)] & PRESENT != 0).then(|| CORNERS.map(node))
+            let node = |[a, b, c]: [usize; 3]| (words[(k + c) * SLOTS + slot(w, h, i + a, j + b)] & NODE) as usize;
+            (words[k * SLOTS + slot(w, h, i, j)] & PRESENT != 0).then(|| CORNERS.map(node))
         })
     }
 }
@@ -203,10 +230,15 @@ fn shape(size: [usize; 3], n_resident: usize) -> [usize; 3] {
 }
 
 /// The tile that moves the free nodes in a range of places, and how many; none if there are none.
-fn cut(grid: &Grid, range: [[usize; 2]; 3], free: &[bool]) -> Option<(TileRow, Vec<u32>, usize)> {
+fn cut(
+    grid: &Grid,
+    range: [[usize; 2]; 3],
+    free: &[bool],
+    acts: &(dyn Fn(usize) -> bool + Sync),
+) -> Option<(TileRow, Vec<u32>, usize)> {
     let [w, h, n_layers] = range.map(|[first, last]| last - first + 1);
     let n_slots = (w + 1) * (h + 1);
-    let mut words = vec![NOTHING; (n_layers + 1) * n_slots];
+    let mut words = vec![NOTHING; (n_layers + 1) * SLOTS];
     let mut n_moved = 0;
     for k in 0..=n_layers {
         for j in 0..=h {
@@ -218,14 +250,17 @@ fn cut(grid: &Grid, range: [[usize; 2]; 3], free: &[bool]) -> Option<(TileRow, V
                     continue;
                 }
                 let place = grid.places[grid.place(at)];
-                if place & NODE == NOTHING {
+                let node = place & grid::NODE;
+                if node == NOTHING {
                     continue;
                 }
                 let inside = i < w && j < h && k < n_layers;
-                let moved = inside && i > 0 && j > 0 && k > 0 && place & WHOLE != 0 && free[(place & NODE) as usize];
+                let moved = inside && i > 0 && j > 0 && k > 0 && place & WHOLE != 0 && free[node as usize];
                 n_moved += usize::from(moved);
-                words[k * n_slots + slot(w, h, i, j)] =
-                    place & NODE | if inside { place & PRESENT } else { 0 } | if moved { MOVED } else { 0 };
+                words[k * SLOTS + slot(w, h, i, j)] = node
+                    | if inside && place & grid::PRESENT != 0 { PRESENT } else { 0 }
+                    | if moved { MOVED } else { 0 }
+                    | if moved && acts(node as usize) { LEFT } else { 0 };
             }
         }
     }

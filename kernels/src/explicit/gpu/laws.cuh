@@ -192,6 +192,20 @@ template <typename T, bool ALIGNED> struct SolidLaw {
     }
 };
 
+// ε, with doubled shear, of a tetrahedron by what those round an edge share: ∂u/∂x det J = h ⊗ cb − hr ⊗ m + hs ⊗ n.
+template <typename T>
+BOTH_ void strain_of(Vector<T, 3> h, Vector<T, 3> hr, Vector<T, 3> hs, Vector<T, 3> cb, Vector<T, 3> m, Vector<T, 3> n, T inverse, T *e) {
+    constexpr int I[6] = {0, 1, 2, 0, 0, 1}, J[6] = {0, 1, 2, 1, 2, 2};
+#pragma unroll
+    for (int v = 0; v < 6; v++) {
+        const int i = I[v], j = J[v];
+        e[v] = fma(h[i], cb[j], fma(-hr[i], m[j], hs[i] * n[j]));
+        if (v >= 3) e[v] = fma(h[j], cb[i], fma(-hr[j], m[i], fma(hs[j], n[i], e[v])));
+    }
+#pragma unroll
+    for (int v = 0; v < 6; v++) e[v] *= inverse;
+}
+
 // The force law of one element kind: f_int of all nodes, N NODES × D, from their positions and displacements. Forces
 // depend on differences alone, and balance.
 template <typename T, u32 LAW, bool ALIGNED> struct Element;

@@ -1,4 +1,4 @@
-// Hexahedra that stand in a grid: a thread block marches through a tile of columns, plane by plane, a thread a column. A plane
+// Hexahedra that stand in a grid, or cells of six tetrahedra: a thread block marches through a tile of columns, plane by plane, a thread a column. A plane
 // of nodes is in shared memory once for all elements on both sides of it; the forces on its nodes are complete when the
 // elements above it are computed: what those below left is kept in registers, and what the columns beside add is exchanged in
 // shared memory. Tiles overlap by an element, which both compute, so that nothing is passed on to others.
@@ -9,8 +9,8 @@
 #pragma once
 #include "solids.cuh"
 
-// Slots of a plane, at most, and planes whose words are there.
-constexpr u32 SLOTS = THREADS + 64, PLANES_OF_WORDS = 8;
+// Planes whose words are there.
+constexpr u32 PLANES_OF_WORDS = 8;
 
 // What the corners of an element on one plane, in the order of CPE4, give to the coefficients: differences first.
 template <typename T> struct Quad {
@@ -37,6 +37,40 @@ template <typename T> __device__ __forceinline__ void modes_between(const Quad<T
     m[2] = axpy(T(4), high.at - low.at, axpy(T(2), rise, m[4]));
 }
 
+// Adds f_int of the six tetrahedra of a cell, round its diagonal from corner 0 to corner 6; `get` gives x and u of a corner.
+template <typename T, typename Get>
+__device__ __forceinline__ void add_cell(const SolidLaw<T, true> &solid, Get &&get, Vector<T, 3> *f) {
+    typedef Vector<T, 3> V;
+    typedef SolidLaw<T, true> S;
+    constexpr int RING[7] = {1, 2, 3, 7, 4, 5, 1};
+    V xa, ua, g, h, r, hr, s, hs;
+    get(0, xa, ua);
+    get(6, g, h);
+    get(RING[0], r, hr);
+    g = g - xa, h = h - ua;
+    r = r - xa, hr = hr - ua;
+    V n = cross(g, r), fb = nothing<T, 3>(), sum = fb, fc = fb;
+#pragma unroll
+    for (int k = 0; k < 6; k++) {
+        get(RING[k + 1], s, hs);
+        s = s - xa, hs = hs - ua;
+        const V m = cross(g, s), cb = cross(r, s);
+        const T inverse = inverse_of(dot(g, cb));
+        T e[6], t[6];
+        strain_of(h, hr, hs, cb, m, n, inverse, e);
+        solid.stress(e, t);
+        fb = S::times(t, cb, fb);
+        const V now = S::times(t, nothing<T, 3>() - m, fc);
+        sum = sum + now;
+        f[RING[k]] = f[RING[k]] + now;
+        fc = S::times(t, n);
+        r = s, hr = hs, n = m;
+    }
+    f[RING[0]] = f[RING[0]] + fc;
+    f[6] = f[6] + fb;
+    f[0] = f[0] - (sum + fc + fb);
+}
+
 // Where things lie in the dynamic shared memory of `march`, as `MARCH_NUMBERS` of grids.rs counts it: x and u on three planes,
 // words, two planes of forces that columns exchange, Δu and inertia of the node that each thread moves.
 template <typename T> struct MarchRooms {
@@ -52,7 +86,7 @@ template <typename T> struct MarchRooms {
 };
 
 template <typename T, u32 LAW>
-__device__ __forceinline__ void march(const Params<T> &p, u32 parity, const Material<T> &material) {
+__device__ __forceinline__ void march(const Params<T> &p, const Material<T> &material) {
     typedef Vector<T, 3> V;
     extern __shared__ __align__(16) unsigned char shared[];
     const MarchRooms<T> rooms = {shared};
@@ -60,31 +94,36 @@ __device__ __forceinline__ void march(const Params<T> &p, u32 parity, const Mate
     const Tile tile = load_row(p.tiles + p.list[blockIdx.x]);
     const u32 w = tile.w, h = tile.h, n_slots = tile.n_slots, n_planes = tile.n_layers + 1;
     const u32 j = t / w, i = t - j * w, beside = w * h, beyond = beside + h + 1;
-    const bool active = t < beside, two = t + THREADS < n_slots;
+    const bool two = t + THREADS < n_slots, aside = p.force_out;
     u32 slots[4] = {t, i + 1 < w ? t + 1 : beside + j, 0, j + 1 < h ? t + w : beyond + i};
     slots[2] = i + 1 == w ? beside + j + 1 : j + 1 == h ? beyond + i + 1 : t + w + 1;
+    // Threads without a column go along for nothing.
+    if (t >= beside) slots[1] = slots[2] = slots[3] = t;
     const u32 *words = p.words + tile.first;
-    const T *x_in = p.tile_x + 3 * tile.first, *u_in = p.u[parity], *du_in = p.du[parity];
+    const T *x_in = p.tile_x + 3 * tile.first;
     const Element<T, LAW, true> element(material);
 
     auto bring_words = [&](u32 k) {
         if (k >= n_planes) return;
-        for (u32 s = t; s < n_slots; s += THREADS) copy_later<4>(rooms.words(k) + s, words + (u64)k * n_slots + s);
+        const u32 *from = words + k * SLOTS + t;
+        copy_later<4>(rooms.words(k) + t, from);
+        if (two) copy_later<4>(rooms.words(k) + t + THREADS, from + THREADS);
     };
     // A thread waits for its own words alone.
-    auto bring_slot = [&](u32 k, u32 s) {
-        const Near<T> near = rooms.near(k);
-        const T *u = u_in + 3 * (u64)(rooms.words(k)[s] & TILE_NODE), *x = x_in + (u64)k * 3 * n_slots + s;
-#pragma unroll
-        for (int c = 0; c < 3; c++) {
-            copy_later<sizeof(T)>(near.u(s, c), u + c);
-            copy_later<sizeof(T)>(near.x(s, c), x + c * n_slots);
-        }
-    };
     auto bring = [&](u32 k) {
         if (k >= n_planes) return;
-        if (t < n_slots) bring_slot(k, t);
-        if (two) bring_slot(k, t + THREADS);
+        const Near<T> near = rooms.near(k);
+        const T *x = x_in + (u64)k * 3 * SLOTS + t;
+        auto bring_slot = [&](u32 s) {
+            const T *u = p.u[0] + 3 * (u64)(rooms.words(k)[s] & TILE_NODE);
+#pragma unroll
+            for (int c = 0; c < 3; c++) {
+                copy_later<sizeof(T)>(near.u(s, c), u + c);
+                copy_later<sizeof(T)>(near.x(s, c), x + c * SLOTS + (s - t));
+            }
+        };
+        bring_slot(t);
+        if (two) bring_slot(t + THREADS);
     };
     auto read = [&](u32 k, Quad<T> &qx, Quad<T> &qu) {
         const Near<T> near = rooms.near(k);
@@ -98,21 +137,32 @@ __device__ __forceinline__ void march(const Params<T> &p, u32 parity, const Mate
     V own, u_old;
     auto finish = [&](u32 k) {
         const u32 word = rooms.words(k)[t];
-        if (!active || !(word & MOVED)) return;
-        const T *from = rooms.forces(k) + t, *motion = rooms.motion() + t;
+        if (!(word & MOVED)) return;
+        const T *left = rooms.forces(k) + t - 1, *below = left + 3 * THREADS + 1 - w, *both = below + 3 * THREADS - 1;
+        const T *motion = rooms.motion() + t;
         const u64 at = 3 * (u64)(word & TILE_NODE);
+        V f;
+#pragma unroll
+        for (u32 c = 0; c < 3; c++)
+            f[c] = (own[c] + left[c * THREADS]) + (below[c * THREADS] + both[c * THREADS]);
+        T *du_out = p.du[1] + at;
+        if (aside || word & LEFT) {
+#pragma unroll
+            for (u32 c = 0; c < 3; c++) {
+                if (p.force_out)
+                    p.force_out[at + c] = (double)f[c] * p.force_unit;
+                else
+                    du_out[c] = f[c];
+            }
+            return;
+        }
+        T *u_out = p.u[1] + at;
         const T inertia = motion[3 * THREADS];
 #pragma unroll
         for (u32 c = 0; c < 3; c++) {
-            const T *left = from + c * THREADS - 1, *below = left + 3 * THREADS + 1 - w, *both = below + 3 * THREADS - 1;
-            const T f = (own[c] + *left) + (*below + *both);
-            if (p.force_out) {
-                p.force_out[at + c] = (double)f * p.force_unit;
-                continue;
-            }
-            const T moved = motion[c * THREADS] - inertia * f;
-            p.du[parity ^ 1][at + c] = moved;
-            p.u[parity ^ 1][at + c] = u_old[c] + moved;
+            const T moved = motion[c * THREADS] - inertia * f[c];
+            du_out[c] = moved;
+            u_out[c] = u_old[c] + moved;
         }
     };
 
@@ -121,7 +171,7 @@ __device__ __forceinline__ void march(const Params<T> &p, u32 parity, const Mate
     wait_for_copies();
     bring(0);
     bring(1);
-    // Forces on the lower plane from the elements below it, by coefficients: mean, ξ, η, ξη.
+    // Forces on the lower plane from the elements below it, of hexahedra by coefficients: mean, ξ, η, ξη.
     V kept[4] = {};
 #pragma unroll 1
     for (u32 k = 0; k + 1 < n_planes; k++) {
@@ -130,36 +180,51 @@ __device__ __forceinline__ void march(const Params<T> &p, u32 parity, const Mate
         if (k > 0) finish(k - 1);
         bring(k + 2);
         bring_words(k + 4);
-        if (!active) continue;
         const u32 word = rooms.words(k)[t];
         if (word & MOVED) {
             const u32 node = word & TILE_NODE;
 #pragma unroll
-            for (u32 c = 0; c < 3; c++) copy_later<sizeof(T)>(rooms.motion() + c * THREADS + t, du_in + 3 * (u64)node + c);
+            for (u32 c = 0; c < 3; c++) copy_later<sizeof(T)>(rooms.motion() + c * THREADS + t, p.du[0] + 3 * (u64)node + c);
             copy_later<sizeof(T)>(rooms.motion() + 3 * THREADS + t, p.inertia + node);
         }
-        V q[7];
-        Quad<T> low_x, low_u, high_x, high_u;
-        read(k, low_x, low_u);
-        read(k + 1, high_x, high_u);
-        u_old = low_u.at;
-        if (word & PRESENT) {
-            V mx[7], mu[7];
-            modes_between(low_x, high_x, mx);
-            modes_between(low_u, high_u, mu);
-            element.force_of_modes(mx, mu, q);
-        } else {
+        V others[3];
+        if constexpr (LAW == TETRAHEDRON) {
+            V f[8] = {kept[0], kept[1], kept[2], kept[3]};
 #pragma unroll
-            for (int m = 0; m < 7; m++) q[m] = {T(0), T(0), T(0)};
+            for (int n = 4; n < 8; n++) f[n] = {T(0), T(0), T(0)};
+            const Near<T> low = rooms.near(k), high = rooms.near(k + 1);
+            const auto get = [&](int n, V &x, V &u) { (n < 4 ? low : high).get(slots[n % 4], x.c, u.c); };
+            V x_own;
+            get(0, x_own, u_old);
+            if (word & PRESENT) add_cell(element.solid, get, f);
+            own = f[0];
+            others[0] = f[1], others[1] = f[3], others[2] = f[2];
+#pragma unroll
+            for (int n = 0; n < 4; n++) kept[n] = f[4 + n];
+        } else {
+            V q[7];
+            Quad<T> low_x, low_u, high_x, high_u;
+            read(k, low_x, low_u);
+            read(k + 1, high_x, high_u);
+            u_old = low_u.at;
+            if (word & PRESENT) {
+                V mx[7], mu[7];
+                modes_between(low_x, high_x, mx);
+                modes_between(low_u, high_u, mu);
+                element.force_of_modes(mx, mu, q);
+            } else {
+#pragma unroll
+                for (int m = 0; m < 7; m++) q[m] = {T(0), T(0), T(0)};
+            }
+            const V mean = kept[0] - q[2], xi = kept[1] + (q[0] - q[4]), eta = kept[2] + (q[1] - q[3]), both = kept[3] + (q[5] - q[6]);
+            kept[0] = q[2];
+            kept[1] = q[0] + q[4];
+            kept[2] = q[1] + q[3];
+            kept[3] = q[5] + q[6];
+            const V left = mean - xi, right = mean + xi, down = eta - both, up = eta + both;
+            own = left - down;
+            others[0] = right - up, others[1] = left + down, others[2] = right + up;
         }
-        const V mean = kept[0] - q[2], xi = kept[1] + (q[0] - q[4]), eta = kept[2] + (q[1] - q[3]), both = kept[3] + (q[5] - q[6]);
-        kept[0] = q[2];
-        kept[1] = q[0] + q[4];
-        kept[2] = q[1] + q[3];
-        kept[3] = q[5] + q[6];
-        const V left = mean - xi, right = mean + xi, down = eta - both, up = eta + both;
-        own = left - down;
-        const V others[3] = {right - up, left + down, right + up};
         T *to = rooms.forces(k) + t;
 #pragma unroll
         for (int n = 0; n < 3; n++)
@@ -169,4 +234,31 @@ __device__ __forceinline__ void march(const Params<T> &p, u32 parity, const Mate
     wait_for_copies();
     __syncthreads();
     finish(n_planes - 2);
+}
+
+// A thread a node that tiles have left: something acts there, is recorded, or damps it.
+template <typename T> __device__ __forceinline__ void act(const Params<T> &p, u32 k) {
+    if (p.force_out) return;
+    const u32 i = blockIdx.x * THREADS + threadIdx.x;
+    Energies energies;
+    if (i < p.n_left) {
+        const u64 node = p.left[i];
+        Motion<T, 3> motion;
+#pragma unroll
+        for (int c = 0; c < 3; c++) {
+            motion.f[c] = p.du[1][3 * node + c];
+            motion.u[c] = p.u[0][3 * node + c];
+            motion.du[c] = p.du[0][3 * node + c];
+        }
+        Block block = {};
+        block.special_first = p.left_special;
+        block.damped = p.damped;
+        const Moved<T, 3> next = update_node<T, 3, false>(p, block, i, node, k, *p.row + k, motion, energies);
+#pragma unroll
+        for (int c = 0; c < 3; c++) {
+            p.u[1][3 * node + c] = next.u[c];
+            p.du[1][3 * node + c] = next.du[c];
+        }
+    }
+    add_energies<THREADS>(p.energies, p.left_energy + blockIdx.x, energies);
 }

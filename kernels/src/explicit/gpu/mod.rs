@@ -1,7 +1,7 @@
 //! The explicit step on a CUDA device: a thread block a block of the mesh, the same arithmetic as on the CPU.
 //!
 //! The tables of the block file go to the device as they lie in the map. Blocks of triangles go by *fans*, a thread a
-//! node, one or two steps a launch (fans.cuh); others in the plane by *colours*, a thread an element (colours.cuh); those in
+//! node, one or two steps a pass and many passes a launch (fans.cuh); others in the plane by *colours*, a thread an element (colours.cuh); those in
 //! space by items, thread blocks that take one block after the other (solids.cuh), or by tiles of grids (march.cuh). The state is
 //! doubled: a launch reads one pair (u, Δu) and writes the other. Nothing is added by atomics, so every run gives the
 //! same bits. Launches are recorded in a graph of [`GRAPH_STEPS`] steps and replayed; the host waits only at the end of
@@ -25,7 +25,7 @@ use crate::cuda::{Buffer, DeviceError, Event, Gpu, Graph, Kernel, Plain, synchro
 use fans::{fan_rows, further_rows};
 use grids::{TileRow, room};
 use signals::{DeviceSignals, WINDOW};
-use tables::{BlockRow, ColourRow, MaterialRow, Special, Tables, law_name};
+use tables::{BlockRow, ColourRow, LEFT_THREADS, MaterialRow, Special, Tables, law_name};
 
 /// Steps of one graph; twice an even number, so that a graph ends on the pair of arrays that it began with.
 const GRAPH_STEPS: usize = WINDOW;
@@ -33,6 +33,9 @@ const GRAPH_STEPS: usize = WINDOW;
 const RESERVE: u64 = 256 << 20;
 /// What is said when a device is too small.
 const ADVICE: &str = "--precision f32, a larger device, or --device cpu";
+/// Rounds of thread blocks over all blocks, at most, for many passes in a launch: what a launch loses as it ends is then more
+/// than what waiting for the blocks around takes.
+const MOST_ROUNDS: u32 = 20;
 /// Thread blocks that sum energies.
 const SUM_BLOCKS: usize = 512;
 
@@ -145,6 +148,13 @@ struct Params {
     tiles: u64,
     words: u64,
     tile_x: u64,
+    left: u64,
+    n_left: u32,
+    left_special: u32,
+    left_energy: u32,
+    damped: u32,
+    n_around: u32,
+    reserved: u32,
 }
 
 /// Arrays that stay as they are; kept for their memory.
@@ -182,6 +192,7 @@ struct Constant<T> {
     words: Buffer<u32>,
     tile_x: Buffer<T>,
     tile_lists: Vec<Buffer<u32>>,
+    left: Buffer<u32>,
 }
 
 /// A kernel over some of the blocks.
@@ -202,6 +213,8 @@ struct Pass<T> {
 struct Launch<T> {
     passes: Vec<Pass<T>>,
     steps: usize,
+    /// Its one kernel may go over the blocks many times in a launch.
+    repeats: bool,
 }
 
 /// Steps a problem on a CUDA device in precision `T`.
@@ -293,6 +306,7 @@ impl<T: GpuReal> GpuStepper<T> {
         // What a launch of two steps does not read stays here, and so does what no block goes by.
         let empty: &[u32] = &[];
         let (fans, ring) = (tables.by_colours.len() < tables.blocks.len(), tables.two_steps);
+        let all_fans = fans && tables.by_colours.is_empty();
         let fan_materials = if fans { view.fan_materials } else { empty };
         let (outer_nodes, halo_fan_materials) =
             if ring { (view.outer_nodes, view.halo_fan_materials) } else { (empty, empty) };
@@ -307,15 +321,17 @@ impl<T: GpuReal> GpuStepper<T> {
         let further_fan = further_rows(view);
         let number = size_of::<T>();
         // In single precision the rows of fans have it.
-        let inertia: &[T] = if number == 4 && tables.by_colours.is_empty() { &[] } else { &tables.inertia };
+        let inertia: &[T] = if number == 4 && all_fans { &[] } else { &tables.inertia };
         let connectivity: &[u16] = if tables.by_colours.is_empty() { &[] } else { view.coloured_connectivity };
         // In space a block reads the nodes of later blocks alone, and passes forces on to them.
         let halo_nodes = if tables.once { view.later_nodes } else { blocks.halo_nodes };
         let colours: &[ColourRow] = if tables.by_colours.is_empty() { &[] } else { &tables.colours };
 
-        let (tile_rows, tile_words, launches) = match &tables.tiles {
-            Some(tiles) => (tiles.rows.as_slice(), tiles.words.as_slice(), tiles.launches.as_slice()),
-            None => (&[][..], &[][..], &[][..]),
+        let (tile_rows, tile_words, launches, left) = match &tables.tiles {
+            Some(tiles) => {
+                (tiles.rows.as_slice(), tiles.words.as_slice(), tiles.launches.as_slice(), tiles.left.as_slice())
+            }
+            None => (&[][..], &[][..], &[][..], empty),
         };
 
         let bytes = |len: usize, size: usize| (len * size) as u64;
@@ -336,6 +352,7 @@ impl<T: GpuReal> GpuStepper<T> {
             + bytes(tables.sources.len() + tables.blocks.len(), 4)
             + bytes(tile_rows.len(), size_of::<TileRow>() + 4)
             + bytes(tile_words.len(), 4 + 3 * number)
+            + bytes(left.len(), 4)
             + bytes(n_dofs, 8)
             + DeviceSignals::bytes(signals)
             + RESERVE;
@@ -382,6 +399,7 @@ impl<T: GpuReal> GpuStepper<T> {
             words: up.copy(tile_words)?,
             tile_x: Buffer::zeros(3 * tile_words.len())?,
             tile_lists: launches.iter().map(|launch| up.copy(&launch.tiles)).collect::<Result<_, _>>()?,
+            left: up.copy(left)?,
         };
         let stream = Stream::new(StreamFlags::NON_BLOCKING, None)
             .map_err(|error| DeviceError::Failed { what: "make a stream", reason: error.to_string() })?;
@@ -390,7 +408,11 @@ impl<T: GpuReal> GpuStepper<T> {
         let mut report = GpuReport { device: gpu.name.clone(), ..GpuReport::default() };
         let coupled = if tables.coupled { "_coupled" } else { "" };
         let n_fans = tables.blocks.len() - tables.by_colours.len();
-        let mut single = Launch { passes: Vec::new(), steps: 1 };
+        let repeats = |pass: &Pass<T>| {
+            let rounds = pass.n_blocks.div_ceil(pass.kernel.resident * gpu.multiprocessors);
+            all_fans && rounds <= MOST_ROUNDS
+        };
+        let mut single = Launch { passes: Vec::new(), steps: 1, repeats: false };
         let mut double = None;
         if n_fans > 0 {
             let module = gpu.module(if number == 4 { ptx::FANS_F32 } else { ptx::FANS_F64 })?;
@@ -402,9 +424,10 @@ impl<T: GpuReal> GpuStepper<T> {
                 Ok(Pass { kernel, n_blocks: n_fans as u32, together: false, list, material: None })
             };
             single.passes.push(pass(1)?);
+            single.repeats = repeats(&single.passes[0]);
             if tables.two_steps && options.steps_per_launch != 1 {
                 let both = pass(2)?;
-                double = Some(Launch { passes: vec![both], steps: 2 });
+                double = Some(Launch { passes: vec![both], steps: 2, repeats: repeats(&both) });
             }
             modules.push(module);
         }
@@ -439,6 +462,11 @@ impl<T: GpuReal> GpuStepper<T> {
                 let n_blocks = launch.tiles.len() as u32;
                 let material = Some(tables.materials[launch.material]);
                 single.passes.push(Pass { kernel, n_blocks, together: false, list: list.pointer(), material });
+            }
+            if !left.is_empty() {
+                let kernel = Kernel::new(&gpu, &module, &format!("act_{}", T::NAME), 0)?;
+                let n_blocks = left.len().div_ceil(LEFT_THREADS) as u32;
+                single.passes.push(Pass { kernel, n_blocks, together: false, list: 0, material: None });
             }
             modules.push(module);
         }
@@ -538,6 +566,13 @@ impl<T: GpuReal> GpuStepper<T> {
             tiles: constant.tiles.pointer(),
             words: constant.words.pointer(),
             tile_x: constant.tile_x.pointer(),
+            left: constant.left.pointer(),
+            n_left: left.len() as u32,
+            left_special: tables.left_special,
+            left_energy: tables.left_energy,
+            damped: u32::from(!tables.decay.is_empty()),
+            n_around: tables.n_around as u32,
+            reserved: 0,
         };
         report.bytes = needed - RESERVE;
         report.uploaded = up.bytes;
@@ -574,17 +609,20 @@ impl<T: GpuReal> GpuStepper<T> {
         &self.report
     }
 
-    /// Starts one launch, `k` rows after the current one.
-    fn start(&self, launch: &Launch<T>, k: usize, parity: usize) -> Result<(), DeviceError> {
+    /// Starts one launch, `k` rows after the current one, over the blocks `repeats` times.
+    fn start(&self, launch: &Launch<T>, k: usize, parity: usize, repeats: usize) -> Result<(), DeviceError> {
         let (main, aside) = (self.stream.as_inner(), self.aside.as_ref());
+        if repeats > 1 {
+            self.constant.done.clear(main)?;
+        }
         aside.map_or(Ok(()), |aside| aside.begins.order(main, aside.stream.as_inner()))?;
         for pass in &launch.passes {
-            let mut params = Params { list: pass.list, ..self.params };
-            let (mut k, mut parity, mut material) = (k as u32, parity as u32, pass.material);
+            let [u, du] = [self.params.u, self.params.du].map(|[a, b]| if parity == 0 { [a, b] } else { [b, a] });
+            let mut params = Params { list: pass.list, u, du, ..self.params };
+            let (mut k, mut material) = (k as u32, pass.material);
             let mut arguments = [
                 std::ptr::from_mut(&mut params).cast::<c_void>(),
                 std::ptr::from_mut(&mut k).cast(),
-                std::ptr::from_mut(&mut parity).cast(),
                 material.as_mut().map_or(std::ptr::null_mut(), |material| std::ptr::from_mut(material).cast()),
             ];
             // SAFETY: the arguments that every step kernel takes, the last one of tiles alone; the arrays hold what the tables name.
@@ -593,7 +631,8 @@ impl<T: GpuReal> GpuStepper<T> {
                     let stream = aside.map_or(main, |aside| aside.stream.as_inner());
                     pass.kernel.launch_together(&self.gpu, stream, pass.n_blocks, &mut arguments)?;
                 } else {
-                    pass.kernel.launch(main, pass.n_blocks, &mut arguments)?;
+                    let grid = [pass.n_blocks, repeats as u32, 1];
+                    pass.kernel.launch_grid(main, grid, pass.kernel.threads, false, &mut arguments)?;
                 }
             }
         }
@@ -608,9 +647,10 @@ impl<T: GpuReal> GpuStepper<T> {
                 Some(double) if n_steps - k >= double.steps => double,
                 _ => &self.single,
             };
-            self.start(launch, k, parity)?;
-            k += launch.steps;
-            parity ^= 1;
+            let repeats = if launch.repeats { (n_steps - k) / launch.steps } else { 1 };
+            self.start(launch, k, parity, repeats)?;
+            k += repeats * launch.steps;
+            parity ^= repeats % 2;
         }
         self.signals.advance(self.stream.as_inner(), n_steps)?;
         Ok(parity)
@@ -624,7 +664,7 @@ impl<T: GpuReal> GpuStepper<T> {
         let kept = self.params;
         self.params.force_out = self.force.as_ref().map_or(0, Buffer::pointer);
         self.params.u[0] = displacement;
-        let started = self.start(&self.single, 0, 0);
+        let started = self.start(&self.single, 0, 0, 1);
         self.params = kept;
         started
     }
@@ -672,7 +712,7 @@ fn bytes_per_step<T>(problem: &Problem, tables: &Tables<T>, two_steps: bool) -> 
     }
     if let Some(tiles) = &tables.tiles {
         // Words, u and positions of each plane; Δu read and written, u written, inertia.
-        total += tiles.words.len() as f64 * (4.0 + 2.0 * d * number) + tiles.n_moved as f64 * (3.0 * d + 1.0) * number;
+        total += tiles.n_read() as f64 * (4.0 + 2.0 * d * number) + tiles.n_moved as f64 * (3.0 * d + 1.0) * number;
     }
     if two_steps { total / 2.0 } else { total }
 }

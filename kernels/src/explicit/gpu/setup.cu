@@ -2,24 +2,13 @@
 
 #include "signals.cuh"
 
-// Positions of own, halo and outer nodes of one block, relative to the middle of the box of its own and halo nodes, in
-// `length`s, rounded to a grid that all blocks share (quantum > 0, single precision). In space a block's lie by components.
-template <typename T>
-__device__ void localise(const Block *blocks, const double *coordinates, const u32 *halo_nodes, const u32 *outer_nodes,
-                         u32 dimension, double length, double quantum, T *out) {
-    __shared__ double low[32], high[32];
-    __shared__ double origin[3];
-    const Block &block = blocks[blockIdx.x];
-    const u32 n_near = block.n_own + block.n_halo, n_local = n_near + block.n_outer;
-    auto node_of = [&](u32 i) -> u64 {
-        if (i < block.n_own) return block.node_first + i;
-        if (i < n_near) return halo_nodes[block.halo_first + i - block.n_own];
-        return outer_nodes[block.outer_first + i - n_near];
-    };
-    auto grid = [&](double x) { return quantum > 0 ? rint(x / quantum) * quantum : x; };
+// The middle of the box of `n` of the nodes that `node_of` names, in `length`s, for all threads of the block.
+template <typename Grid, typename NodeOf>
+__device__ void middle(const double *coordinates, u32 dimension, double length, u32 n, Grid &&grid, NodeOf &&node_of, double *origin) {
+    __shared__ double low[8], high[8];
     for (u32 c = 0; c < dimension; c++) {
         double least = INFINITY, most = -INFINITY;
-        for (u32 i = threadIdx.x; i < n_near; i += blockDim.x) {
+        for (u32 i = threadIdx.x; i < n; i += blockDim.x) {
             const double x = coordinates[node_of(i) * dimension + c];
             least = fmin(least, x);
             most = fmax(most, x);
@@ -42,6 +31,23 @@ __device__ void localise(const Block *blocks, const double *coordinates, const u
         }
         __syncthreads();
     }
+}
+
+// Positions of own, halo and outer nodes of one block, relative to the middle of the box of its own and halo nodes, in
+// `length`s, rounded to a grid that all blocks share (quantum > 0, single precision). In space a block's lie by components.
+template <typename T>
+__device__ void localise(const Block *blocks, const double *coordinates, const u32 *halo_nodes, const u32 *outer_nodes,
+                         u32 dimension, double length, double quantum, T *out) {
+    __shared__ double origin[3];
+    const Block &block = blocks[blockIdx.x];
+    const u32 n_near = block.n_own + block.n_halo, n_local = n_near + block.n_outer;
+    auto node_of = [&](u32 i) -> u64 {
+        if (i < block.n_own) return block.node_first + i;
+        if (i < n_near) return halo_nodes[block.halo_first + i - block.n_own];
+        return outer_nodes[block.outer_first + i - n_near];
+    };
+    auto grid = [&](double x) { return quantum > 0 ? rint(x / quantum) * quantum : x; };
+    middle(coordinates, dimension, length, n_near, grid, node_of, origin);
     for (u32 i = threadIdx.x; i < n_local; i += blockDim.x) {
         const u64 node = node_of(i);
         for (u32 c = 0; c < dimension; c++)
@@ -54,39 +60,15 @@ __device__ void localise(const Block *blocks, const double *coordinates, const u
 template <typename T>
 __device__ void localise_tile(const Tile *tiles, const u32 *words, const double *coordinates, double length, double quantum,
                               T *out) {
-    __shared__ double low[8], high[8], origin[3];
+    __shared__ double origin[3];
     const Tile &tile = tiles[blockIdx.x];
-    const u32 n_slots = tile.n_slots, n = (tile.n_layers + 1) * n_slots;
+    const u32 n = (tile.n_layers + 1) * SLOTS;
     auto node_of = [&](u32 i) -> u64 { return words[tile.first + i] & TILE_NODE; };
     auto grid = [&](double x) { return quantum > 0 ? rint(x / quantum) * quantum : x; };
-    for (u32 c = 0; c < 3; c++) {
-        double least = INFINITY, most = -INFINITY;
-        for (u32 i = threadIdx.x; i < n; i += blockDim.x) {
-            const double x = coordinates[3 * node_of(i) + c];
-            least = fmin(least, x);
-            most = fmax(most, x);
-        }
-        for (int offset = 16; offset > 0; offset /= 2) {
-            least = fmin(least, __shfl_down_sync(0xffffffffu, least, offset));
-            most = fmax(most, __shfl_down_sync(0xffffffffu, most, offset));
-        }
-        if (threadIdx.x % 32 == 0) {
-            low[threadIdx.x / 32] = least;
-            high[threadIdx.x / 32] = most;
-        }
-        __syncthreads();
-        if (threadIdx.x == 0) {
-            for (u32 warp = 1; warp < blockDim.x / 32; warp++) {
-                least = fmin(least, low[warp]);
-                most = fmax(most, high[warp]);
-            }
-            origin[c] = grid(0.5 * (least + most) / length);
-        }
-        __syncthreads();
-    }
+    middle(coordinates, 3, length, n, grid, node_of, origin);
     for (u32 i = threadIdx.x; i < n; i += blockDim.x)
         for (u32 c = 0; c < 3; c++)
-            out[3 * (tile.first + i / n_slots * n_slots) + c * n_slots + i % n_slots] =
+            out[3 * (tile.first + i / SLOTS * SLOTS) + c * SLOTS + i % SLOTS] =
                 (T)(grid(coordinates[3 * node_of(i) + c] / length) - origin[c]);
 }
 

@@ -10,8 +10,8 @@
 
 #define SOLIDS(NAME, TYPE, SET, ALIGNED, BLOCKS)                                                                               \
     extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)                                                              \
-        NAME(const __grid_constant__ Params<TYPE> p, u32 k, u32 parity) {                                                      \
-        step_solids<TYPE, SET, ALIGNED>(p, k, parity);                                                                         \
+        NAME(const __grid_constant__ Params<TYPE> p, u32 k) {                                                      \
+        step_solids<TYPE, SET, ALIGNED>(p, k);                                                                         \
     }
 
 #ifndef POGO_F64

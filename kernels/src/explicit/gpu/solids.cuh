@@ -133,17 +133,8 @@ __device__ __forceinline__ void add_ring(const Near<T> &near, const SolidLaw<T, 
             const V m = cross(g, s), cb = cross(r, s);
             T inverse = inverse_of(dot(g, cb));
             if (factors) inverse *= factors[k];
-            // ∂u/∂x det J = h ⊗ cb − hr ⊗ m + hs ⊗ n.
-            constexpr int I[6] = {0, 1, 2, 0, 0, 1}, J[6] = {0, 1, 2, 1, 2, 2};
             T e[6], t[6];
-#pragma unroll
-            for (int v = 0; v < 6; v++) {
-                const int i = I[v], j = J[v];
-                e[v] = fma(h[i], cb[j], fma(-hr[i], m[j], hs[i] * n[j]));
-                if (v >= 3) e[v] = fma(h[j], cb[i], fma(-hr[j], m[i], fma(hs[j], n[i], e[v])));
-            }
-#pragma unroll
-            for (int v = 0; v < 6; v++) e[v] *= inverse;
+            strain_of(h, hr, hs, cb, m, n, inverse, e);
             solid.stress(e, t);
             fb = S::times(t, cb, fb);
             now = S::times(t, nothing<T, 3>() - m, fc);
@@ -227,16 +218,6 @@ template <typename T> struct Rooms {
     __device__ __forceinline__ u32 n_forces() const { return 3 * (n_near + 2); }
 };
 
-__device__ __forceinline__ u32 acquire(const u32 *at) {
-    u32 value;
-    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(at) : "memory");
-    return value;
-}
-
-__device__ __forceinline__ void release(u32 *at, u32 value) {
-    asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(at), "r"(value) : "memory");
-}
-
 // The last warp waits for the forces that earlier blocks pass on to one block.
 template <typename T> __device__ __forceinline__ void wait_for_sources(const Params<T> &p, const Block &block, u32 launch) {
     const u32 first = THREADS - 32;
@@ -249,10 +230,10 @@ template <typename T> __device__ __forceinline__ void wait_for_sources(const Par
 
 // Asks for the records of one block, whose later nodes are known; nobody waits.
 template <typename T>
-__device__ __forceinline__ void bring_records(const Params<T> &p, const Block &block, u32 parity, const Near<T> &near,
+__device__ __forceinline__ void bring_records(const Params<T> &p, const Block &block, const Near<T> &near,
                                               const u32 *later) {
     const u32 n_own = block.n_own, n = n_own + block.n_halo, first = block.node_first;
-    const T *u_in = p.u[parity], *x_in = p.x + 3 * (u64)block.local_first + threadIdx.x;
+    const T *u_in = p.u[0], *x_in = p.x + 3 * (u64)block.local_first + threadIdx.x;
 #pragma unroll 2
     for (u32 i = threadIdx.x; i < n; i += THREADS, x_in += THREADS) {
         const u32 node = i < n_own ? first + i : later[i - n_own];
@@ -327,9 +308,9 @@ template <typename T> struct Moving {
     static constexpr u32 BATCH = 12;
     T u[BATCH], du[BATCH], factor[BATCH];
 
-    __device__ __forceinline__ void fetch(const Params<T> &p, const Block &block, u32 parity, u32 base) {
+    __device__ __forceinline__ void fetch(const Params<T> &p, const Block &block, u32 base) {
         const u64 start = 3 * (u64)block.node_first + base;
-        const T *u_in = p.u[parity] + start, *du_in = p.du[parity] + start;
+        const T *u_in = p.u[0] + start, *du_in = p.du[0] + start;
         // Three rounds of threads are as many nodes as there are threads.
         const T *inertia[3];
 #pragma unroll
@@ -344,13 +325,13 @@ template <typename T> struct Moving {
         }
     }
     // Moves them, the first ones being fetched, and clears the forces.
-    __device__ __forceinline__ void finish(const Params<T> &p, const Block &block, u32 parity, T *force) {
+    __device__ __forceinline__ void finish(const Params<T> &p, const Block &block, T *force) {
         const u64 start = 3 * (u64)block.node_first;
         const u32 n = 3 * block.n_own;
 #pragma unroll 1
         for (u32 base = threadIdx.x; base < n; base += BATCH * THREADS) {
-            if (base != threadIdx.x) fetch(p, block, parity, base);
-            T *u_out = p.u[parity ^ 1] + start + base, *du_out = p.du[parity ^ 1] + start + base, *f = force + base;
+            if (base != threadIdx.x) fetch(p, block, base);
+            T *u_out = p.u[1] + start + base, *du_out = p.du[1] + start + base, *f = force + base;
 #pragma unroll
             for (u32 s = 0; s < BATCH; s++) {
                 if (base + s * THREADS >= n) break;
@@ -366,10 +347,10 @@ template <typename T> struct Moving {
 // Own nodes of a block where something acts, a thread a node. Out of line, so that what they need costs the others no
 // registers.
 template <typename T>
-__device__ __noinline__ void move_special_nodes(const Params<T> &p, const Block &block, u32 k, u32 parity, T *force) {
+__device__ __noinline__ void move_special_nodes(const Params<T> &p, const Block &block, u32 k, T *force) {
     const u64 start = 3 * (u64)block.node_first;
-    const T *u_in = p.u[parity] + start, *du_in = p.du[parity] + start;
-    T *u_out = p.u[parity ^ 1] + start, *du_out = p.du[parity ^ 1] + start;
+    const T *u_in = p.u[0] + start, *du_in = p.du[0] + start;
+    T *u_out = p.u[1] + start, *du_out = p.du[1] + start;
     const u32 row = *p.row + k;
     Energies energies;
 #pragma unroll 1
@@ -401,7 +382,7 @@ __device__ __noinline__ void move_special_nodes(const Params<T> &p, const Block 
 }
 
 template <typename T, u32 SET, bool ALIGNED>
-__device__ __forceinline__ void step_solids(const Params<T> &p, u32 k, u32 parity) {
+__device__ __forceinline__ void step_solids(const Params<T> &p, u32 k) {
     extern __shared__ __align__(16) unsigned char shared[];
     const Rooms<T> rooms = {p.near_room, p.later_room, shared};
     const Near<T> near(rooms.records(), p.near_room);
@@ -424,7 +405,7 @@ __device__ __forceinline__ void step_solids(const Params<T> &p, u32 k, u32 parit
             copy_later<4>(rooms.later() + i, p.halo_nodes + block.halo_first + i);
     };
     auto bring = [&](u32 turn) {
-        if (number(turn) < p.n_blocks) bring_records(p, rooms.block(turn), parity, near, rooms.later());
+        if (number(turn) < p.n_blocks) bring_records(p, rooms.block(turn), near, rooms.later());
     };
     // What a block needs beside its records and those of its motion.
     // Each warp asks for some of it.
@@ -435,7 +416,7 @@ __device__ __forceinline__ void step_solids(const Params<T> &p, u32 k, u32 parit
         if (warp == 0) {
             prefetch<true>(p.x + 3 * (u64)block.local_first, 3 * sizeof(T) * (block.n_own + block.n_halo));
         } else if (warp == 1) {
-            prefetch<true>(p.u[parity] + 3 * (u64)block.node_first, 3 * sizeof(T) * block.n_own);
+            prefetch<true>(p.u[0] + 3 * (u64)block.node_first, 3 * sizeof(T) * block.n_own);
             prefetch<true>(p.colours + block.colour_first, sizeof(Colour) * block.n_colours);
         } else if (warp == 2) {
             prefetch<true>(p.connectivity + 8 * (u64)block.rows_first, 16 * (u64)block.n_rows);
@@ -451,7 +432,7 @@ __device__ __forceinline__ void step_solids(const Params<T> &p, u32 k, u32 parit
         } else if (warp == 1) {
             prefetch<true>(p.inertia + block.node_first, sizeof(T) * block.n_own);
         } else if (warp == 3) {
-            prefetch<true>(p.du[parity] + 3 * (u64)block.node_first, 3 * sizeof(T) * block.n_own);
+            prefetch<true>(p.du[0] + 3 * (u64)block.node_first, 3 * sizeof(T) * block.n_own);
         }
     };
     bring_block(0);
@@ -493,7 +474,7 @@ __device__ __forceinline__ void step_solids(const Params<T> &p, u32 k, u32 parit
         const bool plain = block.special_first == NONE && !block.damped && !p.force_out && !block.still;
         PassedOn<T> passed_on = {};
         Moving<T> moving = {};
-        if (plain) moving.fetch(p, block, parity, tid);
+        if (plain) moving.fetch(p, block, tid);
         passed_on.find(p, block);
         for (u32 i = tid; i < block.n_halo; i += THREADS) {
             T *from = forces + 3 * (block.n_own + i), *to = p.passed + 3 * (u64)__ldg(p.passed_row + block.halo_first + i);
@@ -513,9 +494,9 @@ __device__ __forceinline__ void step_solids(const Params<T> &p, u32 k, u32 parit
         passed_on.add(p, block, forces);
         __syncthreads();
         if (plain)
-            moving.finish(p, block, parity, forces);
+            moving.finish(p, block, forces);
         else if (!block.still)
-            move_special_nodes(p, block, k, parity, forces);
+            move_special_nodes(p, block, k, forces);
         else
             for (u32 i = tid; i < 3 * block.n_own; i += THREADS) forces[i] = 0;
     }

@@ -3,8 +3,8 @@
 //   Δu_{n+1} = [(1 − q) Δu_n + Δt²/m (F_n − f_int(u_n))] / (1 + q),   q = α Δt / 2      (Huthwaite 2014, eq. 2)
 //   u_{n+1}  = u_n + Δu_{n+1}
 //
-// A thread block has one block of the mesh, or one after the other. State arrays are doubled: a launch reads one pair
-// (u, Δu) and writes the other, so blocks never wait for each other inside a launch.
+// A thread block has one block of the mesh, or one after the other. State arrays are doubled: a step reads one pair
+// (u, Δu), the first of `Params`, and writes the other.
 
 #pragma once
 
@@ -41,8 +41,12 @@ struct __align__(16) Tile {
     u32 reserved[2];
 };
 
-// In a word: the node, whether there is an element of which it is the lowest corner, and whether the tile moves it.
-constexpr u32 TILE_NODE = (1u << 30) - 1, PRESENT = 1u << 30, MOVED = 1u << 31;
+// Slots of a plane of a tile; it may leave some empty.
+constexpr u32 SLOTS = 192;
+
+// In a word: the node, whether there is an element of which it is the lowest corner, whether the tile moves it, and whether it
+// leaves that to `act`, which finds f_int where Δu will be.
+constexpr u32 TILE_NODE = (1u << 29) - 1, PRESENT = 1u << 29, MOVED = 1u << 30, LEFT = 1u << 31;
 
 // A batch of elements: in the plane, of which no two share an own node; in space a run of them, or of rings.
 struct __align__(16) Colour {
@@ -86,8 +90,9 @@ template <typename T> struct Params {
     const u32 *passed_first; // first row in `passed` of each boundary node, block by block
     const u32 *passed_row; // row in `passed` of each entry of halo_nodes
     T *passed;             // forces of elements on joins, for the blocks that own the nodes, (n, 3)
-    const u32 *sources;    // blocks that pass forces on to each block
-    u32 *done;             // launches so far that have put the forces of each block, in space
+    const u32 *sources;    // blocks that pass forces on to each block; by fans, itself and those that it reads or that read
+                           // it, in rows of n_around that end with NONE
+    u32 *done;             // launches so far that have put the forces of each block; by fans, passes of this launch
     double *force_out;     // f_int instead of a step, N, (n_nodes, dimension), or null
     u64 n_nodes;
     double force_unit, per_force_unit, per_time_increment;
@@ -96,6 +101,8 @@ template <typename T> struct Params {
     const Tile *tiles;
     const u32 *words;  // a word a node of each plane of each tile
     const T *tile_x;   // their positions, (planes, 3, slots) tile by tile
+    const u32 *left;   // nodes that tiles leave to `act`
+    u32 n_left, left_special, left_energy, damped, n_around, reserved; // how many; their first entry of special_first; its first row of energies; any
 };
 
 template <typename T> struct Pair;
@@ -115,6 +122,16 @@ __device__ __forceinline__ double reciprocal(double x) {
     double e = fma(-x, y, 1.0);
     e = fma(e, e, e);
     return fma(y, e, y);
+}
+
+__device__ __forceinline__ u32 acquire(const u32 *at) {
+    u32 value;
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(at) : "memory");
+    return value;
+}
+
+__device__ __forceinline__ void release(u32 *at, u32 value) {
+    asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(at), "r"(value) : "memory");
 }
 
 // External work and damped energy of a thread's nodes.

@@ -87,6 +87,8 @@ const MONITOR: u32 = 2;
 const LAST: u32 = 1 << 16;
 /// Where the local number of its node stands, in `kind`; more than those of fans are cut.
 const LOCAL_AT: u32 = 20;
+/// Threads of a thread block of `act` (march.cu).
+pub(super) const LEFT_THREADS: usize = 128;
 /// Bytes of `Extra` in fans.cuh, without materials.
 const EXTRA: u32 = 16 * 40 + 8 + DeviceTables::FAN_LOCAL_NODES as u32 / 8 + 8;
 
@@ -105,13 +107,14 @@ pub(super) fn law(kind: ElementKind) -> u32 {
         ElementKind::Cpe3 | ElementKind::Cps3 => 0,
         ElementKind::Cpe4 | ElementKind::Cps4 => 1,
         ElementKind::Cpe4r | ElementKind::Cps4r => 2,
-        ElementKind::C3d4 => 3,
+        ElementKind::C3d4 => TETRAHEDRA,
         ElementKind::C3d6 => 4,
         ElementKind::C3d8 => 5,
         ElementKind::C3d8r => 6,
     }
 }
 
+pub(super) const TETRAHEDRA: u32 = 3;
 /// Instead of that of C3D8, where opposite edges are equal: a third of the arithmetic.
 const PARALLELEPIPEDS: u32 = 7;
 
@@ -168,13 +171,18 @@ pub(super) struct Tables<T> {
     pub once: bool,
     /// Dynamic shared memory of a thread block, bytes: by fans one and two steps at a time, by colours.
     pub shared: [u32; 3],
-    /// Blocks that pass forces on to each block, ascending, block by block; in space.
+    /// Blocks that pass forces on to each block, ascending, block by block; if all go by fans, those that it reads or that
+    /// read it, and itself, in rows of `n_around`.
     pub sources: Vec<u32>,
+    pub n_around: usize,
     /// Own and later nodes, and later nodes, the most of a block; in space.
     pub near_room: u32,
     pub later_room: u32,
-    /// Grids of hexahedra; blocks that have nothing to do beside them are left out.
+    /// Grids; blocks that have nothing to do beside them are left out.
     pub tiles: Option<Tiles>,
+    /// Entry of `special_first` and row of energies of the first node that tiles leave.
+    pub left_special: u32,
+    pub left_energy: u32,
 }
 
 fn blocks_error(block: usize, what: &'static str) -> StepperError {
@@ -214,10 +222,9 @@ impl<T: Real> Tables<T> {
         };
         let once = dimension == 3;
         let by_node = Specials::new(problem)?;
-        // Thread blocks of `march` that a multiprocessor holds.
-        let resident = if size_of::<T>() == 4 { 4 } else { 2 };
-        let n_resident = resident * multiprocessors as usize;
-        let tiles = Tiles::new(problem, device, &|node| by_node.has(node as u32), n_resident);
+        let damped = |node: usize| problem.damping_rate.get(node).is_some_and(|&rate| rate != 0.0);
+        let acts = |node: usize| by_node.has(node as u32) || damped(node);
+        let tiles = Tiles::new(problem, device, &acts, size_of::<T>(), multiprocessors as usize);
         let n_tiles = tiles.as_ref().map_or(0, |tiles| tiles.rows.len());
         let scale = Scale::reaching::<T>(problem, &outer, n_tiles, &|tile, visit| {
             tiles.iter().for_each(|tiles| tiles.nodes(tile).for_each(&mut *visit));
@@ -280,9 +287,12 @@ impl<T: Real> Tables<T> {
             scale,
             shared: [0; 3],
             sources: Vec::new(),
+            n_around: 0,
             near_room: 0,
             later_room: 0,
             tiles,
+            left_special: 0,
+            left_energy: 0,
         };
         let boxes: Vec<bool> = (0..n_blocks)
             .into_par_iter()
@@ -342,9 +352,13 @@ impl<T: Real> Tables<T> {
             tables.add_sources(problem, device);
         }
         tables.take_tiles(problem);
+        tables.add_left(&by_node);
         if tables.by_colours.is_empty() {
-            // A launch over all blocks needs no list.
+            // A launch over all blocks needs no list, and one that waits for none may have many steps.
             tables.by_fans.clear();
+            if !once {
+                tables.add_neighbours(problem, &outer);
+            }
         }
         if tables.n_local > u32::MAX as usize {
             return Err(blocks_error(n_blocks, "more than 2³² nodes of blocks and halos"));
@@ -406,6 +420,43 @@ impl<T: Real> Tables<T> {
             (row.source_first, row.n_sources) = (self.sources.len() as u32, sources.len() as u32);
             self.sources.extend(sources.iter().map(|&(_, source)| source));
         }
+    }
+
+    /// The blocks that read nodes of each block, or whose nodes it reads, and itself.
+    fn add_neighbours<'a>(&mut self, problem: &Problem, outer: &dyn Fn(usize) -> &'a [u32]) {
+        let blocks = &problem.blocks;
+        let mut pairs = Vec::new();
+        for b in 0..blocks.n_blocks() {
+            let mut owners: Vec<usize> = Vec::new();
+            for &node in blocks.halo(b).iter().chain(outer(b)) {
+                let owned = |&owner: &usize| blocks.own_nodes(owner).contains(&(node as usize));
+                if !owners.iter().rev().any(owned) {
+                    owners.push(blocks.node_first.partition_point(|&first| first <= node) - 1);
+                }
+            }
+            pairs.push((b as u32, b as u32));
+            pairs.extend(owners.into_iter().flat_map(|owner| [(owner as u32, b as u32), (b as u32, owner as u32)]));
+        }
+        pairs.par_sort_unstable();
+        pairs.dedup();
+        let rows = || pairs.chunk_by(|a, b| a.0 == b.0);
+        self.n_around = rows().map(<[_]>::len).max().unwrap_or(0);
+        self.sources = vec![NONE; self.n_around * blocks.n_blocks()];
+        for (row, sources) in self.sources.chunks_exact_mut(self.n_around.max(1)).zip(rows()) {
+            row.iter_mut().zip(sources).for_each(|(to, &(_, source))| *to = source);
+        }
+    }
+
+    /// What acts on the nodes that tiles leave.
+    fn add_left(&mut self, by_node: &Specials) {
+        let Some(tiles) = &self.tiles else { return };
+        (self.left_special, self.left_energy) = (self.special_first.len() as u32, self.n_energy_rows as u32);
+        for &node in &tiles.left {
+            self.special_first.push(self.specials.len() as u32);
+            add_specials(&mut self.specials, by_node.of(node, node + 1), 0);
+        }
+        self.special_first.push(self.specials.len() as u32);
+        self.n_energy_rows += tiles.left.len().div_ceil(LEFT_THREADS);
     }
 
     /// Leaves the blocks out that have nothing to do beside tiles, and finds the tiles of parallelepipeds.
@@ -470,11 +521,7 @@ impl<T: Real> Tables<T> {
             special_first = self.special_first.len() as u32;
             for (local, node) in own.clone().map(|node| node as u32).chain(halo.iter().copied()).enumerate() {
                 self.special_first.push(self.specials.len() as u32);
-                let of_node = by_node.of(node, node + 1);
-                self.specials.extend(of_node.iter().enumerate().map(|(i, &(_, special))| {
-                    let last = if i + 1 == of_node.len() { LAST } else { 0 };
-                    Special { kind: special.kind | last | (local as u32) << LOCAL_AT, ..special }
-                }));
+                add_specials(&mut self.specials, by_node.of(node, node + 1), local as u32);
             }
             self.special_first.push(self.specials.len() as u32);
         }
@@ -525,6 +572,14 @@ impl<T: Real> Tables<T> {
         });
         self.n_local += own.len() + halo.len() + outer.len();
     }
+}
+
+/// Adds those of one node, which has this local number.
+fn add_specials(specials: &mut Vec<Special>, of_node: &[(u32, Special)], local: u32) {
+    specials.extend(of_node.iter().enumerate().map(|(i, &(_, special))| {
+        let last = if i + 1 == of_node.len() { LAST } else { 0 };
+        Special { kind: special.kind | last | local << LOCAL_AT, ..special }
+    }));
 }
 
 /// Forces, supports and monitors, by node; of one node the forces first, then supports, then monitors.

@@ -26,7 +26,7 @@ use super::super::solve::element_bound;
 use super::super::{Cube, FixedDof, NodalForce, Solution, SolverSettings, StaticProblem};
 use super::levels::{self, DeviceMemory, Lent, Tables, padded};
 use super::product::FineLevel;
-use crate::cuda::{Buffer, DeviceError, Gpu, Kernel, Plain, check, synchronize};
+use crate::cuda::{Buffer, DeviceError, Gpu, Kernel, check, synchronize};
 
 /// The kernels' code, compiled from levels.cu (`kernels/ptx/build.sh`).
 const PTX: &str = include_str!("../../../ptx/levels.ptx");
@@ -286,10 +286,10 @@ impl GpuStaticSolver {
         self.fine.set_forces(forces, fixed)?;
         self.values.write(&fixed.iter().map(|dof| dof.value).collect::<Vec<f64>>())?;
         let stream = self.stream.as_inner();
-        clear_in(stream, &self.p)?;
-        clear_in(stream, &self.r)?;
-        clear_in(stream, &self.scalars)?;
-        clear_in(stream, &self.both)?;
+        self.p.clear(stream)?;
+        self.r.clear(stream)?;
+        self.scalars.clear(stream)?;
+        self.both.clear(stream)?;
         self.begin()?;
         let mut products = 1.0;
         let mut norm0 = self.true_residual()?;
@@ -352,7 +352,7 @@ impl GpuStaticSolver {
         let work = self.work.as_ref().map(|[d, next]| [d, next]);
         fine.smooth(stream, degree, r, z, t, work)?;
         fine.residual(stream, r, z, t)?;
-        clear_in(stream, &self.arrived)?;
+        self.arrived.clear(stream)?;
         // SAFETY: the tables are those of levels.cuh; all addresses in them live as long as this.
         unsafe {
             self.correction.launch_together(&self.gpu, stream, u32::MAX, &mut arguments![self.tables.pointer()])?;
@@ -362,7 +362,7 @@ impl GpuStaticSolver {
             fine.smooth(stream, degree, r, z, t, work)?;
         }
         // Behind the last node there may be anything.
-        clear_in(stream, &*z.part::<f32>(fine.n_dofs(), z.len() - fine.n_dofs()))?;
+        z.part::<f32>(fine.n_dofs(), z.len() - fine.n_dofs()).clear(stream)?;
         for clear in [0_u32, 1] {
             // SAFETY: as above; the order is the stream's.
             unsafe { self.prolong.launch(stream, 4 * BLOCKS, &mut arguments![self.tables.pointer(), clear])? };
@@ -493,12 +493,4 @@ fn set_constant(module: &Module, name: &std::ffi::CStr, values: &[f32]) -> Resul
         |error: cust::error::CudaError| DeviceError::Failed { what: "set a constant", reason: error.to_string() };
     let mut symbol = module.get_global::<[f32; 576]>(name).map_err(failed)?;
     cust::memory::CopyDestination::copy_from(&mut symbol, &values).map_err(failed)
-}
-
-fn clear_in<T: Plain>(stream: sys::CUstream, buffer: &Buffer<T>) -> Result<(), DeviceError> {
-    if buffer.len() == 0 {
-        return Ok(());
-    }
-    // SAFETY: as long as is cleared.
-    check("clear memory", unsafe { sys::cuMemsetD8Async(buffer.pointer(), 0, buffer.len() * size_of::<T>(), stream) })
 }
