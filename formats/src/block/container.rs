@@ -36,7 +36,7 @@ use crate::output::write_atomically;
 /// First bytes of every block file; a transfer that converts line ends or strips bit 7 breaks them.
 pub(super) const MAGIC: [u8; 8] = *b"\x89POGO\r\n\x1a";
 /// Raised whenever the meaning of a byte changes.
-pub(super) const VERSION: u32 = 7;
+pub(super) const VERSION: u32 = 8;
 const BYTE_ORDER: u32 = 0x0102_0304;
 const FIXED: usize = 32;
 const ENTRY: usize = 40;

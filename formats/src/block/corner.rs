@@ -38,9 +38,11 @@ pub const fn turn_of(corner: u16) -> u16 {
     corner >> TURN_AT & 3
 }
 
-/// All ways to turn an element, not a ring, that leave its orientation: which of its corners comes to stand at each.
+/// All ways to turn an element, not a ring, that leave its orientation: which of its corners comes to stand at each. Places
+/// beyond its corners stay.
 pub fn ways_of(kind: ElementKind) -> Vec<[u8; 8]> {
     let turns: [[u8; 8]; 2] = match kind {
+        ElementKind::C3d4 => [[1, 2, 0, 3, 4, 5, 6, 7], [1, 0, 3, 2, 4, 5, 6, 7]],
         ElementKind::C3d6 => [[1, 2, 0, 4, 5, 3, 6, 7], [3, 5, 4, 0, 2, 1, 6, 7]],
         _ => [[1, 2, 3, 0, 5, 6, 7, 4], [4, 5, 1, 0, 7, 6, 2, 3]],
     };

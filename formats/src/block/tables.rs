@@ -59,7 +59,7 @@ pub struct Blocks {
 /// Elements, turned as needed, and rings stand in batches, with [corners](super::corner) for nodes. A block with more local
 /// nodes than corners can name has none. A force that is passed on has a row of its own; the rows of one node follow each other.
 ///
-/// *Grids* hold hexahedra that stand in one once more; see [`grid`](super::grid).
+/// *Grids* hold hexahedra and tetrahedra that stand in one once more; see [`grid`](super::grid).
 ///
 /// *Fans*: in a mesh of triangles a node's force needs its neighbours alone. A fan record names up to nine neighbours
 /// e_0, e_1, … of a node, in turn: every (node, e_k, e_{k+1}) is a positively oriented triangle. Where the triangles go
@@ -93,7 +93,7 @@ pub struct DeviceTables {
     /// First row of each boundary node, the boundary nodes of all blocks one after the other, (n_boundary nodes + 1,); empty
     /// in the plane. The rows of a node stand in the order of the blocks that they come from.
     pub passed_first: Vec<u32>,
-    /// Places of each [grid](super::grid) of hexahedra along i, j and k, (n_grids, 3).
+    /// Places of each [grid](super::grid) along i, j and k, (n_grids, 3).
     pub grid_size: Vec<u32>,
     /// Which pair of kind and section the elements of each grid have, (n_grids,).
     pub grid_material: Vec<u32>,

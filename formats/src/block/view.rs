@@ -265,7 +265,7 @@ impl<'a> DeviceView<'a> {
         &self.later_nodes[self.later_first[block] as usize..self.later_first[block + 1] as usize]
     }
 
-    /// The grids of hexahedra.
+    /// The grids of hexahedra or tetrahedra.
     pub fn grids(self) -> impl Iterator<Item = Grid<'a>> {
         let mut rest = self.grid_places;
         self.grid_size.chunks_exact(3).zip(self.grid_material).map(move |(size, &material)| {

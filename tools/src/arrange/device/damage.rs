@@ -147,13 +147,13 @@ fn tables_of_solids_that_contradict_the_blocks_fail_verification() {
     }
 }
 
-/// A grid of 13 × 13 × 5 hexahedra under wedges.
-fn one_grid() -> Arranged {
+/// Grids of 13 × 13 × 5 hexahedra and 13 × 13 × 4 cells of tetrahedra, wedges in between.
+fn two_grids() -> Arranged {
     let mut model = solid(13);
     model.groups.iter_mut().for_each(|group| group.section.fill(0));
     let arranged = arranged(&model, Partitioner::Greedy, 200, false);
     assert_eq!(error(&arranged, |_| ()), [None, None]);
-    assert_eq!(arranged.device.grid_material.len(), 1);
+    assert_eq!(arranged.device.grid_material.len(), 2);
     arranged
 }
 
@@ -163,21 +163,29 @@ fn grids_that_lead_astray_are_not_written() {
         ("tables of different lengths", |d| d.grid_places.truncate(1)),
         ("tables of different lengths", |d| d.grid_size[0] = u32::MAX),
         ("tables of different lengths", |d| d.grid_material.push(0)),
-        ("not of hexahedra", |d| d.grid_material[0] = 9),
+        ("neither of hexahedra nor", |d| d.grid_material[0] = 9),
         ("leads nowhere", |d| d.grid_places[0] = 1 << 20),
         ("leads nowhere", |d| *d.grid_places.last_mut().unwrap() |= grid::PRESENT),
     ];
-    let one = one_grid();
+    let two = two_grids();
     for (expected, spoil) in spoil {
-        let [said, _] = error(&one, spoil);
+        let [said, _] = error(&two, spoil);
         assert!(said.as_ref().is_some_and(|said| said.contains(expected)), "{expected}: {said:?}");
     }
 }
 
 #[test]
 fn grids_that_contradict_the_mesh_fail_verification() {
-    let spoil: [Spoil; 3] = [
+    let spoil: [Spoil; 5] = [
         ("an element that the mesh does not have", |d| d.grid_places.swap(0, 1)),
+        ("an element that the mesh does not have", |d| {
+            let n = d.grid_places.len();
+            d.grid_places.swap(n - 1, n - 2);
+        }),
+        ("an element that the mesh does not have", |d| {
+            // Hexahedra as tetrahedra.
+            d.grid_material.swap(0, 1);
+        }),
         ("or in two places", |d| {
             let n = d.grid_size[..3].iter().product::<u32>() as usize;
             d.grid_places.extend_from_within(..n);
@@ -186,9 +194,9 @@ fn grids_that_contradict_the_mesh_fail_verification() {
         }),
         ("has other elements, too", |d| d.grid_places.iter_mut().for_each(|word| *word |= grid::WHOLE)),
     ];
-    let one = one_grid();
+    let two = two_grids();
     for (expected, spoil) in spoil {
-        let [written, said] = error(&one, spoil);
+        let [written, said] = error(&two, spoil);
         assert!(said.as_ref().is_some_and(|said| said.contains(expected)), "{expected}: {written:?} {said:?}");
     }
 }

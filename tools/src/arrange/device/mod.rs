@@ -1,5 +1,5 @@
 //! Tables for devices that step one block with many threads: colours of elements and fans of triangles round nodes in the
-//! plane, and in space elements that are each in one block, and grids of hexahedra.
+//! plane, and in space elements that are each in one block, and grids of hexahedra or tetrahedra.
 
 mod batches;
 mod colours;

@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pogo_formats::block::corner::{ABSENT, BATCH, MOST_LOCAL_NODES, local_node, shape, turn_of, ways_of};
-use pogo_formats::block::grid::{NODE, NOTHING, PRESENT, WHOLE};
+use pogo_formats::block::grid::{self, CORNERS, NODE, NOTHING, PRESENT, WHOLE};
 use pogo_formats::block::ring::{ring_around, ring_tetrahedra};
 use pogo_formats::block::{DeviceTables, DeviceView, FanRecord, triangle_material};
 use pogo_formats::model::{ElementKind, Mesh};
@@ -472,17 +472,19 @@ proptest! {
     }
 }
 
-/// Elements of the grids and nodes that are whole in one, of a model in one section whose hexahedra are turned as they may be.
+/// Grids of a model in one section, their cells, and nodes that are whole in one. Elements are turned as they may be.
 fn counted(mut model: Mesh) -> [usize; 3] {
-    let ways = ways_of(ElementKind::C3d8);
-    for group in &mut model.groups {
-        group.section.fill(0);
-        if group.kind == ElementKind::C3d8 {
-            for (e, nodes) in group.connectivity.chunks_exact_mut(8).enumerate() {
-                let before = nodes.to_vec();
-                for (node, &corner) in nodes.iter_mut().zip(&ways[7 * e % ways.len()]) {
-                    *node = before[usize::from(corner)];
-                }
+    model.groups.iter_mut().for_each(|group| group.section.fill(0));
+    counted_by_section(model)
+}
+
+fn counted_by_section(mut model: Mesh) -> [usize; 3] {
+    for group in model.groups.iter_mut().filter(|group| group.kind != ElementKind::C3d6) {
+        let ways = ways_of(group.kind);
+        for (e, nodes) in group.connectivity.chunks_exact_mut(group.kind.n_nodes()).enumerate() {
+            let before = nodes.to_vec();
+            for (node, &corner) in nodes.iter_mut().zip(&ways[7 * e % ways.len()]) {
+                *node = before[usize::from(corner)];
             }
         }
     }
@@ -496,9 +498,9 @@ fn counted(mut model: Mesh) -> [usize; 3] {
 
 #[test]
 fn hexahedra_stand_in_grids_however_they_are_turned() {
-    // Five layers of hexahedra under wedges: the nodes in between are not whole.
+    // Five layers of hexahedra under wedges and those under four of tetrahedra: the nodes in between are not whole.
     let model = solid(13);
-    assert_eq!(counted(model.clone()), [1, 5 * 13 * 13, 5 * 14 * 14]);
+    assert_eq!(counted(model.clone()), [2, 9 * 13 * 13, 9 * 14 * 14]);
     // Without an element in the middle its nodes have seven elements each, which is all.
     let mut hole = model;
     let group = hole.groups.iter_mut().find(|group| group.kind == ElementKind::C3d8).unwrap();
@@ -507,30 +509,140 @@ fn hexahedra_stand_in_grids_however_they_are_turned() {
     group.labels.pop();
     group.section.pop();
     group.instance.pop();
-    assert_eq!(counted(hole), [1, 5 * 13 * 13 - 1, 5 * 14 * 14]);
+    assert_eq!(counted(hole), [2, 9 * 13 * 13 - 1, 9 * 14 * 14]);
 }
 
 #[test]
 fn a_grid_round_a_ring_has_a_seam() {
     let (radial, round, high) = (5, 24, 6);
-    let node = |i: usize, j: usize, k: usize| ((k * round + j % round) * (radial + 1) + i) as u32;
+    let node = |[i, j, k]: [usize; 3]| ((k * round + j % round) * (radial + 1) + i) as u32;
     let mut coordinates = Vec::new();
-    let mut connectivity = Vec::new();
+    let (mut hexahedra, mut six_each) = (Vec::new(), Vec::new());
     for k in 0..=high {
         for j in 0..round {
             for i in 0..=radial {
                 let (sin, cos) = (j as f64 / round as f64 * std::f64::consts::TAU).sin_cos();
                 coordinates.extend([cos * (2.0 + i as f64), sin * (2.0 + i as f64), k as f64]);
                 if i < radial && k < high {
-                    let corners =
-                        [(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0), (0, 0, 1), (1, 0, 1), (1, 1, 1), (0, 1, 1)];
-                    connectivity.extend(corners.map(|(a, b, c)| node(i + a, j + b, k + c)));
+                    let corners = CORNERS.map(|[a, b, c]| node([i + a, j + b, k + c]));
+                    hexahedra.extend(corners);
+                    six_each.extend(grid::tetrahedra(corners).as_flattened());
                 }
             }
         }
     }
     let n_nodes = coordinates.len() / 3;
     let seam = (radial + 1) * (high + 1);
-    let model = mesh(3, coordinates, vec![(ElementKind::C3d8, connectivity)]);
-    assert_eq!(counted(model), [1, radial * round * high, n_nodes - seam]);
+    for (kind, connectivity) in [(ElementKind::C3d8, hexahedra), (ElementKind::C3d4, six_each)] {
+        let model = mesh(3, coordinates.clone(), vec![(kind, connectivity)]);
+        assert_eq!(counted(model), [1, radial * round * high, n_nodes - seam]);
+    }
+}
+
+/// A number between -1/2 and 1/2 that looks random.
+fn noise(of: usize) -> f64 {
+    let mixed = (of as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) as f64 / u64::MAX as f64 - 0.5
+}
+
+/// Tetrahedra, six a cell, in a box of cells with `at` its nodes; as `cut` says the cell is turned round its third axis.
+fn six_each(size: [usize; 3], at: impl Fn([f64; 3]) -> [f64; 3], cut: impl Fn([usize; 3]) -> usize) -> Mesh {
+    let [ni, nj, nk] = size.map(|n| n + 1);
+    let node = |[i, j, k]: [usize; 3]| (i + ni * (j + nj * k)) as u32;
+    let (mut coordinates, mut connectivity) = (Vec::new(), Vec::new());
+    for k in 0..nk {
+        for j in 0..nj {
+            for i in 0..ni {
+                let moved = |axis: usize| {
+                    let at = [i, j, k][axis];
+                    let inner = at > 0 && at < size[axis];
+                    at as f64 + if inner { 0.3 * noise(coordinates.len() + axis) } else { 0.0 }
+                };
+                coordinates.extend(at([0, 1, 2].map(moved)));
+                if i < size[0] && j < size[1] && k < size[2] {
+                    let corners = CORNERS.map(|[a, b, c]| node([i + a, j + b, k + c]));
+                    let turned = [0, 1, 2, 3, 4, 5, 6, 7].map(|c| corners[c / 4 * 4 + (c + cut([i, j, k])) % 4]);
+                    connectivity.extend(grid::tetrahedra(turned).as_flattened());
+                }
+            }
+        }
+    }
+    mesh(3, coordinates, vec![(ElementKind::C3d4, connectivity)])
+}
+
+/// Leaves out elements of the only group.
+fn keep(model: &mut Mesh, keep: impl Fn(usize) -> bool) {
+    let group = &mut model.groups[0];
+    let kept: Vec<usize> = (0..group.labels.len()).filter(|&e| keep(e)).collect();
+    group.connectivity = kept.iter().flat_map(|e| group.connectivity[4 * e..4 * e + 4].to_vec()).collect();
+    group.labels.truncate(kept.len());
+    group.instance.truncate(kept.len());
+    group.section = kept.iter().map(|&e| group.section[e]).collect();
+}
+
+#[test]
+fn tetrahedra_stand_in_grids_whatever_their_shape() {
+    let n_nodes = 10 * 11 * 13;
+    let all = [1, 9 * 10 * 12, n_nodes];
+    // Graded, sheared and bent; and cut round any of the four diagonals.
+    let shapes: [fn([f64; 3]) -> [f64; 3]; 6] = [
+        |at| at,
+        |[x, y, z]| [x, y, 5.0 * z],
+        |[x, y, z]| [0.1 * x, y, 3.0 * z],
+        |[x, y, z]| [x - 0.8 * y - 0.9 * z, y, z],
+        |[x, y, z]| [x + 2.0 * y, y - 1.5 * z, z],
+        |[x, y, z]| [(3.0 + y) * (0.2 * x).cos(), (3.0 + y) * (0.2 * x).sin(), (0.1 * z).exp()],
+    ];
+    for (shape, at) in shapes.into_iter().enumerate() {
+        for turn in 0..4 {
+            let model = six_each([9, 10, 12], at, |_| turn);
+            assert_eq!(counted(model), all, "shape {shape}, turn {turn}");
+        }
+    }
+    // Whatever the numbers of nodes and the order of elements.
+    let mut model = six_each([9, 10, 12], |at| at, |_| 0);
+    let mut from: Vec<usize> = (0..n_nodes).collect();
+    from.sort_by(|&a, &b| noise(a).total_cmp(&noise(b)));
+    let mut to = vec![0; n_nodes];
+    from.iter().enumerate().for_each(|(new, &old)| to[old] = new as u32);
+    model.coordinates = from.iter().flat_map(|&old| model.coordinates[3 * old..3 * old + 3].to_vec()).collect();
+    let mut elements: Vec<Vec<u32>> = model.groups[0].connectivity.chunks(4).map(<[u32]>::to_vec).collect();
+    let key = |nodes: &[u32]| noise(nodes.iter().map(|&node| node as usize * node as usize).sum());
+    elements.sort_by(|a, b| key(a).total_cmp(&key(b)));
+    model.groups[0].connectivity = elements.concat().into_iter().map(|node| to[node as usize]).collect();
+    assert_eq!(counted(model), all);
+    // One cell thick.
+    assert_eq!(counted(six_each([30, 1, 30], |at| at, |_| 1)), [1, 900, 2 * 31 * 31]);
+}
+
+#[test]
+fn tetrahedra_beside_a_grid_are_in_none() {
+    let whole = six_each([9, 10, 12], |[x, y, z]| [x, y, 2.0 * z], |_| 0);
+    let (n_cells, n_nodes) = (9 * 10 * 12, 10 * 11 * 13);
+    let middle = 4 + 9 * (5 + 10 * 6);
+    let mut hole = whole.clone();
+    keep(&mut hole, |e| e / 6 != middle);
+    assert_eq!(counted(hole), [1, n_cells - 1, n_nodes]);
+    // One of six is missing: its nodes have others of the cell.
+    let mut defect = whole.clone();
+    keep(&mut defect, |e| e != 6 * middle + 3);
+    assert_eq!(counted(defect), [1, n_cells - 1, n_nodes - 8]);
+    // One is there twice.
+    let mut twice = whole.clone();
+    let again = twice.groups[0].connectivity[24 * middle..24 * middle + 4].to_vec();
+    twice.groups[0].connectivity.extend(again);
+    twice.groups[0].labels.push(0);
+    twice.groups[0].instance.push(0);
+    twice.groups[0].section.push(0);
+    assert_eq!(counted(twice), [1, n_cells - 1, n_nodes - 8]);
+    // Two sections: the nodes in between are whole in neither.
+    let mut halves = whole;
+    halves.groups[0].section = (0..6 * n_cells as u32).map(|e| u32::from(e / 6 / 90 >= 6)).collect();
+    assert_eq!(counted_by_section(halves), [2, n_cells, n_nodes - 110]);
+    // In layers with other diagonals, whose faces do not fit, there are two grids.
+    let two = six_each([9, 10, 12], |at| at, |[.., k]| k / 6);
+    assert_eq!(counted(two), [2, n_cells, n_nodes - 110]);
+    // Cells that mirror each other have faces that fit, and no grid.
+    let mirrored = six_each([10, 10, 10], |at| at, |[i, j, _]| [0, 1, 3, 2][i % 2 + 2 * (j % 2)]);
+    assert_eq!(counted(mirrored), [0, 0, 0]);
 }

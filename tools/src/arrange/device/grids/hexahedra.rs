@@ -1,0 +1,106 @@
+//! Hexahedra in a grid.
+
+use pogo_formats::block::GroupView;
+use pogo_formats::block::corner::ways_of;
+use pogo_formats::model::ElementKind;
+use rayon::prelude::*;
+
+use super::{Around, Cell, FACES, FEWEST, Grids};
+
+/// Adds the grids of a group.
+pub(super) fn find(group: &GroupView, n_elements: &[u32], grids: &mut Grids) {
+    // A collapsed element is in no grid.
+    let collapsed = |nodes: &[u32]| (1..8).any(|i| nodes[..i].contains(&nodes[i]));
+    let taken = group.connectivity.par_chunks_exact(8).map(collapsed).collect();
+    let around = Around::new(group, n_elements.len());
+    Walk { group, ways: ways_of(ElementKind::C3d8), around, taken }.all(n_elements, grids);
+}
+
+/// An element of a grid in the making.
+#[derive(Clone, Copy)]
+struct Step {
+    element: u32,
+    /// How it is turned.
+    way: u8,
+    at: [i32; 3],
+}
+
+struct Walk<'a> {
+    group: &'a GroupView<'a>,
+    ways: Vec<[u8; 8]>,
+    around: Around,
+    taken: Vec<bool>,
+}
+
+impl<'a> Walk<'a> {
+    fn nodes(&self, element: u32) -> &'a [u32] {
+        &self.group.connectivity[8 * element as usize..][..8]
+    }
+
+    fn cell(&self, step: &Step) -> Cell {
+        let nodes = self.nodes(step.element);
+        Cell { nodes: self.ways[usize::from(step.way)].map(|corner| nodes[usize::from(corner)]), at: step.at }
+    }
+
+    /// Every grid from the first element that is in none yet.
+    fn all(mut self, n_elements: &[u32], grids: &mut Grids) {
+        let mut seeds: Vec<u32> = (0..self.taken.len() as u32).collect();
+        while !seeds.is_empty() {
+            let mut left = Vec::new();
+            for seed in std::mem::take(&mut seeds) {
+                if self.taken[seed as usize] {
+                    continue;
+                }
+                let steps = self.reach(seed);
+                if steps.len() >= FEWEST {
+                    let pair = (self.group.kind, self.group.section[seed as usize]);
+                    let contradicting = grids.add(pair, steps.iter().map(|step| self.cell(step)), n_elements);
+                    left.extend(contradicting.into_iter().map(|number| steps[number].element));
+                }
+            }
+            for &element in &left {
+                self.taken[element as usize] = false;
+            }
+            seeds = left;
+        }
+    }
+
+    /// The elements of the same section that faces lead to, breadth first.
+    fn reach(&mut self, seed: u32) -> Vec<Step> {
+        let section = self.group.section[seed as usize];
+        self.taken[seed as usize] = true;
+        let mut steps = vec![Step { element: seed, way: 0, at: [0; 3] }];
+        let mut next = 0;
+        while next < steps.len() {
+            let (Step { way, at, .. }, turned) = (steps[next], self.cell(&steps[next]).nodes);
+            next += 1;
+            for (direction, face) in FACES.iter().enumerate() {
+                let on_face = face.map(|[here, there]| (turned[here], there));
+                let Some(other) = self.beside(on_face.map(|(node, _)| node)) else { continue };
+                if self.group.section[other as usize] != section {
+                    continue;
+                }
+                let nodes = self.nodes(other);
+                let fits = |&way: &u8| {
+                    let corners = &self.ways[usize::from(way)];
+                    on_face.iter().all(|&(node, corner)| nodes[usize::from(corners[corner])] == node)
+                };
+                // Neighbours are mostly turned alike.
+                let Some(way) = std::iter::once(way).chain(0..self.ways.len() as u8).find(fits) else { continue };
+                self.taken[other as usize] = true;
+                let mut at = at;
+                at[direction % 3] += if direction < 3 { 1 } else { -1 };
+                steps.push(Step { element: other, way, at });
+            }
+        }
+        steps
+    }
+
+    /// An element with all four nodes that is in no grid yet.
+    fn beside(&self, face: [u32; 4]) -> Option<u32> {
+        let has_all = |&&element: &&u32| {
+            !self.taken[element as usize] && face[1..].iter().all(|node| self.nodes(element).contains(node))
+        };
+        self.around.of(face[0]).iter().find(has_all).copied()
+    }
+}

@@ -1,0 +1,188 @@
+//! Parts of the mesh in which hexahedra or tetrahedra stand in a grid, found by walking across faces.
+
+mod hexahedra;
+mod tetrahedra;
+
+use pogo_formats::block::grid::{CORNERS, Grid, NODE, NOTHING, PRESENT, WHOLE};
+use pogo_formats::block::{DeviceTables, GroupView, MeshView};
+use pogo_formats::model::ElementKind;
+use rayon::prelude::*;
+
+/// Cells of the smallest grid that is kept: fewer are not worth a thread block of a device.
+const FEWEST: usize = 512;
+/// Places a cell that a grid may have: one that winds through its box is left out.
+const MOST_PLACES: usize = 4;
+
+/// The corners of each face, and where the neighbour across it has them: towards ξ, η, ζ, and back.
+const FACES: [[[usize; 2]; 4]; 6] = [
+    [[1, 0], [2, 3], [6, 7], [5, 4]],
+    [[3, 0], [2, 1], [6, 5], [7, 4]],
+    [[4, 0], [5, 1], [6, 2], [7, 3]],
+    [[0, 1], [3, 2], [7, 6], [4, 5]],
+    [[0, 3], [1, 2], [5, 6], [4, 7]],
+    [[0, 4], [1, 5], [2, 6], [3, 7]],
+];
+
+/// The grids of a mesh, as the block file has them but for the numbers of nodes, which are the model's.
+#[derive(Default)]
+pub struct Grids {
+    sizes: Vec<[usize; 3]>,
+    pairs: Vec<(u8, u32)>,
+    places: Vec<u32>,
+}
+
+impl Grids {
+    /// In [`ranks`](Self::ranks): in no grid.
+    pub const NO_RANK: u32 = u32::MAX;
+
+    /// Finds them. The same for every number of threads.
+    pub fn find(mesh: &MeshView) -> Self {
+        let mut grids = Self::default();
+        let stands = |group: &GroupView| {
+            matches!(group.kind, ElementKind::C3d4 | ElementKind::C3d8 | ElementKind::C3d8r)
+                && group.labels.len() >= FEWEST
+        };
+        if mesh.n_nodes() >= NOTHING as usize || !mesh.groups.iter().any(stands) {
+            return grids;
+        }
+        let mut n_elements = vec![0_u32; mesh.n_nodes()];
+        for group in &mesh.groups {
+            for nodes in group.connectivity.chunks_exact(group.kind.n_nodes()) {
+                for (at, &node) in nodes.iter().enumerate() {
+                    n_elements[node as usize] += u32::from(!nodes[..at].contains(&node));
+                }
+            }
+        }
+        for group in mesh.groups.iter().filter(|group| stands(group)) {
+            match group.kind {
+                ElementKind::C3d4 => tetrahedra::find(group, mesh.coordinates, &n_elements, &mut grids),
+                _ => hexahedra::find(group, &n_elements, &mut grids),
+            }
+        }
+        grids
+    }
+
+    /// Of each node its place among those of all grids, or [`NO_RANK`](Self::NO_RANK), (n_nodes,); empty without grids. A
+    /// device that goes through a grid reads nodes fastest in this order.
+    pub fn ranks(&self, n_nodes: usize) -> Vec<u32> {
+        if self.places.is_empty() {
+            return Vec::new();
+        }
+        let mut ranks = vec![Self::NO_RANK; n_nodes];
+        for (rank, word) in (0_u32..).zip(&self.places).filter(|(_, word)| *word & NODE != NOTHING) {
+            ranks[(word & NODE) as usize] = rank;
+        }
+        ranks
+    }
+
+    /// Adds them to tables that have their materials.
+    pub fn add_to(self, device: &mut DeviceTables, solver_from_model: &[u32]) {
+        let pairs: Vec<(u8, u32)> =
+            device.material_kind.iter().copied().zip(device.material_section.iter().copied()).collect();
+        device.grid_size = self.sizes.iter().flatten().map(|&along| along as u32).collect();
+        let material = |pair: &(u8, u32)| pairs.partition_point(|other| other < pair) as u32;
+        device.grid_material = self.pairs.iter().map(material).collect();
+        device.grid_places = self.places;
+        device.grid_places.par_iter_mut().filter(|word| **word & NODE != NOTHING).for_each(|word| {
+            *word = *word & !NODE | solver_from_model[(*word & NODE) as usize];
+        });
+    }
+
+    /// Adds the grid of these cells, and returns the numbers of those that contradict it: round a node, where five hexahedra
+    /// meet say, not all can stand in one grid.
+    fn add(
+        &mut self,
+        (kind, section): (ElementKind, u32),
+        cells: impl ExactSizeIterator<Item = Cell> + Clone,
+        n_elements: &[u32],
+    ) -> Vec<usize> {
+        let (mut low, mut high) = ([0; 3], [0; 3]);
+        for Cell { at, .. } in cells.clone() {
+            for i in 0..3 {
+                low[i] = at[i].min(low[i]);
+                high[i] = at[i].max(high[i]);
+            }
+        }
+        // The longest way is k, along which a device goes; turned round the diagonal, a grid is the same.
+        let length = [0, 1, 2].map(|i| (high[i] - low[i]) as usize + 2);
+        let last = (0..3).rev().max_by_key(|&i| length[i]).unwrap_or(2);
+        let axes = [(last + 1) % 3, (last + 2) % 3, last];
+        let size = axes.map(|axis| length[axis]);
+        let n_places = size.iter().product::<usize>();
+        if n_places / MOST_PLACES > cells.len() {
+            return Vec::new();
+        }
+        let mut places = vec![NOTHING; n_places];
+        let place = |[i, j, k]: [usize; 3]| i + size[0] * (j + size[1] * k);
+        let mut contradicting = Vec::new();
+        for (number, cell) in cells.enumerate() {
+            let at = |corner: [usize; 3]| place(axes.map(|axis| (cell.at[axis] - low[axis]) as usize + corner[axis]));
+            let corners: [(usize, u32); 8] = std::array::from_fn(|corner| (at(CORNERS[corner]), cell.nodes[corner]));
+            let fits = |&(place, node): &(usize, u32)| [NOTHING, node].contains(&(places[place] & NODE));
+            if places[corners[0].0] & PRESENT == 0 && corners.iter().all(fits) {
+                for (place, node) in corners {
+                    places[place] = node | places[place] & PRESENT;
+                }
+                places[corners[0].0] |= PRESENT;
+            } else {
+                contradicting.push(number);
+            }
+        }
+        let grid = Grid { size, material: 0, places: &places };
+        let whole: Vec<bool> = (0..n_places)
+            .into_par_iter()
+            .with_min_len(4096)
+            .map(|place| {
+                let node = grid.places[place] & NODE;
+                node != NOTHING && n_elements[node as usize] as usize == grid.n_around(grid.position(place), kind)
+            })
+            .collect();
+        for (place, _) in places.iter_mut().zip(whole).filter(|(_, whole)| *whole) {
+            *place |= WHOLE;
+        }
+        self.pairs.push((kind as u8, section));
+        self.sizes.push(size);
+        self.places.extend(places);
+        contradicting
+    }
+}
+
+/// A cell of a grid in the making: its corners in the order of C3D8, and where it stands.
+#[derive(Clone, Copy)]
+struct Cell {
+    nodes: [u32; 8],
+    at: [i32; 3],
+}
+
+/// The elements round each node.
+struct Around {
+    /// First entry of each node, (n_nodes + 1,).
+    first: Vec<u32>,
+    elements: Vec<u32>,
+}
+
+impl Around {
+    fn new(group: &GroupView, n_nodes: usize) -> Self {
+        let mut first = vec![0_u32; n_nodes + 1];
+        for &node in group.connectivity {
+            first[node as usize + 1] += 1;
+        }
+        for node in 0..n_nodes {
+            first[node + 1] += first[node];
+        }
+        let mut next = first.clone();
+        let mut elements = vec![0; group.connectivity.len()];
+        for (element, nodes) in (0_u32..).zip(group.connectivity.chunks_exact(group.kind.n_nodes())) {
+            for &node in nodes {
+                let next = &mut next[node as usize];
+                elements[*next as usize] = element;
+                *next += 1;
+            }
+        }
+        Self { first, elements }
+    }
+
+    fn of(&self, node: u32) -> &[u32] {
+        &self.elements[self.first[node as usize] as usize..self.first[node as usize + 1] as usize]
+    }
+}

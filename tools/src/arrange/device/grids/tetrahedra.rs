@@ -1,0 +1,262 @@
+//! Tetrahedra in a grid, six a cell, round its diagonal (Kuhn's cut).
+//!
+//! The nodes of such a grid have four directions that are alike, the three axes and the diagonal: seen along another of them the
+//! same tetrahedra make slanted cells, of which those on the surface of a box are cut. Cells that leave out none of the tetrahedra
+//! that they touch are the right ones; if none do, those that hold the most.
+
+use pogo_formats::block::GroupView;
+use pogo_formats::block::grid::RING;
+use rayon::prelude::*;
+
+use super::{Around, Cell, FACES, FEWEST, Grids};
+
+/// One tetrahedron in so many can be a seed at least, or the group is taken not to stand in grids. Of random points one in
+/// thousands can, of a box of 8³ cells one in two.
+const LEAST_SEEDS: usize = 64;
+
+/// Corners k and l of a tetrahedron so that i, j, k, l is a positive order, for any i and j.
+const BESIDE: [[[usize; 2]; 4]; 4] = [
+    [[0, 0], [2, 3], [3, 1], [1, 2]],
+    [[3, 2], [1, 1], [0, 3], [2, 0]],
+    [[1, 3], [3, 0], [2, 2], [0, 1]],
+    [[2, 1], [0, 2], [1, 0], [3, 3]],
+];
+
+/// Adds the grids of a group.
+pub(super) fn find(group: &GroupView, coordinates: &[f64], n_elements: &[u32], grids: &mut Grids) {
+    let nodes = || group.connectivity.par_chunks_exact(4);
+    // Inside a grid 24 tetrahedra meet at a node, on its faces 12.
+    let can_be_seed = |nodes: &[u32]| nodes.iter().all(|&node| [12, 24].contains(&n_elements[node as usize]));
+    if nodes().filter(|nodes| can_be_seed(nodes)).count() * LEAST_SEEDS < group.labels.len() {
+        return;
+    }
+    let state = nodes().map(|nodes| if can_be_seed(nodes) { State::Seed } else { State::Free }).collect();
+    let around = Around::new(group, n_elements.len());
+    let ends = vec![[false; 2]; n_elements.len()];
+    Walk { group, coordinates, around, state, ends }.all(n_elements, grids);
+}
+
+/// Of a tetrahedron.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// In no grid, and a grid may be looked for from here.
+    Seed,
+    /// In no grid.
+    Free,
+    Taken,
+}
+
+struct Walk<'a> {
+    group: &'a GroupView<'a>,
+    coordinates: &'a [f64],
+    around: Around,
+    state: Vec<State>,
+    /// Which nodes are corner 0 and corner 6 of a cell of the grid in the making.
+    ends: Vec<[bool; 2]>,
+}
+
+/// The tetrahedra round an edge, and the nodes between them.
+struct Ring {
+    elements: [u32; 6],
+    nodes: [u32; 6],
+}
+
+impl Walk<'_> {
+    fn nodes(&self, element: u32) -> [u32; 4] {
+        std::array::from_fn(|corner| self.group.connectivity[4 * element as usize + corner])
+    }
+
+    fn is_free(&self, element: u32, section: u32) -> bool {
+        self.state[element as usize] != State::Taken && self.group.section[element as usize] == section
+    }
+
+    /// Every grid from the first seed that is left.
+    fn all(mut self, n_elements: &[u32], grids: &mut Grids) {
+        let mut again = true;
+        while std::mem::take(&mut again) {
+            for seed in 0..self.state.len() {
+                if self.state[seed] != State::Seed {
+                    continue;
+                }
+                let cells = self.best(seed as u32);
+                if cells.is_empty() {
+                    self.state[seed] = State::Free;
+                    continue;
+                }
+                let pair = (self.group.kind, self.group.section[seed]);
+                for number in grids.add(pair, cells.iter().copied(), n_elements) {
+                    self.set(&cells[number], State::Seed);
+                    again = true;
+                }
+            }
+        }
+    }
+
+    /// The cells of the best grid round an element, taken; none if there is no grid. No element that was seen is a seed any more.
+    fn best(&mut self, seed: u32) -> Vec<Cell> {
+        let section = self.group.section[seed as usize];
+        let mut best = None;
+        let mut most = FEWEST - 1;
+        for first in self.first_cells(seed) {
+            let cells = self.reach(first, section);
+            if cells.len() > most {
+                if !self.leaves_some(&cells, section) {
+                    self.forget_ends(&cells);
+                    return cells;
+                }
+                (best, most) = (Some(first), cells.len());
+            }
+            self.forget_ends(&cells);
+            cells.iter().for_each(|cell| self.set(cell, State::Free));
+        }
+        let cells = best.map_or_else(Vec::new, |first| self.reach(first, section));
+        self.forget_ends(&cells);
+        cells
+    }
+
+    /// The cells that an element may be in: the longest edge is most likely the diagonal, and of the nodes round it those near
+    /// its first node are most likely beside that.
+    fn first_cells(&self, seed: u32) -> Vec<Cell> {
+        let nodes = self.nodes(seed);
+        let distance = |a: u32, b: u32| -> f64 {
+            let [a, b] = [a, b].map(|node| &self.coordinates[3 * node as usize..][..3]);
+            a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum()
+        };
+        let mut edges: Vec<[u32; 2]> = (0..4).flat_map(|i| (0..i).map(move |k| [nodes[k], nodes[i]])).collect();
+        edges.sort_by(|[a, b], [c, d]| distance(*c, *d).total_cmp(&distance(*a, *b)));
+        let mut cells = Vec::new();
+        for [a, b] in edges {
+            let Some(ring) = self.ring([a, b], self.group.section[seed as usize]) else { continue };
+            let near = |first: usize| (0..3).map(|k| distance(a, ring.nodes[first + 2 * k])).sum::<f64>();
+            let first = usize::from(near(1) < near(0));
+            for first in [first, 1 - first] {
+                cells.push(Cell { nodes: cell([a, b], &ring.nodes, first), at: [0; 3] });
+            }
+        }
+        cells
+    }
+
+    /// The cells of the same section that faces lead to, breadth first. Their elements are taken.
+    fn reach(&mut self, first: Cell, section: u32) -> Vec<Cell> {
+        let mut cells = vec![first];
+        self.take(&first);
+        let mut next = 0;
+        while next < cells.len() {
+            let Cell { nodes, at } = cells[next];
+            next += 1;
+            for direction in 0..6 {
+                let Some(nodes) = self.beside(&nodes, direction, section) else { continue };
+                let mut at = at;
+                at[direction % 3] += if direction < 3 { 1 } else { -1 };
+                cells.push(Cell { nodes, at });
+                self.take(&Cell { nodes, at });
+            }
+        }
+        cells
+    }
+
+    /// The cell across a face, all of whose elements are free.
+    fn beside(&self, nodes: &[u32; 8], direction: usize, section: u32) -> Option<[u32; 8]> {
+        let (face, known) = across(nodes, direction);
+        let end = usize::from(direction >= 3);
+        if self.ends[known as usize][end] {
+            return None;
+        }
+        // The other end of its diagonal: the tetrahedron on this side of the face has one of its own there.
+        let behind = [nodes[0], nodes[6]][end];
+        let other = self.around.of(known).iter().find_map(|&element| {
+            let nodes = self.nodes(element);
+            let on_face = self.is_free(element, section) && face[..3].iter().all(|node| nodes.contains(node));
+            nodes.into_iter().find(|node| on_face && *node != behind && !face.contains(node))
+        })?;
+        let diagonal = if end == 0 { [known, other] } else { [other, known] };
+        let ring = self.ring(diagonal, section)?;
+        // The other node of the face's diagonal, on the ring.
+        let at = if end == 0 { 2 } else { 0 };
+        let (node, corner) = (face[at], FACES[direction][at][1]);
+        let from = ring.nodes.iter().position(|&other| other == node)?;
+        let to = RING.iter().position(|&other| other == corner)?;
+        let found = cell(diagonal, &ring.nodes, from + 6 - to);
+        FACES[direction].iter().all(|&[here, there]| nodes[here] == found[there]).then_some(found)
+    }
+
+    /// Whether there are free elements beyond the faces of cells that have no neighbour there.
+    fn leaves_some(&self, cells: &[Cell], section: u32) -> bool {
+        cells.par_iter().any(|cell| {
+            (0..6).any(|direction| {
+                let (face, known) = across(&cell.nodes, direction);
+                let beyond = |&element: &u32| {
+                    let nodes = self.nodes(element);
+                    let has = |k: usize| nodes.contains(&face[k]);
+                    self.is_free(element, section) && has(0) && has(2) && (has(1) || has(3))
+                };
+                !self.ends[known as usize][usize::from(direction >= 3)] && self.around.of(known).iter().any(beyond)
+            })
+        })
+    }
+
+    /// What is round an edge if that is six tetrahedra of a section, none of them in a grid.
+    fn ring(&self, [a, b]: [u32; 2], section: u32) -> Option<Ring> {
+        let mut found = [(0, [0; 2]); 6];
+        let mut n = 0;
+        for &element in self.around.of(a) {
+            let nodes = self.nodes(element);
+            let at = |node: u32| nodes.iter().position(|&other| other == node);
+            let (Some(at_a), Some(at_b)) = (at(a), at(b)) else { continue };
+            if n == 6 || !self.is_free(element, section) {
+                return None;
+            }
+            found[n] = (element, BESIDE[at_a][at_b].map(|corner| nodes[corner]));
+            n += 1;
+        }
+        let mut ring = Ring { elements: [0; 6], nodes: [0; 6] };
+        let mut node = found[0].1[0];
+        for k in 0..n {
+            if ring.nodes[..k].contains(&node) || [a, b].contains(&node) {
+                return None;
+            }
+            let (element, [_, next]) = *found.iter().find(|(_, [first, _])| *first == node)?;
+            (ring.elements[k], ring.nodes[k]) = (element, node);
+            node = next;
+        }
+        (n == 6 && node == ring.nodes[0]).then_some(ring)
+    }
+
+    fn take(&mut self, cell: &Cell) {
+        self.set(cell, State::Taken);
+        self.ends[cell.nodes[0] as usize][0] = true;
+        self.ends[cell.nodes[6] as usize][1] = true;
+    }
+
+    fn forget_ends(&mut self, cells: &[Cell]) {
+        for cell in cells {
+            self.ends[cell.nodes[0] as usize][0] = false;
+            self.ends[cell.nodes[6] as usize][1] = false;
+        }
+    }
+
+    /// Sets the state of all elements of a cell: there are no others round its diagonal.
+    fn set(&mut self, cell: &Cell, state: State) {
+        for &element in self.around.of(cell.nodes[0]) {
+            if self.nodes(element).contains(&cell.nodes[6]) {
+                self.state[element as usize] = state;
+            }
+        }
+    }
+}
+
+/// The corners of a cell, by its diagonal and what is round that from a place on.
+fn cell(diagonal: [u32; 2], ring: &[u32; 6], from: usize) -> [u32; 8] {
+    let mut nodes = [0; 8];
+    [nodes[0], nodes[6]] = diagonal;
+    for (k, corner) in RING.into_iter().enumerate() {
+        nodes[corner] = ring[(from + k) % 6];
+    }
+    nodes
+}
+
+/// The nodes of a face, and which of them is an end of the diagonal of the cell beyond: corner 0 forwards, corner 6 back.
+fn across(nodes: &[u32; 8], direction: usize) -> ([u32; 4], u32) {
+    let face = FACES[direction].map(|[here, _]| nodes[here]);
+    (face, face[if direction < 3 { 0 } else { 2 }])
+}
