@@ -471,8 +471,8 @@ impl<T: Real> Tables<T> {
             monitors[b].push(Monitor { dof, column });
         }
         for (b, block) in self.blocks.iter_mut().enumerate() {
-            let moves = constraints[b].iter().any(|support| support.value != 0.0);
-            if block.damped.is_some() || !forces[b].is_empty() || moves {
+            // A support that holds still does work once, where the start has a velocity there.
+            if block.damped.is_some() || !forces[b].is_empty() || !constraints[b].is_empty() {
                 block.energy_row = Some(self.n_energy_rows);
                 self.n_energy_rows += 1;
             }

@@ -528,7 +528,8 @@ impl<T: Real> Tables<T> {
         let damped_node = |node: usize| problem.damping_rate.get(node).is_some_and(|&rate| rate != 0.0);
         let damped_own = own.clone().any(damped_node);
         let damped = damped_own || (self.two_steps && halo.iter().any(|&node| damped_node(node as usize)));
-        let works = |special: &Special| special.kind == FORCE || (special.kind == SUPPORT && special.value != 0.0);
+        // A support that holds still does work once, where the start has a velocity there.
+        let works = |special: &Special| [FORCE, SUPPORT].contains(&special.kind);
         let mut energy_row = NONE;
         if damped_own || own_specials.iter().any(|(_, special)| works(special)) {
             energy_row = self.n_energy_rows as u32;
