@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::super::Problem;
 use super::super::cpu::scale::is_aligned;
-use super::tables::{TETRAHEDRA, law};
+use super::tables::law;
 use crate::cuda::Plain;
 
 /// `Tile` in step.cuh.
@@ -71,11 +71,11 @@ pub(super) struct Tiles {
 }
 
 /// Thread blocks of `march` that a multiprocessor holds, with numbers of so many bytes (march.cu).
-fn resident(number: usize, law: u32) -> usize {
-    match (number, law) {
+fn resident(number: usize, kind: ElementKind) -> usize {
+    match (number, kind) {
         (4, _) => 4,
-        (_, TETRAHEDRA) => 3,
-        _ => 2,
+        (_, ElementKind::C3d8) => 2,
+        _ => 3,
     }
 }
 
@@ -134,7 +134,7 @@ impl Tiles {
             Self { roles, rows: Vec::new(), words: Vec::new(), launches: Vec::new(), n_moved: 0, left: Vec::new() };
         for grid in &grids {
             let kind = ElementKind::from_code(device.material_kind[grid.material]).unwrap_or(ElementKind::C3d8);
-            tiles.cut(grid, law(kind), &free, acts, resident(number, law(kind)) * multiprocessors);
+            tiles.cut(grid, law(kind), &free, acts, resident(number, kind) * multiprocessors);
         }
         tiles.left = (0..n_nodes)
             .into_par_iter()

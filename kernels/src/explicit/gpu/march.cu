@@ -22,6 +22,6 @@ MARCH(march_f32_parallelepipeds, float, PARALLELEPIPED, 4)
 ACT(act_f64, double)
 MARCH(march_f64_tetrahedra, double, TETRAHEDRON, 3)
 MARCH(march_f64_hexahedra, double, HEXAHEDRON, 2)
-MARCH(march_f64_reduced_hexahedra, double, REDUCED_HEXAHEDRON, 2)
+MARCH(march_f64_reduced_hexahedra, double, REDUCED_HEXAHEDRON, 3)
 MARCH(march_f64_parallelepipeds, double, PARALLELEPIPED, 2)
 #endif

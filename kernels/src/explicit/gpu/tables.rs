@@ -107,14 +107,13 @@ pub(super) fn law(kind: ElementKind) -> u32 {
         ElementKind::Cpe3 | ElementKind::Cps3 => 0,
         ElementKind::Cpe4 | ElementKind::Cps4 => 1,
         ElementKind::Cpe4r | ElementKind::Cps4r => 2,
-        ElementKind::C3d4 => TETRAHEDRA,
+        ElementKind::C3d4 => 3,
         ElementKind::C3d6 => 4,
         ElementKind::C3d8 => 5,
         ElementKind::C3d8r => 6,
     }
 }
 
-pub(super) const TETRAHEDRA: u32 = 3;
 /// Instead of that of C3D8, where opposite edges are equal: a third of the arithmetic.
 const PARALLELEPIPEDS: u32 = 7;
 

@@ -238,9 +238,12 @@ fn every_element_kind_as_on_the_cpu() {
             continue;
         }
         let cells = if kind.dimension() == 2 { [40, 35, 0] } else { [13, 11, 9] };
-        for (name, elasticities) in
-            [("isotropic", vec![isotropic(210e9, 0.3)]), ("coupled", vec![anisotropic(), isotropic(70e9, 0.33)])]
-        {
+        // In one material solids stand in a grid, in two in turn they do not.
+        for (name, elasticities) in [
+            ("isotropic", vec![isotropic(210e9, 0.3)]),
+            ("two isotropic", vec![isotropic(210e9, 0.3), isotropic(70e9, 0.33)]),
+            ("coupled", vec![anisotropic(), isotropic(70e9, 0.33)]),
+        ] {
             for (shape, jitter) in [("straight", 0.0), ("distorted", 0.2)] {
                 let case = Arranged::new(box_mesh(kind, cells, 1e-3, jitter), &elasticities, 300);
                 let mut problem = case.problem();
@@ -273,26 +276,27 @@ fn exact_positions_and_plain_blocks() {
     }
 }
 
-/// Hexahedra in grids, with forces, supports, monitors, damping and scaled stiffness in some places, and two materials.
+/// Hexahedra and tetrahedra in grids, with forces, supports, monitors and damping everywhere, scaled stiffness in one place, and
+/// two materials.
 #[test]
 fn grids_as_on_the_cpu() {
     if skipped("grids_as_on_the_cpu") {
         return;
     }
     let materials = [isotropic(210e9, 0.3), isotropic(70e9, 0.33)];
-    for kind in [ElementKind::C3d8, ElementKind::C3d8r] {
+    for kind in [ElementKind::C3d4, ElementKind::C3d8, ElementKind::C3d8r] {
         for (shape, jitter, edge) in [("straight", 0.0, 2.0f64.powi(-10)), ("distorted", 0.2, 1e-3)] {
-            let (mesh, half) = (box_mesh(kind, [27, 25, 34], edge, jitter), 27 * 25 * 17);
+            let mesh = box_mesh(kind, [27, 25, 34], edge, jitter);
+            let half = mesh.n_elements() / 2;
             let case = Arranged::in_sections(mesh, &materials, 24, &|e| e / half);
             let mut problem = case.problem();
-            // Where they are is drawn for the whole box: a twentieth of it is enough.
-            let last = case.mesh.n_nodes() as u64 / 20;
-            let places = |every: u64| (0..3 * last).step_by(every as usize);
+            let n_dofs = 3 * case.mesh.n_nodes() as u64;
+            let places = |every: u64| (0..n_dofs).step_by(every as usize);
             problem.forces.clear();
-            problem.forces.extend(places(37).map(|dof| NodalForce { dof, signal: (dof % 9) as u32, value: 60.0 }));
-            problem.constraints.retain(|constraint| constraint.dof < 3 * last);
-            problem.monitors = places(11).collect();
-            problem.damping_rate.iter_mut().skip(last as usize).for_each(|rate| *rate = 0.0);
+            problem.forces.extend(places(737).map(|dof| NodalForce { dof, signal: (dof % 9) as u32, value: 60.0 }));
+            problem.constraints.retain(|constraint| constraint.dof < n_dofs / 4);
+            problem.monitors = places(211).collect();
+            problem.damping_rate.iter_mut().skip(n_dofs as usize / 10).for_each(|rate| *rate = 0.0);
             problem.stiffness_factor = vec![1.0; case.mesh.n_elements()];
             problem.stiffness_factor[case.mesh.n_elements() - 10] = 1.5;
             let what = format!("{} {shape} grid", kind.name());
@@ -303,8 +307,10 @@ fn grids_as_on_the_cpu() {
                 GpuOptions::default(),
             );
             let report = report.unwrap().report().clone();
-            let marches: Vec<&str> = report.kernels.iter().map(|kernel| kernel.0.as_str()).collect();
-            assert!(marches.iter().any(|name| name.starts_with("march_")), "{what}: {marches:?}");
+            let names: Vec<&str> = report.kernels.iter().map(|kernel| kernel.0.as_str()).collect();
+            for way in ["march_", "solids_"] {
+                assert!(names.iter().any(|name| name.starts_with(way)), "{what}: {names:?}");
+            }
             compare::<f64>(&case, &problem, &format!("{what} f64"), 1e-12);
             compare::<f32>(&case, &problem, &format!("{what} f32"), 1e-5);
         }
