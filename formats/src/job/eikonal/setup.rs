@@ -173,6 +173,17 @@ impl EikonalJob {
                     self.directions(mesh, &table.sheet, SHEETS, "sheet directions", &self.mesh.place, applied)?;
             }
         }
+        // A name that names nothing is a slip also where no velocity asks for what it names.
+        let unasked = [
+            (&table.fibre, 3, !applied.fibre.is_empty()),
+            (&table.sheet, 3, !applied.sheet.is_empty()),
+            (&table.tags, 1, tags.is_some()),
+        ];
+        for (name, components, _) in unasked.into_iter().filter(|(.., used)| !used) {
+            if let Some(name) = name {
+                self.data(mesh, name, &[components], &self.mesh.place, &mut Applied::default())?;
+            }
+        }
         Ok(())
     }
 
