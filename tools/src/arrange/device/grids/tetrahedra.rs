@@ -55,10 +55,30 @@ struct Walk<'a> {
     ends: Vec<[bool; 2]>,
 }
 
+/// A cell with its tetrahedra, in the order of [`RING`].
+#[derive(Clone, Copy)]
+struct Six {
+    nodes: [u32; 8],
+    elements: [u32; 6],
+}
+
 /// The tetrahedra round an edge, and the nodes between them.
 struct Ring {
-    elements: [u32; 6],
+    ends: [u32; 2],
     nodes: [u32; 6],
+    elements: [u32; 6],
+}
+
+impl Ring {
+    /// The cell with the edge for its diagonal, and [`RING`] from a place on.
+    fn cell(&self, from: usize) -> Six {
+        let mut nodes = [0; 8];
+        [nodes[0], nodes[6]] = self.ends;
+        for (k, corner) in RING.into_iter().enumerate() {
+            nodes[corner] = self.nodes[(from + k) % 6];
+        }
+        Six { nodes, elements: std::array::from_fn(|k| self.elements[(from + k) % 6]) }
+    }
 }
 
 impl Walk<'_> {
@@ -116,7 +136,7 @@ impl Walk<'_> {
 
     /// The cells that an element may be in: the longest edge is most likely the diagonal, and of the nodes round it those near
     /// its first node are most likely beside that.
-    fn first_cells(&self, seed: u32) -> Vec<Cell> {
+    fn first_cells(&self, seed: u32) -> Vec<Six> {
         let nodes = self.nodes(seed);
         let distance = |a: u32, b: u32| -> f64 {
             let [a, b] = [a, b].map(|node| &self.coordinates[3 * node as usize..][..3]);
@@ -126,58 +146,65 @@ impl Walk<'_> {
         edges.sort_by(|[a, b], [c, d]| distance(*c, *d).total_cmp(&distance(*a, *b)));
         let mut cells = Vec::new();
         for [a, b] in edges {
-            let Some(ring) = self.ring([a, b], self.group.section[seed as usize]) else { continue };
+            let Some(ring) = self.ring([a, b], self.group.section[seed as usize], self.around.of(a)) else { continue };
             let near = |first: usize| (0..3).map(|k| distance(a, ring.nodes[first + 2 * k])).sum::<f64>();
             let first = usize::from(near(1) < near(0));
-            for first in [first, 1 - first] {
-                cells.push(Cell { nodes: cell([a, b], &ring.nodes, first), at: [0; 3] });
-            }
+            cells.extend([ring.cell(first), ring.cell(1 - first)]);
         }
         cells
     }
 
     /// The cells of the same section that faces lead to, breadth first. Their elements are taken.
-    fn reach(&mut self, first: Cell, section: u32) -> Vec<Cell> {
-        let mut cells = vec![first];
+    fn reach(&mut self, first: Six, section: u32) -> Vec<Cell> {
+        let mut cells = vec![Cell { nodes: first.nodes, at: [0; 3] }];
+        // Of each cell one element: those of the neighbour are mostly as far from it as the last time.
+        let mut elements = vec![first.elements[0]];
+        let mut jumps = [[0; 6]; 6];
+        let last = self.state.len() as u32 - 1;
         self.take(&first);
         let mut next = 0;
         while next < cells.len() {
-            let Cell { nodes, at } = cells[next];
+            let (Cell { nodes, at }, element) = (cells[next], elements[next]);
             next += 1;
-            for direction in 0..6 {
-                let Some(nodes) = self.beside(&nodes, direction, section) else { continue };
+            for (direction, jumps) in jumps.iter_mut().enumerate() {
+                let (_, known) = across(&nodes, direction);
+                if self.ends[known as usize][end(direction)] {
+                    continue;
+                }
+                let guess = jumps.map(|jump| element.wrapping_add(jump).min(last));
+                let other = self.beside(&nodes, direction, section, &guess);
+                let Some(other) = other.or_else(|| self.beside(&nodes, direction, section, self.around.of(known)))
+                else {
+                    continue;
+                };
+                *jumps = other.elements.map(|other| other.wrapping_sub(element));
                 let mut at = at;
                 at[direction % 3] += if direction < 3 { 1 } else { -1 };
-                cells.push(Cell { nodes, at });
-                self.take(&Cell { nodes, at });
+                cells.push(Cell { nodes: other.nodes, at });
+                elements.push(other.elements[0]);
+                self.take(&other);
             }
         }
         cells
     }
 
-    /// The cell across a face, all of whose elements are free.
-    fn beside(&self, nodes: &[u32; 8], direction: usize, section: u32) -> Option<[u32; 8]> {
+    /// The cell across a face, of free tetrahedra among some.
+    fn beside(&self, nodes: &[u32; 8], direction: usize, section: u32, some: &[u32]) -> Option<Six> {
         let (face, known) = across(nodes, direction);
-        let end = usize::from(direction >= 3);
-        if self.ends[known as usize][end] {
-            return None;
-        }
         // The other end of its diagonal: the tetrahedron on this side of the face has one of its own there.
-        let behind = [nodes[0], nodes[6]][end];
-        let other = self.around.of(known).iter().find_map(|&element| {
+        let behind = [nodes[0], nodes[6]][end(direction)];
+        let other = some.iter().find_map(|&element| {
             let nodes = self.nodes(element);
-            let on_face = self.is_free(element, section) && face[..3].iter().all(|node| nodes.contains(node));
-            nodes.into_iter().find(|node| on_face && *node != behind && !face.contains(node))
+            let beyond = face[..3].iter().all(|node| nodes.contains(node)) && self.is_free(element, section);
+            nodes.into_iter().find(|node| beyond && *node != behind && !face.contains(node))
         })?;
-        let diagonal = if end == 0 { [known, other] } else { [other, known] };
-        let ring = self.ring(diagonal, section)?;
+        let ring = self.ring(if end(direction) == 0 { [known, other] } else { [other, known] }, section, some)?;
         // The other node of the face's diagonal, on the ring.
-        let at = if end == 0 { 2 } else { 0 };
-        let (node, corner) = (face[at], FACES[direction][at][1]);
-        let from = ring.nodes.iter().position(|&other| other == node)?;
-        let to = RING.iter().position(|&other| other == corner)?;
-        let found = cell(diagonal, &ring.nodes, from + 6 - to);
-        FACES[direction].iter().all(|&[here, there]| nodes[here] == found[there]).then_some(found)
+        let at = if end(direction) == 0 { 2 } else { 0 };
+        let from = ring.nodes.iter().position(|&node| node == face[at])?;
+        let to = RING.iter().position(|&corner| corner == FACES[direction][at][1])?;
+        let cell = ring.cell(from + 6 - to);
+        FACES[direction].iter().all(|&[here, there]| nodes[here] == cell.nodes[there]).then_some(cell)
     }
 
     /// Whether there are free elements beyond the faces of cells that have no neighbour there.
@@ -190,29 +217,33 @@ impl Walk<'_> {
                     let has = |k: usize| nodes.contains(&face[k]);
                     self.is_free(element, section) && has(0) && has(2) && (has(1) || has(3))
                 };
-                !self.ends[known as usize][usize::from(direction >= 3)] && self.around.of(known).iter().any(beyond)
+                !self.ends[known as usize][end(direction)] && self.around.of(known).iter().any(beyond)
             })
         })
     }
 
-    /// What is round an edge if that is six tetrahedra of a section, none of them in a grid.
-    fn ring(&self, [a, b]: [u32; 2], section: u32) -> Option<Ring> {
+    /// What is round an edge if that is, of some, six tetrahedra of a section, none of them in a grid. Of several with the same
+    /// nodes it has the first.
+    fn ring(&self, ends: [u32; 2], section: u32, some: &[u32]) -> Option<Ring> {
         let mut found = [(0, [0; 2]); 6];
         let mut n = 0;
-        for &element in self.around.of(a) {
+        for &element in some {
             let nodes = self.nodes(element);
-            let at = |node: u32| nodes.iter().position(|&other| other == node);
-            let (Some(at_a), Some(at_b)) = (at(a), at(b)) else { continue };
-            if n == 6 || !self.is_free(element, section) {
+            let [Some(a), Some(b)] = ends.map(|end| nodes.iter().position(|&node| node == end)) else { continue };
+            let between = BESIDE[a][b].map(|corner| nodes[corner]);
+            if !self.is_free(element, section) || found[..n].iter().any(|&(_, other)| other == between) {
+                continue;
+            }
+            if n == 6 {
                 return None;
             }
-            found[n] = (element, BESIDE[at_a][at_b].map(|corner| nodes[corner]));
+            found[n] = (element, between);
             n += 1;
         }
-        let mut ring = Ring { elements: [0; 6], nodes: [0; 6] };
+        let mut ring = Ring { ends, nodes: [0; 6], elements: [0; 6] };
         let mut node = found[0].1[0];
         for k in 0..n {
-            if ring.nodes[..k].contains(&node) || [a, b].contains(&node) {
+            if ring.nodes[..k].contains(&node) || ends.contains(&node) {
                 return None;
             }
             let (element, [_, next]) = *found.iter().find(|(_, [first, _])| *first == node)?;
@@ -222,8 +253,8 @@ impl Walk<'_> {
         (n == 6 && node == ring.nodes[0]).then_some(ring)
     }
 
-    fn take(&mut self, cell: &Cell) {
-        self.set(cell, State::Taken);
+    fn take(&mut self, cell: &Six) {
+        cell.elements.iter().for_each(|&element| self.state[element as usize] = State::Taken);
         self.ends[cell.nodes[0] as usize][0] = true;
         self.ends[cell.nodes[6] as usize][1] = true;
     }
@@ -235,28 +266,24 @@ impl Walk<'_> {
         }
     }
 
-    /// Sets the state of all elements of a cell: there are no others round its diagonal.
+    /// Sets the state of all elements of a cell.
     fn set(&mut self, cell: &Cell, state: State) {
         for &element in self.around.of(cell.nodes[0]) {
-            if self.nodes(element).contains(&cell.nodes[6]) {
+            let nodes = self.nodes(element);
+            if nodes.contains(&cell.nodes[6]) && nodes.iter().all(|node| cell.nodes.contains(node)) {
                 self.state[element as usize] = state;
             }
         }
     }
 }
 
-/// The corners of a cell, by its diagonal and what is round that from a place on.
-fn cell(diagonal: [u32; 2], ring: &[u32; 6], from: usize) -> [u32; 8] {
-    let mut nodes = [0; 8];
-    [nodes[0], nodes[6]] = diagonal;
-    for (k, corner) in RING.into_iter().enumerate() {
-        nodes[corner] = ring[(from + k) % 6];
-    }
-    nodes
-}
-
 /// The nodes of a face, and which of them is an end of the diagonal of the cell beyond: corner 0 forwards, corner 6 back.
 fn across(nodes: &[u32; 8], direction: usize) -> ([u32; 4], u32) {
     let face = FACES[direction].map(|[here, _]| nodes[here]);
-    (face, face[if direction < 3 { 0 } else { 2 }])
+    (face, face[2 * end(direction)])
+}
+
+/// Which end of its diagonal a cell has on the face towards where one comes from.
+fn end(direction: usize) -> usize {
+    usize::from(direction >= 3)
 }
