@@ -401,6 +401,62 @@ fn every_truss_may_have_a_section_and_a_mass_of_its_own() {
     }
 }
 
+/// Two trusses of different materials that hang from each other, a mass on the end: what pulls at either end is known.
+#[test]
+fn trusses_weigh_what_their_density_says_unless_a_job_says_another() {
+    let rope = "2, 3, 2\n*ELEMENT, TYPE=MASS, ELSET=BALL\n3, 3\n*MASS, ELSET=BALL\n0.5\n*SOLID SECTION, ELSET=ROPE, MATERIAL=R\n0.5,\n\
+                *MATERIAL, NAME=R\n*ELASTIC\n1e4, 0.\n*DENSITY\n2.\n";
+    let deck = TRUSSES.replace("2, 3, 2\n", &format!("*ELEMENT, TYPE=T3D2, ELSET=ROPE\n{rope}"));
+    let deck = deck.replace("2e4, 0.3\n", "2e4, 0.3\n*DENSITY\n8.\n");
+    let job = "[solver]\ntime = 20.0\nalpha = 2.0\n[[monitor]]\nname = \"ALL\"\nnset = \"ALL\"\ncount = 2\n";
+    // ρ A L / 2 of both, and the ball.
+    let (bar, cord, ball) = (8.0 * 0.25 * 0.25, 2.0 * 0.5 * 0.75, 0.5);
+    let all = "[[gravity]]\nvector = [0, 0, -2.0]\n";
+    let of_deck =
+        |set: &str| format!("*STEP\n*DYNAMIC, EXPLICIT\n, 20.\n*DLOAD\n{set}, GRAV, 2., 0., 0., -1.\n*END STEP\n");
+    let material = "[[material]]\nname = \"r\"\nmass = 3.0\n";
+    for (step, more, pulls, said) in [
+        (
+            "",
+            all,
+            [bar + cord, cord + ball],
+            "net.inp: note: 3 nodes: ρ A L / 2 of each truss by *DENSITY, 2.5000e0 in all",
+        ),
+        (
+            "",
+            &format!("{all}{material}nset = \"TOP\"\n"),
+            [bar + cord, cord + ball],
+            "[[material]] holds over *MASS and *DENSITY of the deck at 1 node",
+        ),
+        ("", &format!("{all}{material}"), [3.0, ball], "1 node with a *MASS of the deck and a share"),
+        ("", &format!("{all}{material}elset = \"ROPE\"\n"), [3.0, 3.0], "of the deck at 2 nodes"),
+        (&of_deck("ROPE"), "", [bar + cord, cord + ball], "ROPE.GRAV of the deck acts on 2 particles of its set"),
+        (&of_deck("BALL"), "", [0.0, cord + ball], "BALL.GRAV of the deck acts on 1 particle of its set"),
+        (&of_deck(""), "", [bar + cord, cord + ball], "GRAV of the deck acts on all particles"),
+    ] {
+        let model = network(&format!("{deck}{step}"), &format!("{job}{more}"));
+        let mut check = command("pogo-block");
+        check.current_dir(model.folder.path()).args(["net.inp", "--job", "job.toml", "--check"]);
+        let output = String::from_utf8(check.output().expect("runs").stderr).expect("text");
+        assert!(output.contains(said), "{said}: {output}");
+        model.solve("out", &[]);
+        let traces = model.table("out", "traces.csv");
+        let upper = -2.0 * (pulls[0] + pulls[1]) / (5e3 / 0.5);
+        for (column, expected) in [("ALL.2.U3", upper), ("ALL.3.U3", upper - 2.0 * pulls[1] / (5e3 / 1.5))] {
+            let found = *traces.column(column).last().unwrap();
+            assert!((found / expected - 1.0).abs() < 1e-6, "{said}: {column}: {found} {expected}");
+        }
+    }
+    // Only what particles have can be changed by name.
+    let model = network(&deck, &format!("{job}{all}"));
+    model.solve("heavy", &["--set", "material.R+M.density=16", "--set", "material.BALL+R.mass=1.5"]);
+    let found = *model.table("heavy", "traces.csv").column("ALL.2.U3").last().unwrap();
+    assert!((found / (-2.0 * (2.0 * (bar + cord) + cord + 1.5) / 1e4) - 1.0).abs() < 1e-6, "{found}");
+    let mut solve = command("pogo-solve");
+    solve.current_dir(model.folder.path()).args(["a.blk", "--set", "material.R.density=3"]);
+    assert_eq!(solve.output().expect("runs").status.code(), Some(1));
+}
+
 #[test]
 fn gravity_and_fields_of_a_deck_hold_unless_the_job_has_some() {
     let step = "*STEP\n*DYNAMIC, EXPLICIT\n, 20.\n*DLOAD\n, GRAV, 2., 0., 0., -1.\n*OUTPUT, FIELD, NUMBER INTERVAL=3\n\

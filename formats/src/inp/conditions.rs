@@ -6,6 +6,7 @@ use super::assembly::Assembly;
 use super::frame::unit;
 use super::keywords::IgnoreList;
 use super::lexer::{Card, DataLine, fields, text};
+use super::lines::GravityOfSet;
 use super::log::Log;
 use super::materials::numbers;
 use super::numbers::{real, whole};
@@ -43,6 +44,8 @@ pub(super) struct Conditions<'a> {
     pub boundaries: Vec<Boundary>,
     pub initial_velocities: Vec<InitialVelocity>,
     pub explicit: Option<ExplicitSettings>,
+    /// Where springs and masses are wanted.
+    pub gravity_of_sets: Vec<GravityOfSet>,
     load_names: HashSet<String>,
     boundary_names: HashSet<String>,
     initial_names: HashSet<String>,
@@ -66,6 +69,7 @@ impl<'a> Conditions<'a> {
             boundaries: Vec::new(),
             initial_velocities: Vec::new(),
             explicit: None,
+            gravity_of_sets: Vec::new(),
             load_names: HashSet::new(),
             boundary_names: HashSet::new(),
             initial_names: HashSet::new(),
@@ -416,9 +420,11 @@ impl<'a> Conditions<'a> {
         }
     }
 
-    fn push_load(&mut self, name: &str, kind: LoadKind, magnitude: f64, amplitude: Option<u32>) {
+    /// Gives the name that the load has.
+    fn push_load(&mut self, name: &str, kind: LoadKind, magnitude: f64, amplitude: Option<u32>) -> String {
         let name = unique_name(name, &mut self.load_names);
-        self.loads.push(Load { name, kind, magnitude, amplitude });
+        self.loads.push(Load { name: name.clone(), kind, magnitude, amplitude });
+        name
     }
 
     fn concentrated(&mut self, card: &Card, log: &mut Log) {
@@ -475,16 +481,17 @@ impl<'a> Conditions<'a> {
                 log.absent(line.place, format!("there is no element or element set `{set}`{hint}"));
                 continue;
             };
+            // Springs and masses have gravity, too; a load that names no set is on all of them.
+            let on_lines = self.lines && label == "GRAV";
+            let is_of_set = on_lines && !set.is_empty();
+            let codes = if is_of_set { elements.clone() } else { Vec::new() };
             elements.retain(|code| *code < self.assembly.n_elements);
-            // Of a deck without elements that are computed, a load that names no set is on its springs.
-            let is_net = self.assembly.n_elements == 0;
-            if is_net && !set.is_empty() {
+            if elements.is_empty() && codes.is_empty() && (is_of_set || !on_lines) {
                 let text = format!("element set `{set}` has no element that is computed: this line does nothing");
-                log.warning(line.place, text + "; gravity of springs names no set, or is in a job's [[gravity]]");
-                continue;
-            }
-            if elements.is_empty() && !is_net {
-                log.warning(line.place, format!("element set `{set}` is empty: this line does nothing"));
+                log.warning(line.place, text);
+                if self.lines {
+                    continue;
+                }
             }
             let values: Vec<Option<f64>> = entries.iter().skip(2).map(|f| real(f)).collect();
             let Some(magnitude) = values.first().copied().flatten() else {
@@ -532,7 +539,10 @@ impl<'a> Conditions<'a> {
                 }
             };
             let name = if set.is_empty() { label } else { format!("{set}.{label}") };
-            self.push_load(&name, kind, magnitude, amplitude);
+            let name = self.push_load(&name, kind, magnitude, amplitude);
+            if is_of_set {
+                self.gravity_of_sets.push(GravityOfSet { name, codes });
+            }
         }
     }
 

@@ -28,6 +28,8 @@ pub struct Lines {
     pub properties: Vec<LineProperty>,
     /// Elements of type MASS with their `*MASS`.
     pub masses: Vec<PointMass>,
+    /// Nodes of the two-node elements and point masses on which a `GRAV` with a set acts, by the name of the load.
+    pub gravity: Vec<(String, Vec<u32>)>,
 }
 
 /// A `*SPRING` or `*DASHPOT` and its elements (SPRINGA, DASHPOTA), or a `*SOLID SECTION` and its trusses (T2D2, T3D2).
@@ -46,8 +48,12 @@ pub struct LineProperty {
 }
 
 /// What a section says of trusses.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Truss {
+    /// Name of the material.
+    pub material: String,
+    /// ρ, kg/m³; none of a material without `*DENSITY`.
+    pub density: Option<f64>,
     /// A, m².
     pub area: f64,
     /// E, Pa; none of a material without an isotropic `*ELASTIC`.
@@ -117,6 +123,12 @@ pub(super) struct Collector {
     node_of_mass: HashMap<u32, u32>,
 }
 
+/// A `GRAV` and the codes of the elements that its set names.
+pub(super) struct GravityOfSet {
+    pub name: String,
+    pub codes: Vec<u32>,
+}
+
 impl Collector {
     /// Everything but the sets.
     pub fn new(assembly: &Assembly, trusses: &[TrussSection], ignore: &IgnoreList, log: &mut Log) -> Self {
@@ -150,7 +162,7 @@ impl Collector {
         for TrussSection { name, codes, truss } in trusses {
             let lines = out.lines_of(codes, "SOLIDSECTION");
             if !lines.is_empty() {
-                let (name, truss) = (name.clone(), Some(*truss));
+                let (name, truss) = (name.clone(), Some(truss.clone()));
                 out.lines.properties.push(LineProperty { name, stiffness: 0., damping: 0., truss, lines });
             }
         }
@@ -237,8 +249,15 @@ impl Collector {
         codes.iter().filter_map(|code| self.line(*code)).filter(of_card).collect()
     }
 
-    /// With the element sets, by code, of elements that are not computed.
-    pub fn finish(mut self, sets: Vec<NamedSet>) -> Lines {
+    /// With the element sets, by code, of elements that are not computed, and the `GRAV` of sets.
+    pub fn finish(mut self, sets: Vec<NamedSet>, gravity: Vec<GravityOfSet>) -> Lines {
+        let of_code = |code: &u32| match self.line(*code) {
+            Some(line) => self.lines.nodes[line as usize].to_vec(),
+            None => self.node_of_mass.get(code).copied().into_iter().collect(),
+        };
+        let nodes = |codes: &[u32]| codes.iter().flat_map(of_code).collect();
+        let gravity = gravity.iter().map(|of_set| (of_set.name.clone(), nodes(&of_set.codes))).collect();
+        self.lines.gravity = gravity;
         let of_lines = sets.into_iter().map(|set| NamedSet {
             members: set.members.iter().filter_map(|code| self.line(*code)).collect(),
             name: set.name,

@@ -70,12 +70,12 @@ pub(super) fn read_source(source: Source, options: &ReadOptions, may_include: bo
 
     let mut conditions = Conditions::new(&assembly, &ignore, options.lines);
     conditions.read(&raw, &mut log);
-    let Conditions { amplitudes, loads, boundaries, initial_velocities, explicit, .. } = conditions;
+    let Conditions { amplitudes, loads, boundaries, initial_velocities, explicit, gravity_of_sets, .. } = conditions;
     let mut requests = Requests::new(&assembly);
     requests.read(&raw, &mut log);
     let Requests { histories, element_histories, fields, .. } = requests;
     let [node_sets, element_sets, other_sets] = assembly.take_sets();
-    let lines = lines.finish(other_sets);
+    let lines = lines.finish(other_sets, gravity_of_sets);
     let count = |sets: &[NamedSet]| {
         sets.iter().map(|s| SetCount { name: s.name.clone(), count: s.members.len() as u64 }).collect()
     };

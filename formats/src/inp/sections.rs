@@ -147,11 +147,13 @@ impl<'a> Sections<'a> {
             }
         }
         if !of_others.is_empty() {
-            let young = match self.materials[material as usize].elasticity {
+            let material = &self.materials[material as usize];
+            let young = match material.elasticity {
                 Some(Elasticity::Isotropic { young, .. }) => Some(young),
                 _ => None,
             };
-            let truss = Truss { area: if thickness > 0. { thickness } else { 1. }, young };
+            let area = if thickness > 0. { thickness } else { 1. };
+            let truss = Truss { material: material.name.clone(), density: material.density, area, young };
             self.trusses.push(TrussSection { name, codes: of_others, truss });
         }
         if n_twice > 0 {

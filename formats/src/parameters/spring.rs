@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::slots::{self, Range, Slot, Table, number};
 use super::{Parameter, ParameterError, Value, assign, normalised, shown};
 use crate::model::BoundaryKind;
-use crate::spring::{MassKind, SpringDamping, SpringSetup};
+use crate::spring::{SpringDamping, SpringSetup};
 
 /// Every parameter of a mass-spring-damper model, in the order of [`SpringSetup`]'s fields.
 pub fn list_spring(setup: &SpringSetup) -> Vec<Parameter> {
@@ -61,11 +61,12 @@ fn slots(setup: &mut SpringSetup) -> Vec<Slot<'_>> {
     let mut table = Table { slots: Vec::new(), prefix: String::new() };
     for material in materials {
         table.prefix = format!("material.{}", material.name);
-        let (field, unit, help) = match material.kind {
-            MassKind::Particle => ("mass", "kg", "mass of a particle"),
-            MassKind::Density => ("density", "kg/m³", "mass a volume"),
-        };
-        table.number(field, &mut material.mass, Range::Positive, unit, help);
+        if material.mass != 0.0 {
+            table.number("mass", &mut material.mass, Range::Positive, "kg", "mass of a particle");
+        }
+        if material.density != 0.0 {
+            table.number("density", &mut material.density, Range::Positive, "kg/m³", "mass a volume");
+        }
     }
     for group in groups {
         table.prefix = format!("spring.{}", group.name);
@@ -187,7 +188,7 @@ mod tests {
             rest_factor: 1.0,
         };
         SpringSetup {
-            materials: vec![SpringMaterial { name: "tissue".into(), mass: 1.0, kind: MassKind::Particle }],
+            materials: vec![SpringMaterial { name: "tissue".into(), mass: 1.0, density: 0.0 }],
             groups: vec![group("tissue.axis", 2.0), group("tissue.face", 1.0), group("tissue.space", 0.0)],
             boundaries: vec![Boundary {
                 name: "FIX1.1".into(),

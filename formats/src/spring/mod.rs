@@ -18,6 +18,6 @@ pub use mesh::{
     NO_NEIGHBOUR, Spring, SpringGrid, SpringGridView, SpringLists, SpringListsView, SpringMesh, SpringMeshView,
 };
 pub use setup::{
-    Cut, CutFrame, CutShape, Gravity, MassKind, PointForce, SpringAddition, SpringDamping, SpringErasure, SpringFields,
+    Cut, CutFrame, CutShape, Gravity, PointForce, SpringAddition, SpringDamping, SpringErasure, SpringFields,
     SpringGroup, SpringMaterial, SpringSettings, SpringSetup,
 };

@@ -7,24 +7,15 @@ use rkyv::{Archive, Deserialize, Serialize};
 
 use crate::model::{Amplitude, Boundary, HistoryRequest, Increment, InitialVelocity, OutputInterval};
 
-/// What the mass of a material is.
-#[derive(Archive, Serialize, Deserialize, Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MassKind {
-    /// Mass of each particle.
-    Particle,
-    /// Mass a volume; times the volume that belongs to a particle.
-    Density,
-}
-
-/// What particles are made of.
+/// What particles are made of: each weighs `mass` and `density` times the volume that belongs to it.
 #[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq)]
 pub struct SpringMaterial {
     /// Name, unique.
     pub name: String,
-    /// kg, or kg/m³.
+    /// kg; 0 where the density says all.
     pub mass: f64,
-    /// Which of the two.
-    pub kind: MassKind,
+    /// kg/m³; 0 where the mass says all.
+    pub density: f64,
 }
 
 /// Springs that are alike.
@@ -64,11 +55,13 @@ pub struct PointForce {
     pub amplitude: Option<u32>,
 }
 
-/// Acceleration of all particles.
+/// Acceleration of particles.
 #[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq)]
 pub struct Gravity {
     /// Name for overrides.
     pub name: String,
+    /// Solver indices; none means all particles.
+    pub particles: Option<Vec<u32>>,
     /// Unit vector.
     pub direction: [f64; 3],
     /// m/s².

@@ -1,5 +1,7 @@
 //! Nodes, elements, sets, parts and files.
 
+use pogo_formats::inp::Truss;
+
 use super::*;
 
 #[test]
@@ -305,13 +307,17 @@ fn two_node_elements_are_given_by_instance_where_they_are_wanted() {
 fn trusses_have_their_section_where_lines_are_wanted() {
     let text = "*Node\n 1, 0, 0, 0\n 2, 1, 0, 0\n 3, 2, 0, 0\n*Element, type=T3D2, elset=A\n 1, 1, 2\n*Element, type=T2D2, elset=B\n 2, 2, 3\n\
                 *Element, type=B31, elset=C\n 3, 1, 3\n*Elset, elset=AC\n A, C\n*Solid Section, elset=AC, material=M\n 0.5,\n\
-                *Solid Section, elset=B, material=NONE\n*Material, name=M\n*Elastic\n 8., 0.3\n";
+                *Solid Section, elset=B, material=NONE\n*Material, name=M\n*Elastic\n 8., 0.3\n*Density\n 3.\n";
     let options = ReadOptions { lines: true, ..ReadOptions::default() };
     let lines = |text: &str| read_bytes(Path::new("deck.inp"), text.as_bytes(), &options).map(|deck| deck.lines);
     let found = lines(text).unwrap_or_else(|e| panic!("{e}"));
-    let found: Vec<_> = found.properties.iter().map(|p| (p.name.as_str(), p.truss.unwrap(), p.lines.clone())).collect();
-    let truss = |area, young| pogo_formats::inp::Truss { area, young };
-    assert_eq!(found, [("AC", truss(0.5, Some(8.)), vec![0]), ("B", truss(1., None), vec![1])]);
+    let found: Vec<_> =
+        found.properties.iter().map(|p| (p.name.as_str(), p.truss.clone().unwrap(), p.lines.clone())).collect();
+    let truss = |material: &str, density, area, young| Truss { material: material.into(), density, area, young };
+    assert_eq!(
+        found,
+        [("AC", truss("M", Some(3.), 0.5, Some(8.)), vec![0]), ("B", truss("NONE", None, 1., None), vec![1])]
+    );
     let twice = text.replace("elset=B, material=NONE", "elset=A, material=M");
     assert!(lines(&twice).unwrap_err().to_string().contains("1 element of `A` already has a section"));
 }

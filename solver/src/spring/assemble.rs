@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pogo_formats::block::MeshView;
 use pogo_formats::model::{ExplicitSettings, Increment, Load, LoadKind, Lumping, Setup};
-use pogo_formats::spring::{MassKind, SpringMeshView, SpringSetup};
+use pogo_formats::spring::{SpringMeshView, SpringSetup};
 use pogo_kernels::explicit::{Constraint, NodalForce};
 use pogo_kernels::spring::Acceleration;
 
@@ -25,9 +25,23 @@ pub fn particles<'a>(mesh: &SpringMeshView<'a>) -> MeshView<'a> {
     }
 }
 
-/// The conditions as explicit dynamics has them.
-pub fn conditions(setup: &SpringSetup) -> Setup {
-    let loads = setup.forces.iter().map(|force| Load {
+/// The conditions as explicit dynamics has them; gravity of some particles is a force on each. `mass` is that of [`masses`].
+pub fn conditions(setup: &SpringSetup, mass: &[f64]) -> Setup {
+    let weight = |&particle: &u32| mass[if mass.len() == 1 { 0 } else { particle as usize }];
+    let weights = setup.gravity.iter().filter_map(|gravity| {
+        let particles = gravity.particles.as_ref()?;
+        Some(Load {
+            name: gravity.name.clone(),
+            kind: LoadKind::Concentrated {
+                nodes: particles.clone(),
+                weights: particles.iter().map(weight).collect(),
+                direction: gravity.direction,
+            },
+            magnitude: gravity.magnitude,
+            amplitude: gravity.amplitude,
+        })
+    });
+    let forces = setup.forces.iter().map(|force| Load {
         name: force.name.clone(),
         kind: LoadKind::Concentrated {
             nodes: force.particles.clone(),
@@ -42,7 +56,7 @@ pub fn conditions(setup: &SpringSetup) -> Setup {
         materials: Vec::new(),
         sections: Vec::new(),
         amplitudes: setup.amplitudes.clone(),
-        loads: loads.collect(),
+        loads: forces.chain(weights).collect(),
         boundaries: setup.boundaries.clone(),
         initial_velocities: setup.initial_velocities.clone(),
         absorbing_layers: Vec::new(),
@@ -61,10 +75,7 @@ pub fn conditions(setup: &SpringSetup) -> Setup {
 pub fn masses(mesh: &SpringMeshView<'_>, setup: &SpringSetup) -> Vec<f64> {
     let of = |particle: usize| {
         let material = &setup.materials[usize::from(mesh.material[particle])];
-        match material.kind {
-            MassKind::Particle => material.mass,
-            MassKind::Density => material.mass * mesh.volume_of(particle),
-        }
+        material.mass + material.density * mesh.volume_of(particle)
     };
     let n = mesh.n_particles();
     let first = if n > 0 { of(0) } else { 0.0 };
@@ -80,13 +91,13 @@ pub struct Actions {
     pub supported: Vec<NodalForce>,
     /// Fixed and driven components, by degree of freedom.
     pub constraints: Vec<Constraint>,
-    /// Gravity.
+    /// Gravity of all particles.
     pub gravity: Vec<Acceleration>,
     /// v at t = 0 of components that have one.
     pub initial_velocities: BTreeMap<u64, f64>,
 }
 
-/// Forces, fixed and driven particles, gravity, with their columns of the signal table.
+/// Forces, fixed and driven particles, gravity of all particles, with their columns of the signal table.
 ///
 /// # Errors
 /// References beyond the model.
@@ -102,6 +113,7 @@ pub fn actions(
     let gravity = setup
         .gravity
         .iter()
+        .filter(|gravity| gravity.particles.is_none())
         .map(|gravity| Acceleration {
             acceleration: gravity.direction.map(|x| x * gravity.magnitude),
             signal: signals.column(Signal::Value(gravity.amplitude)),

@@ -111,7 +111,7 @@ pub fn run(
         observer.note(&format!("warning: increment {dt:.4e} s is above the stable increment {stable:.4e} s"));
     }
 
-    let (particles, conditions) = (assemble::particles(mesh), assemble::conditions(setup));
+    let (particles, conditions) = (assemble::particles(mesh), assemble::conditions(setup, &mass));
     let mut signals = Signals::new(&setup.amplitudes, dt);
     let refuse_model = |source: AssembleError| SolveError::Assemble { path: path.clone(), source };
     let Actions { forces, supported, constraints, gravity, initial_velocities } =

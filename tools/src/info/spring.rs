@@ -8,9 +8,7 @@ use pogo_formats::model::{BoundaryKind, Increment, OutputInterval};
 use pogo_formats::output::OutputError;
 use pogo_formats::output::plot::{SpringPaint, bounds, springs_png};
 use pogo_formats::output::spring::{SpringCell, SpringFrame};
-use pogo_formats::spring::{
-    CutFrame, CutShape, MassKind, SpringDamping, SpringMeshView, SpringSetup, group_of_direction,
-};
+use pogo_formats::spring::{CutFrame, CutShape, SpringDamping, SpringMeshView, SpringSetup, group_of_direction};
 use pogo_formats::words::{counted, grouped};
 use serde::Serialize;
 
@@ -217,7 +215,15 @@ impl SpringSummary {
         });
         let gravity = setup.gravity.iter().map(|gravity| Item {
             name: gravity.name.clone(),
-            description: format!("{} m/s²{}", number(gravity.magnitude), amplitude(gravity.amplitude)),
+            description: format!(
+                "{} m/s²{}{}",
+                number(gravity.magnitude),
+                match &gravity.particles {
+                    Some(particles) => format!(" of {}", counted(particles.len(), "particle")),
+                    None => String::new(),
+                },
+                amplitude(gravity.amplitude)
+            ),
         });
         let increment = match setup.solver.increment {
             Increment::Fixed(increment) => format!("{} s", number(increment)),
@@ -254,11 +260,10 @@ impl SpringSummary {
                 .enumerate()
                 .map(|(index, material)| {
                     let count = mesh.material.iter().filter(|&&of| usize::from(of) == index).count();
-                    let unit = match material.kind {
-                        MassKind::Particle => "kg a particle",
-                        MassKind::Density => "kg/m³",
-                    };
-                    let description = format!("{} {unit}, {}", number(material.mass), counted(count, "particle"));
+                    let said = [(material.mass, "kg a particle"), (material.density, "kg/m³")];
+                    let said = said.iter().filter(|(value, _)| *value != 0.0);
+                    let said: Vec<String> = said.map(|(value, unit)| format!("{} {unit}", number(*value))).collect();
+                    let description = format!("{}, {}", said.join(" and "), counted(count, "particle"));
                     Item { name: material.name.clone(), description }
                 })
                 .collect(),

@@ -1,5 +1,6 @@
 //! From a voxel stack or a deck and a job to the block file of a mass-spring-damper model.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -9,9 +10,9 @@ use pogo_formats::image::{self, Report};
 use pogo_formats::inp::{self, ReadOptions};
 use pogo_formats::job::JobError;
 use pogo_formats::job::spring::{Solver, SpringJob};
-use pogo_formats::model::{ExplicitSettings, Increment, LoadKind, Lumping, Setup};
+use pogo_formats::model::{ExplicitSettings, Increment, LoadKind, Lumping, Mesh, Setup};
 use pogo_formats::spring::build::BuildError;
-use pogo_formats::spring::{SpringMesh, SpringSetup};
+use pogo_formats::spring::{Gravity, SpringMesh, SpringSetup};
 use pogo_formats::words::{counted, grouped};
 use serde::Serialize;
 
@@ -183,7 +184,7 @@ fn load(
     progress.stage("read");
     let job = SpringJob::read(&config.job)?;
     let explain = |error: BuildError| PipelineError::Spring { input: config.input.clone(), error };
-    let (mesh, deck, groups, materials, image, files, mut remarks);
+    let (mesh, deck, gravity, groups, materials, image, files, mut remarks);
     if is_deck(&config.input) {
         let options = ReadOptions {
             ignore: config.ignore.clone(),
@@ -232,17 +233,35 @@ fn load(
             list.push(note.to_string());
         }
         let mut setup = read.model.setup;
-        let (input, n_elements) = (config.input.display(), read.model.mesh.n_elements());
+        let input = config.input.display();
+        let mut of_deck: Vec<Gravity> = Vec::new();
         setup.loads.retain(|load| {
             let name = &load.name;
             match &load.kind {
                 LoadKind::Concentrated { .. } => return true,
-                LoadKind::Gravity { elements, .. } if elements.len() == n_elements => {
-                    if job.gravity.is_empty() {
-                        remarks.notes.push(format!("{input}: note: {name} of the deck acts on all particles"));
-                        return true;
-                    }
+                LoadKind::Gravity { .. } if !job.gravity.is_empty() => {
                     remarks.notes.push(format!("{input}: note: [[gravity]] holds over {name} of the deck"));
+                }
+                LoadKind::Gravity { elements, direction } => {
+                    let of_set = read.lines.gravity.iter().find(|(of, _)| of == name);
+                    let particles = of_set.map(|(_, nodes)| {
+                        let all = nodes.iter().copied().chain(nodes_of(&read.model.mesh, elements));
+                        let all: BTreeSet<u32> = all.map(|node| solver_from_model[node as usize]).collect();
+                        all.into_iter().filter(|&particle| particle != u32::MAX).collect::<Vec<u32>>()
+                    });
+                    let particles = particles.filter(|particles| particles.len() < mesh.coordinates.len() / 3);
+                    let what = match &particles {
+                        None => "all particles".to_owned(),
+                        Some(some) => format!("{} of its set, with all their mass", counted(some.len(), "particle")),
+                    };
+                    remarks.notes.push(format!("{input}: note: {name} of the deck acts on {what}"));
+                    of_deck.push(Gravity {
+                        name: name.clone(),
+                        particles,
+                        direction: *direction,
+                        magnitude: load.magnitude,
+                        amplitude: load.amplitude,
+                    });
                 }
                 _ => remarks.warnings.push(format!(
                     "{input}: warning: load {name} acts on faces or elements, not on nodes: left out; give it as [[source]] \
@@ -251,6 +270,7 @@ fn load(
             }
             false
         });
+        gravity = of_deck;
         if let Some(settings) = read.explicit {
             setup.explicit = settings;
         }
@@ -274,7 +294,7 @@ fn load(
             let text = "`all` and `elset` are for decks: springs of a stack are said by [[material]] tables";
             return Err(item.place.error(text).into());
         }
-        deck = empty_setup();
+        (deck, gravity) = (empty_setup(), Vec::new());
         groups = job.materials.iter().flat_map(|item| item.value.groups()).collect();
         materials = job.materials.iter().map(|item| item.value.material()).collect();
         image = Some(report);
@@ -285,7 +305,7 @@ fn load(
 
     progress.stage("setup");
     let deck_settings = (deck.explicit.time > 0.0).then_some(deck.explicit.clone());
-    let Conditions { mut setup, remarks: more } = conditions(&mesh, deck, groups, materials, &job)?;
+    let Conditions { mut setup, remarks: more } = conditions(&mesh, deck, gravity, groups, materials, &job)?;
     remarks.notes.extend(more.notes);
     remarks.warnings.extend(more.warnings);
     if setup.histories.is_empty() && setup.fields.is_empty() {
@@ -332,6 +352,19 @@ fn empty_setup() -> Setup {
             lumping: Lumping::RowSum,
         },
     }
+}
+
+/// The nodes of some elements.
+fn nodes_of(mesh: &Mesh, elements: &[u32]) -> BTreeSet<u32> {
+    let (mut nodes, mut first) = (BTreeSet::new(), 0);
+    for group in &mesh.groups {
+        let own = elements.iter().filter_map(|element| element.checked_sub(first));
+        for at in own.filter(|&at| (at as usize) < group.len()) {
+            nodes.extend(&group.connectivity[at as usize * group.kind.n_nodes()..][..group.kind.n_nodes()]);
+        }
+        first += group.len() as u32;
+    }
+    nodes
 }
 
 /// Drops nodes that are no particles.

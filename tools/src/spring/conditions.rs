@@ -20,7 +20,7 @@ pub struct Conditions {
     pub remarks: Remarks,
 }
 
-/// The conditions of a job on a mesh. `deck` are those of the deck, in solver indices; empty for a lattice. `groups` are the
+/// The conditions of a job on a mesh. `deck` and `gravity` are those of the deck, in solver indices; empty for a lattice. `groups` are the
 /// spring groups of the mesh, `materials` its materials; groups that only `[[add]]` uses are added behind them.
 ///
 /// # Errors
@@ -28,6 +28,7 @@ pub struct Conditions {
 pub fn conditions(
     mesh: &SpringMesh,
     deck: Setup,
+    mut gravity: Vec<Gravity>,
     groups: Vec<SpringGroup>,
     materials: Vec<SpringMaterial>,
     job: &SpringJob,
@@ -53,17 +54,12 @@ pub fn conditions(
     let Model { mesh: particles, setup: mut found } = model;
 
     let mut forces = Vec::new();
-    let mut gravity: Vec<Gravity> = Vec::new();
     for load in std::mem::take(&mut found.loads) {
         let (name, magnitude, amplitude) = (load.name, load.magnitude, load.amplitude);
-        match load.kind {
-            LoadKind::Concentrated { nodes, mut weights, direction } => {
-                weights.resize(nodes.len(), 1.0);
-                forces.push(PointForce { name, particles: nodes, weights, direction, magnitude, amplitude });
-            }
-            LoadKind::Gravity { direction, .. } => gravity.push(Gravity { name, direction, magnitude, amplitude }),
-            // Other loads are refused with the deck.
-            _ => {}
+        // Other loads of the deck have been told of.
+        if let LoadKind::Concentrated { nodes, mut weights, direction } = load.kind {
+            weights.resize(nodes.len(), 1.0);
+            forces.push(PointForce { name, particles: nodes, weights, direction, magnitude, amplitude });
         }
     }
     for (index, item) in job.gravity.iter().enumerate() {
@@ -73,7 +69,7 @@ pub fn conditions(
             .map_err(|text| item.place.error(text))?;
         let magnitude = item.value.vector.iter().map(|x| x * x).sum::<f64>().sqrt();
         let direction = item.value.vector.map(|x| if magnitude > 0.0 { x / magnitude } else { 0.0 });
-        gravity.push(Gravity { name, direction, magnitude, amplitude });
+        gravity.push(Gravity { name, particles: None, direction, magnitude, amplitude });
     }
     let mut groups = groups;
     // Of a deck the tables are the groups already.

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use pogo_formats::inp::{LineProperty, Lines};
+use pogo_formats::inp::{LineProperty, Lines, Truss};
 use pogo_formats::job::JobError;
 use pogo_formats::job::spring::SpringJob;
 use pogo_formats::model::{ElementKind, Mesh, NamedSet};
 use pogo_formats::spring::build::{BuildError, lists, spatial_order};
-use pogo_formats::spring::{MassKind, SpringGroup, SpringMaterial, SpringMesh};
+use pogo_formats::spring::{SpringGroup, SpringMaterial, SpringMesh};
 use pogo_formats::words::counted;
 
 use crate::apply_job::{Remarks, find_set};
@@ -22,10 +22,11 @@ pub struct Edges {
     pub groups: Vec<SpringGroup>,
     /// An index into `materials` for each node that has a spring.
     pub material: Vec<u16>,
-    /// The job's `[[material]]`, then the deck's `*MASS`, then what is at one node together.
+    /// The job's `[[material]]`, then the deck's `*MASS` and `*DENSITY` of trusses, then what is at one node together.
     pub materials: Vec<SpringMaterial>,
     /// Volume of elements, and of trusses with a section, that belongs to each node, or area of elements where none are solid:
-    /// equal shares.
+    /// equal shares. Of a node that weighs what its trusses do, the volume of these; as much of the densest material as has the mass of
+    /// all where they differ.
     pub volume: Vec<f64>,
     /// Two-node elements that are no springs, masses that hide others.
     pub remarks: Remarks,
@@ -173,14 +174,26 @@ pub fn edges(mesh: &Mesh, lines: &Lines, job: &SpringJob) -> Result<Edges, JobEr
         remarks.notes.truncate(n_notes + NOTES);
         remarks.notes.push(format!("note: the same of {}", counted(more, "further set")));
     }
-    // Volumes and areas do not add up.
-    if dimension != Some(2) {
-        for property in &lines.properties {
-            let Some(truss) = property.truss else { continue };
-            for &line in property.lines.iter().filter(|line| of_line[**line as usize].is_some()) {
-                let [a, b] = lines.nodes[line as usize];
-                let share = 0.5 * truss.area * distance(mesh, a, b);
-                [a, b].iter().for_each(|&node| volume[node as usize] += share);
+    let mut trusses = Trusses { materials: Vec::new(), at_node: BTreeMap::new() };
+    let filled: Vec<bool> = volume.iter().map(|volume| *volume > 0.0).collect();
+    for property in &lines.properties {
+        let Some(truss) = &property.truss else { continue };
+        let material = trusses.material(truss);
+        for &line in property.lines.iter().filter(|line| of_line[**line as usize].is_some()) {
+            let [a, b] = lines.nodes[line as usize];
+            let share = 0.5 * truss.area * distance(mesh, a, b);
+            for node in [a, b] {
+                // Volumes and areas do not add up.
+                if dimension != Some(2) {
+                    volume[node as usize] += share;
+                }
+                if let Some((index, density)) = material {
+                    let (mass, of) = trusses.at_node.entry(node).or_default();
+                    *mass += density * share;
+                    if let Err(at) = of.binary_search(&index) {
+                        of.insert(at, index);
+                    }
+                }
             }
         }
     }
@@ -194,7 +207,7 @@ pub fn edges(mesh: &Mesh, lines: &Lines, job: &SpringJob) -> Result<Edges, JobEr
             groups.push(SpringGroup {
                 name,
                 stiffness: property.stiffness,
-                axial_stiffness: property.truss.map_or(0.0, |truss| truss.area * truss.young.unwrap_or(0.0)),
+                axial_stiffness: property.truss.as_ref().map_or(0.0, |truss| truss.area * truss.young.unwrap_or(0.0)),
                 damping: property.damping,
                 max_strain: f64::INFINITY,
                 rest_factor: 1.0,
@@ -218,26 +231,66 @@ pub fn edges(mesh: &Mesh, lines: &Lines, job: &SpringJob) -> Result<Edges, JobEr
         let too_many = || job.solver.place.error("the deck makes more than 65,535 groups of springs that differ");
         pairs.push((same[0].0, same[0].1, group.ok_or_else(too_many)?));
     }
-    let (material, materials) = materials(mesh, lines, job, &pairs, &volume, &mut remarks)?;
-    Ok(Edges { springs: pairs, groups: groups.items, material, materials, volume, remarks })
+    let mut edges =
+        Edges { springs: pairs, groups: groups.items, material: Vec::new(), materials: Vec::new(), volume, remarks };
+    materials(mesh, lines, job, &trusses, &filled, &mut edges)?;
+    Ok(edges)
 }
 
-/// Materials of the nodes, and the list of them.
+/// What trusses with a `*DENSITY` weigh.
+struct Trusses {
+    /// Names and densities of their materials.
+    materials: Vec<(String, f64)>,
+    /// ρ A L / 2 of the trusses of each node, and which materials they have.
+    at_node: BTreeMap<u32, (f64, Vec<u32>)>,
+}
+
+impl Trusses {
+    /// Index and density of a material that has one.
+    fn material(&mut self, truss: &Truss) -> Option<(u32, f64)> {
+        let density = truss.density.filter(|density| *density > 0.0)?;
+        let at = self.materials.iter().position(|(name, _)| *name == truss.material).unwrap_or_else(|| {
+            self.materials.push((truss.material.clone(), density));
+            self.materials.len() - 1
+        });
+        Some((at as u32, density))
+    }
+}
+
+/// Materials of the nodes, and the list of them. `filled` says which nodes have a share of elements.
+///
+/// What a job says of a set holds over the deck's masses, and what it says of all nodes over the density of trusses, but not over
+/// `*MASS`.
 fn materials(
     mesh: &Mesh,
     lines: &Lines,
     job: &SpringJob,
-    springs: &[(u32, u32, u16)],
-    volume: &[f64],
-    remarks: &mut Remarks,
-) -> Result<(Vec<u16>, Vec<SpringMaterial>), JobError> {
+    trusses: &Trusses,
+    filled: &[bool],
+    edges: &mut Edges,
+) -> Result<(), JobError> {
+    let Edges { springs, volume, remarks, .. } = edges;
     let mut materials =
         Together::new(job.materials.iter().map(|item| item.value.material()).collect(), |material| &material.name);
     let mut at_node: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for mass in lines.masses.iter().filter(|mass| !mass.nodes.is_empty()) {
         let name = materials.unique(&mass.name);
-        let index = materials.push(SpringMaterial { name, mass: mass.mass, kind: MassKind::Particle });
+        let index = materials.push(SpringMaterial { name, mass: mass.mass, density: 0.0 });
         mass.nodes.iter().for_each(|&node| at_node.entry(node).or_default().push(index));
+    }
+    // The deck's masses hold over a material for all nodes, and one for a set over them.
+    let for_all = job.materials.iter().rposition(|item| item.value.nset.is_none() && item.value.elset.is_none());
+    let mut of_deck_too = vec![false; mesh.n_nodes()];
+    at_node.keys().chain(trusses.at_node.keys()).for_each(|&node| of_deck_too[node as usize] = true);
+    if for_all.is_none() {
+        let mut index_of = Vec::new();
+        for (name, density) in &trusses.materials {
+            let name = materials.unique(name);
+            index_of.push(materials.push(SpringMaterial { name, mass: 0.0, density: *density }));
+        }
+        for (&node, (_, of)) in &trusses.at_node {
+            at_node.entry(node).or_default().extend(of.iter().map(|&index| index_of[index as usize]));
+        }
     }
     let mut material = vec![NONE; mesh.n_nodes()];
     let mut of_deck = |material: &mut [u16]| {
@@ -248,8 +301,6 @@ fn materials(
         }
         Ok(())
     };
-    // The deck's masses hold over a material for all nodes, and one for a set over them.
-    let for_all = job.materials.iter().rposition(|item| item.value.nset.is_none() && item.value.elset.is_none());
     if for_all.is_none() {
         of_deck(&mut material)?;
     }
@@ -295,32 +346,68 @@ fn materials(
         }
     }
     let place = job.materials.first().map_or(&job.solver.place, |item| &item.place);
-    let mut hidden = BTreeSet::new();
-    for node in springs.iter().flat_map(|&(a, b, _)| [a, b]) {
-        let (label, at) = (mesh.node_labels[node as usize], node as usize);
-        let own = material[at];
-        if own == NONE {
-            let text = format!("node {label} has springs and no material: give a [[material]] for all nodes first");
-            return Err(place.error(text));
+    let mut used = vec![false; mesh.n_nodes()];
+    springs.iter().for_each(|&(a, b, _)| [a, b].iter().for_each(|&node| used[node as usize] = true));
+    let (mut n_hidden, mut n_filled, mut n_overruled, mut n_weighed, mut mass) = (0, 0, 0, 0, 0.0);
+    for at in (0..used.len()).filter(|&at| used[at]) {
+        let (label, own) = (mesh.node_labels[at], usize::from(material[at]));
+        if material[at] == NONE {
+            let text = "has springs and no material: give a [[material]] for all nodes first, or trusses a *DENSITY";
+            return Err(place.error(format!("node {label} {text}")));
         }
-        if materials.items[usize::from(own)].kind == MassKind::Density && volume[at] == 0.0 {
-            let place = job.materials.get(usize::from(own)).map_or(place, |item| &item.place);
-            let text =
-                format!("node {label} has no share of an area or volume, which `density` would need: give `mass`");
-            return Err(place.error(text));
+        if own < job.materials.len() {
+            if job.materials[own].value.density.is_some() && volume[at] == 0.0 {
+                let text = "has no share of an area or volume, which `density` would need: give `mass`";
+                return Err(job.materials[own].place.error(format!("node {label} {text}")));
+            }
+            n_overruled += usize::from(of_deck_too[at]);
+            continue;
         }
-        if usize::from(own) >= job.materials.len() && volume[at] > 0.0 {
-            hidden.insert(node);
+        match (trusses.at_node.get(&(at as u32)), materials.items[own].density) {
+            (Some((own, _)), density) if density > 0.0 => {
+                volume[at] = own / density;
+                mass += own;
+                n_weighed += 1;
+                n_filled += usize::from(filled[at]);
+            }
+            _ => n_hidden += usize::from(volume[at] > 0.0),
         }
     }
-    if !hidden.is_empty() {
-        let what = counted(hidden.len(), "node");
+    if n_hidden > 0 {
+        let what = counted(n_hidden, "node");
         remarks
             .warnings
             .push(format!("warning: {what} with a *MASS of the deck and a share of elements: the *MASS alone counts"));
     }
+    if n_filled > 0 {
+        let text = "on trusses and other elements: the *DENSITY of trusses alone counts; give these a [[material]]";
+        remarks.warnings.push(format!("warning: {} {text}", counted(n_filled, "node")));
+    }
+    if n_weighed > 0 {
+        let what = counted(n_weighed, "node");
+        let text = format!("note: {what}: ρ A L / 2 of each truss by *DENSITY, {mass:.4e} in all, beside any *MASS");
+        remarks.notes.push(text);
+    }
+    if n_overruled > 0 {
+        let what = counted(n_overruled, "node");
+        remarks.notes.push(format!("note: [[material]] holds over *MASS and *DENSITY of the deck at {what}"));
+    }
     material.iter_mut().filter(|of| **of == NONE).for_each(|of| *of = 0);
-    Ok((material, materials.items))
+    // Of the deck's those that are part of others alone are nobody's: a change by name would do nothing.
+    let n_of_job = job.materials.len();
+    let mut own = vec![false; materials.items.len()];
+    (0..used.len()).filter(|&at| used[at]).for_each(|at| own[usize::from(material[at])] = true);
+    let is_kept = |index: usize| index < n_of_job || own[index];
+    let mut place = 0;
+    let new: Vec<u16> = (0..own.len())
+        .map(|index| {
+            place += u16::from(is_kept(index));
+            place.saturating_sub(1)
+        })
+        .collect();
+    edges.material = material.into_iter().map(|of| new[usize::from(of)]).collect();
+    edges.materials = materials.items.into_iter().enumerate().filter(|(at, _)| is_kept(*at)).map(|(_, m)| m).collect();
+    Ok(())
 }
 
 /// Things by index, to which come those that several of them make together.
@@ -370,7 +457,7 @@ fn joined<'n>(names: impl Iterator<Item = &'n str>) -> String {
 
 /// What a card of the deck says of the pull of its elements, and in which words.
 fn stiffness(property: &LineProperty) -> Option<(&'static str, f64)> {
-    match property.truss {
+    match &property.truss {
         Some(truss) => Some(("E A", truss.area * truss.young?)),
         None if property.stiffness > 0.0 => Some(("*SPRING", property.stiffness)),
         None => Some(("*DASHPOT", property.damping)),
@@ -402,12 +489,12 @@ fn parallel(parts: &[&SpringGroup]) -> SpringGroup {
     }
 }
 
-/// Masses at one node as one.
+/// Masses at one node as one; of densities the largest, of which there is volume enough for the mass of all.
 fn piled(parts: &[&SpringMaterial]) -> SpringMaterial {
     SpringMaterial {
         name: joined(parts.iter().map(|part| part.name.as_str())),
         mass: parts.iter().map(|part| part.mass).sum(),
-        kind: MassKind::Particle,
+        density: parts.iter().map(|part| part.density).fold(0.0, f64::max),
     }
 }
 

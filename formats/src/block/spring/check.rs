@@ -216,7 +216,10 @@ fn setup(mesh: &SpringMeshView, setup: &SpringSetup) -> Check {
         })?;
         amplitude(&force.name, force.amplitude)?;
     }
-    setup.gravity.iter().try_for_each(|gravity| amplitude(&gravity.name, gravity.amplitude))?;
+    for gravity in &setup.gravity {
+        all_below(&format!("`{}`", gravity.name), gravity.particles.as_deref().unwrap_or_default(), n)?;
+        amplitude(&gravity.name, gravity.amplitude)?;
+    }
     for initial in &setup.initial_velocities {
         all_below(&format!("`{}`", initial.name), &initial.nodes, n)?;
         require(initial.component < 3, || format!("`{}`: a component beyond 2", initial.name))?;

@@ -9,7 +9,7 @@ use super::*;
 use crate::model::{Boundary, BoundaryKind, HistoryRequest, NamedSet, NodalQuantity, OutputInterval};
 use crate::spring::build::{Lattice, lattice, lists};
 use crate::spring::{
-    Cut, CutFrame, CutShape, MassKind, NO_NEIGHBOUR, SpringAddition, SpringErasure, SpringGroup, SpringMaterial,
+    Cut, CutFrame, CutShape, NO_NEIGHBOUR, SpringAddition, SpringErasure, SpringGroup, SpringMaterial,
 };
 
 type Contents = (SpringMesh, SpringSetup);
@@ -31,7 +31,7 @@ fn group(name: &str) -> SpringGroup {
 fn setup() -> SpringSetup {
     SpringSetup {
         title: "a lattice".into(),
-        materials: vec![SpringMaterial { name: "tissue".into(), mass: 1e-3, kind: MassKind::Particle }],
+        materials: vec![SpringMaterial { name: "tissue".into(), mass: 1e-3, density: 0.0 }],
         groups: ["axis", "face", "space", "suture"].map(group).into(),
         boundaries: vec![Boundary {
             name: "FIX1.1".into(),

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::super::check::positive;
 use super::super::voxel::List;
-use crate::spring::{MassKind, SpringGroup, SpringGroupKind, SpringMaterial};
+use crate::spring::{SpringGroup, SpringGroupKind, SpringMaterial};
 
 /// `[[material]]`: what particles weigh and, of a lattice, the springs between them.
 #[derive(Deserialize, Debug, Clone, PartialEq)]
@@ -131,11 +131,7 @@ impl MaterialTable {
 
     /// What the particles weigh.
     pub fn material(&self) -> SpringMaterial {
-        let (mass, kind) = match (self.mass, self.density) {
-            (Some(mass), _) => (mass, MassKind::Particle),
-            (None, density) => (density.unwrap_or(0.0), MassKind::Density),
-        };
-        SpringMaterial { name: self.name.clone(), mass, kind }
+        SpringMaterial { name: self.name.clone(), mass: self.mass.unwrap_or(0.0), density: self.density.unwrap_or(0.0) }
     }
 
     /// The groups of a lattice that have springs.

@@ -2,7 +2,7 @@ use std::path::Path;
 
 use super::*;
 use crate::job::AmplitudeReference;
-use crate::spring::{CutShape, MassKind};
+use crate::spring::CutShape;
 
 fn parse(text: &str) -> Result<SpringJob, String> {
     SpringJob::parse(text, "j.toml", Path::new("")).map_err(|error| error.to_string())
@@ -44,7 +44,7 @@ count = 10
     assert_eq!((groups[0].name.as_str(), groups[0].stiffness, groups[0].max_strain), ("fat.axis", 10.0, 0.5));
     assert_eq!((groups[1].max_strain, groups[2].stiffness), (f64::INFINITY, 0.0));
     assert_eq!(muscle.groups().map(|group| group.damping), [0.1, 0.0, 0.1]);
-    assert_eq!(muscle.material().kind, MassKind::Density);
+    assert_eq!((muscle.material().mass, muscle.material().density), (0.0, 1000.0));
     let law = job.voxel_law().unwrap().value;
     let names: Vec<_> = law.labels.iter().map(|label| (label.value, label.name.clone().unwrap())).collect();
     assert_eq!(names, [(1.0, "0 1".into()), (3.0, "0 3".into()), (2.0, "1 2".into())]);
