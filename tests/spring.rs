@@ -486,6 +486,20 @@ fn what_cannot_be_is_said() {
         assert_eq!(output.status.code(), Some(1), "{message}");
         assert!(message.contains(&format!("bad.toml:10: error: {expected}")), "{message}");
     }
+    for (more, expected) in [
+        ("max_strain = 30\n", "job.toml:7: warning: `max_strain` = 30: springs of a.axis break at 31 times"),
+        ("max_strain = 0.1\nrest_factor = 0.9\n", "job.toml:7: warning: springs of a.axis are longer at rest than"),
+        ("max_strain = 2.0\nrest_factor = 0.5\n", ""),
+        ("max_strain = 0.3\n", ""),
+    ] {
+        let model =
+            Model::new([2, 2, 2], |_| 1, &held.replace("stiffness = 4.0\n", &format!("stiffness = 4.0\n{more}")));
+        let mut block = command("pogo-block");
+        let check = block.current_dir(model.folder.path()).args(["a.npy", "--job", "job.toml", "--check"]);
+        let message = String::from_utf8(check.output().expect("runs").stderr).expect("text");
+        let found = message.lines().find(|line| line.contains("warning:")).unwrap_or_default();
+        assert!(found.starts_with(expected) && found.is_empty() == expected.is_empty(), "{expected}: {message}");
+    }
 }
 
 #[test]

@@ -11,6 +11,9 @@ use pogo_formats::words::counted;
 
 use crate::apply_job::{Geometry, Remarks, add_amplitude, apply_to_particles, find_name, find_set, unique};
 
+/// Springs that hold at more than so many times their distance at rest are probably meant to break at a percentage.
+const MOST_LONGER: f64 = 3.0;
+
 /// A setup, and what the user should know of how it was found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Conditions {
@@ -50,7 +53,7 @@ pub fn conditions(
         element_sets: Vec::new(),
     };
     let mut model = Model { mesh: particles, setup: deck };
-    let remarks = apply_to_particles(&mut model, &job.common, size)?;
+    let mut remarks = apply_to_particles(&mut model, &job.common, size)?;
     let Model { mesh: particles, setup: mut found } = model;
 
     let mut forces = Vec::new();
@@ -71,6 +74,7 @@ pub fn conditions(
         let direction = item.value.vector.map(|x| if magnitude > 0.0 { x / magnitude } else { 0.0 });
         gravity.push(Gravity { name, particles: None, direction, magnitude, amplitude });
     }
+    remarks.warnings.extend(limits(job));
     let mut groups = groups;
     // Of a deck the tables are the groups already.
     for item in &job.springs {
@@ -135,6 +139,28 @@ pub fn conditions(
         solver: job.solver.value.settings(),
     };
     Ok(Conditions { setup, remarks })
+}
+
+/// What is probably not meant of where springs break; one warning a table.
+fn limits(job: &SpringJob) -> Vec<String> {
+    let tables = job.materials.iter().map(|item| (&item.place, item.value.groups().to_vec()));
+    let tables = tables.chain(job.springs.iter().map(|item| (&item.place, vec![item.value.group()])));
+    let remark = |group: &SpringGroup| {
+        let SpringGroup { name, max_strain, rest_factor, .. } = group;
+        match rest_factor * (1.0 + max_strain) {
+            longest if longest < 1.0 => Some(format!(
+                "springs of {name} are longer at rest than `max_strain` = {max_strain} allows with `rest_factor` = {rest_factor}: \
+                 they break at once"
+            )),
+            longest if longest > MOST_LONGER && longest.is_finite() => Some(format!(
+                "`max_strain` = {max_strain}: springs of {name} break at {longest} times their distance at rest; it is a fraction, 0.3 \
+                 for 30 %"
+            )),
+            _ => None,
+        }
+    };
+    let remarks = tables.filter_map(|(place, groups)| Some((place, groups.iter().find_map(remark)?)));
+    remarks.map(|(place, text)| format!("{place}: warning: {text}")).collect()
 }
 
 fn longest_spring(mesh: &SpringMeshView<'_>) -> f64 {

@@ -121,6 +121,19 @@ impl MaterialTable {
         if negative(&self.stiffness) || negative(&self.damping) {
             return Err("`stiffness` and `damping` must not be negative".to_owned());
         }
+        let has = self.has_springs();
+        let given = [("damping", self.damping), ("max_strain", self.max_strain), ("rest_factor", self.rest_factor)];
+        for (key, values) in given.iter().filter_map(|(key, values)| Some((key, (*values)?))) {
+            let of_none = |group: &SpringGroupKind| match values {
+                PerGroup::One(_) => self.stiffness.is_none(),
+                PerGroup::Each(_) => values.of(*group).is_some() && !has[*group as usize],
+            };
+            if let Some(group) = SpringGroupKind::ALL.into_iter().find(of_none) {
+                let group = group.name();
+                let text = "springs, and `stiffness` gives none there: give one, 0 for dampers alone";
+                return Err(format!("`{key}` is for {group} {text}"));
+            }
+        }
         let not_positive =
             |values: &Option<PerGroup>| values.is_some_and(|values| values.values().any(|value| value <= 0.0));
         if not_positive(&self.max_strain) || not_positive(&self.rest_factor) {

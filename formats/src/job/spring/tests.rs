@@ -60,6 +60,8 @@ fn mistakes_are_found_with_their_line() {
     for (more, expected) in [
         ("density = 3.0", "j.toml:2: error: give `mass`"),
         ("max_strain = 0", "j.toml:2: error: `max_strain`"),
+        ("damping = { space = 1 }", "j.toml:2: error: `damping` is for space springs, and `stiffness` gives none"),
+        ("[[material]]\nname = \"b\"\nmass = 1\nmax_strain = 0.5", "j.toml:6: error: `max_strain` is for axis springs"),
         ("[[cut]]\npoint = [0, 0, 0]", "j.toml:6: error: a plane needs"),
         ("[[cut]]\npoint = [0, 0, 0]\nnormal = [0, 0, 0]", "j.toml:6: error: `normal` has no length"),
         ("[[cut]]\ntimes = [1, 0]\nfrom = [[0,0,0],[0,0,0]]\nto = [[0,0,0],[0,0,0]]", "j.toml:6: error: `times` must"),
