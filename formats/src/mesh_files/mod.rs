@@ -126,10 +126,12 @@ impl MeshFile {
     }
 }
 
-/// Whether a file's name says that it is a mesh that only this module reads: `.vtu`, `.vtk`, `.msh`, `.pts`, `.elem`.
+/// Whether a file's name says that it is a mesh that only this module reads: `.vtu`, `.vtk`, `.msh`, `.pts`, `.elem`, or what
+/// openCARP's files have before that.
 pub fn is_mesh_file(path: &Path) -> bool {
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
     ["vtu", "vtk", "msh", "pts", "elem", "lon"].iter().any(|known| extension.eq_ignore_ascii_case(known))
+        || opencarp::is_base(path)
 }
 
 /// Extensions of mesh files that are not read, and are no decks.
@@ -145,7 +147,8 @@ pub fn read(path: &Path, ignore: &[String]) -> Result<MeshFile, MeshFileError> {
         "vtu" => vtu::read(path),
         "vtk" => vtu::legacy::read(path),
         "msh" => gmsh::read(path),
-        "pts" | "elem" | "lon" => opencarp::read(path),
+        "pts" | "elem" | "lon" => opencarp::read(&path.with_extension("")),
+        _ if opencarp::is_base(path) => opencarp::read(path),
         foreign if FOREIGN.contains(&foreign) => {
             let message = "meshes are read from .vtu, .vtk, .msh, .pts with .elem, and .inp: save it as one of these (ParaView: Save Data \
                            as .vtu; or meshio convert)";

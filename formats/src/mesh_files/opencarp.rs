@@ -8,9 +8,21 @@ use super::scan::{Scanner, parse};
 use super::{CellArray, MeshFile, MeshFileError, bytes_of};
 use crate::model::NamedSet;
 
-/// Reads the files of one name; `path` is any of them.
-pub(super) fn read(path: &Path) -> Result<MeshFile, MeshFileError> {
-    let beside = |extension: &str| -> PathBuf { path.with_extension(extension) };
+/// `heart.elem` of the base name `heart`.
+fn with(base: &Path, extension: &str) -> PathBuf {
+    let mut name = base.as_os_str().to_owned();
+    name.push(format!(".{extension}"));
+    name.into()
+}
+
+/// Whether a path, which is no file of its own, is what files of a mesh have before their extensions, as openCARP names it.
+pub(super) fn is_base(path: &Path) -> bool {
+    path.file_name().is_some() && !path.exists() && ["pts", "elem"].iter().any(|of| with(path, of).is_file())
+}
+
+/// Reads the files of one base name.
+pub(super) fn read(base: &Path) -> Result<MeshFile, MeshFileError> {
+    let beside = |extension: &str| with(base, extension);
     let mut mesh = MeshFile { file: beside("elem").display().to_string(), ..MeshFile::default() };
     mesh.sources = vec![beside("pts"), beside("elem")];
     mesh.coordinates = points(&beside("pts"))?;

@@ -342,6 +342,13 @@ fn opencarp_with_fibres_sheets_and_regions() {
     // A header of old: none.
     put(&folder, "h.lon", "0 0 0\n1 0 0\n0 1 0\n");
     assert_eq!(read(&folder.path().join("h.elem"), &[]).unwrap().arrays.len(), 2);
+    // The base name, as openCARP's own programs take it.
+    assert!(is_mesh_file(&folder.path().join("h")) && !is_mesh_file(&folder.path().join("g")));
+    let same = read(&folder.path().join("h"), &[]).unwrap();
+    assert_eq!((same.file, same.arrays.len()), (folder.path().join("h.elem").display().to_string(), 2));
+    put(&folder, "v.2.elem", "1\nTt 0 1 2 3 1\n");
+    let error = read(&folder.path().join("v.2"), &[]).unwrap_err().to_string();
+    assert!(error.contains("v.2.pts: error: cannot read"), "{error}");
 }
 
 #[test]

@@ -43,7 +43,7 @@ Shell completions: pogo-block --completions bash (elvish, fish, powershell, zsh)
 Exit codes: 0 done, 1 a deck, job or file cannot be used, 2 wrong command line.")]
 pub struct Cli {
     /// Abaqus deck (.inp); a voxel stack: TIFF, a folder of TIFF, BMP or PNG slices, npy, NRRD, MetaImage, NIfTI, AIM, ISQ, raw …; or a mesh of
-    /// triangles or tetrahedra: VTK (.vtu, .vtk), Gmsh (.msh), openCARP (.elem with .pts and .lon).
+    /// triangles or tetrahedra: VTK (.vtu, .vtk), Gmsh (.msh), openCARP (.elem with .pts and .lon; or the name that these begin with).
     #[arg(value_name = "INPUT")]
     input: PathBuf,
     /// TOML job: what a deck does not say, or says otherwise; of several, later ones win. A stack and a mesh need one job.
