@@ -176,6 +176,8 @@ bench() {
     "$bin/bench_gpu" CPE3 "500000,$nodes" f32,f64 512 1,0
     "$bin/bench_gpu" C3D4,C3D8,C3D8R "$((nodes / 2))" f32,f64 512
     "$bin/bench_gpu" C3D8,C3D8R "$((nodes / 2))" f32,f64 512 0 0
+    # As in meshes without grids.
+    "$bin/bench_gpu" C3D4,C3D8,C3D8R "$((nodes / 2))" f32,f64 512 0 0.15 blocks
     # The Eikonal equation: 3.07 million tetrahedra with every form and 100 start sites, and 24.6 million.
     "$bin/bench_eikonal" 80 device=cuda precisions=f32 lanes=0,8,16,32 windows=inf,4 sets=8 domains=74,2700 inner=1,4 cases=100
     "$bin/bench_eikonal" 80 device=cuda precisions=f64 windows=4 sets=1 lanes=16

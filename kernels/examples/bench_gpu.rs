@@ -1,12 +1,13 @@
 //! Speed of the explicit step on a CUDA device beside its copy bandwidth.
 //!
 //! ```text
-//! cargo run --release -p pogo-kernels --example bench_gpu -- [KIND] [NODES] [f32|f64] [BLOCK NODES] [STEPS A LAUNCH] [JITTER]
+//! cargo run --release -p pogo-kernels --example bench_gpu -- [KIND] [NODES] [f32|f64] [BLOCK NODES] [STEPS A LAUNCH] [JITTER] [grids|blocks]
 //! ```
 //!
 //! A box of the given kind (KIND may be a list, as may all but the last), its nodes moved by up to JITTER of their
 //! distance, is partitioned, arranged and stepped; one line each: node-steps a second (median of repeats), the bytes that a
-//! step must move, bytes a second and their share of the copy bandwidth, registers, blocks a multiprocessor.
+//! step must move, bytes a second and their share of the copy bandwidth, registers, blocks a multiprocessor. With `blocks` solids go
+//! by blocks, as those of meshes without grids do.
 
 use std::io::Write;
 use std::time::Instant;
@@ -36,6 +37,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let bandwidth = copy_bandwidth()?;
     writeln!(out, "copy {:.0} GB/s", bandwidth / 1e9)?;
     let jitter: f64 = list(5, "0.15")[0].parse()?;
+    let grids = list(6, "grids")[0] == "grids";
     for kind in list(0, "CPE3,C3D4,C3D8,C3D8R") {
         let kind = ElementKind::from_name(&kind).ok_or("unknown element kind")?;
         for nodes in list(1, "500000") {
@@ -46,6 +48,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                     nodes.parse()?,
                     capacity.parse()?,
                     jitter,
+                    grids,
                     bandwidth,
                     &list(2, "f32,f64"),
                     &list(4, "0"),
@@ -63,6 +66,7 @@ fn one(
     nodes: f64,
     capacity: usize,
     jitter: f64,
+    grids: bool,
     bandwidth: f64,
     precisions: &[String],
     launches: &[String],
@@ -73,7 +77,11 @@ fn one(
     let mesh = box_mesh(kind, [cells; 3], 1e-4, jitter);
     let options = PartitionOptions { partitioner: Partitioner::Greedy, capacity, threads: 0 };
     let partition = partition(&mesh.view(), &options, &|_| ())?;
-    let arranged = arrange(mesh, partition, &ArrangeOptions::default())?;
+    let mut arranged = arrange(mesh, partition, &ArrangeOptions::default())?;
+    if !grids {
+        let device = &mut arranged.device;
+        (device.grid_size, device.grid_material, device.grid_places) = Default::default();
+    }
     let (mesh, blocks) = (&arranged.mesh, &arranged.blocks);
     let sections = vec![section(isotropic(210e9, 0.3))];
     let view = mesh.view();

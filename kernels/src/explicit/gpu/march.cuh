@@ -1,7 +1,7 @@
-// Hexahedra that stand in a grid, or cells of six tetrahedra: a thread block marches through a tile of columns, plane by plane, a thread a column. A plane
-// of nodes is in shared memory once for all elements on both sides of it; the forces on its nodes are complete when the
-// elements above it are computed: what those below left is kept in registers, and what the columns beside add is exchanged in
-// shared memory. Tiles overlap by an element, which both compute, so that nothing is passed on to others.
+// Hexahedra that stand in a grid, or cells of six tetrahedra: a thread block marches through a tile of columns, plane by plane, a
+// thread a column. A plane of nodes is in shared memory once for all elements on both sides of it; the forces on its nodes are
+// complete when the elements above it are computed: what those below left is kept in registers, and what the columns beside add
+// is exchanged in shared memory. Tiles overlap by an element, which both compute, so that nothing is passed on to others.
 //
 // A plane has slots for nodes: one for the lowest corner of each column, column t at slot t, then those beyond the last column
 // of each row, then those beyond the last row.
@@ -71,7 +71,7 @@ __device__ __forceinline__ void add_cell(const SolidLaw<T, true> &solid, Get &&g
     f[0] = f[0] - (sum + fc + fb);
 }
 
-// Where things lie in the dynamic shared memory of `march`, as `MARCH_NUMBERS` of grids.rs counts it: x and u on three planes,
+// Where things lie in the dynamic shared memory of `march`, as `room` of grids.rs counts it: x and u on three planes,
 // words, two planes of forces that columns exchange, Δu and inertia of the node that each thread moves.
 template <typename T> struct MarchRooms {
     unsigned char *shared;

@@ -101,8 +101,9 @@ template <typename T> struct Params {
     const Tile *tiles;
     const u32 *words;  // a word a node of each plane of each tile
     const T *tile_x;   // their positions, (planes, 3, slots) tile by tile
-    const u32 *left;   // nodes that tiles leave to `act`
-    u32 n_left, left_special, left_energy, damped, n_around, reserved; // how many; their first entry of special_first; its first row of energies; any
+    const u32 *left;   // nodes that tiles leave to `act`, (n_left,)
+    u32 n_left, left_special, left_energy, damped; // with the entry of special_first and row of energies of the first; any damping
+    u32 n_around, reserved; // entries of a row of `sources`, by fans
 };
 
 template <typename T> struct Pair;
