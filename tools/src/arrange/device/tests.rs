@@ -646,3 +646,30 @@ fn tetrahedra_beside_a_grid_are_in_none() {
     let mirrored = six_each([10, 10, 10], |at| at, |[i, j, _]| [0, 1, 3, 2][i % 2 + 2 * (j % 2)]);
     assert_eq!(counted(mirrored), [0, 0, 0]);
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    /// Every cell that is whole is found, however the box is sheared and stretched and wherever an element is missing.
+    #[test]
+    fn any_box_of_tetrahedra(
+        size in [7_usize..12, 7_usize..12, 7_usize..12],
+        stretch in [0.2_f64..5.0, 0.2_f64..5.0, 0.2_f64..5.0],
+        shear in [-2_f64..2.0, -2_f64..2.0, -2_f64..2.0],
+        turn in 0_usize..4,
+        missing in prop::collection::vec(any::<prop::sample::Index>(), 0..3),
+    ) {
+        let sheared = |[x, y, z]: [f64; 3]| [x + shear[0] * y + shear[1] * z, y + shear[2] * z, z];
+        let at = |at: [f64; 3]| sheared(std::array::from_fn(|axis| stretch[axis] * at[axis]));
+        let mut model = six_each(size, at, |_| turn);
+        let missing: BTreeSet<usize> =
+            missing.iter().map(|index| index.index(6 * size.iter().product::<usize>())).collect();
+        keep(&mut model, |e| !missing.contains(&e));
+        let hurt: BTreeSet<usize> = missing.iter().map(|e| e / 6).collect();
+        let n_cells = size.iter().product::<usize>() - hurt.len();
+        let [n_grids, n_present, n_whole] = counted(model);
+        let expected = if n_cells < 512 { [0, 0] } else { [1, n_cells] };
+        prop_assert_eq!([n_grids, n_present], expected);
+        let n_nodes = size.iter().map(|n| n + 1).product::<usize>();
+        prop_assert!(n_cells < 512 || (n_nodes - 8 * hurt.len()..=n_nodes).contains(&n_whole));
+    }
+}
