@@ -3,7 +3,7 @@
 
     python3 read_results.py weld.out
 
-Traces need nothing but Python (traces.csv) or NumPy (traces.npz, faster). Fields are VTU files: PyVista, meshio and
+Runs of explicit dynamics and of masses and springs have traces; arrival times and displacements of voxels are NumPy files. Traces need nothing but Python (traces.csv) or NumPy (traces.npz, faster). Fields are VTU files: PyVista, meshio and
 VTK read them; here VTK itself is used where it is installed.
 """
 
@@ -46,14 +46,33 @@ def read_last_field(path):
     return float(last.get("timestep")), points, vtk_to_numpy(grid.GetPointData().GetArray("displacement"))
 
 
+def show_arrays(folder):
+    """Arrival times, in the order of the mesh's nodes, and displacements of voxels."""
+    import numpy
+
+    for path in sorted(folder.glob("*.npy")):
+        values = numpy.load(path, mmap_mode="r")
+        finite = values[numpy.isfinite(values)]
+        span = f", from {finite.min():.6g} to {finite.max():.6g}" if finite.size else ""
+        print(f"{path.name}: {values.dtype} {values.shape}{span}; {values.size - finite.size} not finite")
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     folder = pathlib.Path(sys.argv[1])
 
     summary = json.loads((folder / "summary.json").read_text())
-    print(f"{summary['nodes']} nodes, {summary['steps']} steps of {summary['increment']:g} s")
+    if "steps" in summary:
+        count = f"{summary['particles']} particles" if "particles" in summary else f"{summary['nodes']} nodes"
+        print(f"{count}, {summary['steps']} steps of {summary['increment']:g} s")
+    else:
+        show_arrays(folder)
+        return
 
+    if not (folder / "traces.csv").exists():
+        print("traces.csv: the run records none")
+        return
     traces = read_csv(folder / "traces.csv")
     time = traces.pop("time")
     print(f"traces.csv: {len(traces)} traces, {len(time)} rows up to {time[-1]:g} s")
