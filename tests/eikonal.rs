@@ -511,6 +511,20 @@ fn a_start_far_from_the_mesh_is_a_warning() {
     assert!(!said("0.4").contains("warning"));
     let far = said("400");
     assert!(far.contains("warning: start \"site\": [400.0, 0.1, 0.2] lies outside the mesh, 399."), "{far}");
+    let points = "[output]\npath_points = [[0.1, 0.1, 0.1], [0, 0, 40]]\nprobe_points = [[0, 50, 0]]\n";
+    std::fs::write(folder.path().join("j.toml"), format!("{}{points}", job.replace("0.4,", "30,"))).unwrap();
+    let run = succeed(command("pogo-block").current_dir(&folder).args(["a.vtu", "--job", "j.toml", "--check"]));
+    let said = String::from_utf8(run.stderr).unwrap();
+    let warnings: Vec<&str> = said.lines().filter(|line| line.contains("warning")).collect();
+    let expected = [
+        "j.toml:3: warning: start \"site\": [30",
+        "j.toml:6: warning: `path_points`: [0.0, 0.0, 40",
+        "j.toml:6: warning: `probe_points`",
+    ];
+    assert!(
+        warnings.len() == 3 && warnings.iter().zip(expected).all(|(line, start)| line.starts_with(start)),
+        "{said}"
+    );
 }
 
 /// In a ball of exact times of an anisotropic tensor a node may be earlier than all round it.

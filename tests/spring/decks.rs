@@ -458,6 +458,39 @@ fn trusses_weigh_what_their_density_says_unless_a_job_says_another() {
 }
 
 #[test]
+fn tables_that_hold_nowhere_are_told_of() {
+    let job = "[solver]\ntime = 1.0\n[[springs]]\nname = \"bars\"\nelset = \"BARS\"\nstiffness = 1.0\n[[springs]]\nname = \"all\"\nall = true\n\
+               stiffness = 1.0\n[[springs]]\nname = \"lost\"\nstiffness = 1.0\n[[material]]\nname = \"top\"\nnset = \"TOP\"\nmass = 1.0\n\
+               [[material]]\nname = \"all\"\nmass = 1.0\n";
+    let model = network(TRUSSES, job);
+    let warnings = |input: &str, job: &str| {
+        let mut check = command("pogo-block");
+        let output = check.current_dir(model.folder.path()).args([input, "--job", job, "--check"]).output();
+        let text = String::from_utf8(output.expect("runs").stderr).expect("text");
+        text.lines().filter(|line| line.contains("warning: ")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let found = warnings("net.inp", "job.toml");
+    let expected = [
+        "job.toml:4: warning: springs \"bars\" hold for no edge",
+        "job.toml:15: warning: material \"top\" is of no particle",
+        "job.toml:12: warning: springs \"lost\" are nowhere",
+    ];
+    assert!(found.len() == 3 && found.iter().zip(expected).all(|(line, start)| line.starts_with(start)), "{found:#?}");
+    let plain = "physics = \"spring\"\n[solver]\ntime = 1.0\n[[springs]]\nname = \"all\"\nall = true\nstiffness = 1.0\n[[material]]\nname = \"all\"\n\
+                 mass = 1.0\n";
+    std::fs::write(model.path("plain.toml"), plain).unwrap();
+    assert!(warnings("net.inp", "plain.toml").is_empty());
+    write_npy(&model.path("a.npy"), [2, 2, 2], |_| 1);
+    let label = |name: &str, label: u8| {
+        format!("[[material]]\nname = \"{name}\"\nlabel = {label}\nmass = 1.0\nstiffness = 1.0\n")
+    };
+    let stack =
+        format!("physics = \"spring\"\n[image]\nspacing = 1\n[solver]\ntime = 1.0\n{}{}", label("a", 1), label("b", 2));
+    std::fs::write(model.path("stack.toml"), stack).unwrap();
+    assert_eq!(warnings("a.npy", "stack.toml"), ["stack.toml:11: warning: material \"b\" is of no voxel"]);
+}
+
+#[test]
 fn gravity_and_fields_of_a_deck_hold_unless_the_job_has_some() {
     let step = "*STEP\n*DYNAMIC, EXPLICIT\n, 20.\n*DLOAD\n, GRAV, 2., 0., 0., -1.\n*OUTPUT, FIELD, NUMBER INTERVAL=3\n\
                 *NODE OUTPUT\nU, V\n*END STEP\n";

@@ -21,5 +21,5 @@ pub use domains::{Boundary, EikonalDomains, EikonalDomainsView};
 pub use drawn::Drawn;
 pub use mesh::{EikonalMesh, EikonalMeshView};
 pub use metric::{BLOCKED, MetricError, Symmetric, metrics};
-pub use place::{PlaceError, nodes_of};
+pub use place::{PlaceError, nodes_of, outside};
 pub use setup::EikonalSetup;

@@ -58,6 +58,16 @@ pub(crate) fn nearest(mesh: &EikonalMeshView, point: [f64; 3]) -> Option<u32> {
     found.map(|(node, x)| (distance(x, &point), node as u32)).min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, node)| node)
 }
 
+/// What to say of a point that lies further from its nearest node than that node from its neighbours: outside the mesh, or in
+/// other units.
+pub fn outside(mesh: &EikonalMeshView, unit: &str, point: [f64; 3], node: u32) -> Option<String> {
+    let (x, neighbours) = (mesh.point(node as usize), mesh.neighbours_of(node as usize));
+    let longest = neighbours.iter().map(|&other| distance(&x, &mesh.point(other as usize))).fold(0.0, f64::max);
+    let (away, label) = (distance(&point, &x), mesh.node_labels[node as usize]);
+    let far = away > longest;
+    far.then(|| format!("{point:?} lies outside the mesh, {:.4} {unit} from its nearest node {label}", away.sqrt()))
+}
+
 /// A node by `12` or `INSTANCE.12`.
 fn labelled(mesh: &EikonalMeshView, text: &str) -> Result<u32, PlaceError> {
     let none = || PlaceError::Label(text.to_owned());

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use pogo_formats::eikonal::setup::{Start, StartRegion};
-use pogo_formats::eikonal::{EikonalMeshView, EikonalSetup, nodes_of};
+use pogo_formats::eikonal::{EikonalMeshView, EikonalSetup, nodes_of, outside};
 use pogo_formats::words::counted;
 use rstar::RTree;
 use rstar::primitives::GeomWithData;
@@ -32,16 +32,6 @@ pub fn far_away(mesh: &EikonalMeshView, setup: &EikonalSetup) -> Vec<String> {
         Some(format!("start \"{}\": {}", start.name, outside(mesh, &setup.length_unit, point, node)?))
     };
     setup.starts.iter().filter_map(far).collect()
-}
-
-/// What to say of a point that lies further from its nearest node than that node from its neighbours: outside the mesh, or in
-/// other units.
-fn outside(mesh: &EikonalMeshView, unit: &str, point: [f64; 3], node: u32) -> Option<String> {
-    let distance = |a: [f64; 3], b: [f64; 3]| (0..3).map(|k| (a[k] - b[k]).powi(2)).sum::<f64>().sqrt();
-    let (x, neighbours) = (mesh.point(node as usize), mesh.neighbours_of(node as usize));
-    let longest = neighbours.iter().map(|&other| distance(x, mesh.point(other as usize))).fold(0.0, f64::max);
-    let (away, label) = (distance(point, x), mesh.node_labels[node as usize]);
-    (away > longest).then(|| format!("{point:?} lies outside the mesh, {away:.4} {unit} from its nearest node {label}"))
 }
 
 fn earliest(mut all: Vec<(u32, f64)>) -> Vec<(u32, f64)> {

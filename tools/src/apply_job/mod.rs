@@ -40,7 +40,7 @@ impl Remarks {
         self.notes.push(format!("{place}: note: {text}"));
     }
 
-    fn warn(&mut self, place: &Place, text: impl Display) {
+    pub(crate) fn warn(&mut self, place: &Place, text: impl Display) {
         self.warnings.push(format!("{place}: warning: {text}"));
     }
 }

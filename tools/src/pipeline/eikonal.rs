@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use pogo_formats::VERSION;
 use pogo_formats::block::{self, EikonalContents, Provenance, Source};
-use pogo_formats::eikonal::metrics;
+use pogo_formats::eikonal::setup::StartRegion;
+use pogo_formats::eikonal::{metrics, nodes_of, outside};
 use pogo_formats::job::JobError;
 use pogo_formats::job::eikonal::EikonalJob;
 use pogo_formats::mesh_files;
@@ -233,6 +234,20 @@ fn load(
             twins.len(),
             view.element_labels[first]
         ));
+    }
+    let output = &job.output;
+    let of_output = [("path_points", &output.value.path_points), ("probe_points", &output.value.probe_points)];
+    let of_output = of_output.into_iter().flat_map(|(key, points)| points.iter().map(move |point| (key, *point)));
+    let points = of_output.map(|(key, point)| (&output.place, format!("`{key}`"), point));
+    let of_starts = arranged.setup.starts.iter().zip(&job.starts).filter_map(|(start, item)| match start.region {
+        StartRegion::Nearest(point) => Some((&item.place, format!("start \"{}\"", start.name), point)),
+        _ => None,
+    });
+    for (place, what, point) in of_starts.chain(points) {
+        let node = nodes_of(&view, &StartRegion::Nearest(point)).ok().and_then(|nodes| nodes.first().copied());
+        if let Some(text) = node.and_then(|node| outside(&view, &arranged.setup.length_unit, point, node)) {
+            notes.push(format!("{place}: warning: {what}: {text}"));
+        }
     }
     let reach = reach(&view, &metrics, &arranged.setup.starts)
         .map_err(|(index, message)| job.starts[index].place.error(message))?;

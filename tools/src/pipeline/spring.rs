@@ -212,7 +212,9 @@ fn load(
         })?;
         let solver_from_model;
         (mesh, solver_from_model) = made;
-        let said = |text: String| format!("{}: {text}", config.input.display());
+        // What is of a line of the job says so itself.
+        let is_of_deck = |text: &str| text.starts_with("note: ") || text.starts_with("warning: ");
+        let said = |text: String| if is_of_deck(&text) { format!("{}: {text}", config.input.display()) } else { text };
         let Remarks { notes, mut warnings } = std::mem::take(&mut edges.remarks);
         warnings.extend(left.map(|left| format!("warning: {left}")));
         remarks = Remarks {
@@ -290,7 +292,7 @@ fn load(
         seconds.read = clock.lap();
         progress.stage("mesh");
         mesh = mesh_of_voxels(&grid, &job, config.block_size).map_err(explain)?;
-        if let Some(item) = job.springs.iter().find(|item| item.value.all || item.value.elset.is_some()) {
+        if let Some(item) = job.springs.iter().find(|item| item.value.says_where()) {
             let text = "`all` and `elset` are for decks: springs of a stack are said by [[material]] tables";
             return Err(item.place.error(text).into());
         }
@@ -300,6 +302,9 @@ fn load(
         image = Some(report);
         files = files_of(&config.input)?;
         remarks = Remarks::default();
+        for (item, _) in job.materials.iter().zip(&mesh.sets).filter(|(_, set)| set.members.is_empty()) {
+            remarks.warn(&item.place, format!("material \"{}\" is of no voxel", item.value.name));
+        }
     }
     seconds.mesh = clock.lap();
 

@@ -75,6 +75,12 @@ pub fn conditions(
         gravity.push(Gravity { name, particles: None, direction, magnitude, amplitude });
     }
     remarks.warnings.extend(limits(job));
+    for item in job.springs.iter().filter(|item| !item.value.says_where()) {
+        if !job.additions.iter().any(|add| add.value.group.eq_ignore_ascii_case(&item.value.name)) {
+            let what = "are nowhere: give `elset` or `all` (of a deck), or an [[add]] with their name as its `group`";
+            remarks.warn(&item.place, format!("springs \"{}\" {what}", item.value.name));
+        }
+    }
     let mut groups = groups;
     // Of a deck the tables are the groups already.
     for item in &job.springs {

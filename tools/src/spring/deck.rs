@@ -73,8 +73,7 @@ pub fn edges(mesh: &Mesh, lines: &Lines, job: &SpringJob) -> Result<Edges, JobEr
         }
     }
     let mut any = lines.properties.iter().any(|property| stiffness(property).is_some());
-    for (table, item) in job.springs.iter().enumerate().filter(|(_, item)| item.value.all || item.value.elset.is_some())
-    {
+    for (table, item) in job.springs.iter().enumerate().filter(|(_, item)| item.value.says_where()) {
         let index = u16::try_from(table).ok().filter(|&index| index != NONE);
         let index = index.ok_or_else(|| item.place.error("at most 65,535 tables of springs"))?;
         any = true;
@@ -215,9 +214,11 @@ pub fn edges(mesh: &Mesh, lines: &Lines, job: &SpringJob) -> Result<Edges, JobEr
         });
     }
     let mut pairs = Vec::new();
+    let mut holds = vec![false; n_tables];
     for same in springs.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
         let n_of_job = same.partition_point(|spring| spring.2 < n_tables);
         let of_job = same[..n_of_job].last().map(|spring| spring.2 as u32);
+        of_job.iter().for_each(|&table| holds[table as usize] = true);
         let of_deck = same[n_of_job..].iter().filter_map(|spring| of_property[spring.2 - n_tables]);
         let of: Vec<u32> = of_job.into_iter().chain(of_deck).collect();
         let parts: Vec<&SpringGroup> = of.iter().map(|&index| &groups.items[index as usize]).collect();
@@ -230,6 +231,10 @@ pub fn edges(mesh: &Mesh, lines: &Lines, job: &SpringJob) -> Result<Edges, JobEr
         let group = u16::try_from(group).ok().filter(|&group| group != NONE);
         let too_many = || job.solver.place.error("the deck makes more than 65,535 groups of springs that differ");
         pairs.push((same[0].0, same[0].1, group.ok_or_else(too_many)?));
+    }
+    for (item, _) in job.springs.iter().zip(holds).filter(|(item, holds)| !holds && item.value.says_where()) {
+        let what = "hold for no edge and no two-node element: of tables that cover the same one, the later wins";
+        remarks.warn(&item.place, format!("springs \"{}\" {what}", item.value.name));
     }
     let mut edges =
         Edges { springs: pairs, groups: groups.items, material: Vec::new(), materials: Vec::new(), volume, remarks };
@@ -397,6 +402,10 @@ fn materials(
     let n_of_job = job.materials.len();
     let mut own = vec![false; materials.items.len()];
     (0..used.len()).filter(|&at| used[at]).for_each(|at| own[usize::from(material[at])] = true);
+    for (item, _) in job.materials.iter().zip(&own).filter(|(_, own)| !**own) {
+        let what = "is of no particle: of materials that cover the same node, the later holds, and the deck's masses over one for all";
+        remarks.warn(&item.place, format!("material \"{}\" {what}", item.value.name));
+    }
     let is_kept = |index: usize| index < n_of_job || own[index];
     let mut place = 0;
     let new: Vec<u16> = (0..own.len())

@@ -133,6 +133,14 @@ impl EikonalJob {
             );
             return Err(self.velocities[0].place.error(message));
         }
+        let mut holds = vec![false; self.velocities.len()];
+        applied.class.iter().for_each(|&class| holds[usize::from(class)] = true);
+        for ((item, class), _) in
+            self.velocities.iter().zip(&applied.setup.classes).zip(holds).filter(|(_, holds)| !holds)
+        {
+            let what = "holds in no element: of tables that cover the same one, the later wins";
+            applied.notes.push(format!("{}: warning: velocity \"{}\" {what}", item.place, class.name));
+        }
         applied.velocities = merged_speeds(&speeds, &applied.class);
         for (class, array) in &tensors {
             applied.tensor.resize(6 * n, 0.0);

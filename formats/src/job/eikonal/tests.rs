@@ -92,6 +92,12 @@ fn tags_and_data_of_elements() {
     }
     assert!(apply("[[velocity]]\nspeed = 1\n").unwrap_err().contains("no [[start]]"));
     assert!(apply(start).unwrap_err().contains("no [[velocity]]"));
+    let scar = "[[velocity]]\nname = 'scar'\ntag = 3\nspeed = 0\n";
+    let all = "[[velocity]]\nspeed = 1\n";
+    let notes = |text: &str| apply(&format!("{text}{start}")).unwrap().notes;
+    assert!(notes(&format!("{all}{scar}")).is_empty());
+    let found = notes(&format!("{scar}{all}"));
+    assert!(found[0].starts_with("j.toml:1: warning: velocity \"scar\" holds in no element"), "{found:?}");
     let error = EikonalJob::read(Path::new(".")).unwrap_err().to_string();
     assert!(error.contains("no file but a folder or a pipe"), "{error}");
 }

@@ -193,6 +193,11 @@ impl SpringsTable {
         positive("rest_factor", self.rest_factor)
     }
 
+    /// It is for edges and elements of a deck, not only for springs that are added.
+    pub fn says_where(&self) -> bool {
+        self.all || self.elset.is_some()
+    }
+
     /// The group.
     pub fn group(&self) -> SpringGroup {
         SpringGroup {
