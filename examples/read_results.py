@@ -4,7 +4,7 @@
     python3 read_results.py weld.out
 
 Runs of explicit dynamics and of masses and springs have traces; arrival times and displacements of voxels are NumPy files. Traces need nothing but Python (traces.csv) or NumPy (traces.npz, faster). Fields are VTU files: PyVista, meshio and
-VTK read them; here VTK itself is used where it is installed.
+VTK read them; here VTK itself is used where it is installed. With --field-format vtkhdf they are one HDF5 file.
 """
 
 import csv
@@ -57,6 +57,17 @@ def show_arrays(folder):
         print(f"{path.name}: {values.dtype} {values.shape}{span}; {values.size - finite.size} not finite")
 
 
+def read_last_step(path):
+    """fields.vtkhdf -> time, points (n, 3), displacement (n, 3) of the last snapshot."""
+    import h5py
+
+    with h5py.File(path) as file:
+        file = file["VTKHDF"]
+        n = file["NumberOfPoints"][file["Steps/PartOffsets"][-1]]
+        points, moved = file["Steps/PointOffsets"][-1], file["Steps/PointDataOffsets/displacement"][-1]
+        return file["Steps/Values"][-1], file["Points"][points : points + n], file["PointData/displacement"][moved : moved + n]
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
@@ -86,14 +97,15 @@ def main():
     except ImportError:
         print("traces.npz: install numpy to read it")
 
-    pvd = folder / "fields.pvd"
-    if pvd.exists():
+    for name, read, library in [("fields.pvd", read_last_field, "vtk"), ("fields.vtkhdf", read_last_step, "h5py")]:
+        if not (folder / name).exists():
+            continue
         try:
-            snapshot, points, displacement = read_last_field(pvd)
+            snapshot, points, displacement = read(folder / name)
             largest = (displacement**2).sum(axis=1).max() ** 0.5
-            print(f"fields.pvd: at {snapshot:g} s the largest displacement of {len(points)} nodes is {largest:.4g} m")
+            print(f"{name}: at {snapshot:g} s the largest displacement of {len(points)} nodes is {largest:.4g} m")
         except ImportError:
-            print("fields.pvd: install vtk, or open it in ParaView")
+            print(f"{name}: install {library}, or open it in ParaView")
 
 
 if __name__ == "__main__":

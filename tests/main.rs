@@ -10,3 +10,4 @@ mod real_decks;
 mod references;
 mod spring;
 mod voxels;
+mod vtkhdf;

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pogo_formats::model::{ExplicitSettings, Increment, Lumping};
+use pogo_formats::output::fields::FieldFormat;
 use pogo_formats::parameters::DEFAULT_INCREMENT_FACTOR;
 use serde::{Deserialize, Serialize};
 
@@ -100,6 +101,8 @@ pub struct Settings {
     pub energy_samples: Option<u32>,
     /// Write the field snapshots that the model asks for.
     pub fields: bool,
+    /// Kind of files that fields go to.
+    pub field_format: FieldFormat,
     /// Draw traces and snapshots.
     pub plot: bool,
     /// Write checkpoints.
@@ -122,6 +125,7 @@ impl Default for Settings {
             allow_unstable: false,
             energy_samples: None,
             fields: true,
+            field_format: FieldFormat::default(),
             plot: false,
             checkpoint: None,
             addressing: AddressingChoice::default(),

@@ -2,6 +2,7 @@
 
     pip install vtk numpy
     python check_fields.py fields.pvd
+    python check_fields.py fields.vtkhdf
 
 The Rust tests run it with the interpreter named by POGO_PYTHON, else python3, where that has both.
 """
@@ -25,7 +26,23 @@ def read(path):
     return reader.GetOutput()
 
 
-def check(grid, time):
+def steps(path):
+    """VTKHDF: (time, grid) of every step."""
+    reader = vtk.vtkHDFReader()
+    errors = []
+    reader.AddObserver("ErrorEvent", lambda *event: errors.append(event))
+    reader.SetFileName(path)
+    reader.UpdateInformation()
+    times = reader.GetOutputInformation(0).Get(vtk.vtkStreamingDemandDrivenPipeline.TIME_STEPS())
+    for time in times:
+        reader.UpdateTimeStep(time)
+        assert not errors, f"{path}: VTK reports errors"
+        grid = vtk.vtkUnstructuredGrid()
+        grid.DeepCopy(reader.GetOutput())
+        yield time, grid
+
+
+def check(grid, time, has_component_names):
     points = vtk_to_numpy(grid.GetPoints().GetData())
     point_data, cell_data = grid.GetPointData(), grid.GetCellData()
     node_label = vtk_to_numpy(point_data.GetArray("node_label"))
@@ -51,7 +68,7 @@ def check(grid, time):
     # Abaqus's 11 22 33 12 13 23 becomes XX YY ZZ XY YZ XZ.
     voigt = label[:, None] + 0.125 * np.array([1, 2, 3, 4, 6, 5])
     stress = cell_data.GetArray("stress")
-    assert [stress.GetComponentName(i) for i in range(6)] == ["XX", "YY", "ZZ", "XY", "YZ", "XZ"]
+    assert not has_component_names or [stress.GetComponentName(i) for i in range(6)] == ["XX", "YY", "ZZ", "XY", "YZ", "XZ"]
     assert (vtk_to_numpy(stress) == voigt).all()
     assert (vtk_to_numpy(cell_data.GetArray("strain")) == voigt * [1, 1, 1, 0.5, 0.5, 0.5]).all()
     assert list(vtk_to_numpy(cell_data.GetArray("section"))) == ([1, 2, 3] if three_d else [1, 2, 2])
@@ -82,11 +99,18 @@ def outward(cell):
 
 
 def main():
-    pvd = sys.argv[1]
-    entries = [entry.attrib for entry in xml.parse(pvd).getroot().iter("DataSet")]
-    assert [float(entry["timestep"]) for entry in entries] == [0.0, 50 * 1e-8, 100 * 1e-8]
-    for entry in entries:
-        check(read(os.path.join(os.path.dirname(pvd), entry["file"])), float(entry["timestep"]))
+    path = sys.argv[1]
+    expected = [0.0, 50 * 1e-8, 100 * 1e-8]
+    if path.endswith(".vtkhdf"):
+        found = list(steps(path))
+        assert [time for time, _ in found] == expected
+        for time, grid in found:
+            check(grid, time, False)
+    else:
+        entries = [entry.attrib for entry in xml.parse(path).getroot().iter("DataSet")]
+        assert [float(entry["timestep"]) for entry in entries] == expected
+        for entry in entries:
+            check(read(os.path.join(os.path.dirname(path), entry["file"])), float(entry["timestep"]), True)
     print("fields are right")
 
 

@@ -26,7 +26,7 @@ pub fn write_atomically(
 }
 
 /// What to do about errors that a user can do something about.
-fn advice(error: io::Error) -> io::Error {
+pub(super) fn advice(error: io::Error) -> io::Error {
     let advice = match error.kind() {
         io::ErrorKind::StorageFull => "free some space, or write elsewhere with -o",
         io::ErrorKind::QuotaExceeded => "free some of your space, or write elsewhere with -o",

@@ -1,8 +1,9 @@
-//! Fields over the whole mesh for ParaView: a series of `.vtu` files and the `.pvd` that lists them with their times.
+//! Fields over the whole mesh for ParaView: a series of `.vtu` files and the `.pvd` that lists them with their times, or one
+//! VTKHDF file.
 //!
-//! One file a snapshot, written whole and then listed, so that a run that is killed loses nothing it had written and a
-//! snapshot needs no memory but a buffer. The data follow the XML as raw bytes with 64-bit lengths, so models over 4 GiB
-//! are no exception. ParaView opens `fields.pvd`; so does every other program that uses VTK.
+//! Every snapshot is written whole before it is listed, so that a run that is killed loses nothing it had written, and
+//! needs no memory but a buffer. Models over 4 GiB are no exception. ParaView opens `fields.pvd` or `fields.vtkhdf`; so does
+//! every other program that uses VTK.
 //!
 //! | array | on | components | unit |
 //! |---|---|---|---|
@@ -18,8 +19,9 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use super::{OutputError, write_atomically};
-use crate::block::{GroupView, MeshView};
+use super::grid::{Fill, Grid, GridArray, Lasting, Number, fill};
+use super::{OutputError, vtkhdf, vtu, write_atomically};
+use crate::block::MeshView;
 use crate::model::{ElementKind, FieldQuantity};
 
 /// Width of the numbers in field files, positions included.
@@ -30,6 +32,29 @@ pub enum FieldPrecision {
     Single,
     /// float64.
     Double,
+}
+
+/// Kind of files for ParaView.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FieldFormat {
+    /// VTK's XML: a `.vtu` file a snapshot and a `.pvd` file that lists them; `.vti` for voxels.
+    #[default]
+    Vtu,
+    /// VTKHDF: one HDF5 file.
+    VtkHdf,
+}
+
+impl FieldFormat {
+    /// Writes a grid that is no snapshot of a series.
+    ///
+    /// # Errors
+    /// [`OutputError::Io`].
+    pub fn write(self, path: &Path, grid: &Grid<'_>) -> Result<(), OutputError> {
+        match self {
+            Self::Vtu => vtu::write(path, grid),
+            Self::VtkHdf => vtkhdf::write(path, grid),
+        }
+    }
 }
 
 /// A quantity over the mesh.
@@ -108,109 +133,149 @@ impl<'a> FieldMesh<'a> {
     }
 }
 
-/// Snapshots of one request: `<name>.pvd` in a folder and its files in `<name>/`.
+/// Snapshots of one request: `<name>.pvd` in a folder and its files in `<name>/`, or `<name>.vtkhdf`.
 #[derive(Debug, Clone)]
 pub struct FieldSeries {
     folder: PathBuf,
     name: String,
-    precision: FieldPrecision,
-    /// (step, time) of the snapshots written.
-    snapshots: Vec<(u64, f64)>,
+    snapshots: Snapshots,
+}
+
+#[derive(Debug, Clone)]
+enum Snapshots {
+    /// (step, time) of those written.
+    Vtu(Vec<(u64, f64)>),
+    VtkHdf(vtkhdf::Series),
 }
 
 impl FieldSeries {
-    /// Starts a series and removes the files that an earlier run's `<name>.pvd` lists.
+    /// Starts a series of `expected` snapshots and removes the files of an earlier run's.
     ///
     /// # Errors
     /// [`OutputError::Io`].
-    pub fn create(folder: &Path, name: &str, precision: FieldPrecision) -> Result<Self, OutputError> {
-        let mut series = Self { folder: folder.into(), name: name.into(), precision, snapshots: Vec::new() };
+    pub fn create(folder: &Path, name: &str, format: FieldFormat, expected: u64) -> Result<Self, OutputError> {
+        let snapshots = match format {
+            FieldFormat::Vtu => Snapshots::Vtu(Vec::new()),
+            FieldFormat::VtkHdf => Snapshots::VtkHdf(vtkhdf::Series::new(expected)),
+        };
+        let series = Self { folder: folder.into(), name: name.into(), snapshots };
         for (step, _) in series.listed()? {
-            remove(&series.path(step))?;
+            remove(&series.vtu(step))?;
         }
-        remove(&series.pvd())?;
-        series.snapshots.clear();
-        fs::create_dir_all(folder.join(name)).map_err(OutputError::io(&folder.join(name)))?;
+        [FieldFormat::Vtu, FieldFormat::VtkHdf].iter().try_for_each(|&format| remove(&series.file(format)))?;
+        // Nothing if the folder is not empty, or not there.
+        drop(fs::remove_dir(folder.join(name)));
+        series.make_folder()?;
         Ok(series)
     }
 
     /// Continues the series of an earlier run after the snapshots up to `step`; later ones will be written again.
     ///
     /// # Errors
-    /// [`OutputError::Io`].
-    pub fn resume(folder: &Path, name: &str, precision: FieldPrecision, step: u64) -> Result<Self, OutputError> {
-        let mut series = Self { folder: folder.into(), name: name.into(), precision, snapshots: Vec::new() };
-        series.snapshots = series.listed()?.into_iter().filter(|&(listed, _)| listed <= step).collect();
-        fs::create_dir_all(folder.join(name)).map_err(OutputError::io(&folder.join(name)))?;
+    /// [`OutputError::Io`]; [`OutputError::Damaged`] when that series has another format or is damaged.
+    pub fn resume(
+        folder: &Path,
+        name: &str,
+        format: FieldFormat,
+        expected: u64,
+        step: u64,
+    ) -> Result<Self, OutputError> {
+        let mut series = Self { folder: folder.into(), name: name.into(), snapshots: Snapshots::Vtu(Vec::new()) };
+        let (other, option) = match format {
+            FieldFormat::Vtu => (FieldFormat::VtkHdf, "vtkhdf"),
+            FieldFormat::VtkHdf => (FieldFormat::Vtu, "vtu"),
+        };
+        let (path, other) = (series.file(format), series.file(other));
+        if other.exists() && !path.exists() {
+            let what = format!(
+                "the run that is to go on wrote this series: go on with --field-format {option}, or write elsewhere with -o"
+            );
+            return Err(OutputError::damaged(&other, what));
+        }
+        series.snapshots = match format {
+            FieldFormat::Vtu => {
+                Snapshots::Vtu(series.listed()?.into_iter().filter(|&(listed, _)| listed <= step).collect())
+            }
+            FieldFormat::VtkHdf if path.exists() => Snapshots::VtkHdf(vtkhdf::Series::resume(&path, step, expected)?),
+            FieldFormat::VtkHdf => Snapshots::VtkHdf(vtkhdf::Series::new(expected)),
+        };
+        series.make_folder()?;
         Ok(series)
     }
 
-    /// `<name>.pvd`, the file to open.
-    pub fn pvd(&self) -> PathBuf {
-        self.folder.join(format!("{}.pvd", self.name))
+    fn make_folder(&self) -> Result<(), OutputError> {
+        let folder = match self.snapshots {
+            Snapshots::Vtu(_) => self.folder.join(&self.name),
+            Snapshots::VtkHdf(_) => self.folder.clone(),
+        };
+        fs::create_dir_all(&folder).map_err(OutputError::io(&folder))
+    }
+
+    fn file(&self, format: FieldFormat) -> PathBuf {
+        let extension = match format {
+            FieldFormat::Vtu => "pvd",
+            FieldFormat::VtkHdf => "vtkhdf",
+        };
+        self.folder.join(format!("{}.{extension}", self.name))
+    }
+
+    /// `<name>.pvd` or `<name>.vtkhdf`, the file to open.
+    pub fn path(&self) -> PathBuf {
+        self.file(match self.snapshots {
+            Snapshots::Vtu(_) => FieldFormat::Vtu,
+            Snapshots::VtkHdf(_) => FieldFormat::VtkHdf,
+        })
     }
 
     /// Number of snapshots.
     pub fn len(&self) -> usize {
-        self.snapshots.len()
+        match &self.snapshots {
+            Snapshots::Vtu(snapshots) => snapshots.len(),
+            Snapshots::VtkHdf(series) => series.len(),
+        }
     }
 
     /// No snapshot yet.
     pub fn is_empty(&self) -> bool {
-        self.snapshots.is_empty()
+        self.len() == 0
     }
 
-    /// Writes the snapshot of a step and lists it; one of that step is replaced. Returns the `.vtu` file.
+    /// Writes the snapshot of a step and lists it. Steps ascend; the last one is not written again.
     ///
     /// # Errors
-    /// [`OutputError::Io`]; [`OutputError::Shape`] when a field has not the length that its quantity asks for.
-    pub fn write(
-        &mut self,
-        mesh: &FieldMesh<'_>,
-        step: u64,
-        time: f64,
-        fields: &[Field<'_>],
-    ) -> Result<PathBuf, OutputError> {
-        let precision = self.precision;
-        self.write_with(step, time, |path| write_vtu(path, mesh, time, fields, precision))
-    }
-
-    /// Lists the snapshot of a step that `write` writes to the path it is given; one of that step is replaced.
-    ///
-    /// # Errors
-    /// [`OutputError::Io`], and what `write` returns.
-    pub fn write_with(
-        &mut self,
-        step: u64,
-        time: f64,
-        write: impl FnOnce(&Path) -> Result<(), OutputError>,
-    ) -> Result<PathBuf, OutputError> {
-        let path = self.path(step);
-        write(&path)?;
-        self.snapshots.retain(|&(listed, _)| listed < step);
-        self.snapshots.push((step, time));
-        write_atomically(&self.pvd(), |out| {
+    /// [`OutputError::Io`].
+    pub fn write(&mut self, step: u64, time: f64, grid: &Grid<'_>) -> Result<(), OutputError> {
+        let (path, file) = (self.path(), self.vtu(step));
+        let snapshots = match &mut self.snapshots {
+            Snapshots::VtkHdf(series) if series.last_step().is_some_and(|last| last >= step) => return Ok(()),
+            Snapshots::VtkHdf(series) => return series.write(&path, step, time, grid),
+            Snapshots::Vtu(snapshots) => snapshots,
+        };
+        vtu::write(&file, grid)?;
+        snapshots.retain(|&(listed, _)| listed < step);
+        snapshots.push((step, time));
+        write_atomically(&path, |out| {
             writeln!(out, "<?xml version=\"1.0\"?>")?;
             writeln!(out, "<VTKFile type=\"Collection\" version=\"1.0\" byte_order=\"LittleEndian\">\n<Collection>")?;
-            for (step, time) in &self.snapshots {
+            for (step, time) in snapshots {
                 let file = escape(&format!("{}/{}", self.name, file_name(*step)));
                 writeln!(out, "<DataSet timestep=\"{time:?}\" part=\"0\" file=\"{file}\"/>")?;
             }
             writeln!(out, "</Collection>\n</VTKFile>")
-        })?;
-        Ok(path)
+        })
     }
 
-    fn path(&self, step: u64) -> PathBuf {
+    fn vtu(&self, step: u64) -> PathBuf {
         self.folder.join(&self.name).join(file_name(step))
     }
 
     /// Steps and times in the `.pvd` on disk; lines that are not ours are passed over.
     fn listed(&self) -> Result<Vec<(u64, f64)>, OutputError> {
-        let text = match fs::read_to_string(self.pvd()) {
+        let path = self.file(FieldFormat::Vtu);
+        let text = match fs::read_to_string(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(OutputError::io(&self.pvd())(error)),
+            Err(error) => return Err(OutputError::io(&path)(error)),
         };
         let entry = |line: &str| {
             let time = attribute(line, "timestep")?.parse().ok()?;
@@ -241,124 +306,7 @@ fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// Writes one snapshot as a `.vtu` file.
-///
-/// # Errors
-/// As [`FieldSeries::write`].
-pub fn write_vtu(
-    path: &Path,
-    mesh: &FieldMesh<'_>,
-    time: f64,
-    fields: &[Field<'_>],
-    precision: FieldPrecision,
-) -> Result<(), OutputError> {
-    let arrays = arrays(path, mesh, fields)?;
-    write_atomically(path, |out| {
-        writeln!(out, "<?xml version=\"1.0\"?>")?;
-        writeln!(
-            out,
-            "<VTKFile type=\"UnstructuredGrid\" version=\"1.0\" byte_order=\"LittleEndian\" header_type=\"UInt64\">"
-        )?;
-        writeln!(out, "<UnstructuredGrid>\n<FieldData>")?;
-        writeln!(
-            out,
-            "<DataArray type=\"Float64\" Name=\"TimeValue\" NumberOfTuples=\"1\" format=\"ascii\">{time:?}</DataArray>"
-        )?;
-        if mesh.has_instances() {
-            write_names(out, "instance_names", &mesh.mesh.instances)?;
-        }
-        let (points, cells) = (mesh.mesh.n_nodes(), mesh.mesh.n_elements());
-        writeln!(out, "</FieldData>\n<Piece NumberOfPoints=\"{points}\" NumberOfCells=\"{cells}\">")?;
-        let mut offset = 0;
-        for (place, begin) in [
-            (Place::Points, "<Points>"),
-            (Place::Cells, "<Cells>"),
-            (Place::PointData, "<PointData Vectors=\"displacement\">"),
-            (Place::CellData, "<CellData>"),
-        ] {
-            writeln!(out, "{begin}")?;
-            for array in arrays.iter().filter(|array| array.place() == place) {
-                array.declare(out, mesh, precision, offset)?;
-                offset += 8 + array.bytes(mesh, precision);
-            }
-            let name = begin[1..].split([' ', '>']).next().unwrap_or_default();
-            writeln!(out, "</{name}>")?;
-        }
-        write!(out, "</Piece>\n</UnstructuredGrid>\n<AppendedData encoding=\"raw\">\n_")?;
-        for array in &arrays {
-            out.write_all(&array.bytes(mesh, precision).to_le_bytes())?;
-            array.write(out, mesh, precision)?;
-        }
-        writeln!(out, "\n</AppendedData>\n</VTKFile>")
-    })
-}
-
-/// Strings as VTK keeps them: character codes, each string ended by a zero.
-fn write_names(out: &mut impl Write, name: &str, values: &[&str]) -> io::Result<()> {
-    writeln!(out, "<DataArray type=\"String\" Name=\"{name}\" NumberOfTuples=\"{}\" format=\"ascii\">", values.len())?;
-    for value in values {
-        for byte in value.bytes().filter(|&byte| byte != 0) {
-            write!(out, "{byte} ")?;
-        }
-        writeln!(out, "0")?;
-    }
-    writeln!(out, "</DataArray>")
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
-    Points,
-    Cells,
-    PointData,
-    CellData,
-}
-
-/// An array of the file, in the order in which they are written.
-#[derive(Debug, Clone, Copy)]
-enum Array<'a> {
-    Positions,
-    Connectivity,
-    Offsets,
-    Types,
-    Nodal(Field<'a>),
-    NodeLabel,
-    NodeInstance,
-    Elemental(Field<'a>),
-    ElementLabel,
-    ElementInstance,
-    Section,
-}
-
-fn arrays<'a>(path: &Path, mesh: &FieldMesh<'_>, fields: &[Field<'a>]) -> Result<Vec<Array<'a>>, OutputError> {
-    let (nodes, elements) = (mesh.mesh.n_nodes(), mesh.mesh.n_elements());
-    for field in fields {
-        let expected = match field.quantity {
-            FieldQuantity::Displacement | FieldQuantity::Velocity | FieldQuantity::Acceleration => {
-                nodes * mesh.mesh.dimension
-            }
-            FieldQuantity::Stress | FieldQuantity::Strain => 6 * elements,
-            FieldQuantity::EnergyDensity => elements,
-        };
-        if field.values.len() != expected {
-            let what = format!("{} has {} values, expected {expected}", name(field.quantity), field.values.len());
-            return Err(OutputError::shape(path, what));
-        }
-    }
-    let at_nodes = |field: &Field<'_>| is_nodal(field.quantity);
-    let mut arrays = vec![Array::Positions, Array::Connectivity, Array::Offsets, Array::Types];
-    arrays.extend(fields.iter().filter(|field| at_nodes(field)).map(|&field| Array::Nodal(field)));
-    arrays.push(Array::NodeLabel);
-    if mesh.has_instances() {
-        arrays.push(Array::NodeInstance);
-    }
-    arrays.extend(fields.iter().filter(|field| !at_nodes(field)).map(|&field| Array::Elemental(field)));
-    arrays.push(Array::ElementLabel);
-    if mesh.has_instances() {
-        arrays.push(Array::ElementInstance);
-    }
-    arrays.push(Array::Section);
-    Ok(arrays)
-}
+const VOIGT: &[&str] = &["XX", "YY", "ZZ", "XY", "YZ", "XZ"];
 
 const fn name(quantity: FieldQuantity) -> &'static str {
     match quantity {
@@ -375,8 +323,9 @@ const fn is_nodal(quantity: FieldQuantity) -> bool {
     matches!(quantity, FieldQuantity::Displacement | FieldQuantity::Velocity | FieldQuantity::Acceleration)
 }
 
-/// VTK's cell type of an element.
-const fn cell_type(kind: ElementKind) -> u8 {
+/// VTK's cell type of an element. Abaqus and VTK order the nodes of these elements alike (VTK 9.7 computes a positive volume for
+/// C3D6 as it stands).
+const fn cell_type(kind: ElementKind) -> u64 {
     match kind {
         ElementKind::Cpe3 | ElementKind::Cps3 => 5,
         ElementKind::Cpe4 | ElementKind::Cps4 | ElementKind::Cpe4r | ElementKind::Cps4r => 9,
@@ -386,171 +335,141 @@ const fn cell_type(kind: ElementKind) -> u8 {
     }
 }
 
-impl Array<'_> {
-    fn place(self) -> Place {
-        match self {
-            Self::Positions => Place::Points,
-            Self::Connectivity | Self::Offsets | Self::Types => Place::Cells,
-            Self::Nodal(_) | Self::NodeLabel | Self::NodeInstance => Place::PointData,
-            Self::Elemental(_) | Self::ElementLabel | Self::ElementInstance | Self::Section => Place::CellData,
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Positions => "Points",
-            Self::Connectivity => "connectivity",
-            Self::Offsets => "offsets",
-            Self::Types => "types",
-            Self::Nodal(field) | Self::Elemental(field) => name(field.quantity),
-            Self::NodeLabel => "node_label",
-            Self::ElementLabel => "element_label",
-            Self::NodeInstance | Self::ElementInstance => "instance",
-            Self::Section => "section",
-        }
-    }
-
-    /// Number type and its bytes.
-    fn number(self, mesh: &FieldMesh<'_>, precision: FieldPrecision) -> (&'static str, u64) {
-        match self {
-            Self::Positions | Self::Nodal(_) | Self::Elemental(_) => match precision {
-                FieldPrecision::Single => ("Float32", 4),
-                FieldPrecision::Double => ("Float64", 8),
-            },
-            // VTK has signed cell arrays only.
-            Self::Connectivity | Self::Offsets if fits_int32(mesh) => ("Int32", 4),
-            Self::Connectivity | Self::Offsets => ("Int64", 8),
-            Self::Types => ("UInt8", 1),
-            Self::NodeInstance | Self::ElementInstance => ("UInt16", 2),
-            Self::NodeLabel | Self::ElementLabel | Self::Section => ("UInt32", 4),
-        }
-    }
-
-    fn components(self) -> u64 {
-        match self {
-            Self::Positions | Self::Nodal(_) => 3,
-            Self::Elemental(field) if field.quantity != FieldQuantity::EnergyDensity => 6,
-            _ => 1,
-        }
-    }
-
-    fn bytes(self, mesh: &FieldMesh<'_>, precision: FieldPrecision) -> u64 {
-        let tuples = match self.place() {
-            Place::Points | Place::PointData => mesh.mesh.n_nodes(),
-            _ if matches!(self, Self::Connectivity) => mesh.connectivity_length(),
-            _ => mesh.mesh.n_elements(),
-        };
-        tuples as u64 * self.components() * self.number(mesh, precision).1
-    }
-
-    fn declare(
-        self,
-        out: &mut impl Write,
-        mesh: &FieldMesh<'_>,
+impl FieldMesh<'_> {
+    /// The mesh at a time with fields on it.
+    ///
+    /// # Errors
+    /// [`OutputError::Shape`] when a field has not the length that its quantity asks for.
+    pub fn grid<'g>(
+        &'g self,
+        time: f64,
+        fields: &[Field<'g>],
         precision: FieldPrecision,
-        offset: u64,
-    ) -> io::Result<()> {
-        let (number, _) = self.number(mesh, precision);
-        write!(out, "<DataArray type=\"{number}\" Name=\"{}\"", self.name())?;
-        match self.components() {
-            1 => {}
-            6 => {
-                write!(out, " NumberOfComponents=\"6\"")?;
-                for (index, name) in ["XX", "YY", "ZZ", "XY", "YZ", "XZ"].iter().enumerate() {
-                    write!(out, " ComponentName{index}=\"{name}\"")?;
+    ) -> Result<Grid<'g>, OutputError> {
+        let (view, nodes, elements) = (self.mesh, self.mesh.n_nodes(), self.mesh.n_elements());
+        for field in fields {
+            let expected = match field.quantity {
+                FieldQuantity::Displacement | FieldQuantity::Velocity | FieldQuantity::Acceleration => {
+                    nodes * view.dimension
                 }
+                FieldQuantity::Stress | FieldQuantity::Strain => 6 * elements,
+                FieldQuantity::EnergyDensity => elements,
+            };
+            if field.values.len() != expected {
+                let what = format!("{} has {} values, expected {expected}", name(field.quantity), field.values.len());
+                return Err(OutputError::shape(Path::new("fields"), what));
             }
-            n => write!(out, " NumberOfComponents=\"{n}\"")?,
         }
-        writeln!(out, " format=\"appended\" offset=\"{offset}\"/>")
-    }
-
-    fn write(self, out: &mut impl Write, mesh: &FieldMesh<'_>, precision: FieldPrecision) -> io::Result<()> {
-        let view = mesh.mesh;
+        let number = match precision {
+            FieldPrecision::Single => Number::F32,
+            FieldPrecision::Double => Number::F64,
+        };
+        let of_nodes = |name, values| {
+            let fill = self.vectors(values, precision);
+            GridArray { name, number, components: 3, component_names: &[], lasting: Lasting::No, fill }
+        };
+        let of_elements = |field: &Field<'g>| {
+            let scalar = field.quantity == FieldQuantity::EnergyDensity;
+            let (components, component_names) = if scalar { (1, &[][..]) } else { (6, VOIGT) };
+            let fill = elemental(*field, precision);
+            GridArray { name: name(field.quantity), number, components, component_names, lasting: Lasting::No, fill }
+        };
+        let label = |name, number, fill| GridArray {
+            name,
+            number,
+            components: 1,
+            component_names: &[],
+            lasting: Lasting::Always,
+            fill,
+        };
         let groups = || view.groups.iter();
-        let mut real = |out: &mut _, value: f64| write_real(out, value, precision);
-        match self {
-            Self::Positions => write_vectors(out, mesh, view.coordinates, &mut real),
-            Self::Nodal(field) => write_vectors(out, mesh, field.values, &mut real),
-            Self::Connectivity => groups().try_for_each(|group| write_connectivity(out, mesh, group)),
-            Self::Offsets => {
+        let nodal = |field: &&Field<'_>| is_nodal(field.quantity);
+        let mut point_data: Vec<_> =
+            fields.iter().filter(nodal).map(|field| of_nodes(name(field.quantity), field.values)).collect();
+        let labels = fill(|| self.nodes().map(|node| view.node_labels[node].to_le_bytes()));
+        point_data.push(label("node_label", Number::U32, labels));
+        let mut cell_data: Vec<_> = fields.iter().filter(|field| !nodal(field)).map(of_elements).collect();
+        let labels = fill(move || groups().flat_map(|group| group.labels).map(|label| label.to_le_bytes()));
+        cell_data.push(label("element_label", Number::U32, labels));
+        if self.has_instances() {
+            let of_nodes = fill(|| self.nodes().map(|node| view.node_instance[node].to_le_bytes()));
+            point_data.push(label("instance", Number::U16, of_nodes));
+            let of_cells = fill(move || groups().flat_map(|group| group.instance).map(|index| index.to_le_bytes()));
+            cell_data.push(label("instance", Number::U16, of_cells));
+        }
+        let sections = fill(move || groups().flat_map(|group| group.section).map(|section| section.to_le_bytes()));
+        cell_data.push(label("section", Number::U32, sections));
+        Ok(Grid {
+            time: Some(time),
+            n_points: nodes,
+            n_cells: elements,
+            n_corners: self.connectivity_length(),
+            cells_id: 0,
+            points: GridArray { lasting: Lasting::Always, ..of_nodes("Points", view.coordinates) },
+            connectivity: Box::new(move |emit| {
+                let corners = groups().flat_map(|group| group.connectivity);
+                corners.into_iter().try_for_each(|&node| emit(self.point(node).into()))
+            }),
+            ends: Box::new(move |emit| {
                 let mut end = 0;
                 for group in groups() {
                     for _ in group.labels {
                         end += group.kind.n_nodes() as u64;
-                        write_index(out, end, mesh)?;
+                        emit(end)?;
                     }
                 }
                 Ok(())
-            }
-            Self::Types => groups()
-                .try_for_each(|group| group.labels.iter().try_for_each(|_| out.write_all(&[cell_type(group.kind)]))),
-            Self::NodeLabel => mesh.nodes().try_for_each(|node| out.write_all(&view.node_labels[node].to_le_bytes())),
-            Self::NodeInstance => {
-                mesh.nodes().try_for_each(|node| out.write_all(&view.node_instance[node].to_le_bytes()))
-            }
-            Self::Elemental(field) => match field.quantity {
-                FieldQuantity::EnergyDensity => field.values.iter().try_for_each(|&value| real(out, value)),
-                quantity => {
-                    let shear = if quantity == FieldQuantity::Strain { 0.5 } else { 1.0 };
-                    for &[xx, yy, zz, xy, xz, yz] in field.values.as_chunks::<6>().0 {
-                        for value in [xx, yy, zz, shear * xy, shear * yz, shear * xz] {
-                            real(out, value)?;
-                        }
-                    }
-                    Ok(())
+            }),
+            types: Box::new(move |emit| {
+                groups().try_for_each(|group| group.labels.iter().try_for_each(|_| emit(cell_type(group.kind))))
+            }),
+            active: "Vectors",
+            point_data,
+            cell_data,
+            names: self.has_instances().then_some(("instance_names", self.mesh.instances.as_slice())),
+        })
+    }
+
+    /// Nodal vectors in the order of the points, with zeros up to three components.
+    fn vectors<'g>(&'g self, values: &'g [f64], precision: FieldPrecision) -> Fill<'g> {
+        let dimension = self.mesh.dimension;
+        Box::new(move |out| {
+            for node in self.nodes() {
+                for &value in &values[node * dimension..(node + 1) * dimension] {
+                    write_real(out, value, precision)?;
                 }
-            },
-            Self::ElementLabel => {
-                groups().flat_map(|group| group.labels).try_for_each(|label| out.write_all(&label.to_le_bytes()))
+                for _ in dimension..3 {
+                    write_real(out, 0.0, precision)?;
+                }
             }
-            Self::ElementInstance => groups()
-                .flat_map(|group| group.instance)
-                .try_for_each(|instance| out.write_all(&instance.to_le_bytes())),
-            Self::Section => {
-                groups().flat_map(|group| group.section).try_for_each(|section| out.write_all(&section.to_le_bytes()))
-            }
-        }
+            Ok(())
+        })
     }
 }
 
-fn fits_int32(mesh: &FieldMesh<'_>) -> bool {
-    i32::try_from(mesh.connectivity_length()).is_ok() && i32::try_from(mesh.mesh.n_nodes()).is_ok()
+fn elemental(field: Field<'_>, precision: FieldPrecision) -> Fill<'_> {
+    let shear = match field.quantity {
+        FieldQuantity::Strain => 0.5,
+        FieldQuantity::EnergyDensity => {
+            return Box::new(move |out| field.values.iter().try_for_each(|&value| write_real(out, value, precision)));
+        }
+        _ => 1.0,
+    };
+    Box::new(move |out| {
+        for &[xx, yy, zz, xy, xz, yz] in field.values.as_chunks::<6>().0 {
+            for value in [xx, yy, zz, shear * xy, shear * yz, shear * xz] {
+                write_real(out, value, precision)?;
+            }
+        }
+        Ok(())
+    })
 }
 
-fn write_index(out: &mut impl Write, index: u64, mesh: &FieldMesh<'_>) -> io::Result<()> {
-    if fits_int32(mesh) { out.write_all(&(index as u32).to_le_bytes()) } else { out.write_all(&index.to_le_bytes()) }
-}
-
-fn write_real(out: &mut impl Write, value: f64, precision: FieldPrecision) -> io::Result<()> {
+fn write_real(out: &mut dyn Write, value: f64, precision: FieldPrecision) -> io::Result<()> {
     match precision {
         FieldPrecision::Single => out.write_all(&(value as f32).to_le_bytes()),
         FieldPrecision::Double => out.write_all(&value.to_le_bytes()),
     }
-}
-
-/// Nodal vectors in the order of the points, with zeros up to three components.
-fn write_vectors<W: Write>(
-    out: &mut W,
-    mesh: &FieldMesh<'_>,
-    values: &[f64],
-    real: &mut impl FnMut(&mut W, f64) -> io::Result<()>,
-) -> io::Result<()> {
-    let dimension = mesh.mesh.dimension;
-    for node in mesh.nodes() {
-        for &value in &values[node * dimension..(node + 1) * dimension] {
-            real(out, value)?;
-        }
-        for _ in dimension..3 {
-            real(out, 0.0)?;
-        }
-    }
-    Ok(())
-}
-
-/// Abaqus and VTK order the nodes of these elements alike (VTK 9.7 computes a positive volume for C3D6 as it stands).
-fn write_connectivity(out: &mut impl Write, mesh: &FieldMesh<'_>, group: &GroupView<'_>) -> io::Result<()> {
-    group.connectivity.iter().try_for_each(|&node| write_index(out, u64::from(mesh.point(node)), mesh))
 }
 
 #[cfg(test)]

@@ -1,12 +1,13 @@
-//! Fields on a regular grid for ParaView: one `.vti` file with raw appended data and 64-bit lengths.
+//! Fields on a regular grid for ParaView: one `.vti` file with raw appended data and 64-bit lengths, or a VTKHDF file.
 //!
 //! The values are asked for in layers along z, array by array, so that no whole field is ever held in memory.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::ops::Range;
 use std::path::Path;
 
-use super::{OutputError, write_atomically};
+use super::fields::FieldFormat;
+use super::{OutputError, vtkhdf, write_atomically};
 
 /// A regular grid of cubes.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -35,8 +36,52 @@ pub struct ImageArray {
 }
 
 impl ImageArray {
-    fn tuples(&self, grid: &ImageGrid) -> [usize; 3] {
+    pub(super) fn tuples(&self, grid: &ImageGrid) -> [usize; 3] {
         grid.cells.map(|n| n + usize::from(self.at_points))
+    }
+}
+
+impl ImageGrid {
+    /// Writes the numbers of an array, layer by layer.
+    pub(super) fn write_layers(
+        &self,
+        out: &mut dyn Write,
+        index: usize,
+        array: &ImageArray,
+        fill: &mut impl FnMut(usize, Range<usize>, &mut [f32]),
+    ) -> io::Result<()> {
+        let [tx, ty, tz] = array.tuples(self);
+        let mut values: Vec<f32> = Vec::new();
+        let mut first = 0;
+        while first < tz {
+            let step = if first == 0 { self.first_layer } else { self.layer };
+            let last = (first + step.max(1)).min(tz);
+            values.clear();
+            values.resize(tx * ty * (last - first) * array.components.len(), 0.0);
+            fill(index, first..last, &mut values);
+            for value in &values {
+                out.write_all(&value.to_le_bytes())?;
+            }
+            first = last;
+        }
+        Ok(())
+    }
+}
+
+/// Writes the arrays in a format; see [`write_vti`].
+///
+/// # Errors
+/// [`OutputError::Io`].
+pub fn write_image(
+    path: &Path,
+    format: FieldFormat,
+    grid: &ImageGrid,
+    arrays: &[ImageArray],
+    fill: impl FnMut(usize, Range<usize>, &mut [f32]),
+) -> Result<(), OutputError> {
+    match format {
+        FieldFormat::Vtu => write_vti(path, grid, arrays, fill),
+        FieldFormat::VtkHdf => vtkhdf::write_image(path, grid, arrays, fill),
     }
 }
 
@@ -85,23 +130,10 @@ pub fn write_vti(
             writeln!(out, "</{tag}>")?;
         }
         write!(out, "</Piece>\n</ImageData>\n<AppendedData encoding=\"raw\">\n_")?;
-        let mut values: Vec<f32> = Vec::new();
         for index in order {
             let array = &arrays[index];
             out.write_all(&(bytes(array) as u64).to_le_bytes())?;
-            let [tx, ty, tz] = array.tuples(grid);
-            let mut first = 0;
-            while first < tz {
-                let step = if first == 0 { grid.first_layer } else { grid.layer };
-                let last = (first + step.max(1)).min(tz);
-                values.clear();
-                values.resize(tx * ty * (last - first) * array.components.len(), 0.0);
-                fill(index, first..last, &mut values);
-                for value in &values {
-                    out.write_all(&value.to_le_bytes())?;
-                }
-                first = last;
-            }
+            grid.write_layers(out, index, array, &mut fill)?;
         }
         writeln!(out, "\n</AppendedData>\n</VTKFile>")
     })

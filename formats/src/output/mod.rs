@@ -7,8 +7,10 @@
 //! |---|---|---|
 //! | `traces.csv`, `traces-<n>.csv`, `traces.npz` | nodal quantities over time | [`traces`] |
 //! | `energy.csv` | the energy balance over time | [`energy`] |
-//! | `fields.pvd`, `fields/<step>.vtu` | snapshots for ParaView | [`fields`] |
-//! | `arrival.vtu` | arrays of numbers on triangles or tetrahedra | [`vtu`] |
+//! | `fields.pvd`, `fields/<step>.vtu`, or `fields.vtkhdf` | snapshots for ParaView | [`fields`] |
+//! | `arrival.vtu` or `.vtkhdf` | arrays of numbers on triangles or tetrahedra | [`simplices`] |
+//! | `fields.vti` or `.vtkhdf` | arrays of numbers on voxels | [`image_data`] |
+//! | (how these are written) | | [`vtu`], [`vtkhdf`] (on `hdf5`), of a [`grid`] |
 //! | `*.svg`, `*.png` | pictures | [`plot`], on a [`raster`] canvas |
 //! | `broken.csv`, … | what mass-spring-damper models have instead | [`spring`] |
 //! | `summary.json` | the run, for scripts | [`summary`] |
@@ -19,17 +21,22 @@ pub mod checkpoint;
 pub mod eikonal_summary;
 pub mod energy;
 pub mod fields;
+pub mod grid;
+mod hdf5;
 pub mod image_data;
 pub mod npy;
 pub mod plot;
 pub mod raster;
+pub mod simplices;
 pub mod spring;
 pub mod summary;
 pub mod traces;
 pub mod voxel_slice;
 pub mod voxel_summary;
+pub mod vtkhdf;
 pub mod vtu;
 
+use atomic::advice;
 pub use atomic::{remove_unfinished, write_atomically};
 
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! Results of mass-spring-damper runs: positions over time, energies, springs that came and went, the summary.
 //!
-//! | array of the `.vtu` files | on | components |
+//! | array of the `.vtu` or `.vtkhdf` files | on | components |
 //! |---|---|---|
 //! | (points) | | positions at that time |
 //! | `displacement`, `velocity` | points | 3 |
@@ -12,6 +12,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use super::grid::{Grid, GridArray, Lasting, Number, fill, inverse};
 use super::summary::{BlockFileSummary, Status};
 use super::{OutputError, write_atomically};
 
@@ -47,113 +48,96 @@ pub struct SpringFrame<'a> {
     pub springs: Option<&'a [SpringCell]>,
 }
 
-/// An array of a file: its declaration and its bytes.
-struct Array {
-    kind: &'static str,
-    name: &'static str,
-    components: usize,
-    data: Vec<u8>,
+impl<'a> SpringFrame<'a> {
+    /// The frame as it is written.
+    ///
+    /// # Errors
+    /// [`OutputError::Shape`] when arrays do not belong together.
+    pub fn grid(&self) -> Result<Grid<'a>, OutputError> {
+        let SpringFrame { coordinates, displacement, velocity, labels, material, order, springs, time } = *self;
+        let (n, path) = (labels.len(), Path::new("fields"));
+        let fits = coordinates.len() == 3 * n
+            && displacement.len() == 3 * n
+            && (velocity.is_empty() || velocity.len() == 3 * n)
+            && material.len() == n
+            && order.len() == n
+            && springs.unwrap_or_default().iter().all(|spring| spring.particles.iter().all(|&i| (i as usize) < n));
+        if !fits {
+            return Err(OutputError::shape(path, "the arrays of a snapshot have different lengths"));
+        }
+        let point_of = inverse(path, order)?;
+        let array = |name, number, components, lasting, fill| GridArray {
+            name,
+            number,
+            components,
+            component_names: &[],
+            lasting,
+            fill,
+        };
+        let particles = move || order.iter().map(|&particle| particle as usize);
+        let components = move || particles().flat_map(|i| (0..3).map(move |c| 3 * i + c));
+        let vectors = |name, values: &'a [f64]| {
+            array(
+                name,
+                Number::F32,
+                3,
+                Lasting::No,
+                fill(move || components().map(|at| (values[at] as f32).to_le_bytes())),
+            )
+        };
+        let positions =
+            fill(move || components().map(|at| ((coordinates[at] + displacement[at]) as f32).to_le_bytes()));
+        let mut point_data = vec![vectors("displacement", displacement)];
+        if !velocity.is_empty() {
+            point_data.push(vectors("velocity", velocity));
+        }
+        let label = fill(move || particles().map(|i| i64::from(labels[i]).to_le_bytes()));
+        point_data.push(array("particle_label", Number::I64, 1, Lasting::Always, label));
+        let material = fill(move || particles().map(|i| i64::from(material[i]).to_le_bytes()));
+        point_data.push(array("material", Number::I64, 1, Lasting::Always, material));
+        let (cells, corners) = springs.map_or((n, 1), |springs| (springs.len(), 2));
+        let cell_data = springs.map_or_else(Vec::new, |springs| {
+            let group = fill(move || springs.iter().map(|spring| i64::from(spring.group).to_le_bytes()));
+            let strain = fill(move || springs.iter().map(|spring| spring.strain.to_le_bytes()));
+            vec![
+                array("group", Number::I64, 1, Lasting::WithCells, group),
+                array("strain", Number::F32, 1, Lasting::No, strain),
+            ]
+        });
+        Ok(Grid {
+            time: Some(time),
+            n_points: n,
+            n_cells: cells,
+            n_corners: corners * cells,
+            cells_id: springs.map_or(0, cells_id),
+            points: array("Points", Number::F32, 3, Lasting::No, positions),
+            connectivity: Box::new(move |emit| match springs {
+                Some(springs) => {
+                    let ends = springs.iter().flat_map(|spring| spring.particles);
+                    ends.into_iter().try_for_each(|particle| emit(point_of[particle as usize].into()))
+                }
+                None => (0..n as u64).try_for_each(emit),
+            }),
+            ends: Box::new(move |emit| (1..=cells).try_for_each(|cell| emit((corners * cell) as u64))),
+            // Lines, or vertices.
+            types: Box::new(move |emit| (0..cells).try_for_each(|_| emit(if corners == 2 { 3 } else { 1 }))),
+            active: "Vectors",
+            point_data,
+            cell_data,
+            names: None,
+        })
+    }
 }
 
-fn floats(name: &'static str, components: usize, values: impl Iterator<Item = f64>) -> Array {
-    Array { kind: "Float32", name, components, data: values.flat_map(|value| (value as f32).to_le_bytes()).collect() }
-}
-
-fn integers(name: &'static str, values: impl Iterator<Item = i64>) -> Array {
-    Array { kind: "Int64", name, components: 1, data: values.flat_map(i64::to_le_bytes).collect() }
-}
-
-/// Writes one snapshot as a `.vtu` file.
-///
-/// # Errors
-/// [`OutputError::Io`]; [`OutputError::Shape`] when arrays do not belong together.
-pub fn write_spring_vtu(path: &Path, frame: &SpringFrame<'_>) -> Result<(), OutputError> {
-    let n = frame.labels.len();
-    let fits = frame.coordinates.len() == 3 * n
-        && frame.displacement.len() == 3 * n
-        && (frame.velocity.is_empty() || frame.velocity.len() == 3 * n)
-        && frame.material.len() == n
-        && frame.order.len() == n
-        && frame.order.iter().all(|&particle| (particle as usize) < n)
-        && frame.springs.unwrap_or_default().iter().all(|spring| spring.particles.iter().all(|&i| (i as usize) < n));
-    if !fits {
-        return Err(OutputError::shape(path, "the arrays of a snapshot have different lengths"));
+/// A number for the springs that are there.
+fn cells_id(springs: &[SpringCell]) -> u64 {
+    let mut hash = xxhash_rust::xxh3::Xxh3::new();
+    for spring in springs {
+        let [a, b] = spring.particles;
+        [a, b, spring.group].iter().for_each(|number| hash.update(&number.to_le_bytes()));
     }
-    let mut point_of = vec![0_u32; n];
-    for (point, &particle) in (0_u32..).zip(frame.order) {
-        point_of[particle as usize] = point;
-    }
-    let particles = || frame.order.iter().map(|&particle| particle as usize);
-    let vectors = |values: &'static str, of: &'_ dyn Fn(usize) -> f64| {
-        floats(values, 3, particles().flat_map(|i| (0..3).map(move |c| 3 * i + c)).map(of))
-    };
-    let points = vectors("Points", &|at| frame.coordinates[at] + frame.displacement[at]);
-    let mut point_data = vec![vectors("displacement", &|at| frame.displacement[at])];
-    if !frame.velocity.is_empty() {
-        point_data.push(vectors("velocity", &|at| frame.velocity[at]));
-    }
-    point_data.push(integers("particle_label", particles().map(|i| i64::from(frame.labels[i]))));
-    point_data.push(integers("material", particles().map(|i| i64::from(frame.material[i]))));
-    let point = |particle: u32| i64::from(point_of[particle as usize]);
-    let (cells, cell_data, n_cells) = match frame.springs {
-        Some(springs) => {
-            let ends = springs.iter().flat_map(|spring| spring.particles).map(point);
-            let cells = vec![
-                integers("connectivity", ends),
-                integers("offsets", (1..=springs.len() as i64).map(|i| 2 * i)),
-                Array { kind: "UInt8", name: "types", components: 1, data: vec![3; springs.len()] },
-            ];
-            let data = vec![
-                integers("group", springs.iter().map(|spring| i64::from(spring.group))),
-                floats("strain", 1, springs.iter().map(|spring| f64::from(spring.strain))),
-            ];
-            (cells, data, springs.len())
-        }
-        None => {
-            let cells = vec![
-                integers("connectivity", 0..n as i64),
-                integers("offsets", 1..=n as i64),
-                Array { kind: "UInt8", name: "types", components: 1, data: vec![1; n] },
-            ];
-            (cells, Vec::new(), n)
-        }
-    };
-    let sections = [("Points", vec![points]), ("Cells", cells), ("PointData", point_data), ("CellData", cell_data)];
-    write_atomically(path, |out| {
-        writeln!(out, "<?xml version=\"1.0\"?>")?;
-        writeln!(
-            out,
-            "<VTKFile type=\"UnstructuredGrid\" version=\"1.0\" byte_order=\"LittleEndian\" header_type=\"UInt64\">"
-        )?;
-        writeln!(out, "<UnstructuredGrid>\n<FieldData>")?;
-        let time = frame.time;
-        writeln!(
-            out,
-            "<DataArray type=\"Float64\" Name=\"TimeValue\" NumberOfTuples=\"1\" format=\"ascii\">{time:?}</DataArray>"
-        )?;
-        writeln!(out, "</FieldData>\n<Piece NumberOfPoints=\"{n}\" NumberOfCells=\"{n_cells}\">")?;
-        let mut offset = 0;
-        for (section, arrays) in &sections {
-            writeln!(out, "<{section}>")?;
-            for Array { kind, name, components, data } in arrays {
-                writeln!(
-                    out,
-                    "<DataArray type=\"{kind}\" Name=\"{name}\" NumberOfComponents=\"{components}\" \
-                     format=\"appended\" offset=\"{offset}\"/>"
-                )?;
-                offset += 8 + data.len();
-            }
-            writeln!(out, "</{section}>")?;
-        }
-        write!(out, "</Piece>\n</UnstructuredGrid>\n<AppendedData encoding=\"raw\">\n_")?;
-        for (_, arrays) in &sections {
-            for array in arrays {
-                out.write_all(&(array.data.len() as u64).to_le_bytes())?;
-                out.write_all(&array.data)?;
-            }
-        }
-        writeln!(out, "\n</AppendedData>\n</VTKFile>")
-    })
+    // 0 is of cells that never change.
+    hash.digest().max(1)
 }
 
 /// Energies at one time.
@@ -326,6 +310,7 @@ pub struct SpringSummary {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::output::vtu;
 
     #[test]
     fn a_snapshot_has_points_in_the_users_order_and_lines() {
@@ -342,7 +327,7 @@ mod tests {
             order: &[1, 0],
             springs: Some(&springs),
         };
-        write_spring_vtu(&path, &frame).unwrap();
+        vtu::write(&path, &frame.grid().unwrap()).unwrap();
         let bytes = std::fs::read(&path).unwrap();
         let text = String::from_utf8_lossy(&bytes);
         assert!(text.contains("NumberOfPoints=\"2\" NumberOfCells=\"1\"") && text.contains(">0.25<"));
@@ -350,9 +335,9 @@ mod tests {
         // Eight bytes of length, then the particle with label 1 at its place.
         assert_eq!(f32::from_le_bytes(bytes[start + 8..start + 12].try_into().unwrap()), 1.5);
         let short = SpringFrame { labels: &[1], ..frame };
-        assert!(matches!(write_spring_vtu(&path, &short), Err(OutputError::Shape { .. })));
+        assert!(matches!(short.grid(), Err(OutputError::Shape { .. })));
         let points = SpringFrame { springs: None, ..frame };
-        write_spring_vtu(&path, &points).unwrap();
+        vtu::write(&path, &points.grid().unwrap()).unwrap();
         assert!(String::from_utf8_lossy(&std::fs::read(&path).unwrap()).contains("NumberOfCells=\"2\""));
     }
 

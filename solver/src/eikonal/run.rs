@@ -6,9 +6,10 @@ use std::time::Instant;
 use pogo_formats::eikonal::setup::LocalSolver;
 use pogo_formats::eikonal::{BLOCKED, EikonalDomainsView, EikonalMeshView, EikonalSetup, Symmetric, metrics};
 use pogo_formats::output::eikonal_summary::{EikonalStatus, EikonalSummary, Latest};
+use pogo_formats::output::fields::FieldFormat;
 use pogo_formats::output::npy::Number;
+use pogo_formats::output::simplices::{self, DataArray, Simplices, Values};
 use pogo_formats::output::summary::{self, BlockFileSummary};
-use pogo_formats::output::vtu::{self, DataArray, Values};
 use pogo_formats::output::{npy, write_atomically};
 use pogo_formats::words::{counted, grouped};
 use pogo_kernels::eikonal::{
@@ -241,8 +242,8 @@ fn write_results<T: Real + Number>(
             summary.files.push("paths.csv".into());
         }
         if fields {
-            write_fields(context, &time, &before, &conduction_speed(problem, &arrival.time), domains)?;
-            summary.files.push("arrival.vtu".into());
+            let speed = conduction_speed(problem, &arrival.time);
+            summary.files.push(write_fields(context, &time, &before, &speed, domains)?);
         }
     }
     if settings.plot {
@@ -251,7 +252,7 @@ fn write_results<T: Real + Number>(
     Ok(())
 }
 
-/// `arrival.vtu`: at nodes time, sub-domain, label of the element that the wave came through (−1 for none) and the direction in which
+/// `arrival.vtu` or `arrival.vtkhdf`, whose name is returned: at nodes time, sub-domain, label of the element that the wave came through (−1 for none) and the direction in which
 /// it came; in elements speed and velocity class.
 fn write_fields(
     context: &Context,
@@ -259,7 +260,7 @@ fn write_fields(
     before: &[Predecessor],
     speed: &[f32],
     domains: &EikonalDomainsView,
-) -> Result<(), SolveError> {
+) -> Result<String, SolveError> {
     let mesh = &context.model.mesh;
     // VTK's programs draw no infinities.
     let shown: Vec<f64> = time.iter().map(|&t| if t.is_finite() { t } else { f64::NAN }).collect();
@@ -271,7 +272,7 @@ fn write_fields(
         .collect();
     let direction: Vec<f32> = before.iter().enumerate().flat_map(|(node, before)| came(mesh, node, before)).collect();
     let class: Vec<u32> = mesh.class.iter().map(|&class| class.into()).collect();
-    let grid = vtu::Grid {
+    let written = Simplices {
         coordinates: mesh.coordinates,
         elements: mesh.elements,
         corners: mesh.corners,
@@ -291,7 +292,14 @@ fn write_fields(
         one("velocity_class", Values::U32(&class)),
         one("element_label", Values::U32(mesh.element_labels)),
     ];
-    Ok(vtu::write(&context.folder.join("arrival.vtu"), &grid, &nodal, &elemental)?)
+    let format = context.settings.field_format;
+    let name = match format {
+        FieldFormat::Vtu => "arrival.vtu",
+        FieldFormat::VtkHdf => "arrival.vtkhdf",
+    };
+    let path = context.folder.join(name);
+    format.write(&path, &simplices::grid(&path, &written, &nodal, &elemental)?)?;
+    Ok(name.into())
 }
 
 /// Unit vector of the way from where the wave entered to the node; zeros at starts.

@@ -155,6 +155,7 @@ pub fn run(
         n_steps,
         folder,
         &order,
+        settings.field_format,
         resumed.then_some(first_step),
         signals.clone(),
     )?;

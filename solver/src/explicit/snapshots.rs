@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use pogo_formats::block::MeshView;
 use pogo_formats::model::{FieldQuantity, FieldRequest, OutputInterval};
-use pogo_formats::output::fields::{Field, FieldMesh, FieldPrecision, FieldSeries};
+use pogo_formats::output::fields::{Field, FieldFormat, FieldMesh, FieldPrecision, FieldSeries};
 use pogo_formats::output::plot::{Scalar, SnapshotOptions, snapshot_png};
 use pogo_kernels::elements::{ElementFields, element_fields};
 use pogo_kernels::explicit::State;
@@ -93,12 +93,14 @@ impl<'a> Snapshots<'a> {
     ///
     /// # Errors
     /// The folder cannot be written.
+    #[allow(clippy::too_many_arguments)] // the plan, and where and how it is carried out
     pub fn plan(
         physics: Physics<'a>,
         requests: &[FieldRequest],
         n_steps: u64,
         folder: &Path,
         order: &'a [u32],
+        format: FieldFormat,
         resume_at: Option<u64>,
         signals: Signals<'a>,
     ) -> Result<Self, SolveError> {
@@ -115,10 +117,10 @@ impl<'a> Snapshots<'a> {
             quantities.sort_unstable();
             quantities.dedup();
             let name = if index == 0 { "fields".to_owned() } else { format!("fields-{}", index + 1) };
-            let precision = FieldPrecision::Single;
+            let expected = steps.len() as u64;
             let files = match resume_at {
-                None => FieldSeries::create(folder, &name, precision)?,
-                Some(step) => FieldSeries::resume(folder, &name, precision, step)?,
+                None => FieldSeries::create(folder, &name, format, expected)?,
+                Some(step) => FieldSeries::resume(folder, &name, format, expected, step)?,
             };
             series.push(Series { quantities, steps, files });
         }
@@ -155,7 +157,7 @@ impl<'a> Snapshots<'a> {
     /// Names of the files to open, in the output folder.
     pub fn files(&self) -> Vec<String> {
         let written = self.series.iter().filter(|series| !series.files.is_empty());
-        let names = written.filter_map(|series| Some(series.files.pvd().file_name()?.to_str()?.to_owned()));
+        let names = written.filter_map(|series| Some(series.files.path().file_name()?.to_str()?.to_owned()));
         names.chain(self.pictures.iter().flat_map(|pictures| pictures.names.iter().cloned())).collect()
     }
 
@@ -201,7 +203,7 @@ impl<'a> Snapshots<'a> {
                     },
                 })
                 .collect();
-            series.files.write(mesh, state.step, time, &fields)?;
+            series.files.write(state.step, time, &mesh.grid(time, &fields, FieldPrecision::Single)?)?;
         }
         Ok(())
     }

@@ -187,7 +187,16 @@ pub fn run(
 
     let order = if settings.fields || settings.plot { user_order(&particles) } else { Vec::new() };
     let requests = if settings.fields { setup.fields.as_slice() } else { &[] };
-    let mut snapshots = Snapshots::plan(mesh, &order, requests, n_steps, dt, folder, resumed.then_some(first_step))?;
+    let mut snapshots = Snapshots::plan(
+        mesh,
+        &order,
+        requests,
+        n_steps,
+        dt,
+        folder,
+        settings.field_format,
+        resumed.then_some(first_step),
+    )?;
     if settings.plot {
         snapshots = snapshots.with_pictures(&setup.title, n_steps, folder);
     }

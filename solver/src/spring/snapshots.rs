@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use pogo_formats::model::OutputInterval;
-use pogo_formats::output::fields::{FieldPrecision, FieldSeries};
+use pogo_formats::output::fields::{FieldFormat, FieldSeries};
 use pogo_formats::output::plot::{SpringPaint, bounds, springs_png};
-use pogo_formats::output::spring::{SpringCell, SpringFrame, write_spring_vtu};
+use pogo_formats::output::spring::{SpringCell, SpringFrame};
 use pogo_formats::spring::{SpringFields, SpringMeshView};
 use pogo_kernels::spring::{Springs, State};
 
@@ -46,6 +46,7 @@ impl<'a> Snapshots<'a> {
     ///
     /// # Errors
     /// The folder cannot be written.
+    #[allow(clippy::too_many_arguments)] // the plan, and where and how it is carried out
     pub fn plan(
         mesh: &'a SpringMeshView<'a>,
         order: &'a [u32],
@@ -53,17 +54,18 @@ impl<'a> Snapshots<'a> {
         n_steps: u64,
         time_increment: f64,
         folder: &Path,
+        format: FieldFormat,
         resume_at: Option<u64>,
     ) -> Result<Self, SolveError> {
         let mut series = Vec::new();
         for (index, request) in requests.iter().enumerate() {
             let name = if index == 0 { "fields".to_owned() } else { format!("fields-{}", index + 1) };
-            let precision = FieldPrecision::Single;
-            let files = match resume_at {
-                None => FieldSeries::create(folder, &name, precision)?,
-                Some(step) => FieldSeries::resume(folder, &name, precision, step)?,
-            };
             let steps = schedule::steps(request.interval, n_steps, time_increment);
+            let expected = steps.len() as u64;
+            let files = match resume_at {
+                None => FieldSeries::create(folder, &name, format, expected)?,
+                Some(step) => FieldSeries::resume(folder, &name, format, expected, step)?,
+            };
             series.push(Series { steps, springs: request.springs, velocity: request.velocity, files });
         }
         Ok(Self { mesh, order, time_increment, series, pictures: None })
@@ -96,7 +98,7 @@ impl<'a> Snapshots<'a> {
     /// Names of the files to open, in the output folder.
     pub fn files(&self) -> Vec<String> {
         let written = self.series.iter().filter(|series| !series.files.is_empty());
-        let names = written.filter_map(|series| Some(series.files.pvd().file_name()?.to_str()?.to_owned()));
+        let names = written.filter_map(|series| Some(series.files.path().file_name()?.to_str()?.to_owned()));
         names.chain(self.pictures.iter().flat_map(|pictures| pictures.names.iter().cloned())).collect()
     }
 
@@ -137,7 +139,7 @@ impl<'a> Snapshots<'a> {
                 springs: series.springs.then_some(&cells),
                 ..frame
             };
-            series.files.write_with(state.step, time, |path| write_spring_vtu(path, &frame))?;
+            series.files.write(state.step, time, &frame.grid()?)?;
         }
         if let Some(pictures) = self.pictures.as_mut().filter(|_| picture) {
             let name = format!("{PICTURE}{:09}.png", state.step);

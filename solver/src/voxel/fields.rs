@@ -1,9 +1,10 @@
-//! Fields over the voxels as a `.vti` file, layer by layer.
+//! Fields over the voxels as a `.vti` or VTKHDF file, layer by layer.
 
 use std::path::Path;
 
 use pogo_formats::output::OutputError;
-use pogo_formats::output::image_data::{ImageArray, ImageGrid, write_vti};
+use pogo_formats::output::fields::FieldFormat;
+use pogo_formats::output::image_data::{ImageArray, ImageGrid, write_image};
 use pogo_formats::voxel::BrickNodes;
 use pogo_formats::voxel::setup::VoxelQuantity;
 use rayon::prelude::*;
@@ -51,7 +52,12 @@ fn values(solution: &Solution<'_>, quantity: VoxelQuantity, element: &Element) -
 ///
 /// # Errors
 /// [`OutputError::Io`].
-pub fn write(path: &Path, solution: &Solution<'_>, quantities: &[VoxelQuantity]) -> Result<(), OutputError> {
+pub fn write(
+    path: &Path,
+    format: FieldFormat,
+    solution: &Solution<'_>,
+    quantities: &[VoxelQuantity],
+) -> Result<(), OutputError> {
     let (mesh, bricks) = (solution.mesh, &solution.mesh.bricks);
     let Some([low, high]) = bricks.bounds() else { return Ok(()) };
     let cells = [0, 1, 2].map(|axis| (high[axis] - low[axis]) as usize);
@@ -66,7 +72,7 @@ pub fn write(path: &Path, solution: &Solution<'_>, quantities: &[VoxelQuantity])
     layers.sort_unstable();
     let force = if quantities.contains(&VoxelQuantity::Force) { nodal_force(solution) } else { Vec::new() };
     let arrays: Vec<ImageArray> = quantities.iter().map(|&quantity| array(quantity)).collect();
-    write_vti(path, &grid, &arrays, |index, range, out| {
+    write_image(path, format, &grid, &arrays, |index, range, out| {
         let (quantity, array) = (quantities[index], &arrays[index]);
         let (first, last) = (low[2] + range.start as u32, low[2] + range.end as u32);
         let from = layers.partition_point(|&(z, _)| z + 8 <= first);

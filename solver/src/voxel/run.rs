@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use pogo_formats::output::fields::FieldFormat;
 use pogo_formats::output::summary::{self, BlockFileSummary};
 use pogo_formats::output::voxel_summary::{CaseSummary, Tensor, VoxelStatus, VoxelSummary};
 use pogo_formats::output::{npy, write_atomically};
@@ -399,8 +400,12 @@ fn write_case(
         summary.files.push(name);
     }
     if settings.fields && !output.fields.is_empty() {
-        let name = file_name("fields", case, "vti");
-        fields::write(&folder.join(&name), solution, &output.fields)?;
+        let extension = match settings.field_format {
+            FieldFormat::Vtu => "vti",
+            FieldFormat::VtkHdf => "vtkhdf",
+        };
+        let name = file_name("fields", case, extension);
+        fields::write(&folder.join(&name), settings.field_format, solution, &output.fields)?;
         summary.files.push(name);
     }
     if settings.plot {

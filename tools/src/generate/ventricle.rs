@@ -7,7 +7,8 @@
 
 use std::path::Path;
 
-use pogo_formats::output::vtu::{self, DataArray, Grid, Values};
+use pogo_formats::output::simplices::{DataArray, Simplices, Values, grid};
+use pogo_formats::output::vtu;
 
 use super::GenerateError;
 
@@ -156,7 +157,7 @@ pub fn save_ventricle(options: &VentricleOptions, path: &Path) -> Result<Ventric
     }
     let (points, cells): (Vec<u32>, Vec<u32>) =
         ((0..coordinates.len() as u32 / 3).collect(), (0..region.len() as u32).collect());
-    let grid = Grid {
+    let mesh = Simplices {
         coordinates: &coordinates,
         elements: &elements,
         corners: 4,
@@ -168,7 +169,7 @@ pub fn save_ventricle(options: &VentricleOptions, path: &Path) -> Result<Ventric
         DataArray { name: "sheet", components: 3, values: Values::F32(&sheet) },
         DataArray { name: "region", components: 1, values: Values::U32(&region) },
     ];
-    vtu::write(path, &grid, &[], &arrays)?;
+    vtu::write(path, &grid(path, &mesh, &[], &arrays)?)?;
     Ok(VentricleSummary {
         nodes: points.len() as u64,
         elements: cells.len() as u64,

@@ -180,7 +180,7 @@ pub enum DecompositionName {
 #[derive(Deserialize, Debug, Clone, PartialEq, Default)]
 #[serde(deny_unknown_fields)]
 pub struct Output {
-    /// `arrival.vtu`: arrival time, sub-domain, speed, predecessor; on when absent.
+    /// `arrival.vtu` or `.vtkhdf`: arrival time, sub-domain, speed, predecessor; on when absent.
     pub fields: Option<bool>,
     /// Sides that `--plot` looks from: `"xmin"`, `["xmax", "zmin"]`, …; one oblique view when absent.
     pub views: Option<Sides>,

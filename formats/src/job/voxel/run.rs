@@ -183,7 +183,7 @@ impl Solver {
 #[derive(Deserialize, Debug, Clone, PartialEq, Default)]
 #[serde(deny_unknown_fields)]
 pub struct Output {
-    /// Fields of `fields.vti`: `displacement`, `force`, `strain`, `stress`, `von_mises`, `energy_density`,
+    /// Fields of `fields.vti` or `.vtkhdf`: `displacement`, `force`, `strain`, `stress`, `von_mises`, `energy_density`,
     /// `effective_strain`, `modulus`; none when absent.
     #[serde(default)]
     pub fields: Vec<FieldName>,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Parser, ValueEnum};
 use clap_complete::Shell;
 use pogo_formats::model::{Increment, Lumping};
+use pogo_formats::output::fields::FieldFormat;
 use pogo_solver::config::{
     AddressingChoice, CheckpointInterval, Config, DeviceChoice, Precision, SettingError, Settings, Start,
     parse_checkpoint_interval, parse_device, parse_increment, parse_lumping, parse_seconds,
@@ -21,13 +22,15 @@ Examples:
   pogo-solve bone.blk --set load.strain=-0.02 --plot        a voxel model
   pogo-solve tissue.blk --precision f32 --plot              masses and springs, cut while they move
   pogo-solve heart.blk --plot                               arrival times of a wave
+  pogo-solve heart.blk --field-format vtkhdf                fields as one HDF5 file for ParaView, Python, MATLAB
   pogo-solve heart.blk --starts sites.csv                   thousands of start sites on one mapped mesh
 
 What --set knows: pogo-info weld.blk --parameters
 
 Output folder: traces.csv and traces.npz, energy.csv, summary.json, fields where the model asks for them. Voxel statics:
 summary.json, residual.csv, nodes.npy and displacement.npy, fields.vti. Springs: broken.csv, too. Arrival times: arrival.npy,
-arrival.vtu, activation.csv, paths.csv, summary.json.
+arrival.vtu, activation.csv, paths.csv, summary.json. With --field-format vtkhdf, fields.vtkhdf takes the place of fields.pvd
+and fields.vti, arrival.vtkhdf that of arrival.vtu.
 
 Manual page: pogo-solve --man | man -l -
 Shell completions: pogo-solve --completions bash (elvish, fish, powershell, zsh)
@@ -93,6 +96,9 @@ pub struct Args {
     /// Writes no field snapshots
     #[arg(long)]
     no_fields: bool,
+    /// Kind of files for fields: vtu (.vti for voxels), or vtkhdf, one HDF5 file
+    #[arg(long, value_enum, default_value = "vtu", value_name = "KIND", hide_possible_values = true)]
+    field_format: FieldFormatName,
     /// Goes on from a checkpoint [default file: the one in the output folder]
     #[arg(long, value_name = "FILE", num_args = 0..=1)]
     restart: Option<Option<PathBuf>>,
@@ -132,6 +138,12 @@ enum PrecisionName {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
+enum FieldFormatName {
+    Vtu,
+    Vtkhdf,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
 enum AddressingName {
     /// By the grid where there is one and no springs are added, else by lists
     Auto,
@@ -164,6 +176,10 @@ impl Args {
                 allow_unstable: self.allow_unstable,
                 energy_samples: self.energy_samples,
                 fields: !self.no_fields,
+                field_format: match self.field_format {
+                    FieldFormatName::Vtu => FieldFormat::Vtu,
+                    FieldFormatName::Vtkhdf => FieldFormat::VtkHdf,
+                },
                 plot: self.plot,
                 checkpoint: self.checkpoint_interval,
                 addressing: match self.addressing {

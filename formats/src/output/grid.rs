@@ -1,0 +1,115 @@
+//! A mesh with arrays on it, as the writers of files for ParaView take it: [`vtu`](super::vtu) and [`vtkhdf`](super::vtkhdf).
+//!
+//! Arrays are asked for their numbers when these are written, so that no copy of them is made.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use super::OutputError;
+
+/// Type of the numbers of an array.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)] // as the types of Rust
+pub enum Number {
+    F32,
+    F64,
+    I64,
+    U8,
+    U16,
+    U32,
+}
+
+impl Number {
+    /// Bytes of one.
+    pub const fn size(self) -> u64 {
+        match self {
+            Self::U8 => 1,
+            Self::U16 => 2,
+            Self::F32 | Self::U32 => 4,
+            Self::F64 | Self::I64 => 8,
+        }
+    }
+}
+
+/// How long the numbers of an array stay the same in a series of snapshots.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lasting {
+    /// From the first snapshot to the last.
+    Always,
+    /// As long as the cells.
+    WithCells,
+    /// They differ from one to the next.
+    No,
+}
+
+/// Writes the numbers of an array one after the other, components together, in little-endian.
+pub type Fill<'a> = Box<dyn Fn(&mut dyn Write) -> io::Result<()> + 'a>;
+
+/// Calls back with one whole number after the other.
+pub type Indices<'a> = Box<dyn Fn(&mut dyn FnMut(u64) -> io::Result<()>) -> io::Result<()> + 'a>;
+
+/// An array by name.
+pub struct GridArray<'a> {
+    /// Name.
+    pub name: &'a str,
+    /// Type of its numbers.
+    pub number: Number,
+    /// Numbers a point or cell.
+    pub components: usize,
+    /// Their names, or none.
+    pub component_names: &'a [&'a str],
+    /// Until when it stays as it is.
+    pub lasting: Lasting,
+    /// Its numbers, (n, components).
+    pub fill: Fill<'a>,
+}
+
+/// A mesh and what is on it.
+pub struct Grid<'a> {
+    /// Time of a snapshot, s.
+    pub time: Option<f64>,
+    /// Number of points.
+    pub n_points: usize,
+    /// Number of cells.
+    pub n_cells: usize,
+    /// Corners of all cells.
+    pub n_corners: usize,
+    /// Two meshes of one series with the same number have the same cells.
+    pub cells_id: u64,
+    /// Positions, three components.
+    pub points: GridArray<'a>,
+    /// Points of the cells, (n_corners,).
+    pub connectivity: Indices<'a>,
+    /// Corners up to the end of each cell, (n_cells,).
+    pub ends: Indices<'a>,
+    /// VTK's cell types, (n_cells,).
+    pub types: Indices<'a>,
+    /// What VTK is to show first: `Scalars` or `Vectors`, the first of the arrays on points.
+    pub active: &'static str,
+    /// Arrays on points.
+    pub point_data: Vec<GridArray<'a>>,
+    /// Arrays on cells.
+    pub cell_data: Vec<GridArray<'a>>,
+    /// A list of names, by name.
+    pub names: Option<(&'static str, &'a [&'a str])>,
+}
+
+/// What an array writes.
+pub fn fill<'a, I: Iterator<Item = [u8; N]>, const N: usize>(numbers: impl Fn() -> I + 'a) -> Fill<'a> {
+    Box::new(move |out| numbers().try_for_each(|bytes| out.write_all(&bytes)))
+}
+
+/// The order in which points or cells stand, turned round: index of the one at each place.
+///
+/// # Errors
+/// [`OutputError::Shape`] when `place` is no permutation.
+pub fn inverse(path: &Path, place: &[u32]) -> Result<Vec<u32>, OutputError> {
+    let mut inverse = vec![u32::MAX; place.len()];
+    for (index, &place) in (0_u32..).zip(place) {
+        match inverse.get_mut(place as usize) {
+            Some(slot) if *slot == u32::MAX => *slot = index,
+            _ => return Err(OutputError::shape(path, "the order of points or cells is no permutation")),
+        }
+    }
+    Ok(inverse)
+}
