@@ -50,22 +50,23 @@ template <typename T> struct Plane {
     T d11, d12, d22, d66, d16, d26;
 };
 
-// Behind the records of a block where something acts or materials meet: what acts on the first few degrees of freedom in this
-// launch, rows of `recording`, a bit for each own and halo node where something acts; then, if materials meet, ½ D of all.
-constexpr u32 KEPT_ACTIONS = 16;
+// Behind the records of a block where something acts or materials meet: rows of `recording`, a bit for each own and halo node
+// where something acts; if materials meet, ½ D of all; what acts on the first degrees of freedom in this launch.
 template <typename T> struct __align__(16) Extra {
-    Action actions[KEPT_ACTIONS];
     int recorded[2];
-    u32 marked[MOST_LOCAL / 32];
+    u32 reserved[2], marked[MOST_LOCAL / 32];
 
     __device__ __forceinline__ T *plane_at(u32 material) { return reinterpret_cast<T *>(this + 1) + 8 * material; }
     __device__ __forceinline__ Plane<T> plane(u32 material) {
         const T *d = plane_at(material);
         return {d[0], d[1], d[2], d[3], d[4], d[5]};
     }
+    __device__ __forceinline__ Action *actions(const Params<T> &p, const Block &block) {
+        return reinterpret_cast<Action *>(plane_at(block.material == MIXED ? p.n_materials : 0));
+    }
     __device__ __forceinline__ bool is_marked(u32 local) const { return marked[local / 32] >> local % 32 & 1; }
-    __device__ __forceinline__ Actions actions_of(const Block &block, u32 local, u32 k, bool later) const {
-        return {actions, block.special_base, min(block.n_special, KEPT_ACTIONS), local, block.special_first + local, k,
+    __device__ __forceinline__ Actions actions_of(const Params<T> &p, const Block &block, u32 local, u32 k, bool later) {
+        return {actions(p, block), block.special_base, min(block.n_special, p.n_kept), local, block.special_first + local, k,
                 recorded[later], later};
     }
 };
@@ -189,8 +190,8 @@ __device__ __forceinline__ void keep_extra(const Params<T> &p, const Block &bloc
         if (tid < MOST_LOCAL / 32) extra->marked[tid] = 0;
     } else {
         if (tid < STEPS) extra->recorded[tid] = p.record[*p.row + k + tid];
-        if (tid < min(block.n_special, KEPT_ACTIONS))
-            extra->actions[tid] =
+        if (tid < min(block.n_special, p.n_kept))
+            extra->actions(p, block)[tid] =
                 action_of(p.specials[block.special_base + tid], p.signals + (u64)k * p.n_signals, p.n_signals);
         const u32 *first = p.special_first + block.special_first;
 #pragma unroll 4
@@ -323,7 +324,7 @@ __device__ __forceinline__ void step_block(const Params<T> &p, const Block &bloc
             motion.dissipation = p.dissipation[node];
         }
         if (extra->is_marked(local))
-            moved = move_special(p, motion, block.damped, own, extra->actions_of(block, local, k, later));
+            moved = move_special(p, motion, block.damped, own, extra->actions_of(p, block, local, k, later));
         else
             moved = move(motion, block.damped, own);
         energies.work += moved.energies.work;

@@ -154,7 +154,7 @@ struct Params {
     left_energy: u32,
     damped: u32,
     n_around: u32,
-    reserved: u32,
+    n_kept: u32,
 }
 
 /// Arrays that stay as they are; kept for their memory.
@@ -572,7 +572,7 @@ impl<T: GpuReal> GpuStepper<T> {
             left_energy: tables.left_energy,
             damped: u32::from(!tables.decay.is_empty()),
             n_around: tables.n_around as u32,
-            reserved: 0,
+            n_kept: tables.n_kept,
         };
         report.bytes = needed - RESERVE;
         report.uploaded = up.bytes;

@@ -103,7 +103,7 @@ template <typename T> struct Params {
     const T *tile_x;   // their positions, (planes, 3, slots) tile by tile
     const u32 *left;   // nodes that tiles leave to `act`, (n_left,)
     u32 n_left, left_special, left_energy, damped; // with the entry of special_first and row of energies of the first; any damping
-    u32 n_around, reserved; // entries of a row of `sources`, by fans
+    u32 n_around, n_kept; // by fans: entries of a row of `sources`; actions of a block that are kept in shared memory, at most
 };
 
 template <typename T> struct Pair;
@@ -142,7 +142,7 @@ struct Energies {
 
 // What acts on one degree of freedom in a step: N of a force, m of a support's increment; and in the step after it.
 struct Action {
-    double value, later, mass, damping;
+    double value, later;
     u32 bits, column; // kind, component, whether it is the last of its node, and which node
     __device__ __forceinline__ u32 kind() const { return bits & KIND; }
     __device__ __forceinline__ u32 component() const { return bits >> 8 & 3; }
@@ -155,11 +155,11 @@ __device__ __forceinline__ Action action_of(const Special &special, const double
     const double *at = now + special.signal;
     const double a = at[0], b = at[n_signals], c = at[2 * n_signals];
     const bool support = (special.kind & KIND) == SUPPORT;
-    return {special.value * (support ? b - a : a), special.value * (support ? c - b : b), special.mass, special.damping,
+    return {special.value * (support ? b - a : a), special.value * (support ? c - b : b),
             special.kind | special.component << 8, special.column};
 }
 
-// Those of one node. Of a block, the first few from `base` on may be kept in shared memory.
+// Those of one node. Of a block, the first ones from `base` on may be kept in shared memory.
 struct Actions {
     const Action *kept;
     u32 base, n_kept;
@@ -169,10 +169,16 @@ struct Actions {
     bool later;    // the second of two steps
 
     template <typename T> __device__ __forceinline__ u32 first(const Params<T> &p) const {
-        for (u32 s = 0; s < n_kept; s++)
-            if (kept[s].local() == local) return base + s;
-        return p.special_first[at];
+        if (n_kept == 0 || kept[n_kept - 1].local() < local) return p.special_first[at];
+        u32 low = 0, high = n_kept - 1;
+        while (low < high) {
+            const u32 middle = (low + high) / 2;
+            if (kept[middle].local() < local) low = middle + 1;
+            else high = middle;
+        }
+        return base + low;
     }
+    // `act` gets its number in `specials`, too.
     template <typename T, typename Act>
     __device__ __forceinline__ void each(const Params<T> &p, u32 s, Act &&act) const {
         Action action;
@@ -180,7 +186,7 @@ struct Actions {
             if (s - base < n_kept) action = kept[s - base];
             else action = action_of(p.specials[s], p.signals + (u64)k * p.n_signals, p.n_signals);
             if (later) action.value = action.later;
-            act(action);
+            act(action, s);
             s++;
         } while (!action.last());
     }
@@ -222,7 +228,7 @@ __device__ __forceinline__ Moved<T, D> move(const Motion<T, D> &node, bool dampe
 template <typename T, int D>
 __device__ __noinline__ Moved<T, D> move_special(const Params<T> &p, Motion<T, D> node, bool damped, bool own, Actions actions) {
     const u32 first = actions.first(p);
-    actions.each(p, first, [&](const Action &action) {
+    actions.each(p, first, [&](const Action &action, u32 s) {
         if (action.kind() != FORCE) return;
         const T force = (T)(action.value * p.per_force_unit);
 #pragma unroll
@@ -231,11 +237,12 @@ __device__ __noinline__ Moved<T, D> move_special(const Params<T> &p, Motion<T, D
     });
     Moved<T, D> next = move(node, damped, own);
     // The free update of a supported component is not made: neither its motion nor its dissipation.
-    actions.each(p, first, [&](const Action &action) {
+    actions.each(p, first, [&](const Action &action, u32 s) {
         if (action.kind() != SUPPORT) return;
         const T prescribed = (T)action.value;
         const double after = (double)prescribed, per_dt = p.per_time_increment;
-        const double rate = 0.25 * action.damping * per_dt;
+        const Special &special = p.specials[s];
+        const double rate = 0.25 * special.damping * per_dt;
 #pragma unroll
         for (int c = 0; c < D; c++) {
             if (action.component() != c) continue;
@@ -246,13 +253,13 @@ __device__ __noinline__ Moved<T, D> move_special(const Params<T> &p, Motion<T, D
             if (damped)
                 next.energies.damped += rate * ((before + after) * (before + after) - (before + free) * (before + free));
             // R = m a + c v + f_int − F.
-            const double reaction = action.mass * (after - before) * per_dt * per_dt + 2.0 * rate * (before + after) +
+            const double reaction = special.mass * (after - before) * per_dt * per_dt + 2.0 * rate * (before + after) +
                                     (double)node.f[c] * p.force_unit;
             next.energies.work += reaction * 0.5 * (before + after);
         }
     });
     if (!own) return next;
-    actions.each(p, first, [&](const Action &action) {
+    actions.each(p, first, [&](const Action &action, u32 s) {
         double before = 0, after = 0, at = 0;
 #pragma unroll
         for (int c = 0; c < D; c++) {

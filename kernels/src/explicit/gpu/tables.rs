@@ -89,8 +89,10 @@ const LAST: u32 = 1 << 16;
 const LOCAL_AT: u32 = 20;
 /// Threads of a thread block of `act` (march.cu).
 pub(super) const LEFT_THREADS: usize = 128;
-/// Bytes of `Extra` in fans.cuh, without materials.
-const EXTRA: u32 = 16 * 40 + 8 + DeviceTables::FAN_LOCAL_NODES as u32 / 8 + 8;
+/// Bytes of `Extra` in fans.cuh, without materials and actions, of an action, and how many of a block are kept at most.
+const EXTRA: u32 = 16 + DeviceTables::FAN_LOCAL_NODES as u32 / 8;
+const ACTION: u32 = 24;
+const MOST_KEPT: u32 = 64;
 
 // SAFETY: numbers without padding.
 unsafe impl Plain for BlockRow {}
@@ -174,6 +176,8 @@ pub(super) struct Tables<T> {
     /// read it, and itself, in rows of `n_around`.
     pub sources: Vec<u32>,
     pub n_around: usize,
+    /// Actions of a block that fans keep in shared memory, at most.
+    pub n_kept: u32,
     /// Own and later nodes, and later nodes, the most of a block; in space.
     pub near_room: u32,
     pub later_room: u32,
@@ -287,6 +291,7 @@ impl<T: Real> Tables<T> {
             shared: [0; 3],
             sources: Vec::new(),
             n_around: 0,
+            n_kept: 0,
             near_room: 0,
             later_room: 0,
             tiles,
@@ -375,7 +380,8 @@ impl<T: Real> Tables<T> {
                     0
                 };
                 let extra = row.special_first != NONE || row.damped != 0 || planes > 0;
-                let more = if extra { EXTRA + planes } else { 0 };
+                tables.n_kept = tables.n_kept.max(row.n_special.min(MOST_KEPT));
+                let more = if extra { EXTRA + planes + ACTION * row.n_special.min(MOST_KEPT) } else { 0 };
                 let sizes = [one + 16 * near, (two + 16 * near + 2 * number * row.n_own).next_multiple_of(16)];
                 for (most, size) in tables.shared.iter_mut().zip(sizes) {
                     *most = (*most).max(size + more);
