@@ -65,10 +65,6 @@ template <typename T> struct __align__(16) Extra {
         return reinterpret_cast<Action *>(plane_at(block.material == MIXED ? p.n_materials : 0));
     }
     __device__ __forceinline__ bool is_marked(u32 local) const { return marked[local / 32] >> local % 32 & 1; }
-    __device__ __forceinline__ Actions actions_of(const Params<T> &p, const Block &block, u32 local, u32 k, bool later) {
-        return {actions(p, block), block.special_base, min(block.n_special, p.n_kept), local, block.special_first + local, k,
-                recorded[later], later};
-    }
 };
 
 template <typename T> __device__ __forceinline__ Plane<T> plane(const Params<T> &p, u32 material) {
@@ -301,7 +297,7 @@ __device__ __forceinline__ void step_block(const Params<T> &p, const Block &bloc
     // One step of one node; the whole warp comes along.
     Moved<T, 2> moved;
     T x_here[2];
-    auto step = [&](auto from, u32 local, bool there, bool own, u32 node, bool later, u32 materials,
+    auto step = [&](auto from, u32 local, bool there, bool own, u32 node, u32 materials,
                     const Operands<T> &operands) {
         const Record<T> me = from.at(there ? 16 * local : 0);
         T f[2];
@@ -323,20 +319,63 @@ __device__ __forceinline__ void step_block(const Params<T> &p, const Block &bloc
             motion.decay = p.decay[node];
             motion.dissipation = p.dissipation[node];
         }
-        if (extra->is_marked(local))
-            moved = move_special(p, motion, block.damped, own, extra->actions_of(p, block, local, k, later));
-        else
-            moved = move(motion, block.damped, own);
+        if (extra->is_marked(local)) {
+            moved.u[0] = moved.du[0] = f[0];
+            moved.u[1] = moved.du[1] = f[1];
+            return true;
+        }
+        moved = move(motion, block.damped, own);
         energies.work += moved.energies.work;
         energies.damped += moved.energies.damped;
         return true;
+    };
+    // The first `n` local nodes where something acts, a thread a node, once their forces are known: those stand where u one step
+    // on will be, or Δu in the end.
+    auto act = [&](auto from, u32 n, bool later) {
+        if (PLAIN || block.special_first == NONE || p.force_out) return;
+        __syncthreads();
+        const Action *kept = extra->actions(p, block);
+        const u32 n_kept = min(block.n_special, p.n_kept), base = block.special_base;
+        auto bits = [&](u32 s) { return s < n_kept ? kept[s].bits : p.specials[base + s].kind; };
+#pragma unroll 1
+        for (u32 s = tid; s < block.n_special; s += THREADS) {
+            const u32 local = bits(s) >> LOCAL_AT;
+            if (local >= n || (s > 0 && !(bits(s - 1) & LAST))) continue;
+            const bool own = local < n_own, between = STEPS == 2 && !later;
+            const u32 entry = block.halo_first + local - n_own, node = own ? block.node_first + local : p.halo_nodes[entry];
+            const Operands<T> operand = operands(p, parity, node, own ? p.fan : p.halo_fan, own ? node : entry);
+            const Record<T> me = from.at(16 * local);
+            T2 f, du = operand.du;
+            if (between) {
+                const Record<T> stands = after.at(16 * local);
+                f = {stands.ux, stands.uy};
+            } else {
+                f = du_out[node];
+            }
+            if (later) du = du_after[local];
+            Motion<T, 2> motion = {{f.x, f.y}, {me.ux, me.uy}, {du.x, du.y}, operand.inertia};
+            if (block.damped) {
+                motion.decay = p.decay[node];
+                motion.dissipation = p.dissipation[node];
+            }
+            moved = move_special(p, motion, block.damped, own, {kept, base, n_kept, base + s, k, extra->recorded[later], later});
+            energies.work += moved.energies.work;
+            energies.damped += moved.energies.damped;
+            if (between) {
+                after.set(local, {moved.u[0], moved.u[1], me.xx, me.xy});
+                if (own) du_after[local] = {moved.du[0], moved.du[1]};
+            } else {
+                u_out[node] = {moved.u[0], moved.u[1]};
+                du_out[node] = {moved.du[0], moved.du[1]};
+            }
+        }
     };
 #pragma unroll 1
     for (u32 i = tid; i - tid % 32 < n_own; i += THREADS) {
         const u32 node = block.node_first + i;
         const Operands<T> next = of_own(i + THREADS);
         const bool there = i < n_own;
-        if (step(records, i, there, true, node, false, mixed && there ? p.fan_materials[node] : 0, now)) {
+        if (step(records, i, there, true, node, mixed && there ? p.fan_materials[node] : 0, now)) {
             if (STEPS == 1) {
                 u_out[node] = {moved.u[0], moved.u[1]};
                 du_out[node] = {moved.du[0], moved.du[1]};
@@ -358,9 +397,10 @@ __device__ __forceinline__ void step_block(const Params<T> &p, const Block &bloc
                 node = p.halo_nodes[entry];
                 now = operands(p, parity, node, p.halo_fan, entry);
             }
-            if (step(records, i, there, false, node, false, mixed && there ? p.halo_fan_materials[entry] : 0, now))
+            if (step(records, i, there, false, node, mixed && there ? p.halo_fan_materials[entry] : 0, now))
                 after.set(i, {moved.u[0], moved.u[1], x_here[0], x_here[1]});
         }
+        act(records, n_own + n_halo, false);
         now = of_own(tid);
         __syncthreads();
 #pragma unroll 1
@@ -369,12 +409,15 @@ __device__ __forceinline__ void step_block(const Params<T> &p, const Block &bloc
             const Operands<T> next = of_own(i + THREADS);
             const bool there = i < n_own;
             if (there) now.du = du_after[i];
-            if (step(after, i, there, true, node, true, mixed && there ? p.fan_materials[node] : 0, now)) {
+            if (step(after, i, there, true, node, mixed && there ? p.fan_materials[node] : 0, now)) {
                 u_out[node] = {moved.u[0], moved.u[1]};
                 du_out[node] = {moved.du[0], moved.du[1]};
             }
             now = next;
         }
+        act(after, n_own, true);
+    } else {
+        act(records, n_own, false);
     }
     if (!PLAIN && block.energy_row != NONE && !p.force_out)
         add_energies<THREADS>(p.energies, block.energy_row, energies);

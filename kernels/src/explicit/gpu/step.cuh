@@ -147,7 +147,6 @@ struct Action {
     __device__ __forceinline__ u32 kind() const { return bits & KIND; }
     __device__ __forceinline__ u32 component() const { return bits >> 8 & 3; }
     __device__ __forceinline__ bool last() const { return bits & LAST; }
-    __device__ __forceinline__ u32 local() const { return bits >> LOCAL_AT; }
 };
 
 // `now` is the row of signals at the step.
@@ -159,29 +158,18 @@ __device__ __forceinline__ Action action_of(const Special &special, const double
             special.kind | special.component << 8, special.column};
 }
 
-// Those of one node. Of a block, the first ones from `base` on may be kept in shared memory.
+// Those of one node, from `first` on. Of a block, the first ones from `base` on may be kept in shared memory.
 struct Actions {
     const Action *kept;
-    u32 base, n_kept;
-    u32 local, at; // where its first one is found: the entry of `special_first`
-    u32 k;         // row of signals
-    int recorded;  // row of `recording`, or −1
-    bool later;    // the second of two steps
+    u32 base, n_kept, first;
+    u32 k;        // row of signals
+    int recorded; // row of `recording`, or −1
+    bool later;   // the second of two steps
 
-    template <typename T> __device__ __forceinline__ u32 first(const Params<T> &p) const {
-        if (n_kept == 0 || kept[n_kept - 1].local() < local) return p.special_first[at];
-        u32 low = 0, high = n_kept - 1;
-        while (low < high) {
-            const u32 middle = (low + high) / 2;
-            if (kept[middle].local() < local) low = middle + 1;
-            else high = middle;
-        }
-        return base + low;
-    }
     // `act` gets its number in `specials`, too.
-    template <typename T, typename Act>
-    __device__ __forceinline__ void each(const Params<T> &p, u32 s, Act &&act) const {
+    template <typename T, typename Act> __device__ __forceinline__ void each(const Params<T> &p, Act &&act) const {
         Action action;
+        u32 s = first;
         do {
             if (s - base < n_kept) action = kept[s - base];
             else action = action_of(p.specials[s], p.signals + (u64)k * p.n_signals, p.n_signals);
@@ -227,8 +215,7 @@ __device__ __forceinline__ Moved<T, D> move(const Motion<T, D> &node, bool dampe
 // One node on which something acts. Out of line: few nodes are, and what they need costs the others no registers.
 template <typename T, int D>
 __device__ __noinline__ Moved<T, D> move_special(const Params<T> &p, Motion<T, D> node, bool damped, bool own, Actions actions) {
-    const u32 first = actions.first(p);
-    actions.each(p, first, [&](const Action &action, u32 s) {
+    actions.each(p, [&](const Action &action, u32 s) {
         if (action.kind() != FORCE) return;
         const T force = (T)(action.value * p.per_force_unit);
 #pragma unroll
@@ -237,7 +224,7 @@ __device__ __noinline__ Moved<T, D> move_special(const Params<T> &p, Motion<T, D
     });
     Moved<T, D> next = move(node, damped, own);
     // The free update of a supported component is not made: neither its motion nor its dissipation.
-    actions.each(p, first, [&](const Action &action, u32 s) {
+    actions.each(p, [&](const Action &action, u32 s) {
         if (action.kind() != SUPPORT) return;
         const T prescribed = (T)action.value;
         const double after = (double)prescribed, per_dt = p.per_time_increment;
@@ -259,7 +246,7 @@ __device__ __noinline__ Moved<T, D> move_special(const Params<T> &p, Motion<T, D
         }
     });
     if (!own) return next;
-    actions.each(p, first, [&](const Action &action, u32 s) {
+    actions.each(p, [&](const Action &action, u32 s) {
         double before = 0, after = 0, at = 0;
 #pragma unroll
         for (int c = 0; c < D; c++) {
@@ -292,7 +279,7 @@ __device__ __forceinline__ Moved<T, D> update_node(const Params<T> &p, const Blo
     Moved<T, D> next;
     const u32 at = block.special_first + local;
     if (!PLAIN && block.special_first != NONE && p.special_first[at] < p.special_first[at + 1])
-        next = move_special(p, motion, block.damped, true, {nullptr, 0, 0, local, at, k, p.record[row], false});
+        next = move_special(p, motion, block.damped, true, {nullptr, 0, 0, p.special_first[at], k, p.record[row], false});
     else
         next = move(motion, block.damped, true);
     energies.work += next.energies.work;
