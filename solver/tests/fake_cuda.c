@@ -157,6 +157,12 @@ int cuMemsetD8_v2(address to, unsigned char value, size_t bytes) {
     return 0;
 }
 
+int cuMemsetD8Async(address to, unsigned char value, size_t bytes, void *stream) {
+    CALLED;
+    memset((void *)to, value, bytes);
+    return 0;
+}
+
 int cuFuncGetAttribute(int *value, int attribute, void *function) {
     CALLED;
     *value = attribute == 0 ? 128 : 0;

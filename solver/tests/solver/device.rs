@@ -108,6 +108,7 @@ fn every_call_that_fails_is_an_error_that_says_which() {
         ("cuStreamCreateWithPriority", "make a stream"),
         ("cuMemcpyHtoD_v2", "copy to the device"),
         ("cuGraphInstantiateWithFlags", "prepare launches"),
+        ("cuMemsetD8Async", "clear memory"),
         ("cuLaunchKernel", "start a kernel"),
         ("cuStreamSynchronize", "finish its work"),
         ("cuMemcpyDtoH_v2", "copy from the device"),
