@@ -24,10 +24,13 @@ compile() {
     sed -i '/^\/\//d; s/_INTERNAL_[0-9a-f]\{8\}_/_INTERNAL_00000000_/g' "$out/$1.ptx"
 }
 compile setup explicit/gpu/setup.cu &
-compile fans_f32 explicit/gpu/fans.cu &
-compile fans_f64 explicit/gpu/fans.cu -DPOGO_F64 &
-wait
 compile colours_plane explicit/gpu/colours.cu &
+wait
+for law in isotropic aligned coupled; do
+    compile fans_${law}_f32 explicit/gpu/fans.cu -DPOGO_LAW=$law &
+    compile fans_${law}_f64 explicit/gpu/fans.cu -DPOGO_LAW=$law -DPOGO_F64 &
+    wait
+done
 compile solids_f32 explicit/gpu/solids.cu &
 compile solids_f64 explicit/gpu/solids.cu -DPOGO_F64 &
 wait

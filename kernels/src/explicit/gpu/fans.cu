@@ -1,22 +1,22 @@
-// The kernels of fans.cuh, one a number of steps and kind of material. Compiled once for each precision.
+// The kernels of fans.cuh, one a number of steps. Compiled once for each precision and law.
 
 #include "fans.cuh"
 
 #ifdef POGO_F64
 typedef double Real;
-#define KERNEL(STEPS, SUFFIX) fans_f64_##STEPS##SUFFIX
+#define PRECISION f64
 #else
 typedef float Real;
-#define KERNEL(STEPS, SUFFIX) fans_f32_##STEPS##SUFFIX
+#define PRECISION f32
 #endif
+#define NAME_(LAW, PRECISION, STEPS) fans_##LAW##_##PRECISION##_##STEPS
+#define NAME(LAW, PRECISION, STEPS) NAME_(LAW, PRECISION, STEPS)
 
-#define FANS(STEPS, SUFFIX, ALIGNED)                                                                                     \
-    extern "C" __global__ void __launch_bounds__(Fans<Real, STEPS>::THREADS, Fans<Real, STEPS>::RESIDENT)                \
-        KERNEL(STEPS, SUFFIX)(const __grid_constant__ Params<Real> p, u32 k) {                              \
-        step_fans<Real, STEPS, ALIGNED>(p, k);                                                                  \
+#define FANS(STEPS)                                                                                                      \
+    extern "C" __global__ void __launch_bounds__(Fans<Real>::THREADS, Fans<Real>::RESIDENT)                              \
+        NAME(POGO_LAW, PRECISION, STEPS)(const __grid_constant__ Params<Real> p, u32 k) {                                \
+        step_fans<Real, STEPS, Law::POGO_LAW>(p, k);                                                                     \
     }
 
-FANS(1, , true)
-FANS(2, , true)
-FANS(1, _coupled, false)
-FANS(2, _coupled, false)
+FANS(1)
+FANS(2)

@@ -49,13 +49,18 @@ impl Fan {
         fan
     }
 
-    /// Its words: whether it is closed in bit 31 of the third, slots without a neighbour repeat the last one.
+    /// Three neighbours a word, ten bits each from bit 4 on and round to bits 0 and 1, so that the kernels get the offset of a
+    /// record of 16 bytes by one shift; slots without a neighbour repeat the last one. In bits 2 and 3 of the words: the number
+    /// of neighbours, its upper half, and whether there is more and whether the fan is open, which one without neighbours is not.
     fn words(&self) -> [u32; 3] {
-        let slots = (0..SLOTS).map(|k| if self.n == 0 { 0 } else { self.at(0, k) });
-        let [a, b, c] = FanRecord::new(slots).with_further(self.further).words();
-        const INDICES: u32 = (1 << 30) - 1;
+        let slot = |k| if self.n == 0 { 0 } else { u32::from(self.at(0, k)) };
         let n = self.n as u32;
-        [a & INDICES | n << 30, b & INDICES | (n >> 2) << 30, c | u32::from(self.closed) << 31]
+        let open = u32::from(!self.closed && self.n > 0);
+        let flags = [n & 3, n >> 2, u32::from(self.further) | open << 1];
+        std::array::from_fn(|w| {
+            let indices = slot(3 * w) | slot(3 * w + 1) << 10;
+            (indices << 4) | slot(3 * w + 2).rotate_right(8) | flags[w] << 2
+        })
     }
 }
 
@@ -155,23 +160,30 @@ pub(super) fn further_rows(device: &DeviceView) -> Vec<u32> {
 mod tests {
     use super::*;
 
+    /// As the kernels read it: neighbour k, the number of them, whether there is more, whether it is open.
+    fn neighbour(words: [u32; 3], k: usize) -> u16 {
+        ((words[k / 3].rotate_left([0, 22, 12][k % 3]) & 1023 << 4) / 16) as u16
+    }
+
+    fn said(words: [u32; 3]) -> (usize, bool, bool) {
+        ((words[0] >> 2 & 3 | words[1] & 12) as usize, words[2] & 4 != 0, words[2] & 8 != 0)
+    }
+
     #[test]
-    fn packed_fans_say_whether_they_close_and_repeat_their_last_neighbour() {
+    fn packed_fans_say_whether_they_are_open_and_repeat_their_last_neighbour() {
         for (neighbours, distinct, closed) in [
             (&[][..], 0, false),
             (&[5, 6], 2, false),
             (&[5, 6, 7, 5], 3, true),
-            (&[1, 2, 3, 4, 9, 8, 7, 6, 5], 9, false),
+            (&[1, 2, 1023, 4, 900, 8, 7, 512, 256], 9, false),
             (&[1, 2, 3, 4, 9, 8, 7, 6, 1], 8, true),
         ] {
             let record = FanRecord::new(neighbours.iter().copied()).with_further(closed);
             let words = Fan::new(record, 0).words();
-            let back = FanRecord::from_words(words);
-            assert_eq!(back.n_neighbours(), distinct);
-            assert_eq!((words[2] >> 31 == 1, back.has_further()), (closed, closed));
+            assert_eq!(said(words), (distinct, closed, !closed && distinct > 0));
             for k in 0..9 {
                 let last = distinct.saturating_sub(1);
-                assert_eq!(back.neighbour(k), neighbours.get(k.min(last)).copied().unwrap_or(0));
+                assert_eq!(neighbour(words, k), neighbours.get(k.min(last)).copied().unwrap_or(0));
             }
         }
     }
@@ -210,11 +222,10 @@ mod tests {
             let new: Vec<Fan> = range
                 .clone()
                 .map(|i| {
-                    let words = [rows[4 * i], rows[4 * i + 1], rows[4 * i + 2] & !(1 << 31)];
-                    let record = FanRecord::from_words(words);
-                    let neighbours = std::array::from_fn(|k| record.neighbour(k));
-                    let n = record.n_neighbours();
-                    Fan { neighbours, n, closed: rows[4 * i + 2] >> 31 == 1, further: false, materials: kept[i] }
+                    let words = [rows[4 * i], rows[4 * i + 1], rows[4 * i + 2]];
+                    let (n, further, open) = said(words);
+                    let neighbours = std::array::from_fn(|k| neighbour(words, k));
+                    Fan { neighbours, n, closed: !open, further, materials: kept[i] }
                 })
                 .collect();
             for (old, new) in old.iter().zip(&new) {

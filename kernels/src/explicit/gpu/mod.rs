@@ -42,8 +42,21 @@ const SUM_BLOCKS: usize = 512;
 /// The kernels' code, compiled from the .cu files beside this one (`kernels/ptx/build.sh`).
 mod ptx {
     pub const SETUP: &str = include_str!("../../../ptx/setup.ptx");
-    pub const FANS_F32: &str = include_str!("../../../ptx/fans_f32.ptx");
-    pub const FANS_F64: &str = include_str!("../../../ptx/fans_f64.ptx");
+    /// By law, in single and double precision.
+    pub const FANS: [(&str, [&str; 2]); 3] = [
+        (
+            "isotropic",
+            [include_str!("../../../ptx/fans_isotropic_f32.ptx"), include_str!("../../../ptx/fans_isotropic_f64.ptx")],
+        ),
+        (
+            "aligned",
+            [include_str!("../../../ptx/fans_aligned_f32.ptx"), include_str!("../../../ptx/fans_aligned_f64.ptx")],
+        ),
+        (
+            "coupled",
+            [include_str!("../../../ptx/fans_coupled_f32.ptx"), include_str!("../../../ptx/fans_coupled_f64.ptx")],
+        ),
+    ];
     pub const COLOURS_PLANE: &str = include_str!("../../../ptx/colours_plane.ptx");
     pub const SOLIDS_F32: &str = include_str!("../../../ptx/solids_f32.ptx");
     pub const SOLIDS_F64: &str = include_str!("../../../ptx/solids_f64.ptx");
@@ -415,10 +428,11 @@ impl<T: GpuReal> GpuStepper<T> {
         let mut single = Launch { passes: Vec::new(), steps: 1, repeats: false };
         let mut double = None;
         if n_fans > 0 {
-            let module = gpu.module(if number == 4 { ptx::FANS_F32 } else { ptx::FANS_F64 })?;
+            let (law, code) = ptx::FANS[if tables.isotropic { 0 } else { 1 + usize::from(tables.coupled) }];
+            let module = gpu.module(code[number / 8])?;
             let list = if tables.by_fans.is_empty() { 0 } else { constant.by_fans.pointer() };
             let mut pass = |steps: u32| -> Result<Pass<T>, DeviceError> {
-                let name = format!("fans_{}_{steps}{coupled}", T::NAME);
+                let name = format!("fans_{law}_{}_{steps}", T::NAME);
                 let kernel = Kernel::new(&gpu, &module, &name, tables.shared[steps as usize - 1])?;
                 report.kernels.push((name, steps, kernel.threads, kernel.registers, kernel.resident));
                 Ok(Pass { kernel, n_blocks: n_fans as u32, together: false, list, material: None })

@@ -154,6 +154,8 @@ pub(super) struct Tables<T> {
     pub two_steps: bool,
     /// Some material couples shear with the rest.
     pub coupled: bool,
+    /// Whether all materials are isotropic in the plane.
+    pub isotropic: bool,
     pub colours: Vec<ColourRow>,
     pub materials: Vec<MaterialRow<T>>,
     /// Of each coloured entry, or empty.
@@ -240,7 +242,7 @@ impl<T: Real> Tables<T> {
         }
 
         let mut materials = Vec::with_capacity(device.material_kind.len());
-        let mut coupled = false;
+        let (mut coupled, mut isotropic) = (false, true);
         for (&kind, &section) in device.material_kind.iter().zip(device.material_section) {
             let kind = ElementKind::from_code(kind).ok_or(blocks_error(0, "a material of an unknown element kind"))?;
             let section = section as usize;
@@ -249,6 +251,7 @@ impl<T: Real> Tables<T> {
             }
             let material = scale.material(problem, kind, section);
             coupled |= !material.aligned;
+            isotropic &= material.isotropic;
             materials.push(MaterialRow {
                 d: material.elasticity.map(T::from_f64),
                 hourglass: T::from_f64(material.hourglass),
@@ -276,6 +279,7 @@ impl<T: Real> Tables<T> {
             laws: 0,
             two_steps,
             coupled,
+            isotropic,
             colours: Vec::with_capacity(device.colour_run.len()),
             materials,
             factors: Vec::new(),
@@ -371,9 +375,9 @@ impl<T: Real> Tables<T> {
             let number = size_of::<T>() as u32;
             let near = row.n_own + row.n_halo;
             if fans {
-                // As `Records` in fans.cuh lie; for two steps, u one step on and Δu of own nodes come after them.
-                const MOST: u32 = DeviceTables::FAN_LOCAL_NODES as u32;
-                let [one, two] = if number == 4 { [0, 16 * (near + row.n_outer)] } else { [16 * MOST, 32 * MOST] };
+                // As `Records` in fans.cuh lie, x of double precision always as far on; behind them what `Staged` holds.
+                let records = if number == 4 { 0 } else { 16 * DeviceTables::FAN_LOCAL_NODES as u32 };
+                let staged = if number == 4 { 24 } else { 40 };
                 let planes = if row.material == u32::from(DeviceTables::MIXED) {
                     8 * number * tables.materials.len() as u32
                 } else {
@@ -382,7 +386,10 @@ impl<T: Real> Tables<T> {
                 let extra = row.special_first != NONE || row.damped != 0 || planes > 0;
                 tables.n_kept = tables.n_kept.max(row.n_special.min(MOST_KEPT));
                 let more = if extra { EXTRA + planes + ACTION * row.n_special.min(MOST_KEPT) } else { 0 };
-                let sizes = [one + 16 * near, (two + 16 * near + 2 * number * row.n_own).next_multiple_of(16)];
+                let sizes = [
+                    (records + 16 * near + staged * row.n_own).next_multiple_of(16),
+                    (records + 16 * (near + row.n_outer) + staged * near).next_multiple_of(16),
+                ];
                 for (most, size) in tables.shared.iter_mut().zip(sizes) {
                     *most = (*most).max(size + more);
                 }
