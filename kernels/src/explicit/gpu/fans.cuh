@@ -7,7 +7,7 @@
 // Threads of a block, and thread blocks on a multiprocessor at a time, which bounds their registers. As measured on an
 // H200; in double precision shared memory has room for no more.
 template <typename T> struct Fans {
-    static constexpr u32 THREADS = sizeof(T) == 4 ? 128 : 192, RESIDENT = sizeof(T) == 4 ? 8 : 4;
+    static constexpr u32 THREADS = sizeof(T) == 4 ? 128 : 160, RESIDENT = sizeof(T) == 4 ? 8 : 4;
     // Whose data each thread block asks for, that many thread blocks before they are its turn; nobody's, where it costs more.
     static constexpr u32 AHEAD = sizeof(T) == 4 ? 0 : 200;
 };
@@ -72,20 +72,28 @@ template <typename T> __device__ __forceinline__ Plane<T> plane(const Params<T> 
 // What of D is used of all triangles: λ + 2μ and μ, no coupling of shear with normal components, or all.
 enum class Law { isotropic, aligned, coupled };
 
-// Up to nine neighbours in turn, as fans.rs packs them: ten bits each; the number of them; whether the last and the first
-// make no triangle (open); whether more follow. Slots beyond the last neighbour repeat it.
+// Up to nine neighbours in turn, as fans.rs packs them: ten bits each; whether the last and the first make no triangle (open);
+// whether more follow. Slots beyond the last neighbour repeat it. The others are of all fans of a warp: whether any is open
+// or has more to follow (unusual), and how many neighbours the one has that has most, from four on.
 struct Fan {
     u32 w0, w1, w2;
-    __device__ __forceinline__ u32 count() const { return w0 >> 2 & 3 | w1 & 12; }
     __device__ __forceinline__ bool further() const { return w2 & 4; }
     __device__ __forceinline__ bool open() const { return w2 & 8; }
+    __device__ __forceinline__ bool unusual() const { return w1 & 8; }
+    // Calls `act` with it, as a type.
+    template <typename Act> __device__ __forceinline__ auto with_most(Act &&act) const {
+        if (w0 & 4) {
+            if (!(w0 & 8)) return act(Number<7>{});
+            return w1 & 4 ? act(Number<9>{}) : act(Number<8>{});
+        }
+        if (!(w0 & 8)) return act(Number<4>{});
+        return w1 & 4 ? act(Number<6>{}) : act(Number<5>{});
+    }
     // Neighbour k, times 16: the offset of its record.
     __device__ __forceinline__ u32 offset(int k) const {
         const u32 word = k < 3 ? w0 : k < 6 ? w1 : w2;
         return (k % 3 == 0 ? word : k % 3 == 1 ? word >> 10 : __funnelshift_l(word, word, 12)) & 1023u << 4;
     }
-    // Of all lanes of a warp: bit n + 1 if any has n neighbours, bit 0 if any is open or has more to follow.
-    __device__ __forceinline__ u32 seen() const { return __reduce_or_sync(ALL_LANES, 2u << count() | (w2 & 12 ? 1 : 0)); }
 };
 
 // 1 / (p × q), of which c = q − p is known. Where p = q, c is exactly zero, and so is what it is a factor of: p × c is kept
@@ -153,22 +161,24 @@ template <typename T> __device__ __forceinline__ Record<T> operator-(Record<T> a
     return {a.ux - b.ux, a.uy - b.uy, a.xx - b.xx, a.xy - b.xy};
 }
 
+// The triangle between the last neighbour and the first: which nibble of the materials is its.
+constexpr int CLOSING = 28;
+
 // f_int of nodes of which some fan is open or has more to follow, from all their records; the first four neighbours of the first
 // are in `forces` already. Out of line: few nodes are.
 template <typename T, Law LAW>
 __device__ __noinline__ typename Pair<T>::type unusual_force(const Params<T> &p, Extra<T> *extra, Records<T> records, u32 local,
                                                              Record<T> me, Fan fan, Record<T> first, Record<T> last,
                                                              Forces<T, LAW> forces, Plane<T> d, bool mixed, u32 materials, u32 next) {
-    for (u32 k = 4;; k = 1) {
-        const u32 count = fan.count();
+    for (int k = 4;; k = 1) {
 #pragma unroll 1
-        for (; k < count; k++) {
+        for (; k < 9; k++) {
             const Record<T> now = records.at(fan.offset(k)) - me;
             if (mixed) d = extra->plane(materials >> 4 * (k - 1) & 15);
             forces.add(last, now, d);
             last = now;
         }
-        if (mixed) d = extra->plane(materials >> 4 * ((count - 1) & 7) & 15);
+        if (mixed) d = extra->plane(materials >> CLOSING & 15);
         if (fan.open()) forces.end(last, first);
         else forces.add(last, first, d);
         if (!fan.further()) return forces.of(d);
@@ -180,13 +190,11 @@ __device__ __noinline__ typename Pair<T>::type unusual_force(const Params<T> &p,
     }
 }
 
-// f_int of one node. Called by whole warps, which go through as many neighbours as the node that has most; threads without a
-// node have an empty fan.
+// f_int of one node. The threads of a warp go through as many neighbours as the node that has most.
 template <typename T, Law LAW, bool PLAIN>
 __device__ __forceinline__ typename Pair<T>::type fan_force(const Params<T> &p, const Block &block, Extra<T> *extra, Records<T> records,
                                                             u32 local, Record<T> me, Fan fan, Plane<T> d, u32 materials) {
     const bool mixed = !PLAIN && block.material == MIXED;
-    const u32 seen = fan.seen();
     Forces<T, LAW> forces;
     const Record<T> first = records.at(fan.offset(0)) - me;
     Record<T> last = first;
@@ -196,37 +204,23 @@ __device__ __forceinline__ typename Pair<T>::type fan_force(const Params<T> &p, 
         forces.add(last, now, d);
         last = now;
     };
-    auto close = [&]() {
-        if (mixed) d = extra->plane(materials >> 4 * ((fan.count() - 1) & 7) & 15);
+#pragma unroll
+    for (int k = 1; k < 4; k++) add(k);
+    if (fan.unusual())
+        return unusual_force<T, LAW>(p, extra, records, local, me, fan, first, last, forces, d, mixed, materials, block.further_first);
+    auto rest = [&](int most) {
+#pragma unroll
+        for (int k = 4; k < 9; k++) {
+            if (k >= most) break;
+            add(k);
+        }
+        if (mixed) d = extra->plane(materials >> CLOSING & 15);
         forces.add(last, first, d);
         return forces.of(d);
     };
-#pragma unroll
-    for (int k = 1; k < 4; k++) add(k);
-    if (seen & 1)
-        return unusual_force<T, LAW>(p, extra, records, local, me, fan, first, last, forces, d, mixed, materials, block.further_first);
-    if constexpr (!PLAIN) {
-#pragma unroll
-        for (int k = 4; k < 9; k++) {
-            if (seen < 4u << k) break;
-            add(k);
-        }
-        return close();
-    }
     // Each number by itself: no test between neighbours, and no registers to bring in line.
-    auto rest = [&](auto most) {
-#pragma unroll
-        for (int k = 4; k < most.value; k++) add(k);
-        return close();
-    };
-    if (seen < 4u << 6) {
-        if (seen < 4u << 4) return rest(Number<4>{});
-        if (seen < 4u << 5) return rest(Number<5>{});
-        return rest(Number<6>{});
-    }
-    if (seen < 4u << 7) return rest(Number<7>{});
-    if (seen < 4u << 8) return rest(Number<8>{});
-    return rest(Number<9>{});
+    if constexpr (PLAIN) return fan.with_most([&](auto most) { return rest(most.value); });
+    else return rest(fan.with_most([](auto most) { return (int)most.value; }));
 }
 
 // What the update of a node needs beside its records.
@@ -236,17 +230,26 @@ template <typename T> struct Operands {
     Fan fan;
 };
 
-// Those of nodes near a block, brought to shared memory with its records.
+// Those of a block's nodes, brought to shared memory with its records: fans of own and halo nodes, the rest of own ones.
 template <typename T> struct Staged {
-    typename Pair<T>::type *du; // once a step is made, of the next
+    typedef typename Pair<T>::type T2;
     uint4 *fan;
+    T2 *du;
     T *inertia; // in double precision; in single it comes with the fan
+    u32 n_own;
 
-    __device__ __forceinline__ Operands<T> at(u32 local) const {
+    __device__ __forceinline__ Operands<T> own(u32 local) const {
         const uint4 row = fan[local];
         if constexpr (sizeof(T) == 4) return {du[local], __uint_as_float(row.w), {row.x, row.y, row.z}};
         else return {du[local], inertia[local], {row.x, row.y, row.z}};
     }
+    __device__ __forceinline__ Operands<T> halo(const Params<T> &p, const T2 *du_in, u32 local, u32 node) const {
+        const uint4 row = fan[local];
+        if constexpr (sizeof(T) == 4) return {du_in[node], __uint_as_float(row.w), {row.x, row.y, row.z}};
+        else return {du_in[node], p.inertia[node], {row.x, row.y, row.z}};
+    }
+    // Δu one step on; of a halo node where its fan was.
+    __device__ __forceinline__ T2 &made(u32 local) const { return local < n_own ? du[local] : reinterpret_cast<T2 &>(fan[local]); }
 };
 
 // What `Extra` says, for one launch.
@@ -277,12 +280,30 @@ __device__ __forceinline__ void keep_extra(const Params<T> &p, const Block &bloc
     }
 }
 
+// Brings `n` rows, which stand STRIDE bytes from each other in shared memory, a thread one in turn and AT_ONCE in a turn of the
+// loop; no thread waits for them.
+template <u32 THREADS, u32 STRIDE, u32 AT_ONCE, typename Row>
+__device__ __forceinline__ void copy_rows(void *to, const Row *from, u32 n) {
+    u32 at = (u32)__cvta_generic_to_shared(to) + STRIDE * threadIdx.x;
+    from += threadIdx.x;
+#pragma unroll 1
+    for (u32 i = threadIdx.x; i < n; i += AT_ONCE * THREADS) {
+#pragma unroll
+        for (u32 s = 0; s < AT_ONCE; s++)
+            asm volatile("{ .reg .pred there; setp.lt.u32 there, %0, %1; @there cp.async.ca.shared.global [%2], [%3], %4; }" ::"r"(i + s * THREADS),
+                         "r"(n), "r"(at + s * STRIDE * THREADS), "l"(from + s * THREADS), "n"(sizeof(Row))
+                         : "memory");
+        at += AT_ONCE * STRIDE * THREADS;
+        from += AT_ONCE * THREADS;
+    }
+}
+
 // STEPS = 1: own nodes from own and halo. STEPS = 2: first own and halo nodes, from what the halo reads too (outer
 // nodes), then own nodes again. The halo's first step is made by every block that reads it, with the same arithmetic.
 template <typename T, int STEPS, Law LAW, bool PLAIN, typename Wait>
 __device__ __forceinline__ void step_block(const Params<T> &p, const Block &block, u32 k, u32 parity, Wait &&wait) {
     typedef typename Pair<T>::type T2;
-    constexpr u32 THREADS = Fans<T>::THREADS, RING_AT_ONCE = (256 + THREADS - 1) / THREADS;
+    constexpr u32 THREADS = Fans<T>::THREADS, RING_AT_ONCE = (256 + THREADS - 1) / THREADS, OWN_AT_ONCE = (512 + THREADS - 1) / THREADS, X_AT_ONCE = (768 + THREADS - 1) / THREADS;
     extern __shared__ __align__(32) unsigned char shared[];
     const u32 n_own = block.n_own, n_halo = block.n_halo, tid = threadIdx.x;
     // Nodes that are read, and nodes that are moved, in the first step.
@@ -291,8 +312,9 @@ __device__ __forceinline__ void step_block(const Params<T> &p, const Block &bloc
     Staged<T> staged;
     staged.fan = reinterpret_cast<uint4 *>(shared + (sizeof(T) == 4 ? 0 : 16 * MOST_LOCAL) + 16 * n_local);
     staged.du = reinterpret_cast<T2 *>(staged.fan + n_near);
-    staged.inertia = reinterpret_cast<T *>(staged.du + n_near);
-    unsigned char *end = reinterpret_cast<unsigned char *>(staged.inertia + (sizeof(T) == 4 ? 0 : n_near));
+    staged.inertia = reinterpret_cast<T *>(staged.du + n_own);
+    staged.n_own = n_own;
+    unsigned char *end = reinterpret_cast<unsigned char *>(staged.inertia + (sizeof(T) == 4 ? 0 : n_own));
     // From a multiple of 16 on.
     Extra<T> *extra = PLAIN ? nullptr : reinterpret_cast<Extra<T> *>(shared + ((end - shared + 15) & ~15));
     const T2 *u_in = reinterpret_cast<const T2 *>(p.u[parity]), *du_in = reinterpret_cast<const T2 *>(p.du[parity]);
@@ -311,34 +333,21 @@ __device__ __forceinline__ void step_block(const Params<T> &p, const Block &bloc
         const u32 h = tid + s * THREADS;
         if (n_own + h < n_local) ring[s] = ring_node(h);
     }
-#pragma unroll 4
-    for (u32 i = tid; i < n_local; i += THREADS) copy_later<sizeof(T2)>(&records.x(i), x + block.local_first + i);
-#pragma unroll 2
-    for (u32 i = tid; i < n_own; i += THREADS) {
-        copy_later<16>(staged.fan + i, p.fan + block.node_first + i);
-        if (sizeof(T) == 8) copy_later<sizeof(T)>(staged.inertia + i, p.inertia + block.node_first + i);
-    }
-#pragma unroll 1
-    for (u32 i = n_own + tid; i < n_near; i += THREADS) copy_later<16>(staged.fan + i, p.halo_fan + block.halo_first + i - n_own);
+    copy_rows<THREADS, 16, X_AT_ONCE>(&records.x(0), x + block.local_first, n_local);
+    copy_rows<THREADS, 16, OWN_AT_ONCE>(staged.fan, p.fan + block.node_first, n_own);
+    if (sizeof(T) == 8) copy_rows<THREADS, sizeof(T), OWN_AT_ONCE>(staged.inertia, p.inertia + block.node_first, n_own);
+    if (STEPS == 2) copy_rows<THREADS, 16, 1>(staged.fan + n_own, p.halo_fan + block.halo_first, n_halo);
     wait();
-#pragma unroll 2
-    for (u32 i = tid; i < n_own; i += THREADS) {
-        copy_later<sizeof(T2)>(&records.u(i), u_in + block.node_first + i);
-        copy_later<sizeof(T2)>(staged.du + i, du_in + block.node_first + i);
-    }
-    auto bring = [&](u32 i, u32 node) {
-        copy_later<sizeof(T2)>(&records.u(i), u_in + node);
-        if (i >= n_near) return;
-        copy_later<sizeof(T2)>(staged.du + i, du_in + node);
-        if (sizeof(T) == 8) copy_later<sizeof(T)>(staged.inertia + i, p.inertia + node);
-    };
+    copy_rows<THREADS, 16, OWN_AT_ONCE>(&records.u(0), u_in + block.node_first, n_own);
+    copy_rows<THREADS, sizeof(T2), OWN_AT_ONCE>(staged.du, du_in + block.node_first, n_own);
 #pragma unroll
     for (u32 s = 0; s < RING_AT_ONCE; s++) {
         const u32 i = n_own + tid + s * THREADS;
-        if (i < n_local) bring(i, ring[s]);
+        if (i < n_local) copy_later<sizeof(T2)>(&records.u(i), u_in + ring[s]);
     }
 #pragma unroll 1
-    for (u32 i = n_own + tid + RING_AT_ONCE * THREADS; i < n_local; i += THREADS) bring(i, ring_node(i - n_own));
+    for (u32 i = n_own + tid + RING_AT_ONCE * THREADS; i < n_local; i += THREADS)
+        copy_later<sizeof(T2)>(&records.u(i), u_in + ring_node(i - n_own));
     wait_for_copies();
     const bool mixed = !PLAIN && block.material == MIXED;
     const Plane<T> d = plane(p, mixed ? 0 : block.material);
@@ -358,11 +367,15 @@ __device__ __forceinline__ void step_block(const Params<T> &p, const Block &bloc
         }
     }
 
-    // One step of one node; the whole warp comes along.
-    auto step = [&](u32 local, bool there, u32 node, u32 materials, auto &&store) {
-        const bool own = local < n_own;
-        const Record<T> me = records.at(there ? 16 * local : 0);
-        const Operands<T> operands = there ? staged.at(local) : Operands<T>{};
+    // One step of the local node `i` of `n`; the whole warp comes along.
+    auto step = [&](u32 i, u32 n, auto &&store) {
+        // Threads beyond the last node make its step again and keep nothing, so that a warp stays together.
+        const u32 local = min(i, n - 1), entry = block.halo_first + local - n_own;
+        const bool there = i < n, own = local < n_own;
+        const u32 node = own ? block.node_first + local : p.halo_nodes[entry];
+        const u32 materials = !mixed ? 0 : own ? p.fan_materials[node] : p.halo_fan_materials[entry];
+        const Record<T> me = records.at(16 * local);
+        const Operands<T> operands = own ? staged.own(local) : staged.halo(p, du_in, local, node);
         const T2 f = fan_force<T, LAW, PLAIN>(p, block, extra, records, local, me, operands.fan, d, materials);
         Motion<T, 2> motion = {{f.x, f.y}, {me.ux, me.uy}, {operands.du.x, operands.du.y}, operands.inertia};
         if (PLAIN) {
@@ -405,10 +418,10 @@ __device__ __forceinline__ void step_block(const Params<T> &p, const Block &bloc
             if (local >= n || (s > 0 && !(bits(s - 1) & LAST))) continue;
             const bool own = local < n_own, last = STEPS == 1 || later;
             const u32 node = own ? block.node_first + local : p.halo_nodes[block.halo_first + local - n_own];
-            const Operands<T> operand = staged.at(local);
             const Record<T> me = records.at(16 * local);
-            const T2 f = last ? du_out[node] : operand.du, du = later ? operand.du : du_in[node];
-            Motion<T, 2> motion = {{f.x, f.y}, {me.ux, me.uy}, {du.x, du.y}, operand.inertia};
+            const T2 f = last ? du_out[node] : staged.made(local), du = later ? staged.du[local] : du_in[node];
+            const T inertia = own ? staged.own(local).inertia : staged.halo(p, du_in, local, node).inertia;
+            Motion<T, 2> motion = {{f.x, f.y}, {me.ux, me.uy}, {du.x, du.y}, inertia};
             if (block.damped) {
                 motion.decay = p.decay[node];
                 motion.dissipation = p.dissipation[node];
@@ -420,39 +433,28 @@ __device__ __forceinline__ void step_block(const Params<T> &p, const Block &bloc
                 u_out[node] = {moved.u[0], moved.u[1]};
                 du_out[node] = {moved.du[0], moved.du[1]};
             } else {
-                staged.du[local] = {moved.du[0], moved.du[1]};
+                staged.made(local) = {moved.du[0], moved.du[1]};
             }
         }
     };
     if (STEPS == 2) {
 #pragma unroll 1
-        for (u32 i = tid; i - tid % 32 < n_near; i += THREADS) {
-            const bool there = i < n_near, own = i < n_own;
-            const u32 entry = block.halo_first + i - n_own;
-            u32 node = 0, materials = 0;
-            if (!PLAIN && there) {
-                node = own ? block.node_first + i : p.halo_nodes[entry];
-                if (mixed) materials = own ? p.fan_materials[node] : p.halo_fan_materials[entry];
-            }
-            step(i, there, node, materials, [&](const Moved<T, 2> &moved) { staged.du[i] = {moved.du[0], moved.du[1]}; });
-        }
+        for (u32 i = tid; i - tid % 32 < n_near; i += THREADS)
+            step(i, n_near, [&](const Moved<T, 2> &moved) { staged.made(i) = {moved.du[0], moved.du[1]}; });
         act(n_near, false);
         __syncthreads();
         for (u32 i = tid; i < n_near; i += THREADS) {
-            const T2 u = records.u(i), du = staged.du[i];
+            const T2 u = records.u(i), du = staged.made(i);
             records.u(i) = {u.x + du.x, u.y + du.y};
         }
         __syncthreads();
     }
 #pragma unroll 1
-    for (u32 i = tid; i - tid % 32 < n_own; i += THREADS) {
-        const u32 node = block.node_first + i;
-        const bool there = i < n_own;
-        step(i, there, node, mixed && there ? p.fan_materials[node] : 0, [&](const Moved<T, 2> &moved) {
-            u_out[node] = {moved.u[0], moved.u[1]};
-            du_out[node] = {moved.du[0], moved.du[1]};
+    for (u32 i = tid; i - tid % 32 < n_own; i += THREADS)
+        step(i, n_own, [&](const Moved<T, 2> &moved) {
+            u_out[block.node_first + i] = {moved.u[0], moved.u[1]};
+            du_out[block.node_first + i] = {moved.du[0], moved.du[1]};
         });
-    }
     act(n_own, STEPS == 2);
     if (!PLAIN && block.energy_row != NONE && !p.force_out)
         add_energies<THREADS>(p.energies, block.energy_row, energies);

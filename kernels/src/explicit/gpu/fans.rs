@@ -4,6 +4,8 @@
 //! are the same one. Neighbours lie anywhere, so of eight that are read at once 2.6 on average meet. A fan that goes all
 //! round its node may begin with any neighbour: each takes the beginning with which it meets fewest of those before it.
 
+use std::ops::Range;
+
 use pogo_formats::block::{DeviceTables, DeviceView, FanRecord};
 use rayon::prelude::*;
 
@@ -12,6 +14,10 @@ use super::super::cpu::Real;
 /// Threads whose reads go together, and as many places that do not disturb each other.
 const TOGETHER: usize = 8;
 const SLOTS: usize = DeviceTables::FAN_NEIGHBOURS;
+/// Threads that go through their fans together.
+const WARP: usize = 32;
+/// Bits in front of the material of the triangle between the last neighbour and the first.
+const CLOSING: usize = 28;
 
 /// One fan: distinct neighbours in turn, and the materials of its triangles, if there are any to tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -49,9 +55,20 @@ impl Fan {
         fan
     }
 
+    /// The materials of its triangles, four bits each: of the one between neighbours k and k + 1, and last of the one between the
+    /// last neighbour and the first, where the kernels look for it (a closed fan has eight neighbours at most).
+    fn nibbles(&self) -> u32 {
+        if !self.closed {
+            return self.materials;
+        }
+        let closing = self.materials >> (4 * (self.n - 1)) & 15;
+        self.materials & !(15 << CLOSING) | closing << CLOSING
+    }
+
     /// Three neighbours a word, ten bits each from bit 4 on and round to bits 0 and 1, so that the kernels get the offset of a
     /// record of 16 bytes by one shift; slots without a neighbour repeat the last one. In bits 2 and 3 of the words: the number
-    /// of neighbours, its upper half, and whether there is more and whether the fan is open, which one without neighbours is not.
+    /// of neighbours (until `tell_warps` needs them), its upper half, and whether there is more and whether the fan is open,
+    /// which one without neighbours is not.
     fn words(&self) -> [u32; 3] {
         let slot = |k| if self.n == 0 { 0 } else { u32::from(self.at(0, k)) };
         let n = self.n as u32;
@@ -107,53 +124,114 @@ fn spread(fans: &mut [Fan]) {
     }
 }
 
-/// Rows of four words, (n, 4): a record each, and in single precision what `inertia` says of it; and the materials of their
-/// triangles, (n,), unless `materials` is empty. Entry i is one of the block whose range of entries it lies in, and the
-/// ranges follow each other.
-pub(super) fn fan_rows<T: Real>(
-    ranges: impl Iterator<Item = std::ops::Range<usize>>,
-    record: impl Fn(usize) -> FanRecord + Sync,
-    materials: &[u32],
-    inertia: impl Fn(usize) -> T + Sync,
-) -> (Vec<u32>, Vec<u32>) {
-    let ranges: Vec<_> = ranges.collect();
-    let n = ranges.last().map_or(0, |range| range.end);
-    let mut rows = vec![0; 4 * n];
-    let mut kept = vec![0; materials.len().min(n)];
-    let mut parts = Vec::with_capacity(ranges.len());
-    let (mut rest, mut rest_kept) = (rows.as_mut_slice(), kept.as_mut_slice());
-    for range in ranges {
-        let (part, after) = rest.split_at_mut((4 * range.len()).min(rest.len()));
-        let (part_kept, after_kept) = rest_kept.split_at_mut(range.len().min(rest_kept.len()));
-        parts.push((range.start, part, part_kept));
-        (rest, rest_kept) = (after, after_kept);
-    }
-    parts.into_par_iter().with_min_len(8).for_each(|(start, rows, kept)| {
-        let mut fans = [Fan::default(); TOGETHER];
-        for (group, rows) in rows.chunks_mut(4 * TOGETHER).enumerate() {
-            let first = start + TOGETHER * group;
-            let n = rows.len() / 4;
-            for (i, fan) in fans[..n].iter_mut().enumerate() {
-                *fan = Fan::new(record(first + i), materials.get(first + i).copied().unwrap_or(0));
-            }
-            spread(&mut fans[..n]);
-            for (i, (row, fan)) in rows.chunks_exact_mut(4).zip(&fans).enumerate() {
-                row[..3].copy_from_slice(&fan.words());
-                if size_of::<T>() == 4 {
-                    row[3] = (inertia(first + i).to_f64() as f32).to_bits();
-                }
-                if let Some(kept) = kept.get_mut(TOGETHER * group + i) {
-                    *kept = fan.materials;
-                }
-            }
-        }
-    });
-    (rows, kept)
+/// What there is of a kind of nodes: the own ones of all blocks, or those of all halos.
+pub(super) struct Entries<'a, T> {
+    /// Of each block in turn.
+    pub ranges: Vec<Range<usize>>,
+    pub record: &'a (dyn Fn(usize) -> FanRecord + Sync),
+    /// A word an entry, or none.
+    pub materials: &'a [u32],
+    pub inertia: &'a (dyn Fn(usize) -> T + Sync),
 }
 
-/// Three words a further record.
-pub(super) fn further_rows(device: &DeviceView) -> Vec<u32> {
-    (0..device.further_node.len()).flat_map(|record| Fan::new(device.further_fan(record), 0).words()).collect()
+/// What becomes of it: four words an entry, (n, 4), a record and in single precision its inertia; and the materials of its
+/// triangles, (n,), if there are any to tell.
+#[derive(Default)]
+pub(super) struct FanRows {
+    pub words: Vec<u32>,
+    pub materials: Vec<u32>,
+}
+
+/// The rows of one block.
+struct Part<'a> {
+    range: Range<usize>,
+    words: &'a mut [u32],
+    materials: &'a mut [u32],
+}
+
+impl FanRows {
+    fn new(n: usize, n_materials: usize) -> Self {
+        Self { words: vec![0; 4 * n], materials: vec![0; n_materials.min(n)] }
+    }
+
+    /// Each range is where the one before ends.
+    fn parts(&mut self, ranges: &[Range<usize>]) -> Vec<Part<'_>> {
+        let (mut words, mut materials) = (self.words.as_mut_slice(), self.materials.as_mut_slice());
+        let part = |range: &Range<usize>| {
+            let (of_words, of_materials);
+            (of_words, words) = std::mem::take(&mut words).split_at_mut(4 * range.len());
+            let n = range.len().min(materials.len());
+            (of_materials, materials) = std::mem::take(&mut materials).split_at_mut(n);
+            Part { range: range.clone(), words: of_words, materials: of_materials }
+        };
+        ranges.iter().map(part).collect()
+    }
+}
+
+/// The rows of own nodes and of halos.
+pub(super) fn fan_rows<T: Real>(entries: [Entries<'_, T>; 2]) -> [FanRows; 2] {
+    let mut rows = entries
+        .each_ref()
+        .map(|entries| FanRows::new(entries.ranges.last().map_or(0, |range| range.end), entries.materials.len()));
+    let [own, halo] = &mut rows;
+    let parts: Vec<_> = own.parts(&entries[0].ranges).into_iter().zip(halo.parts(&entries[1].ranges)).collect();
+    parts.into_par_iter().with_min_len(8).for_each(|(own, halo)| {
+        let mut parts = [own, halo];
+        for (part, entries) in parts.iter_mut().zip(&entries) {
+            fill(part, entries);
+        }
+        let [own, halo] = parts;
+        tell_warps(own.words.chunks_exact_mut(4).chain(halo.words.chunks_exact_mut(4)).collect());
+    });
+    rows
+}
+
+fn fill<T: Real>(part: &mut Part<'_>, entries: &Entries<'_, T>) {
+    let mut fans = [Fan::default(); TOGETHER];
+    for (group, rows) in part.words.chunks_mut(4 * TOGETHER).enumerate() {
+        let first = part.range.start + TOGETHER * group;
+        let n = rows.len() / 4;
+        for (i, fan) in fans[..n].iter_mut().enumerate() {
+            *fan = Fan::new((entries.record)(first + i), entries.materials.get(first + i).copied().unwrap_or(0));
+        }
+        spread(&mut fans[..n]);
+        for (i, (row, fan)) in rows.chunks_exact_mut(4).zip(&fans).enumerate() {
+            row[..3].copy_from_slice(&fan.words());
+            if size_of::<T>() == 4 {
+                row[3] = ((entries.inertia)(first + i).to_f64() as f32).to_bits();
+            }
+            if let Some(materials) = part.materials.get_mut(TOGETHER * group + i) {
+                *materials = fan.nibbles();
+            }
+        }
+    }
+}
+
+/// Tells the rows of one block, own and halo, of which a warp has 32 at a time, what the kernels ask of a warp's instead of their
+/// own number of neighbours: whether any is open or has more to follow, and the most neighbours of any, from 4 on.
+fn tell_warps(mut rows: Vec<&mut [u32]>) {
+    for warp in rows.chunks_mut(WARP) {
+        let most = warp.iter().map(|row| (row[0] >> 2 & 3 | row[1] & 12).max(4)).max().unwrap_or(4);
+        let unusual = u32::from(warp.iter().any(|row| row[2] & 12 != 0));
+        let [upper, middle, lower] =
+            [[0, 0, 0], [0, 1, 0], [0, 1, 1], [1, 0, 0], [1, 1, 0], [1, 1, 1]][most as usize - 4];
+        for row in warp {
+            row[0] = row[0] & !12 | (upper | middle << 1) << 2;
+            row[1] = row[1] & !12 | (lower | unusual << 1) << 2;
+        }
+    }
+}
+
+/// Three words a further record, and the materials of its triangles, if there are any to tell.
+pub(super) fn further_rows(device: &DeviceView) -> FanRows {
+    let records = device.further_node.len();
+    let fan = |record: usize| {
+        Fan::new(device.further_fan(record), device.further_materials.get(record).copied().unwrap_or(0))
+    };
+    FanRows {
+        words: (0..records).flat_map(|record| fan(record).words()).collect(),
+        materials: (0..device.further_materials.len()).map(|record| fan(record).nibbles()).collect(),
+    }
 }
 
 #[cfg(test)]
@@ -202,42 +280,93 @@ mod tests {
         sum
     }
 
+    fn ring(i: u64, n: usize) -> Vec<u16> {
+        let mut at = i;
+        let ring = (0..n).map(|_| {
+            at = at.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (at >> 40) as u16 % 600
+        });
+        ring.collect()
+    }
+
     #[test]
     fn fans_that_are_begun_elsewhere_are_the_same_fans_and_meet_less() {
-        let neighbours = |i: u64, n: usize| -> Vec<u16> {
-            let mut at = i;
-            let ring = (0..n).map(|_| {
-                at = at.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-                (at >> 40) as u16 % 600
-            });
-            let ring: Vec<u16> = ring.collect();
-            ring.iter().copied().chain([ring[0]]).collect()
+        let record = |i: usize| {
+            let ring = ring(i as u64, 5 + i % 4);
+            FanRecord::new(ring.iter().copied().chain([ring[0]]))
         };
-        let record = |i: usize| FanRecord::new(neighbours(i as u64, 5 + i % 4));
         let materials: Vec<u32> = (0..40).map(|i| 0x1234_5678u32.rotate_left(i)).collect();
-        let (rows, kept) = fan_rows::<f64>([0..13, 13..40].into_iter(), record, &materials, |_| 0.0);
+        let of = |ranges: [Range<usize>; 2]| Entries {
+            ranges: ranges.to_vec(),
+            record: &record,
+            materials: &materials,
+            inertia: &|_| 0.0f64,
+        };
+        let [rows, halo] = fan_rows([of([0..13, 13..40]), of([0..0, 0..3])]);
+        assert_eq!((halo.words.len(), halo.materials.len()), (12, 3));
         let (mut before, mut after) = (0, 0);
         for range in [0..8, 8..13, 13..21, 21..29, 29..37, 37..40] {
             let old: Vec<Fan> = range.clone().map(|i| Fan::new(record(i), materials[i])).collect();
             let new: Vec<Fan> = range
                 .clone()
-                .map(|i| {
-                    let words = [rows[4 * i], rows[4 * i + 1], rows[4 * i + 2]];
-                    let (n, further, open) = said(words);
+                .zip(&old)
+                .map(|(i, old)| {
+                    let words = [rows.words[4 * i], rows.words[4 * i + 1], rows.words[4 * i + 2]];
                     let neighbours = std::array::from_fn(|k| neighbour(words, k));
-                    Fan { neighbours, n, closed: !open, further, materials: kept[i] }
+                    let (_, further, open) = said(words);
+                    Fan { neighbours, n: old.n, closed: !open, further, materials: rows.materials[i] }
                 })
                 .collect();
             for (old, new) in old.iter().zip(&new) {
-                assert!(new.closed && new.n == old.n);
-                let from = (0..old.n).find(|&from| (0..old.n).all(|k| old.at(from, k) == new.neighbours[k]));
+                assert!(new.closed);
+                let from = (0..old.n).find(|&from| (0..SLOTS).all(|k| old.at(from, k) == new.neighbours[k]));
                 let from = from.expect("the same neighbours in the same order");
                 for k in 0..old.n {
-                    assert_eq!(new.materials >> (4 * k) & 15, old.materials >> (4 * ((from + k) % old.n)) & 15);
+                    let nibble = if k + 1 == old.n { 7 } else { k };
+                    assert_eq!(new.materials >> (4 * nibble) & 15, old.materials >> (4 * ((from + k) % old.n)) & 15);
                 }
             }
             (before, after) = (before + waits(&old), after + waits(&new));
         }
         assert!(4 * after < 3 * before, "{before} → {after}");
+    }
+
+    /// A block of 40 own nodes and 30 of its halo: warps of 32, 8 and 24, and 6.
+    #[test]
+    fn a_warp_is_told_the_most_neighbours_and_whether_any_fan_is_unusual() {
+        for most in 3..=9 {
+            for unusual in [None, Some(0), Some(31), Some(63), Some(64)] {
+                let count = |i: usize| if [5, 45, 69].contains(&i) { most } else { 3 };
+                let record = |i: usize| {
+                    let ring = ring(i as u64, count(i));
+                    let closed = (Some(i) != unusual && ring.len() < 9).then_some(ring[0]);
+                    FanRecord::new(ring.into_iter().chain(closed))
+                };
+                let of_halo = |entry: usize| record(40 + entry);
+                let [own, halo] = fan_rows([
+                    Entries { ranges: [0..40, 40..40].to_vec(), record: &record, materials: &[], inertia: &|_| 0.0f64 },
+                    Entries {
+                        ranges: [0..30, 30..30].to_vec(),
+                        record: &of_halo,
+                        materials: &[],
+                        inertia: &|_| 0.0f64,
+                    },
+                ]);
+                let rows: Vec<&[u32]> = own.words.chunks(4).chain(halo.words.chunks(4)).collect();
+                for (warp, rows) in rows.chunks(32).enumerate() {
+                    let expected = unusual.is_some_and(|i| i / 32 == warp) || most == 9;
+                    for row in rows {
+                        let bit = |word: usize, bit: u32| row[word] >> bit & 1 == 1;
+                        let told = match (bit(0, 2), bit(0, 3), bit(1, 2)) {
+                            (false, false, _) => 4,
+                            (false, true, lower) => 5 + usize::from(lower),
+                            (true, false, _) => 7,
+                            (true, true, lower) => 8 + usize::from(lower),
+                        };
+                        assert_eq!((told, bit(1, 3)), (most.max(4), expected), "{most}, {unusual:?}, {warp}");
+                    }
+                }
+            }
+        }
     }
 }

@@ -22,7 +22,7 @@ use super::cpu::Real;
 use super::signals::Signals;
 use super::{EnergySums, Problem, SignalTable, State, Stepper, StepperError};
 use crate::cuda::{Buffer, DeviceError, Event, Gpu, Graph, Kernel, Plain, synchronize};
-use fans::{fan_rows, further_rows};
+use fans::{Entries, fan_rows, further_rows};
 use grids::{TileRow, room};
 use signals::{DeviceSignals, WINDOW};
 use tables::{BlockRow, ColourRow, LEFT_THREADS, MaterialRow, Special, Tables, law_name};
@@ -323,15 +323,26 @@ impl<T: GpuReal> GpuStepper<T> {
         let fan_materials = if fans { view.fan_materials } else { empty };
         let (outer_nodes, halo_fan_materials) =
             if ring { (view.outer_nodes, view.halo_fan_materials) } else { (empty, empty) };
-        let n_blocks = |are: bool| if are { blocks.n_blocks() } else { 0 };
-        let own = (0..n_blocks(fans)).map(|block| blocks.own_nodes(block));
-        let (fan, fan_materials) = fan_rows(own, |node| view.fan(node), fan_materials, |node| tables.inertia[node]);
-        let entries = |block: usize| blocks.halo_first[block] as usize..blocks.halo_first[block + 1] as usize;
-        let halo = (0..n_blocks(ring)).map(entries);
-        let halo_inertia = |entry: usize| tables.inertia[blocks.halo_nodes[entry] as usize];
-        let (halo_fan, halo_fan_materials) =
-            fan_rows(halo, |entry| view.halo_fan(entry), halo_fan_materials, halo_inertia);
-        let further_fan = further_rows(view);
+        let n_blocks = if fans { blocks.n_blocks() } else { 0 };
+        let halo_entries = |block: usize| match ring {
+            true => blocks.halo_first[block] as usize..blocks.halo_first[block + 1] as usize,
+            false => 0..0,
+        };
+        let [own_fans, halo_fans] = fan_rows([
+            Entries {
+                ranges: (0..n_blocks).map(|block| blocks.own_nodes(block)).collect(),
+                record: &|node| view.fan(node),
+                materials: fan_materials,
+                inertia: &|node| tables.inertia[node],
+            },
+            Entries {
+                ranges: (0..n_blocks).map(halo_entries).collect(),
+                record: &|entry| view.halo_fan(entry),
+                materials: halo_fan_materials,
+                inertia: &|entry| tables.inertia[blocks.halo_nodes[entry] as usize],
+            },
+        ]);
+        let further_fans = further_rows(view);
         let number = size_of::<T>();
         // In single precision the rows of fans have it.
         let inertia: &[T] = if number == 4 && all_fans { &[] } else { &tables.inertia };
@@ -354,9 +365,9 @@ impl<T: GpuReal> GpuStepper<T> {
             + bytes(problem.lumped_mass.len(), 8)
             + bytes(tables.blocks.len(), size_of::<BlockRow>())
             + bytes(tables.by_fans.len() + tables.by_colours.len() + tables.special_first.len(), 4)
-            + bytes(halo_nodes.len() + outer_nodes.len() + fan.len() + halo_fan.len(), 4)
-            + bytes(fan_materials.len() + halo_fan_materials.len(), 4)
-            + bytes(further_fan.len() + view.further_materials.len(), 4)
+            + bytes(halo_nodes.len() + outer_nodes.len() + own_fans.words.len() + halo_fans.words.len(), 4)
+            + bytes(own_fans.materials.len() + halo_fans.materials.len(), 4)
+            + bytes(further_fans.words.len() + further_fans.materials.len(), 4)
             + bytes(view.further_node.len() + connectivity.len(), 2)
             + bytes(colours.len(), size_of::<ColourRow>())
             + bytes(tables.specials.len(), size_of::<Special>())
@@ -390,13 +401,13 @@ impl<T: GpuReal> GpuStepper<T> {
             by_colours: up.copy(&tables.by_colours)?,
             halo_nodes: up.copy(halo_nodes)?,
             outer_nodes: up.copy(outer_nodes)?,
-            fan: up.copy(&fan)?,
-            halo_fan: up.copy(&halo_fan)?,
-            fan_materials: up.copy(&fan_materials)?,
-            halo_fan_materials: up.copy(&halo_fan_materials)?,
+            fan: up.copy(&own_fans.words)?,
+            halo_fan: up.copy(&halo_fans.words)?,
+            fan_materials: up.copy(&own_fans.materials)?,
+            halo_fan_materials: up.copy(&halo_fans.materials)?,
             further_node: up.copy(view.further_node)?,
-            further_fan: up.copy(&further_fan)?,
-            further_materials: up.copy(view.further_materials)?,
+            further_fan: up.copy(&further_fans.words)?,
+            further_materials: up.copy(&further_fans.materials)?,
             materials: up.copy(&tables.materials)?,
             colours: up.copy(colours)?,
             connectivity: up.copy(connectivity)?,

@@ -375,9 +375,10 @@ impl<T: Real> Tables<T> {
             let number = size_of::<T>() as u32;
             let near = row.n_own + row.n_halo;
             if fans {
-                // As `Records` in fans.cuh lie, x of double precision always as far on; behind them what `Staged` holds.
+                // As `Records` in fans.cuh lie, x of double precision always as far on; behind them what `Staged` holds: fans of
+                // 16 bytes, and Δu of own nodes with, in double precision, their inertia.
                 let records = if number == 4 { 0 } else { 16 * DeviceTables::FAN_LOCAL_NODES as u32 };
-                let staged = if number == 4 { 24 } else { 40 };
+                let own = if number == 4 { 8 } else { 24 } * row.n_own;
                 let planes = if row.material == u32::from(DeviceTables::MIXED) {
                     8 * number * tables.materials.len() as u32
                 } else {
@@ -387,8 +388,8 @@ impl<T: Real> Tables<T> {
                 tables.n_kept = tables.n_kept.max(row.n_special.min(MOST_KEPT));
                 let more = if extra { EXTRA + planes + ACTION * row.n_special.min(MOST_KEPT) } else { 0 };
                 let sizes = [
-                    (records + 16 * near + staged * row.n_own).next_multiple_of(16),
-                    (records + 16 * (near + row.n_outer) + staged * near).next_multiple_of(16),
+                    (records + 16 * near + 16 * row.n_own + own).next_multiple_of(16),
+                    (records + 16 * (near + row.n_outer) + 16 * near + own).next_multiple_of(16),
                 ];
                 for (most, size) in tables.shared.iter_mut().zip(sizes) {
                     *most = (*most).max(size + more);
