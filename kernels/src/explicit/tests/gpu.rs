@@ -276,6 +276,101 @@ fn exact_positions_and_plain_blocks() {
     }
 }
 
+/// A grid whose diagonals go either way, wheels of 3 to 40 triangles with a rim around, and nodes where two open fans meet.
+fn fans_of_all_sizes() -> Mesh {
+    let mut mesh = box_mesh(ElementKind::Cpe3, [60, 50, 0], 1e-3, 0.2);
+    let connectivity = &mut mesh.groups[0].connectivity;
+    for (quad, nodes) in connectivity.chunks_exact_mut(6).enumerate() {
+        let [p, q] = [nodes[0], nodes[1]];
+        let [r, s] = [q + 61, p + 61];
+        let turned = noise(quad as u64 + 5) > 0.2;
+        nodes.copy_from_slice(&if turned { [p, q, s, q, r, s] } else { [p, q, r, p, r, s] });
+    }
+    let coordinates = &mut mesh.coordinates;
+    let mut node = |x: f64, y: f64| {
+        coordinates.extend([x, y]);
+        (coordinates.len() / 2 - 1) as u32
+    };
+    let mut left = 0.0;
+    for n in [3, 4, 5, 6, 7, 8, 9, 10, 11, 16, 17, 18, 40] {
+        let radius = 0.3e-3 * (n as f64).max(4.0);
+        let hub = [left + 3.0 * radius, -3.0 * radius];
+        left += 6.0 * radius;
+        let middle = node(hub[0], hub[1]);
+        let mut ring = |radius: f64, shift: f64| -> Vec<u32> {
+            let angle = |k: usize| (k as f64 + shift + 0.1 * noise(k as u64)) * std::f64::consts::TAU / n as f64;
+            (0..n).map(|k| node(hub[0] + radius * angle(k).cos(), hub[1] + radius * angle(k).sin())).collect()
+        };
+        // The chords of the rim pass outside of the inner ring.
+        let rim = 1.3 / (std::f64::consts::PI / n as f64).cos();
+        let (inner, outer) = (ring(radius, 0.0), ring(rim * radius, 0.5));
+        for k in 0..n {
+            let next = (k + 1) % n;
+            connectivity.extend([middle, inner[k], inner[next]]);
+            connectivity.extend([inner[k], outer[k], inner[next], inner[next], outer[k], outer[next]]);
+        }
+    }
+    for n in [2, 9, 12] {
+        let hub = [left + 1e-3, 1e-3];
+        left += 3e-3;
+        let middle = node(hub[0], hub[1]);
+        for side in [0.0, std::f64::consts::PI] {
+            let angle = |k: usize| side + k as f64 / n as f64;
+            let rim: Vec<u32> =
+                (0..=n).map(|k| node(hub[0] + 1e-3 * angle(k).cos(), hub[1] + 1e-3 * angle(k).sin())).collect();
+            rim.windows(2).for_each(|pair| connectivity.extend([middle, pair[0], pair[1]]));
+        }
+    }
+    let (n_nodes, n) = (mesh.coordinates.len() / 2, mesh.groups[0].connectivity.len() / 3);
+    mesh.node_labels = (1..=n_nodes as u32).collect();
+    mesh.node_instance = vec![0; n_nodes];
+    let group = &mut mesh.groups[0];
+    (group.labels, group.instance, group.section) = ((1..=n as u32).collect(), vec![0; n], vec![0; n]);
+    mesh
+}
+
+#[test]
+fn the_fans_of_all_sizes_are_there() {
+    let case = Arranged::new(fans_of_all_sizes(), &[isotropic(210e9, 0.3)], 300);
+    let problem = case.problem();
+    assert!(problem.lumped_mass.iter().all(|&mass| mass > 0.0));
+    let device = case.device.view();
+    let (mut closed, mut open, mut further) = ([0; 10], [0; 10], 0);
+    for node in 0..case.mesh.n_nodes() {
+        let fan = device.fan(node);
+        let n = fan.n_neighbours();
+        let is_closed = n > 3 && fan.neighbour(0) == fan.neighbour(n - 1);
+        (if is_closed { &mut closed } else { &mut open })[n - usize::from(is_closed)] += 1;
+        further += usize::from(fan.has_further());
+    }
+    assert!(closed[3..=8].iter().all(|&n| n > 0), "{closed:?}");
+    assert!(open[3] > 0 && open[9] > 0 && further >= 9, "{open:?}, {further}");
+}
+
+#[test]
+fn fans_of_all_sizes_in_every_law() {
+    if skipped("fans_of_all_sizes_in_every_law") {
+        return;
+    }
+    let steel = isotropic(210e9, 0.3);
+    let mut stiffer = steel;
+    stiffer[0] *= 1.4;
+    for (law, elasticities) in [
+        ("isotropic", vec![steel]),
+        ("aligned", vec![stiffer]),
+        ("coupled", vec![anisotropic()]),
+        ("two isotropic", vec![steel, isotropic(70e9, 0.33)]),
+    ] {
+        for capacity in [48, 300] {
+            let case = Arranged::new(fans_of_all_sizes(), &elasticities, capacity);
+            let problem = case.problem();
+            let what = format!("fans, {law}, blocks of {capacity}");
+            compare::<f64>(&case, &problem, &format!("{what}, f64"), 1e-12);
+            compare::<f32>(&case, &problem, &format!("{what}, f32"), 1e-5);
+        }
+    }
+}
+
 /// Hexahedra and tetrahedra in grids, with forces, supports, monitors and damping everywhere, scaled stiffness in one place, and
 /// two materials.
 #[test]
