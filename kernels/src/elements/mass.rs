@@ -76,6 +76,26 @@ pub fn lumped_mass(
     weighted_mass(mesh, sections, lumping, |_| 1.0)
 }
 
+/// What the lumped masses (`RowSum`) change by, kg, (n_nodes,), when each coordinate x becomes `moved(x)`; none if an element has
+/// no positive volume then.
+pub(crate) fn mass_change(
+    mesh: &MeshView,
+    sections: &[SectionProperties],
+    moved: impl Fn(f64) -> f64 + Sync,
+) -> Option<Vec<f64>> {
+    let rules = ElementKind::ALL.map(quadrature);
+    let (change, bad) = sum_to_nodes(mesh, sections.len(), |element| {
+        let rule = &rules[element.kind as usize];
+        let volumes = |x: &[[f64; 3]; 8]| nodal_volumes(element.kind, rule, x, Lumping::RowSum);
+        let (before, after) = (volumes(&element.positions)?, volumes(&element.positions.map(|x| x.map(&moved)))?);
+        let section = &sections[element.section];
+        let density = section.density * thickness(element.kind, section.thickness);
+        Some(std::array::from_fn(|i| density * (after[i] - before[i])))
+    })
+    .ok()?;
+    bad.is_empty().then_some(change)
+}
+
 /// α_i = Σ_e α_e m_ei / m_i, 1/s, (n_nodes,): the nodal rate of damping proportional to each element's mass.
 ///
 /// `element_rate` is α_e, (n_elements,). Nodes without mass get 0.

@@ -13,6 +13,7 @@ mod tests;
 
 pub use elasticity::{MaterialError, global_elasticity, plane_elasticity, section_properties};
 pub use fields::{ElementFields, ElementProbe, element_fields, element_probes, energy_density, mises};
+pub(crate) use mass::mass_change;
 pub use mass::{element_masses, element_volumes, lumped_mass, nodal_damping};
 pub(crate) use shape::CORNERS;
 pub use shape::{QuadraturePoint, quadrature, shape_functions};
@@ -139,21 +140,27 @@ pub(crate) fn sum_to_nodes(
         check_group(mesh, group, first, n_sections)?;
         // A window at a time: the shares of all elements together would take more memory than the mesh.
         let n = group.labels.len();
+        let share_of = |i: usize| each(&element(mesh, group, first, i));
+        let mut shares = vec![0.0; n_nodes * n.min(64 * CHUNK)];
         for window in (0..n).step_by(64 * CHUNK) {
             let end = (window + 64 * CHUNK).min(n);
-            let shares: Vec<Option<[f64; 8]>> = (window..end)
-                .into_par_iter()
+            let shares = &mut shares[..n_nodes * (end - window)];
+            let all = shares
+                .par_chunks_exact_mut(n_nodes)
+                .zip(window..end)
                 .with_min_len(CHUNK)
-                .map(|i| each(&element(mesh, group, first, i)))
-                .collect();
-            for (i, share) in (window..end).zip(shares) {
-                let Some(share) = share else {
-                    bad.push(first + i);
-                    continue;
-                };
-                for (&node, share) in group.connectivity[i * n_nodes..(i + 1) * n_nodes].iter().zip(share) {
-                    sums[node as usize] += share;
-                }
+                .map(|(shares, i)| {
+                    let share = share_of(i);
+                    shares.copy_from_slice(&share.unwrap_or_default()[..n_nodes]);
+                    share.is_some()
+                })
+                .reduce(|| true, |a, b| a & b);
+            if !all {
+                bad.extend((window..end).filter(|&i| share_of(i).is_none()).map(|i| first + i));
+            }
+            let nodes = &group.connectivity[n_nodes * window..n_nodes * end];
+            for (&node, &share) in nodes.iter().zip(&*shares) {
+                sums[node as usize] += share;
             }
         }
         first += n;

@@ -1,13 +1,12 @@
 //! Units in which the tables hold lengths and forces, and what they do about the rounding of single precision.
 
-use pogo_formats::block::MeshView;
-use pogo_formats::model::{ElementKind, Lumping};
+use pogo_formats::model::ElementKind;
 use rayon::prelude::*;
 
 use super::super::{Problem, StepperError};
 use super::lanes::Real;
 use super::tables::{Material, n_dummies};
-use crate::elements::{HOURGLASS_COEFFICIENT, hourglass_modulus, lumped_mass, plane_elasticity, thickness};
+use crate::elements::{HOURGLASS_COEFFICIENT, hourglass_modulus, mass_change, plane_elasticity, thickness};
 
 /// Units and rounding of the block-local coordinates.
 pub(in crate::explicit) struct Scale {
@@ -122,17 +121,14 @@ impl Scale {
     /// Factor on each node's mass, (n_nodes,), that makes up for the rounding of the positions; empty for none. Elements
     /// that are a little larger are also a little heavier: only the two together leave the speed of waves as it is.
     pub fn mass_factors(&self, problem: &Problem) -> Vec<f64> {
-        let mesh = &problem.mesh;
         if self.quantum == 0.0 {
             return Vec::new();
         }
         let grid = self.quantum * self.length;
-        let rounded: Vec<f64> = mesh.coordinates.iter().map(|&x| (x / grid).round() * grid).collect();
-        let on_grid = MeshView { coordinates: &rounded, ..mesh.clone() };
         // The sums of rows stand for all lumpings: the factors differ from 1 by 1e-7.
-        let mass = |mesh: &MeshView| lumped_mass(mesh, &problem.sections, Lumping::RowSum);
-        let (Ok(exact), Ok(on_grid)) = (mass(mesh), mass(&on_grid)) else { return Vec::new() };
-        on_grid.iter().zip(exact).map(|(m, exact)| if exact > 0.0 { m / exact } else { 1.0 }).collect()
+        let change = mass_change(&problem.mesh, &problem.sections, |x| (x / grid).round() * grid);
+        let factor = |(change, &mass): (f64, &f64)| if mass > 0.0 { 1.0 + change / mass } else { 1.0 };
+        change.map_or_else(Vec::new, |change| change.into_iter().zip(&problem.lumped_mass).map(factor).collect())
     }
 
     /// Δt²/m/(1 + q), q = α Δt / 2, in the units of the tables, (n_nodes,); 0 for nodes without mass.
