@@ -167,9 +167,9 @@ constexpr int CLOSING = 28;
 // f_int of nodes of which some fan is open or has more to follow, from all their records; the first four neighbours of the first
 // are in `forces` already. Out of line: few nodes are.
 template <typename T, Law LAW>
-__device__ __noinline__ typename Pair<T>::type unusual_force(const Params<T> &p, Extra<T> *extra, Records<T> records, u32 local,
-                                                             Record<T> me, Fan fan, Record<T> first, Record<T> last,
-                                                             Forces<T, LAW> forces, Plane<T> d, bool mixed, u32 materials, u32 next) {
+__device__ __noinline__ typename Pair<T>::type
+unusual_force(const Params<T> &p, Extra<T> *extra, Records<T> records, u32 local, Record<T> me, Fan fan, Record<T> first,
+              Record<T> last, Forces<T, LAW> forces, Plane<T> d, bool mixed, u32 materials, u32 next) {
     for (int k = 4;; k = 1) {
 #pragma unroll 1
         for (; k < 9; k++) {
@@ -192,8 +192,9 @@ __device__ __noinline__ typename Pair<T>::type unusual_force(const Params<T> &p,
 
 // f_int of one node. The threads of a warp go through as many neighbours as the node that has most.
 template <typename T, Law LAW, bool PLAIN>
-__device__ __forceinline__ typename Pair<T>::type fan_force(const Params<T> &p, const Block &block, Extra<T> *extra, Records<T> records,
-                                                            u32 local, Record<T> me, Fan fan, Plane<T> d, u32 materials) {
+__device__ __forceinline__ typename Pair<T>::type fan_force(const Params<T> &p, const Block &block, Extra<T> *extra,
+                                                            Records<T> records, u32 local, Record<T> me, Fan fan,
+                                                            Plane<T> d, u32 materials) {
     const bool mixed = !PLAIN && block.material == MIXED;
     Forces<T, LAW> forces;
     const Record<T> first = records.at(fan.offset(0)) - me;
@@ -207,7 +208,8 @@ __device__ __forceinline__ typename Pair<T>::type fan_force(const Params<T> &p, 
 #pragma unroll
     for (int k = 1; k < 4; k++) add(k);
     if (fan.unusual())
-        return unusual_force<T, LAW>(p, extra, records, local, me, fan, first, last, forces, d, mixed, materials, block.further_first);
+        return unusual_force<T, LAW>(p, extra, records, local, me, fan, first, last, forces, d, mixed, materials,
+                                     block.further_first);
     auto rest = [&](int most) {
 #pragma unroll
         for (int k = 4; k < 9; k++) {
@@ -249,7 +251,9 @@ template <typename T> struct Staged {
         else return {du_in[node], p.inertia[node], {row.x, row.y, row.z}};
     }
     // Δu one step on; of a halo node where its fan was.
-    __device__ __forceinline__ T2 &made(u32 local) const { return local < n_own ? du[local] : reinterpret_cast<T2 &>(fan[local]); }
+    __device__ __forceinline__ T2 &made(u32 local) const {
+        return local < n_own ? du[local] : reinterpret_cast<T2 &>(fan[local]);
+    }
 };
 
 // What `Extra` says, for one launch.
@@ -290,8 +294,8 @@ __device__ __forceinline__ void copy_rows(void *to, const Row *from, u32 n) {
     for (u32 i = threadIdx.x; i < n; i += AT_ONCE * THREADS) {
 #pragma unroll
         for (u32 s = 0; s < AT_ONCE; s++)
-            asm volatile("{ .reg .pred there; setp.lt.u32 there, %0, %1; @there cp.async.ca.shared.global [%2], [%3], %4; }" ::"r"(i + s * THREADS),
-                         "r"(n), "r"(at + s * STRIDE * THREADS), "l"(from + s * THREADS), "n"(sizeof(Row))
+            asm volatile("{ .reg .pred there; setp.lt.u32 there, %0, %1; @there cp.async.ca.shared.global [%2], [%3], %4; }" ::
+                             "r"(i + s * THREADS), "r"(n), "r"(at + s * STRIDE * THREADS), "l"(from + s * THREADS), "n"(sizeof(Row))
                          : "memory");
         at += AT_ONCE * STRIDE * THREADS;
         from += AT_ONCE * THREADS;
@@ -303,7 +307,8 @@ __device__ __forceinline__ void copy_rows(void *to, const Row *from, u32 n) {
 template <typename T, int STEPS, Law LAW, bool PLAIN, typename Wait>
 __device__ __forceinline__ void step_block(const Params<T> &p, const Block &block, u32 k, u32 parity, Wait &&wait) {
     typedef typename Pair<T>::type T2;
-    constexpr u32 THREADS = Fans<T>::THREADS, RING_AT_ONCE = (256 + THREADS - 1) / THREADS, OWN_AT_ONCE = (512 + THREADS - 1) / THREADS, X_AT_ONCE = (768 + THREADS - 1) / THREADS;
+    constexpr u32 THREADS = Fans<T>::THREADS, RING_AT_ONCE = (256 + THREADS - 1) / THREADS;
+    constexpr u32 OWN_AT_ONCE = (512 + THREADS - 1) / THREADS, X_AT_ONCE = (768 + THREADS - 1) / THREADS;
     extern __shared__ __align__(32) unsigned char shared[];
     const u32 n_own = block.n_own, n_halo = block.n_halo, tid = threadIdx.x;
     // Nodes that are read, and nodes that are moved, in the first step.
@@ -369,7 +374,8 @@ __device__ __forceinline__ void step_block(const Params<T> &p, const Block &bloc
 
     // One step of the local node `i` of `n`; the whole warp comes along.
     auto step = [&](u32 i, u32 n, auto &&store) {
-        // Threads beyond the last node make its step again and keep nothing, so that a warp stays together.
+        // Threads beyond the last node make its step again and keep nothing, so that a warp stays together. They have read its fan
+        // when the paths through fans meet again, and only then Δu may come where it was.
         const u32 local = min(i, n - 1), entry = block.halo_first + local - n_own;
         const bool there = i < n, own = local < n_own;
         const u32 node = own ? block.node_first + local : p.halo_nodes[entry];
@@ -426,7 +432,8 @@ __device__ __forceinline__ void step_block(const Params<T> &p, const Block &bloc
                 motion.decay = p.decay[node];
                 motion.dissipation = p.dissipation[node];
             }
-            const Moved<T, 2> moved = move_special(p, motion, block.damped, own, {kept, base, n_kept, base + s, k, extra->recorded[later], later});
+            const Actions actions = {kept, base, n_kept, base + s, k, extra->recorded[later], later};
+            const Moved<T, 2> moved = move_special(p, motion, block.damped, own, actions);
             energies.work += moved.energies.work;
             energies.damped += moved.energies.damped;
             if (last) {
