@@ -25,7 +25,7 @@ use super::signals::Signals;
 use super::snapshots::{PICTURE, Physics, Snapshots, user_order};
 use super::time_loop::{self, Conditions, DIVERGED_FILE_NAME, End, Products};
 use crate::config::{Precision, Settings, Start, lumping_name};
-use crate::device::{MayBeDevice, on_chosen};
+use crate::device::{self, MayBeDevice, Starting, on_chosen};
 use crate::error::SolveError;
 use crate::folder::{ResultFolder, peak_memory, provenance};
 use crate::interrupt::Interrupts;
@@ -70,6 +70,7 @@ pub fn run(
     observer: &mut dyn Observer,
 ) -> Result<Summary, SolveError> {
     let began = Instant::now();
+    let mut starting = device::start(settings.device);
     let path = Path::new(&model.block_file.path).to_path_buf();
     let refuse = |source: AssembleError| SolveError::Assemble { path: path.clone(), source };
     let Model { mesh, blocks, setup, .. } = &model;
@@ -140,7 +141,7 @@ pub fn run(
         GpuError::Device(error) => SolveError::Device(error),
     };
     let Engine { mut stepper, bytes_per_node_step, device, n_threads: stepping_threads } =
-        make_stepper(&problem, &state, &signals, settings, n_threads, observer).map_err(refuse)?;
+        make_stepper(&problem, &state, &signals, settings, n_threads, &mut starting, observer).map_err(refuse)?;
     drop(problem);
     let first_step = state.step;
     let resumed = *start != Start::Beginning;
@@ -364,6 +365,7 @@ fn make_stepper(
     signals: &Signals<'_>,
     settings: &Settings,
     threads: usize,
+    starting: &mut Starting,
     observer: &mut dyn Observer,
 ) -> Result<Engine, GpuError> {
     fn on_cpu<T: Real + 'static>(problem: &Problem<'_>, state: &State, threads: usize) -> Result<Engine, GpuError> {
@@ -395,9 +397,12 @@ fn make_stepper(
         Precision::F32 => on_cpu::<f32>(problem, state, threads),
         Precision::F64 => on_cpu::<f64>(problem, state, threads),
     };
-    let gpu = |ordinal, observer: &mut dyn Observer| match settings.precision {
-        Precision::F32 => on_gpu::<f32>(problem, state, signals, ordinal, observer),
-        Precision::F64 => on_gpu::<f64>(problem, state, signals, ordinal, observer),
+    let gpu = |ordinal, observer: &mut dyn Observer| {
+        starting.wait()?;
+        match settings.precision {
+            Precision::F32 => on_gpu::<f32>(problem, state, signals, ordinal, observer),
+            Precision::F64 => on_gpu::<f64>(problem, state, signals, ordinal, observer),
+        }
     };
     on_chosen(settings.device, observer, cpu, gpu)
 }
