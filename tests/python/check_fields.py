@@ -16,11 +16,16 @@ import vtk
 from vtk.util.numpy_support import vtk_to_numpy
 
 
-def read(path):
-    reader = vtk.vtkXMLUnstructuredGridReader()
+def opened(reader, path):
+    """The reader with its file, and the list that the errors go to which it reports."""
     errors = []
     reader.AddObserver("ErrorEvent", lambda *event: errors.append(event))
     reader.SetFileName(path)
+    return reader, errors
+
+
+def read(path):
+    reader, errors = opened(vtk.vtkXMLUnstructuredGridReader(), path)
     reader.Update()
     assert not errors, f"{path}: VTK reports errors"
     return reader.GetOutput()
@@ -28,10 +33,7 @@ def read(path):
 
 def steps(path):
     """VTKHDF: (time, grid) of every step."""
-    reader = vtk.vtkHDFReader()
-    errors = []
-    reader.AddObserver("ErrorEvent", lambda *event: errors.append(event))
-    reader.SetFileName(path)
+    reader, errors = opened(vtk.vtkHDFReader(), path)
     reader.UpdateInformation()
     times = reader.GetOutputInformation(0).Get(vtk.vtkStreamingDemandDrivenPipeline.TIME_STEPS())
     for time in times:

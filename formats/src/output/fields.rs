@@ -19,7 +19,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use super::grid::{Fill, Grid, GridArray, Lasting, Number, fill};
+use super::grid::{Fill, Grid, GridArray, Lasting, Number, fill, inverse};
 use super::{OutputError, vtkhdf, vtu, write_atomically};
 use crate::block::MeshView;
 use crate::model::{ElementKind, FieldQuantity};
@@ -98,19 +98,11 @@ impl<'a> FieldMesh<'a> {
                 return Err(wrong("an element refers to a node that does not exist"));
             }
         }
-        let mut point_of_node = Vec::new();
-        if !order.is_empty() {
-            point_of_node = vec![u32::MAX; n];
-            for (point, &node) in order.iter().enumerate() {
-                match point_of_node.get_mut(node as usize) {
-                    Some(slot) if *slot == u32::MAX => *slot = point as u32,
-                    _ => return Err(wrong("the order of the points is no permutation of the nodes")),
-                }
-            }
-            if order.len() != n {
-                return Err(wrong("the order of the points is no permutation of the nodes"));
-            }
-        }
+        let point_of_node = match order.len() {
+            0 => Vec::new(),
+            len if len == n => inverse(Path::new("fields"), order)?,
+            _ => return Err(wrong("the order of the points is no permutation of the nodes")),
+        };
         Ok(Self { mesh, order, point_of_node })
     }
 

@@ -23,6 +23,8 @@ const CHUNK: u64 = 16 << 20;
 const MAX_CHUNK: u64 = 1 << 30;
 /// Children of a node of a B-tree, at most: twice the K that readers assume.
 const CHILDREN: usize = 64;
+/// Strings of a heap collection, whose objects have 16 bits for their numbers.
+const HEAP: usize = 1 << 15;
 
 /// What a data set or a group says of itself.
 #[derive(Debug, Clone, PartialEq)]
@@ -203,34 +205,38 @@ impl Hdf5 {
     /// # Errors
     /// What the file returns.
     pub fn put_names(&mut self, out: &mut Out, path: &str, names: &[&str]) -> io::Result<()> {
-        // One global heap collection: strings as objects 1, 2, …, and the rest as object 0.
-        let mut heap: Vec<u8> = Vec::new();
-        for (index, name) in (1_u16..).zip(names) {
-            heap.extend(index.to_le_bytes());
-            heap.extend([1, 0, 0, 0, 0, 0]);
-            heap.extend((name.len() as u64).to_le_bytes());
-            heap.extend(name.bytes());
-            heap.resize(heap.len().next_multiple_of(8), 0);
+        let mut table: Vec<u8> = Vec::new();
+        for names in names.chunks(HEAP) {
+            // A global heap collection: strings as objects 1, 2, …, and the rest as object 0.
+            let mut heap: Vec<u8> = Vec::new();
+            for (index, name) in (1_u16..).zip(names) {
+                heap.extend(index.to_le_bytes());
+                heap.extend([1, 0, 0, 0, 0, 0]);
+                heap.extend((name.len() as u64).to_le_bytes());
+                heap.extend(name.bytes());
+                heap.resize(heap.len().next_multiple_of(8), 0);
+            }
+            let size = (heap.len() as u64 + 32).max(4096);
+            let free = size - 16 - heap.len() as u64;
+            heap.extend([0; 8]);
+            heap.extend(free.to_le_bytes());
+            heap.resize(size as usize - 16, 0);
+            let at = self.reserve(size);
+            out.seek(SeekFrom::Start(at))?;
+            out.write_all(b"GCOL\x01\0\0\0")?;
+            out.write_all(&size.to_le_bytes())?;
+            out.write_all(&heap)?;
+            for (index, name) in (1_u32..).zip(names) {
+                table.extend((name.len() as u32).to_le_bytes());
+                table.extend(at.to_le_bytes());
+                table.extend(index.to_le_bytes());
+            }
         }
-        let size = (heap.len() as u64 + 32).max(4096);
-        let free = size - 16 - heap.len() as u64;
-        heap.extend([0; 8]);
-        heap.extend(free.to_le_bytes());
-        heap.resize(size as usize - 16, 0);
-        let at = self.reserve(size);
+        let at = self.reserve(table.len() as u64);
         out.seek(SeekFrom::Start(at))?;
-        out.write_all(b"GCOL\x01\0\0\0")?;
-        out.write_all(&size.to_le_bytes())?;
-        out.write_all(&heap)?;
-        let table = self.reserve(16 * names.len() as u64);
-        out.seek(SeekFrom::Start(table))?;
-        for (index, name) in (1_u32..).zip(names) {
-            out.write_all(&(name.len() as u32).to_le_bytes())?;
-            out.write_all(&at.to_le_bytes())?;
-            out.write_all(&index.to_le_bytes())?;
-        }
+        out.write_all(&table)?;
         let shape = vec![names.len() as u64];
-        self.datasets.insert(path.into(), Dataset { element: Element::Text, shape, storage: Storage::At(table) });
+        self.datasets.insert(path.into(), Dataset { element: Element::Text, shape, storage: Storage::At(at) });
         Ok(())
     }
 
@@ -637,6 +643,9 @@ mod tests {
             |from: u32| move |out: &mut dyn Write| (from..from + 3).try_for_each(|n| out.write_all(&n.to_le_bytes()));
         file.put(&mut out, "lasting", Number::U32, &[3], numbers(1)).unwrap();
         file.put_names(&mut out, "names", &["first", "", "last one"]).unwrap();
+        let many: Vec<String> = (0..70_000).map(|n| format!("part {n}")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        file.put_names(&mut out, "many", &many).unwrap();
         for from in [10, 13] {
             file.append(&mut out, "growing", Number::U32, None, 3, 1, numbers(from)).unwrap();
             file.commit(&mut out).unwrap();
@@ -646,6 +655,7 @@ mod tests {
         assert_eq!(read.dataset("growing").unwrap().read_u32().unwrap(), [10, 11, 12, 13, 14, 15]);
         let names = read.dataset("names").unwrap().read_string().unwrap();
         assert_eq!(names, ["first", "", "last one"]);
-        assert!(file.size() > 5 << 30 && file.size() < (5 << 30) + 20_000);
+        assert_eq!(read.dataset("many").unwrap().read_string().unwrap(), many);
+        assert!(file.size() > 5 << 30 && file.size() < (5 << 30) + 5_000_000);
     }
 }
