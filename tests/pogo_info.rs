@@ -6,8 +6,11 @@ use std::{
     process::{Command, Output},
 };
 
-use pogo_formats::block::{self, BlockContents, Blocks, PartitionStatistics, Provenance};
-use pogo_formats::model::*;
+use pogo_formats::block::Provenance;
+use pogo_formats::dynamics::*;
+use pogo_formats::explicit::block::{BlockContents, Blocks, PartitionStatistics};
+use pogo_formats::explicit::*;
+use pogo_formats::mesh::*;
 use pogo_tools::arrange::device_tables;
 
 fn info(arguments: &[&str]) -> Output {
@@ -87,7 +90,7 @@ fn triangle() -> (tempfile::TempDir, PathBuf) {
     let device = device_tables(&blocks.view(), false);
     let contents =
         BlockContents { mesh: &mesh, blocks: &blocks, device: &device, setup: &setup, provenance: &provenance };
-    block::write(&path, &contents).unwrap();
+    pogo_formats::explicit::block::write(&path, &contents).unwrap();
     (folder, path)
 }
 

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use pogo_formats::inp::{ReadOptions, read};
+use pogo_formats::read::deck::{ReadOptions, read};
 
 fn main() -> ExitCode {
     match run() {

@@ -8,14 +8,11 @@
 //! A name that the deck has too (a material, an amplitude) is replaced by the job's, and so is an earlier job's by a
 //! later job's.
 
-mod check;
-mod convert;
-pub mod eikonal;
+pub(crate) mod check;
+pub(crate) mod convert;
 mod physics;
-pub mod spring;
-mod text;
-mod values;
-pub mod voxel;
+pub(crate) mod text;
+pub(crate) mod values;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -27,7 +24,6 @@ pub use convert::{Action, Region, point};
 pub use physics::{Physics, physics, physics_of};
 pub use values::{AmplitudeReference, Component, Components, IncrementValue, Sides, Variables};
 
-use crate::model;
 use text::JobText;
 
 /// A job that cannot be used: `job.toml:12: error: …`.
@@ -564,7 +560,7 @@ impl Job {
     }
 }
 
-impl From<LumpingName> for model::Lumping {
+impl From<LumpingName> for crate::explicit::Lumping {
     fn from(name: LumpingName) -> Self {
         match name {
             LumpingName::RowSum => Self::RowSum,
@@ -574,7 +570,7 @@ impl From<LumpingName> for model::Lumping {
     }
 }
 
-impl From<BoundaryType> for model::BoundaryKind {
+impl From<BoundaryType> for crate::dynamics::BoundaryKind {
     fn from(kind: BoundaryType) -> Self {
         match kind {
             BoundaryType::Displacement => Self::Displacement,
@@ -584,7 +580,7 @@ impl From<BoundaryType> for model::BoundaryKind {
     }
 }
 
-impl From<Quantity> for model::FieldQuantity {
+impl From<Quantity> for crate::dynamics::FieldQuantity {
     fn from(quantity: Quantity) -> Self {
         match quantity {
             Quantity::Displacement => Self::Displacement,

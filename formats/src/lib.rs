@@ -1,22 +1,26 @@
-//! What lies on disk: Abaqus decks, TOML jobs, the block file, and results.
+//! What lies on disk: models as users bring them, the block file, and results.
 //!
-//! Data flows one way: [`inp`] and [`job`] give a [`model::Model`]; the tools arrange it and [`block`] writes it;
-//! the solver maps the block file, changes [`parameters`] by name, and writes its results through [`output`]. Nothing
-//! here knows about devices.
+//! Data flows one way. [`read`] and the job of a physics give a model; the tools arrange it and write a block file; the
+//! solver maps the block file, changes parameters by name, and writes its results through [`mod@write`]. Nothing here
+//! knows about devices.
+//!
+//! Each physics has one room ([`explicit`], [`voxel`], [`spring`], [`eikonal`]) with its types, job, block file,
+//! parameters and results. The rooms stand on shared floors: [`mesh`], [`dynamics`], [`block`], [`job`],
+//! [`parameters`], [`read`] and [`mod@write`]. A shared floor never looks into a room.
 
 pub mod block;
+pub mod dynamics;
 pub mod eikonal;
-mod elasticity;
-pub mod image;
-pub mod inp;
+pub mod explicit;
 pub mod job;
-pub mod mesh_files;
-pub mod model;
-pub mod output;
+pub mod mesh;
 pub mod parameters;
+pub mod physics;
+pub mod read;
 pub mod spring;
 pub mod voxel;
 pub mod words;
+pub mod write;
 
 /// Version of Pogo, with the git hash in release builds: `0.1.0 (1a2b3c4)`.
 pub const VERSION: &str = env!("POGO_VERSION");

@@ -5,20 +5,14 @@
 //! (`material."my steel".young`) and may contain dots (`section.plate-1.hot side.thickness`). Where several entries have
 //! the same name, setting it sets them all.
 
-mod eikonal;
-mod slots;
-mod spring;
-mod voxel;
+pub(crate) mod slots;
 
 use std::fmt;
 
 use serde::Serialize;
 
-use crate::model::Setup;
-pub use eikonal::{list_eikonal, set_eikonal};
+use crate::explicit::Setup;
 use slots::{Slot, slots};
-pub use spring::{list_spring, set_spring};
-pub use voxel::{list_voxel, set_voxel};
 
 /// Safety factor of an automatic increment where nothing else is said. The element bound is itself on the safe side.
 pub const DEFAULT_INCREMENT_FACTOR: f64 = 0.95;
@@ -122,7 +116,7 @@ pub fn list(setup: &Setup) -> Vec<Parameter> {
     shown(slots(&mut setup))
 }
 
-fn shown(slots: Vec<Slot<'_>>) -> Vec<Parameter> {
+pub(crate) fn shown(slots: Vec<Slot<'_>>) -> Vec<Parameter> {
     let shown = slots.into_iter().filter(|slot| !slot.hidden);
     shown.map(|slot| Parameter { name: slot.name, value: slot.value, unit: slot.unit, help: slot.help }).collect()
 }
@@ -152,7 +146,7 @@ pub fn set(setup: &mut Setup, name: &str, value: &str) -> Result<(), ParameterEr
 }
 
 /// Sets the slots of this name.
-fn assign(mut slots: Vec<Slot<'_>>, key: &str, name: &str, value: &str) -> Result<(), ParameterError> {
+pub(crate) fn assign(mut slots: Vec<Slot<'_>>, key: &str, name: &str, value: &str) -> Result<(), ParameterError> {
     let wrong = |reason: String| ParameterError::Value { name: name.trim().into(), value: value.trim().into(), reason };
     let mut found = false;
     for slot in slots.iter_mut().filter(|slot| slot.name.to_lowercase() == key) {
@@ -186,7 +180,7 @@ pub fn parse_assignment(text: &str) -> Result<(&str, &str), ParameterError> {
 }
 
 /// Lower case, without quotes, without blanks round the dots that separate parts.
-fn normalised(name: &str) -> String {
+pub(crate) fn normalised(name: &str) -> String {
     let (mut parts, mut part, mut quote) = (Vec::new(), String::new(), None);
     for c in name.trim().chars() {
         match (c, quote) {
@@ -233,7 +227,7 @@ fn needs_new_block_file(key: &str) -> Option<&'static str> {
 }
 
 /// Up to three names that are spelt like `key`.
-fn alike(key: &str, names: impl Iterator<Item = String>) -> Vec<String> {
+pub(crate) fn alike(key: &str, names: impl Iterator<Item = String>) -> Vec<String> {
     let distance = |name: &str| match name.to_lowercase() {
         name if name.starts_with(key) => 0,
         name => strsim::damerau_levenshtein(key, &name),

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pogo_formats::inp::{ReadOptions, read_bytes};
+use pogo_formats::read::deck::{ReadOptions, read_bytes};
 use proptest::prelude::*;
 
 fn corpus() -> Vec<Vec<u8>> {
@@ -53,8 +53,8 @@ fn run(bytes: &[u8]) -> bool {
 }
 
 /// Every index of a model that was read whole is in range.
-fn check(model: &pogo_formats::model::Model) {
-    use pogo_formats::model::LoadKind;
+fn check(model: &pogo_formats::explicit::Model) {
+    use pogo_formats::dynamics::LoadKind;
     let (mesh, setup) = (&model.mesh, &model.setup);
     let (n_nodes, n_elements) = (mesh.n_nodes() as u32, mesh.n_elements() as u32);
     assert_eq!(mesh.coordinates.len(), mesh.n_nodes() * mesh.dimension as usize);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use pogo_formats::inp::{DeckReport, ReadOptions, read};
+use pogo_formats::read::deck::{DeckReport, ReadOptions, read};
 
 /// The folder of shared inputs; says so loudly where it is absent.
 fn shared(folder: &str) -> Option<PathBuf> {
@@ -137,8 +137,9 @@ fn decks_with_contact_and_plasticity_run_without_them_on_request() {
 #[test]
 fn mesh_only_decks_take_a_section_from_a_job() {
     let Some(folder) = shared("decks") else { return };
-    use pogo_formats::inp::DeckMaterial;
-    use pogo_formats::model::{Elasticity, ExplicitSettings, Increment, Lumping, Section};
+    use pogo_formats::dynamics::Increment;
+    use pogo_formats::explicit::{Elasticity, ExplicitSettings, Lumping, Section};
+    use pogo_formats::read::deck::DeckMaterial;
     for (file, elements) in [("gmsh_native_2d.inp", 2958), ("gmsh_native_tet.inp", 2573), ("cae_c3d4.inp", 36864)] {
         let mut options = ignoring(&["COUPLING"]);
         options.job_sets_time = true;

@@ -4,8 +4,8 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use pogo_formats::image::{Report, open, voxel_grid};
-use pogo_formats::job::voxel::{Image, VoxelJob};
+use pogo_formats::read::image::{Report, open, voxel_grid};
+use pogo_formats::voxel::job::{Image, VoxelJob};
 use pogo_formats::voxel::{VoxelGrid, VoxelModuli};
 
 /// The folder of stacks, where it is there.

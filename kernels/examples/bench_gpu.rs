@@ -12,7 +12,8 @@
 use std::io::Write;
 use std::time::Instant;
 
-use pogo_formats::model::{ElementKind, Lumping};
+use pogo_formats::explicit::Lumping;
+use pogo_formats::mesh::ElementKind;
 use pogo_kernels::cuda::copy_bandwidth;
 use pogo_kernels::elements::{lumped_mass, stable_increment};
 use pogo_kernels::explicit::signals::{Signal, Signals};

@@ -13,8 +13,10 @@
 use std::io::Write;
 use std::time::Instant;
 
-use pogo_formats::block::{BlockFile, BlocksView, MeshView};
-use pogo_formats::model::{ElementKind, Lumping};
+use pogo_formats::explicit::Lumping;
+use pogo_formats::explicit::block::{BlockFile, BlocksView};
+use pogo_formats::mesh::ElementKind;
+use pogo_formats::mesh::MeshView;
 use pogo_kernels::elements::{lumped_mass, stable_increment};
 use pogo_kernels::explicit::{CpuStepper, NodalForce, Problem, Real, SignalTable, State};
 use support::{box_blocks, box_mesh, isotropic, section};

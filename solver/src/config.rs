@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pogo_formats::model::{ExplicitSettings, Increment, Lumping};
-use pogo_formats::output::fields::FieldFormat;
+use pogo_formats::dynamics::Increment;
+use pogo_formats::explicit::{ExplicitSettings, Lumping};
 use pogo_formats::parameters::DEFAULT_INCREMENT_FACTOR;
+use pogo_formats::write::fields::FieldFormat;
 use serde::{Deserialize, Serialize};
 
 /// Floating-point format of the stepped arrays.

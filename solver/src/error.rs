@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use pogo_formats::block::BlockError;
-use pogo_formats::output::OutputError;
 use pogo_formats::parameters::ParameterError;
+use pogo_formats::write::OutputError;
 use pogo_kernels::cuda::DeviceError;
 
 use crate::config::SettingError;
@@ -13,7 +13,7 @@ use crate::study::StudyError;
 use pogo_formats::words::counted;
 
 /// Bad input, or a file that cannot be read or written. A run that diverges or is stopped is no error: see
-/// [`Status`](pogo_formats::output::summary::Status).
+/// [`Status`](pogo_formats::write::summary::Status).
 #[derive(Debug, thiserror::Error)]
 pub enum SolveError {
     /// The block file cannot be used.

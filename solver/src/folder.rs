@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pogo_formats::output::summary::BlockFileSummary;
+use pogo_formats::write::summary::BlockFileSummary;
 
 /// Name of the file that lists all others.
 const SUMMARY: &str = "summary.json";

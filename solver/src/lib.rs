@@ -19,15 +19,19 @@ pub mod voxel;
 
 use std::path::Path;
 
-use pogo_formats::block::{
-    self, AnyBlockFile, BlockFile, Container, EikonalBlockFile, SpringBlockFile, VoxelBlockFile,
-};
-use pogo_formats::output::eikonal_summary::{EikonalStatus, EikonalSummary};
-use pogo_formats::output::spring::SpringSummary;
-use pogo_formats::output::summary::{self, BlockFileSummary, Status, Summary};
-use pogo_formats::output::voxel_summary::{VoxelStatus, VoxelSummary};
-use pogo_formats::output::write_atomically;
+use pogo_formats::block::Container;
+use pogo_formats::eikonal::block::EikonalBlockFile;
+use pogo_formats::eikonal::summary::{EikonalStatus, EikonalSummary};
+use pogo_formats::explicit::block::BlockFile;
 use pogo_formats::parameters::ParameterError;
+use pogo_formats::physics::{self, AnyBlockFile};
+use pogo_formats::spring::block::SpringBlockFile;
+use pogo_formats::spring::results::SpringSummary;
+use pogo_formats::voxel::block::VoxelBlockFile;
+use pogo_formats::voxel::summary::{VoxelStatus, VoxelSummary};
+use pogo_formats::write::summary;
+use pogo_formats::write::summary::{BlockFileSummary, Status, Summary};
+use pogo_formats::write::write_atomically;
 use pogo_formats::{exit_code, parameters};
 use serde::Serialize;
 
@@ -179,7 +183,7 @@ impl Outcome {
 /// [`CaseOutcome`], and the others still run.
 pub fn solve(config: &Config, interrupts: &Interrupts, observer: &mut dyn Observer) -> Result<Outcome, SolveError> {
     memory::share_one_heap();
-    match block::open(&config.block_file)? {
+    match physics::open(&config.block_file)? {
         AnyBlockFile::Explicit(file) => solve_explicit(&file, config, interrupts, observer),
         AnyBlockFile::Static(file) => solve_static(&file, config, interrupts, observer),
         AnyBlockFile::Spring(file) => solve_springs(&file, config, interrupts, observer),
@@ -239,14 +243,22 @@ fn solve_static(
         (.., false) => Grid::Hash(&hash),
         _ => Grid::Bricks,
     };
-    solve_physics(container, setup, parameters::set_voxel, config, interrupts, observer, &|setup, run, observer| {
-        let Run { case, overrides, settings, folder, block_file } = run;
-        let start = config.start_vector.clone();
-        let model = VoxelModel { mesh: file.mesh(), grid, setup, block_file, case, overrides, start };
-        // On one of the threads that share the work: from outside each of the many short shares would wake them anew.
-        rayon::scope(|_| voxel::run::run(&model, settings, folder, interrupts, observer))
-            .map(|summary| RunSummary::Static(Box::new(summary)))
-    })
+    solve_physics(
+        container,
+        setup,
+        pogo_formats::voxel::parameters::set_voxel,
+        config,
+        interrupts,
+        observer,
+        &|setup, run, observer| {
+            let Run { case, overrides, settings, folder, block_file } = run;
+            let start = config.start_vector.clone();
+            let model = VoxelModel { mesh: file.mesh(), grid, setup, block_file, case, overrides, start };
+            // On one of the threads that share the work: from outside each of the many short shares would wake them anew.
+            rayon::scope(|_| voxel::run::run(&model, settings, folder, interrupts, observer))
+                .map(|summary| RunSummary::Static(Box::new(summary)))
+        },
+    )
 }
 
 fn solve_eikonal(
@@ -261,13 +273,21 @@ fn solve_eikonal(
         return Err(SolveError::OtherPhysics { option: "--start", physics: "voxel statics" });
     }
     let (container, setup) = (file.container(), file.setup());
-    solve_physics(container, setup, parameters::set_eikonal, config, interrupts, observer, &|setup, run, observer| {
-        let Run { case, overrides, settings, folder, block_file } = run;
-        let (mesh, domains, starts) = (file.mesh(), file.domains(), config.starts.clone());
-        let model = EikonalModel { mesh, domains, setup, block_file, case, overrides, starts };
-        eikonal::run(&model, settings, folder, interrupts, observer)
-            .map(|summary| RunSummary::Eikonal(Box::new(summary)))
-    })
+    solve_physics(
+        container,
+        setup,
+        pogo_formats::eikonal::parameters::set_eikonal,
+        config,
+        interrupts,
+        observer,
+        &|setup, run, observer| {
+            let Run { case, overrides, settings, folder, block_file } = run;
+            let (mesh, domains, starts) = (file.mesh(), file.domains(), config.starts.clone());
+            let model = EikonalModel { mesh, domains, setup, block_file, case, overrides, starts };
+            eikonal::run(&model, settings, folder, interrupts, observer)
+                .map(|summary| RunSummary::Eikonal(Box::new(summary)))
+        },
+    )
 }
 
 /// Options that only a run over time has.
@@ -320,7 +340,7 @@ fn solve_springs(
     }
     let mut setup = file.setup();
     spring::run::apply_settings(&config.settings, &mut setup);
-    let set = parameters::set_spring;
+    let set = pogo_formats::spring::parameters::set_spring;
     solve_physics(file.container(), setup, set, config, interrupts, observer, &|setup, run, observer| {
         let Run { case, overrides, settings, folder, block_file } = run;
         let model = SpringModel { mesh: file.mesh(), setup, block_file, case, overrides };

@@ -1,6 +1,6 @@
 //! What a run tells whoever watches it. Nothing here prints.
 
-use pogo_formats::output::summary::Summary;
+use pogo_formats::write::summary::Summary;
 
 /// What is known when the time loop starts.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,4 +1,4 @@
-"""Reads a field series with VTK and checks every array against the formulas of `formats/src/output/fields/tests.rs`.
+"""Reads a field series with VTK and checks every array against the formulas of `formats/src/write/fields/tests.rs`.
 
     pip install vtk numpy
     python check_fields.py fields.pvd

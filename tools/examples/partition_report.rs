@@ -13,8 +13,8 @@ use std::time::Instant;
 
 use anyhow::Context;
 use clap::Parser;
-use pogo_formats::inp::{ReadOptions, read};
-use pogo_formats::model::Mesh;
+use pogo_formats::mesh::Mesh;
+use pogo_formats::read::deck::{ReadOptions, read};
 use pogo_tools::arrange::{ArrangeOptions, arrange};
 use pogo_tools::generate::{ModelOptions, gear, geophysics, weld};
 use pogo_tools::partition::{PartitionOptions, Partitioner, partition};

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use clap::ValueEnum;
 use clap::error::ErrorKind as Wrong;
 use clap_complete::Shell;
-use pogo_formats::output;
+use pogo_formats::write;
 use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 
 /// Answers `--completions SHELL` and `--man`, which every command has besides its own options: gives the shell's completion
@@ -79,7 +79,7 @@ pub fn clean_up_after(output: &Path) -> std::io::Result<()> {
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
     std::thread::spawn(move || {
         for signal in signals.forever() {
-            output::remove_unfinished(&output);
+            write::remove_unfinished(&output);
             let _ = signal_hook::low_level::emulate_default_handler(signal);
         }
     });

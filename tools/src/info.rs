@@ -5,13 +5,15 @@ pub mod spring;
 mod text;
 pub mod voxel;
 
-use pogo_formats::block::{BlockFile, MeshView, PartitionStatistics, SectionInfo, Source};
-use pogo_formats::model::{
-    AbsorbingProfile, AmplitudeShape, BoundaryKind, Elasticity, FieldQuantity, Increment, LoadKind, Lumping,
-    OutputInterval, Setup, Window,
+use pogo_formats::block::{SectionInfo, Source};
+use pogo_formats::dynamics::{
+    AmplitudeShape, BoundaryKind, FieldQuantity, Increment, LoadKind, OutputInterval, Window,
 };
-use pogo_formats::output::traces::TraceQuantity;
+use pogo_formats::explicit::block::{BlockFile, PartitionStatistics};
+use pogo_formats::explicit::{AbsorbingProfile, Elasticity, Lumping, Setup};
+use pogo_formats::mesh::MeshView;
 use pogo_formats::words::counted;
+use pogo_formats::write::traces::TraceQuantity;
 use serde::Serialize;
 use text::number;
 
@@ -370,7 +372,7 @@ fn bounding_box(mesh: &MeshView) -> Vec<[f64; 2]> {
 
 fn materials(setup: &Setup) -> Vec<MaterialSummary> {
     const AXES: [[f64; 3]; 3] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
-    let summary = |material: &pogo_formats::model::Material| {
+    let summary = |material: &pogo_formats::explicit::Material| {
         let [along_1, along_2, along_3] = AXES.map(|axis| material.wave_speeds(axis));
         MaterialSummary {
             name: material.name.clone(),
@@ -394,7 +396,7 @@ fn sections(mesh: &MeshView, setup: &Setup) -> Vec<SectionSummary> {
     for &section in mesh.groups.iter().flat_map(|group| group.section) {
         elements[section as usize] += 1;
     }
-    let summary = |(section, elements): (&pogo_formats::model::Section, usize)| SectionSummary {
+    let summary = |(section, elements): (&pogo_formats::explicit::Section, usize)| SectionSummary {
         name: section.name.clone(),
         material: setup.materials[section.material as usize].name.clone(),
         elements,
@@ -404,7 +406,7 @@ fn sections(mesh: &MeshView, setup: &Setup) -> Vec<SectionSummary> {
     setup.sections.iter().zip(elements).map(summary).collect()
 }
 
-fn amplitude_words(amplitude: &pogo_formats::model::Amplitude) -> String {
+fn amplitude_words(amplitude: &pogo_formats::dynamics::Amplitude) -> String {
     let mut words = match &amplitude.shape {
         AmplitudeShape::Tabular { times, .. } => format!("table of {}", counted(times.len(), "point")),
         AmplitudeShape::SmoothStep { times, .. } => format!("smooth steps through {}", counted(times.len(), "point")),

@@ -4,8 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use pogo_formats::block::BlockFile;
-use pogo_formats::model::{ElementKind, LoadKind};
+use pogo_formats::dynamics::LoadKind;
+use pogo_formats::explicit::block::BlockFile;
+use pogo_formats::mesh::ElementKind;
 
 fn pogo_block(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_pogo-block")).current_dir(folder).args(arguments).output().unwrap()

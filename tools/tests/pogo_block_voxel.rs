@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use pogo_formats::block::{self, AnyBlockFile, VoxelBlockFile};
+use pogo_formats::physics::{self, AnyBlockFile};
+use pogo_formats::voxel::block::VoxelBlockFile;
 use pogo_formats::voxel::setup::NodeRegion;
 
 fn run(program: &str, folder: &Path, arguments: &[&str]) -> Output {
@@ -85,7 +86,7 @@ fn stacks_become_block_files() {
     let summary = text(&output.stdout);
     assert!(summary.starts_with("bone.blk: ") && summary.contains("grid brick"), "{summary}");
     let path = folder.path().join("bone.blk");
-    assert!(matches!(block::open(&path), Ok(AnyBlockFile::Static(_))));
+    assert!(matches!(physics::open(&path), Ok(AnyBlockFile::Static(_))));
     let file = VoxelBlockFile::open(&path).unwrap();
     file.verify().unwrap();
     let (mesh, setup) = (file.mesh(), file.setup());

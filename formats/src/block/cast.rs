@@ -12,7 +12,7 @@ use rkyv::{
 ///
 /// # Safety
 /// `Native` has the same size, alignment and byte layout as `Self`, and every bit pattern is valid for it.
-pub(super) unsafe trait SameBytes {
+pub(crate) unsafe trait SameBytes {
     /// The native number.
     type Native;
 }
@@ -40,7 +40,7 @@ unsafe impl SameBytes for ArchivedU16 {
 }
 
 /// The numbers of an archived vector, in place.
-pub(super) fn native<T: SameBytes>(archived: &ArchivedVec<T>) -> &[T::Native] {
+pub(crate) fn native<T: SameBytes>(archived: &ArchivedVec<T>) -> &[T::Native] {
     const {
         assert!(size_of::<T>() == size_of::<T::Native>() && align_of::<T>() == align_of::<T::Native>());
     }

@@ -1,27 +1,17 @@
-//! What the kernels and the solver rely on, checked once: every index in range, every length right, positions finite.
-//!
-//! The writer checks what it is given and the reader what it finds with the same functions, so that nothing is written
-//! that cannot be opened. Large tables are scanned in parallel.
-
-mod device;
-mod grids;
-mod solids;
+//! Checks that tables of every kind of physics share: indices in range, offsets in order, numbers finite.
 
 use rayon::prelude::*;
 
-use super::{BlocksView, DeviceView, MeshView};
-use crate::model::{AmplitudeShape, ElementKind, LoadKind, Setup};
-
 /// Entries a task scans.
-pub(super) const PIECE: usize = 1 << 16;
+pub(crate) const PIECE: usize = 1 << 16;
 
-pub(super) type Check = Result<(), String>;
+pub(crate) type Check = Result<(), String>;
 
-pub(super) fn require(condition: bool, reason: impl FnOnce() -> String) -> Check {
+pub(crate) fn require(condition: bool, reason: impl FnOnce() -> String) -> Check {
     if condition { Ok(()) } else { Err(reason()) }
 }
 
-pub(super) fn all_below(what: &str, indices: &[u32], limit: usize) -> Check {
+pub(crate) fn all_below(what: &str, indices: &[u32], limit: usize) -> Check {
     let largest = |piece: &[u32]| piece.iter().copied().fold(0, u32::max);
     let largest = match indices.len() {
         0 => return Ok(()),
@@ -31,260 +21,17 @@ pub(super) fn all_below(what: &str, indices: &[u32], limit: usize) -> Check {
     require((largest as usize) < limit, || format!("{what}: index {largest} where {limit} exist"))
 }
 
-pub(super) fn all_finite(what: &str, values: &[f64]) -> Check {
+pub(crate) fn all_finite(what: &str, values: &[f64]) -> Check {
     let finite = |piece: &[f64]| piece.iter().fold(true, |all, value| all & value.is_finite());
     require(values.par_chunks(PIECE).all(finite), || format!("{what}: a value is not a finite number"))
 }
 
 /// `first` runs from 0 to `n_entries` in `n + 1` non-decreasing steps.
-pub(super) fn offsets<T: Copy + Ord + Sync + Into<u64>>(what: &str, first: &[T], n: usize, n_entries: usize) -> Check {
+pub(crate) fn offsets<T: Copy + Ord + Sync + Into<u64>>(what: &str, first: &[T], n: usize, n_entries: usize) -> Check {
     require(first.len() == n + 1, || format!("{what}: {} offsets for {n} entries", first.len()))?;
     require(first[0].into() == 0 && first[n].into() == n_entries as u64, || {
         format!("{what}: offsets do not run from 0 to {n_entries}")
     })?;
     let sorted = first.par_windows(2).with_min_len(PIECE).all(|pair| pair[0] <= pair[1]);
     require(sorted, || format!("{what}: offsets decrease"))
-}
-
-/// Everything that [`BlockFile::open`](super::BlockFile::open) promises.
-pub(super) fn all(mesh: &MeshView, blocks: &BlocksView, device: &DeviceView, setup: &Setup) -> Check {
-    self::mesh(mesh, setup.sections.len())?;
-    self::blocks(mesh, blocks, setup.sections.len())?;
-    device::all(mesh, blocks, device, setup.sections.len())?;
-    self::setup(mesh, setup)
-}
-
-fn mesh(mesh: &MeshView, n_sections: usize) -> Check {
-    let (n_nodes, n_elements, dimension) = (mesh.n_nodes(), mesh.n_elements(), mesh.dimension);
-    require(dimension == 2 || dimension == 3, || format!("mesh: dimension {dimension}"))?;
-    require(n_nodes < u32::MAX as usize && n_elements < u32::MAX as usize, || "mesh: more than 2³² entries".into())?;
-    require(mesh.coordinates.len() == n_nodes * dimension, || {
-        format!("mesh: {} coordinates for {n_nodes} nodes", mesh.coordinates.len())
-    })?;
-    all_finite("node positions", mesh.coordinates)?;
-    let instances = |what: &str, indices: &[u16], n: usize| {
-        require(indices.len() == n, || format!("{what}: {} instance indices for {n} entries", indices.len()))?;
-        let inside = indices.par_iter().with_min_len(PIECE).all(|&index| usize::from(index) < mesh.instances.len());
-        require(inside, || format!("{what}: an instance that does not exist"))
-    };
-    instances("nodes", mesh.node_instance, n_nodes)?;
-    for group in &mesh.groups {
-        let (what, n) = (group.kind.name(), group.labels.len());
-        require(group.kind.dimension() == dimension, || format!("{what} elements in a {dimension}D mesh"))?;
-        require(group.section.len() == n && group.connectivity.len() == n * group.kind.n_nodes(), || {
-            format!("{what}: tables of different lengths")
-        })?;
-        instances(what, group.instance, n)?;
-        all_below(&format!("section of {what}"), group.section, n_sections)?;
-        all_below(&format!("connectivity of {what}"), group.connectivity, n_nodes)?;
-    }
-    for (name, members) in &mesh.node_sets {
-        all_below(&format!("node set `{name}`"), members, n_nodes)?;
-    }
-    for (name, members) in &mesh.element_sets {
-        all_below(&format!("element set `{name}`"), members, n_elements)?;
-    }
-    Ok(())
-}
-
-fn blocks(mesh: &MeshView, blocks: &BlocksView, n_sections: usize) -> Check {
-    let (n_blocks, n_runs) = (blocks.n_blocks(), blocks.run_kind.len());
-    require(blocks.capacity > 0, || "blocks: capacity 0".into())?;
-    offsets("nodes of blocks", blocks.node_first, n_blocks, mesh.n_nodes())?;
-    offsets("halo of blocks", blocks.halo_first, n_blocks, blocks.halo_nodes.len())?;
-    offsets("runs of blocks", blocks.run_first, n_blocks, n_runs)?;
-    offsets("elements of runs", blocks.run_element_first, n_runs, blocks.elements.len())?;
-    offsets("connectivity of runs", blocks.run_connectivity_first, n_runs, blocks.connectivity.len())?;
-    offsets("loads of blocks", blocks.load_first, n_blocks, blocks.load_size.len())?;
-    require(blocks.run_section.len() == n_runs, || "runs: tables of different lengths".into())?;
-    require(blocks.load_start.len() == blocks.load_size.len(), || "loads: tables of different lengths".into())?;
-    all_below("section of runs", blocks.run_section, n_sections)?;
-    all_below("elements of blocks", blocks.elements, mesh.n_elements())?;
-    all_below("halo nodes", blocks.halo_nodes, mesh.n_nodes())?;
-    all_below("start of loads", blocks.load_start, mesh.n_nodes())?;
-    require(blocks.load_size.iter().all(|size| matches!(size, 8 | 16 | 32)), || {
-        "a load of other than 8, 16 or 32".into()
-    })?;
-    (0..n_blocks).into_par_iter().try_for_each(|block| one_block(mesh, blocks, block))
-}
-
-fn one_block(mesh: &MeshView, blocks: &BlocksView, block: usize) -> Check {
-    let (own, halo) = (blocks.own_nodes(block), blocks.halo(block));
-    let n_local = own.len() + halo.len();
-    require(n_local <= 1 << 16, || format!("block {block}: {n_local} nodes, more than 16-bit indices reach"))?;
-    require(blocks.n_boundary[block] as usize <= own.len(), || {
-        format!("block {block}: more boundary nodes than nodes")
-    })?;
-    require(halo.is_sorted_by(|a, b| a < b), || format!("block {block}: halo nodes are not sorted"))?;
-    let from_own = |&node: &u32| own.contains(&(node as usize));
-    require(!halo.iter().any(from_own), || format!("block {block}: one of its own nodes in its halo"))?;
-    for run in blocks.run_first[block] as usize..blocks.run_first[block + 1] as usize {
-        let Some(kind) = ElementKind::from_code(blocks.run_kind[run]) else {
-            return Err(format!("run {run}: element kind {}", blocks.run_kind[run]));
-        };
-        require(kind.dimension() == mesh.dimension, || {
-            format!("run {run}: {} in a {}D mesh", kind.name(), mesh.dimension)
-        })?;
-        let n = blocks.run_element_first[run + 1] - blocks.run_element_first[run];
-        let entries = blocks.run_connectivity_first[run] as usize..blocks.run_connectivity_first[run + 1] as usize;
-        require(entries.len() as u64 == n * kind.n_nodes() as u64, || {
-            format!("run {run}: {} node indices for {n} {} elements", entries.len(), kind.name())
-        })?;
-        let largest = blocks.connectivity[entries].iter().copied().fold(0, u16::max);
-        require(n == 0 || usize::from(largest) < n_local, || {
-            format!("block {block}: local node {largest} where {n_local} exist")
-        })?;
-    }
-    Ok(())
-}
-
-fn setup(mesh: &MeshView, setup: &Setup) -> Check {
-    let (n_nodes, n_elements) = (mesh.n_nodes(), mesh.n_elements());
-    let amplitude = |name: &str, index: Option<u32>| {
-        require(index.is_none_or(|index| (index as usize) < setup.amplitudes.len()), || {
-            format!("`{name}`: an amplitude that does not exist")
-        })
-    };
-    let component = |name: &str, component: u8| {
-        require(usize::from(component) < mesh.dimension, || {
-            format!("`{name}`: component {} in a {}D mesh", u32::from(component) + 1, mesh.dimension)
-        })
-    };
-    for section in &setup.sections {
-        require((section.material as usize) < setup.materials.len(), || {
-            format!("section `{}`: a material that does not exist", section.name)
-        })?;
-    }
-    for curve in &setup.amplitudes {
-        if let AmplitudeShape::Tabular { times, values } | AmplitudeShape::SmoothStep { times, values } = &curve.shape {
-            let name = &curve.name;
-            require(times.len() == values.len() && !times.is_empty(), || {
-                format!("amplitude `{name}`: {} times for {} values", times.len(), values.len())
-            })?;
-            require(times.is_sorted() && times.iter().chain(values).all(|value| value.is_finite()), || {
-                format!("amplitude `{name}`: times decrease or a value is not finite")
-            })?;
-        }
-    }
-    for load in &setup.loads {
-        amplitude(&load.name, load.amplitude)?;
-        let what = format!("load `{}`", load.name);
-        match &load.kind {
-            LoadKind::Concentrated { nodes, weights, .. } => {
-                all_below(&what, nodes, n_nodes)?;
-                require(weights.is_empty() || weights.len() == nodes.len(), || {
-                    format!("{what}: {} weights for {} nodes", weights.len(), nodes.len())
-                })?;
-            }
-            LoadKind::Pressure { faces, elements } | LoadKind::Traction { faces, elements, .. } => {
-                all_below(&what, elements, n_elements)?;
-                require(faces.len() == elements.len(), || format!("{what}: faces and elements differ in number"))?;
-                // At least a line in 2D or a triangle in 3D, with padding at the end only.
-                let inside = |node: &u32| (*node as usize) < n_nodes;
-                let good = |face: &[u32; 4]| {
-                    let n = face.iter().take_while(|node| inside(node)).count();
-                    n >= mesh.dimension && face[n..].iter().all(|&node| node == u32::MAX)
-                };
-                require(faces.iter().all(good), || format!("{what}: a face with nodes that do not exist"))?;
-            }
-            LoadKind::Body { elements, .. } | LoadKind::Gravity { elements, .. } => {
-                all_below(&what, elements, n_elements)?
-            }
-        }
-    }
-    for boundary in &setup.boundaries {
-        amplitude(&boundary.name, boundary.amplitude)?;
-        component(&boundary.name, boundary.component)?;
-        all_below(&format!("boundary `{}`", boundary.name), &boundary.nodes, n_nodes)?;
-    }
-    for initial in &setup.initial_velocities {
-        component(&initial.name, initial.component)?;
-        all_below(&format!("initial velocity `{}`", initial.name), &initial.nodes, n_nodes)?;
-    }
-    for layer in &setup.absorbing_layers {
-        let what = format!("absorbing layer `{}`", layer.name);
-        all_below(&what, &layer.elements, n_elements)?;
-        require(layer.elements.len() == layer.depth_fraction.len(), || {
-            format!("{what}: depths and elements differ in number")
-        })?;
-        let inside = layer.depth_fraction.iter().all(|depth| (0.0..=1.0).contains(depth));
-        require(inside, || format!("{what}: a depth fraction outside [0, 1]"))?;
-    }
-    for history in &setup.histories {
-        all_below(&format!("history `{}`", history.set), &history.nodes, n_nodes)?;
-        for &(_, index) in &history.variables {
-            component(&history.set, index)?;
-        }
-    }
-    for history in &setup.element_histories {
-        let what = format!("element history `{}`", history.set);
-        all_below(&what, &history.elements, n_elements)?;
-        let known = history.variables.iter().all(|&(quantity, index)| index < quantity.n_components());
-        require(known, || format!("{what}: a component that does not exist"))?;
-    }
-    Ok(())
-}
-
-/// The blocks say the same as the mesh: each entry's kind, section and nodes are the element's, a block has every element
-/// that touches its nodes, and halo nodes are among the boundary nodes of their block. Colours and fans hold the same
-/// elements once more, and grids some of them.
-pub(super) fn agreement(mesh: &MeshView, blocks: &BlocksView, device: &DeviceView) -> Check {
-    elements_agree(mesh, blocks)?;
-    device::agreement(blocks, device)?;
-    grids::agree(mesh, device)
-}
-
-fn elements_agree(mesh: &MeshView, blocks: &BlocksView) -> Check {
-    let mut group_first = vec![0_usize];
-    group_first.extend(mesh.groups.iter().scan(0, |sum, group| {
-        *sum += group.labels.len();
-        Some(*sum)
-    }));
-    let owner = |node: u32| blocks.node_first.partition_point(|&first| first <= node) - 1;
-    (0..blocks.n_blocks()).into_par_iter().try_for_each(|block| {
-        let (own, halo) = (blocks.own_nodes(block), blocks.halo(block));
-        for &node in halo {
-            let owner = owner(node);
-            require(node - blocks.node_first[owner] < blocks.n_boundary[owner], || {
-                format!("block {block}: halo node {node} is not a boundary node of block {owner}")
-            })?;
-        }
-        for run in blocks.runs(block) {
-            for (&element, nodes) in run.elements.iter().zip(run.connectivity.chunks_exact(run.kind.n_nodes())) {
-                let group = group_first.partition_point(|&first| first <= element as usize) - 1;
-                let (at, group) = (element as usize - group_first[group], &mesh.groups[group]);
-                require(group.kind == run.kind && group.section[at] as usize == run.section, || {
-                    format!("block {block}: element {element} with another kind or section")
-                })?;
-                let global = nodes.iter().map(|&local| match halo.get(usize::from(local).wrapping_sub(own.len())) {
-                    Some(&node) => node,
-                    None => own.start as u32 + u32::from(local),
-                });
-                let width = group.kind.n_nodes();
-                require(global.eq(group.connectivity[at * width..(at + 1) * width].iter().copied()), || {
-                    format!("block {block}: element {element} with other nodes")
-                })?;
-            }
-        }
-        Ok::<(), String>(())
-    })?;
-
-    // Entries are genuine now; if their number is right too, none is missing (unless another is there twice).
-    let touched: usize = mesh
-        .groups
-        .par_iter()
-        .flat_map(|group| group.connectivity.par_chunks_exact(group.kind.n_nodes()))
-        .map(|nodes| {
-            let mut owners = [0; 8];
-            let owners = &mut owners[..nodes.len()];
-            for (slot, &node) in owners.iter_mut().zip(nodes) {
-                *slot = owner(node);
-            }
-            owners.sort_unstable();
-            1 + owners.windows(2).filter(|pair| pair[0] != pair[1]).count()
-        })
-        .sum();
-    require(touched == blocks.elements.len(), || {
-        format!("blocks hold {} elements where {touched} touch them", blocks.elements.len())
-    })
 }

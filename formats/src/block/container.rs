@@ -31,12 +31,12 @@ use rkyv::{
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use super::BlockError;
-use crate::output::write_atomically;
+use crate::write::write_atomically;
 
 /// First bytes of every block file; a transfer that converts line ends or strips bit 7 breaks them.
-pub(super) const MAGIC: [u8; 8] = *b"\x89POGO\r\n\x1a";
+pub(crate) const MAGIC: [u8; 8] = *b"\x89POGO\r\n\x1a";
 /// Raised whenever the meaning of a byte changes.
-pub(super) const VERSION: u32 = 8;
+pub(crate) const VERSION: u32 = 8;
 const BYTE_ORDER: u32 = 0x0102_0304;
 const FIXED: usize = 32;
 const ENTRY: usize = 40;
@@ -59,7 +59,7 @@ pub struct SectionInfo {
 }
 
 impl SectionInfo {
-    pub(super) fn range(&self) -> Range<usize> {
+    pub(crate) fn range(&self) -> Range<usize> {
         self.offset as usize..(self.offset + self.bytes) as usize
     }
 }
@@ -76,7 +76,7 @@ const fn align(offset: u64) -> u64 {
 ///
 /// Tables go from memory to disk without a copy. The file is written beside `path`, made durable and renamed: `path` is
 /// at all times either what it was or the whole new file.
-pub(super) fn write_file(
+pub(crate) fn write_file(
     path: &Path,
     checked: Result<(), String>,
     n_sections: usize,
@@ -97,7 +97,7 @@ pub(super) fn write_file(
 }
 
 /// Writes sections one after the other, straight to disk.
-pub(super) struct ContainerWriter<'a> {
+pub(crate) struct ContainerWriter<'a> {
     out: &'a mut BufWriter<File>,
     position: u64,
     n_sections: usize,
@@ -106,14 +106,14 @@ pub(super) struct ContainerWriter<'a> {
 
 impl<'a> ContainerWriter<'a> {
     /// Leaves room for the header of `n_sections` sections at the start of an empty file.
-    pub(super) fn new(out: &'a mut BufWriter<File>, n_sections: usize) -> io::Result<Self> {
+    pub(crate) fn new(out: &'a mut BufWriter<File>, n_sections: usize) -> io::Result<Self> {
         let length = header_length(n_sections);
         out.write_all(&vec![0; length])?;
         Ok(Self { out, position: length as u64, n_sections, sections: Vec::with_capacity(n_sections) })
     }
 
     /// Appends one section: the rkyv archive of `value`.
-    pub(super) fn section<T>(&mut self, name: &str, value: &T) -> io::Result<()>
+    pub(crate) fn section<T>(&mut self, name: &str, value: &T) -> io::Result<()>
     where
         T: for<'b, 'c> Serialize<HighSerializer<SectionWriter<'c>, ArenaHandle<'b>, BoxedError>>,
     {
@@ -129,7 +129,7 @@ impl<'a> ContainerWriter<'a> {
     }
 
     /// Writes the header. Returns the length of the file, bytes.
-    pub(super) fn finish(self) -> io::Result<u64> {
+    pub(crate) fn finish(self) -> io::Result<u64> {
         debug_assert_eq!(self.sections.len(), self.n_sections);
         self.out.seek(SeekFrom::Start(0))?;
         self.out.write_all(&encode(&self.sections, self.position))?;
@@ -138,7 +138,7 @@ impl<'a> ContainerWriter<'a> {
 }
 
 /// Where rkyv writes a section: hashes what passes.
-pub(super) struct SectionWriter<'a> {
+pub(crate) struct SectionWriter<'a> {
     out: &'a mut BufWriter<File>,
     hash: Xxh3,
     bytes: usize,
@@ -183,7 +183,7 @@ fn encode(sections: &[SectionInfo], file_length: u64) -> Vec<u8> {
 }
 
 /// Reads and checks the header of a whole file.
-pub(super) fn decode(path: &Path, file: &[u8]) -> Result<Vec<SectionInfo>, BlockError> {
+pub(crate) fn decode(path: &Path, file: &[u8]) -> Result<Vec<SectionInfo>, BlockError> {
     let damaged = |reason: String| BlockError::Header { path: path.to_owned(), reason };
     let found = file.len() as u64;
     if file.len() < MAGIC.len() || file[..MAGIC.len()] != MAGIC {
@@ -258,7 +258,7 @@ fn describe(file: &[u8]) -> String {
 }
 
 /// Opens for reading what must be a regular file.
-pub(super) fn open_regular(path: &Path) -> Result<(File, u64), BlockError> {
+pub(crate) fn open_regular(path: &Path) -> Result<(File, u64), BlockError> {
     // Asked before opening, since opening a pipe would wait for its other end.
     let metadata = std::fs::metadata(path).map_err(BlockError::io(path, "open"))?;
     if !metadata.is_file() {

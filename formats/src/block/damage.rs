@@ -7,7 +7,7 @@ use std::path::Path;
 use super::{BlockError, Container};
 
 /// Cuts a file at every byte, and appends one: `open` must name what happened.
-pub(super) fn cut_at_every_byte<F>(path: &Path, open: impl Fn(&Path) -> Result<F, BlockError>) {
+pub(crate) fn cut_at_every_byte<F>(path: &Path, open: impl Fn(&Path) -> Result<F, BlockError>) {
     let bytes = fs::read(path).unwrap();
     // In place, since rewriting a file each time makes some file systems flush.
     let damaged = fs::File::options().write(true).open(path).unwrap();
@@ -27,7 +27,7 @@ pub(super) fn cut_at_every_byte<F>(path: &Path, open: impl Fn(&Path) -> Result<F
 
 /// Flips every bit of a file: it is refused, or all of it can be read and the checksums tell. `everything` reads every
 /// value of every view.
-pub(super) fn flip_every_bit<F>(
+pub(crate) fn flip_every_bit<F>(
     path: &Path,
     open: impl Fn(&Path) -> Result<F, BlockError>,
     container: impl Fn(&F) -> &Container,

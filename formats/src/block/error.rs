@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::output::OutputError;
+use crate::write::OutputError;
 
 /// Why a block file cannot be written or used.
 #[derive(Debug, thiserror::Error)]
@@ -121,7 +121,7 @@ pub enum BlockError {
 }
 
 impl BlockError {
-    pub(super) fn io(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> Self {
+    pub(crate) fn io(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Io { path, action, source }
     }

@@ -25,13 +25,13 @@ pub struct Container {
 
 /// A section whose bytes are those of an archived `T`.
 #[derive(Debug)]
-pub(super) struct Valid<T> {
+pub(crate) struct Valid<T> {
     section: usize,
     of: std::marker::PhantomData<fn() -> T>,
 }
 
 impl Container {
-    pub(super) fn open(path: &Path) -> Result<Self, BlockError> {
+    pub(crate) fn open(path: &Path) -> Result<Self, BlockError> {
         let (file, length) = container::open_regular(path)?;
         if length == 0 {
             return Err(BlockError::Foreign { path: path.to_owned(), found: "the file is empty".into() });
@@ -47,7 +47,7 @@ impl Container {
         Ok(file)
     }
 
-    pub(super) fn expect_physics(&self, expected: &'static str) -> Result<(), BlockError> {
+    pub(crate) fn expect_physics(&self, expected: &'static str) -> Result<(), BlockError> {
         if self.provenance.physics == expected {
             return Ok(());
         }
@@ -75,7 +75,7 @@ impl Container {
     }
 
     /// Checks that a section holds a `T`.
-    pub(super) fn validate<T>(&self, name: &'static str) -> Result<Valid<T>, BlockError>
+    pub(crate) fn validate<T>(&self, name: &'static str) -> Result<Valid<T>, BlockError>
     where
         T: Archive,
         Archived<T>: Portable + for<'b> CheckBytes<HighValidator<'b, BoxedError>>,
@@ -89,7 +89,7 @@ impl Container {
     }
 
     /// What a section holds, in place.
-    pub(super) fn get<T>(&self, valid: &Valid<T>) -> &Archived<T>
+    pub(crate) fn get<T>(&self, valid: &Valid<T>) -> &Archived<T>
     where
         T: Archive,
         Archived<T>: Portable,
@@ -100,7 +100,7 @@ impl Container {
     }
 
     /// A copy of what a section holds.
-    pub(super) fn read<T>(&self, name: &'static str) -> Result<T, BlockError>
+    pub(crate) fn read<T>(&self, name: &'static str) -> Result<T, BlockError>
     where
         T: Archive,
         Archived<T>:
@@ -111,7 +111,7 @@ impl Container {
     }
 
     /// Names the section in an error of rkyv.
-    pub(super) fn explain<T>(&self, section: &'static str, result: Result<T, BoxedError>) -> Result<T, BlockError> {
+    pub(crate) fn explain<T>(&self, section: &'static str, result: Result<T, BoxedError>) -> Result<T, BlockError> {
         result.map_err(|error| BlockError::Section {
             path: self.path.clone(),
             section,
@@ -120,7 +120,7 @@ impl Container {
     }
 
     /// An error for tables that do not fit together.
-    pub(super) fn inconsistent(&self, reason: String) -> BlockError {
+    pub(crate) fn inconsistent(&self, reason: String) -> BlockError {
         BlockError::Inconsistent {
             path: self.path.clone(),
             reason: format!("damaged tables: {reason}; block the model again"),

@@ -1,8 +1,8 @@
 //! An Eikonal mesh as the pictures and partitioners see meshes.
 
 use super::EikonalMeshView;
-use crate::block::{GroupView, MeshView};
-use crate::model::ElementKind;
+use crate::mesh::ElementKind;
+use crate::mesh::{GroupView, MeshView};
 
 /// What a [`MeshView`] of an Eikonal mesh borrows besides the mesh itself.
 #[derive(Debug, Clone)]

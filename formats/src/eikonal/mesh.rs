@@ -2,7 +2,7 @@
 
 use rkyv::{Archive, Deserialize, Serialize};
 
-use crate::model::NamedSet;
+use crate::mesh::NamedSet;
 
 /// A mesh of tetrahedra or triangles in solver order.
 ///

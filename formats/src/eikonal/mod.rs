@@ -10,12 +10,16 @@
 //!
 //! Nodes are in *solver order*: sub-domain after sub-domain, in Morton order inside each; elements by their lowest node.
 
+pub mod block;
 mod domains;
 mod drawn;
+pub mod job;
 mod mesh;
 mod metric;
+pub mod parameters;
 mod place;
 pub mod setup;
+pub mod summary;
 
 pub use domains::{Boundary, EikonalDomains, EikonalDomainsView};
 pub use drawn::Drawn;

@@ -7,20 +7,20 @@ use toml::de::{DeTable, DeValue};
 use super::{Amplitude, AmplitudeReference, Job, JobError, Located, Solver};
 
 /// 1-based line of a byte offset.
-pub(super) fn line_of(text: &str, start: usize) -> usize {
+pub(crate) fn line_of(text: &str, start: usize) -> usize {
     let start = start.min(text.len());
     1 + text.as_bytes()[..start].iter().filter(|&&byte| byte == b'\n').count()
 }
 
 /// The TOML library's error as one of ours; its message is one or several lines, of which the first says what is wrong.
-pub(super) fn toml_error(text: &str, name: &str, error: &toml::de::Error) -> JobError {
+pub(crate) fn toml_error(text: &str, name: &str, error: &toml::de::Error) -> JobError {
     let start = error.span().map_or(0, |span| span.start);
     let message = error.message().lines().collect::<Vec<_>>().join(", ");
     JobError { file: name.to_owned(), line: line_of(text, start), message }
 }
 
 /// `nan`, `inf` and numbers that overflow are legal TOML, and no job means them.
-pub(super) fn numbers_are_finite(text: &str, name: &str) -> Result<(), JobError> {
+pub(crate) fn numbers_are_finite(text: &str, name: &str) -> Result<(), JobError> {
     fn find(value: &DeValue<'_>, start: usize) -> Option<usize> {
         match value {
             DeValue::Float(number) => {
@@ -74,7 +74,7 @@ fn load(amplitude: &mut Amplitude, folder: &Path) -> Result<(), String> {
 }
 
 /// Reads the file of an amplitude that is written where it is used.
-pub(super) fn load_file(amplitude: Option<&mut AmplitudeReference>, folder: &Path) -> Result<(), String> {
+pub(crate) fn load_file(amplitude: Option<&mut AmplitudeReference>, folder: &Path) -> Result<(), String> {
     match amplitude {
         Some(AmplitudeReference::Inline(amplitude)) => load(amplitude, folder),
         _ => Ok(()),
@@ -82,7 +82,7 @@ pub(super) fn load_file(amplitude: Option<&mut AmplitudeReference>, folder: &Pat
 }
 
 /// Reads the files of tabular amplitudes, so that nothing later needs the job's folder.
-pub(super) fn load_files(job: &mut Job, folder: &Path) -> Result<(), JobError> {
+pub(crate) fn load_files(job: &mut Job, folder: &Path) -> Result<(), JobError> {
     for item in &mut job.amplitudes {
         load(&mut item.value, folder).map_err(|message| item.place.error(message))?;
     }
@@ -95,7 +95,7 @@ pub(super) fn load_files(job: &mut Job, folder: &Path) -> Result<(), JobError> {
 }
 
 /// Checks every table, in the order of the reference.
-pub(super) fn job(job: &Job) -> Result<(), JobError> {
+pub(crate) fn job(job: &Job) -> Result<(), JobError> {
     if let Some(solver) = &job.solver {
         solver_keys(&solver.value).map_err(|message| solver.place.error(message))?;
     }
@@ -164,11 +164,11 @@ pub(super) fn job(job: &Job) -> Result<(), JobError> {
     unique("absorbing", &job.absorbing, |item| item.name.as_deref())
 }
 
-pub(super) fn each<T>(items: &[Located<T>], check: impl Fn(&T) -> Result<(), String>) -> Result<(), JobError> {
+pub(crate) fn each<T>(items: &[Located<T>], check: impl Fn(&T) -> Result<(), String>) -> Result<(), JobError> {
     items.iter().try_for_each(|item| check(&item.value).map_err(|message| item.place.error(message)))
 }
 
-pub(super) fn unique<T>(table: &str, items: &[Located<T>], name: impl Fn(&T) -> Option<&str>) -> Result<(), JobError> {
+pub(crate) fn unique<T>(table: &str, items: &[Located<T>], name: impl Fn(&T) -> Option<&str>) -> Result<(), JobError> {
     for (index, item) in items.iter().enumerate() {
         let Some(mine) = name(&item.value) else { continue };
         let same = |other: &&Located<T>| name(&other.value).is_some_and(|theirs| theirs.eq_ignore_ascii_case(mine));
@@ -192,7 +192,7 @@ fn inline(amplitude: Option<&AmplitudeReference>) -> Result<(), String> {
 }
 
 /// `value`, where there is one, must be above 0.
-pub(super) fn positive(name: &str, value: Option<f64>) -> Result<(), String> {
+pub(crate) fn positive(name: &str, value: Option<f64>) -> Result<(), String> {
     match value {
         Some(value) if value <= 0.0 => Err(format!("`{name}` must be positive, not {value}")),
         _ => Ok(()),

@@ -1,11 +1,12 @@
-//! Tables of a job as parts of the [`model`](crate::model). Errors are messages for the user, without the place.
+//! Tables of a job as parts of the [`model`](crate::explicit::model). Errors are messages for the user, without the place.
 
 use super::check::positive;
 use super::{
     Absorbing, Amplitude, AmplitudeKind, Boundary, Field, InitialVelocity, Material, Monitor, Profile, Section, Sides,
     Source,
 };
-use crate::model::{AbsorbingProfile, AmplitudeShape, BoundaryKind, Elasticity, OutputInterval, Window};
+use crate::dynamics::{AmplitudeShape, BoundaryKind, OutputInterval, Window};
+use crate::explicit::{AbsorbingProfile, Elasticity};
 use crate::words::counted;
 
 /// Which nodes a table means.
@@ -107,7 +108,7 @@ impl Source {
     }
 
     /// Exactly one of the keys that give a direction.
-    pub(super) fn check_direction(&self) -> Result<(), String> {
+    pub(crate) fn check_direction(&self) -> Result<(), String> {
         exactly_one([
             ("direction", self.direction.as_ref().map(|_| ())),
             ("component", self.component.map(|_| ())),
@@ -333,7 +334,7 @@ impl Amplitude {
     }
 }
 
-pub(super) fn when(
+pub(crate) fn when(
     every: Option<u32>,
     interval: Option<f64>,
     count: Option<u32>,

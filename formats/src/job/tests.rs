@@ -1,5 +1,6 @@
 use super::*;
-use crate::model::{AmplitudeShape, BoundaryKind, Elasticity, OutputInterval};
+use crate::dynamics::{AmplitudeShape, BoundaryKind, OutputInterval};
+use crate::explicit::Elasticity;
 
 fn parse(text: &str) -> Result<Job, JobError> {
     Job::parse(text, "job.toml", Path::new(""))
@@ -116,7 +117,7 @@ fn values_may_be_written_in_several_ways() {
     assert_eq!(amplitude.shape().unwrap(), AmplitudeShape::Ricker { frequency: 2.0, peak_time: 0.75 });
     assert_eq!(job.boundaries[0].value.side, Some(Sides(vec![(0, false), (1, true)])));
     assert_eq!(job.boundaries[0].value.components, Components::These(vec![Component(1)]));
-    assert_eq!(job.monitors[0].value.variables.0, [(model::NodalQuantity::Reaction, Some(2))]);
+    assert_eq!(job.monitors[0].value.variables.0, [(crate::dynamics::NodalQuantity::Reaction, Some(2))]);
     assert_eq!(job.monitors[0].value.when().unwrap(), OutputInterval::Increments(1));
     assert_eq!(job.fields[0].value.when().unwrap(), OutputInterval::Time(1.0));
 }

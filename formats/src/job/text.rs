@@ -10,17 +10,17 @@ use super::{JobError, Located, Place, check};
 
 /// A job before it is understood.
 #[derive(Debug, Clone)]
-pub(super) struct JobText {
+pub(crate) struct JobText {
     /// The file, as errors show it.
     name: Arc<str>,
     text: String,
     /// Folder that files named in the job are relative to.
-    pub(super) folder: PathBuf,
+    pub(crate) folder: PathBuf,
 }
 
 impl JobText {
     /// Reads a file.
-    pub(super) fn read(path: &Path) -> Result<Self, JobError> {
+    pub(crate) fn read(path: &Path) -> Result<Self, JobError> {
         let name = path.display().to_string();
         // A job is read more than once.
         if path.metadata().is_ok_and(|found| !found.is_file()) {
@@ -33,33 +33,33 @@ impl JobText {
         }
     }
 
-    pub(super) fn new(text: &str, name: &str, folder: &Path) -> Self {
+    pub(crate) fn new(text: &str, name: &str, folder: &Path) -> Self {
         Self { name: Arc::from(name), text: text.to_owned(), folder: folder.to_path_buf() }
     }
 
     /// The tables and keys, all numbers finite.
-    pub(super) fn parse<T: DeserializeOwned>(&self) -> Result<T, JobError> {
+    pub(crate) fn parse<T: DeserializeOwned>(&self) -> Result<T, JobError> {
         check::numbers_are_finite(&self.text, &self.name)?;
         toml::from_str(&self.text).map_err(|error| check::toml_error(&self.text, &self.name, &error))
     }
 
     /// A line, by an offset in the text.
-    pub(super) fn place(&self, start: usize) -> Place {
+    pub(crate) fn place(&self, start: usize) -> Place {
         Place { file: self.name.clone(), line: check::line_of(&self.text, start) }
     }
 
     /// A table and the line of its heading.
-    pub(super) fn locate<T>(&self, item: Spanned<T>) -> Located<T> {
+    pub(crate) fn locate<T>(&self, item: Spanned<T>) -> Located<T> {
         Located { place: self.place(item.span().start), value: item.into_inner() }
     }
 
     /// Tables and the lines of their headings.
-    pub(super) fn locate_all<T>(&self, items: Vec<Spanned<T>>) -> Vec<Located<T>> {
+    pub(crate) fn locate_all<T>(&self, items: Vec<Spanned<T>>) -> Vec<Located<T>> {
         items.into_iter().map(|item| self.locate(item)).collect()
     }
 
     /// A table, or its defaults at line 1.
-    pub(super) fn locate_or_default<T: Default>(&self, item: Option<Spanned<T>>) -> Located<T> {
+    pub(crate) fn locate_or_default<T: Default>(&self, item: Option<Spanned<T>>) -> Located<T> {
         item.map_or_else(|| Located { place: self.place(0), value: T::default() }, |item| self.locate(item))
     }
 }

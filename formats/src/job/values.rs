@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer};
 
 use super::Amplitude;
-use crate::model::NodalQuantity;
+use crate::dynamics::NodalQuantity;
 
 /// A time increment: seconds, or `"automatic"`.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -3,16 +3,14 @@
 use std::{cell::Cell, rc::Rc};
 
 use super::{DEFAULT_INCREMENT_FACTOR, Value};
-use crate::model::{
-    AbsorbingProfile, Amplitude, AmplitudeShape, BoundaryKind, Elasticity, Increment, LoadKind, Lumping,
-    OutputInterval, Section, Setup, Window,
-};
+use crate::dynamics::{Amplitude, AmplitudeShape, BoundaryKind, Increment, LoadKind, OutputInterval, Window};
+use crate::explicit::{AbsorbingProfile, Elasticity, Lumping, Section, Setup};
 
 /// Sets what the slot stands for, or says what is expected.
-pub(super) type Setter<'a> = Box<dyn FnMut(&str) -> Result<(), String> + 'a>;
+pub(crate) type Setter<'a> = Box<dyn FnMut(&str) -> Result<(), String> + 'a>;
 
 /// A parameter that can be set.
-pub(super) struct Slot<'a> {
+pub(crate) struct Slot<'a> {
     pub name: String,
     pub value: Value,
     pub unit: &'static str,
@@ -24,7 +22,7 @@ pub(super) struct Slot<'a> {
 
 /// Range of a number.
 #[derive(Clone, Copy)]
-pub(super) enum Range {
+pub(crate) enum Range {
     Any,
     Positive,
     NotNegative,
@@ -37,7 +35,7 @@ pub(super) enum Range {
 }
 
 impl Range {
-    pub(super) fn check(self, value: f64) -> Result<f64, String> {
+    pub(crate) fn check(self, value: f64) -> Result<f64, String> {
         let (inside, expected) = match self {
             _ if !value.is_finite() => (false, "must be finite"),
             Self::Any => (true, ""),
@@ -51,23 +49,23 @@ impl Range {
     }
 }
 
-pub(super) fn number(text: &str) -> Result<f64, String> {
+pub(crate) fn number(text: &str) -> Result<f64, String> {
     text.parse().map_err(|_| "is not a number, such as 1.5e-6".to_owned())
 }
 
 /// Collects slots under a common prefix.
-pub(super) struct Table<'a> {
+pub(crate) struct Table<'a> {
     pub slots: Vec<Slot<'a>>,
     pub prefix: String,
 }
 
 impl<'a> Table<'a> {
-    pub(super) fn push(&mut self, field: &str, value: Value, unit: &'static str, help: &'static str, set: Setter<'a>) {
+    pub(crate) fn push(&mut self, field: &str, value: Value, unit: &'static str, help: &'static str, set: Setter<'a>) {
         let name = format!("{}.{field}", self.prefix);
         self.slots.push(Slot { name, value, unit, help, hidden: false, set });
     }
 
-    pub(super) fn number(
+    pub(crate) fn number(
         &mut self,
         field: &str,
         target: &'a mut f64,
@@ -83,7 +81,7 @@ impl<'a> Table<'a> {
         self.push(field, value, unit, help, Box::new(set));
     }
 
-    pub(super) fn choice<T: Copy + PartialEq + 'a>(
+    pub(crate) fn choice<T: Copy + PartialEq + 'a>(
         &mut self,
         field: &str,
         target: &'a mut T,
@@ -102,7 +100,7 @@ impl<'a> Table<'a> {
     }
 
     /// The name of an amplitude, or `none`.
-    pub(super) fn amplitude(&mut self, target: &'a mut Option<u32>, names: &Rc<[String]>) {
+    pub(crate) fn amplitude(&mut self, target: &'a mut Option<u32>, names: &Rc<[String]>) {
         let names = Rc::clone(names);
         let name = target.and_then(|index| names.get(index as usize)).map_or("none", String::as_str);
         let name = Value::from(name);
@@ -117,13 +115,13 @@ impl<'a> Table<'a> {
         self.push("amplitude", name, "", "name of its amplitude, or none", Box::new(set));
     }
 
-    pub(super) fn direction(&mut self, target: &'a mut [f64; 3]) {
+    pub(crate) fn direction(&mut self, target: &'a mut [f64; 3]) {
         for (component, field) in target.iter_mut().zip(["direction.1", "direction.2", "direction.3"]) {
             self.number(field, component, Range::Any, "", "component of its direction");
         }
     }
 
-    pub(super) fn interval(&mut self, target: &'a mut OutputInterval) {
+    pub(crate) fn interval(&mut self, target: &'a mut OutputInterval) {
         let (value, unit) = match *target {
             OutputInterval::Increments(n) => (f64::from(n), "increments"),
             OutputInterval::Time(time) => (time, "s"),
@@ -166,7 +164,7 @@ fn interval(text: &str, now: &OutputInterval) -> Result<OutputInterval, String> 
     }
 }
 
-pub(super) fn words<'a>(words: impl Iterator<Item = &'a str>) -> String {
+pub(crate) fn words<'a>(words: impl Iterator<Item = &'a str>) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
@@ -201,7 +199,7 @@ const ANISOTROPIC: [&str; 21] = [
 ];
 
 /// All parameters, each with its own way to write into `setup`.
-pub(super) fn slots(setup: &mut Setup) -> Vec<Slot<'_>> {
+pub(crate) fn slots(setup: &mut Setup) -> Vec<Slot<'_>> {
     let Setup {
         title: _,
         materials,
@@ -313,7 +311,7 @@ pub(super) fn slots(setup: &mut Setup) -> Vec<Slot<'_>> {
 }
 
 /// Shape, scale and delay of each amplitude.
-pub(super) fn amplitudes<'a>(table: &mut Table<'a>, amplitudes: &'a mut [Amplitude]) {
+pub(crate) fn amplitudes<'a>(table: &mut Table<'a>, amplitudes: &'a mut [Amplitude]) {
     for amplitude in amplitudes {
         table.prefix = format!("amplitude.{}", amplitude.name);
         shape(table, &mut amplitude.shape);
@@ -378,7 +376,7 @@ fn shape<'a>(table: &mut Table<'a>, shape: &'a mut AmplitudeShape) {
 }
 
 /// Two parameters, one enum: seconds or `automatic`, and the factor of the latter.
-pub(super) fn increment<'a>(table: &mut Table<'a>, target: &'a mut Increment) {
+pub(crate) fn increment<'a>(table: &mut Table<'a>, target: &'a mut Increment) {
     let target = Cell::from_mut(target);
     let (value, factor, hidden) = match target.get() {
         Increment::Fixed(seconds) => (Value::Number(seconds), DEFAULT_INCREMENT_FACTOR, true),

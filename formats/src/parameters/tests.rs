@@ -1,7 +1,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::model::*;
+use crate::dynamics::*;
+use crate::explicit::*;
 
 fn setup() -> Setup {
     let material =

@@ -3,7 +3,7 @@
 use rkyv::{Archive, Deserialize, Serialize};
 
 use super::lattice::{DIRECTIONS, N_DIRECTIONS, group_of_direction, material_of};
-use crate::model::NamedSet;
+use crate::mesh::NamedSet;
 
 /// Entry of an unused slot in [`SpringLists::neighbour`].
 pub const NO_NEIGHBOUR: u16 = u16::MAX;

@@ -5,9 +5,13 @@
 //! neighbours are found by their place in the grid and a mask), and its lists (*explicit* addressing) name the same springs
 //! in the same order; a deck has lists only.
 
+pub mod block;
 pub mod build;
+pub mod job;
 mod lattice;
 mod mesh;
+pub mod parameters;
+pub mod results;
 mod setup;
 
 pub use lattice::{

@@ -5,7 +5,7 @@
 
 use rkyv::{Archive, Deserialize, Serialize};
 
-use crate::model::{Amplitude, Boundary, HistoryRequest, Increment, InitialVelocity, OutputInterval};
+use crate::dynamics::{Amplitude, Boundary, HistoryRequest, Increment, InitialVelocity, OutputInterval};
 
 /// What particles are made of: each weighs `mass` and `density` times the volume that belongs to it.
 #[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq)]

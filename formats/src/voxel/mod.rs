@@ -5,15 +5,20 @@
 //! nodes are numbered in Morton order (z-order) of (i, j, k), x in the lowest bit: 512 consecutive slots of that order are
 //! a *brick* of 8 × 8 × 8, and the numbering is the same whatever tables ([`Bricks`], offsets, hash) find a neighbour.
 
+pub mod block;
 pub mod build;
 mod domains;
 mod grid;
 pub mod hash;
+pub mod job;
 pub mod masks;
 mod morton;
 mod offset;
+pub mod parameters;
 mod region;
 pub mod setup;
+pub mod slice;
+pub mod summary;
 mod tables;
 
 pub use build::{coarse_size, coarsen};

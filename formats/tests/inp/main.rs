@@ -6,8 +6,10 @@ mod setup;
 
 use std::path::Path;
 
-use pogo_formats::inp::{Deck, DeckError, ReadOptions, read, read_bytes};
-use pogo_formats::model::*;
+use pogo_formats::dynamics::*;
+use pogo_formats::explicit::*;
+use pogo_formats::mesh::*;
+use pogo_formats::read::deck::{Deck, DeckError, ReadOptions, read, read_bytes};
 
 fn try_read(text: &str, ignore: &[&str]) -> Result<Deck, DeckError> {
     let options = ReadOptions { ignore: ignore.iter().map(|s| (*s).into()).collect(), ..ReadOptions::default() };

@@ -1,6 +1,6 @@
 //! Nodes, elements, sets, parts and files.
 
-use pogo_formats::inp::Truss;
+use pogo_formats::read::deck::Truss;
 
 use super::*;
 

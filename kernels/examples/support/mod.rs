@@ -1,8 +1,8 @@
 //! Boxes of any element kind, blocks by slabs, and steel: what tests and benchmarks of the kernels share.
 #![allow(dead_code)]
 
-use pogo_formats::block::{Blocks, PartitionStatistics};
-use pogo_formats::model::{ElementGroup, ElementKind, Mesh};
+use pogo_formats::explicit::block::{Blocks, PartitionStatistics};
+use pogo_formats::mesh::{ElementGroup, ElementKind, Mesh};
 use pogo_kernels::explicit::SectionProperties;
 
 /// A number in [−1, 1] from a counter.

@@ -2,7 +2,7 @@
 //!
 //! Voigt order 11, 22, 33, 12, 13, 23 with engineering shear strains throughout, as Abaqus has it.
 
-use pogo_formats::model::{Material, Section};
+use pogo_formats::explicit::{Material, Section};
 
 use crate::explicit::SectionProperties;
 

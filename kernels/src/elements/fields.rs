@@ -1,7 +1,7 @@
 //! Strain, stress and energy density at element centres.
 
-use pogo_formats::block::MeshView;
-use pogo_formats::model::ElementKind;
+use pogo_formats::mesh::ElementKind;
+use pogo_formats::mesh::MeshView;
 
 use super::elasticity::{IN_PLANE, OUT_OF_PLANE, through_thickness};
 use super::shape::{QuadraturePoint, gradients};

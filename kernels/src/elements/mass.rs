@@ -1,7 +1,8 @@
 //! Volumes, lumped masses and nodal damping.
 
-use pogo_formats::block::MeshView;
-use pogo_formats::model::{ElementKind, Lumping};
+use pogo_formats::explicit::Lumping;
+use pogo_formats::mesh::ElementKind;
+use pogo_formats::mesh::MeshView;
 
 use super::shape::{QuadraturePoint, jacobian};
 use super::{ElementError, collect_bad, is_reduced, map_elements, quadrature, sum_to_nodes, thickness};

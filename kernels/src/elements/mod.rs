@@ -21,8 +21,8 @@ pub use stable::{RESOLUTION, StableIncrement, global_stable_increment, stable_in
 pub(crate) use stiffness::hourglass_modulus;
 pub use stiffness::{HOURGLASS_COEFFICIENT, element_stiffness, hourglass_vectors};
 
-use pogo_formats::block::{GroupView, MeshView};
-use pogo_formats::model::ElementKind;
+use pogo_formats::mesh::ElementKind;
+use pogo_formats::mesh::{GroupView, MeshView};
 use rayon::prelude::*;
 
 /// What is wrong with an element or with the tables beside it.

@@ -1,6 +1,6 @@
 //! Shape functions and quadrature of the first-order elements, nodes in Abaqus order.
 
-use pogo_formats::model::ElementKind;
+use pogo_formats::mesh::ElementKind;
 
 /// Shape functions at one integration point.
 #[derive(Debug, Clone, Copy)]

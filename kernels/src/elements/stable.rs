@@ -13,8 +13,8 @@
 
 use std::ops::Range;
 
-use pogo_formats::block::{GroupView, MeshView};
-use pogo_formats::model::ElementKind;
+use pogo_formats::mesh::ElementKind;
+use pogo_formats::mesh::{GroupView, MeshView};
 use rayon::prelude::*;
 
 use super::shape::{QuadraturePoint, gradients};

@@ -1,7 +1,7 @@
 //! The dense stiffness of one element, K_IiJk = C_ijkl ∫ ∂N_I/∂x_j ∂N_J/∂x_l dV; of the one-point kinds with the mean
 //! gradient in place of ∂N/∂x, and hourglass stiffness.
 
-use pogo_formats::model::ElementKind;
+use pogo_formats::mesh::ElementKind;
 
 use super::shape::{CORNERS, QuadraturePoint, gradients};
 use super::{is_reduced, plane_elasticity, thickness};

@@ -1,7 +1,8 @@
 //! Materials, masses and errors; the rest is tested through the steppers.
 
-use pogo_formats::block::MeshView;
-use pogo_formats::model::{Elasticity, ElementKind, Lumping, Material, Section};
+use pogo_formats::explicit::{Elasticity, Lumping, Material, Section};
+use pogo_formats::mesh::ElementKind;
+use pogo_formats::mesh::MeshView;
 use proptest::prelude::*;
 
 use super::*;

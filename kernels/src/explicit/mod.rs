@@ -21,7 +21,8 @@ use crate::cuda::DeviceError;
 pub(crate) use cpu::Barrier;
 pub use cpu::{CpuStepper, Level, Real, cpu};
 pub use gpu::{GpuError, GpuOptions, GpuReal, GpuReport, GpuStepper};
-use pogo_formats::block::{BlocksView, DeviceView, MeshView};
+use pogo_formats::explicit::block::{BlocksView, DeviceView};
+use pogo_formats::mesh::MeshView;
 
 /// Dense elasticity of a section in global axes, and what else a run of elements needs.
 #[derive(Debug, Clone, PartialEq)]

@@ -6,7 +6,7 @@
 use std::f64::consts::TAU;
 
 use super::SignalTable;
-use pogo_formats::model::{Amplitude, AmplitudeShape, Window};
+use pogo_formats::dynamics::{Amplitude, AmplitudeShape, Window};
 
 /// a(t) of an amplitude: `scale` × shape(t − `delay`).
 pub fn amplitude_at(amplitude: &Amplitude, time: f64) -> f64 {

@@ -4,8 +4,9 @@
 mod device;
 mod gpu;
 
-use pogo_formats::block::Blocks;
-use pogo_formats::model::{ElementKind, Lumping, Mesh};
+use pogo_formats::explicit::Lumping;
+use pogo_formats::explicit::block::Blocks;
+use pogo_formats::mesh::{ElementKind, Mesh};
 
 use super::*;
 use crate::elements::{element_stiffness, lumped_mass, quadrature, stable_increment};

@@ -5,10 +5,11 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::time::Instant;
 
-use pogo_formats::output::eikonal_summary::{EikonalStatus, EikonalSummary, Latest};
-use pogo_formats::output::npy::{self, Number, RowWriter};
-use pogo_formats::output::write_atomically;
+use pogo_formats::eikonal::summary::{EikonalStatus, EikonalSummary, Latest};
 use pogo_formats::words::counted;
+use pogo_formats::write::npy;
+use pogo_formats::write::npy::{Number, RowWriter};
+use pogo_formats::write::write_atomically;
 use pogo_kernels::eikonal::Real;
 
 use super::engine::Engine;

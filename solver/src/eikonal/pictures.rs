@@ -4,8 +4,8 @@ use std::path::Path;
 
 use pogo_formats::eikonal::setup::EikonalSetup;
 use pogo_formats::eikonal::{Drawn, EikonalMeshView};
-use pogo_formats::output::OutputError;
-use pogo_formats::output::plot::{Scalar, SnapshotOptions, snapshot_png};
+use pogo_formats::write::OutputError;
+use pogo_formats::write::plot::{Scalar, SnapshotOptions, snapshot_png};
 
 /// Draws the times, one picture a view; gives the names of the files.
 ///

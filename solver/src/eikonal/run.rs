@@ -4,14 +4,16 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use pogo_formats::eikonal::setup::LocalSolver;
+use pogo_formats::eikonal::summary::{EikonalStatus, EikonalSummary, Latest};
 use pogo_formats::eikonal::{BLOCKED, EikonalDomainsView, EikonalMeshView, EikonalSetup, Symmetric, metrics};
-use pogo_formats::output::eikonal_summary::{EikonalStatus, EikonalSummary, Latest};
-use pogo_formats::output::fields::FieldFormat;
-use pogo_formats::output::npy::Number;
-use pogo_formats::output::simplices::{self, DataArray, Simplices, Values};
-use pogo_formats::output::summary::{self, BlockFileSummary};
-use pogo_formats::output::{npy, write_atomically};
 use pogo_formats::words::{counted, grouped};
+use pogo_formats::write::fields::FieldFormat;
+use pogo_formats::write::npy::Number;
+use pogo_formats::write::simplices;
+use pogo_formats::write::simplices::{DataArray, Simplices, Values};
+use pogo_formats::write::summary;
+use pogo_formats::write::summary::BlockFileSummary;
+use pogo_formats::write::{npy, write_atomically};
 use pogo_kernels::eikonal::{
     Arrival, EikonalProblem, EikonalSettings, Metrics, Predecessor, Real, conduction_speed, exact_ball, predecessors,
 };

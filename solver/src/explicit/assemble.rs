@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use pogo_formats::block::MeshView;
-use pogo_formats::model::{AbsorbingProfile, ElementKind, Setup};
+use pogo_formats::explicit::{AbsorbingProfile, Setup};
+use pogo_formats::mesh::ElementKind;
+use pogo_formats::mesh::MeshView;
 use pogo_kernels::elements::{self, ElementError, MaterialError, StableIncrement};
 use pogo_kernels::explicit::{Constraint, SectionProperties, State};
 

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use pogo_formats::model::Setup;
-use pogo_formats::output::checkpoint::{self, Checkpoint};
-use pogo_formats::output::energy::EnergyRow;
-use pogo_formats::output::traces::Traces;
+use pogo_formats::explicit::Setup;
+use pogo_formats::write::checkpoint;
+use pogo_formats::write::checkpoint::Checkpoint;
+use pogo_formats::write::energy::EnergyRow;
+use pogo_formats::write::traces::Traces;
 use pogo_kernels::explicit::State;
 use rkyv::api::high::{HighDeserializer, HighValidator};
 use rkyv::bytecheck::CheckBytes;

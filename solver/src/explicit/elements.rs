@@ -1,7 +1,7 @@
 //! Elements by their index in the mesh.
 
-use pogo_formats::block::MeshView;
-use pogo_formats::model::ElementKind;
+use pogo_formats::mesh::ElementKind;
+use pogo_formats::mesh::MeshView;
 
 /// One element.
 #[derive(Debug, Clone, Copy)]

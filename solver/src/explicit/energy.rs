@@ -4,7 +4,7 @@
 //! their work ½ F_n·(Δu_n + Δu_{n+1}): the balance is zero but for rounding, whatever the increment. An unstable run
 //! keeps it too, with kinetic energy growing against negative strain energy; so growth is judged on its own.
 
-use pogo_formats::output::energy::EnergyRow;
+use pogo_formats::write::energy::EnergyRow;
 use pogo_kernels::explicit::{EnergySums, State};
 
 /// Largest balance error, as a fraction of the largest energy so far, of a run that is still trusted.

@@ -9,9 +9,10 @@
 //!
 //! Strain and stress of an element are means over its volume, from u_n of its nodes.
 
-use pogo_formats::block::MeshView;
-use pogo_formats::model::{ElementQuantity, NodalQuantity, Setup};
-use pogo_formats::output::traces::{TraceColumn, TraceQuantity, Traces};
+use pogo_formats::dynamics::NodalQuantity;
+use pogo_formats::explicit::{ElementQuantity, Setup};
+use pogo_formats::mesh::MeshView;
+use pogo_formats::write::traces::{TraceColumn, TraceQuantity, Traces};
 use pogo_kernels::elements::{ElementError, ElementProbe, element_probes, energy_density, mises};
 
 use super::assemble::Matter;

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use pogo_formats::block::MeshView;
-use pogo_formats::model::{Boundary, BoundaryKind, Load, LoadKind, Lumping, Setup};
+use pogo_formats::dynamics::{Boundary, BoundaryKind, Load, LoadKind};
+use pogo_formats::explicit::{Lumping, Setup};
+use pogo_formats::mesh::MeshView;
 use pogo_kernels::elements::{self, ElementError};
 use pogo_kernels::explicit::{Constraint, NodalForce, SectionProperties};
 

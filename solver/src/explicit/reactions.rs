@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use pogo_formats::block::MeshView;
-use pogo_formats::model::ElementKind;
+use pogo_formats::mesh::ElementKind;
+use pogo_formats::mesh::MeshView;
 use pogo_kernels::elements::{element_stiffness, quadrature};
 use pogo_kernels::explicit::NodalForce;
 

@@ -1,6 +1,7 @@
 //! Signals that are too fast for the increment.
 
-use pogo_formats::model::{AmplitudeShape, Setup};
+use pogo_formats::dynamics::AmplitudeShape;
+use pogo_formats::explicit::Setup;
 
 /// Increments a period below which a signal is not what it says: a wave with so few of them is shorter than some six of the
 /// smallest elements.

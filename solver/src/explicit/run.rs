@@ -3,12 +3,16 @@
 use std::path::Path;
 use std::time::Instant;
 
-use pogo_formats::block::{BlocksView, DeviceView, MeshView};
-use pogo_formats::model::{Increment, OutputInterval, Setup};
-use pogo_formats::output::energy::{self as energy_file, EnergyRow};
-use pogo_formats::output::plot;
-use pogo_formats::output::summary::{self, BlockFileSummary, FinalEnergy, Status, Summary, WorstElement};
-use pogo_formats::output::traces::Traces;
+use pogo_formats::dynamics::{Increment, OutputInterval};
+use pogo_formats::explicit::Setup;
+use pogo_formats::explicit::block::{BlocksView, DeviceView};
+use pogo_formats::mesh::MeshView;
+use pogo_formats::write::energy as energy_file;
+use pogo_formats::write::energy::EnergyRow;
+use pogo_formats::write::plot;
+use pogo_formats::write::summary;
+use pogo_formats::write::summary::{BlockFileSummary, FinalEnergy, Status, Summary, WorstElement};
+use pogo_formats::write::traces::Traces;
 use pogo_kernels::cuda::DeviceError;
 use pogo_kernels::elements::{StableIncrement, global_stable_increment};
 use pogo_kernels::explicit::{CpuStepper, GpuError, GpuOptions, GpuReal, GpuStepper, Problem, Real, State, Stepper};

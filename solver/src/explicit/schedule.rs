@@ -1,6 +1,6 @@
 //! Which steps are written: an output interval, turned into step numbers.
 
-use pogo_formats::model::OutputInterval;
+use pogo_formats::dynamics::OutputInterval;
 
 /// Number of steps of a run of `time` seconds: round(time / Δt), at least one.
 pub fn n_steps(time: f64, time_increment: f64) -> u64 {

@@ -10,10 +10,10 @@
 
 use std::path::{Path, PathBuf};
 
-use pogo_formats::block::MeshView;
-use pogo_formats::model::{FieldQuantity, FieldRequest, OutputInterval};
-use pogo_formats::output::fields::{Field, FieldFormat, FieldMesh, FieldPrecision, FieldSeries};
-use pogo_formats::output::plot::{Scalar, SnapshotOptions, snapshot_png};
+use pogo_formats::dynamics::{FieldQuantity, FieldRequest, OutputInterval};
+use pogo_formats::mesh::MeshView;
+use pogo_formats::write::fields::{Field, FieldFormat, FieldMesh, FieldPrecision, FieldSeries};
+use pogo_formats::write::plot::{Scalar, SnapshotOptions, snapshot_png};
 use pogo_kernels::elements::{ElementFields, element_fields};
 use pogo_kernels::explicit::State;
 

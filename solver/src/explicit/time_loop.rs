@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 
-use pogo_formats::output::energy::EnergyRow;
+use pogo_formats::write::energy::EnergyRow;
 use pogo_kernels::explicit::{EnergySums, SignalTable, State, Stepper};
 
 use super::checkpoint::{self, Identity, Recorded};

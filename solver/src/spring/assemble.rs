@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use pogo_formats::block::MeshView;
-use pogo_formats::model::{ExplicitSettings, Increment, Load, LoadKind, Lumping, Setup};
+use pogo_formats::dynamics::{Increment, Load, LoadKind};
+use pogo_formats::explicit::{ExplicitSettings, Lumping, Setup};
+use pogo_formats::mesh::MeshView;
 use pogo_formats::spring::{SpringMeshView, SpringSetup};
 use pogo_kernels::explicit::{Constraint, NodalForce};
 use pogo_kernels::spring::Acceleration;

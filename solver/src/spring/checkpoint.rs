@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use pogo_formats::output::checkpoint::{self, Checkpoint};
-use pogo_formats::output::spring::SpringEnergy;
-use pogo_formats::output::traces::Traces;
 use pogo_formats::spring::SpringSetup;
+use pogo_formats::spring::results::SpringEnergy;
+use pogo_formats::write::checkpoint;
+use pogo_formats::write::checkpoint::Checkpoint;
+use pogo_formats::write::traces::Traces;
 use pogo_kernels::spring::{Cause, Change, State};
 use rkyv::rancor::BoxedError;
 use rkyv::{Archive, Deserialize, Serialize};

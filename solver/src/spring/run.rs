@@ -4,13 +4,14 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::time::Instant;
 
-use pogo_formats::model::{Increment, OutputInterval};
-use pogo_formats::output::spring::{
+use pogo_formats::dynamics::{Increment, OutputInterval};
+use pogo_formats::spring::results::{
     FinalSpringEnergy, SpringEnergy, SpringEvent, SpringSummary, write_spring_energy, write_spring_events,
 };
-use pogo_formats::output::summary::{self, BlockFileSummary, Status};
 use pogo_formats::spring::{CutShape, SpringDamping, SpringMeshView, SpringSetup};
 use pogo_formats::words::counted;
+use pogo_formats::write::summary;
+use pogo_formats::write::summary::{BlockFileSummary, Status};
 use pogo_kernels::cuda::DeviceError;
 use pogo_kernels::spring::{
     Addressing, Cause, Change, CpuStepper, GpuError, GpuNumber, GpuOptions, GpuStepper, Level, Number, SpringError,

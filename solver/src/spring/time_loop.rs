@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pogo_formats::output::spring::SpringEnergy;
+use pogo_formats::spring::results::SpringEnergy;
 use pogo_kernels::spring::{Change, State, Stepper};
 
 use super::checkpoint::{self, Recorded};

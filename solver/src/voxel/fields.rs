@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use pogo_formats::output::OutputError;
-use pogo_formats::output::fields::FieldFormat;
-use pogo_formats::output::image_data::{ImageArray, ImageGrid, write_image};
 use pogo_formats::voxel::BrickNodes;
 use pogo_formats::voxel::setup::VoxelQuantity;
+use pogo_formats::write::OutputError;
+use pogo_formats::write::fields::FieldFormat;
+use pogo_formats::write::image_data::{ImageArray, ImageGrid, write_image};
 use rayon::prelude::*;
 
 use super::element::von_mises;

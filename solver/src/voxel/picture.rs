@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use pogo_formats::output::plot::SnapshotOptions;
-use pogo_formats::output::{OutputError, voxel_slice};
 use pogo_formats::voxel::VoxelSetup;
+use pogo_formats::voxel::slice;
+use pogo_formats::write::OutputError;
+use pogo_formats::write::plot::SnapshotOptions;
 
 use super::elements::{gather, modulus};
 use super::results::Solution;
@@ -16,7 +17,7 @@ use super::results::Solution;
 pub fn slice(path: &Path, solution: &Solution<'_>, setup: &VoxelSetup) -> Result<bool, OutputError> {
     let area = solution.mesh.spacing * solution.mesh.spacing;
     let options = SnapshotOptions { label: "U".into(), unit: String::new(), ..SnapshotOptions::default() };
-    voxel_slice::draw(path, solution.mesh, setup, "strain energy density U", options, |element, nodes| {
+    slice::draw(path, solution.mesh, setup, "strain energy density U", options, |element, nodes| {
         let unit = solution.cube.energy_density(&gather(solution.displacement, nodes));
         unit * modulus(&solution.moduli, element) / area
     })

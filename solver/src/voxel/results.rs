@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use pogo_formats::output::voxel_summary::{Apparent, CaseSummary, Failure, Histogram};
 use pogo_formats::voxel::setup::{Analysis, LoadCase, NodeRegion};
+use pogo_formats::voxel::summary::{Apparent, CaseSummary, Failure, Histogram};
 use pogo_formats::voxel::{VoxelMeshView, VoxelSetup};
 use pogo_kernels::voxel::Moduli;
 

@@ -4,13 +4,14 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use pogo_formats::output::fields::FieldFormat;
-use pogo_formats::output::summary::{self, BlockFileSummary};
-use pogo_formats::output::voxel_summary::{CaseSummary, Tensor, VoxelStatus, VoxelSummary};
-use pogo_formats::output::{npy, write_atomically};
 use pogo_formats::voxel::setup::{Analysis, LoadCase, TensorBoundary};
+use pogo_formats::voxel::summary::{CaseSummary, Tensor, VoxelStatus, VoxelSummary};
 use pogo_formats::voxel::{VoxelMeshView, VoxelSetup};
 use pogo_formats::words::counted;
+use pogo_formats::write::fields::FieldFormat;
+use pogo_formats::write::summary;
+use pogo_formats::write::summary::BlockFileSummary;
+use pogo_formats::write::{npy, write_atomically};
 use pogo_kernels::voxel::{Grid, Moduli, NodalForce, StaticProblem};
 
 use super::conditions::{ConditionError, Conditions, conditions, coordinates, magnitude};

@@ -4,7 +4,7 @@
 //! the displacements of case b, ε̄_aᵀ C ε̄_b = 2 W_ab / V for kinematic conditions and σ̄_aᵀ S σ̄_b = 2 W_ab / V for
 //! static ones (Hill's lemma), V being the volume of the box.
 
-use pogo_formats::output::voxel_summary::{Orthotropic, Tensor};
+use pogo_formats::voxel::summary::{Orthotropic, Tensor};
 
 use super::dense::{inverse, product, transposed};
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use pogo_formats::model::*;
+use pogo_formats::mesh::*;
 
 use crate::common::*;
 

@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use pogo_formats::block::{self, BlockContents, Provenance};
-use pogo_formats::model::*;
-use pogo_formats::output::summary::Summary;
+use pogo_formats::block::Provenance;
+use pogo_formats::dynamics::*;
+use pogo_formats::explicit::block::BlockContents;
+use pogo_formats::explicit::*;
+use pogo_formats::mesh::*;
+use pogo_formats::write::summary::Summary;
 use pogo_solver::config::{Config, Settings};
 use pogo_solver::error::SolveError;
 use pogo_solver::interrupt::Interrupts;
@@ -219,7 +222,7 @@ pub fn write_block(folder: &Path, mesh: &Mesh, setup: &Setup, capacity: usize) -
     let provenance = Provenance::explicit(Vec::new(), Vec::new());
     let contents =
         BlockContents { mesh: &mesh, blocks: &blocks, device: &device, setup: &setup, provenance: &provenance };
-    block::write(&path, &contents).unwrap();
+    pogo_formats::explicit::block::write(&path, &contents).unwrap();
     path
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
-use pogo_formats::model::*;
+use pogo_formats::mesh::*;
 
 use crate::common::*;
 

@@ -1,7 +1,9 @@
 //! Every kind of load and boundary condition against exact statics, impulses and kinematics.
 
 use crate::common::*;
-use pogo_formats::model::*;
+use pogo_formats::dynamics::*;
+use pogo_formats::explicit::*;
+use pogo_formats::mesh::*;
 
 const KINDS_3D: [ElementKind; 4] = [ElementKind::C3d4, ElementKind::C3d6, ElementKind::C3d8, ElementKind::C3d8r];
 const KINDS_2D: [ElementKind; 6] = [

@@ -2,8 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use pogo_formats::model::*;
-use pogo_formats::output::summary::Status;
+use pogo_formats::dynamics::*;
+use pogo_formats::explicit::*;
+use pogo_formats::mesh::*;
+use pogo_formats::write::summary::Status;
 use pogo_solver::config::{CheckpointInterval, Config, Precision, Start};
 use pogo_solver::interrupt::Interrupts;
 use pogo_solver::observe::{Observer, Outlook};
@@ -125,7 +127,7 @@ impl Observer for StopAt {
     }
 }
 
-fn stop_at(config: &Config, step: u64) -> pogo_formats::output::summary::Summary {
+fn stop_at(config: &Config, step: u64) -> pogo_formats::write::summary::Summary {
     let interrupts = Interrupts::default();
     match pogo_solver::solve(config, &interrupts.clone(), &mut StopAt(step, interrupts)).unwrap() {
         Outcome::Run(RunSummary::Explicit(summary)) => *summary,
@@ -305,7 +307,7 @@ fn the_observer_hears_everything() {
                 self.0.push("all steps".into());
             }
         }
-        fn finished(&mut self, summary: &pogo_formats::output::summary::Summary) {
+        fn finished(&mut self, summary: &pogo_formats::write::summary::Summary) {
             self.0.push(format!("finished {:?}", summary.status));
         }
     }

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use pogo_formats::job::voxel::{GivenConditions, VoxelJob};
-use pogo_formats::output::summary::BlockFileSummary;
-use pogo_formats::output::voxel_summary::{Tensor, VoxelStatus, VoxelSummary};
+use pogo_formats::voxel::job::{GivenConditions, VoxelJob};
 use pogo_formats::voxel::setup::VoxelMaterial;
+use pogo_formats::voxel::summary::{Tensor, VoxelStatus, VoxelSummary};
 use pogo_formats::voxel::{VoxelMesh, VoxelSetup, bricks_of};
+use pogo_formats::write::summary::BlockFileSummary;
 use pogo_kernels::voxel::{Grid, Moduli, StaticProblem};
 use pogo_solver::config::Settings;
 use pogo_solver::interrupt::Interrupts;
@@ -67,7 +67,7 @@ fn displacements(mesh: &VoxelMesh, setup: &VoxelSetup) -> (Conditions, Vec<[f64;
     let summary = solve(mesh, setup.clone(), folder.path()).unwrap();
     assert_eq!(summary.status, VoxelStatus::Completed, "{:?}", summary.message);
     let n = view.bricks.n_nodes();
-    let u = pogo_formats::output::npy::read_rows(&folder.path().join("displacement.npy"), n).unwrap();
+    let u = pogo_formats::write::npy::read_rows(&folder.path().join("displacement.npy"), n).unwrap();
     let x = (0..n as u32).map(|node| pogo_solver::voxel::conditions::coordinates(&view, node)).collect();
     (conditions, x, u)
 }

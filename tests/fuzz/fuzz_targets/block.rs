@@ -7,14 +7,19 @@
 use std::hint::black_box;
 
 use libfuzzer_sys::fuzz_target;
-use pogo_formats::block::{self, AnyBlockFile, BlockFile, EikonalBlockFile, SpringBlockFile, VoxelBlockFile};
+use pogo_formats::block;
+use pogo_formats::physics::{self, AnyBlockFile};
+use pogo_formats::explicit::block::BlockFile;
+use pogo_formats::eikonal::block::EikonalBlockFile;
+use pogo_formats::spring::block::SpringBlockFile;
+use pogo_formats::voxel::block::VoxelBlockFile;
 
 fuzz_target!(|bytes: &[u8]| {
     let path = std::env::temp_dir().join(format!("pogo-fuzz-{}.blk", std::process::id()));
     if std::fs::write(&path, bytes).is_err() {
         return;
     }
-    match block::open(&path) {
+    match physics::open(&path) {
         Ok(AnyBlockFile::Explicit(file)) => explicit(&file),
         Ok(AnyBlockFile::Static(file)) => voxels(&file),
         Ok(AnyBlockFile::Eikonal(file)) => eikonal(&file),

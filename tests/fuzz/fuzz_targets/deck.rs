@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
-use pogo_formats::inp::{ReadOptions, read_bytes};
+use pogo_formats::read::deck::{ReadOptions, read_bytes};
 
 fuzz_target!(|bytes: &[u8]| {
     let springs = ReadOptions { lines: true, ..ReadOptions::default() };

@@ -8,8 +8,8 @@ use std::hint::black_box;
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
-use pogo_formats::job::eikonal::EikonalJob;
-use pogo_formats::mesh_files;
+use pogo_formats::eikonal::job::EikonalJob;
+use pogo_formats::read::mesh;
 
 const JOB: &str = "[[velocity]]\nspeed = 1\n[[start]]\nat = [0, 0, 0]\n";
 
@@ -19,7 +19,7 @@ fuzz_target!(|bytes: &[u8]| {
         return;
     }
     let Ok(path) = mesh_input::put(&folder, bytes) else { return };
-    if let Ok(mut mesh) = mesh_files::read(&path, &[]) {
+    if let Ok(mut mesh) = mesh::read(&path, &[]) {
         for &node in &mesh.elements {
             black_box(mesh.point(node));
         }

@@ -1,7 +1,7 @@
 //! Absorbing layers: which elements, and how deep.
 
 use pogo_formats::job::Sides;
-use pogo_formats::model::Mesh;
+use pogo_formats::mesh::Mesh;
 
 /// Elements of a layer and the depth fraction X of each.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -1,8 +1,10 @@
 //! The first stage: materials, sections and time.
 
-use pogo_formats::inp::{Deck, DeckMaterial, NO_SECTION};
+use pogo_formats::dynamics::Increment;
+use pogo_formats::explicit::{ExplicitSettings, Lumping};
 use pogo_formats::job::{IncrementValue, Job, JobError, Located, Plane, Section};
-use pogo_formats::model::{self, ElementKind, ExplicitSettings, Increment, Lumping, Mesh};
+use pogo_formats::mesh::{ElementKind, Mesh};
+use pogo_formats::read::deck::{Deck, DeckMaterial, NO_SECTION};
 
 use super::{Remarks, find_name, find_set, listed, unique};
 
@@ -74,7 +76,7 @@ fn section(deck: &mut Deck, item: &Located<Section>) -> Result<usize, String> {
         return Err(format!("there is no material \"{}\" in the job or the deck{}", given.material, listed(names)));
     };
     let identity = [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0];
-    let mut section = model::Section {
+    let mut section = pogo_formats::explicit::Section {
         name: "ALL".to_owned(),
         material: material as u32,
         material_from_global: given.material_from_global()?.unwrap_or(identity),

@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 
 use pogo_formats::job::Sides;
-use pogo_formats::model::Mesh;
+use pogo_formats::mesh::Mesh;
 use rstar::primitives::GeomWithData;
 use rstar::{PointDistance, RTree};
 

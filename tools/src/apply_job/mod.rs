@@ -11,14 +11,15 @@ mod share;
 
 use std::fmt::Display;
 
-use pogo_formats::inp::ReadOptions;
+use pogo_formats::dynamics::{
+    Amplitude, Boundary, BoundaryKind, FieldRequest, HistoryRequest, InitialVelocity, Load, LoadKind, NodalQuantity,
+};
+use pogo_formats::explicit::{AbsorbingLayer, Model, Setup};
 use pogo_formats::job::{
     self, Action, AmplitudeReference, Components, Job, JobError, Located, Place, Region, Sides, Variables, point,
 };
-use pogo_formats::model::{
-    AbsorbingLayer, Amplitude, Boundary, BoundaryKind, FieldRequest, HistoryRequest, InitialVelocity, Load, LoadKind,
-    Mesh, Model, NamedSet, NodalQuantity, Setup,
-};
+use pogo_formats::mesh::{Mesh, NamedSet};
+use pogo_formats::read::deck::ReadOptions;
 use pogo_formats::words::counted;
 
 pub use absorbing::{Layer, layer};

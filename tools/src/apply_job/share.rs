@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use pogo_formats::model::Mesh;
+use pogo_formats::mesh::Mesh;
 
 /// Fraction of the area (length in 2D) of outer faces that belongs to each of these nodes, (n,), sum 1: a uniform
 /// traction as nodal forces. Counted are the outer faces that have all their nodes in the list; each gives equal parts to its

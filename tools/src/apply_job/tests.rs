@@ -1,9 +1,8 @@
 use std::path::Path;
 
-use pogo_formats::model::{
-    AbsorbingProfile, AmplitudeShape, BoundaryKind, ElementGroup, ElementKind, ExplicitSettings, Increment, Lumping,
-    Mesh, OutputInterval, Setup,
-};
+use pogo_formats::dynamics::{AmplitudeShape, BoundaryKind, Increment, OutputInterval};
+use pogo_formats::explicit::{AbsorbingProfile, ExplicitSettings, Lumping, Setup};
+use pogo_formats::mesh::{ElementGroup, ElementKind, Mesh};
 use proptest::prelude::*;
 
 use super::*;
@@ -301,7 +300,7 @@ const STEEL: &str = "[[material]]\nname = 'steel'\ndensity = 8000\nyoung = 2e11\
 fn apply_both(deck: &str, job: &str) -> Result<(Model, Remarks), String> {
     let job = Job::parse(job, "job.toml", Path::new("")).map_err(|error| error.to_string())?;
     let options = read_options(Some(&job), Vec::new());
-    let mut deck = pogo_formats::inp::read_bytes(Path::new("d.inp"), deck.as_bytes(), &options)
+    let mut deck = pogo_formats::read::deck::read_bytes(Path::new("d.inp"), deck.as_bytes(), &options)
         .map_err(|error| error.to_string())?;
     let remarks = apply_to_deck(&mut deck, &job).map_err(|error| error.to_string())?;
     let (model, _) = deck.finish().map_err(|error| error.to_string())?;

@@ -1,7 +1,7 @@
 //! The paper's limits (Section 3.2): a block that needs more than its 20 loads, or has more than 128 boundary nodes, is
 //! split in two.
 
-use pogo_formats::block::Blocks;
+use pogo_formats::explicit::block::Blocks;
 
 use super::Order;
 use super::statistics::is_beyond;

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use pogo_formats::block::Blocks;
+use pogo_formats::explicit::block::Blocks;
 use rayon::prelude::*;
 
 /// Nodes of the smallest load, and its alignment inside a block.

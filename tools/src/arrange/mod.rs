@@ -15,8 +15,8 @@ use std::time::Instant;
 
 pub use device::device_tables;
 use device::grids::Grids;
-use pogo_formats::block::{Blocks, DeviceTables};
-use pogo_formats::model::Mesh;
+use pogo_formats::explicit::block::{Blocks, DeviceTables};
+use pogo_formats::mesh::Mesh;
 use rayon::prelude::*;
 
 use crate::partition::{NodeGraph, Partition, block_sizes};
@@ -26,7 +26,7 @@ use crate::partition::{NodeGraph, Partition, block_sizes};
 pub struct ArrangeOptions {
     /// Split blocks until all keep the paper's limits: 20 loads and 128 boundary nodes. 2D meshes only. A block of one
     /// node that still breaks them (in the middle of more than 20 blocks) stays, and is counted in
-    /// [`n_beyond_paper_limits`](pogo_formats::block::PartitionStatistics::n_beyond_paper_limits).
+    /// [`n_beyond_paper_limits`](pogo_formats::explicit::block::PartitionStatistics::n_beyond_paper_limits).
     pub paper_limits: bool,
     /// No element's stiffness is scaled by itself: blocks of triangles need no colours beside their fans.
     pub fans_alone: bool,

@@ -1,6 +1,6 @@
 //! The mesh in solver order.
 
-use pogo_formats::model::Mesh;
+use pogo_formats::mesh::Mesh;
 use rayon::prelude::*;
 
 const CHUNK: usize = 16_384;

@@ -1,6 +1,6 @@
 //! Figures of a partition, as Tables 2 and 4 of the paper report them.
 
-use pogo_formats::block::{Blocks, PartitionStatistics};
+use pogo_formats::explicit::block::{Blocks, PartitionStatistics};
 
 use super::loads::{PAPER_BOUNDARY, PAPER_LOADS};
 use crate::partition::Partitioner;

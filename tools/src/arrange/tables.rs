@@ -1,6 +1,7 @@
 //! Halo lists, elements and local connectivity of each block.
 
-use pogo_formats::block::{Blocks, MeshView, PartitionStatistics};
+use pogo_formats::explicit::block::{Blocks, PartitionStatistics};
+use pogo_formats::mesh::MeshView;
 use rayon::prelude::*;
 
 use super::{ArrangeError, Order};

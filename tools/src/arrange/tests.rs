@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
-use pogo_formats::block::Blocks;
-use pogo_formats::model::{ElementGroup, ElementKind, Mesh, NamedSet};
+use pogo_formats::explicit::block::Blocks;
+use pogo_formats::mesh::{ElementGroup, ElementKind, Mesh, NamedSet};
 use proptest::prelude::*;
 
 use super::{ArrangeError, ArrangeOptions, Arranged, arrange};

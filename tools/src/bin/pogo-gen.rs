@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
-use pogo_formats::model::ElementKind;
+use pogo_formats::mesh::ElementKind;
 use pogo_formats::{VERSION, exit_code};
 use pogo_tools::cli;
 use pogo_tools::generate::{

@@ -3,10 +3,12 @@
 use std::{io::Write, path::PathBuf};
 
 use clap::{CommandFactory, Parser};
-use pogo_formats::block::{
-    self, AnyBlockFile, BlockFile, BlocksView, EikonalBlockFile, SpringBlockFile, VoxelBlockFile,
-};
 use pogo_formats::eikonal::Drawn;
+use pogo_formats::eikonal::block::EikonalBlockFile;
+use pogo_formats::explicit::block::{BlockFile, BlocksView};
+use pogo_formats::physics::{self, AnyBlockFile};
+use pogo_formats::spring::block::SpringBlockFile;
+use pogo_formats::voxel::block::VoxelBlockFile;
 use pogo_formats::words::counted;
 use pogo_formats::{VERSION, exit_code, parameters};
 use pogo_tools::picture::{self, PictureOptions};
@@ -88,7 +90,7 @@ fn main() {
 }
 
 fn run(cli: &Cli) -> anyhow::Result<()> {
-    let text = match block::open(&cli.file)? {
+    let text = match physics::open(&cli.file)? {
         AnyBlockFile::Explicit(file) => explicit(cli, &file)?,
         AnyBlockFile::Static(file) => voxels(cli, &file)?,
         AnyBlockFile::Spring(file) => springs(cli, &file)?,
@@ -117,7 +119,7 @@ fn voxels(cli: &Cli, file: &VoxelBlockFile) -> anyhow::Result<String> {
         file.verify()?;
     }
     Ok(if cli.parameters {
-        let parameters = parameters::list_voxel(&file.setup());
+        let parameters = pogo_formats::voxel::parameters::list_voxel(&file.setup());
         if cli.json { json(&parameters)? } else { info::parameters_text(&parameters) }
     } else if cli.grids {
         let grids = info::voxel::Grids::measure(&cli.file.display().to_string(), &file.mesh())?;
@@ -148,7 +150,7 @@ fn springs(cli: &Cli, file: &SpringBlockFile) -> anyhow::Result<String> {
         info::spring::picture(path, file)?;
     }
     Ok(if cli.parameters {
-        let parameters = parameters::list_spring(&file.setup());
+        let parameters = pogo_formats::spring::parameters::list_spring(&file.setup());
         if cli.json { json(&parameters)? } else { info::parameters_text(&parameters) }
     } else if cli.json {
         json(&info::spring::SpringSummary::new(file))?
@@ -219,7 +221,7 @@ fn eikonal(cli: &Cli, file: &EikonalBlockFile) -> anyhow::Result<String> {
         picture::draw(&view, &blocks, path, &cli.picture_options(view.dimension)?)?;
     }
     Ok(if cli.parameters {
-        let parameters = parameters::list_eikonal(&file.setup());
+        let parameters = pogo_formats::eikonal::parameters::list_eikonal(&file.setup());
         if cli.json { json(&parameters)? } else { info::parameters_text(&parameters) }
     } else if cli.sets {
         let summary = info::eikonal::EikonalSummary::new(file);

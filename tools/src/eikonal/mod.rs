@@ -6,11 +6,11 @@ mod shapes;
 #[cfg(test)]
 mod tests;
 
+use pogo_formats::eikonal::job::Applied;
 use pogo_formats::eikonal::setup::{EikonalSetup, StartRegion};
 use pogo_formats::eikonal::{Drawn, EikonalDomains, EikonalMesh};
-use pogo_formats::job::eikonal::Applied;
-use pogo_formats::mesh_files::MeshFile;
-use pogo_formats::model::NamedSet;
+use pogo_formats::mesh::NamedSet;
+use pogo_formats::read::mesh::MeshFile;
 use pogo_formats::voxel::morton_code;
 use rayon::prelude::*;
 

@@ -1,7 +1,7 @@
 //! Elements without volume are refused, inverted ones turned, those that are there twice found.
 
 use pogo_formats::eikonal::EikonalMeshView;
-use pogo_formats::mesh_files::MeshFile;
+use pogo_formats::read::mesh::MeshFile;
 use rayon::prelude::*;
 
 use super::EikonalError;

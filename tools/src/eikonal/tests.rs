@@ -1,7 +1,7 @@
 use std::path::Path;
 
+use pogo_formats::eikonal::job::EikonalJob;
 use pogo_formats::eikonal::metrics;
-use pogo_formats::job::eikonal::EikonalJob;
 use proptest::prelude::*;
 
 use super::*;

@@ -1,10 +1,11 @@
 //! Triangles, materials, a source and monitors → [`Model`].
 
-use pogo_formats::model::{
-    Amplitude, AmplitudeShape, Elasticity, ElementGroup, ElementKind, ExplicitSettings, FieldQuantity, FieldRequest,
-    HistoryRequest, Increment, Load, LoadKind, Lumping, Material, Mesh, Model, NamedSet, NodalQuantity, OutputInterval,
-    Section, Setup,
+use pogo_formats::dynamics::{
+    Amplitude, AmplitudeShape, FieldQuantity, FieldRequest, HistoryRequest, Increment, Load, LoadKind, NodalQuantity,
+    OutputInterval,
 };
+use pogo_formats::explicit::{Elasticity, ExplicitSettings, Lumping, Material, Model, Section, Setup};
+use pogo_formats::mesh::{ElementGroup, ElementKind, Mesh, NamedSet};
 
 use super::triangles::Triangles;
 

@@ -1,9 +1,9 @@
 //! Boxes (rectangles in 2D) of any element kind and number of nodes, for timing: steel, elements of 1 mm, one face
 //! fixed, a tone burst that pulls the opposite face, a monitor in its middle.
 
-use pogo_formats::model::{
-    Boundary, BoundaryKind, Elasticity, ElementGroup, ElementKind, Material, Mesh, Model, NamedSet, Section,
-};
+use pogo_formats::dynamics::{Boundary, BoundaryKind};
+use pogo_formats::explicit::{Elasticity, Material, Model, Section};
+use pogo_formats::mesh::{ElementGroup, ElementKind, Mesh, NamedSet};
 
 use super::GenerateError;
 use super::assemble::{Action, Signal, UNROTATED, act, isotropic};

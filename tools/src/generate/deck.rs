@@ -3,12 +3,12 @@
 use std::io::Write;
 use std::path::Path;
 
-use pogo_formats::model::{
-    AmplitudeShape, BoundaryKind, Elasticity, FieldQuantity, Increment, Load, LoadKind, Model, NamedSet, OutputInterval,
-};
+use pogo_formats::dynamics::{AmplitudeShape, BoundaryKind, FieldQuantity, Increment, Load, LoadKind, OutputInterval};
+use pogo_formats::explicit::{Elasticity, Model};
+use pogo_formats::mesh::NamedSet;
 
-use pogo_formats::output::traces::TraceQuantity;
-use pogo_formats::output::write_atomically;
+use pogo_formats::write::traces::TraceQuantity;
+use pogo_formats::write::write_atomically;
 
 use super::GenerateError;
 

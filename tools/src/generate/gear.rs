@@ -7,7 +7,7 @@
 
 use std::f64::consts::{FRAC_PI_2, TAU};
 
-use pogo_formats::model::Model;
+use pogo_formats::explicit::Model;
 
 use super::assemble::{Action, Signal, assemble, isotropic};
 use super::outline::{Outline, Role};

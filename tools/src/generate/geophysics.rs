@@ -8,7 +8,7 @@
 
 use std::f64::consts::TAU;
 
-use pogo_formats::model::{Material, Model};
+use pogo_formats::explicit::{Material, Model};
 
 use super::assemble::{Action, Signal, assemble, from_wave_speeds};
 use super::outline::{Outline, Role};

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pogo_formats::output::write_atomically;
+use pogo_formats::write::write_atomically;
 
 use super::GenerateError;
 use super::stack::{StackSummary, save_stack};
@@ -119,7 +119,7 @@ variables = \"U\"
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pogo_formats::job::spring::SpringJob;
+    use pogo_formats::spring::job::SpringJob;
 
     #[test]
     fn the_heart_is_the_papers_and_hangs_together() {

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use pogo_formats::image;
-use pogo_formats::job::voxel::{Image, SampleType};
+use pogo_formats::read::image;
+use pogo_formats::voxel::job::{Image, SampleType};
 use rayon::prelude::*;
 
 use super::GenerateError;

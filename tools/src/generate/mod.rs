@@ -1,7 +1,7 @@
 //! Models to measure with: the three of the paper (Huthwaite 2014, Section 4) and boxes, at any element size; and voxel
 //! stacks, of noise or mirrored.
 //!
-//! Each model is a [`Model`](pogo_formats::model::Model) that [`save`] writes as an Abaqus deck; stacks are written layer by
+//! Each model is a [`Model`](pogo_formats::explicit::Model) that [`save`] writes as an Abaqus deck; stacks are written layer by
 //! layer. The same options give the same bits.
 
 mod assemble;
@@ -76,10 +76,10 @@ pub enum GenerateError {
     },
     /// A stack to mirror cannot be read.
     #[error(transparent)]
-    Image(#[from] pogo_formats::image::ImageError),
+    Image(#[from] pogo_formats::read::image::ImageError),
     /// The file cannot be written.
     #[error(transparent)]
-    Write(#[from] pogo_formats::output::OutputError),
+    Write(#[from] pogo_formats::write::OutputError),
 }
 
 /// What the paper's models can be varied in; the default is the paper.

@@ -1,6 +1,6 @@
 //! How good a mesh is.
 
-use pogo_formats::model::{ElementKind, Mesh};
+use pogo_formats::mesh::{ElementKind, Mesh};
 use pogo_formats::words::counted;
 use serde::Serialize;
 

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use pogo_formats::output::write_atomically;
+use pogo_formats::write::write_atomically;
 
 use super::GenerateError;
 

@@ -2,8 +2,10 @@
 
 use std::collections::HashMap;
 
-use pogo_formats::inp;
-use pogo_formats::model::{ElementKind, Increment, LoadKind, Mesh, Model};
+use pogo_formats::dynamics::{Increment, LoadKind};
+use pogo_formats::explicit::Model;
+use pogo_formats::mesh::{ElementKind, Mesh};
+use pogo_formats::read::deck;
 use proptest::prelude::*;
 
 use super::*;
@@ -217,7 +219,7 @@ fn decks_read_back_as_the_models_they_were_written_from() {
     );
     for mut model in models {
         let text = text(&model).unwrap();
-        let deck = inp::read_bytes("generated.inp".as_ref(), &text, &inp::ReadOptions::default()).unwrap();
+        let deck = deck::read_bytes("generated.inp".as_ref(), &text, &deck::ReadOptions::default()).unwrap();
         let (mut read, notes) = deck.finish().unwrap();
         assert!(notes.is_empty(), "{notes:?}");
         // Coordinates are rounded; all else is the same to the last bit.
@@ -271,7 +273,7 @@ proptest! {
 
 /// Reads a stack of 8-bit voxels back.
 fn voxels(path: &std::path::Path) -> ([usize; 3], Option<[f64; 3]>, Vec<u8>) {
-    let mut stack = pogo_formats::image::open(path, &pogo_formats::job::voxel::Image::default()).unwrap();
+    let mut stack = pogo_formats::read::image::open(path, &pogo_formats::voxel::job::Image::default()).unwrap();
     let mut voxels = Vec::new();
     stack.read_layers(0..stack.n_layers(), &mut voxels).unwrap();
     (stack.header().size, stack.header().spacing, voxels)

@@ -7,8 +7,8 @@
 
 use std::path::Path;
 
-use pogo_formats::output::simplices::{DataArray, Simplices, Values, grid};
-use pogo_formats::output::vtu;
+use pogo_formats::write::simplices::{DataArray, Simplices, Values, grid};
+use pogo_formats::write::vtu;
 
 use super::GenerateError;
 
@@ -188,12 +188,12 @@ mod tests {
         let mesh_of = |rings: u32| {
             let options = VentricleOptions { rings, layers: 4, ..VentricleOptions::default() };
             let summary = save_ventricle(&options, &path).unwrap();
-            (summary, pogo_formats::mesh_files::read(&path, &[]).unwrap())
+            (summary, pogo_formats::read::mesh::read(&path, &[]).unwrap())
         };
         let (summary, mesh) = mesh_of(12);
         assert_eq!((summary.nodes, summary.elements), (5 * 469, 6 * 144 * 4 * 3));
         assert!(summary.scar_elements > 100);
-        let volume_of = |mesh: &pogo_formats::mesh_files::MeshFile| {
+        let volume_of = |mesh: &pogo_formats::read::mesh::MeshFile| {
             let mut volume = 0.0;
             for nodes in mesh.elements.chunks_exact(4) {
                 let x = [0, 1, 2, 3].map(|k| mesh.point(nodes[k]));

@@ -5,7 +5,8 @@
 //! sends a shear beam that is reflected at the bottom and meets the crack at a right angle: the usual angle-beam inspection.
 //! At the paper's element size, 40 µm, the mesh has the paper's 0.96 million nodes.
 
-use pogo_formats::model::{Model, NamedSet};
+use pogo_formats::explicit::Model;
+use pogo_formats::mesh::NamedSet;
 
 use super::assemble::{Action, Signal, assemble, isotropic};
 use super::outline::{Outline, Role};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use pogo_formats::block::EikonalBlockFile;
+use pogo_formats::eikonal::block::EikonalBlockFile;
 use pogo_formats::eikonal::setup::{Decomposition, Directions, LocalSolver, StartRegion, Velocity};
 use pogo_formats::eikonal::{EikonalMeshView, nodes_of};
 use pogo_formats::words::{counted, grouped};

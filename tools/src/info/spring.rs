@@ -3,13 +3,13 @@
 use std::fmt;
 use std::path::Path;
 
-use pogo_formats::block::SpringBlockFile;
-use pogo_formats::model::{BoundaryKind, Increment, OutputInterval};
-use pogo_formats::output::OutputError;
-use pogo_formats::output::plot::{SpringPaint, bounds, springs_png};
-use pogo_formats::output::spring::{SpringCell, SpringFrame};
+use pogo_formats::dynamics::{BoundaryKind, Increment, OutputInterval};
+use pogo_formats::spring::block::SpringBlockFile;
+use pogo_formats::spring::results::{SpringCell, SpringFrame};
 use pogo_formats::spring::{CutFrame, CutShape, SpringDamping, SpringMeshView, SpringSetup, group_of_direction};
 use pogo_formats::words::{counted, grouped};
+use pogo_formats::write::OutputError;
+use pogo_formats::write::plot::{SpringPaint, bounds, springs_png};
 use serde::Serialize;
 
 use super::text::{line, list, number, size};

@@ -1,10 +1,11 @@
 use std::path::PathBuf;
 
-use pogo_formats::{
-    block::{self, BlockContents, Provenance, Source},
-    model::*,
-    parameters,
-};
+use pogo_formats::block::{Provenance, Source};
+use pogo_formats::dynamics::*;
+use pogo_formats::explicit::block::BlockContents;
+use pogo_formats::explicit::*;
+use pogo_formats::mesh::*;
+use pogo_formats::parameters;
 
 use super::*;
 use crate::{arrange, partition};
@@ -112,7 +113,11 @@ fn small(folder: &std::path::Path) -> PathBuf {
     };
     let path = folder.join("squares.blk");
     let (mesh, blocks, device) = (&arranged.mesh, &arranged.blocks, &arranged.device);
-    block::write(&path, &BlockContents { mesh, blocks, device, setup: &setup, provenance: &provenance }).unwrap();
+    pogo_formats::explicit::block::write(
+        &path,
+        &BlockContents { mesh, blocks, device, setup: &setup, provenance: &provenance },
+    )
+    .unwrap();
     path
 }
 

@@ -2,10 +2,8 @@
 
 use std::fmt;
 
-use pogo_formats::{
-    block::MeshView,
-    parameters::{Parameter, Value},
-};
+use pogo_formats::mesh::MeshView;
+use pogo_formats::parameters::{Parameter, Value};
 
 use super::{Count, Item, Summary};
 use pogo_formats::words::{counted, grouped};

@@ -3,14 +3,15 @@
 use std::fmt;
 use std::time::Instant;
 
-use pogo_formats::block::VoxelBlockFile;
-use pogo_formats::output::plot::SnapshotOptions;
-use pogo_formats::output::{OutputError, voxel_slice};
+use pogo_formats::voxel::block::VoxelBlockFile;
 use pogo_formats::voxel::build::with_nodes;
+use pogo_formats::voxel::slice;
 use pogo_formats::voxel::{
     Bricks, BricksView, HashLevel, HashView, OffsetLevel, OffsetView, VoxelMeshView, coarse_size, coarsen,
 };
 use pogo_formats::words::{counted, grouped};
+use pogo_formats::write::OutputError;
+use pogo_formats::write::plot::SnapshotOptions;
 use serde::Serialize;
 
 use super::text::{line, list, number, size};
@@ -499,13 +500,13 @@ pub fn draw(file: &VoxelBlockFile, path: &std::path::Path, width: usize) -> Resu
         let of = |element: u32, _: &[u32; 8]| {
             f64::from(domain[mesh.bricks.element_first.partition_point(|&first| first <= element) - 1])
         };
-        (voxel_slice::draw(path, &mesh, &setup, "sub-domains", options("domain"), of)?, "sub-domains")
+        (slice::draw(path, &mesh, &setup, "sub-domains", options("domain"), of)?, "sub-domains")
     } else {
         let of = |element: u32, _: &[u32; 8]| match mesh.element_class.get(element as usize) {
             Some(&class) => setup.materials.get(usize::from(class)).map_or(0.0, |material| material.young),
             None => mesh.element_modulus.get(element as usize).map_or(0.0, |&e| setup.modulus_scale * f64::from(e)),
         };
-        (voxel_slice::draw(path, &mesh, &setup, "modulus E", options("E"), of)?, "moduli")
+        (slice::draw(path, &mesh, &setup, "modulus E", options("E"), of)?, "moduli")
     };
     if drawn { Ok(format!("a slice of {what}")) } else { Err(PictureError::Empty) }
 }

@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use pogo_formats::block::MeshView;
+use pogo_formats::mesh::MeshView;
 
 use super::boundary::{self, Piece};
 use super::greedy::{NONE, greedy};

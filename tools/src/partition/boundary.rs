@@ -1,6 +1,6 @@
 //! The boundary of a mesh: faces (edges in 2D) that belong to one element only, and its connected pieces.
 
-use pogo_formats::block::MeshView;
+use pogo_formats::mesh::MeshView;
 use rayon::prelude::*;
 
 use super::deal::Deal;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use pogo_formats::block::MeshView;
+use pogo_formats::mesh::MeshView;
 use rayon::prelude::*;
 
 use super::PartitionError;

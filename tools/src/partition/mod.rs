@@ -20,7 +20,7 @@ mod pack;
 #[cfg(test)]
 mod tests;
 
-use pogo_formats::block::MeshView;
+use pogo_formats::mesh::MeshView;
 
 pub(crate) use boundary::boundary_faces;
 pub(crate) use deal::{Deal, concatenate};

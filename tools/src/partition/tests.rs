@@ -1,4 +1,4 @@
-use pogo_formats::model::{ElementKind, Mesh};
+use pogo_formats::mesh::{ElementKind, Mesh};
 
 use super::*;
 use crate::arrange::tests::{arranged, check, mesh, triangles};

@@ -5,8 +5,9 @@ mod tests;
 
 use std::path::Path;
 
-use pogo_formats::block::{BlocksView, MeshView};
-use pogo_formats::output::{OutputError, write_atomically};
+use pogo_formats::explicit::block::BlocksView;
+use pogo_formats::mesh::MeshView;
+use pogo_formats::write::{OutputError, write_atomically};
 
 use crate::partition::{PartitionError, boundary_faces};
 

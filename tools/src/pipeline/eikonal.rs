@@ -4,12 +4,14 @@ use std::fmt;
 use std::path::PathBuf;
 
 use pogo_formats::VERSION;
-use pogo_formats::block::{self, EikonalContents, Provenance, Source};
+
+use pogo_formats::block::{Provenance, Source};
+use pogo_formats::eikonal::block::EikonalContents;
+use pogo_formats::eikonal::job::EikonalJob;
 use pogo_formats::eikonal::setup::StartRegion;
 use pogo_formats::eikonal::{metrics, nodes_of, outside};
 use pogo_formats::job::JobError;
-use pogo_formats::job::eikonal::EikonalJob;
-use pogo_formats::mesh_files;
+use pogo_formats::read::mesh;
 use pogo_formats::words::{counted, grouped};
 use serde::Serialize;
 
@@ -185,7 +187,7 @@ fn load(
     };
     progress.stage("read");
     let job = EikonalJob::read(path)?;
-    let mut mesh = mesh_files::read(&config.mesh, &config.ignore)?;
+    let mut mesh = mesh::read(&config.mesh, &config.ignore)?;
     seconds.read = clock.lap();
 
     progress.stage("apply");
@@ -278,8 +280,10 @@ pub fn run(config: &EikonalConfig, progress: &dyn Progress) -> Result<EikonalSum
     }
     let provenance = Provenance::eikonal(sources, config.options());
     let Arranged { mesh, domains, setup, .. } = &arranged;
-    let bytes =
-        block::write_eikonal(&config.output, &EikonalContents { mesh, domains, setup, provenance: &provenance })?;
+    let bytes = pogo_formats::eikonal::block::write_eikonal(
+        &config.output,
+        &EikonalContents { mesh, domains, setup, provenance: &provenance },
+    )?;
     seconds.write = clock.lap();
     seconds.total = clock.start.elapsed().as_secs_f64();
 

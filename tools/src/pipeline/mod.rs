@@ -13,12 +13,15 @@ pub mod voxel;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use pogo_formats::block::{self, BlockContents, BlockError, Provenance, Source};
-use pogo_formats::image::ImageError;
-use pogo_formats::inp::{self, DeckError, DeckReport, Note};
+use pogo_formats::block::{BlockError, Provenance, Source};
+use pogo_formats::dynamics::Boundary;
+use pogo_formats::explicit::block::BlockContents;
+use pogo_formats::explicit::{AbsorbingLayer, AbsorbingProfile, Model};
 use pogo_formats::job::{Job, JobError};
-use pogo_formats::mesh_files::MeshFileError;
-use pogo_formats::model::{AbsorbingLayer, AbsorbingProfile, Boundary, Model};
+use pogo_formats::read::deck;
+use pogo_formats::read::deck::{DeckError, DeckReport, Note};
+use pogo_formats::read::image::ImageError;
+use pogo_formats::read::mesh::MeshFileError;
 use pogo_formats::spring::build::BuildError;
 
 use crate::apply_job::{self, Remarks};
@@ -174,7 +177,7 @@ fn load(config: &Config, progress: &dyn Progress, clock: &mut Clock) -> Result<L
             None => job = Some(next),
         }
     }
-    let mut deck = inp::read(&config.deck, &apply_job::read_options(job.as_ref(), config.ignore.clone()))?;
+    let mut deck = deck::read(&config.deck, &apply_job::read_options(job.as_ref(), config.ignore.clone()))?;
     clock.seconds.read = clock.lap();
 
     progress.stage("apply");
@@ -290,7 +293,7 @@ pub fn run(config: &Config, progress: &dyn Progress) -> Result<Summary, Pipeline
     let provenance = Provenance::explicit(sources, config.options());
     let contents =
         BlockContents { mesh: &mesh, blocks: &blocks, device: &device, setup: &setup, provenance: &provenance };
-    let bytes = block::write(&config.output, &contents)?;
+    let bytes = pogo_formats::explicit::block::write(&config.output, &contents)?;
     clock.seconds.write = clock.lap();
     clock.seconds.total = clock.start.elapsed().as_secs_f64();
 

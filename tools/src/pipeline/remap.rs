@@ -1,6 +1,7 @@
 //! Node lists of a setup in the numbering of the solver.
 
-use pogo_formats::model::{LoadKind, Setup};
+use pogo_formats::dynamics::LoadKind;
+use pogo_formats::explicit::Setup;
 
 /// Renumbers every node that loads, boundary conditions, initial velocities and traces name; elements keep their numbers.
 /// `solver_from_model` has one entry a node; the padding of faces (`u32::MAX`) stays.

@@ -5,13 +5,19 @@ use std::fmt;
 use std::path::PathBuf;
 
 use pogo_formats::VERSION;
-use pogo_formats::block::{self, Provenance, Source, SpringContents};
-use pogo_formats::image::{self, Report};
-use pogo_formats::inp::{self, ReadOptions};
+
+use pogo_formats::block::{Provenance, Source};
+use pogo_formats::dynamics::{Increment, LoadKind};
+use pogo_formats::explicit::{ExplicitSettings, Lumping, Setup};
 use pogo_formats::job::JobError;
-use pogo_formats::job::spring::{Solver, SpringJob};
-use pogo_formats::model::{ExplicitSettings, Increment, LoadKind, Lumping, Mesh, Setup};
+use pogo_formats::mesh::Mesh;
+use pogo_formats::read::deck;
+use pogo_formats::read::deck::ReadOptions;
+use pogo_formats::read::image;
+use pogo_formats::read::image::Report;
+use pogo_formats::spring::block::SpringContents;
 use pogo_formats::spring::build::BuildError;
+use pogo_formats::spring::job::{Solver, SpringJob};
 use pogo_formats::spring::{Gravity, SpringMesh, SpringSetup};
 use pogo_formats::words::{counted, grouped};
 use serde::Serialize;
@@ -194,11 +200,11 @@ fn load(
             mesh_only: false,
             lines: true,
         };
-        let read = inp::read(&config.input, &options)?;
+        let read = deck::read(&config.input, &options)?;
         seconds.read = clock.lap();
         progress.stage("mesh");
         let mut edges = edges(&read.model.mesh, &read.lines, &job)?;
-        let left = read.report.elements.iter().filter(|found| !found.supported && !inp::is_line(&found.name));
+        let left = read.report.elements.iter().filter(|found| !found.supported && !deck::is_line(&found.name));
         let left: Vec<String> = left.map(|found| format!("{} {}", found.count, found.name)).collect();
         let left =
             if left.is_empty() { None } else { Some(format!("elements that make no springs: {}", left.join(", "))) };
@@ -412,7 +418,7 @@ pub fn run(config: &SpringConfig, progress: &dyn Progress) -> Result<SpringSumma
     options.extend(config.ignore.iter().map(|keyword| format!("--ignore {keyword}")));
     let provenance = Provenance::spring(sources?, options);
     let contents = SpringContents { mesh: &mesh, setup: &setup, provenance: &provenance };
-    let bytes = block::write_springs(&config.output, &contents)?;
+    let bytes = pogo_formats::spring::block::write_springs(&config.output, &contents)?;
     seconds.write = clock.lap();
     seconds.total = clock.start.elapsed().as_secs_f64();
 

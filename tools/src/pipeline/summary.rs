@@ -4,9 +4,10 @@ use std::fmt;
 use std::path::Path;
 
 use pogo_formats::VERSION;
-use pogo_formats::block::PartitionStatistics;
-use pogo_formats::inp::{DeckReport, Note};
-use pogo_formats::model::{Mesh, Model};
+use pogo_formats::explicit::Model;
+use pogo_formats::explicit::block::PartitionStatistics;
+use pogo_formats::mesh::Mesh;
+use pogo_formats::read::deck::{DeckReport, Note};
 use serde::Serialize;
 
 use super::Config;
@@ -267,7 +268,7 @@ impl fmt::Display for CheckReport {
             if let Some(nodes) = self.nodes {
                 writeln!(f, "  the model        {}, {}", count(nodes, "node"), kinds(&self.element_kinds))?;
             }
-            let sets = |sets: &[pogo_formats::inp::SetCount]| {
+            let sets = |sets: &[pogo_formats::read::deck::SetCount]| {
                 let shown = sets.iter().take(12).map(|set| format!("{} ({})", set.name, set.count));
                 let shown = shown.collect::<Vec<_>>().join(", ");
                 if sets.len() > 12 {

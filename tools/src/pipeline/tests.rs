@@ -1,4 +1,4 @@
-use pogo_formats::model::{Boundary, BoundaryKind, HistoryRequest, Load, LoadKind, OutputInterval};
+use pogo_formats::dynamics::{Boundary, BoundaryKind, HistoryRequest, Load, LoadKind, OutputInterval};
 
 use super::*;
 
@@ -13,7 +13,7 @@ fn remap_reaches_every_node_list_and_leaves_padding_and_elements() {
     let load = |kind| Load { name: String::new(), kind, magnitude: 1.0, amplitude: None };
     let direction = [1.0, 0.0, 0.0];
     let faces = vec![[0, 1, u32::MAX, u32::MAX]];
-    let mut setup = pogo_formats::model::Setup {
+    let mut setup = pogo_formats::explicit::Setup {
         title: String::new(),
         materials: vec![],
         sections: vec![],
@@ -32,7 +32,7 @@ fn remap_reaches_every_node_list_and_leaves_padding_and_elements() {
             value: 0.0,
             amplitude: None,
         }],
-        initial_velocities: vec![pogo_formats::model::InitialVelocity {
+        initial_velocities: vec![pogo_formats::dynamics::InitialVelocity {
             name: String::new(),
             nodes: vec![2, 1],
             component: 0,
@@ -47,10 +47,10 @@ fn remap_reaches_every_node_list_and_leaves_padding_and_elements() {
             interval: OutputInterval::Increments(1),
         }],
         fields: vec![],
-        explicit: pogo_formats::model::ExplicitSettings {
+        explicit: pogo_formats::explicit::ExplicitSettings {
             time: 1.0,
-            increment: pogo_formats::model::Increment::Fixed(1.0),
-            lumping: pogo_formats::model::Lumping::RowSum,
+            increment: pogo_formats::dynamics::Increment::Fixed(1.0),
+            lumping: pogo_formats::explicit::Lumping::RowSum,
         },
     };
     remap_setup(&mut setup, &[2, 0, 1]);

@@ -5,10 +5,13 @@ use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use pogo_formats::VERSION;
-use pogo_formats::block::{self, Provenance, Source, VoxelContents};
-use pogo_formats::image::{self, Report};
+
+use pogo_formats::block::{Provenance, Source};
 use pogo_formats::job::JobError;
-use pogo_formats::job::voxel::{Given, GivenConditions, Image, Mask, SampleType, VoxelJob};
+use pogo_formats::read::image;
+use pogo_formats::read::image::Report;
+use pogo_formats::voxel::block::VoxelContents;
+use pogo_formats::voxel::job::{Given, GivenConditions, Image, Mask, SampleType, VoxelJob};
 use pogo_formats::voxel::setup::VoxelMaterial;
 use pogo_formats::voxel::{VoxelMesh, VoxelModuli, VoxelSetup};
 use pogo_formats::words::{counted, grouped};
@@ -289,7 +292,7 @@ pub fn run(config: &VoxelConfig, progress: &dyn Progress) -> Result<VoxelSummary
     let provenance = Provenance::statics(sources(config)?, config.options());
     let contents =
         VoxelContents { mesh: &mesh, levels: &levels, domains: &domains, setup: &setup, provenance: &provenance };
-    let bytes = block::write_voxels(&config.output, &contents)?;
+    let bytes = pogo_formats::voxel::block::write_voxels(&config.output, &contents)?;
     seconds.write = clock.lap();
     seconds.total = clock.start.elapsed().as_secs_f64();
 

@@ -1,8 +1,10 @@
 //! Where a job's forces, motions, cuts and changes act: on the particles of a mesh.
 
-use pogo_formats::job::spring::{Add, Erase, SpringJob};
+use pogo_formats::dynamics::{FieldQuantity, LoadKind};
+use pogo_formats::explicit::{Model, Setup};
 use pogo_formats::job::{JobError, Located};
-use pogo_formats::model::{FieldQuantity, LoadKind, Mesh, Model, NamedSet, Setup};
+use pogo_formats::mesh::{Mesh, NamedSet};
+use pogo_formats::spring::job::{Add, Erase, SpringJob};
 use pogo_formats::spring::{
     Cut, Gravity, PointForce, SpringAddition, SpringErasure, SpringFields, SpringGroup, SpringMaterial, SpringMesh,
     SpringMeshView, SpringSetup,

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use pogo_formats::inp::{LineProperty, Lines, Truss};
 use pogo_formats::job::JobError;
-use pogo_formats::job::spring::SpringJob;
-use pogo_formats::model::{ElementKind, Mesh, NamedSet};
+use pogo_formats::mesh::{ElementKind, Mesh, NamedSet};
+use pogo_formats::read::deck::{LineProperty, Lines, Truss};
 use pogo_formats::spring::build::{BuildError, lists, spatial_order};
+use pogo_formats::spring::job::SpringJob;
 use pogo_formats::spring::{SpringGroup, SpringMaterial, SpringMesh};
 use pogo_formats::words::counted;
 

@@ -1,9 +1,9 @@
 //! From voxels to a lattice: a particle in the middle of each.
 
-use pogo_formats::job::spring::SpringJob;
-use pogo_formats::model::NamedSet;
+use pogo_formats::mesh::NamedSet;
 use pogo_formats::spring::SpringMesh;
 use pogo_formats::spring::build::{BuildError, Lattice, lattice};
+use pogo_formats::spring::job::SpringJob;
 use pogo_formats::voxel::{VoxelGrid, VoxelModuli};
 
 /// Particles at the centres of the voxels that the job's materials keep; one set for each material, by its name. Classes of

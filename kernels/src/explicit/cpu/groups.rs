@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use pogo_formats::block::BlocksView;
+use pogo_formats::explicit::block::BlocksView;
 
 /// Own nodes of a group at most: eight blocks of the usual size. Beyond that little is gained, and positions relative to
 /// the middle of a group get coarser in single precision.
@@ -74,7 +74,7 @@ pub(super) fn group_blocks(blocks: &BlocksView) -> Vec<Vec<usize>> {
 
 #[cfg(test)]
 mod tests {
-    use pogo_formats::model::ElementKind;
+    use pogo_formats::mesh::ElementKind;
 
     use super::*;
     use crate::test_support::{box_blocks, box_mesh};

@@ -3,8 +3,8 @@
 
 use std::ops::Range;
 
-use pogo_formats::block::BlocksView;
-use pogo_formats::model::ElementKind;
+use pogo_formats::explicit::block::BlocksView;
+use pogo_formats::mesh::ElementKind;
 
 /// Elements of one kind and one section.
 #[derive(Debug, Clone, PartialEq)]

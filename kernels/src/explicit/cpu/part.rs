@@ -3,8 +3,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 
-use pogo_formats::block::Run as ModelRun;
-use pogo_formats::model::ElementKind;
+use pogo_formats::explicit::block::Run as ModelRun;
+use pogo_formats::mesh::ElementKind;
 
 use super::super::{Problem, StepperError};
 use super::forces::grain;

@@ -1,6 +1,6 @@
 //! Units in which the tables hold lengths and forces, and what they do about the rounding of single precision.
 
-use pogo_formats::model::ElementKind;
+use pogo_formats::mesh::ElementKind;
 use rayon::prelude::*;
 
 use super::super::{Problem, StepperError};

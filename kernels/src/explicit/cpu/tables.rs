@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use pogo_formats::model::ElementKind;
+use pogo_formats::mesh::ElementKind;
 use rayon::prelude::*;
 
 use super::super::{Problem, State, StepperError};

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use pogo_formats::block::{DeviceTables, DeviceView, FanRecord};
+use pogo_formats::explicit::block::{DeviceTables, DeviceView, FanRecord};
 use rayon::prelude::*;
 
 use super::super::cpu::Real;

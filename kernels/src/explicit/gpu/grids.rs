@@ -1,8 +1,9 @@
 //! Hexahedra and cells of six tetrahedra that stand in grids, cut into tiles for march.cuh, and what is left for the blocks.
 
-use pogo_formats::block::DeviceView;
-use pogo_formats::block::grid::{self, CORNERS, Grid, NOTHING, WHOLE};
-use pogo_formats::model::ElementKind;
+use pogo_formats::explicit::block::DeviceView;
+use pogo_formats::explicit::block::grid;
+use pogo_formats::explicit::block::grid::{CORNERS, Grid, NOTHING, WHOLE};
+use pogo_formats::mesh::ElementKind;
 use rayon::prelude::*;
 
 use super::super::Problem;

@@ -5,7 +5,7 @@ use std::ffi::c_void;
 
 use cust::module::Module;
 use cust::sys::CUstream;
-use pogo_formats::model::{Amplitude, AmplitudeShape, Window};
+use pogo_formats::dynamics::{Amplitude, AmplitudeShape, Window};
 
 use super::super::signals::{Signal, Signals};
 use crate::cuda::{Buffer, DeviceError, Gpu, Kernel, Plain};

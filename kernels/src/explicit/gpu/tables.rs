@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use pogo_formats::block::corner::{ABSENT, MOST_LOCAL_NODES, local_node, shape};
-use pogo_formats::block::{DeviceTables, DeviceView};
-use pogo_formats::model::ElementKind;
+use pogo_formats::explicit::block::corner::{ABSENT, MOST_LOCAL_NODES, local_node, shape};
+use pogo_formats::explicit::block::{DeviceTables, DeviceView};
+use pogo_formats::mesh::ElementKind;
 use rayon::prelude::*;
 
 use super::super::cpu::Real;

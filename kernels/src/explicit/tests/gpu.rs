@@ -1,7 +1,7 @@
 //! The stepper on a CUDA device against the one on the CPU. Without a device these tests say that they are skipped.
 
-use pogo_formats::block::DeviceTables;
-use pogo_formats::model::{Amplitude, AmplitudeShape, Window};
+use pogo_formats::dynamics::{Amplitude, AmplitudeShape, Window};
+use pogo_formats::explicit::block::DeviceTables;
 use pogo_tools::arrange::{ArrangeOptions, arrange};
 use pogo_tools::partition::{PartitionOptions, Partitioner, partition};
 

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
 use clap_complete::Shell;
-use pogo_formats::model::{Increment, Lumping};
-use pogo_formats::output::fields::FieldFormat;
+use pogo_formats::dynamics::Increment;
+use pogo_formats::explicit::Lumping;
+use pogo_formats::write::fields::FieldFormat;
 use pogo_solver::config::{
     AddressingChoice, CheckpointInterval, Config, DeviceChoice, Precision, SettingError, Settings, Start,
     parse_checkpoint_interval, parse_device, parse_increment, parse_lumping, parse_seconds,

@@ -4,8 +4,8 @@ use std::io::{IsTerminal, Write, stderr};
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
-use pogo_formats::output::summary::{Status, Summary};
 use pogo_formats::words::counted;
+use pogo_formats::write::summary::{Status, Summary};
 use pogo_solver::observe::{Observer, Outlook};
 
 /// Between two lines in a log.

@@ -1,9 +1,9 @@
-//! Elements in space in [batches](pogo_formats::block::corner), turned so that no two of one have a node at the same corner.
+//! Elements in space in [batches](pogo_formats::explicit::block::corner), turned so that no two of one have a node at the same corner.
 
-use pogo_formats::block::DeviceTables;
-use pogo_formats::block::corner::{ABSENT, BATCH, FLAG, TURNS, local_node, shape, ways_of, with_turn};
-use pogo_formats::block::ring::{RING_ELEMENTS, RING_NODES, ring_around};
-use pogo_formats::model::ElementKind;
+use pogo_formats::explicit::block::DeviceTables;
+use pogo_formats::explicit::block::corner::{ABSENT, BATCH, FLAG, TURNS, local_node, shape, ways_of, with_turn};
+use pogo_formats::explicit::block::ring::{RING_ELEMENTS, RING_NODES, ring_around};
+use pogo_formats::mesh::ElementKind;
 
 use super::solids::Items;
 
@@ -240,8 +240,8 @@ impl Batcher {
 
 #[cfg(test)]
 mod tests {
-    use pogo_formats::block::corner::turn_of;
-    use pogo_formats::block::ring::{ring_row, ring_tetrahedra};
+    use pogo_formats::explicit::block::corner::turn_of;
+    use pogo_formats::explicit::block::ring::{ring_row, ring_tetrahedra};
 
     use super::*;
 

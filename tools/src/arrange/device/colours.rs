@@ -1,6 +1,6 @@
 //! Colours: batches of elements that share no node of the block's own.
 
-use pogo_formats::block::{BlocksView, DeviceTables, Run};
+use pogo_formats::explicit::block::{BlocksView, DeviceTables, Run};
 use rayon::prelude::*;
 
 use super::CHUNK;

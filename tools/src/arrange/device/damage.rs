@@ -1,7 +1,10 @@
 //! Tables of solids that are damaged in one place: every check of a block file must find its own.
 
-use pogo_formats::block::{BlockContents, BlockFile, DeviceTables, Provenance, corner, grid, write};
-use pogo_formats::model::{Elasticity, ExplicitSettings, Increment, Lumping, Material, Mesh, Section, Setup};
+use pogo_formats::block::Provenance;
+use pogo_formats::dynamics::Increment;
+use pogo_formats::explicit::block::{BlockContents, BlockFile, DeviceTables, corner, grid, write};
+use pogo_formats::explicit::{Elasticity, ExplicitSettings, Lumping, Material, Section, Setup};
+use pogo_formats::mesh::Mesh;
 
 use crate::arrange::Arranged;
 use crate::arrange::tests::{arranged, solid, triangles};

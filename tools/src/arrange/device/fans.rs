@@ -1,6 +1,6 @@
 //! Fans of a block's own nodes.
 
-use pogo_formats::block::{BlocksView, DeviceTables, FanRecord};
+use pogo_formats::explicit::block::{BlocksView, DeviceTables, FanRecord};
 use rayon::prelude::*;
 
 use super::{Fan, Further, Materials, Rows};

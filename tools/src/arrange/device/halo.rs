@@ -1,6 +1,6 @@
 //! Fans of the halo: those of the blocks that own its nodes, with the reader's local indices.
 
-use pogo_formats::block::{BlocksView, DeviceTables, FanRecord, triangle_material};
+use pogo_formats::explicit::block::{BlocksView, DeviceTables, FanRecord, triangle_material};
 use rayon::prelude::*;
 
 use super::{Fan, Further, Rows};

@@ -1,6 +1,6 @@
 //! Elements on joins, in space: the first block that they touch has them and passes their forces on.
 
-use pogo_formats::block::{BlocksView, DeviceTables};
+use pogo_formats::explicit::block::{BlocksView, DeviceTables};
 
 use super::solids::Items;
 

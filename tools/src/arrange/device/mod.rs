@@ -14,8 +14,8 @@ mod solids;
 #[cfg(test)]
 mod tests;
 
-use pogo_formats::block::{BlocksView, DeviceTables, FanRecord};
-use pogo_formats::model::ElementKind;
+use pogo_formats::explicit::block::{BlocksView, DeviceTables, FanRecord};
+use pogo_formats::mesh::ElementKind;
 
 /// Blocks that one task works on.
 const CHUNK: usize = 32;

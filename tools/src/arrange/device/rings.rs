@@ -1,7 +1,7 @@
 //! Tetrahedra put into rings round edges.
 
-use pogo_formats::block::DeviceTables;
-use pogo_formats::block::ring::{RING_ELEMENTS, ring_row};
+use pogo_formats::explicit::block::DeviceTables;
+use pogo_formats::explicit::block::ring::{RING_ELEMENTS, ring_row};
 
 use super::solids::Items;
 

@@ -1,8 +1,8 @@
 //! Elements in space, each in one block, in batches.
 
-use pogo_formats::block::corner::MOST_LOCAL_NODES;
-use pogo_formats::block::{BlocksView, DeviceTables, Run};
-use pogo_formats::model::ElementKind;
+use pogo_formats::explicit::block::corner::MOST_LOCAL_NODES;
+use pogo_formats::explicit::block::{BlocksView, DeviceTables, Run};
+use pogo_formats::mesh::ElementKind;
 use rayon::prelude::*;
 
 use super::CHUNK;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Parser, ValueEnum};
 use pogo_formats::VERSION;
 use pogo_formats::job::{self, Physics};
-use pogo_formats::mesh_files::is_mesh_file;
+use pogo_formats::read::mesh::is_mesh_file;
 use pogo_formats::spring::build::BLOCK_SIZE;
 use pogo_tools::arrange::ArrangeOptions;
 use pogo_tools::eikonal::EikonalMethod;

@@ -1,8 +1,8 @@
 //! Hexahedra in a grid.
 
-use pogo_formats::block::GroupView;
-use pogo_formats::block::corner::ways_of;
-use pogo_formats::model::ElementKind;
+use pogo_formats::explicit::block::corner::ways_of;
+use pogo_formats::mesh::ElementKind;
+use pogo_formats::mesh::GroupView;
 use rayon::prelude::*;
 
 use super::{Around, Cell, FACES, FEWEST, Grids};

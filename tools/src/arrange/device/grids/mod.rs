@@ -3,9 +3,10 @@
 mod hexahedra;
 mod tetrahedra;
 
-use pogo_formats::block::grid::{CORNERS, Grid, NODE, NOTHING, PRESENT, WHOLE};
-use pogo_formats::block::{DeviceTables, GroupView, MeshView};
-use pogo_formats::model::ElementKind;
+use pogo_formats::explicit::block::DeviceTables;
+use pogo_formats::explicit::block::grid::{CORNERS, Grid, NODE, NOTHING, PRESENT, WHOLE};
+use pogo_formats::mesh::ElementKind;
+use pogo_formats::mesh::{GroupView, MeshView};
 use rayon::prelude::*;
 
 /// Cells of the smallest grid that is kept: fewer are not worth a thread block of a device.

@@ -4,8 +4,8 @@
 //! same tetrahedra make slanted cells, of which those on the surface of a box are cut. Cells that leave out none of the tetrahedra
 //! that they touch are the right ones; if none do, those that hold the most.
 
-use pogo_formats::block::GroupView;
-use pogo_formats::block::grid::RING;
+use pogo_formats::explicit::block::grid::RING;
+use pogo_formats::mesh::GroupView;
 use rayon::prelude::*;
 
 use super::{Around, Cell, FACES, FEWEST, Grids};

@@ -1,0 +1,258 @@
+//! What runs over time share: functions of time, loads, constraints, initial velocities and output requests.
+
+// rkyv's derive writes undocumented twins of enum variants with named fields.
+#![allow(missing_docs)]
+
+use rkyv::{Archive, Deserialize, Serialize};
+
+/// A dimensionless function of time a(t).
+#[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq)]
+pub struct Amplitude {
+    /// Name, as the deck writes it.
+    pub name: String,
+    /// Which function.
+    pub shape: AmplitudeShape,
+    /// Multiplies a(t); 1 as read.
+    pub scale: f64,
+    /// Time t is replaced by t − `delay`, s; 0 as read.
+    pub delay: f64,
+    /// `VALUE=ABSOLUTE`: the load is a(t) itself and the magnitude beside it is not used.
+    pub absolute: bool,
+}
+
+/// Functions of time.
+#[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq)]
+pub enum AmplitudeShape {
+    /// Linear between points, constant outside.
+    Tabular {
+        /// s, non-decreasing.
+        times: Vec<f64>,
+        /// a at those times.
+        values: Vec<f64>,
+    },
+    /// Fifth-order steps with zero first and second derivative between points, constant outside.
+    SmoothStep {
+        /// s, increasing.
+        times: Vec<f64>,
+        /// a at those times.
+        values: Vec<f64>,
+    },
+    /// a = A0 + Σ (A_n cos nω(t − t0) + B_n sin nω(t − t0)) for t ≥ t0, A0 before.
+    Periodic {
+        /// ω, rad/s.
+        omega: f64,
+        /// t0, s.
+        start: f64,
+        /// A0.
+        constant: f64,
+        /// (A_n, B_n), n = 1, 2, ….
+        terms: Vec<[f64; 2]>,
+    },
+    /// sin(2πft) under a window that is non-zero for `cycles / frequency` seconds.
+    ToneBurst {
+        /// Shape of the window.
+        window: Window,
+        /// f, Hz.
+        frequency: f64,
+        /// Number of cycles.
+        cycles: f64,
+    },
+    /// Ricker wavelet (1 − 2π²f²τ²) exp(−π²f²τ²), τ = t − `peak_time`.
+    Ricker {
+        /// Centre frequency f, Hz.
+        frequency: f64,
+        /// Time of the peak, s.
+        peak_time: f64,
+    },
+    /// exp(−k (t − `peak_time`)²): the paper's geophysics source has k = 1000 s⁻², peak 0.25 s (Section 4.3).
+    GaussianPulse {
+        /// k, 1/s².
+        rate: f64,
+        /// Time of the peak, s.
+        peak_time: f64,
+    },
+}
+
+/// Window of a tone burst of length T = cycles / frequency.
+#[derive(Archive, Serialize, Deserialize, Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Window {
+    /// ½ (1 − cos 2πt/T).
+    Hann,
+    /// Gaussian centred on T/2 with standard deviation T/6, cut to [0, T].
+    Gaussian,
+    /// 1 on [0, T].
+    Rectangular,
+}
+
+/// A load: magnitude × a(t) × its spatial distribution.
+#[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq)]
+pub struct Load {
+    /// Unique name for overrides, such as `LOAD1.2`.
+    pub name: String,
+    /// Where and in which direction it acts.
+    pub kind: LoadKind,
+    /// N, Pa, N/m³ or m/s² by kind.
+    pub magnitude: f64,
+    /// Index into [`Setup::amplitudes`]; none means a(t) = 1.
+    pub amplitude: Option<u32>,
+}
+
+/// Spatial distribution of a load.
+#[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq)]
+pub enum LoadKind {
+    /// magnitude × weight × direction at each node (N).
+    Concentrated {
+        /// Node indices.
+        nodes: Vec<u32>,
+        /// One a node, or empty for all 1.
+        weights: Vec<f64>,
+        /// Components 1, 2, 3.
+        direction: [f64; 3],
+    },
+    /// Pressure on faces, positive into the element (Pa).
+    Pressure {
+        /// Face nodes, (n, 4), padded with `u32::MAX`.
+        faces: Vec<[u32; 4]>,
+        /// Element index that each face belongs to, (n,): its section gives the thickness in 2D, its centre the sign.
+        elements: Vec<u32>,
+    },
+    /// Traction vector on faces (Pa).
+    Traction {
+        /// Face nodes, (n, 4), padded with `u32::MAX`.
+        faces: Vec<[u32; 4]>,
+        /// Element index that each face belongs to, (n,).
+        elements: Vec<u32>,
+        /// Unit direction.
+        direction: [f64; 3],
+    },
+    /// Force a volume (N/m³).
+    Body {
+        /// Element indices.
+        elements: Vec<u32>,
+        /// Unit direction.
+        direction: [f64; 3],
+    },
+    /// Acceleration of gravity (m/s²): acts through the density.
+    Gravity {
+        /// Element indices.
+        elements: Vec<u32>,
+        /// Unit direction.
+        direction: [f64; 3],
+    },
+}
+
+/// What a boundary condition prescribes.
+#[derive(Archive, Serialize, Deserialize, Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BoundaryKind {
+    /// Displacement, m; zero fixes the component.
+    Displacement,
+    /// Velocity, m/s.
+    Velocity,
+    /// Acceleration, m/s².
+    Acceleration,
+}
+
+/// One displacement component of some nodes is prescribed. Later entries win over earlier ones.
+#[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq)]
+pub struct Boundary {
+    /// Unique name for overrides, such as `FIX1.2`.
+    pub name: String,
+    /// Node indices.
+    pub nodes: Vec<u32>,
+    /// 0, 1 or 2.
+    pub component: u8,
+    /// Quantity.
+    pub kind: BoundaryKind,
+    /// Value, times a(t).
+    pub value: f64,
+    /// Index into [`Setup::amplitudes`]; none means a(t) = 1.
+    pub amplitude: Option<u32>,
+}
+
+/// Velocity of some nodes at t = 0.
+#[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq)]
+pub struct InitialVelocity {
+    /// Unique name for overrides.
+    pub name: String,
+    /// Node indices.
+    pub nodes: Vec<u32>,
+    /// 0, 1 or 2.
+    pub component: u8,
+    /// m/s.
+    pub value: f64,
+}
+
+/// A nodal quantity that can be traced.
+#[derive(Archive, Serialize, Deserialize, Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum NodalQuantity {
+    /// Displacement U, m.
+    Displacement,
+    /// Velocity V, m/s.
+    Velocity,
+    /// Acceleration A, m/s².
+    Acceleration,
+    /// Reaction force RF, N.
+    Reaction,
+}
+
+/// When results are written.
+#[derive(Archive, Serialize, Deserialize, Debug, Clone, Copy, PartialEq)]
+pub enum OutputInterval {
+    /// Every so many increments.
+    Increments(u32),
+    /// Every so many seconds (the nearest increment).
+    Time(f64),
+    /// So many equal intervals over the run.
+    Count(u32),
+}
+
+/// Traces of nodes.
+#[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq)]
+pub struct HistoryRequest {
+    /// Name in the column headings: the set's, or the monitor point's.
+    pub set: String,
+    /// Node indices.
+    pub nodes: Vec<u32>,
+    /// Quantity and component (0, 1, 2).
+    pub variables: Vec<(NodalQuantity, u8)>,
+    /// When.
+    pub interval: OutputInterval,
+}
+
+/// A field over the whole mesh.
+#[derive(Archive, Serialize, Deserialize, Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum FieldQuantity {
+    /// U at nodes.
+    Displacement,
+    /// V at nodes.
+    Velocity,
+    /// A at nodes.
+    Acceleration,
+    /// σ at element centres, Pa.
+    Stress,
+    /// ε at element centres.
+    Strain,
+    /// Strain energy a volume at element centres, J/m³.
+    EnergyDensity,
+}
+
+/// Snapshots of fields.
+#[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq)]
+pub struct FieldRequest {
+    /// Which.
+    pub quantities: Vec<FieldQuantity>,
+    /// When.
+    pub interval: OutputInterval,
+}
+
+/// Time increment Δt.
+#[derive(Archive, Serialize, Deserialize, Debug, Clone, Copy, PartialEq)]
+pub enum Increment {
+    /// This many seconds.
+    Fixed(f64),
+    /// The largest stable increment of the elements times this factor.
+    Automatic {
+        /// Safety factor.
+        factor: f64,
+    },
+}

@@ -1,0 +1,194 @@
+use std::fs;
+use std::path::PathBuf;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::block::{Source, damage};
+use crate::eikonal::setup::{Directions, Start, StartRegion, Velocity, VelocityClass};
+use crate::explicit::block::BlockFile;
+use crate::physics::AnyBlockFile;
+
+type Contents = (EikonalMesh, EikonalDomains, EikonalSetup);
+
+/// Words of the error to expect, and how to cause it.
+type Spoil = (&'static str, fn(&mut Contents));
+
+/// A row of three tetrahedra in two sub-domains.
+fn contents() -> Contents {
+    let mut mesh = EikonalMesh {
+        corners: 4,
+        coordinates: [[0., 0., 0.], [1., 0., 0.], [0., 1., 0.], [0., 0., 1.], [1., 1., 1.], [2., 1., 1.]].concat(),
+        elements: vec![0, 1, 2, 3, 1, 2, 3, 4, 2, 3, 4, 5],
+        original_node: vec![5, 4, 3, 2, 1, 0],
+        original_element: vec![1, 0, 2],
+        node_labels: vec![1, 2, 3, 4, 5, 6],
+        element_labels: vec![7, 8, 9],
+        node_instance: vec![0; 6],
+        instances: vec!["I".into()],
+        node_sets: vec![NamedSet { name: "A".into(), members: vec![0, 5] }],
+        element_sets: vec![NamedSet { name: "B".into(), members: vec![2] }],
+        class: vec![0, 1, 1],
+        fibre: vec![1.0; 9],
+        sheet: vec![0.5; 9],
+        velocities: vec![0.5; 3],
+        tensor: vec![1.0; 18],
+        ..Default::default()
+    };
+    mesh.connect(6);
+    let domains = EikonalDomains::new("morton", vec![0, 3, 6], &mesh.neighbour_first, &mesh.neighbours);
+    let mut setup = EikonalSetup::default();
+    let axes = Velocity::Axes { speeds: [3., 2., 1.], directions: Directions::Each };
+    setup.classes = vec![
+        VelocityClass { name: "a".into(), velocity: axes },
+        VelocityClass { name: "b".into(), velocity: Velocity::Blocked },
+    ];
+    let start = |name: &str, region| Start { name: name.into(), region, time: 0.5 };
+    setup.starts = vec![start("n", StartRegion::Nodes(vec![0, 3])), start("s", StartRegion::Set(0))];
+    (mesh, domains, setup)
+}
+
+fn write((mesh, domains, setup): &Contents, path: &Path) -> Result<u64, BlockError> {
+    let source = Source { name: "heart.vtu".into(), bytes: 12, hash: 34 };
+    let provenance = Provenance::eikonal(vec![source], vec!["--domains 2".into()]);
+    write_eikonal(path, &EikonalContents { mesh, domains, setup, provenance: &provenance })
+}
+
+fn written(contents: &Contents) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("e.blk");
+    write(contents, &path).unwrap();
+    (folder, path)
+}
+
+/// Reads every value of every view, and calls what a solver calls.
+fn everything(file: &EikonalBlockFile) -> String {
+    let (mesh, domains) = (file.mesh(), file.domains());
+    for node in 0..mesh.n_nodes() {
+        mesh.round(node).iter().for_each(|&entry| assert!(mesh.nodes((entry / 4) as usize).len() == mesh.corners));
+        mesh.neighbours_of(node).iter().for_each(|&other| assert!(mesh.point(other as usize)[0].is_finite()));
+    }
+    for domain in 0..domains.n_domains() {
+        assert!(domains.sent(domain).map(|boundary| boundary.nodes.len()).sum::<usize>() < 1 << 30);
+        assert!(domains.halo_of(domain).len() + domains.own(domain).len() < 1 << 30);
+    }
+    let metrics = crate::eikonal::metrics(&mesh, &file.setup().classes);
+    let starts: Vec<_> = file.setup().starts.iter().map(|s| crate::eikonal::nodes_of(&mesh, &s.region)).collect();
+    format!("{mesh:?} {domains:?} {:?} {metrics:?} {starts:?}", file.setup())
+}
+
+#[test]
+fn what_is_written_is_read() {
+    let contents = contents();
+    let (_folder, path) = written(&contents);
+    let file = EikonalBlockFile::open(&path).unwrap();
+    file.verify().unwrap();
+    assert_eq!(format!("{:?}", file.mesh()), format!("{:?}", contents.0.view()));
+    assert_eq!(format!("{:?}", file.domains()), format!("{:?}", contents.1.view()));
+    assert_eq!(file.setup(), contents.2);
+    assert_eq!(file.container().provenance().physics, "eikonal");
+    assert!(matches!(crate::physics::open(&path), Ok(AnyBlockFile::Eikonal(_))));
+    let error = BlockFile::open(&path).unwrap_err().to_string();
+    assert!(error.contains("eikonal"), "{error}");
+    let first = fs::read(&path).unwrap();
+    write(&contents, &path).unwrap();
+    assert_eq!(fs::read(&path).unwrap(), first, "the same contents give the same bytes");
+}
+
+#[test]
+fn a_cut_file_is_named() {
+    let (_folder, path) = written(&contents());
+    damage::cut_at_every_byte(&path, EikonalBlockFile::open);
+}
+
+#[test]
+fn every_flipped_bit_is_found_and_none_misbehaves() {
+    let (_folder, path) = written(&contents());
+    damage::flip_every_bit(&path, EikonalBlockFile::open, EikonalBlockFile::container, everything);
+}
+
+#[test]
+fn tables_that_do_not_fit_are_not_written() {
+    let spoil: [Spoil; 16] = [
+        ("5 corners", |c| c.0.corners = 5),
+        ("node positions", |c| c.0.coordinates[4] = f64::NAN),
+        ("nodes of elements: index 6", |c| c.0.elements[3] = 6),
+        ("an element or corner", |c| c.0.incident[0] = 4 * 3),
+        ("neighbours: index 9", |c| c.0.neighbours[0] = 9),
+        ("offsets decrease", |c| c.0.incident_first[2] = 11),
+        ("classes of elements: one", |c| c.0.class[1] = 2),
+        ("fibres: 8", |c| c.0.fibre.truncate(8)),
+        ("velocities: 2", |c| c.0.velocities.truncate(2)),
+        ("instances of nodes", |c| c.0.node_instance[0] = 1),
+        ("node set `A`", |c| c.0.node_sets[0].members[0] = 6),
+        ("element set `B`", |c| c.0.element_sets[0].members[0] = 3),
+        ("nodes of sub-domains", |c| c.1.node_first[2] = 5),
+        ("interface 0: a local number", |c| c.1.interface[1] = 6),
+        ("start `s`: node set 3", |c| c.2.starts[1].region = StartRegion::Set(3)),
+        ("start `n`", |c| c.2.starts[0].region = StartRegion::Nodes(vec![6])),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("e.blk");
+    for (expected, change) in spoil {
+        let mut contents = contents();
+        change(&mut contents);
+        let error = write(&contents, &path).unwrap_err().to_string();
+        assert!(error.contains(expected) && error.contains("not written"), "{error}\nexpected {expected}");
+        assert!(!path.exists());
+    }
+}
+
+#[test]
+fn verify_finds_what_was_written_wrongly() {
+    let spoil: [Spoil; 4] = [
+        ("lists round nodes", |c| c.0.neighbours[0] = 0),
+        ("original nodes", |c| c.0.original_node[0] = 0),
+        ("original elements", |c| c.0.original_element[0] = 2),
+        ("interfaces", |c| c.1.interface[0] = 1),
+    ];
+    for (expected, change) in spoil {
+        let mut contents = contents();
+        change(&mut contents);
+        let (_folder, path) = written(&contents);
+        let file = EikonalBlockFile::open(&path).unwrap();
+        assert!(everything(&file).len() > 100);
+        let error = file.verify().unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}\nexpected {expected}");
+    }
+}
+
+/// The corpus of the fuzz target, in ordinary tests. `POGO_WRITE_CORPUS=1` makes it anew, which a new format needs.
+#[test]
+fn fuzz_corpus() {
+    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fuzz/corpus/block"));
+    if std::env::var_os("POGO_WRITE_CORPUS").is_some() {
+        let (_folder, path) = written(&contents());
+        let whole = fs::read(&path).unwrap();
+        fs::write(folder.join("eikonal"), &whole).unwrap();
+        fs::write(folder.join("eikonal-cut"), &whole[..whole.len() / 2]).unwrap();
+    }
+    let file = EikonalBlockFile::open(&folder.join("eikonal")).unwrap();
+    assert!(everything(&file).len() > 100);
+    file.verify().unwrap();
+    assert!(EikonalBlockFile::open(&folder.join("eikonal-cut")).is_err());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn damage_of_any_kind_never_panics(damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8)) {
+        let (_folder, path) = written(&contents());
+        let mut bytes = fs::read(&path).unwrap();
+        // Behind the header, so that the structure itself is what is damaged.
+        for (index, value) in damage {
+            let at = 208 + index.index(bytes.len() - 208);
+            bytes[at] = value;
+        }
+        fs::write(&path, &bytes).unwrap();
+        if let Ok(file) = EikonalBlockFile::open(&path) {
+            prop_assert!(everything(&file).len() > 100);
+            let _ = file.verify();
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! Parameters of Eikonal models by name: `velocity.myocardium.fibre`, `start.apex.time`, `start.apex.x`, `solver.exact_radius`, ….
+
+use crate::eikonal::EikonalSetup;
+use crate::eikonal::setup::{Decomposition, Directions, LocalSolver, StartRegion, Velocity};
+use crate::parameters::slots::{Range, Slot, Table, number};
+use crate::parameters::{Parameter, ParameterError, Value, assign, normalised, shown};
+
+/// Every parameter of an Eikonal model, in the order of [`EikonalSetup`]'s fields.
+pub fn list_eikonal(setup: &EikonalSetup) -> Vec<Parameter> {
+    let mut setup = setup.clone();
+    shown(slots(&mut setup))
+}
+
+/// Sets a parameter of an Eikonal model from text; on an error nothing has changed.
+///
+/// # Errors
+/// No such parameter (with the nearest names), a value out of its range, or something that needs a new block file.
+pub fn set_eikonal(setup: &mut EikonalSetup, name: &str, value: &str) -> Result<(), ParameterError> {
+    let key = normalised(name);
+    if let Some(reason) = needs_new_block_file(&key) {
+        return Err(ParameterError::NeedsNewBlockFile { name: name.into(), reason });
+    }
+    assign(slots(setup), &key, name, value)
+}
+
+fn needs_new_block_file(key: &str) -> Option<&'static str> {
+    let (first, last) = (key.split('.').next().unwrap_or_default(), key.rsplit('.').next().unwrap_or_default());
+    match (first, last) {
+        ("mesh", _) => Some("the mesh is built into the tables"),
+        ("velocity", "elset" | "tag" | "all" | "speed_data" | "tensor_data") => {
+            Some("elements get their class when the mesh is blocked")
+        }
+        ("start", "nset" | "nodes" | "vtx" | "box") => Some("sets and lists are resolved when the mesh is blocked"),
+        _ => None,
+    }
+}
+
+const LOCAL_SOLVERS: &[(&str, LocalSolver)] =
+    &[("six", LocalSolver::Six), ("eighteen", LocalSolver::Eighteen), ("on_the_fly", LocalSolver::OnTheFly)];
+const DECOMPOSITIONS: &[(&str, Decomposition)] = &[
+    ("automatic", Decomposition::Automatic),
+    ("whole", Decomposition::Whole),
+    ("first", Decomposition::First),
+    ("second", Decomposition::Second),
+];
+
+impl<'a> Table<'a> {
+    /// A speed of a class with one speed, of which 0 blocks.
+    fn speed(&mut self, velocity: &'a mut Velocity) {
+        let value = if let Velocity::Isotropic(speed) = velocity { *speed } else { 0.0 };
+        let set = move |text: &str| {
+            *velocity = match Range::NotNegative.check(number(text)?)? {
+                0.0 => Velocity::Blocked,
+                speed => Velocity::Isotropic(speed),
+            };
+            Ok(())
+        };
+        self.push("speed", Value::Number(value), "length/time", "speed in all directions; 0 blocks", Box::new(set));
+    }
+
+    fn vector(&mut self, names: [&str; 3], target: &'a mut [f64; 3], unit: &'static str, help: &'static str) {
+        for (name, component) in names.into_iter().zip(target) {
+            self.number(name, component, Range::Any, unit, help);
+        }
+    }
+
+    fn directions(&mut self, directions: &'a mut Directions) {
+        if let Directions::Constant { fibre, sheet } = directions {
+            let help = "component of its constant direction";
+            self.vector(["fibre.x", "fibre.y", "fibre.z"], fibre, "", help);
+            if let Some(sheet) = sheet {
+                self.vector(["sheet.x", "sheet.y", "sheet.z"], sheet, "", help);
+            }
+        }
+    }
+
+    fn whole(&mut self, field: &str, target: &'a mut u32, most: u32, help: &'static str) {
+        let value = Value::Number(f64::from(*target));
+        let set = move |text: &str| {
+            let found = text.parse().ok().filter(|&n| n <= most);
+            *target = found.ok_or_else(|| format!("must be a whole number up to {most}"))?;
+            Ok(())
+        };
+        self.push(field, value, "", help, Box::new(set));
+    }
+}
+
+fn slots(setup: &mut EikonalSetup) -> Vec<Slot<'_>> {
+    let EikonalSetup { classes, starts, settings, outputs, .. } = setup;
+    let mut table = Table { slots: Vec::new(), prefix: String::new() };
+    for class in classes {
+        table.prefix = format!("velocity.{}", class.name);
+        match &mut class.velocity {
+            velocity @ (Velocity::Blocked | Velocity::Isotropic(_)) => table.speed(velocity),
+            Velocity::Axes { speeds, directions } => {
+                let [fibre, sheet, normal] = speeds;
+                table.number("fibre", fibre, Range::NotNegative, "length/time", "speed along the fibre");
+                table.number("sheet", sheet, Range::NotNegative, "length/time", "speed across the fibre, in the sheet");
+                table.number("normal", normal, Range::NotNegative, "length/time", "speed across the sheet");
+                table.directions(directions);
+            }
+            Velocity::Tensor([xx, yy, zz, xy, yz, zx]) => {
+                let named = [("xx", xx), ("yy", yy), ("zz", zz), ("xy", xy), ("yz", yz), ("zx", zx)];
+                for (name, value) in named {
+                    table.number(&format!("tensor.{name}"), value, Range::Any, "length²/time²", "component of D");
+                }
+            }
+            Velocity::EachSpeeds { factor, directions } => {
+                table.number("factor", factor, Range::Positive, "", "factor on the velocities of its elements");
+                table.directions(directions);
+            }
+            Velocity::EachTensor { factor } => {
+                table.number("factor", factor, Range::Positive, "", "factor on the velocities of its elements");
+            }
+        }
+    }
+    for start in starts {
+        table.prefix = format!("start.{}", start.name);
+        table.number("time", &mut start.time, Range::Any, "time", "when it starts");
+        place(&mut table, &mut start.region);
+    }
+    table.prefix = "solver".into();
+    table.number("tolerance", &mut settings.tolerance, Range::NotNegative, "", "relative fall that is passed on");
+    let help = "radius of the ball round each start with exact times";
+    table.number("exact_radius", &mut settings.exact_radius, Range::NotNegative, "length", help);
+    table.choice("local_solver", &mut settings.local_solver, LOCAL_SOLVERS, "what is stored of a tetrahedron");
+    table.choice("decomposition", &mut settings.decomposition, DECOMPOSITIONS, "how sub-domains are worked on");
+    table.prefix = "output".into();
+    table.whole("isochrones", &mut outputs.isochrones, 1000, "isochrones in a picture");
+    table.whole("histogram_bins", &mut outputs.histogram_bins, 100_000, "bins of the histogram of activation");
+    table.slots
+}
+
+/// Where a start is: its point or node. Only one of them borrows the region, so another kind of place needs a new block file.
+fn place<'a>(table: &mut Table<'a>, region: &'a mut StartRegion) {
+    match region {
+        StartRegion::Nearest(point) => {
+            table.vector(["x", "y", "z"], point, "length", "position; the nearest node starts");
+        }
+        StartRegion::Sphere { centre, radius } => {
+            table.vector(["x", "y", "z"], centre, "length", "centre of its sphere");
+            table.number("radius", radius, Range::NotNegative, "length", "radius of its sphere");
+        }
+        StartRegion::Label(label) => {
+            let value = Value::Word(label.clone());
+            let set = move |text: &str| {
+                *label = text.to_owned();
+                Ok(())
+            };
+            table.push("node", value, "", "label of its node", Box::new(set));
+        }
+        StartRegion::Nodes(_) | StartRegion::Set(_) | StartRegion::Box { .. } => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::eikonal::setup::{Start, VelocityClass};
+
+    #[test]
+    fn names_set_what_they_say() {
+        let mut setup = EikonalSetup::default();
+        let class = |name: &str, velocity| VelocityClass { name: name.into(), velocity };
+        let directions = Directions::Constant { fibre: [1., 0., 0.], sheet: None };
+        setup.classes = vec![
+            class("Scar", Velocity::Blocked),
+            class("wall", Velocity::Axes { speeds: [3., 2., 1.], directions }),
+            class("layer", Velocity::Tensor([1., 1., 1., 0., 0., 0.])),
+        ];
+        let start = |name: &str, region| Start { name: name.into(), region, time: 0.0 };
+        setup.starts = vec![start("p", StartRegion::Nearest([0.; 3])), start("n", StartRegion::Label("7".into()))];
+        let before = setup.clone();
+        for (name, value) in [
+            ("velocity.scar.speed", "0.5"),
+            ("velocity.wall.normal", "0.7"),
+            ("velocity.wall.fibre.y", "2"),
+            ("velocity.layer.tensor.zx", "0.25"),
+            ("start.p.time", "-1.5"),
+            ("start.p.z", "4"),
+            ("start.n.node", "12"),
+            ("solver.local_solver", "eighteen"),
+            ("output.isochrones", "7"),
+        ] {
+            set_eikonal(&mut setup, name, value).unwrap();
+            let listed = list_eikonal(&setup).into_iter().find(|parameter| parameter.name.eq_ignore_ascii_case(name));
+            assert_eq!(listed.unwrap().value.to_string(), value, "{name}");
+        }
+        assert_eq!(setup.classes[0].velocity, Velocity::Isotropic(0.5));
+        assert_eq!(setup.starts[0].region, StartRegion::Nearest([0., 0., 4.]));
+        set_eikonal(&mut setup, "velocity.scar.speed", "0").unwrap();
+        assert_eq!(setup.classes[0], before.classes[0]);
+        for (name, value, expected) in [
+            ("velocity.scar.sped", "1", "did you mean"),
+            ("velocity.scar.speed", "-1", "must not be below 0"),
+            ("velocity.wall.elset", "x", "block the model again"),
+            ("start.p.nset", "x", "block the model again"),
+        ] {
+            let error = set_eikonal(&mut setup, name, value).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! `summary.json` of an Eikonal run.
+
+use serde::Serialize;
+
+use crate::write::summary::BlockFileSummary;
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Default)]
+#[serde(rename_all = "kebab-case")]
+pub enum EikonalStatus {
+    /// All of it was done.
+    #[default]
+    Completed,
+    /// Stopped by a signal.
+    Interrupted,
+}
+
+/// The node that the wave reaches last.
+#[derive(Debug, Clone, PartialEq, Serialize, Default)]
+pub struct Latest {
+    /// Label in the mesh's file.
+    pub node: u32,
+    /// Its index in the mesh's file, from 0: the row of `arrival.npy`.
+    pub index: u32,
+    /// When.
+    pub time: f64,
+    /// Where.
+    pub position: [f64; 3],
+}
+
+/// Everything a script wants to know about a run. Numbers that are not finite become `null`.
+#[derive(Debug, Clone, PartialEq, Serialize, Default)]
+pub struct EikonalSummary {
+    /// `eikonal`.
+    pub physics: &'static str,
+    /// How it ended.
+    pub status: EikonalStatus,
+    /// Why, when it did not complete.
+    pub message: Option<String>,
+    /// Version of Pogo.
+    pub version: String,
+    /// Title of the model.
+    pub title: String,
+    /// Name of the case in a study.
+    pub case: Option<String>,
+    /// Where the model came from.
+    pub block_file: BlockFileSummary,
+    /// `--set NAME=VALUE` in force, in order.
+    pub overrides: Vec<String>,
+    /// Unit of length.
+    pub length_unit: String,
+    /// Unit of time of the results; `…_seconds` are wall-clock time.
+    pub time_unit: String,
+    /// Nodes: as many unknowns.
+    pub nodes: u64,
+    /// Elements.
+    pub elements: u64,
+    /// Corners an element, 3 or 4.
+    pub corners: u32,
+    /// Elements that the wave does not enter.
+    pub blocked_elements: u64,
+    /// Sub-domains.
+    pub domains: u64,
+    /// `cpu`, or the name of the device.
+    pub device: String,
+    /// `f32` or `f64`.
+    pub precision: String,
+    /// Threads.
+    pub threads: u32,
+    /// `six`, `eighteen` or `on-the-fly`.
+    pub local_solver: &'static str,
+    /// Relative fall of a time that was not passed on.
+    pub tolerance: f64,
+    /// Radius of the balls of exact times.
+    pub exact_radius: f64,
+    /// Nodes with a start time, those of the balls included.
+    pub start_nodes: u64,
+    /// Sets of starts; above 1 with `--starts`.
+    pub cases: u64,
+    /// Sweeps over the active set, of all cases together.
+    pub sweeps: u64,
+    /// Local solves of all cases together.
+    pub local_solves: u64,
+    /// Local solves over elements and cases.
+    pub solves_an_element: f64,
+    /// Of one case: mean share of the sub-domains that were active in a sweep.
+    pub active_fraction: Option<f64>,
+    /// Nodes that no wave reaches (of many cases, the most); their time is infinite.
+    pub unreached: u64,
+    /// The node that is reached last (of many cases, the latest of all).
+    pub latest: Option<Latest>,
+    /// Time of tensors and of what is stored of the elements, s.
+    pub setup_seconds: f64,
+    /// Time of the sweeps, s.
+    pub loop_seconds: f64,
+    /// Wall-clock time of the whole run, s.
+    pub total_seconds: f64,
+    /// Peak resident memory, bytes.
+    pub peak_memory_bytes: Option<u64>,
+    /// Files written, relative to the output folder.
+    pub files: Vec<String>,
+    /// What the user should know.
+    pub warnings: Vec<String>,
+}

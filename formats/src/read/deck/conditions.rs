@@ -1,0 +1,593 @@
+//! Amplitudes, the procedure, boundary conditions, initial conditions and loads.
+
+use std::collections::HashSet;
+
+use super::assembly::Assembly;
+use super::frame::unit;
+use super::keywords::IgnoreList;
+use super::lexer::{Card, DataLine, fields, text};
+use super::lines::GravityOfSet;
+use super::log::Log;
+use super::materials::numbers;
+use super::numbers::{real, whole};
+use super::raw::RawDeck;
+use super::sections::unique_name;
+use super::surfaces::{faces_of, surface_faces};
+use crate::dynamics::{Amplitude, AmplitudeShape, Boundary, BoundaryKind, Increment, InitialVelocity, Load, LoadKind};
+use crate::explicit::{ExplicitSettings, Lumping};
+
+/// Share of the elements' stable increment that an automatic increment takes where the deck gives no `SCALE FACTOR=`.
+const SAFETY: f64 = 0.95;
+
+/// Prescribed degrees of freedom (1 to 6) of the named kinds.
+const NAMED_KINDS: &[(&str, &[u8])] = &[
+    ("XSYMM", &[1, 5, 6]),
+    ("YSYMM", &[2, 4, 6]),
+    ("ZSYMM", &[3, 4, 5]),
+    ("XASYMM", &[2, 3, 4]),
+    ("YASYMM", &[1, 3, 5]),
+    ("ZASYMM", &[1, 2, 6]),
+    ("ENCASTRE", &[1, 2, 3, 4, 5, 6]),
+    ("PINNED", &[1, 2, 3]),
+];
+
+pub(super) struct Conditions<'a> {
+    pub assembly: &'a Assembly,
+    pub dimension: u8,
+    pub ignore: &'a IgnoreList,
+    /// Of springs, which turn with their ends whatever the step says.
+    lines: bool,
+    pub amplitudes: Vec<Amplitude>,
+    pub loads: Vec<Load>,
+    pub boundaries: Vec<Boundary>,
+    pub initial_velocities: Vec<InitialVelocity>,
+    pub explicit: Option<ExplicitSettings>,
+    /// Where springs and masses are wanted.
+    pub gravity_of_sets: Vec<GravityOfSet>,
+    load_names: HashSet<String>,
+    boundary_names: HashSet<String>,
+    initial_names: HashSet<String>,
+    /// Amplitude of what names none (`*STEP, AMPLITUDE=RAMP`).
+    default_amplitude: Option<u32>,
+    /// Amplitudes that are wrong, which has been said: what refers to them is not.
+    bad_amplitudes: Vec<String>,
+    /// Boundary conditions from before the step.
+    n_model_boundaries: usize,
+}
+
+impl<'a> Conditions<'a> {
+    pub fn new(assembly: &'a Assembly, ignore: &'a IgnoreList, lines: bool) -> Self {
+        Self {
+            assembly,
+            dimension: assembly.mesh.dimension as u8,
+            ignore,
+            lines,
+            amplitudes: Vec::new(),
+            loads: Vec::new(),
+            boundaries: Vec::new(),
+            initial_velocities: Vec::new(),
+            explicit: None,
+            gravity_of_sets: Vec::new(),
+            load_names: HashSet::new(),
+            boundary_names: HashSet::new(),
+            initial_names: HashSet::new(),
+            default_amplitude: None,
+            bad_amplitudes: Vec::new(),
+            n_model_boundaries: 0,
+        }
+    }
+
+    /// Reads all cards of a deck.
+    pub fn read(&mut self, deck: &RawDeck, log: &mut Log) {
+        // What others refer to comes first: a deck may define it after its use.
+        for card in deck.cards.iter().map(|c| &c.card) {
+            match card.keyword.key.as_str() {
+                "AMPLITUDE" => {
+                    let before = self.amplitudes.len();
+                    self.amplitude(card, log);
+                    if self.amplitudes.len() == before {
+                        self.bad_amplitudes.push(card.keyword.get("NAME").unwrap_or_default().to_owned());
+                    }
+                }
+                "DYNAMIC" => self.dynamic(card, log),
+                _ => {}
+            }
+        }
+        if let (Some(step), Some(explicit)) = (deck.steps.first().filter(|s| s.ramp), &self.explicit) {
+            log.note(step.place, "AMPLITUDE=RAMP: what names no amplitude grows linearly over the step");
+            self.default_amplitude = Some(self.amplitudes.len() as u32);
+            self.amplitudes.push(Amplitude {
+                name: "RAMP".into(),
+                shape: AmplitudeShape::Tabular { times: vec![0., explicit.time], values: vec![0., 1.] },
+                scale: 1.,
+                delay: 0.,
+                absolute: false,
+            });
+        }
+        let mut stepped = false;
+        for entry in &deck.cards {
+            if entry.in_step && !stepped {
+                stepped = true;
+                self.n_model_boundaries = self.boundaries.len();
+            }
+            let card = &entry.card;
+            match card.keyword.key.as_str() {
+                "BOUNDARY" => self.boundary(card, entry.in_step, log),
+                "CLOAD" => self.concentrated(card, log),
+                "DLOAD" => self.distributed(card, log),
+                "DSLOAD" => self.on_surface(card, log),
+                "INITIALCONDITIONS" => self.initial(card, log),
+                "BULKVISCOSITY" => {
+                    let values = numbers(card, log);
+                    if values.iter().flatten().any(|v| *v != 0.) || values.is_empty() {
+                        log.note(card.keyword.place, "no bulk viscosity is applied");
+                    }
+                }
+                "STEP" if self.explicit.is_some() => match (card.keyword.word("NLGEOM") == "NO", self.lines) {
+                    (false, false) => log.note(card.keyword.place, "nlgeom: solved as small-strain linear"),
+                    (true, true) => {
+                        log.note(card.keyword.place, "NLGEOM=NO: springs turn with their ends all the same")
+                    }
+                    _ => {}
+                },
+                _ => {}
+            }
+        }
+    }
+
+    fn amplitude(&mut self, card: &Card, log: &mut Log) {
+        let place = card.keyword.place;
+        let name = card.keyword.get("NAME").unwrap_or_default().to_owned();
+        if self.amplitudes.iter().any(|a| a.name.eq_ignore_ascii_case(&name)) {
+            return log.error(place, format!("amplitude `{name}` is defined twice"));
+        }
+        for flag in ["SHIFTX", "SHIFTY"] {
+            if card.keyword.has(flag) {
+                log.error(place, format!("amplitude `{name}`: {flag} is not supported: write the shifted table"));
+            }
+        }
+        let definition = card.keyword.word("DEFINITION");
+        let values: Vec<f64> = numbers(card, log).concat();
+        let shape = match definition.as_str() {
+            "" | "TABULAR" | "SMOOTHSTEP" | "EQUALLYSPACED" => {
+                let (times, values) = if definition == "EQUALLYSPACED" {
+                    let number = |key: &str| card.keyword.get(key).and_then(|v| real(v.as_bytes()));
+                    let start = number("BEGIN").unwrap_or(0.);
+                    let Some(interval) = number("FIXEDINTERVAL").filter(|interval| *interval > 0.) else {
+                        let text = "EQUALLY SPACED needs a positive FIXED INTERVAL=";
+                        return log.error(place, format!("amplitude `{name}`: {text}"));
+                    };
+                    ((0..values.len()).map(|i| start + interval * i as f64).collect(), values)
+                } else if values.len() % 2 == 1 {
+                    return log.error(place, format!("amplitude `{name}` has a time without a value"));
+                } else {
+                    (values.iter().step_by(2).copied().collect(), values.iter().skip(1).step_by(2).copied().collect())
+                };
+                let times: Vec<f64> = times;
+                let smooth = definition == "SMOOTHSTEP";
+                let backwards = times.windows(2).position(|t| if smooth { t[1] <= t[0] } else { t[1] < t[0] });
+                if let Some(at) = backwards {
+                    return log
+                        .error(place, format!("amplitude `{name}`: time {} follows {}", times[at + 1], times[at]));
+                }
+                if times.is_empty() {
+                    return log.error(place, format!("amplitude `{name}` has no data"));
+                }
+                if card.keyword.get("SMOOTH").and_then(|v| real(v.as_bytes())).is_some_and(|v| v != 0.) {
+                    log.note(place, format!("amplitude `{name}`: SMOOTH= is not applied"));
+                }
+                if smooth {
+                    AmplitudeShape::SmoothStep { times, values }
+                } else {
+                    AmplitudeShape::Tabular { times, values }
+                }
+            }
+            "PERIODIC" => match values.as_slice() {
+                [n, omega, start, constant, terms @ ..] if *n == (terms.len() / 2) as f64 && terms.len() % 2 == 0 => {
+                    let terms = terms.chunks_exact(2).map(|t| [t[0], t[1]]).collect();
+                    AmplitudeShape::Periodic { omega: *omega, start: *start, constant: *constant, terms }
+                }
+                _ => {
+                    let text = "PERIODIC takes N, ω, t0 and A0, then N pairs of A and B";
+                    return log.error(place, format!("amplitude `{name}`: {text}"));
+                }
+            },
+            _ => {
+                let given = card.keyword.get("DEFINITION").unwrap_or_default();
+                let known = "TABULAR, SMOOTH STEP, PERIODIC or EQUALLY SPACED";
+                return log.error(place, format!("amplitude `{name}`: DEFINITION={given} is not supported: {known}"));
+            }
+        };
+        let absolute = card.keyword.word("VALUE") == "ABSOLUTE";
+        self.amplitudes.push(Amplitude { name, shape, scale: 1., delay: 0., absolute });
+    }
+
+    fn dynamic(&mut self, card: &Card, log: &mut Log) {
+        let place = card.keyword.place;
+        if self.explicit.is_some() {
+            return log.error(place, "a second *DYNAMIC, EXPLICIT in one step");
+        }
+        let values = numbers(card, log).into_iter().next().unwrap_or_default();
+        let value = |i: usize| values.get(i).copied().unwrap_or(0.);
+        let (first, time, largest) = (value(0), value(1), value(3));
+        if time <= 0. {
+            return log.error(place, "*DYNAMIC, EXPLICIT needs the step's time as its second number");
+        }
+        let increment = if card.keyword.has("DIRECTUSERCONTROL") || card.keyword.has("DIRECT") {
+            if first <= 0. {
+                return log.error(place, "DIRECT USER CONTROL needs the increment as its first number");
+            }
+            Increment::Fixed(first)
+        } else if first > 0. && first == largest {
+            // The one way to force an increment without DIRECT: the first is also the largest.
+            Increment::Fixed(first)
+        } else {
+            if largest > 0. {
+                log.note(
+                    place,
+                    format!("the largest increment {largest} is not used: the increment is the stable one"),
+                );
+            }
+            let factor = card.keyword.get("SCALEFACTOR").map(|f| real(f.as_bytes()).filter(|f| *f > 0.));
+            let factor = factor.unwrap_or(Some(SAFETY)).unwrap_or_else(|| {
+                log.error(place, "SCALE FACTOR= must be positive");
+                SAFETY
+            });
+            Increment::Automatic { factor }
+        };
+        if card.keyword.get("ALPHA").and_then(|a| real(a.as_bytes())).is_some_and(|a| a != 0.) {
+            log.note(place, "ALPHA= of *DYNAMIC is not used: central differences");
+        }
+        self.explicit = Some(ExplicitSettings { time, increment, lumping: Lumping::RowSum });
+    }
+
+    fn amplitude_of(&self, card: &Card, log: &mut Log) -> Option<u32> {
+        let Some(name) = card.keyword.get("AMPLITUDE") else { return self.default_amplitude };
+        let found = self.amplitudes.iter().position(|a| a.name.eq_ignore_ascii_case(name));
+        if found.is_none() && !self.bad_amplitudes.iter().any(|bad| bad.eq_ignore_ascii_case(name)) {
+            log.absent(card.keyword.place, format!("amplitude `{name}` does not exist"));
+        }
+        found.map(|i| i as u32)
+    }
+
+    fn nodes(&self, name: &str, line: &DataLine, log: &mut Log) -> Option<Vec<u32>> {
+        let found = self.assembly.nodes_named(name);
+        match &found {
+            None => {
+                let hint = self.assembly.hint(false, name);
+                log.absent(line.place, format!("there is no node or node set `{name}`{hint}"));
+            }
+            Some(nodes) if nodes.is_empty() => {
+                log.warning(line.place, format!("node set `{name}` is empty: this line does nothing"));
+            }
+            Some(_) => {}
+        }
+        found
+    }
+
+    /// A component that the mesh has; none, without an error, for one that a zero value may name all the same.
+    fn component(&self, dof: u32, value: f64, line: &DataLine, log: &mut Log) -> Option<u8> {
+        match dof {
+            1..=3 if dof <= u32::from(self.dimension) => Some(dof as u8 - 1),
+            1..=6 if value == 0. => None,
+            4..=6 if self.ignore.covers(&["COUPLING", "RIGID BODY"]) => {
+                log.note(line.place, "rotations have no effect without the constraint that is ignored");
+                None
+            }
+            11..=30 if self.ignore.covers(&["TEMPERATURE"]) => {
+                log.note(line.place, "temperatures have no effect here");
+                None
+            }
+            11..=30 => {
+                let text = "is a temperature, which is not computed; --ignore TEMPERATURE leaves it out";
+                log.error(line.place, format!("degree of freedom {dof} {text}"));
+                None
+            }
+            3 => {
+                log.absent(line.place, "component 3 does not exist in a 2D model");
+                None
+            }
+            4..=6 => {
+                let text =
+                    "is a rotation, which solid elements have not; --ignore COUPLING leaves it out with what it drives";
+                log.error(line.place, format!("degree of freedom {dof} {text}"));
+                None
+            }
+            _ => {
+                log.error(line.place, format!("degree of freedom {dof} is not computed (1, 2 and 3 are)"));
+                None
+            }
+        }
+    }
+
+    fn boundary(&mut self, card: &Card, in_step: bool, log: &mut Log) {
+        let place = card.keyword.place;
+        if card.keyword.word("OP") == "NEW" && in_step && self.n_model_boundaries > 0 {
+            log.note(place, "OP=NEW: the boundary conditions from before the step are removed");
+            self.boundaries.drain(..self.n_model_boundaries);
+            self.n_model_boundaries = 0;
+        }
+        for flag in ["USER", "SUBMODEL", "FIXED", "TIMEDELAY"] {
+            if card.keyword.parameters.iter().any(|(key, _)| key == flag) {
+                log.error(place, format!("*BOUNDARY, {flag} is not supported"));
+            }
+        }
+        let kind = match card.keyword.word("TYPE").as_str() {
+            "" | "DISPLACEMENT" => BoundaryKind::Displacement,
+            "VELOCITY" => BoundaryKind::Velocity,
+            "ACCELERATION" => BoundaryKind::Acceleration,
+            other => return log.error(place, format!("*BOUNDARY, TYPE={other} is not supported")),
+        };
+        let amplitude = self.amplitude_of(card, log);
+        // Writers without sets give a line a node: equal lines for bare nodes become one entry a component.
+        let mut run: Option<(u32, u32, u64, usize)> = None;
+        for line in &card.data {
+            let bytes = log.line(line);
+            let entries: Vec<&[u8]> = fields(&bytes).collect();
+            let name = entries.first().map(|f| text(f)).unwrap_or_default();
+            let Some(nodes) = self.nodes(&name, line, log) else { continue };
+            let bare = name.bytes().all(|b| b.is_ascii_digit());
+            let before = run.take().filter(|_| bare);
+            let word = entries.get(1).map(|f| text(f).to_uppercase()).unwrap_or_default();
+            if let Some((_, dofs)) = NAMED_KINDS.iter().find(|(kind, _)| *kind == word && !has_more(&entries, 2)) {
+                let dimension = self.dimension;
+                for dof in dofs.iter().filter(|dof| **dof <= dimension) {
+                    self.push_boundary(&name, nodes.clone(), dof - 1, BoundaryKind::Displacement, 0., None);
+                }
+                continue;
+            }
+            let dof = |i: usize| entries.get(i).filter(|f| !f.is_empty()).map(|f| whole(f));
+            let first = dof(1).flatten();
+            let last = dof(2).unwrap_or(first);
+            let value = entries.get(3).filter(|f| !f.is_empty()).map_or(Some(0.), |f| real(f));
+            let value = value.filter(|_| !has_more(&entries, 4));
+            let (Some(first), Some(last), Some(value)) = (first, last, value) else {
+                log.error(line.place, "a boundary condition is: set, first and last degree of freedom, value; or: set, ENCASTRE, PINNED, XSYMM, …");
+                continue;
+            };
+            if first > last || first == 0 {
+                log.error(line.place, format!("degrees of freedom {first} to {last}"));
+                continue;
+            }
+            if let Some((_, _, _, start)) = before.filter(|b| (b.0, b.1, b.2) == (first, last, value.to_bits())) {
+                self.boundaries[start..].iter_mut().for_each(|b| b.nodes.extend_from_slice(&nodes));
+                run = before;
+                continue;
+            }
+            if bare {
+                run = Some((first, last, value.to_bits(), self.boundaries.len()));
+            }
+            for dof in first..=last.min(first.saturating_add(8)) {
+                let Some(component) = self.component(dof, value, line, log) else { continue };
+                if value != 0. && amplitude.is_none() && kind == BoundaryKind::Displacement {
+                    log.note(line.place, "a displacement without an amplitude jumps to its value at t = 0");
+                }
+                self.push_boundary(&name, nodes.clone(), component, kind, value, amplitude);
+            }
+        }
+    }
+
+    fn push_boundary(
+        &mut self,
+        set: &str,
+        nodes: Vec<u32>,
+        component: u8,
+        kind: BoundaryKind,
+        value: f64,
+        amplitude: Option<u32>,
+    ) {
+        let name = unique_name(&format!("{set}.{}", component + 1), &mut self.boundary_names);
+        self.boundaries.push(Boundary { name, nodes, component, kind, value, amplitude });
+    }
+
+    fn initial(&mut self, card: &Card, log: &mut Log) {
+        let place = card.keyword.place;
+        match card.keyword.word("TYPE").as_str() {
+            "VELOCITY" => {}
+            "TEMPERATURE" => return log.note(place, "initial temperatures have no effect here"),
+            other => {
+                let text = format!("*INITIAL CONDITIONS, TYPE={other} is not supported");
+                return log.error(place, text + "; --ignore \"INITIAL CONDITIONS\" leaves all of them out");
+            }
+        }
+        for line in &card.data {
+            let bytes = log.line(line);
+            let entries: Vec<&[u8]> = fields(&bytes).collect();
+            let name = entries.first().map(|f| text(f)).unwrap_or_default();
+            let Some(nodes) = self.nodes(&name, line, log) else { continue };
+            let (dof, value) = (entries.get(1).and_then(|f| whole(f)), entries.get(2).and_then(|f| real(f)));
+            let (Some(dof), Some(value), false) = (dof, value, has_more(&entries, 3)) else {
+                log.error(line.place, "an initial velocity is: set, component, value");
+                continue;
+            };
+            if let Some(component) = self.component(dof, value, line, log) {
+                let name = unique_name(&format!("{name}.{dof}"), &mut self.initial_names);
+                self.initial_velocities.push(InitialVelocity { name, nodes, component, value });
+            }
+        }
+    }
+
+    /// Parameters that change what a load means. Loads on surfaces follow unless they say otherwise: of small strains, all one.
+    fn check_load(&self, card: &Card, log: &mut Log) {
+        for flag in ["FOLLOWER", "USER", "CYCLICMODE", "LOADCASE", "IMAGINARY", "ORIENTATION", "TIMEDELAY"] {
+            let given = card.keyword.parameters.iter().find(|(key, _)| key == flag);
+            let follows = flag == "FOLLOWER" && card.keyword.key == "DSLOAD";
+            if given.is_some_and(|(_, value)| !value.eq_ignore_ascii_case("NO")) && !follows {
+                log.error(card.keyword.place, format!("*{}, {flag} is not supported", card.keyword.name));
+            }
+        }
+    }
+
+    /// Gives the name that the load has.
+    fn push_load(&mut self, name: &str, kind: LoadKind, magnitude: f64, amplitude: Option<u32>) -> String {
+        let name = unique_name(name, &mut self.load_names);
+        self.loads.push(Load { name: name.clone(), kind, magnitude, amplitude });
+        name
+    }
+
+    fn concentrated(&mut self, card: &Card, log: &mut Log) {
+        self.check_load(card, log);
+        let amplitude = self.amplitude_of(card, log);
+        // As for boundary conditions, for ascending nodes (a node that comes twice is loaded twice).
+        let mut run: Option<u32> = None;
+        for line in &card.data {
+            let bytes = log.line(line);
+            let entries: Vec<&[u8]> = fields(&bytes).collect();
+            let set = entries.first().map(|f| text(f)).unwrap_or_default();
+            let Some(nodes) = self.nodes(&set, line, log) else { continue };
+            let (dof, value) = (entries.get(1).and_then(|f| whole(f)), entries.get(2).and_then(|f| real(f)));
+            let (Some(dof), Some(magnitude), false) = (dof, value, has_more(&entries, 3)) else {
+                log.error(line.place, "a concentrated load is: set, component, magnitude");
+                continue;
+            };
+            let Some(component) = self.component(dof, magnitude, line, log) else { continue };
+            let bare = set.bytes().all(|b| b.is_ascii_digit());
+            if bare
+                && run == Some(dof)
+                && let Some(Load { kind: LoadKind::Concentrated { nodes: to, .. }, magnitude: same, .. }) =
+                    self.loads.last_mut()
+                && *same == magnitude
+                && let &[node] = nodes.as_slice()
+                && to.last().is_some_and(|last| *last < node)
+            {
+                to.push(node);
+                continue;
+            }
+            run = bare.then_some(dof);
+            let mut direction = [0.; 3];
+            direction[usize::from(component)] = 1.;
+            let kind = LoadKind::Concentrated { nodes, weights: Vec::new(), direction };
+            self.push_load(&format!("{set}.{dof}"), kind, magnitude, amplitude);
+        }
+    }
+
+    fn distributed(&mut self, card: &Card, log: &mut Log) {
+        self.check_load(card, log);
+        let amplitude = self.amplitude_of(card, log);
+        for line in &card.data {
+            let bytes = log.line(line);
+            let entries: Vec<&[u8]> = fields(&bytes).collect();
+            let set = entries.first().map(|f| text(f)).unwrap_or_default();
+            let label = entries.get(1).map(|f| text(f).to_uppercase()).unwrap_or_default();
+            let found = if set.is_empty() {
+                Some((0..self.assembly.n_elements).collect())
+            } else {
+                self.assembly.elements_named(&set)
+            };
+            let Some(mut elements) = found else {
+                let hint = self.assembly.hint(true, &set);
+                log.absent(line.place, format!("there is no element or element set `{set}`{hint}"));
+                continue;
+            };
+            // Springs and masses have gravity, too; a load that names no set is on all of them.
+            let on_lines = self.lines && label == "GRAV";
+            let is_of_set = on_lines && !set.is_empty();
+            let codes = if is_of_set { elements.clone() } else { Vec::new() };
+            elements.retain(|code| *code < self.assembly.n_elements);
+            if elements.is_empty() && codes.is_empty() && (is_of_set || !on_lines) {
+                let text = format!("element set `{set}` has no element that is computed: this line does nothing");
+                log.warning(line.place, text);
+                if self.lines {
+                    continue;
+                }
+            }
+            let values: Vec<Option<f64>> = entries.iter().skip(2).map(|f| real(f)).collect();
+            let Some(magnitude) = values.first().copied().flatten() else {
+                log.error(line.place, "a distributed load is: element set, kind such as P1, BX or GRAV, magnitude");
+                continue;
+            };
+            let kind = match label.as_str() {
+                "BX" | "BY" | "BZ" => {
+                    let component = usize::from(label.as_bytes()[1] - b'X');
+                    if component >= usize::from(self.dimension) {
+                        log.absent(line.place, format!("{label} does not exist in a 2D model"));
+                        continue;
+                    }
+                    let mut direction = [0.; 3];
+                    direction[component] = 1.;
+                    LoadKind::Body { elements, direction }
+                }
+                "GRAV" => match direction(&values[1..]) {
+                    Some(direction) => LoadKind::Gravity { elements, direction },
+                    None => {
+                        log.error(line.place, "GRAV is: element set, GRAV, magnitude, and a direction");
+                        continue;
+                    }
+                },
+                _ => {
+                    let face = label.strip_prefix('P').and_then(|n| n.parse::<usize>().ok()).filter(|n| *n > 0);
+                    let Some(face) = face else {
+                        let known = "P1 to P6, BX, BY, BZ and GRAV are";
+                        log.error(line.place, format!("distributed load `{label}` is not supported ({known})"));
+                        continue;
+                    };
+                    match faces_of(&self.assembly.mesh, &elements, face) {
+                        Ok((faces, owners)) => {
+                            if faces.is_empty() && !elements.is_empty() {
+                                let text = format!("face {face} has vanished, as its corners are one node or two");
+                                log.warning(line.place, text + ": this line does nothing");
+                            }
+                            LoadKind::Pressure { faces, elements: owners }
+                        }
+                        Err(what) => {
+                            log.error(line.place, what);
+                            continue;
+                        }
+                    }
+                }
+            };
+            let name = if set.is_empty() { label } else { format!("{set}.{label}") };
+            let name = self.push_load(&name, kind, magnitude, amplitude);
+            if is_of_set {
+                self.gravity_of_sets.push(GravityOfSet { name, codes });
+            }
+        }
+    }
+
+    fn on_surface(&mut self, card: &Card, log: &mut Log) {
+        self.check_load(card, log);
+        let amplitude = self.amplitude_of(card, log);
+        for line in &card.data {
+            let bytes = log.line(line);
+            let entries: Vec<&[u8]> = fields(&bytes).collect();
+            let surface = entries.first().map(|f| text(f)).unwrap_or_default();
+            let label = entries.get(1).map(|f| text(f).to_uppercase()).unwrap_or_default();
+            let values: Vec<Option<f64>> = entries.iter().skip(2).map(|f| real(f)).collect();
+            let Some(magnitude) = values.first().copied().flatten() else {
+                log.error(line.place, "a surface load is: surface, P or TRVEC, magnitude");
+                continue;
+            };
+            let Some((faces, elements)) = surface_faces(self.assembly, &surface, line.place, log) else { continue };
+            if faces.is_empty() {
+                let text = format!("surface `{surface}` has no face of an element that is computed");
+                log.warning(line.place, text + ": this line does nothing");
+            }
+            let kind = match label.as_str() {
+                "P" => LoadKind::Pressure { faces, elements },
+                "TRVEC" => match direction(&values[1..]) {
+                    Some(direction) => LoadKind::Traction { faces, elements, direction },
+                    None => {
+                        log.error(line.place, "TRVEC is: surface, TRVEC, magnitude, and a direction");
+                        continue;
+                    }
+                },
+                _ => {
+                    log.error(line.place, format!("surface load `{label}` is not supported (P and TRVEC are)"));
+                    continue;
+                }
+            };
+            self.push_load(&format!("{surface}.{label}"), kind, magnitude, amplitude);
+        }
+    }
+}
+
+/// Whether anything stands behind the first `n` fields: somebody means something by it.
+fn has_more(entries: &[&[u8]], n: usize) -> bool {
+    entries.iter().skip(n).any(|field| !field.is_empty())
+}
+
+/// A unit vector from up to three fields.
+fn direction(values: &[Option<f64>]) -> Option<[f64; 3]> {
+    let component = |i: usize| values.get(i).copied().flatten().unwrap_or(0.);
+    unit([component(0), component(1), component(2)])
+}

@@ -1,0 +1,208 @@
+//! Source → [`Deck`]: parse, assemble, resolve, count.
+
+use super::assembly::Assembly;
+use super::collapse::collapse;
+use super::conditions::Conditions;
+use super::finish::flatten;
+use super::keywords::IgnoreList;
+use super::lexer::{Place, Source};
+use super::lines::{Collector, kept_nodes};
+use super::log::Log;
+use super::materials::material;
+use super::parser::Parser;
+use super::raw::{RawDeck, RawPart};
+use super::report::{DeckError, DeckReport, ElementCount, KeywordUse, SetCount, StepReport};
+use super::requests::Requests;
+use super::sections::{Other, Sections};
+use super::{Deck, DeckMaterial, NO_SECTION, ReadOptions};
+use crate::dynamics::Increment;
+use crate::explicit::{ExplicitSettings, Lumping, Model, Setup};
+use crate::mesh::{ElementGroup, NamedSet};
+use crate::words::counted;
+
+pub(super) fn read_source(source: Source, options: &ReadOptions, may_include: bool) -> Result<Deck, DeckError> {
+    let mut parser = Parser::new(options, may_include);
+    parser.run(source);
+    parser.end();
+    let Parser { mut log, mut raw, keywords, bytes, ignore, .. } = parser;
+    let (elements, others) = count_elements(&raw, &log);
+    let mut report = DeckReport {
+        title: raw.title.clone(),
+        bytes,
+        files: log.sources.iter().map(|s| s.name.clone()).collect(),
+        node_lines: parts(&raw).map(|p| p.nodes.labels.len() as u64).sum(),
+        elements,
+        materials: raw.materials.iter().map(|m| m.name.clone()).collect(),
+        steps: raw.steps.iter().map(|s| StepReport { name: s.name.clone(), procedure: s.procedure.clone() }).collect(),
+        keywords,
+        ..DeckReport::default()
+    };
+    let mut materials: Vec<DeckMaterial> = raw.materials.iter().map(|m| material(m, &ignore, &mut log)).collect();
+    let has_shells = parts(&raw).any(|part| part.has_shells);
+    let Some(mut assembly) = Assembly::build(&mut raw, &mut log) else {
+        return Err(log.failure(&report).unwrap_or_else(|| DeckError::single("", 0, "the deck cannot be assembled")));
+    };
+    report.n_nodes = assembly.mesh.n_nodes() as u64;
+    report.n_elements = assembly.mesh.n_elements() as u64;
+
+    let mut sections = Sections::new(&mut assembly, &mut materials, &raw.cards, others);
+    sections.assign(&mut log);
+    let (sections, trusses, mut others) = (sections.sections, sections.trusses, sections.others);
+    others.retain(|other| {
+        let ignored = ignore.covers(&[&other.count.name]);
+        if ignored {
+            log.note(
+                other.place,
+                format!(
+                    "{} {} ignored on request",
+                    counted(other.count.count as usize, &format!("{} element", other.count.name)),
+                    if other.count.count == 1 { "is" } else { "are" }
+                ),
+            );
+        }
+        !ignored
+    });
+    others.retain(|other| !(options.lines && kept_nodes(&other.count.name) > 0));
+    refuse_others(&others, &mut log);
+    let lines = Collector::new(&assembly, &trusses, &ignore, &mut log);
+    // Springs may leave the plane.
+    if !options.mesh_only && lines.is_empty() && !has_shells {
+        choose_dimension(&mut assembly, &mut log);
+    }
+
+    let mut conditions = Conditions::new(&assembly, &ignore, options.lines);
+    conditions.read(&raw, &mut log);
+    let Conditions { amplitudes, loads, boundaries, initial_velocities, explicit, gravity_of_sets, .. } = conditions;
+    let mut requests = Requests::new(&assembly);
+    requests.read(&raw, &mut log);
+    let Requests { histories, element_histories, fields, .. } = requests;
+    let [node_sets, element_sets, other_sets] = assembly.take_sets();
+    let lines = lines.finish(other_sets, gravity_of_sets);
+    let count = |sets: &[NamedSet]| {
+        sets.iter().map(|s| SetCount { name: s.name.clone(), count: s.members.len() as u64 }).collect()
+    };
+    (report.node_sets, report.element_sets) = (count(&node_sets), count(&element_sets));
+    if let Some(error) = log.failure(&report) {
+        return Err(error);
+    }
+    unused_ignores(&ignore, &report, &mut log);
+    let has_sections = !sections.is_empty();
+    let mut mesh = assembly.mesh;
+    (mesh.node_sets, mesh.element_sets) = (node_sets, element_sets);
+    let setup = Setup {
+        title: raw.title,
+        materials: Vec::new(),
+        sections,
+        amplitudes,
+        loads,
+        boundaries,
+        initial_velocities,
+        absorbing_layers: Vec::new(),
+        histories,
+        element_histories,
+        fields,
+        explicit: ExplicitSettings {
+            time: 0.,
+            increment: Increment::Automatic { factor: 1. },
+            lumping: Lumping::RowSum,
+        },
+    };
+    let mut model = Model { mesh, setup };
+    if let Some(text) = collapse(&mut model) {
+        log.note(Place { source: 0, line: 0 }, text);
+    }
+    Ok(Deck {
+        model,
+        lines,
+        materials,
+        explicit,
+        notes: log.notes(),
+        report,
+        require_step: options.require_step,
+        others,
+        has_sections,
+        unconnected_loads: ignore.has(&["COUPLING", "RIGID BODY"]),
+    })
+}
+
+fn parts(raw: &RawDeck) -> impl Iterator<Item = &RawPart> {
+    std::iter::once(&raw.root).chain(&raw.parts).chain(raw.instances.iter().map(|i| &i.own))
+}
+
+/// Elements by type as the deck writes them, and those of types that are not computed.
+fn count_elements(raw: &RawDeck, log: &Log) -> (Vec<ElementCount>, Vec<Other>) {
+    let mut counts: Vec<(Place, String, u64, bool)> = Vec::new();
+    let mut add = |place: Place, name: &str, n: usize, supported: bool| match counts.iter_mut().find(|c| c.1 == name) {
+        Some(entry) => {
+            entry.0 = entry.0.min(place);
+            entry.2 += n as u64;
+        }
+        None => counts.push((place, name.to_owned(), n as u64, supported)),
+    };
+    for part in parts(raw) {
+        for group in &part.groups {
+            let place = group.blocks.first().map(|b| b.place).unwrap_or_default();
+            add(place, group.kind.name(), group.labels.len(), true);
+        }
+        for group in &part.others {
+            add(group.place, &group.name, group.labels.len(), false);
+        }
+    }
+    counts.sort();
+    let counts = counts.into_iter().filter(|c| c.2 > 0);
+    let counted = counts.map(|(place, name, count, supported)| {
+        let count = ElementCount { name, count, supported, file: log.file(place), line: place.line };
+        (place, count)
+    });
+    let counted: Vec<_> = counted.collect();
+    let others = counted.iter().filter(|(_, count)| !count.supported);
+    let others = others.map(|(place, count)| Other { count: count.clone(), with_section: 0, place: *place }).collect();
+    (counted.into_iter().map(|(_, count)| count).collect(), others)
+}
+
+/// What `--ignore` names that is not there: probably misspelt.
+fn unused_ignores(ignore: &IgnoreList, report: &DeckReport, log: &mut Log) {
+    let keywords = report.keywords.iter().filter(|k| k.used != KeywordUse::Read).map(|k| k.keyword.as_str());
+    let types = report.elements.iter().filter(|e| !e.supported).map(|e| e.name.as_str());
+    for (name, nearest) in ignore.unused(keywords.chain(types)) {
+        let hint = nearest.map(|nearest| format!("; did you mean `{nearest}`?")).unwrap_or_default();
+        log.warning(Place::default(), format!("--ignore {name}: nothing in the deck needs it{hint}"));
+    }
+}
+
+/// One error for all element types that are not computed, where a section asks for any of them.
+fn refuse_others(others: &[Other], log: &mut Log) {
+    let Some(first) = others.iter().find(|o| o.with_section > 0) else { return };
+    let list = others.iter().map(|o| {
+        let plural = if o.count.count == 1 { "" } else { "s" };
+        format!("{} ({} element{plural}, line {})", o.count.name, o.count.count, o.place.line)
+    });
+    let list = list.collect::<Vec<_>>().join(", ");
+    let any = |what: fn(&str) -> bool| others.iter().any(|other| what(&other.count.name));
+    let springs = match any(|name| kept_nodes(name) > 0) {
+        true => "; a job with `physics = \"spring\"` makes springs of elements with two nodes",
+        false => "",
+    };
+    let infinite = match any(|name| name.starts_with("CIN")) {
+        true => "; in the place of infinite elements, an [[absorbing]] layer of a job takes waves away",
+        false => "",
+    };
+    log.error(
+        first.place,
+        format!("element types that are not computed: {list}; --ignore TYPE leaves one out{springs}{infinite}"),
+    );
+}
+
+/// 2D or 3D by the elements with a section or, where none has one, by the highest dimension.
+fn choose_dimension(assembly: &mut Assembly, log: &mut Log) {
+    let mesh = &mut assembly.mesh;
+    let has_section = |g: &&ElementGroup| g.section.iter().any(|s| *s != NO_SECTION);
+    let of_sections = mesh.groups.iter().filter(has_section).map(|g| g.kind.dimension()).max();
+    let dimension = of_sections.or(mesh.groups.iter().map(|g| g.kind.dimension()).max());
+    if dimension == Some(2)
+        && let Err(text) = flatten(mesh)
+    {
+        // Other nodes and elements may be in a file that could not be included.
+        log.absent(Place { source: 0, line: 0 }, text);
+    }
+}

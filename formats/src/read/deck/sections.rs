@@ -1,0 +1,304 @@
+//! `*SOLID SECTION` with `*ORIENTATION`, `*SECTION CONTROLS` and `*FIXED MASS SCALING`.
+
+use std::collections::HashSet;
+
+use super::assembly::Assembly;
+use super::frame::{IDENTITY, axes, difference, product, rotation_about, transpose};
+use super::lexer::{Card, Place};
+use super::lines::{Truss, TrussSection};
+use super::log::Log;
+use super::materials::numbers;
+use super::numbers::real;
+use super::raw::StepCard;
+use super::report::ElementCount;
+use super::{DeckMaterial, NO_SECTION};
+use crate::explicit::{Elasticity, Section};
+use crate::words::counted;
+
+/// Element types that are not computed, and how many of each have a section.
+#[derive(Debug, Clone)]
+pub(super) struct Other {
+    pub count: ElementCount,
+    pub with_section: u64,
+    pub place: Place,
+}
+
+pub(super) struct Sections<'a> {
+    pub assembly: &'a mut Assembly,
+    pub materials: &'a mut Vec<DeckMaterial>,
+    pub cards: &'a [StepCard],
+    pub sections: Vec<Section>,
+    pub others: Vec<Other>,
+    /// Sections of elements of other types.
+    pub trusses: Vec<TrussSection>,
+    /// Codes of elements of other types that have a section.
+    other_codes: HashSet<u32>,
+}
+
+/// A name that no entry has yet: `NAME`, `NAME#2`, ….
+pub(super) fn unique_name(wanted: &str, taken: &mut HashSet<String>) -> String {
+    let mut name = wanted.to_owned();
+    let mut number = 1;
+    while !taken.insert(name.to_uppercase()) {
+        number += 1;
+        name = format!("{wanted}#{number}");
+    }
+    name
+}
+
+impl<'a> Sections<'a> {
+    pub fn new(
+        assembly: &'a mut Assembly,
+        materials: &'a mut Vec<DeckMaterial>,
+        cards: &'a [StepCard],
+        others: Vec<Other>,
+    ) -> Self {
+        Self {
+            assembly,
+            materials,
+            cards,
+            sections: Vec::new(),
+            others,
+            trusses: Vec::new(),
+            other_codes: HashSet::new(),
+        }
+    }
+
+    /// Gives every element its section.
+    pub fn assign(&mut self, log: &mut Log) {
+        let mut owner: Vec<Option<usize>> = self.assembly.instances.iter().map(|p| p.part).map(Some).collect();
+        // Cards of the root act on its sets whether or not it holds a mesh of its own.
+        let mut jobs: Vec<(usize, Option<usize>)> = vec![(0, None)];
+        jobs.extend(owner.drain(..).enumerate().filter_map(|(i, part)| Some((part.filter(|p| *p > 0)?, Some(i)))));
+        let mut names = HashSet::new();
+        for (part, instance) in jobs {
+            let cards = self.assembly.parts[part].raw.sections.clone();
+            for card in &cards {
+                self.solid(card, part, instance, &mut names, log);
+            }
+            let other = self.assembly.parts[part].raw.other_sections.clone();
+            for (set, _) in other {
+                let codes = self.assembly.elements_in(instance, &set).unwrap_or_default();
+                self.other_codes.extend(codes.into_iter().filter(|code| *code >= self.assembly.n_elements));
+            }
+        }
+        for code in &self.other_codes {
+            let Some((part, kind)) = self.assembly.other_of(*code) else { continue };
+            let name = &self.assembly.parts[part].raw.others[kind].name;
+            if let Some(other) = self.others.iter_mut().find(|o| o.count.name == *name) {
+                other.with_section += 1;
+            }
+        }
+        self.scale_masses(&mut names, log);
+    }
+
+    fn solid(&mut self, card: &Card, part: usize, instance: Option<usize>, names: &mut HashSet<String>, log: &mut Log) {
+        let place = card.keyword.place;
+        let set = card.keyword.get("ELSET").unwrap_or_default();
+        let Some(codes) = self.assembly.elements_in(instance, set) else {
+            return log.absent(place, format!("*SOLID SECTION: element set `{set}` does not exist"));
+        };
+        if card.keyword.has("COMPOSITE") {
+            log.error(place, "*SOLID SECTION, COMPOSITE is not supported");
+        }
+        let Some(material) = self.material(card, log) else { return };
+        let mut material_from_global = IDENTITY;
+        if let Some(name) = card.keyword.get("ORIENTATION") {
+            let turn = instance.map_or(IDENTITY, |i| self.assembly.instances[i].frame.rotation);
+            let orientations = |p: usize| self.assembly.parts[p].raw.orientations.iter();
+            let named = |c: &&Card| c.keyword.get("NAME").is_some_and(|n| n.eq_ignore_ascii_case(name));
+            match orientations(part).chain(orientations(0)).find(named).cloned() {
+                // Axes say nothing of a material that has none; other systems give each element its own.
+                Some(found) if self.is_isotropic(material) && !is_rectangular(&found) => {
+                    let text = format!("*ORIENTATION `{name}` is without effect on an isotropic material");
+                    log.note(found.keyword.place, text);
+                }
+                // A material axis e of the part points along T e in the assembly.
+                Some(found) => material_from_global = product(&orientation(&found, log), &transpose(&turn)),
+                None => log.absent(place, format!("*ORIENTATION `{name}` does not exist")),
+            }
+        }
+        let thickness = numbers(card, log).first().and_then(|l| l.first()).copied().unwrap_or(0.);
+        if thickness < 0. {
+            log.error(place, format!("thickness {thickness} is negative"));
+        }
+        let name = match instance {
+            Some(i) => format!("{}.{set}", self.assembly.instances[i].name),
+            None => set.to_owned(),
+        };
+        let hourglass_factor = self.hourglass(card, log);
+        let section = self.sections.len() as u32;
+        self.sections.push(Section {
+            name: unique_name(&name, names),
+            material,
+            material_from_global,
+            thickness: if thickness > 0. { thickness } else { 1. },
+            hourglass_factor,
+            mass_factor: 1.,
+        });
+        let mut n_twice = 0u64;
+        let mut of_others = Vec::new();
+        for code in codes {
+            match slot(self.assembly, code) {
+                Some(slot) if *slot == NO_SECTION => *slot = section,
+                Some(_) => n_twice += 1,
+                None if self.other_codes.insert(code) => of_others.push(code),
+                None => n_twice += 1,
+            }
+        }
+        if !of_others.is_empty() {
+            let material = &self.materials[material as usize];
+            let young = match material.elasticity {
+                Some(Elasticity::Isotropic { young, .. }) => Some(young),
+                _ => None,
+            };
+            let area = if thickness > 0. { thickness } else { 1. };
+            let truss = Truss { material: material.name.clone(), density: material.density, area, young };
+            self.trusses.push(TrussSection { name, codes: of_others, truss });
+        }
+        if n_twice > 0 {
+            log.error(
+                place,
+                format!(
+                    "{} of `{set}` already {} a section",
+                    counted(n_twice as usize, "element"),
+                    if n_twice == 1 { "has" } else { "have" }
+                ),
+            );
+        }
+    }
+
+    fn is_isotropic(&self, material: u32) -> bool {
+        let elasticity = self.materials.get(material as usize).and_then(|m| m.elasticity.as_ref());
+        matches!(elasticity, Some(Elasticity::Isotropic { .. }))
+    }
+
+    fn material(&mut self, card: &Card, log: &mut Log) -> Option<u32> {
+        let Some(name) = card.keyword.get("MATERIAL").filter(|n| !n.is_empty()) else {
+            log.error(card.keyword.place, "*SOLID SECTION has no MATERIAL=");
+            return None;
+        };
+        if let Some(at) = self.materials.iter().position(|m| m.name.eq_ignore_ascii_case(name)) {
+            return Some(at as u32);
+        }
+        // A job may bring it; `finish` complains where none does.
+        self.materials.push(DeckMaterial {
+            name: name.to_owned(),
+            file: log.file(card.keyword.place),
+            line: card.keyword.place.line,
+            density: None,
+            elasticity: None,
+            damping_alpha: 0.,
+        });
+        Some(self.materials.len() as u32 - 1)
+    }
+
+    fn hourglass(&self, card: &Card, log: &mut Log) -> f64 {
+        let Some(name) = card.keyword.get("CONTROLS") else { return 1. };
+        let named = |c: &&Card| {
+            c.keyword.key == "SECTIONCONTROLS" && c.keyword.get("NAME").is_some_and(|n| n.eq_ignore_ascii_case(name))
+        };
+        let Some(controls) = self.cards.iter().map(|c| &c.card).find(named) else {
+            log.note(card.keyword.place, format!("*SECTION CONTROLS `{name}` do not exist: defaults are used"));
+            return 1.;
+        };
+        let kind = controls.keyword.word("HOURGLASS");
+        if !matches!(kind.as_str(), "" | "STIFFNESS") {
+            let text = format!(
+                "HOURGLASS={} is computed as stiffness hourglass control",
+                controls.keyword.get("HOURGLASS").unwrap_or_default()
+            );
+            log.note(controls.keyword.place, text);
+        }
+        let factor = numbers(controls, log).first().and_then(|l| l.first()).copied().unwrap_or(1.);
+        if factor > 0. { factor } else { 1. }
+    }
+
+    /// `*FIXED MASS SCALING`, of all elements or of a set: sections that a set cuts are split.
+    fn scale_masses(&mut self, names: &mut HashSet<String>, log: &mut Log) {
+        let cards = self.cards;
+        for card in cards.iter().map(|c| &c.card).filter(|c| c.keyword.key == "FIXEDMASSSCALING") {
+            let place = card.keyword.place;
+            let factor = card.keyword.get("FACTOR").and_then(|f| real(f.as_bytes())).filter(|f| *f > 0.);
+            let Some(factor) = factor.filter(|_| !card.keyword.has("DT")) else {
+                let text = "*FIXED MASS SCALING is read with a positive FACTOR= only; --ignore \"FIXED MASS SCALING\" leaves it out";
+                log.error(place, text);
+                continue;
+            };
+            log.note(place, format!("masses are scaled by {factor}"));
+            let Some(set) = card.keyword.get("ELSET") else {
+                self.sections.iter_mut().for_each(|s| s.mass_factor *= factor);
+                continue;
+            };
+            let Some(codes) = self.assembly.elements_named(set) else {
+                log.absent(place, format!("*FIXED MASS SCALING: element set `{set}` does not exist"));
+                continue;
+            };
+            let mut scaled = vec![NO_SECTION; self.sections.len()];
+            for code in codes {
+                let Some(slot) = slot(self.assembly, code) else { continue };
+                let Some(to) = scaled.get_mut(*slot as usize) else { continue };
+                if *to == NO_SECTION {
+                    let mut section = self.sections[*slot as usize].clone();
+                    section.mass_factor *= factor;
+                    section.name = unique_name(&format!("{}.{set}", section.name), names);
+                    *to = self.sections.len() as u32;
+                    self.sections.push(section);
+                }
+                *slot = *to;
+            }
+        }
+    }
+}
+
+/// Section of an element; nothing for one that is not computed.
+fn slot(assembly: &mut Assembly, code: u32) -> Option<&mut u32> {
+    let mut at = code as usize;
+    for group in &mut assembly.mesh.groups {
+        if at < group.section.len() {
+            return group.section.get_mut(at);
+        }
+        at -= group.section.len();
+    }
+    None
+}
+
+/// One set of axes for all elements.
+fn is_rectangular(card: &Card) -> bool {
+    let (system, definition) = (card.keyword.word("SYSTEM"), card.keyword.word("DEFINITION"));
+    matches!(system.as_str(), "" | "RECTANGULAR" | "R") && matches!(definition.as_str(), "" | "COORDINATES")
+}
+
+/// Rows: the material axes of a rectangular `*ORIENTATION` in the components of its part.
+fn orientation(card: &Card, log: &mut Log) -> [f64; 9] {
+    let place = card.keyword.place;
+    if !is_rectangular(card) {
+        let text = "*ORIENTATION is read with SYSTEM=RECTANGULAR and DEFINITION=COORDINATES only, as a section has one set \
+                    of axes; cut the region into sections that each have a rectangular one";
+        log.error(place, text);
+        return IDENTITY;
+    }
+    let lines = numbers(card, log);
+    let first = lines.first().map(Vec::as_slice).unwrap_or_default();
+    let point = |i: usize| -> [f64; 3] { std::array::from_fn(|k| first.get(3 * i + k).copied().unwrap_or(0.)) };
+    let (a, b, c) = (point(0), point(1), point(2));
+    let Some(frame) = axes(difference(a, c), difference(b, c)) else {
+        log.error(place, "the points of *ORIENTATION lie on one line");
+        return IDENTITY;
+    };
+    let second = lines.get(1).map(Vec::as_slice).unwrap_or_default();
+    let (axis, degrees) = (second.first().copied().unwrap_or(1.), second.get(1).copied().unwrap_or(0.));
+    let mut about = [0.; 3];
+    match axis {
+        1. => about[0] = 1.,
+        2. => about[1] = 1.,
+        3. => about[2] = 1.,
+        _ if degrees == 0. => return frame,
+        _ => {
+            log.error(place, format!("*ORIENTATION: axis {axis} is none of 1, 2 and 3"));
+            return frame;
+        }
+    }
+    // Turned about its own axis by φ the frame is R_φᵀ applied to its components.
+    product(&transpose(&rotation_about(about, degrees)), &frame)
+}

@@ -1,0 +1,200 @@
+//! A material law, ready to be applied to stored values.
+
+use super::{Header, ScancoCalibration};
+use crate::voxel::job::{Law, Material, OtherLabels, Quantity, SampleType};
+
+/// A value that a law has no answer for.
+pub(super) const BAD: u16 = 0x100;
+
+/// From stored values to classes or moduli.
+pub(super) struct Rule<'a> {
+    material: &'a Material,
+    /// q = slope × stored value + intercept.
+    slope: f64,
+    intercept: f64,
+    /// How far a value of single precision, or made by a header's slope, may be from a label, for one of its size.
+    rounding: f64,
+    /// Thresholds, or labels in rising order, and the class of each.
+    table: Vec<(f64, u8)>,
+    /// Names and moduli of classes 1, 2, …, of laws that are tables.
+    pub(super) materials: Vec<(String, f64)>,
+}
+
+impl<'a> Rule<'a> {
+    /// The law for the values of a stack. Fails where the stack lacks the calibration that the law asks for.
+    pub(super) fn new(material: &'a Material, header: &Header) -> Result<Self, String> {
+        let [a, b] = header.rescale.unwrap_or([1.0, 0.0]);
+        let [c, d] = quantity(material, &header.calibration)?;
+        let is_exact = header.rescale.is_none() && header.sample != SampleType::Float32;
+        let mut rule = Self {
+            material,
+            slope: a * c,
+            intercept: b * c + d,
+            rounding: if is_exact { 0.0 } else { f64::from(f32::EPSILON) },
+            table: Vec::new(),
+            materials: Vec::new(),
+        };
+        match material.law {
+            Law::Threshold => {
+                let values = material.threshold.as_ref().map_or(&[][..], |list| list.values());
+                let young = material.young.as_ref().map_or(&[][..], |list| list.values());
+                let names = material.name.as_ref().map_or(&[][..], |list| list.values());
+                for (i, (&value, &young)) in values.iter().zip(young).enumerate() {
+                    let name = names.get(i).cloned().unwrap_or_else(|| format!("MATERIAL-{}", i + 1));
+                    rule.entry(value, name, young);
+                }
+            }
+            Law::Labels => {
+                for label in &material.labels {
+                    let name = label.name.clone().unwrap_or_else(|| format!("LABEL-{}", label.value));
+                    rule.entry(label.value, name, label.young);
+                }
+                rule.table.sort_by(|a, b| a.0.total_cmp(&b.0));
+            }
+            Law::Linear | Law::Power | Law::Modulus => {}
+        }
+        Ok(rule)
+    }
+
+    fn entry(&mut self, value: f64, name: String, young: f64) {
+        let class = if young > 0.0 {
+            self.materials.push((name, young));
+            self.materials.len() as u8
+        } else {
+            0
+        };
+        self.table.push((value, class));
+    }
+
+    /// Whether the law gives classes by itself.
+    pub(super) fn is_table(&self) -> bool {
+        matches!(self.material.law, Law::Threshold | Law::Labels)
+    }
+
+    /// Class of a stored value by a law that is a table: 0 is void, [`BAD`] a label that is not listed, or NaN.
+    pub(super) fn class(&self, stored: f64) -> u16 {
+        let q = self.slope * stored + self.intercept;
+        if q.is_nan() {
+            return BAD;
+        }
+        match self.material.law {
+            Law::Threshold => match self.table.iter().rposition(|&(threshold, _)| q >= threshold) {
+                Some(at) => u16::from(self.table[at].1),
+                None => 0,
+            },
+            _ => {
+                let reach = (self.rounding * ((self.slope * stored).abs() + self.intercept.abs())).min(f64::MAX);
+                let is_it = |label: f64| (q - label).abs() <= reach;
+                let above = self.table.partition_point(|&(label, _)| label < q);
+                let near = self.table[above.saturating_sub(1)..].iter().take(2).find(|&&(label, _)| is_it(label));
+                match near {
+                    Some(&(_, class)) => u16::from(class),
+                    None if is_it(0.0) || self.material.other == OtherLabels::Void => 0,
+                    None => BAD,
+                }
+            }
+        }
+    }
+
+    /// Modulus of a stored value by a law that is no table: 0 is void, NaN a value that cannot be.
+    pub(super) fn modulus(&self, stored: f64) -> f32 {
+        let q = self.slope * stored + self.intercept;
+        let m = self.material;
+        let young = match m.law {
+            Law::Linear => m.slope.unwrap_or(0.0) * q + m.intercept.unwrap_or(0.0),
+            Law::Power if q <= 0.0 => 0.0,
+            Law::Power => m.factor.unwrap_or(0.0) * (q / m.reference.unwrap_or(1.0)).powf(m.exponent.unwrap_or(1.0)),
+            _ => {
+                let young = q * m.scale.unwrap_or(1.0);
+                return if young >= 0.0 && young <= f64::from(f32::MAX) { young as f32 } else { f32::NAN };
+            }
+        };
+        // Without a maximum an overflow is no modulus.
+        let most = f64::from(f32::MAX);
+        if !q.is_finite() || young.is_nan() || (young > most && m.maximum.is_none()) {
+            return f32::NAN;
+        }
+        let threshold = m.threshold.as_ref().and_then(|list| list.values().first().copied());
+        if threshold.is_some_and(|threshold| q < threshold)
+            || (young <= 0.0 && (threshold.is_none() || m.minimum.is_none()))
+        {
+            return 0.0;
+        }
+        let young = young.max(m.minimum.unwrap_or(0.0)).min(m.maximum.unwrap_or(most).min(most));
+        (young as f32).max(if young > 0.0 { f32::MIN_POSITIVE } else { 0.0 })
+    }
+
+    /// What to say of a value without an answer.
+    pub(super) fn complain(&self, stored: f64) -> String {
+        let q = self.slope * stored + self.intercept;
+        match self.material.law {
+            _ if stored.is_nan() => "has the value NaN: mend the image first".to_owned(),
+            Law::Labels => format!("has label {q}, which `labels` does not list: list it, or set other = \"void\""),
+            Law::Modulus => format!("has the modulus {q}: moduli must be 0 (void) or more"),
+            _ => format!("has the value {stored}, which the law has no modulus for"),
+        }
+    }
+}
+
+/// Slope and intercept from native values to what the law is about.
+fn quantity(material: &Material, header: &ScancoCalibration) -> Result<[f64; 2], String> {
+    if let Some(given) = material.calibration {
+        return Ok([given.slope, given.intercept]);
+    }
+    let needs =
+        |what: &str| format!("the stack's header has no {what}: give `calibration = {{ slope = …, intercept = … }}`");
+    let scaling = || header.mu_scaling.ok_or_else(|| needs("Mu_Scaling"));
+    match material.quantity {
+        Quantity::Native => Ok([1.0, 0.0]),
+        Quantity::Attenuation => Ok([1.0 / scaling()?, 0.0]),
+        Quantity::Density => {
+            let slope = header.density_slope.ok_or_else(|| needs("density calibration"))?;
+            Ok([slope / scaling()?, header.density_intercept.unwrap_or(0.0)])
+        }
+        Quantity::Hounsfield => {
+            let water = header.mu_water.ok_or_else(|| needs("µ of water for Hounsfield units"))?;
+            Ok([1000.0 / (scaling()? * water), -1000.0])
+        }
+    }
+}
+
+/// Moduli rounded to classes: listed one by one, or the middles of equal intervals.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Rounding {
+    /// Every modulus that occurs, rising.
+    Exact(Vec<f32>),
+    /// So many intervals between the least and the greatest.
+    Intervals { least: f32, greatest: f32, n: usize },
+}
+
+impl Rounding {
+    /// Class of a modulus: 0 for void, [`BAD`] for NaN.
+    pub(super) fn class(&self, modulus: f32) -> u16 {
+        if modulus == 0.0 {
+            return 0;
+        }
+        if modulus.is_nan() {
+            return BAD;
+        }
+        match self {
+            Self::Exact(moduli) => moduli.binary_search_by(|m| m.total_cmp(&modulus)).map_or(BAD, |at| at as u16 + 1),
+            Self::Intervals { least, greatest, n } => {
+                let width = (greatest - least) / *n as f32;
+                let at = if width > 0.0 { ((modulus - least) / width) as usize } else { 0 };
+                at.min(n - 1) as u16 + 1
+            }
+        }
+    }
+
+    /// Names and moduli of classes 1, 2, ….
+    pub(super) fn materials(&self) -> Vec<(String, f64)> {
+        let moduli: Vec<f64> = match self {
+            Self::Exact(moduli) => moduli.iter().map(|&m| f64::from(m)).collect(),
+            Self::Intervals { least, greatest, n } => {
+                let (least, greatest) = (f64::from(*least), f64::from(*greatest));
+                (0..*n).map(|i| least + (greatest - least) * (i as f64 + 0.5) / *n as f64).collect()
+            }
+        };
+        moduli.into_iter().enumerate().map(|(i, m)| (format!("MATERIAL-{}", i + 1), m)).collect()
+    }
+}

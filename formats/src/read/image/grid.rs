@@ -1,0 +1,263 @@
+//! From a stack to a grid of moduli, slab by slab.
+
+use std::path::Path;
+
+use rayon::prelude::*;
+
+use super::compile::Rule;
+use super::convert::{Conversion, survey};
+use super::plan::{Plan, Sampling};
+use super::report::{MaterialCount, Report};
+use super::{Format, Header, ImageError, Stack, components, open};
+use crate::job::Located;
+use crate::voxel::job::{Downsampling, Image, Keep, Law, Material};
+use crate::voxel::{VoxelGrid, VoxelModuli};
+
+/// Edges that differ by less than this share are those of a cube.
+const CUBE: f64 = 1e-4;
+
+/// Reads a stack as a job's `[image]` and `[material]` say. `origin` of the grid is where the model's first voxel is: the
+/// header's or job's origin (or 0), moved by the crop.
+///
+/// Peak memory is the grid (1 B a voxel with classes, 4 B with a modulus each) and, with `keep` or `fill_cavities`, a bit a
+/// voxel, 4 B a run of voxels; plus some 100 MB. The result does not depend on the number of threads.
+///
+/// # Errors
+/// [`ImageError`] for a stack that cannot be read (its file), and for a job that does not fit it (the job's file and line).
+pub fn voxel_grid(
+    path: &Path,
+    image: &Located<Image>,
+    material: &Located<Material>,
+) -> Result<(VoxelGrid, Report), ImageError> {
+    let mut stack = open(path, &image.value)?;
+    let job = |place: &crate::job::Place, message: String| ImageError {
+        file: place.file.to_string(),
+        line: place.line,
+        message,
+    };
+    let header = stack.header().clone();
+    for (key, given, formats) in [
+        ("array", image.value.array.is_some(), &[Format::Npz][..]),
+        ("axes", image.value.axes.is_some(), &[Format::Npy, Format::Npz]),
+    ] {
+        if given && !formats.contains(&header.format) {
+            let names: Vec<&str> = formats.iter().map(|format| format.name()).collect();
+            let (wants, is) = (names.join(" and "), header.format.name());
+            return Err(job(&image.place, format!("`{key}` is for {wants}, this stack is {is}: leave it out")));
+        }
+    }
+    let mut notes = header.notes.clone();
+    let edges = edges(&header, &image.value).map_err(|message| stack.error(message))?;
+    notes.extend(other_edges(&header, &image.value, edges));
+    let sampling = sampling(&image.value, &material.value, edges).map_err(|message| job(&image.place, message))?;
+    let plan = Plan::new(&header, image.value.crop, edges, sampling).map_err(|message| job(&image.place, message))?;
+    let rule = Rule::new(&material.value, &header).map_err(|message| job(&material.place, message))?;
+    let rounding = if rule.is_table() { None } else { survey(&mut stack, &plan, &rule, material.value.classes)? };
+    if matches!(plan.sampling, Sampling::Majority(_)) && !rule.is_table() && rounding.is_none() {
+        let message = "downsample_by = \"majority\" needs classes: give `classes`, or downsample_by = \"mean\"";
+        return Err(job(&image.place, message.to_owned()));
+    }
+    let is_rounded = rounding.is_some();
+    let conversion = Conversion::new(&plan, &rule, rounding);
+    let (mut moduli, stored) = conversion.run(&mut stack)?;
+    let values = stored.map(|range| {
+        let [slope, intercept] = header.rescale.unwrap_or([1.0, 0.0]);
+        let [a, b] = range.map(|value| slope * value + intercept);
+        [a.min(b), a.max(b)]
+    });
+    if header.reversed {
+        moduli = transpose(moduli, plan.out).map_err(|message| stack.error(message))?;
+    }
+    let user = |axes: [usize; 3]| if header.reversed { [axes[2], axes[1], axes[0]] } else { axes };
+    let size = user(plan.out);
+    let spacing = plan.spacing;
+    let unit = image.value.unit;
+    let origin = image.value.origin.unwrap_or_else(|| {
+        let start = header.origin.map_or([0.0; 3], |origin| origin.map(|x| x * unit.per_millimetre()));
+        let low = image.value.crop.map_or([0; 3], |crop| crop[0]);
+        [0, 1, 2].map(|axis| start[axis] + low[axis] as f64 * edges[axis])
+    });
+    for (axis, rest) in user(plan.rest).into_iter().enumerate().filter(|(_, rest)| *rest > 0) {
+        notes.push(format!(
+            "{rest} layers of voxels at the upper end of {} are cut off: no whole group is left for them",
+            ["x", "y", "z"][axis]
+        ));
+    }
+    let mut grid = VoxelGrid { size, spacing, origin, moduli };
+    let dropped = match image.value.keep {
+        Keep::All => None,
+        Keep::Largest => Some(components::keep_largest(&mut grid).map_err(|message| stack.error(message))?),
+    };
+    let filled = match image.value.fill_cavities {
+        false => None,
+        true => Some(components::fill_cavities(&mut grid).map_err(|message| stack.error(message))?),
+    };
+    let (materials, moduli, solid) = count(&mut grid, is_rounded);
+    if solid == 0 {
+        let range = values.map_or(String::new(), |[low, high]| format!("; values run from {low} to {high}"));
+        return Err(job(&material.place, format!("no voxel of {} is solid by this law{range}", path.display())));
+    }
+    let report = Report {
+        file: path.display().to_string(),
+        format: header.format.name(),
+        stack_size: header.size,
+        stack_spacing: edges,
+        sample: header.sample.name(),
+        values,
+        unit: unit.name(),
+        size,
+        spacing,
+        law: material.value.law.name(),
+        solid,
+        void: grid.n_voxels() as u64 - solid,
+        materials,
+        moduli,
+        dropped,
+        filled,
+        notes,
+    };
+    Ok((grid, report))
+}
+
+/// Edges of the stack's voxels in the job's unit.
+fn edges(header: &Header, image: &Image) -> Result<[f64; 3], String> {
+    match (image.spacing, header.spacing) {
+        (Some(spacing), _) => Ok(spacing.edges()),
+        (None, Some(spacing)) => Ok(spacing.map(|edge| edge * image.unit.per_millimetre())),
+        (None, None) => Err(format!(
+            "this stack does not say how large its voxels are: give `spacing` (in {}) in [image] of the job",
+            image.unit.name()
+        )),
+    }
+}
+
+/// What to say of edges that take the place of others in the header.
+fn other_edges(header: &Header, image: &Image, edges: [f64; 3]) -> Option<String> {
+    let [x, y, z] = header.spacing?.map(|edge| (edge * image.unit.per_millimetre() * 1e9).round() / 1e9);
+    let differ = edges.into_iter().zip([x, y, z]).any(|(a, b)| (a / b - 1.0).abs() > 1e-3);
+    let unit = image.unit.name();
+    differ.then(|| format!("`spacing` takes the place of {x} × {y} × {z} {unit} in the stack's header"))
+}
+
+/// How voxels of the model come from voxels of the stack.
+fn sampling(image: &Image, material: &Material, edges: [f64; 3]) -> Result<Sampling, String> {
+    let least = edges.into_iter().fold(f64::INFINITY, f64::min);
+    let greatest = edges.into_iter().fold(0.0, f64::max);
+    let is_cube = greatest <= least * (1.0 + CUBE);
+    let factor = image.downsample.unwrap_or(1);
+    match image.resample {
+        Some(_) if factor > 1 => {
+            Err("give `resample` or `downsample`, not both: resample to the edge that you want".to_owned())
+        }
+        Some(h) if is_cube && (h / least - 1.0).abs() <= CUBE => Ok(Sampling::Direct),
+        Some(h) if matches!(material.law, Law::Labels | Law::Modulus) => Ok(Sampling::Nearest(h)),
+        Some(h) => Ok(Sampling::Trilinear(h)),
+        None if !is_cube => Err(format!(
+            "the stack's voxels are {} × {} × {} {}, not cubes: give `resample` (e.g. {least}), or `spacing` if the stack is wrong",
+            edges[0],
+            edges[1],
+            edges[2],
+            image.unit.name()
+        )),
+        None if factor == 1 => Ok(Sampling::Direct),
+        None => {
+            let is_table = matches!(material.law, Law::Labels | Law::Threshold);
+            match image.downsample_by.unwrap_or(if is_table { Downsampling::Majority } else { Downsampling::Mean }) {
+                Downsampling::Mean if material.law == Law::Labels => {
+                    Err("the mean of labels is no label: leave `downsample_by` out".to_owned())
+                }
+                Downsampling::Mean => Ok(Sampling::Mean(factor)),
+                Downsampling::Majority => Ok(Sampling::Majority(factor)),
+            }
+        }
+    }
+}
+
+/// Swaps the first and last axis of an array of the given size, fastest axis first.
+fn transpose(moduli: VoxelModuli, size: [usize; 3]) -> Result<VoxelModuli, String> {
+    fn swap<T: Copy + Default + Send + Sync>(from: &[T], [nz, ny, nx]: [usize; 3]) -> Result<Vec<T>, String> {
+        let mut to: Vec<T> = Vec::new();
+        to.try_reserve_exact(from.len()).map_err(|_| "turning the array round does not fit in memory".to_owned())?;
+        to.resize(from.len(), T::default());
+        to.par_chunks_mut(nx * ny).enumerate().for_each(|(z, layer)| {
+            for (y, row) in layer.chunks_exact_mut(nx).enumerate() {
+                for (x, value) in row.iter_mut().enumerate() {
+                    *value = from[z + nz * (y + ny * x)];
+                }
+            }
+        });
+        Ok(to)
+    }
+    Ok(match moduli {
+        VoxelModuli::Classes { class, materials } => VoxelModuli::Classes { class: swap(&class, size)?, materials },
+        VoxelModuli::Each(modulus) => VoxelModuli::Each(swap(&modulus, size)?),
+    })
+}
+
+/// Counts voxels by class; classes made by rounding that no voxel has are removed. Gives the classes, the range of moduli
+/// and the number of solid voxels.
+fn count(grid: &mut VoxelGrid, is_rounded: bool) -> (Vec<MaterialCount>, [f64; 2], u64) {
+    const PIECE: usize = 1 << 20;
+    match &mut grid.moduli {
+        VoxelModuli::Classes { class, materials } => {
+            let counts = class
+                .par_chunks(PIECE)
+                .map(|piece| {
+                    let mut counts = [0u64; 256];
+                    piece.iter().for_each(|&c| counts[usize::from(c)] += 1);
+                    counts
+                })
+                .reduce(
+                    || [0; 256],
+                    |mut a, b| {
+                        a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
+                        a
+                    },
+                );
+            let mut reported: Vec<MaterialCount> = materials
+                .iter()
+                .zip(&counts[1..])
+                .map(|((name, young), &voxels)| MaterialCount { name: name.clone(), young: *young, voxels })
+                .collect();
+            if is_rounded && reported.iter().any(|material| material.voxels == 0) {
+                let mut new = [0u8; 256];
+                let mut used = 0;
+                for (old, _) in reported.iter().enumerate().filter(|(_, material)| material.voxels > 0) {
+                    used += 1;
+                    new[old + 1] = used;
+                }
+                class.par_chunks_mut(PIECE).for_each(|piece| piece.iter_mut().for_each(|c| *c = new[usize::from(*c)]));
+                reported.retain(|material| material.voxels > 0);
+                for (i, material) in reported.iter_mut().enumerate() {
+                    material.name = format!("MATERIAL-{}", i + 1);
+                }
+                *materials = reported.iter().map(|material| (material.name.clone(), material.young)).collect();
+            }
+            let solid: u64 = reported.iter().map(|material| material.voxels).sum();
+            let moduli = reported.iter().filter(|m| m.voxels > 0).map(|m| m.young);
+            let range = moduli.fold([f64::INFINITY, 0.0], |[low, high]: [f64; 2], m| [low.min(m), high.max(m)]);
+            (reported, range, solid)
+        }
+        VoxelModuli::Each(modulus) => {
+            let (low, high, solid) = modulus
+                .par_chunks(PIECE)
+                .map(|piece| {
+                    let mut range = (f32::INFINITY, 0f32, 0u64);
+                    for &m in piece.iter().filter(|&&m| m != 0.0) {
+                        range = (range.0.min(m), range.1.max(m), range.2 + 1);
+                    }
+                    range
+                })
+                .reduce(|| (f32::INFINITY, 0.0, 0), |a, b| (a.0.min(b.0), a.1.max(b.1), a.2 + b.2));
+            (Vec::new(), [f64::from(low), f64::from(high)], solid)
+        }
+    }
+}
+
+impl Stack {
+    /// Voxel (i, j, k) of the model, by the axes of the file.
+    pub(super) fn name_voxel(&self, at: [usize; 3]) -> String {
+        let [i, j, k] = if self.header().reversed { [at[2], at[1], at[0]] } else { at };
+        format!("voxel ({i}, {j}, {k})")
+    }
+}

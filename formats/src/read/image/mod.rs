@@ -1,0 +1,355 @@
+//! Voxel stacks: reading them in whole layers, and turning their grey values into moduli.
+//!
+//! [`open`] gives a [`Stack`] for TIFF, folders of TIFF, BMP or PNG slices, NumPy `.npy` and `.npz`, NRRD, MetaImage, NIfTI,
+//! Scanco ISQ and AIM, ParOSol's HDF5 and raw files; the file's first bytes decide, not its name. A stack is read layer by
+//! layer and is never in memory as a whole. [`voxel_grid`] reads one as a job says and gives a [`VoxelGrid`] and a
+//! [`Report`].
+//!
+//! Sizes that a header claims are checked against the length of the file before anything is allocated.
+
+mod aim;
+mod bmp;
+mod compile;
+mod components;
+mod convert;
+mod grid;
+mod isq;
+mod metaimage;
+mod nifti;
+pub(crate) mod npy;
+mod npz;
+mod nrrd;
+mod parosol;
+mod plan;
+mod png;
+mod raw;
+mod report;
+mod skyscan;
+mod slices;
+mod source;
+mod text;
+mod tiff;
+
+#[cfg(test)]
+mod tests;
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::ops::Range;
+use std::path::Path;
+
+pub use grid::voxel_grid;
+pub use parosol::{NodeValue, ParosolConditions, parosol_conditions};
+pub use report::{Dropped, Filled, MaterialCount, Report};
+
+use crate::voxel::job::{Image, SampleType};
+use source::{Encoding, Source};
+
+/// A stack that cannot be read or used: `bone.nrrd:4: error: …`.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{file}{}: error: {message}", if *line > 0 { format!(":{line}") } else { String::new() })]
+pub struct ImageError {
+    /// The file as the user named it.
+    pub file: String,
+    /// Line of a text header, from 1; 0 for the file as a whole.
+    pub line: usize,
+    /// What is wrong and what to do.
+    pub message: String,
+}
+
+/// What readers fail with, before the file's name is put to it.
+#[derive(Debug)]
+pub(crate) struct Problem {
+    line: usize,
+    message: String,
+}
+
+impl Problem {
+    pub(crate) fn at(line: usize, message: impl Into<String>) -> Self {
+        Self { line, message: message.into() }
+    }
+}
+
+impl<T: Into<String>> From<T> for Problem {
+    fn from(message: T) -> Self {
+        Self { line: 0, message: message.into() }
+    }
+}
+
+/// Formats of a [`Stack`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Pages of a TIFF file, or a folder of them.
+    Tiff,
+    /// A folder of BMP files.
+    Bmp,
+    /// A folder of PNG files.
+    Png,
+    /// NumPy `.npy`.
+    Npy,
+    /// NumPy `.npz`.
+    Npz,
+    /// NRRD, attached or detached.
+    Nrrd,
+    /// MetaImage `.mha` or `.mhd`.
+    MetaImage,
+    /// NIfTI-1 or NIfTI-2.
+    Nifti,
+    /// Scanco ISQ.
+    Isq,
+    /// Scanco AIM.
+    Aim,
+    /// ParOSol's HDF5.
+    Parosol,
+    /// A file without a header.
+    Raw,
+}
+
+impl Format {
+    /// For people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tiff => "TIFF",
+            Self::Bmp => "BMP slices",
+            Self::Png => "PNG slices",
+            Self::Npy => "NumPy npy",
+            Self::Npz => "NumPy npz",
+            Self::Nrrd => "NRRD",
+            Self::MetaImage => "MetaImage",
+            Self::Nifti => "NIfTI",
+            Self::Isq => "Scanco ISQ",
+            Self::Aim => "Scanco AIM",
+            Self::Parosol => "ParOSol HDF5",
+            Self::Raw => "raw",
+        }
+    }
+}
+
+/// What a Scanco header says about units. With s the stored value: µ = s / `mu_scaling` (1/cm); density = µ
+/// `density_slope` + `density_intercept` (in `density_unit`); HU = 1000 (µ / `mu_water` − 1).
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ScancoCalibration {
+    /// Stored value of µ = 1/cm.
+    pub mu_scaling: Option<f64>,
+    /// Density of µ = 1/cm, less the intercept.
+    pub density_slope: Option<f64>,
+    /// Density of µ = 0.
+    pub density_intercept: Option<f64>,
+    /// Unit of the density.
+    pub density_unit: Option<String>,
+    /// µ of water, 1/cm.
+    pub mu_water: Option<f64>,
+}
+
+/// What a stack's header says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Header {
+    /// Format.
+    pub format: Format,
+    /// Voxels along x, y and z.
+    pub size: [usize; 3],
+    /// Type of the stored samples.
+    pub sample: SampleType,
+    /// Edges of a voxel along x, y and z, mm.
+    pub spacing: Option<[f64; 3]>,
+    /// Position of the lowest corner of voxel (0, 0, 0), mm.
+    pub origin: Option<[f64; 3]>,
+    /// Slope and intercept from the stored to the native value (NIfTI, TIFF of ImageJ).
+    pub rescale: Option<[f64; 2]>,
+    /// Units of a Scanco file.
+    pub calibration: ScancoCalibration,
+    /// The array's axes run z, y, x in the file: layers of [`Stack::read_layers`] are then perpendicular to x, and its
+    /// rows run along z.
+    pub reversed: bool,
+    /// What a user should know about how the file was read.
+    pub notes: Vec<String>,
+}
+
+impl Header {
+    fn new(format: Format, size: [usize; 3], sample: SampleType) -> Self {
+        Self {
+            format,
+            size,
+            sample,
+            spacing: None,
+            origin: None,
+            rescale: None,
+            calibration: ScancoCalibration::default(),
+            reversed: false,
+            notes: Vec::new(),
+        }
+    }
+
+    /// Voxels along the axes of the file, the fastest first.
+    pub fn file_size(&self) -> [usize; 3] {
+        if self.reversed { [self.size[2], self.size[1], self.size[0]] } else { self.size }
+    }
+
+    /// Bytes of all samples; `None` where they cannot be counted.
+    fn bytes(&self) -> Option<u64> {
+        let [nx, ny, nz] = self.size.map(|n| n as u64);
+        nx.checked_mul(ny)?.checked_mul(nz)?.checked_mul(self.sample.bytes() as u64)
+    }
+
+    /// Bytes of a layer; only where [`Header::bytes`] is known to be small enough.
+    fn layer_bytes(&self) -> usize {
+        let [nx, ny, _] = self.file_size();
+        nx * ny * self.sample.bytes()
+    }
+
+    /// Bytes of a layer of a size that a header claims.
+    fn layer_bytes_checked(&self) -> Result<usize, String> {
+        match self.bytes().map(usize::try_from) {
+            Some(Ok(_)) if !self.size.contains(&0) => Ok(self.layer_bytes()),
+            _ => {
+                let [x, y, z] = self.size;
+                Err(format!("the header claims {x} × {y} × {z} voxels: that is no stack"))
+            }
+        }
+    }
+}
+
+/// An open stack of layers.
+pub struct Stack {
+    file: String,
+    header: Header,
+    encoding: Encoding,
+    source: Box<dyn Source>,
+}
+
+impl std::fmt::Debug for Stack {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Stack").field("file", &self.file).field("header", &self.header).finish_non_exhaustive()
+    }
+}
+
+impl Stack {
+    /// What the header says.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// Number of layers: voxels along the slowest axis of the file.
+    pub fn n_layers(&self) -> usize {
+        self.header.file_size()[2]
+    }
+
+    /// Reads whole layers into `samples`, little-endian, rows along the fastest axis of the file. Rising ranges read a
+    /// compressed file once; going back starts again from its beginning.
+    ///
+    /// # Errors
+    /// [`ImageError`] for a file that cannot be read, ends early or is damaged, and where memory runs out.
+    pub fn read_layers(&mut self, layers: Range<usize>, samples: &mut Vec<u8>) -> Result<(), ImageError> {
+        let bytes = layers.len() * self.header.layer_bytes();
+        if bytes > samples.len() {
+            samples
+                .try_reserve_exact(bytes - samples.len())
+                .map_err(|_| self.error(format!("{bytes} bytes for {} layers do not fit in memory", layers.len())))?;
+        }
+        samples.resize(bytes, 0);
+        self.source.read(layers.start, samples).map_err(|message| self.error(message))?;
+        self.encoding.to_little(self.header.sample.bytes(), samples);
+        Ok(())
+    }
+
+    fn error(&self, message: impl Into<String>) -> ImageError {
+        ImageError { file: self.file.clone(), line: 0, message: message.into() }
+    }
+}
+
+/// What a format's reader finds.
+pub(crate) struct Opened {
+    header: Header,
+    encoding: Encoding,
+    source: Box<dyn Source>,
+}
+
+/// Opens a stack: a file of any known format, or a folder of slices. Of `options`, `raw`, `array` and `axes` are used.
+///
+/// # Errors
+/// [`ImageError`] for a file that cannot be read, whose format is not known, whose header makes no sense or claims more
+/// than the file holds.
+pub fn open(path: &Path, options: &Image) -> Result<Stack, ImageError> {
+    let name = path.display().to_string();
+    let error = |problem: Problem| ImageError { file: name.clone(), line: problem.line, message: problem.message };
+    let opened = open_any(path, options).map_err(error)?;
+    opened.header.layer_bytes_checked().map_err(|message| error(message.into()))?;
+    Ok(Stack { file: name, header: opened.header, encoding: opened.encoding, source: opened.source })
+}
+
+fn open_any(path: &Path, options: &Image) -> Result<Opened, Problem> {
+    let metadata = std::fs::metadata(path).map_err(|error| format!("cannot open this stack: {error}"))?;
+    if metadata.is_dir() {
+        return slices::open(path);
+    }
+    if let Some(raw) = raw::description(path, options)? {
+        return raw::open(path, &raw, options.unit);
+    }
+    let mut file = File::open(path).map_err(|error| format!("cannot open this stack: {error}"))?;
+    let mut start = Vec::new();
+    file.by_ref().take(1024).read_to_end(&mut start).map_err(|error| format!("cannot read this stack: {error}"))?;
+    file.seek(SeekFrom::Start(0)).map_err(|error| format!("cannot read this stack: {error}"))?;
+    let extension = path.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();
+    let is = |magic: &[u8]| start.starts_with(magic);
+    if is(b"\x93NUMPY") {
+        npy::open(file, options)
+    } else if is(b"PK\x03\x04") && extension == "npz" {
+        npz::open(path, options)
+    } else if is(b"NRRD") {
+        nrrd::open(path)
+    } else if tiff::is_tiff(&start) {
+        tiff::open(path)
+    } else if parosol::is_hdf5(&start) {
+        parosol::open(path)
+    } else if is(b"CTDATA-HEADER_V1") {
+        isq::open(file)
+    } else if aim::is_aim(&start) {
+        aim::open(path, file)
+    } else if nifti::is_nifti(&start) || (is(b"\x1f\x8b") && path.to_string_lossy().to_lowercase().ends_with(".nii.gz"))
+    {
+        nifti::open(path)
+    } else if metaimage::is_metaimage(&start, &extension) {
+        metaimage::open(path)
+    } else {
+        Err(unknown(&start, &extension).into())
+    }
+}
+
+/// What to do with slices that we do not read.
+fn foreign(start: &[u8]) -> Option<&'static str> {
+    if start.starts_with(b"\xff\xd8\xff") {
+        Some("JPEG slices are not read: write them as TIFF (ImageJ: File > Import > Image Sequence, Save As > Tiff)")
+    } else if start.get(128..132) == Some(b"DICM") {
+        Some("DICOM is not read: convert the series to NRRD or NIfTI (e.g. with dcm2niix or 3D Slicer)")
+    } else {
+        None
+    }
+}
+
+/// What to do with a file that is no stack we read.
+fn unknown(start: &[u8], extension: &str) -> String {
+    let is = |magic: &[u8]| start.starts_with(magic);
+    if start.is_empty() {
+        "this file is empty".to_owned()
+    } else if is(b"PK\x03\x04") {
+        "this is a zip archive: unpack it, and give the stack or the folder of slices in it".to_owned()
+    } else if is(b"\x1f\x8b") {
+        "this is a gzip file: unpack it first (only NIfTI and NRRD are read packed)".to_owned()
+    } else if is(b"\x89PNG") || is(b"BM") {
+        "this is one picture: give the folder of slices that it stands in".to_owned()
+    } else if let Some(message) = foreign(start) {
+        message.to_owned()
+    } else if extension == "img" {
+        "if this is the image of an Analyze or NIfTI pair, give the .hdr beside it; if a raw file, say `raw = { shape = …, \
+         type = … }` in [image]"
+            .to_owned()
+    } else if matches!(extension, "raw" | "bin" | "dat" | "vol") {
+        "a raw file needs a description: raw = { shape = [nx, ny, nz], type = \"uint8\" } in [image] of the job, or the \
+         same keys in a file of the same name with .toml added"
+            .to_owned()
+    } else {
+        "this is no stack that Pogo reads: TIFF, folders of TIFF, BMP or PNG slices, npy, npz, NRRD, MetaImage, NIfTI, Scanco ISQ or AIM, ParOSol HDF5; for a \
+         raw file say `raw = { shape = …, type = … }` in [image]"
+            .to_owned()
+    }
+}

@@ -1,0 +1,123 @@
+//! NumPy's `.npz`: one array of a zip archive, stored or deflated.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use flate2::bufread::DeflateDecoder;
+use zip::{CompressionMethod, ZipArchive};
+
+use super::npy::Array;
+use super::source::{Flat, Reopen, Stream};
+use super::{Format, Opened, Problem};
+use crate::voxel::job::Image;
+
+/// A member of the archive.
+#[derive(Debug, Clone)]
+struct Member {
+    name: String,
+    start: u64,
+    packed: u64,
+    deflated: bool,
+}
+
+impl Member {
+    fn reader(&self, path: &Path) -> io::Result<Box<dyn Read + Send>> {
+        let mut file = File::open(path)?;
+        file.seek(SeekFrom::Start(self.start))?;
+        let packed = BufReader::with_capacity(1 << 16, file.take(self.packed));
+        Ok(if self.deflated { Box::new(DeflateDecoder::new(packed)) } else { Box::new(packed) })
+    }
+
+    /// A small array of three numbers, such as a spacing.
+    fn three_numbers(&self, path: &Path) -> Option<[f64; 3]> {
+        let mut reader = self.reader(path).ok()?;
+        let array = Array::read(&mut reader).ok()?;
+        if array.samples() != Some(3) || array.sample != crate::voxel::job::SampleType::Float64 {
+            return None;
+        }
+        let mut bytes = [0; 24];
+        reader.read_exact(&mut bytes).ok()?;
+        array.encoding.to_little(8, &mut bytes);
+        let mut numbers = [0.0; 3];
+        for (number, bytes) in numbers.iter_mut().zip(bytes.as_chunks::<8>().0) {
+            *number = f64::from_le_bytes(*bytes);
+        }
+        numbers.iter().all(|number| number.is_finite()).then_some(numbers)
+    }
+}
+
+/// Opens an array of an `.npz` file: the one that the job names, or the only one with two or three indices. Arrays
+/// `spacing_xyz` and `origin_xyz` beside it give the size and place of voxels (mm).
+pub(super) fn open(path: &Path, options: &Image) -> Result<Opened, Problem> {
+    let members = members(path)?;
+    let header_of = |member: &Member| -> Result<Array, String> {
+        let reader = member.reader(path).map_err(|error| format!("cannot read array \"{}\": {error}", member.name))?;
+        Array::read(reader).map_err(|message| format!("array \"{}\": {message}", member.name))
+    };
+    let names = || members.iter().map(|member| member.name.as_str()).collect::<Vec<_>>().join(", ");
+    let member = match &options.array {
+        Some(name) => members
+            .iter()
+            .find(|member| member.name == *name)
+            .ok_or_else(|| format!("there is no array \"{name}\" in this file: it has {}", names()))?,
+        None => {
+            let mut stacks = members.iter().filter(|m| header_of(m).is_ok_and(|a| matches!(a.shape.len(), 2 | 3)));
+            match (stacks.next(), stacks.next(), members.as_slice()) {
+                (Some(stack), None, _) => stack,
+                (Some(_), Some(_), _) => {
+                    return Err(format!(
+                        "this file has several arrays: say which in [image], array = \"…\": {}",
+                        names()
+                    )
+                    .into());
+                }
+                (None, _, [only]) => only,
+                _ => return Err(format!("no array of this file has three indices: {}", names()).into()),
+            }
+        }
+    };
+    let array = header_of(member)?;
+    let mut header = array.header(Format::Npz, options)?;
+    let find = |name: &str| members.iter().find(|m| m.name == name).and_then(|m| m.three_numbers(path));
+    header.spacing = find("spacing_xyz").filter(|edges| edges.iter().all(|&h| h > 0.0));
+    header.origin = find("origin_xyz");
+    let layer_bytes = header.layer_bytes_checked()?;
+    let bytes = header.bytes();
+    let source: Box<dyn super::Source> = if member.deflated {
+        let (again, from) = (member.clone(), path.to_owned());
+        let reopen: Reopen = Box::new(move || again.reader(&from));
+        Box::new(Stream::deflated(reopen, member.packed, array.offset, layer_bytes, bytes)?)
+    } else {
+        let file = File::open(path).map_err(|error| format!("cannot open this stack: {error}"))?;
+        Box::new(Flat::new(file, member.start + array.offset, layer_bytes, bytes)?)
+    };
+    Ok(Opened { header, encoding: array.encoding, source })
+}
+
+fn members(path: &Path) -> Result<Vec<Member>, Problem> {
+    let damaged = |error: &dyn std::fmt::Display| format!("cannot read this npz archive: {error}");
+    let file = File::open(path).map_err(|error| damaged(&error))?;
+    let mut archive = ZipArchive::new(BufReader::new(file)).map_err(|error| damaged(&error))?;
+    let mut members = Vec::new();
+    for index in 0..archive.len() {
+        let entry = archive.by_index_raw(index).map_err(|error| damaged(&error))?;
+        let name = entry.name().map_err(|error| damaged(&error))?;
+        let Some(name) = name.strip_suffix(".npy").map(str::to_owned) else { continue };
+        let deflated = match entry.compression() {
+            CompressionMethod::Stored => false,
+            CompressionMethod::DEFLATE => true,
+            _ => {
+                return Err(
+                    format!("array \"{name}\" is packed in a way that NumPy does not use: save it again").into()
+                );
+            }
+        };
+        let start = entry.data_start().ok_or_else(|| damaged(&"an entry has no place"))?;
+        members.push(Member { name, start, packed: entry.compressed_size(), deflated });
+    }
+    if members.is_empty() {
+        return Err("this npz file has no array".into());
+    }
+    Ok(members)
+}

@@ -1,0 +1,46 @@
+//! Files without a header, described in the job or in a `.toml` file beside them.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use super::source::Flat;
+use super::{Format, Header, Opened, Problem};
+use crate::voxel::job::{Image, LengthUnit, RawImage};
+
+/// The description in the job or beside the file: `bone.raw.toml` for `bone.raw`.
+pub(super) fn description(path: &Path, options: &Image) -> Result<Option<RawImage>, Problem> {
+    if let Some(raw) = &options.raw {
+        return Ok(Some(raw.clone()));
+    }
+    let mut side = path.as_os_str().to_owned();
+    side.push(".toml");
+    let side = PathBuf::from(side);
+    let text = match std::fs::read_to_string(&side) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(format!("cannot read its description {}: {error}", side.display()).into()),
+    };
+    let raw: RawImage = toml::from_str(&text).map_err(|error| {
+        let start = error.span().map_or(0, |span| span.start).min(text.len());
+        let line = 1 + text.as_bytes()[..start].iter().filter(|&&byte| byte == b'\n').count();
+        format!("its description {}:{line}: {}", side.display(), error.message())
+    })?;
+    raw.check().map_err(|message| format!("its description {}: {message}", side.display()))?;
+    Ok(Some(raw))
+}
+
+/// Opens a raw file.
+pub(super) fn open(path: &Path, raw: &RawImage, unit: LengthUnit) -> Result<Opened, Problem> {
+    let file = File::open(path).map_err(|error| format!("cannot open this stack: {error}"))?;
+    let mut header = Header::new(Format::Raw, raw.shape, raw.sample);
+    header.spacing = raw.spacing.map(|spacing| spacing.edges().map(|edge| edge / unit.per_millimetre()));
+    let length = file.metadata().map_err(|error| format!("cannot read this stack: {error}"))?.len();
+    if let Some(bytes) = header.bytes()
+        && raw.header_bytes.saturating_add(bytes) < length
+    {
+        let rest = length - raw.header_bytes - bytes;
+        header.notes.push(format!("{rest} bytes after the last voxel are not looked at: is the shape right?"));
+    }
+    let source = Flat::new(file, raw.header_bytes, header.layer_bytes_checked()?, header.bytes())?;
+    Ok(Opened { header, encoding: raw.endian.into(), source: Box::new(source) })
+}

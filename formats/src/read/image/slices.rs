@@ -1,0 +1,250 @@
+//! Folders of slices: TIFF, BMP or PNG files, in natural order, with SkyScan's log beside them.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+
+use super::bmp::Bmp;
+use super::png::Png;
+use super::source::{Encoding, Source, unpack};
+use super::tiff::{self, Work};
+use super::{Format, Header, Opened, Problem, foreign, skyscan};
+use crate::voxel::job::SampleType;
+
+/// Kinds of slices, by the ending of their names.
+const KINDS: [(Format, &[&str]); 3] =
+    [(Format::Tiff, &["tif", "tiff"]), (Format::Bmp, &["bmp"]), (Format::Png, &["png"])];
+
+/// One file.
+enum Slice {
+    Tiff(tiff::Slice),
+    Bmp(Bmp),
+    Png(Png),
+}
+
+impl Slice {
+    fn open(path: &Path, format: Format) -> Result<Self, String> {
+        let mut file = File::open(path).map_err(|error| format!("cannot open this slice: {error}"))?;
+        Ok(match format {
+            Format::Bmp => Self::Bmp(Bmp::open(&mut file)?),
+            Format::Png => Self::Png(Png::open(&file)?),
+            _ => Self::Tiff(tiff::Slice::open(path)?),
+        })
+    }
+
+    /// Width, height and type of the pixels.
+    fn layout(&self) -> (usize, usize, SampleType) {
+        match self {
+            Self::Tiff(slice) => slice.layout(),
+            Self::Bmp(bmp) => (bmp.width, bmp.height, SampleType::Uint8),
+            Self::Png(png) => {
+                (png.width, png.height, if png.bytes == 2 { SampleType::Uint16 } else { SampleType::Uint8 })
+            }
+        }
+    }
+
+    /// Colours of a palette that is not grey.
+    fn colours(&self) -> Option<&[[u8; 3]]> {
+        let palette = match self {
+            Self::Tiff(_) => None,
+            Self::Bmp(bmp) => bmp.palette.as_ref(),
+            Self::Png(png) => png.palette.as_ref(),
+        };
+        palette.filter(|palette| !palette.is_grey).map(|palette| &palette.colours[..])
+    }
+
+    fn header(&self, format: Format, n: usize) -> Header {
+        let (width, height, sample) = self.layout();
+        match self {
+            Self::Tiff(slice) => slice.header(n),
+            _ => Header::new(format, [width, height, n], sample),
+        }
+    }
+
+    fn decode(&self, path: &Path, out: &mut [u8], work: &mut Work) -> Result<(), String> {
+        let mut file = File::open(path).map_err(|error| format!("cannot open this slice: {error}"))?;
+        match self {
+            Self::Tiff(slice) => slice.decode(&mut file, out, work),
+            Self::Bmp(bmp) => bmp.decode(&mut file, out),
+            Self::Png(png) => png.decode(&file, out),
+        }
+    }
+}
+
+/// Opens a folder of slices, one file each, in natural order: `s2.tif` before `s10.tif`. Where it has several kinds of
+/// pictures, the slices are those of which there are most.
+pub(super) fn open(path: &Path) -> Result<Opened, Problem> {
+    let cannot = |error: std::io::Error| format!("cannot read this folder: {error}");
+    let (mut kinds, mut logs, mut others) = ([const { Vec::new() }; 3], Vec::new(), Vec::new());
+    for entry in std::fs::read_dir(path).map_err(cannot)? {
+        let file = entry.map_err(cannot)?.path();
+        if name(&file).starts_with('.') {
+            continue;
+        }
+        let extension = file.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();
+        // SkyScan puts a preview of another size beside its slices.
+        let is_preview = file.file_stem().is_some_and(|stem| stem.to_string_lossy().ends_with("_spr"));
+        match KINDS.iter().position(|(_, extensions)| extensions.contains(&&*extension)) {
+            Some(kind) if !is_preview => kinds[kind].push(file),
+            _ if extension == "log" => logs.push(file),
+            _ => others.push(file),
+        }
+    }
+    let counts = kinds.each_ref().map(Vec::len);
+    let most = counts.into_iter().max().unwrap_or(0);
+    if most == 0 {
+        let why =
+            others.iter().min().and_then(|file| foreign_file(file)).map_or_else(String::new, |why| format!(": {why}"));
+        return Err(format!("this folder has no slices (.tif, .tiff, .bmp, .png){why}").into());
+    }
+    if counts.iter().filter(|&&n| n == most).count() > 1 {
+        let [tiff, bmp, png] = counts;
+        return Err(format!("this folder has {tiff} TIFF, {bmp} BMP and {png} PNG files: keep one kind in it").into());
+    }
+    let others = others.len() + counts.iter().sum::<usize>() - most;
+    let kind = counts.iter().position(|&n| n == most).unwrap_or(0);
+    let (format, mut files) = (KINDS[kind].0, std::mem::take(&mut kinds[kind]));
+    files.sort_by_cached_key(|file| natural_key(&name(file)));
+    let slices = files
+        .par_iter()
+        .map(|file| Slice::open(file, format).map_err(|message| format!("{}: {message}", name(file))))
+        .collect::<Result<Vec<_>, String>>()?;
+    let first = &slices[0];
+    for (slice, file) in slices.iter().zip(&files) {
+        let ((width, height, sample), of_first) = (slice.layout(), first.layout());
+        if (width, height, sample) != of_first {
+            return Err(format!(
+                "{}: {width} × {height} pixels of {}, but the first slice has {} × {} of {}",
+                name(file),
+                sample.name(),
+                of_first.0,
+                of_first.1,
+                of_first.2.name()
+            )
+            .into());
+        }
+        if slice.colours() != first.colours() {
+            return Err(format!(
+                "{}: the colours of its palette are not those of the first slice: save the slices as grey pictures",
+                name(file)
+            )
+            .into());
+        }
+    }
+    let mut header = first.header(format, slices.len());
+    if first.colours().is_some() {
+        header.notes.push("the slices have a palette of colours: values are its indices".to_owned());
+    }
+    header.notes.push(format!("{} slices: {} to {}", files.len(), name(&files[0]), name(&files[files.len() - 1])));
+    skyscan::add_spacing(&mut header, &logs);
+    if others > 0 {
+        header.notes.push(format!("{others} other files of the folder are not looked at"));
+    }
+    if let Some(gap) = files.windows(2).find_map(|pair| gap(&name(&pair[0]), &name(&pair[1]))) {
+        header.notes.push(format!("the numbers of the slices jump {gap}: is one missing?"));
+    }
+    let slices = files.into_iter().zip(slices).collect();
+    Ok(Opened { header, encoding: Encoding::Little, source: Box::new(Slices(slices)) })
+}
+
+/// What to do with a folder of such files.
+fn foreign_file(path: &Path) -> Option<&'static str> {
+    let mut start = Vec::new();
+    File::open(path).and_then(|file| file.take(132).read_to_end(&mut start)).ok()?;
+    foreign(&start)
+}
+
+/// Slices in files of their own.
+struct Slices(Vec<(PathBuf, Slice)>);
+
+impl Source for Slices {
+    fn read(&mut self, first: usize, out: &mut [u8]) -> Result<(), String> {
+        let (width, height, sample) = self.0[0].1.layout();
+        let bytes = width * height * sample.bytes();
+        let n = out.len() / bytes;
+        self.0[first..first + n].par_iter().zip(out.par_chunks_exact_mut(bytes)).try_for_each_init(
+            Work::default,
+            |work, ((path, slice), out)| {
+                slice.decode(path, out, work).map_err(|message| format!("{}: {message}", path.display()))
+            },
+        )
+    }
+}
+
+/// The colours of a BMP or PNG file. A pixel's value is its grey level; where they are not grey, the index.
+pub(super) struct Palette {
+    colours: Vec<[u8; 3]>,
+    is_grey: bool,
+}
+
+impl Palette {
+    pub(super) fn new(colours: Vec<[u8; 3]>) -> Self {
+        let is_grey = colours.iter().all(|[r, g, b]| r == g && g == b);
+        Self { colours, is_grey }
+    }
+
+    /// Values of a row of indices of `bits` bits.
+    pub(super) fn row(&self, row: &[u8], bits: usize, values: &mut [u8]) -> Result<(), String> {
+        unpack(row, bits, values);
+        for value in values {
+            let colour = self.colours.get(usize::from(*value));
+            let [level, ..] = *colour.ok_or("a pixel has a colour that the palette does not: this file is damaged")?;
+            if self.is_grey {
+                *value = level;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The value of a pixel whose three colours must be alike.
+pub(super) fn grey<T: PartialEq>([red, green, blue]: [T; 3], x: usize, y: usize) -> Result<T, String> {
+    if red != green || green != blue {
+        return Err(format!("pixel {x}, {y} is coloured: save the slices with one grey value or label a pixel"));
+    }
+    Ok(red)
+}
+
+fn name(file: &Path) -> String {
+    file.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// A piece of a name: numbers sort by their value.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Piece {
+    Number(u128, usize),
+    Text(String),
+}
+
+fn natural_key(name: &str) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let mut rest = name;
+    while let Some(first) = rest.chars().next() {
+        let is_digit = first.is_ascii_digit();
+        let end = rest.find(|c: char| c.is_ascii_digit() != is_digit).unwrap_or(rest.len());
+        let (piece, after) = rest.split_at(end);
+        pieces.push(match piece.parse() {
+            Ok(number) if is_digit => Piece::Number(number, piece.len()),
+            _ => Piece::Text(piece.to_lowercase()),
+        });
+        rest = after;
+    }
+    pieces
+}
+
+/// Names that differ in one number, by more than 1.
+fn gap(a: &str, b: &str) -> Option<String> {
+    let (a, b) = (natural_key(a), natural_key(b));
+    let differ: Vec<_> = a.iter().zip(&b).filter(|(a, b)| a != b).collect();
+    match differ.as_slice() {
+        [(Piece::Number(a_n, _), Piece::Number(b_n, _))] if a.len() == b.len() && *b_n > a_n + 1 => {
+            Some(format!("from {a_n} to {b_n}"))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

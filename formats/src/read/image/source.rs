@@ -1,0 +1,198 @@
+//! Where the samples of a stack come from: a stretch of a file, or a stream that is unpacked on the way.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+
+use crate::voxel::job::Endian;
+
+/// Layers of samples.
+pub(super) trait Source: Send {
+    /// Fills `out`, a whole number of layers, with layers from `first` on, as they are stored.
+    fn read(&mut self, first: usize, out: &mut [u8]) -> Result<(), String>;
+}
+
+/// How a sample's bytes are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Encoding {
+    /// Lowest byte first.
+    Little,
+    /// Highest byte first.
+    Big,
+    /// F-floating numbers of VAX computers.
+    Vax,
+}
+
+impl From<Endian> for Encoding {
+    fn from(endian: Endian) -> Self {
+        match endian {
+            Endian::Little => Self::Little,
+            Endian::Big => Self::Big,
+        }
+    }
+}
+
+impl Encoding {
+    /// Makes samples of `size` bytes little-endian.
+    pub(super) fn to_little(self, size: usize, samples: &mut [u8]) {
+        match (self, size) {
+            (Self::Little, _) | (Self::Big, 1) => {}
+            (Self::Big, 2) => samples.as_chunks_mut::<2>().0.iter_mut().for_each(|sample| sample.reverse()),
+            (Self::Big, 4) => samples.as_chunks_mut::<4>().0.iter_mut().for_each(|sample| sample.reverse()),
+            (Self::Big, _) => samples.as_chunks_mut::<8>().0.iter_mut().for_each(|sample| sample.reverse()),
+            (Self::Vax, _) => {
+                for sample in samples.as_chunks_mut::<4>().0 {
+                    *sample = vax_float(*sample).to_le_bytes();
+                }
+            }
+        }
+    }
+}
+
+/// Values of less than a byte, the first in the highest bits.
+pub(super) fn unpack(row: &[u8], bits: usize, values: &mut [u8]) {
+    let (per_byte, mask) = (8 / bits, u8::MAX >> (8 - bits));
+    for (i, value) in values.iter_mut().enumerate() {
+        *value = row[i / per_byte] >> (8 - bits * (1 + i % per_byte)) & mask;
+    }
+}
+
+/// A VAX F-floating number: IEEE's layout with the two 16-bit halves swapped and an exponent that is larger by 2.
+pub(super) fn vax_float(bytes: [u8; 4]) -> f32 {
+    f32::from_bits(u32::from_le_bytes([bytes[2], bytes[3], bytes[0], bytes[1]])) * 0.25
+}
+
+/// A number of VAX' G-floating kind as Scanco's headers hold it: IEEE's double with its 16-bit quarters in reverse order.
+pub(super) fn vax_double(bytes: [u8; 8]) -> f64 {
+    let [a, b, c, d, e, f, g, h] = bytes;
+    f64::from_bits(u64::from_le_bytes([g, h, e, f, c, d, a, b])) * 0.25
+}
+
+/// Samples that lie one after the other in a file.
+pub(super) struct Flat {
+    file: File,
+    offset: u64,
+    layer_bytes: u64,
+}
+
+impl Flat {
+    /// Checks that the file holds `bytes` from `offset` on.
+    pub(super) fn new(file: File, offset: u64, layer_bytes: usize, bytes: Option<u64>) -> Result<Self, String> {
+        let length = file.metadata().map_err(|error| format!("cannot read this stack: {error}"))?.len();
+        let bytes = bytes.ok_or("the header claims more voxels than can be counted")?;
+        if offset.checked_add(bytes).is_none_or(|end| end > length) {
+            let held = length.saturating_sub(offset);
+            return Err(format!(
+                "the header claims {bytes} bytes of voxels, the file holds {held}: it is cut short, or damaged"
+            ));
+        }
+        Ok(Self { file, offset, layer_bytes: layer_bytes as u64 })
+    }
+}
+
+impl Source for Flat {
+    fn read(&mut self, first: usize, out: &mut [u8]) -> Result<(), String> {
+        let start = self.offset + first as u64 * self.layer_bytes;
+        self.file
+            .seek(SeekFrom::Start(start))
+            .and_then(|_| self.file.read_exact(out))
+            .map_err(|error| format!("cannot read layer {first}: {error}"))
+    }
+}
+
+/// Opens a stream again from its beginning.
+pub(super) type Reopen = Box<dyn Fn() -> io::Result<Box<dyn Read + Send>> + Send>;
+
+/// Samples of a stream that can only be read forward.
+pub(super) struct Stream {
+    reopen: Reopen,
+    stream: Option<Box<dyn Read + Send>>,
+    /// Bytes of the stream before the first sample.
+    offset: u64,
+    position: u64,
+    layer_bytes: u64,
+}
+
+/// Bytes that a byte of deflate can become at most.
+pub(super) const DEFLATE_RATIO: u64 = 1032;
+
+impl Stream {
+    /// `packed` is the number of bytes that the stream is unpacked from: a claim that no stream of that length can fulfil is
+    /// refused.
+    pub(super) fn deflated(
+        reopen: Reopen,
+        packed: u64,
+        offset: u64,
+        layer_bytes: usize,
+        bytes: Option<u64>,
+    ) -> Result<Self, String> {
+        let bytes = bytes.ok_or("the header claims more voxels than can be counted")?;
+        if bytes > packed.saturating_mul(DEFLATE_RATIO) {
+            return Err(format!(
+                "the header claims {bytes} bytes of voxels, more than {packed} packed bytes can hold: it is cut short, or damaged"
+            ));
+        }
+        Ok(Self::new(reopen, offset, layer_bytes))
+    }
+
+    pub(super) fn new(reopen: Reopen, offset: u64, layer_bytes: usize) -> Self {
+        Self { reopen, stream: None, offset, position: 0, layer_bytes: layer_bytes as u64 }
+    }
+
+    fn advance(&mut self, first: usize, out: &mut [u8]) -> io::Result<()> {
+        let start = self.offset + first as u64 * self.layer_bytes;
+        let mut stream = match self.stream.take() {
+            Some(stream) if self.position <= start => stream,
+            _ => {
+                self.position = 0;
+                (self.reopen)()?
+            }
+        };
+        let skipped = io::copy(&mut stream.by_ref().take(start - self.position), &mut io::sink())?;
+        if skipped < start - self.position {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        stream.read_exact(out)?;
+        self.position = start + out.len() as u64;
+        self.stream = Some(stream);
+        Ok(())
+    }
+}
+
+impl Source for Stream {
+    fn read(&mut self, first: usize, out: &mut [u8]) -> Result<(), String> {
+        self.advance(first, out).map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => {
+                format!("the packed voxels end within layer {first} or the next: the file is cut short, or damaged")
+            }
+            _ => format!("cannot unpack layer {first}: {error}"),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vax_numbers_are_what_scanco_stored() {
+        // Element size of the Bonelab files.
+        assert_eq!(vax_float([0xa7, 0x3e, 0x9e, 0xef]), 0.082);
+        let mut samples = [0x80, 0x40, 0, 0];
+        Encoding::Vax.to_little(4, &mut samples);
+        assert_eq!(f32::from_le_bytes(samples), 1.0);
+        assert_eq!(vax_double([0x20, 0x40, 0, 0, 0, 0, 0, 0]), 2.0);
+    }
+
+    #[test]
+    fn a_stream_goes_back_by_starting_again() {
+        let data: Vec<u8> = (0..40).collect();
+        let reopen: Reopen = Box::new(move || Ok(Box::new(io::Cursor::new(data.clone()))));
+        let mut stream = Stream::new(reopen, 4, 9);
+        let mut out = [0; 9];
+        for layer in [2, 0, 1, 3] {
+            stream.read(layer, &mut out).unwrap();
+            assert_eq!(usize::from(out[0]), 4 + 9 * layer);
+        }
+        assert!(stream.read(4, &mut out).unwrap_err().contains("end within layer 4"));
+    }
+}

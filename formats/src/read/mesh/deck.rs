@@ -1,0 +1,90 @@
+//! The mesh of an Abaqus deck: whatever else the deck says is left out.
+
+use std::path::{Path, PathBuf};
+
+use super::cells::{Cells, Kind};
+use super::{MeshFile, MeshFileError};
+use crate::mesh::ElementKind;
+use crate::read::deck;
+use crate::read::deck::ReadOptions;
+
+pub(super) fn read(path: &Path, ignore: &[String]) -> Result<MeshFile, MeshFileError> {
+    let options = ReadOptions { mesh_only: true, ignore: ignore.to_vec(), ..ReadOptions::default() };
+    let deck = deck::read(path, &options).map_err(|error| MeshFileError {
+        file: String::new(),
+        line: 0,
+        message: error.to_string(),
+    })?;
+    let mut mesh = MeshFile { file: path.display().to_string(), ..MeshFile::default() };
+    mesh.sources = deck.report.files.iter().map(PathBuf::from).collect();
+    let from = deck.model.mesh;
+    let dimension = from.dimension as usize;
+    mesh.coordinates = if from.coordinates.len() == 3 * from.node_labels.len() {
+        from.coordinates
+    } else {
+        from.coordinates.chunks_exact(dimension.max(1)).flat_map(|x| [x[0], x[1], 0.0]).collect()
+    };
+    let mut cells = Cells::default();
+    for group in &from.groups {
+        let kind = match group.kind {
+            ElementKind::Cpe3 | ElementKind::Cps3 => Kind::Triangle,
+            ElementKind::C3d4 => Kind::Tetrahedron,
+            other => Kind::Other(other.name(), other.dimension()),
+        };
+        for (nodes, &label) in group.connectivity.chunks_exact(group.kind.n_nodes()).zip(&group.labels) {
+            cells.push(kind, label, 0, nodes);
+        }
+    }
+    let n_cells = cells.len();
+    mesh.notes.extend(
+        deck.notes.iter().filter(|note| !note.text.starts_with("without effect here")).map(ToString::to_string),
+    );
+    let cell_of_element = cells.finish(path, &mut mesh)?;
+    // Elements of types that the deck's reader does not know are named, and left out only where they have fewer dimensions.
+    let is_ignored = |name: &str| ignore.iter().any(|ignored| ignored.eq_ignore_ascii_case(name));
+    let unknown: Vec<_> = deck.report.elements.iter().filter(|element| !element.supported).collect();
+    let foreign = |name: &str| fills_space(name) || mesh.corners == 3 && is_surface(name);
+    if let Some(first) = unknown.iter().find(|element| foreign(&element.name) && !is_ignored(&element.name)) {
+        let message = format!(
+            "{} elements of type {name}: only first-order tetrahedra and triangles are computed; mesh with those, or leave \
+             them out with --ignore {name}",
+            first.count,
+            name = first.name
+        );
+        return Err(MeshFileError { file: first.file.clone(), line: first.line, message });
+    }
+    if !unknown.is_empty() {
+        let list: Vec<String> = unknown.iter().map(|element| format!("{} {}", element.count, element.name)).collect();
+        mesh.notes.push(format!("{}: note: elements left out: {}", path.display(), list.join(", ")));
+    }
+    let mut element_of_cell = vec![u32::MAX; n_cells];
+    for (element, &cell) in cell_of_element.iter().enumerate() {
+        element_of_cell[cell as usize] = element as u32;
+    }
+    mesh.node_labels = from.node_labels;
+    mesh.node_sets = from.node_sets;
+    mesh.element_sets = from.element_sets;
+    for set in &mut mesh.element_sets {
+        let of = |cell: &u32| element_of_cell.get(*cell as usize).copied().filter(|&element| element != u32::MAX);
+        set.members = set.members.iter().filter_map(of).collect();
+    }
+    mesh.element_sets.retain(|set| !set.members.is_empty());
+    if from.instances.iter().any(|name| !name.is_empty()) {
+        (mesh.node_instance, mesh.instances) = (from.node_instance, from.instances);
+    }
+    Ok(mesh)
+}
+
+/// Whether a type that is not read is a solid.
+fn fills_space(name: &str) -> bool {
+    ["C3D", "DC3D", "DCC3D", "AC3D", "CIN3D", "COH3D", "EC3D", "Q3D", "CSS", "SC"]
+        .iter()
+        .any(|prefix| name.starts_with(prefix))
+}
+
+/// Whether a type that is not read is a shell, a membrane or in the plane.
+fn is_surface(name: &str) -> bool {
+    let shells = ["S3", "S4", "S6", "S8", "S9", "STRI", "DS3", "DS4", "DS6", "DS8", "M3D", "SFM3D", "R3D"];
+    let plane = ["CPE", "CPS", "CAX", "CGAX", "DC2D", "DCAX", "AC2D", "ACAX", "EC2D"];
+    shells.iter().chain(&plane).any(|prefix| name.starts_with(prefix))
+}

@@ -1,0 +1,309 @@
+//! Gmsh's `.msh`, versions 2.2 and 4.1, as text and binary.
+//!
+//! Physical groups become sets: of elements for those of the mesh's dimension, and of nodes for all.
+
+mod data;
+mod v2;
+mod v4;
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+use super::cells::{Cells, Kind};
+use super::scan::Scanner;
+use super::{CellArray, MeshFile, MeshFileError, bytes_of};
+use crate::mesh::NamedSet;
+
+/// What has been read so far.
+#[derive(Default)]
+struct Raw {
+    /// Tags and positions of nodes.
+    tags: Vec<u64>,
+    coordinates: Vec<f64>,
+    index: NodeIndex,
+    cells: Cells,
+    /// Tag of each cell.
+    cell_tags: Vec<u64>,
+    /// First physical group of each cell, 0 for none.
+    physical: Vec<i32>,
+    /// Kind and nodes of the last cell.
+    last: Option<(Kind, [u32; 32])>,
+    /// Nodes of each group (dimension, group).
+    group_nodes: BTreeMap<(usize, i32), Vec<u32>>,
+    /// Cells of each group.
+    group_cells: BTreeMap<(usize, i32), Vec<u32>>,
+    names: HashMap<(usize, i32), String>,
+    /// Physical groups of each geometric entity (version 4).
+    entities: HashMap<(usize, i32), Vec<i32>>,
+    data: Vec<data::ElementData>,
+}
+
+/// Index of a node by its tag.
+enum NodeIndex {
+    /// Tags are 1, 2, 3, …
+    Running(u64),
+    Sparse(HashMap<u64, u32>),
+}
+
+impl Default for NodeIndex {
+    fn default() -> Self {
+        Self::Running(0)
+    }
+}
+
+impl NodeIndex {
+    fn get(&self, tag: u64) -> Option<u32> {
+        match self {
+            Self::Running(n) => (tag >= 1 && tag <= *n).then(|| (tag - 1) as u32),
+            Self::Sparse(map) => map.get(&tag).copied(),
+        }
+    }
+}
+
+/// How numbers are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Text,
+    /// Binary; true where the bytes must be swapped.
+    Binary(bool),
+}
+
+pub(super) fn read(path: &Path) -> Result<MeshFile, MeshFileError> {
+    let bytes = bytes_of(path)?;
+    let mut scan = Scanner::new(path, &bytes);
+    let mut raw = Raw::default();
+    let mut version = None;
+    let mut form = Form::Text;
+    while let Some(line) = scan.next_line() {
+        let four = version == Some(4);
+        match line {
+            b"$MeshFormat" => {
+                let found: String = scan.number("the version of the format")?;
+                version = match found.as_str() {
+                    "2" | "2.0" | "2.1" | "2.2" => Some(2),
+                    "4.1" => Some(4),
+                    other => {
+                        let message = format!(
+                            "version {other} of the format is not read: save as 2.2 or 4.1 (gmsh -save -format msh41)"
+                        );
+                        return Err(scan.error(message));
+                    }
+                };
+                let binary: u32 = scan.number("0 (text) or 1 (binary)")?;
+                let size: u32 = scan.number("the size of a number")?;
+                scan.rest_of_line();
+                if binary == 1 {
+                    let one = i32::from_le_bytes(scan.array()?);
+                    if one != 1 && one != i32::from_be(1) || size != 8 {
+                        return Err(scan.error("the binary header is not Gmsh's"));
+                    }
+                    form = Form::Binary(one != 1);
+                }
+                end(&mut scan, "$EndMeshFormat")?;
+            }
+            _ if version.is_none() => {
+                return Err(MeshFileError::new(path, 1, "this is no Gmsh mesh: it does not begin with $MeshFormat"));
+            }
+            b"$PhysicalNames" => {
+                names(&mut scan, &mut raw)?;
+                end(&mut scan, "$EndPhysicalNames")?;
+            }
+            b"$Entities" => {
+                v4::entities(&mut scan, form, &mut raw)?;
+                end(&mut scan, "$EndEntities")?;
+            }
+            b"$Nodes" => {
+                if four {
+                    v4::nodes(&mut scan, form, &mut raw)?
+                } else {
+                    v2::nodes(&mut scan, form, &mut raw)?
+                }
+                index_nodes(&mut raw, &scan)?;
+                end(&mut scan, "$EndNodes")?;
+            }
+            b"$Elements" => {
+                if four {
+                    v4::elements(&mut scan, form, &mut raw)?
+                } else {
+                    v2::elements(&mut scan, form, &mut raw)?
+                }
+                end(&mut scan, "$EndElements")?;
+            }
+            b"$ElementData" => {
+                let data = data::read(&mut scan, form, four)?;
+                raw.data.push(data);
+                end(&mut scan, "$EndElementData")?;
+            }
+            b"$PartitionedEntities" => {
+                return Err(scan.error("a partitioned mesh is not read: save it whole"));
+            }
+            line if line.starts_with(b"$") => skip(&mut scan, line)?,
+            _ => {}
+        }
+    }
+    if version.is_none() {
+        return Err(MeshFileError::new(path, 0, "this is no Gmsh mesh: there is no $MeshFormat"));
+    }
+    finish(path, raw)
+}
+
+/// The line that ends a section.
+fn end(scan: &mut Scanner, word: &str) -> Result<(), MeshFileError> {
+    match scan.next_line() {
+        Some(line) if line == word.as_bytes() => Ok(()),
+        _ => {
+            Err(scan.error(format!("{word} is expected here: the section has more or fewer entries than it announces")))
+        }
+    }
+}
+
+/// Passes over a section that says nothing of the mesh.
+fn skip(scan: &mut Scanner, name: &[u8]) -> Result<(), MeshFileError> {
+    let wanted = [b"$End", &name[1..]].concat();
+    loop {
+        match scan.rest_of_line() {
+            None => return Err(scan.error(format!("{} does not end", String::from_utf8_lossy(name)))),
+            Some(line) if line.ends_with(&wanted) => return Ok(()),
+            Some(_) => {}
+        }
+    }
+}
+
+fn names(scan: &mut Scanner, raw: &mut Raw) -> Result<(), MeshFileError> {
+    let n: usize = scan.number("the number of names")?;
+    for _ in 0..n {
+        let dimension: usize = scan.number("a dimension")?;
+        let group: i32 = scan.number("a physical group")?;
+        let rest = scan.rest_of_line().unwrap_or_default();
+        let name = String::from_utf8_lossy(rest).trim().trim_matches('"').to_owned();
+        raw.names.insert((dimension, group), name);
+    }
+    Ok(())
+}
+
+fn index_nodes(raw: &mut Raw, scan: &Scanner) -> Result<(), MeshFileError> {
+    if raw.tags.len() >= u32::MAX as usize {
+        return Err(scan.error("more nodes than 32-bit tables can hold"));
+    }
+    if let Some(tag) = raw.tags.iter().find(|&&tag| tag > u64::from(u32::MAX)) {
+        return Err(scan.error(format!("node {tag}: tags above 4294967295 are not read; renumber the mesh")));
+    }
+    raw.index = if raw.tags.iter().enumerate().all(|(at, &tag)| tag == at as u64 + 1) {
+        NodeIndex::Running(raw.tags.len() as u64)
+    } else {
+        NodeIndex::Sparse(raw.tags.iter().enumerate().map(|(at, &tag)| (tag, at as u32)).collect())
+    };
+    Ok(())
+}
+
+/// Kind and number of nodes of Gmsh's element types.
+fn kind(element_type: i32) -> Option<(Kind, usize)> {
+    Some(match element_type {
+        1 => (Kind::Other("lines", 1), 2),
+        2 => (Kind::Triangle, 3),
+        3 => (Kind::Other("quadrilaterals", 2), 4),
+        4 => (Kind::Tetrahedron, 4),
+        5 => (Kind::Other("hexahedra", 3), 8),
+        6 => (Kind::Other("prisms", 3), 6),
+        7 => (Kind::Other("pyramids", 3), 5),
+        8 => (Kind::Other("second-order lines", 1), 3),
+        9 => (Kind::Other("second-order triangles", 2), 6),
+        10 => (Kind::Other("second-order quadrilaterals", 2), 9),
+        11 => (Kind::Other("second-order tetrahedra", 3), 10),
+        12 => (Kind::Other("second-order hexahedra", 3), 27),
+        13 => (Kind::Other("second-order prisms", 3), 18),
+        14 => (Kind::Other("second-order pyramids", 3), 14),
+        15 => (Kind::Other("points", 0), 1),
+        16 => (Kind::Other("second-order quadrilaterals", 2), 8),
+        17 => (Kind::Other("second-order hexahedra", 3), 20),
+        18 => (Kind::Other("second-order prisms", 3), 15),
+        19 => (Kind::Other("second-order pyramids", 3), 13),
+        21 => (Kind::Other("third-order triangles", 2), 10),
+        26 => (Kind::Other("third-order lines", 1), 4),
+        29 => (Kind::Other("third-order tetrahedra", 3), 20),
+        _ => return None,
+    })
+}
+
+/// Dimension of a kind.
+fn dimension(kind: Kind) -> usize {
+    match kind {
+        Kind::Triangle => 2,
+        Kind::Tetrahedron => 3,
+        Kind::Other(_, dimension) => dimension,
+    }
+}
+
+impl Raw {
+    /// Adds an element, whose nodes are tags.
+    fn element(
+        &mut self,
+        scan: &Scanner,
+        line: u64,
+        (kind, tag): (Kind, u64),
+        groups: &[i32],
+        node_tags: &[u64],
+    ) -> Result<(), MeshFileError> {
+        let mut nodes = [0_u32; 32];
+        let n = node_tags.len().min(nodes.len());
+        for (node, tag_of) in nodes.iter_mut().zip(node_tags) {
+            *node = self
+                .index
+                .get(*tag_of)
+                .ok_or_else(|| scan.error(format!("element {tag} names node {tag_of}, which does not exist")))?;
+        }
+        let label = u32::try_from(tag)
+            .map_err(|_| scan.error(format!("element {tag}: tags above 4294967295 are not read; renumber the mesh")))?;
+        // Version 2.2 has a line for each group that an element is in: one element of several sets.
+        let again = self.last == Some((kind, nodes));
+        self.last = Some((kind, nodes));
+        let cell = self.cells.len() as u32 - u32::from(again);
+        for &group in groups {
+            let key = (dimension(kind), group);
+            self.group_nodes.entry(key).or_default().extend_from_slice(&nodes[..n]);
+            self.group_cells.entry(key).or_default().push(cell);
+        }
+        if again {
+            return Ok(());
+        }
+        self.physical.push(groups.first().copied().unwrap_or_default());
+        self.cell_tags.push(tag);
+        self.cells.push(kind, label, line, &nodes[..n]);
+        Ok(())
+    }
+}
+
+fn finish(path: &Path, raw: Raw) -> Result<MeshFile, MeshFileError> {
+    let Raw { tags, coordinates, cells, cell_tags, physical, group_nodes, group_cells, names, data, .. } = raw;
+    let mut mesh = MeshFile { file: path.display().to_string(), sources: vec![path.to_owned()], ..MeshFile::default() };
+    mesh.coordinates = coordinates;
+    mesh.node_labels = tags.into_iter().map(|tag| tag as u32).collect();
+    let n_cells = cells.len();
+    let cell_of_element = cells.finish(path, &mut mesh)?;
+    let mut element_of_cell = vec![u32::MAX; n_cells];
+    for (element, &cell) in cell_of_element.iter().enumerate() {
+        element_of_cell[cell as usize] = element as u32;
+    }
+    let dimension = mesh.corners - 1;
+    let name = |key: &(usize, i32)| names.get(key).cloned().unwrap_or_else(|| key.1.to_string());
+    for (key, members) in group_cells.into_iter().filter(|(key, _)| key.0 == dimension) {
+        let members = members.iter().map(|&cell| element_of_cell[cell as usize]).collect();
+        mesh.element_sets.push(NamedSet { name: name(&key), members });
+    }
+    for (key, members) in group_nodes {
+        let mut name = name(&key);
+        if mesh.node_sets.iter().any(|set| set.name == name) {
+            name = format!("{name} ({}D)", key.0);
+        }
+        mesh.node_sets.push(NamedSet { name, members });
+    }
+    if physical.iter().any(|&group| group != 0) {
+        let values = cell_of_element.iter().map(|&cell| f64::from(physical[cell as usize])).collect();
+        mesh.arrays.push(CellArray { name: "gmsh:physical".into(), components: 1, whole: true, values });
+    }
+    for data in data {
+        let array = data.array(path, &cell_of_element, &cell_tags)?;
+        mesh.arrays.extend(array);
+    }
+    Ok(mesh)
+}

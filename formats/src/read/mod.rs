@@ -1,0 +1,5 @@
+//! What users bring: Abaqus decks, voxel stacks, and meshes in the formats of other programs.
+
+pub mod deck;
+pub mod image;
+pub mod mesh;

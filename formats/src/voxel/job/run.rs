@@ -1,0 +1,277 @@
+//! `[solver]` and `[output]`.
+
+use serde::Deserialize;
+
+use crate::job::Component;
+use crate::job::check::positive;
+use crate::voxel::setup::{
+    CoarseOperator, CoarseSolver, Cycle, MAX_BINS, PreconditionerPrecision, ResidualNorm, StaticSettings, VoxelOutput,
+    VoxelQuantity,
+};
+
+/// `[solver]`. What is absent is left to the solver, or to the preset.
+#[derive(Deserialize, Debug, Clone, PartialEq, Default)]
+#[serde(deny_unknown_fields)]
+pub struct Solver {
+    /// `"papers"`: the configuration of the ParOSol papers (W-cycle, smoother of degree 10 and ratio 16, averaged moduli,
+    /// six levels, 20 steps of Jacobi-CG at the bottom, ‖r‖ / ‖r₀‖). Other keys still win.
+    pub preset: Option<SolverPreset>,
+    /// Relative residual to reach; 1e-6 when absent.
+    pub tolerance: Option<f64>,
+    /// `"load"` (default): ‖r‖ / ‖f‖; `"start"`: ‖r‖ / ‖r₀‖.
+    pub norm: Option<NormName>,
+    /// 10,000 when absent.
+    pub max_iterations: Option<u32>,
+    /// `"f32"` or `"f64"`: of the preconditioner; residual and solution are f64.
+    pub precision: Option<PrecisionName>,
+    /// `"v"`, `"w"`, `"f"` or `"k"`.
+    pub cycle: Option<CycleName>,
+    /// Degree of the Chebyshev smoother.
+    pub smoother_degree: Option<u32>,
+    /// λmax over the lower end of the smoother's interval, above 1.
+    pub smoother_ratio: Option<f64>,
+    /// Levels, the finest included.
+    pub levels: Option<u32>,
+    /// `"averaged"`, `"galerkin"` or `"split"`.
+    pub coarse_operator: Option<OperatorName>,
+    /// `"direct"`, or the number of Jacobi-CG steps on the coarsest level.
+    pub coarse_solver: Option<CoarseSolverValue>,
+}
+
+/// Presets of [`Solver`].
+#[derive(Deserialize, Debug, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum SolverPreset {
+    /// As in the ParOSol papers.
+    Papers,
+}
+
+/// As [`ResidualNorm`].
+#[derive(Deserialize, Debug, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum NormName {
+    /// ‖f‖.
+    Load,
+    /// ‖r₀‖.
+    Start,
+}
+
+/// As [`PreconditionerPrecision`].
+#[derive(Deserialize, Debug, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum PrecisionName {
+    /// Single.
+    F32,
+    /// Double.
+    F64,
+}
+
+/// As [`Cycle`].
+#[derive(Deserialize, Debug, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum CycleName {
+    /// V.
+    V,
+    /// W.
+    W,
+    /// F.
+    F,
+    /// K.
+    K,
+}
+
+/// As [`CoarseOperator`].
+#[derive(Deserialize, Debug, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum OperatorName {
+    /// Mean moduli.
+    Averaged,
+    /// Galerkin products.
+    Galerkin,
+    /// Galerkin products on split cells.
+    Split,
+}
+
+/// As [`CoarseSolver`].
+#[derive(Deserialize, Debug, Clone, PartialEq)]
+#[serde(untagged, expecting = "expected \"direct\" or a number of Jacobi-CG steps")]
+pub enum CoarseSolverValue {
+    /// So many steps of Jacobi-CG.
+    Steps(u32),
+    /// `"direct"`.
+    Word(DirectWord),
+}
+
+/// The word `"direct"`.
+#[derive(Deserialize, Debug, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum DirectWord {
+    /// A factorisation.
+    Direct,
+}
+
+impl Solver {
+    /// What can be checked without the stack.
+    pub(super) fn check(&self) -> Result<(), String> {
+        if self.tolerance.is_some_and(|tolerance| !(tolerance > 0.0 && tolerance < 1.0)) {
+            return Err("`tolerance` must lie between 0 and 1".to_owned());
+        }
+        if self.smoother_ratio.is_some_and(|ratio| ratio <= 1.0) {
+            return Err("`smoother_ratio` must be above 1".to_owned());
+        }
+        for (name, value) in [
+            ("max_iterations", self.max_iterations),
+            ("smoother_degree", self.smoother_degree),
+            ("levels", self.levels),
+        ] {
+            positive(name, value.map(f64::from))?;
+        }
+        match self.coarse_solver {
+            Some(CoarseSolverValue::Steps(0)) => {
+                Err("`coarse_solver` must be \"direct\" or at least 1 step".to_owned())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The settings.
+    pub(super) fn settings(&self) -> StaticSettings {
+        let mut settings = StaticSettings::default();
+        if self.preset == Some(SolverPreset::Papers) {
+            settings = StaticSettings::papers();
+        }
+        if let Some(tolerance) = self.tolerance {
+            settings.tolerance = tolerance;
+        }
+        if let Some(norm) = self.norm {
+            settings.norm = match norm {
+                NormName::Load => ResidualNorm::Load,
+                NormName::Start => ResidualNorm::Start,
+            };
+        }
+        if let Some(max_iterations) = self.max_iterations {
+            settings.max_iterations = max_iterations;
+        }
+        settings.precision = self.precision.map_or(settings.precision, |precision| match precision {
+            PrecisionName::F32 => Some(PreconditionerPrecision::F32),
+            PrecisionName::F64 => Some(PreconditionerPrecision::F64),
+        });
+        settings.cycle = self.cycle.map_or(settings.cycle, |cycle| match cycle {
+            CycleName::V => Some(Cycle::V),
+            CycleName::W => Some(Cycle::W),
+            CycleName::F => Some(Cycle::F),
+            CycleName::K => Some(Cycle::K),
+        });
+        settings.coarse_operator = self.coarse_operator.map_or(settings.coarse_operator, |operator| match operator {
+            OperatorName::Averaged => Some(CoarseOperator::Averaged),
+            OperatorName::Galerkin => Some(CoarseOperator::Galerkin),
+            OperatorName::Split => Some(CoarseOperator::Split),
+        });
+        settings.coarse_solver = match &self.coarse_solver {
+            Some(CoarseSolverValue::Steps(steps)) => Some(CoarseSolver::Jacobi(*steps)),
+            Some(CoarseSolverValue::Word(DirectWord::Direct)) => Some(CoarseSolver::Direct),
+            None => settings.coarse_solver,
+        };
+        settings.smoother_degree = self.smoother_degree.or(settings.smoother_degree);
+        settings.smoother_ratio = self.smoother_ratio.or(settings.smoother_ratio);
+        settings.levels = self.levels.or(settings.levels);
+        settings
+    }
+}
+
+/// `[output]`.
+#[derive(Deserialize, Debug, Clone, PartialEq, Default)]
+#[serde(deny_unknown_fields)]
+pub struct Output {
+    /// Fields of `fields.vti` or `.vtkhdf`: `displacement`, `force`, `strain`, `stress`, `von_mises`, `energy_density`,
+    /// `effective_strain`, `modulus`; none when absent.
+    #[serde(default)]
+    pub fields: Vec<FieldName>,
+    /// `nodes.npy` and `displacement.npy`: on when absent.
+    pub displacement: Option<bool>,
+    /// Classes of the histograms; 100 when absent.
+    pub histogram_bins: Option<u32>,
+    /// Pistoia's criterion: share of the volume; 0.02 when absent.
+    pub failure_volume: Option<f64>,
+    /// Pistoia's criterion: effective strain; 0.007 when absent.
+    pub failure_strain: Option<f64>,
+    /// Normal of the slice that `--plot` draws; y when absent.
+    pub slice: Option<Component>,
+    /// Where it cuts, from 0 to 1; 0.5 when absent.
+    pub slice_at: Option<f64>,
+}
+
+/// As [`VoxelQuantity`].
+#[derive(Deserialize, Debug, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum FieldName {
+    /// u.
+    Displacement,
+    /// K u.
+    Force,
+    /// ε.
+    Strain,
+    /// σ.
+    Stress,
+    /// Equivalent stress.
+    VonMises,
+    /// U.
+    EnergyDensity,
+    /// √(2 U / E).
+    EffectiveStrain,
+    /// E.
+    Modulus,
+}
+
+impl Output {
+    /// What can be checked without the stack.
+    pub(super) fn check(&self) -> Result<(), String> {
+        positive("failure_strain", self.failure_strain)?;
+        if self.failure_volume.is_some_and(|share| !(share > 0.0 && share < 1.0)) {
+            return Err("`failure_volume` must lie between 0 and 1".to_owned());
+        }
+        if self.slice_at.is_some_and(|at| !(0.0..=1.0).contains(&at)) {
+            return Err("`slice_at` must lie between 0 and 1".to_owned());
+        }
+        match self.histogram_bins {
+            Some(bins) if !(1..=MAX_BINS).contains(&bins) => {
+                Err(format!("`histogram_bins` must lie between 1 and {MAX_BINS}"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The requests.
+    pub(super) fn requests(&self) -> VoxelOutput {
+        let default = VoxelOutput::default();
+        let mut fields: Vec<VoxelQuantity> = self.fields.iter().map(|&field| field.into()).collect();
+        fields.sort();
+        fields.dedup();
+        VoxelOutput {
+            fields,
+            displacement: self.displacement.unwrap_or(default.displacement),
+            histogram_bins: self.histogram_bins.unwrap_or(default.histogram_bins),
+            failure_volume: self.failure_volume.unwrap_or(default.failure_volume),
+            failure_strain: self.failure_strain.unwrap_or(default.failure_strain),
+            slice: (
+                self.slice.map_or(default.slice.0, |component| component.0),
+                self.slice_at.unwrap_or(default.slice.1),
+            ),
+        }
+    }
+}
+
+impl From<FieldName> for VoxelQuantity {
+    fn from(name: FieldName) -> Self {
+        match name {
+            FieldName::Displacement => Self::Displacement,
+            FieldName::Force => Self::Force,
+            FieldName::Strain => Self::Strain,
+            FieldName::Stress => Self::Stress,
+            FieldName::VonMises => Self::VonMises,
+            FieldName::EnergyDensity => Self::EnergyDensity,
+            FieldName::EffectiveStrain => Self::EffectiveStrain,
+            FieldName::Modulus => Self::Modulus,
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Results: traces, fields, energies, pictures, summaries and checkpoints.
+//!
+//! Plain writers that are fed with arrays; nothing here steps a solution. Every file is written beside its target, synced
+//! and renamed, so that a reader sees the old file or the whole new one.
+//!
+//! | file | what | module |
+//! |---|---|---|
+//! | `traces.csv`, `traces-<n>.csv`, `traces.npz` | nodal quantities over time | [`traces`] |
+//! | `energy.csv` | the energy balance over time | [`energy`] |
+//! | `fields.pvd`, `fields/<step>.vtu`, or `fields.vtkhdf` | snapshots for ParaView | [`fields`] |
+//! | `arrival.vtu` or `.vtkhdf` | arrays of numbers on triangles or tetrahedra | [`simplices`] |
+//! | `fields.vti` or `.vtkhdf` | arrays of numbers on voxels | [`image_data`] |
+//! | (how these are written) | | [`vtu`], [`vtkhdf`] (on `hdf5`), of a [`grid`] |
+//! | `*.svg`, `*.png` | pictures | [`plot`], on a [`raster`] canvas |
+//! | `broken.csv`, … | what mass-spring-damper models have instead | [`spring`] |
+//! | `summary.json` | the run, for scripts | [`summary`] |
+//! | checkpoint | the state, to continue from | [`checkpoint`] |
+
+mod atomic;
+pub mod checkpoint;
+pub mod energy;
+pub mod fields;
+pub mod grid;
+mod hdf5;
+pub mod image_data;
+pub mod npy;
+pub mod plot;
+pub mod raster;
+pub mod simplices;
+pub mod summary;
+pub mod traces;
+pub mod vtkhdf;
+pub mod vtu;
+
+use atomic::advice;
+pub use atomic::{remove_unfinished, write_atomically};
+
+use std::path::{Path, PathBuf};
+
+/// What goes wrong while results are written or read back.
+#[derive(Debug, thiserror::Error)]
+pub enum OutputError {
+    /// The file system refused.
+    #[error("{}: error: {source}", path.display())]
+    Io {
+        /// File or folder.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// Arrays that do not belong together.
+    #[error("{}: error: {what}", path.display())]
+    Shape {
+        /// File that was to be written.
+        path: PathBuf,
+        /// What was expected and what was found.
+        what: String,
+    },
+    /// A file that is not what its name says.
+    #[error("{}: error: {what}", path.display())]
+    Damaged {
+        /// File.
+        path: PathBuf,
+        /// What is wrong, and what to do.
+        what: String,
+    },
+}
+
+impl OutputError {
+    pub(crate) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Self + '_ {
+        move |source| Self::Io { path: path.to_path_buf(), source }
+    }
+
+    pub(crate) fn shape(path: &Path, what: impl Into<String>) -> Self {
+        Self::Shape { path: path.to_path_buf(), what: what.into() }
+    }
+
+    pub(crate) fn damaged(path: &Path, what: impl Into<String>) -> Self {
+        Self::Damaged { path: path.to_path_buf(), what: what.into() }
+    }
+}

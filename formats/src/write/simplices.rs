@@ -1,0 +1,169 @@
+//! Triangles or tetrahedra with named arrays on them, points and cells in the order of the user's mesh.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::rc::Rc;
+
+use super::OutputError;
+use super::grid::{Fill, Grid, GridArray, Lasting, Number, inverse};
+
+/// A mesh and the order in which it is written.
+#[derive(Debug, Clone, Copy)]
+pub struct Simplices<'a> {
+    /// (n, 3).
+    pub coordinates: &'a [f64],
+    /// Nodes, (m, corners).
+    pub elements: &'a [u32],
+    /// 3 or 4.
+    pub corners: usize,
+    /// Point of each node: a permutation.
+    pub point_of_node: &'a [u32],
+    /// Cell of each element: a permutation.
+    pub cell_of_element: &'a [u32],
+}
+
+/// Numbers on nodes or elements.
+#[derive(Debug, Clone, Copy)]
+pub enum Values<'a> {
+    /// Written as Float64.
+    F64(&'a [f64]),
+    /// Written as Float32.
+    F32(&'a [f32]),
+    /// Written as UInt32.
+    U32(&'a [u32]),
+    /// Written as Int64: labels, −1 for none.
+    I64(&'a [i64]),
+}
+
+/// An array by name.
+#[derive(Debug, Clone, Copy)]
+pub struct DataArray<'a> {
+    /// Name.
+    pub name: &'a str,
+    /// Numbers a node or element.
+    pub components: usize,
+    /// (n, components), in the order of the mesh's nodes or elements.
+    pub values: Values<'a>,
+}
+
+impl Values<'_> {
+    fn number(&self) -> Number {
+        match self {
+            Self::F64(_) => Number::F64,
+            Self::F32(_) => Number::F32,
+            Self::U32(_) => Number::U32,
+            Self::I64(_) => Number::I64,
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::F64(values) => values.len(),
+            Self::F32(values) => values.len(),
+            Self::U32(values) => values.len(),
+            Self::I64(values) => values.len(),
+        }
+    }
+
+    fn write(&self, out: &mut dyn Write, at: usize) -> io::Result<()> {
+        match self {
+            Self::F64(values) => out.write_all(&values[at].to_le_bytes()),
+            Self::F32(values) => out.write_all(&values[at].to_le_bytes()),
+            Self::U32(values) => out.write_all(&values[at].to_le_bytes()),
+            Self::I64(values) => out.write_all(&values[at].to_le_bytes()),
+        }
+    }
+}
+
+impl<'a> DataArray<'a> {
+    fn in_order(&self, order: &Rc<[u32]>) -> GridArray<'a> {
+        let (DataArray { name, components, values }, order) = (*self, order.clone());
+        let fill: Fill<'a> = Box::new(move |out| {
+            let places = order.iter().flat_map(|&index| (0..components).map(move |k| components * index as usize + k));
+            places.into_iter().try_for_each(|at| values.write(out, at))
+        });
+        GridArray { name, number: values.number(), components, component_names: &[], lasting: Lasting::Always, fill }
+    }
+}
+
+/// The mesh as it is written to `path`.
+///
+/// # Errors
+/// [`OutputError::Shape`] when an array has not as many values as the mesh asks for.
+pub fn grid<'a>(
+    path: &Path,
+    mesh: &Simplices<'a>,
+    nodal: &[DataArray<'a>],
+    elemental: &[DataArray<'a>],
+) -> Result<Grid<'a>, OutputError> {
+    let Simplices { coordinates, elements, corners, point_of_node, cell_of_element } = *mesh;
+    let (n, m) = (point_of_node.len(), cell_of_element.len());
+    for (arrays, count) in [(nodal, n), (elemental, m)] {
+        if let Some(array) = arrays.iter().find(|array| array.values.len() != array.components * count) {
+            let what = format!("{} has {} values for {count} places", array.name, array.values.len());
+            return Err(OutputError::shape(path, what));
+        }
+    }
+    if coordinates.len() != 3 * n || elements.len() != corners * m {
+        return Err(OutputError::shape(path, "the mesh's tables have different lengths"));
+    }
+    if elements.iter().any(|&node| node as usize >= n) {
+        return Err(OutputError::shape(path, "an element refers to a node that does not exist"));
+    }
+    let node_at: Rc<[u32]> = inverse(path, point_of_node)?.into();
+    let element_at: Rc<[u32]> = inverse(path, cell_of_element)?.into();
+    let points = DataArray { name: "Points", components: 3, values: Values::F64(coordinates) };
+    let cells = element_at.clone();
+    Ok(Grid {
+        time: None,
+        n_points: n,
+        n_cells: m,
+        n_corners: corners * m,
+        cells_id: 0,
+        points: points.in_order(&node_at),
+        connectivity: Box::new(move |emit| {
+            let nodes = cells.iter().flat_map(|&element| &elements[corners * element as usize..][..corners]);
+            nodes.into_iter().try_for_each(|&node| emit(point_of_node[node as usize].into()))
+        }),
+        ends: Box::new(move |emit| (1..=m).try_for_each(|cell| emit((corners * cell) as u64))),
+        types: Box::new(move |emit| (0..m).try_for_each(|_| emit(if corners == 4 { 10 } else { 5 }))),
+        active: "Scalars",
+        point_data: nodal.iter().map(|array| array.in_order(&node_at)).collect(),
+        cell_data: elemental.iter().map(|array| array.in_order(&element_at)).collect(),
+        names: None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_own_reader_finds_what_was_written_in_the_users_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.vtu");
+        let coordinates = [[0., 0., 0.], [1., 0., 0.], [0., 1., 0.], [0., 0., 1.], [1., 1., 1.]].concat();
+        let mesh = Simplices {
+            coordinates: &coordinates,
+            elements: &[0, 1, 2, 3, 1, 2, 3, 4],
+            corners: 4,
+            point_of_node: &[4, 3, 2, 1, 0],
+            cell_of_element: &[1, 0],
+        };
+        let time = [0.0, 1.0, 2.0, 3.0, 4.0];
+        let nodal = [DataArray { name: "arrival", components: 1, values: Values::F64(&time) }];
+        let elemental = [
+            DataArray { name: "speed", components: 1, values: Values::F32(&[0.5, 1.5]) },
+            DataArray { name: "pair", components: 2, values: Values::I64(&[1, -1, 2, -2]) },
+        ];
+        crate::write::vtu::write(&path, &grid(&path, &mesh, &nodal, &elemental).unwrap()).unwrap();
+        let read = crate::read::mesh::read(&path, &[]).unwrap();
+        assert_eq!(read.point(0), [1.0, 1.0, 1.0]);
+        assert_eq!(read.elements, [3, 2, 1, 0, 4, 3, 2, 1]);
+        assert_eq!(read.arrays[0].values, [1.5, 0.5]);
+        assert_eq!(read.arrays[1].values, [2.0, -2.0, 1.0, -1.0]);
+        assert!(grid(&path, &mesh, &elemental, &[]).is_err());
+        let twice = Simplices { cell_of_element: &[1, 1], ..mesh };
+        assert!(grid(&path, &twice, &[], &[]).is_err());
+    }
+}

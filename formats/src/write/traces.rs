@@ -1,0 +1,451 @@
+//! Traces: `traces.csv` and `traces.npz`.
+//!
+//! Requests that are sampled at the same steps form a *group*. The first group is `traces.csv`, the n-th
+//! `traces-<n>.csv`. One `traces.npz` holds all of them under the names of the columns, with `time` for the first group and
+//! `time-<n>` for the n-th; a column that is in an earlier group already has `@<n>` behind its name there.
+//!
+//! Columns are named `SET.LABEL.U1`, and `SET.INSTANCE.LABEL.U1` where the model has instances; those of elements
+//! `ELSET.LABEL.S11`. The traces stay in memory until the end: 8 bytes a value, so 40,000 rows of 50 columns are 16 MB.
+
+use std::collections::{HashMap, HashSet};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use super::{OutputError, write_atomically};
+use crate::dynamics::{HistoryRequest, NodalQuantity, OutputInterval};
+use crate::explicit::{ElementHistoryRequest, ElementQuantity};
+use crate::mesh::MeshView;
+use crate::words::counted;
+
+/// What a trace shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
+#[allow(missing_docs)] // rkyv's derive writes undocumented twins
+pub enum TraceQuantity {
+    /// At a node.
+    Nodal(NodalQuantity),
+    /// The mean over an element.
+    Element(ElementQuantity),
+}
+
+/// One trace: a component of a quantity.
+#[derive(Debug, Clone, PartialEq, Eq, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
+#[allow(missing_docs)] // rkyv's derive writes undocumented twins
+pub struct TraceColumn {
+    /// `SET.LABEL.U1` or `SET.INSTANCE.LABEL.U1`; unique in its group.
+    pub name: String,
+    /// Node or element index, in the mesh's order as the request has it.
+    pub index: u32,
+    /// What.
+    pub quantity: TraceQuantity,
+    /// 0, 1 or 2 of nodal quantities, 0 to 5 (11, 22, 33, 12, 13, 23) of tensors.
+    pub component: u8,
+}
+
+/// Traces that are sampled at the same times.
+#[derive(Debug, Clone, PartialEq, Default, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
+#[allow(missing_docs)] // rkyv's derive writes undocumented twins
+pub struct TraceGroup {
+    /// Columns.
+    pub columns: Vec<TraceColumn>,
+    /// Times, s, (n_rows,).
+    pub times: Vec<f64>,
+    /// Values in SI units, (n_rows, n_columns), row-major.
+    pub values: Vec<f64>,
+}
+
+/// All traces of a run.
+#[derive(Debug, Clone, PartialEq, Default, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
+#[allow(missing_docs)] // rkyv's derive writes undocumented twins
+pub struct Traces {
+    /// One for each distinct sampling, in the order of the requests.
+    pub groups: Vec<TraceGroup>,
+}
+
+impl TraceQuantity {
+    /// The name that Abaqus gives it, without the component.
+    pub const fn symbol(self) -> &'static str {
+        match self {
+            Self::Nodal(NodalQuantity::Displacement) => "U",
+            Self::Nodal(NodalQuantity::Velocity) => "V",
+            Self::Nodal(NodalQuantity::Acceleration) => "A",
+            Self::Nodal(NodalQuantity::Reaction) => "RF",
+            Self::Element(ElementQuantity::Stress) => "S",
+            Self::Element(ElementQuantity::Strain) => "E",
+            Self::Element(ElementQuantity::Mises) => "MISES",
+            Self::Element(ElementQuantity::EnergyDensity) => "SENER",
+        }
+    }
+
+    /// SI unit.
+    pub const fn unit(self) -> &'static str {
+        match self {
+            Self::Nodal(NodalQuantity::Displacement) => "m",
+            Self::Nodal(NodalQuantity::Velocity) => "m/s",
+            Self::Nodal(NodalQuantity::Acceleration) => "m/s^2",
+            Self::Nodal(NodalQuantity::Reaction) => "N",
+            Self::Element(ElementQuantity::Stress | ElementQuantity::Mises) => "Pa",
+            Self::Element(ElementQuantity::Strain) => "1",
+            Self::Element(ElementQuantity::EnergyDensity) => "J/m^3",
+        }
+    }
+
+    /// Symbol and component: `U1`, `S12`, `MISES`.
+    pub fn label(self, component: u8) -> String {
+        let symbol = self.symbol();
+        match self {
+            Self::Nodal(_) => format!("{symbol}{}", component + 1),
+            Self::Element(quantity) if quantity.n_components() > 1 => {
+                const PAIRS: [&str; 6] = ["11", "22", "33", "12", "13", "23"];
+                format!("{symbol}{}", PAIRS.get(usize::from(component)).unwrap_or(&""))
+            }
+            Self::Element(_) => symbol.into(),
+        }
+    }
+}
+
+impl TraceGroup {
+    /// Appends the row at a time; `row` has one value a column.
+    ///
+    /// A row of another length is cut or filled with NaN: an output must not stop a run.
+    pub fn push(&mut self, time: f64, row: &[f64]) {
+        let n = self.columns.len();
+        self.times.push(time);
+        self.values.extend(row.iter().copied().chain(std::iter::repeat(f64::NAN)).take(n));
+    }
+
+    /// Values of a column, one a row.
+    pub fn column(&self, index: usize) -> impl Iterator<Item = f64> + '_ {
+        self.values.iter().skip(index).step_by(self.columns.len().max(1)).copied()
+    }
+}
+
+impl Traces {
+    /// Plans the columns of all requests. `sampling` resolves an interval to whatever tells samplings apart (the list of
+    /// steps, or the interval itself); equal ones share a group. What several requests of a group name alike is there once.
+    ///
+    /// Requests refer to nodes and elements of `mesh`, in its order; those that it does not have are left out. Returns the
+    /// groups, without rows, and the sampling of each.
+    pub fn plan<K: PartialEq>(
+        nodal: &[HistoryRequest],
+        elemental: &[ElementHistoryRequest],
+        mesh: &MeshView<'_>,
+        sampling: impl Fn(OutputInterval) -> K,
+    ) -> (Self, Vec<K>) {
+        let mut plan = Plan { groups: Vec::new(), names: Vec::new(), samplings: Vec::new() };
+        for request in nodal {
+            let group = plan.group(sampling(request.interval));
+            for &node in request.nodes.iter().filter(|&&node| (node as usize) < mesh.n_nodes()) {
+                let at = node as usize;
+                let instance = mesh.node_instance.get(at).copied().unwrap_or_default();
+                let stem = stem(&request.set, instance, mesh.node_labels[at], mesh);
+                for &(quantity, component) in &request.variables {
+                    plan.add(group, &stem, node, TraceQuantity::Nodal(quantity), component);
+                }
+            }
+        }
+        let firsts: Vec<usize> = mesh
+            .groups
+            .iter()
+            .scan(0, |next, group| Some(std::mem::replace(next, *next + group.labels.len())))
+            .collect();
+        for request in elemental {
+            let group = plan.group(sampling(request.interval));
+            for &element in &request.elements {
+                let Some(kind) = firsts.partition_point(|&first| first <= element as usize).checked_sub(1) else {
+                    continue;
+                };
+                let at = element as usize - firsts[kind];
+                let Some(&label) = mesh.groups[kind].labels.get(at) else { continue };
+                let instance = mesh.groups[kind].instance.get(at).copied().unwrap_or_default();
+                let stem = stem(&request.set, instance, label, mesh);
+                for &(quantity, component) in &request.variables {
+                    plan.add(group, &stem, element, TraceQuantity::Element(quantity), component);
+                }
+            }
+        }
+        (Self { groups: plan.groups }, plan.samplings)
+    }
+
+    /// Names of the CSV files that [`write`](Self::write) makes.
+    pub fn csv_names(&self) -> Vec<String> {
+        (0..self.groups.len()).map(csv_name).collect()
+    }
+
+    /// Writes `traces.csv` (with `traces-<n>.csv` for further groups) and `traces.npz` into a folder and returns the files'
+    /// names. Without any group it writes nothing. `comments` become the first `#` lines of each CSV file: provenance.
+    ///
+    /// # Errors
+    /// [`OutputError::Io`]; [`OutputError::Shape`] when a group has not one value a column and row.
+    pub fn write(&self, folder: &Path, comments: &[String]) -> Result<Vec<String>, OutputError> {
+        let mut files = Vec::new();
+        for (index, group) in self.groups.iter().enumerate() {
+            let name = csv_name(index);
+            group.write_csv(&folder.join(&name), comments)?;
+            files.push(name);
+        }
+        if !self.groups.is_empty() {
+            self.write_npz(&folder.join("traces.npz"))?;
+            files.push("traces.npz".to_owned());
+        }
+        Ok(files)
+    }
+
+    /// Writes every column as a float64 array of a NumPy `.npz` archive (uncompressed, as `numpy.savez` does).
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn write_npz(&self, path: &Path) -> Result<(), OutputError> {
+        for group in &self.groups {
+            group.check(path)?;
+        }
+        let mut keys: HashSet<String> = HashSet::new();
+        write_atomically(path, |out| {
+            let mut archive = zip::ZipWriter::new(out);
+            for (index, group) in self.groups.iter().enumerate() {
+                let time = if index == 0 { "time".to_owned() } else { format!("time-{}", index + 1) };
+                write_npy(&mut archive, &time, group.times.len(), group.times.iter().copied())?;
+                keys.insert(time);
+                for (column, TraceColumn { name, .. }) in group.columns.iter().enumerate() {
+                    let mut key = name.clone();
+                    while !keys.insert(key.clone()) {
+                        key = format!("{key}@{}", index + 1);
+                    }
+                    write_npy(&mut archive, &key, group.times.len(), group.column(column))?;
+                }
+            }
+            archive.finish()?;
+            Ok(())
+        })
+    }
+}
+
+impl TraceGroup {
+    fn check(&self, path: &Path) -> Result<(), OutputError> {
+        let (rows, columns) = (self.times.len(), self.columns.len());
+        if rows.checked_mul(columns) == Some(self.values.len()) {
+            return Ok(());
+        }
+        let found = self.values.len();
+        Err(OutputError::shape(path, format!("{rows} rows of {columns} traces do not have {found} values")))
+    }
+
+    /// Writes this group as CSV: `#` lines with provenance and units, the header `time,NAME,…`, then one row an output,
+    /// every number in the fewest digits that give it back exactly.
+    ///
+    /// # Errors
+    /// [`OutputError::Io`]; [`OutputError::Shape`] when there is not one value a column and row.
+    pub fn write_csv(&self, path: &Path, comments: &[String]) -> Result<(), OutputError> {
+        self.check(path)?;
+        let columns = self.columns.len();
+        write_atomically(path, |out| {
+            write_comments(out, comments)?;
+            write!(out, "# units: time s")?;
+            let mut quantities: Vec<TraceQuantity> = self.columns.iter().map(|column| column.quantity).collect();
+            quantities.sort_unstable();
+            quantities.dedup();
+            for quantity in quantities {
+                write!(out, ", {} {}", quantity.symbol(), quantity.unit())?;
+            }
+            if self.columns.iter().any(|column| matches!(column.quantity, TraceQuantity::Element(_))) {
+                write!(
+                    out,
+                    "\n# elements: mean over the integration points (by volume), global axes, shear strains E12 = 2 eps12"
+                )?;
+            }
+            write!(out, "\ntime")?;
+            for column in &self.columns {
+                write!(out, ",{}", csv_field(&column.name))?;
+            }
+            writeln!(out)?;
+            for (row, time) in self.times.iter().enumerate() {
+                write!(out, "{time:?}")?;
+                for value in &self.values[row * columns..(row + 1) * columns] {
+                    write!(out, ",{value:?}")?;
+                }
+                writeln!(out)?;
+            }
+            Ok(())
+        })
+    }
+}
+
+fn csv_name(group: usize) -> String {
+    if group == 0 { "traces.csv".to_owned() } else { format!("traces-{}.csv", group + 1) }
+}
+
+/// Groups while they are planned.
+struct Plan<K> {
+    groups: Vec<TraceGroup>,
+    /// Index of each column of each group by its name.
+    names: Vec<HashMap<String, usize>>,
+    samplings: Vec<K>,
+}
+
+impl<K: PartialEq> Plan<K> {
+    /// The group of this sampling.
+    fn group(&mut self, sampling: K) -> usize {
+        self.samplings.iter().position(|known| *known == sampling).unwrap_or_else(|| {
+            self.samplings.push(sampling);
+            self.groups.push(TraceGroup::default());
+            self.names.push(HashMap::new());
+            self.samplings.len() - 1
+        })
+    }
+
+    /// Adds a column unless the same one is there; another node's or element's of that name gets a number behind it.
+    fn add(&mut self, group: usize, stem: &str, index: u32, quantity: TraceQuantity, component: u8) {
+        let (columns, names) = (&mut self.groups[group].columns, &mut self.names[group]);
+        let plain = format!("{stem}.{}", quantity.label(component));
+        let mut name = plain.clone();
+        let mut number = 1;
+        while let Some(&known) = names.get(&name) {
+            if columns[known].index == index {
+                return;
+            }
+            number += 1;
+            name = format!("{plain}#{number}");
+        }
+        names.insert(name.clone(), columns.len());
+        columns.push(TraceColumn { name, index, quantity, component });
+    }
+}
+
+/// `SET.LABEL`, or `SET.INSTANCE.LABEL` in a named instance; a set that is named `INSTANCE.SET` because it is inside the
+/// instance does not repeat it.
+fn stem(set: &str, instance: u16, label: u32, mesh: &MeshView<'_>) -> String {
+    let stem = match mesh.instances.get(usize::from(instance)) {
+        Some(instance) if !instance.is_empty() => {
+            let inside = set.strip_prefix(instance).and_then(|rest| rest.strip_prefix('.'));
+            format!("{}.{instance}.{label}", inside.unwrap_or(set))
+        }
+        _ => format!("{set}.{label}"),
+    };
+    // The header is one line, whatever a quoted name contains.
+    stem.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// `#` lines; line breaks inside a comment start a new one.
+pub(crate) fn write_comments(out: &mut impl Write, comments: &[String]) -> io::Result<()> {
+    for line in comments.iter().flat_map(|comment| comment.lines()) {
+        writeln!(out, "# {line}")?;
+    }
+    Ok(())
+}
+
+/// A field of a CSV line, quoted where RFC 4180 asks for it.
+fn csv_field(text: &str) -> std::borrow::Cow<'_, str> {
+    if text.contains([',', '"']) { format!("\"{}\"", text.replace('"', "\"\"")).into() } else { text.into() }
+}
+
+/// One `.npy` entry (format version 1.0) of little-endian float64.
+fn write_npy<W: Write + io::Seek>(
+    archive: &mut zip::ZipWriter<W>,
+    key: &str,
+    n: usize,
+    values: impl Iterator<Item = f64>,
+) -> io::Result<()> {
+    let options = zip::write::SimpleFileOptions::default()
+        .compression_method(zip::CompressionMethod::Stored)
+        // Entries over 4 GiB need the 64-bit extension.
+        .large_file(n >= 1 << 28);
+    archive.start_file(format!("{key}.npy"), options)?;
+    super::npy::write_header(archive, "<f8", &[n])?;
+    let mut buffer = Vec::with_capacity(1 << 16);
+    for value in values {
+        buffer.extend_from_slice(&value.to_le_bytes());
+        if buffer.len() >= 1 << 16 {
+            archive.write_all(&buffer)?;
+            buffer.clear();
+        }
+    }
+    archive.write_all(&buffer)
+}
+
+/// A CSV file as [`TraceGroup::write_csv`] writes it, read back.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct CsvTraces {
+    /// `#` lines without their `# `.
+    pub comments: Vec<String>,
+    /// Names of all columns but `time`.
+    pub names: Vec<String>,
+    /// Times, s.
+    pub times: Vec<f64>,
+    /// (n_rows, n_columns), row-major.
+    pub values: Vec<f64>,
+}
+
+impl CsvTraces {
+    /// Reads a CSV file of traces.
+    ///
+    /// # Errors
+    /// [`OutputError::Io`]; [`OutputError::Damaged`] with the line's number for what is no such table.
+    pub fn read(path: &Path) -> Result<Self, OutputError> {
+        let text = std::fs::read_to_string(path).map_err(OutputError::io(path))?;
+        let mut traces = Self::default();
+        let mut header = false;
+        for (index, line) in text.lines().enumerate() {
+            let wrong = |what: String| {
+                let mut place = path.as_os_str().to_owned();
+                place.push(format!(":{}", index + 1));
+                OutputError::damaged(&PathBuf::from(place), what)
+            };
+            if let Some(comment) = line.strip_prefix('#') {
+                traces.comments.push(comment.trim_start().to_owned());
+            } else if !header {
+                let mut names = split_csv(line);
+                if names.first().map(String::as_str) != Some("time") {
+                    return Err(wrong("the header line does not begin with `time`".into()));
+                }
+                names.remove(0);
+                traces.names = names;
+                header = true;
+            } else {
+                let first = traces.values.len();
+                for (column, field) in line.split(',').enumerate() {
+                    let value = field
+                        .trim()
+                        .parse()
+                        .map_err(|_| wrong(format!("expected a number in column {}, found `{field}`", column + 1)))?;
+                    if column == 0 { traces.times.push(value) } else { traces.values.push(value) }
+                }
+                let found = traces.values.len() - first;
+                if found != traces.names.len() {
+                    return Err(wrong(format!(
+                        "{}, but the header names {}",
+                        counted(found, "value"),
+                        traces.names.len()
+                    )));
+                }
+            }
+        }
+        Ok(traces)
+    }
+
+    /// Values of a column by its name.
+    pub fn column(&self, name: &str) -> Option<Vec<f64>> {
+        let index = self.names.iter().position(|known| known == name)?;
+        Some(self.values.iter().skip(index).step_by(self.names.len()).copied().collect())
+    }
+}
+
+fn split_csv(line: &str) -> Vec<String> {
+    let mut fields = vec![String::new()];
+    let mut quoted = false;
+    let mut characters = line.chars().peekable();
+    while let Some(character) = characters.next() {
+        let n = fields.len() - 1;
+        match character {
+            '"' if quoted && characters.peek() == Some(&'"') => {
+                characters.next();
+                fields[n].push('"');
+            }
+            '"' => quoted = !quoted,
+            ',' if !quoted => fields.push(String::new()),
+            _ => fields[n].push(character),
+        }
+    }
+    fields
+}
+
+#[cfg(test)]
+mod tests;
