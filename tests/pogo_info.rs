@@ -11,7 +11,7 @@ use pogo_formats::dynamics::*;
 use pogo_formats::explicit::block::{BlockContents, Blocks, PartitionStatistics};
 use pogo_formats::explicit::*;
 use pogo_formats::mesh::*;
-use pogo_tools::arrange::device_tables;
+use pogo_tools::explicit::arrange::device_tables;
 
 fn info(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_pogo-info")).args(arguments).output().unwrap()

@@ -20,7 +20,7 @@ use pogo_kernels::explicit::signals::{Signal, Signals};
 use pogo_kernels::explicit::{
     GpuOptions, GpuReal, GpuReport, GpuStepper, NodalForce, Problem, SignalTable, State, Stepper,
 };
-use pogo_tools::arrange::{ArrangeOptions, arrange};
+use pogo_tools::explicit::arrange::{ArrangeOptions, arrange};
 use pogo_tools::partition::{PartitionOptions, Partitioner, partition};
 use support::{box_mesh, isotropic, section};
 

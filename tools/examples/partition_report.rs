@@ -15,7 +15,7 @@ use anyhow::Context;
 use clap::Parser;
 use pogo_formats::mesh::Mesh;
 use pogo_formats::read::deck::{ReadOptions, read};
-use pogo_tools::arrange::{ArrangeOptions, arrange};
+use pogo_tools::explicit::arrange::{ArrangeOptions, arrange};
 use pogo_tools::generate::{ModelOptions, gear, geophysics, weld};
 use pogo_tools::partition::{PartitionOptions, Partitioner, partition};
 use pogo_tools::picture::{PictureOptions, draw};

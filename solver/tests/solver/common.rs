@@ -14,9 +14,9 @@ use pogo_solver::error::SolveError;
 use pogo_solver::interrupt::Interrupts;
 use pogo_solver::observe::Silent;
 use pogo_solver::{Outcome, RunSummary};
-use pogo_tools::arrange::{ArrangeOptions, Arranged, arrange};
+use pogo_tools::explicit::arrange::{ArrangeOptions, Arranged, arrange};
+use pogo_tools::explicit::remap_setup;
 use pogo_tools::partition::{PartitionOptions, Partitioner, partition};
-use pogo_tools::pipeline::remap_setup;
 
 /// E, ν, ρ of the tests' steel.
 pub const YOUNG: f64 = 210e9;

@@ -11,8 +11,9 @@ use pogo_formats::spring::block::SpringBlockFile;
 use pogo_formats::voxel::block::VoxelBlockFile;
 use pogo_formats::words::counted;
 use pogo_formats::{VERSION, exit_code, parameters};
+use pogo_tools::explicit::info;
 use pogo_tools::picture::{self, PictureOptions};
-use pogo_tools::{cli, info};
+use pogo_tools::{cli, eikonal, spring, voxel};
 
 /// Shows what is in a block file; checks it.
 #[derive(Parser)]
@@ -112,7 +113,7 @@ fn voxels(cli: &Cli, file: &VoxelBlockFile) -> anyhow::Result<String> {
     let mut drawn = None;
     if let Some(path) = &cli.picture {
         cli::clean_up_after(path)?;
-        let what = info::voxel::draw(file, path, cli.picture_options(3)?.size as usize)?;
+        let what = voxel::info::draw(file, path, cli.picture_options(3)?.size as usize)?;
         drawn = Some(format!("{}: {what}\n", path.display()));
     }
     if cli.check {
@@ -122,16 +123,16 @@ fn voxels(cli: &Cli, file: &VoxelBlockFile) -> anyhow::Result<String> {
         let parameters = pogo_formats::voxel::parameters::list_voxel(&file.setup());
         if cli.json { json(&parameters)? } else { info::parameters_text(&parameters) }
     } else if cli.grids {
-        let grids = info::voxel::Grids::measure(&cli.file.display().to_string(), &file.mesh())?;
+        let grids = voxel::info::Grids::measure(&cli.file.display().to_string(), &file.mesh())?;
         if cli.json { json(&grids)? } else { grids.to_string() }
     } else if cli.json {
-        json(&info::voxel::VoxelSummary::new(file))?
+        json(&voxel::info::VoxelSummary::new(file))?
     } else if let Some(drawn) = drawn {
         drawn
     } else if cli.check {
         whole(cli, file.container().bytes(), file.container().sections().len())
     } else {
-        info::voxel::VoxelSummary::new(file).to_string()
+        voxel::info::VoxelSummary::new(file).to_string()
     })
 }
 
@@ -147,19 +148,19 @@ fn springs(cli: &Cli, file: &SpringBlockFile) -> anyhow::Result<String> {
             anyhow::ensure!(!given, "{}: error: {option} is not for masses and springs", cli.file.display());
         }
         cli::clean_up_after(path)?;
-        info::spring::picture(path, file)?;
+        spring::info::picture(path, file)?;
     }
     Ok(if cli.parameters {
         let parameters = pogo_formats::spring::parameters::list_spring(&file.setup());
         if cli.json { json(&parameters)? } else { info::parameters_text(&parameters) }
     } else if cli.json {
-        json(&info::spring::SpringSummary::new(file))?
+        json(&spring::info::SpringSummary::new(file))?
     } else if let Some(path) = &cli.picture {
         format!("{}: {}\n", path.display(), counted(file.mesh().lists.n_blocks(), "block"))
     } else if cli.check {
         whole(cli, file.container().bytes(), file.container().sections().len())
     } else {
-        info::spring::SpringSummary::new(file).to_string()
+        spring::info::SpringSummary::new(file).to_string()
     })
 }
 
@@ -224,7 +225,7 @@ fn eikonal(cli: &Cli, file: &EikonalBlockFile) -> anyhow::Result<String> {
         let parameters = pogo_formats::eikonal::parameters::list_eikonal(&file.setup());
         if cli.json { json(&parameters)? } else { info::parameters_text(&parameters) }
     } else if cli.sets {
-        let summary = info::eikonal::EikonalSummary::new(file);
+        let summary = eikonal::info::EikonalSummary::new(file);
         let sets = [("node", &summary.node_sets), ("element", &summary.element_sets)];
         if cli.json {
             json(&serde_json::json!({ "node_sets": summary.node_sets, "element_sets": summary.element_sets }))?
@@ -233,13 +234,13 @@ fn eikonal(cli: &Cli, file: &EikonalBlockFile) -> anyhow::Result<String> {
             sets.iter().flat_map(|(what, sets)| sets.iter().map(move |set| line(what, set))).collect()
         }
     } else if cli.json {
-        json(&info::eikonal::EikonalSummary::new(file))?
+        json(&eikonal::info::EikonalSummary::new(file))?
     } else if let Some(path) = &cli.picture {
         format!("{}: {}\n", path.display(), counted(domains.n_domains(), "sub-domain"))
     } else if cli.check {
         whole(cli, file.container().bytes(), file.container().sections().len())
     } else {
-        info::eikonal::EikonalSummary::new(file).to_string()
+        eikonal::info::EikonalSummary::new(file).to_string()
     })
 }
 

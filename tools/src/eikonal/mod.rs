@@ -1,6 +1,8 @@
 //! Arranging a mesh for the Eikonal solver: elements checked, nodes in Morton order inside sub-domains, lists round nodes,
 //! interfaces.
 
+pub mod info;
+pub mod prepare;
 mod reach;
 mod shapes;
 #[cfg(test)]

@@ -1,7 +1,7 @@
 use pogo_formats::mesh::{ElementKind, Mesh};
 
 use super::*;
-use crate::arrange::tests::{arranged, check, mesh, triangles};
+use crate::explicit::arrange::tests::{arranged, check, mesh, triangles};
 
 /// A ring of triangles with `around` × (`through` + 1) nodes.
 fn ring(around: usize, through: usize) -> Mesh {

@@ -3,7 +3,7 @@ use std::fs::File;
 use std::io::BufReader;
 
 use super::*;
-use crate::arrange::tests::{arranged, solid, triangles};
+use crate::explicit::arrange::tests::{arranged, solid, triangles};
 use crate::partition::Partitioner;
 
 /// Width, height and pixels.

@@ -11,7 +11,7 @@ use pogo_formats::spring::{
 };
 use pogo_formats::words::counted;
 
-use crate::apply_job::{Geometry, Remarks, add_amplitude, apply_to_particles, find_name, find_set, unique};
+use crate::explicit::apply_job::{Geometry, Remarks, add_amplitude, apply_to_particles, find_name, find_set, unique};
 
 /// Springs that hold at more than so many times their distance at rest are probably meant to break at a percentage.
 const MOST_LONGER: f64 = 3.0;

@@ -10,7 +10,7 @@ use pogo_formats::spring::job::SpringJob;
 use pogo_formats::spring::{SpringGroup, SpringMaterial, SpringMesh};
 use pogo_formats::words::counted;
 
-use crate::apply_job::{Remarks, find_set};
+use crate::explicit::apply_job::{Remarks, find_set};
 
 /// Springs of a deck.
 #[derive(Debug, Clone, PartialEq)]

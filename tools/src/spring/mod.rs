@@ -2,7 +2,9 @@
 
 mod conditions;
 mod deck;
+pub mod info;
 mod lattice;
+pub mod prepare;
 
 pub use conditions::{Conditions, conditions};
 pub use deck::{Edges, edges, mesh_of_edges};

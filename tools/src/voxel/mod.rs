@@ -3,9 +3,11 @@
 mod domains;
 mod error;
 mod hash;
+pub mod info;
 mod levels;
 mod mesh;
 mod offset;
+pub mod prepare;
 #[cfg(test)]
 mod tests;
 

@@ -3,7 +3,7 @@
 use pogo_formats::explicit::block::corner::{ABSENT, BATCH, FLAG, TURNS, local_node, shape, turn_of};
 use pogo_formats::explicit::block::ring::ring_tetrahedra;
 use pogo_formats::explicit::block::{BlocksView, DeviceTables, FanRecord, triangle_material};
-use pogo_tools::arrange::{ArrangeOptions, arrange};
+use pogo_tools::explicit::arrange::{ArrangeOptions, arrange};
 use pogo_tools::partition::{PartitionOptions, Partitioner, partition};
 
 use super::*;

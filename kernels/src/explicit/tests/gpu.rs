@@ -2,7 +2,7 @@
 
 use pogo_formats::dynamics::{Amplitude, AmplitudeShape, Window};
 use pogo_formats::explicit::block::DeviceTables;
-use pogo_tools::arrange::{ArrangeOptions, arrange};
+use pogo_tools::explicit::arrange::{ArrangeOptions, arrange};
 use pogo_tools::partition::{PartitionOptions, Partitioner, partition};
 
 use super::signals::{Signal, Signals};

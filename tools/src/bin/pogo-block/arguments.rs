@@ -7,13 +7,14 @@ use pogo_formats::VERSION;
 use pogo_formats::job::{self, Physics};
 use pogo_formats::read::mesh::is_mesh_file;
 use pogo_formats::spring::build::BLOCK_SIZE;
-use pogo_tools::arrange::ArrangeOptions;
 use pogo_tools::eikonal::EikonalMethod;
+use pogo_tools::eikonal::prepare::EikonalConfig;
+use pogo_tools::explicit::arrange::ArrangeOptions;
+use pogo_tools::explicit::prepare::Config;
 use pogo_tools::partition::{PartitionOptions, Partitioner};
-use pogo_tools::pipeline::Config;
-use pogo_tools::pipeline::eikonal::EikonalConfig;
-use pogo_tools::pipeline::spring::SpringConfig;
-use pogo_tools::pipeline::voxel::{VoxelConfig, is_deck};
+use pogo_tools::prepare::is_deck;
+use pogo_tools::spring::prepare::SpringConfig;
+use pogo_tools::voxel::prepare::VoxelConfig;
 use pogo_tools::voxel::{DomainMethod, GridKind};
 
 /// Turns a deck, a voxel stack or a mesh into a block file, which pogo-solve runs.

@@ -9,8 +9,8 @@ use arguments::{Cli, Model};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use pogo_formats::exit_code;
-use pogo_tools::cli;
-use pogo_tools::pipeline::{self, Progress, eikonal, spring, voxel};
+use pogo_tools::prepare::Progress;
+use pogo_tools::{cli, eikonal, explicit, spring, voxel};
 
 fn main() {
     let result = match cli::helper(Cli::command(), std::env::args_os()).unwrap_or_else(|error| cli::exit(&error)) {
@@ -75,7 +75,7 @@ struct Made {
 fn deck(cli: &Cli, reporter: &dyn Progress) -> anyhow::Result<Made> {
     let config = cli.config();
     if cli.check {
-        let report = pipeline::check(&config, reporter);
+        let report = explicit::prepare::check(&config, reporter);
         // Problems are errors: they are printed even with --quiet.
         let problems = report.problems.iter();
         let remarks = report.warnings.iter().chain(&report.notes).filter(|_| !cli.quiet);
@@ -87,7 +87,7 @@ fn deck(cli: &Cli, reporter: &dyn Progress) -> anyhow::Result<Made> {
             messages,
         });
     }
-    let summary = pipeline::run(&config, reporter)?;
+    let summary = explicit::prepare::run(&config, reporter)?;
     let messages = summary.warnings.iter().chain(&summary.notes).filter(|_| !cli.quiet).cloned().collect();
     Ok(Made { ok: true, text: summary.to_string(), json: serde_json::to_string_pretty(&summary)?, messages })
 }
@@ -95,11 +95,11 @@ fn deck(cli: &Cli, reporter: &dyn Progress) -> anyhow::Result<Made> {
 fn stack(cli: &Cli, reporter: &dyn Progress) -> anyhow::Result<Made> {
     let config = cli.voxel_config()?;
     if cli.check {
-        let report = voxel::check(&config, reporter);
+        let report = voxel::prepare::check(&config, reporter);
         let (text, json) = (report.to_string(), serde_json::to_string_pretty(&report)?);
         return Ok(Made { ok: report.ok, text, json, messages: report.problems });
     }
-    let summary = voxel::run(&config, reporter)?;
+    let summary = voxel::prepare::run(&config, reporter)?;
     let (text, json) = (summary.to_string(), serde_json::to_string_pretty(&summary)?);
     Ok(Made { ok: true, text, json, messages: Vec::new() })
 }
@@ -107,12 +107,12 @@ fn stack(cli: &Cli, reporter: &dyn Progress) -> anyhow::Result<Made> {
 fn springs(cli: &Cli, reporter: &dyn Progress) -> anyhow::Result<Made> {
     let config = cli.spring_config()?;
     if cli.check {
-        let report = spring::check(&config, reporter);
+        let report = spring::prepare::check(&config, reporter);
         let (text, json) = (report.to_string(), serde_json::to_string_pretty(&report)?);
         let messages = report.problems.iter().chain(report.remarks.iter().filter(|_| !cli.quiet)).cloned().collect();
         return Ok(Made { ok: report.ok, text, json, messages });
     }
-    let summary = spring::run(&config, reporter)?;
+    let summary = spring::prepare::run(&config, reporter)?;
     let messages = summary.warnings.iter().chain(&summary.notes).filter(|_| !cli.quiet).cloned().collect();
     Ok(Made { ok: true, text: summary.to_string(), json: serde_json::to_string_pretty(&summary)?, messages })
 }
@@ -120,13 +120,13 @@ fn springs(cli: &Cli, reporter: &dyn Progress) -> anyhow::Result<Made> {
 fn arrival(cli: &Cli, reporter: &dyn Progress) -> anyhow::Result<Made> {
     let config = cli.eikonal_config()?;
     if cli.check {
-        let report = eikonal::check(&config, reporter);
+        let report = eikonal::prepare::check(&config, reporter);
         let (text, json) = (report.to_string(), serde_json::to_string_pretty(&report)?);
         let notes = report.notes.iter().filter(|_| !cli.quiet);
         let messages = report.problems.iter().chain(notes).cloned().collect();
         return Ok(Made { ok: report.ok, text, json, messages });
     }
-    let summary = eikonal::run(&config, reporter)?;
+    let summary = eikonal::prepare::run(&config, reporter)?;
     let (text, json) = (summary.to_string(), serde_json::to_string_pretty(&summary)?);
     let messages = summary.notes.iter().filter(|_| !cli.quiet).cloned().collect();
     Ok(Made { ok: true, text, json, messages })

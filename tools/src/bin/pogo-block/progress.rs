@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use pogo_tools::pipeline::Progress;
+use pogo_tools::prepare::Progress;
 
 /// A bar on a terminal; it goes away when dropped.
 pub struct Bar(ProgressBar);

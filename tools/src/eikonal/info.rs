@@ -8,8 +8,8 @@ use pogo_formats::eikonal::{EikonalMeshView, nodes_of};
 use pogo_formats::words::{counted, grouped};
 use serde::Serialize;
 
-use super::text::{line, list, number, size};
-use super::{Count, FileSection, Item, SourceSummary};
+use crate::explicit::info::text::{line, list, number, size};
+use crate::explicit::info::{Count, FileSection, Item, SourceSummary};
 
 /// Everything that `pogo-info` shows of an Eikonal problem.
 #[derive(Debug, Clone, PartialEq, Serialize)]

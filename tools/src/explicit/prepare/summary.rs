@@ -11,7 +11,8 @@ use pogo_formats::read::deck::{DeckReport, Note};
 use serde::Serialize;
 
 use super::Config;
-use crate::apply_job::Remarks;
+use crate::explicit::apply_job::Remarks;
+use crate::prepare::{peak_memory, write_cost};
 use pogo_formats::words::{counted, grouped};
 
 /// Seconds of each stage.
@@ -174,30 +175,6 @@ impl fmt::Display for Summary {
     }
 }
 
-/// Length of the file, seconds of all and of each stage, peak memory, without the end of the line.
-pub(super) fn write_cost(
-    f: &mut fmt::Formatter<'_>,
-    bytes: u64,
-    total: f64,
-    stages: &[(&str, f64)],
-    peak: Option<u64>,
-) -> fmt::Result {
-    let stages: Vec<String> = stages.iter().map(|(name, seconds)| format!("{name} {seconds:.2}")).collect();
-    write!(f, "  {:.1} MB in {total:.2} s ({})", bytes as f64 / 1e6, stages.join(", "))?;
-    match peak {
-        Some(peak) => write!(f, "; peak memory {:.0} MB", peak as f64 / 1e6),
-        None => Ok(()),
-    }
-}
-
-/// A line about sub-domains, where there are several.
-pub(super) fn write_domains(f: &mut fmt::Formatter<'_>, n: u64, method: &str, interface_fraction: f64) -> fmt::Result {
-    if n < 2 {
-        return Ok(());
-    }
-    writeln!(f, "  {n} sub-domains ({method}), interfaces {:.2} % of the nodes", 100.0 * interface_fraction)
-}
-
 /// What `--check` found. Its `Display` is for people; serialised it is the object of `--check --json`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CheckReport {
@@ -309,25 +286,4 @@ fn kinds(kinds: &[(String, u64)]) -> String {
 
 fn count(n: u64, noun: &str) -> String {
     counted(n as usize, noun)
-}
-
-/// Largest resident memory of this process so far, bytes; `None` where there is no `/proc`.
-pub fn peak_memory() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kilobytes * 1024)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn peak_memory_is_plausible() {
-        if cfg!(target_os = "linux") {
-            let peak = peak_memory().unwrap();
-            assert!(peak > 1 << 20 && peak < 1 << 40, "{peak}");
-        }
-    }
 }

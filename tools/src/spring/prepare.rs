@@ -22,10 +22,11 @@ use pogo_formats::spring::{Gravity, SpringMesh, SpringSetup};
 use pogo_formats::words::{counted, grouped};
 use serde::Serialize;
 
-use super::summary::write_cost;
-use super::voxel::is_deck;
-use super::{Clock, PipelineError, Progress, check_place, files_of, peak_memory, remap_setup};
-use crate::apply_job::Remarks;
+use crate::explicit::apply_job::Remarks;
+use crate::explicit::remap_setup;
+use crate::prepare::{
+    Clock, PipelineError, Progress, check_place, files_of, is_deck, nothing_recorded, peak_memory, write_cost,
+};
 use crate::spring::{Conditions, conditions, edges, mesh_of_edges, mesh_of_voxels};
 
 /// Most groups that the summary names.
@@ -320,7 +321,7 @@ fn load(
     remarks.notes.extend(more.notes);
     remarks.warnings.extend(more.warnings);
     if setup.histories.is_empty() && setup.fields.is_empty() {
-        remarks.notes.push(super::nothing_recorded(&config.input));
+        remarks.notes.push(nothing_recorded(&config.input));
     }
     match deck_settings {
         Some(settings) if job.solver.value.time.is_none() => {
@@ -432,7 +433,7 @@ pub fn run(config: &SpringConfig, progress: &dyn Progress) -> Result<SpringSumma
         image,
         particles: n,
         springs: view.n_springs() as u64,
-        groups: crate::info::spring::springs_by_group(&view, &setup),
+        groups: super::info::springs_by_group(&view, &setup),
         grid: view.grid.map(|grid| grid.size),
         fill: view.grid.map(|grid| n as f64 / grid.n_places() as f64),
         block_size: config.block_size as u64,

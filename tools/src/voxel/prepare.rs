@@ -1,7 +1,7 @@
 //! From a voxel stack and a job to a block file: read, number, tabulate, cut, write.
 
 use std::fmt;
-use std::io::{ErrorKind, Read};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use pogo_formats::VERSION;
@@ -17,8 +17,7 @@ use pogo_formats::voxel::{VoxelMesh, VoxelModuli, VoxelSetup};
 use pogo_formats::words::{counted, grouped};
 use serde::Serialize;
 
-use super::summary::{write_cost, write_domains};
-use super::{Clock, PipelineError, Progress, check_place, files_of, peak_memory};
+use crate::prepare::{Clock, PipelineError, Progress, check_place, files_of, peak_memory, write_cost, write_domains};
 use crate::voxel::{DomainMethod, GridKind, domains, levels, mesh};
 
 /// What to make a block file of, and how.
@@ -49,23 +48,6 @@ impl VoxelConfig {
         options.push(format!("--domain-partition {}", self.domain_method.name()));
         options
     }
-}
-
-/// Whether an input is a deck; anything else is a stack. Decks are named `.inp`, or are text that begins with a star, as
-/// keywords and comments do.
-pub fn is_deck(path: &Path) -> bool {
-    if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("inp")) {
-        return true;
-    }
-    let mut start = Vec::new();
-    // A pipe would be empty afterwards.
-    if !path.is_file() || std::fs::File::open(path).and_then(|file| file.take(512).read_to_end(&mut start)).is_err() {
-        return false;
-    }
-    let begins = start.trim_ascii_start();
-    begins.first() == Some(&b'*')
-        && begins.get(1).is_some_and(|c| c.is_ascii_alphabetic() || *c == b'*')
-        && !start.contains(&0)
 }
 
 /// Seconds of each stage.

@@ -4,34 +4,27 @@
 //! Each stage consumes what the one before gave, so that the deck's tables are gone before the partition is made and the
 //! partition's before the file is written.
 
-pub mod eikonal;
-mod remap;
-pub mod spring;
 mod summary;
-pub mod voxel;
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
-use pogo_formats::block::{BlockError, Provenance, Source};
+use pogo_formats::block::{Provenance, Source};
 use pogo_formats::dynamics::Boundary;
 use pogo_formats::explicit::block::BlockContents;
 use pogo_formats::explicit::{AbsorbingLayer, AbsorbingProfile, Model};
-use pogo_formats::job::{Job, JobError};
+use pogo_formats::job::Job;
 use pogo_formats::read::deck;
 use pogo_formats::read::deck::{DeckError, DeckReport, Note};
-use pogo_formats::read::image::ImageError;
-use pogo_formats::read::mesh::MeshFileError;
-use pogo_formats::spring::build::BuildError;
 
-use crate::apply_job::{self, Remarks};
-use crate::arrange::{ArrangeError, ArrangeOptions, Arranged, arrange_in_stages};
-use crate::eikonal::EikonalError;
-use crate::partition::{PartitionError, PartitionOptions, partition};
-use crate::voxel::VoxelError;
+use super::apply_job;
+use super::apply_job::Remarks;
+use super::arrange::{ArrangeOptions, Arranged, arrange_in_stages};
+use crate::partition::{PartitionOptions, partition};
 
-pub use remap::remap_setup;
-pub use summary::{CheckReport, StageSeconds, Summary, peak_memory};
+use super::remap_setup;
+use crate::prepare::{Clock, PipelineError, Progress, check_place, nothing_recorded};
+
+pub use summary::{CheckReport, StageSeconds, Summary};
 
 /// What to make a block file of, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,94 +63,6 @@ impl Config {
     }
 }
 
-/// Somebody who wants to know how far the work is.
-pub trait Progress: Sync {
-    /// A stage begins.
-    fn stage(&self, name: &'static str);
-    /// This much of the stage is done, in [0, 1].
-    fn fraction(&self, done: f64);
-}
-
-/// Nobody does.
-impl Progress for () {
-    fn stage(&self, _: &'static str) {}
-    fn fraction(&self, _: f64) {}
-}
-
-/// Why there is no block file. Prints as `file:line: error: …`, one problem a line.
-#[derive(Debug, thiserror::Error)]
-pub enum PipelineError {
-    /// The deck.
-    #[error(transparent)]
-    Deck(#[from] DeckError),
-    /// A job.
-    #[error(transparent)]
-    Job(#[from] JobError),
-    /// The mesh cannot be cut.
-    #[error("{}: error: {error}", deck.display())]
-    Partition {
-        /// Deck.
-        deck: PathBuf,
-        /// Reason.
-        error: PartitionError,
-    },
-    /// The blocks cannot be arranged.
-    #[error("{}: error: {error}", deck.display())]
-    Arrange {
-        /// Deck.
-        deck: PathBuf,
-        /// Reason.
-        error: ArrangeError,
-    },
-    /// The stack.
-    #[error(transparent)]
-    Image(#[from] ImageError),
-    /// A mesh of another format than Abaqus's.
-    #[error(transparent)]
-    Mesh(#[from] MeshFileError),
-    /// An Eikonal model cannot be arranged.
-    #[error(transparent)]
-    Eikonal(#[from] EikonalError),
-    /// The voxels cannot be tabulated.
-    #[error("{}: error: {error}", stack.display())]
-    Voxel {
-        /// Stack.
-        stack: PathBuf,
-        /// Reason.
-        error: VoxelError,
-    },
-    /// There are no springs to make of it.
-    #[error("{}: error: {error}", input.display())]
-    Spring {
-        /// Stack or deck.
-        input: PathBuf,
-        /// Reason.
-        error: BuildError,
-    },
-    /// The file cannot be written.
-    #[error(transparent)]
-    Block(#[from] BlockError),
-    /// A source has gone since it was read.
-    #[error("{}: error: cannot read: {error}", path.display())]
-    Source {
-        /// Deck, included file or job.
-        path: PathBuf,
-        /// Reason.
-        error: std::io::Error,
-    },
-    /// The file cannot be put there.
-    #[error("{}: error: cannot write a block file here: {reason}", path.display())]
-    Output {
-        /// Block file.
-        path: PathBuf,
-        /// Reason.
-        reason: &'static str,
-    },
-    /// The output is one of the inputs.
-    #[error("{}: error: the block file would replace its own input; give another name with -o", .0.display())]
-    OutputIsInput(PathBuf),
-}
-
 /// A model with what reading it taught.
 struct Loaded {
     model: Model,
@@ -167,7 +72,12 @@ struct Loaded {
 }
 
 /// Reads the deck and applies the jobs.
-fn load(config: &Config, progress: &dyn Progress, clock: &mut Clock) -> Result<Loaded, PipelineError> {
+fn load(
+    config: &Config,
+    progress: &dyn Progress,
+    clock: &mut Clock,
+    seconds: &mut StageSeconds,
+) -> Result<Loaded, PipelineError> {
     progress.stage("read");
     let mut job: Option<Job> = None;
     for path in &config.jobs {
@@ -178,7 +88,7 @@ fn load(config: &Config, progress: &dyn Progress, clock: &mut Clock) -> Result<L
         }
     }
     let mut deck = deck::read(&config.deck, &apply_job::read_options(job.as_ref(), config.ignore.clone()))?;
-    clock.seconds.read = clock.lap();
+    seconds.read = clock.lap();
 
     progress.stage("apply");
     let mut remarks = Remarks::default();
@@ -197,7 +107,7 @@ fn load(config: &Config, progress: &dyn Progress, clock: &mut Clock) -> Result<L
         remarks.notes.push(nothing_recorded(&config.deck));
     }
     remarks.warnings.extend(overruled(&model).iter().map(|text| format!("{}: warning: {text}", config.deck.display())));
-    clock.seconds.apply = clock.lap();
+    seconds.apply = clock.lap();
     Ok(Loaded { model, report, notes, remarks })
 }
 
@@ -230,42 +140,15 @@ fn overruled(model: &Model) -> Vec<String> {
     texts.take(MOST_OVERRULED).collect()
 }
 
-/// Of a model that asks for no output.
-fn nothing_recorded(input: &Path) -> String {
-    let text =
-        "nothing but energies is recorded: ask for *NODE OUTPUT in a deck, for a [[monitor]] or a [[field]] in a job";
-    format!("{}: note: {text}", input.display())
-}
-
-struct Clock {
-    start: Instant,
-    last: Instant,
-    seconds: StageSeconds,
-}
-
-impl Clock {
-    fn new() -> Self {
-        let now = Instant::now();
-        Self { start: now, last: now, seconds: StageSeconds::default() }
-    }
-
-    /// Seconds since the lap before.
-    fn lap(&mut self) -> f64 {
-        let now = Instant::now();
-        let seconds = now.duration_since(self.last).as_secs_f64();
-        self.last = now;
-        seconds
-    }
-}
-
 /// Makes a block file. Either the whole new file is there afterwards, or whatever was there before.
 ///
 /// # Errors
 /// [`PipelineError`].
 pub fn run(config: &Config, progress: &dyn Progress) -> Result<Summary, PipelineError> {
     check_output(config)?;
-    let mut clock = Clock::new();
-    let Loaded { model: Model { mesh, mut setup }, report, notes, remarks } = load(config, progress, &mut clock)?;
+    let (mut clock, mut seconds) = (Clock::new(), StageSeconds::default());
+    let Loaded { model: Model { mesh, mut setup }, report, notes, remarks } =
+        load(config, progress, &mut clock, &mut seconds)?;
     let mut sources = Vec::new();
     let jobs = config.jobs.iter().cloned();
     for path in report.files.iter().map(PathBuf::from).chain(jobs) {
@@ -275,7 +158,7 @@ pub fn run(config: &Config, progress: &dyn Progress) -> Result<Summary, Pipeline
     progress.stage("partition");
     let cut = partition(&mesh.view(), &config.partition, &|done| progress.fraction(done))
         .map_err(|error| PipelineError::Partition { deck: config.deck.clone(), error })?;
-    clock.seconds.partition = clock.lap();
+    seconds.partition = clock.lap();
 
     progress.stage("arrange");
     let reduces = |layer: &AbsorbingLayer| matches!(layer.profile, AbsorbingProfile::StiffnessReduction { .. });
@@ -286,25 +169,25 @@ pub fn run(config: &Config, progress: &dyn Progress) -> Result<Summary, Pipeline
             .map_err(|error| PipelineError::Arrange { deck: config.deck.clone(), error })?;
     remap_setup(&mut setup, &solver_from_model);
     drop(solver_from_model);
-    clock.seconds.tables = device_seconds;
-    clock.seconds.arrange = clock.lap() - device_seconds;
+    seconds.tables = device_seconds;
+    seconds.arrange = clock.lap() - device_seconds;
 
     progress.stage("write");
     let provenance = Provenance::explicit(sources, config.options());
     let contents =
         BlockContents { mesh: &mesh, blocks: &blocks, device: &device, setup: &setup, provenance: &provenance };
     let bytes = pogo_formats::explicit::block::write(&config.output, &contents)?;
-    clock.seconds.write = clock.lap();
-    clock.seconds.total = clock.start.elapsed().as_secs_f64();
+    seconds.write = clock.lap();
+    seconds.total = clock.start.elapsed().as_secs_f64();
 
-    Ok(Summary::new(config, &mesh, blocks.statistics, bytes, clock.seconds, &notes, remarks))
+    Ok(Summary::new(config, &mesh, blocks.statistics, bytes, seconds, &notes, remarks))
 }
 
 /// Reads everything and reports, without writing anything.
 ///
 /// Problems of deck and job are part of the report. Nothing else can go wrong.
 pub fn check(config: &Config, progress: &dyn Progress) -> CheckReport {
-    match load(config, progress, &mut Clock::new()) {
+    match load(config, progress, &mut Clock::new(), &mut StageSeconds::default()) {
         Ok(Loaded { model, report, notes, remarks }) => {
             CheckReport::good(&config.deck, &model, report, &notes, remarks)
         }
@@ -326,38 +209,6 @@ fn check_output(config: &Config) -> Result<(), PipelineError> {
         return Err(error.into());
     }
     check_place(&config.output, std::iter::once(&config.deck).chain(&config.jobs))
-}
-
-/// An output must be a file that can be there, and none of the inputs.
-fn check_place<'a>(output: &Path, inputs: impl Iterator<Item = &'a PathBuf>) -> Result<(), PipelineError> {
-    let refuse = |reason| Err(PipelineError::Output { path: output.to_owned(), reason });
-    if output.is_dir() {
-        return refuse("it is a folder");
-    }
-    match output.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => return refuse("there is no such folder"),
-        _ => {}
-    }
-    let Ok(canonical) = output.canonicalize() else { return Ok(()) };
-    for input in inputs {
-        if input.canonicalize().is_ok_and(|input| input == canonical) {
-            return Err(PipelineError::OutputIsInput(output.to_owned()));
-        }
-    }
-    Ok(())
-}
-
-/// The file, or all files of a folder in the order of their names.
-fn files_of(input: &Path) -> Result<Vec<PathBuf>, PipelineError> {
-    if !input.is_dir() {
-        return Ok(vec![input.to_owned()]);
-    }
-    let entries = std::fs::read_dir(input)
-        .and_then(|entries| entries.map(|entry| entry.map(|entry| entry.path())).collect::<std::io::Result<Vec<_>>>());
-    let mut files = entries.map_err(|error| PipelineError::Source { path: input.to_owned(), error })?;
-    files.retain(|path| path.is_file());
-    files.sort();
-    Ok(files)
 }
 
 #[cfg(test)]

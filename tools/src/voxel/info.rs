@@ -14,8 +14,8 @@ use pogo_formats::write::OutputError;
 use pogo_formats::write::plot::SnapshotOptions;
 use serde::Serialize;
 
-use super::text::{line, list, number, size};
-use super::{FileSection, Item, SourceSummary};
+use crate::explicit::info::text::{line, list, number, size};
+use crate::explicit::info::{FileSection, Item, SourceSummary};
 use crate::voxel::{GridKind, VoxelError, kinds, levels};
 
 /// Lower bounds of the fractions of short, and of short and medium elements in a solid cube (lemma of Arbenz, Flaig and

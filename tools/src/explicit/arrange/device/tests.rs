@@ -10,8 +10,8 @@ use proptest::prelude::*;
 
 use super::damage::error;
 use super::device_tables;
-use crate::arrange::tests::{arranged, mesh, solid, triangles};
-use crate::arrange::{Arranged, Partition, arrange};
+use crate::explicit::arrange::tests::{arranged, mesh, solid, triangles};
+use crate::explicit::arrange::{Arranged, Partition, arrange};
 use crate::partition::Partitioner;
 
 /// Solver index of a local index, outer nodes included.

@@ -8,7 +8,8 @@ use pogo_formats::mesh::*;
 use pogo_formats::parameters;
 
 use super::*;
-use crate::{arrange, partition};
+use crate::explicit::arrange;
+use crate::partition;
 
 /// Two by one unit squares, a quadrilateral and two triangles, in two blocks.
 fn small(folder: &std::path::Path) -> PathBuf {

@@ -12,8 +12,8 @@ use pogo_formats::write::OutputError;
 use pogo_formats::write::plot::{SpringPaint, bounds, springs_png};
 use serde::Serialize;
 
-use super::text::{line, list, number, size};
-use super::{FileSection, Item, SourceSummary};
+use crate::explicit::info::text::{line, list, number, size};
+use crate::explicit::info::{FileSection, Item, SourceSummary};
 
 /// Everything that `pogo-info` shows of a mass-spring-damper model.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -15,9 +15,8 @@ use pogo_formats::read::mesh;
 use pogo_formats::words::{counted, grouped};
 use serde::Serialize;
 
-use super::summary::{write_cost, write_domains};
-use super::{Clock, PipelineError, Progress, check_place, peak_memory};
 use crate::eikonal::{Arranged, EikonalMethod, Reach, arrange, reach, twins};
+use crate::prepare::{Clock, PipelineError, Progress, check_place, peak_memory, write_cost, write_domains};
 
 /// What to make a block file of, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,8 +6,8 @@ use pogo_formats::explicit::block::{BlockContents, BlockFile, DeviceTables, corn
 use pogo_formats::explicit::{Elasticity, ExplicitSettings, Lumping, Material, Section, Setup};
 use pogo_formats::mesh::Mesh;
 
-use crate::arrange::Arranged;
-use crate::arrange::tests::{arranged, solid, triangles};
+use crate::explicit::arrange::Arranged;
+use crate::explicit::arrange::tests::{arranged, solid, triangles};
 use crate::partition::Partitioner;
 
 /// Words of the error to expect, and how to cause it.

@@ -102,7 +102,7 @@ fn material(material: &super::MaterialSummary) -> Item {
 }
 
 /// Four digits, whichever units a deck has: 5901 m/s, 5.901 mm/µs.
-pub(super) fn speed(value: f64) -> String {
+pub(crate) fn speed(value: f64) -> String {
     match value {
         value if value >= 1e3 => format!("{value:.0}"),
         value if value >= 1e-3 => format!("{value:.*}", (3.0 - value.log10().floor()) as usize),
@@ -110,11 +110,11 @@ pub(super) fn speed(value: f64) -> String {
     }
 }
 
-pub(super) fn line(f: &mut fmt::Formatter, heading: &str, text: &str) -> fmt::Result {
+pub(crate) fn line(f: &mut fmt::Formatter, heading: &str, text: &str) -> fmt::Result {
     writeln!(f, "{heading:<12}{text}")
 }
 
-pub(super) fn list(f: &mut fmt::Formatter, heading: &str, items: &[Item]) -> fmt::Result {
+pub(crate) fn list(f: &mut fmt::Formatter, heading: &str, items: &[Item]) -> fmt::Result {
     if items.is_empty() {
         return Ok(());
     }
@@ -148,11 +148,11 @@ pub fn sets_text(mesh: &MeshView) -> String {
 }
 
 /// The shortest text that reads back as the same number.
-pub(super) fn number(value: f64) -> String {
+pub(crate) fn number(value: f64) -> String {
     Value::Number(value).to_string()
 }
 
-pub(super) fn size(bytes: u64) -> String {
+pub(crate) fn size(bytes: u64) -> String {
     match bytes as f64 {
         b if b < 1e3 => format!("{bytes} bytes"),
         b if b < 1e6 => format!("{:.1} kB", b / 1e3),

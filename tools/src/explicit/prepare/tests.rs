@@ -87,7 +87,7 @@ fn decks_are_known_by_name_or_by_their_first_line() {
         if let Some(content) = content {
             std::fs::write(&path, content).unwrap();
         }
-        assert_eq!(voxel::is_deck(&path), expected, "{name}");
+        assert_eq!(crate::prepare::is_deck(&path), expected, "{name}");
     }
-    assert!(!voxel::is_deck(folder.path()));
+    assert!(!crate::prepare::is_deck(folder.path()));
 }

@@ -1,9 +1,6 @@
 //! What is in a block file: the figures, and how they are put on a page.
 
-pub mod eikonal;
-pub mod spring;
-mod text;
-pub mod voxel;
+pub(crate) mod text;
 
 use pogo_formats::block::{SectionInfo, Source};
 use pogo_formats::dynamics::{
@@ -317,14 +314,14 @@ impl PartitionSummary {
 }
 
 impl FileSection {
-    fn new(section: &SectionInfo) -> Self {
+    pub(crate) fn new(section: &SectionInfo) -> Self {
         let (name, offset, bytes) = (section.name.clone(), section.offset, section.bytes);
         Self { name, offset, bytes, checksum: format!("{:016x}", section.checksum) }
     }
 }
 
 impl SourceSummary {
-    fn new(source: &Source) -> Self {
+    pub(crate) fn new(source: &Source) -> Self {
         Self { name: source.name.clone(), bytes: source.bytes, hash: format!("{:016x}", source.hash) }
     }
 }

@@ -1,0 +1,9 @@
+//! Explicit dynamics: what a job adds to a deck, the blocks of the mesh with their tables, and the figures of a block file.
+
+pub mod apply_job;
+pub mod arrange;
+pub mod info;
+pub mod prepare;
+mod remap;
+
+pub use remap::remap_setup;
