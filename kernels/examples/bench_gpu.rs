@@ -14,12 +14,11 @@ use std::time::Instant;
 
 use pogo_formats::explicit::Lumping;
 use pogo_formats::mesh::ElementKind;
-use pogo_kernels::cuda::copy_bandwidth;
-use pogo_kernels::elements::{lumped_mass, stable_increment};
-use pogo_kernels::explicit::signals::{Signal, Signals};
-use pogo_kernels::explicit::{
-    GpuOptions, GpuReal, GpuReport, GpuStepper, NodalForce, Problem, SignalTable, State, Stepper,
-};
+use pogo_kernels::device::copy_bandwidth;
+use pogo_kernels::dynamics::signals::{Signal, Signals};
+use pogo_kernels::dynamics::{NodalForce, SignalTable};
+use pogo_kernels::explicit::elements::{lumped_mass, stable_increment};
+use pogo_kernels::explicit::{GpuOptions, GpuReal, GpuReport, GpuStepper, Problem, State, Stepper};
 use pogo_tools::explicit::arrange::{ArrangeOptions, arrange};
 use pogo_tools::partition::{PartitionOptions, Partitioner, partition};
 use support::{box_mesh, isotropic, section};

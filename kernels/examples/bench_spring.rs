@@ -14,9 +14,11 @@ use std::io::Write;
 use std::time::Instant;
 
 use pogo_formats::spring::SpringMesh;
-use pogo_kernels::cuda::{copy_bandwidth, first_device};
+use pogo_kernels::device::{copy_bandwidth, first_device};
+use pogo_kernels::dynamics::SignalTable;
+use pogo_kernels::simd::Level;
 use pogo_kernels::spring::{
-    Addressing, CpuStepper, GpuNumber, GpuOptions, GpuStepper, Level, SignalTable, SpringProblem, State, Stepper, Way,
+    Addressing, CpuStepper, GpuNumber, GpuOptions, GpuStepper, SpringProblem, State, Stepper, Way,
 };
 use support::{group, lattice, problem};
 

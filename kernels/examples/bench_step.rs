@@ -17,8 +17,9 @@ use pogo_formats::explicit::Lumping;
 use pogo_formats::explicit::block::{BlockFile, BlocksView};
 use pogo_formats::mesh::ElementKind;
 use pogo_formats::mesh::MeshView;
-use pogo_kernels::elements::{lumped_mass, stable_increment};
-use pogo_kernels::explicit::{CpuStepper, NodalForce, Problem, Real, SignalTable, State};
+use pogo_kernels::dynamics::{NodalForce, SignalTable};
+use pogo_kernels::explicit::elements::{lumped_mass, stable_increment};
+use pogo_kernels::explicit::{CpuStepper, Problem, Real, State};
 use support::{box_blocks, box_mesh, isotropic, section};
 
 mod support;

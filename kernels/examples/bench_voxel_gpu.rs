@@ -25,7 +25,7 @@ fn main() {
         held.flat_map(|(node, _)| (0..3).map(move |direction| FixedDof { node, direction, value: 0.0 })).collect();
     let problem = StaticProblem { bricks: view, moduli, poisson: 0.3, spacing: 1.0, fixed: &fixed, forces: &[] };
     let report = measure_fine_level(&problem, repeats).expect("a device");
-    let copy = pogo_kernels::cuda::copy_bandwidth().expect("a device");
+    let copy = pogo_kernels::device::copy_bandwidth().expect("a device");
     let dof = 3.0 * view.n_nodes() as f64;
     println!(
         "{}: {} elements, {dof} dof, tables {:.2} B a dof, made in {:.2} s; copy {:.0} GB/s",

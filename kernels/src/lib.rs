@@ -3,10 +3,11 @@
 // Tensors are written with their indices, as in the literature; and `!(x > 0.0)` is meant to catch NaN.
 #![allow(clippy::needless_range_loop, clippy::neg_cmp_op_on_partial_ord)]
 
-pub mod cuda;
+pub mod device;
+pub mod dynamics;
 pub mod eikonal;
-pub mod elements;
 pub mod explicit;
+pub mod simd;
 pub mod spring;
 pub mod voxel;
 

@@ -2,7 +2,7 @@
 
 use std::thread::{self, JoinHandle};
 
-use pogo_kernels::cuda::{DeviceError, device_name};
+use pogo_kernels::device::{DeviceError, device_name};
 
 use crate::config::DeviceChoice;
 use crate::observe::Observer;

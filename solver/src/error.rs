@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use pogo_formats::block::BlockError;
 use pogo_formats::parameters::ParameterError;
 use pogo_formats::write::OutputError;
-use pogo_kernels::cuda::DeviceError;
+use pogo_kernels::device::DeviceError;
 
 use crate::config::SettingError;
 use crate::explicit::assemble::AssembleError;

@@ -3,7 +3,7 @@
 
 use pogo_formats::explicit::block::{Blocks, PartitionStatistics};
 use pogo_formats::mesh::{ElementGroup, ElementKind, Mesh};
-use pogo_kernels::explicit::SectionProperties;
+use pogo_kernels::explicit::elements::SectionProperties;
 
 /// A number in [−1, 1] from a counter.
 pub fn noise(i: u64) -> f64 {

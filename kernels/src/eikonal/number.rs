@@ -48,7 +48,7 @@ pub trait Real:
 
 mod sealed {
     #[allow(private_bounds)]
-    pub trait Sealed: crate::cuda::Plain {}
+    pub trait Sealed: crate::device::Plain {}
 }
 
 macro_rules! real {

@@ -141,7 +141,7 @@ pub enum EikonalError {
     },
     /// A device cannot be used, or cannot go on.
     #[error(transparent)]
-    Device(#[from] crate::cuda::DeviceError),
+    Device(#[from] crate::device::DeviceError),
 }
 
 /// Checks starts; gives the least time.

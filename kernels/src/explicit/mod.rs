@@ -11,54 +11,19 @@
 //! f_int = K u is recomputed from node positions every step; K is never stored.
 
 mod cpu;
+pub mod elements;
 mod gpu;
-pub mod signals;
 
 #[cfg(test)]
 mod tests;
 
-use crate::cuda::DeviceError;
-pub(crate) use cpu::Barrier;
-pub use cpu::{CpuStepper, Level, Real, cpu};
+use crate::device::DeviceError;
+use crate::dynamics::{Constraint, NodalForce, SignalTable};
+pub use cpu::{CpuStepper, Real, cpu};
+use elements::SectionProperties;
 pub use gpu::{GpuError, GpuOptions, GpuReal, GpuReport, GpuStepper};
 use pogo_formats::explicit::block::{BlocksView, DeviceView};
 use pogo_formats::mesh::MeshView;
-
-/// Dense elasticity of a section in global axes, and what else a run of elements needs.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SectionProperties {
-    /// D, 6 × 6 row-major, Voigt order 11, 22, 33, 12, 13, 23, engineering shears, global axes, Pa. For 2D sections the
-    /// kernels reduce it to plane strain or plane stress themselves, by element kind.
-    pub elasticity: [f64; 36],
-    /// ρ for inertia (mass scaling included), kg/m³.
-    pub density: f64,
-    /// Thickness of 2D elements, m (1 in 3D).
-    pub thickness: f64,
-    /// Factor on the default hourglass stiffness.
-    pub hourglass_factor: f64,
-}
-
-/// A force that acts on one degree of freedom: `value` × signal(t_n).
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct NodalForce {
-    /// Solver node × dimension + component.
-    pub dof: u64,
-    /// Column of the signal table.
-    pub signal: u32,
-    /// N at signal 1.
-    pub value: f64,
-}
-
-/// A prescribed displacement: u(t_n) = `value` × signal(t_n) + u(0). Fixed components have value 0.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Constraint {
-    /// Solver node × dimension + component; each at most once.
-    pub dof: u64,
-    /// Column of the signal table.
-    pub signal: u32,
-    /// m at signal 1.
-    pub value: f64,
-}
 
 /// A discretised problem, independent of device and precision.
 #[derive(Debug, Clone)]
@@ -85,16 +50,6 @@ pub struct Problem<'a> {
     pub constraints: Vec<Constraint>,
     /// Degrees of freedom whose u_n and Δu_{n+1} are recorded at each recorded step.
     pub monitors: Vec<u64>,
-}
-
-/// Signals at consecutive times t_n.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct SignalTable {
-    /// Columns.
-    pub n_signals: usize,
-    /// Row r holds the signals at t_{first + r}, (n_rows, n_signals). Advancing k steps from step n needs the k + 1
-    /// rows n ..= n + k.
-    pub values: Vec<f64>,
 }
 
 /// The state at step n, in solver order.
@@ -265,19 +220,4 @@ pub trait Stepper: Send {
     fn energy_sums(&mut self) -> Result<Option<EnergySums>, DeviceError> {
         Ok(None)
     }
-}
-
-/// What [`Stepper::advance`] promises to panic about, where signals are read from a table.
-pub(crate) fn check_advance(step: u64, n_steps: usize, signals: &SignalTable, record: &[u64]) {
-    assert!(signals.values.len() >= (n_steps + 1) * signals.n_signals, "the signal table has too few rows");
-    check_record(step, n_steps, record);
-}
-
-/// What [`Stepper::advance`] promises to panic about of the recorded steps.
-fn check_record(step: u64, n_steps: usize, record: &[u64]) {
-    assert!(record.is_sorted_by(|a, b| a < b), "the recorded steps are not ascending");
-    assert!(
-        record.iter().all(|&recorded| recorded >= step && recorded < step + n_steps as u64),
-        "a recorded step is not among the steps to advance"
-    );
 }

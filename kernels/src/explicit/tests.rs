@@ -8,8 +8,9 @@ use pogo_formats::explicit::Lumping;
 use pogo_formats::explicit::block::Blocks;
 use pogo_formats::mesh::{ElementKind, Mesh};
 
+use super::elements::{element_stiffness, lumped_mass, quadrature, stable_increment};
 use super::*;
-use crate::elements::{element_stiffness, lumped_mass, quadrature, stable_increment};
+use crate::simd::Level;
 use crate::test_support::{anisotropic, box_blocks, box_mesh, isotropic, noise, section};
 
 /// A mesh in blocks with its sections.
@@ -248,7 +249,7 @@ fn patch_test_and_rigid_motion() {
                     assert!(largest < 1e-9 * scale, "{kind:?}, node {node}, rigid {rigid}: {largest:e}");
                 }
             }
-            let fields = crate::elements::element_fields(&problem.mesh, &problem.sections, &[], &u).unwrap();
+            let fields = super::elements::element_fields(&problem.mesh, &problem.sections, &[], &u).unwrap();
             let first = &fields.stress[..6];
             assert!(rigid || first.iter().any(|s| s.abs() > 1e6));
             for stress in fields.stress.chunks(6) {
@@ -349,7 +350,7 @@ fn the_stable_increment_is_safe_and_sharp() {
             problem.lumped_mass = lumped_mass(&problem.mesh, &problem.sections, lumping).unwrap();
             let safe = stable_increment(&problem.mesh, &problem.sections, &[], &problem.lumped_mass).unwrap();
             let stepper = CpuStepper::<f64>::new(&problem, &case.rest(), 1).unwrap();
-            let limit = crate::elements::global_stable_increment(&problem.lumped_mass, d, &[], 600, |u| {
+            let limit = super::elements::global_stable_increment(&problem.lumped_mass, d, &[], 600, |u| {
                 stepper.internal_force(u)
             })
             .unwrap();

@@ -28,8 +28,9 @@ mod tests;
 
 use pogo_formats::spring::{Cut, SpringAddition, SpringDamping, SpringErasure, SpringGroup, SpringMeshView};
 
-use crate::cuda::DeviceError;
-pub use crate::explicit::{Constraint, Level, NodalForce, SignalTable};
+use crate::device::DeviceError;
+pub use crate::dynamics::{Constraint, NodalForce, SignalTable};
+pub use crate::simd::Level;
 pub use cpu::{CpuStepper, Number, cpu};
 pub use energies::stable_increment;
 pub use gpu::{GpuError, GpuNumber, GpuOptions, GpuReport, GpuStepper, Way, gpu};

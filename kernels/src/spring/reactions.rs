@@ -1,7 +1,8 @@
 //! Reaction forces: what supports exert on fixed and driven components, from recorded motion.
 
 use super::springs::Springs;
-use super::{Change, NodalForce, SpringError, SpringProblem};
+use super::{Change, SpringError, SpringProblem};
+use crate::dynamics::NodalForce;
 
 /// Reaction forces at some fixed or driven components,
 ///

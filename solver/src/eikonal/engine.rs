@@ -1,6 +1,6 @@
 //! Where the times are computed: the CPU or a CUDA device, in f32 or f64.
 
-use pogo_kernels::cuda::DeviceError;
+use pogo_kernels::device::DeviceError;
 use pogo_kernels::eikonal::{
     Arrival, EikonalError, EikonalProblem, EikonalSettings, EikonalSolver, GpuSettings, GpuSolver, Real,
 };

@@ -5,8 +5,11 @@ use std::collections::BTreeMap;
 use pogo_formats::explicit::{AbsorbingProfile, Setup};
 use pogo_formats::mesh::ElementKind;
 use pogo_formats::mesh::MeshView;
-use pogo_kernels::elements::{self, ElementError, MaterialError, StableIncrement};
-use pogo_kernels::explicit::{Constraint, SectionProperties, State};
+use pogo_kernels::dynamics::Constraint;
+use pogo_kernels::explicit::State;
+use pogo_kernels::explicit::elements;
+use pogo_kernels::explicit::elements::SectionProperties;
+use pogo_kernels::explicit::elements::{ElementError, MaterialError, StableIncrement};
 
 use super::elements::{Elements, user_element_label};
 use super::loads::{self, Forces, LoadError};

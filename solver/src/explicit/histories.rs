@@ -13,7 +13,7 @@ use pogo_formats::dynamics::NodalQuantity;
 use pogo_formats::explicit::{ElementQuantity, Setup};
 use pogo_formats::mesh::MeshView;
 use pogo_formats::write::traces::{TraceColumn, TraceQuantity, Traces};
-use pogo_kernels::elements::{ElementError, ElementProbe, element_probes, energy_density, mises};
+use pogo_kernels::explicit::elements::{ElementError, ElementProbe, element_probes, energy_density, mises};
 
 use super::assemble::Matter;
 use super::schedule;

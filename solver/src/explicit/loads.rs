@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use pogo_formats::dynamics::{Boundary, BoundaryKind, Load, LoadKind};
 use pogo_formats::explicit::{Lumping, Setup};
 use pogo_formats::mesh::MeshView;
-use pogo_kernels::elements::{self, ElementError};
-use pogo_kernels::explicit::{Constraint, NodalForce, SectionProperties};
+use pogo_kernels::dynamics::{Constraint, NodalForce};
+use pogo_kernels::explicit::elements;
+use pogo_kernels::explicit::elements::ElementError;
+use pogo_kernels::explicit::elements::SectionProperties;
 
 use super::elements::Elements;
 use super::faces;

@@ -19,4 +19,4 @@ pub mod schedule;
 pub mod snapshots;
 pub mod time_loop;
 
-pub use pogo_kernels::explicit::signals;
+pub use pogo_kernels::dynamics::signals;

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use pogo_formats::mesh::ElementKind;
 use pogo_formats::mesh::MeshView;
-use pogo_kernels::elements::{element_stiffness, quadrature};
-use pogo_kernels::explicit::NodalForce;
+use pogo_kernels::dynamics::NodalForce;
+use pogo_kernels::explicit::elements::{element_stiffness, quadrature};
 
 use super::assemble::Matter;
 use super::elements::Elements;

@@ -13,8 +13,8 @@ use pogo_formats::write::plot;
 use pogo_formats::write::summary;
 use pogo_formats::write::summary::{BlockFileSummary, FinalEnergy, Status, Summary, WorstElement};
 use pogo_formats::write::traces::Traces;
-use pogo_kernels::cuda::DeviceError;
-use pogo_kernels::elements::{StableIncrement, global_stable_increment};
+use pogo_kernels::device::DeviceError;
+use pogo_kernels::explicit::elements::{StableIncrement, global_stable_increment};
 use pogo_kernels::explicit::{CpuStepper, GpuError, GpuOptions, GpuReal, GpuStepper, Problem, Real, State, Stepper};
 
 use super::assemble::{self, AssembleError};

@@ -14,8 +14,8 @@ use pogo_formats::dynamics::{FieldQuantity, FieldRequest, OutputInterval};
 use pogo_formats::mesh::MeshView;
 use pogo_formats::write::fields::{Field, FieldFormat, FieldMesh, FieldPrecision, FieldSeries};
 use pogo_formats::write::plot::{Scalar, SnapshotOptions, snapshot_png};
-use pogo_kernels::elements::{ElementFields, element_fields};
 use pogo_kernels::explicit::State;
+use pogo_kernels::explicit::elements::{ElementFields, element_fields};
 
 use super::assemble::{Actions, Matter};
 use super::schedule;

@@ -5,7 +5,8 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 
 use pogo_formats::write::energy::EnergyRow;
-use pogo_kernels::explicit::{EnergySums, SignalTable, State, Stepper};
+use pogo_kernels::dynamics::SignalTable;
+use pogo_kernels::explicit::{EnergySums, State, Stepper};
 
 use super::checkpoint::{self, Identity, Recorded};
 use super::energy::{self, Divergence, Watch};

@@ -6,7 +6,7 @@ use pogo_formats::dynamics::{Increment, Load, LoadKind};
 use pogo_formats::explicit::{ExplicitSettings, Lumping, Setup};
 use pogo_formats::mesh::MeshView;
 use pogo_formats::spring::{SpringMeshView, SpringSetup};
-use pogo_kernels::explicit::{Constraint, NodalForce};
+use pogo_kernels::dynamics::{Constraint, NodalForce};
 use pogo_kernels::spring::Acceleration;
 
 use crate::explicit::loads::{self, Forces, LoadError};

@@ -1,6 +1,7 @@
 //! Reaction forces of fixed and driven particles, as traces want them.
 
-use pogo_kernels::spring::{Change, NodalForce, Reactions, SpringError, SpringProblem};
+use pogo_kernels::dynamics::NodalForce;
+use pogo_kernels::spring::{Change, Reactions, SpringError, SpringProblem};
 
 use crate::explicit::histories::{ReactionForces, Record};
 use crate::explicit::signals::Signals;

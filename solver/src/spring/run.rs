@@ -12,9 +12,10 @@ use pogo_formats::spring::{CutShape, SpringDamping, SpringMeshView, SpringSetup}
 use pogo_formats::words::counted;
 use pogo_formats::write::summary;
 use pogo_formats::write::summary::{BlockFileSummary, Status};
-use pogo_kernels::cuda::DeviceError;
+use pogo_kernels::device::DeviceError;
+use pogo_kernels::simd::Level;
 use pogo_kernels::spring::{
-    Addressing, Cause, Change, CpuStepper, GpuError, GpuNumber, GpuOptions, GpuStepper, Level, Number, SpringError,
+    Addressing, Cause, Change, CpuStepper, GpuError, GpuNumber, GpuOptions, GpuStepper, Number, SpringError,
     SpringProblem, State, Stepper, stable_increment,
 };
 

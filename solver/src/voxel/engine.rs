@@ -6,7 +6,7 @@ use std::time::Instant;
 use pogo_formats::voxel::setup::{
     CoarseOperator, CoarseSolver, Cycle, PreconditionerPrecision, ResidualNorm, StaticSettings,
 };
-use pogo_kernels::cuda::{DeviceError, device_name};
+use pogo_kernels::device::{DeviceError, device_name};
 use pogo_kernels::voxel::{
     AveragedSettings, CycleKind, CycleSettings, GpuStaticSolver, Grid, NodalForce, SolverSettings, StaticProblem,
     StaticSolver, solve_averaged,

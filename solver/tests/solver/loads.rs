@@ -39,10 +39,11 @@ fn nodal_masses(mesh: &Mesh, setup: &Setup) -> Vec<f64> {
         .sections
         .iter()
         .map(|section| {
-            pogo_kernels::elements::section_properties(section, &setup.materials[section.material as usize]).unwrap()
+            pogo_kernels::explicit::elements::section_properties(section, &setup.materials[section.material as usize])
+                .unwrap()
         })
         .collect();
-    pogo_kernels::elements::lumped_mass(&mesh.view(), &sections, setup.explicit.lumping).unwrap()
+    pogo_kernels::explicit::elements::lumped_mass(&mesh.view(), &sections, setup.explicit.lumping).unwrap()
 }
 
 fn assert_close(found: [f64; 3], expected: [f64; 3], what: &str) {

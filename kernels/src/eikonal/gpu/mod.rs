@@ -17,7 +17,7 @@ use super::products::{Eighteen, OnTheFly, Six, Three};
 use super::{check, edge_time};
 use pogo_formats::eikonal::{EikonalDomainsView, EikonalMeshView};
 
-use crate::cuda::{Buffer, DeviceError, Gpu, Kernel, check as checked};
+use crate::device::{Buffer, DeviceError, Gpu, Kernel, check as checked};
 
 /// The kernels' code, compiled from the .cu files beside this one (`kernels/ptx/build.sh`).
 mod ptx {

@@ -1,7 +1,7 @@
 //! The device against the CPU. Without a device these tests say that they are skipped.
 
 use super::*;
-use crate::cuda::first_device;
+use crate::device::first_device;
 
 fn skipped(test: &str) -> bool {
     let device = first_device();

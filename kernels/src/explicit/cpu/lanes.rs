@@ -27,7 +27,7 @@ pub trait Real:
     fn to_f64(self) -> f64;
     /// The step of this type for this machine.
     #[doc(hidden)]
-    fn instructions(level: super::Level) -> super::Instructions<Self>;
+    fn instructions(level: crate::simd::Level) -> super::Instructions<Self>;
 }
 
 /// The same operation on every lane.

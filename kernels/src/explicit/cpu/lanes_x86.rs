@@ -1,7 +1,7 @@
 //! Lanes for x86-64. Records are loaded whole and transposed in registers: faster than gather instructions.
 //!
 //! Every method here may only be called, inlined, from a function compiled for the instructions it uses: see
-//! [`Level`](super::Level). Loops, not closures: a closure would be compiled without those instructions.
+//! [`Level`](crate::simd::Level). Loops, not closures: a closure would be compiled without those instructions.
 
 use std::arch::x86_64::*;
 use std::ops::{Add, Div, Mul, Neg, Sub};

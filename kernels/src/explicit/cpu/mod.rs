@@ -9,7 +9,6 @@
 //! Elements are computed and their forces added in a fixed order, and energies are summed in the order of the steps and of
 //! the blocks: the same bits on every run, for every number of threads and in every order of blocks ([`schedule`]).
 
-mod barrier;
 mod forces;
 mod groups;
 mod join;
@@ -28,7 +27,6 @@ pub(super) mod tables;
 use std::ops::Range;
 use std::sync::Mutex;
 
-pub(crate) use barrier::Barrier;
 use forces::{Batches, Element};
 pub use lanes::Real;
 use lanes::{One, Vector};
@@ -38,41 +36,10 @@ use solid::{Hexahedron, ReducedHexahedron, Tetrahedron, Wedge};
 use step::{Aligned, Arrays, Scratch, Signals};
 use tables::{Block, Law, Run, Tables};
 
-use super::{Problem, SignalTable, State, Stepper, StepperError};
-use crate::cuda::DeviceError;
-
-/// Instruction set that the step is compiled for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Level {
-    /// No assumption.
-    Portable,
-    /// x86-64 with AVX2 and FMA.
-    #[cfg(target_arch = "x86_64")]
-    Avx2,
-    /// The same lanes with the registers of AVX-512 VL, where that pays.
-    #[cfg(target_arch = "x86_64")]
-    Avx512,
-}
-
-impl Level {
-    /// The best that this machine has.
-    pub fn detect() -> Self {
-        Self::available().last().copied().unwrap_or(Self::Portable)
-    }
-
-    /// All that this machine has, the best last.
-    pub fn available() -> Vec<Self> {
-        let mut levels = vec![Self::Portable];
-        #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-            levels.push(Self::Avx2);
-            if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vl") {
-                levels.push(Self::Avx512);
-            }
-        }
-        levels
-    }
-}
+use super::{Problem, State, Stepper, StepperError};
+use crate::device::DeviceError;
+use crate::dynamics::{Barrier, SignalTable};
+use crate::simd::Level;
 
 type OpenBlock<T> = unsafe fn(&Tables<T>, &Block, *mut T, *const T, *mut T, *mut T) -> *const T;
 type AddForces<T> = unsafe fn(&Batches<T>, *const T, *mut T);
@@ -394,7 +361,7 @@ impl<T: Real> CpuStepper<T> {
     pub fn advance(&mut self, n_steps: usize, signals: &SignalTable, record: &[u64], recording: &mut Vec<f64>) {
         let tables = &self.tables;
         let n_signals = signals.n_signals;
-        super::check_advance(self.step, n_steps, signals, record);
+        crate::dynamics::check_advance(self.step, n_steps, signals, record);
         let columns = tables.forces.iter().map(|f| f.signal).chain(tables.constraints.iter().map(|c| c.signal));
         assert!(columns.max().is_none_or(|column| column < n_signals), "the signal table has too few columns");
         let recorded_first = recording.len();

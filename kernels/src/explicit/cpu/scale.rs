@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use super::super::{Problem, StepperError};
 use super::lanes::Real;
 use super::tables::{Material, n_dummies};
-use crate::elements::{HOURGLASS_COEFFICIENT, hourglass_modulus, mass_change, plane_elasticity, thickness};
+use crate::explicit::elements::{HOURGLASS_COEFFICIENT, hourglass_modulus, mass_change, plane_elasticity, thickness};
 
 /// Units and rounding of the block-local coordinates.
 pub(in crate::explicit) struct Scale {
@@ -164,7 +164,7 @@ impl Scale {
                 out.push(T::from_f64(round(coordinates[node * dimension + i] / self.length) - origin[i]));
             }
         }
-        for corner in &crate::elements::CORNERS[..n_dummies(dimension)] {
+        for corner in &crate::explicit::elements::CORNERS[..n_dummies(dimension)] {
             out.extend(corner[..dimension].iter().map(|&x| T::from_f64(0.5 * x)));
         }
     }

@@ -195,10 +195,11 @@ pub(super) fn shapes<T: Real>(
 
 #[cfg(test)]
 mod tests {
+    use super::super::Instructions;
     use super::super::forces::{Batches, grain};
     use super::super::tables::{Law, Material};
-    use super::super::{Instructions, Level};
     use super::*;
+    use crate::simd::Level;
     use crate::test_support::noise;
 
     fn sorted(mut triangles: Vec<[u16; 3]>) -> Vec<[u16; 3]> {

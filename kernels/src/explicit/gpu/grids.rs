@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use super::super::Problem;
 use super::super::cpu::scale::is_aligned;
 use super::tables::law;
-use crate::cuda::Plain;
+use crate::device::Plain;
 
 /// `Tile` in step.cuh.
 #[derive(Debug, Clone, Copy)]

@@ -19,9 +19,10 @@ use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
 
 use super::cpu::Real;
-use super::signals::Signals;
-use super::{EnergySums, Problem, SignalTable, State, Stepper, StepperError};
-use crate::cuda::{Buffer, DeviceError, Event, Gpu, Graph, Kernel, Plain, synchronize};
+use super::{EnergySums, Problem, State, Stepper, StepperError};
+use crate::device::{Buffer, DeviceError, Event, Gpu, Graph, Kernel, Plain, synchronize};
+use crate::dynamics::SignalTable;
+use crate::dynamics::signals::Signals;
 use fans::{Entries, fan_rows, further_rows};
 use grids::{TileRow, room};
 use signals::{DeviceSignals, WINDOW};
@@ -758,7 +759,7 @@ impl<T: GpuReal> Stepper for GpuStepper<T> {
         record: &[u64],
         recording: &mut Vec<f64>,
     ) -> Result<(), DeviceError> {
-        super::check_record(self.step, n_steps, record);
+        crate::dynamics::check_record(self.step, n_steps, record);
         if n_steps == 0 {
             return Ok(());
         }

@@ -7,8 +7,8 @@ use cust::module::Module;
 use cust::sys::CUstream;
 use pogo_formats::dynamics::{Amplitude, AmplitudeShape, Window};
 
-use super::super::signals::{Signal, Signals};
-use crate::cuda::{Buffer, DeviceError, Gpu, Kernel, Plain};
+use crate::device::{Buffer, DeviceError, Gpu, Kernel, Plain};
+use crate::dynamics::signals::{Signal, Signals};
 
 /// Steps whose signals are made at a time.
 pub(super) const WINDOW: usize = 64;

@@ -11,7 +11,7 @@ use super::super::cpu::Real;
 use super::super::cpu::scale::Scale;
 use super::super::{Problem, StepperError};
 use super::grids::{Launched, Role, Tiles};
-use crate::cuda::Plain;
+use crate::device::Plain;
 
 const NONE: u32 = u32::MAX;
 

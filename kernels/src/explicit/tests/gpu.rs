@@ -5,9 +5,9 @@ use pogo_formats::explicit::block::DeviceTables;
 use pogo_tools::explicit::arrange::{ArrangeOptions, arrange};
 use pogo_tools::partition::{PartitionOptions, Partitioner, partition};
 
-use super::signals::{Signal, Signals};
 use super::*;
-use crate::cuda::{Buffer, Gpu, Kernel, first_device};
+use crate::device::{Buffer, Gpu, Kernel, first_device};
+use crate::dynamics::signals::{Signal, Signals};
 
 /// True, and a word about it, where there is no device.
 fn skipped(test: &str) -> bool {

@@ -14,9 +14,12 @@ use std::ops::Range;
 
 use super::events::Schedule;
 use super::springs::Springs;
-use super::{Addressing, Cause, Change, Energies, SignalTable, SpringError, SpringProblem, State, Stepper};
-use crate::cuda::DeviceError;
-use crate::explicit::{Barrier, Level, Real};
+use super::{Addressing, Cause, Change, Energies, SpringError, SpringProblem, State, Stepper};
+use crate::device::DeviceError;
+use crate::dynamics::Barrier;
+use crate::dynamics::SignalTable;
+use crate::explicit::Real;
+use crate::simd::Level;
 use grid::{Grid, Rows};
 use lanes::{Lanes, One};
 use lists::{Blocks, Lists, Scratch};
@@ -374,7 +377,7 @@ impl<'a, T: Number> CpuStepper<'a, T> {
     /// # Panics
     /// As said there.
     pub fn advance(&mut self, n_steps: usize, signals: &SignalTable, record: &[u64], recording: &mut Vec<f64>) {
-        crate::explicit::check_advance(self.step, n_steps, signals, record);
+        crate::dynamics::check_advance(self.step, n_steps, signals, record);
         self.problem.check_signals(signals);
         let (first, end) = (self.step, self.step + n_steps as u64);
         let row = 3 * self.monitors.len();

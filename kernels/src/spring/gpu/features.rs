@@ -2,7 +2,7 @@
 
 use super::GpuNumber;
 use super::options::{GpuError, GpuOptions, Way};
-use crate::cuda::Gpu;
+use crate::device::Gpu;
 use crate::spring::{Addressing, SpringProblem};
 
 /// Most threads of a block of particles.

@@ -3,7 +3,7 @@
 use super::params::Edit;
 use super::tables::records;
 use super::{GpuNumber, TILE};
-use crate::cuda::DeviceError;
+use crate::device::DeviceError;
 use crate::spring::cpu::grid::Grid;
 use crate::spring::cpu::lists::{Lists, Rules};
 use crate::spring::cpu::{Layout, Number, Task};

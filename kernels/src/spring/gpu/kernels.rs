@@ -7,7 +7,7 @@ use super::features::{Choice, Features};
 use super::host::Host;
 use super::options::{GpuError, Way};
 use super::params::Params;
-use crate::cuda::{DeviceError, Gpu, Kernel};
+use crate::device::{DeviceError, Gpu, Kernel};
 use crate::spring::Addressing;
 use crate::spring::cpu::lists::Rules;
 

@@ -19,7 +19,7 @@ use super::events::Schedule;
 use super::law::Constants;
 use super::springs::Springs;
 use super::{Addressing, Change, SpringProblem, State, Stepper};
-use crate::cuda::{Buffer, DeviceError, Gpu, Graph, Plain};
+use crate::device::{Buffer, DeviceError, Gpu, Graph, Plain};
 use features::{Choice, Features};
 use host::{Form, Host};
 use kernels::{Kernels, TILE};

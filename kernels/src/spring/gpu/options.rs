@@ -1,6 +1,6 @@
 //! How a model is run on a device, and what comes of it.
 
-use crate::cuda::DeviceError;
+use crate::device::DeviceError;
 use crate::spring::{Addressing, SpringError};
 
 /// How a step is computed. The paper's names: *cached* reads neighbours where they are, *shared* through shared memory.

@@ -2,7 +2,7 @@
 
 use pogo_formats::spring::N_DIRECTIONS;
 
-use crate::cuda::Plain;
+use crate::device::Plain;
 use crate::spring::law::Constants;
 
 /// `Special` in springs.cuh.

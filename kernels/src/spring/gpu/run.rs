@@ -9,8 +9,9 @@ use super::kernels::{Columns, THREADS};
 use super::params::Params;
 use super::tables::whole_tiles;
 use super::{GpuNumber, GpuStepper};
-use crate::cuda::{Buffer, DeviceError, Graph, Kernel, Plain, synchronize};
-use crate::spring::{Cause, Change, Energies, SignalTable, Springs, State, Stepper};
+use crate::device::{Buffer, DeviceError, Graph, Kernel, Plain, synchronize};
+use crate::dynamics::SignalTable;
+use crate::spring::{Cause, Change, Energies, Springs, State, Stepper};
 
 /// Steps of one graph: an even number, so that it ends on the arrays that it began with.
 const GRAPH_STEPS: usize = 64;
@@ -277,7 +278,7 @@ impl<T: GpuNumber> Stepper for GpuStepper<'_, T> {
         record: &[u64],
         recording: &mut Vec<f64>,
     ) -> Result<(), DeviceError> {
-        crate::explicit::check_advance(self.step, n_steps, signals, record);
+        crate::dynamics::check_advance(self.step, n_steps, signals, record);
         self.problem.check_signals(signals);
         if n_steps == 0 {
             return Ok(());

@@ -11,7 +11,7 @@ use super::host::{Form, Host};
 use super::kernels::{ROWS, TILE, WIDE};
 use super::options::GpuError;
 use super::params::{Params, Special};
-use crate::cuda::{Buffer, DeviceError, Plain};
+use crate::device::{Buffer, DeviceError, Plain};
 use crate::spring::cpu::grid::Grid;
 use crate::spring::cpu::lists::Rules;
 use crate::spring::law::Constants;

@@ -3,7 +3,7 @@
 use super::*;
 
 fn device() -> bool {
-    let there = crate::cuda::first_device().is_some();
+    let there = crate::device::first_device().is_some();
     if !there {
         eprintln!("SKIPPED: there is no CUDA device");
     }

@@ -9,7 +9,7 @@ use super::super::tests::random;
 use super::super::{Cube, FixedDof, Moduli, NodalForce, Product, Scratch, StaticProblem};
 use super::product::FineLevel;
 use super::tiles::{Plane, Tiles, WARPS, longest, ring};
-use crate::cuda::{Buffer, Gpu, Plain, first_device};
+use crate::device::{Buffer, Gpu, Plain, first_device};
 
 /// Smooth noise: the mean of random numbers at points a few voxels apart, larger than a level.
 fn noise(at: [u32; 3], cell: u32, level: f64) -> bool {

@@ -11,7 +11,7 @@ use super::super::factor::Factor;
 use super::super::multigrid::{Coarse, Level, Operator};
 use super::super::number::Shared;
 use super::super::split::PLACES;
-use crate::cuda::{Buffer, DeviceError, Plain};
+use crate::device::{Buffer, DeviceError, Plain};
 
 const MAX_LEVELS: usize = 24;
 /// Nodes of an assembled level, a power of two.

@@ -5,7 +5,7 @@ use std::time::Instant;
 use cust::stream::{Stream, StreamFlags};
 
 use super::product::FineLevel;
-use crate::cuda::{Buffer, DeviceError, Gpu};
+use crate::device::{Buffer, DeviceError, Gpu};
 use crate::voxel::StaticProblem;
 
 /// One kind of launch.

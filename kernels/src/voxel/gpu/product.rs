@@ -11,7 +11,7 @@ use cust::sys::CUstream;
 use super::super::multigrid::{factors, weight};
 use super::super::{Cube, Moduli, NodalForce, Number, StaticProblem};
 use super::tiles::{self, Plane, Stretch, Tile, Tiles};
-use crate::cuda::{Buffer, DeviceError, Gpu, Kernel, Plain};
+use crate::device::{Buffer, DeviceError, Gpu, Kernel, Plain};
 
 /// The kernels' code, compiled from the .cu files beside this one (`kernels/ptx/build.sh`).
 mod ptx {

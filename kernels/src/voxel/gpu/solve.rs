@@ -26,7 +26,7 @@ use super::super::solve::element_bound;
 use super::super::{Cube, FixedDof, NodalForce, Solution, SolverSettings, StaticProblem};
 use super::levels::{self, DeviceMemory, Lent, Tables, padded};
 use super::product::FineLevel;
-use crate::cuda::{Buffer, DeviceError, Gpu, Kernel, check, synchronize};
+use crate::device::{Buffer, DeviceError, Gpu, Kernel, check, synchronize};
 
 /// The kernels' code, compiled from levels.cu (`kernels/ptx/build.sh`).
 const PTX: &str = include_str!("../../../ptx/levels.ptx");

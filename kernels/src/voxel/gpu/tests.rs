@@ -6,7 +6,7 @@ use super::super::tests::{check_bars, check_sheet, random};
 use super::super::{
     CycleSettings, FixedDof, GpuStaticSolver, Moduli, NodalForce, Solution, SolverSettings, StaticProblem, StaticSolver,
 };
-use crate::cuda::DeviceError;
+use crate::device::DeviceError;
 
 fn go(_: usize, _: f64) -> std::ops::ControlFlow<()> {
     std::ops::ControlFlow::Continue(())

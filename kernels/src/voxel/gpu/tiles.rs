@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::super::Moduli;
 use super::super::number::Shared;
-use crate::cuda::Plain;
+use crate::device::Plain;
 
 /// Columns of nodes along an edge of a tile.
 pub(super) const TILE: usize = 15;

@@ -11,7 +11,7 @@ mod stiffness;
 #[cfg(test)]
 mod tests;
 
-pub use elasticity::{MaterialError, global_elasticity, plane_elasticity, section_properties};
+pub use elasticity::{MaterialError, SectionProperties, global_elasticity, plane_elasticity, section_properties};
 pub use fields::{ElementFields, ElementProbe, element_fields, element_probes, energy_density, mises};
 pub(crate) use mass::mass_change;
 pub use mass::{element_masses, element_volumes, lumped_mass, nodal_damping};

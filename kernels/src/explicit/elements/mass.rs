@@ -4,9 +4,9 @@ use pogo_formats::explicit::Lumping;
 use pogo_formats::mesh::ElementKind;
 use pogo_formats::mesh::MeshView;
 
+use super::SectionProperties;
 use super::shape::{QuadraturePoint, jacobian};
 use super::{ElementError, collect_bad, is_reduced, map_elements, quadrature, sum_to_nodes, thickness};
-use crate::explicit::SectionProperties;
 
 /// Masses that an element of unit density (and unit thickness) gives to its nodes; none where the element has no
 /// positive volume.

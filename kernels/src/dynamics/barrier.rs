@@ -35,7 +35,7 @@ impl Barrier {
 
 /// Returns once `ready` says so.
 #[inline]
-pub(super) fn wait_until(ready: impl Fn() -> bool) {
+pub fn wait_until(ready: impl Fn() -> bool) {
     let mut spins = 0;
     while !ready() {
         if spins < SPINS {

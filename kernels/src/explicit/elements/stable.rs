@@ -17,10 +17,11 @@ use pogo_formats::mesh::ElementKind;
 use pogo_formats::mesh::{GroupView, MeshView};
 use rayon::prelude::*;
 
+use super::SectionProperties;
 use super::shape::{QuadraturePoint, gradients};
 use super::stiffness::{ElasticLaw, Stiffness, block};
 use super::{CHUNK, Element, ElementError, check_group, element, is_reduced, quadrature, sum_to_nodes, thickness};
-use crate::explicit::{Level, SectionProperties};
+use crate::simd::Level;
 
 /// Largest stable increment and the element that sets it.
 #[derive(Debug, Clone, Copy, PartialEq)]

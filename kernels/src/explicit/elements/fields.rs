@@ -3,10 +3,10 @@
 use pogo_formats::mesh::ElementKind;
 use pogo_formats::mesh::MeshView;
 
+use super::SectionProperties;
 use super::elasticity::{IN_PLANE, OUT_OF_PLANE, through_thickness};
 use super::shape::{QuadraturePoint, gradients};
 use super::{Element, ElementError, check_group, element, map_elements, quadrature};
-use crate::explicit::SectionProperties;
 
 /// Fields at element centres, Voigt order 11, 22, 33, 12, 13, 23, engineering shears, global axes; 2D too (plane strain
 /// has its σ33, plane stress its ε33).

@@ -5,8 +5,8 @@ use pogo_formats::mesh::ElementKind;
 use pogo_formats::mesh::MeshView;
 use proptest::prelude::*;
 
+use super::SectionProperties;
 use super::*;
-use crate::explicit::SectionProperties;
 use crate::test_support::{anisotropic, box_mesh, isotropic, section};
 
 fn properties(elasticity: Elasticity, rotation: [f64; 9]) -> Result<SectionProperties, MaterialError> {

@@ -3,9 +3,9 @@
 
 use pogo_formats::mesh::ElementKind;
 
+use super::SectionProperties;
 use super::shape::{CORNERS, QuadraturePoint, gradients};
 use super::{is_reduced, plane_elasticity, thickness};
-use crate::explicit::SectionProperties;
 
 /// Default hourglass coefficient k of the one-point elements. The hourglass modes γ_α (Flanagan and Belytschko 1981,
 /// orthogonal to linear fields) get the stiffness

@@ -4,7 +4,19 @@
 
 use pogo_formats::explicit::{Material, Section};
 
-use crate::explicit::SectionProperties;
+/// Dense elasticity of a section in global axes, and what else a run of elements needs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SectionProperties {
+    /// D, 6 × 6 row-major, Voigt order 11, 22, 33, 12, 13, 23, engineering shears, global axes, Pa. For 2D sections the
+    /// kernels reduce it to plane strain or plane stress themselves, by element kind.
+    pub elasticity: [f64; 36],
+    /// ρ for inertia (mass scaling included), kg/m³.
+    pub density: f64,
+    /// Thickness of 2D elements, m (1 in 3D).
+    pub thickness: f64,
+    /// Factor on the default hourglass stiffness.
+    pub hourglass_factor: f64,
+}
 
 /// What is wrong with a material or a section.
 #[derive(Debug, thiserror::Error, Clone, PartialEq)]
