@@ -24,7 +24,7 @@ pub fn command(name: &str) -> Command {
         let test = std::env::current_exe().expect("a test has a path");
         let folder = test.parent().and_then(Path::parent).expect("target/<profile>/deps/test").to_path_buf();
         let mut build = Command::new(env!("CARGO"));
-        build.args(["build", "--quiet", "--bins", "-p", "pogo-tools", "-p", "pogo-solver"]);
+        build.args(["build", "--quiet", "--workspace", "--bins"]);
         if folder.ends_with("release") {
             build.arg("--release");
         }
