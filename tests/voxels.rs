@@ -347,12 +347,7 @@ fn a_smooth_field_is_approached_with_the_square_of_the_edge() {
 
 #[test]
 fn vtk_reads_the_fields_as_they_are() {
-    let python = std::env::var("POGO_PYTHON").unwrap_or_else(|_| "python3".to_owned());
-    let has_vtk = std::process::Command::new(&python).args(["-c", "import numpy, vtk"]).output();
-    if !has_vtk.is_ok_and(|output| output.status.success()) {
-        eprintln!("SKIPPED: {python} has no numpy and vtk; set POGO_PYTHON to one that has");
-        return;
-    }
+    let Some(python) = pogo_tests::python(&["numpy", "vtk"]) else { return };
     let folder = tempfile::tempdir().expect("a folder");
     let stack = folder.path().join("porous.npy");
     write_npy(&stack, [20, 14, 17], porous);

@@ -28,12 +28,7 @@ fn solve(folder: &Path, arguments: &[&str]) -> Command {
 
 /// Compares the files of two runs with VTK, where there is a Python that has it.
 fn compare(folder: &Path, xml: &str, hdf: &str) {
-    let python = std::env::var("POGO_PYTHON").unwrap_or_else(|_| "python3".to_owned());
-    let has_vtk = Command::new(&python).args(["-c", "import numpy, vtk"]).output();
-    if !has_vtk.is_ok_and(|output| output.status.success()) {
-        eprintln!("SKIPPED: {python} has no numpy and vtk; set POGO_PYTHON to one that has");
-        return;
-    }
+    let Some(python) = pogo_tests::python(&["numpy", "vtk"]) else { return };
     let script = workspace().join("tests/python/same_fields.py");
     let output = succeed(Command::new(&python).arg("-B").arg(script).args([xml, hdf]).current_dir(folder));
     assert!(String::from_utf8_lossy(&output.stdout).contains("grids agree"));

@@ -1,21 +1,8 @@
 //! Every deck that others wrote: read with the counts of the manifest, or refused for the right reasons.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use pogo_formats::read::deck::{DeckReport, ReadOptions, read};
-
-/// The folder of shared inputs; says so loudly where it is absent.
-fn shared(folder: &str) -> Option<PathBuf> {
-    let root = std::env::var_os("POGO_SHARED").map(PathBuf::from);
-    let root = root.unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared"));
-    let path = root.join(folder);
-    if !path.is_dir() {
-        eprintln!("SKIPPED: {} does not exist; set POGO_SHARED", path.display());
-        return None;
-    }
-    Some(path)
-}
 
 /// Nodes and elements of each deck, from the table of the manifest.
 fn manifest(text: &str) -> BTreeMap<String, (u64, u64)> {
@@ -83,7 +70,7 @@ const REFUSED: &[(&str, &[&str])] = &[
 
 #[test]
 fn every_deck_is_read_or_refused_for_the_right_reasons() {
-    let Some(folder) = shared("decks") else { return };
+    let Some(folder) = pogo_tests::shared("decks") else { return };
     let manifest = manifest(&std::fs::read_to_string(folder.join("MANIFEST.md")).unwrap());
     assert_eq!(manifest.len(), 50, "decks in the manifest");
     let mut wrong = Vec::new();
@@ -119,7 +106,7 @@ fn ignoring(list: &[&str]) -> ReadOptions {
 
 #[test]
 fn decks_with_contact_and_plasticity_run_without_them_on_request() {
-    let Some(folder) = shared("decks") else { return };
+    let Some(folder) = pogo_tests::shared("decks") else { return };
     for (file, ignore, nodes, elements, instances) in [
         ("hakai_Tensile-test.inp", &["PLASTIC"][..], 686, 288, 1),
         ("hakai_car-wall-N22k.inp", &["CONTACT", "PLASTIC"][..], 22218, 10892, 2),
@@ -136,7 +123,7 @@ fn decks_with_contact_and_plasticity_run_without_them_on_request() {
 
 #[test]
 fn mesh_only_decks_take_a_section_from_a_job() {
-    let Some(folder) = shared("decks") else { return };
+    let Some(folder) = pogo_tests::shared("decks") else { return };
     use pogo_formats::dynamics::Increment;
     use pogo_formats::explicit::{Elasticity, ExplicitSettings, Lumping, Section};
     use pogo_formats::read::deck::DeckMaterial;
@@ -181,7 +168,7 @@ fn mesh_only_decks_take_a_section_from_a_job() {
 
 #[test]
 fn reference_cases_are_read_whole() {
-    let Some(folder) = shared("refs/explicit") else { return };
+    let Some(folder) = pogo_tests::shared("refs/explicit") else { return };
     for (case, nodes, elements, loads, boundaries, histories) in [
         ("bar_cpe3", 3202, 3200, 2, 1, 3),
         ("c3d4_cyl", 1146, 4812, 2, 3, 0),

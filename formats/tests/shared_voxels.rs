@@ -10,14 +10,7 @@ use pogo_formats::voxel::{VoxelGrid, VoxelModuli};
 
 /// The folder of stacks, where it is there.
 fn voxels() -> Option<PathBuf> {
-    let shared = std::env::var_os("POGO_SHARED")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared"), PathBuf::from);
-    let voxels = shared.join("voxels");
-    if !voxels.is_dir() {
-        eprintln!("SKIPPED: there is no folder {} (set POGO_SHARED)", voxels.display());
-        return None;
-    }
-    Some(voxels)
+    pogo_tests::shared("voxels")
 }
 
 fn read(path: &Path, job: &str) -> Result<(VoxelGrid, Report), String> {

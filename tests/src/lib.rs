@@ -3,6 +3,9 @@
 //! A test writes a deck, runs `pogo-block` and `pogo-solve` on it as a user would, and reads `traces.csv` back.
 
 pub mod arrays;
+mod available;
+
+pub use available::{python, shared, skip, workspace};
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -33,22 +36,6 @@ pub fn command(name: &str) -> Command {
         folder
     });
     Command::new(folder.join(name))
-}
-
-/// Root of the workspace.
-pub fn workspace() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ lies in the workspace").to_path_buf()
-}
-
-/// The folder of shared inputs: `$POGO_SHARED`, or `../shared` beside the project. `None` is said aloud.
-pub fn shared(what: &str) -> Option<PathBuf> {
-    let folder = std::env::var_os("POGO_SHARED").map_or_else(|| workspace().join("../shared"), PathBuf::from);
-    let path = folder.join(what);
-    if path.exists() {
-        return Some(path);
-    }
-    eprintln!("SKIPPED: no {} (set POGO_SHARED to the folder of shared inputs)", path.display());
-    None
 }
 
 /// Runs a command and asserts that it succeeds.

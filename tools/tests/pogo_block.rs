@@ -260,7 +260,7 @@ fn make_sees_a_new_file_only_when_something_changed() {
     fs::write(folder.path().join("Makefile"), format!("%.blk: %.inp job.toml\n\t{program} -q $< --job job.toml\n"))
         .unwrap();
     let Ok(first) = Command::new("make").arg("mesh.blk").current_dir(folder.path()).output() else {
-        eprintln!("SKIPPED: there is no make");
+        pogo_tests::skip("there is no make");
         return;
     };
     assert!(first.status.success(), "{}", text(&first.stderr));
@@ -269,14 +269,7 @@ fn make_sees_a_new_file_only_when_something_changed() {
 }
 
 fn shared_deck(name: &str) -> Option<PathBuf> {
-    let shared = std::env::var_os("POGO_SHARED")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared"), PathBuf::from);
-    let path = shared.join("decks").join(name);
-    if !path.exists() {
-        eprintln!("SKIPPED: {name} is not there (set POGO_SHARED)");
-        return None;
-    }
-    Some(path)
+    pogo_tests::shared(&format!("decks/{name}"))
 }
 
 /// Blocks a deck from elsewhere with a job and opens the result.

@@ -1,7 +1,7 @@
 //! `pogo-block` and `pogo-info` on voxel stacks, as a user runs them.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
 use pogo_formats::physics::{self, AnyBlockFile};
@@ -275,13 +275,7 @@ fn parosol_files_bring_their_conditions() {
 /// Sizes that others found, on stacks from elsewhere.
 #[test]
 fn stacks_from_elsewhere() {
-    let shared = std::env::var_os("POGO_SHARED").map(PathBuf::from);
-    let shared = shared.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared"));
-    let shared = shared.join("voxels");
-    if !shared.is_dir() {
-        eprintln!("SKIPPED: no folder {}", shared.display());
-        return;
-    }
+    let Some(shared) = pogo_tests::shared("voxels") else { return };
     let folder = tempfile::tempdir().unwrap();
     for (stack, spacing, threshold, elements, dof) in [
         ("parosol_py/trab1240_labels.npz", "0.0607", 1, 179_421, 1_004_451),

@@ -25,7 +25,7 @@ fn driver() -> Option<&'static PathBuf> {
                 Some(folder)
             }
             Err(error) => {
-                eprintln!("SKIPPED: no C compiler to build the stand-in for CUDA's driver: {error}");
+                pogo_tests::skip(format_args!("there is no C compiler for the stand-in for CUDA's driver: {error}"));
                 None
             }
         }

@@ -91,12 +91,7 @@ fn write_example(folder: &Path, dimension: u32, precision: FieldPrecision, forma
 #[test]
 fn vtk_reads_what_is_written() {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/python/check_fields.py");
-    let python = std::env::var("POGO_PYTHON").unwrap_or_else(|_| "python3".to_owned());
-    let has_vtk = Command::new(&python).args(["-c", "import vtk, numpy"]).output();
-    if !has_vtk.is_ok_and(|output| output.status.success()) {
-        eprintln!("SKIPPED: vtk_reads_what_is_written: {python} has no vtk and numpy; set POGO_PYTHON to one that has");
-        return;
-    }
+    let Some(python) = pogo_tests::python(&["vtk", "numpy"]) else { return };
     for dimension in [2, 3] {
         for precision in [FieldPrecision::Single, FieldPrecision::Double] {
             for format in [FieldFormat::Vtu, FieldFormat::VtkHdf] {

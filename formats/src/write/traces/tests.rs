@@ -226,12 +226,7 @@ proptest! {
 
 #[test]
 fn numpy_reads_the_archive() {
-    let python = std::env::var("POGO_PYTHON").unwrap_or_else(|_| "python3".to_owned());
-    let has_numpy = std::process::Command::new(&python).args(["-c", "import numpy"]).output();
-    if !has_numpy.is_ok_and(|output| output.status.success()) {
-        eprintln!("SKIPPED: numpy_reads_the_archive: {python} has no numpy; set POGO_PYTHON to one that has");
-        return;
-    }
+    let Some(python) = pogo_tests::python(&["numpy"]) else { return };
     let flat = mesh(&[""], &[0]);
     let set = "µ \"x\", y/..";
     let (mut traces, _) = Traces::plan(&[request(set, &[0], OutputInterval::Count(1))], &[], &flat.view(), |_| ());

@@ -1,17 +1,8 @@
 //! Results of independent codes in `$POGO_SHARED/refs/eikonal`.
 
 use std::io::Read;
-use std::path::PathBuf;
 
 use super::*;
-
-/// The folder of references, unless this machine has none.
-fn folder() -> Option<PathBuf> {
-    let shared = std::env::var_os("POGO_SHARED")
-        .map_or_else(|| std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared"), PathBuf::from);
-    let folder = shared.join("refs/eikonal");
-    folder.is_dir().then_some(folder)
-}
 
 /// The numbers of an array of an `.npz` file.
 fn array(path: &std::path::Path, name: &str) -> Vec<f64> {
@@ -39,10 +30,7 @@ fn array(path: &std::path::Path, name: &str) -> Vec<f64> {
 
 /// fimpy 1.2.2 with its tolerance at 1e-12, confirmed by a second code to 3e-12.
 fn compare<const N: usize>(file: &str, dimension: usize, worst_exact: f64) {
-    let Some(folder) = folder() else {
-        eprintln!("SKIPPED: no references for the Eikonal equation (POGO_SHARED names their folder)");
-        return;
-    };
+    let Some(folder) = pogo_tests::shared("refs/eikonal") else { return };
     let path = folder.join(file);
     let points: Vec<[f64; 3]> = array(&path, "points")
         .chunks_exact(dimension)

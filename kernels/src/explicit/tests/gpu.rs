@@ -14,7 +14,7 @@ fn skipped(test: &str) -> bool {
     let device = first_device();
     match &device {
         Some(name) => eprintln!("{test}: on {name}"),
-        None => eprintln!("SKIPPED: {test}: there is no CUDA device"),
+        None => pogo_tests::skip("there is no CUDA device"),
     }
     device.is_none()
 }

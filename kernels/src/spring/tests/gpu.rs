@@ -5,7 +5,7 @@ use super::*;
 fn device() -> bool {
     let there = crate::device::first_device().is_some();
     if !there {
-        eprintln!("SKIPPED: there is no CUDA device");
+        pogo_tests::skip("there is no CUDA device");
     }
     there
 }

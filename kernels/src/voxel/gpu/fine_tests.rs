@@ -212,10 +212,10 @@ fn worst(a: &[impl Number], b: &[f64]) -> f64 {
 }
 
 /// No device: says so, and that is all.
-fn no_device(test: &str) -> bool {
+fn no_device() -> bool {
     let none = first_device().is_none();
     if none {
-        eprintln!("SKIPPED: {test}: there is no CUDA device");
+        pogo_tests::skip("there is no CUDA device");
     }
     none
 }
@@ -248,7 +248,7 @@ fn reference<'a>(problem: &StaticProblem<'a>, fixed: &[u32]) -> Product<'a> {
 
 #[test]
 fn products_on_the_device_are_those_on_the_cpu() {
-    if no_device("products of voxels") {
+    if no_device() {
         return;
     }
     for_problems(|name, problem, fixed| {
@@ -303,7 +303,7 @@ fn products_on_the_device_are_those_on_the_cpu() {
 
 #[test]
 fn smoothing_on_the_device_is_chebyshev() {
-    if no_device("smoothing of voxels") {
+    if no_device() {
         return;
     }
     for_problems(|name, problem, fixed| {
@@ -361,7 +361,7 @@ fn smooth(product: &Product, inverse: &[f32], degree: usize, r: &mut [f64], z: &
 
 #[test]
 fn the_diagonal_on_the_device_is_that_of_the_elements() {
-    if no_device("the diagonal of voxels") {
+    if no_device() {
         return;
     }
     for_problems(|name, problem, _| {

@@ -50,7 +50,7 @@ fn device_solver(problem: &StaticProblem, settings: &SolverSettings) -> Option<G
     match GpuStaticSolver::new(problem, settings, 0) {
         Ok(device) => Some(device),
         Err(DeviceError::NoDriver | DeviceError::NoDevice { .. }) => {
-            eprintln!("SKIPPED: no CUDA device");
+            pogo_tests::skip("there is no CUDA device");
             None
         }
         Err(error) => panic!("{error}"),
