@@ -225,7 +225,45 @@ pub struct MeshView<'a> {
     pub element_sets: Vec<(&'a str, &'a [u32])>,
 }
 
+/// How users know nodes: by label, and by instance where a model has instances.
+#[derive(Debug, Clone, Copy)]
+pub struct NodeNames<'a> {
+    /// (n_nodes,).
+    pub labels: &'a [u32],
+    /// Instance indices, (n_nodes,).
+    pub instance: &'a [u16],
+    /// Names of the instances.
+    pub instances: &'a [&'a str],
+}
+
+impl NodeNames<'_> {
+    /// `LABEL`, or `INSTANCE.LABEL` where there are instances.
+    pub fn of(&self, node: u32) -> String {
+        user_label(self.instances, self.instance[node as usize], self.labels[node as usize])
+    }
+
+    /// Node indices in the user's order: by instance, then by label.
+    pub fn user_order(&self) -> Vec<u32> {
+        let mut order: Vec<u32> = (0..self.labels.len() as u32).collect();
+        order.sort_unstable_by_key(|&node| (self.instance[node as usize], self.labels[node as usize], node));
+        order
+    }
+}
+
+/// `LABEL`, or `INSTANCE.LABEL` where there are instances.
+pub fn user_label(instances: &[&str], instance: u16, label: u32) -> String {
+    match instances.get(usize::from(instance)) {
+        Some(name) if !name.is_empty() => format!("{name}.{label}"),
+        _ => label.to_string(),
+    }
+}
+
 impl MeshView<'_> {
+    /// Labels and instances of the nodes.
+    pub fn node_names(&self) -> NodeNames<'_> {
+        NodeNames { labels: self.node_labels, instance: self.node_instance, instances: &self.instances }
+    }
+
     /// Number of nodes.
     pub fn n_nodes(&self) -> usize {
         self.node_labels.len()

@@ -3,7 +3,7 @@
 use rkyv::{Archive, Deserialize, Serialize};
 
 use super::lattice::{DIRECTIONS, N_DIRECTIONS, group_of_direction, material_of};
-use crate::mesh::NamedSet;
+use crate::mesh::{NamedSet, NodeNames};
 
 /// Entry of an unused slot in [`SpringLists::neighbour`].
 pub const NO_NEIGHBOUR: u16 = u16::MAX;
@@ -177,6 +177,11 @@ impl SpringMesh {
 }
 
 impl SpringMeshView<'_> {
+    /// Labels and instances of the particles.
+    pub fn particle_names(&self) -> NodeNames<'_> {
+        NodeNames { labels: self.labels, instance: self.instance, instances: &self.instances }
+    }
+
     /// Number of particles.
     pub fn n_particles(&self) -> usize {
         self.labels.len()

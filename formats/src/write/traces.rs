@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use super::{OutputError, write_atomically};
 use crate::dynamics::{HistoryRequest, NodalQuantity, OutputInterval};
 use crate::explicit::{ElementHistoryRequest, ElementQuantity};
-use crate::mesh::MeshView;
+use crate::mesh::{GroupView, NodeNames};
 use crate::words::counted;
 
 /// What a trace shows.
@@ -123,31 +123,29 @@ impl Traces {
     /// Plans the columns of all requests. `sampling` resolves an interval to whatever tells samplings apart (the list of
     /// steps, or the interval itself); equal ones share a group. What several requests of a group name alike is there once.
     ///
-    /// Requests refer to nodes and elements of `mesh`, in its order; those that it does not have are left out. Returns the
+    /// Requests refer to `nodes` and to the elements of `groups` by index; those that are not there are left out. Returns the
     /// groups, without rows, and the sampling of each.
     pub fn plan<K: PartialEq>(
         nodal: &[HistoryRequest],
+        nodes: NodeNames<'_>,
         elemental: &[ElementHistoryRequest],
-        mesh: &MeshView<'_>,
+        groups: &[GroupView<'_>],
         sampling: impl Fn(OutputInterval) -> K,
     ) -> (Self, Vec<K>) {
         let mut plan = Plan { groups: Vec::new(), names: Vec::new(), samplings: Vec::new() };
         for request in nodal {
             let group = plan.group(sampling(request.interval));
-            for &node in request.nodes.iter().filter(|&&node| (node as usize) < mesh.n_nodes()) {
-                let at = node as usize;
-                let instance = mesh.node_instance.get(at).copied().unwrap_or_default();
-                let stem = stem(&request.set, instance, mesh.node_labels[at], mesh);
+            for &node in &request.nodes {
+                let Some(&label) = nodes.labels.get(node as usize) else { continue };
+                let instance = nodes.instance.get(node as usize).copied().unwrap_or_default();
+                let stem = stem(&request.set, instance, label, nodes.instances);
                 for &(quantity, component) in &request.variables {
                     plan.add(group, &stem, node, TraceQuantity::Nodal(quantity), component);
                 }
             }
         }
-        let firsts: Vec<usize> = mesh
-            .groups
-            .iter()
-            .scan(0, |next, group| Some(std::mem::replace(next, *next + group.labels.len())))
-            .collect();
+        let firsts: Vec<usize> =
+            groups.iter().scan(0, |next, group| Some(std::mem::replace(next, *next + group.labels.len()))).collect();
         for request in elemental {
             let group = plan.group(sampling(request.interval));
             for &element in &request.elements {
@@ -155,9 +153,9 @@ impl Traces {
                     continue;
                 };
                 let at = element as usize - firsts[kind];
-                let Some(&label) = mesh.groups[kind].labels.get(at) else { continue };
-                let instance = mesh.groups[kind].instance.get(at).copied().unwrap_or_default();
-                let stem = stem(&request.set, instance, label, mesh);
+                let Some(&label) = groups[kind].labels.get(at) else { continue };
+                let instance = groups[kind].instance.get(at).copied().unwrap_or_default();
+                let stem = stem(&request.set, instance, label, nodes.instances);
                 for &(quantity, component) in &request.variables {
                     plan.add(group, &stem, element, TraceQuantity::Element(quantity), component);
                 }
@@ -312,8 +310,8 @@ impl<K: PartialEq> Plan<K> {
 
 /// `SET.LABEL`, or `SET.INSTANCE.LABEL` in a named instance; a set that is named `INSTANCE.SET` because it is inside the
 /// instance does not repeat it.
-fn stem(set: &str, instance: u16, label: u32, mesh: &MeshView<'_>) -> String {
-    let stem = match mesh.instances.get(usize::from(instance)) {
+fn stem(set: &str, instance: u16, label: u32, instances: &[&str]) -> String {
+    let stem = match instances.get(usize::from(instance)) {
         Some(instance) if !instance.is_empty() => {
             let inside = set.strip_prefix(instance).and_then(|rest| rest.strip_prefix('.'));
             format!("{}.{instance}.{label}", inside.unwrap_or(set))

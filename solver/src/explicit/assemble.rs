@@ -190,10 +190,7 @@ pub fn actions(
     for force in &forces.free {
         let node = (force.dof / dimension) as usize;
         if matter.lumped_mass[node] <= 0.0 {
-            return Err(AssembleError::Massless {
-                what: "a load",
-                label: super::elements::user_label(mesh, mesh.node_instance[node], mesh.node_labels[node]),
-            });
+            return Err(AssembleError::Massless { what: "a load", label: mesh.node_names().of(node as u32) });
         }
     }
     Ok(Actions { forces, constraints, initial_velocities })

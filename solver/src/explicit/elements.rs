@@ -1,7 +1,7 @@
 //! Elements by their index in the mesh.
 
 use pogo_formats::mesh::ElementKind;
-use pogo_formats::mesh::MeshView;
+use pogo_formats::mesh::{MeshView, user_label};
 
 /// One element.
 #[derive(Debug, Clone, Copy)]
@@ -97,15 +97,7 @@ impl<'m, 'a> Elements<'m, 'a> {
 /// How the user knows the element with this index: `LABEL`, or `INSTANCE.LABEL` where there are instances.
 pub fn user_element_label(mesh: &MeshView<'_>, index: usize) -> String {
     match Elements::new(mesh).get(index) {
-        Some(element) => user_label(mesh, element.instance, element.label),
+        Some(element) => user_label(&mesh.instances, element.instance, element.label),
         None => format!("#{index}"),
-    }
-}
-
-/// `LABEL`, or `INSTANCE.LABEL` where there are instances.
-pub fn user_label(mesh: &MeshView<'_>, instance: u16, label: u32) -> String {
-    match mesh.instances.get(usize::from(instance)) {
-        Some(name) if !name.is_empty() => format!("{name}.{label}"),
-        _ => label.to_string(),
     }
 }

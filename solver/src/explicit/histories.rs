@@ -121,7 +121,8 @@ impl Histories {
         reactions: &mut impl ReactionForces,
     ) -> Result<Option<Self>, ElementError> {
         let sampling = |interval| schedule::steps(interval, n_steps, time_increment);
-        let (mut traces, steps) = Traces::plan(&setup.histories, &setup.element_histories, mesh, sampling);
+        let (nodal, elemental) = (&setup.histories, &setup.element_histories);
+        let (mut traces, steps) = Traces::plan(nodal, mesh.node_names(), elemental, &mesh.groups, sampling);
         for (group, steps) in traces.groups.iter_mut().zip(&steps) {
             let Some(n_values) = steps.len().checked_mul(group.columns.len()) else { return Ok(None) };
             let taken = group.times.try_reserve_exact(steps.len()).and(group.values.try_reserve_exact(n_values));

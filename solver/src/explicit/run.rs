@@ -26,7 +26,7 @@ use super::reactions::Reactions;
 use super::resolution::coarse_signals;
 use super::schedule;
 use super::signals::Signals;
-use super::snapshots::{PICTURE, Physics, Snapshots, user_order};
+use super::snapshots::{PICTURE, Physics, Snapshots};
 use super::time_loop::{self, Conditions, DIVERGED_FILE_NAME, End, Products};
 use crate::config::{Precision, Settings, Start, lumping_name};
 use crate::device::{self, MayBeDevice, Starting, on_chosen};
@@ -152,7 +152,7 @@ pub fn run(
     drop(state);
 
     let physics = Physics { mesh, matter: &matter, actions: &actions, time_increment: dt };
-    let order = if settings.fields && !setup.fields.is_empty() { user_order(mesh) } else { Vec::new() };
+    let order = if settings.fields && !setup.fields.is_empty() { mesh.node_names().user_order() } else { Vec::new() };
     let field_requests = if settings.fields { setup.fields.as_slice() } else { &[] };
     let mut snapshots = Snapshots::plan(
         physics,

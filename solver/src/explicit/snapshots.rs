@@ -79,16 +79,9 @@ pub struct Snapshots<'a> {
     signals: Signals<'a>,
 }
 
-/// Nodes in the user's order: by instance, then by label.
-pub fn user_order(mesh: &MeshView<'_>) -> Vec<u32> {
-    let mut order: Vec<u32> = (0..mesh.n_nodes() as u32).collect();
-    order.sort_unstable_by_key(|&node| (mesh.node_instance[node as usize], mesh.node_labels[node as usize], node));
-    order
-}
-
 impl<'a> Snapshots<'a> {
     /// Plans the snapshots of all requests into `folder`; without requests nothing is written. `order` is
-    /// [`user_order`], or empty when there is no request. With `resume_at`, what an earlier run has written up to that
+    /// the user's, or empty when there is no request. With `resume_at`, what an earlier run has written up to that
     /// step stays.
     ///
     /// # Errors

@@ -33,7 +33,7 @@ use crate::explicit::histories::{Histories, reaction_dofs};
 use crate::explicit::run::{default_energy_samples, increments, plot_traces, settle_checkpoint, threads};
 use crate::explicit::schedule;
 use crate::explicit::signals::Signals;
-use crate::explicit::snapshots::{PICTURE, user_order};
+use crate::explicit::snapshots::PICTURE;
 use crate::folder::{ResultFolder, peak_memory, provenance};
 use crate::interrupt::Interrupts;
 use crate::observe::{Observer, Outlook};
@@ -187,7 +187,7 @@ pub fn run(
         })?;
     drop(state);
 
-    let order = if settings.fields || settings.plot { user_order(&particles) } else { Vec::new() };
+    let order = if settings.fields || settings.plot { mesh.particle_names().user_order() } else { Vec::new() };
     let requests = if settings.fields { setup.fields.as_slice() } else { &[] };
     let mut snapshots = Snapshots::plan(
         mesh,
@@ -480,7 +480,7 @@ fn make_stepper<'a>(
 
 /// The kernels know indices only; the user knows labels.
 fn explain_error(error: &SpringError, model: &SpringModel<'_>) -> String {
-    let label = |particle: u32| label(&model.mesh, particle);
+    let label = |particle: u32| model.mesh.particle_names().of(particle);
     match error {
         SpringError::NotInGrid { particles: [a, b] } => format!(
             "the spring added from particle {} to {} does not join neighbours in the grid, or is not of the group that their \
@@ -506,15 +506,6 @@ fn explain(end: End, step: u64, dt: f64, stable: f64) -> String {
     format!("diverged at step {step}, t = {:.6e} s: {what}; {cause}", step as f64 * dt)
 }
 
-/// `LABEL`, with the instance in front where there are several.
-fn label(mesh: &SpringMeshView<'_>, particle: u32) -> String {
-    let label = mesh.labels[particle as usize];
-    match mesh.instances.get(usize::from(mesh.instance[particle as usize])) {
-        Some(instance) if !instance.is_empty() => format!("{instance}.{label}"),
-        _ => label.to_string(),
-    }
-}
-
 fn event(change: &Change, mesh: &SpringMeshView<'_>, setup: &SpringSetup, dt: f64) -> SpringEvent {
     let [a, b] = change.particles;
     let of_mesh = || mesh.springs(a as usize).find(|spring| spring.other == b).map(|spring| spring.group);
@@ -538,5 +529,10 @@ fn event(change: &Change, mesh: &SpringMeshView<'_>, setup: &SpringSetup, dt: f6
     };
     let group =
         group.and_then(|group| setup.groups.get(group as usize)).map_or(String::new(), |group| group.name.clone());
-    SpringEvent { time: change.step as f64 * dt, particles: [label(mesh, a), label(mesh, b)], group, cause }
+    SpringEvent {
+        time: change.step as f64 * dt,
+        particles: [mesh.particle_names().of(a), mesh.particle_names().of(b)],
+        group,
+        cause,
+    }
 }

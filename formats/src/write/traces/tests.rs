@@ -28,6 +28,11 @@ fn request(set: &str, nodes: &[u32], interval: OutputInterval) -> HistoryRequest
     }
 }
 
+fn plan(nodal: &[HistoryRequest], elemental: &[ElementHistoryRequest], mesh: &Mesh) -> (Traces, Vec<OutputInterval>) {
+    let view = mesh.view();
+    Traces::plan(nodal, view.node_names(), elemental, &view.groups, |interval| interval)
+}
+
 fn names(group: &TraceGroup) -> Vec<&str> {
     group.columns.iter().map(|column| column.name.as_str()).collect()
 }
@@ -35,14 +40,13 @@ fn names(group: &TraceGroup) -> Vec<&str> {
 #[test]
 fn columns_are_named_by_set_instance_and_label() {
     let flat = mesh(&[""], &[0, 0, 0]);
-    let (traces, _) =
-        Traces::plan(&[request("TOP", &[2, 0], OutputInterval::Increments(1))], &[], &flat.view(), |interval| interval);
+    let (traces, _) = plan(&[request("TOP", &[2, 0], OutputInterval::Increments(1))], &[], &flat);
     assert_eq!(names(&traces.groups[0]), ["TOP.12.U2", "TOP.12.RF1", "TOP.10.U2", "TOP.10.RF1"]);
 
     let parts = mesh(&["Part-1-1", "Part-1-2"], &[0, 1]);
     let requests =
         [request("Part-1-1.TOP", &[0], OutputInterval::Count(4)), request("ALL", &[1, 7], OutputInterval::Count(4))];
-    let (traces, samplings) = Traces::plan(&requests, &[], &parts.view(), |interval| interval);
+    let (traces, samplings) = plan(&requests, &[], &parts);
     assert_eq!(samplings.len(), 1);
     assert_eq!(
         names(&traces.groups[0]),
@@ -72,7 +76,7 @@ fn columns_of_elements_are_named_by_set_instance_and_label() {
         ],
         interval: OutputInterval::Count(1),
     };
-    let (traces, _) = Traces::plan(&[], &[request], &parts.view(), |interval| interval);
+    let (traces, _) = plan(&[], &[request], &parts);
     let expected: Vec<String> = ["BAR.Part-1-1.9", "BAR.8", "BAR.9"]
         .iter()
         .flat_map(|stem| ["S11", "E12", "MISES", "SENER"].map(|label| format!("{stem}.{label}")))
@@ -93,7 +97,7 @@ fn requests_with_the_same_sampling_share_a_file_and_repeated_columns_are_kept_on
         request("A", &[0, 1], OutputInterval::Increments(2)),
         request("A", &[1], OutputInterval::Increments(5)),
     ];
-    let (mut traces, samplings) = Traces::plan(&requests, &[], &flat.view(), |interval| interval);
+    let (mut traces, samplings) = plan(&requests, &[], &flat);
     assert_eq!(samplings, [OutputInterval::Increments(2), OutputInterval::Increments(5)]);
     assert_eq!(names(&traces.groups[0]), ["A.10.U2", "A.10.RF1", "A.11.U2", "A.11.RF1"]);
     assert_eq!(names(&traces.groups[1]), ["B.10.U2", "B.10.RF1", "A.11.U2", "A.11.RF1"]);
@@ -116,7 +120,7 @@ fn requests_with_the_same_sampling_share_a_file_and_repeated_columns_are_kept_on
 fn two_nodes_of_one_name_are_told_apart() {
     let mut twice = mesh(&[""], &[0, 0]);
     twice.node_labels = vec![5, 5];
-    let (traces, _) = Traces::plan(&[request("A", &[0, 1], OutputInterval::Count(1))], &[], &twice.view(), |_| ());
+    let (traces, _) = plan(&[request("A", &[0, 1], OutputInterval::Count(1))], &[], &twice);
     assert_eq!(names(&traces.groups[0]), ["A.5.U2", "A.5.RF1", "A.5.U2#2", "A.5.RF1#2"]);
 }
 
@@ -124,8 +128,7 @@ fn two_nodes_of_one_name_are_told_apart() {
 fn the_csv_has_comments_then_one_header_line() {
     let folder = tempfile::tempdir().unwrap();
     let flat = mesh(&[""], &[0]);
-    let (mut traces, _) =
-        Traces::plan(&[request("A, \"b\"\nc", &[0], OutputInterval::Count(1))], &[], &flat.view(), |_| ());
+    let (mut traces, _) = plan(&[request("A, \"b\"\nc", &[0], OutputInterval::Count(1))], &[], &flat);
     traces.groups[0].push(0.0, &[0.0, -1.5]);
     traces.groups[0].push(1e-7, &[f64::NAN, 1.0 / 3.0]);
     traces.write(folder.path(), &["pogo 0.1.0\nmodel.blk".into()]).unwrap();
@@ -229,7 +232,7 @@ fn numpy_reads_the_archive() {
     let Some(python) = pogo_tests::python(&["numpy"]) else { return };
     let flat = mesh(&[""], &[0]);
     let set = "µ \"x\", y/..";
-    let (mut traces, _) = Traces::plan(&[request(set, &[0], OutputInterval::Count(1))], &[], &flat.view(), |_| ());
+    let (mut traces, _) = plan(&[request(set, &[0], OutputInterval::Count(1))], &[], &flat);
     traces.groups[0].push(0.0, &[0.0, -1.5]);
     traces.groups[0].push(1e-7, &[f64::NAN, 1.0 / 3.0]);
     let folder = tempfile::tempdir().unwrap();
