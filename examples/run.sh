@@ -4,9 +4,8 @@
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 results=${1:-$root/examples/build/weld}
-bin=${CARGO_TARGET_DIR:-$root/target}/release
+. "$root/examples/commands.sh"
 
-cargo build --release --manifest-path "$root/Cargo.toml" --bin pogo-block --bin pogo-info --bin pogo-solve
 mkdir -p "$results"
 "$bin/pogo-block" "$root/examples/weld/weld.inp" --job "$root/examples/weld/weld.toml" -o "$results/weld.blk"
 "$bin/pogo-info" "$results/weld.blk" --picture "$results/blocks.png"

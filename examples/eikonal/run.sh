@@ -10,12 +10,10 @@ here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 rings=${1:-16}
 layers=${2:-5}
+. "$root/examples/commands.sh"
 out=$root/examples/build/eikonal
 mkdir -p "$out"
 cd "$out"
-
-cargo build --release --quiet --manifest-path "$root/Cargo.toml" --bins
-bin=$root/target/release
 
 "$bin/pogo-gen" ventricle --rings "$rings" --layers "$layers" -o ventricle.vtu
 "$bin/pogo-block" ventricle.vtu --job "$here/activation.toml" --domains 74 -o ventricle.blk

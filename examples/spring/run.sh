@@ -2,9 +2,9 @@
 # Tissue under tension, cut by a scalpel that moves: from voxels to pictures by two commands, and a study of stiffer skin.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-build=$here/../build/spring
-bin=$here/../../target/release
-cargo build --release --manifest-path "$here/../../Cargo.toml" -p pogo-tools -p pogo-solver
+root=$(cd "$here/../.." && pwd)
+. "$root/examples/commands.sh"
+build=$root/examples/build/spring
 mkdir -p "$build"
 cd "$build"
 

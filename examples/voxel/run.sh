@@ -3,9 +3,9 @@
 #   examples/voxel/run.sh [SIZE]        voxels along an edge, 64 when absent
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-build=$here/../build/voxel
-bin=$here/../../target/release
-cargo build --release --manifest-path "$here/../../Cargo.toml" -p pogo-tools -p pogo-solver
+root=$(cd "$here/../.." && pwd)
+. "$root/examples/commands.sh"
+build=$root/examples/build/voxel
 mkdir -p "$build"
 cd "$build"
 
