@@ -1,4 +1,9 @@
-//! Numbers in messages for people.
+//! Numbers in messages for people, and choices that people write as words.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{self, Deserialize, Deserializer, Visitor};
 
 /// `1,234,567`.
 pub fn grouped(n: u64) -> String {
@@ -16,6 +21,43 @@ pub fn grouped(n: u64) -> String {
 /// `1 node`, `1,234 nodes`.
 pub fn counted(n: usize, noun: &str) -> String {
     format!("{} {noun}{}", grouped(n as u64), if n == 1 { "" } else { "s" })
+}
+
+/// A value that people write as one of a few words, in a job and on the command line.
+pub trait Choice: Copy + PartialEq + 'static {
+    /// The words with what they mean. Where several words mean the same, the first one is shown.
+    const WORDS: &'static [(&'static str, Self)];
+
+    /// The word for this value.
+    fn word(self) -> &'static str {
+        Self::WORDS.iter().find(|(_, value)| *value == self).map_or("", |(word, _)| word)
+    }
+}
+
+/// A [`Choice`] as a job writes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Word<T>(pub T);
+
+impl<'de, T: Choice> Deserialize<'de> for Word<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Words<T>(PhantomData<T>);
+        impl<T: Choice> Visitor<'_> for Words<T> {
+            type Value = Word<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let words: Vec<String> = T::WORDS.iter().map(|(word, _)| format!("\"{word}\"")).collect();
+                write!(f, "one of {}", words.join(", "))
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Word<T>, E> {
+                match T::WORDS.iter().find(|(word, _)| *word == text) {
+                    Some((_, value)) => Ok(Word(*value)),
+                    None => Err(E::invalid_value(de::Unexpected::Str(text), &self)),
+                }
+            }
+        }
+        deserializer.deserialize_any(Words(PhantomData))
+    }
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use pogo_formats::job::JobFile as _;
 use pogo_formats::read::image::{Report, open, voxel_grid};
 use pogo_formats::voxel::job::{Image, VoxelJob};
 use pogo_formats::voxel::{VoxelGrid, VoxelModuli};
@@ -14,7 +15,7 @@ fn voxels() -> Option<PathBuf> {
 }
 
 fn read(path: &Path, job: &str) -> Result<(VoxelGrid, Report), String> {
-    let job = VoxelJob::parse(job, "job.toml").map_err(|error| error.to_string())?;
+    let job = VoxelJob::parse(job, "job.toml", Path::new("")).map_err(|error| error.to_string())?;
     voxel_grid(path, &job.image, &job.material).map_err(|error| error.to_string())
 }
 

@@ -2,6 +2,7 @@
 
 pub mod block;
 mod elasticity;
+pub mod job;
 mod model;
 
 pub use model::{

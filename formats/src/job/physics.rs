@@ -5,11 +5,7 @@
 
 use std::path::Path;
 
-use serde::Deserialize;
-use toml::{Spanned, Value};
-
-use super::JobError;
-use super::text::JobText;
+use super::{JobError, JobText};
 
 /// Physics that a job has to ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,36 +16,27 @@ pub enum Physics {
     Eikonal,
 }
 
-/// The physics that this job asks for; none where it leaves it to the input.
+/// The physics that the last of these files that has the key asks for; none where they leave it to the input.
 ///
 /// # Errors
 /// [`JobError`] for a file that cannot be read, TOML that is malformed, and a word that is none of them.
-pub fn physics(path: &Path) -> Result<Option<Physics>, JobError> {
-    asked_for(&JobText::read(path)?)
+pub fn physics(paths: &[impl AsRef<Path>]) -> Result<Option<Physics>, JobError> {
+    physics_of(&JobText::read(paths)?)
 }
 
-/// As [`physics`], of the text of a job; `name` is the file as errors show it.
+/// As [`physics`], of files that have been read.
 ///
 /// # Errors
 /// As [`physics`].
-pub fn physics_of(text: &str, name: &str) -> Result<Option<Physics>, JobError> {
-    asked_for(&JobText::new(text, name, Path::new("")))
-}
-
-#[derive(Deserialize)]
-struct Key {
-    physics: Option<Spanned<Value>>,
-}
-
-fn asked_for(text: &JobText) -> Result<Option<Physics>, JobError> {
-    let Some(key) = text.parse::<Key>()?.physics else { return Ok(None) };
-    match key.get_ref().as_str() {
+pub fn physics_of(text: &JobText) -> Result<Option<Physics>, JobError> {
+    let Some(key) = text.tables()?.get::<toml::Value>("physics")? else { return Ok(None) };
+    match key.value.as_str() {
         Some("spring") => Ok(Some(Physics::Spring)),
         Some("eikonal") => Ok(Some(Physics::Eikonal)),
-        _ => Err(text.place(key.span().start).error(format!(
+        _ => Err(key.place.error(format!(
             "physics = {}: write \"spring\" or \"eikonal\", or leave the key out (a deck is explicit dynamics, a voxel \
              stack statics)",
-            key.get_ref()
+            key.value
         ))),
     }
 }
@@ -60,6 +47,11 @@ mod tests {
 
     #[test]
     fn the_key_decides() {
+        let physics_of = |text: &str, name: &str| {
+            let mut all = JobText::default();
+            all.add(text, name, Path::new(""));
+            super::physics_of(&all)
+        };
         assert_eq!(physics_of("title = \"a\"", "j"), Ok(None));
         assert_eq!(physics_of("title = \"a\"\nphysics = \"spring\"", "j"), Ok(Some(Physics::Spring)));
         assert_eq!(physics_of("physics = \"eikonal\"", "j"), Ok(Some(Physics::Eikonal)));

@@ -1,12 +1,14 @@
 //! Values that a job may write in more than one way.
 
 use std::fmt;
+use std::marker::PhantomData;
 
 use serde::Deserialize;
-use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer};
+use serde::de::{self, Deserializer, IntoDeserializer, SeqAccess, Visitor};
 
-use super::Amplitude;
+use super::check::positive;
 use crate::dynamics::NodalQuantity;
+use crate::words::{Choice, Word};
 
 /// A time increment: seconds, or `"automatic"`.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -27,16 +29,21 @@ pub enum Components {
     /// As many as the mesh has dimensions.
     #[default]
     All,
-    /// These.
     These(Vec<Component>),
 }
 
-/// Sides of the bounding box: axis 0, 1, 2 and whether the upper one.
+/// One value, or a list of at least one: `key = 1.0` or `key = [1.0, 2.0]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
+pub struct List<T>(pub Vec<T>);
+
+/// Sides of the bounding box: axis 0, 1, 2 and whether it is the upper side.
+#[derive(Deserialize, Debug, Clone, PartialEq, Eq)]
+#[serde(from = "List<Word<(u8, bool)>>")]
 pub struct Sides(pub Vec<(u8, bool)>);
 
 /// Nodal variables: quantity and component, or all components.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Deserialize, Debug, Clone, PartialEq, Eq)]
+#[serde(from = "List<Variable>")]
 pub struct Variables(pub Vec<(NodalQuantity, Option<u8>)>);
 
 impl Default for Variables {
@@ -45,78 +52,75 @@ impl Default for Variables {
     }
 }
 
-/// An amplitude by its name, or written in place.
-#[derive(Debug, Clone, PartialEq)]
-pub enum AmplitudeReference {
-    /// Name of an amplitude of the jobs or of the deck.
-    Name(String),
-    /// Written in place.
-    Inline(Box<Amplitude>),
+impl Choice for (u8, bool) {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("xmin", (0, false)),
+        ("xmax", (0, true)),
+        ("ymin", (1, false)),
+        ("ymax", (1, true)),
+        ("zmin", (2, false)),
+        ("zmax", (2, true)),
+    ];
 }
 
-impl Sides {
-    fn parse(text: &str) -> Option<(u8, bool)> {
-        Some(match text {
-            "xmin" => (0, false),
-            "xmax" => (0, true),
-            "ymin" => (1, false),
-            "ymax" => (1, true),
-            "zmin" => (2, false),
-            "zmax" => (2, true),
-            _ => return None,
-        })
+impl From<List<Word<(u8, bool)>>> for Sides {
+    fn from(list: List<Word<(u8, bool)>>) -> Self {
+        Self(list.0.into_iter().map(|Word(side)| side).collect())
+    }
+}
+
+impl From<List<Variable>> for Variables {
+    fn from(list: List<Variable>) -> Self {
+        Self(list.0.into_iter().map(|Variable(quantity, component)| (quantity, component)).collect())
+    }
+}
+
+impl IncrementValue {
+    /// Checks an increment and the safety factor beside it.
+    pub(crate) fn check(increment: Option<Self>, factor: Option<f64>) -> Result<(), String> {
+        if let Some(Self::Seconds(increment)) = increment {
+            positive("increment", Some(increment))?;
+            if factor.is_some() {
+                return Err("`increment_factor` goes with `increment = \"automatic\"`".to_owned());
+            }
+        }
+        match factor {
+            Some(factor) if !(factor > 0.0 && factor <= 1.0) => {
+                Err(format!("`increment_factor` must lie in (0, 1], not {factor}"))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
 impl Component {
+    fn of<E: de::Error>(found: Option<u8>, text: impl fmt::Display) -> Result<Self, E> {
+        found
+            .map(Self)
+            .ok_or_else(|| E::custom(format!("component {text} does not exist: write 1, 2, 3 or \"x\", \"y\", \"z\"")))
+    }
+
     fn from_number<E: de::Error>(number: i64) -> Result<Self, E> {
-        match number {
-            1..=3 => Ok(Self(number as u8 - 1)),
-            _ => Err(E::custom(format!("component {number} does not exist: write 1, 2, 3 or \"x\", \"y\", \"z\""))),
-        }
+        Self::of((1..=3).contains(&number).then(|| number as u8 - 1), number)
     }
 
     fn from_name<E: de::Error>(name: &str) -> Result<Self, E> {
-        match name {
-            "x" => Ok(Self(0)),
-            "y" => Ok(Self(1)),
-            "z" => Ok(Self(2)),
-            _ => Err(E::custom(format!("component \"{name}\" does not exist: write 1, 2, 3 or \"x\", \"y\", \"z\""))),
-        }
-    }
-}
-
-impl Variables {
-    fn parse<E: de::Error>(text: &str) -> Result<(NodalQuantity, Option<u8>), E> {
-        let upper = text.to_ascii_uppercase();
-        let (name, component) = match upper.as_bytes().last() {
-            Some(digit @ b'1'..=b'3') => (&upper[..upper.len() - 1], Some(digit - b'1')),
-            _ => (upper.as_str(), None),
-        };
-        let quantity = match name {
-            "U" => NodalQuantity::Displacement,
-            "V" => NodalQuantity::Velocity,
-            "A" => NodalQuantity::Acceleration,
-            "RF" => NodalQuantity::Reaction,
-            _ => {
-                return Err(E::custom(format!(
-                    "variable \"{text}\" does not exist: write U, V, A or RF, with a component 1, 2, 3 or without"
-                )));
-            }
-        };
-        Ok((quantity, component))
+        Self::of(
+            ["x", "y", "z"].iter().position(|axis| *axis == name).map(|axis| axis as u8),
+            format_args!("\"{name}\""),
+        )
     }
 }
 
 /// Implements `Deserialize` by a visitor made of these methods.
 macro_rules! visit {
     ($type:ty, $expecting:literal, { $($method:item)* }) => {
-        impl<'de> Deserialize<'de> for $type {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 struct V;
-                impl<'de> Visitor<'de> for V {
+                impl<'de> serde::de::Visitor<'de> for V {
                     type Value = $type;
-                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                         f.write_str($expecting)
                     }
                     $($method)*
@@ -126,6 +130,7 @@ macro_rules! visit {
         }
     };
 }
+pub(super) use visit;
 
 visit!(IncrementValue, "a number of seconds or \"automatic\"", {
     fn visit_f64<E: de::Error>(self, value: f64) -> Result<Self::Value, E> {
@@ -158,59 +163,64 @@ visit!(Components, "components: \"all\", one, or a list", {
     fn visit_str<E: de::Error>(self, value: &str) -> Result<Self::Value, E> {
         if value == "all" { Ok(Components::All) } else { Ok(Components::These(vec![Component::from_name(value)?])) }
     }
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-        let mut components = Vec::new();
-        while let Some(component) = list.next_element()? {
-            components.push(component);
-        }
-        if components.is_empty() {
-            return Err(de::Error::invalid_length(0, &self));
-        }
-        Ok(Components::These(components))
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
+        ListVisitor(PhantomData).visit_seq(list).map(|List(components)| Components::These(components))
     }
 });
 
-visit!(Sides, "one or several of \"xmin\", \"xmax\", \"ymin\", \"ymax\", \"zmin\", \"zmax\"", {
-    fn visit_str<E: de::Error>(self, value: &str) -> Result<Self::Value, E> {
-        match Sides::parse(value) {
-            Some(side) => Ok(Sides(vec![side])),
-            None => Err(E::invalid_value(de::Unexpected::Str(value), &self)),
-        }
-    }
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-        let mut sides = Vec::new();
-        while let Some(Sides(side)) = list.next_element()? {
-            sides.extend(side);
-        }
-        if sides.is_empty() {
-            return Err(de::Error::invalid_length(0, &self));
-        }
-        Ok(Sides(sides))
+/// A nodal variable, such as `"U"` or `"RF2"`.
+struct Variable(NodalQuantity, Option<u8>);
+
+visit!(Variable, "a variable such as \"U\" or \"RF2\"", {
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
+        let upper = text.to_ascii_uppercase();
+        let (name, component) = match upper.as_bytes().last() {
+            Some(digit @ b'1'..=b'3') => (&upper[..upper.len() - 1], Some(digit - b'1')),
+            _ => (upper.as_str(), None),
+        };
+        let quantity = match name {
+            "U" => NodalQuantity::Displacement,
+            "V" => NodalQuantity::Velocity,
+            "A" => NodalQuantity::Acceleration,
+            "RF" => NodalQuantity::Reaction,
+            _ => {
+                return Err(E::custom(format!(
+                    "variable \"{text}\" does not exist: write U, V, A or RF, with a component 1, 2, 3 or without"
+                )));
+            }
+        };
+        Ok(Variable(quantity, component))
     }
 });
 
-visit!(Variables, "variables such as \"U\" or [\"U2\", \"RF\"]", {
-    fn visit_str<E: de::Error>(self, value: &str) -> Result<Self::Value, E> {
-        Ok(Variables(vec![Variables::parse(value)?]))
-    }
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-        let mut variables = Vec::new();
-        while let Some(Variables(variable)) = list.next_element()? {
-            variables.extend(variable);
-        }
-        if variables.is_empty() {
-            return Err(de::Error::invalid_length(0, &self));
-        }
-        Ok(Variables(variables))
-    }
-});
+struct ListVisitor<T>(PhantomData<T>);
 
-visit!(AmplitudeReference, "the name of an amplitude, or { kind = … }", {
-    fn visit_str<E: de::Error>(self, value: &str) -> Result<Self::Value, E> {
-        Ok(AmplitudeReference::Name(value.to_owned()))
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
+    type Value = List<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("one value or a list of at least one value")
     }
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-        let amplitude = Amplitude::deserialize(MapAccessDeserializer::new(map))?;
-        Ok(AmplitudeReference::Inline(Box::new(amplitude)))
+    fn visit_i64<E: de::Error>(self, value: i64) -> Result<List<T>, E> {
+        Ok(List(vec![T::deserialize(value.into_deserializer())?]))
     }
-});
+    fn visit_f64<E: de::Error>(self, value: f64) -> Result<List<T>, E> {
+        Ok(List(vec![T::deserialize(value.into_deserializer())?]))
+    }
+    fn visit_str<E: de::Error>(self, value: &str) -> Result<List<T>, E> {
+        Ok(List(vec![T::deserialize(value.into_deserializer())?]))
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<List<T>, A::Error> {
+        let mut values = Vec::new();
+        while let Some(value) = list.next_element()? {
+            values.push(value);
+        }
+        if values.is_empty() { Err(de::Error::invalid_length(0, &self)) } else { Ok(List(values)) }
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ListVisitor(PhantomData))
+    }
+}

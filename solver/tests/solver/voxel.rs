@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use pogo_formats::job::JobFile as _;
 use pogo_formats::voxel::job::{GivenConditions, VoxelJob};
 use pogo_formats::voxel::setup::VoxelMaterial;
 use pogo_formats::voxel::summary::{Tensor, VoxelStatus, VoxelSummary};
@@ -33,7 +34,7 @@ fn mesh(size: [u32; 3], class: impl Fn([u32; 3]) -> Option<u8>) -> VoxelMesh {
 fn setup(mesh: &VoxelMesh, tables: &str) -> VoxelSetup {
     let head = format!("[material]\nlaw = \"threshold\"\nthreshold = 1\nyoung = 1.0\npoisson = {POISSON}\n{tables}");
     let tolerance = if tables.contains("[solver]") { "" } else { "[solver]\ntolerance = 1e-11\n" };
-    let job = VoxelJob::parse(&(head + tolerance), "job.toml").unwrap();
+    let job = VoxelJob::parse(&(head + tolerance), "job.toml", std::path::Path::new("")).unwrap();
     let material = |name: &str, young| VoxelMaterial { name: name.into(), young };
     let materials = vec![material("soft", YOUNG), material("hard", 10.0 * YOUNG)];
     job.setup(&mesh.view(), materials, &GivenConditions::default(), &|_| Err("no mask".into())).unwrap()

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
 use pogo_formats::eikonal::job::EikonalJob;
+use pogo_formats::job::JobFile as _;
 use pogo_formats::read::mesh;
 
 const JOB: &str = "[[velocity]]\nspeed = 1\n[[start]]\nat = [0, 0, 0]\n";

@@ -10,7 +10,7 @@ use pogo_formats::eikonal::block::EikonalContents;
 use pogo_formats::eikonal::job::EikonalJob;
 use pogo_formats::eikonal::setup::StartRegion;
 use pogo_formats::eikonal::{metrics, nodes_of, outside};
-use pogo_formats::job::JobError;
+use pogo_formats::job::{JobError, JobFile as _};
 use pogo_formats::read::mesh;
 use pogo_formats::words::{counted, grouped};
 use serde::Serialize;
@@ -185,7 +185,7 @@ fn load(
         return Err(JobError { file: config.mesh.display().to_string(), line: 0, message: message.into() }.into());
     };
     progress.stage("read");
-    let job = EikonalJob::read(path)?;
+    let job = EikonalJob::read(&[path])?;
     let mut mesh = mesh::read(&config.mesh, &config.ignore)?;
     seconds.read = clock.lap();
 

@@ -2,6 +2,7 @@ use std::path::Path;
 
 use pogo_formats::eikonal::job::EikonalJob;
 use pogo_formats::eikonal::metrics;
+use pogo_formats::job::JobFile as _;
 use proptest::prelude::*;
 
 use super::*;

@@ -119,6 +119,7 @@ variables = \"U\"
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pogo_formats::job::JobFile as _;
     use pogo_formats::spring::job::SpringJob;
 
     #[test]

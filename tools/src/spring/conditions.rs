@@ -6,8 +6,8 @@ use pogo_formats::job::{JobError, Located};
 use pogo_formats::mesh::{Mesh, NamedSet};
 use pogo_formats::spring::job::{Add, Erase, SpringJob};
 use pogo_formats::spring::{
-    Cut, Gravity, PointForce, SpringAddition, SpringErasure, SpringFields, SpringGroup, SpringMaterial, SpringMesh,
-    SpringMeshView, SpringSetup,
+    Cut, CutFrame, Gravity, PointForce, SpringAddition, SpringErasure, SpringFields, SpringGroup, SpringMaterial,
+    SpringMesh, SpringMeshView, SpringSetup,
 };
 use pogo_formats::words::counted;
 
@@ -43,7 +43,7 @@ pub fn conditions(
         Some(grid) => grid.spacing.into_iter().fold(0.0, f64::max),
         None => longest_spring(&view),
     };
-    let title = job.common.title.clone().unwrap_or_else(|| deck.title.clone());
+    let title = job.title.clone().unwrap_or_else(|| deck.title.clone());
     let particles = Mesh {
         dimension: 3,
         coordinates: mesh.coordinates.clone(),
@@ -55,7 +55,7 @@ pub fn conditions(
         element_sets: Vec::new(),
     };
     let mut model = Model { mesh: particles, setup: deck };
-    let mut remarks = apply_to_particles(&mut model, &job.common, size)?;
+    let mut remarks = apply_to_particles(&mut model, &job.dynamics, size)?;
     let Model { mesh: particles, setup: mut found } = model;
 
     let mut forces = Vec::new();
@@ -95,7 +95,12 @@ pub fn conditions(
         let name = item.value.name.clone().unwrap_or_else(|| format!("CUT{}", index + 1));
         let name = unique(&name, &cuts, |cut| &cut.name);
         let shape = item.value.shape().map_err(|text| item.place.error(text))?;
-        cuts.push(Cut { name, time: item.value.time, frame: item.value.positions.into(), shape });
+        cuts.push(Cut {
+            name,
+            time: item.value.time,
+            frame: item.value.positions.map_or(CutFrame::Current, |word| word.0),
+            shape,
+        });
     }
     let finder = Finder { view: &view, sets: &mesh.sets, geometry: Geometry::of_particles(&particles, size) };
     let mut additions: Vec<SpringAddition> = Vec::new();

@@ -9,7 +9,7 @@ use pogo_formats::VERSION;
 use pogo_formats::block::{Provenance, Source};
 use pogo_formats::dynamics::{Increment, LoadKind};
 use pogo_formats::explicit::{ExplicitSettings, Lumping, Setup};
-use pogo_formats::job::JobError;
+use pogo_formats::job::{JobError, JobFile as _};
 use pogo_formats::mesh::Mesh;
 use pogo_formats::read::deck;
 use pogo_formats::read::deck::ReadOptions;
@@ -189,7 +189,7 @@ fn load(
     seconds: &mut SpringSeconds,
 ) -> Result<Loaded, PipelineError> {
     progress.stage("read");
-    let job = SpringJob::read(&config.job)?;
+    let job = SpringJob::read(&[&config.job])?;
     let explain = |error: BuildError| PipelineError::Spring { input: config.input.clone(), error };
     let (mesh, deck, gravity, groups, materials, image, files, mut remarks);
     if is_deck(&config.input) {

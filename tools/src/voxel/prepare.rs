@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use pogo_formats::VERSION;
 
 use pogo_formats::block::{Provenance, Source};
-use pogo_formats::job::JobError;
+use pogo_formats::job::{JobError, JobFile as _};
 use pogo_formats::read::image;
 use pogo_formats::read::image::Report;
 use pogo_formats::voxel::block::VoxelContents;
@@ -197,7 +197,7 @@ fn load(
         return Err(JobError { file: stack(), line: 0, message: message.into() }.into());
     };
     progress.stage("read");
-    let job = VoxelJob::read(path)?;
+    let job = VoxelJob::read(&[path])?;
     let (grid, mut report) = image::voxel_grid(&config.stack, &job.image, &job.material)?;
     seconds.read = clock.lap();
 

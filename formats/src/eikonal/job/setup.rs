@@ -206,7 +206,7 @@ impl EikonalJob {
     ) -> Result<(), JobError> {
         let Located { place, value } = item;
         if let Some(names) = &value.elset {
-            for name in names.list() {
+            for name in &names.0 {
                 for &element in &set(&mesh.element_sets, name, "element set", place)?.members {
                     of_element[element as usize] = class;
                 }
@@ -228,7 +228,7 @@ impl EikonalJob {
                 });
             }
             let values = tags.as_ref().map_or(&[][..], |tags| &tags.values);
-            for &tag in wanted.list() {
+            for &tag in &wanted.0 {
                 let mut any = false;
                 for (class_of, _) in of_element.iter_mut().zip(values).filter(|(_, value)| **value == tag as f64) {
                     *class_of = class;
@@ -308,7 +308,7 @@ impl EikonalJob {
             let known = list_of(mesh.arrays.iter().map(|array| array.name.as_str()), "cell arrays");
             return Err(place.error(format!("the mesh has no cell array \"{name}\", and this is no .npy file{known}")));
         }
-        let path = self.folder.join(name);
+        let path = place.folder.join(name);
         let wrong = |message: String| place.error(format!("{}: {message}", path.display()));
         let (shape, values) = npy::read_numbers(&path).map_err(wrong)?;
         let count = match shape[..] {
@@ -351,7 +351,7 @@ impl EikonalJob {
             return Ok(StartRegion::Set(at.unwrap_or_default() as u32));
         }
         if let Some(file) = &value.vtx {
-            let path = self.folder.join(file);
+            let path = place.folder.join(file);
             let nodes = read_vtx(&path).map_err(|error| place.error(error.to_string()))?;
             if let Some(node) = nodes.iter().find(|&&node| node as usize >= mesh.n_nodes()) {
                 let message = format!("{}: node {node}, and there are {}", path.display(), mesh.n_nodes());

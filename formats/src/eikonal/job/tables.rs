@@ -3,8 +3,9 @@
 use serde::Deserialize;
 
 use crate::eikonal::setup::{Decomposition, EikonalSettings, LocalSolver};
-use crate::job::Sides;
-use crate::job::check::positive;
+use crate::job::check::{at_most_one, exactly_one, given, positive};
+use crate::job::{List, Sides};
+use crate::words::{Choice, Word};
 
 /// `[mesh]`: what the mesh's file means.
 #[derive(Deserialize, Debug, Clone, PartialEq, Default)]
@@ -33,9 +34,9 @@ pub struct Velocity {
     /// Name, for changes by name; `VELOCITY` and a number when absent.
     pub name: Option<String>,
     /// Element sets: one or a list. Regions of openCARP are sets by their number, physical groups of Gmsh by their name.
-    pub elset: Option<OneOrMore<String>>,
+    pub elset: Option<List<String>>,
     /// Elements with these tags.
-    pub tag: Option<OneOrMore<i64>>,
+    pub tag: Option<List<i64>>,
     /// Every element.
     #[serde(default)]
     pub all: bool,
@@ -115,26 +116,6 @@ impl NodeName {
     }
 }
 
-/// One or a list.
-#[derive(Deserialize, Debug, Clone, PartialEq, Eq)]
-#[serde(untagged, expecting = "expected one or a list")]
-pub enum OneOrMore<T> {
-    /// One.
-    One(T),
-    /// Several.
-    More(Vec<T>),
-}
-
-impl<T> OneOrMore<T> {
-    /// All of them.
-    pub fn list(&self) -> &[T] {
-        match self {
-            Self::One(one) => std::slice::from_ref(one),
-            Self::More(more) => more,
-        }
-    }
-}
-
 /// `[solver]`.
 #[derive(Deserialize, Debug, Clone, PartialEq, Default)]
 #[serde(deny_unknown_fields)]
@@ -145,35 +126,19 @@ pub struct Solver {
     /// order of accuracy from about 0.7 to about 1.
     pub exact_radius: Option<f64>,
     /// `"six"` (default), `"eighteen"` or `"on_the_fly"`: what is stored of a tetrahedron (Section 3 of the paper).
-    pub local_solver: Option<LocalSolverName>,
+    pub local_solver: Option<Word<LocalSolver>>,
     /// `"automatic"` (default), `"whole"`, `"first"` or `"second"`: how a device works on sub-domains (Section 6.3).
-    pub decomposition: Option<DecompositionName>,
+    pub decomposition: Option<Word<Decomposition>>,
 }
 
-/// As [`LocalSolver`].
-#[derive(Deserialize, Debug, Clone, Copy, PartialEq, Eq)]
-#[serde(rename_all = "snake_case")]
-pub enum LocalSolverName {
-    /// Six products.
-    Six,
-    /// All 18.
-    Eighteen,
-    /// None.
-    OnTheFly,
+impl Choice for LocalSolver {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("six", Self::Six), ("eighteen", Self::Eighteen), ("on_the_fly", Self::OnTheFly)];
 }
 
-/// As [`Decomposition`].
-#[derive(Deserialize, Debug, Clone, Copy, PartialEq, Eq)]
-#[serde(rename_all = "snake_case")]
-pub enum DecompositionName {
-    /// The program's choice.
-    Automatic,
-    /// None.
-    Whole,
-    /// First approach.
-    First,
-    /// Second approach.
-    Second,
+impl Choice for Decomposition {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("automatic", Self::Automatic), ("whole", Self::Whole), ("first", Self::First), ("second", Self::Second)];
 }
 
 /// `[output]`.
@@ -202,17 +167,6 @@ pub struct Output {
     pub probe_points: Vec<[f64; 3]>,
 }
 
-/// Exactly one, or none if that is allowed.
-fn count(names: &[(&str, bool)], least: usize) -> Result<(), String> {
-    let given: Vec<&str> = names.iter().filter(|(_, given)| *given).map(|(name, _)| *name).collect();
-    let list = || names.iter().map(|(name, _)| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-    match given.as_slice() {
-        [] if least > 0 => Err(format!("give one of {}", list())),
-        [one, other, ..] => Err(format!("give `{one}` or `{other}`, not both (one of {})", list())),
-        _ => Ok(()),
-    }
-}
-
 impl Mesh {
     pub(super) fn check(&self) -> Result<(), String> {
         positive("scale", self.scale)
@@ -221,15 +175,14 @@ impl Mesh {
 
 impl Velocity {
     pub(super) fn check(&self) -> Result<(), String> {
-        count(&[("elset", self.elset.is_some()), ("tag", self.tag.is_some()), ("all", self.all)], 0)?;
-        let kinds = [
-            ("speed", self.speed.is_some()),
-            ("speeds", self.speeds.is_some()),
-            ("tensor", self.tensor.is_some()),
-            ("speed_data", self.speed_data.is_some()),
-            ("tensor_data", self.tensor_data.is_some()),
-        ];
-        count(&kinds, 1)?;
+        at_most_one([("elset", given(&self.elset)), ("tag", given(&self.tag)), ("all", self.all.then_some(()))])?;
+        exactly_one([
+            ("speed", given(&self.speed)),
+            ("speeds", given(&self.speeds)),
+            ("tensor", given(&self.tensor)),
+            ("speed_data", given(&self.speed_data)),
+            ("tensor_data", given(&self.tensor_data)),
+        ])?;
         positive("factor", self.factor)?;
         if self.factor.is_some() && self.speed_data.is_none() && self.tensor_data.is_none() {
             return Err("`factor` goes with `speed_data` or `tensor_data`".into());
@@ -265,16 +218,15 @@ impl Velocity {
 
 impl Start {
     pub(super) fn check(&self) -> Result<(), String> {
-        let places = [
-            ("node", self.node.is_some()),
-            ("nodes", self.nodes.is_some()),
-            ("nset", self.nset.is_some()),
-            ("at", self.at.is_some()),
-            ("box", self.corners.is_some()),
-            ("sphere", self.sphere.is_some()),
-            ("vtx", self.vtx.is_some()),
-        ];
-        count(&places, 1)?;
+        exactly_one([
+            ("node", given(&self.node)),
+            ("nodes", given(&self.nodes)),
+            ("nset", given(&self.nset)),
+            ("at", given(&self.at)),
+            ("box", given(&self.corners)),
+            ("sphere", given(&self.sphere)),
+            ("vtx", given(&self.vtx)),
+        ])?;
         match self.sphere {
             Some(sphere) if sphere.radius < 0.0 => Err("the `radius` of a sphere must not be negative".into()),
             _ => Ok(()),
@@ -300,17 +252,8 @@ impl Solver {
         EikonalSettings {
             tolerance: self.tolerance.unwrap_or(default.tolerance),
             exact_radius: self.exact_radius.unwrap_or(default.exact_radius),
-            local_solver: self.local_solver.map_or(default.local_solver, |name| match name {
-                LocalSolverName::Six => LocalSolver::Six,
-                LocalSolverName::Eighteen => LocalSolver::Eighteen,
-                LocalSolverName::OnTheFly => LocalSolver::OnTheFly,
-            }),
-            decomposition: self.decomposition.map_or(default.decomposition, |name| match name {
-                DecompositionName::Automatic => Decomposition::Automatic,
-                DecompositionName::Whole => Decomposition::Whole,
-                DecompositionName::First => Decomposition::First,
-                DecompositionName::Second => Decomposition::Second,
-            }),
+            local_solver: self.local_solver.map_or(default.local_solver, |word| word.0),
+            decomposition: self.decomposition.map_or(default.decomposition, |word| word.0),
         }
     }
 }

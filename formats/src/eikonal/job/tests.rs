@@ -2,6 +2,7 @@ use std::path::Path;
 
 use super::*;
 use crate::eikonal::setup as model;
+use crate::job::JobText;
 use crate::mesh::NamedSet;
 use crate::read::mesh::{CellArray, MeshFile};
 
@@ -98,7 +99,7 @@ fn tags_and_data_of_elements() {
     assert!(notes(&format!("{all}{scar}")).is_empty());
     let found = notes(&format!("{scar}{all}"));
     assert!(found[0].starts_with("j.toml:1: warning: velocity \"scar\" holds in no element"), "{found:?}");
-    let error = EikonalJob::read(Path::new(".")).unwrap_err().to_string();
+    let error = EikonalJob::read(&[Path::new(".")]).unwrap_err().to_string();
     assert!(error.contains("no file but a folder or a pipe"), "{error}");
 }
 
@@ -114,4 +115,19 @@ fn every_key_of_the_reference_is_read() {
     {
         assert!(text.contains(key), "{key}");
     }
+}
+
+#[test]
+fn a_later_job_wins() {
+    let mut jobs = JobText::default();
+    let first = "physics = 'eikonal'\n[mesh]\nscale = 2\n[[velocity]]\nname = 'all'\nspeed = 1\n[[start]]\nnode = 10\n\
+                 [solver]\nexact_radius = 0.5\n[output]\nisochrones = 7\n";
+    jobs.add(first, "a.toml", Path::new(""));
+    let second = "[[velocity]]\nname = 'All'\nspeed = 3\n[[start]]\nnode = 20\n[solver]\ntolerance = 0.01\n[output]\nfields = false\n";
+    jobs.add(second, "b.toml", Path::new(""));
+    let job = EikonalJob::from_text(&jobs).unwrap();
+    assert_eq!((job.velocities.len(), job.velocities[0].value.speed, job.starts.len()), (1, Some(3.0), 2));
+    let (solver, output) = (job.solver.value, job.output.value);
+    assert_eq!((solver.exact_radius, solver.tolerance), (Some(0.5), Some(0.01)));
+    assert_eq!((output.isochrones, output.fields, job.mesh.value.scale), (Some(7), Some(false), Some(2.0)));
 }

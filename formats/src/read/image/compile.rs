@@ -36,9 +36,9 @@ impl<'a> Rule<'a> {
         };
         match material.law {
             Law::Threshold => {
-                let values = material.threshold.as_ref().map_or(&[][..], |list| list.values());
-                let young = material.young.as_ref().map_or(&[][..], |list| list.values());
-                let names = material.name.as_ref().map_or(&[][..], |list| list.values());
+                let values = material.threshold.as_ref().map_or(&[][..], |list| &list.0[..]);
+                let young = material.young.as_ref().map_or(&[][..], |list| &list.0[..]);
+                let names = material.name.as_ref().map_or(&[][..], |list| &list.0[..]);
                 for (i, (&value, &young)) in values.iter().zip(young).enumerate() {
                     let name = names.get(i).cloned().unwrap_or_else(|| format!("MATERIAL-{}", i + 1));
                     rule.entry(value, name, young);
@@ -114,7 +114,7 @@ impl<'a> Rule<'a> {
         if !q.is_finite() || young.is_nan() || (young > most && m.maximum.is_none()) {
             return f32::NAN;
         }
-        let threshold = m.threshold.as_ref().and_then(|list| list.values().first().copied());
+        let threshold = m.threshold.as_ref().and_then(|list| list.0.first().copied());
         if threshold.is_some_and(|threshold| q < threshold)
             || (young <= 0.0 && (threshold.is_none() || m.minimum.is_none()))
         {

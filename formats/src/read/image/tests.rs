@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::*;
 
 use super::*;
+use crate::job::JobFile as _;
 use crate::voxel::job::{AxisOrder, VoxelJob};
 use crate::voxel::{VoxelGrid, VoxelModuli};
 
@@ -406,7 +407,7 @@ fn aim_versions_and_packings() {
 }
 
 fn grid(path: &Path, job: &str) -> Result<(VoxelGrid, Report), String> {
-    let job = VoxelJob::parse(job, "job.toml").map_err(|error| error.to_string())?;
+    let job = VoxelJob::parse(job, "job.toml", Path::new("")).map_err(|error| error.to_string())?;
     voxel_grid(path, &job.image, &job.material).map_err(|error| error.to_string())
 }
 

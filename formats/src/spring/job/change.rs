@@ -3,9 +3,9 @@
 use serde::Deserialize;
 
 use crate::dynamics::OutputInterval;
-use crate::job::AmplitudeReference;
-use crate::job::convert::when;
+use crate::job::{AmplitudeReference, table};
 use crate::spring::{CutFrame, CutShape, SpringFields};
+use crate::words::{Choice, Word};
 
 /// `[[gravity]]`: an acceleration of all particles.
 #[derive(Deserialize, Debug, Clone, PartialEq)]
@@ -44,28 +44,11 @@ pub struct CutTable {
     /// Of a blade: the other end at each station.
     pub to: Option<Vec<[f64; 3]>>,
     /// Which positions of the particles count: `"current"` (default) or `"rest"`.
-    #[serde(default)]
-    pub positions: PositionsName,
+    pub positions: Option<Word<CutFrame>>,
 }
 
-/// As [`CutFrame`].
-#[derive(Deserialize, Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[serde(rename_all = "lowercase")]
-pub enum PositionsName {
-    /// Where particles are.
-    #[default]
-    Current,
-    /// Where they were at rest.
-    Rest,
-}
-
-impl From<PositionsName> for CutFrame {
-    fn from(name: PositionsName) -> Self {
-        match name {
-            PositionsName::Current => Self::Current,
-            PositionsName::Rest => Self::Rest,
-        }
-    }
+impl Choice for CutFrame {
+    const WORDS: &'static [(&'static str, Self)] = &[("current", Self::Current), ("rest", Self::Rest)];
 }
 
 /// `[[erase]]`: springs erased at a time. Which: `pairs` of labels, `within` one set, `between` two sets.
@@ -103,21 +86,15 @@ pub struct Add {
     pub at: Option<Vec<[[f64; 3]; 2]>>,
 }
 
+table! { [timing]
 /// `[[field]]`: positions over time. When: one of `every`, `interval`, `count`.
-#[derive(Deserialize, Debug, Clone, PartialEq)]
-#[serde(deny_unknown_fields)]
 pub struct FieldTable {
     /// Springs as lines, with group and strain; true when absent. False: particles only.
     pub springs: Option<bool>,
     /// Velocities of the particles, too.
     #[serde(default)]
     pub velocity: bool,
-    /// Every so many increments.
-    pub every: Option<u32>,
-    /// Every so many seconds.
-    pub interval: Option<f64>,
-    /// So many equal intervals over the run.
-    pub count: Option<u32>,
+}
 }
 
 fn length(v: [f64; 3]) -> f64 {
@@ -126,15 +103,6 @@ fn length(v: [f64; 3]) -> f64 {
 
 fn not_before_start(time: f64) -> Result<(), String> {
     if time >= 0.0 { Ok(()) } else { Err("`time` must not be negative".to_owned()) }
-}
-
-impl GravityTable {
-    pub(super) fn check(&self) -> Result<(), String> {
-        match &self.amplitude {
-            Some(AmplitudeReference::Inline(amplitude)) => amplitude.shape().map(|_| ()),
-            _ => Ok(()),
-        }
-    }
 }
 
 impl CutTable {
@@ -214,8 +182,7 @@ impl FieldTable {
     /// # Errors
     /// A message when no key or more than one says when, or with an impossible value.
     pub fn when(&self) -> Result<OutputInterval, String> {
-        when(self.every, self.interval, self.count)?
-            .ok_or_else(|| "give one of `every`, `interval`, `count`".to_owned())
+        self.timing()?.ok_or_else(|| "give one of `every`, `interval`, `count`".to_owned())
     }
 
     /// The request.

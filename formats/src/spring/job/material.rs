@@ -2,9 +2,9 @@
 
 use serde::Deserialize;
 
-use crate::job::check::positive;
+use crate::job::List;
+use crate::job::check::{named, positive};
 use crate::spring::{SpringGroup, SpringGroupKind, SpringMaterial};
-use crate::voxel::job::List;
 
 /// `[[material]]`: what particles weigh and, of a lattice, the springs between them.
 #[derive(Deserialize, Debug, Clone, PartialEq)]
@@ -102,9 +102,7 @@ impl PerGroup {
 
 impl MaterialTable {
     pub(super) fn check(&self) -> Result<(), String> {
-        if self.name.trim().is_empty() {
-            return Err("`name` is empty".to_owned());
-        }
+        named(Some(&self.name))?;
         if self.mass.is_some() == self.density.is_some() {
             return Err("give `mass` (of a particle) or `density`".to_owned());
         }
@@ -177,9 +175,7 @@ impl MaterialTable {
 
 impl SpringsTable {
     pub(super) fn check(&self) -> Result<(), String> {
-        if self.name.trim().is_empty() {
-            return Err("`name` is empty".to_owned());
-        }
+        named(Some(&self.name))?;
         if self.elset.is_some() && self.all {
             return Err("give `elset` or `all`, not both".to_owned());
         }

@@ -7,27 +7,23 @@
 mod change;
 mod material;
 
-use std::path::Path;
-
 use serde::Deserialize;
-use toml::Spanned;
 
-pub use change::{Add, CutTable, Erase, FieldTable, GravityTable, PositionsName};
+pub use change::{Add, CutTable, Erase, FieldTable, GravityTable};
 pub use material::{MaterialTable, PerGroup, SpringsTable};
 
 use crate::dynamics::Increment;
-use crate::job::text::JobText;
-use crate::job::{
-    Amplitude, Boundary, IncrementValue, InitialVelocity, Job, JobError, Located, Monitor, Source, check,
-};
+use crate::job::check::{each, one, positive, unique};
+use crate::job::{Dynamics, IncrementValue, JobError, JobFile, List, Located, Tables, load};
 use crate::spring::{MAX_MATERIALS, SpringDamping, SpringSettings};
-use crate::voxel::job::{Image, Law, List, Material as VoxelMaterial, OtherLabels, Quantity};
+use crate::voxel::job::{Image, Law, Material as VoxelMaterial, OtherLabels, Quantity};
 
 /// A checked job of a mass-spring-damper model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SpringJob {
-    /// `title`, `[[amplitude]]`, `[[source]]`, `[[boundary]]`, `[[initial_velocity]]`, `[[monitor]]`; nothing else.
-    pub common: Job,
+    pub title: Option<String>,
+    /// Amplitudes, sources, boundaries, initial velocities and monitors.
+    pub dynamics: Dynamics,
     /// `[image]`; its defaults at line 1 where the job has none.
     pub image: Located<Image>,
     /// `[solver]`.
@@ -64,109 +60,68 @@ pub struct Solver {
     pub lambda: Option<f64>,
 }
 
-/// The file as TOML gives it.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Raw {
-    #[serde(rename = "physics")]
-    _physics: String,
-    title: Option<String>,
-    image: Option<Spanned<Image>>,
-    solver: Option<Spanned<Solver>>,
-    #[serde(default)]
-    material: Vec<Spanned<MaterialTable>>,
-    #[serde(default)]
-    springs: Vec<Spanned<SpringsTable>>,
-    #[serde(default)]
-    gravity: Vec<Spanned<GravityTable>>,
-    #[serde(default)]
-    cut: Vec<Spanned<CutTable>>,
-    #[serde(default)]
-    erase: Vec<Spanned<Erase>>,
-    #[serde(default)]
-    add: Vec<Spanned<Add>>,
-    #[serde(default)]
-    field: Vec<Spanned<FieldTable>>,
-    #[serde(default)]
-    amplitude: Vec<Spanned<Amplitude>>,
-    #[serde(default)]
-    source: Vec<Spanned<Source>>,
-    #[serde(default)]
-    boundary: Vec<Spanned<Boundary>>,
-    #[serde(default)]
-    initial_velocity: Vec<Spanned<InitialVelocity>>,
-    #[serde(default)]
-    monitor: Vec<Spanned<Monitor>>,
+impl JobFile for SpringJob {
+    const KEYS: &'static [&'static str] = &[
+        "physics",
+        "title",
+        "image",
+        "solver",
+        "material",
+        "springs",
+        "gravity",
+        "cut",
+        "erase",
+        "add",
+        "field",
+        "amplitude",
+        "source",
+        "boundary",
+        "initial_velocity",
+        "monitor",
+    ];
+
+    fn from_tables(tables: &mut Tables<'_>) -> Result<Self, JobError> {
+        let mut gravity: Vec<Located<GravityTable>> = tables.get_all("gravity")?;
+        for item in &mut gravity {
+            load(&item.place, &mut item.value.amplitude)?;
+        }
+        Ok(Self {
+            title: tables.get("title")?.map(|title| title.value),
+            dynamics: Dynamics::from_tables(tables)?,
+            image: tables.get_or_default("image")?,
+            solver: tables.get_or_default("solver")?,
+            materials: tables.get_all("material")?,
+            springs: tables.get_all("springs")?,
+            gravity,
+            cuts: tables.get_all("cut")?,
+            erasures: tables.get_all("erase")?,
+            additions: tables.get_all("add")?,
+            fields: tables.get_all("field")?,
+        })
+    }
+
+    fn check(&self) -> Result<(), JobError> {
+        self.dynamics.check()?;
+        one(&self.image, Image::check)?;
+        one(&self.solver, Solver::check)?;
+        if let Some(item) = self.materials.get(MAX_MATERIALS) {
+            return Err(item.place.error(format!("at most {MAX_MATERIALS} materials")));
+        }
+        each(&self.materials, MaterialTable::check)?;
+        each(&self.springs, SpringsTable::check)?;
+        each(&self.cuts, CutTable::check)?;
+        each(&self.erasures, Erase::check)?;
+        each(&self.additions, Add::check)?;
+        each(&self.fields, |field| field.when().map(|_| ()))?;
+        unique("material", &self.materials, |item| Some(&item.name))?;
+        unique("springs", &self.springs, |item| Some(&item.name))?;
+        unique("cut", &self.cuts, |item| item.name.as_deref())?;
+        unique("erase", &self.erasures, |item| item.name.as_deref())?;
+        unique("add", &self.additions, |item| item.name.as_deref())
+    }
 }
 
 impl SpringJob {
-    /// Reads and checks one job.
-    ///
-    /// # Errors
-    /// [`JobError`] with the line, for a file that cannot be read, TOML that is malformed, a key that does not exist, and
-    /// values that make no sense.
-    pub fn read(path: &Path) -> Result<Self, JobError> {
-        Self::from_text(&JobText::read(path)?)
-    }
-
-    /// Parses and checks a job; `name` is the file as errors show it, amplitude files are looked for in `folder`.
-    ///
-    /// # Errors
-    /// As [`SpringJob::read`].
-    pub fn parse(text: &str, name: &str, folder: &Path) -> Result<Self, JobError> {
-        Self::from_text(&JobText::new(text, name, folder))
-    }
-
-    fn from_text(text: &JobText) -> Result<Self, JobError> {
-        let raw: Raw = text.parse()?;
-        let mut common = Job {
-            title: raw.title,
-            amplitudes: text.locate_all(raw.amplitude),
-            sources: text.locate_all(raw.source),
-            boundaries: text.locate_all(raw.boundary),
-            initial_velocities: text.locate_all(raw.initial_velocity),
-            monitors: text.locate_all(raw.monitor),
-            ..Job::default()
-        };
-        check::load_files(&mut common, &text.folder)?;
-        check::job(&common)?;
-        let mut gravity = text.locate_all(raw.gravity);
-        for item in &mut gravity {
-            check::load_file(item.value.amplitude.as_mut(), &text.folder)
-                .map_err(|message| item.place.error(message))?;
-        }
-        let job = Self {
-            common,
-            image: text.locate_or_default(raw.image),
-            solver: text.locate_or_default(raw.solver),
-            materials: text.locate_all(raw.material),
-            springs: text.locate_all(raw.springs),
-            gravity,
-            cuts: text.locate_all(raw.cut),
-            erasures: text.locate_all(raw.erase),
-            additions: text.locate_all(raw.add),
-            fields: text.locate_all(raw.field),
-        };
-        job.image.value.check().map_err(|message| job.image.place.error(message))?;
-        job.solver.value.check().map_err(|message| job.solver.place.error(message))?;
-        if job.materials.len() > MAX_MATERIALS {
-            return Err(text.place(0).error(format!("at most {MAX_MATERIALS} materials")));
-        }
-        check::each(&job.materials, MaterialTable::check)?;
-        check::each(&job.springs, SpringsTable::check)?;
-        check::each(&job.gravity, GravityTable::check)?;
-        check::each(&job.cuts, CutTable::check)?;
-        check::each(&job.erasures, Erase::check)?;
-        check::each(&job.additions, Add::check)?;
-        check::each(&job.fields, |field| field.when().map(|_| ()))?;
-        check::unique("material", &job.materials, |item| Some(&item.name))?;
-        check::unique("springs", &job.springs, |item| Some(&item.name))?;
-        check::unique("cut", &job.cuts, |item| item.name.as_deref())?;
-        check::unique("erase", &job.erasures, |item| item.name.as_deref())?;
-        check::unique("add", &job.additions, |item| item.name.as_deref())?;
-        Ok(job)
-    }
-
     /// What grey values mean: each class of the law is named by the index of its material.
     ///
     /// # Errors
@@ -207,7 +162,7 @@ impl SpringJob {
             }
             match (&table.label, table.threshold) {
                 (Some(labels), None) => {
-                    for &value in labels.values() {
+                    for &value in &labels.0 {
                         if law.labels.iter().any(|label| label.value == value) {
                             return Err(item.place.error(format!("label {value} is listed twice")));
                         }
@@ -233,9 +188,9 @@ impl SpringJob {
             if !thresholds.is_sorted_by(|a, b| a.0 < b.0) {
                 return Err(first.error("the values of `threshold` must rise from material to material"));
             }
-            law.threshold = Some(List::Several(thresholds.iter().map(|(value, _)| *value).collect()));
-            law.young = Some(List::Several(vec![1.0; thresholds.len()]));
-            law.name = Some(List::Several(thresholds.iter().map(|(_, index)| index.to_string()).collect()));
+            law.threshold = Some(List(thresholds.iter().map(|(value, _)| *value).collect()));
+            law.young = Some(List(vec![1.0; thresholds.len()]));
+            law.name = Some(List(thresholds.iter().map(|(_, index)| index.to_string()).collect()));
         }
         Ok(Located { place: first.clone(), value: law })
     }
@@ -243,16 +198,8 @@ impl SpringJob {
 
 impl Solver {
     fn check(&self) -> Result<(), String> {
-        check::positive("time", self.time)?;
-        if let Some(IncrementValue::Seconds(increment)) = self.increment {
-            check::positive("increment", Some(increment))?;
-            if self.increment_factor.is_some() {
-                return Err("`increment_factor` goes with `increment = \"automatic\"`".to_owned());
-            }
-        }
-        if self.increment_factor.is_some_and(|factor| !(factor > 0.0 && factor <= 1.0)) {
-            return Err("`increment_factor` must lie in (0, 1]".to_owned());
-        }
+        positive("time", self.time)?;
+        IncrementValue::check(self.increment, self.increment_factor)?;
         if self.alpha.is_some() && self.lambda.is_some() {
             return Err("give `alpha` or `lambda`, not both".to_owned());
         }

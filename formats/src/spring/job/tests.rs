@@ -2,6 +2,7 @@ use std::path::Path;
 
 use super::*;
 use crate::job::AmplitudeReference;
+use crate::job::JobText;
 use crate::spring::CutShape;
 
 fn parse(text: &str) -> Result<SpringJob, String> {
@@ -95,7 +96,26 @@ fn files_of_amplitudes_of_gravity_are_read() {
 fn the_reference_and_the_example_are_jobs() {
     for file in ["spring-job-reference.toml", "spring/tissue.toml"] {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples").join(file);
-        let job = SpringJob::read(&path).unwrap();
+        let job = SpringJob::read(&[&path]).unwrap();
         assert!(job.materials.len() == 2 && job.voxel_law().is_ok(), "{file}");
     }
+}
+
+#[test]
+fn a_later_job_wins() {
+    let mut jobs = JobText::default();
+    let material = |name: &str, mass: u32| format!("[[material]]\nname = \"{name}\"\nmass = {mass}\nstiffness = 1\n");
+    let first = format!(
+        "physics = \"spring\"\n{}[solver]\ntime = 1\nalpha = 2\n[[cut]]\npoint = [0, 0, 0]\nnormal = [0, 0, 1]\n",
+        material("fat", 1)
+    );
+    jobs.add(&first, "a.toml", Path::new(""));
+    jobs.add(&format!("{}[solver]\ntime = 3\n[[field]]\ncount = 2\n", material("Fat", 5)), "b.toml", Path::new(""));
+    let job = SpringJob::from_text(&jobs).unwrap();
+    assert_eq!((job.solver.value.time, job.solver.value.alpha), (Some(3.0), Some(2.0)));
+    assert_eq!((job.materials.len(), job.materials[0].value.mass), (1, Some(5.0)));
+    assert_eq!((job.cuts.len(), job.fields.len()), (1, 1));
+    jobs.add("[solver]\nlambda = 0.5\n", "c.toml", Path::new(""));
+    let error = SpringJob::from_text(&jobs).unwrap_err().to_string();
+    assert_eq!(error, "c.toml:1: error: give `alpha` or `lambda`, not both");
 }

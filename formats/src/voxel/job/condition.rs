@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::load::quoted;
+use crate::job::check::{named, quoted};
 use crate::job::{Component, Components, Sides};
 
 /// A table of its own keys and those that say where.
@@ -222,12 +222,5 @@ impl Force {
             return Err("`traction` goes with `side`, or with `plane` and `facing`".to_owned());
         }
         Ok(())
-    }
-}
-
-fn named(name: Option<&str>) -> Result<(), String> {
-    match name {
-        Some(name) if name.trim().is_empty() => Err("`name` is empty".to_owned()),
-        _ => Ok(()),
     }
 }

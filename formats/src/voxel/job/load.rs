@@ -2,8 +2,10 @@
 
 use serde::Deserialize;
 
+use crate::job::check::quoted;
 use crate::job::{Component, Sides};
 use crate::voxel::setup::TensorBoundary;
+use crate::words::{Choice, Word};
 
 /// `[load]`: a standard test on the specimen's box.
 ///
@@ -51,7 +53,7 @@ pub struct Load {
     #[serde(default)]
     pub bounds: Bounds,
     /// Of `six-cases`: `"kinematic"` (default), `"static"` or `"periodic"`.
-    pub boundary: Option<BoundaryName>,
+    pub boundary: Option<Word<TensorBoundary>>,
 }
 
 /// Tests of [`Load`].
@@ -86,26 +88,9 @@ pub enum Bounds {
     Image,
 }
 
-/// Boundary conditions of six cases.
-#[derive(Deserialize, Debug, Clone, Copy, PartialEq, Eq)]
-#[serde(rename_all = "lowercase")]
-pub enum BoundaryName {
-    /// u = ε̄ x on the six faces.
-    Kinematic,
-    /// Uniform tractions on the six faces.
-    Static,
-    /// Opposite faces move alike but for ε̄ x.
-    Periodic,
-}
-
-impl From<BoundaryName> for TensorBoundary {
-    fn from(name: BoundaryName) -> Self {
-        match name {
-            BoundaryName::Kinematic => Self::Kinematic,
-            BoundaryName::Static => Self::Static,
-            BoundaryName::Periodic => Self::Periodic,
-        }
-    }
+impl Choice for TensorBoundary {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("kinematic", Self::Kinematic), ("static", Self::Static), ("periodic", Self::Periodic)];
 }
 
 impl Load {
@@ -118,7 +103,7 @@ impl Load {
             Shear => &["direction", "strain", "displacement", "force"],
             Bending => &["about", "angle", "moment"],
             Torsion => &["angle", "moment"],
-            SixCases if self.boundary == Some(BoundaryName::Static) => &["stress", "boundary"],
+            SixCases if self.boundary == Some(Word(TensorBoundary::Static)) => &["stress", "boundary"],
             SixCases => &["strain", "boundary"],
         };
         let given = [
@@ -169,8 +154,4 @@ impl Load {
             },
         }
     }
-}
-
-pub(super) fn quoted(words: &[&str]) -> String {
-    words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
 }

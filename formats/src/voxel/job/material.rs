@@ -2,6 +2,8 @@
 
 use serde::Deserialize;
 
+use crate::job::List;
+
 /// `[material]`: from the value of a voxel to Young's modulus.
 ///
 /// | law | keys |
@@ -125,26 +127,6 @@ pub enum OtherLabels {
     Void,
 }
 
-/// One value, or a list of them.
-#[derive(Deserialize, Debug, Clone, PartialEq)]
-#[serde(untagged, expecting = "expected one value or a list of values")]
-pub enum List<T> {
-    /// `key = 1.0`.
-    One(T),
-    /// `key = [1.0, 2.0]`.
-    Several(Vec<T>),
-}
-
-impl<T> List<T> {
-    /// The values.
-    pub fn values(&self) -> &[T] {
-        match self {
-            Self::One(value) => std::slice::from_ref(value),
-            Self::Several(values) => values,
-        }
-    }
-}
-
 impl Material {
     /// What can be checked without the stack.
     pub(super) fn check(&self) -> Result<(), String> {
@@ -171,9 +153,7 @@ impl Material {
                 }
             }
         }
-        if matches!(self.law, Law::Linear | Law::Power)
-            && self.threshold.as_ref().is_some_and(|t| t.values().len() != 1)
-        {
+        if matches!(self.law, Law::Linear | Law::Power) && self.threshold.as_ref().is_some_and(|t| t.0.len() != 1) {
             return Err("this law takes one `threshold`, below which voxels are void".to_owned());
         }
         if self.minimum.is_some_and(|minimum| minimum <= 0.0) {
@@ -226,8 +206,8 @@ impl Material {
     }
 
     fn check_thresholds(&self) -> Result<(), String> {
-        let thresholds = self.threshold.as_ref().map_or(&[][..], List::values);
-        let young = self.young.as_ref().map_or(&[][..], List::values);
+        let thresholds = self.threshold.as_ref().map_or(&[][..], |list| &list.0[..]);
+        let young = self.young.as_ref().map_or(&[][..], |list| &list.0[..]);
         if thresholds.is_empty() || young.len() != thresholds.len() {
             return Err(
                 "law \"threshold\" needs `threshold` and `young`, as many of the one as of the other".to_owned()
@@ -243,7 +223,7 @@ impl Material {
             return Err("`young` must be above 0 (0 makes a range void, but not all of them)".to_owned());
         }
         if let Some(names) = &self.name {
-            let names = names.values();
+            let names = &names.0;
             if names.len() != thresholds.len() {
                 return Err("`name` needs as many names as there are thresholds".to_owned());
             }

@@ -12,23 +12,15 @@ mod presets;
 mod run;
 mod setup;
 
-use std::path::{Path, PathBuf};
-
-use serde::Deserialize;
-use toml::Spanned;
-
 pub use condition::{Boundary, Facing, Force, Plane, Where};
 pub use image::{AxisOrder, Downsampling, Endian, Image, Keep, LengthUnit, RawImage, SampleType, Spacing};
-pub use load::{BoundaryName, Bounds, Load, Preset};
-pub use material::{Calibration, Label, Law, List, Material, OtherLabels, Quantity};
-pub use run::{
-    CoarseSolverValue, CycleName, DirectWord, FieldName, NormName, OperatorName, Output, PrecisionName, Solver,
-    SolverPreset,
-};
+pub use load::{Bounds, Load, Preset};
+pub use material::{Calibration, Label, Law, Material, OtherLabels, Quantity};
+pub use run::{CoarseSolverValue, Output, Solver, SolverPreset};
 pub use setup::{Given, GivenConditions, Mask};
 
-use crate::job::text::JobText;
-use crate::job::{JobError, Located};
+use crate::job::check::{each, one};
+use crate::job::{JobError, JobFile, Located, Tables};
 
 /// A checked job of a voxel model.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,70 +41,38 @@ pub struct VoxelJob {
     pub solver: Located<Solver>,
     /// `[output]`.
     pub output: Located<Output>,
-    /// Folder of the job, which files that it names are relative to.
-    pub folder: PathBuf,
 }
 
-/// The file as TOML gives it.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawVoxelJob {
-    title: Option<String>,
-    image: Option<Spanned<Image>>,
-    material: Option<Spanned<Material>>,
-    load: Option<Spanned<Load>>,
-    #[serde(default)]
-    boundary: Vec<Spanned<Boundary>>,
-    #[serde(default)]
-    force: Vec<Spanned<Force>>,
-    solver: Option<Spanned<Solver>>,
-    output: Option<Spanned<Output>>,
-}
+impl JobFile for VoxelJob {
+    const KEYS: &'static [&'static str] =
+        &["title", "image", "material", "load", "boundary", "force", "solver", "output"];
 
-impl VoxelJob {
-    /// Reads and checks one job.
-    ///
-    /// # Errors
-    /// [`JobError`] with the line, for a file that cannot be read, TOML that is malformed, a key that does not exist, and
-    /// values that make no sense.
-    pub fn read(path: &Path) -> Result<Self, JobError> {
-        Self::from_text(&JobText::read(path)?)
-    }
-
-    /// Parses and checks a job; `name` is the file as errors show it.
-    ///
-    /// # Errors
-    /// As [`VoxelJob::read`].
-    pub fn parse(text: &str, name: &str) -> Result<Self, JobError> {
-        Self::from_text(&JobText::new(text, name, Path::new("")))
-    }
-
-    fn from_text(text: &JobText) -> Result<Self, JobError> {
-        let raw: RawVoxelJob = text.parse()?;
-        let image = text.locate_or_default(raw.image);
-        let material = raw.material.map(|item| text.locate(item)).ok_or_else(|| {
+    fn from_tables(tables: &mut Tables<'_>) -> Result<Self, JobError> {
+        let Some(material) = tables.get("material")? else {
             let message = "this job has no [material] table: say what grey values mean, e.g. law = \"threshold\"";
-            text.place(0).error(message)
-        })?;
-        image.value.check().map_err(|message| image.place.error(message))?;
-        material.value.check().map_err(|message| material.place.error(message))?;
-        let load = raw.load.map(|item| text.locate(item));
-        let (boundaries, forces) = (text.locate_all(raw.boundary), text.locate_all(raw.force));
-        let (solver, output) = (text.locate_or_default(raw.solver), text.locate_or_default(raw.output));
-        if let Some(load) = &load {
-            load.value.check().map_err(|message| load.place.error(message))?;
-        }
-        for item in &boundaries {
-            item.value.check().map_err(|message| item.place.error(message))?;
-        }
-        for item in &forces {
-            item.value.check().map_err(|message| item.place.error(message))?;
-        }
-        check_names(&boundaries, &forces)?;
-        solver.value.check().map_err(|message| solver.place.error(message))?;
-        output.value.check().map_err(|message| output.place.error(message))?;
-        let folder = text.folder.clone();
-        Ok(Self { title: raw.title, image, material, load, boundaries, forces, solver, output, folder })
+            return Err(tables.start().error(message));
+        };
+        Ok(Self {
+            title: tables.get("title")?.map(|title| title.value),
+            image: tables.get_or_default("image")?,
+            material,
+            load: tables.get("load")?,
+            boundaries: tables.get_all("boundary")?,
+            forces: tables.get_all("force")?,
+            solver: tables.get_or_default("solver")?,
+            output: tables.get_or_default("output")?,
+        })
+    }
+
+    fn check(&self) -> Result<(), JobError> {
+        one(&self.image, Image::check)?;
+        one(&self.material, Material::check)?;
+        self.load.as_ref().map_or(Ok(()), |load| one(load, Load::check))?;
+        each(&self.boundaries, Boundary::check)?;
+        each(&self.forces, Force::check)?;
+        check_names(&self.boundaries, &self.forces)?;
+        one(&self.solver, Solver::check)?;
+        one(&self.output, Output::check)
     }
 }
 

@@ -5,6 +5,7 @@ use crate::voxel::setup::{
     Analysis, LoadCase, Magnitude, MagnitudeKind, NodeRegion, PrescribedField, RegionForce, ScaleTo, Share,
     TensorBoundary,
 };
+use crate::words::Choice;
 
 /// The specimen's box.
 #[derive(Debug, Clone, Copy)]
@@ -21,16 +22,14 @@ pub(super) struct Specimen {
 const VOIGT: [(&str, [usize; 2]); 6] =
     [("xx", [0, 0]), ("yy", [1, 1]), ("zz", [2, 2]), ("yz", [1, 2]), ("xz", [0, 2]), ("xy", [0, 1])];
 
-const SIDES: [[&str; 2]; 3] = [["xmin", "xmax"], ["ymin", "ymax"], ["zmin", "zmax"]];
-
 /// A face's name, as jobs write it.
-pub(super) fn side_name((axis, upper): (u8, bool)) -> &'static str {
-    SIDES[usize::from(axis)][usize::from(upper)]
+pub(super) fn side_name(side: (u8, bool)) -> &'static str {
+    side.word()
 }
 
 /// The face of this name.
 pub(super) fn side_called(name: &str) -> Option<(u8, bool)> {
-    (0..3).flat_map(|axis| [(axis, false), (axis, true)]).find(|&side| side_name(side) == name)
+    Choice::WORDS.iter().find(|(word, _)| *word == name).map(|(_, side)| *side)
 }
 
 impl Specimen {
@@ -183,7 +182,7 @@ pub(super) fn test(load: &Load, specimen: &Specimen) -> Result<Test, String> {
 
 /// Six macroscopic strains (or stresses), one a case.
 fn six_cases(load: &Load, specimen: &Specimen) -> Test {
-    let boundary = load.boundary.map_or(TensorBoundary::Kinematic, TensorBoundary::from);
+    let boundary = load.boundary.map_or(TensorBoundary::Kinematic, |word| word.0);
     let [low, high] = specimen.bounds;
     let magnitude = match boundary {
         TensorBoundary::Static => {

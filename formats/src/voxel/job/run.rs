@@ -8,6 +8,7 @@ use crate::voxel::setup::{
     CoarseOperator, CoarseSolver, Cycle, MAX_BINS, PreconditionerPrecision, ResidualNorm, StaticSettings, VoxelOutput,
     VoxelQuantity,
 };
+use crate::words::{Choice, Word};
 
 /// `[solver]`. What is absent is left to the solver, or to the preset.
 #[derive(Deserialize, Debug, Clone, PartialEq, Default)]
@@ -15,17 +16,17 @@ use crate::voxel::setup::{
 pub struct Solver {
     /// `"papers"`: the configuration of the ParOSol papers (W-cycle, smoother of degree 10 and ratio 16, averaged moduli,
     /// six levels, 20 steps of Jacobi-CG at the bottom, ‖r‖ / ‖r₀‖). Other keys still win.
-    pub preset: Option<SolverPreset>,
+    pub preset: Option<Word<SolverPreset>>,
     /// Relative residual to reach; 1e-6 when absent.
     pub tolerance: Option<f64>,
     /// `"load"` (default): ‖r‖ / ‖f‖; `"start"`: ‖r‖ / ‖r₀‖.
-    pub norm: Option<NormName>,
+    pub norm: Option<Word<ResidualNorm>>,
     /// 10,000 when absent.
     pub max_iterations: Option<u32>,
     /// `"f32"` or `"f64"`: of the preconditioner; residual and solution are f64.
-    pub precision: Option<PrecisionName>,
+    pub precision: Option<Word<PreconditionerPrecision>>,
     /// `"v"`, `"w"`, `"f"` or `"k"`.
-    pub cycle: Option<CycleName>,
+    pub cycle: Option<Word<Cycle>>,
     /// Degree of the Chebyshev smoother.
     pub smoother_degree: Option<u32>,
     /// λmax over the lower end of the smoother's interval, above 1.
@@ -33,81 +34,62 @@ pub struct Solver {
     /// Levels, the finest included.
     pub levels: Option<u32>,
     /// `"averaged"`, `"galerkin"` or `"split"`.
-    pub coarse_operator: Option<OperatorName>,
+    pub coarse_operator: Option<Word<CoarseOperator>>,
     /// `"direct"`, or the number of Jacobi-CG steps on the coarsest level.
     pub coarse_solver: Option<CoarseSolverValue>,
 }
 
 /// Presets of [`Solver`].
-#[derive(Deserialize, Debug, Clone, Copy, PartialEq, Eq)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SolverPreset {
     /// As in the ParOSol papers.
     Papers,
 }
 
-/// As [`ResidualNorm`].
-#[derive(Deserialize, Debug, Clone, Copy, PartialEq, Eq)]
-#[serde(rename_all = "lowercase")]
-pub enum NormName {
-    /// ‖f‖.
-    Load,
-    /// ‖r₀‖.
-    Start,
+impl Choice for SolverPreset {
+    const WORDS: &'static [(&'static str, Self)] = &[("papers", Self::Papers)];
 }
 
-/// As [`PreconditionerPrecision`].
-#[derive(Deserialize, Debug, Clone, Copy, PartialEq, Eq)]
-#[serde(rename_all = "lowercase")]
-pub enum PrecisionName {
-    /// Single.
-    F32,
-    /// Double.
-    F64,
+impl Choice for ResidualNorm {
+    const WORDS: &'static [(&'static str, Self)] = &[("load", Self::Load), ("start", Self::Start)];
 }
 
-/// As [`Cycle`].
-#[derive(Deserialize, Debug, Clone, Copy, PartialEq, Eq)]
-#[serde(rename_all = "lowercase")]
-pub enum CycleName {
-    /// V.
-    V,
-    /// W.
-    W,
-    /// F.
-    F,
-    /// K.
-    K,
+impl Choice for PreconditionerPrecision {
+    const WORDS: &'static [(&'static str, Self)] = &[("f32", Self::F32), ("f64", Self::F64)];
 }
 
-/// As [`CoarseOperator`].
-#[derive(Deserialize, Debug, Clone, Copy, PartialEq, Eq)]
-#[serde(rename_all = "lowercase")]
-pub enum OperatorName {
-    /// Mean moduli.
-    Averaged,
-    /// Galerkin products.
-    Galerkin,
-    /// Galerkin products on split cells.
-    Split,
+impl Choice for Cycle {
+    const WORDS: &'static [(&'static str, Self)] = &[("v", Self::V), ("w", Self::W), ("f", Self::F), ("k", Self::K)];
 }
 
-/// As [`CoarseSolver`].
+impl Choice for CoarseOperator {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("averaged", Self::Averaged), ("galerkin", Self::Galerkin), ("split", Self::Split)];
+}
+
+impl Choice for VoxelQuantity {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("displacement", Self::Displacement),
+        ("force", Self::Force),
+        ("strain", Self::Strain),
+        ("stress", Self::Stress),
+        ("von_mises", Self::VonMises),
+        ("energy_density", Self::EnergyDensity),
+        ("effective_strain", Self::EffectiveStrain),
+        ("modulus", Self::Modulus),
+    ];
+}
+
+/// `"direct"`, or a number of steps.
 #[derive(Deserialize, Debug, Clone, PartialEq)]
 #[serde(untagged, expecting = "expected \"direct\" or a number of Jacobi-CG steps")]
 pub enum CoarseSolverValue {
-    /// So many steps of Jacobi-CG.
     Steps(u32),
-    /// `"direct"`.
-    Word(DirectWord),
+    Word(Word<CoarseSolver>),
 }
 
-/// The word `"direct"`.
-#[derive(Deserialize, Debug, Clone, Copy, PartialEq, Eq)]
-#[serde(rename_all = "lowercase")]
-pub enum DirectWord {
-    /// A factorisation.
-    Direct,
+impl Choice for CoarseSolver {
+    const WORDS: &'static [(&'static str, Self)] = &[("direct", Self::Direct)];
 }
 
 impl Solver {
@@ -137,39 +119,22 @@ impl Solver {
     /// The settings.
     pub(super) fn settings(&self) -> StaticSettings {
         let mut settings = StaticSettings::default();
-        if self.preset == Some(SolverPreset::Papers) {
+        if self.preset == Some(Word(SolverPreset::Papers)) {
             settings = StaticSettings::papers();
         }
         if let Some(tolerance) = self.tolerance {
             settings.tolerance = tolerance;
         }
-        if let Some(norm) = self.norm {
-            settings.norm = match norm {
-                NormName::Load => ResidualNorm::Load,
-                NormName::Start => ResidualNorm::Start,
-            };
-        }
+        settings.norm = self.norm.map_or(settings.norm, |word| word.0);
         if let Some(max_iterations) = self.max_iterations {
             settings.max_iterations = max_iterations;
         }
-        settings.precision = self.precision.map_or(settings.precision, |precision| match precision {
-            PrecisionName::F32 => Some(PreconditionerPrecision::F32),
-            PrecisionName::F64 => Some(PreconditionerPrecision::F64),
-        });
-        settings.cycle = self.cycle.map_or(settings.cycle, |cycle| match cycle {
-            CycleName::V => Some(Cycle::V),
-            CycleName::W => Some(Cycle::W),
-            CycleName::F => Some(Cycle::F),
-            CycleName::K => Some(Cycle::K),
-        });
-        settings.coarse_operator = self.coarse_operator.map_or(settings.coarse_operator, |operator| match operator {
-            OperatorName::Averaged => Some(CoarseOperator::Averaged),
-            OperatorName::Galerkin => Some(CoarseOperator::Galerkin),
-            OperatorName::Split => Some(CoarseOperator::Split),
-        });
+        settings.precision = self.precision.map(|word| word.0).or(settings.precision);
+        settings.cycle = self.cycle.map(|word| word.0).or(settings.cycle);
+        settings.coarse_operator = self.coarse_operator.map(|word| word.0).or(settings.coarse_operator);
         settings.coarse_solver = match &self.coarse_solver {
             Some(CoarseSolverValue::Steps(steps)) => Some(CoarseSolver::Jacobi(*steps)),
-            Some(CoarseSolverValue::Word(DirectWord::Direct)) => Some(CoarseSolver::Direct),
+            Some(CoarseSolverValue::Word(word)) => Some(word.0),
             None => settings.coarse_solver,
         };
         settings.smoother_degree = self.smoother_degree.or(settings.smoother_degree);
@@ -186,7 +151,7 @@ pub struct Output {
     /// Fields of `fields.vti` or `.vtkhdf`: `displacement`, `force`, `strain`, `stress`, `von_mises`, `energy_density`,
     /// `effective_strain`, `modulus`; none when absent.
     #[serde(default)]
-    pub fields: Vec<FieldName>,
+    pub fields: Vec<Word<VoxelQuantity>>,
     /// `nodes.npy` and `displacement.npy`: on when absent.
     pub displacement: Option<bool>,
     /// Classes of the histograms; 100 when absent.
@@ -199,28 +164,6 @@ pub struct Output {
     pub slice: Option<Component>,
     /// Where it cuts, from 0 to 1; 0.5 when absent.
     pub slice_at: Option<f64>,
-}
-
-/// As [`VoxelQuantity`].
-#[derive(Deserialize, Debug, Clone, Copy, PartialEq, Eq)]
-#[serde(rename_all = "snake_case")]
-pub enum FieldName {
-    /// u.
-    Displacement,
-    /// K u.
-    Force,
-    /// ε.
-    Strain,
-    /// σ.
-    Stress,
-    /// Equivalent stress.
-    VonMises,
-    /// U.
-    EnergyDensity,
-    /// √(2 U / E).
-    EffectiveStrain,
-    /// E.
-    Modulus,
 }
 
 impl Output {
@@ -244,7 +187,7 @@ impl Output {
     /// The requests.
     pub(super) fn requests(&self) -> VoxelOutput {
         let default = VoxelOutput::default();
-        let mut fields: Vec<VoxelQuantity> = self.fields.iter().map(|&field| field.into()).collect();
+        let mut fields: Vec<VoxelQuantity> = self.fields.iter().map(|field| field.0).collect();
         fields.sort();
         fields.dedup();
         VoxelOutput {
@@ -257,21 +200,6 @@ impl Output {
                 self.slice.map_or(default.slice.0, |component| component.0),
                 self.slice_at.unwrap_or(default.slice.1),
             ),
-        }
-    }
-}
-
-impl From<FieldName> for VoxelQuantity {
-    fn from(name: FieldName) -> Self {
-        match name {
-            FieldName::Displacement => Self::Displacement,
-            FieldName::Force => Self::Force,
-            FieldName::Strain => Self::Strain,
-            FieldName::Stress => Self::Stress,
-            FieldName::VonMises => Self::VonMises,
-            FieldName::EnergyDensity => Self::EnergyDensity,
-            FieldName::EffectiveStrain => Self::EffectiveStrain,
-            FieldName::Modulus => Self::Modulus,
         }
     }
 }

@@ -44,7 +44,6 @@ pub struct Mask {
 
 /// What is at hand when conditions are resolved.
 struct Resolver<'a> {
-    job: &'a VoxelJob,
     mesh: &'a VoxelMeshView<'a>,
     materials: &'a [VoxelMaterial],
     specimen: Specimen,
@@ -122,7 +121,7 @@ impl VoxelJob {
             }
         }
         if let Some(case) = cases.first_mut().filter(|_| own) {
-            let resolver = Resolver { job: self, mesh, materials: &materials, specimen, read_mask };
+            let resolver = Resolver { mesh, materials: &materials, specimen, read_mask };
             for (index, item) in self.boundaries.iter().enumerate() {
                 resolver.boundary(&item.value, &item.place, item.value.name(index), case, &mut setup.magnitudes)?;
             }
@@ -130,8 +129,7 @@ impl VoxelJob {
                 resolver.force(&item.value, &item.place, item.value.name(index), case, &mut setup.magnitudes)?;
             }
         } else if self.load.is_none() {
-            let file = &self.image.place.file;
-            let start = Place { file: file.clone(), line: 0 };
+            let start = Place { line: 0, ..self.image.place.clone() };
             if given.fixed.is_empty() && given.forces.is_empty() {
                 let message = "this job has no load: give [load], such as preset = \"axial\", strain = -0.01, or \
                                [[boundary]] tables";
@@ -196,7 +194,7 @@ impl Resolver<'_> {
         let region = boundary.place().map_err(refuse)?;
         if let Where::Table(file) = region {
             let magnitude = factor(magnitudes, &format!("boundary.{name}"));
-            case.displacement_tables.push(self.table(file, &name, magnitude).map_err(refuse)?);
+            case.displacement_tables.push(self.table(&place.folder, file, &name, magnitude).map_err(refuse)?);
             return Ok(());
         }
         let components = match &boundary.components {
@@ -214,7 +212,7 @@ impl Resolver<'_> {
                 (factor(magnitudes, &format!("boundary.{name}")), constant)
             }
         };
-        for region in self.regions(region).map_err(refuse)? {
+        for region in self.regions(&place.folder, region).map_err(refuse)? {
             case.displacements.push(PrescribedField {
                 name: name.clone(),
                 region,
@@ -240,7 +238,7 @@ impl Resolver<'_> {
         let region = force.place().map_err(refuse)?;
         let magnitude = factor(magnitudes, &format!("force.{name}"));
         if let Where::Table(file) = region {
-            case.force_tables.push(self.table(file, &name, magnitude).map_err(refuse)?);
+            case.force_tables.push(self.table(&place.folder, file, &name, magnitude).map_err(refuse)?);
             return Ok(());
         }
         let faces = |index: usize| match (region, force.facing) {
@@ -248,7 +246,7 @@ impl Resolver<'_> {
             (Where::Plane(plane), Some(facing)) => Some((plane.axis.0, facing == Facing::Up)),
             _ => None,
         };
-        let regions = self.regions(region).map_err(refuse)?;
+        let regions = self.regions(&place.folder, region).map_err(refuse)?;
         if regions.len() > 1 && force.force.is_some() {
             return Err(place.error("a total force goes on one side; give a [[force]] for each"));
         }
@@ -269,7 +267,7 @@ impl Resolver<'_> {
     }
 
     /// The regions of a place, none of them empty.
-    fn regions(&self, place: Where<'_>) -> Result<Vec<NodeRegion>, String> {
+    fn regions(&self, folder: &Path, place: Where<'_>) -> Result<Vec<NodeRegion>, String> {
         let (bricks, [low, high]) = (&self.mesh.bricks, self.specimen.bounds);
         let grid = |position: [f64; 3]| {
             [0, 1, 2].map(|axis| (position[axis] - self.specimen.origin[axis]) / self.specimen.spacing)
@@ -328,7 +326,7 @@ impl Resolver<'_> {
                 };
                 vec![NodeRegion::Material(index as u32)]
             }
-            Where::Mask(file, label) => vec![NodeRegion::Nodes(self.masked(file, label)?)],
+            Where::Mask(file, label) => vec![NodeRegion::Nodes(self.masked(folder, file, label)?)],
             Where::Table(_) => Vec::new(),
             Where::All => {
                 vec![NodeRegion::Box { low: low.map(|_| 0), high: high.map(|_| u32::MAX) }]
@@ -346,8 +344,8 @@ impl Resolver<'_> {
     }
 
     /// Nodes of the elements that a mask marks.
-    fn masked(&self, file: &str, label: Option<f64>) -> Result<Vec<u32>, String> {
-        let path = self.job.folder.join(file);
+    fn masked(&self, folder: &Path, file: &str, label: Option<f64>) -> Result<Vec<u32>, String> {
+        let path = folder.join(file);
         let mask = (self.read_mask)(&path)?;
         let size = self.mesh.size.map(|n| n as usize);
         if mask.size != size || mask.values.len() != size.iter().product::<usize>() {
@@ -378,8 +376,8 @@ impl Resolver<'_> {
     }
 
     /// Reads `i, j, k, direction, value` lines.
-    fn table(&self, file: &str, name: &str, magnitude: u32) -> Result<NodalTable, String> {
-        let path = self.job.folder.join(file);
+    fn table(&self, folder: &Path, file: &str, name: &str, magnitude: u32) -> Result<NodalTable, String> {
+        let path = folder.join(file);
         let text = std::fs::read_to_string(&path)
             .map_err(|error| format!("cannot read the table {}: {error}", path.display()))?;
         let mut given = Vec::new();

@@ -1,7 +1,10 @@
+use std::path::Path;
+
 use super::*;
+use crate::job::{JobText, List};
 
 fn parse(text: &str) -> Result<VoxelJob, String> {
-    VoxelJob::parse(text, "bone.toml").map_err(|error| error.to_string())
+    VoxelJob::parse(text, "bone.toml", Path::new("")).map_err(|error| error.to_string())
 }
 
 #[test]
@@ -10,7 +13,7 @@ fn the_shortest_job_has_defaults() {
     assert_eq!(job.image.value, Image::default());
     assert_eq!(job.image.value.unit.per_millimetre(), 1.0);
     assert_eq!(job.material.place.line, 1);
-    assert_eq!(job.material.value.threshold.unwrap().values(), [64.0]);
+    assert_eq!(job.material.value.threshold.unwrap(), List(vec![64.0]));
 }
 
 #[test]
@@ -59,7 +62,7 @@ fn mistakes_point_at_their_line() {
 fn the_reference_is_read_and_shows_every_key() {
     let text = include_str!("../../../../examples/voxel-job-reference.toml");
     let job = parse(text).unwrap();
-    assert_eq!(job.material.value.name.unwrap().values(), ["TRABECULAR", "CORTICAL"]);
+    assert_eq!(job.material.value.name.unwrap().0, ["TRABECULAR", "CORTICAL"]);
     let error = parse(&text.replace("unit = \"mm\"", "unit = \"mm\"\nno_such_key = 1")).unwrap_err();
     let image = error.split("expected one of").nth(1).unwrap();
     let error = parse(&text.replace("poisson = 0.3", "poisson = 0.3\nno_such_key = 1")).unwrap_err();
@@ -89,7 +92,10 @@ fn loads_and_conditions_are_checked_with_their_line() {
         ("[[force]]\nat = [0, 0, 0]\ntraction = [0, 0, 1]\n", "`traction` goes with `side`"),
         ("[[force]]\nside = \"zmin\"\n", "give exactly one of `force`"),
         ("[solver]\ntolerance = 2\n", "`tolerance` must lie between 0 and 1"),
-        ("[output]\nfields = [\"strains\"]\n", "unknown variant `strains`"),
+        (
+            "[output]\nfields = [\"strains\"]\n",
+            "bone.toml:7: error: invalid value: string \"strains\", expected one of",
+        ),
     ] {
         let found = parse(&format!("{MATERIAL}{text}")).unwrap_err();
         assert!(found.contains(expected), "{text}: {found}");
@@ -98,8 +104,8 @@ fn loads_and_conditions_are_checked_with_their_line() {
 
 #[test]
 fn the_reference_job_is_read() {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/voxel-job-reference.toml");
-    let job = VoxelJob::read(&path).unwrap();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/voxel-job-reference.toml");
+    let job = VoxelJob::read(&[path]).unwrap();
     assert_eq!((job.boundaries.len(), job.forces.len()), (1, 0));
     assert_eq!(job.load.unwrap().value.preset, Preset::Axial);
 }
@@ -117,4 +123,32 @@ fn names_tell_conditions_apart() {
     assert!(error.contains("\"xmin\" is a face of the box"), "{error}");
     parse(&format!("{MATERIAL}{top}\"zmax\"\n[[force]]\nname = \"zmax\"\nside = \"xmax\"\nforce = [1, 0, 0]\n"))
         .unwrap();
+}
+
+#[test]
+fn a_later_job_wins() {
+    let mut jobs = JobText::default();
+    let first = "[load]\npreset = \"axial\"\nstrain = -0.01\n[solver]\ntolerance = 1e-8\nlevels = 3\n\
+                 [[boundary]]\nname = \"a\"\nside = \"zmin\"\n";
+    let second = "[load]\npreset = \"shear\"\nforce = 5\n[solver]\nlevels = 4\n[output]\nfields = [\"stress\"]\n\
+                  [[boundary]]\nname = \"A\"\nside = \"zmax\"\n[[boundary]]\nat = [0, 0, 0]\n";
+    jobs.add(&format!("{MATERIAL}{first}"), "a.toml", Path::new(""));
+    jobs.add(second, "b.toml", Path::new("there"));
+    let job = VoxelJob::from_text(&jobs).unwrap();
+    assert_eq!((job.solver.value.tolerance, job.solver.value.levels), (Some(1e-8), Some(4)));
+    let load = job.load.unwrap().value;
+    assert_eq!((load.preset, load.strain, load.force), (Preset::Shear, None, Some(5.0)));
+    assert_eq!((job.boundaries.len(), job.output.value.fields.len()), (2, 1));
+    assert_eq!(
+        (job.boundaries[0].place.to_string(), &*job.boundaries[0].place.folder),
+        ("b.toml:8".into(), Path::new("there"))
+    );
+    // The material may stand in the second file.
+    let mut jobs = JobText::default();
+    jobs.add(second, "b.toml", Path::new(""));
+    assert!(
+        VoxelJob::from_text(&jobs).unwrap_err().to_string().starts_with("b.toml:1: error: this job has no [material]")
+    );
+    jobs.add(MATERIAL, "c.toml", Path::new(""));
+    assert_eq!(VoxelJob::from_text(&jobs).unwrap().material.place.to_string(), "c.toml:1");
 }

@@ -140,11 +140,7 @@ fn tables(text: &str) -> Result<u32, String> {
 impl Cli {
     /// What is to be computed: the last job that says it, or the kind of the input.
     pub fn model(&self) -> anyhow::Result<Model> {
-        let mut physics = None;
-        for path in &self.jobs {
-            physics = job::physics(path)?.or(physics);
-        }
-        Ok(match physics {
+        Ok(match job::physics(&self.jobs)? {
             Some(Physics::Eikonal) => Model::Eikonal,
             Some(Physics::Spring) => Model::Springs,
             None if is_mesh_file(&self.input) => Model::Eikonal,

@@ -1,8 +1,9 @@
 //! The first stage: materials, sections and time.
 
 use pogo_formats::dynamics::Increment;
+use pogo_formats::explicit::job::{ExplicitJob, Plane, Section};
 use pogo_formats::explicit::{ExplicitSettings, Lumping};
-use pogo_formats::job::{IncrementValue, Job, JobError, Located, Plane, Section};
+use pogo_formats::job::{IncrementValue, JobError, Located};
 use pogo_formats::mesh::{ElementKind, Mesh};
 use pogo_formats::read::deck::{Deck, DeckMaterial, NO_SECTION};
 
@@ -17,7 +18,7 @@ const INCREMENT_FACTOR: f64 = 0.95;
 ///
 /// # Errors
 /// [`JobError`] for a set or material that does not exist, and for a `plane` that would split a group of elements.
-pub fn apply_to_deck(deck: &mut Deck, job: &Job) -> Result<Remarks, JobError> {
+pub fn apply_to_deck(deck: &mut Deck, job: &ExplicitJob) -> Result<Remarks, JobError> {
     let mut remarks = Remarks::default();
     for item in &job.materials {
         let given = &item.value;
@@ -126,7 +127,7 @@ fn holds_only(mesh: &Mesh, section: usize, elements: &[u32]) -> bool {
 fn planes(deck: &mut Deck, given: &[(usize, &Located<Section>)]) -> Result<(), JobError> {
     let mut wishes = vec![None; deck.model.setup.sections.len()];
     for (index, item) in given {
-        wishes[*index] = item.value.plane.map(|plane| (plane, &item.place));
+        wishes[*index] = item.value.plane.map(|plane| (plane.0, &item.place));
     }
     for group in deck.model.mesh.groups.iter_mut().filter(|group| group.kind.dimension() == 2) {
         let wish = |section: u32| wishes.get(section as usize).copied().flatten();
@@ -147,7 +148,7 @@ fn planes(deck: &mut Deck, given: &[(usize, &Located<Section>)]) -> Result<(), J
 }
 
 /// Mesh generators write CPS3 whatever the user means: say what will be computed unless the job said it.
-fn plane_stress_is_meant(deck: &Deck, job: &Job, remarks: &mut Remarks) {
+fn plane_stress_is_meant(deck: &Deck, job: &ExplicitJob, remarks: &mut Remarks) {
     let used = deck.model.mesh.groups.iter().filter(|group| group.section.iter().any(|&s| s != NO_SECTION));
     let said = job.sections.iter().any(|item| item.value.plane.is_some());
     let stress = used.into_iter().find(|group| group.kind.is_plane_stress());
@@ -174,7 +175,7 @@ fn in_plane(kind: ElementKind, plane: Plane) -> ElementKind {
     }
 }
 
-fn solver(deck: &mut Deck, job: &Job) {
+fn solver(deck: &mut Deck, job: &ExplicitJob) {
     let Some(solver) = job.solver.as_ref().map(|item| &item.value) else { return };
     let automatic = Increment::Automatic { factor: solver.increment_factor.unwrap_or(INCREMENT_FACTOR) };
     if let (None, Some(time)) = (&deck.explicit, solver.time) {
@@ -191,6 +192,6 @@ fn solver(deck: &mut Deck, job: &Job) {
         (None, None) => {}
     }
     if let Some(lumping) = solver.lumping {
-        explicit.lumping = lumping.into();
+        explicit.lumping = lumping.0;
     }
 }

@@ -14,9 +14,10 @@ use std::fmt::Display;
 use pogo_formats::dynamics::{
     Amplitude, Boundary, BoundaryKind, FieldRequest, HistoryRequest, InitialVelocity, Load, LoadKind, NodalQuantity,
 };
+use pogo_formats::explicit::job::{Absorbing, ExplicitJob};
 use pogo_formats::explicit::{AbsorbingLayer, Model, Setup};
 use pogo_formats::job::{
-    self, Action, AmplitudeReference, Components, Job, JobError, Located, Place, Region, Sides, Variables, point,
+    self, Action, AmplitudeReference, Components, Dynamics, JobError, Located, Place, Region, Sides, Variables, point,
 };
 use pogo_formats::mesh::{Mesh, NamedSet};
 use pogo_formats::read::deck::ReadOptions;
@@ -47,7 +48,7 @@ impl Remarks {
 }
 
 /// How to read a deck that this job will be applied to; `ignore` as in [`ReadOptions`].
-pub fn read_options(job: Option<&Job>, ignore: Vec<String>) -> ReadOptions {
+pub fn read_options(job: Option<&ExplicitJob>, ignore: Vec<String>) -> ReadOptions {
     let job_sets_time = job.and_then(|job| job.solver.as_ref()).is_some_and(|solver| solver.value.time.is_some());
     ReadOptions {
         ignore,
@@ -65,23 +66,33 @@ pub fn read_options(job: Option<&Job>, ignore: Vec<String>) -> ReadOptions {
 ///
 /// # Errors
 /// [`JobError`] for a set, amplitude or component that does not exist, and for a place with no node or element.
-pub fn apply_to_model(model: &mut Model, job: &Job) -> Result<Remarks, JobError> {
-    apply(model, job, None)
-}
-
-/// As [`apply_to_model`], where the nodes are particles without elements, and so far from each other.
-///
-/// # Errors
-/// As [`apply_to_model`].
-pub fn apply_to_particles(model: &mut Model, job: &Job, spacing: f64) -> Result<Remarks, JobError> {
-    apply(model, job, Some(spacing))
-}
-
-fn apply(model: &mut Model, job: &Job, spacing: Option<f64>) -> Result<Remarks, JobError> {
-    let mut remarks = Remarks::default();
+pub fn apply_to_model(model: &mut Model, job: &ExplicitJob) -> Result<Remarks, JobError> {
     if let Some(title) = &job.title {
         model.setup.title.clone_from(title);
     }
+    let dimension = model.mesh.dimension as usize;
+    let mut apply = apply_dynamics(model, &job.dynamics, None)?;
+    for item in &job.fields {
+        let quantities = item.value.quantities.iter().map(|word| word.0).collect();
+        let interval = item.value.when().map_err(|text| item.place.error(text))?;
+        apply.setup.fields.push(FieldRequest { quantities, interval });
+    }
+    for (index, item) in job.absorbing.iter().enumerate() {
+        apply.absorbing(item, index, dimension).map_err(|text| item.place.error(text))?;
+    }
+    Ok(apply.remarks)
+}
+
+/// Adds what all runs over time share to a model whose nodes are particles without elements, and so far from each other.
+///
+/// # Errors
+/// As [`apply_to_model`].
+pub fn apply_to_particles(model: &mut Model, job: &Dynamics, spacing: f64) -> Result<Remarks, JobError> {
+    Ok(apply_dynamics(model, job, Some(spacing))?.remarks)
+}
+
+fn apply_dynamics<'a>(model: &'a mut Model, job: &Dynamics, spacing: Option<f64>) -> Result<Apply<'a>, JobError> {
+    let mut remarks = Remarks::default();
     for item in &job.amplitudes {
         let amplitude = amplitude(&item.value, &item.value.name).map_err(|text| item.place.error(text))?;
         match find_name(&model.setup.amplitudes, &amplitude.name, |a| &a.name) {
@@ -96,8 +107,8 @@ fn apply(model: &mut Model, job: &Job, spacing: Option<f64>) -> Result<Remarks, 
         None => Geometry::new(&model.mesh),
         Some(spacing) => Geometry::of_particles(&model.mesh, spacing),
     };
-    let mut apply = Apply { geometry, mesh: &model.mesh, setup: &mut model.setup, remarks };
     let dimension = model.mesh.dimension as usize;
+    let mut apply = Apply { geometry, mesh: &model.mesh, setup: &mut model.setup, remarks };
     for (index, item) in job.boundaries.iter().enumerate() {
         apply.boundary(item, index, dimension).map_err(|text| item.place.error(text))?;
     }
@@ -111,15 +122,7 @@ fn apply(model: &mut Model, job: &Job, spacing: Option<f64>) -> Result<Remarks, 
     for (index, item) in job.monitors.iter().enumerate() {
         apply.monitor(item, index, dimension).map_err(|text| item.place.error(text))?;
     }
-    for item in &job.fields {
-        let quantities = item.value.quantities.iter().map(|&quantity| quantity.into()).collect();
-        let interval = item.value.when().map_err(|text| item.place.error(text))?;
-        apply.setup.fields.push(FieldRequest { quantities, interval });
-    }
-    for (index, item) in job.absorbing.iter().enumerate() {
-        apply.absorbing(item, index, dimension).map_err(|text| item.place.error(text))?;
-    }
-    Ok(apply.remarks)
+    Ok(apply)
 }
 
 struct Apply<'a> {
@@ -196,9 +199,10 @@ impl Apply<'_> {
             Components::All => (0..dimension as u8).collect(),
             Components::These(list) => list.iter().map(|component| component.0).collect::<Vec<_>>(),
         };
+        let kind = boundary.kind.map_or(BoundaryKind::Displacement, |word| word.0);
         for component in components {
             exists(component, dimension)?;
-            self.push_boundary(&name, nodes.clone(), component, boundary.kind.into(), boundary.value, amplitude);
+            self.push_boundary(&name, nodes.clone(), component, kind, boundary.value, amplitude);
         }
         Ok(())
     }
@@ -272,7 +276,7 @@ impl Apply<'_> {
         Ok(())
     }
 
-    fn absorbing(&mut self, item: &Located<job::Absorbing>, index: usize, dimension: usize) -> Message<()> {
+    fn absorbing(&mut self, item: &Located<Absorbing>, index: usize, dimension: usize) -> Message<()> {
         let given = &item.value;
         check_sides(&given.side, dimension)?;
         let bounds = self.geometry.bounds();

@@ -6,6 +6,7 @@ use pogo_formats::mesh::{ElementGroup, ElementKind, Mesh};
 use proptest::prelude::*;
 
 use super::*;
+use pogo_formats::job::{JobFile as _, JobText};
 
 fn setup() -> Setup {
     Setup {
@@ -60,7 +61,7 @@ fn grid(nx: usize, ny: usize) -> Model {
 }
 
 fn apply(model: &mut Model, text: &str) -> Result<Remarks, String> {
-    let job = Job::parse(text, "job.toml", Path::new("")).map_err(|error| error.to_string())?;
+    let job = ExplicitJob::parse(text, "job.toml", Path::new("")).map_err(|error| error.to_string())?;
     apply_to_model(model, &job).map_err(|error| error.to_string())
 }
 
@@ -234,8 +235,10 @@ fn names_may_be_left_out_of_several_jobs() {
     let mut model = grid(4, 3);
     let text = "[[source]]\nat = [0, 0]\ncomponent = 1\nforce = 1\n[[monitor]]\nside = 'ymin'\n\
                 [[absorbing]]\nside = 'xmin'\ndepth = 1\nprofile = 'damping'\nd_max = 1";
-    let mut job = Job::parse(text, "a.toml", std::path::Path::new("")).unwrap();
-    job.merge(job.clone());
+    let mut jobs = JobText::default();
+    jobs.add(text, "a.toml", Path::new(""));
+    jobs.add(text, "b.toml", Path::new(""));
+    let job = ExplicitJob::from_text(&jobs).unwrap();
     apply_to_model(&mut model, &job).unwrap();
     let setup = &model.setup;
     assert_eq!(setup.loads.iter().map(|l| l.name.as_str()).collect::<Vec<_>>(), ["SOURCE1", "SOURCE2"]);
@@ -298,7 +301,7 @@ const STEEL: &str = "[[material]]\nname = 'steel'\ndensity = 8000\nyoung = 2e11\
 
 /// What reading, applying and finishing give, as `pogo-block` does it.
 fn apply_both(deck: &str, job: &str) -> Result<(Model, Remarks), String> {
-    let job = Job::parse(job, "job.toml", Path::new("")).map_err(|error| error.to_string())?;
+    let job = ExplicitJob::parse(job, "job.toml", Path::new("")).map_err(|error| error.to_string())?;
     let options = read_options(Some(&job), Vec::new());
     let mut deck = pogo_formats::read::deck::read_bytes(Path::new("d.inp"), deck.as_bytes(), &options)
         .map_err(|error| error.to_string())?;

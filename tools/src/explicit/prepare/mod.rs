@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 use pogo_formats::block::{Provenance, Source};
 use pogo_formats::dynamics::Boundary;
 use pogo_formats::explicit::block::BlockContents;
+use pogo_formats::explicit::job::ExplicitJob;
 use pogo_formats::explicit::{AbsorbingLayer, AbsorbingProfile, Model};
-use pogo_formats::job::Job;
+use pogo_formats::job::JobFile;
 use pogo_formats::read::deck;
 use pogo_formats::read::deck::{DeckError, DeckReport, Note};
 
@@ -79,14 +80,7 @@ fn load(
     seconds: &mut StageSeconds,
 ) -> Result<Loaded, PipelineError> {
     progress.stage("read");
-    let mut job: Option<Job> = None;
-    for path in &config.jobs {
-        let next = Job::read(path)?;
-        match &mut job {
-            Some(job) => job.merge(next),
-            None => job = Some(next),
-        }
-    }
+    let job = if config.jobs.is_empty() { None } else { Some(ExplicitJob::read(&config.jobs)?) };
     let mut deck = deck::read(&config.deck, &apply_job::read_options(job.as_ref(), config.ignore.clone()))?;
     seconds.read = clock.lap();
 

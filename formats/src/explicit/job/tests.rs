@@ -1,9 +1,17 @@
-use super::*;
-use crate::dynamics::{AmplitudeShape, BoundaryKind, OutputInterval};
-use crate::explicit::Elasticity;
+use std::path::Path;
 
-fn parse(text: &str) -> Result<Job, JobError> {
-    Job::parse(text, "job.toml", Path::new(""))
+use serde::de::DeserializeOwned;
+
+use super::*;
+use crate::dynamics::{AmplitudeShape, BoundaryKind, NodalQuantity};
+use crate::explicit::Elasticity;
+use crate::job::{
+    Action, Amplitude, AmplitudeReference, Boundary, Component, Components, InitialVelocity, JobText, Monitor, Sides,
+    Source,
+};
+
+fn parse(text: &str) -> Result<ExplicitJob, JobError> {
+    ExplicitJob::parse(text, "job.toml", Path::new(""))
 }
 
 fn message(text: &str) -> String {
@@ -13,19 +21,32 @@ fn message(text: &str) -> String {
     }
 }
 
+/// The keys of a table, as the error for a key that does not exist lists them.
+fn keys<T: DeserializeOwned>() -> Vec<String> {
+    let error = toml::from_str::<T>("no_such_key = 0").err().unwrap().message().to_owned();
+    error.split_once("expected").unwrap().1.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
 #[test]
 fn the_reference_parses_and_shows_every_key() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/job-reference.toml");
-    let job = Job::read(&path).unwrap();
-    assert_eq!(job.materials.len(), 5);
-    assert_eq!(job.sources.len(), 4);
-    assert_eq!(job.absorbing.len(), 2);
+    let job = ExplicitJob::read(&[&path]).unwrap();
+    assert_eq!((job.materials.len(), job.dynamics.sources.len(), job.absorbing.len()), (5, 4, 2));
     let text = std::fs::read_to_string(&path).unwrap();
-    // Every field of a table, that is of the structs from `Solver` on, appears as a key.
-    let source = include_str!("../job.rs").split_once("pub struct Solver").unwrap().1;
-    for line in source.lines().map(str::trim).filter(|line| line.starts_with("pub ") && line.ends_with(',')) {
-        let field = line.trim_start_matches("pub ").split(':').next().unwrap();
-        let key = if field == "corners" { "box" } else { field };
+    let all = [
+        keys::<Solver>(),
+        keys::<Material>(),
+        keys::<Section>(),
+        keys::<Amplitude>(),
+        keys::<Source>(),
+        keys::<Boundary>(),
+        keys::<InitialVelocity>(),
+        keys::<Monitor>(),
+        keys::<Field>(),
+        keys::<Absorbing>(),
+    ];
+    assert!(all.iter().all(|keys| !keys.is_empty()));
+    for key in all.iter().flatten() {
         assert!(text.contains(&format!("\n{key} = ")) || text.contains(&format!("\n# {key} = ")), "{key} is not shown");
     }
 }
@@ -74,7 +95,10 @@ fn errors_name_the_line() {
             "[[absorbing]]\nname = 'a'\nside = 'xmin'\ndepth = 1\nprofile = 'damping'\n",
             "job.toml:1: error: profile \"damping\" needs",
         ),
-        ("[[field]]\nquantities = ['heat']\ncount = 1\n", "job.toml:2: error: unknown variant `heat`"),
+        (
+            "[[field]]\nquantities = ['heat']\ncount = 1\n",
+            "job.toml:2: error: invalid value: string \"heat\", expected one of \"displacement\"",
+        ),
     ];
     for (text, expected) in cases {
         let found = message(text);
@@ -109,16 +133,16 @@ fn values_may_be_written_in_several_ways() {
     )
     .unwrap();
     assert_eq!(job.solver.unwrap().value.increment, Some(IncrementValue::Seconds(1.0)));
-    let source = &job.sources[0].value;
+    let source = &job.dynamics.sources[0].value;
     assert_eq!(source.unit_direction(2).unwrap(), [0.0, 1.0, 0.0]);
     assert!(source.unit_direction(3).is_err());
     assert_eq!(source.action().unwrap(), Action::Motion(BoundaryKind::Velocity, 2.0));
     let Some(AmplitudeReference::Inline(amplitude)) = &source.amplitude else { panic!() };
     assert_eq!(amplitude.shape().unwrap(), AmplitudeShape::Ricker { frequency: 2.0, peak_time: 0.75 });
-    assert_eq!(job.boundaries[0].value.side, Some(Sides(vec![(0, false), (1, true)])));
-    assert_eq!(job.boundaries[0].value.components, Components::These(vec![Component(1)]));
-    assert_eq!(job.monitors[0].value.variables.0, [(crate::dynamics::NodalQuantity::Reaction, Some(2))]);
-    assert_eq!(job.monitors[0].value.when().unwrap(), OutputInterval::Increments(1));
+    assert_eq!(job.dynamics.boundaries[0].value.side, Some(Sides(vec![(0, false), (1, true)])));
+    assert_eq!(job.dynamics.boundaries[0].value.components, Components::These(vec![Component(1)]));
+    assert_eq!(job.dynamics.monitors[0].value.variables.0, [(NodalQuantity::Reaction, Some(2))]);
+    assert_eq!(job.dynamics.monitors[0].value.when().unwrap(), OutputInterval::Increments(1));
     assert_eq!(job.fields[0].value.when().unwrap(), OutputInterval::Time(1.0));
 }
 
@@ -140,11 +164,11 @@ fn amplitude_files_are_read_beside_the_job() {
     std::fs::write(folder.path().join("s.csv"), "\u{feff}time,value\n# t, a\n0, 0\n1e-6, 1\n\n2e-6;-1\n").unwrap();
     let path = folder.path().join("job.toml");
     std::fs::write(&path, "[[amplitude]]\nname = 'a'\nkind = 'table'\nfile = 's.csv'\n").unwrap();
-    let shape = Job::read(&path).unwrap().amplitudes[0].value.shape().unwrap();
+    let shape = ExplicitJob::read(&[&path]).unwrap().dynamics.amplitudes[0].value.shape().unwrap();
     assert_eq!(shape, AmplitudeShape::Tabular { times: vec![0.0, 1e-6, 2e-6], values: vec![0.0, 1.0, -1.0] });
     for second in ["nan, 1", "0,000001;0,5", "1e-6 1 1"] {
         std::fs::write(folder.path().join("s.csv"), format!("0, 0\n{second}\n")).unwrap();
-        let error = Job::read(&path).unwrap_err().to_string();
+        let error = ExplicitJob::read(&[&path]).unwrap_err().to_string();
         let expected = "s.csv:2: expected a time and a value";
         assert!(error.contains("job.toml:1: error: ") && error.contains(expected), "{second}: {error}");
     }
@@ -152,12 +176,24 @@ fn amplitude_files_are_read_beside_the_job() {
 
 #[test]
 fn a_later_job_wins() {
-    let mut job =
-        parse("[solver]\ntime = 1\nlumping = 'hrz'\n[[material]]\nname = 'm'\ndensity = 1\nyoung = 1\npoisson = 0\n")
-            .unwrap();
-    job.merge(parse("[solver]\ntime = 2\n[[material]]\nname = 'M'\ndensity = 2\nyoung = 1\npoisson = 0\n").unwrap());
-    let solver = job.solver.unwrap().value;
-    assert_eq!((solver.time, solver.lumping), (Some(2.0), Some(LumpingName::Hrz)));
-    assert_eq!(job.materials.len(), 1);
-    assert_eq!(job.materials[0].value.density, 2.0);
+    let mut jobs = JobText::default();
+    let material = |name: &str, density: u32| {
+        format!("[[material]]\nname = '{name}'\ndensity = {density}\nyoung = 1\npoisson = 0\n")
+    };
+    jobs.add(
+        &format!("title = 'a'\n[solver]\ntime = 1\nlumping = 'hrz'\n{}", material("m", 1)),
+        "a.toml",
+        Path::new(""),
+    );
+    jobs.add(&format!("[solver]\ntime = 2\n{}{}", material("M", 2), material("n", 3)), "b.toml", Path::new(""));
+    let job = ExplicitJob::from_text(&jobs).unwrap();
+    let Located { place, value: solver } = job.solver.unwrap();
+    assert_eq!((solver.time, solver.lumping), (Some(2.0), Some(Word(Lumping::Hrz))));
+    assert_eq!((place.to_string(), job.title.as_deref()), ("b.toml:1".to_owned(), Some("a")));
+    assert_eq!(job.materials.iter().map(|item| item.value.density).collect::<Vec<_>>(), [2.0, 3.0]);
+    assert_eq!(job.materials[1].place.to_string(), "b.toml:8");
+    // A key is refused with the file and line in which it stands.
+    jobs.add("\n[solver]\n\nlumpin = 'hrz'\n", "c.toml", Path::new(""));
+    let error = ExplicitJob::from_text(&jobs).unwrap_err().to_string();
+    assert!(error.starts_with("c.toml:4: error: unknown field `lumpin`"), "{error}");
 }
