@@ -8,7 +8,10 @@
 
 mod collapse;
 
-use rkyv::{Archive, Deserialize, Serialize};
+use rkyv::{Archive, Archived, Deserialize, Serialize};
+
+use crate::block::Table;
+use crate::block::cast::native;
 
 /// First-order elements that Pogo computes.
 #[derive(Archive, Serialize, Deserialize, Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -298,5 +301,55 @@ impl Mesh {
             node_sets: self.node_sets.iter().map(|set| (set.name.as_str(), set.members.as_slice())).collect(),
             element_sets: self.element_sets.iter().map(|set| (set.name.as_str(), set.members.as_slice())).collect(),
         }
+    }
+}
+
+impl Table for Mesh {
+    type View<'a> = MeshView<'a>;
+
+    fn view(&self) -> MeshView<'_> {
+        self.view()
+    }
+
+    fn archived(mesh: &Archived<Self>) -> MeshView<'_> {
+        fn sets(sets: &Archived<Vec<NamedSet>>) -> Vec<(&str, &[u32])> {
+            sets.iter().map(|set| (set.name.as_str(), native(&set.members))).collect()
+        }
+        MeshView {
+            dimension: mesh.dimension.to_native() as usize,
+            coordinates: native(&mesh.coordinates),
+            node_labels: native(&mesh.node_labels),
+            node_instance: native(&mesh.node_instance),
+            instances: mesh.instances.iter().map(|name| name.as_str()).collect(),
+            groups: mesh
+                .groups
+                .iter()
+                .map(|group| GroupView {
+                    kind: kind(&group.kind),
+                    labels: native(&group.labels),
+                    instance: native(&group.instance),
+                    section: native(&group.section),
+                    connectivity: native(&group.connectivity),
+                })
+                .collect(),
+            node_sets: sets(&mesh.node_sets),
+            element_sets: sets(&mesh.element_sets),
+        }
+    }
+}
+
+fn kind(archived: &Archived<ElementKind>) -> ElementKind {
+    use rkyv::Archived as A;
+    match archived {
+        A::<ElementKind>::Cpe3 => ElementKind::Cpe3,
+        A::<ElementKind>::Cps3 => ElementKind::Cps3,
+        A::<ElementKind>::Cpe4 => ElementKind::Cpe4,
+        A::<ElementKind>::Cps4 => ElementKind::Cps4,
+        A::<ElementKind>::Cpe4r => ElementKind::Cpe4r,
+        A::<ElementKind>::Cps4r => ElementKind::Cps4r,
+        A::<ElementKind>::C3d4 => ElementKind::C3d4,
+        A::<ElementKind>::C3d6 => ElementKind::C3d6,
+        A::<ElementKind>::C3d8 => ElementKind::C3d8,
+        A::<ElementKind>::C3d8r => ElementKind::C3d8r,
     }
 }

@@ -110,14 +110,28 @@ fn did_you_mean(names: &[String]) -> String {
     }
 }
 
-/// Every parameter, in the order of [`Setup`]'s fields.
-pub fn list(setup: &Setup) -> Vec<Parameter> {
-    let mut setup = setup.clone();
-    shown(slots(&mut setup))
+/// A setup whose parameters can be listed and changed by name.
+pub trait Adjustable: Clone {
+    /// Every parameter, in the order of the setup's fields.
+    fn slots(&mut self) -> Vec<Slot<'_>>;
+
+    /// Why a name stands for something that is built into the block file; `key` is in lower case, without quotes.
+    fn needs_new_block_file(key: &str) -> Option<&'static str>;
+
+    /// Whether values that are valid only together still fit after one of them has changed.
+    ///
+    /// # Errors
+    /// Why they do not.
+    fn check_change(&self, before: &Self) -> Result<(), String> {
+        let _ = before;
+        Ok(())
+    }
 }
 
-pub(crate) fn shown(slots: Vec<Slot<'_>>) -> Vec<Parameter> {
-    let shown = slots.into_iter().filter(|slot| !slot.hidden);
+/// Every parameter, in the order of the setup's fields.
+pub fn list<S: Adjustable>(setup: &S) -> Vec<Parameter> {
+    let mut setup = setup.clone();
+    let shown = setup.slots().into_iter().filter(|slot| !slot.hidden);
     shown.map(|slot| Parameter { name: slot.name, value: slot.value, unit: slot.unit, help: slot.help }).collect()
 }
 
@@ -125,28 +139,24 @@ pub(crate) fn shown(slots: Vec<Slot<'_>>) -> Vec<Parameter> {
 ///
 /// # Errors
 /// No such parameter (with the nearest names), a value out of its range, or something that needs a new block file.
-pub fn set(setup: &mut Setup, name: &str, value: &str) -> Result<(), ParameterError> {
+pub fn set<S: Adjustable>(setup: &mut S, name: &str, value: &str) -> Result<(), ParameterError> {
     let key = normalised(name);
-    if let Some(reason) = needs_new_block_file(&key) {
+    if let Some(reason) = S::needs_new_block_file(&key) {
         return Err(ParameterError::NeedsNewBlockFile { name: name.into(), reason });
     }
-    let wrong = |reason: String| ParameterError::Value { name: name.trim().into(), value: value.trim().into(), reason };
-    // Constants of a material are valid only together, so the others are needed for the judgement.
-    let materials = setup.materials.clone();
-    assign(slots(setup), &key, name, value)?;
-    for (material, before) in setup.materials.iter().zip(&materials) {
-        if material != before && material.elasticity.matrix().is_none() {
-            let reason =
-                format!("the stiffness of `{}` is no longer positive definite (it would create energy)", material.name);
-            setup.materials = materials;
-            return Err(wrong(reason));
-        }
-    }
+    let mut changed = setup.clone();
+    assign(changed.slots(), &key, name, value)?;
+    changed.check_change(setup).map_err(|reason| ParameterError::Value {
+        name: name.trim().into(),
+        value: value.trim().into(),
+        reason,
+    })?;
+    *setup = changed;
     Ok(())
 }
 
 /// Sets the slots of this name.
-pub(crate) fn assign(mut slots: Vec<Slot<'_>>, key: &str, name: &str, value: &str) -> Result<(), ParameterError> {
+fn assign(mut slots: Vec<Slot<'_>>, key: &str, name: &str, value: &str) -> Result<(), ParameterError> {
     let wrong = |reason: String| ParameterError::Value { name: name.trim().into(), value: value.trim().into(), reason };
     let mut found = false;
     for slot in slots.iter_mut().filter(|slot| slot.name.to_lowercase() == key) {
@@ -164,7 +174,7 @@ pub(crate) fn assign(mut slots: Vec<Slot<'_>>, key: &str, name: &str, value: &st
 ///
 /// # Errors
 /// As [`set`].
-pub fn set_value(setup: &mut Setup, name: &str, value: &Value) -> Result<(), ParameterError> {
+pub fn set_value<S: Adjustable>(setup: &mut S, name: &str, value: &Value) -> Result<(), ParameterError> {
     set(setup, name, &value.to_string())
 }
 
@@ -180,7 +190,7 @@ pub fn parse_assignment(text: &str) -> Result<(&str, &str), ParameterError> {
 }
 
 /// Lower case, without quotes, without blanks round the dots that separate parts.
-pub(crate) fn normalised(name: &str) -> String {
+fn normalised(name: &str) -> String {
     let (mut parts, mut part, mut quote) = (Vec::new(), String::new(), None);
     for c in name.trim().chars() {
         match (c, quote) {
@@ -192,6 +202,29 @@ pub(crate) fn normalised(name: &str) -> String {
     }
     parts.push(part.trim().to_owned());
     parts.join(".").to_lowercase()
+}
+
+impl Adjustable for Setup {
+    fn slots(&mut self) -> Vec<Slot<'_>> {
+        slots(self)
+    }
+
+    fn needs_new_block_file(key: &str) -> Option<&'static str> {
+        needs_new_block_file(key)
+    }
+
+    /// The constants of a material are valid only together.
+    fn check_change(&self, before: &Self) -> Result<(), String> {
+        for (material, before) in self.materials.iter().zip(&before.materials) {
+            if material != before && material.elasticity.matrix().is_none() {
+                let name = &material.name;
+                return Err(format!(
+                    "the stiffness of `{name}` is no longer positive definite (it would create energy)"
+                ));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Why a name that looks like a part of the mesh or of the partition cannot be set.
@@ -227,7 +260,7 @@ fn needs_new_block_file(key: &str) -> Option<&'static str> {
 }
 
 /// Up to three names that are spelt like `key`.
-pub(crate) fn alike(key: &str, names: impl Iterator<Item = String>) -> Vec<String> {
+fn alike(key: &str, names: impl Iterator<Item = String>) -> Vec<String> {
     let distance = |name: &str| match name.to_lowercase() {
         name if name.starts_with(key) => 0,
         name => strsim::damerau_levenshtein(key, &name),

@@ -5,7 +5,8 @@ use rayon::prelude::*;
 /// Entries a task scans.
 pub(crate) const PIECE: usize = 1 << 16;
 
-pub(crate) type Check = Result<(), String>;
+/// What a check finds: nothing, or the first table and entry that is wrong.
+pub type Check = Result<(), String>;
 
 pub(crate) fn require(condition: bool, reason: impl FnOnce() -> String) -> Check {
     if condition { Ok(()) } else { Err(reason()) }

@@ -36,7 +36,7 @@ use crate::write::write_atomically;
 /// First bytes of every block file; a transfer that converts line ends or strips bit 7 breaks them.
 pub(crate) const MAGIC: [u8; 8] = *b"\x89POGO\r\n\x1a";
 /// Raised whenever the meaning of a byte changes.
-pub(crate) const VERSION: u32 = 8;
+pub(crate) const VERSION: u32 = 9;
 const BYTE_ORDER: u32 = 0x0102_0304;
 const FIXED: usize = 32;
 const ENTRY: usize = 40;
@@ -97,7 +97,7 @@ pub(crate) fn write_file(
 }
 
 /// Writes sections one after the other, straight to disk.
-pub(crate) struct ContainerWriter<'a> {
+pub struct ContainerWriter<'a> {
     out: &'a mut BufWriter<File>,
     position: u64,
     n_sections: usize,
@@ -138,7 +138,7 @@ impl<'a> ContainerWriter<'a> {
 }
 
 /// Where rkyv writes a section: hashes what passes.
-pub(crate) struct SectionWriter<'a> {
+pub struct SectionWriter<'a> {
     out: &'a mut BufWriter<File>,
     hash: Xxh3,
     bytes: usize,

@@ -118,6 +118,16 @@ pub enum BlockError {
         /// What was asked for.
         expected: &'static str,
     },
+    /// A block file for a kind of physics that this program does not know.
+    #[error("{}: error: the file holds a `{found}` problem; this program knows {}", path.display(), known.join(", "))]
+    UnknownPhysics {
+        /// File.
+        path: PathBuf,
+        /// What it holds.
+        found: String,
+        /// Kinds that the program knows.
+        known: Vec<&'static str>,
+    },
 }
 
 impl BlockError {

@@ -25,13 +25,17 @@ pub struct Container {
 
 /// A section whose bytes are those of an archived `T`.
 #[derive(Debug)]
-pub(crate) struct Valid<T> {
+pub struct Valid<T> {
     section: usize,
     of: std::marker::PhantomData<fn() -> T>,
 }
 
 impl Container {
-    pub(crate) fn open(path: &Path) -> Result<Self, BlockError> {
+    /// Maps a file, and checks its header and where it came from.
+    ///
+    /// # Errors
+    /// Not a regular file, empty, cut, appended to, foreign, of another version, or with a damaged header.
+    pub fn open(path: &Path) -> Result<Self, BlockError> {
         let (file, length) = container::open_regular(path)?;
         if length == 0 {
             return Err(BlockError::Foreign { path: path.to_owned(), found: "the file is empty".into() });
@@ -41,7 +45,7 @@ impl Container {
         let map = unsafe { Mmap::map(&file) }.map_err(BlockError::io(path, "map"))?;
         populate(path, &map, length)?;
         let sections = container::decode(path, &map)?;
-        let provenance = Provenance::explicit(Vec::new(), Vec::new());
+        let provenance = Provenance::new("", Vec::new(), Vec::new());
         let mut file = Self { path: path.to_owned(), sections, provenance, map };
         file.provenance = file.read::<Provenance>("provenance")?;
         Ok(file)

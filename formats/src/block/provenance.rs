@@ -44,7 +44,7 @@ impl Source {
 /// What was read, by which program, with which options. Holds no time: the same input gives the same bytes.
 #[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq, Eq)]
 pub struct Provenance {
-    /// [`EXPLICIT`](Self::EXPLICIT), [`STATIC`](Self::STATIC), [`SPRING`](Self::SPRING) or [`EIKONAL`](Self::EIKONAL).
+    /// Name of the kind of physics.
     pub physics: String,
     /// Deck or stack, further files, jobs.
     pub sources: Vec<Source>,
@@ -55,32 +55,8 @@ pub struct Provenance {
 }
 
 impl Provenance {
-    /// Explicit elastodynamics on a mesh.
-    pub const EXPLICIT: &'static str = "explicit";
-    /// Statics on voxels.
-    pub const STATIC: &'static str = "static";
-    /// Mass-spring-damper.
-    pub const SPRING: &'static str = "spring";
-    /// Arrival times on a mesh.
-    pub const EIKONAL: &'static str = "eikonal";
-
-    /// An explicit problem from these sources, written by this version.
-    pub fn explicit(sources: Vec<Source>, options: Vec<String>) -> Self {
-        Self { physics: Self::EXPLICIT.into(), sources, version: crate::VERSION.into(), options }
-    }
-
-    /// A static voxel problem from these sources, written by this version.
-    pub fn statics(sources: Vec<Source>, options: Vec<String>) -> Self {
-        Self { physics: Self::STATIC.into(), ..Self::explicit(sources, options) }
-    }
-
-    /// A mass-spring-damper model from these sources, written by this version.
-    pub fn spring(sources: Vec<Source>, options: Vec<String>) -> Self {
-        Self { physics: Self::SPRING.into(), ..Self::explicit(sources, options) }
-    }
-
-    /// An Eikonal problem from these sources, written by this version.
-    pub fn eikonal(sources: Vec<Source>, options: Vec<String>) -> Self {
-        Self { physics: Self::EIKONAL.into(), ..Self::explicit(sources, options) }
+    /// A problem of this physics from these sources, written by this version.
+    pub fn new(physics: &str, sources: Vec<Source>, options: Vec<String>) -> Self {
+        Self { physics: physics.into(), sources, version: crate::VERSION.into(), options }
     }
 }

@@ -7,7 +7,10 @@
 //! *second* (each sub-domain has its own interface information) is the range `sent_first` of those pairs that one owner
 //! sends. In contrast to the paper's, a node has one owner: nobody else writes its time, so no update needs an atomic operation.
 
-use rkyv::{Archive, Deserialize, Serialize};
+use rkyv::{Archive, Archived, Deserialize, Serialize};
+
+use crate::block::Table;
+use crate::block::cast::native;
 
 /// Sub-domains and interfaces.
 #[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq, Default)]
@@ -158,6 +161,27 @@ impl<'a> EikonalDomainsView<'a> {
     /// What a sub-domain sends: the second approach.
     pub fn sent(self, domain: usize) -> impl Iterator<Item = Boundary<'a>> {
         (self.sent_first[domain] as usize..self.sent_first[domain + 1] as usize).map(move |pair| self.boundary(pair))
+    }
+}
+
+impl Table for EikonalDomains {
+    type View<'a> = EikonalDomainsView<'a>;
+
+    fn view(&self) -> EikonalDomainsView<'_> {
+        self.view()
+    }
+
+    fn archived(domains: &Archived<Self>) -> EikonalDomainsView<'_> {
+        EikonalDomainsView {
+            method: domains.method.as_str(),
+            node_first: native(&domains.node_first),
+            halo_first: native(&domains.halo_first),
+            halo: native(&domains.halo),
+            sent_first: native(&domains.sent_first),
+            pair: native(&domains.pair),
+            pair_first: native(&domains.pair_first),
+            interface: native(&domains.interface),
+        }
     }
 }
 

@@ -1,7 +1,9 @@
 //! Nodes, elements, and what lies round each node.
 
-use rkyv::{Archive, Deserialize, Serialize};
+use rkyv::{Archive, Archived, Deserialize, Serialize};
 
+use crate::block::Table;
+use crate::block::cast::native;
 use crate::mesh::NamedSet;
 
 /// A mesh of tetrahedra or triangles in solver order.
@@ -209,6 +211,43 @@ impl<'a> EikonalMeshView<'a> {
     #[inline]
     pub fn neighbours_of(&self, node: usize) -> &'a [u32] {
         &self.neighbours[self.neighbour_first[node] as usize..self.neighbour_first[node + 1] as usize]
+    }
+}
+
+impl Table for EikonalMesh {
+    type View<'a> = EikonalMeshView<'a>;
+
+    fn view(&self) -> EikonalMeshView<'_> {
+        self.view()
+    }
+
+    fn archived(mesh: &Archived<Self>) -> EikonalMeshView<'_> {
+        fn sets(sets: &Archived<Vec<NamedSet>>) -> Vec<(&str, &[u32])> {
+            sets.iter().map(|set| (set.name.as_str(), native(&set.members))).collect()
+        }
+        EikonalMeshView {
+            corners: mesh.corners.to_native() as usize,
+            plane: mesh.plane,
+            coordinates: native(&mesh.coordinates),
+            elements: native(&mesh.elements),
+            incident_first: native(&mesh.incident_first),
+            incident: native(&mesh.incident),
+            neighbour_first: native(&mesh.neighbour_first),
+            neighbours: native(&mesh.neighbours),
+            original_node: native(&mesh.original_node),
+            original_element: native(&mesh.original_element),
+            node_labels: native(&mesh.node_labels),
+            element_labels: native(&mesh.element_labels),
+            node_instance: native(&mesh.node_instance),
+            instances: mesh.instances.iter().map(|name| name.as_str()).collect(),
+            node_sets: sets(&mesh.node_sets),
+            element_sets: sets(&mesh.element_sets),
+            class: native(&mesh.class),
+            fibre: native(&mesh.fibre),
+            sheet: native(&mesh.sheet),
+            velocities: native(&mesh.velocities),
+            tensor: native(&mesh.tensor),
+        }
     }
 }
 

@@ -21,6 +21,7 @@ mod place;
 pub mod setup;
 pub mod summary;
 
+pub use block::Eikonal;
 pub use domains::{Boundary, EikonalDomains, EikonalDomainsView};
 pub use drawn::Drawn;
 pub use mesh::{EikonalMesh, EikonalMeshView};

@@ -3,24 +3,16 @@
 use crate::eikonal::EikonalSetup;
 use crate::eikonal::setup::{Decomposition, Directions, LocalSolver, StartRegion, Velocity};
 use crate::parameters::slots::{Range, Slot, Table, number};
-use crate::parameters::{Parameter, ParameterError, Value, assign, normalised, shown};
+use crate::parameters::{Adjustable, Value};
 
-/// Every parameter of an Eikonal model, in the order of [`EikonalSetup`]'s fields.
-pub fn list_eikonal(setup: &EikonalSetup) -> Vec<Parameter> {
-    let mut setup = setup.clone();
-    shown(slots(&mut setup))
-}
-
-/// Sets a parameter of an Eikonal model from text; on an error nothing has changed.
-///
-/// # Errors
-/// No such parameter (with the nearest names), a value out of its range, or something that needs a new block file.
-pub fn set_eikonal(setup: &mut EikonalSetup, name: &str, value: &str) -> Result<(), ParameterError> {
-    let key = normalised(name);
-    if let Some(reason) = needs_new_block_file(&key) {
-        return Err(ParameterError::NeedsNewBlockFile { name: name.into(), reason });
+impl Adjustable for EikonalSetup {
+    fn slots(&mut self) -> Vec<Slot<'_>> {
+        slots(self)
     }
-    assign(slots(setup), &key, name, value)
+
+    fn needs_new_block_file(key: &str) -> Option<&'static str> {
+        needs_new_block_file(key)
+    }
 }
 
 fn needs_new_block_file(key: &str) -> Option<&'static str> {
@@ -156,6 +148,7 @@ fn place<'a>(table: &mut Table<'a>, region: &'a mut StartRegion) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::parameters::{list, set};
     use crate::eikonal::setup::{Start, VelocityClass};
 
     #[test]
@@ -182,13 +175,13 @@ mod tests {
             ("solver.local_solver", "eighteen"),
             ("output.isochrones", "7"),
         ] {
-            set_eikonal(&mut setup, name, value).unwrap();
-            let listed = list_eikonal(&setup).into_iter().find(|parameter| parameter.name.eq_ignore_ascii_case(name));
+            set(&mut setup, name, value).unwrap();
+            let listed = list(&setup).into_iter().find(|parameter| parameter.name.eq_ignore_ascii_case(name));
             assert_eq!(listed.unwrap().value.to_string(), value, "{name}");
         }
         assert_eq!(setup.classes[0].velocity, Velocity::Isotropic(0.5));
         assert_eq!(setup.starts[0].region, StartRegion::Nearest([0., 0., 4.]));
-        set_eikonal(&mut setup, "velocity.scar.speed", "0").unwrap();
+        set(&mut setup, "velocity.scar.speed", "0").unwrap();
         assert_eq!(setup.classes[0], before.classes[0]);
         for (name, value, expected) in [
             ("velocity.scar.sped", "1", "did you mean"),
@@ -196,7 +189,7 @@ mod tests {
             ("velocity.wall.elset", "x", "block the model again"),
             ("start.p.nset", "x", "block the model again"),
         ] {
-            let error = set_eikonal(&mut setup, name, value).unwrap_err().to_string();
+            let error = set(&mut setup, name, value).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
         }
     }

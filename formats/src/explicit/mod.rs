@@ -5,6 +5,7 @@ mod elasticity;
 pub mod job;
 mod model;
 
+pub use block::Explicit;
 pub use model::{
     AbsorbingLayer, AbsorbingProfile, Elasticity, ElementHistoryRequest, ElementQuantity, ExplicitSettings, Lumping,
     Material, Model, Section, Setup,

@@ -7,10 +7,10 @@ use crate::dynamics::{Amplitude, AmplitudeShape, BoundaryKind, Increment, LoadKi
 use crate::explicit::{AbsorbingProfile, Elasticity, Lumping, Section, Setup};
 
 /// Sets what the slot stands for, or says what is expected.
-pub(crate) type Setter<'a> = Box<dyn FnMut(&str) -> Result<(), String> + 'a>;
+pub type Setter<'a> = Box<dyn FnMut(&str) -> Result<(), String> + 'a>;
 
 /// A parameter that can be set.
-pub(crate) struct Slot<'a> {
+pub struct Slot<'a> {
     pub name: String,
     pub value: Value,
     pub unit: &'static str,

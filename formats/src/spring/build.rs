@@ -163,7 +163,7 @@ pub fn lattice(lattice: &Lattice) -> Result<SpringMesh, BuildError> {
         material: grid.place.iter().map(|&place| u16::from(material[place as usize] - 1)).collect(),
         volume: vec![volume],
         sets: Vec::new(),
-        grid: vec![grid],
+        grid: Some(grid),
         lists,
     })
 }

@@ -1,8 +1,10 @@
 //! Particles and springs.
 
-use rkyv::{Archive, Deserialize, Serialize};
+use rkyv::{Archive, Archived, Deserialize, Serialize};
 
 use super::lattice::{DIRECTIONS, N_DIRECTIONS, group_of_direction, material_of};
+use crate::block::Table;
+use crate::block::cast::native;
 use crate::mesh::{NamedSet, NodeNames};
 
 /// Entry of an unused slot in [`SpringLists::neighbour`].
@@ -25,8 +27,8 @@ pub struct SpringMesh {
     pub volume: Vec<f64>,
     /// Named sets of particles, by solver index.
     pub sets: Vec<NamedSet>,
-    /// The grid of a lattice: one entry, or none for a deck.
-    pub grid: Vec<SpringGrid>,
+    /// The grid of a lattice; none for a deck.
+    pub grid: Option<SpringGrid>,
     /// Explicit addressing.
     pub lists: SpringLists,
 }
@@ -135,7 +137,7 @@ pub struct SpringListsView<'a> {
 
 /// One end of a spring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Spring {
+pub struct SpringEnd {
     /// The other particle, solver index.
     pub other: u32,
     /// Index into [`SpringSetup::groups`](super::SpringSetup::groups); of a lattice's spring, the group of this end's material.
@@ -155,7 +157,7 @@ impl SpringMesh {
             material: &self.material,
             volume: &self.volume,
             sets: self.sets.iter().map(|set| (set.name.as_str(), set.members.as_slice())).collect(),
-            grid: self.grid.first().map(|grid| SpringGridView {
+            grid: self.grid.as_ref().map(|grid| SpringGridView {
                 size: grid.size,
                 spacing: grid.spacing,
                 origin: grid.origin,
@@ -203,7 +205,7 @@ impl SpringMeshView<'_> {
     }
 
     /// Springs at a particle, in the order in which their forces are summed.
-    pub fn springs(&self, particle: usize) -> impl Iterator<Item = Spring> {
+    pub fn springs(&self, particle: usize) -> impl Iterator<Item = SpringEnd> {
         let lists = self.lists;
         let (block, at) = (particle / lists.block_size, particle % lists.block_size);
         let first = lists.first[block] as usize + at;
@@ -213,18 +215,18 @@ impl SpringMeshView<'_> {
             let entry = first + slot * lists.block_size;
             let other = lists.particle(block, lists.neighbour[entry]);
             if lists.mask.is_empty() {
-                return Spring { other, group: u32::from(lists.group[entry]), direction: None };
+                return SpringEnd { other, group: u32::from(lists.group[entry]), direction: None };
             }
             let direction = left.trailing_zeros() as usize;
             left &= left.wrapping_sub(1);
             let group = 3 * material as u32 + group_of_direction(direction) as u32;
-            Spring { other, group, direction: Some(direction as u8) }
+            SpringEnd { other, group, direction: Some(direction as u8) }
         })
     }
 
     /// From a particle to the other end of one of its springs, at rest. In a lattice a multiple of the spacing, not a difference
     /// of positions: both addressings have the same bits.
-    pub fn rest_vector(&self, particle: usize, spring: &Spring) -> [f64; 3] {
+    pub fn rest_vector(&self, particle: usize, spring: &SpringEnd) -> [f64; 3] {
         match (self.grid, spring.direction) {
             (Some(grid), Some(direction)) => grid.rest_vector(usize::from(direction)),
             _ => {
@@ -285,6 +287,44 @@ impl<'a> SpringListsView<'a> {
         match local.checked_sub(self.block_size) {
             None => (block * self.block_size + local) as u32,
             Some(entry) => self.halo[self.halo_first[block] as usize + entry],
+        }
+    }
+}
+
+impl Table for SpringMesh {
+    type View<'a> = SpringMeshView<'a>;
+
+    fn view(&self) -> SpringMeshView<'_> {
+        self.view()
+    }
+
+    fn archived(mesh: &Archived<Self>) -> SpringMeshView<'_> {
+        let lists = &mesh.lists;
+        SpringMeshView {
+            coordinates: native(&mesh.coordinates),
+            labels: native(&mesh.labels),
+            instance: native(&mesh.instance),
+            instances: mesh.instances.iter().map(|name| name.as_str()).collect(),
+            material: native(&mesh.material),
+            volume: native(&mesh.volume),
+            sets: mesh.sets.iter().map(|set| (set.name.as_str(), native(&set.members))).collect(),
+            grid: mesh.grid.as_ref().map(|grid| SpringGridView {
+                size: grid.size.map(|n| n.to_native()),
+                spacing: grid.spacing.map(|h| h.to_native()),
+                origin: grid.origin.map(|x| x.to_native()),
+                mask: native(&grid.mask),
+                place: native(&grid.place),
+            }),
+            lists: SpringListsView {
+                block_size: lists.block_size.to_native() as usize,
+                first: native(&lists.first),
+                neighbour: native(&lists.neighbour),
+                group: native(&lists.group),
+                count: native(&lists.count),
+                mask: native(&lists.mask),
+                halo_first: native(&lists.halo_first),
+                halo: native(&lists.halo),
+            },
         }
     }
 }

@@ -14,12 +14,13 @@ pub mod parameters;
 pub mod results;
 mod setup;
 
+pub use block::Spring;
 pub use lattice::{
     DIRECTION_BITS, DIRECTIONS, MATERIAL_SHIFT, MAX_MATERIALS, N_DIRECTIONS, SpringGroupKind, group_of_direction,
     material_of, opposite,
 };
 pub use mesh::{
-    NO_NEIGHBOUR, Spring, SpringGrid, SpringGridView, SpringLists, SpringListsView, SpringMesh, SpringMeshView,
+    NO_NEIGHBOUR, SpringEnd, SpringGrid, SpringGridView, SpringLists, SpringListsView, SpringMesh, SpringMeshView,
 };
 pub use setup::{
     Cut, CutFrame, CutShape, Gravity, PointForce, SpringAddition, SpringDamping, SpringErasure, SpringFields,

@@ -6,25 +6,17 @@ use std::rc::Rc;
 use crate::dynamics::BoundaryKind;
 use crate::parameters::slots;
 use crate::parameters::slots::{Range, Slot, Table, number};
-use crate::parameters::{Parameter, ParameterError, Value, assign, normalised, shown};
+use crate::parameters::{Adjustable, Value};
 use crate::spring::{SpringDamping, SpringSetup};
 
-/// Every parameter of a mass-spring-damper model, in the order of [`SpringSetup`]'s fields.
-pub fn list_spring(setup: &SpringSetup) -> Vec<Parameter> {
-    let mut setup = setup.clone();
-    shown(slots(&mut setup))
-}
-
-/// Sets a parameter of a mass-spring-damper model from text; on an error nothing has changed.
-///
-/// # Errors
-/// No such parameter (with the nearest names), a value out of its range, or something that needs a new block file.
-pub fn set_spring(setup: &mut SpringSetup, name: &str, value: &str) -> Result<(), ParameterError> {
-    let key = normalised(name);
-    if let Some(reason) = needs_new_block_file(&key) {
-        return Err(ParameterError::NeedsNewBlockFile { name: name.into(), reason });
+impl Adjustable for SpringSetup {
+    fn slots(&mut self) -> Vec<Slot<'_>> {
+        slots(self)
     }
-    assign(slots(setup), &key, name, value)
+
+    fn needs_new_block_file(key: &str) -> Option<&'static str> {
+        needs_new_block_file(key)
+    }
 }
 
 fn needs_new_block_file(key: &str) -> Option<&'static str> {
@@ -176,6 +168,7 @@ fn slots(setup: &mut SpringSetup) -> Vec<Slot<'_>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::parameters::{list, set};
     use crate::dynamics::{Boundary, Increment};
     use crate::spring::{SpringGroup, SpringMaterial};
 
@@ -206,7 +199,7 @@ mod tests {
     #[test]
     fn parameters_are_listed_and_set() {
         let mut setup = setup();
-        let names: Vec<String> = list_spring(&setup).into_iter().map(|parameter| parameter.name).collect();
+        let names: Vec<String> = list(&setup).into_iter().map(|parameter| parameter.name).collect();
         assert!(names.contains(&"spring.tissue.face.stiffness".to_owned()), "{names:?}");
         assert!(!names.iter().any(|name| name.contains("tissue.space")), "{names:?}");
         for (name, value) in [
@@ -216,18 +209,18 @@ mod tests {
             ("solver.increment", "1e-4"),
             ("solver.alpha", "2"),
         ] {
-            set_spring(&mut setup, name, value).unwrap();
+            set(&mut setup, name, value).unwrap();
         }
         assert_eq!((setup.materials[0].mass, setup.groups[0].max_strain), (3.0, 0.5));
         assert_eq!((setup.boundaries[0].value, setup.solver.increment), (1e-3, Increment::Fixed(1e-4)));
-        set_spring(&mut setup, "spring.tissue.axis.max_strain", "none").unwrap();
+        set(&mut setup, "spring.tissue.axis.max_strain", "none").unwrap();
         assert_eq!(setup.groups[0].max_strain, f64::INFINITY);
         for (name, value, expected) in [
             ("material.tissue.mass", "-1", "above 0"),
             ("material.tissue.label", "2", "block the model again"),
             ("spring.tissue.axis.stifness", "2", "did you mean `spring.tissue.axis.stiffness`"),
         ] {
-            let error = set_spring(&mut setup, name, value).unwrap_err().to_string();
+            let error = set(&mut setup, name, value).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
         }
     }

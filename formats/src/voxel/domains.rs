@@ -6,7 +6,10 @@
 //! which nodes in which order. The unit of cutting is a brick, so that tables by brick need no change.
 
 use rayon::prelude::*;
-use rkyv::{Archive, Deserialize, Serialize};
+use rkyv::{Archive, Archived, Deserialize, Serialize};
+
+use crate::block::Table;
+use crate::block::cast::native;
 
 use super::masks::{self, Mask};
 use super::{BricksView, NO_BRICK};
@@ -231,5 +234,27 @@ impl<'a> DomainsView<'a> {
             }
         }
         domain
+    }
+}
+
+impl Table for Domains {
+    type View<'a> = DomainsView<'a>;
+
+    fn view(&self) -> DomainsView<'_> {
+        self.view()
+    }
+
+    fn archived(domains: &Archived<Self>) -> DomainsView<'_> {
+        DomainsView {
+            method: domains.method.as_str(),
+            brick_first: native(&domains.brick_first),
+            bricks: native(&domains.bricks),
+            message_first: native(&domains.message_first),
+            message_owner: native(&domains.message_owner),
+            message_node_first: native(&domains.message_node_first),
+            message_nodes: native(&domains.message_nodes),
+            sent_first: native(&domains.sent_first),
+            sent: native(&domains.sent),
+        }
     }
 }

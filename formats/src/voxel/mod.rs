@@ -21,6 +21,7 @@ pub mod slice;
 pub mod summary;
 mod tables;
 
+pub use block::Voxel;
 pub use build::{coarse_size, coarsen};
 pub use domains::{Domain, Domains, DomainsView, Message};
 pub use grid::{VoxelGrid, VoxelModuli};

@@ -2,28 +2,20 @@
 //! `solver.tolerance`, ….
 
 use crate::parameters::slots::{Range, Slot, Table, number, words};
-use crate::parameters::{Parameter, ParameterError, Value, assign, normalised, shown};
+use crate::parameters::{Adjustable, Value};
 use crate::voxel::VoxelSetup;
 use crate::voxel::setup::{
     CoarseOperator, CoarseSolver, Cycle, MAX_BINS, MagnitudeKind, PreconditionerPrecision, ResidualNorm, StaticSettings,
 };
 
-/// Every parameter of a voxel model, in the order of [`VoxelSetup`]'s fields.
-pub fn list_voxel(setup: &VoxelSetup) -> Vec<Parameter> {
-    let mut setup = setup.clone();
-    shown(slots(&mut setup))
-}
-
-/// Sets a parameter of a voxel model from text; on an error nothing has changed.
-///
-/// # Errors
-/// No such parameter (with the nearest names), a value out of its range, or something that needs a new block file.
-pub fn set_voxel(setup: &mut VoxelSetup, name: &str, value: &str) -> Result<(), ParameterError> {
-    let key = normalised(name);
-    if let Some(reason) = needs_new_block_file(&key) {
-        return Err(ParameterError::NeedsNewBlockFile { name: name.into(), reason });
+impl Adjustable for VoxelSetup {
+    fn slots(&mut self) -> Vec<Slot<'_>> {
+        slots(self)
     }
-    assign(slots(setup), &key, name, value)
+
+    fn needs_new_block_file(key: &str) -> Option<&'static str> {
+        needs_new_block_file(key)
+    }
 }
 
 fn needs_new_block_file(key: &str) -> Option<&'static str> {
@@ -204,6 +196,7 @@ fn solver<'a>(table: &mut Table<'a>, settings: &'a mut StaticSettings) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::parameters::{list, set};
     use crate::voxel::setup::{Magnitude, VoxelMaterial};
 
     fn setup() -> VoxelSetup {
@@ -217,8 +210,8 @@ mod tests {
     #[test]
     fn every_parameter_that_is_listed_can_be_set_to_what_it_is() {
         let mut changed = setup();
-        for parameter in list_voxel(&setup()) {
-            set_voxel(&mut changed, &parameter.name, &parameter.value.to_string()).unwrap();
+        for parameter in list(&setup()) {
+            set(&mut changed, &parameter.name, &parameter.value.to_string()).unwrap();
         }
         assert_eq!(changed, setup());
     }
@@ -234,7 +227,7 @@ mod tests {
             ("solver.smoother_degree", "10"),
             ("solver.coarse_solver", "20"),
         ] {
-            set_voxel(&mut changed, name, value).unwrap();
+            set(&mut changed, name, value).unwrap();
         }
         assert_eq!(changed.materials[0].young, 12e3);
         assert_eq!(changed.magnitudes[0].value, -0.02);
@@ -254,7 +247,7 @@ mod tests {
             ("load.strains", "1", "did you mean `load.strain`"),
             ("load.axis", "x", "block the model again"),
         ] {
-            let error = set_voxel(&mut setup(), name, value).unwrap_err().to_string();
+            let error = set(&mut setup(), name, value).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
         }
     }

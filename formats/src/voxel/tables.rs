@@ -1,9 +1,11 @@
 //! Tables of a voxel model, in Morton order.
 
-use rkyv::{Archive, Deserialize, Serialize};
+use rkyv::{Archive, Archived, Deserialize, Serialize};
 
 use super::masks::Mask;
-use super::{HashLevel, OffsetLevel, morton_corners, morton_position};
+use super::{HashLevel, HashView, OffsetLevel, OffsetView, TransferView, morton_corners, morton_position};
+use crate::block::Table;
+use crate::block::cast::native;
 
 /// In [`Bricks::neighbours`]: no such brick.
 pub const NO_BRICK: u32 = u32::MAX;
@@ -235,4 +237,97 @@ fn rank(mask: &[u64], slot: usize) -> Option<u32> {
         let before: u32 = mask[..word].iter().map(|word| word.count_ones()).sum();
         before + (mask[word] & ((1 << bit) - 1)).count_ones()
     })
+}
+
+impl Table for VoxelMesh {
+    type View<'a> = VoxelMeshView<'a>;
+
+    fn view(&self) -> VoxelMeshView<'_> {
+        self.view()
+    }
+
+    fn archived(mesh: &Archived<Self>) -> VoxelMeshView<'_> {
+        VoxelMeshView {
+            size: mesh.size.map(|n| n.to_native()),
+            spacing: mesh.spacing.to_native(),
+            origin: mesh.origin.map(|x| x.to_native()),
+            bricks: bricks(&mesh.bricks),
+            element_class: &mesh.element_class,
+            element_modulus: native(&mesh.element_modulus),
+        }
+    }
+}
+
+fn bricks(bricks: &Archived<Bricks>) -> BricksView<'_> {
+    BricksView {
+        code: native(&bricks.code),
+        element_mask: native(&bricks.element_mask),
+        node_mask: native(&bricks.node_mask),
+        element_first: native(&bricks.element_first),
+        node_first: native(&bricks.node_first),
+        neighbours: native(&bricks.neighbours),
+    }
+}
+
+/// [`VoxelLevels`] as slices.
+#[derive(Debug)]
+pub struct VoxelLevelsView<'a> {
+    /// Offset tables of all levels, the finest first; empty unless the file was made with them.
+    pub offset: Vec<OffsetView<'a>>,
+    /// Hashes of all levels, the finest first; empty unless the file was made with them.
+    pub hash: Vec<HashView<'a>>,
+}
+
+impl Table for VoxelLevels {
+    type View<'a> = VoxelLevelsView<'a>;
+
+    fn view(&self) -> VoxelLevelsView<'_> {
+        let (offset, hash) = (&self.offset, &self.hash);
+        VoxelLevelsView {
+            offset: offset.iter().map(OffsetLevel::view).collect(),
+            hash: hash.iter().map(HashLevel::view).collect(),
+        }
+    }
+
+    fn archived(levels: &Archived<Self>) -> VoxelLevelsView<'_> {
+        VoxelLevelsView {
+            offset: levels.offset.iter().map(offset).collect(),
+            hash: levels.hash.iter().map(hash).collect(),
+        }
+    }
+}
+
+fn offset(level: &Archived<OffsetLevel>) -> OffsetView<'_> {
+    OffsetView {
+        size: level.size.map(|n| n.to_native()),
+        n_elements: level.n_elements.to_native() as usize,
+        n_nodes: level.n_nodes.to_native() as usize,
+        kind: native(&level.kind),
+        before: native(&level.before),
+        short_first: native(&level.short_first),
+        short_offset: &level.short_offset,
+        medium_first: native(&level.medium_first),
+        medium_offset: native(&level.medium_offset),
+        long_nodes: native(&level.long_nodes),
+        transfer: TransferView {
+            element_children: &level.transfer.element_children,
+            element_first_child: native(&level.transfer.element_first_child),
+            node_children: &level.transfer.node_children,
+            node_first_child: native(&level.transfer.node_first_child),
+        },
+    }
+}
+
+fn hash(level: &Archived<HashLevel>) -> HashView<'_> {
+    HashView {
+        size: level.size.map(|n| n.to_native()),
+        node_key: native(&level.node_key),
+        upper: native(&level.upper),
+        upper_first: native(&level.upper_first),
+        element_node: native(&level.element_node),
+        slot_first: native(&level.slot_first),
+        shift_first: native(&level.shift_first),
+        slots: native(&level.slots),
+        shifts: native(&level.shifts),
+    }
 }

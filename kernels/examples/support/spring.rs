@@ -79,7 +79,7 @@ pub fn lattice(
             mask: points.iter().map(|&p| grid.mask[at(p)]).collect(),
             ..lists(&springs, block, &|_, _| 0)
         },
-        grid: vec![grid],
+        grid: Some(grid),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use pogo_formats::spring::{
-    DIRECTIONS, N_DIRECTIONS, Spring, SpringGridView, SpringGroup, SpringMeshView, group_of_direction,
+    DIRECTIONS, N_DIRECTIONS, SpringEnd, SpringGridView, SpringGroup, SpringMeshView, group_of_direction,
 };
 
 use rayon::prelude::*;
@@ -147,7 +147,7 @@ impl<'a> Springs<'a> {
     }
 
     /// The law of a spring of the mesh, from one of its ends.
-    pub(crate) fn law(&self, particle: usize, spring: &Spring) -> Law {
+    pub(crate) fn law(&self, particle: usize, spring: &SpringEnd) -> Law {
         match spring.direction {
             None => Law::new(&self.groups[spring.group as usize], self.mesh.rest_vector(particle, spring)),
             Some(direction) => {
@@ -213,7 +213,7 @@ impl<'a> Springs<'a> {
     }
 
     /// Slot of a spring in the lists of its first end.
-    fn slot(&self, from: usize, to: usize) -> Option<(usize, Spring)> {
+    fn slot(&self, from: usize, to: usize) -> Option<(usize, SpringEnd)> {
         self.mesh.springs(from).enumerate().find(|(_, spring)| spring.other as usize == to)
     }
 

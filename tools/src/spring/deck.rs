@@ -612,7 +612,7 @@ pub fn mesh_of_edges(mesh: &Mesh, edges: &Edges, block_size: usize) -> Result<(S
         material: model_from_solver.iter().map(|node| edges.material[of(node)]).collect(),
         volume: model_from_solver.iter().map(|node| edges.volume[of(node)]).collect(),
         sets: sets.filter(|set| !set.members.is_empty()).collect(),
-        grid: Vec::new(),
+        grid: None,
         lists,
     };
     Ok((spring_mesh, solver_from_model))

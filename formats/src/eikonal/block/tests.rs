@@ -1,14 +1,16 @@
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 
 use super::*;
-use crate::block::{Source, damage};
+use crate::block::{BlockError, Provenance, Source, damage};
 use crate::eikonal::setup::{Directions, Start, StartRegion, Velocity, VelocityClass};
-use crate::explicit::block::BlockFile;
-use crate::physics::AnyBlockFile;
+use crate::explicit::Explicit;
+use crate::mesh::NamedSet;
+use crate::physics::{BlockFile, write_block};
 
+type File = BlockFile<Eikonal>;
 type Contents = (EikonalMesh, EikonalDomains, EikonalSetup);
 
 /// Words of the error to expect, and how to cause it.
@@ -50,8 +52,8 @@ fn contents() -> Contents {
 
 fn write((mesh, domains, setup): &Contents, path: &Path) -> Result<u64, BlockError> {
     let source = Source { name: "heart.vtu".into(), bytes: 12, hash: 34 };
-    let provenance = Provenance::eikonal(vec![source], vec!["--domains 2".into()]);
-    write_eikonal(path, &EikonalContents { mesh, domains, setup, provenance: &provenance })
+    let provenance = Provenance::new(Eikonal::NAME, vec![source], vec!["--domains 2".into()]);
+    write_block::<Eikonal>(path, EikonalContents { mesh, domains }, setup, &provenance)
 }
 
 fn written(contents: &Contents) -> (tempfile::TempDir, PathBuf) {
@@ -62,7 +64,7 @@ fn written(contents: &Contents) -> (tempfile::TempDir, PathBuf) {
 }
 
 /// Reads every value of every view, and calls what a solver calls.
-fn everything(file: &EikonalBlockFile) -> String {
+fn everything(file: &File) -> String {
     let (mesh, domains) = (file.mesh(), file.domains());
     for node in 0..mesh.n_nodes() {
         mesh.round(node).iter().for_each(|&entry| assert!(mesh.nodes((entry / 4) as usize).len() == mesh.corners));
@@ -81,14 +83,13 @@ fn everything(file: &EikonalBlockFile) -> String {
 fn what_is_written_is_read() {
     let contents = contents();
     let (_folder, path) = written(&contents);
-    let file = EikonalBlockFile::open(&path).unwrap();
+    let file = File::open(&path).unwrap();
     file.verify().unwrap();
     assert_eq!(format!("{:?}", file.mesh()), format!("{:?}", contents.0.view()));
     assert_eq!(format!("{:?}", file.domains()), format!("{:?}", contents.1.view()));
     assert_eq!(file.setup(), contents.2);
     assert_eq!(file.container().provenance().physics, "eikonal");
-    assert!(matches!(crate::physics::open(&path), Ok(AnyBlockFile::Eikonal(_))));
-    let error = BlockFile::open(&path).unwrap_err().to_string();
+    let error = BlockFile::<Explicit>::open(&path).unwrap_err().to_string();
     assert!(error.contains("eikonal"), "{error}");
     let first = fs::read(&path).unwrap();
     write(&contents, &path).unwrap();
@@ -98,13 +99,13 @@ fn what_is_written_is_read() {
 #[test]
 fn a_cut_file_is_named() {
     let (_folder, path) = written(&contents());
-    damage::cut_at_every_byte(&path, EikonalBlockFile::open);
+    damage::cut_at_every_byte(&path, File::open);
 }
 
 #[test]
 fn every_flipped_bit_is_found_and_none_misbehaves() {
     let (_folder, path) = written(&contents());
-    damage::flip_every_bit(&path, EikonalBlockFile::open, EikonalBlockFile::container, everything);
+    damage::flip_every_bit(&path, File::open, File::container, everything);
 }
 
 #[test]
@@ -150,7 +151,7 @@ fn verify_finds_what_was_written_wrongly() {
         let mut contents = contents();
         change(&mut contents);
         let (_folder, path) = written(&contents);
-        let file = EikonalBlockFile::open(&path).unwrap();
+        let file = File::open(&path).unwrap();
         assert!(everything(&file).len() > 100);
         let error = file.verify().unwrap_err().to_string();
         assert!(error.contains(expected), "{error}\nexpected {expected}");
@@ -167,10 +168,10 @@ fn fuzz_corpus() {
         fs::write(folder.join("eikonal"), &whole).unwrap();
         fs::write(folder.join("eikonal-cut"), &whole[..whole.len() / 2]).unwrap();
     }
-    let file = EikonalBlockFile::open(&folder.join("eikonal")).unwrap();
+    let file = File::open(&folder.join("eikonal")).unwrap();
     assert!(everything(&file).len() > 100);
     file.verify().unwrap();
-    assert!(EikonalBlockFile::open(&folder.join("eikonal-cut")).is_err());
+    assert!(File::open(&folder.join("eikonal-cut")).is_err());
 }
 
 proptest! {
@@ -186,7 +187,7 @@ proptest! {
             bytes[at] = value;
         }
         fs::write(&path, &bytes).unwrap();
-        if let Ok(file) = EikonalBlockFile::open(&path) {
+        if let Ok(file) = File::open(&path) {
             prop_assert!(everything(&file).len() > 100);
             let _ = file.verify();
         }

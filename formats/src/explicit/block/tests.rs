@@ -1,6 +1,10 @@
 mod device;
 
-use std::{collections::BTreeSet, fs, path::PathBuf};
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -10,7 +14,9 @@ use crate::block::*;
 use crate::dynamics::*;
 use crate::explicit::*;
 use crate::mesh::*;
+use crate::physics::write_block;
 
+type File = BlockFile<Explicit>;
 type Contents = (Mesh, Blocks, Setup, DeviceTables);
 
 /// Words of the error to expect, and how to cause it.
@@ -205,22 +211,27 @@ fn small_triangles() -> Contents {
 }
 
 fn provenance() -> Provenance {
-    Provenance::explicit(
+    Provenance::new(
+        Explicit::NAME,
         vec![Source { name: "strip.inp".into(), bytes: 123, hash: 456 }],
         vec!["--block-nodes=5".into()],
     )
 }
 
-fn written((mesh, blocks, setup, device): &Contents) -> (TempDir, PathBuf) {
+fn write(path: &Path, (mesh, blocks, setup, device): &Contents) -> Result<u64, BlockError> {
+    write_block::<Explicit>(path, ExplicitContents { mesh, blocks, device }, setup, &provenance())
+}
+
+fn written(contents: &Contents) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("strip.blk");
-    let bytes = write(&path, &BlockContents { mesh, blocks, device, setup, provenance: &provenance() }).unwrap();
+    let bytes = write(&path, contents).unwrap();
     assert_eq!(bytes, fs::metadata(&path).unwrap().len());
     (folder, path)
 }
 
 /// Debug output of everything in a file: reads every value of every view.
-fn everything(file: &BlockFile) -> String {
+fn everything(file: &File) -> String {
     let (mesh, blocks) = (file.mesh(), file.blocks());
     let runs: Vec<Vec<Run>> = (0..blocks.n_blocks()).map(|b| blocks.runs(b).collect()).collect();
     let halos: Vec<&[u32]> = (0..blocks.n_blocks()).map(|b| blocks.halo(b)).collect();
@@ -237,7 +248,7 @@ fn everything(file: &BlockFile) -> String {
     )
 }
 
-fn assert_same(file: &BlockFile, (mesh, blocks, setup, device): &Contents) {
+fn assert_same(file: &File, (mesh, blocks, setup, device): &Contents) {
     assert_eq!(format!("{:?}", file.mesh()), format!("{:?}", mesh.view()));
     assert_eq!(format!("{:?}", file.blocks()), format!("{:?}", blocks.view()));
     assert_eq!(format!("{:?}", file.device()), format!("{:?}", device.view()));
@@ -245,7 +256,7 @@ fn assert_same(file: &BlockFile, (mesh, blocks, setup, device): &Contents) {
     assert_eq!(bits(file.mesh().coordinates), bits(&mesh.coordinates));
     assert_eq!(&file.setup(), setup);
     assert_eq!(*file.container().provenance(), provenance());
-    assert_eq!(*file.statistics(), PartitionStatistics { seconds: 0.0, ..blocks.statistics.clone() });
+    assert_eq!(file.statistics(), PartitionStatistics { seconds: 0.0, ..blocks.statistics.clone() });
 }
 
 #[test]
@@ -260,7 +271,7 @@ fn same_contents_give_same_bytes_whatever_the_time_taken() {
 #[test]
 fn sections_are_aligned_and_fill_the_file() {
     let (_folder, path) = written(&small());
-    let file = BlockFile::open(&path).unwrap();
+    let file = File::open(&path).unwrap();
     let names: Vec<&str> = file.container().sections().iter().map(|section| section.name.as_str()).collect();
     assert_eq!(names, ["provenance", "setup", "mesh", "blocks", "device"]);
     assert!(file.container().sections().iter().all(|section| section.offset % 64 == 0));
@@ -272,14 +283,14 @@ fn sections_are_aligned_and_fill_the_file() {
 #[test]
 fn cut_at_every_byte_is_an_error() {
     let (_folder, path) = written(&small());
-    damage::cut_at_every_byte(&path, BlockFile::open);
+    damage::cut_at_every_byte(&path, File::open);
 }
 
 #[test]
 fn every_flipped_bit_is_found_and_none_misbehaves() {
     for contents in [small(), small_triangles()] {
         let (_folder, path) = written(&contents);
-        damage::flip_every_bit(&path, BlockFile::open, BlockFile::container, everything);
+        damage::flip_every_bit(&path, File::open, BlockFile::container, everything);
     }
 }
 
@@ -289,13 +300,13 @@ fn what_is_no_block_file_is_named() {
     let at = |name: &str, content: &[u8]| {
         let path = folder.path().join(name);
         fs::write(&path, content).unwrap();
-        BlockFile::open(&path).unwrap_err().to_string()
+        File::open(&path).unwrap_err().to_string()
     };
     assert!(at("deck.inp", b"*NODE\n1, 0., 0.\n").contains("Abaqus deck"));
     assert!(at("empty.blk", b"").contains("empty"));
     assert!(at("text.blk", b"\x89POGO\n\x1a rest of the file").contains("text-mode"));
-    assert!(matches!(BlockFile::open(folder.path()), Err(BlockError::NotAFile { .. })));
-    let missing = BlockFile::open(&folder.path().join("missing.blk")).unwrap_err();
+    assert!(matches!(File::open(folder.path()), Err(BlockError::NotAFile { .. })));
+    let missing = File::open(&folder.path().join("missing.blk")).unwrap_err();
     assert!(matches!(missing, BlockError::Io { .. }) && missing.to_string().contains("missing.blk"));
 
     let (_folder, path) = written(&small());
@@ -330,8 +341,6 @@ fn tables_that_do_not_fit_are_not_written() {
         spoil(&mut contents);
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("strip.blk");
-        let (mesh, blocks, setup, device) = &contents;
-        let contents = BlockContents { mesh, blocks, device, setup, provenance: &provenance() };
         let error = write(&path, &contents).unwrap_err();
         assert!(error.to_string().contains(expected), "{expected}: {error}");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
@@ -356,7 +365,7 @@ fn blocks_that_contradict_the_mesh_fail_verification() {
         let mut contents = small();
         spoil(&mut contents.1);
         let (_folder, path) = written(&contents);
-        let error = BlockFile::open(&path).unwrap().verify().unwrap_err().to_string();
+        let error = File::open(&path).unwrap().verify().unwrap_err().to_string();
         assert!(error.contains(expected), "{expected}: {error}");
     }
 }
@@ -390,8 +399,6 @@ fn device_tables_that_lead_astray_are_not_written() {
         spoil(&mut contents.3);
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("strip.blk");
-        let (mesh, blocks, setup, device) = &contents;
-        let contents = BlockContents { mesh, blocks, device, setup, provenance: &provenance() };
         let error = write(&path, &contents).unwrap_err();
         assert!(error.to_string().contains(expected), "{expected}: {error}");
     }
@@ -410,19 +417,11 @@ fn colours_may_be_left_out_beside_fans() {
     };
     let (mesh, blocks, setup, device) = small_triangles();
     let (_folder, path) = written(&(mesh, blocks, setup, without(device)));
-    BlockFile::open(&path).unwrap().verify().unwrap();
+    File::open(&path).unwrap().verify().unwrap();
 
     let (mesh, blocks, setup, device) = small();
     assert!(device.fan_material.contains(&DeviceTables::NO_FANS));
-    let provenance = provenance();
-    let contents = BlockContents {
-        mesh: &mesh,
-        blocks: &blocks,
-        device: &without(device),
-        setup: &setup,
-        provenance: &provenance,
-    };
-    let error = write(&path, &contents).unwrap_err();
+    let error = write(&path, &(mesh, blocks, setup, without(device))).unwrap_err();
     assert!(error.to_string().contains("elements in neither colours nor fans"), "{error}");
 }
 
@@ -453,7 +452,7 @@ fn device_tables_that_contradict_the_blocks_fail_verification() {
         let mut contents = small_triangles();
         spoil(&mut contents.3);
         let (_folder, path) = written(&contents);
-        let error = BlockFile::open(&path).unwrap().verify().unwrap_err().to_string();
+        let error = File::open(&path).unwrap().verify().unwrap_err().to_string();
         assert!(error.contains(expected), "{expected}: {error}");
     }
 }
@@ -462,17 +461,14 @@ fn device_tables_that_contradict_the_blocks_fail_verification() {
 fn a_failed_write_leaves_the_old_file() {
     let (folder, path) = written(&small());
     let old = fs::read(&path).unwrap();
-    let (mesh, blocks, mut setup, device) = small();
-    setup.title = "another".into();
-    let provenance = provenance();
-    let contents =
-        BlockContents { mesh: &mesh, blocks: &blocks, device: &device, setup: &setup, provenance: &provenance };
+    let mut contents = small();
+    contents.2.title = "another".into();
     let error = write(&folder.path().join("nowhere").join("strip.blk"), &contents).unwrap_err();
     assert!(matches!(error, BlockError::Write(_)) && error.to_string().contains("nowhere"), "{error}");
     assert!(write(folder.path(), &contents).is_err());
     assert_eq!(fs::read(&path).unwrap(), old);
     write(&path, &contents).unwrap();
-    assert_eq!(BlockFile::open(&path).unwrap().setup().title, "another");
+    assert_eq!(File::open(&path).unwrap().setup().title, "another");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "a temporary file is left");
 }
 
@@ -493,7 +489,7 @@ fn fuzz_corpus() {
     let (mut opened, mut refused) = (0, 0);
     let names = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
     for path in names.filter(|path| !path.to_string_lossy().contains("voxels")) {
-        match BlockFile::open(&path) {
+        match File::open(&path) {
             Ok(file) => {
                 assert!(everything(&file).len() > 100);
                 file.verify().unwrap();
@@ -523,7 +519,7 @@ proptest! {
         }
         contents.2.title = title;
         let (_folder, path) = written(&contents);
-        let file = BlockFile::open(&path).unwrap();
+        let file = File::open(&path).unwrap();
         assert_same(&file, &contents);
         file.verify().unwrap();
     }
@@ -538,7 +534,7 @@ proptest! {
             bytes[at] = value;
         }
         fs::write(&path, &bytes).unwrap();
-        if let Ok(file) = BlockFile::open(&path) {
+        if let Ok(file) = File::open(&path) {
             prop_assert!(everything(&file).len() > 100);
             let _ = file.verify();
         }
@@ -563,7 +559,7 @@ fn files_over_2_gib() {
     contents.2.element_histories.clear();
     contents.2.absorbing_layers.clear();
     let (_folder, path) = written(&contents);
-    let file = BlockFile::open(&path).unwrap();
+    let file = File::open(&path).unwrap();
     assert!(file.container().bytes() > 1 << 31, "{}", file.container().bytes());
     assert_eq!(file.mesh().coordinates.last(), Some(&0.5));
     assert_eq!(file.mesh().node_labels.last(), Some(&(n as u32 - 1)));

@@ -1,7 +1,11 @@
 //! Borrowed views of a mesh and its blocks: plain slices, whether from the map or from memory.
 
+use rkyv::Archived;
+
 use super::grid::Grid;
 use super::{Blocks, DeviceTables, FanRecord};
+use crate::block::Table;
+use crate::block::cast::native;
 use crate::mesh::ElementKind;
 
 /// Tables of all blocks; see [`Blocks`].
@@ -258,6 +262,73 @@ impl DeviceTables {
             further_node: &self.further_node,
             further_fan: &self.further_fan,
             further_materials: &self.further_materials,
+        }
+    }
+}
+
+impl Table for Blocks {
+    type View<'a> = BlocksView<'a>;
+
+    fn view(&self) -> BlocksView<'_> {
+        self.view()
+    }
+
+    fn archived(blocks: &Archived<Self>) -> BlocksView<'_> {
+        BlocksView {
+            capacity: blocks.capacity.to_native() as usize,
+            node_first: native(&blocks.node_first),
+            n_boundary: native(&blocks.n_boundary),
+            halo_first: native(&blocks.halo_first),
+            halo_nodes: native(&blocks.halo_nodes),
+            run_first: native(&blocks.run_first),
+            run_kind: &blocks.run_kind,
+            run_section: native(&blocks.run_section),
+            run_element_first: native(&blocks.run_element_first),
+            run_connectivity_first: native(&blocks.run_connectivity_first),
+            elements: native(&blocks.elements),
+            connectivity: native(&blocks.connectivity),
+            load_first: native(&blocks.load_first),
+            load_size: &blocks.load_size,
+            load_start: native(&blocks.load_start),
+        }
+    }
+}
+
+impl Table for DeviceTables {
+    type View<'a> = DeviceView<'a>;
+
+    fn view(&self) -> DeviceView<'_> {
+        self.view()
+    }
+
+    fn archived(device: &Archived<Self>) -> DeviceView<'_> {
+        DeviceView {
+            colour_first: native(&device.colour_first),
+            colour_run: native(&device.colour_run),
+            colour_element_first: native(&device.colour_element_first),
+            colour_connectivity_first: native(&device.colour_connectivity_first),
+            coloured_elements: native(&device.coloured_elements),
+            coloured_connectivity: native(&device.coloured_connectivity),
+            later_first: native(&device.later_first),
+            later_nodes: native(&device.later_nodes),
+            passed_row: native(&device.passed_row),
+            passed_first: native(&device.passed_first),
+            grid_size: native(&device.grid_size),
+            grid_material: native(&device.grid_material),
+            grid_places: native(&device.grid_places),
+            material_kind: &device.material_kind,
+            material_section: native(&device.material_section),
+            fan_material: native(&device.fan_material),
+            fan: native(&device.fan),
+            fan_materials: native(&device.fan_materials),
+            outer_first: native(&device.outer_first),
+            outer_nodes: native(&device.outer_nodes),
+            halo_fan: native(&device.halo_fan),
+            halo_fan_materials: native(&device.halo_fan_materials),
+            further_first: native(&device.further_first),
+            further_node: native(&device.further_node),
+            further_fan: native(&device.further_fan),
+            further_materials: native(&device.further_materials),
         }
     }
 }

@@ -5,15 +5,16 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::*;
-use crate::block::damage;
+use crate::block::{BlockError, Provenance, damage};
 use crate::dynamics::{Boundary, BoundaryKind, HistoryRequest, NodalQuantity, OutputInterval};
 use crate::mesh::NamedSet;
-use crate::physics::AnyBlockFile;
+use crate::physics::{BlockFile, write_block};
 use crate::spring::build::{Lattice, lattice, lists};
 use crate::spring::{
     Cut, CutFrame, CutShape, NO_NEIGHBOUR, SpringAddition, SpringErasure, SpringGroup, SpringMaterial,
 };
 
+type File = BlockFile<Spring>;
 type Contents = (SpringMesh, SpringSetup);
 
 /// Words of the error to expect, and how to cause it.
@@ -98,7 +99,7 @@ fn deck() -> Contents {
         material: vec![0; n],
         volume: vec![1.0; n],
         sets: Vec::new(),
-        grid: Vec::new(),
+        grid: None,
         lists,
     };
     (mesh, setup())
@@ -107,8 +108,8 @@ fn deck() -> Contents {
 fn try_write((mesh, setup): &Contents) -> (TempDir, PathBuf, Result<u64, BlockError>) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.blk");
-    let provenance = Provenance::spring(Vec::new(), vec!["--block-nodes 32".into()]);
-    let result = write_springs(&path, &SpringContents { mesh, setup, provenance: &provenance });
+    let provenance = Provenance::new(Spring::NAME, Vec::new(), vec!["--block-nodes 32".into()]);
+    let result = write_block::<Spring>(&path, SpringContents { mesh }, setup, &provenance);
     (folder, path, result)
 }
 
@@ -119,7 +120,7 @@ fn written(contents: &Contents) -> (TempDir, PathBuf) {
 }
 
 /// Every value of every view.
-fn everything(file: &SpringBlockFile) -> String {
+fn everything(file: &File) -> String {
     let mesh = file.mesh();
     let springs: Vec<_> = (0..mesh.n_particles()).map(|i| mesh.springs(i).collect::<Vec<_>>()).collect();
     format!("{mesh:?} {springs:?} {:?}", file.setup())
@@ -129,7 +130,7 @@ fn everything(file: &SpringBlockFile) -> String {
 fn what_was_written_is_read() {
     for contents in [small(), deck()] {
         let (_folder, path) = written(&contents);
-        let AnyBlockFile::Spring(file) = crate::physics::open(&path).unwrap() else { panic!("another kind") };
+        let file = File::open(&path).unwrap();
         assert_eq!(file.setup(), contents.1);
         assert_eq!(format!("{:?}", file.mesh()), format!("{:?}", contents.0.view()));
         file.verify().unwrap();
@@ -149,23 +150,23 @@ fn fuzz_corpus() {
         }
     }
     for name in ["springs", "springs-deck"] {
-        let file = SpringBlockFile::open(&folder.join(name)).unwrap();
+        let file = File::open(&folder.join(name)).unwrap();
         assert!(everything(&file).len() > 100);
         file.verify().unwrap();
-        assert!(SpringBlockFile::open(&folder.join(format!("{name}-cut"))).is_err());
+        assert!(File::open(&folder.join(format!("{name}-cut"))).is_err());
     }
 }
 
 #[test]
 fn cut_anywhere_is_refused() {
     let (_folder, path) = written(&(lattice_of([2, 2, 1], |_| true), setup()));
-    damage::cut_at_every_byte(&path, SpringBlockFile::open);
+    damage::cut_at_every_byte(&path, File::open);
 }
 
 #[test]
 fn every_flipped_bit_is_found() {
     let (_folder, path) = written(&(lattice_of([3, 2, 1], |_| true), setup()));
-    damage::flip_every_bit(&path, SpringBlockFile::open, SpringBlockFile::container, everything);
+    damage::flip_every_bit(&path, File::open, File::container, everything);
 }
 
 #[test]
@@ -188,10 +189,9 @@ fn tables_that_do_not_fit_are_not_written() {
         ("leads nowhere", |c| c.0.lists.neighbour[0] = 0),
         ("another number of springs", |c| c.0.lists.mask[1] ^= 1 << 25),
         ("another material", |c| c.0.lists.mask[1] ^= 1 << 27),
-        ("masks of places and of particles differ", |c| c.0.grid[0].place.swap(0, 1)),
-        ("a grid of", |c| c.0.grid[0].size[0] += 1),
-        ("spacing of the grid", |c| c.0.grid[0].spacing[1] = 0.0),
-        ("more than one grid", |c| c.0.grid.push(c.0.grid[0].clone())),
+        ("masks of places and of particles differ", |c| c.0.grid.as_mut().unwrap().place.swap(0, 1)),
+        ("a grid of", |c| c.0.grid.as_mut().unwrap().size[0] += 1),
+        ("spacing of the grid", |c| c.0.grid.as_mut().unwrap().spacing[1] = 0.0),
         ("`FIX1.1`: index", |c| c.1.boundaries[0].nodes[0] = 9999),
         ("`ADD1`: a spring group", |c| c.1.additions[0].group = 9),
         ("cut `KNIFE`", |c| {
@@ -219,7 +219,7 @@ fn lists_that_contradict_each_other_fail_verification() {
     assert_eq!(contents.0.lists.neighbour[32 + 1], 2);
     contents.0.lists.neighbour[32 + 1] = 3;
     let (_folder, path) = written(&contents);
-    let error = SpringBlockFile::open(&path).unwrap().verify().unwrap_err().to_string();
+    let error = File::open(&path).unwrap().verify().unwrap_err().to_string();
     assert!(error.contains("has one end only"), "{error}");
 }
 
@@ -239,7 +239,7 @@ proptest! {
             bytes[at] = value;
         }
         fs::write(&path, &bytes).unwrap();
-        if let Ok(file) = SpringBlockFile::open(&path) {
+        if let Ok(file) = File::open(&path) {
             prop_assert!(everything(&file).len() > 100);
             let _ = file.verify();
         }
@@ -253,6 +253,6 @@ proptest! {
         let contents = (SpringMesh { sets: Vec::new(), ..mesh }, setup);
         prop_assert!(contents.0.lists.neighbour.iter().all(|&id| id == NO_NEIGHBOUR || id < 32 + 500));
         let (_folder, path) = written(&contents);
-        SpringBlockFile::open(&path).unwrap().verify().unwrap();
+        File::open(&path).unwrap().verify().unwrap();
     }
 }

@@ -6,12 +6,13 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::*;
-use crate::block::{Source, damage};
-use crate::explicit::block::BlockFile;
-use crate::physics::AnyBlockFile;
+use crate::block::{BlockError, Provenance, Source, Table, damage};
+use crate::explicit::Explicit;
+use crate::physics::{BlockFile, write_block};
 use crate::voxel::setup::{LoadCase, NodalTable, NodeRegion, PrescribedField, VoxelMaterial};
 use crate::voxel::{NO_BRICK, morton_code, morton_position};
 
+type File = BlockFile<Voxel>;
 type Contents = (VoxelMesh, VoxelSetup, VoxelLevels, Domains);
 
 /// Words of the error to expect, and how to cause it.
@@ -71,10 +72,10 @@ fn fuzz_corpus() {
         fs::write(folder.join("voxels"), &whole).unwrap();
         fs::write(folder.join("voxels-cut"), &whole[..whole.len() / 2]).unwrap();
     }
-    let file = VoxelBlockFile::open(&folder.join("voxels")).unwrap();
+    let file = File::open(&folder.join("voxels")).unwrap();
     assert!(everything(&file).len() > 100);
     file.verify().unwrap();
-    assert!(VoxelBlockFile::open(&folder.join("voxels-cut")).is_err());
+    assert!(File::open(&folder.join("voxels-cut")).is_err());
 }
 
 /// Two bricks with elements, and nodes in a third.
@@ -183,13 +184,13 @@ fn with_levels() -> Contents {
 }
 
 fn provenance() -> Provenance {
-    Provenance::statics(vec![Source { name: "bone.npy".into(), bytes: 1, hash: 2 }], vec!["--grid brick".into()])
+    Provenance::new(Voxel::NAME, vec![Source { name: "bone.npy".into(), bytes: 1, hash: 2 }], vec!["--grid brick".into()])
 }
 
 fn try_write((mesh, setup, levels, domains): &Contents) -> (TempDir, PathBuf, Result<u64, BlockError>) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("bone.blk");
-    let result = write_voxels(&path, &VoxelContents { mesh, setup, levels, domains, provenance: &provenance() });
+    let result = write_block::<Voxel>(&path, VoxelContents { mesh, levels, domains }, setup, &provenance());
     (folder, path, result)
 }
 
@@ -200,7 +201,7 @@ fn written(contents: &Contents) -> (TempDir, PathBuf) {
 }
 
 /// Debug output of everything in a file: reads every value of every view and asks for every position.
-fn everything(file: &VoxelBlockFile) -> String {
+fn everything(file: &File) -> String {
     let mesh = file.mesh();
     let bricks = mesh.bricks;
     let positions: Vec<[u32; 3]> = (0..bricks.n_bricks())
@@ -208,7 +209,7 @@ fn everything(file: &VoxelBlockFile) -> String {
         .collect();
     let found: Vec<_> = positions.iter().map(|&at| (bricks.node(at), bricks.element(at))).collect();
     let offset: Vec<_> =
-        file.offset_levels().iter().map(|level| nodes_of(level.n_elements, |e| level.nodes(e))).collect();
+        file.levels().offset.iter().map(|level| nodes_of(level.n_elements, |e| level.nodes(e))).collect();
     let transfer: Vec<Vec<_>> = file
         .offset_levels()
         .iter()
@@ -219,7 +220,7 @@ fn everything(file: &VoxelBlockFile) -> String {
         })
         .collect();
     let hash: Vec<_> =
-        file.hash_levels().iter().map(|level| nodes_of(level.n_elements(), |e| level.nodes(e))).collect();
+        file.levels().hash.iter().map(|level| nodes_of(level.n_elements(), |e| level.nodes(e))).collect();
     let looked_up: Vec<Vec<_>> = file
         .hash_levels()
         .iter()
@@ -227,7 +228,7 @@ fn everything(file: &VoxelBlockFile) -> String {
             (0..5000).map(|code| level.node(code)).chain([level.node(u64::MAX), level.node(1 << 40)]).collect()
         })
         .collect();
-    for level in file.hash_levels() {
+    for level in file.levels().hash {
         assert!((0..level.n_elements()).flat_map(|e| level.nodes(e)).all(|node| (node as usize) < level.n_nodes()));
     }
     let domains: Vec<_> = (0..file.domains().n_domains()).map(|d| file.domains().domain(d)).collect();
@@ -242,12 +243,9 @@ fn nodes_of(n: usize, nodes: impl Fn(usize) -> [u32; 8]) -> Vec<[u32; 8]> {
     (0..n).map(nodes).collect()
 }
 
-fn assert_same(file: &VoxelBlockFile, (mesh, setup, levels, domains): &Contents) {
+fn assert_same(file: &File, (mesh, setup, levels, domains): &Contents) {
     assert_eq!(format!("{:?}", file.domains()), format!("{:?}", domains.view()));
-    let offset: Vec<OffsetView> = levels.offset.iter().map(OffsetLevel::view).collect();
-    let hash: Vec<HashView> = levels.hash.iter().map(HashLevel::view).collect();
-    assert_eq!(format!("{:?}", file.offset_levels()), format!("{offset:?}"));
-    assert_eq!(format!("{:?}", file.hash_levels()), format!("{hash:?}"));
+    assert_eq!(format!("{:?}", file.levels()), format!("{:?}", levels.view()));
     assert_eq!(format!("{:?}", file.mesh()), format!("{:?}", mesh.view()));
     assert_eq!((&file.setup(), file.container().provenance()), (setup, &provenance()));
 }
@@ -256,12 +254,11 @@ fn assert_same(file: &VoxelBlockFile, (mesh, setup, levels, domains): &Contents)
 fn sections_and_kinds() {
     let contents = with_levels();
     let (_folder, path) = written(&contents);
-    let file = VoxelBlockFile::open(&path).unwrap();
+    let file = File::open(&path).unwrap();
     assert_same(&file, &contents);
     file.verify().unwrap();
     assert!(file.container().sections().iter().all(|section| section.offset % 64 == 0));
-    assert!(matches!(crate::physics::open(&path), Ok(AnyBlockFile::Static(_))));
-    let error = BlockFile::open(&path).unwrap_err();
+    let error = BlockFile::<Explicit>::open(&path).unwrap_err();
     assert!(matches!(error, BlockError::Physics { .. }) && error.to_string().contains("static"), "{error}");
     let (_folder, again) = written(&contents);
     assert_eq!(fs::read(path).unwrap(), fs::read(again).unwrap());
@@ -270,13 +267,13 @@ fn sections_and_kinds() {
 #[test]
 fn cut_at_every_byte_is_an_error() {
     let (_folder, path) = written(&small());
-    damage::cut_at_every_byte(&path, VoxelBlockFile::open);
+    damage::cut_at_every_byte(&path, File::open);
 }
 
 #[test]
 fn every_flipped_bit_is_found_and_none_misbehaves() {
     let (_folder, path) = written(&with_levels());
-    damage::flip_every_bit(&path, VoxelBlockFile::open, VoxelBlockFile::container, everything);
+    damage::flip_every_bit(&path, File::open, File::container, everything);
 }
 
 #[test]
@@ -386,7 +383,7 @@ fn levels_and_domains_that_contradict_the_mesh_fail_verification() {
         let mut contents = with_levels();
         spoil(&mut contents);
         let (_folder, path) = written(&contents);
-        let error = VoxelBlockFile::open(&path).unwrap().verify().unwrap_err().to_string();
+        let error = File::open(&path).unwrap().verify().unwrap_err().to_string();
         assert!(error.contains(expected), "{expected}: {error}");
     }
 }
@@ -399,7 +396,7 @@ fn a_neighbour_that_no_element_needs_is_missed_by_verification_only() {
     assert_eq!(bricks.neighbours[14] as usize, pair);
     bricks.neighbours[14] = NO_BRICK;
     let (_folder, path) = written(&contents);
-    let error = VoxelBlockFile::open(&path).unwrap().verify().unwrap_err();
+    let error = File::open(&path).unwrap().verify().unwrap_err();
     assert!(error.to_string().contains("is missing"), "{error}");
 }
 
@@ -415,7 +412,7 @@ proptest! {
             contents.0.element_class.clear();
         }
         let (_folder, path) = written(&contents);
-        let file = VoxelBlockFile::open(&path).unwrap();
+        let file = File::open(&path).unwrap();
         assert_same(&file, &contents);
         file.verify().unwrap();
     }
@@ -430,7 +427,7 @@ proptest! {
             bytes[at] = value;
         }
         fs::write(&path, &bytes).unwrap();
-        if let Ok(file) = VoxelBlockFile::open(&path) {
+        if let Ok(file) = File::open(&path) {
             prop_assert!(everything(&file).len() > 100);
             let _ = file.verify();
         }

@@ -107,7 +107,7 @@ fn all_ways_agree_with_the_cpu() {
     for (directions, materials, damped, rest_factor, loads, even, expected) in cases {
         let (mut mesh, mut groups) = rich(directions, materials, damped);
         if even {
-            mesh.grid[0].spacing = [1.0; 3];
+            mesh.grid.as_mut().unwrap().spacing = [1.0; 3];
         }
         groups.iter_mut().for_each(|group| group.rest_factor = rest_factor);
         let mut problem = problem(&mesh, groups, 1.0, 0.1);
