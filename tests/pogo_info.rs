@@ -8,9 +8,10 @@ use std::{
 
 use pogo_formats::block::Provenance;
 use pogo_formats::dynamics::*;
-use pogo_formats::explicit::block::{BlockContents, Blocks, PartitionStatistics};
+use pogo_formats::explicit::block::{Blocks, ExplicitContents, PartitionStatistics};
 use pogo_formats::explicit::*;
 use pogo_formats::mesh::*;
+use pogo_formats::physics::{Physics, write_block};
 use pogo_tools::explicit::arrange::device_tables;
 
 fn info(arguments: &[&str]) -> Output {
@@ -86,11 +87,10 @@ fn triangle() -> (tempfile::TempDir, PathBuf) {
     };
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("triangle.blk");
-    let provenance = Provenance::explicit(vec![], vec![]);
+    let provenance = Provenance::new(Explicit::NAME, vec![], vec![]);
     let device = device_tables(&blocks.view(), false);
-    let contents =
-        BlockContents { mesh: &mesh, blocks: &blocks, device: &device, setup: &setup, provenance: &provenance };
-    pogo_formats::explicit::block::write(&path, &contents).unwrap();
+    let contents = ExplicitContents { mesh: &mesh, blocks: &blocks, device: &device };
+    write_block::<Explicit>(&path, contents, &setup, &provenance).unwrap();
     (folder, path)
 }
 

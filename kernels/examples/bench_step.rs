@@ -13,10 +13,12 @@
 use std::io::Write;
 use std::time::Instant;
 
+use pogo_formats::explicit::Explicit;
 use pogo_formats::explicit::Lumping;
-use pogo_formats::explicit::block::{BlockFile, BlocksView};
+use pogo_formats::explicit::block::BlocksView;
 use pogo_formats::mesh::ElementKind;
 use pogo_formats::mesh::MeshView;
+use pogo_formats::physics::BlockFile;
 use pogo_kernels::dynamics::{NodalForce, SignalTable};
 use pogo_kernels::explicit::elements::{lumped_mass, stable_increment};
 use pogo_kernels::explicit::{CpuStepper, Problem, Real, State};
@@ -63,7 +65,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let single = argument(3, "f64") == "f32";
     let first = argument(0, "CPE3");
     if first.ends_with(".blk") {
-        let file = BlockFile::open(first.as_ref())?;
+        let file = BlockFile::<Explicit>::open(first.as_ref())?;
         return bench(&file.mesh(), file.blocks(), threads, single);
     }
     let kind = ElementKind::from_name(&first).ok_or("unknown element kind")?;

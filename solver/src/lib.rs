@@ -20,14 +20,14 @@ pub mod voxel;
 use std::path::Path;
 
 use pogo_formats::block::Container;
-use pogo_formats::eikonal::block::EikonalBlockFile;
+use pogo_formats::eikonal::Eikonal;
 use pogo_formats::eikonal::summary::{EikonalStatus, EikonalSummary};
-use pogo_formats::explicit::block::BlockFile;
-use pogo_formats::parameters::ParameterError;
-use pogo_formats::physics::{self, AnyBlockFile};
-use pogo_formats::spring::block::SpringBlockFile;
+use pogo_formats::explicit::Explicit;
+use pogo_formats::parameters::{Adjustable, ParameterError};
+use pogo_formats::physics::{self, BlockFile, Physics};
+use pogo_formats::spring::Spring;
 use pogo_formats::spring::results::SpringSummary;
-use pogo_formats::voxel::block::VoxelBlockFile;
+use pogo_formats::voxel::Voxel;
 use pogo_formats::voxel::summary::{VoxelStatus, VoxelSummary};
 use pogo_formats::write::summary;
 use pogo_formats::write::summary::{BlockFileSummary, Status, Summary};
@@ -176,6 +176,25 @@ impl Outcome {
     }
 }
 
+/// Solves a block file of one physics.
+type Solve = fn(Container, &Config, &Interrupts, &mut dyn Observer) -> Result<Outcome, SolveError>;
+
+/// Every kind of physics.
+const PHYSICS: &[(&str, Solve)] = &[
+    (Explicit::NAME, |file, config, interrupts, observer| {
+        solve_explicit(&BlockFile::from_container(file)?, config, interrupts, observer)
+    }),
+    (Voxel::NAME, |file, config, interrupts, observer| {
+        solve_static(&BlockFile::from_container(file)?, config, interrupts, observer)
+    }),
+    (Spring::NAME, |file, config, interrupts, observer| {
+        solve_springs(&BlockFile::from_container(file)?, config, interrupts, observer)
+    }),
+    (Eikonal::NAME, |file, config, interrupts, observer| {
+        solve_eikonal(&BlockFile::from_container(file)?, config, interrupts, observer)
+    }),
+];
+
 /// Carries out one call of the solver.
 ///
 /// # Errors
@@ -183,16 +202,12 @@ impl Outcome {
 /// [`CaseOutcome`], and the others still run.
 pub fn solve(config: &Config, interrupts: &Interrupts, observer: &mut dyn Observer) -> Result<Outcome, SolveError> {
     memory::share_one_heap();
-    match physics::open(&config.block_file)? {
-        AnyBlockFile::Explicit(file) => solve_explicit(&file, config, interrupts, observer),
-        AnyBlockFile::Static(file) => solve_static(&file, config, interrupts, observer),
-        AnyBlockFile::Spring(file) => solve_springs(&file, config, interrupts, observer),
-        AnyBlockFile::Eikonal(file) => solve_eikonal(&file, config, interrupts, observer),
-    }
+    let file = Container::open(&config.block_file)?;
+    physics::registered(&file, PHYSICS)?(file, config, interrupts, observer)
 }
 
 fn solve_explicit(
-    file: &BlockFile,
+    file: &BlockFile<Explicit>,
     config: &Config,
     interrupts: &Interrupts,
     observer: &mut dyn Observer,
@@ -204,7 +219,7 @@ fn solve_explicit(
     nothing_of_springs(config)?;
     let mut setup = file.setup();
     config.settings.apply_to(&mut setup.explicit);
-    solve_physics(file.container(), setup, parameters::set, config, interrupts, observer, &|setup, run, observer| {
+    solve_physics(file.container(), setup, config, interrupts, observer, &|setup, run, observer| {
         let Run { case, overrides, settings, folder, block_file } = run;
         let model = Model {
             mesh: file.mesh(),
@@ -222,7 +237,7 @@ fn solve_explicit(
 }
 
 fn solve_static(
-    file: &VoxelBlockFile,
+    file: &BlockFile<Voxel>,
     config: &Config,
     interrupts: &Interrupts,
     observer: &mut dyn Observer,
@@ -235,7 +250,8 @@ fn solve_static(
     nothing_of_springs(config)?;
     no_starts(config)?;
     let (container, setup) = (file.container(), file.setup());
-    let (offset, hash, domains) = (file.offset_levels(), file.hash_levels(), file.domains());
+    let (levels, domains) = (file.levels(), file.domains());
+    let (offset, hash) = (levels.offset, levels.hash);
     // What the file was made with is what it is solved on.
     let grid = match (domains.n_domains() > 1, offset.is_empty(), hash.is_empty()) {
         (true, ..) => Grid::Domains(domains),
@@ -243,26 +259,18 @@ fn solve_static(
         (.., false) => Grid::Hash(&hash),
         _ => Grid::Bricks,
     };
-    solve_physics(
-        container,
-        setup,
-        pogo_formats::voxel::parameters::set_voxel,
-        config,
-        interrupts,
-        observer,
-        &|setup, run, observer| {
-            let Run { case, overrides, settings, folder, block_file } = run;
-            let start = config.start_vector.clone();
-            let model = VoxelModel { mesh: file.mesh(), grid, setup, block_file, case, overrides, start };
-            // On one of the threads that share the work: from outside each of the many short shares would wake them anew.
-            rayon::scope(|_| voxel::run::run(&model, settings, folder, interrupts, observer))
-                .map(|summary| RunSummary::Static(Box::new(summary)))
-        },
-    )
+    solve_physics(container, setup, config, interrupts, observer, &|setup, run, observer| {
+        let Run { case, overrides, settings, folder, block_file } = run;
+        let start = config.start_vector.clone();
+        let model = VoxelModel { mesh: file.mesh(), grid, setup, block_file, case, overrides, start };
+        // On one of the threads that share the work: from outside each of the many short shares would wake them anew.
+        rayon::scope(|_| voxel::run::run(&model, settings, folder, interrupts, observer))
+            .map(|summary| RunSummary::Static(Box::new(summary)))
+    })
 }
 
 fn solve_eikonal(
-    file: &EikonalBlockFile,
+    file: &BlockFile<Eikonal>,
     config: &Config,
     interrupts: &Interrupts,
     observer: &mut dyn Observer,
@@ -273,21 +281,13 @@ fn solve_eikonal(
         return Err(SolveError::OtherPhysics { option: "--start", physics: "voxel statics" });
     }
     let (container, setup) = (file.container(), file.setup());
-    solve_physics(
-        container,
-        setup,
-        pogo_formats::eikonal::parameters::set_eikonal,
-        config,
-        interrupts,
-        observer,
-        &|setup, run, observer| {
-            let Run { case, overrides, settings, folder, block_file } = run;
-            let (mesh, domains, starts) = (file.mesh(), file.domains(), config.starts.clone());
-            let model = EikonalModel { mesh, domains, setup, block_file, case, overrides, starts };
-            eikonal::run(&model, settings, folder, interrupts, observer)
-                .map(|summary| RunSummary::Eikonal(Box::new(summary)))
-        },
-    )
+    solve_physics(container, setup, config, interrupts, observer, &|setup, run, observer| {
+        let Run { case, overrides, settings, folder, block_file } = run;
+        let (mesh, domains, starts) = (file.mesh(), file.domains(), config.starts.clone());
+        let model = EikonalModel { mesh, domains, setup, block_file, case, overrides, starts };
+        eikonal::run(&model, settings, folder, interrupts, observer)
+            .map(|summary| RunSummary::Eikonal(Box::new(summary)))
+    })
 }
 
 /// Options that only a run over time has.
@@ -325,7 +325,7 @@ fn no_starts(config: &Config) -> Result<(), SolveError> {
 }
 
 fn solve_springs(
-    file: &SpringBlockFile,
+    file: &BlockFile<Spring>,
     config: &Config,
     interrupts: &Interrupts,
     observer: &mut dyn Observer,
@@ -340,8 +340,7 @@ fn solve_springs(
     }
     let mut setup = file.setup();
     spring::run::apply_settings(&config.settings, &mut setup);
-    let set = pogo_formats::spring::parameters::set_spring;
-    solve_physics(file.container(), setup, set, config, interrupts, observer, &|setup, run, observer| {
+    solve_physics(file.container(), setup, config, interrupts, observer, &|setup, run, observer| {
         let Run { case, overrides, settings, folder, block_file } = run;
         let model = SpringModel { mesh: file.mesh(), setup, block_file, case, overrides };
         spring::run::run(&model, settings, &config.start, folder, interrupts, observer)
@@ -364,11 +363,10 @@ struct Run<'a> {
 /// Runs a model with this setup.
 type RunModel<'a, S> = dyn Fn(S, Run, &mut dyn Observer) -> Result<RunSummary, SolveError> + Sync + 'a;
 
-/// Runs a model of any physics, or the cases of a study: `set` changes a parameter of the setup by name, `run` runs it.
-fn solve_physics<S: Clone + Send>(
+/// Runs a model of any physics, or the cases of a study: `run` runs it.
+fn solve_physics<S: Adjustable + Send>(
     container: &Container,
     mut setup: S,
-    set: fn(&mut S, &str, &str) -> Result<(), ParameterError>,
     config: &Config,
     interrupts: &Interrupts,
     observer: &mut dyn Observer,
@@ -377,11 +375,12 @@ fn solve_physics<S: Clone + Send>(
     // A flipped bit in a coordinate or a modulus must not become a result.
     container.verify_checksums()?;
     let block_file = block_file_summary(container);
-    let assign = |setup: &mut S, settings: &mut Settings, name: &str, value: &str| match set(setup, name, value) {
-        // The model's own names come first: voxel statics have a `solver.precision`.
-        Err(ParameterError::Unknown { .. }) if study::apply_solver_setting(name, value, settings)? => Ok(()),
-        result => result.map_err(SolveError::from),
-    };
+    let assign =
+        |setup: &mut S, settings: &mut Settings, name: &str, value: &str| match parameters::set(setup, name, value) {
+            // The model's own names come first: voxel statics have a `solver.precision`.
+            Err(ParameterError::Unknown { .. }) if study::apply_solver_setting(name, value, settings)? => Ok(()),
+            result => result.map_err(SolveError::from),
+        };
     let mut settings = config.settings.clone();
     for assignment in &config.overrides {
         let (name, value) = parameters::parse_assignment(assignment)?;

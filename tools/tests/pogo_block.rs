@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use pogo_formats::dynamics::LoadKind;
-use pogo_formats::explicit::block::BlockFile;
+use pogo_formats::explicit::Explicit;
 use pogo_formats::mesh::ElementKind;
+use pogo_formats::physics::BlockFile;
 
 fn pogo_block(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_pogo-block")).current_dir(folder).args(arguments).output().unwrap()
@@ -122,7 +123,7 @@ fn a_bare_mesh_and_a_job_become_a_block_file() {
     let output = pogo_block(folder.path(), &["mesh.inp", "--job", "unheard.toml", "-o", "unheard.blk"]);
     assert!(text(&output.stderr).contains("mesh.inp: note: nothing but energies is recorded"), "{output:?}");
 
-    let file = BlockFile::open(&folder.path().join("mesh.blk")).unwrap();
+    let file = BlockFile::<Explicit>::open(&folder.path().join("mesh.blk")).unwrap();
     file.verify().unwrap();
     let (mesh, setup) = (file.mesh(), file.setup());
     assert_eq!(mesh.groups[0].kind, ElementKind::Cpe3);
@@ -273,7 +274,7 @@ fn shared_deck(name: &str) -> Option<PathBuf> {
 }
 
 /// Blocks a deck from elsewhere with a job and opens the result.
-fn block_shared(name: &str, job: &str, options: &[&str]) -> Option<(tempfile::TempDir, BlockFile)> {
+fn block_shared(name: &str, job: &str, options: &[&str]) -> Option<(tempfile::TempDir, BlockFile<Explicit>)> {
     let deck = shared_deck(name)?;
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("job.toml"), job).unwrap();
@@ -281,7 +282,7 @@ fn block_shared(name: &str, job: &str, options: &[&str]) -> Option<(tempfile::Te
     let arguments = [&[deck.to_str().unwrap(), "--job", "job.toml", "-o", "out.blk"], options].concat();
     let output = pogo_block(folder.path(), &arguments);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    let file = BlockFile::open(&folder.path().join("out.blk")).unwrap();
+    let file = BlockFile::<Explicit>::open(&folder.path().join("out.blk")).unwrap();
     file.verify().unwrap();
     Some((folder, file))
 }

@@ -4,9 +4,11 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use pogo_formats::physics::{self, AnyBlockFile};
-use pogo_formats::voxel::block::VoxelBlockFile;
+use pogo_formats::physics::BlockFile;
+use pogo_formats::voxel::Voxel;
 use pogo_formats::voxel::setup::NodeRegion;
+
+type File = BlockFile<Voxel>;
 
 fn run(program: &str, folder: &Path, arguments: &[&str]) -> Output {
     Command::new(program).current_dir(folder).args(arguments).output().unwrap()
@@ -86,8 +88,7 @@ fn stacks_become_block_files() {
     let summary = text(&output.stdout);
     assert!(summary.starts_with("bone.blk: ") && summary.contains("grid brick"), "{summary}");
     let path = folder.path().join("bone.blk");
-    assert!(matches!(physics::open(&path), Ok(AnyBlockFile::Static(_))));
-    let file = VoxelBlockFile::open(&path).unwrap();
+    let file = File::open(&path).unwrap();
     file.verify().unwrap();
     let (mesh, setup) = (file.mesh(), file.setup());
     assert_eq!((mesh.size, mesh.spacing), ([30, 22, 17], 0.5));
@@ -134,13 +135,13 @@ fn grids_and_sub_domains() {
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
         let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!((summary["grid"].as_str(), summary["domains"].as_u64()), (Some(grid), Some(domains)));
-        let file = VoxelBlockFile::open(&folder.path().join("out.blk")).unwrap();
+        let file = File::open(&folder.path().join("out.blk")).unwrap();
         file.verify().unwrap();
         assert_eq!(file.domains().n_domains() as u64, domains);
-        let levels = file.offset_levels().len().max(file.hash_levels().len());
+        let levels = file.levels().offset.len().max(file.levels().hash.len());
         // 30, 15, 8, 4, 2, 1.
         assert_eq!(levels, 6);
-        if let (Some(n), [first, ..]) = (tables, file.hash_levels().as_slice()) {
+        if let (Some(n), [first, ..]) = (tables, file.levels().hash.as_slice()) {
             assert_eq!(first.n_tables().to_string(), n);
         }
         let info: serde_json::Value =
@@ -211,7 +212,7 @@ fn masks_mark_nodes() {
     fs::write(folder.path().join("mask.toml"), job).unwrap();
     let output = pogo_block(folder.path(), &["bone.npy", "--job", "mask.toml"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    let file = VoxelBlockFile::open(&folder.path().join("bone.blk")).unwrap();
+    let file = File::open(&folder.path().join("bone.blk")).unwrap();
     let (mesh, setup) = (file.mesh(), file.setup());
     let field = &setup.cases[0].displacements[0];
     let NodeRegion::Nodes(nodes) = &field.region else { panic!("{:?}", field.region) };
@@ -245,7 +246,7 @@ fn parosol_files_bring_their_conditions() {
     fs::write(folder.path().join("job.toml"), job).unwrap();
     let output = pogo_block(folder.path(), &["model.h5", "--job", "job.toml"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    let file = VoxelBlockFile::open(&folder.path().join("model.blk")).unwrap();
+    let file = File::open(&folder.path().join("model.blk")).unwrap();
     let (mesh, setup) = (file.mesh(), file.setup());
     assert_eq!((mesh.size, mesh.spacing, mesh.bricks.n_elements()), ([2, 3, 4], 0.082, 23));
     let [table] = setup.cases[0].displacement_tables.as_slice() else { panic!("{:?}", setup.cases) };
@@ -300,7 +301,7 @@ fn stacks_from_elsewhere() {
                 // Of memory; a small model's is the program's own.
                 assert!(summary["peak_bytes_per_dof"].as_f64().is_none_or(|bytes| bytes < 60.0), "{summary}");
             }
-            VoxelBlockFile::open(&folder.path().join("out.blk")).unwrap().verify().unwrap();
+            File::open(&folder.path().join("out.blk")).unwrap().verify().unwrap();
         }
     }
 }

@@ -19,5 +19,5 @@ pub use container::SectionInfo;
 pub use error::BlockError;
 pub use mapped::Container;
 pub use provenance::{Provenance, Source};
-pub use section::{Section, Sections, Table};
 pub(crate) use section::sections;
+pub use section::{Section, Sections, Table};

@@ -148,8 +148,8 @@ fn place<'a>(table: &mut Table<'a>, region: &'a mut StartRegion) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parameters::{list, set};
     use crate::eikonal::setup::{Start, VelocityClass};
+    use crate::parameters::{list, set};
 
     #[test]
     fn names_set_what_they_say() {

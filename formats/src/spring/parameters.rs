@@ -168,8 +168,8 @@ fn slots(setup: &mut SpringSetup) -> Vec<Slot<'_>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parameters::{list, set};
     use crate::dynamics::{Boundary, Increment};
+    use crate::parameters::{list, set};
     use crate::spring::{SpringGroup, SpringMaterial};
 
     fn setup() -> SpringSetup {

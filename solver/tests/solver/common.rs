@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 
 use pogo_formats::block::Provenance;
 use pogo_formats::dynamics::*;
-use pogo_formats::explicit::block::BlockContents;
+use pogo_formats::explicit::block::ExplicitContents;
 use pogo_formats::explicit::*;
 use pogo_formats::mesh::*;
+use pogo_formats::physics::{self, Physics};
 use pogo_formats::write::summary::Summary;
 use pogo_solver::config::{Config, Settings};
 use pogo_solver::error::SolveError;
@@ -219,10 +220,9 @@ pub fn write_block(folder: &Path, mesh: &Mesh, setup: &Setup, capacity: usize) -
     let mut setup = setup.clone();
     remap_setup(&mut setup, &solver_from_model);
     let path = folder.join("model.blk");
-    let provenance = Provenance::explicit(Vec::new(), Vec::new());
-    let contents =
-        BlockContents { mesh: &mesh, blocks: &blocks, device: &device, setup: &setup, provenance: &provenance };
-    pogo_formats::explicit::block::write(&path, &contents).unwrap();
+    let provenance = Provenance::new(Explicit::NAME, Vec::new(), Vec::new());
+    let contents = ExplicitContents { mesh: &mesh, blocks: &blocks, device: &device };
+    physics::write_block::<Explicit>(&path, contents, &setup, &provenance).unwrap();
     path
 }
 

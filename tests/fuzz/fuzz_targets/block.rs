@@ -7,28 +7,32 @@
 use std::hint::black_box;
 
 use libfuzzer_sys::fuzz_target;
-use pogo_formats::block;
-use pogo_formats::physics::{self, AnyBlockFile};
-use pogo_formats::explicit::block::BlockFile;
-use pogo_formats::eikonal::block::EikonalBlockFile;
-use pogo_formats::spring::block::SpringBlockFile;
-use pogo_formats::voxel::block::VoxelBlockFile;
+use pogo_formats::block::{BlockError, Container};
+use pogo_formats::eikonal::Eikonal;
+use pogo_formats::explicit::Explicit;
+use pogo_formats::physics::{self, BlockFile, Physics};
+use pogo_formats::spring::Spring;
+use pogo_formats::voxel::Voxel;
+
+/// Opens a file of one physics and reads all of it.
+type Read = fn(Container) -> Result<(), BlockError>;
+
+const READ: &[(&str, Read)] = &[
+    (Explicit::NAME, |container| BlockFile::from_container(container).map(|file| explicit(&file))),
+    (Voxel::NAME, |container| BlockFile::from_container(container).map(|file| voxels(&file))),
+    (Spring::NAME, |container| BlockFile::from_container(container).map(|file| springs(&file))),
+    (Eikonal::NAME, |container| BlockFile::from_container(container).map(|file| eikonal(&file))),
+];
 
 fuzz_target!(|bytes: &[u8]| {
     let path = std::env::temp_dir().join(format!("pogo-fuzz-{}.blk", std::process::id()));
     if std::fs::write(&path, bytes).is_err() {
         return;
     }
-    match physics::open(&path) {
-        Ok(AnyBlockFile::Explicit(file)) => explicit(&file),
-        Ok(AnyBlockFile::Static(file)) => voxels(&file),
-        Ok(AnyBlockFile::Eikonal(file)) => eikonal(&file),
-        Ok(AnyBlockFile::Spring(file)) => springs(&file),
-        Err(_) => {}
-    }
+    let _ = Container::open(&path).and_then(|file| physics::registered(&file, READ)?(file));
 });
 
-fn explicit(file: &BlockFile) {
+fn explicit(file: &BlockFile<Explicit>) {
     let (mesh, blocks) = (file.mesh(), file.blocks());
     black_box(format!("{mesh:?} {blocks:?} {:?} {:?} {:?}", file.device(), file.setup(), file.statistics()));
     for block in 0..blocks.n_blocks() {
@@ -38,7 +42,7 @@ fn explicit(file: &BlockFile) {
     let _ = black_box(file.verify());
 }
 
-fn springs(file: &SpringBlockFile) {
+fn springs(file: &BlockFile<Spring>) {
     let mesh = file.mesh();
     black_box(format!("{mesh:?} {:?}", file.setup()));
     for particle in 0..mesh.n_particles() {
@@ -47,17 +51,17 @@ fn springs(file: &SpringBlockFile) {
     let _ = black_box(file.verify());
 }
 
-fn voxels(file: &VoxelBlockFile) {
+fn voxels(file: &BlockFile<Voxel>) {
     let (mesh, domains) = (file.mesh(), file.domains());
     black_box(format!("{mesh:?} {:?}", file.setup()));
     for element in 0..mesh.bricks.n_elements() {
         black_box(mesh.bricks.nodes(element as u32));
     }
-    for level in file.offset_levels() {
+    for level in file.levels().offset {
         (0..level.n_elements).for_each(|element| _ = black_box(level.nodes(element)));
         (0..level.transfer.node_children.len()).for_each(|node| _ = black_box(level.transfer.of_node(node).count()));
     }
-    for level in file.hash_levels() {
+    for level in file.levels().hash {
         (0..level.n_elements()).for_each(|element| _ = black_box(level.nodes(element)));
         (0..64).for_each(|bit| _ = black_box(level.node(1 << bit)));
     }
@@ -65,7 +69,7 @@ fn voxels(file: &VoxelBlockFile) {
     let _ = black_box(file.verify());
 }
 
-fn eikonal(file: &EikonalBlockFile) {
+fn eikonal(file: &BlockFile<Eikonal>) {
     let (mesh, domains, setup) = (file.mesh(), file.domains(), file.setup());
     black_box(format!("{mesh:?} {domains:?} {setup:?}"));
     for node in 0..mesh.n_nodes() {

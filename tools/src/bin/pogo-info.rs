@@ -3,12 +3,13 @@
 use std::{io::Write, path::PathBuf};
 
 use clap::{CommandFactory, Parser};
-use pogo_formats::eikonal::Drawn;
-use pogo_formats::eikonal::block::EikonalBlockFile;
-use pogo_formats::explicit::block::{BlockFile, BlocksView};
-use pogo_formats::physics::{self, AnyBlockFile};
-use pogo_formats::spring::block::SpringBlockFile;
-use pogo_formats::voxel::block::VoxelBlockFile;
+use pogo_formats::block::Container;
+use pogo_formats::eikonal::{Drawn, Eikonal};
+use pogo_formats::explicit::Explicit;
+use pogo_formats::explicit::block::BlocksView;
+use pogo_formats::physics::{self, BlockFile, Physics};
+use pogo_formats::spring::Spring;
+use pogo_formats::voxel::Voxel;
 use pogo_formats::words::counted;
 use pogo_formats::{VERSION, exit_code, parameters};
 use pogo_tools::explicit::info;
@@ -90,13 +91,20 @@ fn main() {
     });
 }
 
+/// Shows a file of one physics as the command line asks.
+type Show = fn(&Cli, Container) -> anyhow::Result<String>;
+
+/// Every kind of physics.
+const PHYSICS: &[(&str, Show)] = &[
+    (Explicit::NAME, |cli, file| explicit(cli, &BlockFile::from_container(file)?)),
+    (Voxel::NAME, |cli, file| voxels(cli, &BlockFile::from_container(file)?)),
+    (Spring::NAME, |cli, file| springs(cli, &BlockFile::from_container(file)?)),
+    (Eikonal::NAME, |cli, file| eikonal(cli, &BlockFile::from_container(file)?)),
+];
+
 fn run(cli: &Cli) -> anyhow::Result<()> {
-    let text = match physics::open(&cli.file)? {
-        AnyBlockFile::Explicit(file) => explicit(cli, &file)?,
-        AnyBlockFile::Static(file) => voxels(cli, &file)?,
-        AnyBlockFile::Spring(file) => springs(cli, &file)?,
-        AnyBlockFile::Eikonal(file) => eikonal(cli, &file)?,
-    };
+    let file = Container::open(&cli.file)?;
+    let text = physics::registered(&file, PHYSICS)?(cli, file)?;
     let text = if cli.quiet && !cli.json { "" } else { &text };
     Ok(cli::write_stdout(text.as_bytes())?)
 }
@@ -107,7 +115,7 @@ fn whole(cli: &Cli, bytes: u64, sections: usize) -> String {
     format!("{}: whole: {bytes}, {sections}\n", cli.file.display())
 }
 
-fn voxels(cli: &Cli, file: &VoxelBlockFile) -> anyhow::Result<String> {
+fn voxels(cli: &Cli, file: &BlockFile<Voxel>) -> anyhow::Result<String> {
     let path = cli.file.display();
     anyhow::ensure!(!cli.sets, "{path}: error: --sets is for models of decks, this is a voxel model");
     let mut drawn = None;
@@ -120,7 +128,7 @@ fn voxels(cli: &Cli, file: &VoxelBlockFile) -> anyhow::Result<String> {
         file.verify()?;
     }
     Ok(if cli.parameters {
-        let parameters = pogo_formats::voxel::parameters::list_voxel(&file.setup());
+        let parameters = parameters::list(&file.setup());
         if cli.json { json(&parameters)? } else { info::parameters_text(&parameters) }
     } else if cli.grids {
         let grids = voxel::info::Grids::measure(&cli.file.display().to_string(), &file.mesh())?;
@@ -136,7 +144,7 @@ fn voxels(cli: &Cli, file: &VoxelBlockFile) -> anyhow::Result<String> {
     })
 }
 
-fn springs(cli: &Cli, file: &SpringBlockFile) -> anyhow::Result<String> {
+fn springs(cli: &Cli, file: &BlockFile<Spring>) -> anyhow::Result<String> {
     let path = cli.file.display();
     anyhow::ensure!(!cli.grids, "{path}: error: --grids is for voxel models");
     anyhow::ensure!(!cli.sets, "{path}: error: the sets of a mass-spring-damper model are in the text without options");
@@ -151,7 +159,7 @@ fn springs(cli: &Cli, file: &SpringBlockFile) -> anyhow::Result<String> {
         spring::info::picture(path, file)?;
     }
     Ok(if cli.parameters {
-        let parameters = pogo_formats::spring::parameters::list_spring(&file.setup());
+        let parameters = parameters::list(&file.setup());
         if cli.json { json(&parameters)? } else { info::parameters_text(&parameters) }
     } else if cli.json {
         json(&spring::info::SpringSummary::new(file))?
@@ -164,7 +172,7 @@ fn springs(cli: &Cli, file: &SpringBlockFile) -> anyhow::Result<String> {
     })
 }
 
-fn explicit(cli: &Cli, file: &BlockFile) -> anyhow::Result<String> {
+fn explicit(cli: &Cli, file: &BlockFile<Explicit>) -> anyhow::Result<String> {
     anyhow::ensure!(!cli.grids, "{}: error: --grids is for voxel models", cli.file.display());
     if cli.check {
         file.verify()?;
@@ -190,7 +198,7 @@ fn explicit(cli: &Cli, file: &BlockFile) -> anyhow::Result<String> {
     })
 }
 
-fn eikonal(cli: &Cli, file: &EikonalBlockFile) -> anyhow::Result<String> {
+fn eikonal(cli: &Cli, file: &BlockFile<Eikonal>) -> anyhow::Result<String> {
     anyhow::ensure!(!cli.grids, "{}: error: --grids is for voxel models", cli.file.display());
     if cli.check {
         file.verify()?;
@@ -222,7 +230,7 @@ fn eikonal(cli: &Cli, file: &EikonalBlockFile) -> anyhow::Result<String> {
         picture::draw(&view, &blocks, path, &cli.picture_options(view.dimension)?)?;
     }
     Ok(if cli.parameters {
-        let parameters = pogo_formats::eikonal::parameters::list_eikonal(&file.setup());
+        let parameters = parameters::list(&file.setup());
         if cli.json { json(&parameters)? } else { info::parameters_text(&parameters) }
     } else if cli.sets {
         let summary = eikonal::info::EikonalSummary::new(file);

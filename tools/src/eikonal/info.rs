@@ -2,9 +2,10 @@
 
 use std::fmt;
 
-use pogo_formats::eikonal::block::EikonalBlockFile;
+use pogo_formats::eikonal::Eikonal;
 use pogo_formats::eikonal::setup::{Decomposition, Directions, LocalSolver, StartRegion, Velocity};
 use pogo_formats::eikonal::{EikonalMeshView, nodes_of};
+use pogo_formats::physics::BlockFile;
 use pogo_formats::words::{counted, grouped};
 use serde::Serialize;
 
@@ -70,7 +71,7 @@ pub struct EikonalSummary {
 
 impl EikonalSummary {
     /// Gathers the figures of an open file.
-    pub fn new(file: &EikonalBlockFile) -> Self {
+    pub fn new(file: &BlockFile<Eikonal>) -> Self {
         let (mesh, domains, setup) = (file.mesh(), file.domains(), file.setup());
         let (container, provenance) = (file.container(), file.container().provenance());
         let mut counts = vec![0; setup.classes.len()];

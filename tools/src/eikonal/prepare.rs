@@ -9,8 +9,9 @@ use pogo_formats::block::{Provenance, Source};
 use pogo_formats::eikonal::block::EikonalContents;
 use pogo_formats::eikonal::job::EikonalJob;
 use pogo_formats::eikonal::setup::StartRegion;
-use pogo_formats::eikonal::{metrics, nodes_of, outside};
+use pogo_formats::eikonal::{Eikonal, metrics, nodes_of, outside};
 use pogo_formats::job::{JobError, JobFile as _};
+use pogo_formats::physics::{Physics, write_block};
 use pogo_formats::read::mesh;
 use pogo_formats::words::{counted, grouped};
 use serde::Serialize;
@@ -277,12 +278,9 @@ pub fn run(config: &EikonalConfig, progress: &dyn Progress) -> Result<EikonalSum
     for path in paths {
         sources.push(Source::of_file(&path).map_err(|error| PipelineError::Source { path, error })?);
     }
-    let provenance = Provenance::eikonal(sources, config.options());
+    let provenance = Provenance::new(Eikonal::NAME, sources, config.options());
     let Arranged { mesh, domains, setup, .. } = &arranged;
-    let bytes = pogo_formats::eikonal::block::write_eikonal(
-        &config.output,
-        &EikonalContents { mesh, domains, setup, provenance: &provenance },
-    )?;
+    let bytes = write_block::<Eikonal>(&config.output, EikonalContents { mesh, domains }, setup, &provenance)?;
     seconds.write = clock.lap();
     seconds.total = clock.start.elapsed().as_secs_f64();
 
@@ -291,7 +289,7 @@ pub fn run(config: &EikonalConfig, progress: &dyn Progress) -> Result<EikonalSum
         mesh: config.mesh.display().to_string(),
         output: config.output.display().to_string(),
         bytes,
-        physics: Provenance::EIKONAL,
+        physics: Eikonal::NAME,
         kind: if mesh.corners == 4 { "tetrahedra" } else { "triangles" },
         nodes,
         elements: mesh.view().n_elements() as u64,

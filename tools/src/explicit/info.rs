@@ -6,9 +6,10 @@ use pogo_formats::block::{SectionInfo, Source};
 use pogo_formats::dynamics::{
     AmplitudeShape, BoundaryKind, FieldQuantity, Increment, LoadKind, OutputInterval, Window,
 };
-use pogo_formats::explicit::block::{BlockFile, PartitionStatistics};
-use pogo_formats::explicit::{AbsorbingProfile, Elasticity, Lumping, Setup};
+use pogo_formats::explicit::block::PartitionStatistics;
+use pogo_formats::explicit::{AbsorbingProfile, Elasticity, Explicit, Lumping, Setup};
 use pogo_formats::mesh::MeshView;
+use pogo_formats::physics::BlockFile;
 use pogo_formats::words::counted;
 use pogo_formats::write::traces::TraceQuantity;
 use serde::Serialize;
@@ -185,7 +186,7 @@ pub struct SourceSummary {
 
 impl Summary {
     /// Gathers the figures of an open file.
-    pub fn new(file: &BlockFile) -> Self {
+    pub fn new(file: &BlockFile<Explicit>) -> Self {
         let (mesh, setup, provenance) = (file.mesh(), file.setup(), file.container().provenance());
         let n_of = |name: &Option<u32>| match name.and_then(|index| setup.amplitudes.get(index as usize)) {
             Some(amplitude) => format!(", amplitude {}", amplitude.name),
@@ -285,7 +286,7 @@ impl Summary {
                 Lumping::Hrz => "hrz",
                 Lumping::Equal => "equal",
             },
-            partition: PartitionSummary::new(file.statistics(), file.blocks().capacity),
+            partition: PartitionSummary::new(&file.statistics(), file.blocks().capacity),
             file_sections: file.container().sections().iter().map(FileSection::new).collect(),
             sources: provenance.sources.iter().map(SourceSummary::new).collect(),
             version: provenance.version.clone(),

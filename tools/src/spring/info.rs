@@ -4,7 +4,8 @@ use std::fmt;
 use std::path::Path;
 
 use pogo_formats::dynamics::{BoundaryKind, Increment, OutputInterval};
-use pogo_formats::spring::block::SpringBlockFile;
+use pogo_formats::physics::BlockFile;
+use pogo_formats::spring::Spring;
 use pogo_formats::spring::results::{SpringCell, SpringFrame};
 use pogo_formats::spring::{CutFrame, CutShape, SpringDamping, SpringMeshView, SpringSetup, group_of_direction};
 use pogo_formats::words::{counted, grouped};
@@ -110,7 +111,7 @@ pub fn springs_by_group(mesh: &SpringMeshView<'_>, setup: &SpringSetup) -> Vec<(
 ///
 /// # Errors
 /// The picture cannot be written.
-pub fn picture(path: &Path, file: &SpringBlockFile) -> Result<(), OutputError> {
+pub fn picture(path: &Path, file: &BlockFile<Spring>) -> Result<(), OutputError> {
     let mesh = file.mesh();
     let n = mesh.n_particles();
     let mut cells = Vec::new();
@@ -145,7 +146,7 @@ fn when(interval: OutputInterval) -> String {
 
 impl SpringSummary {
     /// Collects the figures.
-    pub fn new(file: &SpringBlockFile) -> Self {
+    pub fn new(file: &BlockFile<Spring>) -> Self {
         let (mesh, setup, container) = (file.mesh(), file.setup(), file.container());
         let n = mesh.n_particles();
         let (points, _) = mesh.coordinates.as_chunks::<3>();

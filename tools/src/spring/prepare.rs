@@ -11,6 +11,7 @@ use pogo_formats::dynamics::{Increment, LoadKind};
 use pogo_formats::explicit::{ExplicitSettings, Lumping, Setup};
 use pogo_formats::job::{JobError, JobFile as _};
 use pogo_formats::mesh::Mesh;
+use pogo_formats::physics::{Physics, write_block};
 use pogo_formats::read::deck;
 use pogo_formats::read::deck::ReadOptions;
 use pogo_formats::read::image;
@@ -18,7 +19,7 @@ use pogo_formats::read::image::Report;
 use pogo_formats::spring::block::SpringContents;
 use pogo_formats::spring::build::BuildError;
 use pogo_formats::spring::job::{Solver, SpringJob};
-use pogo_formats::spring::{Gravity, SpringMesh, SpringSetup};
+use pogo_formats::spring::{Gravity, Spring, SpringMesh, SpringSetup};
 use pogo_formats::words::{counted, grouped};
 use serde::Serialize;
 
@@ -417,9 +418,8 @@ pub fn run(config: &SpringConfig, progress: &dyn Progress) -> Result<SpringSumma
         .collect();
     let mut options = vec![format!("--block-nodes {}", config.block_size)];
     options.extend(config.ignore.iter().map(|keyword| format!("--ignore {keyword}")));
-    let provenance = Provenance::spring(sources?, options);
-    let contents = SpringContents { mesh: &mesh, setup: &setup, provenance: &provenance };
-    let bytes = pogo_formats::spring::block::write_springs(&config.output, &contents)?;
+    let provenance = Provenance::new(Spring::NAME, sources?, options);
+    let bytes = write_block::<Spring>(&config.output, SpringContents { mesh: &mesh }, &setup, &provenance)?;
     seconds.write = clock.lap();
     seconds.total = clock.start.elapsed().as_secs_f64();
 
@@ -429,7 +429,7 @@ pub fn run(config: &SpringConfig, progress: &dyn Progress) -> Result<SpringSumma
         input: config.input.display().to_string(),
         output: config.output.display().to_string(),
         bytes,
-        physics: Provenance::SPRING,
+        physics: Spring::NAME,
         image,
         particles: n,
         springs: view.n_springs() as u64,

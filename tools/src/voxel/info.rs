@@ -3,7 +3,8 @@
 use std::fmt;
 use std::time::Instant;
 
-use pogo_formats::voxel::block::VoxelBlockFile;
+use pogo_formats::physics::BlockFile;
+use pogo_formats::voxel::Voxel;
 use pogo_formats::voxel::build::with_nodes;
 use pogo_formats::voxel::slice;
 use pogo_formats::voxel::{
@@ -174,7 +175,7 @@ fn share(part: u64, whole: usize) -> f64 {
 
 impl VoxelSummary {
     /// Gathers the figures of an open file.
-    pub fn new(file: &VoxelBlockFile) -> Self {
+    pub fn new(file: &BlockFile<Voxel>) -> Self {
         let (mesh, setup, provenance) = (file.mesh(), file.setup(), file.container().provenance());
         let bricks = mesh.bricks;
         let mut count = vec![0_u64; setup.materials.len()];
@@ -232,8 +233,9 @@ impl VoxelSummary {
 }
 
 impl GridSummary {
-    fn new(file: &VoxelBlockFile, bricks: &BricksView) -> Self {
-        let (offset, hash) = (file.offset_levels(), file.hash_levels());
+    fn new(file: &BlockFile<Voxel>, bricks: &BricksView) -> Self {
+        let levels = file.levels();
+        let (offset, hash) = (levels.offset, levels.hash);
         let n = bricks.n_elements();
         let kinds = kinds(bricks);
         Self {
@@ -254,7 +256,7 @@ impl GridSummary {
 }
 
 impl DomainsSummary {
-    fn new(file: &VoxelBlockFile, mesh: &VoxelMeshView) -> Self {
+    fn new(file: &BlockFile<Voxel>, mesh: &VoxelMeshView) -> Self {
         let (domains, bricks) = (file.domains(), mesh.bricks);
         let one = |d: usize| {
             let domain = domains.domain(d);
@@ -487,7 +489,7 @@ impl fmt::Display for Grids {
 ///
 /// # Errors
 /// The slice cuts no voxel, or the picture cannot be written.
-pub fn draw(file: &VoxelBlockFile, path: &std::path::Path, width: usize) -> Result<String, PictureError> {
+pub fn draw(file: &BlockFile<Voxel>, path: &std::path::Path, width: usize) -> Result<String, PictureError> {
     let (mesh, setup, domains) = (file.mesh(), file.setup(), file.domains());
     let options = |label: &str| SnapshotOptions {
         label: label.into(),

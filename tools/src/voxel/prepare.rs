@@ -8,12 +8,13 @@ use pogo_formats::VERSION;
 
 use pogo_formats::block::{Provenance, Source};
 use pogo_formats::job::{JobError, JobFile as _};
+use pogo_formats::physics::{Physics, write_block};
 use pogo_formats::read::image;
 use pogo_formats::read::image::Report;
 use pogo_formats::voxel::block::VoxelContents;
 use pogo_formats::voxel::job::{Given, GivenConditions, Image, Mask, SampleType, VoxelJob};
 use pogo_formats::voxel::setup::VoxelMaterial;
-use pogo_formats::voxel::{VoxelMesh, VoxelModuli, VoxelSetup};
+use pogo_formats::voxel::{Voxel, VoxelMesh, VoxelModuli, VoxelSetup};
 use pogo_formats::words::{counted, grouped};
 use serde::Serialize;
 
@@ -271,10 +272,9 @@ pub fn run(config: &VoxelConfig, progress: &dyn Progress) -> Result<VoxelSummary
     seconds.domains = clock.lap();
 
     progress.stage("write");
-    let provenance = Provenance::statics(sources(config)?, config.options());
-    let contents =
-        VoxelContents { mesh: &mesh, levels: &levels, domains: &domains, setup: &setup, provenance: &provenance };
-    let bytes = pogo_formats::voxel::block::write_voxels(&config.output, &contents)?;
+    let provenance = Provenance::new(Voxel::NAME, sources(config)?, config.options());
+    let contents = VoxelContents { mesh: &mesh, levels: &levels, domains: &domains };
+    let bytes = write_block::<Voxel>(&config.output, contents, &setup, &provenance)?;
     seconds.write = clock.lap();
     seconds.total = clock.start.elapsed().as_secs_f64();
 
@@ -284,7 +284,7 @@ pub fn run(config: &VoxelConfig, progress: &dyn Progress) -> Result<VoxelSummary
         stack: config.stack.display().to_string(),
         output: config.output.display().to_string(),
         bytes,
-        physics: Provenance::STATIC,
+        physics: Voxel::NAME,
         image: report,
         size: mesh.size,
         spacing: mesh.spacing,

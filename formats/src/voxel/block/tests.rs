@@ -184,7 +184,11 @@ fn with_levels() -> Contents {
 }
 
 fn provenance() -> Provenance {
-    Provenance::new(Voxel::NAME, vec![Source { name: "bone.npy".into(), bytes: 1, hash: 2 }], vec!["--grid brick".into()])
+    Provenance::new(
+        Voxel::NAME,
+        vec![Source { name: "bone.npy".into(), bytes: 1, hash: 2 }],
+        vec!["--grid brick".into()],
+    )
 }
 
 fn try_write((mesh, setup, levels, domains): &Contents) -> (TempDir, PathBuf, Result<u64, BlockError>) {

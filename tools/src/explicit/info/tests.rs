@@ -2,10 +2,11 @@ use std::path::PathBuf;
 
 use pogo_formats::block::{Provenance, Source};
 use pogo_formats::dynamics::*;
-use pogo_formats::explicit::block::BlockContents;
+use pogo_formats::explicit::block::ExplicitContents;
 use pogo_formats::explicit::*;
 use pogo_formats::mesh::*;
 use pogo_formats::parameters;
+use pogo_formats::physics::{BlockFile, write_block};
 
 use super::*;
 use crate::explicit::arrange;
@@ -114,11 +115,7 @@ fn small(folder: &std::path::Path) -> PathBuf {
     };
     let path = folder.join("squares.blk");
     let (mesh, blocks, device) = (&arranged.mesh, &arranged.blocks, &arranged.device);
-    pogo_formats::explicit::block::write(
-        &path,
-        &BlockContents { mesh, blocks, device, setup: &setup, provenance: &provenance },
-    )
-    .unwrap();
+    write_block::<Explicit>(&path, ExplicitContents { mesh, blocks, device }, &setup, &provenance).unwrap();
     path
 }
 
@@ -148,7 +145,7 @@ fn json() {
 #[test]
 fn parameters_and_sets() {
     let folder = tempfile::tempdir().unwrap();
-    let file = BlockFile::open(&small(folder.path())).unwrap();
+    let file = BlockFile::<Explicit>::open(&small(folder.path())).unwrap();
     file.verify().unwrap();
     insta::assert_snapshot!(parameters_text(&parameters::list(&file.setup())) + &sets_text(&file.mesh()));
     assert_eq!(sets(&file.mesh()).node_sets, [Count { name: "left".into(), count: 2 }]);

@@ -10,10 +10,11 @@ use std::path::{Path, PathBuf};
 
 use pogo_formats::block::{Provenance, Source};
 use pogo_formats::dynamics::Boundary;
-use pogo_formats::explicit::block::BlockContents;
+use pogo_formats::explicit::block::ExplicitContents;
 use pogo_formats::explicit::job::ExplicitJob;
-use pogo_formats::explicit::{AbsorbingLayer, AbsorbingProfile, Model};
+use pogo_formats::explicit::{AbsorbingLayer, AbsorbingProfile, Explicit, Model};
 use pogo_formats::job::JobFile;
+use pogo_formats::physics::{Physics, write_block};
 use pogo_formats::read::deck;
 use pogo_formats::read::deck::{DeckError, DeckReport, Note};
 
@@ -167,10 +168,9 @@ pub fn run(config: &Config, progress: &dyn Progress) -> Result<Summary, Pipeline
     seconds.arrange = clock.lap() - device_seconds;
 
     progress.stage("write");
-    let provenance = Provenance::explicit(sources, config.options());
-    let contents =
-        BlockContents { mesh: &mesh, blocks: &blocks, device: &device, setup: &setup, provenance: &provenance };
-    let bytes = pogo_formats::explicit::block::write(&config.output, &contents)?;
+    let provenance = Provenance::new(Explicit::NAME, sources, config.options());
+    let contents = ExplicitContents { mesh: &mesh, blocks: &blocks, device: &device };
+    let bytes = write_block::<Explicit>(&config.output, contents, &setup, &provenance)?;
     seconds.write = clock.lap();
     seconds.total = clock.start.elapsed().as_secs_f64();
 

@@ -2,9 +2,11 @@
 
 use pogo_formats::block::Provenance;
 use pogo_formats::dynamics::Increment;
-use pogo_formats::explicit::block::{BlockContents, BlockFile, DeviceTables, corner, grid, write};
+use pogo_formats::explicit::Explicit;
+use pogo_formats::explicit::block::{DeviceTables, ExplicitContents, corner, grid};
 use pogo_formats::explicit::{Elasticity, ExplicitSettings, Lumping, Material, Section, Setup};
 use pogo_formats::mesh::Mesh;
+use pogo_formats::physics::{BlockFile, Physics, write_block};
 
 use crate::explicit::arrange::Arranged;
 use crate::explicit::arrange::tests::{arranged, solid, triangles};
@@ -57,11 +59,11 @@ pub(super) fn error(arranged: &Arranged, spoil: fn(&mut DeviceTables)) -> [Optio
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("solid.blk");
     let (mesh, blocks, setup) = (&arranged.mesh, &arranged.blocks, &setup(&arranged.mesh));
-    let provenance = &Provenance::explicit(vec![], vec![]);
-    let contents = BlockContents { mesh, blocks, device: &device, setup, provenance };
-    match write(&path, &contents) {
+    let provenance = &Provenance::new(Explicit::NAME, vec![], vec![]);
+    let contents = ExplicitContents { mesh, blocks, device: &device };
+    match write_block::<Explicit>(&path, contents, setup, provenance) {
         Err(error) => [Some(error.to_string()), None],
-        Ok(_) => [None, BlockFile::open(&path).unwrap().verify().err().map(|error| error.to_string())],
+        Ok(_) => [None, BlockFile::<Explicit>::open(&path).unwrap().verify().err().map(|error| error.to_string())],
     }
 }
 
