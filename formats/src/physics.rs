@@ -9,7 +9,7 @@ use std::path::Path;
 
 use crate::block::check::Check;
 use crate::block::container::write_file;
-use crate::block::{BlockError, Container, Provenance, Section, Sections};
+use crate::block::{BlockError, Container, Provenance, Sections, Stored};
 use crate::parameters::Adjustable;
 
 /// One kind of physics: what its block file holds and what makes such a file consistent.
@@ -17,7 +17,7 @@ pub trait Physics: Debug + Sized + 'static {
     /// Name in a block file's provenance, in the key `physics` of a job and in `summary.json`.
     const NAME: &'static str;
     /// Section `setup`: everything that can change by name from run to run.
-    type Setup: Adjustable + Section + Clone + Debug + Send + Sync;
+    type Setup: Adjustable + Stored + Clone + Debug + Send + Sync;
     /// The sections beside `provenance` and `setup`.
     type Sections: Sections;
 

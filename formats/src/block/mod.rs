@@ -20,4 +20,4 @@ pub use error::BlockError;
 pub use mapped::Container;
 pub use provenance::{Provenance, Source};
 pub(crate) use section::sections;
-pub use section::{Section, Sections, Table};
+pub use section::{Sections, Stored, Table};

@@ -16,7 +16,7 @@ use super::mapped::Valid;
 use super::{BlockError, Container};
 
 /// A value that is stored as one section: an rkyv archive.
-pub trait Section: Sized {
+pub trait Stored: Sized {
     /// A copy of what a section holds.
     ///
     /// # Errors
@@ -36,7 +36,7 @@ pub trait Section: Sized {
     fn write(&self, name: &str, writer: &mut ContainerWriter) -> io::Result<()>;
 }
 
-impl<T> Section for T
+impl<T> Stored for T
 where
     T: Archive + for<'b, 'c> Serialize<HighSerializer<SectionWriter<'c>, ArenaHandle<'b>, BoxedError>>,
     Archived<T>:

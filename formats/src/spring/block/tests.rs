@@ -171,7 +171,7 @@ fn every_flipped_bit_is_found() {
 
 #[test]
 fn tables_that_do_not_fit_are_not_written() {
-    let spoil: [Spoil; 24] = [
+    let spoil: [Spoil; 23] = [
         ("coordinates for", |c| c.0.coordinates.truncate(3)),
         ("not a finite number", |c| c.0.coordinates[0] = f64::NAN),
         ("an instance that", |c| c.0.instance[0] = 1),

@@ -10,7 +10,7 @@ use crate::block::{BlockError, Provenance, Source, Table, damage};
 use crate::explicit::Explicit;
 use crate::physics::{BlockFile, write_block};
 use crate::voxel::setup::{LoadCase, NodalTable, NodeRegion, PrescribedField, VoxelMaterial};
-use crate::voxel::{NO_BRICK, morton_code, morton_position};
+use crate::voxel::{Bricks, BricksView, HashLevel, NO_BRICK, OffsetLevel, morton_code, morton_position};
 
 type File = BlockFile<Voxel>;
 type Contents = (VoxelMesh, VoxelSetup, VoxelLevels, Domains);
@@ -215,7 +215,8 @@ fn everything(file: &File) -> String {
     let offset: Vec<_> =
         file.levels().offset.iter().map(|level| nodes_of(level.n_elements, |e| level.nodes(e))).collect();
     let transfer: Vec<Vec<_>> = file
-        .offset_levels()
+        .levels()
+        .offset
         .iter()
         .flat_map(|level| {
             let transfer = level.transfer;
@@ -226,7 +227,8 @@ fn everything(file: &File) -> String {
     let hash: Vec<_> =
         file.levels().hash.iter().map(|level| nodes_of(level.n_elements(), |e| level.nodes(e))).collect();
     let looked_up: Vec<Vec<_>> = file
-        .hash_levels()
+        .levels()
+        .hash
         .iter()
         .map(|level| {
             (0..5000).map(|code| level.node(code)).chain([level.node(u64::MAX), level.node(1 << 40)]).collect()
