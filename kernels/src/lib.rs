@@ -6,6 +6,7 @@
 pub mod device;
 pub mod dynamics;
 pub mod eikonal;
+pub mod exchange;
 pub mod explicit;
 pub mod simd;
 pub mod spring;

@@ -3,6 +3,7 @@
 use std::ops::{Add, Mul, Sub};
 
 use super::rows;
+use crate::exchange::Value;
 
 /// `f32` or `f64`.
 pub trait Number:
@@ -17,6 +18,7 @@ pub trait Number:
     + Sub<Output = Self>
     + Mul<Output = Self>
     + std::ops::AddAssign
+    + Value
     + sealed::Sealed
     + 'static
 {

@@ -66,7 +66,7 @@ pub struct Scratch {
     /// Handed on inside a chunk, one for each thread.
     inside: Mutex<Vec<Vec<f64>>>,
     /// Of [`Ways`] other than bricks, and for vectors that have to be arranged.
-    pub(super) values: [Vec<f64>; 3],
+    pub(super) values: [Vec<f64>; 2],
 }
 
 impl Scratch {
