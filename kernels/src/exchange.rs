@@ -26,6 +26,12 @@ pub trait Value: Copy + AddAssign + Send + Sync + sealed::Sealed {
     fn write(self, to: &mut [u8]);
     /// Reads the number from `BYTES` bytes.
     fn read(from: &[u8]) -> Self;
+    /// Writes the number behind what stands in a message.
+    fn append(self, to: &mut Vec<u8>) {
+        let end = to.len();
+        to.resize(end + Self::BYTES, 0);
+        self.write(&mut to[end..]);
+    }
 }
 
 mod sealed {

@@ -1,12 +1,16 @@
-//! Sub-domains that are computed apart and exchange what changed, by the precomputed interfaces of the block file (Section 6.3).
+//! Sub-domains that are computed apart and exchange the times that fell (Section 6.3 of Ganellari et al.).
 //!
-//! A sub-domain computes the times of its own nodes out of the elements round them. Where the time of an own node falls, an interface says
-//! which node of whose halo that is, and the reader looks at its own neighbours of it. In the *first* approach any thread takes a part of any
-//! sub-domain's active nodes, with the times of the sweep before, and then all pairs of sub-domains are gone through. In the *second* a
-//! sub-domain stays with one thread, which takes its own new times at once, and sends along its own pairs.
+//! A sub-domain keeps the times of its own nodes and of its halo. It computes the times of its own nodes out of the
+//! elements round them. Where the time of an own node falls, the owner sends it to the sub-domains that read the node;
+//! these look at their own neighbours of it in the next sweep.
 //!
-//! Times have the same bits for every number of threads. On a CPU this is for comparison: [`sweep`](super::sweep) is faster.
+//! In the *first* approach threads share the active nodes of all sub-domains, and a sweep uses the times of the sweep
+//! before. In the *second* a sub-domain stays with one thread, which uses its own new times at once.
+//!
+//! Times have the same bits for every number of threads. On a CPU this is for comparison: [`sweep`](super::sweep) is
+//! faster.
 
+use std::ops::Range;
 use std::time::Instant;
 
 use rayon::prelude::*;
@@ -14,13 +18,14 @@ use rayon::prelude::*;
 use super::number::Real;
 use super::problem::{Arrival, EikonalError, Statistics, first_time};
 use super::products::Elements;
-use pogo_formats::eikonal::{Boundary, EikonalDomainsView, EikonalMeshView};
+use crate::exchange::{Exchange, Message, Value};
+use pogo_formats::eikonal::{EikonalDomainsView, EikonalMeshView};
 
 /// First approach: active nodes that one task takes.
-const PART: usize = 64;
+const NODES_OF_TASK: usize = 64;
 
-/// What the sweeps need to know.
-pub(super) struct Exchange<'a, T: Real, E: Elements<T, N>, const N: usize> {
+/// A mesh cut into sub-domains.
+pub(super) struct Domains<'a, T: Real, E: Elements<T, N>, const N: usize> {
     mesh: &'a EikonalMeshView<'a>,
     nodes: &'a [[u32; N]],
     elements: &'a E,
@@ -28,36 +33,51 @@ pub(super) struct Exchange<'a, T: Real, E: Elements<T, N>, const N: usize> {
     /// 1 − tolerance.
     keep: T,
     first_approach: bool,
+    exchange: Exchange,
 }
 
-/// Nodes that have to be looked at, by sub-domain, each once.
-struct Active {
-    round: u32,
-    of: Vec<Vec<u32>>,
-    /// Round for which a node was last put there.
+/// The state of one sub-domain. Local numbers: own nodes, then the halo.
+struct Part<T> {
+    own: Range<usize>,
+    /// Times of own nodes and halo nodes.
+    time: Vec<T>,
+    /// Sweep in which the time of each own node last fell.
+    fell_in: Vec<u32>,
+    /// Own nodes of the mesh to look at in the next sweep, each once.
+    active: Vec<u32>,
+    /// Sweep after which each own node was last put there.
     marked: Vec<u32>,
 }
 
-impl Active {
-    fn add(&mut self, domain: usize, node: u32) {
-        if self.marked[node as usize] != self.round {
-            self.marked[node as usize] = self.round;
-            self.of[domain].push(node);
+impl<T> Part<T> {
+    /// Puts an own node on the list for the sweep after `sweep`.
+    fn activate(&mut self, sweep: u32, node: u32) {
+        let local = node as usize - self.own.start;
+        if self.marked[local] != sweep {
+            self.marked[local] = sweep;
+            self.active.push(node);
+        }
+    }
+
+    /// Puts the own nodes among some on that list.
+    fn activate_own(&mut self, sweep: u32, nodes: &[u32]) {
+        for &node in nodes {
+            if self.own.contains(&(node as usize)) {
+                self.activate(sweep, node);
+            }
         }
     }
 }
 
-/// What one task found.
+/// What one task of a sweep found.
 struct Found<T> {
     domain: usize,
-    /// Nodes whose time fell, once each, and what it is now.
+    /// Own nodes whose time fell, once each, and what it is now.
     fell: Vec<(u32, T)>,
-    /// Own nodes that have to be looked at next.
-    left: Vec<u32>,
     solves: u64,
 }
 
-impl<'a, T: Real, E: Elements<T, N>, const N: usize> Exchange<'a, T, E, N> {
+impl<'a, T: Real, E: Elements<T, N>, const N: usize> Domains<'a, T, E, N> {
     pub fn new(
         mesh: &'a EikonalMeshView<'a>,
         elements: &'a E,
@@ -65,147 +85,138 @@ impl<'a, T: Real, E: Elements<T, N>, const N: usize> Exchange<'a, T, E, N> {
         tolerance: f64,
         first_approach: bool,
     ) -> Self {
+        let message = |pair| {
+            let boundary = domains.boundary(pair);
+            let [owned, halo] = [0, 1].map(|end| boundary.nodes.iter().map(|node| node[end]).collect());
+            Message { owner: boundary.owner, reader: boundary.reader, owned, halo }
+        };
+        let exchange = Exchange::in_process(domains.n_domains(), (0..domains.n_pairs()).map(message).collect());
         let nodes = mesh.elements.as_chunks::<N>().0;
-        Self { mesh, nodes, elements, domains, keep: T::from_f64(1.0 - tolerance), first_approach }
+        Self { mesh, nodes, elements, domains, keep: T::from_f64(1.0 - tolerance), first_approach, exchange }
     }
 
     /// Solves for the starts.
     pub fn run(&self, starts: &[(u32, f64)]) -> Result<Arrival<T>, EikonalError> {
         let begin = Instant::now();
-        let (n, n_domains) = (self.mesh.n_nodes(), self.domains.n_domains());
-        let first = first_time(starts, n)?;
-        let mut time = vec![T::INFINITY; n];
-        let mut active = Active { round: 1, of: vec![Vec::new(); n_domains], marked: vec![0; n] };
-        for &(node, at) in starts {
-            let at = T::from_f64(at - first);
-            if at < time[node as usize] {
-                time[node as usize] = at;
-            }
-            for &other in self.mesh.neighbours_of(node as usize) {
-                active.add(self.domains.owner(other) as usize, other);
-            }
-        }
+        let first = first_time(starts, self.mesh.n_nodes())?;
+        let n_domains = self.domains.n_domains();
+        let mut parts: Vec<Part<T>> = (0..n_domains).map(|domain| self.start(domain, starts, first)).collect();
         let mut statistics = Statistics { active_sweeps: vec![0; n_domains], ..Default::default() };
-        // Round in which a node's time last fell.
-        let mut fell = vec![0_u32; n];
         loop {
-            let now: Vec<usize> = (0..n_domains).filter(|&domain| !active.of[domain].is_empty()).collect();
-            if now.is_empty() {
+            let active: Vec<usize> = (0..n_domains).filter(|&domain| !parts[domain].active.is_empty()).collect();
+            if active.is_empty() {
                 break;
             }
             statistics.sweeps += 1;
-            statistics.active_domains.push(now.len() as u32);
-            now.iter().for_each(|&domain| statistics.active_sweeps[domain] += 1);
-            let found: Vec<Found<T>> = if self.first_approach {
-                let parts =
-                    now.iter().flat_map(|&domain| active.of[domain].chunks(PART).map(move |part| (domain, part)));
-                let parts: Vec<(usize, &[u32])> = parts.collect();
-                parts.into_par_iter().map(|(domain, part)| self.part(domain, part, &time)).collect()
-            } else {
-                now.par_iter().map(|&domain| self.whole(domain, &active.of[domain], &time)).collect()
-            };
-            active.round += 1;
-            let round = active.round;
-            now.iter().for_each(|&domain| active.of[domain].clear());
-            let mut changed = vec![false; n_domains];
-            for Found { domain, fell: fallen, left, solves } in found {
+            let sweep = statistics.sweeps;
+            statistics.active_domains.push(active.len() as u32);
+            active.iter().for_each(|&domain| statistics.active_sweeps[domain] += 1);
+            let found = self.sweep(&parts, &active);
+            active.iter().for_each(|&domain| parts[domain].active.clear());
+            for Found { domain, fell, solves } in found {
                 statistics.local_solves += solves;
-                statistics.passed_on += fallen.len() as u64;
-                left.into_iter().for_each(|node| active.add(domain, node));
-                changed[domain] |= !fallen.is_empty();
-                for (node, new) in fallen {
-                    time[node as usize] = new;
-                    fell[node as usize] = round;
+                statistics.passed_on += fell.len() as u64;
+                let part = &mut parts[domain];
+                for (node, time) in fell {
+                    let local = node as usize - part.own.start;
+                    (part.time[local], part.fell_in[local]) = (time, sweep);
+                    part.activate_own(sweep, self.mesh.neighbours_of(node as usize));
                 }
             }
-            // The second approach takes the pairs of each owner, the first all pairs; nobody but their owners writes times.
-            if self.first_approach {
-                let boundaries = (0..self.domains.n_pairs()).map(|pair| self.domains.boundary(pair));
-                boundaries
-                    .filter(|boundary| changed[boundary.owner as usize])
-                    .for_each(|boundary| self.tell(boundary, &fell, &mut active));
-            } else {
-                for domain in (0..n_domains).filter(|&domain| changed[domain]) {
-                    self.domains.sent(domain).for_each(|boundary| self.tell(boundary, &fell, &mut active));
-                }
-            }
+            parts.par_iter().enumerate().for_each(|(domain, part)| self.send(domain, part, sweep));
+            self.exchange.deliver();
+            parts.par_iter_mut().enumerate().for_each(|(domain, part)| self.receive(domain, part, sweep));
         }
         let first = T::from_f64(first);
-        time.iter_mut().for_each(|time| *time = *time + first);
+        let time: Vec<T> =
+            parts.iter().flat_map(|part| part.time[..part.own.len()].iter().map(|&time| time + first)).collect();
         let unreached = time.iter().filter(|&&time| !(time < T::INFINITY)).count();
         statistics.seconds = begin.elapsed().as_secs_f64();
         Ok(Arrival { time, unreached, statistics })
     }
 
-    /// The reader looks at its own neighbours of what fell.
-    fn tell(&self, boundary: Boundary, fell: &[u32], active: &mut Active) {
-        let (owner, reader) = (boundary.owner as usize, boundary.reader as usize);
-        let (own, halo) = (self.domains.own(reader), self.domains.halo_of(reader));
-        for &[at, there] in boundary.nodes {
-            if fell[self.domains.own(owner).start + at as usize] != active.round {
-                continue;
+    /// A sub-domain before the first sweep. Times count from the first start.
+    fn start(&self, domain: usize, starts: &[(u32, f64)], first: f64) -> Part<T> {
+        let own = self.domains.own(domain);
+        let n_own = own.len();
+        let mut part = Part {
+            time: vec![T::INFINITY; n_own + self.domains.halo_of(domain).len()],
+            fell_in: vec![0; n_own],
+            active: Vec::new(),
+            marked: vec![u32::MAX; n_own],
+            own,
+        };
+        for &(node, time) in starts {
+            let time = T::from_f64(time - first);
+            if let Some(local) = self.local(domain, node)
+                && time < part.time[local]
+            {
+                part.time[local] = time;
             }
-            // Interfaces lead to halo nodes alone.
-            let Some(&node) = (there as usize).checked_sub(own.len()).and_then(|place| halo.get(place)) else {
-                continue;
-            };
-            for &other in self.mesh.neighbours_of(node as usize) {
-                if own.contains(&(other as usize)) {
-                    active.add(reader, other);
-                }
-            }
+            part.activate_own(0, self.mesh.neighbours_of(node as usize));
         }
+        part
     }
 
-    /// First approach: the nodes of a part once, with the times of the sweep before.
-    fn part(&self, domain: usize, part: &[u32], time: &[T]) -> Found<T> {
+    /// Local number of a node of the mesh, if the sub-domain has it.
+    #[inline(always)]
+    fn local(&self, domain: usize, node: u32) -> Option<usize> {
         let own = self.domains.own(domain);
-        let mut found = Found { domain, fell: Vec::new(), left: Vec::new(), solves: 0 };
-        for &node in part {
-            let before = time[node as usize];
-            let new = self.compute(node, before, |node| time[node as usize], &mut found.solves);
+        if own.contains(&(node as usize)) {
+            return Some(node as usize - own.start);
+        }
+        self.domains.halo_of(domain).binary_search(&node).ok().map(|place| own.len() + place)
+    }
+
+    /// Computes the active nodes of all sub-domains once.
+    fn sweep(&self, parts: &[Part<T>], active: &[usize]) -> Vec<Found<T>> {
+        if !self.first_approach {
+            return active.par_iter().map(|&domain| self.in_turn(domain, &parts[domain])).collect();
+        }
+        let tasks = active.iter().flat_map(|&domain| {
+            let part = &parts[domain];
+            part.active.chunks(NODES_OF_TASK).map(move |nodes| (domain, part, nodes))
+        });
+        let tasks: Vec<(usize, &Part<T>, &[u32])> = tasks.collect();
+        tasks.into_par_iter().map(|(domain, part, nodes)| self.at_once(domain, part, nodes)).collect()
+    }
+
+    /// First approach: some active nodes, with the times of the sweep before.
+    fn at_once(&self, domain: usize, part: &Part<T>, nodes: &[u32]) -> Found<T> {
+        let mut found = Found { domain, fell: Vec::new(), solves: 0 };
+        for &node in nodes {
+            let before = part.time[node as usize - part.own.start];
+            let new = self.compute(domain, node, &part.time, &mut found.solves);
             if new < before * self.keep {
-                self.fell(&mut found, &own, node, new);
+                found.fell.push((node, new));
             }
         }
         found
     }
 
-    /// Second approach: all active nodes of a sub-domain once, one after the other, with the halo as it is.
-    fn whole(&self, domain: usize, active: &[u32], time: &[T]) -> Found<T> {
-        let own = self.domains.own(domain);
-        let mut mine = time[own.clone()].to_vec();
-        let mut found = Found { domain, fell: Vec::new(), left: Vec::new(), solves: 0 };
-        for &node in active {
-            let local = node as usize - own.start;
-            let before = mine[local];
-            let at = |node: u32| match (node as usize).checked_sub(own.start).and_then(|local| mine.get(local)) {
-                Some(&time) => time,
-                None => time[node as usize],
-            };
-            let new = self.compute(node, before, at, &mut found.solves);
-            if new < before * self.keep {
-                mine[local] = new;
-                self.fell(&mut found, &own, node, new);
+    /// Second approach: all active nodes of a sub-domain one after the other, with the halo of the sweep before.
+    fn in_turn(&self, domain: usize, part: &Part<T>) -> Found<T> {
+        let mut time = part.time.clone();
+        let mut found = Found { domain, fell: Vec::new(), solves: 0 };
+        for &node in &part.active {
+            let local = node as usize - part.own.start;
+            let new = self.compute(domain, node, &time, &mut found.solves);
+            if new < time[local] * self.keep {
+                time[local] = new;
+                found.fell.push((node, new));
             }
         }
         found
     }
 
-    /// A time fell: own neighbours have to be looked at.
-    fn fell(&self, found: &mut Found<T>, own: &std::ops::Range<usize>, node: u32, time: T) {
-        found.fell.push((node, time));
-        let round = self.mesh.neighbours_of(node as usize).iter().copied();
-        found.left.extend(round.filter(|&other| own.contains(&(other as usize))));
-    }
-
-    /// The least time that the elements round a node give; +∞ where none of their other corners is earlier.
-    fn compute(&self, node: u32, before: T, at: impl Fn(u32) -> T, solves: &mut u64) -> T {
-        let mut least = T::INFINITY;
+    /// The least time that the elements round an own node give; +∞ where none of their other corners is earlier.
+    fn compute(&self, domain: usize, node: u32, time: &[T], solves: &mut u64) -> T {
+        let at = |node| self.local(domain, node).map_or(T::INFINITY, |local| time[local]);
+        let (before, mut least) = (at(node), T::INFINITY);
         for &entry in self.mesh.round(node as usize) {
             let (element, corner) = ((entry / 4) as usize, (entry % 4) as usize);
             let nodes = &self.nodes[element];
-            let times: [T; N] = std::array::from_fn(|k| at(nodes[k]));
+            let times: [T; N] = nodes.map(at);
             if !(0..N).any(|k| k != corner && times[k] < before) {
                 continue;
             }
@@ -226,5 +237,39 @@ impl<'a, T: Real, E: Elements<T, N>, const N: usize> Exchange<'a, T, E, N> {
             }
         }
         least
+    }
+
+    /// Sends the new times of own nodes that others read: place in the message and time of each.
+    fn send(&self, domain: usize, part: &Part<T>, sweep: u32) {
+        for (number, message) in self.exchange.owned_by(domain) {
+            self.exchange.transport().send(number, &mut |bytes| {
+                bytes.clear();
+                for (place, &local) in (0_u32..).zip(&message.owned) {
+                    if part.fell_in[local as usize] == sweep {
+                        place.append(bytes);
+                        part.time[local as usize].append(bytes);
+                    }
+                }
+            });
+        }
+    }
+
+    /// Receives new times of the halo; own neighbours of these nodes become active.
+    fn receive(&self, domain: usize, part: &mut Part<T>, sweep: u32) {
+        let halo = self.domains.halo_of(domain);
+        for (number, message) in self.exchange.read_by(domain) {
+            self.exchange.transport().receive(number, &mut |bytes| {
+                for entry in bytes.chunks_exact(u32::BYTES + T::BYTES) {
+                    let (place, time) = entry.split_at(u32::BYTES);
+                    let local = message.halo[u32::read(place) as usize] as usize;
+                    // Messages lead to halo nodes alone.
+                    let Some(&node) = local.checked_sub(part.own.len()).and_then(|place| halo.get(place)) else {
+                        continue;
+                    };
+                    part.time[local] = T::read(time);
+                    part.activate_own(sweep, self.mesh.neighbours_of(node as usize));
+                }
+            });
+        }
     }
 }

@@ -33,7 +33,7 @@ use pogo_formats::eikonal::{EikonalDomainsView, EikonalMeshView};
 use rayon::prelude::*;
 
 pub use ball::exact_ball;
-use domains::Exchange;
+use domains::Domains;
 pub use gpu::{GpuSettings, GpuSolver};
 pub use number::Real;
 pub use paths::{Predecessor, conduction_speed, predecessors};
@@ -130,7 +130,7 @@ impl<'a, T: Real> EikonalSolver<'a, T> {
         let tolerance = self.settings.tolerance;
         if let Some(domains) = self.domains {
             let first = self.settings.decomposition == Decomposition::First;
-            return Exchange::new(&self.mesh, stored, domains, tolerance, first).run(starts);
+            return Domains::new(&self.mesh, stored, domains, tolerance, first).run(starts);
         }
         let window = self.settings.window * self.edge_time;
         Sweeper::new(&self.mesh, stored, &self.pieces, tolerance, window).run(starts, share)

@@ -19,6 +19,7 @@ pub trait Real:
     + Mul<Output = Self>
     + Div<Output = Self>
     + Neg<Output = Self>
+    + crate::exchange::Value
     + sealed::Sealed
     + 'static
 {
