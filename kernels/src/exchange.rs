@@ -18,45 +18,7 @@
 use std::ops::AddAssign;
 use std::sync::{Mutex, PoisonError};
 
-/// A number that messages carry, byte for byte.
-pub trait Value: Copy + AddAssign + Send + Sync + sealed::Sealed {
-    /// Size in a message.
-    const BYTES: usize;
-    /// Writes the number to `BYTES` bytes.
-    fn write(self, to: &mut [u8]);
-    /// Reads the number from `BYTES` bytes.
-    fn read(from: &[u8]) -> Self;
-    /// Writes the number behind what stands in a message.
-    fn append(self, to: &mut Vec<u8>) {
-        let end = to.len();
-        to.resize(end + Self::BYTES, 0);
-        self.write(&mut to[end..]);
-    }
-}
-
-mod sealed {
-    pub trait Sealed {}
-}
-
-macro_rules! value {
-    ($($type:ty),*) => {$(
-        impl sealed::Sealed for $type {}
-        impl Value for $type {
-            const BYTES: usize = size_of::<$type>();
-            #[inline(always)]
-            fn write(self, to: &mut [u8]) {
-                to.copy_from_slice(&self.to_ne_bytes());
-            }
-            #[inline(always)]
-            fn read(from: &[u8]) -> Self {
-                let mut bytes = [0; size_of::<$type>()];
-                bytes.copy_from_slice(from);
-                Self::from_ne_bytes(bytes)
-            }
-        }
-    )*};
-}
-value!(f32, f64, u32);
+use crate::device::Plain;
 
 /// Carries packed messages from the sub-domains that send them to those that receive them.
 ///
@@ -111,7 +73,7 @@ pub struct Message {
 
 /// The messages between all sub-domains, with the transport that carries them.
 ///
-/// Vectors of a sub-domain are (n_local_nodes, n_components), row by row.
+/// Vectors of a sub-domain are (n_local_nodes, n_components), row by row, of f32, f64 or whole numbers.
 pub struct Exchange {
     messages: Vec<Message>,
     /// Messages of which each sub-domain owns the nodes, ascending.
@@ -127,6 +89,7 @@ impl std::fmt::Debug for Exchange {
     }
 }
 
+#[allow(private_bounds)] // No other crate can make a number plain.
 impl Exchange {
     /// `messages` between `n_domains` sub-domains of this process.
     ///
@@ -171,14 +134,14 @@ impl Exchange {
     }
 
     /// Update, first phase: sends the values of own nodes that others read.
-    pub fn send_owned<T: Value>(&self, domain: usize, values: &[T], n_components: usize) {
+    pub fn send_owned<T: Plain>(&self, domain: usize, values: &[T], n_components: usize) {
         for (number, message) in self.owned_by(domain) {
             self.transport.send(number, &mut |bytes| pack(values, &message.owned, n_components, bytes));
         }
     }
 
     /// Update, last phase: receives the values of halo nodes.
-    pub fn receive_halo<T: Value>(&self, domain: usize, values: &mut [T], n_components: usize) {
+    pub fn receive_halo<T: Plain>(&self, domain: usize, values: &mut [T], n_components: usize) {
         for (number, message) in self.read_by(domain) {
             self.transport.receive(number, &mut |bytes| {
                 unpack(bytes, &message.halo, n_components, values, |to, from| *to = from);
@@ -187,14 +150,14 @@ impl Exchange {
     }
 
     /// Addition, first phase: sends the sums on halo nodes back.
-    pub fn send_halo<T: Value>(&self, domain: usize, sums: &[T], n_components: usize) {
+    pub fn send_halo<T: Plain>(&self, domain: usize, sums: &[T], n_components: usize) {
         for (number, message) in self.read_by(domain) {
             self.transport.send(number, &mut |bytes| pack(sums, &message.halo, n_components, bytes));
         }
     }
 
     /// Addition, last phase: adds what readers sent to the sums of own nodes, in the order of the messages.
-    pub fn add_received<T: Value>(&self, domain: usize, sums: &mut [T], n_components: usize) {
+    pub fn add_received<T: Plain + AddAssign>(&self, domain: usize, sums: &mut [T], n_components: usize) {
         for (number, message) in self.owned_by(domain) {
             self.transport.receive(number, &mut |bytes| {
                 unpack(bytes, &message.owned, n_components, sums, |to, from| *to += from);
@@ -208,34 +171,46 @@ impl Exchange {
     }
 
     /// All three phases of an update of the vectors of all sub-domains, one after the other.
-    pub fn update<T: Value>(&self, vectors: &mut [Vec<T>], n_components: usize) {
+    pub fn update<T: Plain>(&self, vectors: &mut [Vec<T>], n_components: usize) {
         vectors.iter().enumerate().for_each(|(domain, values)| self.send_owned(domain, values, n_components));
         self.deliver();
         vectors.iter_mut().enumerate().for_each(|(domain, values)| self.receive_halo(domain, values, n_components));
     }
 
     /// All three phases of an addition to the vectors of all sub-domains, one after the other.
-    pub fn add<T: Value>(&self, vectors: &mut [Vec<T>], n_components: usize) {
+    pub fn add<T: Plain + AddAssign>(&self, vectors: &mut [Vec<T>], n_components: usize) {
         vectors.iter().enumerate().for_each(|(domain, sums)| self.send_halo(domain, sums, n_components));
         self.deliver();
         vectors.iter_mut().enumerate().for_each(|(domain, sums)| self.add_received(domain, sums, n_components));
     }
 }
 
+/// Writes numbers behind what stands in a message.
+pub(crate) fn append<T: Plain>(numbers: &[T], bytes: &mut Vec<u8>) {
+    // SAFETY: the memory of plain numbers, all of whose bytes have a value.
+    bytes.extend_from_slice(unsafe { std::slice::from_raw_parts(numbers.as_ptr().cast(), size_of_val(numbers)) });
+}
+
+/// Reads the number that `bytes` begin with.
+pub(crate) fn read<T: Plain>(bytes: &[u8]) -> T {
+    assert!(bytes.len() >= size_of::<T>());
+    // SAFETY: as many bytes as a number has, of which any are valid.
+    unsafe { bytes.as_ptr().cast::<T>().read_unaligned() }
+}
+
 /// Writes the values of `nodes` one after the other.
-fn pack<T: Value>(values: &[T], nodes: &[u32], n_components: usize, bytes: &mut Vec<u8>) {
-    bytes.resize(nodes.len() * n_components * T::BYTES, 0);
-    for (to, &node) in bytes.chunks_exact_mut(n_components * T::BYTES).zip(nodes) {
-        let from = &values[n_components * node as usize..n_components * (node as usize + 1)];
-        to.chunks_exact_mut(T::BYTES).zip(from).for_each(|(to, &from)| from.write(to));
+fn pack<T: Plain>(values: &[T], nodes: &[u32], n_components: usize, bytes: &mut Vec<u8>) {
+    bytes.clear();
+    for &node in nodes {
+        append(&values[n_components * node as usize..n_components * (node as usize + 1)], bytes);
     }
 }
 
 /// Calls `put(value of a node, number received)` for all components of `nodes`, one after the other.
-fn unpack<T: Value>(bytes: &[u8], nodes: &[u32], n_components: usize, values: &mut [T], put: impl Fn(&mut T, T)) {
-    for (from, &node) in bytes.chunks_exact(n_components * T::BYTES).zip(nodes) {
+fn unpack<T: Plain>(bytes: &[u8], nodes: &[u32], n_components: usize, values: &mut [T], put: impl Fn(&mut T, T)) {
+    for (from, &node) in bytes.chunks_exact(n_components * size_of::<T>()).zip(nodes) {
         let to = &mut values[n_components * node as usize..n_components * (node as usize + 1)];
-        to.iter_mut().zip(from.chunks_exact(T::BYTES)).for_each(|(to, from)| put(to, T::read(from)));
+        to.iter_mut().zip(from.chunks_exact(size_of::<T>())).for_each(|(to, from)| put(to, read(from)));
     }
 }
 
@@ -299,7 +274,7 @@ mod tests {
     const RINGS: [&[u32]; 8] =
         [&[5], &[4, 3], &[0, 6], &[3, 0, 4], &[1, 1, 1], &[9, 2, 7], &[3, 1, 0, 5, 2, 0, 4], &[1; 7]];
 
-    fn update_and_add<T: Value + PartialEq + std::fmt::Debug>(value: impl Fn(u32, usize) -> T, zero: T) {
+    fn update_and_add<T: Plain + AddAssign + PartialEq + std::fmt::Debug>(value: impl Fn(u32, usize) -> T, zero: T) {
         for lengths in RINGS {
             for (n_components, reach) in [(1, 1), (2, 2), (3, 1), (3, 3)] {
                 let ring = Ring::new(lengths, reach);

@@ -18,7 +18,7 @@ use rayon::prelude::*;
 use super::number::Real;
 use super::problem::{Arrival, EikonalError, Statistics, first_time};
 use super::products::Elements;
-use crate::exchange::{Exchange, Message, Value};
+use crate::exchange::{Exchange, Message, append, read};
 use pogo_formats::eikonal::{EikonalDomainsView, EikonalMeshView};
 
 /// First approach: active nodes that one task takes.
@@ -246,8 +246,8 @@ impl<'a, T: Real, E: Elements<T, N>, const N: usize> Domains<'a, T, E, N> {
                 bytes.clear();
                 for (place, &local) in (0_u32..).zip(&message.owned) {
                     if part.fell_in[local as usize] == sweep {
-                        place.append(bytes);
-                        part.time[local as usize].append(bytes);
+                        append(&[place], bytes);
+                        append(&part.time[local as usize..=local as usize], bytes);
                     }
                 }
             });
@@ -259,14 +259,14 @@ impl<'a, T: Real, E: Elements<T, N>, const N: usize> Domains<'a, T, E, N> {
         let halo = self.domains.halo_of(domain);
         for (number, message) in self.exchange.read_by(domain) {
             self.exchange.transport().receive(number, &mut |bytes| {
-                for entry in bytes.chunks_exact(u32::BYTES + T::BYTES) {
-                    let (place, time) = entry.split_at(u32::BYTES);
-                    let local = message.halo[u32::read(place) as usize] as usize;
+                for entry in bytes.chunks_exact(size_of::<u32>() + size_of::<T>()) {
+                    let (place, time) = entry.split_at(size_of::<u32>());
+                    let local = message.halo[read::<u32>(place) as usize] as usize;
                     // Messages lead to halo nodes alone.
                     let Some(&node) = local.checked_sub(part.own.len()).and_then(|place| halo.get(place)) else {
                         continue;
                     };
-                    part.time[local] = T::read(time);
+                    part.time[local] = read(time);
                     part.activate_own(sweep, self.mesh.neighbours_of(node as usize));
                 }
             });

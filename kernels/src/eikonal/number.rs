@@ -19,7 +19,6 @@ pub trait Real:
     + Mul<Output = Self>
     + Div<Output = Self>
     + Neg<Output = Self>
-    + crate::exchange::Value
     + sealed::Sealed
     + 'static
 {

@@ -3,9 +3,10 @@
 use std::ops::{Add, Mul, Sub};
 
 use super::rows;
-use crate::exchange::Value;
+use crate::device::Plain;
 
 /// `f32` or `f64`.
+#[allow(private_bounds)]
 pub trait Number:
     Copy
     + Send
@@ -18,7 +19,7 @@ pub trait Number:
     + Sub<Output = Self>
     + Mul<Output = Self>
     + std::ops::AddAssign
-    + Value
+    + Plain
     + sealed::Sealed
     + 'static
 {
