@@ -5,9 +5,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use pogo_formats::job::JobFile as _;
-use pogo_formats::read::image::{Report, open, voxel_grid};
-use pogo_formats::voxel::job::{Image, VoxelJob};
-use pogo_formats::voxel::{VoxelGrid, VoxelModuli};
+use pogo_formats::read::image::{ImageOptions, Report, VoxelGrid, VoxelModuli, open};
+use pogo_formats::voxel::job::VoxelJob;
 
 /// The folder of stacks, where it is there.
 fn voxels() -> Option<PathBuf> {
@@ -16,7 +15,7 @@ fn voxels() -> Option<PathBuf> {
 
 fn read(path: &Path, job: &str) -> Result<(VoxelGrid, Report), String> {
     let job = VoxelJob::parse(job, "job.toml", Path::new("")).map_err(|error| error.to_string())?;
-    voxel_grid(path, &job.image, &job.material).map_err(|error| error.to_string())
+    job.image.voxel_grid(path, &job.law()).map_err(|error| error.to_string())
 }
 
 const SOLID: &str = "[material]\nlaw = \"threshold\"\nthreshold = 1\nyoung = 6829\npoisson = 0.3\n";
@@ -64,7 +63,7 @@ fn aim_and_nifti_of_one_sample_agree() {
 fn aim_calibration_gives_density_and_hounsfield_units() {
     let Some(voxels) = voxels() else { return };
     let path = voxels.join("bonelab/aluminum.aim");
-    let calibration = open(&path, &Image::default()).unwrap().header().calibration.clone();
+    let calibration = open(&path, &ImageOptions::default()).unwrap().header().calibration.clone();
     assert_eq!(calibration.mu_scaling, Some(8192.0));
     assert_eq!((calibration.density_slope, calibration.density_intercept), (Some(1441.13599), Some(-356.445007)));
     assert_eq!((calibration.density_unit.as_deref(), calibration.mu_water), (Some("mg HA/ccm"), Some(0.2464)));
@@ -84,7 +83,7 @@ fn isq_files_are_read() {
     let Some(voxels) = voxels() else { return };
     for (name, slope, water) in [("calibrated", Some(2.0), Some(1.0)), ("native_only", None, None)] {
         let path = voxels.join(format!("isq/test_isq_{name}_binary_25.ISQ"));
-        let stack = open(&path, &Image::default()).unwrap();
+        let stack = open(&path, &ImageOptions::default()).unwrap();
         let calibration = &stack.header().calibration;
         assert_eq!((calibration.mu_scaling, calibration.density_slope), (Some(1000.0), slope), "{name}");
         assert_eq!(calibration.mu_water, water, "{name}");
@@ -119,7 +118,7 @@ fn numpy_archives_are_read() {
     let labels = "[image]\nkeep = \"largest\"\n[material]\nlaw = \"labels\"\npoisson = 0.3\nother = \"void\"
 labels = [{ value = 1, young = 10e3, name = \"trabecular\" }]\n";
     let path = voxels.join("parosol_py/trab1240_labels.npz");
-    let stack = open(&path, &Image::default()).unwrap();
+    let stack = open(&path, &ImageOptions::default()).unwrap();
     assert_eq!(stack.header().size, [108, 108, 126]);
     let (grid, report) =
         read(&path, &labels.replace("value = 1", "value = 127")).or_else(|_| read(&path, labels)).unwrap();

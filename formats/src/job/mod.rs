@@ -12,6 +12,7 @@
 mod amplitude;
 pub(crate) mod check;
 mod dynamics;
+mod image;
 mod physics;
 mod region;
 mod text;
@@ -23,6 +24,7 @@ use std::sync::Arc;
 pub use amplitude::{Amplitude, AmplitudeKind, AmplitudeReference};
 pub(crate) use dynamics::load;
 pub use dynamics::{Action, Boundary, Dynamics, InitialVelocity, Monitor, Source};
+pub use image::{Image, Keep};
 pub use physics::{Physics, physics, physics_of};
 pub use region::{Region, point};
 pub(crate) use region::{interval, table};

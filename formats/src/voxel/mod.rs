@@ -8,7 +8,6 @@
 pub mod block;
 pub mod build;
 mod domains;
-mod grid;
 pub mod hash;
 pub mod job;
 pub mod masks;
@@ -21,10 +20,10 @@ pub mod slice;
 pub mod summary;
 mod tables;
 
+pub use crate::read::image::{VoxelGrid, VoxelModuli};
 pub use block::Voxel;
 pub use build::{coarse_size, coarsen};
 pub use domains::{Domain, Domains, DomainsView, Message};
-pub use grid::{VoxelGrid, VoxelModuli};
 pub use hash::{HashLevel, HashView};
 pub use morton::{morton_code, morton_corners, morton_position};
 pub use offset::{OffsetLevel, OffsetView, Transfer, TransferView};

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use pogo_formats::read::image;
-use pogo_formats::voxel::job::{Image, SampleType};
+use pogo_formats::read::image::{self, ImageOptions, SampleType};
+
 use rayon::prelude::*;
 
 use super::GenerateError;
@@ -42,7 +42,7 @@ pub fn save_mirror(options: &MirrorOptions, path: &Path) -> Result<StackSummary,
         _ => Err(option(format!("--{name} takes one number or three"))),
     };
     let times = three("times", &options.times)?;
-    let mut stack = image::open(&options.stack, &Image::default())?;
+    let mut stack = image::open(&options.stack, &ImageOptions::default())?;
     let header = stack.header().clone();
     let base = header.size;
     let spacing = match (options.spacing, header.spacing) {

@@ -273,7 +273,7 @@ proptest! {
 
 /// Reads a stack of 8-bit voxels back.
 fn voxels(path: &std::path::Path) -> ([usize; 3], Option<[f64; 3]>, Vec<u8>) {
-    let mut stack = pogo_formats::read::image::open(path, &pogo_formats::voxel::job::Image::default()).unwrap();
+    let mut stack = pogo_formats::read::image::open(path, &pogo_formats::read::image::ImageOptions::default()).unwrap();
     let mut voxels = Vec::new();
     stack.read_layers(0..stack.n_layers(), &mut voxels).unwrap();
     (stack.header().size, stack.header().spacing, voxels)

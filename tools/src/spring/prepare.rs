@@ -14,7 +14,6 @@ use pogo_formats::mesh::Mesh;
 use pogo_formats::physics::{Physics, write_block};
 use pogo_formats::read::deck;
 use pogo_formats::read::deck::ReadOptions;
-use pogo_formats::read::image;
 use pogo_formats::read::image::Report;
 use pogo_formats::spring::block::SpringContents;
 use pogo_formats::spring::build::BuildError;
@@ -296,7 +295,7 @@ fn load(
         files = read.report.files.iter().map(PathBuf::from).collect();
     } else {
         let law = job.voxel_law()?;
-        let (grid, report) = image::voxel_grid(&config.input, &job.image, &law)?;
+        let (grid, report) = job.image.voxel_grid(&config.input, &law)?;
         seconds.read = clock.lap();
         progress.stage("mesh");
         mesh = mesh_of_voxels(&grid, &job, config.block_size).map_err(explain)?;

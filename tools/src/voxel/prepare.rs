@@ -9,10 +9,9 @@ use pogo_formats::VERSION;
 use pogo_formats::block::{Provenance, Source};
 use pogo_formats::job::{JobError, JobFile as _};
 use pogo_formats::physics::{Physics, write_block};
-use pogo_formats::read::image;
-use pogo_formats::read::image::Report;
+use pogo_formats::read::image::{self, ImageOptions, Report, SampleType};
 use pogo_formats::voxel::block::VoxelContents;
-use pogo_formats::voxel::job::{Given, GivenConditions, Image, Mask, SampleType, VoxelJob};
+use pogo_formats::voxel::job::{Given, GivenConditions, Mask, VoxelJob};
 use pogo_formats::voxel::setup::VoxelMaterial;
 use pogo_formats::voxel::{Voxel, VoxelMesh, VoxelModuli, VoxelSetup};
 use pogo_formats::words::{counted, grouped};
@@ -199,7 +198,7 @@ fn load(
     };
     progress.stage("read");
     let job = VoxelJob::read(&[path])?;
-    let (grid, mut report) = image::voxel_grid(&config.stack, &job.image, &job.material)?;
+    let (grid, mut report) = job.image.voxel_grid(&config.stack, &job.law())?;
     seconds.read = clock.lap();
 
     progress.stage("mesh");
@@ -214,7 +213,7 @@ fn load(
 
     progress.stage("setup");
     let given = given(&config.stack, &job, &mut report.notes)?;
-    let setup = job.setup(&mesh.view(), materials, &given, &|path| read_mask(path, &job.image.value))?;
+    let setup = job.setup(&mesh.view(), materials, &given, &|path| read_mask(path, &job.image.value.options()))?;
     seconds.setup = clock.lap();
     Ok(Loaded { mesh, setup, report })
 }
@@ -341,9 +340,9 @@ fn sources(config: &VoxelConfig) -> Result<Vec<Source>, PipelineError> {
 }
 
 /// Reads a stack that marks voxels, as a whole.
-fn read_mask(path: &Path, options: &Image) -> Result<Mask, String> {
+fn read_mask(path: &Path, options: &ImageOptions) -> Result<Mask, String> {
     // The description of a raw image is not that of its mask.
-    let options = Image { raw: None, axes: options.axes, ..Image::default() };
+    let options = ImageOptions { axes: options.axes, ..ImageOptions::default() };
     let mut stack = image::open(path, &options).map_err(|error| error.to_string())?;
     let (size, sample, reversed) = (stack.header().size, stack.header().sample, stack.header().reversed);
     let [slope, intercept] = stack.header().rescale.unwrap_or([1.0, 0.0]);

@@ -5,9 +5,9 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
+use super::sample::SampleType;
 use super::source::{Encoding, Flat, Reopen, Source, Stream, vax_float};
 use super::{Format, Header, Opened, Problem, ScancoCalibration};
-use crate::voxel::job::SampleType;
 
 const VERSION_3: &[u8] = b"AIMDATA_V030   ";
 /// More than any processing log takes.

@@ -1,14 +1,17 @@
 //! A material law, ready to be applied to stored values.
 
+use super::law::{Class, Curve, Formula, Law, MaterialLaw, Quantity};
+use super::sample::SampleType;
 use super::{Header, ScancoCalibration};
-use crate::voxel::job::{Law, Material, OtherLabels, Quantity, SampleType};
 
 /// A value that a law has no answer for.
 pub(super) const BAD: u16 = 0x100;
 
 /// From stored values to classes or moduli.
 pub(super) struct Rule<'a> {
-    material: &'a Material,
+    law: &'a Law,
+    /// Whether the law gives classes by itself.
+    pub(super) is_table: bool,
     /// q = slope × stored value + intercept.
     slope: f64,
     intercept: f64,
@@ -22,53 +25,32 @@ pub(super) struct Rule<'a> {
 
 impl<'a> Rule<'a> {
     /// The law for the values of a stack. Fails where the stack lacks the calibration that the law asks for.
-    pub(super) fn new(material: &'a Material, header: &Header) -> Result<Self, String> {
+    pub(super) fn new(law: &'a MaterialLaw, header: &Header) -> Result<Self, String> {
         let [a, b] = header.rescale.unwrap_or([1.0, 0.0]);
-        let [c, d] = quantity(material, &header.calibration)?;
+        let [c, d] = quantity(law, &header.calibration)?;
         let is_exact = header.rescale.is_none() && header.sample != SampleType::Float32;
         let mut rule = Self {
-            material,
+            law: &law.law,
+            is_table: law.is_table(),
             slope: a * c,
             intercept: b * c + d,
             rounding: if is_exact { 0.0 } else { f64::from(f32::EPSILON) },
             table: Vec::new(),
             materials: Vec::new(),
         };
-        match material.law {
-            Law::Threshold => {
-                let values = material.threshold.as_ref().map_or(&[][..], |list| &list.0[..]);
-                let young = material.young.as_ref().map_or(&[][..], |list| &list.0[..]);
-                let names = material.name.as_ref().map_or(&[][..], |list| &list.0[..]);
-                for (i, (&value, &young)) in values.iter().zip(young).enumerate() {
-                    let name = names.get(i).cloned().unwrap_or_else(|| format!("MATERIAL-{}", i + 1));
-                    rule.entry(value, name, young);
-                }
+        if let Law::Threshold(classes) | Law::Labels { labels: classes, .. } = &law.law {
+            for Class { value, name, young } in classes {
+                let class = if *young > 0.0 {
+                    rule.materials.push((name.clone(), *young));
+                    rule.materials.len() as u8
+                } else {
+                    0
+                };
+                rule.table.push((*value, class));
             }
-            Law::Labels => {
-                for label in &material.labels {
-                    let name = label.name.clone().unwrap_or_else(|| format!("LABEL-{}", label.value));
-                    rule.entry(label.value, name, label.young);
-                }
-                rule.table.sort_by(|a, b| a.0.total_cmp(&b.0));
-            }
-            Law::Linear | Law::Power | Law::Modulus => {}
+            rule.table.sort_by(|a, b| a.0.total_cmp(&b.0));
         }
         Ok(rule)
-    }
-
-    fn entry(&mut self, value: f64, name: String, young: f64) {
-        let class = if young > 0.0 {
-            self.materials.push((name, young));
-            self.materials.len() as u8
-        } else {
-            0
-        };
-        self.table.push((value, class));
-    }
-
-    /// Whether the law gives classes by itself.
-    pub(super) fn is_table(&self) -> bool {
-        matches!(self.material.law, Law::Threshold | Law::Labels)
     }
 
     /// Class of a stored value by a law that is a table: 0 is void, [`BAD`] a label that is not listed, or NaN.
@@ -77,8 +59,8 @@ impl<'a> Rule<'a> {
         if q.is_nan() {
             return BAD;
         }
-        match self.material.law {
-            Law::Threshold => match self.table.iter().rposition(|&(threshold, _)| q >= threshold) {
+        match self.law {
+            Law::Threshold(_) => match self.table.iter().rposition(|&(threshold, _)| q >= threshold) {
                 Some(at) => u16::from(self.table[at].1),
                 None => 0,
             },
@@ -89,7 +71,7 @@ impl<'a> Rule<'a> {
                 let near = self.table[above.saturating_sub(1)..].iter().take(2).find(|&&(label, _)| is_it(label));
                 match near {
                     Some(&(_, class)) => u16::from(class),
-                    None if is_it(0.0) || self.material.other == OtherLabels::Void => 0,
+                    None if is_it(0.0) || matches!(self.law, Law::Labels { others_are_void: true, .. }) => 0,
                     None => BAD,
                 }
             }
@@ -99,52 +81,62 @@ impl<'a> Rule<'a> {
     /// Modulus of a stored value by a law that is no table: 0 is void, NaN a value that cannot be.
     pub(super) fn modulus(&self, stored: f64) -> f32 {
         let q = self.slope * stored + self.intercept;
-        let m = self.material;
-        let young = match m.law {
-            Law::Linear => m.slope.unwrap_or(0.0) * q + m.intercept.unwrap_or(0.0),
-            Law::Power if q <= 0.0 => 0.0,
-            Law::Power => m.factor.unwrap_or(0.0) * (q / m.reference.unwrap_or(1.0)).powf(m.exponent.unwrap_or(1.0)),
-            _ => {
-                let young = q * m.scale.unwrap_or(1.0);
-                return if young >= 0.0 && young <= f64::from(f32::MAX) { young as f32 } else { f32::NAN };
+        match self.law {
+            Law::Formula(formula) => formula.modulus(q),
+            Law::Modulus { scale, .. } => {
+                let young = q * scale;
+                if young >= 0.0 && young <= f64::from(f32::MAX) { young as f32 } else { f32::NAN }
             }
-        };
-        // Without a maximum an overflow is no modulus.
-        let most = f64::from(f32::MAX);
-        if !q.is_finite() || young.is_nan() || (young > most && m.maximum.is_none()) {
-            return f32::NAN;
+            Law::Threshold(_) | Law::Labels { .. } => f32::NAN,
         }
-        let threshold = m.threshold.as_ref().and_then(|list| list.0.first().copied());
-        if threshold.is_some_and(|threshold| q < threshold)
-            || (young <= 0.0 && (threshold.is_none() || m.minimum.is_none()))
-        {
-            return 0.0;
-        }
-        let young = young.max(m.minimum.unwrap_or(0.0)).min(m.maximum.unwrap_or(most).min(most));
-        (young as f32).max(if young > 0.0 { f32::MIN_POSITIVE } else { 0.0 })
     }
 
     /// What to say of a value without an answer.
     pub(super) fn complain(&self, stored: f64) -> String {
         let q = self.slope * stored + self.intercept;
-        match self.material.law {
+        match self.law {
             _ if stored.is_nan() => "has the value NaN: mend the image first".to_owned(),
-            Law::Labels => format!("has label {q}, which `labels` does not list: list it, or set other = \"void\""),
-            Law::Modulus => format!("has the modulus {q}: moduli must be 0 (void) or more"),
+            Law::Labels { .. } => {
+                format!("has label {q}, which `labels` does not list: list it, or set other = \"void\"")
+            }
+            Law::Modulus { .. } => format!("has the modulus {q}: moduli must be 0 (void) or more"),
             _ => format!("has the value {stored}, which the law has no modulus for"),
         }
     }
 }
 
+impl Formula {
+    /// Modulus for the value q of a voxel: 0 is void, NaN stands for a value that cannot be.
+    fn modulus(&self, q: f64) -> f32 {
+        let young = match self.curve {
+            Curve::Linear { slope, intercept } => slope * q + intercept,
+            Curve::Power { .. } if q <= 0.0 => 0.0,
+            Curve::Power { factor, exponent, reference } => factor * (q / reference).powf(exponent),
+        };
+        // Without a maximum an overflow is no modulus.
+        let most = f64::from(f32::MAX);
+        if !q.is_finite() || young.is_nan() || (young > most && self.maximum.is_none()) {
+            return f32::NAN;
+        }
+        if self.threshold.is_some_and(|threshold| q < threshold)
+            || (young <= 0.0 && (self.threshold.is_none() || self.minimum.is_none()))
+        {
+            return 0.0;
+        }
+        let young = young.max(self.minimum.unwrap_or(0.0)).min(self.maximum.unwrap_or(most).min(most));
+        (young as f32).max(if young > 0.0 { f32::MIN_POSITIVE } else { 0.0 })
+    }
+}
+
 /// Slope and intercept from native values to what the law is about.
-fn quantity(material: &Material, header: &ScancoCalibration) -> Result<[f64; 2], String> {
-    if let Some(given) = material.calibration {
-        return Ok([given.slope, given.intercept]);
+fn quantity(law: &MaterialLaw, header: &ScancoCalibration) -> Result<[f64; 2], String> {
+    if let Some(given) = law.calibration {
+        return Ok(given);
     }
     let needs =
         |what: &str| format!("the stack's header has no {what}: give `calibration = {{ slope = …, intercept = … }}`");
     let scaling = || header.mu_scaling.ok_or_else(|| needs("Mu_Scaling"));
-    match material.quantity {
+    match law.quantity {
         Quantity::Native => Ok([1.0, 0.0]),
         Quantity::Attenuation => Ok([1.0 / scaling()?, 0.0]),
         Quantity::Density => {

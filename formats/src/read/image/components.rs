@@ -7,7 +7,7 @@
 use rayon::prelude::*;
 
 use super::report::{Dropped, Filled};
-use crate::voxel::{VoxelGrid, VoxelModuli};
+use super::voxel_grid::{VoxelGrid, VoxelModuli};
 
 /// Keeps the part with the most voxels (the first of equals) and makes the others void.
 pub(super) fn keep_largest(grid: &mut VoxelGrid) -> Result<Dropped, String> {

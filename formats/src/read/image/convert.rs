@@ -7,9 +7,9 @@ use rayon::prelude::*;
 
 use super::compile::{BAD, Rounding, Rule};
 use super::plan::{Plan, Sampling, Scratch, Window};
+use super::sample::SampleType;
+use super::voxel_grid::VoxelModuli;
 use super::{ImageError, Stack};
-use crate::voxel::VoxelModuli;
-use crate::voxel::job::SampleType;
 
 /// Classes of 8 bits less void.
 const MOST_CLASSES: usize = 255;
@@ -173,7 +173,7 @@ impl<'a> Conversion<'a> {
     }
 
     fn has_classes(&self) -> bool {
-        self.rule.is_table() || self.rounding.is_some()
+        self.rule.is_table || self.rounding.is_some()
     }
 
     fn class(&self, stored: f64) -> u16 {

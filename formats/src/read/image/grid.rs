@@ -6,96 +6,85 @@ use rayon::prelude::*;
 
 use super::compile::Rule;
 use super::convert::{Conversion, survey};
+use super::law::{Law, MaterialLaw};
+use super::options::{Downsampling, ImageOptions};
 use super::plan::{Plan, Sampling};
 use super::report::{MaterialCount, Report};
+use super::voxel_grid::{VoxelGrid, VoxelModuli};
 use super::{Format, Header, ImageError, Stack, components, open};
-use crate::job::Located;
-use crate::voxel::job::{Downsampling, Image, Keep, Law, Material};
-use crate::voxel::{VoxelGrid, VoxelModuli};
+use crate::words::Choice;
+
+/// Why a stack gives no grid.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GridError {
+    /// The stack cannot be read.
+    Stack(ImageError),
+    /// The options do not fit the stack, or each other.
+    Options(String),
+    /// The law does not fit the stack.
+    Law(String),
+}
+
+impl From<ImageError> for GridError {
+    fn from(error: ImageError) -> Self {
+        Self::Stack(error)
+    }
+}
 
 /// Edges that differ by less than this share are those of a cube.
 const CUBE: f64 = 1e-4;
 
-/// Reads a stack as a job's `[image]` and `[material]` say. `origin` of the grid is where the model's first voxel is: the
-/// header's or job's origin (or 0), moved by the crop.
+/// Reads a stack. `origin` of the grid is where the model's first voxel is: the header's or the options' origin (or 0),
+/// moved by the crop.
 ///
-/// Peak memory is the grid (1 B a voxel with classes, 4 B with a modulus each) and, with `keep` or `fill_cavities`, a bit a
-/// voxel, 4 B a run of voxels; plus some 100 MB. The result does not depend on the number of threads.
+/// Peak memory is the grid (1 B a voxel with classes, 4 B with a modulus each) and, with `keep_largest` or
+/// `fill_cavities`, a bit a voxel and 4 B a run of voxels; plus some 100 MB. The result does not depend on the number of
+/// threads.
 ///
 /// # Errors
-/// [`ImageError`] for a stack that cannot be read (its file), and for a job that does not fit it (the job's file and line).
-pub fn voxel_grid(
-    path: &Path,
-    image: &Located<Image>,
-    material: &Located<Material>,
-) -> Result<(VoxelGrid, Report), ImageError> {
-    let mut stack = open(path, &image.value)?;
-    let job = |place: &crate::job::Place, message: String| ImageError {
-        file: place.file.to_string(),
-        line: place.line,
-        message,
-    };
+/// [`GridError`].
+pub fn voxel_grid(path: &Path, options: &ImageOptions, law: &MaterialLaw) -> Result<(VoxelGrid, Report), GridError> {
+    let mut stack = open(path, options)?;
     let header = stack.header().clone();
-    for (key, given, formats) in [
-        ("array", image.value.array.is_some(), &[Format::Npz][..]),
-        ("axes", image.value.axes.is_some(), &[Format::Npy, Format::Npz]),
-    ] {
-        if given && !formats.contains(&header.format) {
-            let names: Vec<&str> = formats.iter().map(|format| format.name()).collect();
-            let (wants, is) = (names.join(" and "), header.format.name());
-            return Err(job(&image.place, format!("`{key}` is for {wants}, this stack is {is}: leave it out")));
-        }
-    }
+    check_format(&header, options).map_err(GridError::Options)?;
+    let edges = edges(&header, options).map_err(|message| stack.error(message))?;
     let mut notes = header.notes.clone();
-    let edges = edges(&header, &image.value).map_err(|message| stack.error(message))?;
-    notes.extend(other_edges(&header, &image.value, edges));
-    let sampling = sampling(&image.value, &material.value, edges).map_err(|message| job(&image.place, message))?;
-    let plan = Plan::new(&header, image.value.crop, edges, sampling).map_err(|message| job(&image.place, message))?;
-    let rule = Rule::new(&material.value, &header).map_err(|message| job(&material.place, message))?;
-    let rounding = if rule.is_table() { None } else { survey(&mut stack, &plan, &rule, material.value.classes)? };
-    if matches!(plan.sampling, Sampling::Majority(_)) && !rule.is_table() && rounding.is_none() {
+    notes.extend(other_edges(&header, options, edges));
+    let sampling = sampling(options, law, edges).map_err(GridError::Options)?;
+    let plan = Plan::new(&header, options.crop, edges, sampling).map_err(GridError::Options)?;
+    let rule = Rule::new(law, &header).map_err(GridError::Law)?;
+    let rounding = if law.is_table() { None } else { survey(&mut stack, &plan, &rule, law.classes())? };
+    if matches!(plan.sampling, Sampling::Majority(_)) && !law.is_table() && rounding.is_none() {
         let message = "downsample_by = \"majority\" needs classes: give `classes`, or downsample_by = \"mean\"";
-        return Err(job(&image.place, message.to_owned()));
+        return Err(GridError::Options(message.to_owned()));
     }
     let is_rounded = rounding.is_some();
-    let conversion = Conversion::new(&plan, &rule, rounding);
-    let (mut moduli, stored) = conversion.run(&mut stack)?;
-    let values = stored.map(|range| {
-        let [slope, intercept] = header.rescale.unwrap_or([1.0, 0.0]);
-        let [a, b] = range.map(|value| slope * value + intercept);
-        [a.min(b), a.max(b)]
-    });
+    let (mut moduli, stored) = Conversion::new(&plan, &rule, rounding).run(&mut stack)?;
     if header.reversed {
         moduli = transpose(moduli, plan.out).map_err(|message| stack.error(message))?;
     }
-    let user = |axes: [usize; 3]| if header.reversed { [axes[2], axes[1], axes[0]] } else { axes };
-    let size = user(plan.out);
-    let spacing = plan.spacing;
-    let unit = image.value.unit;
-    let origin = image.value.origin.unwrap_or_else(|| {
-        let start = header.origin.map_or([0.0; 3], |origin| origin.map(|x| x * unit.per_millimetre()));
-        let low = image.value.crop.map_or([0; 3], |crop| crop[0]);
-        [0, 1, 2].map(|axis| start[axis] + low[axis] as f64 * edges[axis])
-    });
-    for (axis, rest) in user(plan.rest).into_iter().enumerate().filter(|(_, rest)| *rest > 0) {
+    let by_axes = |axes: [usize; 3]| if header.reversed { [axes[2], axes[1], axes[0]] } else { axes };
+    for (axis, rest) in by_axes(plan.rest).into_iter().enumerate().filter(|(_, rest)| *rest > 0) {
         notes.push(format!(
             "{rest} layers of voxels at the upper end of {} are cut off: no whole group is left for them",
             ["x", "y", "z"][axis]
         ));
     }
-    let mut grid = VoxelGrid { size, spacing, origin, moduli };
-    let dropped = match image.value.keep {
-        Keep::All => None,
-        Keep::Largest => Some(components::keep_largest(&mut grid).map_err(|message| stack.error(message))?),
+    let origin = origin(&header, options, edges);
+    let mut grid = VoxelGrid { size: by_axes(plan.out), spacing: plan.spacing, origin, moduli };
+    let dropped = match options.keep_largest {
+        false => None,
+        true => Some(components::keep_largest(&mut grid).map_err(|message| stack.error(message))?),
     };
-    let filled = match image.value.fill_cavities {
+    let filled = match options.fill_cavities {
         false => None,
         true => Some(components::fill_cavities(&mut grid).map_err(|message| stack.error(message))?),
     };
     let (materials, moduli, solid) = count(&mut grid, is_rounded);
+    let values = stored.map(|range| native(&header, range));
     if solid == 0 {
         let range = values.map_or(String::new(), |[low, high]| format!("; values run from {low} to {high}"));
-        return Err(job(&material.place, format!("no voxel of {} is solid by this law{range}", path.display())));
+        return Err(GridError::Law(format!("no voxel of {} is solid by this law{range}", path.display())));
     }
     let report = Report {
         file: path.display().to_string(),
@@ -104,10 +93,10 @@ pub fn voxel_grid(
         stack_spacing: edges,
         sample: header.sample.name(),
         values,
-        unit: unit.name(),
-        size,
-        spacing,
-        law: material.value.law.name(),
+        unit: options.unit.word(),
+        size: grid.size,
+        spacing: grid.spacing,
+        law: law.name(),
         solid,
         void: grid.n_voxels() as u64 - solid,
         materials,
@@ -119,51 +108,85 @@ pub fn voxel_grid(
     Ok((grid, report))
 }
 
+/// Refuses options that are for other formats.
+fn check_format(header: &Header, options: &ImageOptions) -> Result<(), String> {
+    for (key, given, formats) in [
+        ("array", options.array.is_some(), &[Format::Npz][..]),
+        ("axes", options.axes.is_some(), &[Format::Npy, Format::Npz]),
+    ] {
+        if given && !formats.contains(&header.format) {
+            let names: Vec<&str> = formats.iter().map(|format| format.name()).collect();
+            let (wanted, found) = (names.join(" and "), header.format.name());
+            return Err(format!("`{key}` is for {wanted}, this stack is {found}: leave it out"));
+        }
+    }
+    Ok(())
+}
+
+/// Least and greatest native value, from a range of stored ones.
+fn native(header: &Header, range: [f64; 2]) -> [f64; 2] {
+    let [slope, intercept] = header.rescale.unwrap_or([1.0, 0.0]);
+    let [a, b] = range.map(|value| slope * value + intercept);
+    [a.min(b), a.max(b)]
+}
+
+/// Where the model's first voxel begins.
+fn origin(header: &Header, options: &ImageOptions, edges: [f64; 3]) -> [f64; 3] {
+    options.origin.unwrap_or_else(|| {
+        let start = header.origin.map_or([0.0; 3], |origin| origin.map(|x| x * options.unit.per_millimetre()));
+        let low = options.crop.map_or([0; 3], |crop| crop[0]);
+        [0, 1, 2].map(|axis| start[axis] + low[axis] as f64 * edges[axis])
+    })
+}
+
 /// Edges of the stack's voxels in the job's unit.
-fn edges(header: &Header, image: &Image) -> Result<[f64; 3], String> {
-    match (image.spacing, header.spacing) {
-        (Some(spacing), _) => Ok(spacing.edges()),
-        (None, Some(spacing)) => Ok(spacing.map(|edge| edge * image.unit.per_millimetre())),
+fn edges(header: &Header, options: &ImageOptions) -> Result<[f64; 3], String> {
+    match (options.spacing, header.spacing) {
+        (Some(edges), _) => Ok(edges),
+        (None, Some(spacing)) => Ok(spacing.map(|edge| edge * options.unit.per_millimetre())),
         (None, None) => Err(format!(
             "this stack does not say how large its voxels are: give `spacing` (in {}) in [image] of the job",
-            image.unit.name()
+            options.unit.word()
         )),
     }
 }
 
 /// What to say of edges that take the place of others in the header.
-fn other_edges(header: &Header, image: &Image, edges: [f64; 3]) -> Option<String> {
-    let [x, y, z] = header.spacing?.map(|edge| (edge * image.unit.per_millimetre() * 1e9).round() / 1e9);
+fn other_edges(header: &Header, options: &ImageOptions, edges: [f64; 3]) -> Option<String> {
+    let [x, y, z] = header.spacing?.map(|edge| (edge * options.unit.per_millimetre() * 1e9).round() / 1e9);
     let differ = edges.into_iter().zip([x, y, z]).any(|(a, b)| (a / b - 1.0).abs() > 1e-3);
-    let unit = image.unit.name();
+    let unit = options.unit.word();
     differ.then(|| format!("`spacing` takes the place of {x} × {y} × {z} {unit} in the stack's header"))
 }
 
 /// How voxels of the model come from voxels of the stack.
-fn sampling(image: &Image, material: &Material, edges: [f64; 3]) -> Result<Sampling, String> {
+fn sampling(options: &ImageOptions, law: &MaterialLaw, edges: [f64; 3]) -> Result<Sampling, String> {
     let least = edges.into_iter().fold(f64::INFINITY, f64::min);
     let greatest = edges.into_iter().fold(0.0, f64::max);
     let is_cube = greatest <= least * (1.0 + CUBE);
-    let factor = image.downsample.unwrap_or(1);
-    match image.resample {
+    let factor = options.downsample.unwrap_or(1);
+    match options.resample {
         Some(_) if factor > 1 => {
             Err("give `resample` or `downsample`, not both: resample to the edge that you want".to_owned())
         }
         Some(h) if is_cube && (h / least - 1.0).abs() <= CUBE => Ok(Sampling::Direct),
-        Some(h) if matches!(material.law, Law::Labels | Law::Modulus) => Ok(Sampling::Nearest(h)),
+        Some(h) if matches!(law.law, Law::Labels { .. } | Law::Modulus { .. }) => Ok(Sampling::Nearest(h)),
         Some(h) => Ok(Sampling::Trilinear(h)),
         None if !is_cube => Err(format!(
             "the stack's voxels are {} × {} × {} {}, not cubes: give `resample` (e.g. {least}), or `spacing` if the stack is wrong",
             edges[0],
             edges[1],
             edges[2],
-            image.unit.name()
+            options.unit.word()
         )),
         None if factor == 1 => Ok(Sampling::Direct),
         None => {
-            let is_table = matches!(material.law, Law::Labels | Law::Threshold);
-            match image.downsample_by.unwrap_or(if is_table { Downsampling::Majority } else { Downsampling::Mean }) {
-                Downsampling::Mean if material.law == Law::Labels => {
+            match options.downsample_by.unwrap_or(if law.is_table() {
+                Downsampling::Majority
+            } else {
+                Downsampling::Mean
+            }) {
+                Downsampling::Mean if matches!(law.law, Law::Labels { .. }) => {
                     Err("the mean of labels is no label: leave `downsample_by` out".to_owned())
                 }
                 Downsampling::Mean => Ok(Sampling::Mean(factor)),

@@ -3,9 +3,9 @@
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 
+use super::sample::SampleType;
 use super::source::{Encoding, Flat, vax_double};
 use super::{Format, Header, Opened, Problem, ScancoCalibration};
-use crate::voxel::job::SampleType;
 
 const BLOCK: usize = 512;
 /// Blocks of header that are looked through for the calibration.

@@ -7,9 +7,9 @@ use std::path::Path;
 
 use flate2::bufread::ZlibDecoder;
 
+use super::sample::SampleType;
 use super::source::{Encoding, Flat, Reopen, Stream};
 use super::{Format, Header, Opened, Problem, text};
-use crate::voxel::job::SampleType;
 
 /// There is no magic number: the name, or a first line that only a MetaImage has, must do.
 pub(super) fn is_metaimage(start: &[u8], extension: &str) -> bool {

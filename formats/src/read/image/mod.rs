@@ -2,8 +2,8 @@
 //!
 //! [`open`] gives a [`Stack`] for TIFF, folders of TIFF, BMP or PNG slices, NumPy `.npy` and `.npz`, NRRD, MetaImage, NIfTI,
 //! Scanco ISQ and AIM, ParOSol's HDF5 and raw files; the file's first bytes decide, not its name. A stack is read layer by
-//! layer and is never in memory as a whole. [`voxel_grid`] reads one as a job says and gives a [`VoxelGrid`] and a
-//! [`Report`].
+//! layer and is never in memory as a whole. [`voxel_grid()`] reads one by [`ImageOptions`] and a [`MaterialLaw`], and gives a
+//! [`VoxelGrid`] and a [`Report`].
 //!
 //! Sizes that a header claims are checked against the length of the file before anything is allocated.
 
@@ -14,35 +14,43 @@ mod components;
 mod convert;
 mod grid;
 mod isq;
+mod law;
 mod metaimage;
 mod nifti;
 pub(crate) mod npy;
 mod npz;
 mod nrrd;
+mod options;
 mod parosol;
 mod plan;
 mod png;
 mod raw;
 mod report;
+mod sample;
 mod skyscan;
 mod slices;
 mod source;
 mod text;
 mod tiff;
+mod voxel_grid;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::Path;
 
-pub use grid::voxel_grid;
+pub use grid::{GridError, voxel_grid};
+pub use law::{Class, Curve, Formula, Law, MaterialLaw, Quantity};
+pub use options::{AxisOrder, Downsampling, ImageOptions, LengthUnit, Spacing};
 pub use parosol::{NodeValue, ParosolConditions, parosol_conditions};
+pub use raw::RawImage;
 pub use report::{Dropped, Filled, MaterialCount, Report};
+pub use sample::{Endian, SampleType};
+pub use voxel_grid::{VoxelGrid, VoxelModuli};
 
-use crate::voxel::job::{Image, SampleType};
 use source::{Encoding, Source};
 
 /// A stack that cannot be read or used: `bone.nrrd:4: error: …`.
@@ -269,7 +277,7 @@ pub(crate) struct Opened {
 /// # Errors
 /// [`ImageError`] for a file that cannot be read, whose format is not known, whose header makes no sense or claims more
 /// than the file holds.
-pub fn open(path: &Path, options: &Image) -> Result<Stack, ImageError> {
+pub fn open(path: &Path, options: &ImageOptions) -> Result<Stack, ImageError> {
     let name = path.display().to_string();
     let error = |problem: Problem| ImageError { file: name.clone(), line: problem.line, message: problem.message };
     let opened = open_any(path, options).map_err(error)?;
@@ -277,7 +285,7 @@ pub fn open(path: &Path, options: &Image) -> Result<Stack, ImageError> {
     Ok(Stack { file: name, header: opened.header, encoding: opened.encoding, source: opened.source })
 }
 
-fn open_any(path: &Path, options: &Image) -> Result<Opened, Problem> {
+fn open_any(path: &Path, options: &ImageOptions) -> Result<Opened, Problem> {
     let metadata = std::fs::metadata(path).map_err(|error| format!("cannot open this stack: {error}"))?;
     if metadata.is_dir() {
         return slices::open(path);

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use flate2::bufread::MultiGzDecoder;
 
+use super::sample::SampleType;
 use super::source::{Encoding, Flat, Reopen, Stream};
 use super::{Format, Header, Opened, Problem, text};
-use crate::voxel::job::SampleType;
 
 /// The size that starts a header, and the byte order it is written in.
 fn kind(start: &[u8]) -> Option<(usize, bool)> {

@@ -4,9 +4,10 @@ use std::fs::File;
 use std::io::{Read, Seek};
 use std::path::Path;
 
+use super::options::{AxisOrder, ImageOptions};
+use super::sample::SampleType;
 use super::source::{Encoding, Flat};
 use super::{Format, Header, Opened, Problem};
-use crate::voxel::job::{AxisOrder, Image, SampleType};
 
 /// What the header of an array says.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,7 +21,7 @@ pub(super) struct Array {
 }
 
 /// Opens an `.npy` file.
-pub(super) fn open(mut file: File, options: &Image) -> Result<Opened, Problem> {
+pub(super) fn open(mut file: File, options: &ImageOptions) -> Result<Opened, Problem> {
     file.rewind().map_err(|error| format!("cannot read the header: {error}"))?;
     let array = Array::read(&mut file)?;
     let header = array.header(Format::Npy, options)?;
@@ -38,24 +39,10 @@ pub(crate) fn read_numbers(path: &Path) -> Result<(Vec<usize>, Vec<f64>), String
     if array.samples().and_then(|n| n.checked_mul(size as u64)) != Some(data.len() as u64) {
         return Err(format!("its shape {shape:?} and its length do not fit: this file is damaged"));
     }
-    let number = |bytes: &[u8]| {
-        let mut word = [0; 8];
-        word[..size].copy_from_slice(bytes);
-        if array.encoding == Encoding::Big {
-            word[..size].reverse();
-        }
-        let whole = u64::from_le_bytes(word);
-        match array.sample {
-            SampleType::Uint8 | SampleType::Uint16 | SampleType::Uint32 | SampleType::Uint64 => whole as f64,
-            SampleType::Int8 => f64::from(whole as i8),
-            SampleType::Int16 => f64::from(whole as i16),
-            SampleType::Int32 => f64::from(whole as i32),
-            SampleType::Int64 => whole as i64 as f64,
-            SampleType::Float32 => f64::from(f32::from_bits(whole as u32)),
-            SampleType::Float64 => f64::from_bits(whole),
-        }
-    };
-    let values: Vec<f64> = data.chunks_exact(size).map(number).collect();
+    let mut data = data.to_vec();
+    array.encoding.to_little(size, &mut data);
+    let mut values = vec![0.0; data.len() / size];
+    array.sample.decode(&data, &mut values);
     if !array.fortran || shape.len() < 2 {
         return Ok((shape, values));
     }
@@ -160,7 +147,7 @@ impl Array {
     }
 
     /// The stack that the array is.
-    pub(super) fn header(&self, format: Format, options: &Image) -> Result<Header, String> {
+    pub(super) fn header(&self, format: Format, options: &ImageOptions) -> Result<Header, String> {
         let shape = self.shape.iter().map(|&n| usize::try_from(n)).collect::<Result<Vec<_>, _>>();
         let shape: [usize; 3] = match shape.as_deref() {
             Ok(&[a, b, c]) => [a, b, c],

@@ -8,9 +8,10 @@ use flate2::bufread::DeflateDecoder;
 use zip::{CompressionMethod, ZipArchive};
 
 use super::npy::Array;
+use super::options::ImageOptions;
+use super::sample::SampleType;
 use super::source::{Flat, Reopen, Stream};
 use super::{Format, Opened, Problem};
-use crate::voxel::job::Image;
 
 /// A member of the archive.
 #[derive(Debug, Clone)]
@@ -33,7 +34,7 @@ impl Member {
     fn three_numbers(&self, path: &Path) -> Option<[f64; 3]> {
         let mut reader = self.reader(path).ok()?;
         let array = Array::read(&mut reader).ok()?;
-        if array.samples() != Some(3) || array.sample != crate::voxel::job::SampleType::Float64 {
+        if array.samples() != Some(3) || array.sample != SampleType::Float64 {
             return None;
         }
         let mut bytes = [0; 24];
@@ -49,7 +50,7 @@ impl Member {
 
 /// Opens an array of an `.npz` file: the one that the job names, or the only one with two or three indices. Arrays
 /// `spacing_xyz` and `origin_xyz` beside it give the size and place of voxels (mm).
-pub(super) fn open(path: &Path, options: &Image) -> Result<Opened, Problem> {
+pub(super) fn open(path: &Path, options: &ImageOptions) -> Result<Opened, Problem> {
     let members = members(path)?;
     let header_of = |member: &Member| -> Result<Array, String> {
         let reader = member.reader(path).map_err(|error| format!("cannot read array \"{}\": {error}", member.name))?;

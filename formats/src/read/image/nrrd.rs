@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use flate2::bufread::MultiGzDecoder;
 
+use super::sample::Endian;
 use super::source::{Flat, Reopen, Stream};
 use super::{Format, Header, Opened, Problem, text};
-use crate::voxel::job::Endian;
 
 /// Fields by name, with their lines.
 struct Fields(HashMap<String, (usize, String)>);

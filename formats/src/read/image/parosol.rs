@@ -12,9 +12,9 @@ use std::path::Path;
 
 use hdf5_pure::{DType, Dataset, File};
 
+use super::sample::SampleType;
 use super::source::{Encoding, Source};
 use super::{Format, Header, ImageError, Opened, Problem};
-use crate::voxel::job::SampleType;
 
 /// A displacement or force in one direction at one node.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -215,8 +215,8 @@ fn node_values(file: &File, name: &str, size: &[u64]) -> Result<Vec<NodeValue>, 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::read::image::ImageOptions;
     use crate::read::image::open;
-    use crate::voxel::job::Image;
     use hdf5_pure::FileBuilder;
 
     fn write(coordinates: &[u16], values: &[f32], is_more: bool) -> (tempfile::TempDir, std::path::PathBuf) {
@@ -252,7 +252,7 @@ mod tests {
     #[test]
     fn image_and_conditions_are_read() {
         let (_folder, path) = write(&[0, 1, 2, 0, 4, 3, 2, 2], &[0.0, -0.04], false);
-        let mut stack = open(&path, &Image::default()).unwrap();
+        let mut stack = open(&path, &ImageOptions::default()).unwrap();
         assert_eq!((stack.header().size, stack.header().spacing), ([2, 3, 4], Some([0.082; 3])));
         let mut samples = Vec::new();
         stack.read_layers(1..3, &mut samples).unwrap();
@@ -267,7 +267,7 @@ mod tests {
         assert_eq!(conditions.fixed, expected);
         assert!(conditions.forces.is_empty() && stack.header().notes.is_empty());
         let (_folder, path) = write(&[0, 1, 2, 0], &[0.0], true);
-        let notes = open(&path, &Image::default()).unwrap().header().notes.join("; ");
+        let notes = open(&path, &ImageOptions::default()).unwrap().header().notes.join("; ");
         assert!(notes.contains("Poissons_ratio_Image") && notes.contains("linear elastic"), "{notes}");
     }
 

@@ -3,8 +3,8 @@
 
 use std::ops::Range;
 
+use super::sample::SampleType;
 use super::{Header, ImageError, Stack};
-use crate::voxel::job::SampleType;
 
 /// Bytes of stack that are converted at a time.
 const SLAB: usize = 32 << 20;

@@ -8,10 +8,10 @@ use rayon::prelude::*;
 
 use super::bmp::Bmp;
 use super::png::Png;
+use super::sample::SampleType;
 use super::source::{Encoding, Source, unpack};
 use super::tiff::{self, Work};
 use super::{Format, Header, Opened, Problem, foreign, skyscan};
-use crate::voxel::job::SampleType;
 
 /// Kinds of slices, by the ending of their names.
 const KINDS: [(Format, &[&str]); 3] =

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 
-use crate::voxel::job::Endian;
+use super::sample::Endian;
 
 /// Layers of samples.
 pub(super) trait Source: Send {

@@ -4,7 +4,7 @@ use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
 use super::Problem;
-use crate::voxel::job::{Endian, SampleType};
+use super::sample::{Endian, SampleType};
 
 /// More than any sensible text header.
 const LONGEST: u64 = 1 << 20;

@@ -14,9 +14,9 @@ pub use material::{MaterialTable, PerGroup, SpringsTable};
 
 use crate::dynamics::Increment;
 use crate::job::check::{each, one, positive, unique};
-use crate::job::{Dynamics, IncrementValue, JobError, JobFile, List, Located, Tables, load};
+use crate::job::{Dynamics, Image, IncrementValue, JobError, JobFile, Located, Tables, load};
+use crate::read::image::{Class, Law, MaterialLaw, Quantity};
 use crate::spring::{MAX_MATERIALS, SpringDamping, SpringSettings};
-use crate::voxel::job::{Image, Law, Material as VoxelMaterial, OtherLabels, Quantity};
 
 /// A checked job of a mass-spring-damper model.
 #[derive(Debug, Clone, PartialEq)]
@@ -126,73 +126,49 @@ impl SpringJob {
     ///
     /// # Errors
     /// No material, materials by labels beside one by a threshold, or several without either.
-    pub fn voxel_law(&self) -> Result<Located<VoxelMaterial>, JobError> {
+    pub fn voxel_law(&self) -> Result<Located<MaterialLaw>, JobError> {
         let Some(first) = self.materials.first().map(|item| &item.place) else {
             let text = "this job has no [[material]] table: say what particles weigh, e.g. mass = 1e-3";
             return Err(self.image.place.error(text));
         };
-        let mut law = VoxelMaterial {
-            law: Law::Threshold,
-            poisson: 0.0,
-            quantity: Quantity::Native,
-            threshold: None,
-            young: None,
-            name: None,
-            labels: Vec::new(),
-            other: OtherLabels::Void,
-            slope: None,
-            intercept: None,
-            factor: None,
-            exponent: None,
-            reference: None,
-            minimum: None,
-            maximum: None,
-            classes: None,
-            scale: None,
-            calibration: None,
-        };
         let by_label = self.materials.iter().any(|item| item.value.label.is_some());
-        let mut thresholds = Vec::new();
+        let mut classes: Vec<Class> = Vec::new();
         for (index, item) in self.materials.iter().enumerate() {
             let table = &item.value;
             if table.nset.is_some() || table.elset.is_some() {
-                return Err(item
-                    .place
-                    .error("`nset` and `elset` are for decks; of a stack give `label` or `threshold`"));
+                let text = "`nset` and `elset` are for decks; of a stack give `label` or `threshold`";
+                return Err(item.place.error(text));
             }
             match (&table.label, table.threshold) {
                 (Some(labels), None) => {
                     for &value in &labels.0 {
-                        if law.labels.iter().any(|label| label.value == value) {
+                        if classes.iter().any(|class| class.value == value) {
                             return Err(item.place.error(format!("label {value} is listed twice")));
                         }
-                        let name = Some(format!("{index} {value}"));
-                        law.labels.push(crate::voxel::job::Label { value, young: 1.0, name });
+                        classes.push(Class { value, young: 1.0, name: format!("{index} {value}") });
                     }
                 }
                 _ if by_label => {
                     return Err(item.place.error("give each material its `label`, or each its `threshold`"));
                 }
-                (_, Some(threshold)) => thresholds.push((threshold, index)),
+                (_, Some(value)) => classes.push(Class { value, young: 1.0, name: index.to_string() }),
                 // Whatever is above 0.
-                (_, None) if self.materials.len() == 1 => thresholds.push((f64::MIN_POSITIVE, index)),
+                (_, None) if self.materials.len() == 1 => {
+                    classes.push(Class { value: f64::MIN_POSITIVE, young: 1.0, name: index.to_string() });
+                }
                 _ => {
                     let text = "which voxels? of several materials each needs `label` or `threshold`";
                     return Err(item.place.error(text));
                 }
             }
         }
-        if by_label {
-            law.law = Law::Labels;
-        } else {
-            if !thresholds.is_sorted_by(|a, b| a.0 < b.0) {
-                return Err(first.error("the values of `threshold` must rise from material to material"));
-            }
-            law.threshold = Some(List(thresholds.iter().map(|(value, _)| *value).collect()));
-            law.young = Some(List(vec![1.0; thresholds.len()]));
-            law.name = Some(List(thresholds.iter().map(|(_, index)| index.to_string()).collect()));
+        if !by_label && !classes.is_sorted_by(|a, b| a.value < b.value) {
+            return Err(first.error("the values of `threshold` must rise from material to material"));
         }
-        Ok(Located { place: first.clone(), value: law })
+        let law =
+            if by_label { Law::Labels { labels: classes, others_are_void: true } } else { Law::Threshold(classes) };
+        let value = MaterialLaw { quantity: Quantity::Native, calibration: None, law };
+        Ok(Located { place: first.clone(), value })
     }
 }
 

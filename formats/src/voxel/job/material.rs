@@ -3,6 +3,8 @@
 use serde::Deserialize;
 
 use crate::job::List;
+use crate::read::image::{Class, Curve, Formula, Law, MaterialLaw, Quantity};
+use crate::words::{Choice, Word};
 
 /// `[material]`: from the value of a voxel to Young's modulus.
 ///
@@ -20,13 +22,12 @@ use crate::job::List;
 #[derive(Deserialize, Debug, Clone, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Material {
-    /// Which law.
-    pub law: Law,
+    pub law: Word<LawName>,
     /// Poisson's ratio ν of every voxel, in (-1, 0.5).
     pub poisson: f64,
     /// What q is: `"native"` (default), `"density"`, `"attenuation"` or `"hounsfield"`.
     #[serde(default)]
-    pub quantity: Quantity,
+    pub quantity: Word<Quantity>,
     /// Values at which solid begins.
     pub threshold: Option<List<f64>>,
     /// Young's moduli, one for each threshold.
@@ -37,8 +38,7 @@ pub struct Material {
     #[serde(default)]
     pub labels: Vec<Label>,
     /// What labels that are not listed are: `"error"` (default; 0 is void all the same) or `"void"`.
-    #[serde(default)]
-    pub other: OtherLabels,
+    pub other: Option<Word<OtherLabels>>,
     /// Slope of the linear law.
     pub slope: Option<f64>,
     /// Intercept of the linear law; 0 when absent.
@@ -62,34 +62,23 @@ pub struct Material {
 }
 
 /// Laws of [`Material`].
-#[derive(Deserialize, Debug, Clone, Copy, PartialEq, Eq)]
-#[serde(rename_all = "lowercase")]
-pub enum Law {
-    /// One modulus above each of one or several thresholds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LawName {
     Threshold,
-    /// A table of labels.
     Labels,
-    /// E = slope q + intercept.
     Linear,
-    /// E = factor (q / reference)^exponent.
     Power,
-    /// The image holds moduli.
     Modulus,
 }
 
-/// How the value of a voxel is read.
-#[derive(Deserialize, Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[serde(rename_all = "lowercase")]
-pub enum Quantity {
-    /// As it is stored (a NIfTI file's `scl_slope` and `scl_inter` applied).
-    #[default]
-    Native,
-    /// Density (mgHA/cm³ for Scanco files) by the calibration of the header or of the job.
-    Density,
-    /// Linear attenuation coefficient µ, 1/cm: stored value over the header's `mu_scaling`.
-    Attenuation,
-    /// Hounsfield units by the header's µ of water or by the calibration of the job.
-    Hounsfield,
+impl Choice for LawName {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("threshold", Self::Threshold),
+        ("labels", Self::Labels),
+        ("linear", Self::Linear),
+        ("power", Self::Power),
+        ("modulus", Self::Modulus),
+    ];
 }
 
 /// quantity = slope × stored value + intercept.
@@ -117,43 +106,88 @@ pub struct Label {
 }
 
 /// What labels that are not listed are.
-#[derive(Deserialize, Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OtherLabels {
     /// An error that names them; 0 is void all the same.
-    #[default]
     Error,
-    /// Void.
     Void,
 }
 
+impl Choice for OtherLabels {
+    const WORDS: &'static [(&'static str, Self)] = &[("error", Self::Error), ("void", Self::Void)];
+}
+
 impl Material {
+    /// The law of a table that has been checked.
+    pub(super) fn law(&self) -> MaterialLaw {
+        let formula = |curve| {
+            let threshold = self.threshold.as_ref().and_then(|list| list.0.first().copied());
+            let Self { minimum, maximum, classes, .. } = *self;
+            Law::Formula(Formula { curve, threshold, minimum, maximum, classes })
+        };
+        let law = match self.law.0 {
+            LawName::Threshold => Law::Threshold(self.thresholds()),
+            LawName::Labels => {
+                let class = |label: &Label| {
+                    let name = label.name.clone().unwrap_or_else(|| format!("LABEL-{}", label.value));
+                    Class { value: label.value, name, young: label.young }
+                };
+                let others_are_void = self.other == Some(Word(OtherLabels::Void));
+                Law::Labels { labels: self.labels.iter().map(class).collect(), others_are_void }
+            }
+            LawName::Linear => {
+                let (slope, intercept) = (self.slope.unwrap_or(0.0), self.intercept.unwrap_or(0.0));
+                formula(Curve::Linear { slope, intercept })
+            }
+            LawName::Power => formula(Curve::Power {
+                factor: self.factor.unwrap_or(0.0),
+                exponent: self.exponent.unwrap_or(1.0),
+                reference: self.reference.unwrap_or(1.0),
+            }),
+            LawName::Modulus => Law::Modulus { scale: self.scale.unwrap_or(1.0), classes: self.classes },
+        };
+        let calibration = self.calibration.map(|given| [given.slope, given.intercept]);
+        MaterialLaw { quantity: self.quantity.0, calibration, law }
+    }
+
+    fn thresholds(&self) -> Vec<Class> {
+        let (Some(List(values)), Some(List(young))) = (&self.threshold, &self.young) else { return Vec::new() };
+        let name = |at: usize| match &self.name {
+            Some(List(names)) => names[at].clone(),
+            None => format!("MATERIAL-{}", at + 1),
+        };
+        let classes = values.iter().zip(young).enumerate();
+        classes.map(|(at, (&value, &young))| Class { value, name: name(at), young }).collect()
+    }
+
     /// What can be checked without the stack.
     pub(super) fn check(&self) -> Result<(), String> {
         if !(self.poisson > -1.0 && self.poisson < 0.5) {
             return Err(format!("`poisson` is {}: it must lie between -1 and 0.5", self.poisson));
         }
         self.check_keys()?;
-        match self.law {
-            Law::Threshold => self.check_thresholds()?,
-            Law::Labels => self.check_labels()?,
-            Law::Linear => {
+        match self.law.0 {
+            LawName::Threshold => self.check_thresholds()?,
+            LawName::Labels => self.check_labels()?,
+            LawName::Linear => {
                 self.slope.ok_or("law \"linear\" needs `slope` (and `intercept`): E = slope q + intercept")?;
             }
-            Law::Power => {
+            LawName::Power => {
                 let factor = self.factor.ok_or("law \"power\" needs `factor`: E = factor (q / reference)^exponent")?;
                 self.exponent.ok_or("law \"power\" needs `exponent`: E = factor (q / reference)^exponent")?;
                 if !(factor > 0.0 && self.reference.unwrap_or(1.0) > 0.0) {
                     return Err("`factor` and `reference` must be above 0".to_owned());
                 }
             }
-            Law::Modulus => {
+            LawName::Modulus => {
                 if self.scale.is_some_and(|scale| scale <= 0.0) {
                     return Err("`scale` must be above 0".to_owned());
                 }
             }
         }
-        if matches!(self.law, Law::Linear | Law::Power) && self.threshold.as_ref().is_some_and(|t| t.0.len() != 1) {
+        if matches!(self.law.0, LawName::Linear | LawName::Power)
+            && self.threshold.as_ref().is_some_and(|t| t.0.len() != 1)
+        {
             return Err("this law takes one `threshold`, below which voxels are void".to_owned());
         }
         if self.minimum.is_some_and(|minimum| minimum <= 0.0) {
@@ -165,7 +199,7 @@ impl Material {
         if self.classes.is_some_and(|classes| !(1..=255).contains(&classes)) {
             return Err("`classes` must be 1 to 255".to_owned());
         }
-        if self.calibration.is_some() && matches!(self.quantity, Quantity::Native | Quantity::Attenuation) {
+        if self.calibration.is_some() && matches!(self.quantity.0, Quantity::Native | Quantity::Attenuation) {
             return Err(
                 "`calibration` gives density or Hounsfield units: set quantity = \"density\" or \"hounsfield\""
                     .to_owned(),
@@ -179,13 +213,13 @@ impl Material {
 
     /// A key that the chosen law does not look at is a mistake.
     fn check_keys(&self) -> Result<(), String> {
-        use Law::*;
-        let keys: [(&str, bool, &[Law]); 14] = [
+        use LawName::*;
+        let keys: [(&str, bool, &[LawName]); 14] = [
             ("threshold", self.threshold.is_some(), &[Threshold, Linear, Power]),
             ("young", self.young.is_some(), &[Threshold]),
             ("name", self.name.is_some(), &[Threshold]),
             ("labels", !self.labels.is_empty(), &[Labels]),
-            ("other", self.other != OtherLabels::default(), &[Labels]),
+            ("other", self.other.is_some(), &[Labels]),
             ("slope", self.slope.is_some(), &[Linear]),
             ("intercept", self.intercept.is_some(), &[Linear]),
             ("factor", self.factor.is_some(), &[Power]),
@@ -196,10 +230,10 @@ impl Material {
             ("classes", self.classes.is_some(), &[Linear, Power, Modulus]),
             ("scale", self.scale.is_some(), &[Modulus]),
         ];
-        match keys.iter().find(|(_, given, laws)| *given && !laws.contains(&self.law)) {
-            Some((key, _, _)) => Err(format!("`{key}` has no meaning for law \"{}\": leave it out", self.law.name())),
-            None if self.quantity != Quantity::Native && matches!(self.law, Labels | Modulus) => {
-                Err(format!("`quantity` has no meaning for law \"{}\": leave it out", self.law.name()))
+        match keys.iter().find(|(_, given, laws)| *given && !laws.contains(&self.law.0)) {
+            Some((key, _, _)) => Err(format!("`{key}` has no meaning for law \"{}\": leave it out", self.law.0.word())),
+            None if self.quantity.0 != Quantity::Native && matches!(self.law.0, Labels | Modulus) => {
+                Err(format!("`quantity` has no meaning for law \"{}\": leave it out", self.law.0.word()))
             }
             None => Ok(()),
         }
@@ -265,17 +299,4 @@ fn check_names<'a>(names: impl Iterator<Item = &'a String>) -> Result<(), String
         seen.push(upper);
     }
     Ok(())
-}
-
-impl Law {
-    /// As a job writes it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Threshold => "threshold",
-            Self::Labels => "labels",
-            Self::Linear => "linear",
-            Self::Power => "power",
-            Self::Modulus => "modulus",
-        }
-    }
 }

@@ -5,7 +5,6 @@
 //! `examples/voxel-job-reference.toml` shows every table and key. A key that does not exist is an error.
 
 mod condition;
-mod image;
 mod load;
 mod material;
 mod presets;
@@ -13,14 +12,14 @@ mod run;
 mod setup;
 
 pub use condition::{Boundary, Facing, Force, Plane, Where};
-pub use image::{AxisOrder, Downsampling, Endian, Image, Keep, LengthUnit, RawImage, SampleType, Spacing};
 pub use load::{Bounds, Load, Preset};
-pub use material::{Calibration, Label, Law, Material, OtherLabels, Quantity};
+pub use material::{Calibration, Label, LawName, Material, OtherLabels};
 pub use run::{CoarseSolverValue, Output, Solver, SolverPreset};
 pub use setup::{Given, GivenConditions, Mask};
 
 use crate::job::check::{each, one};
-use crate::job::{JobError, JobFile, Located, Tables};
+use crate::job::{Image, JobError, JobFile, Located, Tables};
+use crate::read::image::MaterialLaw;
 
 /// A checked job of a voxel model.
 #[derive(Debug, Clone, PartialEq)]
@@ -73,6 +72,13 @@ impl JobFile for VoxelJob {
         check_names(&self.boundaries, &self.forces)?;
         one(&self.solver, Solver::check)?;
         one(&self.output, Output::check)
+    }
+}
+
+impl VoxelJob {
+    /// What grey values mean.
+    pub fn law(&self) -> Located<MaterialLaw> {
+        Located { place: self.material.place.clone(), value: self.material.value.law() }
     }
 }
 

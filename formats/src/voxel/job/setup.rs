@@ -12,6 +12,7 @@ use crate::voxel::setup::{
     VoxelMaterial,
 };
 use crate::voxel::{BrickNodes, VoxelMeshView, VoxelSetup};
+use crate::words::Choice;
 
 /// One value of a table: node (i, j, k), direction 0, 1, 2, and a displacement or a force.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -73,7 +74,7 @@ impl VoxelJob {
         let specimen = Specimen { bounds, spacing: mesh.spacing, origin: mesh.origin };
         let mut setup = VoxelSetup {
             title: self.title.clone().unwrap_or_default(),
-            unit: self.image.value.unit.name().into(),
+            unit: self.image.value.unit().word().into(),
             poisson: self.material.value.poisson,
             bounds,
             solver: self.solver.value.settings(),

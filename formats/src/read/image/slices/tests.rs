@@ -2,7 +2,7 @@ use std::path::Path;
 
 use crate::read::image;
 use crate::read::image::{Format, Stack};
-use crate::voxel::job::{Image, SampleType};
+use crate::read::image::{ImageOptions, SampleType};
 
 /// 3 × 2 pixels, as Pillow 13 wrote them: as they are, those above 90, times 257, and in three equal colours.
 const PIXELS: [u8; 6] = [0, 50, 100, 200, 255, 7];
@@ -40,7 +40,7 @@ fn greys(levels: impl IntoIterator<Item = u8>) -> Vec<[u8; 3]> {
 }
 
 fn open(folder: &Path) -> Result<Stack, String> {
-    image::open(folder, &Image::default()).map_err(|error| error.message)
+    image::open(folder, &ImageOptions::default()).map_err(|error| error.message)
 }
 
 /// The values of a folder with this one slice, or what is wrong with it.

@@ -15,9 +15,9 @@ use self::directory::{Tiff, tag};
 use self::metadata::Metadata;
 pub(super) use self::page::Work;
 use self::page::{Layout, Page};
+use super::sample::SampleType;
 use super::source::{Encoding, Flat, Source};
 use super::{Format, Header, Opened, Problem};
-use crate::voxel::job::SampleType;
 
 /// Whether a file starts as TIFF files do.
 pub(super) fn is_tiff(start: &[u8]) -> bool {

@@ -7,9 +7,9 @@ use flate2::read::ZlibDecoder;
 use ruzstd::decoding::StreamingDecoder;
 use weezl::BitOrder;
 
+use super::super::sample::SampleType;
 use super::directory::{Directory, Tiff, tag};
 use crate::read::image::source::{Encoding, unpack};
-use crate::voxel::job::SampleType;
 
 /// How the bytes of a strip are packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

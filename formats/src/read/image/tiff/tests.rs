@@ -1,7 +1,7 @@
 use std::io::Write;
 
 use crate::read::image;
-use crate::voxel::job::Image;
+use crate::read::image::ImageOptions;
 
 /// How a test file is written.
 #[derive(Clone, Copy)]
@@ -169,7 +169,7 @@ fn stack(bytes: &[u8]) -> (tempfile::TempDir, Result<image::Stack, String>) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("stack.tif");
     std::fs::write(&path, bytes).unwrap();
-    let stack = image::open(&path, &Image::default()).map_err(|error| error.message);
+    let stack = image::open(&path, &ImageOptions::default()).map_err(|error| error.message);
     (folder, stack)
 }
 
@@ -425,7 +425,7 @@ fn folders_are_read_in_natural_order() {
     let mut writer = Writer::new(PLAIN);
     writer.page(8, 1, &[0; 16], &[], "");
     std::fs::write(folder.path().join("slice_spr.tif"), writer.bytes).unwrap();
-    let mut stack = image::open(folder.path(), &Image::default()).unwrap();
+    let mut stack = image::open(folder.path(), &ImageOptions::default()).unwrap();
     assert_eq!(stack.header().size, [4, 4, 4]);
     let first: Vec<u8> = all(&mut stack).chunks(16).map(|layer| layer[0]).collect();
     assert_eq!(first, [1, 2, 9, 10]);
@@ -434,6 +434,6 @@ fn folders_are_read_in_natural_order() {
     let mut writer = Writer::new(PLAIN);
     writer.page(8, 1, &[0; 16], &[], "");
     std::fs::write(folder.path().join("slice3.tif"), writer.bytes).unwrap();
-    let error = image::open(folder.path(), &Image::default()).map(|_| ()).unwrap_err();
+    let error = image::open(folder.path(), &ImageOptions::default()).map(|_| ()).unwrap_err();
     assert!(error.message.contains("slice3.tif: 8 × 2 pixels"), "{error}");
 }

@@ -1,7 +1,11 @@
+mod stacks;
+
 use std::path::Path;
 
 use super::*;
-use crate::job::{JobText, List};
+use crate::job::{JobText, Keep, List};
+use crate::read::image::{LengthUnit, SampleType};
+use crate::words::Word;
 
 fn parse(text: &str) -> Result<VoxelJob, String> {
     VoxelJob::parse(text, "bone.toml", Path::new("")).map_err(|error| error.to_string())
@@ -11,7 +15,7 @@ fn parse(text: &str) -> Result<VoxelJob, String> {
 fn the_shortest_job_has_defaults() {
     let job = parse("[material]\nlaw = \"threshold\"\nthreshold = 64\nyoung = 1e4\npoisson = 0.3\n").unwrap();
     assert_eq!(job.image.value, Image::default());
-    assert_eq!(job.image.value.unit.per_millimetre(), 1.0);
+    assert_eq!(job.image.value.unit().per_millimetre(), 1.0);
     assert_eq!(job.material.place.line, 1);
     assert_eq!(job.material.value.threshold.unwrap(), List(vec![64.0]));
 }
@@ -26,8 +30,8 @@ raw = { shape = [4, 5, 6], type = \"int16\", endian = \"big\", header_bytes = 51
     .unwrap();
     let image = job.image.value;
     assert_eq!(image.spacing.unwrap().edges(), [60.7, 60.7, 82.0]);
-    assert_eq!((image.keep, image.unit), (Keep::Largest, LengthUnit::Um));
-    assert_eq!(image.raw.unwrap().sample, SampleType::Int16);
+    assert_eq!((image.keep, image.unit()), (Some(Word(Keep::Largest)), LengthUnit::Micrometre));
+    assert_eq!(image.raw.unwrap().sample, Word(SampleType::Int16));
 }
 
 #[test]
@@ -60,7 +64,7 @@ fn mistakes_point_at_their_line() {
 /// The reference file is one job that is read; every key that a table knows stands in it.
 #[test]
 fn the_reference_is_read_and_shows_every_key() {
-    let text = include_str!("../../../../examples/voxel-job-reference.toml");
+    let text = include_str!("../../../../../examples/voxel-job-reference.toml");
     let job = parse(text).unwrap();
     assert_eq!(job.material.value.name.unwrap().0, ["TRABECULAR", "CORTICAL"]);
     let error = parse(&text.replace("unit = \"mm\"", "unit = \"mm\"\nno_such_key = 1")).unwrap_err();
