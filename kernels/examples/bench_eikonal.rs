@@ -13,6 +13,7 @@ use std::time::Instant;
 
 use pogo_formats::eikonal::{EikonalDomains, EikonalMesh};
 use pogo_kernels::eikonal::*;
+use pogo_kernels::simd::Real;
 
 struct Options {
     threads: Vec<usize>,

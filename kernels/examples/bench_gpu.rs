@@ -18,7 +18,8 @@ use pogo_kernels::device::copy_bandwidth;
 use pogo_kernels::dynamics::signals::{Signal, Signals};
 use pogo_kernels::dynamics::{NodalForce, SignalTable};
 use pogo_kernels::explicit::elements::{lumped_mass, stable_increment};
-use pogo_kernels::explicit::{GpuOptions, GpuReal, GpuReport, GpuStepper, Problem, State, Stepper};
+use pogo_kernels::explicit::{GpuOptions, GpuReport, GpuStepper, Problem, State, Stepper};
+use pogo_kernels::simd::Real;
 use pogo_tools::explicit::arrange::{ArrangeOptions, arrange};
 use pogo_tools::partition::{PartitionOptions, Partitioner, partition};
 use support::{box_mesh, isotropic, section};
@@ -147,7 +148,7 @@ fn one(
 }
 
 /// Node-steps a second, the median of repeats.
-fn speed<T: GpuReal>(mut stepper: GpuStepper<T>, n: usize) -> Result<(f64, GpuReport), Box<dyn std::error::Error>> {
+fn speed<T: Real>(mut stepper: GpuStepper<T>, n: usize) -> Result<(f64, GpuReport), Box<dyn std::error::Error>> {
     let report = stepper.report().clone();
     let mut recording = Vec::new();
     let mut steps = 128;

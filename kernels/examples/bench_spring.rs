@@ -16,10 +16,8 @@ use std::time::Instant;
 use pogo_formats::spring::SpringMesh;
 use pogo_kernels::device::{copy_bandwidth, first_device};
 use pogo_kernels::dynamics::SignalTable;
-use pogo_kernels::simd::Level;
-use pogo_kernels::spring::{
-    Addressing, CpuStepper, GpuNumber, GpuOptions, GpuStepper, SpringProblem, State, Stepper, Way,
-};
+use pogo_kernels::simd::{Level, Real};
+use pogo_kernels::spring::{Addressing, CpuStepper, GpuOptions, GpuStepper, SpringProblem, State, Stepper, Way};
 use support::{group, lattice, problem};
 
 #[path = "support/spring.rs"]
@@ -113,7 +111,7 @@ fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-fn cpu<T: pogo_kernels::spring::Number>(
+fn cpu<T: Real>(
     out: &mut impl Write,
     what: &str,
     model: &SpringProblem,
@@ -142,7 +140,7 @@ fn processor_time() -> Option<f64> {
     Some(1e-9 * times.sum::<Option<f64>>()?)
 }
 
-fn gpu<T: GpuNumber>(
+fn gpu<T: Real>(
     out: &mut impl Write,
     model: &SpringProblem,
     state: &State,

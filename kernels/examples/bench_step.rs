@@ -21,7 +21,8 @@ use pogo_formats::mesh::MeshView;
 use pogo_formats::physics::BlockFile;
 use pogo_kernels::dynamics::{NodalForce, SignalTable};
 use pogo_kernels::explicit::elements::{lumped_mass, stable_increment};
-use pogo_kernels::explicit::{CpuStepper, Problem, Real, State};
+use pogo_kernels::explicit::{CpuStepper, Problem, State};
+use pogo_kernels::simd::Real;
 use support::{box_blocks, box_mesh, isotropic, section};
 
 mod support;

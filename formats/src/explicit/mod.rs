@@ -4,7 +4,6 @@ pub mod block;
 mod elasticity;
 pub mod job;
 mod model;
-mod parameters;
 
 pub use block::Explicit;
 pub use model::{

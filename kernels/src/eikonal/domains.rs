@@ -15,10 +15,10 @@ use std::time::Instant;
 
 use rayon::prelude::*;
 
-use super::number::Real;
 use super::problem::{Arrival, EikonalError, Statistics, first_time};
 use super::products::Elements;
 use crate::exchange::{Exchange, Message, append, read};
+use crate::simd::{Portable, Real};
 use pogo_formats::eikonal::{EikonalDomainsView, EikonalMeshView};
 
 /// First approach: active nodes that one task takes.
@@ -230,7 +230,7 @@ impl<'a, T: Real, E: Elements<T, N>, const N: usize> Domains<'a, T, E, N> {
                 2 => E::at::<2>(&data),
                 _ => E::at::<3>(&data),
             };
-            let time = E::solve::<false>(phi, numbers);
+            let time = E::solve::<Portable>(phi, numbers);
             *solves += 1;
             if time < least {
                 least = time;

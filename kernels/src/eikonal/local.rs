@@ -21,7 +21,7 @@
 //! Corner k of a tetrahedron has the Gray code 2^k, an edge both bits of its ends; d/2 − 1 turns the codes 3, 5, 6, 9, 10, 12 into the places
 //! 0 to 5 of the edges 01, 02, 12, 03, 13, 23 (Section 3.2.1). Every edge is directed from its lower corner to the higher.
 
-use super::number::Real;
+use crate::simd::{InstructionSet, Real};
 
 /// Place of edge k, l of a tetrahedron (Section 3.2.1).
 pub(super) const fn edge(k: usize, l: usize) -> usize {
@@ -65,8 +65,8 @@ pub(super) const fn mixed(p: usize, q: usize) -> usize {
 
 /// a × b + c.
 #[inline(always)]
-fn fma<T: Real, const FMA: bool>(a: T, b: T, c: T) -> T {
-    if FMA { a.fused(b, c) } else { a * b + c }
+fn fma<T: Real, I: InstructionSet>(a: T, b: T, c: T) -> T {
+    if I::FMA { a.mul_add(b, c) } else { a * b + c }
 }
 
 /// The lesser; `b` where `a` is no number.
@@ -83,19 +83,19 @@ fn half<T: Real>() -> T {
 /// What the wave does over an edge from a point on it: time above that at the edge's second end, or +∞ where the least is at
 /// an end, and the weight of the first end. `b`: square of the edge e₁₂; `g` = e₁₂·e₂₃; `gamma`: square of e₂₃; `p` = φ₁ − φ₂.
 #[inline(always)]
-fn over_edge<T: Real, const FMA: bool>(b: T, g: T, gamma: T, p: T) -> (T, T) {
+fn over_edge<T: Real, I: InstructionSet>(b: T, g: T, gamma: T, p: T) -> (T, T) {
     let one = T::from_f64(1.0);
     let zero = T::from_f64(0.0);
     let inverse = one / b;
     let y = g * inverse;
     let z = p * inverse;
-    let h2 = fma::<T, FMA>(-g, y, gamma);
+    let h2 = fma::<T, I>(-g, y, gamma);
     let h2 = if h2 > zero { h2 } else { zero };
-    let w = fma::<T, FMA>(-p, z, one);
-    let r = (h2 * w).square_root();
-    let t = fma::<T, FMA>(-p, y, r);
+    let w = fma::<T, I>(-p, z, one);
+    let r = (h2 * w).sqrt();
+    let t = fma::<T, I>(-p, y, r);
     // λ w, which must lie between 0 and w. Comparisons with what is no number fail, as they should: an end is at +∞.
-    let lambda = -fma::<T, FMA>(y, w, r * z);
+    let lambda = -fma::<T, I>(y, w, r * z);
     (if (w > zero) & (lambda >= zero) & (lambda <= w) { t } else { T::INFINITY }, lambda / w)
 }
 
@@ -162,58 +162,59 @@ fn earlier<T: Real, const N: usize>(a: (T, [T; N]), b: (T, [T; N])) -> (T, [T; N
 
 /// Time at corner 4 of a tetrahedron, and the weights λ of the others in x₅. Times may be +∞.
 #[inline(always)]
-pub(super) fn tetrahedron<T: Real, const FMA: bool>(phi: [T; 3], m: Reference<T>) -> (T, [T; 3]) {
+pub(super) fn tetrahedron<T: Real, I: InstructionSet>(phi: [T; 3], m: Reference<T>) -> (T, [T; 3]) {
     let one = T::from_f64(1.0);
     let zero = T::from_f64(0.0);
     let (p1, p2) = (phi[0] - phi[2], phi[1] - phi[2]);
-    let inverse = one / fma::<T, FMA>(m.b11, m.b22, -(m.b12 * m.b12));
+    let inverse = one / fma::<T, I>(m.b11, m.b22, -(m.b12 * m.b12));
     let solve = |a: T, b: T| {
         (
-            fma::<T, FMA>(m.b22, a, -(m.b12 * b)) * inverse, //
-            fma::<T, FMA>(m.b11, b, -(m.b12 * a)) * inverse,
+            fma::<T, I>(m.b22, a, -(m.b12 * b)) * inverse, //
+            fma::<T, I>(m.b11, b, -(m.b12 * a)) * inverse,
         )
     };
     let (y1, y2) = solve(m.g1, m.g2);
     let (z1, z2) = solve(p1, p2);
-    let h2 = fma::<T, FMA>(-m.g1, y1, fma::<T, FMA>(-m.g2, y2, m.gamma));
+    let h2 = fma::<T, I>(-m.g1, y1, fma::<T, I>(-m.g2, y2, m.gamma));
     let h2 = if h2 > zero { h2 } else { zero };
-    let w = fma::<T, FMA>(-p1, z1, fma::<T, FMA>(-p2, z2, one));
-    let r = (h2 * w).square_root();
-    let t = fma::<T, FMA>(-p1, y1, fma::<T, FMA>(-p2, y2, r)) + phi[2];
-    let lambda1 = -fma::<T, FMA>(y1, w, r * z1);
-    let lambda2 = -fma::<T, FMA>(y2, w, r * z2);
+    let w = fma::<T, I>(-p1, z1, fma::<T, I>(-p2, z2, one));
+    let r = (h2 * w).sqrt();
+    let t = fma::<T, I>(-p1, y1, fma::<T, I>(-p2, y2, r)) + phi[2];
+    let lambda1 = -fma::<T, I>(y1, w, r * z1);
+    let lambda2 = -fma::<T, I>(y2, w, r * z2);
     let inside = (w > zero) & (lambda1 >= zero) & (lambda2 >= zero) & (lambda1 + lambda2 <= w);
     let (u1, u2) = (lambda1 / w, lambda2 / w);
     let face = (if inside { t } else { T::INFINITY }, [u1, u2, one - u1 - u2]);
 
-    let (t, u) = over_edge::<T, FMA>(m.b11, m.g1, m.gamma, p1);
+    let (t, u) = over_edge::<T, I>(m.b11, m.g1, m.gamma, p1);
     let e13 = (phi[2] + t, [u, zero, one - u]);
-    let (t, u) = over_edge::<T, FMA>(m.b22, m.g2, m.gamma, p2);
+    let (t, u) = over_edge::<T, I>(m.b22, m.g2, m.gamma, p2);
     let e23 = (phi[2] + t, [zero, u, one - u]);
-    let (t, u) = over_edge::<T, FMA>(m.l12, m.g12, m.l24, phi[0] - phi[1]);
+    let (t, u) = over_edge::<T, I>(m.l12, m.g12, m.l24, phi[0] - phi[1]);
     let e12 = (phi[1] + t, [u, one - u, zero]);
-    let v1 = (phi[0] + m.l14.square_root(), [one, zero, zero]);
-    let v2 = (phi[1] + m.l24.square_root(), [zero, one, zero]);
-    let v3 = (phi[2] + m.gamma.square_root(), [zero, zero, one]);
+    let v1 = (phi[0] + m.l14.sqrt(), [one, zero, zero]);
+    let v2 = (phi[1] + m.l24.sqrt(), [zero, one, zero]);
+    let v3 = (phi[2] + m.gamma.sqrt(), [zero, zero, one]);
     earlier(earlier(earlier(face, e13), earlier(e23, e12)), earlier(v1, earlier(v2, v3)))
 }
 
 /// Time at corner 3 of a triangle from the squares of the edges 12, 13, 23, and the weights of the others. Times may be +∞.
 #[inline(always)]
-pub(super) fn triangle<T: Real, const FMA: bool>(phi: [T; 2], [l12, l13, l23]: [T; 3]) -> (T, [T; 2]) {
+pub(super) fn triangle<T: Real, I: InstructionSet>(phi: [T; 2], [l12, l13, l23]: [T; 3]) -> (T, [T; 2]) {
     let one = T::from_f64(1.0);
     let zero = T::from_f64(0.0);
     let g = half::<T>() * ((l13 - l12) - l23);
-    let (t, u) = over_edge::<T, FMA>(l12, g, l23, phi[0] - phi[1]);
+    let (t, u) = over_edge::<T, I>(l12, g, l23, phi[0] - phi[1]);
     let edge = (phi[1] + t, [u, one - u]);
-    let v1 = (phi[0] + l13.square_root(), [one, zero]);
-    let v2 = (phi[1] + l23.square_root(), [zero, one]);
+    let v1 = (phi[0] + l13.sqrt(), [one, zero]);
+    let v2 = (phi[1] + l23.sqrt(), [zero, one]);
     earlier(edge, earlier(v1, v2))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::simd::Portable;
 
     /// eᵀ M f.
     fn dot(m: [f64; 6], e: [f64; 3], f: [f64; 3]) -> f64 {
@@ -257,8 +258,8 @@ mod tests {
             let l = squares(x, m);
             let area = l[0] * l[1] - 0.25 * (l[0] + l[1] - l[2]).powi(2);
             proptest::prop_assume!(area > 1e-3);
-            let (t, weight) = tetrahedron::<f64, false>(phi, Reference::from_squares(l));
-            let (mixed, _) = tetrahedron::<f64, false>(phi, Reference::from_products([
+            let (t, weight) = tetrahedron::<f64, Portable>(phi, Reference::from_squares(l));
+            let (mixed, _) = tetrahedron::<f64, Portable>(phi, Reference::from_products([
                 l[0], dot(m, e(0, 2), e(1, 2)), l[1], dot(m, e(0, 2), e(2, 3)), dot(m, e(1, 2), e(2, 3)), l[5],
             ]));
             proptest::prop_assert!((t - mixed).abs() < 1e-9);
@@ -286,7 +287,7 @@ mod tests {
         let x = [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.2, 0.2, 1.0]];
         let l = squares(x, [1.0, 1.0, 1.0, 0.0, 0.0, 0.0]);
         let inf = f64::INFINITY;
-        let t = |phi| tetrahedron::<f64, false>(phi, Reference::from_squares(l)).0;
+        let t = |phi| tetrahedron::<f64, Portable>(phi, Reference::from_squares(l)).0;
         assert_eq!(t([inf, inf, inf]), inf);
         assert_eq!(t([0.5, inf, inf]), 0.5 + l[3].sqrt());
         assert_eq!(t([inf, 0.5, inf]), 0.5 + l[4].sqrt());
@@ -294,7 +295,7 @@ mod tests {
         // Over the edges with two finite ends.
         for (phi, ends) in [([0.0, 0.1, inf], [0, 1]), ([0.0, inf, 0.1], [0, 2]), ([inf, 0.0, 0.1], [1, 2])] {
             let edge = |k: usize, l: usize| (0..3).map(|c| (x[l][c] - x[k][c]).powi(2)).sum::<f64>();
-            let expected = triangle::<f64, false>(
+            let expected = triangle::<f64, Portable>(
                 [phi[ends[0]], phi[ends[1]]],
                 [edge(ends[0], ends[1]), edge(ends[0], 3), edge(ends[1], 3)],
             )
@@ -302,7 +303,7 @@ mod tests {
             assert!((t(phi) - expected).abs() < 1e-14 && expected.is_finite());
         }
         // A blocked element has infinite squares.
-        assert_eq!(tetrahedron::<f64, false>([0.0, 0.1, 0.2], Reference::from_squares([inf; 6])).0, inf);
-        assert_eq!(triangle::<f64, false>([0.0, 0.1], [inf; 3]).0, inf);
+        assert_eq!(tetrahedron::<f64, Portable>([0.0, 0.1, 0.2], Reference::from_squares([inf; 6])).0, inf);
+        assert_eq!(triangle::<f64, Portable>([0.0, 0.1], [inf; 3]).0, inf);
     }
 }

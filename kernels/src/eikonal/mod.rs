@@ -21,7 +21,6 @@ mod ball;
 mod domains;
 mod gpu;
 mod local;
-mod number;
 mod paths;
 mod problem;
 mod products;
@@ -32,10 +31,10 @@ mod tests;
 use pogo_formats::eikonal::{EikonalDomainsView, EikonalMeshView};
 use rayon::prelude::*;
 
+use crate::simd::Real;
 pub use ball::exact_ball;
 use domains::Domains;
 pub use gpu::{GpuSettings, GpuSolver};
-pub use number::Real;
 pub use paths::{Predecessor, conduction_speed, predecessors};
 pub use problem::{
     Arrival, BLOCKED, Decomposition, EikonalError, EikonalProblem, EikonalSettings, LocalSolver, Metrics, Statistics,

@@ -3,9 +3,9 @@
 use rayon::prelude::*;
 
 use super::local::{Reference, edge, others, tetrahedron, triangle};
-use super::number::Real;
 use super::problem::EikonalProblem;
 use super::products::{along, squares};
+use crate::simd::{Portable, Real};
 
 /// Where the wave that is first at a node came from.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -61,14 +61,14 @@ fn entered<T: Real>(problem: &EikonalProblem, time: &[T], e: usize, k: usize) ->
     if nodes.len() == 3 {
         let l: [f64; 3] = squares(&problem.mesh, &problem.metrics, e);
         let (a, b) = if k == 0 { (1, 2) } else { (0, 3 - k) };
-        let (t, [u, v]) = triangle::<f64, false>([at(a), at(b)], [l[edge(a, b)], l[edge(a, k)], l[edge(b, k)]]);
+        let (t, [u, v]) = triangle::<f64, Portable>([at(a), at(b)], [l[edge(a, b)], l[edge(a, k)], l[edge(b, k)]]);
         (weight[a], weight[b]) = (u as f32, v as f32);
         return (t, weight);
     }
     let l: [f64; 6] = squares(&problem.mesh, &problem.metrics, e);
     let [a, b, c] = others(k);
     let numbers = [(a, c), (b, c), (a, b), (a, k), (b, k), (c, k)].map(|(from, to)| l[edge(from, to)]);
-    let (t, u) = tetrahedron::<f64, false>([at(a), at(b), at(c)], Reference::from_squares(numbers));
+    let (t, u) = tetrahedron::<f64, Portable>([at(a), at(b), at(c)], Reference::from_squares(numbers));
     for (corner, u) in [a, b, c].into_iter().zip(u) {
         weight[corner] = u as f32;
     }

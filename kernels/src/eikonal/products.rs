@@ -3,8 +3,8 @@
 use rayon::prelude::*;
 
 use super::local::{ENDS, Reference, edge, mixed, others, tetrahedron, triangle};
-use super::number::Real;
 use super::problem::Metrics;
+use crate::simd::{InstructionSet, Real};
 use pogo_formats::eikonal::EikonalMeshView;
 
 /// A form of the elements' data. `N` corners.
@@ -16,7 +16,7 @@ pub(super) trait Elements<T: Real, const N: usize>: Sync {
     /// What `solve` needs for corner `K`.
     fn at<const K: usize>(data: &Self::Data) -> [T; 6];
     /// The time at the corner, from the times at the other corners in ascending order.
-    fn solve<const FMA: bool>(phi: [T; 3], numbers: [T; 6]) -> T;
+    fn solve<I: InstructionSet>(phi: [T; 3], numbers: [T; 6]) -> T;
 }
 
 /// eᵀ M f.
@@ -67,8 +67,8 @@ impl<T: Real> Elements<T, 4> for Six<T> {
         [(a, c), (b, c), (a, b), (a, K), (b, K), (c, K)].map(|(k, l)| data[edge(k, l)])
     }
     #[inline(always)]
-    fn solve<const FMA: bool>(phi: [T; 3], numbers: [T; 6]) -> T {
-        tetrahedron::<T, FMA>(phi, Reference::from_squares(numbers)).0
+    fn solve<I: InstructionSet>(phi: [T; 3], numbers: [T; 6]) -> T {
+        tetrahedron::<T, I>(phi, Reference::from_squares(numbers)).0
     }
 }
 
@@ -126,8 +126,8 @@ impl<T: Real> Elements<T, 4> for Eighteen<T> {
         eq8::<T, K>(|p, q| data[if p == q { p } else { mixed(p, q) }])
     }
     #[inline(always)]
-    fn solve<const FMA: bool>(phi: [T; 3], numbers: [T; 6]) -> T {
-        tetrahedron::<T, FMA>(phi, Reference::from_products(numbers)).0
+    fn solve<I: InstructionSet>(phi: [T; 3], numbers: [T; 6]) -> T {
+        tetrahedron::<T, I>(phi, Reference::from_products(numbers)).0
     }
 }
 
@@ -161,8 +161,8 @@ impl<T: Real> Elements<T, 4> for OnTheFly<T> {
         eq8::<T, K>(|p, q| product(metric, edges[p], edges[q]))
     }
     #[inline(always)]
-    fn solve<const FMA: bool>(phi: [T; 3], numbers: [T; 6]) -> T {
-        tetrahedron::<T, FMA>(phi, Reference::from_products(numbers)).0
+    fn solve<I: InstructionSet>(phi: [T; 3], numbers: [T; 6]) -> T {
+        tetrahedron::<T, I>(phi, Reference::from_products(numbers)).0
     }
 }
 
@@ -188,7 +188,7 @@ impl<T: Real> Elements<T, 3> for Three<T> {
         [data[edge(a, b)], data[edge(a, K)], data[edge(b, K)], zero, zero, zero]
     }
     #[inline(always)]
-    fn solve<const FMA: bool>(phi: [T; 3], [l12, l13, l23, ..]: [T; 6]) -> T {
-        triangle::<T, FMA>([phi[0], phi[1]], [l12, l13, l23]).0
+    fn solve<I: InstructionSet>(phi: [T; 3], [l12, l13, l23, ..]: [T; 6]) -> T {
+        triangle::<T, I>([phi[0], phi[1]], [l12, l13, l23]).0
     }
 }

@@ -1,13 +1,14 @@
 //! The sweeps: which nodes pass their times on, and what follows for their neighbours.
 
+use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
 use rayon::prelude::*;
 
-use super::number::Real;
 use super::problem::{Arrival, EikonalError, Statistics, first_time};
 use super::products::Elements;
+use crate::simd::{InstructionSet, Kernel, Level, Real};
 use pogo_formats::eikonal::EikonalMeshView;
 
 /// Most nodes of a piece of a sub-domain.
@@ -66,45 +67,21 @@ impl<T: Real> Batch<T> {
     }
 }
 
-#[inline(always)]
-fn solve_lanes<T: Real, E: Elements<T, N>, const N: usize, const FMA: bool>(batch: &mut Batch<T>) {
-    for l in 0..BATCH {
-        batch.time[l] = E::solve::<FMA>(
-            std::array::from_fn(|i| batch.phi[i][l]), //
-            std::array::from_fn(|i| batch.numbers[i][l]),
-        );
+/// Does the local solves of a batch.
+struct Solve<'a, T, E, const N: usize>(&'a mut Batch<T>, PhantomData<E>);
+
+impl<T: Real, E: Elements<T, N>, const N: usize> Kernel for Solve<'_, T, E, N> {
+    type Output = ();
+    #[inline(always)]
+    fn run<I: InstructionSet>(self) {
+        let batch = self.0;
+        for l in 0..BATCH {
+            batch.time[l] = E::solve::<I>(
+                std::array::from_fn(|i| batch.phi[i][l]), //
+                std::array::from_fn(|i| batch.numbers[i][l]),
+            );
+        }
     }
-}
-
-fn solve_portable<T: Real, E: Elements<T, N>, const N: usize>(batch: &mut Batch<T>) {
-    solve_lanes::<T, E, N, false>(batch);
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma")]
-fn solve_avx2<T: Real, E: Elements<T, N>, const N: usize>(batch: &mut Batch<T>) {
-    solve_lanes::<T, E, N, true>(batch);
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw")]
-fn solve_avx512<T: Real, E: Elements<T, N>, const N: usize>(batch: &mut Batch<T>) {
-    solve_lanes::<T, E, N, true>(batch);
-}
-
-type SolveBatch<T> = unsafe fn(&mut Batch<T>);
-
-/// The best form for this machine.
-fn instructions<T: Real, E: Elements<T, N>, const N: usize>() -> SolveBatch<T> {
-    #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-        let more = is_x86_feature_detected!("avx512f")
-            && is_x86_feature_detected!("avx512vl")
-            && is_x86_feature_detected!("avx512dq")
-            && is_x86_feature_detected!("avx512bw");
-        return if more { solve_avx512::<T, E, N> } else { solve_avx2::<T, E, N> };
-    }
-    solve_portable::<T, E, N>
 }
 
 /// Times and marks of one solve.
@@ -133,7 +110,7 @@ pub(super) struct Sweeper<'a, T: Real, E: Elements<T, N>, const N: usize> {
     /// 1 − tolerance.
     keep: T,
     window: T,
-    solve: SolveBatch<T>,
+    level: Level,
 }
 
 /// What comes of a part of a sweep.
@@ -163,7 +140,7 @@ impl<'a, T: Real, E: Elements<T, N>, const N: usize> Sweeper<'a, T, E, N> {
             pieces,
             keep: T::from_f64(1.0 - tolerance),
             window: T::from_f64(window),
-            solve: instructions::<T, E, N>(),
+            level: Level::detect(),
         }
     }
 
@@ -359,8 +336,7 @@ impl<'a, T: Real, E: Elements<T, N>, const N: usize> Sweeper<'a, T, E, N> {
     /// Solves the list.
     #[inline(never)]
     fn flush(&self, state: &State<T>, batch: &mut Batch<T>, part: &mut Part<T>) {
-        // SAFETY: made for the instructions that this machine has.
-        unsafe { (self.solve)(batch) };
+        self.level.run(Solve::<T, E, N>(batch, PhantomData));
         for l in 0..batch.n {
             let (node, time) = (batch.node[l], batch.time[l]);
             let before = T::get(&state.time[node as usize]) * self.keep;

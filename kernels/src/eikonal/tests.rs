@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::simd::Portable;
 use crate::test_meshes::{cube, dot, nearest, ordered, surface, tensors};
 use pogo_formats::eikonal::{EikonalDomains, EikonalMesh};
 
@@ -156,7 +157,7 @@ fn until_nothing_changes(mesh: &EikonalMesh, metrics: &[[f64; 6]], starts: &[(u3
                 let phi = [a, b, c].map(|corner| time[view.nodes(e)[corner] as usize]);
                 let numbers =
                     [(a, c), (b, c), (a, b), (a, k), (b, k), (c, k)].map(|(from, to)| l[local::edge(from, to)]);
-                let (t, _) = local::tetrahedron::<f64, false>(phi, local::Reference::from_squares(numbers));
+                let (t, _) = local::tetrahedron::<f64, Portable>(phi, local::Reference::from_squares(numbers));
                 let here = &mut time[view.nodes(e)[k] as usize];
                 if t < *here {
                     changed |= t < *here * (1.0 - 1e-14);

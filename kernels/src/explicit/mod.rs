@@ -19,9 +19,9 @@ mod tests;
 
 use crate::device::DeviceError;
 use crate::dynamics::{Constraint, NodalForce, SignalTable};
-pub use cpu::{CpuStepper, Real, cpu};
+pub use cpu::{CpuStepper, cpu};
 use elements::SectionProperties;
-pub use gpu::{GpuError, GpuOptions, GpuReal, GpuReport, GpuStepper};
+pub use gpu::{GpuError, GpuOptions, GpuReport, GpuStepper};
 use pogo_formats::explicit::block::{BlocksView, DeviceView};
 use pogo_formats::mesh::MeshView;
 

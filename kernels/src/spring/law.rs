@@ -12,7 +12,7 @@
 
 use pogo_formats::spring::SpringGroup;
 
-use crate::explicit::Real;
+use crate::simd::Real;
 
 /// A spring's numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -29,11 +29,10 @@ mod tests;
 use pogo_formats::spring::{Cut, SpringAddition, SpringDamping, SpringErasure, SpringGroup, SpringMeshView};
 
 use crate::device::DeviceError;
-pub use crate::dynamics::{Constraint, NodalForce, SignalTable};
-pub use crate::simd::Level;
-pub use cpu::{CpuStepper, Number, cpu};
+use crate::dynamics::{Constraint, NodalForce, SignalTable};
+pub use cpu::{CpuStepper, cpu};
 pub use energies::stable_increment;
-pub use gpu::{GpuError, GpuNumber, GpuOptions, GpuReport, GpuStepper, Way, gpu};
+pub use gpu::{GpuError, GpuOptions, GpuReport, GpuStepper, Way, gpu};
 pub use reactions::Reactions;
 pub use springs::Springs;
 

@@ -15,10 +15,11 @@ use rayon::prelude::*;
 use super::first::fine_elements;
 use super::lookup::Grid as Nodes;
 use super::multigrid::{CycleKind, FACTORISED, dot, for_parts};
-use super::number::{Number, Shared};
+use super::number::Shared;
 use super::problem::{Stopping, stopping};
 use super::split::place_of;
 use super::{Cube, FixedDof, Moduli, NodalForce, Product, Scratch, Solution, StaticProblem};
+use crate::simd::Real;
 
 /// The papers' settings.
 #[derive(Debug, Clone, PartialEq)]
@@ -146,7 +147,7 @@ fn coarser(
     Ok(Grid { bricks, modulus: sums.iter().map(|&m| m as f32).collect(), fixed: coarse_fixed, up })
 }
 
-impl<'a, T: Number> Level<'a, T> {
+impl<'a, T: Real> Level<'a, T> {
     fn new(product: Product<'a>, up: &'a [([u32; 8], u8)], cost: f64) -> Self {
         let n = 3 * product.n_nodes();
         let mut sums = vec![0.0; n];
@@ -175,7 +176,7 @@ impl<'a, T: Number> Level<'a, T> {
         level
     }
 
-    fn apply<U: Number>(&mut self, x: &[U], y: &mut [U]) {
+    fn apply<U: Real>(&mut self, x: &[U], y: &mut [U]) {
         let out = Shared::new(y);
         self.product.apply(x, &mut self.scratch, |first, part| {
             // SAFETY: each brick has its own nodes.
@@ -351,7 +352,7 @@ fn factorise_dense(a: &mut [f64], n: usize) {
 }
 
 /// x = A⁻¹ b by the factor.
-fn substitute<T: Number>(l: &[T], b: &[T], x: &mut [T]) {
+fn substitute<T: Real>(l: &[T], b: &[T], x: &mut [T]) {
     let n = b.len();
     for i in 0..n {
         let row = &l[i * n..i * n + i + 1];
@@ -367,7 +368,7 @@ fn substitute<T: Number>(l: &[T], b: &[T], x: &mut [T]) {
 }
 
 /// Algorithm 1: x of level 0 from its b.
-fn cycle<T: Number>(levels: &mut [Level<T>], settings: &AveragedSettings, kind: CycleKind, products: &mut f64) {
+fn cycle<T: Real>(levels: &mut [Level<T>], settings: &AveragedSettings, kind: CycleKind, products: &mut f64) {
     let (first, rest) = levels.split_at_mut(1);
     let level = &mut first[0];
     if rest.is_empty() {
@@ -432,7 +433,7 @@ pub fn solve_averaged(
     }
 }
 
-fn solve<T: Number>(
+fn solve<T: Real>(
     problem: &StaticProblem,
     nodes: Nodes,
     settings: &AveragedSettings,

@@ -2,8 +2,9 @@
 
 use rayon::prelude::*;
 
-use super::number::{Machine, Number, Shared, machine};
+use super::number::Shared;
 use super::split::{Batches, Elements, PLACES, Transfer};
+use crate::simd::{InstructionSet, Kernel, Level, Real};
 
 /// Blocks that are given back at a time.
 const PIECE: usize = 1 << 16;
@@ -90,7 +91,7 @@ impl Blocks {
     }
 
     /// For products.
-    pub fn rounded<T: Number>(self) -> Packed<T> {
+    pub fn rounded<T: Real>(self) -> Packed<T> {
         let (first, column) = self.whole_pattern();
         // Zeros take no place before they are written.
         let mut value = vec![T::default(); 9 * column.len() + 3];
@@ -218,19 +219,13 @@ pub(super) struct Packed<T = f32> {
     pub value: Vec<T>,
 }
 
-impl<T: Number> Packed<T> {
+impl<T: Real> Packed<T> {
     const ROWS: usize = 512;
 
     /// y = A x.
     pub fn apply(&self, x: &[T], y: &mut [T]) {
         let rows = |(chunk, y): (usize, &mut [T])| {
-            #[cfg(target_arch = "x86_64")]
-            if machine() != Machine::Any {
-                // SAFETY: the machine has what it is compiled for.
-                unsafe { self.rows_avx2(chunk * Self::ROWS, x, y) };
-                return;
-            }
-            self.rows::<false>(chunk * Self::ROWS, x, y);
+            Level::detect().run(PackedRows { matrix: self, first: chunk * Self::ROWS, x, y });
         };
         if y.len() > 6 * Self::ROWS {
             y.par_chunks_mut(3 * Self::ROWS).enumerate().for_each(rows);
@@ -239,14 +234,8 @@ impl<T: Number> Packed<T> {
         }
     }
 
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,fma")]
-    fn rows_avx2(&self, first: usize, x: &[T], y: &mut [T]) {
-        self.rows::<true>(first, x, y);
-    }
-
     #[inline(always)]
-    fn rows<const FMA: bool>(&self, first: usize, x: &[T], y: &mut [T]) {
+    fn rows<I: InstructionSet>(&self, first: usize, x: &[T], y: &mut [T]) {
         for (i, y) in y.chunks_exact_mut(3).enumerate() {
             let range = self.first[first + i] as usize..self.first[first + i + 1] as usize;
             // A sum for each column, so that no addition waits for the one before.
@@ -258,7 +247,7 @@ impl<T: Number> Packed<T> {
                 for j in 0..3 {
                     for a in 0..4 {
                         let value = block[3 * j + a];
-                        sums[j][a] = if FMA { value.fused(x[j], sums[j][a]) } else { value * x[j] + sums[j][a] };
+                        sums[j][a] = if I::FMA { value.mul_add(x[j], sums[j][a]) } else { value * x[j] + sums[j][a] };
                     }
                 }
             }
@@ -266,6 +255,22 @@ impl<T: Number> Packed<T> {
                 y[a] = sums[0][a] + sums[1][a] + sums[2][a];
             }
         }
+    }
+}
+
+/// [`Packed::rows`].
+struct PackedRows<'a, T> {
+    matrix: &'a Packed<T>,
+    first: usize,
+    x: &'a [T],
+    y: &'a mut [T],
+}
+
+impl<T: Real> Kernel for PackedRows<'_, T> {
+    type Output = ();
+    #[inline(always)]
+    fn run<I: InstructionSet>(self) {
+        self.matrix.rows::<I>(self.first, self.x, self.y);
     }
 }
 

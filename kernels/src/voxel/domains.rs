@@ -11,10 +11,11 @@ use rayon::prelude::*;
 
 use super::bricks::for_each_slot;
 use super::lookup::{Asked, add_elements};
-use super::number::{Number, Shared};
+use super::number::Shared;
 use super::product::{Scratch, numbers};
 use super::split::{Batches, Elements};
 use crate::exchange::{Exchange, Message};
+use crate::simd::Real;
 
 /// One sub-domain. Its local node numbers: own nodes brick by brick, then its halo.
 #[derive(Debug)]
@@ -71,7 +72,7 @@ impl DomainProduct {
     }
 
     /// As [`Product::apply`](super::Product::apply).
-    pub fn apply<T: Number>(
+    pub fn apply<T: Real>(
         &self,
         x: &[T],
         blocks: &[[[T; 3]; 3]; 8],

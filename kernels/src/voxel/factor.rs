@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::blocks::Blocks;
-use super::number::Number;
+use crate::simd::Real;
 
 /// An order of elimination and what the factor has then.
 #[derive(Debug, Default)]
@@ -185,7 +185,7 @@ impl Factor {
     }
 
     /// x = A⁻¹ b.
-    pub fn solve<T: Number>(&self, b: &[T], x: &mut [T]) {
+    pub fn solve<T: Real>(&self, b: &[T], x: &mut [T]) {
         let order = &self.order;
         let over = |a: f64, pivot: f64| if pivot > 0.0 { a / pivot } else { 0.0 };
         let mut y: Vec<[f64; 3]> =

@@ -3,8 +3,9 @@
 use rayon::prelude::*;
 
 use super::multigrid::{Coarse, Smoother, for_parts};
-use super::number::{Number, Shared};
+use super::number::{Shared, from_half};
 use super::{Product, Scratch};
+use crate::simd::Real;
 
 /// The finest level of the preconditioner.
 pub(super) struct Fine<'a, T = f32> {
@@ -25,7 +26,7 @@ pub(super) struct Fine<'a, T = f32> {
     pub products: f64,
 }
 
-impl<'a, T: Number> Fine<'a, T> {
+impl<'a, T: Real> Fine<'a, T> {
     /// `lambda` is the largest eigenvalue before `inverse` is rounded.
     pub fn new(product: Product<'a>, inverse: Vec<u16>, lambda: f64, smoother: Smoother) -> Self {
         // Seven bits are kept: the most that rounding adds.
@@ -86,7 +87,7 @@ impl<'a, T: Number> Fine<'a, T> {
                         let factor = only * s;
                         let each = e.chunks_exact_mut(3).zip(inverse).zip(r.chunks_exact(3));
                         each.for_each(|((e, &inverse), r)| {
-                            let factor = factor * T::from_half(inverse);
+                            let factor = factor * from_half::<T>(inverse);
                             (0..3).for_each(|a| e[a] = factor * r[a]);
                         });
                     },
@@ -146,13 +147,13 @@ const NODES: usize = 4096;
 
 /// Calls `act` for pieces of y, with the place of each piece and with what each of its numbers has of `inverse`, one for a node.
 #[inline(always)]
-fn for_pieces<T: Number>(inverse: &[u16], y: &[T], mut act: impl FnMut(usize, &[T], &[T])) {
+fn for_pieces<T: Real>(inverse: &[u16], y: &[T], mut act: impl FnMut(usize, &[T], &[T])) {
     const PIECE: usize = 128;
     let mut each = [T::default(); 3 * PIECE];
     for (i, (y, inverse)) in y.chunks(3 * PIECE).zip(inverse.chunks(PIECE)).enumerate() {
         each.chunks_exact_mut(3)
             .zip(inverse)
-            .for_each(|(to, &inverse)| to.copy_from_slice(&[T::from_half(inverse); 3]));
+            .for_each(|(to, &inverse)| to.copy_from_slice(&[from_half::<T>(inverse); 3]));
         act(3 * PIECE * i, &each[..y.len()], y);
     }
 }

@@ -5,10 +5,11 @@ use rayon::prelude::*;
 
 use super::Cube;
 use super::bricks::for_each_slot;
-use super::forces::{amplitudes, cubes, k, one, three, two};
+use super::forces::{Cubes, amplitudes, k, one, three, two};
 use super::multigrid::zero;
-use super::number::{self, Eight, Machine, Number, Shared};
+use super::number::{self, Eight, Shared};
 use super::split::{Batches, Coarsening, Elements, PLACES, place_of};
+use crate::simd::{InstructionSet, Kernel, Lanes, Level, Real};
 
 /// Stiffness of 2 × 2 × 2 voxels under trilinear displacements of the whole cell.
 ///
@@ -68,7 +69,7 @@ pub(super) fn add_child(octant: usize, a: &[f64; 576], out: &mut [f64; 576]) {
     }
 }
 
-impl<T: Number> Cell<T> {
+impl<T: Real> Cell<T> {
     pub fn new(cube: &Cube) -> Self {
         let dense: [f64; 576] = std::array::from_fn(|i| cube.dense[i / 24][i % 24]);
         let octant: Vec<[[f64; 24]; 24]> = (0..8)
@@ -180,24 +181,20 @@ impl Few {
 
 /// Values at the corners of up to eight elements; lanes without one have those of the first.
 #[inline(always)]
-fn gather<T: Number, const FMA: bool, const WIDE: bool>(
-    lanes: &[u32],
-    nodes: &[[u32; 8]],
-    x: &[T],
-) -> [[Eight<T, FMA>; 8]; 3] {
+fn gather<T: Real, I: InstructionSet>(lanes: &[u32], nodes: &[[u32; 8]], x: &[T]) -> [[Eight<T, I>; 8]; 3] {
     let elements: [&[u32; 8]; 8] =
         std::array::from_fn(|lane| &nodes[lanes[if lane < lanes.len() { lane } else { 0 }] as usize]);
     let mut u = [[Eight::splat(T::default()); 8]; 3];
     for c in 0..8 {
-        let of_corner = T::gather::<WIDE>(x, &elements.map(|nodes| nodes[c]));
-        (0..3).for_each(|a| u[a][c] = Eight(of_corner[a]));
+        let of_corner = number::gather::<T, I>(x, &elements.map(|nodes| nodes[c]));
+        (0..3).for_each(|a| u[a][c] = Eight::new(of_corner[a]));
     }
     u
 }
 
 /// Adds to the corners of up to eight elements.
 #[inline(always)]
-fn scatter<T: Number, const FMA: bool>(lanes: &[u32], nodes: &[[u32; 8]], f: [[Eight<T, FMA>; 8]; 3], y: &mut [T]) {
+fn scatter<T: Real, I: InstructionSet>(lanes: &[u32], nodes: &[[u32; 8]], f: [[Eight<T, I>; 8]; 3], y: &mut [T]) {
     for (lane, &at) in lanes.iter().enumerate() {
         for (c, &node) in nodes[at as usize].iter().enumerate() {
             let to = &mut y[3 * node as usize..3 * node as usize + 3];
@@ -211,7 +208,7 @@ fn scatter<T: Number, const FMA: bool>(lanes: &[u32], nodes: &[[u32; 8]], f: [[E
 /// Stiffness E h of fine elements.
 pub(super) type Stiffness<'a> = dyn Fn(usize) -> f64 + Sync + 'a;
 
-impl<T: Number> First<T> {
+impl<T: Real> First<T> {
     /// P^T K P; `fixed` has a bit for each fixed direction of each fine node.
     pub fn new(cube: &Cube, fine: &Elements, level: &Coarsening, fixed: &[u8]) -> Self {
         let cell = |element: usize| {
@@ -328,46 +325,12 @@ impl<T: Number> First<T> {
         batches.for_each(|range| {
             // SAFETY: batches that run at the same time share no node; within one there is one thread.
             let y = unsafe { y.part(0..3 * self.n_nodes) };
-            match number::machine() {
-                // SAFETY: the machine has what they are compiled for.
-                #[cfg(target_arch = "x86_64")]
-                Machine::Avx512 => unsafe { self.batch_avx512(range, nodes, x, y, stiffness) },
-                // SAFETY: as above.
-                #[cfg(target_arch = "x86_64")]
-                Machine::Avx2 => unsafe { self.batch_avx2(range, nodes, x, y, stiffness) },
-                _ => self.batch::<false, false>(range, nodes, x, y, stiffness),
-            }
+            Level::detect().run(Batch { level: self, range, nodes, x, y, stiffness });
         });
     }
 
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,avx2,fma")]
-    fn batch_avx512(
-        &self,
-        range: std::ops::Range<usize>,
-        nodes: &[[u32; 8]],
-        x: &[T],
-        y: &mut [T],
-        stiffness: &impl Fn(usize) -> f64,
-    ) {
-        self.batch::<true, true>(range, nodes, x, y, stiffness);
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,fma")]
-    fn batch_avx2(
-        &self,
-        range: std::ops::Range<usize>,
-        nodes: &[[u32; 8]],
-        x: &[T],
-        y: &mut [T],
-        stiffness: &impl Fn(usize) -> f64,
-    ) {
-        self.batch::<true, false>(range, nodes, x, y, stiffness);
-    }
-
     #[inline(always)]
-    fn batch<const FMA: bool, const WIDE: bool>(
+    fn batch<I: InstructionSet>(
         &self,
         range: std::ops::Range<usize>,
         nodes: &[[u32; 8]],
@@ -375,7 +338,7 @@ impl<T: Number> First<T> {
         y: &mut [T],
         stiffness: &impl Fn(usize) -> f64,
     ) {
-        let zero = Eight::<T, FMA>::splat(T::default());
+        let zero = Eight::<T, I>::splat(T::default());
         // Cells whose eight voxels are alike are like one large voxel.
         let (mut alike, mut mixed) = (Few::default(), Few::default());
         for element in range {
@@ -386,9 +349,9 @@ impl<T: Number> First<T> {
             }
         }
         if let Some(e) = self.uniform {
-            let (e, blocks) = (Eight::<T, FMA>::splat(T::from_f64(2.0 * e)), &self.blocks);
+            let (e, blocks) = (Eight::<T, I>::splat(T::from_f64(2.0 * e)), &self.blocks);
             for lanes in alike.get().chunks(8) {
-                let u = gather::<T, FMA, WIDE>(lanes, nodes, x).map(number::walsh);
+                let u = gather::<T, I>(lanes, nodes, x).map(number::walsh);
                 let mut f = [[zero; 8]; 3];
                 amplitudes!(blocks, u, e, f);
                 scatter(lanes, nodes, f.map(number::walsh), y);
@@ -401,7 +364,7 @@ impl<T: Number> First<T> {
                 lanes.iter().enumerate().for_each(|(lane, &at)| octants[lane] = u32::from(self.child[at as usize].1));
                 let there = T::from_f64(uniform);
                 for o in 0..8 {
-                    e[o] = Eight(octants.map(|octants| if octants >> o & 1 == 1 { there } else { T::default() }));
+                    e[o] = Eight::new(octants.map(|octants| if octants >> o & 1 == 1 { there } else { T::default() }));
                 }
             } else {
                 for (lane, &at) in lanes.iter().enumerate() {
@@ -410,7 +373,7 @@ impl<T: Number> First<T> {
                     (0..8).for_each(|o| e[o].0[lane] = T::from_f64(octants[o]));
                 }
             }
-            let u = gather::<T, FMA, WIDE>(lanes, nodes, x).map(number::walsh);
+            let u = gather::<T, I>(lanes, nodes, x).map(number::walsh);
             let e = number::walsh(e);
             let mut f = [[zero; 8]; 3];
             for v in 1..8 {
@@ -422,7 +385,7 @@ impl<T: Number> First<T> {
                         for b in 0..3 {
                             let other = v ^ 1 << a ^ w ^ 1 << b;
                             if other != 0 {
-                                part = Eight::<T, FMA>::splat(row[3 * other + b]).fma(u[b][other], part);
+                                part = Eight::<T, I>::splat(row[3 * other + b]).fma(u[b][other], part);
                             }
                         }
                         sum = e[w].fma(part, sum);
@@ -462,7 +425,8 @@ impl<T: Number> First<T> {
             }
         }
         let mut f = u;
-        cubes(&self.blocks, &u, &e, &mut f);
+        let cubes = Cubes { blocks: &self.blocks, displacements: &u, stiffness: &e, forces: &mut f };
+        Level::detect().run(cubes);
         let mut sums = [[T::default(); 27]; 3];
         for o in (0..8).filter(|o| cell.octants >> o & 1 == 1) {
             for c in 0..8 {
@@ -515,6 +479,24 @@ impl<T: Number> First<T> {
             }
         });
         diagonal
+    }
+}
+
+/// [`First::batch`].
+struct Batch<'a, T, F> {
+    level: &'a First<T>,
+    range: std::ops::Range<usize>,
+    nodes: &'a [[u32; 8]],
+    x: &'a [T],
+    y: &'a mut [T],
+    stiffness: &'a F,
+}
+
+impl<T: Real, F: Fn(usize) -> f64> Kernel for Batch<'_, T, F> {
+    type Output = ();
+    #[inline(always)]
+    fn run<I: InstructionSet>(self) {
+        self.level.batch::<I>(self.range, self.nodes, self.x, self.y, self.stiffness);
     }
 }
 

@@ -1,7 +1,8 @@
 //! Forces of eight voxels side by side.
 
-use super::number::{Eight, Machine, Number, machine, walsh};
+use super::number::{Eight, walsh};
 use super::rows::{Lines, Sums};
+use crate::simd::{InstructionSet, Kernel, Lanes, Real};
 
 /// Amplitudes of forces from those of displacements, where three, two or one of them meet; see [`Cube`].
 ///
@@ -9,7 +10,7 @@ use super::rows::{Lines, Sums};
 /// taken apart into single numbers.
 macro_rules! k {
     ($blocks:ident, $s:expr, $a:expr, $b:expr) => {
-        Eight::<T, FMA>::splat($blocks[$s][$a][$b])
+        Eight::<T, I>::splat($blocks[$s][$a][$b])
     };
 }
 macro_rules! three {
@@ -54,86 +55,51 @@ pub(super) use {amplitudes, k, one, three, two};
 pub(super) type Stiffnesses<'a, T> = (Option<T>, &'a [[T; 8]; 8]);
 
 /// f = E h K u of the elements between two planes of nodes; see [`Cube`].
-pub(super) fn forces<T: Number>(
-    blocks: &[[[T; 3]; 3]; 8],
-    elements: u64,
-    e: Stiffnesses<T>,
-    u: [&Lines<T>; 2],
-    f: [&mut Sums<T>; 2],
-) {
-    match machine() {
-        // SAFETY: the machine has what they are compiled for.
-        #[cfg(target_arch = "x86_64")]
-        Machine::Avx512 => unsafe { forces_avx512(blocks, elements, e, u, f) },
-        // SAFETY: as above.
-        #[cfg(target_arch = "x86_64")]
-        Machine::Avx2 => unsafe { forces_avx2(blocks, elements, e, u, f) },
-        _ => forces_by::<T, false>(blocks, elements, e, u, f),
-    }
+pub(super) struct Forces<'a, T> {
+    pub blocks: &'a [[[T; 3]; 3]; 8],
+    /// A bit for each of eight rows of eight elements.
+    pub elements: u64,
+    pub stiffness: Stiffnesses<'a, T>,
+    pub displacements: [&'a Lines<T>; 2],
+    pub forces: [&'a mut Sums<T>; 2],
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,avx2,fma")]
-fn forces_avx512<T: Number>(
-    blocks: &[[[T; 3]; 3]; 8],
-    elements: u64,
-    e: Stiffnesses<T>,
-    u: [&Lines<T>; 2],
-    f: [&mut Sums<T>; 2],
-) {
-    forces_by::<T, true>(blocks, elements, e, u, f);
-}
+impl<T: Real> Kernel for Forces<'_, T> {
+    type Output = ();
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma")]
-fn forces_avx2<T: Number>(
-    blocks: &[[[T; 3]; 3]; 8],
-    elements: u64,
-    e: Stiffnesses<T>,
-    u: [&Lines<T>; 2],
-    f: [&mut Sums<T>; 2],
-) {
-    forces_by::<T, true>(blocks, elements, e, u, f);
-}
-
-#[inline(always)]
-fn forces_by<T: Number, const FMA: bool>(
-    blocks: &[[[T; 3]; 3]; 8],
-    elements: u64,
-    (uniform, e): Stiffnesses<T>,
-    planes: [&Lines<T>; 2],
-    sums: [&mut Sums<T>; 2],
-) {
-    type V<T, const FMA: bool> = Eight<T, FMA>;
-    let zero = V::<T, FMA>::splat(T::default());
-    for y in 0..8 {
-        let row = (elements >> (8 * y)) as u8;
-        if row == 0 {
-            continue;
-        }
-        let e = match uniform {
-            Some(e) => Eight(std::array::from_fn(|x| if row >> x & 1 == 1 { e } else { T::default() })),
-            None => V::<T, FMA>::load(&e[y]),
-        };
-        let mut u = [[zero; 8]; 3];
-        for a in 0..3 {
-            let mut v = [zero; 8];
-            // Rows of nodes at (y, z), (y + 1, z), (y, z + 1), (y + 1, z + 1).
-            for c in 0..4 {
-                let from = &planes[c / 2][a][y + c % 2];
-                v[2 * c] = V::load(from);
-                v[2 * c + 1] = V::load(&from[1..]);
+    #[inline(always)]
+    fn run<I: InstructionSet>(self) {
+        let Self { blocks, elements, stiffness: (uniform, e), displacements: planes, forces: sums } = self;
+        let zero = Eight::<T, I>::splat(T::default());
+        for y in 0..8 {
+            let row = (elements >> (8 * y)) as u8;
+            if row == 0 {
+                continue;
             }
-            u[a] = walsh(v);
-        }
-        let mut f = [[zero; 8]; 3];
-        amplitudes!(blocks, u, e, f);
-        for a in 0..3 {
-            let v = walsh(f[a]);
-            for c in 0..4 {
-                let to = &mut sums[c / 2][a][y + c % 2];
-                v[2 * c].add_to(&mut to[..8]);
-                v[2 * c + 1].add_to(&mut to[16..]);
+            let e = match uniform {
+                Some(e) => Eight::new(std::array::from_fn(|x| if row >> x & 1 == 1 { e } else { T::default() })),
+                None => Eight::<T, I>::first_of(&e[y]),
+            };
+            let mut u = [[zero; 8]; 3];
+            for a in 0..3 {
+                let mut v = [zero; 8];
+                // Rows of nodes at (y, z), (y + 1, z), (y, z + 1), (y + 1, z + 1).
+                for c in 0..4 {
+                    let from = &planes[c / 2][a][y + c % 2];
+                    v[2 * c] = Eight::first_of(from);
+                    v[2 * c + 1] = Eight::first_of(&from[1..]);
+                }
+                u[a] = walsh(v);
+            }
+            let mut f = [[zero; 8]; 3];
+            amplitudes!(blocks, u, e, f);
+            for a in 0..3 {
+                let v = walsh(f[a]);
+                for c in 0..4 {
+                    let to = &mut sums[c / 2][a][y + c % 2];
+                    v[2 * c].add_to(&mut to[..8]);
+                    v[2 * c + 1].add_to(&mut to[16..]);
+                }
             }
         }
     }
@@ -143,40 +109,36 @@ fn forces_by<T: Number, const FMA: bool>(
 pub(super) type Corners<T> = [[[T; 8]; 8]; 3];
 
 /// f = E h K u of eight cubes; see [`Cube`].
-pub(super) fn cubes<T: Number>(blocks: &[[[T; 3]; 3]; 8], u: &Corners<T>, e: &[T; 8], f: &mut Corners<T>) {
-    #[cfg(target_arch = "x86_64")]
-    if machine() != Machine::Any {
-        // SAFETY: the machine has what it is compiled for.
-        unsafe { cubes_avx2(blocks, u, e, f) };
-        return;
-    }
-    cubes_by::<T, false>(blocks, u, e, f);
+pub(super) struct Cubes<'a, T> {
+    pub blocks: &'a [[[T; 3]; 3]; 8],
+    pub displacements: &'a Corners<T>,
+    pub stiffness: &'a [T; 8],
+    pub forces: &'a mut Corners<T>,
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma")]
-fn cubes_avx2<T: Number>(blocks: &[[[T; 3]; 3]; 8], u: &Corners<T>, e: &[T; 8], f: &mut Corners<T>) {
-    cubes_by::<T, true>(blocks, u, e, f);
-}
+impl<T: Real> Kernel for Cubes<'_, T> {
+    type Output = ();
 
-#[inline(always)]
-fn cubes_by<T: Number, const FMA: bool>(blocks: &[[[T; 3]; 3]; 8], from: &Corners<T>, e: &[T; 8], to: &mut Corners<T>) {
-    let zero = Eight::<T, FMA>::splat(T::default());
-    let e = Eight::<T, FMA>::load(e);
-    let mut u = [[zero; 8]; 3];
-    for a in 0..3 {
-        let mut v = [zero; 8];
-        for c in 0..8 {
-            v[c] = Eight::load(&from[a][c]);
+    #[inline(always)]
+    fn run<I: InstructionSet>(self) {
+        let Self { blocks, displacements: from, stiffness: e, forces: to } = self;
+        let zero = Eight::<T, I>::splat(T::default());
+        let e = Eight::<T, I>::first_of(e);
+        let mut u = [[zero; 8]; 3];
+        for a in 0..3 {
+            let mut v = [zero; 8];
+            for c in 0..8 {
+                v[c] = Eight::first_of(&from[a][c]);
+            }
+            u[a] = walsh(v);
         }
-        u[a] = walsh(v);
-    }
-    let mut f = [[zero; 8]; 3];
-    amplitudes!(blocks, u, e, f);
-    for a in 0..3 {
-        let v = walsh(f[a]);
-        for c in 0..8 {
-            to[a][c].copy_from_slice(&v[c].0);
+        let mut f = [[zero; 8]; 3];
+        amplitudes!(blocks, u, e, f);
+        for a in 0..3 {
+            let v = walsh(f[a]);
+            for c in 0..8 {
+                to[a][c].copy_from_slice(&v[c].0);
+            }
         }
     }
 }

@@ -4,7 +4,8 @@ use rayon::prelude::*;
 
 use super::blocks::Blocks;
 use super::multigrid::zero;
-use super::number::{Machine, Number, Shared, machine};
+use super::number::Shared;
+use crate::simd::{InstructionSet, Kernel, Level, Real, same_numbers, same_numbers_mut};
 
 /// Sums below this share of the diagonal are what rounding leaves of numbers that cancel.
 const NOTHING: f64 = 1e-10;
@@ -69,7 +70,7 @@ impl Half {
     }
 
     /// y = A x.
-    pub fn apply<T: Number>(&self, x: &[T], y: &mut [T]) {
+    pub fn apply<T: Real>(&self, x: &[T], y: &mut [T]) {
         zero(y);
         let n = y.len();
         assert!(x.len() == n && n == 3 * (self.first.len() - 1));
@@ -78,18 +79,7 @@ impl Half {
             // SAFETY: chunks that run at the same time write nothing in common.
             let y = unsafe { shared.part(0..n) };
             let rows = Self::CHUNK * chunk..(Self::CHUNK * (chunk + 1)).min(n / 3);
-            match machine() {
-                #[cfg(target_arch = "x86_64")]
-                Machine::Avx512 => match (T::singles(x), T::singles_mut(y)) {
-                    // SAFETY: the machine has what it is compiled for.
-                    (Some(x), Some(y)) => unsafe { self.rows_avx512(rows, x, y) },
-                    _ => self.rows(rows, x, y),
-                },
-                #[cfg(target_arch = "x86_64")]
-                // SAFETY: as above.
-                Machine::Avx2 => unsafe { self.rows_avx2(rows, x, y) },
-                _ => self.rows(rows, x, y),
-            }
+            Level::detect().run(HalfRows { matrix: self, rows, x, y });
         };
         for colour in &self.colours {
             if n > 12 * Self::CHUNK {
@@ -107,14 +97,8 @@ impl Half {
         ((column & COLUMN) as usize, f32::from_bits((self.unit - (column >> SHIFT)) << 23))
     }
 
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,fma")]
-    fn rows_avx2<T: Number>(&self, rows: std::ops::Range<usize>, x: &[T], y: &mut [T]) {
-        self.rows(rows, x, y);
-    }
-
     #[inline(always)]
-    fn rows<T: Number>(&self, rows: std::ops::Range<usize>, x: &[T], y: &mut [T]) {
+    fn rows<T: Real>(&self, rows: std::ops::Range<usize>, x: &[T], y: &mut [T]) {
         let three = |from: &[T], node: usize| [from[3 * node], from[3 * node + 1], from[3 * node + 2]];
         for row in rows {
             let own = three(x, row);
@@ -192,6 +176,30 @@ impl Half {
             unsafe { _mm512_storeu_ps(sum.as_mut_ptr(), sums) };
             (0..3).for_each(|a| y[3 * row + a] += sum[a] + sum[3 + a] + sum[6 + a]);
         }
+    }
+}
+
+/// [`Half::rows`].
+struct HalfRows<'a, T> {
+    matrix: &'a Half,
+    rows: std::ops::Range<usize>,
+    x: &'a [T],
+    y: &'a mut [T],
+}
+
+impl<T: Real> Kernel for HalfRows<'_, T> {
+    type Output = ();
+    #[inline(always)]
+    fn run<I: InstructionSet>(self) {
+        let Self { matrix, rows, x, y } = self;
+        #[cfg(target_arch = "x86_64")]
+        if I::AVX512
+            && let (Some(x), Some(y)) = (same_numbers(x), same_numbers_mut(y))
+        {
+            // SAFETY: the kernel runs at the level of these instructions.
+            return unsafe { matrix.rows_avx512(rows, x, y) };
+        }
+        matrix.rows(rows, x, y);
     }
 }
 

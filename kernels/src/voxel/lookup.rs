@@ -5,10 +5,11 @@ use rayon::prelude::*;
 
 use super::domains::DomainProduct;
 use super::first::fine_elements;
-use super::forces::cubes;
-use super::number::{Number, Shared};
+use super::forces::Cubes;
+use super::number::Shared;
 use super::product::{Scratch, numbers};
 use super::split::{Batches, Elements};
+use crate::simd::{Level, Real};
 
 /// How the nodes of elements are found.
 #[derive(Debug, Clone, Copy, Default)]
@@ -89,7 +90,7 @@ impl<'a> Ways<'a> {
     }
 
     /// As [`Product::apply`](super::Product::apply).
-    pub fn apply<T: Number>(
+    pub fn apply<T: Real>(
         &self,
         x: &[T],
         blocks: &[[[T; 3]; 3]; 8],
@@ -158,15 +159,9 @@ pub(super) struct Asked<'a> {
 }
 
 /// y = Σ E h K x over all elements of the batches, in one order.
-pub(super) fn add_elements<T: Number>(
-    batches: &Batches,
-    asked: &Asked,
-    blocks: &[[[T; 3]; 3]; 8],
-    x: &[T],
-    y: &mut [T],
-) {
+pub(super) fn add_elements<T: Real>(batches: &Batches, asked: &Asked, blocks: &[[[T; 3]; 3]; 8], x: &[T], y: &mut [T]) {
     y.fill(T::default());
-    let n = y.len();
+    let (n, level) = (y.len(), Level::detect());
     let y = Shared::new(y);
     batches.for_each(|range| {
         // SAFETY: batches that run at the same time share no node; within one there is one thread.
@@ -186,7 +181,7 @@ pub(super) fn add_elements<T: Number>(
                     }
                 }
             }
-            cubes(blocks, &u, &e, &mut f);
+            level.run(Cubes { blocks, displacements: &u, stiffness: &e, forces: &mut f });
             for lane in 0..n {
                 for (c, &node) in found[lane].iter().enumerate() {
                     let to = &mut y[3 * node as usize..3 * node as usize + 3];

@@ -27,7 +27,6 @@ pub use cube::Cube;
 pub use gpu::{FineReport, GpuSolverReport, GpuStaticSolver, Measurement, measure_fine_level};
 pub use lookup::{Grid, Joined};
 pub use multigrid::{CycleKind, CycleSettings};
-pub use number::Number;
 pub use problem::{FixedDof, Moduli, NodalForce, StaticProblem};
 pub use product::{Product, Scratch};
 pub use solve::{Solution, SolverSettings, StaticSolver};

@@ -9,8 +9,9 @@ use super::blocks::{Blocks, Packed};
 use super::factor::{Factor, Order};
 use super::first::{First, Stiffness};
 use super::half::Half;
-use super::number::{Number, Shared};
+use super::number::Shared;
 use super::split::{Batches, Elements, PLACES, Transfer, coarsen};
+use crate::simd::Real;
 
 /// How levels call each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -146,7 +147,7 @@ impl<T> Default for Vector<T> {
     }
 }
 
-impl<T: Number> Vector<T> {
+impl<T: Real> Vector<T> {
     fn resize(&mut self, n: usize) {
         self.own.resize(n, T::default());
         (self.at, self.n) = (self.own.as_mut_ptr(), n);
@@ -185,7 +186,7 @@ const B: usize = 7;
 const CHUNK: usize = 1 << 14;
 
 /// Σ a b, in one order.
-pub(super) fn dot<T: Number>(a: &[T], b: &[T]) -> f64 {
+pub(super) fn dot<T: Real>(a: &[T], b: &[T]) -> f64 {
     let part = |(a, b): (&[T], &[T])| {
         let mut sums = [0.0_f64; 8];
         for (a, b) in a.chunks_exact(8).zip(b.chunks_exact(8)) {
@@ -205,7 +206,7 @@ pub(super) fn dot<T: Number>(a: &[T], b: &[T]) -> f64 {
 }
 
 /// Calls `act(first index, part)` for parts of `y`, in parallel where it pays.
-pub(super) fn for_parts<T: Number>(y: &mut [T], act: impl Fn(usize, &mut [T]) + Sync) {
+pub(super) fn for_parts<T: Real>(y: &mut [T], act: impl Fn(usize, &mut [T]) + Sync) {
     if y.len() <= 2 * CHUNK {
         act(0, y);
     } else {
@@ -214,7 +215,7 @@ pub(super) fn for_parts<T: Number>(y: &mut [T], act: impl Fn(usize, &mut [T]) + 
 }
 
 /// y = 0.
-pub(super) fn zero<T: Number>(y: &mut [T]) {
+pub(super) fn zero<T: Real>(y: &mut [T]) {
     for_parts(y, |_, y| y.fill(T::default()));
 }
 
@@ -270,7 +271,7 @@ impl Smoother {
     }
 }
 
-impl<T: Number> Level<T> {
+impl<T: Real> Level<T> {
     fn new(
         operator: Operator<T>,
         elements: &Elements,
@@ -510,7 +511,7 @@ impl<T: Number> Level<T> {
     }
 }
 
-impl<T: Number> Coarse<T> {
+impl<T: Real> Coarse<T> {
     /// All levels under a fine one. `fixed` has a bit for each fixed direction of each fine node.
     pub fn new(
         cube: &Cube,
@@ -753,7 +754,7 @@ impl<T: Number> Coarse<T> {
     }
 }
 
-fn subtract<T: Number>(r: &mut [T], q: &[T]) {
+fn subtract<T: Real>(r: &mut [T], q: &[T]) {
     for_parts(r, |first, r| {
         let q = &q[first..first + r.len()];
         for i in 0..r.len() {
@@ -763,7 +764,7 @@ fn subtract<T: Number>(r: &mut [T], q: &[T]) {
 }
 
 /// The second coarse operator, from the matrices of the first.
-fn second<T: Number>(
+fn second<T: Real>(
     first: &First<T>,
     fine: &Elements,
     level: &super::split::Coarsening,
@@ -826,7 +827,7 @@ fn corners(base: usize) -> u32 {
 }
 
 /// Power iteration on D⁻¹ A, with a margin.
-fn largest_eigenvalue<T: Number>(level: &Level<T>, stiffness: &Stiffness) -> f64 {
+fn largest_eigenvalue<T: Real>(level: &Level<T>, stiffness: &Stiffness) -> f64 {
     let (mut v, mut y) = (vec![T::default(); level.n], vec![T::default(); level.n]);
     for (i, v) in v.iter_mut().enumerate() {
         let value = ((i as u32).wrapping_mul(2_654_435_761) >> 8) as f32 / (1 << 24) as f32 - 0.5;

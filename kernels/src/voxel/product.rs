@@ -8,12 +8,13 @@ use rayon::prelude::*;
 
 use super::bricks::{SLOTS, above, below, for_each_slot};
 use super::first::fine_elements;
-use super::forces::forces;
+use super::forces::Forces;
 use super::lookup::{Grid, Ways};
-use super::number::{Number, Shared};
-use super::rows::{Lines, Rows, Sums, side};
+use super::number::Shared;
+use super::rows::{Lines, Rows, Sums, collect, side, spread};
 use super::split::Elements;
 use super::{Cube, Moduli};
+use crate::simd::{Level, Real};
 
 const ALL: [u64; 8] = [u64::MAX; 8];
 
@@ -71,16 +72,16 @@ pub struct Scratch {
 
 impl Scratch {
     /// Memory of what `product` puts by: bricks that wait, then what is passed on between chunks.
-    pub(super) fn put_by<T: Number>(&mut self, product: &Product) -> [&mut [T]; 2] {
+    pub(super) fn put_by<T: Real>(&mut self, product: &Product) -> [&mut [T]; 2] {
         let [n_passed, n_pending] = product.needs();
         [numbers(&mut self.pending, n_pending), numbers(&mut self.passed, n_passed)]
     }
 }
 
 /// The first `n` numbers of memory that grows as needed.
-pub(super) fn numbers<T: Number>(memory: &mut Vec<f64>, n: usize) -> &mut [T] {
+pub(super) fn numbers<T: Real>(memory: &mut Vec<f64>, n: usize) -> &mut [T] {
     memory.resize(memory.len().max((n * size_of::<T>()).div_ceil(size_of::<f64>())), 0.0);
-    // SAFETY: `Number` is f32 or f64 (nothing outside this crate can add one): no stricter alignment, any bits valid.
+    // SAFETY: `Real` is f32 or f64 (nothing outside this crate can add one): no stricter alignment, any bits valid.
     let (_, all, _) = unsafe { memory.align_to_mut::<T>() };
     &mut all[..n]
 }
@@ -224,7 +225,7 @@ impl<'a> Product<'a> {
     }
 
     /// Arranges values of all nodes, (n_nodes, 3), as in the solver's vectors, or back.
-    pub(super) fn arrange<T: Number>(&self, values: &mut [T], back: bool) {
+    pub(super) fn arrange<T: Real>(&self, values: &mut [T], back: bool) {
         if matches!(self.ways, Ways::Bricks) {
             self.rows.arrange(&self.bricks, values, back);
         }
@@ -295,12 +296,7 @@ impl<'a> Product<'a> {
 
     /// y = K x, given brick by brick to `sink(first node, y of its nodes)`; returns the sum of what `sink` returns, in
     /// one order. `sink` is called once for each brick, from several threads.
-    pub fn apply<T: Number>(
-        &self,
-        x: &[T],
-        scratch: &mut Scratch,
-        sink: impl Fn(usize, &mut [T]) -> f64 + Sync,
-    ) -> f64 {
+    pub fn apply<T: Real>(&self, x: &[T], scratch: &mut Scratch, sink: impl Fn(usize, &mut [T]) -> f64 + Sync) -> f64 {
         if !matches!(self.ways, Ways::Bricks) {
             return self.apply_arranged(x, scratch, sink);
         }
@@ -317,7 +313,7 @@ impl<'a> Product<'a> {
     }
 
     /// As [`apply`](Self::apply), of a vector that is arranged, and so is y.
-    pub(super) fn apply_arranged<T: Number>(
+    pub(super) fn apply_arranged<T: Real>(
         &self,
         x: &[T],
         scratch: &mut Scratch,
@@ -326,7 +322,7 @@ impl<'a> Product<'a> {
         self.lend(x, scratch, |_, first, y| sink(first, y))
     }
 
-    fn lend<T: Number>(
+    fn lend<T: Real>(
         &self,
         x: &[T],
         scratch: &mut Scratch,
@@ -342,7 +338,7 @@ impl<'a> Product<'a> {
     }
 
     /// As [`apply_arranged`](Self::apply_arranged), with memory for what is put by, as long as [`needs`](Self::needs) says.
-    pub(super) fn apply_with<T: Number>(
+    pub(super) fn apply_with<T: Real>(
         &self,
         x: &[T],
         memory: [&mut [T]; 2],
@@ -352,7 +348,7 @@ impl<'a> Product<'a> {
         self.run(x, memory, scratch, |_, first, y| sink(first, y))
     }
 
-    fn run<T: Number>(
+    fn run<T: Real>(
         &self,
         x: &[T],
         [passed, pending]: [&mut [T]; 2],
@@ -417,7 +413,7 @@ impl<'a> Product<'a> {
     }
 
     /// Forces of a brick's elements on its nodes, in `local.y`, and on those of the bricks above, handed on.
-    fn compute<T: Number>(
+    fn compute<T: Real>(
         &self,
         brick: usize,
         x: &[T],
@@ -428,7 +424,7 @@ impl<'a> Product<'a> {
         let (nodes, elements) = (&self.rows.node, &self.rows.element[brick]);
         let owners: [Option<usize>; 8] =
             std::array::from_fn(|d| if d == 0 { Some(brick) } else { above(&self.bricks, brick, d) });
-        let uniform = self.uniform.map(T::from_f64);
+        let (level, uniform) = (Level::detect(), self.uniform.map(T::from_f64));
         if uniform.is_none() {
             let first = self.bricks.element_first[brick] as usize;
             local.e = [[[T::default(); 8]; 8]; 8];
@@ -462,7 +458,8 @@ impl<'a> Product<'a> {
                 let [even, odd] = &mut local.f;
                 let f = if z % 2 == 1 { [even, odd] } else { [odd, even] };
                 let e = (uniform, &local.e[z - 1]);
-                forces(blocks, under, e, [&local.u[1 - z % 2], &local.u[z % 2]], f);
+                let displacements = [&local.u[1 - z % 2], &local.u[z % 2]];
+                level.run(Forces { blocks, elements: under, stiffness: e, displacements, forces: f });
             }
             // All elements round the plane before have been computed.
             let Some(done) = z.checked_sub(1) else { continue };
@@ -490,7 +487,7 @@ impl<'a> Product<'a> {
     }
 
     /// Adds what the bricks below have handed on, those in the same chunk or those elsewhere.
-    fn receive<T: Number>(&self, brick: usize, elsewhere: u64, passed: &Shared<T>, y: &mut [T]) {
+    fn receive<T: Real>(&self, brick: usize, elsewhere: u64, passed: &Shared<T>, y: &mut [T]) {
         for d in 1..8 {
             let Some(from) = below(&self.bricks, brick, d) else { continue };
             let first = self.passed_first[7 * from + d - 1];
@@ -521,7 +518,7 @@ impl<'a> Product<'a> {
     }
 }
 
-impl<T: Number> Local<T> {
+impl<T: Real> Local<T> {
     fn new() -> Self {
         let zero = T::default();
         Self { u: [[[[zero; 16]; 9]; 3]; 2], f: [[[[zero; 24]; 9]; 3]; 2], e: [[[zero; 8]; 8]; 8], y: [zero; 3 * 512] }
@@ -531,9 +528,9 @@ impl<T: Number> Local<T> {
 /// Lays out a plane of the nodes of a brick (c = 0) or of the next one above in x (1), y (2) or both (3): `from` has the values
 /// of all its nodes, `word`.
 #[inline(always)]
-fn lay_out<T: Number>(c: usize, word: u64, from: &[T], to: &mut Lines<T>) {
+fn lay_out<T: Real>(c: usize, word: u64, from: &[T], to: &mut Lines<T>) {
     if c & 1 == 0 {
-        return T::spread(side(word, 0, c), 4 * c, from, to);
+        return spread(side(word, 0, c), 4 * c, from, to);
     }
     let mut left = side(word, 0, c);
     while left != 0 {
@@ -548,9 +545,9 @@ fn lay_out<T: Number>(c: usize, word: u64, from: &[T], to: &mut Lines<T>) {
 
 /// Puts together the sums on the same nodes, `mask`.
 #[inline(always)]
-fn put_together<T: Number>(c: usize, mask: u64, from: &Sums<T>, to: &mut [T]) {
+fn put_together<T: Real>(c: usize, mask: u64, from: &Sums<T>, to: &mut [T]) {
     if c & 1 == 0 {
-        return T::collect(mask, 4 * c, from, to);
+        return collect(mask, 4 * c, from, to);
     }
     let mut left = mask;
     for to in to.chunks_exact_mut(3) {

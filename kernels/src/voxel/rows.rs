@@ -8,8 +8,9 @@ use pogo_formats::voxel::{BricksView, masks::Mask};
 use rayon::prelude::*;
 
 use super::bricks::{SLOTS, for_each_slot};
-use super::number::{Machine, Number, Shared, machine};
+use super::number::Shared;
 use super::split::Elements;
+use crate::simd::{Level, Real, same_numbers, same_numbers_mut, same_value, same_value_mut};
 
 /// Values of a plane of 9 × 9 nodes: component, y, x; the rest of a row is not used.
 pub(super) type Lines<T> = [[[T; 16]; 9]; 3];
@@ -96,7 +97,7 @@ impl Rows {
     }
 
     /// Puts the values of all nodes, (n_nodes, 3), in rows, or back.
-    pub fn arrange<T: Number>(&self, bricks: &BricksView, values: &mut [T], back: bool) {
+    pub fn arrange<T: Real>(&self, bricks: &BricksView, values: &mut [T], back: bool) {
         let shared = Shared::new(values);
         (0..bricks.n_bricks()).into_par_iter().for_each(|brick| {
             let range = 3 * bricks.node_first[brick] as usize..3 * bricks.node_first[brick + 1] as usize;
@@ -106,7 +107,7 @@ impl Rows {
     }
 
     /// As [`arrange`](Self::arrange), with those of one brick.
-    pub fn arrange_brick<T: Number>(&self, bricks: &BricksView, brick: usize, values: &mut [T], back: bool) {
+    pub fn arrange_brick<T: Real>(&self, bricks: &BricksView, brick: usize, values: &mut [T], back: bool) {
         let mut places = [0; 512];
         let n = self.places(bricks, brick, &mut places);
         let mut old = [T::default(); 3 * 512];
@@ -120,7 +121,15 @@ impl Rows {
 }
 
 /// Lays out the nodes of `mask`, the first of whose bytes is row `line`: `from` has three values for each of them.
-pub(super) fn spread<T: Number>(mask: u64, line: usize, from: &[T], to: &mut Lines<T>) {
+#[inline]
+pub(super) fn spread<T: Real>(mask: u64, line: usize, from: &[T], to: &mut Lines<T>) {
+    #[cfg(target_arch = "x86_64")]
+    if let (Some(from), Some(to)) = (same_numbers(from), same_value_mut::<_, Lines<f32>>(to))
+        && Level::detect().has_avx512()
+    {
+        // SAFETY: the machine has these instructions.
+        return unsafe { avx512::spread(mask, line, from, to) };
+    }
     let (mut left, mut at) = (mask, 0);
     while left != 0 {
         let bit = left.trailing_zeros() as usize;
@@ -133,7 +142,15 @@ pub(super) fn spread<T: Number>(mask: u64, line: usize, from: &[T], to: &mut Lin
 }
 
 /// Puts the sums at the nodes of `mask` one after the other, three for each.
-pub(super) fn collect<T: Number>(mask: u64, line: usize, from: &Sums<T>, to: &mut [T]) {
+#[inline]
+pub(super) fn collect<T: Real>(mask: u64, line: usize, from: &Sums<T>, to: &mut [T]) {
+    #[cfg(target_arch = "x86_64")]
+    if let (Some(from), Some(to)) = (same_value::<_, Sums<f32>>(from), same_numbers_mut(to))
+        && Level::detect().has_avx512()
+    {
+        // SAFETY: the machine has these instructions.
+        return unsafe { avx512::collect(mask, line, from, to) };
+    }
     let (mut left, mut at) = (mask, 0);
     while left != 0 {
         let bit = left.trailing_zeros() as usize;
@@ -146,31 +163,9 @@ pub(super) fn collect<T: Number>(mask: u64, line: usize, from: &Sums<T>, to: &mu
     }
 }
 
-/// [`spread`] of f32, eight nodes at a time where the machine can.
-#[inline]
-pub(super) fn spread_f32(mask: u64, line: usize, from: &[f32], to: &mut Lines<f32>) {
-    #[cfg(target_arch = "x86_64")]
-    if machine() == Machine::Avx512 {
-        // SAFETY: the machine has what it is compiled for.
-        return unsafe { wide::spread(mask, line, from, to) };
-    }
-    spread(mask, line, from, to);
-}
-
-/// [`collect`] of f32, eight nodes at a time where the machine can.
-#[inline]
-pub(super) fn collect_f32(mask: u64, line: usize, from: &Sums<f32>, to: &mut [f32]) {
-    #[cfg(target_arch = "x86_64")]
-    if machine() == Machine::Avx512 {
-        // SAFETY: the machine has what it is compiled for.
-        return unsafe { wide::collect(mask, line, from, to) };
-    }
-    collect(mask, line, from, to);
-}
-
-/// The same, eight nodes at a time.
+/// [`spread`] and [`collect`] of f32, eight nodes at a time.
 #[cfg(target_arch = "x86_64")]
-mod wide {
+mod avx512 {
     use std::arch::x86_64::*;
 
     use super::{Lines, Sums};
@@ -275,7 +270,7 @@ mod tests {
             let n = mask.count_ones() as usize;
             let values: Vec<f32> = (0..3 * n).map(|i| i as f32 + 1.0).collect();
             let (mut lines, mut sums) = ([[[0.0_f32; 16]; 9]; 3], [[[0.0_f32; 24]; 9]; 3]);
-            f32::spread(mask, line, &values, &mut lines);
+            spread(mask, line, &values, &mut lines);
             let mut next = 0;
             for bit in 0..64 {
                 for a in 0..3 {
@@ -299,7 +294,7 @@ mod tests {
                 }
             }
             let mut back = vec![-1.0_f32; 3 * n + 1];
-            f32::collect(mask, line, &sums, &mut back[..3 * n]);
+            collect(mask, line, &sums, &mut back[..3 * n]);
             prop_assert_eq!(&back[..3 * n], &values);
             prop_assert_eq!(back[3 * n], -1.0);
         }

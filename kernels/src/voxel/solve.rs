@@ -8,9 +8,10 @@ use rayon::prelude::*;
 use super::fine::Fine;
 use super::lookup::Grid;
 use super::multigrid::{Coarse, CycleSettings, FACTORISED, Host, Smoother, dot, for_parts};
-use super::number::{Number, Shared};
+use super::number::{Shared, from_half, to_half};
 use super::problem::{Stopping, stopping};
 use super::{Cube, FixedDof, NodalForce, Product, StaticProblem};
+use crate::simd::Real;
 
 /// How to solve.
 #[derive(Debug, Clone, PartialEq)]
@@ -137,7 +138,7 @@ impl<'a> StaticSolver<'a> {
     }
 }
 
-impl<'a, T: Number> Levels<'a, T> {
+impl<'a, T: Real> Levels<'a, T> {
     fn new(problem: &StaticProblem<'a>, grid: Grid<'a>, settings: &CycleSettings) -> Self {
         let cube = Cube::new(problem.poisson);
         let dofs = problem.fixed.iter().map(|dof| 3 * dof.node + u32::from(dof.direction)).collect();
@@ -149,7 +150,7 @@ impl<'a, T: Number> Levels<'a, T> {
         fixed.iter().for_each(|dof| mask[*dof as usize / 3] |= 1 << (dof % 3));
         let elements = product.arranged_elements();
         // The diagonal: one entry of the cube's for each element that has the node.
-        let inverse = product.node_sums(|sum| T::from_f64(1.0 / (sum * cube.diagonal)).to_half());
+        let inverse = product.node_sums(|sum| to_half(T::from_f64(1.0 / (sum * cube.diagonal))));
         let [n_passed, n_pending] = product.needs();
         let host = Host::Cpu { lent: [3 * n_nodes, n_pending, n_passed] };
         let coarse = Coarse::new(&cube, elements, &mask, &|e| product.stiffness(e), settings, host);
@@ -250,7 +251,7 @@ impl<'a, T: Number> Levels<'a, T> {
 const CHUNK: usize = 1 << 14;
 
 /// x += α p, r −= α q, q shortened; the norm of r.
-fn update<T: Number>(alpha: f64, p: &[T], q: &[T], half: &mut [u16], x: &mut [f64], r: &mut [T]) -> f64 {
+fn update<T: Real>(alpha: f64, p: &[T], q: &[T], half: &mut [u16], x: &mut [f64], r: &mut [T]) -> f64 {
     let a = T::from_f64(alpha);
     let sums: Vec<f64> = x
         .par_chunks_mut(CHUNK)
@@ -262,7 +263,7 @@ fn update<T: Number>(alpha: f64, p: &[T], q: &[T], half: &mut [u16], x: &mut [f6
             for i in 0..x.len() {
                 x[i] += alpha * p[i].to_f64();
                 r[i] = r[i] - a * q[i];
-                half[i] = q[i].to_half();
+                half[i] = to_half(q[i]);
                 sum += r[i].to_f64() * r[i].to_f64();
             }
             sum
@@ -272,12 +273,12 @@ fn update<T: Number>(alpha: f64, p: &[T], q: &[T], half: &mut [u16], x: &mut [f6
 }
 
 /// Σ a b, in one order.
-fn dot_half<T: Number>(a: &[T], b: &[u16]) -> f64 {
+fn dot_half<T: Real>(a: &[T], b: &[u16]) -> f64 {
     let part = |(a, b): (&[T], &[u16])| {
         let mut sums = [0.0_f64; 8];
         for (a, b) in a.chunks(8).zip(b.chunks(8)) {
             for i in 0..a.len() {
-                sums[i] += a[i].to_f64() * T::from_half(b[i]).to_f64();
+                sums[i] += a[i].to_f64() * from_half::<T>(b[i]).to_f64();
             }
         }
         sums.iter().sum::<f64>()
@@ -287,7 +288,7 @@ fn dot_half<T: Number>(a: &[T], b: &[u16]) -> f64 {
 }
 
 /// r = f − K x, 0 where fixed, computed in f64; its norm. `forces` are those on free degrees of freedom, ascending.
-fn true_residual<T: Number>(fine: &mut Fine<T>, forces: &[(u32, f64)], x: &[f64], r: &mut [T]) -> f64 {
+fn true_residual<T: Real>(fine: &mut Fine<T>, forces: &[(u32, f64)], x: &[f64], r: &mut [T]) -> f64 {
     let (product, scratch) = (&fine.product, &mut fine.scratch);
     let out = Shared::new(r);
     let sink = |first: usize, y: &mut [f64]| {
@@ -317,8 +318,8 @@ fn true_residual<T: Number>(fine: &mut Fine<T>, forces: &[(u32, f64)], x: &[f64]
 }
 
 /// Memory as f64, of those numbers that fill aligned ones.
-fn doubles<T: Number>(memory: &mut [T]) -> &mut [f64] {
-    // SAFETY: `Number` is f32 or f64 (nothing outside this crate can add one): any bits are valid for both.
+fn doubles<T: Real>(memory: &mut [T]) -> &mut [f64] {
+    // SAFETY: `Real` is f32 or f64 (nothing outside this crate can add one): any bits are valid for both.
     unsafe { memory.align_to_mut::<f64>().1 }
 }
 

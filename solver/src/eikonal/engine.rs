@@ -2,8 +2,9 @@
 
 use pogo_kernels::device::DeviceError;
 use pogo_kernels::eikonal::{
-    Arrival, EikonalError, EikonalProblem, EikonalSettings, EikonalSolver, GpuSettings, GpuSolver, Real,
+    Arrival, EikonalError, EikonalProblem, EikonalSettings, EikonalSolver, GpuSettings, GpuSolver,
 };
+use pogo_kernels::simd::Real;
 
 use crate::config::DeviceChoice;
 use crate::device::{MayBeDevice, on_chosen};

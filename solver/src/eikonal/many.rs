@@ -10,7 +10,7 @@ use pogo_formats::words::counted;
 use pogo_formats::write::npy;
 use pogo_formats::write::npy::{Number, RowWriter};
 use pogo_formats::write::write_atomically;
-use pogo_kernels::eikonal::Real;
+use pogo_kernels::simd::Real;
 
 use super::engine::Engine;
 use super::run::{Context, latest};

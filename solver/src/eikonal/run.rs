@@ -15,8 +15,9 @@ use pogo_formats::write::summary;
 use pogo_formats::write::summary::BlockFileSummary;
 use pogo_formats::write::{npy, write_atomically};
 use pogo_kernels::eikonal::{
-    Arrival, EikonalProblem, EikonalSettings, Metrics, Predecessor, Real, conduction_speed, exact_ball, predecessors,
+    Arrival, EikonalProblem, EikonalSettings, Metrics, Predecessor, conduction_speed, exact_ball, predecessors,
 };
+use pogo_kernels::simd::Real;
 
 use super::engine;
 use super::{histogram, many, paths, pictures, starts};

@@ -15,7 +15,8 @@ use pogo_formats::write::summary::{BlockFileSummary, FinalEnergy, Status, Summar
 use pogo_formats::write::traces::Traces;
 use pogo_kernels::device::DeviceError;
 use pogo_kernels::explicit::elements::{StableIncrement, global_stable_increment};
-use pogo_kernels::explicit::{CpuStepper, GpuError, GpuOptions, GpuReal, GpuStepper, Problem, Real, State, Stepper};
+use pogo_kernels::explicit::{CpuStepper, GpuError, GpuOptions, GpuStepper, Problem, State, Stepper};
+use pogo_kernels::simd::Real;
 
 use super::assemble::{self, AssembleError};
 use super::checkpoint::{self, Identity, Recorded};
@@ -377,7 +378,7 @@ fn make_stepper(
         let bytes_per_node_step = stepper.bytes_per_node_step();
         Ok(Engine { stepper: Box::new(stepper), bytes_per_node_step, device: "cpu".into(), n_threads: threads })
     }
-    fn on_gpu<T: GpuReal + 'static>(
+    fn on_gpu<T: Real + 'static>(
         problem: &Problem<'_>,
         state: &State,
         signals: &Signals<'_>,

@@ -13,10 +13,10 @@ use pogo_formats::words::counted;
 use pogo_formats::write::summary;
 use pogo_formats::write::summary::{BlockFileSummary, Status};
 use pogo_kernels::device::DeviceError;
-use pogo_kernels::simd::Level;
+use pogo_kernels::simd::{Level, Real};
 use pogo_kernels::spring::{
-    Addressing, Cause, Change, CpuStepper, GpuError, GpuNumber, GpuOptions, GpuStepper, Number, SpringError,
-    SpringProblem, State, Stepper, stable_increment,
+    Addressing, Cause, Change, CpuStepper, GpuError, GpuOptions, GpuStepper, SpringError, SpringProblem, State,
+    Stepper, stable_increment,
 };
 
 use super::assemble::{self, Actions};
@@ -425,7 +425,7 @@ fn make_stepper<'a>(
     setup: &SpringSetup,
     observer: &mut dyn Observer,
 ) -> Result<Engine<'a>, GpuError> {
-    fn on_cpu<'a, T: Number + 'a>(
+    fn on_cpu<'a, T: Real + 'a>(
         problem: SpringProblem<'a>,
         state: &State,
         addressing: Addressing,
@@ -435,7 +435,7 @@ fn make_stepper<'a>(
         let bytes_per_particle_step = stepper.bytes_per_particle_step();
         Ok(Engine { stepper: Box::new(stepper), device: "cpu".into(), n_threads, addressing, bytes_per_particle_step })
     }
-    fn on_gpu<'a, T: GpuNumber + 'a>(
+    fn on_gpu<'a, T: Real + 'a>(
         problem: SpringProblem<'a>,
         state: &State,
         addressing: Addressing,

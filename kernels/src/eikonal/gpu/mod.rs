@@ -9,12 +9,12 @@ use std::time::Instant;
 
 use cust::module::Module;
 
-use super::number::Real;
 use super::problem::{
     Arrival, Decomposition, EikonalError, EikonalProblem, EikonalSettings, LocalSolver, Statistics, first_time,
 };
 use super::products::{Eighteen, OnTheFly, Six, Three};
 use super::{check, edge_time};
+use crate::simd::Real;
 use pogo_formats::eikonal::{EikonalDomainsView, EikonalMeshView};
 
 use crate::device::{Buffer, DeviceError, Gpu, Kernel, check as checked};

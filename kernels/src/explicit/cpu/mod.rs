@@ -12,9 +12,6 @@
 mod forces;
 mod groups;
 mod join;
-mod lanes;
-#[cfg(target_arch = "x86_64")]
-mod lanes_x86;
 mod part;
 mod plane;
 pub(super) mod scale;
@@ -27,9 +24,7 @@ pub(super) mod tables;
 use std::ops::Range;
 use std::sync::Mutex;
 
-use forces::{Batches, Element};
-pub use lanes::Real;
-use lanes::{One, Vector};
+use forces::Batches;
 use plane::{Quadrilateral, ReducedQuadrilateral, Triangle};
 use schedule::Schedule;
 use solid::{Hexahedron, ReducedHexahedron, Tetrahedron, Wedge};
@@ -39,166 +34,158 @@ use tables::{Block, Law, Run, Tables};
 use super::{Problem, State, Stepper, StepperError};
 use crate::device::DeviceError;
 use crate::dynamics::{Barrier, SignalTable};
-use crate::simd::Level;
+use crate::simd::{InstructionSet, Kernel, Level, Real};
 
-type OpenBlock<T> = unsafe fn(&Tables<T>, &Block, *mut T, *const T, *mut T, *mut T) -> *const T;
-type AddForces<T> = unsafe fn(&Batches<T>, *const T, *mut T);
-type UpdateBlock<T> = unsafe fn(&Tables<T>, &Block, &Arrays<T>, Signals, &mut [[T; 2]], *mut T);
-
-/// The step compiled for one instruction set.
-#[doc(hidden)]
-#[derive(Debug, Clone, Copy)]
-pub struct Instructions<T: Real> {
-    lanes: usize,
-    open_block: OpenBlock<T>,
-    /// By [`Law`], for all materials and for those that do not couple shear with the rest, of strips for isotropic ones.
-    add_forces: [[AddForces<T>; 2]; Law::N],
-    update_block: UpdateBlock<T>,
+/// Prepares a block; see [`step::open_block`].
+struct OpenBlock<'a, T> {
+    tables: &'a Tables<T>,
+    block: &'a Block,
+    displacement: *mut T,
+    boundary: *const T,
+    records: *mut T,
+    forces: *mut T,
 }
 
-impl<T: Real> Instructions<T> {
-    /// f_int of one block into `forces`, (n_local, force stride), while the memory of the block after it is asked for.
-    ///
-    /// # Safety
-    /// The machine must have the instructions; the pointers must hold the rows that the tables name. In the plane nobody
-    /// else may touch the block's rows of `displacement`.
-    unsafe fn block_forces(
-        &self,
-        tables: &Tables<T>,
-        [block, next]: [&Block; 2],
-        displacement: *mut T,
-        boundary: *const T,
-        records: &mut [T],
-        forces: *mut T,
-    ) {
-        // SAFETY: the caller's promise; offsets were checked when the tables were made.
-        let records = unsafe { (self.open_block)(tables, block, displacement, boundary, records.as_mut_ptr(), forces) };
-        let runs = &tables.runs[block.runs.clone()];
-        let [positions, mut positions_ahead] =
-            [block, next].map(|block| tables.coordinates.as_ptr().wrapping_add(2 * block.first_row));
-        let batches = |run: &Run| run.offsets.len() / (run.law.n_nodes() * self.lanes);
-        let record = tables.state_stride();
-        let mut ahead = displacement.cast_const().wrapping_add(next.first_row * record);
-        let step = (next.n_local(tables.dimension) * record * size_of::<T>())
-            .div_ceil(runs.iter().map(batches).sum::<usize>().max(1));
-        for run in runs {
-            let material = &tables.materials[run.material];
-            let special = if run.law.is_strip() { material.isotropic } else { material.aligned };
-            let add_forces = self.add_forces[run.law as usize][usize::from(special)];
-            let offsets = &tables.offsets[run.offsets.clone()];
-            let factors = &tables.factors[run.factors.clone()];
-            let rows = Batches { offsets, factors, positions, material, ahead: (ahead, step), positions_ahead };
-            // SAFETY: as above.
-            unsafe { add_forces(&rows, records, forces) };
-            positions_ahead = positions_ahead.wrapping_byte_add(batches(run) * step);
-            ahead = ahead.wrapping_byte_add(batches(run) * step);
+impl<T: Real> Kernel for OpenBlock<'_, T> {
+    type Output = *const T;
+    #[inline(always)]
+    fn run<I: InstructionSet>(self) -> *const T {
+        let Self { tables, block, displacement, boundary, records, forces } = self;
+        // SAFETY: the promise of `block_forces`.
+        unsafe { step::open_block(tables, block, displacement, boundary, records, forces) }
+    }
+}
+
+/// Adds f_int of a run. `LAW` is a [`Law`]; `SPECIAL`: of strips, the material is isotropic, of others, it does not couple
+/// shear with the rest. Where the stress is a small part of the work, one form serves all materials.
+struct AddForces<'a, T, const LAW: usize, const SPECIAL: bool> {
+    batches: &'a Batches<'a, T>,
+    records: *const T,
+    forces: *mut T,
+}
+
+impl<T: Real, const LAW: usize, const SPECIAL: bool> Kernel for AddForces<'_, T, LAW, SPECIAL> {
+    type Output = ();
+    #[inline(always)]
+    fn run<I: InstructionSet>(self) {
+        type V<I, T> = <I as InstructionSet>::Narrow<T>;
+        let Self { batches, records, forces: out } = self;
+        // SAFETY: the promise of `add_forces` below.
+        unsafe {
+            match Law::ALL[LAW] {
+                Law::Triangle => forces::add_forces::<V<I, T>, 2, 2, Triangle<V<I, T>, SPECIAL>>(batches, records, out),
+                Law::Strip => plane::add_strips::<V<I, T>, SPECIAL, false>(batches, records, out),
+                Law::EdgeStrip => plane::add_strips::<V<I, T>, SPECIAL, true>(batches, records, out),
+                Law::Quadrilateral => {
+                    forces::add_forces::<V<I, T>, 2, 3, Quadrilateral<V<I, T>, SPECIAL>>(batches, records, out)
+                }
+                Law::ReducedQuadrilateral => {
+                    forces::add_forces::<V<I, T>, 2, 3, ReducedQuadrilateral<V<I, T>>>(batches, records, out)
+                }
+                Law::Tetrahedron => {
+                    forces::add_forces::<V<I, T>, 3, 3, Tetrahedron<V<I, T>, SPECIAL>>(batches, records, out)
+                }
+                Law::Wedge => forces::add_forces::<V<I, T>, 3, 5, Wedge<V<I, T>>>(batches, records, out),
+                Law::Hexahedron => {
+                    forces::add_forces::<V<I, T>, 3, 7, Hexahedron<V<I, T>, SPECIAL>>(batches, records, out)
+                }
+                Law::ReducedHexahedron => {
+                    forces::add_forces::<V<I, T>, 3, 7, ReducedHexahedron<V<I, T>>>(batches, records, out)
+                }
+            }
         }
     }
 }
 
-/// The step for one type of lanes, compiled for the instructions that they need.
-macro_rules! compiled {
-    ($lanes:ty, $scalar:ty $(, $features:literal)?) => {{
-        $(#[target_feature(enable = $features)])?
-        unsafe fn open_block(
-            tables: &Tables<$scalar>,
-            block: &Block,
-            displacement: *mut $scalar,
-            boundary: *const $scalar,
-            records: *mut $scalar,
-            forces: *mut $scalar,
-        ) -> *const $scalar {
-            // SAFETY: the caller's promise.
-            unsafe { step::open_block(tables, block, displacement, boundary, records, forces) }
-        }
-        $(#[target_feature(enable = $features)])?
-        unsafe fn update_block(
-            tables: &Tables<$scalar>,
-            block: &Block,
-            arrays: &Arrays<$scalar>,
-            signals: Signals,
-            saved: &mut [[$scalar; 2]],
-            forces: *mut $scalar,
-        ) {
-            // SAFETY: the caller's promise.
-            unsafe { step::update_block::<$lanes>(tables, block, arrays, signals, saved, forces) }
-        }
-        $(#[target_feature(enable = $features)])?
-        unsafe fn add_forces<const D: usize, const M: usize, E: Element<$lanes, D, M>>(
-            batches: &Batches<$scalar>,
-            records: *const $scalar,
-            forces: *mut $scalar,
-        ) {
-            // SAFETY: the caller's promise.
-            unsafe { forces::add_forces::<$lanes, D, M, E>(batches, records, forces) }
-        }
-        $(#[target_feature(enable = $features)])?
-        unsafe fn add_strips<const ISOTROPIC: bool, const EDGES: bool>(
-            batches: &Batches<$scalar>,
-            records: *const $scalar,
-            forces: *mut $scalar,
-        ) {
-            // SAFETY: the caller's promise.
-            unsafe { plane::add_strips::<$lanes, ISOTROPIC, EDGES>(batches, records, forces) }
-        }
-        // Where the stress is a small part of the work, one form serves all materials.
-        Instructions {
-            lanes: <$lanes as Vector>::LANES,
-            open_block,
-            add_forces: [
-                [add_forces::<2, 2, Triangle<$lanes, false>>, add_forces::<2, 2, Triangle<$lanes, true>>],
-                [add_strips::<false, false>, add_strips::<true, false>],
-                [add_strips::<false, true>, add_strips::<true, true>],
-                [add_forces::<2, 3, Quadrilateral<$lanes, false>>, add_forces::<2, 3, Quadrilateral<$lanes, true>>],
-                [add_forces::<2, 3, ReducedQuadrilateral<$lanes>>; 2],
-                [add_forces::<3, 3, Tetrahedron<$lanes, false>>, add_forces::<3, 3, Tetrahedron<$lanes, true>>],
-                [add_forces::<3, 5, Wedge<$lanes>>; 2],
-                [add_forces::<3, 7, Hexahedron<$lanes, false>>, add_forces::<3, 7, Hexahedron<$lanes, true>>],
-                [add_forces::<3, 7, ReducedHexahedron<$lanes>>; 2],
-            ],
-            update_block,
-        }
-    }};
+/// Adds f_int of a run's batches.
+///
+/// # Safety
+/// As for [`forces::add_forces`].
+unsafe fn add_forces<T: Real>(level: Level, law: Law, batches: &Batches<T>, records: *const T, forces: *mut T) {
+    macro_rules! add {
+        ($law:ident, $special:expr) => {
+            level.run(AddForces::<T, { Law::$law as usize }, { $special }> { batches, records, forces })
+        };
+        ($law:ident) => {
+            if batches.material.aligned { add!($law, true) } else { add!($law, false) }
+        };
+    }
+    match law {
+        Law::Triangle => add!(Triangle),
+        Law::Strip if batches.material.isotropic => add!(Strip, true),
+        Law::Strip => add!(Strip, false),
+        Law::EdgeStrip if batches.material.isotropic => add!(EdgeStrip, true),
+        Law::EdgeStrip => add!(EdgeStrip, false),
+        Law::Quadrilateral => add!(Quadrilateral),
+        Law::ReducedQuadrilateral => add!(ReducedQuadrilateral, false),
+        Law::Tetrahedron => add!(Tetrahedron),
+        Law::Wedge => add!(Wedge, false),
+        Law::Hexahedron => add!(Hexahedron),
+        Law::ReducedHexahedron => add!(ReducedHexahedron, false),
+    }
 }
 
-macro_rules! real {
-    ($type:ty, $avx2:ty) => {
-        impl Real for $type {
-            const SIGNIFICAND: i32 = <$type>::MANTISSA_DIGITS as i32;
-            #[inline(always)]
-            fn from_f64(value: f64) -> Self {
-                value as $type
-            }
-            #[inline(always)]
-            fn to_f64(self) -> f64 {
-                f64::from(self)
-            }
-            fn instructions(level: Level) -> Instructions<Self> {
-                match level {
-                    Level::Portable => compiled!(One<$type>, $type),
-                    #[cfg(target_arch = "x86_64")]
-                    Level::Avx2 => compiled!($avx2, $type, "avx2,fma"),
-                    #[cfg(target_arch = "x86_64")]
-                    Level::Avx512 => {
-                        let mut instructions = Self::instructions(Level::Avx2);
-                        let planar = compiled!($avx2, $type, "avx512f,avx512vl,avx2,fma").add_forces;
-                        instructions.add_forces[..Law::N_PLANE].copy_from_slice(&planar[..Law::N_PLANE]);
-                        instructions
-                    }
-                }
-            }
-        }
-    };
+/// Moves the nodes of a block; see [`step::update_block`].
+struct UpdateBlock<'a, T> {
+    tables: &'a Tables<T>,
+    block: &'a Block,
+    arrays: &'a Arrays<T>,
+    signals: Signals<'a>,
+    saved: &'a mut [[T; 2]],
+    forces: *mut T,
 }
-// Thirty-two registers instead of sixteen save the elements in the plane up to a tenth, and solids nothing.
-real!(f32, lanes_x86::F32x8);
-real!(f64, lanes_x86::F64x4);
+
+impl<T: Real> Kernel for UpdateBlock<'_, T> {
+    type Output = ();
+    #[inline(always)]
+    fn run<I: InstructionSet>(self) {
+        let Self { tables, block, arrays, signals, saved, forces } = self;
+        // SAFETY: the caller's promise, where it is made.
+        unsafe { step::update_block::<I::Narrow<T>>(tables, block, arrays, signals, saved, forces) }
+    }
+}
+
+/// f_int of one block into `forces`, (n_local, force stride), while the memory of the block after it is asked for.
+///
+/// # Safety
+/// The pointers must hold the rows that the tables name. In the plane nobody else may touch the block's rows of
+/// `displacement`.
+unsafe fn block_forces<T: Real>(
+    level: Level,
+    tables: &Tables<T>,
+    [block, next]: [&Block; 2],
+    displacement: *mut T,
+    boundary: *const T,
+    records: &mut [T],
+    forces: *mut T,
+) {
+    let records = records.as_mut_ptr();
+    let records = level.run(OpenBlock { tables, block, displacement, boundary, records, forces });
+    let runs = &tables.runs[block.runs.clone()];
+    let [positions, mut positions_ahead] =
+        [block, next].map(|block| tables.coordinates.as_ptr().wrapping_add(2 * block.first_row));
+    let batches = |run: &Run| run.offsets.len() / (run.law.n_nodes() * tables.lanes);
+    let record = tables.state_stride();
+    let mut ahead = displacement.cast_const().wrapping_add(next.first_row * record);
+    let step = (next.n_local(tables.dimension) * record * size_of::<T>())
+        .div_ceil(runs.iter().map(batches).sum::<usize>().max(1));
+    for run in runs {
+        let material = &tables.materials[run.material];
+        let offsets = &tables.offsets[run.offsets.clone()];
+        let factors = &tables.factors[run.factors.clone()];
+        let rows = Batches { offsets, factors, positions, material, ahead: (ahead, step), positions_ahead };
+        // SAFETY: the caller's promise; offsets were checked when the tables were made.
+        unsafe { add_forces(level, run.law, &rows, records, forces) };
+        positions_ahead = positions_ahead.wrapping_byte_add(batches(run) * step);
+        ahead = ahead.wrapping_byte_add(batches(run) * step);
+    }
+}
 
 /// Steps a problem on the CPU in precision `T`.
 #[derive(Debug)]
 pub struct CpuStepper<T: Real> {
     tables: Tables<T>,
-    instructions: Instructions<T>,
+    level: Level,
     /// See [`Arrays::displacement`].
     displacement: Aligned<T>,
     /// Δu, (n_nodes, dimension), in solver order.
@@ -235,7 +222,7 @@ impl<T: Real> CpuStepper<T> {
         Self::with_level(problem, state, threads, Level::detect())
     }
 
-    /// As [`cpu`], with a given instruction set, which the machine must have.
+    /// As [`cpu`], at a given level.
     ///
     /// # Errors
     /// As [`cpu`].
@@ -251,8 +238,7 @@ impl<T: Real> CpuStepper<T> {
         level: Level,
         cache: usize,
     ) -> Result<Self, StepperError> {
-        let instructions = T::instructions(level);
-        let mut tables = Tables::<T>::new(problem, state, instructions.lanes)?;
+        let mut tables = Tables::<T>::new(problem, state, level.narrow_lanes::<T>())?;
         let mut displacement = empty_rows(&tables);
         set_rows(&tables, &mut displacement, &state.displacement);
         if !tables.computes_once() && tables.strips.is_none() {
@@ -280,7 +266,7 @@ impl<T: Real> CpuStepper<T> {
             scratch: (0..threads).map(|_| Mutex::new(Scratch::new(&tables))).collect(),
             displacement,
             tables,
-            instructions,
+            level,
             schedule,
             pool,
         })
@@ -384,7 +370,7 @@ impl<T: Real> CpuStepper<T> {
         );
         let shared = &shared;
         let barrier = Barrier::new(self.schedule.turns.len());
-        let instructions = &self.instructions;
+        let level = self.level;
         let (first, schedule, scratch) = (self.step, &mut self.schedule, &self.scratch);
         schedule.begin();
         let schedule = &*schedule;
@@ -433,10 +419,11 @@ impl<T: Real> CpuStepper<T> {
                         };
                         if phase % phases == 0 {
                             let (u, boundary) = (arrays.displacement, arrays.boundary);
-                            instructions.block_forces(tables, [block, next], u, boundary, records, forces);
+                            block_forces(level, tables, [block, next], u, boundary, records, forces);
                         }
                         if phase % phases == phases - 1 {
-                            (instructions.update_block)(tables, block, &arrays, signals, saved, forces);
+                            let arrays = &arrays;
+                            level.run(UpdateBlock { tables, block, arrays, signals, saved, forces });
                         }
                     }
                     schedule.finish(turn.block, phase);
@@ -528,7 +515,7 @@ impl<T: Real> CpuStepper<T> {
                 unsafe {
                     let forces = arrays.forces.add(block.first_row * stride);
                     let (u, records) = (arrays.displacement, &mut scratch.records);
-                    self.instructions.block_forces(tables, [block; 2], u, arrays.boundary, records, forces);
+                    block_forces(self.level, tables, [block; 2], u, arrays.boundary, records, forces);
                 }
             }
         };

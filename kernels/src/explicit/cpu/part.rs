@@ -9,10 +9,10 @@ use pogo_formats::mesh::ElementKind;
 use super::super::{Problem, StepperError};
 use super::forces::grain;
 use super::join::{Joined, Members};
-use super::lanes::Real;
 use super::scale::Scale;
 use super::strips::{find_strips, rows, shapes};
 use super::tables::{Law, Run, computes_once, n_dummies};
+use crate::simd::Real;
 
 /// What one block adds to the tables.
 pub(super) struct Part<T> {

@@ -1,8 +1,10 @@
 //! Elements in the plane.
 
-use super::forces::{Batches, Element, add, axpy, constant, elasticity, gauss_weights, neg, scale, sub, with_origin};
-use super::lanes::{Real, Vector};
+use super::forces::{
+    Batches, Element, add, axpy, constant, elasticity, gauss_weights, neg, pairs, scale, sub, with_origin,
+};
 use super::tables::Material;
+use crate::simd::{Real, ScatterLanes, prefetch};
 
 /// σ from the displacement gradient in the plane; thickness and quadrature weight are in the constants.
 #[derive(Clone, Copy)]
@@ -15,7 +17,7 @@ struct Plane<V, const ALIGNED: bool> {
     d26: V,
 }
 
-impl<V: Vector, const ALIGNED: bool> Plane<V, ALIGNED> {
+impl<V: ScatterLanes, const ALIGNED: bool> Plane<V, ALIGNED> {
     #[inline(always)]
     fn new(material: &Material<V::Scalar>, weight: f64) -> Self {
         let d = elasticity::<V>(material, weight);
@@ -51,7 +53,7 @@ impl<V: Vector, const ALIGNED: bool> Plane<V, ALIGNED> {
 
 /// (ε11, ε22, 2 ε12) times det J from ∂x/∂ξ and ∂u/∂ξ.
 #[inline(always)]
-fn strain<V: Vector>(g: [[V; 2]; 2], h: [[V; 2]; 2]) -> [V; 3] {
+fn strain<V: ScatterLanes>(g: [[V; 2]; 2], h: [[V; 2]; 2]) -> [V; 3] {
     let [[xr, yr], [xs, ys]] = g;
     let [[ur, vr], [us, vs]] = h;
     let exx = us.fnma(yr, ur * ys);
@@ -62,21 +64,21 @@ fn strain<V: Vector>(g: [[V; 2]; 2], h: [[V; 2]; 2]) -> [V; 3] {
 
 /// Fluxes σ c_a.
 #[inline(always)]
-fn push_stress<V: Vector>(g: [[V; 2]; 2], [sxx, syy, sxy]: [V; 3]) -> [[V; 2]; 2] {
+fn push_stress<V: ScatterLanes>(g: [[V; 2]; 2], [sxx, syy, sxy]: [V; 3]) -> [[V; 2]; 2] {
     let [[xr, yr], [xs, ys]] = g;
     [[sxy.fnma(xs, sxx * ys), syy.fnma(xs, sxy * ys)], [sxx.fnma(yr, sxy * xr), sxy.fnma(yr, syy * xr)]]
 }
 
 /// det J of g_ξ, g_η.
 #[inline(always)]
-fn double_area<V: Vector>(g: [[V; 2]; 2]) -> V {
+fn double_area<V: ScatterLanes>(g: [[V; 2]; 2]) -> V {
     g[0][1].fnma(g[1][0], g[0][0] * g[1][1])
 }
 
 /// CPE3, CPS3.
 pub(crate) struct Triangle<V, const ALIGNED: bool>(Plane<V, ALIGNED>);
 
-impl<V: Vector, const ALIGNED: bool> Element<V, 2, 2> for Triangle<V, ALIGNED> {
+impl<V: ScatterLanes, const ALIGNED: bool> Element<V, 2, 2> for Triangle<V, ALIGNED> {
     #[inline(always)]
     fn new(material: &Material<V::Scalar>) -> Self {
         Self(Plane::new(material, 0.5))
@@ -107,14 +109,14 @@ const SHAPES_AHEAD: usize = 2048;
 /// what two triangles put on the edge between them is handed to its ends once. A node and a force come and go for each
 /// triangle, where each triangle by itself has three. `displacements` are those of all nodes, (n_local, 2).
 ///
-/// Each row has the weights of its triangles, (LANES,) of `factors`: ½ / |det J| times the factor on its stiffness and, of
+/// Each row has the weights of its triangles, (N,) of `factors`: ½ / |det J| times the factor on its stiffness and, of
 /// an isotropic material, times μ, so that λ / μ alone is left to multiply by; 0 where there is no triangle. With `EDGES`
 /// x and y of g_i stand before the weights, so that no positions are fetched: less to compute, and more to read.
 ///
 /// # Safety
 /// As for [`add_forces`](super::forces::add_forces), and for positions.
 #[inline(always)]
-pub(crate) unsafe fn add_strips<V: Vector, const ISOTROPIC: bool, const EDGES: bool>(
+pub(crate) unsafe fn add_strips<V: ScatterLanes, const ISOTROPIC: bool, const EDGES: bool>(
     batches: &Batches<V::Scalar>,
     displacements: *const V::Scalar,
     forces: *mut V::Scalar,
@@ -122,30 +124,30 @@ pub(crate) unsafe fn add_strips<V: Vector, const ISOTROPIC: bool, const EDGES: b
     let plane = Plane::<V, false>::new(batches.material, 1.0);
     let d = &batches.material.elasticity;
     let ratio = V::splat(V::Scalar::from_f64(if ISOTROPIC { d[1].to_f64() / d[14].to_f64() } else { 0.0 }));
-    let n = batches.offsets.len() / V::LANES;
+    let n = batches.offsets.len() / V::N;
     if n < 2 * FILLER_ROWS {
         return;
     }
     let (offsets, shapes, positions) = (batches.offsets.as_ptr(), batches.factors.as_ptr(), batches.positions);
-    let size = shape_numbers(EDGES) * V::LANES;
+    let size = shape_numbers(EDGES) * V::N;
     let (mut ahead, step) = batches.ahead;
     let mut positions_ahead = batches.positions_ahead;
-    // SAFETY: the caller's promise; a row has LANES offsets and `size` factors.
+    // SAFETY: the caller's promise; a row has N offsets and `size` factors.
     unsafe {
-        let u0 = V::gather_pairs(displacements, offsets);
-        let u1 = V::gather_pairs(displacements, offsets.add(V::LANES));
-        let u2 = V::gather_pairs(displacements, offsets.add(2 * V::LANES));
-        let mut u = V::gather_pairs(displacements, offsets.add(3 * V::LANES));
+        let u0 = V::load_pairs(pairs(displacements, offsets));
+        let u1 = V::load_pairs(pairs(displacements, offsets.add(V::N)));
+        let u2 = V::load_pairs(pairs(displacements, offsets.add(2 * V::N)));
+        let mut u = V::load_pairs(pairs(displacements, offsets.add(3 * V::N)));
         let (mut h0, mut h1, mut h2) = (sub(u1, u0), sub(u2, u1), sub(u, u2));
         let (mut x, mut g0, mut g1, mut g2);
         if EDGES {
-            g0 = [V::load(shapes.add(size)), V::load(shapes.add(size + V::LANES))];
+            g0 = [V::load(shapes.add(size)), V::load(shapes.add(size + V::N))];
             (x, g1, g2) = (g0, g0, g0);
         } else {
-            let x0 = V::gather_pairs(positions, offsets);
-            let x1 = V::gather_pairs(positions, offsets.add(V::LANES));
-            let x2 = V::gather_pairs(positions, offsets.add(2 * V::LANES));
-            x = V::gather_pairs(positions, offsets.add(3 * V::LANES));
+            let x0 = V::load_pairs(pairs(positions, offsets));
+            let x1 = V::load_pairs(pairs(positions, offsets.add(V::N)));
+            let x2 = V::load_pairs(pairs(positions, offsets.add(2 * V::N)));
+            x = V::load_pairs(pairs(positions, offsets.add(3 * V::N)));
             (g0, g1, g2) = (sub(x1, x0), sub(x2, x1), sub(x, x2));
         }
         // On the edge before the last and, so far, on the last.
@@ -154,16 +156,16 @@ pub(crate) unsafe fn add_strips<V: Vector, const ISOTROPIC: bool, const EDGES: b
         // that takes.
         macro_rules! row {
             ($i:expr) => {
-                let (far, shape) = (offsets.add(($i + 2) * V::LANES), shapes.add($i * size));
-                let far_u = V::gather_pairs(displacements, far);
+                let (far, shape) = (offsets.add(($i + 2) * V::N), shapes.add($i * size));
+                let far_u = V::load_pairs(pairs(displacements, far));
                 let mut far_g = g2;
                 if EDGES {
-                    g1 = [V::load(shape), V::load(shape.add(V::LANES))];
+                    g1 = [V::load(shape), V::load(shape.add(V::N))];
                 } else {
-                    let far_x = V::gather_pairs(positions, far);
+                    let far_x = V::load_pairs(pairs(positions, far));
                     (far_g, x) = (sub(far_x, x), far_x);
                 }
-                let weight = V::load(shape.add(size - V::LANES));
+                let weight = V::load(shape.add(size - V::N));
                 let [exx, eyy, gxy] = strain([g0, g1], [h0, h1]);
                 let stress = if ISOTROPIC {
                     let (pressure, twice) = ((weight * ratio) * (exx + eyy), weight + weight);
@@ -173,7 +175,8 @@ pub(crate) unsafe fn add_strips<V: Vector, const ISOTROPIC: bool, const EDGES: b
                 };
                 let [first, second] = push_stress([g0, g1], stress);
                 edge = add(edge, first);
-                V::scatter_pairs(forces, offsets.add(($i - 2) * V::LANES), sub(edge_before, edge));
+                let both = V::pairs_of(sub(edge_before, edge));
+                V::change_pairs::<true, _>(both, pairs(forces, offsets.add(($i - 2) * V::N)));
                 (edge_before, edge) = (edge, second);
                 (g0, g1, g2) = (g1, g2, far_g);
                 (h0, h1, h2, u) = (h1, h2, sub(far_u, u), far_u);
@@ -183,16 +186,16 @@ pub(crate) unsafe fn add_strips<V: Vector, const ISOTROPIC: bool, const EDGES: b
         while i + 2 + ROWS_AT_ONCE <= n {
             // What the next block begins with, and the rows to come.
             for k in 0..ROWS_AT_ONCE {
-                V::fetch(ahead.wrapping_byte_add(k * step));
+                prefetch(ahead.wrapping_byte_add(k * step));
                 if !EDGES {
-                    V::fetch(positions_ahead.wrapping_byte_add(k * step));
+                    prefetch(positions_ahead.wrapping_byte_add(k * step));
                 }
             }
             (ahead, positions_ahead) = (ahead.wrapping_byte_add(4 * step), positions_ahead.wrapping_byte_add(4 * step));
             let bytes = ROWS_AT_ONCE * size * size_of::<V::Scalar>();
             let shape = shapes.wrapping_add(i * size).wrapping_byte_add(SHAPES_AHEAD);
             for line in 0..bytes / 64 {
-                V::fetch(shape.wrapping_byte_add(64 * line));
+                prefetch(shape.wrapping_byte_add(64 * line));
             }
             row!(i);
             row!(i + 1);
@@ -211,7 +214,7 @@ pub(super) const fn shape_numbers(edges: bool) -> usize {
 /// CPE4, CPS4: 2 × 2 points.
 pub(crate) struct Quadrilateral<V, const ALIGNED: bool>(Plane<V, ALIGNED>);
 
-impl<V: Vector, const ALIGNED: bool> Element<V, 2, 3> for Quadrilateral<V, ALIGNED> {
+impl<V: ScatterLanes, const ALIGNED: bool> Element<V, 2, 3> for Quadrilateral<V, ALIGNED> {
     #[inline(always)]
     fn new(material: &Material<V::Scalar>) -> Self {
         Self(Plane::new(material, 1.0))
@@ -243,7 +246,7 @@ impl<V: Vector, const ALIGNED: bool> Element<V, 2, 3> for Quadrilateral<V, ALIGN
 
 /// ∂/∂ξ at η = ∓g and ∂/∂η at ξ = ∓g from the two edges along each.
 #[inline(always)]
-fn along_sides<V: Vector>(v: &[[V; 2]; 4]) -> [[[V; 2]; 2]; 2] {
+fn along_sides<V: ScatterLanes>(v: &[[V; 2]; 4]) -> [[[V; 2]; 2]; 2] {
     let (near, far) = edge_weights();
     let [a, b, c, d] = [sub(v[1], v[0]), sub(v[2], v[3]), sub(v[3], v[0]), sub(v[2], v[1])];
     [
@@ -254,7 +257,7 @@ fn along_sides<V: Vector>(v: &[[V; 2]; 4]) -> [[[V; 2]; 2]; 2] {
 
 /// ½ N of the near and of the far edge at a Gauss point.
 #[inline(always)]
-fn edge_weights<V: Vector>() -> (V, V) {
+fn edge_weights<V: ScatterLanes>() -> (V, V) {
     let (near, far) = gauss_weights::<V>();
     let half = constant::<V>(0.5);
     (half * near, half * far)
@@ -266,7 +269,7 @@ pub(crate) struct ReducedQuadrilateral<V> {
     hourglass: V,
 }
 
-impl<V: Vector> Element<V, 2, 3> for ReducedQuadrilateral<V> {
+impl<V: ScatterLanes> Element<V, 2, 3> for ReducedQuadrilateral<V> {
     #[inline(always)]
     fn new(material: &Material<V::Scalar>) -> Self {
         Self { plane: Plane::new(material, 0.5), hourglass: V::splat(material.hourglass) }

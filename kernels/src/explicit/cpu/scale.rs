@@ -4,9 +4,9 @@ use pogo_formats::mesh::ElementKind;
 use rayon::prelude::*;
 
 use super::super::{Problem, StepperError};
-use super::lanes::Real;
 use super::tables::{Material, n_dummies};
 use crate::explicit::elements::{HOURGLASS_COEFFICIENT, hourglass_modulus, mass_change, plane_elasticity, thickness};
+use crate::simd::Real;
 
 /// Units and rounding of the block-local coordinates.
 pub(in crate::explicit) struct Scale {
@@ -32,7 +32,7 @@ const MAX_UNIT_MATERIALS: usize = 16;
 /// radians. Constants divided by a common factor are rounded otherwise, so that with a few materials one of thousands of
 /// factors leaves a tenth of the error or less.
 fn force_unit<T: Real>(materials: &[Material<f64>]) -> f64 {
-    if T::SIGNIFICAND >= f64::MANTISSA_DIGITS as i32 || materials.len() > MAX_UNIT_MATERIALS {
+    if T::SIGNIFICAND_BITS >= f64::MANTISSA_DIGITS as i32 || materials.len() > MAX_UNIT_MATERIALS {
         return 1.0;
     }
     let error = |unit: f64| {
@@ -97,7 +97,7 @@ impl Scale {
         // The grid that the largest block can still hold exactly. Double precision needs none: positions relative to
         // the block are as exact as the positions themselves.
         let mut quantum = 0.0;
-        if T::SIGNIFICAND < f64::MANTISSA_DIGITS as i32 {
+        if T::SIGNIFICAND_BITS < f64::MANTISSA_DIGITS as i32 {
             let extent = (0..n).into_par_iter().map(|i| {
                 let (mut low, mut high) = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
                 nodes(i, &mut |node| widen(&mut low, &mut high, &mesh.coordinates[node * dimension..], dimension));
@@ -105,7 +105,7 @@ impl Scale {
             });
             let half = 0.5 * extent.reduce(|| 0.0, f64::max) / length;
             if half > 0.0 && half.is_finite() {
-                quantum = 2.0f64.powi(half.log2().ceil() as i32 - T::SIGNIFICAND);
+                quantum = 2.0f64.powi(half.log2().ceil() as i32 - T::SIGNIFICAND_BITS);
             }
         }
         let mut scale = Self { length, quantum, force: 1.0 };

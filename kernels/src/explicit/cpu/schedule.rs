@@ -6,9 +6,9 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::lanes::Real;
 use super::tables::{Block, Tables};
 use crate::dynamics::wait_until;
+use crate::simd::Real;
 
 /// What steps may move before the cache of the third level no longer holds it, B: as much of it as a process may hope for.
 pub(super) const CACHE_BYTES: usize = 20 << 20;

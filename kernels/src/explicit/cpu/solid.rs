@@ -3,15 +3,15 @@
 use super::forces::{
     Element, add, array, axpy, constant, elasticity, gauss_weights, neg, scale, sub, with_origin, without_origin,
 };
-use super::lanes::{Real, Vector};
 use super::tables::Material;
+use crate::simd::{Real, ScatterLanes};
 
 /// σ in space; quadrature weight in the constants.
 struct Solid<V, const ALIGNED: bool> {
     d: [[V; 6]; 6],
 }
 
-impl<V: Vector, const ALIGNED: bool> Solid<V, ALIGNED> {
+impl<V: ScatterLanes, const ALIGNED: bool> Solid<V, ALIGNED> {
     #[inline(always)]
     fn new(material: &Material<V::Scalar>, weight: f64) -> Self {
         Self { d: elasticity::<V>(material, weight) }
@@ -62,18 +62,18 @@ impl<V: Vector, const ALIGNED: bool> Solid<V, ALIGNED> {
 
 /// Σ_a h_a ⊗ c_a: ∂u_i/∂x_j × det J.
 #[inline(always)]
-fn mean_gradient<V: Vector>(c: [[V; 3]; 3], h: [[V; 3]; 3]) -> [[V; 3]; 3] {
+fn mean_gradient<V: ScatterLanes>(c: [[V; 3]; 3], h: [[V; 3]; 3]) -> [[V; 3]; 3] {
     array!([h[0]; 3], i => array!([h[0][0]; 3], j => h[0][i].fma(c[0][j], h[1][i].fma(c[1][j], h[2][i] * c[2][j]))))
 }
 
 #[inline(always)]
-fn cross<V: Vector>(a: [V; 3], b: [V; 3]) -> [V; 3] {
+fn cross<V: ScatterLanes>(a: [V; 3], b: [V; 3]) -> [V; 3] {
     [a[2].fnma(b[1], a[1] * b[2]), a[0].fnma(b[2], a[2] * b[0]), a[1].fnma(b[0], a[0] * b[1])]
 }
 
 /// a × b + c.
 #[inline(always)]
-fn add_cross<V: Vector>(a: [V; 3], b: [V; 3], c: [V; 3]) -> [V; 3] {
+fn add_cross<V: ScatterLanes>(a: [V; 3], b: [V; 3], c: [V; 3]) -> [V; 3] {
     [
         a[2].fnma(b[1], a[1].fma(b[2], c[0])),
         a[0].fnma(b[2], a[2].fma(b[0], c[1])),
@@ -82,14 +82,14 @@ fn add_cross<V: Vector>(a: [V; 3], b: [V; 3], c: [V; 3]) -> [V; 3] {
 }
 
 #[inline(always)]
-fn dot<V: Vector>(a: [V; 3], b: [V; 3]) -> V {
+fn dot<V: ScatterLanes>(a: [V; 3], b: [V; 3]) -> V {
     a[0].fma(b[0], a[1].fma(b[1], a[2] * b[2]))
 }
 
 /// C3D4.
 pub(crate) struct Tetrahedron<V, const ALIGNED: bool>(Solid<V, ALIGNED>);
 
-impl<V: Vector, const ALIGNED: bool> Element<V, 3, 3> for Tetrahedron<V, ALIGNED> {
+impl<V: ScatterLanes, const ALIGNED: bool> Element<V, 3, 3> for Tetrahedron<V, ALIGNED> {
     #[inline(always)]
     fn new(material: &Material<V::Scalar>) -> Self {
         Self(Solid::new(material, 1.0))
@@ -104,7 +104,7 @@ impl<V: Vector, const ALIGNED: bool> Element<V, 3, 3> for Tetrahedron<V, ALIGNED
 /// C3D6: 3 × 2 points.
 pub(crate) struct Wedge<V>(Solid<V, false>);
 
-impl<V: Vector> Element<V, 3, 5> for Wedge<V> {
+impl<V: ScatterLanes> Element<V, 3, 5> for Wedge<V> {
     #[inline(always)]
     fn new(material: &Material<V::Scalar>) -> Self {
         Self(Solid::new(material, 1.0))
@@ -145,7 +145,7 @@ impl<V: Vector> Element<V, 3, 5> for Wedge<V> {
 
 /// Σ w_i v_i.
 #[inline(always)]
-fn mix<V: Vector, const N: usize>(w: &[V; N], v: &[[V; 3]; N]) -> [V; 3] {
+fn mix<V: ScatterLanes, const N: usize>(w: &[V; N], v: &[[V; 3]; N]) -> [V; 3] {
     let mut sum = scale(w[0], v[0]);
     for i in 1..N {
         sum = axpy(w[i], v[i], sum);
@@ -156,7 +156,7 @@ fn mix<V: Vector, const N: usize>(w: &[V; N], v: &[[V; 3]; N]) -> [V; 3] {
 /// Half the three edges upwards; the first and the second edge of the bottom and of the top.
 #[inline(always)]
 #[allow(clippy::type_complexity)]
-fn wedge_edges<V: Vector>(v: &[[V; 3]; 6]) -> ([[V; 3]; 3], [[V; 3]; 2], [[V; 3]; 2]) {
+fn wedge_edges<V: ScatterLanes>(v: &[[V; 3]; 6]) -> ([[V; 3]; 3], [[V; 3]; 2], [[V; 3]; 2]) {
     let half = constant::<V>(0.5);
     (
         array!([v[0]; 3], i => scale(half, sub(v[i + 3], v[i]))),
@@ -170,7 +170,7 @@ fn wedge_edges<V: Vector>(v: &[[V; 3]; 6]) -> ([[V; 3]; 3], [[V; 3]; 2], [[V; 3]
 
 /// s_m = Σ_I h_mI v_I of the modes ξ, η, ζ, ηζ, ζξ, ξη, ξηζ, for v of nodes 1 to 7 and 0 at node 0.
 #[inline(always)]
-fn modes<V: Vector>(v: &[[V; 3]; 7]) -> [[V; 3]; 7] {
+fn modes<V: ScatterLanes>(v: &[[V; 3]; 7]) -> [[V; 3]; 7] {
     // Sums and differences along ζ, then along ξ, then along η.
     let plus = [v[3], add(v[4], v[0]), add(v[5], v[1]), add(v[6], v[2])];
     let minus = [v[3], sub(v[4], v[0]), sub(v[5], v[1]), sub(v[6], v[2])];
@@ -185,7 +185,7 @@ fn modes<V: Vector>(v: &[[V; 3]; 7]) -> [[V; 3]; 7] {
 
 /// Σ_m h_mI q_m at nodes 1 to 7.
 #[inline(always)]
-fn spread<V: Vector>(q: &[[V; 3]; 7]) -> [[V; 3]; 7] {
+fn spread<V: ScatterLanes>(q: &[[V; 3]; 7]) -> [[V; 3]; 7] {
     let (fall, rise) = (sub(q[0], q[5]), add(q[0], q[5]));
     let plus = [neg(add(q[1], fall)), sub(fall, q[1]), add(q[1], rise), sub(q[1], rise)];
     let (low, high) = (sub(q[2], q[3]), add(q[2], q[3]));
@@ -209,7 +209,7 @@ const SLOPES: [[usize; 4]; 3] = [[0, 5, 4, 6], [1, 5, 3, 6], [2, 4, 3, 6]];
 /// 8 ∂/∂ξ_a at the Gauss points, (−,−), (+,−), (−,+), (+,+) of the other two coordinates, from modes times those of the
 /// points.
 #[inline(always)]
-fn slopes<V: Vector>(s: &[[V; 3]; 7], axis: usize) -> [[V; 3]; 4] {
+fn slopes<V: ScatterLanes>(s: &[[V; 3]; 7], axis: usize) -> [[V; 3]; 4] {
     let [base, first, second, both] = SLOPES[axis];
     let (low, high) = (sub(s[base], s[second]), add(s[base], s[second]));
     let (fall, rise) = (sub(s[first], s[both]), add(s[first], s[both]));
@@ -218,7 +218,7 @@ fn slopes<V: Vector>(s: &[[V; 3]; 7], axis: usize) -> [[V; 3]; 4] {
 
 /// The transpose of `slopes`.
 #[inline(always)]
-fn add_slopes<V: Vector>(q: &mut [[V; 3]; 7], points: &[[V; 3]; 4], axis: usize) {
+fn add_slopes<V: ScatterLanes>(q: &mut [[V; 3]; 7], points: &[[V; 3]; 4], axis: usize) {
     let [base, first, second, both] = SLOPES[axis];
     let (low, high) = (add(points[1], points[0]), add(points[3], points[2]));
     let (fall, rise) = (sub(points[1], points[0]), sub(points[3], points[2]));
@@ -230,7 +230,7 @@ fn add_slopes<V: Vector>(q: &mut [[V; 3]; 7], points: &[[V; 3]; 4], axis: usize)
 
 /// Modes times their values at the Gauss points, 1/√3 for each coordinate beyond the first.
 #[inline(always)]
-fn at_points<V: Vector>(s: [[V; 3]; 7]) -> [[V; 3]; 7] {
+fn at_points<V: ScatterLanes>(s: [[V; 3]; 7]) -> [[V; 3]; 7] {
     let (edge, third) = (constant::<V>(1.0 / 3.0f64.sqrt()), constant::<V>(1.0 / 3.0));
     [s[0], s[1], s[2], scale(edge, s[3]), scale(edge, s[4]), scale(edge, s[5]), scale(third, s[6])]
 }
@@ -238,7 +238,7 @@ fn at_points<V: Vector>(s: [[V; 3]; 7]) -> [[V; 3]; 7] {
 /// C3D8: 2 × 2 × 2 points.
 pub(crate) struct Hexahedron<V, const ALIGNED: bool>(Solid<V, ALIGNED>);
 
-impl<V: Vector, const ALIGNED: bool> Element<V, 3, 7> for Hexahedron<V, ALIGNED> {
+impl<V: ScatterLanes, const ALIGNED: bool> Element<V, 3, 7> for Hexahedron<V, ALIGNED> {
     #[inline(always)]
     fn new(material: &Material<V::Scalar>) -> Self {
         // g, h and the forces are eight times as large as they should be: (8 · 8 · 8).
@@ -275,7 +275,7 @@ pub(crate) struct ReducedHexahedron<V> {
     hourglass: V,
 }
 
-impl<V: Vector> Element<V, 3, 7> for ReducedHexahedron<V> {
+impl<V: ScatterLanes> Element<V, 3, 7> for ReducedHexahedron<V> {
     #[inline(always)]
     fn new(material: &Material<V::Scalar>) -> Self {
         // B̄ is 64 times as large as it should be, and so is V; Σ B̄² is 512 times.

@@ -1,8 +1,8 @@
 //! One step of one block.
 
 pub(crate) use super::forces::{force_stride, record_stride};
-use super::lanes::{Real, Vector};
 use super::tables::{Block, Dof, Tables, n_dummies};
+use crate::simd::{Real, ScatterLanes};
 
 /// Working memory of one thread, reused for every block.
 #[derive(Debug)]
@@ -161,7 +161,7 @@ pub(crate) unsafe fn open_block<T: Real>(
 /// # Safety
 /// As for `fill_records`; nobody else may touch the block's rows.
 #[inline(always)]
-pub(crate) unsafe fn update_block<V: Vector>(
+pub(crate) unsafe fn update_block<V: ScatterLanes>(
     tables: &Tables<V::Scalar>,
     block: &Block,
     arrays: &Arrays<V::Scalar>,
@@ -181,7 +181,7 @@ pub(crate) unsafe fn update_block<V: Vector>(
 
 /// The nodal update, with forces, supports, energies and monitors.
 #[inline(always)]
-unsafe fn update<V: Vector<Scalar = T>, T: Real, const D: usize>(
+unsafe fn update<V: ScatterLanes<Scalar = T>, T: Real, const D: usize>(
     tables: &Tables<T>,
     block: &Block,
     arrays: &Arrays<T>,
@@ -236,7 +236,7 @@ unsafe fn update<V: Vector<Scalar = T>, T: Real, const D: usize>(
                 continue;
             }
             let mut first = 0;
-            let nodes = V::LANES / 2;
+            let nodes = V::N / 2;
             if D == 2 && nodes > 0 {
                 // A compiler left alone takes x and y apart and puts them together again.
                 while first + nodes <= own.len() {
@@ -247,7 +247,7 @@ unsafe fn update<V: Vector<Scalar = T>, T: Real, const D: usize>(
                     if u_stride == 2 {
                         (V::load(u) + new).store(u);
                     } else {
-                        new.add_to_records(u);
+                        new.add_to_record_starts(u);
                     }
                     first += nodes;
                 }

@@ -1,7 +1,7 @@
 //! Triangles in strips: each beside the one before, so that one node more is all that it needs.
 
-use super::lanes::Real;
 use super::plane::{FILLER_ROWS, ROWS_AT_ONCE, shape_numbers};
+use crate::simd::Real;
 
 /// No triangle, and no node.
 const NONE: u32 = u32::MAX;
@@ -195,7 +195,7 @@ pub(super) fn shapes<T: Real>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::Instructions;
+    use super::super::add_forces;
     use super::super::forces::{Batches, grain};
     use super::super::tables::{Law, Material};
     use super::*;
@@ -275,14 +275,14 @@ mod tests {
 
     /// f_int of nodes with displacements and positions, (n_nodes, 4).
     fn forces<T: Real>(
-        instructions: &Instructions<T>,
+        level: Level,
         law: Law,
         material: &Material<f64>,
         (nodes, factors): (&[u16], &[T]),
         records: &[f64],
     ) -> Vec<f64> {
         let offsets: Vec<u16> = nodes.iter().map(|node| grain(2) as u16 * node).collect();
-        let numbers = if law.is_strip() { 2 } else { 4 };
+        let numbers = if law == Law::Triangle { 4 } else { 2 };
         let columns = |columns: std::ops::Range<usize>| -> Vec<T> {
             let records = records.chunks_exact(4).flat_map(|record| &record[columns.clone()]);
             records.map(|&value| T::from_f64(value)).collect()
@@ -295,13 +295,11 @@ mod tests {
             aligned: material.aligned,
             isotropic: material.isotropic,
         };
-        let special = if law.is_strip() { material.isotropic } else { material.aligned };
-        let add_forces = instructions.add_forces[law as usize][usize::from(special)];
         let ahead = (records.as_ptr(), 0);
         let (positions, positions_ahead) = (positions.as_ptr(), positions.as_ptr());
         let batches = Batches { offsets: &offsets, factors, positions, material: &material, ahead, positions_ahead };
-        // SAFETY: this machine has the instructions, and the nodes have records and forces.
-        unsafe { add_forces(&batches, records.as_ptr(), forces.as_mut_ptr()) };
+        // SAFETY: the nodes have records and forces.
+        unsafe { add_forces(level, law, &batches, records.as_ptr(), forces.as_mut_ptr()) };
         forces.into_iter().map(T::to_f64).collect()
     }
 
@@ -332,18 +330,17 @@ mod tests {
         // Triangles differ in their stiffness.
         let factor = |t: u32| f64::from((1.0 + 0.5 * noise(u64::from(t) + 9999)) as f32);
         for material in [material(true, 0.0), material(false, 0.0), material(false, 0.25)] {
-            let plain = f64::instructions(Level::Portable);
             let factors: Vec<f64> = (0..connectivity.len() as u32 / 3).map(factor).collect();
-            let expected = forces(&plain, Law::Triangle, &material, (&connectivity, &factors), &records);
+            let expected = forces(Level::PORTABLE, Law::Triangle, &material, (&connectivity, &factors), &records);
             let shear = if material.isotropic { material.elasticity[14] } else { 1.0 };
             for level in Level::available() {
-                let instructions = T::instructions(level);
-                let rows = rows(&strips, instructions.lanes, n_nodes);
+                let lanes = level.narrow_lanes::<T>();
+                let rows = rows(&strips, lanes, n_nodes);
                 let position = |node: u16| [2, 3].map(|c| records[4 * usize::from(node) + c]);
                 for (law, edges) in [(Law::Strip, false), (Law::EdgeStrip, true)] {
-                    let layout = (instructions.lanes, edges);
+                    let layout = (lanes, edges);
                     let shapes = shapes::<T>(&rows, layout, position, |t| 0.5 * shear * factor(t));
-                    let found = forces(&instructions, law, &material, (&rows.nodes, &shapes), &records);
+                    let found = forces(level, law, &material, (&rows.nodes, &shapes), &records);
                     for (found, expected) in found.iter().zip(&expected) {
                         let right = (found - expected).abs() <= tolerance;
                         assert!(right, "{level:?}, {law:?}: {found} instead of {expected}");

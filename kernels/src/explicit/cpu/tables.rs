@@ -9,9 +9,9 @@ use rayon::prelude::*;
 use super::super::{Problem, State, StepperError};
 use super::forces::{force_stride, record_stride};
 use super::groups::group_blocks;
-use super::lanes::Real;
 use super::part::Part;
 use super::scale::Scale;
+use crate::simd::Real;
 
 /// Elasticity of one section for one kind, in the units of the tables.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,10 +44,17 @@ pub(crate) enum Law {
 }
 
 impl Law {
-    /// How many there are.
-    pub const N: usize = 9;
-    /// The first so many are in the plane.
-    pub const N_PLANE: usize = 5;
+    pub const ALL: [Self; 9] = [
+        Self::Triangle,
+        Self::Strip,
+        Self::EdgeStrip,
+        Self::Quadrilateral,
+        Self::ReducedQuadrilateral,
+        Self::Tetrahedron,
+        Self::Wedge,
+        Self::Hexahedron,
+        Self::ReducedHexahedron,
+    ];
 
     pub fn of(kind: ElementKind) -> Self {
         match kind {
@@ -66,10 +73,6 @@ impl Law {
             Self::Triangle | Self::Strip | Self::EdgeStrip | Self::Quadrilateral | Self::ReducedQuadrilateral => 2,
             Self::Tetrahedron | Self::Wedge | Self::Hexahedron | Self::ReducedHexahedron => 3,
         }
-    }
-
-    pub fn is_strip(self) -> bool {
-        matches!(self, Self::Strip | Self::EdgeStrip)
     }
 
     /// Nodes of an element; of strips, of each row.
@@ -193,6 +196,8 @@ pub(crate) struct Incoming {
 #[derive(Debug)]
 pub(crate) struct Tables<T> {
     pub dimension: usize,
+    /// Elements of a batch.
+    pub lanes: usize,
     /// Where all elements are triangles in the plane, the kind of strips in which they stand.
     pub strips: Option<Law>,
     pub n_nodes: usize,
@@ -275,6 +280,7 @@ impl<T: Real> Tables<T> {
         let scale = if exact { Scale::exact::<T>(problem) } else { Scale::new::<T>(problem, &groups) };
         let mut tables = Self {
             dimension,
+            lanes,
             strips,
             n_nodes: problem.mesh.n_nodes(),
             blocks: Vec::with_capacity(groups.len()),

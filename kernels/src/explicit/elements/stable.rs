@@ -21,7 +21,7 @@ use super::SectionProperties;
 use super::shape::{QuadraturePoint, gradients};
 use super::stiffness::{ElasticLaw, Stiffness, block};
 use super::{CHUNK, Element, ElementError, check_group, element, is_reduced, quadrature, sum_to_nodes, thickness};
-use crate::simd::Level;
+use crate::simd::{InstructionSet, Kernel, Level};
 
 /// Largest stable increment and the element that sets it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -170,23 +170,20 @@ impl<F: Fn(usize) -> f64 + Sync> Search<'_, F> {
     /// Raises `worst` by a range of the elements of a group: with the widest registers that the machine has, which give
     /// the same bits.
     fn chunk<const N: usize, const W: usize>(&self, group: &GroupView, first: usize, range: Range<usize>) -> Found {
-        match Level::detect() {
-            #[cfg(target_arch = "x86_64")]
-            Level::Avx2 => {
-                #[target_feature(enable = "avx2")]
-                fn wide<const N: usize, const W: usize>(
-                    search: &Search<impl Fn(usize) -> f64 + Sync>,
-                    group: &GroupView,
-                    first: usize,
-                    range: Range<usize>,
-                ) -> Found {
-                    search.range::<N, W>(group, first, range)
-                }
-                // SAFETY: the machine has these instructions.
-                unsafe { wide::<N, W>(self, group, first, range) }
-            }
-            _ => self.range::<N, W>(group, first, range),
+        struct Range<'a, F, const N: usize, const W: usize> {
+            search: &'a Search<'a, F>,
+            group: &'a GroupView<'a>,
+            first: usize,
+            range: std::ops::Range<usize>,
         }
+        impl<F: Fn(usize) -> f64 + Sync, const N: usize, const W: usize> Kernel for Range<'_, F, N, W> {
+            type Output = Found;
+            #[inline(always)]
+            fn run<I: InstructionSet>(self) -> Found {
+                self.search.range::<N, W>(self.group, self.first, self.range)
+            }
+        }
+        Level::detect().run(Range::<F, N, W> { search: self, group, first, range })
     }
 
     #[inline(always)]

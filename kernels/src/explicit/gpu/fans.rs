@@ -9,7 +9,7 @@ use std::ops::Range;
 use pogo_formats::explicit::block::{DeviceTables, DeviceView, FanRecord};
 use rayon::prelude::*;
 
-use super::super::cpu::Real;
+use crate::simd::Real;
 
 /// Threads whose reads go together, and as many places that do not disturb each other.
 const TOGETHER: usize = 8;

@@ -18,11 +18,11 @@ use std::time::Instant;
 use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
 
-use super::cpu::Real;
 use super::{EnergySums, Problem, State, Stepper, StepperError};
 use crate::device::{Buffer, DeviceError, Event, Gpu, Graph, Kernel, Plain, synchronize};
 use crate::dynamics::SignalTable;
 use crate::dynamics::signals::Signals;
+use crate::simd::Real;
 use fans::{Entries, fan_rows, further_rows};
 use grids::{TileRow, room};
 use signals::{DeviceSignals, WINDOW};
@@ -63,26 +63,6 @@ mod ptx {
     pub const SOLIDS_F64: &str = include_str!("../../../ptx/solids_f64.ptx");
     pub const MARCH_F32: &str = include_str!("../../../ptx/march_f32.ptx");
     pub const MARCH_F64: &str = include_str!("../../../ptx/march_f64.ptx");
-}
-
-/// Numbers that the kernels are compiled for.
-pub trait GpuReal: Real + private::Number {}
-impl GpuReal for f32 {}
-impl GpuReal for f64 {}
-
-mod private {
-    use super::Plain;
-
-    #[allow(private_bounds)]
-    pub trait Number: Plain {
-        const NAME: &'static str;
-    }
-    impl Number for f32 {
-        const NAME: &'static str = "f32";
-    }
-    impl Number for f64 {
-        const NAME: &'static str = "f64";
-    }
 }
 
 /// How a problem is run on a device.
@@ -233,7 +213,7 @@ struct Launch<T> {
 
 /// Steps a problem on a CUDA device in precision `T`.
 #[derive(Debug)]
-pub struct GpuStepper<T: GpuReal> {
+pub struct GpuStepper<T: Real> {
     // Graphs, buffers, modules and stream go before the context that they live in.
     graphs: [Option<Graph>; 2],
     single: Launch<T>,
@@ -269,7 +249,7 @@ struct Aside {
 }
 
 // SAFETY: handles and addresses that the driver lets any one thread at a time use; every method enters the context first.
-unsafe impl<T: GpuReal> Send for GpuStepper<T> {}
+unsafe impl<T: Real> Send for GpuStepper<T> {}
 
 /// Why a stepper on a device cannot be made.
 #[derive(Debug, thiserror::Error, Clone, PartialEq)]
@@ -298,7 +278,7 @@ impl Uploader {
     }
 }
 
-impl<T: GpuReal> GpuStepper<T> {
+impl<T: Real> GpuStepper<T> {
     /// A stepper on a device, from a state at any step.
     ///
     /// # Errors
@@ -743,7 +723,7 @@ fn bytes_per_step<T>(problem: &Problem, tables: &Tables<T>, two_steps: bool) -> 
     if two_steps { total / 2.0 } else { total }
 }
 
-impl<T: GpuReal> Stepper for GpuStepper<T> {
+impl<T: Real> Stepper for GpuStepper<T> {
     fn step(&self) -> u64 {
         self.step
     }

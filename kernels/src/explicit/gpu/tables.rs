@@ -7,11 +7,11 @@ use pogo_formats::explicit::block::{DeviceTables, DeviceView};
 use pogo_formats::mesh::ElementKind;
 use rayon::prelude::*;
 
-use super::super::cpu::Real;
 use super::super::cpu::scale::Scale;
 use super::super::{Problem, StepperError};
 use super::grids::{Launched, Role, Tiles};
 use crate::device::Plain;
+use crate::simd::Real;
 
 const NONE: u32 = u32::MAX;
 

@@ -8,6 +8,7 @@ use pogo_tools::partition::{PartitionOptions, Partitioner, partition};
 use super::*;
 use crate::device::{Buffer, Gpu, Kernel, first_device};
 use crate::dynamics::signals::{Signal, Signals};
+use crate::simd::Real;
 
 /// True, and a word about it, where there is no device.
 fn skipped(test: &str) -> bool {
@@ -172,12 +173,12 @@ fn relative(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).fold(0.0f64, |worst, (a, b)| worst.max((a - b).abs())) / most
 }
 
-fn compare<T: GpuReal>(case: &Arranged, problem: &Problem, what: &str, tolerance: f64) {
+fn compare<T: Real>(case: &Arranged, problem: &Problem, what: &str, tolerance: f64) {
     compare_forces::<T>(case, problem, what, tolerance, if size_of::<T>() == 8 { 1e-12 } else { 5e-6 });
 }
 
 /// `of_forces` is the tolerance of f_int against that in f64.
-fn compare_forces<T: GpuReal>(case: &Arranged, problem: &Problem, what: &str, tolerance: f64, of_forces: f64) {
+fn compare_forces<T: Real>(case: &Arranged, problem: &Problem, what: &str, tolerance: f64, of_forces: f64) {
     let start = case.start();
     let amplitudes = amplitudes(problem.time_increment);
     let signals = signals(&amplitudes, problem.time_increment);
@@ -443,7 +444,7 @@ fn forces_where_nothing_acts() {
     }
 }
 
-fn forces<T: GpuReal>(problem: &Problem, start: &State, tolerance: f64) {
+fn forces<T: Real>(problem: &Problem, start: &State, tolerance: f64) {
     let signals = Signals::new(&[], problem.time_increment);
     let expected = CpuStepper::<f64>::new(problem, start, 1).unwrap().internal_force(&start.displacement);
     let mut gpu = GpuStepper::<T>::new(problem, start, &signals, GpuOptions::default()).unwrap();

@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use pogo_formats::spring::{DIRECTION_BITS, DIRECTIONS, N_DIRECTIONS, opposite};
 
-use super::lanes::Lanes;
 use super::pull::{Rule, Stretched};
-use super::{Arrays, Layout, Number, Task};
+use super::{Arrays, Layout, Task};
+use crate::simd::{InstructionSet, Kernel, Lanes, Level, Real};
 use crate::spring::law::Constants;
 use crate::spring::springs::lattice_laws;
 use crate::spring::{SpringError, SpringProblem};
@@ -18,13 +18,9 @@ const MIXED: u8 = u8::MAX;
 /// Bytes of displacements that are to stay near the core.
 const CACHE: usize = 512 << 10;
 
-/// Rows of one thread's share, compiled for an instruction set.
-pub(crate) type Rows<T> = unsafe fn(&Grid<T>, &mut Task<T>);
-
 /// A grid in memory: rows padded to whole registers, a plane and more of padding at both ends.
 #[derive(Debug, Clone)]
-pub(crate) struct Grid<T: Number> {
-    rows: Rows<T>,
+pub(crate) struct Grid<T> {
     lanes: usize,
     pub size: [usize; 3],
     /// Numbers of a row and of a plane.
@@ -53,9 +49,9 @@ pub(crate) struct Grid<T: Number> {
     pub particle: Vec<u32>,
 }
 
-impl<T: Number> Grid<T> {
+impl<T: Real> Grid<T> {
     /// With whole registers of `lanes` numbers, and room for `beyond` rows more after the last than neighbours need.
-    pub fn new(problem: &SpringProblem, rows: Rows<T>, lanes: usize, beyond: usize) -> Result<Self, SpringError> {
+    pub fn new(problem: &SpringProblem, lanes: usize, beyond: usize) -> Result<Self, SpringError> {
         let grid = problem.mesh.grid.ok_or(SpringError::NoGrid)?;
         let size = grid.size.map(|s| s as usize);
         if size.iter().product::<usize>() != grid.mask.len() {
@@ -99,7 +95,6 @@ impl<T: Number> Grid<T> {
         let dt = problem.time_increment;
         let constants = lattice_laws(problem, &grid).iter().map(|law| Constants::new(law, dt)).collect();
         let mut made = Self {
-            rows,
             lanes,
             size,
             row,
@@ -202,7 +197,7 @@ impl<T: Number> Grid<T> {
 /// # Safety
 /// As for [`advance_chunk`].
 #[inline(always)]
-unsafe fn plain_forces<T: Number, V: Lanes<Scalar = T>>(
+unsafe fn plain_forces<T: Real, V: Lanes<Scalar = T>>(
     grid: &Grid<T>,
     constants: &[Constants<T>; N_DIRECTIONS],
     [mut any, all]: [u32; 2],
@@ -237,9 +232,9 @@ unsafe fn plain_forces<T: Number, V: Lanes<Scalar = T>>(
 /// Advances the places of a chunk.
 ///
 /// # Safety
-/// The arrays must have the grid's length; the chunk is this thread's; the machine must have the instructions of the lanes.
+/// The arrays must have the grid's length; the chunk is this thread's.
 #[inline(always)]
-unsafe fn advance_chunk<T: Number, V: Lanes<Scalar = T>>(grid: &Grid<T>, task: &mut Task<T>, at: usize) {
+unsafe fn advance_chunk<T: Real, V: Lanes<Scalar = T>>(grid: &Grid<T>, task: &mut Task<T>, at: usize) {
     let (arrays, factors) = (task.arrays, task.factors);
     let Arrays { u, next_u, du, next_du, drag, mask, any, all, .. } = arrays;
     let (chunk, len) = (at / V::N, grid.len);
@@ -322,7 +317,7 @@ unsafe fn advance_chunk<T: Number, V: Lanes<Scalar = T>>(grid: &Grid<T>, task: &
 /// As for [`advance_chunk`].
 #[cold]
 #[inline(never)]
-unsafe fn break_springs<T: Number>(grid: &Grid<T>, task: &mut Task<T>, at: usize, direction: usize, over: u32) {
+unsafe fn break_springs<T: Real>(grid: &Grid<T>, task: &mut Task<T>, at: usize, direction: usize, over: u32) {
     let Arrays { mask, any, all, .. } = task.arrays;
     // SAFETY: the caller's promise.
     unsafe {
@@ -346,7 +341,7 @@ unsafe fn break_springs<T: Number>(grid: &Grid<T>, task: &mut Task<T>, at: usize
 /// # Safety
 /// As for [`advance_chunk`].
 #[inline(always)]
-pub(super) unsafe fn rows<T: Number, V: Lanes<Scalar = T>>(grid: &Grid<T>, task: &mut Task<T>) {
+unsafe fn rows<T: Real, V: Lanes<Scalar = T>>(grid: &Grid<T>, task: &mut Task<T>) {
     let rows: Range<usize> = task.units.clone();
     if rows.is_empty() {
         return;
@@ -373,7 +368,22 @@ pub(super) unsafe fn rows<T: Number, V: Lanes<Scalar = T>>(grid: &Grid<T>, task:
     }
 }
 
-impl<T: Number> Layout<T> for Grid<T> {
+/// See [`rows`].
+struct AdvanceRows<'a, T> {
+    grid: &'a Grid<T>,
+    task: &'a mut Task<T>,
+}
+
+impl<T: Real> Kernel for AdvanceRows<'_, T> {
+    type Output = ();
+    #[inline(always)]
+    fn run<I: InstructionSet>(self) {
+        // SAFETY: the promise of `Layout::advance`.
+        unsafe { rows::<T, I::Wide<T>>(self.grid, self.task) };
+    }
+}
+
+impl<T: Real> Layout<T> for Grid<T> {
     fn len(&self) -> usize {
         3 * self.len
     }
@@ -411,9 +421,8 @@ impl<T: Number> Layout<T> for Grid<T> {
         arrays.all = self.all.as_mut_ptr();
     }
 
-    unsafe fn advance(&self, task: &mut Task<T>) {
-        // SAFETY: the caller's promise.
-        unsafe { (self.rows)(self, task) };
+    unsafe fn advance(&self, level: Level, task: &mut Task<T>) {
+        level.run(AdvanceRows { grid: self, task });
     }
 
     fn erase(&mut self, particles: [u32; 2]) {

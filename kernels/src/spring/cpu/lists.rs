@@ -11,18 +11,15 @@ use std::ops::Range;
 use pogo_formats::spring::{DIRECTION_BITS, DIRECTIONS, N_DIRECTIONS, SpringMeshView};
 use rayon::prelude::*;
 
-use super::lanes::{Id, Lanes, RECORD};
 use super::pull::{Rule, Stretched};
-use super::{Arrays, Layout, Number, Task};
+use super::{Arrays, Layout, RECORD, Task};
+use crate::simd::{Index, InstructionSet, Kernel, Lanes, Level, Real, Records};
 use crate::spring::law::{Constants, Law};
 use crate::spring::springs::{Springs, in_grid, lattice_laws};
 use crate::spring::{SpringError, SpringProblem};
 
 /// Chunks whose springs join different materials.
 const MIXED: u8 = u8::MAX;
-
-/// Blocks of one thread's share, compiled for an instruction set.
-pub(crate) type Blocks<T, I> = unsafe fn(&Lists<T, I>, &mut Task<T>);
 
 /// What the springs of the entries are.
 #[derive(Debug, Clone)]
@@ -36,8 +33,7 @@ pub(crate) enum Rules<T> {
 
 /// Lists in memory.
 #[derive(Debug, Clone)]
-pub(crate) struct Lists<T: Number, I: Id> {
-    blocks: Blocks<T, I>,
+pub(crate) struct Lists<T, I> {
     lanes: usize,
     /// Particles, and those with padding to whole blocks.
     pub n: usize,
@@ -73,15 +69,9 @@ pub(super) struct Scratch<T> {
     force: Vec<T>,
 }
 
-impl<T: Number, I: Id> Lists<T, I> {
+impl<T: Real, I: Index> Lists<T, I> {
     /// Of the springs of a problem in blocks of `block` particles, with room for those that will be added.
-    pub fn new(
-        problem: &SpringProblem,
-        springs: &Springs,
-        blocks: Blocks<T, I>,
-        lanes: usize,
-        block: usize,
-    ) -> Result<Self, SpringError> {
+    pub fn new(problem: &SpringProblem, springs: &Springs, lanes: usize, block: usize) -> Result<Self, SpringError> {
         let mesh = &problem.mesh;
         let n = mesh.n_particles();
         let n_blocks = n.div_ceil(block);
@@ -118,7 +108,6 @@ impl<T: Number, I: Id> Lists<T, I> {
             }
         }
         let mut made = Self {
-            blocks,
             lanes,
             n,
             padded: n_blocks * block,
@@ -339,7 +328,7 @@ fn own_halo(mesh: &SpringMeshView, block: usize, b: usize) -> Vec<u32> {
 
 /// The class of a law, which its length does not change: k without that of E A, E A × rest factor in place of the rest vector, and
 /// c / Δt.
-fn class_of<T: Number>(law: &Law, dt: f64) -> Constants<T> {
+fn class_of<T: Real>(law: &Law, dt: f64) -> Constants<T> {
     let [stiffness, axial] = law.parts.map(T::from_f64);
     let (rest, damping) = ([axial, T::default(), T::default()], T::from_f64(law.damping / dt));
     Constants { rest, inverse: T::default(), stiffness, damping, ..Constants::new(law, dt) }
@@ -351,7 +340,7 @@ struct Classes<T> {
     of_bits: HashMap<[u64; 5], usize>,
 }
 
-impl<T: Number> Classes<T> {
+impl<T: Real> Classes<T> {
     fn new() -> Self {
         Self { all: Vec::new(), of_bits: HashMap::new() }
     }
@@ -371,7 +360,7 @@ impl<T: Number> Classes<T> {
 }
 
 /// Writes the rest vector of an entry and its 1/L².
-fn put_rest<T: Number>(rest: &mut [T], entry: usize, block: usize, law: &Law, dt: f64) {
+fn put_rest<T: Real>(rest: &mut [T], entry: usize, block: usize, law: &Law, dt: f64) {
     let constants = Constants::<T>::new(law, dt);
     let (row, at) = (entry / block, entry % block);
     for (c, value) in constants.rest.into_iter().chain([constants.inverse]).enumerate() {
@@ -382,9 +371,9 @@ fn put_rest<T: Number>(rest: &mut [T], entry: usize, block: usize, law: &Law, dt
 /// Advances the blocks of a share.
 ///
 /// # Safety
-/// The arrays must have the lists' length; the blocks are this thread's; the machine must have the instructions of the lanes.
+/// The arrays must have the lists' length; the blocks are this thread's.
 #[inline(always)]
-pub(super) unsafe fn blocks<T: Number, I: Id, V: Lanes<Scalar = T>>(lists: &Lists<T, I>, task: &mut Task<T>) {
+unsafe fn blocks<T: Real, I: Index, V: Lanes<Scalar = T>>(lists: &Lists<T, I>, task: &mut Task<T>) {
     let mut scratch = std::mem::take(&mut task.scratch);
     let local = size_of::<I>() == 2;
     let most = lists.halo_first.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0) + lists.block;
@@ -440,7 +429,7 @@ pub(super) unsafe fn blocks<T: Number, I: Id, V: Lanes<Scalar = T>>(lists: &List
 /// # Safety
 /// The records must be there.
 #[inline(always)]
-unsafe fn copy_records<T: Number, I: Id>(lists: &Lists<T, I>, block: usize, from: *const T, to: &mut [T]) {
+unsafe fn copy_records<T: Real, I: Index>(lists: &Lists<T, I>, block: usize, from: *const T, to: &mut [T]) {
     let own = lists.block * RECORD;
     // SAFETY: the caller's promise; `to` is long enough for every block.
     unsafe {
@@ -453,13 +442,44 @@ unsafe fn copy_records<T: Number, I: Id>(lists: &Lists<T, I>, block: usize, from
     }
 }
 
+/// Components of the records that N consecutive ids name.
+///
+/// # Safety
+/// The ids and the records must be readable.
+#[inline(always)]
+unsafe fn gather<V: Lanes, I: Index>(records: *const V::Scalar, ids: *const I) -> [V; 3] {
+    // SAFETY: the caller's promise.
+    let rows =
+        unsafe { V::rows(Records { base: records.cast_mut(), index: ids, bytes: RECORD * size_of::<V::Scalar>() }) };
+    let [x, y, z, _] = V::columns(rows);
+    [x, y, z]
+}
+
+/// Components into N consecutive records.
+///
+/// # Safety
+/// They must be writable.
+#[inline(always)]
+unsafe fn scatter<V: Lanes>(values: [V; 3], records: *mut V::Scalar) {
+    let mut columns = [[V::Scalar::default(); 16]; 3];
+    for c in 0..3 {
+        // SAFETY: a column has more numbers than any lanes.
+        unsafe { values[c].store(columns[c].as_mut_ptr()) };
+    }
+    for lane in 0..V::N {
+        let record = [columns[0][lane], columns[1][lane], columns[2][lane], V::Scalar::default()];
+        // SAFETY: the caller's promise.
+        unsafe { records.add(RECORD * lane).cast::<[V::Scalar; RECORD]>().write(record) };
+    }
+}
+
 /// Pulls at the particles of K chunks of a lattice, of one material, where springs do nothing else: a loop that lasts in registers.
 ///
 /// # Safety
 /// As for [`blocks`].
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
-unsafe fn plain_forces<T: Number, I: Id, V: Lanes<Scalar = T>, const K: usize>(
+unsafe fn plain_forces<T: Real, I: Index, V: Lanes<Scalar = T>, const K: usize>(
     constants: &[Constants<T>; N_DIRECTIONS],
     mut slots: u32,
     ids: *const I,
@@ -474,20 +494,20 @@ unsafe fn plain_forces<T: Number, I: Id, V: Lanes<Scalar = T>, const K: usize>(
         let mut force = [[V::splat(T::default()); 3]; K];
         let mut x = force;
         for k in 0..K {
-            x[k] = V::gather(own, own_ids.add(k * V::N));
+            x[k] = gather::<V, _>(own, own_ids.add(k * V::N));
         }
         while slots != 0 {
             let slot = slots.trailing_zeros() as usize;
             slots &= slots - 1;
             let rule = Rule::<V>::splat(&constants[slot]);
             for k in 0..K {
-                let other = V::gather(u, ids.add(slot * block + k * V::N));
+                let other = gather::<V, _>(u, ids.add(slot * block + k * V::N));
                 let spring = Stretched::new([other[0] - x[k][0], other[1] - x[k][1], other[2] - x[k][2]], &rule);
                 force[k] = spring.add(spring.pull, force[k]);
             }
         }
         for k in 0..K {
-            V::scatter(force[k], records.add(k * V::N * RECORD));
+            scatter(force[k], records.add(k * V::N * RECORD));
         }
     }
 }
@@ -497,7 +517,7 @@ unsafe fn plain_forces<T: Number, I: Id, V: Lanes<Scalar = T>, const K: usize>(
 /// # Safety
 /// As for [`blocks`].
 #[inline(always)]
-unsafe fn chunk_forces<T: Number, I: Id, V: Lanes<Scalar = T>>(
+unsafe fn chunk_forces<T: Real, I: Index, V: Lanes<Scalar = T>>(
     lists: &Lists<T, I>,
     task: &mut Task<T>,
     block: usize,
@@ -514,8 +534,8 @@ unsafe fn chunk_forces<T: Number, I: Id, V: Lanes<Scalar = T>>(
         let zero = V::splat(T::default());
         let ids = task.arrays.ids.cast::<I>().add(lists.first[block] * lists.block + at);
         let own_ids = lists.own_ids.as_ptr().add(at);
-        let x = V::gather(u.add(own), own_ids);
-        let x_rate = if factors.damped { V::gather(du.add(own), own_ids) } else { [zero; 3] };
+        let x = gather::<V, _>(u.add(own), own_ids);
+        let x_rate = if factors.damped { gather::<V, _>(du.add(own), own_ids) } else { [zero; 3] };
         let (mut force, mut dragging) = ([zero; 3], [zero; 3]);
         let uniform = lists.uniform(chunk);
         let lattice = matches!(lists.rules, Rules::Lattice { .. });
@@ -552,13 +572,13 @@ unsafe fn chunk_forces<T: Number, I: Id, V: Lanes<Scalar = T>>(
                 Rule::<V>::load(&lists.mixed_constants(first, slot))
             };
             let slot_ids = ids.add(slot * lists.block);
-            let other = V::gather(u, slot_ids);
+            let other = gather::<V, _>(u, slot_ids);
             let e = [other[0] - x[0], other[1] - x[1], other[2] - x[2]];
             let spring = Stretched::new(e, &rule);
             let mut strength = spring.pull;
             let mut rate = zero;
             if factors.damped {
-                let other = V::gather(du, slot_ids);
+                let other = gather::<V, _>(du, slot_ids);
                 rate = spring.drag([other[0] - x_rate[0], other[1] - x_rate[1], other[2] - x_rate[2]], &rule);
             }
             if factors.breaks || lists.stressed {
@@ -612,7 +632,7 @@ unsafe fn chunk_forces<T: Number, I: Id, V: Lanes<Scalar = T>>(
 /// # Safety
 /// As for [`blocks`].
 #[inline(always)]
-unsafe fn update<T: Number, I: Id>(lists: &Lists<T, I>, task: &mut Task<T>, start: usize, force: &[T]) {
+unsafe fn update<T: Real, I: Index>(lists: &Lists<T, I>, task: &mut Task<T>, start: usize, force: &[T]) {
     let (arrays, factors) = (task.arrays, task.factors);
     let gravity = [factors.gravity[0], factors.gravity[1], factors.gravity[2], T::default()];
     let n = (lists.n * RECORD - start).min(lists.block * RECORD);
@@ -638,7 +658,22 @@ unsafe fn update<T: Number, I: Id>(lists: &Lists<T, I>, task: &mut Task<T>, star
     }
 }
 
-impl<T: Number, I: Id> Layout<T> for Lists<T, I> {
+/// See [`blocks`].
+struct AdvanceBlocks<'a, T, X> {
+    lists: &'a Lists<T, X>,
+    task: &'a mut Task<T>,
+}
+
+impl<T: Real, X: Index> Kernel for AdvanceBlocks<'_, T, X> {
+    type Output = ();
+    #[inline(always)]
+    fn run<I: InstructionSet>(self) {
+        // SAFETY: the promise of `Layout::advance`.
+        unsafe { blocks::<T, X, I::Wide<T>>(self.lists, self.task) };
+    }
+}
+
+impl<T: Real, I: Index> Layout<T> for Lists<T, I> {
     fn len(&self) -> usize {
         self.padded * RECORD
     }
@@ -677,9 +712,8 @@ impl<T: Number, I: Id> Layout<T> for Lists<T, I> {
         self.touched.clear();
     }
 
-    unsafe fn advance(&self, task: &mut Task<T>) {
-        // SAFETY: the caller's promise.
-        unsafe { (self.blocks)(self, task) };
+    unsafe fn advance(&self, level: Level, task: &mut Task<T>) {
+        level.run(AdvanceBlocks { lists: self, task });
     }
 
     fn erase(&mut self, [i, j]: [u32; 2]) {
@@ -738,7 +772,7 @@ impl<T: Number, I: Id> Layout<T> for Lists<T, I> {
     }
 }
 
-impl<T: Number, I: Id> Lists<T, I> {
+impl<T: Real, I: Index> Lists<T, I> {
     /// Direction from a particle to a neighbour in the grid, by their rest vectors.
     fn direction_of(&self, from: usize, to: usize) -> Option<usize> {
         let pair = [from.min(to) as u32, from.max(to) as u32];

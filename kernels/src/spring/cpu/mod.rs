@@ -5,7 +5,6 @@
 //! of threads, for every instruction set, and for both addressings.
 
 pub(super) mod grid;
-mod lanes;
 pub(super) mod lists;
 mod pull;
 
@@ -18,95 +17,12 @@ use super::{Addressing, Cause, Change, Energies, SpringError, SpringProblem, Sta
 use crate::device::DeviceError;
 use crate::dynamics::Barrier;
 use crate::dynamics::SignalTable;
-use crate::explicit::Real;
-use crate::simd::Level;
-use grid::{Grid, Rows};
-use lanes::{Lanes, One};
-use lists::{Blocks, Lists, Scratch};
+use crate::simd::{Level, Real};
+use grid::Grid;
+use lists::{Lists, Scratch};
 
-/// Numbers that the steps are compiled for: `f32` and `f64`.
-#[allow(private_interfaces)]
-pub trait Number: Real {
-    /// Lanes of a level.
-    #[doc(hidden)]
-    fn lanes(level: Level) -> usize;
-    /// Implicit step.
-    #[doc(hidden)]
-    fn rows(level: Level) -> Rows<Self>;
-    /// Explicit step with local ids.
-    #[doc(hidden)]
-    fn local_blocks(level: Level) -> Blocks<Self, u16>;
-    /// Explicit step with global ids.
-    #[doc(hidden)]
-    fn global_blocks(level: Level) -> Blocks<Self, u32>;
-}
-
-/// The steps for one type of lanes, compiled for the instructions that they need.
-macro_rules! compiled {
-    ($function:ident, $table:ty, $lanes:ty, $scalar:ty, ($($parameters:ty),*) $(, $features:literal)?) => {{
-        $(#[target_feature(enable = $features)])?
-        unsafe fn step(table: &$table, task: &mut Task<$scalar>) {
-            // SAFETY: the caller's promise.
-            unsafe { $function::<$($parameters),*>(table, task) }
-        }
-        step
-    }};
-}
-use grid::rows as grid_rows;
-use lists::blocks as list_blocks;
-
-macro_rules! number {
-    ($type:ty, $avx2:ident, $avx512:ident) => {
-        #[allow(private_interfaces)]
-        impl Number for $type {
-            fn lanes(level: Level) -> usize {
-                match level {
-                    Level::Portable => 1,
-                    #[cfg(target_arch = "x86_64")]
-                    Level::Avx2 => lanes::$avx2::N,
-                    #[cfg(target_arch = "x86_64")]
-                    Level::Avx512 => lanes::$avx512::N,
-                }
-            }
-            fn rows(level: Level) -> Rows<Self> {
-                match level {
-                    Level::Portable => compiled!(grid_rows, Grid<$type>, One<$type>, $type, ($type, One<$type>)),
-                    #[cfg(target_arch = "x86_64")]
-                    Level::Avx2 => {
-                        compiled!(grid_rows, Grid<$type>, lanes::$avx2, $type, ($type, lanes::$avx2), "avx2,fma")
-                    }
-                    #[cfg(target_arch = "x86_64")]
-                    Level::Avx512 => compiled!(
-                        grid_rows, Grid<$type>, lanes::$avx512, $type, ($type, lanes::$avx512), "avx512f,avx512vl,avx2,fma"
-                    ),
-                }
-            }
-            fn local_blocks(level: Level) -> Blocks<Self, u16> {
-                number!(@lists $type, u16, level, $avx2, $avx512)
-            }
-            fn global_blocks(level: Level) -> Blocks<Self, u32> {
-                number!(@lists $type, u32, level, $avx2, $avx512)
-            }
-        }
-    };
-    (@lists $type:ty, $id:ty, $level:ident, $avx2:ident, $avx512:ident) => {
-        match $level {
-            Level::Portable => {
-                compiled!(list_blocks, Lists<$type, $id>, One<$type>, $type, ($type, $id, One<$type>))
-            }
-            #[cfg(target_arch = "x86_64")]
-            Level::Avx2 => compiled!(
-                list_blocks, Lists<$type, $id>, lanes::$avx2, $type, ($type, $id, lanes::$avx2), "avx2,fma"
-            ),
-            #[cfg(target_arch = "x86_64")]
-            Level::Avx512 => compiled!(
-                list_blocks, Lists<$type, $id>, lanes::$avx512, $type, ($type, $id, lanes::$avx512), "avx512f,avx512vl,avx2,fma"
-            ),
-        }
-    };
-}
-number!(f32, F32x8, F32x16);
-number!(f64, F64x4, F64x8);
+/// Numbers of a record in memory: (x, y, z, unused).
+const RECORD: usize = 4;
 
 /// Arrays of a step, and the tables that springs which break change.
 #[derive(Debug, Clone, Copy)]
@@ -172,8 +88,8 @@ pub(super) trait Layout<T>: Send + Sync + std::fmt::Debug {
     /// Tables that a step changes.
     fn pointers(&mut self, arrays: &mut Arrays<T>);
     /// # Safety
-    /// The arrays must be as long as `len`, the units this thread's alone.
-    unsafe fn advance(&self, task: &mut Task<T>);
+    /// The arrays must be as long as `len`, the units this thread's alone, and the tables laid out for the level's lanes.
+    unsafe fn advance(&self, level: Level, task: &mut Task<T>);
     fn erase(&mut self, particles: [u32; 2]);
     fn add(&mut self, particles: [u32; 2], group: u32);
     fn bytes_per_step(&self) -> f64;
@@ -197,7 +113,8 @@ struct Monitor {
 
 /// Steps a model on the CPU in precision `T`.
 #[derive(Debug)]
-pub struct CpuStepper<'a, T: Number> {
+pub struct CpuStepper<'a, T: Real> {
+    level: Level,
     problem: SpringProblem<'a>,
     springs: Springs<'a>,
     schedule: Schedule,
@@ -224,7 +141,7 @@ pub struct CpuStepper<'a, T: Number> {
 ///
 /// # Errors
 /// A model that contradicts itself, an addressing that it cannot have, threads that cannot be started.
-pub fn cpu<'a, T: Number>(
+pub fn cpu<'a, T: Real>(
     problem: SpringProblem<'a>,
     state: &State,
     addressing: Addressing,
@@ -238,8 +155,8 @@ struct Shared<T>(Arrays<T>, [*mut T; 2], [*mut T; 2], *mut f64, *mut f64, *mut f
 // SAFETY: as said.
 unsafe impl<T> Sync for Shared<T> {}
 
-impl<'a, T: Number> CpuStepper<'a, T> {
-    /// As [`cpu`], with a given instruction set, which the machine must have.
+impl<'a, T: Real> CpuStepper<'a, T> {
+    /// As [`cpu`], at a given level.
     ///
     /// # Errors
     /// As [`cpu`].
@@ -251,16 +168,14 @@ impl<'a, T: Number> CpuStepper<'a, T> {
         level: Level,
     ) -> Result<Self, SpringError> {
         let mut springs = Springs::prepare(&problem, state)?;
-        let (n_lanes, block) = (T::lanes(level), problem.mesh.lists.block_size);
+        let (n_lanes, block) = (level.wide_lanes::<T>(), problem.mesh.lists.block_size);
         if !block.is_multiple_of(n_lanes) {
             return Err(SpringError::Mesh { what: "the block size is no multiple of 32" });
         }
         let mut layout: Box<dyn Layout<T>> = match addressing.choose(&problem)? {
-            Addressing::ExplicitGlobal => {
-                Box::new(Lists::new(&problem, &springs, T::global_blocks(level), n_lanes, block)?)
-            }
-            Addressing::Explicit => Box::new(Lists::new(&problem, &springs, T::local_blocks(level), n_lanes, block)?),
-            _ => Box::new(Grid::new(&problem, T::rows(level), n_lanes, 0)?),
+            Addressing::ExplicitGlobal => Box::new(Lists::<T, u32>::new(&problem, &springs, n_lanes, block)?),
+            Addressing::Explicit => Box::new(Lists::<T, u16>::new(&problem, &springs, n_lanes, block)?),
+            _ => Box::new(Grid::new(&problem, n_lanes, 0)?),
         };
         springs.replay(&problem, &state.changes, |change, group| match group {
             Some(group) => layout.add(change.particles, group),
@@ -307,6 +222,7 @@ impl<'a, T: Number> CpuStepper<'a, T> {
         };
         let follow = |len| vec![0.0; if problem.follow_work { len } else { 0 }];
         Ok(Self {
+            level,
             schedule: Schedule::new(&problem, state.step),
             happened: state.happened(),
             changes: state.changes.clone(),
@@ -421,7 +337,7 @@ impl<'a, T: Number> CpuStepper<'a, T> {
         );
         let shared = &shared;
         let barrier = Barrier::new(self.shares.len());
-        let (first, layout, problem) = (self.step, self.layout.as_ref(), &self.problem);
+        let (first, level, layout, problem) = (self.step, self.level, self.layout.as_ref(), &self.problem);
         let (forces, supports, monitors) = (&self.forces, &self.supports, &self.monitors);
         let (shares, row) = (&self.shares, 3 * self.monitors.len());
         let dt = problem.time_increment;
@@ -467,7 +383,7 @@ impl<'a, T: Number> CpuStepper<'a, T> {
                         }
                         next_record += 1;
                     }
-                    layout.advance(&mut task);
+                    layout.advance(level, &mut task);
                     for force in &forces[my_forces.clone()] {
                         let i = force.index;
                         let push = layout.inertia(i) * T::from_f64(force.value * now[force.signal]);
@@ -572,7 +488,7 @@ fn shares<T>(layout: &dyn Layout<T>, threads: usize) -> Vec<Range<usize>> {
     shares
 }
 
-impl<T: Number> Stepper for CpuStepper<'_, T> {
+impl<T: Real> Stepper for CpuStepper<'_, T> {
     fn step(&self) -> u64 {
         self.step
     }

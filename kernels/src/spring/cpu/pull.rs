@@ -1,7 +1,6 @@
 //! The force of a spring on several particles at once: `law` in lanes.
 
-use super::lanes::Lanes;
-use crate::explicit::Real;
+use crate::simd::{Lanes, Real};
 use crate::spring::law::Constants;
 
 /// [`Constants`] of a spring a lane.

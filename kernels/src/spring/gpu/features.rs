@@ -1,8 +1,8 @@
 //! Which ways a model allows, and which is taken.
 
-use super::GpuNumber;
 use super::options::{GpuError, GpuOptions, Way};
 use crate::device::Gpu;
+use crate::simd::Real;
 use crate::spring::{Addressing, SpringProblem};
 
 /// Most threads of a block of particles.
@@ -27,7 +27,7 @@ pub(super) struct Features {
 }
 
 impl Features {
-    pub fn new<T: GpuNumber>(problem: &SpringProblem) -> Self {
+    pub fn new<T: Real>(problem: &SpringProblem) -> Self {
         let any = |test: fn(&pogo_formats::spring::SpringGroup) -> bool| problem.groups.iter().any(test);
         let strange = |(pair, group)| !crate::spring::springs::in_grid(problem, pair, group);
         Self {

@@ -1,12 +1,13 @@
 //! The tables of the CPU: the host keeps them, and tells the device what events change.
 
+use super::TILE;
 use super::params::Edit;
 use super::tables::records;
-use super::{GpuNumber, TILE};
 use crate::device::DeviceError;
+use crate::simd::Real;
+use crate::spring::cpu::Layout;
 use crate::spring::cpu::grid::Grid;
 use crate::spring::cpu::lists::{Lists, Rules};
-use crate::spring::cpu::{Layout, Number, Task};
 use crate::spring::springs::Springs;
 use crate::spring::{Addressing, Cause, Change, SpringError, SpringProblem};
 
@@ -21,18 +22,13 @@ pub(super) struct Form {
 
 /// Tables by addressing.
 #[derive(Debug)]
-pub(super) enum Host<T: Number> {
+pub(super) enum Host<T: Real> {
     Grid(Box<Grid<T>>),
     Local(Box<Lists<T, u16>>),
     Global(Box<Lists<T, u32>>),
 }
 
-/// Steps that never run: the tables are made for the device.
-unsafe fn no_rows<T: Number>(_: &Grid<T>, _: &mut Task<T>) {}
-unsafe fn no_local<T: Number>(_: &Lists<T, u16>, _: &mut Task<T>) {}
-unsafe fn no_global<T: Number>(_: &Lists<T, u32>, _: &mut Task<T>) {}
-
-impl<T: GpuNumber> Host<T> {
+impl<T: Real> Host<T> {
     /// Of all springs of a problem, in blocks of `block` particles.
     pub fn new(
         problem: &SpringProblem,
@@ -41,9 +37,9 @@ impl<T: GpuNumber> Host<T> {
         block: usize,
     ) -> Result<Self, SpringError> {
         Ok(match addressing {
-            Addressing::Implicit => Self::Grid(Box::new(Grid::new(problem, no_rows, 32, TILE[1] + 1)?)),
-            Addressing::ExplicitGlobal => Self::Global(Box::new(Lists::new(problem, springs, no_global, 32, block)?)),
-            _ => Self::Local(Box::new(Lists::new(problem, springs, no_local, 32, block)?)),
+            Addressing::Implicit => Self::Grid(Box::new(Grid::new(problem, 32, TILE[1] + 1)?)),
+            Addressing::ExplicitGlobal => Self::Global(Box::new(Lists::new(problem, springs, 32, block)?)),
+            _ => Self::Local(Box::new(Lists::new(problem, springs, 32, block)?)),
         })
     }
 

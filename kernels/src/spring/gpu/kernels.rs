@@ -2,12 +2,12 @@
 
 use cust::module::Module;
 
-use super::GpuNumber;
 use super::features::{Choice, Features};
 use super::host::Host;
 use super::options::{GpuError, Way};
 use super::params::Params;
 use crate::device::{DeviceError, Gpu, Kernel};
+use crate::simd::Real;
 use crate::spring::Addressing;
 use crate::spring::cpu::lists::Rules;
 
@@ -40,7 +40,7 @@ mod ptx {
 }
 
 /// Slots of the lists of a lattice, else 0.
-fn slots<T: GpuNumber>(host: &Host<T>) -> usize {
+fn slots<T: Real>(host: &Host<T>) -> usize {
     match host {
         Host::Local(lists) if matches!(lists.rules, Rules::Lattice { .. }) && lists.first.len() > 1 => lists.first[1],
         _ => 0,
@@ -48,7 +48,7 @@ fn slots<T: GpuNumber>(host: &Host<T>) -> usize {
 }
 
 /// Bytes of a particle in shared memory, by which local ids are multiplied: `WIDE` where `lattice_even` does.
-pub(super) fn id_bytes<T: GpuNumber>(choice: Choice, even: bool, host: &Host<T>) -> usize {
+pub(super) fn id_bytes<T: Real>(choice: Choice, even: bool, host: &Host<T>) -> usize {
     let narrow = 3 * size_of::<T>();
     let shared = choice.addressing == Addressing::Explicit && choice.way == Way::Shared;
     let room = (choice.block + host.most_halo()) * WIDE <= usize::from(u16::MAX);
@@ -98,7 +98,7 @@ impl Kernels {
     }
 
     /// Of a choice; `depth` planes a column, or 0.
-    pub fn new<T: GpuNumber>(
+    pub fn new<T: Real>(
         gpu: &Gpu,
         choice: Choice,
         features: Features,

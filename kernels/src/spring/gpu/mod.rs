@@ -14,12 +14,12 @@ mod tables;
 
 use cust::stream::{Stream, StreamFlags};
 
-use super::cpu::Number;
 use super::events::Schedule;
 use super::law::Constants;
 use super::springs::Springs;
 use super::{Addressing, Change, SpringProblem, State, Stepper};
 use crate::device::{Buffer, DeviceError, Gpu, Graph, Plain};
+use crate::simd::Real;
 use features::{Choice, Features};
 use host::{Form, Host};
 use kernels::{Kernels, TILE};
@@ -27,14 +27,8 @@ pub use options::{GpuError, GpuOptions, GpuReport, Way};
 use params::Params;
 use tables::{Tables, whole_tiles, whole_words};
 
-/// Numbers that the kernels are compiled for: `f32` and `f64`.
-#[allow(private_bounds)]
-pub trait GpuNumber: Number + Plain {}
-impl GpuNumber for f32 {}
-impl GpuNumber for f64 {}
-
 // SAFETY: numbers, one kind of them.
-unsafe impl<T: GpuNumber> Plain for Constants<T> {}
+unsafe impl<T: Real> Plain for Constants<T> {}
 
 /// Arrays of the device that steps write, or that belong to a stretch of steps.
 #[derive(Debug)]
@@ -64,7 +58,7 @@ struct Arrays<T> {
 
 /// Steps a model on a CUDA device in precision `T`.
 #[derive(Debug)]
-pub struct GpuStepper<'a, T: GpuNumber> {
+pub struct GpuStepper<'a, T: Real> {
     problem: SpringProblem<'a>,
     springs: Springs<'a>,
     schedule: Schedule,
@@ -90,13 +84,13 @@ pub struct GpuStepper<'a, T: GpuNumber> {
 }
 
 // SAFETY: handles and addresses that the driver lets any one thread at a time use; every method enters the context first.
-unsafe impl<T: GpuNumber> Send for GpuStepper<'_, T> {}
+unsafe impl<T: Real> Send for GpuStepper<'_, T> {}
 
 /// A stepper on a device in precision `T`, from a state at any step.
 ///
 /// # Errors
 /// No driver or device, too little memory there, a way that the model does not allow, or what [`cpu`](super::cpu()) refuses.
-pub fn gpu<'a, T: GpuNumber>(
+pub fn gpu<'a, T: Real>(
     problem: SpringProblem<'a>,
     state: &State,
     addressing: Addressing,
@@ -114,7 +108,7 @@ fn acted_on(problem: &SpringProblem) -> Vec<u64> {
     dofs
 }
 
-impl<T: GpuNumber> Arrays<T> {
+impl<T: Real> Arrays<T> {
     /// A state, on the device; `params` learns where it is.
     fn new(
         problem: &SpringProblem,
@@ -168,7 +162,7 @@ impl<T: GpuNumber> Arrays<T> {
     }
 }
 
-impl<'a, T: GpuNumber> GpuStepper<'a, T> {
+impl<'a, T: Real> GpuStepper<'a, T> {
     /// As [`gpu`].
     ///
     /// # Errors

@@ -4,13 +4,14 @@ use std::ffi::c_void;
 
 use rayon::prelude::*;
 
+use super::GpuStepper;
 use super::host::Host;
 use super::kernels::{Columns, THREADS};
 use super::params::Params;
 use super::tables::whole_tiles;
-use super::{GpuNumber, GpuStepper};
 use crate::device::{Buffer, DeviceError, Graph, Kernel, Plain, synchronize};
 use crate::dynamics::SignalTable;
+use crate::simd::Real;
 use crate::spring::{Cause, Change, Energies, Springs, State, Stepper};
 
 /// Steps of one graph: an even number, so that it ends on the arrays that it began with.
@@ -24,7 +25,7 @@ const FEW: usize = 4;
 /// Most steps of one launch of a resident kernel.
 const RESIDENT_STEPS: usize = 1 << 16;
 
-impl<T: GpuNumber> GpuStepper<'_, T> {
+impl<T: Real> GpuStepper<'_, T> {
     /// Starts a kernel that takes (params, k, parity).
     fn start(&self, kernel: &Kernel, grid: [u32; 3], threads: u32, k: usize, parity: usize) -> Result<(), DeviceError> {
         let (mut params, mut k, mut parity) = (self.params, k as u32, parity as u32);
@@ -266,7 +267,7 @@ impl<T: GpuNumber> GpuStepper<'_, T> {
     }
 }
 
-impl<T: GpuNumber> Stepper for GpuStepper<'_, T> {
+impl<T: Real> Stepper for GpuStepper<'_, T> {
     fn step(&self) -> u64 {
         self.step
     }

@@ -5,13 +5,13 @@ use std::collections::HashMap;
 use pogo_formats::spring::N_DIRECTIONS;
 use rayon::prelude::*;
 
-use super::GpuNumber;
 use super::features::Features;
 use super::host::{Form, Host};
 use super::kernels::{ROWS, TILE, WIDE};
 use super::options::GpuError;
 use super::params::{Params, Special};
 use crate::device::{Buffer, DeviceError, Plain};
+use crate::simd::Real;
 use crate::spring::cpu::grid::Grid;
 use crate::spring::cpu::lists::Rules;
 use crate::spring::law::Constants;
@@ -44,7 +44,7 @@ fn narrow(values: &[usize]) -> Vec<u32> {
     values.iter().map(|&value| value as u32).collect()
 }
 
-impl<T: GpuNumber> Tables<T> {
+impl<T: Real> Tables<T> {
     /// Of a problem and its tables, in blocks of `block` particles; `params` learns where they are, and knows by how many bytes
     /// local ids are multiplied.
     pub fn new(
@@ -171,12 +171,12 @@ impl<T: GpuNumber> Tables<T> {
 }
 
 /// Words of the planes of a warp's rows: a march reads two from that of its first plane on.
-pub(super) fn whole_words<T: GpuNumber>(grid: &Grid<T>) -> usize {
+pub(super) fn whole_words<T: Real>(grid: &Grid<T>) -> usize {
     grid.size[2] / 32 + 2
 }
 
 /// Whether the rows of a warp of columns have all springs along axes and face diagonals in a plane: bit z of (tiles, words).
-pub(super) fn whole_tiles<T: GpuNumber>(grid: &Grid<T>) -> Vec<u32> {
+pub(super) fn whole_tiles<T: Real>(grid: &Grid<T>) -> Vec<u32> {
     let [nx, ny] = [grid.size[0].div_ceil(TILE[0]), grid.size[1].div_ceil(TILE[1]) * TILE[1] / ROWS];
     let (words, all) = (whole_words(grid), (1 << 18) - 1);
     let mut bits = vec![0u32; nx * ny * words];
@@ -204,7 +204,7 @@ struct Specials {
 }
 
 impl Specials {
-    fn new<T: GpuNumber>(problem: &SpringProblem, host: &Host<T>, form: Form) -> Self {
+    fn new<T: Real>(problem: &SpringProblem, host: &Host<T>, form: Form) -> Self {
         let forces = problem.forces.iter().map(|f| (f.dof, 0, f.signal, f.value));
         let supports = problem.constraints.iter().map(|c| (c.dof, 1, c.signal, c.value));
         let mut sorted: Vec<_> = forces.chain(supports).collect();

@@ -1,6 +1,7 @@
 //! The device against the CPU. Without a device they say so.
 
 use super::*;
+use crate::simd::{Level, Real};
 
 fn device() -> bool {
     let there = crate::device::first_device().is_some();
@@ -17,7 +18,7 @@ fn distance(a: &[f64], b: &[f64]) -> f64 {
 }
 
 /// Steps on both, with recordings; states, and what was recorded.
-fn both<T: GpuNumber>(
+fn both<T: Real>(
     problem: &SpringProblem,
     state: &State,
     addressing: Addressing,
@@ -28,7 +29,7 @@ fn both<T: GpuNumber>(
 }
 
 /// The same with other options.
-fn both_with<T: GpuNumber>(
+fn both_with<T: Real>(
     problem: &SpringProblem,
     state: &State,
     addressing: Addressing,

@@ -7,6 +7,7 @@ use pogo_formats::spring::{
 };
 
 use super::*;
+use crate::simd::{Level, Real};
 use crate::spring_support::{deck, group, lattice, problem};
 use crate::test_support::noise;
 
@@ -21,7 +22,7 @@ fn random(n: usize, size: f64, seed: u64) -> Vec<f64> {
 }
 
 /// The state after some steps, and energies before and after.
-fn run<T: Number>(
+fn run<T: Real>(
     problem: &SpringProblem,
     state: &State,
     addressing: Addressing,
@@ -84,8 +85,8 @@ fn all_addressings_threads_and_instructions_give_the_same_bits() {
         load(&mut problem);
         problem.follow_work = damped;
         let state = disturbed(&problem, 0.05);
-        let reference = run::<f64>(&problem, &state, Addressing::Implicit, 1, Level::Portable, 50).0;
-        let single = run::<f32>(&problem, &state, Addressing::Implicit, 1, Level::Portable, 50).0;
+        let reference = run::<f64>(&problem, &state, Addressing::Implicit, 1, Level::PORTABLE, 50).0;
+        let single = run::<f32>(&problem, &state, Addressing::Implicit, 1, Level::PORTABLE, 50).0;
         assert!(reference.displacement.iter().any(|u| u.abs() > 0.01));
         for level in Level::available() {
             for addressing in ADDRESSINGS {
@@ -428,7 +429,7 @@ fn springs_break_at_both_ends_and_alike_in_all_addressings() {
     let mut problem = problem(&mesh, groups, 1.0, 0.1);
     problem.mass = vec![1.0];
     let state = disturbed(&problem, 0.06);
-    let (reference, [before, after]) = run::<f64>(&problem, &state, Addressing::Implicit, 1, Level::Portable, 40);
+    let (reference, [before, after]) = run::<f64>(&problem, &state, Addressing::Implicit, 1, Level::PORTABLE, 40);
     assert!(reference.changes.len() > 20, "{}", reference.changes.len());
     assert!(reference.changes.is_sorted());
     assert_eq!(mesh.view().n_springs() as u64 - after.n_springs, reference.changes.len() as u64);

@@ -4,12 +4,12 @@ use cust::stream::{Stream, StreamFlags};
 use pogo_formats::voxel::{Bricks, BricksView, bricks_of};
 
 use super::super::multigrid::{factors, weight};
-use super::super::number::Number;
 use super::super::tests::random;
 use super::super::{Cube, FixedDof, Moduli, NodalForce, Product, Scratch, StaticProblem};
 use super::product::FineLevel;
 use super::tiles::{Plane, Tiles, WARPS, longest, ring};
 use crate::device::{Buffer, Gpu, Plain, first_device};
+use crate::simd::Real;
 
 /// Smooth noise: the mean of random numbers at points a few voxels apart, larger than a level.
 fn noise(at: [u32; 3], cell: u32, level: f64) -> bool {
@@ -53,7 +53,7 @@ fn fixed(view: &BricksView) -> Vec<u32> {
 }
 
 /// K x on the CPU.
-fn expected<T: Number>(product: &Product, x: &[T]) -> Vec<T> {
+fn expected<T: Real>(product: &Product, x: &[T]) -> Vec<T> {
     let y = Mutex::new(vec![T::default(); x.len()]);
     product.apply(x, &mut Scratch::default(), |first, part| {
         y.lock().unwrap()[3 * first..3 * first + part.len()].copy_from_slice(part);
@@ -203,7 +203,7 @@ impl Device {
 }
 
 /// Largest difference over the largest value.
-fn worst(a: &[impl Number], b: &[f64]) -> f64 {
+fn worst(a: &[impl Real], b: &[f64]) -> f64 {
     let scale = b.iter().fold(0.0_f64, |most, b| most.max(b.abs()));
     a.iter().zip(b).fold(0.0, |most: f64, (a, b)| {
         let error = (a.to_f64() - b).abs() / scale;

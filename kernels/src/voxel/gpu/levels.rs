@@ -488,9 +488,10 @@ mod tests {
     use super::super::super::first::fine_elements;
     use super::super::super::multigrid::Host;
     use super::super::super::tests::random;
-    use super::super::super::{Cube, CycleSettings, Number};
+    use super::super::super::{Cube, CycleSettings};
     use super::super::tiles::Tiles;
     use super::*;
+    use crate::simd::Real;
 
     /// Memory of the host.
     #[derive(Default)]
@@ -598,7 +599,7 @@ mod tests {
     }
 
     /// ‖a − b‖ / ‖b‖.
-    fn apart<T: Number>(a: &[f32], b: &[T]) -> f64 {
+    fn apart<T: Real>(a: &[f32], b: &[T]) -> f64 {
         let norm = |v: &mut dyn Iterator<Item = f64>| v.map(|v| v * v).sum::<f64>().sqrt();
         let difference = norm(&mut a.iter().zip(b).map(|(a, b)| f64::from(*a) - b.to_f64()));
         difference / norm(&mut b.iter().map(|b| b.to_f64()))

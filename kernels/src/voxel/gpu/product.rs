@@ -9,9 +9,10 @@ use cust::module::Module;
 use cust::sys::CUstream;
 
 use super::super::multigrid::{factors, weight};
-use super::super::{Cube, Moduli, NodalForce, Number, StaticProblem};
+use super::super::{Cube, Moduli, NodalForce, StaticProblem};
 use super::tiles::{self, Plane, Stretch, Tile, Tiles};
 use crate::device::{Buffer, DeviceError, Gpu, Kernel, Plain};
+use crate::simd::Real;
 
 /// The kernels' code, compiled from the .cu files beside this one (`kernels/ptx/build.sh`).
 mod ptx {
@@ -33,7 +34,7 @@ struct Stiffness<T> {
     last: T,
 }
 
-impl<T: Number> Stiffness<T> {
+impl<T: Real> Stiffness<T> {
     /// `factor` K. That few numbers are enough: the blocks of a cube's stiffness are alike in x, y and z.
     fn new(cube: &Cube, factor: f64) -> Self {
         let k = |s: usize, a: usize, b: usize| T::from_f64(factor * cube.blocks[s][a][b]);
