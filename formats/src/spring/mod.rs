@@ -11,6 +11,7 @@ pub mod job;
 mod lattice;
 mod mesh;
 pub mod parameters;
+pub mod picture;
 pub mod results;
 mod setup;
 

@@ -17,10 +17,12 @@
 
 use std::fs;
 use std::io::{self, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use super::grid::{Fill, Grid, GridArray, Lasting, Number, fill, inverse};
-use super::{OutputError, vtkhdf, vtu, write_atomically};
+use super::image_data::{ImageArray, ImageGrid};
+use super::{OutputError, image_data, vtkhdf, vtu, write_atomically};
 use crate::dynamics::FieldQuantity;
 use crate::mesh::ElementKind;
 use crate::mesh::MeshView;
@@ -54,6 +56,23 @@ impl FieldFormat {
         match self {
             Self::Vtu => vtu::write(path, grid),
             Self::VtkHdf => vtkhdf::write(path, grid),
+        }
+    }
+
+    /// Writes arrays on voxels; see [`image_data::write_vti`].
+    ///
+    /// # Errors
+    /// [`OutputError::Io`].
+    pub fn write_image(
+        self,
+        path: &Path,
+        grid: &ImageGrid,
+        arrays: &[ImageArray],
+        fill: impl FnMut(usize, Range<usize>, &mut [f32]),
+    ) -> Result<(), OutputError> {
+        match self {
+            Self::Vtu => image_data::write_vti(path, grid, arrays, fill),
+            Self::VtkHdf => vtkhdf::write_image(path, grid, arrays, fill),
         }
     }
 }

@@ -6,8 +6,7 @@ use std::io::{self, Write};
 use std::ops::Range;
 use std::path::Path;
 
-use super::fields::FieldFormat;
-use super::{OutputError, vtkhdf, write_atomically};
+use super::{OutputError, write_atomically};
 
 /// A regular grid of cubes.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -65,23 +64,6 @@ impl ImageGrid {
             first = last;
         }
         Ok(())
-    }
-}
-
-/// Writes the arrays in a format; see [`write_vti`].
-///
-/// # Errors
-/// [`OutputError::Io`].
-pub fn write_image(
-    path: &Path,
-    format: FieldFormat,
-    grid: &ImageGrid,
-    arrays: &[ImageArray],
-    fill: impl FnMut(usize, Range<usize>, &mut [f32]),
-) -> Result<(), OutputError> {
-    match format {
-        FieldFormat::Vtu => write_vti(path, grid, arrays, fill),
-        FieldFormat::VtkHdf => vtkhdf::write_image(path, grid, arrays, fill),
     }
 }
 

@@ -2,11 +2,10 @@
 
 mod axis;
 mod snapshot;
-mod springs;
 mod surface;
 mod svg;
 
 pub use snapshot::{Scalar, SnapshotOptions, snapshot_png};
-pub use springs::{SpringPaint, bounds, springs_png};
 pub use surface::{SurfaceFace, outer_surface};
+pub(crate) use svg::time_text;
 pub use svg::{Panel, Series, panels, traces_svg};

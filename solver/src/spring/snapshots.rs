@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use pogo_formats::dynamics::OutputInterval;
+use pogo_formats::spring::picture::{SpringPaint, bounds, springs_png};
 use pogo_formats::spring::results::{SpringCell, SpringFrame};
 use pogo_formats::spring::{SpringFields, SpringMeshView};
 use pogo_formats::write::fields::{FieldFormat, FieldSeries};
-use pogo_formats::write::plot::{SpringPaint, bounds, springs_png};
 use pogo_kernels::spring::{Springs, State};
 
 use crate::error::SolveError;

@@ -6,7 +6,7 @@ use pogo_formats::voxel::BrickNodes;
 use pogo_formats::voxel::setup::VoxelQuantity;
 use pogo_formats::write::OutputError;
 use pogo_formats::write::fields::FieldFormat;
-use pogo_formats::write::image_data::{ImageArray, ImageGrid, write_image};
+use pogo_formats::write::image_data::{ImageArray, ImageGrid};
 use rayon::prelude::*;
 
 use super::element::von_mises;
@@ -72,7 +72,7 @@ pub fn write(
     layers.sort_unstable();
     let force = if quantities.contains(&VoxelQuantity::Force) { nodal_force(solution) } else { Vec::new() };
     let arrays: Vec<ImageArray> = quantities.iter().map(|&quantity| array(quantity)).collect();
-    write_image(path, format, &grid, &arrays, |index, range, out| {
+    format.write_image(path, &grid, &arrays, |index, range, out| {
         let (quantity, array) = (quantities[index], &arrays[index]);
         let (first, last) = (low[2] + range.start as u32, low[2] + range.end as u32);
         let from = layers.partition_point(|&(z, _)| z + 8 <= first);

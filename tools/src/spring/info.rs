@@ -6,11 +6,11 @@ use std::path::Path;
 use pogo_formats::dynamics::{BoundaryKind, Increment, OutputInterval};
 use pogo_formats::physics::BlockFile;
 use pogo_formats::spring::Spring;
+use pogo_formats::spring::picture::{SpringPaint, bounds, springs_png};
 use pogo_formats::spring::results::{SpringCell, SpringFrame};
 use pogo_formats::spring::{CutFrame, CutShape, SpringDamping, SpringMeshView, SpringSetup, group_of_direction};
 use pogo_formats::words::{counted, grouped};
 use pogo_formats::write::OutputError;
-use pogo_formats::write::plot::{SpringPaint, bounds, springs_png};
 use serde::Serialize;
 
 use crate::explicit::info::text::{line, list, number, size};

@@ -5,19 +5,6 @@ use crate::explicit::Model;
 use crate::mesh::{ElementGroup, ElementKind};
 use crate::words::counted;
 
-/// Why an element with repeated nodes is none that is computed.
-pub(super) fn refusal(kind: ElementKind, nodes: &[u32]) -> &'static str {
-    let mut distinct = nodes.to_vec();
-    distinct.sort_unstable();
-    distinct.dedup();
-    match (kind, distinct.len()) {
-        (ElementKind::C3d8r, 6) => ": a wedge has no exact one-point form; write it as C3D6",
-        (_, 5) if kind.dimension() == 3 => ": pyramids are not computed; write it as two C3D4",
-        _ if kind.n_nodes() > kind.dimension() + 1 => ": write it as a type with fewer nodes",
-        _ => "",
-    }
-}
-
 /// Gives every element with repeated nodes its simpler kind, and says which.
 pub(super) fn collapse(model: &mut Model) -> Option<String> {
     let mut moved: Vec<(ElementKind, ElementKind, usize, u32)> = Vec::new();

@@ -1,6 +1,6 @@
 //! [`Deck`] → [`Model`]: drops what no section uses and checks that nothing is missing.
 
-use super::mesh_cards::nodes_of_other;
+use super::element_names::nodes_of_other;
 use super::report::{DeckError, Note};
 use super::shape::{distortion, orient};
 use super::{Deck, DeckMaterial, NO_SECTION};

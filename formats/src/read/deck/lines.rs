@@ -71,26 +71,6 @@ pub struct PointMass {
     pub nodes: Vec<u32>,
 }
 
-/// Nodes of elements that can become springs (2) or masses (1); 0 of any other type.
-///
-/// Springs between fixed components (SPRING1, SPRING2, DASHPOT1, DASHPOT2), gaps and rigid links pull otherwise than along the
-/// line between their nodes, and elements with a node in the middle (B32, T3D3) are two springs in one: they are refused.
-pub(super) fn kept_nodes(name: &str) -> usize {
-    const LINES: [&str; 10] = ["T2D2", "T3D2", "B21", "B23", "B31", "B33", "PIPE21", "PIPE31", "CONN2D2", "CONN3D2"];
-    match name {
-        "MASS" => 1,
-        "SPRINGA" | "DASHPOTA" => 2,
-        _ if LINES.iter().any(|line| name.starts_with(line)) => 2,
-        _ => 0,
-    }
-}
-
-/// Whether elements of a type are kept as two-node elements or point masses where [`ReadOptions::lines`](super::ReadOptions) asks
-/// for these.
-pub fn is_line(name: &str) -> bool {
-    kept_nodes(name) > 0
-}
-
 /// Class of a keyword where such elements are wanted, if it is another than else: springs follow lines between particles, for
 /// which cross-sections of beams and the behaviour of connectors say nothing.
 pub(super) fn line_class(key: &str) -> Option<Class> {

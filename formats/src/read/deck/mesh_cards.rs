@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use super::ReadOptions;
+use super::element_names::{line_nodes, nodes_of_other};
 use super::frame::Frame;
 use super::lexer::{Cursor, Keyword, Place, fields, text};
-use super::lines::kept_nodes;
 use super::log::Log;
 use super::numbers::{label, scan_label, scan_real, skip_blanks, whole};
 use super::raw::{BlockStart, Chunk, Members, OtherGroup, RawGroup, RawPart};
@@ -168,7 +168,7 @@ impl ElementBlock {
                     None => nodes_of_other(&name),
                 };
                 let at = part.others.iter().position(|g| g.name == name).unwrap_or_else(|| {
-                    let n_nodes = if options.lines { kept_nodes(&name) } else { 0 };
+                    let n_nodes = if options.lines { line_nodes(&name) } else { 0 };
                     part.others.push(OtherGroup { name, place: keyword.place, n_nodes, ..OtherGroup::default() });
                     part.others.len() - 1
                 });
@@ -327,26 +327,6 @@ fn shell(name: &str) -> Option<ElementKind> {
         "S4" | "S4R" | "S4RS" | "S4RSW" | "S4R5" | "S4T" | "S4RT" | "M3D4" | "M3D4R" => Some(ElementKind::Cps4),
         _ => None,
     }
-}
-
-/// Nodes of an element type that is not computed, as its name tells (C3D10M, S4R, B32); nothing where it does not.
-pub(super) fn nodes_of_other(name: &str) -> Option<usize> {
-    let last_run = |text: &str| {
-        let start = text.find(|c: char| c.is_ascii_digit())?;
-        let digits: String = text[start..].chars().take_while(char::is_ascii_digit).collect();
-        digits.parse::<usize>().ok().filter(|n| (1..=27).contains(n))
-    };
-    if name.starts_with('B') || name.starts_with("PIPE") {
-        return Some(if name.contains("32") || name.contains("22") { 3 } else { 2 });
-    }
-    match name {
-        "MASS" | "ROTARYI" => return Some(1),
-        "GAPUNI" | "SPRINGA" | "DASHPOTA" => return Some(2),
-        "STRI65" => return Some(6),
-        _ => {}
-    }
-    // C3D10, COH2D4, T3D2: what follows the dimension.
-    ["3D", "2D"].iter().find_map(|d| name.find(d).and_then(|at| last_run(&name[at + 2..]))).or_else(|| last_run(name))
 }
 
 pub(super) struct SetBlock {

@@ -16,6 +16,7 @@
 mod assembly;
 mod collapse;
 mod conditions;
+mod element_names;
 mod finish;
 mod frame;
 mod keywords;
@@ -40,7 +41,8 @@ mod surfaces;
 
 use std::path::Path;
 
-pub use lines::{LineProperty, Lines, PointMass, Truss, is_line};
+pub use element_names::is_line;
+pub use lines::{LineProperty, Lines, PointMass, Truss};
 pub use report::{DeckError, DeckReport, ElementCount, KeywordCount, KeywordUse, Note, SetCount, StepReport};
 
 use crate::explicit::{Elasticity, ExplicitSettings, Model};

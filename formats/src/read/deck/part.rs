@@ -1,11 +1,11 @@
 //! Labels of one part → indices: nodes, elements, and the checks of both.
 
-use super::collapse::refusal;
 use super::labels::LabelIndex;
 use super::lexer::{Cursor, Place, fields};
 use super::log::Log;
 use super::numbers::label;
 use super::raw::{BlockStart, Members, RawGroup, RawPart};
+use crate::mesh::ElementKind;
 use crate::words::counted;
 
 /// Problems of one kind that are shown.
@@ -198,4 +198,17 @@ pub(super) fn locate_line(
         }
     }
     result
+}
+
+/// Why an element with repeated nodes is none that is computed.
+fn refusal(kind: ElementKind, nodes: &[u32]) -> &'static str {
+    let mut distinct = nodes.to_vec();
+    distinct.sort_unstable();
+    distinct.dedup();
+    match (kind, distinct.len()) {
+        (ElementKind::C3d8r, 6) => ": a wedge has no exact one-point form; write it as C3D6",
+        (_, 5) if kind.dimension() == 3 => ": pyramids are not computed; write it as two C3D4",
+        _ if kind.n_nodes() > kind.dimension() + 1 => ": write it as a type with fewer nodes",
+        _ => "",
+    }
 }

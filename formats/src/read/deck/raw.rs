@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
+use super::element_names::line_nodes;
 use super::lexer::{Card, Place};
-use super::lines::kept_nodes;
 use crate::mesh::ElementKind;
 
 /// A whole deck.
@@ -137,7 +137,7 @@ impl OtherGroup {
     pub fn nodes_of(&self, element: usize) -> Option<&[u32]> {
         let end = self.first_node.get(element + 1).copied().unwrap_or(self.nodes.len());
         let nodes = self.nodes.get(*self.first_node.get(element)?..end)?;
-        match kept_nodes(&self.name) {
+        match line_nodes(&self.name) {
             0 => Some(nodes),
             n => Some(&nodes[..n.min(nodes.len())]),
         }

@@ -3,10 +3,11 @@
 use super::assembly::Assembly;
 use super::collapse::collapse;
 use super::conditions::Conditions;
+use super::element_names::line_nodes;
 use super::finish::flatten;
 use super::keywords::IgnoreList;
 use super::lexer::{Place, Source};
-use super::lines::{Collector, kept_nodes};
+use super::lines::Collector;
 use super::log::Log;
 use super::materials::material;
 use super::parser::Parser;
@@ -62,7 +63,7 @@ pub(super) fn read_source(source: Source, options: &ReadOptions, may_include: bo
         }
         !ignored
     });
-    others.retain(|other| !(options.lines && kept_nodes(&other.count.name) > 0));
+    others.retain(|other| !(options.lines && line_nodes(&other.count.name) > 0));
     refuse_others(&others, &mut log);
     let lines = Collector::new(&assembly, &trusses, &ignore, &mut log);
     // Springs may leave the plane.
@@ -179,7 +180,7 @@ fn refuse_others(others: &[Other], log: &mut Log) {
     });
     let list = list.collect::<Vec<_>>().join(", ");
     let any = |what: fn(&str) -> bool| others.iter().any(|other| what(&other.count.name));
-    let springs = match any(|name| kept_nodes(name) > 0) {
+    let springs = match any(|name| line_nodes(name) > 0) {
         true => "; a job with `physics = \"spring\"` makes springs of elements with two nodes",
         false => "",
     };

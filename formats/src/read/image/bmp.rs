@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 
-use super::slices::{Palette, grey};
+use super::palette::{Palette, grey};
 
 /// Where the pixels of a BMP file are, and what they mean.
 pub(super) struct Bmp {

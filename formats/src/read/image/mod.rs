@@ -21,6 +21,7 @@ pub(crate) mod npy;
 mod npz;
 mod nrrd;
 mod options;
+mod palette;
 mod parosol;
 mod plan;
 mod png;

@@ -5,7 +5,7 @@ use std::io::BufReader;
 
 use ::png::{BitDepth, ColorType, Decoder, Limits, Reader, Transformations};
 
-use super::slices::{Palette, grey};
+use super::palette::{Palette, grey};
 use super::source::{DEFLATE_RATIO, Encoding, unpack};
 
 /// What the header of a PNG file says.

@@ -248,7 +248,7 @@ fn escape(text: &str) -> String {
 }
 
 /// A time for a title: `12.5 µs`.
-pub(super) fn time_text(time: f64) -> String {
+pub(crate) fn time_text(time: f64) -> String {
     let (factor, unit) = with_prefix(time.abs(), "s");
     let digits = format!("{:.4}", time / factor);
     format!("{} {unit}", digits.trim_end_matches('0').trim_end_matches('.'))

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use super::svg::time_text;
-use crate::spring::results::{SpringCell, SpringFrame};
+use super::results::{SpringCell, SpringFrame};
 use crate::write::OutputError;
+use crate::write::plot::time_text;
 use crate::write::raster::{Align, Canvas, Colour, INK, Map, TextSize, WHITE, categorical};
 
 /// Springs are drawn one by one up to this many; beyond it particles are.

@@ -1,0 +1,41 @@
+//! What the name of an element type says of its nodes.
+
+/// Nodes of elements that can become springs (2) or masses (1); 0 of any other type.
+///
+/// Springs between fixed components (SPRING1, SPRING2, DASHPOT1, DASHPOT2), gaps and rigid links pull otherwise than along the
+/// line between their nodes, and elements with a node in the middle (B32, T3D3) are two springs in one: they are refused.
+pub(super) fn line_nodes(name: &str) -> usize {
+    const LINES: [&str; 10] = ["T2D2", "T3D2", "B21", "B23", "B31", "B33", "PIPE21", "PIPE31", "CONN2D2", "CONN3D2"];
+    match name {
+        "MASS" => 1,
+        "SPRINGA" | "DASHPOTA" => 2,
+        _ if LINES.iter().any(|line| name.starts_with(line)) => 2,
+        _ => 0,
+    }
+}
+
+/// Whether elements of a type are kept as two-node elements or point masses where [`ReadOptions::lines`](super::ReadOptions) asks
+/// for these.
+pub fn is_line(name: &str) -> bool {
+    line_nodes(name) > 0
+}
+
+/// Nodes of an element type that is not computed, as its name tells (C3D10M, S4R, B32); nothing where it does not.
+pub(super) fn nodes_of_other(name: &str) -> Option<usize> {
+    let last_run = |text: &str| {
+        let start = text.find(|c: char| c.is_ascii_digit())?;
+        let digits: String = text[start..].chars().take_while(char::is_ascii_digit).collect();
+        digits.parse::<usize>().ok().filter(|n| (1..=27).contains(n))
+    };
+    if name.starts_with('B') || name.starts_with("PIPE") {
+        return Some(if name.contains("32") || name.contains("22") { 3 } else { 2 });
+    }
+    match name {
+        "MASS" | "ROTARYI" => return Some(1),
+        "GAPUNI" | "SPRINGA" | "DASHPOTA" => return Some(2),
+        "STRI65" => return Some(6),
+        _ => {}
+    }
+    // C3D10, COH2D4, T3D2: what follows the dimension.
+    ["3D", "2D"].iter().find_map(|d| name.find(d).and_then(|at| last_run(&name[at + 2..]))).or_else(|| last_run(name))
+}
