@@ -3,6 +3,7 @@
 // rkyv's derive writes undocumented twins of enum variants with named fields.
 #![allow(missing_docs)]
 
+pub use crate::quantities::{ElementQuantity, FieldQuantity, NodalQuantity};
 use rkyv::{Archive, Deserialize, Serialize};
 
 /// A dimensionless function of time a(t).
@@ -182,19 +183,6 @@ pub struct InitialVelocity {
     pub value: f64,
 }
 
-/// A nodal quantity that can be traced.
-#[derive(Archive, Serialize, Deserialize, Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum NodalQuantity {
-    /// Displacement U, m.
-    Displacement,
-    /// Velocity V, m/s.
-    Velocity,
-    /// Acceleration A, m/s².
-    Acceleration,
-    /// Reaction force RF, N.
-    Reaction,
-}
-
 /// When results are written.
 #[derive(Archive, Serialize, Deserialize, Debug, Clone, Copy, PartialEq)]
 pub enum OutputInterval {
@@ -219,21 +207,17 @@ pub struct HistoryRequest {
     pub interval: OutputInterval,
 }
 
-/// A field over the whole mesh.
-#[derive(Archive, Serialize, Deserialize, Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum FieldQuantity {
-    /// U at nodes.
-    Displacement,
-    /// V at nodes.
-    Velocity,
-    /// A at nodes.
-    Acceleration,
-    /// σ at element centres, Pa.
-    Stress,
-    /// ε at element centres.
-    Strain,
-    /// Strain energy a volume at element centres, J/m³.
-    EnergyDensity,
+/// Traces of elements.
+#[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq)]
+pub struct ElementHistoryRequest {
+    /// Name in the column headings: the element set's.
+    pub set: String,
+    /// Element indices.
+    pub elements: Vec<u32>,
+    /// Quantity and component.
+    pub variables: Vec<(ElementQuantity, u8)>,
+    /// When.
+    pub interval: OutputInterval,
 }
 
 /// Snapshots of fields.

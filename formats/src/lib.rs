@@ -19,6 +19,7 @@ pub mod job;
 pub mod mesh;
 pub mod parameters;
 pub mod physics;
+pub mod quantities;
 pub mod read;
 pub mod spring;
 pub mod voxel;

@@ -5,8 +5,8 @@ mod elasticity;
 pub mod job;
 mod model;
 
+pub use crate::dynamics::{ElementHistoryRequest, ElementQuantity};
 pub use block::Explicit;
 pub use model::{
-    AbsorbingLayer, AbsorbingProfile, Elasticity, ElementHistoryRequest, ElementQuantity, ExplicitSettings, Lumping,
-    Material, Model, Section, Setup,
+    AbsorbingLayer, AbsorbingProfile, Elasticity, ExplicitSettings, Lumping, Material, Model, Section, Setup,
 };

@@ -4,7 +4,7 @@
 #![allow(missing_docs)]
 
 use crate::dynamics::{
-    Amplitude, Boundary, FieldRequest, HistoryRequest, Increment, InitialVelocity, Load, OutputInterval,
+    Amplitude, Boundary, ElementHistoryRequest, FieldRequest, HistoryRequest, Increment, InitialVelocity, Load,
 };
 use crate::mesh::Mesh;
 use rkyv::{Archive, Deserialize, Serialize};
@@ -91,42 +91,6 @@ pub struct AbsorbingLayer {
     pub depth_fraction: Vec<f64>,
     /// Law.
     pub profile: AbsorbingProfile,
-}
-
-/// An element quantity that can be traced: of the mean strain of the element, in global axes.
-#[derive(Archive, Serialize, Deserialize, Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum ElementQuantity {
-    /// Stress S, Pa; components 0 to 5: 11, 22, 33, 12, 13, 23.
-    Stress,
-    /// Strain E, engineering shears; components as of the stress.
-    Strain,
-    /// Equivalent stress MISES, Pa; component 0.
-    Mises,
-    /// Strain energy a volume SENER, J/m³; component 0.
-    EnergyDensity,
-}
-
-impl ElementQuantity {
-    /// How many components it has.
-    pub const fn n_components(self) -> u8 {
-        match self {
-            Self::Stress | Self::Strain => 6,
-            Self::Mises | Self::EnergyDensity => 1,
-        }
-    }
-}
-
-/// Traces of elements.
-#[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq)]
-pub struct ElementHistoryRequest {
-    /// Name in the column headings: the element set's.
-    pub set: String,
-    /// Element indices.
-    pub elements: Vec<u32>,
-    /// Quantity and component.
-    pub variables: Vec<(ElementQuantity, u8)>,
-    /// When.
-    pub interval: OutputInterval,
 }
 
 /// How element masses go to nodes.

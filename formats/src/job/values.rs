@@ -173,23 +173,12 @@ struct Variable(NodalQuantity, Option<u8>);
 
 visit!(Variable, "a variable such as \"U\" or \"RF2\"", {
     fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
-        let upper = text.to_ascii_uppercase();
-        let (name, component) = match upper.as_bytes().last() {
-            Some(digit @ b'1'..=b'3') => (&upper[..upper.len() - 1], Some(digit - b'1')),
-            _ => (upper.as_str(), None),
-        };
-        let quantity = match name {
-            "U" => NodalQuantity::Displacement,
-            "V" => NodalQuantity::Velocity,
-            "A" => NodalQuantity::Acceleration,
-            "RF" => NodalQuantity::Reaction,
-            _ => {
-                return Err(E::custom(format!(
-                    "variable \"{text}\" does not exist: write U, V, A or RF, with a component 1, 2, 3 or without"
-                )));
-            }
-        };
-        Ok(Variable(quantity, component))
+        match NodalQuantity::named(&text.to_ascii_uppercase()) {
+            Some((quantity, component)) => Ok(Variable(quantity, component)),
+            None => Err(E::custom(format!(
+                "variable \"{text}\" does not exist: write U, V, A or RF, with a component 1, 2, 3 or without"
+            ))),
+        }
     }
 });
 

@@ -320,21 +320,6 @@ fn escape(text: &str) -> String {
 
 const VOIGT: &[&str] = &["XX", "YY", "ZZ", "XY", "YZ", "XZ"];
 
-const fn name(quantity: FieldQuantity) -> &'static str {
-    match quantity {
-        FieldQuantity::Displacement => "displacement",
-        FieldQuantity::Velocity => "velocity",
-        FieldQuantity::Acceleration => "acceleration",
-        FieldQuantity::Stress => "stress",
-        FieldQuantity::Strain => "strain",
-        FieldQuantity::EnergyDensity => "energy_density",
-    }
-}
-
-const fn is_nodal(quantity: FieldQuantity) -> bool {
-    matches!(quantity, FieldQuantity::Displacement | FieldQuantity::Velocity | FieldQuantity::Acceleration)
-}
-
 /// VTK's cell type of an element. Abaqus and VTK order the nodes of these elements alike (VTK 9.7 computes a positive volume for
 /// C3D6 as it stands).
 const fn cell_type(kind: ElementKind) -> u64 {
@@ -360,15 +345,12 @@ impl FieldMesh<'_> {
     ) -> Result<Grid<'g>, OutputError> {
         let (view, nodes, elements) = (self.mesh, self.mesh.n_nodes(), self.mesh.n_elements());
         for field in fields {
-            let expected = match field.quantity {
-                FieldQuantity::Displacement | FieldQuantity::Velocity | FieldQuantity::Acceleration => {
-                    nodes * view.dimension
-                }
-                FieldQuantity::Stress | FieldQuantity::Strain => 6 * elements,
-                FieldQuantity::EnergyDensity => elements,
+            let expected = match field.quantity.at_nodes() {
+                true => nodes * view.dimension,
+                false => field.quantity.n_components() * elements,
             };
             if field.values.len() != expected {
-                let what = format!("{} has {} values, expected {expected}", name(field.quantity), field.values.len());
+                let what = format!("{} has {} values, expected {expected}", field.quantity.name(), field.values.len());
                 return Err(OutputError::shape(Path::new("fields"), what));
             }
         }
@@ -381,10 +363,10 @@ impl FieldMesh<'_> {
             GridArray { name, number, components: 3, component_names: &[], lasting: Lasting::No, fill }
         };
         let of_elements = |field: &Field<'g>| {
-            let scalar = field.quantity == FieldQuantity::EnergyDensity;
+            let scalar = field.quantity.n_components() == 1;
             let (components, component_names) = if scalar { (1, &[][..]) } else { (6, VOIGT) };
             let fill = elemental(*field, precision);
-            GridArray { name: name(field.quantity), number, components, component_names, lasting: Lasting::No, fill }
+            GridArray { name: field.quantity.name(), number, components, component_names, lasting: Lasting::No, fill }
         };
         let label = |name, number, fill| GridArray {
             name,
@@ -395,9 +377,9 @@ impl FieldMesh<'_> {
             fill,
         };
         let groups = || view.groups.iter();
-        let nodal = |field: &&Field<'_>| is_nodal(field.quantity);
+        let nodal = |field: &&Field<'_>| FieldQuantity::at_nodes(field.quantity);
         let mut point_data: Vec<_> =
-            fields.iter().filter(nodal).map(|field| of_nodes(name(field.quantity), field.values)).collect();
+            fields.iter().filter(nodal).map(|field| of_nodes(field.quantity.name(), field.values)).collect();
         let labels = fill(|| self.nodes().map(|node| view.node_labels[node].to_le_bytes()));
         point_data.push(label("node_label", Number::U32, labels));
         let mut cell_data: Vec<_> = fields.iter().filter(|field| !nodal(field)).map(of_elements).collect();

@@ -12,9 +12,9 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::{OutputError, write_atomically};
-use crate::dynamics::{HistoryRequest, NodalQuantity, OutputInterval};
-use crate::explicit::{ElementHistoryRequest, ElementQuantity};
+use crate::dynamics::{ElementHistoryRequest, HistoryRequest, OutputInterval};
 use crate::mesh::{GroupView, NodeNames};
+use crate::quantities::{ElementQuantity, NodalQuantity, Traced};
 use crate::words::counted;
 
 /// What a trace shows.
@@ -62,44 +62,27 @@ pub struct Traces {
 }
 
 impl TraceQuantity {
+    const fn traced(self) -> Traced {
+        match self {
+            Self::Nodal(quantity) => quantity.traced(),
+            Self::Element(quantity) => quantity.traced(),
+        }
+    }
+
     /// The name that Abaqus gives it, without the component.
     pub const fn symbol(self) -> &'static str {
-        match self {
-            Self::Nodal(NodalQuantity::Displacement) => "U",
-            Self::Nodal(NodalQuantity::Velocity) => "V",
-            Self::Nodal(NodalQuantity::Acceleration) => "A",
-            Self::Nodal(NodalQuantity::Reaction) => "RF",
-            Self::Element(ElementQuantity::Stress) => "S",
-            Self::Element(ElementQuantity::Strain) => "E",
-            Self::Element(ElementQuantity::Mises) => "MISES",
-            Self::Element(ElementQuantity::EnergyDensity) => "SENER",
-        }
+        self.traced().symbol
     }
 
     /// SI unit.
     pub const fn unit(self) -> &'static str {
-        match self {
-            Self::Nodal(NodalQuantity::Displacement) => "m",
-            Self::Nodal(NodalQuantity::Velocity) => "m/s",
-            Self::Nodal(NodalQuantity::Acceleration) => "m/s^2",
-            Self::Nodal(NodalQuantity::Reaction) => "N",
-            Self::Element(ElementQuantity::Stress | ElementQuantity::Mises) => "Pa",
-            Self::Element(ElementQuantity::Strain) => "1",
-            Self::Element(ElementQuantity::EnergyDensity) => "J/m^3",
-        }
+        self.traced().unit
     }
 
     /// Symbol and component: `U1`, `S12`, `MISES`.
     pub fn label(self, component: u8) -> String {
-        let symbol = self.symbol();
-        match self {
-            Self::Nodal(_) => format!("{symbol}{}", component + 1),
-            Self::Element(quantity) if quantity.n_components() > 1 => {
-                const PAIRS: [&str; 6] = ["11", "22", "33", "12", "13", "23"];
-                format!("{symbol}{}", PAIRS.get(usize::from(component)).unwrap_or(&""))
-            }
-            Self::Element(_) => symbol.into(),
-        }
+        let Traced { symbol, components, .. } = self.traced();
+        format!("{symbol}{}", components.get(usize::from(component)).unwrap_or(&""))
     }
 }
 

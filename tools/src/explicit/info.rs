@@ -3,9 +3,7 @@
 pub(crate) mod text;
 
 use pogo_formats::block::{SectionInfo, Source};
-use pogo_formats::dynamics::{
-    AmplitudeShape, BoundaryKind, FieldQuantity, Increment, LoadKind, OutputInterval, Window,
-};
+use pogo_formats::dynamics::{AmplitudeShape, BoundaryKind, Increment, LoadKind, OutputInterval, Window};
 use pogo_formats::explicit::block::PartitionStatistics;
 use pogo_formats::explicit::{AbsorbingProfile, Elasticity, Explicit, Lumping, Setup};
 use pogo_formats::mesh::MeshView;
@@ -263,14 +261,7 @@ impl Summary {
             fields: (1..)
                 .zip(&setup.fields)
                 .map(|(number, field)| {
-                    let quantities = field.quantities.iter().map(|quantity| match quantity {
-                        FieldQuantity::Displacement => "displacement",
-                        FieldQuantity::Velocity => "velocity",
-                        FieldQuantity::Acceleration => "acceleration",
-                        FieldQuantity::Stress => "stress",
-                        FieldQuantity::Strain => "strain",
-                        FieldQuantity::EnergyDensity => "energy density",
-                    });
+                    let quantities = field.quantities.iter().map(|quantity| quantity.name().replace('_', " "));
                     let quantities = quantities.collect::<Vec<_>>().join(", ");
                     let description = format!("{quantities}, {}", interval_words(field.interval));
                     Item { name: number.to_string(), description }

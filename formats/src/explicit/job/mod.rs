@@ -63,23 +63,6 @@ pub struct Field {
 }
 }
 
-impl Choice for FieldQuantity {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("displacement", Self::Displacement),
-        ("velocity", Self::Velocity),
-        ("acceleration", Self::Acceleration),
-        ("stress", Self::Stress),
-        ("strain", Self::Strain),
-        ("energy_density", Self::EnergyDensity),
-        ("U", Self::Displacement),
-        ("V", Self::Velocity),
-        ("A", Self::Acceleration),
-        ("S", Self::Stress),
-        ("E", Self::Strain),
-        ("ENER", Self::EnergyDensity),
-    ];
-}
-
 impl Field {
     /// When the snapshots are written.
     ///

@@ -5,8 +5,8 @@ use super::lexer::{Card, Keyword, fields, text};
 use super::log::Log;
 use super::numbers::{real, whole};
 use super::raw::RawDeck;
-use crate::dynamics::{FieldQuantity, FieldRequest, HistoryRequest, NodalQuantity, OutputInterval};
-use crate::explicit::{ElementHistoryRequest, ElementQuantity};
+use crate::dynamics::{ElementHistoryRequest, FieldRequest, HistoryRequest, OutputInterval};
+use crate::quantities::{ElementQuantity, FieldQuantity, NodalQuantity};
 
 /// Intervals a step where the deck gives none, as in Abaqus/Explicit.
 const HISTORY_INTERVALS: u32 = 200;
@@ -98,7 +98,7 @@ impl<'a> Requests<'a> {
             return;
         }
         let quantities = match variable(keyword) {
-            Variable::All => [&NODAL_FIELDS[..], &ELEMENT_FIELDS].concat(),
+            Variable::All => [&FieldQuantity::AT_NODES[..], &FieldQuantity::AT_ELEMENTS].concat(),
             Variable::Preselect => vec![FieldQuantity::Displacement, FieldQuantity::Velocity, FieldQuantity::Stress],
             Variable::Named => Vec::new(),
         };
@@ -111,8 +111,8 @@ impl<'a> Requests<'a> {
             Output::History(interval) => self.history(card, interval, log),
             Output::Field(at) => {
                 match variable(&card.keyword) {
-                    Variable::All => self.add_fields(at, &NODAL_FIELDS),
-                    Variable::Preselect => self.add_fields(at, &NODAL_FIELDS[..2]),
+                    Variable::All => self.add_fields(at, &FieldQuantity::AT_NODES),
+                    Variable::Preselect => self.add_fields(at, &FieldQuantity::AT_NODES[..2]),
                     Variable::Named => {}
                 }
                 self.node_fields(at, card, log);
@@ -129,8 +129,8 @@ impl<'a> Requests<'a> {
             Output::History(interval) => self.element_history(card, interval, log),
             Output::Field(at) => {
                 match variable(&card.keyword) {
-                    Variable::All => self.add_fields(at, &ELEMENT_FIELDS),
-                    Variable::Preselect => self.add_fields(at, &ELEMENT_FIELDS[..1]),
+                    Variable::All => self.add_fields(at, &FieldQuantity::AT_ELEMENTS),
+                    Variable::Preselect => self.add_fields(at, &FieldQuantity::AT_ELEMENTS[..1]),
                     Variable::Named => {}
                 }
                 self.element_fields(at, card, log);
@@ -166,7 +166,7 @@ impl<'a> Requests<'a> {
         let place = card.keyword.place;
         let mut variables = Vec::new();
         for name in variable_names(card, log) {
-            match nodal(&name) {
+            match NodalQuantity::named(&name) {
                 Some((quantity, Some(component))) if component < self.dimension => {
                     variables.push((quantity, component))
                 }
@@ -180,7 +180,7 @@ impl<'a> Requests<'a> {
             Variable::Preselect => &["U", "V"],
             Variable::Named => &[],
         };
-        for (quantity, _) in names.iter().filter_map(|name| nodal(name)) {
+        for (quantity, _) in names.iter().filter_map(|name| NodalQuantity::named(name)) {
             variables.extend((0..self.dimension).map(|c| (quantity, c)));
         }
         let variables = once(variables);
@@ -252,49 +252,30 @@ impl<'a> Requests<'a> {
 
     /// An element variable and its components: all that a mesh of this dimension has, or the one that is named.
     fn elemental(&self, name: &str) -> Option<Vec<(ElementQuantity, u8)>> {
-        const PAIRS: [&str; 6] = ["11", "22", "33", "12", "13", "23"];
-        match name {
-            "MISES" => return Some(vec![(ElementQuantity::Mises, 0)]),
-            "ENER" | "SENER" | "ELEDEN" | "ESEDEN" => return Some(vec![(ElementQuantity::EnergyDensity, 0)]),
-            _ => {}
-        }
-        let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
-        let quantity = match stem {
-            "S" => ElementQuantity::Stress,
-            "E" | "LE" | "NE" => ElementQuantity::Strain,
-            _ => return None,
-        };
-        let n_components = if self.dimension == 2 { 4 } else { 6 };
-        if stem == name {
-            return Some((0..n_components).map(|component| (quantity, component)).collect());
-        }
-        let component = PAIRS.iter().position(|pair| *pair == &name[stem.len()..])? as u8;
-        Some(if component < n_components { vec![(quantity, component)] } else { Vec::new() })
+        let (quantity, component) = ElementQuantity::named(name)?;
+        let n_components = quantity.n_components().min(if self.dimension == 2 { 4 } else { 6 });
+        Some(match component {
+            None => (0..n_components).map(|component| (quantity, component)).collect(),
+            Some(component) if component < n_components => vec![(quantity, component)],
+            Some(_) => Vec::new(),
+        })
     }
 
     fn node_fields(&mut self, at: usize, card: &Card, log: &mut Log) {
         for name in variable_names(card, log) {
-            match nodal(&name) {
-                Some((NodalQuantity::Displacement, _)) => self.add_fields(at, &[FieldQuantity::Displacement]),
-                Some((NodalQuantity::Velocity, _)) => self.add_fields(at, &[FieldQuantity::Velocity]),
-                Some((NodalQuantity::Acceleration, _)) => self.add_fields(at, &[FieldQuantity::Acceleration]),
-                _ => self.not_written(name),
+            match NodalQuantity::named(&name).and_then(|(quantity, _)| FieldQuantity::of_nodes(quantity)) {
+                Some(quantity) => self.add_fields(at, &[quantity]),
+                None => self.not_written(name),
             }
         }
     }
 
     fn element_fields(&mut self, at: usize, card: &Card, log: &mut Log) {
         for name in variable_names(card, log) {
-            let quantity = match name.trim_end_matches(|c: char| c.is_ascii_digit()) {
-                "S" | "MISES" | "SP" => FieldQuantity::Stress,
-                "E" | "LE" | "NE" => FieldQuantity::Strain,
-                "ENER" | "ELEDEN" | "SENER" | "ESEDEN" => FieldQuantity::EnergyDensity,
-                _ => {
-                    self.not_written(name);
-                    continue;
-                }
-            };
-            self.add_fields(at, &[quantity]);
+            match FieldQuantity::of_elements(name.trim_end_matches(|c: char| c.is_ascii_digit())) {
+                Some(quantity) => self.add_fields(at, &[quantity]),
+                None => self.not_written(name),
+            }
         }
     }
 
@@ -324,10 +305,6 @@ fn once<T: PartialEq + Copy>(entries: Vec<T>) -> Vec<T> {
     }
     out
 }
-
-const NODAL_FIELDS: [FieldQuantity; 3] =
-    [FieldQuantity::Displacement, FieldQuantity::Velocity, FieldQuantity::Acceleration];
-const ELEMENT_FIELDS: [FieldQuantity; 3] = [FieldQuantity::Stress, FieldQuantity::Strain, FieldQuantity::EnergyDensity];
 
 /// What `VARIABLE=` asks for besides the variables that are named.
 enum Variable {
@@ -385,20 +362,4 @@ fn variable_names(card: &Card, log: &Log) -> Vec<String> {
         .flat_map(|bytes| fields(&bytes).map(|f| text(f).to_uppercase()).collect::<Vec<_>>())
         .filter(|n| !n.is_empty())
         .collect()
-}
-
-/// A nodal variable and its component, where it names one.
-fn nodal(name: &str) -> Option<(NodalQuantity, Option<u8>)> {
-    let (quantity, component) = match name.as_bytes() {
-        [head @ .., digit @ b'1'..=b'3'] => (head, Some(digit - b'1')),
-        whole => (whole, None),
-    };
-    let quantity = match quantity {
-        b"U" | b"UT" => NodalQuantity::Displacement,
-        b"V" | b"VT" => NodalQuantity::Velocity,
-        b"A" | b"AT" => NodalQuantity::Acceleration,
-        b"RF" | b"RT" => NodalQuantity::Reaction,
-        _ => return None,
-    };
-    Some((quantity, component))
 }
