@@ -22,9 +22,7 @@ pub struct Latest {
     pub node: u32,
     /// Its index in the mesh's file, from 0: the row of `arrival.npy`.
     pub index: u32,
-    /// When.
     pub time: f64,
-    /// Where.
     pub position: [f64; 3],
 }
 
@@ -53,19 +51,16 @@ pub struct EikonalSummary {
     pub time_unit: String,
     /// Nodes: as many unknowns.
     pub nodes: u64,
-    /// Elements.
     pub elements: u64,
     /// Corners an element, 3 or 4.
     pub corners: u32,
     /// Elements that the wave does not enter.
     pub blocked_elements: u64,
-    /// Sub-domains.
     pub domains: u64,
     /// `cpu`, or the name of the device.
     pub device: String,
     /// `f32` or `f64`.
     pub precision: String,
-    /// Threads.
     pub threads: u32,
     /// `six`, `eighteen` or `on-the-fly`.
     pub local_solver: &'static str,

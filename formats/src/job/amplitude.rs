@@ -51,9 +51,7 @@ pub struct Amplitude {
 pub enum AmplitudeKind {
     /// Tone burst under this window.
     Burst(Window),
-    /// Ricker wavelet.
     Ricker,
-    /// Gaussian pulse.
     GaussianPulse,
     /// Points joined by straight lines.
     Table,

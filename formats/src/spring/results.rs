@@ -257,7 +257,6 @@ pub struct SpringSummary {
     pub block_file: BlockFileSummary,
     /// `--set NAME=VALUE` in force, in order.
     pub overrides: Vec<String>,
-    /// Particles.
     pub particles: u64,
     /// Springs at the start.
     pub springs: u64,
@@ -287,7 +286,6 @@ pub struct SpringSummary {
     pub device: String,
     /// `f32` or `f64`.
     pub precision: String,
-    /// Threads.
     pub threads: u32,
     /// Wall-clock time of the time loop, s.
     pub loop_seconds: f64,

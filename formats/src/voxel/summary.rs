@@ -103,7 +103,6 @@ pub struct CaseSummary {
     pub name: String,
     /// Whether the tolerance was reached.
     pub converged: bool,
-    /// Iterations.
     pub iterations: u64,
     /// True relative residual at the end.
     pub relative_residual: f64,
@@ -123,13 +122,10 @@ pub struct CaseSummary {
     pub strain_energy: f64,
     /// Largest displacement, by size of the vector.
     pub max_displacement: f64,
-    /// Apparent property.
     pub apparent: Option<Apparent>,
-    /// Strain-energy density.
     pub energy_density: Histogram,
     /// Effective strain √(2 U / E).
     pub effective_strain: Histogram,
-    /// Pistoia's estimate.
     pub failure: Option<Failure>,
 }
 
@@ -156,9 +152,7 @@ pub struct VoxelSummary {
     pub unit: String,
     /// Degrees of freedom, prescribed ones included.
     pub dof: u64,
-    /// Nodes.
     pub nodes: u64,
-    /// Voxels.
     pub elements: u64,
     /// Edge of a voxel.
     pub spacing: f64,
@@ -166,7 +160,6 @@ pub struct VoxelSummary {
     pub solid_fraction: f64,
     /// `cpu`, or the name of the device.
     pub device: String,
-    /// Threads.
     pub threads: u32,
     /// How nodes were found: `brick`, `offset`, `hash`, `domains` or `periodic`.
     pub grid: &'static str,

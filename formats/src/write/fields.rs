@@ -80,7 +80,6 @@ impl FieldFormat {
 /// A quantity over the mesh.
 #[derive(Debug, Clone, Copy)]
 pub struct Field<'a> {
-    /// What.
     pub quantity: FieldQuantity,
     /// At nodes: (n_nodes, dimension), in the mesh's order. Stress and strain: (n_elements, 6), Voigt order 11, 22, 33,
     /// 12, 13, 23, engineering shears. Energy density: (n_elements,).

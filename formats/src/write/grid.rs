@@ -50,7 +50,6 @@ pub type Indices<'a> = Box<dyn Fn(&mut dyn FnMut(u64) -> io::Result<()>) -> io::
 
 /// An array by name.
 pub struct GridArray<'a> {
-    /// Name.
     pub name: &'a str,
     /// Type of its numbers.
     pub number: Number,

@@ -29,11 +29,8 @@ const HEAP: usize = 1 << 15;
 /// What a data set or a group says of itself.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Attribute {
-    /// Whole numbers.
     Integers(Vec<i64>),
-    /// Real numbers.
     Reals(Vec<f64>),
-    /// A word.
     Text(String),
 }
 

@@ -26,7 +26,6 @@ pub struct ImageGrid {
 /// One array.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ImageArray {
-    /// Name.
     pub name: &'static str,
     /// Names of the components; one empty name for a scalar.
     pub components: &'static [&'static str],

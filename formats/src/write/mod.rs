@@ -45,7 +45,6 @@ pub enum OutputError {
     Io {
         /// File or folder.
         path: PathBuf,
-        /// Why.
         source: std::io::Error,
     },
     /// Arrays that do not belong together.
@@ -59,7 +58,6 @@ pub enum OutputError {
     /// A file that is not what its name says.
     #[error("{}: error: {what}", path.display())]
     Damaged {
-        /// File.
         path: PathBuf,
         /// What is wrong, and what to do.
         what: String,

@@ -38,7 +38,6 @@ pub enum Values<'a> {
 /// An array by name.
 #[derive(Debug, Clone, Copy)]
 pub struct DataArray<'a> {
-    /// Name.
     pub name: &'a str,
     /// Numbers a node or element.
     pub components: usize,

@@ -89,9 +89,7 @@ pub struct Summary {
     pub block_file: BlockFileSummary,
     /// `--set NAME=VALUE` in force, in order.
     pub overrides: Vec<String>,
-    /// Nodes.
     pub nodes: u64,
-    /// Elements.
     pub elements: u64,
     /// 2 or 3.
     pub dimension: u32,
@@ -115,7 +113,6 @@ pub struct Summary {
     pub device: String,
     /// `f32` or `f64`.
     pub precision: String,
-    /// Threads.
     pub threads: u32,
     /// Lumping of masses.
     pub lumping: String,

@@ -35,7 +35,6 @@ pub struct TraceColumn {
     pub name: String,
     /// Node or element index, in the mesh's order as the request has it.
     pub index: u32,
-    /// What.
     pub quantity: TraceQuantity,
     /// 0, 1 or 2 of nodal quantities, 0 to 5 (11, 22, 33, 12, 13, 23) of tensors.
     pub component: u8,
@@ -45,7 +44,6 @@ pub struct TraceColumn {
 #[derive(Debug, Clone, PartialEq, Default, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
 #[allow(missing_docs)] // rkyv's derive writes undocumented twins
 pub struct TraceGroup {
-    /// Columns.
     pub columns: Vec<TraceColumn>,
     /// Times, s, (n_rows,).
     pub times: Vec<f64>,

@@ -18,17 +18,12 @@ use crate::job::{JobError, JobFile, Located, Tables};
 /// A checked job of an Eikonal model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EikonalJob {
-    /// `title`.
     pub title: Option<String>,
-    /// `[mesh]`.
     pub mesh: Located<Mesh>,
     /// `[[velocity]]`; where two cover the same element, the later wins.
     pub velocities: Vec<Located<Velocity>>,
-    /// `[[start]]`.
     pub starts: Vec<Located<Start>>,
-    /// `[solver]`.
     pub solver: Located<Solver>,
-    /// `[output]`.
     pub output: Located<Output>,
 }
 

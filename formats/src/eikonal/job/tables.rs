@@ -90,9 +90,7 @@ pub struct Start {
 #[derive(Deserialize, Debug, Clone, Copy, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Sphere {
-    /// Centre.
     pub centre: [f64; 3],
-    /// Radius.
     pub radius: f64,
 }
 

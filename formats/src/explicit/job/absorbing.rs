@@ -23,7 +23,6 @@ pub struct Absorbing {
     pub side: Sides,
     /// Thickness l of the layer, m: about 3 wavelengths for damping, 1.5 for stiffness reduction.
     pub depth: f64,
-    /// Law.
     pub profile: Word<Profile>,
     /// Damping at the outer face, 1/s.
     pub d_max: Option<f64>,

@@ -74,7 +74,6 @@ impl Source {
 /// A position in a deck.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(super) struct Place {
-    /// Which source.
     pub source: u32,
     /// Line from 1.
     pub line: u64,
@@ -195,7 +194,6 @@ pub(super) struct Keyword {
     pub key: String,
     /// Compact name and value.
     pub parameters: Vec<(String, String)>,
-    /// Where.
     pub place: Place,
 }
 

@@ -83,7 +83,6 @@ pub struct DeckMaterial {
     pub line: u64,
     /// ρ, kg/m³.
     pub density: Option<f64>,
-    /// Stiffness.
     pub elasticity: Option<Elasticity>,
     /// Mass-proportional damping α in C = αM, 1/s.
     pub damping_alpha: f64,

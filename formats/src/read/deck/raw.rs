@@ -182,7 +182,6 @@ pub(super) struct Chunk {
 }
 
 pub(super) enum Members {
-    /// Labels.
     Labels(Vec<u32>),
     /// Names among labels: the data lines from [`Chunk::offset`] to this one, to be read again. Kept like this because a
     /// name on its own takes more memory than the line that it stands on.

@@ -11,7 +11,6 @@ pub struct Note {
     pub file: String,
     /// Line from 1; 0 when it is about the file as a whole.
     pub line: u64,
-    /// What.
     pub text: String,
     /// Probably not meant so, rather than merely worth knowing.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -76,7 +75,6 @@ impl std::error::Error for DeckError {}
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum KeywordUse {
-    /// Read.
     Read,
     /// Changes nothing here (printing, restart files, …).
     NoEffect,
@@ -91,7 +89,6 @@ pub enum KeywordUse {
 pub struct KeywordCount {
     /// Upper case, single blanks, no asterisk.
     pub keyword: String,
-    /// Occurrences.
     pub count: u64,
     /// File of the first.
     pub file: String,
@@ -121,7 +118,6 @@ pub struct ElementCount {
 pub struct SetCount {
     /// Name; `INSTANCE.SET` inside an instance.
     pub name: String,
-    /// Members.
     pub count: u64,
 }
 
@@ -155,9 +151,7 @@ pub struct DeckReport {
     pub node_sets: Vec<SetCount>,
     /// Element sets after instancing.
     pub element_sets: Vec<SetCount>,
-    /// Materials.
     pub materials: Vec<String>,
-    /// Steps.
     pub steps: Vec<StepReport>,
     /// Keywords, in the order of first appearance.
     pub keywords: Vec<KeywordCount>,

@@ -23,7 +23,6 @@ pub enum Law {
         /// Labels that are not listed are void, not an error.
         others_are_void: bool,
     },
-    /// A formula.
     Formula(Formula),
     /// The image holds moduli, of which 0 means void.
     Modulus {

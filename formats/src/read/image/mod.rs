@@ -94,9 +94,7 @@ pub enum Format {
     Bmp,
     /// A folder of PNG files.
     Png,
-    /// NumPy `.npy`.
     Npy,
-    /// NumPy `.npz`.
     Npz,
     /// NRRD, attached or detached.
     Nrrd,
@@ -104,9 +102,7 @@ pub enum Format {
     MetaImage,
     /// NIfTI-1 or NIfTI-2.
     Nifti,
-    /// Scanco ISQ.
     Isq,
-    /// Scanco AIM.
     Aim,
     /// ParOSol's HDF5.
     Parosol,
@@ -153,7 +149,6 @@ pub struct ScancoCalibration {
 /// What a stack's header says.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Header {
-    /// Format.
     pub format: Format,
     /// Voxels along x, y and z.
     pub size: [usize; 3],

@@ -11,7 +11,6 @@ use crate::words::counted;
 pub struct Report {
     /// The stack as the user named it.
     pub file: String,
-    /// Its format.
     pub format: &'static str,
     /// Voxels along x, y and z.
     pub stack_size: [usize; 3],
@@ -29,9 +28,7 @@ pub struct Report {
     pub spacing: f64,
     /// The material law.
     pub law: &'static str,
-    /// Solid voxels.
     pub solid: u64,
-    /// Void voxels.
     pub void: u64,
     /// Voxels of each class; empty where each voxel has a modulus of its own.
     pub materials: Vec<MaterialCount>,
@@ -50,29 +47,23 @@ pub struct Report {
 /// A class of voxels.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MaterialCount {
-    /// Name.
     pub name: String,
     /// Young's modulus.
     pub young: f64,
-    /// Voxels.
     pub voxels: u64,
 }
 
 /// Parts that do not hang together with the largest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Dropped {
-    /// How many.
     pub parts: u64,
-    /// Their voxels.
     pub voxels: u64,
 }
 
 /// Cavities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Filled {
-    /// How many.
     pub cavities: u64,
-    /// Their voxels.
     pub voxels: u64,
 }
 

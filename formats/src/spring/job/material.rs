@@ -194,7 +194,6 @@ impl SpringsTable {
         self.all || self.elset.is_some()
     }
 
-    /// The group.
     pub fn group(&self) -> SpringGroup {
         SpringGroup {
             name: self.name.clone(),

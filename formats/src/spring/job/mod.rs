@@ -26,21 +26,13 @@ pub struct SpringJob {
     pub dynamics: Dynamics,
     /// `[image]`; its defaults at line 1 where the job has none.
     pub image: Located<Image>,
-    /// `[solver]`.
     pub solver: Located<Solver>,
-    /// `[[material]]`.
     pub materials: Vec<Located<MaterialTable>>,
-    /// `[[springs]]`.
     pub springs: Vec<Located<SpringsTable>>,
-    /// `[[gravity]]`.
     pub gravity: Vec<Located<GravityTable>>,
-    /// `[[cut]]`.
     pub cuts: Vec<Located<CutTable>>,
-    /// `[[erase]]`.
     pub erasures: Vec<Located<Erase>>,
-    /// `[[add]]`.
     pub additions: Vec<Located<Add>>,
-    /// `[[field]]`.
     pub fields: Vec<Located<FieldTable>>,
 }
 

@@ -144,7 +144,6 @@ pub enum Where<'a> {
     Mask(&'a str, Option<f64>),
     /// Of a file.
     Table(&'a str),
-    /// All of them.
     All,
 }
 

@@ -27,7 +27,6 @@ use crate::words::{Choice, Word};
 #[derive(Deserialize, Debug, Clone, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Load {
-    /// Which test.
     pub preset: Preset,
     /// Axis of the test: `"z"` (default).
     pub axis: Option<Component>,

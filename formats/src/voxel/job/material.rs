@@ -85,7 +85,6 @@ impl Choice for LawName {
 #[derive(Deserialize, Debug, Clone, Copy, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Calibration {
-    /// Slope.
     pub slope: f64,
     /// Intercept; 0 when absent.
     #[serde(default)]

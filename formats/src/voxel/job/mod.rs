@@ -24,21 +24,14 @@ use crate::read::image::MaterialLaw;
 /// A checked job of a voxel model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VoxelJob {
-    /// `title`.
     pub title: Option<String>,
     /// `[image]`; its defaults at line 1 where the job has none.
     pub image: Located<Image>,
-    /// `[material]`.
     pub material: Located<Material>,
-    /// `[load]`.
     pub load: Option<Located<Load>>,
-    /// `[[boundary]]`.
     pub boundaries: Vec<Located<Boundary>>,
-    /// `[[force]]`.
     pub forces: Vec<Located<Force>>,
-    /// `[solver]`.
     pub solver: Located<Solver>,
-    /// `[output]`.
     pub output: Located<Output>,
 }
 

@@ -116,7 +116,6 @@ impl Solver {
         }
     }
 
-    /// The settings.
     pub(super) fn settings(&self) -> StaticSettings {
         let mut settings = StaticSettings::default();
         if self.preset == Some(Word(SolverPreset::Papers)) {
@@ -184,7 +183,6 @@ impl Output {
         }
     }
 
-    /// The requests.
     pub(super) fn requests(&self) -> VoxelOutput {
         let default = VoxelOutput::default();
         let mut fields: Vec<VoxelQuantity> = self.fields.iter().map(|field| field.0).collect();

@@ -30,7 +30,6 @@ pub struct Given {
 pub struct GivenConditions {
     /// Prescribed displacements.
     pub fixed: Vec<Given>,
-    /// Forces.
     pub forces: Vec<Given>,
 }
 

@@ -26,7 +26,6 @@ pub struct Panel<'a> {
     pub label: String,
     /// SI unit without prefix.
     pub unit: String,
-    /// Curves.
     pub series: Vec<Series<'a>>,
 }
 

@@ -163,7 +163,6 @@ impl<R: Read + Seek> Tiff<R> {
         Ok(self.integers(directory, tag)?.first().copied())
     }
 
-    /// A text.
     pub(super) fn text(&mut self, directory: &Directory, tag: u16) -> Result<Option<String>, String> {
         let Some((2, bytes)) = self.value(directory, tag)? else { return Ok(None) };
         let text = match String::from_utf8(bytes) {
