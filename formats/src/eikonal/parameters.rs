@@ -1,40 +1,28 @@
 //! Parameters of Eikonal models by name: `velocity.myocardium.fibre`, `start.apex.time`, `start.apex.x`, `solver.exact_radius`, ….
 
 use crate::eikonal::EikonalSetup;
-use crate::eikonal::setup::{Decomposition, Directions, LocalSolver, StartRegion, Velocity};
-use crate::parameters::slots::{Range, Slot, Table, number};
-use crate::parameters::{Adjustable, Value};
+use crate::eikonal::setup::{Directions, StartRegion, Velocity};
+use crate::parameters::{Adjustable, Fixed, Range, Slot, Table, Value, number};
 
 impl Adjustable for EikonalSetup {
+    const FIXED: &'static [Fixed] = &[
+        Fixed { first: &["mesh"], last: &[], reason: "the mesh is built into the tables" },
+        Fixed {
+            first: &["velocity"],
+            last: &["elset", "tag", "all", "speed_data", "tensor_data"],
+            reason: "elements get their class when the mesh is blocked",
+        },
+        Fixed {
+            first: &["start"],
+            last: &["nset", "nodes", "vtx", "box"],
+            reason: "sets and lists are resolved when the mesh is blocked",
+        },
+    ];
+
     fn slots(&mut self) -> Vec<Slot<'_>> {
         slots(self)
     }
-
-    fn needs_new_block_file(key: &str) -> Option<&'static str> {
-        needs_new_block_file(key)
-    }
 }
-
-fn needs_new_block_file(key: &str) -> Option<&'static str> {
-    let (first, last) = (key.split('.').next().unwrap_or_default(), key.rsplit('.').next().unwrap_or_default());
-    match (first, last) {
-        ("mesh", _) => Some("the mesh is built into the tables"),
-        ("velocity", "elset" | "tag" | "all" | "speed_data" | "tensor_data") => {
-            Some("elements get their class when the mesh is blocked")
-        }
-        ("start", "nset" | "nodes" | "vtx" | "box") => Some("sets and lists are resolved when the mesh is blocked"),
-        _ => None,
-    }
-}
-
-const LOCAL_SOLVERS: &[(&str, LocalSolver)] =
-    &[("six", LocalSolver::Six), ("eighteen", LocalSolver::Eighteen), ("on_the_fly", LocalSolver::OnTheFly)];
-const DECOMPOSITIONS: &[(&str, Decomposition)] = &[
-    ("automatic", Decomposition::Automatic),
-    ("whole", Decomposition::Whole),
-    ("first", Decomposition::First),
-    ("second", Decomposition::Second),
-];
 
 impl<'a> Table<'a> {
     /// A speed of a class with one speed, of which 0 blocks.
@@ -79,7 +67,7 @@ impl<'a> Table<'a> {
 
 fn slots(setup: &mut EikonalSetup) -> Vec<Slot<'_>> {
     let EikonalSetup { classes, starts, settings, outputs, .. } = setup;
-    let mut table = Table { slots: Vec::new(), prefix: String::new() };
+    let mut table = Table::default();
     for class in classes {
         table.prefix = format!("velocity.{}", class.name);
         match &mut class.velocity {
@@ -115,8 +103,8 @@ fn slots(setup: &mut EikonalSetup) -> Vec<Slot<'_>> {
     table.number("tolerance", &mut settings.tolerance, Range::NotNegative, "", "relative fall that is passed on");
     let help = "radius of the ball round each start with exact times";
     table.number("exact_radius", &mut settings.exact_radius, Range::NotNegative, "length", help);
-    table.choice("local_solver", &mut settings.local_solver, LOCAL_SOLVERS, "what is stored of a tetrahedron");
-    table.choice("decomposition", &mut settings.decomposition, DECOMPOSITIONS, "how sub-domains are worked on");
+    table.choice("local_solver", &mut settings.local_solver, "what is stored of a tetrahedron");
+    table.choice("decomposition", &mut settings.decomposition, "how sub-domains are worked on");
     table.prefix = "output".into();
     table.whole("isochrones", &mut outputs.isochrones, 1000, "isochrones in a picture");
     table.whole("histogram_bins", &mut outputs.histogram_bins, 100_000, "bins of the histogram of activation");

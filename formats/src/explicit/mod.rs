@@ -4,6 +4,7 @@ pub mod block;
 mod elasticity;
 pub mod job;
 mod model;
+mod parameters;
 
 pub use crate::dynamics::{ElementHistoryRequest, ElementQuantity};
 pub use block::Explicit;

@@ -1,35 +1,37 @@
 //! Parameters of mass-spring-damper models by name: `material.tissue.mass`, `spring.tissue.axis.stiffness`,
 //! `source.PULL.magnitude`, `cut.KNIFE.time`, `solver.alpha`, ….
 
-use std::rc::Rc;
-
-use crate::dynamics::BoundaryKind;
-use crate::parameters::slots;
-use crate::parameters::slots::{Range, Slot, Table, number};
-use crate::parameters::{Adjustable, Value};
-use crate::spring::{SpringDamping, SpringSetup};
+use crate::parameters::dynamics::{amplitudes, increment, names_of};
+use crate::parameters::{Adjustable, Fixed, Range, Slot, Table, Value, number};
+use crate::spring::{SpringDamping, SpringGroup, SpringSetup};
 
 impl Adjustable for SpringSetup {
+    const FIXED: &'static [Fixed] = &[
+        Fixed {
+            first: &["image", "mesh", "grid"],
+            last: &[],
+            reason: "particles and springs are built into the tables",
+        },
+        Fixed {
+            first: &["material"],
+            last: &["label", "threshold", "nset", "elset"],
+            reason: "particles are found when the model is blocked",
+        },
+        Fixed { first: &["springs"], last: &["elset", "all"], reason: "springs are found when the model is blocked" },
+        Fixed {
+            first: &["source", "boundary", "initial_velocity"],
+            last: &["nodes", "set", "nset", "box", "side", "at", "line"],
+            reason: "where it acts is resolved when the model is blocked",
+        },
+        Fixed {
+            first: &["erase", "add"],
+            last: &["pairs", "within", "between", "at"],
+            reason: "springs are found when the model is blocked",
+        },
+    ];
+
     fn slots(&mut self) -> Vec<Slot<'_>> {
         slots(self)
-    }
-
-    fn needs_new_block_file(key: &str) -> Option<&'static str> {
-        needs_new_block_file(key)
-    }
-}
-
-fn needs_new_block_file(key: &str) -> Option<&'static str> {
-    let (first, last) = (key.split('.').next().unwrap_or_default(), key.rsplit('.').next().unwrap_or_default());
-    match (first, last) {
-        ("image" | "mesh" | "grid", _) => Some("particles and springs are built into the tables"),
-        ("material", "label" | "threshold" | "nset" | "elset") => Some("particles are found when the model is blocked"),
-        ("springs", "elset" | "all") => Some("springs are found when the model is blocked"),
-        ("source" | "boundary" | "initial_velocity", "nodes" | "set" | "nset" | "box" | "side" | "at" | "line") => {
-            Some("where it acts is resolved when the model is blocked")
-        }
-        ("erase" | "add", "pairs" | "within" | "between" | "at") => Some("springs are found when the model is blocked"),
-        _ => None,
     }
 }
 
@@ -50,8 +52,8 @@ fn slots(setup: &mut SpringSetup) -> Vec<Slot<'_>> {
         fields,
         solver,
     } = setup;
-    let amplitude_names: Rc<[String]> = amplitudes.iter().map(|amplitude| amplitude.name.clone()).collect();
-    let mut table = Table { slots: Vec::new(), prefix: String::new() };
+    let amplitude_names = names_of(amplitudes);
+    let mut table = Table::default();
     for material in materials {
         table.prefix = format!("material.{}", material.name);
         if material.mass != 0.0 {
@@ -61,59 +63,9 @@ fn slots(setup: &mut SpringSetup) -> Vec<Slot<'_>> {
             table.number("density", &mut material.density, Range::Positive, "kg/m³", "mass a volume");
         }
     }
-    for group in groups {
-        table.prefix = format!("spring.{}", group.name);
-        let first = table.slots.len();
-        // The groups of a lattice that have no springs.
-        let (stiff, long) = (group.stiffness != 0.0, group.axial_stiffness != 0.0);
-        let unused = !stiff && !long && group.damping == 0.0 && group.max_strain == f64::INFINITY;
-        table.number("stiffness", &mut group.stiffness, Range::NotNegative, "N/m", "k of a spring");
-        let axial = table.slots.len();
-        let help = "E A of a truss: E A over its length is added to k";
-        table.number("axial_stiffness", &mut group.axial_stiffness, Range::NotNegative, "N", help);
-        table.number("damping", &mut group.damping, Range::NotNegative, "N s/m", "c of a spring");
-        let max_strain = &mut group.max_strain;
-        let value = if max_strain.is_finite() { Value::Number(*max_strain) } else { "none".into() };
-        let set = move |text: &str| {
-            *max_strain = match text {
-                "none" | "never" | "inf" => f64::INFINITY,
-                text => number(text)
-                    .and_then(|value| Range::Positive.check(value))
-                    .map_err(|reason| format!("{reason}; or none"))?,
-            };
-            Ok(())
-        };
-        table.push(
-            "max_strain",
-            value,
-            "",
-            "extension over length beyond which a spring breaks, or none",
-            Box::new(set),
-        );
-        table.number(
-            "rest_factor",
-            &mut group.rest_factor,
-            Range::Positive,
-            "",
-            "length without force over that at rest",
-        );
-        for slot in &mut table.slots[first..] {
-            slot.hidden = unused;
-        }
-        table.slots[axial].hidden |= !long;
-        table.slots[first].hidden |= long && !stiff;
-    }
-    slots::amplitudes(&mut table, amplitudes);
-    for boundary in boundaries {
-        table.prefix = format!("boundary.{}", boundary.name);
-        let (unit, help) = match boundary.kind {
-            BoundaryKind::Displacement => ("m", "prescribed displacement at signal 1"),
-            BoundaryKind::Velocity => ("m/s", "prescribed velocity at signal 1"),
-            BoundaryKind::Acceleration => ("m/s²", "prescribed acceleration at signal 1"),
-        };
-        table.number("value", &mut boundary.value, Range::Any, unit, help);
-        table.amplitude(&mut boundary.amplitude, &amplitude_names);
-    }
+    groups.iter_mut().for_each(|item| group(&mut table, item));
+    self::amplitudes(&mut table, amplitudes);
+    table.boundaries(boundaries, &amplitude_names);
     for force in forces {
         table.prefix = format!("source.{}", force.name);
         table.number("magnitude", &mut force.magnitude, Range::Any, "N", "total force at signal 1");
@@ -125,10 +77,7 @@ fn slots(setup: &mut SpringSetup) -> Vec<Slot<'_>> {
         table.amplitude(&mut gravity.amplitude, &amplitude_names);
         table.direction(&mut gravity.direction);
     }
-    for initial in initial_velocities {
-        table.prefix = format!("initial_velocity.{}", initial.name);
-        table.number("value", &mut initial.value, Range::Any, "m/s", "velocity at t = 0");
-    }
+    table.initial_velocities(initial_velocities);
     let times = cuts.iter_mut().map(|cut| ("cut", &cut.name, &mut cut.time));
     let times = times.chain(erasures.iter_mut().map(|erasure| ("erase", &erasure.name, &mut erasure.time)));
     for (kind, name, time) in
@@ -137,17 +86,11 @@ fn slots(setup: &mut SpringSetup) -> Vec<Slot<'_>> {
         table.prefix = format!("{kind}.{name}");
         table.number("time", time, Range::NotNegative, "s", "when it happens; later than the run: never");
     }
-    for history in histories {
-        table.prefix = format!("history.{}", history.set);
-        table.interval(&mut history.interval);
-    }
-    for (index, field) in fields.iter_mut().enumerate() {
-        table.prefix = format!("field.{}", index + 1);
-        table.interval(&mut field.interval);
-    }
+    table.histories(histories);
+    table.fields(fields.iter_mut().map(|field| &mut field.interval));
     table.prefix = "solver".into();
     table.number("time", &mut solver.time, Range::Positive, "s", "length of the run");
-    slots::increment(&mut table, &mut solver.increment);
+    increment(&mut table, &mut solver.increment);
     match &mut solver.damping {
         SpringDamping::Alpha(alpha) => {
             table.number(
@@ -165,10 +108,41 @@ fn slots(setup: &mut SpringSetup) -> Vec<Slot<'_>> {
     table.slots
 }
 
+fn group<'a>(table: &mut Table<'a>, group: &'a mut SpringGroup) {
+    table.prefix = format!("spring.{}", group.name);
+    let first = table.slots.len();
+    // The groups of a lattice that have no springs.
+    let (stiff, long) = (group.stiffness != 0.0, group.axial_stiffness != 0.0);
+    let unused = !stiff && !long && group.damping == 0.0 && group.max_strain == f64::INFINITY;
+    table.number("stiffness", &mut group.stiffness, Range::NotNegative, "N/m", "k of a spring");
+    let axial = table.slots.len();
+    let help = "E A of a truss: E A over its length is added to k";
+    table.number("axial_stiffness", &mut group.axial_stiffness, Range::NotNegative, "N", help);
+    table.number("damping", &mut group.damping, Range::NotNegative, "N s/m", "c of a spring");
+    let max_strain = &mut group.max_strain;
+    let value = if max_strain.is_finite() { Value::Number(*max_strain) } else { "none".into() };
+    let set = move |text: &str| {
+        *max_strain = match text {
+            "none" | "never" | "inf" => f64::INFINITY,
+            text => number(text)
+                .and_then(|value| Range::Positive.check(value))
+                .map_err(|reason| format!("{reason}; or none"))?,
+        };
+        Ok(())
+    };
+    table.push("max_strain", value, "", "extension over length beyond which a spring breaks, or none", Box::new(set));
+    table.number("rest_factor", &mut group.rest_factor, Range::Positive, "", "length without force over that at rest");
+    for slot in &mut table.slots[first..] {
+        slot.hidden = unused;
+    }
+    table.slots[axial].hidden |= !long;
+    table.slots[first].hidden |= long && !stiff;
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dynamics::{Boundary, Increment};
+    use crate::dynamics::{Boundary, BoundaryKind, Increment};
     use crate::parameters::{list, set};
     use crate::spring::{SpringGroup, SpringMaterial};
 

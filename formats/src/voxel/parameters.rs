@@ -1,52 +1,35 @@
 //! Parameters of voxel models by name: `material.bone.young`, `poisson`, `load.strain`, `boundary.FIX1.value`,
 //! `solver.tolerance`, ….
 
-use crate::parameters::slots::{Range, Slot, Table, number, words};
-use crate::parameters::{Adjustable, Value};
+use crate::parameters::{Adjustable, Fixed, Range, Slot, Table, Value, number, words};
 use crate::voxel::VoxelSetup;
-use crate::voxel::setup::{
-    CoarseOperator, CoarseSolver, Cycle, MAX_BINS, MagnitudeKind, PreconditionerPrecision, ResidualNorm, StaticSettings,
-};
+use crate::voxel::setup::{CoarseSolver, MAX_BINS, MagnitudeKind, StaticSettings};
+use crate::words::Choice;
 
 impl Adjustable for VoxelSetup {
+    const FIXED: &'static [Fixed] = &[
+        Fixed { first: &["image"], last: &[], reason: "the image is built into the tables" },
+        Fixed {
+            first: &["material"],
+            last: &["threshold", "law", "slope", "intercept", "factor", "exponent", "labels"],
+            reason: "grey values become moduli when the stack is read",
+        },
+        Fixed {
+            first: &["load"],
+            last: &["preset", "axis", "side", "direction", "about", "bounds", "boundary"],
+            reason: "where a load acts is resolved when the model is blocked",
+        },
+        Fixed {
+            first: &["boundary", "force"],
+            last: &["components", "side", "plane", "box", "nodes", "mask", "table"],
+            reason: "where a condition acts is resolved when the model is blocked",
+        },
+    ];
+
     fn slots(&mut self) -> Vec<Slot<'_>> {
         slots(self)
     }
-
-    fn needs_new_block_file(key: &str) -> Option<&'static str> {
-        needs_new_block_file(key)
-    }
 }
-
-fn needs_new_block_file(key: &str) -> Option<&'static str> {
-    let (first, last) = (key.split('.').next().unwrap_or_default(), key.rsplit('.').next().unwrap_or_default());
-    match (first, last) {
-        ("image", _) => Some("the image is built into the tables"),
-        ("material", "threshold" | "law" | "slope" | "intercept" | "factor" | "exponent" | "labels") => {
-            Some("grey values become moduli when the stack is read")
-        }
-        ("load", "preset" | "axis" | "side" | "direction" | "about" | "bounds" | "boundary") => {
-            Some("where a load acts is resolved when the model is blocked")
-        }
-        ("boundary" | "force", "components" | "side" | "plane" | "box" | "nodes" | "mask" | "table") => {
-            Some("where a condition acts is resolved when the model is blocked")
-        }
-        _ => None,
-    }
-}
-
-const NORMS: &[(&str, ResidualNorm)] = &[("load", ResidualNorm::Load), ("start", ResidualNorm::Start)];
-const PRECISIONS: &[(&str, Option<PreconditionerPrecision>)] =
-    &[("auto", None), ("f32", Some(PreconditionerPrecision::F32)), ("f64", Some(PreconditionerPrecision::F64))];
-const CYCLES: &[(&str, Option<Cycle>)] =
-    &[("auto", None), ("v", Some(Cycle::V)), ("w", Some(Cycle::W)), ("f", Some(Cycle::F)), ("k", Some(Cycle::K))];
-const OPERATORS: &[(&str, Option<CoarseOperator>)] = &[
-    ("auto", None),
-    ("averaged", Some(CoarseOperator::Averaged)),
-    ("galerkin", Some(CoarseOperator::Galerkin)),
-    ("split", Some(CoarseOperator::Split)),
-];
-const AXES: &[(&str, u8)] = &[("x", 0), ("y", 1), ("z", 2)];
 
 fn whole(text: &str) -> Result<u32, String> {
     text.parse().ok().filter(|&n| n > 0).ok_or_else(|| "must be a whole number above 0".to_owned())
@@ -57,6 +40,33 @@ impl<'a> Table<'a> {
         let value = Value::Number(f64::from(*target));
         let set = move |text: &str| {
             *target = whole(text)?;
+            Ok(())
+        };
+        self.push(field, value, "", help, Box::new(set));
+    }
+
+    /// One of the words of a choice, or `auto`.
+    fn choice_or_auto<T: Choice>(&mut self, field: &str, target: &'a mut Option<T>, help: &'static str) {
+        let value = target.map_or("auto", T::word).into();
+        let set = move |text: &str| {
+            let choices = T::WORDS.iter().map(|(word, choice)| (*word, Some(*choice)));
+            let mut all = std::iter::once(("auto", None)).chain(choices);
+            *target = match all.clone().find(|(word, _)| word.eq_ignore_ascii_case(text)) {
+                Some((_, choice)) => choice,
+                None => return Err(format!("must be one of {}", words(all.by_ref().map(|(word, _)| word)))),
+            };
+            Ok(())
+        };
+        self.push(field, value, "", help, Box::new(set));
+    }
+
+    /// An axis, 0 to 2, as x, y or z.
+    fn axis(&mut self, field: &str, target: &'a mut u8, help: &'static str) {
+        const AXES: [&str; 3] = ["x", "y", "z"];
+        let value = AXES.get(usize::from(*target)).copied().unwrap_or_default().into();
+        let set = move |text: &str| {
+            let found = AXES.iter().position(|axis| axis.eq_ignore_ascii_case(text));
+            *target = found.ok_or_else(|| format!("must be one of {}", words(AXES.into_iter())))? as u8;
             Ok(())
         };
         self.push(field, value, "", help, Box::new(set));
@@ -85,7 +95,7 @@ impl<'a> Table<'a> {
 
 fn slots(setup: &mut VoxelSetup) -> Vec<Slot<'_>> {
     let VoxelSetup { materials, modulus_scale, poisson, magnitudes, solver, output, .. } = setup;
-    let mut table = Table { slots: Vec::new(), prefix: String::new() };
+    let mut table = Table::default();
     let has_classes = !materials.is_empty();
     for material in materials {
         table.prefix = format!("material.{}", material.name);
@@ -143,7 +153,7 @@ fn slots(setup: &mut VoxelSetup) -> Vec<Slot<'_>> {
     table.push("histogram_bins", value, "", "classes of the histograms", Box::new(set));
     table.number("failure_volume", &mut output.failure_volume, Range::Fraction, "", "Pistoia: share of the volume");
     table.number("failure_strain", &mut output.failure_strain, Range::Positive, "", "Pistoia: effective strain");
-    table.choice("slice", &mut output.slice.0, AXES, "normal of the slice that is drawn: x, y or z");
+    table.axis("slice", &mut output.slice.0, "normal of the slice that is drawn: x, y or z");
     table.number("slice_at", &mut output.slice.1, Range::Unit, "", "where the slice is, from 0 to 1");
     table.slots
 }
@@ -162,10 +172,10 @@ fn solver<'a>(table: &mut Table<'a>, settings: &'a mut StaticSettings) {
         coarse_solver,
     } = settings;
     table.number("tolerance", tolerance, Range::Fraction, "", "relative residual to reach");
-    table.choice("norm", norm, NORMS, "what the residual is compared with: load or start");
+    table.choice("norm", norm, "what the residual is compared with: load or start");
     table.count("max_iterations", max_iterations, "most iterations");
-    table.choice("precision", precision, PRECISIONS, "of the preconditioner: auto, f32 or f64");
-    table.choice("cycle", cycle, CYCLES, "multigrid cycle: auto, v, w, f or k");
+    table.choice_or_auto("precision", precision, "of the preconditioner: auto, f32 or f64");
+    table.choice_or_auto("cycle", cycle, "multigrid cycle: auto, v, w, f or k");
     table.optional("smoother_degree", smoother_degree, f64::from, whole, "degree of the Chebyshev smoother");
     let ratio = |text: &str| match number(text)? {
         ratio if ratio > 1.0 && ratio.is_finite() => Ok(ratio),
@@ -173,7 +183,7 @@ fn solver<'a>(table: &mut Table<'a>, settings: &'a mut StaticSettings) {
     };
     table.optional("smoother_ratio", smoother_ratio, |ratio| ratio, ratio, "λmax over the smoother's lower end");
     table.optional("levels", levels, f64::from, whole, "levels, the finest included");
-    table.choice("coarse_operator", coarse_operator, OPERATORS, "auto, averaged, galerkin or split");
+    table.choice_or_auto("coarse_operator", coarse_operator, "auto, averaged, galerkin or split");
     let value = match coarse_solver {
         None => "auto".into(),
         Some(CoarseSolver::Direct) => "direct".into(),
@@ -197,7 +207,7 @@ fn solver<'a>(table: &mut Table<'a>, settings: &'a mut StaticSettings) {
 mod tests {
     use super::*;
     use crate::parameters::{list, set};
-    use crate::voxel::setup::{Magnitude, VoxelMaterial};
+    use crate::voxel::setup::{Cycle, Magnitude, VoxelMaterial};
 
     fn setup() -> VoxelSetup {
         VoxelSetup {

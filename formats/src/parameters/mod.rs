@@ -1,18 +1,20 @@
-//! Parameters by name: listing and overriding what is in a [`Setup`].
+//! Parameters by name: listing and overriding what a block file says of a run.
 //!
 //! `material.steel.young`, `amplitude.burst.frequency`, `load.push.magnitude`, `solver.time`, …: everything that may change
-//! from run to run without a new block file. Names are compared without regard to case; a part of a name may be quoted
+//! from run to run without a new block file. Each physics lists the parameters of its setup in its own room
+//! ([`Adjustable`]). Names are compared without regard to case. A part of a name may be quoted
 //! (`material."my steel".young`) and may contain dots (`section.plate-1.hot side.thickness`). Where several entries have
 //! the same name, setting it sets them all.
 
-pub(crate) mod slots;
+pub(crate) mod dynamics;
+mod slots;
 
 use std::fmt;
 
 use serde::Serialize;
 
-use crate::explicit::Setup;
-use slots::{Slot, slots};
+pub use slots::Slot;
+pub(crate) use slots::{Range, Table, number, position, words};
 
 /// Safety factor of an automatic increment where nothing else is said. The element bound is itself on the safe side.
 pub const DEFAULT_INCREMENT_FACTOR: f64 = 0.95;
@@ -115,8 +117,8 @@ pub trait Adjustable: Clone {
     /// Every parameter, in the order of the setup's fields.
     fn slots(&mut self) -> Vec<Slot<'_>>;
 
-    /// Why a name stands for something that is built into the block file; `key` is in lower case, without quotes.
-    fn needs_new_block_file(key: &str) -> Option<&'static str>;
+    /// Names of what is built into the block file and cannot be set.
+    const FIXED: &'static [Fixed];
 
     /// Whether values that are valid only together still fit after one of them has changed.
     ///
@@ -126,6 +128,17 @@ pub trait Adjustable: Clone {
         let _ = before;
         Ok(())
     }
+}
+
+/// Names of a part of the block file that cannot be set.
+#[derive(Debug, Clone, Copy)]
+pub struct Fixed {
+    /// First part of the name: one of these.
+    pub first: &'static [&'static str],
+    /// Last part of the name: one of these; any when empty.
+    pub last: &'static [&'static str],
+    /// Why it cannot be set.
+    pub reason: &'static str,
 }
 
 /// Every parameter, in the order of the setup's fields.
@@ -141,7 +154,10 @@ pub fn list<S: Adjustable>(setup: &S) -> Vec<Parameter> {
 /// No such parameter (with the nearest names), a value out of its range, or something that needs a new block file.
 pub fn set<S: Adjustable>(setup: &mut S, name: &str, value: &str) -> Result<(), ParameterError> {
     let key = normalised(name);
-    if let Some(reason) = S::needs_new_block_file(&key) {
+    let (first, last) = (key.split('.').next().unwrap_or_default(), key.rsplit('.').next().unwrap_or_default());
+    let is_meant =
+        |fixed: &&Fixed| fixed.first.contains(&first) && (fixed.last.is_empty() || fixed.last.contains(&last));
+    if let Some(Fixed { reason, .. }) = S::FIXED.iter().find(is_meant) {
         return Err(ParameterError::NeedsNewBlockFile { name: name.into(), reason });
     }
     let mut changed = setup.clone();
@@ -204,61 +220,6 @@ fn normalised(name: &str) -> String {
     parts.join(".").to_lowercase()
 }
 
-impl Adjustable for Setup {
-    fn slots(&mut self) -> Vec<Slot<'_>> {
-        slots(self)
-    }
-
-    fn needs_new_block_file(key: &str) -> Option<&'static str> {
-        needs_new_block_file(key)
-    }
-
-    /// The constants of a material are valid only together.
-    fn check_change(&self, before: &Self) -> Result<(), String> {
-        for (material, before) in self.materials.iter().zip(&before.materials) {
-            if material != before && material.elasticity.matrix().is_none() {
-                let name = &material.name;
-                return Err(format!(
-                    "the stiffness of `{name}` is no longer positive definite (it would create energy)"
-                ));
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Why a name that looks like a part of the mesh or of the partition cannot be set.
-fn needs_new_block_file(key: &str) -> Option<&'static str> {
-    let first = key.split('.').next().unwrap_or_default();
-    let last = key.rsplit('.').next().unwrap_or_default();
-    let has_parts = key.contains('.');
-    match (first, last) {
-        ("mesh" | "element" | "elements" | "connectivity" | "instance" | "part", _) => {
-            Some("the topology of the mesh is built into the blocks")
-        }
-        ("node" | "nodes" | "coordinates", _) => Some("node positions are part of the block file"),
-        ("set" | "nset" | "elset" | "node_set" | "element_set", _) => {
-            Some("sets are resolved when the model is blocked")
-        }
-        ("partition" | "block" | "blocks", _) => Some("the partition is made when the model is blocked"),
-        ("section", "elset" | "set" | "elements") if has_parts => {
-            Some("elements are grouped by section inside each block")
-        }
-        ("section", "type" | "plane" | "kind") if has_parts => Some("the kind of element is part of the mesh"),
-        ("absorbing", "depth" | "thickness" | "depth_fraction" | "elements" | "side") if has_parts => {
-            Some("the depth of each element in the layer is worked out when the model is blocked")
-        }
-        (
-            "load" | "boundary" | "initial_velocity" | "history",
-            "nodes" | "elements" | "faces" | "weights" | "set" | "point",
-        ) if has_parts => Some("where it acts is resolved when the model is blocked"),
-        ("boundary" | "initial_velocity", "component" | "kind") if has_parts => {
-            Some("which components it acts on is resolved when the model is blocked")
-        }
-        _ => None,
-    }
-}
-
 /// Up to three names that are spelt like `key`.
 fn alike(key: &str, names: impl Iterator<Item = String>) -> Vec<String> {
     let distance = |name: &str| match name.to_lowercase() {
@@ -271,6 +232,3 @@ fn alike(key: &str, names: impl Iterator<Item = String>) -> Vec<String> {
     let limit = scored.first().map_or(0, |best| (key.chars().count() / 2).min(best.0 + 2));
     scored.into_iter().take_while(|(distance, _)| *distance <= limit).take(3).map(|(_, name)| name).collect()
 }
-
-#[cfg(test)]
-mod tests;

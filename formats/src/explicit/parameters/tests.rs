@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 
-use super::*;
 use crate::dynamics::*;
 use crate::explicit::*;
+use crate::parameters::{ParameterError, Value, list, parse_assignment, set, set_value};
 
 fn setup() -> Setup {
     let material =
