@@ -45,9 +45,8 @@ use std::path::Path;
 
 pub use grid::{GridError, voxel_grid};
 pub use law::{Class, Curve, Formula, Law, MaterialLaw, Quantity};
-pub use options::{AxisOrder, Downsampling, ImageOptions, LengthUnit, Spacing};
+pub use options::{AxisOrder, Downsampling, ImageOptions, LengthUnit, RawImage, Spacing};
 pub use parosol::{NodeValue, ParosolConditions, parosol_conditions};
-pub use raw::RawImage;
 pub use report::{Dropped, Filled, MaterialCount, Report};
 pub use sample::{Endian, SampleType};
 pub use voxel_grid::{VoxelGrid, VoxelModuli};

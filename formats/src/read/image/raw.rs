@@ -3,45 +3,9 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
-
-use super::options::{ImageOptions, LengthUnit, Spacing};
-use super::sample::{Endian, SampleType};
+use super::options::{ImageOptions, LengthUnit, RawImage};
 use super::source::Flat;
 use super::{Format, Header, Opened, Problem};
-use crate::words::Word;
-
-/// What a file without a header holds, x fastest: `raw` of a job, or a `.toml` file beside the image with these keys.
-#[derive(Deserialize, Debug, Clone, PartialEq)]
-#[serde(deny_unknown_fields)]
-pub struct RawImage {
-    /// Voxels along x, y and z.
-    pub shape: [usize; 3],
-    /// `"uint8"`, `"int8"`, `"uint16"`, `"int16"`, `"uint32"`, `"int32"`, `"uint64"`, `"int64"`, `"float32"`, `"float64"`.
-    #[serde(rename = "type")]
-    pub sample: Word<SampleType>,
-    /// `"little"` (default) or `"big"`.
-    #[serde(default)]
-    pub endian: Word<Endian>,
-    /// Bytes before the first voxel; 0 when absent.
-    #[serde(default)]
-    pub header_bytes: u64,
-    /// Edge of a voxel in the job's unit; only needed where the job does not say it.
-    pub spacing: Option<Spacing>,
-}
-
-impl RawImage {
-    /// Checks what can be checked without the file.
-    pub(crate) fn check(&self) -> Result<(), String> {
-        if self.spacing.is_some_and(|spacing| !spacing.edges().iter().all(|edge| edge.is_finite() && *edge > 0.0)) {
-            return Err("`spacing` must be above 0".to_owned());
-        }
-        if self.shape.contains(&0) {
-            return Err("`shape` must have three numbers above 0: voxels along x, y and z".to_owned());
-        }
-        Ok(())
-    }
-}
 
 /// The description in the job or beside the file: `bone.raw.toml` for `bone.raw`.
 pub(super) fn description(path: &Path, options: &ImageOptions) -> Result<Option<RawImage>, Problem> {
