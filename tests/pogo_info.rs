@@ -54,10 +54,6 @@ fn triangle() -> (tempfile::TempDir, PathBuf) {
         run_connectivity_first: vec![0, 3],
         elements: vec![0],
         connectivity: vec![0, 1, 2],
-        load_first: vec![0, 0],
-        load_size: vec![],
-        load_start: vec![],
-        statistics: PartitionStatistics::default(),
     };
     let elasticity = Elasticity::Isotropic { young: 2.1e11, poisson: 0.3 };
     let setup = Setup {
@@ -89,7 +85,8 @@ fn triangle() -> (tempfile::TempDir, PathBuf) {
     let path = folder.path().join("triangle.blk");
     let provenance = Provenance::new(Explicit::NAME, vec![], vec![]);
     let device = device_tables(&blocks.view(), false);
-    let contents = ExplicitContents { mesh: &mesh, blocks: &blocks, device: &device };
+    let contents =
+        ExplicitContents { mesh: &mesh, blocks: &blocks, device: &device, statistics: &PartitionStatistics::default() };
     write_block::<Explicit>(&path, contents, &setup, &provenance).unwrap();
     (folder, path)
 }

@@ -5,13 +5,14 @@
 //! knows about devices.
 //!
 //! Each physics has one room ([`explicit`], [`voxel`], [`spring`], [`eikonal`]) with its types, job, block file,
-//! parameters and results. The rooms stand on shared floors: [`mesh`], [`dynamics`], [`block`], [`job`],
+//! parameters and results. The rooms stand on shared floors: [`mesh`], [`dynamics`], [`domains`], [`block`], [`job`],
 //! [`parameters`], [`read`] and [`mod@write`]. A shared floor never looks into a room.
 
 // Fields and variants whose name and type say all go without a description.
 #![allow(missing_docs)]
 
 pub mod block;
+pub mod domains;
 pub mod dynamics;
 pub mod eikonal;
 pub mod explicit;

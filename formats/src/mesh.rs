@@ -10,64 +10,82 @@ mod collapse;
 
 use rkyv::{Archive, Archived, Deserialize, Serialize};
 
-use crate::block::Table;
 use crate::block::cast::native;
+use crate::block::{Record, Table, tables};
 
-/// First-order elements that Pogo computes.
+/// First-order elements that Pogo computes, by their Abaqus names.
+///
+/// The discriminant is the one number of a kind: it stands in block files, and [`KINDS`] lists the properties in its order.
 #[derive(Archive, Serialize, Deserialize, Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[rkyv(derive(Clone, Copy))]
 #[repr(u8)]
 pub enum ElementKind {
-    /// Plane-strain triangle, one integration point.
     Cpe3,
-    /// Plane-stress triangle, one integration point.
     Cps3,
-    /// Plane-strain quadrilateral, 2 × 2 points.
     Cpe4,
-    /// Plane-stress quadrilateral, 2 × 2 points.
     Cps4,
-    /// Plane-strain quadrilateral, one point with hourglass control.
     Cpe4r,
-    /// Plane-stress quadrilateral, one point with hourglass control.
     Cps4r,
-    /// Tetrahedron, one point.
     C3d4,
-    /// Wedge, 3 × 2 points.
     C3d6,
-    /// Hexahedron, 2 × 2 × 2 points.
     C3d8,
-    /// Hexahedron, one point with hourglass control.
     C3d8r,
 }
 
+/// The reference shape of an element.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ElementShape {
+    Triangle,
+    Quadrilateral,
+    Tetrahedron,
+    Wedge,
+    Hexahedron,
+}
+
+/// The formula for the internal force of an element, numbered as the kernels number it. *Reduced* laws have one
+/// integration point with hourglass control; the others integrate fully.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum ElementLaw {
+    Triangle,
+    Quadrilateral,
+    ReducedQuadrilateral,
+    Tetrahedron,
+    Wedge,
+    Hexahedron,
+    ReducedHexahedron,
+}
+
+/// Abaqus name, force law, and whether the kind is of plane stress, in the order of the kinds.
+const KINDS: [(ElementKind, &str, ElementLaw, bool); 10] = [
+    (ElementKind::Cpe3, "CPE3", ElementLaw::Triangle, false),
+    (ElementKind::Cps3, "CPS3", ElementLaw::Triangle, true),
+    (ElementKind::Cpe4, "CPE4", ElementLaw::Quadrilateral, false),
+    (ElementKind::Cps4, "CPS4", ElementLaw::Quadrilateral, true),
+    (ElementKind::Cpe4r, "CPE4R", ElementLaw::ReducedQuadrilateral, false),
+    (ElementKind::Cps4r, "CPS4R", ElementLaw::ReducedQuadrilateral, true),
+    (ElementKind::C3d4, "C3D4", ElementLaw::Tetrahedron, false),
+    (ElementKind::C3d6, "C3D6", ElementLaw::Wedge, false),
+    (ElementKind::C3d8, "C3D8", ElementLaw::Hexahedron, false),
+    (ElementKind::C3d8r, "C3D8R", ElementLaw::ReducedHexahedron, false),
+];
+
 impl ElementKind {
     /// Every kind, in the order of its discriminant.
-    pub const ALL: [Self; 10] = [
-        Self::Cpe3,
-        Self::Cps3,
-        Self::Cpe4,
-        Self::Cps4,
-        Self::Cpe4r,
-        Self::Cps4r,
-        Self::C3d4,
-        Self::C3d6,
-        Self::C3d8,
-        Self::C3d8r,
-    ];
+    pub const ALL: [Self; KINDS.len()] = {
+        let mut all = [Self::Cpe3; KINDS.len()];
+        let mut at = 0;
+        while at < all.len() {
+            all[at] = KINDS[at].0;
+            assert!(all[at] as usize == at);
+            at += 1;
+        }
+        all
+    };
 
     /// The Abaqus name, upper case.
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::Cpe3 => "CPE3",
-            Self::Cps3 => "CPS3",
-            Self::Cpe4 => "CPE4",
-            Self::Cps4 => "CPS4",
-            Self::Cpe4r => "CPE4R",
-            Self::Cps4r => "CPS4R",
-            Self::C3d4 => "C3D4",
-            Self::C3d6 => "C3D6",
-            Self::C3d8 => "C3D8",
-            Self::C3d8r => "C3D8R",
-        }
+        KINDS[self as usize].1
     }
 
     /// The kind that an Abaqus name in any case stands for.
@@ -80,57 +98,134 @@ impl ElementKind {
         Self::ALL.get(usize::from(code)).copied()
     }
 
+    /// The kind of a law, of plane stress or not.
+    pub fn of_law(law: ElementLaw, plane_stress: bool) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.law() == law && kind.is_plane_stress() == plane_stress)
+    }
+
+    /// How its internal force is computed.
+    pub const fn law(self) -> ElementLaw {
+        KINDS[self as usize].2
+    }
+
+    /// Plane stress rather than plane strain (2D kinds only).
+    pub const fn is_plane_stress(self) -> bool {
+        KINDS[self as usize].3
+    }
+
+    /// One integration point with hourglass control.
+    pub const fn is_reduced(self) -> bool {
+        matches!(self.law(), ElementLaw::ReducedQuadrilateral | ElementLaw::ReducedHexahedron)
+    }
+
+    /// The reference shape.
+    pub const fn shape(self) -> ElementShape {
+        self.law().shape()
+    }
+
     /// Space dimension, 2 or 3.
     pub const fn dimension(self) -> usize {
-        match self {
-            Self::Cpe3 | Self::Cps3 | Self::Cpe4 | Self::Cps4 | Self::Cpe4r | Self::Cps4r => 2,
-            _ => 3,
+        match self.shape() {
+            ElementShape::Triangle | ElementShape::Quadrilateral => 2,
+            ElementShape::Tetrahedron | ElementShape::Wedge | ElementShape::Hexahedron => 3,
         }
     }
 
     /// Nodes an element.
     pub const fn n_nodes(self) -> usize {
-        match self {
-            Self::Cpe3 | Self::Cps3 => 3,
-            Self::Cpe4 | Self::Cps4 | Self::Cpe4r | Self::Cps4r | Self::C3d4 => 4,
-            Self::C3d6 => 6,
-            Self::C3d8 | Self::C3d8r => 8,
+        match self.shape() {
+            ElementShape::Triangle => 3,
+            ElementShape::Quadrilateral | ElementShape::Tetrahedron => 4,
+            ElementShape::Wedge => 6,
+            ElementShape::Hexahedron => 8,
         }
     }
 
-    /// Plane stress rather than plane strain (2D kinds only).
-    pub const fn is_plane_stress(self) -> bool {
-        matches!(self, Self::Cps3 | Self::Cps4 | Self::Cps4r)
+    /// Cell type in VTK files. A VTK wedge has its first triangle's normal pointing outwards, which is C3D6 as it stands.
+    pub const fn vtk_type(self) -> u8 {
+        match self.shape() {
+            ElementShape::Triangle => 5,
+            ElementShape::Quadrilateral => 9,
+            ElementShape::Tetrahedron => 10,
+            ElementShape::Hexahedron => 12,
+            ElementShape::Wedge => 13,
+        }
     }
 
     /// Faces in Abaqus order (S1, S2, …), each with the local nodes in Abaqus order. In 3D the right-hand normal of a
     /// face as listed points *into* the element for S1 of hexahedra and wedges; use geometry, not order, for signs.
     pub const fn faces(self) -> &'static [&'static [u8]] {
-        match self {
-            Self::Cpe3 | Self::Cps3 => &[&[0, 1], &[1, 2], &[2, 0]],
-            Self::Cpe4 | Self::Cps4 | Self::Cpe4r | Self::Cps4r => &[&[0, 1], &[1, 2], &[2, 3], &[3, 0]],
-            Self::C3d4 => &[&[0, 1, 2], &[0, 3, 1], &[1, 3, 2], &[2, 3, 0]],
-            Self::C3d6 => &[&[0, 1, 2], &[3, 5, 4], &[0, 3, 4, 1], &[1, 4, 5, 2], &[2, 5, 3, 0]],
-            Self::C3d8 | Self::C3d8r => {
+        match self.shape() {
+            ElementShape::Triangle => &[&[0, 1], &[1, 2], &[2, 0]],
+            ElementShape::Quadrilateral => &[&[0, 1], &[1, 2], &[2, 3], &[3, 0]],
+            ElementShape::Tetrahedron => &[&[0, 1, 2], &[0, 3, 1], &[1, 3, 2], &[2, 3, 0]],
+            ElementShape::Wedge => &[&[0, 1, 2], &[3, 5, 4], &[0, 3, 4, 1], &[1, 4, 5, 2], &[2, 5, 3, 0]],
+            ElementShape::Hexahedron => {
                 &[&[0, 1, 2, 3], &[4, 7, 6, 5], &[0, 4, 5, 1], &[1, 5, 6, 2], &[2, 6, 7, 3], &[3, 7, 4, 0]]
             }
         }
     }
 }
 
-/// Elements of one kind.
-#[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq)]
-pub struct ElementGroup {
-    /// What they are.
-    pub kind: ElementKind,
-    /// User's labels, (n,).
-    pub labels: Vec<u32>,
-    /// Index into [`Mesh::instances`], (n,).
-    pub instance: Vec<u16>,
-    /// Index into [`Setup::sections`], (n,).
-    pub section: Vec<u32>,
-    /// Node indices, (n, `kind.n_nodes()`), row-major, Abaqus order.
-    pub connectivity: Vec<u32>,
+impl ElementLaw {
+    /// The shape of the elements that have this law.
+    pub const fn shape(self) -> ElementShape {
+        match self {
+            Self::Triangle => ElementShape::Triangle,
+            Self::Quadrilateral | Self::ReducedQuadrilateral => ElementShape::Quadrilateral,
+            Self::Tetrahedron => ElementShape::Tetrahedron,
+            Self::Wedge => ElementShape::Wedge,
+            Self::Hexahedron | Self::ReducedHexahedron => ElementShape::Hexahedron,
+        }
+    }
+}
+
+impl Table for ElementKind {
+    type View<'a> = Self;
+
+    fn view(&self) -> Self {
+        *self
+    }
+
+    fn archived(archived: &Archived<Self>) -> Self {
+        Self::ALL[*archived as usize]
+    }
+}
+
+tables! {
+    /// Elements of one kind.
+    pub struct ElementGroup, #[derive(Copy)] GroupView as group {
+        /// What they are.
+        pub kind: ElementKind,
+        /// User's labels, (n,).
+        pub labels: Vec<u32>,
+        /// Index into [`Mesh::instances`], (n,).
+        pub instance: Vec<u16> [entries(group.labels.len())],
+        /// Index into [`Setup::sections`], (n,).
+        pub section: Vec<u32> [entries(group.labels.len())],
+        /// Node indices, (n, `kind.n_nodes()`), row-major, Abaqus order.
+        pub connectivity: Vec<u32> [entries(group.labels.len() * group.kind.n_nodes())],
+    }
+
+    /// Nodes, elements and sets.
+    pub struct Mesh, MeshView as mesh {
+        /// 2 or 3.
+        pub dimension: u32,
+        /// Node positions in metres, (n_nodes, dimension), row-major.
+        pub coordinates: Vec<f64> [entries(mesh.n_nodes() * mesh.dimension), all_finite()],
+        /// User's labels, (n_nodes,).
+        pub node_labels: Vec<u32>,
+        /// Index into `instances`, (n_nodes,).
+        pub node_instance: Vec<u16> [entries(mesh.n_nodes()), all_below(mesh.instances.len())],
+        /// Instance names; a deck without parts has one, the empty name.
+        pub instances: Vec<String>,
+        /// Elements, one group a kind.
+        pub groups: Vec<ElementGroup> as GroupView,
+        /// Node sets.
+        pub node_sets: Vec<NamedSet>,
+        /// Element sets, by element index.
+        pub element_sets: Vec<NamedSet>,
+    }
 }
 
 impl ElementGroup {
@@ -159,26 +254,19 @@ pub struct NamedSet {
     pub members: Vec<u32>,
 }
 
-/// Nodes, elements and sets.
-#[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq)]
-pub struct Mesh {
-    /// 2 or 3.
-    pub dimension: u32,
-    /// Node positions in metres, (n_nodes, dimension), row-major.
-    pub coordinates: Vec<f64>,
-    /// User's labels, (n_nodes,).
-    pub node_labels: Vec<u32>,
-    /// Index into `instances`, (n_nodes,).
-    pub node_instance: Vec<u16>,
-    /// Instance names; a deck without parts has one, the empty name.
-    pub instances: Vec<String>,
-    /// Elements, one group a kind.
-    pub groups: Vec<ElementGroup>,
-    /// Node sets.
-    pub node_sets: Vec<NamedSet>,
-    /// Element sets, by element index.
-    pub element_sets: Vec<NamedSet>,
+impl Table for NamedSet {
+    type View<'a> = (&'a str, &'a [u32]);
+
+    fn view(&self) -> (&str, &[u32]) {
+        (&self.name, &self.members)
+    }
+
+    fn archived(archived: &Archived<Self>) -> (&str, &[u32]) {
+        (&archived.name, native(&archived.members))
+    }
 }
+
+impl Record for NamedSet {}
 
 impl Mesh {
     /// Number of nodes.
@@ -190,42 +278,6 @@ impl Mesh {
     pub fn n_elements(&self) -> usize {
         self.groups.iter().map(ElementGroup::len).sum()
     }
-}
-
-/// Elements of one kind; see [`ElementGroup`].
-#[derive(Debug, Clone, Copy)]
-pub struct GroupView<'a> {
-    /// What they are.
-    pub kind: ElementKind,
-    /// User's labels, (n,).
-    pub labels: &'a [u32],
-    /// Instance indices, (n,).
-    pub instance: &'a [u16],
-    /// Section indices, (n,).
-    pub section: &'a [u32],
-    /// Node indices, (n, `kind.n_nodes()`).
-    pub connectivity: &'a [u32],
-}
-
-/// A mesh; see [`Mesh`].
-#[derive(Debug, Clone)]
-pub struct MeshView<'a> {
-    /// 2 or 3.
-    pub dimension: usize,
-    /// Node positions in metres, (n_nodes, dimension).
-    pub coordinates: &'a [f64],
-    /// User's labels, (n_nodes,).
-    pub node_labels: &'a [u32],
-    /// Instance indices, (n_nodes,).
-    pub node_instance: &'a [u16],
-    /// Instance names.
-    pub instances: Vec<&'a str>,
-    /// Elements.
-    pub groups: Vec<GroupView<'a>>,
-    /// Node sets, by name.
-    pub node_sets: Vec<(&'a str, &'a [u32])>,
-    /// Element sets, by name.
-    pub element_sets: Vec<(&'a str, &'a [u32])>,
 }
 
 /// How users know nodes: by label, and by instance where a model has instances.
@@ -275,81 +327,5 @@ impl MeshView<'_> {
     /// Number of elements over all groups.
     pub fn n_elements(&self) -> usize {
         self.groups.iter().map(|group| group.labels.len()).sum()
-    }
-}
-
-impl Mesh {
-    /// The mesh as slices.
-    pub fn view(&self) -> MeshView<'_> {
-        MeshView {
-            dimension: self.dimension as usize,
-            coordinates: &self.coordinates,
-            node_labels: &self.node_labels,
-            node_instance: &self.node_instance,
-            instances: self.instances.iter().map(String::as_str).collect(),
-            groups: self
-                .groups
-                .iter()
-                .map(|group| GroupView {
-                    kind: group.kind,
-                    labels: &group.labels,
-                    instance: &group.instance,
-                    section: &group.section,
-                    connectivity: &group.connectivity,
-                })
-                .collect(),
-            node_sets: self.node_sets.iter().map(|set| (set.name.as_str(), set.members.as_slice())).collect(),
-            element_sets: self.element_sets.iter().map(|set| (set.name.as_str(), set.members.as_slice())).collect(),
-        }
-    }
-}
-
-impl Table for Mesh {
-    type View<'a> = MeshView<'a>;
-
-    fn view(&self) -> MeshView<'_> {
-        self.view()
-    }
-
-    fn archived(mesh: &Archived<Self>) -> MeshView<'_> {
-        fn sets(sets: &Archived<Vec<NamedSet>>) -> Vec<(&str, &[u32])> {
-            sets.iter().map(|set| (set.name.as_str(), native(&set.members))).collect()
-        }
-        MeshView {
-            dimension: mesh.dimension.to_native() as usize,
-            coordinates: native(&mesh.coordinates),
-            node_labels: native(&mesh.node_labels),
-            node_instance: native(&mesh.node_instance),
-            instances: mesh.instances.iter().map(|name| name.as_str()).collect(),
-            groups: mesh
-                .groups
-                .iter()
-                .map(|group| GroupView {
-                    kind: kind(&group.kind),
-                    labels: native(&group.labels),
-                    instance: native(&group.instance),
-                    section: native(&group.section),
-                    connectivity: native(&group.connectivity),
-                })
-                .collect(),
-            node_sets: sets(&mesh.node_sets),
-            element_sets: sets(&mesh.element_sets),
-        }
-    }
-}
-
-fn kind(archived: &Archived<ElementKind>) -> ElementKind {
-    use rkyv::Archived as A;
-    match archived {
-        A::<ElementKind>::Cpe3 => ElementKind::Cpe3,
-        A::<ElementKind>::Cps3 => ElementKind::Cps3,
-        A::<ElementKind>::Cpe4 => ElementKind::Cpe4,
-        A::<ElementKind>::Cps4 => ElementKind::Cps4,
-        A::<ElementKind>::Cpe4r => ElementKind::Cpe4r,
-        A::<ElementKind>::Cps4r => ElementKind::Cps4r,
-        A::<ElementKind>::C3d4 => ElementKind::C3d4,
-        A::<ElementKind>::C3d6 => ElementKind::C3d6,
-        A::<ElementKind>::C3d8 => ElementKind::C3d8,
-        A::<ElementKind>::C3d8r => ElementKind::C3d8r,
     }
 }

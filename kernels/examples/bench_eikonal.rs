@@ -11,7 +11,7 @@ mod support;
 
 use std::time::Instant;
 
-use pogo_formats::eikonal::{EikonalDomains, EikonalMesh};
+use pogo_formats::eikonal::{EikonalMesh, sub_domains};
 use pogo_kernels::eikonal::*;
 use pogo_kernels::simd::Real;
 
@@ -100,8 +100,8 @@ fn all<T: Real>(mesh: &EikonalMesh, options: &Options) {
     let class = vec![0_u16; mesh.original_element.len()];
     let view = mesh.view();
     for &n_domains in &options.domains {
-        let first = (0..=n_domains).map(|d| (d * view.n_nodes() / n_domains) as u32).collect();
-        let domains = EikonalDomains::new("morton", first, &mesh.neighbour_first, &mesh.neighbours);
+        let first: Vec<u32> = (0..=n_domains).map(|d| (d * view.n_nodes() / n_domains) as u32).collect();
+        let domains = sub_domains("morton", &first, &mesh);
         let problem = EikonalProblem {
             mesh: mesh.view(),
             domains: Some(domains.view()),
@@ -254,8 +254,8 @@ fn device<T: Real>(mesh: &EikonalMesh, options: &Options) {
         if n_domains < 2 {
             continue;
         }
-        let node_first = (0..=n_domains).map(|d| (d * n / n_domains) as u32).collect();
-        let domains = EikonalDomains::new("morton", node_first, &mesh.neighbour_first, &mesh.neighbours);
+        let node_first: Vec<u32> = (0..=n_domains).map(|d| (d * n / n_domains) as u32).collect();
+        let domains = sub_domains("morton", &node_first, &mesh);
         let problem = EikonalProblem { domains: Some(domains.view()), ..problem.clone() };
         let settings = EikonalSettings { decomposition: Decomposition::First, ..Default::default() };
         let name = format!("{n_domains} sub-domains, first approach");

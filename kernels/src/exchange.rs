@@ -18,6 +18,9 @@
 use std::ops::AddAssign;
 use std::sync::{Mutex, PoisonError};
 
+use pogo_formats::domains::SubDomainsView;
+use rayon::prelude::*;
+
 use crate::device::Plain;
 
 /// Carries packed messages from the sub-domains that send them to those that receive them.
@@ -91,6 +94,32 @@ impl std::fmt::Debug for Exchange {
 
 #[allow(private_bounds)] // No other crate can make a number plain.
 impl Exchange {
+    /// The messages of a table, between sub-domains of this process.
+    pub fn of(domains: &SubDomainsView) -> Self {
+        let messages = (0..domains.n_messages()).into_par_iter().map(|number| {
+            let message = domains.message(number);
+            let first = domains.n_own(message.reader as usize) + message.halo_first;
+            // Ranges and items both ascend.
+            let own = domains.own(message.owner as usize).scan(0, |local, range| {
+                let first = *local;
+                *local += range.len() as u32;
+                Some((range, first))
+            });
+            let own: Vec<_> = own.collect();
+            let local = |&item: &u32| {
+                let (range, first) = &own[own.partition_point(|(range, _)| range.end <= item)];
+                first + (item - range.start)
+            };
+            Message {
+                owner: message.owner,
+                reader: message.reader,
+                owned: message.items.iter().map(local).collect(),
+                halo: (first as u32..).take(message.items.len()).collect(),
+            }
+        });
+        Self::in_process(domains.n_domains(), messages.collect())
+    }
+
     /// `messages` between `n_domains` sub-domains of this process.
     ///
     /// # Panics

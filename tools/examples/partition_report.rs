@@ -88,7 +88,7 @@ fn main() -> anyhow::Result<()> {
                 arranged = Some(made);
             }
             let arranged = arranged.context("at least one run")?;
-            let s = &arranged.blocks.statistics;
+            let s = &arranged.statistics;
             writeln!(
                 out,
                 "{:<11} {:<6} {:>6} {:.4} {:>6.2} ({:>4}) {:>6.2} ({:>4}) {:.4} {:>6} {:>5} {:>10.3} {:>8.3} {:>10.3} {:>8.2} {:.4}",

@@ -39,6 +39,11 @@ unsafe impl SameBytes for ArchivedU16 {
     type Native = u16;
 }
 
+// SAFETY: the same type.
+unsafe impl SameBytes for u8 {
+    type Native = u8;
+}
+
 /// The numbers of an archived vector, in place.
 pub(crate) fn native<T: SameBytes>(archived: &ArchivedVec<T>) -> &[T::Native] {
     const {

@@ -12,14 +12,27 @@ pub(crate) fn require(condition: bool, reason: impl FnOnce() -> String) -> Check
     if condition { Ok(()) } else { Err(reason()) }
 }
 
-pub(crate) fn all_below(what: &str, indices: &[u32], limit: usize) -> Check {
-    let largest = |piece: &[u32]| piece.iter().copied().fold(0, u32::max);
-    let largest = match indices.len() {
-        0 => return Ok(()),
+/// As many entries as there should be.
+pub(crate) fn entries<T>(what: &str, table: &[T], expected: usize) -> Check {
+    require(table.len() == expected, || format!("{what}: {} entries where {expected} are expected", table.len()))
+}
+
+/// As many entries as there should be, or none.
+pub(crate) fn entries_or_none<T>(what: &str, table: &[T], expected: usize) -> Check {
+    if table.is_empty() { Ok(()) } else { entries(what, table, expected) }
+}
+
+/// Every index is below `limit`.
+pub(crate) fn all_below<T: Copy + Ord + Sync + Send + Into<u64>>(what: &str, indices: &[T], limit: usize) -> Check {
+    let largest = |piece: &[T]| piece.iter().copied().reduce(T::max);
+    let largest: Option<T> = match indices.len() {
         n if n <= PIECE => largest(indices),
-        _ => indices.par_chunks(PIECE).map(largest).max().unwrap_or(0),
+        _ => indices.par_chunks(PIECE).filter_map(largest).max(),
     };
-    require((largest as usize) < limit, || format!("{what}: index {largest} where {limit} exist"))
+    let largest: Option<u64> = largest.map(T::into);
+    require(largest.is_none_or(|largest| largest < limit as u64), || {
+        format!("{what}: index {} where {limit} exist", largest.unwrap_or(0))
+    })
 }
 
 pub(crate) fn all_finite(what: &str, values: &[f64]) -> Check {

@@ -14,10 +14,13 @@ mod error;
 pub(crate) mod mapped;
 mod provenance;
 mod section;
+mod table;
 
 pub use container::SectionInfo;
 pub use error::BlockError;
 pub use mapped::Container;
 pub use provenance::{Provenance, Source};
 pub(crate) use section::sections;
-pub use section::{Sections, Stored, Table};
+pub use section::{Sections, Stored};
+pub use table::{Counts, Record, Table, Vector};
+pub(crate) use table::{tables, view_type};

@@ -55,18 +55,6 @@ where
     }
 }
 
-/// A value that is used as slices, in memory and in a file alike.
-pub trait Table: Archive {
-    /// The slices.
-    type View<'a>;
-
-    /// The slices of a value in memory.
-    fn view(&self) -> Self::View<'_>;
-
-    /// The slices of a value in a file.
-    fn archived(archived: &Archived<Self>) -> Self::View<'_>;
-}
-
 /// The sections of one physics beside `provenance` and `setup`; made by [`sections!`](super::sections).
 pub trait Sections: Debug + Send + Sync + Sized {
     /// Names, in the order of the file.

@@ -1,143 +1,65 @@
 //! Nodes, elements, and what lies round each node.
 
-use rkyv::{Archive, Archived, Deserialize, Serialize};
-
-use crate::block::Table;
-use crate::block::cast::native;
+use crate::block::tables;
 use crate::mesh::NamedSet;
 
-/// A mesh of tetrahedra or triangles in solver order.
-///
-/// | name | shape | content |
-/// |---|---|---|
-/// | `coordinates` | (n, 3) | unit of length of the job; z = 0 in the plane |
-/// | `elements` | (m, corners) | nodes of each element; tetrahedra have positive volume |
-/// | `incident` | Σ over nodes | 4 × element + corner for the elements round a node, ascending |
-/// | `neighbours` | Σ over nodes | nodes that share an element with a node, ascending, without the node |
-#[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq, Default)]
-pub struct EikonalMesh {
-    /// Corners an element: 3 or 4.
-    pub corners: u32,
-    /// The input was a mesh in the plane (results have two coordinates).
-    pub plane: bool,
-    /// Positions, (n, 3).
-    pub coordinates: Vec<f64>,
-    /// Nodes of the elements, (m, corners).
-    pub elements: Vec<u32>,
-    /// First entry of each node in `incident`, (n + 1,).
-    pub incident_first: Vec<u32>,
-    /// 4 × element + corner, ascending within a node.
-    pub incident: Vec<u32>,
-    /// First entry of each node in `neighbours`, (n + 1,).
-    pub neighbour_first: Vec<u32>,
-    /// Nodes that share an element with a node, ascending within it.
-    pub neighbours: Vec<u32>,
-    /// Index of each node among the nodes of the input, (n,).
-    pub original_node: Vec<u32>,
-    /// Index of each element among the elements of the input, (m,).
-    pub original_element: Vec<u32>,
-    /// Labels of the nodes in the input, (n,).
-    pub node_labels: Vec<u32>,
-    /// Labels of the elements in the input, (m,).
-    pub element_labels: Vec<u32>,
-    /// Instance of each node, (n,), or empty where there are no instances.
-    pub node_instance: Vec<u16>,
-    /// Names of the instances.
-    pub instances: Vec<String>,
-    /// Node sets; members are solver indices, ascending.
-    pub node_sets: Vec<NamedSet>,
-    /// Element sets; members are solver indices, ascending.
-    pub element_sets: Vec<NamedSet>,
-    /// Velocity class of each element, (m,); index into [`EikonalSetup::classes`](super::EikonalSetup).
-    pub class: Vec<u16>,
-    /// Fibre direction of each element, (m, 3), of any length but zero where a class needs it, or empty.
-    pub fibre: Vec<f32>,
-    /// Sheet direction of each element, (m, 3), made orthogonal to the fibre when it is used, or empty.
-    pub sheet: Vec<f32>,
-    /// Velocities of each element: (m, 1) isotropic, (m, 3) along fibre, sheet and normal, or empty.
-    pub velocities: Vec<f64>,
-    /// D of each element, (m, 6): xx, yy, zz, xy, yz, zx, or empty.
-    pub tensor: Vec<f64>,
-}
-
-/// [`EikonalMesh`] as slices.
-#[derive(Debug, Clone)]
-pub struct EikonalMeshView<'a> {
-    /// As in [`EikonalMesh`].
-    pub corners: usize,
-    /// As in [`EikonalMesh`].
-    pub plane: bool,
-    /// As in [`EikonalMesh`].
-    pub coordinates: &'a [f64],
-    /// As in [`EikonalMesh`].
-    pub elements: &'a [u32],
-    /// As in [`EikonalMesh`].
-    pub incident_first: &'a [u32],
-    /// As in [`EikonalMesh`].
-    pub incident: &'a [u32],
-    /// As in [`EikonalMesh`].
-    pub neighbour_first: &'a [u32],
-    /// As in [`EikonalMesh`].
-    pub neighbours: &'a [u32],
-    /// As in [`EikonalMesh`].
-    pub original_node: &'a [u32],
-    /// As in [`EikonalMesh`].
-    pub original_element: &'a [u32],
-    /// As in [`EikonalMesh`].
-    pub node_labels: &'a [u32],
-    /// As in [`EikonalMesh`].
-    pub element_labels: &'a [u32],
-    /// As in [`EikonalMesh`].
-    pub node_instance: &'a [u16],
-    /// As in [`EikonalMesh`].
-    pub instances: Vec<&'a str>,
-    /// Node sets by name.
-    pub node_sets: Vec<(&'a str, &'a [u32])>,
-    /// Element sets by name.
-    pub element_sets: Vec<(&'a str, &'a [u32])>,
-    /// As in [`EikonalMesh`].
-    pub class: &'a [u16],
-    /// As in [`EikonalMesh`].
-    pub fibre: &'a [f32],
-    /// As in [`EikonalMesh`].
-    pub sheet: &'a [f32],
-    /// As in [`EikonalMesh`].
-    pub velocities: &'a [f64],
-    /// As in [`EikonalMesh`].
-    pub tensor: &'a [f64],
+tables! {
+    /// A mesh of tetrahedra or triangles in solver order.
+    ///
+    /// | name | shape | content |
+    /// |---|---|---|
+    /// | `coordinates` | (n, 3) | unit of length of the job; z = 0 in the plane |
+    /// | `elements` | (m, corners) | nodes of each element; tetrahedra have positive volume |
+    /// | `incident` | Σ over nodes | 4 × element + corner for the elements round a node, ascending |
+    /// | `neighbours` | Σ over nodes | nodes that share an element with a node, ascending, without the node |
+    #[derive(Default)]
+    pub struct EikonalMesh, EikonalMeshView as mesh {
+        /// Corners an element: 3 or 4.
+        pub corners: u32,
+        /// The input was a mesh in the plane (results have two coordinates).
+        pub plane: bool,
+        /// Positions, (n, 3).
+        pub coordinates: Vec<f64> [entries(3 * mesh.n_nodes()), all_finite()],
+        /// Nodes of the elements, (m, corners).
+        pub elements: Vec<u32> [entries(mesh.corners * mesh.n_elements()), all_below(mesh.n_nodes())],
+        /// First entry of each node in `incident`, (n + 1,).
+        pub incident_first: Vec<u32> [offsets(mesh.n_nodes(), mesh.incident.len())],
+        /// 4 × element + corner, ascending within a node.
+        pub incident: Vec<u32> [entries(mesh.corners * mesh.n_elements())],
+        /// First entry of each node in `neighbours`, (n + 1,).
+        pub neighbour_first: Vec<u32> [offsets(mesh.n_nodes(), mesh.neighbours.len())],
+        /// Nodes that share an element with a node, ascending within it.
+        pub neighbours: Vec<u32> [all_below(mesh.n_nodes())],
+        /// Index of each node among the nodes of the input, (n,).
+        pub original_node: Vec<u32> [all_below(mesh.n_nodes())],
+        /// Index of each element among the elements of the input, (m,).
+        pub original_element: Vec<u32> [all_below(mesh.n_elements())],
+        /// Labels of the nodes in the input, (n,).
+        pub node_labels: Vec<u32> [entries(mesh.n_nodes())],
+        /// Labels of the elements in the input, (m,).
+        pub element_labels: Vec<u32> [entries(mesh.n_elements())],
+        /// Instance of each node, (n,), or empty where there are no instances.
+        pub node_instance: Vec<u16> [entries_or_none(mesh.n_nodes()), all_below(mesh.instances.len())],
+        /// Names of the instances.
+        pub instances: Vec<String>,
+        /// Node sets; members are solver indices, ascending.
+        pub node_sets: Vec<NamedSet>,
+        /// Element sets; members are solver indices, ascending.
+        pub element_sets: Vec<NamedSet>,
+        /// Velocity class of each element, (m,); index into [`EikonalSetup::classes`](super::EikonalSetup).
+        pub class: Vec<u16> [entries(mesh.n_elements())],
+        /// Fibre direction of each element, (m, 3), of any length but zero where a class needs it, or empty.
+        pub fibre: Vec<f32> [entries_or_none(3 * mesh.n_elements())],
+        /// Sheet direction of each element, (m, 3), made orthogonal to the fibre when it is used, or empty.
+        pub sheet: Vec<f32> [entries_or_none(3 * mesh.n_elements())],
+        /// Velocities of each element: (m, 1) isotropic, (m, 3) along fibre, sheet and normal, or empty.
+        pub velocities: Vec<f64>,
+        /// D of each element, (m, 6): xx, yy, zz, xy, yz, zx, or empty.
+        pub tensor: Vec<f64> [entries_or_none(6 * mesh.n_elements())],
+    }
 }
 
 impl EikonalMesh {
-    /// The mesh as slices.
-    pub fn view(&self) -> EikonalMeshView<'_> {
-        fn sets(sets: &[NamedSet]) -> Vec<(&str, &[u32])> {
-            sets.iter().map(|set| (set.name.as_str(), set.members.as_slice())).collect()
-        }
-        EikonalMeshView {
-            corners: self.corners as usize,
-            plane: self.plane,
-            coordinates: &self.coordinates,
-            elements: &self.elements,
-            incident_first: &self.incident_first,
-            incident: &self.incident,
-            neighbour_first: &self.neighbour_first,
-            neighbours: &self.neighbours,
-            original_node: &self.original_node,
-            original_element: &self.original_element,
-            node_labels: &self.node_labels,
-            element_labels: &self.element_labels,
-            node_instance: &self.node_instance,
-            instances: self.instances.iter().map(String::as_str).collect(),
-            node_sets: sets(&self.node_sets),
-            element_sets: sets(&self.element_sets),
-            class: &self.class,
-            fibre: &self.fibre,
-            sheet: &self.sheet,
-            velocities: &self.velocities,
-            tensor: &self.tensor,
-        }
-    }
-
     /// Fills `incident` and `neighbours` (and their firsts) from `elements`, whose nodes are below `n_nodes`.
     ///
     /// The tables have 4-byte indices: at most 2³⁰ elements.
@@ -211,43 +133,6 @@ impl<'a> EikonalMeshView<'a> {
     #[inline]
     pub fn neighbours_of(&self, node: usize) -> &'a [u32] {
         &self.neighbours[self.neighbour_first[node] as usize..self.neighbour_first[node + 1] as usize]
-    }
-}
-
-impl Table for EikonalMesh {
-    type View<'a> = EikonalMeshView<'a>;
-
-    fn view(&self) -> EikonalMeshView<'_> {
-        self.view()
-    }
-
-    fn archived(mesh: &Archived<Self>) -> EikonalMeshView<'_> {
-        fn sets(sets: &Archived<Vec<NamedSet>>) -> Vec<(&str, &[u32])> {
-            sets.iter().map(|set| (set.name.as_str(), native(&set.members))).collect()
-        }
-        EikonalMeshView {
-            corners: mesh.corners.to_native() as usize,
-            plane: mesh.plane,
-            coordinates: native(&mesh.coordinates),
-            elements: native(&mesh.elements),
-            incident_first: native(&mesh.incident_first),
-            incident: native(&mesh.incident),
-            neighbour_first: native(&mesh.neighbour_first),
-            neighbours: native(&mesh.neighbours),
-            original_node: native(&mesh.original_node),
-            original_element: native(&mesh.original_element),
-            node_labels: native(&mesh.node_labels),
-            element_labels: native(&mesh.element_labels),
-            node_instance: native(&mesh.node_instance),
-            instances: mesh.instances.iter().map(|name| name.as_str()).collect(),
-            node_sets: sets(&mesh.node_sets),
-            element_sets: sets(&mesh.element_sets),
-            class: native(&mesh.class),
-            fibre: native(&mesh.fibre),
-            sheet: native(&mesh.sheet),
-            velocities: native(&mesh.velocities),
-            tensor: native(&mesh.tensor),
-        }
     }
 }
 

@@ -22,7 +22,7 @@ pub mod setup;
 pub mod summary;
 
 pub use block::Eikonal;
-pub use domains::{Boundary, EikonalDomains, EikonalDomainsView};
+pub use domains::sub_domains;
 pub use drawn::Drawn;
 pub use mesh::{EikonalMesh, EikonalMeshView};
 pub use metric::{BLOCKED, MetricError, Symmetric, metrics};

@@ -10,70 +10,31 @@
 //! part. A slot holds the number of its node; an empty slot holds 0, and since a key is compared with that of the node found,
 //! it needs no mark.
 
-use rkyv::{Archive, Deserialize, Serialize};
-
 use super::morton_corners;
+use crate::block::{Counts, tables};
 
-/// The hash of one level.
-#[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq, Default)]
-pub struct HashLevel {
-    /// Voxels along x, y and z.
-    pub size: [u32; 3],
-    /// Lower 32 bits of the Morton code of each node, (n_nodes,).
-    pub node_key: Vec<u32>,
-    /// Upper bits of Morton codes that occur, ascending, (n_upper,).
-    pub upper: Vec<u32>,
-    /// First node with these upper bits, (n_upper + 1,).
-    pub upper_first: Vec<u32>,
-    /// First node of each element, the one at its lowest corner, ascending, (n_elements,).
-    pub element_node: Vec<u32>,
-    /// First slot of each table, (n_tables + 1,).
-    pub slot_first: Vec<u64>,
-    /// First shift of each table, (n_tables + 1,).
-    pub shift_first: Vec<u64>,
-    /// H: node of each slot; 0 where empty.
-    pub slots: Vec<u32>,
-    /// Φ.
-    pub shifts: Vec<u16>,
-}
-
-/// [`HashLevel`] as slices.
-#[derive(Debug, Clone, Copy)]
-pub struct HashView<'a> {
-    /// As in [`HashLevel`].
-    pub size: [u32; 3],
-    /// As in [`HashLevel`].
-    pub node_key: &'a [u32],
-    /// As in [`HashLevel`].
-    pub upper: &'a [u32],
-    /// As in [`HashLevel`].
-    pub upper_first: &'a [u32],
-    /// As in [`HashLevel`].
-    pub element_node: &'a [u32],
-    /// As in [`HashLevel`].
-    pub slot_first: &'a [u64],
-    /// As in [`HashLevel`].
-    pub shift_first: &'a [u64],
-    /// As in [`HashLevel`].
-    pub slots: &'a [u32],
-    /// As in [`HashLevel`].
-    pub shifts: &'a [u16],
-}
-
-impl HashLevel {
-    /// The tables as slices.
-    pub fn view(&self) -> HashView<'_> {
-        HashView {
-            size: self.size,
-            node_key: &self.node_key,
-            upper: &self.upper,
-            upper_first: &self.upper_first,
-            element_node: &self.element_node,
-            slot_first: &self.slot_first,
-            shift_first: &self.shift_first,
-            slots: &self.slots,
-            shifts: &self.shifts,
-        }
+tables! {
+    /// The hash of one level.
+    #[derive(Default)]
+    pub struct HashLevel, #[derive(Copy)] HashView as level {
+        /// Voxels along x, y and z.
+        pub size: Counts,
+        /// Lower 32 bits of the Morton code of each node, (n_nodes,).
+        pub node_key: Vec<u32>,
+        /// Upper bits of Morton codes that occur, ascending, (n_upper,).
+        pub upper: Vec<u32>,
+        /// First node with these upper bits, (n_upper + 1,).
+        pub upper_first: Vec<u32> [offsets(level.upper.len(), level.n_nodes())],
+        /// First node of each element, the one at its lowest corner, ascending, (n_elements,).
+        pub element_node: Vec<u32> [all_below(level.n_nodes())],
+        /// First slot of each table, (n_tables + 1,).
+        pub slot_first: Vec<u64> [offsets(level.n_tables(), level.slots.len())],
+        /// First shift of each table, (n_tables + 1,).
+        pub shift_first: Vec<u64> [offsets(level.n_tables(), level.shifts.len())],
+        /// H: node of each slot; 0 where empty.
+        pub slots: Vec<u32> [all_below(level.n_nodes())],
+        /// Φ.
+        pub shifts: Vec<u16>,
     }
 }
 
@@ -95,24 +56,12 @@ impl HashView<'_> {
 
     /// Number of tables, a power of two.
     pub fn n_tables(&self) -> usize {
-        self.slot_first.len() - 1
+        self.slot_first.len().saturating_sub(1)
     }
 
     /// Nodes over slots.
     pub fn occupancy(&self) -> f64 {
         self.n_nodes() as f64 / self.slots.len() as f64
-    }
-
-    /// Bytes of these tables.
-    pub fn bytes(&self) -> usize {
-        size_of_val(self.node_key)
-            + size_of_val(self.upper)
-            + size_of_val(self.upper_first)
-            + size_of_val(self.element_node)
-            + size_of_val(self.slot_first)
-            + size_of_val(self.shift_first)
-            + size_of_val(self.slots)
-            + size_of_val(self.shifts)
     }
 
     /// Morton code of a node.

@@ -5,110 +5,48 @@
 //! the numbers themselves. Elements keep their numbers: two bits for each say which kind it is, and counts say where it stands
 //! among those of its kind (the papers renumber the elements by kind instead).
 
-use rkyv::{Archive, Deserialize, Serialize};
+use crate::block::{Counts, tables};
 
-/// Children of the elements and nodes of a coarse level on the next finer one. Those of (i, j, k) are at
-/// 2 (i, j, k) + (c & 1, c >> 1 & 1, c >> 2); in Morton order they are consecutive.
-#[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq, Default)]
-pub struct Transfer {
-    /// Bit c is set if child c of an element is there, (n_elements,).
-    pub element_children: Vec<u8>,
-    /// First child of each element, (n_elements,).
-    pub element_first_child: Vec<u32>,
-    /// Bit c is set if child c of a node is there, (n_nodes,).
-    pub node_children: Vec<u8>,
-    /// First child of each node, (n_nodes,).
-    pub node_first_child: Vec<u32>,
-}
+tables! {
+    /// Children of the elements and nodes of a coarse level on the next finer one. Those of (i, j, k) are at
+    /// 2 (i, j, k) + (c & 1, c >> 1 & 1, c >> 2); in Morton order they are consecutive.
+    #[derive(Default)]
+    pub struct Transfer, #[derive(Copy)] TransferView as transfer {
+        /// Bit c is set if child c of an element is there, (n_elements,).
+        pub element_children: Vec<u8>,
+        /// First child of each element, (n_elements,).
+        pub element_first_child: Vec<u32>,
+        /// Bit c is set if child c of a node is there, (n_nodes,).
+        pub node_children: Vec<u8>,
+        /// First child of each node, (n_nodes,).
+        pub node_first_child: Vec<u32>,
+    }
 
-/// Offset tables of one level.
-#[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq, Default)]
-pub struct OffsetLevel {
-    /// Voxels along x, y and z.
-    pub size: [u32; 3],
-    /// Number of elements.
-    pub n_elements: u32,
-    /// Number of nodes.
-    pub n_nodes: u32,
-    /// For 64 elements at a time: which are medium, and which are long, (⌈n_elements / 64⌉, 2).
-    pub kind: Vec<u64>,
-    /// Medium and long elements before these 64, (⌈n_elements / 64⌉, 2).
-    pub before: Vec<u32>,
-    /// First node of each short element, (n_short,).
-    pub short_first: Vec<u32>,
-    /// From there to its nodes 1 to 7, in planes, (7, n_short).
-    pub short_offset: Vec<u8>,
-    /// First node of each medium element, (n_medium,).
-    pub medium_first: Vec<u32>,
-    /// From there to its nodes 1 to 7, in planes, (7, n_medium).
-    pub medium_offset: Vec<u16>,
-    /// Nodes of long elements, in planes, (8, n_long).
-    pub long_nodes: Vec<u32>,
-    /// To the next finer level; empty on the finest.
-    pub transfer: Transfer,
-}
-
-/// [`Transfer`] as slices.
-#[derive(Debug, Clone, Copy)]
-pub struct TransferView<'a> {
-    /// As in [`Transfer`].
-    pub element_children: &'a [u8],
-    /// As in [`Transfer`].
-    pub element_first_child: &'a [u32],
-    /// As in [`Transfer`].
-    pub node_children: &'a [u8],
-    /// As in [`Transfer`].
-    pub node_first_child: &'a [u32],
-}
-
-/// [`OffsetLevel`] as slices.
-#[derive(Debug, Clone, Copy)]
-pub struct OffsetView<'a> {
-    /// As in [`OffsetLevel`].
-    pub size: [u32; 3],
-    /// As in [`OffsetLevel`].
-    pub n_elements: usize,
-    /// As in [`OffsetLevel`].
-    pub n_nodes: usize,
-    /// As in [`OffsetLevel`].
-    pub kind: &'a [u64],
-    /// As in [`OffsetLevel`].
-    pub before: &'a [u32],
-    /// As in [`OffsetLevel`].
-    pub short_first: &'a [u32],
-    /// As in [`OffsetLevel`].
-    pub short_offset: &'a [u8],
-    /// As in [`OffsetLevel`].
-    pub medium_first: &'a [u32],
-    /// As in [`OffsetLevel`].
-    pub medium_offset: &'a [u16],
-    /// As in [`OffsetLevel`].
-    pub long_nodes: &'a [u32],
-    /// As in [`OffsetLevel`].
-    pub transfer: TransferView<'a>,
-}
-
-impl OffsetLevel {
-    /// The tables as slices.
-    pub fn view(&self) -> OffsetView<'_> {
-        OffsetView {
-            size: self.size,
-            n_elements: self.n_elements as usize,
-            n_nodes: self.n_nodes as usize,
-            kind: &self.kind,
-            before: &self.before,
-            short_first: &self.short_first,
-            short_offset: &self.short_offset,
-            medium_first: &self.medium_first,
-            medium_offset: &self.medium_offset,
-            long_nodes: &self.long_nodes,
-            transfer: TransferView {
-                element_children: &self.transfer.element_children,
-                element_first_child: &self.transfer.element_first_child,
-                node_children: &self.transfer.node_children,
-                node_first_child: &self.transfer.node_first_child,
-            },
-        }
+    /// Offset tables of one level.
+    #[derive(Default)]
+    pub struct OffsetLevel, #[derive(Copy)] OffsetView as level {
+        /// Voxels along x, y and z.
+        pub size: Counts,
+        /// Number of elements.
+        pub n_elements: u32,
+        /// Number of nodes.
+        pub n_nodes: u32,
+        /// For 64 elements at a time: which are medium, and which are long, (⌈n_elements / 64⌉, 2).
+        pub kind: Vec<u64> [entries(2 * level.n_elements.div_ceil(64))],
+        /// Medium and long elements before these 64, (⌈n_elements / 64⌉, 2).
+        pub before: Vec<u32> [entries(2 * level.n_elements.div_ceil(64))],
+        /// First node of each short element, (n_short,).
+        pub short_first: Vec<u32>,
+        /// From there to its nodes 1 to 7, in planes, (7, n_short).
+        pub short_offset: Vec<u8> [entries(7 * level.n_short())],
+        /// First node of each medium element, (n_medium,).
+        pub medium_first: Vec<u32>,
+        /// From there to its nodes 1 to 7, in planes, (7, n_medium).
+        pub medium_offset: Vec<u16> [entries(7 * level.n_medium())],
+        /// Nodes of long elements, in planes, (8, n_long).
+        pub long_nodes: Vec<u32> [entries(8 * level.n_long()), all_below(level.n_nodes)],
+        /// To the next finer level; empty on the finest.
+        pub transfer: Transfer as TransferView,
     }
 }
 
@@ -128,13 +66,6 @@ impl<'a> TransferView<'a> {
     pub fn of_node(&self, node: usize) -> impl Iterator<Item = (u32, u32)> + use<'a> {
         children(self.node_children, self.node_first_child, node)
     }
-
-    fn bytes(&self) -> usize {
-        size_of_val(self.element_children)
-            + size_of_val(self.element_first_child)
-            + size_of_val(self.node_children)
-            + size_of_val(self.node_first_child)
-    }
 }
 
 impl OffsetView<'_> {
@@ -151,18 +82,6 @@ impl OffsetView<'_> {
     /// Number of long elements.
     pub fn n_long(&self) -> usize {
         self.long_nodes.len() / 8
-    }
-
-    /// Bytes of these tables, those of the transfer included.
-    pub fn bytes(&self) -> usize {
-        size_of_val(self.kind)
-            + size_of_val(self.before)
-            + size_of_val(self.short_first)
-            + size_of_val(self.short_offset)
-            + size_of_val(self.medium_first)
-            + size_of_val(self.medium_offset)
-            + size_of_val(self.long_nodes)
-            + self.transfer.bytes()
     }
 
     /// The eight nodes of an element, corner c at (c & 1, c >> 1 & 1, c >> 2). All are below `n_nodes`.

@@ -24,7 +24,6 @@ use super::grid::{Fill, Grid, GridArray, Lasting, Number, fill, inverse};
 use super::image_data::{ImageArray, ImageGrid};
 use super::{OutputError, image_data, vtkhdf, vtu, write_atomically};
 use crate::dynamics::FieldQuantity;
-use crate::mesh::ElementKind;
 use crate::mesh::MeshView;
 
 /// Width of the numbers in field files, positions included.
@@ -319,18 +318,6 @@ fn escape(text: &str) -> String {
 
 const VOIGT: &[&str] = &["XX", "YY", "ZZ", "XY", "YZ", "XZ"];
 
-/// VTK's cell type of an element. Abaqus and VTK order the nodes of these elements alike (VTK 9.7 computes a positive volume for
-/// C3D6 as it stands).
-const fn cell_type(kind: ElementKind) -> u64 {
-    match kind {
-        ElementKind::Cpe3 | ElementKind::Cps3 => 5,
-        ElementKind::Cpe4 | ElementKind::Cps4 | ElementKind::Cpe4r | ElementKind::Cps4r => 9,
-        ElementKind::C3d4 => 10,
-        ElementKind::C3d6 => 13,
-        ElementKind::C3d8 | ElementKind::C3d8r => 12,
-    }
-}
-
 impl FieldMesh<'_> {
     /// The mesh at a time with fields on it.
     ///
@@ -414,7 +401,7 @@ impl FieldMesh<'_> {
                 Ok(())
             }),
             types: Box::new(move |emit| {
-                groups().try_for_each(|group| group.labels.iter().try_for_each(|_| emit(cell_type(group.kind))))
+                groups().try_for_each(|group| group.labels.iter().try_for_each(|_| emit(group.kind.vtk_type().into())))
             }),
             active: "Vectors",
             point_data,

@@ -1,7 +1,7 @@
 //! Boxes of any element kind, blocks by slabs, and steel: what tests and benchmarks of the kernels share.
 #![allow(dead_code)]
 
-use pogo_formats::explicit::block::{Blocks, PartitionStatistics};
+use pogo_formats::explicit::block::Blocks;
 use pogo_formats::mesh::{ElementGroup, ElementKind, Mesh};
 use pogo_kernels::explicit::elements::SectionProperties;
 
@@ -155,10 +155,6 @@ pub fn box_blocks(mesh: &Mesh, side: f64) -> (Mesh, Blocks) {
         run_connectivity_first: vec![0],
         elements: Vec::new(),
         connectivity: Vec::new(),
-        load_first: vec![0; n_blocks + 1],
-        load_size: Vec::new(),
-        load_start: Vec::new(),
-        statistics: PartitionStatistics::default(),
     };
     for (b, members) in members.iter().enumerate() {
         let first = blocks.node_first[b];

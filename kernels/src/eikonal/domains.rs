@@ -17,9 +17,10 @@ use rayon::prelude::*;
 
 use super::problem::{Arrival, EikonalError, Statistics, first_time};
 use super::products::Elements;
-use crate::exchange::{Exchange, Message, append, read};
+use crate::exchange::{Exchange, append, read};
 use crate::simd::{Portable, Real};
-use pogo_formats::eikonal::{EikonalDomainsView, EikonalMeshView};
+use pogo_formats::domains::SubDomainsView;
+use pogo_formats::eikonal::EikonalMeshView;
 
 /// First approach: active nodes that one task takes.
 const NODES_OF_TASK: usize = 64;
@@ -29,7 +30,7 @@ pub(super) struct Domains<'a, T: Real, E: Elements<T, N>, const N: usize> {
     mesh: &'a EikonalMeshView<'a>,
     nodes: &'a [[u32; N]],
     elements: &'a E,
-    domains: EikonalDomainsView<'a>,
+    domains: SubDomainsView<'a>,
     /// 1 − tolerance.
     keep: T,
     first_approach: bool,
@@ -81,16 +82,11 @@ impl<'a, T: Real, E: Elements<T, N>, const N: usize> Domains<'a, T, E, N> {
     pub fn new(
         mesh: &'a EikonalMeshView<'a>,
         elements: &'a E,
-        domains: EikonalDomainsView<'a>,
+        domains: SubDomainsView<'a>,
         tolerance: f64,
         first_approach: bool,
     ) -> Self {
-        let message = |pair| {
-            let boundary = domains.boundary(pair);
-            let [owned, halo] = [0, 1].map(|end| boundary.nodes.iter().map(|node| node[end]).collect());
-            Message { owner: boundary.owner, reader: boundary.reader, owned, halo }
-        };
-        let exchange = Exchange::in_process(domains.n_domains(), (0..domains.n_pairs()).map(message).collect());
+        let exchange = Exchange::of(&domains);
         let nodes = mesh.elements.as_chunks::<N>().0;
         Self { mesh, nodes, elements, domains, keep: T::from_f64(1.0 - tolerance), first_approach, exchange }
     }
@@ -137,7 +133,7 @@ impl<'a, T: Real, E: Elements<T, N>, const N: usize> Domains<'a, T, E, N> {
 
     /// A sub-domain before the first sweep. Times count from the first start.
     fn start(&self, domain: usize, starts: &[(u32, f64)], first: f64) -> Part<T> {
-        let own = self.domains.own(domain);
+        let own = self.domains.span(domain);
         let n_own = own.len();
         let mut part = Part {
             time: vec![T::INFINITY; n_own + self.domains.halo_of(domain).len()],
@@ -161,7 +157,7 @@ impl<'a, T: Real, E: Elements<T, N>, const N: usize> Domains<'a, T, E, N> {
     /// Local number of a node of the mesh, if the sub-domain has it.
     #[inline(always)]
     fn local(&self, domain: usize, node: u32) -> Option<usize> {
-        let own = self.domains.own(domain);
+        let own = self.domains.span(domain);
         if own.contains(&(node as usize)) {
             return Some(node as usize - own.start);
         }

@@ -28,7 +28,8 @@ mod sweep;
 #[cfg(test)]
 mod tests;
 
-use pogo_formats::eikonal::{EikonalDomainsView, EikonalMeshView};
+use pogo_formats::domains::SubDomainsView;
+use pogo_formats::eikonal::EikonalMeshView;
 use rayon::prelude::*;
 
 use crate::simd::Real;
@@ -55,7 +56,7 @@ pub struct EikonalSolver<'a, T: Real> {
     mesh: EikonalMeshView<'a>,
     pieces: Pieces,
     /// Where sub-domains are computed apart.
-    domains: Option<EikonalDomainsView<'a>>,
+    domains: Option<SubDomainsView<'a>>,
     stored: Stored<T>,
     settings: EikonalSettings,
     /// Mean time over an edge.
@@ -77,8 +78,8 @@ impl<'a, T: Real> EikonalSolver<'a, T> {
             (_, LocalSolver::Eighteen) => Stored::Eighteen(Eighteen::new(&mesh, metrics)),
             (_, LocalSolver::OnTheFly) => Stored::OnTheFly(OnTheFly::new(&mesh, metrics)),
         };
-        let whole = [0, mesh.n_nodes() as u32];
-        let pieces = Pieces::new(problem.domains.as_ref().map_or(&whole[..], |domains| domains.node_first));
+        let whole = || vec![0, mesh.n_nodes() as u32];
+        let pieces = Pieces::new(&problem.domains.as_ref().map_or_else(whole, |domains| domains.starts()));
         let domains = problem.domains.filter(|_| settings.decomposition.by_domains());
         Ok(Self { edge_time: edge_time(problem), mesh, pieces, domains, stored, settings: *settings })
     }
@@ -167,15 +168,12 @@ fn check(problem: &EikonalProblem) -> Result<(), EikonalError> {
     }
     match &problem.domains {
         Some(domains) => {
-            let last = |first: &[u32]| first.last().copied().unwrap_or(0) as usize;
-            let n_domains = domains.node_first.len().saturating_sub(1);
-            check("nodes of sub-domains", last(domains.node_first), n)?;
-            check("starts of halos", domains.halo_first.len(), n_domains + 1)?;
-            check("halo nodes", domains.halo.len(), last(domains.halo_first))?;
+            let n_domains = domains.n_domains();
+            let n_own = (0..n_domains).map(|domain| domains.n_own(domain)).sum();
+            check("nodes of sub-domains", n_own, n)?;
+            check("starts of messages", domains.message_first.len(), n_domains + 1)?;
             check("starts of what sub-domains send", domains.sent_first.len(), n_domains + 1)?;
-            check("pairs of sub-domains", domains.pair.len(), 2 * last(domains.sent_first))?;
-            check("starts of interfaces", 2 * domains.pair_first.len(), domains.pair.len() + 2)?;
-            check("entries of interfaces", domains.interface.len(), 2 * last(domains.pair_first))
+            check("nodes of messages", domains.item_first.len(), domains.n_messages() + 1)
         }
         None => Ok(()),
     }

@@ -1,7 +1,8 @@
 //! What is to be solved, how, and what comes of it.
 
+use pogo_formats::domains::SubDomainsView;
+use pogo_formats::eikonal::EikonalMeshView;
 pub use pogo_formats::eikonal::setup::{Decomposition, LocalSolver};
-use pogo_formats::eikonal::{EikonalDomainsView, EikonalMeshView};
 
 /// M = D⁻¹ of the elements: xx, yy, zz, xy, yz, zx, time² / length²; a first number of +∞ blocks an element.
 #[derive(Debug, Clone, Copy)]
@@ -38,7 +39,7 @@ pub struct EikonalProblem<'a> {
     /// Nodes and elements.
     pub mesh: EikonalMeshView<'a>,
     /// Sub-domains; none counts as one.
-    pub domains: Option<EikonalDomainsView<'a>>,
+    pub domains: Option<SubDomainsView<'a>>,
     /// How fast the wave is.
     pub metrics: Metrics<'a>,
 }

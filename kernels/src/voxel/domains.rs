@@ -6,7 +6,8 @@
 
 use std::collections::HashMap;
 
-use pogo_formats::voxel::{BrickNodes, BricksView, DomainsView};
+use pogo_formats::domains::SubDomainsView;
+use pogo_formats::voxel::{BrickNodes, BricksView};
 use rayon::prelude::*;
 
 use super::bricks::for_each_slot;
@@ -14,7 +15,7 @@ use super::lookup::{Asked, add_elements};
 use super::number::Shared;
 use super::product::{Scratch, numbers};
 use super::split::{Batches, Elements};
-use crate::exchange::{Exchange, Message};
+use crate::exchange::Exchange;
 use crate::simd::Real;
 
 /// One sub-domain. Its local node numbers: own nodes brick by brick, then its halo.
@@ -50,25 +51,12 @@ pub(super) struct DomainProduct {
 }
 
 impl DomainProduct {
-    pub fn new(bricks: &BricksView, domains: &DomainsView) -> Self {
+    pub fn new(bricks: &BricksView, domains: &SubDomainsView) -> Self {
         let n = domains.n_domains();
         let parts: Vec<Part> = (0..n).into_par_iter().map(|domain| Part::new(bricks, domains, domain)).collect();
         let mut first = vec![0];
         parts.iter().for_each(|part| first.push(first[first.len() - 1] + part.n_nodes));
-        let message = |number: usize| {
-            let (owner, reader) = (domains.message_owner[number], domains.receiver(number));
-            let halo = domains.message_node_first[domains.message_first[reader as usize] as usize];
-            let first = parts[reader as usize].bricks.n_own as u64 + domains.message_node_first[number] - halo;
-            let (nodes, own) = (domains.message(number), &parts[owner as usize].bricks);
-            Message {
-                owner,
-                reader,
-                owned: nodes.iter().map(|&node| own.local(node).unwrap_or(0)).collect(),
-                halo: (first as u32..).take(nodes.len()).collect(),
-            }
-        };
-        let messages = (0..domains.message_owner.len()).into_par_iter().map(message).collect();
-        Self { first, exchange: Exchange::in_process(n, messages), n_bricks: bricks.n_bricks(), parts }
+        Self { first, exchange: Exchange::of(domains), n_bricks: bricks.n_bricks(), parts }
     }
 
     /// As [`Product::apply`](super::Product::apply).
@@ -122,13 +110,13 @@ impl DomainProduct {
 }
 
 impl Part {
-    fn new(bricks: &BricksView, domains: &DomainsView, domain: usize) -> Self {
-        let this = domains.domain(domain);
-        let own = OwnBricks::new(bricks, this.bricks);
-        let halo: HashMap<u32, u32> = this.halo.iter().copied().zip(own.n_own as u32..).collect();
-        let number = |node: u32| own.local(node).or_else(|| halo.get(&node).copied()).unwrap_or(0);
+    fn new(bricks: &BricksView, domains: &SubDomainsView, domain: usize) -> Self {
+        let (numbers, halo) = (bricks.of_domain(domains, domain), domains.halo_of(domain));
+        let own = OwnBricks::new(bricks, &numbers);
+        let in_halo: HashMap<u32, u32> = halo.iter().copied().zip(own.n_own as u32..).collect();
+        let number = |node: u32| own.local(node).or_else(|| in_halo.get(&node).copied()).unwrap_or(0);
         let (mut elements, mut nodes, mut table) = (Vec::new(), Vec::new(), BrickNodes::default());
-        for &brick in this.bricks {
+        for &brick in &numbers {
             let brick = brick as usize;
             table.load(bricks, brick);
             for_each_slot(&bricks.element_mask[8 * brick..8 * brick + 8], &[u64::MAX; 8], |slot, rank| {
@@ -136,7 +124,7 @@ impl Part {
                 nodes.push(table.in_slot(slot).map(number));
             });
         }
-        let list = Elements { nodes, n_nodes: own.n_own + this.halo.len(), ..Elements::default() };
+        let list = Elements { nodes, n_nodes: own.n_own + halo.len(), ..Elements::default() };
         let batches = Batches::new(&list);
         Self { elements, nodes: list.nodes, batches, bricks: own, n_nodes: list.n_nodes }
     }

@@ -1,6 +1,7 @@
 //! Products that look the nodes of elements up: in offset tables, in a hash, in a list.
 
-use pogo_formats::voxel::{BricksView, DomainsView, HashView, OffsetView};
+use pogo_formats::domains::SubDomainsView;
+use pogo_formats::voxel::{BricksView, HashView, OffsetView};
 use rayon::prelude::*;
 
 use super::domains::DomainProduct;
@@ -22,7 +23,7 @@ pub enum Grid<'a> {
     /// By the hashes of the levels, the finest first.
     Hash(&'a [HashView<'a>]),
     /// Sub-domains with vectors of their own, which exchange what they need along their messages.
-    Domains(DomainsView<'a>),
+    Domains(SubDomainsView<'a>),
     /// Nodes that are one and the same.
     Joined(&'a Joined),
 }

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use pogo_formats::domains::SubDomainsView;
 use pogo_formats::eikonal::setup::LocalSolver;
 use pogo_formats::eikonal::summary::{EikonalStatus, EikonalSummary, Latest};
-use pogo_formats::eikonal::{BLOCKED, EikonalDomainsView, EikonalMeshView, EikonalSetup, Symmetric, metrics};
+use pogo_formats::eikonal::{BLOCKED, EikonalMeshView, EikonalSetup, Symmetric, metrics};
 use pogo_formats::words::{counted, grouped};
 use pogo_formats::write::fields::FieldFormat;
 use pogo_formats::write::npy::Number;
@@ -32,7 +33,7 @@ pub struct EikonalModel<'a> {
     /// Nodes and elements.
     pub mesh: EikonalMeshView<'a>,
     /// Sub-domains.
-    pub domains: EikonalDomainsView<'a>,
+    pub domains: SubDomainsView<'a>,
     /// Everything else, overrides applied.
     pub setup: EikonalSetup,
     /// Path, hash and source of the block file.
@@ -262,13 +263,13 @@ fn write_fields(
     time: &[f64],
     before: &[Predecessor],
     speed: &[f32],
-    domains: &EikonalDomainsView,
+    domains: &SubDomainsView,
 ) -> Result<String, SolveError> {
     let mesh = &context.model.mesh;
     // VTK's programs draw no infinities.
     let shown: Vec<f64> = time.iter().map(|&t| if t.is_finite() { t } else { f64::NAN }).collect();
     let mut domain = vec![0_u32; mesh.n_nodes()];
-    (0..domains.n_domains()).for_each(|index| domain[domains.own(index)].fill(index as u32));
+    (0..domains.n_domains()).for_each(|index| domain[domains.span(index)].fill(index as u32));
     let predecessor: Vec<i64> = before
         .iter()
         .map(|before| mesh.element_labels.get(before.element as usize).map_or(-1, |&label| label.into()))

@@ -215,13 +215,13 @@ pub fn faces_where(mesh: &Mesh, test: impl Fn(&[f64]) -> bool) -> (Vec<[u32; 4]>
 pub fn write_block(folder: &Path, mesh: &Mesh, setup: &Setup, capacity: usize) -> PathBuf {
     let options = PartitionOptions { partitioner: Partitioner::Greedy, capacity, threads: 1 };
     let cut = partition(&mesh.view(), &options, &|_| {}).unwrap();
-    let Arranged { mesh, blocks, device, solver_from_model, .. } =
+    let Arranged { mesh, blocks, device, statistics, solver_from_model, .. } =
         arrange(mesh.clone(), cut, &ArrangeOptions { threads: 1, ..ArrangeOptions::default() }).unwrap();
     let mut setup = setup.clone();
     remap_setup(&mut setup, &solver_from_model);
     let path = folder.join("model.blk");
     let provenance = Provenance::new(Explicit::NAME, Vec::new(), Vec::new());
-    let contents = ExplicitContents { mesh: &mesh, blocks: &blocks, device: &device };
+    let contents = ExplicitContents { mesh: &mesh, blocks: &blocks, device: &device, statistics: &statistics };
     physics::write_block::<Explicit>(&path, contents, &setup, &provenance).unwrap();
     path
 }

@@ -206,12 +206,13 @@ fn eikonal(cli: &Cli, file: &BlockFile<Eikonal>) -> anyhow::Result<String> {
     let (mesh, domains) = (file.mesh(), file.domains());
     if let Some(path) = &cli.picture {
         cli::clean_up_after(path)?;
-        let halo_first: Vec<u64> = domains.halo_first.iter().map(|&first| first.into()).collect();
+        let node_first = domains.starts();
+        let halo_first: Vec<u64> = (0..node_first.len()).map(|domain| domains.halo_first(domain) as u64).collect();
         // All that a picture asks of blocks: who owns a node, and who is beside whom.
         let blocks = BlocksView {
             capacity: 1,
-            node_first: domains.node_first,
-            n_boundary: &domains.node_first[1..],
+            node_first: &node_first,
+            n_boundary: &node_first[1..],
             halo_first: &halo_first,
             halo_nodes: domains.halo,
             run_first: &[],
@@ -221,9 +222,6 @@ fn eikonal(cli: &Cli, file: &BlockFile<Eikonal>) -> anyhow::Result<String> {
             run_connectivity_first: &[],
             elements: &[],
             connectivity: &[],
-            load_first: &[],
-            load_size: &[],
-            load_start: &[],
         };
         let drawn = Drawn::new(&mesh);
         let view = drawn.view(&mesh);

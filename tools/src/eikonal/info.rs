@@ -77,7 +77,7 @@ impl EikonalSummary {
         let mut counts = vec![0; setup.classes.len()];
         mesh.class.iter().for_each(|&class| counts[usize::from(class)] += 1);
         let count = |(name, members): &(&str, &[u32])| Count { name: (*name).to_owned(), count: members.len() };
-        let sizes = (0..domains.n_domains()).map(|domain| domains.own(domain).len() as u64);
+        let sizes = (0..domains.n_domains()).map(|domain| domains.n_own(domain) as u64);
         let data = [
             ("fibre", mesh.fibre.is_empty()),
             ("sheet", mesh.sheet.is_empty()),
@@ -142,7 +142,7 @@ impl EikonalSummary {
             domains: domains.n_domains() as u64,
             domain_nodes: [sizes.clone().min().unwrap_or(0), sizes.max().unwrap_or(0)],
             interface_fraction: domains.halo.len() as f64 / mesh.n_nodes().max(1) as f64,
-            interfaces: domains.n_pairs() as u64,
+            interfaces: domains.n_messages() as u64,
             length_unit: setup.length_unit,
             time_unit: setup.time_unit,
             file_sections: container.sections().iter().map(FileSection::new).collect(),

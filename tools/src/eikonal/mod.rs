@@ -8,9 +8,10 @@ mod shapes;
 #[cfg(test)]
 mod tests;
 
+use pogo_formats::domains::SubDomains;
 use pogo_formats::eikonal::job::Applied;
 use pogo_formats::eikonal::setup::{EikonalSetup, StartRegion};
-use pogo_formats::eikonal::{Drawn, EikonalDomains, EikonalMesh};
+use pogo_formats::eikonal::{Drawn, EikonalMesh, sub_domains};
 use pogo_formats::mesh::NamedSet;
 use pogo_formats::read::mesh::MeshFile;
 use pogo_formats::voxel::morton_code;
@@ -96,7 +97,7 @@ pub struct Arranged {
     /// Nodes and elements.
     pub mesh: EikonalMesh,
     /// Sub-domains.
-    pub domains: EikonalDomains,
+    pub domains: SubDomains,
     /// Setup, its nodes in solver order.
     pub setup: EikonalSetup,
     /// What the user should know.
@@ -206,7 +207,7 @@ pub fn arrange(
     if mesh.neighbour_first.last().is_some_and(|&last| last as usize != mesh.neighbours.len()) {
         return Err(EikonalError::TooLarge(mesh.neighbours.len()));
     }
-    let domains = EikonalDomains::new(method.name(), node_first, &mesh.neighbour_first, &mesh.neighbours);
+    let domains = sub_domains(method.name(), &node_first, &mesh);
 
     let mut setup = applied.setup;
     let renumber = |nodes: &mut Vec<u32>| nodes.iter_mut().for_each(|node| *node = place[*node as usize]);

@@ -59,7 +59,7 @@ proptest! {
         } else {
             // No larger than their share.
             let most = file.n_nodes().div_ceil(parts);
-            prop_assert!((0..domains.n_domains()).all(|domain| domains.own(domain).len() <= most));
+            prop_assert!((0..domains.n_domains()).all(|domain| domains.n_own(domain) <= most));
         }
         let mut seen = vec![0; file.n_nodes()];
         for node in 0..mesh.n_nodes() {
@@ -83,15 +83,15 @@ proptest! {
         }
         prop_assert!(seen.iter().all(|&times| times == 1));
         // Every neighbour of an own node is own or in the halo, at the place that the owner's list says.
-        for pair in 0..domains.n_pairs() {
-            let boundary = domains.boundary(pair);
-            for &[at, there] in boundary.nodes {
-                let node = domains.own(boundary.owner as usize).start as u32 + at;
-                let own = domains.own(boundary.reader as usize).len() as u32;
-                prop_assert_eq!(domains.halo_of(boundary.reader as usize)[(there - own) as usize], node);
+        for domain in 0..domains.n_domains() {
+            for message in domains.sent(domain) {
+                let halo = domains.halo_of(message.reader as usize);
+                prop_assert_eq!(&halo[message.halo_first..][..message.items.len()], message.items);
+                let own = domains.span(domain);
+                prop_assert!(message.items.iter().all(|&node| own.contains(&(node as usize))));
             }
         }
-        let sent: usize = (0..domains.n_pairs()).map(|pair| domains.boundary(pair).nodes.len()).sum();
+        let sent: usize = (0..domains.n_messages()).map(|message| domains.message(message).items.len()).sum();
         prop_assert_eq!(sent, domains.halo.len());
         let StartRegion::Nodes(starts) = &arranged.setup.starts[0].region else { panic!() };
         let mut labels: Vec<u32> = starts.iter().map(|&node| mesh.node_labels[node as usize]).collect();

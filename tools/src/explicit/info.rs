@@ -4,7 +4,7 @@ pub(crate) mod text;
 
 use pogo_formats::block::{SectionInfo, Source};
 use pogo_formats::dynamics::{AmplitudeShape, BoundaryKind, Increment, LoadKind, OutputInterval, Window};
-use pogo_formats::explicit::block::PartitionStatistics;
+use pogo_formats::explicit::block::StatisticsView;
 use pogo_formats::explicit::{AbsorbingProfile, Elasticity, Explicit, Lumping, Setup};
 use pogo_formats::mesh::MeshView;
 use pogo_formats::physics::BlockFile;
@@ -277,7 +277,7 @@ impl Summary {
                 Lumping::Hrz => "hrz",
                 Lumping::Equal => "equal",
             },
-            partition: PartitionSummary::new(&file.statistics(), file.blocks().capacity),
+            partition: PartitionSummary::new(file.statistics(), file.blocks().capacity),
             file_sections: file.container().sections().iter().map(FileSection::new).collect(),
             sources: provenance.sources.iter().map(SourceSummary::new).collect(),
             version: provenance.version.clone(),
@@ -287,17 +287,17 @@ impl Summary {
 }
 
 impl PartitionSummary {
-    fn new(statistics: &PartitionStatistics, capacity: usize) -> Self {
+    fn new(statistics: StatisticsView, capacity: usize) -> Self {
         Self {
-            partitioner: statistics.partitioner.clone(),
+            partitioner: statistics.partitioner.to_owned(),
             capacity,
             paper_limits: statistics.paper_limits,
             blocks: statistics.n_blocks,
             efficiency: statistics.efficiency,
             mean_loads: statistics.mean_loads,
-            max_loads: statistics.max_loads,
+            max_loads: statistics.max_loads as u32,
             mean_linked_blocks: statistics.mean_linked_blocks,
-            max_linked_blocks: statistics.max_linked_blocks,
+            max_linked_blocks: statistics.max_linked_blocks as u32,
             halo_fraction: statistics.halo_fraction,
             beyond_paper_limits: statistics.n_beyond_paper_limits,
             split: statistics.n_split,

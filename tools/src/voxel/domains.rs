@@ -1,6 +1,7 @@
 //! Cutting the grid into sub-domains.
 
-use pogo_formats::voxel::{BricksView, Domains, NO_BRICK, masks};
+use pogo_formats::domains::SubDomains;
+use pogo_formats::voxel::{BricksView, NO_BRICK, masks, sub_domains};
 
 use super::VoxelError;
 use crate::partition;
@@ -30,7 +31,7 @@ impl DomainMethod {
 ///
 /// # Errors
 /// More domains than bricks with elements, or METIS fails.
-pub fn domains(bricks: &BricksView, method: DomainMethod, n: usize) -> Result<Domains, VoxelError> {
+pub fn domains(bricks: &BricksView, method: DomainMethod, n: usize) -> Result<SubDomains, VoxelError> {
     let elements = |brick: usize| bricks.element_first[brick + 1] - bricks.element_first[brick];
     let filled = (0..bricks.n_bricks()).filter(|&brick| elements(brick) > 0).count();
     if n == 0 || n > filled.max(1) {
@@ -41,7 +42,7 @@ pub fn domains(bricks: &BricksView, method: DomainMethod, n: usize) -> Result<Do
         DomainMethod::Metis if n > 1 => by_metis(bricks, n)?,
         DomainMethod::Metis => vec![0; bricks.n_bricks()],
     };
-    Ok(Domains::new(method.name(), bricks, &domain, n))
+    Ok(sub_domains(method.name(), bricks, &domain, n))
 }
 
 /// Cuts where the running number of elements passes the next share.

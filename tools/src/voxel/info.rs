@@ -259,17 +259,16 @@ impl DomainsSummary {
     fn new(file: &BlockFile<Voxel>, mesh: &VoxelMeshView) -> Self {
         let (domains, bricks) = (file.domains(), mesh.bricks);
         let one = |d: usize| {
-            let domain = domains.domain(d);
-            let count = |first: &[u32]| -> u64 {
-                domain.bricks.iter().map(|&b| u64::from(first[b as usize + 1] - first[b as usize])).sum()
-            };
+            let own = bricks.of_domain(&domains, d);
+            let elements =
+                |&b: &u32| u64::from(bricks.element_first[b as usize + 1] - bricks.element_first[b as usize]);
             DomainSummary {
-                elements: count(bricks.element_first),
-                nodes: count(bricks.node_first),
-                halo: domain.halo.len() as u64,
-                receives_from: domain.received.iter().map(|message| message.other).collect(),
-                sent: domain.sent.iter().map(|message| message.nodes.len() as u64).sum(),
-                sends_to: domain.sent.iter().map(|message| message.other).collect(),
+                elements: own.iter().map(elements).sum(),
+                nodes: domains.n_own(d) as u64,
+                halo: domains.halo_of(d).len() as u64,
+                receives_from: domains.received(d).map(|message| message.owner).collect(),
+                sent: domains.sent(d).map(|message| message.items.len() as u64).sum(),
+                sends_to: domains.sent(d).map(|message| message.reader).collect(),
             }
         };
         Self { method: domains.method.to_owned(), domains: (0..domains.n_domains()).map(one).collect() }
@@ -498,7 +497,7 @@ pub fn draw(file: &BlockFile<Voxel>, path: &std::path::Path, width: usize) -> Re
         ..SnapshotOptions::default()
     };
     let (drawn, what) = if domains.n_domains() > 1 {
-        let domain = domains.domain_of_bricks();
+        let domain = mesh.bricks.domains(&domains);
         let of = |element: u32, _: &[u32; 8]| {
             f64::from(domain[mesh.bricks.element_first.partition_point(|&first| first <= element) - 1])
         };

@@ -296,7 +296,7 @@ pub fn run(config: &VoxelConfig, progress: &dyn Progress) -> Result<VoxelSummary
         levels: levels.offset.len().max(levels.hash.len()) as u64,
         domains: config.domains as u64,
         domain_partition: config.domain_method.name(),
-        interface_fraction: domains.message_nodes.len() as f64 / nodes.max(1) as f64,
+        interface_fraction: domains.halo.len() as f64 / nodes.max(1) as f64,
         seconds,
         peak_memory,
         peak_bytes_per_dof: peak_memory.map(|peak| peak as f64 / (3 * nodes).max(1) as f64),

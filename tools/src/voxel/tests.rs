@@ -244,27 +244,25 @@ proptest! {
         }
 
         // The same by domains, each of which only sees its own nodes and its halo.
-        let all: Vec<_> = (0..n).map(|d| made.domain(d)).collect();
-        let own: Vec<Vec<u32>> = all.iter().map(|domain| {
-            domain.bricks.iter().flat_map(|&b| bricks.node_first[b as usize]..bricks.node_first[b as usize + 1]).collect()
-        }).collect();
+        let own: Vec<Vec<u32>> = (0..n).map(|d| made.own(d).flatten().collect()).collect();
         let local = |d: usize, node: u32| own[d].binary_search(&node).unwrap_or_else(|_| {
-            own[d].len() + all[d].halo.iter().position(|&halo| halo == node).expect("a node that the domain does not have")
+            let halo = made.halo_of(d).iter().position(|&halo| halo == node);
+            own[d].len() + halo.expect("a node that the domain does not have")
         });
-        let mut y: Vec<Vec<u64>> = (0..n).map(|d| vec![0; own[d].len() + all[d].halo.len()]).collect();
+        let mut y: Vec<Vec<u64>> = (0..n).map(|d| vec![0; own[d].len() + made.halo_of(d).len()]).collect();
         for d in 0..n {
             let mut x: Vec<u64> = own[d].iter().map(|&node| u(node)).collect();
             x.resize(y[d].len(), u64::MAX);
-            for message in &all[d].received {
+            for message in made.received(d) {
                 // Found at the other end too, in the same order.
-                let other = all[message.other as usize].sent.iter().find(|sent| sent.other as usize == d).unwrap();
-                prop_assert_eq!((other.nodes, other.halo_first), (message.nodes, message.halo_first));
-                for (at, &node) in (own[d].len() + message.halo_first..).zip(message.nodes) {
-                    prop_assert!(own[message.other as usize].binary_search(&node).is_ok());
+                let other = made.sent(message.owner as usize).find(|sent| sent.reader as usize == d).unwrap();
+                prop_assert_eq!(other, message);
+                for (at, &node) in (own[d].len() + message.halo_first..).zip(message.items) {
+                    prop_assert!(own[message.owner as usize].binary_search(&node).is_ok());
                     x[at] = u(node);
                 }
             }
-            for &b in all[d].bricks {
+            for b in bricks.of_domain(&made, d) {
                 for e in bricks.element_first[b as usize]..bricks.element_first[b as usize + 1] {
                     let at = nodes[e as usize].map(|node| local(d, node));
                     let sum: u64 = at.iter().map(|&at| x[at]).sum();
@@ -275,13 +273,13 @@ proptest! {
         let mut found = vec![0; bricks.n_nodes()];
         for d in 0..n {
             own[d].iter().zip(&y[d]).for_each(|(&node, &y)| found[node as usize] += y);
-            all[d].halo.iter().zip(&y[d][own[d].len()..]).for_each(|(&node, &y)| found[node as usize] += y);
+            made.halo_of(d).iter().zip(&y[d][own[d].len()..]).for_each(|(&node, &y)| found[node as usize] += y);
         }
         prop_assert_eq!(found, expected);
         if !metis {
             // In Morton order nodes are only needed from later domains.
-            prop_assert!((0..n).all(|d| all[d].received.iter().all(|message| message.other as usize > d)));
-            prop_assert!(made.bricks.is_sorted());
+            prop_assert!((0..n).all(|d| made.received(d).all(|message| message.owner as usize > d)));
+            prop_assert!(made.ranges.is_sorted());
         }
     }
 }

@@ -2,12 +2,14 @@
 
 use rayon::prelude::*;
 
-use crate::block::check::{Check, PIECE, all_below, all_finite, offsets, require};
+use crate::block::Table;
+use crate::block::check::{Check, PIECE, all_below, require};
+use crate::domains::SubDomainsView;
 use crate::eikonal::setup::{Start, StartRegion};
-use crate::eikonal::{EikonalDomains, EikonalDomainsView, EikonalMesh, EikonalMeshView, EikonalSetup};
+use crate::eikonal::{EikonalMesh, EikonalMeshView, EikonalSetup, sub_domains};
 
 /// Everything that [`EikonalBlockFile::open`](super::EikonalBlockFile::open) promises.
-pub(super) fn all(mesh: &EikonalMeshView, domains: &EikonalDomainsView, setup: &EikonalSetup) -> Check {
+pub(super) fn all(mesh: &EikonalMeshView, domains: &SubDomainsView, setup: &EikonalSetup) -> Check {
     self::mesh(mesh, setup.classes.len())?;
     self::domains(domains, mesh.n_nodes())?;
     self::setup(mesh, setup)
@@ -17,45 +19,17 @@ fn mesh(mesh: &EikonalMeshView, n_classes: usize) -> Check {
     let (n, m, corners) = (mesh.n_nodes(), mesh.n_elements(), mesh.corners);
     require(corners == 3 || corners == 4, || format!("elements with {corners} corners"))?;
     require(n < u32::MAX as usize && m <= 1 << 30, || "mesh: more nodes or elements than tables can hold".into())?;
-    let lengths = [
-        ("coordinates", mesh.coordinates.len(), 3 * n),
-        ("nodes of elements", mesh.elements.len(), corners * m),
-        ("labels of nodes", mesh.node_labels.len(), n),
-        ("labels of elements", mesh.element_labels.len(), m),
-        ("classes of elements", mesh.class.len(), m),
-        ("elements round nodes", mesh.incident.len(), corners * m),
-    ];
-    for (what, found, expected) in lengths {
-        require(found == expected, || format!("{what}: {found} entries where {expected} are expected"))?;
-    }
-    let optional = [
-        ("instances of nodes", mesh.node_instance.len(), n),
-        ("fibres", mesh.fibre.len(), 3 * m),
-        ("sheets", mesh.sheet.len(), 3 * m),
-        ("tensors", mesh.tensor.len(), 6 * m),
-    ];
-    for (what, found, expected) in optional {
-        require(found == 0 || found == expected, || format!("{what}: {found} entries where {expected} are expected"))?;
-    }
+    EikonalMesh::check(mesh)?;
     let widths = [0, m, 3 * m];
     require(widths.contains(&mesh.velocities.len()), || format!("velocities: {} entries", mesh.velocities.len()))?;
-    all_finite("node positions", mesh.coordinates)?;
-    all_below("nodes of elements", mesh.elements, n)?;
-    offsets("elements round nodes", mesh.incident_first, n, mesh.incident.len())?;
     let right = mesh
         .incident
         .par_iter()
         .with_min_len(PIECE)
         .all(|&entry| ((entry / 4) as usize) < m && ((entry % 4) as usize) < corners);
     require(right, || "elements round nodes: an element or corner that does not exist".into())?;
-    offsets("neighbours", mesh.neighbour_first, n, mesh.neighbours.len())?;
-    all_below("neighbours", mesh.neighbours, n)?;
-    all_below("original nodes", mesh.original_node, n)?;
-    all_below("original elements", mesh.original_element, m)?;
     let classes = mesh.class.par_iter().with_min_len(PIECE).all(|&class| usize::from(class) < n_classes);
     require(classes, || "classes of elements: one that does not exist".into())?;
-    let instances = mesh.node_instance.iter().all(|&instance| usize::from(instance) < mesh.instances.len());
-    require(instances, || "instances of nodes: one that does not exist".into())?;
     for (name, members) in &mesh.node_sets {
         all_below(&format!("node set `{name}`"), members, n)?;
     }
@@ -65,25 +39,11 @@ fn mesh(mesh: &EikonalMeshView, n_classes: usize) -> Check {
     Ok(())
 }
 
-fn domains(domains: &EikonalDomainsView, n_nodes: usize) -> Check {
-    require(!domains.node_first.is_empty() && !domains.pair_first.is_empty(), || "no sub-domains".into())?;
-    let (n, n_pairs) = (domains.n_domains(), domains.n_pairs());
-    offsets("nodes of sub-domains", domains.node_first, n, n_nodes)?;
-    offsets("halo of sub-domains", domains.halo_first, n, domains.halo.len())?;
-    offsets("interfaces of sub-domains", domains.sent_first, n, n_pairs)?;
-    require(domains.pair.len() == 2 * n_pairs && domains.interface.len().is_multiple_of(2), || {
-        "interfaces: tables of different lengths".into()
-    })?;
-    offsets("entries of interfaces", domains.pair_first, n_pairs, domains.interface.len() / 2)?;
-    all_below("halo nodes", domains.halo, n_nodes)?;
-    all_below("pairs of sub-domains", domains.pair, n)?;
-    (0..n_pairs).into_par_iter().try_for_each(|pair| {
-        let boundary = domains.boundary(pair);
-        let (owner, reader) = (boundary.owner as usize, boundary.reader as usize);
-        let (own, local) = (domains.own(owner).len(), domains.own(reader).len() + domains.halo_of(reader).len());
-        let right = boundary.nodes.iter().all(|&[at, there]| (at as usize) < own && (there as usize) < local);
-        require(right, || format!("interface {pair}: a local number that does not exist"))
-    })
+/// Each sub-domain owns consecutive nodes, in turn.
+fn domains(domains: &SubDomainsView, n_nodes: usize) -> Check {
+    domains.check_items(n_nodes)?;
+    let one_each = domains.range_first.windows(2).all(|ranges| ranges[1] == ranges[0] + 1);
+    require(one_each && domains.ranges.is_sorted(), || "sub-domains: nodes that are not consecutive".into())
 }
 
 fn setup(mesh: &EikonalMeshView, setup: &EikonalSetup) -> Check {
@@ -107,7 +67,7 @@ fn setup(mesh: &EikonalMeshView, setup: &EikonalSetup) -> Check {
 }
 
 /// That every table says the same as the elements, and the interfaces the same as the neighbours.
-pub(super) fn agreement(mesh: &EikonalMeshView, domains: &EikonalDomainsView) -> Check {
+pub(super) fn agreement(mesh: &EikonalMeshView, domains: &SubDomainsView) -> Check {
     let mut twin = EikonalMesh { corners: mesh.corners as u32, elements: mesh.elements.to_vec(), ..Default::default() };
     twin.connect(mesh.n_nodes());
     let same = twin.incident_first == mesh.incident_first
@@ -120,12 +80,6 @@ pub(super) fn agreement(mesh: &EikonalMeshView, domains: &EikonalDomainsView) ->
         original.iter().for_each(|&index| seen[index as usize] = true);
         require(seen.iter().all(|&seen| seen), || format!("original {what} are no permutation"))?;
     }
-    let again = EikonalDomains::new(domains.method, domains.node_first.to_vec(), mesh.neighbour_first, mesh.neighbours);
-    let same = again.halo_first == domains.halo_first
-        && again.halo == domains.halo
-        && again.sent_first == domains.sent_first
-        && again.pair == domains.pair
-        && again.pair_first == domains.pair_first
-        && again.interface == domains.interface;
-    require(same, || "the interfaces of sub-domains are not those of the mesh".into())
+    let again = sub_domains(domains.method, &domains.starts(), &twin);
+    require(again.view().same_messages(domains), || "the messages of sub-domains are not those of the mesh".into())
 }

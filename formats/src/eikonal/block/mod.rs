@@ -6,7 +6,8 @@ mod tests;
 
 use crate::block::check::Check;
 use crate::block::sections;
-use crate::eikonal::{EikonalDomains, EikonalMesh, EikonalSetup};
+use crate::domains::SubDomains;
+use crate::eikonal::{EikonalMesh, EikonalSetup};
 use crate::physics::Physics;
 
 /// Arrival times on a mesh: the Eikonal equation.
@@ -17,8 +18,8 @@ sections! {
     Eikonal: EikonalContents, EikonalView, EikonalSections {
         /// Nodes and elements in solver order.
         mesh: EikonalMesh,
-        /// Sub-domains and their interfaces; one if the mesh is not cut.
-        domains: EikonalDomains,
+        /// Sub-domains and their messages; one if the mesh is not cut.
+        domains: SubDomains,
     }
 }
 

@@ -6,12 +6,13 @@ use proptest::prelude::*;
 use super::*;
 use crate::block::{BlockError, Provenance, Source, damage};
 use crate::eikonal::setup::{Directions, Start, StartRegion, Velocity, VelocityClass};
+use crate::eikonal::sub_domains;
 use crate::explicit::Explicit;
 use crate::mesh::NamedSet;
 use crate::physics::{BlockFile, write_block};
 
 type File = BlockFile<Eikonal>;
-type Contents = (EikonalMesh, EikonalDomains, EikonalSetup);
+type Contents = (EikonalMesh, SubDomains, EikonalSetup);
 
 /// Words of the error to expect, and how to cause it.
 type Spoil = (&'static str, fn(&mut Contents));
@@ -38,7 +39,7 @@ fn contents() -> Contents {
         ..Default::default()
     };
     mesh.connect(6);
-    let domains = EikonalDomains::new("morton", vec![0, 3, 6], &mesh.neighbour_first, &mesh.neighbours);
+    let domains = sub_domains("morton", &[0, 3, 6], &mesh);
     let mut setup = EikonalSetup::default();
     let axes = Velocity::Axes { speeds: [3., 2., 1.], directions: Directions::Each };
     setup.classes = vec![
@@ -71,8 +72,8 @@ fn everything(file: &File) -> String {
         mesh.neighbours_of(node).iter().for_each(|&other| assert!(mesh.point(other as usize)[0].is_finite()));
     }
     for domain in 0..domains.n_domains() {
-        assert!(domains.sent(domain).map(|boundary| boundary.nodes.len()).sum::<usize>() < 1 << 30);
-        assert!(domains.halo_of(domain).len() + domains.own(domain).len() < 1 << 30);
+        assert!(domains.sent(domain).map(|message| message.items.len()).sum::<usize>() < 1 << 30);
+        assert!(domains.halo_of(domain).len() + domains.n_own(domain) < 1 << 30);
     }
     let metrics = crate::eikonal::metrics(&mesh, &file.setup().classes);
     let starts: Vec<_> = file.setup().starts.iter().map(|s| crate::eikonal::nodes_of(&mesh, &s.region)).collect();
@@ -110,21 +111,23 @@ fn every_flipped_bit_is_found_and_none_misbehaves() {
 
 #[test]
 fn tables_that_do_not_fit_are_not_written() {
-    let spoil: [Spoil; 16] = [
+    let spoil: [Spoil; 18] = [
         ("5 corners", |c| c.0.corners = 5),
-        ("node positions", |c| c.0.coordinates[4] = f64::NAN),
-        ("nodes of elements: index 6", |c| c.0.elements[3] = 6),
+        ("mesh.coordinates", |c| c.0.coordinates[4] = f64::NAN),
+        ("mesh.elements: index 6", |c| c.0.elements[3] = 6),
         ("an element or corner", |c| c.0.incident[0] = 4 * 3),
         ("neighbours: index 9", |c| c.0.neighbours[0] = 9),
         ("offsets decrease", |c| c.0.incident_first[2] = 11),
         ("classes of elements: one", |c| c.0.class[1] = 2),
-        ("fibres: 8", |c| c.0.fibre.truncate(8)),
+        ("mesh.fibre: 8", |c| c.0.fibre.truncate(8)),
         ("velocities: 2", |c| c.0.velocities.truncate(2)),
-        ("instances of nodes", |c| c.0.node_instance[0] = 1),
+        ("mesh.node_instance", |c| c.0.node_instance[0] = 1),
         ("node set `A`", |c| c.0.node_sets[0].members[0] = 6),
         ("element set `B`", |c| c.0.element_sets[0].members[0] = 3),
-        ("nodes of sub-domains", |c| c.1.node_first[2] = 5),
-        ("interface 0: a local number", |c| c.1.interface[1] = 6),
+        ("item 5 in no sub-domain", |c| c.1.ranges[3] = 5),
+        ("items of messages: index 6", |c| *c.1.halo.last_mut().unwrap() = 6),
+        ("message 0: an item of another", |c| c.1.halo[0] = 0),
+        ("not consecutive", |c| (c.1.range_first, c.1.ranges) = (vec![0, 2, 3], vec![0, 1, 1, 3, 3, 6])),
         ("start `s`: node set 3", |c| c.2.starts[1].region = StartRegion::Set(3)),
         ("start `n`", |c| c.2.starts[0].region = StartRegion::Nodes(vec![6])),
     ];
@@ -145,7 +148,10 @@ fn verify_finds_what_was_written_wrongly() {
         ("lists round nodes", |c| c.0.neighbours[0] = 0),
         ("original nodes", |c| c.0.original_node[0] = 0),
         ("original elements", |c| c.0.original_element[0] = 2),
-        ("interfaces", |c| c.1.interface[0] = 1),
+        ("messages of sub-domains", |c| {
+            c.1.halo.pop();
+            *c.1.item_first.last_mut().unwrap() -= 1;
+        }),
     ];
     for (expected, change) in spoil {
         let mut contents = contents();

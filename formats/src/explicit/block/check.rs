@@ -9,12 +9,12 @@ mod solids;
 
 use rayon::prelude::*;
 
-use super::{BlocksView, DeviceView};
-use crate::block::check::{Check, PIECE, all_below, all_finite, offsets, require};
+use super::{Blocks, BlocksView, DeviceView};
+use crate::block::Table;
+use crate::block::check::{Check, all_below, offsets, require};
 use crate::dynamics::{AmplitudeShape, LoadKind};
 use crate::explicit::Setup;
-use crate::mesh::ElementKind;
-use crate::mesh::MeshView;
+use crate::mesh::{ElementKind, Mesh, MeshView};
 
 /// Everything that [`BlockFile::open`](super::BlockFile::open) promises.
 pub(super) fn all(mesh: &MeshView, blocks: &BlocksView, device: &DeviceView, setup: &Setup) -> Check {
@@ -28,23 +28,11 @@ fn mesh(mesh: &MeshView, n_sections: usize) -> Check {
     let (n_nodes, n_elements, dimension) = (mesh.n_nodes(), mesh.n_elements(), mesh.dimension);
     require(dimension == 2 || dimension == 3, || format!("mesh: dimension {dimension}"))?;
     require(n_nodes < u32::MAX as usize && n_elements < u32::MAX as usize, || "mesh: more than 2³² entries".into())?;
-    require(mesh.coordinates.len() == n_nodes * dimension, || {
-        format!("mesh: {} coordinates for {n_nodes} nodes", mesh.coordinates.len())
-    })?;
-    all_finite("node positions", mesh.coordinates)?;
-    let instances = |what: &str, indices: &[u16], n: usize| {
-        require(indices.len() == n, || format!("{what}: {} instance indices for {n} entries", indices.len()))?;
-        let inside = indices.par_iter().with_min_len(PIECE).all(|&index| usize::from(index) < mesh.instances.len());
-        require(inside, || format!("{what}: an instance that does not exist"))
-    };
-    instances("nodes", mesh.node_instance, n_nodes)?;
+    Mesh::check(mesh)?;
     for group in &mesh.groups {
-        let (what, n) = (group.kind.name(), group.labels.len());
+        let what = group.kind.name();
         require(group.kind.dimension() == dimension, || format!("{what} elements in a {dimension}D mesh"))?;
-        require(group.section.len() == n && group.connectivity.len() == n * group.kind.n_nodes(), || {
-            format!("{what}: tables of different lengths")
-        })?;
-        instances(what, group.instance, n)?;
+        all_below(&format!("instance of {what}"), group.instance, mesh.instances.len())?;
         all_below(&format!("section of {what}"), group.section, n_sections)?;
         all_below(&format!("connectivity of {what}"), group.connectivity, n_nodes)?;
     }
@@ -58,23 +46,13 @@ fn mesh(mesh: &MeshView, n_sections: usize) -> Check {
 }
 
 fn blocks(mesh: &MeshView, blocks: &BlocksView, n_sections: usize) -> Check {
-    let (n_blocks, n_runs) = (blocks.n_blocks(), blocks.run_kind.len());
+    let n_blocks = blocks.n_blocks();
+    Blocks::check(blocks)?;
     require(blocks.capacity > 0, || "blocks: capacity 0".into())?;
     offsets("nodes of blocks", blocks.node_first, n_blocks, mesh.n_nodes())?;
-    offsets("halo of blocks", blocks.halo_first, n_blocks, blocks.halo_nodes.len())?;
-    offsets("runs of blocks", blocks.run_first, n_blocks, n_runs)?;
-    offsets("elements of runs", blocks.run_element_first, n_runs, blocks.elements.len())?;
-    offsets("connectivity of runs", blocks.run_connectivity_first, n_runs, blocks.connectivity.len())?;
-    offsets("loads of blocks", blocks.load_first, n_blocks, blocks.load_size.len())?;
-    require(blocks.run_section.len() == n_runs, || "runs: tables of different lengths".into())?;
-    require(blocks.load_start.len() == blocks.load_size.len(), || "loads: tables of different lengths".into())?;
     all_below("section of runs", blocks.run_section, n_sections)?;
     all_below("elements of blocks", blocks.elements, mesh.n_elements())?;
     all_below("halo nodes", blocks.halo_nodes, mesh.n_nodes())?;
-    all_below("start of loads", blocks.load_start, mesh.n_nodes())?;
-    require(blocks.load_size.iter().all(|size| matches!(size, 8 | 16 | 32)), || {
-        "a load of other than 8, 16 or 32".into()
-    })?;
     (0..n_blocks).into_par_iter().try_for_each(|block| one_block(mesh, blocks, block))
 }
 

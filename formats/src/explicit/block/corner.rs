@@ -8,7 +8,6 @@
 //! Bits 0 to 12 are the node, 13 and 14 the turn. Bit 15 says of a ring's first corner that the ring is closed, and of any other
 //! that nothing is added there: it repeats the node before it.
 
-use super::ring::{RING_ELEMENTS, RING_NODES};
 use crate::mesh::ElementKind;
 
 /// Rows of a batch.
@@ -58,12 +57,4 @@ pub fn ways_of(kind: ElementKind) -> Vec<[u8; 8]> {
         next += 1;
     }
     all
-}
-
-/// Corners of a row, and its elements.
-pub const fn shape(kind: ElementKind) -> [usize; 2] {
-    match kind {
-        ElementKind::C3d4 => [RING_NODES, RING_ELEMENTS],
-        _ => [kind.n_nodes(), 1],
-    }
 }

@@ -1,8 +1,6 @@
 //! Fan records: the triangles round a node in three words.
 
-use super::DeviceTables;
-
-/// Up to nine neighbours of a node, in turn; see [`DeviceTables`] for its bits.
+/// Up to nine neighbours of a node, in turn; [`DeviceTables`](super::DeviceTables) says what its bits mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FanRecord([u32; 3]);
 
@@ -12,12 +10,17 @@ const SPARE_AT: usize = INDEX_BITS * INDICES_A_WORD;
 const FURTHER: u32 = 1 << SPARE_AT;
 
 impl FanRecord {
-    /// A record of these neighbours: local indices below [`FAN_LOCAL_NODES`](DeviceTables::FAN_LOCAL_NODES), at most
-    /// [`FAN_NEIGHBOURS`](DeviceTables::FAN_NEIGHBOURS) of them.
+    /// Neighbours that one record holds.
+    pub const NEIGHBOURS: usize = 9;
+    /// Local nodes that 10 bits can name.
+    pub const LOCAL_NODES: usize = 1 << 10;
+
+    /// A record of these neighbours: local indices below [`LOCAL_NODES`](Self::LOCAL_NODES), at most
+    /// [`NEIGHBOURS`](Self::NEIGHBOURS) of them.
     pub fn new(neighbours: impl IntoIterator<Item = u16>) -> Self {
         let (mut words, mut n) = ([0; 3], 0);
         for neighbour in neighbours {
-            debug_assert!(n < DeviceTables::FAN_NEIGHBOURS && usize::from(neighbour) < DeviceTables::FAN_LOCAL_NODES);
+            debug_assert!(n < Self::NEIGHBOURS && usize::from(neighbour) < Self::LOCAL_NODES);
             words[n / INDICES_A_WORD] |= u32::from(neighbour) << (INDEX_BITS * (n % INDICES_A_WORD));
             n += 1;
         }
@@ -50,7 +53,7 @@ impl FanRecord {
     /// What slot k names, whether or not there is a neighbour k; 0 where there is no such slot.
     pub fn neighbour(self, k: usize) -> u16 {
         let word = self.0.get(k / INDICES_A_WORD).copied().unwrap_or(0);
-        (word >> (INDEX_BITS * (k % INDICES_A_WORD))) as u16 & (DeviceTables::FAN_LOCAL_NODES as u16 - 1)
+        (word >> (INDEX_BITS * (k % INDICES_A_WORD))) as u16 & (Self::LOCAL_NODES as u16 - 1)
     }
 
     /// The neighbours in turn.
@@ -75,7 +78,7 @@ impl FanRecord {
 
     /// No more neighbours than there is room for, and no bit without a meaning.
     pub(super) fn is_sound(self) -> bool {
-        self.n_neighbours() <= DeviceTables::FAN_NEIGHBOURS && self.0[2] >> (SPARE_AT + 1) == 0
+        self.n_neighbours() <= Self::NEIGHBOURS && self.0[2] >> (SPARE_AT + 1) == 0
     }
 }
 

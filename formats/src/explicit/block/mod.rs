@@ -1,4 +1,4 @@
-//! The block file of explicit dynamics: sections `provenance`, `setup`, `mesh`, `blocks` and `device`.
+//! The block file of explicit dynamics: sections `provenance`, `setup`, `mesh`, `blocks`, `device` and `statistics`.
 
 mod check;
 pub mod corner;
@@ -8,19 +8,15 @@ pub mod ring;
 mod tables;
 #[cfg(test)]
 mod tests;
-mod view;
-
-use rkyv::rancor::BoxedError;
 
 use super::Setup;
 use crate::block::check::Check;
 use crate::block::sections;
 use crate::mesh::Mesh;
-use crate::physics::{BlockFile, Physics};
+use crate::physics::Physics;
 
 pub use fan::{FanRecord, triangle_material};
-pub use tables::{Blocks, DeviceTables, PartitionStatistics};
-pub use view::{BlocksView, Colour, DeviceView, Run};
+pub use tables::{Blocks, BlocksView, Colour, DeviceTables, DeviceView, PartitionStatistics, Run, StatisticsView};
 
 /// Explicit elastodynamics on a mesh.
 #[derive(Debug)]
@@ -34,6 +30,8 @@ sections! {
         blocks: Blocks,
         /// Tables for devices with many threads.
         device: DeviceTables,
+        /// Quality of the partition.
+        statistics: PartitionStatistics,
     }
 }
 
@@ -48,13 +46,5 @@ impl Physics for Explicit {
 
     fn agreement(tables: &ExplicitView) -> Check {
         check::agreement(&tables.mesh, &tables.blocks, &tables.device)
-    }
-}
-
-impl BlockFile<Explicit> {
-    /// Quality of the partition. The time it took is not stored: the same input gives the same file.
-    pub fn statistics(&self) -> PartitionStatistics {
-        let blocks = self.container().get(&self.sections().blocks);
-        rkyv::deserialize::<_, BoxedError>(&blocks.statistics).expect("validated when the file was opened")
     }
 }

@@ -5,11 +5,20 @@
 //! ring is closed: the last and the first c make a tetrahedron, too.
 
 use super::corner::{FLAG, local_node};
+use crate::mesh::ElementKind;
 
 /// Corners in a row.
 pub const RING_NODES: usize = 8;
 /// Tetrahedra that a row can hold.
 pub const RING_ELEMENTS: usize = 6;
+
+/// Corners of a row, and its elements.
+pub const fn shape(kind: ElementKind) -> [usize; 2] {
+    match kind {
+        ElementKind::C3d4 => [RING_NODES, RING_ELEMENTS],
+        _ => [kind.n_nodes(), 1],
+    }
+}
 
 /// The row of the tetrahedra round (a, b); `around` are two to six distinct nodes.
 pub fn ring_row(ends: [u16; 2], around: &[u16], closed: bool) -> [u16; RING_NODES] {

@@ -108,7 +108,7 @@ pub(super) fn distortion(mesh: &Mesh) -> Distortion {
     let dimension = mesh.dimension as usize;
     for group in mesh.groups.iter().filter(|g| g.kind.n_nodes() > g.kind.dimension() + 1) {
         let kind = group.kind;
-        let reduced = matches!(kind, ElementKind::Cpe4r | ElementKind::Cps4r | ElementKind::C3d8r);
+        let reduced = kind.is_reduced();
         let found: Vec<(usize, bool)> = group
             .connectivity
             .par_chunks_exact(kind.n_nodes())

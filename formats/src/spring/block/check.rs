@@ -2,10 +2,12 @@
 
 use rayon::prelude::*;
 
-use crate::block::check::{Check, PIECE, all_below, all_finite, offsets, require};
+use crate::block::Table;
+use crate::block::check::{Check, PIECE, all_below, require};
 use crate::dynamics::{AmplitudeShape, Boundary};
 use crate::spring::{
-    CutShape, DIRECTION_BITS, DIRECTIONS, NO_NEIGHBOUR, SpringGridView, SpringMeshView, SpringSetup, material_of,
+    CutShape, DIRECTION_BITS, DIRECTIONS, NO_NEIGHBOUR, SpringGridView, SpringMesh, SpringMeshView, SpringSetup,
+    material_of,
 };
 
 /// Everything that [`SpringBlockFile::open`](super::SpringBlockFile::open) promises.
@@ -24,13 +26,8 @@ pub(super) fn all(mesh: &SpringMeshView, setup: &SpringSetup) -> Check {
 fn particles(mesh: &SpringMeshView, setup: &SpringSetup) -> Check {
     let n = mesh.n_particles();
     require(n < u32::MAX as usize, || format!("{n} particles"))?;
-    require(mesh.coordinates.len() == 3 * n, || format!("{} coordinates for {n} particles", mesh.coordinates.len()))?;
-    all_finite("positions", mesh.coordinates)?;
-    require(mesh.instance.len() == n && mesh.material.len() == n, || "particles: tables of different lengths".into())?;
-    let inside = mesh.instance.par_iter().with_min_len(PIECE).all(|&index| usize::from(index) < mesh.instances.len());
-    require(inside, || "particles: an instance that does not exist".into())?;
-    let known = mesh.material.par_iter().with_min_len(PIECE).all(|&index| usize::from(index) < setup.materials.len());
-    require(known, || "particles: a material that does not exist".into())?;
+    SpringMesh::check(mesh)?;
+    all_below("material of particles", mesh.material, setup.materials.len())?;
     require(mesh.volume.len() == n || mesh.volume.len() == 1, || {
         format!("{} volumes for {n} particles", mesh.volume.len())
     })?;
@@ -46,12 +43,10 @@ fn lists(mesh: &SpringMeshView, n_groups: usize) -> Check {
         format!("blocks of {size} particles")
     })?;
     let n_blocks = n.div_ceil(size);
-    offsets("slots of blocks", lists.first, n_blocks, lists.neighbour.len())?;
-    offsets("halo of blocks", lists.halo_first, n_blocks, lists.halo.len())?;
+    require(lists.n_blocks() == n_blocks, || format!("{} blocks for {n} particles", lists.n_blocks()))?;
     require(lists.first.iter().all(|&first| first.is_multiple_of(size as u64)), || {
         "slots of blocks are not whole".into()
     })?;
-    all_below("halo of blocks", lists.halo, n)?;
     require(lists.count.len() == n, || format!("{} counts for {n} particles", lists.count.len()))?;
     let is_lattice = mesh.grid.is_some();
     let expected = |lattice: usize, deck: usize| if is_lattice { lattice } else { deck };
@@ -128,7 +123,6 @@ fn grid(mesh: &SpringMeshView, grid: &SpringGridView) -> Check {
     require(place.len() == mesh.n_particles(), || {
         format!("{} places for {} particles", place.len(), mesh.n_particles())
     })?;
-    all_below("places", place, mask.len())?;
     let n_places = mask.par_iter().with_min_len(PIECE).filter(|&&mask| mask != 0).count();
     require(n_places == place.len(), || format!("{n_places} places with particles, {} particles", place.len()))?;
     // As many places as particles, each particle's mask at its place: each place has one particle.

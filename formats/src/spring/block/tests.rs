@@ -172,16 +172,16 @@ fn every_flipped_bit_is_found() {
 #[test]
 fn tables_that_do_not_fit_are_not_written() {
     let spoil: [Spoil; 23] = [
-        ("coordinates for", |c| c.0.coordinates.truncate(3)),
+        ("mesh.coordinates", |c| c.0.coordinates.truncate(3)),
         ("not a finite number", |c| c.0.coordinates[0] = f64::NAN),
-        ("an instance that", |c| c.0.instance[0] = 1),
-        ("a material that", |c| c.0.material[0] = 1),
+        ("mesh.instance: index 1", |c| c.0.instance[0] = 1),
+        ("material of particles: index 1", |c| c.0.material[0] = 1),
         ("volumes for", |c| c.0.volume = vec![1.0; 2]),
         ("a value is not a number from", |c| c.0.volume[0] = -1.0),
         ("set `tissue`: index", |c| c.0.sets[0].members[0] = 9999),
         ("blocks of 33", |c| c.0.lists.block_size = 33),
         ("slots of blocks", |c| c.0.lists.first[1] += 1),
-        ("halo of blocks: index", |c| c.0.lists.halo[0] = 9999),
+        ("lists.halo: index", |c| c.0.lists.halo[0] = 9999),
         ("its halo is not sorted", |c| c.0.lists.halo.reverse()),
         ("its own particles in its halo", |c| c.0.lists.halo[0] = 0),
         ("springs in", |c| c.0.lists.count[0] = 99),

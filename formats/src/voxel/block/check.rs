@@ -2,10 +2,11 @@
 
 use rayon::prelude::*;
 
+use crate::block::Table;
 use crate::block::check::{Check, PIECE, all_below, require};
 use crate::voxel::masks::{self, Mask};
 use crate::voxel::setup::{NodalTable, NodeRegion, VoxelSetup};
-use crate::voxel::{BricksView, NO_BRICK, VoxelMeshView, morton_code, morton_position};
+use crate::voxel::{Bricks, BricksView, NO_BRICK, VoxelMeshView, morton_code, morton_position};
 
 /// Everything that [`VoxelBlockFile::open`](super::VoxelBlockFile::open) promises.
 pub(super) fn all(mesh: &VoxelMeshView, setup: &VoxelSetup) -> Check {
@@ -37,16 +38,7 @@ pub(super) fn bricks(bricks: &BricksView, size: [u32; 3]) -> Check {
     let n = bricks.n_bricks();
     require(size.iter().all(|&n| n > 0 && n < 1 << 21), || format!("an image of {size:?} voxels"))?;
     require((n as u64) < u64::from(NO_BRICK), || format!("{n} bricks"))?;
-    let lengths = [
-        (bricks.element_mask.len(), 8 * n),
-        (bricks.node_mask.len(), 8 * n),
-        (bricks.neighbours.len(), 27 * n),
-        (bricks.element_first.len(), n + 1),
-        (bricks.node_first.len(), n + 1),
-    ];
-    require(lengths.iter().all(|(found, expected)| found == expected), || {
-        "bricks: tables of different lengths".into()
-    })?;
+    Bricks::check(bricks)?;
     require(bricks.code.par_windows(2).with_min_len(PIECE).all(|pair| pair[0] < pair[1]), || {
         "bricks are not in Morton order".into()
     })?;

@@ -2,13 +2,17 @@
 
 use rayon::prelude::*;
 
-use crate::block::check::{Check, PIECE, all_below, offsets, require};
+use crate::block::Table;
+use crate::block::check::{Check, PIECE, require};
+use crate::domains::SubDomainsView;
 use crate::voxel::{
-    BrickNodes, Bricks, BricksView, Domains, DomainsView, HashView, OffsetView, VoxelMeshView, coarse_size, coarsen,
+    BrickNodes, Bricks, BricksView, HashLevel, HashView, OffsetLevel, OffsetView, VoxelLevelsView, VoxelMeshView,
+    coarse_size, coarsen, sub_domains,
 };
 
 /// No look-up panics or gives a node that does not exist; messages name nodes of their owners.
-pub(super) fn all(mesh: &VoxelMeshView, offset: &[OffsetView], hash: &[HashView], domains: &DomainsView) -> Check {
+pub(super) fn all(mesh: &VoxelMeshView, levels: &VoxelLevelsView, domains: &SubDomainsView) -> Check {
+    let VoxelLevelsView { offset, hash } = levels;
     let sizes = |found: Vec<([u32; 3], usize, usize)>| -> Check {
         let mut size = mesh.size;
         if let Some(&(_, n_elements, n_nodes)) = found.first() {
@@ -25,10 +29,12 @@ pub(super) fn all(mesh: &VoxelMeshView, offset: &[OffsetView], hash: &[HashView]
     sizes(hash.iter().map(|level| (level.size, level.n_elements(), level.n_nodes())).collect())?;
     for (number, level) in offset.iter().enumerate() {
         let finer = number.checked_sub(1).map(|finer| &offset[finer]);
-        offset_level(level, finer).map_err(|reason| format!("offset tables, level {number}: {reason}"))?;
+        let checked = OffsetLevel::check(level).and_then(|()| offset_level(level, finer));
+        checked.map_err(|reason| format!("offset tables, level {number}: {reason}"))?;
     }
     for (number, level) in hash.iter().enumerate() {
-        hash_level(level).map_err(|reason| format!("hash, level {number}: {reason}"))?;
+        let checked = HashLevel::check(level).and_then(|()| hash_level(level));
+        checked.map_err(|reason| format!("hash, level {number}: {reason}"))?;
     }
     self::domains(&mesh.bricks, domains)
 }
@@ -36,15 +42,7 @@ pub(super) fn all(mesh: &VoxelMeshView, offset: &[OffsetView], hash: &[HashView]
 fn offset_level(level: &OffsetView, finer: Option<&OffsetView>) -> Check {
     let (n, n_nodes) = (level.n_elements, level.n_nodes);
     let (n_short, n_medium, n_long) = (level.n_short(), level.n_medium(), level.n_long());
-    let lengths = [
-        (level.kind.len(), 2 * n.div_ceil(64)),
-        (level.before.len(), 2 * n.div_ceil(64)),
-        (level.short_offset.len(), 7 * n_short),
-        (level.medium_offset.len(), 7 * n_medium),
-        (level.long_nodes.len(), 8 * n_long),
-        (n_short + n_medium + n_long, n),
-    ];
-    require(lengths.iter().all(|(found, expected)| found == expected), || "tables of different lengths".into())?;
+    require(n_short + n_medium + n_long == n, || "tables of different lengths".into())?;
     let mut count = [0_u64; 2];
     for (pair, (words, before)) in level.kind.chunks_exact(2).zip(level.before.chunks_exact(2)).enumerate() {
         let beyond = match n - 64 * pair {
@@ -77,7 +75,6 @@ fn offset_level(level: &OffsetView, finer: Option<&OffsetView>) -> Check {
         (level.medium_first[at], u32::from(most.unwrap_or(0)))
     };
     require(inside(n_medium, &medium), || "medium elements: a node that does not exist".into())?;
-    all_below("long elements", level.long_nodes, n_nodes)?;
 
     let transfer = &level.transfer;
     let Some(finer) = finer else {
@@ -103,20 +100,14 @@ fn offset_level(level: &OffsetView, finer: Option<&OffsetView>) -> Check {
 }
 
 fn hash_level(level: &HashView) -> Check {
-    let n_nodes = level.n_nodes();
-    let n_tables = level.slot_first.len().wrapping_sub(1);
+    let n_tables = level.n_tables();
     require(n_tables.is_power_of_two() && n_tables < 1 << 32, || "not a power of two of tables".into())?;
-    offsets("slots of tables", level.slot_first, n_tables, level.slots.len())?;
-    offsets("shifts of tables", level.shift_first, n_tables, level.shifts.len())?;
     let pairs = level.slot_first.par_windows(2).zip(level.shift_first.par_windows(2));
     let good = pairs.with_min_len(PIECE).all(|(slots, shifts)| slots[0] == slots[1] || shifts[0] < shifts[1]);
     require(good, || "a table without shifts".into())?;
-    all_below("slots", level.slots, n_nodes)?;
-    all_below("nodes of elements", level.element_node, n_nodes)?;
     require(level.element_node.par_windows(2).with_min_len(PIECE).all(|pair| pair[0] < pair[1]), || {
         "nodes of elements are not in order".into()
     })?;
-    offsets("upper bits of keys", level.upper_first, level.upper.len(), n_nodes)?;
     let sorted = level.upper.par_windows(2).with_min_len(PIECE).all(|pair| pair[0] < pair[1]);
     require(sorted && level.upper.last().is_none_or(|&upper| upper < 1 << 31), || {
         "upper bits of keys are wrong".into()
@@ -126,62 +117,17 @@ fn hash_level(level: &HashView) -> Check {
     require(some, || "upper bits of no key".into())
 }
 
-fn domains(bricks: &BricksView, domains: &DomainsView) -> Check {
-    let n = domains.brick_first.len().wrapping_sub(1);
-    require(n >= 1 && n != usize::MAX, || "no sub-domain".into())?;
-    let n_messages = domains.message_owner.len();
-    offsets("bricks of sub-domains", domains.brick_first, n, domains.bricks.len())?;
-    offsets("messages of sub-domains", domains.message_first, n, n_messages)?;
-    offsets("nodes of messages", domains.message_node_first, n_messages, domains.message_nodes.len())?;
-    offsets("sent messages of sub-domains", domains.sent_first, n, domains.sent.len())?;
-    require(domains.bricks.len() == bricks.n_bricks() && domains.sent.len() == n_messages, || {
-        "sub-domains: tables of different lengths".into()
-    })?;
-    all_below("bricks of sub-domains", domains.bricks, bricks.n_bricks())?;
-    all_below("owners of messages", domains.message_owner, n)?;
-    all_below("sent messages", domains.sent, n_messages)?;
-    all_below("nodes of messages", domains.message_nodes, bricks.n_nodes())?;
-    for d in 0..n {
-        let own = &domains.bricks[domains.brick_first[d] as usize..domains.brick_first[d + 1] as usize];
-        require(own.is_sorted_by(|a, b| a < b), || format!("sub-domain {d}: bricks are not sorted"))?;
-        let owners = &domains.message_owner[domains.message_first[d] as usize..domains.message_first[d + 1] as usize];
-        require(owners.is_sorted_by(|a, b| a < b) && !owners.contains(&(d as u32)), || {
-            format!("sub-domain {d}: messages are not sorted by owner")
-        })?;
-        let sent = &domains.sent[domains.sent_first[d] as usize..domains.sent_first[d + 1] as usize];
-        let right = sent.is_sorted_by(|a, b| a < b);
-        require(right && sent.iter().all(|&message| domains.message_owner[message as usize] as usize == d), || {
-            format!("sub-domain {d}: sends what is not its own")
-        })?;
-    }
-    let mut seen = vec![false; bricks.n_bricks()];
-    domains.bricks.iter().for_each(|&brick| seen[brick as usize] = true);
-    require(seen.iter().all(|&seen| seen), || "a brick in no sub-domain".into())?;
-    let domain = domains.domain_of_bricks();
-    (0..n_messages).into_par_iter().try_for_each(|message| {
-        let nodes = domains.message(message);
-        require(nodes.is_sorted_by(|a, b| a < b), || format!("message {message}: nodes are not sorted"))?;
-        let owner = |&node: &u32| domain[bricks.node_first.partition_point(|&first| first <= node) - 1];
-        require(nodes.iter().all(|node| owner(node) == domains.message_owner[message]), || {
-            format!("message {message}: a node of another sub-domain")
-        })
-    })
+fn domains(bricks: &BricksView, domains: &SubDomainsView) -> Check {
+    domains.check_items(bricks.n_nodes())?;
+    let whole = domains.ranges.iter().all(|node| bricks.node_first.binary_search(node).is_ok());
+    require(whole, || "a brick in two sub-domains".into())
 }
 
 /// Beyond what [`all`] checks: every table says what the bricks say.
-pub(super) fn agreement(
-    mesh: &VoxelMeshView,
-    offset: &[OffsetView],
-    hash: &[HashView],
-    domains: &DomainsView,
-) -> Check {
-    let remade = Domains::new(domains.method, &mesh.bricks, &domains.domain_of_bricks(), domains.n_domains());
-    let same = remade.message_first == domains.message_first
-        && remade.message_owner == domains.message_owner
-        && remade.message_node_first == domains.message_node_first
-        && remade.message_nodes == domains.message_nodes
-        && remade.sent == domains.sent;
-    require(same, || "sub-domains: messages other than their elements need".into())?;
+pub(super) fn agreement(mesh: &VoxelMeshView, levels: &VoxelLevelsView, domains: &SubDomainsView) -> Check {
+    let VoxelLevelsView { offset, hash } = levels;
+    let remade = sub_domains(domains.method, &mesh.bricks, &mesh.bricks.domains(domains), domains.n_domains());
+    require(remade.view().same_messages(domains), || "sub-domains: messages other than their elements need".into())?;
 
     let (mut size, mut owned): ([u32; 3], Option<Bricks>) = (mesh.size, None);
     for level in 0..offset.len().max(hash.len()) {

@@ -7,8 +7,9 @@ mod tests;
 
 use crate::block::check::Check;
 use crate::block::sections;
+use crate::domains::SubDomains;
 use crate::physics::Physics;
-use crate::voxel::{Domains, VoxelLevels, VoxelMesh, VoxelSetup};
+use crate::voxel::{VoxelLevels, VoxelMesh, VoxelSetup};
 
 /// Statics on voxels.
 #[derive(Debug)]
@@ -21,7 +22,7 @@ sections! {
         /// Offset tables or hashes of all levels, or neither.
         levels: VoxelLevels,
         /// Sub-domains; one if the grid is not cut.
-        domains: Domains,
+        domains: SubDomains,
     }
 }
 
@@ -32,11 +33,11 @@ impl Physics for Voxel {
 
     fn check(tables: &VoxelView, setup: &VoxelSetup) -> Check {
         check::all(&tables.mesh, setup)?;
-        check_tables::all(&tables.mesh, &tables.levels.offset, &tables.levels.hash, &tables.domains)
+        check_tables::all(&tables.mesh, &tables.levels, &tables.domains)
     }
 
     fn agreement(tables: &VoxelView) -> Check {
         check::agreement(&tables.mesh)?;
-        check_tables::agreement(&tables.mesh, &tables.levels.offset, &tables.levels.hash, &tables.domains)
+        check_tables::agreement(&tables.mesh, &tables.levels, &tables.domains)
     }
 }

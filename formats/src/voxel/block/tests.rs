@@ -6,14 +6,14 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::*;
-use crate::block::{BlockError, Provenance, Source, Table, damage};
+use crate::block::{BlockError, Provenance, Source, damage};
 use crate::explicit::Explicit;
 use crate::physics::{BlockFile, write_block};
 use crate::voxel::setup::{LoadCase, NodalTable, NodeRegion, PrescribedField, VoxelMaterial};
-use crate::voxel::{Bricks, BricksView, HashLevel, NO_BRICK, OffsetLevel, morton_code, morton_position};
+use crate::voxel::{Bricks, BricksView, HashLevel, NO_BRICK, OffsetLevel, morton_code, morton_position, sub_domains};
 
 type File = BlockFile<Voxel>;
-type Contents = (VoxelMesh, VoxelSetup, VoxelLevels, Domains);
+type Contents = (VoxelMesh, VoxelSetup, VoxelLevels, SubDomains);
 
 /// Words of the error to expect, and how to cause it.
 type Spoil = (&'static str, fn(&mut Contents));
@@ -112,7 +112,7 @@ fn contents(mesh: VoxelMesh) -> Contents {
     };
     // Every brick a domain of its own.
     let domain: Vec<u32> = (0..mesh.bricks.view().n_bricks() as u32).collect();
-    let domains = Domains::new("morton", &mesh.bricks.view(), &domain, domain.len());
+    let domains = sub_domains("morton", &mesh.bricks.view(), &domain, domain.len());
     (mesh, setup, VoxelLevels::default(), domains)
 }
 
@@ -237,7 +237,10 @@ fn everything(file: &File) -> String {
     for level in file.levels().hash {
         assert!((0..level.n_elements()).flat_map(|e| level.nodes(e)).all(|node| (node as usize) < level.n_nodes()));
     }
-    let domains: Vec<_> = (0..file.domains().n_domains()).map(|d| file.domains().domain(d)).collect();
+    let domains = file.domains();
+    let domains: Vec<_> = (0..domains.n_domains())
+        .map(|d| (bricks.of_domain(&domains, d), domains.received(d).count(), domains.sent(d).collect::<Vec<_>>()))
+        .collect();
     format!(
         "{mesh:?} {positions:?} {found:?} {:?} {:?} {offset:?} {transfer:?} {hash:?} {looked_up:?} {domains:?}",
         file.setup(),
@@ -295,7 +298,7 @@ fn tables_that_do_not_fit_are_not_written() {
             c.0.element_class.clear();
         }),
         ("outside the image", |c| c.0.size[0] = 10),
-        ("different lengths", |c| c.0.bricks.neighbours.truncate(3)),
+        ("bricks.neighbours", |c| c.0.bricks.neighbours.truncate(3)),
         ("not in Morton order", |c| c.0.bricks.code.swap(0, 1)),
         ("do not count the bits", |c| c.0.bricks.element_mask[0] ^= 1),
         ("do not count the bits", |c| c.0.bricks.node_first[1] += 1),
@@ -321,43 +324,47 @@ fn tables_that_do_not_fit_are_not_written() {
 
 #[test]
 fn levels_and_domains_that_do_not_fit_are_not_written() {
-    let spoil: [Spoil; 28] = [
+    let spoil: [Spoil; 29] = [
         ("level 0: not as many", |c| c.2.offset[0].n_nodes += 1),
         ("level 1: ", |c| c.2.offset[1].size[0] += 1),
-        ("level 0: tables of different", |c| c.2.offset[0].short_offset.truncate(3)),
+        ("level 0: level.short_offset", |c| c.2.offset[0].short_offset.truncate(3)),
         ("kinds that make no sense", |c| c.2.offset[0].kind[1] |= 1),
         ("kinds that make no sense", |c| c.2.offset[0].kind[1] = 1 << 63),
         ("do not count the kinds", |c| c.2.offset[1].before[0] = 1),
         ("not as many elements of each", |c| c.2.offset[0].kind[0] = 5),
         ("short elements: a node", |c| *c.2.offset[0].short_first.last_mut().unwrap() += 1),
         ("medium elements: a node", |c| c.2.offset[0].medium_offset[3] = 9999),
-        ("long elements: index", |c| c.2.offset[0].long_nodes[3] = 9999),
+        ("level.long_nodes: index", |c| c.2.offset[0].long_nodes[3] = 9999),
         ("finest level", |c| c.2.offset[0].transfer.node_children = vec![1]),
         ("children of elements: tables", |c| c.2.offset[1].transfer.element_children.truncate(1)),
         ("children of nodes are not", |c| c.2.offset[1].transfer.node_first_child[1] += 1),
         ("children of nodes", |c| {
             *c.2.offset[1].transfer.node_children.iter_mut().rfind(|bits| **bits > 0).unwrap() = 0
         }),
-        ("power of two", |c| c.2.hash[0].slot_first.splice(0..0, [0, 0]).for_each(drop)),
-        ("slots of tables", |c| c.2.hash[0].slot_first[1] += 1),
+        ("power of two", |c| {
+            c.2.hash[0].slot_first.splice(0..0, [0, 0]).for_each(drop);
+            c.2.hash[0].shift_first.splice(0..0, [0, 0]).for_each(drop);
+        }),
+        ("level.slot_first", |c| c.2.hash[0].slot_first[1] += 1),
         ("without shifts", |c| {
             c.2.hash[0].shift_first[1] = 0;
             c.2.hash[0].shifts.clear();
         }),
-        ("slots: index", |c| c.2.hash[0].slots[0] = 9999),
+        ("level.slots: index", |c| c.2.hash[0].slots[0] = 9999),
         ("not in order", |c| c.2.hash[0].element_node.swap(0, 1)),
         ("upper bits", |c| c.2.hash[0].upper[0] = u32::MAX),
         ("upper bits of no key", |c| {
             c.2.hash[0].upper = vec![0, 1];
             c.2.hash[0].upper_first.insert(0, 0);
         }),
-        ("bricks of sub-domains: offsets", |c| c.3.brick_first[1] = 77),
-        ("a brick in no sub-domain", |c| c.3.bricks[0] = 1),
-        ("owners of messages", |c| c.3.message_owner[0] = 77),
-        ("sorted by owner", |c| c.3.message_owner[0] = 0),
-        ("a node of another sub-domain", |c| c.3.message_nodes[0] = 0),
-        ("sent messages: index", |c| c.3.sent[0] = 77),
-        ("nodes are not sorted", |c| c.3.message_nodes.swap(0, 1)),
+        ("domains.range_first: offsets", |c| c.3.range_first[1] = 77),
+        ("item 0 in no sub-domain", |c| c.3.ranges[0] = 1),
+        ("a brick in two sub-domains", |c| c.3.ranges[1..3].iter_mut().for_each(|node| *node -= 1)),
+        ("domains.owner: index 77", |c| c.3.owner[0] = 77),
+        ("sorted by owner", |c| c.3.owner[0] = 0),
+        ("an item of another sub-domain", |c| c.3.halo[0] = 0),
+        ("domains.sent: index", |c| c.3.sent[0] = 77),
+        ("items are not sorted", |c| c.3.halo.swap(0, 1)),
     ];
     for (number, (expected, spoil)) in spoil.into_iter().enumerate() {
         let mut contents = with_levels();
@@ -381,8 +388,8 @@ fn levels_and_domains_that_contradict_the_mesh_fail_verification() {
         ("hash, level 0: nodes other", |c| c.2.hash[0].slots.rotate_left(1)),
         ("hash, level 1: ", |c| c.2.hash[1].node_key[0] ^= 1 << 20),
         ("messages other than", |c| {
-            c.3.message_nodes.pop();
-            *c.3.message_node_first.last_mut().unwrap() -= 1;
+            c.3.halo.pop();
+            *c.3.item_first.last_mut().unwrap() -= 1;
         }),
     ];
     for (expected, spoil) in spoil {

@@ -1,6 +1,7 @@
 use std::process::Command;
 
 use super::*;
+use crate::mesh::ElementKind;
 use crate::mesh::{ElementGroup, Mesh};
 
 /// A wedge, a hexahedron and a tetrahedron of two instances, or two triangles and a quadrilateral; nodes out of the

@@ -15,7 +15,8 @@ use super::problem::{
 use super::products::{Eighteen, OnTheFly, Six, Three};
 use super::{check, edge_time};
 use crate::simd::Real;
-use pogo_formats::eikonal::{EikonalDomainsView, EikonalMeshView};
+use pogo_formats::domains::SubDomainsView;
+use pogo_formats::eikonal::EikonalMeshView;
 
 use crate::device::{Buffer, DeviceError, Gpu, Kernel, check as checked};
 
@@ -190,22 +191,33 @@ impl<T: Real> Domains<T> {
     /// `parts`: the first approach, whose lists are of parts of sub-domains.
     fn new(
         mesh: &EikonalMeshView,
-        domains: &EikonalDomainsView,
+        domains: &SubDomainsView,
         most_own: u32,
         parts: bool,
         inner: u32,
     ) -> Result<Self, DeviceError> {
         let (n, n_domains) = (mesh.n_nodes(), domains.n_domains());
+        let node_first = domains.starts();
+        let halo_first: Vec<u32> = (0..=n_domains).map(|domain| domains.halo_first(domain) as u32).collect();
+        // Messages by owner: owner and reader, and of each node its local number at both.
+        let (mut pair, mut pair_first, mut interface) = (Vec::new(), vec![0_u32], Vec::new());
+        for message in (0..n_domains).flat_map(|domain| domains.sent(domain)) {
+            pair.extend([message.owner, message.reader]);
+            let first = (domains.n_own(message.reader as usize) + message.halo_first) as u32;
+            let owner = node_first[message.owner as usize];
+            interface.extend(message.items.iter().zip(first..).flat_map(|(node, there)| [node - owner, there]));
+            pair_first.push((interface.len() / 2) as u32);
+        }
         let tables = [
             mesh.neighbour_first,
             mesh.neighbours,
-            domains.node_first,
-            domains.halo_first,
+            &node_first,
+            &halo_first,
             domains.halo,
             domains.sent_first,
-            domains.pair_first,
-            domains.pair,
-            domains.interface,
+            &pair_first,
+            &pair,
+            &interface,
         ]
         .map(Buffer::of);
         let [a, b, c, d, e, f, g, h, i] = tables;
@@ -222,7 +234,7 @@ impl<T: Real> Domains<T> {
             mark: Buffer::zeros(n_domains)?,
             n_domains: n_domains as u32,
             most_own,
-            n_pairs: domains.n_pairs() as u32,
+            n_pairs: domains.n_messages() as u32,
             inner: inner.max(1),
         })
     }
@@ -278,9 +290,8 @@ impl<T: Real> GpuSolver<T> {
             _ => 6,
         };
         let element_bytes = 4 * mesh.corners + number * numbers_of_element;
-        let of_domains = domains.map_or(0, |domains| {
-            4 * (mesh.neighbours.len() + domains.halo.len() + domains.interface.len() + 4 * n) + number * n
-        });
+        let of_domains =
+            domains.map_or(0, |domains| 4 * (mesh.neighbours.len() + 3 * domains.halo.len() + 4 * n) + number * n);
         let fixed = (element_bytes * mesh.n_elements() + 4 * mesh.incident.len() + 4 * n + of_domains) as u64
             + if solver == LocalSolver::OnTheFly { (4 * number * n) as u64 } else { 0 };
         let a_set = if domains.is_some() {
@@ -320,7 +331,7 @@ impl<T: Real> GpuSolver<T> {
         let (nodes, incident) = (Buffer::of(mesh.elements)?, Buffer::of(mesh.incident)?);
         let (module, kernel, form) = if let Some(domains) = domains {
             let module = gpu.module(ptx::domains::<T>())?;
-            let most_own = (0..domains.n_domains()).map(|d| domains.own(d).len() as u32).max().unwrap_or(0);
+            let most_own = (0..domains.n_domains()).map(|d| domains.n_own(d) as u32).max().unwrap_or(0);
             let first = settings.decomposition == Decomposition::First;
             let (name, shared) = match (first, mesh.corners) {
                 (true, 3) => ("first_three", 0),

@@ -65,8 +65,8 @@ fn every_form<T: Real>(precision: &str, lanes: &[u32], limit: f64, on_the_fly: f
             }
         }
         for n_domains in [1, 9, 74, 2700] {
-            let node_first = (0..=n_domains).map(|d| (d * n / n_domains) as u32).collect();
-            let domains = EikonalDomains::new("morton", node_first, &mesh.neighbour_first, &mesh.neighbours);
+            let node_first: Vec<u32> = (0..=n_domains).map(|d| (d * n / n_domains) as u32).collect();
+            let domains = sub_domains("morton", &node_first, mesh);
             let problem = EikonalProblem { domains: Some(domains.view()), ..problem(mesh, metrics) };
             for (decomposition, inner) in [
                 (Decomposition::First, 1),

@@ -6,14 +6,14 @@
 
 use std::ops::Range;
 
-use pogo_formats::explicit::block::{DeviceTables, DeviceView, FanRecord};
+use pogo_formats::explicit::block::{DeviceView, FanRecord};
 use rayon::prelude::*;
 
 use crate::simd::Real;
 
 /// Threads whose reads go together, and as many places that do not disturb each other.
 const TOGETHER: usize = 8;
-const SLOTS: usize = DeviceTables::FAN_NEIGHBOURS;
+const SLOTS: usize = FanRecord::NEIGHBOURS;
 /// Threads that go through their fans together.
 const WARP: usize = 32;
 /// Bits in front of the material of the triangle between the last neighbour and the first.

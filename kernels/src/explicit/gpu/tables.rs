@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use pogo_formats::explicit::block::corner::{ABSENT, MOST_LOCAL_NODES, local_node, shape};
-use pogo_formats::explicit::block::{DeviceTables, DeviceView};
+use pogo_formats::explicit::block::corner::{ABSENT, MOST_LOCAL_NODES, local_node};
+use pogo_formats::explicit::block::ring::shape;
+use pogo_formats::explicit::block::{DeviceTables, DeviceView, FanRecord};
 use pogo_formats::mesh::ElementKind;
 use rayon::prelude::*;
 
@@ -90,7 +91,7 @@ const LOCAL_AT: u32 = 20;
 /// Threads of a thread block of `act` (march.cu).
 pub(super) const LEFT_THREADS: usize = 128;
 /// Bytes of `Extra` in fans.cuh, without materials and actions, of an action, and how many of a block are kept at most.
-const EXTRA: u32 = 16 + DeviceTables::FAN_LOCAL_NODES as u32 / 8;
+const EXTRA: u32 = 16 + FanRecord::LOCAL_NODES as u32 / 8;
 const ACTION: u32 = 24;
 const MOST_KEPT: u32 = 64;
 
@@ -377,7 +378,7 @@ impl<T: Real> Tables<T> {
             if fans {
                 // As `Records` in fans.cuh lie, x of double precision always as far on; behind them what `Staged` holds: fans of
                 // 16 bytes, and Δu of own nodes with, in double precision, their inertia.
-                let records = if number == 4 { 0 } else { 16 * DeviceTables::FAN_LOCAL_NODES as u32 };
+                let records = if number == 4 { 0 } else { 16 * FanRecord::LOCAL_NODES as u32 };
                 let own = if number == 4 { 8 } else { 24 } * row.n_own;
                 let planes = if row.material == u32::from(DeviceTables::MIXED) {
                     8 * number * tables.materials.len() as u32

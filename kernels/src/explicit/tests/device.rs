@@ -1,7 +1,7 @@
 //! The tables for devices, followed node by node and colour by colour as a device does, in plain arithmetic.
 
-use pogo_formats::explicit::block::corner::{ABSENT, BATCH, FLAG, TURNS, local_node, shape, turn_of};
-use pogo_formats::explicit::block::ring::ring_tetrahedra;
+use pogo_formats::explicit::block::corner::{ABSENT, BATCH, FLAG, TURNS, local_node, turn_of};
+use pogo_formats::explicit::block::ring::{ring_tetrahedra, shape};
 use pogo_formats::explicit::block::{BlocksView, DeviceTables, FanRecord, triangle_material};
 use pogo_tools::explicit::arrange::{ArrangeOptions, arrange};
 use pogo_tools::partition::{PartitionOptions, Partitioner, partition};

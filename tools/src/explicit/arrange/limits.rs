@@ -4,6 +4,7 @@
 use pogo_formats::explicit::block::Blocks;
 
 use super::Order;
+use super::loads::Loads;
 use super::statistics::is_beyond;
 use crate::partition::{NONE, NodeGraph, halve};
 
@@ -12,6 +13,7 @@ pub(super) fn split(
     graph: &NodeGraph,
     order: &Order,
     blocks: &Blocks,
+    loads: &Loads,
     block_of: &mut [u32],
     n_blocks: &mut u32,
 ) -> u64 {
@@ -19,9 +21,8 @@ pub(super) fn split(
     let mut shift = 0;
     for block in 0..*n_blocks {
         let own = order.node_first[block as usize] as usize..order.node_first[block as usize + 1] as usize;
-        let loads = blocks.load_first[block as usize] as usize..blocks.load_first[block as usize + 1] as usize;
         let nodes = &order.model_from_solver[own];
-        let beyond = nodes.len() > 1 && is_beyond(&blocks.load_size[loads], blocks.n_boundary[block as usize]);
+        let beyond = nodes.len() > 1 && is_beyond(loads.sizes(block as usize), blocks.n_boundary[block as usize]);
         let mut second = Vec::new();
         if beyond {
             steps.resize(block_of.len(), NONE);

@@ -15,19 +15,37 @@ pub(super) const PAPER_LOADS: [usize; 3] = [2, 10, 8];
 /// Boundary nodes that a block has in the paper: four rows.
 pub(super) const PAPER_BOUNDARY: u32 = 128;
 
-/// Fills the load tables.
-pub(super) fn plan(blocks: &mut Blocks) {
+/// The loads of all blocks.
+pub(super) struct Loads {
+    /// First load of each block, (n_blocks + 1,).
+    pub first: Vec<u32>,
+    /// Nodes that each load fetches: 32, 16 or 8.
+    pub size: Vec<u8>,
+    /// Solver index of the first node that each load fetches.
+    pub start: Vec<u32>,
+}
+
+/// Allocates the loads of all blocks.
+pub(super) fn plan(blocks: &Blocks) -> Loads {
     let n_blocks = blocks.n_boundary.len();
     let loads: Vec<Vec<(u8, u32)>> =
         (0..n_blocks).into_par_iter().with_min_len(16).map(|block| block_loads(blocks, block)).collect();
-    blocks.load_first = Vec::with_capacity(n_blocks + 1);
-    blocks.load_first.push(0);
+    let mut all = Loads { first: Vec::with_capacity(n_blocks + 1), size: Vec::new(), start: Vec::new() };
+    all.first.push(0);
     for block in loads {
         for (size, start) in block {
-            blocks.load_size.push(size);
-            blocks.load_start.push(start);
+            all.size.push(size);
+            all.start.push(start);
         }
-        blocks.load_first.push(blocks.load_start.len() as u32);
+        all.first.push(all.start.len() as u32);
+    }
+    all
+}
+
+impl Loads {
+    /// Sizes of the loads of a block.
+    pub fn sizes(&self, block: usize) -> &[u8] {
+        &self.size[self.first[block] as usize..self.first[block + 1] as usize]
     }
 }
 

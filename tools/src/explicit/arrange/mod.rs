@@ -15,7 +15,7 @@ use std::time::Instant;
 
 pub use device::device_tables;
 use device::grids::Grids;
-use pogo_formats::explicit::block::{Blocks, DeviceTables};
+use pogo_formats::explicit::block::{Blocks, DeviceTables, PartitionStatistics};
 use pogo_formats::mesh::Mesh;
 use rayon::prelude::*;
 
@@ -44,7 +44,11 @@ pub struct Arranged {
     pub blocks: Blocks,
     /// Tables for devices with many threads.
     pub device: DeviceTables,
-    /// Making `device`, s: part of the statistics' seconds.
+    /// Quality of the partition.
+    pub statistics: PartitionStatistics,
+    /// Partitioning, arranging and the tables for devices, s.
+    pub seconds: f64,
+    /// Making `device`, s: part of `seconds`.
     pub device_seconds: f64,
     /// Solver index of each model node, (n_nodes,).
     pub solver_from_model: Vec<u32>,
@@ -130,38 +134,39 @@ fn arrange_here(
     let grids = Grids::find(&mesh.view());
     let ranks = grids.ranks(mesh.n_nodes());
     let mut n_split = 0;
-    let (order, mut blocks, connectivity) = loop {
+    let (order, blocks, loads, connectivity) = loop {
         let order = Order::new(dimension, &graph, &block_of_node, n_blocks as usize, &ranks);
         let connectivity = permute::connectivity(&mesh, &order.solver_from_model);
         let mut view = mesh.view();
         for (group, connectivity) in view.groups.iter_mut().zip(&connectivity) {
             group.connectivity = connectivity;
         }
-        let mut blocks = tables::tables(&view, &order, capacity)?;
-        loads::plan(&mut blocks);
+        let blocks = tables::tables(&view, &order, capacity)?;
+        let loads = loads::plan(&blocks);
         let split = if options.paper_limits {
-            limits::split(&graph, &order, &blocks, &mut block_of_node, &mut n_blocks)
+            limits::split(&graph, &order, &blocks, &loads, &mut block_of_node, &mut n_blocks)
         } else {
             0
         };
         if split == 0 {
-            break (order, blocks, connectivity);
+            break (order, blocks, loads, connectivity);
         }
         n_split += split;
     };
     drop((graph, ranks));
     drop(block_of_node);
-    blocks.statistics = statistics::statistics(&blocks, partitioner);
-    blocks.statistics.paper_limits = options.paper_limits;
-    blocks.statistics.n_split = n_split;
+    let statistics = statistics::statistics(&blocks, &loads, partitioner);
+    let statistics = PartitionStatistics { paper_limits: options.paper_limits, n_split, ..statistics };
+    drop(loads);
     let mesh = permute::to_solver_order(mesh, connectivity, &order.solver_from_model, &order.model_from_solver);
     tables_begin();
     let before = Instant::now();
     let mut device = device_tables(&blocks.view(), options.fans_alone);
     grids.add_to(&mut device, &order.solver_from_model);
     let device_seconds = before.elapsed().as_secs_f64();
-    blocks.statistics.seconds = seconds + start.elapsed().as_secs_f64();
-    Ok(Arranged { mesh, blocks, device, device_seconds, solver_from_model: order.solver_from_model })
+    let seconds = seconds + start.elapsed().as_secs_f64();
+    let solver_from_model = order.solver_from_model;
+    Ok(Arranged { mesh, blocks, device, statistics, seconds, device_seconds, solver_from_model })
 }
 
 /// Nodes in solver order.

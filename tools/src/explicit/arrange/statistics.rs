@@ -2,11 +2,11 @@
 
 use pogo_formats::explicit::block::{Blocks, PartitionStatistics};
 
-use super::loads::{PAPER_BOUNDARY, PAPER_LOADS};
+use super::loads::{Loads, PAPER_BOUNDARY, PAPER_LOADS};
 use crate::partition::Partitioner;
 
-/// Figures of arranged blocks; the time is left to the caller.
-pub(super) fn statistics(blocks: &Blocks, partitioner: Partitioner) -> PartitionStatistics {
+/// Figures of arranged blocks.
+pub(super) fn statistics(blocks: &Blocks, loads: &Loads, partitioner: Partitioner) -> PartitionStatistics {
     let n_blocks = blocks.n_boundary.len();
     let n_nodes = blocks.node_first[n_blocks];
     let mut n_linked_total = 0_u64;
@@ -24,23 +24,22 @@ pub(super) fn statistics(blocks: &Blocks, partitioner: Partitioner) -> Partition
         }
         n_linked_total += u64::from(n_linked);
         max_linked = max_linked.max(n_linked);
-        let loads = blocks.load_first[block] as usize..blocks.load_first[block + 1] as usize;
-        max_loads = max_loads.max(loads.len() as u32);
-        n_beyond += u64::from(is_beyond(&blocks.load_size[loads], blocks.n_boundary[block]));
+        let sizes = loads.sizes(block);
+        max_loads = max_loads.max(sizes.len() as u32);
+        n_beyond += u64::from(is_beyond(sizes, blocks.n_boundary[block]));
     }
     PartitionStatistics {
         partitioner: partitioner.name().into(),
         paper_limits: false,
         n_blocks: n_blocks as u64,
         efficiency: f64::from(n_nodes) / (n_blocks as f64 * f64::from(blocks.capacity)),
-        mean_loads: blocks.load_start.len() as f64 / n_blocks as f64,
+        mean_loads: loads.start.len() as f64 / n_blocks as f64,
         max_loads,
         mean_linked_blocks: n_linked_total as f64 / n_blocks as f64,
         max_linked_blocks: max_linked,
         halo_fraction: blocks.halo_nodes.len() as f64 / f64::from(n_nodes),
         n_beyond_paper_limits: n_beyond,
         n_split: 0,
-        seconds: 0.0,
     }
 }
 

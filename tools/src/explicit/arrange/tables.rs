@@ -1,6 +1,6 @@
 //! Halo lists, elements and local connectivity of each block.
 
-use pogo_formats::explicit::block::{Blocks, PartitionStatistics};
+use pogo_formats::explicit::block::Blocks;
 use pogo_formats::mesh::MeshView;
 use rayon::prelude::*;
 
@@ -30,7 +30,7 @@ struct Part {
     connectivity: Vec<u16>,
 }
 
-/// Everything of [`Blocks`] but the loads and the statistics. `mesh` is in solver order.
+/// The tables of all blocks. `mesh` is in solver order.
 pub(super) fn tables(mesh: &MeshView, order: &Order, capacity: usize) -> Result<Blocks, ArrangeError> {
     let n_blocks = order.n_boundary.len();
     let place = Place::new(&order.node_first);
@@ -66,10 +66,6 @@ pub(super) fn tables(mesh: &MeshView, order: &Order, capacity: usize) -> Result<
         run_connectivity_first: Vec::with_capacity(n_runs + 1),
         elements: concatenate(parts.iter().map(|part| part.elements.as_slice())),
         connectivity: concatenate(parts.iter().map(|part| part.connectivity.as_slice())),
-        load_first: Vec::new(),
-        load_size: Vec::new(),
-        load_start: Vec::new(),
-        statistics: PartitionStatistics::default(),
     };
     let (mut halo, mut run, mut element, mut entry) = (0_u64, 0_u32, 0_u64, 0_u64);
     blocks.halo_first.push(halo);

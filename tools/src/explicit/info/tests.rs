@@ -115,7 +115,13 @@ fn small(folder: &std::path::Path) -> PathBuf {
     };
     let path = folder.join("squares.blk");
     let (mesh, blocks, device) = (&arranged.mesh, &arranged.blocks, &arranged.device);
-    write_block::<Explicit>(&path, ExplicitContents { mesh, blocks, device }, &setup, &provenance).unwrap();
+    write_block::<Explicit>(
+        &path,
+        ExplicitContents { mesh, blocks, device, statistics: &arranged.statistics },
+        &setup,
+        &provenance,
+    )
+    .unwrap();
     path
 }
 
@@ -123,7 +129,7 @@ fn small(folder: &std::path::Path) -> PathBuf {
 fn summary() -> Summary {
     let folder = tempfile::tempdir().unwrap();
     let mut summary = Summary::new(&BlockFile::open(&small(folder.path())).unwrap());
-    assert_eq!(summary.file_sections.len(), 5);
+    assert_eq!(summary.file_sections.len(), 6);
     summary.file = "squares.blk".into();
     summary.bytes = 12345;
     summary.file_sections.truncate(1);

@@ -159,7 +159,7 @@ pub fn run(config: &Config, progress: &dyn Progress) -> Result<Summary, Pipeline
     let reduces = |layer: &AbsorbingLayer| matches!(layer.profile, AbsorbingProfile::StiffnessReduction { .. });
     let fans_alone = !setup.absorbing_layers.iter().any(reduces);
     let options = ArrangeOptions { fans_alone, ..config.arrange.clone() };
-    let Arranged { mesh, blocks, device, device_seconds, solver_from_model } =
+    let Arranged { mesh, blocks, device, statistics, seconds: blocking_seconds, device_seconds, solver_from_model } =
         arrange_in_stages(mesh, cut, &options, &|| progress.stage("tables"))
             .map_err(|error| PipelineError::Arrange { deck: config.deck.clone(), error })?;
     remap_setup(&mut setup, &solver_from_model);
@@ -169,12 +169,12 @@ pub fn run(config: &Config, progress: &dyn Progress) -> Result<Summary, Pipeline
 
     progress.stage("write");
     let provenance = Provenance::new(Explicit::NAME, sources, config.options());
-    let contents = ExplicitContents { mesh: &mesh, blocks: &blocks, device: &device };
+    let contents = ExplicitContents { mesh: &mesh, blocks: &blocks, device: &device, statistics: &statistics };
     let bytes = write_block::<Explicit>(&config.output, contents, &setup, &provenance)?;
     seconds.write = clock.lap();
     seconds.total = clock.start.elapsed().as_secs_f64();
 
-    Ok(Summary::new(config, &mesh, blocks.statistics, bytes, seconds, &notes, remarks))
+    Ok(Summary::new(config, &mesh, (statistics, blocking_seconds), bytes, seconds, &notes, remarks))
 }
 
 /// Reads everything and reports, without writing anything.

@@ -100,7 +100,7 @@ impl Summary {
     pub(super) fn new(
         config: &Config,
         mesh: &Mesh,
-        statistics: PartitionStatistics,
+        (statistics, blocking_seconds): (PartitionStatistics, f64),
         bytes: u64,
         seconds: StageSeconds,
         notes: &[Note],
@@ -125,7 +125,7 @@ impl Summary {
             max_linked_blocks: statistics.max_linked_blocks,
             halo_fraction: statistics.halo_fraction,
             beyond_paper_limits: statistics.n_beyond_paper_limits,
-            blocking_seconds: statistics.seconds,
+            blocking_seconds,
             seconds,
             peak_memory: peak_memory(),
             notes: texts(notes, false).chain(remarks.notes).collect(),

@@ -2,9 +2,10 @@
 
 use rayon::prelude::*;
 
-use super::super::corner::shape;
+use super::super::ring::shape;
 use super::super::{BlocksView, DeviceTables, DeviceView, FanRecord, triangle_material};
 use super::{grids, solids};
+use crate::block::Table;
 use crate::block::check::{Check, all_below, offsets, require};
 use crate::mesh::ElementKind;
 use crate::mesh::MeshView;
@@ -16,11 +17,8 @@ const FEW_MATERIALS: usize = 16;
 
 pub(super) fn all(mesh: &MeshView, blocks: &BlocksView, device: &DeviceView, n_sections: usize) -> Check {
     let (n_blocks, n_nodes, n_halo) = (blocks.n_blocks(), mesh.n_nodes(), blocks.halo_nodes.len());
-    let n_colours = device.colour_run.len();
-    offsets("colours of blocks", device.colour_first, n_blocks, n_colours)?;
-    offsets("elements of colours", device.colour_element_first, n_colours, device.coloured_elements.len())?;
-    let n_entries = device.coloured_connectivity.len();
-    offsets("connectivity of colours", device.colour_connectivity_first, n_colours, n_entries)?;
+    offsets("colours of blocks", device.colour_first, n_blocks, device.n_colours())?;
+    DeviceTables::check(device)?;
     let rings = solids::are_there(blocks);
     let missing = |&element: &u32| rings && element == DeviceTables::NO_ELEMENT;
     let largest = device.coloured_elements.par_iter().filter(|element| !missing(element)).max();
@@ -30,7 +28,6 @@ pub(super) fn all(mesh: &MeshView, blocks: &BlocksView, device: &DeviceView, n_s
     solids::all(blocks, device, n_nodes)?;
 
     let n_materials = device.material_kind.len();
-    require(device.material_section.len() == n_materials, || "materials: tables of different lengths".into())?;
     all_below("section of materials", device.material_section, n_sections)?;
     require(device.material_kind.iter().all(|&kind| ElementKind::from_code(kind).is_some()), || {
         "materials: an element kind that does not exist".into()
@@ -50,7 +47,6 @@ pub(super) fn all(mesh: &MeshView, blocks: &BlocksView, device: &DeviceView, n_s
     length("fans of the halo", device.halo_fan.len(), if halo_fans { 3 * n_halo } else { 0 })?;
     let n_halo_materials = if any_mixed && halo_fans { n_halo } else { 0 };
     length("materials of the halo's fans", device.halo_fan_materials.len(), n_halo_materials)?;
-    length("further fans", device.further_fan.len(), 3 * n_further)?;
     length("materials of further fans", device.further_materials.len(), if any_mixed { n_further } else { 0 })?;
     offsets("further fans of blocks", device.further_first, n_blocks, n_further)?;
     offsets("outer nodes of blocks", device.outer_first, n_blocks, device.outer_nodes.len())?;
@@ -110,17 +106,16 @@ fn fans(blocks: &BlocksView, device: &DeviceView, block: usize, solid: bool) -> 
     require(mixed || usize::from(material) < n_materials, || {
         format!("block {block}: material {material} where {n_materials} exist")
     })?;
-    require(n_local <= DeviceTables::FAN_LOCAL_NODES, || format!("block {block}: {n_local} nodes in fans"))?;
+    require(n_local <= FanRecord::LOCAL_NODES, || format!("block {block}: {n_local} nodes in fans"))?;
     let limit = |node: usize| if node < own.len() { n_inner } else { n_local };
     let one = |node: usize, record: FanRecord, materials: Option<&u32>| {
         require(record.is_sound(), || format!("block {block}: damaged fan of local node {node}"))?;
         // All slots: a kernel may read them before it looks how many count.
-        let largest = (0..DeviceTables::FAN_NEIGHBOURS).map(|k| record.neighbour(k)).fold(0, u16::max);
+        let largest = (0..FanRecord::NEIGHBOURS).map(|k| record.neighbour(k)).fold(0, u16::max);
         let n = limit(node);
         require(usize::from(largest) < n, || format!("block {block}: local node {largest} in a fan where {n} exist"))?;
         let Some(&materials) = materials.filter(|_| mixed) else { return Ok(()) };
-        let largest =
-            (0..DeviceTables::FAN_NEIGHBOURS - 1).map(|k| triangle_material(materials, k)).fold(0, usize::max);
+        let largest = (0..FanRecord::NEIGHBOURS - 1).map(|k| triangle_material(materials, k)).fold(0, usize::max);
         require(largest < n_materials, || {
             format!("block {block}: material {largest} in a fan where {n_materials} exist")
         })

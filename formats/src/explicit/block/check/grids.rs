@@ -13,11 +13,10 @@ use crate::mesh::{GroupView, MeshView};
 
 /// What a kernel follows.
 pub(super) fn all(device: &DeviceView, n_nodes: usize) -> Check {
-    let n_grids = device.grid_material.len();
     let n_places = device.grid_size.chunks(3).try_fold(0_usize, |sum, size| {
         size.iter().try_fold(1_usize, |n, &along| n.checked_mul(along as usize)).and_then(|n| sum.checked_add(n))
     });
-    let fits = device.grid_size.len() == 3 * n_grids && n_places == Some(device.grid_places.len());
+    let fits = n_places == Some(device.grid_places.len());
     require(fits, || "grids: tables of different lengths".into())?;
     for (number, grid) in device.grids().enumerate() {
         let kind = device.material_kind.get(grid.material).and_then(|&kind| ElementKind::from_code(kind));

@@ -2,8 +2,8 @@
 
 use rayon::prelude::*;
 
-use super::super::corner::{ABSENT, BATCH, FLAG, MOST_LOCAL_NODES, TURNS, local_node, shape, turn_of, ways_of};
-use super::super::ring::{RING_NODES, ring_around, ring_tetrahedra};
+use super::super::corner::{ABSENT, BATCH, FLAG, MOST_LOCAL_NODES, TURNS, local_node, turn_of, ways_of};
+use super::super::ring::{RING_NODES, ring_around, ring_tetrahedra, shape};
 use super::super::{BlocksView, DeviceTables, DeviceView};
 use crate::block::check::{Check, all_below, offsets, require};
 use crate::mesh::ElementKind;
@@ -22,7 +22,6 @@ pub(super) fn all(blocks: &BlocksView, device: &DeviceView, n_nodes: usize) -> C
     let length = |what: &str, found: usize, expected: usize| {
         require(found == expected, || format!("{what}: {found} entries where {expected} are needed"))
     };
-    length("rows of forces", device.passed_row.len(), n_later)?;
     if !are_there(blocks) {
         length("nodes of later blocks in the plane", n_later, 0)?;
         return length("first rows of forces in the plane", device.passed_first.len(), 0);

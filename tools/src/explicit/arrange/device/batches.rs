@@ -1,8 +1,8 @@
 //! Elements in space in [batches](pogo_formats::explicit::block::corner), turned so that no two of one have a node at the same corner.
 
 use pogo_formats::explicit::block::DeviceTables;
-use pogo_formats::explicit::block::corner::{ABSENT, BATCH, FLAG, TURNS, local_node, shape, ways_of, with_turn};
-use pogo_formats::explicit::block::ring::{RING_ELEMENTS, RING_NODES, ring_around};
+use pogo_formats::explicit::block::corner::{ABSENT, BATCH, FLAG, TURNS, local_node, ways_of, with_turn};
+use pogo_formats::explicit::block::ring::{RING_ELEMENTS, RING_NODES, ring_around, shape};
 use pogo_formats::mesh::ElementKind;
 
 use super::solids::Items;

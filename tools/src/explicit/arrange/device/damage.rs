@@ -60,7 +60,7 @@ pub(super) fn error(arranged: &Arranged, spoil: fn(&mut DeviceTables)) -> [Optio
     let path = folder.path().join("solid.blk");
     let (mesh, blocks, setup) = (&arranged.mesh, &arranged.blocks, &setup(&arranged.mesh));
     let provenance = &Provenance::new(Explicit::NAME, vec![], vec![]);
-    let contents = ExplicitContents { mesh, blocks, device: &device };
+    let contents = ExplicitContents { mesh, blocks, device: &device, statistics: &arranged.statistics };
     match write_block::<Explicit>(&path, contents, setup, provenance) {
         Err(error) => [Some(error.to_string()), None],
         Ok(_) => [None, BlockFile::<Explicit>::open(&path).unwrap().verify().err().map(|error| error.to_string())],

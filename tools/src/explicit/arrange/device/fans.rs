@@ -46,7 +46,7 @@ fn from_rank(side: Side) -> usize {
 }
 
 fn to_rank(side: Side) -> usize {
-    (side >> 4) as usize & (DeviceTables::FAN_LOCAL_NODES - 1)
+    (side >> 4) as usize & (FanRecord::LOCAL_NODES - 1)
 }
 
 /// Local indices in the order of the solver indices: the halo before the block, its own nodes, the halo after it.
@@ -191,7 +191,7 @@ impl Weaver {
         self.fans.clear();
         for chain in &self.chains {
             let sides = &self.order[chain.first..chain.first + chain.n];
-            let records = sides.chunks(DeviceTables::FAN_NEIGHBOURS - 1);
+            let records = sides.chunks(FanRecord::NEIGHBOURS - 1);
             self.fans.extend(records.map(|sides| fan(sides, ranks)));
         }
         let n_before_last = self.fans.len().saturating_sub(1);

@@ -116,7 +116,7 @@ impl Reader<'_> {
         outer.sort_unstable();
         outer.dedup();
         let n_inner = own.len() + halo.len();
-        if n_inner + outer.len() > DeviceTables::FAN_LOCAL_NODES {
+        if n_inner + outer.len() > FanRecord::LOCAL_NODES {
             return None;
         }
         let mut further = Vec::new();

@@ -73,7 +73,7 @@ impl Materials {
     fn of_block(&self, blocks: &BlocksView, block: usize) -> u16 {
         let runs = blocks.run_first[block] as usize..blocks.run_first[block + 1] as usize;
         let n_local = blocks.own_nodes(block).len() + blocks.halo(block).len();
-        if n_local > DeviceTables::FAN_LOCAL_NODES || !blocks.run_kind[runs.clone()].iter().copied().all(is_triangle) {
+        if n_local > FanRecord::LOCAL_NODES || !blocks.run_kind[runs.clone()].iter().copied().all(is_triangle) {
             return DeviceTables::NO_FANS;
         }
         match &self.of_run[runs] {

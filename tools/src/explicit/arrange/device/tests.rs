@@ -1,9 +1,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use pogo_formats::explicit::block::corner::{ABSENT, BATCH, MOST_LOCAL_NODES, local_node, shape, turn_of, ways_of};
+use pogo_formats::explicit::block::corner::{ABSENT, BATCH, MOST_LOCAL_NODES, local_node, turn_of, ways_of};
 use pogo_formats::explicit::block::grid;
 use pogo_formats::explicit::block::grid::{CORNERS, NODE, NOTHING, PRESENT, WHOLE};
-use pogo_formats::explicit::block::ring::{ring_around, ring_tetrahedra};
+use pogo_formats::explicit::block::ring::{ring_around, ring_tetrahedra, shape};
 use pogo_formats::explicit::block::{DeviceTables, DeviceView, FanRecord, triangle_material};
 use pogo_formats::mesh::{ElementKind, Mesh};
 use proptest::prelude::*;
