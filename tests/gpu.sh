@@ -12,9 +12,12 @@
 #   tests/gpu.sh springs [SIZES] masses and springs in all ways: boxes of a side, and the paper's heart ("32,heart,128,256")
 #   tests/gpu.sh gear           the paper's gear, 500,000 steps, on the device and on the CPU
 #   tests/gpu.sh all            test, then bench
+#   tests/gpu.sh ptx VERSION    compiles the kernels with another NVRTC into target/gpu/ptx-VERSION (no GPU needed)
+#   tests/gpu.sh compilers VERSION  speed of the stored kernels beside those of `ptx VERSION`
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bin=$PWD/target/gpu
+target=${CARGO_TARGET_DIR:-$PWD/target}
 work=${POGO_GPU_WORK:-${TMPDIR:-/tmp}/pogo-gpu}
 python=${POGO_PYTHON:-python3}
 
@@ -26,8 +29,8 @@ build() {
     test=$(cargo test -p pogo-kernels --lib --no-run --message-format=json |
         sed -n 's/.*"executable":"\([^"]*pogo_kernels[^"]*\)".*/\1/p' | tail -1)
     cp "$test" "$bin/kernels-test"
-    cp target/release/pogo-{gen,block,solve} target/release/examples/bench_{gpu,eikonal,spring,voxel_gpu} "$bin"
-    strip "$bin"/*
+    cp "$target"/release/pogo-{gen,block,solve} "$target"/release/examples/bench_{gpu,eikonal,spring,voxel_gpu} "$bin"
+    find "$bin" -maxdepth 1 -type f -exec strip {} +
 }
 
 solve() { # BLOCK OUT ARGUMENTS...
@@ -36,7 +39,7 @@ solve() { # BLOCK OUT ARGUMENTS...
 
 kernels() {
     mkdir -p "$work"
-    "$bin/kernels-test" gpu:: --test-threads 1 --nocapture 2>&1 | tee "$work/kernels.log" | grep -v ' a launch: ' || true
+    "$bin/kernels-test" --ignored gpu:: --test-threads 1 --nocapture 2>&1 | tee "$work/kernels.log" | grep -v ' a launch: ' || true
     grep -q '^test result: ok' "$work/kernels.log"
     echo "kernels: $(grep -c ' a launch: ' "$work/kernels.log" || true) comparisons, worst f64 and f32 traces:" \
         "$(sed -n 's/.* f64, .*traces \([^,]*\),.*/\1/p' "$work/kernels.log" | sort -g | tail -1)" \
@@ -173,15 +176,15 @@ eikonal_commands() {
 bench() {
     mkdir -p "$work"
     local nodes=${1:-10000000}
-    "$bin/bench_gpu" CPE3 "500000,$nodes" f32,f64 512 1,0
+    "$bin/bench_gpu" CPE3 "500000,$nodes" f32,f64 512
     "$bin/bench_gpu" C3D4,C3D8,C3D8R "$((nodes / 2))" f32,f64 512
-    "$bin/bench_gpu" C3D8,C3D8R "$((nodes / 2))" f32,f64 512 0 0
+    "$bin/bench_gpu" C3D8,C3D8R "$((nodes / 2))" f32,f64 512 0
     # As in meshes without grids.
-    "$bin/bench_gpu" C3D4,C3D8,C3D8R "$((nodes / 2))" f32,f64 512 0 0.15 blocks
+    "$bin/bench_gpu" C3D4,C3D8,C3D8R "$((nodes / 2))" f32,f64 512 0.15 blocks
     # The Eikonal equation: 3.07 million tetrahedra with every form and 100 start sites, and 24.6 million.
-    "$bin/bench_eikonal" 80 device=cuda precisions=f32 lanes=0,8,16,32 windows=inf,4 sets=8 domains=74,2700 inner=1,4 cases=100
-    "$bin/bench_eikonal" 80 device=cuda precisions=f64 windows=4 sets=1 lanes=16
-    "$bin/bench_eikonal" 160 device=cuda precisions=f32 lanes=0 windows=4 variants=six sets=1
+    "$bin/bench_eikonal" 80 device=cuda precisions=f32 wide=1,0 windows=inf,4 sets=8 domains=74,2700 inner=1,4 cases=100
+    "$bin/bench_eikonal" 80 device=cuda precisions=f64 windows=4 sets=1 wide=0
+    "$bin/bench_eikonal" 160 device=cuda precisions=f32 wide=1 windows=4 variants=six sets=1
     # The finest level of voxel statics: noise of 108 million degrees of freedom, and a solid cube.
     "$bin/bench_voxel_gpu" 440 0.35
     "$bin/bench_voxel_gpu" 440 1 0
@@ -221,6 +224,25 @@ gear() {
     "$python" tests/python/compare_traces.py "$work/gear-cpu.out/traces.csv" "$work/gear-cuda.out/traces.csv" 1e-2 "gear f32"
 }
 
+ptx() {
+    cargo xtask kernels --toolkit "$1" --out "$bin/ptx-$1"
+}
+
+compilers() {
+    local set
+    for set in "" "$bin/ptx-$1" "" "$bin/ptx-$1"; do
+        echo "== ${set:-stored kernels}"
+        [ -z "$set" ] || export POGO_PTX=$set
+        "$bin/bench_gpu" CPE3,CPE4 4000000 f32,f64 512
+        "$bin/bench_gpu" C3D4,C3D8,C3D8R 2000000 f32,f64 512
+        "$bin/bench_gpu" C3D4,C3D8,C3D8R 2000000 f32,f64 512 0.15 blocks
+        "$bin/bench_eikonal" 60 device=cuda precisions=f32 wide=1,0 windows=4 sets=8
+        "$bin/bench_voxel_gpu" 256 0.35
+        "$bin/bench_spring" cuda "32,heart,128" f32,f64
+        unset POGO_PTX
+    done
+}
+
 summary() { # NAME FOLDER START
     "$python" - "$@" <<'PY'
 import json, sys, time
@@ -244,6 +266,8 @@ test) kernels; commands; voxels; spring_commands; eikonal_commands ;;
 bench) bench "${@:2}" ;;
 springs) springs "${@:2}" ;;
 gear) gear ;;
+ptx) ptx "$2" ;;
+compilers) compilers "$2" ;;
 all) kernels; commands; voxels; spring_commands; eikonal_commands; bench ;;
-*) sed -n '2,15s/^# \{0,1\}//p' "$0"; exit 2 ;;
+*) sed -n '2,17s/^# \{0,1\}//p' "$0"; exit 2 ;;
 esac

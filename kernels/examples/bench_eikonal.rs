@@ -4,7 +4,7 @@
 //! With `device=cuda` the same on a device, each form beside the others.
 //!
 //! `threads=1,2` `windows=0.5,1,inf` `precisions=f32,f64` `variants=six,eighteen,fly` `domains=1,74` `tolerance=0` `repeats=3` `cases=0`
-//! `lanes=0,8,16,32` `inner=4` `sets=8` `few=32` (device)
+//! `wide=1,0` `inner=4` `sets=8` `few=32` (device)
 
 #[path = "support/eikonal.rs"]
 mod support;
@@ -24,13 +24,17 @@ struct Options {
     tolerance: f64,
     repeats: usize,
     cases: usize,
-    lanes: Vec<usize>,
+    wide: Vec<usize>,
     inner: Vec<usize>,
     sets: Vec<usize>,
     few: Vec<usize>,
 }
 
 fn main() {
+    // Kernels of another compiler: `cargo xtask kernels --toolkit VERSION --out FOLDER`.
+    if let Some(folder) = std::env::var_os("POGO_PTX") {
+        pogo_kernels::device::use_ptx_from(folder);
+    }
     let mut options = Options {
         threads: vec![std::thread::available_parallelism().map_or(1, |n| n.get())],
         windows: vec![EikonalSettings::default().window],
@@ -40,7 +44,7 @@ fn main() {
         tolerance: 0.0,
         repeats: 3,
         cases: 0,
-        lanes: vec![0, 16],
+        wide: vec![1, 0],
         inner: vec![4],
         sets: vec![8],
         few: vec![GpuSettings::default().few as usize],
@@ -63,7 +67,7 @@ fn main() {
             "tolerance" => options.tolerance = numbers()[0],
             "repeats" => options.repeats = whole()[0],
             "cases" => options.cases = whole()[0],
-            "lanes" => options.lanes = whole(),
+            "wide" => options.wide = whole(),
             "inner" => options.inner = whole(),
             "sets" => options.sets = whole(),
             "few" => options.few = whole(),
@@ -237,14 +241,14 @@ fn device<T: Real>(mesh: &EikonalMesh, options: &Options) {
             "eighteen" => LocalSolver::Eighteen,
             _ => LocalSolver::OnTheFly,
         };
-        let lanes = if local_solver == LocalSolver::Six { &options.lanes[..] } else { &[16] };
-        for &lanes in lanes {
+        let forms = if local_solver == LocalSolver::Six { &options.wide[..] } else { &[0] };
+        for &wide in forms {
             for &window in &options.windows {
                 for (&sets, &few) in options.sets.iter().flat_map(|sets| options.few.iter().map(move |few| (sets, few)))
                 {
-                    let name = format!("{variant}, {lanes} lanes, window {window}, {sets} sets, few {few}");
+                    let name = format!("{variant}, wide {wide}, window {window}, {sets} sets, few {few}");
                     let settings = EikonalSettings { local_solver, tolerance: options.tolerance, ..Default::default() };
-                    let gpu = GpuSettings { lanes: lanes as u32, window, sets, few: few as u32, ..Default::default() };
+                    let gpu = GpuSettings { wide: wide != 0, window, sets, few: few as u32, ..Default::default() };
                     go(&name, &problem, settings, gpu);
                 }
             }

@@ -1,7 +1,7 @@
 //! Speed of the explicit step on a CUDA device beside its copy bandwidth.
 //!
 //! ```text
-//! cargo run --release -p pogo-kernels --example bench_gpu -- [KIND] [NODES] [f32|f64] [BLOCK NODES] [STEPS A LAUNCH] [JITTER] [grids|blocks]
+//! cargo run --release -p pogo-kernels --example bench_gpu -- [KIND] [NODES] [f32|f64] [BLOCK NODES] [JITTER] [grids|blocks]
 //! ```
 //!
 //! A box of the given kind (KIND may be a list, as may all but the last), its nodes moved by up to JITTER of their
@@ -29,6 +29,10 @@ mod support;
 const REPEATS: usize = 9;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
+    // Kernels of another compiler: `cargo xtask kernels --toolkit VERSION --out FOLDER`.
+    if let Some(folder) = std::env::var_os("POGO_PTX") {
+        pogo_kernels::device::use_ptx_from(folder);
+    }
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let list = |i: usize, default: &str| -> Vec<String> {
         let text = arguments.get(i).cloned().unwrap_or_else(|| default.to_owned());
@@ -37,23 +41,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut out = std::io::stdout();
     let bandwidth = copy_bandwidth()?;
     writeln!(out, "copy {:.0} GB/s", bandwidth / 1e9)?;
-    let jitter: f64 = list(5, "0.15")[0].parse()?;
-    let grids = list(6, "grids")[0] == "grids";
+    let jitter: f64 = list(4, "0.15")[0].parse()?;
+    let grids = list(5, "grids")[0] == "grids";
     for kind in list(0, "CPE3,C3D4,C3D8,C3D8R") {
         let kind = ElementKind::from_name(&kind).ok_or("unknown element kind")?;
         for nodes in list(1, "500000") {
             for capacity in list(3, if kind.dimension() == 2 { "512" } else { "512,2048" }) {
-                one(
-                    &mut out,
-                    kind,
-                    nodes.parse()?,
-                    capacity.parse()?,
-                    jitter,
-                    grids,
-                    bandwidth,
-                    &list(2, "f32,f64"),
-                    &list(4, "0"),
-                )?;
+                one(&mut out, kind, nodes.parse()?, capacity.parse()?, jitter, grids, bandwidth, &list(2, "f32,f64"))?;
             }
         }
     }
@@ -70,7 +64,6 @@ fn one(
     grids: bool,
     bandwidth: f64,
     precisions: &[String],
-    launches: &[String],
 ) -> Result<(), Box<dyn std::error::Error>> {
     let d = kind.dimension();
     let cells = nodes.powf(1.0 / d as f64).round() as usize - 1;
@@ -116,33 +109,31 @@ fn one(
         start.elapsed().as_secs_f64()
     )?;
     for precision in precisions {
-        for launch in launches {
-            let options = GpuOptions { ordinal: 0, steps_per_launch: launch.parse()? };
-            let start = Instant::now();
-            let (speed, report) = match precision.as_str() {
-                "f32" => speed(GpuStepper::<f32>::new(&problem, &state, &signals, options)?, n)?,
-                _ => speed(GpuStepper::<f64>::new(&problem, &state, &signals, options)?, n)?,
-            };
-            let bytes = report.bytes_per_node_step * speed;
-            let kernels: Vec<String> = report
-                .kernels
-                .iter()
-                .map(|(name, _, threads, registers, resident)| format!("{name} {threads}t {registers}r {resident}b"))
-                .collect();
-            writeln!(
-                out,
-                "  {precision} {:6.2} G node-steps/s, {:8.2} us a step, {:5.1} B a node-step, {:5.0} GB/s, {:3.0} % of copy; \
-                 upload {:.1} GB/s, in all {:.1} s; {}",
-                speed / 1e9,
-                1e6 * n as f64 / speed,
-                report.bytes_per_node_step,
-                bytes / 1e9,
-                100.0 * bytes / bandwidth,
-                report.uploaded as f64 / report.upload_seconds / 1e9,
-                start.elapsed().as_secs_f64(),
-                kernels.join(", ")
-            )?;
-        }
+        let options = GpuOptions::default();
+        let start = Instant::now();
+        let (speed, report) = match precision.as_str() {
+            "f32" => speed(GpuStepper::<f32>::new(&problem, &state, &signals, options)?, n)?,
+            _ => speed(GpuStepper::<f64>::new(&problem, &state, &signals, options)?, n)?,
+        };
+        let bytes = report.bytes_per_node_step * speed;
+        let kernels: Vec<String> = report
+            .kernels
+            .iter()
+            .map(|kernel| format!("{} {}t {}r {}b", kernel.name, kernel.threads, kernel.registers, kernel.resident))
+            .collect();
+        writeln!(
+            out,
+            "  {precision} {:6.2} G node-steps/s, {:8.2} us a step, {:5.1} B a node-step, {:5.0} GB/s, {:3.0} % of copy; \
+             upload {:.1} GB/s, in all {:.1} s; {}",
+            speed / 1e9,
+            1e6 * n as f64 / speed,
+            report.bytes_per_node_step,
+            bytes / 1e9,
+            100.0 * bytes / bandwidth,
+            report.uploaded as f64 / report.upload_seconds / 1e9,
+            start.elapsed().as_secs_f64(),
+            kernels.join(", ")
+        )?;
     }
     Ok(())
 }

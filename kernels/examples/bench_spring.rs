@@ -8,7 +8,7 @@
 //! One line for each model, addressing and way: particle-steps a second (median of repeats; on a device also of brief ones after
 //! a rest, a line of their own), steps a second, the bytes that a particle-step must move, and bytes a second. SIZES are sides of boxes (`64`, or `96x64x32`); `heart` is a hollow body of 29,449 particles in 46 × 51 × 60
 //! places, as many as the paper's heart has. WAYS is all
-//! on a device, or some of `Implicit-Cached,Implicit-Shared,Implicit-SharedPairs,Explicit-Shared,ExplicitGlobal-Cached,Explicit-Resident`.
+//! on a device, or some of `Implicit-Cached,Implicit-Shared,Explicit-Shared,ExplicitGlobal-Cached,Explicit-Resident`.
 
 use std::io::Write;
 use std::time::Instant;
@@ -44,6 +44,10 @@ fn heart() -> SpringMesh {
 }
 
 fn main() -> Result<(), Failure> {
+    // Kernels of another compiler: `cargo xtask kernels --toolkit VERSION --out FOLDER`.
+    if let Some(folder) = std::env::var_os("POGO_PTX") {
+        pogo_kernels::device::use_ptx_from(folder);
+    }
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let argument = |i: usize, default: &str| arguments.get(i).cloned().unwrap_or_else(|| default.to_owned());
     let device = argument(0, "both");
@@ -91,7 +95,6 @@ fn main() -> Result<(), Failure> {
                 for (addressing, way) in [
                     (Addressing::Implicit, Way::Cached),
                     (Addressing::Implicit, Way::Shared),
-                    (Addressing::Implicit, Way::SharedPairs),
                     (Addressing::Explicit, Way::Shared),
                     (Addressing::ExplicitGlobal, Way::Cached),
                     (Addressing::Explicit, Way::Resident),

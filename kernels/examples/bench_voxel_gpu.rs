@@ -6,6 +6,10 @@ use pogo_kernels::voxel::*;
 use rayon::prelude::*;
 
 fn main() {
+    // Kernels of another compiler: `cargo xtask kernels --toolkit VERSION --out FOLDER`.
+    if let Some(folder) = std::env::var_os("POGO_PTX") {
+        pogo_kernels::device::use_ptx_from(folder);
+    }
     let argument = |i: usize, or: f64| std::env::args().nth(i).map_or(or, |a| a.parse().expect("a number"));
     let (n, fill, radius, repeats) =
         (argument(1, 440.0) as usize, argument(2, 0.35), argument(3, 4.0) as usize, argument(4, 5.0) as usize);

@@ -3,6 +3,7 @@
 //
 //   FAKE_CUDA_MEMORY=BYTES           how much memory is free (default 1 GB)
 //   FAKE_CUDA_FAIL=FUNCTION:N:CODE   call N of this function, from 1 on, returns the code, and so does every call after it
+//   FAKE_CUDA_VERSION=NUMBER         version of CUDA that the driver supports (default 13000, which is 13.0)
 //   FAKE_CUDA_LOG=FILE               names of the functions that are called
 
 #include <stdio.h>
@@ -49,10 +50,7 @@ static int called(const char *name) {
     }
 
 EMPTY(cuInit, unsigned flags)
-EMPTY(cuDevicePrimaryCtxRelease_v2, int device)
-EMPTY(cuDevicePrimaryCtxSetFlags_v2, int device, unsigned flags)
 EMPTY(cuCtxSetCurrent, void *context)
-EMPTY(cuModuleUnload, void *module)
 EMPTY(cuFuncSetAttribute, void *function, int attribute, int value)
 EMPTY(cuStreamDestroy_v2, void *stream)
 EMPTY(cuStreamSynchronize, void *stream)
@@ -63,7 +61,7 @@ EMPTY(cuGraphExecDestroy, void *exec)
 EMPTY(cuLaunchKernel, void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
       unsigned shared, void *stream, void **parameters, void **extra)
 HANDLE(cuDevicePrimaryCtxRetain, int device)
-HANDLE(cuModuleLoadDataEx, const void *image, unsigned n, int *options, void **values)
+HANDLE(cuModuleLoadData, const void *image)
 HANDLE(cuModuleGetFunction, void *module, const char *name)
 HANDLE(cuStreamCreateWithPriority, unsigned flags, int priority)
 HANDLE(cuGraphInstantiateWithFlags, void *graph, unsigned long long flags)
@@ -81,7 +79,8 @@ int cuGetErrorString(int error, const char **string) {
 
 int cuDriverGetVersion(int *version) {
     CALLED;
-    *version = 13000;
+    const char *text = getenv("FAKE_CUDA_VERSION");
+    *version = text ? atoi(text) : 13000;
     return 0;
 }
 
@@ -113,12 +112,6 @@ int cuDeviceGetAttribute(int *value, int attribute, int device) {
 static size_t memory(void) {
     const char *bytes = getenv("FAKE_CUDA_MEMORY");
     return bytes ? strtoull(bytes, 0, 10) : 1000000000;
-}
-
-int cuDeviceTotalMem_v2(size_t *bytes, int device) {
-    CALLED;
-    *bytes = memory();
-    return 0;
 }
 
 int cuMemGetInfo_v2(size_t *available, size_t *total) {

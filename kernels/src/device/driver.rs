@@ -1,17 +1,73 @@
 //! CUDA's driver library, opened when it is first needed and only if it is there.
 //!
-//! `cust` calls the driver's functions by name and leaves it to the linker to find them. They are defined here: each looks
-//! up its namesake in `libcuda.so.1` and passes the call on. So the same program starts on machines without a driver,
-//! where every call says so, and is built on machines without CUDA.
+//! Each function looks up its namesake in `libcuda.so.1` and passes the call on. So the same program starts on machines
+//! without a driver, where every call says so, and is built on machines without CUDA. Names, types and numbers are those of
+//! `cuda.h`, whose binary interface does not change.
 
-use std::ffi::{c_char, c_int, c_uint, c_ulonglong, c_void};
+#![allow(non_snake_case)]
+
+use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::sync::OnceLock;
 
-use cust::sys::{
-    CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr, CUevent, CUfunction, CUfunction_attribute, CUgraph,
-    CUgraphExec, CUjit_option, CUmodule, CUresult, CUstream, CUstreamCaptureMode,
-};
 use libloading::Library;
+
+/// `CUresult`.
+pub(crate) type Status = c_uint;
+pub(crate) const SUCCESS: Status = 0;
+pub(crate) const NO_DEVICE: Status = 100;
+const NOT_SUPPORTED: Status = 801;
+
+/// `CUdevice`.
+pub(crate) type Device = c_int;
+/// `CUdeviceptr`: an address in the device's memory.
+pub(crate) type Address = u64;
+
+macro_rules! handles {
+    ($($(#[$doc:meta])* $name:ident;)*) => {$(
+        $(#[$doc])*
+        pub(crate) type $name = *mut c_void;
+    )*};
+}
+
+handles! {
+    /// `CUcontext`.
+    Context;
+    /// `CUmodule`.
+    ModuleHandle;
+    /// `CUfunction`.
+    Function;
+    /// `CUstream`; null is the default stream.
+    StreamHandle;
+    /// `CUevent`.
+    EventHandle;
+    /// `CUgraph`.
+    GraphHandle;
+    /// `CUgraphExec`.
+    GraphExec;
+}
+
+/// `CUdevice_attribute`.
+pub(crate) mod attribute {
+    pub const MULTIPROCESSOR_COUNT: u32 = 16;
+    pub const COMPUTE_CAPABILITY_MAJOR: u32 = 75;
+    pub const COMPUTE_CAPABILITY_MINOR: u32 = 76;
+    pub const MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: u32 = 97;
+}
+
+/// `CUfunction_attribute`.
+pub(crate) mod function_attribute {
+    pub const MAX_THREADS_PER_BLOCK: u32 = 0;
+    pub const SHARED_SIZE_BYTES: u32 = 1;
+    pub const NUM_REGS: u32 = 4;
+    pub const MAX_DYNAMIC_SHARED_SIZE_BYTES: u32 = 8;
+}
+
+/// `CU_STREAM_NON_BLOCKING`: the stream does not wait for the default stream.
+pub(crate) const STREAM_NON_BLOCKING: c_uint = 1;
+/// `CU_EVENT_DISABLE_TIMING`.
+pub(crate) const EVENT_DISABLE_TIMING: c_uint = 2;
+/// `CU_STREAM_CAPTURE_MODE_THREAD_LOCAL`.
+pub(crate) const CAPTURE_THREAD_LOCAL: c_uint = 1;
 
 fn library() -> Option<&'static Library> {
     static LIBRARY: OnceLock<Option<Library>> = OnceLock::new();
@@ -22,28 +78,32 @@ fn library() -> Option<&'static Library> {
     LIBRARY.get_or_init(open).as_ref()
 }
 
-/// The machine has a CUDA driver.
-pub fn is_there() -> bool {
+/// Whether the machine has a CUDA driver.
+pub(crate) fn is_there() -> bool {
     library().is_some()
 }
 
 macro_rules! forward {
-    ($(fn $name:ident($($argument:ident: $type:ty),*);)*) => {$(
-        #[unsafe(no_mangle)]
-        unsafe extern "C" fn $name($($argument: $type),*) -> CUresult {
-            type Function = unsafe extern "C" fn($($type),*) -> CUresult;
-            static FUNCTION: OnceLock<Option<Function>> = OnceLock::new();
+    ($(fn $name:ident($($argument:ident: $type:ty),* $(,)?);)*) => {$(
+        /// The driver's function of this name.
+        ///
+        /// # Safety
+        /// As NVIDIA's manual of the driver says.
+        #[allow(clippy::too_many_arguments)]
+        pub(crate) unsafe fn $name($($argument: $type),*) -> Status {
+            type Driver = unsafe extern "C" fn($($type),*) -> Status;
+            static FUNCTION: OnceLock<Option<Driver>> = OnceLock::new();
             let look_up = || {
-                // SAFETY: the driver's function of this name has this type (cust's declarations are the driver's).
-                unsafe { library()?.get::<Function>(concat!(stringify!($name), "\0").as_bytes()) }
+                // SAFETY: the driver's function of this name has this type (cuda.h).
+                unsafe { library()?.get::<Driver>(concat!(stringify!($name), "\0").as_bytes()) }
                     .ok()
                     .map(|symbol| *symbol)
             };
             match FUNCTION.get_or_init(look_up) {
                 // SAFETY: the caller's promise to the driver.
                 Some(function) => unsafe { function($($argument),*) },
-                None if is_there() => CUresult::CUDA_ERROR_NOT_SUPPORTED,
-                None => CUresult::CUDA_ERROR_NO_DEVICE,
+                None if is_there() => NOT_SUPPORTED,
+                None => NO_DEVICE,
             }
         }
     )*};
@@ -52,47 +112,46 @@ macro_rules! forward {
 forward! {
     fn cuInit(flags: c_uint);
     fn cuDriverGetVersion(version: *mut c_int);
-    fn cuGetErrorString(error: CUresult, string: *mut *const c_char);
-    fn cuDeviceGet(device: *mut CUdevice, ordinal: c_int);
+    fn cuGetErrorString(error: Status, string: *mut *const c_char);
+    fn cuDeviceGet(device: *mut Device, ordinal: c_int);
     fn cuDeviceGetCount(count: *mut c_int);
-    fn cuDeviceGetName(name: *mut c_char, length: c_int, device: CUdevice);
-    fn cuDeviceGetAttribute(value: *mut c_int, attribute: CUdevice_attribute, device: CUdevice);
-    fn cuDeviceTotalMem_v2(bytes: *mut usize, device: CUdevice);
-    fn cuDevicePrimaryCtxRetain(context: *mut CUcontext, device: CUdevice);
-    fn cuDevicePrimaryCtxRelease_v2(device: CUdevice);
-    fn cuDevicePrimaryCtxSetFlags_v2(device: CUdevice, flags: c_uint);
-    fn cuCtxSetCurrent(context: CUcontext);
+    fn cuDeviceGetName(name: *mut c_char, length: c_int, device: Device);
+    fn cuDeviceGetAttribute(value: *mut c_int, attribute: c_uint, device: Device);
+    fn cuDevicePrimaryCtxRetain(context: *mut Context, device: Device);
+    fn cuCtxSetCurrent(context: Context);
     fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize);
-    fn cuMemAlloc_v2(pointer: *mut CUdeviceptr, bytes: usize);
-    fn cuMemFree_v2(pointer: CUdeviceptr);
-    fn cuMemcpyHtoD_v2(to: CUdeviceptr, from: *const c_void, bytes: usize);
-    fn cuMemcpyDtoH_v2(to: *mut c_void, from: CUdeviceptr, bytes: usize);
-    fn cuMemcpyDtoDAsync_v2(to: CUdeviceptr, from: CUdeviceptr, bytes: usize, stream: CUstream);
-    fn cuMemcpyDtoHAsync_v2(to: *mut c_void, from: CUdeviceptr, bytes: usize, stream: CUstream);
-    fn cuMemsetD8Async(to: CUdeviceptr, value: u8, bytes: usize, stream: CUstream);
-    fn cuMemsetD8_v2(to: CUdeviceptr, value: u8, bytes: usize);
-    fn cuModuleLoadDataEx(module: *mut CUmodule, image: *const c_void, n_options: c_uint, options: *mut CUjit_option, values: *mut *mut c_void);
-    fn cuModuleGetGlobal_v2(pointer: *mut CUdeviceptr, bytes: *mut usize, module: CUmodule, name: *const c_char);
-    fn cuModuleUnload(module: CUmodule);
-    fn cuModuleGetFunction(function: *mut CUfunction, module: CUmodule, name: *const c_char);
-    fn cuFuncGetAttribute(value: *mut c_int, attribute: CUfunction_attribute, function: CUfunction);
-    fn cuFuncSetAttribute(function: CUfunction, attribute: CUfunction_attribute, value: c_int);
-    fn cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks: *mut c_int, function: CUfunction, threads: c_int, shared: usize);
-    fn cuStreamCreateWithPriority(stream: *mut CUstream, flags: c_uint, priority: c_int);
-    fn cuStreamDestroy_v2(stream: CUstream);
-    fn cuStreamSynchronize(stream: CUstream);
-    fn cuStreamBeginCapture_v2(stream: CUstream, mode: CUstreamCaptureMode);
-    fn cuStreamEndCapture(stream: CUstream, graph: *mut CUgraph);
-    fn cuGraphInstantiateWithFlags(exec: *mut CUgraphExec, graph: CUgraph, flags: c_ulonglong);
-    fn cuGraphLaunch(exec: CUgraphExec, stream: CUstream);
-    fn cuGraphDestroy(graph: CUgraph);
-    fn cuGraphExecDestroy(exec: CUgraphExec);
-    fn cuEventCreate(event: *mut CUevent, flags: c_uint);
-    fn cuEventDestroy_v2(event: CUevent);
-    fn cuStreamWaitEvent(stream: CUstream, event: CUevent, flags: c_uint);
-    fn cuEventRecord(event: CUevent, stream: CUstream);
-    fn cuEventSynchronize(event: CUevent);
-    fn cuEventElapsedTime(milliseconds: *mut f32, start: CUevent, end: CUevent);
-    fn cuLaunchKernel(function: CUfunction, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint, block_z: c_uint, shared: c_uint, stream: CUstream, parameters: *mut *mut c_void, extra: *mut *mut c_void);
-    fn cuLaunchCooperativeKernel(function: CUfunction, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint, block_z: c_uint, shared: c_uint, stream: CUstream, parameters: *mut *mut c_void);
+    fn cuMemAlloc_v2(pointer: *mut Address, bytes: usize);
+    fn cuMemFree_v2(pointer: Address);
+    fn cuMemcpyHtoD_v2(to: Address, from: *const c_void, bytes: usize);
+    fn cuMemcpyDtoH_v2(to: *mut c_void, from: Address, bytes: usize);
+    fn cuMemcpyDtoDAsync_v2(to: Address, from: Address, bytes: usize, stream: StreamHandle);
+    fn cuMemsetD8Async(to: Address, value: u8, bytes: usize, stream: StreamHandle);
+    fn cuMemsetD8_v2(to: Address, value: u8, bytes: usize);
+    fn cuModuleLoadData(module: *mut ModuleHandle, image: *const c_void);
+    fn cuModuleGetGlobal_v2(pointer: *mut Address, bytes: *mut usize, module: ModuleHandle, name: *const c_char);
+    fn cuModuleGetFunction(function: *mut Function, module: ModuleHandle, name: *const c_char);
+    fn cuFuncGetAttribute(value: *mut c_int, attribute: c_uint, function: Function);
+    fn cuFuncSetAttribute(function: Function, attribute: c_uint, value: c_int);
+    fn cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks: *mut c_int, function: Function, threads: c_int, shared: usize);
+    fn cuStreamCreateWithPriority(stream: *mut StreamHandle, flags: c_uint, priority: c_int);
+    fn cuStreamDestroy_v2(stream: StreamHandle);
+    fn cuStreamSynchronize(stream: StreamHandle);
+    fn cuStreamBeginCapture_v2(stream: StreamHandle, mode: c_uint);
+    fn cuStreamEndCapture(stream: StreamHandle, graph: *mut GraphHandle);
+    fn cuGraphInstantiateWithFlags(exec: *mut GraphExec, graph: GraphHandle, flags: u64);
+    fn cuGraphLaunch(exec: GraphExec, stream: StreamHandle);
+    fn cuGraphDestroy(graph: GraphHandle);
+    fn cuGraphExecDestroy(exec: GraphExec);
+    fn cuEventCreate(event: *mut EventHandle, flags: c_uint);
+    fn cuEventDestroy_v2(event: EventHandle);
+    fn cuStreamWaitEvent(stream: StreamHandle, event: EventHandle, flags: c_uint);
+    fn cuEventRecord(event: EventHandle, stream: StreamHandle);
+    fn cuLaunchKernel(
+        function: Function, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint,
+        block_z: c_uint, shared: c_uint, stream: StreamHandle, parameters: *mut *mut c_void, extra: *mut *mut c_void,
+    );
+    fn cuLaunchCooperativeKernel(
+        function: Function, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint,
+        block_z: c_uint, shared: c_uint, stream: StreamHandle, parameters: *mut *mut c_void,
+    );
 }

@@ -35,7 +35,7 @@ use rayon::prelude::*;
 use crate::simd::Real;
 pub use ball::exact_ball;
 use domains::Domains;
-pub use gpu::{GpuSettings, GpuSolver};
+pub use gpu::{GpuSettings, GpuSolver, gpu_modules};
 pub use paths::{Predecessor, conduction_speed, predecessors};
 pub use problem::{
     Arrival, BLOCKED, Decomposition, EikonalError, EikonalProblem, EikonalSettings, LocalSolver, Metrics, Statistics,

@@ -21,7 +21,7 @@ use crate::device::DeviceError;
 use crate::dynamics::{Constraint, NodalForce, SignalTable};
 pub use cpu::{CpuStepper, cpu};
 use elements::SectionProperties;
-pub use gpu::{GpuError, GpuOptions, GpuReport, GpuStepper};
+pub use gpu::{GpuError, GpuOptions, GpuReport, GpuStepper, KernelReport, gpu_modules};
 use pogo_formats::explicit::block::{BlocksView, DeviceView};
 use pogo_formats::mesh::MeshView;
 

@@ -24,7 +24,7 @@ mod tests;
 
 pub use averaged::{AveragedError, AveragedSettings, solve_averaged};
 pub use cube::Cube;
-pub use gpu::{FineReport, GpuSolverReport, GpuStaticSolver, Measurement, measure_fine_level};
+pub use gpu::{FineReport, GpuSolverReport, GpuStaticSolver, Measurement, gpu_modules, measure_fine_level};
 pub use lookup::{Grid, Joined};
 pub use multigrid::{CycleKind, CycleSettings};
 pub use problem::{FixedDof, Moduli, NodalForce, StaticProblem};

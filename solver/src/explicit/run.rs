@@ -385,12 +385,12 @@ fn make_stepper(
         ordinal: u32,
         observer: &mut dyn Observer,
     ) -> Result<Engine, GpuError> {
-        let stepper = GpuStepper::<T>::new(problem, state, signals, GpuOptions { ordinal, ..GpuOptions::default() })?;
+        let stepper = GpuStepper::<T>::new(problem, state, signals, GpuOptions { ordinal })?;
         let report = stepper.report();
         observer.note(&format!(
             "{}: {:.2} GB in use, {:.2} GB uploaded in {:.2} s ({:.1} GB/s)",
             report.device,
-            report.bytes as f64 / 1e9,
+            report.memory.bytes() as f64 / 1e9,
             report.uploaded as f64 / 1e9,
             report.upload_seconds,
             report.uploaded as f64 / 1e9 / report.upload_seconds.max(1e-9)

@@ -104,7 +104,7 @@ fn every_call_that_fails_is_an_error_that_says_which() {
     for (function, what) in [
         ("cuInit", "start"),
         ("cuDevicePrimaryCtxRetain", "make a context"),
-        ("cuModuleLoadDataEx", "load the kernels"),
+        ("cuModuleLoadData", "load the kernels"),
         ("cuStreamCreateWithPriority", "make a stream"),
         ("cuMemcpyHtoD_v2", "copy to the device"),
         ("cuGraphInstantiateWithFlags", "prepare launches"),
@@ -126,6 +126,16 @@ fn every_call_that_fails_is_an_error_that_says_which() {
             );
         }
     }
+}
+
+#[test]
+fn an_old_driver_is_told_in_one_sentence() {
+    let Some(model) = Model::new() else { return };
+    let said = error(&model.call(&["--device", "cuda"], &[("FAKE_CUDA_VERSION", "12020")]));
+    for part in ["the CUDA driver is too old: it supports CUDA 12.2", "or later", "--device cpu"] {
+        assert!(said.contains(part), "{part} in {said}");
+    }
+    assert_eq!(model.calls("cuInit"), 0);
 }
 
 #[test]

@@ -12,10 +12,7 @@ struct alignas(2 * sizeof(word)) Record {
     u32 mark; // sweep in which the entry is on the list
 };
 
-struct Params : Sweeps<Record> {
-    Stored stored;
-    const u32 *incident_first, *incident;
-};
+typedef SweepParams Params;
 
 constexpr int THREADS = sizeof(real) == 8 ? 512 : 1024;
 constexpr u32 KEPT = 3072; // entries that a block keeps before they go to the list
@@ -43,7 +40,7 @@ __device__ __forceinline__ void hand_over(const Params &p, Block &block, u32 swe
     u32 n = min(block.n_kept, KEPT);
     if (threadIdx.x == 0) {
         if (n > 0) block.place = atomicAdd(&p.counters[1 + (sweep + 1) % 3], n);
-        if (block.least < INFINITE) atomicMin(&p.earliest[(sweep + 1) % 3], block.least);
+        if (block.least < INFINITE) atomicMin(&words(p.earliest)[(sweep + 1) % 3], block.least);
     }
     __syncthreads();
     u32 *to = p.list[(sweep + 1) & 1] + block.place;
@@ -80,9 +77,9 @@ template <int FORM, int GROUP> __device__ __forceinline__ void run(const Params 
     for (; sweep < p.most_sweeps; sweep++) {
         const u32 n = __ldcg(&p.counters[1 + sweep % 3]);
         if (n == 0) break;
-        const real limit = as_real(__ldcg(&p.earliest[sweep % 3])) + p.window;
+        const real limit = as_real(__ldcg(&words(p.earliest)[sweep % 3])) + p.window;
         // Last read a sweep ago, and next written in the coming one.
-        if (thread == 0) p.counters[1 + (sweep + 2) % 3] = 0, p.earliest[(sweep + 2) % 3] = INFINITE;
+        if (thread == 0) p.counters[1 + (sweep + 2) % 3] = 0, words(p.earliest)[(sweep + 2) % 3] = INFINITE;
         const Record *now = p.record[sweep & 1];
         Record *next = p.record[(sweep + 1) & 1];
         const u32 *list = p.list[sweep & 1];
@@ -157,9 +154,7 @@ template <int FORM, int GROUP> __device__ __forceinline__ void run(const Params 
 
 #define KERNEL(NAME, FORM, GROUP) \
     extern "C" __global__ void __launch_bounds__(THREADS, 1) NAME(const __grid_constant__ Params p) { run<FORM, GROUP>(p); }
-KERNEL(active_six_8, SIX, 8)
 KERNEL(active_six_16, SIX, 16)
-KERNEL(active_six_32, SIX, 32)
 KERNEL(active_eighteen_16, EIGHTEEN, 16)
 KERNEL(active_fly_16, FLY, 16)
 KERNEL(active_three_8, THREE, 8)

@@ -12,30 +12,9 @@
 
 #include "local.cuh"
 
-struct Params {
-    Stored stored;
-    const u32 *incident_first, *incident;
-    const u32 *neighbour_first, *neighbours;
-    const u32 *node_first, *halo_first, *halo;      // of sub-domains: own nodes, (n_domains + 1,); halo, (n_domains + 1,) and its nodes
-    const u32 *sent_first, *pair_first;             // pairs that an owner sends, (n_domains + 1,); entries of a pair, (n_pairs + 1,)
-    const uint2 *pair, *entries;                    // owner and reader; local number at the owner and at the reader
-    word *bits;            // times, (n_nodes,)
-    u32 *news;             // one bit a local number, sub-domain after sub-domain
-    u32 *changed;          // first approach: sweep in which a node's time last fell, (n_nodes,), then that of a sub-domain, (n_domains,)
-    u32 *active;           // first approach: active nodes of each sub-domain, at its own nodes' places, (2, n_nodes)
-    u32 *n_active;         // first approach: how many they are, (2, n_domains)
-    u32 *list[2], *mark;   // active sub-domains of a round (first approach: their parts); the round in which one was last put on a list
-    u32 *counters;         // 0: arrivals at the barrier; 1 to 3: lengths of lists; 7: rounds
-    u64 *work;             // local solves, nodes computed
-    const Start *starts;   // by node
-    real *time;            // results, (n_nodes,)
-    u32 n_starts, n_nodes, n_domains, most_own;
-    real keep;
-    u32 inner, most_rounds, n_pairs, reserved;
-};
+typedef DomainParams Params;
 
 constexpr int THREADS = 256;
-constexpr u32 PART = 64; // first approach: nodes of a part
 
 // Sub-domain of a node.
 __device__ __forceinline__ u32 owner_of(const Params &p, u32 node) {
@@ -106,7 +85,7 @@ __device__ __forceinline__ real compute(const Params &p, u32 node, real before, 
 __device__ __forceinline__ void begin(const Params &p, u32 &target) {
     const u32 thread = blockIdx.x * THREADS + threadIdx.x, n_threads = gridDim.x * THREADS;
     const u32 n_local = local_first(p, p.n_domains);
-    for (u32 node = thread; node < p.n_nodes; node += n_threads) p.bits[node] = INFINITE;
+    for (u32 node = thread; node < p.n_nodes; node += n_threads) words(p.bits)[node] = INFINITE;
     for (u32 at = thread; at < (n_local + 31) / 32; at += n_threads) p.news[at] = 0;
     for (u32 at = thread; at < p.n_nodes + p.n_domains; at += n_threads) p.changed[at] = 0;
     for (u32 at = thread; at < p.n_domains; at += n_threads) p.mark[at] = p.n_active[at] = p.n_active[p.n_domains + at] = 0;
@@ -115,7 +94,7 @@ __device__ __forceinline__ void begin(const Params &p, u32 &target) {
 
 __device__ __forceinline__ void end(const Params &p, u32 solves, u32 computed, u32 round) {
     const u32 thread = blockIdx.x * THREADS + threadIdx.x, n_threads = gridDim.x * THREADS;
-    for (u32 node = thread; node < p.n_nodes; node += n_threads) p.time[node] = as_real(__ldcg(&p.bits[node]));
+    for (u32 node = thread; node < p.n_nodes; node += n_threads) p.time[node] = as_real(__ldcg(&words(p.bits)[node]));
     atomicAdd(&p.work[0], u64(solves));
     atomicAdd(&p.work[1], u64(computed));
     if (thread == 0) p.counters[7] = round;
@@ -128,7 +107,7 @@ template <int FORM> __device__ __forceinline__ void first_approach(const Params 
     begin(p, target);
     for (u32 i = thread; i < p.n_starts; i += n_threads) {
         const Start start = p.starts[i];
-        atomicMin(&p.bits[start.entry], start.time);
+        atomicMin(&words(p.bits)[start.entry], start.time);
         for (u32 j = p.neighbour_first[start.entry]; j < p.neighbour_first[start.entry + 1]; j++)
             activate(p, 0, owner_of(p, p.neighbours[j]), p.neighbours[j]);
     }
@@ -156,13 +135,13 @@ template <int FORM> __device__ __forceinline__ void first_approach(const Params 
                 const u32 i = base + threadIdx.x % 32 / GROUP;
                 const bool valid = i < n_part;
                 const u32 node = __ldcg(&active[first + place + (valid ? i : base)]);
-                const real before = as_real(__ldcg(&p.bits[node]));
-                const auto read = [&p](u32 other) { return as_real(__ldcg(&p.bits[other])); };
+                const real before = as_real(__ldcg(&words(p.bits)[node]));
+                const auto read = [&p](u32 other) { return as_real(__ldcg(&words(p.bits)[other])); };
                 const real time = compute<FORM, GROUP>(p, node, before, valid, solves, read);
                 if (valid && threadIdx.x % GROUP == 0) computed++;
                 if (valid && time < before * p.keep) {
                     if (threadIdx.x % GROUP == 0) {
-                        __stcg(&p.bits[node], as_word(time));
+                        __stcg(&words(p.bits)[node], as_word(time));
                         p.changed[node] = p.changed[p.n_nodes + domain] = sweep;
                     }
                     // Visible before the news of it.
@@ -209,7 +188,7 @@ template <int FORM> __device__ __forceinline__ void second_approach(const Params
     begin(p, target);
     for (u32 i = thread; i < p.n_starts; i += n_threads) {
         const Start start = p.starts[i];
-        atomicMin(&p.bits[start.entry], start.time);
+        atomicMin(&words(p.bits)[start.entry], start.time);
         for (u32 j = p.neighbour_first[start.entry]; j < p.neighbour_first[start.entry + 1]; j++) {
             const u32 other = p.neighbours[j], domain = owner_of(p, other);
             set_bit(p.news, local_first(p, domain) + other - p.node_first[domain]);
@@ -252,10 +231,10 @@ template <int FORM> __device__ __forceinline__ void second_approach(const Params
             }
             // Times that are not older than the news of them.
             __threadfence();
-            for (u32 i = threadIdx.x; i < n_own; i += THREADS) own[i] = __ldcg(&p.bits[own_first + i]);
+            for (u32 i = threadIdx.x; i < n_own; i += THREADS) own[i] = __ldcg(&words(p.bits)[own_first + i]);
             const auto read = [&](u32 node) {
                 const u32 local = node - own_first;
-                return as_real(local < n_own ? own[local] : __ldcg(&p.bits[node]));
+                return as_real(local < n_own ? own[local] : __ldcg(&words(p.bits)[node]));
             };
             for (u32 inner = 0; inner < p.inner; inner++) {
                 if (threadIdx.x == 0) n_list = 0;
@@ -294,7 +273,7 @@ template <int FORM> __device__ __forceinline__ void second_approach(const Params
             if (threadIdx.x == 0) any = 0;
             __syncthreads();
             for (u32 i = threadIdx.x; i < n_own; i += THREADS) {
-                if (changed[i / 32] >> (i % 32) & 1) __stcg(&p.bits[own_first + i], own[i]);
+                if (changed[i / 32] >> (i % 32) & 1) __stcg(&words(p.bits)[own_first + i], own[i]);
                 if (todo[i / 32] >> (i % 32) & 1) {
                     set_bit(p.news, first + i);
                     any = 1;

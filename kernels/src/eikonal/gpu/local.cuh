@@ -2,8 +2,7 @@
 
 #pragma once
 
-typedef unsigned int u32;
-typedef unsigned long long u64;
+#include "../../device/types.cuh"
 
 // `word`: the bits of a number. Times are not negative: their words have the order of the times.
 #ifdef POGO_F64
@@ -107,12 +106,10 @@ __device__ __forceinline__ real triangle(real phi1, real phi2, real l12, real l1
     return fmin(t, fmin(phi1 + root(l13), phi2 + root(l23)));
 }
 
-// What of an element is stored: the device's forms of ../products.rs.
-struct Stored {
-    const u32 *nodes;      // (n_elements, corners)
-    const real *numbers;   // squares; or 18 products; or metrics
-    const real *point;     // (n_nodes, 4), the last unused; on the fly alone
-};
+#include "layout.cuh"
+
+// Times as words.
+__device__ __forceinline__ word *words(real *times) { return reinterpret_cast<word *>(times); }
 
 enum : int { SIX = 0, EIGHTEEN = 1, FLY = 2, THREE = 3 };
 
@@ -233,21 +230,6 @@ template <int FORM> __device__ __forceinline__ void load_nodes(const Stored &s, 
 struct Start {
     u32 entry;
     word time;
-};
-
-// What active.cu and wide.cu share: an active list for the whole mesh. A node of a set of starts is an *entry*: set << shift | node.
-template <typename Record> struct Sweeps {
-    Record *record[2]; // of entries, (n_sets << shift,)
-    u32 *list[2];      // entries of a sweep
-    u32 *counters;     // 0: arrivals at the barrier; 1 to 3: lengths of lists; 7: sweeps
-    word *earliest;    // times on the lists
-    u64 *work;         // local solves, entries passed on
-    const Start *starts;
-    real *time;        // results, (n_sets, n_nodes)
-    u32 n_starts, shift, n_nodes, n_sets;
-    real window, keep;
-    u32 most_sweeps;
-    u32 few; // wide.cu: in a sweep in which a set of starts has no more entries than these, none waits: there is room for all
 };
 
 // All thread blocks wait for the last one. `target` counts arrivals. What was written before is visible after. While the first thread waits

@@ -4,10 +4,9 @@
 //! sets of starts at once, so that these share the waiting at barriers; its bits do not depend on the run. *Sub-domains* (domains.cu) are the paper's
 //! two approaches, with the interfaces of the block file; there the last bits may.
 
-use std::ffi::c_void;
-use std::time::Instant;
+mod layout;
 
-use cust::module::Module;
+use std::time::Instant;
 
 use super::problem::{
     Arrival, Decomposition, EikonalError, EikonalProblem, EikonalSettings, LocalSolver, Statistics, first_time,
@@ -18,24 +17,11 @@ use crate::simd::Real;
 use pogo_formats::domains::SubDomainsView;
 use pogo_formats::eikonal::EikonalMeshView;
 
-use crate::device::{Buffer, DeviceError, Gpu, Kernel, check as checked};
-
-/// The kernels' code, compiled from the .cu files beside this one (`kernels/ptx/build.sh`).
-mod ptx {
-    pub const WIDE: &str = include_str!("../../../ptx/eikonal_wide.ptx");
-    const ACTIVE_F32: &str = include_str!("../../../ptx/eikonal_active_f32.ptx");
-    const ACTIVE_F64: &str = include_str!("../../../ptx/eikonal_active_f64.ptx");
-    const DOMAINS_F32: &str = include_str!("../../../ptx/eikonal_domains_f32.ptx");
-    const DOMAINS_F64: &str = include_str!("../../../ptx/eikonal_domains_f64.ptx");
-
-    pub fn active<T>() -> &'static str {
-        if size_of::<T>() == 8 { ACTIVE_F64 } else { ACTIVE_F32 }
-    }
-
-    pub fn domains<T>() -> &'static str {
-        if size_of::<T>() == 8 { DOMAINS_F64 } else { DOMAINS_F32 }
-    }
-}
+use crate::device::layout::{Out, Pointer};
+use crate::device::{
+    Arena, Buffer, DeviceError, Gpu, Kernel, MemoryReport, Module, Plain as _, Slice, Stream, arguments,
+};
+use layout::*;
 
 /// Most sweeps before a solve is given up: more than any mesh needs.
 const MOST_SWEEPS: u32 = 1 << 24;
@@ -52,8 +38,9 @@ pub struct GpuSettings {
     pub ordinal: u32,
     /// Most sets of starts that are solved at once.
     pub sets: usize,
-    /// 0: the fastest form. 8, 16, 32: lanes that work on the elements of one node where these are stored once; for comparison.
-    pub lanes: u32,
+    /// Whether what a node needs of its elements may be stored once for each of their corners, which is the fastest form;
+    /// otherwise elements are stored once, as where memory is short.
+    pub wide: bool,
     /// As in [`EikonalSettings::window`]; more sweeps cost more here than more local solves.
     pub window: f64,
     /// Sweeps of a sub-domain between two exchanges, in the second approach.
@@ -64,201 +51,102 @@ pub struct GpuSettings {
 
 impl Default for GpuSettings {
     fn default() -> Self {
-        Self { ordinal: 0, sets: 8, lanes: 0, window: 4.0, inner: 1, few: 32 }
+        Self { ordinal: 0, sets: 8, wide: true, window: 4.0, inner: 1, few: 32 }
     }
 }
 
-/// The same layout as `Stored` in local.cuh.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct StoredParams {
-    nodes: u64,
-    numbers: u64,
-    point: u64,
-}
-
-/// The same layout as `Sweeps` in local.cuh.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct SweepParams<T> {
-    record: [u64; 2],
-    list: [u64; 2],
-    counters: u64,
-    earliest: u64,
-    work: u64,
-    starts: u64,
-    time: u64,
-    n_starts: u32,
-    shift: u32,
-    n_nodes: u32,
-    n_sets: u32,
-    window: T,
-    keep: T,
-    most_sweeps: u32,
-    few: u32,
-}
-
-/// The same layout as `Params` in active.cu.
-#[repr(C)]
-struct ActiveParams<T> {
-    sweeps: SweepParams<T>,
-    stored: StoredParams,
-    incident_first: u64,
-    incident: u64,
-}
-
-/// The same layout as `Params` in wide.cu.
-#[repr(C)]
-struct WideParams<T> {
-    sweeps: SweepParams<T>,
-    incident_first: u64,
-    wide: u64,
-    n_incident: u64,
-}
-
-/// Most sets of starts at once (wide.cu).
-const MOST_SETS: usize = 32;
 /// Counters that the kernels share, and behind them the earliest times and lengths of lists.
 const COUNTERS: usize = 8;
-const LISTS: usize = 6 * MOST_SETS;
-/// Places of `items` in wide.cu, and its threads: so many entries are listed at once.
-const ITEMS: usize = 1024;
-const WIDE_THREADS: usize = 512;
-/// Shared memory of `wide_six`, bytes: `Block` in wide.cu.
-const WIDE_SHARED: u32 = 4 * (2560 + 3 * ITEMS as u32 + 11 * 16 * 96 + 2 * MOST_SETS as u32 + 6);
+const LISTS: usize = 6 * MOST_SETS as usize;
 
-/// The same layout as `Params` in domains.cu.
-#[repr(C)]
-struct DomainParams<T> {
-    stored: StoredParams,
-    incident_first: u64,
-    incident: u64,
-    tables: [u64; 9],
-    bits: u64,
-    news: u64,
-    changed: u64,
-    active: u64,
-    n_active: u64,
-    list: [u64; 2],
-    mark: u64,
-    counters: u64,
-    work: u64,
-    starts: u64,
-    time: u64,
-    n_starts: u32,
-    n_nodes: u32,
-    n_domains: u32,
-    most_own: u32,
-    keep: T,
-    inner: u32,
-    most_rounds: u32,
-    n_pairs: u32,
-    reserved: u32,
-}
-
-/// What one form has beside the elements.
-enum Form<T> {
-    /// With `wide`: what a node needs of its elements, once for each of their corners.
-    Active {
-        record: [Buffer<u32>; 2],
-        list: [Buffer<u32>; 2],
-        shift: u32,
-        window: T,
-        few: u32,
-        wide: Option<Buffer<u32>>,
-    },
-    Domains(Box<Domains<T>>),
-}
-
-/// Tables of the block file as they are, and the state of the sweeps.
-struct Domains<T> {
-    /// Neighbours of nodes, own nodes, halos and pairs, in the order of `DomainParams`.
-    tables: [Buffer<u32>; 9],
-    bits: Buffer<T>,
-    news: Buffer<u32>,
-    changed: Buffer<u32>,
-    active: Buffer<u32>,
-    n_active: Buffer<u32>,
-    list: [Buffer<u32>; 2],
-    mark: Buffer<u32>,
-    n_domains: u32,
-    most_own: u32,
-    n_pairs: u32,
-    inner: u32,
-}
-
-impl<T: Real> Domains<T> {
-    /// `parts`: the first approach, whose lists are of parts of sub-domains.
-    fn new(
-        mesh: &EikonalMeshView,
-        domains: &SubDomainsView,
-        most_own: u32,
-        parts: bool,
-        inner: u32,
-    ) -> Result<Self, DeviceError> {
-        let (n, n_domains) = (mesh.n_nodes(), domains.n_domains());
-        let node_first = domains.starts();
-        let halo_first: Vec<u32> = (0..=n_domains).map(|domain| domains.halo_first(domain) as u32).collect();
-        // Messages by owner: owner and reader, and of each node its local number at both.
-        let (mut pair, mut pair_first, mut interface) = (Vec::new(), vec![0_u32], Vec::new());
-        for message in (0..n_domains).flat_map(|domain| domains.sent(domain)) {
-            pair.extend([message.owner, message.reader]);
-            let first = (domains.n_own(message.reader as usize) + message.halo_first) as u32;
-            let owner = node_first[message.owner as usize];
-            interface.extend(message.items.iter().zip(first..).flat_map(|(node, there)| [node - owner, there]));
-            pair_first.push((interface.len() / 2) as u32);
-        }
-        let tables = [
-            mesh.neighbour_first,
-            mesh.neighbours,
-            &node_first,
-            &halo_first,
-            domains.halo,
-            domains.sent_first,
-            &pair_first,
-            &pair,
-            &interface,
-        ]
-        .map(Buffer::of);
-        let [a, b, c, d, e, f, g, h, i] = tables;
-        // PART in domains.cu; two words a part.
-        let list = if parts { 2 * (n / 64 + n_domains) } else { n_domains };
-        Ok(Self {
-            tables: [a?, b?, c?, d?, e?, f?, g?, h?, i?],
-            bits: Buffer::zeros(n)?,
-            news: Buffer::zeros((n + domains.halo.len()).div_ceil(32))?,
-            changed: Buffer::zeros(n + n_domains)?,
-            active: Buffer::zeros(if parts { 2 * n } else { 0 })?,
-            n_active: Buffer::zeros(2 * n_domains)?,
-            list: [Buffer::zeros(list)?, Buffer::zeros(list)?],
-            mark: Buffer::zeros(n_domains)?,
-            n_domains: n_domains as u32,
-            most_own,
-            n_pairs: domains.n_messages() as u32,
-            inner: inner.max(1),
-        })
-    }
+/// What a form has beside the elements.
+enum Form<T: Real> {
+    /// An active list of the whole mesh.
+    Active(Box<SweepParams<T>>),
+    /// The sub-domains of the block file.
+    Domains(Box<DomainParams<T>>),
 }
 
 /// A mesh on the device, ready to be solved for one or many sets of starts.
 pub struct GpuSolver<T: Real> {
     gpu: Gpu,
+    stream: Stream,
     _module: Module,
     kernel: Kernel,
     form: Form<T>,
-    nodes: Buffer<u32>,
-    numbers: Buffer<T>,
-    point: Buffer<T>,
-    incident_first: Buffer<u32>,
-    incident: Buffer<u32>,
+    _arena: Arena,
     /// Counters, lists, work (two numbers of 64 bits), and the starts.
     small: Buffer<u32>,
-    time: Buffer<T>,
+    time: Slice<T>,
     n_nodes: usize,
     sets: usize,
     keep: T,
     /// Computing and copying what is stored, s.
     pub setup_seconds: f64,
+    /// Arrays on the device.
+    pub memory: MemoryReport,
+}
+
+/// Modules that a run is likely to need, for [`Starting`](crate::device::Starting).
+pub fn gpu_modules(single: bool) -> Vec<&'static str> {
+    if single { vec!["eikonal_wide"] } else { vec!["eikonal_active_f64"] }
+}
+
+/// What a mesh needs on a device, bytes.
+struct Needs {
+    /// Elements, and the tables of sub-domains.
+    fixed: u64,
+    /// A set of starts.
+    set: u64,
+    /// What a node needs of its elements, once for each of their corners.
+    wide: u64,
+}
+
+impl Needs {
+    fn new<T>(mesh: &EikonalMeshView, domains: Option<&SubDomainsView>, solver: LocalSolver, shift: u32) -> Self {
+        let (n, number) = (mesh.n_nodes(), size_of::<T>());
+        let numbers_of_element = match (mesh.corners, solver) {
+            (3, _) => 3,
+            (_, LocalSolver::Eighteen) => 18,
+            _ => 6,
+        };
+        let element_bytes = 4 * mesh.corners + number * numbers_of_element;
+        let of_domains =
+            domains.map_or(0, |domains| 4 * (mesh.neighbours.len() + 3 * domains.halo.len() + 4 * n) + number * n);
+        let points = if solver == LocalSolver::OnTheFly { 4 * number * n } else { 0 };
+        let set = if domains.is_some() { number * n } else { ((4 * number + 8) << shift) + number * n };
+        Self {
+            fixed: (element_bytes * mesh.n_elements() + 4 * mesh.incident.len() + 4 * n + of_domains + points) as u64,
+            set: set as u64,
+            wide: 36 * mesh.incident.len() as u64,
+        }
+    }
+}
+
+/// Elements, and which of them touch each node.
+fn store<T: Real>(
+    problem: &EikonalProblem,
+    solver: LocalSolver,
+    arena: &mut Arena,
+) -> Result<(Stored<T>, Slice<u32>, Slice<T>, Slice<u32>), DeviceError> {
+    let (mesh, metrics) = (&problem.mesh, &problem.metrics);
+    let nodes = arena.copy("nodes of elements", mesh.elements)?;
+    let mut stored = Stored { nodes: nodes.at(), ..Stored::zeroed() };
+    let numbers = match (mesh.corners, solver) {
+        (3, _) => arena.copy("numbers of elements", Three::<T>::new(mesh, metrics).0.as_flattened())?,
+        (_, LocalSolver::Six) => arena.copy("numbers of elements", Six::<T>::new(mesh, metrics).0.as_flattened())?,
+        (_, LocalSolver::Eighteen) => {
+            arena.copy("numbers of elements", Eighteen::<T>::new(mesh, metrics).0.as_flattened())?
+        }
+        (_, LocalSolver::OnTheFly) => {
+            let of_mesh = OnTheFly::<T>::new(mesh, metrics);
+            let point: Vec<T> = of_mesh.point.iter().flat_map(|&[x, y, z]| [x, y, z, T::default()]).collect();
+            stored.point = arena.copy("positions", &point)?.at();
+            arena.copy("numbers of elements", of_mesh.metric.as_flattened())?
+        }
+    };
+    stored.numbers = numbers.at();
+    Ok((stored, nodes, numbers, arena.copy("incident elements", mesh.incident)?))
 }
 
 impl<T: Real> GpuSolver<T> {
@@ -275,112 +163,85 @@ impl<T: Real> GpuSolver<T> {
         let begin = Instant::now();
         let gpu = Gpu::open(device.ordinal)?;
         let mesh = &problem.mesh;
-        let (n, metrics) = (mesh.n_nodes(), &problem.metrics);
+        let n = mesh.n_nodes();
         let domains = problem.domains.as_ref().filter(|_| settings.decomposition.by_domains());
         // Tables of sub-domains have six products.
         let solver = if domains.is_some() { LocalSolver::Six } else { settings.local_solver };
         let shift = n.next_power_of_two().trailing_zeros();
-        let mut sets =
-            if domains.is_some() { 1 } else { device.sets.clamp(1, MOST_SETS.min(1 << (32 - shift).min(16))) };
+        let most_sets = (MOST_SETS as usize).min(1 << (32 - shift).min(16));
+        let mut sets = if domains.is_some() { 1 } else { device.sets.clamp(1, most_sets) };
 
-        let number = size_of::<T>();
-        let numbers_of_element = match (mesh.corners, solver) {
-            (3, _) => 3,
-            (_, LocalSolver::Eighteen) => 18,
-            _ => 6,
-        };
-        let element_bytes = 4 * mesh.corners + number * numbers_of_element;
-        let of_domains =
-            domains.map_or(0, |domains| 4 * (mesh.neighbours.len() + 3 * domains.halo.len() + 4 * n) + number * n);
-        let fixed = (element_bytes * mesh.n_elements() + 4 * mesh.incident.len() + 4 * n + of_domains) as u64
-            + if solver == LocalSolver::OnTheFly { (4 * number * n) as u64 } else { 0 };
-        let a_set = if domains.is_some() {
-            (number * n) as u64
-        } else {
-            ((4 * number as u64 + 8) << shift) + (number * n) as u64
-        };
+        let needs = Needs::new::<T>(mesh, domains, solver, shift);
         let free = gpu.free_memory()?.saturating_sub(RESERVE);
-        while sets > 1 && fixed + sets as u64 * a_set > free {
+        while sets > 1 && needs.fixed + sets as u64 * needs.set > free {
             sets /= 2;
         }
-        let wide_bytes = 36 * mesh.incident.len() as u64;
-        let wide = device.lanes == 0
-            && number == 4
+        let needed = needs.fixed + sets as u64 * needs.set;
+        if needed > free {
+            return Err(DeviceError::Memory { name: gpu.name.clone(), needed, free, advice: ADVICE }.into());
+        }
+        let wide = device.wide
+            && size_of::<T>() == 4
             && mesh.corners == 4
             && solver == LocalSolver::Six
             && domains.is_none()
             && fits_wide(mesh, sets)
-            && fixed + wide_bytes + sets as u64 * a_set <= free;
-        let needed = fixed + sets as u64 * a_set;
-        if needed > free {
-            return Err(DeviceError::Memory { name: gpu.name.clone(), needed, free, advice: ADVICE }.into());
-        }
+            && needed + needs.wide <= free;
 
-        let (numbers, point) = match (mesh.corners, solver) {
-            (3, _) => (Buffer::of(Three::<T>::new(mesh, metrics).0.as_flattened())?, Buffer::zeros(0)?),
-            (_, LocalSolver::Six) => (Buffer::of(Six::<T>::new(mesh, metrics).0.as_flattened())?, Buffer::zeros(0)?),
-            (_, LocalSolver::Eighteen) => {
-                (Buffer::of(Eighteen::<T>::new(mesh, metrics).0.as_flattened())?, Buffer::zeros(0)?)
-            }
-            (_, LocalSolver::OnTheFly) => {
-                let stored = OnTheFly::<T>::new(mesh, metrics);
-                let point: Vec<T> = stored.point.iter().flat_map(|&[x, y, z]| [x, y, z, T::default()]).collect();
-                (Buffer::of(stored.metric.as_flattened())?, Buffer::of(&point)?)
-            }
-        };
-        let (nodes, incident) = (Buffer::of(mesh.elements)?, Buffer::of(mesh.incident)?);
+        let stream = Stream::new()?;
+        let mut arena = Arena::default();
+        let (stored, nodes, numbers, incident) = store::<T>(problem, solver, &mut arena)?;
+        let incident_first = arena.copy("first incident elements", mesh.incident_first)?;
         let (module, kernel, form) = if let Some(domains) = domains {
-            let module = gpu.module(ptx::domains::<T>())?;
-            let most_own = (0..domains.n_domains()).map(|d| domains.n_own(d) as u32).max().unwrap_or(0);
             let first = settings.decomposition == Decomposition::First;
-            let (name, shared) = match (first, mesh.corners) {
-                (true, 3) => ("first_three", 0),
-                (true, _) => ("first_six", 0),
-                (false, 3) => ("second_three", second_shared::<T>(most_own)),
-                (false, _) => ("second_six", second_shared::<T>(most_own)),
+            let (module, kernel, most_own) = domain_kernel::<T>(&gpu, mesh.corners, domains, first)?;
+            let most = DomainParams {
+                stored,
+                incident_first: incident_first.at(),
+                incident: incident.at(),
+                most_own,
+                inner: device.inner.max(1),
+                ..DomainParams::zeroed()
             };
-            let kernel = Kernel::new(&gpu, &module, name, shared).map_err(|error| match error {
-                DeviceError::Shared { name, .. } => EikonalError::DomainSize { name, nodes: most_own },
-                error => error.into(),
-            })?;
-            let domains = Domains::new(mesh, domains, most_own, first, device.inner)?;
-            (module, kernel, Form::Domains(Box::new(domains)))
+            (module, kernel, Form::Domains(Box::new(put_domains(mesh, domains, first, most, &mut arena)?)))
         } else {
-            let module = gpu.module(if wide { ptx::WIDE } else { ptx::active::<T>() })?;
-            let name = match (mesh.corners, solver, device.lanes) {
-                (3, ..) => "active_three_8",
-                _ if wide => "wide_six",
-                (_, LocalSolver::Six, 8) => "active_six_8",
-                (_, LocalSolver::Six, 32) => "active_six_32",
-                (_, LocalSolver::Six, _) => "active_six_16",
-                (_, LocalSolver::Eighteen, _) => "active_eighteen_16",
-                (_, LocalSolver::OnTheFly, _) => "active_fly_16",
-            };
-            let kernel = Kernel::new(&gpu, &module, name, if wide { WIDE_SHARED } else { 0 })?;
+            let (module, kernel) = sweep_kernel::<T>(&gpu, mesh.corners, solver, wide)?;
             let slots = sets << shift;
-            let words = slots * 2 * number / 4;
-            let record = [Buffer::zeros(words)?, Buffer::zeros(words)?];
-            let list = [Buffer::zeros(slots)?, Buffer::zeros(slots)?];
-            let window = T::from_f64(device.window * edge_time(problem));
-            let few = device.few * gpu.multiprocessors;
-            let wide = if wide { Some(widen(&gpu, &module, mesh, &nodes, &numbers, &incident)?) } else { None };
-            (module, kernel, Form::Active { record, list, shift, window, few, wide })
+            let words = slots * 2 * size_of::<T>() / 4;
+            let mut record = || arena.zeros::<u32>("records", words);
+            let record = [record()?, record()?].map(|record| Out::<Record>::from_address(record.pointer()));
+            let mut list = || arena.zeros::<u32>("lists", slots);
+            let list = [list()?.at(), list()?.at()];
+            let mut params = SweepParams {
+                stored,
+                incident_first: incident_first.at(),
+                incident: incident.at(),
+                record,
+                list,
+                shift,
+                window: T::from_f64(device.window * edge_time(problem)),
+                few: device.few * gpu.multiprocessors,
+                ..SweepParams::zeroed()
+            };
+            if wide {
+                let tables = widen((&gpu, &stream), &module, (nodes, numbers, incident), &mut arena)?;
+                (params.wide, params.n_incident) = (tables.at(), incident.len() as u64);
+            }
+            (module, kernel, Form::Active(Box::new(params)))
         };
         Ok(Self {
-            nodes,
-            numbers,
-            point,
-            incident_first: Buffer::of(mesh.incident_first)?,
-            incident,
             small: Buffer::zeros(COUNTERS + LISTS + 4 + 64)?,
-            time: Buffer::zeros(sets * n)?,
+            time: arena.zeros("times", sets * n)?,
             n_nodes: n,
             sets,
             keep: T::from_f64(1.0 - settings.tolerance),
             setup_seconds: begin.elapsed().as_secs_f64(),
+            memory: arena.report(),
             _module: module,
             kernel,
             form,
+            _arena: arena,
+            stream,
             gpu,
         })
     }
@@ -437,7 +298,7 @@ impl<T: Real> GpuSolver<T> {
     /// Times of some sets of starts, which stay on the device.
     fn run<S: AsRef<[(u32, f64)]>>(&mut self, sets: &[S], first: &[f64]) -> Result<Statistics, EikonalError> {
         let begin = Instant::now();
-        let shift = if let Form::Active { shift, .. } = self.form { shift } else { 0 };
+        let shift = if let Form::Active(params) = &self.form { params.shift } else { 0 };
         let mut small = vec![0; COUNTERS];
         for _ in 0..LISTS / 2 * 4 / size_of::<T>() {
             push_bits(&mut small, T::INFINITY);
@@ -459,78 +320,44 @@ impl<T: Real> GpuSolver<T> {
         let counters = self.small.pointer();
         let earliest = counters + 4 * COUNTERS as u64;
         let work = earliest + 4 * LISTS as u64;
-        let starts = work + 16;
-        let time = self.time.pointer();
-        let n_nodes = self.n_nodes as u32;
-        let stored =
-            StoredParams { nodes: self.nodes.pointer(), numbers: self.numbers.pointer(), point: self.point.pointer() };
-        let (incident_first, incident) = (self.incident_first.pointer(), self.incident.pointer());
+        let (counters, earliest, work, starts) =
+            (pointer(counters), pointer(earliest), pointer(work), pointer(work + 16));
+        let (time, n_nodes) = (self.time.at(), self.n_nodes as u32);
         match &self.form {
-            Form::Active { record, list, shift, window, few, wide } => {
-                let sweeps = SweepParams {
-                    record: [record[0].pointer(), record[1].pointer()],
-                    list: [list[0].pointer(), list[1].pointer()],
+            Form::Active(params) => {
+                let params = SweepParams {
                     counters,
                     earliest,
                     work,
                     starts,
                     time,
                     n_starts,
-                    shift: *shift,
                     n_nodes,
                     n_sets: sets.len() as u32,
-                    window: *window,
                     keep: self.keep,
                     most_sweeps: MOST_SWEEPS,
-                    few: *few,
+                    ..**params
                 };
-                match wide {
-                    Some(wide) => {
-                        let n_incident = (wide.len() / 9) as u64;
-                        let params = WideParams { sweeps, incident_first, wide: wide.pointer(), n_incident };
-                        // SAFETY: the layout is the kernel's, and every array is as long as it takes.
-                        unsafe { self.launch(params) }?;
-                    }
-                    None => {
-                        let params = ActiveParams { sweeps, stored, incident_first, incident };
-                        // SAFETY: as above.
-                        unsafe { self.launch(params) }?;
-                    }
-                }
+                // SAFETY: what the kernel takes, and every array is as long as it asks for.
+                unsafe { self.launch(params) }?;
             }
-            Form::Domains(domains) => {
+            Form::Domains(params) => {
                 let params = DomainParams {
-                    stored,
-                    incident_first,
-                    incident,
-                    tables: std::array::from_fn(|i| domains.tables[i].pointer()),
-                    bits: domains.bits.pointer(),
-                    news: domains.news.pointer(),
-                    changed: domains.changed.pointer(),
-                    active: domains.active.pointer(),
-                    n_active: domains.n_active.pointer(),
-                    list: [domains.list[0].pointer(), domains.list[1].pointer()],
-                    mark: domains.mark.pointer(),
                     counters,
                     work,
                     starts,
                     time,
                     n_starts,
                     n_nodes,
-                    n_domains: domains.n_domains,
-                    most_own: domains.most_own,
                     keep: self.keep,
-                    inner: domains.inner,
                     most_rounds: MOST_SWEEPS,
-                    n_pairs: domains.n_pairs,
-                    reserved: 0,
+                    ..**params
                 };
                 // SAFETY: as above.
                 unsafe { self.launch(params) }?;
             }
         }
-        // SAFETY: the null stream is always there.
-        checked("finish its work", unsafe { cust::sys::cuStreamSynchronize(std::ptr::null_mut()) })?;
+        self.stream.synchronize()?;
         let seconds = begin.elapsed().as_secs_f64() / sets.len() as f64;
         let mut counters = [0; COUNTERS + LISTS + 4];
         self.small.read(&mut counters)?;
@@ -548,11 +375,106 @@ impl<T: Real> GpuSolver<T> {
     ///
     /// # Safety
     /// `P` has the layout of the kernel's parameters, and what they point to is as long as the kernel takes.
-    unsafe fn launch<P>(&self, mut params: P) -> Result<(), DeviceError> {
-        let mut arguments = [(&raw mut params).cast::<c_void>()];
+    unsafe fn launch<P>(&self, params: P) -> Result<(), DeviceError> {
         // SAFETY: the caller's promise.
-        unsafe { self.kernel.launch_together(&self.gpu, std::ptr::null_mut(), u32::MAX, &mut arguments) }
+        unsafe { self.kernel.launch_resident(&self.gpu, &self.stream, u32::MAX, &mut arguments![params]) }
     }
+}
+
+/// An address as the kernels' structures hold it.
+fn pointer<T, P: Pointer<T>>(address: u64) -> P {
+    P::from_address(address)
+}
+
+/// The kernel of an active list.
+fn sweep_kernel<T>(
+    gpu: &Gpu,
+    corners: usize,
+    solver: LocalSolver,
+    wide: bool,
+) -> Result<(Module, Kernel), DeviceError> {
+    let module = gpu.module(match (wide, size_of::<T>()) {
+        (true, _) => "eikonal_wide",
+        (false, 8) => "eikonal_active_f64",
+        (false, _) => "eikonal_active_f32",
+    })?;
+    let name = match (corners, solver) {
+        (3, _) => "active_three_8",
+        _ if wide => "wide_six",
+        (_, LocalSolver::Six) => "active_six_16",
+        (_, LocalSolver::Eighteen) => "active_eighteen_16",
+        (_, LocalSolver::OnTheFly) => "active_fly_16",
+    };
+    let kernel = Kernel::new(gpu, &module, name, if wide { WIDE_SHARED } else { 0 })?;
+    Ok((module, kernel))
+}
+
+/// The kernel of sub-domains in the first or the second approach, and the most own nodes of one.
+fn domain_kernel<T>(
+    gpu: &Gpu,
+    corners: usize,
+    domains: &SubDomainsView,
+    first: bool,
+) -> Result<(Module, Kernel, u32), EikonalError> {
+    let module = gpu.module(if size_of::<T>() == 8 { "eikonal_domains_f64" } else { "eikonal_domains_f32" })?;
+    let most_own = (0..domains.n_domains()).map(|d| domains.n_own(d) as u32).max().unwrap_or(0);
+    let (name, shared) = match (first, corners) {
+        (true, 3) => ("first_three", 0),
+        (true, _) => ("first_six", 0),
+        (false, 3) => ("second_three", second_shared::<T>(most_own)),
+        (false, _) => ("second_six", second_shared::<T>(most_own)),
+    };
+    let kernel = Kernel::new(gpu, &module, name, shared).map_err(|error| match error {
+        DeviceError::Shared { name, .. } => EikonalError::DomainSize { name, nodes: most_own },
+        error => error.into(),
+    })?;
+    Ok((module, kernel, most_own))
+}
+
+/// Tables of the block file as they are, and the state of the sweeps. `parts`: the first approach, whose lists are of parts of
+/// sub-domains.
+fn put_domains<T: Real>(
+    mesh: &EikonalMeshView,
+    domains: &SubDomainsView,
+    parts: bool,
+    params: DomainParams<T>,
+    arena: &mut Arena,
+) -> Result<DomainParams<T>, DeviceError> {
+    let (n, n_domains) = (mesh.n_nodes(), domains.n_domains());
+    let node_first = domains.starts();
+    let halo_first: Vec<u32> = (0..=n_domains).map(|domain| domains.halo_first(domain) as u32).collect();
+    // Messages by owner: owner and reader, and of each node its local number at both.
+    let (mut pairs, mut pair_first, mut entries) = (Vec::new(), vec![0_u32], Vec::new());
+    for message in (0..n_domains).flat_map(|domain| domains.sent(domain)) {
+        pairs.push([message.owner, message.reader]);
+        let first = (domains.n_own(message.reader as usize) + message.halo_first) as u32;
+        let owner = node_first[message.owner as usize];
+        entries.extend(message.items.iter().zip(first..).map(|(node, there)| [node - owner, there]));
+        pair_first.push(entries.len() as u32);
+    }
+    // Two words a part.
+    let list = if parts { 2 * (n / PART as usize + n_domains) } else { n_domains };
+    Ok(DomainParams {
+        neighbour_first: arena.copy("first neighbours", mesh.neighbour_first)?.at(),
+        neighbours: arena.copy("neighbours", mesh.neighbours)?.at(),
+        node_first: arena.copy("first own nodes", &node_first)?.at(),
+        halo_first: arena.copy("first halo nodes", &halo_first)?.at(),
+        halo: arena.copy("halo", domains.halo)?.at(),
+        sent_first: arena.copy("first pairs", domains.sent_first)?.at(),
+        pair_first: arena.copy("first entries of pairs", &pair_first)?.at(),
+        pair: arena.copy("pairs", &pairs)?.at(),
+        entries: arena.copy("entries of pairs", &entries)?.at(),
+        bits: arena.zeros::<T>("times as words", n)?.at(),
+        news: arena.zeros::<u32>("news", (n + domains.halo.len()).div_ceil(32))?.at(),
+        changed: arena.zeros::<u32>("changed", n + n_domains)?.at(),
+        active: arena.zeros::<u32>("active nodes", if parts { 2 * n } else { 0 })?.at(),
+        n_active: arena.zeros::<u32>("numbers of active nodes", 2 * n_domains)?.at(),
+        list: [arena.zeros::<u32>("lists", list)?.at(), arena.zeros::<u32>("lists", list)?.at()],
+        mark: arena.zeros::<u32>("marks", n_domains)?.at(),
+        n_domains: n_domains as u32,
+        n_pairs: domains.n_messages() as u32,
+        ..params
+    })
 }
 
 /// The bits of a number, low word first.
@@ -575,28 +497,24 @@ fn fits_wide(mesh: &EikonalMeshView, sets: usize) -> bool {
     let mut places: Vec<usize> =
         mesh.incident_first.windows(2).map(|pair| ((pair[1] - pair[0]) as usize).div_ceil(32)).collect();
     places.sort_unstable_by(|a, b| b.cmp(a));
-    places.iter().flat_map(|places| std::iter::repeat_n(places, sets)).take(WIDE_THREADS).sum::<usize>() <= ITEMS
+    places.iter().flat_map(|places| std::iter::repeat_n(places, sets)).take(WIDE_THREADS as usize).sum::<usize>()
+        <= WIDE_ITEMS as usize
 }
 
 /// What each node needs of the elements round it, put together on the device.
 fn widen<T: Real>(
-    gpu: &Gpu,
+    (gpu, stream): (&Gpu, &Stream),
     module: &Module,
-    mesh: &EikonalMeshView,
-    nodes: &Buffer<u32>,
-    numbers: &Buffer<T>,
-    incident: &Buffer<u32>,
-) -> Result<Buffer<u32>, DeviceError> {
-    let wide = Buffer::zeros(9 * mesh.incident.len())?;
+    (nodes, numbers, incident): (Slice<u32>, Slice<T>, Slice<u32>),
+    arena: &mut Arena,
+) -> Result<Slice<u32>, DeviceError> {
+    let n = incident.len();
+    let wide = arena.zeros::<u32>("elements by corner", 9 * n)?;
     let kernel = Kernel::new(gpu, module, "widen", 0)?;
-    let (mut incident, mut nodes, mut numbers) = (incident.pointer(), nodes.pointer(), numbers.pointer());
-    let (mut to, mut n_incident) = (wide.pointer(), mesh.incident.len() as u64);
-    let mut arguments = [&raw mut incident, &raw mut nodes, &raw mut numbers, &raw mut to, &raw mut n_incident]
-        .map(|argument| argument.cast::<c_void>());
+    let (incident, nodes, numbers) = (incident.pointer(), nodes.pointer(), numbers.pointer());
+    let (to, n_incident, blocks) = (wide.pointer(), n as u64, n.div_ceil(256).max(1) as u32);
     // SAFETY: what `widen` takes, in its order; `wide` is as long as it writes.
-    unsafe {
-        kernel.launch(std::ptr::null_mut(), mesh.incident.len().div_ceil(256).max(1) as u32, &mut arguments)?;
-        checked("finish its work", cust::sys::cuStreamSynchronize(std::ptr::null_mut()))?;
-    }
+    unsafe { kernel.launch(stream, blocks, &mut arguments![incident, nodes, numbers, to, n_incident])? };
+    stream.synchronize()?;
     Ok(wide)
 }

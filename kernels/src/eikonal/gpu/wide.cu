@@ -11,21 +11,15 @@
 
 #include "local.cuh"
 
-// A record is time << 32 | ~sweep in which the entry is on the list. `earliest` is by list and set, (3, MOST_SETS),
-// and behind it is how many entries of the set are on the list, (3, MOST_SETS).
-struct Params : Sweeps<u64> {
-    const u32 *incident_first;
-    const u32 *wide; // (9, n_incident): the other corners a < b < c of the element, squares of ab, ac, bc, ao, bo, co, o the node itself
-    u64 n_incident;
-};
+typedef SweepParams Params;
 
-constexpr int THREADS = 512;
+// A record is time << 32 | ~sweep in which the entry is on the list.
+__device__ __forceinline__ u64 *records(const Params &p, u32 sweep) { return reinterpret_cast<u64 *>(p.record[sweep & 1]); }
+
+constexpr int THREADS = WIDE_THREADS;
 constexpr int WARPS = THREADS / 32;
-constexpr u32 KEPT = 2560;       // entries that a block keeps before they go to the list
-constexpr u32 ITEMS = 2 * THREADS; // warps' loads of elements
-constexpr u32 SOLVES = WARPS * 96; // a lane has an element with three other corners, seldom four
+constexpr u32 KEPT = WIDE_KEPT, ITEMS = WIDE_ITEMS, SOLVES = WIDE_SOLVES;
 
-constexpr u32 MOST_SETS = 32;
 // Items that a warp looks at before the list is solved.
 constexpr int PER_WARP = 3;
 
@@ -38,6 +32,7 @@ struct Block {
     u32 least[MOST_SETS], found[MOST_SETS];
     u32 n_kept, place, n_items, n_solves[2];
 };
+static_assert(sizeof(Block) == WIDE_SHARED, "the host counts with another size");
 
 __device__ __forceinline__ u64 make_record(u32 time, u32 sweep) { return u64(time) << 32 | u32(~sweep); }
 
@@ -45,7 +40,7 @@ __device__ __forceinline__ u64 make_record(u32 time, u32 sweep) { return u64(tim
 __device__ __forceinline__ void push(const Params &p, Block &block, u32 sweep, u32 entry, u32 time) {
     u32 &least = block.least[entry >> p.shift];
     if (time < *(volatile u32 *)&least) atomicMin(&least, time);
-    const u64 before = atomicMin(&p.record[(sweep + 1) & 1][entry], make_record(time, sweep + 1));
+    const u64 before = atomicMin(&records(p, sweep + 1)[entry], make_record(time, sweep + 1));
     // Somebody was here with an earlier time, or put it on the list.
     if (u32(before >> 32) < time || u32(before) == ~(sweep + 1)) return;
     atomicAdd(&block.found[entry >> p.shift], 1u);
@@ -63,7 +58,7 @@ __device__ __forceinline__ void hand_over(const Params &p, Block &block, u32 swe
     if (threadIdx.x == 0 && n > 0) block.place = atomicAdd(&p.counters[1 + (sweep + 1) % 3], n);
     if (threadIdx.x >= 32 && threadIdx.x < 32 + p.n_sets) {
         const u32 set = threadIdx.x - 32;
-        u32 *at = p.earliest + (sweep + 1) % 3 * MOST_SETS + set;
+        u32 *at = words(p.earliest) + (sweep + 1) % 3 * MOST_SETS + set;
         if (block.least[set] < INFINITE) atomicMin(at, block.least[set]);
         if (block.found[set] > 0) atomicAdd(at + 3 * MOST_SETS, block.found[set]);
     }
@@ -91,8 +86,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) wide_six(const __grid_c
     const u32 mask = (1u << p.shift) - 1;
     for (u32 set = 0; set < p.n_sets; set++)
         for (u32 node = thread; node < p.n_nodes; node += n_threads) {
-            p.record[0][set << p.shift | node] = make_record(INFINITE, 0);
-            p.record[1][set << p.shift | node] = make_record(INFINITE, 0);
+            records(p, 0)[set << p.shift | node] = make_record(INFINITE, 0);
+            records(p, 1)[set << p.shift | node] = make_record(INFINITE, 0);
         }
     grid_barrier(p.counters, target);
     for (u32 i = thread; i < p.n_starts; i += n_threads) {
@@ -112,19 +107,19 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) wide_six(const __grid_c
     for (; sweep < p.most_sweeps; sweep++) {
         const u32 n = __ldcg(&p.counters[1 + sweep % 3]);
         if (n == 0) break;
-        const u32 *earliest = p.earliest + sweep % 3 * MOST_SETS;
+        const u32 *earliest = words(p.earliest) + sweep % 3 * MOST_SETS;
         // Last read a sweep ago, and next written in the coming one.
         if (thread == 0) p.counters[1 + (sweep + 2) % 3] = 0;
         if (thread < MOST_SETS) {
-            p.earliest[(sweep + 2) % 3 * MOST_SETS + thread] = INFINITE;
-            p.earliest[(3 + (sweep + 2) % 3) * MOST_SETS + thread] = 0;
+            words(p.earliest)[(sweep + 2) % 3 * MOST_SETS + thread] = INFINITE;
+            words(p.earliest)[(3 + (sweep + 2) % 3) * MOST_SETS + thread] = 0;
         }
         const auto limit_of = [&](u32 entry) {
             const u32 set = entry >> p.shift;
             return earliest[3 * MOST_SETS + set] <= p.few ? __uint_as_float(INFINITE) : __uint_as_float(earliest[set]) + p.window;
         };
-        const u64 *now = p.record[sweep & 1];
-        u64 *next = p.record[(sweep + 1) & 1];
+        const u64 *now = records(p, sweep);
+        u64 *next = records(p, sweep + 1);
         const u32 *list = p.list[sweep & 1];
         // A thread an entry. The list is dealt out to the blocks entry by entry.
         for (u32 first_entry = 0; first_entry < n; first_entry += n_threads) {
@@ -222,7 +217,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) wide_six(const __grid_c
     }
     for (u32 set = 0; set < p.n_sets; set++)
         for (u32 node = thread; node < p.n_nodes; node += n_threads)
-            p.time[size_t(set) * p.n_nodes + node] = __uint_as_float(u32(p.record[sweep & 1][set << p.shift | node] >> 32));
+            p.time[size_t(set) * p.n_nodes + node] = __uint_as_float(u32(records(p, sweep)[set << p.shift | node] >> 32));
     for (int d = 16; d > 0; d /= 2) passed_on += __shfl_xor_sync(~0u, passed_on, d);
     if (threadIdx.x == 0) atomicAdd(&p.work[0], u64(solves));
     if (lane == 0) atomicAdd(&p.work[1], u64(passed_on));

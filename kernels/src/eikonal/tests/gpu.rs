@@ -1,16 +1,6 @@
-//! The device against the CPU. Without a device these tests say that they are skipped.
+//! The device against the CPU. These tests need a device: `tests/gpu.sh kernels` runs them.
 
 use super::*;
-use crate::device::first_device;
-
-fn skipped(test: &str) -> bool {
-    let device = first_device();
-    match &device {
-        Some(name) => eprintln!("{test}: on {name}"),
-        None => pogo_tests::skip("there is no CUDA device"),
-    }
-    device.is_none()
-}
 
 /// Largest difference, of the latest time.
 fn apart<T: Real>(a: &[T], b: &[T]) -> f64 {
@@ -19,16 +9,14 @@ fn apart<T: Real>(a: &[T], b: &[T]) -> f64 {
 }
 
 #[test]
+#[ignore = "needs a CUDA device"]
 fn every_form_gives_the_times_of_the_cpu() {
-    if skipped("every form against the CPU") {
-        return;
-    }
-    every_form::<f32>("f32", &[0, 8, 16, 32], 6e-6, 2e-5);
-    every_form::<f64>("f64", &[0], 1e-13, 1e-13);
+    every_form::<f32>("f32", &[true, false], 6e-6, 2e-5);
+    every_form::<f64>("f64", &[true], 1e-13, 1e-13);
 }
 
 /// `limit`: of the forms that store squares or products; `on_the_fly`: where edges are differences of rounded coordinates.
-fn every_form<T: Real>(precision: &str, lanes: &[u32], limit: f64, on_the_fly: f64) {
+fn every_form<T: Real>(precision: &str, forms: &[bool], limit: f64, on_the_fly: f64) {
     let (cube, metrics) = patchwork(24);
     let sheet = surface(60, 0.25, |x, y| [x.cos(), x.sin(), y]);
     let sheet_metric = [tensors([3.0, 2.0, 1.0]).1];
@@ -46,16 +34,16 @@ fn every_form<T: Real>(precision: &str, lanes: &[u32], limit: f64, on_the_fly: f
         let reference = solve::<T>(&problem(mesh, metrics), &starts, &EikonalSettings::default()).unwrap();
         for local_solver in VARIANTS {
             let settings = EikonalSettings { local_solver, ..Default::default() };
-            for &lanes in lanes {
+            for &wide in forms {
                 for window in [2.0, f64::INFINITY] {
-                    let device = GpuSettings { lanes, window, ..Default::default() };
+                    let device = GpuSettings { wide, window, ..Default::default() };
                     let mut solver = GpuSolver::<T>::new(&problem(mesh, metrics), &settings, &device).unwrap();
                     let arrival = solver.solve(&starts).unwrap();
                     let again = solver.solve(&starts).unwrap();
                     assert_eq!(arrival.time, again.time, "{name}: two runs differ");
                     let apart = apart(&arrival.time, &reference.time);
                     eprintln!(
-                        "{precision}, {name}, {local_solver:?}, {lanes} lanes, window {window}: {apart:.1e} apart, {} sweeps, {} solves",
+                        "{precision}, {name}, {local_solver:?}, wide {wide}, window {window}: {apart:.1e} apart, {} sweeps, {} solves",
                         arrival.statistics.sweeps, arrival.statistics.local_solves
                     );
                     let limit = if local_solver == LocalSolver::OnTheFly { on_the_fly } else { limit };
@@ -91,10 +79,8 @@ fn every_form<T: Real>(precision: &str, lanes: &[u32], limit: f64, on_the_fly: f
 }
 
 #[test]
+#[ignore = "needs a CUDA device"]
 fn many_sets_at_once_give_the_bits_of_one_at_a_time() {
-    if skipped("many sets of starts") {
-        return;
-    }
     let (mesh, metrics) = patchwork(16);
     let problem = problem(&mesh, &metrics);
     let sets: Vec<Vec<(u32, f64)>> = (0..21).map(|case| vec![(200 * case, 0.5), (case, 0.6)]).collect();
@@ -112,6 +98,7 @@ fn many_sets_at_once_give_the_bits_of_one_at_a_time() {
 }
 
 #[test]
+#[ignore = "needs a CUDA device"]
 fn a_device_that_is_not_there_is_named() {
     let (mesh, metrics) = patchwork(2);
     let device = GpuSettings { ordinal: 1000, ..Default::default() };

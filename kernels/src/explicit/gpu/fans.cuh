@@ -19,7 +19,6 @@ template <typename T> struct __align__(4 * sizeof(T)) Record {
 
 // Records in shared memory, 16 bytes of one apart: a quarter of a warp reads all banks at once. In double precision u and x
 // lie apart, x always as far behind as there can be nodes.
-constexpr u32 MOST_LOCAL = 1024;
 template <typename T> struct Records {
     unsigned char *base;
     static constexpr u32 X = sizeof(T) == 4 ? 8 : 16 * MOST_LOCAL;
@@ -68,6 +67,8 @@ template <typename T> __device__ __forceinline__ Plane<T> plane(const Params<T> 
     const T *d = p.materials[material].d, half = T(0.5);
     return {half * d[0], half * d[1], half * d[7], half * d[14], half * d[2], half * d[8]};
 }
+
+static_assert(sizeof(Extra<float>) == EXTRA_BYTES && sizeof(Extra<double>) == EXTRA_BYTES, "the host counts with another size");
 
 // What of D is used of all triangles: λ + 2μ and μ, no coupling of shear with normal components, or all.
 enum class Law { isotropic, aligned, coupled };
@@ -472,8 +473,8 @@ __device__ __forceinline__ void step_block(const Params<T> &p, const Block &bloc
 // whoever waits does so for some that run already.
 template <typename T, int STEPS, Law LAW> __device__ __forceinline__ void step_fans(const Params<T> &p, u32 k) {
     const u32 pass = blockIdx.y, number = p.list ? p.list[blockIdx.x] : blockIdx.x;
-    const u32 *sources = p.sources + (u64)number * p.n_around;
-    const u32 source = pass > 0 && threadIdx.x < p.n_around ? __ldg(sources + threadIdx.x) : NONE;
+    const u32 *sources = p.sources + (u64)number * p.n_neighbours;
+    const u32 source = pass > 0 && threadIdx.x < p.n_neighbours ? __ldg(sources + threadIdx.x) : NONE;
     const Block block = load_row(p.blocks + number);
     auto wait = [&]() {
         if (pass == 0) return;
@@ -481,7 +482,7 @@ template <typename T, int STEPS, Law LAW> __device__ __forceinline__ void step_f
             while (other != NONE && acquire(p.done + other) < pass) __nanosleep(32);
         };
         wait_for(source);
-        for (u32 s = threadIdx.x + Fans<T>::THREADS; s < p.n_around; s += Fans<T>::THREADS) wait_for(__ldg(sources + s));
+        for (u32 s = threadIdx.x + Fans<T>::THREADS; s < p.n_neighbours; s += Fans<T>::THREADS) wait_for(__ldg(sources + s));
         __syncthreads();
     };
     if (block.special_first == NONE && block.material != MIXED && !block.damped && !p.force_out)

@@ -8,33 +8,12 @@ use rayon::prelude::*;
 
 use super::super::Problem;
 use super::super::cpu::scale::is_aligned;
-use super::tables::law;
-use crate::device::Plain;
+use super::laws::law;
+use super::layout::*;
 
-/// `Tile` in step.cuh.
-#[derive(Debug, Clone, Copy)]
-#[repr(C, align(16))]
-pub(super) struct TileRow {
-    pub first: u64,
-    pub n_layers: u32,
-    pub width: u32,
-    pub height: u32,
-    pub n_slots: u32,
-    pub reserved: [u32; 2],
-}
-
-// SAFETY: numbers without padding.
-unsafe impl Plain for TileRow {}
-
-/// In a word of a tile: the node, whether there is an element of which it is the lowest corner, whether the tile moves it, and
-/// whether it leaves that to `act`.
-const NODE: u32 = (1 << 29) - 1;
-const PRESENT: u32 = 1 << 29;
-const MOVED: u32 = 1 << 30;
-const LEFT: u32 = 1 << 31;
-/// Threads of a thread block, and slots of a plane (`THREADS` and `SLOTS` of the kernel).
-const THREADS: usize = 128;
-const SLOTS: usize = THREADS + 64;
+/// Slots of a plane, and threads of a thread block.
+const SLOTS: usize = super::layout::SLOTS as usize;
+const THREADS: usize = super::layout::THREADS as usize;
 /// Nodes that a tile moves along a grid's third axis: fewer and its first layer, which it computes beside others, counts
 /// for more; more and its positions, which have one origin, have fewer digits.
 const LAYERS: [usize; 2] = [4, 32];
@@ -62,13 +41,13 @@ pub(super) struct Launched {
 /// The tiles of all grids.
 pub(super) struct Tiles {
     pub roles: Vec<Role>,
-    pub rows: Vec<TileRow>,
+    pub rows: Vec<Tile>,
     pub words: Vec<u32>,
     pub launches: Vec<Launched>,
-    /// Nodes that they move or leave.
+    /// Nodes that they or `act` update.
     pub n_moved: usize,
-    /// Nodes that they leave to `act`: something acts there, is recorded, or damps them.
-    pub left: Vec<u32>,
+    /// Nodes that `act` updates instead: they carry a load, a constraint, a monitor or damping.
+    pub act_nodes: Vec<u32>,
 }
 
 /// Thread blocks of `march` that a multiprocessor holds, with numbers of so many bytes (march.cu).
@@ -102,7 +81,7 @@ impl Tiles {
             problem.sections.get(section).is_some_and(|section| is_aligned(&section.elasticity))
         };
         let grids: Vec<Grid> = device.grids().filter(aligned).collect();
-        if grids.is_empty() || n_nodes > NODE as usize {
+        if grids.is_empty() || n_nodes > TILE_NODE as usize {
             return None;
         }
         let mut free = vec![false; n_nodes];
@@ -131,13 +110,19 @@ impl Tiles {
         if 2 * computed.sum::<usize>() > n_nodes {
             return None;
         }
-        let mut tiles =
-            Self { roles, rows: Vec::new(), words: Vec::new(), launches: Vec::new(), n_moved: 0, left: Vec::new() };
+        let mut tiles = Self {
+            roles,
+            rows: Vec::new(),
+            words: Vec::new(),
+            launches: Vec::new(),
+            n_moved: 0,
+            act_nodes: Vec::new(),
+        };
         for grid in &grids {
             let kind = ElementKind::from_code(device.material_kind[grid.material]).unwrap_or(ElementKind::C3d8);
             tiles.cut(grid, law(kind), &free, acts, resident(number, kind) * multiprocessors);
         }
-        tiles.left = (0..n_nodes)
+        tiles.act_nodes = (0..n_nodes)
             .into_par_iter()
             .with_min_len(4096)
             .filter(|&node| free[node] && acts(node))
@@ -149,7 +134,7 @@ impl Tiles {
     fn cut(&mut self, grid: &Grid, law: u32, free: &[bool], acts: &(dyn Fn(usize) -> bool + Sync), n_resident: usize) {
         let number = shape(grid.size, n_resident);
         let n_tiles = number.iter().product();
-        let made: Vec<(TileRow, Vec<u32>, usize)> = (0..n_tiles)
+        let made: Vec<(Tile, Vec<u32>, usize)> = (0..n_tiles)
             .into_par_iter()
             .filter_map(|tile| {
                 let at = [tile % number[0], tile / number[0] % number[1], tile / (number[0] * number[1])];
@@ -160,7 +145,7 @@ impl Tiles {
         let mut launch = Launched { law, material: grid.material, tiles: Vec::new() };
         for (row, words, n_moved) in made {
             launch.tiles.push(self.rows.len() as u32);
-            self.rows.push(TileRow { first: self.words.len() as u64, ..row });
+            self.rows.push(Tile { first: self.words.len() as u64, ..row });
             self.words.extend(words);
             self.n_moved += n_moved;
         }
@@ -176,7 +161,7 @@ impl Tiles {
     pub fn nodes(&self, tile: usize) -> impl Iterator<Item = usize> {
         let row = &self.rows[tile];
         let n = (row.n_layers as usize + 1) * SLOTS;
-        self.words[row.first as usize..][..n].iter().map(|word| (word & NODE) as usize)
+        self.words[row.first as usize..][..n].iter().map(|word| (word & TILE_NODE) as usize)
     }
 
     /// Words that the tiles read.
@@ -191,7 +176,7 @@ impl Tiles {
         let words = &self.words[row.first as usize..][..(row.n_layers as usize + 1) * SLOTS];
         (0..row.n_layers as usize * w * h).filter_map(move |at| {
             let (k, i, j) = (at / (w * h), at % w, at / w % h);
-            let node = |[a, b, c]: [usize; 3]| (words[(k + c) * SLOTS + slot(w, h, i + a, j + b)] & NODE) as usize;
+            let node = |[a, b, c]: [usize; 3]| (words[(k + c) * SLOTS + slot(w, h, i + a, j + b)] & TILE_NODE) as usize;
             (words[k * SLOTS + slot(w, h, i, j)] & PRESENT != 0).then(|| CORNERS.map(node))
         })
     }
@@ -236,7 +221,7 @@ fn cut(
     range: [[usize; 2]; 3],
     free: &[bool],
     acts: &(dyn Fn(usize) -> bool + Sync),
-) -> Option<(TileRow, Vec<u32>, usize)> {
+) -> Option<(Tile, Vec<u32>, usize)> {
     let [w, h, n_layers] = range.map(|[first, last]| last - first + 1);
     let n_slots = (w + 1) * (h + 1);
     let mut words = vec![NOTHING; (n_layers + 1) * SLOTS];
@@ -261,14 +246,14 @@ fn cut(
                 words[k * SLOTS + slot(w, h, i, j)] = node
                     | if inside && place & grid::PRESENT != 0 { PRESENT } else { 0 }
                     | if moved { MOVED } else { 0 }
-                    | if moved && acts(node as usize) { LEFT } else { 0 };
+                    | if moved && acts(node as usize) { BY_ACT } else { 0 };
             }
         }
     }
     // What is not there reads some node that is.
-    let some = words.iter().find(|&&word| word & MOVED != 0)? & NODE;
+    let some = words.iter().find(|&&word| word & MOVED != 0)? & TILE_NODE;
     words.iter_mut().filter(|word| **word == NOTHING).for_each(|word| *word = some);
-    let row = TileRow {
+    let row = Tile {
         first: 0,
         n_layers: n_layers as u32,
         width: w as u32,

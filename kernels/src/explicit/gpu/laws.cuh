@@ -12,18 +12,6 @@
 #pragma once
 #include "step.cuh"
 
-// Codes of the laws, as the tables hold them.
-enum : u32 {
-    TRIANGLE,
-    QUADRILATERAL,
-    REDUCED_QUADRILATERAL,
-    TETRAHEDRON,
-    WEDGE,
-    HEXAHEDRON,
-    REDUCED_HEXAHEDRON,
-    PARALLELEPIPED
-};
-
 #define BOTH_ __host__ __device__ __forceinline__
 
 constexpr double GAUSS = 0.57735026918962576; // 1/√3

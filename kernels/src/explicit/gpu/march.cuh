@@ -9,9 +9,6 @@
 #pragma once
 #include "solids.cuh"
 
-// Planes whose words are there.
-constexpr u32 PLANES_OF_WORDS = 8;
-
 // What the corners of an element on one plane, in the order of CPE4, give to the coefficients: differences first.
 template <typename T> struct Quad {
     Vector<T, 3> at, along, twist, side;
@@ -92,9 +89,9 @@ __device__ __forceinline__ void march(const Params<T> &p, const Material<T> &mat
     const MarchRooms<T> rooms = {shared};
     const u32 t = threadIdx.x;
     const Tile tile = load_row(p.tiles + p.list[blockIdx.x]);
-    const u32 w = tile.w, h = tile.h, n_slots = tile.n_slots, n_planes = tile.n_layers + 1;
+    const u32 w = tile.width, h = tile.height, n_slots = tile.n_slots, n_planes = tile.n_layers + 1;
     const u32 j = t / w, i = t - j * w, beside = w * h, beyond = beside + h + 1;
-    const bool two = t + THREADS < n_slots, aside = p.force_out;
+    const bool two = t + THREADS < n_slots, forces_only = p.force_out;
     u32 slots[4] = {t, i + 1 < w ? t + 1 : beside + j, 0, j + 1 < h ? t + w : beyond + i};
     slots[2] = i + 1 == w ? beside + j + 1 : j + 1 == h ? beyond + i + 1 : t + w + 1;
     // Threads without a column go along for nothing.
@@ -146,7 +143,7 @@ __device__ __forceinline__ void march(const Params<T> &p, const Material<T> &mat
         for (u32 c = 0; c < 3; c++)
             f[c] = (own[c] + left[c * THREADS]) + (below[c * THREADS] + both[c * THREADS]);
         T *du_out = p.du[1] + at;
-        if (aside || word & LEFT) {
+        if (forces_only || word & BY_ACT) {
 #pragma unroll
             for (u32 c = 0; c < 3; c++) {
                 if (p.force_out)
@@ -241,8 +238,8 @@ template <typename T> __device__ __forceinline__ void act(const Params<T> &p, u3
     if (p.force_out) return;
     const u32 i = blockIdx.x * THREADS + threadIdx.x;
     Energies energies;
-    if (i < p.n_left) {
-        const u64 node = p.left[i];
+    if (i < p.n_act_nodes) {
+        const u64 node = p.act_nodes[i];
         Motion<T, 3> motion;
 #pragma unroll
         for (int c = 0; c < 3; c++) {
@@ -251,7 +248,7 @@ template <typename T> __device__ __forceinline__ void act(const Params<T> &p, u3
             motion.du[c] = p.du[0][3 * node + c];
         }
         Block block = {};
-        block.special_first = p.left_special;
+        block.special_first = p.act_special;
         block.damped = p.damped;
         const Moved<T, 3> next = update_node<T, 3, false>(p, block, i, node, k, *p.row + k, motion, energies);
 #pragma unroll
@@ -260,5 +257,5 @@ template <typename T> __device__ __forceinline__ void act(const Params<T> &p, u3
             p.du[1][3 * node + c] = next.du[c];
         }
     }
-    add_energies<THREADS>(p.energies, p.left_energy + blockIdx.x, energies);
+    add_energies<THREADS>(p.energies, p.act_energy + blockIdx.x, energies);
 }

@@ -2,12 +2,15 @@
 
 #include "signals.cuh"
 
+// The compiler of the kernels (NVRTC) has no <cmath>.
+__device__ __forceinline__ double infinity() { return __longlong_as_double(0x7ff0000000000000ll); }
+
 // The middle of the box of `n` of the nodes that `node_of` names, in `length`s, for all threads of the block.
 template <typename Grid, typename NodeOf>
 __device__ void middle(const double *coordinates, u32 dimension, double length, u32 n, Grid &&grid, NodeOf &&node_of, double *origin) {
     __shared__ double low[8], high[8];
     for (u32 c = 0; c < dimension; c++) {
-        double least = INFINITY, most = -INFINITY;
+        double least = infinity(), most = -infinity();
         for (u32 i = threadIdx.x; i < n; i += blockDim.x) {
             const double x = coordinates[node_of(i) * dimension + c];
             least = fmin(least, x);

@@ -3,36 +3,6 @@
 #pragma once
 #include "step.cuh"
 
-// Rows of signals that are made at a time, beside the one that the next lot begins with.
-constexpr u32 WINDOW = 64;
-
-enum : u32 { TABULAR, SMOOTH_STEP, PERIODIC, HANN_BURST, GAUSSIAN_BURST, RECTANGULAR_BURST, RICKER, GAUSSIAN_PULSE };
-enum : u32 { VALUE, VELOCITY, ACCELERATION };
-
-// scale × shape(t − delay). What a, b and c are depends on the shape; n pairs of `numbers` from `first` on are points (t, a)
-// or terms (A, B).
-struct Curve {
-    u32 shape, n;
-    u64 first;
-    double scale, delay, a, b, c;
-};
-
-// What a column holds at t_n: a(t_n), or the displacement under a velocity or an acceleration a. Without a curve a = 1.
-struct Column {
-    u32 kind, curve;
-};
-
-struct SignalTables {
-    const Curve *curves;
-    const Column *columns;
-    const double2 *numbers;
-    double *rows;       // (WINDOW + 2, n_signals)
-    double *increments; // of integrated columns, (WINDOW + 1, n_signals)
-    const u64 *step;    // of row 0
-    double time_increment;
-    u32 n_signals;
-};
-
 __device__ double interpolate(const double2 *points, u32 n, double t, bool smooth) {
     u32 next = 0, end = n;
     while (next < end) {

@@ -7,9 +7,9 @@
 #pragma once
 #include "rows.cuh"
 
-// Threads of a block and rows of a batch, `BATCH` of the block file's `corner.rs`, which says what a corner is.
-constexpr u32 THREADS = 128;
-constexpr u32 TURN_AT = 13, NODE_MASK = (1u << TURN_AT) - 1, FLAG = 1u << 15, ABSENT = FLAG | NODE_MASK;
+// What a corner of a row is, says corner.rs of the block file: node, turn, flag.
+constexpr u32 TURN_AT = 13, NODE_MASK = (1u << TURN_AT) - 1, FLAG = 1u << 15;
+static_assert(ABSENT == (FLAG | NODE_MASK), "corner.rs has other corners");
 constexpr u32 TURN_BITS = FLAG - 1 & ~NODE_MASK;
 
 __device__ __forceinline__ Row no_row() {
@@ -471,7 +471,7 @@ __device__ __forceinline__ void step_solids(const Params<T> &p, u32 k) {
         }
 
         // All that is needed from here on is asked for at once.
-        const bool plain = block.special_first == NONE && !block.damped && !p.force_out && !block.still;
+        const bool plain = block.special_first == NONE && !block.damped && !p.force_out && !block.moved_by_tiles;
         PassedOn<T> passed_on = {};
         Moving<T> moving = {};
         if (plain) moving.fetch(p, block, tid);
@@ -495,7 +495,7 @@ __device__ __forceinline__ void step_solids(const Params<T> &p, u32 k) {
         __syncthreads();
         if (plain)
             moving.finish(p, block, forces);
-        else if (!block.still)
+        else if (!block.moved_by_tiles)
             move_special_nodes(p, block, k, forces);
         else
             for (u32 i = tid; i < 3 * block.n_own; i += THREADS) forces[i] = 0;

@@ -7,104 +7,7 @@
 // (u, Δu), the first of `Params`, and writes the other.
 
 #pragma once
-
-typedef unsigned char u8;
-typedef unsigned short u16;
-typedef unsigned int u32;
-typedef unsigned long long u64;
-
-constexpr u32 NONE = 0xffffffffu;
-constexpr u32 MIXED = 0xfffeu;
-
-// Where the rows of one block stand. The same layout as `Block` in tables.rs.
-struct __align__(16) Block {
-    u32 node_first, n_own, halo_first, n_halo;
-    u32 outer_first, n_outer, local_first, material;
-    u32 special_first, damped, energy_row, further_first;
-    u32 n_further, colour_first, n_colours, n_boundary;
-    u32 boundary_first, rows_first, n_rows, special_base;
-    u32 n_special, source_first, n_sources, still; // still: its nodes are moved by others
-};
-
-// Elasticity in the units of the tables, as on the CPU: in the plane the leading 3 × 3 times the thickness.
-template <typename T> struct Material {
-    T d[36];
-    T hourglass;
-    T reserved;
-};
-
-// Columns of hexahedra in a grid, w times h of them, and the nodes that they move: not the first ones along any axis. The same
-// layout as `TileRow` in grids.rs.
-struct __align__(16) Tile {
-    u64 first; // of its words
-    u32 n_layers, w, h, n_slots;
-    u32 reserved[2];
-};
-
-// Slots of a plane of a tile; it may leave some empty.
-constexpr u32 SLOTS = 192;
-
-// In a word: the node, whether there is an element of which it is the lowest corner, whether the tile moves it, and whether it
-// leaves that to `act`, which finds f_int where Δu will be.
-constexpr u32 TILE_NODE = (1u << 29) - 1, PRESENT = 1u << 29, MOVED = 1u << 30, LEFT = 1u << 31;
-
-// A batch of elements: in the plane, of which no two share an own node; in space a run of them, or of rings.
-struct __align__(16) Colour {
-    u64 connectivity_first;
-    u32 element_first, n_elements;
-    u32 law, material, reserved0, reserved1;
-};
-
-// What acts on one degree of freedom, or is recorded of it.
-enum : u32 { FORCE = 0, SUPPORT = 1, MONITOR = 2 };
-constexpr u32 KIND = 255, LAST = 1 << 16, LOCAL_AT = 20; // in `kind`: whether it is the last of its node, and which node
-struct Special {
-    double value, mass, damping;
-    u32 kind, component, signal, column;
-};
-
-template <typename T> struct Params {
-    T *u[2], *du[2];
-    const T *x;          // positions, (own, halo, outer) block by block
-    const T *inertia;    // Δt²/m/(1 + q), (n_nodes,)
-    const T *decay;      // (1 − q)/(1 + q), (n_nodes,), read in damped blocks
-    const T *dissipation; // α m / 4Δt, (n_nodes,)
-    const Block *blocks;
-    const u32 *list;     // blocks of this launch, or null for all
-    const u32 *halo_nodes, *outer_nodes;
-    const uint4 *fan, *halo_fan; // three words of a fan record, in single precision inertia
-    const u32 *fan_materials, *halo_fan_materials;
-    const u16 *further_node;
-    const u32 *further_fan, *further_materials;
-    const Material<T> *materials;
-    const Colour *colours;
-    const u16 *connectivity;
-    const T *factors;    // stiffness factor of each coloured entry, or null
-    const u32 *special_first; // (n_own + n_halo + 1) of each block that has any
-    const Special *specials;
-    const double *signals; // rows of t_n from the step on that the graph began with, (WINDOW + 1, n_signals)
-    const int *record;     // row of `recording` for each step, or −1
-    double *recording;     // (n_recorded, n_monitors, 3)
-    double *energies;      // work and damped energy so far, (n_energy_rows, 2)
-    const u32 *row;        // row of `record` that the graph began with
-    const u32 *passed_first; // first row in `passed` of each boundary node, block by block
-    const u32 *passed_row; // row in `passed` of each entry of halo_nodes
-    T *passed;             // forces of elements on joins, for the blocks that own the nodes, (n, 3)
-    const u32 *sources;    // blocks that pass forces on to each block; by fans, itself and those that it reads or that read
-                           // it, in rows of n_around that end with NONE
-    u32 *done;             // launches so far that have put the forces of each block; by fans, passes of this launch
-    double *force_out;     // f_int instead of a step, N, (n_nodes, dimension), or null
-    u64 n_nodes;
-    double force_unit, per_force_unit, per_time_increment;
-    u32 n_signals, n_monitors, n_materials;
-    u32 n_blocks, near_room, later_room; // blocks, and the most near and later nodes of one, in space
-    const Tile *tiles;
-    const u32 *words;  // a word a node of each plane of each tile
-    const T *tile_x;   // their positions, (planes, 3, slots) tile by tile
-    const u32 *left;   // nodes that tiles leave to `act`, (n_left,)
-    u32 n_left, left_special, left_energy, damped; // with the entry of special_first and row of energies of the first; any damping
-    u32 n_around, n_kept; // by fans: entries of a row of `sources`; actions of a block that are kept in shared memory, at most
-};
+#include "layout.cuh"
 
 template <typename T> struct Pair;
 template <> struct Pair<float> { typedef float2 type; };
@@ -148,6 +51,7 @@ struct Action {
     __device__ __forceinline__ u32 component() const { return bits >> 8 & 3; }
     __device__ __forceinline__ bool last() const { return bits & LAST; }
 };
+static_assert(sizeof(Action) == ACTION_BYTES, "the host counts with another size");
 
 // `now` is the row of signals at the step.
 __device__ __forceinline__ Action action_of(const Special &special, const double *now, u32 n_signals) {

@@ -2,149 +2,22 @@
 
 use std::collections::HashMap;
 
-use pogo_formats::explicit::block::corner::{ABSENT, MOST_LOCAL_NODES, local_node};
+use pogo_formats::explicit::block::corner::{self, MOST_LOCAL_NODES, local_node};
 use pogo_formats::explicit::block::ring::shape;
-use pogo_formats::explicit::block::{DeviceTables, DeviceView, FanRecord};
+use pogo_formats::explicit::block::{DeviceTables, DeviceView};
 use pogo_formats::mesh::ElementKind;
 use rayon::prelude::*;
 
 use super::super::cpu::scale::Scale;
 use super::super::{Problem, StepperError};
 use super::grids::{Launched, Role, Tiles};
-use crate::device::Plain;
+use super::laws::{is_parallelepiped, law};
+use super::layout::*;
 use crate::simd::Real;
-
-const NONE: u32 = u32::MAX;
-
-/// `Block` in step.cuh.
-#[derive(Debug, Clone, Copy)]
-#[repr(C, align(16))]
-pub(super) struct BlockRow {
-    pub node_first: u32,
-    pub n_own: u32,
-    pub halo_first: u32,
-    pub n_halo: u32,
-    pub outer_first: u32,
-    pub n_outer: u32,
-    pub local_first: u32,
-    pub material: u32,
-    pub special_first: u32,
-    pub damped: u32,
-    pub energy_row: u32,
-    pub further_first: u32,
-    pub n_further: u32,
-    pub colour_first: u32,
-    pub n_colours: u32,
-    pub n_boundary: u32,
-    pub boundary_first: u32,
-    pub rows_first: u32,
-    pub n_rows: u32,
-    pub special_base: u32,
-    pub n_special: u32,
-    pub source_first: u32,
-    pub n_sources: u32,
-    /// Tiles move its nodes.
-    pub still: u32,
-}
-
-/// `Colour` in step.cuh.
-#[derive(Debug, Clone, Copy)]
-#[repr(C, align(16))]
-pub(super) struct ColourRow {
-    pub connectivity_first: u64,
-    pub element_first: u32,
-    pub n_elements: u32,
-    pub law: u32,
-    pub material: u32,
-    pub reserved: [u32; 2],
-}
-
-/// `Material` in step.cuh.
-#[derive(Debug, Clone, Copy)]
-#[repr(C)]
-pub(super) struct MaterialRow<T> {
-    pub d: [T; 36],
-    pub hourglass: T,
-    pub reserved: T,
-}
-
-/// `Special` in step.cuh.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[repr(C)]
-pub(super) struct Special {
-    pub value: f64,
-    pub mass: f64,
-    pub damping: f64,
-    pub kind: u32,
-    pub component: u32,
-    pub signal: u32,
-    pub column: u32,
-}
-
-const FORCE: u32 = 0;
-const SUPPORT: u32 = 1;
-const MONITOR: u32 = 2;
-/// Marks the last of a node's, in `kind`.
-const LAST: u32 = 1 << 16;
-/// Where the local number of its node stands, in `kind`; more than those of fans are cut.
-const LOCAL_AT: u32 = 20;
-/// Threads of a thread block of `act` (march.cu).
-pub(super) const LEFT_THREADS: usize = 128;
-/// Bytes of `Extra` in fans.cuh, without materials and actions, of an action, and how many of a block are kept at most.
-const EXTRA: u32 = 16 + FanRecord::LOCAL_NODES as u32 / 8;
-const ACTION: u32 = 24;
-const MOST_KEPT: u32 = 64;
-
-// SAFETY: numbers without padding.
-unsafe impl Plain for BlockRow {}
-// SAFETY: as above.
-unsafe impl Plain for ColourRow {}
-// SAFETY: as above.
-unsafe impl<T: Plain> Plain for MaterialRow<T> {}
-// SAFETY: as above.
-unsafe impl Plain for Special {}
-
-/// The force laws of laws.cuh; the number of each is what a `ColourRow` says.
-pub(super) fn law(kind: ElementKind) -> u32 {
-    match kind {
-        ElementKind::Cpe3 | ElementKind::Cps3 => 0,
-        ElementKind::Cpe4 | ElementKind::Cps4 => 1,
-        ElementKind::Cpe4r | ElementKind::Cps4r => 2,
-        ElementKind::C3d4 => 3,
-        ElementKind::C3d6 => 4,
-        ElementKind::C3d8 => 5,
-        ElementKind::C3d8r => 6,
-    }
-}
-
-/// Instead of that of C3D8, where opposite edges are equal: a third of the arithmetic.
-const PARALLELEPIPEDS: u32 = 7;
-
-/// Whether the opposite edges of a hexahedron are equal, on the grid that positions are rounded to.
-fn is_parallelepiped(scale: &Scale, coordinates: &[f64], nodes: [usize; 8]) -> bool {
-    // Rounding to the grid is exact arithmetic from there on; without a grid, some digits of the coordinates are left.
-    let tolerance = if scale.quantum > 0.0 { 0.5 * scale.quantum } else { 1e-12 };
-    let position = |node: usize, i: usize| {
-        let x = coordinates[3 * nodes[node] + i] / scale.length;
-        if scale.quantum > 0.0 { (x / scale.quantum).round() * scale.quantum } else { x }
-    };
-    let edge = |from, to, i| position(to, i) - position(from, i);
-    const EDGES: [[[usize; 2]; 4]; 3] =
-        [[[0, 1], [3, 2], [4, 5], [7, 6]], [[0, 3], [1, 2], [4, 7], [5, 6]], [[0, 4], [1, 5], [3, 7], [2, 6]]];
-    EDGES.iter().all(|[[from, to], others @ ..]| {
-        others.iter().all(|&[a, b]| (0..3).all(|i| (edge(a, b, i) - edge(*from, *to, i)).abs() <= tolerance))
-    })
-}
-
-/// The name of the kernel that has only this law.
-pub(super) fn law_name(law: u32) -> &'static str {
-    ["triangles", "quads", "reduced_quads", "tetrahedra", "wedges", "hexahedra", "reduced_hexahedra", "parallelepipeds"]
-        [law as usize]
-}
 
 /// Everything that the kernels read and the block file does not hold.
 pub(super) struct Tables<T> {
-    pub blocks: Vec<BlockRow>,
+    pub blocks: Vec<Block>,
     /// Blocks that go by fans; empty if all do, or none.
     pub by_fans: Vec<u32>,
     /// Blocks that go by colours.
@@ -157,8 +30,8 @@ pub(super) struct Tables<T> {
     pub coupled: bool,
     /// Whether all materials are isotropic in the plane.
     pub isotropic: bool,
-    pub colours: Vec<ColourRow>,
-    pub materials: Vec<MaterialRow<T>>,
+    pub colours: Vec<Colour>,
+    pub materials: Vec<Material<T>>,
     /// Of each coloured entry, or empty.
     pub factors: Vec<T>,
     pub special_first: Vec<u32>,
@@ -176,9 +49,9 @@ pub(super) struct Tables<T> {
     /// Dynamic shared memory of a thread block, bytes: by fans one and two steps at a time, by colours.
     pub shared: [u32; 3],
     /// Blocks that pass forces on to each block, ascending, block by block; if all go by fans, those that it reads or that
-    /// read it, and itself, in rows of `n_around`.
+    /// read it, and itself, in rows of `n_neighbours`.
     pub sources: Vec<u32>,
-    pub n_around: usize,
+    pub n_neighbours: usize,
     /// Actions of a block that fans keep in shared memory, at most.
     pub n_kept: u32,
     /// Own and later nodes, and later nodes, the most of a block; in space.
@@ -187,46 +60,148 @@ pub(super) struct Tables<T> {
     /// Grids; blocks that have nothing to do beside them are left out.
     pub tiles: Option<Tiles>,
     /// Entry of `special_first` and row of energies of the first node that tiles leave.
-    pub left_special: u32,
-    pub left_energy: u32,
+    pub act_special: u32,
+    pub act_energy: u32,
 }
 
 fn blocks_error(block: usize, what: &'static str) -> StepperError {
     StepperError::Blocks { block, what }
 }
 
+/// Whether each block goes by fans: its elements are triangles, and none has a stiffness factor.
+fn fan_blocks(problem: &Problem, device: &DeviceView) -> Result<Vec<bool>, StepperError> {
+    let blocks = &problem.blocks;
+    let scaled = problem.stiffness_factor.iter().any(|&factor| factor != 1.0);
+    let is_scaled = |&e: &u32| problem.stiffness_factor.get(e as usize).is_some_and(|&factor| factor != 1.0);
+    let by_fans = |b: usize| {
+        device.fan_material.get(b).is_some_and(|&material| material != DeviceTables::NO_FANS)
+            && !(scaled && blocks.runs(b).any(|run| run.elements.iter().any(is_scaled)))
+    };
+    let fans: Vec<bool> = (0..blocks.n_blocks()).into_par_iter().map(by_fans).collect();
+    let bare = |&b: &usize| {
+        let colours = &device.colour_first[b..b + 2];
+        let is_plane = problem.mesh.dimension == 2;
+        is_plane && !fans[b] && colours[0] == colours[1] && blocks.run_first[b] < blocks.run_first[b + 1]
+    };
+    match (0..blocks.n_blocks()).find(bare) {
+        Some(block) => Err(blocks_error(block, "no colours of elements whose stiffness is scaled one by one")),
+        None => Ok(fans),
+    }
+}
+
+/// Nodes that halos of a block read, where two steps are made at a time.
+fn outer_nodes<'a>(device: &DeviceView<'a>, two_steps: bool, b: usize) -> &'a [u32] {
+    match two_steps {
+        true => &device.outer_nodes[device.outer_first[b] as usize..device.outer_first[b + 1] as usize],
+        false => &[],
+    }
+}
+
+/// Nodes that a block reads beside its own: those of its halo; in space, of its later nodes.
+fn near_nodes<'a>(problem: &Problem<'a>, device: &DeviceView<'a>, b: usize) -> &'a [u32] {
+    if problem.mesh.dimension == 3 { device.later(b) } else { problem.blocks.halo(b) }
+}
+
+/// Materials as the kernels have them.
+struct Materials<T> {
+    rows: Vec<Material<T>>,
+    coupled: bool,
+    isotropic: bool,
+}
+
+impl<T: Real> Materials<T> {
+    fn new(problem: &Problem, device: &DeviceView, scale: &Scale) -> Result<Self, StepperError> {
+        let mut out = Self { rows: Vec::with_capacity(device.material_kind.len()), coupled: false, isotropic: true };
+        for (&kind, &section) in device.material_kind.iter().zip(device.material_section) {
+            let kind = ElementKind::from_code(kind).ok_or(blocks_error(0, "a material of an unknown element kind"))?;
+            let section = section as usize;
+            if section >= problem.sections.len() {
+                return Err(blocks_error(0, "a material of a section that does not exist"));
+            }
+            let material = scale.material(problem, kind, section);
+            out.coupled |= !material.aligned;
+            out.isotropic &= material.isotropic;
+            out.rows.push(Material {
+                d: material.elasticity.map(T::from_f64),
+                hourglass: T::from_f64(material.hourglass),
+                reserved: T::default(),
+            });
+        }
+        Ok(out)
+    }
+}
+
+/// (1 − q)/(1 + q) and α m / 4Δt of each node, q = αΔt/2; empty without damping.
+fn damping<T: Real>(problem: &Problem) -> [Vec<T>; 2] {
+    if problem.damping_rate.iter().all(|&rate| rate == 0.0) {
+        return [Vec::new(), Vec::new()];
+    }
+    let (n_nodes, dt) = (problem.mesh.n_nodes(), problem.time_increment);
+    let alpha = |node: usize| problem.damping_rate.get(node).copied().unwrap_or(0.0);
+    let of_nodes = |value: &(dyn Fn(usize) -> f64 + Sync)| -> Vec<T> {
+        (0..n_nodes).into_par_iter().with_min_len(4096).map(|node| T::from_f64(value(node))).collect()
+    };
+    let q = |node| 0.5 * alpha(node) * dt;
+    [
+        of_nodes(&|node| (1.0 - q(node)) / (1.0 + q(node))),
+        of_nodes(&|node| alpha(node) * problem.lumped_mass[node] / (4.0 * dt)),
+    ]
+}
+
+/// Whether all elements of each colour are parallelepipeds.
+fn find_parallelepipeds(problem: &Problem, device: &DeviceView, scale: &Scale) -> Vec<bool> {
+    let blocks = &problem.blocks;
+    let of_block = |b: usize| {
+        let (own, others) = (blocks.own_nodes(b), near_nodes(problem, device, b));
+        let node = move |local: u16| match usize::from(local).checked_sub(own.len()) {
+            Some(entry) => others[entry] as usize,
+            None => own.start + usize::from(local),
+        };
+        (device.colour_first[b] as usize..device.colour_first[b + 1] as usize).map(move |c| {
+            let n = (device.colour_element_first[c + 1] - device.colour_element_first[c]) as usize;
+            let kind = ElementKind::from_code(blocks.run_kind[device.colour_run[c] as usize]);
+            let first = device.colour_connectivity_first[c] as usize;
+            kind == Some(ElementKind::C3d8)
+                && device.coloured_connectivity[first..first + 8 * n].chunks_exact(8).all(|row| {
+                    let nodes = || std::array::from_fn(|i| node(local_node(row[i])));
+                    row[0] == corner::ABSENT || is_parallelepiped(scale, problem.mesh.coordinates, nodes())
+                })
+        })
+    };
+    (0..blocks.n_blocks()).into_par_iter().flat_map_iter(of_block).collect()
+}
+
+/// The colours, or in space the runs, of all blocks.
+fn colour_rows(problem: &Problem, device: &DeviceView, scale: &Scale) -> Result<Vec<Colour>, StepperError> {
+    let (blocks, in_space) = (&problem.blocks, problem.mesh.dimension == 3);
+    let parallelepipeds = find_parallelepipeds(problem, device, scale);
+    let pairs = device.material_kind.iter().copied().zip(device.material_section.iter().copied());
+    let material_of: HashMap<(u8, u32), u32> = pairs.zip(0..).collect();
+    let row = |(c, &run): (usize, &u32)| {
+        let (kind, section) = (blocks.run_kind[run as usize], blocks.run_section[run as usize]);
+        let material =
+            *material_of.get(&(kind, section)).ok_or(blocks_error(0, "a run of a material that is not listed"))?;
+        let kind = ElementKind::from_code(kind).ok_or(blocks_error(0, "a run of an unknown element kind"))?;
+        let range = device.colour_element_first[c]..device.colour_element_first[c + 1];
+        Ok(Colour {
+            connectivity_first: device.colour_connectivity_first[c],
+            element_first: range.start as u32,
+            n_elements: (range.end - range.start) as u32 / if in_space { shape(kind)[1] as u32 } else { 1 },
+            law: if parallelepipeds[c] { PARALLELEPIPED } else { law(kind) },
+            material,
+            reserved: [0; 2],
+        })
+    };
+    device.colour_run.iter().enumerate().map(row).collect()
+}
+
 impl<T: Real> Tables<T> {
     /// The tables of a problem that [`check_lengths`](super::super::cpu::tables) has passed, for so many multiprocessors.
     pub fn new(problem: &Problem, device: &DeviceView, multiprocessors: u32) -> Result<Self, StepperError> {
-        let (mesh, blocks, dimension) = (&problem.mesh, &problem.blocks, problem.mesh.dimension);
-        let (n_nodes, n_blocks) = (mesh.n_nodes(), blocks.n_blocks());
-        let factor = |e: u32| problem.stiffness_factor.get(e as usize).copied().unwrap_or(1.0);
-        let scaled = problem.stiffness_factor.iter().any(|&factor| factor != 1.0);
-
-        // Which way each block goes.
-        let fans: Vec<bool> = (0..n_blocks)
-            .into_par_iter()
-            .map(|b| {
-                device.fan_material.get(b).is_some_and(|&material| material != DeviceTables::NO_FANS)
-                    && !(scaled && blocks.runs(b).any(|run| run.elements.iter().any(|&e| factor(e) != 1.0)))
-            })
-            .collect();
-        let bare = |&b: &usize| {
-            let colours = &device.colour_first[b..b + 2];
-            dimension == 2 && !fans[b] && colours[0] == colours[1] && blocks.run_first[b] < blocks.run_first[b + 1]
-        };
-        if let Some(block) = (0..n_blocks).find(bare) {
-            return Err(blocks_error(block, "no colours of elements whose stiffness is scaled one by one"));
-        }
+        let (blocks, once) = (&problem.blocks, problem.mesh.dimension == 3);
+        let fans = fan_blocks(problem, device)?;
         let two_steps = !device.halo_fan.is_empty() && fans.iter().all(|&fans| fans);
-        let outer = |b: usize| -> &[u32] {
-            if two_steps {
-                &device.outer_nodes[device.outer_first[b] as usize..device.outer_first[b + 1] as usize]
-            } else {
-                &[]
-            }
-        };
-        let once = dimension == 3;
+        let outer = |b: usize| outer_nodes(device, two_steps, b);
         let by_node = Specials::new(problem)?;
         let damped = |node: usize| problem.damping_rate.get(node).is_some_and(|&rate| rate != 0.0);
         let acts = |node: usize| by_node.has(node as u32) || damped(node);
@@ -235,58 +210,26 @@ impl<T: Real> Tables<T> {
         let scale = Scale::reaching::<T>(problem, &outer, n_tiles, &|tile, visit| {
             tiles.iter().for_each(|tiles| tiles.nodes(tile).for_each(&mut *visit));
         });
-        // The nodes that a block reads beside its own.
-        let near = |b: usize| if once { device.later(b) } else { blocks.halo(b) };
-        let large = |&b: &usize| once && blocks.own_nodes(b).len() + near(b).len() > MOST_LOCAL_NODES;
-        if let Some(b) = (0..n_blocks).find(large) {
+        let n_near = |b: usize| blocks.own_nodes(b).len() + near_nodes(problem, device, b).len();
+        if let Some(b) = (0..blocks.n_blocks()).find(|&b| once && n_near(b) > MOST_LOCAL_NODES) {
             return Err(blocks_error(b, "more nodes than a device's tables can name"));
         }
-
-        let mut materials = Vec::with_capacity(device.material_kind.len());
-        let (mut coupled, mut isotropic) = (false, true);
-        for (&kind, &section) in device.material_kind.iter().zip(device.material_section) {
-            let kind = ElementKind::from_code(kind).ok_or(blocks_error(0, "a material of an unknown element kind"))?;
-            let section = section as usize;
-            if section >= problem.sections.len() {
-                return Err(blocks_error(0, "a material of a section that does not exist"));
-            }
-            let material = scale.material(problem, kind, section);
-            coupled |= !material.aligned;
-            isotropic &= material.isotropic;
-            materials.push(MaterialRow {
-                d: material.elasticity.map(T::from_f64),
-                hourglass: T::from_f64(material.hourglass),
-                reserved: T::default(),
-            });
-        }
-
-        let dt = problem.time_increment;
-        let alpha = |node: usize| problem.damping_rate.get(node).copied().unwrap_or(0.0);
-        let of_nodes = |value: &(dyn Fn(usize) -> f64 + Sync)| -> Vec<T> {
-            (0..n_nodes).into_par_iter().with_min_len(4096).map(|node| T::from_f64(value(node))).collect()
-        };
-        let inertia = scale.inertia(problem)?;
-        let (mut decay, mut dissipation) = (Vec::new(), Vec::new());
-        if problem.damping_rate.iter().any(|&rate| rate != 0.0) {
-            let q = |node| 0.5 * alpha(node) * dt;
-            decay = of_nodes(&|node| (1.0 - q(node)) / (1.0 + q(node)));
-            dissipation = of_nodes(&|node| alpha(node) * problem.lumped_mass[node] / (4.0 * dt));
-        }
-
+        let Materials { rows: materials, coupled, isotropic } = Materials::new(problem, device, &scale)?;
+        let [decay, dissipation] = damping(problem);
         let mut tables = Self {
-            blocks: Vec::with_capacity(n_blocks),
+            blocks: Vec::with_capacity(blocks.n_blocks()),
             by_fans: Vec::new(),
             by_colours: Vec::new(),
             laws: 0,
             two_steps,
             coupled,
             isotropic,
-            colours: Vec::with_capacity(device.colour_run.len()),
+            colours: colour_rows(problem, device, &scale)?,
             materials,
             factors: Vec::new(),
             special_first: Vec::new(),
             specials: Vec::new(),
-            inertia,
+            inertia: scale.inertia(problem)?,
             decay,
             dissipation,
             n_energy_rows: 0,
@@ -295,59 +238,42 @@ impl<T: Real> Tables<T> {
             scale,
             shared: [0; 3],
             sources: Vec::new(),
-            n_around: 0,
+            n_neighbours: 0,
             n_kept: 0,
             near_room: 0,
             later_room: 0,
             tiles,
-            left_special: 0,
-            left_energy: 0,
+            act_special: 0,
+            act_energy: 0,
         };
-        let boxes: Vec<bool> = (0..n_blocks)
-            .into_par_iter()
-            .flat_map_iter(|b| {
-                let (own, others, scale) = (blocks.own_nodes(b), near(b), &tables.scale);
-                let node = move |local: u16| match usize::from(local).checked_sub(own.len()) {
-                    Some(entry) => others[entry] as usize,
-                    None => own.start + usize::from(local),
-                };
-                (device.colour_first[b] as usize..device.colour_first[b + 1] as usize).map(move |c| {
-                    let n = (device.colour_element_first[c + 1] - device.colour_element_first[c]) as usize;
-                    let kind = ElementKind::from_code(blocks.run_kind[device.colour_run[c] as usize]);
-                    let first = device.colour_connectivity_first[c] as usize;
-                    kind == Some(ElementKind::C3d8)
-                        && device.coloured_connectivity[first..first + 8 * n].chunks_exact(8).all(|row| {
-                            let nodes = || std::array::from_fn(|i| node(local_node(row[i])));
-                            row[0] == ABSENT || is_parallelepiped(scale, problem.mesh.coordinates, nodes())
-                        })
-                })
-            })
-            .collect();
-        let pairs = device.material_kind.iter().copied().zip(device.material_section.iter().copied());
-        let material_of: HashMap<(u8, u32), u32> = pairs.zip(0..).collect();
-        for (c, &run) in device.colour_run.iter().enumerate() {
-            let (kind, section) = (blocks.run_kind[run as usize], blocks.run_section[run as usize]);
-            let material =
-                *material_of.get(&(kind, section)).ok_or(blocks_error(0, "a run of a material that is not listed"))?;
-            let kind = ElementKind::from_code(kind).ok_or(blocks_error(0, "a run of an unknown element kind"))?;
-            let range = device.colour_element_first[c]..device.colour_element_first[c + 1];
-            tables.colours.push(ColourRow {
-                connectivity_first: device.colour_connectivity_first[c],
-                element_first: range.start as u32,
-                n_elements: (range.end - range.start) as u32 / if once { shape(kind)[1] as u32 } else { 1 },
-                law: if boxes[c] { PARALLELEPIPEDS } else { law(kind) },
-                material,
-                reserved: [0; 2],
-            });
+        if problem.stiffness_factor.iter().any(|&factor| factor != 1.0) {
+            let factor = |&e: &u32| T::from_f64(problem.stiffness_factor.get(e as usize).copied().unwrap_or(1.0));
+            tables.factors = device.coloured_elements.par_iter().map(factor).collect();
         }
-        if scaled {
-            tables.factors = device.coloured_elements.par_iter().map(|&e| T::from_f64(factor(e))).collect();
+        tables.add_blocks(problem, device, &fans, &by_node);
+        tables.take_tiles(problem);
+        tables.add_act_nodes(&by_node);
+        if tables.by_colours.is_empty() {
+            // A launch over all blocks needs no list, and one that waits for none may have many steps.
+            tables.by_fans.clear();
+            if !once {
+                tables.add_neighbours(problem, &outer);
+            }
         }
+        if tables.n_local > u32::MAX as usize {
+            return Err(blocks_error(blocks.n_blocks(), "more than 2³² nodes of blocks and halos"));
+        }
+        tables.count_shared_memory(&fans, problem.mesh.dimension as u32);
+        Ok(tables)
+    }
+
+    fn add_blocks(&mut self, problem: &Problem, device: &DeviceView, fans: &[bool], by_node: &Specials) {
+        let blocks = &problem.blocks;
         let mut boundary_first = 0;
-        for b in 0..n_blocks {
-            tables.add_block(problem, device, b, fans[b], outer(b), &by_node);
-            if once {
-                let (row, first) = (&mut tables.blocks[b], device.later_first[b]);
+        for (b, &by_fans) in fans.iter().enumerate() {
+            self.add_block(problem, device, b, by_fans, outer_nodes(device, self.two_steps, b), by_node);
+            if self.once {
+                let (row, first) = (&mut self.blocks[b], device.later_first[b]);
                 (row.n_boundary, row.boundary_first) = (blocks.n_boundary[b], boundary_first);
                 boundary_first += blocks.n_boundary[b];
                 row.halo_first = first as u32;
@@ -357,53 +283,30 @@ impl<T: Real> Tables<T> {
                 row.n_rows = rows(row.colour_first + row.n_colours) - row.rows_first;
             }
         }
-        if once {
-            tables.add_sources(problem, device);
+        if self.once {
+            self.add_sources(problem, device);
         }
-        tables.take_tiles(problem);
-        tables.add_left(&by_node);
-        if tables.by_colours.is_empty() {
-            // A launch over all blocks needs no list, and one that waits for none may have many steps.
-            tables.by_fans.clear();
-            if !once {
-                tables.add_neighbours(problem, &outer);
-            }
-        }
-        if tables.n_local > u32::MAX as usize {
-            return Err(blocks_error(n_blocks, "more than 2³² nodes of blocks and halos"));
-        }
-        for (row, &fans) in tables.blocks.iter().zip(&fans) {
-            let number = size_of::<T>() as u32;
+    }
+
+    /// The most shared memory that a block needs, for each way that blocks go.
+    fn count_shared_memory(&mut self, fans: &[bool], dimension: u32) {
+        let number = size_of::<T>() as u32;
+        for (row, &by_fans) in self.blocks.iter().zip(fans) {
             let near = row.n_own + row.n_halo;
-            if fans {
-                // As `Records` in fans.cuh lie, x of double precision always as far on; behind them what `Staged` holds: fans of
-                // 16 bytes, and Δu of own nodes with, in double precision, their inertia.
-                let records = if number == 4 { 0 } else { 16 * FanRecord::LOCAL_NODES as u32 };
-                let own = if number == 4 { 8 } else { 24 } * row.n_own;
-                let planes = if row.material == u32::from(DeviceTables::MIXED) {
-                    8 * number * tables.materials.len() as u32
-                } else {
-                    0
-                };
-                let extra = row.special_first != NONE || row.damped != 0 || planes > 0;
-                tables.n_kept = tables.n_kept.max(row.n_special.min(MOST_KEPT));
-                let more = if extra { EXTRA + planes + ACTION * row.n_special.min(MOST_KEPT) } else { 0 };
-                let sizes = [
-                    (records + 16 * near + 16 * row.n_own + own).next_multiple_of(16),
-                    (records + 16 * (near + row.n_outer) + 16 * near + own).next_multiple_of(16),
-                ];
-                for (most, size) in tables.shared.iter_mut().zip(sizes) {
-                    *most = (*most).max(size + more);
+            if by_fans {
+                self.n_kept = self.n_kept.max(row.n_special.min(MOST_KEPT));
+                let sizes = shared_by_fans(row, number, self.materials.len() as u32);
+                for (most, size) in self.shared.iter_mut().zip(sizes) {
+                    *most = (*most).max(size);
                 }
-            } else if once {
+            } else if self.once {
                 // Whatever lies in shared memory begins at a multiple of 16 bytes.
-                tables.near_room = tables.near_room.max(near.next_multiple_of(2));
-                tables.later_room = tables.later_room.max(row.n_halo.next_multiple_of(4));
+                self.near_room = self.near_room.max(near.next_multiple_of(2));
+                self.later_room = self.later_room.max(row.n_halo.next_multiple_of(4));
             } else {
-                tables.shared[2] = tables.shared[2].max((2 * near + row.n_own) * dimension as u32 * number);
+                self.shared[2] = self.shared[2].max((2 * near + row.n_own) * dimension * number);
             }
         }
-        Ok(tables)
     }
 
     /// Dynamic shared memory of blocks in space, bytes (`Rooms` in solids.cuh).
@@ -411,7 +314,7 @@ impl<T: Real> Tables<T> {
         let number = size_of::<T>() as u32;
         let records = (6 * number).saturating_mul(self.near_room);
         let forces = (3 * number).saturating_mul(self.near_room + 2);
-        let others = [4 * size_of::<BlockRow>() as u32, 4_u32.saturating_mul(self.later_room), forces];
+        let others = [4 * size_of::<Block>() as u32, 4_u32.saturating_mul(self.later_room), forces];
         others.into_iter().fold(records, u32::saturating_add)
     }
 
@@ -454,23 +357,23 @@ impl<T: Real> Tables<T> {
         pairs.par_sort_unstable();
         pairs.dedup();
         let rows = || pairs.chunk_by(|a, b| a.0 == b.0);
-        self.n_around = rows().map(<[_]>::len).max().unwrap_or(0);
-        self.sources = vec![NONE; self.n_around * blocks.n_blocks()];
-        for (row, sources) in self.sources.chunks_exact_mut(self.n_around.max(1)).zip(rows()) {
+        self.n_neighbours = rows().map(<[_]>::len).max().unwrap_or(0);
+        self.sources = vec![NONE; self.n_neighbours * blocks.n_blocks()];
+        for (row, sources) in self.sources.chunks_exact_mut(self.n_neighbours.max(1)).zip(rows()) {
             row.iter_mut().zip(sources).for_each(|(to, &(_, source))| *to = source);
         }
     }
 
     /// What acts on the nodes that tiles leave.
-    fn add_left(&mut self, by_node: &Specials) {
+    fn add_act_nodes(&mut self, by_node: &Specials) {
         let Some(tiles) = &self.tiles else { return };
-        (self.left_special, self.left_energy) = (self.special_first.len() as u32, self.n_energy_rows as u32);
-        for &node in &tiles.left {
+        (self.act_special, self.act_energy) = (self.special_first.len() as u32, self.n_energy_rows as u32);
+        for &node in &tiles.act_nodes {
             self.special_first.push(self.specials.len() as u32);
             add_specials(&mut self.specials, by_node.of(node, node + 1), 0);
         }
         self.special_first.push(self.specials.len() as u32);
-        self.n_energy_rows += tiles.left.len().div_ceil(LEFT_THREADS);
+        self.n_energy_rows += tiles.act_nodes.len().div_ceil(THREADS as usize);
     }
 
     /// Leaves the blocks out that have nothing to do beside tiles, and finds the tiles of parallelepipeds.
@@ -486,7 +389,7 @@ impl<T: Real> Tables<T> {
             let passed = &self.sources[row.source_first as usize..][..row.n_sources as usize];
             row.source_first = sources.len() as u32;
             if *role == Role::PassesOn {
-                (row.still, row.n_boundary, row.n_sources) = (1, 0, 0);
+                (row.moved_by_tiles, row.n_boundary, row.n_sources) = (1, 0, 0);
             } else {
                 // What passes forces on to a block that moves nodes does not rest, and comes before it.
                 sources.extend(passed.iter().map(|&source| number[source as usize]));
@@ -505,7 +408,7 @@ impl<T: Real> Tables<T> {
         for launch in tiles.launches.iter().filter(|launch| launch.law == law(ElementKind::C3d8)) {
             let is_box = |nodes| is_parallelepiped(&self.scale, problem.mesh.coordinates, nodes);
             let boxes = launch.tiles.par_iter().copied().filter(|&tile| tiles.elements(tile as usize).all(is_box));
-            of_boxes.push(Launched { law: PARALLELEPIPEDS, material: launch.material, tiles: boxes.collect() });
+            of_boxes.push(Launched { law: PARALLELEPIPED, material: launch.material, tiles: boxes.collect() });
         }
         for boxes in of_boxes.into_iter().filter(|boxes| !boxes.tiles.is_empty()) {
             for launch in tiles.launches.iter_mut().filter(|launch| launch.material == boxes.material) {
@@ -542,7 +445,7 @@ impl<T: Real> Tables<T> {
         let damped_node = |node: usize| problem.damping_rate.get(node).is_some_and(|&rate| rate != 0.0);
         let damped_own = own.clone().any(damped_node);
         let damped = damped_own || (self.two_steps && halo.iter().any(|&node| damped_node(node as usize)));
-        // A support that holds still does work once, where the start has a velocity there.
+        // A support that holds moved_by_tiles does work once, where the start has a velocity there.
         let works = |special: &Special| [FORCE, SUPPORT].contains(&special.kind);
         let mut energy_row = NONE;
         if damped_own || own_specials.iter().any(|(_, special)| works(special)) {
@@ -559,7 +462,7 @@ impl<T: Real> Tables<T> {
                 self.laws |= 1 << self.colours[colour as usize].law;
             }
         }
-        self.blocks.push(BlockRow {
+        self.blocks.push(Block {
             node_first: own.start as u32,
             n_own: own.len() as u32,
             halo_first: blocks.halo_first[b] as u32,
@@ -583,10 +486,26 @@ impl<T: Real> Tables<T> {
             n_special: self.specials.len() as u32 - special_base,
             source_first: 0,
             n_sources: 0,
-            still: 0,
+            moved_by_tiles: 0,
         });
         self.n_local += own.len() + halo.len() + outer.len();
     }
+}
+
+/// Shared memory of a block by fans, bytes, one and two steps at a time: records as in `Records` of fans.cuh, x of double
+/// precision always as far on; behind them what `Staged` holds (fans of 16 bytes, Δu of own nodes and, in double precision,
+/// their inertia) and `Extra` with materials and actions.
+fn shared_by_fans(row: &Block, number: u32, n_materials: u32) -> [u32; 2] {
+    let near = row.n_own + row.n_halo;
+    let records = if number == 4 { 0 } else { 16 * MOST_LOCAL };
+    let own = if number == 4 { 8 } else { 24 } * row.n_own;
+    let planes = if row.material == MIXED { 8 * number * n_materials } else { 0 };
+    let extra = row.special_first != NONE || row.damped != 0 || planes > 0;
+    let more = if extra { EXTRA_BYTES + planes + ACTION_BYTES * row.n_special.min(MOST_KEPT) } else { 0 };
+    [
+        (records + 16 * near + 16 * row.n_own + own).next_multiple_of(16) + more,
+        (records + 16 * (near + row.n_outer) + 16 * near + own).next_multiple_of(16) + more,
+    ]
 }
 
 /// Adds those of one node, which has this local number.

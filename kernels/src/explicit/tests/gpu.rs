@@ -1,4 +1,4 @@
-//! The stepper on a CUDA device against the one on the CPU. Without a device these tests say that they are skipped.
+//! The stepper on a CUDA device against the one on the CPU. These tests need a device: `tests/gpu.sh kernels` runs them.
 
 use pogo_formats::dynamics::{Amplitude, AmplitudeShape, Window};
 use pogo_formats::explicit::block::DeviceTables;
@@ -6,19 +6,9 @@ use pogo_tools::explicit::arrange::{ArrangeOptions, arrange};
 use pogo_tools::partition::{PartitionOptions, Partitioner, partition};
 
 use super::*;
-use crate::device::{Buffer, Gpu, Kernel, first_device};
+use crate::device::{Buffer, Gpu, Kernel, Module, Stream};
 use crate::dynamics::signals::{Signal, Signals};
 use crate::simd::Real;
-
-/// True, and a word about it, where there is no device.
-fn skipped(test: &str) -> bool {
-    let device = first_device();
-    match &device {
-        Some(name) => eprintln!("{test}: on {name}"),
-        None => pogo_tests::skip("there is no CUDA device"),
-    }
-    device.is_none()
-}
 
 /// A mesh in blocks, with the tables for devices.
 struct Arranged {
@@ -185,11 +175,15 @@ fn compare_forces<T: Real>(case: &Arranged, problem: &Problem, what: &str, toler
     let run = |stepper: &mut dyn Stepper, cuts: &[usize]| run(stepper, &signals, cuts);
     let cpu = run(&mut CpuStepper::<T>::new(problem, &start, 1).unwrap(), &[0, STEPS]);
     assert!(cpu.1.iter().any(|&u| u != 0.0) && cpu.0.external_work != 0.0);
-    let stepper = |start: &State, steps_per_launch: u32| {
-        GpuStepper::<T>::new(problem, start, &signals, GpuOptions { ordinal: 0, steps_per_launch }).unwrap()
+    let stepper = |start: &State, steps: u32| {
+        let mut stepper = GpuStepper::<T>::new(problem, start, &signals, GpuOptions::default()).unwrap();
+        if steps == 1 {
+            stepper.step_singly();
+        }
+        stepper
     };
     let mut launches = vec![1];
-    if stepper(&start, 0).report().kernels.iter().any(|kernel| kernel.1 == 2) {
+    if stepper(&start, 2).report().kernels.iter().any(|kernel| kernel.steps == 2) {
         launches.push(2);
     }
     for steps in launches {
@@ -233,10 +227,8 @@ fn compare_forces<T: Real>(case: &Arranged, problem: &Problem, what: &str, toler
 }
 
 #[test]
+#[ignore = "needs a CUDA device"]
 fn every_element_kind_as_on_the_cpu() {
-    if skipped("every_element_kind_as_on_the_cpu") {
-        return;
-    }
     // POGO_TEST_KINDS=CPE3,CPS3: these alone.
     let kinds = std::env::var("POGO_TEST_KINDS").ok();
     for kind in ElementKind::ALL {
@@ -269,10 +261,8 @@ fn every_element_kind_as_on_the_cpu() {
 
 /// Positions whose products are exact, and small blocks of which many have nothing but elements.
 #[test]
+#[ignore = "needs a CUDA device"]
 fn exact_positions_and_plain_blocks() {
-    if skipped("exact_positions_and_plain_blocks") {
-        return;
-    }
     for kind in [ElementKind::Cpe3, ElementKind::C3d8] {
         let cells = if kind.dimension() == 2 { [60, 50, 0] } else { [16, 15, 14] };
         let case = Arranged::new(box_mesh(kind, cells, 2.0f64.powi(-10), 0.0), &[isotropic(210e9, 0.3)], 24);
@@ -341,6 +331,7 @@ fn fans_of_all_sizes() -> Mesh {
 }
 
 #[test]
+#[ignore = "needs a CUDA device"]
 fn the_fans_of_all_sizes_are_there() {
     let case = Arranged::new(fans_of_all_sizes(), &[isotropic(210e9, 0.3)], 300);
     let problem = case.problem();
@@ -359,10 +350,8 @@ fn the_fans_of_all_sizes_are_there() {
 }
 
 #[test]
+#[ignore = "needs a CUDA device"]
 fn fans_of_all_sizes_in_every_law() {
-    if skipped("fans_of_all_sizes_in_every_law") {
-        return;
-    }
     let steel = isotropic(210e9, 0.3);
     let mut stiffer = steel;
     stiffer[0] *= 1.4;
@@ -387,10 +376,8 @@ fn fans_of_all_sizes_in_every_law() {
 /// Hexahedra and tetrahedra in grids, with forces, supports, monitors and damping everywhere, scaled stiffness in one place, and
 /// two materials.
 #[test]
+#[ignore = "needs a CUDA device"]
 fn grids_as_on_the_cpu() {
-    if skipped("grids_as_on_the_cpu") {
-        return;
-    }
     let materials = [isotropic(210e9, 0.3), isotropic(70e9, 0.33)];
     for kind in [ElementKind::C3d4, ElementKind::C3d8, ElementKind::C3d8r] {
         for (shape, jitter, edge) in [("straight", 0.0, 2.0f64.powi(-10)), ("distorted", 0.2, 1e-3)] {
@@ -415,7 +402,7 @@ fn grids_as_on_the_cpu() {
                 GpuOptions::default(),
             );
             let report = report.unwrap().report().clone();
-            let names: Vec<&str> = report.kernels.iter().map(|kernel| kernel.0.as_str()).collect();
+            let names: Vec<&str> = report.kernels.iter().map(|kernel| kernel.name.as_str()).collect();
             for way in ["march_", "solids_"] {
                 assert!(names.iter().any(|name| name.starts_with(way)), "{what}: {names:?}");
             }
@@ -427,10 +414,8 @@ fn grids_as_on_the_cpu() {
 
 /// Blocks on which nothing acts keep no room for what might; their forces and energies are asked for all the same.
 #[test]
+#[ignore = "needs a CUDA device"]
 fn forces_where_nothing_acts() {
-    if skipped("forces_where_nothing_acts") {
-        return;
-    }
     for kind in [ElementKind::Cpe3, ElementKind::Cpe4, ElementKind::C3d4, ElementKind::C3d8] {
         let cells = if kind.dimension() == 2 { [60, 50, 0] } else { [16, 15, 14] };
         let case = Arranged::new(box_mesh(kind, cells, 1e-3, 0.1), &[isotropic(210e9, 0.3)], 500);
@@ -454,17 +439,15 @@ fn forces<T: Real>(problem: &Problem, start: &State, tolerance: f64) {
 }
 
 #[test]
+#[ignore = "needs a CUDA device"]
 fn too_large_a_problem_is_refused_before_it_runs() {
-    if skipped("too_large_a_problem_is_refused_before_it_runs") {
-        return;
-    }
     let case = Arranged::new(box_mesh(ElementKind::Cpe3, [8, 8, 0], 1e-3, 0.1), &[isotropic(210e9, 0.3)], 64);
     let mut problem = case.problem();
     let start = case.start();
     let signals = Signals::new(&[], problem.time_increment);
     problem.forces.clear();
     problem.constraints.clear();
-    let none = GpuStepper::<f32>::new(&problem, &start, &signals, GpuOptions { ordinal: 99, ..GpuOptions::default() });
+    let none = GpuStepper::<f32>::new(&problem, &start, &signals, GpuOptions { ordinal: 99 });
     assert!(none.unwrap_err().to_string().contains("--device cpu"));
     problem.device = None;
     let error = GpuStepper::<f32>::new(&problem, &start, &signals, GpuOptions::default()).unwrap_err();
@@ -472,10 +455,8 @@ fn too_large_a_problem_is_refused_before_it_runs() {
 }
 
 #[test]
+#[ignore = "needs a CUDA device"]
 fn a_full_device_is_told_before_anything_runs() {
-    if skipped("a_full_device_is_told_before_anything_runs") {
-        return;
-    }
     let case = Arranged::new(box_mesh(ElementKind::Cpe3, [8, 8, 0], 1e-3, 0.1), &[isotropic(210e9, 0.3)], 64);
     let (problem, start) = (case.problem(), case.start());
     let amplitudes = amplitudes(problem.time_increment);
@@ -493,16 +474,14 @@ fn a_full_device_is_told_before_anything_runs() {
 
 /// A kernel that fails takes everything on the device along, so it runs in a process of its own.
 #[test]
+#[ignore = "needs a CUDA device"]
 fn a_kernel_that_fails_is_an_error_from_then_on() {
     const NAME: &str = "a_kernel_that_fails_is_an_error_from_then_on";
     const INNER: &str = "POGO_TEST_FAILING_KERNEL";
-    if skipped(NAME) {
-        return;
-    }
     if std::env::var_os(INNER).is_none() {
         let path = format!("explicit::tests::gpu::{NAME}");
         let mut inner = std::process::Command::new(std::env::current_exe().unwrap());
-        let run = inner.args([&path, "--exact", "--nocapture"]).env(INNER, "1").output().unwrap();
+        let run = inner.args([&path, "--exact", "--nocapture", "--ignored"]).env(INNER, "1").output().unwrap();
         assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
         return;
     }
@@ -514,11 +493,11 @@ fn a_kernel_that_fails_is_an_error_from_then_on() {
     let mut advance = || stepper.advance(100, &SignalTable::default(), &[], &mut Vec::new());
     advance().unwrap();
     let gpu = Gpu::open(0).unwrap();
-    let module =
-        gpu.module(".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry fail() { trap; }\n").unwrap();
+    let text = c".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry fail() { trap; }\n";
+    let module = Module::compile(&gpu, "fail", text).unwrap();
     let fail = Kernel::new(&gpu, &module, "fail", 0).unwrap();
     // SAFETY: it takes nothing and touches nothing.
-    unsafe { fail.launch(std::ptr::null_mut(), 1, &mut []) }.unwrap();
+    unsafe { fail.launch(&Stream::new().unwrap(), 1, &mut []) }.unwrap();
     for error in [advance().unwrap_err(), stepper.state().unwrap_err()] {
         assert!(error.to_string().starts_with("CUDA cannot "), "{error}");
     }

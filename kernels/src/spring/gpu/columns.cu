@@ -22,6 +22,9 @@
 // Increments or older displacements of a plane, without rims; three planes of them follow the stages.
 #define OLD (3 * Y * X)
 
+static_assert(X == TILE_X && Y == TILE_Y && 4 * WARPS == TILE_Y && WARP_ROWS == 4, "the host cuts other tiles");
+static_assert(TILE_BYTES == 4 * (STAGES * STAGE + 3 * OLD), "the host counts with other shared memory");
+
 extern __shared__ char shared[];
 
 // A number for each component.
@@ -169,9 +172,8 @@ static __device__ __forceinline__ void forces(const float *here, const float *ab
     }
 }
 
-// PAIR: the second array of displacements holds u_{n−1}, which u_{n+1} replaces (the paper's two positions): 12 bytes less. HEAT: the
-// energy that friction takes is added up.
-template <bool PAIR, bool HEAT> static __device__ __forceinline__ void columns(const Params &p, u32 row, u32 parity, u32 bx, u32 by, u32 bz, u32 tile) {
+// HEAT: the energy that friction takes is added up.
+template <bool HEAT> static __device__ __forceinline__ void step_tile(const Params &p, u32 row, u32 parity, u32 bx, u32 by, u32 bz, u32 tile) {
     u32 lane = threadIdx.x % 32, tx = 2 * (lane % 16), ty = threadIdx.x / 32 * 4 + lane / 16 * 2;
     u32 x = bx * X, y0 = by * Y, y = y0 + ty, z0 = bz * p.depth, z1 = min(z0 + p.depth, p.size[2]);
     float g[3] = {gravity(p, row, 0), gravity(p, row, 1), gravity(p, row, 2)};
@@ -196,7 +198,7 @@ template <bool PAIR, bool HEAT> static __device__ __forceinline__ void columns(c
         source += p.plane;
         into = into == (STAGES - 1) * STAGE * 4 ? 0 : into + STAGE * 4;
     };
-    const float *old_source = (PAIR ? next_u : du) + p.pad + x + y0 * p.row_length + z0 * p.plane;
+    const float *old_source = du + p.pad + x + y0 * p.row_length + z0 * p.plane;
     u32 old_piece = threadIdx.x / (X / 4) % Y * p.row_length + threadIdx.x % (X / 4) * 4, old_into = 4 * STAGES * STAGE;
     auto fetch_old = [&]() {
         // Eight pieces a row, Y rows a component: 3 Y rows in rounds of THREADS / 8 = Y rows.
@@ -288,7 +290,6 @@ template <bool PAIR, bool HEAT> static __device__ __forceinline__ void columns(c
                     for (int c = 0; c < 3; ++c) {
                         float2 increment, moved;
                         float a = old[r][c].x, b = old[r][c].y;
-                        if (PAIR) a = own[r][0].x[c] - a, b = own[r][1].x[c] - b;
                         increment.x = fmaf(p.decay, a, fmaf(factor, sum[r][0].x[c], g[c]));
                         increment.y = fmaf(p.decay, b, fmaf(factor, sum[r][1].x[c], g[c]));
                         if (!full) {
@@ -303,7 +304,7 @@ template <bool PAIR, bool HEAT> static __device__ __forceinline__ void columns(c
                         }
                         moved.x = own[r][0].x[c] + increment.x;
                         moved.y = own[r][1].x[c] + increment.y;
-                        if (!PAIR) __stcs((float2 *)(du + c * p.len + i), increment);
+                        __stcs((float2 *)(du + c * p.len + i), increment);
                         __stcs((float2 *)(next_u + c * p.len + i), moved);
                     }
                 }
@@ -328,7 +329,7 @@ template <bool PAIR, bool HEAT> static __device__ __forceinline__ void columns(c
     }
 }
 
-template <bool PAIR, bool HEAT>
+template <bool HEAT>
 static __device__ __forceinline__ void march(const Params &p, u32 k, u32 parity, u32 n_steps, u32 tag) {
     __shared__ u32 ticket;
     const u32 nx = (p.size[0] + X - 1) / X, ny = (p.size[1] + Y - 1) / Y, nz = (p.size[2] + p.depth - 1) / p.depth;
@@ -350,7 +351,7 @@ static __device__ __forceinline__ void march(const Params &p, u32 k, u32 parity,
                 while (int(has - (tag + step)) < 0);
         }
         __syncthreads();
-        columns<PAIR, HEAT>(p, *p.row + k + step, parity ^ (step & 1), bx, by, bz, tile);
+        step_tile<HEAT>(p, *p.row + k + step, parity ^ (step & 1), bx, by, bz, tile);
         if (n_steps == 1) return;
         __syncthreads();
         if (threadIdx.x == 0) {
@@ -362,12 +363,10 @@ static __device__ __forceinline__ void march(const Params &p, u32 k, u32 parity,
     if (threadIdx.x == 0 && atomicAdd(p.tickets + 1, 1) == gridDim.x - 1) p.tickets[0] = p.tickets[1] = 0;
 }
 
-#define COLUMNS(NAME, PAIR, HEAT)                                                                                                \
+#define COLUMNS(NAME, HEAT)                                                                                                      \
     extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)                                                                 \
         NAME(const __grid_constant__ Params p, u32 k, u32 parity, u32 n_steps, u32 tag) {                                        \
-        march<PAIR, HEAT>(p, k, parity, n_steps, tag);                                                                           \
+        march<HEAT>(p, k, parity, n_steps, tag);                                                                           \
     }
-COLUMNS(columns_increments, false, false)
-COLUMNS(columns_pairs, true, false)
-COLUMNS(columns_increments_heat, false, true)
-COLUMNS(columns_pairs_heat, true, true)
+COLUMNS(columns, false)
+COLUMNS(columns_heat, true)

@@ -135,15 +135,10 @@ impl Choice {
             (_, Way::Resident) => {
                 resident.map_err(refuse)?;
             }
-            (Addressing::Implicit, Way::Shared | Way::SharedPairs) => features.columns(problem).map_err(refuse)?,
-            (_, Way::SharedPairs) => return Err(refuse("implicit addressing")),
+            (Addressing::Implicit, Way::Shared) => features.columns(problem).map_err(refuse)?,
             (Addressing::ExplicitGlobal, Way::Shared) => return Err(refuse("local ids")),
             (Addressing::Explicit, Way::Cached) => return Err(refuse("32-bit ids")),
             _ => {}
-        }
-        let acted_on = !(problem.forces.is_empty() && problem.constraints.is_empty() && problem.monitors.is_empty());
-        if way == Way::SharedPairs && acted_on {
-            return Err(refuse("no forces, constraints or monitors"));
         }
         let mesh_block = problem.mesh.lists.block_size;
         // The other kernel of lattices has a thread a particle, and is compiled for fewer.

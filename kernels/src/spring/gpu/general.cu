@@ -2,8 +2,6 @@
 
 #include "springs.cuh"
 
-#define THREADS 256
-
 // Implicit addressing, neighbours read where they are ("cached"): a thread a place of the grid.
 static __device__ __forceinline__ real implicit_step(const Params &p, u32 place, u32 k, u32 parity) {
     if (place >= p.plane * p.size[2]) return 0;
@@ -117,7 +115,7 @@ template <bool LOCAL> static __device__ __forceinline__ real explicit_step(const
         if (id == self) continue;
         Rule rule;
         if (p.rest) {
-            rule = p.rules[p.cls[entry]];
+            rule = p.rules[p.classes[entry]];
             Rest rest = p.rest[entry];
             add_axial(rule, rest);
             for (int c = 0; c < 3; ++c) rule.rest[c] = rest.d[c];
@@ -167,6 +165,7 @@ extern "C" __global__ void __launch_bounds__(512) explicit_cached(const __grid_c
 // A lattice's lists in blocks of BLOCK particles where springs only pull: slots unrolled, all that comes from afar asked
 // for at the start.
 #define BLOCK 256
+static_assert(BLOCK == LATTICE_BLOCK && 2 * BLOCK == EVEN_BLOCK, "the host cuts other blocks");
 template <int ND> static __device__ __forceinline__ void lattice(const Params &p, u32 k, u32 parity) {
     u32 block = blockIdx.x, i = threadIdx.x, at = block * BLOCK + i;
     const real *u = p.u[parity];
@@ -345,7 +344,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) specials(const __grid_cons
     bool held = false;
     for (u32 s = p.special_first[i]; s < p.special_first[i + 1]; ++s) {
         Special special = p.specials[s];
-        if (special.kind == 0) {
+        if (special.kind == FORCE) {
             du = du + inertia * real(special.value * now[special.signal]);
         } else {
             free = du;
@@ -360,7 +359,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) specials(const __grid_cons
         p.last[i] = du;
         double half = 0.5 * (double(before) + double(du)), work = 0;
         for (u32 s = p.special_first[i]; s < p.special_first[i + 1]; ++s)
-            if (p.specials[s].kind == 0) work += p.specials[s].value * now[p.specials[s].signal] * half;
+            if (p.specials[s].kind == FORCE) work += p.specials[s].value * now[p.specials[s].signal] * half;
         if (held) work += (double(du) - double(free)) / double(inertia) * half;
         p.work[i] += work;
         if (p.heat)
@@ -371,11 +370,10 @@ extern "C" __global__ void __launch_bounds__(THREADS) specials(const __grid_cons
 
 // Energies and momentum at t_n, and half a step's work and energy taken, of the particles of every gridDim.x-th block: sums for a
 // thread block. Signals of t_n and t_{n+1} with BΔt² g behind them.
-#define N_SUMS 8
 enum Kind { GRID, LOCAL, GLOBAL };
 template <Kind KIND>
 static __device__ __forceinline__ void energies(const Params &p, u32 parity, u32 n_blocks, const double *now, double *out) {
-    const real *u = p.u[parity], *du = p.du[parity], *older = p.u[parity ^ 1];
+    const real *u = p.u[parity], *du = p.du[parity];
     const double *next = now + p.n_signals, *g = next - 3;
     real *local = (real *)shared, *local_rate = (real *)(shared + p.id_bytes * p.local_most);
     double sums[N_SUMS] = {};
@@ -399,7 +397,7 @@ static __device__ __forceinline__ void energies(const Params &p, u32 parity, u32
         for (int c = 0; c < 3; ++c) {
             u64 number = number_of(p, at, c);
             own[c] = u[number];
-            rate[c] = p.pairs ? own[c] - older[number] : du[number];
+            rate[c] = du[number];
             force[c] = dragging[c] = 0;
         }
         u32 self = KIND == LOCAL ? own_place(p, i) * p.id_bytes : at;
@@ -411,7 +409,7 @@ static __device__ __forceinline__ void energies(const Params &p, u32 parity, u32
             if (KIND == GRID ? !(word >> d & 1) : id == self) continue;
             Rule rule;
             if (KIND != GRID && p.rest) {
-                rule = p.rules[p.cls[entry]];
+                rule = p.rules[p.classes[entry]];
                 Rest rest = p.rest[entry];
                 add_axial(rule, rest);
                 for (int c = 0; c < 3; ++c) rule.rest[c] = rest.d[c];
@@ -443,7 +441,7 @@ static __device__ __forceinline__ void energies(const Params &p, u32 parity, u32
             for (u32 s = p.special_first[p.special_of[particle]]; s < p.special_first[p.special_of[particle + 1]]; ++s) {
                 Special special = p.specials[s];
                 u32 c = p.wide ? special.index % 4 : special.index / p.len;
-                if (special.kind == 0) {
+                if (special.kind == FORCE) {
                     push[c] += special.value * now[special.signal];
                 } else {
                     is_held |= 1u << c;
@@ -511,15 +509,15 @@ extern "C" __global__ void advance_row(u32 *row, u32 by) {
     *row += by;
 }
 
-// Springs that come or go at one end each: bits of masks, local or global ids (what = 0, 1, 2).
+// Springs that come or go at one end each: bits of masks, local or global ids (EDIT_MASK, EDIT_LOCAL, EDIT_GLOBAL).
 extern "C" __global__ void __launch_bounds__(THREADS) edit(const __grid_constant__ Params p, const Edit *edits, u32 n, u32 what) {
     u32 i = blockIdx.x * THREADS + threadIdx.x;
     if (i >= n) return;
     Edit e = edits[i];
-    if (what == 0) {
+    if (what == EDIT_MASK) {
         atomicAnd(p.mask + e.at, ~e.clear);
         atomicOr(p.mask + e.at, e.set);
-    } else if (what == 1) {
+    } else if (what == EDIT_LOCAL) {
         p.ids[e.at] = u16(e.set);
     } else {
         p.global_ids[e.at] = e.set;

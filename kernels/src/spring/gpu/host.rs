@@ -1,7 +1,7 @@
 //! The tables of the CPU: the host keeps them, and tells the device what events change.
 
 use super::TILE;
-use super::params::Edit;
+use super::layout::{EDIT_GLOBAL, EDIT_LOCAL, EDIT_MASK, Edit};
 use super::tables::records;
 use crate::device::DeviceError;
 use crate::simd::Real;
@@ -145,17 +145,20 @@ impl<T: Real> Host<T> {
                 places.sort_unstable();
                 places.dedup();
                 let edit = |at: u32| Edit { at, clear: u32::MAX, set: grid.mask[at as usize] };
-                (places.into_iter().map(edit).collect(), 0)
+                (places.into_iter().map(edit).collect(), EDIT_MASK)
             }
             Self::Local(lists) => {
                 let touched = std::mem::take(&mut lists.touched);
                 let scale = id_bytes as u32;
                 let edit = |at: usize| Edit { at: at as u32, clear: 0, set: u32::from(lists.ids[at]) * scale };
-                (touched.into_iter().map(edit).collect(), 1)
+                (touched.into_iter().map(edit).collect(), EDIT_LOCAL)
             }
             Self::Global(lists) => {
                 let touched = std::mem::take(&mut lists.touched);
-                (touched.into_iter().map(|at| Edit { at: at as u32, clear: 0, set: lists.ids[at] }).collect(), 2)
+                (
+                    touched.into_iter().map(|at| Edit { at: at as u32, clear: 0, set: lists.ids[at] }).collect(),
+                    EDIT_GLOBAL,
+                )
             }
         }
     }

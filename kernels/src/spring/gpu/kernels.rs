@@ -1,43 +1,24 @@
 //! The kernels' code, and which of them step a model.
 
-use cust::module::Module;
-
 use super::features::{Choice, Features};
 use super::host::Host;
+use super::layout::*;
 use super::options::{GpuError, Way};
-use super::params::Params;
-use crate::device::{DeviceError, Gpu, Kernel};
+use crate::device::{DeviceError, Gpu, Kernel, Module};
 use crate::simd::Real;
 use crate::spring::Addressing;
 use crate::spring::cpu::lists::Rules;
 
-/// Threads of most kernels.
-pub(super) const THREADS: u32 = 256;
-/// Tile of `columns`, and its bytes in shared memory: four planes with their rims, and three without.
-pub(super) const TILE: [usize; 2] = [32, 16];
-/// Rows of a warp of them.
-pub(super) const ROWS: usize = 4;
-const TILE_BYTES: u32 = 4 * (4 * 3 * 40 * (16 + 2) + 3 * 3 * 32 * 16);
+/// Places of a tile of `columns` along x and y, and rows of one of its warps.
+pub(super) const TILE: [usize; 2] = [TILE_X as usize, TILE_Y as usize];
+pub(super) const ROWS: usize = WARP_ROWS as usize;
 const TILE_THREADS: u32 = 128;
 /// Bytes of a particle in the shared memory of `lattice_even`.
 pub(super) const WIDE: usize = 16;
-/// Threads of `lattice` and of `lattice_even`; the one has as many particles a block, the other twice as many.
-const LATTICE_THREADS: u32 = 256;
-const WIDE_BLOCK: usize = 512;
 /// Most threads of a resident kernel for even spacing and springs that never break, by its slots, and of any other.
 const RESIDENT_THREADS: [(usize, u32); 3] = [(6, 512), (18, 512), (26, 768)];
 const MOST_THREADS: u32 = 1024;
-/// Slots whose springs a thread of a resident kernel has, and halo particles that it may fetch.
-const NINE: usize = 9;
-const MOST_HALO: usize = 4;
-
-/// Compiled from the .cu files beside this one (`kernels/ptx/build.sh`).
-mod ptx {
-    pub const GENERAL_F32: &str = include_str!("../../../ptx/spring_f32.ptx");
-    pub const GENERAL_F64: &str = include_str!("../../../ptx/spring_f64.ptx");
-    pub const COLUMNS: &str = include_str!("../../../ptx/spring_columns.ptx");
-    pub const RESIDENT: &str = include_str!("../../../ptx/spring_resident.ptx");
-}
+const NINE: usize = SLOTS_OF_A_THREAD as usize;
 
 /// Slots of the lists of a lattice, else 0.
 fn slots<T: Real>(host: &Host<T>) -> usize {
@@ -52,7 +33,7 @@ pub(super) fn id_bytes<T: Real>(choice: Choice, even: bool, host: &Host<T>) -> u
     let narrow = 3 * size_of::<T>();
     let shared = choice.addressing == Addressing::Explicit && choice.way == Way::Shared;
     let room = (choice.block + host.most_halo()) * WIDE <= usize::from(u16::MAX);
-    if shared && even && room && choice.block == WIDE_BLOCK { WIDE } else { narrow }
+    if shared && even && room && choice.block == EVEN_BLOCK as usize { WIDE } else { narrow }
 }
 
 /// How deep the columns of a launch are, and how many.
@@ -70,8 +51,8 @@ pub(super) struct Kernels {
     pub name: String,
     pub grid: [u32; 3],
     pub threads: u32,
-    /// Where the grid is cut into columns, those of launches of one step and of many.
-    pub columns: Option<[Columns; 2]>,
+    /// Where the grid is cut into columns.
+    pub columns: Option<Columns>,
     /// One step of a model that has a resident kernel.
     pub single: Option<Kernel>,
     pub specials: Kernel,
@@ -92,9 +73,9 @@ impl Kernels {
         (self.tiles().max(self.grid.iter().product()) * self.threads.div_ceil(32)) as usize
     }
 
-    /// Most columns of a launch.
+    /// Columns of a step.
     pub fn tiles(&self) -> u32 {
-        self.columns.map_or(0, |[one, many]| one.tiles.max(many.tiles))
+        self.columns.map_or(0, |columns| columns.tiles)
     }
 
     /// Of a choice; `depth` planes a column, or 0.
@@ -106,7 +87,7 @@ impl Kernels {
         depth: u32,
         params: &mut Params<T>,
     ) -> Result<Self, GpuError> {
-        let general = gpu.module(if features.single { ptx::GENERAL_F32 } else { ptx::GENERAL_F64 })?;
+        let general = gpu.module(if features.single { "spring_f32" } else { "spring_f64" })?;
         let mut modules = Vec::new();
         let plain = |name: &str| Kernel::new(gpu, &general, name, 0);
         let wide = params.wide != 0;
@@ -128,28 +109,27 @@ impl Kernels {
                 format!("resident_{even}{slots}{}", if features.follow { "_follow" } else { "" })
             }
             (Addressing::Implicit, Way::Cached) => "implicit_cached".to_owned(),
-            (Addressing::Implicit, Way::SharedPairs) => format!("columns_pairs{heat}"),
-            (Addressing::Implicit, _) => format!("columns_increments{heat}"),
+            (Addressing::Implicit, _) => format!("columns{heat}"),
             (Addressing::ExplicitGlobal, _) => "explicit_cached".to_owned(),
             _ if wide => {
-                threads = LATTICE_THREADS;
+                threads = LATTICE_BLOCK;
                 format!("lattice_even_{slots}{heat}")
             }
-            _ if slots > 0 && features.plain() && !features.breaks && params.block == LATTICE_THREADS => {
+            _ if slots > 0 && features.plain() && !features.breaks && params.block == LATTICE_BLOCK => {
                 format!("lattice_{slots}")
             }
             _ => "explicit_local".to_owned(),
         };
         let step = match (choice.addressing, choice.way) {
             (_, Way::Resident) => {
-                if params.halo_most as usize > MOST_HALO * block {
+                if params.halo_most as usize > MOST_HALO as usize * block {
                     return Err(choice.refuse("halos of at most four particles a thread"));
                 }
                 if threads > MOST_THREADS {
                     return Err(choice.refuse("at most 1,024 threads for a block and its springs by nines"));
                 }
                 let partial = slots.div_ceil(NINE).saturating_sub(1) * 3 * block * size_of::<T>();
-                let module = gpu.module(ptx::RESIDENT)?;
+                let module = gpu.module("spring_resident")?;
                 let kernel = Kernel::new(gpu, &module, &name, 2 * local_bytes + partial as u32)?;
                 modules.push(module);
                 single = Some(local("explicit_local")?);
@@ -160,21 +140,20 @@ impl Kernels {
                 plain(&name)?
             }
             (Addressing::Implicit, _) => {
-                let module = gpu.module(ptx::COLUMNS)?;
+                let module = gpu.module("spring_columns")?;
                 let kernel = Kernel::new(gpu, &module, &name, TILE_BYTES)?;
                 modules.push(module);
                 let tiles = [0, 1].map(|c| (params.size[c] as usize).div_ceil(TILE[c]) as u32);
-                // Longer columns do less twice, but shorter ones fill the device; and where steps follow each other, those round
-                // one must have done the step before, a layer of tiles ahead (measured: EXPERIMENTS.md).
+                // Longer columns compute less twice, but shorter ones fill the device (measured: EXPERIMENTS.md).
                 let slots = gpu.multiprocessors * kernel.resident;
                 let cut = |depth: u32| Columns { depth, tiles: tiles[0] * tiles[1] * params.size[2].div_ceil(depth) };
-                let one = [16, 8].map(cut).into_iter().find(|one| 10 * one.tiles > 9 * slots).unwrap_or(cut(4));
-                let long = cut(32);
-                let free = 2 * long.tiles > 3 * slots + 2 * (tiles[0] + 1) * tiles[1];
-                let many = if choice.way == Way::SharedPairs && free { long } else { one };
-                let chosen = if depth > 0 { [cut(depth); 2] } else { [one, many] };
+                let chosen = match depth {
+                    0 => [16, 8].map(cut).into_iter().find(|cut| 10 * cut.tiles > 9 * slots).unwrap_or(cut(4)),
+                    depth => cut(depth),
+                };
+                params.depth = chosen.depth;
                 columns = Some(chosen);
-                (grid, threads) = ([chosen[1].tiles.min(slots), 1, 1], TILE_THREADS);
+                (grid, threads) = ([chosen.tiles.min(slots), 1, 1], TILE_THREADS);
                 kernel
             }
             (Addressing::ExplicitGlobal, _) => plain(&name)?,

@@ -7,53 +7,40 @@
 mod features;
 mod host;
 mod kernels;
+mod layout;
 mod options;
-mod params;
 mod run;
 mod tables;
 
-use cust::stream::{Stream, StreamFlags};
-
 use super::events::Schedule;
-use super::law::Constants;
 use super::springs::Springs;
 use super::{Addressing, Change, SpringProblem, State, Stepper};
-use crate::device::{Buffer, DeviceError, Gpu, Graph, Plain};
+use crate::device::{Arena, Buffer, DeviceError, Gpu, Graph, Plain, Slice, Stream};
 use crate::simd::Real;
 use features::{Choice, Features};
 use host::{Form, Host};
 use kernels::{Kernels, TILE};
+use layout::Params;
 pub use options::{GpuError, GpuOptions, GpuReport, Way};
-use params::Params;
 use tables::{Tables, whole_tiles, whole_words};
-
-// SAFETY: numbers, one kind of them.
-unsafe impl<T: Real> Plain for Constants<T> {}
 
 /// Arrays of the device that steps write, or that belong to a stretch of steps.
 #[derive(Debug)]
 struct Arrays<T> {
     /// u_n is in the array of its parity.
-    u: [Buffer<T>; 2],
+    u: [Slice<T>; 2],
     /// Δu: one array, or two where the older is needed.
-    du: Vec<Buffer<T>>,
-    /// What blocks of a resident kernel hand each other.
-    exchange: Buffer<u32>,
-    /// Of columns, see springs.cuh.
-    tickets: Buffer<u32>,
-    whole: Buffer<u32>,
-    /// Of each number that something acts on: Δu_n, work, and what the energy taken differs by from that of a free number.
-    last: Buffer<T>,
-    work: Buffer<f64>,
-    special_heat: Buffer<f64>,
-    /// Energy taken, by warp of a step.
-    heat: Buffer<f64>,
-    log: Buffer<u32>,
-    log_count: Buffer<u32>,
+    du: Vec<Slice<T>>,
+    whole: Slice<u32>,
+    work: Slice<f64>,
+    special_heat: Slice<f64>,
+    heat: Slice<f64>,
+    log: Slice<[u32; 4]>,
+    log_count: Slice<u32>,
+    row: Slice<u32>,
     signals: Buffer<f64>,
     record: Buffer<i32>,
     recording: Buffer<f64>,
-    row: Buffer<u32>,
 }
 
 /// Steps a model on a CUDA device in precision `T`.
@@ -68,8 +55,6 @@ pub struct GpuStepper<'a, T: Real> {
     // Graphs, buffers, modules and stream go before the context that they live in.
     graph: Option<Graph>,
     kernels: Kernels,
-    /// The second array of displacements holds those of the step before, and there is no Δu.
-    pairs: bool,
     form: Form,
     tables: Tables<T>,
     arrays: Arrays<T>,
@@ -79,6 +64,7 @@ pub struct GpuStepper<'a, T: Real> {
     /// Step of the first row of the signals in use.
     first_row: u64,
     before: [f64; 2],
+    _arena: Arena,
     stream: Stream,
     gpu: Gpu,
 }
@@ -114,52 +100,73 @@ impl<T: Real> Arrays<T> {
         problem: &SpringProblem,
         state: &State,
         host: &Host<T>,
-        features: Features,
-        form: Form,
-        n_springs: usize,
+        (features, form, n_springs): (Features, Form, usize),
         params: &mut Params<T>,
+        arena: &mut Arena,
     ) -> Result<Self, DeviceError> {
         let n_dofs = state.displacement.len();
-        let u = host.scatter(n_dofs, form, |dof| state.displacement[dof]);
+        let displacements = host.scatter(n_dofs, form, |dof| state.displacement[dof]);
         let increments = host.scatter(n_dofs, form, |dof| state.increment[dof]);
-        let older = match params.pairs {
-            0 => u.clone(),
-            _ => host.scatter(n_dofs, form, |dof| state.displacement[dof] - state.increment[dof]),
-        };
-        let even = state.step.is_multiple_of(2);
-        let u = if even { [Buffer::of(&u)?, Buffer::of(&older)?] } else { [Buffer::of(&older)?, Buffer::of(&u)?] };
-        let mut du = vec![Buffer::of(&increments)?];
+        let u = [arena.copy("u[0]", &displacements)?, arena.copy("u[1]", &displacements)?];
+        let mut du = vec![arena.copy("du[0]", &increments)?];
         // Dampers read the increments of neighbours.
         if features.damped {
-            du.push(Buffer::of(&increments)?);
+            du.push(arena.copy("du[1]", &increments)?);
         }
         let increment = |dof: u64| T::from_f64(state.increment[dof as usize] / form.unit);
         let last: Vec<T> = acted_on(problem).into_iter().map(increment).collect();
         let arrays = Self {
             u,
             du,
-            tickets: Buffer::zeros(0)?,
-            whole: Buffer::zeros(0)?,
-            exchange: Buffer::zeros(0)?,
-            last: Buffer::of(&last)?,
-            work: Buffer::zeros(last.len())?,
-            special_heat: Buffer::zeros(last.len())?,
-            heat: Buffer::zeros(0)?,
-            log: Buffer::zeros(if features.breaks { 4 * (n_springs + 1) } else { 0 })?,
-            log_count: Buffer::zeros(1)?,
+            whole: arena.zeros("no whole tiles", 0)?,
+            work: arena.zeros("work", last.len())?,
+            special_heat: arena.zeros("special_heat", last.len())?,
+            heat: arena.zeros("no heat", 0)?,
+            log: arena.zeros("log", if features.breaks { n_springs + 1 } else { 0 })?,
+            log_count: arena.zeros("log_count", 1)?,
+            row: arena.zeros("row", 1)?,
             signals: Buffer::zeros(0)?,
             record: Buffer::zeros(0)?,
             recording: Buffer::zeros(0)?,
-            row: Buffer::zeros(1)?,
         };
-        params.u = arrays.u.each_ref().map(Buffer::pointer);
-        params.du = [arrays.du[0].pointer(), arrays.du[arrays.du.len() - 1].pointer()];
-        params.last = arrays.last.pointer();
-        (params.work, params.special_heat) = (arrays.work.pointer(), arrays.special_heat.pointer());
-        (params.log, params.log_count) = (arrays.log.pointer(), arrays.log_count.pointer());
-        params.row = arrays.row.pointer();
+        params.u = arrays.u.map(|u| u.at());
+        params.du = [arrays.du[0].at(), arrays.du[arrays.du.len() - 1].at()];
+        params.last = arena.copy("last", &last)?.at();
+        (params.work, params.special_heat) = (arrays.work.at(), arrays.special_heat.at());
+        (params.log, params.log_count) = (arrays.log.at(), arrays.log_count.at());
+        params.row = arrays.row.at();
         Ok(arrays)
     }
+
+    /// What the kernels of a choice need beside the state.
+    fn add_for_kernels(
+        &mut self,
+        problem: &SpringProblem,
+        host: &Host<T>,
+        kernels: &Kernels,
+        features: Features,
+        params: &mut Params<T>,
+        arena: &mut Arena,
+    ) -> Result<(), DeviceError> {
+        if kernels.single.is_some() {
+            params.exchange = arena.zeros::<[u32; 4]>("exchange", 2 * problem.n_particles())?.at();
+        }
+        params.tickets = arena.zeros::<u32>("tickets", 2 + kernels.tiles() as usize)?.at();
+        if let (Some(_), Host::Grid(grid)) = (kernels.columns, host) {
+            self.whole = arena.copy("whole", &whole_tiles(grid))?;
+            (params.whole, params.whole_words) = (self.whole.at(), whole_words(grid) as u32);
+        }
+        if features.heats {
+            self.heat = arena.zeros("heat", kernels.warps())?;
+            params.heat = self.heat.at();
+        }
+        Ok(())
+    }
+}
+
+/// Modules that a run is likely to need, for [`Starting`](crate::device::Starting).
+pub fn gpu_modules(single: bool) -> Vec<&'static str> {
+    if single { vec!["spring_f32", "spring_resident"] } else { vec!["spring_f64"] }
 }
 
 impl<'a, T: Real> GpuStepper<'a, T> {
@@ -194,12 +201,11 @@ impl<'a, T: Real> GpuStepper<'a, T> {
             len: host.len() as u32,
             block: choice.block as u32,
             n_materials: if features.lattice { problem.groups.len() as u32 / 3 } else { 1 },
-            pairs: u32::from(choice.way == Way::SharedPairs),
             follow: u32::from(features.follow),
             damped: u32::from(features.damped),
             breaks: u32::from(features.breaks),
             decay: T::from_f64(decay),
-            ..Params::default()
+            ..Params::zeroed()
         };
         let id_bytes = kernels::id_bytes(choice, features.even_lists(&problem), &host);
         (params.id_bytes, params.wide) = (id_bytes as u32, u32::from(id_bytes == kernels::WIDE));
@@ -207,35 +213,21 @@ impl<'a, T: Real> GpuStepper<'a, T> {
         let columns = choice.addressing == Addressing::Implicit && choice.way != Way::Cached;
         let unit = problem.mesh.grid.filter(|_| columns).map_or(1.0, |grid| 2.0 * grid.spacing[0]);
         let form = Form { wide: params.wide != 0, unit };
-        let tables = Tables::new(&problem, &host, features, choice.block, form, &mut params)?;
+        let mut arena = Arena::default();
+        let tables = Tables::new(&problem, &host, features, (choice.block, form), &mut params, &mut arena)?;
         // All that may break between two looks at the log.
         let n_added: usize = problem.additions.iter().map(|addition| addition.springs.len()).sum();
         let n_springs = springs.len() as usize + n_added;
-        let mut arrays = Arrays::new(&problem, state, &host, features, form, n_springs, &mut params)?;
-        let stream = Stream::new(StreamFlags::NON_BLOCKING, None)
-            .map_err(|error| DeviceError::Failed { what: "make a stream", reason: error.to_string() })?;
+        let mut arrays = Arrays::new(&problem, state, &host, (features, form, n_springs), &mut params, &mut arena)?;
+        let stream = Stream::new()?;
         let kernels = Kernels::new(&gpu, choice, features, &host, options.depth, &mut params)?;
-        if choice.way == Way::Resident {
-            arrays.exchange = Buffer::zeros(8 * problem.n_particles())?;
-            params.exchange = arrays.exchange.pointer();
-        }
-        arrays.tickets = Buffer::zeros(2 + kernels.tiles() as usize)?;
-        params.tickets = arrays.tickets.pointer();
-        if let (Some(_), Host::Grid(grid)) = (kernels.columns, &host) {
-            arrays.whole = Buffer::of(&whole_tiles(grid))?;
-            (params.whole, params.whole_words) = (arrays.whole.pointer(), whole_words(grid) as u32);
-        }
-        if features.heats {
-            arrays.heat = Buffer::zeros(kernels.warps())?;
-            params.heat = arrays.heat.pointer();
-        }
-        let pairs = choice.way == Way::SharedPairs;
-        let numbers = if pairs { 9.0 } else { 4.0 * if params.wide != 0 { 4.0 } else { 3.0 } };
-        let state_bytes = numbers * size_of::<T>() as f64;
+        arrays.add_for_kernels(&problem, &host, &kernels, features, &mut params, &mut arena)?;
+        let state_bytes = 4.0 * if params.wide != 0 { 4.0 } else { 3.0 } * size_of::<T>() as f64;
         let report = GpuReport {
             device: gpu.name.clone(),
             addressing: choice.addressing,
             way: choice.way,
+            memory: arena.report(),
             kernel: (kernels.name.clone(), kernels.threads, kernels.step.registers, kernels.step.resident),
             bytes_per_particle_step: state_bytes + tables.bytes_per_particle,
         };
@@ -248,7 +240,6 @@ impl<'a, T: Real> GpuStepper<'a, T> {
             host,
             graph: None,
             kernels,
-            pairs,
             form,
             tables,
             arrays,
@@ -257,6 +248,7 @@ impl<'a, T: Real> GpuStepper<'a, T> {
             step: state.step,
             first_row: state.step,
             before: [state.external_work, state.dissipated],
+            _arena: arena,
             stream,
             gpu,
         })

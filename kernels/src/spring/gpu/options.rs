@@ -1,6 +1,6 @@
 //! How a model is run on a device, and what comes of it.
 
-use crate::device::DeviceError;
+use crate::device::{DeviceError, MemoryReport};
 use crate::spring::{Addressing, SpringError};
 
 /// How a step is computed. The paper's names: *cached* reads neighbours where they are, *shared* through shared memory.
@@ -13,8 +13,6 @@ pub enum Way {
     Cached,
     /// Implicit: columns of a tile, marched plane by plane. Explicit: a block and its halo.
     Shared,
-    /// As `Shared` implicit, with the state kept as two displacements, as the paper does: fewer bytes, less accurate.
-    SharedPairs,
     /// Explicit, small models: the kernel stays for many steps.
     Resident,
 }
@@ -62,6 +60,8 @@ pub struct GpuReport {
     pub addressing: Addressing,
     /// Chosen way.
     pub way: Way,
+    /// Arrays on the device.
+    pub memory: MemoryReport,
     /// Kernel, threads a block, registers a thread, blocks resident on a multiprocessor.
     pub kernel: (String, u32, u32, u32),
     /// Bytes that a particle-step must move.

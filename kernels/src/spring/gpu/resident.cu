@@ -9,6 +9,7 @@
 
 // Halo particles that a thread may fetch.
 #define MOST 4
+static_assert(MOST == MOST_HALO, "the host allows other halos");
 
 extern __shared__ char shared[];
 
@@ -51,6 +52,7 @@ static __device__ __forceinline__ void pulls(const Params &p, const float *here,
 // Groups of `block` threads: each has the springs of NINE slots of every particle, the first group moves the particles, and the last
 // fetches the halo.
 #define NINE 9
+static_assert(NINE == SLOTS_OF_A_THREAD, "the host deals out other slots");
 // FOLLOW: work, and what friction takes, are added up.
 template <int ND, bool PLAIN, bool FOLLOW>
 static __device__ __forceinline__ void resident(const Params &p, u32 n_steps, u32 parity, u32 tag) {
@@ -160,17 +162,17 @@ static __device__ __forceinline__ void resident(const Params &p, u32 n_steps, u3
             for (u32 s = p.special_first[number]; s < p.special_first[number + 1]; ++s) {
                 Special special = p.specials[s];
                 double push = special.value * now[special.signal];
-                float by = special.kind == 0 ? inertia * float(push)
+                float by = special.kind == FORCE ? inertia * float(push)
                                              : float(special.value * (now[p.n_signals + special.signal] - now[special.signal]));
                 component = special.index / p.len;
-                if (special.kind == 0)
+                if (special.kind == FORCE)
                     pushes += push;
                 else
                     held = true;
 #pragma unroll
                 for (u32 c = 0; c < 3; ++c) {
-                    if (component == c && special.kind != 0) free = du[c];
-                    du[c] = component != c ? du[c] : special.kind == 0 ? du[c] + by : by;
+                    if (component == c && special.kind != FORCE) free = du[c];
+                    du[c] = component != c ? du[c] : special.kind == FORCE ? du[c] + by : by;
                     u[c] = component != c ? u[c] : old[c] + du[c];
                 }
             }

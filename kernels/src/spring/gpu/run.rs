@@ -1,15 +1,13 @@
 //! Starts kernels, a step or many at a time, and does on the host what happens between them.
 
-use std::ffi::c_void;
-
 use rayon::prelude::*;
 
-use super::GpuStepper;
 use super::host::Host;
-use super::kernels::{Columns, THREADS};
-use super::params::Params;
+
+use super::GpuStepper;
+use super::layout::*;
 use super::tables::whole_tiles;
-use crate::device::{Buffer, DeviceError, Graph, Kernel, Plain, synchronize};
+use crate::device::{Buffer, DeviceError, Graph, Kernel, Slice, arguments};
 use crate::dynamics::SignalTable;
 use crate::simd::Real;
 use crate::spring::{Cause, Change, Energies, Springs, State, Stepper};
@@ -18,7 +16,7 @@ use crate::spring::{Cause, Change, Energies, Springs, State, Stepper};
 const GRAPH_STEPS: usize = 64;
 /// Most thread blocks that sum energies, so many that their sums do not depend on the device, and sums of each.
 const ENERGY_BLOCKS: u32 = 1024;
-const N_SUMS: usize = 8;
+const SUMS: usize = N_SUMS as usize;
 /// Most and least steps of one launch of columns.
 const COLUMN_STEPS: usize = 4096;
 const FEW: usize = 4;
@@ -28,14 +26,9 @@ const RESIDENT_STEPS: usize = 1 << 16;
 impl<T: Real> GpuStepper<'_, T> {
     /// Starts a kernel that takes (params, k, parity).
     fn start(&self, kernel: &Kernel, grid: [u32; 3], threads: u32, k: usize, parity: usize) -> Result<(), DeviceError> {
-        let (mut params, mut k, mut parity) = (self.params, k as u32, parity as u32);
-        let mut arguments = [
-            std::ptr::from_mut(&mut params).cast::<c_void>(),
-            std::ptr::from_mut(&mut k).cast(),
-            std::ptr::from_mut(&mut parity).cast(),
-        ];
+        let (params, k, parity) = (self.params, k as u32, parity as u32);
         // SAFETY: the arguments that step kernels take; the arrays hold what the tables name.
-        unsafe { kernel.launch_grid(self.stream.as_inner(), grid, threads, false, &mut arguments) }
+        unsafe { kernel.launch_grid(&self.stream, grid, threads, &mut arguments![params, k, parity]) }
     }
 
     fn over(n: u32) -> [u32; 3] {
@@ -52,7 +45,7 @@ impl<T: Real> GpuStepper<'_, T> {
                 self.start(&kernels.before, Self::over(self.params.n_monitors), THREADS, k, parity)?;
             }
             match (kernels.columns, &kernels.single) {
-                (Some([one, _]), _) => self.start_columns(one, 1, k, parity, 0)?,
+                (Some(_), _) => self.start_columns(1, k, parity, 0)?,
                 (_, Some(kernel)) => self.start(kernel, kernels.grid, self.params.block, k, parity)?,
                 _ => self.start(&kernels.step, kernels.grid, kernels.threads, k, parity)?,
             }
@@ -67,52 +60,33 @@ impl<T: Real> GpuStepper<'_, T> {
     }
 
     fn advance_row(&self, by: usize) -> Result<(), DeviceError> {
-        let (mut row, mut by) = (self.params.row, by as u32);
-        let mut arguments = [std::ptr::from_mut(&mut row).cast::<c_void>(), std::ptr::from_mut(&mut by).cast()];
+        let (row, by) = (self.params.row, by as u32);
         // SAFETY: the arguments that `advance_row` takes.
-        unsafe { self.kernels.advance_row.launch_grid(self.stream.as_inner(), [1; 3], 1, false, &mut arguments) }
+        unsafe { self.kernels.advance_row.launch_grid(&self.stream, [1; 3], 1, &mut arguments![row, by]) }
     }
 
     /// Starts steps of columns, from row k on. `tag` is the number of the first where there are several.
-    fn start_columns(
-        &self,
-        columns: Columns,
-        n_steps: usize,
-        k: usize,
-        parity: usize,
-        tag: u64,
-    ) -> Result<(), DeviceError> {
-        let (mut params, mut k, mut parity) = (Params { depth: columns.depth, ..self.params }, k as u32, parity as u32);
+    fn start_columns(&self, n_steps: usize, k: usize, parity: usize, tag: u64) -> Result<(), DeviceError> {
         // Greater than that of any step before, which the empty table's 0 stands for, too.
-        let (mut n_steps, mut tag) = (n_steps as u32, (tag as u32).wrapping_add(1));
-        let mut arguments = [
-            std::ptr::from_mut(&mut params).cast::<c_void>(),
-            std::ptr::from_mut(&mut k).cast(),
-            std::ptr::from_mut(&mut parity).cast(),
-            std::ptr::from_mut(&mut n_steps).cast(),
-            std::ptr::from_mut(&mut tag).cast(),
-        ];
+        let tag = (tag as u32).wrapping_add(1);
+        let (params, k, parity, n_steps) = (self.params, k as u32, parity as u32, n_steps as u32);
         let kernels = &self.kernels;
-        let grid = if n_steps > 1 { kernels.grid } else { [columns.tiles, 1, 1] };
+        let grid = if n_steps > 1 { kernels.grid } else { [kernels.tiles(), 1, 1] };
+        let (step, threads) = (kernels.step, kernels.threads);
         // SAFETY: the arguments that columns take; the arrays hold what the tables name.
-        unsafe { kernels.step.launch_grid(self.stream.as_inner(), grid, kernels.threads, false, &mut arguments) }
+        unsafe { step.launch_grid(&self.stream, grid, threads, &mut arguments![params, k, parity, n_steps, tag]) }
     }
 
     /// Starts many steps in one launch.
     fn start_resident(&self, n_steps: usize, step: u64) -> Result<(), DeviceError> {
-        let (mut params, mut n, mut parity) = (self.params, n_steps as u32, (step % 2) as u32);
+        let (params, n, parity) = (self.params, n_steps as u32, (step % 2) as u32);
         // Never 0, which empty slots have, and as even as the step.
-        let mut tag = ((step % (1 << 31)) + 2) as u32;
-        let mut arguments = [
-            std::ptr::from_mut(&mut params).cast::<c_void>(),
-            std::ptr::from_mut(&mut n).cast(),
-            std::ptr::from_mut(&mut parity).cast(),
-            std::ptr::from_mut(&mut tag).cast(),
-        ];
+        let tag = ((step % (1 << 31)) + 2) as u32;
         let kernels = &self.kernels;
+        let (blocks, threads) = (kernels.grid[0], kernels.threads);
         // SAFETY: the arguments that resident kernels take; all blocks are there at once.
         unsafe {
-            kernels.step.launch_grid(self.stream.as_inner(), kernels.grid, kernels.threads, true, &mut arguments)?;
+            kernels.step.launch_cooperative(&self.stream, blocks, threads, &mut arguments![params, n, parity, tag])?;
         }
         self.advance_row(n_steps)
     }
@@ -133,22 +107,19 @@ impl<T: Real> GpuStepper<'_, T> {
             } else if resident {
                 self.start_steps(1, self.step, true)?;
                 1
-            } else if let Some([_, many]) = self.kernels.columns
-                && self.params.n_specials == 0
-                && quiet >= FEW
-            {
+            } else if self.kernels.columns.is_some() && self.params.n_specials == 0 && quiet >= FEW {
                 // Nothing else happens between these steps.
                 let steps = quiet.min(COLUMN_STEPS);
-                self.start_columns(many, steps, 0, (self.step % 2) as usize, self.step)?;
+                self.start_columns(steps, 0, (self.step % 2) as usize, self.step)?;
                 self.advance_row(steps)?;
                 steps
             } else if left >= GRAPH_STEPS && self.step.is_multiple_of(2) {
                 if self.graph.is_none() {
-                    let stream = self.stream.as_inner();
+                    let stream = &self.stream;
                     self.graph = Some(Graph::record(stream, || self.start_steps(GRAPH_STEPS, 0, true))?);
                 }
                 if let Some(graph) = &self.graph {
-                    graph.launch(self.stream.as_inner())?;
+                    graph.launch(&self.stream)?;
                 }
                 GRAPH_STEPS
             } else {
@@ -158,7 +129,7 @@ impl<T: Real> GpuStepper<'_, T> {
             };
             self.step += done as u64;
         }
-        synchronize(&self.stream)?;
+        self.stream.synchronize()?;
         if self.params.breaks != 0 {
             self.read_log()?;
         }
@@ -169,15 +140,15 @@ impl<T: Real> GpuStepper<'_, T> {
     fn read_log(&mut self) -> Result<(), DeviceError> {
         let mut count = [0];
         self.arrays.log_count.read(&mut count)?;
-        let count = (count[0] as usize).min(self.arrays.log.len() / 4);
+        let count = (count[0] as usize).min(self.arrays.log.len());
         if count == 0 {
             return Ok(());
         }
-        let mut log = vec![0; 4 * count];
+        let mut log = vec![[0; 4]; count];
         self.arrays.log.read(&mut log)?;
         self.arrays.log_count.write(&[0])?;
         let mut broken: Vec<Change> = log
-            .chunks_exact(4)
+            .iter()
             .map(|entry| Change {
                 step: self.first_row + u64::from(entry[0]),
                 particles: [entry[1], entry[2]],
@@ -213,23 +184,16 @@ impl<T: Real> GpuStepper<'_, T> {
         if let (Some(_), Host::Grid(grid)) = (self.kernels.columns, &self.host) {
             self.arrays.whole.write(&whole_tiles(grid))?;
         }
-        let (edits, mut what) = self.host.edits(&changes, self.params.id_bytes as usize);
+        let (edits, what) = self.host.edits(&changes, self.params.id_bytes as usize);
         self.changes.extend(changes);
         let buffer = Buffer::of(&edits)?;
-        let (mut params, mut at, mut n) = (self.params, buffer.pointer(), edits.len() as u32);
-        let mut arguments = [
-            std::ptr::from_mut(&mut params).cast::<c_void>(),
-            std::ptr::from_mut(&mut at).cast(),
-            std::ptr::from_mut(&mut n).cast(),
-            std::ptr::from_mut(&mut what).cast(),
-        ];
+        let (params, at, n) = (self.params, buffer.pointer(), edits.len() as u32);
         if n > 0 {
+            let (edit, grid) = (self.kernels.edit, Self::over(n));
             // SAFETY: the arguments that `edit` takes; the places and entries are those of the host's tables.
-            unsafe {
-                self.kernels.edit.launch_grid(self.stream.as_inner(), Self::over(n), THREADS, false, &mut arguments)?;
-            }
+            unsafe { edit.launch_grid(&self.stream, grid, THREADS, &mut arguments![params, at, n, what])? };
         }
-        synchronize(&self.stream)
+        self.stream.synchronize()
     }
 
     /// Signals of some steps, with BΔt² g behind each step's.
@@ -245,7 +209,7 @@ impl<T: Real> GpuStepper<'_, T> {
 
     /// External work, and energy that friction and dampers have taken, from t = 0 on.
     fn followed(&self) -> Result<[f64; 2], DeviceError> {
-        let sum = |buffer: &Buffer<f64>| -> Result<f64, DeviceError> { Ok(Self::read(buffer)?.iter().sum()) };
+        let sum = |array: &Slice<f64>| -> Result<f64, DeviceError> { Ok(array.to_vec()?.iter().sum()) };
         let square = self.form.unit * self.form.unit;
         let [external, dissipated] = self.before;
         Ok([
@@ -254,14 +218,8 @@ impl<T: Real> GpuStepper<'_, T> {
         ])
     }
 
-    fn read<A: Plain + Default>(buffer: &Buffer<A>) -> Result<Vec<A>, DeviceError> {
-        let mut values = vec![A::default(); buffer.len()];
-        buffer.read(&mut values)?;
-        Ok(values)
-    }
-
-    fn widen(&self, buffer: &Buffer<T>) -> Result<Vec<f64>, DeviceError> {
-        let (values, form) = (Self::read(buffer)?, self.form);
+    fn widen(&self, array: &Slice<T>) -> Result<Vec<f64>, DeviceError> {
+        let (values, form) = (array.to_vec()?, self.form);
         let (host, dofs) = (&self.host, 0..3 * self.problem.n_particles());
         Ok(dofs.into_par_iter().map(|dof| form.unit * values[host.index(dof, form)].to_f64()).collect())
     }
@@ -299,9 +257,9 @@ impl<T: Real> Stepper for GpuStepper<'_, T> {
         self.arrays.signals.write(&table)?;
         self.arrays.record.write(&rows)?;
         self.arrays.row.write(&[0])?;
-        self.params.signals = self.arrays.signals.pointer();
-        self.params.record = self.arrays.record.pointer();
-        self.params.recording = self.arrays.recording.pointer();
+        self.params.signals = self.arrays.signals.at();
+        self.params.record = self.arrays.record.at();
+        self.params.recording = self.arrays.recording.at();
         self.params.n_signals = n as u32 + 3;
         if moved {
             self.graph = None;
@@ -324,11 +282,7 @@ impl<T: Real> Stepper for GpuStepper<'_, T> {
         self.gpu.enter()?;
         let now = (self.step % 2) as usize;
         let displacement = self.widen(&self.arrays.u[now])?;
-        let increment = if self.pairs {
-            self.widen(&self.arrays.u[now ^ 1])?.iter().zip(&displacement).map(|(old, new)| new - old).collect()
-        } else {
-            self.widen(&self.arrays.du[if self.arrays.du.len() == 2 { now } else { 0 }])?
-        };
+        let increment = self.widen(&self.arrays.du[if self.arrays.du.len() == 2 { now } else { 0 }])?;
         let [external_work, dissipated] = self.followed()?;
         Ok(State { step: self.step, displacement, increment, external_work, dissipated, changes: self.changes.clone() })
     }
@@ -340,27 +294,19 @@ impl<T: Real> Stepper for GpuStepper<'_, T> {
             0 => return Ok(Energies::default()),
             blocks => blocks.min(ENERGY_BLOCKS),
         };
-        let (signals, sums) = (Buffer::of(&table)?, Buffer::<f64>::zeros(N_SUMS * blocks as usize)?);
-        let (mut params, mut parity, mut n_blocks) = (self.params, (self.step % 2) as u32, self.kernels.energy_blocks);
-        params.n_signals = (table.len() / 2) as u32;
-        let (mut at, mut out) = (signals.pointer(), sums.pointer());
-        let mut arguments = [
-            std::ptr::from_mut(&mut params).cast::<c_void>(),
-            std::ptr::from_mut(&mut parity).cast(),
-            std::ptr::from_mut(&mut n_blocks).cast(),
-            std::ptr::from_mut(&mut at).cast(),
-            std::ptr::from_mut(&mut out).cast(),
-        ];
-        let threads = self.kernels.energy_threads;
+        let (signals, sums) = (Buffer::of(&table)?, Buffer::<f64>::zeros(SUMS * blocks as usize)?);
+        let params = Params { n_signals: (table.len() / 2) as u32, ..self.params };
+        let (parity, n_blocks) = ((self.step % 2) as u32, self.kernels.energy_blocks);
+        let (at, out) = (signals.pointer(), sums.pointer());
+        let (kernel, threads, grid) = (self.kernels.energies, self.kernels.energy_threads, [blocks, 1, 1]);
         // SAFETY: the arguments that `energies` takes; the arrays hold what the tables name.
         unsafe {
-            let stream = self.stream.as_inner();
-            self.kernels.energies.launch_grid(stream, [blocks, 1, 1], threads, false, &mut arguments)?;
+            kernel.launch_grid(&self.stream, grid, threads, &mut arguments![params, parity, n_blocks, at, out])?;
         }
-        synchronize(&self.stream)?;
-        let mut total = [0.0; N_SUMS];
-        for block in Self::read(&sums)?.chunks_exact(N_SUMS) {
-            (0..N_SUMS).for_each(|k| total[k] += block[k]);
+        self.stream.synchronize()?;
+        let mut total = [0.0; SUMS];
+        for block in sums.to_vec()?.chunks_exact(SUMS) {
+            (0..SUMS).for_each(|k| total[k] += block[k]);
         }
         let (unit, [external, dissipated]) = (self.form.unit, self.followed()?);
         let [kinetic, elastic, gravity, work, taken] = [0, 1, 2, 3, 4].map(|k| unit * unit * total[k]);

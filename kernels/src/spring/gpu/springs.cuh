@@ -8,80 +8,9 @@ typedef double real;
 typedef float real;
 #endif
 
-typedef unsigned char u8;
-typedef unsigned short u16;
-typedef unsigned int u32;
-typedef unsigned long long u64;
+#include "layout.cuh"
 
-// Place or particle with a particle.
-#define ACTIVE 0x80000000u
-#define N_DIRECTIONS 26
-
-// Constants of a spring.
-struct Rule {
-    real rest[3], inverse, offset, stiffness, damping, limit;
-};
-
-// A force on, or the motion of, one number of the arrays: kind 0 and 1.
-struct Special {
-    u32 index, signal, kind, unused;
-    double value;
-};
-
-// A spring of a list without a grid.
-struct Rest {
-    real d[3], inverse;
-};
-
-// A spring that came or went: `clear` and `set` are bits of a mask, or `set` is the id of an entry.
-struct Edit {
-    u32 at, clear, set;
-};
-
-// What a launch is told. Arrays of displacements are (3, len), or (len, 4) where they are `wide`; the pair is doubled, Δu where it
-// must be. `heat` has a sum a warp of the steps'
-// kernel, or is null: then nothing takes energy, or work is not followed.
-struct Params {
-    real *u[2], *du[2], *drag;
-    u32 *mask;
-    u8 *material;
-    const Rule *rules;
-    const real *inertia;
-    u16 *ids;
-    // Of the halo's particles in shared memory, (tables, halo_most), or null: one behind the other.
-    const u16 *place;
-    u32 *global_ids;
-    const u32 *first, *halo_first, *halo;
-    const Rest *rest;
-    const u16 *cls;
-    const u32 *special_first, *special_of;
-    const Special *specials;
-    // Of each number that something acts on: Δu_n, work, and what the energy taken differs by from that of a free number.
-    real *last;
-    double *work, *special_heat, *heat;
-    const double *signals;
-    const int *record;
-    double *recording;
-    const u32 *monitors;
-    u32 *row;
-    uint4 *log;
-    u32 *log_count;
-    const u32 *particle;
-    uint4 *exchange;
-    // Of columns: the next ticket, thread blocks that have left, and the number of the step after each tile's last.
-    u32 *tickets;
-    // Of columns: whether 32 by 4 places in a plane have all springs along axes and face diagonals, bit z of (tiles, words).
-    u32 *whole;
-    double friction[2], inertia_factor, time_increment;
-    u32 n_signals, n_monitors, n_specials, n, len, row_length, plane, pad, block, n_materials, n_directions, damped, breaks, halo_most, local_most, wide, id_bytes, pairs, follow;
-    // Planes that a thread block of columns marches, words of a row of `whole`.
-    u32 depth, whole_words, size[3];
-    int stride[N_DIRECTIONS];
-    real decay, uniform_inertia;
-    Rule rule[N_DIRECTIONS];
-    // k / L².
-    real pull[N_DIRECTIONS];
-};
+constexpr int N_DIRECTIONS = int(DIRECTIONS);
 
 // A spring at its displacements.
 struct Stretched {

@@ -8,36 +8,22 @@ use rayon::prelude::*;
 use super::features::Features;
 use super::host::{Form, Host};
 use super::kernels::{ROWS, TILE, WIDE};
+use super::layout::{FORCE, Params, Rest, Rule, SUPPORT, Special};
 use super::options::GpuError;
-use super::params::{Params, Special};
-use crate::device::{Buffer, DeviceError, Plain};
+use crate::device::{Arena, DeviceError, Slice};
 use crate::simd::Real;
 use crate::spring::cpu::grid::Grid;
-use crate::spring::cpu::lists::Rules;
+use crate::spring::cpu::lists::{Lists, Rules};
 use crate::spring::law::Constants;
 use crate::spring::{SpringError, SpringProblem};
 
-/// Arrays of the device that steps read, kept for their memory.
+/// Arrays of the device that steps read and the host may change.
 #[derive(Debug)]
 pub(super) struct Tables<T> {
-    pub rest: Buffer<T>,
-    pub class: Buffer<u16>,
-    _rules: Buffer<Constants<T>>,
-    _specials: Buffer<Special>,
-    _numbers: Vec<Buffer<T>>,
-    _words: Vec<Buffer<u32>>,
-    _halves: Vec<Buffer<u16>>,
-    _bytes: Vec<Buffer<u8>>,
-    /// Bytes of all that a particle's step reads of them.
+    pub rest: Slice<Rest<T>>,
+    pub class: Slice<u16>,
+    /// Bytes of all that a particle's step reads of the tables.
     pub bytes_per_particle: f64,
-}
-
-/// Puts values on the device, and keeps their memory.
-fn put<A: Plain>(kept: &mut Vec<Buffer<A>>, values: &[A]) -> Result<u64, DeviceError> {
-    let buffer = Buffer::of(values)?;
-    let pointer = buffer.pointer();
-    kept.push(buffer);
-    Ok(pointer)
 }
 
 fn narrow(values: &[usize]) -> Vec<u32> {
@@ -45,129 +31,158 @@ fn narrow(values: &[usize]) -> Vec<u32> {
 }
 
 impl<T: Real> Tables<T> {
-    /// Of a problem and its tables, in blocks of `block` particles; `params` learns where they are, and knows by how many bytes
-    /// local ids are multiplied.
+    /// Puts the tables of a problem, in blocks of `block` particles, on the device; `params` learns where they are, and knows by
+    /// how many bytes local ids are multiplied.
     pub fn new(
         problem: &SpringProblem,
         host: &Host<T>,
         features: Features,
-        block: usize,
-        form: Form,
+        (block, form): (usize, Form),
         params: &mut Params<T>,
+        arena: &mut Arena,
     ) -> Result<Self, GpuError> {
-        let id_bytes = params.id_bytes as usize;
-        let (mut numbers, mut words, mut halves, mut bytes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let mut table_bytes = 4 * problem.n_particles();
-        let mut constants: &[Constants<T>] = &[];
-        match host {
-            Host::Grid(grid) => {
-                (params.row_length, params.plane, params.pad) = (grid.row as u32, grid.plane as u32, grid.pad as u32);
-                params.size = grid.size.map(|s| s as u32);
-                params.stride = grid.stride.map(|s| s as i32);
-                params.n_directions = directions(problem);
-                params.mask = put(&mut words, &grid.mask)?;
-                params.particle = put(&mut words, &grid.particle)?;
-                if !grid.material.is_empty() {
-                    params.material = put(&mut bytes, &grid.material)?;
-                }
-                constants = &grid.constants;
-            }
-            Host::Local(lists) => {
-                let most = host.most_halo();
-                params.halo_most = most as u32;
-                params.local_most = (block + most) as u32;
-                params.n_directions = lists.first.get(1).map_or(0, |&slots| slots as u32);
-                if (block + most) * id_bytes > usize::from(u16::MAX) {
-                    return Err(SpringError::BlockTooLarge { block: 0, particles: block + most }.into());
-                }
-                let (mut ids, first) = if features.lattice && !features.breaks && !features.events {
-                    let table = block * params.n_directions as usize;
-                    let (mut ids, first) = share_tables(&lists.ids, table, params.n_directions);
-                    if form.wide
-                        && let Some((places, most)) = spread_tables(&mut ids, table, block, most)
-                    {
-                        params.place = put(&mut halves, &places)?;
-                        params.local_most = most as u32;
-                    }
-                    (ids, first)
-                } else {
-                    (lists.ids.clone(), narrow(&lists.first))
-                };
-                ids.iter_mut().for_each(|id| *id *= id_bytes as u16);
-                table_bytes = 2 * ids.len() + 4 * lists.halo.len();
-                params.ids = put(&mut halves, &ids)?;
-                params.first = put(&mut words, &first)?;
-                params.halo_first = put(&mut words, &narrow(&lists.halo_first))?;
-                params.halo = put(&mut words, &lists.halo)?;
-            }
+        let mut table_bytes = match host {
+            Host::Grid(grid) => put_grid(problem, grid, params, arena)?,
+            Host::Local(lists) => put_local(lists, host.most_halo(), features, (block, form), params, arena)?,
             Host::Global(lists) => {
-                table_bytes = 4 * lists.ids.len();
                 params.n_directions = lists.first.get(1).map_or(0, |&slots| slots as u32);
-                params.first = put(&mut words, &narrow(&lists.first))?;
-                params.global_ids = put(&mut words, &lists.ids)?;
+                params.first = arena.copy("first", &narrow(&lists.first))?.at();
+                params.global_ids = arena.copy("global_ids", &lists.ids)?.at();
+                4 * lists.ids.len()
             }
-        }
-        let (mut rest, mut class) = (Buffer::zeros(0)?, Buffer::zeros(0)?);
-        match host.rules() {
-            None => {}
-            Some((Rules::Lattice { constants: all, material, .. }, _)) => {
-                constants = all;
+        };
+        let mut tables =
+            Self { rest: arena.zeros("rest", 0)?, class: arena.zeros("classes", 0)?, bytes_per_particle: 0.0 };
+        let constants: &[Constants<T>] = match (host, host.rules()) {
+            (Host::Grid(grid), _) => &grid.constants,
+            (_, None) => &[],
+            (_, Some((Rules::Lattice { constants, material, .. }, _))) => {
                 if !material.is_empty() {
-                    params.material = put(&mut bytes, material)?;
+                    params.material = arena.copy("material", material)?.at();
                 }
+                constants
             }
-            Some((Rules::Each { rest: vectors, class: classes_of, classes }, block)) => {
-                constants = classes;
+            (_, Some((Rules::Each { rest, class, classes }, block))) => {
                 table_bytes += host.entries() * (4 * size_of::<T>() + 2);
-                (rest, class) = (Buffer::of(&records(vectors, block))?, Buffer::of(classes_of)?);
-                (params.rest, params.class) = (rest.pointer(), class.pointer());
+                tables.rest = arena.copy("rest", &records(rest, block))?;
+                tables.class = arena.copy("classes", class)?;
+                (params.rest, params.classes) = (tables.rest.at(), tables.class.at());
+                classes
             }
-        }
-        if features.lattice {
-            params.rule.copy_from_slice(&constants[..N_DIRECTIONS]);
-            if form.unit != 1.0 {
-                for rule in &mut params.rule {
-                    rule.rest = rule.rest.map(|d| T::from_f64(d.to_f64() / form.unit));
-                    rule.inverse = T::from_f64(rule.inverse.to_f64() * form.unit * form.unit);
-                }
-            }
-            params.pull = params.rule.map(|rule| rule.stiffness * rule.inverse);
-        }
+        };
+        put_rules(constants, features, form, params, arena)?;
         match host.inertia() {
             [one] => params.uniform_inertia = *one,
-            each => params.inertia = put(&mut numbers, each)?,
+            each => params.inertia = arena.copy("inertia", each)?.at(),
         }
         if features.damped && features.heats {
-            let drag = Buffer::zeros(3 * host.len())?;
-            params.drag = drag.pointer();
-            numbers.push(drag);
+            params.drag = arena.zeros::<T>("drag", 3 * host.len())?.at();
         }
-        let rules = Buffer::of(constants)?;
-        params.rules = rules.pointer();
-
-        let Specials { all, first, of } = Specials::new(problem, host, form);
-        params.n_specials = first.len() as u32 - 1;
-        let specials = Buffer::of(&all)?;
-        params.specials = specials.pointer();
-        params.special_first = put(&mut words, &first)?;
-        if params.n_specials > 0 {
-            params.special_of = put(&mut words, &of)?;
-        }
-        let index = |&dof: &u64| host.index(dof as usize, form) as u32;
-        let monitors: Vec<u32> = problem.monitors.iter().map(index).collect();
-        params.monitors = put(&mut words, &monitors)?;
-        Ok(Self {
-            rest,
-            class,
-            _rules: rules,
-            _specials: specials,
-            _numbers: numbers,
-            _words: words,
-            _halves: halves,
-            _bytes: bytes,
-            bytes_per_particle: table_bytes as f64 / problem.n_particles().max(1) as f64,
-        })
+        put_specials(problem, host, form, params, arena)?;
+        tables.bytes_per_particle = table_bytes as f64 / problem.n_particles().max(1) as f64;
+        Ok(tables)
     }
+}
+
+/// Masks and materials of a grid; bytes that a step reads of them.
+fn put_grid<T: Real>(
+    problem: &SpringProblem,
+    grid: &Grid<T>,
+    params: &mut Params<T>,
+    arena: &mut Arena,
+) -> Result<usize, DeviceError> {
+    (params.row_length, params.plane, params.pad) = (grid.row as u32, grid.plane as u32, grid.pad as u32);
+    params.size = grid.size.map(|s| s as u32);
+    params.stride = grid.stride.map(|s| s as i32);
+    params.n_directions = directions(problem);
+    params.mask = arena.copy("mask", &grid.mask)?.at();
+    params.particle = arena.copy("particle", &grid.particle)?.at();
+    if !grid.material.is_empty() {
+        params.material = arena.copy("material", &grid.material)?.at();
+    }
+    Ok(4 * problem.n_particles())
+}
+
+/// Lists with local ids; bytes that a step reads of them. Blocks that are alike share a table where no event changes one.
+fn put_local<T: Real>(
+    lists: &Lists<T, u16>,
+    most_halo: usize,
+    features: Features,
+    (block, form): (usize, Form),
+    params: &mut Params<T>,
+    arena: &mut Arena,
+) -> Result<usize, GpuError> {
+    let id_bytes = params.id_bytes as usize;
+    params.halo_most = most_halo as u32;
+    params.local_most = (block + most_halo) as u32;
+    params.n_directions = lists.first.get(1).map_or(0, |&slots| slots as u32);
+    if (block + most_halo) * id_bytes > usize::from(u16::MAX) {
+        return Err(SpringError::BlockTooLarge { block: 0, particles: block + most_halo }.into());
+    }
+    let (mut ids, first) = if features.lattice && !features.breaks && !features.events {
+        let table = block * params.n_directions as usize;
+        let (mut ids, first) = share_tables(&lists.ids, table, params.n_directions);
+        if form.wide
+            && let Some((places, most)) = spread_tables(&mut ids, table, block, most_halo)
+        {
+            params.place = arena.copy("place", &places)?.at();
+            params.local_most = most as u32;
+        }
+        (ids, first)
+    } else {
+        (lists.ids.clone(), narrow(&lists.first))
+    };
+    ids.iter_mut().for_each(|id| *id *= id_bytes as u16);
+    params.ids = arena.copy("ids", &ids)?.at();
+    params.first = arena.copy("first", &first)?.at();
+    params.halo_first = arena.copy("halo_first", &narrow(&lists.halo_first))?.at();
+    params.halo = arena.copy("halo", &lists.halo)?.at();
+    Ok(2 * ids.len() + 4 * lists.halo.len())
+}
+
+/// Constants of springs; those of a lattice are part of the parameters.
+fn put_rules<T: Real>(
+    constants: &[Constants<T>],
+    features: Features,
+    form: Form,
+    params: &mut Params<T>,
+    arena: &mut Arena,
+) -> Result<(), DeviceError> {
+    let rules: Vec<Rule<T>> = constants.iter().map(|&constants| constants.into()).collect();
+    params.rules = arena.copy("rules", &rules)?.at();
+    if !features.lattice {
+        return Ok(());
+    }
+    params.rule.copy_from_slice(&rules[..N_DIRECTIONS]);
+    if form.unit != 1.0 {
+        for rule in &mut params.rule {
+            rule.rest = rule.rest.map(|d| T::from_f64(d.to_f64() / form.unit));
+            rule.inverse = T::from_f64(rule.inverse.to_f64() * form.unit * form.unit);
+        }
+    }
+    params.pull = params.rule.map(|rule| rule.stiffness * rule.inverse);
+    Ok(())
+}
+
+/// Forces, supports and monitors.
+fn put_specials<T: Real>(
+    problem: &SpringProblem,
+    host: &Host<T>,
+    form: Form,
+    params: &mut Params<T>,
+    arena: &mut Arena,
+) -> Result<(), DeviceError> {
+    let Specials { all, first, of } = Specials::new(problem, host, form);
+    params.n_specials = first.len() as u32 - 1;
+    params.specials = arena.copy("specials", &all)?.at();
+    params.special_first = arena.copy("special_first", &first)?.at();
+    if params.n_specials > 0 {
+        params.special_of = arena.copy("special_of", &of)?.at();
+    }
+    let index = |&dof: &u64| host.index(dof as usize, form) as u32;
+    let monitors: Vec<u32> = problem.monitors.iter().map(index).collect();
+    params.monitors = arena.copy("monitors", &monitors)?.at();
+    Ok(())
 }
 
 /// Words of the planes of a warp's rows: a march reads two from that of its first plane on.
@@ -205,8 +220,8 @@ struct Specials {
 
 impl Specials {
     fn new<T: Real>(problem: &SpringProblem, host: &Host<T>, form: Form) -> Self {
-        let forces = problem.forces.iter().map(|f| (f.dof, 0, f.signal, f.value));
-        let supports = problem.constraints.iter().map(|c| (c.dof, 1, c.signal, c.value));
+        let forces = problem.forces.iter().map(|f| (f.dof, FORCE, f.signal, f.value));
+        let supports = problem.constraints.iter().map(|c| (c.dof, SUPPORT, c.signal, c.value));
         let mut sorted: Vec<_> = forces.chain(supports).collect();
         sorted.sort_by_key(|each| (each.0, each.1));
         let (mut all, mut first, mut of) = (Vec::new(), Vec::new(), vec![0; problem.n_particles() + 1]);
@@ -216,7 +231,7 @@ impl Specials {
                 of[dof as usize / 3 + 1] += 1;
             }
             let index = host.index(dof as usize, form) as u32;
-            all.push(Special { index, signal, kind, unused: 0, value: value / form.unit });
+            all.push(Special { index, signal, kind, reserved: 0, value: value / form.unit });
         }
         first.push(all.len() as u32);
         for i in 1..of.len() {
@@ -292,16 +307,12 @@ fn spread_tables(ids: &mut [u16], table: usize, block: usize, most: usize) -> Op
 }
 
 /// Rest vectors of lists, from columns to records.
-pub(super) fn records<T: Copy + Default>(rest: &[T], block: usize) -> Vec<T> {
-    let mut out = vec![T::default(); rest.len()];
-    for (rows, out) in rest.chunks_exact(4 * block).zip(out.chunks_exact_mut(4 * block)) {
-        for at in 0..block {
-            for c in 0..4 {
-                out[4 * at + c] = rows[c * block + at];
-            }
-        }
-    }
-    out
+pub(super) fn records<T: Copy>(rest: &[T], block: usize) -> Vec<Rest<T>> {
+    let record = |columns: &[T], at: usize| {
+        let [x, y, z, inverse] = [0, 1, 2, 3].map(|c| columns[c * block + at]);
+        Rest { d: [x, y, z], inverse }
+    };
+    rest.chunks_exact(4 * block).flat_map(|columns| (0..block).map(move |at| record(columns, at))).collect()
 }
 
 /// Directions that some mask has, or an addition may bring.

@@ -11,81 +11,10 @@
 
 #pragma once
 
-typedef unsigned char u8;
-typedef unsigned short u16;
-typedef unsigned int u32;
-typedef unsigned long long u64;
+#include "layout.cuh"
 
-constexpr u32 THREADS = 256;
-constexpr u32 WARPS = THREADS / 32;
+constexpr u32 WARPS = N_WARPS;
 constexpr u32 ROWS = 17;
-/// In Word::element_at: some degree of freedom of this plane of the tile is fixed.
-constexpr u32 HAS_FIXED = 0x80000000u;
-
-/// What a warp needs of a plane: bit 8 y + x of its 8 × 4 columns. Columns 0 have no nodes of the tile.
-struct __align__(16) Word {
-    u32 nodes;
-    u32 elements;   // between this plane and the next, at (x, y) … (x + 1, y + 1)
-    u32 node_at;    // number of the first node
-    u32 element_at; // the same of elements, in the tile's order
-};
-
-/// A plane of a tile; before the first of a tile and after the last stands an empty one, two before all.
-struct __align__(16) Plane {
-    Word word[WARPS];
-    u32 halo_at; // first of the halo's nodes in the list
-    u32 halo[2]; // which are there of the 64 nodes round the tile's 15 × 15
-    u32 fixed;   // row of the table of fixed degrees of freedom, counted from 1
-};
-
-/// What a thread block does: planes at … at + n − 1 of its tile.
-struct Stretch {
-    u32 at;
-    u32 n;
-};
-
-/// Stiffness of a cube in the basis of the Walsh-Hadamard transform (cube.rs), E h in it if that is the same everywhere.
-template <class T> struct Stiffness {
-    T stretch, volume;     // of s = 0: stretch I + volume 1 1ᵀ
-    T hourglass, together; // of s = 7, the same
-    T bend, across;        // of s = 1, 2, 4: on and off the diagonal
-    T shear;               // of s = 3, 5, 6: all four entries
-    T last;                // the single one of those
-};
-
-/// Where E h comes from.
-enum Moduli : u32 { ONE, CLASSES, EACH };
-
-/// A force on a degree of freedom.
-struct Force {
-    u64 dof;
-    double value;
-};
-
-template <class T> struct Params {
-    Stiffness<T> k;
-    const Plane* planes;
-    const Stretch* stretches;
-    const u32* halo;     // nodes of other tiles
-    const u32* fixed;    // bits, (…, WARPS, 3)
-    const u16* inverse;  // 1 / diagonal of each node: the upper half of an f32
-    const u8* classes;   // of elements in the tiles' order
-    const T* young;      // E h of each class
-    const float* moduli; // of elements in the tiles' order
-    const T* x;
-    T* y;
-    const float* b;
-    float* r;
-    float* d;
-    float* z;
-    double* partial;     // a sum of each thread block
-    const Force* forces; // ascending
-    u64 n_forces;
-    float p, s, w, w0; // factors of a smoothing step, or of two
-    T unit;        // what `moduli` are multiplied with
-    u32 kind;      // Moduli
-    u32 add;       // z is added to; STORE: x y is summed
-};
 
 /// What follows the product.
 enum Then : u32 {
@@ -99,11 +28,10 @@ enum Then : u32 {
 
 /// Planes of u that are there or on their way: the one that is computed from, three to come.
 constexpr u32 STAGES = 4;
-/// Planes that a stretch has at most, as many as leave shared memory for three thread blocks a multiprocessor, in f64 for two;
-/// empty ones before and after it, so that nobody needs to ask where it ends.
+/// Planes that a stretch has at most.
 template <class T, u32 THEN, bool MODULI>
-constexpr u32 LONGEST = MODULI ? 96 : sizeof(T) == 8 ? 120 : THEN == PAIR ? 133 : 176;
-constexpr u32 BEFORE = 3, AFTER = 4 + STAGES;
+constexpr u32 LONGEST = MODULI ? LONGEST_MODULI : sizeof(T) == 8 ? LONGEST_DOUBLE : THEN == PAIR ? LONGEST_PAIR : LONGEST_SINGLE;
+static_assert(AFTER == 4 + STAGES, "empty planes for those that are on their way");
 
 /// What there is to do in step k (`March::step`). Nothing: the warp waits for the others and that is all.
 enum Flags : u32 {

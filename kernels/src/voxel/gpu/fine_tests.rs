@@ -1,14 +1,14 @@
 use std::sync::Mutex;
 
-use cust::stream::{Stream, StreamFlags};
 use pogo_formats::voxel::{Bricks, BricksView, bricks_of};
 
 use super::super::multigrid::{factors, weight};
 use super::super::tests::random;
 use super::super::{Cube, FixedDof, Moduli, NodalForce, Product, Scratch, StaticProblem};
+use super::layout::Plane;
 use super::product::FineLevel;
-use super::tiles::{Plane, Tiles, WARPS, longest, ring};
-use crate::device::{Buffer, Gpu, Plain, first_device};
+use super::tiles::{Tiles, WARPS, longest, ring};
+use crate::device::{Buffer, Gpu, Plain, Slice, Stream};
 use crate::simd::Real;
 
 /// Smooth noise: the mean of random numbers at points a few voxels apart, larger than a level.
@@ -146,18 +146,6 @@ fn tiles_name_every_node_and_element() {
     }
 }
 
-#[test]
-fn stretches_fit_the_kernels() {
-    let ([single, pair, double], [moduli, ..]) = (longest(false), longest(true));
-    let longest =
-        format!("LONGEST = MODULI ? {moduli} : sizeof(T) == 8 ? {double} : THEN == PAIR ? {pair} : {single};");
-    let text = include_str!("brick.cuh");
-    assert!(
-        text.contains(&longest) && text.contains("BEFORE = 3, AFTER = 4 + STAGES;"),
-        "brick.cuh has room for other stretches"
-    );
-}
-
 /// The device's side of a problem.
 struct Device {
     stream: Stream,
@@ -169,8 +157,8 @@ struct Device {
 impl Device {
     fn new(problem: &StaticProblem) -> Self {
         let gpu = Gpu::open(0).unwrap();
-        let stream = Stream::new(StreamFlags::NON_BLOCKING, None).unwrap();
-        let level = FineLevel::new(&gpu, stream.as_inner(), problem, 2.3).unwrap();
+        let stream = Stream::new().unwrap();
+        let level = FineLevel::new(&gpu, &stream, problem, 2.3).unwrap();
         Self { stream, level, n: 3 * problem.bricks.n_nodes(), _gpu: gpu }
     }
 
@@ -183,7 +171,7 @@ impl Device {
         Buffer::of(&moved).unwrap()
     }
 
-    fn get<T: Plain + Default>(&self, v: &Buffer<T>) -> Vec<T> {
+    fn get<T: Plain + Default>(&self, v: &Slice<T>) -> Vec<T> {
         self.synchronize();
         let mut all = vec![T::default(); self.n];
         v.read(&mut all).unwrap();
@@ -209,15 +197,6 @@ fn worst(a: &[impl Real], b: &[f64]) -> f64 {
         let error = (a.to_f64() - b).abs() / scale;
         if error <= most { most } else { error }
     })
-}
-
-/// No device: says so, and that is all.
-fn no_device() -> bool {
-    let none = first_device().is_none();
-    if none {
-        pogo_tests::skip("there is no CUDA device");
-    }
-    none
 }
 
 /// Problems of every kind of modulus on every sample.
@@ -247,10 +226,8 @@ fn reference<'a>(problem: &StaticProblem<'a>, fixed: &[u32]) -> Product<'a> {
 }
 
 #[test]
+#[ignore = "needs a CUDA device"]
 fn products_on_the_device_are_those_on_the_cpu() {
-    if no_device() {
-        return;
-    }
     for_problems(|name, problem, fixed| {
         let product = reference(problem, fixed);
         let mut device = Device::new(problem);
@@ -259,12 +236,12 @@ fn products_on_the_device_are_those_on_the_cpu() {
         let energy: f64 = x.iter().zip(&expected).map(|(x, y)| x * y).sum();
         // Double, with forces and without.
         let (from, to) = (device.put(&x), device.put(&vec![f64::NAN; device.n]));
-        device.level.apply_f64(device.stream.as_inner(), &from, &to, true).unwrap();
+        device.level.apply_f64(&device.stream, &from, &to, true).unwrap();
         let y = device.get(&to);
         let error = worst(&y, &expected);
         let sum = device.sum();
         assert!(error < 1e-14 && (sum - energy).abs() < 1e-12 * energy, "{name}: {error} {sum} {energy}");
-        device.level.apply_f64(device.stream.as_inner(), &from, &to, true).unwrap();
+        device.level.apply_f64(&device.stream, &from, &to, true).unwrap();
         assert_eq!(y, device.get(&to), "{name}: the same bits");
         let forces: Vec<NodalForce> = (0..problem.bricks.n_nodes() as u32)
             .step_by(7)
@@ -279,37 +256,35 @@ fn products_on_the_device_are_those_on_the_cpu() {
             }
         }
         let r = device.put(&vec![f32::NAN; device.n]);
-        device.level.true_residual(device.stream.as_inner(), &from, &r).unwrap();
+        device.level.true_residual(&device.stream, &from, &r).unwrap();
         let error = worst(&device.get(&r), &residual);
         let (square, sum) = (residual.iter().map(|r| r * r).sum::<f64>(), device.sum());
         assert!(error < 1e-7 && (sum - square).abs() < 1e-12 * square, "{name}: {error} {sum} {square}");
         // Single.
         let single: Vec<f32> = x.iter().map(|&x| x as f32).collect();
         let (from, to) = (device.put(&single), device.put(&vec![f32::NAN; device.n]));
-        device.level.apply(device.stream.as_inner(), &from, &to, true).unwrap();
+        device.level.apply(&device.stream, &from, &to, true).unwrap();
         let y = device.get(&to);
         let error = worst(&y, &expected);
         let sum = device.sum();
         assert!(error < 1e-6 && (sum - energy).abs() < 1e-5 * energy, "{name}: {error} {sum} {energy}");
         let b: Vec<f32> = (0..device.n).map(|i| random(i as u64 + 11) as f32).collect();
         let expected: f64 = b.iter().zip(&expected).map(|(&b, y)| f64::from(b) * y).sum();
-        device.level.dot(device.stream.as_inner(), &device.put(&b), &from).unwrap();
+        device.level.dot(&device.stream, &device.put(&b), &from).unwrap();
         let sum = device.sum();
         assert!((sum - expected).abs() < 1e-5 * energy, "{name}: {sum} {expected}");
-        device.level.apply(device.stream.as_inner(), &from, &to, true).unwrap();
+        device.level.apply(&device.stream, &from, &to, true).unwrap();
         assert_eq!(y, device.get(&to), "{name}: the same bits");
     });
 }
 
 #[test]
+#[ignore = "needs a CUDA device"]
 fn smoothing_on_the_device_is_chebyshev() {
-    if no_device() {
-        return;
-    }
     for_problems(|name, problem, fixed| {
         let product = reference(problem, fixed);
         let device = Device::new(problem);
-        let stream = device.stream.as_inner();
+        let stream = &device.stream;
         let inverse = device.level.read_inverse().unwrap();
         let free = |i: usize| fixed.binary_search(&(i as u32)).is_err();
         let random = |seed: u64| -> Vec<f32> {
@@ -326,7 +301,7 @@ fn smoothing_on_the_device_is_chebyshev() {
             let nan = vec![f32::NAN; device.n];
             let [to, residual, d, next] = std::array::from_fn(|_| device.put(&nan));
             let from = device.put(&b);
-            let work = Some([&d, &next]);
+            let work = Some([&*d, &*next]);
             device.level.smooth(stream, degree, &from, &to, &residual, work).unwrap();
             device.level.residual(stream, &from, &to, &residual).unwrap();
             let errors = [worst(&device.get(&to), &z), worst(&device.get(&residual), &r)];
@@ -360,10 +335,8 @@ fn smooth(product: &Product, inverse: &[f32], degree: usize, r: &mut [f64], z: &
 }
 
 #[test]
+#[ignore = "needs a CUDA device"]
 fn the_diagonal_on_the_device_is_that_of_the_elements() {
-    if no_device() {
-        return;
-    }
     for_problems(|name, problem, _| {
         let device = Device::new(problem);
         let inverse = device.level.read_inverse().unwrap();

@@ -18,90 +18,11 @@ constexpr unsigned WARP = 1;
 #define __shared__ static
 #endif
 
-typedef unsigned char u8;
-typedef unsigned short u16;
-typedef unsigned int u32;
-typedef unsigned long long u64;
-
-constexpr u32 MAX_LEVELS = 24;
+#include "layout.cuh"
 
 /// Eight numbers of a block.
 struct alignas(16) Eight {
     short v[8];
-};
-
-/// Of `Word` and `Plane` in brick.cuh: nodes of 8 × 4 columns on a plane of a tile, and the number of the first.
-struct alignas(16) Word {
-    u32 nodes, elements, node_at, element_at;
-};
-struct Plane {
-    Word word[8];
-    u32 others[4];
-};
-/// First plane of a tile, and its z.
-struct Tile {
-    u32 plane;
-    int z;
-};
-/// An element of level 1: which of its 27 places, x + 3 y + 9 z in voxels, have nodes that are its own and nobody else's, its
-/// position, which of its eight voxels are there; no octants: it has a matrix.
-struct Cell {
-    u32 places;
-    u16 x, y, z, octants;
-};
-
-/// A coarse level. Vectors have 3 n numbers and room for a multiple of four.
-struct Level {
-    float* residual; // of the conjugate gradients; the right-hand side before
-    float* direction;
-    float* product;
-    float* solution;
-    float* z;
-    float* t;
-    float* d;
-    const float* inverse; // 1 / diagonal, 0 where there is no stiffness; of the bottom 1
-    const u32* row_first; // blocks of each row, (n + 1,); 0 on level 1 and the bottom
-    const u32* column;    // 2^27 × e + node: numbers of the block count 2^-e `unit`
-    const Eight* value;   // all numbers of each block, row by row, but the last
-    const short* ninth;   // that
-    const u32* nodes;        // of each element, (n_elements, 8)
-    const u32* owner;        // of each finer node: 32 × element + place, (n_finer,)
-    const u32* gather_first; // finer nodes that each node's values come from, (n + 1,)
-    const u32* gather;       // 4 × finer node + k: weight 2^-k
-    u32 n;
-    u32 n_finer;
-    u32 steps; // of conjugate gradients
-    float step;  // 1 / lambda
-    float unit;  // a power of two
-    u32 unused;
-    double cost; // of a product, in products of the finest level
-};
-
-/// What a correction needs; `levels.rs` has the mirror.
-struct Tables {
-    Level levels[MAX_LEVELS];
-    const float* bottom;      // inverse of the last level's matrix, (3 n, 3 n), or 0
-    const float* fine_residual;
-    float* fine_z;
-    const u32* fixed;         // degrees of freedom of the finest level, (n_fixed,)
-    const u32* child;         // level 1: first voxel of each element, or its matrix
-    const Cell* cells;        // elements of level 1
-    const float* own;         // matrices of some of them, (…, 24, 24): their lower triangles, (…, 300)
-    const Tile* tiles;        // of the finest level
-    const Plane* planes;
-    const u8* material;       // class of each voxel, or 0: all are of the first
-    const float* young;       // E h of each class
-    const float* modulus;     // of each voxel, or 0
-    double* partial;          // (2, 3, thread blocks)
-    u32* arrived;             // 0 at the start
-    double* work;             // products so far, in those of the finest level
-    double tolerance;         // square of the relative residual that ends conjugate gradients
-    float modulus_unit;
-    u32 n_levels;
-    u32 degree;
-    u32 n_fixed;
-    u32 n_tiles; // along x
-    u32 colour_first[9];      // elements of level 1 that share no node
 };
 
 /// Stiffness of 2 × 2 × 2 voxels, see first.rs: row 3 v + a, column 3 w + b.

@@ -26,13 +26,10 @@ extern "C" __global__ void __launch_bounds__(256) coarse_prolong(const Tables* f
     else prolong_first(g, tables);
 }
 
-/// What the host and the kernels of the outer conjugate gradients know of each other, f64.
-enum Scalar : u32 { PR, ZQ, PQ, UNUSED, RR, ALPHA, BEFORE, WORK, SCALARS };
-
 /// p = z + β p; β = −z·q / (p·q before), 0 at the start: conjugate to the direction before, whatever the preconditioner does.
 extern "C" __global__ void __launch_bounds__(256)
     outer_direction(const double* scalar, const float* z, float* p, u64 n) {
-    const double before = scalar[BEFORE];
+    const double before = scalar[PQ_BEFORE];
     const float beta = before == 0 ? 0.0f : float(-scalar[ZQ] / before);
     for (u64 i = blockIdx.x * 256ull + threadIdx.x; 4 * i < n; i += gridDim.x * 256ull) {
         Four v = load(z, i), old = load(p, i);
@@ -97,7 +94,7 @@ DEVICE void update(double* scalar, const float* p, const float* q, Solution<Low>
     if (threadIdx.x == 0) partial[blockIdx.x] = sum;
     if (blockIdx.x == 0 && threadIdx.x == 0) {
         scalar[ALPHA] = alpha;
-        scalar[BEFORE] = scalar[PQ];
+        scalar[PQ_BEFORE] = scalar[PQ];
     }
 }
 

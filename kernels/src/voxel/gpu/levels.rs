@@ -11,82 +11,12 @@ use super::super::factor::Factor;
 use super::super::multigrid::{Coarse, Level, Operator};
 use super::super::number::Shared;
 use super::super::split::PLACES;
-use crate::device::{Buffer, DeviceError, Plain};
+use super::layout::*;
+use crate::device::layout::{In, Out, Pointer};
+use crate::device::{Arena, DeviceError, Plain};
 
-const MAX_LEVELS: usize = 24;
-/// Nodes of an assembled level, a power of two.
-const COLUMNS: usize = 1 << 27;
-
-/// `Level` in grid.cuh. Addresses are of the device.
-#[derive(Debug, Clone, Copy, Default)]
-#[repr(C)]
-struct LevelRow {
-    residual: u64,
-    direction: u64,
-    product: u64,
-    solution: u64,
-    z: u64,
-    t: u64,
-    d: u64,
-    inverse: u64,
-    row_first: u64,
-    column: u64,
-    value: u64,
-    ninth: u64,
-    nodes: u64,
-    owner: u64,
-    gather_first: u64,
-    gather: u64,
-    n: u32,
-    n_finer: u32,
-    steps: u32,
-    step: f32,
-    unit: f32,
-    unused: u32,
-    cost: f64,
-}
-
-/// `Cell` in grid.cuh.
-#[derive(Debug, Clone, Copy, Default)]
-#[repr(C)]
-struct Cell {
-    places: u32,
-    at: [u16; 3],
-    octants: u16,
-}
-// SAFETY: numbers without padding.
-unsafe impl Plain for Cell {}
-
-/// `Tables` in grid.cuh.
-#[derive(Debug, Clone, Copy, Default)]
-#[repr(C)]
-pub(super) struct Tables {
-    levels: [LevelRow; MAX_LEVELS],
-    bottom: u64,
-    pub fine_residual: u64,
-    pub fine_z: u64,
-    pub fixed: u64,
-    child: u64,
-    cells: u64,
-    own: u64,
-    pub tiles: u64,
-    pub planes: u64,
-    pub material: u64,
-    pub young: u64,
-    pub modulus: u64,
-    pub partial: u64,
-    pub arrived: u64,
-    pub work: u64,
-    tolerance: f64,
-    pub modulus_unit: f32,
-    n_levels: u32,
-    degree: u32,
-    pub n_fixed: u32,
-    pub n_tiles: u32,
-    colour_first: [u32; 9],
-}
-// SAFETY: numbers; what there may be between them is read by nobody.
-unsafe impl Plain for Tables {}
+/// Nodes of an assembled level, at most.
+const COLUMNS: usize = 1 << COLUMN_BITS;
 
 /// Where arrays are put.
 pub(super) trait Memory {
@@ -96,32 +26,13 @@ pub(super) trait Memory {
     fn zeros<T: Plain>(&mut self, len: usize) -> Result<u64, DeviceError>;
 }
 
-/// Memory of a device, kept until this goes.
-#[derive(Debug, Default)]
-pub(super) struct DeviceMemory {
-    kept: Vec<Buffer<u8>>,
-    /// Bytes in use.
-    pub bytes: u64,
-}
-
-impl Memory for DeviceMemory {
+impl Memory for Arena {
     fn put<T: Plain>(&mut self, values: &[T]) -> Result<u64, DeviceError> {
-        // SAFETY: plain numbers seen as bytes.
-        let bytes = unsafe { std::slice::from_raw_parts(values.as_ptr().cast::<u8>(), size_of_val(values)) };
-        self.keep(Buffer::of(bytes)?)
+        Ok(self.copy("tables of coarse levels", values)?.pointer())
     }
 
     fn zeros<T: Plain>(&mut self, len: usize) -> Result<u64, DeviceError> {
-        self.keep(Buffer::zeros(len * size_of::<T>())?)
-    }
-}
-
-impl DeviceMemory {
-    fn keep(&mut self, buffer: Buffer<u8>) -> Result<u64, DeviceError> {
-        let address = buffer.pointer();
-        self.bytes += buffer.len() as u64;
-        self.kept.push(buffer);
-        Ok(address)
+        Ok(Arena::zeros::<T>(self, "vectors of coarse levels", len)?.pointer())
     }
 }
 
@@ -234,6 +145,11 @@ fn colours(bricks: &BricksView) -> (Vec<(u32, [u16; 3])>, [u32; 9]) {
     (of.concat(), first)
 }
 
+/// An address as the kernels' structures hold it.
+fn at<T>(address: u64) -> In<T> {
+    In::from_address(address)
+}
+
 /// Puts the coarse levels into a memory. What belongs to the finest level is left to the caller.
 ///
 /// # Errors
@@ -247,7 +163,7 @@ pub(super) fn tables(
     let settings = &coarse.settings;
     let n_levels = coarse.levels.len();
     let most = coarse.levels.iter().skip(1).fold(0, |most, level| most.max(level.n / 3));
-    if n_levels > MAX_LEVELS || most > COLUMNS {
+    if n_levels > MAX_LEVELS as usize || most > COLUMNS {
         let reason = format!("{n_levels} levels, the second of {most} nodes: there may be {MAX_LEVELS} and {COLUMNS}");
         return Err(DeviceError::Failed { what: "hold the coarse levels", reason });
     }
@@ -257,7 +173,7 @@ pub(super) fn tables(
         tolerance: settings.inner_tolerance.powi(2),
         n_levels: n_levels as u32,
         degree: settings.degree[1] as u32,
-        ..Tables::default()
+        ..Tables::zeroed()
     };
     let mut places = Places { lent, used: [0; 2] };
     for_vectors(coarse, |level, vector, n| {
@@ -274,7 +190,7 @@ pub(super) fn tables(
             &mut row.z,
             &mut row.t,
             &mut row.d,
-        ][vector] = at;
+        ][vector] = Out::<f32>::from_address(at);
         Ok(())
     })?;
     for (l, level) in coarse.levels.iter().enumerate() {
@@ -290,37 +206,37 @@ pub(super) fn tables(
         match &level.operator {
             Operator::First(operator) => {
                 let nodes: Vec<u32> = order.iter().flat_map(|&(e, _)| level.nodes[e as usize]).collect();
-                row.nodes = memory.put(&nodes)?;
+                row.nodes = at(memory.put(&nodes)?);
                 drop(nodes);
                 let child = |&(e, _): &(u32, _)| match operator.child[e as usize] {
                     (_, 0) => operator.own.partition_point(|&own| own < e) as u32,
                     (child, _) => child,
                 };
-                out.child = memory.put(&order.iter().map(child).collect::<Vec<u32>>())?;
-                let cell = |&(e, at): &(u32, [u16; 3])| {
+                out.child = at(memory.put(&order.iter().map(child).collect::<Vec<u32>>())?);
+                let cell = |&(e, [x, y, z]): &(u32, [u16; 3])| {
                     let own = level.transfer.first[e as usize] as usize..level.transfer.first[e as usize + 1] as usize;
                     let places = level.transfer.place[own].iter().fold(0, |bits, place| bits | 1 << place);
-                    Cell { places, at, octants: operator.child[e as usize].1.into() }
+                    Cell { places, x, y, z, octants: operator.child[e as usize].1.into() }
                 };
-                out.cells = memory.put(&order.iter().map(cell).collect::<Vec<Cell>>())?;
+                out.cells = at(memory.put(&order.iter().map(cell).collect::<Vec<Cell>>())?);
                 let lower = |matrix: &[f32; 576]| -> [f32; 300] {
                     let mut rows = (0..24).flat_map(|i| matrix[24 * i..24 * i + i + 1].iter());
                     std::array::from_fn(|_| *rows.next().unwrap_or(&0.0))
                 };
                 let own: Vec<[f32; 300]> = operator.matrices.iter().map(lower).collect();
-                out.own = memory.put(own.as_flattened())?;
+                out.own = at(memory.put(own.as_flattened())?);
             }
             Operator::Assembled(blocks) => {
-                row.nodes = memory.put(level.nodes.as_flattened())?;
+                row.nodes = at(memory.put(level.nodes.as_flattened())?);
                 if is_bottom {
                     // Solved as it is.
                     inverse.fill(1.0);
                 } else {
                     let rounded = Rounded::new(blocks);
-                    row.row_first = memory.put(&blocks.first)?;
-                    row.column = memory.put(&rounded.column)?;
-                    row.value = memory.put(rounded.value.as_flattened())?;
-                    row.ninth = memory.put(&rounded.ninth)?;
+                    row.row_first = at(memory.put(&blocks.first)?);
+                    row.column = at(memory.put(&rounded.column)?);
+                    row.value = at(memory.put(rounded.value.as_flattened())?);
+                    row.ninth = at(memory.put(&rounded.ninth)?);
                     row.unit = rounded.unit;
                 }
                 put_transfer(level, n, memory, row)?;
@@ -328,16 +244,21 @@ pub(super) fn tables(
             Operator::Half(_) => unreachable!("only on the CPU"),
         }
         inverse.resize(padded(n), 0.0);
-        row.inverse = memory.put(&inverse)?;
+        row.inverse = at(memory.put(&inverse)?);
     }
     if let (Some(factor), Some(last)) = (&coarse.bottom, coarse.levels.last()) {
-        out.bottom = memory.put(&inverse(factor, last.n))?;
+        out.bottom = at(memory.put(&inverse(factor, last.n))?);
     }
     Ok(out)
 }
 
 /// Where each finer node stands, and which finer nodes each node has to do with.
-fn put_transfer(level: &Level, n: usize, memory: &mut impl Memory, row: &mut LevelRow) -> Result<(), DeviceError> {
+fn put_transfer(
+    level: &Level,
+    n: usize,
+    memory: &mut impl Memory,
+    row: &mut super::layout::Level,
+) -> Result<(), DeviceError> {
     let transfer = &level.transfer;
     let mut owner = vec![0_u32; transfer.fine.len()];
     let mut first = vec![0_u32; n + 1];
@@ -367,9 +288,9 @@ fn put_transfer(level: &Level, n: usize, memory: &mut impl Memory, row: &mut Lev
             next[node] += 1;
         }
     });
-    row.owner = memory.put(&owner)?;
-    row.gather_first = memory.put(&first)?;
-    row.gather = memory.put(&gather)?;
+    row.owner = at(memory.put(&owner)?);
+    row.gather_first = at(memory.put(&first)?);
+    row.gather = at(memory.put(&gather)?);
     Ok(())
 }
 
@@ -432,7 +353,7 @@ impl Rounded {
                 let power = (top - own).clamp(0, 31);
                 let by = (f64::from(power - top)).exp2();
                 let whole = block.map(|v| (v * by).round().clamp(-WHOLE, WHOLE) as i16 as u16);
-                column[i] = node | (power as u32) << COLUMNS.ilog2();
+                column[i] = node | (power as u32) << COLUMN_BITS;
                 value[i].copy_from_slice(&whole[..8]);
                 ninth[i] = whole[8];
             }
@@ -469,12 +390,12 @@ pub(super) fn put_moduli(
             let mut young: Vec<f32> = young.iter().map(|&e| (e * spacing) as f32).collect();
             match class.first() {
                 Some(&first) if one => young = vec![young[usize::from(first)]],
-                _ => out.material = memory.put(class)?,
+                _ => out.material = at(memory.put(class)?),
             }
-            out.young = memory.put(&young)?;
+            out.young = at(memory.put(&young)?);
         }
         Moduli::Each { modulus, scale } => {
-            out.modulus = memory.put(modulus)?;
+            out.modulus = at(memory.put(modulus)?);
             out.modulus_unit = (scale * spacing) as f32;
         }
     }
@@ -575,15 +496,16 @@ mod tests {
             let mut tables = tables(view, coarse, lent, &mut memory).expect("fits");
             put_moduli(moduli, spacing, false, &mut memory, &mut tables).expect("fits");
             let z = memory.zeros::<f32>(n).expect("fits");
-            tables.fine_residual = t;
-            tables.fine_z = z;
-            tables.planes = memory.put(&tiles.planes).expect("fits");
-            tables.tiles = memory.put(&tiles.firsts()).expect("fits");
+            tables.fine_residual = at(t);
+            tables.fine_z = Out::<f32>::from_address(z);
+            tables.planes = at(memory.put(&tiles.planes).expect("fits"));
+            tables.tiles = at(memory.put(&tiles.firsts()).expect("fits"));
             tables.n_tiles = tiles.n_tiles[0] as u32;
             let fixed: Vec<u32> = fixed.iter().map(|dof| 3 * tiles.order[*dof as usize / 3] + dof % 3).collect();
-            tables.fixed = memory.put(&fixed).expect("fits");
+            tables.fixed = at(memory.put(&fixed).expect("fits"));
             tables.n_fixed = fixed.len() as u32;
-            tables.work = memory.zeros::<f64>(1).expect("fits");
+            let work = memory.zeros::<f64>(1).expect("fits");
+            tables.work = Out::<f64>::from_address(work);
             // SAFETY: declared above; addresses of this process, of arrays as long as the tables say.
             unsafe {
                 let run: libloading::Symbol<unsafe extern "C" fn(*const Tables, *const f32)> =
@@ -593,7 +515,7 @@ mod tests {
             // SAFETY: as long as was asked for.
             let found = unsafe { std::slice::from_raw_parts(z as *const f32, n) };
             // SAFETY: one number.
-            let work = unsafe { *(tables.work as *const f64) };
+            let work = unsafe { *(work as *const f64) };
             (places().map(|at| found[at]).collect(), work)
         }
     }

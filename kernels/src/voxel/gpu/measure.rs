@@ -2,10 +2,8 @@
 
 use std::time::Instant;
 
-use cust::stream::{Stream, StreamFlags};
-
 use super::product::FineLevel;
-use crate::device::{Buffer, DeviceError, Gpu};
+use crate::device::{Buffer, DeviceError, Gpu, Stream};
 use crate::voxel::StaticProblem;
 
 /// One kind of launch.
@@ -42,14 +40,10 @@ pub struct FineReport {
 /// No device, too little memory on it, or what the driver says.
 pub fn measure_fine_level(problem: &StaticProblem, repeats: usize) -> Result<FineReport, DeviceError> {
     let gpu = Gpu::open(0)?;
-    let stream = Stream::new(StreamFlags::NON_BLOCKING, None)
-        .map_err(|error| DeviceError::Failed { what: "make a stream", reason: error.to_string() })?;
-    let wait = || {
-        stream.synchronize().map_err(|error| DeviceError::Failed { what: "finish its work", reason: error.to_string() })
-    };
+    let stream = Stream::new()?;
     let start = Instant::now();
-    let level = FineLevel::new(&gpu, stream.as_inner(), problem, 2.3)?;
-    wait()?;
+    let level = FineLevel::new(&gpu, &stream, problem, 2.3)?;
+    stream.synchronize()?;
     let setup_seconds = start.elapsed().as_secs_f64();
     let n = level.n_dofs();
     let values: Vec<f32> =
@@ -59,7 +53,7 @@ pub fn measure_fine_level(problem: &StaticProblem, repeats: usize) -> Result<Fin
     let wide = Buffer::of(&values.iter().map(|&v| f64::from(v)).collect::<Vec<f64>>())?;
     drop(values);
     let out = Buffer::<f64>::zeros(n)?;
-    let s = stream.as_inner();
+    let s = &stream;
     let launch = |which: &str| match which {
         "product" => level.apply(s, &x, &d, false),
         "product f64" => level.apply_f64(s, &wide, &out, false),
@@ -73,13 +67,13 @@ pub fn measure_fine_level(problem: &StaticProblem, repeats: usize) -> Result<Fin
     for (name, kernel) in level.kernels() {
         let mut times = Vec::new();
         launch(name)?;
-        wait()?;
+        stream.synchronize()?;
         for _ in 0..repeats.max(1) {
             let start = Instant::now();
             for _ in 0..10 {
                 launch(name)?;
             }
-            wait()?;
+            stream.synchronize()?;
             times.push(100.0 * start.elapsed().as_secs_f64());
         }
         times.sort_by(f64::total_cmp);

@@ -9,14 +9,9 @@
 //! the coarse levels, and z is smoothed anew after it; q = K p lies where z was until r has been updated, and z · q of the next
 //! iteration is a product that is only summed up. z and t together hold the solution in f64 for the true residual.
 
-use std::ffi::c_void;
-use std::mem::ManuallyDrop;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use cust::module::Module;
-use cust::stream::{Stream, StreamFlags};
-use cust::sys;
 use rayon::prelude::*;
 
 use super::super::first::fine_elements;
@@ -24,12 +19,12 @@ use super::super::multigrid::{Coarse, FACTORISED, Host};
 use super::super::problem::{Stopping, stopping};
 use super::super::solve::element_bound;
 use super::super::{Cube, FixedDof, NodalForce, Solution, SolverSettings, StaticProblem};
-use super::levels::{self, DeviceMemory, Lent, Tables, padded};
+use super::layout::{ALPHA, N_SCALARS, PQ, PR, RR, Tables, WORK, ZQ};
+use super::levels::{self, Lent, padded};
 use super::product::FineLevel;
-use crate::device::{Buffer, DeviceError, Gpu, Kernel, check, synchronize};
+use crate::device::layout::{Out, Pointer};
+use crate::device::{Arena, Buffer, DeviceError, Gpu, Kernel, Module, Slice, Stream, arguments};
 
-/// The kernels' code, compiled from levels.cu (`kernels/ptx/build.sh`).
-const PTX: &str = include_str!("../../../ptx/levels.ptx");
 /// Memory kept free for what the driver needs, bytes.
 const RESERVE: u64 = 256 << 20;
 /// Degrees of freedom of a last level that is worth its inverse: one product with that costs less than further levels.
@@ -40,17 +35,6 @@ const BLOCKS: u32 = 1024;
 const WHOLE: f64 = 1e-9;
 /// What is said when a device is too small.
 const ADVICE: &str = "a larger device, a coarser or smaller sample ([image] downsample, crop), or --device cpu";
-
-/// `Scalar` in levels.cu.
-mod scalar {
-    pub const PR: usize = 0;
-    pub const ZQ: usize = 1;
-    pub const PQ: usize = 2;
-    pub const RR: usize = 4;
-    pub const ALPHA: usize = 5;
-    pub const WORK: usize = 7;
-    pub const N: usize = 8;
-}
 
 /// What a solver on a device is.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -96,8 +80,8 @@ pub struct GpuStaticSolver {
     r: Buffer<f32>,
     p: Buffer<f32>,
     /// Parts of `both`.
-    z: ManuallyDrop<Buffer<f32>>,
-    t: ManuallyDrop<Buffer<f32>>,
+    z: Slice<f32>,
+    t: Slice<f32>,
     both: Buffer<f64>,
     /// Further vectors where the smoother takes other than two steps.
     work: Option<[Buffer<f32>; 2]>,
@@ -122,7 +106,7 @@ pub struct GpuStaticSolver {
     rounding: f64,
     settings: SolverSettings,
     report: GpuSolverReport,
-    _memory: DeviceMemory,
+    _memory: Arena,
     _module: Module,
     stream: Stream,
     gpu: Gpu,
@@ -130,21 +114,6 @@ pub struct GpuStaticSolver {
 
 // SAFETY: handles and addresses that the driver lets any one thread at a time use; every method enters the context first.
 unsafe impl Send for GpuStaticSolver {}
-
-/// Addresses and numbers of a launch.
-macro_rules! arguments {
-    ($($value:expr),* $(,)?) => {
-        [$(std::ptr::from_mut(&mut { $value }).cast::<c_void>()),*]
-    };
-}
-
-fn need(gpu: &Gpu, needed: u64) -> Result<(), DeviceError> {
-    let free = gpu.free_memory()?;
-    if needed > free {
-        return Err(DeviceError::Memory { name: gpu.name.clone(), needed, free, advice: ADVICE });
-    }
-    Ok(())
-}
 
 impl GpuStaticSolver {
     /// Sets up the preconditioner. Of the problem's fixed degrees of freedom only which they are counts here.
@@ -163,7 +132,7 @@ impl GpuStaticSolver {
         let low = if settings.tolerance < WHOLE { 4 } else { 2 };
         // x, the vectors, and 2 B a node for its diagonal: what is sure before the hierarchy is there.
         let vectors = (4 + low + 4 * n_vectors) * n as u64;
-        need(&gpu, vectors + 2 * n_nodes as u64 + RESERVE)?;
+        gpu.require(vectors + 2 * n_nodes as u64 + RESERVE, ADVICE)?;
 
         let began = Instant::now();
         let cube = Cube::new(problem.poisson);
@@ -176,9 +145,8 @@ impl GpuStaticSolver {
         }
 
         let began = Instant::now();
-        let stream = Stream::new(StreamFlags::NON_BLOCKING, None)
-            .map_err(|error| DeviceError::Failed { what: "make a stream", reason: error.to_string() })?;
-        let fine = FineLevel::new(&gpu, stream.as_inner(), problem, element_bound(&cube))?;
+        let stream = Stream::new()?;
+        let fine = FineLevel::new(&gpu, &stream, problem, element_bound(&cube))?;
         let further = problem.bricks.n_elements() as u64 * if fine.one_modulus() { 0 } else { 4 };
         let zeros = || Buffer::<f32>::zeros(n);
         let both = Buffer::<f64>::zeros(n)?;
@@ -186,16 +154,16 @@ impl GpuStaticSolver {
         // Smoothers of other than two steps need t when they make z again.
         let lent =
             if degree == 2 { Lent { z: z.pointer(), t: t.pointer(), bytes: 4 * n as u64 } } else { Lent::default() };
-        need(&gpu, vectors - 8 * n as u64 + levels::bytes(&coarse, lent) + further + RESERVE)?;
-        let mut memory = DeviceMemory::default();
+        gpu.require(vectors - 8 * n as u64 + levels::bytes(&coarse, lent) + further + RESERVE, ADVICE)?;
+        let mut memory = Arena::default();
         let mut tables = levels::tables(&problem.bricks, &coarse, lent, &mut memory)?;
         levels::put_moduli(&problem.moduli, problem.spacing, fine.one_modulus(), &mut memory, &mut tables)?;
         let level_sizes = coarse.levels.iter().map(|level| level.n).collect();
         let cell = coarse.cell().to_vec();
         drop(coarse);
 
-        let module = gpu.module(PTX)?;
-        set_constant(&module, c"CELL", &cell)?;
+        let module = gpu.module("levels")?;
+        module.set_constant(c"CELL", &cell)?;
         let kernel = |name| Kernel::new(&gpu, &module, name, 0);
         let correction = kernel("coarse_correction")?;
         let work = if degree == 2 { None } else { Some([zeros()?, zeros()?]) };
@@ -203,24 +171,24 @@ impl GpuStaticSolver {
         let (upper, lower) = (Buffer::zeros(n)?, Buffer::zeros(low as usize * n)?);
         let fixed: Vec<u32> =
             problem.fixed.iter().map(|dof| 3 * fine.order[dof.node as usize] + u32::from(dof.direction)).collect();
-        let scalars = Buffer::zeros(scalar::N)?;
+        let scalars = Buffer::zeros(N_SCALARS as usize)?;
         let blocks = (correction.resident * gpu.multiprocessors).max(BLOCKS);
         // Two rows of three sums: see `Grid` in grid.cuh.
         let partial = Buffer::zeros(2 * 3 * blocks as usize)?;
         let arrived = Buffer::zeros(1)?;
         let values = Buffer::zeros(fixed.len())?;
         let fixed = Buffer::of(&fixed)?;
-        tables.fine_residual = t.pointer();
-        tables.fine_z = z.pointer();
-        (tables.planes, tables.tiles, tables.n_tiles) = (fine.planes(), fine.tiles.0.pointer(), fine.tiles.1);
-        tables.fixed = fixed.pointer();
+        tables.fine_residual = t.at();
+        tables.fine_z = z.at();
+        (tables.planes, tables.tiles, tables.n_tiles) = (fine.planes(), fine.tiles.0.at(), fine.tiles.1);
+        tables.fixed = fixed.at();
         tables.n_fixed = fixed.len() as u32;
-        tables.partial = partial.pointer();
-        tables.arrived = arrived.pointer();
-        tables.work = scalars.pointer() + 8 * scalar::WORK as u64;
+        tables.partial = partial.at();
+        tables.arrived = arrived.at();
+        tables.work = Out::<f64>::from_address(scalars.pointer() + 8 * u64::from(WORK));
         let tables = Buffer::of(&[tables])?;
         let of_solution = |name| Kernel::new(&gpu, &module, &format!("{name}_{}", 32 + 8 * low), 0);
-        synchronize(&stream)?;
+        stream.synchronize()?;
         let report = GpuSolverReport {
             device: gpu.name.clone(),
             bytes: free.saturating_sub(gpu.free_memory()?),
@@ -285,7 +253,7 @@ impl GpuStaticSolver {
         let clock = Instant::now();
         self.fine.set_forces(forces, fixed)?;
         self.values.write(&fixed.iter().map(|dof| dof.value).collect::<Vec<f64>>())?;
-        let stream = self.stream.as_inner();
+        let stream = &self.stream;
         self.p.clear(stream)?;
         self.r.clear(stream)?;
         self.scalars.clear(stream)?;
@@ -306,17 +274,17 @@ impl GpuStaticSolver {
         let mut solution = Solution::default();
         let Stopping { limit, unit } = stopping(norm0, self.settings.tolerance, self.rounding, fixed);
         let mut checked = norm;
-        let mut scalars = [0.0; scalar::N];
+        let mut scalars = [0.0; N_SCALARS as usize];
         while !(norm <= limit) && solution.iterations < self.settings.iterations {
             self.precondition()?;
             self.step()?;
-            synchronize(&self.stream)?;
+            self.stream.synchronize()?;
             self.scalars.read(&mut scalars)?;
             products += self.products();
-            if !scalars[scalar::ALPHA].is_finite() {
+            if !scalars[ALPHA as usize].is_finite() {
                 break;
             }
-            norm = scalars[scalar::RR].sqrt();
+            norm = scalars[RR as usize].sqrt();
             solution.iterations += 1;
             // From time to time the residual of the iteration gives way to the true one.
             if norm <= limit || norm < 1e-3 * checked {
@@ -332,7 +300,7 @@ impl GpuStaticSolver {
         }
         solution.relative_residual = norm / unit;
         solution.converged = norm <= limit;
-        solution.products = products + scalars[scalar::WORK];
+        solution.products = products + scalars[WORK as usize];
         solution.displacement = self.displacement()?;
         solution.seconds = clock.elapsed().as_secs_f64();
         Ok(solution)
@@ -346,16 +314,16 @@ impl GpuStaticSolver {
 
     /// z = M⁻¹ r; z · K p of the direction before.
     fn precondition(&self) -> Result<(), DeviceError> {
-        let stream = self.stream.as_inner();
+        let stream = &self.stream;
         let (fine, r, z, t) = (&self.fine, &self.r, &self.z, &self.t);
         let degree = self.settings.cycle.degree[0];
-        let work = self.work.as_ref().map(|[d, next]| [d, next]);
+        let work = self.work.as_ref().map(|[d, next]| [&**d, &**next]);
         fine.smooth(stream, degree, r, z, t, work)?;
         fine.residual(stream, r, z, t)?;
         self.arrived.clear(stream)?;
         // SAFETY: the tables are those of levels.cuh; all addresses in them live as long as this.
         unsafe {
-            self.correction.launch_together(&self.gpu, stream, u32::MAX, &mut arguments![self.tables.pointer()])?;
+            self.correction.launch_resident(&self.gpu, stream, u32::MAX, &mut arguments![self.tables.pointer()])?;
         }
         if degree == 2 {
             // Coarse levels have been where z was.
@@ -369,12 +337,12 @@ impl GpuStaticSolver {
         }
         fine.smooth_again(stream, degree, r, z, t, work)?;
         fine.dot(stream, z, &self.p)?;
-        self.keep_sum(scalar::ZQ)
+        self.keep_sum(ZQ)
     }
 
     /// The direction, α, x and r.
     fn step(&self) -> Result<(), DeviceError> {
-        let stream = self.stream.as_inner();
+        let stream = &self.stream;
         let n = self.r.len() as u64;
         let (scalars, p, z) = (self.scalars.pointer(), self.p.pointer(), self.z.pointer());
         let (r, partial) = (self.r.pointer(), self.partial.pointer());
@@ -383,26 +351,22 @@ impl GpuStaticSolver {
         unsafe {
             self.direction.launch(stream, BLOCKS, &mut arguments![scalars, z, p, n])?;
             self.dot.launch(stream, BLOCKS, &mut arguments![p, r, partial, n])?;
-            self.sum.launch(stream, 1, &mut arguments![partial, BLOCKS, scalars + 8 * scalar::PR as u64])?;
+            self.sum.launch(stream, 1, &mut arguments![partial, BLOCKS, scalars + 8 * u64::from(PR)])?;
         }
         // z has gone into p; K p takes its place.
         self.fine.apply(stream, &self.p, &self.z, true)?;
-        self.keep_sum(scalar::PQ)?;
+        self.keep_sum(PQ)?;
         let solution = [self.upper.pointer(), self.lower.pointer()];
         // SAFETY: as above.
         unsafe {
             self.update.launch(stream, BLOCKS, &mut arguments![scalars, p, z, solution, r, partial, n])?;
-            self.sum.launch(stream, 1, &mut arguments![partial, BLOCKS, scalars + 8 * scalar::RR as u64])
+            self.sum.launch(stream, 1, &mut arguments![partial, BLOCKS, scalars + 8 * u64::from(RR)])
         }
     }
 
     /// Keeps the sum of the last product as scalar `at`.
-    fn keep_sum(&self, at: usize) -> Result<(), DeviceError> {
-        let to = self.scalars.pointer() + 8 * at as u64;
-        // SAFETY: one number on both sides.
-        check("copy on the device", unsafe {
-            sys::cuMemcpyDtoDAsync_v2(to, self.fine.sum.pointer(), 8, self.stream.as_inner())
-        })
+    fn keep_sum(&self, at: u32) -> Result<(), DeviceError> {
+        self.scalars.part::<f64>(at as usize, 1).copy_from(&self.fine.sum, 1, &self.stream)
     }
 
     /// `both` where x is prescribed.
@@ -410,20 +374,15 @@ impl GpuStaticSolver {
         let (x, fixed, values) = (self.both.pointer(), self.fixed.pointer(), self.values.pointer());
         let n = self.fixed.len() as u64;
         // SAFETY: what the kernel takes.
-        unsafe { self.prescribe.launch(self.stream.as_inner(), BLOCKS, &mut arguments![x, fixed, values, n]) }
+        unsafe { self.prescribe.launch(&self.stream, BLOCKS, &mut arguments![x, fixed, values, n]) }
     }
 
     /// Takes x from f64 in `both`, or puts it there.
     fn with_solution(&self, kernel: Kernel) -> Result<(), DeviceError> {
-        let mut solution = [self.upper.pointer(), self.lower.pointer()];
-        let (mut both, mut n) = (self.both.pointer(), self.both.len() as u64);
-        let mut arguments = [
-            solution.as_mut_ptr().cast::<c_void>(),
-            std::ptr::from_mut(&mut both).cast(),
-            std::ptr::from_mut(&mut n).cast(),
-        ];
+        let solution = [self.upper.pointer(), self.lower.pointer()];
+        let (both, n) = (self.both.pointer(), self.both.len() as u64);
         // SAFETY: what the kernels take; all have n numbers.
-        unsafe { kernel.launch(self.stream.as_inner(), 4 * BLOCKS, &mut arguments) }
+        unsafe { kernel.launch(&self.stream, 4 * BLOCKS, &mut arguments![solution, both, n]) }
     }
 
     /// x = `both`, but what is prescribed there.
@@ -434,8 +393,8 @@ impl GpuStaticSolver {
 
     /// r = f − K x of x in `both`; its norm.
     fn true_residual(&self) -> Result<f64, DeviceError> {
-        self.fine.true_residual(self.stream.as_inner(), &self.both, &self.r)?;
-        synchronize(&self.stream)?;
+        self.fine.true_residual(&self.stream, &self.both, &self.r)?;
+        self.stream.synchronize()?;
         let mut sum = [0.0];
         self.fine.sum.read(&mut sum)?;
         Ok(sum[0].sqrt())
@@ -452,7 +411,7 @@ impl GpuStaticSolver {
 
     /// x in the bricks' order.
     fn displacement(&self) -> Result<Vec<f64>, DeviceError> {
-        let stream = self.stream.as_inner();
+        let stream = &self.stream;
         let order = &self.fine.order;
         let mut out = vec![0.0; 3 * order.len()];
         // Memory is touched by many threads before one copies into it.
@@ -460,15 +419,14 @@ impl GpuStaticSolver {
         self.with_solution(self.expand)?;
         // p has room for the order of all nodes, r for half of the numbers.
         let part = (self.r.len() / 6).max(1);
-        let (x, numbers, to) = (self.both.pointer(), self.p.pointer(), self.r.pointer());
+        let (x, numbers, to) = (self.both.pointer(), self.p.part::<u32>(0, part), self.r.part::<f64>(0, 3 * part));
         for (out, order) in out.chunks_mut(3 * part).zip(order.chunks(part)) {
-            // SAFETY: p has room for `order`, r for `out`, and both are done with; copies wait for the stream.
-            unsafe {
-                check("copy to the device", sys::cuMemcpyHtoD_v2(numbers, order.as_ptr().cast(), size_of_val(order)))?;
-                self.take.launch(stream, 4 * BLOCKS, &mut arguments![x, numbers, to, order.len() as u64])?;
-                synchronize(&self.stream)?;
-                check("copy from the device", sys::cuMemcpyDtoH_v2(out.as_mut_ptr().cast(), to, size_of_val(out)))?;
-            }
+            numbers.write(order)?;
+            let (numbers, to, n) = (numbers.pointer(), to.pointer(), order.len() as u64);
+            // SAFETY: what the kernel takes; p and r are done with.
+            unsafe { self.take.launch(stream, 4 * BLOCKS, &mut arguments![x, numbers, to, n])? };
+            self.stream.synchronize()?;
+            self.r.part::<f64>(0, out.len()).read(out)?;
         }
         Ok(out)
     }
@@ -483,14 +441,4 @@ fn hierarchy(problem: &StaticProblem, cube: &Cube, settings: &SolverSettings) ->
         Coarse::new(cube, fine_elements(&problem.bricks), &mask, &stiffness, &settings.cycle, Host::Device);
     coarse.make_matrices(&stiffness);
     coarse
-}
-
-fn set_constant(module: &Module, name: &std::ffi::CStr, values: &[f32]) -> Result<(), DeviceError> {
-    let values: [f32; 576] = values
-        .try_into()
-        .map_err(|_| DeviceError::Failed { what: "set a constant", reason: "it has another size".into() })?;
-    let failed =
-        |error: cust::error::CudaError| DeviceError::Failed { what: "set a constant", reason: error.to_string() };
-    let mut symbol = module.get_global::<[f32; 576]>(name).map_err(failed)?;
-    cust::memory::CopyDestination::copy_from(&mut symbol, &values).map_err(failed)
 }

@@ -1,4 +1,4 @@
-//! The solver on a device against that on the CPU. Without a device nothing is compared, and that is said.
+//! The solver on a device against that on the CPU. These tests need a device: `tests/gpu.sh kernels` runs them.
 
 use pogo_formats::voxel::{Bricks, bricks_of};
 
@@ -6,7 +6,6 @@ use super::super::tests::{check_bars, check_sheet, random};
 use super::super::{
     CycleSettings, FixedDof, GpuStaticSolver, Moduli, NodalForce, Solution, SolverSettings, StaticProblem, StaticSolver,
 };
-use crate::device::DeviceError;
 
 fn go(_: usize, _: f64) -> std::ops::ControlFlow<()> {
     std::ops::ControlFlow::Continue(())
@@ -45,22 +44,15 @@ fn difference(a: &Solution, b: &Solution) -> f64 {
     apart / norm(&mut b.displacement.iter().copied())
 }
 
-/// A solver on the first device; none, and that is said, where there is no device.
-fn device_solver(problem: &StaticProblem, settings: &SolverSettings) -> Option<GpuStaticSolver> {
-    match GpuStaticSolver::new(problem, settings, 0) {
-        Ok(device) => Some(device),
-        Err(DeviceError::NoDriver | DeviceError::NoDevice { .. }) => {
-            pogo_tests::skip("there is no CUDA device");
-            None
-        }
-        Err(error) => panic!("{error}"),
-    }
+fn device_solver(problem: &StaticProblem, settings: &SolverSettings) -> GpuStaticSolver {
+    GpuStaticSolver::new(problem, settings, 0).expect("a device")
 }
 
 #[test]
+#[ignore = "needs a CUDA device"]
 fn a_device_solves_bars_between_frictionless_walls_and_sheets() {
     let solve = |problem: &StaticProblem, settings: &SolverSettings| {
-        let mut device = device_solver(problem, settings)?;
+        let mut device = device_solver(problem, settings);
         Some(device.solve(problem.fixed, &[], None, &mut go).expect("solves"))
     };
     check_bars(solve);
@@ -68,6 +60,7 @@ fn a_device_solves_bars_between_frictionless_walls_and_sheets() {
 }
 
 #[test]
+#[ignore = "needs a CUDA device"]
 fn a_device_solves_as_the_cpu_does() {
     let usual = SolverSettings { tolerance: 1e-8, ..SolverSettings::default() };
     let cycle = CycleSettings::default();
@@ -92,7 +85,7 @@ fn a_device_solves_as_the_cpu_does() {
         ] {
             let problem =
                 StaticProblem { bricks: view, moduli, poisson: 0.3, spacing: 0.1, fixed: &fixed, forces: &forces };
-            let Some(mut device) = device_solver(&problem, &settings) else { return };
+            let mut device = device_solver(&problem, &settings);
             let found = device.solve(&fixed, &forces, None, &mut go).expect("solves");
             let mut cpu = StaticSolver::new(&problem, &settings);
             let expected = cpu.solve(&fixed, &forces, None, &mut go);

@@ -7,17 +7,17 @@ use rayon::prelude::*;
 
 use super::super::Moduli;
 use super::super::number::Shared;
-use crate::device::Plain;
+use super::layout::*;
+use crate::device::Plain as _;
 
 /// Columns of nodes along an edge of a tile.
 pub(super) const TILE: usize = 15;
 /// Warps of a thread block.
-pub(super) const WARPS: usize = 8;
-/// `HAS_FIXED` in brick.cuh.
-const HAS_FIXED: u32 = 1 << 31;
-/// Planes of a stretch at most, `LONGEST` in brick.cuh, of kernels in f32, of that for two smoothing steps, and of those in f64.
-pub(super) const fn longest(moduli: bool) -> [usize; 3] {
-    if moduli { [96; 3] } else { [176, 133, 120] }
+pub(super) const WARPS: usize = N_WARPS as usize;
+/// Planes of a stretch at most: of kernels in f32, of that for two smoothing steps, and of those in f64.
+pub(super) fn longest(moduli: bool) -> [usize; 3] {
+    let longest = if moduli { [LONGEST_MODULI; 3] } else { [LONGEST_SINGLE, LONGEST_PAIR, LONGEST_DOUBLE] };
+    longest.map(|planes| planes as usize)
 }
 
 /// Stretches there should be, where the planes are that many: a few rounds of a large device.
@@ -26,48 +26,6 @@ const STRETCHES: usize = 2560;
 /// many the last ones must have, so that it is they that end last.
 const STRETCH_COST: usize = 56;
 const LEAST: usize = 20;
-
-/// `Word` in brick.cuh.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-#[repr(C)]
-pub(super) struct Word {
-    pub nodes: u32,
-    pub elements: u32,
-    pub node_at: u32,
-    pub element_at: u32,
-}
-
-/// `Plane` in brick.cuh.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-#[repr(C)]
-pub(super) struct Plane {
-    pub word: [Word; WARPS],
-    pub halo_at: u32,
-    pub halo: [u32; 2],
-    pub fixed: u32,
-}
-// SAFETY: numbers without padding.
-unsafe impl Plain for Plane {}
-
-/// `Stretch` in brick.cuh.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-#[repr(C)]
-pub(super) struct Stretch {
-    pub at: u32,
-    pub n: u32,
-}
-// SAFETY: numbers without padding.
-unsafe impl Plain for Stretch {}
-
-/// `Tile` in grid.cuh.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-#[repr(C)]
-pub(super) struct Tile {
-    plane: u32,
-    z: i32,
-}
-// SAFETY: numbers without padding.
-unsafe impl Plain for Tile {}
 
 /// The finest level cut into tiles.
 #[derive(Debug, Default)]
@@ -176,7 +134,7 @@ impl Tiles {
             .map(|tile| tile_planes(&nodes, &elements, tile % n_tiles[0], tile / n_tiles[0]))
             .collect();
         let mut out = Self { n_tiles, ..Self::default() };
-        out.planes.push(Plane::default());
+        out.planes.push(Plane::zeroed());
         let (mut node, mut element) = (0, 0);
         for (z, planes) in &mut tiles {
             out.first.push((out.planes.len() as u32, *z));
@@ -370,7 +328,7 @@ fn tile_planes(nodes: &Bits, elements: &Bits, tile_x: usize, tile_y: usize) -> (
             *row = nodes.row(x, y + j as i64, z);
         }
         let own: [u32; 16] = std::array::from_fn(|j| if j == 0 { 0 } else { rows[j] & 0xfffe });
-        let mut plane = Plane::default();
+        let mut plane = Plane::zeroed();
         let any = own.iter().any(|&row| row != 0);
         let node_bits = warps(&own);
         let element_bits = warps(&std::array::from_fn(|j| elements.row(x, y + j as i64, z) & 0xffff));
@@ -390,7 +348,7 @@ fn tile_planes(nodes: &Bits, elements: &Bits, tile_x: usize, tile_y: usize) -> (
         let (any, plane) = plane(z);
         if any && planes.is_empty() {
             first = z;
-            planes.push(Plane::default());
+            planes.push(Plane::zeroed());
         }
         if !planes.is_empty() {
             planes.push(plane);
@@ -401,7 +359,7 @@ fn tile_planes(nodes: &Bits, elements: &Bits, tile_x: usize, tile_y: usize) -> (
     }
     planes.truncate(last);
     if !planes.is_empty() {
-        planes.push(Plane::default());
+        planes.push(Plane::zeroed());
     }
     (first - 1, planes)
 }
@@ -409,8 +367,8 @@ fn tile_planes(nodes: &Bits, elements: &Bits, tile_x: usize, tile_y: usize) -> (
 /// Classes or moduli as the device has them, in the order of the tiles: kind, classes, moduli.
 pub(super) fn moduli(tiles: &Tiles, bricks: &BricksView, moduli: &Moduli) -> (u32, Vec<u8>, Vec<f32>) {
     match *moduli {
-        Moduli::Classes { class, .. } if class.iter().all(|&c| c == class[0]) => (0, Vec::new(), Vec::new()),
-        Moduli::Classes { class, .. } => (1, tiles.of_elements(bricks, class), Vec::new()),
-        Moduli::Each { modulus, .. } => (2, Vec::new(), tiles.of_elements(bricks, modulus)),
+        Moduli::Classes { class, .. } if class.iter().all(|&c| c == class[0]) => (ONE, Vec::new(), Vec::new()),
+        Moduli::Classes { class, .. } => (CLASSES, tiles.of_elements(bricks, class), Vec::new()),
+        Moduli::Each { modulus, .. } => (EACH_ELEMENT, Vec::new(), tiles.of_elements(bricks, modulus)),
     }
 }

@@ -1,0 +1,373 @@
+//! Arrays on the device.
+
+use std::ffi::c_void;
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::Deref;
+use std::time::Instant;
+
+use super::context::{Gpu, Stream};
+use super::driver::{self, Address};
+use super::layout::Pointer;
+use super::{DeviceError, check};
+
+/// Values that may lie on a device as they lie here.
+///
+/// # Safety
+/// Every bit pattern is valid, and nothing reads what may lie between fields.
+pub(crate) unsafe trait Plain: Copy {
+    /// All bits 0.
+    fn zeroed() -> Self {
+        // SAFETY: every bit pattern is valid.
+        unsafe { std::mem::zeroed() }
+    }
+}
+
+macro_rules! plain {
+    ($($number:ty),*) => {$(
+        // SAFETY: a number.
+        unsafe impl Plain for $number {}
+    )*};
+}
+plain!(u8, u16, u32, u64, i16, i32, f32, f64);
+// SAFETY: numbers one behind the other.
+unsafe impl<T: Plain, const N: usize> Plain for [T; N] {}
+
+/// An array on the device, or a part of one, which somebody else owns.
+#[derive(Debug)]
+pub(crate) struct Slice<T> {
+    pointer: Address,
+    len: usize,
+    kind: PhantomData<T>,
+}
+
+impl<T> Clone for Slice<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for Slice<T> {}
+
+// SAFETY: an address of the device; the driver's calls are thread-safe.
+unsafe impl<T: Send> Send for Slice<T> {}
+
+impl<T: Plain> Slice<T> {
+    /// Overwrites the first values.
+    ///
+    /// # Panics
+    /// If there are more values than the array holds.
+    pub fn write(&self, values: &[T]) -> Result<(), DeviceError> {
+        assert!(values.len() <= self.len, "more values than the array holds");
+        if values.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: both sides are as long as is copied.
+        check("copy to the device", unsafe {
+            driver::cuMemcpyHtoD_v2(self.pointer, values.as_ptr().cast::<c_void>(), size_of_val(values))
+        })
+    }
+
+    /// Copies the first values back.
+    ///
+    /// # Panics
+    /// If more are asked for than the array holds.
+    pub fn read(&self, values: &mut [T]) -> Result<(), DeviceError> {
+        assert!(values.len() <= self.len, "more values than the array holds");
+        if values.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: both sides are as long as is copied.
+        check("copy from the device", unsafe {
+            driver::cuMemcpyDtoH_v2(values.as_mut_ptr().cast::<c_void>(), self.pointer, size_of_val(values))
+        })
+    }
+
+    /// Copies all values back.
+    pub fn to_vec(self) -> Result<Vec<T>, DeviceError> {
+        let mut values = vec![T::zeroed(); self.len];
+        self.read(&mut values)?;
+        Ok(values)
+    }
+
+    /// Copies the first `len` values from another array, in the order of the stream.
+    ///
+    /// # Panics
+    /// If either holds fewer.
+    pub fn copy_from(&self, from: &Self, len: usize, stream: &Stream) -> Result<(), DeviceError> {
+        assert!(len <= self.len && len <= from.len, "more values than the array holds");
+        // SAFETY: both arrays are as long as is copied.
+        check("copy on the device", unsafe {
+            driver::cuMemcpyDtoDAsync_v2(self.pointer, from.pointer, len * size_of::<T>(), stream.handle())
+        })
+    }
+
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Makes all bits 0, in the order of the stream.
+    pub fn clear(&self, stream: &Stream) -> Result<(), DeviceError> {
+        if self.len == 0 {
+            return Ok(());
+        }
+        // SAFETY: as long as is written.
+        check("clear memory", unsafe {
+            driver::cuMemsetD8Async(self.pointer, 0, self.len * size_of::<T>(), stream.handle())
+        })
+    }
+
+    /// The same memory as `len` values of another type, from value `first` on.
+    ///
+    /// # Panics
+    /// If they do not lie inside.
+    pub fn part<U: Plain>(&self, first: usize, len: usize) -> Slice<U> {
+        assert!((first + len) * size_of::<U>() <= self.len * size_of::<T>(), "a part does not lie inside");
+        Slice { pointer: self.pointer + (first * size_of::<U>()) as u64, len, kind: PhantomData }
+    }
+
+    /// Address on the device.
+    pub fn pointer(&self) -> Address {
+        self.pointer
+    }
+
+    /// Address as the kernels' structures hold it.
+    pub fn at<P: Pointer<T>>(&self) -> P {
+        P::from_address(self.pointer)
+    }
+}
+
+/// An array on the device that is freed when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Buffer<T>(Slice<T>);
+
+impl<T: Plain> Buffer<T> {
+    /// `len` values, all bits 0.
+    pub fn zeros(len: usize) -> Result<Self, DeviceError> {
+        let bytes = len.max(1) * size_of::<T>();
+        let buffer = Self::allocate(len, bytes)?;
+        // SAFETY: the memory is as long as is cleared.
+        check("clear memory", unsafe { driver::cuMemsetD8_v2(buffer.pointer, 0, bytes) })?;
+        Ok(buffer)
+    }
+
+    /// A copy of a slice, which may lie in a mapped file.
+    pub fn of(values: &[T]) -> Result<Self, DeviceError> {
+        let buffer = Self::allocate(values.len(), size_of_val(values).max(size_of::<T>()))?;
+        buffer.write(values)?;
+        Ok(buffer)
+    }
+
+    fn allocate(len: usize, bytes: usize) -> Result<Self, DeviceError> {
+        let mut pointer = 0;
+        // SAFETY: the pointer is kept for `drop`.
+        check("allocate memory", unsafe { driver::cuMemAlloc_v2(&mut pointer, bytes) })?;
+        Ok(Self(Slice { pointer, len, kind: PhantomData }))
+    }
+
+    /// Makes room for at least `len` values; true if the array is new, and what it held is lost.
+    pub fn grow(&mut self, len: usize) -> Result<bool, DeviceError> {
+        if self.len >= len {
+            return Ok(false);
+        }
+        *self = Self::zeros(len.next_power_of_two())?;
+        Ok(true)
+    }
+}
+
+impl<T> Deref for Buffer<T> {
+    type Target = Slice<T>;
+
+    fn deref(&self) -> &Slice<T> {
+        &self.0
+    }
+}
+
+impl<T> Drop for Buffer<T> {
+    fn drop(&mut self) {
+        // SAFETY: allocated by this type, freed once. A lost device has freed everything already.
+        let _ = unsafe { driver::cuMemFree_v2(self.0.pointer) };
+    }
+}
+
+/// What the arrays of a solver take on a device.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct MemoryReport {
+    /// Name and bytes of each array.
+    pub arrays: Vec<(&'static str, u64)>,
+}
+
+impl MemoryReport {
+    /// Bytes of all arrays.
+    pub fn bytes(&self) -> u64 {
+        self.arrays.iter().map(|(_, bytes)| bytes).sum()
+    }
+}
+
+impl fmt::Display for MemoryReport {
+    /// The largest arrays first, one a line.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut arrays = self.arrays.clone();
+        arrays.sort_by_key(|&(name, bytes)| (std::cmp::Reverse(bytes), name));
+        for (name, bytes) in arrays {
+            writeln!(f, "{name:24} {:12.3} MB", bytes as f64 / 1e6)?;
+        }
+        Ok(())
+    }
+}
+
+/// The named arrays of a solver, freed together.
+#[derive(Debug, Default)]
+pub(crate) struct Arena {
+    arrays: Vec<(&'static str, Buffer<u8>)>,
+    /// Bytes copied to the device, and how long that took, s.
+    pub uploaded: u64,
+    pub upload_seconds: f64,
+}
+
+fn bytes_of<T: Plain>(values: &[T]) -> &[u8] {
+    // SAFETY: plain values seen as bytes, which go to the device and are not looked at.
+    unsafe { std::slice::from_raw_parts(values.as_ptr().cast::<u8>(), size_of_val(values)) }
+}
+
+impl Arena {
+    /// A copy of values, which may lie in a mapped file.
+    pub fn copy<T: Plain>(&mut self, name: &'static str, values: &[T]) -> Result<Slice<T>, DeviceError> {
+        let start = Instant::now();
+        let buffer = Buffer::of(bytes_of(values))?;
+        self.upload_seconds += start.elapsed().as_secs_f64();
+        self.uploaded += size_of_val(values) as u64;
+        Ok(self.keep(name, buffer, values.len()))
+    }
+
+    /// `len` values, all bits 0.
+    pub fn zeros<T: Plain>(&mut self, name: &'static str, len: usize) -> Result<Slice<T>, DeviceError> {
+        let buffer = Buffer::zeros(len * size_of::<T>())?;
+        Ok(self.keep(name, buffer, len))
+    }
+
+    fn keep<T>(&mut self, name: &'static str, buffer: Buffer<u8>, len: usize) -> Slice<T> {
+        let slice = Slice { pointer: buffer.pointer, len, kind: PhantomData };
+        self.arrays.push((name, buffer));
+        slice
+    }
+
+    /// An array by its name.
+    ///
+    /// # Panics
+    /// If there is none of this name.
+    pub fn slice<T: Plain>(&self, name: &str) -> Slice<T> {
+        let found = self.arrays.iter().find(|(of, _)| *of == name);
+        let (_, buffer) = found.unwrap_or_else(|| panic!("there is no array `{name}` on the device"));
+        buffer.part(0, buffer.len() / size_of::<T>())
+    }
+
+    pub fn report(&self) -> MemoryReport {
+        MemoryReport { arrays: self.arrays.iter().map(|(name, buffer)| (*name, buffer.len() as u64)).collect() }
+    }
+}
+
+/// A field of a structure `P` by its name, for [`Plan`].
+macro_rules! field {
+    ($($name:tt)+) => {
+        (stringify!($($name)+), |params| &mut params.$($name)+)
+    };
+}
+pub(crate) use field;
+
+/// Where the address of an array goes in the structure that a kernel takes.
+type Field<P, Q> = (&'static str, fn(&mut P) -> &mut Q);
+
+enum Contents<'a> {
+    Copy(&'a [u8]),
+    Zeros(usize),
+}
+
+struct Planned<'a, P> {
+    name: &'static str,
+    contents: Contents<'a>,
+    set: Box<dyn FnOnce(&mut P, Address) + 'a>,
+}
+
+/// Arrays that are listed first, so that their sizes are known, and then placed on a device together. The addresses go into a
+/// structure `P` that a kernel takes.
+pub(crate) struct Plan<'a, P> {
+    arrays: Vec<Planned<'a, P>>,
+}
+
+impl<'a, P> Default for Plan<'a, P> {
+    fn default() -> Self {
+        Self { arrays: Vec::new() }
+    }
+}
+
+impl<'a, P: 'a> Plan<'a, P> {
+    fn add<Q: 'a>(&mut self, field: Field<P, Q>, contents: Contents<'a>, from: fn(Address) -> Q) {
+        let (name, place) = field;
+        let set = Box::new(move |params: &mut P, address| *place(params) = from(address));
+        self.arrays.push(Planned { name, contents, set });
+    }
+
+    /// A copy of values, whose address goes into a field.
+    pub fn copy<T: Plain, Q: Pointer<T> + 'a>(&mut self, field: Field<P, Q>, values: &'a [T]) {
+        self.add(field, Contents::Copy(bytes_of(values)), Q::from_address);
+    }
+
+    /// As [`copy`](Self::copy), but a null pointer where there are no values.
+    pub fn copy_if_any<T: Plain, Q: Pointer<T> + 'a>(&mut self, field: Field<P, Q>, values: &'a [T]) {
+        if !values.is_empty() {
+            self.copy(field, values);
+        }
+    }
+
+    /// `len` values with all bits 0, whose address goes into a field.
+    pub fn zeros<T: Plain, Q: Pointer<T> + 'a>(&mut self, field: Field<P, Q>, len: usize) {
+        self.add(field, Contents::Zeros(len * size_of::<T>()), Q::from_address);
+    }
+
+    /// Bytes of all arrays.
+    pub fn bytes(&self) -> u64 {
+        let bytes = |planned: &Planned<P>| match planned.contents {
+            Contents::Copy(bytes) => bytes.len() as u64,
+            Contents::Zeros(bytes) => bytes as u64,
+        };
+        self.arrays.iter().map(bytes).sum()
+    }
+
+    /// Places all arrays, and sets their addresses.
+    ///
+    /// # Errors
+    /// With `reserve` bytes more they do not fit; `advice` says what to use instead.
+    pub fn place(self, gpu: &Gpu, reserve: u64, advice: &'static str, params: &mut P) -> Result<Arena, DeviceError> {
+        gpu.require(self.bytes() + reserve, advice)?;
+        let mut arena = Arena::default();
+        for Planned { name, contents, set } in self.arrays {
+            let slice = match contents {
+                Contents::Copy(bytes) => arena.copy(name, bytes)?,
+                Contents::Zeros(bytes) => arena.zeros::<u8>(name, bytes)?,
+            };
+            set(params, slice.pointer);
+        }
+        Ok(arena)
+    }
+}
+
+/// Bytes a second, read and written, of the fastest of a few large copies inside the first device.
+///
+/// # Errors
+/// No device, or too little memory on it.
+pub fn copy_bandwidth() -> Result<f64, DeviceError> {
+    const WORDS: usize = 1 << 28;
+    let _gpu = Gpu::open(0)?;
+    let stream = Stream::new()?;
+    let (from, to) = (Buffer::<u32>::zeros(WORDS)?, Buffer::<u32>::zeros(WORDS)?);
+    let mut best = f64::INFINITY;
+    for _ in 0..9 {
+        let start = Instant::now();
+        for _ in 0..20 {
+            to.copy_from(&from, WORDS, &stream)?;
+        }
+        stream.synchronize()?;
+        best = best.min(start.elapsed().as_secs_f64() / 20.0);
+    }
+    Ok(8.0 * WORDS as f64 / best)
+}

@@ -1,0 +1,240 @@
+// Written by `cargo xtask kernels` from eikonal/gpu/layout.rs: change it there.
+
+#pragma once
+#include "../../device/types.cuh"
+
+// Sets of starts that are solved at once, at most.
+constexpr u32 MOST_SETS = 32u;
+// Threads of a thread block of wide.cu, and warps' loads of elements that it lists at once.
+constexpr u32 WIDE_THREADS = 512u;
+constexpr u32 WIDE_ITEMS = 1024u;
+// Entries that a thread block of wide.cu keeps before they go to the list, and local solves that it lists: a lane has an
+// element with three other corners, seldom four.
+constexpr u32 WIDE_KEPT = 2560u;
+constexpr u32 WIDE_SOLVES = 1536u;
+// Bytes of `Block` in wide.cu.
+constexpr u32 WIDE_SHARED = 90392u;
+// Nodes of a part of a sub-domain, in the first approach.
+constexpr u32 PART = 64u;
+
+struct Record;
+struct Start;
+
+// Elements as they are stored.
+struct Stored {
+    // (n_elements, corners).
+    const u32 *nodes;
+    // Squares of edges, or 18 products, or metrics.
+    const real *numbers;
+    // Positions, (n_nodes, 4), the last unused; only where products are made on the fly.
+    const real *point;
+};
+#ifdef POGO_F64
+static_assert(sizeof(Stored) == 24, "Stored");
+LIES_AT(Stored, nodes, 0);
+LIES_AT(Stored, numbers, 8);
+LIES_AT(Stored, point, 16);
+#else
+static_assert(sizeof(Stored) == 24, "Stored");
+LIES_AT(Stored, nodes, 0);
+LIES_AT(Stored, numbers, 8);
+LIES_AT(Stored, point, 16);
+#endif
+
+// What active.cu and wide.cu are told: an active list for the whole mesh. Times are words: their bits have their order.
+struct SweepParams {
+    Stored stored;
+    const u32 *incident_first;
+    const u32 *incident;
+    // By wide.cu: the other corners a < b < c of each incident element, and the squares of ab, ac, bc, ao, bo, co, where o is
+    // the node itself, (9, n_incident).
+    const u32 *wide;
+    u64 n_incident;
+    // Of entries, (n_sets << shift,), doubled.
+    Record *record[2];
+    // Entries of a sweep, doubled.
+    u32 *list[2];
+    // 0: arrivals at the barrier; 1 to 3: lengths of lists; 7: sweeps.
+    u32 *counters;
+    // Earliest times on the lists; by wide.cu of each set, (3, MOST_SETS), and behind them how many entries of the set are
+    // on the list, (3, MOST_SETS).
+    real *earliest;
+    // Local solves, entries passed on.
+    u64 *work;
+    const Start *starts;
+    // Results, (n_sets, n_nodes).
+    real *time;
+    u32 n_starts;
+    u32 shift;
+    u32 n_nodes;
+    u32 n_sets;
+    real window;
+    real keep;
+    u32 most_sweeps;
+    // By wide.cu: in a sweep in which a set has at most so many entries, none of them waits for the time window, because
+    // there is room for all.
+    u32 few;
+};
+#ifdef POGO_F64
+static_assert(sizeof(SweepParams) == 168, "SweepParams");
+LIES_AT(SweepParams, stored, 0);
+LIES_AT(SweepParams, incident_first, 24);
+LIES_AT(SweepParams, incident, 32);
+LIES_AT(SweepParams, wide, 40);
+LIES_AT(SweepParams, n_incident, 48);
+LIES_AT(SweepParams, record, 56);
+LIES_AT(SweepParams, list, 72);
+LIES_AT(SweepParams, counters, 88);
+LIES_AT(SweepParams, earliest, 96);
+LIES_AT(SweepParams, work, 104);
+LIES_AT(SweepParams, starts, 112);
+LIES_AT(SweepParams, time, 120);
+LIES_AT(SweepParams, n_starts, 128);
+LIES_AT(SweepParams, shift, 132);
+LIES_AT(SweepParams, n_nodes, 136);
+LIES_AT(SweepParams, n_sets, 140);
+LIES_AT(SweepParams, window, 144);
+LIES_AT(SweepParams, keep, 152);
+LIES_AT(SweepParams, most_sweeps, 160);
+LIES_AT(SweepParams, few, 164);
+#else
+static_assert(sizeof(SweepParams) == 160, "SweepParams");
+LIES_AT(SweepParams, stored, 0);
+LIES_AT(SweepParams, incident_first, 24);
+LIES_AT(SweepParams, incident, 32);
+LIES_AT(SweepParams, wide, 40);
+LIES_AT(SweepParams, n_incident, 48);
+LIES_AT(SweepParams, record, 56);
+LIES_AT(SweepParams, list, 72);
+LIES_AT(SweepParams, counters, 88);
+LIES_AT(SweepParams, earliest, 96);
+LIES_AT(SweepParams, work, 104);
+LIES_AT(SweepParams, starts, 112);
+LIES_AT(SweepParams, time, 120);
+LIES_AT(SweepParams, n_starts, 128);
+LIES_AT(SweepParams, shift, 132);
+LIES_AT(SweepParams, n_nodes, 136);
+LIES_AT(SweepParams, n_sets, 140);
+LIES_AT(SweepParams, window, 144);
+LIES_AT(SweepParams, keep, 148);
+LIES_AT(SweepParams, most_sweeps, 152);
+LIES_AT(SweepParams, few, 156);
+#endif
+
+// What domains.cu is told.
+struct DomainParams {
+    Stored stored;
+    const u32 *incident_first;
+    const u32 *incident;
+    const u32 *neighbour_first;
+    const u32 *neighbours;
+    // Own nodes of the sub-domains, (n_domains + 1,), and their halos, (n_domains + 1,), with the halos' nodes.
+    const u32 *node_first;
+    const u32 *halo_first;
+    const u32 *halo;
+    // Pairs that an owner sends, (n_domains + 1,), and entries of a pair, (n_pairs + 1,).
+    const u32 *sent_first;
+    const u32 *pair_first;
+    // Owner and reader of a pair; local number of an entry at the owner and at the reader.
+    const uint2 *pair;
+    const uint2 *entries;
+    // Times as words, (n_nodes,).
+    real *bits;
+    // One bit a local number, sub-domain after sub-domain.
+    u32 *news;
+    // First approach: sweep in which the time of a node last fell, (n_nodes,), then that of a sub-domain, (n_domains,).
+    u32 *changed;
+    // First approach: active nodes of each sub-domain, at the places of its own nodes, (2, n_nodes), and their number,
+    // (2, n_domains).
+    u32 *active;
+    u32 *n_active;
+    // Active sub-domains of a round, in the first approach their parts; and the round in which each was last put on a list.
+    u32 *list[2];
+    u32 *mark;
+    // 0: arrivals at the barrier; 1 to 3: lengths of lists; 7: rounds.
+    u32 *counters;
+    // Local solves, nodes computed.
+    u64 *work;
+    // By node.
+    const Start *starts;
+    // Results, (n_nodes,).
+    real *time;
+    u32 n_starts;
+    u32 n_nodes;
+    u32 n_domains;
+    u32 most_own;
+    real keep;
+    u32 inner;
+    u32 most_rounds;
+    u32 n_pairs;
+    u32 reserved;
+};
+#ifdef POGO_F64
+static_assert(sizeof(DomainParams) == 248, "DomainParams");
+LIES_AT(DomainParams, stored, 0);
+LIES_AT(DomainParams, incident_first, 24);
+LIES_AT(DomainParams, incident, 32);
+LIES_AT(DomainParams, neighbour_first, 40);
+LIES_AT(DomainParams, neighbours, 48);
+LIES_AT(DomainParams, node_first, 56);
+LIES_AT(DomainParams, halo_first, 64);
+LIES_AT(DomainParams, halo, 72);
+LIES_AT(DomainParams, sent_first, 80);
+LIES_AT(DomainParams, pair_first, 88);
+LIES_AT(DomainParams, pair, 96);
+LIES_AT(DomainParams, entries, 104);
+LIES_AT(DomainParams, bits, 112);
+LIES_AT(DomainParams, news, 120);
+LIES_AT(DomainParams, changed, 128);
+LIES_AT(DomainParams, active, 136);
+LIES_AT(DomainParams, n_active, 144);
+LIES_AT(DomainParams, list, 152);
+LIES_AT(DomainParams, mark, 168);
+LIES_AT(DomainParams, counters, 176);
+LIES_AT(DomainParams, work, 184);
+LIES_AT(DomainParams, starts, 192);
+LIES_AT(DomainParams, time, 200);
+LIES_AT(DomainParams, n_starts, 208);
+LIES_AT(DomainParams, n_nodes, 212);
+LIES_AT(DomainParams, n_domains, 216);
+LIES_AT(DomainParams, most_own, 220);
+LIES_AT(DomainParams, keep, 224);
+LIES_AT(DomainParams, inner, 232);
+LIES_AT(DomainParams, most_rounds, 236);
+LIES_AT(DomainParams, n_pairs, 240);
+LIES_AT(DomainParams, reserved, 244);
+#else
+static_assert(sizeof(DomainParams) == 248, "DomainParams");
+LIES_AT(DomainParams, stored, 0);
+LIES_AT(DomainParams, incident_first, 24);
+LIES_AT(DomainParams, incident, 32);
+LIES_AT(DomainParams, neighbour_first, 40);
+LIES_AT(DomainParams, neighbours, 48);
+LIES_AT(DomainParams, node_first, 56);
+LIES_AT(DomainParams, halo_first, 64);
+LIES_AT(DomainParams, halo, 72);
+LIES_AT(DomainParams, sent_first, 80);
+LIES_AT(DomainParams, pair_first, 88);
+LIES_AT(DomainParams, pair, 96);
+LIES_AT(DomainParams, entries, 104);
+LIES_AT(DomainParams, bits, 112);
+LIES_AT(DomainParams, news, 120);
+LIES_AT(DomainParams, changed, 128);
+LIES_AT(DomainParams, active, 136);
+LIES_AT(DomainParams, n_active, 144);
+LIES_AT(DomainParams, list, 152);
+LIES_AT(DomainParams, mark, 168);
+LIES_AT(DomainParams, counters, 176);
+LIES_AT(DomainParams, work, 184);
+LIES_AT(DomainParams, starts, 192);
+LIES_AT(DomainParams, time, 200);
+LIES_AT(DomainParams, n_starts, 208);
+LIES_AT(DomainParams, n_nodes, 212);
+LIES_AT(DomainParams, n_domains, 216);
+LIES_AT(DomainParams, most_own, 220);
+LIES_AT(DomainParams, keep, 224);
+LIES_AT(DomainParams, inner, 228);
+LIES_AT(DomainParams, most_rounds, 232);
+LIES_AT(DomainParams, n_pairs, 236);
+LIES_AT(DomainParams, reserved, 240);
+#endif

@@ -1,0 +1,218 @@
+//! Which kernels step a model, and over which blocks or tiles.
+
+use super::KernelReport;
+use super::grids::room;
+use super::laws::law_name;
+use super::layout::{Material, Params, THREADS};
+use super::tables::Tables;
+use crate::device::layout::In;
+use crate::device::{Arena, DeviceError, Event, Gpu, Kernel, Module, Slice, Stream};
+use crate::simd::Real;
+
+/// Names of the modules of fans by the law of the materials.
+const FAN_LAWS: [&str; 3] = ["isotropic", "aligned", "coupled"];
+/// A launch has many passes where all blocks take at most so many rounds of thread blocks: what a launch loses as it ends is
+/// then more than what waiting for the neighbouring blocks takes.
+const MOST_ROUNDS: u32 = 20;
+
+/// A kernel over some of the blocks or tiles.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pass<T> {
+    pub kernel: Kernel,
+    pub n_blocks: u32,
+    /// As many thread blocks as the device holds at once share the blocks out, instead of having one each.
+    pub cooperative: bool,
+    /// The blocks or tiles, or null for all blocks.
+    pub list: In<u32>,
+    /// Material of the tiles.
+    pub material: Option<Material<T>>,
+}
+
+/// Kernels of one number of steps, one after the other.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Launch<T> {
+    pub passes: Vec<Pass<T>>,
+    pub steps: usize,
+    /// Its one kernel may go over the blocks many times in a launch.
+    pub repeats: bool,
+}
+
+/// A second stream for blocks that are not covered by tiles. They begin first, and neither stream waits for the other.
+#[derive(Debug)]
+pub(super) struct SecondStream {
+    pub stream: Stream,
+    pub begins: Event,
+    pub ends: Event,
+}
+
+/// All launches of a model.
+#[derive(Debug)]
+pub(super) struct Launches<T> {
+    /// One step.
+    pub single: Launch<T>,
+    /// Two steps at a time, where the fans of the halo are there.
+    pub double: Option<Launch<T>>,
+    second: Option<SecondStream>,
+    _modules: Vec<Module>,
+}
+
+/// Finds kernels and notes them for the report.
+struct Finder<'a> {
+    gpu: &'a Gpu,
+    arena: &'a mut Arena,
+    report: &'a mut Vec<KernelReport>,
+}
+
+impl Finder<'_> {
+    fn kernel(&mut self, module: &Module, name: String, steps: u32, shared: u32) -> Result<Kernel, DeviceError> {
+        let kernel = Kernel::new(self.gpu, module, &name, shared)?;
+        let Kernel { threads, registers, resident, .. } = kernel;
+        self.report.push(KernelReport { name, steps, threads, registers, resident });
+        Ok(kernel)
+    }
+
+    /// A list of blocks or tiles on the device; null for none.
+    fn list(&mut self, name: &'static str, list: &[u32]) -> Result<In<u32>, DeviceError> {
+        if list.is_empty() {
+            return Ok(In::null());
+        }
+        Ok(self.arena.copy(name, list)?.at())
+    }
+}
+
+impl<T: Real> Launches<T> {
+    pub fn new(
+        gpu: &Gpu,
+        tables: &Tables<T>,
+        dimension: usize,
+        arena: &mut Arena,
+        report: &mut Vec<KernelReport>,
+    ) -> Result<Self, DeviceError> {
+        let mut finder = Finder { gpu, arena, report };
+        let mut modules = Vec::new();
+        let mut launches = Self {
+            single: Launch { passes: Vec::new(), steps: 1, repeats: false },
+            double: None,
+            second: None,
+            _modules: Vec::new(),
+        };
+        if tables.blocks.len() > tables.by_colours.len() {
+            modules.push(launches.add_fans(&mut finder, tables)?);
+        }
+        if !tables.by_colours.is_empty() {
+            modules.push(launches.add_elements(&mut finder, tables, dimension)?);
+        }
+        if tables.tiles.as_ref().is_some_and(|tiles| !tiles.launches.is_empty()) {
+            modules.push(launches.add_tiles(&mut finder, tables)?);
+            if !tables.blocks.is_empty() {
+                let stream = Stream::with_priority(-5)?;
+                launches.second = Some(SecondStream { stream, begins: Event::new()?, ends: Event::new()? });
+            }
+        }
+        launches._modules = modules;
+        Ok(launches)
+    }
+
+    fn add_fans(&mut self, finder: &mut Finder, tables: &Tables<T>) -> Result<Module, DeviceError> {
+        let n_blocks = (tables.blocks.len() - tables.by_colours.len()) as u32;
+        let law = FAN_LAWS[if tables.isotropic { 0 } else { 1 + usize::from(tables.coupled) }];
+        let module = finder.gpu.module(&format!("fans_{law}_{}", T::NAME))?;
+        let list = finder.list("list of blocks by fans", &tables.by_fans)?;
+        let most = MOST_ROUNDS * finder.gpu.multiprocessors;
+        let mut launch = |steps: u32| -> Result<Launch<T>, DeviceError> {
+            let shared = tables.shared[steps as usize - 1];
+            let kernel = finder.kernel(&module, format!("fans_{law}_{}_{steps}", T::NAME), steps, shared)?;
+            let repeats = tables.by_colours.is_empty() && n_blocks <= most * kernel.resident;
+            let pass = Pass { kernel, n_blocks, cooperative: false, list, material: None };
+            Ok(Launch { passes: vec![pass], steps: steps as usize, repeats })
+        };
+        self.single = launch(1)?;
+        if tables.two_steps {
+            self.double = Some(launch(2)?);
+        }
+        Ok(module)
+    }
+
+    /// Blocks whose elements have a thread each. In space thread blocks stay, take one block after the other, and wait for
+    /// each other.
+    fn add_elements(
+        &mut self,
+        finder: &mut Finder,
+        tables: &Tables<T>,
+        dimension: usize,
+    ) -> Result<Module, DeviceError> {
+        let solids = format!("solids_{}", T::NAME);
+        let module = finder.gpu.module(if dimension == 2 { "colours_plane" } else { &solids })?;
+        let set = match (tables.laws.count_ones(), dimension) {
+            (1, _) if !tables.coupled => law_name(tables.laws.trailing_zeros()),
+            (_, 2) => "plane",
+            _ => "solid",
+        };
+        let kind = if tables.once { "solids" } else { "colours" };
+        let coupled = if tables.coupled { "_coupled" } else { "" };
+        let shared = if tables.once { tables.rooms() } else { tables.shared[2] };
+        let kernel = finder.kernel(&module, format!("{kind}_{}_{set}{coupled}", T::NAME), 1, shared)?;
+        // All blocks need no list.
+        let all = tables.by_colours.len() == tables.blocks.len();
+        let list = finder.list("list of blocks by colours", if all { &[] } else { &tables.by_colours })?;
+        let n_blocks = tables.by_colours.len() as u32;
+        self.single.passes.push(Pass { kernel, n_blocks, cooperative: tables.once, list, material: None });
+        Ok(module)
+    }
+
+    fn add_tiles(&mut self, finder: &mut Finder, tables: &Tables<T>) -> Result<Module, DeviceError> {
+        let module = finder.gpu.module(&format!("march_{}", T::NAME))?;
+        let tiles = tables.tiles.iter().flat_map(|tiles| &tiles.launches);
+        for launch in tiles {
+            let name = format!("march_{}_{}", T::NAME, law_name(launch.law));
+            let kernel = finder.kernel(&module, name, 1, room(size_of::<T>()))?;
+            let list = finder.list("list of tiles", &launch.tiles)?;
+            let (n_blocks, material) = (launch.tiles.len() as u32, Some(tables.materials[launch.material]));
+            self.single.passes.push(Pass { kernel, n_blocks, cooperative: false, list, material });
+        }
+        let n_act_nodes = tables.tiles.as_ref().map_or(0, |tiles| tiles.act_nodes.len() as u32);
+        if n_act_nodes > 0 {
+            let kernel = Kernel::new(finder.gpu, &module, &format!("act_{}", T::NAME), 0)?;
+            let n_blocks = n_act_nodes.div_ceil(THREADS);
+            self.single.passes.push(Pass { kernel, n_blocks, cooperative: false, list: In::null(), material: None });
+        }
+        Ok(module)
+    }
+
+    /// Starts one launch, `k` rows after the current one, over the blocks `repeats` times. With `odd` it reads the second
+    /// arrays of the state and writes the first.
+    pub fn start(
+        &self,
+        launch: &Launch<T>,
+        (gpu, stream): (&Gpu, &Stream),
+        params: &Params<T>,
+        (k, odd, repeats): (usize, bool, usize),
+        done: Slice<u32>,
+    ) -> Result<(), DeviceError> {
+        if repeats > 1 {
+            done.clear(stream)?;
+        }
+        let second = self.second.as_ref();
+        second.map_or(Ok(()), |second| second.begins.order(stream, &second.stream))?;
+        for pass in &launch.passes {
+            let [u, du] = [params.u, params.du].map(|[a, b]| if odd { [b, a] } else { [a, b] });
+            let mut params = Params { list: pass.list, u, du, ..*params };
+            let (mut k, mut material) = (k as u32, pass.material);
+            let material =
+                material.as_mut().map_or(std::ptr::null_mut(), |material| std::ptr::from_mut(material).cast());
+            let mut arguments = [std::ptr::from_mut(&mut params).cast(), std::ptr::from_mut(&mut k).cast(), material];
+            // SAFETY: the arguments that every step kernel takes, the last one of tiles alone; the arrays hold what the tables
+            // name.
+            unsafe {
+                if pass.cooperative {
+                    let stream = second.map_or(stream, |second| &second.stream);
+                    pass.kernel.launch_resident(gpu, stream, pass.n_blocks, &mut arguments)?;
+                } else {
+                    let grid = [pass.n_blocks, repeats as u32, 1];
+                    pass.kernel.launch_grid(stream, grid, pass.kernel.threads, &mut arguments)?;
+                }
+            }
+        }
+        second.map_or(Ok(()), |second| second.ends.order(&second.stream, stream))
+    }
+}
