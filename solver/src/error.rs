@@ -1,16 +1,45 @@
 //! Why a call of the solver cannot be carried out.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use pogo_formats::block::BlockError;
 use pogo_formats::parameters::ParameterError;
+use pogo_formats::words::counted;
 use pogo_formats::write::OutputError;
 use pogo_kernels::device::DeviceError;
 
 use crate::config::SettingError;
-use crate::explicit::assemble::AssembleError;
 use crate::study::StudyError;
-use pogo_formats::words::counted;
+
+/// What is left of a run whose device is lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kept {
+    /// The checkpoint of this step, in the output folder.
+    Checkpoint(u64),
+    /// A run over time without a checkpoint.
+    NoCheckpoint,
+    /// The displacements of this many load cases, in the output folder.
+    Displacements(usize),
+    /// Nothing, and nothing could be.
+    Nothing,
+}
+
+impl fmt::Display for Kept {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Checkpoint(step) => write!(f, "the checkpoint of step {step} is kept: go on with --restart"),
+            Self::NoCheckpoint => {
+                f.write_str("there is no checkpoint: start again, with --checkpoint-interval to have some")
+            }
+            Self::Displacements(n) if n > 0 => {
+                let cases = counted(n, "load case");
+                write!(f, "the displacements of {cases} are kept: go on with --start and the output folder")
+            }
+            Self::Displacements(_) | Self::Nothing => f.write_str("nothing is kept: start again"),
+        }
+    }
+}
 
 /// Bad input, or a file that cannot be read or written. A run that diverges or is stopped is no error: see
 /// [`Status`](pogo_formats::write::summary::Status).
@@ -34,18 +63,10 @@ pub enum SolveError {
     /// A table of starts cannot be used: `file:line: error: …`.
     #[error("{0}")]
     Table(String),
-    /// The model cannot be assembled.
-    #[error("{}: error: {source}", path.display())]
-    Assemble {
-        /// Block file.
-        path: PathBuf,
-        /// What is wrong, and what to do.
-        source: AssembleError,
-    },
     /// Fields cannot be computed.
     #[error("error: fields: {0}")]
     Fields(String),
-    /// The kernels refuse the problem.
+    /// The model cannot be solved.
     #[error("{}: error: {reason}", path.display())]
     Problem {
         /// Block file.
@@ -55,8 +76,8 @@ pub enum SolveError {
     },
     /// Δt above the stable increment.
     #[error(
-        "{}: error: increment {increment:e} s is above the stable increment {stable:e} s of element {element}: the run \
-         would diverge. Use --increment auto or at most {stable:.4e}, refine less there, or give --allow-unstable",
+        "{}: error: increment {increment:e} s is above the stable increment {stable:e} s of {owner}: the run may diverge. \
+         Use --increment auto or at most {stable:.4e}{remedy}, or give --allow-unstable",
         path.display()
     )]
     Unstable {
@@ -66,22 +87,10 @@ pub enum SolveError {
         increment: f64,
         /// Limit, s.
         stable: f64,
-        /// User's label of the element with the smallest limit.
-        element: String,
-    },
-    /// Δt above the stable increment of springs.
-    #[error(
-        "{}: error: increment {increment:e} s is above the stable increment {stable:e} s of the springs: the run could diverge. \
-         Use --increment auto or at most {stable:.4e}, or give --allow-unstable",
-        path.display()
-    )]
-    UnstableSprings {
-        /// Block file.
-        path: PathBuf,
-        /// Δt, s.
-        increment: f64,
-        /// Limit, s.
-        stable: f64,
+        /// What limits it: an element by the user's label, or the springs.
+        owner: String,
+        /// What else helps, after a comma; may be empty.
+        remedy: &'static str,
     },
     /// Nothing to go on from.
     #[error(
@@ -120,15 +129,12 @@ pub enum SolveError {
     #[error("error: {0}")]
     Device(#[from] DeviceError),
     /// A device that cannot go on.
-    #[error("error: {source}; {}", match kept {
-        Some(step) => format!("the checkpoint of step {step} is kept: go on with --restart"),
-        None => "there is no checkpoint: start again, with --checkpoint-interval to have some".to_owned(),
-    })]
+    #[error("error: {source}; {kept}")]
     DeviceLost {
         /// What the driver says.
         source: DeviceError,
-        /// Step of the checkpoint in the output folder, if this run may go on from it.
-        kept: Option<u64>,
+        /// What this run may go on from.
+        kept: Kept,
     },
     /// Threads cannot be started.
     #[error("error: cannot start {}: {reason}", counted(*threads, "thread"))]

@@ -1,11 +1,12 @@
 //! The folder of a run's results: whatever is in it belongs to the summary beside it.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
-use pogo_formats::write::summary::BlockFileSummary;
+use crate::error::SolveError;
 
 /// Name of the file that lists all others.
-const SUMMARY: &str = "summary.json";
+pub(crate) const SUMMARY: &str = "summary.json";
 
 /// A folder while a run fills it.
 pub(crate) struct ResultFolder {
@@ -15,7 +16,7 @@ pub(crate) struct ResultFolder {
 }
 
 impl ResultFolder {
-    /// Takes the folder over: the summary of an earlier run goes at once, its other files when this run is done.
+    /// Takes the folder over: the summary of an earlier run is removed at once, its other files when this run is done.
     pub fn take(path: &Path) -> Self {
         let summary = path.join(SUMMARY);
         let old = listed_files(&summary);
@@ -23,9 +24,8 @@ impl ResultFolder {
         Self { path: path.into(), old }
     }
 
-    /// Adds the summary and those earlier files that `stay` to `files`, removes the other earlier ones, and returns the
-    /// summary's path.
-    pub fn settle(self, files: &mut Vec<String>, stay: impl Fn(&str) -> bool) -> PathBuf {
+    /// Adds the summary and those earlier files that `stay` to `files`, and removes the other earlier ones.
+    pub fn settle(self, files: &mut Vec<String>, stay: impl Fn(&str) -> bool) {
         files.push(SUMMARY.into());
         for old in self.old {
             if files.contains(&old) {
@@ -37,8 +37,20 @@ impl ResultFolder {
                 drop(std::fs::remove_file(self.path.join(old)));
             }
         }
-        self.path.join(SUMMARY)
     }
+}
+
+/// Creates a folder for results, if it is not there.
+pub(crate) fn create_folder(folder: &Path) -> Result<(), SolveError> {
+    std::fs::create_dir_all(folder).map_err(|error| {
+        let source = match error.kind() {
+            io::ErrorKind::AlreadyExists => {
+                io::Error::new(error.kind(), "it is not a folder; give another name for the results with -o")
+            }
+            _ => error,
+        };
+        SolveError::Io { path: folder.into(), source }
+    })
 }
 
 /// Files of an earlier run in this folder, by its summary.
@@ -48,23 +60,6 @@ fn listed_files(summary: &Path) -> Vec<String> {
     let names = summary["files"].as_array().into_iter().flatten().filter_map(serde_json::Value::as_str);
     // Never anything outside the folder, whatever the file says.
     names.filter(|name| Path::new(name).file_name() == Some(name.as_ref())).map(str::to_owned).collect()
-}
-
-/// `#` lines of the text files: what was solved, by what, with which changes.
-pub(crate) fn provenance(
-    title: &str,
-    block_file: &BlockFileSummary,
-    case: Option<&str>,
-    overrides: &[String],
-) -> Vec<String> {
-    let mut lines = vec![format!("Pogo {}", pogo_formats::VERSION)];
-    if !title.is_empty() {
-        lines.push(format!("title: {title}"));
-    }
-    lines.push(format!("block file: {} ({}), from {}", block_file.path, block_file.hash, block_file.source));
-    lines.extend(case.map(|case| format!("case: {case}")));
-    lines.extend(overrides.iter().map(|assignment| format!("set: {assignment}")));
-    lines
 }
 
 /// Largest resident memory of this process so far, bytes (Linux).

@@ -1,9 +1,7 @@
 //! What a run tells whoever watches it. Nothing here prints.
 
-use pogo_formats::write::summary::Summary;
-
 /// What is known when the time loop starts.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Outlook {
     /// Nodes.
     pub n_nodes: u64,
@@ -39,10 +37,18 @@ pub trait Observer: Send {
     fn advanced(&mut self, _step: u64) {}
     /// Something that the user should know now.
     fn note(&mut self, _text: &str) {}
-    /// The run has ended, and this is to be said of it.
+    /// The run has ended and its results are on disk; this is to be said of it.
     fn ended(&mut self, _text: &str) {}
-    /// The run has ended and its results are on disk.
-    fn finished(&mut self, _summary: &Summary) {}
+}
+
+/// A number in three digits or so with a prefix: `12.3 M`, `930 `; a unit goes behind it.
+pub fn with_prefix(value: f64) -> String {
+    match value {
+        _ if value >= 1e9 => format!("{:.1} G", value / 1e9),
+        _ if value >= 1e6 => format!("{:.1} M", value / 1e6),
+        _ if value >= 1e3 => format!("{:.1} k", value / 1e3),
+        _ => format!("{value:.0} "),
+    }
 }
 
 /// Watches nothing.

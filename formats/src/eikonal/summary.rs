@@ -2,18 +2,7 @@
 
 use serde::Serialize;
 
-use crate::write::summary::BlockFileSummary;
-
-/// How a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Default)]
-#[serde(rename_all = "kebab-case")]
-pub enum EikonalStatus {
-    /// All of it was done.
-    #[default]
-    Completed,
-    /// Stopped by a signal.
-    Interrupted,
-}
+use crate::write::summary::{BlockFileSummary, Status};
 
 /// The node that the wave reaches last.
 #[derive(Debug, Clone, PartialEq, Serialize, Default)]
@@ -32,7 +21,7 @@ pub struct EikonalSummary {
     /// `eikonal`.
     pub physics: &'static str,
     /// How it ended.
-    pub status: EikonalStatus,
+    pub status: Status,
     /// Why, when it did not complete.
     pub message: Option<String>,
     /// Version of Pogo.

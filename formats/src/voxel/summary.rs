@@ -4,20 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::write::summary::BlockFileSummary;
-
-/// How a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Default)]
-#[serde(rename_all = "kebab-case")]
-pub enum VoxelStatus {
-    /// All load cases converged.
-    #[default]
-    Completed,
-    /// Stopped by a signal; the load cases so far are written.
-    Interrupted,
-    /// A load case did not converge; what there is of it is written.
-    NotConverged,
-}
+use crate::write::summary::{BlockFileSummary, Status};
 
 /// Counts of a quantity over the volume, in classes of equal width from 0 to `maximum`.
 #[derive(Debug, Clone, PartialEq, Serialize, Default)]
@@ -135,7 +122,7 @@ pub struct VoxelSummary {
     /// `static`.
     pub physics: &'static str,
     /// How it ended.
-    pub status: VoxelStatus,
+    pub status: Status,
     /// Why, when it did not complete.
     pub message: Option<String>,
     /// Version of Pogo.

@@ -14,7 +14,7 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 use super::{OutputError, write_atomically};
 
 const MAGIC: [u8; 8] = *b"POGOCKPT";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Magic, version and length.
 const PREFIX: usize = 20;
 /// Magic to fingerprint, five lengths and the checksum.

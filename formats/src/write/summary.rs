@@ -10,15 +10,29 @@ use super::{OutputError, write_atomically};
 
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Default)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Status {
-    /// All steps were done.
+    /// All of it was done.
     #[default]
     Completed,
-    /// Stopped by a signal after a checkpoint.
+    /// Stopped by a signal; what there is of it is written.
     Interrupted,
     /// Became NaN, or its energy grew without cause.
     Diverged,
+    /// The residual did not fall to the tolerance; what there is of it is written.
+    NotConverged,
+}
+
+impl Status {
+    /// The word in `summary.json`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Interrupted => "interrupted",
+            Self::Diverged => "diverged",
+            Self::NotConverged => "not-converged",
+        }
+    }
 }
 
 /// The element that limits the increment.
@@ -79,6 +93,8 @@ pub struct Summary {
     pub status: Status,
     /// Why, when it did not complete.
     pub message: Option<String>,
+    /// `explicit`.
+    pub physics: &'static str,
     /// Version of Pogo.
     pub version: String,
     /// Title of the model.

@@ -249,7 +249,7 @@ pub enum SpringError {
 }
 
 /// Steps a model in time on some device. Only devices fail: on the CPU nothing here is an error.
-pub trait Stepper: Send {
+pub trait Stepper<'a>: Send {
     /// n: the state is u_n.
     fn step(&self) -> u64;
 
@@ -288,7 +288,7 @@ pub trait Stepper: Send {
     fn changes(&self) -> &[Change];
 
     /// The springs that are there now.
-    fn springs(&self) -> &Springs<'_>;
+    fn springs(&self) -> &Springs<'a>;
 }
 
 impl Addressing {

@@ -6,58 +6,13 @@ use pogo_kernels::eikonal::{
 };
 use pogo_kernels::simd::Real;
 
-use crate::config::DeviceChoice;
-use crate::device::{MayBeDevice, on_chosen};
+use crate::device::{Device, MayBeDevice};
 use crate::observe::Observer;
 
 /// A mesh that is ready to be solved on some machine.
-pub(super) trait Engine<T> {
-    /// `cpu`, or the name of the device.
-    fn name(&self) -> String;
-    /// One set of starts.
-    fn solve(&mut self, starts: &[(u32, f64)]) -> Result<Arrival<T>, EikonalError>;
-    /// Many sets of starts; results come in any order, perhaps from several threads.
-    fn solve_many(
-        &mut self,
-        sets: &[Vec<(u32, f64)>],
-        each: &(dyn Fn(usize, Arrival<T>) + Sync),
-    ) -> Result<(), EikonalError>;
-}
-
-impl<T: Real> Engine<T> for EikonalSolver<'_, T> {
-    fn name(&self) -> String {
-        "cpu".into()
-    }
-
-    fn solve(&mut self, starts: &[(u32, f64)]) -> Result<Arrival<T>, EikonalError> {
-        Self::solve(self, starts)
-    }
-
-    fn solve_many(
-        &mut self,
-        sets: &[Vec<(u32, f64)>],
-        each: &(dyn Fn(usize, Arrival<T>) + Sync),
-    ) -> Result<(), EikonalError> {
-        Self::solve_many(self, sets, each)
-    }
-}
-
-impl<T: Real> Engine<T> for GpuSolver<T> {
-    fn name(&self) -> String {
-        self.device().to_owned()
-    }
-
-    fn solve(&mut self, starts: &[(u32, f64)]) -> Result<Arrival<T>, EikonalError> {
-        Self::solve(self, starts)
-    }
-
-    fn solve_many(
-        &mut self,
-        sets: &[Vec<(u32, f64)>],
-        each: &(dyn Fn(usize, Arrival<T>) + Sync),
-    ) -> Result<(), EikonalError> {
-        Self::solve_many(self, sets, each)
-    }
+pub(super) enum Engine<'a, T: Real> {
+    Cpu(Box<EikonalSolver<'a, T>>),
+    Gpu(Box<GpuSolver<T>>),
 }
 
 impl MayBeDevice for EikonalError {
@@ -69,23 +24,48 @@ impl MayBeDevice for EikonalError {
     }
 }
 
-/// The engine of a choice. `auto` takes the first device that can do it, else the CPU.
-///
-/// # Errors
-/// Of the CPU's tables; a device that was asked for and cannot be used.
-pub(super) fn choose<'a, T: Real>(
-    problem: &EikonalProblem<'a>,
-    settings: &EikonalSettings,
-    choice: DeviceChoice,
-    observer: &mut dyn Observer,
-) -> Result<Box<dyn Engine<T> + 'a>, EikonalError> {
-    on_chosen::<Box<dyn Engine<T> + 'a>, _>(
-        choice,
-        observer,
-        |_| Ok(Box::new(EikonalSolver::<T>::new(problem, settings)?)),
-        |ordinal, _| {
+impl<'a, T: Real> Engine<'a, T> {
+    /// # Errors
+    /// Of the CPU's tables; a device that was asked for and cannot be used.
+    pub fn new(
+        problem: &EikonalProblem<'a>,
+        settings: &EikonalSettings,
+        device: &Device,
+        observer: &mut dyn Observer,
+    ) -> Result<Self, EikonalError> {
+        let cpu = |_: &mut dyn Observer| Ok(Self::Cpu(Box::new(EikonalSolver::new(problem, settings)?)));
+        let gpu = |ordinal, _: &mut dyn Observer| {
             let on_device = GpuSettings { ordinal, ..GpuSettings::default() };
-            Ok(Box::new(GpuSolver::<T>::new(problem, settings, &on_device)?))
-        },
-    )
+            Ok(Self::Gpu(Box::new(GpuSolver::new(problem, settings, &on_device)?)))
+        };
+        device.choose(observer, cpu, gpu)
+    }
+
+    /// `cpu`, or the name of the device.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Cpu(_) => "cpu".into(),
+            Self::Gpu(solver) => solver.device().to_owned(),
+        }
+    }
+
+    /// Solves for one set of starts.
+    pub fn solve(&mut self, starts: &[(u32, f64)]) -> Result<Arrival<T>, EikonalError> {
+        match self {
+            Self::Cpu(solver) => solver.solve(starts),
+            Self::Gpu(solver) => solver.solve(starts),
+        }
+    }
+
+    /// Solves for many sets of starts; results come in any order, perhaps from several threads.
+    pub fn solve_many(
+        &mut self,
+        sets: &[Vec<(u32, f64)>],
+        each: &(dyn Fn(usize, Arrival<T>) + Sync),
+    ) -> Result<(), EikonalError> {
+        match self {
+            Self::Cpu(solver) => solver.solve_many(sets, each),
+            Self::Gpu(solver) => solver.solve_many(sets, each),
+        }
+    }
 }

@@ -7,7 +7,7 @@ use pogo_kernels::eikonal::EikonalProblem;
 
 /// `time_low,time_high,measure,fraction,cumulative`: volume (area of triangles) of the elements whose mean time lies in each
 /// bin, over all reached elements; blocked ones are not, though their nodes may be. None where nothing was reached.
-pub fn histogram(problem: &EikonalProblem, time: &[f64], bins: usize) -> Option<String> {
+pub(super) fn histogram(problem: &EikonalProblem, time: &[f64], bins: usize) -> Option<String> {
     let mesh = &problem.mesh;
     let mean = |element: usize| {
         let nodes = mesh.nodes(element);

@@ -1,11 +1,33 @@
-//! A run of an Eikonal model: tensors out of velocities and directions, starts, the kernel, results.
+//! Arrival times of a wave: tensors out of velocities and directions, starts, the kernel, results.
 
 mod engine;
 mod histogram;
 mod many;
 mod paths;
 mod pictures;
-pub mod run;
+mod results;
+mod run;
 mod starts;
+mod table;
 
-pub use run::{EikonalModel, run};
+use pogo_formats::eikonal::{Eikonal, EikonalSetup};
+use pogo_formats::physics::BlockFile;
+
+use crate::call::Call;
+use crate::config::options::Purpose;
+use crate::error::SolveError;
+use crate::observe::Observer;
+use crate::{RunSummary, Solve};
+
+impl Solve for Eikonal {
+    const OPTIONS: &'static [Purpose] = &[Purpose::Arrivals];
+
+    fn run(
+        file: &BlockFile<Self>,
+        setup: &EikonalSetup,
+        call: &Call<'_>,
+        observer: &mut dyn Observer,
+    ) -> Result<RunSummary, SolveError> {
+        run::run(&file.mesh(), &file.domains(), setup, call, observer)
+    }
+}

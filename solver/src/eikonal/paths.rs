@@ -7,7 +7,7 @@ use pogo_kernels::eikonal::{EikonalProblem, Predecessor};
 
 /// A point of a path.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct PathPoint {
+pub(super) struct PathPoint {
     /// Where.
     pub position: [f64; 3],
     /// When.
@@ -27,7 +27,7 @@ type Support = Vec<(u32, f64)>;
 /// From a node it goes to the point where the wave entered the element that it crossed last; from a point on a face or an edge
 /// along −D∇φ through the element behind it; where there is none, to the earliest of its nodes. A node with an exact time
 /// may be earlier than where the wave would come from: from there it goes straight to the start, `centre`, whose ball it is in.
-pub fn path(
+pub(super) fn path(
     problem: &EikonalProblem,
     time: &[f64],
     predecessors: &[Predecessor],
@@ -174,7 +174,7 @@ fn solved(g: [[f64; 3]; 3], b: [f64; 3]) -> Option<[f64; 3]> {
 }
 
 /// `path,node,step,x,y,z,time`.
-pub fn csv(paths: &[(u32, Vec<PathPoint>)]) -> String {
+pub(super) fn csv(paths: &[(u32, Vec<PathPoint>)]) -> String {
     let mut text = String::from("path,node,step,x,y,z,time\n");
     for (number, (label, path)) in paths.iter().enumerate() {
         for (step, PathPoint { position: [x, y, z], time }) in path.iter().enumerate() {

@@ -8,10 +8,7 @@ use pogo_formats::write::OutputError;
 use pogo_formats::write::plot::{Scalar, SnapshotOptions, snapshot_png};
 
 /// Draws the times, one picture a view; gives the names of the files.
-///
-/// # Errors
-/// [`OutputError::Io`].
-pub fn isochrones(
+pub(super) fn isochrones(
     folder: &Path,
     mesh: &EikonalMeshView,
     setup: &EikonalSetup,

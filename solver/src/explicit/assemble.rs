@@ -3,27 +3,32 @@
 use std::collections::BTreeMap;
 
 use pogo_formats::explicit::{AbsorbingProfile, Setup};
-use pogo_formats::mesh::ElementKind;
-use pogo_formats::mesh::MeshView;
+use pogo_formats::mesh::{ElementKind, MeshView};
+use pogo_formats::write::traces::Traces;
 use pogo_kernels::dynamics::Constraint;
+use pogo_kernels::dynamics::signals::Signals;
 use pogo_kernels::explicit::State;
-use pogo_kernels::explicit::elements;
-use pogo_kernels::explicit::elements::SectionProperties;
-use pogo_kernels::explicit::elements::{ElementError, MaterialError, StableIncrement};
+use pogo_kernels::explicit::elements::{self, ElementError, MaterialError, SectionProperties, StableIncrement};
 
+use super::columns::Columns;
 use super::elements::{Elements, user_element_label};
-use super::loads::{self, Forces, LoadError};
-use super::signals::Signals;
+use super::loads::{self, LoadError};
+use crate::call::Call;
+use crate::error::SolveError;
+use crate::run::conditions::{self, ConditionError, Forces};
+use crate::run::histories::{self, Histories};
+use crate::run::schedule::{self, Clock};
 
 /// A model that cannot be stepped.
 #[derive(Debug, thiserror::Error)]
-pub enum AssembleError {
+pub(super) enum AssembleError {
     /// A material or section.
     #[error(transparent)]
     Material(#[from] MaterialError),
-    /// A load or boundary condition.
     #[error(transparent)]
     Load(#[from] LoadError),
+    #[error(transparent)]
+    Condition(#[from] ConditionError),
     /// Something else about an element.
     #[error(transparent)]
     Element(ElementError),
@@ -61,7 +66,7 @@ pub enum AssembleError {
 
 /// Everything that does not depend on the time increment.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Matter {
+pub(super) struct Matter {
     /// One a section.
     pub sections: Vec<SectionProperties>,
     /// Factor on each element's stiffness, or empty.
@@ -78,7 +83,7 @@ pub struct Matter {
 ///
 /// # Errors
 /// A material or section that makes no sense, elements without volume, references beyond the model.
-pub fn matter(mesh: &MeshView<'_>, setup: &Setup) -> Result<Matter, AssembleError> {
+fn matter(mesh: &MeshView<'_>, setup: &Setup) -> Result<Matter, AssembleError> {
     let mut sections = Vec::with_capacity(setup.sections.len());
     let mut section_rate = Vec::with_capacity(setup.sections.len());
     for section in &setup.sections {
@@ -153,18 +158,9 @@ fn with_labels(mesh: &MeshView<'_>, error: ElementError) -> AssembleError {
     }
 }
 
-/// The element bound on the time increment.
-///
-/// # Errors
-/// As [`matter`].
-pub fn stable_increment(mesh: &MeshView<'_>, matter: &Matter) -> Result<StableIncrement, AssembleError> {
-    elements::stable_increment(mesh, &matter.sections, &matter.stiffness_factor, &matter.lumped_mass)
-        .map_err(|error| with_labels(mesh, error))
-}
-
 /// What acts on the model.
 #[derive(Debug, Clone)]
-pub struct Actions {
+pub(super) struct Actions {
     /// Forces.
     pub forces: Forces,
     /// Prescribed components, sorted by degree of freedom.
@@ -177,23 +173,68 @@ pub struct Actions {
 ///
 /// # Errors
 /// References beyond the mesh; forces or velocities on nodes without mass.
-pub fn actions(
+fn actions(
     mesh: &MeshView<'_>,
     setup: &Setup,
     matter: &Matter,
     signals: &mut Signals<'_>,
 ) -> Result<Actions, AssembleError> {
-    let initial_velocities = loads::initial_velocities(mesh, setup)?;
-    let constraints = loads::constraints(mesh, setup, &initial_velocities, signals)?;
+    let dofs = super::dofs(mesh);
+    let initial_velocities = conditions::initial_velocities(dofs, &setup.initial_velocities)?;
+    let constraints =
+        conditions::constraints(dofs, &setup.boundaries, &setup.amplitudes, &initial_velocities, signals)?;
     let forces = loads::forces(mesh, setup, &matter.sections, &constraints, signals)?;
-    let dimension = mesh.dimension as u64;
     for force in &forces.free {
-        let node = (force.dof / dimension) as usize;
+        let node = (force.dof / mesh.dimension as u64) as usize;
         if matter.lumped_mass[node] <= 0.0 {
-            return Err(AssembleError::Massless { what: "a load", label: mesh.node_names().of(node as u32) });
+            let label = mesh.node_names().of(node as u32);
+            return Err(AssembleError::Massless { what: "a load", label });
         }
     }
     Ok(Actions { forces, constraints, initial_velocities })
+}
+
+/// A model that is ready to be put on a stepper, but for its block tables.
+pub(super) struct Assembled<'a> {
+    pub matter: Matter,
+    /// The element bound on the time increment.
+    pub bound: StableIncrement,
+    pub clock: Clock,
+    pub signals: Signals<'a>,
+    pub actions: Actions,
+    pub columns: Columns<'a>,
+    pub histories: Histories,
+}
+
+/// Assembles a model and plans its traces.
+///
+/// # Errors
+/// A model that cannot be stepped, or not enough memory for its traces.
+pub(super) fn assemble<'a>(
+    mesh: &MeshView<'_>,
+    setup: &'a Setup,
+    call: &Call<'_>,
+) -> Result<Assembled<'a>, SolveError> {
+    let refuse = |error: AssembleError| call.refuse(error);
+    let matter = matter(mesh, setup).map_err(refuse)?;
+    let bound = elements::stable_increment(mesh, &matter.sections, &matter.stiffness_factor, &matter.lumped_mass)
+        .map_err(|error| refuse(with_labels(mesh, error)))?;
+    let clock = Clock::new(setup.explicit.time, setup.explicit.increment, bound.increment)
+        .map_err(|reason| call.refuse(reason))?;
+    let dt = clock.time_increment;
+    let mut signals = Signals::new(&setup.amplitudes, dt);
+    let actions = actions(mesh, setup, &matter, &mut signals).map_err(refuse)?;
+    let is_prescribed = |dof| actions.constraints.binary_search_by_key(&dof, |constraint| constraint.dof).is_ok();
+    let dofs = super::dofs(mesh);
+    let reaction_dofs = histories::reaction_dofs(&setup.histories, dofs, is_prescribed);
+    let sampling = |interval| schedule::steps(interval, clock);
+    let (nodal, elemental) = (&setup.histories, &setup.element_histories);
+    let (traces, steps) = Traces::plan(nodal, mesh.node_names(), elemental, &mesh.groups, sampling);
+    let supported = (reaction_dofs, actions.forces.supported.as_slice());
+    let mut columns = Columns::new(mesh, &matter, &traces, supported, signals.clone(), dt)
+        .map_err(|error| refuse(AssembleError::Element(error)))?;
+    let histories = Histories::plan((traces, steps), dofs, dt, &mut columns)?;
+    Ok(Assembled { matter, bound, clock, signals, actions, columns, histories })
 }
 
 /// The state at t = 0: u_0 from the prescribed components (0 elsewhere) and
@@ -203,7 +244,7 @@ pub fn actions(
 /// ```
 ///
 /// so that the start is of second order.
-pub fn initial_state(
+pub(super) fn initial_state(
     mesh: &MeshView<'_>,
     matter: &Matter,
     actions: &Actions,

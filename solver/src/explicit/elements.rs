@@ -5,7 +5,7 @@ use pogo_formats::mesh::{MeshView, user_label};
 
 /// One element.
 #[derive(Debug, Clone, Copy)]
-pub struct Element<'a> {
+pub(super) struct Element<'a> {
     /// What it is.
     pub kind: ElementKind,
     /// Section index.
@@ -20,7 +20,7 @@ pub struct Element<'a> {
 
 /// The elements of a mesh, found by index.
 #[derive(Debug, Clone)]
-pub struct Elements<'m, 'a> {
+pub(super) struct Elements<'m, 'a> {
     mesh: &'m MeshView<'a>,
     /// First element index of each group.
     first: Vec<usize>,
@@ -95,7 +95,7 @@ impl<'m, 'a> Elements<'m, 'a> {
 }
 
 /// How the user knows the element with this index: `LABEL`, or `INSTANCE.LABEL` where there are instances.
-pub fn user_element_label(mesh: &MeshView<'_>, index: usize) -> String {
+pub(super) fn user_element_label(mesh: &MeshView<'_>, index: usize) -> String {
     match Elements::new(mesh).get(index) {
         Some(element) => user_label(&mesh.instances, element.instance, element.label),
         None => format!("#{index}"),

@@ -2,7 +2,7 @@
 
 /// (∫ N_i n dA, ∫ N_i dA) for each node of a face, n the unit normal by the order of the nodes (in 2D: the edge's
 /// direction turned by −90°, and dA = thickness ds).
-pub fn weights(points: &[[f64; 3]], dimension: usize, thickness: f64) -> Vec<([f64; 3], f64)> {
+pub(super) fn weights(points: &[[f64; 3]], dimension: usize, thickness: f64) -> Vec<([f64; 3], f64)> {
     match (dimension, points) {
         (2, [a, b]) => {
             let half = 0.5 * thickness;
@@ -45,12 +45,12 @@ fn quadrilateral(points: [[f64; 3]; 4]) -> Vec<([f64; 3], f64)> {
 }
 
 /// a − b.
-pub fn subtract(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
+pub(super) fn subtract(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
     [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
 }
 
 /// a · b.
-pub fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
+pub(super) fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
     a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 }
 

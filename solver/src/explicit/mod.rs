@@ -1,22 +1,52 @@
-//! The explicit solver: from a model to results in a folder.
+//! Explicit elastodynamics: from a model to results in a folder.
 //!
 //! ```text
-//! run ─► assemble (elements, faces, loads, signals) ─► Problem ─► kernels
-//!     └► time_loop ─► histories (reactions), snapshots, energy, checkpoint
+//! run ─► assemble (elements, faces, loads) ─► Problem ─► kernels
+//!     └► crate::run (time loop) ─► model (energy, columns), snapshots
 //! ```
 
-pub mod assemble;
-pub mod checkpoint;
-pub mod elements;
-pub mod energy;
-pub mod faces;
-pub mod histories;
-pub mod loads;
-pub mod reactions;
-pub mod resolution;
-pub mod run;
-pub mod schedule;
-pub mod snapshots;
-pub mod time_loop;
+mod assemble;
+mod columns;
+mod elements;
+mod faces;
+mod loads;
+mod model;
+mod resolution;
+mod run;
+mod snapshots;
+mod stepper;
 
-pub use pogo_kernels::dynamics::signals;
+use pogo_formats::explicit::{Explicit, Setup};
+use pogo_formats::mesh::MeshView;
+use pogo_formats::physics::BlockFile;
+
+use crate::call::Call;
+use crate::config::Settings;
+use crate::config::options::Purpose;
+use crate::error::SolveError;
+use crate::observe::Observer;
+use crate::run::conditions::Dofs;
+use crate::{RunSummary, Solve};
+
+impl Solve for Explicit {
+    const OPTIONS: &'static [Purpose] = &[Purpose::Time, Purpose::Explicit];
+
+    fn apply(settings: &Settings, setup: &mut Setup) {
+        let explicit = &mut setup.explicit;
+        crate::run::apply_settings(settings, &mut explicit.time, &mut explicit.increment);
+        explicit.lumping = settings.lumping.unwrap_or(explicit.lumping);
+    }
+
+    fn run(
+        file: &BlockFile<Self>,
+        setup: &Setup,
+        call: &Call<'_>,
+        observer: &mut dyn Observer,
+    ) -> Result<RunSummary, SolveError> {
+        run::run(file, setup, call, observer)
+    }
+}
+
+fn dofs(mesh: &MeshView<'_>) -> Dofs {
+    Dofs { n_nodes: mesh.n_nodes(), dimension: mesh.dimension }
+}

@@ -3,13 +3,12 @@
 use pogo_formats::dynamics::AmplitudeShape;
 use pogo_formats::explicit::Setup;
 
-/// Increments a period below which a signal is not what it says: a wave with so few of them is shorter than some six of the
-/// smallest elements.
+/// Fewest increments a period of a signal. A wave of a shorter period is shorter than some six of the smallest elements.
 const FEWEST: f64 = 6.0;
 
-/// What to say of the signals in use that the increment `dt` (s) does not follow: they are sampled once an increment, so that one of
-/// a few increments is another signal, or none.
-pub fn coarse_signals(setup: &Setup, dt: f64) -> Vec<String> {
+/// Warnings about the amplitudes in use that change too fast for the increment `dt`, s. A signal is sampled once an
+/// increment: with few increments a period the model sees another signal, or none.
+pub(super) fn coarse_signals(setup: &Setup, dt: f64) -> Vec<String> {
     let loads = setup.loads.iter().filter(|load| load.magnitude != 0.0).map(|load| load.amplitude);
     let boundaries = setup.boundaries.iter().map(|boundary| boundary.amplitude);
     let used: Vec<u32> = loads.chain(boundaries).flatten().collect();
@@ -25,7 +24,7 @@ pub fn coarse_signals(setup: &Setup, dt: f64) -> Vec<String> {
     too_fast.collect()
 }
 
-/// The time in which a signal rises and falls, s; nothing for tables that do not come back to where they begin, such as steps.
+/// The time in which a signal rises and falls, s; none for tables that end at another value than they begin with, such as steps.
 fn period(shape: &AmplitudeShape) -> Option<f64> {
     match shape {
         AmplitudeShape::ToneBurst { frequency, .. } | AmplitudeShape::Ricker { frequency, .. } => Some(1.0 / frequency),

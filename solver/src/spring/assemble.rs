@@ -1,79 +1,20 @@
-//! From a model to what the kernels step: masses, forces, fixed and driven particles, the start.
+//! From a model to what the kernels step: masses, forces, fixed and driven particles, gravity.
 
 use std::collections::BTreeMap;
 
-use pogo_formats::dynamics::{Increment, Load, LoadKind};
-use pogo_formats::explicit::{ExplicitSettings, Lumping, Setup};
-use pogo_formats::mesh::MeshView;
 use pogo_formats::spring::{SpringMeshView, SpringSetup};
+use pogo_kernels::dynamics::signals::{Signal, Signals};
 use pogo_kernels::dynamics::{Constraint, NodalForce};
-use pogo_kernels::spring::Acceleration;
+use pogo_kernels::spring::{Acceleration, SpringProblem};
 
-use crate::explicit::loads::{self, Forces, LoadError};
-use crate::explicit::signals::{Signal, Signals};
+use crate::run::conditions::{self, ConditionError, Dofs, ForceSum, Forces, is_absolute};
 
-/// The particles as a mesh without elements: labels and sets are found by the same rules as in explicit dynamics.
-pub fn particles<'a>(mesh: &SpringMeshView<'a>) -> MeshView<'a> {
-    MeshView {
-        dimension: 3,
-        coordinates: mesh.coordinates,
-        node_labels: mesh.labels,
-        node_instance: mesh.instance,
-        instances: mesh.instances.clone(),
-        groups: Vec::new(),
-        node_sets: Vec::new(),
-        element_sets: Vec::new(),
-    }
-}
-
-/// The conditions as explicit dynamics has them; gravity of some particles is a force on each. `mass` is that of [`masses`].
-pub fn conditions(setup: &SpringSetup, mass: &[f64]) -> Setup {
-    let weight = |&particle: &u32| mass[if mass.len() == 1 { 0 } else { particle as usize }];
-    let weights = setup.gravity.iter().filter_map(|gravity| {
-        let particles = gravity.particles.as_ref()?;
-        Some(Load {
-            name: gravity.name.clone(),
-            kind: LoadKind::Concentrated {
-                nodes: particles.clone(),
-                weights: particles.iter().map(weight).collect(),
-                direction: gravity.direction,
-            },
-            magnitude: gravity.magnitude,
-            amplitude: gravity.amplitude,
-        })
-    });
-    let forces = setup.forces.iter().map(|force| Load {
-        name: force.name.clone(),
-        kind: LoadKind::Concentrated {
-            nodes: force.particles.clone(),
-            weights: force.weights.clone(),
-            direction: force.direction,
-        },
-        magnitude: force.magnitude,
-        amplitude: force.amplitude,
-    });
-    Setup {
-        title: setup.title.clone(),
-        materials: Vec::new(),
-        sections: Vec::new(),
-        amplitudes: setup.amplitudes.clone(),
-        loads: forces.chain(weights).collect(),
-        boundaries: setup.boundaries.clone(),
-        initial_velocities: setup.initial_velocities.clone(),
-        absorbing_layers: Vec::new(),
-        histories: setup.histories.clone(),
-        element_histories: Vec::new(),
-        fields: Vec::new(),
-        explicit: ExplicitSettings {
-            time: setup.solver.time,
-            increment: Increment::Automatic { factor: 1.0 },
-            lumping: Lumping::Equal,
-        },
-    }
+pub(super) fn dofs(mesh: &SpringMeshView<'_>) -> Dofs {
+    Dofs { n_nodes: mesh.n_particles(), dimension: 3 }
 }
 
 /// m, kg, (n,), or (1,) where it is the same for all.
-pub fn masses(mesh: &SpringMeshView<'_>, setup: &SpringSetup) -> Vec<f64> {
+fn masses(mesh: &SpringMeshView<'_>, setup: &SpringSetup) -> Vec<f64> {
     let of = |particle: usize| {
         let material = &setup.materials[usize::from(mesh.material[particle])];
         material.mass + material.density * mesh.volume_of(particle)
@@ -83,9 +24,28 @@ pub fn masses(mesh: &SpringMeshView<'_>, setup: &SpringSetup) -> Vec<f64> {
     if (0..n).all(|particle| of(particle) == first) { vec![first] } else { (0..n).map(of).collect() }
 }
 
+/// The particles and springs of a model, without loads, with a time increment of 1 s.
+pub(super) fn bare_problem<'a>(mesh: &SpringMeshView<'a>, setup: &SpringSetup) -> SpringProblem<'a> {
+    SpringProblem {
+        mesh: mesh.clone(),
+        groups: setup.groups.clone(),
+        mass: masses(mesh, setup),
+        damping: setup.solver.damping,
+        time_increment: 1.0,
+        gravity: Vec::new(),
+        forces: Vec::new(),
+        constraints: Vec::new(),
+        monitors: Vec::new(),
+        cuts: setup.cuts.clone(),
+        erasures: setup.erasures.clone(),
+        additions: setup.additions.clone(),
+        follow_work: false,
+    }
+}
+
 /// What acts on particles.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Actions {
+pub(super) struct Actions {
     /// On free components.
     pub forces: Vec<NodalForce>,
     /// On fixed and driven components: these only change the reaction.
@@ -94,31 +54,42 @@ pub struct Actions {
     pub constraints: Vec<Constraint>,
     /// Gravity of all particles.
     pub gravity: Vec<Acceleration>,
-    /// v at t = 0 of components that have one.
+    /// v at t = 0 of components that have one, m/s.
     pub initial_velocities: BTreeMap<u64, f64>,
 }
 
-/// Forces, fixed and driven particles, gravity of all particles, with their columns of the signal table.
-///
-/// # Errors
-/// References beyond the model.
-pub fn actions(
-    particles: &MeshView<'_>,
-    conditions: &Setup,
+/// Forces, fixed and driven particles, and gravity, with their columns of the signal table. Gravity of some particles is a
+/// force on each of them. `mass` is that of a problem, kg.
+pub(super) fn actions(
+    mesh: &SpringMeshView<'_>,
     setup: &SpringSetup,
+    mass: &[f64],
     signals: &mut Signals<'_>,
-) -> Result<Actions, LoadError> {
-    let initial_velocities = loads::initial_velocities(particles, conditions)?;
-    let constraints = loads::constraints(particles, conditions, &initial_velocities, signals)?;
-    let Forces { free: forces, supported } = loads::forces(particles, conditions, &[], &constraints, signals)?;
-    let gravity = setup
-        .gravity
-        .iter()
-        .filter(|gravity| gravity.particles.is_none())
-        .map(|gravity| Acceleration {
-            acceleration: gravity.direction.map(|x| x * gravity.magnitude),
-            signal: signals.column(Signal::Value(gravity.amplitude)),
-        })
-        .collect();
+) -> Result<Actions, ConditionError> {
+    let (dofs, amplitudes) = (dofs(mesh), &setup.amplitudes);
+    let initial_velocities = conditions::initial_velocities(dofs, &setup.initial_velocities)?;
+    let constraints = conditions::constraints(dofs, &setup.boundaries, amplitudes, &initial_velocities, signals)?;
+    let mut sum = ForceSum::new(dofs);
+    let mut add = |name: &str, particles: &[u32], weights: &[f64], direction, magnitude, amplitude| {
+        let magnitude = if is_absolute(amplitudes, amplitude, name)? { 1.0 } else { magnitude };
+        let signal = signals.column(Signal::Value(amplitude));
+        sum.add_concentrated(name, particles, weights, direction, (magnitude, signal))
+    };
+    for force in &setup.forces {
+        add(&force.name, &force.particles, &force.weights, force.direction, force.magnitude, force.amplitude)?;
+    }
+    let weight = |&particle: &u32| mass[if mass.len() == 1 { 0 } else { particle as usize }];
+    for gravity in &setup.gravity {
+        let Some(particles) = &gravity.particles else { continue };
+        let weights: Vec<f64> = particles.iter().map(weight).collect();
+        add(&gravity.name, particles, &weights, gravity.direction, gravity.magnitude, gravity.amplitude)?;
+    }
+    let everywhere = setup.gravity.iter().filter(|gravity| gravity.particles.is_none());
+    let gravity = everywhere.map(|gravity| Acceleration {
+        acceleration: gravity.direction.map(|x| x * gravity.magnitude),
+        signal: signals.column(Signal::Value(gravity.amplitude)),
+    });
+    let gravity = gravity.collect();
+    let Forces { free: forces, supported } = sum.forces(&constraints);
     Ok(Actions { forces, supported, constraints, gravity, initial_velocities })
 }

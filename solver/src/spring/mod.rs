@@ -1,13 +1,41 @@
 //! Mass-spring-damper models: from a model to results in a folder.
 //!
 //! ```text
-//! run ─► assemble (masses, signals, forces) ─► SpringProblem ─► kernels
-//!     └► time_loop ─► traces (reactions), snapshots, energy, checkpoint
+//! run ─► assemble (masses, forces) ─► SpringProblem ─► kernels
+//!     └► crate::run (time loop) ─► model (energies, reactions), snapshots ─► report
 //! ```
 
-pub mod assemble;
-pub mod checkpoint;
-pub mod reactions;
-pub mod run;
-pub mod snapshots;
-pub mod time_loop;
+mod assemble;
+mod columns;
+mod model;
+mod report;
+mod run;
+mod snapshots;
+mod stepper;
+
+use pogo_formats::physics::BlockFile;
+use pogo_formats::spring::{Spring, SpringSetup};
+
+use crate::call::Call;
+use crate::config::Settings;
+use crate::config::options::Purpose;
+use crate::error::SolveError;
+use crate::observe::Observer;
+use crate::{RunSummary, Solve};
+
+impl Solve for Spring {
+    const OPTIONS: &'static [Purpose] = &[Purpose::Time, Purpose::Springs];
+
+    fn apply(settings: &Settings, setup: &mut SpringSetup) {
+        crate::run::apply_settings(settings, &mut setup.solver.time, &mut setup.solver.increment);
+    }
+
+    fn run(
+        file: &BlockFile<Self>,
+        setup: &SpringSetup,
+        call: &Call<'_>,
+        observer: &mut dyn Observer,
+    ) -> Result<RunSummary, SolveError> {
+        run::run(&file.mesh(), setup, call, observer)
+    }
+}

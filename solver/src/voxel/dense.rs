@@ -1,7 +1,7 @@
 //! Small dense matrices.
 
 /// Solves A x = b by elimination with pivoting; none where A is singular to rounding.
-pub fn solve<const N: usize>(mut a: [[f64; N]; N], mut b: [f64; N]) -> Option<[f64; N]> {
+pub(super) fn solve<const N: usize>(mut a: [[f64; N]; N], mut b: [f64; N]) -> Option<[f64; N]> {
     let largest = a.iter().flatten().fold(0.0_f64, |largest, x| largest.max(x.abs()));
     for column in 0..N {
         let pivot = (column..N).max_by(|&i, &j| a[i][column].abs().total_cmp(&a[j][column].abs()))?;
@@ -26,7 +26,7 @@ pub fn solve<const N: usize>(mut a: [[f64; N]; N], mut b: [f64; N]) -> Option<[f
 }
 
 /// A⁻¹; none where A is singular to rounding.
-pub fn inverse<const N: usize>(a: [[f64; N]; N]) -> Option<[[f64; N]; N]> {
+pub(super) fn inverse<const N: usize>(a: [[f64; N]; N]) -> Option<[[f64; N]; N]> {
     let mut columns = [[0.0; N]; N];
     for (column, out) in columns.iter_mut().enumerate() {
         *out = solve(a, std::array::from_fn(|row| f64::from(row == column)))?;
@@ -35,12 +35,12 @@ pub fn inverse<const N: usize>(a: [[f64; N]; N]) -> Option<[[f64; N]; N]> {
 }
 
 /// A B.
-pub fn product<const N: usize>(a: &[[f64; N]; N], b: &[[f64; N]; N]) -> [[f64; N]; N] {
+pub(super) fn product<const N: usize>(a: &[[f64; N]; N], b: &[[f64; N]; N]) -> [[f64; N]; N] {
     std::array::from_fn(|i| std::array::from_fn(|j| (0..N).map(|k| a[i][k] * b[k][j]).sum()))
 }
 
 /// Aᵀ.
-pub fn transposed<const N: usize>(a: &[[f64; N]; N]) -> [[f64; N]; N] {
+pub(super) fn transposed<const N: usize>(a: &[[f64; N]; N]) -> [[f64; N]; N] {
     std::array::from_fn(|i| std::array::from_fn(|j| a[j][i]))
 }
 

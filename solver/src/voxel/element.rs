@@ -1,7 +1,7 @@
 //! The trilinear cube: stiffness, strain and stress of one element, in f64 and as plain as can be.
 
 /// Nodes of an element: c = x + 2 y + 4 z for the corner at (x, y, z) ∈ {0, 1}³.
-pub const N_DOFS: usize = 24;
+pub(super) const N_DOFS: usize = 24;
 
 /// A cube of edge 1 with E = 1: K of an element is E h times `stiffness`.
 ///
@@ -12,7 +12,7 @@ pub const N_DOFS: usize = 24;
 ///
 /// Degrees of freedom are 3 c + direction. Voigt's order is xx, yy, zz, yz, xz, xy with engineering shears.
 #[derive(Debug, Clone)]
-pub struct Cube {
+pub(super) struct Cube {
     /// ∫ Bᵀ D B dV by 2 × 2 × 2 Gauss points, which is exact.
     pub stiffness: Box<[[f64; N_DOFS]; N_DOFS]>,
     /// D for E = 1.
@@ -22,7 +22,7 @@ pub struct Cube {
 }
 
 /// D of an isotropic material with E = 1.
-pub fn elasticity(poisson: f64) -> [[f64; 6]; 6] {
+pub(super) fn elasticity(poisson: f64) -> [[f64; 6]; 6] {
     let lambda = poisson / ((1.0 + poisson) * (1.0 - 2.0 * poisson));
     let mu = 0.5 / (1.0 + poisson);
     let mut d = [[0.0; 6]; 6];
@@ -95,7 +95,7 @@ impl Cube {
 }
 
 /// Equivalent stress of von Mises.
-pub fn von_mises(s: &[f64; 6]) -> f64 {
+pub(super) fn von_mises(s: &[f64; 6]) -> f64 {
     let normal = (s[0] - s[1]).powi(2) + (s[1] - s[2]).powi(2) + (s[2] - s[0]).powi(2);
     (0.5 * normal + 3.0 * (s[3] * s[3] + s[4] * s[4] + s[5] * s[5])).sqrt()
 }

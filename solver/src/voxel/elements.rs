@@ -8,7 +8,7 @@ use super::element::{Cube, N_DOFS};
 
 /// An element with its nodes.
 #[derive(Debug, Clone, Copy)]
-pub struct Element {
+pub(super) struct Element {
     /// Number.
     pub number: u32,
     /// Position (i, j, k).
@@ -18,7 +18,7 @@ pub struct Element {
 }
 
 /// Calls `act` for every element of a brick, in order.
-pub fn for_brick(bricks: &BricksView<'_>, brick: usize, table: &mut BrickNodes, mut act: impl FnMut(Element)) {
+pub(super) fn for_brick(bricks: &BricksView<'_>, brick: usize, table: &mut BrickNodes, mut act: impl FnMut(Element)) {
     let corner = bricks.corner(brick);
     let numbers = bricks.element_first[brick]..bricks.element_first[brick + 1];
     if numbers.is_empty() {
@@ -31,13 +31,8 @@ pub fn for_brick(bricks: &BricksView<'_>, brick: usize, table: &mut BrickNodes, 
     }
 }
 
-/// Young's modulus of an element.
-pub fn modulus(moduli: &Moduli<'_>, element: u32) -> f64 {
-    moduli.young(element as usize)
-}
-
 /// Displacements of an element's nodes.
-pub fn gather(displacement: &[f64], nodes: &[u32; 8]) -> [f64; N_DOFS] {
+pub(super) fn gather(displacement: &[f64], nodes: &[u32; 8]) -> [f64; N_DOFS] {
     std::array::from_fn(|dof| displacement[3 * nodes[dof / 3] as usize + dof % 3])
 }
 
@@ -45,7 +40,7 @@ pub fn gather(displacement: &[f64], nodes: &[u32; 8]) -> [f64; N_DOFS] {
 const PIECE: usize = 64;
 
 /// (K u) of the nodes for which `wanted` holds, by node; the same bits for every number of threads.
-pub fn internal_force(
+pub(super) fn internal_force(
     bricks: &BricksView<'_>,
     moduli: &Moduli<'_>,
     cube: &Cube,
@@ -67,7 +62,7 @@ pub fn internal_force(
                         if !element.nodes.iter().any(|&node| wanted(node)) {
                             return;
                         }
-                        let scale = modulus(moduli, element.number) * spacing;
+                        let scale = moduli.young(element.number as usize) * spacing;
                         let force = cube.apply(&gather(displacement, &element.nodes));
                         for (c, &node) in element.nodes.iter().enumerate().filter(|&(_, &node)| wanted(node)) {
                             found.push((node, [0, 1, 2].map(|d| scale * force[3 * c + d])));
@@ -82,7 +77,7 @@ pub fn internal_force(
 }
 
 /// One value an element, in order; the same bits for every number of threads.
-pub fn per_element<T: Send, F: Fn(&Element) -> T + Sync>(
+pub(super) fn per_element<T: Send, F: Fn(&Element) -> T + Sync>(
     bricks: &BricksView<'_>,
     value: F,
 ) -> std::iter::Flatten<std::vec::IntoIter<Vec<T>>> {

@@ -10,7 +10,7 @@ use pogo_formats::write::image_data::{ImageArray, ImageGrid};
 use rayon::prelude::*;
 
 use super::element::von_mises;
-use super::elements::{Element, for_brick, gather, internal_force, modulus};
+use super::elements::{Element, for_brick, gather, internal_force};
 use super::results::Solution;
 
 const VOIGT: &[&str] = &["XX", "YY", "ZZ", "YZ", "XZ", "XY"];
@@ -32,7 +32,7 @@ fn array(quantity: VoxelQuantity) -> ImageArray {
 /// Values of an element's quantity.
 fn values(solution: &Solution<'_>, quantity: VoxelQuantity, element: &Element) -> [f64; 6] {
     let h = solution.mesh.spacing;
-    let young = modulus(&solution.moduli, element.number);
+    let young = solution.moduli.young(element.number as usize);
     let u = gather(solution.displacement, &element.nodes);
     let strain = || solution.cube.strain(&u).map(|e| e / h);
     let stress = || solution.cube.stress(&strain()).map(|s| s * young);
@@ -49,10 +49,7 @@ fn values(solution: &Solution<'_>, quantity: VoxelQuantity, element: &Element) -
 }
 
 /// Writes fields over the bounding box of the voxels; void is 0 in all of them (threshold by `modulus` to see the solid).
-///
-/// # Errors
-/// [`OutputError::Io`].
-pub fn write(
+pub(super) fn write(
     path: &Path,
     format: FieldFormat,
     solution: &Solution<'_>,

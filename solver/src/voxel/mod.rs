@@ -2,24 +2,71 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | [`conditions`] | load cases as values of degrees of freedom |
-//! | [`support`] | connected parts, hinges, rigid motions that nothing stops |
-//! | [`periodic`] | opposite faces that move alike |
-//! | [`engine`] | the call of the kernels |
-//! | [`element`], [`elements`], [`reference`](mod@reference) | the trilinear cube as plainly as can be: results, and an independent check |
-//! | [`results`], [`tensor`], [`fields`], [`picture`] | what comes out |
-//! | [`run`] | one run with its files |
+//! | `conditions`, `forces` | load cases as values of degrees of freedom |
+//! | `support` | connected parts, hinges, rigid motions that nothing stops |
+//! | `periodic` | opposite faces that move alike |
+//! | `check` | models that cannot be computed |
+//! | `settings`, `engine` | the call of the kernels |
+//! | `element`, `elements` | the trilinear cube as plainly as can be, for results |
+//! | `results`, `apparent`, `tensor`, `fields`, `picture`, `files` | what comes out |
+//! | `run` | one run with its files |
 
-pub mod conditions;
-pub mod dense;
-pub mod element;
-pub mod elements;
-pub mod engine;
-pub mod fields;
-pub mod periodic;
-pub mod picture;
-pub mod reference;
-pub mod results;
-pub mod run;
-pub mod support;
-pub mod tensor;
+mod apparent;
+mod check;
+mod conditions;
+mod dense;
+mod element;
+mod elements;
+mod engine;
+mod fields;
+mod files;
+mod forces;
+mod periodic;
+mod picture;
+mod results;
+mod run;
+mod settings;
+mod support;
+mod tensor;
+#[cfg(test)]
+mod tests;
+
+use pogo_formats::physics::BlockFile;
+use pogo_formats::voxel::{Voxel, VoxelSetup};
+use pogo_kernels::voxel::Grid;
+
+use crate::call::Call;
+use crate::config::options::Purpose;
+use crate::config::{DeviceChoice, Settings};
+use crate::error::SolveError;
+use crate::observe::Observer;
+use crate::{RunSummary, Solve};
+
+impl Solve for Voxel {
+    const OPTIONS: &'static [Purpose] = &[Purpose::Voxels];
+
+    fn device(settings: &Settings, setup: &VoxelSetup) -> DeviceChoice {
+        match settings.device {
+            DeviceChoice::Auto if settings::only_cpu(setup).is_some() => DeviceChoice::Cpu,
+            choice => choice,
+        }
+    }
+
+    fn run(
+        file: &BlockFile<Self>,
+        setup: &VoxelSetup,
+        call: &Call<'_>,
+        observer: &mut dyn Observer,
+    ) -> Result<RunSummary, SolveError> {
+        let (levels, domains) = (file.levels(), file.domains());
+        // What the file was made with is what it is solved on.
+        let grid = match (domains.n_domains() > 1, levels.offset.is_empty(), levels.hash.is_empty()) {
+            (true, ..) => Grid::Domains(domains),
+            (_, false, _) => Grid::Offset(&levels.offset),
+            (.., false) => Grid::Hash(&levels.hash),
+            _ => Grid::Bricks,
+        };
+        // On one of the threads that share the work: from outside each of the many short shares would wake them anew.
+        rayon::scope(|_| run::run(&file.mesh(), grid, setup, call, observer))
+    }
+}

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use pogo_formats::voxel::setup::{LoadCase, PrescribedField};
-use pogo_formats::voxel::{VoxelMeshView, VoxelSetup};
+use pogo_formats::voxel::{BricksView, VoxelMeshView, VoxelSetup};
 use pogo_kernels::voxel::{FixedDof, Joined, Moduli, NodalForce};
 
 use super::conditions::{ConditionError, Conditions, magnitude};
@@ -17,7 +17,7 @@ use super::support::Bodies;
 
 /// A specimen that repeats itself.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Periodic {
+pub(super) struct Periodic {
     /// Unknowns of each node.
     pub joined: Joined,
     /// Node on an upper face, and the one that it is joined with.
@@ -38,73 +38,21 @@ impl Periodic {
     /// # Errors
     /// No node of a face has a partner, or a part is loose.
     pub fn new(mesh: &VoxelMeshView<'_>, setup: &VoxelSetup, bodies: &mut Bodies) -> Result<Self, ConditionError> {
-        let bricks = &mesh.bricks;
         let [low, high] = setup.bounds;
-        let mut out = Self {
-            joined: Joined { number: vec![0; bricks.n_nodes()], n: 0, period: [0, 1, 2].map(|a| [low[a], high[a]]) },
-            pairs: Vec::new(),
-            fixed: Vec::new(),
-            held: Vec::new(),
-            matched: [[0; 2]; 3],
-            sizes: [[0, 1, 2].map(|a| high[a] - low[a]), mesh.size],
-        };
-        // The first node of each place that nodes on upper faces are moved to and where no node is.
-        let mut others: HashMap<[u32; 3], u32> = HashMap::new();
-        let mut node = 0_u32;
-        for brick in 0..bricks.n_bricks() {
-            for at in bricks.node_positions(brick) {
-                for axis in 0..3 {
-                    let mut across = at;
-                    if at[axis] == low[axis] {
-                        across[axis] = high[axis];
-                    } else if at[axis] == high[axis] {
-                        across[axis] = low[axis];
-                    } else {
-                        continue;
-                    }
-                    out.matched[axis][usize::from(bricks.node(across).is_none())] += 1;
-                }
-                let place: [u32; 3] = std::array::from_fn(|a| if at[a] == high[a] { low[a] } else { at[a] });
-                if place != at {
-                    let first = bricks.node(place).unwrap_or_else(|| *others.entry(place).or_insert(node));
-                    if first != node {
-                        out.pairs.push((node, first));
-                    }
-                }
-                node += 1;
-            }
-        }
-        if let Some(axis) = (0..3).find(|&axis| out.matched[axis][0] == 0) {
+        let (pairs, matched) = pairs(&mesh.bricks, setup.bounds);
+        if let Some(axis) = (0..3).find(|&axis| matched[axis][0] == 0) {
             return Err(ConditionError::NotPeriodic { axis: ["x", "y", "z"][axis] });
         }
-        // The node that others are joined with has the lowest number of all, for Morton's order puts lower places first.
-        let mut next = 0;
-        let mut pair = out.pairs.iter().peekable();
-        for node in 0..out.joined.number.len() as u32 {
-            out.joined.number[node as usize] = match pair.next_if(|pair| pair.0 == node) {
-                Some(&(_, first)) => out.joined.number[first as usize],
-                None => {
-                    next += 1;
-                    next - 1
-                }
-            };
-        }
-        out.joined.n = next as usize;
-
-        bodies.join(out.pairs.clone());
-        let first = bodies.first_node_of_largest();
-        let mut fixed: Vec<FixedDof> =
-            (0..3).map(|direction| FixedDof { node: first, direction, value: 0.0 }).collect();
-        out.held = bodies.hold(bricks, &fixed);
-        fixed.extend(out.held.iter().map(|&(node, direction)| FixedDof { node, direction, value: 0.0 }));
+        let joined = joined(mesh.bricks.n_nodes(), &pairs, setup.bounds);
+        bodies.join(pairs.clone());
+        let held = held(&mesh.bricks, bodies)?;
+        let at_joined =
+            |&(node, direction): &(u32, u8)| FixedDof { node: joined.number[node as usize], direction, value: 0.0 };
+        let mut fixed: Vec<FixedDof> = held.iter().map(at_joined).collect();
         fixed.sort_by_key(|fixed| (fixed.node, fixed.direction));
-        bodies.check(bricks, &fixed)?;
-        out.held = fixed.iter().map(|fixed| (fixed.node, fixed.direction)).collect();
-        out.fixed = fixed;
-        out.fixed.iter_mut().for_each(|fixed| fixed.node = out.joined.number[fixed.node as usize]);
-        out.fixed.sort_by_key(|fixed| (fixed.node, fixed.direction));
-        out.fixed.dedup_by_key(|fixed| (fixed.node, fixed.direction));
-        Ok(out)
+        fixed.dedup_by_key(|fixed| (fixed.node, fixed.direction));
+        let sizes = [[0, 1, 2].map(|a| high[a] - low[a]), mesh.size];
+        Ok(Self { joined, pairs, fixed, held, matched, sizes })
     }
 
     /// ε̄ (x − x₀) at every node, (n_nodes, 3).
@@ -194,4 +142,65 @@ impl Periodic {
         }
         out
     }
+}
+
+/// Nodes on upper faces of a box, each with the one that it is joined with; and, of each axis, how many nodes of both faces
+/// have a partner, and how many have none.
+fn pairs(bricks: &BricksView<'_>, [low, high]: [[u32; 3]; 2]) -> (Vec<(u32, u32)>, [[usize; 2]; 3]) {
+    let (mut pairs, mut matched) = (Vec::new(), [[0; 2]; 3]);
+    // The first node of each place that nodes on upper faces are moved to and where no node is.
+    let mut others: HashMap<[u32; 3], u32> = HashMap::new();
+    let mut node = 0_u32;
+    for at in (0..bricks.n_bricks()).flat_map(|brick| bricks.node_positions(brick)) {
+        for axis in 0..3 {
+            let mut across = at;
+            if at[axis] == low[axis] {
+                across[axis] = high[axis];
+            } else if at[axis] == high[axis] {
+                across[axis] = low[axis];
+            } else {
+                continue;
+            }
+            matched[axis][usize::from(bricks.node(across).is_none())] += 1;
+        }
+        let place: [u32; 3] = std::array::from_fn(|a| if at[a] == high[a] { low[a] } else { at[a] });
+        if place != at {
+            let first = bricks.node(place).unwrap_or_else(|| *others.entry(place).or_insert(node));
+            if first != node {
+                pairs.push((node, first));
+            }
+        }
+        node += 1;
+    }
+    (pairs, matched)
+}
+
+/// Numbers of the unknowns. The node that others are joined with has the lowest number of all, for Morton's order puts lower
+/// places first.
+fn joined(n_nodes: usize, pairs: &[(u32, u32)], period: [[u32; 3]; 2]) -> Joined {
+    let mut number = vec![0; n_nodes];
+    let mut n = 0;
+    let mut pair = pairs.iter().peekable();
+    for node in 0..n_nodes {
+        number[node] = match pair.next_if(|pair| pair.0 as usize == node) {
+            Some(&(_, first)) => number[first as usize],
+            None => {
+                n += 1;
+                n - 1
+            }
+        };
+    }
+    let [low, high] = period;
+    Joined { number, n: n as usize, period: [0, 1, 2].map(|a| [low[a], high[a]]) }
+}
+
+/// Degrees of freedom that are held against rigid motion, ascending.
+fn held(bricks: &BricksView<'_>, bodies: &Bodies) -> Result<Vec<(u32, u8)>, ConditionError> {
+    let fix = |(node, direction)| FixedDof { node, direction, value: 0.0 };
+    let first = bodies.first_node_of_largest();
+    let mut fixed: Vec<FixedDof> = (0..3).map(|direction| fix((first, direction))).collect();
+    fixed.extend(bodies.hold(bricks, &fixed).into_iter().map(fix));
+    fixed.sort_by_key(|fixed| (fixed.node, fixed.direction));
+    bodies.check(bricks, &fixed)?;
+    Ok(fixed.iter().map(|fixed| (fixed.node, fixed.direction)).collect())
 }

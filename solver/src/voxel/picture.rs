@@ -7,18 +7,15 @@ use pogo_formats::voxel::slice;
 use pogo_formats::write::OutputError;
 use pogo_formats::write::plot::SnapshotOptions;
 
-use super::elements::{gather, modulus};
+use super::elements::gather;
 use super::results::Solution;
 
 /// Draws the slice that the output asks for; false where it would cut no voxel.
-///
-/// # Errors
-/// [`OutputError::Io`].
-pub fn slice(path: &Path, solution: &Solution<'_>, setup: &VoxelSetup) -> Result<bool, OutputError> {
+pub(super) fn slice(path: &Path, solution: &Solution<'_>, setup: &VoxelSetup) -> Result<bool, OutputError> {
     let area = solution.mesh.spacing * solution.mesh.spacing;
     let options = SnapshotOptions { label: "U".into(), unit: String::new(), ..SnapshotOptions::default() };
     slice::draw(path, solution.mesh, setup, "strain energy density U", options, |element, nodes| {
         let unit = solution.cube.energy_density(&gather(solution.displacement, nodes));
-        unit * modulus(&solution.moduli, element) / area
+        unit * solution.moduli.young(element as usize) / area
     })
 }

@@ -4,19 +4,100 @@
 //! the displacements of case b, ε̄_aᵀ C ε̄_b = 2 W_ab / V for kinematic conditions and σ̄_aᵀ S σ̄_b = 2 W_ab / V for
 //! static ones (Hill's lemma), V being the volume of the box.
 
+use pogo_formats::voxel::setup::TensorBoundary;
 use pogo_formats::voxel::summary::{Orthotropic, Tensor};
+use pogo_formats::voxel::{VoxelMeshView, VoxelSetup};
+use pogo_kernels::voxel::NodalForce;
 
+use super::conditions::{Conditions, Prepared, coordinates, magnitude};
 use super::dense::{inverse, product, transposed};
+use super::results::{Reactions, centre, extents};
 
 /// 6 × 6 in Voigt's order xx, yy, zz, yz, xz, xy, engineering shears.
-pub type Matrix6 = [[f64; 6]; 6];
+pub(super) type Matrix6 = [[f64; 6]; 6];
 
 const PAIRS: [(usize, usize); 6] = [(0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1)];
+
+/// What is kept of each of the six cases.
+#[derive(Debug, Default)]
+pub(super) struct TensorCases {
+    /// Mean stress of each case.
+    stresses: Vec<[f64; 6]>,
+    /// Work of the forces of all cases on the displacements of each.
+    works: Vec<Vec<f64>>,
+}
+
+impl TensorCases {
+    /// Adds the next case.
+    pub fn add(
+        &mut self,
+        mesh: &VoxelMeshView<'_>,
+        setup: &VoxelSetup,
+        reactions: &Reactions,
+        conditions: &Conditions,
+        prepared: &[Prepared],
+        displacement: &[f64],
+    ) {
+        self.stresses.push(mean_stress(mesh, setup, reactions, conditions));
+        self.works.push(prepared.iter().map(|other| work(&other.conditions, displacement)).collect());
+    }
+
+    /// The apparent stiffness; none unless there are six cases, or where it is singular.
+    pub fn apparent(&self, mesh: &VoxelMeshView<'_>, setup: &VoxelSetup, boundary: TensorBoundary) -> Option<Tensor> {
+        let Self { stresses, works } = self;
+        let size = magnitude(&setup.magnitudes, Some(0));
+        if stresses.len() != 6 {
+            return None;
+        }
+        let unit = |name| tensor(std::array::from_fn(|i| std::array::from_fn(|case| stresses[case][i] / size)), name);
+        match boundary {
+            TensorBoundary::Kinematic => return unit("kinematic"),
+            TensorBoundary::Periodic => return unit("periodic"),
+            TensorBoundary::Static => {}
+        }
+        let volume: f64 = extents(setup, mesh.spacing).iter().product();
+        // Row a is σ̄ of case a: works / V = Σ S Σᵀ.
+        let sigma: Matrix6 = std::array::from_fn(|a| stresses[a]);
+        let both: Matrix6 = std::array::from_fn(|a| std::array::from_fn(|b| works[b][a] / volume));
+        let left = inverse(sigma)?;
+        let compliance = product(&product(&left, &both), &transposed(&left));
+        tensor(inverse(compliance)?, "static")
+    }
+}
+
+/// Mean stress over the box, 1/V Σ sym(f ⊗ x) over all boundary forces.
+fn mean_stress(
+    mesh: &VoxelMeshView<'_>,
+    setup: &VoxelSetup,
+    reactions: &Reactions,
+    conditions: &Conditions,
+) -> [f64; 6] {
+    let volume: f64 = extents(setup, mesh.spacing).iter().product();
+    let mut moment = [[0.0; 3]; 3];
+    // From the centre: the forces balance only to the tolerance, which a specimen far from the origin would multiply.
+    let centre = centre(mesh, setup);
+    let mut add = |node: u32, force: [f64; 3]| {
+        let at = coordinates(mesh, node);
+        let x: [f64; 3] = std::array::from_fn(|k| at[k] - centre[k]);
+        (0..9).for_each(|at| moment[at / 3][at % 3] += force[at / 3] * x[at % 3]);
+    };
+    reactions.nodes.iter().zip(&reactions.forces).for_each(|(&node, &force)| add(node, force));
+    for force in &conditions.forces {
+        add(force.node, std::array::from_fn(|d| if d == usize::from(force.direction) { force.value } else { 0.0 }));
+    }
+    PAIRS.map(|(i, j)| 0.5 * (moment[i][j] + moment[j][i]) / volume)
+}
+
+/// f · u.
+fn work(conditions: &Conditions, displacement: &[f64]) -> f64 {
+    let along = |force: &NodalForce| force.value * displacement[3 * force.node as usize + usize::from(force.direction)];
+    conditions.forces.iter().map(along).sum()
+}
 
 /// From a symmetric matrix or its inverse to everything that is reported; none where C is singular.
 ///
 /// `stiffness[i][j]` is the mean stress i for the unit mean strain j.
-pub fn tensor(stiffness: Matrix6, boundary: &'static str) -> Option<Tensor> {
+pub(super) fn tensor(stiffness: Matrix6, boundary: &'static str) -> Option<Tensor> {
     let t = transposed(&stiffness);
     let mut symmetric = stiffness;
     let (mut difference, mut size) = (0.0, 0.0);
@@ -39,7 +120,7 @@ pub fn tensor(stiffness: Matrix6, boundary: &'static str) -> Option<Tensor> {
 }
 
 /// Stiffness in axes whose rows in global components are `r`: C′ = M C Mᵀ with the Bond matrix of stresses.
-pub fn rotated(c: &Matrix6, r: &[[f64; 3]; 3]) -> Matrix6 {
+pub(super) fn rotated(c: &Matrix6, r: &[[f64; 3]; 3]) -> Matrix6 {
     let m: Matrix6 = std::array::from_fn(|row| {
         let (i, j) = PAIRS[row];
         std::array::from_fn(|column| {

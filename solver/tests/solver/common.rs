@@ -10,11 +10,11 @@ use pogo_formats::explicit::*;
 use pogo_formats::mesh::*;
 use pogo_formats::physics::{self, Physics};
 use pogo_formats::write::summary::Summary;
+use pogo_solver::Outcome;
 use pogo_solver::config::{Config, Settings};
 use pogo_solver::error::SolveError;
 use pogo_solver::interrupt::Interrupts;
 use pogo_solver::observe::Silent;
-use pogo_solver::{Outcome, RunSummary};
 use pogo_tools::explicit::arrange::{ArrangeOptions, Arranged, arrange};
 use pogo_tools::explicit::remap_setup;
 use pogo_tools::partition::{PartitionOptions, Partitioner, partition};
@@ -241,9 +241,14 @@ pub fn solve(config: &Config) -> Result<Outcome, SolveError> {
 
 /// Runs one model that must complete or diverge.
 pub fn run(config: &Config) -> Summary {
-    match solve(config) {
-        Ok(Outcome::Run(RunSummary::Explicit(summary))) => *summary,
-        other => panic!("{other:?}"),
+    summary(solve(config).unwrap())
+}
+
+/// Summary of a run of explicit dynamics.
+pub fn summary(outcome: Outcome) -> Summary {
+    match &outcome {
+        Outcome::Run(summary) => summary.of::<Summary>().unwrap_or_else(|| panic!("{outcome:?}")).clone(),
+        Outcome::Study(_) => panic!("{outcome:?}"),
     }
 }
 

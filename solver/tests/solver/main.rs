@@ -6,4 +6,3 @@ mod common;
 mod device;
 mod loads;
 mod runs;
-mod voxel;

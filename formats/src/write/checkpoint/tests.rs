@@ -49,7 +49,7 @@ fn errors_say_what_to_do() {
     assert_eq!(message(b"hello"), "not a Pogo checkpoint");
     let mut newer = whole.clone();
     newer[8] = 9;
-    assert!(message(&newer).starts_with("checkpoint of version 9, expected 1: "));
+    assert!(message(&newer).starts_with("checkpoint of version 9, expected 2: "));
     assert!(message(&whole[..100]).starts_with("the checkpoint is cut or changed: 100 bytes, expected "));
     let mut changed = whole;
     changed[60] ^= 1;

@@ -146,7 +146,7 @@ pub fn cpu<'a, T: Real>(
     state: &State,
     addressing: Addressing,
     threads: usize,
-) -> Result<Box<dyn Stepper + 'a>, SpringError> {
+) -> Result<Box<dyn Stepper<'a> + 'a>, SpringError> {
     Ok(Box::new(CpuStepper::<T>::new(problem, state, addressing, threads, Level::detect())?))
 }
 
@@ -488,7 +488,7 @@ fn shares<T>(layout: &dyn Layout<T>, threads: usize) -> Vec<Range<usize>> {
     shares
 }
 
-impl<T: Real> Stepper for CpuStepper<'_, T> {
+impl<'a, T: Real> Stepper<'a> for CpuStepper<'a, T> {
     fn step(&self) -> u64 {
         self.step
     }
@@ -516,7 +516,7 @@ impl<T: Real> Stepper for CpuStepper<'_, T> {
         &self.changes
     }
 
-    fn springs(&self) -> &Springs<'_> {
+    fn springs(&self) -> &Springs<'a> {
         &self.springs
     }
 }

@@ -81,7 +81,7 @@ pub fn gpu<'a, T: Real>(
     state: &State,
     addressing: Addressing,
     options: GpuOptions,
-) -> Result<Box<dyn Stepper + 'a>, GpuError> {
+) -> Result<Box<dyn Stepper<'a> + 'a>, GpuError> {
     Ok(Box::new(GpuStepper::<T>::new(problem, state, addressing, options)?))
 }
 

@@ -225,7 +225,7 @@ impl<T: Real> GpuStepper<'_, T> {
     }
 }
 
-impl<T: Real> Stepper for GpuStepper<'_, T> {
+impl<'a, T: Real> Stepper<'a> for GpuStepper<'a, T> {
     fn step(&self) -> u64 {
         self.step
     }
@@ -326,7 +326,7 @@ impl<T: Real> Stepper for GpuStepper<'_, T> {
         &self.changes
     }
 
-    fn springs(&self) -> &Springs<'_> {
+    fn springs(&self) -> &Springs<'a> {
         &self.springs
     }
 }

@@ -67,12 +67,13 @@ pub struct Args {
     /// Runs the cases of a study file, each into its own folder
     #[arg(long, value_name = "FILE", conflicts_with = "restart")]
     study: Option<PathBuf>,
-    /// Where to compute: cpu, cuda or cuda:N; auto is the first CUDA device if there is one (voxel models: cpu)
+    /// Where to compute: cpu, cuda or cuda:N; auto is the first CUDA device that can be used, else the CPU. Some settings of
+    /// voxel models work on the CPU only. A device finds the nodes of voxels by bricks, whatever tables the file has
     #[arg(long, default_value = "auto", value_parser = |text: &str| expected(parse_device(text)))]
     device: DeviceChoice,
-    /// Floating-point format: f64 is exact to rounding, f32 the fast one (voxel models: answers always in f64)
+    /// Floating-point format of the unknowns: f64, or f32, which is faster; voxel models are always solved in f64
     #[arg(long, value_enum, default_value = "f64")]
-    precision: PrecisionName,
+    precision: Precision,
     /// Threads [default: all cores]; the results do not depend on it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
@@ -114,7 +115,7 @@ pub struct Args {
     checkpoint_interval: Option<CheckpointInterval>,
     /// Springs: how the neighbours of particles are found; the results do not depend on it
     #[arg(long, value_enum, default_value = "auto", value_name = "KIND")]
-    addressing: AddressingName,
+    addressing: AddressingChoice,
     /// Springs: does not follow the work of forces and dampers, which costs some percent
     #[arg(long)]
     no_work: bool,
@@ -133,27 +134,9 @@ pub struct Args {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum PrecisionName {
-    F32,
-    F64,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
 enum FieldFormatName {
     Vtu,
     Vtkhdf,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum AddressingName {
-    /// By the grid where there is one and no springs are added, else by lists
-    Auto,
-    /// By the grid of a lattice
-    Implicit,
-    /// By lists with ids of 16 bits
-    Explicit,
-    /// By lists with ids of 32 bits
-    ExplicitGlobal,
 }
 
 impl Args {
@@ -165,10 +148,7 @@ impl Args {
             overrides: self.overrides.clone(),
             study: self.study.clone(),
             settings: Settings {
-                precision: match self.precision {
-                    PrecisionName::F32 => Precision::F32,
-                    PrecisionName::F64 => Precision::F64,
-                },
+                precision: self.precision,
                 device: self.device,
                 threads: self.threads.map(usize::from),
                 lumping: self.lumping,
@@ -183,12 +163,7 @@ impl Args {
                 },
                 plot: self.plot,
                 checkpoint: self.checkpoint_interval,
-                addressing: match self.addressing {
-                    AddressingName::Auto => AddressingChoice::Auto,
-                    AddressingName::Implicit => AddressingChoice::Implicit,
-                    AddressingName::Explicit => AddressingChoice::Explicit,
-                    AddressingName::ExplicitGlobal => AddressingChoice::ExplicitGlobal,
-                },
+                addressing: self.addressing,
                 follow_work: !self.no_work,
             },
             start: match &self.restart {

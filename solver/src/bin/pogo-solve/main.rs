@@ -69,7 +69,7 @@ fn run(args: &Args) -> anyhow::Result<i32> {
         }
     }
     if args.json {
-        stdout.write_all(outcome.json()?.as_bytes())?;
+        stdout.write_all(outcome.json().as_bytes())?;
         stdout.flush()?;
     }
     Ok(outcome.exit_code())

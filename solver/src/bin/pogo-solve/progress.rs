@@ -5,8 +5,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 use pogo_formats::words::counted;
-use pogo_formats::write::summary::{Status, Summary};
-use pogo_solver::observe::{Observer, Outlook};
+use pogo_solver::observe::{Observer, Outlook, with_prefix};
 
 /// Between two lines in a log.
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
@@ -27,16 +26,6 @@ impl Report {
             // A closed standard error must not stop a run.
             None => drop(writeln!(stderr(), "{text}")),
         }
-    }
-}
-
-/// 12.3 M and the like.
-fn short(value: f64) -> String {
-    match value {
-        _ if value >= 1e9 => format!("{:.1} G", value / 1e9),
-        _ if value >= 1e6 => format!("{:.1} M", value / 1e6),
-        _ if value >= 1e3 => format!("{:.1} k", value / 1e3),
-        _ => format!("{value:.0} "),
     }
 }
 
@@ -79,7 +68,7 @@ impl Observer for Report {
         let done = step.saturating_sub(outlook.first_step);
         let elapsed = start.elapsed();
         let rate = outlook.n_nodes as f64 * done as f64 / elapsed.as_secs_f64();
-        let speed = format!("{}{}-steps/s", short(rate), outlook.words[0]);
+        let speed = format!("{}{}-steps/s", with_prefix(rate), outlook.words[0]);
         if let Some(bar) = &self.bar {
             bar.set_position(done);
             bar.set_message(speed);
@@ -104,26 +93,5 @@ impl Observer for Report {
             bar.finish_and_clear();
         }
         self.line(text);
-    }
-
-    fn finished(&mut self, summary: &Summary) {
-        if let Some(bar) = self.bar.take() {
-            bar.finish_and_clear();
-        }
-        let status = match summary.status {
-            Status::Completed => "done",
-            Status::Interrupted => "interrupted",
-            Status::Diverged => "DIVERGED",
-        };
-        self.line(&format!(
-            "{status}: {} in {:.2} s, {}node-steps/s, energy balance within {:.1e}",
-            counted((summary.steps - summary.first_step) as usize, "step"),
-            summary.loop_seconds,
-            short(summary.node_steps_per_second),
-            summary.energy.balance_error
-        ));
-        if let Some(message) = &summary.message {
-            self.line(message);
-        }
     }
 }

@@ -1,22 +1,27 @@
-//! Voxel statics against exact solutions, by the kernels and by the plain reference solver.
+//! Voxel statics against exact solutions, by the kernels and by a plain solver.
 
-use std::path::Path;
+mod reference;
+
+use std::path::{Path, PathBuf};
 
 use pogo_formats::job::JobFile as _;
 use pogo_formats::voxel::job::{GivenConditions, VoxelJob};
 use pogo_formats::voxel::setup::VoxelMaterial;
-use pogo_formats::voxel::summary::{Tensor, VoxelStatus, VoxelSummary};
+use pogo_formats::voxel::summary::{Tensor, VoxelSummary};
 use pogo_formats::voxel::{VoxelMesh, VoxelSetup, bricks_of};
-use pogo_formats::write::summary::BlockFileSummary;
+use pogo_formats::write::npy;
+use pogo_formats::write::summary::{BlockFileSummary, Status};
 use pogo_kernels::voxel::{Grid, Moduli, StaticProblem};
-use pogo_solver::config::Settings;
-use pogo_solver::interrupt::Interrupts;
-use pogo_solver::observe::Silent;
-use pogo_solver::voxel::conditions::{Conditions, conditions};
-use pogo_solver::voxel::element::elasticity;
-use pogo_solver::voxel::reference;
-use pogo_solver::voxel::run::{VoxelModel, run};
-use pogo_solver::voxel::support::Bodies;
+
+use super::conditions::{self, Conditions, conditions};
+use super::element::elasticity;
+use super::run::run;
+use super::support::Bodies;
+use crate::call::Call;
+use crate::config::Config;
+use crate::device::Device;
+use crate::interrupt::Interrupts;
+use crate::observe::Silent;
 
 const H: f64 = 0.25;
 const YOUNG: f64 = 1200.0;
@@ -40,18 +45,35 @@ fn setup(mesh: &VoxelMesh, tables: &str) -> VoxelSetup {
     job.setup(&mesh.view(), materials, &GivenConditions::default(), &|_| Err("no mask".into())).unwrap()
 }
 
-fn solve(mesh: &VoxelMesh, setup: VoxelSetup, folder: &Path) -> Result<VoxelSummary, String> {
-    let block_file = BlockFileSummary::default();
-    let grid = Grid::Bricks;
-    let model =
-        VoxelModel { mesh: mesh.view(), grid, setup, block_file, case: None, overrides: Vec::new(), start: None };
-    run(&model, &Settings::default(), folder, &Interrupts::default(), &mut Silent).map_err(|error| error.to_string())
+fn solve(mesh: &VoxelMesh, setup: &VoxelSetup, folder: &Path) -> Result<VoxelSummary, String> {
+    solve_from(None, mesh, setup, folder)
+}
+
+fn solve_from(
+    start_vector: Option<PathBuf>,
+    mesh: &VoxelMesh,
+    setup: &VoxelSetup,
+    folder: &Path,
+) -> Result<VoxelSummary, String> {
+    let config = Config { start_vector, ..Config::default() };
+    let call = Call {
+        config: &config,
+        case: None,
+        overrides: Vec::new(),
+        settings: &config.settings,
+        folder,
+        block_file: BlockFileSummary::default(),
+        interrupts: &Interrupts::default(),
+        device: Device::start(config.settings.device),
+    };
+    let summary = run(&mesh.view(), Grid::Bricks, setup, &call, &mut Silent).map_err(|error| error.to_string())?;
+    Ok(summary.of::<VoxelSummary>().unwrap().clone())
 }
 
 fn solved(mesh: &VoxelMesh, tables: &str) -> VoxelSummary {
     let folder = tempfile::tempdir().unwrap();
-    let summary = solve(mesh, setup(mesh, tables), folder.path()).unwrap();
-    assert_eq!(summary.status, VoxelStatus::Completed, "{:?}", summary.message);
+    let summary = solve(mesh, &setup(mesh, tables), folder.path()).unwrap();
+    assert_eq!(summary.status, Status::Completed, "{:?}", summary.message);
     summary
 }
 
@@ -65,11 +87,11 @@ fn displacements(mesh: &VoxelMesh, setup: &VoxelSetup) -> (Conditions, Vec<[f64;
     let bodies = Bodies::find(&view.bricks);
     let conditions = conditions(&view, setup, &setup.cases[0], &bodies).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let summary = solve(mesh, setup.clone(), folder.path()).unwrap();
-    assert_eq!(summary.status, VoxelStatus::Completed, "{:?}", summary.message);
+    let summary = solve(mesh, setup, folder.path()).unwrap();
+    assert_eq!(summary.status, Status::Completed, "{:?}", summary.message);
     let n = view.bricks.n_nodes();
-    let u = pogo_formats::write::npy::read_rows(&folder.path().join("displacement.npy"), n).unwrap();
-    let x = (0..n as u32).map(|node| pogo_solver::voxel::conditions::coordinates(&view, node)).collect();
+    let u = npy::read_rows(&folder.path().join("displacement.npy"), n).unwrap();
+    let x = (0..n as u32).map(|node| conditions::coordinates(&view, node)).collect();
     (conditions, x, u)
 }
 
@@ -204,14 +226,11 @@ fn a_run_that_was_stopped_goes_on_with_the_cases_it_has() {
     let mesh = mesh([3, 4, 5], |_| Some(0));
     let setup = setup(&mesh, "[load]\npreset = \"six-cases\"\nboundary = \"static\"\n");
     let folder = tempfile::tempdir().unwrap();
-    solve(&mesh, setup.clone(), folder.path()).unwrap();
+    solve(&mesh, &setup, folder.path()).unwrap();
     std::fs::remove_file(folder.path().join("displacement-xy.npy")).unwrap();
     let again = || {
-        let (block_file, start) = (BlockFileSummary::default(), Some(folder.path().to_owned()));
-        let (case, overrides, setup) = (None, Vec::new(), setup.clone());
-        let model = VoxelModel { mesh: mesh.view(), grid: Grid::Bricks, setup, block_file, case, overrides, start };
         let out = tempfile::tempdir().unwrap();
-        run(&model, &Settings::default(), out.path(), &Interrupts::default(), &mut Silent)
+        solve_from(Some(folder.path().to_owned()), &mesh, &setup, out.path())
     };
     let iterations: Vec<u64> = again().unwrap().cases.iter().map(|case| case.iterations).collect();
     assert!(iterations[..5] == [0; 5] && iterations[5] > 0, "{iterations:?}");
@@ -318,7 +337,7 @@ fn the_kernels_agree_with_the_plain_solver() {
         fixed: &conditions.fixed,
         forces: &forces,
     };
-    let plain = reference::solve(&problem, 1e-11, 10_000, None);
+    let plain = reference::solve(&problem, 1e-11, 10_000);
     assert!(plain.converged);
     let norm = |v: &mut dyn Iterator<Item = f64>| v.map(|x| x * x).sum::<f64>().sqrt();
     let difference = norm(&mut plain.displacement.iter().zip(&found).map(|(a, b)| a - b));
@@ -331,26 +350,26 @@ fn what_cannot_be_solved_is_said() {
     let mesh = mesh([12, 4, 6], |at| (at[0] < 4 || at[0] > 6 && (2..5).contains(&at[2])).then_some(0));
     let folder = tempfile::tempdir().unwrap();
     let message =
-        solve(&mesh, setup(&mesh, "[load]\npreset = \"axial\"\nstrain = -0.01\nbounds = \"image\"\n"), folder.path())
+        solve(&mesh, &setup(&mesh, "[load]\npreset = \"axial\"\nstrain = -0.01\nbounds = \"image\"\n"), folder.path())
             .unwrap_err();
     assert!(message.contains("loose part: 60 voxels at (7, 0, 2)"), "{message}");
     // A block that floats above a plate, and a step whose ends are at different heights.
     let floats = |[x, y, z]: [u32; 3]| (6..9).contains(&x) && (1..3).contains(&y) && (2..5).contains(&z);
     let floating = self::mesh([12, 4, 6], |at| (at[0] < 4 || at[2] == 0 || floats(at)).then_some(0));
-    let message = solve(&floating, setup(&floating, PERIODIC), folder.path()).unwrap_err();
+    let message = solve(&floating, &setup(&floating, PERIODIC), folder.path()).unwrap_err();
     assert!(message.contains("loose part: 18 voxels at (6, 1, 2)"), "{message}");
     let step = self::mesh([6, 4, 6], |[x, _, z]| (x == 3 || if x < 3 { z < 2 } else { z > 3 }).then_some(0));
-    let message = solve(&step, setup(&step, PERIODIC), folder.path()).unwrap_err();
+    let message = solve(&step, &setup(&step, PERIODIC), folder.path()).unwrap_err();
     assert!(message.contains("no node on xmin has a partner on xmax"), "{message}");
     let few = self::mesh([9, 9, 9], |_| Some(0));
     let few_setup = setup(&few, "[load]\npreset = \"axial\"\nstrain = -0.01\n[solver]\nmax_iterations = 1\n");
-    let summary = solve(&few, few_setup, folder.path()).unwrap();
-    assert_eq!(summary.status, VoxelStatus::NotConverged);
+    let summary = solve(&few, &few_setup, folder.path()).unwrap();
+    assert_eq!(summary.status, Status::NotConverged);
     assert!(summary.message.unwrap().contains("after 1 iteration"));
     // Squares of such forces are 0 or infinite, and what is left of nothing would pass for converged.
     for strain in ["1e-200", "1e-320", "1e200"] {
         let tables = format!("[load]\npreset = \"axial\"\nstrain = {strain}\n");
-        let message = solve(&few, setup(&few, &tables), folder.path()).unwrap_err();
+        let message = solve(&few, &setup(&few, &tables), folder.path()).unwrap_err();
         assert!(message.contains("beyond what is computed with"), "{message}");
     }
 }

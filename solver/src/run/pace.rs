@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use super::schedule;
 use crate::config::CheckpointInterval;
-use crate::explicit::schedule;
 
 /// Signals of the operating system are answered, and progress is told, about this often.
 const PAUSE_INTERVAL: Duration = Duration::from_millis(100);
@@ -56,7 +56,7 @@ impl<'a> Pace<'a> {
         next
     }
 
-    /// Does what counts as computing.
+    /// Does work that counts as computing.
     pub fn time<T>(&mut self, work: impl FnOnce() -> T) -> T {
         let start = Instant::now();
         let result = work();
@@ -64,7 +64,7 @@ impl<'a> Pace<'a> {
         result
     }
 
-    /// Makes `n` steps, which record or are told `width` numbers each, and learns from them how long the next stretch may be.
+    /// Makes `n` steps, which record or read `width` numbers each, and learns from them how long the next stretch may be.
     pub fn stretch<T>(&mut self, n: u64, width: usize, steps: impl FnOnce() -> T) -> T {
         let before = self.computing;
         let result = self.time(steps);

@@ -1,29 +1,12 @@
 //! Conjugate gradients with Jacobi's preconditioner: slow, short, and independent of the kernels.
 
-use pogo_kernels::voxel::StaticProblem;
+use pogo_kernels::voxel::{Solution, StaticProblem};
 
-use super::element::Cube;
-use super::elements::{internal_force, modulus, per_element};
+use crate::voxel::element::Cube;
+use crate::voxel::elements::{internal_force, per_element};
 
-/// What came of a solve.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Solved {
-    /// Displacements, (n_nodes, 3).
-    pub displacement: Vec<f64>,
-    /// Iterations.
-    pub iterations: usize,
-    /// True relative residual ‖f − K u‖ / ‖f‖ over the free degrees of freedom, with f that of the prescribed values.
-    pub relative_residual: f64,
-    /// Whether it is within the tolerance.
-    pub converged: bool,
-    /// Relative residual after each iteration.
-    pub history: Vec<f64>,
-    /// Fine products.
-    pub products: f64,
-}
-
-/// Solves a problem, from `start` if it is given.
-pub fn solve(problem: &StaticProblem<'_>, tolerance: f64, max_iterations: usize, start: Option<&[f64]>) -> Solved {
+/// Solves a problem from rest.
+pub(super) fn solve(problem: &StaticProblem<'_>, tolerance: f64, max_iterations: usize) -> Solution {
     let StaticProblem { bricks, moduli, spacing, .. } = problem;
     let cube = Cube::new(problem.poisson);
     let n = 3 * bricks.n_nodes();
@@ -62,12 +45,9 @@ pub fn solve(problem: &StaticProblem<'_>, tolerance: f64, max_iterations: usize,
     let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
 
     let load = norm(&residual(&product(&prescribed)));
-    let mut u = prescribed.clone();
-    if let Some(start) = start {
-        u.iter_mut().zip(start).zip(&free).filter(|(_, free)| **free).for_each(|((u, start), _)| *u = *start);
-    }
+    let mut u = prescribed;
     let mut diagonal = vec![0.0; n];
-    let each = per_element(bricks, |element| (element.nodes, modulus(moduli, element.number)));
+    let each = per_element(bricks, |element| (element.nodes, moduli.young(element.number as usize)));
     for (nodes, young) in each {
         for (c, node) in nodes.into_iter().enumerate() {
             (0..3).for_each(|d| {
@@ -76,7 +56,7 @@ pub fn solve(problem: &StaticProblem<'_>, tolerance: f64, max_iterations: usize,
         }
     }
     let mut r = residual(&product(&u));
-    let mut solved = Solved::default();
+    let mut solved = Solution::default();
     let within = |norm: f64| norm <= tolerance * load;
     let mut p: Vec<f64> = Vec::new();
     let mut last = 0.0;

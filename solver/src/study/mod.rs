@@ -16,13 +16,15 @@
 //! Names are those of `pogo-info --parameters`, and `solver.precision`, `solver.threads` and `solver.allow_unstable`, which
 //! `--set` knows too.
 
+mod index;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use toml::{Table, Value};
 
-use crate::config::{Precision, SettingError, Settings};
+pub(crate) use index::{quote, run};
 
 /// A study file that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -220,34 +222,6 @@ fn short(number: f64) -> String {
     if scientific.len() < plain.len() { scientific } else { plain }
 }
 
-/// Applies `solver.precision`, `solver.threads` or `solver.allow_unstable`; false for any other name.
-///
-/// # Errors
-/// A value that the setting cannot have.
-pub fn apply_solver_setting(name: &str, value: &str, settings: &mut Settings) -> Result<bool, SettingError> {
-    let error = |expected| SettingError { setting: name.into(), found: format!("`{value}`"), expected };
-    match name {
-        "solver.precision" => {
-            settings.precision = match value {
-                "f32" => Precision::F32,
-                "f64" => Precision::F64,
-                _ => return Err(error("f32 or f64")),
-            }
-        }
-        "solver.threads" => {
-            settings.threads = match value.parse() {
-                Ok(threads) if threads > 0 => Some(threads),
-                _ => return Err(error("a positive whole number")),
-            }
-        }
-        "solver.allow_unstable" => {
-            settings.allow_unstable = value.parse().map_err(|_| error("true or false"))?;
-        }
-        _ => return Ok(false),
-    }
-    Ok(true)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -276,13 +250,6 @@ mod tests {
         );
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         assert_eq!(cases[0].assignments, [pair("a.x", "1"), pair("material.weld.young", "190000000000.0")]);
-        let mut settings = Settings::default();
-        let applied: Vec<bool> = cases[1]
-            .assignments
-            .iter()
-            .map(|(name, value)| apply_solver_setting(name, value, &mut settings).unwrap())
-            .collect();
-        assert_eq!((applied, settings.precision), (vec![false, false, true], Precision::F32));
     }
 
     #[test]
@@ -300,8 +267,5 @@ mod tests {
             let found = study(text).unwrap_err();
             assert!(found.contains(expected), "{text:?}: {found}");
         }
-        let mut settings = Settings::default();
-        let wrong = apply_solver_setting("solver.precision", "f16", &mut settings);
-        assert!(wrong.unwrap_err().to_string().contains("f32 or f64"));
     }
 }

@@ -1,16 +1,71 @@
-//! Which steps are written: an output interval, turned into step numbers.
+//! The steps of a run, and which of them are written.
 
-use pogo_formats::dynamics::OutputInterval;
+use pogo_formats::dynamics::{Increment, OutputInterval};
 
-/// Number of steps of a run of `time` seconds: round(time / Δt), at least one.
-pub fn n_steps(time: f64, time_increment: f64) -> u64 {
+/// More steps than anybody waits for; beyond it, tables of steps would not fit in memory either.
+const MAX_STEPS: f64 = 5e8;
+
+/// The steps of a run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Clock {
+    /// Δt, s.
+    pub time_increment: f64,
+    /// Number of the last step.
+    pub n_steps: u64,
+}
+
+impl Clock {
+    /// The steps of a run of `time` seconds. An automatic increment is a factor times `stable`, s, or a little less, so
+    /// that whole increments end where the run does.
+    ///
+    /// # Errors
+    /// A time or an increment that is not positive, or too many steps: what is wrong, and what to do.
+    pub fn new(time: f64, increment: Increment, stable: f64) -> Result<Self, String> {
+        match increment {
+            Increment::Fixed(time_increment) => {
+                Ok(Self { time_increment, n_steps: checked_steps(time, time_increment)? })
+            }
+            Increment::Automatic { factor } => {
+                let largest = factor * stable;
+                let nearest = checked_steps(time, largest)?;
+                // None above the largest but for rounding.
+                let n_steps = if time > nearest as f64 * largest * (1.0 + 1e-9) { nearest + 1 } else { nearest };
+                Ok(Self { time_increment: time / n_steps as f64, n_steps })
+            }
+        }
+    }
+
+    /// t_n, s.
+    pub fn time(&self, step: u64) -> f64 {
+        step as f64 * self.time_increment
+    }
+}
+
+fn checked_steps(time: f64, time_increment: f64) -> Result<u64, String> {
+    if !(time > 0.0 && time.is_finite()) {
+        return Err(format!("the run's time is {time} s; give a positive one with --time"));
+    }
+    if !(time_increment > 0.0 && time_increment.is_finite()) {
+        return Err(format!("the increment is {time_increment} s; give a positive one with --increment, or auto"));
+    }
+    if time / time_increment >= MAX_STEPS {
+        // Debug's form: exponents for what is small or large.
+        return Err(format!(
+            "{time:?} s in increments of {time_increment:?} s are more than {MAX_STEPS:e} steps; check their units"
+        ));
+    }
+    Ok(rounded_steps(time, time_increment))
+}
+
+/// round(time / Δt), at least one.
+fn rounded_steps(time: f64, time_increment: f64) -> u64 {
     ((time / time_increment).round() as u64).max(1)
 }
 
-/// Step numbers of an output, increasing, always with 0 and `n_steps`.
+/// Step numbers of an output, increasing, always with 0 and the last step.
 ///
 /// `Increments(k)`: every k-th step. `Time(s)`: the step nearest to each multiple of s. `Count(c)`: c equal intervals.
-pub fn steps(interval: OutputInterval, n_steps: u64, time_increment: f64) -> Vec<u64> {
+pub(crate) fn steps(interval: OutputInterval, Clock { time_increment, n_steps }: Clock) -> Vec<u64> {
     let mut steps = match interval {
         OutputInterval::Increments(every) => every_so_many(f64::from(every.max(1)), n_steps),
         OutputInterval::Time(seconds) => every_so_many((seconds / time_increment).max(1.0), n_steps),
@@ -24,7 +79,7 @@ pub fn steps(interval: OutputInterval, n_steps: u64, time_increment: f64) -> Vec
 }
 
 /// First of `steps` (increasing) after `step`; `u64::MAX` if there is none.
-pub fn next_after(steps: &[u64], step: u64) -> u64 {
+pub(crate) fn next_after(steps: &[u64], step: u64) -> u64 {
     steps.get(steps.partition_point(|&due| due <= step)).copied().unwrap_or(u64::MAX)
 }
 
@@ -37,6 +92,10 @@ fn every_so_many(period: f64, n_steps: u64) -> Vec<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn steps(interval: OutputInterval, n_steps: u64, time_increment: f64) -> Vec<u64> {
+        super::steps(interval, Clock { time_increment, n_steps })
+    }
 
     #[test]
     fn start_and_end_are_always_written() {
@@ -76,8 +135,8 @@ mod tests {
 
     #[test]
     fn the_number_of_steps_is_rounded() {
-        assert_eq!(n_steps(1.2e-5, 5e-9), 2400);
-        assert_eq!(n_steps(1.0, 0.3), 3);
-        assert_eq!(n_steps(0.1, 0.3), 1);
+        assert_eq!(rounded_steps(1.2e-5, 5e-9), 2400);
+        assert_eq!(rounded_steps(1.0, 0.3), 3);
+        assert_eq!(rounded_steps(0.1, 0.3), 1);
     }
 }

@@ -1,0 +1,52 @@
+//! What a run of any physics gets beside its model.
+
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
+
+use pogo_formats::write::summary::BlockFileSummary;
+
+use crate::config::{Config, Settings, Start};
+use crate::device::Device;
+use crate::error::SolveError;
+use crate::interrupt::Interrupts;
+
+/// What a run of any physics gets beside its model.
+pub(crate) struct Call<'a> {
+    /// The command line; `settings` and `overrides` go before its own.
+    pub config: &'a Config,
+    /// Name of the case in a study.
+    pub case: Option<String>,
+    /// `NAME=VALUE` in force, in order.
+    pub overrides: Vec<String>,
+    pub settings: &'a Settings,
+    /// Folder of the results, which exists.
+    pub folder: &'a Path,
+    pub block_file: BlockFileSummary,
+    pub interrupts: &'a Interrupts,
+    pub device: Device,
+}
+
+impl Call<'_> {
+    /// The run starts from a checkpoint.
+    pub fn is_resumed(&self) -> bool {
+        self.config.start != Start::Beginning
+    }
+
+    /// The error of a model that cannot be solved.
+    pub fn refuse(&self, reason: impl Display) -> SolveError {
+        SolveError::Problem { path: PathBuf::from(&self.block_file.path), reason: reason.to_string() }
+    }
+
+    /// `#` lines of the text files: what was solved, by what, with which changes.
+    pub fn provenance(&self, title: &str) -> Vec<String> {
+        let mut lines = vec![format!("Pogo {}", pogo_formats::VERSION)];
+        if !title.is_empty() {
+            lines.push(format!("title: {title}"));
+        }
+        let BlockFileSummary { path, hash, source } = &self.block_file;
+        lines.push(format!("block file: {path} ({hash}), from {source}"));
+        lines.extend(self.case.iter().map(|case| format!("case: {case}")));
+        lines.extend(self.overrides.iter().map(|assignment| format!("set: {assignment}")));
+        lines
+    }
+}

@@ -1,0 +1,144 @@
+//! Settings as text.
+
+use std::time::Duration;
+
+use pogo_formats::dynamics::Increment;
+use pogo_formats::explicit::Lumping;
+use pogo_formats::parameters::DEFAULT_INCREMENT_FACTOR;
+
+use super::{CheckpointInterval, DeviceChoice};
+
+/// A setting that means nothing.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error("error: {setting}: {found}; expected {expected}")]
+pub struct SettingError {
+    /// Which.
+    pub setting: String,
+    /// What was given.
+    pub found: String,
+    /// What may be given.
+    pub expected: &'static str,
+}
+
+impl SettingError {
+    fn new(setting: &str, found: impl Into<String>, expected: &'static str) -> Self {
+        Self { setting: setting.into(), found: found.into(), expected }
+    }
+}
+
+/// `row-sum`, `hrz` or `equal`.
+///
+/// # Errors
+/// Any other word.
+pub fn parse_lumping(text: &str) -> Result<Lumping, SettingError> {
+    match text {
+        "row-sum" => Ok(Lumping::RowSum),
+        "hrz" => Ok(Lumping::Hrz),
+        "equal" => Ok(Lumping::Equal),
+        _ => Err(SettingError::new("lumping", format!("`{text}`"), "row-sum, hrz or equal")),
+    }
+}
+
+/// The word that [`parse_lumping`] reads.
+pub const fn lumping_name(lumping: Lumping) -> &'static str {
+    match lumping {
+        Lumping::RowSum => "row-sum",
+        Lumping::Hrz => "hrz",
+        Lumping::Equal => "equal",
+    }
+}
+
+/// A positive, finite number of seconds.
+///
+/// # Errors
+/// Anything else.
+pub fn parse_seconds(setting: &str, text: &str) -> Result<f64, SettingError> {
+    match text.parse::<f64>() {
+        Ok(seconds) if seconds > 0.0 && seconds.is_finite() => Ok(seconds),
+        _ => Err(SettingError::new(setting, format!("`{text}`"), "a positive number of seconds, such as 2e-8")),
+    }
+}
+
+/// `auto`, or seconds.
+///
+/// # Errors
+/// Anything else.
+pub fn parse_increment(text: &str) -> Result<Increment, SettingError> {
+    if text == "auto" {
+        return Ok(Increment::Automatic { factor: DEFAULT_INCREMENT_FACTOR });
+    }
+    parse_seconds("increment", text)
+        .map(Increment::Fixed)
+        .map_err(|error| SettingError { expected: "auto, or a positive number of seconds such as 2e-8", ..error })
+}
+
+/// `60`, `60s`, `10m`, `1h` of wall-clock time, or `5000steps`.
+///
+/// # Errors
+/// Anything else.
+pub fn parse_checkpoint_interval(text: &str) -> Result<CheckpointInterval, SettingError> {
+    let error = || {
+        SettingError::new(
+            "checkpoint interval",
+            format!("`{text}`"),
+            "60, 60s, 10m or 1h of wall-clock time, or 5000steps",
+        )
+    };
+    if let Some(steps) = text.strip_suffix("steps") {
+        return match steps.trim().parse() {
+            Ok(steps) if steps > 0 => Ok(CheckpointInterval::Steps(steps)),
+            _ => Err(error()),
+        };
+    }
+    let (number, unit) = match text.char_indices().last() {
+        Some((end, 's')) => (&text[..end], 1.0),
+        Some((end, 'm')) => (&text[..end], 60.0),
+        Some((end, 'h')) => (&text[..end], 3600.0),
+        _ => (text, 1.0),
+    };
+    match number.trim().parse::<f64>() {
+        Ok(value) if value > 0.0 => {
+            Duration::try_from_secs_f64(value * unit).map(CheckpointInterval::Wall).map_err(|_| error())
+        }
+        _ => Err(error()),
+    }
+}
+
+/// `auto`, `cpu`, `cuda` or `cuda:N`.
+///
+/// # Errors
+/// Any other word.
+pub fn parse_device(text: &str) -> Result<DeviceChoice, SettingError> {
+    let number = |text: &str| text.strip_prefix("cuda:")?.parse().ok();
+    match text {
+        "auto" => Ok(DeviceChoice::Auto),
+        "cpu" => Ok(DeviceChoice::Cpu),
+        "cuda" => Ok(DeviceChoice::Cuda(0)),
+        _ => number(text)
+            .map(DeviceChoice::Cuda)
+            .ok_or_else(|| SettingError::new("device", format!("`{text}`"), "auto, cpu, cuda or cuda:N")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_read_or_refused_with_what_is_expected() {
+        assert_eq!(parse_increment("auto"), Ok(Increment::Automatic { factor: DEFAULT_INCREMENT_FACTOR }));
+        assert_eq!(parse_increment("2e-8"), Ok(Increment::Fixed(2e-8)));
+        for bad in ["0", "-1", "nan", "inf", "fast", ""] {
+            assert!(parse_increment(bad).unwrap_err().to_string().contains("auto"), "{bad}");
+        }
+        assert_eq!(parse_checkpoint_interval("90"), Ok(CheckpointInterval::Wall(Duration::from_secs(90))));
+        assert_eq!(parse_checkpoint_interval("1.5m"), Ok(CheckpointInterval::Wall(Duration::from_secs(90))));
+        assert_eq!(parse_checkpoint_interval("500 steps"), Ok(CheckpointInterval::Steps(500)));
+        for bad in ["0", "0steps", "-1s", "s", "1e300h", "é"] {
+            assert!(parse_checkpoint_interval(bad).is_err(), "{bad}");
+        }
+        for lumping in [Lumping::RowSum, Lumping::Hrz, Lumping::Equal] {
+            assert_eq!(parse_lumping(lumping_name(lumping)), Ok(lumping));
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! Columns of traces that follow from several degrees of freedom: reactions, and strain and stress of elements.
+//!
+//! ```text
+//! RF_n = m A_n + c V_n + f_int(u_n) − F_n    on prescribed components, 0 elsewhere
+//! ```
+//!
+//! Only the rows of K that belong to those components are assembled, once, so that a reaction at every step costs
+//! nothing beside the step itself. Strain and stress of an element are means over its volume, from u_n of its nodes.
+
+use std::collections::BTreeMap;
+
+use pogo_formats::explicit::ElementQuantity;
+use pogo_formats::mesh::{ElementKind, MeshView};
+use pogo_formats::write::traces::{TraceColumn, TraceQuantity, Traces};
+use pogo_kernels::dynamics::NodalForce;
+use pogo_kernels::dynamics::signals::Signals;
+use pogo_kernels::explicit::elements::{
+    ElementError, ElementProbe, element_probes, element_stiffness, energy_density, mises, quadrature,
+};
+
+use super::assemble::Matter;
+use super::elements::Elements;
+use crate::run::conditions::Dofs;
+use crate::run::histories::{DerivedColumns, Record};
+
+/// Reactions at some degrees of freedom, and columns of some elements.
+pub(super) struct Columns<'a> {
+    reactions: Reactions<'a>,
+    elements: ElementColumns,
+}
+
+impl<'a> Columns<'a> {
+    /// Reactions at `dofs` (increasing), on which `forces` act, and the columns of elements in `traces`.
+    ///
+    /// # Errors
+    /// A trace of an element that is not there.
+    pub fn new(
+        mesh: &MeshView<'_>,
+        matter: &Matter,
+        traces: &Traces,
+        (dofs, forces): (Vec<u64>, &[NodalForce]),
+        signals: Signals<'a>,
+        time_increment: f64,
+    ) -> Result<Self, ElementError> {
+        let reactions = Reactions::new(mesh, matter, dofs, forces, signals, time_increment);
+        Ok(Self { reactions, elements: ElementColumns::new(mesh, matter, traces)? })
+    }
+}
+
+/// Numbers of reactions come first, then those of elements.
+impl DerivedColumns for Columns<'_> {
+    fn monitors(&self) -> Vec<u64> {
+        let mut monitors = self.reactions.monitors();
+        monitors.extend(self.elements.monitors());
+        monitors
+    }
+
+    fn bind(&mut self, monitors: &[u64]) {
+        self.reactions.bind(monitors);
+        self.elements.bind(monitors);
+    }
+
+    fn column(&mut self, column: &TraceColumn) -> Option<usize> {
+        match column.quantity {
+            TraceQuantity::Nodal(_) => {
+                let dof = self.elements.dofs.at(column.index, column.component);
+                self.reactions.dofs.binary_search(&dof).ok()
+            }
+            TraceQuantity::Element(quantity) => {
+                Some(self.reactions.dofs.len() + self.elements.column(column.index, quantity, column.component))
+            }
+        }
+    }
+
+    fn value(&mut self, column: usize, record: Record<'_>) -> f64 {
+        match column.checked_sub(self.reactions.dofs.len()) {
+            None => self.reactions.at(record)[column],
+            Some(column) => self.elements.value(column, record),
+        }
+    }
+}
+
+/// Rows of K and everything else that reactions need.
+struct Reactions<'a> {
+    /// Increasing.
+    dofs: Vec<u64>,
+    /// First entry of each row in `columns`, (n_dofs + 1,).
+    row_first: Vec<usize>,
+    /// Degree of freedom of each entry.
+    columns: Vec<u64>,
+    /// N/m.
+    values: Vec<f64>,
+    /// m of each degree of freedom, kg.
+    mass: Vec<f64>,
+    /// α of each degree of freedom, 1/s.
+    damping_rate: Vec<f64>,
+    /// Forces on these degrees of freedom, with the row's index for `dof`.
+    forces: Vec<NodalForce>,
+    signals: Signals<'a>,
+    time_increment: f64,
+    /// Where each of `columns` stands in a record.
+    column_positions: Vec<usize>,
+    /// Where each of `dofs` stands in a record.
+    dof_positions: Vec<usize>,
+    /// Reactions at the step that was computed last.
+    reactions: Vec<f64>,
+    step: Option<u64>,
+}
+
+impl<'a> Reactions<'a> {
+    fn new(
+        mesh: &MeshView<'_>,
+        matter: &Matter,
+        dofs: Vec<u64>,
+        forces: &[NodalForce],
+        signals: Signals<'a>,
+        time_increment: f64,
+    ) -> Self {
+        let (row_first, columns, values) = rows(mesh, matter, &dofs);
+        let node = |&dof: &u64| (dof / mesh.dimension as u64) as usize;
+        let in_rows = |force: &NodalForce| {
+            let row = dofs.binary_search(&force.dof).ok()?;
+            Some(NodalForce { dof: row as u64, ..*force })
+        };
+        Self {
+            mass: dofs.iter().map(|dof| matter.lumped_mass[node(dof)]).collect(),
+            damping_rate: dofs.iter().map(|dof| matter.damping_rate.get(node(dof)).copied().unwrap_or(0.0)).collect(),
+            forces: forces.iter().filter_map(in_rows).collect(),
+            reactions: vec![0.0; dofs.len()],
+            dofs,
+            row_first,
+            columns,
+            values,
+            signals,
+            time_increment,
+            column_positions: Vec::new(),
+            dof_positions: Vec::new(),
+            step: None,
+        }
+    }
+
+    fn monitors(&self) -> Vec<u64> {
+        self.columns.iter().chain(&self.dofs).copied().collect()
+    }
+
+    fn bind(&mut self, monitors: &[u64]) {
+        let find = |dof: &u64| monitors.binary_search(dof).unwrap_or_default();
+        self.column_positions = self.columns.iter().map(find).collect();
+        self.dof_positions = self.dofs.iter().map(find).collect();
+    }
+
+    fn at(&mut self, record: Record<'_>) -> &[f64] {
+        if self.step.replace(record.step) == Some(record.step) {
+            return &self.reactions;
+        }
+        let dt = self.time_increment;
+        let signals = self.signals.table(record.step, 1).values;
+        for (row, &position) in self.dof_positions.iter().enumerate() {
+            let entries = self.row_first[row]..self.row_first[row + 1];
+            let internal: f64 = self.column_positions[entries.clone()]
+                .iter()
+                .zip(&self.values[entries])
+                .map(|(&column, value)| value * record.values[column][0])
+                .sum();
+            let [_, before, after] = record.values[position];
+            let acceleration = (after - before) / (dt * dt);
+            let velocity = (after + before) / (2.0 * dt);
+            self.reactions[row] = self.mass[row] * (acceleration + self.damping_rate[row] * velocity) + internal;
+        }
+        for force in &self.forces {
+            self.reactions[force.dof as usize] -= force.value * signals[force.signal as usize];
+        }
+        &self.reactions
+    }
+}
+
+/// An element whose strain is asked for.
+struct Probed {
+    probe: ElementProbe,
+    /// Where u of its nodes stands in a record, by node and component.
+    positions: [[usize; 3]; 8],
+}
+
+/// Columns of elements.
+struct ElementColumns {
+    /// Element indices, increasing.
+    elements: Vec<u32>,
+    probed: Vec<Probed>,
+    /// Index among `probed`, quantity and component of each column.
+    columns: Vec<(usize, ElementQuantity, usize)>,
+    dofs: Dofs,
+    /// Step, index among `probed`, strain and stress that were computed last. The columns of an element stand side by side.
+    last: Option<(u64, usize, [[f64; 6]; 2])>,
+}
+
+impl ElementColumns {
+    fn new(mesh: &MeshView<'_>, matter: &Matter, traces: &Traces) -> Result<Self, ElementError> {
+        let columns = traces.groups.iter().flat_map(|group| &group.columns);
+        let is_element = |column: &&TraceColumn| matches!(column.quantity, TraceQuantity::Element(_));
+        let mut elements: Vec<u32> = columns.filter(is_element).map(|column| column.index).collect();
+        elements.sort_unstable();
+        elements.dedup();
+        let probes = element_probes(mesh, &matter.sections, &matter.stiffness_factor, &elements)?;
+        let probed = probes.into_iter().map(|probe| Probed { probe, positions: [[0; 3]; 8] }).collect();
+        Ok(Self { elements, probed, columns: Vec::new(), dofs: super::dofs(mesh), last: None })
+    }
+
+    fn monitors(&self) -> impl Iterator<Item = u64> {
+        let components = 0..self.dofs.dimension as u8;
+        let nodes = self.probed.iter().flat_map(|probed| probed.probe.nodes());
+        nodes.flat_map(move |&node| components.clone().map(move |component| self.dofs.at(node, component)))
+    }
+
+    fn bind(&mut self, monitors: &[u64]) {
+        for Probed { probe, positions } in &mut self.probed {
+            for (positions, &node) in positions.iter_mut().zip(probe.nodes()) {
+                for (component, position) in (0..).zip(positions).take(self.dofs.dimension) {
+                    *position = monitors.binary_search(&self.dofs.at(node, component)).unwrap_or_default();
+                }
+            }
+        }
+    }
+
+    fn column(&mut self, element: u32, quantity: ElementQuantity, component: u8) -> usize {
+        let probed = self.elements.binary_search(&element).unwrap_or_default();
+        self.columns.push((probed, quantity, usize::from(component)));
+        self.columns.len() - 1
+    }
+
+    fn value(&mut self, column: usize, record: Record<'_>) -> f64 {
+        let (index, quantity, component) = self.columns[column];
+        let [strain, stress] = match self.last {
+            Some((step, last, found)) if (step, last) == (record.step, index) => found,
+            _ => {
+                let Probed { probe, positions } = &self.probed[index];
+                let (strain, stress) =
+                    probe.strain_and_stress(|node, component| record.values[positions[node][component]][0]);
+                self.last = Some((record.step, index, [strain, stress]));
+                [strain, stress]
+            }
+        };
+        match quantity {
+            ElementQuantity::Strain => strain[component],
+            ElementQuantity::Stress => stress[component],
+            ElementQuantity::Mises => mises(stress),
+            ElementQuantity::EnergyDensity => energy_density(&strain, &stress),
+        }
+    }
+}
+
+/// The rows of K, sparse.
+fn rows(mesh: &MeshView<'_>, matter: &Matter, dofs: &[u64]) -> (Vec<usize>, Vec<u64>, Vec<f64>) {
+    let mut rows: Vec<BTreeMap<u64, f64>> = vec![BTreeMap::new(); dofs.len()];
+    let dimension = mesh.dimension;
+    let rules = ElementKind::ALL.map(quadrature);
+    let elements = Elements::new(mesh);
+    // First row of each node that has one.
+    let mut touched = vec![false; mesh.n_nodes()];
+    for &dof in dofs {
+        touched[dof as usize / dimension] = true;
+    }
+    let n_elements = if dofs.is_empty() { 0 } else { mesh.n_elements() };
+    for index in 0..n_elements {
+        let Some(element) = elements.get(index) else { continue };
+        if !element.nodes.iter().any(|&node| touched[node as usize]) {
+            continue;
+        }
+        let section = &matter.sections[element.section];
+        let stiffness =
+            element_stiffness(element.kind, &rules[element.kind as usize], &elements.positions(element.nodes), section);
+        let factor = matter.stiffness_factor.get(index).copied().unwrap_or(1.0);
+        let element_dof =
+            |local: usize| u64::from(element.nodes[local / dimension]) * dimension as u64 + (local % dimension) as u64;
+        let width = element.nodes.len() * dimension;
+        for local_row in 0..width {
+            let Ok(row) = dofs.binary_search(&element_dof(local_row)) else { continue };
+            for local_column in 0..width {
+                *rows[row].entry(element_dof(local_column)).or_insert(0.0) +=
+                    factor * stiffness[local_row * width + local_column];
+            }
+        }
+    }
+    let mut row_first = vec![0];
+    let (mut columns, mut values) = (Vec::new(), Vec::new());
+    for row in rows {
+        for (column, value) in row {
+            columns.push(column);
+            values.push(value);
+        }
+        row_first.push(columns.len());
+    }
+    (row_first, columns, values)
+}

@@ -1,0 +1,176 @@
+//! Explicit dynamics as the time loop sees it.
+//!
+//! Central differences conserve ½ m (Δu_n/Δt)² + ½ u_{n−1}·K u_n exactly without forces and damping, with forces up to
+//! their work ½ F_n·(Δu_n + Δu_{n+1}): the balance is zero but for rounding, whatever the increment. An unstable run
+//! keeps it too, with kinetic energy growing against negative strain energy; so growth is judged on its own.
+
+use std::path::Path;
+
+use pogo_formats::explicit::Setup;
+use pogo_formats::write::checkpoint::Checkpoint;
+use pogo_formats::write::energy::{EnergyRow, write_csv};
+use pogo_kernels::device::DeviceError;
+use pogo_kernels::dynamics::SignalTable;
+use pogo_kernels::dynamics::signals::Signals;
+use pogo_kernels::explicit::{EnergySums, State, Stepper};
+
+use super::assemble::Matter;
+use super::columns::Columns;
+use super::resolution::coarse_signals;
+use super::snapshots::Frame;
+use crate::error::SolveError;
+use crate::run::checkpoint;
+use crate::run::energy::{Balance, Divergence};
+use crate::run::histories::DerivedColumns;
+use crate::run::schedule::Clock;
+use crate::run::time_loop::{Due, Stepped};
+use crate::run::{Finished, Reported};
+
+/// A model on its stepper.
+pub(super) struct Model<'a> {
+    pub stepper: Box<dyn Stepper>,
+    pub columns: Columns<'a>,
+    pub setup: &'a Setup,
+    pub matter: &'a Matter,
+    pub dimension: usize,
+    pub clock: Clock,
+    /// Energy at t = 0, J; none before it has been sampled.
+    pub initial_energy: Option<f64>,
+}
+
+impl checkpoint::State for State {
+    type Extra = ();
+
+    fn motion(&self) -> Checkpoint<'_> {
+        Checkpoint {
+            step: self.step,
+            external_work: self.external_work,
+            damped_energy: self.damped_energy,
+            displacement: self.displacement.as_slice().into(),
+            increment: self.increment.as_slice().into(),
+            ..Checkpoint::default()
+        }
+    }
+
+    fn extra(&self) {}
+
+    fn restore(motion: Checkpoint<'static>, (): ()) -> Self {
+        Self {
+            step: motion.step,
+            displacement: motion.displacement.into_owned(),
+            increment: motion.increment.into_owned(),
+            external_work: motion.external_work,
+            damped_energy: motion.damped_energy,
+        }
+    }
+}
+
+impl Stepped for Model<'_> {
+    type State = State;
+    type Energy = EnergyRow;
+    type Frame = Frame;
+
+    fn step(&self) -> u64 {
+        self.stepper.step()
+    }
+
+    fn advance(
+        &mut self,
+        n_steps: usize,
+        signals: &mut Signals<'_>,
+        record: &[u64],
+        recording: &mut Vec<f64>,
+    ) -> Result<(), DeviceError> {
+        let table = match self.stepper.reads_table() {
+            true => signals.table(self.stepper.step(), n_steps + 1),
+            false => SignalTable::default(),
+        };
+        self.stepper.advance(n_steps, &table, record, recording)
+    }
+
+    fn state(&self) -> Result<State, DeviceError> {
+        self.stepper.state()
+    }
+
+    /// Energies come from the state where a frame fetches it or no device sums them up.
+    fn look(&mut self, _: &Signals<'_>, due: Due) -> Result<(Option<EnergyRow>, Option<Frame>), DeviceError> {
+        let sums = if due.frame { None } else { self.stepper.energy_sums()? };
+        let (sums, frame) = match sums {
+            Some(sums) => (sums, None),
+            None => {
+                let state = self.stepper.state()?;
+                let internal_force = self.stepper.internal_force(&state.displacement)?;
+                let sums = self::sums(&state, &internal_force, &self.matter.lumped_mass, self.dimension);
+                (sums, due.frame.then_some((state, internal_force)))
+            }
+        };
+        let row = row(self.stepper.step(), &sums, self.clock, self.initial_energy);
+        self.initial_energy = Some(row.initial);
+        Ok((due.energy.then_some(row), frame))
+    }
+
+    fn balance(&self, sample: &EnergyRow) -> Balance {
+        balance(sample)
+    }
+
+    fn derived(&mut self) -> &mut dyn DerivedColumns {
+        &mut self.columns
+    }
+}
+
+impl Reported for Model<'_> {
+    fn explain(&self, divergence: Divergence, last: &EnergyRow) -> (String, &'static str) {
+        let what = match divergence {
+            Divergence::NotFinite => "the solution is no longer finite".to_owned(),
+            Divergence::Growing => format!("kinetic energy grew to {:.3e} J without cause", last.kinetic),
+            Divergence::Unbalanced => format!("the energy balance is off by {:.3e} J", last.balance()),
+        };
+        (what, "check the model's loads and amplitudes, or use --precision f64 if the run was in f32")
+    }
+
+    fn write(&self, energies: &[EnergyRow], folder: &Path, comments: &[String]) -> Result<Vec<String>, SolveError> {
+        write_csv(&folder.join("energy.csv"), energies, comments)?;
+        Ok(vec!["energy.csv".into()])
+    }
+
+    fn warnings(&self, _: &Finished) -> Vec<String> {
+        coarse_signals(self.setup, self.clock.time_increment)
+    }
+}
+
+/// Sums over a state for [`row`]. `internal_force` is K u_n.
+fn sums(state: &State, internal_force: &[f64], lumped_mass: &[f64], dimension: usize) -> EnergySums {
+    let mut kinetic = 0.0;
+    let mut strain = 0.0;
+    let rows = state.displacement.chunks_exact(dimension).zip(state.increment.chunks_exact(dimension));
+    for (&mass, ((u, du), force)) in lumped_mass.iter().zip(rows.zip(internal_force.chunks_exact(dimension))) {
+        for ((u, du), force) in u.iter().zip(du).zip(force) {
+            kinetic += mass * du * du;
+            strain += (u - du) * force;
+        }
+    }
+    EnergySums { kinetic, strain, external_work: state.external_work, damped_energy: state.damped_energy }
+}
+
+/// Energies at step n; `initial` is the energy at t = 0, none at step 0.
+fn row(step: u64, sums: &EnergySums, clock: Clock, initial: Option<f64>) -> EnergyRow {
+    let dt = clock.time_increment;
+    let (kinetic, strain) = (0.5 * sums.kinetic / (dt * dt), 0.5 * sums.strain);
+    EnergyRow {
+        time: clock.time(step),
+        kinetic,
+        strain,
+        external: sums.external_work,
+        damped: sums.damped_energy,
+        initial: initial.unwrap_or(kinetic + strain),
+    }
+}
+
+fn balance(row: &EnergyRow) -> Balance {
+    Balance {
+        energies: [row.kinetic, row.strain, row.external, row.damped, row.initial],
+        put_in: row.external.abs() + row.initial,
+        growing: Some(row.kinetic),
+        error: Some(row.balance()),
+    }
+}

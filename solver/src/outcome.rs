@@ -1,0 +1,135 @@
+//! What came of a call.
+
+use std::any::Any;
+use std::fmt;
+use std::path::Path;
+
+use pogo_formats::exit_code;
+use pogo_formats::write::summary::{self, Status};
+use serde::Serialize;
+
+use crate::error::SolveError;
+use crate::folder::SUMMARY;
+use crate::study::Case;
+
+/// What came of a call.
+#[derive(Debug)]
+pub enum Outcome {
+    /// One run.
+    Run(RunSummary),
+    /// The cases of a study, in order.
+    Study(Vec<CaseOutcome>),
+}
+
+/// What came of one case.
+#[derive(Debug)]
+pub struct CaseOutcome {
+    /// The case.
+    pub case: Case,
+    /// Its summary, or why it could not be run. None where the study was stopped before it.
+    pub result: Option<Result<RunSummary, String>>,
+}
+
+/// Summary of one run of any physics.
+pub struct RunSummary {
+    /// How the run ended.
+    pub status: Status,
+    /// Why, where it did not complete.
+    pub message: Option<String>,
+    /// Wall-clock time of the run, s.
+    pub seconds: f64,
+    /// What the user should know although the run came to its end.
+    pub warnings: Vec<String>,
+    json: String,
+    summary: Box<dyn Any + Send>,
+}
+
+/// What every summary says of the end of its run: status, message, wall-clock time in s, warnings.
+pub(crate) type Ending<S> = fn(&S) -> (Status, &Option<String>, f64, &Vec<String>);
+
+impl RunSummary {
+    /// Writes the summary of a physics into the folder of the results.
+    pub(crate) fn write<S: Serialize + Any + Send>(
+        folder: &Path,
+        summary: S,
+        ending: Ending<S>,
+    ) -> Result<Self, SolveError> {
+        let path = folder.join(SUMMARY);
+        summary::write(&summary, &path)?;
+        let json = summary::to_json(&summary).map_err(|error| SolveError::Io { path, source: error.into() })?;
+        let (status, message, seconds, warnings) = ending(&summary);
+        let (message, warnings) = (message.clone(), warnings.clone());
+        Ok(Self { status, message, seconds, warnings, json, summary: Box::new(summary) })
+    }
+
+    /// The summary of one physics; none where the run was of another.
+    pub fn of<S: Any>(&self) -> Option<&S> {
+        self.summary.downcast_ref()
+    }
+
+    /// What went wrong, if anything.
+    fn problem(&self) -> Option<String> {
+        let name = || self.status.name().to_owned();
+        (self.status != Status::Completed).then(|| self.message.clone().unwrap_or_else(name))
+    }
+}
+
+impl fmt::Debug for RunSummary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.json)
+    }
+}
+
+/// Exit code of a run that ended like this.
+fn exit_code(status: Status) -> i32 {
+    match status {
+        Status::Completed => 0,
+        Status::Interrupted => exit_code::INTERRUPTED,
+        Status::Diverged | Status::NotConverged => exit_code::DIVERGED,
+    }
+}
+
+impl Outcome {
+    /// Exit code of the process: that of the run; of a study, the largest of its cases.
+    pub fn exit_code(&self) -> i32 {
+        match self {
+            Self::Run(summary) => exit_code(summary.status),
+            Self::Study(cases) => cases
+                .iter()
+                .map(|case| match &case.result {
+                    Some(Ok(summary)) => exit_code(summary.status),
+                    Some(Err(_)) => exit_code::BAD_INPUT,
+                    None => exit_code::INTERRUPTED,
+                })
+                .max()
+                .unwrap_or(0),
+        }
+    }
+
+    /// What went wrong, a line each: why a run has no whole result, and which cases of a study have none.
+    pub fn problems(&self) -> Vec<String> {
+        let of_case = |case: &CaseOutcome| {
+            let text = match &case.result {
+                Some(Ok(summary)) => summary.problem()?,
+                Some(Err(error)) => error.clone(),
+                None => "not run".to_owned(),
+            };
+            Some(format!("case {}: {text}", case.case.name))
+        };
+        match self {
+            Self::Run(summary) => summary.problem().into_iter().collect(),
+            Self::Study(cases) => cases.iter().filter_map(of_case).collect(),
+        }
+    }
+
+    /// The summary as JSON; of a study, the list of the summaries there are.
+    pub fn json(&self) -> String {
+        let cases = match self {
+            Self::Run(summary) => return summary.json.clone(),
+            Self::Study(cases) => cases.iter().filter_map(|case| case.result.as_ref()?.as_ref().ok()),
+        };
+        let indented = cases.map(|case| format!("  {}", case.json.trim_end().replace('\n', "\n  ")));
+        let summaries: Vec<String> = indented.collect();
+        if summaries.is_empty() { "[]\n".into() } else { format!("[\n{}\n]\n", summaries.join(",\n")) }
+    }
+}

@@ -1,0 +1,109 @@
+//! Apparent properties of a sample, distributions over its voxels, and the estimate of its failure.
+
+use pogo_formats::voxel::VoxelSetup;
+use pogo_formats::voxel::setup::Analysis;
+use pogo_formats::voxel::summary::{Apparent, Failure, Histogram};
+
+use super::conditions::coordinates;
+use super::results::{Reactions, Solution, centre, extents, loaded_axis, side};
+
+/// The apparent property of a test on two opposite faces; none of other cases.
+pub(super) fn apparent(solution: &Solution<'_>, setup: &VoxelSetup, reactions: &Reactions) -> Option<Apparent> {
+    let axis = loaded_axis(setup.analysis)?;
+    let mesh = solution.mesh;
+    let extents = extents(setup, mesh.spacing);
+    let (low, high) = (side(mesh, setup, axis, false), side(mesh, setup, axis, true));
+    let (length, area) = (extents[axis], extents[(axis + 1) % 3] * extents[(axis + 2) % 3]);
+    let centre = centre(mesh, setup);
+    let force = reactions.sum(&high);
+    let moment = || reactions.moment(mesh, &high, centre);
+    let turn = |nodes: &[u32], about, components: &[usize]| rotation(solution, nodes, centre, about, components);
+    let difference = |d: usize| (solution.mean(&high)[d] - solution.mean(&low)[d]) / length;
+    let (kind, strain, load, value) = match setup.analysis {
+        Analysis::Uniaxial { confined, .. } => {
+            let (strain, load) = (difference(axis), force[axis]);
+            (if confined { "confined modulus" } else { "modulus" }, strain, load, load / area / strain)
+        }
+        Analysis::Shear { direction, .. } => {
+            let (strain, load) = (difference(usize::from(direction)), force[usize::from(direction)]);
+            ("shear modulus", strain, load, load / area / strain)
+        }
+        Analysis::Bending { about, .. } => {
+            let about = usize::from(about);
+            let curvature = (turn(&high, about, &[axis]) - turn(&low, about, &[axis])) / length;
+            let load = moment()[about];
+            ("bending stiffness", curvature, load, load / curvature)
+        }
+        _ => {
+            let plane = [(axis + 1) % 3, (axis + 2) % 3];
+            let twist = (turn(&high, axis, &plane) - turn(&low, axis, &plane)) / length;
+            let load = moment()[axis];
+            ("torsional stiffness", twist, load, load / twist)
+        }
+    };
+    Some(Apparent { kind, strain, load, area, length, value })
+}
+
+/// Rotation about an axis through `centre` that fits the displacements of a face best, using some components.
+fn rotation(solution: &Solution<'_>, nodes: &[u32], centre: [f64; 3], about: usize, components: &[usize]) -> f64 {
+    let (mut along, mut square) = (0.0, 0.0);
+    for &node in nodes {
+        let x = coordinates(solution.mesh, node);
+        let r = [0, 1, 2].map(|k| x[k] - centre[k]);
+        let (b, c) = ((about + 1) % 3, (about + 2) % 3);
+        let mut motion = [0.0; 3];
+        (motion[b], motion[c]) = (-r[c], r[b]);
+        for &d in components {
+            along += motion[d] * solution.displacement[3 * node as usize + d];
+            square += motion[d] * motion[d];
+        }
+    }
+    if square > 0.0 { along / square } else { 0.0 }
+}
+
+/// Counts in classes of equal width up to the largest value.
+pub(super) fn histogram(mut values: Vec<f32>, bins: u32) -> Histogram {
+    let maximum = f64::from(values.iter().copied().fold(0.0_f32, f32::max));
+    let mut counts = vec![0_u64; bins.max(1) as usize];
+    let last = counts.len() - 1;
+    let mut sum = 0.0;
+    for &value in &values {
+        sum += f64::from(value);
+        let class = if maximum > 0.0 { f64::from(value) / maximum * (last + 1) as f64 } else { 0.0 };
+        counts[(class as usize).min(last)] += 1;
+    }
+    let n = values.len();
+    let middle = n / 2;
+    let median = if n > 0 { f64::from(*values.select_nth_unstable_by(middle, f32::total_cmp).1) } else { 0.0 };
+    Histogram { maximum, mean: sum / n.max(1) as f64, median, counts }
+}
+
+/// Pistoia et al. (Bone 30, 2002): failure when `share` of the volume passes the effective strain `strain`.
+pub(super) fn failure(effective: &[f32], share: f64, strain: f64, load: [f64; 3]) -> Failure {
+    let mut sorted = effective.to_vec();
+    let n = sorted.len();
+    let above = ((share * n as f64).round() as usize).clamp(1, n.max(1));
+    let passed = match n {
+        0 => 0.0,
+        n => f64::from(*sorted.select_nth_unstable_by(n - above, f32::total_cmp).1),
+    };
+    let factor = strain / passed;
+    Failure { volume: share, strain, strain_passed: passed, factor, load: load.map(|f| f * factor) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_share_that_fails_is_counted_from_the_top() {
+        let values: Vec<f32> = (1..=100).map(|n| n as f32 * 1e-4).collect();
+        let failure = failure(&values, 0.02, 0.007, [0.0, 0.0, -10.0]);
+        assert!((failure.strain_passed - 99e-4).abs() < 1e-9);
+        assert!((failure.load[2] + 10.0 * 0.007 / 99e-4).abs() < 1e-5);
+        let histogram = histogram(values, 10);
+        assert_eq!(histogram.counts.iter().sum::<u64>(), 100);
+        assert!((histogram.mean - 50.5e-4).abs() < 1e-9);
+        assert!((histogram.maximum - 1e-2).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,89 @@
+//! Files of one load case, and displacements to start from.
+
+use std::path::Path;
+
+use pogo_formats::voxel::setup::LoadCase;
+use pogo_formats::voxel::summary::VoxelSummary;
+use pogo_formats::voxel::{VoxelMeshView, VoxelSetup};
+use pogo_formats::write::fields::FieldFormat;
+use pogo_formats::write::npy;
+
+use super::results::Solution;
+use super::{fields, picture};
+use crate::call::Call;
+use crate::error::SolveError;
+
+/// `stem.extension`, or `stem-CASE.extension` where there are several cases.
+fn file_name(stem: &str, case: &LoadCase, extension: &str) -> String {
+    if case.name.is_empty() { format!("{stem}.{extension}") } else { format!("{stem}-{}.{extension}", case.name) }
+}
+
+/// Displacements to start a case from, (n_nodes, 3), from the file or folder of the command line. None where an earlier run
+/// was stopped before this case.
+///
+/// # Errors
+/// A file that cannot be read, or that is of another model.
+pub(super) fn start_vector(
+    start: Option<&Path>,
+    setup: &VoxelSetup,
+    case: &LoadCase,
+    n_nodes: usize,
+) -> Result<Option<Vec<f64>>, SolveError> {
+    let Some(path) = start else { return Ok(None) };
+    let mut file = path.to_owned();
+    if path.is_dir() {
+        let of = |case| path.join(file_name("displacement", case, "npy"));
+        file = of(case);
+        if !file.exists() && setup.cases.iter().any(|case| of(case).exists()) {
+            return Ok(None);
+        }
+    }
+    Ok(Some(npy::read_rows(&file, n_nodes)?))
+}
+
+/// Writes the files of one case, and positions of nodes with the `first`.
+pub(super) fn write_case(
+    call: &Call<'_>,
+    setup: &VoxelSetup,
+    case: &LoadCase,
+    solution: &Solution<'_>,
+    first: bool,
+    summary: &mut VoxelSummary,
+) -> Result<(), SolveError> {
+    let (mesh, output, folder) = (solution.mesh, &setup.output, call.folder);
+    if output.displacement {
+        let n = mesh.bricks.n_nodes();
+        if first {
+            write_positions(mesh, folder)?;
+            summary.files.push("nodes.npy".into());
+        }
+        let name = file_name("displacement", case, "npy");
+        let rows = solution.displacement.chunks_exact(3).map(|u| [u[0], u[1], u[2]]);
+        npy::write_rows(&folder.join(&name), n, rows)?;
+        summary.files.push(name);
+    }
+    if call.settings.fields && !output.fields.is_empty() {
+        let extension = match call.settings.field_format {
+            FieldFormat::Vtu => "vti",
+            FieldFormat::VtkHdf => "vtkhdf",
+        };
+        let name = file_name("fields", case, extension);
+        fields::write(&folder.join(&name), call.settings.field_format, solution, &output.fields)?;
+        summary.files.push(name);
+    }
+    if call.settings.plot {
+        let name = file_name("slice", case, "png");
+        if picture::slice(&folder.join(&name), solution, setup)? {
+            summary.files.push(name);
+        } else {
+            summary.warnings.push("the slice to draw cuts no voxel; choose another with output.slice_at".into());
+        }
+    }
+    Ok(())
+}
+
+/// `nodes.npy`: places of all nodes in the grid.
+fn write_positions(mesh: &VoxelMeshView<'_>, folder: &Path) -> Result<(), SolveError> {
+    let positions = (0..mesh.bricks.n_bricks()).flat_map(|brick| mesh.bricks.node_positions(brick));
+    Ok(npy::write_rows(&folder.join("nodes.npy"), mesh.bricks.n_nodes(), positions)?)
+}
