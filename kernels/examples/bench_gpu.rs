@@ -69,7 +69,7 @@ fn one(
     let cells = nodes.powf(1.0 / d as f64).round() as usize - 1;
     let start = Instant::now();
     let mesh = box_mesh(kind, [cells; 3], 1e-4, jitter);
-    let options = PartitionOptions { partitioner: Partitioner::Greedy, capacity, threads: 0 };
+    let options = PartitionOptions { partitioner: Partitioner::Greedy, capacity };
     let partition = partition(&mesh.view(), &options, &|_| ())?;
     let mut arranged = arrange(mesh, partition, &ArrangeOptions::default())?;
     if !grids {

@@ -1,5 +1,5 @@
-//! Prints block efficiency, loads and times of every partitioner on a model, with and without the paper's limits; and of
-//! the tables for devices the mean number of colours of a run and of outer nodes over all nodes.
+//! Prints block efficiency, loads and times of every partitioner on a model, with and without the paper's limits. Of the tables
+//! for devices it prints the mean number of colours of a run, and the outer nodes over all nodes.
 //!
 //! ```text
 //! cargo run --release -p pogo-tools --example partition_report -- weld
@@ -15,10 +15,10 @@ use anyhow::Context;
 use clap::Parser;
 use pogo_formats::mesh::Mesh;
 use pogo_formats::read::deck::{ReadOptions, read};
-use pogo_tools::explicit::arrange::{ArrangeOptions, arrange};
+use pogo_tools::explicit::arrange::{ArrangeOptions, arrange_blocks};
 use pogo_tools::generate::{ModelOptions, gear, geophysics, weld};
 use pogo_tools::partition::{PartitionOptions, Partitioner, partition};
-use pogo_tools::picture::{PictureOptions, draw};
+use pogo_tools::picture::{Parts, PictureOptions, draw};
 
 /// Compares partitioners.
 #[derive(Parser)]
@@ -28,13 +28,13 @@ struct Arguments {
     /// Element size of a named model, m [default: the paper's].
     #[arg(long)]
     size: Option<f64>,
-    /// Only this partitioner: aligned, greedy or metis.
-    #[arg(long)]
-    partition: Option<String>,
-    /// Nodes a block.
+    /// Only this partitioner.
+    #[arg(long, value_enum)]
+    partition: Option<Partitioner>,
+    /// Most nodes in a block.
     #[arg(long, default_value_t = 512)]
     block_nodes: usize,
-    /// Times are the best of so many runs.
+    /// Number of runs; the best time of each stage is printed.
     #[arg(long, default_value_t = 1)]
     repeat: usize,
     /// Picture of the blocks of the last partitioner.
@@ -64,12 +64,12 @@ fn main() -> anyhow::Result<()> {
         out,
         "partitioner limits blocks      η  loads (most) linked (most)   halo beyond split  partition  arrange  tables, s  colours  outer"
     )?;
-    let partitioners = match &arguments.partition {
-        Some(name) => vec![Partitioner::from_name(name).context("aligned, greedy or metis")?],
+    let partitioners = match arguments.partition {
+        Some(partitioner) => vec![partitioner],
         None => vec![Partitioner::Aligned, Partitioner::Greedy, Partitioner::Metis],
     };
     for partitioner in partitioners {
-        let options = PartitionOptions { partitioner, capacity: arguments.block_nodes, threads: 0 };
+        let options = PartitionOptions { partitioner, capacity: arguments.block_nodes };
         for paper_limits in [false, true] {
             if paper_limits && mesh.dimension != 2 {
                 continue;
@@ -82,10 +82,12 @@ fn main() -> anyhow::Result<()> {
                 let cut = partition(&mesh.view(), &options, &|_| ())?;
                 best[0] = best[0].min(start.elapsed().as_secs_f64());
                 let start = Instant::now();
-                let made = arrange(copy, cut, &ArrangeOptions { paper_limits, ..ArrangeOptions::default() })?;
-                best[1] = best[1].min(start.elapsed().as_secs_f64() - made.device_seconds);
-                best[2] = best[2].min(made.device_seconds);
-                arranged = Some(made);
+                let options = ArrangeOptions { paper_limits, ..ArrangeOptions::default() };
+                let blocked = arrange_blocks(copy, cut, &options)?;
+                best[1] = best[1].min(start.elapsed().as_secs_f64());
+                let start = Instant::now();
+                arranged = Some(blocked.with_device_tables(&options));
+                best[2] = best[2].min(start.elapsed().as_secs_f64());
             }
             let arranged = arranged.context("at least one run")?;
             let s = &arranged.statistics;
@@ -112,7 +114,9 @@ fn main() -> anyhow::Result<()> {
             if let (Some(path), false) = (&arguments.picture, paper_limits) {
                 let window = arguments.window.as_ref().and_then(|w| <[f64; 4]>::try_from(w.as_slice()).ok());
                 let options = PictureOptions { window, ..PictureOptions::default() };
-                draw(&arranged.mesh.view(), &arranged.blocks.view(), path, &options)?;
+                let blocks = arranged.blocks.view();
+                let parts = Parts { first: blocks.node_first, halo: &|block| blocks.halo(block) };
+                draw(&arranged.mesh.view(), &parts, path, &options)?;
             }
         }
     }

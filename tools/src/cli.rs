@@ -1,22 +1,36 @@
-//! What the commands of this crate share: helper options, writing to stdout, and what a signal must not leave behind.
+//! What the commands of this crate share: their start and exit codes, helper options, writing to stdout, signals.
 
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use clap::ValueEnum;
 use clap::error::ErrorKind as Wrong;
+use clap::{Parser, ValueEnum};
 use clap_complete::Shell;
-use pogo_formats::write;
+use pogo_formats::{exit_code, write};
 use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 
+/// Runs a command and ends the process. The exit code is 0 if `command` gives `true`, [`exit_code::BAD_INPUT`] if it gives
+/// `false` or an error, which is printed, and 2 for a wrong command line.
+pub fn run<C: Parser, E: Display + From<std::io::Error>>(command: impl FnOnce(C) -> Result<bool, E>) -> ! {
+    let result = match helper(C::command(), std::env::args_os()).unwrap_or_else(|error| exit(&error)) {
+        Some(text) => write_stdout(&text).map(|()| true).map_err(Into::into),
+        None => command(C::try_parse().unwrap_or_else(|error| exit(&error))),
+    };
+    if let Err(error) = &result {
+        let _ = writeln!(std::io::stderr(), "{error}");
+    }
+    std::process::exit(if result.unwrap_or(false) { 0 } else { exit_code::BAD_INPUT })
+}
+
 /// Answers `--completions SHELL` and `--man`, which every command has besides its own options: gives the shell's completion
-/// script or the manual page in roff. None for any other command line (with the program's name as the first argument).
+/// script or the manual page in roff. `None` for any other command line; the first argument is the program's name.
 ///
 /// # Errors
 /// A shell that is not known.
-pub fn helper(
+fn helper(
     mut command: clap::Command,
     arguments: impl IntoIterator<Item = OsString>,
 ) -> Result<Option<Vec<u8>>, clap::Error> {
@@ -41,7 +55,7 @@ pub fn helper(
     Ok(Some(out))
 }
 
-/// Writes to stdout and flushes. A reader that went away (`| head`) is success.
+/// Writes to stdout and flushes. A reader that has closed the pipe (`| head`) is no error.
 ///
 /// # Errors
 /// Any other failure, such as a full disk.
@@ -55,25 +69,24 @@ pub fn write_stdout(text: &[u8]) -> std::io::Result<()> {
     }
 }
 
-/// Prints what clap has to say and ends the process: help and version are no success where they could not be written.
-pub fn exit(error: &clap::Error) -> ! {
+/// Prints what clap has to say and ends the process. Help and version that cannot be written are an error.
+fn exit(error: &clap::Error) -> ! {
     match error.print() {
         Err(failed) if !error.use_stderr() && failed.kind() != ErrorKind::BrokenPipe => {
             let _ = writeln!(std::io::stderr(), "error: cannot write to stdout: {failed}");
-            std::process::exit(pogo_formats::exit_code::BAD_INPUT)
+            std::process::exit(exit_code::BAD_INPUT)
         }
         _ => std::process::exit(error.exit_code()),
     }
 }
 
-/// From now on SIGINT and SIGTERM remove the unfinished temporary file of `output` before they end the process as they
-/// would anyway (not SIGHUP: taking it over would undo `nohup`), and a file beyond the size limit (SIGXFSZ) is an
-/// ordinary error of the write.
+/// Makes SIGINT and SIGTERM remove the unfinished temporary file of `output` before they end the process. SIGHUP is left
+/// alone, because a handler would undo `nohup`. A file beyond the size limit (SIGXFSZ) becomes an ordinary write error.
 ///
 /// # Errors
 /// The system lets no signal be caught.
 pub fn clean_up_after(output: &Path) -> std::io::Result<()> {
-    // What the handler does is nothing; that there is one keeps the process alive.
+    // A handler that does nothing keeps the process alive.
     signal_hook::flag::register(SIGXFSZ, Arc::default())?;
     let output = output.to_owned();
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;

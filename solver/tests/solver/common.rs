@@ -213,10 +213,10 @@ pub fn faces_where(mesh: &Mesh, test: impl Fn(&[f64]) -> bool) -> (Vec<[u32; 4]>
 
 /// Writes `model.blk` into `folder`, in blocks of `capacity` nodes.
 pub fn write_block(folder: &Path, mesh: &Mesh, setup: &Setup, capacity: usize) -> PathBuf {
-    let options = PartitionOptions { partitioner: Partitioner::Greedy, capacity, threads: 1 };
+    let options = PartitionOptions { partitioner: Partitioner::Greedy, capacity };
     let cut = partition(&mesh.view(), &options, &|_| {}).unwrap();
     let Arranged { mesh, blocks, device, statistics, solver_from_model, .. } =
-        arrange(mesh.clone(), cut, &ArrangeOptions { threads: 1, ..ArrangeOptions::default() }).unwrap();
+        arrange(mesh.clone(), cut, &ArrangeOptions::default()).unwrap();
     let mut setup = setup.clone();
     remap_setup(&mut setup, &solver_from_model);
     let path = folder.join("model.blk");

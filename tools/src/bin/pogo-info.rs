@@ -1,20 +1,14 @@
 //! `pogo-info`: what is in a block file, and whether it is whole.
 
-use std::{io::Write, path::PathBuf};
+use std::path::PathBuf;
 
-use clap::{CommandFactory, Parser};
+use clap::Parser;
+use pogo_formats::VERSION;
 use pogo_formats::block::Container;
-use pogo_formats::eikonal::{Drawn, Eikonal};
-use pogo_formats::explicit::Explicit;
-use pogo_formats::explicit::block::BlocksView;
-use pogo_formats::physics::{self, BlockFile, Physics};
-use pogo_formats::spring::Spring;
-use pogo_formats::voxel::Voxel;
-use pogo_formats::words::counted;
-use pogo_formats::{VERSION, exit_code, parameters};
-use pogo_tools::explicit::info;
-use pogo_tools::picture::{self, PictureOptions};
-use pogo_tools::{cli, eikonal, spring, voxel};
+use pogo_formats::physics::registered;
+use pogo_tools::info::Query;
+use pogo_tools::picture::PictureOptions;
+use pogo_tools::{ROOMS, cli};
 
 /// Shows what is in a block file; checks it.
 #[derive(Parser)]
@@ -26,7 +20,7 @@ use pogo_tools::{cli, eikonal, spring, voxel};
   pogo-info weld.blk --picture blocks.png   draw the blocks in colours
   pogo-info weld.blk --json | jq .partition.efficiency
   pogo-info bone.blk                        a voxel model: materials, load cases, grid, sub-domains
-  pogo-info heart.blk                       a mass-spring-damper model: particles, spring groups, grid, blocks
+  pogo-info tissue.blk                      a mass-spring-damper model: particles, spring groups, grid, blocks
   pogo-info bone.blk --grids                build every grid representation: bytes an element, occupancy, seconds
   pogo-info heart.blk                       an Eikonal model: velocities, starts, sub-domains
 
@@ -67,191 +61,22 @@ struct Cli {
     quiet: bool,
 }
 
-impl Cli {
-    /// How to draw a model of so many dimensions.
-    fn picture_options(&self, dimension: usize) -> anyhow::Result<PictureOptions> {
-        let file = self.file.display();
-        anyhow::ensure!(self.window.is_none() || dimension == 2, "{file}: error: --window is for models in the plane");
-        let default = PictureOptions::default();
-        Ok(PictureOptions { size: self.size.unwrap_or(default.size), window: self.window })
-    }
-}
-
 fn main() {
-    let result = match cli::helper(Cli::command(), std::env::args_os()).unwrap_or_else(|error| cli::exit(&error)) {
-        Some(text) => cli::write_stdout(&text).map_err(Into::into),
-        None => run(&Cli::try_parse().unwrap_or_else(|error| cli::exit(&error))),
-    };
-    std::process::exit(match result {
-        Ok(()) => 0,
-        Err(error) => {
-            let _ = writeln!(std::io::stderr(), "{error}");
-            exit_code::BAD_INPUT
-        }
-    });
+    cli::run(|cli: Cli| show(cli).map(|()| true));
 }
 
-/// Shows a file of one physics as the command line asks.
-type Show = fn(&Cli, Container) -> anyhow::Result<String>;
-
-/// Every kind of physics.
-const PHYSICS: &[(&str, Show)] = &[
-    (Explicit::NAME, |cli, file| explicit(cli, &BlockFile::from_container(file)?)),
-    (Voxel::NAME, |cli, file| voxels(cli, &BlockFile::from_container(file)?)),
-    (Spring::NAME, |cli, file| springs(cli, &BlockFile::from_container(file)?)),
-    (Eikonal::NAME, |cli, file| eikonal(cli, &BlockFile::from_container(file)?)),
-];
-
-fn run(cli: &Cli) -> anyhow::Result<()> {
-    let file = Container::open(&cli.file)?;
-    let text = physics::registered(&file, PHYSICS)?(cli, file)?;
-    let text = if cli.quiet && !cli.json { "" } else { &text };
+fn show(cli: Cli) -> anyhow::Result<()> {
+    let Cli { check, parameters, sets, picture, size, window, grids, json, .. } = cli;
+    if let Some(path) = &picture {
+        cli::clean_up_after(path)?;
+    }
+    let picture_options = PictureOptions { size, window };
+    let query = Query { check, parameters, sets, picture, picture_options, grids, json };
+    let container = Container::open(&cli.file)?;
+    let physics = *registered(&container, &ROOMS.map(|room| (room.name(), room)))?;
+    let text = physics.inspect(container, &query)?;
+    let text = if cli.quiet && !json { "" } else { &text };
     Ok(cli::write_stdout(text.as_bytes())?)
-}
-
-/// What `--check` says when all is well.
-fn whole(cli: &Cli, bytes: u64, sections: usize) -> String {
-    let (bytes, sections) = (counted(bytes as usize, "byte"), counted(sections, "section"));
-    format!("{}: whole: {bytes}, {sections}\n", cli.file.display())
-}
-
-fn voxels(cli: &Cli, file: &BlockFile<Voxel>) -> anyhow::Result<String> {
-    let path = cli.file.display();
-    anyhow::ensure!(!cli.sets, "{path}: error: --sets is for models of decks, this is a voxel model");
-    let mut drawn = None;
-    if let Some(path) = &cli.picture {
-        cli::clean_up_after(path)?;
-        let what = voxel::info::draw(file, path, cli.picture_options(3)?.size as usize)?;
-        drawn = Some(format!("{}: {what}\n", path.display()));
-    }
-    if cli.check {
-        file.verify()?;
-    }
-    Ok(if cli.parameters {
-        let parameters = parameters::list(&file.setup());
-        if cli.json { json(&parameters)? } else { info::parameters_text(&parameters) }
-    } else if cli.grids {
-        let grids = voxel::info::Grids::measure(&cli.file.display().to_string(), &file.mesh())?;
-        if cli.json { json(&grids)? } else { grids.to_string() }
-    } else if cli.json {
-        json(&voxel::info::VoxelSummary::new(file))?
-    } else if let Some(drawn) = drawn {
-        drawn
-    } else if cli.check {
-        whole(cli, file.container().bytes(), file.container().sections().len())
-    } else {
-        voxel::info::VoxelSummary::new(file).to_string()
-    })
-}
-
-fn springs(cli: &Cli, file: &BlockFile<Spring>) -> anyhow::Result<String> {
-    let path = cli.file.display();
-    anyhow::ensure!(!cli.grids, "{path}: error: --grids is for voxel models");
-    anyhow::ensure!(!cli.sets, "{path}: error: the sets of a mass-spring-damper model are in the text without options");
-    if cli.check {
-        file.verify()?;
-    }
-    if let Some(path) = &cli.picture {
-        for (option, given) in [("--size", cli.size.is_some()), ("--window", cli.window.is_some())] {
-            anyhow::ensure!(!given, "{}: error: {option} is not for masses and springs", cli.file.display());
-        }
-        cli::clean_up_after(path)?;
-        spring::info::picture(path, file)?;
-    }
-    Ok(if cli.parameters {
-        let parameters = parameters::list(&file.setup());
-        if cli.json { json(&parameters)? } else { info::parameters_text(&parameters) }
-    } else if cli.json {
-        json(&spring::info::SpringSummary::new(file))?
-    } else if let Some(path) = &cli.picture {
-        format!("{}: {}\n", path.display(), counted(file.mesh().lists.n_blocks(), "block"))
-    } else if cli.check {
-        whole(cli, file.container().bytes(), file.container().sections().len())
-    } else {
-        spring::info::SpringSummary::new(file).to_string()
-    })
-}
-
-fn explicit(cli: &Cli, file: &BlockFile<Explicit>) -> anyhow::Result<String> {
-    anyhow::ensure!(!cli.grids, "{}: error: --grids is for voxel models", cli.file.display());
-    if cli.check {
-        file.verify()?;
-    }
-    if let Some(path) = &cli.picture {
-        cli::clean_up_after(path)?;
-        let options = cli.picture_options(file.mesh().dimension)?;
-        picture::draw(&file.mesh(), &file.blocks(), path, &options)?;
-    }
-    Ok(if cli.parameters {
-        let parameters = parameters::list(&file.setup());
-        if cli.json { json(&parameters)? } else { info::parameters_text(&parameters) }
-    } else if cli.sets {
-        if cli.json { json(&info::sets(&file.mesh()))? } else { info::sets_text(&file.mesh()) }
-    } else if cli.json {
-        json(&info::Summary::new(file))?
-    } else if let Some(path) = &cli.picture {
-        format!("{}: {}\n", path.display(), counted(file.blocks().n_blocks(), "block"))
-    } else if cli.check {
-        whole(cli, file.container().bytes(), file.container().sections().len())
-    } else {
-        info::Summary::new(file).to_string()
-    })
-}
-
-fn eikonal(cli: &Cli, file: &BlockFile<Eikonal>) -> anyhow::Result<String> {
-    anyhow::ensure!(!cli.grids, "{}: error: --grids is for voxel models", cli.file.display());
-    if cli.check {
-        file.verify()?;
-    }
-    let (mesh, domains) = (file.mesh(), file.domains());
-    if let Some(path) = &cli.picture {
-        cli::clean_up_after(path)?;
-        let node_first = domains.starts();
-        let halo_first: Vec<u64> = (0..node_first.len()).map(|domain| domains.halo_first(domain) as u64).collect();
-        // All that a picture asks of blocks: who owns a node, and who is beside whom.
-        let blocks = BlocksView {
-            capacity: 1,
-            node_first: &node_first,
-            n_boundary: &node_first[1..],
-            halo_first: &halo_first,
-            halo_nodes: domains.halo,
-            run_first: &[],
-            run_kind: &[],
-            run_section: &[],
-            run_element_first: &[],
-            run_connectivity_first: &[],
-            elements: &[],
-            connectivity: &[],
-        };
-        let drawn = Drawn::new(&mesh);
-        let view = drawn.view(&mesh);
-        picture::draw(&view, &blocks, path, &cli.picture_options(view.dimension)?)?;
-    }
-    Ok(if cli.parameters {
-        let parameters = parameters::list(&file.setup());
-        if cli.json { json(&parameters)? } else { info::parameters_text(&parameters) }
-    } else if cli.sets {
-        let summary = eikonal::info::EikonalSummary::new(file);
-        let sets = [("node", &summary.node_sets), ("element", &summary.element_sets)];
-        if cli.json {
-            json(&serde_json::json!({ "node_sets": summary.node_sets, "element_sets": summary.element_sets }))?
-        } else {
-            let line = |what: &str, set: &info::Count| format!("{} ({})\n", set.name, counted(set.count, what));
-            sets.iter().flat_map(|(what, sets)| sets.iter().map(move |set| line(what, set))).collect()
-        }
-    } else if cli.json {
-        json(&eikonal::info::EikonalSummary::new(file))?
-    } else if let Some(path) = &cli.picture {
-        format!("{}: {}\n", path.display(), counted(domains.n_domains(), "sub-domain"))
-    } else if cli.check {
-        whole(cli, file.container().bytes(), file.container().sections().len())
-    } else {
-        eikonal::info::EikonalSummary::new(file).to_string()
-    })
-}
-
-fn json(value: &impl serde::Serialize) -> anyhow::Result<String> {
-    Ok(serde_json::to_string_pretty(value)? + "\n")
 }
 
 fn window(text: &str) -> Result<[f64; 4], String> {

@@ -1,4 +1,4 @@
-//! Which nodes the wave can reach at all.
+//! The nodes that the wave can reach.
 
 use pogo_formats::eikonal::setup::{Start, StartRegion};
 use pogo_formats::eikonal::{BLOCKED, EikonalMeshView, PlaceError, Symmetric, nodes_of};
@@ -6,15 +6,15 @@ use pogo_formats::eikonal::{BLOCKED, EikonalMeshView, PlaceError, Symmetric, nod
 /// What the starts reach.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Reach {
-    /// Start nodes of each start.
+    /// Number of nodes of each start.
     pub start_nodes: Vec<usize>,
-    /// Nodes with an element that no wave comes to.
+    /// Number of nodes that have an element and that no wave reaches.
     pub unreached: usize,
-    /// Label of the first of them.
+    /// Label of the first such node.
     pub first: Option<u32>,
 }
 
-/// Goes from the starts through elements that are not blocked.
+/// Follows the elements that are not blocked from the starts.
 ///
 /// # Errors
 /// A start without a node, or with blocked elements only: its index and what is wrong.
@@ -61,7 +61,7 @@ pub fn reach(mesh: &EikonalMeshView, metrics: &[Symmetric], starts: &[Start]) ->
             }
         }
     }
-    // In the order of the file, so that the first is the same whatever the numbering.
+    // In the order of the file, so that the first one does not depend on the numbering.
     let unreached = (0..mesh.n_nodes()).filter(|&node| !seen[node] && !mesh.round(node).is_empty());
     let first = unreached.clone().min_by_key(|&node| mesh.original_node[node]);
     found.unreached = unreached.count();

@@ -1,4 +1,4 @@
-//! Elements without volume are refused, inverted ones turned, those that are there twice found.
+//! Checks of elements: those without volume are refused, inverted ones are turned, and duplicates are found.
 
 use pogo_formats::eikonal::EikonalMeshView;
 use pogo_formats::read::mesh::MeshFile;
@@ -6,13 +6,13 @@ use rayon::prelude::*;
 
 use super::EikonalError;
 
-/// |V| below this share of (longest edge)ᵈ is no volume.
+/// An element has no volume if |V| is below this fraction of (longest edge)ᵈ.
 const FLAT: f64 = 1e-13;
-/// Labels named before the rest is only counted.
+/// Most labels that are named.
 const MOST: usize = 8;
 
-/// Swaps two nodes of inverted elements (of tetrahedra, and of triangles in the plane), which changes nothing but the sign of their
-/// volume; says how many.
+/// Swaps two nodes of inverted tetrahedra and of inverted triangles in the plane, which changes only the sign of their volume.
+/// Gives a note that counts them.
 ///
 /// # Errors
 /// Elements without area or volume.
@@ -20,7 +20,7 @@ pub(super) fn orient(file: &mut MeshFile) -> Result<Option<String>, EikonalError
     let corners = file.corners;
     let points = file.coordinates.as_chunks::<3>().0;
     let plane = file.plane;
-    // Elements with their measure: negative or none.
+    // Elements to turn or to refuse, and whether they have a volume.
     let found: Vec<(usize, bool)> = file
         .elements
         .par_chunks_exact(corners)
@@ -44,7 +44,7 @@ pub(super) fn orient(file: &mut MeshFile) -> Result<Option<String>, EikonalError
                 dot(normal, normal).sqrt()
             };
             let limit = FLAT * longest.sqrt().powi(corners as i32 - 1);
-            // False for a NaN, too.
+            // Also false for a NaN.
             let has_volume = measure.abs() > limit;
             (!has_volume || measure < 0.0).then_some((element, has_volume))
         })

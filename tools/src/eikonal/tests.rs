@@ -1,11 +1,15 @@
 use std::path::Path;
 
-use pogo_formats::eikonal::job::EikonalJob;
+use pogo_formats::eikonal::job::{Applied, EikonalJob};
 use pogo_formats::eikonal::metrics;
+use pogo_formats::eikonal::setup::StartRegion;
 use pogo_formats::job::JobFile as _;
+use pogo_formats::mesh::NamedSet;
+use pogo_formats::read::mesh::MeshFile;
 use proptest::prelude::*;
 
 use super::*;
+use crate::prepare::options::DomainMethod;
 
 /// n³ cubes of six tetrahedra each, their edge 1.
 pub(crate) fn cubes(n: u32) -> MeshFile {
@@ -39,8 +43,8 @@ fn apply(mesh: &mut MeshFile, text: &str) -> Applied {
 
 const JOB: &str = "[[velocity]]\nspeed = 1\n[[velocity]]\nelset = 'half'\nspeed = 2\n[[start]]\nnodes = [8, 3]\n[[start]]\nnset = 'first'\n";
 
-const METHODS: [EikonalMethod; 4] =
-    [EikonalMethod::Morton, EikonalMethod::Aligned, EikonalMethod::Greedy, EikonalMethod::Metis];
+const METHODS: [DomainMethod; 4] =
+    [DomainMethod::Morton, DomainMethod::Aligned, DomainMethod::Greedy, DomainMethod::Metis];
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
@@ -54,7 +58,7 @@ proptest! {
         let parts = parts.min(file.n_nodes());
         let arranged = arrange(file.clone(), applied.clone(), method, parts).unwrap();
         let (mesh, domains) = (arranged.mesh.view(), arranged.domains.view());
-        if matches!(method, EikonalMethod::Morton | EikonalMethod::Metis) {
+        if matches!(method, DomainMethod::Morton | DomainMethod::Metis) {
             prop_assert_eq!(domains.n_domains(), parts);
         } else {
             // No larger than their share.
@@ -152,13 +156,13 @@ fn surfaces_are_cut_by_every_method() {
 fn flat_elements_are_named_and_inverted_ones_turned() {
     let mut file = cubes(1);
     let job = apply(&mut file, "[[velocity]]\nspeed = 1\n[[start]]\nnode = 1\n");
-    let arranged = arrange(file.clone(), job.clone(), EikonalMethod::Morton, 1).unwrap();
+    let arranged = arrange(file.clone(), job.clone(), DomainMethod::Morton, 1).unwrap();
     assert!(arranged.notes[0].contains("turned back in 3 elements"), "{:?}", arranged.notes);
     file.elements[7] = file.elements[6];
     file.element_lines = (10..16).collect();
-    let error = arrange(file.clone(), job.clone(), EikonalMethod::Morton, 1).unwrap_err().to_string();
+    let error = arrange(file.clone(), job.clone(), DomainMethod::Morton, 1).unwrap_err().to_string();
     assert!(error.starts_with("cubes.vtu:11: error: 1 of 6 elements have no volume: 2"), "{error}");
-    let error = arrange(cubes(1), job, EikonalMethod::Morton, 9).unwrap_err().to_string();
+    let error = arrange(cubes(1), job, DomainMethod::Morton, 9).unwrap_err().to_string();
     assert!(error.contains("--domains 9") && error.contains("8 nodes"), "{error}");
 }
 
@@ -171,7 +175,7 @@ fn what_a_scar_keeps_the_wave_from_is_counted() {
         &mut file,
         "[[velocity]]\nspeed = 1\n[[velocity]]\nelset = 'half'\nspeed = 0\n[[start]]\nnode = 27\n[[start]]\nnode = 1\n",
     );
-    let arranged = arrange(file, job, EikonalMethod::Morton, 2).unwrap();
+    let arranged = arrange(file, job, DomainMethod::Morton, 2).unwrap();
     assert!(arranged.notes.iter().any(|note| note.contains("1 of 28 nodes belong to no element, node 28 first")));
     let view = arranged.mesh.view();
     let metrics = metrics(&view, &arranged.setup.classes).unwrap();
@@ -185,14 +189,14 @@ fn what_a_scar_keeps_the_wave_from_is_counted() {
 fn elements_that_are_there_twice_are_found() {
     let mut file = cubes(2);
     let job = apply(&mut file, "[[velocity]]\nspeed = 1\n[[start]]\nnode = 1\n");
-    let arranged = arrange(file.clone(), job, EikonalMethod::Morton, 1).unwrap();
+    let arranged = arrange(file.clone(), job, DomainMethod::Morton, 1).unwrap();
     assert!(twins(&arranged.mesh.view()).is_empty());
     // The third element again, its nodes in another order.
     let again = [file.elements[9], file.elements[8], file.elements[10], file.elements[11]];
     file.elements.extend(again);
     file.element_labels.push(999);
     let job = apply(&mut file, "[[velocity]]\nspeed = 1\n[[start]]\nnode = 1\n");
-    let arranged = arrange(file, job, EikonalMethod::Morton, 1).unwrap();
+    let arranged = arrange(file, job, DomainMethod::Morton, 1).unwrap();
     let twins = twins(&arranged.mesh.view());
     assert_eq!(twins.len(), 1);
     assert_eq!(arranged.mesh.element_labels[twins[0]], 999);

@@ -4,6 +4,5 @@ pub mod apply_job;
 pub mod arrange;
 pub mod info;
 pub mod prepare;
-mod remap;
 
-pub use remap::remap_setup;
+pub use apply_job::remap_setup;

@@ -1,4 +1,4 @@
-//! Triangles, materials, a source and monitors → [`Model`].
+//! Makes a [`Model`] of triangles, materials, a source and monitors.
 
 use pogo_formats::dynamics::{
     Amplitude, AmplitudeShape, FieldQuantity, FieldRequest, HistoryRequest, Increment, Load, LoadKind, NodalQuantity,
@@ -29,11 +29,11 @@ pub(super) fn from_wave_speeds(name: &str, density: f64, p_speed: f64, s_speed: 
     isotropic(name, density, 2.0 * density * s2 * (1.0 + poisson), poisson)
 }
 
-/// A signal: what the table of an amplitude holds.
+/// A signal that becomes the table of an amplitude.
 pub(super) struct Signal {
     /// a(t).
     pub value: Box<dyn Fn(f64) -> f64>,
-    /// a = 0 before and after, s.
+    /// Start and end of the signal, s; it is 0 outside.
     pub support: [f64; 2],
     /// Shortest period that matters, s.
     pub period: f64,
@@ -48,7 +48,7 @@ impl Signal {
         Self { value: Box::new(value), support: [0.0, length], period: 1.0 / frequency }
     }
 
-    /// Sampled at every increment, or finer where that is coarse: exact at the increments for the model's own step.
+    /// A table with a point at every increment, or more if increments are coarse. It is exact at the increments of the model.
     fn table(&self, name: &str, increment: f64) -> Amplitude {
         let pitch = increment / (increment / (self.period / 40.0)).ceil().max(1.0);
         let [first, last] = self.support.map(|t| (t / pitch).round() as i64);
@@ -62,16 +62,16 @@ impl Signal {
     }
 }
 
-/// Twelve significant digits: what is written is what the model holds, without 17-digit tails.
+/// Rounds to twelve significant digits, so that the model holds exactly the short numbers that its deck has.
 pub(super) fn short(x: f64) -> f64 {
     format!("{x:.11e}").parse().unwrap_or(x)
 }
 
-/// What happens to a mesh.
+/// Source, monitors and step of a model.
 pub(super) struct Action {
     /// First line of the deck.
     pub title: String,
-    /// Nodes that the force acts on.
+    /// Nodes on which the force acts.
     pub source: Vec<u32>,
     /// Force on each of them, N.
     pub force: [f64; 2],
@@ -91,8 +91,8 @@ pub(super) struct Action {
     pub n_fields: u32,
 }
 
-/// Elements go in the order of their regions, so that each section is one run of labels; `materials[region]`, and its
-/// section, are dropped where a region has no element.
+/// Makes a model of triangles. Elements are ordered by region, so that each section is one run of labels. The material and
+/// the section of a region without elements are dropped.
 pub(super) fn assemble(mesh: Triangles, materials: Vec<Material>, action: Action) -> Model {
     let mut order = (0..mesh.triangles.len() as u32).collect::<Vec<_>>();
     order.sort_by_key(|&triangle| mesh.regions[triangle as usize]);

@@ -1,5 +1,5 @@
-//! Boxes (rectangles in 2D) of any element kind and number of nodes, for timing: steel, elements of 1 mm, one face
-//! fixed, a tone burst that pulls the opposite face, a monitor in its middle.
+//! Boxes (rectangles in 2D) of any element kind and number of nodes, for timing. They are of steel with elements of 1 mm. One
+//! face is fixed; a tone burst pulls the opposite face, with a monitor in its middle.
 
 use pogo_formats::dynamics::{Boundary, BoundaryKind};
 use pogo_formats::explicit::{Elasticity, Material, Model, Section};
@@ -13,10 +13,9 @@ use super::triangles::{fill, noise};
 /// Element side length, m.
 const SIZE: f64 = 1e-3;
 
-/// What kind of box.
+/// Size and elements of a box.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BoxOptions {
-    /// Element kind.
     pub elements: ElementKind,
     /// Number of nodes, met as nearly as whole rows of elements allow.
     pub nodes: u32,
@@ -29,7 +28,7 @@ pub struct BoxOptions {
 /// An element kind by its name.
 ///
 /// # Errors
-/// The names that there are.
+/// No such kind; the message lists all names.
 pub fn parse_kind(name: &str) -> Result<ElementKind, String> {
     ElementKind::from_name(name).ok_or_else(|| {
         let names = ElementKind::ALL.map(|kind| kind.name().to_lowercase());
@@ -134,7 +133,7 @@ fn mesh_of(dimension: usize, kind: ElementKind, coordinates: Vec<f64>, connectiv
 
 /// A square of unstructured triangles, with its side lengths.
 fn triangles(options: &BoxOptions) -> Result<(Mesh, Vec<f64>), GenerateError> {
-    // √3/2 of a square of side h a node, but for the row that the sides share with no one.
+    // Each node takes √3/2 of a square of side h; one row of nodes lies on the sides.
     let side = SIZE * ((f64::from(options.nodes) * 0.75f64.sqrt()).sqrt() - 1.0).max(1.0);
     let mut outline = Outline::new(SIZE);
     let corners = [[0.0, 0.0], [side, 0.0], [side, side], [0.0, side]].map(|corner| outline.point(corner));
@@ -146,7 +145,7 @@ fn triangles(options: &BoxOptions) -> Result<(Mesh, Vec<f64>), GenerateError> {
     Ok((mesh, vec![side; 2]))
 }
 
-/// A lattice with its inner nodes moved (those on a face within it), cut into elements; with its side lengths.
+/// A lattice that is cut into elements, with its side lengths. Inner nodes are moved; those on a face stay in it.
 fn lattice<const D: usize>(options: &BoxOptions) -> (Mesh, Vec<f64>) {
     let kind = options.elements;
     let across = (f64::from(options.nodes).powf(1.0 / D as f64).round() as usize).max(2);

@@ -1,4 +1,4 @@
-//! Models → Abaqus decks, in the plain dialect that ultrasonics programs generate and a commercial code reads.
+//! Writes models as Abaqus decks, in the simple dialect of ultrasonics programs.
 
 use std::io::Write;
 use std::path::Path;
@@ -12,7 +12,7 @@ use pogo_formats::write::write_atomically;
 
 use super::GenerateError;
 
-/// Writes a deck to a file, whole or not at all, and gives the number of bytes.
+/// Writes a deck and gives its length in bytes. The file is written as a whole or not at all.
 ///
 /// # Errors
 /// [`GenerateError::Write`] when the file cannot be written; [`GenerateError::Unsupported`] for parts of a [`Model`] that
@@ -30,7 +30,7 @@ pub fn save(model: &Model, path: &Path) -> Result<u64, GenerateError> {
 pub fn text(model: &Model) -> Result<Vec<u8>, GenerateError> {
     check(model)?;
     let mut text = Vec::new();
-    // A vector takes every byte.
+    // Writing to a vector cannot fail.
     let _ = deck(model, &mut text);
     Ok(text)
 }
@@ -74,7 +74,7 @@ fn header(model: &Model, out: &mut impl Write) -> Io {
     writeln!(out, "** Units: m, kg, s, N, Pa")
 }
 
-/// Decimals so that coordinates are rounded to 1e-5 of the mean element size or finer.
+/// Number of decimals that rounds coordinates to 1e-5 of the mean element size or finer.
 fn decimals(model: &Model) -> usize {
     let dimension = model.mesh.dimension as usize;
     let mut bounds = vec![[f64::INFINITY, f64::NEG_INFINITY]; dimension];
@@ -119,7 +119,7 @@ fn mesh(model: &Model, out: &mut impl Write) -> Io {
     Ok(())
 }
 
-/// Runs of consecutive labels become `generate`, others lines of 16.
+/// A set: consecutive labels with `generate`, others in lines of 16.
 fn named_set(out: &mut impl Write, keyword: &str, set: &NamedSet, labels: &[u32]) -> Io {
     let members = set.members.iter().map(|&member| labels[member as usize]).collect::<Vec<_>>();
     let is_run = members.windows(2).all(|pair| pair[0].checked_add(1) == Some(pair[1]));
@@ -138,7 +138,7 @@ fn named_set(out: &mut impl Write, keyword: &str, set: &NamedSet, labels: &[u32]
     }
 }
 
-/// The shortest text that reads back exactly, with a point: Abaqus reads `7850` as an integer.
+/// The shortest text that reads back exactly, with a point, because Abaqus reads `7850` as an integer.
 fn real(x: f64) -> String {
     let text = if x != 0.0 && !(1e-3..1e7).contains(&x.abs()) { format!("{x:e}") } else { format!("{x}") };
     match text.find('e') {

@@ -70,7 +70,7 @@ fn polar(radius: f64, angle: f64) -> [f64; 2] {
     [radius * angle.cos(), radius * angle.sin()]
 }
 
-/// Involute function tan a − a of the angle where the involute has this radius.
+/// Involute function tan a − a of the angle a at which the involute has this radius.
 fn involute(radius: f64, base: f64) -> f64 {
     let angle = (base / radius).min(1.0).acos();
     angle.tan() - angle
@@ -99,7 +99,7 @@ fn teeth(outline: &mut Outline, scale: f64) -> (Vec<u32>, u32) {
         let offset = at(FILLET, start + s * turn);
         [centre[0] + offset[0], centre[1] + offset[1]]
     };
-    // Flanks are equally spaced enough in radius squared, as the arc length of an involute is.
+    // Equal steps of the squared radius are nearly equal steps of arc length, as they are on an involute.
     let flank = |middle: f64, side: f64, s: f64| {
         let radius = (fillet_top.powi(2) + s * (TIP.powi(2) - fillet_top.powi(2))).sqrt();
         at(radius, middle + side * half_angle(radius))

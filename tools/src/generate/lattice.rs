@@ -8,24 +8,24 @@ use pogo_formats::write::write_atomically;
 use super::GenerateError;
 use super::stack::{StackSummary, save_stack};
 
-/// The paper's heart: particles in the box, and how many of them are there.
+/// The paper's heart: places along the sides of the box, and the number of particles.
 const HEART: ([usize; 3], usize) = ([51, 46, 60], 29_449);
 
 /// Distance of particles, m.
 const SPACING: f64 = 1e-3;
 
-/// What kind of lattice.
+/// Size and springs of a lattice.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LatticeOptions {
     /// Particles along x, y and z; one number for a cube. Empty for the heart.
     pub size: Vec<usize>,
     /// A sample like the paper's heart: two chambers with thick walls, open at the top, 29,449 of 51 × 46 × 60.
     pub heart: bool,
-    /// Space diagonals have springs, too (26 neighbours instead of the paper's 18).
+    /// Springs along space diagonals, too: 26 neighbours instead of the paper's 18.
     pub space: bool,
 }
 
-/// Writes the stack, and the job beside it with the extension `.toml`: the path of the latter is given back.
+/// Writes the stack, and beside it the job with the extension `.toml`. Gives the path of the job, too.
 ///
 /// # Errors
 /// [`GenerateError::Option`] for numbers out of range and a name with an unknown extension; [`GenerateError::Write`].
@@ -55,7 +55,7 @@ pub fn save_lattice(options: &LatticeOptions, path: &Path) -> Result<(StackSumma
     Ok((summary, job))
 }
 
-/// 1 for the voxels nearest to the walls of two ellipsoids, as many as the paper has.
+/// 1 for the voxels nearest to the walls of two ellipsoids; as many as the paper's heart has particles.
 fn heart() -> Vec<u8> {
     let ([nx, ny, nz], n) = HEART;
     // Centre and half axes in voxels: left and right chamber.

@@ -1,4 +1,4 @@
-//! Larger stacks from a small one by mirroring it again and again, as the ParOSol papers make their bone samples.
+//! Larger stacks made of a small one by repeated mirroring, as the ParOSol papers make their bone samples.
 
 use std::path::{Path, PathBuf};
 
@@ -9,16 +9,16 @@ use rayon::prelude::*;
 use super::GenerateError;
 use super::stack::{SOLID, StackSummary, save_stack};
 
-/// What is mirrored, and how often.
+/// Stack to mirror, and number of copies.
 #[derive(Debug, Clone, PartialEq, clap::Args)]
 pub struct MirrorOptions {
     /// Stack to start from: any that Pogo reads.
     #[arg(value_name = "STACK")]
     pub stack: PathBuf,
-    /// How many times it stands along x, y and z, every other one mirrored; one number for all.
+    /// Number of copies along x, y and z, every other one mirrored; one number for all.
     #[arg(long, num_args = 1..=3, default_values_t = [2], value_name = "N")]
     pub times: Vec<usize>,
-    /// Cut the result to so many voxels along x, y and z; one number for a cube.
+    /// Cut the result to this many voxels along x, y and z; one number for a cube.
     #[arg(long, num_args = 1..=3, value_name = "N")]
     pub crop: Vec<usize>,
     /// Write 255 where values reach this, else 0; needed where values do not fit into 8 bits.

@@ -1,10 +1,11 @@
-//! Models to measure with: the three of the paper (Huthwaite 2014, Section 4) and boxes, at any element size; and voxel
-//! stacks, of noise or mirrored.
+//! Models for benchmarks: the three of the paper (Huthwaite 2014, Section 4) and boxes, at any element size; voxel stacks of
+//! noise or mirrored ones; a ventricle.
 //!
 //! Each model is a [`Model`](pogo_formats::explicit::Model) that [`save`] writes as an Abaqus deck; stacks are written layer by
 //! layer. The same options give the same bits.
 
 mod assemble;
+mod command;
 pub mod cuboid;
 mod deck;
 pub mod gear;
@@ -21,6 +22,7 @@ pub mod triangles;
 pub mod ventricle;
 pub mod weld;
 
+pub use command::{BoxArguments, Generated, Generator};
 pub use cuboid::{BoxOptions, cuboid};
 pub use deck::{save, text};
 pub use gear::gear;
@@ -41,9 +43,9 @@ pub enum GenerateError {
         "error: element size {size:e} m is not possible for {model}: at this --scale choose {smallest:.1e} to {largest:.1e} m"
     )]
     Size {
-        /// Which model.
+        /// Name of the model.
         model: &'static str,
-        /// Element size asked for, m.
+        /// Requested element size, m.
         size: f64,
         /// Smallest possible, m.
         smallest: f64,
@@ -53,7 +55,7 @@ pub enum GenerateError {
     /// More nodes than 32-bit indices can count.
     #[error("error: element size {size} m would give more than 500 million nodes: use a larger --size")]
     TooManyNodes {
-        /// Element size asked for, m.
+        /// Requested element size, m.
         size: f64,
     },
     /// The outline cannot be meshed.
@@ -65,7 +67,7 @@ pub enum GenerateError {
     /// An option that makes no sense.
     #[error("error: {what}")]
     Option {
-        /// Which, and what it must be.
+        /// The option, and what it must be.
         what: String,
     },
     /// The deck writer does not write this part of a model.

@@ -181,7 +181,21 @@ fn triangulate(
     }
     drop(cdt);
 
-    // Parts enclosed by walls and lines, each judged at the centre of its largest triangle: robust against rounding.
+    let regions = regions(outline, points, &triangles, &neighbours, region_of);
+    let inside = triangles.into_iter().zip(regions).filter_map(|(triangle, region)| Some((triangle, region?)));
+    let (triangles, regions) = inside.unzip();
+    Ok(Triangles { points: points.to_vec(), triangles, regions })
+}
+
+/// Region of each triangle; `None` outside the walls. Parts that walls and lines enclose are judged at the centre of their
+/// largest triangle, which is robust against rounding. `neighbours` has `u32::MAX` across walls and lines.
+fn regions(
+    outline: &Outline,
+    points: &[[f64; 2]],
+    triangles: &[[u32; 3]],
+    neighbours: &[[u32; 3]],
+    region_of: &impl Fn([f64; 2]) -> u32,
+) -> Vec<Option<u32>> {
     let mut regions = vec![None; triangles.len()];
     let mut part_of = vec![false; triangles.len()];
     let mut part = Vec::new();
@@ -214,9 +228,7 @@ fn triangulate(
             }
         }
     }
-    let inside = triangles.into_iter().zip(regions).filter_map(|(triangle, region)| Some((triangle, region?)));
-    let (triangles, regions) = inside.unzip();
-    Ok(Triangles { points: points.to_vec(), triangles, regions })
+    regions
 }
 
 /// Twice the area is positive for counter-clockwise corners; this is the area, m².

@@ -68,8 +68,8 @@ fn unit(a: [f64; 3]) -> [f64; 3] {
     a.map(|x| x / length)
 }
 
-/// Writes the model as `.vtu` with the cell arrays `fibre`, `sheet` and `region`: 1 wall, 2 scar, 3 the innermost layer outside of the
-/// scar. Lengths are in mm. The same options give the same bits.
+/// Writes the model as `.vtu` with the cell arrays `fibre`, `sheet` and `region`: 1 wall, 2 scar, 3 the innermost layer outside
+/// the scar. Lengths are in mm. The same options give the same bits.
 ///
 /// # Errors
 /// Numbers out of range, or the file cannot be written.
@@ -82,79 +82,7 @@ pub fn save_ventricle(options: &VentricleOptions, path: &Path) -> Result<Ventric
     if !(options.scar >= 0.0 && options.scar.is_finite()) {
         return refuse("--scar must be a number of at least 0");
     }
-    // Nodes (θ, φ) of the disc; ring k begins at 1 + 3 k (k − 1).
-    let first = |k: u32| if k == 0 { 0 } else { 1 + 3 * k * (k - 1) };
-    let mut disc = vec![[0.0, 0.0]];
-    for k in 1..=rings {
-        let theta = BASE * f64::from(k) / f64::from(rings);
-        disc.extend((0..6 * k).map(|i| [theta, std::f64::consts::TAU * f64::from(i) / f64::from(6 * k)]));
-    }
-    let mut triangles: Vec<[u32; 3]> = Vec::new();
-    for k in 1..=rings {
-        let outer = |i: u32| first(k) + i % (6 * k);
-        let inner = |i: u32| if k == 1 { 0 } else { first(k - 1) + i % (6 * (k - 1)) };
-        for sector in 0..6 {
-            for i in 0..k {
-                triangles.push([outer(sector * k + i), outer(sector * k + i + 1), inner(sector * (k - 1) + i)]);
-                if i + 1 < k {
-                    let (a, b) = (inner(sector * (k - 1) + i), inner(sector * (k - 1) + i + 1));
-                    triangles.push([outer(sector * k + i + 1), b, a]);
-                }
-            }
-        }
-    }
-    let n_disc = disc.len() as u32;
-    let mut coordinates = Vec::new();
-    for layer in 0..=layers {
-        let depth = f64::from(layer) / f64::from(layers);
-        coordinates.extend(disc.iter().flat_map(|&[theta, phi]| place(theta, phi, depth)));
-    }
-    let middle = place(SCAR[0], SCAR[1], 0.5);
-    let (mut elements, mut fibre, mut sheet, mut region) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    for layer in 0..layers {
-        for triangle in &triangles {
-            // Diagonals from the lower number: neighbours agree on them.
-            let mut corner = *triangle;
-            corner.sort_unstable();
-            let low = corner.map(|node| node + layer * n_disc);
-            let high = low.map(|node| node + n_disc);
-            for mut nodes in [
-                [low[0], low[1], low[2], high[2]],
-                [low[0], low[1], high[1], high[2]],
-                [low[0], high[0], high[1], high[2]],
-            ] {
-                let x = nodes.map(|node| &coordinates[3 * node as usize..3 * node as usize + 3]);
-                let [a, b, c] = [1, 2, 3].map(|i: usize| [0, 1, 2].map(|k| x[i][k] - x[0][k]));
-                let normal = [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]];
-                if (0..3).map(|k| normal[k] * c[k]).sum::<f64>() < 0.0 {
-                    nodes.swap(1, 2);
-                }
-                let centre: [f64; 3] = std::array::from_fn(|k| 0.25 * x.iter().map(|x| x[k]).sum::<f64>());
-                let mean = |of: &dyn Fn(u32) -> f64| 0.25 * nodes.iter().map(|&node| of(node)).sum::<f64>();
-                let theta = mean(&|node| disc[(node % n_disc) as usize][0]);
-                let depth = mean(&|node| f64::from(node / n_disc)) / f64::from(layers);
-                let phi = centre[1].atan2(centre[0]);
-                let [a, b] = [INNER[0] + depth * WALL[0], INNER[1] + depth * WALL[1]];
-                let round = [-phi.sin(), phi.cos(), 0.0];
-                let along = unit([a * theta.cos() * phi.cos(), a * theta.cos() * phi.sin(), b * theta.sin()]);
-                let helix = (60.0 - 120.0 * depth).to_radians();
-                fibre.extend((0..3).map(|k| (helix.cos() * round[k] + helix.sin() * along[k]) as f32));
-                let through = [
-                    round[1] * along[2] - round[2] * along[1],
-                    round[2] * along[0] - round[0] * along[2],
-                    round[0] * along[1] - round[1] * along[0],
-                ];
-                sheet.extend(through.map(|x| x as f32));
-                let distance = (0..3).map(|k| (centre[k] - middle[k]).powi(2)).sum::<f64>().sqrt();
-                region.push(match (distance < options.scar, layer) {
-                    (true, _) => 2_u32,
-                    (false, 0) => 3,
-                    (false, _) => 1,
-                });
-                elements.extend(nodes);
-            }
-        }
-    }
+    let Wall { coordinates, elements, fibre, sheet, region } = Wall::new(options);
     let (points, cells): (Vec<u32>, Vec<u32>) =
         ((0..coordinates.len() as u32 / 3).collect(), (0..region.len() as u32).collect());
     let mesh = Simplices {
@@ -175,6 +103,108 @@ pub fn save_ventricle(options: &VentricleOptions, path: &Path) -> Result<Ventric
         elements: cells.len() as u64,
         scar_elements: region.iter().filter(|&&region| region == 2).count() as u64,
     })
+}
+
+/// A disc of rings of triangles, which is mapped to each layer of the wall.
+struct Disc {
+    /// θ and φ of each node; ring k begins at node 1 + 3 k (k − 1).
+    nodes: Vec<[f64; 2]>,
+    triangles: Vec<[u32; 3]>,
+}
+
+impl Disc {
+    fn new(rings: u32) -> Self {
+        let mut nodes = vec![[0.0, 0.0]];
+        for k in 1..=rings {
+            let theta = BASE * f64::from(k) / f64::from(rings);
+            nodes.extend((0..6 * k).map(|i| [theta, std::f64::consts::TAU * f64::from(i) / f64::from(6 * k)]));
+        }
+        let first = |k: u32| if k == 0 { 0 } else { 1 + 3 * k * (k - 1) };
+        let mut triangles = Vec::new();
+        for k in 1..=rings {
+            let outer = |i: u32| first(k) + i % (6 * k);
+            let inner = |i: u32| if k == 1 { 0 } else { first(k - 1) + i % (6 * (k - 1)) };
+            for sector in 0..6 {
+                for i in 0..k {
+                    triangles.push([outer(sector * k + i), outer(sector * k + i + 1), inner(sector * (k - 1) + i)]);
+                    if i + 1 < k {
+                        let (a, b) = (inner(sector * (k - 1) + i), inner(sector * (k - 1) + i + 1));
+                        triangles.push([outer(sector * k + i + 1), b, a]);
+                    }
+                }
+            }
+        }
+        Self { nodes, triangles }
+    }
+}
+
+/// The wall of the ventricle in tetrahedra.
+#[derive(Default)]
+struct Wall {
+    coordinates: Vec<f64>,
+    elements: Vec<u32>,
+    fibre: Vec<f32>,
+    sheet: Vec<f32>,
+    region: Vec<u32>,
+}
+
+impl Wall {
+    fn new(options: &VentricleOptions) -> Self {
+        let disc = Disc::new(options.rings);
+        let n_disc = disc.nodes.len() as u32;
+        let mut wall = Self::default();
+        for layer in 0..=options.layers {
+            let depth = f64::from(layer) / f64::from(options.layers);
+            wall.coordinates.extend(disc.nodes.iter().flat_map(|&[theta, phi]| place(theta, phi, depth)));
+        }
+        for layer in 0..options.layers {
+            for triangle in &disc.triangles {
+                // Diagonals run from the lower number, so that neighbours agree on them.
+                let mut corner = *triangle;
+                corner.sort_unstable();
+                let low = corner.map(|node| node + layer * n_disc);
+                let high = low.map(|node| node + n_disc);
+                wall.add(options, &disc, layer, [low[0], low[1], low[2], high[2]]);
+                wall.add(options, &disc, layer, [low[0], low[1], high[1], high[2]]);
+                wall.add(options, &disc, layer, [low[0], high[0], high[1], high[2]]);
+            }
+        }
+        wall
+    }
+
+    /// Adds a tetrahedron with its directions. Fibres turn from 60° inside to −60° outside against the circumference.
+    fn add(&mut self, options: &VentricleOptions, disc: &Disc, layer: u32, mut nodes: [u32; 4]) {
+        let n_disc = disc.nodes.len() as u32;
+        let x = nodes.map(|node| &self.coordinates[3 * node as usize..3 * node as usize + 3]);
+        let [a, b, c] = [1, 2, 3].map(|i: usize| [0, 1, 2].map(|k| x[i][k] - x[0][k]));
+        let normal = cross(a, b);
+        if (0..3).map(|k| normal[k] * c[k]).sum::<f64>() < 0.0 {
+            nodes.swap(1, 2);
+        }
+        let centre: [f64; 3] = std::array::from_fn(|k| 0.25 * x.iter().map(|x| x[k]).sum::<f64>());
+        let mean = |of: &dyn Fn(u32) -> f64| 0.25 * nodes.iter().map(|&node| of(node)).sum::<f64>();
+        let theta = mean(&|node| disc.nodes[(node % n_disc) as usize][0]);
+        let depth = mean(&|node| f64::from(node / n_disc)) / f64::from(options.layers);
+        let phi = centre[1].atan2(centre[0]);
+        let [a, b] = [INNER[0] + depth * WALL[0], INNER[1] + depth * WALL[1]];
+        let round = [-phi.sin(), phi.cos(), 0.0];
+        let along = unit([a * theta.cos() * phi.cos(), a * theta.cos() * phi.sin(), b * theta.sin()]);
+        let helix = (60.0 - 120.0 * depth).to_radians();
+        self.fibre.extend((0..3).map(|k| (helix.cos() * round[k] + helix.sin() * along[k]) as f32));
+        self.sheet.extend(cross(round, along).map(|x| x as f32));
+        let middle = place(SCAR[0], SCAR[1], 0.5);
+        let distance = (0..3).map(|k| (centre[k] - middle[k]).powi(2)).sum::<f64>().sqrt();
+        self.region.push(match (distance < options.scar, layer) {
+            (true, _) => 2_u32,
+            (false, 0) => 3,
+            (false, _) => 1,
+        });
+        self.elements.extend(nodes);
+    }
+}
+
+fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
+    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 }
 
 #[cfg(test)]

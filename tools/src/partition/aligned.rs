@@ -20,11 +20,11 @@ struct Constants {
     row: usize,
     /// Rows of the test advance, R = 1.25 n / B: 20 for 512.
     n_rows: usize,
-    /// Sl = 0.6 R B: blocks below are joined to a neighbour.
+    /// Sl = 0.6 R B: smaller blocks are joined to a neighbour.
     smallest: usize,
-    /// Su = 1.55 R B: blocks above are split.
+    /// Su = 1.55 R B: larger blocks are split.
     largest: usize,
-    /// Rows after which a block stops growing: those of a block as long as the paper's are wide.
+    /// Rows after which a block stops growing: those of a block with the paper's 2 : 1 sides turned by 90°.
     most_rows: usize,
     capacity: usize,
 }
@@ -67,15 +67,15 @@ pub(crate) fn aligned(
         test_of: vec![NONE; n_nodes],
         steps: vec![NONE; n_nodes],
     };
-    // Step 1. The largest piece of boundary of each part is its outer one; by the time that the inner ones have their
-    // turn, the front has passed over them.
+    // Step 1. The largest piece of boundary of each part is its outer one. When an inner piece has its turn, the front has
+    // already passed over it.
     for piece in boundary::pieces(mesh)? {
         if front.block_of[piece.nodes[0] as usize] == NONE && !front.take_whole_part(piece.nodes[0]) {
             let rows = first_rows(&piece, mesh.dimension, constants);
             front.fill(rows, progress);
         }
     }
-    // Nodes without elements, and parts without boundary.
+    // The rest: nodes without elements, and parts without boundary.
     for node in 0..n_nodes as u32 {
         if front.block_of[node as usize] == NONE && !front.take_whole_part(node) {
             front.fill(vec![vec![node]], progress);
@@ -162,8 +162,8 @@ impl Front<'_> {
         }
     }
 
-    /// Steps 3 to 6: the test advance, which tells where the boundary is convex or concave; blocks that come out too
-    /// small are joined, those too large split, and only their first rows kept.
+    /// Steps 3 to 6: the test advance, which shows where the boundary is convex or concave. Blocks that become too small are
+    /// joined, those that become too large are split; only their first rows are kept.
     fn even_out(&mut self, rows: Vec<Vec<u32>>) -> Vec<Vec<u32>> {
         let mut trials: Vec<Trial> = rows.into_iter().map(|row| Trial { nodes: row.clone(), row }).collect();
         for (t, trial) in trials.iter().enumerate() {
@@ -175,7 +175,7 @@ impl Front<'_> {
         let mut starts = vec![0; trials.len()];
         for row in 1..self.constants.n_rows {
             for i in 0..trials.len() {
-                // A node between two blocks goes to the one that comes first: taking turns keeps the joins upright.
+                // A node between two blocks goes to the first of them. Alternating the order keeps the joins upright.
                 let t = if row % 2 == 0 { i } else { trials.len() - 1 - i };
                 let nodes = &mut trials[t].nodes;
                 let end = nodes.len();
@@ -224,8 +224,8 @@ impl Front<'_> {
                     }
                 }
             }
-            // Where the front has no room ahead, joining would only make long thin blocks: such rests stay small and
-            // are shared out afterwards.
+            // Where the front has no room ahead, joining would only make long thin blocks. Such blocks stay small, and
+            // balancing shares them out.
             let host = adjacent
                 .into_iter()
                 .filter(|&host| {
@@ -284,8 +284,8 @@ impl Front<'_> {
         any
     }
 
-    /// Steps 7 and 8: the smallest block advances by a row, until all are full or have nowhere to go. Returns the nodes
-    /// of each block.
+    /// Steps 7 and 8: the smallest block advances by a row, until every block is full or has no free node ahead. Returns the
+    /// nodes of each block.
     fn advance(&mut self, mut blocks: Vec<Vec<u32>>) -> Vec<Vec<u32>> {
         let first_block = self.n_blocks;
         self.n_blocks += blocks.len() as u32;
@@ -313,7 +313,7 @@ impl Front<'_> {
             }
             starts[b] = size;
             n_rows[b] += 1;
-            // A block that grows long fills a gap lengthwise; it stops, so that the gap is shared out.
+            // A block that grows too long fills a gap lengthwise. It stops, so that other blocks share the gap.
             if nodes.len() > size && nodes.len() < self.constants.capacity && n_rows[b] < self.constants.most_rows {
                 growing.push(Reverse((nodes.len(), b)));
             } else {
@@ -325,8 +325,8 @@ impl Front<'_> {
         blocks
     }
 
-    /// Whether block `b` leaves a node between it and another one of this layer to that other one. The one with more
-    /// links to it takes it; with equal links they take turns from row to row, which keeps the joins upright.
+    /// Whether block `b` leaves a node between it and another block of this layer to that other one. The block with more
+    /// links to the node takes it. With equal links they alternate from row to row, which keeps the joins upright.
     fn is_left_to_next(&self, node: u32, first_block: u32, b: usize, n_rows: &[usize]) -> bool {
         let mut other = NONE;
         let mut links = [0, 0];
@@ -343,18 +343,18 @@ impl Front<'_> {
             return false;
         }
         let other = (other - first_block) as usize;
-        // Only a block that has yet to add this row is sure to come by.
+        // Only a block that has not yet added this row is certain to reach the node.
         n_rows[other] == n_rows[b]
             && (links[1] > links[0] || (links[1] == links[0] && (other < b) == n_rows[b].is_multiple_of(2)))
     }
 
-    /// Step 9: the row ahead of each block starts a block of the next layer. A block that is trapped has no such row and
-    /// is done; a row that an inner boundary cuts gives one block a piece.
+    /// Step 9: the row ahead of each block starts a block of the next layer. A block without free nodes ahead has no such
+    /// row. A row that an inner boundary cuts starts one block for each piece.
     fn children(&mut self, parents: &[Vec<u32>]) -> Vec<Vec<u32>> {
         let mut rows = Vec::with_capacity(parents.len());
         for parent in parents {
             let mut ahead = Vec::new();
-            // From the last row backwards: what the last, partly filled row left over belongs to the next layer.
+            // From the last row backwards: the nodes that the last, partly filled row left belong to the next layer.
             for &node in parent.iter().rev() {
                 for &other in self.graph.neighbours(node) {
                     if self.block_of[other as usize] == NONE && self.test_of[other as usize] == NONE {
@@ -367,7 +367,7 @@ impl Front<'_> {
             while n_reached < ahead.len() {
                 let Some(&start) = ahead.iter().find(|&&node| self.test_of[node as usize] == 0) else { break };
                 let piece = self.spread(start, 0, 1);
-                // Again from one end, so that the row is in order along the front.
+                // A second time, from one end, so that the row is in order along the front.
                 let piece = self.spread(piece[piece.len() - 1], 1, 2);
                 n_reached += piece.len();
                 rows.push(piece);

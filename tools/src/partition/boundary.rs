@@ -47,7 +47,7 @@ pub(crate) fn boundary_faces(mesh: &MeshView) -> Result<Vec<Face>, PartitionErro
                         }
                         let mut key = round;
                         key.sort_unstable();
-                        // Each face is looked at in the range of its lowest node alone.
+                        // A face belongs to the range of its lowest node only.
                         if nodes.contains(&key[0]) {
                             faces.push(Face { key, nodes: round });
                         }
@@ -86,7 +86,7 @@ pub(crate) fn pieces(mesh: &MeshView) -> Result<Vec<Piece>, PartitionError> {
         if order[start as usize] != u32::MAX {
             continue;
         }
-        // Depth first: along a closed line that is a walk round it.
+        // Depth first: on a closed line this is a walk along it.
         let mut walk = Vec::new();
         let mut stack = vec![start];
         while let Some(node) = stack.pop() {

@@ -1,5 +1,5 @@
-//! Elements dealt out to buckets of nodes: what is done for the nodes of one bucket then reads its elements one after the
-//! other, wherever they stand in the mesh.
+//! Elements sorted into buckets of nodes. Work on the nodes of one bucket then reads its elements from end to end, wherever
+//! they stand in the mesh.
 
 use std::ops::Range;
 
@@ -8,10 +8,10 @@ use rayon::prelude::*;
 
 use super::PartitionError;
 
-/// Elements that one task deals, at least, and tasks, at most.
+/// Fewest elements that one task sorts, and most tasks.
 const CHUNK: usize = 16_384;
 const MOST_CHUNKS: usize = 64;
-/// Nodes of a range: what is found out about them stays in the cache of a core.
+/// Nodes of a range: data on them stay in the cache of a core.
 const RANGE: usize = 4096;
 
 /// Each element in the buckets of all its nodes.
@@ -20,10 +20,10 @@ pub(crate) struct Deal {
     hands: Vec<Hand>,
 }
 
-/// Elements that follow each other in one group.
+/// Consecutive elements of one group, by bucket.
 struct Hand {
     group: usize,
-    /// Nodes an element.
+    /// Nodes of an element.
     width: usize,
     /// First record of each bucket, (n_buckets + 1,).
     first: Vec<u32>,
@@ -40,7 +40,7 @@ pub(crate) struct Dealt<'a> {
 }
 
 impl<'a> Dealt<'a> {
-    /// Nodes an element.
+    /// Nodes of an element.
     pub(crate) fn width(&self) -> usize {
         self.width
     }
@@ -50,14 +50,14 @@ impl<'a> Dealt<'a> {
         self.records.chunks_exact(1 + self.width)
     }
 
-    /// [`records`](Self::records), of a width that the compiler knows.
+    /// [`records`](Self::records) with a constant width.
     pub(crate) fn records_of<const RECORD: usize>(&self) -> &'a [[u32; RECORD]] {
         self.records.as_chunks().0
     }
 }
 
 impl Deal {
-    /// Deals to buckets that `bucket_of` gives. All nodes of the mesh must be in range, and `bucket_of` below `n_buckets`.
+    /// Sorts into the buckets that `bucket_of` gives. All nodes of the mesh must be in range, and `bucket_of` below `n_buckets`.
     pub(crate) fn new(mesh: &MeshView, n_buckets: usize, bucket_of: impl Fn(u32) -> u32 + Sync) -> Self {
         let chunk = mesh.n_elements().div_ceil(MOST_CHUNKS).max(CHUNK);
         let mut tasks = Vec::new();
@@ -81,10 +81,10 @@ impl Deal {
         Self { hands: tasks.into_par_iter().map(hand).collect() }
     }
 
-    /// Deals to ranges of nodes ([`range`](Self::range)) that follow each other.
+    /// Sorts into consecutive ranges of nodes; see [`range`](Self::range).
     ///
     /// # Errors
-    /// If there are more nodes or elements than can be counted, or an element has a node that there is not.
+    /// More nodes or elements than 32-bit indices can count, or an element with a node that does not exist.
     pub(crate) fn to_ranges(mesh: &MeshView) -> Result<Self, PartitionError> {
         let n_nodes = mesh.n_nodes();
         let n_entries: usize = mesh.groups.iter().map(|group| group.connectivity.len()).sum();
@@ -111,7 +111,7 @@ impl Deal {
         (range * RANGE) as u32..((range + 1) * RANGE).min(n_nodes) as u32
     }
 
-    /// Ranges of so many nodes.
+    /// Number of ranges of this many nodes.
     pub(crate) fn n_ranges(n_nodes: usize) -> usize {
         n_nodes.div_ceil(RANGE)
     }
@@ -144,7 +144,7 @@ fn deal<const WIDTH: usize>(
         *first = sum;
     }
     let mut records = vec![0; sum as usize * (1 + WIDTH)];
-    // Filled from behind: then `first` is the first again.
+    // Filled from the end: `first` then is the first record of each bucket again.
     for (i, nodes) in elements.iter().enumerate().rev() {
         each_once(nodes.map(&bucket_of), |bucket| {
             first[bucket] -= 1;
@@ -162,19 +162,4 @@ fn each_once<const N: usize>(buckets: [u32; N], mut call: impl FnMut(usize)) {
             call(buckets[k] as usize);
         }
     }
-}
-
-/// One after the other, copied by all threads.
-pub(crate) fn concatenate<'a, T: Copy + Default + Send + Sync + 'a>(parts: impl Iterator<Item = &'a [T]>) -> Vec<T> {
-    let parts: Vec<&[T]> = parts.collect();
-    let mut all = vec![T::default(); parts.iter().map(|part| part.len()).sum()];
-    let mut rest = all.as_mut_slice();
-    let places = parts.iter().map(|part| {
-        let (place, after) = std::mem::take(&mut rest).split_at_mut(part.len());
-        rest = after;
-        place
-    });
-    let places: Vec<&mut [T]> = places.collect();
-    places.into_par_iter().zip(&parts).for_each(|(to, from)| to.copy_from_slice(from));
-    all
 }

@@ -1,4 +1,4 @@
-//! Which nodes are linked: those that share an element.
+//! The graph of the nodes: two nodes are linked if they share an element.
 
 use std::ops::Range;
 
@@ -6,8 +6,9 @@ use pogo_formats::mesh::MeshView;
 use rayon::prelude::*;
 
 use super::PartitionError;
-use super::deal::{Deal, Dealt, concatenate};
+use super::deal::{Deal, Dealt};
 use super::greedy::NONE;
+use crate::rows::{concatenate, offsets};
 
 /// Compressed rows of linked nodes.
 #[derive(Debug, Clone)]
@@ -31,13 +32,7 @@ impl NodeGraph {
         if u32::try_from(total).is_err() {
             return Err(PartitionError::TooLarge(total, "links between nodes"));
         }
-        let mut neighbour_first = Vec::with_capacity(n_nodes + 1);
-        neighbour_first.push(0);
-        let mut end = 0;
-        for count in parts.iter().flat_map(|part| &part.0) {
-            end += count;
-            neighbour_first.push(end);
-        }
+        let neighbour_first = offsets(parts.iter().flat_map(|part| part.0.iter().copied()));
         let neighbours = concatenate(parts.iter().map(|part| part.1.as_slice()));
         Ok(Self { neighbour_first, neighbours })
     }
@@ -73,17 +68,17 @@ impl NodeGraph {
     }
 }
 
-/// Bits of the places in [`Links::seen`].
+/// Number of bits of an index into [`Links::seen`].
 const SEEN: u32 = 10;
 
 /// Finds the links of one range of nodes after the other.
 struct Links {
-    /// Where the nodes of each node's elements begin, and those.
+    /// The nodes of the elements of each node of the range, and where they begin.
     first: Vec<u32>,
     around: Vec<u32>,
-    /// Nodes linked to those of the range, and room for the next.
+    /// Nodes linked to those of the range, with room for more.
     linked: Vec<u32>,
-    /// At the place that a hash gives to a node: for which node it was seen last, and which one it was.
+    /// By the hash of a linked node: the node of the range for which it was seen last, and the linked node itself.
     seen: Box<[[u32; 2]]>,
 }
 
@@ -95,7 +90,7 @@ impl Default for Links {
 }
 
 impl Links {
-    /// Number of linked nodes of each node, and all of these.
+    /// Number of linked nodes of each node, and all linked nodes.
     fn find(&mut self, deal: &Deal, range: usize, nodes: Range<u32>) -> (Vec<u32>, Vec<u32>) {
         self.first.clear();
         self.first.resize(nodes.len() + 1, 0);
@@ -114,7 +109,7 @@ impl Links {
             *first = sum;
         }
         self.around.resize(sum as usize, 0);
-        // Filled from behind: then `first` is the first again.
+        // Filled from the end: `first` then is the first entry of each node again.
         for dealt in deal.bucket(range).rev() {
             match dealt.width() {
                 3 => self.fill::<3, 4>(&dealt, &nodes),
@@ -131,11 +126,11 @@ impl Links {
             let start = n;
             self.seen[place(node)] = [node, node];
             for &other in &self.around[bounds[0] as usize..bounds[1] as usize] {
-                // No branch for what no processor can foresee: an entry that is there already is overwritten by the next.
+                // Without a branch, which no processor could predict: an entry that is there already is overwritten by the next.
                 let seen = &mut self.seen[place(other)];
                 let mut is_new = *seen != [node, other];
                 if is_new & (seen[0] == node) {
-                    // The place is taken by another one.
+                    // Another node has the same hash.
                     is_new = other != node && !self.linked[start..n].contains(&other);
                 } else {
                     *seen = [node, other];

@@ -7,16 +7,16 @@ use super::NodeGraph;
 /// No block yet.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// What marks a node as free, beside the block in whose queue it was last. There are fewer blocks than that.
+/// Marks a free node, in addition to the block in whose queue it was last. There are fewer blocks than this.
 const FREE: u32 = 1 << 31;
 
-/// Grows one block after the other, each breadth-first to capacity from a seed next to the block before.
+/// Grows one block after the other, breadth-first to capacity, from a seed next to the block before.
 pub(crate) fn greedy(graph: &NodeGraph, capacity: usize) -> Vec<u32> {
     let n_nodes = graph.n_nodes();
-    // Block of each node, or `FREE | block`, or `NONE`, which is free, too.
+    // Block of each node; `FREE | block` or `NONE` for a free node.
     let mut block_of = vec![NONE; n_nodes];
-    // Unassigned nodes seen beside a block, oldest first: the next block starts at the oldest, so that the blocks
-    // close in on what is already taken instead of leaving pockets.
+    // Free nodes seen beside a block, oldest first. The next block starts at the oldest one, so that no pockets are left
+    // between blocks.
     let mut waiting: VecDeque<u32> = VecDeque::new();
     let mut queue = vec![0; 2 * capacity];
     let mut next_node = 0;
@@ -48,7 +48,7 @@ pub(crate) fn greedy(graph: &NodeGraph, capacity: usize) -> Vec<u32> {
                 queue.resize(2 * (n_queued + neighbours.len()), 0);
             }
             for &other in neighbours {
-                // No branch for what no processor can foresee.
+                // Without a branch, which no processor could predict.
                 let state = &mut block_of[other as usize];
                 let is_new = (*state >= FREE) & (*state != mark);
                 queue[n_queued] = other;

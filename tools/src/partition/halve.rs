@@ -1,9 +1,9 @@
-//! Splitting a block in two: from its two ends until the halves meet (Huthwaite 2014, Section 3.1, step 5b).
+//! Splitting a block in two, from its two ends until the halves meet (Huthwaite 2014, Section 3.1, step 5b).
 
 use super::NodeGraph;
 use super::greedy::NONE;
 
-/// Splits `nodes`, which `is_inside` tells from all others. The ends are those of `ends` that are farthest apart.
+/// Splits `nodes`, for which alone `is_inside` is true. The halves start at the two of `ends` that are farthest apart.
 /// `steps`, (n_nodes,), is work space, all [`NONE`] before and after. Nodes that are linked to neither end go to the
 /// smaller half. The second half is empty if there is only one end.
 pub(crate) fn halve(
@@ -16,7 +16,7 @@ pub(crate) fn halve(
     let forget = |steps: &mut [u32], reached: &[u32]| reached.iter().for_each(|&node| steps[node as usize] = NONE);
     let mut first = ends[0];
     let mut second = first;
-    // From any end to the farthest, and from there again: nearly the longest way across.
+    // From any end to the farthest one, and from there again: nearly the longest path.
     for _ in 0..2 {
         first = second;
         let mut reached = vec![first];

@@ -1,11 +1,11 @@
 //! Partitions of a mesh into blocks (Huthwaite 2014, Section 3.1).
 //!
-//! A partition gives each node to one block of at most [`PartitionOptions::capacity`] nodes. What matters afterwards
-//! is how many blocks there are (η = n_nodes / (n_blocks × capacity)) and how neatly they lie: each node on a join is
-//! also read by the block on the other side.
+//! A partition gives each node to one block of at most [`PartitionOptions::capacity`] nodes. Few blocks are good (the
+//! efficiency is η = n_nodes / (n_blocks × capacity)), and so are short joins: each node on a join is also read by the block on
+//! the other side.
 //!
-//! [`Partitioner::Greedy`] is the fast one, [`Partitioner::Aligned`] the neat one. Both, and METIS, give the same bits on
-//! every run and for every number of threads.
+//! [`Partitioner::Greedy`] is the fastest, [`Partitioner::Aligned`] gives the fullest blocks. All partitioners give the same
+//! result in every run and for every number of threads.
 
 mod aligned;
 mod balance;
@@ -14,29 +14,31 @@ mod deal;
 mod graph;
 mod greedy;
 mod halve;
-mod k_way;
-pub(crate) use k_way::weighted_parts;
+mod metis;
 mod pack;
 #[cfg(test)]
 mod tests;
 
 use pogo_formats::mesh::MeshView;
 
+pub(crate) use self::metis::{metis_parts, numbered_as_met};
 pub(crate) use boundary::boundary_faces;
-pub(crate) use deal::{Deal, concatenate};
+pub(crate) use deal::Deal;
 pub(crate) use graph::NodeGraph;
 pub(crate) use greedy::NONE;
 pub(crate) use halve::halve;
 
-/// Which algorithm cuts the mesh.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// Algorithm that cuts the mesh. The first sentences are the help texts of `pogo-block --partition`.
+// Aligned is that of Section 3.1, greedy that of Klöckner et al. 2009. Aligned and METIS are balanced afterwards.
+// METIS replaces the handlers of SIGTERM and SIGABRT while it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum Partitioner {
-    /// Layers of blocks that advance from the outer boundary (Section 3.1), then balanced.
+    /// Layers that follow the boundary: fullest blocks
     #[default]
     Aligned,
-    /// Breadth-first growth from a seed beside the block before (Klöckner et al. 2009).
+    /// Growth from a seed: fastest
     Greedy,
-    /// k-way METIS, then balanced. METIS replaces the handlers of SIGTERM and SIGABRT while it runs.
+    /// The METIS library
     Metis,
 }
 
@@ -49,40 +51,31 @@ impl Partitioner {
             Self::Metis => "metis",
         }
     }
-
-    /// The partitioner of that name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Aligned, Self::Greedy, Self::Metis].into_iter().find(|partitioner| partitioner.name() == name)
-    }
 }
 
-/// How to cut.
+/// How to cut a mesh.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PartitionOptions {
-    /// Algorithm.
     pub partitioner: Partitioner,
-    /// Most nodes a block, 512 in the paper.
+    /// Most nodes in a block, 512 in the paper.
     pub capacity: usize,
-    /// Threads; 0 takes all that rayon's current pool has. The result does not depend on it.
-    pub threads: usize,
 }
 
 impl Default for PartitionOptions {
     fn default() -> Self {
-        Self { partitioner: Partitioner::default(), capacity: 512, threads: 0 }
+        Self { partitioner: Partitioner::default(), capacity: 512 }
     }
 }
 
-/// Each node's block.
+/// A partition of the nodes of a mesh.
 #[derive(Debug, Clone)]
 pub struct Partition {
     /// Block of each node, (n_nodes,). Blocks are numbered so that neighbours are mostly near each other.
     pub block_of_node: Vec<u32>,
-    /// Number of blocks.
     pub n_blocks: u32,
-    /// Algorithm that made it.
+    /// The algorithm that made the partition.
     pub partitioner: Partitioner,
-    /// Most nodes a block.
+    /// Most nodes in a block.
     pub capacity: usize,
     /// Time it took, s.
     pub seconds: f64,
@@ -100,9 +93,9 @@ pub enum PartitionError {
     NodeOutOfRange {
         /// Element index.
         element: usize,
-        /// The entry.
+        /// Index of the node.
         node: u32,
-        /// Nodes that there are.
+        /// Number of nodes.
         n_nodes: usize,
     },
     /// More than 32-bit indices can count.
@@ -111,10 +104,7 @@ pub enum PartitionError {
     /// No nodes.
     #[error("the mesh has no nodes")]
     Empty,
-    /// The thread pool could not be made.
-    #[error("{0} threads could not be started")]
-    Threads(usize),
-    /// METIS refused.
+    /// METIS failed.
     #[error("METIS failed ({0}): use the aligned or the greedy partitioner")]
     Metis(String),
     /// A partition from elsewhere does not fit the mesh.
@@ -126,7 +116,7 @@ impl Partition {
     /// A partition made elsewhere, given as the block of each node.
     ///
     /// # Errors
-    /// If its length is not the number of nodes, a block is empty or above capacity, or the mesh itself is at fault.
+    /// Its length is not the number of nodes, a block is empty or above capacity, or the mesh is not valid.
     pub fn new(mesh: &MeshView, block_of_node: Vec<u32>, capacity: usize) -> Result<Self, PartitionError> {
         let graph = NodeGraph::new(mesh)?;
         if block_of_node.len() != graph.n_nodes() {
@@ -160,28 +150,13 @@ impl Partition {
     }
 }
 
-/// Cuts a mesh into blocks. The same bits for every number of threads.
+/// Cuts a mesh into blocks. The result does not depend on the number of threads.
 ///
-/// `progress` is called with the fraction done, now and then, from this thread.
+/// `progress` is called from this thread from time to time, with the fraction done.
 ///
 /// # Errors
 /// See [`PartitionError`].
 pub fn partition(
-    mesh: &MeshView,
-    options: &PartitionOptions,
-    progress: &(dyn Fn(f64) + Sync),
-) -> Result<Partition, PartitionError> {
-    if options.threads == 0 {
-        return partition_here(mesh, options, progress);
-    }
-    rayon::ThreadPoolBuilder::new()
-        .num_threads(options.threads)
-        .build()
-        .map_err(|_| PartitionError::Threads(options.threads))?
-        .install(|| partition_here(mesh, options, progress))
-}
-
-fn partition_here(
     mesh: &MeshView,
     options: &PartitionOptions,
     progress: &(dyn Fn(f64) + Sync),
@@ -199,7 +174,7 @@ fn partition_here(
     let mut block_of_node = match options.partitioner {
         Partitioner::Aligned => aligned::aligned(mesh, &graph, capacity, &|part| progress(0.2 + 0.4 * part))?,
         Partitioner::Greedy => greedy::greedy(&graph, capacity),
-        Partitioner::Metis => k_way::k_way(&graph, capacity)?,
+        Partitioner::Metis => self::metis::k_way(&graph, capacity)?,
     };
     if options.partitioner != Partitioner::Greedy {
         balance::balance(&graph, &mut block_of_node, capacity, mesh.dimension, &|part| progress(0.6 + 0.3 * part));

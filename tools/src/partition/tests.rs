@@ -23,7 +23,7 @@ fn ring(around: usize, through: usize) -> Mesh {
 }
 
 fn cut(model: &Mesh, partitioner: Partitioner, capacity: usize) -> Partition {
-    partition(&model.view(), &PartitionOptions { partitioner, capacity, threads: 0 }, &|_| ()).expect("a valid mesh")
+    partition(&model.view(), &PartitionOptions { partitioner, capacity }, &|_| ()).expect("a valid mesh")
 }
 
 /// Blocks that are in more than one piece.

@@ -1,49 +1,66 @@
-//! Pictures of a partition: blocks in colours, like the paper's Fig. 7. In 3D the outer surface, shaded, seen obliquely.
+//! Pictures of a partition: blocks in colours, like the paper's Fig. 7. In 3D they show the outer surface, shaded, in an
+//! oblique view.
 
 #[cfg(test)]
 mod tests;
 
 use std::path::Path;
 
-use pogo_formats::explicit::block::BlocksView;
 use pogo_formats::mesh::MeshView;
 use pogo_formats::write::{OutputError, write_atomically};
 
 use crate::partition::{PartitionError, boundary_faces};
 
 /// How to draw.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct PictureOptions {
-    /// Pixels of the longer side.
-    pub size: u32,
+    /// Pixels of the longer side; [`DEFAULT_SIZE`] if none.
+    pub size: Option<u32>,
     /// Part of a 2D mesh to draw: x and y of the lower left and of the upper right corner, m. None draws all of it.
     pub window: Option<[f64; 4]>,
 }
 
-impl Default for PictureOptions {
-    fn default() -> Self {
-        Self { size: 1600, window: None }
+/// Pixels of the longer side of a picture.
+pub const DEFAULT_SIZE: u32 = 1600;
+
+/// Parts of a mesh in solver order, such as its blocks or sub-domains.
+pub struct Parts<'a> {
+    /// First own node of each part, (n_parts + 1,).
+    pub first: &'a [u32],
+    /// Nodes of other parts that a part reads, ascending.
+    pub halo: &'a dyn Fn(usize) -> &'a [u32],
+}
+
+impl Parts<'_> {
+    fn len(&self) -> usize {
+        self.first.len() - 1
     }
 }
 
 /// Why there is no picture.
 #[derive(Debug, thiserror::Error)]
 pub enum PictureError {
-    /// The mesh is at fault.
+    /// The mesh is not valid.
     #[error(transparent)]
     Mesh(#[from] PartitionError),
-    /// Positions that are not finite, or a window without area.
-    #[error("error: nothing to draw: the mesh, or the window, has no extent")]
-    Empty,
+    /// Positions that are not finite, a window without area, or a slice that cuts nothing.
+    #[error("nothing to draw: {0}")]
+    Empty(&'static str),
     /// Too many or too few pixels.
-    #[error("error: a picture of {0} pixels is not possible: give between 16 and 16384")]
+    #[error("a picture of {0} pixels is not possible: give between 16 and 16384")]
     Size(u32),
+    /// An option that has no effect.
+    #[error("{0} is not for {1}")]
+    Option(&'static str, &'static str),
+    /// A window for a model in space.
+    #[error("--window is for models in the plane")]
+    Window,
     /// The file could not be written.
     #[error(transparent)]
     Write(#[from] OutputError),
 }
 
-/// Colours of blocks; linked blocks get different ones.
+/// Colours of parts; neighbouring parts get different ones.
 const PALETTE: [[u8; 3]; 12] = [
     [229, 112, 88],
     [86, 156, 214],
@@ -59,28 +76,31 @@ const PALETTE: [[u8; 3]; 12] = [
     [150, 150, 155],
 ];
 
-/// Samples a pixel in each direction.
+/// Samples of a pixel in each direction.
 const SAMPLES: usize = 2;
 
-/// Draws the blocks of an arranged mesh into a PNG file.
+/// Draws the parts of a mesh into a PNG file.
 ///
 /// # Errors
 /// See [`PictureError`].
-pub fn draw(mesh: &MeshView, blocks: &BlocksView, path: &Path, options: &PictureOptions) -> Result<(), PictureError> {
-    if !(16..=16_384).contains(&options.size) {
-        return Err(PictureError::Size(options.size));
+pub fn draw(mesh: &MeshView, parts: &Parts, path: &Path, options: &PictureOptions) -> Result<(), PictureError> {
+    let size = options.size.unwrap_or(DEFAULT_SIZE);
+    if !(16..=16_384).contains(&size) {
+        return Err(PictureError::Size(size));
     }
-    let colours = colours(blocks);
-    let mut block_of = vec![0_u32; mesh.n_nodes()];
-    for block in 0..blocks.n_blocks() {
-        block_of[blocks.own_nodes(block)].fill(block as u32);
+    if options.window.is_some() && mesh.dimension != 2 {
+        return Err(PictureError::Window);
+    }
+    let colours = colours(parts);
+    let mut part_of = vec![0_u32; mesh.n_nodes()];
+    for part in 0..parts.len() {
+        part_of[parts.first[part] as usize..parts.first[part + 1] as usize].fill(part as u32);
     }
     let scene = if mesh.dimension == 3 { Scene::solid(mesh)? } else { Scene::plane(mesh) };
-    let window = options.window.filter(|_| mesh.dimension == 2).unwrap_or_else(|| scene.bounds());
-    let mut canvas = Canvas::new(window, options.size as usize)?;
+    let mut canvas = Canvas::new(options.window.unwrap_or_else(|| scene.bounds()), size as usize)?;
     for (nodes, shade) in &scene.triangles {
         let colour = nodes.map(|node| {
-            let colour = colours[block_of[node as usize] as usize];
+            let colour = colours[part_of[node as usize] as usize];
             colour.map(|c| (f32::from(c) * shade) as u8)
         });
         canvas.triangle(nodes.map(|node| scene.points[node as usize]), colour);
@@ -88,23 +108,23 @@ pub fn draw(mesh: &MeshView, blocks: &BlocksView, path: &Path, options: &Picture
     Ok(canvas.write(path)?)
 }
 
-/// A palette colour for each block, other than those of the linked blocks with lower numbers.
-fn colours(blocks: &BlocksView) -> Vec<[u8; 3]> {
-    let mut chosen: Vec<usize> = Vec::with_capacity(blocks.n_blocks());
-    for block in 0..blocks.n_blocks() {
+/// A palette colour for each part, other than those of its neighbours with lower numbers.
+fn colours(parts: &Parts) -> Vec<[u8; 3]> {
+    let mut chosen: Vec<usize> = Vec::with_capacity(parts.len());
+    for part in 0..parts.len() {
         let mut taken = [false; PALETTE.len()];
         let mut end = 0;
-        for &node in blocks.halo(block) {
+        for &node in (parts.halo)(part) {
             if node >= end {
-                let owner = blocks.node_first.partition_point(|&first| first <= node) - 1;
-                end = blocks.node_first[owner + 1];
+                let owner = parts.first.partition_point(|&first| first <= node) - 1;
+                end = parts.first[owner + 1];
                 if let Some(&colour) = chosen.get(owner) {
                     taken[colour] = true;
                 }
             }
         }
-        // Starting at different places spreads the colours.
-        let start = block * 5 % PALETTE.len();
+        // Different starts spread the colours.
+        let start = part * 5 % PALETTE.len();
         let free = (0..PALETTE.len()).map(|i| (start + i) % PALETTE.len()).find(|&c| !taken[c]);
         chosen.push(free.unwrap_or(start));
     }
@@ -147,7 +167,7 @@ impl Scene {
             .map(|node| [dot(position(node), right), dot(position(node), up), dot(position(node), towards)])
             .collect();
         let mut triangles = Vec::new();
-        // Triangles on a surface in space are what is seen themselves.
+        // A surface in space has no boundary faces: its triangles are drawn themselves.
         let surface = mesh.groups.iter().all(|group| group.kind.dimension() == 2);
         let faces: Vec<[u32; 4]> = if surface {
             let triangles = mesh.groups.iter().flat_map(|group| group.connectivity.as_chunks::<3>().0);
@@ -187,7 +207,7 @@ struct Canvas {
     width: usize,
     height: usize,
     origin: [f64; 2],
-    /// Samples a metre.
+    /// Samples per metre.
     scale: f64,
     colour: Vec<[u8; 3]>,
     depth: Vec<f32>,
@@ -197,7 +217,7 @@ impl Canvas {
     fn new(window: [f64; 4], size: usize) -> Result<Self, PictureError> {
         let (w, h) = (window[2] - window[0], window[3] - window[1]);
         if !(w.is_finite() && h.is_finite() && w.max(h) > 0.0 && w.min(h) >= 0.0) {
-            return Err(PictureError::Empty);
+            return Err(PictureError::Empty("the mesh, or the window, has no extent"));
         }
         // A margin of two pixels.
         let scale = (size.saturating_sub(4) * SAMPLES) as f64 / w.max(h);
@@ -224,7 +244,7 @@ impl Canvas {
         let range = |axis: usize, end: usize| {
             let low = p.iter().map(|p| p[axis]).fold(f64::INFINITY, f64::min);
             let high = p.iter().map(|p| p[axis]).fold(f64::NEG_INFINITY, f64::max);
-            // Casts saturate, so what lies outside gives an empty or a cut range.
+            // Casts saturate: triangles outside the window give an empty range.
             (low - 0.5).ceil().max(0.0) as usize..((high - 0.5).floor() + 1.0).clamp(0.0, end as f64) as usize
         };
         for row in range(1, self.height) {

@@ -3,6 +3,7 @@ use std::fs::File;
 use std::io::BufReader;
 
 use super::*;
+use crate::explicit::arrange::Arranged;
 use crate::explicit::arrange::tests::{arranged, solid, triangles};
 use crate::partition::Partitioner;
 
@@ -15,20 +16,30 @@ fn read(path: &Path) -> (usize, usize, Vec<[u8; 3]>) {
     (frame.width as usize, frame.height as usize, bytes.chunks_exact(3).map(|p| [p[0], p[1], p[2]]).collect())
 }
 
+/// Calls with the blocks of a mesh as parts.
+fn with_parts<T>(arranged: &Arranged, call: impl FnOnce(&Parts) -> T) -> T {
+    let blocks = arranged.blocks.view();
+    call(&Parts { first: blocks.node_first, halo: &|block| blocks.halo(block) })
+}
+
+fn draw_blocks(arranged: &Arranged, path: &Path, options: &PictureOptions) -> Result<(), PictureError> {
+    with_parts(arranged, |parts| draw(&arranged.mesh.view(), parts, path, options))
+}
+
 #[test]
 fn a_plate_shows_each_block_in_a_colour_of_its_own() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("plate.png");
     let model = triangles(40, 20, |i, j| !((10..14).contains(&i) && (8..12).contains(&j)));
     let arranged = arranged(&model, Partitioner::Aligned, 100, false);
-    let options = PictureOptions { size: 404, window: None };
-    draw(&arranged.mesh.view(), &arranged.blocks.view(), &path, &options).expect("a picture");
+    let options = PictureOptions { size: Some(404), window: None };
+    draw_blocks(&arranged, &path, &options).expect("a picture");
     let (width, height, pixels) = read(&path);
     assert_eq!((width, height), (404, 204));
     // Ten pixels a cell and a margin of two; y points upwards.
     let at = |x: f64, y: f64| pixels[(height - 3 - (10.0 * y) as usize) * width + 2 + (10.0 * x) as usize];
     assert_eq!(at(12.0, 10.0), [255; 3], "the hole");
-    let colours = colours(&arranged.blocks.view());
+    let colours = with_parts(&arranged, colours);
     for (node, &solver) in arranged.solver_from_model.iter().enumerate() {
         let (x, y) = (node % 41, node / 41);
         let block = arranged.blocks.node_first.partition_point(|&first| first <= solver) - 1;
@@ -43,8 +54,7 @@ fn a_solid_shows_its_surface_shaded() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("solid.png");
     let arranged = arranged(&solid(6), Partitioner::Aligned, 60, false);
-    draw(&arranged.mesh.view(), &arranged.blocks.view(), &path, &PictureOptions { size: 200, window: None })
-        .expect("a picture");
+    draw_blocks(&arranged, &path, &PictureOptions { size: Some(200), window: None }).expect("a picture");
     let (_, _, pixels) = read(&path);
     let n_drawn = pixels.iter().filter(|&&p| p != [255; 3]).count();
     assert!(n_drawn * 2 > pixels.len(), "{n_drawn} of {}", pixels.len());
@@ -55,10 +65,9 @@ fn a_solid_shows_its_surface_shaded() {
 #[test]
 fn what_cannot_be_drawn_is_refused() {
     let arranged = arranged(&triangles(2, 2, |_, _| true), Partitioner::Greedy, 100, false);
-    let try_to =
-        |options| draw(&arranged.mesh.view(), &arranged.blocks.view(), Path::new("/nowhere/at/all.png"), &options);
-    assert!(matches!(try_to(PictureOptions { size: 1, window: None }), Err(PictureError::Size(1))));
+    let try_to = |options| draw_blocks(&arranged, Path::new("/nowhere/at/all.png"), &options);
+    assert!(matches!(try_to(PictureOptions { size: Some(1), window: None }), Err(PictureError::Size(1))));
     let window = Some([0.0, 0.0, f64::NAN, 1.0]);
-    assert!(matches!(try_to(PictureOptions { size: 100, window }), Err(PictureError::Empty)));
+    assert!(matches!(try_to(PictureOptions { size: Some(100), window }), Err(PictureError::Empty(_))));
     assert!(matches!(try_to(PictureOptions::default()), Err(PictureError::Write(_))));
 }

@@ -1,7 +1,6 @@
-//! Where a job's forces, motions, cuts and changes act: on the particles of a mesh.
+//! The conditions of a job on the particles of a mesh: forces, motions, cuts and changes of springs.
 
-use pogo_formats::dynamics::{FieldQuantity, LoadKind};
-use pogo_formats::explicit::{Model, Setup};
+use pogo_formats::dynamics::LoadKind;
 use pogo_formats::job::{JobError, Located};
 use pogo_formats::mesh::{Mesh, NamedSet};
 use pogo_formats::spring::job::{Add, Erase, SpringJob};
@@ -11,39 +10,40 @@ use pogo_formats::spring::{
 };
 use pogo_formats::words::counted;
 
-use crate::explicit::apply_job::{Geometry, Remarks, add_amplitude, apply_to_particles, find_name, find_set, unique};
+use crate::conditions::{Conditions, Geometry, add_amplitude, find_name, find_set, name_or, unique};
+use crate::prepare::Remarks;
 
-/// Springs that hold at more than so many times their distance at rest are probably meant to break at a percentage.
+/// A spring that breaks only at more than this many times its distance at rest probably has a `max_strain` in percent.
 const MOST_LONGER: f64 = 3.0;
 
-/// A setup, and what the user should know of how it was found.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Conditions {
-    /// Everything but the mesh.
-    pub setup: SpringSetup,
-    /// Nearest particles and the like.
-    pub remarks: Remarks,
+/// What an input holds beside its mesh; all of it in particles.
+#[derive(Debug, Clone, Default)]
+pub struct Given {
+    pub title: String,
+    /// Conditions of a deck; empty for a stack.
+    pub conditions: Conditions,
+    /// Gravity of a deck.
+    pub gravity: Vec<Gravity>,
+    /// Snapshots of a deck. They are taken where the job asks for none.
+    pub fields: Vec<SpringFields>,
+    /// Spring groups of the mesh.
+    pub groups: Vec<SpringGroup>,
+    /// Materials of the mesh.
+    pub materials: Vec<SpringMaterial>,
 }
 
-/// The conditions of a job on a mesh. `deck` and `gravity` are those of the deck, in solver indices; empty for a lattice. `groups` are the
-/// spring groups of the mesh, `materials` its materials; groups that only `[[add]]` uses are added behind them.
+/// The setup of a mesh: what the input gives, and the conditions of the job. Groups that only `[[springs]]` or `[[add]]` name
+/// come behind those of the mesh.
 ///
 /// # Errors
 /// [`JobError`] for a set, amplitude or group that does not exist, and for a place with no particle.
-pub fn conditions(
-    mesh: &SpringMesh,
-    deck: Setup,
-    mut gravity: Vec<Gravity>,
-    groups: Vec<SpringGroup>,
-    materials: Vec<SpringMaterial>,
-    job: &SpringJob,
-) -> Result<Conditions, JobError> {
+pub fn setup(mesh: &SpringMesh, given: Given, job: &SpringJob, remarks: &mut Remarks) -> Result<SpringSetup, JobError> {
+    let Given { title, mut conditions, mut gravity, fields, mut groups, materials } = given;
     let view = mesh.view();
-    let size = match &view.grid {
+    let spacing = match &view.grid {
         Some(grid) => grid.spacing.into_iter().fold(0.0, f64::max),
         None => longest_spring(&view),
     };
-    let title = job.title.clone().unwrap_or_else(|| deck.title.clone());
     let particles = Mesh {
         dimension: 3,
         coordinates: mesh.coordinates.clone(),
@@ -54,46 +54,78 @@ pub fn conditions(
         node_sets: mesh.sets.clone(),
         element_sets: Vec::new(),
     };
-    let mut model = Model { mesh: particles, setup: deck };
-    let mut remarks = apply_to_particles(&mut model, &job.dynamics, size)?;
-    let Model { mesh: particles, setup: mut found } = model;
-
-    let mut forces = Vec::new();
-    for load in std::mem::take(&mut found.loads) {
-        let (name, magnitude, amplitude) = (load.name, load.magnitude, load.amplitude);
-        // Other loads of the deck have been told of.
-        if let LoadKind::Concentrated { nodes, mut weights, direction } = load.kind {
-            weights.resize(nodes.len(), 1.0);
-            forces.push(PointForce { name, particles: nodes, weights, direction, magnitude, amplitude });
-        }
-    }
-    for (index, item) in job.gravity.iter().enumerate() {
-        let name = item.value.name.clone().unwrap_or_else(|| format!("GRAVITY{}", index + 1));
-        let name = unique(&name, &gravity, |gravity| &gravity.name);
-        let amplitude = add_amplitude(&mut found.amplitudes, item.value.amplitude.as_ref(), &name)
-            .map_err(|text| item.place.error(text))?;
-        let magnitude = item.value.vector.iter().map(|x| x * x).sum::<f64>().sqrt();
-        let direction = item.value.vector.map(|x| if magnitude > 0.0 { x / magnitude } else { 0.0 });
-        gravity.push(Gravity { name, particles: None, direction, magnitude, amplitude });
-    }
-    remarks.warnings.extend(limits(job));
+    let geometry = Geometry::of_particles(&particles, spacing);
+    conditions.apply(&geometry, &job.dynamics, remarks)?;
+    add_gravity(&mut gravity, &mut conditions, job)?;
+    remarks.warnings.extend(doubtful_strains(job));
     for item in job.springs.iter().filter(|item| !item.value.says_where()) {
         if !job.additions.iter().any(|add| add.value.group.eq_ignore_ascii_case(&item.value.name)) {
             let what = "are nowhere: give `elset` or `all` (of a deck), or an [[add]] with their name as its `group`";
             remarks.warn(&item.place, format!("springs \"{}\" {what}", item.value.name));
         }
     }
-    let mut groups = groups;
-    // Of a deck the tables are the groups already.
+    // The tables of a deck are groups already.
     for item in &job.springs {
         if find_name(&groups, &item.value.name, |group| &group.name).is_none() {
             groups.push(item.value.group());
         }
     }
+    let finder = Finder { view: &view, sets: &mesh.sets, geometry };
+    let additions = additions(&finder, &groups, job)?;
+    let fields = match job.fields.as_slice() {
+        [] => fields,
+        items => items
+            .iter()
+            .map(|item| item.value.request().map_err(|text| item.place.error(text)))
+            .collect::<Result<_, _>>()?,
+    };
+    Ok(SpringSetup {
+        title: job.title.clone().unwrap_or(title),
+        materials,
+        groups,
+        forces: point_forces(&mut conditions),
+        amplitudes: conditions.amplitudes,
+        boundaries: conditions.boundaries,
+        gravity,
+        initial_velocities: conditions.initial_velocities,
+        cuts: cuts(job)?,
+        erasures: erasures(&finder, &additions, job)?,
+        additions,
+        histories: conditions.histories,
+        fields,
+        solver: job.solver.value.settings(),
+    })
+}
+
+fn point_forces(conditions: &mut Conditions) -> Vec<PointForce> {
+    let loads = std::mem::take(&mut conditions.loads).into_iter();
+    let forces = loads.filter_map(|load| match load.kind {
+        LoadKind::Concentrated { nodes, mut weights, direction } => {
+            weights.resize(nodes.len(), 1.0);
+            let (name, magnitude, amplitude) = (load.name, load.magnitude, load.amplitude);
+            Some(PointForce { name, particles: nodes, weights, direction, magnitude, amplitude })
+        }
+        _ => None,
+    });
+    forces.collect()
+}
+
+fn add_gravity(gravity: &mut Vec<Gravity>, conditions: &mut Conditions, job: &SpringJob) -> Result<(), JobError> {
+    for (index, item) in job.gravity.iter().enumerate() {
+        let name = unique(&name_or(&item.value.name, "GRAVITY", index), gravity, |gravity| &gravity.name);
+        let amplitude = add_amplitude(&mut conditions.amplitudes, item.value.amplitude.as_ref(), &name)
+            .map_err(|text| item.place.error(text))?;
+        let magnitude = item.value.vector.iter().map(|x| x * x).sum::<f64>().sqrt();
+        let direction = item.value.vector.map(|x| if magnitude > 0.0 { x / magnitude } else { 0.0 });
+        gravity.push(Gravity { name, particles: None, direction, magnitude, amplitude });
+    }
+    Ok(())
+}
+
+fn cuts(job: &SpringJob) -> Result<Vec<Cut>, JobError> {
     let mut cuts: Vec<Cut> = Vec::new();
     for (index, item) in job.cuts.iter().enumerate() {
-        let name = item.value.name.clone().unwrap_or_else(|| format!("CUT{}", index + 1));
-        let name = unique(&name, &cuts, |cut| &cut.name);
+        let name = unique(&name_or(&item.value.name, "CUT", index), &cuts, |cut| &cut.name);
         let shape = item.value.shape().map_err(|text| item.place.error(text))?;
         cuts.push(Cut {
             name,
@@ -102,60 +134,36 @@ pub fn conditions(
             shape,
         });
     }
-    let finder = Finder { view: &view, sets: &mesh.sets, geometry: Geometry::of_particles(&particles, size) };
+    Ok(cuts)
+}
+
+fn additions(finder: &Finder, groups: &[SpringGroup], job: &SpringJob) -> Result<Vec<SpringAddition>, JobError> {
     let mut additions: Vec<SpringAddition> = Vec::new();
     for (index, item) in job.additions.iter().enumerate() {
-        let name = item.value.name.clone().unwrap_or_else(|| format!("ADD{}", index + 1));
-        let name = unique(&name, &additions, |addition| &addition.name);
-        let group = find_name(&groups, &item.value.group, |group| &group.name).ok_or_else(|| {
+        let name = unique(&name_or(&item.value.name, "ADD", index), &additions, |addition| &addition.name);
+        let group = find_name(groups, &item.value.group, |group| &group.name).ok_or_else(|| {
             let names: Vec<&str> = groups.iter().map(|group| group.name.as_str()).collect();
-            item.place.error(format!(
-                "there is no spring group \"{}\"; there are {}",
-                item.value.group,
-                names.join(", ")
-            ))
+            let names = names.join(", ");
+            item.place.error(format!("there is no spring group \"{}\"; there are {names}", item.value.group))
         })?;
         let springs = finder.added(item)?;
         additions.push(SpringAddition { name, time: item.value.time, group: group as u32, springs });
     }
-    let mut erasures: Vec<SpringErasure> = Vec::new();
-    for (index, item) in job.erasures.iter().enumerate() {
-        let name = item.value.name.clone().unwrap_or_else(|| format!("ERASE{}", index + 1));
-        let name = unique(&name, &erasures, |erasure| &erasure.name);
-        let springs = finder.erased(item, &additions)?;
-        erasures.push(SpringErasure { name, time: item.value.time, springs });
-    }
-    // Of a deck, where the job asks for none.
-    let of_deck = found.fields.iter().filter(|_| job.fields.is_empty()).map(|request| SpringFields {
-        interval: request.interval,
-        springs: true,
-        velocity: request.quantities.contains(&FieldQuantity::Velocity),
-    });
-    let mut fields: Vec<SpringFields> = of_deck.collect();
-    for item in &job.fields {
-        fields.push(item.value.request().map_err(|text| item.place.error(text))?);
-    }
-    let setup = SpringSetup {
-        title,
-        materials,
-        groups,
-        amplitudes: found.amplitudes,
-        boundaries: found.boundaries,
-        forces,
-        gravity,
-        initial_velocities: found.initial_velocities,
-        cuts,
-        erasures,
-        additions,
-        histories: found.histories,
-        fields,
-        solver: job.solver.value.settings(),
-    };
-    Ok(Conditions { setup, remarks })
+    Ok(additions)
 }
 
-/// What is probably not meant of where springs break; one warning a table.
-fn limits(job: &SpringJob) -> Vec<String> {
+fn erasures(finder: &Finder, additions: &[SpringAddition], job: &SpringJob) -> Result<Vec<SpringErasure>, JobError> {
+    let mut erasures: Vec<SpringErasure> = Vec::new();
+    for (index, item) in job.erasures.iter().enumerate() {
+        let name = unique(&name_or(&item.value.name, "ERASE", index), &erasures, |erasure| &erasure.name);
+        let springs = finder.erased(item, additions)?;
+        erasures.push(SpringErasure { name, time: item.value.time, springs });
+    }
+    Ok(erasures)
+}
+
+/// Warnings about values of `max_strain` that are probably mistakes; one a table.
+fn doubtful_strains(job: &SpringJob) -> Vec<String> {
     let tables = job.materials.iter().map(|item| (&item.place, item.value.groups().to_vec()));
     let tables = tables.chain(job.springs.iter().map(|item| (&item.place, vec![item.value.group()])));
     let remark = |group: &SpringGroup| {
@@ -209,7 +217,7 @@ impl Finder<'_> {
         pairs.iter().map(|[a, b]| Ok(sorted(find(*a)?, find(*b)?))).collect()
     }
 
-    /// Springs to erase: of sets those of the model, and those that are added to it.
+    /// The springs that a table erases. Sets stand for springs of the model and for those that are added to it.
     fn erased(&self, item: &Located<Erase>, additions: &[SpringAddition]) -> Result<Vec<[u32; 2]>, JobError> {
         let error = |text: String| item.place.error(text);
         if let Some(pairs) = &item.value.pairs {

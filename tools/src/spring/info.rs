@@ -1,49 +1,41 @@
 //! What is in a block file of a mass-spring-damper model.
 
-use std::fmt;
+use std::fmt::{self, Display};
 use std::path::Path;
 
-use pogo_formats::dynamics::{BoundaryKind, Increment, OutputInterval};
+use pogo_formats::dynamics::Increment;
 use pogo_formats::physics::BlockFile;
 use pogo_formats::spring::Spring;
 use pogo_formats::spring::picture::{SpringPaint, bounds, springs_png};
 use pogo_formats::spring::results::{SpringCell, SpringFrame};
-use pogo_formats::spring::{CutFrame, CutShape, SpringDamping, SpringMeshView, SpringSetup, group_of_direction};
+use pogo_formats::spring::{
+    CutFrame, CutShape, SpringDamping, SpringGroup, SpringMaterial, SpringMeshView, SpringSetup, group_of_direction,
+};
 use pogo_formats::words::{counted, grouped};
-use pogo_formats::write::OutputError;
 use serde::Serialize;
 
-use crate::explicit::info::text::{line, list, number, size};
-use crate::explicit::info::{FileSection, Item, SourceSummary};
+use crate::info::words::{self, Dynamics};
+use crate::info::{Inspect, Item, Sets, bounding_box, extent, items, line, list, number};
+use crate::picture::{PictureError, PictureOptions};
+use crate::prepare::count;
 
-/// Everything that `pogo-info` shows of a mass-spring-damper model.
+/// Figures of a block file of a mass-spring-damper model.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SpringSummary {
-    /// Path, as given.
-    pub file: String,
-    /// Length, bytes.
-    pub bytes: u64,
-    /// `spring`.
-    pub physics: String,
-    /// Title of the job.
-    pub title: String,
-    /// Particles.
     pub particles: u64,
-    /// Springs.
     pub springs: u64,
-    /// Smallest and largest coordinate of each axis.
+    /// Smallest and largest coordinate of each axis, m.
     pub bounding_box: Vec<[f64; 2]>,
-    /// Places of the grid of a lattice.
+    /// Places of the grid of a lattice along x, y and z.
     pub grid: Option<[u32; 3]>,
-    /// Distance of neighbours in the grid.
+    /// Distance of neighbours in the grid, m.
     pub spacing: Option<[f64; 3]>,
     /// Particles over places.
     pub fill: Option<f64>,
     /// Addressings that the file has tables for.
     pub addressing: Vec<&'static str>,
-    /// Particles a block.
+    /// Particles in a block.
     pub block_size: u64,
-    /// Blocks.
     pub blocks: u64,
     /// Halo particles over particles.
     pub halo_fraction: f64,
@@ -51,200 +43,63 @@ pub struct SpringSummary {
     pub slot_efficiency: f64,
     /// Particles without a spring.
     pub loose_particles: u64,
-    /// Sets of particles.
+    /// Sets of particles with their numbers of members.
     pub sets: Vec<(String, u64)>,
-    /// Materials, each in a line.
     pub materials: Vec<Item>,
-    /// Spring groups, each in a line.
     pub groups: Vec<Item>,
-    /// Amplitudes, by name.
+    /// Names of the amplitudes.
     pub amplitudes: Vec<String>,
-    /// Fixed and driven particles, each in a line.
+    /// Fixed and driven particles.
     pub boundaries: Vec<Item>,
-    /// Forces and gravity, each in a line.
+    /// Forces and gravity.
     pub forces: Vec<Item>,
-    /// Initial velocities, each in a line.
     pub initial_velocities: Vec<Item>,
-    /// Cuts, erasures and additions, each in a line.
+    /// Cuts, erasures and additions.
     pub changes: Vec<Item>,
-    /// Traces, each in a line.
     pub histories: Vec<Item>,
-    /// Positions over time, each in a line.
+    /// Snapshots.
     pub fields: Vec<Item>,
     /// The run, in words.
     pub solver: String,
-    /// Sections of the file.
-    pub file_sections: Vec<FileSection>,
-    /// Files it was made from.
-    pub sources: Vec<SourceSummary>,
-    /// Version of the tool that made it.
-    pub version: String,
-    /// Options of that tool.
-    pub options: Vec<String>,
 }
 
 /// Springs of each group that has any. A spring between two materials counts for that of its lower end.
 pub fn springs_by_group(mesh: &SpringMeshView<'_>, setup: &SpringSetup) -> Vec<(String, u64)> {
     let mut counts = vec![0_u64; setup.groups.len()];
     if mesh.grid.is_some() {
-        // Even bits lead to higher places: each spring once.
+        // Even bits lead to higher places, so that each spring is counted once.
         for (&mask, &material) in mesh.lists.mask.iter().zip(mesh.material) {
-            let mut left = mask & 0x0155_5555;
-            while left != 0 {
-                let direction = left.trailing_zeros() as usize;
-                left &= left - 1;
+            let mut directions = mask & 0x0155_5555;
+            while directions != 0 {
+                let direction = directions.trailing_zeros() as usize;
+                directions &= directions - 1;
                 counts[3 * usize::from(material) + group_of_direction(direction) as usize] += 1;
             }
         }
     } else {
-        for particle in 0..mesh.n_particles() {
-            for spring in mesh.springs(particle).filter(|spring| spring.other as usize > particle) {
-                counts[spring.group as usize] += 1;
-            }
-        }
+        each_spring(mesh).for_each(|(_, _, group)| counts[group as usize] += 1);
     }
     let named = setup.groups.iter().map(|group| group.name.clone()).zip(counts);
     named.filter(|(_, count)| *count > 0).collect()
 }
 
-/// Draws the blocks in colours: springs where there are few enough, else particles.
-///
-/// # Errors
-/// The picture cannot be written.
-pub fn picture(path: &Path, file: &BlockFile<Spring>) -> Result<(), OutputError> {
-    let mesh = file.mesh();
-    let n = mesh.n_particles();
-    let mut cells = Vec::new();
-    for particle in 0..n {
-        for spring in mesh.springs(particle).filter(|spring| spring.other as usize > particle) {
-            cells.push(SpringCell { particles: [particle as u32, spring.other], group: spring.group, strain: 0.0 });
-        }
-    }
-    let (rest, order): (Vec<f64>, Vec<u32>) = (vec![0.0; 3 * n], (0..n as u32).collect());
-    let frame = SpringFrame {
-        time: 0.0,
-        coordinates: mesh.coordinates,
-        displacement: &rest,
-        velocity: &[],
-        labels: mesh.labels,
-        material: mesh.material,
-        order: &order,
-        springs: Some(&cells),
-    };
-    let paint = SpringPaint::Blocks(mesh.lists.block_size);
-    springs_png(path, &frame, paint, bounds(mesh.coordinates), &file.setup().title)
-}
+impl Inspect for Spring {
+    const TITLE: &'static str = "mass-spring models";
+    type Figures = SpringSummary;
 
-fn when(interval: OutputInterval) -> String {
-    match interval {
-        OutputInterval::Increments(1) => "every increment".to_owned(),
-        OutputInterval::Increments(n) => format!("every {n} increments"),
-        OutputInterval::Time(time) => format!("every {} s", number(time)),
-        OutputInterval::Count(n) => format!("{n} intervals"),
+    fn title(setup: &SpringSetup) -> &str {
+        &setup.title
     }
-}
 
-impl SpringSummary {
-    /// Collects the figures.
-    pub fn new(file: &BlockFile<Spring>) -> Self {
-        let (mesh, setup, container) = (file.mesh(), file.setup(), file.container());
+    fn figures(file: &BlockFile<Self>) -> SpringSummary {
+        let (mesh, setup) = (file.mesh(), file.setup());
+        let dynamics = Dynamics { noun: "particle", amplitudes: &setup.amplitudes };
         let n = mesh.n_particles();
-        let (points, _) = mesh.coordinates.as_chunks::<3>();
-        let bounding_box = (0..3)
-            .map(|c| {
-                let of = points.iter().map(|point| point[c]);
-                [of.clone().fold(f64::INFINITY, f64::min), of.fold(f64::NEG_INFINITY, f64::max)]
-            })
-            .collect();
-        let amplitude = |index: Option<u32>| {
-            index.map_or(String::new(), |index| format!(", amplitude {}", setup.amplitudes[index as usize].name))
-        };
-        let component = |component: u8| ["x", "y", "z"][usize::from(component)];
-        let counts = springs_by_group(&mesh, &setup);
-        let groups = setup.groups.iter().map(|group| {
-            let count = counts.iter().find(|(name, _)| *name == group.name).map_or(0, |(_, count)| *count);
-            let mut text = match (group.stiffness, group.axial_stiffness) {
-                (k, 0.0) => format!("k {} N/m", number(k)),
-                (0.0, axial) => format!("k {} N / length", number(axial)),
-                (k, axial) => format!("k {} N/m + {} N / length", number(k), number(axial)),
-            };
-            if group.damping > 0.0 {
-                text += &format!(", c {} N s/m", number(group.damping));
-            }
-            if group.max_strain.is_finite() {
-                text += &format!(", breaks at {}", number(group.max_strain));
-            }
-            if group.rest_factor != 1.0 {
-                text += &format!(", length × {}", number(group.rest_factor));
-            }
-            (
-                count,
-                Item {
-                    name: group.name.clone(),
-                    description: format!("{text}, {}", counted(count as usize, "spring")),
-                },
-            )
-        });
-        let is_added =
-            |name: &str| setup.additions.iter().any(|addition| setup.groups[addition.group as usize].name == name);
-        let groups = groups.filter(|(count, item)| *count > 0 || is_added(&item.name)).map(|(_, item)| item).collect();
-        let cuts = setup.cuts.iter().map(|cut| {
-            let shape = match &cut.shape {
-                CutShape::Plane { .. } => "a plane".to_owned(),
-                CutShape::Sheet { .. } => "a sheet".to_owned(),
-                CutShape::Blade { times, .. } => format!("a blade with {} stations", times.len()),
-            };
-            let frame = if cut.frame == CutFrame::Rest { " (positions at rest)" } else { "" };
-            Item { name: cut.name.clone(), description: format!("cut by {shape} at {} s{frame}", number(cut.time)) }
-        });
-        let erasures = setup.erasures.iter().map(|erasure| Item {
-            name: erasure.name.clone(),
-            description: format!("erases {} at {} s", counted(erasure.springs.len(), "spring"), number(erasure.time)),
-        });
-        let additions = setup.additions.iter().map(|addition| Item {
-            name: addition.name.clone(),
-            description: format!("adds {} at {} s", counted(addition.springs.len(), "spring"), number(addition.time)),
-        });
-        let forces = setup.forces.iter().map(|force| Item {
-            name: force.name.clone(),
-            description: format!(
-                "{} N on {}{}",
-                number(force.magnitude),
-                counted(force.particles.len(), "particle"),
-                amplitude(force.amplitude)
-            ),
-        });
-        let gravity = setup.gravity.iter().map(|gravity| Item {
-            name: gravity.name.clone(),
-            description: format!(
-                "{} m/s²{}{}",
-                number(gravity.magnitude),
-                match &gravity.particles {
-                    Some(particles) => format!(" of {}", counted(particles.len(), "particle")),
-                    None => String::new(),
-                },
-                amplitude(gravity.amplitude)
-            ),
-        });
-        let increment = match setup.solver.increment {
-            Increment::Fixed(increment) => format!("{} s", number(increment)),
-            Increment::Automatic { factor } => format!("automatic × {}", number(factor)),
-        };
-        let damping = match setup.solver.damping {
-            SpringDamping::Alpha(0.0) | SpringDamping::Lambda(0.0) => String::new(),
-            SpringDamping::Alpha(alpha) => format!(", α {} 1/s", number(alpha)),
-            SpringDamping::Lambda(lambda) => format!(", λ {}", number(lambda)),
-        };
-        let provenance = container.provenance();
         let n_used: usize = mesh.lists.count.iter().map(|&count| usize::from(count)).sum();
-        Self {
-            file: container.path().display().to_string(),
-            bytes: container.bytes(),
-            physics: provenance.physics.clone(),
-            title: setup.title.clone(),
+        SpringSummary {
             particles: n as u64,
             springs: mesh.n_springs() as u64,
-            bounding_box,
+            bounding_box: bounding_box(mesh.coordinates, 3),
             grid: mesh.grid.map(|grid| grid.size),
             spacing: mesh.grid.map(|grid| grid.spacing),
             fill: mesh.grid.map(|grid| n as f64 / grid.n_places() as f64),
@@ -255,110 +110,172 @@ impl SpringSummary {
             slot_efficiency: n_used as f64 / mesh.lists.neighbour.len().max(1) as f64,
             loose_particles: mesh.lists.count.iter().filter(|&&count| count == 0).count() as u64,
             sets: mesh.sets.iter().map(|(name, members)| ((*name).to_owned(), members.len() as u64)).collect(),
-            materials: setup
-                .materials
-                .iter()
-                .enumerate()
-                .map(|(index, material)| {
-                    let count = mesh.material.iter().filter(|&&of| usize::from(of) == index).count();
-                    let said = [(material.mass, "kg a particle"), (material.density, "kg/m³")];
-                    let said = said.iter().filter(|(value, _)| *value != 0.0);
-                    let said: Vec<String> = said.map(|(value, unit)| format!("{} {unit}", number(*value))).collect();
-                    let description = format!("{}, {}", said.join(" and "), counted(count, "particle"));
-                    Item { name: material.name.clone(), description }
-                })
-                .collect(),
-            groups,
+            materials: materials(&mesh, &setup),
+            groups: groups(&mesh, &setup),
             amplitudes: setup.amplitudes.iter().map(|amplitude| amplitude.name.clone()).collect(),
-            boundaries: setup
-                .boundaries
-                .iter()
-                .map(|boundary| {
-                    let (what, unit) = match boundary.kind {
-                        BoundaryKind::Displacement => ("displacement", "m"),
-                        BoundaryKind::Velocity => ("velocity", "m/s"),
-                        BoundaryKind::Acceleration => ("acceleration", "m/s²"),
-                    };
-                    Item {
-                        name: boundary.name.clone(),
-                        description: format!(
-                            "{what} {} {} {unit} of {}{}",
-                            component(boundary.component),
-                            number(boundary.value),
-                            counted(boundary.nodes.len(), "particle"),
-                            amplitude(boundary.amplitude)
-                        ),
-                    }
+            boundaries: dynamics.boundaries(&setup.boundaries),
+            forces: forces(&setup, dynamics),
+            initial_velocities: dynamics.initial_velocities(&setup.initial_velocities),
+            changes: changes(&setup),
+            histories: dynamics.histories(&setup.histories),
+            fields: (1..)
+                .zip(&setup.fields)
+                .map(|(number, field): (usize, _)| {
+                    let what = if field.springs { "positions and springs" } else { "positions" };
+                    let description = format!("{what}, {}", words::interval(field.interval));
+                    Item { name: number.to_string(), description }
                 })
                 .collect(),
-            forces: forces.chain(gravity).collect(),
-            initial_velocities: setup
-                .initial_velocities
-                .iter()
-                .map(|initial| Item {
-                    name: initial.name.clone(),
-                    description: format!(
-                        "{} {} m/s of {}",
-                        component(initial.component),
-                        number(initial.value),
-                        counted(initial.nodes.len(), "particle")
-                    ),
-                })
-                .collect(),
-            changes: cuts.chain(erasures).chain(additions).collect(),
-            histories: setup
-                .histories
-                .iter()
-                .map(|history| Item {
-                    name: history.set.clone(),
-                    description: format!(
-                        "{} of {}, {}",
-                        counted(history.variables.len(), "variable"),
-                        counted(history.nodes.len(), "particle"),
-                        when(history.interval)
-                    ),
-                })
-                .collect(),
-            fields: setup
-                .fields
-                .iter()
-                .enumerate()
-                .map(|(index, field)| Item {
-                    name: (index + 1).to_string(),
-                    description: format!(
-                        "positions{}, {}",
-                        if field.springs { " and springs" } else { "" },
-                        when(field.interval)
-                    ),
-                })
-                .collect(),
-            solver: format!("{} s, increment {increment}{damping}", number(setup.solver.time)),
-            file_sections: container.sections().iter().map(FileSection::new).collect(),
-            sources: provenance.sources.iter().map(SourceSummary::new).collect(),
-            version: provenance.version.clone(),
-            options: provenance.options.clone(),
+            solver: solver_words(&setup),
         }
+    }
+
+    fn sets(file: &BlockFile<Self>) -> Option<Sets> {
+        Some(Sets::new(&file.mesh().sets, &[]))
+    }
+
+    /// Draws the blocks in colours: springs where there are few enough, else particles.
+    fn draw(file: &BlockFile<Self>, path: &Path, options: &PictureOptions) -> Result<String, PictureError> {
+        for (option, given) in [("--size", options.size.is_some()), ("--window", options.window.is_some())] {
+            if given {
+                return Err(PictureError::Option(option, "masses and springs"));
+            }
+        }
+        let mesh = file.mesh();
+        let n = mesh.n_particles();
+        let cells: Vec<SpringCell> = each_spring(&mesh)
+            .map(|(particle, other, group)| SpringCell { particles: [particle, other], group, strain: 0.0 })
+            .collect();
+        let (rest, order): (Vec<f64>, Vec<u32>) = (vec![0.0; 3 * n], (0..n as u32).collect());
+        let frame = SpringFrame {
+            time: 0.0,
+            coordinates: mesh.coordinates,
+            displacement: &rest,
+            velocity: &[],
+            labels: mesh.labels,
+            material: mesh.material,
+            order: &order,
+            springs: Some(&cells),
+        };
+        let paint = SpringPaint::Blocks(mesh.lists.block_size);
+        springs_png(path, &frame, paint, bounds(mesh.coordinates), &file.setup().title)?;
+        Ok(counted(mesh.lists.n_blocks(), "block"))
     }
 }
 
-impl fmt::Display for SpringSummary {
+/// Each spring once, from its lower particle: both particles and the group.
+fn each_spring<'a>(mesh: &'a SpringMeshView) -> impl Iterator<Item = (u32, u32, u32)> + 'a {
+    (0..mesh.n_particles()).flat_map(move |particle| {
+        let springs = mesh.springs(particle).filter(move |spring| spring.other as usize > particle);
+        springs.map(move |spring| (particle as u32, spring.other, spring.group))
+    })
+}
+
+fn materials(mesh: &SpringMeshView, setup: &SpringSetup) -> Vec<Item> {
+    let mut n_particles = vec![0; setup.materials.len()];
+    mesh.material.iter().for_each(|&material| n_particles[usize::from(material)] += 1);
+    let item = |(material, n): (&SpringMaterial, usize)| {
+        let values = [(material.mass, "kg a particle"), (material.density, "kg/m³")];
+        let given = values.iter().filter(|(value, _)| *value != 0.0);
+        let given: Vec<String> = given.map(|(value, unit)| format!("{} {unit}", number(*value))).collect();
+        let description = format!("{}, {}", given.join(" and "), counted(n, "particle"));
+        Item { name: material.name.clone(), description }
+    };
+    setup.materials.iter().zip(n_particles).map(item).collect()
+}
+
+/// Groups with springs, and those whose springs are added during the run.
+fn groups(mesh: &SpringMeshView, setup: &SpringSetup) -> Vec<Item> {
+    let counts = springs_by_group(mesh, setup);
+    let groups = setup.groups.iter().filter_map(|group| {
+        let count = counts.iter().find(|(name, _)| *name == group.name).map_or(0, |(_, count)| *count);
+        let is_added =
+            || setup.additions.iter().any(|addition| setup.groups[addition.group as usize].name == group.name);
+        if count == 0 && !is_added() {
+            return None;
+        }
+        let description = format!("{}, {}", group_words(group), counted(count as usize, "spring"));
+        Some(Item { name: group.name.clone(), description })
+    });
+    groups.collect()
+}
+
+fn group_words(group: &SpringGroup) -> String {
+    let mut words = match (group.stiffness, group.axial_stiffness) {
+        (k, 0.0) => format!("k {} N/m", number(k)),
+        (0.0, axial) => format!("k {} N / length", number(axial)),
+        (k, axial) => format!("k {} N/m + {} N / length", number(k), number(axial)),
+    };
+    if group.damping > 0.0 {
+        words += &format!(", c {} N s/m", number(group.damping));
+    }
+    if group.max_strain.is_finite() {
+        words += &format!(", breaks at {}", number(group.max_strain));
+    }
+    if group.rest_factor != 1.0 {
+        words += &format!(", length × {}", number(group.rest_factor));
+    }
+    words
+}
+
+fn forces(setup: &SpringSetup, dynamics: Dynamics) -> Vec<Item> {
+    let mut forces = items(&setup.forces, |force| {
+        let (magnitude, n) = (number(force.magnitude), counted(force.particles.len(), "particle"));
+        (&force.name, format!("{magnitude} N on {n}{}", dynamics.amplitude(force.amplitude)))
+    });
+    forces.extend(items(&setup.gravity, |gravity| {
+        let particles = gravity.particles.as_ref();
+        let n = particles.map_or_else(String::new, |some| format!(" of {}", counted(some.len(), "particle")));
+        let amplitude = dynamics.amplitude(gravity.amplitude);
+        (&gravity.name, format!("{} m/s²{n}{amplitude}", number(gravity.magnitude)))
+    }));
+    forces
+}
+
+fn changes(setup: &SpringSetup) -> Vec<Item> {
+    let mut changes = items(&setup.cuts, |cut| {
+        let shape = match &cut.shape {
+            CutShape::Plane { .. } => "a plane".to_owned(),
+            CutShape::Sheet { .. } => "a sheet".to_owned(),
+            CutShape::Blade { times, .. } => format!("a blade with {} stations", times.len()),
+        };
+        let frame = if cut.frame == CutFrame::Rest { " (positions at rest)" } else { "" };
+        (&cut.name, format!("cut by {shape} at {} s{frame}", number(cut.time)))
+    });
+    changes.extend(items(&setup.erasures, |erasure| {
+        let (n, time) = (counted(erasure.springs.len(), "spring"), number(erasure.time));
+        (&erasure.name, format!("erases {n} at {time} s"))
+    }));
+    changes.extend(items(&setup.additions, |addition| {
+        let (n, time) = (counted(addition.springs.len(), "spring"), number(addition.time));
+        (&addition.name, format!("adds {n} at {time} s"))
+    }));
+    changes
+}
+
+fn solver_words(setup: &SpringSetup) -> String {
+    let increment = match setup.solver.increment {
+        Increment::Fixed(increment) => format!("{} s", number(increment)),
+        Increment::Automatic { factor } => format!("automatic × {}", number(factor)),
+    };
+    let damping = match setup.solver.damping {
+        SpringDamping::Alpha(0.0) | SpringDamping::Lambda(0.0) => String::new(),
+        SpringDamping::Alpha(alpha) => format!(", α {} 1/s", number(alpha)),
+        SpringDamping::Lambda(lambda) => format!(", λ {}", number(lambda)),
+    };
+    format!("{} s, increment {increment}{damping}", number(setup.solver.time))
+}
+
+impl Display for SpringSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}: {}, {}", self.file, self.physics, size(self.bytes))?;
-        if !self.title.is_empty() {
-            writeln!(f, "{}", self.title)?;
-        }
-        let (particles, springs) =
-            (counted(self.particles as usize, "particle"), counted(self.springs as usize, "spring"));
-        line(f, "mesh", &format!("{particles}, {springs}"))?;
-        for ([low, high], axis) in self.bounding_box.iter().zip(["x", "y", "z"]) {
-            line(f, "", &format!("{axis} from {} to {} m", number(*low), number(*high)))?;
-        }
+        line(f, "mesh", &format!("{}, {}", count(self.particles, "particle"), count(self.springs, "spring")))?;
+        extent(f, &self.bounding_box, "m")?;
         if self.loose_particles > 0 {
-            line(f, "", &format!("{} without a spring", counted(self.loose_particles as usize, "particle")))?;
+            line(f, "", &format!("{} without a spring", count(self.loose_particles, "particle")))?;
         }
-        if let (Some([x, y, z]), Some([hx, hy, hz]), Some(fill)) = (self.grid, self.spacing, self.fill) {
-            let spacing = [hx, hy, hz].map(number).join(" × ");
-            line(f, "grid", &format!("{x} × {y} × {z}, spacing {spacing} m, {:.1} % filled", 100.0 * fill))?;
+        if let (Some([x, y, z]), Some(spacing), Some(fill)) = (self.grid, self.spacing, self.fill) {
+            let (spacing, fill) = (spacing.map(number).join(" × "), 100.0 * fill);
+            line(f, "grid", &format!("{x} × {y} × {z}, spacing {spacing} m, {fill:.1} % filled"))?;
         }
         line(f, "addressing", &self.addressing.join(", "))?;
         let blocks = format!(
@@ -369,12 +286,7 @@ impl fmt::Display for SpringSummary {
             100.0 * self.slot_efficiency
         );
         line(f, "blocks", &blocks)?;
-        let sets: Vec<Item> = self
-            .sets
-            .iter()
-            .map(|(name, n)| Item { name: name.clone(), description: counted(*n as usize, "particle") })
-            .collect();
-        list(f, "sets", &sets)?;
+        list(f, "sets", &items(&self.sets, |(name, n)| (name, count(*n, "particle"))))?;
         list(f, "materials", &self.materials)?;
         list(f, "springs", &self.groups)?;
         if !self.amplitudes.is_empty() {
@@ -386,17 +298,6 @@ impl fmt::Display for SpringSummary {
         list(f, "changes", &self.changes)?;
         list(f, "histories", &self.histories)?;
         list(f, "fields", &self.fields)?;
-        line(f, "run", &self.solver)?;
-        let sections = self.file_sections.iter().map(|section| Item {
-            name: section.name.clone(),
-            description: format!("{:>15} bytes, xxh3 {}", grouped(section.bytes), section.checksum),
-        });
-        list(f, "file", &sections.collect::<Vec<_>>())?;
-        let sources = self.sources.iter().map(|source| Item {
-            name: source.name.clone(),
-            description: format!("{} bytes, xxh3 {}", grouped(source.bytes), source.hash),
-        });
-        list(f, "made from", &sources.collect::<Vec<_>>())?;
-        line(f, "made by", &format!("{} with {}", self.version, self.options.join(" ")))
+        line(f, "run", &self.solver)
     }
 }

@@ -1,4 +1,4 @@
-//! From voxels to a lattice: a particle in the middle of each.
+//! From voxels to a lattice, with a particle in the middle of each voxel.
 
 use pogo_formats::mesh::NamedSet;
 use pogo_formats::spring::SpringMesh;

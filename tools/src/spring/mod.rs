@@ -6,6 +6,6 @@ pub mod info;
 mod lattice;
 pub mod prepare;
 
-pub use conditions::{Conditions, conditions};
+pub use conditions::{Given, setup};
 pub use deck::{Edges, edges, mesh_of_edges};
 pub use lattice::mesh_of_voxels;

@@ -5,26 +5,7 @@ use pogo_formats::voxel::{BricksView, NO_BRICK, masks, sub_domains};
 
 use super::VoxelError;
 use crate::partition;
-
-/// How to cut.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum DomainMethod {
-    /// Contiguous ranges of the Morton order.
-    #[default]
-    Morton,
-    /// The METIS library, on the graph of bricks.
-    Metis,
-}
-
-impl DomainMethod {
-    /// As on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Morton => "morton",
-            Self::Metis => "metis",
-        }
-    }
-}
+use crate::prepare::options::DomainMethod;
 
 /// Cuts the bricks into `n` domains with about as many elements each, and lists their interfaces. The same input gives the
 /// same domains.
@@ -38,14 +19,14 @@ pub fn domains(bricks: &BricksView, method: DomainMethod, n: usize) -> Result<Su
         return Err(VoxelError::Domains { domains: n, bricks: filled });
     }
     let domain = match method {
-        DomainMethod::Morton => by_morton(bricks, n, filled),
-        DomainMethod::Metis if n > 1 => by_metis(bricks, n)?,
-        DomainMethod::Metis => vec![0; bricks.n_bricks()],
+        _ if n == 1 => vec![0; bricks.n_bricks()],
+        DomainMethod::Metis => by_metis(bricks, n)?,
+        _ => by_morton(bricks, n, filled),
     };
     Ok(sub_domains(method.name(), bricks, &domain, n))
 }
 
-/// Cuts where the running number of elements passes the next share.
+/// Cuts where the sum of elements passes the share of the next domain.
 fn by_morton(bricks: &BricksView, n: usize, filled: usize) -> Vec<u32> {
     let total = bricks.n_elements() as u64;
     let (mut domain, mut left) = (0_u64, filled as u64);
@@ -56,7 +37,7 @@ fn by_morton(bricks: &BricksView, n: usize, filled: usize) -> Vec<u32> {
             if next == first {
                 return domain as u32;
             }
-            // The middle of a brick decides; no domain stays without bricks, neither this one nor those to come.
+            // The middle of a brick decides. Neither this domain nor a later one may stay without bricks.
             let share = (first + next) * n as u64 >= 2 * total * (domain + 1);
             let needed = left <= n as u64 - 1 - domain;
             if any && domain + 1 < n as u64 && (share || needed) {
@@ -69,7 +50,8 @@ fn by_morton(bricks: &BricksView, n: usize, filled: usize) -> Vec<u32> {
         .collect()
 }
 
-/// Weights are elements, and the nodes that a brick's elements have in another.
+/// Cuts by METIS. The weight of a brick is its number of elements; that of a link, the nodes that elements of one brick have in
+/// the other.
 fn by_metis(bricks: &BricksView, n: usize) -> Result<Vec<u32>, VoxelError> {
     let n_bricks = bricks.n_bricks();
     let shared = |brick: usize, c: usize| {
@@ -82,7 +64,7 @@ fn by_metis(bricks: &BricksView, n: usize) -> Result<Vec<u32>, VoxelError> {
         NO_BRICK => None,
         other => Some(other as usize),
     };
-    let (mut first, mut neighbours, mut edge_weights) = (vec![0], Vec::new(), Vec::new());
+    let (mut first, mut neighbours, mut edge_weights) = (vec![0_u32], Vec::new(), Vec::new());
     let mut vertex_weights = Vec::with_capacity(n_bricks);
     for brick in 0..n_bricks {
         for c in 1..8 {
@@ -90,36 +72,25 @@ fn by_metis(bricks: &BricksView, n: usize) -> Result<Vec<u32>, VoxelError> {
                 let Some(other) = neighbour(brick, d) else { continue };
                 let weight = if upper { shared(brick, c) } else { shared(other, c) };
                 if weight > 0 {
-                    neighbours.push(other as i32);
+                    neighbours.push(other as u32);
                     edge_weights.push(weight);
                 }
             }
         }
-        first.push(neighbours.len() as i32);
+        first.push(neighbours.len() as u32);
         vertex_weights.push((bricks.element_first[brick + 1] - bricks.element_first[brick]) as i32);
     }
-    if i32::try_from(neighbours.len()).is_err() {
-        return Err(VoxelError::Metis(format!("{} links between bricks are too many", neighbours.len())));
+    let weights = Some([vertex_weights.as_slice(), &edge_weights]);
+    let parts = partition::metis_parts(n_bricks, &first, &neighbours, weights, n).map_err(VoxelError::Metis)?;
+    // Numbered in the order of their first bricks with elements. A brick without elements follows the brick below whose nodes
+    // it holds.
+    let filled = || (0..n_bricks).filter(|&brick| vertex_weights[brick] > 0);
+    let (numbers, n_met) = partition::numbered_as_met(filled().map(|brick| parts[brick]), n);
+    if n_met < n as u32 {
+        return Err(VoxelError::Metis(format!("it left {} of {n} domains without elements", n as u32 - n_met)));
     }
-    let found =
-        partition::weighted_parts(&first, &neighbours, &vertex_weights, &edge_weights, n).map_err(VoxelError::Metis)?;
-    // Numbered in the order of their first bricks with elements; bricks without follow the one below whose nodes they hold.
-    let mut names = vec![u32::MAX; n];
-    let mut n_named = 0;
     let mut domain = vec![u32::MAX; n_bricks];
-    for brick in 0..n_bricks {
-        if vertex_weights[brick] > 0 {
-            let name = &mut names[found[brick] as usize];
-            if *name == u32::MAX {
-                *name = n_named;
-                n_named += 1;
-            }
-            domain[brick] = *name;
-        }
-    }
-    if n_named < n as u32 {
-        return Err(VoxelError::Metis(format!("it left {} of {n} domains without elements", n as u32 - n_named)));
-    }
+    filled().for_each(|brick| domain[brick] = numbers[parts[brick] as usize]);
     for brick in 0..n_bricks {
         if domain[brick] == u32::MAX {
             let below = (1..8).filter_map(|c| neighbour(brick, 13 - step(c)).filter(|&other| shared(other, c) > 0));

@@ -5,7 +5,7 @@ use pogo_formats::voxel::build::BricksError;
 /// Why a voxel model has no tables.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum VoxelError {
-    /// Nothing but void.
+    /// All voxels are void.
     #[error("no voxel is solid: all grey values map to void; look at the law and the limits in the job's [material]")]
     Empty,
     /// More voxels along an axis than Morton codes reach.
@@ -13,7 +13,7 @@ pub enum VoxelError {
     TooLong {
         /// `x`, `y` or `z`.
         axis: char,
-        /// Voxels.
+        /// Number of voxels.
         found: usize,
         /// Most voxels.
         limit: usize,
@@ -33,7 +33,7 @@ pub enum VoxelError {
     /// More domains than bricks with elements.
     #[error("--domains {domains}: the model has only {bricks} bricks of 8 × 8 × 8 voxels to cut; at most that many")]
     Domains {
-        /// Asked for.
+        /// Requested number.
         domains: usize,
         /// Bricks with elements.
         bricks: usize,

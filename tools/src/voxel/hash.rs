@@ -1,9 +1,9 @@
 //! Building the perfect hash.
 //!
-//! As Lefebvre and Hoppe do it: keys that share a shift form a bucket; buckets are placed in the order of their sizes, the
-//! largest first, each with the first shift at which all its keys meet empty slots. Tried first are the shifts of
-//! the two buckets beside it, which keeps neighbours together; then all others, from a pseudo-random one on. Should none
-//! do, the table gets more shifts, and in the end more slots. Tables are built at the same time.
+//! The method is that of Lefebvre and Hoppe. Keys that share a shift form a bucket. Buckets are placed in the order of their
+//! sizes, the largest first, each with the first shift at which all its keys meet empty slots. The shifts of the two buckets
+//! beside it are tried first, which keeps neighbours together; then all others, from a pseudo-random one on. If none
+//! fits, the table gets more shifts, and in the end more slots. Tables are built in parallel.
 
 use pogo_formats::voxel::HashLevel;
 use pogo_formats::voxel::build::{filled, reserve};
@@ -12,13 +12,13 @@ use rayon::prelude::*;
 
 use super::VoxelError;
 
-/// Share of slots that hold a node, aimed at.
+/// Target for the fraction of slots that hold a node.
 const FULL: f64 = 0.95;
-/// Keys a shift, at first.
+/// Initial number of keys for one shift.
 const BUCKET: f64 = 3.0;
-/// Different shifts.
+/// Number of different shifts.
 const SHIFTS: u64 = 1 << 16;
-/// More shifts, then more slots, this often each.
+/// Most attempts with more shifts, and with more slots.
 const ATTEMPTS: u32 = 12;
 
 /// One table.
@@ -113,43 +113,10 @@ fn one_table(codes: &[u64], nodes: &[u32], shift: u32) -> Result<Table, VoxelErr
 
 /// Tries to fill a table of m slots and r shifts.
 fn fill(codes: &[u64], nodes: &[u32], key_shift: u32, m: u64, r: u64) -> Result<Option<Table>, VoxelError> {
-    let key = |node: u32| codes[node as usize] >> key_shift;
-    let (n, n_buckets) = (nodes.len(), r as usize);
-    // Keys by bucket: where they are without a shift, and their nodes.
-    let mut first = filled("buckets of the hash", n_buckets + 1, 0_u32)?;
-    for &node in nodes {
-        first[(key(node) % r) as usize + 1] += 1;
-    }
-    for bucket in 0..n_buckets {
-        first[bucket + 1] += first[bucket];
-    }
-    let mut keys = filled("buckets of the hash", n, (0_u32, 0_u32))?;
-    let mut next = first.clone();
-    for &node in nodes {
-        let k = key(node);
-        let at = &mut next[(k % r) as usize];
-        keys[*at as usize] = ((k % m) as u32, node);
-        *at += 1;
-    }
-    drop(next);
+    let Buckets { first, mut keys } = Buckets::new(codes, nodes, key_shift, m, r)?;
+    let n_buckets = r as usize;
     let bucket_keys = |bucket: usize| first[bucket] as usize..first[bucket + 1] as usize;
-
-    // Buckets by size, the largest first.
-    let largest = (0..n_buckets).map(|bucket| bucket_keys(bucket).len()).max().unwrap_or(0);
-    let mut of_size = vec![0_usize; largest + 2];
-    for bucket in 0..n_buckets {
-        of_size[largest - bucket_keys(bucket).len() + 1] += 1;
-    }
-    for size in 0..=largest {
-        of_size[size + 1] += of_size[size];
-    }
-    let mut order = filled("buckets of the hash", n_buckets, 0_u32)?;
-    for bucket in 0..n_buckets {
-        let at = &mut of_size[largest - bucket_keys(bucket).len()];
-        order[*at] = bucket as u32;
-        *at += 1;
-    }
-
+    let order = largest_first(&first)?;
     let mut table =
         Table { slots: filled("slots of the hash", m as usize, 0)?, shifts: filled("shifts", n_buckets, 0)? };
     let mut taken = filled("slots of the hash", m.div_ceil(64) as usize, 0_u64)?;
@@ -194,4 +161,56 @@ fn fill(codes: &[u64], nodes: &[u32], key_shift: u32, m: u64, r: u64) -> Result<
         placed[bucket / 64] |= 1 << (bucket % 64);
     }
     Ok(Some(table))
+}
+
+/// Keys by the bucket that they share.
+struct Buckets {
+    /// First key of each bucket, (n_buckets + 1,).
+    first: Vec<u32>,
+    /// Slot of each key without a shift, and its node.
+    keys: Vec<(u32, u32)>,
+}
+
+impl Buckets {
+    fn new(codes: &[u64], nodes: &[u32], key_shift: u32, m: u64, r: u64) -> Result<Self, VoxelError> {
+        let key = |node: u32| codes[node as usize] >> key_shift;
+        let n_buckets = r as usize;
+        let mut first = filled("buckets of the hash", n_buckets + 1, 0_u32)?;
+        for &node in nodes {
+            first[(key(node) % r) as usize + 1] += 1;
+        }
+        for bucket in 0..n_buckets {
+            first[bucket + 1] += first[bucket];
+        }
+        let mut keys = filled("buckets of the hash", nodes.len(), (0_u32, 0_u32))?;
+        let mut next = first.clone();
+        for &node in nodes {
+            let k = key(node);
+            let at = &mut next[(k % r) as usize];
+            keys[*at as usize] = ((k % m) as u32, node);
+            *at += 1;
+        }
+        Ok(Self { first, keys })
+    }
+}
+
+/// Buckets by their numbers of keys, the largest first.
+fn largest_first(first: &[u32]) -> Result<Vec<u32>, VoxelError> {
+    let n_buckets = first.len() - 1;
+    let size = |bucket: usize| (first[bucket + 1] - first[bucket]) as usize;
+    let largest = (0..n_buckets).map(size).max().unwrap_or(0);
+    let mut next = vec![0_usize; largest + 2];
+    for bucket in 0..n_buckets {
+        next[largest - size(bucket) + 1] += 1;
+    }
+    for size in 0..=largest {
+        next[size + 1] += next[size];
+    }
+    let mut order = filled("buckets of the hash", n_buckets, 0_u32)?;
+    for bucket in 0..n_buckets {
+        let at = &mut next[largest - size(bucket)];
+        order[*at] = bucket as u32;
+        *at += 1;
+    }
+    Ok(order)
 }

@@ -1,24 +1,24 @@
 //! The grid representations of the papers on all levels.
 
 use pogo_formats::voxel::build::reserve;
-use pogo_formats::voxel::{Bricks, BricksView, VoxelLevels, coarse_size, coarsen};
+use pogo_formats::voxel::{Bricks, BricksView, HashLevel, VoxelLevels, coarse_size, coarsen};
 
 use super::{VoxelError, hash, offset};
 
 /// How the nodes of an element are found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum GridKind {
-    /// Bricks of 8 × 8 × 8 alone.
+    /// Bricks of 8 × 8 × 8: least memory
     #[default]
     Brick,
-    /// Offset tables.
+    /// Offsets from the first node, in 8, 16 or 32 bits
     Offset,
-    /// Perfect spatial hash.
+    /// Perfect spatial hash
     Hash,
 }
 
 impl GridKind {
-    /// As on the command line.
+    /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Brick => "brick",
@@ -28,12 +28,13 @@ impl GridKind {
     }
 }
 
-/// Nodes a table of a hash by default: its marks stay in the fastest cache while it is built, and its shifts reach all of it.
+/// Nodes in a table of a hash by default: the marks of its slots then stay in the L1 cache while it is built, and its 16-bit
+/// shifts reach every slot.
 const KEYS_A_TABLE: usize = 1 << 15;
 
-/// Builds the tables of a representation, from the level of `bricks` down to one element. Bricks need none: they give
-/// nothing. `hash_tables` is the number of tables of a hash, a power of two, on levels with at least so many nodes; by
-/// default one for some 32,000 nodes. The same input gives the same tables for any number of threads.
+/// Builds the tables of a representation, from the level of `bricks` down to one element; [`GridKind::Brick`] needs none.
+/// `hash_tables` is the number of tables of a hash, a power of two, on levels with at least so many nodes; by default there is
+/// one for some 32,000 nodes. The tables do not depend on the number of threads.
 ///
 /// # Errors
 /// Not enough memory, or no perfect hash.
@@ -70,11 +71,7 @@ pub fn levels(
     }
 }
 
-fn hash_level(
-    size: [u32; 3],
-    bricks: &BricksView,
-    tables: Option<usize>,
-) -> Result<pogo_formats::voxel::HashLevel, VoxelError> {
+fn hash_level(size: [u32; 3], bricks: &BricksView, tables: Option<usize>) -> Result<HashLevel, VoxelError> {
     let mut codes = reserve("keys of nodes", bricks.n_nodes())?;
     let mut elements = reserve("nodes of elements", bricks.n_elements())?;
     for brick in 0..bricks.n_bricks() {

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::CHUNK;
 use super::VoxelError;
 
-/// Voxels along an axis at most: node indices have 21 bits.
+/// Most voxels along an axis: node indices have 21 bits.
 const LONGEST: usize = (1 << 21) - 1;
 
 /// A voxel with a value for its element.
@@ -16,7 +16,7 @@ trait Voxel: Copy + Sync + Send + PartialEq + Default {
     fn solid(row: &[Self; 8]) -> u8 {
         (0..8).fold(0, |bits, x| bits | u8::from(row[x] != Self::default()) << x)
     }
-    /// What the element has.
+    /// Value of the element.
     fn value(self) -> Self;
 }
 
@@ -138,7 +138,7 @@ impl<T: Voxel> Image<'_, T> {
     }
 }
 
-/// Cuts a slice where chunks of bricks begin; `first` has one entry a brick and one more.
+/// Cuts a slice where chunks of bricks begin; `first` is the first entry of each brick, (n_bricks + 1,).
 pub(super) fn cut<'a, T>(mut values: &'a mut [T], first: &[u32], chunk: usize) -> Vec<&'a mut [T]> {
     let n = first.len().saturating_sub(1);
     let mut pieces = Vec::with_capacity(n.div_ceil(chunk));
@@ -165,8 +165,8 @@ fn tables<T: Voxel>(size: [usize; 3], voxels: Vec<T>) -> Result<(Bricks, Vec<T>)
 
 /// Makes the elements and nodes of a voxel model, numbered in Morton order. Class c ≥ 1 of the image becomes c − 1.
 ///
-/// Needs the image, its bricks (about 252 bytes each) and the value of each element; the image is freed before it
-/// returns. The same image gives the same tables for any number of threads.
+/// The memory needed is that of the image, of its bricks (about 252 bytes each) and of the value of each element. The image is
+/// freed before this returns. The tables do not depend on the number of threads.
 ///
 /// # Errors
 /// No solid voxel, more voxels or nodes than can be numbered, arrays of the wrong length, a modulus that is not a positive

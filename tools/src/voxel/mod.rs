@@ -2,6 +2,7 @@
 
 mod domains;
 mod error;
+mod grids;
 mod hash;
 pub mod info;
 mod levels;
@@ -11,10 +12,10 @@ pub mod prepare;
 #[cfg(test)]
 mod tests;
 
-/// Bricks a task works on.
+/// Bricks that one task works on.
 const CHUNK: usize = 1024;
 
-pub use domains::{DomainMethod, domains};
+pub use domains::domains;
 pub use error::VoxelError;
 pub use levels::{GridKind, levels};
 pub use mesh::mesh;

@@ -6,18 +6,18 @@ use rayon::prelude::*;
 
 use super::{CHUNK, VoxelError, cut};
 
-/// How many elements are of each kind.
+/// Number of elements of each kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Kinds {
-    /// Node numbers less than 2⁸ apart.
+    /// With node numbers less than 2⁸ apart.
     pub short: u64,
-    /// Less than 2¹⁶ apart.
+    /// With node numbers 2⁸ to 2¹⁶ apart.
     pub medium: u64,
-    /// Further apart.
+    /// With node numbers further apart.
     pub long: u64,
 }
 
-/// What one chunk of bricks gives.
+/// Tables of one chunk of bricks.
 #[derive(Default)]
 struct Piece {
     short_first: [Vec<u32>; 1],
@@ -29,7 +29,7 @@ struct Piece {
 
 /// 0, 1, 2: short, medium, long.
 fn kind_of(nodes: &[u32; 8]) -> u8 {
-    // The last corner has the highest Morton code, hence the highest number.
+    // The last corner has the highest Morton code and therefore the highest number.
     let distance = nodes[7] - nodes[0];
     u8::from(distance >= 1 << 8) + u8::from(distance >= 1 << 16)
 }
@@ -62,7 +62,7 @@ pub fn kinds(bricks: &BricksView) -> Kinds {
         })
 }
 
-/// One table of all pieces, plane by plane; what was copied goes at once.
+/// One table of all pieces, plane by plane. Each plane of a piece is freed once it is copied.
 fn joined<T: Copy, const N: usize>(
     n: usize,
     pieces: &mut [Piece],
@@ -140,7 +140,7 @@ pub(super) fn build(size: [u32; 3], bricks: &BricksView) -> Result<OffsetLevel, 
     })
 }
 
-/// Children, by the codes of the fine level: those of code κ are 8 κ … 8 κ + 7.
+/// The children of each coarse code κ that exist on the fine level; their codes are 8 κ … 8 κ + 7.
 fn children(
     coarse: impl Iterator<Item = u64>,
     fine: impl Iterator<Item = u64>,
@@ -160,7 +160,7 @@ fn children(
     Ok((bitmap, first))
 }
 
-/// From a level to the next finer one.
+/// The tables that lead from a level to the next finer one.
 pub(super) fn transfer(coarse: &BricksView, fine: &BricksView) -> Result<Transfer, VoxelError> {
     let (element_children, element_first_child) = children(
         (0..coarse.n_bricks()).flat_map(|brick| coarse.element_codes(brick)),

@@ -4,6 +4,7 @@ use pogo_formats::voxel::{BrickNodes, BricksView, VoxelGrid, VoxelModuli, coarse
 use proptest::prelude::*;
 
 use super::*;
+use crate::prepare::options::DomainMethod;
 
 /// An image of classes.
 pub(super) fn image(size: [usize; 3], class: impl Fn([usize; 3]) -> u8) -> VoxelGrid {

@@ -188,7 +188,7 @@ fn forces_by_colours_and_by_fans_are_those_of_the_step() {
         let mut mesh = box_mesh(kind, [13, 11, 5], 1e-3, 0.2);
         let n_elements = mesh.n_elements();
         mesh.groups[0].section = (0..n_elements as u32).map(|element| element / 70 % 2).collect();
-        let options = PartitionOptions { partitioner: Partitioner::Greedy, capacity: 40, threads: 1 };
+        let options = PartitionOptions { partitioner: Partitioner::Greedy, capacity: 40 };
         let cut = partition(&mesh.view(), &options, &|_| ()).unwrap();
         let arranged = arrange(mesh, cut, &ArrangeOptions::default()).unwrap();
         let case = Case {

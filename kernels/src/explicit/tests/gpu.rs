@@ -35,7 +35,7 @@ impl Arranged {
                 *section = section_of(e) as u32;
             }
         }
-        let options = PartitionOptions { partitioner: Partitioner::Greedy, capacity, threads: 1 };
+        let options = PartitionOptions { partitioner: Partitioner::Greedy, capacity };
         let partition = partition(&mesh.view(), &options, &|_| ()).unwrap();
         let arranged = arrange(mesh, partition, &ArrangeOptions::default()).unwrap();
         let sections = elasticities.iter().map(|&elasticity| section(elasticity)).collect();

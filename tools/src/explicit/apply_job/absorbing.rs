@@ -1,4 +1,4 @@
-//! Absorbing layers: which elements, and how deep.
+//! The elements of absorbing layers, and their depths.
 
 use pogo_formats::job::Sides;
 use pogo_formats::mesh::Mesh;

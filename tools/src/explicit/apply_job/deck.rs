@@ -7,7 +7,8 @@ use pogo_formats::job::{IncrementValue, JobError, Located};
 use pogo_formats::mesh::{ElementKind, Mesh};
 use pogo_formats::read::deck::{Deck, DeckMaterial, NO_SECTION};
 
-use super::{Remarks, find_name, find_set, listed, unique};
+use crate::conditions::{find_name, find_set, listed, unique};
+use crate::prepare::Remarks;
 
 /// Safety factor of the automatic increment when neither job nor deck gives one; the same as that of a deck.
 const INCREMENT_FACTOR: f64 = 0.95;
@@ -18,8 +19,7 @@ const INCREMENT_FACTOR: f64 = 0.95;
 ///
 /// # Errors
 /// [`JobError`] for a set or material that does not exist, and for a `plane` that would split a group of elements.
-pub fn apply_to_deck(deck: &mut Deck, job: &ExplicitJob) -> Result<Remarks, JobError> {
-    let mut remarks = Remarks::default();
+pub fn apply_to_deck(deck: &mut Deck, job: &ExplicitJob, remarks: &mut Remarks) -> Result<(), JobError> {
     for item in &job.materials {
         let given = &item.value;
         let material = DeckMaterial {
@@ -63,13 +63,13 @@ pub fn apply_to_deck(deck: &mut Deck, job: &ExplicitJob) -> Result<Remarks, JobE
     }
     planes(deck, &given)?;
     if bare {
-        plane_stress_is_meant(deck, job, &mut remarks);
+        plane_stress_is_meant(deck, job, remarks);
     }
     solver(deck, job);
-    Ok(remarks)
+    Ok(())
 }
 
-/// Gives elements their section, and its index.
+/// Gives elements their section. Returns the index of the section.
 fn section(deck: &mut Deck, item: &Located<Section>) -> Result<usize, String> {
     let given = &item.value;
     let Some(material) = find_name(&deck.materials, &given.material, |material| &material.name) else {
@@ -114,7 +114,7 @@ fn section(deck: &mut Deck, item: &Located<Section>) -> Result<usize, String> {
     Ok(index)
 }
 
-/// Whether no element but these has the section: a set named ALL need not hold all.
+/// Whether only these elements have the section. A set named ALL need not hold all elements.
 fn holds_only(mesh: &Mesh, section: usize, elements: &[u32]) -> bool {
     let mut inside = vec![false; mesh.n_elements()];
     elements.iter().for_each(|&element| inside[element as usize] = true);
@@ -147,7 +147,7 @@ fn planes(deck: &mut Deck, given: &[(usize, &Located<Section>)]) -> Result<(), J
     Ok(())
 }
 
-/// Mesh generators write CPS3 whatever the user means: say what will be computed unless the job said it.
+/// Notes that plane stress will be computed, unless the job says so: mesh generators write CPS3 whatever the user means.
 fn plane_stress_is_meant(deck: &Deck, job: &ExplicitJob, remarks: &mut Remarks) {
     let used = deck.model.mesh.groups.iter().filter(|group| group.section.iter().any(|&s| s != NO_SECTION));
     let said = job.sections.iter().any(|item| item.value.plane.is_some());
@@ -181,7 +181,7 @@ fn solver(deck: &mut Deck, job: &ExplicitJob) {
     if let (None, Some(time)) = (&deck.explicit, solver.time) {
         deck.explicit = Some(ExplicitSettings { time, increment: automatic, lumping: Lumping::RowSum });
     }
-    // Without a time from either, finishing the deck says so.
+    // Without a time from either, finishing the deck is an error.
     let Some(explicit) = &mut deck.explicit else { return };
     if let Some(time) = solver.time {
         explicit.time = time;

@@ -1,12 +1,15 @@
 use std::path::Path;
 
-use pogo_formats::dynamics::{AmplitudeShape, BoundaryKind, Increment, OutputInterval};
+use pogo_formats::dynamics::{AmplitudeShape, BoundaryKind, Increment, LoadKind, NodalQuantity, OutputInterval};
 use pogo_formats::explicit::{AbsorbingProfile, ExplicitSettings, Lumping, Setup};
-use pogo_formats::mesh::{ElementGroup, ElementKind, Mesh};
+use pogo_formats::job::Sides;
+use pogo_formats::mesh::{ElementGroup, ElementKind, Mesh, NamedSet};
 use proptest::prelude::*;
 
 use super::*;
 use pogo_formats::job::{JobFile as _, JobText};
+
+use crate::conditions::{Nearest, area_fractions, tributary_fractions};
 
 fn setup() -> Setup {
     Setup {
@@ -62,7 +65,9 @@ fn grid(nx: usize, ny: usize) -> Model {
 
 fn apply(model: &mut Model, text: &str) -> Result<Remarks, String> {
     let job = ExplicitJob::parse(text, "job.toml", Path::new("")).map_err(|error| error.to_string())?;
-    apply_to_model(model, &job).map_err(|error| error.to_string())
+    let mut remarks = Remarks::default();
+    apply_to_model(model, &job, &mut remarks).map_err(|error| error.to_string())?;
+    Ok(remarks)
 }
 
 #[test]
@@ -239,7 +244,7 @@ fn names_may_be_left_out_of_several_jobs() {
     jobs.add(text, "a.toml", Path::new(""));
     jobs.add(text, "b.toml", Path::new(""));
     let job = ExplicitJob::from_text(&jobs).unwrap();
-    apply_to_model(&mut model, &job).unwrap();
+    apply_to_model(&mut model, &job, &mut Remarks::default()).unwrap();
     let setup = &model.setup;
     assert_eq!(setup.loads.iter().map(|l| l.name.as_str()).collect::<Vec<_>>(), ["SOURCE1", "SOURCE2"]);
     assert_eq!(setup.histories.iter().map(|h| h.set.as_str()).collect::<Vec<_>>(), ["MONITOR1", "MONITOR2"]);
@@ -305,7 +310,8 @@ fn apply_both(deck: &str, job: &str) -> Result<(Model, Remarks), String> {
     let options = read_options(Some(&job), Vec::new());
     let mut deck = pogo_formats::read::deck::read_bytes(Path::new("d.inp"), deck.as_bytes(), &options)
         .map_err(|error| error.to_string())?;
-    let remarks = apply_to_deck(&mut deck, &job).map_err(|error| error.to_string())?;
+    let mut remarks = Remarks::default();
+    apply_to_deck(&mut deck, &job, &mut remarks).map_err(|error| error.to_string())?;
     let (model, _) = deck.finish().map_err(|error| error.to_string())?;
     Ok((model, remarks))
 }

@@ -1,19 +1,15 @@
 //! The paper's limits (Section 3.2): a block that needs more than its 20 loads, or has more than 128 boundary nodes, is
 //! split in two.
 
-use pogo_formats::explicit::block::Blocks;
-
 use super::Order;
-use super::loads::Loads;
-use super::statistics::is_beyond;
+use super::loads::LoadCount;
 use crate::partition::{NONE, NodeGraph, halve};
 
 /// Splits each block that breaks a limit and can be split, and renumbers the blocks. Returns how many were split.
 pub(super) fn split(
     graph: &NodeGraph,
     order: &Order,
-    blocks: &Blocks,
-    loads: &Loads,
+    loads: &[LoadCount],
     block_of: &mut [u32],
     n_blocks: &mut u32,
 ) -> u64 {
@@ -22,7 +18,7 @@ pub(super) fn split(
     for block in 0..*n_blocks {
         let own = order.node_first[block as usize] as usize..order.node_first[block as usize + 1] as usize;
         let nodes = &order.model_from_solver[own];
-        let beyond = nodes.len() > 1 && is_beyond(loads.sizes(block as usize), blocks.n_boundary[block as usize]);
+        let beyond = nodes.len() > 1 && loads[block as usize].is_beyond;
         let mut second = Vec::new();
         if beyond {
             steps.resize(block_of.len(), NONE);
@@ -30,11 +26,11 @@ pub(super) fn split(
             let [first, other] = halve(graph, nodes, nodes, |node| block_of[node as usize] == block, &mut steps);
             second = other;
             if second.is_empty() {
-                // No two ends are linked: any halves do.
+                // Two nodes of the block are nowhere linked: any halves will do.
                 second = first[first.len() / 2..].to_vec();
             }
         }
-        // New numbers are marked until the end, as they collide with old ones.
+        // New numbers are marked until the end, because they collide with old ones.
         for &node in nodes {
             block_of[node as usize] = (block + shift) | MARK;
         }
@@ -52,5 +48,5 @@ pub(super) fn split(
     u64::from(shift)
 }
 
-/// There are fewer than 2³¹ blocks of two nodes or more.
+/// Marks a new number; there are fewer than 2³¹ blocks of two nodes or more.
 const MARK: u32 = 1 << 31;

@@ -1,5 +1,6 @@
-//! Loads of linked data (Section 2.3, Fig. 3d, and Section 3.2, Fig. 5): a block fetches its halo in stretches of 32, 16
-//! or 8 nodes, each from the first nodes of another block.
+//! Loads of linked data (Huthwaite 2014, Section 2.3, Fig. 3d, and Section 3.2, Fig. 5). In the paper a block fetches its
+//! halo in loads of 32, 16 or 8 nodes, each from the first nodes of another block. The solver here reads the halo by a list;
+//! the loads are counted to report a partition in the paper's figures, and to keep its limits where they are asked for.
 
 use std::ops::Range;
 
@@ -10,60 +11,49 @@ use rayon::prelude::*;
 const SECTION: u32 = 8;
 /// Nodes of a row of memory.
 const ROW: u32 = 32;
-/// Loads of 32, 16 and 8 nodes that a block has in the paper.
-pub(super) const PAPER_LOADS: [usize; 3] = [2, 10, 8];
-/// Boundary nodes that a block has in the paper: four rows.
-pub(super) const PAPER_BOUNDARY: u32 = 128;
+/// Most loads of 32, 16 and 8 nodes of a block of the paper.
+const PAPER_LOADS: [usize; 3] = [2, 10, 8];
+/// Most boundary nodes of a block of the paper: four rows.
+const PAPER_BOUNDARY: u32 = 128;
 
-/// The loads of all blocks.
-pub(super) struct Loads {
-    /// First load of each block, (n_blocks + 1,).
-    pub first: Vec<u32>,
-    /// Nodes that each load fetches: 32, 16 or 8.
-    pub size: Vec<u8>,
-    /// Solver index of the first node that each load fetches.
-    pub start: Vec<u32>,
+/// Loads of one block.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct LoadCount {
+    /// Number of all loads.
+    pub n: u32,
+    /// The loads or the boundary nodes are more than the paper's.
+    pub is_beyond: bool,
 }
 
-/// Allocates the loads of all blocks.
-pub(super) fn plan(blocks: &Blocks) -> Loads {
-    let n_blocks = blocks.n_boundary.len();
-    let loads: Vec<Vec<(u8, u32)>> =
-        (0..n_blocks).into_par_iter().with_min_len(16).map(|block| block_loads(blocks, block)).collect();
-    let mut all = Loads { first: Vec::with_capacity(n_blocks + 1), size: Vec::new(), start: Vec::new() };
-    all.first.push(0);
-    for block in loads {
-        for (size, start) in block {
-            all.size.push(size);
-            all.start.push(start);
-        }
-        all.first.push(all.start.len() as u32);
-    }
-    all
+/// Counts the loads of each block.
+pub(super) fn count(blocks: &Blocks) -> Vec<LoadCount> {
+    let count = |block: usize| {
+        let loads = block_loads(blocks, block);
+        let of_size = |size| loads.iter().filter(|load| load.0 == size).count();
+        let found = [32, 16, 8].map(of_size);
+        let is_beyond =
+            blocks.n_boundary[block] > PAPER_BOUNDARY || found.iter().zip(PAPER_LOADS).any(|(&n, most)| n > most);
+        LoadCount { n: loads.len() as u32, is_beyond }
+    };
+    (0..blocks.n_boundary.len()).into_par_iter().with_min_len(16).map(count).collect()
 }
 
-impl Loads {
-    /// Sizes of the loads of a block.
-    pub fn sizes(&self, block: usize) -> &[u8] {
-        &self.size[self.first[block] as usize..self.first[block + 1] as usize]
-    }
-}
-
-/// The loads of one block: how many nodes, and the solver index of the first.
+/// The loads of one block: number of nodes, and solver index of the first.
 pub(super) fn block_loads(blocks: &Blocks, block: usize) -> Vec<(u8, u32)> {
     let halo: Range<usize> = blocks.halo_first[block] as usize..blocks.halo_first[block + 1] as usize;
-    allocate(&blocks.halo_nodes[halo], &blocks.node_first)
+    allocate(rows(&blocks.halo_nodes[halo], &blocks.node_first))
 }
 
-/// A row of memory of a linked block: which of its four sections are wanted.
+/// A row of memory of a linked block.
 struct Row {
     /// Solver index of its first node.
     start: u32,
+    /// Bit s is set if the halo has a node in section s.
     wanted: u8,
 }
 
-/// Wanted patterns of a row (bit s for section s) in the order in which they get a load of 32 (Fig. 5d): the fuller the
-/// row the better, and at the same count those that smaller loads would serve worst.
+/// Patterns of [`Row::wanted`] in the order in which they get a load of 32 (Fig. 5d). Fuller rows come first; of equally full
+/// ones, those that smaller loads would serve worst.
 const PRIORITY: [&[u8]; 6] = [
     &[0b1111],
     &[0b1011, 0b1101],
@@ -73,10 +63,8 @@ const PRIORITY: [&[u8]; 6] = [
     &[1, 2, 4, 8],
 ];
 
-/// Allocates loads to the halo of a block, sorted by solver index. Past the paper's numbers it goes on with as many
-/// loads of 8 as are needed. A load may run past the last node of its block, as the paper's blocks are padded: a reader
-/// stops at the last node there is.
-fn allocate(halo: &[u32], node_first: &[u32]) -> Vec<(u8, u32)> {
+/// The rows of memory in which the nodes of a halo lie; the halo ascends.
+fn rows(halo: &[u32], node_first: &[u32]) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::with_capacity(16);
     let mut owner = 0..0;
     for &node in halo {
@@ -93,6 +81,12 @@ fn allocate(halo: &[u32], node_first: &[u32]) -> Vec<(u8, u32)> {
             row.wanted |= 1 << (place % ROW / SECTION);
         }
     }
+    rows
+}
+
+/// Allocates loads to the rows of a halo. Beyond the paper's numbers it goes on with as many loads of 8 as are needed. A load
+/// may extend past the last node of its block, because the paper's blocks are padded.
+fn allocate(mut rows: Vec<Row>) -> Vec<(u8, u32)> {
     let mut loads = Vec::with_capacity(20);
     for patterns in PRIORITY {
         for row in &mut rows {
@@ -117,7 +111,7 @@ fn allocate(halo: &[u32], node_first: &[u32]) -> Vec<(u8, u32)> {
         for section in 0..4 {
             if row.wanted >> section & 1 == 1 {
                 if n_pairs < PAPER_LOADS[1] && n_single >= PAPER_LOADS[2] {
-                    // A pair's load, half of it wasted.
+                    // A load of 16, half of it unused.
                     loads.push((16, row.start + section.min(2) * SECTION));
                     n_pairs += 1;
                 } else {

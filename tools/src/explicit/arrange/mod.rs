@@ -1,5 +1,6 @@
-//! Memory arrangement of a partition (Huthwaite 2014, Section 3.2): nodes renumbered block by block, the nodes that
-//! other blocks read first, in the order of a walk round the block; then the tables of each block.
+//! Memory arrangement of a partition (Huthwaite 2014, Section 3.2). Nodes are renumbered block by block. In a block the
+//! nodes that other blocks read come first, in the order of a walk along the boundary of the block. Then the tables of each
+//! block are made.
 
 mod device;
 mod limits;
@@ -25,16 +26,15 @@ use crate::partition::{NodeGraph, Partition, block_sizes};
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ArrangeOptions {
     /// Split blocks until all keep the paper's limits: 20 loads and 128 boundary nodes. 2D meshes only. A block of one
-    /// node that still breaks them (in the middle of more than 20 blocks) stays, and is counted in
+    /// node with more than 20 neighbouring blocks cannot be split; it is counted in
     /// [`n_beyond_paper_limits`](pogo_formats::explicit::block::PartitionStatistics::n_beyond_paper_limits).
     pub paper_limits: bool,
-    /// No element's stiffness is scaled by itself: blocks of triangles need no colours beside their fans.
+    /// Make no colours for blocks of triangles that have fans. They are needed where the stiffness of single elements is
+    /// scaled.
     pub fans_alone: bool,
-    /// Threads; 0 takes all that rayon's current pool has. The result does not depend on it.
-    pub threads: usize,
 }
 
-/// A mesh in solver order, with its blocks.
+/// A mesh in solver order, with its blocks and all their tables.
 #[derive(Debug, Clone)]
 pub struct Arranged {
     /// Nodes renumbered to solver order: coordinates, labels, instances, connectivity and node sets. Elements keep
@@ -46,31 +46,39 @@ pub struct Arranged {
     pub device: DeviceTables,
     /// Quality of the partition.
     pub statistics: PartitionStatistics,
-    /// Partitioning, arranging and the tables for devices, s.
+    /// Partitioning, arranging and making the tables for devices, s.
     pub seconds: f64,
-    /// Making `device`, s: part of `seconds`.
-    pub device_seconds: f64,
     /// Solver index of each model node, (n_nodes,).
     pub solver_from_model: Vec<u32>,
+}
+
+/// A mesh in solver order, with its blocks and without tables for devices.
+pub struct BlockedMesh {
+    mesh: Mesh,
+    blocks: Blocks,
+    statistics: PartitionStatistics,
+    seconds: f64,
+    grids: Grids,
+    solver_from_model: Vec<u32>,
 }
 
 /// Why a partition cannot be arranged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ArrangeError {
-    /// 16 bits cannot count the nodes that a block sees.
+    /// A block and its halo have more nodes than 16 bits can count.
     #[error(
         "block {block} has {own} nodes of its own and reads {halo} of others, and a block can address 65536: \
          give smaller blocks (--block-nodes)"
     )]
     TooManyLocalNodes {
-        /// Block number.
+        /// Number of the block.
         block: usize,
-        /// Own nodes.
+        /// Number of its own nodes.
         own: usize,
-        /// Halo nodes.
+        /// Number of halo nodes.
         halo: usize,
     },
-    /// The limits are made for the joins of plane meshes: a block of a solid has more nodes on its surface.
+    /// The limits were requested for a solid, whose blocks have more nodes on their surfaces.
     #[error(
         "--paper-limits is for 2D meshes: the paper's 20 loads and 128 boundary nodes do not hold a block of a solid"
     )]
@@ -83,45 +91,21 @@ pub enum ArrangeError {
         /// Nodes of the mesh.
         mesh: usize,
     },
-    /// The thread pool could not be made.
-    #[error("{0} threads could not be started")]
-    Threads(usize),
 }
 
-/// Arranges a partition in memory. The same bits for every number of threads.
+/// Arranges a partition in memory and makes the tables for devices. The result does not depend on the number of threads.
 ///
 /// # Errors
 /// See [`ArrangeError`].
 pub fn arrange(mesh: Mesh, partition: Partition, options: &ArrangeOptions) -> Result<Arranged, ArrangeError> {
-    arrange_in_stages(mesh, partition, options, &|| ())
+    Ok(arrange_blocks(mesh, partition, options)?.with_device_tables(options))
 }
 
-/// [`arrange`], with a call when the blocks are there and the tables for devices begin.
+/// Arranges a partition in memory.
 ///
 /// # Errors
 /// See [`ArrangeError`].
-pub fn arrange_in_stages(
-    mesh: Mesh,
-    partition: Partition,
-    options: &ArrangeOptions,
-    tables_begin: &(dyn Fn() + Sync),
-) -> Result<Arranged, ArrangeError> {
-    if options.threads == 0 {
-        return arrange_here(mesh, partition, options, tables_begin);
-    }
-    rayon::ThreadPoolBuilder::new()
-        .num_threads(options.threads)
-        .build()
-        .map_err(|_| ArrangeError::Threads(options.threads))?
-        .install(|| arrange_here(mesh, partition, options, tables_begin))
-}
-
-fn arrange_here(
-    mesh: Mesh,
-    partition: Partition,
-    options: &ArrangeOptions,
-    tables_begin: &(dyn Fn() + Sync),
-) -> Result<Arranged, ArrangeError> {
+pub fn arrange_blocks(mesh: Mesh, partition: Partition, options: &ArrangeOptions) -> Result<BlockedMesh, ArrangeError> {
     let start = Instant::now();
     let Partition { mut block_of_node, mut n_blocks, partitioner, capacity, seconds, graph } = partition;
     if block_of_node.len() != mesh.n_nodes() || graph.n_nodes() != mesh.n_nodes() {
@@ -130,21 +114,20 @@ fn arrange_here(
     if options.paper_limits && mesh.dimension != 2 {
         return Err(ArrangeError::PaperLimitsInSpace);
     }
-    let dimension = mesh.dimension as usize;
     let grids = Grids::find(&mesh.view());
     let ranks = grids.ranks(mesh.n_nodes());
     let mut n_split = 0;
     let (order, blocks, loads, connectivity) = loop {
-        let order = Order::new(dimension, &graph, &block_of_node, n_blocks as usize, &ranks);
+        let order = Order::new(mesh.dimension as usize, &graph, &block_of_node, n_blocks as usize, &ranks);
         let connectivity = permute::connectivity(&mesh, &order.solver_from_model);
         let mut view = mesh.view();
         for (group, connectivity) in view.groups.iter_mut().zip(&connectivity) {
             group.connectivity = connectivity;
         }
         let blocks = tables::tables(&view, &order, capacity)?;
-        let loads = loads::plan(&blocks);
+        let loads = loads::count(&blocks);
         let split = if options.paper_limits {
-            limits::split(&graph, &order, &blocks, &loads, &mut block_of_node, &mut n_blocks)
+            limits::split(&graph, &order, &loads, &mut block_of_node, &mut n_blocks)
         } else {
             0
         };
@@ -153,20 +136,25 @@ fn arrange_here(
         }
         n_split += split;
     };
-    drop((graph, ranks));
-    drop(block_of_node);
+    drop((graph, ranks, block_of_node));
+    let mesh = permute::to_solver_order(mesh, connectivity, &order.solver_from_model, &order.model_from_solver);
     let statistics = statistics::statistics(&blocks, &loads, partitioner);
     let statistics = PartitionStatistics { paper_limits: options.paper_limits, n_split, ..statistics };
-    drop(loads);
-    let mesh = permute::to_solver_order(mesh, connectivity, &order.solver_from_model, &order.model_from_solver);
-    tables_begin();
-    let before = Instant::now();
-    let mut device = device_tables(&blocks.view(), options.fans_alone);
-    grids.add_to(&mut device, &order.solver_from_model);
-    let device_seconds = before.elapsed().as_secs_f64();
     let seconds = seconds + start.elapsed().as_secs_f64();
     let solver_from_model = order.solver_from_model;
-    Ok(Arranged { mesh, blocks, device, statistics, seconds, device_seconds, solver_from_model })
+    Ok(BlockedMesh { mesh, blocks, statistics, seconds, grids, solver_from_model })
+}
+
+impl BlockedMesh {
+    /// Adds the tables for devices.
+    pub fn with_device_tables(self, options: &ArrangeOptions) -> Arranged {
+        let start = Instant::now();
+        let Self { mesh, blocks, statistics, seconds, grids, solver_from_model } = self;
+        let mut device = device_tables(&blocks.view(), options.fans_alone);
+        grids.add_to(&mut device, &solver_from_model);
+        let seconds = seconds + start.elapsed().as_secs_f64();
+        Arranged { mesh, blocks, device, statistics, seconds, solver_from_model }
+    }
 }
 
 /// Nodes in solver order.
@@ -186,7 +174,7 @@ impl Order {
         for (block, size) in block_sizes(block_of, n_blocks).into_iter().enumerate() {
             node_first[block + 1] = node_first[block] + size;
         }
-        // Nodes by block, and each node's place among its block's: a local index for the walk.
+        // Nodes by block, and the place of each node in its block, which the walk uses as a local index.
         let mut next = node_first.clone();
         let mut model_from_solver = vec![0; block_of.len()];
         let mut local = vec![0_u32; block_of.len()];

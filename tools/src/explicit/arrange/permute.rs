@@ -11,7 +11,7 @@ pub(super) fn connectivity(mesh: &Mesh, solver_from_model: &[u32]) -> Vec<Vec<u3
     mesh.groups.iter().map(|group| group.connectivity.par_iter().map(renumber).collect()).collect()
 }
 
-/// Renumbers the nodes of a mesh; `connectivity` has been renumbered already.
+/// Renumbers the nodes of a mesh. `connectivity` has new numbers already.
 pub(super) fn to_solver_order(
     mut mesh: Mesh,
     connectivity: Vec<Vec<u32>>,

@@ -1,11 +1,14 @@
 //! Halo lists, elements and local connectivity of each block.
 
+use std::ops::Range;
+
 use pogo_formats::explicit::block::Blocks;
 use pogo_formats::mesh::MeshView;
 use rayon::prelude::*;
 
 use super::{ArrangeError, Order};
-use crate::partition::{Deal, concatenate};
+use crate::partition::Deal;
+use crate::rows::{concatenate, offsets};
 
 /// Blocks that one task works on.
 const CHUNK: usize = 32;
@@ -13,7 +16,7 @@ const CHUNK: usize = 32;
 /// Local node indices are 16-bit.
 const MOST_LOCAL_NODES: usize = 1 << 16;
 
-/// What one task found, to be put end to end.
+/// Tables that one task made; those of all tasks are put one after the other.
 #[derive(Default)]
 struct Part {
     /// Halo entries and runs of each block.
@@ -52,48 +55,23 @@ pub(super) fn tables(mesh: &MeshView, order: &Order, capacity: usize) -> Result<
         })
         .collect::<Result<Vec<Part>, ArrangeError>>()?;
     drop(deal);
-    let n_runs: usize = parts.iter().map(|part| part.run_kind.len()).sum();
-    let mut blocks = Blocks {
+    Ok(Blocks {
         capacity: capacity as u32,
         node_first: order.node_first.clone(),
         n_boundary: order.n_boundary.clone(),
-        halo_first: Vec::with_capacity(n_blocks + 1),
+        halo_first: offsets(parts.iter().flat_map(|part| part.n_halo.iter().copied())),
         halo_nodes: concatenate(parts.iter().map(|part| part.halo_nodes.as_slice())),
-        run_first: Vec::with_capacity(n_blocks + 1),
+        run_first: offsets(parts.iter().flat_map(|part| part.n_runs.iter().copied())),
         run_kind: concatenate(parts.iter().map(|part| part.run_kind.as_slice())),
         run_section: concatenate(parts.iter().map(|part| part.run_section.as_slice())),
-        run_element_first: Vec::with_capacity(n_runs + 1),
-        run_connectivity_first: Vec::with_capacity(n_runs + 1),
+        run_element_first: offsets(parts.iter().flat_map(|part| part.run_elements.iter().copied())),
+        run_connectivity_first: offsets(parts.iter().flat_map(|part| part.run_entries.iter().copied())),
         elements: concatenate(parts.iter().map(|part| part.elements.as_slice())),
         connectivity: concatenate(parts.iter().map(|part| part.connectivity.as_slice())),
-    };
-    let (mut halo, mut run, mut element, mut entry) = (0_u64, 0_u32, 0_u64, 0_u64);
-    blocks.halo_first.push(halo);
-    blocks.run_first.push(run);
-    blocks.run_element_first.push(element);
-    blocks.run_connectivity_first.push(entry);
-    for part in parts {
-        for count in part.n_halo {
-            halo += u64::from(count);
-            blocks.halo_first.push(halo);
-        }
-        for count in part.n_runs {
-            run += count;
-            blocks.run_first.push(run);
-        }
-        for count in part.run_elements {
-            element += u64::from(count);
-            blocks.run_element_first.push(element);
-        }
-        for count in part.run_entries {
-            entry += u64::from(count);
-            blocks.run_connectivity_first.push(entry);
-        }
-    }
-    Ok(blocks)
+    })
 }
 
-/// Which block a node is of.
+/// Finds the block of a node.
 struct Place<'a> {
     node_first: &'a [u32],
     /// Block of every node whose number is a multiple of [`STRIDE`](Self::STRIDE).
@@ -136,12 +114,12 @@ struct Found<'a> {
 /// Work space for some blocks.
 #[derive(Default)]
 struct Scratch<'a> {
-    /// Elements that come before those of each own node.
+    /// Number of elements before those of each own node.
     first: Vec<u32>,
-    /// Lowest own node of each element, as dealt.
+    /// Lowest own node of each element, in the order of the bucket.
     lowest: Vec<u32>,
     found: Vec<Found<'a>>,
-    /// Nodes of other blocks in the upper half, and which entry of the block's connectivity they are.
+    /// A node of another block in the upper half of the word, and in the lower half its entry of the block's connectivity.
     others: Vec<u64>,
 }
 
@@ -156,14 +134,33 @@ impl<'a> Scratch<'a> {
         part: &mut Part,
     ) -> Result<(), ArrangeError> {
         let own = order.node_first[block]..order.node_first[block + 1];
+        self.find_elements(mesh, deal, group_first, block, own.clone());
+        let entries = part.connectivity.len();
+        self.add_runs(own.clone(), part);
+        let n_local = self.add_halo(own.len(), entries, part);
+        if n_local > MOST_LOCAL_NODES {
+            return Err(ArrangeError::TooManyLocalNodes { block, own: own.len(), halo: n_local - own.len() });
+        }
+        part.n_halo.push((n_local - own.len()) as u32);
+        Ok(())
+    }
+
+    /// Finds the elements of a block, by kind and section, then by their lowest own node: that is the order of access.
+    fn find_elements(
+        &mut self,
+        mesh: &MeshView<'a>,
+        deal: &'a Deal,
+        group_first: &[usize],
+        block: usize,
+        own: Range<u32>,
+    ) {
         let n_own = own.len();
-        // Elements by their lowest own node: that is the order of access.
         self.first.clear();
         self.first.resize(n_own + 1, 0);
         self.lowest.clear();
         for record in deal.bucket(block).flat_map(|dealt| dealt.records()) {
+            // The difference wraps for nodes before the block, to more than that of any own node.
             let local = record[1..].iter().map(|node| node.wrapping_sub(own.start)).min().unwrap_or(0);
-            // Nodes before the block wrap round to more than any own node has.
             self.first[local as usize + 1] += 1;
             self.lowest.push(local);
         }
@@ -185,6 +182,10 @@ impl<'a> Scratch<'a> {
         if self.found.windows(2).any(|pair| (pair[0].kind, pair[0].section) > (pair[1].kind, pair[1].section)) {
             self.found.sort_by_key(|found| (found.kind, found.section));
         }
+    }
+
+    /// Adds the runs of the elements that were found. Entries of nodes of other blocks are left to [`add_halo`](Self::add_halo).
+    fn add_runs(&mut self, own: Range<u32>, part: &mut Part) {
         self.others.clear();
         let entries = part.connectivity.len();
         let mut n_runs = 0;
@@ -206,7 +207,10 @@ impl<'a> Scratch<'a> {
             n_runs += 1;
         }
         part.n_runs.push(n_runs);
-        // The halo, ascending, and where it is named.
+    }
+
+    /// Adds the halo, ascending, and its local indices to the entries from `entries` on. Gives the number of local nodes.
+    fn add_halo(&mut self, n_own: usize, entries: usize, part: &mut Part) -> usize {
         self.others.sort_unstable();
         let mut n_local = n_own;
         for same in self.others.chunk_by(|a, b| a >> 32 == b >> 32) {
@@ -216,10 +220,6 @@ impl<'a> Scratch<'a> {
             }
             n_local += 1;
         }
-        if n_local > MOST_LOCAL_NODES {
-            return Err(ArrangeError::TooManyLocalNodes { block, own: n_own, halo: n_local - n_own });
-        }
-        part.n_halo.push((n_local - n_own) as u32);
-        Ok(())
+        n_local
     }
 }

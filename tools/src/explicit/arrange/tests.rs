@@ -101,7 +101,7 @@ pub(crate) fn solid(n: usize) -> Mesh {
 }
 
 pub(crate) fn arranged(model: &Mesh, partitioner: Partitioner, capacity: usize, paper_limits: bool) -> Arranged {
-    let options = PartitionOptions { partitioner, capacity, threads: 0 };
+    let options = PartitionOptions { partitioner, capacity };
     let partition = partition(&model.view(), &options, &|_| ()).expect("the mesh is valid");
     arrange(model.clone(), partition, &ArrangeOptions { paper_limits, ..ArrangeOptions::default() }).expect("it fits")
 }
@@ -301,14 +301,8 @@ fn same_for_every_thread_count() {
         let results: Vec<Arranged> = [1, 2, 5]
             .into_iter()
             .map(|threads| {
-                let options = PartitionOptions { partitioner, capacity: 100, threads };
-                let partition = partition(&model.view(), &options, &|_| ()).expect("the mesh is valid");
-                arrange(
-                    model.clone(),
-                    partition,
-                    &ArrangeOptions { paper_limits: true, threads, ..ArrangeOptions::default() },
-                )
-                .expect("it fits")
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
+                pool.install(|| arranged(&model, partitioner, 100, true))
             })
             .collect();
         for other in &results[1..] {

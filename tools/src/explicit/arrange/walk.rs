@@ -1,5 +1,5 @@
-//! The order of the nodes inside a block: a walk round its boundary, then inwards; in the plane, nodes inside a block
-//! that have as many neighbours stand together, since a device goes through the neighbours of 32 nodes at a time.
+//! The order of the nodes inside a block: a walk along its boundary, then inwards. In the plane, inner nodes with the same
+//! number of neighbours stand together, because a warp of a device goes through the neighbours of 32 nodes at a time.
 
 use crate::partition::NodeGraph;
 
@@ -7,7 +7,7 @@ use crate::partition::NodeGraph;
 #[derive(Default)]
 pub(super) struct Scratch {
     state: Vec<State>,
-    /// Block that a node mostly reads from and is read by.
+    /// Block to which a node has the most links.
     facing: Vec<u32>,
     order: Vec<u32>,
     piece: Vec<u32>,
@@ -31,7 +31,7 @@ pub(super) fn order(
     nodes: &mut [u32],
     scratch: &mut Scratch,
 ) -> u32 {
-    let Scratch { state, facing, order, piece } = scratch;
+    let Scratch { state, facing, order, .. } = &mut *scratch;
     state.clear();
     facing.clear();
     order.clear();
@@ -43,60 +43,17 @@ pub(super) fn order(
     let n_boundary = state.iter().filter(|&&state| state == State::Boundary).count();
     let walker = Walker { graph, block_of, local, block };
     if dimension == 2 {
-        // Pieces of boundary, each walked from its lowest node in both directions.
-        for start in 0..nodes.len() {
-            if state[start] != State::Boundary {
-                continue;
-            }
-            state[start] = State::Placed;
-            piece.clear();
-            piece.push(nodes[start]);
-            walker.extend(piece, state);
-            let closed = piece.len() > 2 && walker.linked(piece[0], piece[piece.len() - 1]);
-            if closed {
-                let facing_at = |i: usize| facing[local[piece[i] as usize] as usize];
-                let n = piece.len();
-                // The walk starts where it passes from one neighbouring block to the next.
-                if let Some(join) = (0..n).find(|&i| facing_at(i) != facing_at((i + n - 1) % n)) {
-                    piece.rotate_left(join);
-                }
-            } else {
-                piece.reverse();
-                walker.extend(piece, state);
-            }
-            order.extend_from_slice(piece);
-        }
+        walker.order_boundary(nodes, scratch);
     } else {
-        // On a surface there is no walk: the nodes that face one block stand together.
+        // On a surface there is no walk: nodes that face the same block stand together.
         order.extend((0..nodes.len()).filter(|&i| state[i] == State::Boundary).map(|i| nodes[i]));
         order.sort_by_key(|&node| facing[local[node as usize] as usize]);
         for &node in order.iter() {
             state[local[node as usize] as usize] = State::Placed;
         }
     }
-    // Breadth-first inwards from the boundary; parts without boundary from their lowest node.
-    let mut done = 0;
-    let mut start = 0;
-    while order.len() < nodes.len() {
-        if done == order.len() {
-            while state[start] == State::Placed {
-                start += 1;
-            }
-            state[start] = State::Placed;
-            order.push(nodes[start]);
-        }
-        let node = order[done];
-        done += 1;
-        for &other in graph.neighbours(node) {
-            if block_of[other as usize] == block {
-                let state = &mut state[local[other as usize] as usize];
-                if *state != State::Placed {
-                    *state = State::Placed;
-                    order.push(other);
-                }
-            }
-        }
-    }
+    walker.order_inner(nodes, scratch);
+    let order = &mut scratch.order;
     if dimension == 2 {
         order[n_boundary..].sort_by_key(|&node| graph.neighbours(node).len());
     }
@@ -132,6 +89,58 @@ struct Walker<'a> {
 }
 
 impl Walker<'_> {
+    /// Walks along each piece of the boundary, from its lowest node in both directions.
+    fn order_boundary(&self, nodes: &[u32], Scratch { state, facing, order, piece }: &mut Scratch) {
+        for start in 0..nodes.len() {
+            if state[start] != State::Boundary {
+                continue;
+            }
+            state[start] = State::Placed;
+            piece.clear();
+            piece.push(nodes[start]);
+            self.extend(piece, state);
+            let closed = piece.len() > 2 && self.linked(piece[0], piece[piece.len() - 1]);
+            if closed {
+                let facing_at = |i: usize| facing[self.local[piece[i] as usize] as usize];
+                let n = piece.len();
+                // The walk starts where it passes from one neighbouring block to the next.
+                if let Some(join) = (0..n).find(|&i| facing_at(i) != facing_at((i + n - 1) % n)) {
+                    piece.rotate_left(join);
+                }
+            } else {
+                piece.reverse();
+                self.extend(piece, state);
+            }
+            order.extend_from_slice(piece);
+        }
+    }
+
+    /// Adds the inner nodes, breadth-first from the boundary; parts without a boundary start at their lowest node.
+    fn order_inner(&self, nodes: &[u32], Scratch { state, order, .. }: &mut Scratch) {
+        let mut done = 0;
+        let mut start = 0;
+        while order.len() < nodes.len() {
+            if done == order.len() {
+                while state[start] == State::Placed {
+                    start += 1;
+                }
+                state[start] = State::Placed;
+                order.push(nodes[start]);
+            }
+            let node = order[done];
+            done += 1;
+            for &other in self.graph.neighbours(node) {
+                if self.block_of[other as usize] == self.block {
+                    let state = &mut state[self.local[other as usize] as usize];
+                    if *state != State::Placed {
+                        *state = State::Placed;
+                        order.push(other);
+                    }
+                }
+            }
+        }
+    }
+
     /// Lengthens the walk from its last node as far as it goes.
     fn extend(&self, piece: &mut Vec<u32>, state: &mut [State]) {
         while let Some(next) = self.next(piece[piece.len() - 1], state) {
@@ -140,8 +149,8 @@ impl Walker<'_> {
         }
     }
 
-    /// The next boundary node: along a join, that is one that reads a node in common; of several the one with the
-    /// fewest other ways on, so that no corner is left behind.
+    /// The next boundary node, preferably along a join: one that reads a node in common. Of several, the one with the fewest
+    /// further continuations, so that no corner is skipped.
     fn next(&self, node: u32, state: &[State]) -> Option<u32> {
         let neighbours = self.graph.neighbours(node);
         let mut best = None;

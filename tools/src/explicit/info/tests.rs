@@ -6,10 +6,11 @@ use pogo_formats::explicit::block::ExplicitContents;
 use pogo_formats::explicit::*;
 use pogo_formats::mesh::*;
 use pogo_formats::parameters;
-use pogo_formats::physics::{BlockFile, write_block};
+use pogo_formats::physics::write_block;
 
 use super::*;
 use crate::explicit::arrange;
+use crate::info::{Page, json as json_text, parameters_text};
 use crate::partition;
 
 /// Two by one unit squares, a quadrilateral and two triangles, in two blocks.
@@ -115,20 +116,15 @@ fn small(folder: &std::path::Path) -> PathBuf {
     };
     let path = folder.join("squares.blk");
     let (mesh, blocks, device) = (&arranged.mesh, &arranged.blocks, &arranged.device);
-    write_block::<Explicit>(
-        &path,
-        ExplicitContents { mesh, blocks, device, statistics: &arranged.statistics },
-        &setup,
-        &provenance,
-    )
-    .unwrap();
+    let contents = ExplicitContents { mesh, blocks, device, statistics: &arranged.statistics };
+    write_block::<Explicit>(&path, contents, &setup, &provenance).unwrap();
     path
 }
 
 /// Without what depends on the file format's details.
-fn summary() -> Summary {
+fn summary() -> Page<ExplicitSummary> {
     let folder = tempfile::tempdir().unwrap();
-    let mut summary = Summary::new(&BlockFile::open(&small(folder.path())).unwrap());
+    let mut summary = Page::new(&BlockFile::<Explicit>::open(&small(folder.path())).unwrap());
     assert_eq!(summary.file_sections.len(), 6);
     summary.file = "squares.blk".into();
     summary.bytes = 12345;
@@ -145,7 +141,7 @@ fn page() {
 
 #[test]
 fn json() {
-    insta::assert_snapshot!(serde_json::to_string_pretty(&summary()).unwrap());
+    insta::assert_snapshot!(json_text(&summary()));
 }
 
 #[test]
@@ -153,20 +149,21 @@ fn parameters_and_sets() {
     let folder = tempfile::tempdir().unwrap();
     let file = BlockFile::<Explicit>::open(&small(folder.path())).unwrap();
     file.verify().unwrap();
-    insta::assert_snapshot!(parameters_text(&parameters::list(&file.setup())) + &sets_text(&file.mesh()));
-    assert_eq!(sets(&file.mesh()).node_sets, [Count { name: "left".into(), count: 2 }]);
+    let sets = Explicit::sets(&file).unwrap();
+    insta::assert_snapshot!(parameters_text(&parameters::list(&file.setup())) + &sets.to_string());
+    assert_eq!(sets.node_sets, [Count { name: "left".into(), count: 2 }]);
 }
 
 #[test]
 fn long_lists_are_cut_short() {
     let mut summary = summary();
-    summary.loads = (0..1234).map(|n| Item { name: format!("load-{n}"), description: "1 N".into() }).collect();
+    summary.figures.loads = (0..1234).map(|n| Item { name: format!("load-{n}"), description: "1 N".into() }).collect();
     let page = summary.to_string();
     assert!(page.contains("load-19 ") && !page.contains("load-20 ") && page.contains("and 1,214 more"), "{page}");
 }
 
 #[test]
 fn speeds_have_four_digits_in_any_units() {
-    let texts = [6019.6, 5.9012, 123.45, 999.99, 1.0, 0.0042, 1e-5].map(text::speed);
+    let texts = [6019.6, 5.9012, 123.45, 999.99, 1.0, 0.0042, 1e-5].map(speed);
     assert_eq!(texts, ["6020", "5.901", "123.5", "1000.0", "1.000", "0.004200", "1.000e-5"]);
 }

@@ -1,4 +1,5 @@
-//! Elements in space in [batches](pogo_formats::explicit::block::corner), turned so that no two of one have a node at the same corner.
+//! Elements in space in [batches](pogo_formats::explicit::block::corner): elements are turned so that no two elements of a batch
+//! have the same node at the same corner.
 
 use pogo_formats::explicit::block::DeviceTables;
 use pogo_formats::explicit::block::corner::{ABSENT, BATCH, FLAG, TURNS, local_node, ways_of, with_turn};
@@ -7,29 +8,30 @@ use pogo_formats::mesh::ElementKind;
 
 use super::solids::Items;
 
-/// Where elements may be looked for that make room in their batch: only so many, so that it ends.
+/// Most rows that are asked to make room for one row.
 const TRIES: usize = 64;
 
-/// An element or ring turned one way: which of its corners comes to stand at each, and which of a ring's elements.
+/// One way to turn an element or ring: the corner that comes to stand at each corner, and the element of a ring at each
+/// place.
 #[derive(Debug, Clone, Copy)]
-struct Way {
+struct Orientation {
     corners: [u8; RING_NODES],
     n: usize,
     elements: [u8; RING_ELEMENTS],
 }
 
-fn ways_of_element(kind: ElementKind) -> Vec<Way> {
-    let way = |corners| Way { corners, n: kind.n_nodes(), elements: [0; RING_ELEMENTS] };
-    ways_of(kind).into_iter().map(way).collect()
+fn orientations_of_element(kind: ElementKind) -> Vec<Orientation> {
+    let orientation = |corners| Orientation { corners, n: kind.n_nodes(), elements: [0; RING_ELEMENTS] };
+    ways_of(kind).into_iter().map(orientation).collect()
 }
 
-/// A ring may be taken the other way round, and a closed one may begin anywhere.
-fn ways_of_ring(n: usize, closed: bool) -> Vec<Way> {
+/// A ring may run the other way round, and a closed ring may begin at any node.
+fn orientations_of_ring(n: usize, closed: bool) -> Vec<Orientation> {
     let n_elements = if closed { n } else { n - 1 };
-    let mut ways = Vec::new();
+    let mut orientations = Vec::new();
     for back in [false, true] {
         for first in 0..if closed { n } else { 1 } {
-            // Node and element k of the turned ring; an open one that is turned begins at its end.
+            // Node and element k of the turned ring. An open ring that runs backwards begins at its end.
             let node = |k: usize| match (back, closed) {
                 (false, _) => (first + k) % n,
                 (true, true) => (first + n - k) % n,
@@ -40,7 +42,7 @@ fn ways_of_ring(n: usize, closed: bool) -> Vec<Way> {
                 (true, true) => (first + 2 * n - k - 1) % n,
                 (true, false) => n_elements - 1 - k,
             };
-            ways.push(Way {
+            orientations.push(Orientation {
                 corners: std::array::from_fn(|slot| match slot {
                     0 | 1 => (slot ^ usize::from(back)) as u8,
                     _ => 2 + node((slot - 2).min(n - 1)) as u8,
@@ -50,14 +52,14 @@ fn ways_of_ring(n: usize, closed: bool) -> Vec<Way> {
             });
         }
     }
-    ways
+    orientations
 }
 
 /// A row in its batch.
 struct Placed {
     item: u32,
-    way: Way,
-    /// In which its corners add; 0 is in step with the others.
+    orientation: Orientation,
+    /// Turn in which each corner adds; 0 means at the same time as the others.
     turns: [u16; RING_NODES],
 }
 
@@ -65,177 +67,237 @@ struct Placed {
 #[derive(Default)]
 struct Batch {
     rows: Vec<Placed>,
-    /// One more than the row that has each node at each corner, or, beyond those, in each turn.
+    /// One more than the row that has each node at each corner, and behind those in each turn; 0 for none.
     at: Vec<u32>,
     n_turns: u16,
 }
 
-/// Puts rows in batches; kept for its memory.
+/// Puts rows into batches; kept for its memory.
 pub(super) struct Batcher {
     batches: Vec<Batch>,
-    hexahedron: Vec<Way>,
-    wedge: Vec<Way>,
-    /// Open and closed, by the number of nodes round the edge.
-    rings: [Vec<Vec<Way>>; 2],
+    orientations: Orientations,
+}
+
+/// The orientations of every kind of row.
+struct Orientations {
+    hexahedron: Vec<Orientation>,
+    wedge: Vec<Orientation>,
+    /// Open and closed rings, by the number of nodes round the edge.
+    rings: [Vec<Vec<Orientation>>; 2],
 }
 
 impl Default for Batcher {
     fn default() -> Self {
         let rings = [false, true].map(|closed| {
-            let some = |n| if n < 2 { Vec::new() } else { ways_of_ring(n, closed) };
+            let some = |n| if n < 2 { Vec::new() } else { orientations_of_ring(n, closed) };
             (0..=RING_ELEMENTS).map(some).collect()
         });
-        let [hexahedron, wedge] = [ElementKind::C3d8, ElementKind::C3d6].map(ways_of_element);
-        Self { batches: Vec::new(), hexahedron, wedge, rings }
+        let [hexahedron, wedge] = [ElementKind::C3d8, ElementKind::C3d6].map(orientations_of_element);
+        Self { batches: Vec::new(), orientations: Orientations { hexahedron, wedge, rings } }
+    }
+}
+
+/// The rows of one run in a block.
+struct Rows<'a> {
+    kind: ElementKind,
+    items: &'a Items,
+    /// Entries of a row, and elements of a row.
+    width: usize,
+    depth: usize,
+    /// Nodes that the block sees.
+    n_local: usize,
+    orientations: &'a Orientations,
+}
+
+impl Rows<'_> {
+    fn row(&self, item: u32) -> &[u16] {
+        &self.items.nodes[self.width * item as usize..][..self.width]
+    }
+
+    fn orientations(&self, item: u32) -> &[Orientation] {
+        let row = self.row(item);
+        match self.kind {
+            ElementKind::C3d4 => &self.orientations.rings[usize::from(row[0] & FLAG != 0)][ring_around(row)],
+            ElementKind::C3d6 => &self.orientations.wedge,
+            _ => &self.orientations.hexahedron,
+        }
+    }
+
+    /// Local index of the node that comes to stand at a corner.
+    fn node(&self, item: u32, orientation: &Orientation, corner: usize) -> usize {
+        usize::from(local_node(self.row(item)[usize::from(orientation.corners[corner])]))
+    }
+
+    /// Where [`Batch::at`] has this node at a corner, or in a turn.
+    fn place(&self, item: u32, orientation: &Orientation, corner: usize, turn: u16) -> usize {
+        let round = if turn == 0 { corner } else { RING_NODES - 1 + usize::from(turn) };
+        round * self.n_local + self.node(item, orientation, corner)
+    }
+
+    fn is_free(&self, batch: &Batch, item: u32, orientation: &Orientation) -> bool {
+        (0..orientation.n).all(|corner| batch.at[self.place(item, orientation, corner, 0)] == 0)
+    }
+
+    /// The first orientation in which no corner meets another row of the batch.
+    fn free_orientation(&self, batch: &Batch, item: u32) -> Option<Orientation> {
+        self.orientations(item).iter().find(|orientation| self.is_free(batch, item, orientation)).copied()
+    }
+
+    fn put(&self, batch: &mut Batch, item: u32, orientation: Orientation) {
+        (0..orientation.n).for_each(|corner| batch.at[self.place(item, &orientation, corner, 0)] = item + 1);
+        batch.rows.push(Placed { item, orientation, turns: [0; RING_NODES] });
+    }
+
+    /// Takes a row that adds in no turn out of its batch.
+    fn remove(&self, batch: &mut Batch, item: u32) -> bool {
+        let Some(at) = batch.rows.iter().position(|row| row.item == item) else { return false };
+        let orientation = batch.rows.swap_remove(at).orientation;
+        (0..orientation.n).for_each(|corner| batch.at[self.place(item, &orientation, corner, 0)] = 0);
+        true
+    }
+
+    /// The turns in which the corners can add in a batch; `None` if they are too few.
+    fn turns(&self, batch: &Batch, item: u32, orientation: &Orientation) -> Option<[u16; RING_NODES]> {
+        let mut turns = [0; RING_NODES];
+        for corner in 0..orientation.n {
+            let node = self.node(item, orientation, corner);
+            turns[corner] = (0..=TURNS).find(|&turn| {
+                let same = |before: usize| turns[before] == turn && self.node(item, orientation, before) == node;
+                batch.at[self.place(item, orientation, corner, turn)] == 0 && (turn == 0 || !(0..corner).any(same))
+            })?;
+        }
+        Some(turns)
     }
 }
 
 impl Batcher {
     /// Puts the elements or rings of one run, in a block with `n_local` nodes, in the order and form of the tables. Each goes
-    /// to the first batch where it meets nobody; if there is none, to one where another makes room for it, or else it adds in
-    /// turns.
+    /// to the first batch where it meets no other row. If there is none, it goes to a batch in which a row makes room for it,
+    /// or else it adds in turns.
     pub(super) fn arrange(&mut self, kind: ElementKind, items: &mut Items, n_local: usize) {
         let [width, depth] = shape(kind);
-        let n = items.elements.len() / depth;
-        let n_slots = RING_NODES + usize::from(TURNS);
         let mut batches = std::mem::take(&mut self.batches);
-        let mut n_batches = n.div_ceil(BATCH);
+        let mut n_batches = (items.elements.len() / depth).div_ceil(BATCH);
         batches.resize_with(n_batches.max(batches.len()), Batch::default);
         for batch in &mut batches {
             batch.rows.clear();
             batch.at.clear();
             batch.n_turns = 0;
         }
-        batches[..n_batches].iter_mut().for_each(|batch| batch.at.resize(n_slots * n_local, 0));
-        let row_of = |item: u32| &items.nodes[width * item as usize..][..width];
-        let ways = |item: u32| -> &[Way] {
-            let row = row_of(item);
-            match kind {
-                ElementKind::C3d4 => &self.rings[usize::from(row[0] & FLAG != 0)][ring_around(row)],
-                ElementKind::C3d6 => &self.wedge,
-                _ => &self.hexahedron,
-            }
-        };
-        let place = |row: &[u16], way: &Way, slot: usize| {
-            slot * n_local + usize::from(local_node(row[usize::from(way.corners[slot])]))
-        };
-        let is_free = |batch: &Batch, item: u32, way: &Way| {
-            let row = row_of(item);
-            (0..way.n).all(|slot| batch.at[place(row, way, slot)] == 0)
-        };
-        let put = |batch: &mut Batch, item: u32, way: Way| {
-            let row = row_of(item);
-            batch.rows.push(Placed { item, way, turns: [0; RING_NODES] });
-            (0..way.n).for_each(|slot| batch.at[place(row, &way, slot)] = item + 1);
-        };
+        batches[..n_batches].iter_mut().for_each(|batch| batch.at.resize(N_ROUNDS * n_local, 0));
+        let rows = Rows { kind, items: &*items, width, depth, n_local, orientations: &self.orientations };
 
-        let mut left = Vec::new();
-        'items: for item in 0..n as u32 {
-            for batch in batches[..n_batches].iter_mut().filter(|batch| batch.rows.len() < BATCH) {
-                if let Some(&way) = ways(item).iter().find(|way| is_free(batch, item, way)) {
-                    put(batch, item, way);
-                    continue 'items;
-                }
-            }
-            left.push(item);
-        }
-        // Exchanges: one that stands alone in the way goes to a batch with room.
-        left.retain(|&item| {
-            let mut tries = 0;
-            for to in 0..n_batches {
-                for from in 0..n_batches {
-                    if from == to || batches[to].rows.len() == BATCH {
-                        continue;
-                    }
-                    for way in ways(item) {
-                        let row = row_of(item);
-                        let mut others =
-                            (0..way.n).map(|slot| batches[from].at[place(row, way, slot)]).filter(|&other| other != 0);
-                        let Some(other) = others.next() else { continue };
-                        if tries == TRIES || others.any(|another| another != other) {
-                            continue;
-                        }
-                        tries += 1;
-                        let other = other - 1;
-                        let Some(&new) = ways(other).iter().find(|way| is_free(&batches[to], other, way)) else {
-                            continue;
-                        };
-                        let at = batches[from].rows.iter().position(|row| row.item == other);
-                        let Some(at) = at else { continue };
-                        let old = batches[from].rows.swap_remove(at).way;
-                        let row = row_of(other);
-                        (0..old.n).for_each(|slot| batches[from].at[place(row, &old, slot)] = 0);
-                        put(&mut batches[to], other, new);
-                        put(&mut batches[from], item, *way);
-                        return false;
-                    }
-                }
-            }
-            true
-        });
-        // Turns, where there are some already; a batch more where they do not suffice.
-        for item in left {
-            let row = row_of(item);
-            let node = |way: &Way, slot: usize| usize::from(local_node(row[usize::from(way.corners[slot])]));
-            let round = |slot: usize, turn: u16| if turn == 0 { slot } else { RING_NODES - 1 + usize::from(turn) };
-            let mut best: Option<(usize, u16, Placed)> = None;
-            for (b, batch) in batches[..n_batches].iter().enumerate().filter(|(_, batch)| batch.rows.len() < BATCH) {
-                for way in ways(item) {
-                    let mut turns = [0; RING_NODES];
-                    let fits = (0..way.n).all(|slot| {
-                        let turn = (0..=TURNS).find(|&turn| {
-                            let mine = |before: usize| turns[before] == turn && node(way, before) == node(way, slot);
-                            batch.at[round(slot, turn) * n_local + node(way, slot)] == 0
-                                && (turn == 0 || !(0..slot).any(mine))
-                        });
-                        turns[slot] = turn.unwrap_or(0);
-                        turn.is_some()
-                    });
-                    let more = turns.into_iter().max().unwrap_or(0).saturating_sub(batch.n_turns);
-                    if fits && best.as_ref().is_none_or(|best| more < best.1) {
-                        best = Some((b, more, Placed { item, way: *way, turns }));
-                    }
-                }
-            }
-            if let Some((b, more, placed)) = best {
-                for (slot, &turn) in placed.turns[..placed.way.n].iter().enumerate() {
-                    batches[b].at[round(slot, turn) * n_local + node(&placed.way, slot)] = item + 1;
-                }
-                batches[b].n_turns += more;
-                batches[b].rows.push(placed);
-                continue;
-            }
-            batches.resize_with(batches.len().max(n_batches + 1), Batch::default);
-            batches[n_batches].at.resize(n_slots * n_local, 0);
-            put(&mut batches[n_batches], item, ways(item)[0]);
-            n_batches += 1;
-        }
-
-        let (mut nodes, mut elements) = (Vec::new(), Vec::new());
-        for (b, batch) in batches[..n_batches].iter_mut().enumerate() {
-            // Neighbours in the mesh stay neighbours.
-            batch.rows.sort_unstable_by_key(|row| row.item);
-            for Placed { item, way, turns } in &batch.rows {
-                let row = row_of(*item);
-                nodes.extend((0..width).map(|slot| {
-                    let flagged = match slot {
-                        0 => kind == ElementKind::C3d4 && row[0] & FLAG != 0,
-                        _ => slot >= way.n,
-                    };
-                    let node = local_node(row[usize::from(way.corners[slot])]);
-                    with_turn(node, turns[slot]) | if flagged { FLAG } else { 0 }
-                }));
-                let of_item = &items.elements[depth * *item as usize..][..depth];
-                elements.extend((0..depth).map(|k| of_item[usize::from(way.elements[k])]));
-            }
-            if b + 1 < n_batches {
-                nodes.resize(nodes.len() + width * (BATCH - batch.rows.len()), ABSENT);
-                elements.resize(elements.len() + depth * (BATCH - batch.rows.len()), DeviceTables::NO_ELEMENT);
+        let n = (items.elements.len() / depth) as u32;
+        let unplaced = (0..n).filter(|&item| !place_freely(&rows, &mut batches[..n_batches], item));
+        let mut unplaced: Vec<u32> = unplaced.collect();
+        unplaced.retain(|&item| !exchange(&rows, &mut batches[..n_batches], item));
+        for item in unplaced {
+            if !place_in_turns(&rows, &mut batches[..n_batches], item) {
+                batches.resize_with(batches.len().max(n_batches + 1), Batch::default);
+                let batch = &mut batches[n_batches];
+                batch.at.resize(N_ROUNDS * n_local, 0);
+                rows.put(batch, item, rows.orientations(item)[0]);
+                n_batches += 1;
             }
         }
+        let (nodes, elements) = emit(&rows, &mut batches[..n_batches]);
         self.batches = batches;
         (items.nodes, items.elements) = (nodes, elements);
     }
+}
+
+/// Corners and turns of a batch.
+const N_ROUNDS: usize = RING_NODES + TURNS as usize;
+
+/// Puts a row into the first batch where none of its corners meets another row.
+fn place_freely(rows: &Rows, batches: &mut [Batch], item: u32) -> bool {
+    for batch in batches.iter_mut().filter(|batch| batch.rows.len() < BATCH) {
+        if let Some(orientation) = rows.free_orientation(batch, item) {
+            rows.put(batch, item, orientation);
+            return true;
+        }
+    }
+    false
+}
+
+/// Puts a row into a batch where only one other row is in the way, and that row into another batch.
+fn exchange(rows: &Rows, batches: &mut [Batch], item: u32) -> bool {
+    let mut tries = 0;
+    for to in 0..batches.len() {
+        for from in 0..batches.len() {
+            if from == to || batches[to].rows.len() == BATCH {
+                continue;
+            }
+            for orientation in rows.orientations(item) {
+                let in_the_way =
+                    (0..orientation.n).map(|corner| batches[from].at[rows.place(item, orientation, corner, 0)]);
+                let mut others = in_the_way.filter(|&other| other != 0);
+                let Some(other) = others.next() else { continue };
+                if tries == TRIES || others.any(|another| another != other) {
+                    continue;
+                }
+                tries += 1;
+                let Some(new) = rows.free_orientation(&batches[to], other - 1) else { continue };
+                if rows.remove(&mut batches[from], other - 1) {
+                    rows.put(&mut batches[to], other - 1, new);
+                    rows.put(&mut batches[from], item, *orientation);
+                    return true;
+                }
+            }
+        }
+    }
+    false
+}
+
+/// Puts a row where it needs the fewest turns beyond those that a batch has already.
+fn place_in_turns(rows: &Rows, batches: &mut [Batch], item: u32) -> bool {
+    let mut best: Option<(usize, u16, Placed)> = None;
+    for (b, batch) in batches.iter().enumerate().filter(|(_, batch)| batch.rows.len() < BATCH) {
+        for orientation in rows.orientations(item) {
+            let Some(turns) = rows.turns(batch, item, orientation) else { continue };
+            let more = turns.into_iter().max().unwrap_or(0).saturating_sub(batch.n_turns);
+            if best.as_ref().is_none_or(|best| more < best.1) {
+                best = Some((b, more, Placed { item, orientation: *orientation, turns }));
+            }
+        }
+    }
+    let Some((b, more, placed)) = best else { return false };
+    let batch = &mut batches[b];
+    for (corner, &turn) in placed.turns[..placed.orientation.n].iter().enumerate() {
+        batch.at[rows.place(item, &placed.orientation, corner, turn)] = item + 1;
+    }
+    batch.n_turns += more;
+    batch.rows.push(placed);
+    true
+}
+
+/// The tables of all batches; those before the last are filled up.
+fn emit(rows: &Rows, batches: &mut [Batch]) -> (Vec<u16>, Vec<u32>) {
+    let (mut nodes, mut elements) = (Vec::new(), Vec::new());
+    let n_batches = batches.len();
+    for (b, batch) in batches.iter_mut().enumerate() {
+        // The order of the run keeps neighbours in the mesh near each other.
+        batch.rows.sort_unstable_by_key(|row| row.item);
+        for Placed { item, orientation, turns } in &batch.rows {
+            let row = rows.row(*item);
+            nodes.extend((0..rows.width).map(|corner| {
+                let flagged = match corner {
+                    0 => rows.kind == ElementKind::C3d4 && row[0] & FLAG != 0,
+                    _ => corner >= orientation.n,
+                };
+                let node = local_node(row[usize::from(orientation.corners[corner])]);
+                with_turn(node, turns[corner]) | if flagged { FLAG } else { 0 }
+            }));
+            let of_item = &rows.items.elements[rows.depth * *item as usize..][..rows.depth];
+            elements.extend((0..rows.depth).map(|k| of_item[usize::from(orientation.elements[k])]));
+        }
+        if b + 1 < n_batches {
+            let n_absent = BATCH - batch.rows.len();
+            nodes.resize(nodes.len() + rows.width * n_absent, ABSENT);
+            elements.resize(elements.len() + rows.depth * n_absent, DeviceTables::NO_ELEMENT);
+        }
+    }
+    (nodes, elements)
 }
 
 #[cfg(test)]
@@ -280,15 +342,19 @@ mod tests {
                 (nodes, odd)
             };
             let given: Vec<_> = ring_tetrahedra(&row).map(sorted).collect();
-            for way in ways_of_ring(usize::from(n), closed) {
+            for orientation in orientations_of_ring(usize::from(n), closed) {
                 let turned: [u16; RING_NODES] = std::array::from_fn(|slot| {
-                    let node = local_node(row[usize::from(way.corners[slot])]);
-                    node | if if slot == 0 { closed } else { slot >= way.n } { FLAG } else { 0 }
+                    let node = local_node(row[usize::from(orientation.corners[slot])]);
+                    node | if if slot == 0 { closed } else { slot >= orientation.n } { FLAG } else { 0 }
                 });
                 let found: Vec<_> = ring_tetrahedra(&turned).map(sorted).collect();
                 assert_eq!(found.len(), given.len());
                 for (k, tetrahedron) in found.iter().enumerate() {
-                    assert_eq!(*tetrahedron, given[usize::from(way.elements[k])], "{n} {closed} {way:?}");
+                    assert_eq!(
+                        *tetrahedron,
+                        given[usize::from(orientation.elements[k])],
+                        "{n} {closed} {orientation:?}"
+                    );
                 }
             }
         }

@@ -3,33 +3,16 @@
 use pogo_formats::explicit::block::{BlocksView, DeviceTables, Run};
 use rayon::prelude::*;
 
-use super::CHUNK;
-use crate::partition::concatenate;
-
-/// Connectivity of a colour starts at a multiple of so many entries, for wide loads.
-const ALIGNMENT: usize = 8;
-
-/// What one task made, to be put end to end.
-#[derive(Default)]
-struct Part {
-    /// Colours of each block.
-    n_colours: Vec<u32>,
-    run: Vec<u32>,
-    /// Elements and connectivity entries of each colour.
-    n_elements: Vec<u32>,
-    n_entries: Vec<u32>,
-    elements: Vec<u32>,
-    connectivity: Vec<u16>,
-}
+use super::{ALIGNMENT, Batches, CHUNK};
 
 /// Colours the elements of all blocks, or with `fans_alone` of those that have no fans.
 pub(super) fn colours(blocks: &BlocksView, fans_alone: bool, device: &mut DeviceTables) {
     let n_blocks = blocks.n_blocks();
     let with_fans = |block: usize| fans_alone && device.fan_material[block] != DeviceTables::NO_FANS;
-    let parts: Vec<Part> = (0..n_blocks.div_ceil(CHUNK))
+    let parts: Vec<Batches> = (0..n_blocks.div_ceil(CHUNK))
         .into_par_iter()
         .map_init(Greedy::default, |greedy, chunk| {
-            let mut part = Part::default();
+            let mut part = Batches::default();
             for block in chunk * CHUNK..((chunk + 1) * CHUNK).min(n_blocks) {
                 let (n_own, first_run) = (blocks.own_nodes(block).len(), blocks.run_first[block]);
                 let before = part.run.len();
@@ -37,58 +20,37 @@ pub(super) fn colours(blocks: &BlocksView, fans_alone: bool, device: &mut Device
                     greedy.colour(n_own, &run);
                     greedy.emit(number, &run, &mut part);
                 }
-                part.n_colours.push((part.run.len() - before) as u32);
+                part.n_of_block.push((part.run.len() - before) as u32);
             }
             part
         })
         .collect();
 
-    let (mut colour, mut element, mut entry) = (0, 0, 0);
-    device.colour_first = vec![colour];
-    device.colour_element_first = vec![element];
-    device.colour_connectivity_first = vec![entry];
-    device.coloured_elements = concatenate(parts.iter().map(|part| part.elements.as_slice()));
-    device.coloured_connectivity = concatenate(parts.iter().map(|part| part.connectivity.as_slice()));
-    for part in parts {
-        for count in part.n_colours {
-            colour += count;
-            device.colour_first.push(colour);
-        }
-        for count in part.n_elements {
-            element += u64::from(count);
-            device.colour_element_first.push(element);
-        }
-        for count in part.n_entries {
-            entry += u64::from(count);
-            device.colour_connectivity_first.push(entry);
-        }
-        device.colour_run.extend_from_slice(&part.run);
-    }
+    Batches::join(&parts, device);
 }
 
 /// More rounds take time and save few colours.
 const ROUNDS: usize = 2;
 
-/// Greedy colouring in rounds. In the first, each element, in the order of the mesh, takes the lowest colour that none of
-/// its own nodes has yet: meshes are often numbered row by row, which needs fewer colours than the run's order. The next
-/// round does so again, all elements of one colour after all of another, the last colour first: the number of colours
-/// then never rises, and often falls (Culberson 1992, "Iterated greedy graph coloring"). In the end elements move from
-/// full colours to emptier ones.
+/// Greedy colouring in rounds. In the first round each element, in the order of the mesh, takes the lowest colour that none
+/// of its own nodes has yet: meshes are often numbered row by row, which needs fewer colours than the run's order. In the next
+/// round the elements come colour by colour, the last colour first: the number of colours never rises then, and often
+/// falls (Culberson 1992, "Iterated greedy graph coloring"). At the end elements move from full colours to emptier ones.
 #[derive(Default)]
 struct Greedy {
-    /// Local indices of each element's own nodes, and where each element's begin.
+    /// Local indices of the own nodes of each element, and where they begin.
     nodes: Vec<u16>,
     first: Vec<u32>,
-    /// Colours of each own node's elements, a bit each, (n_own, `n_words`).
+    /// Colours of the elements of each own node, one bit each, (n_own, `n_words`).
     taken: Vec<u64>,
     n_words: usize,
-    /// Elements of each colour.
+    /// Number of elements of each colour.
     filled: Vec<u32>,
     /// Colour of each element of the run.
     colour_of: Vec<u32>,
     /// Elements in the order of a round.
     order: Vec<u32>,
-    /// Where the next element of each colour goes, and its nodes.
+    /// Place of the next element of each colour, and of its nodes.
     next: Vec<(usize, usize)>,
 }
 
@@ -98,7 +60,7 @@ impl Greedy {
         self.first.clear();
         self.first.push(0);
         for nodes in run.connectivity.chunks_exact(run.kind.n_nodes()) {
-            // A collapsed element has a node twice: a mark set twice would be gone.
+            // A collapsed element has a node twice; flipping its mark twice would remove it.
             let distinct = |&(at, node): &(usize, &u16)| usize::from(*node) < n_own && !nodes[..at].contains(node);
             self.nodes.extend(nodes.iter().enumerate().filter(distinct).map(|(_, node)| node));
             self.first.push(self.nodes.len() as u32);
@@ -134,7 +96,7 @@ impl Greedy {
         &self.nodes[self.first[element] as usize..self.first[element + 1] as usize]
     }
 
-    /// Colours that own nodes of an element have, of those that stand in a word.
+    /// Colours at the own nodes of an element, of those in one word.
     fn taken(&self, element: usize, word: usize) -> u64 {
         self.nodes(element).iter().fold(0, |taken, &node| taken | self.taken[usize::from(node) * self.n_words + word])
     }
@@ -172,7 +134,7 @@ impl Greedy {
         }
     }
 
-    /// Puts the elements of the last colour first.
+    /// Orders the elements by colour, the last colour first.
     fn reorder(&mut self) {
         let mut sum = 0;
         self.next.clear();
@@ -188,7 +150,7 @@ impl Greedy {
         }
     }
 
-    /// Moves elements to the emptiest colour that they may have.
+    /// Moves elements to the emptiest colour that is free at their nodes.
     fn level(&mut self) {
         for element in 0..self.colour_of.len() {
             let colour = self.colour_of[element] as usize;
@@ -211,7 +173,7 @@ impl Greedy {
         }
     }
 
-    fn emit(&mut self, number: u32, run: &Run, part: &mut Part) {
+    fn emit(&mut self, number: u32, run: &Run, part: &mut Batches) {
         let width = run.kind.n_nodes();
         let (mut element, mut entry) = (part.elements.len(), part.connectivity.len());
         self.next.clear();

@@ -33,8 +33,8 @@ pub(super) fn own(blocks: &BlocksView, materials: &Materials, device: &mut Devic
         .collect()
 }
 
-/// The side of a triangle that faces a node: from one neighbour to the next, with the material in the lowest bits. Its
-/// order is that of the solver indices.
+/// The side of a triangle opposite to a node: from one neighbour to the next, with the material in the lowest bits. Sides are
+/// ordered as the solver indices of their nodes.
 type Side = u32;
 
 fn side(from: u16, to: u16, material: u16) -> Side {
@@ -75,7 +75,7 @@ impl Ranks {
     }
 }
 
-/// A stretch of triangles that follow each other round a node.
+/// Adjacent triangles round a node.
 #[derive(Clone, Copy)]
 struct Chain {
     /// First of its sides in `Weaver::order`, and their number.
@@ -88,7 +88,7 @@ struct Weaver {
     /// First side of each own node, and all sides.
     first: Vec<u32>,
     sides: Vec<Side>,
-    /// By rank: the next side from there that is in no chain yet, and the last node to which a side led there.
+    /// By rank of a neighbour: the next side from it that is in no chain yet, and the last node of which a side led to it.
     next: Vec<u32>,
     reached: Vec<u32>,
     /// Sides in the order of the chains.
@@ -104,7 +104,7 @@ impl Weaver {
         let n_own = blocks.own_nodes(block).len();
         let halo = blocks.halo(block);
         let n_halo_before = halo.partition_point(|&node| node < blocks.node_first[block]);
-        // Fewer than FAN_LOCAL_NODES, as the block has fans.
+        // Fewer than FAN_LOCAL_NODES, because the block has fans.
         let ranks = Ranks { n_own: n_own as u16, n_halo_before: n_halo_before as u16 };
         self.collect(blocks, materials, block, ranks);
         self.next.clear();
@@ -146,7 +146,7 @@ impl Weaver {
             let material = if materials.few() { materials.of_run[run] } else { 0 };
             for nodes in entries(run).chunks_exact(3) {
                 for (node, a, b) in [(0, 1, 2), (1, 2, 0), (2, 0, 1)] {
-                    // Filled from behind: then `first` is the first again.
+                    // Filled from the end: `first` then is the first side of each node again.
                     if let Some(end) = self.first[1..].get_mut(usize::from(nodes[node])) {
                         *end -= 1;
                         self.sides[*end as usize] = side(ranks.rank(nodes[a]), ranks.rank(nodes[b]), material);
@@ -154,12 +154,12 @@ impl Weaver {
                 }
             }
         }
-        // What were ends are starts now, one place too far on.
+        // The ends have become starts, one place too far on.
         self.first.remove(0);
         self.first.push(sum);
     }
 
-    /// Puts the triangles of one node into records: chains first, cut where a record is full.
+    /// Puts the triangles of one node into records: chains of adjacent triangles, cut where a record is full.
     fn weave(&mut self, node: usize, ranks: Ranks) {
         let range = self.first[node] as usize..self.first[node + 1] as usize;
         self.sides[range.clone()].sort_unstable();
@@ -177,7 +177,7 @@ impl Weaver {
                 follow(sides, &mut self.next, start, &mut self.order, &mut self.chains);
             }
         }
-        // What is left goes round, from its lowest neighbour.
+        // The remaining chains are closed; they start at their lowest neighbour.
         for &side in sides {
             if self.order.len() == sides.len() {
                 break;
@@ -201,7 +201,7 @@ impl Weaver {
     }
 }
 
-/// Goes from side to side as long as one goes on, or until it is back; adds the chain, if there is any.
+/// Follows the sides until none continues or the start is reached again; adds the chain unless it is empty.
 fn follow(sides: &[Side], next: &mut [u32], start: usize, order: &mut Vec<Side>, chains: &mut Vec<Chain>) {
     let first = order.len();
     let mut at = start;

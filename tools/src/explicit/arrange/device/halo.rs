@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use super::{Fan, Further, Rows};
 
-/// What the fans of the halo bring, block by block.
+/// Fans of the halo, and what each block needs for them.
 pub(super) struct Halo {
     fan: Vec<u32>,
     materials: Vec<u32>,
@@ -19,7 +19,7 @@ struct HaloBlock {
     material: u16,
 }
 
-/// Makes the fans of the halo, if all blocks have fans and can have these, too.
+/// Makes the fans of the halo if all blocks have fans, and none has too many nodes or materials for these.
 pub(super) fn halo(blocks: &BlocksView, device: &DeviceTables, own: &[Vec<Further>]) -> Option<Halo> {
     if device.fan_material.contains(&DeviceTables::NO_FANS) {
         return None;
@@ -39,7 +39,7 @@ pub(super) fn halo(blocks: &BlocksView, device: &DeviceTables, own: &[Vec<Furthe
     Some(Halo { fan, materials, blocks: found? })
 }
 
-/// Puts everything in its place.
+/// Puts the fans of the halo and the further records into the tables.
 pub(super) fn finish(blocks: &BlocksView, device: &mut DeviceTables, own: Vec<Vec<Further>>, halo: Option<Halo>) {
     let mut of_halo = Vec::new();
     device.outer_first = vec![0; blocks.n_blocks() + 1];

@@ -1,4 +1,4 @@
-//! Elements on joins, in space: the first block that they touch has them and passes their forces on.
+//! Elements on joins, in space: the first block that they touch computes them and passes their forces on.
 
 use pogo_formats::explicit::block::{BlocksView, DeviceTables};
 
@@ -18,7 +18,7 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// Looks at a block. Returns the nodes of later blocks, ascending.
+    /// Finds the nodes of later blocks that the elements of a block touch, ascending.
     pub(super) fn find(&mut self, blocks: &BlocksView, block: usize) -> &[u32] {
         let (own, halo) = (blocks.own_nodes(block), blocks.halo(block));
         self.n_own = own.len();
@@ -44,12 +44,12 @@ impl Kept {
         &self.later
     }
 
-    /// No node is of an earlier block. The halo is sorted.
+    /// Whether no node belongs to an earlier block. The halo is sorted.
     fn keeps(&self, nodes: &[u16]) -> bool {
         nodes.iter().all(|&node| usize::from(node) < self.n_own || usize::from(node) >= self.first_later)
     }
 
-    /// Leaves of a run's elements those that the block keeps, with the new local indices.
+    /// Reduces a run to the elements that the block keeps, with the new local indices.
     pub(super) fn keep(&self, items: &mut Items) {
         let width = items.width;
         let mut n = 0;
@@ -69,7 +69,7 @@ impl Kept {
     }
 }
 
-/// Where the forces that blocks pass on have their rows.
+/// Fills the tables of the rows for forces that blocks pass on.
 pub(super) fn passed(blocks: &BlocksView, device: &mut DeviceTables) {
     let n_blocks = blocks.n_blocks();
     let mut boundary_first = Vec::with_capacity(n_blocks);

@@ -1,5 +1,5 @@
-//! Tables for devices that step one block with many threads: colours of elements and fans of triangles round nodes in the
-//! plane, and in space elements that are each in one block, and grids of hexahedra or tetrahedra.
+//! Tables for devices, which step one block with many threads. In the plane: colours of elements, and fans of triangles round
+//! nodes. In space: batches of elements, each in one block, and grids of hexahedra or tetrahedra.
 
 mod batches;
 mod colours;
@@ -17,14 +17,45 @@ mod tests;
 use pogo_formats::explicit::block::{BlocksView, DeviceTables, FanRecord};
 use pogo_formats::mesh::ElementKind;
 
+use crate::rows::{concatenate, offsets};
+
 /// Blocks that one task works on.
 const CHUNK: usize = 32;
 
-/// Materials that the four bits of a triangle can tell apart.
+/// The connectivity of a colour or run starts at a multiple of this many entries, for wide loads.
+const ALIGNMENT: usize = 8;
+
+/// Colours of elements in the plane, or runs of elements in space, of some blocks.
+#[derive(Default)]
+struct Batches {
+    /// Their number in each block.
+    n_of_block: Vec<u32>,
+    /// Run of each.
+    run: Vec<u32>,
+    /// Elements and connectivity entries of each.
+    n_elements: Vec<u32>,
+    n_entries: Vec<u32>,
+    elements: Vec<u32>,
+    connectivity: Vec<u16>,
+}
+
+impl Batches {
+    /// Puts the tables of all tasks one after the other.
+    fn join(parts: &[Self], device: &mut DeviceTables) {
+        device.colour_first = offsets(parts.iter().flat_map(|part| part.n_of_block.iter().copied()));
+        device.colour_run = concatenate(parts.iter().map(|part| part.run.as_slice()));
+        device.colour_element_first = offsets(parts.iter().flat_map(|part| part.n_elements.iter().copied()));
+        device.colour_connectivity_first = offsets(parts.iter().flat_map(|part| part.n_entries.iter().copied()));
+        device.coloured_elements = concatenate(parts.iter().map(|part| part.elements.as_slice()));
+        device.coloured_connectivity = concatenate(parts.iter().map(|part| part.connectivity.as_slice()));
+    }
+}
+
+/// Most materials that the four bits of a triangle can tell apart.
 const FEW_MATERIALS: usize = 16;
 
-/// Makes the tables, without grids, in rayon's current pool. The same for every number of threads. `fans_alone`: blocks that have fans
-/// get no colours.
+/// Makes the tables, without grids, in rayon's current pool. The result does not depend on the number of threads. With
+/// `fans_alone`, blocks that have fans get no colours.
 pub fn device_tables(blocks: &BlocksView, fans_alone: bool) -> DeviceTables {
     let materials = Materials::new(blocks);
     let mut device = DeviceTables {
@@ -58,18 +89,18 @@ impl Materials {
         let mut pairs: Vec<(u8, u32)> = runs().collect();
         pairs.sort_unstable();
         pairs.dedup();
-        // Materials beyond the marks have no number in a fan: their blocks get none.
+        // Materials with higher numbers have none in a fan: their blocks get no fans.
         let number = |pair| pairs.partition_point(|&other| other < pair).min(usize::from(DeviceTables::NO_FANS)) as u16;
         let of_run = runs().map(number).collect();
         Self { pairs, of_run }
     }
 
-    /// Whether fans say the material of each triangle.
+    /// Whether fans hold the material of each triangle.
     fn few(&self) -> bool {
         self.pairs.len() <= FEW_MATERIALS
     }
 
-    /// What a block's own triangles have; see [`DeviceTables::fan_material`].
+    /// Material of a block's own triangles; see [`DeviceTables::fan_material`].
     fn of_block(&self, blocks: &BlocksView, block: usize) -> u16 {
         let runs = blocks.run_first[block] as usize..blocks.run_first[block + 1] as usize;
         let n_local = blocks.own_nodes(block).len() + blocks.halo(block).len();
@@ -77,7 +108,7 @@ impl Materials {
             return DeviceTables::NO_FANS;
         }
         match &self.of_run[runs] {
-            // Nodes without elements: any triangle's material will do.
+            // A block without elements may have the material of any triangle.
             [] => self.pairs.iter().position(|pair| is_triangle(pair.0)).map_or(DeviceTables::NO_FANS, |at| at as u16),
             &[material] if material < DeviceTables::MIXED => material,
             [_, _, ..] if self.few() => DeviceTables::MIXED,
@@ -105,7 +136,7 @@ struct Further {
     fan: Fan,
 }
 
-/// A stretch of the tables that hold the first records: three planes, and materials unless there is one alone.
+/// Part of the tables of first records: three planes, and materials if there are several.
 struct Rows<'a> {
     planes: [&'a mut [u32]; 3],
     materials: &'a mut [u32],
@@ -119,7 +150,7 @@ impl<'a> Rows<'a> {
         Self { planes: [first, second, third], materials }
     }
 
-    /// One stretch for each length, in turn.
+    /// Consecutive parts of these lengths.
     fn cut(self, lengths: impl Iterator<Item = usize>) -> Vec<Self> {
         let [mut a, mut b, mut c] = self.planes;
         let mut materials = self.materials;

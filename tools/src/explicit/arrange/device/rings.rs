@@ -1,4 +1,4 @@
-//! Tetrahedra put into rings round edges.
+//! Rings of tetrahedra round edges.
 
 use pogo_formats::explicit::block::DeviceTables;
 use pogo_formats::explicit::block::ring::{RING_ELEMENTS, ring_row};
@@ -7,20 +7,20 @@ use super::solids::Items;
 
 const NONE: u32 = u32::MAX;
 
-/// The other two nodes of a tetrahedron beside each edge, so that all four stand in positive order.
+/// Each edge of a tetrahedron with the other two nodes, in positive order.
 const EDGES: [[usize; 4]; 6] = [[0, 1, 2, 3], [0, 2, 3, 1], [0, 3, 1, 2], [1, 2, 0, 3], [1, 3, 2, 0], [2, 3, 0, 1]];
 
-/// Rings of at least so many tetrahedra are taken first, then of so many, and so on.
+/// Fewest tetrahedra of a ring in each round.
 const LEAST: [usize; 5] = [6, 5, 4, 3, 1];
 
-/// Joins tetrahedra greedily: in the order of the run each looks for the longest ring of free ones that it is in, of
-/// which that with the closest numbers.
+/// Joins tetrahedra greedily, in the order of the run. Each takes the longest ring of free tetrahedra that it is in; of
+/// several, the one with the closest numbers.
 #[derive(Default)]
 pub(super) struct Rings {
     /// The tetrahedron behind the face opposite to each node, (n, 4).
     beyond: Vec<u32>,
     taken: Vec<bool>,
-    /// Length of the longest ring that a tetrahedron has been seen in: it only becomes shorter.
+    /// Length of the longest ring that was found for a tetrahedron; it can only become shorter.
     longest: Vec<u8>,
     /// Faces by their lowest node: the two others, and where the face is in `beyond`.
     first: Vec<u32>,
@@ -85,11 +85,11 @@ impl Rings {
         best.expect("there are six edges").2
     }
 
-    /// The free tetrahedra round an edge of one, no more than a row holds.
+    /// The free tetrahedra round an edge of `seed`, at most as many as a row holds.
     fn around(&self, seed: u32, edge: [usize; 4], nodes: &[u16]) -> Ring {
         let node = |element: u32, corner: usize| nodes[4 * element as usize + corner];
         let [a, b, c, d] = edge.map(|corner| node(seed, corner));
-        // The next one beyond the face (a, b, `shared`), opposite to `corner`: its other node, and which corner of it.
+        // The tetrahedron beyond the face (a, b, `shared`), opposite to `corner`; its other corner, and that of `shared`.
         let beyond = |forwards: bool, element: u32, corner: usize, shared: u16| {
             let next = self.beyond[4 * element as usize + corner];
             if next == NONE || self.taken[next as usize] {
@@ -98,7 +98,7 @@ impl Rings {
             let corner = |of: u16| (0..4).find(|&k| node(next, k) == of);
             let other = (0..4).find(|&k| ![a, b, shared].contains(&node(next, k)))?;
             let (at_a, at_b, behind) = (corner(a)?, corner(b)?, corner(shared)?);
-            // Both would lie on the same side of the face if the next one did not stand the other way round.
+            // With the wrong order of nodes, both tetrahedra would lie on the same side of the face.
             let even = |corners: [usize; 4]| {
                 (0..4).flat_map(|i| (0..i).map(move |k| (k, i))).filter(|&(k, i)| corners[k] > corners[i]).count() % 2
                     == 0
@@ -117,7 +117,7 @@ impl Rings {
         let (mut element, mut corner, mut shared) = (seed, edge[2], d);
         while let Some((next, other, behind)) = beyond(true, element, corner, shared) {
             if node(next, other) == c {
-                // Round to where it began, over a tetrahedron more.
+                // One more tetrahedron closes the ring.
                 ring.elements[ring.n] = next;
                 ring.n += 1;
                 ring.closed = ring.n > 2;
@@ -133,7 +133,7 @@ impl Rings {
             (element, corner, shared) = (next, behind, node(next, other));
         }
         if ring.n == 2 && ring.n_around == 2 {
-            // Two that share all nodes make no ring.
+            // Two tetrahedra with the same nodes make no ring.
             ring.n = 1;
         }
         (element, corner, shared) = (seed, edge[3], c);
@@ -153,7 +153,7 @@ impl Rings {
         ring
     }
 
-    /// Which tetrahedron lies beyond each face. Of faces that more than two share, the first two are taken to meet.
+    /// Finds the tetrahedron beyond each face. Where more than two share a face, the first two are neighbours.
     fn find_neighbours(&mut self, n_nodes: usize, nodes: &[u16]) {
         let n = nodes.len() / 4;
         self.beyond.clear();

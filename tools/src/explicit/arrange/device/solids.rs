@@ -5,20 +5,18 @@ use pogo_formats::explicit::block::{BlocksView, DeviceTables, Run};
 use pogo_formats::mesh::ElementKind;
 use rayon::prelude::*;
 
-use super::CHUNK;
 use super::batches::Batcher;
 use super::joins::Kept;
 use super::rings::Rings;
-
-/// Connectivity of a run starts at a multiple of so many entries, for wide loads.
-const ALIGNMENT: usize = 8;
+use super::{ALIGNMENT, Batches, CHUNK};
+use crate::rows::{concatenate, offsets};
 
 /// Elements of a run, or rings of its tetrahedra.
 #[derive(Default)]
 pub(super) struct Items {
-    /// Local indices of an element.
+    /// Nodes of an element.
     pub width: usize,
-    /// (n, `width`) and (n,); of rings and in batches of the shape that tables have.
+    /// Local indices, (n, `width`), and elements, (n,); for rings and in batches in the shape of the tables.
     pub nodes: Vec<u16>,
     pub elements: Vec<u32>,
 }
@@ -33,18 +31,12 @@ impl Items {
     }
 }
 
-/// What one task made, to be put end to end.
+/// Tables that one task made; those of all tasks are put one after the other.
 #[derive(Default)]
 struct Part {
-    /// Runs with elements, and later nodes, of each block.
-    n_runs: Vec<u32>,
+    batches: Batches,
+    /// Later nodes of each block, and all of them.
     n_later: Vec<u32>,
-    run: Vec<u32>,
-    /// Elements and connectivity entries of each such run.
-    n_elements: Vec<u32>,
-    n_entries: Vec<u32>,
-    elements: Vec<u32>,
-    connectivity: Vec<u16>,
     later: Vec<u32>,
 }
 
@@ -62,36 +54,10 @@ pub(super) fn solids(blocks: &BlocksView, device: &mut DeviceTables) {
         })
         .collect();
 
-    let (mut colour, mut element, mut entry, mut later) = (0, 0, 0, 0);
-    device.colour_first = vec![colour];
-    device.colour_element_first = vec![element];
-    device.colour_connectivity_first = vec![entry];
-    device.later_first = vec![later];
-    device.coloured_elements.reserve_exact(parts.iter().map(|part| part.elements.len()).sum());
-    device.coloured_connectivity.reserve_exact(parts.iter().map(|part| part.connectivity.len()).sum());
-    device.later_nodes.reserve_exact(parts.iter().map(|part| part.later.len()).sum());
-    for part in parts {
-        for count in part.n_runs {
-            colour += count;
-            device.colour_first.push(colour);
-        }
-        for count in part.n_later {
-            later += u64::from(count);
-            device.later_first.push(later);
-        }
-        for count in part.n_elements {
-            element += u64::from(count);
-            device.colour_element_first.push(element);
-        }
-        for count in part.n_entries {
-            entry += u64::from(count);
-            device.colour_connectivity_first.push(entry);
-        }
-        device.colour_run.extend_from_slice(&part.run);
-        device.coloured_elements.extend_from_slice(&part.elements);
-        device.coloured_connectivity.extend_from_slice(&part.connectivity);
-        device.later_nodes.extend_from_slice(&part.later);
-    }
+    device.later_first = offsets(parts.iter().flat_map(|part| part.n_later.iter().copied()));
+    device.later_nodes = concatenate(parts.iter().map(|part| part.later.as_slice()));
+    let batches: Vec<Batches> = parts.into_iter().map(|part| part.batches).collect();
+    Batches::join(&batches, device);
 }
 
 #[derive(Default)]
@@ -110,7 +76,8 @@ impl Arranger {
         let n_local = n_own + later.len();
         part.n_later.push(later.len() as u32);
         part.later.extend_from_slice(later);
-        let before = part.run.len();
+        let batches = &mut part.batches;
+        let before = batches.run.len();
         for (run, number) in blocks.runs(block).zip(blocks.run_first[block]..) {
             if n_local > MOST_LOCAL_NODES {
                 continue;
@@ -126,14 +93,14 @@ impl Arranger {
                 continue;
             }
             self.batcher.arrange(run.kind, items, n_local);
-            part.run.push(number);
-            part.n_elements.push(items.elements.len() as u32);
-            part.elements.extend_from_slice(&items.elements);
+            batches.run.push(number);
+            batches.n_elements.push(items.elements.len() as u32);
+            batches.elements.extend_from_slice(&items.elements);
             let n_entries = items.nodes.len().next_multiple_of(ALIGNMENT);
-            part.n_entries.push(n_entries as u32);
-            part.connectivity.extend_from_slice(&items.nodes);
-            part.connectivity.resize(part.connectivity.len() + n_entries - items.nodes.len(), 0);
+            batches.n_entries.push(n_entries as u32);
+            batches.connectivity.extend_from_slice(&items.nodes);
+            batches.connectivity.resize(batches.connectivity.len() + n_entries - items.nodes.len(), 0);
         }
-        part.n_runs.push((part.run.len() - before) as u32);
+        batches.n_of_block.push((batches.run.len() - before) as u32);
     }
 }

@@ -16,11 +16,11 @@ pub(super) fn find(group: &GroupView, n_elements: &[u32], grids: &mut Grids) {
     Walk { group, ways: ways_of(ElementKind::C3d8), around, taken }.all(n_elements, grids);
 }
 
-/// An element of a grid in the making.
+/// An element of a grid that is being built.
 #[derive(Clone, Copy)]
 struct Step {
     element: u32,
-    /// How it is turned.
+    /// Index of its orientation.
     way: u8,
     at: [i32; 3],
 }
@@ -42,7 +42,7 @@ impl<'a> Walk<'a> {
         Cell { nodes: self.ways[usize::from(step.way)].map(|corner| nodes[usize::from(corner)]), at: step.at }
     }
 
-    /// Every grid from the first element that is in none yet.
+    /// Finds all grids, each from the first element that is in no grid yet.
     fn all(mut self, n_elements: &[u32], grids: &mut Grids) {
         let mut seeds: Vec<u32> = (0..self.taken.len() as u32).collect();
         while !seeds.is_empty() {
@@ -65,7 +65,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The elements of the same section that faces lead to, breadth first.
+    /// The elements of the same section that can be reached across faces, breadth first.
     fn reach(&mut self, seed: u32) -> Vec<Step> {
         let section = self.group.section[seed as usize];
         self.taken[seed as usize] = true;
@@ -85,7 +85,7 @@ impl<'a> Walk<'a> {
                     let corners = &self.ways[usize::from(way)];
                     on_face.iter().all(|&(node, corner)| nodes[usize::from(corners[corner])] == node)
                 };
-                // Neighbours are mostly turned alike.
+                // Neighbours mostly have the same orientation.
                 let Some(way) = std::iter::once(way).chain(0..self.ways.len() as u8).find(fits) else { continue };
                 self.taken[other as usize] = true;
                 let mut at = at;
@@ -96,7 +96,7 @@ impl<'a> Walk<'a> {
         steps
     }
 
-    /// An element with all four nodes that is in no grid yet.
+    /// An element that is in no grid yet and has all four nodes.
     fn beside(&self, face: [u32; 4]) -> Option<u32> {
         let has_all = |&&element: &&u32| {
             !self.taken[element as usize] && face[1..].iter().all(|node| self.nodes(element).contains(node))

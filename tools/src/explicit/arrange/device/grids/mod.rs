@@ -9,12 +9,14 @@ use pogo_formats::mesh::ElementKind;
 use pogo_formats::mesh::{GroupView, MeshView};
 use rayon::prelude::*;
 
-/// Cells of the smallest grid that is kept: fewer are not worth a thread block of a device.
+use crate::rows::by_row;
+
+/// Fewest cells of a grid: fewer would not fill a thread block of a device.
 const FEWEST: usize = 512;
-/// Places a cell that a grid may have: one that winds through its box is left out.
+/// Most places of the bounding box for each cell: a grid that fills less of its box is dropped.
 const MOST_PLACES: usize = 4;
 
-/// The corners of each face, and where the neighbour across it has them: towards ξ, η, ζ, and back.
+/// The corners of each face, and the corners of the neighbour across it at the same nodes: towards ξ, η, ζ, and back.
 const FACES: [[[usize; 2]; 4]; 6] = [
     [[1, 0], [2, 3], [6, 7], [5, 4]],
     [[3, 0], [2, 1], [6, 5], [7, 4]],
@@ -24,7 +26,7 @@ const FACES: [[[usize; 2]; 4]; 6] = [
     [[0, 4], [1, 5], [2, 6], [3, 7]],
 ];
 
-/// The grids of a mesh, as the block file has them but for the numbers of nodes, which are the model's.
+/// The grids of a mesh as in the block file, but with the model's node indices.
 #[derive(Default)]
 pub struct Grids {
     sizes: Vec<[usize; 3]>,
@@ -33,10 +35,10 @@ pub struct Grids {
 }
 
 impl Grids {
-    /// In [`ranks`](Self::ranks): in no grid.
+    /// Marks a node in no grid in [`ranks`](Self::ranks).
     pub const NO_RANK: u32 = u32::MAX;
 
-    /// Finds them. The same for every number of threads.
+    /// Finds all grids. The result does not depend on the number of threads.
     pub fn find(mesh: &MeshView) -> Self {
         let mut grids = Self::default();
         let stands = |group: &GroupView| {
@@ -63,8 +65,8 @@ impl Grids {
         grids
     }
 
-    /// Of each node its place among those of all grids, or [`NO_RANK`](Self::NO_RANK), (n_nodes,); empty without grids. A
-    /// device that goes through a grid reads nodes fastest in this order.
+    /// Place of each node among the nodes of all grids, or [`NO_RANK`](Self::NO_RANK), (n_nodes,); empty without grids. A
+    /// device that goes through a grid reads nodes in this order fastest.
     pub fn ranks(&self, n_nodes: usize) -> Vec<u32> {
         if self.places.is_empty() {
             return Vec::new();
@@ -76,7 +78,7 @@ impl Grids {
         ranks
     }
 
-    /// Adds them to tables that have their materials.
+    /// Adds the grids to tables that have their materials.
     pub fn add_to(self, device: &mut DeviceTables, solver_from_model: &[u32]) {
         let pairs: Vec<(u8, u32)> =
             device.material_kind.iter().copied().zip(device.material_section.iter().copied()).collect();
@@ -89,8 +91,8 @@ impl Grids {
         });
     }
 
-    /// Adds the grid of these cells, and returns the numbers of those that contradict it: round a node, where five hexahedra
-    /// meet say, not all can stand in one grid.
+    /// Adds the grid of these cells, and returns the numbers of cells that do not fit into it. Where five hexahedra meet round
+    /// an edge, for example, not all can be in one grid.
     fn add(
         &mut self,
         (kind, section): (ElementKind, u32),
@@ -104,7 +106,7 @@ impl Grids {
                 high[i] = at[i].max(high[i]);
             }
         }
-        // The longest way is k, along which a device goes; turned round the diagonal, a grid is the same.
+        // A device goes along k, which is the longest direction. A grid may be turned round its diagonal.
         let length = [0, 1, 2].map(|i| (high[i] - low[i]) as usize + 2);
         let last = (0..3).rev().max_by_key(|&i| length[i]).unwrap_or(2);
         let axes = [(last + 1) % 3, (last + 2) % 3, last];
@@ -148,7 +150,7 @@ impl Grids {
     }
 }
 
-/// A cell of a grid in the making: its corners in the order of C3D8, and where it stands.
+/// A cell of a grid that is being built: its corners in the order of C3D8, and its position.
 #[derive(Clone, Copy)]
 struct Cell {
     nodes: [u32; 8],
@@ -164,22 +166,9 @@ struct Around {
 
 impl Around {
     fn new(group: &GroupView, n_nodes: usize) -> Self {
-        let mut first = vec![0_u32; n_nodes + 1];
-        for &node in group.connectivity {
-            first[node as usize + 1] += 1;
-        }
-        for node in 0..n_nodes {
-            first[node + 1] += first[node];
-        }
-        let mut next = first.clone();
-        let mut elements = vec![0; group.connectivity.len()];
-        for (element, nodes) in (0_u32..).zip(group.connectivity.chunks_exact(group.kind.n_nodes())) {
-            for &node in nodes {
-                let next = &mut next[node as usize];
-                elements[*next as usize] = element;
-                *next += 1;
-            }
-        }
+        let (first, mut elements) = by_row(n_nodes, group.connectivity.iter().copied());
+        let width = group.kind.n_nodes() as u32;
+        elements.iter_mut().for_each(|entry| *entry /= width);
         Self { first, elements }
     }
 

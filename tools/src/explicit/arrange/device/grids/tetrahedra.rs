@@ -1,8 +1,8 @@
-//! Tetrahedra in a grid, six a cell, round its diagonal (Kuhn's cut).
+//! Tetrahedra in a grid, six in each cell round its diagonal (Kuhn's subdivision).
 //!
-//! The nodes of such a grid have four directions that are alike, the three axes and the diagonal: seen along another of them the
-//! same tetrahedra make slanted cells, of which those on the surface of a box are cut. Cells that leave out none of the tetrahedra
-//! that they touch are the right ones; if none do, those that hold the most.
+//! Such a grid has four equivalent directions, the three axes and the diagonal. If another one is taken for the diagonal, the same
+//! tetrahedra make slanted cells, and those on the surface of a box are incomplete. The right cells leave out none of the
+//! tetrahedra that they touch; if there are none, the cells that hold the most tetrahedra are taken.
 
 use pogo_formats::explicit::block::grid::RING;
 use pogo_formats::mesh::GroupView;
@@ -10,11 +10,11 @@ use rayon::prelude::*;
 
 use super::{Around, Cell, FACES, FEWEST, Grids};
 
-/// One tetrahedron in so many can be a seed at least, or the group is taken not to stand in grids. Of random points one in
-/// thousands can, of a box of 8³ cells one in two.
+/// A group has no grids if fewer than one tetrahedron in this many can be a seed. In a mesh of random points one in thousands
+/// can, in a box of 8³ cells one in two.
 const LEAST_SEEDS: usize = 64;
 
-/// Corners k and l of a tetrahedron so that i, j, k, l is a positive order, for any i and j.
+/// For corners i and j of a tetrahedron, the corners k and l that make i, j, k, l a positive order.
 const BESIDE: [[[usize; 2]; 4]; 4] = [
     [[0, 0], [2, 3], [3, 1], [1, 2]],
     [[3, 2], [1, 1], [0, 3], [2, 0]],
@@ -36,10 +36,10 @@ pub(super) fn find(group: &GroupView, coordinates: &[f64], n_elements: &[u32], g
     Walk { group, coordinates, around, state, ends }.all(n_elements, grids);
 }
 
-/// Of a tetrahedron.
+/// State of a tetrahedron.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// In no grid, and a grid may be looked for from here.
+    /// In no grid, and a search may start here.
     Seed,
     /// In no grid.
     Free,
@@ -51,7 +51,7 @@ struct Walk<'a> {
     coordinates: &'a [f64],
     around: Around,
     state: Vec<State>,
-    /// Which nodes are corner 0 and corner 6 of a cell of the grid in the making.
+    /// Whether each node is corner 0, and corner 6, of a cell of the grid that is being built.
     ends: Vec<[bool; 2]>,
 }
 
@@ -70,7 +70,7 @@ struct Ring {
 }
 
 impl Ring {
-    /// The cell with the edge for its diagonal, and [`RING`] from a place on.
+    /// The cell with the edge as its diagonal; node `from` of the ring is the first of [`RING`].
     fn cell(&self, from: usize) -> Six {
         let mut nodes = [0; 8];
         [nodes[0], nodes[6]] = self.ends;
@@ -90,7 +90,7 @@ impl Walk<'_> {
         self.state[element as usize] != State::Taken && self.group.section[element as usize] == section
     }
 
-    /// Every grid from the first seed that is left.
+    /// Finds all grids, each from the first remaining seed.
     fn all(mut self, n_elements: &[u32], grids: &mut Grids) {
         let mut again = true;
         while std::mem::take(&mut again) {
@@ -112,7 +112,8 @@ impl Walk<'_> {
         }
     }
 
-    /// The cells of the best grid round an element, taken; none if there is no grid. No element that was seen is a seed any more.
+    /// The cells of the best grid round an element, which are taken then; empty if there is no grid. Elements that were visited
+    /// are no seeds any more.
     fn best(&mut self, seed: u32) -> Vec<Cell> {
         let section = self.group.section[seed as usize];
         let mut best = None;
@@ -134,8 +135,8 @@ impl Walk<'_> {
         cells
     }
 
-    /// The cells that an element may be in: the longest edge is most likely the diagonal, and of the nodes round it those near
-    /// its first node are most likely beside that.
+    /// The cells that an element may be in, the most likely first: the longest edge as the diagonal, and the nodes round it that
+    /// are near its first node as those beside it.
     fn first_cells(&self, seed: u32) -> Vec<Six> {
         let nodes = self.nodes(seed);
         let distance = |a: u32, b: u32| -> f64 {
@@ -154,10 +155,10 @@ impl Walk<'_> {
         cells
     }
 
-    /// The cells of the same section that faces lead to, breadth first. Their elements are taken.
+    /// The cells of the same section that can be reached across faces, breadth first. Their elements are taken.
     fn reach(&mut self, first: Six, section: u32) -> Vec<Cell> {
         let mut cells = vec![Cell { nodes: first.nodes, at: [0; 3] }];
-        // Of each cell one element: those of the neighbour are mostly as far from it as the last time.
+        // One element of each cell. Those of the next cell mostly have the same distance from it as in the step before.
         let mut elements = vec![first.elements[0]];
         let mut jumps = [[0; 6]; 6];
         let last = self.state.len() as u32 - 1;
@@ -188,10 +189,10 @@ impl Walk<'_> {
         cells
     }
 
-    /// The cell across a face, of free tetrahedra among some.
+    /// The cell across a face, made of free tetrahedra among `some`.
     fn beside(&self, nodes: &[u32; 8], direction: usize, section: u32, some: &[u32]) -> Option<Six> {
         let (face, known) = across(nodes, direction);
-        // The other end of its diagonal: the tetrahedron on this side of the face has one of its own there.
+        // The other end of the diagonal. The tetrahedron on this side of the face has another node there.
         let behind = [nodes[0], nodes[6]][end(direction)];
         let other = some.iter().find_map(|&element| {
             let nodes = self.nodes(element);
@@ -199,7 +200,7 @@ impl Walk<'_> {
             nodes.into_iter().find(|node| beyond && *node != behind && !face.contains(node))
         })?;
         let ring = self.ring(if end(direction) == 0 { [known, other] } else { [other, known] }, section, some)?;
-        // The other node of the face's diagonal, on the ring.
+        // The other node of the diagonal of the face lies on the ring.
         let at = if end(direction) == 0 { 2 } else { 0 };
         let from = ring.nodes.iter().position(|&node| node == face[at])?;
         let to = RING.iter().position(|&corner| corner == FACES[direction][at][1])?;
@@ -222,8 +223,8 @@ impl Walk<'_> {
         })
     }
 
-    /// What is round an edge if that is, of some, six tetrahedra of a section, none of them in a grid. Of several with the same
-    /// nodes it has the first.
+    /// The ring round an edge, if six free tetrahedra of the section among `some` make it. Of several with the same nodes, the
+    /// first is taken.
     fn ring(&self, ends: [u32; 2], section: u32, some: &[u32]) -> Option<Ring> {
         let mut found = [(0, [0; 2]); 6];
         let mut n = 0;
@@ -277,13 +278,13 @@ impl Walk<'_> {
     }
 }
 
-/// The nodes of a face, and which of them is an end of the diagonal of the cell beyond: corner 0 forwards, corner 6 back.
+/// The nodes of a face, and the one of them that is an end of the diagonal of the cell beyond: corner 0 forwards, corner 6 back.
 fn across(nodes: &[u32; 8], direction: usize) -> ([u32; 4], u32) {
     let face = FACES[direction].map(|[here, _]| nodes[here]);
     (face, face[2 * end(direction)])
 }
 
-/// Which end of its diagonal a cell has on the face towards where one comes from.
+/// The end of the diagonal of a cell on the face that leads back.
 fn end(direction: usize) -> usize {
     usize::from(direction >= 3)
 }

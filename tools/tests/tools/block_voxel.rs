@@ -1,8 +1,6 @@
 //! `pogo-block` and `pogo-info` on voxel stacks, as a user runs them.
 
 use std::fs;
-use std::path::Path;
-use std::process::{Command, Output};
 
 use pogo_formats::physics::BlockFile;
 use pogo_formats::voxel::Voxel;
@@ -10,21 +8,7 @@ use pogo_formats::voxel::setup::NodeRegion;
 
 type File = BlockFile<Voxel>;
 
-fn run(program: &str, folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(program).current_dir(folder).args(arguments).output().unwrap()
-}
-
-fn pogo_block(folder: &Path, arguments: &[&str]) -> Output {
-    run(env!("CARGO_BIN_EXE_pogo-block"), folder, arguments)
-}
-
-fn pogo_info(folder: &Path, arguments: &[&str]) -> Output {
-    run(env!("CARGO_BIN_EXE_pogo-info"), folder, arguments)
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
-}
+use crate::{pogo_block, pogo_info, text};
 
 const SIZE: [usize; 3] = [30, 22, 17];
 
@@ -170,7 +154,6 @@ fn what_is_wrong_is_said_and_nothing_is_written() {
     fs::write(folder.path().join("text.tif"), "no stack").unwrap();
     for (arguments, expected) in [
         (&["bone.npy"][..], "needs a job"),
-        (&["bone.npy", "--job", "job.toml", "--job", "job.toml"], "one job"),
         (&["bone.npy", "--job", "typo.toml"], "typo.toml:"),
         (&["bone.npy", "--job", "missing.toml"], "missing.toml"),
         (&["missing.npy", "--job", "job.toml"], "missing.npy"),

@@ -1,18 +1,18 @@
-//! Shares of a total force among the nodes of a region of the surface.
+//! Shares of a total force among the nodes of a part of the surface.
 
 use std::collections::HashMap;
 
 use pogo_formats::mesh::Mesh;
 
-/// Fraction of the area (length in 2D) of outer faces that belongs to each of these nodes, (n,), sum 1: a uniform
-/// traction as nodal forces. Counted are the outer faces that have all their nodes in the list; each gives equal parts to its
-/// nodes. `None` unless every node has a part, as when nodes inside the body are among them or a node stands alone.
+/// Fraction of the area (length in 2D) of outer faces that belongs to each of these nodes, (n,), sum 1: the nodal forces of
+/// a uniform traction. Outer faces with all their nodes in the list count; each gives equal parts to its nodes. `None` if a
+/// node has no part, because it lies inside the body or on none of these faces.
 pub fn area_fractions(mesh: &Mesh, nodes: &[u32]) -> Option<Vec<f64>> {
     let mut place = vec![u32::MAX; mesh.n_nodes()];
     for (index, &node) in nodes.iter().enumerate() {
         place[node as usize] = index as u32;
     }
-    // A face that two elements share is inside.
+    // A face that two elements share lies inside the body.
     let mut faces: HashMap<[u32; 4], ([u32; 4], usize, u32)> = HashMap::new();
     for group in &mesh.groups {
         for element in group.connectivity.chunks_exact(group.kind.n_nodes()) {
@@ -34,7 +34,7 @@ pub fn area_fractions(mesh: &Mesh, nodes: &[u32]) -> Option<Vec<f64>> {
     }
     let mut areas = vec![0.0; nodes.len()];
     let mut outer: Vec<_> = faces.into_values().filter(|&(_, _, count)| count == 1).collect();
-    // Sums in the order of the mesh, not of the hash map: the same bits every time.
+    // Sums are taken in the order of the mesh, not of the hash map, so that they have the same bits in every run.
     outer.sort_unstable();
     for (face, count, _) in outer {
         let part = area(mesh, &face[..count]) / count as f64;

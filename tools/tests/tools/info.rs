@@ -1,93 +1,25 @@
 //! The `pogo-info` command.
 
-use std::{
-    fs,
-    path::PathBuf,
-    process::{Command, Output},
-};
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
 
-use pogo_formats::block::Provenance;
-use pogo_formats::dynamics::*;
-use pogo_formats::explicit::block::{Blocks, ExplicitContents, PartitionStatistics};
-use pogo_formats::explicit::*;
-use pogo_formats::mesh::*;
-use pogo_formats::physics::{Physics, write_block};
-use pogo_tools::explicit::arrange::device_tables;
+use crate::{POGO_BLOCK, POGO_GEN, POGO_INFO, pogo_block, stdout};
 
 fn info(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_pogo-info")).args(arguments).output().unwrap()
+    Command::new(POGO_INFO).args(arguments).output().unwrap()
 }
 
-fn stdout(output: &Output) -> String {
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout.clone()).unwrap()
-}
+const DECK: &str = "*NODE\n1, 0, 0\n2, 1, 0\n3, 0, 1\n*ELEMENT, TYPE=CPE3, ELSET=ALL\n1, 1, 2, 3\n*NSET, NSET=corner\n1\n\
+    *SOLID SECTION, ELSET=ALL, MATERIAL=steel\n*MATERIAL, NAME=steel\n*DENSITY\n7800\n*ELASTIC\n2.1e11, 0.3\n*STEP\n\
+    *DYNAMIC, EXPLICIT\n, 1\n*END STEP\n";
 
 /// One triangle in one block.
 fn triangle() -> (tempfile::TempDir, PathBuf) {
-    let mesh = Mesh {
-        dimension: 2,
-        coordinates: vec![0.0, 0.0, 1.0, 0.0, 0.0, 1.0],
-        node_labels: vec![1, 2, 3],
-        node_instance: vec![0; 3],
-        instances: vec![String::new()],
-        groups: vec![ElementGroup {
-            kind: ElementKind::Cpe3,
-            labels: vec![1],
-            instance: vec![0],
-            section: vec![0],
-            connectivity: vec![0, 1, 2],
-        }],
-        node_sets: vec![NamedSet { name: "corner".into(), members: vec![0] }],
-        element_sets: vec![],
-    };
-    let blocks = Blocks {
-        capacity: 512,
-        node_first: vec![0, 3],
-        n_boundary: vec![0],
-        halo_first: vec![0, 0],
-        halo_nodes: vec![],
-        run_first: vec![0, 1],
-        run_kind: vec![ElementKind::Cpe3 as u8],
-        run_section: vec![0],
-        run_element_first: vec![0, 1],
-        run_connectivity_first: vec![0, 3],
-        elements: vec![0],
-        connectivity: vec![0, 1, 2],
-    };
-    let elasticity = Elasticity::Isotropic { young: 2.1e11, poisson: 0.3 };
-    let setup = Setup {
-        title: String::new(),
-        materials: vec![Material { name: "steel".into(), density: 7800.0, elasticity, damping_alpha: 0.0 }],
-        sections: vec![Section {
-            name: "all".into(),
-            material: 0,
-            material_from_global: [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0],
-            thickness: 1.0,
-            hourglass_factor: 1.0,
-            mass_factor: 1.0,
-        }],
-        amplitudes: vec![],
-        loads: vec![],
-        boundaries: vec![],
-        initial_velocities: vec![],
-        absorbing_layers: vec![],
-        element_histories: Vec::new(),
-        histories: vec![],
-        fields: vec![],
-        explicit: ExplicitSettings {
-            time: 1.0,
-            increment: Increment::Automatic { factor: 0.9 },
-            lumping: Lumping::RowSum,
-        },
-    };
     let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("triangle.inp"), DECK).unwrap();
+    stdout(&pogo_block(folder.path(), &["triangle.inp", "-q"]));
     let path = folder.path().join("triangle.blk");
-    let provenance = Provenance::new(Explicit::NAME, vec![], vec![]);
-    let device = device_tables(&blocks.view(), false);
-    let contents =
-        ExplicitContents { mesh: &mesh, blocks: &blocks, device: &device, statistics: &PartitionStatistics::default() };
-    write_block::<Explicit>(&path, contents, &setup, &provenance).unwrap();
     (folder, path)
 }
 
@@ -172,9 +104,7 @@ fn a_window_is_for_models_in_the_plane() {
         ("spring.toml", &["--window", "0,0,1,1"], "--window is not for masses and springs"),
         ("spring.toml", &["--size", "100"], "--size is not for masses and springs"),
     ] {
-        let mut block = Command::new(env!("CARGO_BIN_EXE_pogo-block"));
-        block.current_dir(&folder).args(["a.inp", "--job", job, "-o", "a.blk", "-q"]);
-        stdout(&block.output().unwrap());
+        stdout(&pogo_block(folder.path(), &["a.inp", "--job", job, "-o", "a.blk", "-q"]));
         let file = folder.path().join("a.blk");
         let picture = folder.path().join("a.png");
         let output = info(&[&[file.to_str().unwrap(), "--picture", picture.to_str().unwrap()][..], options].concat());
@@ -184,23 +114,22 @@ fn a_window_is_for_models_in_the_plane() {
 }
 
 #[test]
-fn help_that_cannot_be_written_is_no_success() {
+fn help_that_cannot_be_written_is_an_error() {
     for option in ["--help", "--version", "--man"] {
-        for name in ["pogo-block", "pogo-gen", "pogo-info"] {
-            let binary = PathBuf::from(env!("CARGO_BIN_EXE_pogo-info")).with_file_name(name);
+        for program in [POGO_BLOCK, POGO_GEN, POGO_INFO] {
             let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-            let output = Command::new(binary).arg(option).stdout(full).output().unwrap();
+            let output = Command::new(program).arg(option).stdout(full).output().unwrap();
             let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            assert!(output.status.code() == Some(1) && said.contains("cannot write to stdout"), "{name}: {said}");
+            assert!(output.status.code() == Some(1) && said.contains("cannot write to stdout"), "{program}: {said}");
         }
     }
 }
 
 #[test]
-fn a_reader_that_went_away_is_success() {
+fn a_closed_pipe_is_no_error() {
     let (_folder, path) = triangle();
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
-    let status = Command::new(env!("CARGO_BIN_EXE_pogo-info")).arg(path).stdout(writer).status().unwrap();
+    let status = Command::new(POGO_INFO).arg(path).stdout(writer).status().unwrap();
     assert!(status.success(), "{status}");
 }

@@ -2,20 +2,14 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
 use pogo_formats::dynamics::LoadKind;
 use pogo_formats::explicit::Explicit;
 use pogo_formats::mesh::ElementKind;
 use pogo_formats::physics::BlockFile;
 
-fn pogo_block(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_pogo-block")).current_dir(folder).args(arguments).output().unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
-}
+use crate::{POGO_BLOCK, pogo_block, text};
 
 fn names(folder: &Path) -> Vec<String> {
     let mut names: Vec<_> =
@@ -242,11 +236,7 @@ fn a_file_beyond_the_size_limit_is_an_error_that_leaves_nothing() {
     let folder = case();
     let before = names(folder.path());
     let line = "ulimit -f 4; exec \"$0\" mesh.inp --job job.toml --quiet";
-    let run = Command::new("sh")
-        .args(["-c", line, env!("CARGO_BIN_EXE_pogo-block")])
-        .current_dir(folder.path())
-        .output()
-        .unwrap();
+    let run = Command::new("sh").args(["-c", line, POGO_BLOCK]).current_dir(folder.path()).output().unwrap();
     assert_eq!(run.status.code(), Some(1), "{run:?}");
     let message = text(&run.stderr);
     assert!(message.starts_with("mesh.blk: error: File too large"), "{message}");
@@ -257,7 +247,7 @@ fn a_file_beyond_the_size_limit_is_an_error_that_leaves_nothing() {
 #[test]
 fn make_sees_a_new_file_only_when_something_changed() {
     let folder = case();
-    let program = env!("CARGO_BIN_EXE_pogo-block");
+    let program = POGO_BLOCK;
     fs::write(folder.path().join("Makefile"), format!("%.blk: %.inp job.toml\n\t{program} -q $< --job job.toml\n"))
         .unwrap();
     let Ok(first) = Command::new("make").arg("mesh.blk").current_dir(folder.path()).output() else {

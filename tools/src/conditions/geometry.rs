@@ -10,7 +10,7 @@ use rstar::{PointDistance, RTree};
 /// Positions, padded to three coordinates.
 type Position = [f64; 3];
 
-/// A mesh with what positions are looked up by; tables are made when first needed.
+/// Finds nodes of a mesh by position. Its tables are made when they are first needed.
 pub struct Geometry<'a> {
     mesh: &'a Mesh,
     lower: Position,
@@ -26,7 +26,7 @@ pub struct Nearest {
     pub node: u32,
     /// Another node at the same place, as on the other face of a crack.
     pub twin: Option<u32>,
-    /// m.
+    /// Distance from the point, m.
     pub distance: f64,
 }
 
@@ -39,7 +39,7 @@ pub struct AlongLine {
     pub weights: Vec<f64>,
     /// Largest distance of a node from the segment, m.
     pub distance: f64,
-    /// No nodes lie on the segment: those within half an element of it were taken.
+    /// No nodes lie on the segment; those within half an element of it were taken.
     pub loose: bool,
 }
 
@@ -52,7 +52,7 @@ fn dot(a: Position, b: Position) -> f64 {
 }
 
 impl<'a> Geometry<'a> {
-    /// Looks at this mesh.
+    /// Finds nodes of this mesh.
     pub fn new(mesh: &'a Mesh) -> Self {
         let (mut lower, mut upper) = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
         for node in 0..mesh.n_nodes() {
@@ -65,11 +65,16 @@ impl<'a> Geometry<'a> {
         Self { mesh, lower, upper, tree: OnceCell::new(), element_size: OnceCell::new() }
     }
 
-    /// Looks at particles that are so far from each other.
+    /// Finds particles that are about `spacing` from each other, m.
     pub fn of_particles(mesh: &'a Mesh, spacing: f64) -> Self {
         let geometry = Self::new(mesh);
         let element_size = OnceCell::from(vec![spacing as f32; mesh.n_nodes()]);
         Self { element_size, ..geometry }
+    }
+
+    /// The mesh.
+    pub fn mesh(&self) -> &'a Mesh {
+        self.mesh
     }
 
     /// Corners of the bounding box, m.
@@ -82,7 +87,7 @@ impl<'a> Geometry<'a> {
         position(self.mesh, node as usize)
     }
 
-    /// What rounding in a deck may move a node by: decks carry six or seven digits.
+    /// Distance by which rounding in a deck may move a node, m: decks carry six or seven digits.
     pub fn rounding(&self) -> f64 {
         let diagonal = difference(self.upper, self.lower);
         1e-6 * dot(diagonal, diagonal).sqrt()
@@ -130,9 +135,8 @@ impl<'a> Geometry<'a> {
         })
     }
 
-    /// Nodes no farther than `tolerance` from the segment. Without a tolerance: those on it up to rounding if they
-    /// follow one another without a gap, else those within half the local element size. `None` when there is no node, or
-    /// the ends are the same.
+    /// Nodes at most `tolerance` from the segment. Without a tolerance: nodes on it, up to rounding, if there is no gap between
+    /// them, or else those within half the local element size. `None` if there is no node or the ends are the same.
     pub fn along_line(&self, ends: [Position; 2], tolerance: Option<f64>) -> Option<AlongLine> {
         let direction = difference(ends[1], ends[0]);
         let length = dot(direction, direction).sqrt();
@@ -174,7 +178,7 @@ impl<'a> Geometry<'a> {
         })
     }
 
-    /// Neighbours along the line, and its ends, are no farther apart than an element is long.
+    /// Whether neighbours along the line, and its ends, are at most one element size apart.
     fn without_gap(&self, found: &[(f64, u32, f64)], length: f64) -> bool {
         let (Some(first), Some(last)) = (found.first(), found.last()) else { return false };
         let size = |node: u32| 1.001 * self.element_size(node);
@@ -216,9 +220,9 @@ fn position(mesh: &Mesh, node: usize) -> Position {
     position
 }
 
-/// How much of a segment [0, `length`] is nearest to each of these increasing positions, as fractions of the whole: a
-/// uniform line load as nodal forces. On a row of elements that ends where the segment does this is half an edge at the ends
-/// and the mean of two edges between. Nodes at one place, as on both faces of a crack, have equal parts.
+/// The fraction of a segment [0, `length`] that is nearest to each of these increasing positions: the nodal forces of a
+/// uniform line load. On a row of elements with the ends of the segment this is half an edge at the ends, and the mean of two
+/// edges between. Nodes at one place, as on both faces of a crack, get equal parts.
 pub fn tributary_fractions(along: &[f64], length: f64) -> Vec<f64> {
     let mut shares = Vec::with_capacity(along.len());
     let mut start = 0.0;

@@ -1,11 +1,6 @@
 //! The `pogo-gen` command.
 
-use std::path::Path;
-use std::process::{Command, Output};
-
-fn pogo_gen(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_pogo-gen")).current_dir(folder).args(arguments).output().unwrap()
-}
+use crate::pogo_gen;
 
 #[test]
 fn writes_a_deck_and_a_summary() {

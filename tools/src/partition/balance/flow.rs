@@ -1,0 +1,286 @@
+//! How many nodes cross each join: the flow that solves L λ = excess on the graph of blocks. L is its Laplacian, weighted with
+//! the lengths of the joins (Hu and Blake 1999). Of all flows that balance the blocks, this one moves the joins least.
+
+use std::cmp::Reverse;
+use std::collections::VecDeque;
+
+use super::{Balance, Joins};
+
+/// Blocks fuller than this fraction of the capacity are never dissolved.
+const KEEP: f64 = 0.8;
+/// Most iterations of the conjugate gradients, and the square of the relative residual at which they end.
+const MOST_ITERATIONS: usize = 400;
+const TOLERANCE: f64 = 1e-6;
+
+impl Balance<'_> {
+    /// Chooses the blocks to dissolve. As many under-filled blocks are kept as their nodes can fill, evenly spread along the
+    /// order of the blocks, so that no node has far to go.
+    pub(super) fn choose_dissolved(&mut self, part_of: &[u32]) {
+        let n_parts = part_of.iter().max().map_or(0, |&part| part as usize + 1);
+        let capacity = self.capacity as f64;
+        let mut nodes = vec![0_f64; n_parts];
+        let mut kept = vec![0_usize; n_parts];
+        let mut small: Vec<Vec<u32>> = vec![Vec::new(); n_parts];
+        for (block, &part) in part_of.iter().enumerate() {
+            let part = part as usize;
+            nodes[part] += f64::from(self.sizes[block]);
+            if f64::from(self.sizes[block]) < KEEP * capacity {
+                small[part].push(block as u32);
+            } else {
+                kept[part] += 1;
+            }
+        }
+        for part in 0..n_parts {
+            let n_wanted = ((nodes[part] / (capacity * super::FILL)).ceil() as usize).max(1).saturating_sub(kept[part]);
+            let small = &small[part];
+            if n_wanted >= small.len() {
+                continue;
+            }
+            let total: f64 = small.iter().map(|&block| f64::from(self.sizes[block as usize])).sum();
+            let mut sum = 0.0;
+            let mut window: Vec<u32> = Vec::new();
+            let mut n_kept = 0;
+            for (i, &block) in small.iter().enumerate() {
+                window.push(block);
+                sum += f64::from(self.sizes[block as usize]);
+                // The largest block of each window stays.
+                let due = (sum * n_wanted as f64 / total + 1e-9) as usize;
+                if due > n_kept || i + 1 == small.len() {
+                    let stay = (n_wanted - n_kept).min(due - n_kept).min(window.len());
+                    window.sort_by_key(|&block| (Reverse(self.sizes[block as usize]), block));
+                    for &block in &window[stay..] {
+                        self.dissolved[block as usize] = true;
+                    }
+                    n_kept += stay;
+                    window.clear();
+                }
+            }
+        }
+    }
+
+    /// One round: solves for the flow and passes nodes across joins. Returns how many nodes were out of place before.
+    pub(super) fn flow(&mut self, joins: &Joins, part_of: &[u32]) -> f64 {
+        let (excess, total) = self.excess(part_of);
+        if total < 0.5 {
+            return 0.0;
+        }
+        let potential = solve_laplacian(joins, &excess);
+        let mut passes: Vec<(u32, u32, u32)> = Vec::new();
+        for block in 0..self.n_blocks() {
+            for &(other, length) in joins.of(block) {
+                let drop = potential[block] - potential[other as usize];
+                let wanted = (f64::from(length) * drop).round();
+                if wanted >= 1.0 {
+                    // Two rows at a time keep the blocks in shape while the joins move.
+                    passes.push((block as u32, other, wanted.min(f64::from(2 * length)) as u32));
+                }
+            }
+        }
+        for (from, to, count) in passes {
+            self.pass(from, to, count, self.dissolved[from as usize]);
+        }
+        total
+    }
+
+    /// The nodes that each block has too many; it sums to zero over each part of the mesh. Also how many nodes are out of
+    /// place in all.
+    fn excess(&self, part_of: &[u32]) -> (Vec<f64>, f64) {
+        let n_parts = part_of.iter().max().map_or(0, |&part| part as usize + 1);
+        let mut surplus = vec![0.0; n_parts];
+        let mut room = vec![0.0; n_parts];
+        let spare = |block: usize| self.capacity as f64 - f64::from(self.sizes[block]);
+        for (block, &part) in part_of.iter().enumerate() {
+            let part = part as usize;
+            if self.dissolved[block] {
+                surplus[part] += f64::from(self.sizes[block]);
+            } else if spare(block) < 0.0 {
+                surplus[part] -= spare(block);
+            } else {
+                room[part] += spare(block);
+            }
+        }
+        let excess = |block: usize| {
+            let part = part_of[block] as usize;
+            if self.dissolved[block] {
+                f64::from(self.sizes[block])
+            } else if spare(block) < 0.0 || room[part] == 0.0 {
+                -spare(block)
+            } else {
+                -spare(block) * surplus[part] / room[part]
+            }
+        };
+        ((0..self.n_blocks()).map(excess).collect(), surplus.iter().sum())
+    }
+
+    /// Gives the remaining nodes of dissolved blocks to the blocks around.
+    pub(super) fn dissolve_rest(&mut self) {
+        for block in 0..self.n_blocks() as u32 {
+            if !self.dissolved[block as usize] {
+                continue;
+            }
+            let mut nodes = self.take_members(block);
+            while !nodes.is_empty() {
+                let before = nodes.len();
+                let mut without_host = Vec::new();
+                for node in nodes {
+                    let host = self
+                        .graph
+                        .neighbours(node)
+                        .iter()
+                        .map(|&other| self.block_of[other as usize])
+                        .filter(|&there| there != block && !self.dissolved[there as usize])
+                        .min_by_key(|&there| (self.sizes[there as usize], there));
+                    match host {
+                        Some(host) => self.give(node, block, host),
+                        None => without_host.push(node),
+                    }
+                }
+                nodes = without_host;
+                if nodes.len() == before {
+                    // All blocks around are dissolved: this one stays after all.
+                    self.dissolved[block as usize] = false;
+                    self.members[block as usize] = nodes;
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Passes the nodes that blocks have above capacity along the shortest chains of blocks to blocks with room.
+    pub(super) fn push_to_capacity(&mut self) {
+        let joins = self.joins();
+        let mut come_from = vec![u32::MAX; self.n_blocks()];
+        for block in 0..self.n_blocks() as u32 {
+            for _ in 0..64 {
+                let over = (self.sizes[block as usize] as usize).saturating_sub(self.capacity);
+                if over == 0 {
+                    break;
+                }
+                let Some(chain) = self.chain_to_room(&joins, block, &mut come_from) else { break };
+                let end = chain[0];
+                let room = self.capacity - self.sizes[end as usize] as usize;
+                let count = over.min(room) as u32;
+                // From the far end, so that no block between becomes fuller than it was.
+                let mut passed = u32::MAX;
+                for pair in chain.windows(2) {
+                    passed = self.pass(pair[1], pair[0], count.min(passed), false);
+                }
+                if passed == 0 {
+                    for pair in chain.windows(2) {
+                        self.pass(pair[1], pair[0], 1, true);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The shortest chain of blocks from one with room (first) to `block` (last).
+    fn chain_to_room(&self, joins: &Joins, block: u32, come_from: &mut [u32]) -> Option<Vec<u32>> {
+        come_from.fill(u32::MAX);
+        come_from[block as usize] = block;
+        let mut queue = VecDeque::from([block]);
+        while let Some(here) = queue.pop_front() {
+            if self.sizes[here as usize] > 0 && (self.sizes[here as usize] as usize) < self.capacity {
+                let mut chain = vec![here];
+                let mut at = here;
+                while at != block {
+                    at = come_from[at as usize];
+                    chain.push(at);
+                }
+                return Some(chain);
+            }
+            for &(other, length) in joins.of(here as usize) {
+                // A join of one or two nodes may no longer exist when its turn comes.
+                if length > 2 && come_from[other as usize] == u32::MAX {
+                    come_from[other as usize] = here;
+                    queue.push_back(other);
+                }
+            }
+        }
+        None
+    }
+}
+
+/// Connected parts of the graph of blocks, numbered from 0.
+pub(super) fn parts(joins: &Joins, n_blocks: usize) -> Vec<u32> {
+    let mut part_of = vec![u32::MAX; n_blocks];
+    let mut n_parts = 0;
+    for start in 0..n_blocks {
+        if part_of[start] != u32::MAX {
+            continue;
+        }
+        part_of[start] = n_parts;
+        let mut stack = vec![start];
+        while let Some(block) = stack.pop() {
+            for &(other, _) in joins.of(block) {
+                if part_of[other as usize] == u32::MAX {
+                    part_of[other as usize] = n_parts;
+                    stack.push(other as usize);
+                }
+            }
+        }
+        n_parts += 1;
+    }
+    part_of
+}
+
+/// Solves L λ = b by conjugate gradients with Jacobi preconditioning; b sums to zero over each part.
+fn solve_laplacian(joins: &Joins, b: &[f64]) -> Vec<f64> {
+    let n = b.len();
+    // The two sides of a join count their own nodes: their mean keeps the operator symmetric.
+    let weight = |from: usize, (to, length): (u32, u32)| -> f64 {
+        let row = joins.of(to as usize);
+        let back = row.binary_search_by_key(&(from as u32), |entry| entry.0).map_or(0, |i| row[i].1);
+        f64::from(length + back) / 2.0
+    };
+    let weights: Vec<f64> = (0..n)
+        .flat_map(|block| joins.of(block).iter().map(move |&entry| (block, entry)))
+        .map(|(b, e)| weight(b, e))
+        .collect();
+    let diagonal: Vec<f64> = (0..n)
+        .map(|block| {
+            weights[joins.first[block] as usize..joins.first[block + 1] as usize].iter().sum::<f64>().max(1e-30)
+        })
+        .collect();
+    let apply = |x: &[f64], y: &mut [f64]| {
+        for block in 0..n {
+            let mut sum = diagonal[block] * x[block];
+            for k in joins.first[block] as usize..joins.first[block + 1] as usize {
+                sum -= weights[k] * x[joins.entries[k].0 as usize];
+            }
+            y[block] = sum;
+        }
+    };
+    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    let mut x = vec![0.0; n];
+    let mut r = b.to_vec();
+    let mut z: Vec<f64> = r.iter().zip(&diagonal).map(|(r, d)| r / d).collect();
+    let mut p = z.clone();
+    let mut q = vec![0.0; n];
+    let mut rz = dot(&r, &z);
+    let end = TOLERANCE * dot(b, b);
+    for _ in 0..MOST_ITERATIONS {
+        let residual = dot(&r, &r);
+        if residual.is_nan() || residual <= end {
+            break;
+        }
+        apply(&p, &mut q);
+        let pq = dot(&p, &q);
+        if pq.is_nan() || pq <= 0.0 {
+            break;
+        }
+        let alpha = rz / pq;
+        for i in 0..n {
+            x[i] += alpha * p[i];
+            r[i] -= alpha * q[i];
+            z[i] = r[i] / diagonal[i];
+        }
+        let rz_new = dot(&r, &z);
+        let beta = rz_new / rz;
+        rz = rz_new;
+        for i in 0..n {
+            p[i] = z[i] + beta * p[i];
+        }
+    }
+    x
+}

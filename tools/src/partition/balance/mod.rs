@@ -1,0 +1,283 @@
+//! Fills blocks to capacity: some under-filled blocks are dissolved, and nodes are passed across joins from blocks that
+//! have too many to blocks that have room.
+
+mod cut;
+mod flow;
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use rayon::prelude::*;
+
+use super::{NodeGraph, block_sizes};
+
+/// Share of all places that the remaining blocks should fill. The rest is room for whole nodes and odd corners.
+pub(crate) const FILL: f64 = 0.9993;
+/// Most rounds of flow.
+const MOST_ROUNDS: usize = 12;
+/// How often badly shaped blocks are cut and shared out.
+const MOST_ATTEMPTS: usize = 3;
+/// Balances the blocks and smooths their joins. Afterwards no block is above capacity, and some have no nodes.
+///
+/// Blocks with too long a boundary are cut first. They are thin pieces where fronts met; their halves are dissolved into the
+/// blocks around, which grow in their place.
+pub(crate) fn balance(
+    graph: &NodeGraph,
+    block_of: &mut [u32],
+    capacity: usize,
+    dimension: usize,
+    progress: &dyn Fn(f64),
+) {
+    let n_blocks = block_of.iter().max().map_or(0, |&block| block as usize + 1);
+    let mut state = Balance::new(graph, block_of, n_blocks, capacity);
+    // Smoothing may overfill blocks a little; the flow evens that out. Layers of a solid meet in rougher faces and need more.
+    let (n_sweeps, spare) = if dimension == 3 { (6, capacity / 8) } else { (1, capacity / 64) };
+    for _ in 0..n_sweeps {
+        state.smooth(capacity + spare);
+    }
+    for attempt in 0..MOST_ATTEMPTS {
+        let n_cut = state.cut_long(dimension);
+        if attempt > 0 && n_cut == 0 {
+            break;
+        }
+        let mut joins = state.joins();
+        let part_of = flow::parts(&joins, state.n_blocks());
+        state.choose_dissolved(&part_of);
+        let mut surplus = f64::INFINITY;
+        for _ in 0..MOST_ROUNDS {
+            let remaining = state.flow(&joins, &part_of);
+            // The last few nodes are moved faster one by one.
+            if remaining > 0.8 * surplus || remaining < 0.5 {
+                break;
+            }
+            surplus = remaining;
+            joins = state.joins();
+        }
+        state.dissolve_rest();
+        state.push_to_capacity();
+        state.smooth(capacity);
+        progress((attempt + 1) as f64 / MOST_ATTEMPTS as f64);
+    }
+    state.cut_rest();
+}
+
+/// Lengths of joins between blocks, as compressed rows.
+#[derive(Clone)]
+struct Joins {
+    first: Vec<u32>,
+    /// The other block, and the number of nodes of this block that read it.
+    entries: Vec<(u32, u32)>,
+}
+
+impl Joins {
+    fn of(&self, block: usize) -> &[(u32, u32)] {
+        &self.entries[self.first[block] as usize..self.first[block + 1] as usize]
+    }
+}
+
+struct Balance<'a> {
+    graph: &'a NodeGraph,
+    block_of: &'a mut [u32],
+    capacity: usize,
+    sizes: Vec<u32>,
+    /// Nodes of each block. Some may have left since; those that came back stand there twice.
+    members: Vec<Vec<u32>>,
+    dissolved: Vec<bool>,
+}
+
+impl<'a> Balance<'a> {
+    fn new(graph: &'a NodeGraph, block_of: &'a mut [u32], n_blocks: usize, capacity: usize) -> Self {
+        let sizes = block_sizes(block_of, n_blocks);
+        let mut members: Vec<Vec<u32>> = sizes.iter().map(|&size| Vec::with_capacity(size as usize + 32)).collect();
+        for (node, &block) in block_of.iter().enumerate() {
+            members[block as usize].push(node as u32);
+        }
+        Self { graph, block_of, capacity, sizes, members, dissolved: vec![false; n_blocks] }
+    }
+
+    fn n_blocks(&self) -> usize {
+        self.sizes.len()
+    }
+
+    /// The nodes that a block has now, each once; its own list is empty afterwards.
+    fn take_members(&mut self, block: u32) -> Vec<u32> {
+        let mut members = std::mem::take(&mut self.members[block as usize]);
+        forget_departed(&mut members, self.block_of, block, self.sizes[block as usize]);
+        members
+    }
+
+    /// Join lengths. Members that have left are removed first.
+    fn joins(&mut self) -> Joins {
+        let (graph, block_of) = (self.graph, &*self.block_of);
+        let rows: Vec<Vec<(u32, u32)>> = self
+            .members
+            .par_iter_mut()
+            .zip(&self.sizes)
+            .enumerate()
+            .with_min_len(16)
+            .map(|(block, (members, &size))| {
+                let block = block as u32;
+                forget_departed(members, block_of, block, size);
+                let mut row: Vec<(u32, u32)> = Vec::with_capacity(8);
+                for &node in members.iter() {
+                    let mut last = block;
+                    for &other in graph.neighbours(node) {
+                        let there = block_of[other as usize];
+                        if there != block && there != last {
+                            last = there;
+                            match row.iter_mut().find(|entry| entry.0 == there) {
+                                Some(entry) => entry.1 += 1,
+                                None => row.push((there, 1)),
+                            }
+                        }
+                    }
+                }
+                row.sort_unstable();
+                row
+            })
+            .collect();
+        let mut first = Vec::with_capacity(rows.len() + 1);
+        first.push(0);
+        let mut entries = Vec::new();
+        for row in rows {
+            entries.extend(row);
+            first.push(entries.len() as u32);
+        }
+        Joins { first, entries }
+    }
+
+    /// Passes up to `count` nodes across a join, first those that have the most links to the other block. Unless `all` is set,
+    /// the block that gives stays in one piece. Returns the number of nodes that were passed.
+    fn pass(&mut self, from: u32, to: u32, count: u32, all: bool) -> u32 {
+        let graph = self.graph;
+        let mut heap: BinaryHeap<(i32, Reverse<u32>)> = BinaryHeap::new();
+        for &node in &self.members[from as usize] {
+            if self.block_of[node as usize] == from {
+                let (gain, linked) = self.gain(node, from, to);
+                if linked {
+                    heap.push((gain, Reverse(node)));
+                }
+            }
+        }
+        let mut moved = 0;
+        while moved < count && (all || self.sizes[from as usize] > 1) {
+            let Some((gain, Reverse(node))) = heap.pop() else { break };
+            if self.block_of[node as usize] != from || self.gain(node, from, to).0 != gain {
+                continue;
+            }
+            if !all && !self.is_removable(node, from) {
+                continue;
+            }
+            self.give(node, from, to);
+            moved += 1;
+            for &other in graph.neighbours(node) {
+                if self.block_of[other as usize] == from {
+                    heap.push((self.gain(other, from, to).0, Reverse(other)));
+                }
+            }
+        }
+        moved
+    }
+
+    fn give(&mut self, node: u32, from: u32, to: u32) {
+        self.block_of[node as usize] = to;
+        self.members[to as usize].push(node);
+        self.sizes[from as usize] -= 1;
+        self.sizes[to as usize] += 1;
+    }
+
+    /// Number of links by which a move would shorten the joins, and whether the node is linked to the other block at all.
+    fn gain(&self, node: u32, from: u32, to: u32) -> (i32, bool) {
+        let mut gain = 0;
+        let mut linked = false;
+        for &other in self.graph.neighbours(node) {
+            let there = self.block_of[other as usize];
+            if there == to {
+                gain += 1;
+                linked = true;
+            } else if there == from {
+                gain -= 1;
+            }
+        }
+        (gain, linked)
+    }
+
+    /// Whether a block stays in one piece without a node, judged by the neighbours of the node alone.
+    fn is_removable(&self, node: u32, block: u32) -> bool {
+        let mut beside = [0_u32; 64];
+        let mut n = 0;
+        for &other in self.graph.neighbours(node) {
+            if self.block_of[other as usize] == block {
+                if n == beside.len() {
+                    return false;
+                }
+                beside[n] = other;
+                n += 1;
+            }
+        }
+        // The first `reached` entries are linked to the first one.
+        let beside = &mut beside[..n];
+        let mut reached = 1;
+        let mut done = 0;
+        while done < reached && reached < n {
+            let links = self.graph.neighbours(beside[done]);
+            done += 1;
+            let mut i = reached;
+            while i < n {
+                if links.contains(&beside[i]) {
+                    beside.swap(i, reached);
+                    reached += 1;
+                }
+                i += 1;
+            }
+        }
+        reached >= n
+    }
+
+    /// Moves nodes that have more links to another block than to their own, while that block has room.
+    fn smooth(&mut self, most: usize) {
+        let graph = self.graph;
+        for block in 0..self.n_blocks() as u32 {
+            if self.dissolved[block as usize] {
+                continue;
+            }
+            let mut place = 0;
+            while place < self.members[block as usize].len() {
+                let node = self.members[block as usize][place];
+                place += 1;
+                let neighbours = graph.neighbours(node);
+                if self.block_of[node as usize] != block
+                    || neighbours.iter().all(|&other| self.block_of[other as usize] == block)
+                {
+                    continue;
+                }
+                let links_to = |to: u32| neighbours.iter().filter(|&&n| self.block_of[n as usize] == to).count();
+                let inside = links_to(block);
+                let best = neighbours
+                    .iter()
+                    .map(|&other| self.block_of[other as usize])
+                    .filter(|&to| {
+                        to != block && !self.dissolved[to as usize] && (self.sizes[to as usize] as usize) < most
+                    })
+                    .map(|to| (links_to(to), Reverse(to)))
+                    .max();
+                if let Some((links, Reverse(to))) = best
+                    && links > inside
+                    && self.sizes[block as usize] > 1
+                    && self.is_removable(node, block)
+                {
+                    self.give(node, block, to);
+                }
+            }
+        }
+    }
+}
+
+/// Reduces the list of a block to the `size` nodes that it has, each once.
+fn forget_departed(members: &mut Vec<u32>, block_of: &[u32], block: u32, size: u32) {
+    members.retain(|&node| block_of[node as usize] == block);
+    if members.len() != size as usize {
+        members.sort_unstable();
+        members.dedup();
+    }
+}

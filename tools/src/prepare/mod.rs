@@ -1,0 +1,120 @@
+//! Making a block file: one path for every physics.
+//!
+//! A physics implements [`Prepare`]. [`run`] checks where the file is to go, lets the physics read its input, hashes the
+//! files that were read, lets the physics arrange and write its tables, and reports the figures and their cost.
+
+mod error;
+mod input;
+pub mod options;
+mod report;
+mod work;
+
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
+
+use pogo_formats::block::Provenance;
+use pogo_formats::physics::Physics;
+use serde::Serialize;
+
+pub use error::PrepareError;
+pub use input::{InputKind, files_of, is_deck};
+pub use report::{DomainFigures, Figures, Report, count, peak_memory};
+pub use work::{Progress, Remarks, Seconds, Work};
+
+/// Files of a preparation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// Deck, stack or mesh.
+    pub input: PathBuf,
+    /// TOML jobs; later ones win.
+    pub jobs: Vec<PathBuf>,
+    /// Block file to write.
+    pub output: PathBuf,
+}
+
+/// How the block file of one physics is made.
+pub trait Prepare: Physics {
+    /// What reports call the input.
+    const INPUT: &'static str;
+    /// The kind of input that is for this physics where no job says otherwise.
+    const DEFAULT_FOR: Option<InputKind>;
+    /// Options on the command line.
+    type Options: clap::Args;
+    /// What was read, with the jobs applied.
+    type Model;
+    /// What `--check` reports of a model; empty for an input that cannot be used.
+    type Contents: Serialize + Display + Default;
+    /// What is reported of a block file.
+    type Figures: Figures;
+
+    /// The options that decide what is in the file, as on a command line.
+    fn command_line(options: &Self::Options) -> Vec<String>;
+
+    /// Reads the input and applies the jobs. Finds everything that can be wrong with them.
+    ///
+    /// # Errors
+    /// The input or a job cannot be used.
+    fn read(request: &Request, options: &Self::Options, work: &mut Work) -> Result<Self::Model, PrepareError>;
+
+    /// What `--check` reports of a model.
+    fn contents(model: &Self::Model, remarks: &Remarks) -> Self::Contents;
+
+    /// What `--check` reports of an input that cannot be used.
+    fn contents_of_failure(error: &PrepareError) -> Self::Contents {
+        let _ = error;
+        Self::Contents::default()
+    }
+
+    /// Arranges the model and writes the block file. Gives its length in bytes and its figures.
+    ///
+    /// # Errors
+    /// The model cannot be cut or tabulated, or the file cannot be written.
+    fn write(
+        model: Self::Model,
+        request: &Request,
+        options: &Self::Options,
+        provenance: &Provenance,
+        work: &mut Work,
+    ) -> Result<(u64, Self::Figures), PrepareError>;
+}
+
+/// Makes a block file. `request.output` is afterwards the whole new file or, after an error, what it was before.
+///
+/// # Errors
+/// See [`PrepareError`].
+pub fn run<P: Prepare>(
+    request: &Request,
+    options: &P::Options,
+    progress: &dyn Progress,
+) -> Result<Report, PrepareError> {
+    input::check_output(&request.output, std::iter::once(&request.input).chain(&request.jobs))?;
+    let mut work = Work::new(progress);
+    let model = P::read(request, options, &mut work)?;
+    let sources = input::sources(work.sources.iter().chain(&request.jobs))?;
+    let provenance = Provenance::new(P::NAME, sources, P::command_line(options));
+    let (bytes, figures) = P::write(model, request, options, &provenance, &mut work)?;
+    Ok(report::made(request, [P::NAME, P::INPUT], bytes, &figures, &mut work))
+}
+
+/// Reads everything and reports, without writing anything. Problems of the inputs are part of the report.
+pub fn check<P: Prepare>(request: &Request, options: &P::Options, progress: &dyn Progress) -> Report {
+    let mut work = Work::new(progress);
+    let names = [P::NAME, P::INPUT];
+    match P::read(request, options, &mut work) {
+        Ok(model) => {
+            let contents = P::contents(&model, &work.remarks);
+            report::checked(request, names, &contents, None, &work.remarks)
+        }
+        Err(error) => {
+            let contents = P::contents_of_failure(&error);
+            report::checked(request, names, &contents, Some(&error), &Remarks::default())
+        }
+    }
+}
+
+/// A note on a model that asks for no output.
+pub fn nothing_recorded(input: &Path) -> String {
+    let text =
+        "nothing but energies is recorded: ask for *NODE OUTPUT in a deck, for a [[monitor]] or a [[field]] in a job";
+    format!("{}: note: {text}", input.display())
+}

@@ -1,0 +1,116 @@
+//! What a preparation reports and finds on its way.
+
+use std::fmt::Display;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use pogo_formats::job::Place;
+use serde::ser::{Serialize, SerializeMap, Serializer};
+
+/// Shows how far the work is.
+pub trait Progress: Sync {
+    /// A stage begins.
+    fn stage(&self, name: &'static str);
+    /// This fraction of the stage is done, in [0, 1].
+    fn fraction(&self, done: f64);
+}
+
+/// Shows nothing.
+impl Progress for () {
+    fn stage(&self, _: &'static str) {}
+    fn fraction(&self, _: f64) {}
+}
+
+/// What the user should know about inputs that were accepted.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Remarks {
+    /// `file:line: note: …`: what was done with an input, such as the nearest node that was taken.
+    pub notes: Vec<String>,
+    /// `file:line: warning: …`: what is probably a mistake in an input.
+    pub warnings: Vec<String>,
+}
+
+impl Remarks {
+    /// Adds a note on a table of a job.
+    pub fn note(&mut self, place: &Place, text: impl Display) {
+        self.notes.push(format!("{place}: note: {text}"));
+    }
+
+    /// Adds a warning about a table of a job.
+    pub fn warn(&mut self, place: &Place, text: impl Display) {
+        self.warnings.push(format!("{place}: warning: {text}"));
+    }
+
+    /// Adds all of another list.
+    pub fn extend(&mut self, other: Self) {
+        self.notes.extend(other.notes);
+        self.warnings.extend(other.warnings);
+    }
+}
+
+/// Wall time of each stage and of all, s. Serialised as an object with a key for each stage, then `total`.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Seconds {
+    /// Stages in the order in which they ran.
+    pub stages: Vec<(&'static str, f64)>,
+    /// From the start to the end.
+    pub total: f64,
+}
+
+impl Serialize for Seconds {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.stages.len() + 1))?;
+        for (name, seconds) in &self.stages {
+            map.serialize_entry(name, seconds)?;
+        }
+        map.serialize_entry("total", &self.total)?;
+        map.end()
+    }
+}
+
+/// One preparation under way: its progress, the time of its stages, the files that it has read and its remarks.
+pub struct Work<'a> {
+    progress: &'a dyn Progress,
+    start: Instant,
+    stage_start: Instant,
+    stages: Vec<(&'static str, f64)>,
+    /// Files beside the jobs that the model is made from, in the order of the provenance.
+    pub sources: Vec<PathBuf>,
+    /// What the user should know.
+    pub remarks: Remarks,
+}
+
+impl<'a> Work<'a> {
+    /// Starts the clock.
+    pub fn new(progress: &'a dyn Progress) -> Self {
+        let now = Instant::now();
+        let (sources, remarks) = (Vec::new(), Remarks::default());
+        Self { progress, start: now, stage_start: now, stages: Vec::new(), sources, remarks }
+    }
+
+    /// Ends the stage before and begins the next one.
+    pub fn stage(&mut self, name: &'static str) {
+        self.end_stage();
+        self.stages.push((name, 0.0));
+        self.progress.stage(name);
+    }
+
+    /// Shows how much of the stage is done, in [0, 1].
+    pub fn fraction(&self, done: f64) {
+        self.progress.fraction(done);
+    }
+
+    /// Ends the last stage and gives the times of all.
+    pub fn seconds(&mut self) -> Seconds {
+        self.end_stage();
+        Seconds { stages: self.stages.clone(), total: self.start.elapsed().as_secs_f64() }
+    }
+
+    fn end_stage(&mut self) {
+        let now = Instant::now();
+        if let Some((_, seconds)) = self.stages.last_mut() {
+            *seconds += now.duration_since(self.stage_start).as_secs_f64();
+        }
+        self.stage_start = now;
+    }
+}

@@ -1,0 +1,46 @@
+//! Tables of rows that stand one after the other.
+
+use std::ops::AddAssign;
+
+use rayon::prelude::*;
+
+/// Where each row begins and the last one ends, (n + 1,), from the lengths of the rows.
+pub(crate) fn offsets<T: Copy + Default + AddAssign + From<u32>>(lengths: impl IntoIterator<Item = u32>) -> Vec<T> {
+    let mut end = T::default();
+    let ends = lengths.into_iter().map(|length| {
+        end += T::from(length);
+        end
+    });
+    std::iter::once(T::default()).chain(ends).collect()
+}
+
+/// Items by the row that each belongs to, ascending within a row: where each row begins, (n_rows + 1,), and the items. `row_of`
+/// gives the rows of the items 0, 1, ….
+pub(crate) fn by_row(n_rows: usize, row_of: impl Iterator<Item = u32> + Clone) -> (Vec<u32>, Vec<u32>) {
+    let mut lengths = vec![0; n_rows];
+    row_of.clone().for_each(|row| lengths[row as usize] += 1);
+    let first: Vec<u32> = offsets(lengths);
+    let mut items = vec![0; first[n_rows] as usize];
+    let mut next = first.clone();
+    for (item, row) in (0..).zip(row_of) {
+        let place = &mut next[row as usize];
+        items[*place as usize] = item;
+        *place += 1;
+    }
+    (first, items)
+}
+
+/// Slices one after the other, copied by all threads.
+pub(crate) fn concatenate<'a, T: Copy + Default + Send + Sync + 'a>(parts: impl Iterator<Item = &'a [T]>) -> Vec<T> {
+    let parts: Vec<&[T]> = parts.collect();
+    let mut all = vec![T::default(); parts.iter().map(|part| part.len()).sum()];
+    let mut rest = all.as_mut_slice();
+    let places = parts.iter().map(|part| {
+        let (place, after) = std::mem::take(&mut rest).split_at_mut(part.len());
+        rest = after;
+        place
+    });
+    let places: Vec<&mut [T]> = places.collect();
+    places.into_par_iter().zip(&parts).for_each(|(to, from)| to.copy_from_slice(from));
+    all
+}
