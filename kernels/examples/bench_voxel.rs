@@ -1,6 +1,7 @@
 //! Solves a voxel stack: `bench_voxel FILE NX NY NZ [key=value]…`, FILE raw bytes, x fastest, not 0 is solid.
 //! The lowest and highest layers of nodes in z are held, the highest moved by −1 % of the height.
 use pogo_formats::voxel::bricks_of;
+use pogo_kernels::papers::voxel::{AveragedSettings, solve_averaged};
 use pogo_kernels::voxel::*;
 
 fn main() {
@@ -50,8 +51,8 @@ fn main() {
     };
     let mut go = |_: usize, _: f64| std::ops::ControlFlow::Continue(());
     if papers {
-        let solution = solve_averaged(&problem, Grid::Bricks, &AveragedSettings::default(), &fixed, &[], None, &mut go)
-            .expect("memory");
+        let solution =
+            solve_averaged(&problem, Grid::Bricks, &AveragedSettings::default(), &[], None, &mut go).expect("memory");
         println!(
             "the papers' method: {} iterations, {:.0} products, residual {:.2e}, {:.2} s",
             solution.iterations, solution.products, solution.relative_residual, solution.seconds

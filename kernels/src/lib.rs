@@ -8,6 +8,7 @@ pub mod dynamics;
 pub mod eikonal;
 pub mod exchange;
 pub mod explicit;
+pub mod papers;
 pub mod simd;
 pub mod spring;
 pub mod voxel;

@@ -1,19 +1,18 @@
-//! Where things stand in a brick and its neighbours.
+//! Slots of a brick (8 × 8 × 8 voxels, in Morton order), and its neighbours.
 
 use std::sync::LazyLock;
 
 use pogo_formats::voxel::{BricksView, NO_BRICK, morton_position};
 
 /// Positions of the 512 slots of a brick.
-pub(super) struct Slots {
+pub(crate) struct Slots {
     /// Index of each slot's voxel, (z, y, x) in 8 × 8 × 8.
     pub voxel: [u16; 512],
-    /// Slots that stand at the upper face, edge or corner d = dx + 2 dy + 4 dz: x = 7 where dx is set, and so on.
+    /// Mask of the slots at the upper face, edge or corner d = dx + 2 dy + 4 dz: those with x = 7 if dx is set, and so on.
     pub high: [[u64; 8]; 8],
 }
 
-/// The one and only.
-pub(super) static SLOTS: LazyLock<Slots> = LazyLock::new(|| {
+pub(crate) static SLOTS: LazyLock<Slots> = LazyLock::new(|| {
     let mut slots = Slots { voxel: [0; 512], high: [[0; 8]; 8] };
     for slot in 0..512 {
         let at = morton_position(slot as u64).map(|p| p as usize);
@@ -25,29 +24,32 @@ pub(super) static SLOTS: LazyLock<Slots> = LazyLock::new(|| {
     slots
 });
 
-/// The neighbour of a brick at d = dx + 2 dy + 4 dz above it in those directions.
-pub(super) fn above(bricks: &BricksView, brick: usize, d: usize) -> Option<usize> {
+/// The mask that selects every slot.
+pub(crate) const ALL_SLOTS: [u64; 8] = [u64::MAX; 8];
+
+/// The next brick in the positive directions of d = dx + 2 dy + 4 dz.
+pub(crate) fn above(bricks: &BricksView, brick: usize, d: usize) -> Option<usize> {
     let next = bricks.neighbours[27 * brick + 13 + (d & 1) + 3 * (d >> 1 & 1) + 9 * (d >> 2)];
     (next != NO_BRICK).then_some(next as usize)
 }
 
-/// The neighbour of a brick at d = dx + 2 dy + 4 dz below it in those directions.
-pub(super) fn below(bricks: &BricksView, brick: usize, d: usize) -> Option<usize> {
+/// The next brick in the negative directions of d = dx + 2 dy + 4 dz.
+pub(crate) fn below(bricks: &BricksView, brick: usize, d: usize) -> Option<usize> {
     let next = bricks.neighbours[27 * brick + 13 - (d & 1) - 3 * (d >> 1 & 1) - 9 * (d >> 2)];
     (next != NO_BRICK).then_some(next as usize)
 }
 
-/// Calls `act(slot, rank)` for each set bit of `mask & select`; `rank` counts all set bits of `mask` before it.
+/// Calls `act(slot, rank)` for each set bit of `mask & select`. The rank is the number of set bits of `mask` before it.
 #[inline(always)]
-pub(super) fn for_each_slot(mask: &[u64], select: &[u64; 8], mut act: impl FnMut(usize, usize)) {
+pub(crate) fn for_each_slot(mask: &[u64], select: &[u64; 8], mut act: impl FnMut(usize, usize)) {
     let mut before = 0;
     for word in 0..8 {
         let whole = mask[word];
-        let mut left = whole & select[word];
-        while left != 0 {
-            let bit = left.trailing_zeros();
+        let mut remaining = whole & select[word];
+        while remaining != 0 {
+            let bit = remaining.trailing_zeros();
             act(64 * word + bit as usize, before + (whole & ((1 << bit) - 1)).count_ones() as usize);
-            left &= left - 1;
+            remaining &= remaining - 1;
         }
         before += whole.count_ones() as usize;
     }

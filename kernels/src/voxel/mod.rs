@@ -1,32 +1,31 @@
-//! Voxel statics: K u = f on cubes of one edge length, one Poisson's ratio and a modulus each.
+//! Voxel statics: K u = f on cubes of one edge length and one Poisson's ratio, with a modulus each.
+//!
+//! `README.md` in this folder describes the method.
 
-mod averaged;
-mod blocks;
 mod bricks;
 mod cube;
-mod domains;
-mod factor;
+pub(crate) mod elements;
 mod fine;
-mod first;
 mod forces;
 mod gpu;
-mod half;
-mod lookup;
+mod iteration;
+mod lists;
 mod multigrid;
-mod number;
+pub(crate) mod number;
 mod problem;
 mod product;
 mod rows;
 mod solve;
-mod split;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
+pub(crate) mod vectors;
 
-pub use averaged::{AveragedError, AveragedSettings, solve_averaged};
 pub use cube::Cube;
 pub use gpu::{FineReport, GpuSolverReport, GpuStaticSolver, Measurement, gpu_modules, measure_fine_level};
-pub use lookup::{Grid, Joined};
+pub use iteration::{Solution, SolverSettings};
 pub use multigrid::{CycleKind, CycleSettings};
+pub(crate) use multigrid::{FACTORISED, PLACES, place_of};
 pub use problem::{FixedDof, Moduli, NodalForce, StaticProblem};
-pub use product::{Product, Scratch};
-pub use solve::{Solution, SolverSettings, StaticSolver};
+pub(crate) use problem::{Stopping, Voxels};
+pub use product::{Grid, Joined, NodeTables, Product, Scratch};
+pub use solve::StaticSolver;

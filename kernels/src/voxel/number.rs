@@ -73,7 +73,7 @@ pub(super) fn walsh<T: Real, I: InstructionSet>(v: [Eight<T, I>; 8]) -> [Eight<T
 }
 
 /// A slice that several threads write, each its own part.
-pub(super) struct Shared<T>(*mut T, usize);
+pub(crate) struct Shared<T>(*mut T, usize);
 
 // SAFETY: whoever calls `part` promises that parts do not overlap.
 unsafe impl<T: Send> Send for Shared<T> {}

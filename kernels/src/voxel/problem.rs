@@ -1,4 +1,4 @@
-//! What is to be solved.
+//! The problem to solve, and when it counts as solved.
 
 use pogo_formats::voxel::BricksView;
 use rayon::prelude::*;
@@ -6,18 +6,18 @@ use rayon::prelude::*;
 /// Young's modulus of each element.
 #[derive(Debug, Clone, Copy)]
 pub enum Moduli<'a> {
-    /// A class each.
+    /// Elements have classes.
     Classes {
         /// Index into `young`, (n_elements,).
         class: &'a [u8],
         /// Young's modulus of each class, positive.
         young: &'a [f64],
     },
-    /// A modulus each, positive.
+    /// Each element has a modulus of its own, positive.
     Each {
         /// (n_elements,).
         modulus: &'a [f32],
-        /// What all are multiplied with.
+        /// Factor of all moduli.
         scale: f64,
     },
 }
@@ -33,6 +33,23 @@ impl Moduli<'_> {
     }
 }
 
+/// Voxels of one size with their moduli.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Voxels<'a> {
+    pub bricks: BricksView<'a>,
+    pub moduli: Moduli<'a>,
+    /// Edge of a voxel h.
+    pub spacing: f64,
+}
+
+impl Voxels<'_> {
+    /// E h of element `e`.
+    #[inline(always)]
+    pub fn stiffness(&self, e: usize) -> f64 {
+        self.spacing * self.moduli.young(e)
+    }
+}
+
 /// A prescribed displacement.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FixedDof {
@@ -42,6 +59,13 @@ pub struct FixedDof {
     pub direction: u8,
     /// Displacement, in the unit of the edge length.
     pub value: f64,
+}
+
+impl FixedDof {
+    /// Number of the degree of freedom, 3 node + direction.
+    pub(crate) fn dof(&self) -> usize {
+        3 * self.node as usize + usize::from(self.direction)
+    }
 }
 
 /// A force on a node.
@@ -55,10 +79,17 @@ pub struct NodalForce {
     pub value: f64,
 }
 
+impl NodalForce {
+    /// Number of the degree of freedom, 3 node + direction.
+    pub(crate) fn dof(&self) -> usize {
+        3 * self.node as usize + usize::from(self.direction)
+    }
+}
+
 /// One linear problem on a voxel mesh.
 #[derive(Debug, Clone, Copy)]
 pub struct StaticProblem<'a> {
-    /// Which voxels are there.
+    /// The voxels.
     pub bricks: BricksView<'a>,
     /// Young's moduli E.
     pub moduli: Moduli<'a>,
@@ -73,27 +104,30 @@ pub struct StaticProblem<'a> {
 }
 
 impl StaticProblem<'_> {
-    /// Largest ‖f − K x‖ that is nothing but rounding where displacements are as large as 1.
-    pub(super) fn rounding(&self) -> f64 {
+    /// Upper bound of the rounding error in ‖f − K x‖ for displacements of size 1.
+    pub(crate) fn rounding(&self) -> f64 {
         let young = (0..self.bricks.n_elements()).into_par_iter().map(|e| self.moduli.young(e));
         1e-14 * (3.0 * self.bricks.n_nodes() as f64).sqrt() * self.spacing * young.reduce(|| 0.0, f64::max)
     }
 }
 
-/// When a solve is done: ‖r‖ of `norm0` ‖r₀‖, or, where the prescribed displacements themselves are the solution, what rounding leaves.
-pub(super) fn stopping(norm0: f64, tolerance: f64, rounding: f64, fixed: &[FixedDof]) -> Stopping {
-    let negligible = rounding * fixed.iter().fold(0.0_f64, |most, dof| most.max(dof.value.abs()));
-    if norm0 > negligible {
-        Stopping { limit: tolerance * norm0, unit: norm0 }
-    } else {
-        Stopping { limit: negligible, unit: f64::INFINITY }
-    }
+/// When an iteration stops, and the unit in which it reports ‖r‖.
+pub(crate) struct Stopping {
+    /// ‖r‖ at which it stops.
+    pub limit: f64,
+    /// Relative residuals are ‖r‖ over this.
+    pub unit: f64,
 }
 
-/// See [`stopping`].
-pub(super) struct Stopping {
-    /// ‖r‖ to come to.
-    pub limit: f64,
-    /// What ‖r‖ is told in parts of.
-    pub unit: f64,
+impl Stopping {
+    /// Stops at `tolerance` ‖r₀‖. Where ‖r₀‖ is no more than the rounding error (see [`StaticProblem::rounding`]), the
+    /// prescribed displacements themselves are the solution; their relative residual is 0.
+    pub fn new(norm0: f64, tolerance: f64, rounding: f64, fixed: &[FixedDof]) -> Self {
+        let negligible = rounding * fixed.iter().fold(0.0_f64, |most, dof| most.max(dof.value.abs()));
+        if norm0 > negligible {
+            Self { limit: tolerance * norm0, unit: norm0 }
+        } else {
+            Self { limit: negligible, unit: f64::INFINITY }
+        }
+    }
 }

@@ -8,8 +8,8 @@ use pogo_formats::voxel::{BricksView, masks::Mask};
 use rayon::prelude::*;
 
 use super::bricks::{SLOTS, for_each_slot};
+use super::elements::Elements;
 use super::number::Shared;
-use super::split::Elements;
 use crate::simd::{Level, Real, same_numbers, same_numbers_mut, same_value, same_value_mut};
 
 /// Values of a plane of 9 × 9 nodes: component, y, x; the rest of a row is not used.

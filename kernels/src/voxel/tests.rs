@@ -37,11 +37,12 @@ fn the_product_is_that_of_the_elements() {
         let bricks = bricks_of(size, |[x, y, z]| random(u64::from(x + 1000 * (y + 1000 * z))) < share);
         let view = bricks.view();
         let modulus: Vec<f32> = (0..view.n_elements()).map(|e| 1.0 + random(e as u64) as f32).collect();
+        let cube = Cube::new(0.3);
         let product =
-            Product::new(view, Moduli::Each { modulus: &modulus, scale: 3.0 }, Cube::new(0.3), 0.5, vec![0, 17, 18]);
+            Product::new(view, Moduli::Each { modulus: &modulus, scale: 3.0 }, cube.clone(), 0.5, vec![0, 17, 18]);
         let x: Vec<f64> = (0..3 * view.n_nodes()).map(|i| random(i as u64 + 7) - 0.5).collect();
         let stiffness: Vec<f64> = modulus.iter().map(|&m| f64::from(m) * 1.5).collect();
-        let mut expected = plain(&bricks, &stiffness, &product.cube, &x);
+        let mut expected = plain(&bricks, &stiffness, &cube, &x);
         product.fixed().iter().for_each(|&dof| expected[dof as usize] = 0.0);
         let y = std::sync::Mutex::new(vec![0.0; x.len()]);
         let dot = product.apply(&x, &mut Scratch::default(), |first, part| {
@@ -58,7 +59,7 @@ fn the_product_is_that_of_the_elements() {
     }
 }
 
-fn go(_: usize, _: f64) -> std::ops::ControlFlow<()> {
+pub(crate) fn go(_: usize, _: f64) -> std::ops::ControlFlow<()> {
     std::ops::ControlFlow::Continue(())
 }
 
@@ -211,18 +212,18 @@ fn plain_solve(bricks: &Bricks, stiffness: &[f64], cube: &Cube, fixed: &[FixedDo
 }
 
 /// Thin floors on thin pillars, of two materials, forces inside, the lower end held, a side that only slides.
-struct Porous {
-    bricks: Bricks,
+pub(crate) struct Porous {
+    pub bricks: Bricks,
     class: Vec<u8>,
-    fixed: Vec<FixedDof>,
-    forces: Vec<NodalForce>,
+    pub fixed: Vec<FixedDof>,
+    pub forces: Vec<NodalForce>,
     expected: Vec<f64>,
 }
 
 const YOUNG: [f64; 2] = [1000.0, 3000.0];
 
 impl Porous {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let solid = |[x, y, z]: [u32; 3]| z % 5 == 0 || (x % 4 < 2 && y % 5 == 1);
         let bricks = bricks_of([19, 17, 22], solid);
         let view = bricks.view();
@@ -239,7 +240,7 @@ impl Porous {
         Self { bricks, class, fixed, forces, expected }
     }
 
-    fn problem(&self) -> StaticProblem<'_> {
+    pub fn problem(&self) -> StaticProblem<'_> {
         StaticProblem {
             bricks: self.bricks.view(),
             moduli: Moduli::Classes { class: &self.class, young: &YOUNG },
@@ -250,7 +251,7 @@ impl Porous {
         }
     }
 
-    fn error(&self, solution: &Solution) -> f64 {
+    pub fn error(&self, solution: &Solution) -> f64 {
         difference(&self.expected, &solution.displacement)
     }
 }
@@ -308,26 +309,6 @@ fn every_cycle_operator_and_precision_comes_to_the_same() {
     assert!(galerkin >= k, "{iterations:?}");
     assert!(three < k && k < one && six < three, "{iterations:?}");
     assert!(ratio < 2 * k && two_levels < 4 * k && jacobi < 4 * k, "{iterations:?}");
-}
-
-#[test]
-fn the_papers_method_has_its_options() {
-    let porous = Porous::new();
-    let (problem, fixed, forces) = (porous.problem(), &porous.fixed, &porous.forces);
-    let papers = AveragedSettings { tolerance: 1e-9, levels: 3, ..AveragedSettings::default() };
-    for settings in [
-        papers.clone(),
-        AveragedSettings { single: true, ..papers.clone() },
-        AveragedSettings { bottom: None, ..papers.clone() },
-        AveragedSettings { cycle: CycleKind::F, ..papers.clone() },
-        AveragedSettings { cycle: CycleKind::V, ratio: 8.0, ..papers.clone() },
-    ] {
-        let solution = solve_averaged(&problem, Grid::Bricks, &settings, fixed, forces, None, &mut go).unwrap();
-        assert!(solution.converged && porous.error(&solution) < 1e-7, "{settings:?}: {}", solution.relative_residual);
-    }
-    let large = AveragedSettings { bottom: None, levels: 1, ..papers };
-    let error = solve_averaged(&problem, Grid::Bricks, &large, fixed, forces, None, &mut go).unwrap_err();
-    assert!(matches!(error, AveragedError::Factorised(n) if n == 3 * porous.bricks.view().n_nodes()));
 }
 
 #[test]

@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 
 use pogo_formats::voxel::VoxelSetup;
 use pogo_kernels::device::{DeviceError, device_name};
+use pogo_kernels::papers::voxel::solve_averaged;
 use pogo_kernels::voxel::{
-    GpuStaticSolver, Grid, NodalForce, Solution, SolverSettings, StaticProblem, StaticSolver, solve_averaged,
+    GpuStaticSolver, Grid, NodalForce, Solution, SolverSettings, StaticProblem, StaticSolver,
 };
 
 use super::settings::{Method, only_cpu};
@@ -98,8 +99,7 @@ impl<'a> Engine<'a> {
     pub fn grid_name(&self) -> &'static str {
         match self.grid {
             Grid::Bricks => "brick",
-            Grid::Offset(_) => "offset",
-            Grid::Hash(_) => "hash",
+            Grid::Tables(tables) => tables.name(),
             Grid::Domains(_) => "domains",
             Grid::Joined(_) => "periodic",
         }
@@ -132,7 +132,7 @@ impl<'a> Engine<'a> {
             Method::Averaged(settings) => {
                 let mut progress = |iteration, residual| watcher.iteration(iteration, residual);
                 let solution =
-                    solve_averaged(problem, self.grid, settings, problem.fixed, forces, start, &mut progress)
+                    solve_averaged(problem, self.grid, settings, forces, start, &mut progress)
                         .map_err(|error| self.call.refuse(error))?;
                 return Ok((Solution { seconds: began.elapsed().as_secs_f64(), ..solution }, 0.0));
             }

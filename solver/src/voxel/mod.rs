@@ -33,6 +33,7 @@ mod tests;
 
 use pogo_formats::physics::BlockFile;
 use pogo_formats::voxel::{Voxel, VoxelSetup};
+use pogo_kernels::papers::voxel::{HashTables, OffsetTables};
 use pogo_kernels::voxel::Grid;
 
 use crate::call::Call;
@@ -60,10 +61,11 @@ impl Solve for Voxel {
     ) -> Result<RunSummary, SolveError> {
         let (levels, domains) = (file.levels(), file.domains());
         // What the file was made with is what it is solved on.
-        let grid = match (domains.n_domains() > 1, levels.offset.is_empty(), levels.hash.is_empty()) {
+        let (offset, hash) = (OffsetTables(levels.offset), HashTables(levels.hash));
+        let grid = match (domains.n_domains() > 1, offset.0.is_empty(), hash.0.is_empty()) {
             (true, ..) => Grid::Domains(domains),
-            (_, false, _) => Grid::Offset(&levels.offset),
-            (.., false) => Grid::Hash(&levels.hash),
+            (_, false, _) => Grid::Tables(&offset),
+            (.., false) => Grid::Tables(&hash),
             _ => Grid::Bricks,
         };
         // On one of the threads that share the work: from outside each of the many short shares would wake them anew.

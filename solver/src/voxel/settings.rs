@@ -5,7 +5,8 @@ use pogo_formats::voxel::setup::{
     Analysis, CoarseOperator, CoarseSolver, Cycle, PreconditionerPrecision, ResidualNorm, StaticSettings,
     TensorBoundary,
 };
-use pogo_kernels::voxel::{AveragedSettings, CycleKind, CycleSettings, SolverSettings};
+use pogo_kernels::papers::voxel::AveragedSettings;
+use pogo_kernels::voxel::{CycleKind, CycleSettings, SolverSettings};
 
 /// How the preconditioner works.
 pub(super) enum Method {

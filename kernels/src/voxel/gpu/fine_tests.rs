@@ -135,7 +135,7 @@ fn tiles_name_every_node_and_element() {
             moved[3 * to as usize..3 * to as usize + 3].copy_from_slice(&x[3 * i..3 * i + 3]);
         }
         let each: Vec<f64> = tiles.of_elements(&view, &modulus).iter().map(|&m| f64::from(m)).collect();
-        let y = by_tiles(&tiles, &product.cube, &each, &moved);
+        let y = by_tiles(&tiles, product.cube(), &each, &moved);
         let scale = expected.iter().fold(0.0_f64, |most, y| most.max(y.abs()));
         for (i, &at) in tiles.order.iter().enumerate() {
             for a in 0..3 {

@@ -6,11 +6,8 @@ use pogo_formats::voxel::{BricksView, morton_position};
 use rayon::prelude::*;
 
 use super::super::Moduli;
-use super::super::blocks::Packed;
-use super::super::factor::Factor;
-use super::super::multigrid::{Coarse, Level, Operator};
+use super::super::multigrid::{Coarse, Factor, Level, Operator, PLACES, Packed};
 use super::super::number::Shared;
-use super::super::split::PLACES;
 use super::layout::*;
 use crate::device::layout::{In, Out, Pointer};
 use crate::device::{Arena, DeviceError, Plain};
@@ -110,7 +107,7 @@ pub(super) fn bytes(coarse: &Coarse, lent: Lent) -> u64 {
                 Operator::First(first) => (4 + size_of::<Cell>()) * level.nodes.len() + 4 * 300 * first.matrices.len(),
                 Operator::Assembled(blocks) => {
                     let gather: usize =
-                        level.transfer.place.iter().map(|&p| usize::from(PLACES[usize::from(p)].n)).sum();
+                        level.transfer.place.iter().map(|&p| PLACES[usize::from(p)].corners().len()).sum();
                     22 * blocks.column.len() + 8 * n + 4 * gather + 4 * level.transfer.fine.len()
                 }
                 Operator::Half(_) => unreachable!("only on the CPU"),
@@ -272,7 +269,7 @@ fn put_transfer(
     let corners = |element: u32, place: u8| {
         let place = &PLACES[usize::from(place)];
         let nodes = &level.nodes[element as usize];
-        place.corners[..usize::from(place.n)].iter().map(|&c| nodes[usize::from(c)] as usize)
+        place.corners().iter().map(|&c| nodes[usize::from(c)] as usize)
     };
     each(&mut |element, fine, place| {
         owner[fine as usize] = element << 5 | u32::from(place);
@@ -282,7 +279,7 @@ fn put_transfer(
     let mut next = first.clone();
     let mut gather = vec![0_u32; first[n] as usize];
     each(&mut |element, fine, place| {
-        let k = PLACES[usize::from(place)].n.trailing_zeros();
+        let k = PLACES[usize::from(place)].corners().len().trailing_zeros();
         for node in corners(element, place) {
             gather[next[node] as usize] = fine << 2 | k;
             next[node] += 1;
@@ -406,7 +403,7 @@ pub(super) fn put_moduli(
 mod tests {
     use pogo_formats::voxel::bricks_of;
 
-    use super::super::super::first::fine_elements;
+    use super::super::super::elements::Elements;
     use super::super::super::multigrid::Host;
     use super::super::super::tests::random;
     use super::super::super::{Cube, CycleSettings};
@@ -552,7 +549,7 @@ mod tests {
             CycleSettings { degree: [1, 1], ..usual.clone() },
             CycleSettings { degree: [3, 3], inner_tolerance: 1e-3, ..usual },
         ] {
-            let mut coarse = Coarse::new(&cube, fine_elements(&view), &mask, &stiffness, &settings, Host::Device);
+            let mut coarse = Coarse::new(&cube, Elements::of_bricks(&view), &mask, &stiffness, &settings, Host::Device);
             coarse.make_matrices(&stiffness);
             let (found, work) = twin.correct(&coarse, (&view, &moduli, 0.1), &fixed, &r);
             let mut expected = vec![0.0_f32; 3 * n_nodes];
@@ -583,10 +580,12 @@ mod tests {
         let r: Vec<f32> = (0..3 * mask.len()).map(|i| if i % 3 == 2 && mask[i / 3] == 0 { 1.0 } else { 0.0 }).collect();
         let mut wide: Vec<f64> = r.iter().map(|&r| r.into()).collect();
         let settings = CycleSettings { bottom: 200, ..CycleSettings::default() };
-        let mut coarse = Coarse::<f32>::new(&cube, fine_elements(&view), &mask, &|_| 1.0, &settings, Host::Device);
+        let mut coarse =
+            Coarse::<f32>::new(&cube, Elements::of_bricks(&view), &mask, &|_| 1.0, &settings, Host::Device);
         coarse.make_matrices(&|_| 1.0);
         let (found, _) = twin.correct(&coarse, (&view, &moduli, 1.0), &fixed, &r);
-        let mut coarse = Coarse::<f64>::new(&cube, fine_elements(&view), &mask, &|_| 1.0, &settings, Host::Device);
+        let mut coarse =
+            Coarse::<f64>::new(&cube, Elements::of_bricks(&view), &mask, &|_| 1.0, &settings, Host::Device);
         let mut expected = vec![0.0_f64; r.len()];
         coarse.correct(&mut wide, &mut expected, Default::default(), &|_| 1.0);
         fixed.iter().for_each(|&dof| expected[dof as usize] = 0.0);

@@ -14,9 +14,9 @@ use std::time::Instant;
 
 use rayon::prelude::*;
 
-use super::super::first::fine_elements;
+use super::super::elements::Elements;
 use super::super::multigrid::{Coarse, FACTORISED, Host};
-use super::super::problem::{Stopping, stopping};
+use super::super::problem::Stopping;
 use super::super::solve::element_bound;
 use super::super::{Cube, FixedDof, NodalForce, Solution, SolverSettings, StaticProblem};
 use super::layout::{ALPHA, N_SCALARS, PQ, PR, RR, Tables, WORK, ZQ};
@@ -272,7 +272,7 @@ impl GpuStaticSolver {
             }
         }
         let mut solution = Solution::default();
-        let Stopping { limit, unit } = stopping(norm0, self.settings.tolerance, self.rounding, fixed);
+        let Stopping { limit, unit } = Stopping::new(norm0, self.settings.tolerance, self.rounding, fixed);
         let mut checked = norm;
         let mut scalars = [0.0; N_SCALARS as usize];
         while !(norm <= limit) && solution.iterations < self.settings.iterations {
@@ -438,7 +438,7 @@ fn hierarchy(problem: &StaticProblem, cube: &Cube, settings: &SolverSettings) ->
     problem.fixed.iter().for_each(|dof| mask[dof.node as usize] |= 1 << dof.direction);
     let stiffness = |e: usize| problem.spacing * problem.moduli.young(e);
     let mut coarse =
-        Coarse::new(cube, fine_elements(&problem.bricks), &mask, &stiffness, &settings.cycle, Host::Device);
+        Coarse::new(cube, Elements::of_bricks(&problem.bricks), &mask, &stiffness, &settings.cycle, Host::Device);
     coarse.make_matrices(&stiffness);
     coarse
 }

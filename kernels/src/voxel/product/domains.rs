@@ -10,13 +10,13 @@ use pogo_formats::domains::SubDomainsView;
 use pogo_formats::voxel::{BrickNodes, BricksView};
 use rayon::prelude::*;
 
-use super::bricks::for_each_slot;
-use super::lookup::{Asked, add_elements};
-use super::number::Shared;
-use super::product::{Scratch, numbers};
-use super::split::{Batches, Elements};
+use super::listed::add_elements;
+use super::scratch::{Scratch, numbers};
 use crate::exchange::Exchange;
 use crate::simd::Real;
+use crate::voxel::bricks::{ALL_SLOTS, for_each_slot};
+use crate::voxel::elements::{Batches, Elements};
+use crate::voxel::number::Shared;
 
 /// One sub-domain. Its local node numbers: own nodes brick by brick, then its halo.
 #[derive(Debug)]
@@ -69,12 +69,12 @@ impl DomainProduct {
         finish: impl Fn(usize, &mut [T]) -> f64 + Sync,
     ) -> f64 {
         let n = 3 * self.first[self.parts.len()];
-        scratch.sums.clear();
-        scratch.sums.resize(self.n_bricks, 0.0);
-        let [u, f] = &mut scratch.values;
+        scratch.results.clear();
+        scratch.results.resize(self.n_bricks, 0.0);
+        let [u, f] = &mut scratch.vectors;
         let u = Shared::new(numbers::<T>(u, n));
         let f = Shared::new(numbers::<T>(f, n));
-        let sums = Shared::new(&mut scratch.sums);
+        let results = Shared::new(&mut scratch.results);
         let of_domain = |domain: usize| 3 * self.first[domain]..3 * self.first[domain + 1];
         self.parts.par_iter().enumerate().for_each(|(domain, part)| {
             // SAFETY: each sub-domain has its own numbers.
@@ -90,8 +90,7 @@ impl DomainProduct {
             let (u, f) = unsafe { (u.part(of_domain(domain)), f.part(of_domain(domain))) };
             self.exchange.receive_halo(domain, u, 3);
             let stiffness = |e: usize| stiffness(part.elements[e] as usize);
-            let asked = Asked { nodes: &|e| part.nodes[e], stiffness: &stiffness };
-            add_elements(&part.batches, &asked, blocks, u, f);
+            add_elements(&part.batches, &|e| part.nodes[e], &stiffness, blocks, u, f);
             self.exchange.send_halo(domain, f, 3);
         });
         self.exchange.deliver();
@@ -100,12 +99,12 @@ impl DomainProduct {
             let f = unsafe { f.part(of_domain(domain)) };
             self.exchange.add_received(domain, f, 3);
             for (brick, first, own) in part.bricks.iter() {
-                let sum = finish(first, &mut f[own]);
+                let result = finish(first, &mut f[own]);
                 // SAFETY: each brick is in one sub-domain.
-                unsafe { sums.part(brick..brick + 1)[0] = sum };
+                unsafe { results.part(brick..brick + 1)[0] = result };
             }
         });
-        scratch.sums.iter().sum()
+        scratch.results.iter().sum()
     }
 }
 
@@ -119,7 +118,7 @@ impl Part {
         for &brick in &numbers {
             let brick = brick as usize;
             table.load(bricks, brick);
-            for_each_slot(&bricks.element_mask[8 * brick..8 * brick + 8], &[u64::MAX; 8], |slot, rank| {
+            for_each_slot(&bricks.element_mask[8 * brick..8 * brick + 8], &ALL_SLOTS, |slot, rank| {
                 elements.push(bricks.element_first[brick] + rank as u32);
                 nodes.push(table.in_slot(slot).map(number));
             });

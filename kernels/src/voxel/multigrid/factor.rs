@@ -10,7 +10,7 @@ use crate::simd::Real;
 
 /// An order of elimination and what the factor has then.
 #[derive(Debug, Default)]
-pub(super) struct Order {
+pub(crate) struct Order {
     /// Nodes, first to last.
     nodes: Vec<u32>,
     /// First entry of each column in `rows`, (n + 1,).
@@ -94,7 +94,7 @@ impl Order {
 /// In f64: the slowest motions of a sample of thin struts are softer than what rounding to f32 leaves (there a level of 3,666
 /// unknowns that was solved so took 32 iterations instead of 25).
 #[derive(Debug, Default)]
-pub(super) struct Factor {
+pub(crate) struct Factor {
     order: Order,
     /// Below the diagonal, column by column, each block row by row.
     below: Vec<[f64; 9]>,

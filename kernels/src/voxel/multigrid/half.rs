@@ -3,9 +3,9 @@
 use rayon::prelude::*;
 
 use super::blocks::Blocks;
-use super::multigrid::zero;
-use super::number::Shared;
 use crate::simd::{InstructionSet, Kernel, Level, Real, same_numbers, same_numbers_mut};
+use crate::voxel::number::Shared;
+use crate::voxel::vectors::zero;
 
 /// Sums below this share of the diagonal are what rounding leaves of numbers that cancel.
 const NOTHING: f64 = 1e-10;
@@ -24,7 +24,7 @@ const PIECE: usize = 1 << 16;
 /// whole; else that could be more than what the slowest motions of a long sample cost. One block serves both nodes:
 /// y_j has A_ijᵀ (x_i − x_j).
 #[derive(Debug)]
-pub(super) struct Half {
+pub(crate) struct Half {
     first: Vec<u32>,
     /// With a power of two.
     column: Vec<u32>,

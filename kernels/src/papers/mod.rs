@@ -1,0 +1,8 @@
+//! Forms of the papers that the product's own methods are compared with. They keep working; nothing else uses them.
+//!
+//! | paper | form | here |
+//! |---|---|---|
+//! | Arbenz, Flaig, Kellenberger; Kellenberger 2013 | multigrid on averaged moduli | [`voxel::solve_averaged`] |
+//! | the same | nodes of elements from offset tables or a perfect hash | [`voxel::OffsetTables`], [`voxel::HashTables`] |
+
+pub mod voxel;

@@ -1,0 +1,127 @@
+//! Elements of a level with their nodes, and batches of them that threads add without races.
+
+use std::ops::Range;
+
+use pogo_formats::voxel::{BrickNodes, BricksView, morton_position};
+use rayon::prelude::*;
+
+use super::bricks::{ALL_SLOTS, for_each_slot};
+use super::number::Shared;
+
+/// Elements of one level, in the Morton order of their cells.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Elements {
+    /// Morton code of each element's cell. Pieces of one cell have the same code.
+    pub code: Vec<u64>,
+    /// Eight nodes of each element.
+    pub nodes: Vec<[u32; 8]>,
+    pub n_nodes: usize,
+    /// First cell along each axis and the one after the last, where the model is periodic along all three.
+    pub period: Option<[[u32; 2]; 3]>,
+}
+
+impl Elements {
+    /// The elements of the finest level.
+    pub fn of_bricks(bricks: &BricksView) -> Self {
+        let n = bricks.n_elements();
+        let (mut code, mut nodes) = (vec![0_u64; n], vec![[0_u32; 8]; n]);
+        let (codes, lists) = (Shared::new(&mut code), Shared::new(&mut nodes));
+        (0..bricks.n_bricks()).into_par_iter().for_each_init(BrickNodes::default, |local, brick| {
+            local.load(bricks, brick);
+            let range = bricks.element_first[brick] as usize..bricks.element_first[brick + 1] as usize;
+            // SAFETY: each brick has elements of its own.
+            let (codes, lists) = unsafe { (codes.part(range.clone()), lists.part(range)) };
+            for_each_slot(&bricks.element_mask[8 * brick..8 * brick + 8], &ALL_SLOTS, |slot, rank| {
+                codes[rank] = bricks.code[brick] << 9 | slot as u64;
+                lists[rank] = local.in_slot(slot);
+            });
+        });
+        Self { code, nodes, n_nodes: bricks.n_nodes(), ..Self::default() }
+    }
+
+    /// Which octant of its coarse cell element `i` fills, bits 0 to 2. Bits 3 to 5 are set for the axes along which it
+    /// fills the whole cell.
+    ///
+    /// It does so at the end of an odd number of cells of a periodic model. If such a coarse cell were half empty, the
+    /// nodes at its end would lie between coarse nodes, but on a coarse node at the opposite side, where they are joined.
+    pub fn octant(&self, i: usize) -> usize {
+        let octant = (self.code[i] & 7) as usize;
+        let Some(period) = self.period else { return octant };
+        let at = morton_position(self.code[i]);
+        let alone = |m: &usize| !(period[*m][0]..period[*m][1]).contains(&(at[*m] ^ 1));
+        (0..3).filter(alone).fold(octant, |octant, m| octant | 8 << m)
+    }
+}
+
+/// Consecutive elements in batches, and the batches in colours: batches of one colour share no node.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Batches {
+    /// Batches of each colour.
+    pub colours: Vec<Vec<u32>>,
+    pub n_elements: usize,
+}
+
+impl Batches {
+    /// Largest number of elements in a batch.
+    pub const SIZE: usize = 256;
+
+    /// Colours batches greedily, in their order.
+    pub fn new(elements: &Elements) -> Self {
+        let n_batches = elements.nodes.len().div_ceil(Self::SIZE);
+        let mut lower = vec![Vec::new(); n_batches];
+        batches_that_share(elements).into_iter().for_each(|(low, high)| lower[high as usize].push(low));
+        let mut colour = vec![0_usize; n_batches];
+        let mut colours: Vec<Vec<u32>> = Vec::new();
+        for batch in 0..n_batches {
+            let taken: Vec<usize> = lower[batch].iter().map(|&b| colour[b as usize]).collect();
+            let free = (0..).find(|c| !taken.contains(c)).unwrap_or(0);
+            colour[batch] = free;
+            if free == colours.len() {
+                colours.push(Vec::new());
+            }
+            colours[free].push(batch as u32);
+        }
+        Self { colours, n_elements: elements.nodes.len() }
+    }
+
+    /// Calls `act` with the elements of every batch, in parallel; batches that share a node one after the other, always
+    /// in the same order.
+    pub fn for_each(&self, act: impl Fn(Range<usize>) + Sync) {
+        for colour in &self.colours {
+            colour.par_iter().for_each(|&batch| {
+                let first = batch as usize * Self::SIZE;
+                act(first..(first + Self::SIZE).min(self.n_elements));
+            });
+        }
+    }
+}
+
+/// Pairs of batches that share a node, (lower, higher), ascending.
+fn batches_that_share(elements: &Elements) -> Vec<(u32, u32)> {
+    const NONE: u32 = u32::MAX;
+    // A node has few batches, as at most eight elements have it. Those with more than one have a list.
+    let (mut last, mut list_of) = (vec![NONE; elements.n_nodes], vec![NONE; elements.n_nodes]);
+    let mut lists: Vec<Vec<u32>> = Vec::new();
+    let mut pairs: Vec<(u32, u32)> = Vec::new();
+    for (batch, chunk) in (0..).zip(elements.nodes.chunks(Batches::SIZE)) {
+        for &node in chunk.iter().flatten() {
+            let node = node as usize;
+            if last[node] == batch {
+                continue;
+            }
+            if last[node] != NONE {
+                if list_of[node] == NONE {
+                    list_of[node] = lists.len() as u32;
+                    lists.push(vec![last[node]]);
+                }
+                let list = &mut lists[list_of[node] as usize];
+                pairs.extend(list.iter().map(|&other| (other, batch)));
+                list.push(batch);
+            }
+            last[node] = batch;
+        }
+    }
+    pairs.sort_unstable();
+    pairs.dedup();
+    pairs
+}

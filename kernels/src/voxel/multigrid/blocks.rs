@@ -1,0 +1,150 @@
+//! Assembled coarse operators while they are made: sparse symmetric matrices of 3 × 3 blocks, in f64.
+
+use rayon::prelude::*;
+
+use crate::voxel::elements::{Batches, Elements};
+use crate::voxel::lists::Lists;
+use crate::voxel::number::Shared;
+
+/// Blocks that are freed at a time.
+const PIECE: usize = 1 << 16;
+
+/// The upper triangle of a symmetric matrix of 3 × 3 blocks, row by row, the block of the diagonal first.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Blocks {
+    /// First block of each row, and the end.
+    pub first: Vec<u32>,
+    /// Column of each block, ascending in a row.
+    pub column: Vec<u32>,
+    /// Blocks, row-major.
+    pub value: Vec<[f64; 9]>,
+}
+
+/// The transpose of a block.
+pub(crate) fn transposed(block: &[f64; 9]) -> [f64; 9] {
+    std::array::from_fn(|i| block[3 * (i % 3) + i / 3])
+}
+
+impl Blocks {
+    pub fn n_rows(&self) -> usize {
+        self.first.len() - 1
+    }
+
+    /// Number of blocks of both triangles.
+    pub fn n_blocks(&self) -> usize {
+        2 * self.column.len() - self.n_rows()
+    }
+
+    /// Columns of a row.
+    pub fn columns(&self, row: usize) -> &[u32] {
+        &self.column[self.first[row] as usize..self.first[row + 1] as usize]
+    }
+
+    /// The diagonal, (3 n_rows,).
+    pub fn diagonal(&self) -> Vec<f64> {
+        let diagonal = |&first: &u32| [0, 4, 8].map(|i| self.value[first as usize][i]);
+        self.first[..self.n_rows()].iter().flat_map(diagonal).collect()
+    }
+
+    /// Place of a block of the upper triangle.
+    pub fn find(&self, row: u32, column: u32) -> usize {
+        self.first[row as usize] as usize + self.columns(row as usize).partition_point(|&c| c < column)
+    }
+
+    /// Calls `act(row, column, block)` for all blocks, the last row and in it the last column first. Blocks that were
+    /// used are freed.
+    pub fn consume(mut self, mut act: impl FnMut(usize, usize, &[f64; 9])) {
+        for row in (0..self.n_rows()).rev() {
+            let first = self.first[row] as usize;
+            for at in (first..self.first[row + 1] as usize).rev() {
+                act(row, self.column[at] as usize, &self.value[at]);
+            }
+            self.value.truncate(first);
+            if self.value.capacity() - first > PIECE {
+                self.value.shrink_to_fit();
+            }
+        }
+    }
+
+    /// Blocks of value 0 for all pairs of nodes that share an element.
+    pub fn pattern(elements: &Elements) -> Self {
+        const ROWS: usize = 4096;
+        let n = elements.n_nodes;
+        let with_element = |(nodes, element): (&[u32; 8], u32)| nodes.map(|node| (node, element));
+        let elements_of = Lists::by_key(n, || elements.nodes.iter().zip(0..).flat_map(with_element));
+        // Ends of the rows in each part, and their columns.
+        let parts: Vec<(Vec<u32>, Vec<u32>)> = (0..n.div_ceil(ROWS))
+            .into_par_iter()
+            .map(|part| {
+                let (mut ends, mut columns, mut row) = (Vec::with_capacity(ROWS), Vec::new(), Vec::new());
+                for node in part * ROWS..((part + 1) * ROWS).min(n) {
+                    row.clear();
+                    for &element in elements_of.of(node) {
+                        row.extend_from_slice(&elements.nodes[element as usize]);
+                    }
+                    row.retain(|&other| other as usize >= node);
+                    row.sort_unstable();
+                    row.dedup();
+                    columns.extend_from_slice(&row);
+                    ends.push(columns.len() as u32);
+                }
+                (ends, columns)
+            })
+            .collect();
+        let mut out = Self { first: vec![0], ..Self::default() };
+        out.column.reserve_exact(parts.iter().map(|part| part.1.len()).sum());
+        for (ends, columns) in parts {
+            let before = out.column.len() as u32;
+            out.first.extend(ends.iter().map(|end| before + end));
+            out.column.extend_from_slice(&columns);
+        }
+        out.value = vec![[0.0; 9]; out.column.len()];
+        out
+    }
+
+    /// Adds the matrices of all elements in one order; `matrix(element, out)` overwrites `out`.
+    pub fn add_all(&mut self, elements: &Elements, batches: &Batches, matrix: impl Fn(usize, &mut [f64; 576]) + Sync) {
+        let n = self.value.len();
+        let mut value = std::mem::take(&mut self.value);
+        {
+            let shared = Shared::new(&mut value);
+            let this = &*self;
+            batches.for_each(|range| {
+                // SAFETY: batches that run at the same time share no row; within one there is one thread.
+                let value = unsafe { shared.part(0..n) };
+                let mut here = [0.0; 576];
+                for element in range {
+                    matrix(element, &mut here);
+                    let nodes = &elements.nodes[element];
+                    for (c, &row) in nodes.iter().enumerate() {
+                        for (d, &column) in nodes.iter().enumerate().filter(|(_, column)| **column >= row) {
+                            let to = &mut value[this.find(row, column)];
+                            for i in 0..9 {
+                                to[i] += here[24 * (3 * c + i / 3) + 3 * d + i % 3];
+                            }
+                        }
+                    }
+                }
+            });
+        }
+        self.value = value;
+    }
+
+    /// The product with a vector, entry by entry, to compare with.
+    #[cfg(test)]
+    pub fn product(&self, x: &[f64]) -> Vec<f64> {
+        let mut y = vec![0.0; x.len()];
+        for (i, row) in self.first.windows(2).enumerate() {
+            for at in row[0] as usize..row[1] as usize {
+                let (j, block) = (self.column[at] as usize, self.value[at]);
+                for k in 0..9 {
+                    y[3 * i + k / 3] += block[k] * x[3 * j + k % 3];
+                    if i != j {
+                        y[3 * j + k % 3] += block[k] * x[3 * i + k / 3];
+                    }
+                }
+            }
+        }
+        y
+    }
+}

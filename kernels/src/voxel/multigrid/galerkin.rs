@@ -1,0 +1,124 @@
+//! Coarse operators Pᵀ A P.
+
+use rayon::prelude::*;
+
+use super::blocks::{Blocks, transposed};
+use super::cell::add_child;
+use super::first::{First, Stiffness};
+use super::split::Coarsening;
+use super::transfer::{PLACES, Transfer};
+use crate::simd::Real;
+use crate::voxel::elements::{Batches, Elements};
+use crate::voxel::lists::Lists;
+use crate::voxel::number::Shared;
+
+/// Coarse nodes on which a finer node depends, with one weight for all.
+#[derive(Clone, Copy, Default)]
+struct Support {
+    nodes: [u32; 8],
+    n: u8,
+    weight: f64,
+}
+
+impl Support {
+    /// Of each of `n` finer nodes.
+    fn of_all(n: usize, coarse: &Elements, transfer: &Transfer) -> Vec<Self> {
+        let mut support = vec![Self::default(); n];
+        for (element, nodes) in coarse.nodes.iter().enumerate() {
+            for (node, place) in transfer.of(element) {
+                let (place, to) = (&PLACES[place], &mut support[node]);
+                to.weight = f64::from(place.weight);
+                to.n = place.corners().len() as u8;
+                to.nodes.iter_mut().zip(place.corners()).for_each(|(to, &c)| *to = nodes[usize::from(c)]);
+            }
+        }
+        support
+    }
+
+    fn nodes(&self) -> impl Iterator<Item = u32> + use<> {
+        self.nodes.into_iter().take(usize::from(self.n))
+    }
+}
+
+/// Pᵀ A P of an assembled level.
+pub(crate) fn galerkin(fine: &Blocks, coarse: &Elements, transfer: &Transfer) -> Blocks {
+    let n_fine = fine.n_rows();
+    let support = Support::of_all(n_fine, coarse, transfer);
+    let mut out = Blocks::pattern(coarse);
+    // Rows above the diagonal in each column, and the finer nodes that depend on each coarse one.
+    let upper = |row: u32| fine.columns(row as usize)[1..].iter().map(move |&column| (column, row));
+    let lower = Lists::by_key(n_fine, || (0..n_fine as u32).flat_map(upper));
+    let finer = Lists::by_key(out.n_rows(), || {
+        support.iter().zip(0..).flat_map(|(of, row)| of.nodes().map(move |node| (node, row)))
+    });
+    let value = Shared::new(&mut out.value);
+    let (first, all_columns) = (&out.first, &out.column);
+    (0..first.len() - 1).into_par_iter().for_each(|node| {
+        let range = first[node] as usize..first[node + 1] as usize;
+        let columns = &all_columns[range.clone()];
+        // SAFETY: each row has blocks of its own.
+        let value = unsafe { value.part(range) };
+        let mut add = |column: u32, block: &[f64; 9], weight: f64| {
+            let of = &support[column as usize];
+            let block = block.map(|v| v * weight * of.weight);
+            for column in of.nodes().filter(|&column| column as usize >= node) {
+                let to = &mut value[columns.partition_point(|&c| c < column)];
+                for i in 0..9 {
+                    to[i] += block[i];
+                }
+            }
+        };
+        for &row in finer.of(node) {
+            let weight = support[row as usize].weight;
+            for &column in lower.of(row as usize) {
+                add(column, &transposed(&fine.value[fine.find(column, row)]), weight);
+            }
+            for at in fine.first[row as usize] as usize..fine.first[row as usize + 1] as usize {
+                add(fine.column[at], &fine.value[at], weight);
+            }
+        }
+    });
+    out
+}
+
+/// Pᵀ A P of the first coarse level, element by element.
+pub(crate) fn galerkin_of_first<T: Real>(
+    first: &First<T>,
+    fine: &Elements,
+    level: &Coarsening,
+    stiffness: &Stiffness,
+) -> Blocks {
+    let mut out = Blocks::pattern(&level.coarse);
+    let batches = Batches::new(&level.coarse);
+    // Share of each of 8 × 8 voxels in the matrix (octant of the level, octant of its cell), and of eight equal ones.
+    let shares: Vec<[f64; 576]> = (0..72)
+        .map(|i| {
+            let (mut share, (octant, voxel)) = ([0.0; 576], (i / 9, i % 9));
+            for o in (0..8).filter(|&o| voxel == 8 || o == voxel) {
+                let a = std::array::from_fn(|i| first.cell.octant[o][i / 24][i % 24]);
+                add_child(octant, &a, &mut share);
+            }
+            share
+        })
+        .collect();
+    out.add_all(&level.coarse, &batches, |element, sum| {
+        sum.fill(0.0);
+        let mut add = |share: &[f64; 576], e: f64| sum.iter_mut().zip(share).for_each(|(sum, a)| *sum += e * a);
+        for &child in level.children.of(element) {
+            let octant = fine.octant(child as usize);
+            match first.plain(child as usize, &|e| stiffness(e)) {
+                Some(e) if octant < 8 && e.iter().all(|&other| other == e[0]) => add(&shares[9 * octant + 8], e[0]),
+                Some(e) if octant < 8 => {
+                    (0..8).filter(|&o| e[o] != 0.0).for_each(|o| add(&shares[9 * octant + o], e[o]));
+                }
+                _ => {
+                    let (mut a, mut share) = ([0.0; 576], [0.0; 576]);
+                    first.matrix(child as usize, &|e| stiffness(e), &mut a);
+                    add_child(octant, &a, &mut share);
+                    add(&share, 1.0);
+                }
+            }
+        }
+    });
+    out
+}

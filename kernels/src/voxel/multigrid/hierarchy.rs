@@ -1,0 +1,217 @@
+//! All coarse levels, made from the finest one.
+
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use rayon::prelude::*;
+
+use super::blocks::Blocks;
+use super::factor::{Factor, Order};
+use super::first::{First, Stiffness};
+use super::galerkin::{galerkin, galerkin_of_first};
+use super::half::Half;
+use super::level::{Level, Operator};
+use super::packed::Packed;
+use super::settings::CycleSettings;
+use super::smoother::Smoother;
+use super::split::coarsen;
+use crate::simd::Real;
+use crate::voxel::cube::Cube;
+use crate::voxel::elements::{Batches, Elements};
+
+/// Largest number of degrees of freedom that is factorised.
+pub(crate) const FACTORISED: usize = 4000;
+/// Levels with more blocks store 16 bits a number.
+const LARGE: usize = 10_000;
+
+/// Who works with the levels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Host {
+    /// This process. Large levels store 16 bits a number.
+    Cpu {
+        /// Numbers in each piece of memory that is lent during a correction.
+        lent: [usize; 3],
+    },
+    /// A device, which stores every level in a form of its own and multiplies with the inverse of the last level.
+    Device,
+}
+
+/// All coarse levels.
+#[derive(Debug)]
+pub(crate) struct Coarse<T = f32> {
+    pub levels: Vec<Level<T>>,
+    /// Cholesky factor of the last level.
+    pub bottom: Option<Factor>,
+    pub settings: CycleSettings,
+    pub(super) smoother: Smoother,
+    /// Work so far, in products of the finest level.
+    pub products: f64,
+}
+
+impl<T: Real> Coarse<T> {
+    /// All levels under a finest one. `fixed` has a bit for each fixed direction of each fine node.
+    pub fn new(
+        cube: &Cube,
+        fine: Elements,
+        fixed: &[u8],
+        stiffness: &Stiffness,
+        settings: &CycleSettings,
+        host: Host,
+    ) -> Self {
+        let mut out = Self {
+            levels: Vec::new(),
+            bottom: None,
+            settings: settings.clone(),
+            smoother: Smoother::new(settings.degree[1], settings.ratio),
+            products: 0.0,
+        };
+        let fine_blocks = count_blocks(&fine) as f64;
+        let elements = out.add_first(cube, fine, fixed, stiffness, fine_blocks);
+        let last = out.add_assembled(elements, stiffness, fine_blocks, host);
+        if let Some((blocks, order)) = last {
+            out.finish_last(blocks, order, fine_blocks, host);
+        }
+        let n_levels = out.levels.len();
+        let mut free = if let Host::Cpu { lent } = host { lent } else { [0; 3] };
+        for (index, level) in out.levels.iter_mut().enumerate() {
+            let is_last = index + 1 == n_levels;
+            if !(is_last && out.bottom.is_some()) {
+                level.lambda = level.largest_eigenvalue(stiffness);
+            }
+            if is_last {
+                level.allocate_last(index == 0, &mut free);
+            } else {
+                level.allocate(index == 0, settings, &out.smoother, &mut free);
+            }
+        }
+        out
+    }
+
+    /// Level 1, which is never assembled; its elements.
+    fn add_first(
+        &mut self,
+        cube: &Cube,
+        fine: Elements,
+        fixed: &[u8],
+        stiffness: &Stiffness,
+        fine_blocks: f64,
+    ) -> Elements {
+        let level = coarsen(&fine, self.settings.split);
+        let mut first = First::new(cube, &fine, &level, fixed);
+        let one = stiffness(0);
+        first.uniform = (1..fine.code.len()).into_par_iter().all(|e| stiffness(e) == one).then_some(one);
+        drop(fine);
+        let batches = Batches::new(&level.coarse);
+        let elements = level.coarse;
+        let diagonal = first.diagonal(&elements.nodes, &batches, &|e| stiffness(e));
+        first.n_blocks = count_blocks(&elements);
+        let cost = first.n_blocks as f64 / fine_blocks;
+        let operator = Operator::First(Box::new(first));
+        self.levels.push(Level::new(operator, &elements, batches, level.transfer, &diagonal, cost));
+        elements
+    }
+
+    /// Levels 2, 3, … The matrix of the last one, if there is any, in f64, and the order in which it is eliminated if its
+    /// factor is sparse enough to stop there.
+    fn add_assembled(
+        &mut self,
+        mut elements: Elements,
+        stiffness: &Stiffness,
+        fine_blocks: f64,
+        host: Host,
+    ) -> Option<(Blocks, Option<Order>)> {
+        let (bottom, n_levels) = (self.settings.bottom, self.settings.levels);
+        let sparse = host != Host::Device && self.settings.bottom_steps.is_none();
+        let mut last: Option<Blocks> = None;
+        while 3 * elements.n_nodes > bottom && self.levels.len() + 1 < n_levels {
+            // At most as many blocks as a dense factor of `bottom` unknowns.
+            let order = last.as_ref().filter(|_| sparse).and_then(|blocks| Order::new(blocks, bottom.pow(2) / 18));
+            if order.is_some() {
+                return last.map(|blocks| (blocks, order));
+            }
+            let next = coarsen(&elements, self.settings.split);
+            if next.coarse.n_nodes as f64 > 0.8 * elements.n_nodes as f64 {
+                break;
+            }
+            let blocks = match &last {
+                Some(blocks) => galerkin(blocks, &next.coarse, &next.transfer),
+                None => {
+                    let Operator::First(first) = &self.levels[0].operator else { unreachable!("level 1 is first") };
+                    galerkin_of_first(first, &elements, &next, stiffness)
+                }
+            };
+            // A matrix is rounded when the next one has been made of it.
+            if let (Some(finer), Some(level)) = (last.take(), self.levels.last_mut()) {
+                level.operator = rounded(finer, host);
+            }
+            let (diagonal, cost) = (blocks.diagonal(), blocks.n_blocks() as f64 / fine_blocks);
+            elements = next.coarse;
+            let (operator, batches) = (Operator::Assembled(Packed::default()), Batches::new(&elements));
+            self.levels.push(Level::new(operator, &elements, batches, next.transfer, &diagonal, cost));
+            last = Some(blocks);
+        }
+        last.map(|blocks| (blocks, None))
+    }
+
+    /// Factorises the last level or rounds it.
+    fn finish_last(&mut self, blocks: Blocks, order: Option<Order>, fine_blocks: f64, host: Host) {
+        let Some(level) = self.levels.last_mut() else { return };
+        let is_small = level.n <= FACTORISED && self.settings.bottom_steps.is_none();
+        let order = order.or_else(|| if is_small { Order::new(&blocks, usize::MAX) } else { None });
+        if let Some(order) = order {
+            level.cost = order.n_blocks() as f64 / fine_blocks;
+            self.bottom = Some(Factor::new(&blocks, order));
+        } else {
+            level.operator = rounded(blocks, host);
+        }
+    }
+
+    /// Whether the last level is factorised.
+    pub fn is_factorised(&self) -> bool {
+        self.bottom.is_some()
+    }
+
+    /// Makes what only devices read.
+    pub fn make_matrices(&mut self, stiffness: &Stiffness) {
+        if let Operator::First(first) = &mut self.levels[0].operator {
+            first.make_matrices(&|e| stiffness(e));
+        }
+    }
+
+    /// C of [`Cell`](super::cell::Cell), row by row.
+    pub fn cell(&self) -> &[T] {
+        match &self.levels[0].operator {
+            Operator::First(first) => first.cell.c.as_flattened(),
+            _ => &[],
+        }
+    }
+}
+
+/// A matrix as it is multiplied.
+fn rounded<T: Real>(blocks: Blocks, host: Host) -> Operator<T> {
+    let half = blocks.n_blocks() > LARGE && blocks.n_rows() <= Half::ROWS && host != Host::Device;
+    if half && size_of::<T>() == 4 {
+        Operator::Half(Half::new(blocks))
+    } else {
+        Operator::Assembled(Packed::new(blocks))
+    }
+}
+
+/// Number of non-zero 3 × 3 blocks that a level has when it is assembled. Where several nodes stand at one place, a
+/// neighbour counts one of them.
+fn count_blocks(elements: &Elements) -> usize {
+    // For each node a bit for each of the 27 places around it.
+    let seen: Vec<AtomicU32> = (0..elements.n_nodes).into_par_iter().map(|_| AtomicU32::new(0)).collect();
+    elements.nodes.par_iter().with_min_len(1 << 12).for_each(|nodes| {
+        for (c, &node) in nodes.iter().enumerate() {
+            // Corner d is at place 13 + d − c.
+            let lowest = 13 - (c & 1) - 3 * (c >> 1 & 1) - 9 * (c >> 2);
+            let bits =
+                (0..8).fold(0, |bits, d: usize| bits | 1 << (lowest + (d & 1) + 3 * (d >> 1 & 1) + 9 * (d >> 2)));
+            let seen = &seen[node as usize];
+            if seen.load(Relaxed) & bits != bits {
+                seen.fetch_or(bits, Relaxed);
+            }
+        }
+    });
+    seen.par_iter().map(|seen| seen.load(Relaxed).count_ones() as usize).sum()
+}

@@ -1,0 +1,24 @@
+//! The preconditioner: one multigrid cycle. `README.md` of the voxel solver describes the levels.
+
+mod blocks;
+mod cell;
+mod cycle;
+mod factor;
+mod first;
+mod galerkin;
+mod half;
+mod hierarchy;
+mod level;
+mod packed;
+mod settings;
+mod smoother;
+mod split;
+mod transfer;
+
+pub(crate) use factor::Factor;
+pub(crate) use hierarchy::{Coarse, FACTORISED, Host};
+pub(crate) use level::{Level, Operator};
+pub(crate) use packed::Packed;
+pub use settings::{CycleKind, CycleSettings};
+pub(crate) use smoother::{Smoother, StepVectors, factors, weight};
+pub(crate) use transfer::{PLACES, place_of};

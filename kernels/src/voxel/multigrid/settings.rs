@@ -1,0 +1,56 @@
+//! How the preconditioner works.
+
+/// How levels call each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CycleKind {
+    /// Each level once.
+    V,
+    /// Each coarse level twice for once of the level above, one cycle after the other.
+    W,
+    /// Each coarse level by an F-cycle, then by a V-cycle.
+    F,
+    /// Coarse levels are solved by a few steps of flexible conjugate gradients with the cycle as preconditioner.
+    #[default]
+    K,
+}
+
+/// How the preconditioner works.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CycleSettings {
+    /// Smoothing steps before and as many after the correction, on the finest level and on the others.
+    pub degree: [usize; 2],
+    /// Chebyshev smoothing on [λ / ratio, λ]; none: of the fourth kind.
+    pub ratio: Option<f64>,
+    /// Cells are split into pieces that do not touch; otherwise a coarse level is a regular grid.
+    pub split: bool,
+    /// The cycle.
+    pub kind: CycleKind,
+    /// Levels are added until one has no more degrees of freedom than this; that one is factorised. The CPU also stops at
+    /// a level whose factor has no more blocks than a dense factor of this size.
+    pub bottom: usize,
+    /// The last level is solved by this many steps of conjugate gradients with the diagonal; none: it is factorised, or
+    /// solved by 20 steps if it is too large.
+    pub bottom_steps: Option<usize>,
+    /// Largest number of levels, the finest one counted.
+    pub levels: usize,
+    /// Steps of conjugate gradients in a K-cycle for level 1, 2, …; the last number holds for all further levels.
+    pub inner: Vec<usize>,
+    /// Relative residual at which conjugate gradients on a coarse level stop.
+    pub inner_tolerance: f64,
+}
+
+impl Default for CycleSettings {
+    fn default() -> Self {
+        Self {
+            degree: [2, 2],
+            ratio: None,
+            split: true,
+            kind: CycleKind::K,
+            bottom: 600,
+            bottom_steps: None,
+            levels: 20,
+            inner: vec![2, 3, 2],
+            inner_tolerance: 0.1,
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Operations on long vectors, in parallel where that is faster, with sums in one order.
+
+use rayon::prelude::*;
+
+use crate::simd::Real;
+
+/// Numbers that a thread takes at a time.
+pub(crate) const CHUNK: usize = 1 << 14;
+
+/// Σ a b.
+pub(crate) fn dot<T: Real>(a: &[T], b: &[T]) -> f64 {
+    let part = |(a, b): (&[T], &[T])| {
+        let mut sums = [0.0_f64; 8];
+        for (a, b) in a.chunks_exact(8).zip(b.chunks_exact(8)) {
+            for i in 0..8 {
+                sums[i] += a[i].to_f64() * b[i].to_f64();
+            }
+        }
+        let tail = a.len() / 8 * 8;
+        let rest: f64 = a[tail..].iter().zip(&b[tail..]).map(|(&a, &b)| a.to_f64() * b.to_f64()).sum();
+        sums.iter().sum::<f64>() + rest
+    };
+    if a.len() <= CHUNK {
+        return part((a, b));
+    }
+    let sums: Vec<f64> = a.par_chunks(CHUNK).zip(b.par_chunks(CHUNK)).map(part).collect();
+    sums.iter().sum()
+}
+
+/// Calls `act(first index, part)` for consecutive parts of `y`.
+pub(crate) fn for_parts<T: Real>(y: &mut [T], act: impl Fn(usize, &mut [T]) + Sync) {
+    if y.len() <= 2 * CHUNK {
+        act(0, y);
+    } else {
+        y.par_chunks_mut(CHUNK).enumerate().for_each(|(i, part)| act(i * CHUNK, part));
+    }
+}
+
+/// y = 0.
+pub(crate) fn zero<T: Real>(y: &mut [T]) {
+    for_parts(y, |_, y| y.fill(T::default()));
+}
+
+/// y += x.
+pub(crate) fn add<T: Real>(y: &mut [T], x: &[T]) {
+    for_parts(y, |first, y| y.iter_mut().zip(&x[first..]).for_each(|(y, &x)| *y += x));
+}
+
+/// y −= x.
+pub(crate) fn subtract<T: Real>(y: &mut [T], x: &[T]) {
+    for_parts(y, |first, y| y.iter_mut().zip(&x[first..]).for_each(|(y, &x)| *y = *y - x));
+}
