@@ -487,7 +487,7 @@ fn tables_that_hold_nowhere_are_told_of() {
     let stack =
         format!("physics = \"spring\"\n[image]\nspacing = 1\n[solver]\ntime = 1.0\n{}{}", label("a", 1), label("b", 2));
     std::fs::write(model.path("stack.toml"), stack).unwrap();
-    assert_eq!(warnings("a.npy", "stack.toml"), ["stack.toml:11: warning: material \"b\" is of no voxel"]);
+    assert_eq!(warnings("a.npy", "stack.toml"), ["stack.toml:11: warning: no voxel is of material \"b\""]);
 }
 
 #[test]

@@ -142,7 +142,7 @@ fn grids_and_sub_domains() {
         assert!(table.contains(words), "{words}: {table}");
     }
     let output = pogo_info(folder.path(), &["out.blk", "--sets"]);
-    assert!(output.status.code() == Some(1) && text(&output.stderr).contains("voxel model"));
+    assert!(output.status.code() == Some(1) && text(&output.stderr).contains("voxel statics has no sets"));
 }
 
 #[test]
