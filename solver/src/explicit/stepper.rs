@@ -67,13 +67,13 @@ impl Engine {
             Ok(Self { stepper: Box::new(stepper), bytes_per_node_step, device: "cpu".into(), n_threads })
         };
         let gpu = |ordinal, observer: &mut dyn Observer| {
-            let options = GpuOptions { ordinal, ..GpuOptions::default() };
+            let options = GpuOptions { ordinal };
             let stepper = GpuStepper::<T>::new(problem, state, signals, options)?;
             let report = stepper.report();
             observer.note(&format!(
                 "{}: {:.2} GB in use, {:.2} GB uploaded in {:.2} s ({:.1} GB/s)",
                 report.device,
-                report.bytes as f64 / 1e9,
+                report.memory.bytes() as f64 / 1e9,
                 report.uploaded as f64 / 1e9,
                 report.upload_seconds,
                 report.uploaded as f64 / 1e9 / report.upload_seconds.max(1e-9)

@@ -6,9 +6,7 @@ use std::time::{Duration, Instant};
 use pogo_formats::voxel::VoxelSetup;
 use pogo_kernels::device::{DeviceError, device_name};
 use pogo_kernels::papers::voxel::solve_averaged;
-use pogo_kernels::voxel::{
-    GpuStaticSolver, Grid, NodalForce, Solution, SolverSettings, StaticProblem, StaticSolver,
-};
+use pogo_kernels::voxel::{GpuStaticSolver, Grid, NodalForce, Solution, SolverSettings, StaticProblem, StaticSolver};
 
 use super::settings::{Method, only_cpu};
 use crate::call::Call;
@@ -131,9 +129,8 @@ impl<'a> Engine<'a> {
         let (settings, direct) = match &self.method {
             Method::Averaged(settings) => {
                 let mut progress = |iteration, residual| watcher.iteration(iteration, residual);
-                let solution =
-                    solve_averaged(problem, self.grid, settings, forces, start, &mut progress)
-                        .map_err(|error| self.call.refuse(error))?;
+                let solution = solve_averaged(problem, self.grid, settings, forces, start, &mut progress)
+                    .map_err(|error| self.call.refuse(error))?;
                 return Ok((Solution { seconds: began.elapsed().as_secs_f64(), ..solution }, 0.0));
             }
             Method::Galerkin(settings, direct) => (settings.clone(), *direct),
