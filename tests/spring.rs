@@ -2,25 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use pogo_tests::arrays::write_stack;
 use pogo_tests::{Traces, command, relative_error, shared, succeed};
 
 mod changes;
 mod decks;
-
-/// A stack of bytes, x fastest, as `.npy`.
-fn write_npy(path: &Path, size: [usize; 3], voxel: impl Fn([usize; 3]) -> u8) {
-    let [x, y, z] = size;
-    let mut header = format!("{{'descr': '|u1', 'fortran_order': False, 'shape': ({z}, {y}, {x}), }}");
-    while !(10 + header.len() + 1).is_multiple_of(64) {
-        header.push(' ');
-    }
-    header.push('\n');
-    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
-    bytes.extend((header.len() as u16).to_le_bytes());
-    bytes.extend(header.as_bytes());
-    bytes.extend((0..x * y * z).map(|i| voxel([i % x, i / x % y, i / x / y])));
-    std::fs::write(path, bytes).expect("the stack is written");
-}
 
 /// A folder with a lattice of spacing 1, its first particle at the origin, blocked with a job.
 struct Model {
@@ -30,7 +16,7 @@ struct Model {
 impl Model {
     fn new(size: [usize; 3], voxel: impl Fn([usize; 3]) -> u8, job: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        write_npy(&folder.path().join("a.npy"), size, voxel);
+        write_stack(&folder.path().join("a.npy"), size, voxel);
         Self::block(folder, Path::new("a.npy"), &format!("[image]\nspacing = 1.0\norigin = [-0.5, -0.5, -0.5]\n{job}"))
     }
 

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use pogo_tests::arrays::write_stack;
 use pogo_tests::{command, shared, succeed};
 
 const JOB: &str = "[image]
@@ -11,21 +12,6 @@ law = \"labels\"
 poisson = 0.3
 labels = [{ label = 1, name = \"soft\", young = 1000.0 }, { label = 2, name = \"hard\", young = 3000.0 }]
 ";
-
-/// A stack of bytes, x fastest, as `.npy`.
-fn write_npy(path: &Path, size: [usize; 3], voxel: impl Fn([usize; 3]) -> u8) {
-    let [x, y, z] = size;
-    let mut header = format!("{{'descr': '|u1', 'fortran_order': False, 'shape': ({z}, {y}, {x}), }}");
-    while !(10 + header.len() + 1).is_multiple_of(64) {
-        header.push(' ');
-    }
-    header.push('\n');
-    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
-    bytes.extend((header.len() as u16).to_le_bytes());
-    bytes.extend(header.as_bytes());
-    bytes.extend((0..x * y * z).map(|i| voxel([i % x, i / x % y, i / x / y])));
-    std::fs::write(path, bytes).expect("the stack is written");
-}
 
 /// Blocks and solves a stack in a folder; gives the summary.
 fn run(folder: &Path, stack: &Path, job: &str, arguments: &[&str]) -> serde_json::Value {
@@ -61,7 +47,7 @@ fn number(value: &serde_json::Value, path: &str) -> f64 {
 fn layers_in_series_have_the_exact_modulus() {
     let folder = tempfile::tempdir().expect("a folder");
     let stack = folder.path().join("layers.npy");
-    write_npy(&stack, [12, 10, 16], |[_, _, z]| if z < 4 { 2 } else { 1 });
+    write_stack(&stack, [12, 10, 16], |[_, _, z]| if z < 4 { 2 } else { 1 });
     let job =
         format!("{JOB}[load]\npreset = \"confined\"\naxis = \"z\"\nstrain = -0.01\n[solver]\ntolerance = 1e-10\n");
     let summary = run(folder.path(), &stack, &job, &[]);
@@ -82,7 +68,7 @@ fn layers_in_series_have_the_exact_modulus() {
 fn a_device_that_voxels_cannot_use_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let stack = folder.path().join("cube.npy");
-    write_npy(&stack, [4, 4, 4], |_| 1);
+    write_stack(&stack, [4, 4, 4], |_| 1);
     let job = format!("{JOB}[load]\npreset = \"axial\"\nstrain = -0.01\n");
     run(folder.path(), &stack, &job, &[]);
     let output =
@@ -96,7 +82,7 @@ fn a_device_that_voxels_cannot_use_is_refused() {
 fn studies_reach_every_setting_and_say_which_case_is_run() {
     let folder = tempfile::tempdir().expect("a folder");
     let stack = folder.path().join("cube.npy");
-    write_npy(&stack, [5, 4, 6], |_| 1);
+    write_stack(&stack, [5, 4, 6], |_| 1);
     run(folder.path(), &stack, &format!("{JOB}[load]\npreset = \"axial\"\nstrain = -0.01\n"), &[]);
     // `auto` is what this physics calls it: other physics know no more than f32 and f64.
     let study = "[sweep]\n\"solver.precision\" = [\"auto\", \"f32\"]\n\"solver.threads\" = [1]\n";
@@ -126,7 +112,7 @@ fn studies_reach_every_setting_and_say_which_case_is_run() {
 fn warnings_are_said_as_well_as_written() {
     let folder = tempfile::tempdir().expect("a folder");
     let stack = folder.path().join("cube.npy");
-    write_npy(&stack, [4, 4, 4], |[x, y, z]| u8::from((x, y) != (3, 3) || z == 1));
+    write_stack(&stack, [4, 4, 4], |[x, y, z]| u8::from((x, y) != (3, 3) || z == 1));
     let job = &format!("{JOB}[load]\npreset = \"six-cases\"\nboundary = \"periodic\"\nstrain = 0.01\n");
     run(folder.path(), &stack, job, &[]);
     let output = command("pogo-solve").current_dir(&folder).arg("model.blk").output().expect("runs");
@@ -134,7 +120,7 @@ fn warnings_are_said_as_well_as_written() {
     let warnings: Vec<&str> = said.lines().filter(|line| line.starts_with("warning: ")).collect();
     assert!(matches!(warnings.as_slice(), [one] if one.contains("without a partner")), "{said}");
     // Void below the sample: the cell is not the image's.
-    write_npy(&stack, [4, 4, 4], |[_, _, z]| u8::from(z > 0));
+    write_stack(&stack, [4, 4, 4], |[_, _, z]| u8::from(z > 0));
     let summary = run(folder.path(), &stack, job, &[]);
     let warnings = summary["warnings"].as_array().expect("a list");
     assert!(
@@ -146,7 +132,7 @@ fn warnings_are_said_as_well_as_written() {
 fn loads_that_do_nothing_are_said() {
     let folder = tempfile::tempdir().expect("a folder");
     let stack = folder.path().join("halves.npy");
-    write_npy(&stack, [4, 4, 8], |[_, _, z]| u8::from(z != 4));
+    write_stack(&stack, [4, 4, 8], |[_, _, z]| u8::from(z != 4));
     let job = |load: &str| format!("{JOB}[load]\npreset = \"axial\"\n{load}\n");
     let warnings = |job: &str, blocking: &[&str]| {
         let summary = run_as(folder.path(), &stack, job, blocking, &[]);
@@ -170,7 +156,7 @@ fn loads_that_do_nothing_are_said() {
 fn a_condition_may_be_called_surface() {
     let folder = tempfile::tempdir().expect("a folder");
     let stack = folder.path().join("cube.npy");
-    write_npy(&stack, [3, 3, 3], |_| 1);
+    write_stack(&stack, [3, 3, 3], |_| 1);
     let own = "[[boundary]]\nside = \"zmin\"\n[[boundary]]\nname = \"surface\"\nside = \"zmax\"\nvalue = -0.01\n";
     let summary = run(folder.path(), &stack, &format!("{JOB}{own}"), &[]);
     assert!(number(&summary, "reaction.surface.2") < 0.0);
@@ -182,7 +168,7 @@ fn a_condition_may_be_called_surface() {
 fn tables_may_be_of_floats() {
     let folder = tempfile::tempdir().expect("a folder");
     let stack = folder.path().join("cube.npy");
-    write_npy(&stack, [2, 2, 2], |_| 1);
+    write_stack(&stack, [2, 2, 2], |_| 1);
     let support = "[[boundary]]\nside = \"zmin\"\n";
     let tables = ["2,2,2,x,0.01\n0,0,2,z,-0.01\n", "2e+00 2e+00 2e+00 0e+00 1e-02\n0.0 0.0 2.0 2.0 -1e-02\n"];
     let energies = tables.map(|table| {
@@ -201,7 +187,7 @@ fn tables_may_be_of_floats() {
 fn a_face_of_the_image_without_voxels_is_refused_with_its_line() {
     let folder = tempfile::tempdir().expect("a folder");
     let stack = folder.path().join("sheet.npy");
-    write_npy(&stack, [4, 4, 8], |[_, _, z]| u8::from(z > 2));
+    write_stack(&stack, [4, 4, 8], |[_, _, z]| u8::from(z > 2));
     let job = format!("{JOB}[load]\npreset = \"axial\"\nstrain = -0.01\n");
     run(folder.path(), &stack, &job, &[]);
     std::fs::write(folder.path().join("job.toml"), format!("{job}bounds = \"image\"\n")).expect("the job is written");
@@ -242,7 +228,7 @@ fn porous([x, y, z]: [usize; 3]) -> u8 {
 fn every_grid_and_any_number_of_domains_give_the_same() {
     let folder = tempfile::tempdir().expect("a folder");
     let stack = folder.path().join("porous.npy");
-    write_npy(&stack, [23, 17, 26], porous);
+    write_stack(&stack, [23, 17, 26], porous);
     let load = "[load]\npreset = \"axial\"\nstrain = -0.01\n";
     for (solver, tolerance) in [("tolerance = 1e-10\n", 1e-8), ("preset = \"papers\"\ntolerance = 1e-10\n", 1e-12)] {
         let job = format!("{JOB}{load}[solver]\n{solver}");
@@ -288,7 +274,7 @@ fn read_nodes(path: &Path) -> Vec<[f64; 3]> {
 fn a_linear_field_on_the_surface_is_one_inside() {
     let folder = tempfile::tempdir().expect("a folder");
     let stack = folder.path().join("block.npy");
-    write_npy(&stack, [7, 6, 9], |_| 1);
+    write_stack(&stack, [7, 6, 9], |_| 1);
     let a = [[2e-3, -1e-3, 5e-4], [1e-3, -3e-3, 2e-3], [-4e-4, 7e-4, 1e-3]];
     let job = format!(
         "{JOB}[[boundary]]\nside = [\"xmin\", \"xmax\", \"ymin\", \"ymax\", \"zmin\", \"zmax\"]\ndisplacement = [0.0, 0.0, 0.0]\n\
@@ -316,7 +302,7 @@ fn a_smooth_field_is_approached_with_the_square_of_the_edge() {
     let folder = tempfile::tempdir().expect("a folder");
     let stack = folder.path().join("block.npy");
     let errors = [4_usize, 8, 16].map(|n| {
-        write_npy(&stack, [n; 3], |_| 1);
+        write_stack(&stack, [n; 3], |_| 1);
         let h = 1.0 / n as f64;
         let mut table = String::from("\u{feff}i,j,k,direction,value\n");
         for at in 0..(n + 1).pow(3) {
@@ -350,7 +336,7 @@ fn vtk_reads_the_fields_as_they_are() {
     let Some(python) = pogo_tests::python(&["numpy", "vtk"]) else { return };
     let folder = tempfile::tempdir().expect("a folder");
     let stack = folder.path().join("porous.npy");
-    write_npy(&stack, [20, 14, 17], porous);
+    write_stack(&stack, [20, 14, 17], porous);
     let fields = "displacement force strain stress von_mises energy_density effective_strain modulus";
     let fields: Vec<&str> = fields.split(' ').collect();
     let job = format!(

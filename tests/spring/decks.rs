@@ -480,7 +480,7 @@ fn tables_that_hold_nowhere_are_told_of() {
                  mass = 1.0\n";
     std::fs::write(model.path("plain.toml"), plain).unwrap();
     assert!(warnings("net.inp", "plain.toml").is_empty());
-    write_npy(&model.path("a.npy"), [2, 2, 2], |_| 1);
+    write_stack(&model.path("a.npy"), [2, 2, 2], |_| 1);
     let label = |name: &str, label: u8| {
         format!("[[material]]\nname = \"{name}\"\nlabel = {label}\nmass = 1.0\nstiffness = 1.0\n")
     };

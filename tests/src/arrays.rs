@@ -90,8 +90,21 @@ fn half(bits: u16) -> f64 {
 /// # Panics
 /// If it cannot be written.
 pub fn write_npy(path: &Path, shape: &[usize], values: &[f64]) {
+    write_array(path, "<f8", shape, values.iter().flat_map(|value| value.to_le_bytes()));
+}
+
+/// Writes a stack of one byte a voxel, of `size` voxels along x, y and z, with x fastest.
+///
+/// # Panics
+/// If it cannot be written.
+pub fn write_stack(path: &Path, size: [usize; 3], voxel: impl Fn([usize; 3]) -> u8) {
+    let [x, y, z] = size;
+    write_array(path, "|u1", &[z, y, x], (0..x * y * z).map(|i| voxel([i % x, i / x % y, i / x / y])));
+}
+
+fn write_array(path: &Path, descr: &str, shape: &[usize], data: impl Iterator<Item = u8>) {
     let sizes: Vec<String> = shape.iter().map(|n| format!("{n},")).collect();
-    let mut header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({}), }}", sizes.join(" "));
+    let mut header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({}), }}", sizes.join(" "));
     while !(10 + header.len() + 1).is_multiple_of(64) {
         header.push(' ');
     }
@@ -99,6 +112,6 @@ pub fn write_npy(path: &Path, shape: &[usize], values: &[f64]) {
     let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
     bytes.extend((header.len() as u16).to_le_bytes());
     bytes.extend(header.as_bytes());
-    bytes.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+    bytes.extend(data);
     std::fs::write(path, bytes).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
 }
