@@ -4,7 +4,7 @@
 //! With `device=cuda` the same on a device, each form beside the others.
 //!
 //! `threads=1,2` `windows=0.5,1,inf` `precisions=f32,f64` `variants=six,eighteen,fly` `domains=1,74` `tolerance=0` `repeats=3` `cases=0`
-//! `wide=1,0` `inner=4` `sets=8` `few=32` (device)
+//! `wide=1,0` `inner=4` `sets=8` `window_free=32` (device)
 
 #[path = "support/eikonal.rs"]
 mod support;
@@ -27,7 +27,7 @@ struct Options {
     wide: Vec<usize>,
     inner: Vec<usize>,
     sets: Vec<usize>,
-    few: Vec<usize>,
+    window_free: Vec<usize>,
 }
 
 fn main() {
@@ -47,7 +47,7 @@ fn main() {
         wide: vec![1, 0],
         inner: vec![4],
         sets: vec![8],
-        few: vec![GpuSettings::default().few as usize],
+        window_free: vec![GpuSettings::default().window_free as usize],
     };
     let mut cuda = false;
     let mut n = 80;
@@ -70,7 +70,7 @@ fn main() {
             "wide" => options.wide = whole(),
             "inner" => options.inner = whole(),
             "sets" => options.sets = whole(),
-            "few" => options.few = whole(),
+            "window_free" => options.window_free = whole(),
             "device" => cuda = value == "cuda",
             _ => panic!("{key}"),
         }
@@ -244,11 +244,21 @@ fn device<T: Real>(mesh: &EikonalMesh, options: &Options) {
         let forms = if local_solver == LocalSolver::Six { &options.wide[..] } else { &[0] };
         for &wide in forms {
             for &window in &options.windows {
-                for (&sets, &few) in options.sets.iter().flat_map(|sets| options.few.iter().map(move |few| (sets, few)))
+                for (&sets, &window_free) in options
+                    .sets
+                    .iter()
+                    .flat_map(|sets| options.window_free.iter().map(move |window_free| (sets, window_free)))
                 {
-                    let name = format!("{variant}, wide {wide}, window {window}, {sets} sets, few {few}");
+                    let name =
+                        format!("{variant}, wide {wide}, window {window}, {sets} sets, window free {window_free}");
                     let settings = EikonalSettings { local_solver, tolerance: options.tolerance, ..Default::default() };
-                    let gpu = GpuSettings { wide: wide != 0, window, sets, few: few as u32, ..Default::default() };
+                    let gpu = GpuSettings {
+                        wide: wide != 0,
+                        window,
+                        sets,
+                        window_free: window_free as u32,
+                        ..Default::default()
+                    };
                     go(&name, &problem, settings, gpu);
                 }
             }

@@ -17,7 +17,7 @@ use pogo_formats::spring::SpringMesh;
 use pogo_kernels::device::{copy_bandwidth, first_device};
 use pogo_kernels::dynamics::SignalTable;
 use pogo_kernels::simd::{Level, Real};
-use pogo_kernels::spring::{Addressing, CpuStepper, GpuOptions, GpuStepper, SpringProblem, State, Stepper, Way};
+use pogo_kernels::spring::{Addressing, CpuStepper, GpuOptions, GpuStepper, Scheme, SpringProblem, State, Stepper};
 use support::{group, lattice, problem};
 
 #[path = "support/spring.rs"]
@@ -93,11 +93,11 @@ fn main() -> Result<(), Failure> {
             }
             if cuda {
                 for (addressing, way) in [
-                    (Addressing::Implicit, Way::Cached),
-                    (Addressing::Implicit, Way::Shared),
-                    (Addressing::Explicit, Way::Shared),
-                    (Addressing::ExplicitGlobal, Way::Cached),
-                    (Addressing::Explicit, Way::Resident),
+                    (Addressing::Implicit, Scheme::Cached),
+                    (Addressing::Implicit, Scheme::Shared),
+                    (Addressing::Explicit, Scheme::Shared),
+                    (Addressing::ExplicitGlobal, Scheme::Cached),
+                    (Addressing::Explicit, Scheme::Resident),
                 ] {
                     if !ways.is_empty() && !ways.split(',').any(|name| name == format!("{addressing:?}-{way:?}")) {
                         continue;
@@ -152,7 +152,7 @@ fn gpu<T: Real>(
 ) -> Result<(), Failure> {
     let mut stepper = match GpuStepper::<T>::new(model.clone(), state, addressing, options) {
         Ok(stepper) => stepper,
-        Err(pogo_kernels::spring::GpuError::Way { .. }) => return Ok(()),
+        Err(pogo_kernels::spring::GpuError::Scheme { .. }) => return Ok(()),
         Err(error) => return Err(error.into()),
     };
     let report = stepper.report().clone();

@@ -32,7 +32,7 @@ use crate::device::DeviceError;
 use crate::dynamics::{Constraint, NodalForce, SignalTable};
 pub use cpu::{CpuStepper, cpu};
 pub use energies::stable_increment;
-pub use gpu::{GpuError, GpuOptions, GpuReport, GpuStepper, Way, gpu, gpu_modules};
+pub use gpu::{GpuError, GpuOptions, GpuReport, GpuStepper, Scheme, gpu, gpu_modules};
 pub use reactions::Reactions;
 pub use springs::Springs;
 

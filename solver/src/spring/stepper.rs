@@ -16,7 +16,7 @@ impl MayBeDevice for GpuError {
     fn device_error(&self) -> Option<&DeviceError> {
         match self {
             Self::Device(error) => Some(error),
-            Self::Problem(_) | Self::Way { .. } => None,
+            Self::Problem(_) | Self::Scheme { .. } => None,
         }
     }
 }
@@ -47,7 +47,7 @@ impl<'a> Engine<'a> {
         made.map_err(|error| match error {
             GpuError::Problem(error) => call.refuse(report::explain(&error, &problem.mesh)),
             GpuError::Device(error) => SolveError::Device(error),
-            error @ GpuError::Way { .. } => call.refuse(error),
+            error @ GpuError::Scheme { .. } => call.refuse(error),
         })
     }
 

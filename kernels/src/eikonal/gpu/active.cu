@@ -50,8 +50,8 @@ __device__ __forceinline__ void hand_over(const Params &p, Block &block, u32 swe
 }
 
 // GROUP lanes an entry, a lane an element.
-template <int FORM, int GROUP> __device__ __forceinline__ void run(const Params &p) {
-    constexpr int N = FORM == THREE ? 3 : 4;
+template <int PRODUCTS, int GROUP> __device__ __forceinline__ void run(const Params &p) {
+    constexpr int N = PRODUCTS == THREE ? 3 : 4;
     __shared__ Block block;
     u32 target = 0;
     u32 solves = 0, passed_on = 0;
@@ -103,8 +103,8 @@ template <int FORM, int GROUP> __device__ __forceinline__ void run(const Params 
                 const u32 incident = __ldg(p.incident + j);
                 const u32 e = incident / 4;
                 u32 nodes[N];
-                load_nodes<FORM>(p.stored, e, nodes);
-                const Element<FORM> element(p.stored, e, nodes);
+                load_nodes<PRODUCTS>(p.stored, e, nodes);
+                const Element<PRODUCTS> element(p.stored, e, nodes);
                 real t[N];
                 u32 fresh = 0;
                 for (int k = 0; k < N; k++) {
@@ -123,7 +123,7 @@ template <int FORM, int GROUP> __device__ __forceinline__ void run(const Params 
                 while (todo) {
                     const u32 k = __ffs(todo) - 1;
                     todo &= todo - 1;
-                    const real time = solve<FORM>(element, t, k);
+                    const real time = solve<PRODUCTS>(element, t, k);
                     real before = k < 2 ? (k == 0 ? t[0] : t[1]) : t[2];
                     u32 to = k < 2 ? (k == 0 ? nodes[0] : nodes[1]) : nodes[2];
                     if (N == 4 && k == 3) before = t[N - 1], to = nodes[N - 1];
@@ -152,8 +152,8 @@ template <int FORM, int GROUP> __device__ __forceinline__ void run(const Params 
     if (thread == 0) p.counters[7] = sweep;
 }
 
-#define KERNEL(NAME, FORM, GROUP) \
-    extern "C" __global__ void __launch_bounds__(THREADS, 1) NAME(const __grid_constant__ Params p) { run<FORM, GROUP>(p); }
+#define KERNEL(NAME, PRODUCTS, GROUP) \
+    extern "C" __global__ void __launch_bounds__(THREADS, 1) NAME(const __grid_constant__ Params p) { run<PRODUCTS, GROUP>(p); }
 KERNEL(active_six_16, SIX, 16)
 KERNEL(active_eighteen_16, EIGHTEEN, 16)
 KERNEL(active_fly_16, FLY, 16)

@@ -57,16 +57,16 @@ __device__ __forceinline__ void activate(const Params &p, u32 sweep, u32 domain,
 }
 
 // The least time at an own node that the elements round it give, by GROUP lanes; +∞ where no corner is earlier. `at` reads times.
-template <int FORM, int GROUP, typename Read>
+template <int PRODUCTS, int GROUP, typename Read>
 __device__ __forceinline__ real compute(const Params &p, u32 node, real before, bool valid, u32 &solves, Read at) {
-    constexpr int N = FORM == THREE ? 3 : 4;
+    constexpr int N = PRODUCTS == THREE ? 3 : 4;
     real time = as_real(INFINITE);
     const u32 first = __ldg(p.incident_first + node), last = __ldg(p.incident_first + node + 1);
     for (u32 j = first + threadIdx.x % GROUP; valid && j < last; j += GROUP) {
         const u32 incident = __ldg(p.incident + j);
         u32 nodes[N];
-        load_nodes<FORM>(p.stored, incident / 4, nodes);
-        const Element<FORM> element(p.stored, incident / 4, nodes);
+        load_nodes<PRODUCTS>(p.stored, incident / 4, nodes);
+        const Element<PRODUCTS> element(p.stored, incident / 4, nodes);
         real t[N];
         bool earlier = false;
         for (int k = 0; k < N; k++) {
@@ -74,7 +74,7 @@ __device__ __forceinline__ real compute(const Params &p, u32 node, real before, 
             earlier |= k != int(incident % 4) && t[k] < before;
         }
         if (!earlier) continue;
-        time = fmin(time, solve<FORM>(element, t, incident % 4));
+        time = fmin(time, solve<PRODUCTS>(element, t, incident % 4));
         solves++;
     }
     for (int d = GROUP / 2; d > 0; d /= 2) time = fmin(time, __shfl_xor_sync(~0u, time, d));
@@ -100,8 +100,8 @@ __device__ __forceinline__ void end(const Params &p, u32 solves, u32 computed, u
     if (thread == 0) p.counters[7] = round;
 }
 
-template <int FORM> __device__ __forceinline__ void first_approach(const Params &p) {
-    constexpr int GROUP = FORM == THREE ? 8 : 16;
+template <int PRODUCTS> __device__ __forceinline__ void first_approach(const Params &p) {
+    constexpr int GROUP = PRODUCTS == THREE ? 8 : 16;
     u32 target = 0, solves = 0, computed = 0;
     const u32 thread = blockIdx.x * THREADS + threadIdx.x, n_threads = gridDim.x * THREADS;
     begin(p, target);
@@ -137,7 +137,7 @@ template <int FORM> __device__ __forceinline__ void first_approach(const Params 
                 const u32 node = __ldcg(&active[first + place + (valid ? i : base)]);
                 const real before = as_real(__ldcg(&words(p.bits)[node]));
                 const auto read = [&p](u32 other) { return as_real(__ldcg(&words(p.bits)[other])); };
-                const real time = compute<FORM, GROUP>(p, node, before, valid, solves, read);
+                const real time = compute<PRODUCTS, GROUP>(p, node, before, valid, solves, read);
                 if (valid && threadIdx.x % GROUP == 0) computed++;
                 if (valid && time < before * p.keep) {
                     if (threadIdx.x % GROUP == 0) {
@@ -175,8 +175,8 @@ template <int FORM> __device__ __forceinline__ void first_approach(const Params 
     end(p, solves, computed, sweep);
 }
 
-template <int FORM> __device__ __forceinline__ void second_approach(const Params &p) {
-    constexpr int GROUP = FORM == THREE ? 8 : 16;
+template <int PRODUCTS> __device__ __forceinline__ void second_approach(const Params &p) {
+    constexpr int GROUP = PRODUCTS == THREE ? 8 : 16;
     extern __shared__ u64 shared[];
     const u32 n_words = (p.most_own + 31) / 32;
     word *own = reinterpret_cast<word *>(shared);
@@ -257,7 +257,7 @@ template <int FORM> __device__ __forceinline__ void second_approach(const Params
                     const bool valid = place < n_todo;
                     const u32 i = list[valid ? place : base];
                     const real before = as_real(own[i]);
-                    const real time = compute<FORM, GROUP>(p, own_first + i, before, valid, solves, read);
+                    const real time = compute<PRODUCTS, GROUP>(p, own_first + i, before, valid, solves, read);
                     if (valid && threadIdx.x % GROUP == 0) computed++;
                     if (valid && time < before * p.keep) {
                         if (threadIdx.x % GROUP == 0) {
@@ -302,8 +302,8 @@ template <int FORM> __device__ __forceinline__ void second_approach(const Params
 }
 
 constexpr int RESIDENT = sizeof(real) == 8 ? 2 : 3;
-#define KERNEL(NAME, APPROACH, FORM) \
-    extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(const __grid_constant__ Params p) { APPROACH<FORM>(p); }
+#define KERNEL(NAME, APPROACH, PRODUCTS) \
+    extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) NAME(const __grid_constant__ Params p) { APPROACH<PRODUCTS>(p); }
 KERNEL(first_six, first_approach, SIX)
 KERNEL(first_three, first_approach, THREE)
 KERNEL(second_six, second_approach, SIX)

@@ -73,7 +73,7 @@ struct SweepParams {
     u32 most_sweeps;
     // By wide.cu: in a sweep in which a set has at most so many entries, none of them waits for the time window, because
     // there is room for all.
-    u32 few;
+    u32 window_free;
 };
 #ifdef POGO_F64
 static_assert(sizeof(SweepParams) == 168, "SweepParams");
@@ -96,7 +96,7 @@ LIES_AT(SweepParams, n_sets, 140);
 LIES_AT(SweepParams, window, 144);
 LIES_AT(SweepParams, keep, 152);
 LIES_AT(SweepParams, most_sweeps, 160);
-LIES_AT(SweepParams, few, 164);
+LIES_AT(SweepParams, window_free, 164);
 #else
 static_assert(sizeof(SweepParams) == 160, "SweepParams");
 LIES_AT(SweepParams, stored, 0);
@@ -118,7 +118,7 @@ LIES_AT(SweepParams, n_sets, 140);
 LIES_AT(SweepParams, window, 144);
 LIES_AT(SweepParams, keep, 148);
 LIES_AT(SweepParams, most_sweeps, 152);
-LIES_AT(SweepParams, few, 156);
+LIES_AT(SweepParams, window_free, 156);
 #endif
 
 // What domains.cu is told.

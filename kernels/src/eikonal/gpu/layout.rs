@@ -72,7 +72,7 @@ layouts! {
         most_sweeps: u32,
         /// By wide.cu: in a sweep in which a set has at most so many entries, none of them waits for the time window, because
         /// there is room for all.
-        few: u32,
+        window_free: u32,
     }
 
     /// What domains.cu is told.

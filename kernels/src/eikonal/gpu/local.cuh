@@ -119,7 +119,7 @@ __device__ __forceinline__ real pick(u32 k, real at0, real at1, real at2, real a
 }
 
 // The data of one element, and its solver for corner k, a number known only at run time.
-template <int FORM> struct Element;
+template <int PRODUCTS> struct Element;
 
 template <> struct Element<SIX> {
     real l[6];
@@ -207,7 +207,7 @@ template <> struct Element<THREE> {
 };
 
 // The time at corner k of an element with these times at its corners.
-template <int FORM> __device__ __forceinline__ real solve(const Element<FORM> &element, const real *t, u32 k) {
+template <int PRODUCTS> __device__ __forceinline__ real solve(const Element<PRODUCTS> &element, const real *t, u32 k) {
     return tetrahedron(k == 0 ? t[1] : t[0], k <= 1 ? t[2] : t[1], k <= 2 ? t[3] : t[2], element.at(k));
 }
 
@@ -217,8 +217,8 @@ template <> __device__ __forceinline__ real solve<THREE>(const Element<THREE> &e
                     k == 2 ? l[1] : l[0], k == 0 ? l[1] : l[2]);
 }
 
-template <int FORM> __device__ __forceinline__ void load_nodes(const Stored &s, u32 e, u32 *nodes) {
-    if constexpr (FORM == THREE) {
+template <int PRODUCTS> __device__ __forceinline__ void load_nodes(const Stored &s, u32 e, u32 *nodes) {
+    if constexpr (PRODUCTS == THREE) {
         for (int i = 0; i < 3; i++) nodes[i] = __ldg(s.nodes + 3 * size_t(e) + i);
     } else {
         uint4 four = __ldg(reinterpret_cast<const uint4 *>(s.nodes) + e);

@@ -1,8 +1,8 @@
 //! The Eikonal equation on a CUDA device: one launch from the starts to the times, the host does not take part.
 //!
-//! Two forms. The *active list* (active.cu; wide.cu, faster, for tetrahedra in single precision) takes the nodes of a sweep from the whole mesh, and of several
-//! sets of starts at once, so that these share the waiting at barriers; its bits do not depend on the run. *Sub-domains* (domains.cu) are the paper's
-//! two approaches, with the interfaces of the block file; there the last bits may.
+//! There are two forms. The *active list* (active.cu; wide.cu, faster, for tetrahedra in single precision) takes the nodes of a
+//! sweep from the whole mesh, for several sets of starts at once; it gives the same bits on every run. *Sub-domains*
+//! (domains.cu) are the paper's two approaches; their last bits may differ from run to run. See README.md beside this file.
 
 mod layout;
 
@@ -45,13 +45,14 @@ pub struct GpuSettings {
     pub window: f64,
     /// Sweeps of a sub-domain between two exchanges, in the second approach.
     pub inner: u32,
-    /// Nodes of a set of starts, a multiprocessor, up to which none of a sweep waits for the window: there is room for all. In the fastest form alone.
-    pub few: u32,
+    /// Largest number of active nodes of a set of starts, for each multiprocessor, for which a sweep ignores the time window.
+    /// Only in the fastest form.
+    pub window_free: u32,
 }
 
 impl Default for GpuSettings {
     fn default() -> Self {
-        Self { ordinal: 0, sets: 8, wide: true, window: 4.0, inner: 1, few: 32 }
+        Self { ordinal: 0, sets: 8, wide: true, window: 4.0, inner: 1, window_free: 32 }
     }
 }
 
@@ -60,7 +61,7 @@ const COUNTERS: usize = 8;
 const LISTS: usize = 6 * MOST_SETS as usize;
 
 /// What a form has beside the elements.
-enum Form<T: Real> {
+enum FormParams<T: Real> {
     /// An active list of the whole mesh.
     Active(Box<SweepParams<T>>),
     /// The sub-domains of the block file.
@@ -73,7 +74,7 @@ pub struct GpuSolver<T: Real> {
     stream: Stream,
     _module: Module,
     kernel: Kernel,
-    form: Form<T>,
+    form: FormParams<T>,
     _arena: Arena,
     /// Counters, lists, work (two numbers of 64 bits), and the starts.
     small: Buffer<u32>,
@@ -203,7 +204,7 @@ impl<T: Real> GpuSolver<T> {
                 inner: device.inner.max(1),
                 ..DomainParams::zeroed()
             };
-            (module, kernel, Form::Domains(Box::new(put_domains(mesh, domains, first, most, &mut arena)?)))
+            (module, kernel, FormParams::Domains(Box::new(put_domains(mesh, domains, first, most, &mut arena)?)))
         } else {
             let (module, kernel) = sweep_kernel::<T>(&gpu, mesh.corners, solver, wide)?;
             let slots = sets << shift;
@@ -220,14 +221,14 @@ impl<T: Real> GpuSolver<T> {
                 list,
                 shift,
                 window: T::from_f64(device.window * edge_time(problem)),
-                few: device.few * gpu.multiprocessors,
+                window_free: device.window_free * gpu.multiprocessors,
                 ..SweepParams::zeroed()
             };
             if wide {
                 let tables = widen((&gpu, &stream), &module, (nodes, numbers, incident), &mut arena)?;
                 (params.wide, params.n_incident) = (tables.at(), incident.len() as u64);
             }
-            (module, kernel, Form::Active(Box::new(params)))
+            (module, kernel, FormParams::Active(Box::new(params)))
         };
         Ok(Self {
             small: Buffer::zeros(COUNTERS + LISTS + 4 + 64)?,
@@ -298,7 +299,7 @@ impl<T: Real> GpuSolver<T> {
     /// Times of some sets of starts, which stay on the device.
     fn run<S: AsRef<[(u32, f64)]>>(&mut self, sets: &[S], first: &[f64]) -> Result<Statistics, EikonalError> {
         let begin = Instant::now();
-        let shift = if let Form::Active(params) = &self.form { params.shift } else { 0 };
+        let shift = if let FormParams::Active(params) = &self.form { params.shift } else { 0 };
         let mut small = vec![0; COUNTERS];
         for _ in 0..LISTS / 2 * 4 / size_of::<T>() {
             push_bits(&mut small, T::INFINITY);
@@ -324,7 +325,7 @@ impl<T: Real> GpuSolver<T> {
             (pointer(counters), pointer(earliest), pointer(work), pointer(work + 16));
         let (time, n_nodes) = (self.time.at(), self.n_nodes as u32);
         match &self.form {
-            Form::Active(params) => {
+            FormParams::Active(params) => {
                 let params = SweepParams {
                     counters,
                     earliest,
@@ -341,7 +342,7 @@ impl<T: Real> GpuSolver<T> {
                 // SAFETY: what the kernel takes, and every array is as long as it asks for.
                 unsafe { self.launch(params) }?;
             }
-            Form::Domains(params) => {
+            FormParams::Domains(params) => {
                 let params = DomainParams {
                     counters,
                     work,

@@ -116,7 +116,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) wide_six(const __grid_c
         }
         const auto limit_of = [&](u32 entry) {
             const u32 set = entry >> p.shift;
-            return earliest[3 * MOST_SETS + set] <= p.few ? __uint_as_float(INFINITE) : __uint_as_float(earliest[set]) + p.window;
+            return earliest[3 * MOST_SETS + set] <= p.window_free ? __uint_as_float(INFINITE) : __uint_as_float(earliest[set]) + p.window;
         };
         const u64 *now = records(p, sweep);
         u64 *next = records(p, sweep + 1);

@@ -233,7 +233,8 @@ __device__ __forceinline__ void march(const Params<T> &p, const Material<T> &mat
     finish(n_planes - 2);
 }
 
-// A thread a node that tiles have left: something acts there, is recorded, or damps it.
+// Updates a node that carries a load, a constraint, a monitor or damping: a thread a node. The tile has stored its f_int
+// where Δu will be.
 template <typename T> __device__ __forceinline__ void act(const Params<T> &p, u32 k) {
     if (p.force_out) return;
     const u32 i = blockIdx.x * THREADS + threadIdx.x;

@@ -1,6 +1,6 @@
-//! Which ways a model allows, and which is taken.
+//! Which schemes a model allows, and which one is chosen.
 
-use super::options::{GpuError, GpuOptions, Way};
+use super::options::{GpuError, GpuOptions, Scheme};
 use crate::device::Gpu;
 use crate::simd::Real;
 use crate::spring::{Addressing, SpringProblem};
@@ -8,7 +8,7 @@ use crate::spring::{Addressing, SpringProblem};
 /// Most threads of a block of particles.
 const MOST_BLOCK: usize = 512;
 
-/// What a model has that some ways cannot do.
+/// Properties of a model that some schemes do not support.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Features {
     pub single: bool,
@@ -17,12 +17,12 @@ pub(super) struct Features {
     pub stressed: bool,
     pub one_material: bool,
     pub follow: bool,
-    /// Something takes energy, and that is followed.
+    /// Friction or dampers take energy, and the energy is followed.
     pub heats: bool,
     pub lattice: bool,
-    /// Spacings are alike.
+    /// The spacing is the same along all axes.
     pub even: bool,
-    /// Springs come and go at given times.
+    /// Springs are cut, erased or added at given times.
     pub events: bool,
 }
 
@@ -49,12 +49,12 @@ impl Features {
         }
     }
 
-    /// Only pulls along the directions of one table.
+    /// Whether a lattice has one material whose springs only pull: no dampers, no pre-stress.
     pub fn plain(self) -> bool {
         self.lattice && self.one_material && !self.damped && !self.stressed
     }
 
-    /// `lattice_even` can be: springs of the kind by which it measures the others pull.
+    /// Whether the kernel `lattice_even` can step the model. The springs by whose stiffness it scales the others must pull.
     pub fn even_lists(self, problem: &SpringProblem) -> bool {
         let last = super::tables::directions(problem);
         let slots = [0, 6, 18].into_iter().find(|&slots| last <= slots).unwrap_or(26);
@@ -63,7 +63,7 @@ impl Features {
         self.single && self.even && self.plain() && !self.breaks && pulls && slots > 0
     }
 
-    /// Why a resident kernel cannot be; its blocks.
+    /// Particles of a block of the resident kernel, or the reason why it cannot step the model.
     pub fn resident(self, problem: &SpringProblem, gpu: &Gpu, wanted: usize) -> Result<usize, &'static str> {
         if !(self.single && self.plain()) {
             return Err("a lattice of one material whose springs only pull, single precision");
@@ -74,7 +74,7 @@ impl Features {
         blocks.into_iter().find(fits).ok_or("no more blocks of 512 particles than the device has multiprocessors")
     }
 
-    /// Why columns cannot be.
+    /// The reason why columns cannot step the model, if there is one.
     pub fn columns(self, problem: &SpringProblem) -> Result<(), &'static str> {
         let used = problem.mesh.lists.mask.iter().fold(0, |any, mask| any | mask) & 0x3ff_ffff;
         let quiet = self.plain() && !self.breaks;
@@ -93,13 +93,13 @@ impl Features {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Choice {
     pub addressing: Addressing,
-    pub way: Way,
+    pub way: Scheme,
     /// Particles a block.
     pub block: usize,
 }
 
 impl Choice {
-    /// What is asked for, or the fastest that the model allows.
+    /// The scheme of the options, or the fastest one that the model allows.
     pub fn new(
         problem: &SpringProblem,
         features: Features,
@@ -110,43 +110,43 @@ impl Choice {
         let resident = features.resident(problem, gpu, options.block);
         let small = addressing == Addressing::Automatic || addressing == Addressing::Explicit;
         let (addressing, way) = match options.way {
-            Way::Resident => (Addressing::Explicit, Way::Resident),
-            Way::Automatic if small && resident.is_ok() => (Addressing::Explicit, Way::Resident),
+            Scheme::Resident => (Addressing::Explicit, Scheme::Resident),
+            Scheme::Automatic if small && resident.is_ok() => (Addressing::Explicit, Scheme::Resident),
             way => {
                 // Only columns of a grid that is mostly full are faster than lists (measured: BENCHMARKS.md).
                 let places = problem.mesh.grid.map_or(0, |grid| grid.mask.len());
                 let grid = features.columns(problem).is_ok() && 2 * problem.n_particles() > places;
                 let wanted = match (addressing, way) {
-                    (Addressing::Automatic, Way::Automatic) if !grid => Addressing::Explicit,
+                    (Addressing::Automatic, Scheme::Automatic) if !grid => Addressing::Explicit,
                     _ => addressing,
                 };
                 let chosen = wanted.choose(problem)?;
                 let automatic = match chosen {
-                    Addressing::Implicit if features.columns(problem).is_err() => Way::Cached,
-                    Addressing::ExplicitGlobal => Way::Cached,
-                    _ => Way::Shared,
+                    Addressing::Implicit if features.columns(problem).is_err() => Scheme::Cached,
+                    Addressing::ExplicitGlobal => Scheme::Cached,
+                    _ => Scheme::Shared,
                 };
-                (chosen, if way == Way::Automatic { automatic } else { way })
+                (chosen, if way == Scheme::Automatic { automatic } else { way })
             }
         };
         let mut choice = Self { addressing, way, block: 0 };
         let refuse = |needed| choice.refuse(needed);
         match (addressing, way) {
-            (_, Way::Resident) => {
+            (_, Scheme::Resident) => {
                 resident.map_err(refuse)?;
             }
-            (Addressing::Implicit, Way::Shared) => features.columns(problem).map_err(refuse)?,
-            (Addressing::ExplicitGlobal, Way::Shared) => return Err(refuse("local ids")),
-            (Addressing::Explicit, Way::Cached) => return Err(refuse("32-bit ids")),
+            (Addressing::Implicit, Scheme::Shared) => features.columns(problem).map_err(refuse)?,
+            (Addressing::ExplicitGlobal, Scheme::Shared) => return Err(refuse("local ids")),
+            (Addressing::Explicit, Scheme::Cached) => return Err(refuse("32-bit ids")),
             _ => {}
         }
         let mesh_block = problem.mesh.lists.block_size;
         // The other kernel of lattices has a thread a particle, and is compiled for fewer.
-        let even = features.even_lists(problem) && addressing == Addressing::Explicit && way == Way::Shared;
+        let even = features.even_lists(problem) && addressing == Addressing::Explicit && way == Scheme::Shared;
         let most = if features.plain() && !features.breaks && !even { 256 } else { MOST_BLOCK };
         let usual = if mesh_block <= most && mesh_block.is_multiple_of(32) { mesh_block } else { 256 };
         let block = match (way, options.block) {
-            (Way::Resident, _) => resident.map_err(refuse)?,
+            (Scheme::Resident, _) => resident.map_err(refuse)?,
             (_, 0) if even => MOST_BLOCK,
             (_, 0) => usual,
             (_, block) => block.clamp(32, most) / 32 * 32,
@@ -155,8 +155,8 @@ impl Choice {
         Ok(choice)
     }
 
-    /// That the model does not allow it.
+    /// The error of a model that the scheme does not support.
     pub fn refuse(self, needed: &'static str) -> GpuError {
-        GpuError::Way { way: self.way, addressing: self.addressing, needed }
+        GpuError::Scheme { way: self.way, addressing: self.addressing, needed }
     }
 }

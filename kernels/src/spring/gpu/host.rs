@@ -11,12 +11,12 @@ use crate::spring::cpu::lists::{Lists, Rules};
 use crate::spring::springs::Springs;
 use crate::spring::{Addressing, Cause, Change, SpringError, SpringProblem};
 
-/// How arrays of displacements are on the device.
+/// How arrays of displacements lie on the device.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Form {
+pub(super) struct ArrayLayout {
     /// Four numbers a particle side by side, not component after component.
     pub wide: bool,
-    /// The length that is 1 there, m.
+    /// Unit of length of the arrays, m.
     pub unit: f64,
 }
 
@@ -61,7 +61,7 @@ impl<T: Real> Host<T> {
     }
 
     /// Place of a degree of freedom in the arrays.
-    pub fn index(&self, dof: usize, form: Form) -> usize {
+    pub fn index(&self, dof: usize, form: ArrayLayout) -> usize {
         let (particle, component) = (dof / 3, dof % 3);
         let at = match self {
             Self::Grid(grid) => grid.place[particle] as usize,
@@ -71,7 +71,7 @@ impl<T: Real> Host<T> {
     }
 
     /// (n, 3) as the device has it.
-    pub fn scatter(&self, n_dofs: usize, form: Form, value: impl Fn(usize) -> f64) -> Vec<T> {
+    pub fn scatter(&self, n_dofs: usize, form: ArrayLayout, value: impl Fn(usize) -> f64) -> Vec<T> {
         let mut out = vec![T::default(); self.len() * if form.wide { 4 } else { 3 }];
         for dof in 0..n_dofs {
             out[self.index(dof, form)] = T::from_f64(value(dof) / form.unit);

@@ -3,7 +3,7 @@
 use super::features::{Choice, Features};
 use super::host::Host;
 use super::layout::*;
-use super::options::{GpuError, Way};
+use super::options::{GpuError, Scheme};
 use crate::device::{DeviceError, Gpu, Kernel, Module};
 use crate::simd::Real;
 use crate::spring::Addressing;
@@ -31,7 +31,7 @@ fn slots<T: Real>(host: &Host<T>) -> usize {
 /// Bytes of a particle in shared memory, by which local ids are multiplied: `WIDE` where `lattice_even` does.
 pub(super) fn id_bytes<T: Real>(choice: Choice, even: bool, host: &Host<T>) -> usize {
     let narrow = 3 * size_of::<T>();
-    let shared = choice.addressing == Addressing::Explicit && choice.way == Way::Shared;
+    let shared = choice.addressing == Addressing::Explicit && choice.way == Scheme::Shared;
     let room = (choice.block + host.most_halo()) * WIDE <= usize::from(u16::MAX);
     if shared && even && room && choice.block == EVEN_BLOCK as usize { WIDE } else { narrow }
 }
@@ -102,13 +102,13 @@ impl Kernels {
         let mut single = None;
         let (mut grid, mut threads, mut columns) = ([n_blocks, 1, 1], params.block, None);
         let name = match (choice.addressing, choice.way) {
-            (_, Way::Resident) => {
+            (_, Scheme::Resident) => {
                 threads = (slots.div_ceil(NINE) * block) as u32;
                 let fits = RESIDENT_THREADS.iter().any(|&(of, most)| of == slots && threads <= most);
                 let even = if features.even && !features.breaks && fits { "even_" } else { "" };
                 format!("resident_{even}{slots}{}", if features.follow { "_follow" } else { "" })
             }
-            (Addressing::Implicit, Way::Cached) => "implicit_cached".to_owned(),
+            (Addressing::Implicit, Scheme::Cached) => "implicit_cached".to_owned(),
             (Addressing::Implicit, _) => format!("columns{heat}"),
             (Addressing::ExplicitGlobal, _) => "explicit_cached".to_owned(),
             _ if wide => {
@@ -121,7 +121,7 @@ impl Kernels {
             _ => "explicit_local".to_owned(),
         };
         let step = match (choice.addressing, choice.way) {
-            (_, Way::Resident) => {
+            (_, Scheme::Resident) => {
                 if params.halo_most as usize > MOST_HALO as usize * block {
                     return Err(choice.refuse("halos of at most four particles a thread"));
                 }
@@ -135,7 +135,7 @@ impl Kernels {
                 single = Some(local("explicit_local")?);
                 kernel
             }
-            (Addressing::Implicit, Way::Cached) => {
+            (Addressing::Implicit, Scheme::Cached) => {
                 (grid, threads) = ([(params.plane * params.size[2]).div_ceil(THREADS), 1, 1], THREADS);
                 plain(&name)?
             }

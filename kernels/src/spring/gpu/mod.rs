@@ -1,5 +1,5 @@
-//! The step on a CUDA device, by one of several ways ([`Way`]) that all give the CPU's results to rounding (in double precision its
-//! very bits).
+//! The step on a CUDA device, by one of several schemes ([`Scheme`]). In double precision all give the CPU's bits, in single
+//! precision its results to rounding. README.md beside this file describes the schemes.
 //!
 //! The tables are those of the CPU (`Grid`, `Lists`): the host keeps them, and tells the device what events change. Nothing is
 //! added by atomics. Launches are recorded in a graph and replayed.
@@ -18,10 +18,10 @@ use super::{Addressing, Change, SpringProblem, State, Stepper};
 use crate::device::{Arena, Buffer, DeviceError, Gpu, Graph, Plain, Slice, Stream};
 use crate::simd::Real;
 use features::{Choice, Features};
-use host::{Form, Host};
+use host::{ArrayLayout, Host};
 use kernels::{Kernels, TILE};
 use layout::Params;
-pub use options::{GpuError, GpuOptions, GpuReport, Way};
+pub use options::{GpuError, GpuOptions, GpuReport, Scheme};
 use tables::{Tables, whole_tiles, whole_words};
 
 /// Arrays of the device that steps write, or that belong to a stretch of steps.
@@ -55,7 +55,7 @@ pub struct GpuStepper<'a, T: Real> {
     // Graphs, buffers, modules and stream go before the context that they live in.
     graph: Option<Graph>,
     kernels: Kernels,
-    form: Form,
+    form: ArrayLayout,
     tables: Tables<T>,
     arrays: Arrays<T>,
     params: Params<T>,
@@ -100,7 +100,7 @@ impl<T: Real> Arrays<T> {
         problem: &SpringProblem,
         state: &State,
         host: &Host<T>,
-        (features, form, n_springs): (Features, Form, usize),
+        (features, form, n_springs): (Features, ArrayLayout, usize),
         params: &mut Params<T>,
         arena: &mut Arena,
     ) -> Result<Self, DeviceError> {
@@ -210,9 +210,9 @@ impl<'a, T: Real> GpuStepper<'a, T> {
         let id_bytes = kernels::id_bytes(choice, features.even_lists(&problem), &host);
         (params.id_bytes, params.wide) = (id_bytes as u32, u32::from(id_bytes == kernels::WIDE));
         // Columns have lengths in units of twice the spacing.
-        let columns = choice.addressing == Addressing::Implicit && choice.way != Way::Cached;
+        let columns = choice.addressing == Addressing::Implicit && choice.way != Scheme::Cached;
         let unit = problem.mesh.grid.filter(|_| columns).map_or(1.0, |grid| 2.0 * grid.spacing[0]);
-        let form = Form { wide: params.wide != 0, unit };
+        let form = ArrayLayout { wide: params.wide != 0, unit };
         let mut arena = Arena::default();
         let tables = Tables::new(&problem, &host, features, (choice.block, form), &mut params, &mut arena)?;
         // All that may break between two looks at the log.

@@ -5,7 +5,7 @@ use crate::spring::{Addressing, SpringError};
 
 /// How a step is computed. The paper's names: *cached* reads neighbours where they are, *shared* through shared memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Way {
+pub enum Scheme {
     /// The fastest that the model allows.
     #[default]
     Automatic,
@@ -22,8 +22,8 @@ pub enum Way {
 pub struct GpuOptions {
     /// Which device, from 0.
     pub ordinal: u32,
-    /// How a step is computed; [`GpuError::Way`] where the model does not allow it.
-    pub way: Way,
+    /// How a step is computed; [`GpuError::Scheme`] where the model does not allow it.
+    pub way: Scheme,
     /// Particles a block of explicit addressing with local ids, 0 for what is best.
     pub block: usize,
     /// Planes that a thread block marches, 0 for what is best.
@@ -39,11 +39,11 @@ pub enum GpuError {
     /// The device cannot do it.
     #[error(transparent)]
     Device(#[from] DeviceError),
-    /// The model does not allow the way that was asked for.
+    /// The model does not allow the scheme of the options.
     #[error("this model cannot be stepped in the {way:?} way with {addressing:?} addressing: {needed}")]
-    Way {
+    Scheme {
         /// Asked for.
-        way: Way,
+        way: Scheme,
         /// Chosen.
         addressing: Addressing,
         /// What it would need.
@@ -59,7 +59,7 @@ pub struct GpuReport {
     /// Chosen addressing.
     pub addressing: Addressing,
     /// Chosen way.
-    pub way: Way,
+    pub way: Scheme,
     /// Arrays on the device.
     pub memory: MemoryReport,
     /// Kernel, threads a block, registers a thread, blocks resident on a multiprocessor.

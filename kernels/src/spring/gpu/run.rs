@@ -95,9 +95,9 @@ impl<T: Real> GpuStepper<'_, T> {
     fn run(&mut self, n_steps: usize, record: &[u64]) -> Result<(), DeviceError> {
         let end = self.step + n_steps as u64;
         while self.step < end {
-            let left = (end - self.step) as usize;
+            let remaining = (end - self.step) as usize;
             let next = record[record.partition_point(|&step| step < self.step)..].first().copied();
-            let quiet = next.map_or(left, |next| ((next - self.step) as usize).min(left));
+            let quiet = next.map_or(remaining, |next| ((next - self.step) as usize).min(remaining));
             let resident = self.kernels.single.is_some();
             // A resident kernel writes no recordings.
             let done = if resident && quiet > 0 {
@@ -113,7 +113,7 @@ impl<T: Real> GpuStepper<'_, T> {
                 self.start_columns(steps, 0, (self.step % 2) as usize, self.step)?;
                 self.advance_row(steps)?;
                 steps
-            } else if left >= GRAPH_STEPS && self.step.is_multiple_of(2) {
+            } else if remaining >= GRAPH_STEPS && self.step.is_multiple_of(2) {
                 if self.graph.is_none() {
                     let stream = &self.stream;
                     self.graph = Some(Graph::record(stream, || self.start_steps(GRAPH_STEPS, 0, true))?);
@@ -123,7 +123,7 @@ impl<T: Real> GpuStepper<'_, T> {
                 }
                 GRAPH_STEPS
             } else {
-                let steps = if self.step % 2 == 1 { 1 } else { left };
+                let steps = if self.step % 2 == 1 { 1 } else { remaining };
                 self.start_steps(steps, self.step, true)?;
                 steps
             };

@@ -6,7 +6,7 @@ use pogo_formats::spring::N_DIRECTIONS;
 use rayon::prelude::*;
 
 use super::features::Features;
-use super::host::{Form, Host};
+use super::host::{ArrayLayout, Host};
 use super::kernels::{ROWS, TILE, WIDE};
 use super::layout::{FORCE, Params, Rest, Rule, SUPPORT, Special};
 use super::options::GpuError;
@@ -37,7 +37,7 @@ impl<T: Real> Tables<T> {
         problem: &SpringProblem,
         host: &Host<T>,
         features: Features,
-        (block, form): (usize, Form),
+        (block, form): (usize, ArrayLayout),
         params: &mut Params<T>,
         arena: &mut Arena,
     ) -> Result<Self, GpuError> {
@@ -108,7 +108,7 @@ fn put_local<T: Real>(
     lists: &Lists<T, u16>,
     most_halo: usize,
     features: Features,
-    (block, form): (usize, Form),
+    (block, form): (usize, ArrayLayout),
     params: &mut Params<T>,
     arena: &mut Arena,
 ) -> Result<usize, GpuError> {
@@ -144,7 +144,7 @@ fn put_local<T: Real>(
 fn put_rules<T: Real>(
     constants: &[Constants<T>],
     features: Features,
-    form: Form,
+    form: ArrayLayout,
     params: &mut Params<T>,
     arena: &mut Arena,
 ) -> Result<(), DeviceError> {
@@ -168,7 +168,7 @@ fn put_rules<T: Real>(
 fn put_specials<T: Real>(
     problem: &SpringProblem,
     host: &Host<T>,
-    form: Form,
+    form: ArrayLayout,
     params: &mut Params<T>,
     arena: &mut Arena,
 ) -> Result<(), DeviceError> {
@@ -219,7 +219,7 @@ struct Specials {
 }
 
 impl Specials {
-    fn new<T: Real>(problem: &SpringProblem, host: &Host<T>, form: Form) -> Self {
+    fn new<T: Real>(problem: &SpringProblem, host: &Host<T>, form: ArrayLayout) -> Self {
         let forces = problem.forces.iter().map(|f| (f.dof, FORCE, f.signal, f.value));
         let supports = problem.constraints.iter().map(|c| (c.dof, SUPPORT, c.signal, c.value));
         let mut sorted: Vec<_> = forces.chain(supports).collect();

@@ -14,7 +14,7 @@ fn both<T: Real>(
     problem: &SpringProblem,
     state: &State,
     addressing: Addressing,
-    way: Way,
+    way: Scheme,
     steps: usize,
 ) -> Option<([State; 2], [Vec<f64>; 2])> {
     both_with::<T>(problem, state, addressing, GpuOptions { way, ..GpuOptions::default() }, steps)
@@ -31,7 +31,7 @@ fn both_with<T: Real>(
     let way = options.way;
     let mut device = match GpuStepper::<T>::new(problem.clone(), state, addressing, options) {
         Ok(stepper) => stepper,
-        Err(GpuError::Way { .. }) => return None,
+        Err(GpuError::Scheme { .. }) => return None,
         Err(error) => panic!("{error}"),
     };
     let report = device.report().clone();
@@ -72,13 +72,13 @@ fn both_with<T: Real>(
     Some((states, recordings))
 }
 
-const WAYS: [(Addressing, Way); 6] = [
-    (Addressing::Automatic, Way::Automatic),
-    (Addressing::Implicit, Way::Cached),
-    (Addressing::Implicit, Way::Shared),
-    (Addressing::Explicit, Way::Shared),
-    (Addressing::ExplicitGlobal, Way::Cached),
-    (Addressing::Explicit, Way::Resident),
+const WAYS: [(Addressing, Scheme); 6] = [
+    (Addressing::Automatic, Scheme::Automatic),
+    (Addressing::Implicit, Scheme::Cached),
+    (Addressing::Implicit, Scheme::Shared),
+    (Addressing::Explicit, Scheme::Shared),
+    (Addressing::ExplicitGlobal, Scheme::Cached),
+    (Addressing::Explicit, Scheme::Resident),
 ];
 
 #[test]
@@ -160,7 +160,7 @@ fn a_full_box_agrees() {
             assert_eq!(states[0].changes, states[1].changes);
         }
         // Columns as long as the box, other than those that so small a model gets.
-        let options = GpuOptions { way: Way::Shared, depth: size[2] as u32, ..GpuOptions::default() };
+        let options = GpuOptions { way: Scheme::Shared, depth: size[2] as u32, ..GpuOptions::default() };
         let found = both_with::<f32>(&problem, &state, Addressing::Implicit, options, 300);
         if let Some((states, _)) = found {
             assert!(distance(&states[0].displacement, &states[1].displacement) < 1e-4, "{size:?}");

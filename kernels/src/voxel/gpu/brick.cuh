@@ -145,7 +145,7 @@ __device__ __forceinline__ void element(const Stiffness<T>& k, T e, const T (&lo
         v[2][4] = fused(k.stretch, u[2][4], t);
     }
     {
-        T t = k.together * (u[0][6] + u[1][5] + u[2][3]);
+        T t = k.coupling * (u[0][6] + u[1][5] + u[2][3]);
         v[0][6] = fused(k.hourglass, u[0][6], t);
         v[1][5] = fused(k.hourglass, u[1][5], t);
         v[2][3] = fused(k.hourglass, u[2][3], t);

@@ -94,7 +94,7 @@ template <typename T> struct Stiffness {
     T volume;
     // Of s = 7, the same.
     T hourglass;
-    T together;
+    T coupling;
     // Of s = 1, 2, 4: on and off the diagonal.
     T bend;
     T across;
@@ -106,7 +106,7 @@ static_assert(sizeof(Stiffness<float>) == 32, "Stiffness<float>");
 LIES_AT(Stiffness<float>, stretch, 0);
 LIES_AT(Stiffness<float>, volume, 4);
 LIES_AT(Stiffness<float>, hourglass, 8);
-LIES_AT(Stiffness<float>, together, 12);
+LIES_AT(Stiffness<float>, coupling, 12);
 LIES_AT(Stiffness<float>, bend, 16);
 LIES_AT(Stiffness<float>, across, 20);
 LIES_AT(Stiffness<float>, shear, 24);
@@ -115,7 +115,7 @@ static_assert(sizeof(Stiffness<double>) == 64, "Stiffness<double>");
 LIES_AT(Stiffness<double>, stretch, 0);
 LIES_AT(Stiffness<double>, volume, 8);
 LIES_AT(Stiffness<double>, hourglass, 16);
-LIES_AT(Stiffness<double>, together, 24);
+LIES_AT(Stiffness<double>, coupling, 24);
 LIES_AT(Stiffness<double>, bend, 32);
 LIES_AT(Stiffness<double>, across, 40);
 LIES_AT(Stiffness<double>, shear, 48);

@@ -85,7 +85,7 @@ layouts! {
         volume: T,
         /// Of s = 7, the same.
         hourglass: T,
-        together: T,
+        coupling: T,
         /// Of s = 1, 2, 4: on and off the diagonal.
         bend: T,
         across: T,

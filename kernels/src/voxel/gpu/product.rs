@@ -19,7 +19,7 @@ impl<T: Real> Stiffness<T> {
             stretch: k(0, 0, 0) - k(0, 0, 1),
             volume: k(0, 0, 1),
             hourglass: k(7, 0, 0) - k(7, 0, 1),
-            together: k(7, 0, 1),
+            coupling: k(7, 0, 1),
             bend: k(1, 1, 1),
             across: k(1, 1, 2),
             shear: k(3, 0, 0),
