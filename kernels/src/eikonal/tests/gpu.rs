@@ -98,7 +98,6 @@ fn many_sets_at_once_give_the_bits_of_one_at_a_time() {
 }
 
 #[test]
-#[ignore = "needs a CUDA device"]
 fn a_device_that_is_not_there_is_named() {
     let (mesh, metrics) = patchwork(2);
     let device = GpuSettings { ordinal: 1000, ..Default::default() };

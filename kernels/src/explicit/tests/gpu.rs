@@ -331,7 +331,6 @@ fn fans_of_all_sizes() -> Mesh {
 }
 
 #[test]
-#[ignore = "needs a CUDA device"]
 fn the_fans_of_all_sizes_are_there() {
     let case = Arranged::new(fans_of_all_sizes(), &[isotropic(210e9, 0.3)], 300);
     let problem = case.problem();

@@ -78,7 +78,7 @@ impl Kernels {
         self.columns.map_or(0, |columns| columns.tiles)
     }
 
-    /// Of a choice; `depth` planes a column, or 0.
+    /// The kernels of a choice; `depth` planes a column, 0 for what is best.
     pub fn new<T: Real>(
         gpu: &Gpu,
         choice: Choice,
@@ -87,106 +87,153 @@ impl Kernels {
         depth: u32,
         params: &mut Params<T>,
     ) -> Result<Self, GpuError> {
-        let general = gpu.module(if features.single { "spring_f32" } else { "spring_f64" })?;
-        let mut modules = Vec::new();
-        let plain = |name: &str| Kernel::new(gpu, &general, name, 0);
-        let wide = params.wide != 0;
-        let heat = if features.heats { "_heat" } else { "" };
+        let module = gpu.module(if features.single { "spring_f32" } else { "spring_f64" })?;
         let local_bytes = params.local_most * params.id_bytes;
-        let local = |name: &str| -> Result<Kernel, DeviceError> {
-            Kernel::new(gpu, &general, name, if params.damped != 0 { 2 * local_bytes } else { local_bytes })
-        };
-        let block = params.block as usize;
-        let n_blocks = params.n.div_ceil(params.block);
-        let slots = slots(host);
-        let mut single = None;
-        let (mut grid, mut threads, mut columns) = ([n_blocks, 1, 1], params.block, None);
-        let name = match (choice.addressing, choice.way) {
-            (_, Scheme::Resident) => {
-                threads = (slots.div_ceil(NINE) * block) as u32;
-                let fits = RESIDENT_THREADS.iter().any(|&(of, most)| of == slots && threads <= most);
-                let even = if features.even && !features.breaks && fits { "even_" } else { "" };
-                format!("resident_{even}{slots}{}", if features.follow { "_follow" } else { "" })
-            }
-            (Addressing::Implicit, Scheme::Cached) => "implicit_cached".to_owned(),
-            (Addressing::Implicit, _) => format!("columns{heat}"),
-            (Addressing::ExplicitGlobal, _) => "explicit_cached".to_owned(),
-            _ if wide => {
-                threads = LATTICE_BLOCK;
-                format!("lattice_even_{slots}{heat}")
-            }
-            _ if slots > 0 && features.plain() && !features.breaks && params.block == LATTICE_BLOCK => {
-                format!("lattice_{slots}")
-            }
-            _ => "explicit_local".to_owned(),
-        };
-        let step = match (choice.addressing, choice.way) {
-            (_, Scheme::Resident) => {
-                if params.halo_most as usize > MOST_HALO as usize * block {
-                    return Err(choice.refuse("halos of at most four particles a thread"));
-                }
-                if threads > MOST_THREADS {
-                    return Err(choice.refuse("at most 1,024 threads for a block and its springs by nines"));
-                }
-                let partial = slots.div_ceil(NINE).saturating_sub(1) * 3 * block * size_of::<T>();
-                let module = gpu.module("spring_resident")?;
-                let kernel = Kernel::new(gpu, &module, &name, 2 * local_bytes + partial as u32)?;
-                modules.push(module);
-                single = Some(local("explicit_local")?);
-                kernel
-            }
-            (Addressing::Implicit, Scheme::Cached) => {
-                (grid, threads) = ([(params.plane * params.size[2]).div_ceil(THREADS), 1, 1], THREADS);
-                plain(&name)?
-            }
-            (Addressing::Implicit, _) => {
-                let module = gpu.module("spring_columns")?;
-                let kernel = Kernel::new(gpu, &module, &name, TILE_BYTES)?;
-                modules.push(module);
-                let tiles = [0, 1].map(|c| (params.size[c] as usize).div_ceil(TILE[c]) as u32);
-                // Longer columns compute less twice, but shorter ones fill the device (measured: EXPERIMENTS.md).
-                let slots = gpu.multiprocessors * kernel.resident;
-                let cut = |depth: u32| Columns { depth, tiles: tiles[0] * tiles[1] * params.size[2].div_ceil(depth) };
-                let chosen = match depth {
-                    0 => [16, 8].map(cut).into_iter().find(|cut| 10 * cut.tiles > 9 * slots).unwrap_or(cut(4)),
-                    depth => cut(depth),
-                };
-                params.depth = chosen.depth;
-                columns = Some(chosen);
-                (grid, threads) = ([chosen.tiles.min(slots), 1, 1], TILE_THREADS);
-                kernel
-            }
-            (Addressing::ExplicitGlobal, _) => plain(&name)?,
-            _ => local(&name)?,
-        };
+        let general = General { gpu, module, shared: if params.damped != 0 { 2 * local_bytes } else { local_bytes } };
+        let step = StepKernel::new(&general, choice, features, slots(host), depth, params)?;
         let places = params.plane * params.size[2];
         let (energy_threads, energy_blocks) = match choice.addressing {
             Addressing::Implicit => (THREADS, places.div_ceil(THREADS)),
-            _ => (params.block, n_blocks),
+            _ => (params.block, params.n.div_ceil(params.block)),
         };
         Ok(Self {
             energy_threads,
             energy_blocks,
-            step,
-            name,
-            grid,
-            threads,
-            columns,
-            single,
-            specials: plain("specials")?,
+            step: step.kernel,
+            name: step.name,
+            grid: step.grid,
+            threads: step.threads,
+            columns: step.columns,
+            single: step.single,
+            specials: general.plain("specials")?,
             energies: match choice.addressing {
-                Addressing::Implicit => plain("energies_grid")?,
-                Addressing::ExplicitGlobal => plain("energies_global")?,
-                _ => local("energies_local")?,
+                Addressing::Implicit => general.plain("energies_grid")?,
+                Addressing::ExplicitGlobal => general.plain("energies_global")?,
+                _ => general.local("energies_local")?,
             },
-            before: plain("monitors_before")?,
-            after: plain("monitors_after")?,
-            advance_row: plain("advance_row")?,
-            edit: plain("edit")?,
-            _modules: {
-                modules.push(general);
-                modules
-            },
+            before: general.plain("monitors_before")?,
+            after: general.plain("monitors_after")?,
+            advance_row: general.plain("advance_row")?,
+            edit: general.plain("edit")?,
+            _modules: step.module.into_iter().chain([general.module]).collect(),
         })
+    }
+}
+
+/// The module with kernels for all models.
+struct General<'a> {
+    gpu: &'a Gpu,
+    module: Module,
+    /// Shared memory of a block and its halo, bytes.
+    shared: u32,
+}
+
+impl General<'_> {
+    fn plain(&self, name: &str) -> Result<Kernel, DeviceError> {
+        Kernel::new(self.gpu, &self.module, name, 0)
+    }
+
+    /// A kernel that has a block and its halo in shared memory.
+    fn local(&self, name: &str) -> Result<Kernel, DeviceError> {
+        Kernel::new(self.gpu, &self.module, name, self.shared)
+    }
+}
+
+/// The kernel of a step, and how it is launched.
+struct StepKernel {
+    kernel: Kernel,
+    name: String,
+    grid: [u32; 3],
+    threads: u32,
+    columns: Option<Columns>,
+    single: Option<Kernel>,
+    /// Its module, where that is not the general one.
+    module: Option<Module>,
+}
+
+impl StepKernel {
+    fn new<T: Real>(
+        general: &General,
+        choice: Choice,
+        features: Features,
+        slots: usize,
+        depth: u32,
+        params: &mut Params<T>,
+    ) -> Result<Self, GpuError> {
+        let heat = if features.heats { "_heat" } else { "" };
+        let one = |kernel: Result<Kernel, DeviceError>, name: &str, grid: u32, threads: u32| {
+            let (name, grid) = (name.to_owned(), [grid, 1, 1]);
+            Ok(Self { kernel: kernel?, name, grid, threads, columns: None, single: None, module: None })
+        };
+        let (block, n_blocks) = (params.block, params.n.div_ceil(params.block));
+        match (choice.addressing, choice.way) {
+            (_, Scheme::Resident) => Self::resident(general, choice, features, slots, params),
+            (Addressing::Implicit, Scheme::Cached) => {
+                let grid = (params.plane * params.size[2]).div_ceil(THREADS);
+                one(general.plain("implicit_cached"), "implicit_cached", grid, THREADS)
+            }
+            (Addressing::Implicit, _) => Ok(Self::columns(general.gpu, &format!("columns{heat}"), depth, params)?),
+            (Addressing::ExplicitGlobal, _) => {
+                one(general.plain("explicit_cached"), "explicit_cached", n_blocks, block)
+            }
+            _ if params.wide != 0 => {
+                let name = format!("lattice_even_{slots}{heat}");
+                one(general.local(&name), &name, n_blocks, LATTICE_BLOCK)
+            }
+            _ if slots > 0 && features.plain() && !features.breaks && block == LATTICE_BLOCK => {
+                let name = format!("lattice_{slots}");
+                one(general.local(&name), &name, n_blocks, block)
+            }
+            _ => one(general.local("explicit_local"), "explicit_local", n_blocks, block),
+        }
+    }
+
+    fn resident<T: Real>(
+        general: &General,
+        choice: Choice,
+        features: Features,
+        slots: usize,
+        params: &Params<T>,
+    ) -> Result<Self, GpuError> {
+        let groups = slots.div_ceil(NINE);
+        let threads = groups as u32 * params.block;
+        if params.halo_most > MOST_HALO * params.block {
+            return Err(choice.refuse("halos of at most four particles a thread"));
+        }
+        if threads > MOST_THREADS {
+            return Err(choice.refuse("at most 1,024 threads for a block and its springs by nines"));
+        }
+        let fits = RESIDENT_THREADS.iter().any(|&(of, most)| of == slots && threads <= most);
+        let even = if features.even && !features.breaks && fits { "even_" } else { "" };
+        let name = format!("resident_{even}{slots}{}", if features.follow { "_follow" } else { "" });
+        let partial = groups.saturating_sub(1) * 3 * params.block as usize * size_of::<T>();
+        let shared = 2 * params.local_most * params.id_bytes + partial as u32;
+        let module = general.gpu.module("spring_resident")?;
+        Ok(Self {
+            kernel: Kernel::new(general.gpu, &module, &name, shared)?,
+            name,
+            grid: [params.n.div_ceil(params.block), 1, 1],
+            threads,
+            columns: None,
+            single: Some(general.local("explicit_local")?),
+            module: Some(module),
+        })
+    }
+
+    fn columns<T: Real>(gpu: &Gpu, name: &str, depth: u32, params: &mut Params<T>) -> Result<Self, DeviceError> {
+        let module = gpu.module("spring_columns")?;
+        let kernel = Kernel::new(gpu, &module, name, TILE_BYTES)?;
+        let tiles = [0, 1].map(|c| (params.size[c] as usize).div_ceil(TILE[c]) as u32);
+        // Longer columns compute less twice, but shorter ones fill the device (measured: EXPERIMENTS.md).
+        let resident = gpu.multiprocessors * kernel.resident;
+        let cut = |depth: u32| Columns { depth, tiles: tiles[0] * tiles[1] * params.size[2].div_ceil(depth) };
+        let columns = match depth {
+            0 => [16, 8].map(cut).into_iter().find(|cut| 10 * cut.tiles > 9 * resident).unwrap_or(cut(4)),
+            depth => cut(depth),
+        };
+        params.depth = columns.depth;
+        let grid = [columns.tiles.min(resident), 1, 1];
+        let (name, threads) = (name.to_owned(), TILE_THREADS);
+        Ok(Self { kernel, name, grid, threads, columns: Some(columns), single: None, module: Some(module) })
     }
 }

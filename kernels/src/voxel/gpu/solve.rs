@@ -22,8 +22,7 @@ use super::super::{Cube, FixedDof, NodalForce, Solution, SolverSettings, StaticP
 use super::layout::{ALPHA, N_SCALARS, PQ, PR, RR, Tables, WORK, ZQ};
 use super::levels::{self, Lent, padded};
 use super::product::FineLevel;
-use crate::device::layout::{Out, Pointer};
-use crate::device::{Arena, Buffer, DeviceError, Gpu, Kernel, Module, Slice, Stream, arguments};
+use crate::device::{Arena, DeviceError, Gpu, Kernel, MemoryReport, Module, Slice, Stream, arguments};
 
 /// Memory kept free for what the driver needs, bytes.
 const RESERVE: u64 = 256 << 20;
@@ -43,6 +42,8 @@ pub struct GpuSolverReport {
     pub device: String,
     /// Bytes in use there.
     pub bytes: u64,
+    /// Arrays of the coarse levels and of the outer iteration.
+    pub memory: MemoryReport,
     /// Degrees of freedom.
     pub n_dofs: u64,
     /// Making the hierarchy on the host, s.
@@ -75,23 +76,39 @@ pub struct GpuStaticSolver {
     // Buffers, modules and stream go before the context that they live in.
     fine: FineLevel,
     /// Upper and lower bits of the solution.
-    upper: Buffer<u32>,
-    lower: Buffer<u8>,
-    r: Buffer<f32>,
-    p: Buffer<f32>,
+    upper: Slice<u32>,
+    lower: Slice<u8>,
+    r: Slice<f32>,
+    p: Slice<f32>,
     /// Parts of `both`.
     z: Slice<f32>,
     t: Slice<f32>,
-    both: Buffer<f64>,
+    both: Slice<f64>,
     /// Further vectors where the smoother takes other than two steps.
-    work: Option<[Buffer<f32>; 2]>,
-    scalars: Buffer<f64>,
-    partial: Buffer<f64>,
-    arrived: Buffer<u32>,
-    tables: Buffer<Tables>,
+    work: Option<[Slice<f32>; 2]>,
+    scalars: Slice<f64>,
+    partial: Slice<f64>,
+    arrived: Slice<u32>,
+    tables: Slice<Tables>,
     /// Prescribed degrees of freedom in the order of the problem's, and their values.
-    fixed: Buffer<u32>,
-    values: Buffer<f64>,
+    fixed: Slice<u32>,
+    values: Slice<f64>,
+    kernels: Kernels,
+    /// See [`StaticProblem::rounding`].
+    rounding: f64,
+    settings: SolverSettings,
+    report: GpuSolverReport,
+    _arena: Arena,
+    stream: Stream,
+    gpu: Gpu,
+}
+
+// SAFETY: handles and addresses that the driver lets any one thread at a time use; every method enters the context first.
+unsafe impl Send for GpuStaticSolver {}
+
+/// Kernels of the coarse levels and of the outer conjugate gradients.
+#[derive(Debug)]
+struct Kernels {
     correction: Kernel,
     prolong: Kernel,
     direction: Kernel,
@@ -102,18 +119,42 @@ pub struct GpuStaticSolver {
     compress: Kernel,
     take: Kernel,
     prescribe: Kernel,
-    /// See [`StaticProblem::rounding`].
-    rounding: f64,
-    settings: SolverSettings,
-    report: GpuSolverReport,
-    _memory: Arena,
     _module: Module,
-    stream: Stream,
-    gpu: Gpu,
 }
 
-// SAFETY: handles and addresses that the driver lets any one thread at a time use; every method enters the context first.
-unsafe impl Send for GpuStaticSolver {}
+impl Kernels {
+    /// With `low` bytes of a number of the solution in its lower part; `cell` is the stiffness of 2 × 2 × 2 voxels.
+    fn new(gpu: &Gpu, low: u64, cell: &[f32]) -> Result<Self, DeviceError> {
+        let module = gpu.module("levels")?;
+        module.set_constant(c"CELL", cell)?;
+        let kernel = |name: &str| Kernel::new(gpu, &module, name, 0);
+        let of_solution = |name: &str| kernel(&format!("{name}_{}", 32 + 8 * low));
+        Ok(Self {
+            correction: kernel("coarse_correction")?,
+            prolong: kernel("coarse_prolong")?,
+            direction: kernel("outer_direction")?,
+            update: of_solution("outer_update")?,
+            sum: kernel("outer_sum")?,
+            dot: kernel("outer_dot")?,
+            expand: of_solution("outer_expand")?,
+            compress: of_solution("outer_compress")?,
+            take: kernel("outer_take")?,
+            prescribe: kernel("outer_prescribe")?,
+            _module: module,
+        })
+    }
+}
+
+/// Checks that the last level can be solved: the device smooths one that is not factorised, which is no solution of a large one.
+fn check_bottom(coarse: &Coarse) -> Result<(), DeviceError> {
+    match coarse.levels.last().filter(|last| !coarse.is_factorised() && last.n > FACTORISED) {
+        None => Ok(()),
+        Some(last) => {
+            let reason = format!("the last has {} unknowns; allow more, or use --device cpu", last.n);
+            Err(DeviceError::Failed { what: "solve on so few levels", reason })
+        }
+    }
+}
 
 impl GpuStaticSolver {
     /// Sets up the preconditioner. Of the problem's fixed degrees of freedom only which they are counts here.
@@ -138,46 +179,38 @@ impl GpuStaticSolver {
         let cube = Cube::new(problem.poisson);
         let coarse = hierarchy(problem, &cube, &settings);
         let host_seconds = began.elapsed().as_secs_f64();
-        // The device smooths a last level that is not factorised, which is no solution of a large one.
-        if let Some(last) = coarse.levels.last().filter(|last| !coarse.is_factorised() && last.n > FACTORISED) {
-            let reason = format!("the last has {} unknowns; allow more, or use --device cpu", last.n);
-            return Err(DeviceError::Failed { what: "solve on so few levels", reason });
-        }
+        check_bottom(&coarse)?;
 
         let began = Instant::now();
         let stream = Stream::new()?;
         let fine = FineLevel::new(&gpu, &stream, problem, element_bound(&cube))?;
         let further = problem.bricks.n_elements() as u64 * if fine.one_modulus() { 0 } else { 4 };
-        let zeros = || Buffer::<f32>::zeros(n);
-        let both = Buffer::<f64>::zeros(n)?;
+        let mut arena = Arena::default();
+        let both = arena.zeros::<f64>("z and t", n)?;
         let (z, t) = (both.part::<f32>(0, n), both.part::<f32>(n, n));
         // Smoothers of other than two steps need t when they make z again.
         let lent =
             if degree == 2 { Lent { z: z.pointer(), t: t.pointer(), bytes: 4 * n as u64 } } else { Lent::default() };
         gpu.require(vectors - 8 * n as u64 + levels::bytes(&coarse, lent) + further + RESERVE, ADVICE)?;
-        let mut memory = Arena::default();
-        let mut tables = levels::tables(&problem.bricks, &coarse, lent, &mut memory)?;
-        levels::put_moduli(&problem.moduli, problem.spacing, fine.one_modulus(), &mut memory, &mut tables)?;
+        let mut tables = levels::tables(&problem.bricks, &coarse, lent, &mut arena)?;
+        levels::put_moduli(&problem.moduli, problem.spacing, fine.one_modulus(), &mut arena, &mut tables)?;
         let level_sizes = coarse.levels.iter().map(|level| level.n).collect();
-        let cell = coarse.cell().to_vec();
+        let kernels = Kernels::new(&gpu, low, coarse.cell())?;
         drop(coarse);
 
-        let module = gpu.module("levels")?;
-        module.set_constant(c"CELL", &cell)?;
-        let kernel = |name| Kernel::new(&gpu, &module, name, 0);
-        let correction = kernel("coarse_correction")?;
-        let work = if degree == 2 { None } else { Some([zeros()?, zeros()?]) };
-        let (r, p) = (zeros()?, zeros()?);
-        let (upper, lower) = (Buffer::zeros(n)?, Buffer::zeros(low as usize * n)?);
         let fixed: Vec<u32> =
             problem.fixed.iter().map(|dof| 3 * fine.order[dof.node as usize] + u32::from(dof.direction)).collect();
-        let scalars = Buffer::zeros(N_SCALARS as usize)?;
-        let blocks = (correction.resident * gpu.multiprocessors).max(BLOCKS);
+        let mut further = |name| arena.zeros::<f32>(name, n);
+        let work = if degree == 2 { None } else { Some([further("smoothing steps")?, further("smoothing steps")?]) };
+        let (r, p) = (further("r")?, further("p")?);
+        let (upper, lower) = (arena.zeros("u", n)?, arena.zeros("lower bits of u", low as usize * n)?);
+        let scalars = arena.zeros::<f64>("scalars", N_SCALARS as usize)?;
+        let blocks = (kernels.correction.resident * gpu.multiprocessors).max(BLOCKS);
         // Two rows of three sums: see `Grid` in grid.cuh.
-        let partial = Buffer::zeros(2 * 3 * blocks as usize)?;
-        let arrived = Buffer::zeros(1)?;
-        let values = Buffer::zeros(fixed.len())?;
-        let fixed = Buffer::of(&fixed)?;
+        let partial = arena.zeros("partial sums", 2 * 3 * blocks as usize)?;
+        let arrived = arena.zeros("arrivals", 1)?;
+        let values = arena.zeros("prescribed values", fixed.len())?;
+        let fixed = arena.copy("prescribed degrees of freedom", &fixed)?;
         tables.fine_residual = t.at();
         tables.fine_z = z.at();
         (tables.planes, tables.tiles, tables.n_tiles) = (fine.planes(), fine.tiles.0.at(), fine.tiles.1);
@@ -185,29 +218,20 @@ impl GpuStaticSolver {
         tables.n_fixed = fixed.len() as u32;
         tables.partial = partial.at();
         tables.arrived = arrived.at();
-        tables.work = Out::<f64>::from_address(scalars.pointer() + 8 * u64::from(WORK));
-        let tables = Buffer::of(&[tables])?;
-        let of_solution = |name| Kernel::new(&gpu, &module, &format!("{name}_{}", 32 + 8 * low), 0);
+        tables.work = scalars.part::<f64>(WORK as usize, 1).at();
+        let tables = arena.copy("tables", &[tables])?;
         stream.synchronize()?;
         let report = GpuSolverReport {
             device: gpu.name.clone(),
             bytes: free.saturating_sub(gpu.free_memory()?),
+            memory: arena.report(),
             n_dofs: 3 * n_nodes as u64,
             host_seconds,
             device_seconds: began.elapsed().as_secs_f64(),
             levels: level_sizes,
         };
         Ok(Self {
-            direction: kernel("outer_direction")?,
-            update: of_solution("outer_update")?,
-            expand: of_solution("outer_expand")?,
-            compress: of_solution("outer_compress")?,
-            sum: kernel("outer_sum")?,
-            dot: kernel("outer_dot")?,
-            take: kernel("outer_take")?,
-            prescribe: kernel("outer_prescribe")?,
-            prolong: kernel("coarse_prolong")?,
-            correction,
+            kernels,
             fine,
             upper,
             lower,
@@ -226,8 +250,7 @@ impl GpuStaticSolver {
             rounding: problem.rounding(),
             settings,
             report,
-            _memory: memory,
-            _module: module,
+            _arena: arena,
             stream,
             gpu,
         })
@@ -288,7 +311,7 @@ impl GpuStaticSolver {
             solution.iterations += 1;
             // From time to time the residual of the iteration gives way to the true one.
             if norm <= limit || norm < 1e-3 * checked {
-                self.with_solution(self.expand)?;
+                self.with_solution(self.kernels.expand)?;
                 norm = self.true_residual()?;
                 products += 1.0;
                 checked = norm;
@@ -317,13 +340,18 @@ impl GpuStaticSolver {
         let stream = &self.stream;
         let (fine, r, z, t) = (&self.fine, &self.r, &self.z, &self.t);
         let degree = self.settings.cycle.degree[0];
-        let work = self.work.as_ref().map(|[d, next]| [&**d, &**next]);
+        let work = self.work.as_ref().map(|[d, next]| [d, next]);
         fine.smooth(stream, degree, r, z, t, work)?;
         fine.residual(stream, r, z, t)?;
         self.arrived.clear(stream)?;
         // SAFETY: the tables are those of levels.cuh; all addresses in them live as long as this.
         unsafe {
-            self.correction.launch_resident(&self.gpu, stream, u32::MAX, &mut arguments![self.tables.pointer()])?;
+            self.kernels.correction.launch_resident(
+                &self.gpu,
+                stream,
+                u32::MAX,
+                &mut arguments![self.tables.pointer()],
+            )?;
         }
         if degree == 2 {
             // Coarse levels have been where z was.
@@ -333,7 +361,7 @@ impl GpuStaticSolver {
         z.part::<f32>(fine.n_dofs(), z.len() - fine.n_dofs()).clear(stream)?;
         for clear in [0_u32, 1] {
             // SAFETY: as above; the order is the stream's.
-            unsafe { self.prolong.launch(stream, 4 * BLOCKS, &mut arguments![self.tables.pointer(), clear])? };
+            unsafe { self.kernels.prolong.launch(stream, 4 * BLOCKS, &mut arguments![self.tables.pointer(), clear])? };
         }
         fine.smooth_again(stream, degree, r, z, t, work)?;
         fine.dot(stream, z, &self.p)?;
@@ -349,9 +377,9 @@ impl GpuStaticSolver {
         // Not z · r, which is the same only as long as r is orthogonal to the direction before: what rounding has left may not be.
         // SAFETY, here and below: what the kernels take; vectors have n numbers, `partial` one for each thread block.
         unsafe {
-            self.direction.launch(stream, BLOCKS, &mut arguments![scalars, z, p, n])?;
-            self.dot.launch(stream, BLOCKS, &mut arguments![p, r, partial, n])?;
-            self.sum.launch(stream, 1, &mut arguments![partial, BLOCKS, scalars + 8 * u64::from(PR)])?;
+            self.kernels.direction.launch(stream, BLOCKS, &mut arguments![scalars, z, p, n])?;
+            self.kernels.dot.launch(stream, BLOCKS, &mut arguments![p, r, partial, n])?;
+            self.kernels.sum.launch(stream, 1, &mut arguments![partial, BLOCKS, scalars + 8 * u64::from(PR)])?;
         }
         // z has gone into p; K p takes its place.
         self.fine.apply(stream, &self.p, &self.z, true)?;
@@ -359,8 +387,8 @@ impl GpuStaticSolver {
         let solution = [self.upper.pointer(), self.lower.pointer()];
         // SAFETY: as above.
         unsafe {
-            self.update.launch(stream, BLOCKS, &mut arguments![scalars, p, z, solution, r, partial, n])?;
-            self.sum.launch(stream, 1, &mut arguments![partial, BLOCKS, scalars + 8 * u64::from(RR)])
+            self.kernels.update.launch(stream, BLOCKS, &mut arguments![scalars, p, z, solution, r, partial, n])?;
+            self.kernels.sum.launch(stream, 1, &mut arguments![partial, BLOCKS, scalars + 8 * u64::from(RR)])
         }
     }
 
@@ -374,7 +402,7 @@ impl GpuStaticSolver {
         let (x, fixed, values) = (self.both.pointer(), self.fixed.pointer(), self.values.pointer());
         let n = self.fixed.len() as u64;
         // SAFETY: what the kernel takes.
-        unsafe { self.prescribe.launch(&self.stream, BLOCKS, &mut arguments![x, fixed, values, n]) }
+        unsafe { self.kernels.prescribe.launch(&self.stream, BLOCKS, &mut arguments![x, fixed, values, n]) }
     }
 
     /// Takes x from f64 in `both`, or puts it there.
@@ -388,7 +416,7 @@ impl GpuStaticSolver {
     /// x = `both`, but what is prescribed there.
     fn begin(&self) -> Result<(), DeviceError> {
         self.set_prescribed()?;
-        self.with_solution(self.compress)
+        self.with_solution(self.kernels.compress)
     }
 
     /// r = f − K x of x in `both`; its norm.
@@ -416,7 +444,7 @@ impl GpuStaticSolver {
         let mut out = vec![0.0; 3 * order.len()];
         // Memory is touched by many threads before one copies into it.
         out.par_chunks_mut(512).for_each(|part| part[0] = 0.0);
-        self.with_solution(self.expand)?;
+        self.with_solution(self.kernels.expand)?;
         // p has room for the order of all nodes, r for half of the numbers.
         let part = (self.r.len() / 6).max(1);
         let (x, numbers, to) = (self.both.pointer(), self.p.part::<u32>(0, part), self.r.part::<f64>(0, 3 * part));
@@ -424,7 +452,7 @@ impl GpuStaticSolver {
             numbers.write(order)?;
             let (numbers, to, n) = (numbers.pointer(), to.pointer(), order.len() as u64);
             // SAFETY: what the kernel takes; p and r are done with.
-            unsafe { self.take.launch(stream, 4 * BLOCKS, &mut arguments![x, numbers, to, n])? };
+            unsafe { self.kernels.take.launch(stream, 4 * BLOCKS, &mut arguments![x, numbers, to, n])? };
             self.stream.synchronize()?;
             self.r.part::<f64>(0, out.len()).read(out)?;
         }
