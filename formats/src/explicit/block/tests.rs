@@ -268,7 +268,7 @@ fn sections_are_aligned_and_fill_the_file() {
     let (_folder, path) = written(&small());
     let file = File::open(&path).unwrap();
     let names: Vec<&str> = file.container().sections().iter().map(|section| section.name.as_str()).collect();
-    assert_eq!(names, ["provenance", "setup", "mesh", "blocks", "device"]);
+    assert_eq!(names, ["provenance", "setup", "mesh", "blocks", "device", "statistics"]);
     assert!(file.container().sections().iter().all(|section| section.offset % 64 == 0));
     let last = file.container().sections().last().unwrap();
     assert_eq!(last.offset + last.bytes, file.container().bytes());
@@ -370,7 +370,7 @@ fn blocks_that_contradict_the_mesh_fail_verification() {
 fn device_tables_that_lead_astray_are_not_written() {
     let spoil: [Spoil<DeviceTables>; 19] = [
         ("colours of blocks", |d| d.colour_first[1] = 100),
-        ("elements of colours: offsets", |d| *d.colour_element_first.last_mut().unwrap() += 1),
+        ("device.colour_element_first: offsets", |d| *d.colour_element_first.last_mut().unwrap() += 1),
         ("elements of colours: index", |d| d.coloured_elements[0] = 12),
         ("node indices for", |d| d.colour_connectivity_first[1] += 4),
         ("node indices for", |d| d.colour_element_first[1] += 2),
