@@ -105,7 +105,7 @@ fn all<T: Real>(mesh: &EikonalMesh, options: &Options) {
     let view = mesh.view();
     for &n_domains in &options.domains {
         let first: Vec<u32> = (0..=n_domains).map(|d| (d * view.n_nodes() / n_domains) as u32).collect();
-        let domains = sub_domains("morton", &first, &mesh);
+        let domains = sub_domains("morton", &first, mesh);
         let problem = EikonalProblem {
             mesh: mesh.view(),
             domains: Some(domains.view()),
@@ -269,7 +269,7 @@ fn device<T: Real>(mesh: &EikonalMesh, options: &Options) {
             continue;
         }
         let node_first: Vec<u32> = (0..=n_domains).map(|d| (d * n / n_domains) as u32).collect();
-        let domains = sub_domains("morton", &node_first, &mesh);
+        let domains = sub_domains("morton", &node_first, mesh);
         let problem = EikonalProblem { domains: Some(domains.view()), ..problem.clone() };
         let settings = EikonalSettings { decomposition: Decomposition::First, ..Default::default() };
         let name = format!("{n_domains} sub-domains, first approach");

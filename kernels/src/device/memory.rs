@@ -282,10 +282,13 @@ enum Contents<'a> {
     Zeros(usize),
 }
 
+/// Puts an address into a structure `P`.
+type SetAddress<'a, P> = Box<dyn FnOnce(&mut P, Address) + 'a>;
+
 struct Planned<'a, P> {
     name: &'static str,
     contents: Contents<'a>,
-    set: Box<dyn FnOnce(&mut P, Address) + 'a>,
+    set: SetAddress<'a, P>,
 }
 
 /// Arrays that are listed first, so that their sizes are known, and then placed on a device together. The addresses go into a

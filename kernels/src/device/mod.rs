@@ -3,12 +3,12 @@
 //! | file | holds |
 //! |---|---|
 //! | `driver.rs` | the functions of `libcuda.so.1`, opened at run time |
-//! | `context.rs` | [`Gpu`] (one device), streams, events, recorded launches |
-//! | `memory.rs` | [`Buffer`] (one array), [`Arena`] (the named arrays of a solver), [`Plan`] (arrays that are placed together) |
-//! | `kernel.rs` | [`Kernel`] (one function of a module) and its launches |
+//! | `context.rs` | `Gpu` (one device), streams, events, recorded launches |
+//! | `memory.rs` | `Buffer` (one array), `Arena` (the named arrays of a solver), `Plan` (arrays that are placed together) |
+//! | `kernel.rs` | `Kernel` (one function of a module) and its launches |
 //! | `ptx.rs` | the compiled modules, which driver they need, and how they are loaded |
 //! | `layout.rs` | `layouts!`: structures and constants that stand in Rust and in a header for the kernels |
-//! | `start.rs` | [`Starting`]: a device that is prepared while the host does something else |
+//! | `start.rs` | `Starting`: a device that is prepared while the host does something else |
 
 mod context;
 mod driver;

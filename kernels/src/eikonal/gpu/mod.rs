@@ -124,12 +124,15 @@ impl Needs {
     }
 }
 
-/// Elements, and which of them touch each node.
+/// Nodes and numbers of elements, and which elements touch each node.
+type Elements<T> = (Slice<u32>, Slice<T>, Slice<u32>);
+
+/// Puts elements on the device.
 fn store<T: Real>(
     problem: &EikonalProblem,
     solver: LocalSolver,
     arena: &mut Arena,
-) -> Result<(Stored<T>, Slice<u32>, Slice<T>, Slice<u32>), DeviceError> {
+) -> Result<(Stored<T>, Elements<T>), DeviceError> {
     let (mesh, metrics) = (&problem.mesh, &problem.metrics);
     let nodes = arena.copy("nodes of elements", mesh.elements)?;
     let mut stored = Stored { nodes: nodes.at(), ..Stored::zeroed() };
@@ -147,7 +150,7 @@ fn store<T: Real>(
         }
     };
     stored.numbers = numbers.at();
-    Ok((stored, nodes, numbers, arena.copy("incident elements", mesh.incident)?))
+    Ok((stored, (nodes, numbers, arena.copy("incident elements", mesh.incident)?)))
 }
 
 impl<T: Real> GpuSolver<T> {
@@ -191,7 +194,7 @@ impl<T: Real> GpuSolver<T> {
 
         let stream = Stream::new()?;
         let mut arena = Arena::default();
-        let (stored, nodes, numbers, incident) = store::<T>(problem, solver, &mut arena)?;
+        let (stored, (nodes, numbers, incident)) = store::<T>(problem, solver, &mut arena)?;
         let incident_first = arena.copy("first incident elements", mesh.incident_first)?;
         let (module, kernel, form) = if let Some(domains) = domains {
             let first = settings.decomposition == Decomposition::First;
@@ -506,7 +509,7 @@ fn fits_wide(mesh: &EikonalMeshView, sets: usize) -> bool {
 fn widen<T: Real>(
     (gpu, stream): (&Gpu, &Stream),
     module: &Module,
-    (nodes, numbers, incident): (Slice<u32>, Slice<T>, Slice<u32>),
+    (nodes, numbers, incident): Elements<T>,
     arena: &mut Arena,
 ) -> Result<Slice<u32>, DeviceError> {
     let n = incident.len();
