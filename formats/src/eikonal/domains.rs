@@ -13,6 +13,8 @@ use crate::domains::SubDomains;
 /// Lists the nodes that sub-domains need of each other. `node_first` cuts the nodes, (n_domains + 1,); the mesh is
 /// [connected](EikonalMesh::connect).
 pub fn sub_domains(method: &str, node_first: &[u32], mesh: &EikonalMesh) -> SubDomains {
+    // One range a sub-domain: its nodes are consecutive.
+    #[allow(clippy::single_range_in_vec_init)]
     let own: Vec<_> = node_first.windows(2).map(|cut| vec![cut[0]..cut[1]]).collect();
     let needed = own.iter().map(|own| {
         let [start, end] = [own[0].start, own[0].end].map(|node| mesh.neighbour_first[node as usize] as usize);
