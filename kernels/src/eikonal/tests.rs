@@ -196,7 +196,7 @@ fn same_bits_for_every_number_of_threads_and_domains() {
     let mut first: Option<Vec<f32>> = None;
     for n_domains in [1, 74, 2700] {
         let node_first: Vec<u32> = (0..=n_domains).map(|d| (d * n / n_domains) as u32).collect();
-        let domains = sub_domains("morton", &node_first, mesh);
+        let domains = sub_domains("morton", &node_first, &mesh);
         let problem = EikonalProblem { domains: Some(domains.view()), ..problem(&mesh, &metrics) };
         for threads in [1, 2, 5] {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();

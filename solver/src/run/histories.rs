@@ -85,7 +85,7 @@ impl Histories {
         derived: &mut dyn DerivedColumns,
     ) -> Result<Self, SolveError> {
         for (group, steps) in traces.groups.iter_mut().zip(&steps) {
-            let n_values = steps.len().checked_mul(group.columns.len()).unwrap_or(usize::MAX);
+            let n_values = steps.len().saturating_mul(group.columns.len());
             let taken = group.times.try_reserve_exact(steps.len()).and(group.values.try_reserve_exact(n_values));
             let what = || "the traces; ask for fewer nodes or a longer interval".into();
             taken.map_err(|_| SolveError::Memory { what: what() })?;

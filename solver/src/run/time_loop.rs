@@ -35,6 +35,7 @@ pub(crate) trait Stepped {
     fn state(&self) -> Result<Self::State, DeviceError>;
 
     /// The energies at this step and a frame, each where it is due.
+    #[allow(clippy::type_complexity)] // two options, named by the associated types
     fn look(
         &mut self,
         signals: &Signals<'_>,

@@ -65,10 +65,8 @@ pub(crate) fn numbered_as_met(parts: impl Iterator<Item = u32>, n_parts: usize) 
             n_met += 1;
         }
     }
-    let mut next = n_met;
-    for number in numbers.iter_mut().filter(|number| **number == u32::MAX) {
+    for (next, number) in (n_met..).zip(numbers.iter_mut().filter(|number| **number == u32::MAX)) {
         *number = next;
-        next += 1;
     }
     (numbers, n_met)
 }

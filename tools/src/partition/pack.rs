@@ -88,9 +88,9 @@ impl Merger {
     fn numbers(&self) -> (Vec<u32>, u32) {
         let mut numbers = vec![0; self.sizes.len()];
         let mut n = 0;
-        for block in 0..numbers.len() {
+        for (block, number) in numbers.iter_mut().enumerate() {
             if self.merged_into[block] as usize == block && self.sizes[block] > 0 {
-                numbers[block] = n;
+                *number = n;
                 n += 1;
             }
         }

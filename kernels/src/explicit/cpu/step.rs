@@ -229,7 +229,7 @@ unsafe fn update<V: ScatterLanes<Scalar = T>, T: Real, const D: usize>(
                         let new = *r.add(i) * old - *p.add(i) * *f.add(i * stride + c);
                         *du.add(i * D + c) = new;
                         *u.add(i * u_stride + c) = *u.add(i * u_stride + c) + new;
-                        squares = squares + (old + new) * (old + new);
+                        squares += (old + new) * (old + new);
                     }
                     damped_energy += (*dissipation.add(i) * squares).to_f64();
                 }

@@ -133,6 +133,9 @@ fn springs_of_lines(
     Ok(springs)
 }
 
+/// The two nodes of each spring with the number of its group, and the groups.
+type Grouped = (Vec<(u32, u32, u16)>, Vec<SpringGroup>);
+
 /// The group of each pair of nodes, and the list of groups. `springs` ascends.
 fn groups_of_pairs(
     mesh: &Mesh,
@@ -141,7 +144,7 @@ fn groups_of_pairs(
     assignment: &Assignment,
     springs: &[Spring],
     remarks: &mut Remarks,
-) -> Result<(Vec<(u32, u32, u16)>, Vec<SpringGroup>), JobError> {
+) -> Result<Grouped, JobError> {
     let n_tables = assignment.n_tables;
     let mut groups =
         Combinations::new(job.springs.iter().map(|item| item.value.group()).collect(), |group| &group.name);

@@ -81,7 +81,7 @@ fn tables_of_solids_that_lead_astray_are_not_written() {
     let spoil: [Spoil; 12] = [
         ("nodes of later blocks: offsets", |d| d.later_first[1] = 1 << 40),
         ("nodes of later blocks: index", |d| d.later_nodes[0] = 1 << 20),
-        ("rows of forces: ", |d| d.passed_row.truncate(1)),
+        ("device.passed_row: ", |d| d.passed_row.truncate(1)),
         ("rows of forces: index", |d| d.passed_row[0] = 1 << 20),
         ("rows of forces: offsets", |d| d.passed_first[1] = 1 << 20),
         ("are not sorted", |d| d.later_nodes.swap(0, 1)),
@@ -167,7 +167,7 @@ fn grids_that_lead_astray_are_not_written() {
     let spoil: [Spoil; 6] = [
         ("tables of different lengths", |d| d.grid_places.truncate(1)),
         ("tables of different lengths", |d| d.grid_size[0] = u32::MAX),
-        ("tables of different lengths", |d| d.grid_material.push(0)),
+        ("device.grid_size: ", |d| d.grid_material.push(0)),
         ("neither of hexahedra nor", |d| d.grid_material[0] = 9),
         ("leads nowhere", |d| d.grid_places[0] = 1 << 20),
         ("leads nowhere", |d| *d.grid_places.last_mut().unwrap() |= grid::PRESENT),
