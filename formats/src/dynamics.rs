@@ -94,7 +94,7 @@ pub struct Load {
     pub kind: LoadKind,
     /// N, Pa, N/m³ or m/s² by kind.
     pub magnitude: f64,
-    /// Index into [`Setup::amplitudes`]; none means a(t) = 1.
+    /// Index into the amplitudes of the setup; none means a(t) = 1.
     pub amplitude: Option<u32>,
 }
 
@@ -166,7 +166,7 @@ pub struct Boundary {
     pub kind: BoundaryKind,
     /// Value, times a(t).
     pub value: f64,
-    /// Index into [`Setup::amplitudes`]; none means a(t) = 1.
+    /// Index into the amplitudes of the setup; none means a(t) = 1.
     pub amplitude: Option<u32>,
 }
 

@@ -15,7 +15,7 @@ use crate::block::{Record, Table, tables};
 
 /// First-order elements that Pogo computes, by their Abaqus names.
 ///
-/// The discriminant is the one number of a kind: it stands in block files, and [`KINDS`] lists the properties in its order.
+/// The discriminant is the one number of a kind: it stands in block files, and `KINDS` lists the properties in its order.
 #[derive(Archive, Serialize, Deserialize, Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[rkyv(derive(Clone, Copy))]
 #[repr(u8)]
@@ -201,7 +201,7 @@ tables! {
         pub labels: Vec<u32>,
         /// Index into [`Mesh::instances`], (n,).
         pub instance: Vec<u16> [entries(group.labels.len())],
-        /// Index into [`Setup::sections`], (n,).
+        /// Index into the sections of the setup, (n,).
         pub section: Vec<u32> [entries(group.labels.len())],
         /// Node indices, (n, `kind.n_nodes()`), row-major, Abaqus order.
         pub connectivity: Vec<u32> [entries(group.labels.len() * group.kind.n_nodes())],

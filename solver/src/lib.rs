@@ -3,7 +3,7 @@
 //! [`solve`] is the one call: it opens and verifies the block file, applies overrides, runs one model or the cases of a
 //! study, and writes every result. Nothing in this library prints or ends the process.
 //!
-//! Each physics has a room (`explicit`, `voxel`, `spring`, `eikonal`) that implements [`Solve`]; [`PHYSICS`] lists them.
+//! Each physics has a room (`explicit`, `voxel`, `spring`, `eikonal`) that implements `Solve`; `PHYSICS` lists them.
 //! Physics that step in time stand on `run`.
 
 mod call;

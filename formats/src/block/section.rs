@@ -55,7 +55,7 @@ where
     }
 }
 
-/// The sections of one physics beside `provenance` and `setup`; made by [`sections!`](super::sections).
+/// The sections of one physics beside `provenance` and `setup`; made by `sections!`.
 pub trait Sections: Debug + Send + Sync + Sized {
     /// Names, in the order of the file.
     const NAMES: &'static [&'static str];

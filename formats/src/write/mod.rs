@@ -12,7 +12,7 @@
 //! | `fields.vti` or `.vtkhdf` | arrays of numbers on voxels | [`image_data`] |
 //! | (how these are written) | | [`vtu`], [`vtkhdf`] (on `hdf5`), of a [`grid`] |
 //! | `*.svg`, `*.png` | pictures | [`plot`], on a [`raster`] canvas |
-//! | `broken.csv`, … | what mass-spring-damper models have instead | [`spring`] |
+//! | `broken.csv`, … | what mass-spring-damper models have instead | [`crate::spring::results`] |
 //! | `summary.json` | the run, for scripts | [`summary`] |
 //! | checkpoint | the state, to continue from | [`checkpoint`] |
 

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! (Ganellari, Haase, Zumbusch 2018, eq. 3; they write M for both.) The discrete solution is the one where every node has the least
-//! time that the local solver ([`local`]) gives for any element round it. It is found by sweeps over an active set ([`sweep`]):
+//! time that the local solver (`local`) gives for any element round it. It is found by sweeps over an active set (`sweep`):
 //! a node whose time fell passes it on to *all* its neighbours: with anisotropic D the wave may reach a node through one whose time is
 //! later.
 //!

@@ -1,10 +1,10 @@
 //! Numbers, registers of them, and the instruction sets that kernels are compiled for.
 //!
-//! A kernel is written once, generic over an [`InstructionSet`], and marked `#[inline(always)]`. [`Level::run`] compiles it
-//! for each instruction set and calls the form of the given level. Arithmetic goes through [`Lanes`]: the registers of
-//! x86-64 ([`x86`]), or arrays of numbers ([`Array`]) that the compiler lays out in registers itself.
+//! A kernel is written once, generic over an `InstructionSet`, and marked `#[inline(always)]`. `Level::run` compiles it
+//! for each instruction set and calls the form of the given level. Arithmetic goes through `Lanes`: the registers of
+//! x86-64 (`x86`), or arrays of numbers (`Array`) that the compiler lays out in registers itself.
 //!
-//! No multiplication and addition are fused but those written as [`Lanes::fma`], so a kernel without them gives the same
+//! No multiplication and addition are fused but those written as `Lanes::fma`, so a kernel without them gives the same
 //! bits at every level.
 
 mod lanes;

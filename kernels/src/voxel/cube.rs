@@ -7,7 +7,7 @@
 /// The cube has three mirror planes. In the Walsh-Hadamard basis over the nodes, û_w = Σ_c (−1)^|w & c| u_c, the
 /// component a of û_w changes its sign under mirror m as bit m of w ⊕ 2^a says, so that only entries with equal w ⊕ 2^a
 /// meet: the dense 24 × 24 matrix falls apart into eight symmetric blocks of 3 × 3, of which translations take away
-/// another 27 entries. f_c = E h Σ_w (−1)^|w & c| Σ_b B_s[a][b] û_(s ⊕ 2^b),b with s = w ⊕ 2^a.
+/// another 27 entries. f_c = E h Σ_w (−1)^|w & c| Σ_b `B_s[a][b]` û_(s ⊕ 2^b),b with s = w ⊕ 2^a.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cube {
     /// K, row 3 c + a, column 3 d + b.

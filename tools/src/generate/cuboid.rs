@@ -39,7 +39,7 @@ pub fn parse_kind(name: &str) -> Result<ElementKind, String> {
 /// Builds the model.
 ///
 /// # Errors
-/// [`GenerateError::Option`] for a number out of range; others as in [`fill`](super::triangles::fill).
+/// [`GenerateError::Option`] for a number out of range; others as in [`fill`].
 pub fn cuboid(options: &BoxOptions) -> Result<Model, GenerateError> {
     if !(8..=500_000_000).contains(&options.nodes) {
         return Err(GenerateError::Option { what: "--nodes must be 8 to 500 million".to_owned() });

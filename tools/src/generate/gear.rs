@@ -39,7 +39,7 @@ const LARGEST_SIZE: f64 = 2e-3;
 ///
 /// # Errors
 /// [`GenerateError::Size`] for an element size that the geometry cannot have; others as in
-/// [`fill`](super::triangles::fill).
+/// [`fill`].
 pub fn gear(options: &ModelOptions) -> Result<Model, GenerateError> {
     let scale = options.scale;
     let size = check_size("gear", options, SIZE, LARGEST_SIZE)?;

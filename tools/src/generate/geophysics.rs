@@ -43,7 +43,7 @@ fn interfaces(x: f64) -> [f64; 2] {
 ///
 /// # Errors
 /// [`GenerateError::Size`] for an element size that the geometry cannot have; others as in
-/// [`fill`](super::triangles::fill).
+/// [`fill`].
 pub fn geophysics(options: &ModelOptions) -> Result<Model, GenerateError> {
     let scale = options.scale;
     if options.frequency.is_some() || options.cycles.is_some() {

@@ -38,7 +38,7 @@ const LARGEST_SIZE: f64 = 1.2e-3;
 ///
 /// # Errors
 /// [`GenerateError::Size`] for an element size that the geometry cannot have; others as in
-/// [`fill`](super::triangles::fill).
+/// [`fill`].
 pub fn weld(options: &ModelOptions) -> Result<Model, GenerateError> {
     let scale = options.scale;
     let size = check_size("weld", options, SIZE, LARGEST_SIZE)?;

@@ -3,7 +3,7 @@
 //!
 //! A grid is a box of (n_i, n_j, n_k) places for nodes, i the fastest; a place is one word. Bits 0 to 29 are the node's solver
 //! index, or [`NOTHING`]. [`PRESENT`] says that there is a cell with the corners (i, j, k), (i + 1, j, k), (i + 1, j + 1, k),
-//! (i, j + 1, k), then the same with k + 1, in the order that C3D8 has: a hexahedron, or all six [tetrahedra](tetrahedra) round
+//! (i, j + 1, k), then the same with k + 1, in the order that C3D8 has: a hexahedron, or all six [`tetrahedra`] round
 //! its diagonal (Kuhn's cut). [`WHOLE`] says that all elements of the node, of any kind, are in cells of the grid round this
 //! place. No element is in two places.
 

@@ -75,7 +75,7 @@ tables! {
         pub colour_element_first: Vec<u64> [offsets(device.n_colours(), device.coloured_elements.len())],
         /// First entry of each colour in `coloured_connectivity`, a multiple of 8, (n_colours + 1,).
         pub colour_connectivity_first: Vec<u64> [offsets(device.n_colours(), device.coloured_connectivity.len())],
-        /// Element index (mesh order) of each entry; [`NO_ELEMENT`](Self::NO_ELEMENT) in what a ring or a batch leaves free.
+        /// Element index (mesh order) of each entry; `NO_ELEMENT` in what a ring or a batch leaves free.
         pub coloured_elements: Vec<u32>,
         /// Local node indices of each entry, in space corners of each entry or ring, row-major; zeros between colours.
         pub coloured_connectivity: Vec<u16>,
@@ -98,7 +98,7 @@ tables! {
         pub material_kind: Vec<u8>,
         /// Section of each such pair, (n_materials,).
         pub material_section: Vec<u32> [entries(device.material_kind.len())],
-        /// Material of all triangles in the fans of each block, or [`MIXED`](Self::MIXED), or [`NO_FANS`](Self::NO_FANS),
+        /// Material of all triangles in the fans of each block, or `MIXED`, or `NO_FANS`,
         /// (n_blocks,).
         pub fan_material: Vec<u16>,
         /// Fan record of each node, in three planes of one word a node, (3, n_nodes); empty if no block has fans.

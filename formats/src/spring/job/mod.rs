@@ -1,6 +1,6 @@
 //! TOML jobs of mass-spring-damper models: `physics = "spring"`.
 //!
-//! What is loaded, held, driven, started and traced is said by the tables of [`Job`] with the same keys and the same rules;
+//! What is loaded, held, driven, started and traced is said by the tables of a job with the same keys and the same rules;
 //! masses and springs, gravity, cuts and changes of topology by tables of their own. Quantities are in any consistent set of
 //! units. `examples/spring-job-reference.toml` shows every table and key. A key that does not exist is an error.
 
