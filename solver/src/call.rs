@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
-use pogo_formats::write::summary::BlockFileSummary;
+use pogo_formats::write::summary::{BlockFileSummary, Origin};
 
 use crate::config::{Config, Settings, Start};
 use crate::device::Device;
@@ -35,6 +35,17 @@ impl Call<'_> {
     /// The error of a model that cannot be solved.
     pub fn refuse(&self, reason: impl Display) -> SolveError {
         SolveError::Problem { path: PathBuf::from(&self.block_file.path), reason: reason.to_string() }
+    }
+
+    /// What a summary says of what was solved.
+    pub fn origin(&self, title: &str) -> Origin {
+        Origin {
+            version: pogo_formats::VERSION.into(),
+            title: title.into(),
+            case: self.case.clone(),
+            block_file: self.block_file.clone(),
+            overrides: self.overrides.clone(),
+        }
     }
 
     /// `#` lines of the text files: what was solved, by what, with which changes.

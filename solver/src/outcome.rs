@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::Path;
 
 use pogo_formats::exit_code;
-use pogo_formats::write::summary::{self, Status};
+use pogo_formats::write::summary::{self, Ending, Status};
 use serde::Serialize;
 
 use crate::error::SolveError;
@@ -32,10 +32,8 @@ pub struct CaseOutcome {
 
 /// Summary of one run of any physics.
 pub struct RunSummary {
-    /// How the run ended.
-    pub status: Status,
-    /// Why, where it did not complete.
-    pub message: Option<String>,
+    /// How the run ended, and why where it did not complete.
+    pub ending: Ending,
     /// Wall-clock time of the run, s.
     pub seconds: f64,
     /// What the user should know although the run came to its end.
@@ -44,22 +42,20 @@ pub struct RunSummary {
     summary: Box<dyn Any + Send>,
 }
 
-/// What every summary says of the end of its run: status, message, wall-clock time in s, warnings.
-pub(crate) type Ending<S> = fn(&S) -> (Status, &Option<String>, f64, &Vec<String>);
-
 impl RunSummary {
-    /// Writes the summary of a physics into the folder of the results.
+    /// Writes the summary of a physics into the folder of the results. `ending` gives what every summary says of the end
+    /// of its run: how it ended, the wall-clock time in s, and the warnings.
     pub(crate) fn write<S: Serialize + Any + Send>(
         folder: &Path,
         summary: S,
-        ending: Ending<S>,
+        ending: fn(&S) -> (&Ending, f64, &[String]),
     ) -> Result<Self, SolveError> {
         let path = folder.join(SUMMARY);
         summary::write(&summary, &path)?;
         let json = summary::to_json(&summary).map_err(|error| SolveError::Io { path, source: error.into() })?;
-        let (status, message, seconds, warnings) = ending(&summary);
-        let (message, warnings) = (message.clone(), warnings.clone());
-        Ok(Self { status, message, seconds, warnings, json, summary: Box::new(summary) })
+        let (ending, seconds, warnings) = ending(&summary);
+        let (ending, warnings) = (ending.clone(), warnings.to_vec());
+        Ok(Self { ending, seconds, warnings, json, summary: Box::new(summary) })
     }
 
     /// The summary of one physics; none where the run was of another.
@@ -69,8 +65,8 @@ impl RunSummary {
 
     /// What went wrong, if anything.
     fn problem(&self) -> Option<String> {
-        let name = || self.status.name().to_owned();
-        (self.status != Status::Completed).then(|| self.message.clone().unwrap_or_else(name))
+        let Ending { status, message } = &self.ending;
+        (*status != Status::Completed).then(|| message.clone().unwrap_or_else(|| status.name().to_owned()))
     }
 }
 
@@ -93,11 +89,11 @@ impl Outcome {
     /// Exit code of the process: that of the run; of a study, the largest of its cases.
     pub fn exit_code(&self) -> i32 {
         match self {
-            Self::Run(summary) => exit_code(summary.status),
+            Self::Run(summary) => exit_code(summary.ending.status),
             Self::Study(cases) => cases
                 .iter()
                 .map(|case| match &case.result {
-                    Some(Ok(summary)) => exit_code(summary.status),
+                    Some(Ok(summary)) => exit_code(summary.ending.status),
                     Some(Err(_)) => exit_code::BAD_INPUT,
                     None => exit_code::INTERRUPTED,
                 })

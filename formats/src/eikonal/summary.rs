@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::write::summary::{BlockFileSummary, Status};
+use crate::write::summary::{Ending, Origin};
 
 /// The node that the wave reaches last.
 #[derive(Debug, Clone, PartialEq, Serialize, Default)]
@@ -20,20 +20,10 @@ pub struct Latest {
 pub struct EikonalSummary {
     /// `eikonal`.
     pub physics: &'static str,
-    /// How it ended.
-    pub status: Status,
-    /// Why, when it did not complete.
-    pub message: Option<String>,
-    /// Version of Pogo.
-    pub version: String,
-    /// Title of the model.
-    pub title: String,
-    /// Name of the case in a study.
-    pub case: Option<String>,
-    /// Where the model came from.
-    pub block_file: BlockFileSummary,
-    /// `--set NAME=VALUE` in force, in order.
-    pub overrides: Vec<String>,
+    #[serde(flatten)]
+    pub ending: Ending,
+    #[serde(flatten)]
+    pub origin: Origin,
     /// Unit of length.
     pub length_unit: String,
     /// Unit of time of the results; `…_seconds` are wall-clock time.

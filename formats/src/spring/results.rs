@@ -13,7 +13,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::write::grid::{Grid, GridArray, Lasting, Number, fill, inverse};
-use crate::write::summary::{BlockFileSummary, Status};
+use crate::write::summary::{Ending, Origin};
 use crate::write::{OutputError, write_atomically};
 
 /// A spring at a time.
@@ -66,24 +66,11 @@ impl<'a> SpringFrame<'a> {
             return Err(OutputError::shape(path, "the arrays of a snapshot have different lengths"));
         }
         let point_of = inverse(path, order)?;
-        let array = |name, number, components, lasting, fill| GridArray {
-            name,
-            number,
-            components,
-            component_names: &[],
-            lasting,
-            fill,
-        };
         let particles = move || order.iter().map(|&particle| particle as usize);
         let components = move || particles().flat_map(|i| (0..3).map(move |c| 3 * i + c));
         let vectors = |name, values: &'a [f64]| {
-            array(
-                name,
-                Number::F32,
-                3,
-                Lasting::No,
-                fill(move || components().map(|at| (values[at] as f32).to_le_bytes())),
-            )
+            let single = fill(move || components().map(|at| (values[at] as f32).to_le_bytes()));
+            GridArray::new(name, Number::F32, 3, Lasting::No, single)
         };
         let positions =
             fill(move || components().map(|at| ((coordinates[at] + displacement[at]) as f32).to_le_bytes()));
@@ -92,16 +79,16 @@ impl<'a> SpringFrame<'a> {
             point_data.push(vectors("velocity", velocity));
         }
         let label = fill(move || particles().map(|i| i64::from(labels[i]).to_le_bytes()));
-        point_data.push(array("particle_label", Number::I64, 1, Lasting::Always, label));
+        point_data.push(GridArray::new("particle_label", Number::I64, 1, Lasting::Always, label));
         let material = fill(move || particles().map(|i| i64::from(material[i]).to_le_bytes()));
-        point_data.push(array("material", Number::I64, 1, Lasting::Always, material));
+        point_data.push(GridArray::new("material", Number::I64, 1, Lasting::Always, material));
         let (cells, corners) = springs.map_or((n, 1), |springs| (springs.len(), 2));
         let cell_data = springs.map_or_else(Vec::new, |springs| {
             let group = fill(move || springs.iter().map(|spring| i64::from(spring.group).to_le_bytes()));
             let strain = fill(move || springs.iter().map(|spring| spring.strain.to_le_bytes()));
             vec![
-                array("group", Number::I64, 1, Lasting::WithCells, group),
-                array("strain", Number::F32, 1, Lasting::No, strain),
+                GridArray::new("group", Number::I64, 1, Lasting::WithCells, group),
+                GridArray::new("strain", Number::F32, 1, Lasting::No, strain),
             ]
         });
         Ok(Grid {
@@ -110,7 +97,7 @@ impl<'a> SpringFrame<'a> {
             n_cells: cells,
             n_corners: corners * cells,
             cells_id: springs.map_or(0, cells_id),
-            points: array("Points", Number::F32, 3, Lasting::No, positions),
+            points: GridArray::new("Points", Number::F32, 3, Lasting::No, positions),
             connectivity: Box::new(move |emit| match springs {
                 Some(springs) => {
                     let ends = springs.iter().flat_map(|spring| spring.particles);
@@ -241,22 +228,12 @@ pub struct FinalSpringEnergy {
 /// Everything a script wants to know about a run. Numbers that are not finite become `null`.
 #[derive(Debug, Clone, PartialEq, Serialize, Default)]
 pub struct SpringSummary {
-    /// How it ended.
-    pub status: Status,
-    /// Why, when it did not complete.
-    pub message: Option<String>,
+    #[serde(flatten)]
+    pub ending: Ending,
     /// `spring`.
     pub physics: &'static str,
-    /// Version of Pogo.
-    pub version: String,
-    /// Title of the model.
-    pub title: String,
-    /// Name of the case in a study.
-    pub case: Option<String>,
-    /// Where the model came from.
-    pub block_file: BlockFileSummary,
-    /// `--set NAME=VALUE` in force, in order.
-    pub overrides: Vec<String>,
+    #[serde(flatten)]
+    pub origin: Origin,
     pub particles: u64,
     /// Springs at the start.
     pub springs: u64,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::write::summary::{BlockFileSummary, Status};
+use crate::write::summary::{Ending, Origin};
 
 /// Counts of a quantity over the volume, in classes of equal width from 0 to `maximum`.
 #[derive(Debug, Clone, PartialEq, Serialize, Default)]
@@ -121,20 +121,10 @@ pub struct CaseSummary {
 pub struct VoxelSummary {
     /// `static`.
     pub physics: &'static str,
-    /// How it ended.
-    pub status: Status,
-    /// Why, when it did not complete.
-    pub message: Option<String>,
-    /// Version of Pogo.
-    pub version: String,
-    /// Title of the model.
-    pub title: String,
-    /// Name of the case in a study.
-    pub case: Option<String>,
-    /// Where the model came from.
-    pub block_file: BlockFileSummary,
-    /// `--set NAME=VALUE` in force, in order.
-    pub overrides: Vec<String>,
+    #[serde(flatten)]
+    pub ending: Ending,
+    #[serde(flatten)]
+    pub origin: Origin,
     /// Unit of length.
     pub unit: String,
     /// Degrees of freedom, prescribed ones included.

@@ -63,6 +63,13 @@ pub struct GridArray<'a> {
     pub fill: Fill<'a>,
 }
 
+impl<'a> GridArray<'a> {
+    /// An array whose components have no names.
+    pub fn new(name: &'a str, number: Number, components: usize, lasting: Lasting, fill: Fill<'a>) -> Self {
+        Self { name, number, components, component_names: &[], lasting, fill }
+    }
+}
+
 /// A mesh and what is on it.
 pub struct Grid<'a> {
     /// Time of a snapshot, s.

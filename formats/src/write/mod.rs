@@ -6,19 +6,16 @@
 //! | file | what | module |
 //! |---|---|---|
 //! | `traces.csv`, `traces-<n>.csv`, `traces.npz` | nodal quantities over time | [`traces`] |
-//! | `energy.csv` | the energy balance over time | [`energy`] |
 //! | `fields.pvd`, `fields/<step>.vtu`, or `fields.vtkhdf` | snapshots for ParaView | [`fields`] |
 //! | `arrival.vtu` or `.vtkhdf` | arrays of numbers on triangles or tetrahedra | [`simplices`] |
 //! | `fields.vti` or `.vtkhdf` | arrays of numbers on voxels | [`image_data`] |
 //! | (how these are written) | | [`vtu`], [`vtkhdf`] (on `hdf5`), of a [`grid`] |
 //! | `*.svg`, `*.png` | pictures | [`plot`], on a [`raster`] canvas |
-//! | `broken.csv`, … | what mass-spring-damper models have instead | [`crate::spring::results`] |
 //! | `summary.json` | the run, for scripts | [`summary`] |
 //! | checkpoint | the state, to continue from | [`checkpoint`] |
 
 mod atomic;
 pub mod checkpoint;
-pub mod energy;
 pub mod fields;
 pub mod grid;
 mod hdf5;

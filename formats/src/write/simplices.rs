@@ -81,7 +81,7 @@ impl<'a> DataArray<'a> {
             let places = order.iter().flat_map(|&index| (0..components).map(move |k| components * index as usize + k));
             places.into_iter().try_for_each(|at| values.write(out, at))
         });
-        GridArray { name, number: values.number(), components, component_names: &[], lasting: Lasting::Always, fill }
+        GridArray::new(name, values.number(), components, Lasting::Always, fill)
     }
 }
 

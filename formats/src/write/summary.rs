@@ -5,7 +5,6 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::energy::EnergyRow;
 use super::{OutputError, write_atomically};
 
 /// How a run ended.
@@ -35,46 +34,6 @@ impl Status {
     }
 }
 
-/// The element that limits the increment.
-#[derive(Debug, Clone, PartialEq, Serialize, Default)]
-pub struct WorstElement {
-    /// User's label.
-    pub label: u32,
-    /// Instance; empty without instances.
-    pub instance: String,
-    /// Abaqus name of its kind.
-    pub kind: String,
-    /// Its stable increment, s.
-    pub stable_increment: f64,
-}
-
-/// Energies at the end, J.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Default)]
-pub struct FinalEnergy {
-    /// ½ vᵀ M v.
-    pub kinetic: f64,
-    /// ½ uᵀ K u.
-    pub strain: f64,
-    /// Work done by forces and moving supports.
-    pub external: f64,
-    /// Taken by damping.
-    pub damped: f64,
-    /// |kinetic + strain + damped − external − initial| over the largest of them.
-    pub balance_error: f64,
-}
-
-impl From<EnergyRow> for FinalEnergy {
-    fn from(row: EnergyRow) -> Self {
-        Self {
-            kinetic: row.kinetic,
-            strain: row.strain,
-            external: row.external,
-            damped: row.damped,
-            balance_error: row.balance_error(),
-        }
-    }
-}
-
 /// The block file of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Default)]
 pub struct BlockFileSummary {
@@ -86,68 +45,33 @@ pub struct BlockFileSummary {
     pub source: String,
 }
 
-/// Everything a script wants to know about a run. Numbers that are not finite become `null`.
+/// How a run ended: the first keys of every summary, together with `physics`.
 #[derive(Debug, Clone, PartialEq, Serialize, Default)]
-pub struct Summary {
-    /// How it ended.
+pub struct Ending {
     pub status: Status,
-    /// Why, when it did not complete.
+    /// Why the run did not complete.
     pub message: Option<String>,
-    /// `explicit`.
-    pub physics: &'static str,
+}
+
+impl Ending {
+    /// The end of a run that did not complete.
+    pub fn new(status: Status, message: impl Into<String>) -> Self {
+        Self { status, message: Some(message.into()) }
+    }
+}
+
+/// What was solved, and by which Pogo: the next keys of every summary.
+#[derive(Debug, Clone, PartialEq, Serialize, Default)]
+pub struct Origin {
     /// Version of Pogo.
     pub version: String,
     /// Title of the model.
     pub title: String,
     /// Name of the case in a study.
     pub case: Option<String>,
-    /// Where the model came from.
     pub block_file: BlockFileSummary,
     /// `--set NAME=VALUE` in force, in order.
     pub overrides: Vec<String>,
-    pub nodes: u64,
-    pub elements: u64,
-    /// 2 or 3.
-    pub dimension: u32,
-    /// Number of blocks.
-    pub blocks: u64,
-    /// η.
-    pub block_efficiency: f64,
-    /// Step reached.
-    pub steps: u64,
-    /// Step that the run started from: 0, or the checkpoint's.
-    pub first_step: u64,
-    /// Δt, s.
-    pub increment: f64,
-    /// Largest stable Δt, s.
-    pub stable_increment: f64,
-    /// Element that limits it.
-    pub worst_element: Option<WorstElement>,
-    /// Time reached, s.
-    pub time: f64,
-    /// `cpu`, or the name of the device.
-    pub device: String,
-    /// `f32` or `f64`.
-    pub precision: String,
-    pub threads: u32,
-    /// Lumping of masses.
-    pub lumping: String,
-    /// Wall-clock time of the time loop, s.
-    pub loop_seconds: f64,
-    /// Wall-clock time of the whole run, s.
-    pub total_seconds: f64,
-    /// nodes × steps done in this run / `loop_seconds`.
-    pub node_steps_per_second: f64,
-    /// Bytes read and written a node-step, by count.
-    pub bytes_per_node_step: f64,
-    /// Peak resident memory, bytes.
-    pub peak_memory_bytes: Option<u64>,
-    /// At the end.
-    pub energy: FinalEnergy,
-    /// Files written, relative to the output folder.
-    pub files: Vec<String>,
-    /// What the user should know.
-    pub warnings: Vec<String>,
 }
 
 /// A summary as JSON text, ending in a newline; numbers that are not finite become `null`.
@@ -166,55 +90,4 @@ pub fn to_json(summary: &impl Serialize) -> Result<String, serde_json::Error> {
 pub fn write(summary: &impl Serialize, path: &Path) -> Result<(), OutputError> {
     let text = to_json(summary).map_err(|error| OutputError::Io { path: path.into(), source: error.into() })?;
     write_atomically(path, |out| out.write_all(text.as_bytes()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_diverged_run_is_still_valid_json() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("summary.json");
-        let summary = Summary {
-            status: Status::Diverged,
-            stable_increment: f64::INFINITY,
-            energy: EnergyRow { kinetic: f64::NAN, ..EnergyRow::default() }.into(),
-            nodes: 12,
-            ..Summary::default()
-        };
-        write(&summary, &path).unwrap();
-        let value: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
-        assert_eq!(value["status"], "diverged");
-        assert!(value["energy"]["kinetic"].is_null());
-        assert!(value["energy"]["balance_error"].is_null());
-        assert!(value["stable_increment"].is_null());
-        assert_eq!(value["nodes"], 12);
-    }
-
-    #[test]
-    fn the_promised_keys_are_there() {
-        let value = serde_json::to_value(Summary::default()).unwrap();
-        for key in [
-            "nodes",
-            "elements",
-            "steps",
-            "increment",
-            "stable_increment",
-            "loop_seconds",
-            "total_seconds",
-            "node_steps_per_second",
-            "bytes_per_node_step",
-            "device",
-            "precision",
-            "block_efficiency",
-            "energy",
-            "version",
-        ] {
-            assert!(!value[key].is_null(), "{key}");
-        }
-        for key in ["kinetic", "strain", "external", "damped", "balance_error"] {
-            assert!(value["energy"][key].is_number(), "{key}");
-        }
-    }
 }

@@ -8,7 +8,7 @@ use std::time::Instant;
 use pogo_formats::eikonal::summary::{EikonalSummary, Latest};
 use pogo_formats::words::counted;
 use pogo_formats::write::npy::{self, Number, RowWriter};
-use pogo_formats::write::summary::Status;
+use pogo_formats::write::summary::{Ending, Status};
 use pogo_formats::write::write_atomically;
 use pogo_kernels::eikonal::Arrival;
 use pogo_kernels::simd::Real;
@@ -60,7 +60,7 @@ pub(super) fn run<T: Real + Number>(
     summary.start_nodes = starts.iter().map(|starts| starts.len() as u64).sum();
     sum_up(&cases, mesh.n_elements(), summary);
     if context.call.interrupts.stop_requested() {
-        (summary.status, summary.message) = (Status::Interrupted, Some("stopped after all cases".into()));
+        summary.ending = Ending::new(Status::Interrupted, "stopped after all cases");
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use pogo_formats::eikonal::summary::EikonalSummary;
 use pogo_formats::eikonal::{BLOCKED, EikonalMeshView, EikonalSetup, Symmetric, metrics};
 use pogo_formats::words::{counted, grouped};
 use pogo_formats::write::npy::Number;
-use pogo_formats::write::summary::Status;
+use pogo_formats::write::summary::{Ending, Status};
 use pogo_kernels::eikonal::{EikonalError, EikonalProblem, EikonalSettings, Metrics, exact_ball};
 use pogo_kernels::simd::Real;
 
@@ -120,7 +120,7 @@ pub(super) fn run(
     summary.total_seconds = began.elapsed().as_secs_f64();
     results.settle(&mut summary.files, |_| false);
     let line = last_line(&summary);
-    let summary = RunSummary::write(call.folder, summary, |s| (s.status, &s.message, s.total_seconds, &s.warnings))?;
+    let summary = RunSummary::write(call.folder, summary, |s| (&s.ending, s.total_seconds, &s.warnings))?;
     observer.note(&line);
     Ok(summary)
 }
@@ -165,7 +165,7 @@ fn solve<T: Real + Number>(
         summary.solves_an_element
     ));
     if call.interrupts.stop_requested() {
-        (summary.status, summary.message) = (Status::Interrupted, Some("stopped before all was written".into()));
+        summary.ending = Ending::new(Status::Interrupted, "stopped before all was written");
     }
     results::write(context, &starts, &arrival, summary)
 }
@@ -179,11 +179,7 @@ fn start_summary(
 ) -> EikonalSummary {
     EikonalSummary {
         physics: "eikonal",
-        version: pogo_formats::VERSION.into(),
-        title: setup.title.clone(),
-        case: call.case.clone(),
-        block_file: call.block_file.clone(),
-        overrides: call.overrides.clone(),
+        origin: call.origin(&setup.title),
         length_unit: setup.length_unit.clone(),
         time_unit: setup.time_unit.clone(),
         nodes: mesh.n_nodes() as u64,

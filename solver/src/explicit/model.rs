@@ -7,8 +7,8 @@
 use std::path::Path;
 
 use pogo_formats::explicit::Setup;
+use pogo_formats::explicit::energy::{EnergyRow, write_csv};
 use pogo_formats::write::checkpoint::Checkpoint;
-use pogo_formats::write::energy::{EnergyRow, write_csv};
 use pogo_kernels::device::DeviceError;
 use pogo_kernels::dynamics::SignalTable;
 use pogo_kernels::dynamics::signals::Signals;

@@ -2,11 +2,12 @@
 
 use std::time::Instant;
 
+use pogo_formats::explicit::energy::EnergyRow;
+use pogo_formats::explicit::summary::{ExplicitSummary, FinalEnergy, WorstElement};
 use pogo_formats::explicit::{Explicit, Setup};
 use pogo_formats::mesh::MeshView;
 use pogo_formats::physics::BlockFile;
-use pogo_formats::write::energy::EnergyRow;
-use pogo_formats::write::summary::{FinalEnergy, Summary, WorstElement};
+use pogo_formats::write::summary::Ending;
 use pogo_kernels::explicit::Problem;
 use pogo_kernels::explicit::elements::StableIncrement;
 
@@ -31,7 +32,7 @@ use crate::run::{self, Finished, Plan};
 ///
 /// # Errors
 /// A model that cannot be stepped, an increment that is not stable, a checkpoint of another run, a file that cannot be
-/// written. Divergence and interruption are no errors: see [`Summary::status`].
+/// written. Divergence and interruption are no errors: see [`ExplicitSummary::ending`].
 pub(super) fn run(
     file: &BlockFile<Explicit>,
     setup: &Setup,
@@ -95,7 +96,7 @@ pub(super) fn run(
     let rate = finished.rate(mesh.n_nodes());
     let details = format!("{}node-steps/s, energy balance within {:.1e}", with_prefix(rate), energy.balance_error);
     let line = finished.line(&details);
-    let summary = Summary {
+    let summary = ExplicitSummary {
         worst_element: worst_element(mesh, bound),
         stable_increment: stable,
         device: time_loop.plan.device,
@@ -107,23 +108,24 @@ pub(super) fn run(
         peak_memory_bytes: peak_memory(),
         ..summary(file, setup, call, clock, finished)
     };
-    let summary = RunSummary::write(call.folder, summary, |s| (s.status, &s.message, s.total_seconds, &s.warnings))?;
+    let summary = RunSummary::write(call.folder, summary, |s| (&s.ending, s.total_seconds, &s.warnings))?;
     observer.ended(&line);
     Ok(summary)
 }
 
 /// What a summary says of the model and of the run's steps.
-fn summary(file: &BlockFile<Explicit>, setup: &Setup, call: &Call<'_>, clock: Clock, finished: Finished) -> Summary {
+fn summary(
+    file: &BlockFile<Explicit>,
+    setup: &Setup,
+    call: &Call<'_>,
+    clock: Clock,
+    finished: Finished,
+) -> ExplicitSummary {
     let mesh = file.mesh();
-    Summary {
-        status: finished.status,
-        message: finished.message,
+    ExplicitSummary {
+        ending: Ending { status: finished.status, message: finished.message },
         physics: "explicit",
-        version: pogo_formats::VERSION.into(),
-        title: setup.title.clone(),
-        case: call.case.clone(),
-        block_file: call.block_file.clone(),
-        overrides: call.overrides.clone(),
+        origin: call.origin(&setup.title),
         nodes: mesh.n_nodes() as u64,
         elements: mesh.n_elements() as u64,
         dimension: mesh.dimension as u32,
@@ -138,7 +140,7 @@ fn summary(file: &BlockFile<Explicit>, setup: &Setup, call: &Call<'_>, clock: Cl
         loop_seconds: finished.seconds,
         files: finished.files,
         warnings: finished.warnings,
-        ..Summary::default()
+        ..ExplicitSummary::default()
     }
 }
 

@@ -9,8 +9,8 @@
 //! and from u_{n+1} on prescribed components.
 
 use pogo_formats::dynamics::{FieldQuantity, FieldRequest};
+use pogo_formats::explicit::fields::{Field, FieldMesh};
 use pogo_formats::mesh::MeshView;
-use pogo_formats::write::fields::{Field, FieldMesh, FieldPrecision};
 use pogo_formats::write::plot::{Scalar, SnapshotOptions, snapshot_png};
 use pogo_kernels::dynamics::signals::Signals;
 use pogo_kernels::explicit::State;
@@ -133,7 +133,7 @@ impl FrameWriter for Fields<'_> {
         let time = clock.time(state.step);
         for series in self.snapshots.due(state.step) {
             let fields: Vec<Field<'_>> = series.content.iter().map(field).collect();
-            series.files.write(state.step, time, &mesh.grid(time, &fields, FieldPrecision::Single)?)?;
+            series.files.write(state.step, time, &mesh.grid(time, &fields)?)?;
         }
         Ok(())
     }

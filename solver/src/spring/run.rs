@@ -7,6 +7,7 @@ use pogo_formats::dynamics::Increment;
 use pogo_formats::spring::results::{FinalSpringEnergy, SpringEnergy, SpringSummary};
 use pogo_formats::spring::{SpringDamping, SpringMeshView, SpringSetup};
 use pogo_formats::words::counted;
+use pogo_formats::write::summary::Ending;
 use pogo_formats::write::traces::Traces;
 use pogo_kernels::dynamics::signals::Signals;
 use pogo_kernels::spring::{Cause, SpringError, SpringProblem, State, stable_increment};
@@ -34,7 +35,7 @@ use crate::run::{self, Finished, Plan};
 ///
 /// # Errors
 /// A model that cannot be stepped, an increment that is not stable, a checkpoint of another run, a file that cannot be
-/// written. Divergence and interruption are no errors: see [`SpringSummary::status`].
+/// written. Divergence and interruption are no errors: see [`SpringSummary::ending`].
 pub(super) fn run(
     mesh: &SpringMeshView<'_>,
     setup: &SpringSetup,
@@ -96,7 +97,7 @@ pub(super) fn run(
         ..summary(&model, call, finished)
     };
     drop(model);
-    let summary = RunSummary::write(call.folder, summary, |s| (s.status, &s.message, s.total_seconds, &s.warnings))?;
+    let summary = RunSummary::write(call.folder, summary, |s| (&s.ending, s.total_seconds, &s.warnings))?;
     observer.ended(&line);
     Ok(summary)
 }
@@ -105,14 +106,9 @@ pub(super) fn run(
 fn summary(model: &Model<'_>, call: &Call<'_>, finished: Finished) -> SpringSummary {
     let count = |is: fn(&Cause) -> bool| model.changes.iter().filter(|change| is(&change.cause)).count() as u64;
     SpringSummary {
-        status: finished.status,
-        message: finished.message,
+        ending: Ending { status: finished.status, message: finished.message },
         physics: "spring",
-        version: pogo_formats::VERSION.into(),
-        title: model.setup.title.clone(),
-        case: call.case.clone(),
-        block_file: call.block_file.clone(),
-        overrides: call.overrides.clone(),
+        origin: call.origin(&model.setup.title),
         particles: model.mesh.n_particles() as u64,
         springs: model.mesh.n_springs() as u64,
         springs_left: model.n_springs,

@@ -58,7 +58,7 @@ fn write(path: &Path, outcomes: &[CaseOutcome]) -> Result<(), SolveError> {
             None => ("pending", 0.0, ""),
             Some(Err(message)) => ("failed", 0.0, message.as_str()),
             Some(Ok(summary)) => {
-                (summary.status.name(), summary.seconds, summary.message.as_deref().unwrap_or_default())
+                (summary.ending.status.name(), summary.seconds, summary.ending.message.as_deref().unwrap_or_default())
             }
         };
         text += &format!("{},{status},{seconds:.3},{}", quote(&outcome.case.name), quote(message));

@@ -7,7 +7,7 @@ use pogo_formats::voxel::setup::{Analysis, LoadCase};
 use pogo_formats::voxel::summary::{CaseSummary, VoxelSummary};
 use pogo_formats::voxel::{VoxelMeshView, VoxelSetup};
 use pogo_formats::words::counted;
-use pogo_formats::write::summary::Status;
+use pogo_formats::write::summary::{Ending, Status};
 use pogo_formats::write::write_atomically;
 use pogo_kernels::voxel::{FixedDof, Grid, Moduli, Solution as Solved, StaticProblem};
 
@@ -33,7 +33,7 @@ const LARGE: usize = 3_000_000;
 ///
 /// # Errors
 /// A model with a loose part, a start vector of another model, a file that cannot be written. Non-convergence and
-/// interruption are no errors: see [`VoxelSummary::status`].
+/// interruption are no errors: see [`VoxelSummary::ending`].
 pub(super) fn run(
     mesh: &VoxelMeshView<'_>,
     grid: Grid<'_>,
@@ -126,11 +126,14 @@ impl<'a> Run<'a> {
     fn solve_cases(&mut self, observer: &mut dyn Observer) -> Result<(), SolveError> {
         let n_cases = self.model.setup.cases.len();
         for index in 0..n_cases {
-            if index > 0 && self.model.call.interrupts.stop_requested() && self.summary.status == Status::Completed {
+            if index > 0
+                && self.model.call.interrupts.stop_requested()
+                && self.summary.ending.status == Status::Completed
+            {
                 let done = format!("stopped after {index} of {}", counted(n_cases, "load case"));
-                (self.summary.status, self.summary.message) = (Status::Interrupted, Some(done));
+                self.summary.ending = Ending::new(Status::Interrupted, done);
             }
-            if self.summary.status == Status::Interrupted {
+            if self.summary.ending.status == Status::Interrupted {
                 break;
             }
             self.solve_case(index, observer)?;
@@ -225,7 +228,7 @@ impl<'a> Run<'a> {
             return;
         }
         let (status, message) = if self.model.call.interrupts.stop_requested() {
-            (Status::Interrupted, "stopped while iterating; go on with --start and the output folder".into())
+            (Status::Interrupted, "stopped while iterating; go on with --start and the output folder".to_owned())
         } else {
             let message = format!(
                 "{}no convergence: relative residual {:.2e} after {}, {:.0e} was asked for; see residual.csv",
@@ -236,7 +239,7 @@ impl<'a> Run<'a> {
             );
             (Status::NotConverged, message)
         };
-        (self.summary.status, self.summary.message) = (status, Some(message));
+        self.summary.ending = Ending::new(status, message);
     }
 
     /// Works out what follows from all cases, and writes it.
@@ -264,8 +267,7 @@ impl<'a> Run<'a> {
         complete(&mut summary, began);
         results.settle(&mut summary.files, |_| false);
         let line = last_line(&summary);
-        let summary =
-            RunSummary::write(call.folder, summary, |s| (s.status, &s.message, s.total_seconds, &s.warnings))?;
+        let summary = RunSummary::write(call.folder, summary, |s| (&s.ending, s.total_seconds, &s.warnings))?;
         observer.note(&line);
         Ok(summary)
     }
@@ -279,11 +281,7 @@ fn start_summary(mesh: &VoxelMeshView<'_>, setup: &VoxelSetup, call: &Call<'_>) 
     let box_voxels: f64 = extents(setup, 1.0).iter().product();
     VoxelSummary {
         physics: "static",
-        version: pogo_formats::VERSION.into(),
-        title: setup.title.clone(),
-        case: call.case.clone(),
-        block_file: call.block_file.clone(),
-        overrides: call.overrides.clone(),
+        origin: call.origin(&setup.title),
         unit: setup.unit.clone(),
         dof: 3 * mesh.bricks.n_nodes() as u64,
         nodes: mesh.bricks.n_nodes() as u64,
@@ -331,9 +329,9 @@ fn complete(summary: &mut VoxelSummary, began: Instant) {
 }
 
 fn last_line(summary: &VoxelSummary) -> String {
-    let status = match summary.status {
+    let status = match summary.ending.status {
         Status::Completed => "done",
-        _ => summary.message.as_deref().unwrap_or_default(),
+        _ => summary.ending.message.as_deref().unwrap_or_default(),
     };
     let mut line = format!("{status}: {:.2} s", summary.total_seconds);
     if let [CaseSummary { apparent: Some(apparent), .. }] = summary.cases.as_slice() {

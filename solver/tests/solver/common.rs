@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use pogo_formats::block::Provenance;
 use pogo_formats::dynamics::*;
 use pogo_formats::explicit::block::ExplicitContents;
+use pogo_formats::explicit::summary::ExplicitSummary;
 use pogo_formats::explicit::*;
 use pogo_formats::mesh::*;
 use pogo_formats::physics::{self, Physics};
-use pogo_formats::write::summary::Summary;
 use pogo_solver::Outcome;
 use pogo_solver::config::{Config, Settings};
 use pogo_solver::error::SolveError;
@@ -240,20 +240,20 @@ pub fn solve(config: &Config) -> Result<Outcome, SolveError> {
 }
 
 /// Runs one model that must complete or diverge.
-pub fn run(config: &Config) -> Summary {
+pub fn run(config: &Config) -> ExplicitSummary {
     summary(solve(config).unwrap())
 }
 
 /// Summary of a run of explicit dynamics.
-pub fn summary(outcome: Outcome) -> Summary {
+pub fn summary(outcome: Outcome) -> ExplicitSummary {
     match &outcome {
-        Outcome::Run(summary) => summary.of::<Summary>().unwrap_or_else(|| panic!("{outcome:?}")).clone(),
+        Outcome::Run(summary) => summary.of::<ExplicitSummary>().unwrap_or_else(|| panic!("{outcome:?}")).clone(),
         Outcome::Study(_) => panic!("{outcome:?}"),
     }
 }
 
 /// A model's traces after a run with default settings.
-pub fn traces_of(mesh: &Mesh, setup: &Setup) -> (Summary, Traces) {
+pub fn traces_of(mesh: &Mesh, setup: &Setup) -> (ExplicitSummary, Traces) {
     let folder = tempfile::tempdir().unwrap();
     let block_file = write_block(folder.path(), mesh, setup, 64);
     let output = folder.path().join("out");

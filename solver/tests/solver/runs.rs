@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use pogo_formats::dynamics::*;
+use pogo_formats::explicit::summary::ExplicitSummary;
 use pogo_formats::explicit::*;
 use pogo_formats::mesh::*;
 use pogo_formats::write::summary::Status;
@@ -99,7 +100,7 @@ fn the_same_bits_for_every_number_of_threads_and_pause() {
             config.settings.precision = precision;
             config.settings.threads = Some(threads);
             config.settings.energy_samples = samples;
-            assert_eq!(run(&config).status, Status::Completed);
+            assert_eq!(run(&config).ending.status, Status::Completed);
             outputs.push(output);
         }
         for output in &outputs[1..] {
@@ -126,7 +127,7 @@ impl Observer for StopAt {
     }
 }
 
-fn stop_at(config: &Config, step: u64) -> pogo_formats::write::summary::Summary {
+fn stop_at(config: &Config, step: u64) -> ExplicitSummary {
     let interrupts = Interrupts::default();
     summary(pogo_solver::solve(config, &interrupts.clone(), &mut StopAt(step, interrupts)).unwrap())
 }
@@ -145,12 +146,12 @@ fn a_restart_continues_bit_for_bit() {
         config.output = Some(cut.clone());
         // Three pieces: the checkpoint of a restarted run restarts too.
         let summary = stop_at(&config, last / 5);
-        assert_eq!(summary.status, Status::Interrupted);
+        assert_eq!(summary.ending.status, Status::Interrupted);
         assert!(summary.steps < last && cut.join("checkpoint.pogo").exists());
         config.start = Start::Checkpoint(None);
-        assert_eq!(stop_at(&config, last / 2).status, Status::Interrupted);
+        assert_eq!(stop_at(&config, last / 2).ending.status, Status::Interrupted);
         let summary = run(&config);
-        assert_eq!((summary.status, summary.steps), (Status::Completed, last));
+        assert_eq!((summary.ending.status, summary.steps), (Status::Completed, last));
         assert!(summary.first_step >= last / 2);
         assert_same_results(&whole, &cut);
         assert!(!cut.join("checkpoint.pogo").exists(), "a finished run leaves no checkpoint");
@@ -250,7 +251,7 @@ fn an_unstable_increment_is_an_error_that_names_the_element() {
     }
     // Above the element bound, but below the whole model's own limit.
     config.settings.increment = Some(Increment::Fixed(1.01 * automatic.stable_increment));
-    assert_eq!(run(&config).status, Status::Completed);
+    assert_eq!(run(&config).ending.status, Status::Completed);
 }
 
 #[test]
@@ -267,8 +268,8 @@ fn a_run_that_grows_or_becomes_nan_stops_with_its_results() {
         config.settings.increment = Some(Increment::Fixed(factor * stable));
         config.settings.allow_unstable = true;
         let summary = run(&config);
-        assert_eq!(summary.status, Status::Diverged, "{precision:?} {factor}");
-        let message = summary.message.unwrap();
+        assert_eq!(summary.ending.status, Status::Diverged, "{precision:?} {factor}");
+        let message = summary.ending.message.unwrap();
         assert!(message.contains("stable") && message.contains("t = "), "{message}");
         assert!((summary.steps as f64) < 0.9 * 2e-4 / summary.increment, "stopped early");
         for name in ["traces.csv", "energy.csv", "summary.json", "diverged.pogo"] {
@@ -286,7 +287,7 @@ fn an_infinite_load_is_reported_as_divergence() {
     let block_file = write_block(folder.path(), &mesh, &setup, 64);
     let mut config = config(&block_file, &folder.path().join("out"));
     config.settings.precision = Precision::F32;
-    assert_eq!(run(&config).status, Status::Diverged);
+    assert_eq!(run(&config).ending.status, Status::Diverged);
 }
 
 #[test]

@@ -1,8 +1,10 @@
 use std::process::Command;
 
 use super::*;
-use crate::mesh::ElementKind;
-use crate::mesh::{ElementGroup, Mesh};
+use crate::dynamics::FieldQuantity;
+use crate::explicit::fields::{Field, FieldMesh};
+use crate::mesh::{ElementGroup, ElementKind, Mesh};
+use crate::write::grid::{GridArray, Lasting, Number};
 
 /// A wedge, a hexahedron and a tetrahedron of two instances, or two triangles and a quadrilateral; nodes out of the
 /// user's order.
@@ -60,7 +62,7 @@ fn mesh(dimension: u32) -> Mesh {
     }
 }
 
-fn write_example(folder: &Path, dimension: u32, precision: FieldPrecision, format: FieldFormat) -> FieldSeries {
+fn write_example(folder: &Path, dimension: u32, format: FieldFormat) -> FieldSeries {
     let mesh = mesh(dimension);
     let view = mesh.view();
     let order: Vec<u32> = (0..mesh.n_nodes() as u32).rev().collect();
@@ -84,7 +86,7 @@ fn write_example(folder: &Path, dimension: u32, precision: FieldPrecision, forma
             Field { quantity: FieldQuantity::Strain, values: &stress },
         ];
         let time = scale * 1e-8;
-        series.write(step, time, &written.grid(time, &fields, precision).unwrap()).unwrap();
+        series.write(step, time, &written.grid(time, &fields).unwrap()).unwrap();
     }
     series
 }
@@ -94,15 +96,13 @@ fn vtk_reads_what_is_written() {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/python/check_fields.py");
     let Some(python) = pogo_tests::python(&["vtk", "numpy"]) else { return };
     for dimension in [2, 3] {
-        for precision in [FieldPrecision::Single, FieldPrecision::Double] {
-            for format in [FieldFormat::Vtu, FieldFormat::VtkHdf] {
-                let folder = tempfile::tempdir().unwrap();
-                let series = write_example(folder.path(), dimension, precision, format);
-                let output = Command::new(&python).arg(&script).arg(series.path()).output().unwrap();
-                let text = String::from_utf8_lossy(&output.stdout);
-                let errors = String::from_utf8_lossy(&output.stderr);
-                assert!(output.status.success() && text.contains("fields are right"), "{text}{errors}");
-            }
+        for format in [FieldFormat::Vtu, FieldFormat::VtkHdf] {
+            let folder = tempfile::tempdir().unwrap();
+            let series = write_example(folder.path(), dimension, format);
+            let output = Command::new(&python).arg(&script).arg(series.path()).output().unwrap();
+            let text = String::from_utf8_lossy(&output.stdout);
+            let errors = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success() && text.contains("fields are right"), "{text}{errors}");
         }
     }
 }
@@ -111,7 +111,7 @@ fn vtk_reads_what_is_written() {
 fn the_declared_offsets_are_where_the_arrays_begin() {
     let folder = tempfile::tempdir().unwrap();
     for dimension in [2, 3] {
-        let series = write_example(folder.path(), dimension, FieldPrecision::Single, FieldFormat::Vtu);
+        let series = write_example(folder.path(), dimension, FieldFormat::Vtu);
         let bytes = fs::read(series.vtu(50)).unwrap();
         let marker = b"<AppendedData encoding=\"raw\">\n_";
         let start = bytes.windows(marker.len()).position(|window| window == marker).unwrap() + marker.len();
@@ -140,7 +140,7 @@ fn the_declared_offsets_are_where_the_arrays_begin() {
 #[test]
 fn a_series_resumes_after_a_checkpoint_and_a_new_run_starts_clean() {
     let folder = tempfile::tempdir().unwrap();
-    let first = write_example(folder.path(), 2, FieldPrecision::Single, FieldFormat::Vtu);
+    let first = write_example(folder.path(), 2, FieldFormat::Vtu);
     let whole = fs::read_to_string(first.path()).unwrap();
     assert!(whole.contains("<DataSet timestep=\"5e-7\" part=\"0\" file=\"fields/000000050.vtu\"/>"), "{whole}");
     let mesh = mesh(2);
@@ -149,7 +149,7 @@ fn a_series_resumes_after_a_checkpoint_and_a_new_run_starts_clean() {
     let mut resumed = FieldSeries::resume(folder.path(), "fields", FieldFormat::Vtu, 3, 70).unwrap();
     assert_eq!(resumed.len(), 2);
     let time = 100.0 * 1e-8;
-    resumed.write(100, time, &written.grid(time, &[], FieldPrecision::Single).unwrap()).unwrap();
+    resumed.write(100, time, &written.grid(time, &[]).unwrap()).unwrap();
     assert_eq!(fs::read_to_string(resumed.path()).unwrap(), whole);
     let error = FieldSeries::resume(folder.path(), "fields", FieldFormat::VtkHdf, 3, 70).unwrap_err();
     assert!(error.to_string().ends_with("go on with --field-format vtu, or write elsewhere with -o"), "{error}");
@@ -189,7 +189,7 @@ fn contents(path: &Path) -> Vec<(String, Vec<u64>, Vec<u8>)> {
 fn one_hdf5_file_has_the_mesh_once_and_every_step() {
     for dimension in [2, 3] {
         let folder = tempfile::tempdir().unwrap();
-        let series = write_example(folder.path(), dimension, FieldPrecision::Double, FieldFormat::VtkHdf);
+        let series = write_example(folder.path(), dimension, FieldFormat::VtkHdf);
         assert_eq!((series.len(), fs::read_dir(folder.path()).unwrap().count()), (3, 1));
         let file = hdf5_pure::File::open(series.path()).unwrap();
         let (n, m, corners): (u64, u64, u64) = if dimension == 2 { (6, 3, 10) } else { (11, 3, 18) };
@@ -213,8 +213,8 @@ fn one_hdf5_file_has_the_mesh_once_and_every_step() {
         }
         assert_eq!(file.dataset("VTKHDF/Steps/Values").unwrap().read_f64().unwrap(), [0.0, 50.0 * 1e-8, 100.0 * 1e-8]);
         // The user's first point is the mesh's last.
-        let displacement = file.dataset("VTKHDF/PointData/displacement").unwrap().read_f64().unwrap();
-        let label = 500.0 - (n as f64 - 1.0);
+        let displacement = file.dataset("VTKHDF/PointData/displacement").unwrap().read_f32().unwrap();
+        let label = 500.0 - (n as f32 - 1.0);
         let z = if dimension == 2 { 0.0 } else { 150.0 };
         assert_eq!(displacement[3 * n as usize..][..3], [50.0 * label, 100.0 * label, z * label]);
     }
@@ -223,7 +223,7 @@ fn one_hdf5_file_has_the_mesh_once_and_every_step() {
 #[test]
 fn a_resumed_hdf5_series_is_the_one_that_was_not_interrupted() {
     let folder = tempfile::tempdir().unwrap();
-    let whole = write_example(folder.path(), 3, FieldPrecision::Single, FieldFormat::VtkHdf);
+    let whole = write_example(folder.path(), 3, FieldFormat::VtkHdf);
     let expected = contents(&whole.path());
     let mesh = mesh(3);
     let view = mesh.view();
@@ -247,7 +247,7 @@ fn a_resumed_hdf5_series_is_the_one_that_was_not_interrupted() {
     );
     drop(file);
     let size = fs::metadata(resumed.path()).unwrap().len();
-    resumed.write(100, 1.0, &written.grid(1.0, &fields, FieldPrecision::Single).unwrap()).unwrap();
+    resumed.write(100, 1.0, &written.grid(1.0, &fields).unwrap()).unwrap();
     let found = contents(&resumed.path());
     let names = |all: &[(String, Vec<u64>, Vec<u8>)]| {
         all.iter().map(|(name, shape, _)| (name.clone(), shape.clone())).collect::<Vec<_>>()
@@ -259,7 +259,7 @@ fn a_resumed_hdf5_series_is_the_one_that_was_not_interrupted() {
     // Places of forgotten rows are used again: no more than descriptions was added.
     assert!(fs::metadata(resumed.path()).unwrap().len() < size + 150_000);
     // A step that is there is not written twice, and steps after the checkpoint go.
-    resumed.write(100, 1.0, &written.grid(1.0, &fields, FieldPrecision::Single).unwrap()).unwrap();
+    resumed.write(100, 1.0, &written.grid(1.0, &fields).unwrap()).unwrap();
     assert_eq!(contents(&resumed.path()), found);
     assert_eq!(resume(100).len(), 3);
     assert!(resume(49).len() == 1 && resumed.path().exists());
@@ -273,14 +273,14 @@ fn a_resumed_hdf5_series_is_the_one_that_was_not_interrupted() {
 #[test]
 fn an_hdf5_file_holds_what_was_done_when_the_next_snapshot_fails() {
     let folder = tempfile::tempdir().unwrap();
-    let mut series = write_example(folder.path(), 2, FieldPrecision::Single, FieldFormat::VtkHdf);
+    let mut series = write_example(folder.path(), 2, FieldFormat::VtkHdf);
     let (before, size) = (contents(&series.path()), fs::metadata(series.path()).unwrap().len());
     let mesh = mesh(2);
     let view = mesh.view();
     let written = FieldMesh::new(&view, &[]).unwrap();
     let values = vec![1.0; 12];
     let field = [Field { quantity: FieldQuantity::Displacement, values: &values }];
-    let mut grid = written.grid(2.0, &field, FieldPrecision::Single).unwrap();
+    let mut grid = written.grid(2.0, &field).unwrap();
     let full = || io::Error::from(io::ErrorKind::StorageFull);
     grid.cell_data.push(GridArray {
         name: "stress",
@@ -315,6 +315,6 @@ fn arrays_of_the_wrong_length_are_refused() {
     }
     let written = FieldMesh::new(&view, &[]).unwrap();
     let field = Field { quantity: FieldQuantity::Stress, values: &[1.0; 7] };
-    let error = written.grid(0.0, &[field], FieldPrecision::Single).err().unwrap();
+    let error = written.grid(0.0, &[field]).err().unwrap();
     assert_eq!(error.to_string(), "fields: error: stress has 7 values, expected 18");
 }

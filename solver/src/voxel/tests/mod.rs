@@ -73,7 +73,7 @@ fn solve_from(
 fn solved(mesh: &VoxelMesh, tables: &str) -> VoxelSummary {
     let folder = tempfile::tempdir().unwrap();
     let summary = solve(mesh, &setup(mesh, tables), folder.path()).unwrap();
-    assert_eq!(summary.status, Status::Completed, "{:?}", summary.message);
+    assert_eq!(summary.ending.status, Status::Completed, "{:?}", summary.ending.message);
     summary
 }
 
@@ -88,7 +88,7 @@ fn displacements(mesh: &VoxelMesh, setup: &VoxelSetup) -> (Conditions, Vec<[f64;
     let conditions = conditions(&view, setup, &setup.cases[0], &bodies).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let summary = solve(mesh, setup, folder.path()).unwrap();
-    assert_eq!(summary.status, Status::Completed, "{:?}", summary.message);
+    assert_eq!(summary.ending.status, Status::Completed, "{:?}", summary.ending.message);
     let n = view.bricks.n_nodes();
     let u = npy::read_rows(&folder.path().join("displacement.npy"), n).unwrap();
     let x = (0..n as u32).map(|node| conditions::coordinates(&view, node)).collect();
@@ -364,8 +364,8 @@ fn what_cannot_be_solved_is_said() {
     let few = self::mesh([9, 9, 9], |_| Some(0));
     let few_setup = setup(&few, "[load]\npreset = \"axial\"\nstrain = -0.01\n[solver]\nmax_iterations = 1\n");
     let summary = solve(&few, &few_setup, folder.path()).unwrap();
-    assert_eq!(summary.status, Status::NotConverged);
-    assert!(summary.message.unwrap().contains("after 1 iteration"));
+    assert_eq!(summary.ending.status, Status::NotConverged);
+    assert!(summary.ending.message.unwrap().contains("after 1 iteration"));
     // Squares of such forces are 0 or infinite, and what is left of nothing would pass for converged.
     for strain in ["1e-200", "1e-320", "1e200"] {
         let tables = format!("[load]\npreset = \"axial\"\nstrain = {strain}\n");

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::{OutputError, write_atomically};
+use crate::write::traces::write_comments;
+use crate::write::{OutputError, write_atomically};
 
 /// Energies at one time, J.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
@@ -46,7 +47,7 @@ impl EnergyRow {
 /// [`OutputError::Io`].
 pub fn write_csv(path: &Path, rows: &[EnergyRow], comments: &[String]) -> Result<(), OutputError> {
     write_atomically(path, |out| {
-        super::traces::write_comments(out, comments)?;
+        write_comments(out, comments)?;
         writeln!(out, "# units: time s, energies J; balance = kinetic + strain + damped - external - initial")?;
         writeln!(out, "# of the middle of the increment that ends at each time, where they are conserved exactly")?;
         writeln!(out, "time,kinetic,strain,external,damped,balance")?;

@@ -1,0 +1,152 @@
+//! `summary.json` of an explicit run.
+
+use serde::Serialize;
+
+use super::energy::EnergyRow;
+use crate::write::summary::{Ending, Origin};
+
+/// The element that limits the increment.
+#[derive(Debug, Clone, PartialEq, Serialize, Default)]
+pub struct WorstElement {
+    /// User's label.
+    pub label: u32,
+    /// Instance; empty without instances.
+    pub instance: String,
+    /// Abaqus name of its kind.
+    pub kind: String,
+    /// Its stable increment, s.
+    pub stable_increment: f64,
+}
+
+/// Energies at the end, J.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Default)]
+pub struct FinalEnergy {
+    /// ½ vᵀ M v.
+    pub kinetic: f64,
+    /// ½ uᵀ K u.
+    pub strain: f64,
+    /// Work done by forces and moving supports.
+    pub external: f64,
+    /// Taken by damping.
+    pub damped: f64,
+    /// |kinetic + strain + damped − external − initial| over the largest of them.
+    pub balance_error: f64,
+}
+
+impl From<EnergyRow> for FinalEnergy {
+    fn from(row: EnergyRow) -> Self {
+        Self {
+            kinetic: row.kinetic,
+            strain: row.strain,
+            external: row.external,
+            damped: row.damped,
+            balance_error: row.balance_error(),
+        }
+    }
+}
+
+/// Everything a script wants to know about a run. Numbers that are not finite become `null`.
+#[derive(Debug, Clone, PartialEq, Serialize, Default)]
+pub struct ExplicitSummary {
+    #[serde(flatten)]
+    pub ending: Ending,
+    /// `explicit`.
+    pub physics: &'static str,
+    #[serde(flatten)]
+    pub origin: Origin,
+    pub nodes: u64,
+    pub elements: u64,
+    /// 2 or 3.
+    pub dimension: u32,
+    /// Number of blocks.
+    pub blocks: u64,
+    /// η.
+    pub block_efficiency: f64,
+    /// Step reached.
+    pub steps: u64,
+    /// Step that the run started from: 0, or the checkpoint's.
+    pub first_step: u64,
+    /// Δt, s.
+    pub increment: f64,
+    /// Largest stable Δt, s.
+    pub stable_increment: f64,
+    /// Element that limits it.
+    pub worst_element: Option<WorstElement>,
+    /// Time reached, s.
+    pub time: f64,
+    /// `cpu`, or the name of the device.
+    pub device: String,
+    /// `f32` or `f64`.
+    pub precision: String,
+    pub threads: u32,
+    /// Lumping of masses.
+    pub lumping: String,
+    /// Wall-clock time of the time loop, s.
+    pub loop_seconds: f64,
+    /// Wall-clock time of the whole run, s.
+    pub total_seconds: f64,
+    /// nodes × steps done in this run / `loop_seconds`.
+    pub node_steps_per_second: f64,
+    /// Bytes read and written a node-step, by count.
+    pub bytes_per_node_step: f64,
+    /// Peak resident memory, bytes.
+    pub peak_memory_bytes: Option<u64>,
+    /// At the end.
+    pub energy: FinalEnergy,
+    /// Files written, relative to the output folder.
+    pub files: Vec<String>,
+    /// What the user should know.
+    pub warnings: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::write::summary::{Status, write};
+
+    #[test]
+    fn a_diverged_run_is_still_valid_json() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("summary.json");
+        let summary = ExplicitSummary {
+            ending: Ending { status: Status::Diverged, message: None },
+            stable_increment: f64::INFINITY,
+            energy: EnergyRow { kinetic: f64::NAN, ..EnergyRow::default() }.into(),
+            nodes: 12,
+            ..ExplicitSummary::default()
+        };
+        write(&summary, &path).unwrap();
+        let value: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        assert_eq!(value["status"], "diverged");
+        assert!(value["energy"]["kinetic"].is_null());
+        assert!(value["energy"]["balance_error"].is_null());
+        assert!(value["stable_increment"].is_null());
+        assert_eq!(value["nodes"], 12);
+    }
+
+    #[test]
+    fn the_promised_keys_are_there() {
+        let value = serde_json::to_value(ExplicitSummary::default()).unwrap();
+        for key in [
+            "nodes",
+            "elements",
+            "steps",
+            "increment",
+            "stable_increment",
+            "loop_seconds",
+            "total_seconds",
+            "node_steps_per_second",
+            "bytes_per_node_step",
+            "device",
+            "precision",
+            "block_efficiency",
+            "energy",
+            "version",
+        ] {
+            assert!(!value[key].is_null(), "{key}");
+        }
+        for key in ["kinetic", "strain", "external", "damped", "balance_error"] {
+            assert!(value["energy"][key].is_number(), "{key}");
+        }
+    }
+}
