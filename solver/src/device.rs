@@ -1,9 +1,8 @@
 //! CPU or device, as the command line says.
 
 use std::sync::{Mutex, PoisonError};
-use std::thread::{self, JoinHandle};
 
-use pogo_kernels::device::{DeviceError, device_name};
+use pogo_kernels::device::{DeviceError, Starting};
 
 use crate::config::DeviceChoice;
 use crate::observe::Observer;
@@ -20,31 +19,28 @@ impl MayBeDevice for DeviceError {
     }
 }
 
-/// The device of the command line. It is started while the host does something else; dropped, it has been started.
+/// The device of the command line, which is started while the host does something else.
 pub(crate) struct Device {
     choice: DeviceChoice,
-    starting: Mutex<Option<JoinHandle<Result<(), DeviceError>>>>,
+    starting: Mutex<Starting>,
 }
 
 impl Device {
-    /// Has the driver make its context, which takes it some tenths of a second, so that it is there when the device is
-    /// opened.
-    pub fn start(choice: DeviceChoice) -> Self {
-        let ordinal = match choice {
-            DeviceChoice::Cpu => None,
-            DeviceChoice::Auto => Some(0),
-            DeviceChoice::Cuda(ordinal) => Some(ordinal),
+    /// Has the driver make its context and load the modules that the run is likely to need, so that they are there when
+    /// the device is opened.
+    pub fn start(choice: DeviceChoice, modules: Vec<&'static str>) -> Self {
+        let starting = match choice {
+            DeviceChoice::Cpu => Starting::nothing(),
+            DeviceChoice::Auto => Starting::new(0, modules),
+            DeviceChoice::Cuda(ordinal) => Starting::new(ordinal, modules),
         };
-        let starting = ordinal.map(|ordinal| thread::spawn(move || device_name(ordinal).map(drop)));
         Self { choice, starting: Mutex::new(starting) }
     }
 
     /// # Errors
     /// There is no such device, or it could not be started.
     fn wait(&self) -> Result<(), DeviceError> {
-        let starting = self.starting.lock().unwrap_or_else(PoisonError::into_inner).take();
-        // A panic there has been reported; opening the device will tell what is wrong.
-        starting.map_or(Ok(()), |thread| thread.join().unwrap_or(Ok(())))
+        self.starting.lock().unwrap_or_else(PoisonError::into_inner).wait()
     }
 
     /// Whether the user named the device.
@@ -76,12 +72,5 @@ impl Device {
             Some(reason) => observer.note(&format!("warning: running on the CPU: {reason}")),
         }
         cpu(observer)
-    }
-}
-
-impl Drop for Device {
-    /// The process must not end while the driver starts.
-    fn drop(&mut self) {
-        let _ = self.wait();
     }
 }

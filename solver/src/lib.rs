@@ -68,6 +68,9 @@ trait Solve: Physics<Sections: Sync> {
         settings.device
     }
 
+    /// Modules of kernels that a run on a device is likely to need; the driver loads them while the host reads the model.
+    fn modules(file: &BlockFile<Self>, settings: &Settings) -> Vec<&'static str>;
+
     /// Runs a model, overrides applied, and writes its results.
     ///
     /// # Errors
@@ -102,18 +105,21 @@ fn solve_file<P: Solve>(
     options::check(config, P::OPTIONS)?;
     let mut setup = file.setup();
     P::apply(&config.settings, &mut setup);
-    // A flipped bit in a coordinate or a modulus must not become a result.
-    file.container().verify_checksums()?;
-    let block_file = block_file_summary(file.container());
     let mut settings = config.settings.clone();
     for assignment in &config.overrides {
         let (name, value) = parameters::parse_assignment(assignment)?;
         assign::<P>(&mut setup, &mut settings, name, value)?;
     }
+    let start =
+        |settings: &Settings, setup: &P::Setup| Device::start(P::device(settings, setup), P::modules(&file, settings));
+    // The device starts while the file is verified: a flipped bit in a coordinate or a modulus must not become a result.
+    let _first = start(&settings, &setup);
+    file.container().verify_checksums()?;
+    let block_file = block_file_summary(file.container());
     let folder = config.output_folder();
     create_folder(&folder)?;
     let run = |case, overrides, settings: &Settings, setup: &P::Setup, folder: &Path, observer: &mut dyn Observer| {
-        let device = Device::start(P::device(settings, setup));
+        let device = start(settings, setup);
         let block_file = block_file.clone();
         let call = Call { config, case, overrides, settings, folder, block_file, interrupts, device };
         let summary = in_pool(settings, || P::run(&file, setup, &call, &mut *observer))?;

@@ -22,6 +22,9 @@ pub trait Room: Sync {
     /// The kind of input that is for this physics where no job says otherwise.
     fn default_for(&self) -> Option<InputKind>;
 
+    /// Whether a job may ask for this physics with the key `physics`.
+    fn in_jobs(&self) -> bool;
+
     /// Options of `pogo-block` for this physics.
     fn arguments(&self) -> Vec<Arg>;
 
@@ -56,6 +59,10 @@ impl<P: Prepare + Inspect + Sync> Room for P {
 
     fn default_for(&self) -> Option<InputKind> {
         P::DEFAULT_FOR
+    }
+
+    fn in_jobs(&self) -> bool {
+        P::IN_JOBS
     }
 
     fn arguments(&self) -> Vec<Arg> {
@@ -101,18 +108,20 @@ pub fn add_arguments(rooms: &[&dyn Room], mut command: Command) -> Command {
 /// # Errors
 /// A job that cannot be read or names an unknown physics, or an input that does not exist.
 pub fn choose<'a>(rooms: &[&'a dyn Room], input: &Path, jobs: &[PathBuf]) -> Result<&'a dyn Room, PrepareError> {
-    let name = job::physics(jobs)?.map(|physics| match physics {
-        job::Physics::Spring => "spring",
-        job::Physics::Eikonal => "eikonal",
-    });
-    let found = match name {
-        Some(name) => rooms.iter().find(|room| room.name() == name),
-        None => {
-            let kind = InputKind::of(input)?;
-            rooms.iter().find(|room| room.default_for() == Some(kind))
-        }
+    let Some(key) = job::physics(jobs)? else {
+        let kind = InputKind::of(input)?;
+        let found = rooms.iter().find(|room| room.default_for() == Some(kind));
+        return found.copied().ok_or_else(|| PrepareError::option(input, "no physics is for this kind of input"));
     };
-    found.copied().ok_or_else(|| PrepareError::option(input, "no physics is for this kind of input"))
+    let in_jobs = || rooms.iter().filter(|room| room.in_jobs());
+    in_jobs().find(|room| key.value.as_str() == Some(room.name())).copied().ok_or_else(|| {
+        let names: Vec<String> = in_jobs().map(|room| format!("\"{}\"", room.name())).collect();
+        let (value, names) = (&key.value, names.join(" or "));
+        let message = format!(
+            "physics = {value}: write {names}, or leave the key out (a deck is explicit dynamics, a voxel stack statics)"
+        );
+        key.place.error(message).into()
+    })
 }
 
 /// Refuses options on the command line that have no effect for a physics.
@@ -137,4 +146,25 @@ pub fn check_options(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ROOMS;
+
+    #[test]
+    fn the_job_or_else_the_input_chooses() {
+        let folder = tempfile::tempdir().unwrap();
+        let job = folder.path().join("job.toml");
+        let choose = |text: &str| {
+            std::fs::write(&job, text).unwrap();
+            choose(&ROOMS, Path::new("plate.inp"), std::slice::from_ref(&job)).map(|room| room.name())
+        };
+        assert_eq!(choose("title = \"a\"").unwrap(), "explicit");
+        assert_eq!(choose("title = \"a\"\nphysics = \"spring\"").unwrap(), "spring");
+        assert_eq!(choose("physics = \"eikonal\"").unwrap(), "eikonal");
+        let error = choose("title = \"a\"\nphysics = \"heat\"").unwrap_err().to_string();
+        assert!(error.contains("job.toml:2: error: physics = \"heat\": write \"eikonal\" or \"spring\""), "{error}");
+    }
 }

@@ -25,7 +25,7 @@ pub use amplitude::{Amplitude, AmplitudeKind, AmplitudeReference};
 pub(crate) use dynamics::load;
 pub use dynamics::{Action, Boundary, Dynamics, InitialVelocity, Monitor, Source};
 pub use image::{Image, Keep};
-pub use physics::{Physics, physics, physics_of};
+pub use physics::physics;
 pub use region::{Region, point};
 pub(crate) use region::{interval, table};
 pub use text::{JobText, Tables};

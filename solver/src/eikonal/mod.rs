@@ -15,12 +15,17 @@ use pogo_formats::physics::BlockFile;
 
 use crate::call::Call;
 use crate::config::options::Purpose;
+use crate::config::{Precision, Settings};
 use crate::error::SolveError;
 use crate::observe::Observer;
 use crate::{RunSummary, Solve};
 
 impl Solve for Eikonal {
     const OPTIONS: &'static [Purpose] = &[Purpose::Arrivals];
+
+    fn modules(_file: &BlockFile<Self>, settings: &Settings) -> Vec<&'static str> {
+        pogo_kernels::eikonal::gpu_modules(settings.precision == Precision::F32)
+    }
 
     fn run(
         file: &BlockFile<Self>,

@@ -21,8 +21,8 @@ use pogo_formats::mesh::MeshView;
 use pogo_formats::physics::BlockFile;
 
 use crate::call::Call;
-use crate::config::Settings;
 use crate::config::options::Purpose;
+use crate::config::{Precision, Settings};
 use crate::error::SolveError;
 use crate::observe::Observer;
 use crate::run::conditions::Dofs;
@@ -35,6 +35,10 @@ impl Solve for Explicit {
         let explicit = &mut setup.explicit;
         crate::run::apply_settings(settings, &mut explicit.time, &mut explicit.increment);
         explicit.lumping = settings.lumping.unwrap_or(explicit.lumping);
+    }
+
+    fn modules(file: &BlockFile<Self>, settings: &Settings) -> Vec<&'static str> {
+        pogo_kernels::explicit::gpu_modules(file.mesh().dimension, settings.precision == Precision::F32)
     }
 
     fn run(

@@ -17,8 +17,8 @@ use pogo_formats::physics::BlockFile;
 use pogo_formats::spring::{Spring, SpringSetup};
 
 use crate::call::Call;
-use crate::config::Settings;
 use crate::config::options::Purpose;
+use crate::config::{Precision, Settings};
 use crate::error::SolveError;
 use crate::observe::Observer;
 use crate::{RunSummary, Solve};
@@ -28,6 +28,10 @@ impl Solve for Spring {
 
     fn apply(settings: &Settings, setup: &mut SpringSetup) {
         crate::run::apply_settings(settings, &mut setup.solver.time, &mut setup.solver.increment);
+    }
+
+    fn modules(_file: &BlockFile<Self>, settings: &Settings) -> Vec<&'static str> {
+        pogo_kernels::spring::gpu_modules(settings.precision == Precision::F32)
     }
 
     fn run(

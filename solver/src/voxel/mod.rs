@@ -53,6 +53,10 @@ impl Solve for Voxel {
         }
     }
 
+    fn modules(_file: &BlockFile<Self>, _settings: &Settings) -> Vec<&'static str> {
+        pogo_kernels::voxel::gpu_modules()
+    }
+
     fn run(
         file: &BlockFile<Self>,
         setup: &VoxelSetup,

@@ -35,6 +35,7 @@ pub struct EikonalModel {
 impl Prepare for Eikonal {
     const INPUT: &'static str = "mesh";
     const DEFAULT_FOR: Option<InputKind> = Some(InputKind::Mesh);
+    const IN_JOBS: bool = true;
     type Options = EikonalOptions;
     type Model = EikonalModel;
     type Contents = MeshContents;

@@ -52,6 +52,7 @@ impl ExplicitOptions {
 impl Prepare for Explicit {
     const INPUT: &'static str = "deck";
     const DEFAULT_FOR: Option<InputKind> = Some(InputKind::Deck);
+    const IN_JOBS: bool = false;
     type Options = ExplicitOptions;
     type Model = (Model, DeckReport);
     type Contents = DeckContents;

@@ -38,6 +38,8 @@ pub trait Prepare: Physics {
     const INPUT: &'static str;
     /// The kind of input that is for this physics where no job says otherwise.
     const DEFAULT_FOR: Option<InputKind>;
+    /// Whether a job may ask for this physics with the key `physics`.
+    const IN_JOBS: bool;
     /// Options on the command line.
     type Options: clap::Args;
     /// What was read, with the jobs applied.

@@ -55,6 +55,7 @@ pub struct SpringModel {
 impl Prepare for Spring {
     const INPUT: &'static str = "input";
     const DEFAULT_FOR: Option<InputKind> = None;
+    const IN_JOBS: bool = true;
     type Options = SpringOptions;
     type Model = SpringModel;
     type Contents = InputContents;

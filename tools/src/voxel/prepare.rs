@@ -49,6 +49,7 @@ pub struct VoxelModel {
 impl Prepare for Voxel {
     const INPUT: &'static str = "stack";
     const DEFAULT_FOR: Option<InputKind> = Some(InputKind::Stack);
+    const IN_JOBS: bool = false;
     type Options = VoxelOptions;
     type Model = VoxelModel;
     type Contents = StackContents;
