@@ -45,7 +45,7 @@ fn run() -> Result<(), Box<dyn Error>> {
     for note in &deck.notes {
         writeln!(out, "{note}")?;
     }
-    let mesh = &deck.model.mesh;
+    let mesh = &deck.mesh;
     writeln!(out, "{} nodes, {} elements, {} dimensions", mesh.n_nodes(), mesh.n_elements(), mesh.dimension)?;
     writeln!(out, "read: {read_time:.3} s, {:.0} MB/s", bytes / read_time / 1e6)?;
     let start = Instant::now();

@@ -5,7 +5,7 @@
 //! knows about devices.
 //!
 //! Each physics has one room ([`explicit`], [`voxel`], [`spring`], [`eikonal`]) with its types, job, block file,
-//! parameters and results. The rooms stand on shared floors: [`mesh`], [`dynamics`], [`domains`], [`block`], [`job`],
+//! parameters and results. The rooms stand on shared floors: [`mesh`], [`material`], [`dynamics`], [`domains`], [`block`], [`job`],
 //! [`parameters`], [`read`] and [`mod@write`]. A shared floor never looks into a room.
 
 // Fields and variants whose name and type say all go without a description.
@@ -17,12 +17,14 @@ pub mod dynamics;
 pub mod eikonal;
 pub mod explicit;
 pub mod job;
+pub mod material;
 pub mod mesh;
 pub mod parameters;
 pub mod physics;
 pub mod quantities;
 pub mod read;
 pub mod spring;
+mod vector;
 pub mod voxel;
 pub mod words;
 pub mod write;

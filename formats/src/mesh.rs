@@ -239,6 +239,12 @@ impl ElementGroup {
         self.labels.len()
     }
 
+    /// Node indices of an element, given by its place in the group.
+    pub fn nodes(&self, at: usize) -> &[u32] {
+        let n = self.kind.n_nodes();
+        &self.connectivity[at * n..(at + 1) * n]
+    }
+
     /// No element at all.
     pub fn is_empty(&self) -> bool {
         self.labels.is_empty()
@@ -278,6 +284,18 @@ impl Mesh {
     pub fn n_elements(&self) -> usize {
         self.groups.iter().map(ElementGroup::len).sum()
     }
+
+    /// The group of an element, and its place there.
+    pub fn place(&self, element: u32) -> Option<(&ElementGroup, usize)> {
+        let mut at = element as usize;
+        for group in &self.groups {
+            if at < group.len() {
+                return Some((group, at));
+            }
+            at -= group.len();
+        }
+        None
+    }
 }
 
 /// How users know nodes: by label, and by instance where a model has instances.
@@ -306,9 +324,9 @@ impl NodeNames<'_> {
 }
 
 /// `LABEL`, or `INSTANCE.LABEL` where there are instances.
-pub fn user_label(instances: &[&str], instance: u16, label: u32) -> String {
+pub fn user_label(instances: &[impl AsRef<str>], instance: u16, label: u32) -> String {
     match instances.get(usize::from(instance)) {
-        Some(name) if !name.is_empty() => format!("{name}.{label}"),
+        Some(name) if !name.as_ref().is_empty() => format!("{}.{label}", name.as_ref()),
         _ => label.to_string(),
     }
 }

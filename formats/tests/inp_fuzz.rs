@@ -19,7 +19,7 @@ fn run(bytes: &[u8]) -> bool {
     let mut whole = false;
     let springs = ReadOptions { lines: true, ..ReadOptions::default() };
     if let Ok(deck) = read_bytes(Path::new("fuzz.inp"), bytes, &springs) {
-        let n = deck.model.mesh.n_nodes();
+        let n = deck.mesh.n_nodes();
         assert!(deck.lines.nodes.iter().flatten().all(|node| (*node as usize) < n));
         let named = deck.lines.sets.iter().flat_map(|set| &set.members);
         assert!(
@@ -32,7 +32,7 @@ fn run(bytes: &[u8]) -> bool {
         let options = ReadOptions { job_sets_time: job, require_step: !job, ..ReadOptions::default() };
         match read_bytes(Path::new("fuzz.inp"), bytes, &options) {
             Ok(mut deck) => {
-                if job && !deck.model.setup.sections.is_empty() {
+                if job && !deck.sections.is_empty() {
                     deck.assign_section(None, 0);
                 }
                 match deck.finish() {

@@ -125,8 +125,8 @@ fn decks_with_contact_and_plasticity_run_without_them_on_request() {
 fn mesh_only_decks_take_a_section_from_a_job() {
     let Some(folder) = pogo_tests::shared("decks") else { return };
     use pogo_formats::dynamics::Increment;
-    use pogo_formats::explicit::{Elasticity, ExplicitSettings, Lumping, Section};
-    use pogo_formats::read::deck::DeckMaterial;
+    use pogo_formats::material::{Elasticity, Section};
+    use pogo_formats::read::deck::{DeckMaterial, Step};
     for (file, elements) in [("gmsh_native_2d.inp", 2958), ("gmsh_native_tet.inp", 2573), ("cae_c3d4.inp", 36864)] {
         let mut options = ignoring(&["COUPLING"]);
         options.job_sets_time = true;
@@ -144,7 +144,7 @@ fn mesh_only_decks_take_a_section_from_a_job() {
             *material = steel;
         } else {
             deck.materials.push(steel);
-            deck.model.setup.sections.push(Section {
+            deck.sections.push(Section {
                 name: "ALL".into(),
                 material: 0,
                 material_from_global: [1., 0., 0., 0., 1., 0., 0., 0., 1.],
@@ -154,11 +154,7 @@ fn mesh_only_decks_take_a_section_from_a_job() {
             });
             deck.assign_section(None, 0);
         }
-        deck.explicit = Some(ExplicitSettings {
-            time: 1.,
-            increment: Increment::Automatic { factor: 0.9 },
-            lumping: Lumping::Equal,
-        });
+        deck.step = Some(Step { time: 1., increment: Increment::Automatic { factor: 0.9 } });
         let (model, _) = deck.finish().unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(model.mesh.n_elements(), elements, "{file}");
         assert_eq!(model.setup.materials.len(), 1);

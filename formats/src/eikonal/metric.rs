@@ -4,6 +4,7 @@ use rayon::prelude::*;
 
 use super::EikonalMeshView;
 use super::setup::{Directions, Velocity, VelocityClass};
+use crate::vector::{cross, dot};
 
 /// Six numbers of a symmetric tensor: xx, yy, zz, xy, yz, zx.
 pub type Symmetric = [f64; 6];
@@ -179,14 +180,6 @@ fn normal(mesh: &EikonalMeshView, element: usize) -> [f64; 3] {
     let [a, b, c] = [0, 1, 2].map(|k| mesh.point(nodes[k] as usize));
     let along = |to: [f64; 3]| [0, 1, 2].map(|k| to[k] - a[k]);
     cross(along(b), along(c))
-}
-
-fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
-    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-}
-
-fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
-    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 }
 
 fn unit(a: [f64; 3]) -> Option<[f64; 3]> {

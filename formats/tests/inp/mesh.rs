@@ -40,7 +40,7 @@ fn sets_append_nest_and_generate() {
          *NSET, NSET=MANY, GENERATE\n 1, 4000000000, 1\n*NSET, NSET=OF, ELSET=SECOND\n",
     );
     let deck = deck(&text);
-    let set = |name: &str| deck.model.mesh.node_sets.iter().find(|s| s.name == name).unwrap().members.clone();
+    let set = |name: &str| deck.mesh.node_sets.iter().find(|s| s.name == name).unwrap().members.clone();
     assert_eq!(set("LEFT"), [0, 3, 2]);
     assert_eq!(set("A b"), [1, 3]);
     assert_eq!(set("BOTH"), [0, 3, 2, 1]);
@@ -178,7 +178,7 @@ fn nodes_without_elements_are_left_out() {
 fn groups_of_one_kind_join() {
     let text = SQUARE.replace(" 2, 1, 3, 4\n", "*Element, type=CPS3, elset=PLATE\n 2, 1, 3, 4\n");
     let mut deck = deck(&text);
-    deck.model.mesh.groups[1].kind = ElementKind::Cpe3;
+    deck.mesh.groups[1].kind = ElementKind::Cpe3;
     let (joined, _) = deck.finish().unwrap();
     assert_eq!(joined.mesh, model(SQUARE).mesh);
 }
@@ -240,7 +240,7 @@ fn included_files_are_relative_to_the_one_that_includes_them() {
     let path = folder.path().join("main.inp");
     let deck = read(&path, &ReadOptions::default()).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(deck.report.files.len(), 4);
-    assert_eq!(deck.model.setup.amplitudes.len(), 1);
+    assert_eq!(deck.amplitudes.len(), 1);
     assert_eq!(deck.finish().unwrap().0.mesh, model(SQUARE).mesh);
     write("windows.inp", &format!("*INCLUDE, INPUT=\"sub\\nodes.inp\"\n{rest}"));
     let windows = read(&folder.path().join("windows.inp"), &ReadOptions::default()).unwrap_or_else(|e| panic!("{e}"));
@@ -285,7 +285,7 @@ fn two_node_elements_are_given_by_instance_where_they_are_wanted() {
     assert!(refusal(text).contains("makes springs of elements with two nodes"));
     let options = ReadOptions { lines: true, ..ReadOptions::default() };
     let deck = read_bytes(Path::new("deck.inp"), text.as_bytes(), &options).unwrap_or_else(|e| panic!("{e}"));
-    let (mesh, lines) = (&deck.model.mesh, &deck.lines);
+    let (mesh, lines) = (&deck.mesh, &deck.lines);
     let name = |node: u32| {
         format!("{}.{}", mesh.instances[mesh.node_instance[node as usize] as usize], mesh.node_labels[node as usize])
     };

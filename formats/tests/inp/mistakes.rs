@@ -24,7 +24,7 @@ fn every_unsupported_keyword_is_listed_at_once() {
     assert_eq!(error.lines().count(), 9, "{error}");
     let ignore = ["plastic", "contact", "TIE", "nonsense", "step"];
     let deck = try_read(&text, &ignore).unwrap_or_else(|e| panic!("{e}"));
-    assert!(deck.explicit.is_none());
+    assert!(deck.step.is_none());
     assert!(deck.notes.iter().any(|n| n.text.contains("*PLASTIC is ignored on request")));
 }
 

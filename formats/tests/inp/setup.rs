@@ -271,9 +271,9 @@ fn initial_velocities_and_jumps() {
     let tail = "*Initial Conditions, type=VELOCITY\n LEFT, 1, -2.\n*Boundary\n 3, 2, , 0.1\n";
     let deck = deck(&with(SQUARE, tail));
     assert!(deck.notes.iter().any(|n| n.line == 23 && n.text.contains("jumps")));
-    let velocity = &deck.model.setup.initial_velocities[0];
+    let velocity = &deck.initial_velocities[0];
     assert_eq!((velocity.name.as_str(), velocity.component, velocity.value), ("LEFT.1", 0, -2.));
-    assert_eq!(deck.model.setup.boundaries[0].value, 0.1);
+    assert_eq!(deck.boundaries[0].value, 0.1);
 }
 
 #[test]

@@ -12,7 +12,7 @@ fuzz_target!(|bytes: &[u8]| {
     for job in [false, true] {
         let options = ReadOptions { job_sets_time: job, require_step: !job, ..ReadOptions::default() };
         if let Ok(mut deck) = read_bytes(Path::new("fuzz.inp"), bytes, &options) {
-            if job && !deck.model.setup.sections.is_empty() {
+            if job && !deck.sections.is_empty() {
                 deck.assign_section(None, 0);
             }
             let _ = deck.finish();

@@ -194,10 +194,10 @@ impl Found {
         work.sources = deck.report.files.iter().map(Into::into).collect();
         work.stage("mesh");
         let file = request.input.display().to_string();
-        let mut edges = edges(&deck.model.mesh, &deck.lines, job)?;
+        let mut edges = edges(&deck.mesh, &deck.lines, job)?;
         let unused = without_springs(&deck);
         let (mesh, solver_from_model) =
-            mesh_of_edges(&deck.model.mesh, &edges, options.block_size()).map_err(|error| match error {
+            mesh_of_edges(&deck.mesh, &edges, options.block_size()).map_err(|error| match error {
                 BuildError::Empty => {
                     let why = unused.as_ref().map_or_else(String::new, |unused| format!(" ({unused})"));
                     JobError { file: file.clone(), line: 0, message: format!("it has no spring{why}") }.into()
@@ -208,30 +208,29 @@ impl Found {
         remark_on_deck(&deck, std::mem::take(&mut edges.remarks), job, &file, &mut work.remarks);
 
         let gravity = gravity_of(&deck, job, &mesh, &solver_from_model, &file, &mut work.remarks);
-        let setup = deck.model.setup;
-        for history in &setup.element_histories {
+        for history in &deck.element_histories {
             let text = format!("springs have no element histories: that of {} is left out", history.set);
             work.remarks.notes.push(format!("{file}: note: {text}"));
         }
         let point_forces = |load: &Load| matches!(load.kind, LoadKind::Concentrated { .. });
         let mut conditions = Conditions {
-            amplitudes: setup.amplitudes,
-            loads: setup.loads.into_iter().filter(point_forces).collect(),
-            boundaries: setup.boundaries,
-            initial_velocities: setup.initial_velocities,
-            histories: setup.histories,
+            amplitudes: deck.amplitudes,
+            loads: deck.loads.into_iter().filter(point_forces).collect(),
+            boundaries: deck.boundaries,
+            initial_velocities: deck.initial_velocities,
+            histories: deck.histories,
         };
         conditions.renumber(&solver_from_model);
         retain_particles(&mut conditions);
-        let fields = setup.fields.iter().map(|request| SpringFields {
+        let fields = deck.fields.iter().map(|request| SpringFields {
             interval: request.interval,
             springs: true,
             velocity: request.quantities.contains(&FieldQuantity::Velocity),
         });
-        let (title, fields) = (setup.title, fields.collect());
+        let (title, fields) = (deck.title, fields.collect());
         let given = Given { title, conditions, gravity, fields, groups: edges.groups, materials: edges.materials };
-        let time = deck.explicit.filter(|settings| settings.time > 0.0);
-        Ok(Self { mesh, given, time: time.map(|settings| (settings.time, settings.increment)), image: None })
+        let time = deck.step.filter(|step| step.time > 0.0);
+        Ok(Self { mesh, given, time: time.map(|step| (step.time, step.increment)), image: None })
     }
 }
 
@@ -275,7 +274,7 @@ fn gravity_of(
     remarks: &mut Remarks,
 ) -> Vec<Gravity> {
     let mut gravity = Vec::new();
-    for Load { name, kind, magnitude, amplitude } in &deck.model.setup.loads {
+    for Load { name, kind, magnitude, amplitude } in &deck.loads {
         let (elements, direction) = match kind {
             LoadKind::Concentrated { .. } => continue,
             LoadKind::Gravity { elements, direction } => (elements, *direction),
@@ -293,7 +292,7 @@ fn gravity_of(
         }
         let of_set = deck.lines.gravity.iter().find(|(of, _)| of == name);
         let particles = of_set.map(|(_, nodes)| {
-            let all = nodes.iter().copied().chain(nodes_of(&deck.model.mesh, elements));
+            let all = nodes.iter().copied().chain(nodes_of(&deck.mesh, elements));
             let all: BTreeSet<u32> = all.map(|node| solver_from_model[node as usize]).collect();
             all.into_iter().filter(|&particle| particle != u32::MAX).collect::<Vec<u32>>()
         });

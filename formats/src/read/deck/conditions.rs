@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use super::Step;
 use super::assembly::Assembly;
 use super::frame::unit;
 use super::keywords::IgnoreList;
@@ -14,7 +15,6 @@ use super::raw::RawDeck;
 use super::sections::unique_name;
 use super::surfaces::{faces_of, surface_faces};
 use crate::dynamics::{Amplitude, AmplitudeShape, Boundary, BoundaryKind, Increment, InitialVelocity, Load, LoadKind};
-use crate::explicit::{ExplicitSettings, Lumping};
 
 /// Share of the elements' stable increment that an automatic increment takes where the deck gives no `SCALE FACTOR=`.
 const SAFETY: f64 = 0.95;
@@ -41,7 +41,7 @@ pub(super) struct Conditions<'a> {
     pub loads: Vec<Load>,
     pub boundaries: Vec<Boundary>,
     pub initial_velocities: Vec<InitialVelocity>,
-    pub explicit: Option<ExplicitSettings>,
+    pub step: Option<Step>,
     /// Where springs and masses are wanted.
     pub gravity_of_sets: Vec<GravityOfSet>,
     load_names: HashSet<String>,
@@ -66,7 +66,7 @@ impl<'a> Conditions<'a> {
             loads: Vec::new(),
             boundaries: Vec::new(),
             initial_velocities: Vec::new(),
-            explicit: None,
+            step: None,
             gravity_of_sets: Vec::new(),
             load_names: HashSet::new(),
             boundary_names: HashSet::new(),
@@ -93,12 +93,12 @@ impl<'a> Conditions<'a> {
                 _ => {}
             }
         }
-        if let (Some(step), Some(explicit)) = (deck.steps.first().filter(|s| s.ramp), &self.explicit) {
-            log.note(step.place, "AMPLITUDE=RAMP: what names no amplitude grows linearly over the step");
+        if let (Some(raw), Some(step)) = (deck.steps.first().filter(|s| s.ramp), &self.step) {
+            log.note(raw.place, "AMPLITUDE=RAMP: what names no amplitude grows linearly over the step");
             self.default_amplitude = Some(self.amplitudes.len() as u32);
             self.amplitudes.push(Amplitude {
                 name: "RAMP".into(),
-                shape: AmplitudeShape::Tabular { times: vec![0., explicit.time], values: vec![0., 1.] },
+                shape: AmplitudeShape::Tabular { times: vec![0., step.time], values: vec![0., 1.] },
                 scale: 1.,
                 delay: 0.,
                 absolute: false,
@@ -123,7 +123,7 @@ impl<'a> Conditions<'a> {
                         log.note(card.keyword.place, "no bulk viscosity is applied");
                     }
                 }
-                "STEP" if self.explicit.is_some() => match (card.keyword.word("NLGEOM") == "NO", self.lines) {
+                "STEP" if self.step.is_some() => match (card.keyword.word("NLGEOM") == "NO", self.lines) {
                     (false, false) => log.note(card.keyword.place, "nlgeom: solved as small-strain linear"),
                     (true, true) => {
                         log.note(card.keyword.place, "NLGEOM=NO: springs turn with their ends all the same")
@@ -204,7 +204,7 @@ impl<'a> Conditions<'a> {
 
     fn dynamic(&mut self, card: &Card, log: &mut Log) {
         let place = card.keyword.place;
-        if self.explicit.is_some() {
+        if self.step.is_some() {
             return log.error(place, "a second *DYNAMIC, EXPLICIT in one step");
         }
         let values = numbers(card, log).into_iter().next().unwrap_or_default();
@@ -238,7 +238,7 @@ impl<'a> Conditions<'a> {
         if card.keyword.get("ALPHA").and_then(|a| real(a.as_bytes())).is_some_and(|a| a != 0.) {
             log.note(place, "ALPHA= of *DYNAMIC is not used: central differences");
         }
-        self.explicit = Some(ExplicitSettings { time, increment, lumping: Lumping::RowSum });
+        self.step = Some(Step { time, increment });
     }
 
     fn amplitude_of(&self, card: &Card, log: &mut Log) -> Option<u32> {

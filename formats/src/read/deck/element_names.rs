@@ -21,7 +21,7 @@ pub fn is_line(name: &str) -> bool {
 }
 
 /// Nodes of an element type that is not computed, as its name tells (C3D10M, S4R, B32); nothing where it does not.
-pub(super) fn nodes_of_other(name: &str) -> Option<usize> {
+pub(crate) fn nodes_of_other(name: &str) -> Option<usize> {
     let last_run = |text: &str| {
         let start = text.find(|c: char| c.is_ascii_digit())?;
         let digits: String = text[start..].chars().take_while(char::is_ascii_digit).collect();
@@ -38,4 +38,16 @@ pub(super) fn nodes_of_other(name: &str) -> Option<usize> {
     }
     // C3D10, COH2D4, T3D2: what follows the dimension.
     ["3D", "2D"].iter().find_map(|d| name.find(d).and_then(|at| last_run(&name[at + 2..]))).or_else(|| last_run(name))
+}
+
+/// Space dimension of the region that an element of a type that is not computed fills: 0 or 1 for points and lines.
+pub(crate) fn other_dimension(name: &str) -> usize {
+    let starts = |prefixes: &[&str]| prefixes.iter().any(|p| name.starts_with(p));
+    if starts(&["C3D", "DC3D", "AC3D", "CIN3D", "COH3D", "EC3D", "PC3D", "SC", "CCL", "U", "VU"]) {
+        3
+    } else if starts(&["CP", "CA", "CG", "DC2D", "DCA", "AC2D", "ACA", "CIN", "COH", "S", "M3D", "R3D", "DS", "DG"]) {
+        2
+    } else {
+        1
+    }
 }

@@ -1,6 +1,6 @@
 //! Coordinate frames: `*SYSTEM`, the placement of instances, `*ORIENTATION`.
 
-pub(super) type Vector = [f64; 3];
+use crate::vector::{Vector, cross, difference, dot};
 
 /// x = origin + R x′, the columns of R being the frame's axes.
 #[derive(Debug, Clone, PartialEq)]
@@ -109,18 +109,6 @@ pub(super) fn product(a: &[f64; 9], b: &[f64; 9]) -> [f64; 9] {
 
 pub(super) fn transpose(m: &[f64; 9]) -> [f64; 9] {
     std::array::from_fn(|n| m[3 * (n % 3) + n / 3])
-}
-
-pub(super) fn difference(a: Vector, b: Vector) -> Vector {
-    std::array::from_fn(|k| a[k] - b[k])
-}
-
-pub(super) fn cross(a: Vector, b: Vector) -> Vector {
-    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
-}
-
-pub(super) fn dot(a: Vector, b: Vector) -> f64 {
-    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 }
 
 /// The unit vector; nothing for a zero or indefinite one.

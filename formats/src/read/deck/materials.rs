@@ -6,7 +6,7 @@ use super::lexer::{Card, DataLine, fields, text};
 use super::log::Log;
 use super::numbers::real;
 use super::raw::RawMaterial;
-use crate::explicit::Elasticity;
+use crate::material::Elasticity;
 
 /// Numbers of a card, a line each.
 pub(super) fn numbers(card: &Card, log: &mut Log) -> Vec<Vec<f64>> {

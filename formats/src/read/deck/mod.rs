@@ -1,23 +1,16 @@
-//! Abaqus decks → [`Model`].
+//! Abaqus decks.
 //!
-//! Two stages, so that a job can say what the deck does not:
+//! [`read`] takes everything that a deck says. A [`Deck`] may be a bare mesh: elements without a section carry
+//! [`NO_SECTION`], materials may lack a density or a stiffness ([`DeckMaterial`]), and there may be no step. A job adds what
+//! the deck does not say. Each kind of physics then makes its model of the deck: explicit dynamics with [`Deck::finish`],
+//! which drops what no section uses and checks that nothing is missing.
 //!
-//! ```text
-//! read(path, options) ─► Deck ─► (a job adds sections, materials, sources, time …) ─► finish ─► Model
-//! ```
-//!
-//! [`read`] takes everything the deck says. A [`Deck`] may be a bare mesh: elements without a section carry
-//! [`NO_SECTION`], materials may lack a density or a stiffness ([`DeckMaterial`]), and there may be no step.
-//! [`Deck::finish`] drops what no section uses, checks that nothing is missing and gives the [`Model`].
-//!
-//! Both report *every* problem they find, not only the first. Nothing that changes the physics is skipped unless
+//! The reader reports *every* problem that it finds, not only the first. It skips nothing that changes the physics unless
 //! [`ReadOptions::ignore`] names it.
 
 mod assembly;
-mod collapse;
 mod conditions;
 mod element_names;
-mod finish;
 mod frame;
 mod keywords;
 mod labels;
@@ -32,20 +25,27 @@ mod parser;
 mod part;
 mod raw;
 mod read;
+pub(crate) mod regroup;
 mod report;
 mod requests;
 mod sections;
 mod sets;
-mod shape;
 mod surfaces;
 
 use std::path::Path;
 
 pub use element_names::is_line;
+pub(crate) use element_names::{nodes_of_other, other_dimension};
 pub use lines::{LineProperty, Lines, PointMass, Truss};
+pub(crate) use read::flatten;
 pub use report::{DeckError, DeckReport, ElementCount, KeywordCount, KeywordUse, Note, SetCount, StepReport};
+pub(crate) use sections::Other;
 
-use crate::explicit::{Elasticity, ExplicitSettings, Model};
+use crate::dynamics::{
+    Amplitude, Boundary, ElementHistoryRequest, FieldRequest, HistoryRequest, Increment, InitialVelocity, Load,
+};
+use crate::material::{Elasticity, Section};
+use crate::mesh::Mesh;
 
 /// Value of [`ElementGroup::section`](crate::mesh::ElementGroup::section) for an element that no section names.
 pub const NO_SECTION: u32 = u32::MAX;
@@ -65,7 +65,7 @@ pub struct ReadOptions {
     pub job_materials: Vec<String>,
     /// Only nodes, elements and sets are wanted: every other keyword is left out, no section is needed, three-node shells and
     /// membranes are triangles too, tetrahedra and triangles of other physics are taken as they stand, and all nodes keep
-    /// three coordinates. The mesh is in [`Deck::model`]; [`Deck::finish`] is not meant for it.
+    /// three coordinates. [`Deck::finish`] is not meant for such a deck.
     pub mesh_only: bool,
     /// Two-node elements (trusses, beams, springs, dashpots, connectors) and point masses are wanted, in [`Deck::lines`], and
     /// not refused; shells and membranes of three or four nodes are read as CPS3 and CPS4, with three coordinates.
@@ -88,31 +88,57 @@ pub struct DeckMaterial {
     pub damping_alpha: f64,
 }
 
+/// The procedure of a deck's step.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Step {
+    /// Length of the step, s.
+    pub time: f64,
+    /// Time increment Δt.
+    pub increment: Increment,
+}
+
 /// What a deck says; perhaps only a mesh.
 #[derive(Debug, Clone)]
 pub struct Deck {
-    /// The model so far. `setup.materials` is empty until [`Deck::finish`] fills it from `materials`, and
-    /// `setup.explicit.time` and `increment` are only placeholders until it takes them from `explicit`. Elements with no section have section
-    /// [`NO_SECTION`]. `mesh.dimension` is that of the elements with a section or, where none has one, the highest;
-    /// 2D meshes have two coordinates a node.
-    pub model: Model,
+    /// First line under `*HEADING`, or empty.
+    pub title: String,
+    /// Nodes, elements and sets. Elements that no section names have section [`NO_SECTION`]. The dimension is that of the
+    /// elements with a section or, where none has one, the highest; 2D meshes have two coordinates a node.
+    pub mesh: Mesh,
     /// Two-node elements and point masses, where [`ReadOptions::lines`] asks for them.
     pub lines: Lines,
-    /// Materials; `Section::material` is an index here, and here a job adds or replaces.
+    /// Materials, which a job may add to or replace.
     pub materials: Vec<DeckMaterial>,
-    /// Time and increment from the deck's step; none without a step (or with a procedure that a job replaces).
-    pub explicit: Option<ExplicitSettings>,
+    /// Sections; [`Section::material`] is an index into `materials`.
+    pub sections: Vec<Section>,
+    /// Functions of time.
+    pub amplitudes: Vec<Amplitude>,
+    /// Loads.
+    pub loads: Vec<Load>,
+    /// Prescribed displacements, velocities and accelerations.
+    pub boundaries: Vec<Boundary>,
+    /// Velocities at t = 0.
+    pub initial_velocities: Vec<InitialVelocity>,
+    /// Traces of nodes.
+    pub histories: Vec<HistoryRequest>,
+    /// Traces of elements.
+    pub element_histories: Vec<ElementHistoryRequest>,
+    /// Snapshots.
+    pub fields: Vec<FieldRequest>,
+    /// Time and increment of the deck's step; none without a step, or with a procedure that a job replaces.
+    pub step: Option<Step>,
     /// What the user should know: keywords ignored, things dropped, physics simplified.
     pub notes: Vec<Note>,
     /// What was in the deck.
     pub report: DeckReport,
-    require_step: bool,
+    /// A deck without a step is refused when it is finished.
+    pub(crate) require_step: bool,
     /// Element types that are not computed.
-    others: Vec<sections::Other>,
+    pub(crate) others: Vec<Other>,
     /// The deck itself says what belongs to the model.
-    has_sections: bool,
+    pub(crate) has_sections: bool,
     /// Loads on nodes without elements are let go: the constraint that carried them is ignored.
-    unconnected_loads: bool,
+    pub(crate) unconnected_loads: bool,
 }
 
 /// Reads a deck and everything it includes.
@@ -137,21 +163,20 @@ pub fn read_bytes(name: &Path, bytes: &[u8], options: &ReadOptions) -> Result<De
 }
 
 impl Deck {
-    /// Gives these elements a section (an index into `model.setup.sections`).
+    /// Gives these elements a section, an index into `sections`.
     ///
-    /// `elements` are element indices; `None` stands for every element of the mesh's dimension, so that the lines and
+    /// `elements` are element indices. `None` stands for every element of the mesh's dimension, so that the lines and
     /// faces which mesh generators write beside the volume's elements stay out.
     pub fn assign_section(&mut self, elements: Option<&[u32]>, section: u32) {
-        let dimension = self.model.mesh.dimension as usize;
+        let dimension = self.mesh.dimension as usize;
         let mut first = 0usize;
-        for group in &mut self.model.mesh.groups {
+        for group in &mut self.mesh.groups {
             match elements {
                 None if group.kind.dimension() == dimension => group.section.fill(section),
                 None => {}
                 Some(list) => {
-                    for &element in list {
-                        if let Some(slot) = (element as usize).checked_sub(first).and_then(|i| group.section.get_mut(i))
-                        {
+                    for at in list.iter().filter_map(|element| (*element as usize).checked_sub(first)) {
+                        if let Some(slot) = group.section.get_mut(at) {
                             *slot = section;
                         }
                     }
@@ -159,18 +184,5 @@ impl Deck {
             }
             first += group.section.len();
         }
-    }
-
-    /// Drops elements without a section and nodes without an element, joins groups of one kind, turns elements whose
-    /// nodes run the wrong way round, checks that nothing is missing, and gives the model together with all notes (those
-    /// of `read` first). Element and node indices change.
-    ///
-    /// Without a time and with [`ReadOptions::require_step`] false, `setup.explicit.time` is 0: the caller sets it.
-    ///
-    /// # Errors
-    /// No element has a section; a section's material lacks density or stiffness; a step is required and there is none;
-    /// 2D and 3D elements are mixed; a 2D mesh is not plane; an element has no volume; a load has no node left.
-    pub fn finish(self) -> Result<(Model, Vec<Note>), DeckError> {
-        finish::finish(self)
     }
 }

@@ -1,10 +1,8 @@
 //! Source → [`Deck`]: parse, assemble, resolve, count.
 
 use super::assembly::Assembly;
-use super::collapse::collapse;
 use super::conditions::Conditions;
 use super::element_names::line_nodes;
-use super::finish::flatten;
 use super::keywords::IgnoreList;
 use super::lexer::{Place, Source};
 use super::lines::Collector;
@@ -12,13 +10,12 @@ use super::log::Log;
 use super::materials::material;
 use super::parser::Parser;
 use super::raw::{RawDeck, RawPart};
+use super::regroup::collapse;
 use super::report::{DeckError, DeckReport, ElementCount, KeywordUse, SetCount, StepReport};
 use super::requests::Requests;
 use super::sections::{Other, Sections};
 use super::{Deck, DeckMaterial, NO_SECTION, ReadOptions};
-use crate::dynamics::Increment;
-use crate::explicit::{ExplicitSettings, Lumping, Model, Setup};
-use crate::mesh::{ElementGroup, NamedSet};
+use crate::mesh::{ElementGroup, Mesh, NamedSet};
 use crate::words::counted;
 
 pub(super) fn read_source(source: Source, options: &ReadOptions, may_include: bool) -> Result<Deck, DeckError> {
@@ -73,7 +70,7 @@ pub(super) fn read_source(source: Source, options: &ReadOptions, may_include: bo
 
     let mut conditions = Conditions::new(&assembly, &ignore, options.lines);
     conditions.read(&raw, &mut log);
-    let Conditions { amplitudes, loads, boundaries, initial_velocities, explicit, gravity_of_sets, .. } = conditions;
+    let Conditions { amplitudes, loads, boundaries, initial_velocities, step, gravity_of_sets, .. } = conditions;
     let mut requests = Requests::new(&assembly);
     requests.read(&raw, &mut log);
     let Requests { histories, element_histories, fields, .. } = requests;
@@ -90,40 +87,32 @@ pub(super) fn read_source(source: Source, options: &ReadOptions, may_include: bo
     let has_sections = !sections.is_empty();
     let mut mesh = assembly.mesh;
     (mesh.node_sets, mesh.element_sets) = (node_sets, element_sets);
-    let setup = Setup {
+    let mut deck = Deck {
         title: raw.title,
-        materials: Vec::new(),
+        mesh,
+        lines,
+        materials,
         sections,
         amplitudes,
         loads,
         boundaries,
         initial_velocities,
-        absorbing_layers: Vec::new(),
         histories,
         element_histories,
         fields,
-        explicit: ExplicitSettings {
-            time: 0.,
-            increment: Increment::Automatic { factor: 1. },
-            lumping: Lumping::RowSum,
-        },
-    };
-    let mut model = Model { mesh, setup };
-    if let Some(text) = collapse(&mut model) {
-        log.note(Place { source: 0, line: 0 }, text);
-    }
-    Ok(Deck {
-        model,
-        lines,
-        materials,
-        explicit,
-        notes: log.notes(),
+        step,
+        notes: Vec::new(),
         report,
         require_step: options.require_step,
         others,
         has_sections,
         unconnected_loads: ignore.has(&["COUPLING", "RIGID BODY"]),
-    })
+    };
+    if let Some(text) = collapse(&mut deck) {
+        log.note(Place { source: 0, line: 0 }, text);
+    }
+    deck.notes = log.notes();
+    Ok(deck)
 }
 
 fn parts(raw: &RawDeck) -> impl Iterator<Item = &RawPart> {
@@ -206,4 +195,25 @@ fn choose_dimension(assembly: &mut Assembly, log: &mut Log) {
         // Other nodes and elements may be in a file that could not be included.
         log.absent(Place { source: 0, line: 0 }, text);
     }
+}
+
+/// Drops the third coordinate of a 2D mesh, which must be the same at all nodes of its elements.
+pub(crate) fn flatten(mesh: &mut Mesh) -> Result<(), String> {
+    let z = |node: u32| mesh.coordinates.get(3 * node as usize + 2).copied().unwrap_or(0.);
+    let mut nodes = mesh.groups.iter().filter(|g| g.kind.dimension() == 2).flat_map(|g| &g.connectivity);
+    if let Some(first) = nodes.next().map(|node| z(*node)) {
+        let size = mesh.coordinates.iter().fold(0f64, |size, x| size.max(x.abs()));
+        if let Some(node) = nodes.find(|node| (z(**node) - first).abs() > 1e-9 * size) {
+            let label = mesh.node_labels.get(*node as usize).copied().unwrap_or_default();
+            return Err(format!("a 2D mesh must lie in a plane of constant z: node {label} is at z = {}", z(*node)));
+        }
+    }
+    let n = mesh.n_nodes();
+    for node in 0..n {
+        mesh.coordinates.copy_within(3 * node..3 * node + 2, 2 * node);
+    }
+    mesh.coordinates.truncate(2 * n);
+    mesh.coordinates.shrink_to_fit();
+    mesh.dimension = 2;
+    Ok(())
 }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::assembly::Assembly;
-use super::frame::{IDENTITY, axes, difference, product, rotation_about, transpose};
+use super::frame::{IDENTITY, axes, product, rotation_about, transpose};
 use super::lexer::{Card, Place};
 use super::lines::{Truss, TrussSection};
 use super::log::Log;
@@ -12,15 +12,16 @@ use super::numbers::real;
 use super::raw::StepCard;
 use super::report::ElementCount;
 use super::{DeckMaterial, NO_SECTION};
-use crate::explicit::{Elasticity, Section};
+use crate::material::{Elasticity, Section};
+use crate::vector::difference;
 use crate::words::counted;
 
 /// Element types that are not computed, and how many of each have a section.
 #[derive(Debug, Clone)]
-pub(super) struct Other {
+pub(crate) struct Other {
     pub count: ElementCount,
     pub with_section: u64,
-    pub place: Place,
+    pub(super) place: Place,
 }
 
 pub(super) struct Sections<'a> {

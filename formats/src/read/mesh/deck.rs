@@ -17,7 +17,7 @@ pub(super) fn read(path: &Path, ignore: &[String]) -> Result<MeshFile, MeshFileE
     })?;
     let mut mesh = MeshFile { file: path.display().to_string(), ..MeshFile::default() };
     mesh.sources = deck.report.files.iter().map(PathBuf::from).collect();
-    let from = deck.model.mesh;
+    let from = deck.mesh;
     let dimension = from.dimension as usize;
     mesh.coordinates = if from.coordinates.len() == 3 * from.node_labels.len() {
         from.coordinates

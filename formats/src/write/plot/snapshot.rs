@@ -6,6 +6,7 @@ use super::axis::Axis;
 use super::surface::{SurfaceFace, outer_surface};
 use super::svg::time_text;
 use crate::mesh::MeshView;
+use crate::vector::{cross, difference, dot};
 use crate::write::OutputError;
 use crate::write::raster::{Align, Canvas, Colour, INK, Map, TextSize, WHITE};
 
@@ -287,7 +288,7 @@ fn paint_surface(
     for face in surface {
         let corners = face.corners();
         let [a, b, c] = [0, 1, 2].map(|corner| position(mesh, corners[corner]));
-        let mut normal = normalised(cross(subtract(b, a), subtract(c, a)));
+        let mut normal = normalised(cross(difference(b, a), difference(c, a)));
         // Whichever way the face is listed, what we see faces us.
         if dot(normal, eye) < 0.0 {
             normal = normal.map(|x| -x);
@@ -454,18 +455,6 @@ fn draw_bar(canvas: &mut Canvas, range: &Range, options: &SnapshotOptions, x: us
         canvas.text(x as f64, low + 12.0, "larger values", TextSize::Small, Align::Left, INK);
         canvas.text(x as f64, low + 30.0, "are cut off", TextSize::Small, Align::Left, INK);
     }
-}
-
-fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
-    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-}
-
-fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
-    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
-}
-
-fn subtract(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
-    [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
 }
 
 fn normalised(a: [f64; 3]) -> [f64; 3] {

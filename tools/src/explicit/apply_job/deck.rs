@@ -2,10 +2,9 @@
 
 use pogo_formats::dynamics::Increment;
 use pogo_formats::explicit::job::{ExplicitJob, Plane, Section};
-use pogo_formats::explicit::{ExplicitSettings, Lumping};
 use pogo_formats::job::{IncrementValue, JobError, Located};
 use pogo_formats::mesh::{ElementKind, Mesh};
-use pogo_formats::read::deck::{Deck, DeckMaterial, NO_SECTION};
+use pogo_formats::read::deck::{Deck, DeckMaterial, NO_SECTION, Step};
 
 use crate::conditions::{find_name, find_set, listed, unique};
 use crate::prepare::Remarks;
@@ -41,7 +40,7 @@ pub fn apply_to_deck(deck: &mut Deck, job: &ExplicitJob, remarks: &mut Remarks) 
         }
     }
 
-    let bare = deck.model.mesh.groups.iter().all(|group| group.section.iter().all(|&section| section == NO_SECTION));
+    let bare = deck.mesh.groups.iter().all(|group| group.section.iter().all(|&section| section == NO_SECTION));
     if let ([], [only], true) = (job.sections.as_slice(), job.materials.as_slice(), bare) {
         remarks.note(&only.place, format_args!("every element is made of {}", only.value.name));
         let value = Section {
@@ -87,7 +86,7 @@ fn section(deck: &mut Deck, item: &Located<Section>) -> Result<usize, String> {
     };
     let elements = match &given.elset {
         Some(name) => {
-            let set = find_set(&deck.model.mesh.element_sets, name, "element")?;
+            let set = find_set(&deck.mesh.element_sets, name, "element")?;
             if set.members.is_empty() {
                 return Err(format!("element set {} is empty", set.name));
             }
@@ -96,9 +95,9 @@ fn section(deck: &mut Deck, item: &Located<Section>) -> Result<usize, String> {
         }
         None => None,
     };
-    let sections = &mut deck.model.setup.sections;
+    let sections = &mut deck.sections;
     let index = match find_name(sections, &section.name, |section| &section.name) {
-        Some(index) if elements.as_deref().is_none_or(|elements| holds_only(&deck.model.mesh, index, elements)) => {
+        Some(index) if elements.as_deref().is_none_or(|elements| holds_only(&deck.mesh, index, elements)) => {
             sections[index] = section;
             index
         }
@@ -125,11 +124,11 @@ fn holds_only(mesh: &Mesh, section: usize, elements: &[u32]) -> bool {
 /// Plane strain or plane stress, by whole groups of elements: a kind is a property of the group. `given` are the job's sections
 /// with their indices.
 fn planes(deck: &mut Deck, given: &[(usize, &Located<Section>)]) -> Result<(), JobError> {
-    let mut wishes = vec![None; deck.model.setup.sections.len()];
+    let mut wishes = vec![None; deck.sections.len()];
     for (index, item) in given {
         wishes[*index] = item.value.plane.map(|plane| (plane.0, &item.place));
     }
-    for group in deck.model.mesh.groups.iter_mut().filter(|group| group.kind.dimension() == 2) {
+    for group in deck.mesh.groups.iter_mut().filter(|group| group.kind.dimension() == 2) {
         let wish = |section: u32| wishes.get(section as usize).copied().flatten();
         let mut used = group.section.iter().filter(|&&section| section != NO_SECTION).map(|&section| wish(section));
         let Some(first) = used.next() else { continue };
@@ -149,7 +148,7 @@ fn planes(deck: &mut Deck, given: &[(usize, &Located<Section>)]) -> Result<(), J
 
 /// Notes that plane stress will be computed, unless the job says so: mesh generators write CPS3 whatever the user means.
 fn plane_stress_is_meant(deck: &Deck, job: &ExplicitJob, remarks: &mut Remarks) {
-    let used = deck.model.mesh.groups.iter().filter(|group| group.section.iter().any(|&s| s != NO_SECTION));
+    let used = deck.mesh.groups.iter().filter(|group| group.section.iter().any(|&s| s != NO_SECTION));
     let said = job.sections.iter().any(|item| item.value.plane.is_some());
     let stress = used.into_iter().find(|group| group.kind.is_plane_stress());
     let place = job.sections.first().map(|item| &item.place).or(job.materials.first().map(|item| &item.place));
@@ -175,23 +174,19 @@ fn in_plane(kind: ElementKind, plane: Plane) -> ElementKind {
     }
 }
 
+/// The length and the increment of the run.
 fn solver(deck: &mut Deck, job: &ExplicitJob) {
     let Some(solver) = job.solver.as_ref().map(|item| &item.value) else { return };
     let automatic = Increment::Automatic { factor: solver.increment_factor.unwrap_or(INCREMENT_FACTOR) };
-    if let (None, Some(time)) = (&deck.explicit, solver.time) {
-        deck.explicit = Some(ExplicitSettings { time, increment: automatic, lumping: Lumping::RowSum });
+    if let (None, Some(time)) = (&deck.step, solver.time) {
+        deck.step = Some(Step { time, increment: automatic });
     }
     // Without a time from either, finishing the deck is an error.
-    let Some(explicit) = &mut deck.explicit else { return };
-    if let Some(time) = solver.time {
-        explicit.time = time;
-    }
+    let Some(step) = &mut deck.step else { return };
+    step.time = solver.time.unwrap_or(step.time);
     match (solver.increment, solver.increment_factor) {
-        (Some(IncrementValue::Seconds(seconds)), _) => explicit.increment = Increment::Fixed(seconds),
-        (Some(IncrementValue::Automatic), _) | (None, Some(_)) => explicit.increment = automatic,
+        (Some(IncrementValue::Seconds(seconds)), _) => step.increment = Increment::Fixed(seconds),
+        (Some(IncrementValue::Automatic), _) | (None, Some(_)) => step.increment = automatic,
         (None, None) => {}
-    }
-    if let Some(lumping) = solver.lumping {
-        explicit.lumping = lumping.0;
     }
 }

@@ -35,7 +35,7 @@ pub fn read_options(job: Option<&ExplicitJob>, ignore: Vec<String>) -> ReadOptio
     }
 }
 
-/// Adds the job's amplitudes, sources, boundary conditions, outputs and absorbing layers to a model whose materials, sections
+/// Adds the job's mass lumping, amplitudes, sources, boundary conditions, outputs and absorbing layers to a model whose materials, sections
 /// and time are those of [`apply_to_deck`].
 ///
 /// # Errors
@@ -44,6 +44,9 @@ pub fn apply_to_model(model: &mut Model, job: &ExplicitJob, remarks: &mut Remark
     let Model { mesh, setup } = model;
     if let Some(title) = &job.title {
         setup.title.clone_from(title);
+    }
+    if let Some(lumping) = job.solver.as_ref().and_then(|item| item.value.lumping) {
+        setup.explicit.lumping = lumping.0;
     }
     let geometry = Geometry::new(mesh);
     with_conditions(setup, |conditions| conditions.apply(&geometry, &job.dynamics, remarks))?;

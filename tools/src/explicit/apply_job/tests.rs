@@ -312,7 +312,8 @@ fn apply_both(deck: &str, job: &str) -> Result<(Model, Remarks), String> {
         .map_err(|error| error.to_string())?;
     let mut remarks = Remarks::default();
     apply_to_deck(&mut deck, &job, &mut remarks).map_err(|error| error.to_string())?;
-    let (model, _) = deck.finish().map_err(|error| error.to_string())?;
+    let (mut model, _) = deck.finish().map_err(|error| error.to_string())?;
+    apply_to_model(&mut model, &job, &mut remarks).map_err(|error| error.to_string())?;
     Ok((model, remarks))
 }
 

@@ -2,8 +2,8 @@
 
 use rayon::prelude::*;
 
-use super::frame::{Vector, cross, difference, dot};
-use crate::mesh::{ElementGroup, ElementKind, Mesh};
+use crate::mesh::{ElementGroup, ElementKind, ElementShape, Mesh, user_label};
+use crate::vector::{Vector, cross, difference, dot};
 
 /// |V| below this share of (longest edge from the first node)ᵈ is no volume.
 const FLAT: f64 = 1e-13;
@@ -28,15 +28,10 @@ impl Found {
     /// Names that are given before the rest is only counted.
     const MOST: usize = 8;
 
-    fn add(&mut self, mesh_instances: &[String], group: &ElementGroup, at: usize) {
+    fn add(&mut self, instances: &[String], group: &ElementGroup, at: usize) {
         self.count += 1;
         if self.names.len() < Self::MOST {
-            let label = group.labels.get(at).copied().unwrap_or_default();
-            let instance = group.instance.get(at).and_then(|i| mesh_instances.get(usize::from(*i)));
-            self.names.push(match instance.filter(|name| !name.is_empty()) {
-                Some(instance) => format!("{instance}.{label}"),
-                None => label.to_string(),
-            });
+            self.names.push(user_label(instances, group.instance[at], group.labels[at]));
         }
     }
 
@@ -145,15 +140,16 @@ fn jacobians(kind: ElementKind, x: &[Vector; 8], corners: bool) -> [Option<f64>;
         let (near, far) = ((1. + g) / 2., (1. - g) / 2.);
         [mix(low, near, high, far), mix(low, far, high, near)]
     };
-    match kind.n_nodes() {
-        4 if kind.dimension() == 2 => {
+    match kind.shape() {
+        ElementShape::Triangle | ElementShape::Tetrahedron => {}
+        ElementShape::Quadrilateral => {
             let along = pair(edge([0, 1]), edge([3, 2]));
             let across = pair(edge([0, 3]), edge([1, 2]));
             for at in 0..4 {
                 out[at] = Some(cross(along[at / 2], across[at % 2])[2]);
             }
         }
-        6 => {
+        ElementShape::Wedge => {
             let r = pair(edge([0, 1]), edge([3, 4]));
             let s = pair(edge([0, 2]), edge([3, 5]));
             let up = [edge([0, 3]), edge([1, 4]), edge([2, 5])];
@@ -166,7 +162,7 @@ fn jacobians(kind: ElementKind, x: &[Vector; 8], corners: bool) -> [Option<f64>;
                 }
             }
         }
-        8 => {
+        ElementShape::Hexahedron => {
             // Four derivatives an axis, by the places along the two others.
             let four = |edges: [[usize; 2]; 4]| {
                 let [low, high] = [pair(edge(edges[0]), edge(edges[1])), pair(edge(edges[2]), edge(edges[3]))];
@@ -181,7 +177,6 @@ fn jacobians(kind: ElementKind, x: &[Vector; 8], corners: bool) -> [Option<f64>;
                 *out = Some(triple(along[j + 2 * k], across[i + 2 * k], up[i + 2 * j]));
             }
         }
-        _ => {}
     }
     out
 }
@@ -194,12 +189,14 @@ fn signed_volume(kind: ElementKind, x: &[Vector; 8]) -> f64 {
     };
     let edge = |from: usize, to: usize| difference(x[to], x[from]);
     let between = |from: &[usize], to: &[usize]| difference(mean(to), mean(from));
-    match kind.n_nodes() {
-        3 => cross(edge(0, 1), edge(0, 2))[2] / 2.,
-        4 if kind.dimension() == 2 => cross(edge(0, 2), edge(1, 3))[2] / 2.,
-        4 => triple(edge(0, 1), edge(0, 2), edge(0, 3)) / 6.,
-        6 => triple(between(&[0, 3], &[1, 4]), between(&[0, 3], &[2, 5]), between(&[0, 1, 2], &[3, 4, 5])) / 2.,
-        _ => triple(
+    match kind.shape() {
+        ElementShape::Triangle => cross(edge(0, 1), edge(0, 2))[2] / 2.,
+        ElementShape::Quadrilateral => cross(edge(0, 2), edge(1, 3))[2] / 2.,
+        ElementShape::Tetrahedron => triple(edge(0, 1), edge(0, 2), edge(0, 3)) / 6.,
+        ElementShape::Wedge => {
+            triple(between(&[0, 3], &[1, 4]), between(&[0, 3], &[2, 5]), between(&[0, 1, 2], &[3, 4, 5])) / 2.
+        }
+        ElementShape::Hexahedron => triple(
             between(&[0, 3, 4, 7], &[1, 2, 5, 6]),
             between(&[0, 1, 4, 5], &[3, 2, 7, 6]),
             between(&[0, 1, 2, 3], &[4, 5, 6, 7]),
@@ -209,19 +206,13 @@ fn signed_volume(kind: ElementKind, x: &[Vector; 8]) -> f64 {
 
 /// The same element with its nodes the other way round.
 fn turn(kind: ElementKind, nodes: &mut [u32]) {
-    match kind.n_nodes() {
-        3 => nodes.swap(1, 2),
-        4 if kind.dimension() == 2 => nodes.swap(1, 3),
-        4 => nodes.swap(1, 2),
-        6 => {
-            nodes.swap(1, 2);
-            nodes.swap(4, 5);
-        }
-        _ => {
-            nodes.swap(1, 3);
-            nodes.swap(5, 7);
-        }
-    }
+    let swaps: &[(usize, usize)] = match kind.shape() {
+        ElementShape::Triangle | ElementShape::Tetrahedron => &[(1, 2)],
+        ElementShape::Quadrilateral => &[(1, 3)],
+        ElementShape::Wedge => &[(1, 2), (4, 5)],
+        ElementShape::Hexahedron => &[(1, 3), (5, 7)],
+    };
+    swaps.iter().for_each(|(a, b)| nodes.swap(*a, *b));
 }
 
 #[cfg(test)]

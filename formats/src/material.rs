@@ -1,6 +1,59 @@
-//! The stiffness matrix of a material and the speeds of its plane waves.
+//! Linear elastic materials: their laws, stiffness matrices and wave speeds, and the sections that give them to elements.
 
-use super::{Elasticity, Material};
+// rkyv's derive writes undocumented twins of enum variants with named fields.
+#![allow(missing_docs)]
+
+use rkyv::{Archive, Deserialize, Serialize};
+
+/// Linear elasticity. Components in the material frame, Abaqus's Voigt order 11, 22, 33, 12, 13, 23 with engineering
+/// shear strains.
+#[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq)]
+pub enum Elasticity {
+    /// Young's modulus E (Pa) and Poisson's ratio ν.
+    Isotropic {
+        /// E, Pa.
+        young: f64,
+        /// ν.
+        poisson: f64,
+    },
+    /// E1, E2, E3, ν12, ν13, ν23, G12, G13, G23.
+    EngineeringConstants([f64; 9]),
+    /// D1111, D1122, D2222, D1133, D2233, D3333, D1212, D1313, D2323 (Pa).
+    Orthotropic([f64; 9]),
+    /// The 21 constants of `*ELASTIC, TYPE=ANISOTROPIC` in Abaqus's order (Pa).
+    Anisotropic([f64; 21]),
+}
+
+/// A material.
+#[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq)]
+pub struct Material {
+    /// Name, as the deck writes it.
+    pub name: String,
+    /// ρ, kg/m³.
+    pub density: f64,
+    /// Stiffness.
+    pub elasticity: Elasticity,
+    /// Mass-proportional damping α in C = αM, 1/s.
+    pub damping_alpha: f64,
+}
+
+/// What a region of elements is made of.
+#[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq)]
+pub struct Section {
+    /// The element set's name (with the instance in front where there are instances); unique.
+    pub name: String,
+    /// Index into the materials of the setup.
+    pub material: u32,
+    /// Rows are the material's 1, 2 and 3 axes in global components (row-major 3 × 3): v_material = R v_global.
+    pub material_from_global: [f64; 9],
+    /// Out-of-plane thickness of 2D elements, m; 1 in 3D.
+    pub thickness: f64,
+    /// Factor on the default hourglass stiffness of one-point elements; 1 unless `*SECTION CONTROLS` or
+    /// `*HOURGLASS STIFFNESS` says otherwise.
+    pub hourglass_factor: f64,
+    /// `*FIXED MASS SCALING` factor on the density used for inertia; 1 by default.
+    pub mass_factor: f64,
+}
 
 /// Row and column of each constant of a symmetric 6 × 6 matrix in Abaqus's order: the upper triangle by columns.
 fn upper_triangle() -> impl Iterator<Item = (usize, usize)> {

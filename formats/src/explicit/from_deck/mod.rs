@@ -1,0 +1,359 @@
+//! What a deck says → a [`Model`]: drops what no section uses and checks that nothing is missing.
+
+mod shape;
+
+use self::shape::{distortion, orient};
+use super::{ExplicitSettings, Lumping, Material, Model, Setup};
+use crate::dynamics::{Increment, LoadKind};
+use crate::mesh::{ElementGroup, ElementKind, Mesh};
+use crate::read::deck::regroup::{DROPPED, new_index, regroup, remap, renumber_elements, repeats, retain_where};
+use crate::read::deck::{
+    Deck, DeckError, DeckMaterial, NO_SECTION, Note, Other, Step, flatten, nodes_of_other, other_dimension,
+};
+use crate::words::counted;
+
+/// Problems and notes of this stage.
+#[derive(Default)]
+struct Findings {
+    problems: Vec<Note>,
+    notes: Vec<Note>,
+}
+
+impl Findings {
+    fn error(&mut self, text: impl Into<String>) {
+        self.problems.push(Note::new("", 0, text));
+    }
+
+    fn note(&mut self, text: impl Into<String>) {
+        self.notes.push(Note::new("", 0, text));
+    }
+
+    fn warning(&mut self, text: impl Into<String>) {
+        self.notes.push(Note { is_warning: true, ..Note::new("", 0, text) });
+    }
+}
+
+impl Deck {
+    /// Drops elements without a section and nodes without an element, joins groups of one kind, turns elements whose
+    /// nodes run the wrong way round, checks that nothing is missing, and gives the model together with all notes (those
+    /// of the reader first). Element and node indices change.
+    ///
+    /// Without a step and with [`require_step`](crate::read::deck::ReadOptions::require_step) false, the time of the run is 0:
+    /// the caller sets it.
+    ///
+    /// # Errors
+    /// No element has a section; a section's material lacks density or stiffness; a step is required and there is none;
+    /// 2D and 3D elements are mixed; a 2D mesh is not plane; an element has no volume; a load has no node left.
+    pub fn finish(mut self) -> Result<(Model, Vec<Note>), DeckError> {
+        let mut findings = Findings { problems: Vec::new(), notes: std::mem::take(&mut self.notes) };
+        report_others(&self, &mut findings);
+        let can_compute = self.mesh.n_elements() > 0 || self.others.is_empty();
+        keep_elements(&mut self, &mut findings);
+        if self.mesh.n_elements() > 0 {
+            set_dimension(&mut self.mesh, &mut findings);
+            check_shapes(&mut self.mesh, &mut findings);
+            if let Some(nodes) = keep_nodes(&mut self.mesh, &mut findings) {
+                renumber_nodes(&mut self, &nodes, &mut findings);
+            }
+        } else {
+            findings.error(nothing_to_compute(&self, can_compute));
+        }
+        let materials = keep_sections(&mut self, &mut findings);
+        if self.step.is_none() && self.require_step {
+            findings.error("there is no *STEP with *DYNAMIC, EXPLICIT: give one, or a job that sets the time");
+        }
+        for problem in findings.problems.iter_mut().chain(&mut findings.notes).filter(|p| p.file.is_empty()) {
+            problem.file = self.report.files.first().cloned().unwrap_or_default();
+        }
+        if !findings.problems.is_empty() {
+            return Err(DeckError { problems: findings.problems, report: Some(Box::new(self.report)) });
+        }
+        let Step { time, increment } =
+            self.step.unwrap_or(Step { time: 0., increment: Increment::Automatic { factor: 1. } });
+        let setup = Setup {
+            title: self.title,
+            materials,
+            sections: self.sections,
+            amplitudes: self.amplitudes,
+            loads: self.loads,
+            boundaries: self.boundaries,
+            initial_velocities: self.initial_velocities,
+            absorbing_layers: Vec::new(),
+            histories: self.histories,
+            element_histories: self.element_histories,
+            fields: self.fields,
+            explicit: ExplicitSettings { time, increment, lumping: Lumping::RowSum },
+        };
+        Ok((Model { mesh: self.mesh, setup }, findings.notes))
+    }
+}
+
+/// Why no element is left.
+fn nothing_to_compute(deck: &Deck, can_compute: bool) -> String {
+    if !can_compute {
+        let types = deck.others.iter().map(|o| match alike(&o.count.name) {
+            Some(alike) => format!("{} ({alike} in its place)", o.count.name),
+            None => o.count.name.clone(),
+        });
+        let types: Vec<String> = types.collect();
+        return format!(
+            "no element is of a type that is computed; TYPE= may say, where only the mesh counts: {}",
+            types.join(", ")
+        );
+    }
+    let text = match deck.has_sections {
+        false => "no element has a section: give a *SOLID SECTION, or a job that says what the mesh is made of",
+        true => "no element that can be computed has a section",
+    };
+    text.into()
+}
+
+/// Elements of types that are not computed and that no section of the deck names.
+fn report_others(deck: &Deck, findings: &mut Findings) {
+    let without: Vec<_> = deck.others.iter().filter(|o| o.count.count > o.with_section).collect();
+    // Where the deck itself has sections, it says what belongs to the model. Else only lower dimensions are surely not part of it.
+    let (part, beside): (Vec<_>, Vec<_>) = without
+        .into_iter()
+        .partition(|o| !deck.has_sections && other_dimension(&o.count.name) >= deck.mesh.dimension as usize);
+    let list = |others: &[&Other]| {
+        let each = others.iter().map(|o| format!("{} ({})", o.count.name, o.count.count - o.with_section));
+        each.collect::<Vec<_>>().join(", ")
+    };
+    if let Some(first) = part.first() {
+        let text = format!("element types that are not computed: {}; --ignore TYPE leaves one out", list(&part));
+        findings.problems.push(Note::new(&first.count.file, first.count.line, text));
+    }
+    if let Some(first) = beside.first() {
+        let text = format!("elements left out, as no section names them: {}", list(&beside));
+        findings.notes.push(Note::new(&first.count.file, first.count.line, text));
+    }
+}
+
+/// The first computed types that have the nodes of a type that is not computed: programs that know meshes alone, such as meshio, write R3D3 for
+/// triangles, CAX4P for quadrilaterals and C3D8RH for hexahedra.
+fn alike(name: &str) -> Option<String> {
+    let (dimension, n_nodes) = (other_dimension(name), nodes_of_other(name)?);
+    let alike = ElementKind::ALL.into_iter().filter(|kind| (kind.dimension(), kind.n_nodes()) == (dimension, n_nodes));
+    let names: Vec<&str> = alike.map(ElementKind::name).take(2).collect();
+    (!names.is_empty()).then(|| names.join(" or "))
+}
+
+/// Drops the elements without a section and joins groups of one kind.
+fn keep_elements(deck: &mut Deck, findings: &mut Findings) {
+    let n_sections = deck.sections.len();
+    let is_kept = |section: u32| (section as usize) < n_sections;
+    let groups = &deck.mesh.groups;
+    let dropped = groups.iter().map(|g| (g.kind, g.section.iter().filter(|s| !is_kept(**s)).count()));
+    let dropped: Vec<(ElementKind, usize)> = dropped.filter(|(_, n)| *n > 0).collect();
+    let kinds: Vec<ElementKind> = groups.iter().map(|group| group.kind).collect();
+    if dropped.is_empty() && !repeats(&kinds) && groups.iter().all(|group| !group.is_empty()) {
+        return;
+    }
+    if !dropped.is_empty() {
+        let each: Vec<String> = dropped.iter().map(|(kind, n)| format!("{} ({n})", kind.name())).collect();
+        findings.note(format!("elements left out, as no section names them: {}", each.join(", ")));
+    }
+    let map = regroup(&mut deck.mesh, &kinds, |group, at| {
+        is_kept(group.section[at]).then(|| (group.kind, group.nodes(at).into()))
+    });
+    let unused = renumber_elements(deck, &map);
+    if !unused.is_empty() {
+        findings.note(format!("histories left out, as none of their elements is computed: {}", unused.join(", ")));
+    }
+}
+
+/// 2D or 3D by the elements; 2D meshes lose a constant third coordinate.
+fn set_dimension(mesh: &mut Mesh, findings: &mut Findings) {
+    let flat = mesh.groups.iter().filter(|g| g.kind.dimension() == 2).map(ElementGroup::len).sum::<usize>();
+    if flat > 0 && flat < mesh.n_elements() {
+        findings.error("2D and 3D elements both have a section: a model is one or the other");
+        return;
+    }
+    if flat > 0
+        && mesh.dimension == 3
+        && let Err(text) = flatten(mesh)
+    {
+        findings.error(text);
+    } else if flat == 0 && mesh.dimension == 2 {
+        findings.error("3D elements in a mesh that was read as 2D");
+    }
+}
+
+/// Elements must have a volume; those that are turned over are turned back.
+fn check_shapes(mesh: &mut Mesh, findings: &mut Findings) {
+    let n_elements = mesh.n_elements();
+    let found = orient(mesh);
+    if let Some(list) = found.flat.list() {
+        let has = if found.flat.count == 1 { "has" } else { "have" };
+        findings.error(format!(
+            "{list} {has} no area or volume ({} of {})",
+            found.flat.count,
+            counted(n_elements, "element")
+        ));
+    }
+    if let Some(list) = found.turned.list() {
+        findings.note(format!("nodes run the wrong way round and were turned back: {list}"));
+    }
+    if found.flat.count > 0 {
+        return;
+    }
+    let found = distortion(mesh);
+    if let Some(list) = found.folded.list() {
+        let what = "too distorted: the Jacobian is not positive at an integration point";
+        findings.error(format!("{list}: {what}; check the order of the nodes, or mesh again there"));
+    }
+    if let Some(list) = found.bent.list() {
+        let what = "badly shaped: the Jacobian is negative at a corner, though positive where the stiffness is summed";
+        findings.warning(format!("{list}: {what}"));
+    }
+}
+
+/// New index of every node; nothing where all stay as they are.
+fn keep_nodes(mesh: &mut Mesh, findings: &mut Findings) -> Option<Vec<u32>> {
+    let n_nodes = mesh.n_nodes();
+    let mut map = vec![DROPPED; n_nodes];
+    for node in mesh.groups.iter().flat_map(|g| &g.connectivity) {
+        if let Some(slot) = map.get_mut(*node as usize) {
+            *slot = 0;
+        }
+    }
+    let mut next = 0;
+    for slot in map.iter_mut().filter(|slot| **slot != DROPPED) {
+        *slot = next;
+        next += 1;
+    }
+    let n_dropped = n_nodes - next as usize;
+    if n_dropped == 0 {
+        return None;
+    }
+    findings.note(format!("nodes left out, as no element uses them: {n_dropped}"));
+    let dimension = mesh.dimension as usize;
+    let kept = map.iter().map(|new| *new != DROPPED);
+    retain_where(&mut mesh.node_labels, kept.clone());
+    retain_where(&mut mesh.node_instance, kept.clone());
+    retain_where(&mut mesh.coordinates, kept.flat_map(|kept| std::iter::repeat_n(kept, dimension)));
+    for group in &mut mesh.groups {
+        for node in &mut group.connectivity {
+            *node = map.get(*node as usize).copied().unwrap_or_default();
+        }
+    }
+    Some(map)
+}
+
+fn renumber_nodes(deck: &mut Deck, map: &[u32], findings: &mut Findings) {
+    for set in &mut deck.mesh.node_sets {
+        remap(&mut set.members, map);
+    }
+    deck.mesh.node_sets.retain(|set| !set.members.is_empty());
+    for load in &mut deck.loads {
+        match &mut load.kind {
+            LoadKind::Concentrated { nodes, weights, .. } => {
+                let before = nodes.len();
+                retain_where(weights, nodes.iter().map(|node| new_index(map, *node).is_some()));
+                remap(nodes, map);
+                if nodes.len() < before {
+                    let which = match (before - nodes.len(), before) {
+                        (1, 1) => "its node belongs".to_owned(),
+                        (1, _) => format!("1 of its {before} nodes belongs"),
+                        (n, _) => format!("{n} of its {before} nodes belong"),
+                    };
+                    let text = format!("load `{}`: {which} to no element", load.name);
+                    if nodes.is_empty() && !deck.unconnected_loads {
+                        findings.error(text + ": nothing carries it");
+                    } else {
+                        findings.note(text);
+                    }
+                }
+            }
+            LoadKind::Pressure { faces, .. } | LoadKind::Traction { faces, .. } => {
+                for node in faces.iter_mut().flatten().filter(|node| **node != u32::MAX) {
+                    *node = map.get(*node as usize).copied().unwrap_or(u32::MAX);
+                }
+            }
+            LoadKind::Body { .. } | LoadKind::Gravity { .. } => {}
+        }
+    }
+    deck.loads.retain(|load| !matches!(&load.kind, LoadKind::Concentrated { nodes, .. } if nodes.is_empty()));
+    let mut unused = Vec::new();
+    let mut keep = |name: &str, nodes: &mut Vec<u32>| {
+        remap(nodes, map);
+        if nodes.is_empty() {
+            unused.push(name.to_owned());
+        }
+        !nodes.is_empty()
+    };
+    deck.boundaries.retain_mut(|b| keep(&b.name, &mut b.nodes));
+    deck.initial_velocities.retain_mut(|v| keep(&v.name, &mut v.nodes));
+    deck.histories.retain_mut(|h| keep(&h.set, &mut h.nodes));
+    if !unused.is_empty() {
+        let text = "conditions and histories left out, as none of their nodes belongs to an element";
+        findings.note(format!("{text}: {}", unused.join(", ")));
+    }
+}
+
+/// Drops sections without elements and materials that nothing uses and that are incomplete. The rest must be complete, and is
+/// returned.
+fn keep_sections(deck: &mut Deck, findings: &mut Findings) -> Vec<Material> {
+    let mut used = vec![false; deck.sections.len()];
+    for section in deck.mesh.groups.iter().flat_map(|g| &g.section) {
+        if let Some(flag) = used.get_mut(*section as usize) {
+            *flag = true;
+        }
+    }
+    let mut needed = vec![false; deck.materials.len()];
+    for (section, _) in deck.sections.iter().zip(&used).filter(|(_, used)| **used) {
+        match needed.get_mut(section.material as usize) {
+            Some(flag) => *flag = true,
+            None => findings.error(format!("section `{}` has no material", section.name)),
+        }
+    }
+    // Often a name is misspelt.
+    let idle = deck.materials.iter().zip(&needed).filter(|(material, needed)| !**needed && complete(material).is_ok());
+    let idle: Vec<String> = idle.map(|(material, _)| format!("`{}`", material.name)).collect();
+    let idle = if idle.is_empty() { String::new() } else { format!("; no section uses {}", idle.join(", ")) };
+    let (mut materials, mut unused) = (Vec::new(), Vec::new());
+    let mut material_map = vec![DROPPED; needed.len()];
+    for ((material, needed), new) in deck.materials.iter().zip(&needed).zip(&mut material_map) {
+        match complete(material) {
+            Ok(complete) => {
+                *new = materials.len() as u32;
+                materials.push(complete);
+            }
+            Err(what) if *needed => {
+                let text = format!("material `{}` has no {what}{idle}", material.name);
+                findings.problems.push(Note::new(&material.file, material.line, text));
+            }
+            Err(_) => unused.push(material.name.clone()),
+        }
+    }
+    if !unused.is_empty() {
+        findings.note(format!("materials left out, as they are incomplete and unused: {}", unused.join(", ")));
+    }
+    retain_where(&mut deck.sections, used.iter().copied());
+    for section in &mut deck.sections {
+        section.material = material_map.get(section.material as usize).copied().unwrap_or_default();
+    }
+    if used.contains(&false) {
+        let mut next = 0..;
+        let map: Vec<u32> =
+            used.iter().map(|used| if *used { next.next().unwrap_or_default() } else { NO_SECTION }).collect();
+        for section in deck.mesh.groups.iter_mut().flat_map(|g| &mut g.section) {
+            *section = map.get(*section as usize).copied().unwrap_or_default();
+        }
+    }
+    materials
+}
+
+fn complete(material: &DeckMaterial) -> Result<Material, &'static str> {
+    match (material.density, &material.elasticity) {
+        (Some(density), Some(elasticity)) => Ok(Material {
+            name: material.name.clone(),
+            density,
+            elasticity: elasticity.clone(),
+            damping_alpha: material.damping_alpha,
+        }),
+        (Some(_), None) => Err("stiffness (*ELASTIC)"),
+        (None, Some(_)) => Err("density (*DENSITY)"),
+        (None, None) => Err("density and no stiffness (*DENSITY, *ELASTIC, or a job that defines it)"),
+    }
+}
