@@ -28,6 +28,11 @@ pub trait Choice: Copy + PartialEq + 'static {
     /// The words with what they mean. Where several words mean the same, the first one is shown.
     const WORDS: &'static [(&'static str, Self)];
 
+    /// The value that a word means.
+    fn named(word: &str) -> Option<Self> {
+        Self::WORDS.iter().find(|(known, _)| *known == word).map(|(_, value)| *value)
+    }
+
     /// The word for this value.
     fn word(self) -> &'static str {
         Self::WORDS.iter().find(|(_, value)| *value == self).map_or("", |(word, _)| word)
@@ -50,10 +55,7 @@ impl<'de, T: Choice> Deserialize<'de> for Word<T> {
             }
 
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Word<T>, E> {
-                match T::WORDS.iter().find(|(word, _)| *word == text) {
-                    Some((_, value)) => Ok(Word(*value)),
-                    None => Err(E::invalid_value(de::Unexpected::Str(text), &self)),
-                }
+                T::named(text).map(Word).ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))
             }
         }
         deserializer.deserialize_any(Words(PhantomData))

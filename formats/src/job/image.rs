@@ -60,11 +60,8 @@ impl Choice for Keep {
 impl Image {
     /// Checks what can be checked without the stack.
     pub(crate) fn check(&self) -> Result<(), String> {
-        let positive = |value: f64| value.is_finite() && value > 0.0;
-        if self.spacing.is_some_and(|spacing| !spacing.edges().into_iter().all(positive)) {
-            return Err("`spacing` must be above 0".to_owned());
-        }
-        if self.resample.is_some_and(|h| !positive(h)) {
+        Spacing::check(self.spacing)?;
+        if self.resample.is_some_and(|h| h <= 0.0) {
             return Err("`resample` is the edge of the new voxels: it must be above 0".to_owned());
         }
         if self.downsample.is_some_and(|factor| factor == 0) {

@@ -2,14 +2,19 @@
 //! IEEE floats, run lengths, or 2 × 2 × 2 voxels a byte.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use super::sample::SampleType;
-use super::source::{Encoding, Flat, Reopen, Source, Stream, vax_float};
+use super::source::{Encoding, Source, Stream, expect_bytes, reopen, vax_float};
 use super::{Format, Header, Opened, Problem, ScancoCalibration};
 
 const VERSION_3: &[u8] = b"AIMDATA_V030   ";
+/// Types of voxels that are packed: lengths of runs of two values in turn, values with lengths, and a bit a voxel.
+const RUNS_OF_TWO: u32 = 0x0015_0001;
+const RUNS: u32 = 0x0008_0002;
+const BITS: u32 = 0x0006_0001;
 /// More than any processing log takes.
 const LONGEST_LOG: u64 = 1 << 24;
 
@@ -33,10 +38,10 @@ struct Structure {
 }
 
 impl Structure {
-    fn read(file: &mut File) -> Result<Self, String> {
+    fn read(file: &File) -> Result<Self, String> {
         let damaged = |_| "the AIM header is cut short: this file is damaged".to_owned();
         let mut start = [0; 16];
-        file.rewind().and_then(|()| file.read_exact(&mut start)).map_err(damaged)?;
+        file.read_exact_at(&mut start, 0).map_err(damaged)?;
         let version_3 = start.starts_with(VERSION_3);
         let (at, word): (u64, usize) = if version_3 { (16, 8) } else { (0, 4) };
         let int = |bytes: &[u8], at: usize| -> i64 {
@@ -47,7 +52,7 @@ impl Structure {
             }
         };
         let mut lengths = vec![0; 5 * word];
-        file.seek(SeekFrom::Start(at)).and_then(|_| file.read_exact(&mut lengths)).map_err(damaged)?;
+        file.read_exact_at(&mut lengths, at).map_err(damaged)?;
         let length = |i: usize| {
             u64::try_from(int(&lengths, i * word))
                 .map_err(|_| "the AIM header claims a negative length: it is damaged".to_owned())
@@ -59,7 +64,7 @@ impl Structure {
         }
         let structure_at = at.checked_add(pre).ok_or("the AIM header is damaged")?;
         let mut s = vec![0; expected as usize];
-        file.seek(SeekFrom::Start(structure_at)).and_then(|_| file.read_exact(&mut s)).map_err(damaged)?;
+        file.read_exact_at(&mut s, structure_at).map_err(damaged)?;
         let log_at = structure_at + expected;
         let voxels_at = log_at.checked_add(log).ok_or("the AIM header is damaged")?;
         let three = |at: usize| [int(&s, at), int(&s, at + word), int(&s, at + 2 * word)];
@@ -93,9 +98,9 @@ fn short_decimal(x: f64) -> f64 {
 
 /// Opens an AIM file.
 pub(super) fn open(path: &Path, mut file: File) -> Result<Opened, Problem> {
-    let s = Structure::read(&mut file)?;
+    let s = Structure::read(&file)?;
     let (sample, encoding) = match s.kind {
-        0x0001_0001 | 0x0015_0001 | 0x0008_0002 | 0x0006_0001 => (SampleType::Int8, Encoding::Little),
+        0x0001_0001 | RUNS_OF_TWO | RUNS | BITS => (SampleType::Int8, Encoding::Little),
         0x0016_0001 | 0x000d_0001 => (SampleType::Uint8, Encoding::Little),
         0x0002_0002 => (SampleType::Int16, Encoding::Little),
         0x0017_0002 => (SampleType::Uint16, Encoding::Little),
@@ -104,7 +109,7 @@ pub(super) fn open(path: &Path, mut file: File) -> Result<Opened, Problem> {
         0x001a_0004 => (SampleType::Float32, Encoding::Little),
         kind => return Err(format!("AIM voxels of type {kind:#010x} are not read").into()),
     };
-    let is_runs = matches!(s.kind, 0x0015_0001 | 0x0008_0002);
+    let is_runs = matches!(s.kind, RUNS_OF_TWO | RUNS);
     // Run lengths leave out a border of `offset` voxels on each side; it is void.
     let border = if is_runs { s.offset } else { [0; 3] };
     let mut size = [0; 3];
@@ -114,9 +119,9 @@ pub(super) fn open(path: &Path, mut file: File) -> Result<Opened, Problem> {
         *n = inner.and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
     }
     let mut header = Header::new(Format::Aim, size, sample);
-    let layer_bytes = header.layer_bytes_checked()?;
-    if s.spacing.iter().all(|&edge| edge.is_finite() && edge > 0.0) {
-        header.spacing = Some(s.spacing);
+    let (layer_bytes, bytes) = header.bytes()?;
+    header.set_edges(&s.spacing);
+    if header.spacing.is_some() {
         header.origin = Some([0, 1, 2].map(|i| (s.position[i] + border[i]) as f64 * s.spacing[i]));
     }
     if border != [0; 3] {
@@ -127,39 +132,22 @@ pub(super) fn open(path: &Path, mut file: File) -> Result<Opened, Problem> {
         header.notes.push(format!("the file has a border of {:?} voxels on each side: kept", s.offset));
     }
     header.calibration = calibration(&mut file, s.log)?;
-    let length = file.metadata().map_err(|error| format!("cannot read this stack: {error}"))?.len();
-    if s.voxels.0.checked_add(s.voxels.1).is_none_or(|end| end > length) {
-        let held = length.saturating_sub(s.voxels.0);
-        return Err(format!(
-            "the header claims {} bytes of voxels, the file holds {held}: it is cut short, or damaged",
-            s.voxels.1
-        )
-        .into());
+    expect_bytes(&file, s.voxels.0, s.voxels.1)?;
+    if s.kind == BITS {
+        let source = Bits::new(file, s.voxels, size)?;
+        return Ok(Opened::new(header, encoding, source));
     }
-    let source: Box<dyn Source> = match s.kind {
-        0x0015_0001 | 0x0008_0002 => {
-            let bytes = header.bytes().unwrap_or(u64::MAX);
-            if bytes > s.voxels.1.saturating_mul(255) {
-                return Err(format!(
-                    "the header claims {bytes} voxels, more than {} bytes of run lengths can hold",
-                    s.voxels.1
-                )
-                .into());
-            }
-            let (path, kind, version_3, (at, length)) = (path.to_owned(), s.kind, s.version_3, s.voxels);
-            let reopen: Reopen = Box::new(move || {
-                let mut file = File::open(&path)?;
-                file.seek(SeekFrom::Start(at))?;
-                let runs =
-                    Runs::new(BufReader::with_capacity(1 << 16, file.take(length)), kind == 0x0015_0001, version_3)?;
-                Ok(Box::new(runs) as Box<dyn Read + Send>)
-            });
-            Box::new(Stream::new(reopen, 0, layer_bytes))
-        }
-        0x0006_0001 => Box::new(Bits::new(file, s.voxels, size)?),
-        _ => Box::new(Flat::new(file, s.voxels.0, layer_bytes, header.bytes())?),
-    };
-    Ok(Opened { header, encoding, source })
+    if !is_runs {
+        return Opened::flat(header, encoding, file, s.voxels.0);
+    }
+    if bytes > s.voxels.1.saturating_mul(255) {
+        let packed = s.voxels.1;
+        let message = format!("the header claims {bytes} voxels, more than {packed} bytes of run lengths can hold");
+        return Err(message.into());
+    }
+    let Structure { kind, version_3, voxels, .. } = s;
+    let runs = reopen(path.to_owned(), voxels, move |packed| Runs::new(packed, kind == RUNS_OF_TWO, version_3));
+    Ok(Opened::new(header, encoding, Stream::new(runs, 0, layer_bytes)))
 }
 
 /// Looks for the calibration in the processing log.
@@ -251,16 +239,14 @@ struct Bits {
 }
 
 impl Bits {
-    fn new(mut file: File, (at, length): (u64, u64), size: [usize; 3]) -> Result<Self, String> {
+    fn new(file: File, (at, length): (u64, u64), size: [usize; 3]) -> Result<Self, String> {
         let halves = size.map(|n| n.div_ceil(2) as u64);
         let bytes = halves[0] * halves[1] * halves[2];
         if length < bytes + 1 {
             return Err(format!("the header claims {bytes} bytes of packed voxels, the file holds {length}"));
         }
         let mut value = [0];
-        file.seek(SeekFrom::Start(at + bytes))
-            .and_then(|_| file.read_exact(&mut value))
-            .map_err(|error| format!("cannot read the voxels: {error}"))?;
+        file.read_exact_at(&mut value, at + bytes).map_err(|error| format!("cannot read the voxels: {error}"))?;
         let layer = usize::try_from(halves[0] * halves[1]).map_err(|_| "a layer is too large".to_owned())?;
         let value = if value[0] == 0 { 127 } else { value[0] };
         Ok(Self { file, at, size, value, packed: vec![0; layer] })
@@ -275,10 +261,9 @@ impl Source for Bits {
         for (k, layer) in out.chunks_exact_mut(nx * ny).enumerate() {
             let k = first + k;
             if there != Some(k / 2) {
-                self.file
-                    .seek(SeekFrom::Start(self.at + (k / 2) as u64 * self.packed.len() as u64))
-                    .and_then(|_| self.file.read_exact(&mut self.packed))
-                    .map_err(|error| format!("cannot read layer {k}: {error}"))?;
+                let at = self.at + (k / 2) as u64 * self.packed.len() as u64;
+                let read = self.file.read_exact_at(&mut self.packed, at);
+                read.map_err(|error| format!("cannot read layer {k}: {error}"))?;
                 there = Some(k / 2);
             }
             for (j, voxels) in layer.chunks_exact_mut(nx).enumerate() {

@@ -1,7 +1,7 @@
 //! BMP pictures as slices: 1, 4 or 8 bits with a palette, and 24 or 32 bits whose pixels are grey, without compression.
 
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::fs::FileExt;
 
 use super::palette::{Palette, grey};
 
@@ -19,14 +19,14 @@ pub(super) struct Bmp {
 
 impl Bmp {
     /// Reads the headers and the palette.
-    pub(super) fn open(file: &mut File) -> Result<Self, String> {
+    pub(super) fn open(file: &File) -> Result<Self, String> {
         let cannot = |error: std::io::Error| format!("cannot read this BMP file: {error}");
         let length = file.metadata().map_err(cannot)?.len();
         let mut head = [0; 54];
         if length < head.len() as u64 {
             return Err(format!("{length} bytes are too few for a BMP file: it is cut short, or none"));
         }
-        file.read_exact(&mut head).map_err(cannot)?;
+        file.read_exact_at(&mut head, 0).map_err(cannot)?;
         let half = |at: usize| u16::from_le_bytes([head[at], head[at + 1]]);
         let word = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
         let (offset, header, width, height) = (word(10), word(14), word(18) as i32, word(22) as i32);
@@ -56,7 +56,7 @@ impl Bmp {
                 return Err(format!("the palette of {n} colours reaches into the pixels: this file is damaged"));
             }
             let mut stored = vec![0; 4 * n];
-            file.seek(SeekFrom::Start(start)).and_then(|_| file.read_exact(&mut stored)).map_err(cannot)?;
+            file.read_exact_at(&mut stored, start).map_err(cannot)?;
             bmp.palette = Some(Palette::new(stored.chunks_exact(4).map(|c| [c[2], c[1], c[0]]).collect()));
         }
         Ok(bmp)
@@ -72,10 +72,10 @@ impl Bmp {
     }
 
     /// Reads the pixels into `out`, one byte each, from the top row down.
-    pub(super) fn decode(&self, file: &mut File, out: &mut [u8]) -> Result<(), String> {
+    pub(super) fn decode(&self, file: &File, out: &mut [u8]) -> Result<(), String> {
         let cannot = |error: std::io::Error| format!("cannot read the pixels: {error}");
         let mut stored = vec![0; self.stride() * (self.height - 1) + self.row_bytes()];
-        file.seek(SeekFrom::Start(self.offset)).and_then(|_| file.read_exact(&mut stored)).map_err(cannot)?;
+        file.read_exact_at(&mut stored, self.offset).map_err(cannot)?;
         for (j, row) in stored.chunks(self.stride()).enumerate() {
             let y = if self.is_top_down { j } else { self.height - 1 - j };
             let values = &mut out[y * self.width..][..self.width];

@@ -4,9 +4,12 @@
 //! joined by union-find where they share a face, first within groups of layers at the same time, then between the groups.
 //! Memory: 1 bit a voxel, 4 B a run and 4 B a row. The result does not depend on the number of threads.
 
+use std::collections::TryReserveError;
+
 use rayon::prelude::*;
 
 use super::report::{Dropped, Filled};
+use super::source::filled;
 use super::voxel_grid::{VoxelGrid, VoxelModuli};
 
 /// Keeps the part with the most voxels (the first of equals) and makes the others void.
@@ -18,28 +21,11 @@ pub(super) fn keep_largest(grid: &mut VoxelGrid) -> Result<Dropped, String> {
     };
     let voxels: u64 = sizes.iter().sum::<u64>() - sizes[largest];
     if voxels > 0 {
-        let clear = |row: usize, set: &mut dyn FnMut(std::ops::Range<usize>)| {
-            parts.for_each(row, |start, end, part| {
-                if part as usize != largest {
-                    set(start..end);
-                }
-            });
-        };
-        let nx = grid.size[0];
+        let is_loose = |part: u32| part as usize != largest;
         match &mut grid.moduli {
-            VoxelModuli::Classes { class, .. } => {
-                class
-                    .par_chunks_mut(nx)
-                    .enumerate()
-                    .for_each(|(row, voxels)| clear(row, &mut |run| voxels[run].fill(0)));
-            }
-            VoxelModuli::Each(modulus) => {
-                modulus
-                    .par_chunks_mut(nx)
-                    .enumerate()
-                    .for_each(|(row, voxels)| clear(row, &mut |run| voxels[run].fill(0.0)));
-            }
-        }
+            VoxelModuli::Classes { class, .. } => parts.set(class, is_loose, |_, _| 0),
+            VoxelModuli::Each(modulus) => parts.set(modulus, is_loose, |_, _| 0.0),
+        };
     }
     Ok(Dropped { parts: sizes.len() as u64 - 1, voxels })
 }
@@ -48,9 +34,7 @@ pub(super) fn keep_largest(grid: &mut VoxelGrid) -> Result<Dropped, String> {
 /// in its row.
 pub(super) fn fill_cavities(grid: &mut VoxelGrid) -> Result<Filled, String> {
     let parts = Parts::new(grid, false)?;
-    let mut is_outside = Vec::new();
-    is_outside.try_reserve_exact(parts.count).map_err(|_| no_memory())?;
-    is_outside.resize(parts.count, false);
+    let mut is_outside = filled(parts.count, false).map_err(no_memory)?;
     let [nx, ny, nz] = grid.size;
     for row in 0..ny * nz {
         let (j, k) = (row % ny, row / ny);
@@ -65,43 +49,16 @@ pub(super) fn fill_cavities(grid: &mut VoxelGrid) -> Result<Filled, String> {
     if cavities == 0 {
         return Ok(Filled { cavities: 0, voxels: 0 });
     }
-    let fill = |row: usize, set: &mut dyn FnMut(usize, usize)| {
-        let mut filled = 0;
-        parts.for_each(row, |start, end, part| {
-            if !is_outside[part as usize] {
-                set(start, end);
-                filled += (end - start) as u64;
-            }
-        });
-        filled
-    };
+    let is_cavity = |part: u32| !is_outside[part as usize];
     // A cavity does not touch x = 0: there is a voxel before each of its runs.
     let voxels = match &mut grid.moduli {
-        VoxelModuli::Classes { class, .. } => class
-            .par_chunks_mut(nx)
-            .enumerate()
-            .map(|(row, voxels)| {
-                fill(row, &mut |start, end| {
-                    let value = voxels[start - 1];
-                    voxels[start..end].fill(value);
-                })
-            })
-            .sum(),
-        VoxelModuli::Each(modulus) => modulus
-            .par_chunks_mut(nx)
-            .enumerate()
-            .map(|(row, voxels)| {
-                fill(row, &mut |start, end| {
-                    let value = voxels[start - 1];
-                    voxels[start..end].fill(value);
-                })
-            })
-            .sum(),
+        VoxelModuli::Classes { class, .. } => parts.set(class, is_cavity, |row, start| row[start - 1]),
+        VoxelModuli::Each(modulus) => parts.set(modulus, is_cavity, |row, start| row[start - 1]),
     };
     Ok(Filled { cavities, voxels })
 }
 
-fn no_memory() -> String {
+fn no_memory(_: TryReserveError) -> String {
     "the parts that hang together do not fit in memory: crop or downsample the stack".to_owned()
 }
 
@@ -124,9 +81,7 @@ impl Parts {
     fn new(grid: &VoxelGrid, solid: bool) -> Result<Self, String> {
         let [nx, ny, nz] = grid.size;
         let words_per_row = nx.div_ceil(64);
-        let mut words: Vec<u64> = Vec::new();
-        words.try_reserve_exact(words_per_row * ny * nz).map_err(|_| no_memory())?;
-        words.resize(words_per_row * ny * nz, 0);
+        let mut words = filled(words_per_row * ny * nz, 0).map_err(no_memory)?;
         words.par_chunks_mut(words_per_row).enumerate().for_each(|(row, words)| match &grid.moduli {
             VoxelModuli::Classes { class, .. } => pack(words, &class[row * nx..(row + 1) * nx], |&c| (c != 0) == solid),
             VoxelModuli::Each(modulus) => pack(words, &modulus[row * nx..(row + 1) * nx], |&m| (m != 0.0) == solid),
@@ -150,13 +105,33 @@ impl Parts {
         }
     }
 
+    /// Gives all voxels of the parts that `is_chosen` names a value: `value` gets the row of the grid and the start of the
+    /// run. Returns their number.
+    fn set<T: Copy + Send>(
+        &self,
+        voxels: &mut [T],
+        is_chosen: impl Fn(u32) -> bool + Sync,
+        value: impl Fn(&[T], usize) -> T + Sync,
+    ) -> u64 {
+        let set_row = |(row, voxels): (usize, &mut [T])| {
+            let mut n = 0;
+            self.for_each(row, |start, end, part| {
+                if is_chosen(part) {
+                    let value = value(voxels, start);
+                    voxels[start..end].fill(value);
+                    n += (end - start) as u64;
+                }
+            });
+            n
+        };
+        voxels.par_chunks_mut(self.size[0]).enumerate().map(set_row).sum()
+    }
+
     /// Numbers the runs.
     fn number(&mut self) -> Result<(), String> {
         let rows = self.size[1] * self.size[2];
-        let mut first: Vec<u32> = Vec::new();
-        first.try_reserve_exact(rows + 1).map_err(|_| no_memory())?;
-        (0..rows).into_par_iter().map(|row| self.runs(row).count() as u32).collect_into_vec(&mut first);
-        first.push(0);
+        let mut first = filled(rows + 1, 0).map_err(no_memory)?;
+        first[..rows].par_iter_mut().enumerate().for_each(|(row, count)| *count = self.runs(row).count() as u32);
         let mut total = 0u32;
         for count in &mut first {
             let here = *count;
@@ -165,10 +140,8 @@ impl Parts {
                 total.checked_add(here).ok_or("more than 4 billion runs of voxels: crop or downsample the stack")?;
         }
         self.first = first;
-        let mut part: Vec<u32> = Vec::new();
-        part.try_reserve_exact(total as usize).map_err(|_| no_memory())?;
-        part.extend(0..total);
-        self.part = part;
+        self.part = filled(total as usize, 0).map_err(no_memory)?;
+        self.part.iter_mut().zip(0..total).for_each(|(part, run)| *part = run);
         Ok(())
     }
 
@@ -244,9 +217,7 @@ impl Parts {
 
     /// Voxels of each part.
     fn sizes(&self) -> Result<Vec<u64>, String> {
-        let mut sizes = Vec::new();
-        sizes.try_reserve_exact(self.count).map_err(|_| no_memory())?;
-        sizes.resize(self.count, 0);
+        let mut sizes = filled(self.count, 0).map_err(no_memory)?;
         for row in 0..self.size[1] * self.size[2] {
             self.for_each(row, |start, end, part| sizes[part as usize] += (end - start) as u64);
         }

@@ -8,6 +8,7 @@ use rayon::prelude::*;
 use super::compile::{BAD, Rounding, Rule};
 use super::plan::{Plan, Sampling, Scratch, Window};
 use super::sample::SampleType;
+use super::source::filled;
 use super::voxel_grid::VoxelModuli;
 use super::{ImageError, Stack};
 
@@ -74,6 +75,51 @@ fn for_each_slab(
     Ok(())
 }
 
+/// Different moduli of solid voxels, listed until there are more than `most`, and their range.
+struct Moduli {
+    most: usize,
+    listed: HashSet<u32>,
+    /// The bits of the modulus that was listed last: neighbours are mostly alike.
+    last: u32,
+    least: f32,
+    greatest: f32,
+}
+
+impl Moduli {
+    fn new(most: usize) -> Self {
+        Self { most, listed: HashSet::new(), last: 0, least: f32::INFINITY, greatest: 0.0 }
+    }
+
+    fn add(&mut self, modulus: f32) {
+        if modulus == 0.0 || modulus.is_nan() {
+            return;
+        }
+        self.least = self.least.min(modulus);
+        self.greatest = self.greatest.max(modulus);
+        if modulus.to_bits() != self.last && self.are_few() {
+            self.last = modulus.to_bits();
+            self.listed.insert(self.last);
+        }
+    }
+
+    fn and(mut self, other: Self) -> Self {
+        if self.are_few() {
+            self.listed.extend(other.listed);
+        }
+        Self { least: self.least.min(other.least), greatest: self.greatest.max(other.greatest), ..self }
+    }
+
+    fn are_few(&self) -> bool {
+        self.listed.len() <= self.most
+    }
+
+    fn list(&self) -> Rounding {
+        let mut moduli: Vec<f32> = self.listed.iter().map(|&bits| f32::from_bits(bits)).collect();
+        moduli.sort_by(f32::total_cmp);
+        Rounding::Exact(moduli)
+    }
+}
+
 /// Looks at all moduli that a law gives: those that can be listed are; else, where the job asks for `classes`, their range
 /// is cut into intervals; else voxels keep a modulus each.
 pub(super) fn survey(
@@ -83,67 +129,37 @@ pub(super) fn survey(
     classes: Option<usize>,
 ) -> Result<Option<Rounding>, ImageError> {
     let most = classes.unwrap_or(MOST_CLASSES);
-    let list = |moduli: &HashSet<u32>| {
-        let mut moduli: Vec<f32> = moduli.iter().map(|&bits| f32::from_bits(bits)).collect();
-        moduli.sort_by(f32::total_cmp);
-        Rounding::Exact(moduli)
-    };
-    let is_solid = |modulus: f32| modulus != 0.0 && !modulus.is_nan();
     if plan.sample.bytes() == 1
         && matches!(plan.sampling, Sampling::Direct | Sampling::Nearest(_) | Sampling::Majority(_))
     {
-        let low = if plan.sample == SampleType::Int8 { -128 } else { 0 };
-        let moduli = (low..low + 256).map(|stored| rule.modulus(f64::from(stored))).filter(|&m| is_solid(m));
-        let moduli: HashSet<u32> = moduli.map(f32::to_bits).collect();
-        if moduli.len() <= most {
-            return Ok(Some(list(&moduli)));
+        let mut moduli = Moduli::new(most);
+        (0..=u8::MAX).for_each(|bits| moduli.add(rule.modulus(plan.sample.stored(bits.into()))));
+        if moduli.are_few() {
+            return Ok(Some(moduli.list()));
         }
     }
-    let mut moduli: HashSet<u32> = HashSet::new();
-    let (mut least, mut greatest) = (f32::INFINITY, 0f32);
+    let mut moduli = Moduli::new(most);
     let sampled = plan.before_majority();
     let [nx, ny, _] = sampled.out;
     for_each_slab(stack, &sampled, |window, layers| {
-        let seen = (layers.start * ny..layers.end * ny)
+        let of_row = |(mut moduli, mut rows): (Moduli, Rows), row: usize| {
+            rows.values.resize(nx, 0.0);
+            sampled.values(window, row % ny, row / ny, &mut rows.values, &mut rows.scratch);
+            rows.values.iter().for_each(|&stored| moduli.add(rule.modulus(stored)));
+            (moduli, rows)
+        };
+        let here = (layers.start * ny..layers.end * ny)
             .into_par_iter()
-            .fold(
-                || (HashSet::new(), f32::INFINITY, 0f32, Vec::new(), Scratch::default()),
-                |(mut moduli, mut least, mut greatest, mut values, mut scratch), row| {
-                    values.resize(nx, 0.0);
-                    sampled.values(window, row % ny, row / ny, &mut values, &mut scratch);
-                    let mut last = 0u32;
-                    for &stored in &values {
-                        let modulus = rule.modulus(stored);
-                        if is_solid(modulus) {
-                            least = least.min(modulus);
-                            greatest = greatest.max(modulus);
-                            if modulus.to_bits() != last && moduli.len() <= most {
-                                last = modulus.to_bits();
-                                moduli.insert(last);
-                            }
-                        }
-                    }
-                    (moduli, least, greatest, values, scratch)
-                },
-            )
-            .map(|(moduli, least, greatest, _, _)| (moduli, least, greatest))
-            .reduce(
-                || (HashSet::new(), f32::INFINITY, 0.0),
-                |mut a, b| {
-                    a.0.extend(b.0);
-                    (a.0, a.1.min(b.1), a.2.max(b.2))
-                },
-            );
-        if moduli.len() <= most {
-            moduli.extend(seen.0);
-        }
-        least = least.min(seen.1);
-        greatest = greatest.max(seen.2);
-        Ok(moduli.len() <= most || classes.is_some())
+            .fold(|| (Moduli::new(most), Rows::default()), of_row)
+            .map(|(moduli, _)| moduli)
+            .reduce(|| Moduli::new(most), Moduli::and);
+        let before = std::mem::replace(&mut moduli, Moduli::new(most));
+        moduli = before.and(here);
+        Ok(moduli.are_few() || classes.is_some())
     })?;
     Ok(match classes {
-        _ if moduli.len() <= most => Some(list(&moduli)),
-        Some(n) => Some(Rounding::Intervals { least, greatest, n }),
+        _ if moduli.are_few() => Some(moduli.list()),
+        Some(n) => Some(Rounding::Intervals { least: moduli.least, greatest: moduli.greatest, n }),
         None => None,
     })
 }
@@ -160,14 +176,13 @@ pub(super) struct Conversion<'a> {
 impl<'a> Conversion<'a> {
     pub(super) fn new(plan: &'a Plan, rule: &'a Rule<'a>, rounding: Option<Rounding>) -> Self {
         let mut conversion = Self { plan, rule, rounding, lookup: None };
-        if conversion.has_classes() && matches!(plan.sampling, Sampling::Direct | Sampling::Majority(_)) {
-            conversion.lookup = match plan.sample {
-                SampleType::Uint8 => Some((0..=u8::MAX).map(|s| conversion.class(f64::from(s))).collect()),
-                SampleType::Int8 => Some((0..=u8::MAX).map(|s| conversion.class(f64::from(s as i8))).collect()),
-                SampleType::Uint16 => Some((0..=u16::MAX).map(|s| conversion.class(f64::from(s))).collect()),
-                SampleType::Int16 => Some((0..=u16::MAX).map(|s| conversion.class(f64::from(s as i16))).collect()),
-                _ => None,
-            };
+        if conversion.has_classes()
+            && plan.sample.bytes() <= 2
+            && matches!(plan.sampling, Sampling::Direct | Sampling::Majority(_))
+        {
+            let last = if plan.sample.bytes() == 1 { u8::MAX.into() } else { u16::MAX };
+            let classes = (0..=last).map(|bits| conversion.class(plan.sample.stored(bits)));
+            conversion.lookup = Some(classes.collect());
         }
         conversion
     }
@@ -190,9 +205,7 @@ impl<'a> Conversion<'a> {
             format!("{n} voxels of {bytes} B do not fit in memory: crop or downsample the stack, or give `classes`")
         };
         if self.has_classes() {
-            let mut class: Vec<u8> = Vec::new();
-            class.try_reserve_exact(n).map_err(|_| stack.error(no_memory(1)))?;
-            class.resize(n, 0);
+            let mut class = filled(n, 0).map_err(|_| stack.error(no_memory(1)))?;
             let values = self.fill(stack, &mut class, Self::class_row)?;
             let materials = match &self.rounding {
                 None => self.rule.materials.clone(),
@@ -200,9 +213,7 @@ impl<'a> Conversion<'a> {
             };
             Ok((VoxelModuli::Classes { class, materials }, values))
         } else {
-            let mut modulus: Vec<f32> = Vec::new();
-            modulus.try_reserve_exact(n).map_err(|_| stack.error(no_memory(4)))?;
-            modulus.resize(n, 0.0);
+            let mut modulus = filled(n, 0.0).map_err(|_| stack.error(no_memory(4)))?;
             let values = self.fill(stack, &mut modulus, Self::modulus_row)?;
             Ok((VoxelModuli::Each(modulus), values))
         }
@@ -266,38 +277,27 @@ impl<'a> Conversion<'a> {
             return self.classify(&rows.values, out);
         };
         let mut all = 0;
-        macro_rules! range {
-            ($type:ty, $samples:expr) => {{
-                let samples = $samples.map(|b| <$type>::from_le_bytes(*b));
+        macro_rules! look_up {
+            ($type:ty, $bits:ty, $n:expr) => {{
+                let samples = bytes.as_chunks::<{ size_of::<$type>() }>().0;
+                if let Ok(lookup) = <&[u16; $n]>::try_from(lookup.as_slice()) {
+                    for (class, &stored) in out.iter_mut().zip(samples) {
+                        let found = lookup[usize::from(<$bits>::from_le_bytes(stored))];
+                        all |= found;
+                        *class = found as u8;
+                    }
+                }
+                let samples = samples.iter().map(|b| <$type>::from_le_bytes(*b));
                 let (low, high) =
-                    samples.fold((<$type>::MAX, <$type>::MIN), |(low, high), s: $type| (low.min(s), high.max(s)));
+                    samples.fold((<$type>::MAX, <$type>::MIN), |(low, high), s| (low.min(s), high.max(s)));
                 (f64::from(low), f64::from(high))
             }};
         }
-        let (low, high) = if self.plan.sample.bytes() == 1 {
-            let samples = bytes.as_chunks::<1>().0;
-            if let Ok(lookup) = <&[u16; 256]>::try_from(lookup.as_slice()) {
-                for (class, &[stored]) in out.iter_mut().zip(samples) {
-                    let found = lookup[usize::from(stored)];
-                    all |= found;
-                    *class = found as u8;
-                }
-            }
-            if self.plan.sample == SampleType::Int8 { range!(i8, samples.iter()) } else { range!(u8, samples.iter()) }
-        } else {
-            let samples = bytes.as_chunks::<2>().0;
-            if let Ok(lookup) = <&[u16; 1 << 16]>::try_from(lookup.as_slice()) {
-                for (class, &stored) in out.iter_mut().zip(samples) {
-                    let found = lookup[usize::from(u16::from_le_bytes(stored))];
-                    all |= found;
-                    *class = found as u8;
-                }
-            }
-            if self.plan.sample == SampleType::Int16 {
-                range!(i16, samples.iter())
-            } else {
-                range!(u16, samples.iter())
-            }
+        let (low, high) = match self.plan.sample {
+            SampleType::Uint8 => look_up!(u8, u8, 1 << 8),
+            SampleType::Int8 => look_up!(i8, u8, 1 << 8),
+            SampleType::Int16 => look_up!(i16, u16, 1 << 16),
+            _ => look_up!(u16, u16, 1 << 16),
         };
         Seen { low, high, is_bad: all & BAD != 0 }
     }

@@ -10,6 +10,7 @@ use super::law::{Law, MaterialLaw};
 use super::options::{Downsampling, ImageOptions};
 use super::plan::{Plan, Sampling};
 use super::report::{MaterialCount, Report};
+use super::source::filled;
 use super::voxel_grid::{VoxelGrid, VoxelModuli};
 use super::{Format, Header, ImageError, Stack, components, open};
 use crate::words::Choice;
@@ -72,14 +73,9 @@ pub fn voxel_grid(path: &Path, options: &ImageOptions, law: &MaterialLaw) -> Res
     }
     let origin = origin(&header, options, edges);
     let mut grid = VoxelGrid { size: by_axes(plan.out), spacing: plan.spacing, origin, moduli };
-    let dropped = match options.keep_largest {
-        false => None,
-        true => Some(components::keep_largest(&mut grid).map_err(|message| stack.error(message))?),
-    };
-    let filled = match options.fill_cavities {
-        false => None,
-        true => Some(components::fill_cavities(&mut grid).map_err(|message| stack.error(message))?),
-    };
+    let error = |message| stack.error(message);
+    let dropped = options.keep_largest.then(|| components::keep_largest(&mut grid)).transpose().map_err(error)?;
+    let filled = options.fill_cavities.then(|| components::fill_cavities(&mut grid)).transpose().map_err(error)?;
     let (materials, moduli, solid) = count(&mut grid, is_rounded);
     let values = stored.map(|range| native(&header, range));
     if solid == 0 {
@@ -199,9 +195,7 @@ fn sampling(options: &ImageOptions, law: &MaterialLaw, edges: [f64; 3]) -> Resul
 /// Swaps the first and last axis of an array of the given size, fastest axis first.
 fn transpose(moduli: VoxelModuli, size: [usize; 3]) -> Result<VoxelModuli, String> {
     fn swap<T: Copy + Default + Send + Sync>(from: &[T], [nz, ny, nx]: [usize; 3]) -> Result<Vec<T>, String> {
-        let mut to: Vec<T> = Vec::new();
-        to.try_reserve_exact(from.len()).map_err(|_| "turning the array round does not fit in memory".to_owned())?;
-        to.resize(from.len(), T::default());
+        let mut to = filled(from.len(), T::default()).map_err(|_| "turning the array round does not fit in memory")?;
         to.par_chunks_mut(nx * ny).enumerate().for_each(|(z, layer)| {
             for (y, row) in layer.chunks_exact_mut(nx).enumerate() {
                 for (x, value) in row.iter_mut().enumerate() {

@@ -1,10 +1,10 @@
 //! Scanco ISQ: 512-byte blocks of header, then 16-bit voxels.
 
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::Read;
 
 use super::sample::SampleType;
-use super::source::{Encoding, Flat, vax_double};
+use super::source::{Encoding, vax_double};
 use super::{Format, Header, Opened, Problem, ScancoCalibration};
 
 const BLOCK: usize = 512;
@@ -18,9 +18,7 @@ fn int(bytes: &[u8], at: usize) -> i32 {
 /// Opens an ISQ file.
 pub(super) fn open(mut file: File) -> Result<Opened, Problem> {
     let mut start = vec![0; BLOCK];
-    file.seek(SeekFrom::Start(0))
-        .and_then(|_| file.read_exact(&mut start))
-        .map_err(|_| "the ISQ header is cut short: this file is damaged")?;
+    file.read_exact(&mut start).map_err(|_| "the ISQ header is cut short: this file is damaged")?;
     let three = |at: usize| [int(&start, at), int(&start, at + 4), int(&start, at + 8)];
     let (dim, micrometres) = (three(44), three(56));
     if int(&start, 16) == 9 || micrometres[2] == 0 {
@@ -28,7 +26,7 @@ pub(super) fn open(mut file: File) -> Result<Opened, Problem> {
     }
     let size = dim.map(|n| usize::try_from(n).unwrap_or(0));
     let mut header = Header::new(Format::Isq, size, SampleType::Int16);
-    let layer_bytes = header.layer_bytes_checked()?;
+    header.bytes()?;
     if micrometres.iter().all(|&length| length > 0) {
         header.spacing = Some([0, 1, 2].map(|axis| f64::from(micrometres[axis]) * 1e-3 / f64::from(dim[axis])));
     }
@@ -43,8 +41,7 @@ pub(super) fn open(mut file: File) -> Result<Opened, Problem> {
         .map_err(|error| format!("cannot read the header: {error}"))?;
     header.calibration = calibration(&rest).unwrap_or_default();
     header.calibration.mu_scaling = Some(f64::from(int(&start, 88))).filter(|&scaling| scaling > 0.0);
-    let source = Flat::new(file, offset, layer_bytes, header.bytes())?;
-    Ok(Opened { header, encoding: Encoding::Little, source: Box::new(source) })
+    Opened::flat(header, Encoding::Little, file, offset)
 }
 
 /// The calibration block of the extended header, which starts with a list of up to four blocks, their names and lengths,

@@ -51,7 +51,7 @@ pub use report::{Dropped, Filled, MaterialCount, Report};
 pub use sample::{Endian, SampleType};
 pub use voxel_grid::{VoxelGrid, VoxelModuli};
 
-use source::{Encoding, Source};
+use source::{Encoding, Flat, Reopen, Source, Stream};
 
 /// A stack that cannot be read or used: `bone.nrrd:4: error: …`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -188,28 +188,43 @@ impl Header {
         if self.reversed { [self.size[2], self.size[1], self.size[0]] } else { self.size }
     }
 
-    /// Bytes of all samples; `None` where they cannot be counted.
-    fn bytes(&self) -> Option<u64> {
-        let [nx, ny, nz] = self.size.map(|n| n as u64);
-        nx.checked_mul(ny)?.checked_mul(nz)?.checked_mul(self.sample.bytes() as u64)
-    }
-
-    /// Bytes of a layer; only where [`Header::bytes`] is known to be small enough.
-    fn layer_bytes(&self) -> usize {
-        let [nx, ny, _] = self.file_size();
-        nx * ny * self.sample.bytes()
-    }
-
-    /// Bytes of a layer of a size that a header claims.
-    fn layer_bytes_checked(&self) -> Result<usize, String> {
-        match self.bytes().map(usize::try_from) {
-            Some(Ok(_)) if !self.size.contains(&0) => Ok(self.layer_bytes()),
+    /// Bytes of a layer and of all layers of a size that a header claims.
+    fn bytes(&self) -> Result<(usize, u64), String> {
+        match self.size.iter().try_fold(self.sample.bytes(), |product, &n| product.checked_mul(n)) {
+            Some(bytes) if bytes > 0 => Ok((self.layer_bytes(), bytes as u64)),
             _ => {
                 let [x, y, z] = self.size;
                 Err(format!("the header claims {x} × {y} × {z} voxels: that is no stack"))
             }
         }
     }
+
+    /// Bytes of a layer; only where [`Header::bytes`] has found the size good.
+    fn layer_bytes(&self) -> usize {
+        let [nx, ny, _] = self.file_size();
+        nx * ny * self.sample.bytes()
+    }
+
+    /// Sets the edges of a voxel (mm) where they make sense. A picture is as thick as its pixels are wide.
+    fn set_edges(&mut self, edges: &[f64]) {
+        self.spacing = match *edges {
+            [x, y] => Some([x, y, x]),
+            [x, y, z, ..] => Some([x, y, z]),
+            _ => None,
+        };
+        self.spacing = self.spacing.filter(are_edges);
+    }
+
+    /// Sets the position of the lowest corner, given the centre of the first voxel (mm).
+    fn set_centre(&mut self, centre: [f64; 3]) {
+        let corner = self.spacing.map(|edges| [0, 1, 2].map(|axis| centre[axis] - edges[axis] / 2.0));
+        self.origin = corner.filter(|corner| corner.iter().all(|x| x.is_finite()));
+    }
+}
+
+/// Whether numbers can be the edges of a voxel.
+pub(crate) fn are_edges(edges: &[f64; 3]) -> bool {
+    edges.iter().all(|&edge| edge.is_finite() && edge > 0.0)
 }
 
 /// An open stack of layers.
@@ -267,6 +282,30 @@ pub(crate) struct Opened {
     source: Box<dyn Source>,
 }
 
+impl Opened {
+    fn new(header: Header, encoding: impl Into<Encoding>, source: impl Source + 'static) -> Self {
+        Self { header, encoding: encoding.into(), source: Box::new(source) }
+    }
+
+    /// A stack whose samples lie one after the other from byte `offset` of a file on.
+    fn flat(header: Header, encoding: impl Into<Encoding>, file: File, offset: u64) -> Result<Self, Problem> {
+        let source = Flat::new(&header, file, offset)?;
+        Ok(Self::new(header, encoding, source))
+    }
+
+    /// A stack whose samples are unpacked from `packed` bytes, `skip` bytes behind the beginning of what comes out.
+    fn deflated(
+        header: Header,
+        encoding: impl Into<Encoding>,
+        reopen: Reopen,
+        packed: u64,
+        skip: u64,
+    ) -> Result<Self, Problem> {
+        let source = Stream::deflated(&header, reopen, packed, skip)?;
+        Ok(Self::new(header, encoding, source))
+    }
+}
+
 /// Opens a stack: a file of any known format, or a folder of slices. Of `options`, `raw`, `array` and `axes` are used.
 ///
 /// # Errors
@@ -276,7 +315,7 @@ pub fn open(path: &Path, options: &ImageOptions) -> Result<Stack, ImageError> {
     let name = path.display().to_string();
     let error = |problem: Problem| ImageError { file: name.clone(), line: problem.line, message: problem.message };
     let opened = open_any(path, options).map_err(error)?;
-    opened.header.layer_bytes_checked().map_err(|message| error(message.into()))?;
+    opened.header.bytes().map_err(|message| error(message.into()))?;
     Ok(Stack { file: name, header: opened.header, encoding: opened.encoding, source: opened.source })
 }
 

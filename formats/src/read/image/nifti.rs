@@ -1,13 +1,13 @@
 //! NIfTI-1 and NIfTI-2: `.nii`, `.nii.gz`, and `.hdr` with `.img`.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use flate2::bufread::MultiGzDecoder;
 
-use super::sample::SampleType;
-use super::source::{Encoding, Flat, Reopen, Stream};
+use super::sample::{Endian, SampleType};
+use super::source::{Reopen, reopen};
 use super::{Format, Header, Opened, Problem, text};
 
 /// The size that starts a header, and the byte order it is written in.
@@ -29,40 +29,42 @@ pub(super) fn is_nifti(start: &[u8]) -> bool {
     kind(start).is_some()
 }
 
-/// Numbers of a header at given places.
-struct Bytes {
+/// The numbers of a header. Places are pairs: the byte in NIfTI-1 and that in NIfTI-2, whose numbers are wider.
+struct Numbers {
     bytes: Vec<u8>,
-    big: bool,
+    is_big_endian: bool,
+    is_wide: bool,
 }
 
-impl Bytes {
+impl Numbers {
     fn get<const N: usize>(&self, at: usize) -> [u8; N] {
         let mut bytes = [0; N];
         if let Some(there) = self.bytes.get(at..at + N) {
             bytes.copy_from_slice(there);
         }
-        if self.big {
+        if self.is_big_endian {
             bytes.reverse();
         }
         bytes
     }
 
-    fn i16(&self, at: usize) -> i16 {
-        i16::from_le_bytes(self.get(at))
+    fn short(&self, at: usize) -> i64 {
+        i16::from_le_bytes(self.get(at)).into()
     }
 
-    /// The number that was meant: 0.1, not the nearest of single precision.
-    fn f32(&self, at: usize) -> f64 {
-        let number = f32::from_le_bytes(self.get(at));
+    /// Number `i` of a list of real numbers.
+    fn real(&self, (narrow, wide): (usize, usize), i: usize) -> f64 {
+        if self.is_wide {
+            return f64::from_le_bytes(self.get(wide + 8 * i));
+        }
+        // The number that was meant: 0.1, not the nearest of single precision.
+        let number = f32::from_le_bytes(self.get(narrow + 4 * i));
         number.to_string().parse().unwrap_or(f64::from(number))
     }
 
-    fn i64(&self, at: usize) -> i64 {
-        i64::from_le_bytes(self.get(at))
-    }
-
-    fn f64(&self, at: usize) -> f64 {
-        f64::from_le_bytes(self.get(at))
+    /// A code: a byte or two in NIfTI-1, four in NIfTI-2.
+    fn code(&self, (narrow, wide): (usize, usize)) -> i64 {
+        if self.is_wide { i32::from_le_bytes(self.get(wide)).into() } else { self.short(narrow) }
     }
 }
 
@@ -71,66 +73,53 @@ pub(super) fn open(path: &Path) -> Result<Opened, Problem> {
     let cannot = |error: io::Error| format!("cannot read the NIfTI header: {error}");
     let is_packed = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("gz"));
     let mut bytes = Vec::new();
-    reader(path, is_packed).and_then(|r| r.take(540).read_to_end(&mut bytes)).map_err(cannot)?;
-    let (size, big) = kind(&bytes).ok_or("this is no NIfTI file")?;
+    reader(path.to_owned(), is_packed)().and_then(|r| r.take(540).read_to_end(&mut bytes)).map_err(cannot)?;
+    let (size, is_big_endian) = kind(&bytes).ok_or("this is no NIfTI file")?;
     if bytes.len() < size {
         return Err("the NIfTI header is cut short: this file is damaged".into());
     }
-    let pair = if size == 348 { &bytes[344..347] == b"ni1" } else { &bytes[4..7] == b"ni2" };
-    let h = Bytes { bytes, big };
-    let dims: Vec<i64> =
-        (0..8).map(|i| if size == 348 { i64::from(h.i16(40 + 2 * i)) } else { h.i64(16 + 8 * i) }).collect();
-    let pixdim: Vec<f64> = (0..8).map(|i| if size == 348 { h.f32(76 + 4 * i) } else { h.f64(104 + 8 * i) }).collect();
-    let (datatype, slope, intercept) =
-        if size == 348 { (h.i16(70), h.f32(112), h.f32(116)) } else { (h.i16(12), h.f64(176), h.f64(184)) };
-    let offset = if size == 348 { h.f32(108) } else { h.i64(168) as f64 };
-    let unit = if size == 348 { h.get::<1>(123)[0] } else { i32::from_le_bytes(h.get(500)) as u8 } & 7;
-    let mut header = header(&dims, datatype)?;
-    let unit = match unit {
+    let is_wide = size == 540;
+    let is_pair = if is_wide { &bytes[4..7] == b"ni2" } else { &bytes[344..347] == b"ni1" };
+    let h = Numbers { bytes, is_big_endian, is_wide };
+    let long = |at| i64::from_le_bytes(h.get(at));
+    let dims = [0, 1, 2, 3, 4, 5, 6, 7].map(|i| if is_wide { long(16 + 8 * i) } else { h.short(40 + 2 * i) });
+    let pixdim = [0, 1, 2, 3].map(|i| h.real((76, 104), i));
+    let mut header = header(&dims, h.short(if is_wide { 12 } else { 70 }))?;
+    let unit = if is_wide { i32::from_le_bytes(h.get(500)) as u8 } else { h.get::<1>(123)[0] };
+    let unit = match unit & 7 {
         1 => 1e3,
         3 => 1e-3,
         _ => 1.0,
     };
-    let edges: Vec<f64> = (0..3)
-        .map(|axis| if dims[0] > axis as i64 { pixdim[1 + axis].abs() * unit } else { pixdim[1].abs() * unit })
-        .collect();
-    if edges.iter().all(|edge| edge.is_finite() && *edge > 0.0) {
-        header.spacing = Some([edges[0], edges[1], edges[2]]);
-    }
-    place(&h, size, &pixdim, unit, &mut header)?;
+    let edge = |axis: usize| pixdim[if dims[0] > axis as i64 { 1 + axis } else { 1 }].abs() * unit;
+    header.set_edges(&[edge(0), edge(1), edge(2)]);
+    place(&h, pixdim, unit, &mut header)?;
+    let (slope, intercept) = (h.real((112, 176), 0), h.real((116, 184), 0));
     if slope.is_finite() && intercept.is_finite() && slope != 0.0 && (slope, intercept) != (1.0, 0.0) {
         header.rescale = Some([slope, intercept]);
     }
+    let offset = if is_wide { long(168) as f64 } else { h.real((108, 0), 0) };
     if !(offset.is_finite() && (0.0..=9e15).contains(&offset)) {
         return Err(format!("the NIfTI header puts the voxels at byte {offset}: it is damaged").into());
     }
-    let offset = offset as u64;
-    let data = if pair { image_of_pair(path)? } else { path.to_owned() };
+    let data = if is_pair { image_of_pair(path)? } else { path.to_owned() };
     let file = File::open(&data).map_err(|error| format!("cannot open {}: {error}", data.display()))?;
-    let layer_bytes = header.layer_bytes_checked()?;
-    let bytes = header.bytes();
-    let source: Box<dyn super::Source> = if is_packed {
+    let endian = if is_big_endian { Endian::Big } else { Endian::Little };
+    if is_packed {
         let packed = file.metadata().map_err(cannot)?.len();
-        let reopen: Reopen = Box::new(move || reader(&data, true));
-        Box::new(Stream::deflated(reopen, packed, offset, layer_bytes, bytes)?)
-    } else {
-        Box::new(Flat::new(file, offset, layer_bytes, bytes)?)
-    };
-    Ok(Opened { header, encoding: if big { Encoding::Big } else { Encoding::Little }, source })
+        return Opened::deflated(header, endian, reader(data, true), packed, offset as u64);
+    }
+    Opened::flat(header, endian, file, offset as u64)
 }
 
 /// Origin and directions by the header's matrix (method 3 of the format), or else its quaternion (method 2).
-fn place(h: &Bytes, size: usize, pixdim: &[f64], unit: f64, header: &mut Header) -> Result<(), Problem> {
-    let real = |first: usize, second: usize, i: usize| match size {
-        348 => h.f32(first + 4 * i),
-        _ => h.f64(second + 8 * i),
-    };
-    let code = |first, second| if size == 348 { h.i16(first).into() } else { i32::from_le_bytes(h.get(second)) };
-    let (directions, centre): (Vec<Vec<f64>>, [f64; 3]) = if code(254, 348) > 0 {
-        let column = |j: usize| (0..3).map(|i| unit * real(280, 400, 4 * i + j)).collect();
-        ((0..3).map(column).collect(), [3, 7, 11].map(|i| unit * real(280, 400, i)))
-    } else if code(252, 344) > 0 {
-        let [b, c, d] = [0, 1, 2].map(|i| real(256, 352, i));
+fn place(h: &Numbers, pixdim: [f64; 4], unit: f64, header: &mut Header) -> Result<(), Problem> {
+    let (directions, centre): (Vec<Vec<f64>>, [f64; 3]) = if h.code((254, 348)) > 0 {
+        let real = |i| unit * h.real((280, 400), i);
+        let column = |j: usize| (0..3).map(|i| real(4 * i + j)).collect();
+        ((0..3).map(column).collect(), [3, 7, 11].map(real))
+    } else if h.code((252, 344)) > 0 {
+        let [b, c, d] = [0, 1, 2].map(|i| h.real((256, 352), i));
         let a = (1.0 - b * b - c * c - d * d).max(0.0).sqrt();
         let columns = [
             [a * a + b * b - c * c - d * d, 2.0 * (b * c + a * d), 2.0 * (b * d - a * c)],
@@ -139,7 +128,7 @@ fn place(h: &Bytes, size: usize, pixdim: &[f64], unit: f64, header: &mut Header)
         ];
         let edges = [pixdim[1], pixdim[2], if pixdim[0] < 0.0 { -pixdim[3] } else { pixdim[3] }];
         let column = |(column, edge): (&[f64; 3], f64)| column.iter().map(|x| x * edge * unit).collect();
-        (columns.iter().zip(edges).map(column).collect(), [0, 1, 2].map(|i| unit * real(268, 376, i)))
+        (columns.iter().zip(edges).map(column).collect(), [0, 1, 2].map(|i| unit * h.real((268, 376), i)))
     } else {
         return Ok(());
     };
@@ -154,9 +143,8 @@ fn place(h: &Bytes, size: usize, pixdim: &[f64], unit: f64, header: &mut Header)
     let differ = (0..3).any(|i| (spacing[i] - lengths[i]).abs() > 1e-3 * lengths[i]);
     if differ {
         let [a, b, c] = spacing;
-        header
-            .notes
-            .push(format!("voxels are of {a} × {b} × {c} mm by pixdim, but not by the header's matrix, which holds"));
+        let note = format!("voxels are of {a} × {b} × {c} mm by pixdim, but not by the header's matrix, which holds");
+        header.notes.push(note);
     }
     let spacing = if differ { lengths } else { spacing };
     header.spacing = Some(spacing);
@@ -164,14 +152,13 @@ fn place(h: &Bytes, size: usize, pixdim: &[f64], unit: f64, header: &mut Header)
     if (0..3).any(|j| directions[j][j] < 0.0 || (0..3).any(|i| i != j && !is_small(i, j))) {
         header.notes.push(text::TURNED.to_owned());
     }
-    // The header gives the centre of the first voxel.
-    header.origin = Some([0, 1, 2].map(|i| centre[i] - spacing[i] / 2.0));
+    header.set_centre(centre);
     Ok(())
 }
 
-fn reader(path: &Path, is_packed: bool) -> io::Result<Box<dyn Read + Send>> {
-    let file = BufReader::with_capacity(1 << 16, File::open(path)?);
-    Ok(if is_packed { Box::new(MultiGzDecoder::new(file)) } else { Box::new(file) })
+fn reader(path: PathBuf, is_packed: bool) -> Reopen {
+    let whole = (0, u64::MAX);
+    if is_packed { reopen(path, whole, |packed| Ok(MultiGzDecoder::new(packed))) } else { reopen(path, whole, Ok) }
 }
 
 /// `bone.img` of `bone.hdr`.
@@ -182,7 +169,7 @@ fn image_of_pair(path: &Path) -> Result<PathBuf, Problem> {
     Ok(path.with_extension(if path.extension().is_some_and(|e| e == "HDR") { "IMG" } else { "img" }))
 }
 
-fn header(dims: &[i64], datatype: i16) -> Result<Header, Problem> {
+fn header(dims: &[i64; 8], datatype: i64) -> Result<Header, Problem> {
     let n = usize::try_from(dims[0]).ok().filter(|n| (2..8).contains(n));
     let n = n.ok_or_else(|| format!("the NIfTI header claims {} axes: it is damaged, or no stack", dims[0]))?;
     if dims[4..=n.max(3)].iter().any(|&n| n > 1) {

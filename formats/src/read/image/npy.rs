@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::options::{AxisOrder, ImageOptions};
 use super::sample::SampleType;
-use super::source::{Encoding, Flat};
+use super::source::Encoding;
 use super::{Format, Header, Opened, Problem};
 
 /// What the header of an array says.
@@ -25,8 +25,7 @@ pub(super) fn open(mut file: File, options: &ImageOptions) -> Result<Opened, Pro
     file.rewind().map_err(|error| format!("cannot read the header: {error}"))?;
     let array = Array::read(&mut file)?;
     let header = array.header(Format::Npy, options)?;
-    let source = Flat::new(file, array.offset, header.layer_bytes_checked()?, header.bytes())?;
-    Ok(Opened { header, encoding: array.encoding, source: Box::new(source) })
+    Opened::flat(header, array.encoding, file, array.offset)
 }
 
 /// Shape and numbers of an array of any type, in C order.
@@ -65,30 +64,25 @@ impl Array {
         if &start[..6] != b"\x93NUMPY" {
             return Err("this is no npy array".to_owned());
         }
-        let (length, before) = match start[6] {
-            1 => {
-                let mut length = [0; 2];
-                read(&mut length)?;
-                (u64::from(u16::from_le_bytes(length)), 10)
-            }
-            2 | 3 => {
-                let mut length = [0; 4];
-                read(&mut length)?;
-                (u64::from(u32::from_le_bytes(length)), 12)
-            }
+        let length_bytes = match start[6] {
+            1 => 2,
+            2 | 3 => 4,
             version => {
                 return Err(format!(
                     "version {version} of the npy format is not known: save the array with a current NumPy"
                 ));
             }
         };
+        let mut length = [0; 4];
+        read(&mut length[..length_bytes])?;
+        let length = u64::from(u32::from_le_bytes(length));
         if length > 1 << 20 {
             return Err(format!("the npy header claims {length} bytes for itself: this file is damaged"));
         }
         let mut text = vec![0; length as usize];
         read(&mut text)?;
         let text: String = text.iter().map(|&byte| char::from(byte)).collect();
-        Self::parse(&text, before + length)
+        Self::parse(&text, (8 + length_bytes) as u64 + length)
     }
 
     fn parse(text: &str, offset: u64) -> Result<Self, String> {
@@ -107,23 +101,14 @@ impl Array {
             Some(order @ ('<' | '>' | '|' | '=')) => (order, &descr[1..]),
             _ => ('=', descr),
         };
-        let sample = match kind {
-            "u1" | "b1" => SampleType::Uint8,
-            "i1" => SampleType::Int8,
-            "u2" => SampleType::Uint16,
-            "i2" => SampleType::Int16,
-            "u4" => SampleType::Uint32,
-            "i4" => SampleType::Int32,
-            "u8" => SampleType::Uint64,
-            "i8" => SampleType::Int64,
-            "f4" => SampleType::Float32,
-            "f8" => SampleType::Float64,
-            _ => {
-                return Err(format!(
-                    "dtype \"{descr}\" is not read: save the array as 8 to 64 bit integers, float32 or float64"
-                ));
-            }
+        let sample = match kind.as_bytes() {
+            b"b1" => Some(SampleType::Uint8),
+            &[kind, bytes @ b'1'..=b'8'] => SampleType::of(char::from(kind), 8 * u64::from(bytes - b'0')),
+            _ => None,
         };
+        let sample = sample.ok_or_else(|| {
+            format!("dtype \"{descr}\" is not read: save the array as 8 to 64 bit integers, float32 or float64")
+        })?;
         let fortran = match value("fortran_order")? {
             rest if rest.starts_with("True") => true,
             rest if rest.starts_with("False") => false,

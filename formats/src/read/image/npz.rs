@@ -1,7 +1,7 @@
 //! NumPy's `.npz`: one array of a zip archive, stored or deflated.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::io::{BufReader, Read};
 use std::path::Path;
 
 use flate2::bufread::DeflateDecoder;
@@ -10,11 +10,11 @@ use zip::{CompressionMethod, ZipArchive};
 use super::npy::Array;
 use super::options::ImageOptions;
 use super::sample::SampleType;
-use super::source::{Flat, Reopen, Stream};
-use super::{Format, Opened, Problem};
+use super::source::{Reopen, reopen};
+use super::{Format, Opened, Problem, are_edges};
 
 /// A member of the archive.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct Member {
     name: String,
     start: u64,
@@ -23,16 +23,18 @@ struct Member {
 }
 
 impl Member {
-    fn reader(&self, path: &Path) -> io::Result<Box<dyn Read + Send>> {
-        let mut file = File::open(path)?;
-        file.seek(SeekFrom::Start(self.start))?;
-        let packed = BufReader::with_capacity(1 << 16, file.take(self.packed));
-        Ok(if self.deflated { Box::new(DeflateDecoder::new(packed)) } else { Box::new(packed) })
+    fn reopen(&self, path: &Path) -> Reopen {
+        let (path, stretch) = (path.to_owned(), (self.start, self.packed));
+        if self.deflated {
+            reopen(path, stretch, |packed| Ok(DeflateDecoder::new(packed)))
+        } else {
+            reopen(path, stretch, Ok)
+        }
     }
 
     /// A small array of three numbers, such as a spacing.
     fn three_numbers(&self, path: &Path) -> Option<[f64; 3]> {
-        let mut reader = self.reader(path).ok()?;
+        let mut reader = self.reopen(path)().ok()?;
         let array = Array::read(&mut reader).ok()?;
         if array.samples() != Some(3) || array.sample != SampleType::Float64 {
             return None;
@@ -41,9 +43,7 @@ impl Member {
         reader.read_exact(&mut bytes).ok()?;
         array.encoding.to_little(8, &mut bytes);
         let mut numbers = [0.0; 3];
-        for (number, bytes) in numbers.iter_mut().zip(bytes.as_chunks::<8>().0) {
-            *number = f64::from_le_bytes(*bytes);
-        }
+        array.sample.decode(&bytes, &mut numbers);
         numbers.iter().all(|number| number.is_finite()).then_some(numbers)
     }
 }
@@ -53,7 +53,8 @@ impl Member {
 pub(super) fn open(path: &Path, options: &ImageOptions) -> Result<Opened, Problem> {
     let members = members(path)?;
     let header_of = |member: &Member| -> Result<Array, String> {
-        let reader = member.reader(path).map_err(|error| format!("cannot read array \"{}\": {error}", member.name))?;
+        let reader =
+            member.reopen(path)().map_err(|error| format!("cannot read array \"{}\": {error}", member.name))?;
         Array::read(reader).map_err(|message| format!("array \"{}\": {message}", member.name))
     };
     let names = || members.iter().map(|member| member.name.as_str()).collect::<Vec<_>>().join(", ");
@@ -81,19 +82,13 @@ pub(super) fn open(path: &Path, options: &ImageOptions) -> Result<Opened, Proble
     let array = header_of(member)?;
     let mut header = array.header(Format::Npz, options)?;
     let find = |name: &str| members.iter().find(|m| m.name == name).and_then(|m| m.three_numbers(path));
-    header.spacing = find("spacing_xyz").filter(|edges| edges.iter().all(|&h| h > 0.0));
+    header.spacing = find("spacing_xyz").filter(are_edges);
     header.origin = find("origin_xyz");
-    let layer_bytes = header.layer_bytes_checked()?;
-    let bytes = header.bytes();
-    let source: Box<dyn super::Source> = if member.deflated {
-        let (again, from) = (member.clone(), path.to_owned());
-        let reopen: Reopen = Box::new(move || again.reader(&from));
-        Box::new(Stream::deflated(reopen, member.packed, array.offset, layer_bytes, bytes)?)
-    } else {
-        let file = File::open(path).map_err(|error| format!("cannot open this stack: {error}"))?;
-        Box::new(Flat::new(file, member.start + array.offset, layer_bytes, bytes)?)
-    };
-    Ok(Opened { header, encoding: array.encoding, source })
+    if member.deflated {
+        return Opened::deflated(header, array.encoding, member.reopen(path), member.packed, array.offset);
+    }
+    let file = File::open(path).map_err(|error| format!("cannot open this stack: {error}"))?;
+    Opened::flat(header, array.encoding, file, member.start + array.offset)
 }
 
 fn members(path: &Path) -> Result<Vec<Member>, Problem> {

@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use super::are_edges;
 use super::sample::{Endian, SampleType};
 use crate::words::{Choice, Word};
 
@@ -88,6 +89,13 @@ impl Spacing {
             Self::Box(edges) => edges,
         }
     }
+
+    pub(crate) fn check(spacing: Option<Self>) -> Result<(), String> {
+        match spacing.map(Self::edges) {
+            Some(edges) if !are_edges(&edges) => Err("`spacing` must be above 0".to_owned()),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Which index of an array is which axis.
@@ -138,9 +146,7 @@ pub struct RawImage {
 impl RawImage {
     /// Checks what can be checked without the file.
     pub(crate) fn check(&self) -> Result<(), String> {
-        if self.spacing.is_some_and(|spacing| !spacing.edges().iter().all(|edge| edge.is_finite() && *edge > 0.0)) {
-            return Err("`spacing` must be above 0".to_owned());
-        }
+        Spacing::check(self.spacing)?;
         if self.shape.contains(&0) {
             return Err("`shape` must have three numbers above 0: voxels along x, y and z".to_owned());
         }

@@ -95,10 +95,15 @@ fn numbers(data: &Dataset, name: &str) -> Result<Vec<f64>, String> {
     numbers.map_err(|error| format!("cannot read {name}: {error}"))
 }
 
-/// Opens the image of a ParOSol file.
-pub(super) fn open(path: &Path) -> Result<Opened, Problem> {
+fn open_image(path: &Path) -> Result<(File, Dataset), String> {
     let file = File::open_streaming(path).map_err(|error| format!("cannot read this HDF5 file: {error}"))?;
     let image = find(&file, "Image").ok_or("this HDF5 file has no /Image_Data/Image: it is no input of ParOSol")?;
+    Ok((file, image))
+}
+
+/// Opens the image of a ParOSol file.
+pub(super) fn open(path: &Path) -> Result<Opened, Problem> {
+    let (file, image) = open_image(path)?;
     let size: [u64; 3] = shape(&image, "Image", &file)?
         .try_into()
         .map_err(|shape: Vec<u64>| format!("Image has shape {shape:?}: a stack has three indices, z, y, x"))?;
@@ -109,12 +114,8 @@ pub(super) fn open(path: &Path) -> Result<Opened, Problem> {
     };
     let size = size.map(|n| usize::try_from(n).unwrap_or(0));
     let mut header = Header::new(Format::Parosol, [size[2], size[1], size[0]], sample);
-    header.layer_bytes_checked()?;
-    if let Some(edge) = number(&file, "Voxelsize")?
-        && edge > 0.0
-    {
-        header.spacing = Some([edge; 3]);
-    }
+    header.bytes()?;
+    header.set_edges(&[number(&file, "Voxelsize")?.unwrap_or_default(); 3]);
     if find(&file, "Poissons_ratio_Image").is_some() {
         let note =
             "Poisson's ratios of single voxels (Poissons_ratio_Image) are not used: that of the job holds for all";
@@ -123,7 +124,7 @@ pub(super) fn open(path: &Path) -> Result<Opened, Problem> {
     if file.group("Nonlinear").is_ok() {
         header.notes.push("the non-linear material of this file is not used: voxels are linear elastic".to_owned());
     }
-    Ok(Opened { header, encoding: Encoding::Little, source: Box::new(ImageSource { file, sample }) })
+    Ok(Opened::new(header, Encoding::Little, ImageSource { file, sample }))
 }
 
 struct ImageSource {
@@ -137,21 +138,19 @@ impl Source for ImageSource {
         let image = find(&self.file, "Image").ok_or("Image is gone from this HDF5 file")?;
         let layer: u64 = image.shape().map_err(cannot)?.iter().skip(1).product();
         let layers = (out.len() / self.sample.bytes()) as u64 / layer.max(1);
-        let short = || format!("layer {first} or the next of Image is cut short: the file is damaged");
-        if self.sample == SampleType::Float32 {
+        let n = if self.sample == SampleType::Float32 {
             let values = image.read_f32_rows(first as u64, layers).map_err(cannot)?;
-            if values.len() * 4 != out.len() {
-                return Err(short());
-            }
-            out.as_chunks_mut::<4>().0.iter_mut().zip(values).for_each(|(out, x)| *out = x.to_le_bytes());
+            out.as_chunks_mut::<4>().0.iter_mut().zip(&values).for_each(|(out, x)| *out = x.to_le_bytes());
+            values.len()
         } else {
             let values = image.read_f64_rows(first as u64, layers).map_err(cannot)?;
-            if values.len() * 8 != out.len() {
-                return Err(short());
-            }
-            out.as_chunks_mut::<8>().0.iter_mut().zip(values).for_each(|(out, x)| *out = x.to_le_bytes());
+            out.as_chunks_mut::<8>().0.iter_mut().zip(&values).for_each(|(out, x)| *out = x.to_le_bytes());
+            values.len()
+        };
+        if n * self.sample.bytes() == out.len() {
+            return Ok(());
         }
-        Ok(())
+        Err(format!("layer {first} or the next of Image is cut short: the file is damaged"))
     }
 }
 
@@ -169,8 +168,7 @@ pub fn parosol_conditions(path: &Path) -> Result<Option<ParosolConditions>, Imag
 }
 
 fn read(path: &Path) -> Result<ParosolConditions, String> {
-    let file = File::open_streaming(path).map_err(|error| format!("cannot read this HDF5 file: {error}"))?;
-    let image = find(&file, "Image").ok_or("this HDF5 file has no /Image_Data/Image: it is no input of ParOSol")?;
+    let (file, image) = open_image(path)?;
     let size = image.shape().map_err(|error| format!("cannot read Image: {error}"))?;
     Ok(ParosolConditions {
         poisson: number(&file, "Poisons_ratio")?.or(number(&file, "Poisson_ratio")?),

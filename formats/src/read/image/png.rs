@@ -6,7 +6,7 @@ use std::io::BufReader;
 use ::png::{BitDepth, ColorType, Decoder, Limits, Reader, Transformations};
 
 use super::palette::{Palette, grey};
-use super::source::{DEFLATE_RATIO, Encoding, unpack};
+use super::source::{DEFLATE_RATIO, Encoding, filled, unpack};
 
 /// What the header of a PNG file says.
 pub(super) struct Png {
@@ -67,9 +67,7 @@ impl Png {
         if colour == ColorType::Grayscale && bits >= 8 && size == out.len() {
             reader.next_frame(out).map_err(damaged)?;
         } else {
-            let mut stored = Vec::new();
-            stored.try_reserve_exact(size).map_err(|_| format!("{size} bytes do not fit in memory"))?;
-            stored.resize(size, 0);
+            let mut stored = filled(size, 0).map_err(|_| format!("{size} bytes do not fit in memory"))?;
             let frame = reader.next_frame(&mut stored).map_err(damaged)?;
             let channels = colour.samples();
             for (y, (row, values)) in

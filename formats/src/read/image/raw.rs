@@ -4,7 +4,6 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use super::options::{ImageOptions, LengthUnit, RawImage};
-use super::source::Flat;
 use super::{Format, Header, Opened, Problem};
 
 /// The description in the job or beside the file: `bone.raw.toml` for `bone.raw`.
@@ -35,12 +34,10 @@ pub(super) fn open(path: &Path, raw: &RawImage, unit: LengthUnit) -> Result<Open
     let mut header = Header::new(Format::Raw, raw.shape, raw.sample.0);
     header.spacing = raw.spacing.map(|spacing| spacing.edges().map(|edge| edge / unit.per_millimetre()));
     let length = file.metadata().map_err(|error| format!("cannot read this stack: {error}"))?.len();
-    if let Some(bytes) = header.bytes()
-        && raw.header_bytes.saturating_add(bytes) < length
-    {
+    let (_, bytes) = header.bytes()?;
+    if raw.header_bytes.saturating_add(bytes) < length {
         let rest = length - raw.header_bytes - bytes;
         header.notes.push(format!("{rest} bytes after the last voxel are not looked at: is the shape right?"));
     }
-    let source = Flat::new(file, raw.header_bytes, header.layer_bytes_checked()?, header.bytes())?;
-    Ok(Opened { header, encoding: raw.endian.0.into(), source: Box::new(source) })
+    Opened::flat(header, raw.endian.0, file, raw.header_bytes)
 }

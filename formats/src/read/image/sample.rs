@@ -2,83 +2,71 @@
 
 use crate::words::Choice;
 
-/// Type of a stored sample.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum SampleType {
-    Uint8,
-    Int8,
-    Uint16,
-    Int16,
-    Uint32,
-    Int32,
-    Uint64,
-    Int64,
-    Float32,
-    Float64,
+/// Declares the types of samples, each with its type in Rust, its word in a job, and the short form of that.
+macro_rules! samples {
+    ($($variant:ident: $type:ty, $word:literal, $short:literal;)*) => {
+        /// Type of a stored sample.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[allow(missing_docs)]
+        pub enum SampleType {
+            $($variant,)*
+        }
+
+        impl Choice for SampleType {
+            const WORDS: &'static [(&'static str, Self)] =
+                &[$(($word, Self::$variant),)* $(($short, Self::$variant),)*];
+        }
+
+        impl SampleType {
+            /// Bytes of a sample.
+            pub fn bytes(self) -> usize {
+                match self {
+                    $(Self::$variant => size_of::<$type>(),)*
+                }
+            }
+
+            /// Converts little-endian samples to numbers, as many as both slices have.
+            pub fn decode(self, bytes: &[u8], out: &mut [f64]) {
+                match self {
+                    $(Self::$variant => {
+                        let samples = bytes.as_chunks::<{ size_of::<$type>() }>().0;
+                        out.iter_mut().zip(samples).for_each(|(out, b)| *out = <$type>::from_le_bytes(*b) as f64);
+                    })*
+                }
+            }
+        }
+    };
 }
 
-impl Choice for SampleType {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("uint8", Self::Uint8),
-        ("int8", Self::Int8),
-        ("uint16", Self::Uint16),
-        ("int16", Self::Int16),
-        ("uint32", Self::Uint32),
-        ("int32", Self::Int32),
-        ("uint64", Self::Uint64),
-        ("int64", Self::Int64),
-        ("float32", Self::Float32),
-        ("float64", Self::Float64),
-        ("u8", Self::Uint8),
-        ("i8", Self::Int8),
-        ("u16", Self::Uint16),
-        ("i16", Self::Int16),
-        ("u32", Self::Uint32),
-        ("i32", Self::Int32),
-        ("u64", Self::Uint64),
-        ("i64", Self::Int64),
-        ("f32", Self::Float32),
-        ("f64", Self::Float64),
-    ];
+samples! {
+    Uint8: u8, "uint8", "u8";
+    Int8: i8, "int8", "i8";
+    Uint16: u16, "uint16", "u16";
+    Int16: i16, "int16", "i16";
+    Uint32: u32, "uint32", "u32";
+    Int32: i32, "int32", "i32";
+    Uint64: u64, "uint64", "u64";
+    Int64: i64, "int64", "i64";
+    Float32: f32, "float32", "f32";
+    Float64: f64, "float64", "f64";
 }
 
 impl SampleType {
-    /// Bytes of a sample.
-    pub fn bytes(self) -> usize {
-        match self {
-            Self::Uint8 | Self::Int8 => 1,
-            Self::Uint16 | Self::Int16 => 2,
-            Self::Uint32 | Self::Int32 | Self::Float32 => 4,
-            Self::Uint64 | Self::Int64 | Self::Float64 => 8,
-        }
+    /// The type of samples of so many bits, whose kind is `u` (unsigned), `i` (signed) or `f` (IEEE float).
+    pub(super) fn of(kind: char, bits: u64) -> Option<Self> {
+        Self::named(&format!("{kind}{bits}"))
     }
 
-    /// As a job writes it.
+    /// The type as a job writes it.
     pub fn name(self) -> &'static str {
         self.word()
     }
 
-    /// Little-endian samples as numbers, as many as both slices have.
-    pub fn decode(self, bytes: &[u8], out: &mut [f64]) {
-        macro_rules! each {
-            ($type:ty, $n:literal) => {
-                out.iter_mut()
-                    .zip(bytes.as_chunks::<$n>().0)
-                    .for_each(|(out, b)| *out = <$type>::from_le_bytes(*b) as f64)
-            };
-        }
-        match self {
-            Self::Uint8 => each!(u8, 1),
-            Self::Int8 => each!(i8, 1),
-            Self::Uint16 => each!(u16, 2),
-            Self::Int16 => each!(i16, 2),
-            Self::Uint32 => each!(u32, 4),
-            Self::Int32 => each!(i32, 4),
-            Self::Uint64 => each!(u64, 8),
-            Self::Int64 => each!(i64, 8),
-            Self::Float32 => each!(f32, 4),
-            Self::Float64 => each!(f64, 8),
-        }
+    /// The number that the lowest bits mean as a sample of 8 or 16 bits.
+    pub(super) fn stored(self, bits: u16) -> f64 {
+        let mut value = [0.0];
+        self.decode(&bits.to_le_bytes(), &mut value);
+        value[0]
     }
 
     /// Whether samples are IEEE floats.
@@ -89,6 +77,7 @@ impl SampleType {
 
 /// Byte order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(missing_docs)]
 pub enum Endian {
     #[default]
     Little,

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;
 
-use super::Header;
+use super::{Header, are_edges};
 
 /// More than any log has.
 const LONGEST: u64 = 1 << 20;
@@ -20,7 +20,7 @@ fn edges(log: &str) -> Option<[f64; 3]> {
     };
     let pixel = value("Pixel Size (um)").or_else(|| value("Image Pixel Size (um)"))?;
     let edges = [pixel, pixel, pixel * value("Section to Section Step").unwrap_or(1.0)];
-    edges.iter().all(|&edge| edge.is_finite() && edge > 0.0).then_some(edges)
+    Some(edges).filter(are_edges)
 }
 
 /// Takes the size of voxels from the logs of a folder, where the slices do not have it and the logs agree.

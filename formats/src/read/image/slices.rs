@@ -19,18 +19,18 @@ const KINDS: [(Format, &[&str]); 3] =
 
 /// One file.
 enum Slice {
-    Tiff(tiff::Slice),
+    Tiff(tiff::Pages),
     Bmp(Bmp),
     Png(Png),
 }
 
 impl Slice {
     fn open(path: &Path, format: Format) -> Result<Self, String> {
-        let mut file = File::open(path).map_err(|error| format!("cannot open this slice: {error}"))?;
+        let file = File::open(path).map_err(|error| format!("cannot open this slice: {error}"))?;
         Ok(match format {
-            Format::Bmp => Self::Bmp(Bmp::open(&mut file)?),
+            Format::Bmp => Self::Bmp(Bmp::open(&file)?),
             Format::Png => Self::Png(Png::open(&file)?),
-            _ => Self::Tiff(tiff::Slice::open(path)?),
+            _ => Self::Tiff(tiff::Pages::one(path)?),
         })
     }
 
@@ -64,10 +64,10 @@ impl Slice {
     }
 
     fn decode(&self, path: &Path, out: &mut [u8], work: &mut Work) -> Result<(), String> {
-        let mut file = File::open(path).map_err(|error| format!("cannot open this slice: {error}"))?;
+        let file = File::open(path).map_err(|error| format!("cannot open this slice: {error}"))?;
         match self {
-            Self::Tiff(slice) => slice.decode(&mut file, out, work),
-            Self::Bmp(bmp) => bmp.decode(&mut file, out),
+            Self::Tiff(slice) => slice.decode(&file, out, work),
+            Self::Bmp(bmp) => bmp.decode(&file, out),
             Self::Png(png) => png.decode(&file, out),
         }
     }
@@ -146,7 +146,7 @@ pub(super) fn open(path: &Path) -> Result<Opened, Problem> {
         header.notes.push(format!("the numbers of the slices jump {gap}: is one missing?"));
     }
     let slices = files.into_iter().zip(slices).collect();
-    Ok(Opened { header, encoding: Encoding::Little, source: Box::new(Slices(slices)) })
+    Ok(Opened::new(header, Encoding::Little, Slices(slices)))
 }
 
 /// What to do with a folder of such files.

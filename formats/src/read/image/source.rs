@@ -1,9 +1,21 @@
 //! Where the samples of a stack come from: a stretch of a file, or a stream that is unpacked on the way.
 
+use std::collections::TryReserveError;
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Take};
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
 
+use super::Header;
 use super::sample::Endian;
+
+/// A vector of `n` equal entries, if memory allows.
+pub(super) fn filled<T: Clone>(n: usize, value: T) -> Result<Vec<T>, TryReserveError> {
+    let mut vector = Vec::new();
+    vector.try_reserve_exact(n)?;
+    vector.resize(n, value);
+    Ok(vector)
+}
 
 /// Layers of samples.
 pub(super) trait Source: Send {
@@ -75,32 +87,51 @@ pub(super) struct Flat {
 }
 
 impl Flat {
-    /// Checks that the file holds `bytes` from `offset` on.
-    pub(super) fn new(file: File, offset: u64, layer_bytes: usize, bytes: Option<u64>) -> Result<Self, String> {
-        let length = file.metadata().map_err(|error| format!("cannot read this stack: {error}"))?.len();
-        let bytes = bytes.ok_or("the header claims more voxels than can be counted")?;
-        if offset.checked_add(bytes).is_none_or(|end| end > length) {
-            let held = length.saturating_sub(offset);
-            return Err(format!(
-                "the header claims {bytes} bytes of voxels, the file holds {held}: it is cut short, or damaged"
-            ));
-        }
+    /// Checks that the file holds all voxels of a header from `offset` on.
+    pub(super) fn new(header: &Header, file: File, offset: u64) -> Result<Self, String> {
+        let (layer_bytes, bytes) = header.bytes()?;
+        expect_bytes(&file, offset, bytes)?;
         Ok(Self { file, offset, layer_bytes: layer_bytes as u64 })
     }
+}
+
+/// Checks that a file holds so many bytes of voxels from `offset` on.
+pub(super) fn expect_bytes(file: &File, offset: u64, bytes: u64) -> Result<(), String> {
+    let length = file.metadata().map_err(|error| format!("cannot read this stack: {error}"))?.len();
+    if offset.checked_add(bytes).is_none_or(|end| end > length) {
+        let held = length.saturating_sub(offset);
+        return Err(format!(
+            "the header claims {bytes} bytes of voxels, the file holds {held}: it is cut short, or damaged"
+        ));
+    }
+    Ok(())
 }
 
 impl Source for Flat {
     fn read(&mut self, first: usize, out: &mut [u8]) -> Result<(), String> {
         let start = self.offset + first as u64 * self.layer_bytes;
-        self.file
-            .seek(SeekFrom::Start(start))
-            .and_then(|_| self.file.read_exact(out))
-            .map_err(|error| format!("cannot read layer {first}: {error}"))
+        self.file.read_exact_at(out, start).map_err(|error| format!("cannot read layer {first}: {error}"))
     }
 }
 
 /// Opens a stream again from its beginning.
 pub(super) type Reopen = Box<dyn Fn() -> io::Result<Box<dyn Read + Send>> + Send>;
+
+/// A stretch of a file that is read in pieces.
+pub(super) type Stretch = BufReader<Take<File>>;
+
+/// Opens the `length` bytes of a file that begin at `start`, through `unpack`.
+pub(super) fn reopen<R: Read + Send + 'static>(
+    path: PathBuf,
+    (start, length): (u64, u64),
+    unpack: impl Fn(Stretch) -> io::Result<R> + Send + 'static,
+) -> Reopen {
+    Box::new(move || {
+        let mut file = File::open(&path)?;
+        file.seek(SeekFrom::Start(start))?;
+        Ok(Box::new(unpack(BufReader::with_capacity(1 << 16, file.take(length)))?))
+    })
+}
 
 /// Samples of a stream that can only be read forward.
 pub(super) struct Stream {
@@ -118,14 +149,8 @@ pub(super) const DEFLATE_RATIO: u64 = 1032;
 impl Stream {
     /// `packed` is the number of bytes that the stream is unpacked from: a claim that no stream of that length can fulfil is
     /// refused.
-    pub(super) fn deflated(
-        reopen: Reopen,
-        packed: u64,
-        offset: u64,
-        layer_bytes: usize,
-        bytes: Option<u64>,
-    ) -> Result<Self, String> {
-        let bytes = bytes.ok_or("the header claims more voxels than can be counted")?;
+    pub(super) fn deflated(header: &Header, reopen: Reopen, packed: u64, offset: u64) -> Result<Self, String> {
+        let (layer_bytes, bytes) = header.bytes()?;
         if bytes > packed.saturating_mul(DEFLATE_RATIO) {
             return Err(format!(
                 "the header claims {bytes} bytes of voxels, more than {packed} packed bytes can hold: it is cut short, or damaged"

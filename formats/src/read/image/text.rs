@@ -1,10 +1,11 @@
 //! Text headers.
 
+use std::collections::HashMap;
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
-use super::Problem;
-use super::sample::{Endian, SampleType};
+use super::sample::SampleType;
+use super::{Header, Problem};
 
 /// More than any sensible text header.
 const LONGEST: u64 = 1 << 20;
@@ -40,9 +41,75 @@ pub(super) fn header_lines(
     }
 }
 
+/// The fields of a text header by name, each with its line and value.
+pub(super) struct Fields {
+    format: &'static str,
+    fields: HashMap<String, (usize, String)>,
+}
+
+impl Fields {
+    /// Splits lines of the form `form` at their first separator; `fold` makes names that mean the same equal.
+    pub(super) fn new<'a>(
+        format: &'static str,
+        lines: impl Iterator<Item = &'a (usize, String)>,
+        (separator, form): (char, &str),
+        fold: fn(&str) -> String,
+    ) -> Result<Self, Problem> {
+        let field = |(number, line): &(usize, String)| {
+            let (name, value) = line
+                .split_once(separator)
+                .ok_or_else(|| Problem::at(*number, format!("expected \"{form}\", found \"{}\"", line.trim())))?;
+            Ok((fold(name.trim()), (*number, value.trim().to_owned())))
+        };
+        Ok(Self { format, fields: lines.map(field).collect::<Result<_, Problem>>()? })
+    }
+
+    /// The field under the first of these names that is there.
+    pub(super) fn get(&self, names: &[&str]) -> Option<(usize, &str)> {
+        names.iter().find_map(|name| self.fields.get(*name)).map(|(line, value)| (*line, value.as_str()))
+    }
+
+    pub(super) fn needed(&self, name: &str) -> Result<(usize, &str), Problem> {
+        self.get(&[name]).ok_or_else(|| format!("the {} header has no \"{name}\"", self.format).into())
+    }
+
+    /// A whole number; 0 when absent.
+    pub(super) fn integer(&self, names: &[&str]) -> Result<i64, Problem> {
+        let Some((line, value)) = self.get(names) else { return Ok(0) };
+        let wrong = |_| Problem::at(line, format!("\"{}\" must be a whole number, not \"{value}\"", names[0]));
+        value.parse().map_err(wrong)
+    }
+
+    /// Voxels along the axes, with their line.
+    pub(super) fn sizes(&self, name: &str) -> Result<(usize, Vec<usize>), Problem> {
+        let (line, text) = self.needed(name)?;
+        let sizes = numbers(text);
+        Ok((line, sizes.ok_or_else(|| Problem::at(line, format!("{name} \"{text}\" are no whole numbers")))?))
+    }
+
+    /// A length for each axis.
+    pub(super) fn lengths(&self, names: &[&str], n_axes: usize) -> Result<Option<Vec<f64>>, Problem> {
+        let Some((line, text)) = self.get(names) else { return Ok(None) };
+        match numbers(text) {
+            Some(lengths) if lengths.len() == n_axes => Ok(Some(lengths)),
+            _ => Err(Problem::at(line, format!("{} \"{text}\" is not a number for each axis", names[0]))),
+        }
+    }
+}
+
 /// Numbers between blanks.
 pub(super) fn numbers<T: std::str::FromStr>(text: &str) -> Option<Vec<T>> {
     text.split_whitespace().map(|word| word.parse().ok()).collect()
+}
+
+/// Where samples that are not packed begin in a file of `length` bytes: `skip` bytes behind `start`, or, where `skip` is −1,
+/// so that the last sample ends the file.
+pub(super) fn raw_offset(key: &str, skip: i64, start: u64, length: u64, header: &Header) -> Result<u64, String> {
+    match u64::try_from(skip) {
+        Ok(skip) => Ok(start.saturating_add(skip)),
+        Err(_) if skip == -1 => Ok(length.saturating_sub(header.bytes()?.1)),
+        Err(_) => Err(format!("\"{key}\" must be -1 or more")),
+    }
 }
 
 /// Whether the directions of the axes are at right angles, to a tenth of a degree or so.
@@ -60,9 +127,13 @@ pub(super) const SLANTED: &str =
 pub(super) const TURNED: &str =
     "the header's axes are turned against x, y and z: voxels are kept in the order of the file";
 
-/// A data file that a header names, relative to the header.
-pub(super) fn beside(header: &Path, name: &str) -> PathBuf {
-    header.parent().unwrap_or(Path::new("")).join(name)
+/// The data file that a header names, relative to the header.
+pub(super) fn beside(header: &Path, (line, name): (usize, &str)) -> Result<PathBuf, Problem> {
+    if name.starts_with("LIST") || name.contains('%') {
+        let message = "a header with several data files is not read: write one file (NRRD: with `unu save`)";
+        return Err(Problem::at(line, message));
+    }
+    Ok(header.parent().unwrap_or(Path::new("")).join(name))
 }
 
 /// Sample types as NRRD and C call them.
@@ -86,13 +157,4 @@ pub(super) fn sample_type(name: &str) -> Option<SampleType> {
         "double" => SampleType::Float64,
         _ => return None,
     })
-}
-
-/// `little` or `big`.
-pub(super) fn endian(name: &str) -> Option<Endian> {
-    match name {
-        "little" => Some(Endian::Little),
-        "big" => Some(Endian::Big),
-        _ => None,
-    }
 }

@@ -29,7 +29,7 @@ pub(super) fn side_name(side: (u8, bool)) -> &'static str {
 
 /// The face of this name.
 pub(super) fn side_called(name: &str) -> Option<(u8, bool)> {
-    Choice::WORDS.iter().find(|(word, _)| *word == name).map(|(_, side)| *side)
+    Choice::named(name)
 }
 
 impl Specimen {

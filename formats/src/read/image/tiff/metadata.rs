@@ -3,6 +3,7 @@
 use std::io::{Read, Seek};
 
 use super::directory::{Directory, Tiff, tag};
+use crate::read::image::are_edges;
 
 /// What the description of the first page says.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -90,10 +91,8 @@ impl Metadata {
         {
             // ImageJ leaves a "spacing" of 1 out; a single slice has none.
             let depth = depth.or((self.images > 1).then_some(1.0)).unwrap_or(0.0);
-            let edges = [of_x / x, of_y / y, of_z * depth];
-            if edges.iter().all(|&edge| edge.is_finite() && edge > 0.0) {
-                self.spacing = Some(edges.map(|edge| (edge * 1e12).round() / 1e12));
-            }
+            let edges = Some([of_x / x, of_y / y, of_z * depth]).filter(are_edges);
+            self.spacing = edges.map(|edges| edges.map(|edge| (edge * 1e12).round() / 1e12));
         }
     }
 
@@ -132,9 +131,7 @@ impl Metadata {
                 *edge = size * scale;
             }
         }
-        if edges.iter().all(|&edge| edge.is_finite() && edge > 0.0) {
-            self.spacing = Some(edges);
-        }
+        self.spacing = Some(edges).filter(are_edges);
     }
 }
 

@@ -15,8 +15,8 @@ use self::directory::{Tiff, tag};
 use self::metadata::Metadata;
 pub(super) use self::page::Work;
 use self::page::{Layout, Page};
-use super::sample::SampleType;
-use super::source::{Encoding, Flat, Source};
+use super::sample::{Endian, SampleType};
+use super::source::{Encoding, Source};
 use super::{Format, Header, Opened, Problem};
 
 /// Whether a file starts as TIFF files do.
@@ -25,7 +25,7 @@ pub(super) fn is_tiff(start: &[u8]) -> bool {
 }
 
 /// The pages of one file.
-struct Pages {
+pub(super) struct Pages {
     layout: Layout,
     pages: Vec<Page>,
     metadata: Metadata,
@@ -72,6 +72,30 @@ impl Pages {
         }
         found.ok_or_else(|| "this TIFF file has no page".to_owned())
     }
+
+    /// A file of one page in a folder of slices.
+    pub(super) fn one(path: &Path) -> Result<Self, String> {
+        let found = Self::read(path)?;
+        if found.pages.len() > 1 || found.metadata.images > 1 {
+            return Err("this file has several pages: a folder of slices has one in each".to_owned());
+        }
+        Ok(found)
+    }
+
+    /// Width, height and type of the pixels.
+    pub(super) fn layout(&self) -> (usize, usize, SampleType) {
+        (self.layout.width, self.layout.height, self.layout.sample)
+    }
+
+    /// The header of a stack of `n` files like this one.
+    pub(super) fn header(&self, n: usize) -> Header {
+        header([self.layout.width, self.layout.height, n], &self.layout, &self.metadata)
+    }
+
+    /// Reads the first page into `out`, little-endian.
+    pub(super) fn decode(&self, file: &File, out: &mut [u8], work: &mut Work) -> Result<(), String> {
+        self.layout.decode(file, &self.pages[0], out, work)
+    }
 }
 
 /// Opens a TIFF file.
@@ -106,7 +130,7 @@ pub(super) fn open(path: &Path) -> Result<Opened, Problem> {
         size[2] = metadata.images;
     }
     let mut header = header(size, &layout, &metadata);
-    let layer_bytes = header.layer_bytes_checked()?;
+    let (layer_bytes, _) = header.bytes()?;
     let one_after_the_other = || {
         let first = flat?;
         pages
@@ -115,28 +139,25 @@ pub(super) fn open(path: &Path) -> Result<Opened, Problem> {
             .all(|(k, page)| layout.flat(page) == Some(first + (k * layer_bytes) as u64))
             .then_some(first)
     };
-    let (source, encoding): (Box<dyn Source>, Encoding) = match (one_after_the_other(), is_imagej) {
-        (Some(offset), _) => {
-            let file = File::open(path).map_err(|error| format!("cannot open this TIFF file: {error}"))?;
-            let encoding = if layout.is_big_endian() { Encoding::Big } else { Encoding::Little };
-            (Box::new(Flat::new(file, offset, layer_bytes, header.bytes())?), encoding)
-        }
-        (None, true) => {
-            return Err(format!(
-                "this stack of {} slices has one directory and is packed: save it as a plain TIFF stack",
-                size[2]
-            )
-            .into());
-        }
-        (None, false) => (Box::new(PageSource { path: path.to_owned(), layout, pages }), Encoding::Little),
-    };
     if channels.max(frames) > 1 {
         header.notes.push(format!("the file calls its pages {channels} channels and {frames} times: taken as slices"));
     }
     if is_imagej {
         header.notes.push(format!("one TIFF directory stands for all {} slices", size[2]));
     }
-    Ok(Opened { header, encoding, source })
+    match one_after_the_other() {
+        Some(offset) => {
+            let file = File::open(path).map_err(|error| format!("cannot open this TIFF file: {error}"))?;
+            let endian = if layout.is_big_endian { Endian::Big } else { Endian::Little };
+            Opened::flat(header, endian, file, offset)
+        }
+        None if is_imagej => Err(format!(
+            "this stack of {} slices has one directory and is packed: save it as a plain TIFF stack",
+            size[2]
+        )
+        .into()),
+        None => Ok(Opened::new(header, Encoding::Little, PageSource { path: path.to_owned(), layout, pages })),
+    }
 }
 
 fn header(size: [usize; 3], layout: &Layout, metadata: &Metadata) -> Header {
@@ -172,49 +193,14 @@ impl Source for PageSource {
         let piece = n.div_ceil(rayon::current_num_threads()).max(1);
         self.pages[first..first + n].par_chunks(piece).zip(out.par_chunks_mut(piece * bytes)).try_for_each(
             |(pages, out)| {
-                let mut file =
-                    File::open(&self.path).map_err(|error| format!("cannot open this TIFF file: {error}"))?;
+                let file = File::open(&self.path).map_err(|error| format!("cannot open this TIFF file: {error}"))?;
                 let mut work = Work::default();
                 pages
                     .iter()
                     .zip(out.chunks_exact_mut(bytes))
-                    .try_for_each(|(page, out)| self.layout.decode(&mut file, page, out, &mut work))
+                    .try_for_each(|(page, out)| self.layout.decode(&file, page, out, &mut work))
             },
         )
-    }
-}
-
-/// A file of one page in a folder of slices.
-pub(super) struct Slice {
-    layout: Layout,
-    page: Page,
-    metadata: Metadata,
-}
-
-impl Slice {
-    pub(super) fn open(path: &Path) -> Result<Self, String> {
-        let mut pages = Pages::read(path)?;
-        match (pages.pages.len(), pages.pages.pop()) {
-            (1, Some(page)) if pages.metadata.images <= 1 => {
-                Ok(Self { layout: pages.layout, page, metadata: pages.metadata })
-            }
-            _ => Err("this file has several pages: a folder of slices has one in each".to_owned()),
-        }
-    }
-
-    /// Width, height and type of the pixels.
-    pub(super) fn layout(&self) -> (usize, usize, SampleType) {
-        (self.layout.width, self.layout.height, self.layout.sample)
-    }
-
-    /// Of a stack of `n` such slices.
-    pub(super) fn header(&self, n: usize) -> Header {
-        header([self.layout.width, self.layout.height, n], &self.layout, &self.metadata)
-    }
-
-    /// Reads the pixels into `out`, little-endian.
-    pub(super) fn decode(&self, file: &mut File, out: &mut [u8], work: &mut Work) -> Result<(), String> {
-        self.layout.decode(file, &self.page, out, work)
     }
 }
 

@@ -1,14 +1,15 @@
 //! One picture of a TIFF file: strips or tiles, unpacked.
 
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{Read, Seek};
+use std::os::unix::fs::FileExt;
 
 use flate2::read::ZlibDecoder;
 use ruzstd::decoding::StreamingDecoder;
 use weezl::BitOrder;
 
-use super::super::sample::SampleType;
 use super::directory::{Directory, Tiff, tag};
+use crate::read::image::sample::SampleType;
 use crate::read::image::source::{Encoding, unpack};
 
 /// How the bytes of a strip are packed.
@@ -38,7 +39,7 @@ pub(super) struct Layout {
     bits: usize,
     packing: Packing,
     predictor: u64,
-    is_big_endian: bool,
+    pub(super) is_big_endian: bool,
     reversed_bits: bool,
     is_tiled: bool,
     /// Rows of a strip, or of a tile.
@@ -70,22 +71,15 @@ impl Layout {
         let bits = tiff.integer_of(directory, tag::BITS_PER_SAMPLE)?.unwrap_or(1);
         let format = tiff.integer_of(directory, tag::SAMPLE_FORMAT)?.unwrap_or(1);
         let sample = match (bits, format) {
-            (1 | 2 | 4 | 8, 1 | 4) => SampleType::Uint8,
-            (8, 2) => SampleType::Int8,
-            (16, 1 | 4) => SampleType::Uint16,
-            (16, 2) => SampleType::Int16,
-            (32, 1 | 4) => SampleType::Uint32,
-            (32, 2) => SampleType::Int32,
-            (32, 3) => SampleType::Float32,
-            (64, 1 | 4) => SampleType::Uint64,
-            (64, 2) => SampleType::Int64,
-            (64, 3) => SampleType::Float64,
-            _ => {
-                return Err(format!(
-                    "TIFF samples of {bits} bits and format {format} are not read: save them as 8, 16 or 32 bit"
-                ));
-            }
+            (1 | 2 | 4, 1 | 4) => Some(SampleType::Uint8),
+            (_, 1 | 4) => SampleType::of('u', bits),
+            (_, 2) => SampleType::of('i', bits),
+            (_, 3) => SampleType::of('f', bits),
+            _ => None,
         };
+        let sample = sample.ok_or_else(|| {
+            format!("TIFF samples of {bits} bits and format {format} are not read: save them as 8, 16 or 32 bit")
+        })?;
         let packing = match tiff.integer_of(directory, tag::COMPRESSION)?.unwrap_or(1) {
             1 => Packing::None,
             5 => Packing::Lzw,
@@ -191,10 +185,6 @@ impl Layout {
         (self.columns * self.bits).div_ceil(8)
     }
 
-    pub(super) fn is_big_endian(&self) -> bool {
-        self.is_big_endian
-    }
-
     /// Bytes of a page of [`Layout::sample`].
     pub(super) fn page_bytes(&self) -> usize {
         self.width * self.height * self.sample.bytes()
@@ -206,7 +196,7 @@ impl Layout {
     }
 
     /// Reads a page into `out`, little-endian.
-    pub(super) fn decode(&self, file: &mut File, page: &Page, out: &mut [u8], work: &mut Work) -> Result<(), String> {
+    pub(super) fn decode(&self, file: &File, page: &Page, out: &mut [u8], work: &mut Work) -> Result<(), String> {
         let bytes = self.sample.bytes();
         let across = self.width.div_ceil(self.columns);
         for (at, &(offset, count)) in page.0.iter().enumerate() {
@@ -235,14 +225,13 @@ impl Layout {
     }
 
     /// Reads a strip or tile into `out`.
-    fn fill(&self, file: &mut File, place: (u64, u64), packed: &mut Vec<u8>, out: &mut [u8]) -> Result<(), String> {
+    fn fill(&self, file: &File, place: (u64, u64), packed: &mut Vec<u8>, out: &mut [u8]) -> Result<(), String> {
         let cannot = |error: std::io::Error| format!("cannot read a TIFF strip: {error}");
-        file.seek(SeekFrom::Start(place.0)).map_err(cannot)?;
         if self.packing == Packing::None {
-            file.read_exact(out).map_err(cannot)?;
+            file.read_exact_at(out, place.0).map_err(cannot)?;
         } else {
             resize(packed, usize::try_from(place.1).map_err(|_| "a TIFF strip is too long")?)?;
-            file.read_exact(packed).map_err(cannot)?;
+            file.read_exact_at(packed, place.0).map_err(cannot)?;
             if self.reversed_bits && !matches!(self.packing, Packing::Deflate | Packing::Zstandard) {
                 packed.iter_mut().for_each(|byte| *byte = byte.reverse_bits());
             }
