@@ -6,8 +6,8 @@ use super::NO_SECTION;
 use super::frame::Frame;
 use super::lexer::Place;
 use super::log::Log;
-use super::part::IndexedPart;
-use super::raw::{Members, RawDeck, RawPart};
+use super::part::{ElementPlace, IndexedPart};
+use super::raw::{Entity, Members, RawDeck};
 use super::sets::{Lookup, resolve};
 use crate::mesh::{ElementGroup, ElementKind, Mesh, NamedSet};
 
@@ -35,55 +35,54 @@ pub(super) struct Assembly {
     pub n_elements: u32,
     by_name: HashMap<String, usize>,
     name: String,
-    /// By part, except for the root.
-    local_nodes: Vec<Vec<Vec<u32>>>,
-    local_elements: Vec<Vec<Vec<u32>>>,
-    /// Sets of the root.
-    root_nodes: Vec<Vec<u32>>,
-    root_elements: Vec<Vec<u32>>,
+    /// Members of the sets of each part: those of the root by index of the mesh, others by index of the part.
+    sets: Vec<Sets>,
+}
+
+/// Members of the sets of nodes and of elements.
+#[derive(Default)]
+struct Sets {
+    nodes: Vec<Vec<u32>>,
+    elements: Vec<Vec<u32>>,
+}
+
+impl Sets {
+    fn of(&self, entity: Entity) -> &[Vec<u32>] {
+        match entity {
+            Entity::Node => &self.nodes,
+            Entity::Element => &self.elements,
+        }
+    }
 }
 
 impl Assembly {
     /// Places the instances and resolves every set; nothing where that is impossible (the log says why).
     pub fn build(raw: &mut RawDeck, log: &mut Log) -> Option<Self> {
-        let (parts, instances) = place(raw, log)?;
+        let (parts, instances) = place(raw, log);
         let by_name = instances.iter().enumerate().map(|(i, placed)| (placed.name.to_uppercase(), i)).collect();
-        let mesh = empty_mesh();
-        let mut assembly = Self {
-            parts,
-            instances,
-            mesh,
-            n_elements: 0,
-            by_name,
-            name: raw.assembly.to_uppercase(),
-            local_nodes: Vec::new(),
-            local_elements: Vec::new(),
-            root_nodes: Vec::new(),
-            root_elements: Vec::new(),
-        };
-        for (at, part) in assembly.parts.iter().enumerate() {
-            let (mut elements, mut nodes) = (Vec::new(), Vec::new());
-            if at > 0 {
-                elements = resolve(&part.raw.element_sets, &LocalElements(part), log);
-                nodes = resolve(&part.raw.node_sets, &LocalNodes(part, &elements), log);
-            }
-            assembly.local_elements.push(elements);
-            assembly.local_nodes.push(nodes);
+        let (mesh, name) = (empty_mesh(), raw.assembly.to_uppercase());
+        let mut assembly = Self { parts, instances, mesh, n_elements: 0, by_name, name, sets: vec![Sets::default()] };
+        for part in &assembly.parts[1..] {
+            let elements = resolve(Entity::Element, &part.raw, &LocalScope { part, element_sets: &[] }, log);
+            let nodes = resolve(Entity::Node, &part.raw, &LocalScope { part, element_sets: &elements }, log);
+            assembly.sets.push(Sets { nodes, elements });
         }
         assembly.fill_mesh(log)?;
-        assembly.root_elements = resolve(&assembly.parts[0].raw.element_sets, &GlobalElements(&assembly), log);
-        assembly.root_nodes = resolve(&assembly.parts[0].raw.node_sets, &GlobalNodes(&assembly), log);
+        // The nodes of a set of elements may be a set of nodes, so elements come first.
+        assembly.sets[0].elements = resolve(Entity::Element, &assembly.parts[0].raw, &assembly, log);
+        assembly.sets[0].nodes = resolve(Entity::Node, &assembly.parts[0].raw, &assembly, log);
         Some(assembly)
     }
 
-    /// Counts by kind, offsets, then the arrays; the last instance of a part takes its vectors instead of copying.
-    fn fill_mesh(&mut self, log: &mut Log) -> Option<()> {
+    /// Element kinds in the order of first appearance, and the index of the first element of each; nothing where there are too
+    /// many nodes or elements.
+    fn count(&mut self, log: &mut Log) -> Option<Vec<(ElementKind, u32)>> {
         let mut kinds: Vec<(ElementKind, u64)> = Vec::new();
         let (mut n_nodes, mut n_others) = (0u64, 0u64);
         for placed in &self.instances {
             let part = &self.parts[placed.part];
             n_nodes += part.n_nodes as u64;
-            n_others += (part.n_codes - part.n_elements) as u64;
+            n_others += part.n_others as u64;
             for group in &part.raw.groups {
                 match kinds.iter_mut().find(|(kind, _)| *kind == group.kind) {
                     Some((_, n)) => *n += group.labels.len() as u64,
@@ -100,18 +99,23 @@ impl Assembly {
             log.error(Place::default(), format!("more than {} instances", u16::MAX));
             return None;
         }
+        self.n_elements = n_elements as u32;
         let mut next = 0;
-        let mut running: Vec<u32> = Vec::new();
-        for (_, n) in &kinds {
-            running.push(next);
-            next += *n as u32;
-        }
-        self.n_elements = next;
-        let (mut node_first, mut other_base) = (0u32, next);
-        let n_uses = |instances: &[Placed], part: usize| instances.iter().filter(|p| p.part == part).count();
-        let mut uses: Vec<usize> = (0..self.parts.len()).map(|p| n_uses(&self.instances, p)).collect();
+        let firsts = kinds.into_iter().map(|(kind, n)| {
+            next += n as u32;
+            (kind, next - n as u32)
+        });
+        Some(firsts.collect())
+    }
+
+    /// Counts by kind, offsets, then the arrays; the last instance of a part takes its vectors instead of copying.
+    fn fill_mesh(&mut self, log: &mut Log) -> Option<()> {
+        let mut next_of_kind = self.count(log)?;
+        let (mut node_first, mut other_base) = (0u32, self.n_elements);
+        let mut uses = vec![0; self.parts.len()];
+        self.instances.iter().for_each(|placed| uses[placed.part] += 1);
         let mesh = &mut self.mesh;
-        mesh.groups = kinds.iter().map(|(kind, _)| ElementGroup::new(*kind)).collect();
+        mesh.groups = next_of_kind.iter().map(|(kind, _)| ElementGroup::new(*kind)).collect();
         for (number, placed) in self.instances.iter_mut().enumerate() {
             let part = &mut self.parts[placed.part];
             uses[placed.part] -= 1;
@@ -119,13 +123,12 @@ impl Assembly {
             placed.node_first = node_first;
             placed.other_base = other_base;
             node_first += part.n_nodes as u32;
-            other_base += (part.n_codes - part.n_elements) as u32;
+            other_base += part.n_others as u32;
             let labels = take(&mut part.raw.nodes.labels, last);
             let mut coordinates = take(&mut part.raw.nodes.coordinates, last);
             if !placed.frame.is_identity() {
-                for x in coordinates.chunks_exact_mut(3) {
-                    let moved = placed.frame.apply([x[0], x[1], x[2]]);
-                    x.copy_from_slice(&moved);
+                for x in coordinates.as_chunks_mut::<3>().0 {
+                    *x = placed.frame.apply(*x);
                 }
             }
             mesh.node_instance.resize(mesh.node_instance.len() + labels.len(), number as u16);
@@ -133,10 +136,10 @@ impl Assembly {
             append(&mut mesh.coordinates, coordinates);
             mesh.instances.push(placed.name.clone());
             for group in &mut part.raw.groups {
-                let Some(k) = kinds.iter().position(|(kind, _)| *kind == group.kind) else { continue };
+                let Some(k) = next_of_kind.iter().position(|(kind, _)| *kind == group.kind) else { continue };
                 let labels = take(&mut group.labels, last);
-                placed.group_base.push(running[k]);
-                running[k] += labels.len() as u32;
+                placed.group_base.push(next_of_kind[k].1);
+                next_of_kind[k].1 += labels.len() as u32;
                 let mut connectivity = take(&mut group.connectivity, last);
                 if placed.node_first > 0 {
                     connectivity.iter_mut().for_each(|node| *node += placed.node_first);
@@ -151,33 +154,36 @@ impl Assembly {
         Some(())
     }
 
-    /// Element code in the mesh of a code in an instance's part.
-    pub fn global_element(&self, placed: &Placed, code: u32) -> u32 {
-        let part = &self.parts[placed.part];
-        let code = code as usize;
-        if code >= part.n_elements {
-            return placed.other_base + (code - part.n_elements) as u32;
+    /// Index in the mesh of a node of an instance's part, or the code there of an element's code.
+    fn global(&self, entity: Entity, placed: &Placed, index: u32) -> u32 {
+        match entity {
+            Entity::Node => placed.node_first + index,
+            Entity::Element => match self.parts[placed.part].place_of(index as usize) {
+                ElementPlace::Group(group, at) => placed.group_base[group] + at as u32,
+                ElementPlace::Other(..) => placed.other_base + index - self.parts[placed.part].n_elements as u32,
+            },
         }
-        let group = part.group_first.iter().rposition(|first| *first <= code).unwrap_or(0);
-        placed.group_base[group] + (code - part.group_first[group]) as u32
+    }
+
+    fn all_global(&self, entity: Entity, placed: &Placed, local: &[u32]) -> Vec<u32> {
+        local.iter().map(|index| self.global(entity, placed, *index)).collect()
     }
 
     /// Instance of an element that is not computed, and its code in the instance's part.
     fn placed_other(&self, code: u32) -> Option<(&Placed, usize)> {
-        let placed = self.instances.iter().rfind(|p| p.other_base <= code && self.n_others(p) > 0)?;
+        let has_others = |placed: &Placed| self.parts[placed.part].n_others > 0;
+        let placed = self.instances.iter().rfind(|placed| placed.other_base <= code && has_others(placed))?;
         Some((placed, (code - placed.other_base) as usize + self.parts[placed.part].n_elements))
     }
 
-    /// Part and type of an element that is not computed.
-    pub fn other_of(&self, code: u32) -> Option<(usize, usize)> {
+    /// Name of the type of an element that is not computed.
+    pub fn type_of_other(&self, code: u32) -> Option<&str> {
         let (placed, local) = self.placed_other(code)?;
-        let kind = self.parts[placed.part].other_first.iter().rposition(|first| *first <= local)?;
-        Some((placed.part, kind))
-    }
-
-    fn n_others(&self, placed: &Placed) -> usize {
         let part = &self.parts[placed.part];
-        part.n_codes - part.n_elements
+        match part.place_of(local) {
+            ElementPlace::Other(kind, _) => Some(&part.raw.others[kind].name),
+            ElementPlace::Group(..) => None,
+        }
     }
 
     fn instance(&self, name: &str) -> Option<&Placed> {
@@ -197,37 +203,21 @@ impl Assembly {
         name.match_indices('.').find_map(|(at, _)| Some((self.instance(&name[..at])?, &name[at + 1..])))
     }
 
-    /// Nodes of a set or label as a card names them: `SET`, `12`, `INSTANCE.SET`, `INSTANCE.12`.
-    pub fn nodes_named(&self, name: &str) -> Option<Vec<u32>> {
-        let root = &self.parts[0];
-        if let Some(at) = root.raw.node_sets.find(name) {
-            return self.root_nodes.get(at).cloned();
+    /// Nodes, or codes of elements, of a set or label as a card names it: `SET`, `12`, `INSTANCE.SET`, `INSTANCE.12`.
+    pub fn members(&self, entity: Entity, name: &str) -> Option<Vec<u32>> {
+        if let Some(at) = self.parts[0].raw.sets(entity).find(name) {
+            return self.sets[0].of(entity).get(at).cloned();
         }
         if let Ok(label) = name.parse() {
-            return GlobalNodes(self).label("", label).map(|node| vec![node]);
+            return self.label(entity, "", label).map(|index| vec![index]);
         }
-        GlobalNodes(self).named("", name)
+        self.named(entity, "", name)
     }
 
-    /// Element codes of a set or label.
-    pub fn elements_named(&self, name: &str) -> Option<Vec<u32>> {
-        let root = &self.parts[0];
-        if let Some(at) = root.raw.element_sets.find(name) {
-            return self.root_elements.get(at).cloned();
-        }
-        if let Ok(label) = name.parse() {
-            return GlobalElements(self).label("", label).map(|element| vec![element]);
-        }
-        GlobalElements(self).named("", name)
-    }
-
-    /// What to say of a node set (or `elements`) that the assembly has not, but an instance has.
-    pub fn hint(&self, elements: bool, name: &str) -> String {
-        let has_it = |placed: &&Placed| {
-            let raw = &self.parts[placed.part].raw;
-            let sets = if elements { &raw.element_sets } else { &raw.node_sets };
-            placed.part > 0 && sets.find(name).is_some()
-        };
+    /// What to say of a set that the assembly has not, but an instance has.
+    pub fn hint(&self, entity: Entity, name: &str) -> String {
+        let has_it =
+            |placed: &&Placed| placed.part > 0 && self.parts[placed.part].raw.sets(entity).find(name).is_some();
         let found = self.instances.iter().find(has_it);
         found.map(|placed| format!(": did you mean `{}.{name}`?", placed.name)).unwrap_or_default()
     }
@@ -235,41 +225,51 @@ impl Assembly {
     /// Element codes of a set as a card inside an instance names it.
     pub fn elements_in(&self, instance: Option<usize>, name: &str) -> Option<Vec<u32>> {
         match instance.map(|i| &self.instances[i]) {
-            Some(placed) if placed.part > 0 => GlobalElements(self).named(&placed.name, name),
-            _ => self.elements_named(name),
+            Some(placed) if placed.part > 0 => self.named(Entity::Element, &placed.name, name),
+            _ => self.members(Entity::Element, name),
         }
+    }
+
+    /// The name of a set of an instance, or of the assembly itself, in the model: `INSTANCE.SET` or `SET`.
+    pub fn set_name(&self, instance: Option<usize>, set: &str) -> String {
+        instance.map_or_else(|| set.to_owned(), |i| format!("{}.{set}", self.instances[i].name))
+    }
+
+    /// The root, then every instance of another part: index of the part, and of the instance.
+    pub fn scopes(&self) -> Vec<(usize, Option<usize>)> {
+        let instances = self.instances.iter().enumerate().filter(|(_, placed)| placed.part > 0);
+        std::iter::once((0, None)).chain(instances.map(|(i, placed)| (placed.part, Some(i)))).collect()
     }
 
     /// All sets as the model keeps them, nodes and elements, without elements that are not computed; these by code in the
     /// third list. Empty element sets are left out.
     pub fn take_sets(&mut self) -> [Vec<NamedSet>; 3] {
-        let (mut nodes, mut elements) = (Vec::new(), Vec::new());
-        for placed in self.instances.iter().filter(|p| p.part > 0) {
-            let raw = &self.parts[placed.part].raw;
-            for (set, members) in raw.node_sets.list.iter().zip(&self.local_nodes[placed.part]) {
-                let members = members.iter().map(|node| node + placed.node_first).collect();
-                nodes.push(NamedSet { name: format!("{}.{}", placed.name, set.name), members });
-            }
-            for (set, members) in raw.element_sets.list.iter().zip(&self.local_elements[placed.part]) {
-                let members = members.iter().map(|code| self.global_element(placed, *code)).collect();
-                elements.push(NamedSet { name: format!("{}.{}", placed.name, set.name), members });
-            }
-        }
-        let root = &self.parts[0].raw;
-        for (set, members) in root.node_sets.list.iter().zip(std::mem::take(&mut self.root_nodes)) {
-            nodes.push(NamedSet { name: set.name.clone(), members });
-        }
-        for (set, members) in root.element_sets.list.iter().zip(std::mem::take(&mut self.root_elements)) {
-            elements.push(NamedSet { name: set.name.clone(), members });
-        }
+        let root = std::mem::take(&mut self.sets[0]);
+        let (nodes, mut elements) =
+            (self.named_sets(Entity::Node, root.nodes), self.named_sets(Entity::Element, root.elements));
         let mut others = Vec::new();
         for set in &mut elements {
             let members = set.members.extract_if(.., |code| *code >= self.n_elements).collect();
             others.push(NamedSet { name: set.name.clone(), members });
         }
-        let mut all = [nodes, elements, others];
-        all[1..].iter_mut().for_each(|sets| sets.retain(|set| !set.members.is_empty()));
-        all
+        for sets in [&mut elements, &mut others] {
+            sets.retain(|set| !set.members.is_empty());
+        }
+        [nodes, elements, others]
+    }
+
+    fn named_sets(&self, entity: Entity, of_root: Vec<Vec<u32>>) -> Vec<NamedSet> {
+        let mut sets = Vec::new();
+        for placed in self.instances.iter().filter(|placed| placed.part > 0) {
+            let names = &self.parts[placed.part].raw.sets(entity).list;
+            for (set, members) in names.iter().zip(self.sets[placed.part].of(entity)) {
+                let members = self.all_global(entity, placed, members);
+                sets.push(NamedSet { name: format!("{}.{}", placed.name, set.name), members });
+            }
+        }
+        let names = &self.parts[0].raw.sets(entity).list;
+        sets.extend(names.iter().zip(of_root).map(|(set, members)| NamedSet { name: set.name.clone(), members }));
+        sets
     }
 }
 
@@ -299,11 +299,11 @@ fn append<T: Copy>(to: &mut Vec<T>, from: Vec<T>) {
 }
 
 /// Indexes the parts and works out where each instance stands.
-fn place(raw: &mut RawDeck, log: &mut Log) -> Option<(Vec<IndexedPart>, Vec<Placed>)> {
+fn place(raw: &mut RawDeck, log: &mut Log) -> (Vec<IndexedPart>, Vec<Placed>) {
     let root = std::mem::take(&mut raw.root);
     let mut placed = Vec::new();
     if !root.has_no_mesh() || (raw.instances.is_empty() && raw.parts.is_empty()) {
-        placed.push(new_placed(String::new(), 0, Frame { origin: [0.; 3], rotation: super::frame::IDENTITY }));
+        placed.push(new_placed(String::new(), 0, Frame::GLOBAL));
     }
     let mut parts = vec![IndexedPart::new(root, log)];
     let mut numbers = HashMap::new();
@@ -315,7 +315,7 @@ fn place(raw: &mut RawDeck, log: &mut Log) -> Option<(Vec<IndexedPart>, Vec<Plac
         for (number, part) in parts.iter().enumerate().skip(1) {
             let text = format!("part `{}` is in no *INSTANCE: it is taken as it stands", part.raw.name);
             log.note(part.raw.place, text);
-            placed.push(new_placed(part.raw.name.clone(), number, Frame::from_instance(&[], None).ok()?));
+            placed.push(new_placed(part.raw.name.clone(), number, Frame::GLOBAL));
         }
     }
     for mut instance in std::mem::take(&mut raw.instances) {
@@ -323,46 +323,27 @@ fn place(raw: &mut RawDeck, log: &mut Log) -> Option<(Vec<IndexedPart>, Vec<Plac
         let translation = lines.next().unwrap_or_default();
         let frame = Frame::from_instance(translation, lines.next()).unwrap_or_else(|text| {
             log.error(instance.data.last().map_or(instance.place, |d| d.0), text);
-            Frame { origin: [0.; 3], rotation: super::frame::IDENTITY }
+            Frame::GLOBAL
         });
-        let named = numbers.get(&instance.part.to_uppercase()).copied();
         let own = std::mem::take(&mut instance.own);
-        let number = match (named, own.has_no_mesh()) {
-            (None, _) => {
-                log.absent(instance.place, format!("part `{}` does not exist", instance.part));
-                continue;
-            }
-            (Some(number), true) => {
-                if has_definitions(&own) {
-                    let text = format!(
-                        "instance `{}` adds sets or sections to its part: put them into the part",
-                        instance.name
-                    );
-                    log.error(instance.place, text);
-                }
-                number
-            }
-            (Some(number), false) => {
-                if parts[number].n_nodes > 0 {
-                    let text =
-                        format!("instance `{}` and its part `{}` both hold a mesh", instance.name, instance.part);
-                    log.error(instance.place, text);
-                }
-                parts.push(IndexedPart::new(own, log));
-                parts.len() - 1
-            }
+        let Some(mut number) = numbers.get(&instance.part.to_uppercase()).copied() else {
+            log.absent(instance.place, format!("part `{}` does not exist", instance.part));
+            continue;
         };
+        if !own.has_no_mesh() {
+            if parts[number].n_nodes > 0 {
+                let text = format!("instance `{}` and its part `{}` both hold a mesh", instance.name, instance.part);
+                log.error(instance.place, text);
+            }
+            number = parts.len();
+            parts.push(IndexedPart::new(own, log));
+        } else if own.has_definitions() {
+            let what = "adds sets or sections to its part: put them into the part";
+            log.error(instance.place, format!("instance `{}` {what}", instance.name));
+        }
         placed.push(new_placed(instance.name, number, frame));
     }
-    Some((parts, placed))
-}
-
-fn has_definitions(part: &RawPart) -> bool {
-    !(part.node_sets.list.is_empty()
-        && part.element_sets.list.is_empty()
-        && part.sections.is_empty()
-        && part.line_sections.is_empty()
-        && part.surfaces.is_empty())
+    (parts, placed)
 }
 
 fn new_placed(name: String, part: usize, frame: Frame) -> Placed {
@@ -378,166 +359,79 @@ fn nodes_of(elements: &[u32], add: impl Fn(u32, &mut Vec<u32>)) -> Vec<u32> {
     list
 }
 
-struct LocalElements<'a>(&'a IndexedPart);
+/// What a set inside a part may refer to.
+struct LocalScope<'a> {
+    part: &'a IndexedPart,
+    /// Members of the part's element sets.
+    element_sets: &'a [Vec<u32>],
+}
 
-impl Lookup for LocalElements<'_> {
-    const WHAT: &'static str = "element";
-    fn label(&self, _: &str, label: u32) -> Option<u32> {
-        self.0.elements.get(label)
+impl Lookup for LocalScope<'_> {
+    fn label(&self, entity: Entity, _: &str, label: u32) -> Option<u32> {
+        self.part.labels(entity).get(label)
     }
-    fn range(&self, _: &str, first: u32, last: u32, step: u32) -> Vec<u32> {
-        self.0.elements.range(first, last, step)
+
+    fn range(&self, entity: Entity, _: &str, [first, last, step]: [u32; 3]) -> Vec<u32> {
+        self.part.labels(entity).range(first, last, step)
     }
+
     fn has_instance(&self, instance: &str) -> bool {
         instance.is_empty()
     }
-    fn named(&self, _: &str, _: &str) -> Option<Vec<u32>> {
+
+    fn named(&self, _: Entity, _: &str, _: &str) -> Option<Vec<u32>> {
         None
     }
-    fn direct(&self, _: &str, members: &Members) -> Option<Vec<u32>> {
-        let (first, count) = match members {
-            Members::Elements(group, first, count) => (self.0.group_first.get(*group)? + first, *count),
-            Members::Others(group, first, count) => (self.0.other_first.get(*group)? + first, *count),
-            _ => return None,
+
+    fn direct(&self, _: Entity, _: &str, members: &Members) -> Option<Vec<u32>> {
+        match members {
+            Members::NodesOf(name) => {
+                let elements = self.element_sets.get(self.part.raw.element_sets.find(name)?)?;
+                Some(nodes_of(elements, |code, list| list.extend(self.part.nodes_of(code as usize))))
+            }
+            _ => self.part.direct(members),
+        }
+    }
+}
+
+/// What a set of the assembly, or of a flat deck, may refer to.
+impl Lookup for Assembly {
+    fn label(&self, entity: Entity, instance: &str, label: u32) -> Option<u32> {
+        let placed = self.instance(instance)?;
+        Some(self.global(entity, placed, self.parts[placed.part].labels(entity).get(label)?))
+    }
+
+    fn range(&self, entity: Entity, instance: &str, [first, last, step]: [u32; 3]) -> Vec<u32> {
+        let Some(placed) = self.instance(instance) else { return Vec::new() };
+        self.all_global(entity, placed, &self.parts[placed.part].labels(entity).range(first, last, step))
+    }
+
+    fn has_instance(&self, instance: &str) -> bool {
+        instance.is_empty() || self.instance(instance).is_some()
+    }
+
+    fn named(&self, entity: Entity, instance: &str, name: &str) -> Option<Vec<u32>> {
+        let (placed, rest) = if instance.is_empty() { self.split(name)? } else { (self.instance(instance)?, name) };
+        let part = &self.parts[placed.part];
+        if let Some(at) = part.raw.sets(entity).find(rest).filter(|_| placed.part > 0) {
+            return Some(self.all_global(entity, placed, self.sets.get(placed.part)?.of(entity).get(at)?));
+        }
+        Some(vec![self.global(entity, placed, part.labels(entity).get(rest.parse().ok()?)?)])
+    }
+
+    fn direct(&self, entity: Entity, instance: &str, members: &Members) -> Option<Vec<u32>> {
+        let Members::NodesOf(name) = members else {
+            return Some(self.all_global(entity, self.instance("")?, &self.parts[0].direct(members)?));
         };
-        Some((first as u32..(first + count) as u32).collect())
-    }
-}
-
-struct LocalNodes<'a>(&'a IndexedPart, &'a [Vec<u32>]);
-
-impl Lookup for LocalNodes<'_> {
-    const WHAT: &'static str = "node";
-    fn label(&self, _: &str, label: u32) -> Option<u32> {
-        self.0.nodes.get(label)
-    }
-    fn range(&self, _: &str, first: u32, last: u32, step: u32) -> Vec<u32> {
-        self.0.nodes.range(first, last, step)
-    }
-    fn has_instance(&self, instance: &str) -> bool {
-        instance.is_empty()
-    }
-    fn named(&self, _: &str, _: &str) -> Option<Vec<u32>> {
-        None
-    }
-    fn direct(&self, _: &str, members: &Members) -> Option<Vec<u32>> {
-        match members {
-            Members::Nodes(first, count) => Some((*first as u32..(first + count) as u32).collect()),
-            Members::NodesOf(name) => {
-                let part = self.0;
-                let elements = self.1.get(part.raw.element_sets.find(name)?)?;
-                Some(nodes_of(elements, |code, list| {
-                    let code = code as usize;
-                    if code >= part.n_elements {
-                        return list.extend(part.nodes_of_other(code));
-                    }
-                    let at = part.group_first.iter().rposition(|first| *first <= code).unwrap_or(0);
-                    let (group, i) = (&part.raw.groups[at], code - part.group_first[at]);
-                    let n = group.kind.n_nodes();
-                    list.extend_from_slice(group.connectivity.get(i * n..(i + 1) * n).unwrap_or_default());
-                }))
+        let elements = match instance {
+            "" => self.members(Entity::Element, name),
+            _ => self.named(Entity::Element, instance, name),
+        };
+        Some(nodes_of(&elements?, |code, list| match self.placed_other(code) {
+            Some((placed, local)) => {
+                list.extend(self.parts[placed.part].nodes_of(local).map(|node| placed.node_first + node));
             }
-            _ => None,
-        }
+            None => list.extend(self.mesh.place(code).into_iter().flat_map(|(group, at)| group.nodes(at))),
+        }))
     }
-}
-
-struct GlobalElements<'a>(&'a Assembly);
-
-impl Lookup for GlobalElements<'_> {
-    const WHAT: &'static str = "element";
-    fn label(&self, instance: &str, label: u32) -> Option<u32> {
-        let placed = self.0.instance(instance)?;
-        Some(self.0.global_element(placed, self.0.parts[placed.part].elements.get(label)?))
-    }
-    fn range(&self, instance: &str, first: u32, last: u32, step: u32) -> Vec<u32> {
-        let Some(placed) = self.0.instance(instance) else { return Vec::new() };
-        let local = self.0.parts[placed.part].elements.range(first, last, step);
-        local.into_iter().map(|code| self.0.global_element(placed, code)).collect()
-    }
-    fn has_instance(&self, instance: &str) -> bool {
-        instance.is_empty() || self.0.instance(instance).is_some()
-    }
-    fn named(&self, instance: &str, name: &str) -> Option<Vec<u32>> {
-        let (placed, rest) = if instance.is_empty() { self.0.split(name)? } else { (self.0.instance(instance)?, name) };
-        let part = &self.0.parts[placed.part];
-        if let Some(at) = part.raw.element_sets.find(rest) {
-            let local = self.0.local_elements.get(placed.part)?.get(at)?;
-            return Some(local.iter().map(|code| self.0.global_element(placed, *code)).collect());
-        }
-        let code = part.elements.get(rest.parse().ok()?)?;
-        Some(vec![self.0.global_element(placed, code)])
-    }
-    fn direct(&self, _: &str, members: &Members) -> Option<Vec<u32>> {
-        let root = &self.0.parts[0];
-        let placed = self.0.instance("")?;
-        let local = LocalElements(root).direct("", members)?;
-        Some(local.into_iter().map(|code| self.0.global_element(placed, code)).collect())
-    }
-}
-
-struct GlobalNodes<'a>(&'a Assembly);
-
-impl Lookup for GlobalNodes<'_> {
-    const WHAT: &'static str = "node";
-    fn label(&self, instance: &str, label: u32) -> Option<u32> {
-        let placed = self.0.instance(instance)?;
-        Some(placed.node_first + self.0.parts[placed.part].nodes.get(label)?)
-    }
-    fn range(&self, instance: &str, first: u32, last: u32, step: u32) -> Vec<u32> {
-        let Some(placed) = self.0.instance(instance) else { return Vec::new() };
-        let mut nodes = self.0.parts[placed.part].nodes.range(first, last, step);
-        nodes.iter_mut().for_each(|node| *node += placed.node_first);
-        nodes
-    }
-    fn has_instance(&self, instance: &str) -> bool {
-        instance.is_empty() || self.0.instance(instance).is_some()
-    }
-    fn named(&self, instance: &str, name: &str) -> Option<Vec<u32>> {
-        let (placed, rest) = if instance.is_empty() { self.0.split(name)? } else { (self.0.instance(instance)?, name) };
-        let part = &self.0.parts[placed.part];
-        if let Some(at) = part.raw.node_sets.find(rest) {
-            let local = self.0.local_nodes.get(placed.part)?.get(at)?;
-            return Some(local.iter().map(|node| node + placed.node_first).collect());
-        }
-        let node = part.nodes.get(rest.parse().ok()?)?;
-        Some(vec![placed.node_first + node])
-    }
-    fn direct(&self, instance: &str, members: &Members) -> Option<Vec<u32>> {
-        match members {
-            Members::Nodes(first, count) => {
-                let placed = self.0.instance("")?;
-                Some((placed.node_first + *first as u32..placed.node_first + (first + count) as u32).collect())
-            }
-            Members::NodesOf(name) => {
-                let elements = if instance.is_empty() {
-                    self.0.elements_named(name)?
-                } else {
-                    GlobalElements(self.0).named(instance, name)?
-                };
-                let assembly = self.0;
-                Some(nodes_of(&elements, |code, list| match assembly.placed_other(code) {
-                    Some((placed, local)) => {
-                        let nodes = assembly.parts[placed.part].nodes_of_other(local);
-                        list.extend(nodes.map(|node| placed.node_first + node));
-                    }
-                    None => list.extend(kind_and_nodes(&assembly.mesh, code).into_iter().flat_map(|(_, nodes)| nodes)),
-                }))
-            }
-            _ => None,
-        }
-    }
-}
-
-/// Kind and node indices of an element.
-pub(super) fn kind_and_nodes(mesh: &Mesh, element: u32) -> Option<(ElementKind, &[u32])> {
-    let mut at = element as usize;
-    for group in &mesh.groups {
-        if at < group.len() {
-            let n = group.kind.n_nodes();
-            return group.connectivity.get(at * n..(at + 1) * n).map(|nodes| (group.kind, nodes));
-        }
-        at -= group.len();
-    }
-    None
 }

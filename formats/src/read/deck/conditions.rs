@@ -4,14 +4,13 @@ use std::collections::HashSet;
 
 use super::Step;
 use super::assembly::Assembly;
+use super::data::{Entry, entries, numbers};
 use super::frame::unit;
 use super::keywords::IgnoreList;
-use super::lexer::{Card, DataLine, fields, text};
+use super::lexer::{Card, Place};
 use super::lines::GravityOfSet;
 use super::log::Log;
-use super::materials::numbers;
-use super::numbers::{real, whole};
-use super::raw::RawDeck;
+use super::raw::{Entity, RawDeck};
 use super::sections::unique_name;
 use super::surfaces::{faces_of, surface_faces};
 use crate::dynamics::{Amplitude, AmplitudeShape, Boundary, BoundaryKind, Increment, InitialVelocity, Load, LoadKind};
@@ -82,27 +81,16 @@ impl<'a> Conditions<'a> {
         // What others refer to comes first: a deck may define it after its use.
         for card in deck.cards.iter().map(|c| &c.card) {
             match card.keyword.key.as_str() {
-                "AMPLITUDE" => {
-                    let before = self.amplitudes.len();
-                    self.amplitude(card, log);
-                    if self.amplitudes.len() == before {
-                        self.bad_amplitudes.push(card.keyword.get("NAME").unwrap_or_default().to_owned());
-                    }
-                }
+                "AMPLITUDE" => self.amplitude(card, log),
                 "DYNAMIC" => self.dynamic(card, log),
                 _ => {}
             }
         }
-        if let (Some(raw), Some(step)) = (deck.steps.first().filter(|s| s.ramp), &self.step) {
+        if let (Some(raw), Some(step)) = (deck.steps.first().filter(|s| s.ramp), self.step) {
             log.note(raw.place, "AMPLITUDE=RAMP: what names no amplitude grows linearly over the step");
             self.default_amplitude = Some(self.amplitudes.len() as u32);
-            self.amplitudes.push(Amplitude {
-                name: "RAMP".into(),
-                shape: AmplitudeShape::Tabular { times: vec![0., step.time], values: vec![0., 1.] },
-                scale: 1.,
-                delay: 0.,
-                absolute: false,
-            });
+            let (times, values) = (vec![0., step.time], vec![0., 1.]);
+            self.push_amplitude("RAMP", AmplitudeShape::Tabular { times, values }, false);
         }
         let mut stepped = false;
         for entry in &deck.cards {
@@ -123,22 +111,22 @@ impl<'a> Conditions<'a> {
                         log.note(card.keyword.place, "no bulk viscosity is applied");
                     }
                 }
-                "STEP" if self.step.is_some() => match (card.keyword.word("NLGEOM") == "NO", self.lines) {
-                    (false, false) => log.note(card.keyword.place, "nlgeom: solved as small-strain linear"),
-                    (true, true) => {
-                        log.note(card.keyword.place, "NLGEOM=NO: springs turn with their ends all the same")
+                "STEP" if self.step.is_some() => {
+                    let place = card.keyword.place;
+                    match (card.keyword.word("NLGEOM") == "NO", self.lines) {
+                        (false, false) => log.note(place, "nlgeom: solved as small-strain linear"),
+                        (true, true) => log.note(place, "NLGEOM=NO: springs turn with their ends all the same"),
+                        _ => {}
                     }
-                    _ => {}
-                },
+                }
                 _ => {}
             }
         }
     }
 
     fn amplitude(&mut self, card: &Card, log: &mut Log) {
-        let place = card.keyword.place;
-        let name = card.keyword.get("NAME").unwrap_or_default().to_owned();
-        if self.amplitudes.iter().any(|a| a.name.eq_ignore_ascii_case(&name)) {
+        let (place, name) = (card.keyword.place, card.keyword.value("NAME"));
+        if self.amplitudes.iter().any(|a| a.name.eq_ignore_ascii_case(name)) {
             return log.error(place, format!("amplitude `{name}` is defined twice"));
         }
         for flag in ["SHIFTX", "SHIFTY"] {
@@ -146,60 +134,17 @@ impl<'a> Conditions<'a> {
                 log.error(place, format!("amplitude `{name}`: {flag} is not supported: write the shifted table"));
             }
         }
-        let definition = card.keyword.word("DEFINITION");
-        let values: Vec<f64> = numbers(card, log).concat();
-        let shape = match definition.as_str() {
-            "" | "TABULAR" | "SMOOTHSTEP" | "EQUALLYSPACED" => {
-                let (times, values) = if definition == "EQUALLYSPACED" {
-                    let number = |key: &str| card.keyword.get(key).and_then(|v| real(v.as_bytes()));
-                    let start = number("BEGIN").unwrap_or(0.);
-                    let Some(interval) = number("FIXEDINTERVAL").filter(|interval| *interval > 0.) else {
-                        let text = "EQUALLY SPACED needs a positive FIXED INTERVAL=";
-                        return log.error(place, format!("amplitude `{name}`: {text}"));
-                    };
-                    ((0..values.len()).map(|i| start + interval * i as f64).collect(), values)
-                } else if values.len() % 2 == 1 {
-                    return log.error(place, format!("amplitude `{name}` has a time without a value"));
-                } else {
-                    (values.iter().step_by(2).copied().collect(), values.iter().skip(1).step_by(2).copied().collect())
-                };
-                let times: Vec<f64> = times;
-                let smooth = definition == "SMOOTHSTEP";
-                let backwards = times.windows(2).position(|t| if smooth { t[1] <= t[0] } else { t[1] < t[0] });
-                if let Some(at) = backwards {
-                    return log
-                        .error(place, format!("amplitude `{name}`: time {} follows {}", times[at + 1], times[at]));
-                }
-                if times.is_empty() {
-                    return log.error(place, format!("amplitude `{name}` has no data"));
-                }
-                if card.keyword.get("SMOOTH").and_then(|v| real(v.as_bytes())).is_some_and(|v| v != 0.) {
-                    log.note(place, format!("amplitude `{name}`: SMOOTH= is not applied"));
-                }
-                if smooth {
-                    AmplitudeShape::SmoothStep { times, values }
-                } else {
-                    AmplitudeShape::Tabular { times, values }
-                }
+        match amplitude_shape(card, log) {
+            Ok(shape) => self.push_amplitude(name, shape, card.keyword.word("VALUE") == "ABSOLUTE"),
+            Err(what) => {
+                log.error(place, format!("amplitude `{name}`{what}"));
+                self.bad_amplitudes.push(name.to_owned());
             }
-            "PERIODIC" => match values.as_slice() {
-                [n, omega, start, constant, terms @ ..] if *n == (terms.len() / 2) as f64 && terms.len() % 2 == 0 => {
-                    let terms = terms.chunks_exact(2).map(|t| [t[0], t[1]]).collect();
-                    AmplitudeShape::Periodic { omega: *omega, start: *start, constant: *constant, terms }
-                }
-                _ => {
-                    let text = "PERIODIC takes N, ω, t0 and A0, then N pairs of A and B";
-                    return log.error(place, format!("amplitude `{name}`: {text}"));
-                }
-            },
-            _ => {
-                let given = card.keyword.get("DEFINITION").unwrap_or_default();
-                let known = "TABULAR, SMOOTH STEP, PERIODIC or EQUALLY SPACED";
-                return log.error(place, format!("amplitude `{name}`: DEFINITION={given} is not supported: {known}"));
-            }
-        };
-        let absolute = card.keyword.word("VALUE") == "ABSOLUTE";
-        self.amplitudes.push(Amplitude { name, shape, scale: 1., delay: 0., absolute });
+        }
+    }
+
+    fn push_amplitude(&mut self, name: &str, shape: AmplitudeShape, absolute: bool) {
+        self.amplitudes.push(Amplitude { name: name.to_owned(), shape, scale: 1., delay: 0., absolute });
     }
 
     fn dynamic(&mut self, card: &Card, log: &mut Log) {
@@ -223,19 +168,16 @@ impl<'a> Conditions<'a> {
             Increment::Fixed(first)
         } else {
             if largest > 0. {
-                log.note(
-                    place,
-                    format!("the largest increment {largest} is not used: the increment is the stable one"),
-                );
+                let text = format!("the largest increment {largest} is not used: the increment is the stable one");
+                log.note(place, text);
             }
-            let factor = card.keyword.get("SCALEFACTOR").map(|f| real(f.as_bytes()).filter(|f| *f > 0.));
-            let factor = factor.unwrap_or(Some(SAFETY)).unwrap_or_else(|| {
+            let factor = card.keyword.real("SCALEFACTOR").filter(|factor| *factor > 0.);
+            if factor.is_none() && card.keyword.has("SCALEFACTOR") {
                 log.error(place, "SCALE FACTOR= must be positive");
-                SAFETY
-            });
-            Increment::Automatic { factor }
+            }
+            Increment::Automatic { factor: factor.unwrap_or(SAFETY) }
         };
-        if card.keyword.get("ALPHA").and_then(|a| real(a.as_bytes())).is_some_and(|a| a != 0.) {
+        if card.keyword.real("ALPHA").is_some_and(|alpha| alpha != 0.) {
             log.note(place, "ALPHA= of *DYNAMIC is not used: central differences");
         }
         self.step = Some(Step { time, increment });
@@ -250,15 +192,17 @@ impl<'a> Conditions<'a> {
         found.map(|i| i as u32)
     }
 
-    fn nodes(&self, name: &str, line: &DataLine, log: &mut Log) -> Option<Vec<u32>> {
-        let found = self.assembly.nodes_named(name);
+    /// Nodes of the set or label that a line begins with.
+    fn nodes(&self, entry: &Entry, log: &mut Log) -> Option<Vec<u32>> {
+        let name = entry.text(0);
+        let found = self.assembly.members(Entity::Node, &name);
         match &found {
             None => {
-                let hint = self.assembly.hint(false, name);
-                log.absent(line.place, format!("there is no node or node set `{name}`{hint}"));
+                let hint = self.assembly.hint(Entity::Node, &name);
+                log.absent(entry.place, format!("there is no node or node set `{name}`{hint}"));
             }
             Some(nodes) if nodes.is_empty() => {
-                log.warning(line.place, format!("node set `{name}` is empty: this line does nothing"));
+                log.warning(entry.place, format!("node set `{name}` is empty: this line does nothing"));
             }
             Some(_) => {}
         }
@@ -266,35 +210,35 @@ impl<'a> Conditions<'a> {
     }
 
     /// A component that the mesh has; none, without an error, for one that a zero value may name all the same.
-    fn component(&self, dof: u32, value: f64, line: &DataLine, log: &mut Log) -> Option<u8> {
+    fn component(&self, dof: u32, value: f64, place: Place, log: &mut Log) -> Option<u8> {
         match dof {
             1..=3 if dof <= u32::from(self.dimension) => Some(dof as u8 - 1),
             1..=6 if value == 0. => None,
             4..=6 if self.ignore.covers(&["COUPLING", "RIGID BODY"]) => {
-                log.note(line.place, "rotations have no effect without the constraint that is ignored");
+                log.note(place, "rotations have no effect without the constraint that is ignored");
                 None
             }
             11..=30 if self.ignore.covers(&["TEMPERATURE"]) => {
-                log.note(line.place, "temperatures have no effect here");
+                log.note(place, "temperatures have no effect here");
                 None
             }
             11..=30 => {
                 let text = "is a temperature, which is not computed; --ignore TEMPERATURE leaves it out";
-                log.error(line.place, format!("degree of freedom {dof} {text}"));
+                log.error(place, format!("degree of freedom {dof} {text}"));
                 None
             }
             3 => {
-                log.absent(line.place, "component 3 does not exist in a 2D model");
+                log.absent(place, "component 3 does not exist in a 2D model");
                 None
             }
             4..=6 => {
                 let text =
                     "is a rotation, which solid elements have not; --ignore COUPLING leaves it out with what it drives";
-                log.error(line.place, format!("degree of freedom {dof} {text}"));
+                log.error(place, format!("degree of freedom {dof} {text}"));
                 None
             }
             _ => {
-                log.error(line.place, format!("degree of freedom {dof} is not computed (1, 2 and 3 are)"));
+                log.error(place, format!("degree of freedom {dof} is not computed (1, 2 and 3 are)"));
                 None
             }
         }
@@ -321,32 +265,30 @@ impl<'a> Conditions<'a> {
         let amplitude = self.amplitude_of(card, log);
         // Writers without sets give a line a node: equal lines for bare nodes become one entry a component.
         let mut run: Option<(u32, u32, u64, usize)> = None;
-        for line in &card.data {
-            let bytes = log.line(line);
-            let entries: Vec<&[u8]> = fields(&bytes).collect();
-            let name = entries.first().map(|f| text(f)).unwrap_or_default();
-            let Some(nodes) = self.nodes(&name, line, log) else { continue };
-            let bare = name.bytes().all(|b| b.is_ascii_digit());
+        for entry in entries(card, log) {
+            let name = entry.text(0);
+            let Some(nodes) = self.nodes(&entry, log) else { continue };
+            let bare = is_label(&name);
             let before = run.take().filter(|_| bare);
-            let word = entries.get(1).map(|f| text(f).to_uppercase()).unwrap_or_default();
-            if let Some((_, dofs)) = NAMED_KINDS.iter().find(|(kind, _)| *kind == word && !has_more(&entries, 2)) {
+            let word = entry.word(1);
+            if let Some((_, dofs)) = NAMED_KINDS.iter().find(|(kind, _)| *kind == word && !entry.has_more(2)) {
                 let dimension = self.dimension;
                 for dof in dofs.iter().filter(|dof| **dof <= dimension) {
                     self.push_boundary(&name, nodes.clone(), dof - 1, BoundaryKind::Displacement, 0., None);
                 }
                 continue;
             }
-            let dof = |i: usize| entries.get(i).filter(|f| !f.is_empty()).map(|f| whole(f));
-            let first = dof(1).flatten();
-            let last = dof(2).unwrap_or(first);
-            let value = entries.get(3).filter(|f| !f.is_empty()).map_or(Some(0.), |f| real(f));
-            let value = value.filter(|_| !has_more(&entries, 4));
-            let (Some(first), Some(last), Some(value)) = (first, last, value) else {
-                log.error(line.place, "a boundary condition is: set, first and last degree of freedom, value; or: set, ENCASTRE, PINNED, XSYMM, …");
+            let first = entry.whole(1);
+            let last = if entry.has(2) { entry.whole(2) } else { first };
+            let value = if entry.has(3) { entry.real(3) } else { Some(0.) };
+            let (Some(first), Some(last), Some(value), false) = (first, last, value, entry.has_more(4)) else {
+                let text = "a boundary condition is: set, first and last degree of freedom, value; or: set, ENCASTRE, \
+                            PINNED, XSYMM, …";
+                log.error(entry.place, text);
                 continue;
             };
             if first > last || first == 0 {
-                log.error(line.place, format!("degrees of freedom {first} to {last}"));
+                log.error(entry.place, format!("degrees of freedom {first} to {last}"));
                 continue;
             }
             if let Some((_, _, _, start)) = before.filter(|b| (b.0, b.1, b.2) == (first, last, value.to_bits())) {
@@ -358,9 +300,9 @@ impl<'a> Conditions<'a> {
                 run = Some((first, last, value.to_bits(), self.boundaries.len()));
             }
             for dof in first..=last.min(first.saturating_add(8)) {
-                let Some(component) = self.component(dof, value, line, log) else { continue };
+                let Some(component) = self.component(dof, value, entry.place, log) else { continue };
                 if value != 0. && amplitude.is_none() && kind == BoundaryKind::Displacement {
-                    log.note(line.place, "a displacement without an amplitude jumps to its value at t = 0");
+                    log.note(entry.place, "a displacement without an amplitude jumps to its value at t = 0");
                 }
                 self.push_boundary(&name, nodes.clone(), component, kind, value, amplitude);
             }
@@ -390,21 +332,25 @@ impl<'a> Conditions<'a> {
                 return log.error(place, text + "; --ignore \"INITIAL CONDITIONS\" leaves all of them out");
             }
         }
-        for line in &card.data {
-            let bytes = log.line(line);
-            let entries: Vec<&[u8]> = fields(&bytes).collect();
-            let name = entries.first().map(|f| text(f)).unwrap_or_default();
-            let Some(nodes) = self.nodes(&name, line, log) else { continue };
-            let (dof, value) = (entries.get(1).and_then(|f| whole(f)), entries.get(2).and_then(|f| real(f)));
-            let (Some(dof), Some(value), false) = (dof, value, has_more(&entries, 3)) else {
-                log.error(line.place, "an initial velocity is: set, component, value");
+        for entry in entries(card, log) {
+            let Some((nodes, dof, component, value)) =
+                self.nodal_value(&entry, "an initial velocity is: set, component, value", log)
+            else {
                 continue;
             };
-            if let Some(component) = self.component(dof, value, line, log) {
-                let name = unique_name(&format!("{name}.{dof}"), &mut self.initial_names);
-                self.initial_velocities.push(InitialVelocity { name, nodes, component, value });
-            }
+            let name = unique_name(&format!("{}.{dof}", entry.text(0)), &mut self.initial_names);
+            self.initial_velocities.push(InitialVelocity { name, nodes, component, value });
         }
+    }
+
+    /// Nodes, degree of freedom, component and value of a line that is: set, degree of freedom, value.
+    fn nodal_value(&self, entry: &Entry, expected: &str, log: &mut Log) -> Option<(Vec<u32>, u32, u8, f64)> {
+        let nodes = self.nodes(entry, log)?;
+        let (Some(dof), Some(value), false) = (entry.whole(1), entry.real(2), entry.has_more(3)) else {
+            log.error(entry.place, expected);
+            return None;
+        };
+        Some((nodes, dof, self.component(dof, value, entry.place, log)?, value))
     }
 
     /// Parameters that change what a load means. Loads on surfaces follow unless they say otherwise: of small strains, all one.
@@ -430,18 +376,11 @@ impl<'a> Conditions<'a> {
         let amplitude = self.amplitude_of(card, log);
         // As for boundary conditions, for ascending nodes (a node that comes twice is loaded twice).
         let mut run: Option<u32> = None;
-        for line in &card.data {
-            let bytes = log.line(line);
-            let entries: Vec<&[u8]> = fields(&bytes).collect();
-            let set = entries.first().map(|f| text(f)).unwrap_or_default();
-            let Some(nodes) = self.nodes(&set, line, log) else { continue };
-            let (dof, value) = (entries.get(1).and_then(|f| whole(f)), entries.get(2).and_then(|f| real(f)));
-            let (Some(dof), Some(magnitude), false) = (dof, value, has_more(&entries, 3)) else {
-                log.error(line.place, "a concentrated load is: set, component, magnitude");
-                continue;
-            };
-            let Some(component) = self.component(dof, magnitude, line, log) else { continue };
-            let bare = set.bytes().all(|b| b.is_ascii_digit());
+        for entry in entries(card, log) {
+            let expected = "a concentrated load is: set, component, magnitude";
+            let Some((nodes, dof, component, magnitude)) = self.nodal_value(&entry, expected, log) else { continue };
+            let set = entry.text(0);
+            let bare = is_label(&set);
             if bare
                 && run == Some(dof)
                 && let Some(Load { kind: LoadKind::Concentrated { nodes: to, .. }, magnitude: same, .. }) =
@@ -454,9 +393,7 @@ impl<'a> Conditions<'a> {
                 continue;
             }
             run = bare.then_some(dof);
-            let mut direction = [0.; 3];
-            direction[usize::from(component)] = 1.;
-            let kind = LoadKind::Concentrated { nodes, weights: Vec::new(), direction };
+            let kind = LoadKind::Concentrated { nodes, weights: Vec::new(), direction: along(component.into()) };
             self.push_load(&format!("{set}.{dof}"), kind, magnitude, amplitude);
         }
     }
@@ -464,19 +401,15 @@ impl<'a> Conditions<'a> {
     fn distributed(&mut self, card: &Card, log: &mut Log) {
         self.check_load(card, log);
         let amplitude = self.amplitude_of(card, log);
-        for line in &card.data {
-            let bytes = log.line(line);
-            let entries: Vec<&[u8]> = fields(&bytes).collect();
-            let set = entries.first().map(|f| text(f)).unwrap_or_default();
-            let label = entries.get(1).map(|f| text(f).to_uppercase()).unwrap_or_default();
-            let found = if set.is_empty() {
-                Some((0..self.assembly.n_elements).collect())
-            } else {
-                self.assembly.elements_named(&set)
+        for entry in entries(card, log) {
+            let (set, label) = (entry.text(0), entry.word(1));
+            let found = match set.as_str() {
+                "" => Some((0..self.assembly.n_elements).collect()),
+                set => self.assembly.members(Entity::Element, set),
             };
             let Some(mut elements) = found else {
-                let hint = self.assembly.hint(true, &set);
-                log.absent(line.place, format!("there is no element or element set `{set}`{hint}"));
+                let hint = self.assembly.hint(Entity::Element, &set);
+                log.absent(entry.place, format!("there is no element or element set `{set}`{hint}"));
                 continue;
             };
             // Springs and masses have gravity, too; a load that names no set is on all of them.
@@ -486,56 +419,16 @@ impl<'a> Conditions<'a> {
             elements.retain(|code| *code < self.assembly.n_elements);
             if elements.is_empty() && codes.is_empty() && (is_of_set || !on_lines) {
                 let text = format!("element set `{set}` has no element that is computed: this line does nothing");
-                log.warning(line.place, text);
+                log.warning(entry.place, text);
                 if self.lines {
                     continue;
                 }
             }
-            let values: Vec<Option<f64>> = entries.iter().skip(2).map(|f| real(f)).collect();
-            let Some(magnitude) = values.first().copied().flatten() else {
-                log.error(line.place, "a distributed load is: element set, kind such as P1, BX or GRAV, magnitude");
+            let Some(magnitude) = entry.real(2) else {
+                log.error(entry.place, "a distributed load is: element set, kind such as P1, BX or GRAV, magnitude");
                 continue;
             };
-            let kind = match label.as_str() {
-                "BX" | "BY" | "BZ" => {
-                    let component = usize::from(label.as_bytes()[1] - b'X');
-                    if component >= usize::from(self.dimension) {
-                        log.absent(line.place, format!("{label} does not exist in a 2D model"));
-                        continue;
-                    }
-                    let mut direction = [0.; 3];
-                    direction[component] = 1.;
-                    LoadKind::Body { elements, direction }
-                }
-                "GRAV" => match direction(&values[1..]) {
-                    Some(direction) => LoadKind::Gravity { elements, direction },
-                    None => {
-                        log.error(line.place, "GRAV is: element set, GRAV, magnitude, and a direction");
-                        continue;
-                    }
-                },
-                _ => {
-                    let face = label.strip_prefix('P').and_then(|n| n.parse::<usize>().ok()).filter(|n| *n > 0);
-                    let Some(face) = face else {
-                        let known = "P1 to P6, BX, BY, BZ and GRAV are";
-                        log.error(line.place, format!("distributed load `{label}` is not supported ({known})"));
-                        continue;
-                    };
-                    match faces_of(&self.assembly.mesh, &elements, face) {
-                        Ok((faces, owners)) => {
-                            if faces.is_empty() && !elements.is_empty() {
-                                let text = format!("face {face} has vanished, as its corners are one node or two");
-                                log.warning(line.place, text + ": this line does nothing");
-                            }
-                            LoadKind::Pressure { faces, elements: owners }
-                        }
-                        Err(what) => {
-                            log.error(line.place, what);
-                            continue;
-                        }
-                    }
-                }
-            };
+            let Some(kind) = self.element_load(&label, elements, &entry, log) else { continue };
             let name = if set.is_empty() { label } else { format!("{set}.{label}") };
             let name = self.push_load(&name, kind, magnitude, amplitude);
             if is_of_set {
@@ -544,35 +437,66 @@ impl<'a> Conditions<'a> {
         }
     }
 
+    /// What a line of `*DLOAD` with a label means for some elements.
+    fn element_load(&self, label: &str, elements: Vec<u32>, entry: &Entry, log: &mut Log) -> Option<LoadKind> {
+        let place = entry.place;
+        if let Some(component) = ["BX", "BY", "BZ"].iter().position(|body| *body == label) {
+            if component < usize::from(self.dimension) {
+                return Some(LoadKind::Body { elements, direction: along(component) });
+            }
+            log.absent(place, format!("{label} does not exist in a 2D model"));
+            return None;
+        }
+        if label == "GRAV" {
+            let direction = direction(entry);
+            if direction.is_none() {
+                log.error(place, "GRAV is: element set, GRAV, magnitude, and a direction");
+            }
+            return direction.map(|direction| LoadKind::Gravity { elements, direction });
+        }
+        let Some(face) = label.strip_prefix('P').and_then(|n| n.parse::<usize>().ok()).filter(|n| *n > 0) else {
+            let known = "P1 to P6, BX, BY, BZ and GRAV are";
+            log.error(place, format!("distributed load `{label}` is not supported ({known})"));
+            return None;
+        };
+        match faces_of(&self.assembly.mesh, &elements, face) {
+            Ok((faces, owners)) => {
+                if faces.is_empty() && !elements.is_empty() {
+                    let text = format!("face {face} has vanished, as its corners are one node or two");
+                    log.warning(place, text + ": this line does nothing");
+                }
+                Some(LoadKind::Pressure { faces, elements: owners })
+            }
+            Err(what) => {
+                log.error(place, what);
+                None
+            }
+        }
+    }
+
     fn on_surface(&mut self, card: &Card, log: &mut Log) {
         self.check_load(card, log);
         let amplitude = self.amplitude_of(card, log);
-        for line in &card.data {
-            let bytes = log.line(line);
-            let entries: Vec<&[u8]> = fields(&bytes).collect();
-            let surface = entries.first().map(|f| text(f)).unwrap_or_default();
-            let label = entries.get(1).map(|f| text(f).to_uppercase()).unwrap_or_default();
-            let values: Vec<Option<f64>> = entries.iter().skip(2).map(|f| real(f)).collect();
-            let Some(magnitude) = values.first().copied().flatten() else {
-                log.error(line.place, "a surface load is: surface, P or TRVEC, magnitude");
+        for entry in entries(card, log) {
+            let (place, surface, label) = (entry.place, entry.text(0), entry.word(1));
+            let Some(magnitude) = entry.real(2) else {
+                log.error(place, "a surface load is: surface, P or TRVEC, magnitude");
                 continue;
             };
-            let Some((faces, elements)) = surface_faces(self.assembly, &surface, line.place, log) else { continue };
+            let Some((faces, elements)) = surface_faces(self.assembly, &surface, place, log) else { continue };
             if faces.is_empty() {
                 let text = format!("surface `{surface}` has no face of an element that is computed");
-                log.warning(line.place, text + ": this line does nothing");
+                log.warning(place, text + ": this line does nothing");
             }
-            let kind = match label.as_str() {
-                "P" => LoadKind::Pressure { faces, elements },
-                "TRVEC" => match direction(&values[1..]) {
-                    Some(direction) => LoadKind::Traction { faces, elements, direction },
-                    None => {
-                        log.error(line.place, "TRVEC is: surface, TRVEC, magnitude, and a direction");
-                        continue;
-                    }
-                },
+            let kind = match (label.as_str(), direction(&entry)) {
+                ("P", _) => LoadKind::Pressure { faces, elements },
+                ("TRVEC", Some(direction)) => LoadKind::Traction { faces, elements, direction },
+                ("TRVEC", None) => {
+                    log.error(place, "TRVEC is: surface, TRVEC, magnitude, and a direction");
+                    continue;
+                }
                 _ => {
-                    log.error(line.place, format!("surface load `{label}` is not supported (P and TRVEC are)"));
+                    log.error(place, format!("surface load `{label}` is not supported (P and TRVEC are)"));
                     continue;
                 }
             };
@@ -581,13 +505,58 @@ impl<'a> Conditions<'a> {
     }
 }
 
-/// Whether anything stands behind the first `n` fields: somebody means something by it.
-fn has_more(entries: &[&[u8]], n: usize) -> bool {
-    entries.iter().skip(n).any(|field| !field.is_empty())
+/// The shape of an amplitude, or what is wrong, to be put behind the amplitude's name.
+fn amplitude_shape(card: &Card, log: &mut Log) -> Result<AmplitudeShape, String> {
+    let keyword = &card.keyword;
+    let definition = keyword.word("DEFINITION");
+    let given: Vec<f64> = numbers(card, log).concat();
+    let (times, values): (Vec<f64>, Vec<f64>) = match definition.as_str() {
+        "" | "TABULAR" | "SMOOTHSTEP" if given.len() % 2 == 1 => return Err(" has a time without a value".into()),
+        "" | "TABULAR" | "SMOOTHSTEP" => given.chunks_exact(2).map(|pair| (pair[0], pair[1])).unzip(),
+        "EQUALLYSPACED" => {
+            let start = keyword.real("BEGIN").unwrap_or(0.);
+            let interval = keyword.real("FIXEDINTERVAL").filter(|interval| *interval > 0.);
+            let interval = interval.ok_or(": EQUALLY SPACED needs a positive FIXED INTERVAL=")?;
+            ((0..given.len()).map(|i| start + interval * i as f64).collect(), given)
+        }
+        "PERIODIC" => {
+            return match given.as_slice() {
+                [n, omega, start, constant, terms @ ..] if *n == (terms.len() / 2) as f64 && terms.len() % 2 == 0 => {
+                    let terms = terms.as_chunks::<2>().0.to_vec();
+                    Ok(AmplitudeShape::Periodic { omega: *omega, start: *start, constant: *constant, terms })
+                }
+                _ => Err(": PERIODIC takes N, ω, t0 and A0, then N pairs of A and B".into()),
+            };
+        }
+        _ => {
+            let known = "TABULAR, SMOOTH STEP, PERIODIC or EQUALLY SPACED";
+            return Err(format!(": DEFINITION={} is not supported: {known}", keyword.value("DEFINITION")));
+        }
+    };
+    let smooth = definition == "SMOOTHSTEP";
+    if let Some(pair) = times.windows(2).find(|t| if smooth { t[1] <= t[0] } else { t[1] < t[0] }) {
+        return Err(format!(": time {} follows {}", pair[1], pair[0]));
+    }
+    if times.is_empty() {
+        return Err(" has no data".into());
+    }
+    if keyword.real("SMOOTH").is_some_and(|smooth| smooth != 0.) {
+        log.note(keyword.place, format!("amplitude `{}`: SMOOTH= is not applied", keyword.value("NAME")));
+    }
+    Ok(if smooth { AmplitudeShape::SmoothStep { times, values } } else { AmplitudeShape::Tabular { times, values } })
 }
 
-/// A unit vector from up to three fields.
-fn direction(values: &[Option<f64>]) -> Option<[f64; 3]> {
-    let component = |i: usize| values.get(i).copied().flatten().unwrap_or(0.);
-    unit([component(0), component(1), component(2)])
+/// Whether a name is a label rather than a set.
+fn is_label(name: &str) -> bool {
+    name.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// The unit vector along a component.
+fn along(component: usize) -> [f64; 3] {
+    std::array::from_fn(|k| if k == component { 1. } else { 0. })
+}
+
+/// A unit vector from up to three fields behind a magnitude.
+fn direction(entry: &Entry) -> Option<[f64; 3]> {
+    unit([3, 4, 5].map(|at| entry.real(at).unwrap_or(0.)))
 }

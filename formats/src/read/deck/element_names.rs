@@ -1,5 +1,34 @@
 //! What the name of an element type says of its nodes.
 
+use super::keywords::has_word;
+use crate::mesh::ElementKind;
+
+/// Shells and membranes of three and four nodes.
+const SHELLS: [(ElementKind, &str); 2] = [
+    (ElementKind::Cps3, "S3 S3R S3RS S3RT STRI3 M3D3"),
+    (ElementKind::Cps4, "S4 S4R S4RS S4RSW S4R5 S4T S4RT M3D4 M3D4R"),
+];
+
+/// Triangles of shells, membranes, rigid surfaces and other physics, and tetrahedra of other physics.
+const SIMPLICES: [(ElementKind, &str); 2] = [
+    (ElementKind::Cps3, "S3 S3R S3RS S3RT STRI3 DS3 M3D3 SFM3D3 R3D3 DC2D3 AC2D3 CPE3T CPE3H CPS3T"),
+    (ElementKind::C3d4, "C3D4H C3D4T C3D4P DC3D4 AC3D4 EC3D4"),
+];
+
+fn listed(kinds: &[(ElementKind, &'static str)], name: &str) -> Option<ElementKind> {
+    kinds.iter().find(|(_, names)| has_word(names, name)).map(|(kind, _)| *kind)
+}
+
+/// The kind with the corners of a shell or a membrane, whose edges make springs.
+pub(super) fn shell(name: &str) -> Option<ElementKind> {
+    listed(&SHELLS, name)
+}
+
+/// The kind with the same corners, where only the mesh counts.
+pub(super) fn simplex(name: &str) -> Option<ElementKind> {
+    listed(&SIMPLICES, name)
+}
+
 /// Nodes of elements that can become springs (2) or masses (1); 0 of any other type.
 ///
 /// Springs between fixed components (SPRING1, SPRING2, DASHPOT1, DASHPOT2), gaps and rigid links pull otherwise than along the

@@ -14,6 +14,9 @@ pub(super) struct Frame {
 pub(super) const IDENTITY: [f64; 9] = [1., 0., 0., 0., 1., 0., 0., 0., 1.];
 
 impl Frame {
+    /// The frame of the model.
+    pub const GLOBAL: Self = Self { origin: [0.; 3], rotation: IDENTITY };
+
     /// The frame of `*SYSTEM`: origin a, point b on the x′ axis, point c in the x′y′ plane; nothing for an empty card.
     pub fn from_system(values: &[f64]) -> Result<Option<Self>, String> {
         if values.is_empty() {
@@ -37,7 +40,7 @@ impl Frame {
 
     /// Placement of an instance: translation, then a rotation by an angle in degrees about the axis through a and b.
     pub fn from_instance(translation: &[f64], rotation: Option<&[f64]>) -> Result<Self, String> {
-        let mut frame = Self { origin: [0.; 3], rotation: IDENTITY };
+        let mut frame = Self::GLOBAL;
         for (to, from) in frame.origin.iter_mut().zip(translation) {
             *to = *from;
         }
@@ -54,7 +57,7 @@ impl Frame {
     }
 
     pub fn is_identity(&self) -> bool {
-        self.origin == [0.; 3] && self.rotation == IDENTITY
+        *self == Self::GLOBAL
     }
 
     /// Global position of a local one.

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use memmap2::Mmap;
 
+use super::numbers::real;
+
 /// Files from this size on are mapped.
 const MAPPED_FROM: u64 = 64 << 10;
 
@@ -25,12 +27,16 @@ pub(super) struct Source {
 }
 
 impl Source {
+    fn new(path: &Path, bytes: Bytes) -> Self {
+        Self { name: path.to_string_lossy().into_owned(), path: path.to_path_buf(), bytes }
+    }
+
     /// Maps a file; reads a small one (a process may have only so many maps) and what cannot be mapped (pipes).
     pub fn open(path: &Path) -> std::io::Result<Self> {
         let mut file = File::open(path)?;
         let data = file.metadata()?;
         if data.is_dir() {
-            return Err(std::io::Error::new(std::io::ErrorKind::IsADirectory, "this is a folder"));
+            return Err(std::io::Error::other("this is a folder"));
         }
         let bytes = if data.is_file() && data.len() >= MAPPED_FROM {
             // SAFETY: the map is only read. Another process that changes the file meanwhile changes the text we parse,
@@ -41,26 +47,22 @@ impl Source {
             file.read_to_end(&mut owned)?;
             Bytes::Owned(owned)
         };
-        let source = Self { name: path.to_string_lossy().into_owned(), path: path.to_path_buf(), bytes };
+        let source = Self::new(path, bytes);
         let start = source.bytes();
         if start[..start.len().min(4096)].contains(&0) {
             let text = "it is not plain text (binary data, or UTF-16: save it as UTF-8)";
-            return Err(std::io::Error::new(std::io::ErrorKind::InvalidData, text));
+            return Err(std::io::Error::other(text));
         }
         if start.contains(&b'\r') && !start.contains(&b'\n') {
             let text = "its lines end with a carriage return alone: convert them (`mac2unix`, or `tr '\\r' '\\n'`)";
-            return Err(std::io::Error::new(std::io::ErrorKind::InvalidData, text));
+            return Err(std::io::Error::other(text));
         }
         Ok(source)
     }
 
     /// A deck that is already in memory.
     pub fn from_bytes(path: &Path, bytes: &[u8]) -> Self {
-        Self {
-            name: path.to_string_lossy().into_owned(),
-            path: path.to_path_buf(),
-            bytes: Bytes::Owned(bytes.to_vec()),
-        }
+        Self::new(path, Bytes::Owned(bytes.to_vec()))
     }
 
     pub fn bytes(&self) -> &[u8] {
@@ -85,8 +87,8 @@ pub(super) struct Cursor<'a> {
     bytes: &'a [u8],
     /// Offset of the next line.
     pub at: usize,
-    /// Number of the next line, from 1.
-    pub line: u64,
+    /// Place of the next line.
+    pub next: Place,
     /// Offset of the line read last.
     pub last_start: usize,
 }
@@ -103,13 +105,19 @@ pub(super) enum Line<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    pub fn new(bytes: &'a [u8]) -> Self {
+    /// At the beginning of a source, given by its index.
+    pub fn new(bytes: &'a [u8], source: u32) -> Self {
         let at = if bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
-        Self { bytes, at, line: 1, last_start: at }
+        Self::at(bytes, at, Place { source, line: 1 })
     }
 
-    pub fn at(bytes: &'a [u8], at: usize, line: u64) -> Self {
-        Self { bytes, at, line, last_start: at }
+    pub fn at(bytes: &'a [u8], at: usize, next: Place) -> Self {
+        Self { bytes, at, next, last_start: at }
+    }
+
+    /// Place of the line read last.
+    pub fn last(&self) -> Place {
+        Place { line: self.next.line - 1, ..self.next }
     }
 
     /// The next line, trimmed, and where it starts and ends; moves on.
@@ -118,7 +126,7 @@ impl<'a> Cursor<'a> {
         let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
         self.last_start = self.at;
         self.at += (end + 1).min(rest.len());
-        self.line += 1;
+        self.next.line += 1;
         Some(classify(rest[..end].trim_ascii()))
     }
 
@@ -236,14 +244,34 @@ impl Keyword {
         self.get(key).is_some()
     }
 
+    /// The value; empty where there is none.
+    pub fn value(&self, key: &str) -> &str {
+        self.get(key).unwrap_or_default()
+    }
+
+    /// The value, unless it is empty.
+    pub fn given(&self, key: &str) -> Option<&str> {
+        self.get(key).filter(|value| !value.is_empty())
+    }
+
+    /// The value as a number; nothing where there is none, or it is no number.
+    pub fn real(&self, key: &str) -> Option<f64> {
+        real(self.value(key).as_bytes())
+    }
+
+    /// `NAME=` is this one, in any case.
+    pub fn is_named(&self, name: &str) -> bool {
+        self.get("NAME").is_some_and(|own| own.eq_ignore_ascii_case(name))
+    }
+
     /// The value, compacted; empty where there is none.
     pub fn word(&self, key: &str) -> String {
-        self.get(key).map(compact).unwrap_or_default()
+        compact(self.value(key))
     }
 }
 
 /// Parameters without a value that a continuation line may hold alone; any other word may be the name of a set.
-const FLAGS: &[&str] = &["DIRECT", "DIRECTUSERCONTROL", "EXPLICIT", "GENERATE", "INTERNAL", "UNSORTED"];
+const FLAGS: [&str; 6] = ["DIRECT", "DIRECTUSERCONTROL", "EXPLICIT", "GENERATE", "INTERNAL", "UNSORTED"];
 
 fn looks_like_parameters(line: &[u8]) -> bool {
     let mut parts = fields(line).filter(|part| !part.is_empty());
@@ -273,7 +301,7 @@ mod tests {
     #[test]
     fn lines_are_told_apart() {
         let deck = b"*Node , Nset = A\r\n\r\n ** note\r\n******* E L E M E N T S ****\r\n\t1, 2.\t\r\n,\n  *End";
-        let mut cursor = Cursor::new(deck);
+        let mut cursor = Cursor::new(deck, 0);
         let lines: Vec<_> = std::iter::from_fn(|| cursor.next_line()).collect();
         let expected = [
             Line::Keyword(b"Node , Nset = A"),
@@ -290,21 +318,21 @@ mod tests {
     #[test]
     fn keyword_lines_continue_after_a_comma() {
         let deck = b"type=U1, var=4,\n   INTEGRATION = 4\n1,2\n";
-        let mut cursor = Cursor::new(deck);
+        let mut cursor = Cursor::new(deck, 0);
         let keyword = Keyword::parse(b"user  Element, nodes=4,", Place::default(), &mut cursor);
         assert_eq!((keyword.name.as_str(), keyword.key.as_str()), ("USER ELEMENT", "USERELEMENT"));
         assert_eq!(keyword.get("INTEGRATION"), Some("4"));
         assert_eq!(keyword.get("VAR"), Some("4"));
         assert_eq!(cursor.next_line(), Some(Line::Data(b"1,2")));
         let deck = b"EXPLICIT,\n direct user control, scale factor=0.9\n1e-8, 1e-4\n";
-        let mut cursor = Cursor::new(deck);
+        let mut cursor = Cursor::new(deck, 0);
         let keyword = Keyword::parse(b"Dynamic,", Place::default(), &mut cursor);
         assert!(keyword.has("EXPLICIT") && keyword.has("DIRECTUSERCONTROL"));
         assert_eq!((keyword.get("SCALEFACTOR"), cursor.next_line()), (Some("0.9"), Some(Line::Data(b"1e-8, 1e-4"))));
-        let mut cursor = Cursor::new(b"DIRECT, 1, 2\n");
+        let mut cursor = Cursor::new(b"DIRECT, 1, 2\n", 0);
         Keyword::parse(b"BOUNDARY,", Place::default(), &mut cursor);
         assert_eq!(cursor.next_line(), Some(Line::Data(b"DIRECT, 1, 2")));
-        let keyword = Keyword::parse(b"NSET, NSET=\"My, Set\", gen,", Place::default(), &mut Cursor::new(b"1, 5\n"));
+        let keyword = Keyword::parse(b"NSET, NSET=\"My, Set\", gen,", Place::default(), &mut Cursor::new(b"1, 5\n", 0));
         assert_eq!(keyword.get("NSET"), Some("My, Set"));
         assert!(keyword.has("GENERATE"));
     }

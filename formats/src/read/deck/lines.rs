@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 
 use super::assembly::Assembly;
+use super::data::numbers;
 use super::keywords::{Class, IgnoreList};
 use super::lexer::Card;
 use super::log::Log;
-use super::materials::numbers;
-use super::raw::OtherGroup;
+
+use super::raw::{Entity, OtherGroup};
 use crate::mesh::NamedSet;
 use crate::words::counted;
 
@@ -123,18 +124,12 @@ impl Collector {
             let part = &assembly.parts[placed.part];
             for (group, first) in part.raw.others.iter().zip(&part.other_first) {
                 if group.n_nodes > 0 && !ignore.has(&[&group.name]) {
-                    out.group(
-                        group,
-                        placed.other_base + (first - part.n_elements) as u32,
-                        placed.node_first,
-                        assembly,
-                        log,
-                    );
+                    let first_code = placed.other_base + (first - part.n_elements) as u32;
+                    out.group(group, first_code, placed.node_first, assembly, log);
                 }
             }
         }
-        let instances = assembly.instances.iter().enumerate().filter(|(_, placed)| placed.part > 0);
-        for (part, instance) in std::iter::once((0, None)).chain(instances.map(|(i, placed)| (placed.part, Some(i)))) {
+        for (part, instance) in assembly.scopes() {
             for card in &assembly.parts[part].raw.line_sections {
                 out.card(card, assembly, instance, log);
             }
@@ -158,7 +153,7 @@ impl Collector {
     fn group(&mut self, group: &OtherGroup, first_code: u32, node_first: u32, assembly: &Assembly, log: &mut Log) {
         let named: HashMap<usize, &str> = group.named.iter().map(|(at, name)| (*at, name.as_str())).collect();
         let node = |at: usize| match named.get(&at) {
-            Some(name) => assembly.nodes_named(name).filter(|found| found.len() == 1).map(|found| found[0]),
+            Some(name) => assembly.members(Entity::Node, name).filter(|found| found.len() == 1).map(|found| found[0]),
             None => Some(group.nodes[at]).filter(|node| *node != NONE).map(|node| node + node_first),
         };
         let card = match group.name.as_str() {
@@ -205,15 +200,12 @@ impl Collector {
 
     fn card(&mut self, card: &Card, assembly: &Assembly, instance: Option<usize>, log: &mut Log) {
         let keyword = &card.keyword;
-        let set = keyword.get("ELSET").unwrap_or_default();
+        let set = keyword.value("ELSET");
         let Some(codes) = assembly.elements_in(instance, set) else {
             return log.absent(keyword.place, format!("*{}: element set `{set}` does not exist", keyword.name));
         };
         let Some(value) = value(card, log) else { return };
-        let name = match instance {
-            Some(i) => format!("{}.{set}", assembly.instances[i].name),
-            None => set.to_owned(),
-        };
+        let name = assembly.set_name(instance, set);
         if keyword.key == "MASS" {
             let nodes = codes.iter().filter_map(|code| self.node_of_mass.get(code).copied()).collect();
             return self.lines.masses.push(PointMass { name, mass: value, nodes });
@@ -267,11 +259,9 @@ fn value(card: &Card, log: &mut Log) -> Option<f64> {
         Some(value) if value >= 0. && value.is_finite() && (value > 0. || keyword.key != "MASS") => Some(value),
         _ => {
             let positive = if keyword.key == "MASS" { "above 0" } else { "not negative" };
-            let text = format!(
-                "*{} is read with one number, {positive}; --ignore {} leaves it out, and the job gives another",
-                keyword.name, keyword.name
-            );
-            log.error(keyword.place, text);
+            let text = "leaves it out, and the job gives another";
+            let name = &keyword.name;
+            log.error(keyword.place, format!("*{name} is read with one number, {positive}; --ignore {name} {text}"));
             None
         }
     }

@@ -1,42 +1,23 @@
 //! `*MATERIAL`: `*DENSITY`, `*ELASTIC`, `*DAMPING`.
 
 use super::DeckMaterial;
+use super::data::{first_number, numbers};
 use super::keywords::IgnoreList;
-use super::lexer::{Card, DataLine, fields, text};
+use super::lexer::{Card, Place};
 use super::log::Log;
 use super::numbers::real;
 use super::raw::RawMaterial;
 use crate::material::Elasticity;
 
-/// Numbers of a card, a line each.
-pub(super) fn numbers(card: &Card, log: &mut Log) -> Vec<Vec<f64>> {
-    card.data.iter().map(|line| numbers_of(line, log)).collect()
-}
-
-/// Numbers of a data line; empty fields are 0.
-pub(super) fn numbers_of(line: &DataLine, log: &mut Log) -> Vec<f64> {
-    let bytes = log.line(line);
-    let mut values = Vec::new();
-    for field in fields(&bytes) {
-        match real(field) {
-            Some(value) => values.push(value),
-            None if field.is_empty() => values.push(0.),
-            None => log.error(line.place, format!("`{}` is not a number", text(field))),
-        }
-    }
-    values
+/// A material of which nothing is known, named at a place.
+pub(super) fn empty_material(name: &str, place: Place, log: &Log) -> DeckMaterial {
+    let (name, file) = (name.to_owned(), log.file(place));
+    DeckMaterial { name, file, line: place.line, density: None, elasticity: None, damping_alpha: 0. }
 }
 
 /// A material from its cards. Where TEMPERATURE is ignored, the first entry of a table by temperature counts.
 pub(super) fn material(raw: &RawMaterial, ignore: &IgnoreList, log: &mut Log) -> DeckMaterial {
-    let mut material = DeckMaterial {
-        name: raw.name.clone(),
-        file: log.file(raw.place),
-        line: raw.place.line,
-        density: None,
-        elasticity: None,
-        damping_alpha: 0.,
-    };
+    let mut material = empty_material(&raw.name, raw.place, log);
     for (at, card) in raw.cards.iter().enumerate() {
         if raw.cards[..at].iter().any(|before| before.keyword.key == card.keyword.key) {
             let text = format!("*{} stands twice in material `{}`", card.keyword.name, raw.name);
@@ -56,16 +37,12 @@ pub(super) fn material(raw: &RawMaterial, ignore: &IgnoreList, log: &mut Log) ->
 }
 
 fn density(card: &Card, ignore: &IgnoreList, log: &mut Log) -> Option<f64> {
-    let lines = numbers(card, log);
-    check_temperature(card, lines.len() > 1, ignore, log);
-    let value = lines.first().and_then(|l| l.first()).copied();
-    match value {
-        Some(value) if value > 0. => Some(value),
-        _ => {
-            log.error(card.keyword.place, "*DENSITY needs a positive density");
-            None
-        }
+    check_temperature(card, card.data.len() > 1, ignore, log);
+    let density = first_number(card, log).filter(|density| *density > 0.);
+    if density.is_none() {
+        log.error(card.keyword.place, "*DENSITY needs a positive density");
     }
+    density
 }
 
 fn elasticity(card: &Card, ignore: &IgnoreList, log: &mut Log) -> Option<Elasticity> {
@@ -113,10 +90,8 @@ fn elasticity(card: &Card, ignore: &IgnoreList, log: &mut Log) -> Option<Elastic
         _ => values[..21].try_into().ok().map(Elasticity::Anisotropic),
     };
     if elasticity.as_ref().is_some_and(|e| e.matrix().is_none()) {
-        log.error(
-            place,
-            format!("*ELASTIC, TYPE={kind}: the stiffness is not positive definite (it would create energy)"),
-        );
+        let text = "the stiffness is not positive definite (it would create energy)";
+        log.error(place, format!("*ELASTIC, TYPE={kind}: {text}"));
     }
     elasticity
 }
@@ -141,14 +116,13 @@ fn damping(card: &Card, log: &mut Log) -> f64 {
         }),
     };
     let (alpha, beta, structural) = (value("ALPHA"), value("BETA"), value("STRUCTURAL"));
+    let ignore = "--ignore DAMPING leaves all damping out";
     if beta != 0. {
-        log.error(place, format!("*DAMPING, BETA={beta}: stiffness-proportional damping is not computed; set BETA=0, or --ignore DAMPING leaves all damping out"));
+        let text = "stiffness-proportional damping is not computed; set BETA=0, or";
+        log.error(place, format!("*DAMPING, BETA={beta}: {text} {ignore}"));
     }
     if structural != 0. {
-        log.error(
-            place,
-            "*DAMPING, STRUCTURAL=: structural damping is not computed; --ignore DAMPING leaves all damping out",
-        );
+        log.error(place, format!("*DAMPING, STRUCTURAL=: structural damping is not computed; {ignore}"));
     }
     if alpha < 0. {
         log.error(place, format!("*DAMPING, ALPHA={alpha} feeds energy in"));

@@ -3,17 +3,31 @@
 use std::collections::HashMap;
 
 use super::ReadOptions;
-use super::element_names::{line_nodes, nodes_of_other};
+use super::element_names::{line_nodes, nodes_of_other, shell, simplex};
 use super::frame::Frame;
 use super::lexer::{Cursor, Keyword, Place, fields, text};
 use super::log::Log;
 use super::numbers::{label, scan_label, scan_real, skip_blanks, whole};
-use super::raw::{BlockStart, Chunk, Members, OtherGroup, RawGroup, RawPart};
+use super::raw::{BlockStart, Entity, Members, OtherGroup, RawGroup, RawPart};
 use crate::mesh::ElementKind;
 use crate::words::counted;
 
 /// Errors a block; more of them say nothing new.
 const SHOWN: usize = 5;
+
+/// Counts the errors of a block, of which the first few are shown.
+#[derive(Default)]
+struct Errors(usize);
+
+impl Errors {
+    /// An error of the line that was read last.
+    fn add(&mut self, line: &[u8], what: &str, cursor: &Cursor, log: &mut Log) {
+        self.0 += 1;
+        if self.0 <= SHOWN {
+            log.error(cursor.last(), format!("`{}`: {what}", shorten(line)));
+        }
+    }
+}
 
 /// A field of numbers is over: a comma (moves over it) or the end of the line.
 fn separator(line: &[u8], at: &mut usize) -> bool {
@@ -34,7 +48,7 @@ pub(super) struct NodeBlock {
     place: Place,
     first: usize,
     cylindrical: bool,
-    n_errors: usize,
+    errors: Errors,
 }
 
 impl NodeBlock {
@@ -44,25 +58,17 @@ impl NodeBlock {
             log.error(keyword.place, "nodes in spherical coordinates (SYSTEM=S) are not read");
         }
         Self {
-            nset: keyword.get("NSET").filter(|n| !n.is_empty()).map(|name| part.node_sets.open(name)),
+            nset: keyword.given("NSET").map(|name| part.node_sets.open(name)),
             place: keyword.place,
             first: part.nodes.labels.len(),
             cylindrical: system == "C",
-            n_errors: 0,
+            errors: Errors::default(),
         }
     }
 
-    pub fn read(
-        &mut self,
-        part: &mut RawPart,
-        cursor: &mut Cursor<'_>,
-        source: u32,
-        frame: Option<&Frame>,
-        log: &mut Log,
-    ) {
+    pub fn read(&mut self, part: &mut RawPart, cursor: &mut Cursor<'_>, frame: Option<&Frame>, log: &mut Log) {
         let nodes = &mut part.nodes;
-        let place = Place { source, line: cursor.line };
-        nodes.blocks.push(BlockStart { first: nodes.labels.len(), place, offset: cursor.at });
+        nodes.blocks.push(BlockStart { first: nodes.labels.len(), place: cursor.next, offset: cursor.at });
         while let Some(line) = cursor.next_data() {
             match parse_node(line) {
                 Ok((label, mut x)) => {
@@ -76,13 +82,7 @@ impl NodeBlock {
                     nodes.labels.push(label);
                     nodes.coordinates.extend_from_slice(&x);
                 }
-                Err(what) => {
-                    self.n_errors += 1;
-                    if self.n_errors <= SHOWN {
-                        let place = Place { source, line: cursor.line - 1 };
-                        log.error(place, format!("`{}`: {what}", shorten(line)));
-                    }
-                }
+                Err(what) => self.errors.add(line, what, cursor, log),
             }
         }
     }
@@ -90,7 +90,7 @@ impl NodeBlock {
     pub fn close(self, part: &mut RawPart) {
         if let Some(set) = self.nset {
             let members = Members::Nodes(self.first, part.nodes.labels.len() - self.first);
-            push_chunk(&mut part.node_sets.list[set].chunks, String::new(), self.place, 0, members);
+            part.node_sets.list[set].push("", self.place, 0, members);
         }
     }
 }
@@ -132,7 +132,7 @@ pub(super) struct ElementBlock {
     n_nodes: Option<usize>,
     /// Nodes of the last element that are still to come.
     missing: usize,
-    n_errors: usize,
+    errors: Errors,
 }
 
 impl ElementBlock {
@@ -143,7 +143,7 @@ impl ElementBlock {
         options: &ReadOptions,
         log: &mut Log,
     ) -> Option<Self> {
-        let name = keyword.get("TYPE").unwrap_or_default().to_uppercase();
+        let name = keyword.value("TYPE").to_uppercase();
         if name.is_empty() {
             log.error(keyword.place, "*ELEMENT has no TYPE=");
             return None;
@@ -175,42 +175,28 @@ impl ElementBlock {
                 (Target::Other(at), part.others[at].labels.len(), n_nodes)
             }
         };
-        let elset = keyword.get("ELSET").filter(|n| !n.is_empty()).map(|name| part.element_sets.open(name));
-        Some(Self { target, elset, place: keyword.place, first, n_nodes, missing: 0, n_errors: 0 })
+        let elset = keyword.given("ELSET").map(|name| part.element_sets.open(name));
+        Some(Self { target, elset, place: keyword.place, first, n_nodes, missing: 0, errors: Errors::default() })
     }
 
-    pub fn read(&mut self, part: &mut RawPart, cursor: &mut Cursor<'_>, source: u32, log: &mut Log) {
-        match (self.target, self.n_nodes) {
-            (Target::Group(at), Some(n_nodes)) => self.read_group(&mut part.groups[at], n_nodes, cursor, source, log),
-            (Target::Other(at), n_nodes) => self.read_other(&mut part.others[at], n_nodes, cursor, source, log),
-            (Target::Group(_), None) => {}
+    pub fn read(&mut self, part: &mut RawPart, cursor: &mut Cursor<'_>, log: &mut Log) {
+        match self.target {
+            Target::Group(at) => self.read_group(&mut part.groups[at], cursor, log),
+            Target::Other(at) => self.read_other(&mut part.others[at], cursor, log),
         }
     }
 
-    fn read_group(
-        &mut self,
-        group: &mut RawGroup,
-        n_nodes: usize,
-        cursor: &mut Cursor<'_>,
-        source: u32,
-        log: &mut Log,
-    ) {
-        let place = Place { source, line: cursor.line };
-        group.blocks.push(BlockStart { first: group.labels.len(), place, offset: cursor.at });
+    fn read_group(&mut self, group: &mut RawGroup, cursor: &mut Cursor<'_>, log: &mut Log) {
+        let n_nodes = group.kind.n_nodes();
+        group.blocks.push(BlockStart { first: group.labels.len(), place: cursor.next, offset: cursor.at });
         while let Some(line) = cursor.next_data() {
-            let before = (group.labels.len(), group.connectivity.len());
-            let continues = self.missing > 0;
+            // An element that went wrong leaves no half of itself.
+            let keep = group.labels.len() - usize::from(self.missing > 0);
             if let Err(what) = self.parse_element(line, n_nodes, group) {
-                // An element that went wrong leaves no half of itself.
-                let keep = if continues { before.0 - 1 } else { before.0 };
                 group.labels.truncate(keep);
                 group.connectivity.truncate(keep * n_nodes);
                 self.missing = 0;
-                self.n_errors += 1;
-                if self.n_errors <= SHOWN {
-                    let place = Place { source, line: cursor.line - 1 };
-                    log.error(place, format!("`{}`: {what}", shorten(line)));
-                }
+                self.errors.add(line, &what, cursor, log);
             }
         }
     }
@@ -239,42 +225,25 @@ impl ElementBlock {
         }
         if self.missing > 0 && !line.ends_with(b",") {
             let n = n_nodes - self.missing;
-            return Err(format!(
-                "{n} of the {n_nodes} nodes of {} (a line that goes on ends with a comma)",
-                group.kind.name()
-            ));
+            let name = group.kind.name();
+            return Err(format!("{n} of the {n_nodes} nodes of {name} (a line that goes on ends with a comma)"));
         }
         Ok(())
     }
 
-    fn read_other(
-        &mut self,
-        group: &mut OtherGroup,
-        n_nodes: Option<usize>,
-        cursor: &mut Cursor<'_>,
-        source: u32,
-        log: &mut Log,
-    ) {
+    fn read_other(&mut self, group: &mut OtherGroup, cursor: &mut Cursor<'_>, log: &mut Log) {
         while let Some(line) = cursor.next_data() {
             let mut entries = fields(line);
             let mut n = line.iter().filter(|b| **b == b',').count() + usize::from(!line.ends_with(b","));
             if self.missing == 0 {
-                match entries.next().and_then(label) {
-                    Some(label) => {
-                        group.labels.push(label);
-                        group.first_node.push(group.nodes.len());
-                    }
-                    None => {
-                        self.n_errors += 1;
-                        if self.n_errors <= SHOWN {
-                            let place = Place { source, line: cursor.line - 1 };
-                            log.error(place, format!("`{}`: an element starts with a label", shorten(line)));
-                        }
-                        continue;
-                    }
-                }
+                let Some(label) = entries.next().and_then(label) else {
+                    self.errors.add(line, "an element starts with a label", cursor, log);
+                    continue;
+                };
+                group.labels.push(label);
+                group.first_node.push(group.nodes.len());
                 n -= 1;
-                self.missing = n_nodes.unwrap_or(usize::MAX);
+                self.missing = self.n_nodes.unwrap_or(usize::MAX);
             }
             for entry in entries.filter(|entry| !entry.is_empty()) {
                 let node = label(entry);
@@ -298,94 +267,64 @@ impl ElementBlock {
         }
         let Some(set) = self.elset else { return };
         let members = match self.target {
-            Target::Group(at) => {
-                Members::Elements(at, self.first, part.groups[at].labels.len().saturating_sub(self.first))
-            }
-            Target::Other(at) => {
-                Members::Others(at, self.first, part.others[at].labels.len().saturating_sub(self.first))
-            }
+            Target::Group(at) => Members::Elements(at, self.first, part.groups[at].labels.len() - self.first),
+            Target::Other(at) => Members::Others(at, self.first, part.others[at].labels.len() - self.first),
         };
-        push_chunk(&mut part.element_sets.list[set].chunks, String::new(), self.place, 0, members);
-    }
-}
-
-/// The kind with the same corners, where only the mesh counts: triangles of shells, membranes, rigid surfaces and other
-/// physics, and tetrahedra of other physics.
-fn simplex(name: &str) -> Option<ElementKind> {
-    match name {
-        "S3" | "S3R" | "S3RS" | "S3RT" | "STRI3" | "DS3" | "M3D3" | "SFM3D3" | "R3D3" | "DC2D3" | "AC2D3" | "CPE3T"
-        | "CPE3H" | "CPS3T" => Some(ElementKind::Cps3),
-        "C3D4H" | "C3D4T" | "C3D4P" | "DC3D4" | "AC3D4" | "EC3D4" => Some(ElementKind::C3d4),
-        _ => None,
-    }
-}
-
-/// Shells and membranes of three or four nodes, whose edges make springs.
-fn shell(name: &str) -> Option<ElementKind> {
-    match name {
-        "S3" | "S3R" | "S3RS" | "S3RT" | "STRI3" | "M3D3" => Some(ElementKind::Cps3),
-        "S4" | "S4R" | "S4RS" | "S4RSW" | "S4R5" | "S4T" | "S4RT" | "M3D4" | "M3D4R" => Some(ElementKind::Cps4),
-        _ => None,
+        part.element_sets.list[set].push("", self.place, 0, members);
     }
 }
 
 pub(super) struct SetBlock {
-    nodes: bool,
+    entity: Entity,
     set: usize,
     generate: bool,
     instance: String,
-    n_errors: usize,
+    errors: Errors,
 }
 
 impl SetBlock {
     pub fn open(keyword: &Keyword, part: &mut RawPart, log: &mut Log) -> Option<Self> {
-        let nodes = keyword.key == "NSET";
-        let name = keyword.get(&keyword.key).unwrap_or_default();
-        if name.is_empty() {
+        let entity = if keyword.key == "NSET" { Entity::Node } else { Entity::Element };
+        let Some(name) = keyword.given(&keyword.key) else {
             log.error(keyword.place, format!("*{0} has no {0}=", keyword.name));
             return None;
-        }
-        let instance = keyword.get("INSTANCE").unwrap_or_default().to_owned();
-        let sets = if nodes { &mut part.node_sets } else { &mut part.element_sets };
+        };
+        let instance = keyword.value("INSTANCE").to_owned();
+        let sets = part.sets_mut(entity);
         let set = sets.open(name);
-        if let Some(elements) = keyword.get("ELSET").filter(|_| nodes) {
-            let members = Members::NodesOf(elements.to_owned());
-            push_chunk(&mut sets.list[set].chunks, instance.clone(), keyword.place, 0, members);
+        if entity == Entity::Node
+            && let Some(elements) = keyword.get("ELSET")
+        {
+            sets.list[set].push(&instance, keyword.place, 0, Members::NodesOf(elements.to_owned()));
         }
-        Some(Self { nodes, set, generate: keyword.has("GENERATE"), instance, n_errors: 0 })
+        Some(Self { entity, set, generate: keyword.has("GENERATE"), instance, errors: Errors::default() })
     }
 
-    pub fn read(&mut self, part: &mut RawPart, cursor: &mut Cursor<'_>, source: u32, log: &mut Log) {
-        let sets = if self.nodes { &mut part.node_sets } else { &mut part.element_sets };
-        let chunks = &mut sets.list[self.set].chunks;
+    pub fn read(&mut self, part: &mut RawPart, cursor: &mut Cursor<'_>, log: &mut Log) {
+        let set = &mut part.sets_mut(self.entity).list[self.set];
         // An included file starts a chunk of its own, so that its place is right.
         let mut open = false;
         while let Some(line) = cursor.next_data() {
-            let place = Place { source, line: cursor.line - 1 };
             if self.generate
                 && let Err(what) = parse_range(line)
             {
-                self.n_errors += 1;
-                if self.n_errors <= SHOWN {
-                    log.error(place, format!("`{}`: {what}", shorten(line)));
-                }
+                self.errors.add(line, what, cursor, log);
             }
             if !open {
                 let members = if self.generate { Members::Ranges(cursor.at) } else { Members::Labels(Vec::new()) };
-                push_chunk(chunks, self.instance.clone(), place, cursor.last_start, members);
+                set.push(&self.instance, cursor.last(), cursor.last_start, members);
                 open = true;
             }
-            match chunks.last_mut().map(|chunk| &mut chunk.members) {
+            match set.chunks.last_mut().map(|chunk| &mut chunk.members) {
                 Some(Members::Ranges(end) | Members::Lines(end)) => *end = cursor.at,
                 Some(Members::Labels(labels)) => {
                     if push_labels(line, labels) {
                         continue;
                     }
                     if labels.is_empty() {
-                        chunks.pop();
+                        set.chunks.pop();
                     }
-                    let members = Members::Lines(cursor.at);
-                    push_chunk(chunks, self.instance.clone(), place, cursor.last_start, members);
+                    set.push(&self.instance, cursor.last(), cursor.last_start, Members::Lines(cursor.at));
                 }
                 _ => {}
             }
@@ -424,10 +363,6 @@ pub(super) fn parse_range(line: &[u8]) -> Result<[u32; 3], &'static str> {
         Some(&[first, last, 0]) if first == last => Ok([first, last, 1]),
         _ => Err("GENERATE takes first, last and step"),
     }
-}
-
-fn push_chunk(chunks: &mut Vec<Chunk>, instance: String, place: Place, offset: usize, members: Members) {
-    chunks.push(Chunk { instance, place, offset, members });
 }
 
 /// The start of a line, for messages, with nothing that a terminal would obey.

@@ -10,6 +10,7 @@
 
 mod assembly;
 mod conditions;
+mod data;
 mod element_names;
 mod frame;
 mod keywords;

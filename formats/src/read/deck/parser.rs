@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use super::ReadOptions;
+use super::data::{numbers, numbers_of};
 use super::frame::Frame;
-use super::keywords::{Class, IgnoreList, classify, is_other_section, nearest};
+use super::keywords::{Class, IgnoreList, classify, has_word, is_other_section, nearest};
 use super::lexer::{Card, Cursor, DataLine, Keyword, Line, Place, Source, compact, decode};
 use super::lines::line_class;
 use super::log::Log;
-use super::materials::{numbers, numbers_of};
 use super::mesh_cards::{ElementBlock, NodeBlock, SetBlock, shorten};
 use super::parameters;
 use super::raw::{RawDeck, RawInstance, RawMaterial, RawPart, RawStep, StepCard};
@@ -21,20 +21,12 @@ const MAX_DEPTH: usize = 20;
 const MAX_FILES: usize = 100_000;
 
 /// Keywords that give a deck its shape: leaving one out would only garble the rest.
-const STRUCTURE: &[&str] = &[
-    "NODE",
-    "ELEMENT",
-    "PART",
-    "ENDPART",
-    "ASSEMBLY",
-    "ENDASSEMBLY",
-    "INSTANCE",
-    "ENDINSTANCE",
-    "INCLUDE",
-    "ENDSTEP",
-    "END",
-    "MATERIAL",
-];
+const STRUCTURE: &str =
+    "NODE ELEMENT PART ENDPART ASSEMBLY ENDASSEMBLY INSTANCE ENDINSTANCE INCLUDE ENDSTEP END MATERIAL";
+
+/// Keywords that say what nodes, elements and sets there are, or that would have to be known for it.
+const MAKES_MESH: &str = "NODE ELEMENT NSET ELSET PART ENDPART ASSEMBLY ENDASSEMBLY INSTANCE ENDINSTANCE SYSTEM HEADING \
+                          END PARAMETER ELCOPY ELGEN NCOPY NFILL NGEN NMAP";
 
 /// Which mesh the cards belong to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,18 +113,14 @@ impl<'o> Parser<'o> {
         self.log.sources.push(Rc::clone(&source));
         self.bytes += source.bytes().len() as u64;
         self.stack.push(source.path.canonicalize().unwrap_or_else(|_| source.path.clone()));
-        let mut cursor = Cursor::new(source.bytes());
-        loop {
-            self.data(&mut cursor, index);
-            let place = Place { source: index, line: cursor.line };
-            match cursor.next_line() {
-                None => break,
-                Some(Line::Keyword(first)) => {
-                    let keyword = Keyword::parse(first, place, &mut cursor);
-                    self.keyword(keyword);
-                }
-                Some(_) => {}
+        let mut cursor = Cursor::new(source.bytes(), index);
+        self.data(&mut cursor);
+        while let Some(line) = cursor.next_line() {
+            if let Line::Keyword(first) = line {
+                let keyword = Keyword::parse(first, cursor.last(), &mut cursor);
+                self.keyword(keyword);
             }
+            self.data(&mut cursor);
         }
         self.stack.pop();
     }
@@ -143,24 +131,22 @@ impl<'o> Parser<'o> {
         self.log_keywords();
     }
 
-    fn data(&mut self, cursor: &mut Cursor<'_>, source: u32) {
+    fn data(&mut self, cursor: &mut Cursor<'_>) {
         let part = self.raw.part_mut(self.scope);
         match &mut self.block {
-            Block::Nodes(block) => block.read(part, cursor, source, self.frame.as_ref(), &mut self.log),
-            Block::Elements(block) => block.read(part, cursor, source, &mut self.log),
-            Block::Set(block) => block.read(part, cursor, source, &mut self.log),
+            Block::Nodes(block) => block.read(part, cursor, self.frame.as_ref(), &mut self.log),
+            Block::Elements(block) => block.read(part, cursor, &mut self.log),
+            Block::Set(block) => block.read(part, cursor, &mut self.log),
             Block::Card(card) => {
                 while cursor.next_data().is_some() {
-                    let place = Place { source, line: cursor.line - 1 };
-                    card.data.push(DataLine { place, start: cursor.last_start, end: cursor.at });
+                    card.data.push(DataLine { place: cursor.last(), start: cursor.last_start, end: cursor.at });
                 }
             }
             Block::None => {
                 if cursor.next_data().is_some() {
-                    let place = Place { source, line: cursor.line - 1 };
-                    self.log.error(place, "data before the first keyword: is this an Abaqus deck?");
+                    self.log.error(cursor.last(), "data before the first keyword: is this an Abaqus deck?");
                     self.block = Block::Skip;
-                    while cursor.next_data().is_some() {}
+                    self.data(cursor);
                 }
             }
             Block::Skip => while cursor.next_data().is_some() {},
@@ -211,7 +197,7 @@ impl<'o> Parser<'o> {
         let place = keyword.place;
         if keyword.key == "INCLUDE" {
             self.count(&keyword, KeywordUse::Read);
-            return self.include(keyword.get("INPUT").unwrap_or_default(), place);
+            return self.include(keyword.value("INPUT"), place);
         }
         self.close();
         if self.skip_step {
@@ -232,24 +218,24 @@ impl<'o> Parser<'o> {
             _ => "",
         };
         if is_other_section(&keyword.key) && keyword.has("ELSET") {
-            let set = keyword.get("ELSET").unwrap_or_default().to_owned();
+            let set = keyword.value("ELSET").to_owned();
             self.raw.part_mut(self.scope).other_sections.push((set, place));
         }
         if keyword.key == "USERELEMENT" {
             let nodes = keyword.get("NODES").and_then(|n| n.parse().ok()).unwrap_or(0);
-            self.user_elements.insert(keyword.get("TYPE").unwrap_or_default().to_uppercase(), nodes);
+            self.user_elements.insert(keyword.value("TYPE").to_uppercase(), nodes);
         }
         if !matches!(keyword.key.as_str(), "DENSITY" | "ELASTIC" | "DAMPING") && class == Some(Class::Read) {
             self.material = None;
         }
-        if !STRUCTURE.contains(&keyword.key.as_str()) && self.ignores(&[&keyword.key, family]) {
+        if !has_word(STRUCTURE, &keyword.key) && self.ignores(&[&keyword.key, family]) {
             self.count(&keyword, KeywordUse::Ignored);
             if keyword.key == "STEP" {
                 self.skip_step = true;
             }
             return;
         }
-        if self.options.mesh_only && !makes_mesh(&keyword.key) {
+        if self.options.mesh_only && !has_word(MAKES_MESH, &keyword.key) {
             self.count(&keyword, KeywordUse::NoEffect);
             return;
         }
@@ -301,41 +287,32 @@ impl<'o> Parser<'o> {
                 self.block = block.map_or(Block::Skip, Block::Set);
             }
             "PART" => {
-                let name = self.name_of(&keyword);
-                if self.raw.parts.iter().any(|p| p.name.eq_ignore_ascii_case(&name)) {
-                    self.log.error(place, format!("part `{name}` is defined twice"));
-                }
+                let name = new_name(&keyword, self.raw.parts.iter().map(|p| &p.name), &mut self.log);
                 self.raw.parts.push(RawPart { name, place, ..RawPart::default() });
                 self.enter(Scope::Part(self.raw.parts.len() - 1));
             }
             "INSTANCE" => {
-                let name = self.name_of(&keyword);
                 if keyword.has("LIBRARY") {
                     self.log.error(place, "instances from a library of earlier results cannot be read");
                 }
-                if self.raw.instances.iter().any(|i| i.name.eq_ignore_ascii_case(&name)) {
-                    self.log.error(place, format!("instance `{name}` is defined twice"));
-                }
-                let part = keyword.get("PART").unwrap_or_default().to_owned();
+                let name = new_name(&keyword, self.raw.instances.iter().map(|i| &i.name), &mut self.log);
+                let part = keyword.value("PART").to_owned();
                 self.raw.instances.push(RawInstance { name, part, place, ..RawInstance::default() });
                 self.enter(Scope::Instance(self.raw.instances.len() - 1));
                 self.block = Block::Card(Card { keyword, data: Vec::new() });
             }
             "ASSEMBLY" => {
-                self.raw.assembly = keyword.get("NAME").unwrap_or_default().to_owned();
+                self.raw.assembly = keyword.value("NAME").to_owned();
                 self.enter(Scope::Root);
             }
             "ENDPART" | "ENDINSTANCE" | "ENDASSEMBLY" => self.enter(Scope::Root),
             "MATERIAL" => {
-                let name = self.name_of(&keyword);
-                if self.raw.materials.iter().any(|m| m.name.eq_ignore_ascii_case(&name)) {
-                    self.log.error(place, format!("material `{name}` is defined twice"));
-                }
+                let name = new_name(&keyword, self.raw.materials.iter().map(|m| &m.name), &mut self.log);
                 self.raw.materials.push(RawMaterial { name, place, cards: Vec::new() });
                 self.material = Some(self.raw.materials.len() - 1);
             }
             "STEP" => {
-                let name = keyword.get("NAME").unwrap_or_default().to_owned();
+                let name = keyword.value("NAME").to_owned();
                 let ramp = keyword.word("AMPLITUDE") == "RAMP";
                 self.raw.steps.push(RawStep { name, place, procedure: String::new(), ramp });
                 self.scope = Scope::Root;
@@ -364,14 +341,6 @@ impl<'o> Parser<'o> {
     fn enter(&mut self, scope: Scope) {
         self.scope = scope;
         self.frame = None;
-    }
-
-    fn name_of(&mut self, keyword: &Keyword) -> String {
-        let name = keyword.get("NAME").unwrap_or_default();
-        if name.is_empty() {
-            self.log.error(keyword.place, format!("*{} has no NAME=", keyword.name));
-        }
-        name.to_owned()
     }
 
     fn close(&mut self) {
@@ -462,35 +431,16 @@ impl<'o> Parser<'o> {
                 KeywordUse::Ignored if self.options.job_sets_time && is_procedure(&key) => {
                     self.log.note(*place, format!("*{name} is left out: the job sets the time{times}"));
                 }
-                KeywordUse::Ignored
-                    if matches!(classify(&key), Some(Class::Refused { family, .. })
-                    if !self.ignores(&[&key, family, "STEP"])) =>
-                {
-                    self.log.note(*place, format!("*{name} is left out: the job defines its material{times}"));
-                }
-                KeywordUse::Ignored => self.log.note(*place, format!("*{name} is ignored on request{times}")),
-                KeywordUse::Refused => {
-                    let text = match classify(&key) {
-                        Some(Class::Refused { family, why }) => {
-                            let flag = if family.is_empty() { &entry.keyword } else { family };
-                            format!("*{name} is not supported{times}: {why}; --ignore {} leaves it out", quoted(flag))
+                KeywordUse::Ignored => {
+                    let why = match classify(&key) {
+                        Some(Class::Refused { family, .. }) if !self.ignores(&[&key, family, "STEP"]) => {
+                            "left out: the job defines its material"
                         }
-                        Some(_) => format!(
-                            "this deck asks for *{name}{times}: only *DYNAMIC, EXPLICIT is computed; a job that sets the \
-                             time replaces it, or --ignore {} leaves it out",
-                            quoted(&entry.keyword)
-                        ),
-                        None => {
-                            let hint =
-                                nearest(&key).map(|near| format!(" (did you mean *{near}?)")).unwrap_or_default();
-                            format!(
-                                "*{name} is not a known keyword{times}{hint}; --ignore {} leaves it out",
-                                quoted(name)
-                            )
-                        }
+                        _ => "ignored on request",
                     };
-                    self.log.error(*place, text);
+                    self.log.note(*place, format!("*{name} is {why}{times}"));
                 }
+                KeywordUse::Refused => self.log.error(*place, refusal(&entry.keyword, &key, name, &times)),
             }
         }
         if let Some(place) = first {
@@ -499,15 +449,39 @@ impl<'o> Parser<'o> {
     }
 }
 
-/// Keywords that say what nodes, elements and sets there are, or that would have to be known for it.
-fn makes_mesh(key: &str) -> bool {
-    matches!(key, "NODE" | "ELEMENT" | "NSET" | "ELSET" | "PART" | "ENDPART" | "ASSEMBLY" | "ENDASSEMBLY")
-        || matches!(key, "INSTANCE" | "ENDINSTANCE" | "SYSTEM" | "HEADING" | "END" | "PARAMETER")
-        || matches!(key, "ELCOPY" | "ELGEN" | "NCOPY" | "NFILL" | "NGEN" | "NMAP")
+/// The name of a part, an instance or a material, which must be new.
+fn new_name<'n>(keyword: &Keyword, mut others: impl Iterator<Item = &'n String>, log: &mut Log) -> String {
+    let name = keyword.value("NAME");
+    if name.is_empty() {
+        log.error(keyword.place, format!("*{} has no NAME=", keyword.name));
+    }
+    if others.any(|other| other.eq_ignore_ascii_case(name)) {
+        log.error(keyword.place, format!("{} `{name}` is defined twice", keyword.name.to_lowercase()));
+    }
+    name.to_owned()
 }
 
 fn is_procedure(key: &str) -> bool {
     key == "DYNAMIC" || classify(key) == Some(Class::Procedure)
+}
+
+/// Why a keyword is refused. `key` is as [`compact`] gives it, `name` and `times` as they are shown.
+fn refusal(keyword: &str, key: &str, name: &str, times: &str) -> String {
+    match classify(key) {
+        Some(Class::Refused { family, why }) => {
+            let flag = if family.is_empty() { keyword } else { family };
+            format!("*{name} is not supported{times}: {why}; --ignore {} leaves it out", quoted(flag))
+        }
+        Some(_) => format!(
+            "this deck asks for *{name}{times}: only *DYNAMIC, EXPLICIT is computed; a job that sets the time replaces it, \
+             or --ignore {} leaves it out",
+            quoted(keyword)
+        ),
+        None => {
+            let hint = nearest(key).map(|near| format!(" (did you mean *{near}?)")).unwrap_or_default();
+            format!("*{name} is not a known keyword{times}{hint}; --ignore {} leaves it out", quoted(name))
+        }
+    }
 }
 
 /// A name as a shell takes it.

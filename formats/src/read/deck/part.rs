@@ -1,11 +1,14 @@
 //! Labels of one part → indices: nodes, elements, and the checks of both.
 
+use std::collections::HashSet;
+
 use super::labels::LabelIndex;
 use super::lexer::{Cursor, Place, fields};
 use super::log::Log;
 use super::numbers::label;
-use super::raw::{BlockStart, Members, RawGroup, RawPart};
-use crate::mesh::ElementKind;
+use super::raw::{BlockStart, Entity, Members, RawGroup, RawPart};
+use super::regroup::retain_where;
+use crate::mesh::{ElementKind, ElementLaw};
 use crate::words::counted;
 
 /// Problems of one kind that are shown.
@@ -16,17 +19,25 @@ const SHOWN: usize = 10;
 /// Element codes run through the groups in order; elements of types that are not computed follow after them.
 pub(super) struct IndexedPart {
     pub raw: RawPart,
-    pub nodes: LabelIndex,
-    pub elements: LabelIndex,
+    nodes: LabelIndex,
+    elements: LabelIndex,
     pub n_nodes: usize,
     /// Elements of computed types.
     pub n_elements: usize,
-    /// All elements.
-    pub n_codes: usize,
+    /// Elements of types that are not computed.
+    pub n_others: usize,
     /// Code of the first element of each group.
-    pub group_first: Vec<usize>,
+    group_first: Vec<usize>,
     /// Code of the first element of each other type.
     pub other_first: Vec<usize>,
+}
+
+/// Where the element of a code stands.
+pub(super) enum ElementPlace {
+    /// Index of the group, and place there.
+    Group(usize, usize),
+    /// Index of the type that is not computed, and place there.
+    Other(usize, usize),
 }
 
 impl IndexedPart {
@@ -34,60 +45,80 @@ impl IndexedPart {
         let nodes = index_nodes(&mut raw, log);
         let all = raw.groups.iter().map(|g| &g.labels).chain(raw.others.iter().map(|g| &g.labels));
         let (elements, duplicates) = LabelIndex::build(all.flatten().copied());
-        let (mut group_first, mut other_first, mut n) = (Vec::new(), Vec::new(), 0);
+        let (mut group_first, mut other_first, mut n_codes) = (Vec::new(), Vec::new(), 0);
         for group in &raw.groups {
-            group_first.push(n);
-            n += group.labels.len();
+            group_first.push(n_codes);
+            n_codes += group.labels.len();
         }
-        let n_elements = n;
+        let n_elements = n_codes;
         for group in &raw.others {
-            other_first.push(n);
-            n += group.labels.len();
+            other_first.push(n_codes);
+            n_codes += group.labels.len();
         }
-        let part = Self {
-            n_nodes: raw.nodes.labels.len(),
-            raw: RawPart::default(),
-            nodes,
-            elements,
-            n_elements,
-            n_codes: n,
-            group_first,
-            other_first,
-        };
+        let (n_nodes, n_others) = (raw.nodes.labels.len(), n_codes - n_elements);
+        let mut part = Self { raw, nodes, elements, n_nodes, n_elements, n_others, group_first, other_first };
         for (code, _) in duplicates.iter().take(SHOWN) {
-            part.report_duplicate(&raw, *code as usize, log);
+            part.report_duplicate(*code as usize, log);
         }
-        for group in &mut raw.groups {
+        for group in &mut part.raw.groups {
             connect(group, &part.nodes, log);
         }
-        for group in &mut raw.others {
+        for group in &mut part.raw.others {
             group.nodes.iter_mut().for_each(|node| *node = part.nodes.get(*node).unwrap_or(u32::MAX));
         }
-        Self { raw, ..part }
+        part
     }
 
-    /// Node indices of an element of a type that is not computed; nodes that do not exist are left out.
-    pub fn nodes_of_other(&self, code: usize) -> impl Iterator<Item = u32> + '_ {
-        let found = self.other_first.iter().rposition(|first| *first <= code).and_then(|kind| {
-            let group = self.raw.others.get(kind)?;
-            group.nodes_of(code - self.other_first[kind])
-        });
-        found.unwrap_or_default().iter().copied().filter(|node| *node != u32::MAX)
+    pub fn labels(&self, entity: Entity) -> &LabelIndex {
+        match entity {
+            Entity::Node => &self.nodes,
+            Entity::Element => &self.elements,
+        }
     }
 
-    fn report_duplicate(&self, raw: &RawPart, code: usize, log: &mut Log) {
-        let group = self.group_first.iter().rposition(|first| *first <= code).filter(|_| code < self.n_elements);
-        let (label, place) = match group.and_then(|g| raw.groups.get(g).map(|group| (g, group))) {
-            Some((g, group)) => {
-                let at = code - self.group_first[g];
-                let label = group.labels.get(at).copied().unwrap_or_default();
-                (label, locate(log, &group.blocks, at, |first, _| first == Some(label), true))
+    /// Where the element of a code stands.
+    pub fn place_of(&self, code: usize) -> ElementPlace {
+        let last = |firsts: &[usize]| firsts.iter().rposition(|first| *first <= code).unwrap_or(0);
+        if code < self.n_elements {
+            let group = last(&self.group_first);
+            ElementPlace::Group(group, code - self.group_first[group])
+        } else {
+            let kind = last(&self.other_first);
+            ElementPlace::Other(kind, code - self.other_first[kind])
+        }
+    }
+
+    /// Node indices of an element; nodes of types that are not computed are left out where they do not exist.
+    pub fn nodes_of(&self, code: usize) -> impl Iterator<Item = u32> + '_ {
+        let nodes = match self.place_of(code) {
+            ElementPlace::Group(group, at) => {
+                let group = &self.raw.groups[group];
+                let n = group.kind.n_nodes();
+                group.connectivity.get(at * n..(at + 1) * n)
             }
-            None => {
-                let Some(o) = self.other_first.iter().rposition(|first| *first <= code) else { return };
-                let label = raw.others[o].labels.get(code - self.other_first[o]).copied().unwrap_or_default();
-                (label, raw.others[o].place)
+            ElementPlace::Other(kind, at) => self.raw.others[kind].nodes_of(at),
+        };
+        nodes.unwrap_or_default().iter().copied().filter(|node| *node != u32::MAX)
+    }
+
+    /// Members that are given by position.
+    pub fn direct(&self, members: &Members) -> Option<Vec<u32>> {
+        let (first, count) = match members {
+            Members::Nodes(first, count) => (*first, *count),
+            Members::Elements(group, first, count) => (self.group_first.get(*group)? + first, *count),
+            Members::Others(kind, first, count) => (self.other_first.get(*kind)? + first, *count),
+            _ => return None,
+        };
+        Some((first as u32..(first + count) as u32).collect())
+    }
+
+    fn report_duplicate(&self, code: usize, log: &mut Log) {
+        let (label, place) = match self.place_of(code) {
+            ElementPlace::Group(group, at) => {
+                let group = &self.raw.groups[group];
+                (group.labels[at], locate(log, &group.blocks, at, group.labels[at], true))
             }
+            ElementPlace::Other(kind, at) => (self.raw.others[kind].labels[at], self.raw.others[kind].place),
         };
         log.error(place, format!("element {label} is defined twice"));
     }
@@ -104,7 +135,7 @@ fn index_nodes(raw: &mut RawPart, log: &mut Log) -> LabelIndex {
     let moved = duplicates.iter().filter(|(again, first)| position(nodes, *again) != position(nodes, *first));
     for (again, _) in moved.take(SHOWN) {
         let label = nodes.labels[*again as usize];
-        let place = locate(log, &nodes.blocks, *again as usize, |first, _| first == Some(label), true);
+        let place = locate(log, &nodes.blocks, *again as usize, label, true);
         log.error(place, format!("node {label} is defined twice, at different places"));
     }
     for set in &mut raw.node_sets.list {
@@ -118,10 +149,8 @@ fn index_nodes(raw: &mut RawPart, log: &mut Log) -> LabelIndex {
     for (again, _) in &duplicates {
         keep[*again as usize] = false;
     }
-    let mut kept = keep.iter();
-    nodes.labels.retain(|_| kept.next() == Some(&true));
-    let mut kept = keep.iter().flat_map(|k| [k; 3]);
-    nodes.coordinates.retain(|_| kept.next() == Some(&true));
+    retain_where(&mut nodes.labels, keep.iter().copied());
+    retain_where(&mut nodes.coordinates, keep.iter().flat_map(|keep| [*keep; 3]));
     LabelIndex::build(nodes.labels.iter().copied()).0
 }
 
@@ -151,7 +180,7 @@ fn connect(group: &mut RawGroup, nodes: &LabelIndex, log: &mut Log) {
             n_errors += 1;
             if n_errors <= SHOWN {
                 let label = group.labels[at];
-                let place = locate(log, &group.blocks, at, |first, _| first == Some(label), false);
+                let place = locate(log, &group.blocks, at, label, false);
                 log.error(place, format!("element {label} {problem}"));
             }
         }
@@ -165,33 +194,20 @@ fn connect(group: &mut RawGroup, nodes: &LabelIndex, log: &mut Log) {
     }
 }
 
-/// The line of the block around entry `at` whose first field or whole content satisfies `found`; the block's first
-/// line where there is none.
-pub(super) fn locate(
-    log: &Log,
-    blocks: &[BlockStart],
-    at: usize,
-    found: impl Fn(Option<u32>, &[u8]) -> bool,
-    last: bool,
-) -> Place {
+/// The first or last line of the block around entry `at` that begins with a label; the block's first line where there is none.
+fn locate(log: &Log, blocks: &[BlockStart], at: usize, wanted: u32, last: bool) -> Place {
     let Some(block) = blocks.iter().rev().find(|b| b.first <= at) else { return Place::default() };
-    locate_line(log, block.place, block.offset, found, last)
+    locate_line(log, block.place, block.offset, |line| fields(line).next().and_then(label) == Some(wanted), last)
 }
 
-/// The first or last line of the data that starts at `offset` that satisfies `found`.
-pub(super) fn locate_line(
-    log: &Log,
-    place: Place,
-    offset: usize,
-    found: impl Fn(Option<u32>, &[u8]) -> bool,
-    last: bool,
-) -> Place {
+/// The first or last line of the data that starts at `offset` that satisfies `found`; the first line where there is none.
+pub(super) fn locate_line(log: &Log, place: Place, offset: usize, found: impl Fn(&[u8]) -> bool, last: bool) -> Place {
     let Some(source) = log.sources.get(place.source as usize) else { return place };
-    let mut cursor = Cursor::at(source.bytes(), offset, place.line);
+    let mut cursor = Cursor::at(source.bytes(), offset, place);
     let mut result = place;
     while let Some(line) = cursor.next_data() {
-        if found(fields(line).next().and_then(label), line) {
-            result.line = cursor.line - 1;
+        if found(line) {
+            result = cursor.last();
             if !last {
                 break;
             }
@@ -202,12 +218,10 @@ pub(super) fn locate_line(
 
 /// Why an element with repeated nodes is none that is computed.
 fn refusal(kind: ElementKind, nodes: &[u32]) -> &'static str {
-    let mut distinct = nodes.to_vec();
-    distinct.sort_unstable();
-    distinct.dedup();
-    match (kind, distinct.len()) {
-        (ElementKind::C3d8r, 6) => ": a wedge has no exact one-point form; write it as C3D6",
-        (_, 5) if kind.dimension() == 3 => ": pyramids are not computed; write it as two C3D4",
+    let n_distinct = nodes.iter().collect::<HashSet<_>>().len();
+    match n_distinct {
+        6 if kind.law() == ElementLaw::ReducedHexahedron => ": a wedge has no exact one-point form; write it as C3D6",
+        5 if kind.dimension() == 3 => ": pyramids are not computed; write it as two C3D4",
         _ if kind.n_nodes() > kind.dimension() + 1 => ": write it as a type with fewer nodes",
         _ => "",
     }

@@ -6,6 +6,23 @@ use super::element_names::line_nodes;
 use super::lexer::{Card, Place};
 use crate::mesh::ElementKind;
 
+/// What a set, a label or an output request is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Entity {
+    Node,
+    Element,
+}
+
+impl Entity {
+    /// For messages.
+    pub fn noun(self) -> &'static str {
+        match self {
+            Self::Node => "node",
+            Self::Element => "element",
+        }
+    }
+}
+
 /// A whole deck.
 #[derive(Default)]
 pub(super) struct RawDeck {
@@ -88,6 +105,27 @@ impl RawPart {
     pub fn has_no_mesh(&self) -> bool {
         self.nodes.labels.is_empty() && self.groups.is_empty() && self.others.is_empty()
     }
+
+    /// Sets, sections or surfaces.
+    pub fn has_definitions(&self) -> bool {
+        let sets = [&self.node_sets, &self.element_sets];
+        let cards = [&self.sections, &self.line_sections, &self.surfaces];
+        sets.iter().any(|sets| !sets.list.is_empty()) || cards.iter().any(|cards| !cards.is_empty())
+    }
+
+    pub fn sets(&self, entity: Entity) -> &RawSets {
+        match entity {
+            Entity::Node => &self.node_sets,
+            Entity::Element => &self.element_sets,
+        }
+    }
+
+    pub fn sets_mut(&mut self, entity: Entity) -> &mut RawSets {
+        match entity {
+            Entity::Node => &mut self.node_sets,
+            Entity::Element => &mut self.element_sets,
+        }
+    }
 }
 
 /// Where a run of data lines starts, to find the line of one of them again.
@@ -169,6 +207,13 @@ impl RawSets {
 pub(super) struct RawSet {
     pub name: String,
     pub chunks: Vec<Chunk>,
+}
+
+impl RawSet {
+    /// Adds a piece.
+    pub fn push(&mut self, instance: &str, place: Place, offset: usize, members: Members) {
+        self.chunks.push(Chunk { instance: instance.to_owned(), place, offset, members });
+    }
 }
 
 /// A piece of a set.

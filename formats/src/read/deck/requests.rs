@@ -1,10 +1,11 @@
 //! `*OUTPUT`, `*NODE OUTPUT`, `*ELEMENT OUTPUT`, `*NODE PRINT`, `*NODE FILE`, `*EL FILE` → traces and fields.
 
 use super::assembly::Assembly;
-use super::lexer::{Card, Keyword, fields, text};
+use super::data::entries;
+use super::lexer::{Card, Keyword};
 use super::log::Log;
 use super::numbers::{real, whole};
-use super::raw::RawDeck;
+use super::raw::{Entity, RawDeck};
 use crate::dynamics::{ElementHistoryRequest, FieldRequest, HistoryRequest, OutputInterval};
 use crate::quantities::{ElementQuantity, FieldQuantity, NodalQuantity};
 
@@ -16,13 +17,6 @@ const FIELD_INTERVALS: u32 = 20;
 const MOST_TRACES: usize = 10_000;
 /// What stands in the traces' names where a history names no set.
 const WHOLE_MODEL: &str = "MODEL";
-
-/// What a history is of.
-#[derive(Clone, Copy)]
-enum Of {
-    Nodes,
-    Elements,
-}
 
 #[derive(Clone, Copy, PartialEq)]
 enum Output {
@@ -47,10 +41,9 @@ pub(super) struct Requests<'a> {
 
 impl<'a> Requests<'a> {
     pub fn new(assembly: &'a Assembly) -> Self {
-        let dimension = assembly.mesh.dimension as u8;
         Self {
             assembly,
-            dimension,
+            dimension: assembly.mesh.dimension as u8,
             histories: Vec::new(),
             element_histories: Vec::new(),
             fields: Vec::new(),
@@ -64,11 +57,14 @@ impl<'a> Requests<'a> {
         for card in deck.cards.iter().map(|c| &c.card) {
             let before = self.unwritten.len();
             match card.keyword.key.as_str() {
-                "OUTPUT" => self.output(card, log),
-                "NODEOUTPUT" => self.node_output(card, log),
-                "ELEMENTOUTPUT" => self.element_output(card, log),
+                "OUTPUT" => self.current = self.output(&card.keyword, log),
+                "NODEOUTPUT" => self.output_of(card, Entity::Node, log),
+                "ELEMENTOUTPUT" => self.output_of(card, Entity::Element, log),
                 "NODEPRINT" => self.print(card, log),
-                "NODEFILE" | "ELFILE" => self.file(card, log),
+                // `*NODE FILE` of a set is a history; of the whole model it is a field, and so is `*EL FILE`.
+                "NODEFILE" if card.keyword.has("NSET") => self.print(card, log),
+                "NODEFILE" => self.file(card, Entity::Node, log),
+                "ELFILE" => self.file(card, Entity::Element, log),
                 _ => {}
             }
             if self.unwritten.len() > before {
@@ -81,21 +77,16 @@ impl<'a> Requests<'a> {
         self.fields.retain(|f| !f.quantities.is_empty());
     }
 
-    fn output(&mut self, card: &Card, log: &mut Log) {
-        let keyword = &card.keyword;
+    /// What the output cards after this one are for.
+    fn output(&mut self, keyword: &Keyword, log: &mut Log) -> Output {
         let history = keyword.has("HISTORY");
         if !history && !keyword.has("FIELD") {
-            self.current = Output::None;
-            return;
+            return Output::None;
         }
         let default = OutputInterval::Count(if history { HISTORY_INTERVALS } else { FIELD_INTERVALS });
-        let Some(interval) = interval(keyword, default, log) else {
-            self.current = Output::Off;
-            return;
-        };
+        let Some(interval) = interval(keyword, default, log) else { return Output::Off };
         if history {
-            self.current = Output::History(interval);
-            return;
+            return Output::History(interval);
         }
         let quantities = match variable(keyword) {
             Variable::All => [&FieldQuantity::AT_NODES[..], &FieldQuantity::AT_ELEMENTS].concat(),
@@ -103,40 +94,30 @@ impl<'a> Requests<'a> {
             Variable::Named => Vec::new(),
         };
         self.fields.push(FieldRequest { quantities, interval });
-        self.current = Output::Field(self.fields.len() - 1);
+        Output::Field(self.fields.len() - 1)
     }
 
-    fn node_output(&mut self, card: &Card, log: &mut Log) {
-        match self.current {
-            Output::History(interval) => self.history(card, interval, log),
-            Output::Field(at) => {
+    /// `*NODE OUTPUT` and `*ELEMENT OUTPUT`.
+    fn output_of(&mut self, card: &Card, entity: Entity, log: &mut Log) {
+        match (self.current, entity) {
+            (Output::History(interval), _) => self.history(card, entity, interval, log),
+            (Output::Field(at), _) => {
+                let (all, n_preselected) = match entity {
+                    Entity::Node => (&FieldQuantity::AT_NODES[..], 2),
+                    Entity::Element => (&FieldQuantity::AT_ELEMENTS[..], 1),
+                };
                 match variable(&card.keyword) {
-                    Variable::All => self.add_fields(at, &FieldQuantity::AT_NODES),
-                    Variable::Preselect => self.add_fields(at, &FieldQuantity::AT_NODES[..2]),
+                    Variable::All => self.add_fields(at, all),
+                    Variable::Preselect => self.add_fields(at, &all[..n_preselected]),
                     Variable::Named => {}
                 }
-                self.node_fields(at, card, log);
+                self.named_fields(at, card, entity, log);
             }
-            Output::Off => {}
-            Output::None => {
+            (Output::Off, _) => {}
+            (Output::None, Entity::Node) => {
                 log.error(card.keyword.place, "*NODE OUTPUT must follow *OUTPUT, FIELD or *OUTPUT, HISTORY")
             }
-        }
-    }
-
-    fn element_output(&mut self, card: &Card, log: &mut Log) {
-        match self.current {
-            Output::History(interval) => self.element_history(card, interval, log),
-            Output::Field(at) => {
-                match variable(&card.keyword) {
-                    Variable::All => self.add_fields(at, &FieldQuantity::AT_ELEMENTS),
-                    Variable::Preselect => self.add_fields(at, &FieldQuantity::AT_ELEMENTS[..1]),
-                    Variable::Named => {}
-                }
-                self.element_fields(at, card, log);
-            }
-            Output::Off => {}
-            Output::None => {
+            (Output::None, Entity::Element) => {
                 let text = "*ELEMENT OUTPUT follows no *OUTPUT, FIELD or *OUTPUT, HISTORY: nothing is written for it";
                 log.note(card.keyword.place, text)
             }
@@ -146,133 +127,122 @@ impl<'a> Requests<'a> {
     /// `*NODE PRINT`: every increment unless it says otherwise.
     fn print(&mut self, card: &Card, log: &mut Log) {
         if let Some(interval) = interval(&card.keyword, OutputInterval::Increments(1), log) {
-            self.history(card, interval, log);
+            self.history(card, Entity::Node, interval, log);
         }
     }
 
-    /// `*NODE FILE` of a set is a history; of the whole model it is a field, and so is `*EL FILE`.
-    fn file(&mut self, card: &Card, log: &mut Log) {
-        let nodes = card.keyword.key == "NODEFILE";
-        if nodes && card.keyword.has("NSET") {
-            return self.print(card, log);
-        }
+    fn file(&mut self, card: &Card, entity: Entity, log: &mut Log) {
         let Some(interval) = interval(&card.keyword, OutputInterval::Count(FIELD_INTERVALS), log) else { return };
         self.fields.push(FieldRequest { quantities: Vec::new(), interval });
-        let at = self.fields.len() - 1;
-        if nodes { self.node_fields(at, card, log) } else { self.element_fields(at, card, log) }
+        self.named_fields(self.fields.len() - 1, card, entity, log);
     }
 
-    fn history(&mut self, card: &Card, interval: OutputInterval, log: &mut Log) {
-        let place = card.keyword.place;
-        let mut variables = Vec::new();
-        for name in variable_names(card, log) {
-            match NodalQuantity::named(&name) {
-                Some((quantity, Some(component))) if component < self.dimension => {
-                    variables.push((quantity, component))
+    fn history(&mut self, card: &Card, entity: Entity, interval: OutputInterval, log: &mut Log) {
+        match entity {
+            Entity::Node => {
+                let dimension = self.dimension;
+                let named = |name: &str| {
+                    let (quantity, component) = NodalQuantity::named(name)?;
+                    Some(components(quantity, component, dimension))
+                };
+                let variables = self.variables(card, named, [&["U", "V", "A", "RF"], &["U", "V"]], log);
+                if let Some((set, nodes)) = self.set_of(card, entity, variables.len(), log) {
+                    self.histories.push(HistoryRequest { set, nodes, variables, interval });
                 }
-                Some((quantity, None)) => variables.extend((0..self.dimension).map(|c| (quantity, c))),
-                Some(_) => {}
-                None => self.not_written(name),
+            }
+            Entity::Element => {
+                let most = if self.dimension == 2 { 4 } else { 6 };
+                let named = |name: &str| {
+                    let (quantity, component) = ElementQuantity::named(name)?;
+                    Some(components(quantity, component, quantity.n_components().min(most)))
+                };
+                let variables = self.variables(card, named, [&["S", "E", "MISES", "SENER"], &["S"]], log);
+                if let Some((set, elements)) = self.set_of(card, entity, variables.len(), log) {
+                    self.element_histories.push(ElementHistoryRequest { set, elements, variables, interval });
+                }
             }
         }
-        let names: &[&str] = match variable(&card.keyword) {
-            Variable::All => &["U", "V", "A", "RF"],
-            Variable::Preselect => &["U", "V"],
-            Variable::Named => &[],
-        };
-        for (quantity, _) in names.iter().filter_map(|name| NodalQuantity::named(name)) {
-            variables.extend((0..self.dimension).map(|c| (quantity, c)));
-        }
-        let variables = once(variables);
-        let Some((set, nodes)) = self.set_of(card, Of::Nodes, variables.len(), log) else { return };
-        if variables.is_empty() {
-            return log.note(place, format!("nothing of this *{} is written", card.keyword.name));
-        }
-        self.histories.push(HistoryRequest { set, nodes, variables, interval });
     }
 
-    fn element_history(&mut self, card: &Card, interval: OutputInterval, log: &mut Log) {
-        let place = card.keyword.place;
-        let mut variables = Vec::new();
+    /// The variables of a history, each once: those that are named, then `all` or those that are preselected.
+    fn variables<Q: Copy + PartialEq>(
+        &mut self,
+        card: &Card,
+        named: impl Fn(&str) -> Option<Vec<(Q, u8)>>,
+        [all, preselected]: [&[&str]; 2],
+        log: &Log,
+    ) -> Vec<(Q, u8)> {
+        let mut variables: Vec<(Q, u8)> = Vec::new();
+        let mut add = |more: Vec<(Q, u8)>| {
+            for variable in more {
+                if !variables.contains(&variable) {
+                    variables.push(variable);
+                }
+            }
+        };
         for name in variable_names(card, log) {
-            match self.elemental(&name) {
-                Some(more) => variables.extend(more),
+            match named(&name) {
+                Some(more) => add(more),
                 None => self.not_written(name),
             }
         }
-        let names: &[&str] = match variable(&card.keyword) {
-            Variable::All => &["S", "E", "MISES", "SENER"],
-            Variable::Preselect => &["S"],
+        let names = match variable(&card.keyword) {
+            Variable::All => all,
+            Variable::Preselect => preselected,
             Variable::Named => &[],
         };
-        variables.extend(names.iter().filter_map(|name| self.elemental(name)).flatten());
-        let variables = once(variables);
-        let Some((set, elements)) = self.set_of(card, Of::Elements, variables.len(), log) else { return };
-        if variables.is_empty() {
-            return log.note(place, format!("nothing of this *{} is written", card.keyword.name));
-        }
-        self.element_histories.push(ElementHistoryRequest { set, elements, variables, interval });
+        names.iter().filter_map(|name| named(name)).for_each(add);
+        variables
     }
 
-    /// Name and members of the set that a history is of. Without a set it is of the whole model, where that is small enough.
-    fn set_of(&self, card: &Card, of: Of, n_variables: usize, log: &mut Log) -> Option<(String, Vec<u32>)> {
+    /// Name and members of the set that a history of some variables is of; none where nothing is written. Without a set it is of
+    /// the whole model, where that is small enough.
+    fn set_of(&self, card: &Card, entity: Entity, n_variables: usize, log: &mut Log) -> Option<(String, Vec<u32>)> {
         let place = card.keyword.place;
-        let (key, one, all) = match of {
-            Of::Nodes => ("NSET", "node", self.assembly.mesh.n_nodes()),
-            Of::Elements => ("ELSET", "element", self.assembly.mesh.n_elements()),
+        let noun = entity.noun();
+        let (key, all) = match entity {
+            Entity::Node => ("NSET", self.assembly.mesh.n_nodes()),
+            Entity::Element => ("ELSET", self.assembly.mesh.n_elements()),
         };
-        let Some(set) = card.keyword.get(key).filter(|set| !set.is_empty()) else {
-            if all.saturating_mul(n_variables) <= MOST_TRACES {
-                return Some((WHOLE_MODEL.to_owned(), (0..all as u32).collect()));
+        let name = &card.keyword.name;
+        let (set, members) = match card.keyword.get(key).filter(|set| !set.is_empty()) {
+            None if all.saturating_mul(n_variables) > MOST_TRACES => {
+                let text = format!(
+                    "*{name} names no {key}=, which means all {all} {noun}s: more than {MOST_TRACES} traces are not \
+                     written; name a set with {key}=, or ask for *OUTPUT, FIELD"
+                );
+                log.warning(place, text);
+                return None;
             }
-            let name = &card.keyword.name;
-            let text = format!(
-                "*{name} names no {key}=, which means all {all} {one}s: more than {MOST_TRACES} traces are not written; \
-                 name a set with {key}=, or ask for *OUTPUT, FIELD"
-            );
-            log.warning(place, text);
+            None => (WHOLE_MODEL, (0..all as u32).collect()),
+            Some(set) => match self.assembly.members(entity, set) {
+                None => {
+                    let hint = self.assembly.hint(entity, set);
+                    log.absent(place, format!("there is no {noun} set `{set}`{hint}"));
+                    return None;
+                }
+                Some(members) if members.is_empty() => {
+                    log.warning(place, format!("{noun} set `{set}` is empty: no history is written for it"));
+                    return None;
+                }
+                Some(members) => (set, members),
+            },
+        };
+        if n_variables == 0 {
+            log.note(place, format!("nothing of this *{name} is written"));
             return None;
-        };
-        let members = match of {
-            Of::Nodes => self.assembly.nodes_named(set),
-            Of::Elements => self.assembly.elements_named(set),
-        };
-        match members {
-            None => {
-                let hint = self.assembly.hint(matches!(of, Of::Elements), set);
-                log.absent(place, format!("there is no {one} set `{set}`{hint}"));
-            }
-            Some(members) if members.is_empty() => {
-                log.warning(place, format!("{one} set `{set}` is empty: no history is written for it"))
-            }
-            Some(members) => return Some((set.to_owned(), members)),
         }
-        None
+        Some((set.to_owned(), members))
     }
 
-    /// An element variable and its components: all that a mesh of this dimension has, or the one that is named.
-    fn elemental(&self, name: &str) -> Option<Vec<(ElementQuantity, u8)>> {
-        let (quantity, component) = ElementQuantity::named(name)?;
-        let n_components = quantity.n_components().min(if self.dimension == 2 { 4 } else { 6 });
-        Some(match component {
-            None => (0..n_components).map(|component| (quantity, component)).collect(),
-            Some(component) if component < n_components => vec![(quantity, component)],
-            Some(_) => Vec::new(),
-        })
-    }
-
-    fn node_fields(&mut self, at: usize, card: &Card, log: &mut Log) {
+    /// Adds the fields that a card names.
+    fn named_fields(&mut self, at: usize, card: &Card, entity: Entity, log: &Log) {
         for name in variable_names(card, log) {
-            match NodalQuantity::named(&name).and_then(|(quantity, _)| FieldQuantity::of_nodes(quantity)) {
-                Some(quantity) => self.add_fields(at, &[quantity]),
-                None => self.not_written(name),
-            }
-        }
-    }
-
-    fn element_fields(&mut self, at: usize, card: &Card, log: &mut Log) {
-        for name in variable_names(card, log) {
-            match FieldQuantity::of_elements(name.trim_end_matches(|c: char| c.is_ascii_digit())) {
+            let quantity = match entity {
+                Entity::Node => NodalQuantity::named(&name).and_then(|(quantity, _)| FieldQuantity::of_nodes(quantity)),
+                Entity::Element => FieldQuantity::of_elements(name.trim_end_matches(|c: char| c.is_ascii_digit())),
+            };
+            match quantity {
                 Some(quantity) => self.add_fields(at, &[quantity]),
                 None => self.not_written(name),
             }
@@ -295,15 +265,10 @@ impl<'a> Requests<'a> {
     }
 }
 
-/// Each entry once, in the order of the first.
-fn once<T: PartialEq + Copy>(entries: Vec<T>) -> Vec<T> {
-    let mut out = Vec::new();
-    for entry in entries {
-        if !out.contains(&entry) {
-            out.push(entry);
-        }
-    }
-    out
+/// The component of a quantity that is named, if there is one below `n`, or all `n` components.
+fn components<Q: Copy>(quantity: Q, component: Option<u8>, n: u8) -> Vec<(Q, u8)> {
+    let wanted = |at: &u8| component.is_none_or(|component| component == *at);
+    (0..n).filter(wanted).map(|component| (quantity, component)).collect()
 }
 
 /// What `VARIABLE=` asks for besides the variables that are named.
@@ -323,43 +288,27 @@ fn variable(keyword: &Keyword) -> Variable {
 
 /// When to write; nothing for never.
 fn interval(keyword: &Keyword, default: OutputInterval, log: &mut Log) -> Option<OutputInterval> {
-    let place = keyword.place;
-    let mut bad = |key: &str, value: &str| {
-        log.error(place, format!("*{}: {key}={value} is not a positive number", keyword.name));
-        Some(default)
-    };
-    // The second is CalculiX's.
-    if let Some(value) = keyword.get("FREQUENCY").or(keyword.get("FREQUENCYF")) {
-        return match whole(value.as_bytes()) {
-            Some(0) => None,
-            Some(n) => Some(OutputInterval::Increments(n)),
-            None => bad("FREQUENCY", value),
-        };
-    }
-    if let Some(value) = keyword.get("TIMEINTERVAL") {
-        return match real(value.as_bytes()).filter(|t| *t > 0.) {
-            Some(time) => Some(OutputInterval::Time(time)),
-            None => bad("TIME INTERVAL", value),
-        };
-    }
-    for key in ["NUMBERINTERVAL", "NUMBERINTERVALS"] {
-        if let Some(value) = keyword.get(key) {
-            return match whole(value.as_bytes()).filter(|n| *n > 0) {
-                Some(n) => Some(OutputInterval::Count(n)),
-                None => bad("NUMBER INTERVAL", value),
-            };
+    let given = |keys: &[&str]| keys.iter().find_map(|key| keyword.get(key));
+    let (key, value, interval) = if let Some(value) = given(&["FREQUENCY", "FREQUENCYF"]) {
+        // The second is CalculiX's.
+        ("FREQUENCY", value, whole(value.as_bytes()).map(OutputInterval::Increments))
+    } else if let Some(value) = given(&["TIMEINTERVAL"]) {
+        ("TIME INTERVAL", value, real(value.as_bytes()).filter(|t| *t > 0.).map(OutputInterval::Time))
+    } else if let Some(value) = given(&["NUMBERINTERVAL", "NUMBERINTERVALS"]) {
+        ("NUMBER INTERVAL", value, whole(value.as_bytes()).filter(|n| *n > 0).map(OutputInterval::Count))
+    } else {
+        if keyword.has("TIMEPOINTS") {
+            log.note(keyword.place, "TIME POINTS= is not read: the default interval is used");
         }
+        return Some(default);
+    };
+    if interval.is_none() {
+        log.error(keyword.place, format!("*{}: {key}={value} is not a positive number", keyword.name));
     }
-    if keyword.has("TIMEPOINTS") {
-        log.note(place, "TIME POINTS= is not read: the default interval is used");
-    }
-    Some(default)
+    interval.or(Some(default)).filter(|interval| *interval != OutputInterval::Increments(0))
 }
 
 fn variable_names(card: &Card, log: &Log) -> Vec<String> {
-    let lines = card.data.iter().map(|line| log.line(line));
-    lines
-        .flat_map(|bytes| fields(&bytes).map(|f| text(f).to_uppercase()).collect::<Vec<_>>())
-        .filter(|n| !n.is_empty())
-        .collect()
+    let names = entries(card, log).into_iter().flat_map(|entry| entry.words());
+    names.filter(|name| !name.is_empty()).collect()
 }

@@ -3,13 +3,13 @@
 use std::collections::HashSet;
 
 use super::assembly::Assembly;
+use super::data::{first_number, numbers};
 use super::frame::{IDENTITY, axes, product, rotation_about, transpose};
 use super::lexer::{Card, Place};
 use super::lines::{Truss, TrussSection};
 use super::log::Log;
-use super::materials::numbers;
-use super::numbers::real;
-use super::raw::StepCard;
+use super::materials::empty_material;
+use super::raw::{Entity, StepCard};
 use super::report::ElementCount;
 use super::{DeckMaterial, NO_SECTION};
 use crate::material::{Elasticity, Section};
@@ -25,15 +25,16 @@ pub(crate) struct Other {
 }
 
 pub(super) struct Sections<'a> {
-    pub assembly: &'a mut Assembly,
-    pub materials: &'a mut Vec<DeckMaterial>,
-    pub cards: &'a [StepCard],
+    assembly: &'a mut Assembly,
+    materials: &'a mut Vec<DeckMaterial>,
+    cards: &'a [StepCard],
     pub sections: Vec<Section>,
     pub others: Vec<Other>,
     /// Sections of elements of other types.
     pub trusses: Vec<TrussSection>,
     /// Codes of elements of other types that have a section.
     other_codes: HashSet<u32>,
+    names: HashSet<String>,
 }
 
 /// A name that no entry has yet: `NAME`, `NAME#2`, ….
@@ -62,40 +63,33 @@ impl<'a> Sections<'a> {
             others,
             trusses: Vec::new(),
             other_codes: HashSet::new(),
+            names: HashSet::new(),
         }
     }
 
     /// Gives every element its section.
     pub fn assign(&mut self, log: &mut Log) {
-        let mut owner: Vec<Option<usize>> = self.assembly.instances.iter().map(|p| p.part).map(Some).collect();
         // Cards of the root act on its sets whether or not it holds a mesh of its own.
-        let mut jobs: Vec<(usize, Option<usize>)> = vec![(0, None)];
-        jobs.extend(owner.drain(..).enumerate().filter_map(|(i, part)| Some((part.filter(|p| *p > 0)?, Some(i)))));
-        let mut names = HashSet::new();
-        for (part, instance) in jobs {
-            let cards = self.assembly.parts[part].raw.sections.clone();
-            for card in &cards {
-                self.solid(card, part, instance, &mut names, log);
+        for (part, instance) in self.assembly.scopes() {
+            for card in &self.assembly.parts[part].raw.sections.clone() {
+                self.solid(card, part, instance, log);
             }
-            let other = self.assembly.parts[part].raw.other_sections.clone();
-            for (set, _) in other {
-                let codes = self.assembly.elements_in(instance, &set).unwrap_or_default();
+            for (set, _) in &self.assembly.parts[part].raw.other_sections {
+                let codes = self.assembly.elements_in(instance, set).unwrap_or_default();
                 self.other_codes.extend(codes.into_iter().filter(|code| *code >= self.assembly.n_elements));
             }
         }
-        for code in &self.other_codes {
-            let Some((part, kind)) = self.assembly.other_of(*code) else { continue };
-            let name = &self.assembly.parts[part].raw.others[kind].name;
-            if let Some(other) = self.others.iter_mut().find(|o| o.count.name == *name) {
+        for name in self.other_codes.iter().filter_map(|code| self.assembly.type_of_other(*code)) {
+            if let Some(other) = self.others.iter_mut().find(|o| o.count.name == name) {
                 other.with_section += 1;
             }
         }
-        self.scale_masses(&mut names, log);
+        self.scale_masses(log);
     }
 
-    fn solid(&mut self, card: &Card, part: usize, instance: Option<usize>, names: &mut HashSet<String>, log: &mut Log) {
+    fn solid(&mut self, card: &Card, part: usize, instance: Option<usize>, log: &mut Log) {
         let place = card.keyword.place;
-        let set = card.keyword.get("ELSET").unwrap_or_default();
+        let set = card.keyword.value("ELSET");
         let Some(codes) = self.assembly.elements_in(instance, set) else {
             return log.absent(place, format!("*SOLID SECTION: element set `{set}` does not exist"));
         };
@@ -103,48 +97,29 @@ impl<'a> Sections<'a> {
             log.error(place, "*SOLID SECTION, COMPOSITE is not supported");
         }
         let Some(material) = self.material(card, log) else { return };
-        let mut material_from_global = IDENTITY;
-        if let Some(name) = card.keyword.get("ORIENTATION") {
-            let turn = instance.map_or(IDENTITY, |i| self.assembly.instances[i].frame.rotation);
-            let orientations = |p: usize| self.assembly.parts[p].raw.orientations.iter();
-            let named = |c: &&Card| c.keyword.get("NAME").is_some_and(|n| n.eq_ignore_ascii_case(name));
-            match orientations(part).chain(orientations(0)).find(named).cloned() {
-                // Axes say nothing of a material that has none; other systems give each element its own.
-                Some(found) if self.is_isotropic(material) && !is_rectangular(&found) => {
-                    let text = format!("*ORIENTATION `{name}` is without effect on an isotropic material");
-                    log.note(found.keyword.place, text);
-                }
-                // A material axis e of the part points along T e in the assembly.
-                Some(found) => material_from_global = product(&orientation(&found, log), &transpose(&turn)),
-                None => log.absent(place, format!("*ORIENTATION `{name}` does not exist")),
-            }
-        }
-        let thickness = numbers(card, log).first().and_then(|l| l.first()).copied().unwrap_or(0.);
+        let material_from_global = self.material_axes(card, part, instance, material, log);
+        let thickness = first_number(card, log).unwrap_or(0.);
         if thickness < 0. {
             log.error(place, format!("thickness {thickness} is negative"));
         }
-        let name = match instance {
-            Some(i) => format!("{}.{set}", self.assembly.instances[i].name),
-            None => set.to_owned(),
-        };
+        let thickness = if thickness > 0. { thickness } else { 1. };
         let hourglass_factor = self.hourglass(card, log);
         let section = self.sections.len() as u32;
         self.sections.push(Section {
-            name: unique_name(&name, names),
+            name: unique_name(&self.assembly.set_name(instance, set), &mut self.names),
             material,
             material_from_global,
-            thickness: if thickness > 0. { thickness } else { 1. },
+            thickness,
             hourglass_factor,
             mass_factor: 1.,
         });
-        let mut n_twice = 0u64;
+        let mut n_twice = 0;
         let mut of_others = Vec::new();
         for code in codes {
             match slot(self.assembly, code) {
                 Some(slot) if *slot == NO_SECTION => *slot = section,
-                Some(_) => n_twice += 1,
                 None if self.other_codes.insert(code) => of_others.push(code),
-                None => n_twice += 1,
+                _ => n_twice += 1,
             }
         }
         if !of_others.is_empty() {
@@ -153,20 +128,40 @@ impl<'a> Sections<'a> {
                 Some(Elasticity::Isotropic { young, .. }) => Some(young),
                 _ => None,
             };
-            let area = if thickness > 0. { thickness } else { 1. };
-            let truss = Truss { material: material.name.clone(), density: material.density, area, young };
+            let truss = Truss { material: material.name.clone(), density: material.density, area: thickness, young };
+            let name = self.assembly.set_name(instance, set);
             self.trusses.push(TrussSection { name, codes: of_others, truss });
         }
         if n_twice > 0 {
-            log.error(
-                place,
-                format!(
-                    "{} of `{set}` already {} a section",
-                    counted(n_twice as usize, "element"),
-                    if n_twice == 1 { "has" } else { "have" }
-                ),
-            );
+            let has = if n_twice == 1 { "has" } else { "have" };
+            log.error(place, format!("{} of `{set}` already {has} a section", counted(n_twice, "element")));
         }
+    }
+
+    /// Rows: the axes of a section's material in global components.
+    fn material_axes(
+        &self,
+        card: &Card,
+        part: usize,
+        instance: Option<usize>,
+        material: u32,
+        log: &mut Log,
+    ) -> [f64; 9] {
+        let Some(name) = card.keyword.get("ORIENTATION") else { return IDENTITY };
+        let orientations = |p: usize| self.assembly.parts[p].raw.orientations.iter();
+        let Some(found) = orientations(part).chain(orientations(0)).find(|card| card.keyword.is_named(name)) else {
+            log.absent(card.keyword.place, format!("*ORIENTATION `{name}` does not exist"));
+            return IDENTITY;
+        };
+        // Axes say nothing of a material that has none; other systems give each element its own.
+        if self.is_isotropic(material) && !is_rectangular(found) {
+            let text = format!("*ORIENTATION `{name}` is without effect on an isotropic material");
+            log.note(found.keyword.place, text);
+            return IDENTITY;
+        }
+        // A material axis e of the part points along T e in the assembly.
+        let turn = instance.map_or(IDENTITY, |i| self.assembly.instances[i].frame.rotation);
+        product(&orientation(found, log), &transpose(&turn))
     }
 
     fn is_isotropic(&self, material: u32) -> bool {
@@ -175,7 +170,7 @@ impl<'a> Sections<'a> {
     }
 
     fn material(&mut self, card: &Card, log: &mut Log) -> Option<u32> {
-        let Some(name) = card.keyword.get("MATERIAL").filter(|n| !n.is_empty()) else {
+        let Some(name) = card.keyword.given("MATERIAL") else {
             log.error(card.keyword.place, "*SOLID SECTION has no MATERIAL=");
             return None;
         };
@@ -183,44 +178,32 @@ impl<'a> Sections<'a> {
             return Some(at as u32);
         }
         // A job may bring it; `finish` complains where none does.
-        self.materials.push(DeckMaterial {
-            name: name.to_owned(),
-            file: log.file(card.keyword.place),
-            line: card.keyword.place.line,
-            density: None,
-            elasticity: None,
-            damping_alpha: 0.,
-        });
+        self.materials.push(empty_material(name, card.keyword.place, log));
         Some(self.materials.len() as u32 - 1)
     }
 
     fn hourglass(&self, card: &Card, log: &mut Log) -> f64 {
         let Some(name) = card.keyword.get("CONTROLS") else { return 1. };
-        let named = |c: &&Card| {
-            c.keyword.key == "SECTIONCONTROLS" && c.keyword.get("NAME").is_some_and(|n| n.eq_ignore_ascii_case(name))
-        };
+        let named = |c: &&Card| c.keyword.key == "SECTIONCONTROLS" && c.keyword.is_named(name);
         let Some(controls) = self.cards.iter().map(|c| &c.card).find(named) else {
             log.note(card.keyword.place, format!("*SECTION CONTROLS `{name}` do not exist: defaults are used"));
             return 1.;
         };
         let kind = controls.keyword.word("HOURGLASS");
         if !matches!(kind.as_str(), "" | "STIFFNESS") {
-            let text = format!(
-                "HOURGLASS={} is computed as stiffness hourglass control",
-                controls.keyword.get("HOURGLASS").unwrap_or_default()
-            );
+            let given = controls.keyword.value("HOURGLASS");
+            let text = format!("HOURGLASS={given} is computed as stiffness hourglass control");
             log.note(controls.keyword.place, text);
         }
-        let factor = numbers(controls, log).first().and_then(|l| l.first()).copied().unwrap_or(1.);
-        if factor > 0. { factor } else { 1. }
+        first_number(controls, log).filter(|factor| *factor > 0.).unwrap_or(1.)
     }
 
     /// `*FIXED MASS SCALING`, of all elements or of a set: sections that a set cuts are split.
-    fn scale_masses(&mut self, names: &mut HashSet<String>, log: &mut Log) {
+    fn scale_masses(&mut self, log: &mut Log) {
         let cards = self.cards;
         for card in cards.iter().map(|c| &c.card).filter(|c| c.keyword.key == "FIXEDMASSSCALING") {
             let place = card.keyword.place;
-            let factor = card.keyword.get("FACTOR").and_then(|f| real(f.as_bytes())).filter(|f| *f > 0.);
+            let factor = card.keyword.real("FACTOR").filter(|factor| *factor > 0.);
             let Some(factor) = factor.filter(|_| !card.keyword.has("DT")) else {
                 let text = "*FIXED MASS SCALING is read with a positive FACTOR= only; --ignore \"FIXED MASS SCALING\" leaves it out";
                 log.error(place, text);
@@ -231,7 +214,7 @@ impl<'a> Sections<'a> {
                 self.sections.iter_mut().for_each(|s| s.mass_factor *= factor);
                 continue;
             };
-            let Some(codes) = self.assembly.elements_named(set) else {
+            let Some(codes) = self.assembly.members(Entity::Element, set) else {
                 log.absent(place, format!("*FIXED MASS SCALING: element set `{set}` does not exist"));
                 continue;
             };
@@ -242,7 +225,7 @@ impl<'a> Sections<'a> {
                 if *to == NO_SECTION {
                     let mut section = self.sections[*slot as usize].clone();
                     section.mass_factor *= factor;
-                    section.name = unique_name(&format!("{}.{set}", section.name), names);
+                    section.name = unique_name(&format!("{}.{set}", section.name), &mut self.names);
                     *to = self.sections.len() as u32;
                     self.sections.push(section);
                 }

@@ -7,7 +7,7 @@ use super::log::Log;
 use super::mesh_cards::parse_range;
 use super::numbers::label;
 use super::part::locate_line;
-use super::raw::{Chunk, Members, RawSets};
+use super::raw::{Chunk, Entity, Members, RawPart, RawSets};
 use crate::words::counted;
 
 /// Sets within sets within sets.
@@ -17,39 +17,31 @@ const SHOWN: usize = 3;
 
 /// What a set's members may refer to. An instance name is empty for "here".
 pub(super) trait Lookup {
-    /// `node` or `element`, for messages.
-    const WHAT: &'static str;
     /// Index of a label.
-    fn label(&self, instance: &str, label: u32) -> Option<u32>;
-    /// Indices of the labels of a range that exist.
-    fn range(&self, instance: &str, first: u32, last: u32, step: u32) -> Vec<u32>;
+    fn label(&self, entity: Entity, instance: &str, label: u32) -> Option<u32>;
+    /// Indices of the labels first, first + step, … up to last that exist.
+    fn range(&self, entity: Entity, instance: &str, range: [u32; 3]) -> Vec<u32>;
     /// The instance exists.
     fn has_instance(&self, instance: &str) -> bool;
     /// A set or `INSTANCE.LABEL` that is not in the list being resolved.
-    fn named(&self, instance: &str, name: &str) -> Option<Vec<u32>>;
+    fn named(&self, entity: Entity, instance: &str, name: &str) -> Option<Vec<u32>>;
     /// Members given by position, or through an element set.
-    fn direct(&self, instance: &str, members: &Members) -> Option<Vec<u32>>;
+    fn direct(&self, entity: Entity, instance: &str, members: &Members) -> Option<Vec<u32>>;
 }
 
-/// What one set has named so far.
+/// A set that is being resolved.
 #[derive(Default)]
-struct Named {
+struct Open<'a> {
+    name: &'a str,
+    members: Vec<u32>,
     /// Members that do not exist.
     missing_labels: usize,
-    /// Sets that do not exist.
+    /// Sets that it names and that do not exist.
     missing_sets: usize,
     /// Place of the last of them that is shown.
     last: Place,
-    /// Sets that do, by instance and name: naming one again adds nothing.
-    sets: HashSet<(String, String)>,
-}
-
-/// The line that is being resolved.
-#[derive(Clone, Copy)]
-struct Here<'a> {
-    set: &'a str,
-    instance: &'a str,
-    place: Place,
+    /// Sets that it names and that do exist, by instance and name: naming one again adds nothing.
+    named: HashSet<(String, String)>,
 }
 
 /// Members that were seen already.
@@ -75,10 +67,11 @@ impl Seen {
     }
 }
 
-/// Resolves all sets of a list, by position.
-pub(super) fn resolve<L: Lookup>(sets: &RawSets, lookup: &L, log: &mut Log) -> Vec<Vec<u32>> {
-    let mut resolver =
-        Resolver { sets, lookup, done: vec![None; sets.list.len()], open: Vec::new(), seen: Seen(Vec::new()) };
+/// Resolves all sets of a part, by position.
+pub(super) fn resolve<L: Lookup>(entity: Entity, part: &RawPart, lookup: &L, log: &mut Log) -> Vec<Vec<u32>> {
+    let sets = part.sets(entity);
+    let done = vec![None; sets.list.len()];
+    let mut resolver = Resolver { entity, sets, lookup, done, open: Vec::new(), seen: Seen(Vec::new()) };
     for at in 0..sets.list.len() {
         resolver.set(at, log);
     }
@@ -86,6 +79,7 @@ pub(super) fn resolve<L: Lookup>(sets: &RawSets, lookup: &L, log: &mut Log) -> V
 }
 
 struct Resolver<'a, L> {
+    entity: Entity,
     sets: &'a RawSets,
     lookup: &'a L,
     done: Vec<Option<Vec<u32>>>,
@@ -100,83 +94,59 @@ impl<L: Lookup> Resolver<'_, L> {
             return;
         }
         self.open.push(at);
-        let set = &self.sets.list[at];
-        let mut members = Vec::new();
-        let mut named = Named::default();
-        for chunk in &set.chunks {
-            self.chunk(chunk, &set.name, &mut members, &mut named, log);
+        let raw = &self.sets.list[at];
+        let mut set = Open { name: &raw.name, ..Open::default() };
+        for chunk in &raw.chunks {
+            self.chunk(chunk, &mut set, log);
         }
-        for (n, what) in [(named.missing_labels, ""), (named.missing_sets, " set")] {
+        for (n, what) in [(set.missing_labels, ""), (set.missing_sets, " set")] {
             if n > SHOWN {
-                let more = counted(n - SHOWN, &format!("more {}{what}", L::WHAT));
-                log.absent(named.last, format!("set `{}` names {more} not in the model", set.name));
+                let more = counted(n - SHOWN, &format!("more {}{what}", self.entity.noun()));
+                log.absent(set.last, format!("set `{}` names {more} not in the model", set.name));
             }
         }
-        if !members.is_sorted_by(|a, b| a < b) {
-            let mut kept = Vec::new();
-            std::mem::swap(&mut kept, &mut members);
-            kept.retain(|index| self.seen.insert(*index));
-            self.seen.clear(&kept);
-            members = kept;
+        if !set.members.is_sorted_by(|a, b| a < b) {
+            set.members.retain(|index| self.seen.insert(*index));
+            self.seen.clear(&set.members);
         }
-        self.done[at] = Some(members);
+        self.done[at] = Some(set.members);
         self.open.pop();
     }
 
-    fn chunk(&mut self, chunk: &Chunk, set: &str, members: &mut Vec<u32>, named: &mut Named, log: &mut Log) {
-        let instance = chunk.instance.as_str();
+    fn chunk(&mut self, chunk: &Chunk, set: &mut Open, log: &mut Log) {
+        let (name, instance) = (set.name, chunk.instance.as_str());
         if !self.lookup.has_instance(instance) {
-            return log.absent(chunk.place, format!("set `{set}`: instance `{instance}` does not exist"));
+            return log.absent(chunk.place, format!("set `{name}`: instance `{instance}` does not exist"));
         }
         match &chunk.members {
             Members::Labels(labels) => {
-                members.reserve(labels.len());
+                set.members.reserve(labels.len());
                 for wanted in labels {
-                    if let Some(index) = self.lookup.label(instance, *wanted) {
-                        members.push(index);
-                        continue;
-                    }
-                    named.missing_labels += 1;
-                    if named.missing_labels <= SHOWN {
-                        let holds = |_, line: &[u8]| fields(line).any(|f| label(f) == Some(*wanted));
-                        let place = locate_line(log, chunk.place, chunk.offset, holds, false);
-                        named.last = place;
-                        log.absent(place, format!("set `{set}` names {} {wanted}, which does not exist", L::WHAT));
-                    }
+                    self.label(*wanted, instance, set, log, |log| {
+                        let holds = |line: &[u8]| fields(line).any(|field| label(field) == Some(*wanted));
+                        locate_line(log, chunk.place, chunk.offset, holds, false)
+                    });
                 }
             }
             Members::Ranges(end) => self.lines(chunk, *end, log, |resolver, line, place, log| {
                 if let Ok(range) = parse_range(line) {
-                    resolver.range(range, Here { set, instance, place }, members, log);
+                    resolver.range(range, instance, place, set, log);
                 }
             }),
             Members::Lines(end) => self.lines(chunk, *end, log, |resolver, line, place, log| {
                 for field in fields(line).filter(|f| !f.is_empty()) {
                     match label(field) {
-                        Some(wanted) => match resolver.lookup.label(instance, wanted) {
-                            Some(index) => members.push(index),
-                            None => {
-                                named.missing_labels += 1;
-                                if named.missing_labels <= SHOWN {
-                                    named.last = place;
-                                    let text = format!("set `{set}` names {} {wanted}, which does not exist", L::WHAT);
-                                    log.absent(place, text);
-                                }
-                            }
-                        },
-                        None => resolver.reference(&text(field), Here { set, instance, place }, members, named, log),
+                        Some(wanted) => resolver.label(wanted, instance, set, log, |_| place),
+                        None => resolver.reference(&text(field), instance, place, set, log),
                     }
                 }
             }),
-            direct => match self.lookup.direct(instance, direct) {
-                Some(found) => members.extend(found),
-                None => {
-                    let name = match direct {
-                        Members::NodesOf(name) => name.as_str(),
-                        _ => "",
-                    };
-                    log.absent(chunk.place, format!("set `{set}`: element set `{name}` does not exist"));
+            direct => match (self.lookup.direct(self.entity, instance, direct), direct) {
+                (Some(found), _) => set.members.extend(found),
+                (None, Members::NodesOf(elements)) => {
+                    log.absent(chunk.place, format!("set `{name}`: element set `{elements}` does not exist"));
                 }
+                (None, _) => {}
             },
         }
     }
@@ -190,64 +160,68 @@ impl<L: Lookup> Resolver<'_, L> {
         mut each: impl FnMut(&mut Self, &[u8], Place, &mut Log),
     ) {
         let Some(source) = log.sources.get(chunk.place.source as usize).cloned() else { return };
-        let mut cursor = Cursor::at(source.bytes(), chunk.offset, chunk.place.line);
+        let mut cursor = Cursor::at(source.bytes(), chunk.offset, chunk.place);
         while cursor.at < end
             && let Some(line) = cursor.next_data()
         {
-            each(self, line, Place { line: cursor.line - 1, ..chunk.place }, log);
+            each(self, line, cursor.last(), log);
         }
     }
 
-    fn range(&mut self, [first, last, step]: [u32; 3], here: Here<'_>, members: &mut Vec<u32>, log: &mut Log) {
-        let Here { set, instance, place } = here;
-        let found = self.lookup.range(instance, first, last, step);
-        let wanted = u64::from((last - first) / step) + 1;
+    fn label(&self, wanted: u32, instance: &str, set: &mut Open, log: &mut Log, place: impl FnOnce(&Log) -> Place) {
+        if let Some(index) = self.lookup.label(self.entity, instance, wanted) {
+            return set.members.push(index);
+        }
+        set.missing_labels += 1;
+        if set.missing_labels <= SHOWN {
+            set.last = place(log);
+            let noun = self.entity.noun();
+            log.absent(set.last, format!("set `{}` names {noun} {wanted}, which does not exist", set.name));
+        }
+    }
+
+    fn range(&self, range: [u32; 3], instance: &str, place: Place, set: &mut Open, log: &mut Log) {
+        let found = self.lookup.range(self.entity, instance, range);
+        let [first, last, step] = range;
+        let missing = u64::from((last - first) / step) + 1 - found.len() as u64;
+        let (name, noun) = (set.name, self.entity.noun());
         if found.is_empty() {
-            log.note(place, format!("set `{set}`: no {} of this range exists", L::WHAT));
-        } else if (found.len() as u64) < wanted {
-            let n = wanted - found.len() as u64;
-            let (s, does) = if n == 1 { ("", "does") } else { ("s", "do") };
-            log.note(place, format!("set `{set}`: {n} {}{s} of this range {does} not exist", L::WHAT));
+            log.note(place, format!("set `{name}`: no {noun} of this range exists"));
+        } else if missing > 0 {
+            let (s, does) = if missing == 1 { ("", "does") } else { ("s", "do") };
+            log.note(place, format!("set `{name}`: {missing} {noun}{s} of this range {does} not exist"));
         }
-        members.extend(found);
+        set.members.extend(found);
     }
 
-    fn reference(&mut self, name: &str, here: Here<'_>, members: &mut Vec<u32>, named: &mut Named, log: &mut Log) {
-        let Here { set, instance, place } = here;
-        if named.sets.contains(&(instance.to_owned(), name.to_owned())) {
+    /// Adds the members of a set that this one names.
+    fn reference(&mut self, name: &str, instance: &str, place: Place, set: &mut Open, log: &mut Log) {
+        let key = (instance.to_owned(), name.to_owned());
+        if set.named.contains(&key) {
             return;
         }
-        let here = if instance.is_empty() { self.sets.find(name) } else { None };
-        let Some(other) = here else {
-            match self.lookup.named(instance, name) {
-                Some(found) => {
-                    named.sets.insert((instance.to_owned(), name.to_owned()));
-                    members.extend(found);
-                }
-                None => {
-                    named.missing_sets += 1;
-                    if named.missing_sets <= SHOWN {
-                        named.last = place;
-                        log.absent(
-                            place,
-                            format!("set `{set}` names the {} set `{name}`, which does not exist", L::WHAT),
-                        );
-                    }
-                }
-            }
-            return;
-        };
-        if self.open.last() == Some(&other) {
+        let found = match self.sets.find(name).filter(|_| instance.is_empty()) {
             // A set that names itself appends nothing.
-            return;
+            Some(other) if self.open.last() == Some(&other) => return,
+            Some(other) if self.open.contains(&other) || self.open.len() >= MAX_DEPTH => {
+                let text = format!("sets `{}` and `{name}` hold each other, or nest too deeply", set.name);
+                return log.error(place, text);
+            }
+            Some(other) => {
+                self.set(other, log);
+                self.done[other].clone()
+            }
+            None => self.lookup.named(self.entity, instance, name),
+        };
+        if let Some(found) = found {
+            set.named.insert(key);
+            return set.members.extend(found);
         }
-        if self.open.contains(&other) || self.open.len() >= MAX_DEPTH {
-            return log.error(place, format!("sets `{set}` and `{name}` hold each other, or nest too deeply"));
-        }
-        self.set(other, log);
-        named.sets.insert((instance.to_owned(), name.to_owned()));
-        if let Some(Some(found)) = self.done.get(other) {
-            members.extend(found);
+        set.missing_sets += 1;
+        if set.missing_sets <= SHOWN {
+            set.last = place;
+            let noun = self.entity.noun();
+            log.absent(place, format!("set `{}` names the {noun} set `{name}`, which does not exist", set.name));
         }
     }
 }
