@@ -3,22 +3,22 @@
 //! Each physics has a room: `explicit`, `voxel`, `spring`, `eikonal`. The rooms share the floors `prepare`, `conditions`, `info`,
 //! `partition`, `picture` and `generate`, which know none of them. [`ROOMS`] is the one list of them all.
 
-// Fields whose name and type say all need no docstring.
-#![allow(missing_docs)]
+#![deny(missing_docs)]
 
 pub mod cli;
-pub mod conditions;
-pub mod eikonal;
+mod conditions;
+mod eikonal;
 pub mod explicit;
 pub mod generate;
 pub mod info;
+mod listing;
 pub mod partition;
 pub mod picture;
 pub mod prepare;
 pub mod room;
 mod rows;
-pub mod spring;
-pub mod voxel;
+mod spring;
+mod voxel;
 
 use pogo_formats::eikonal::block::Eikonal;
 use pogo_formats::explicit::block::Explicit;

@@ -18,7 +18,9 @@ use pogo_formats::words::counted;
 use crate::prepare::Remarks;
 
 pub use area::area_fractions;
-pub use geometry::{AlongLine, Geometry, Nearest, tributary_fractions};
+pub use geometry::Geometry;
+#[cfg(test)]
+pub use geometry::{Nearest, tributary_fractions};
 pub use names::{find_name, find_set, listed, name_or, unique};
 pub use region::check_sides;
 

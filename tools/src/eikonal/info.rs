@@ -1,8 +1,8 @@
 //! What is in a block file of an Eikonal problem.
 
-use std::fmt::{self, Display};
 use std::path::Path;
 
+use pogo_formats::domains::SubDomainsView;
 use pogo_formats::eikonal::block::Eikonal;
 use pogo_formats::eikonal::setup::{
     Decomposition, Directions, EikonalSettings, EikonalSetup, LocalSolver, StartRegion, Velocity,
@@ -10,51 +10,13 @@ use pogo_formats::eikonal::setup::{
 use pogo_formats::eikonal::{Drawn, EikonalMeshView, nodes_of};
 use pogo_formats::physics::BlockFile;
 use pogo_formats::words::{counted, grouped};
-use serde::Serialize;
 
-use crate::info::{Count, Inspect, Item, Sets, bounding_box, extent, items, line, list, number};
+use crate::info::{Count, Inspect, Sets, number};
+use crate::listing::{Item, Listing, items};
 use crate::picture::{self, Parts, PictureError, PictureOptions};
-use crate::prepare::count;
-
-/// Figures of a block file of an Eikonal problem.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct EikonalSummary {
-    /// `tetrahedra`, `triangles in the plane` or `triangles on a surface`.
-    pub kind: &'static str,
-    pub nodes: u64,
-    pub elements: u64,
-    /// Unit of length.
-    pub length_unit: String,
-    /// Unit of time.
-    pub time_unit: String,
-    /// Smallest and largest coordinate of each axis.
-    pub bounding_box: Vec<[f64; 2]>,
-    /// Data that each element has of its own: `fibre`, `sheet`, `velocities`, `tensor`.
-    pub element_data: Vec<&'static str>,
-    /// Velocity classes.
-    pub classes: Vec<Item>,
-    /// Elements of each class.
-    pub elements_by_class: Vec<Count>,
-    pub starts: Vec<Item>,
-    #[serde(flatten)]
-    pub sets: Sets,
-    /// Solver settings, in words.
-    pub solver: String,
-    /// How nodes were cut into sub-domains.
-    pub domain_partition: String,
-    /// Number of sub-domains.
-    pub domains: u64,
-    /// Nodes of the smallest and of the largest.
-    pub domain_nodes: [u64; 2],
-    /// Nodes that sub-domains read from others, over nodes.
-    pub interface_fraction: f64,
-    /// Pairs of an owner and a reader.
-    pub interfaces: u64,
-}
 
 impl Inspect for Eikonal {
     const TITLE: &'static str = "arrival times";
-    type Figures = EikonalSummary;
 
     fn title(setup: &EikonalSetup) -> &str {
         &setup.title
@@ -64,47 +26,47 @@ impl Inspect for Eikonal {
         Some(element_kind(&file.mesh()).to_owned())
     }
 
-    fn figures(file: &BlockFile<Self>) -> EikonalSummary {
-        let (mesh, domains, setup) = (file.mesh(), file.domains(), file.setup());
-        let mut counts = vec![0; setup.classes.len()];
-        mesh.class.iter().for_each(|&class| counts[usize::from(class)] += 1);
-        let sizes = (0..domains.n_domains()).map(|domain| domains.n_own(domain) as u64);
+    fn figures(file: &BlockFile<Self>) -> Listing {
+        let (mesh, setup) = (file.mesh(), file.setup());
+        let (nodes, elements) = (mesh.n_nodes(), mesh.n_elements());
+        let mut page = Listing::default();
+        page.figure("kind", &element_kind(&mesh));
+        page.figure("nodes", &nodes);
+        page.figure("elements", &elements);
+        page.line("mesh", format_args!("{}, {}", counted(nodes, "node"), counted(elements, "element")));
+        let (length, time) = (&setup.length_unit, &setup.time_unit);
+        page.figure("length_unit", length);
+        page.figure("time_unit", time);
+        page.bounding_box(mesh.coordinates, 3, if mesh.plane { 2 } else { 3 }, length);
+        page.line("units", format_args!("{length}, {time}; speeds in {length}/{time}"));
+
         let data = [
             ("fibre", mesh.fibre.is_empty()),
             ("sheet", mesh.sheet.is_empty()),
             ("velocities", mesh.velocities.is_empty()),
             ("tensor", mesh.tensor.is_empty()),
         ];
-        let mut bounds = bounding_box(mesh.coordinates, 3);
-        bounds.truncate(if mesh.plane { 2 } else { 3 });
-        EikonalSummary {
-            kind: element_kind(&mesh),
-            nodes: mesh.n_nodes() as u64,
-            elements: mesh.n_elements() as u64,
-            bounding_box: bounds,
-            element_data: data.into_iter().filter(|(_, empty)| !empty).map(|(name, _)| name).collect(),
-            classes: items(&setup.classes, |class| (&class.name, velocity(&class.velocity))),
-            elements_by_class: setup
-                .classes
-                .iter()
-                .zip(&counts)
-                .map(|(class, &count)| Count { name: class.name.clone(), count })
-                .collect(),
-            starts: items(&setup.starts, |start| {
-                let nodes = nodes_of(&mesh, &start.region).map_or(0, |nodes| nodes.len());
-                let (place, time) = (place(&start.region, &mesh), number(start.time));
-                (&start.name, format!("{place} ({}), at time {time}", counted(nodes, "node")))
-            }),
-            sets: Sets::new(&mesh.node_sets, &mesh.element_sets),
-            solver: solver_words(&setup.settings),
-            domain_partition: domains.method.to_owned(),
-            domains: domains.n_domains() as u64,
-            domain_nodes: [sizes.clone().min().unwrap_or(0), sizes.max().unwrap_or(0)],
-            interface_fraction: domains.halo.len() as f64 / mesh.n_nodes().max(1) as f64,
-            interfaces: domains.n_messages() as u64,
-            length_unit: setup.length_unit,
-            time_unit: setup.time_unit,
+        let data: Vec<&str> = data.into_iter().filter(|(_, empty)| !empty).map(|(name, _)| name).collect();
+        page.figure("element_data", &data);
+        if !data.is_empty() {
+            page.line("data", format_args!("of each element: {}", data.join(", ")));
         }
+        let sets = Sets::new(&mesh.node_sets, &mesh.element_sets);
+        page.line("sets", format_args!("{} of nodes, {} of elements", sets.node_sets.len(), sets.element_sets.len()));
+        add_classes(&mesh, &setup, &mut page);
+        let starts = items(&setup.starts, |start| {
+            let nodes = nodes_of(&mesh, &start.region).map_or(0, |nodes| nodes.len());
+            let (place, time) = (place(&start.region, &mesh), number(start.time));
+            (&start.name, format!("{place} ({}), at time {time}", counted(nodes, "node")))
+        });
+        page.items("starts", &starts);
+        page.figure("node_sets", &sets.node_sets);
+        page.figure("element_sets", &sets.element_sets);
+        let solver = solver_words(&setup.settings);
+        page.figure("solver", &solver);
+        page.line("solver", solver);
+        add_domains(&file.domains(), nodes, &mut page);
+        page
     }
 
     fn sets(file: &BlockFile<Self>) -> Option<Sets> {
@@ -118,6 +80,40 @@ impl Inspect for Eikonal {
         let drawn = Drawn::new(&mesh);
         picture::draw(&drawn.view(&mesh), &parts, path, options)?;
         Ok(counted(domains.n_domains(), "sub-domain"))
+    }
+}
+
+/// The velocity classes, and how many elements each has.
+fn add_classes(mesh: &EikonalMeshView, setup: &EikonalSetup, page: &mut Listing) {
+    let mut counts = vec![0; setup.classes.len()];
+    mesh.class.iter().for_each(|&class| counts[usize::from(class)] += 1);
+    let classes = items(&setup.classes, |class| (&class.name, velocity(&class.velocity)));
+    page.figure("classes", &classes);
+    let counts = classes.iter().zip(counts).map(|(class, count)| Count { name: class.name.clone(), count });
+    let counts: Vec<Count> = counts.collect();
+    page.figure("elements_by_class", &counts);
+    let shown = classes.into_iter().zip(&counts).map(|(Item { name, description }, elements)| Item {
+        name,
+        description: format!("{}; {description}", counted(elements.count, "element")),
+    });
+    page.list("velocities", &shown.collect::<Vec<_>>());
+}
+
+/// The sub-domains, the nodes of the smallest and of the largest, and what they read from each other.
+fn add_domains(domains: &SubDomainsView, n_nodes: usize, page: &mut Listing) {
+    let (n, interfaces) = (domains.n_domains(), domains.n_messages());
+    let sizes = (0..n).map(|domain| domains.n_own(domain) as u64);
+    let [least, most] = [sizes.clone().min(), sizes.max()].map(Option::unwrap_or_default);
+    let share = domains.halo.len() as f64 / n_nodes.max(1) as f64;
+    page.figure("domain_partition", &domains.method);
+    page.figure("domains", &n);
+    page.figure("domain_nodes", &[least, most]);
+    page.figure("interface_fraction", &share);
+    page.figure("interfaces", &interfaces);
+    let nodes = if least == most { grouped(least) } else { format!("{} to {}", grouped(least), grouped(most)) };
+    page.line("sub-domains", format_args!("{} ({}) of {nodes} nodes", grouped(n as u64), domains.method));
+    if n > 1 {
+        page.line("", format_args!("{}, {:.2} % of the nodes", counted(interfaces, "interface"), 100.0 * share));
     }
 }
 
@@ -176,33 +172,5 @@ fn place(region: &StartRegion, mesh: &EikonalMeshView) -> String {
         StartRegion::Box { low, high } => format!("box {low:?} to {high:?}"),
         StartRegion::Sphere { centre, radius } => format!("sphere of radius {} round {centre:?}", number(*radius)),
         StartRegion::Nearest(point) => format!("nearest to {point:?}"),
-    }
-}
-
-impl Display for EikonalSummary {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        line(f, "mesh", &format!("{}, {}", count(self.nodes, "node"), count(self.elements, "element")))?;
-        extent(f, &self.bounding_box, &self.length_unit)?;
-        line(f, "units", &format!("{}, {}; speeds in {0}/{1}", self.length_unit, self.time_unit))?;
-        if !self.element_data.is_empty() {
-            line(f, "data", &format!("of each element: {}", self.element_data.join(", ")))?;
-        }
-        let Sets { node_sets, element_sets } = &self.sets;
-        line(f, "sets", &format!("{} of nodes, {} of elements", node_sets.len(), element_sets.len()))?;
-        let classes = self.classes.iter().zip(&self.elements_by_class).map(|(class, elements)| Item {
-            name: class.name.clone(),
-            description: format!("{}; {}", counted(elements.count, "element"), class.description),
-        });
-        list(f, "velocities", &classes.collect::<Vec<_>>())?;
-        list(f, "starts", &self.starts)?;
-        line(f, "solver", &self.solver)?;
-        let [least, most] = self.domain_nodes;
-        let nodes = if least == most { grouped(least) } else { format!("{} to {}", grouped(least), grouped(most)) };
-        line(f, "sub-domains", &format!("{} ({}) of {nodes} nodes", grouped(self.domains), self.domain_partition))?;
-        if self.domains > 1 {
-            let (interfaces, share) = (count(self.interfaces, "interface"), 100.0 * self.interface_fraction);
-            line(f, "", &format!("{interfaces}, {share:.2} % of the nodes"))?;
-        }
-        Ok(())
     }
 }

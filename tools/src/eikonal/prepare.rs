@@ -1,7 +1,5 @@
 //! From a mesh of triangles or tetrahedra and a job to an Eikonal block file: read, apply, arrange, check, write.
 
-use std::fmt::{self, Display};
-
 use pogo_formats::block::Provenance;
 use pogo_formats::eikonal::block::{Eikonal, EikonalContents};
 use pogo_formats::eikonal::job::EikonalJob;
@@ -10,12 +8,13 @@ use pogo_formats::eikonal::{EikonalMeshView, Symmetric, metrics, nodes_of, outsi
 use pogo_formats::job::{JobError, JobFile as _};
 use pogo_formats::physics::write_block;
 use pogo_formats::read::mesh;
-use pogo_formats::words::grouped;
+use pogo_formats::words::{counted, grouped};
 use serde::Serialize;
 
 use super::{Arranged, Reach, arrange, reach, twins};
+use crate::listing::Listing;
 use crate::prepare::options::{DeckOptions, DomainOptions};
-use crate::prepare::{DomainFigures, Figures, InputKind, Prepare, PrepareError, Remarks, Request, Work, count};
+use crate::prepare::{InputKind, Made, Prepare, PrepareError, Remarks, Request, Work};
 
 /// Options for a mesh on which arrival times are computed.
 #[derive(Debug, Clone, clap::Args)]
@@ -38,8 +37,6 @@ impl Prepare for Eikonal {
     const IN_JOBS: bool = true;
     type Options = EikonalOptions;
     type Model = EikonalModel;
-    type Contents = MeshContents;
-    type Figures = EikonalFigures;
 
     fn command_line(options: &EikonalOptions) -> Vec<String> {
         options.domains.command_line().into_iter().chain(options.deck.command_line()).collect()
@@ -85,13 +82,22 @@ impl Prepare for Eikonal {
         Ok(EikonalModel { arranged, reach })
     }
 
-    fn contents(model: &EikonalModel, _: &Remarks) -> MeshContents {
-        let mesh = model.arranged.mesh.view();
-        MeshContents {
-            nodes: Some(mesh.n_nodes() as u64),
-            elements: Some(mesh.n_elements() as u64),
-            classes: classes(&model.arranged),
+    fn contents(read: Result<&EikonalModel, &PrepareError>, _: &Remarks) -> Listing {
+        let arranged = read.ok().map(|model| &model.arranged);
+        let mesh = arranged.map(|arranged| arranged.mesh.view());
+        let sizes = mesh.map(|mesh| (mesh.n_nodes(), mesh.n_elements()));
+        let classes = arranged.map_or_else(Vec::new, classes);
+        let mut contents = Listing::default();
+        contents.figure("nodes", &sizes.map(|(nodes, _)| nodes));
+        contents.figure("elements", &sizes.map(|(_, elements)| elements));
+        contents.figure("classes", &classes);
+        if let Some((nodes, elements)) = sizes {
+            contents.text(format_args!("  {}, {}", counted(elements, "element"), counted(nodes, "node")));
         }
+        for class in &classes {
+            contents.text(format_args!("  {}: {}", class.name, counted(class.elements, "element")));
+        }
+        contents
     }
 
     fn write(
@@ -100,25 +106,27 @@ impl Prepare for Eikonal {
         options: &EikonalOptions,
         provenance: &Provenance,
         work: &mut Work,
-    ) -> Result<(u64, EikonalFigures), PrepareError> {
+    ) -> Result<Made, PrepareError> {
         work.stage("write");
         let Arranged { mesh, domains, setup, .. } = &arranged;
         let bytes = write_block::<Self>(&request.output, EikonalContents { mesh, domains }, setup, provenance)?;
-        let nodes = mesh.view().n_nodes() as u64;
-        let figures = EikonalFigures {
-            kind: if mesh.corners == 4 { "tetrahedra" } else { "triangles" },
-            nodes,
-            elements: mesh.view().n_elements() as u64,
-            classes: classes(&arranged),
-            start_nodes: reach.start_nodes.iter().map(|&n| n as u64).collect(),
-            unreached: reach.unreached as u64,
-            domains: DomainFigures {
-                domains: domains.view().n_domains() as u64,
-                domain_partition: options.domains.domain_partition.name(),
-                interface_fraction: domains.halo.len() as f64 / nodes.max(1) as f64,
-            },
-        };
-        Ok((bytes, figures))
+        let (nodes, elements) = (mesh.view().n_nodes(), mesh.view().n_elements());
+        let kind = if mesh.corners == 4 { "tetrahedra" } else { "triangles" };
+        let (classes, starts) = (classes(&arranged), &reach.start_nodes);
+        let mut figures = Listing::default();
+        figures.figure("kind", &kind);
+        figures.figure("nodes", &nodes);
+        figures.figure("elements", &elements);
+        figures.figure("classes", &classes);
+        figures.figure("start_nodes", starts);
+        figures.figure("unreached", &reach.unreached);
+        let velocities =
+            if classes.len() == 1 { "1 velocity".to_owned() } else { format!("{} velocities", classes.len()) };
+        let (elements, starts) = (grouped(elements as u64), counted(starts.iter().sum(), "start node"));
+        figures.text(format_args!("{elements} {kind}, {}; {velocities}, {starts}", counted(nodes, "node")));
+        let method = options.domains.domain_partition.name();
+        figures.sub_domains(method, domains.view().n_domains(), domains.halo.len(), nodes);
+        Ok(Made { bytes, figures, size: (nodes, "node") })
     }
 }
 
@@ -195,7 +203,7 @@ impl Checks<'_> {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ClassCount {
     pub name: String,
-    pub elements: u64,
+    pub elements: usize,
 }
 
 fn classes(arranged: &Arranged) -> Vec<ClassCount> {
@@ -203,57 +211,4 @@ fn classes(arranged: &Arranged) -> Vec<ClassCount> {
     arranged.mesh.class.iter().for_each(|&class| counts[usize::from(class)] += 1);
     let named = arranged.setup.classes.iter().zip(counts);
     named.map(|(class, elements)| ClassCount { name: class.name.clone(), elements }).collect()
-}
-
-/// Figures of an Eikonal block file.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct EikonalFigures {
-    /// `tetrahedra` or `triangles`.
-    pub kind: &'static str,
-    pub nodes: u64,
-    pub elements: u64,
-    /// Velocity classes.
-    pub classes: Vec<ClassCount>,
-    /// Number of nodes of each start.
-    pub start_nodes: Vec<u64>,
-    /// Nodes that no wave can reach.
-    pub unreached: u64,
-    #[serde(flatten)]
-    pub domains: DomainFigures,
-}
-
-impl Figures for EikonalFigures {
-    fn size(&self) -> (u64, &'static str) {
-        (self.nodes, "node")
-    }
-}
-
-impl Display for EikonalFigures {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (elements, nodes) = (grouped(self.elements), count(self.nodes, "node"));
-        let velocities = match self.classes.len() {
-            1 => "1 velocity".to_owned(),
-            n => format!("{n} velocities"),
-        };
-        let starts = count(self.start_nodes.iter().sum(), "start node");
-        write!(f, "{elements} {}, {nodes}; {velocities}, {starts}\n{}", self.kind, self.domains)
-    }
-}
-
-/// What `--check` reports of a mesh.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
-pub struct MeshContents {
-    pub nodes: Option<u64>,
-    pub elements: Option<u64>,
-    /// Velocity classes.
-    pub classes: Vec<ClassCount>,
-}
-
-impl Display for MeshContents {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let (Some(elements), Some(nodes)) = (self.elements, self.nodes) {
-            writeln!(f, "  {}, {}", count(elements, "element"), count(nodes, "node"))?;
-        }
-        self.classes.iter().try_for_each(|class| writeln!(f, "  {}: {}", class.name, count(class.elements, "element")))
-    }
 }

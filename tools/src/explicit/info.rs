@@ -1,115 +1,22 @@
 //! What is in a block file of explicit dynamics.
 
-use std::fmt::{self, Display};
 use std::path::Path;
 
 use pogo_formats::dynamics::{Increment, LoadKind};
 use pogo_formats::explicit::block::{Explicit, StatisticsView};
 use pogo_formats::explicit::{AbsorbingProfile, Elasticity, Lumping, Material, Section, Setup};
-use pogo_formats::mesh::MeshView;
+use pogo_formats::mesh::{GroupView, MeshView};
 use pogo_formats::physics::BlockFile;
 use pogo_formats::words::{counted, grouped};
 use pogo_formats::write::traces::TraceQuantity;
-use serde::Serialize;
 
 use crate::info::words::{self, Dynamics};
-use crate::info::{Count, Inspect, Item, Sets, bounding_box, extent, items, line, list, number};
+use crate::info::{Count, Inspect, Sets, number};
+use crate::listing::{Listing, items};
 use crate::picture::{self, Parts, PictureError, PictureOptions};
-
-/// Figures of a block file of explicit dynamics.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct ExplicitSummary {
-    /// 2 or 3.
-    pub dimension: usize,
-    pub nodes: usize,
-    pub elements: usize,
-    pub elements_by_kind: Vec<Count>,
-    /// Smallest and largest coordinate of each axis, m; empty without nodes.
-    pub bounding_box: Vec<[f64; 2]>,
-    /// Names of the instances; a deck without parts has one, the empty name.
-    pub instances: Vec<String>,
-    /// Number of node sets.
-    pub node_sets: usize,
-    /// Number of element sets.
-    pub element_sets: usize,
-    pub materials: Vec<MaterialSummary>,
-    pub sections: Vec<SectionSummary>,
-    pub amplitudes: Vec<Item>,
-    pub loads: Vec<Item>,
-    pub boundaries: Vec<Item>,
-    pub initial_velocities: Vec<Item>,
-    pub absorbing_layers: Vec<Item>,
-    pub histories: Vec<Item>,
-    pub fields: Vec<Item>,
-    /// Length of the run, s.
-    pub time: f64,
-    /// Time increment, in words.
-    pub increment: String,
-    /// Mass lumping.
-    pub lumping: &'static str,
-    pub partition: PartitionSummary,
-}
-
-/// A material.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct MaterialSummary {
-    pub name: String,
-    /// ρ, kg/m³.
-    pub density: f64,
-    /// α, 1/s.
-    pub alpha: f64,
-    /// Whether the material is the same in all directions.
-    pub isotropic: bool,
-    /// Constants, in words.
-    pub elasticity: String,
-    /// Speeds of the three plane waves along the material's axes 1, 2 and 3, fastest first, m/s; none where the stiffness
-    /// is not positive definite or the density is missing.
-    pub wave_speeds: Option<[[f64; 3]; 3]>,
-}
-
-/// A section.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct SectionSummary {
-    pub name: String,
-    /// Name of its material.
-    pub material: String,
-    /// Number of its elements.
-    pub elements: usize,
-    /// m, in 2D.
-    pub thickness: f64,
-    /// Factor on the density.
-    pub mass_factor: f64,
-}
-
-/// The partition, as Tables 2 and 4 of the paper report it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct PartitionSummary {
-    /// `aligned`, `greedy` or `metis`.
-    pub partitioner: String,
-    /// Most nodes in a block.
-    pub capacity: usize,
-    /// The paper's limits were enforced.
-    pub paper_limits: bool,
-    pub blocks: u64,
-    /// η = nodes / (blocks × capacity).
-    pub efficiency: f64,
-    /// Mean number of linked-data loads of a block.
-    pub mean_loads: f64,
-    pub max_loads: u32,
-    /// Mean number of blocks that a block is linked to.
-    pub mean_linked_blocks: f64,
-    pub max_linked_blocks: u32,
-    /// Halo nodes over own nodes.
-    pub halo_fraction: f64,
-    /// Blocks beyond one of the paper's limits.
-    pub beyond_paper_limits: u64,
-    /// Blocks that were split to keep the limits.
-    pub split: u64,
-}
 
 impl Inspect for Explicit {
     const TITLE: &'static str = "explicit dynamics";
-    type Figures = ExplicitSummary;
 
     fn title(setup: &Setup) -> &str {
         &setup.title
@@ -119,9 +26,28 @@ impl Inspect for Explicit {
         Some(format!("{}D", file.mesh().dimension))
     }
 
-    fn figures(file: &BlockFile<Self>) -> ExplicitSummary {
+    fn figures(file: &BlockFile<Self>) -> Listing {
         let (mesh, setup) = (file.mesh(), file.setup());
+        let mut page = Listing::default();
+        add_mesh(&mesh, &mut page);
+        page.table("materials", Some("materials"), &setup.materials.iter().map(material).collect::<Vec<_>>());
+        page.table("sections", Some("sections"), &sections(&mesh, &setup));
+
         let dynamics = Dynamics { noun: "node", amplitudes: &setup.amplitudes };
+        page.items("amplitudes", &items(&setup.amplitudes, |amplitude| (&amplitude.name, words::amplitude(amplitude))));
+        let loads = items(&setup.loads, |load| {
+            let amplitude = dynamics.amplitude(load.amplitude);
+            (&load.name, load_words(&load.kind, load.magnitude) + &amplitude)
+        });
+        page.items("loads", &loads);
+        page.items("boundaries", &dynamics.boundaries(&setup.boundaries));
+        page.items("initial_velocities", &dynamics.initial_velocities(&setup.initial_velocities));
+        let layers = items(&setup.absorbing_layers, |layer| {
+            let n = counted(layer.elements.len(), "element");
+            (&layer.name, format!("{}, {n}", profile_words(&layer.profile)))
+        });
+        page.items("absorbing_layers", &layers);
+
         let mut histories = dynamics.histories(&setup.histories);
         histories.extend(items(&setup.element_histories, |history| {
             let labels = history.variables.iter().map(|&(q, c)| TraceQuantity::Element(q).label(c));
@@ -129,42 +55,30 @@ impl Inspect for Explicit {
             let (n, interval) = (counted(history.elements.len(), "element"), words::interval(history.interval));
             (&history.set, format!("{labels} of {n}, {interval}"))
         }));
-        ExplicitSummary {
-            dimension: mesh.dimension,
-            nodes: mesh.n_nodes(),
-            elements: mesh.n_elements(),
-            elements_by_kind: elements_by_kind(&mesh),
-            bounding_box: bounding_box(mesh.coordinates, mesh.dimension),
-            instances: mesh.instances.iter().map(|&name| name.into()).collect(),
-            node_sets: mesh.node_sets.len(),
-            element_sets: mesh.element_sets.len(),
-            materials: setup.materials.iter().map(MaterialSummary::new).collect(),
-            sections: sections(&mesh, &setup),
-            amplitudes: items(&setup.amplitudes, |amplitude| (&amplitude.name, words::amplitude(amplitude))),
-            loads: items(&setup.loads, |load| {
-                let amplitude = dynamics.amplitude(load.amplitude);
-                (&load.name, load_words(&load.kind, load.magnitude) + &amplitude)
-            }),
-            boundaries: dynamics.boundaries(&setup.boundaries),
-            initial_velocities: dynamics.initial_velocities(&setup.initial_velocities),
-            absorbing_layers: items(&setup.absorbing_layers, |layer| {
-                let n = counted(layer.elements.len(), "element");
-                (&layer.name, format!("{}, {n}", profile_words(&layer.profile)))
-            }),
-            histories,
-            fields: fields(&setup),
-            time: setup.explicit.time,
-            increment: match setup.explicit.increment {
-                Increment::Fixed(seconds) => format!("{} s", number(seconds)),
-                Increment::Automatic { factor } => format!("{factor} of the stable one"),
-            },
-            lumping: match setup.explicit.lumping {
-                Lumping::RowSum => "row-sum",
-                Lumping::Hrz => "hrz",
-                Lumping::Equal => "equal",
-            },
-            partition: PartitionSummary::new(file.statistics(), file.blocks().capacity),
-        }
+        page.items("histories", &histories);
+        let fields = words::numbered(&setup.fields, |field| {
+            let quantities = field.quantities.iter().map(|quantity| quantity.name().replace('_', " "));
+            let quantities = quantities.collect::<Vec<_>>().join(", ");
+            format!("{quantities}, {}", words::interval(field.interval))
+        });
+        page.items("fields", &fields);
+
+        let increment = match setup.explicit.increment {
+            Increment::Fixed(seconds) => format!("{} s", number(seconds)),
+            Increment::Automatic { factor } => format!("{factor} of the stable one"),
+        };
+        let lumping = match setup.explicit.lumping {
+            Lumping::RowSum => "row-sum",
+            Lumping::Hrz => "hrz",
+            Lumping::Equal => "equal",
+        };
+        page.figure("time", &setup.explicit.time);
+        page.figure("increment", &increment);
+        page.figure("lumping", &lumping);
+        let time = number(setup.explicit.time);
+        page.line("run", format_args!("{time} s, increment {increment}, lumping {lumping}"));
+        page.object("partition", &partition(file.statistics(), file.blocks().capacity));
+        page
     }
 
     fn sets(file: &BlockFile<Self>) -> Option<Sets> {
@@ -180,80 +94,128 @@ impl Inspect for Explicit {
     }
 }
 
-impl PartitionSummary {
-    fn new(statistics: StatisticsView, capacity: usize) -> Self {
-        Self {
-            partitioner: statistics.partitioner.to_owned(),
-            capacity,
-            paper_limits: statistics.paper_limits,
-            blocks: statistics.n_blocks,
-            efficiency: statistics.efficiency,
-            mean_loads: statistics.mean_loads,
-            max_loads: statistics.max_loads as u32,
-            mean_linked_blocks: statistics.mean_linked_blocks,
-            max_linked_blocks: statistics.max_linked_blocks as u32,
-            halo_fraction: statistics.halo_fraction,
-            beyond_paper_limits: statistics.n_beyond_paper_limits,
-            split: statistics.n_split,
-        }
+/// Number and kinds of nodes and elements, the bounding box, instances and sets.
+fn add_mesh(mesh: &MeshView, page: &mut Listing) {
+    let (nodes, elements) = (mesh.n_nodes(), mesh.n_elements());
+    let kind = |group: &GroupView| Count { name: group.kind.name().into(), count: group.labels.len() };
+    let by_kind: Vec<Count> = mesh.groups.iter().map(kind).collect();
+    page.figure("dimension", &mesh.dimension);
+    page.figure("nodes", &nodes);
+    page.figure("elements", &elements);
+    page.figure("elements_by_kind", &by_kind);
+    page.line("mesh", format_args!("{}, {}", counted(nodes, "node"), counted(elements, "element")));
+    let kinds = by_kind.iter().map(|kind| format!("{} {}", grouped(kind.count as u64), kind.name));
+    page.line("", kinds.collect::<Vec<_>>().join(", "));
+    page.bounding_box(mesh.coordinates, mesh.dimension, 3, "m");
+
+    let (node_sets, element_sets) = (mesh.node_sets.len(), mesh.element_sets.len());
+    page.figure("instances", &mesh.instances);
+    page.figure("node_sets", &node_sets);
+    page.figure("element_sets", &element_sets);
+    if mesh.instances.len() > 1 {
+        page.line("instances", grouped(mesh.instances.len() as u64));
     }
+    page.line("sets", format_args!("{node_sets} of nodes, {element_sets} of elements"));
 }
 
-fn elements_by_kind(mesh: &MeshView) -> Vec<Count> {
-    mesh.groups.iter().map(|group| Count { name: group.kind.name().into(), count: group.labels.len() }).collect()
+/// The partition, as Tables 2 and 4 of the paper report it.
+fn partition(statistics: StatisticsView, capacity: usize) -> Listing {
+    let StatisticsView {
+        partitioner,
+        paper_limits,
+        n_blocks,
+        efficiency,
+        mean_loads,
+        max_loads,
+        mean_linked_blocks,
+        max_linked_blocks,
+        halo_fraction,
+        n_beyond_paper_limits: beyond,
+        n_split,
+    } = statistics;
+    let mut page = Listing::default();
+    page.figure("partitioner", &partitioner);
+    page.figure("capacity", &capacity);
+    page.figure("paper_limits", &paper_limits);
+    page.figure("blocks", &n_blocks);
+    page.figure("efficiency", &efficiency);
+    page.figure("mean_loads", &mean_loads);
+    page.figure("max_loads", &max_loads);
+    page.figure("mean_linked_blocks", &mean_linked_blocks);
+    page.figure("max_linked_blocks", &max_linked_blocks);
+    page.figure("halo_fraction", &halo_fraction);
+    page.figure("beyond_paper_limits", &beyond);
+    page.figure("split", &n_split);
+    let limits = if paper_limits { format!(", paper's limits kept ({n_split} split)") } else { String::new() };
+    let (blocks, capacity) = (grouped(n_blocks), counted(capacity, "node"));
+    page.line("blocks", format_args!("{blocks} of at most {capacity}, {partitioner}{limits}"));
+    page.line("", format_args!("efficiency η {efficiency:.4}, halo {halo_fraction:.4} of the nodes"));
+    page.line("", format_args!("loads a block {mean_loads:.2}, at most {max_loads}"));
+    page.line("", format_args!("linked blocks {mean_linked_blocks:.2}, at most {max_linked_blocks}"));
+    page.line("", format_args!("{} beyond the paper's limits", counted(beyond as usize, "block")));
+    page
 }
 
-fn sections(mesh: &MeshView, setup: &Setup) -> Vec<SectionSummary> {
+fn sections(mesh: &MeshView, setup: &Setup) -> Vec<(String, Listing)> {
     let mut elements = vec![0; setup.sections.len()];
     for &section in mesh.groups.iter().flat_map(|group| group.section) {
         elements[section as usize] += 1;
     }
-    let summary = |(section, elements): (&Section, usize)| SectionSummary {
-        name: section.name.clone(),
-        material: setup.materials[section.material as usize].name.clone(),
-        elements,
-        thickness: section.thickness,
-        mass_factor: section.mass_factor,
+    let row = |(section, n): (&Section, usize)| {
+        let material = &setup.materials[section.material as usize].name;
+        let mut words = format!("{material}, {}", counted(n, "element"));
+        if mesh.dimension == 2 && section.thickness != 1.0 {
+            words += &format!(", {} m thick", section.thickness);
+        }
+        if section.mass_factor != 1.0 {
+            words += &format!(", inertia × {}", section.mass_factor);
+        }
+        let mut row = Listing::default();
+        row.figure("name", &section.name);
+        row.figure("material", material);
+        row.figure("elements", &n);
+        row.figure("thickness", &section.thickness);
+        row.figure("mass_factor", &section.mass_factor);
+        row.text(words);
+        (section.name.clone(), row)
     };
-    setup.sections.iter().zip(elements).map(summary).collect()
+    setup.sections.iter().zip(elements).map(row).collect()
 }
 
-impl MaterialSummary {
-    fn new(material: &Material) -> Self {
-        const AXES: [[f64; 3]; 3] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
-        let [along_1, along_2, along_3] = AXES.map(|axis| material.wave_speeds(axis));
-        Self {
-            name: material.name.clone(),
-            density: material.density,
-            alpha: material.damping_alpha,
-            isotropic: matches!(material.elasticity, Elasticity::Isotropic { .. }),
-            elasticity: match material.elasticity {
-                Elasticity::Isotropic { young, poisson } => format!("isotropic, E {} Pa, ν {poisson}", number(young)),
-                Elasticity::EngineeringConstants(_) => "engineering constants".into(),
-                Elasticity::Orthotropic(_) => "orthotropic".into(),
-                Elasticity::Anisotropic(_) => "anisotropic".into(),
-            },
-            wave_speeds: along_1.zip(along_2).zip(along_3).map(|((a, b), c)| [a, b, c]),
+/// A material with the speeds of the three plane waves along its axes 1, 2 and 3, fastest first, m/s. There are none where the
+/// stiffness is not positive definite or the density is missing.
+fn material(material: &Material) -> (String, Listing) {
+    const AXES: [[f64; 3]; 3] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
+    let [along_1, along_2, along_3] = AXES.map(|axis| material.wave_speeds(axis));
+    let wave_speeds = along_1.zip(along_2).zip(along_3).map(|((a, b), c)| [a, b, c]);
+    let isotropic = matches!(material.elasticity, Elasticity::Isotropic { .. });
+    let elasticity = match material.elasticity {
+        Elasticity::Isotropic { young, poisson } => format!("isotropic, E {} Pa, ν {poisson}", number(young)),
+        Elasticity::EngineeringConstants(_) => "engineering constants".into(),
+        Elasticity::Orthotropic(_) => "orthotropic".into(),
+        Elasticity::Anisotropic(_) => "anisotropic".into(),
+    };
+    let mut words = format!("{} kg/m³, {elasticity}", number(material.density));
+    match wave_speeds {
+        Some([[p, s, _], ..]) if isotropic => words += &format!(", waves P {} and S {} m/s", speed(p), speed(s)),
+        Some(speeds) => {
+            let [along_1, along_2, along_3] = speeds.map(|axis| axis.map(speed).join(" "));
+            words += &format!(", waves along 1: {along_1}, 2: {along_2}, 3: {along_3} m/s");
         }
+        None => words += ", no wave speeds (stiffness not positive definite, or no density)",
     }
-
-    fn words(&self) -> String {
-        let mut words = format!("{} kg/m³, {}", number(self.density), self.elasticity);
-        match self.wave_speeds {
-            Some([[p, s, _], ..]) if self.isotropic => {
-                words += &format!(", waves P {} and S {} m/s", speed(p), speed(s));
-            }
-            Some(speeds) => {
-                let [along_1, along_2, along_3] = speeds.map(|axis| axis.map(speed).join(" "));
-                words += &format!(", waves along 1: {along_1}, 2: {along_2}, 3: {along_3} m/s");
-            }
-            None => words += ", no wave speeds (stiffness not positive definite, or no density)",
-        }
-        if self.alpha != 0.0 {
-            words += &format!(", damping {} 1/s", number(self.alpha));
-        }
-        words
+    if material.damping_alpha != 0.0 {
+        words += &format!(", damping {} 1/s", number(material.damping_alpha));
     }
+    let mut row = Listing::default();
+    row.figure("name", &material.name);
+    row.figure("density", &material.density);
+    row.figure("alpha", &material.damping_alpha);
+    row.figure("isotropic", &isotropic);
+    row.figure("elasticity", &elasticity);
+    row.figure("wave_speeds", &wave_speeds);
+    row.text(words);
+    (material.name.clone(), row)
 }
 
 /// Four digits, whichever units a deck has: 5901 m/s, 5.901 mm/µs.
@@ -293,65 +255,6 @@ fn profile_words(profile: &AbsorbingProfile) -> String {
         AbsorbingProfile::StiffnessReduction { frequency, wave_speed, thickness } => {
             format!("stiffness reduction for {} Hz and {wave_speed} m/s over {thickness} m", number(frequency))
         }
-    }
-}
-
-fn fields(setup: &Setup) -> Vec<Item> {
-    let item = |(number, field): (usize, &pogo_formats::dynamics::FieldRequest)| {
-        let quantities = field.quantities.iter().map(|quantity| quantity.name().replace('_', " "));
-        let quantities = quantities.collect::<Vec<_>>().join(", ");
-        let description = format!("{quantities}, {}", words::interval(field.interval));
-        Item { name: number.to_string(), description }
-    };
-    (1..).zip(&setup.fields).map(item).collect()
-}
-
-impl Display for ExplicitSummary {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        line(f, "mesh", &format!("{}, {}", counted(self.nodes, "node"), counted(self.elements, "element")))?;
-        let kinds = self.elements_by_kind.iter().map(|kind| format!("{} {}", grouped(kind.count as u64), kind.name));
-        line(f, "", &kinds.collect::<Vec<_>>().join(", "))?;
-        extent(f, &self.bounding_box, "m")?;
-        if self.instances.len() > 1 {
-            line(f, "instances", &grouped(self.instances.len() as u64))?;
-        }
-        line(f, "sets", &format!("{} of nodes, {} of elements", self.node_sets, self.element_sets))?;
-
-        list(f, "materials", &items(&self.materials, |material| (&material.name, material.words())))?;
-        let section_words = |section: &SectionSummary| {
-            let mut words = format!("{}, {}", section.material, counted(section.elements, "element"));
-            if self.dimension == 2 && section.thickness != 1.0 {
-                words += &format!(", {} m thick", section.thickness);
-            }
-            if section.mass_factor != 1.0 {
-                words += &format!(", inertia × {}", section.mass_factor);
-            }
-            words
-        };
-        list(f, "sections", &items(&self.sections, |section| (&section.name, section_words(section))))?;
-        list(f, "amplitudes", &self.amplitudes)?;
-        list(f, "loads", &self.loads)?;
-        list(f, "boundaries", &self.boundaries)?;
-        list(f, "initial velocities", &self.initial_velocities)?;
-        list(f, "absorbing layers", &self.absorbing_layers)?;
-        list(f, "histories", &self.histories)?;
-        list(f, "fields", &self.fields)?;
-        line(f, "run", &format!("{} s, increment {}, lumping {}", number(self.time), self.increment, self.lumping))?;
-        write!(f, "{}", self.partition)
-    }
-}
-
-impl Display for PartitionSummary {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let limits =
-            if self.paper_limits { format!(", paper's limits kept ({} split)", self.split) } else { String::new() };
-        let (blocks, capacity) = (grouped(self.blocks), counted(self.capacity, "node"));
-        line(f, "blocks", &format!("{blocks} of at most {capacity}, {}{limits}", self.partitioner))?;
-        line(f, "", &format!("efficiency η {:.4}, halo {:.4} of the nodes", self.efficiency, self.halo_fraction))?;
-        line(f, "", &format!("loads a block {:.2}, at most {}", self.mean_loads, self.max_loads))?;
-        line(f, "", &format!("linked blocks {:.2}, at most {}", self.mean_linked_blocks, self.max_linked_blocks))?;
-        let beyond = counted(self.beyond_paper_limits as usize, "block");
-        line(f, "", &format!("{beyond} beyond the paper's limits"))
     }
 }
 

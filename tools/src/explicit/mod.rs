@@ -1,8 +1,8 @@
 //! Explicit dynamics: what a job adds to a deck, the blocks of the mesh with their tables, and the figures of a block file.
 
-pub mod apply_job;
+mod apply_job;
 pub mod arrange;
-pub mod info;
-pub mod prepare;
+mod info;
+mod prepare;
 
 pub use apply_job::remap_setup;

@@ -3,8 +3,6 @@
 //! Each stage consumes what the one before gave, so that the deck's tables are freed before the partition is made and the
 //! partition's before the file is written.
 
-use std::fmt::{self, Display};
-
 use pogo_formats::block::Provenance;
 use pogo_formats::dynamics::Boundary;
 use pogo_formats::explicit::block::{Explicit, ExplicitContents, PartitionStatistics};
@@ -14,14 +12,14 @@ use pogo_formats::job::JobFile as _;
 use pogo_formats::mesh::Mesh;
 use pogo_formats::physics::write_block;
 use pogo_formats::read::deck::{self, DeckError, DeckReport, Note, SetCount};
-use pogo_formats::words::grouped;
-use serde::Serialize;
+use pogo_formats::words::{counted, grouped};
 
 use super::arrange::{ArrangeOptions, arrange_blocks};
 use super::{apply_job, remap_setup};
+use crate::listing::Listing;
 use crate::partition::{PartitionOptions, Partitioner, partition};
 use crate::prepare::options::{BlockOptions, DeckOptions};
-use crate::prepare::{Figures, InputKind, Prepare, PrepareError, Remarks, Request, Work, count, nothing_recorded};
+use crate::prepare::{InputKind, Made, Prepare, PrepareError, Remarks, Request, Work, nothing_recorded};
 
 /// Most boundary conditions without effect that are named.
 const MOST_OVERRULED: usize = 5;
@@ -55,8 +53,6 @@ impl Prepare for Explicit {
     const IN_JOBS: bool = false;
     type Options = ExplicitOptions;
     type Model = (Model, DeckReport);
-    type Contents = DeckContents;
-    type Figures = ExplicitFigures;
 
     fn command_line(options: &ExplicitOptions) -> Vec<String> {
         let mut text =
@@ -96,21 +92,21 @@ impl Prepare for Explicit {
         Ok((model, report))
     }
 
-    fn contents((model, report): &Self::Model, _: &Remarks) -> DeckContents {
-        DeckContents {
-            report: Some(report.clone()),
-            nodes: Some(model.mesh.n_nodes() as u64),
-            element_kinds: element_kinds(&model.mesh),
+    fn contents(read: Result<&Self::Model, &PrepareError>, _: &Remarks) -> Listing {
+        // The report of a deck that cannot be used is that of its reader, if it got that far.
+        let (mesh, report) = match read {
+            Ok((model, report)) => (Some(&model.mesh), Some(report)),
+            Err(PrepareError::Deck(DeckError { report, .. })) => (None, report.as_deref()),
+            Err(_) => (None, None),
+        };
+        let mut contents = Listing::default();
+        contents.figure("report", &report);
+        contents.figure("nodes", &mesh.map(Mesh::n_nodes));
+        contents.figure("element_kinds", &mesh.map_or_else(Vec::new, element_kinds));
+        if let Some(report) = report {
+            describe(report, mesh, &mut contents);
         }
-    }
-
-    fn contents_of_failure(error: &PrepareError) -> DeckContents {
-        match error {
-            PrepareError::Deck(DeckError { report, .. }) => {
-                DeckContents { report: report.as_deref().cloned(), ..DeckContents::default() }
-            }
-            _ => DeckContents::default(),
-        }
+        contents
     }
 
     fn write(
@@ -119,7 +115,7 @@ impl Prepare for Explicit {
         options: &ExplicitOptions,
         provenance: &Provenance,
         work: &mut Work,
-    ) -> Result<(u64, ExplicitFigures), PrepareError> {
+    ) -> Result<Made, PrepareError> {
         work.stage("partition");
         let capacity = options.capacity();
         let partition_options = PartitionOptions { partitioner: options.partition, capacity };
@@ -143,7 +139,8 @@ impl Prepare for Explicit {
             (&arranged.mesh, &arranged.blocks, &arranged.device, &arranged.statistics);
         let contents = ExplicitContents { mesh, blocks, device, statistics };
         let bytes = write_block::<Self>(&request.output, contents, &setup, provenance)?;
-        Ok((bytes, ExplicitFigures::new(mesh, statistics, arranged.seconds, capacity)))
+        let figures = figures(mesh, statistics, arranged.seconds, capacity);
+        Ok(Made { bytes, figures, size: (mesh.n_nodes(), "node") })
     }
 }
 
@@ -183,133 +180,77 @@ fn element_kinds(mesh: &Mesh) -> Vec<(String, u64)> {
     mesh.groups.iter().map(|group| (group.kind.name().to_owned(), group.len() as u64)).collect()
 }
 
-/// Figures of a block file of explicit dynamics. The figures of the blocks are those of Tables 2 and 4 of the paper.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct ExplicitFigures {
-    pub nodes: u64,
-    pub elements: u64,
-    pub element_kinds: Vec<(String, u64)>,
-    /// 2 or 3.
-    pub dimension: u32,
-    /// `aligned`, `greedy` or `metis`.
-    pub partitioner: String,
-    /// Most nodes in a block.
-    pub block_nodes: u64,
-    /// The paper's limits were enforced.
-    pub paper_limits: bool,
-    pub blocks: u64,
-    /// η = nodes / (blocks × `block_nodes`).
-    pub block_efficiency: f64,
-    /// Mean number of linked-data loads of a block.
-    pub mean_loads: f64,
-    pub max_loads: u32,
-    /// Mean number of blocks that a block is linked to.
-    pub mean_linked_blocks: f64,
-    pub max_linked_blocks: u32,
-    /// Halo nodes over own nodes.
-    pub halo_fraction: f64,
-    /// Blocks beyond one of the paper's limits.
-    pub beyond_paper_limits: u64,
-    /// Partitioning, arranging and making the tables for devices, s.
-    pub blocking_seconds: f64,
+/// Figures of a block file. Those of the blocks are the figures of Tables 2 and 4 of the paper.
+fn figures(mesh: &Mesh, statistics: &PartitionStatistics, blocking_seconds: f64, capacity: usize) -> Listing {
+    let PartitionStatistics {
+        partitioner,
+        paper_limits,
+        n_blocks,
+        efficiency,
+        mean_loads,
+        max_loads,
+        mean_linked_blocks: mean_linked,
+        max_linked_blocks: max_linked,
+        halo_fraction,
+        n_beyond_paper_limits: n_beyond,
+        ..
+    } = statistics;
+    let element_kinds = element_kinds(mesh);
+    let mut figures = Listing::default();
+    figures.figure("nodes", &mesh.n_nodes());
+    figures.figure("elements", &mesh.n_elements());
+    figures.figure("element_kinds", &element_kinds);
+    figures.figure("dimension", &mesh.dimension);
+    figures.figure("partitioner", partitioner);
+    figures.figure("block_nodes", &capacity);
+    figures.figure("paper_limits", paper_limits);
+    figures.figure("blocks", n_blocks);
+    figures.figure("block_efficiency", efficiency);
+    figures.figure("mean_loads", mean_loads);
+    figures.figure("max_loads", max_loads);
+    figures.figure("mean_linked_blocks", mean_linked);
+    figures.figure("max_linked_blocks", max_linked);
+    figures.figure("halo_fraction", halo_fraction);
+    figures.figure("beyond_paper_limits", n_beyond);
+    figures.figure("blocking_seconds", &blocking_seconds);
+    figures.text(format_args!("{}, {}", counted(mesh.n_nodes(), "node"), kinds(&element_kinds)));
+    let (blocks, nodes) = (counted(*n_blocks as usize, "block"), counted(capacity, "node"));
+    let limits = if *paper_limits { ", the paper's limits kept" } else { "" };
+    figures.text(format_args!("  {blocks} of at most {nodes} ({partitioner}{limits}), efficiency {efficiency:.4}"));
+    let loads = format!("{mean_loads:.1} loads (at most {max_loads})");
+    let linked = format!("{mean_linked:.1} linked blocks (at most {max_linked})");
+    let (halo, beyond) = (100.0 * halo_fraction, grouped(*n_beyond));
+    figures.text(format_args!("  a block: {loads}, {linked}; halo {halo:.1} %; {beyond} beyond the paper's limits"));
+    figures
 }
 
-impl ExplicitFigures {
-    fn new(mesh: &Mesh, statistics: &PartitionStatistics, blocking_seconds: f64, capacity: usize) -> Self {
-        Self {
-            nodes: mesh.n_nodes() as u64,
-            elements: mesh.n_elements() as u64,
-            element_kinds: element_kinds(mesh),
-            dimension: mesh.dimension,
-            partitioner: statistics.partitioner.clone(),
-            block_nodes: capacity as u64,
-            paper_limits: statistics.paper_limits,
-            blocks: statistics.n_blocks,
-            block_efficiency: statistics.efficiency,
-            mean_loads: statistics.mean_loads,
-            max_loads: statistics.max_loads,
-            mean_linked_blocks: statistics.mean_linked_blocks,
-            max_linked_blocks: statistics.max_linked_blocks,
-            halo_fraction: statistics.halo_fraction,
-            beyond_paper_limits: statistics.n_beyond_paper_limits,
-            blocking_seconds,
-        }
+/// What is in a deck, in words; the mesh is that of the model, after the job.
+fn describe(report: &DeckReport, mesh: Option<&Mesh>, contents: &mut Listing) {
+    let mut line = |heading: &str, text: String| contents.text(format_args!("  {heading:<16} {text}"));
+    if !report.title.is_empty() {
+        line("title", report.title.clone());
     }
-}
-
-impl Figures for ExplicitFigures {
-    fn size(&self) -> (u64, &'static str) {
-        (self.nodes, "node")
+    let types = report.elements.iter().map(|found| {
+        let note = if found.supported { "" } else { " (not computed)" };
+        format!("{} {}{note}", grouped(found.count), found.name)
+    });
+    let count = |n: u64, what: &str| counted(n as usize, what);
+    line("as written", format!("{}; elements: {}", count(report.node_lines, "node"), or_none(types)));
+    let (nodes, elements) = (count(report.n_nodes, "node"), count(report.n_elements, "element"));
+    line("after instancing", format!("{nodes}, {elements} of kinds that Pogo computes"));
+    if let Some(mesh) = mesh {
+        line("the model", format!("{}, {}", counted(mesh.n_nodes(), "node"), kinds(&element_kinds(mesh))));
     }
-}
-
-impl Display for ExplicitFigures {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}, {}", count(self.nodes, "node"), kinds(&self.element_kinds))?;
-        writeln!(
-            f,
-            "  {} of at most {} ({}{}), efficiency {:.4}",
-            count(self.blocks, "block"),
-            count(self.block_nodes, "node"),
-            self.partitioner,
-            if self.paper_limits { ", the paper's limits kept" } else { "" },
-            self.block_efficiency
-        )?;
-        writeln!(
-            f,
-            "  a block: {:.1} loads (at most {}), {:.1} linked blocks (at most {}); halo {:.1} %; {} beyond the paper's limits",
-            self.mean_loads,
-            self.max_loads,
-            self.mean_linked_blocks,
-            self.max_linked_blocks,
-            100.0 * self.halo_fraction,
-            grouped(self.beyond_paper_limits)
-        )
-    }
-}
-
-/// What `--check` reports of a deck.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
-pub struct DeckContents {
-    /// What is in the deck; none where reading did not get that far.
-    pub report: Option<DeckReport>,
-    /// Nodes of the model, after the job.
-    pub nodes: Option<u64>,
-    /// Elements of the model by kind, after the job.
-    pub element_kinds: Vec<(String, u64)>,
-}
-
-impl Display for DeckContents {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(report) = &self.report else { return Ok(()) };
-        if !report.title.is_empty() {
-            writeln!(f, "  title            {}", report.title)?;
-        }
-        let types = report.elements.iter().map(|found| {
-            let note = if found.supported { "" } else { " (not computed)" };
-            format!("{} {}{note}", grouped(found.count), found.name)
-        });
-        writeln!(f, "  as written       {}; elements: {}", count(report.node_lines, "node"), or_none(types))?;
-        writeln!(
-            f,
-            "  after instancing {}, {} of kinds that Pogo computes",
-            count(report.n_nodes, "node"),
-            count(report.n_elements, "element")
-        )?;
-        if let Some(nodes) = self.nodes {
-            writeln!(f, "  the model        {}, {}", count(nodes, "node"), kinds(&self.element_kinds))?;
-        }
-        writeln!(f, "  node sets        {}", set_names(&report.node_sets))?;
-        writeln!(f, "  element sets     {}", set_names(&report.element_sets))?;
-        writeln!(f, "  materials        {}", or_none(report.materials.iter().cloned()))?;
-        let steps = report.steps.iter().map(|step| match (step.name.as_str(), step.procedure.as_str()) {
-            ("", "") => "without a name or procedure".to_owned(),
-            ("", procedure) => procedure.to_owned(),
-            (name, "") => format!("{name} (no procedure)"),
-            (name, procedure) => format!("{name} ({procedure})"),
-        });
-        writeln!(f, "  steps            {}", or_none(steps))
-    }
+    line("node sets", set_names(&report.node_sets));
+    line("element sets", set_names(&report.element_sets));
+    line("materials", or_none(report.materials.iter().cloned()));
+    let steps = report.steps.iter().map(|step| match (step.name.as_str(), step.procedure.as_str()) {
+        ("", "") => "without a name or procedure".to_owned(),
+        ("", procedure) => procedure.to_owned(),
+        (name, "") => format!("{name} (no procedure)"),
+        (name, procedure) => format!("{name} ({procedure})"),
+    });
+    line("steps", or_none(steps));
 }
 
 fn set_names(sets: &[SetCount]) -> String {
@@ -332,5 +273,5 @@ fn kinds(kinds: &[(String, u64)]) -> String {
         [(kind, _)] => kind.clone(),
         _ => kinds.iter().map(|(kind, count)| format!("{} {kind}", grouped(*count))).collect::<Vec<_>>().join(", "),
     };
-    format!("{} ({names})", count(total, "element"))
+    format!("{} ({names})", counted(total as usize, "element"))
 }

@@ -10,10 +10,14 @@ use pogo_formats::mesh::ElementKind;
 use serde::Serialize;
 use serde_json::json;
 
-use super::{
-    BoxOptions, GenerateError, LatticeOptions, MirrorOptions, ModelOptions, PerlinOptions, VentricleOptions, cuboid,
-    gear, geophysics, quality, save, save_lattice, save_mirror, save_perlin, save_ventricle, weld,
-};
+use super::cuboid::{self, BoxOptions, cuboid};
+use super::deck::save;
+use super::lattice::{LatticeOptions, save_lattice};
+use super::mirror::{MirrorOptions, save_mirror};
+use super::perlin::{PerlinOptions, save_perlin};
+use super::quality::quality;
+use super::ventricle::{VentricleOptions, save_ventricle};
+use super::{GenerateError, ModelOptions, gear, geophysics, weld};
 
 /// Which model to make, and how.
 #[derive(Debug, Clone, clap::Subcommand)]

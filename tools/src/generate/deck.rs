@@ -23,18 +23,6 @@ pub fn save(model: &Model, path: &Path) -> Result<u64, GenerateError> {
     Ok(path.metadata().map_or(0, |metadata| metadata.len()))
 }
 
-/// The text of a deck, as [`save`] writes it.
-///
-/// # Errors
-/// [`GenerateError::Unsupported`] as for [`save`].
-pub fn text(model: &Model) -> Result<Vec<u8>, GenerateError> {
-    check(model)?;
-    let mut text = Vec::new();
-    // Writing to a vector cannot fail.
-    let _ = deck(model, &mut text);
-    Ok(text)
-}
-
 /// Coordinates are rounded to 1e-5 of the element size or finer; every other number reads back exactly.
 fn deck(model: &Model, out: &mut impl Write) -> Io {
     header(model, out)?;

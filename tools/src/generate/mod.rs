@@ -6,33 +6,23 @@
 
 mod assemble;
 mod command;
-pub mod cuboid;
+mod cuboid;
 mod deck;
-pub mod gear;
-pub mod geophysics;
-pub mod lattice;
-pub mod mirror;
-pub mod outline;
-pub mod perlin;
+mod gear;
+mod geophysics;
+mod lattice;
+mod mirror;
+mod outline;
+mod perlin;
 mod quality;
-pub mod stack;
-#[cfg(test)]
-mod tests;
-pub mod triangles;
-pub mod ventricle;
-pub mod weld;
+mod stack;
+mod triangles;
+mod ventricle;
+mod weld;
 
-pub use command::{BoxArguments, Generated, Generator};
-pub use cuboid::{BoxOptions, cuboid};
-pub use deck::{save, text};
+pub use command::{Generated, Generator};
 pub use gear::gear;
 pub use geophysics::geophysics;
-pub use lattice::{LatticeOptions, save_lattice};
-pub use mirror::{MirrorOptions, save_mirror};
-pub use perlin::{PerlinOptions, save_perlin};
-pub use quality::{Quality, quality};
-pub use stack::{StackSummary, save_stack};
-pub use ventricle::{VentricleOptions, VentricleSummary, save_ventricle};
 pub use weld::weld;
 
 /// Why a model could not be made or written.
@@ -176,3 +166,6 @@ fn check_size(model: &'static str, options: &ModelOptions, default: f64, largest
         Err(GenerateError::Size { model, size, smallest, largest })
     }
 }
+
+#[cfg(test)]
+mod tests;

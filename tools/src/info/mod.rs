@@ -4,20 +4,20 @@
 //! common and prints the page, JSON, parameters, sets or the result of a check.
 
 mod page;
-pub mod words;
+pub(crate) mod words;
 
-use std::fmt::{self, Display};
 use std::path::{Path, PathBuf};
 
-use pogo_formats::block::BlockError;
+use pogo_formats::block::{BlockError, Provenance, SectionInfo, Source};
 use pogo_formats::parameters;
 use pogo_formats::physics::{BlockFile, Physics};
 use pogo_formats::words::{counted, grouped};
-use serde::Serialize;
 
+use crate::listing::{Listing, json};
 use crate::picture::{PictureError, PictureOptions};
 
-pub use page::{Count, Item, Sets, bounding_box, extent, items, line, list, number, parameters_text, size};
+pub use page::{Count, Sets};
+pub(crate) use page::{number, parameters_text, size};
 
 /// What to show of a block file.
 #[derive(Debug, Clone, Default)]
@@ -42,8 +42,6 @@ pub struct Query {
 pub trait Inspect: Physics {
     /// What messages call the physics.
     const TITLE: &'static str;
-    /// What the page and its JSON object hold between the title and the sections of the file. `Display` gives whole lines.
-    type Figures: Serialize + Display;
 
     /// Title of the model.
     fn title(setup: &Self::Setup) -> &str;
@@ -54,8 +52,8 @@ pub trait Inspect: Physics {
         None
     }
 
-    /// Gathers the figures.
-    fn figures(file: &BlockFile<Self>) -> Self::Figures;
+    /// What the page and its JSON object hold between the title and the sections of the file.
+    fn figures(file: &BlockFile<Self>) -> Listing;
 
     /// Sets of nodes and elements; none for a physics without sets.
     fn sets(file: &BlockFile<Self>) -> Option<Sets>;
@@ -117,128 +115,72 @@ pub fn show<P: Inspect>(file: &BlockFile<P>, query: &Query) -> Result<String, In
     };
     Ok(if query.parameters {
         let parameters = parameters::list(&file.setup());
-        if query.json { json(&parameters) } else { parameters_text(&parameters) }
+        if query.json { json(&parameters) + "\n" } else { parameters_text(&parameters) }
     } else if query.sets {
         let sets = P::sets(file).ok_or_else(|| refuse(format!("--sets: {} has no sets", P::TITLE)))?;
-        if query.json { json(&sets) } else { sets.to_string() }
+        if query.json { json(&sets) + "\n" } else { sets.to_string() }
     } else if query.grids {
         let grids = P::grids(file, query.json).ok_or_else(|| refuse(format!("--grids is not for {}", P::TITLE)))?;
         grids.map_err(refuse)?
-    } else if query.json {
-        json(&Page::new(file))
-    } else if let Some(drawn) = drawn {
+    } else if let (Some(drawn), false) = (drawn, query.json) {
         drawn
-    } else if query.check {
+    } else if query.check && !query.json {
         let (bytes, sections) = (container.bytes() as usize, container.sections().len());
         let (bytes, sections) = (counted(bytes, "byte"), counted(sections, "section"));
         format!("{}: whole: {bytes}, {sections}\n", container.path().display())
     } else {
-        Page::new(file).to_string()
+        let path = container.path().display().to_string();
+        let page = page(file, &path, container.bytes(), container.sections(), container.provenance());
+        if query.json { page.json() + "\n" } else { page.to_string() }
     })
 }
 
-/// One JSON value and an end of line.
-pub fn json(value: &impl Serialize) -> String {
-    serde_json::to_string_pretty(value).expect("maps have text for keys") + "\n"
-}
-
-/// Everything that `pogo-info` shows without options.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Page<F> {
-    /// Path, as given.
-    pub file: String,
-    /// Length, bytes.
-    pub bytes: u64,
-    /// Name of the physics.
-    pub physics: String,
-    #[serde(skip)]
-    pub kind: Option<String>,
-    /// Title of the model.
-    pub title: String,
-    /// What is particular to the physics.
-    #[serde(flatten)]
-    pub figures: F,
-    /// Sections of the file.
-    pub file_sections: Vec<FileSection>,
-    /// Files that it was made from.
-    pub sources: Vec<SourceFile>,
-    /// Version of the tool that made it.
-    pub version: String,
-    /// Options of that tool.
-    pub options: Vec<String>,
-}
-
-/// A section of the file.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct FileSection {
-    pub name: String,
-    /// First byte.
-    pub offset: u64,
-    /// Length, bytes.
-    pub bytes: u64,
-    /// xxh3-64, hexadecimal.
-    pub checksum: String,
-}
-
-/// A file that the block file was made from.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct SourceFile {
-    pub name: String,
-    /// Length, bytes.
-    pub bytes: u64,
-    /// xxh3-64, hexadecimal.
-    pub hash: String,
-}
-
-impl<F> Page<F> {
-    /// Gathers the figures of an open file.
-    pub fn new<P: Inspect<Figures = F>>(file: &BlockFile<P>) -> Self {
-        let container = file.container();
-        let provenance = container.provenance();
-        let hexadecimal = |hash: u64| format!("{hash:016x}");
-        let sections = container.sections().iter().map(|section| FileSection {
-            name: section.name.clone(),
-            offset: section.offset,
-            bytes: section.bytes,
-            checksum: hexadecimal(section.checksum),
-        });
-        let sources = provenance.sources.iter().map(|source| SourceFile {
-            name: source.name.clone(),
-            bytes: source.bytes,
-            hash: hexadecimal(source.hash),
-        });
-        Self {
-            file: container.path().display().to_string(),
-            bytes: container.bytes(),
-            physics: provenance.physics.clone(),
-            kind: P::kind(file),
-            title: P::title(&file.setup()).to_owned(),
-            figures: P::figures(file),
-            file_sections: sections.collect(),
-            sources: sources.collect(),
-            version: provenance.version.clone(),
-            options: provenance.options.clone(),
-        }
+/// Everything that `pogo-info` shows without options. The arguments after `file` say what is shown of the container.
+pub(crate) fn page<P: Inspect>(
+    file: &BlockFile<P>,
+    path: &str,
+    bytes: u64,
+    sections: &[SectionInfo],
+    provenance: &Provenance,
+) -> Listing {
+    let mut page = Listing::default();
+    page.figure("file", &path);
+    page.figure("bytes", &bytes);
+    page.figure("physics", &provenance.physics);
+    let kind = P::kind(file).map_or_else(String::new, |kind| format!(", {kind}"));
+    page.text(format_args!("{path}: {}{kind}, {}", provenance.physics, size(bytes)));
+    let setup = file.setup();
+    let title = P::title(&setup);
+    page.figure("title", &title);
+    if !title.is_empty() {
+        page.text(title);
     }
-}
+    page.extend(P::figures(file));
 
-impl<F: Display> Display for Page<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kind = self.kind.as_ref().map_or_else(String::new, |kind| format!(", {kind}"));
-        writeln!(f, "{}: {}{kind}, {}", self.file, self.physics, size(self.bytes))?;
-        if !self.title.is_empty() {
-            writeln!(f, "{}", self.title)?;
-        }
-        write!(f, "{}", self.figures)?;
-        let sections = items(&self.file_sections, |section| {
-            (&section.name, format!("{:>15} bytes, xxh3 {}", grouped(section.bytes), section.checksum))
-        });
-        list(f, "file", &sections)?;
-        let sources = items(&self.sources, |source| {
-            (&source.name, format!("{} bytes, xxh3 {}", grouped(source.bytes), source.hash))
-        });
-        list(f, "made from", &sources)?;
-        let options = if self.options.is_empty() { "no options".into() } else { self.options.join(" ") };
-        line(f, "made by", &format!("{} with {options}", self.version))
-    }
+    let section = |section: &SectionInfo| {
+        let checksum = format!("{:016x}", section.checksum);
+        let mut row = Listing::default();
+        row.figure("name", &section.name);
+        row.figure("offset", &section.offset);
+        row.figure("bytes", &section.bytes);
+        row.figure("checksum", &checksum);
+        row.text(format_args!("{:>15} bytes, xxh3 {checksum}", grouped(section.bytes)));
+        (section.name.clone(), row)
+    };
+    page.table("file_sections", Some("file"), &sections.iter().map(section).collect::<Vec<_>>());
+    let source = |source: &Source| {
+        let hash = format!("{:016x}", source.hash);
+        let mut row = Listing::default();
+        row.figure("name", &source.name);
+        row.figure("bytes", &source.bytes);
+        row.figure("hash", &hash);
+        row.text(format_args!("{} bytes, xxh3 {hash}", grouped(source.bytes)));
+        (source.name.clone(), row)
+    };
+    page.table("sources", Some("made from"), &provenance.sources.iter().map(source).collect::<Vec<_>>());
+    page.figure("version", &provenance.version);
+    page.figure("options", &provenance.options);
+    let options = if provenance.options.is_empty() { "no options".into() } else { provenance.options.join(" ") };
+    page.line("made by", format_args!("{} with {options}", provenance.version));
+    page
 }

@@ -6,7 +6,8 @@ use pogo_formats::dynamics::{
 use pogo_formats::words::counted;
 use pogo_formats::write::traces::TraceQuantity;
 
-use super::{Item, items, number};
+use super::number;
+use crate::listing::{Item, items};
 
 /// Describes the conditions of one model.
 #[derive(Debug, Clone, Copy)]
@@ -62,6 +63,12 @@ impl Dynamics<'_> {
             (&history.set, format!("{labels} of {n}, {interval}"))
         })
     }
+}
+
+/// Entries without a name, by their numbers from 1.
+pub fn numbered<T>(list: &[T], describe: impl Fn(&T) -> String) -> Vec<Item> {
+    let item = |(number, entry): (usize, &T)| Item { name: number.to_string(), description: describe(entry) };
+    (1..).zip(list).map(item).collect()
 }
 
 /// The law of an amplitude.

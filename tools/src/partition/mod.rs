@@ -56,6 +56,7 @@ impl Partitioner {
 /// How to cut a mesh.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PartitionOptions {
+    /// Algorithm.
     pub partitioner: Partitioner,
     /// Most nodes in a block, 512 in the paper.
     pub capacity: usize,
@@ -72,6 +73,7 @@ impl Default for PartitionOptions {
 pub struct Partition {
     /// Block of each node, (n_nodes,). Blocks are numbered so that neighbours are mostly near each other.
     pub block_of_node: Vec<u32>,
+    /// Blocks, none of them empty.
     pub n_blocks: u32,
     /// The algorithm that made the partition.
     pub partitioner: Partitioner,

@@ -9,16 +9,17 @@ pub mod options;
 mod report;
 mod work;
 
-use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use pogo_formats::block::Provenance;
 use pogo_formats::physics::Physics;
-use serde::Serialize;
+
+use crate::listing::Listing;
 
 pub use error::PrepareError;
 pub use input::{InputKind, files_of, is_deck};
-pub use report::{DomainFigures, Figures, Report, count, peak_memory};
+pub(crate) use report::peak_memory;
+pub use report::{Made, Report};
 pub use work::{Progress, Remarks, Seconds, Work};
 
 /// Files of a preparation.
@@ -44,10 +45,6 @@ pub trait Prepare: Physics {
     type Options: clap::Args;
     /// What was read, with the jobs applied.
     type Model;
-    /// What `--check` reports of a model; empty for an input that cannot be used.
-    type Contents: Serialize + Display + Default;
-    /// What is reported of a block file.
-    type Figures: Figures;
 
     /// The options that decide what is in the file, as on a command line.
     fn command_line(options: &Self::Options) -> Vec<String>;
@@ -58,16 +55,10 @@ pub trait Prepare: Physics {
     /// The input or a job cannot be used.
     fn read(request: &Request, options: &Self::Options, work: &mut Work) -> Result<Self::Model, PrepareError>;
 
-    /// What `--check` reports of a model.
-    fn contents(model: &Self::Model, remarks: &Remarks) -> Self::Contents;
+    /// What `--check` reports of a model, or of an input that cannot be used. Both have the same figures.
+    fn contents(read: Result<&Self::Model, &PrepareError>, remarks: &Remarks) -> Listing;
 
-    /// What `--check` reports of an input that cannot be used.
-    fn contents_of_failure(error: &PrepareError) -> Self::Contents {
-        let _ = error;
-        Self::Contents::default()
-    }
-
-    /// Arranges the model and writes the block file. Gives its length in bytes and its figures.
+    /// Arranges the model and writes the block file.
     ///
     /// # Errors
     /// The model cannot be cut or tabulated, or the file cannot be written.
@@ -77,7 +68,7 @@ pub trait Prepare: Physics {
         options: &Self::Options,
         provenance: &Provenance,
         work: &mut Work,
-    ) -> Result<(u64, Self::Figures), PrepareError>;
+    ) -> Result<Made, PrepareError>;
 }
 
 /// Makes a block file. `request.output` is afterwards the whole new file or, after an error, what it was before.
@@ -94,24 +85,18 @@ pub fn run<P: Prepare>(
     let model = P::read(request, options, &mut work)?;
     let sources = input::sources(work.sources.iter().chain(&request.jobs))?;
     let provenance = Provenance::new(P::NAME, sources, P::command_line(options));
-    let (bytes, figures) = P::write(model, request, options, &provenance, &mut work)?;
-    Ok(report::made(request, [P::NAME, P::INPUT], bytes, &figures, &mut work))
+    let made = P::write(model, request, options, &provenance, &mut work)?;
+    Ok(report::made::<P>(request, made, &mut work))
 }
 
 /// Reads everything and reports, without writing anything. Problems of the inputs are part of the report.
 pub fn check<P: Prepare>(request: &Request, options: &P::Options, progress: &dyn Progress) -> Report {
     let mut work = Work::new(progress);
-    let names = [P::NAME, P::INPUT];
-    match P::read(request, options, &mut work) {
-        Ok(model) => {
-            let contents = P::contents(&model, &work.remarks);
-            report::checked(request, names, &contents, None, &work.remarks)
-        }
-        Err(error) => {
-            let contents = P::contents_of_failure(&error);
-            report::checked(request, names, &contents, Some(&error), &Remarks::default())
-        }
-    }
+    let read = P::read(request, options, &mut work);
+    // What was found before an error is only half of what there is to say.
+    let remarks = if read.is_ok() { work.remarks } else { Remarks::default() };
+    let contents = P::contents(read.as_ref(), &remarks);
+    report::checked::<P>(request, contents, read.as_ref().err(), &remarks)
 }
 
 /// A note on a model that asks for no output.

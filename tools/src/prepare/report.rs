@@ -1,16 +1,12 @@
 //! What `pogo-block` reports, as text and as JSON.
 
-use std::collections::BTreeMap;
-use std::fmt::{self, Display};
-
 use pogo_formats::VERSION;
-use pogo_formats::words::counted;
-use serde::Serialize;
 
-use super::{PrepareError, Remarks, Seconds, Work};
+use super::{Prepare, PrepareError, Remarks, Request, Work};
+use crate::listing::Listing;
 
 /// Models with fewer nodes than this do not report their memory a node: the program's own memory would dominate it.
-const FEWEST_FOR_MEMORY: u64 = 100_000;
+const FEWEST_FOR_MEMORY: usize = 100_000;
 
 /// Result of one command.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,139 +23,76 @@ pub struct Report {
     pub remarks: Vec<String>,
 }
 
-/// What a block file holds. `Display` gives the lines after the name of the file, each with its end of line.
-pub trait Figures: Serialize + Display {
+/// A block file that was written.
+pub struct Made {
+    /// Length, bytes.
+    pub bytes: u64,
+    /// What it holds. The text begins behind the name of the file.
+    pub figures: Listing,
     /// Number and name of what memory is compared with: nodes, degrees of freedom, …
-    fn size(&self) -> (u64, &'static str);
+    pub size: (usize, &'static str),
 }
 
-/// Figures of sub-domains.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct DomainFigures {
-    /// Number of sub-domains.
-    pub domains: u64,
-    /// `morton`, `aligned`, `greedy` or `metis`.
-    pub domain_partition: &'static str,
-    /// Nodes that sub-domains need of others, over nodes.
-    pub interface_fraction: f64,
-}
-
-impl Display for DomainFigures {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.domains < 2 {
-            return Ok(());
+impl Listing {
+    /// Adds the sub-domains of a model: the method that cut it, their number, and how many nodes they need of others.
+    pub(crate) fn sub_domains(&mut self, method: &str, n_domains: usize, n_halo: usize, n_nodes: usize) {
+        let share = n_halo as f64 / n_nodes.max(1) as f64;
+        self.figure("domains", &n_domains);
+        self.figure("domain_partition", &method);
+        self.figure("interface_fraction", &share);
+        if n_domains > 1 {
+            let share = 100.0 * share;
+            self.text(format_args!("  {n_domains} sub-domains ({method}), interfaces {share:.2} % of the nodes"));
         }
-        let (n, method, share) = (self.domains, self.domain_partition, 100.0 * self.interface_fraction);
-        writeln!(f, "  {n} sub-domains ({method}), interfaces {share:.2} % of the nodes")
     }
 }
 
-/// The object of `--json`.
-#[derive(Serialize)]
-struct Summary<'a, F> {
-    /// What the input is called, and its path.
-    #[serde(flatten)]
-    input: BTreeMap<&'static str, String>,
-    output: String,
-    bytes: u64,
-    physics: &'static str,
-    #[serde(flatten)]
-    figures: &'a F,
-    seconds: Seconds,
-    peak_memory: Option<u64>,
-    notes: &'a [String],
-    warnings: &'a [String],
-    version: &'static str,
-}
-
-/// The object of `--check --json`.
-#[derive(Serialize)]
-struct CheckSummary<'a, C> {
-    #[serde(flatten)]
-    input: BTreeMap<&'static str, String>,
-    ok: bool,
-    physics: &'static str,
-    #[serde(flatten)]
-    contents: &'a C,
-    problems: &'a [String],
-    notes: &'a [String],
-    warnings: &'a [String],
-}
-
 /// Reports a block file that was written.
-pub(super) fn made<F: Figures>(
-    request: &super::Request,
-    [physics, input]: [&'static str; 2],
-    bytes: u64,
-    figures: &F,
-    work: &mut Work,
-) -> Report {
-    let summary = Summary {
-        input: BTreeMap::from([(input, request.input.display().to_string())]),
-        output: request.output.display().to_string(),
-        bytes,
-        physics,
-        figures,
-        seconds: work.seconds(),
-        peak_memory: peak_memory(),
-        notes: &work.remarks.notes,
-        warnings: &work.remarks.warnings,
-        version: VERSION,
-    };
-    let stages: Vec<String> =
-        summary.seconds.stages.iter().map(|(name, seconds)| format!("{name} {seconds:.2}")).collect();
-    let (megabytes, total) = (bytes as f64 / 1e6, summary.seconds.total);
-    let mut text = format!("{}: {figures}  {megabytes:.1} MB in {total:.2} s ({})", summary.output, stages.join(", "));
-    if let Some(peak) = summary.peak_memory {
+pub(super) fn made<P: Prepare>(request: &Request, made: Made, work: &mut Work) -> Report {
+    let Made { bytes, figures, size: (n, what) } = made;
+    let (output, seconds, memory) = (request.output.display().to_string(), work.seconds(), peak_memory());
+    let stages: Vec<String> = seconds.stages.iter().map(|(name, seconds)| format!("{name} {seconds:.2}")).collect();
+    let (megabytes, total) = (bytes as f64 / 1e6, seconds.total);
+    let mut text = format!("{output}: {figures}  {megabytes:.1} MB in {total:.2} s ({})", stages.join(", "));
+    if let Some(peak) = memory {
         text += &format!("; peak memory {:.0} MB", peak as f64 / 1e6);
-        let (n, what) = figures.size();
         if n >= FEWEST_FOR_MEMORY {
             text += &format!(", {:.1} B a {what}", peak as f64 / n as f64);
         }
     }
-    let json = json(&summary);
-    Report { ok: true, text: text + "\n", json, problems: Vec::new(), remarks: in_order(&work.remarks) }
+    let mut summary = Listing::default();
+    summary.figure(P::INPUT, &request.input.display().to_string());
+    summary.figure("output", &output);
+    summary.figure("bytes", &bytes);
+    summary.figure("physics", &P::NAME);
+    summary.extend(figures);
+    summary.figure("seconds", &seconds);
+    summary.figure("peak_memory", &memory);
+    summary.figure("notes", &work.remarks.notes);
+    summary.figure("warnings", &work.remarks.warnings);
+    summary.figure("version", &VERSION);
+    Report { ok: true, text: text + "\n", json: summary.json(), problems: Vec::new(), remarks: work.remarks.in_order() }
 }
 
 /// Reports what `--check` found: the contents of the input, and its problems.
-pub(super) fn checked<C: Serialize + Display>(
-    request: &super::Request,
-    [physics, input]: [&'static str; 2],
-    contents: &C,
+pub(super) fn checked<P: Prepare>(
+    request: &Request,
+    contents: Listing,
     error: Option<&PrepareError>,
     remarks: &Remarks,
 ) -> Report {
-    let problems: Vec<String> = error.iter().flat_map(|error| lines(error)).collect();
-    let path = request.input.display().to_string();
-    let verdict = if error.is_none() { "can be blocked" } else { "cannot be blocked" };
-    let text = format!("{path}: {verdict}\n{contents}");
-    let json = json(&CheckSummary {
-        input: BTreeMap::from([(input, path)]),
-        ok: error.is_none(),
-        physics,
-        contents,
-        problems: &problems,
-        notes: &remarks.notes,
-        warnings: &remarks.warnings,
-    });
-    Report { ok: error.is_none(), text, json, problems, remarks: in_order(remarks) }
-}
-
-fn lines(error: &PrepareError) -> Vec<String> {
-    error.to_string().lines().map(str::to_owned).collect()
-}
-
-fn in_order(remarks: &Remarks) -> Vec<String> {
-    remarks.warnings.iter().chain(&remarks.notes).cloned().collect()
-}
-
-fn json(value: &impl Serialize) -> String {
-    serde_json::to_string_pretty(value).expect("maps have text for keys")
-}
-
-/// `1,234 nodes`.
-pub fn count(n: u64, noun: &str) -> String {
-    counted(n as usize, noun)
+    let problems = error.map_or_else(Vec::new, |error| error.to_string().lines().map(str::to_owned).collect());
+    let (path, ok) = (request.input.display().to_string(), error.is_none());
+    let text = format!("{path}: {}\n{contents}", if ok { "can be blocked" } else { "cannot be blocked" });
+    let mut summary = Listing::default();
+    summary.figure(P::INPUT, &path);
+    summary.figure("ok", &ok);
+    summary.figure("physics", &P::NAME);
+    summary.extend(contents);
+    summary.figure("problems", &problems);
+    summary.figure("notes", &remarks.notes);
+    summary.figure("warnings", &remarks.warnings);
+    Report { ok, text, json: summary.json(), problems, remarks: remarks.in_order() }
 }
 
 /// Largest resident memory of this process so far, bytes; `None` where there is no `/proc`.

@@ -46,6 +46,11 @@ impl Remarks {
         self.notes.extend(other.notes);
         self.warnings.extend(other.warnings);
     }
+
+    /// Warnings, then notes.
+    pub fn in_order(&self) -> Vec<String> {
+        [self.warnings.as_slice(), &self.notes].concat()
+    }
 }
 
 /// Wall time of each stage and of all, s. Serialised as an object with a key for each stage, then `total`.

@@ -1,6 +1,5 @@
 //! What is in a block file of a mass-spring-damper model.
 
-use std::fmt::{self, Display};
 use std::path::Path;
 
 use pogo_formats::dynamics::Increment;
@@ -12,56 +11,11 @@ use pogo_formats::spring::{
     CutFrame, CutShape, SpringDamping, SpringGroup, SpringMaterial, SpringMeshView, SpringSetup, group_of_direction,
 };
 use pogo_formats::words::{counted, grouped};
-use serde::Serialize;
 
 use crate::info::words::{self, Dynamics};
-use crate::info::{Inspect, Item, Sets, bounding_box, extent, items, line, list, number};
+use crate::info::{Inspect, Sets, number};
+use crate::listing::{Item, Listing, items};
 use crate::picture::{PictureError, PictureOptions};
-use crate::prepare::count;
-
-/// Figures of a block file of a mass-spring-damper model.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct SpringSummary {
-    pub particles: u64,
-    pub springs: u64,
-    /// Smallest and largest coordinate of each axis, m.
-    pub bounding_box: Vec<[f64; 2]>,
-    /// Places of the grid of a lattice along x, y and z.
-    pub grid: Option<[u32; 3]>,
-    /// Distance of neighbours in the grid, m.
-    pub spacing: Option<[f64; 3]>,
-    /// Particles over places.
-    pub fill: Option<f64>,
-    /// Addressings that the file has tables for.
-    pub addressing: Vec<&'static str>,
-    /// Particles in a block.
-    pub block_size: u64,
-    pub blocks: u64,
-    /// Halo particles over particles.
-    pub halo_fraction: f64,
-    /// Used slots over slots of the lists.
-    pub slot_efficiency: f64,
-    /// Particles without a spring.
-    pub loose_particles: u64,
-    /// Sets of particles with their numbers of members.
-    pub sets: Vec<(String, u64)>,
-    pub materials: Vec<Item>,
-    pub groups: Vec<Item>,
-    /// Names of the amplitudes.
-    pub amplitudes: Vec<String>,
-    /// Fixed and driven particles.
-    pub boundaries: Vec<Item>,
-    /// Forces and gravity.
-    pub forces: Vec<Item>,
-    pub initial_velocities: Vec<Item>,
-    /// Cuts, erasures and additions.
-    pub changes: Vec<Item>,
-    pub histories: Vec<Item>,
-    /// Snapshots.
-    pub fields: Vec<Item>,
-    /// The run, in words.
-    pub solver: String,
-}
 
 /// Springs of each group that has any. A spring between two materials counts for that of its lower end.
 pub fn springs_by_group(mesh: &SpringMeshView<'_>, setup: &SpringSetup) -> Vec<(String, u64)> {
@@ -85,49 +39,39 @@ pub fn springs_by_group(mesh: &SpringMeshView<'_>, setup: &SpringSetup) -> Vec<(
 
 impl Inspect for Spring {
     const TITLE: &'static str = "mass-spring models";
-    type Figures = SpringSummary;
 
     fn title(setup: &SpringSetup) -> &str {
         &setup.title
     }
 
-    fn figures(file: &BlockFile<Self>) -> SpringSummary {
+    fn figures(file: &BlockFile<Self>) -> Listing {
         let (mesh, setup) = (file.mesh(), file.setup());
-        let dynamics = Dynamics { noun: "particle", amplitudes: &setup.amplitudes };
-        let n = mesh.n_particles();
-        let n_used: usize = mesh.lists.count.iter().map(|&count| usize::from(count)).sum();
-        SpringSummary {
-            particles: n as u64,
-            springs: mesh.n_springs() as u64,
-            bounding_box: bounding_box(mesh.coordinates, 3),
-            grid: mesh.grid.map(|grid| grid.size),
-            spacing: mesh.grid.map(|grid| grid.spacing),
-            fill: mesh.grid.map(|grid| n as f64 / grid.n_places() as f64),
-            addressing: if mesh.grid.is_some() { vec!["implicit", "explicit"] } else { vec!["explicit"] },
-            block_size: mesh.lists.block_size as u64,
-            blocks: mesh.lists.n_blocks() as u64,
-            halo_fraction: mesh.lists.halo.len() as f64 / n.max(1) as f64,
-            slot_efficiency: n_used as f64 / mesh.lists.neighbour.len().max(1) as f64,
-            loose_particles: mesh.lists.count.iter().filter(|&&count| count == 0).count() as u64,
-            sets: mesh.sets.iter().map(|(name, members)| ((*name).to_owned(), members.len() as u64)).collect(),
-            materials: materials(&mesh, &setup),
-            groups: groups(&mesh, &setup),
-            amplitudes: setup.amplitudes.iter().map(|amplitude| amplitude.name.clone()).collect(),
-            boundaries: dynamics.boundaries(&setup.boundaries),
-            forces: forces(&setup, dynamics),
-            initial_velocities: dynamics.initial_velocities(&setup.initial_velocities),
-            changes: changes(&setup),
-            histories: dynamics.histories(&setup.histories),
-            fields: (1..)
-                .zip(&setup.fields)
-                .map(|(number, field): (usize, _)| {
-                    let what = if field.springs { "positions and springs" } else { "positions" };
-                    let description = format!("{what}, {}", words::interval(field.interval));
-                    Item { name: number.to_string(), description }
-                })
-                .collect(),
-            solver: solver_words(&setup),
+        let mut page = Listing::default();
+        add_mesh(&mesh, &mut page);
+        page.items("materials", &materials(&mesh, &setup));
+        let groups = groups(&mesh, &setup);
+        page.figure("groups", &groups);
+        page.list("springs", &groups);
+        let amplitudes: Vec<&str> = setup.amplitudes.iter().map(|amplitude| amplitude.name.as_str()).collect();
+        page.figure("amplitudes", &amplitudes);
+        if !amplitudes.is_empty() {
+            page.line("amplitudes", amplitudes.join(", "));
         }
+        let dynamics = Dynamics { noun: "particle", amplitudes: &setup.amplitudes };
+        page.items("boundaries", &dynamics.boundaries(&setup.boundaries));
+        page.items("forces", &forces(&setup, dynamics));
+        page.items("initial_velocities", &dynamics.initial_velocities(&setup.initial_velocities));
+        page.items("changes", &changes(&setup));
+        page.items("histories", &dynamics.histories(&setup.histories));
+        let fields = words::numbered(&setup.fields, |field| {
+            let what = if field.springs { "positions and springs" } else { "positions" };
+            format!("{what}, {}", words::interval(field.interval))
+        });
+        page.items("fields", &fields);
+        let solver = solver_words(&setup);
+        page.figure("solver", &solver);
+        page.line("run", solver);
+        page
     }
 
     fn sets(file: &BlockFile<Self>) -> Option<Sets> {
@@ -161,6 +105,46 @@ impl Inspect for Spring {
         springs_png(path, &frame, paint, bounds(mesh.coordinates), &file.setup().title)?;
         Ok(counted(mesh.lists.n_blocks(), "block"))
     }
+}
+
+/// Particles, springs, the grid of a lattice, blocks and sets.
+fn add_mesh(mesh: &SpringMeshView, page: &mut Listing) {
+    let (n, springs, lists) = (mesh.n_particles(), mesh.n_springs(), &mesh.lists);
+    page.figure("particles", &n);
+    page.figure("springs", &springs);
+    page.line("mesh", format_args!("{}, {}", counted(n, "particle"), counted(springs, "spring")));
+    page.bounding_box(mesh.coordinates, 3, 3, "m");
+    let loose = lists.count.iter().filter(|&&count| count == 0).count();
+    if loose > 0 {
+        page.line("", format_args!("{} without a spring", counted(loose, "particle")));
+    }
+    let fill = mesh.grid.map(|grid| n as f64 / grid.n_places() as f64);
+    page.figure("grid", &mesh.grid.map(|grid| grid.size));
+    page.figure("spacing", &mesh.grid.map(|grid| grid.spacing));
+    page.figure("fill", &fill);
+    if let (Some(grid), Some(fill)) = (mesh.grid, fill) {
+        let ([x, y, z], spacing) = (grid.size, grid.spacing.map(number).join(" × "));
+        page.line("grid", format_args!("{x} × {y} × {z}, spacing {spacing} m, {:.1} % filled", 100.0 * fill));
+    }
+    let addressing = if mesh.grid.is_some() { &["implicit", "explicit"][..] } else { &["explicit"] };
+    page.figure("addressing", &addressing);
+    page.line("addressing", addressing.join(", "));
+
+    let n_used: usize = lists.count.iter().map(|&count| usize::from(count)).sum();
+    let used = n_used as f64 / lists.neighbour.len().max(1) as f64;
+    let halo = lists.halo.len() as f64 / n.max(1) as f64;
+    let (blocks, size) = (lists.n_blocks(), lists.block_size);
+    page.figure("block_size", &size);
+    page.figure("blocks", &blocks);
+    page.figure("halo_fraction", &halo);
+    page.figure("slot_efficiency", &used);
+    page.figure("loose_particles", &loose);
+    let (blocks, halo, used) = (grouped(blocks as u64), 100.0 * halo, 100.0 * used);
+    page.line("blocks", format_args!("{blocks} of {size} particles, halo {halo:.1} %, slots {used:.1} % used"));
+    let sets: Vec<(&str, usize)> = mesh.sets.iter().map(|(name, members)| (*name, members.len())).collect();
+    page.figure("sets", &sets);
+    let set = |(name, n): &(&str, usize)| Item { name: (*name).into(), description: counted(*n, "particle") };
+    page.list("sets", &sets.iter().map(set).collect::<Vec<_>>());
 }
 
 /// Each spring once, from its lower particle: both particles and the group.
@@ -264,40 +248,4 @@ fn solver_words(setup: &SpringSetup) -> String {
         SpringDamping::Lambda(lambda) => format!(", λ {}", number(lambda)),
     };
     format!("{} s, increment {increment}{damping}", number(setup.solver.time))
-}
-
-impl Display for SpringSummary {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        line(f, "mesh", &format!("{}, {}", count(self.particles, "particle"), count(self.springs, "spring")))?;
-        extent(f, &self.bounding_box, "m")?;
-        if self.loose_particles > 0 {
-            line(f, "", &format!("{} without a spring", count(self.loose_particles, "particle")))?;
-        }
-        if let (Some([x, y, z]), Some(spacing), Some(fill)) = (self.grid, self.spacing, self.fill) {
-            let (spacing, fill) = (spacing.map(number).join(" × "), 100.0 * fill);
-            line(f, "grid", &format!("{x} × {y} × {z}, spacing {spacing} m, {fill:.1} % filled"))?;
-        }
-        line(f, "addressing", &self.addressing.join(", "))?;
-        let blocks = format!(
-            "{} of {} particles, halo {:.1} %, slots {:.1} % used",
-            grouped(self.blocks),
-            self.block_size,
-            100.0 * self.halo_fraction,
-            100.0 * self.slot_efficiency
-        );
-        line(f, "blocks", &blocks)?;
-        list(f, "sets", &items(&self.sets, |(name, n)| (name, count(*n, "particle"))))?;
-        list(f, "materials", &self.materials)?;
-        list(f, "springs", &self.groups)?;
-        if !self.amplitudes.is_empty() {
-            line(f, "amplitudes", &self.amplitudes.join(", "))?;
-        }
-        list(f, "boundaries", &self.boundaries)?;
-        list(f, "forces", &self.forces)?;
-        list(f, "initial velocities", &self.initial_velocities)?;
-        list(f, "changes", &self.changes)?;
-        list(f, "histories", &self.histories)?;
-        list(f, "fields", &self.fields)?;
-        line(f, "run", &self.solver)
-    }
 }

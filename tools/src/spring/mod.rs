@@ -7,5 +7,5 @@ mod lattice;
 pub mod prepare;
 
 pub use conditions::{Given, setup};
-pub use deck::{Edges, edges, mesh_of_edges};
+pub use deck::{edges, mesh_of_edges};
 pub use lattice::mesh_of_voxels;

@@ -1,7 +1,6 @@
 //! From a voxel stack or a deck and a job to the block file of a mass-spring-damper model.
 
 use std::collections::BTreeSet;
-use std::fmt::{self, Display};
 
 use pogo_formats::block::Provenance;
 use pogo_formats::dynamics::{FieldQuantity, Increment, Load, LoadKind};
@@ -13,16 +12,16 @@ use pogo_formats::read::image::Report;
 use pogo_formats::spring::block::{Spring, SpringContents};
 use pogo_formats::spring::build::{BLOCK_SIZE, BuildError};
 use pogo_formats::spring::job::{Solver, SpringJob};
-use pogo_formats::spring::{Gravity, SpringFields, SpringMesh, SpringSetup};
+use pogo_formats::spring::{Gravity, SpringFields, SpringMesh, SpringMeshView, SpringSetup};
 use pogo_formats::words::{counted, grouped};
-use serde::Serialize;
 
 use super::info::springs_by_group;
 use super::{Given, edges, mesh_of_edges, mesh_of_voxels, setup};
 use crate::conditions::Conditions;
+use crate::listing::Listing;
 use crate::prepare::options::{BlockOptions, DeckOptions};
 use crate::prepare::{
-    Figures, InputKind, Prepare, PrepareError, Remarks, Request, Work, count, files_of, is_deck, nothing_recorded,
+    InputKind, Made, Prepare, PrepareError, Remarks, Request, Work, files_of, is_deck, nothing_recorded,
 };
 
 /// Most groups that the report names.
@@ -58,8 +57,6 @@ impl Prepare for Spring {
     const IN_JOBS: bool = true;
     type Options = SpringOptions;
     type Model = SpringModel;
-    type Contents = InputContents;
-    type Figures = SpringFigures;
 
     fn command_line(options: &SpringOptions) -> Vec<String> {
         let size = format!("--block-nodes {}", options.block_size());
@@ -102,13 +99,18 @@ impl Prepare for Spring {
         Ok(SpringModel { mesh, setup, image })
     }
 
-    fn contents(model: &SpringModel, remarks: &Remarks) -> InputContents {
-        let mesh = model.mesh.view();
-        InputContents {
-            particles: Some(mesh.n_particles() as u64),
-            springs: Some(mesh.n_springs() as u64),
-            remarks: [remarks.warnings.as_slice(), &remarks.notes].concat(),
+    fn contents(read: Result<&SpringModel, &PrepareError>, remarks: &Remarks) -> Listing {
+        let mesh = read.ok().map(|model| model.mesh.view());
+        let sizes = mesh.map(|mesh| (mesh.n_particles(), mesh.n_springs()));
+        let mut contents = Listing::default();
+        contents.figure("particles", &sizes.map(|(particles, _)| particles));
+        contents.figure("springs", &sizes.map(|(_, springs)| springs));
+        contents.figure("remarks", &remarks.in_order());
+        if let Some((particles, springs)) = sizes {
+            let (particles, springs) = (counted(particles, "particle"), counted(springs, "spring"));
+            contents.text(format_args!("  the model: {particles}, {springs}"));
         }
+        contents
     }
 
     fn write(
@@ -117,26 +119,56 @@ impl Prepare for Spring {
         options: &SpringOptions,
         provenance: &Provenance,
         work: &mut Work,
-    ) -> Result<(u64, SpringFigures), PrepareError> {
+    ) -> Result<Made, PrepareError> {
         work.stage("write");
         let bytes = write_block::<Self>(&request.output, SpringContents { mesh: &mesh }, &setup, provenance)?;
         let view = mesh.view();
-        let n = view.n_particles() as u64;
-        let figures = SpringFigures {
-            image,
-            particles: n,
-            springs: view.n_springs() as u64,
-            groups: springs_by_group(&view, &setup),
-            grid: view.grid.map(|grid| grid.size),
-            fill: view.grid.map(|grid| n as f64 / grid.n_places() as f64),
-            block_size: options.block_size() as u64,
-            blocks: view.lists.n_blocks() as u64,
-            halo_fraction: view.lists.halo.len() as f64 / n.max(1) as f64,
-            most_springs: view.lists.count.iter().copied().max().unwrap_or(0),
-            loose_particles: view.lists.count.iter().filter(|&&count| count == 0).count() as u64,
-        };
-        Ok((bytes, figures))
+        let figures = figures(&view, &setup, image.as_ref(), options.block_size());
+        Ok(Made { bytes, figures, size: (view.n_particles(), "particle") })
     }
+}
+
+/// Figures of a block file; `image` is what was found in a stack.
+fn figures(mesh: &SpringMeshView, setup: &SpringSetup, image: Option<&Report>, block_size: usize) -> Listing {
+    let (n, springs, lists) = (mesh.n_particles(), mesh.n_springs(), &mesh.lists);
+    let groups = springs_by_group(mesh, setup);
+    let fill = mesh.grid.map(|grid| n as f64 / grid.n_places() as f64);
+    let halo = lists.halo.len() as f64 / n.max(1) as f64;
+    let most_springs = lists.count.iter().copied().max().unwrap_or(0);
+    let mut figures = Listing::default();
+    figures.figure("image", &image);
+    figures.figure("particles", &n);
+    figures.figure("springs", &springs);
+    figures.figure("groups", &groups);
+    figures.figure("grid", &mesh.grid.map(|grid| grid.size));
+    figures.figure("fill", &fill);
+    figures.figure("block_size", &block_size);
+    figures.figure("blocks", &lists.n_blocks());
+    figures.figure("halo_fraction", &halo);
+    figures.figure("most_springs", &most_springs);
+    figures.figure("loose_particles", &lists.count.iter().filter(|&&count| count == 0).count());
+
+    figures.text(format_args!("{}, {}", counted(n, "particle"), counted(springs, "spring")));
+    if let Some(Report { file, format, size: [x, y, z], spacing, unit, notes, .. }) = image {
+        figures.text(format_args!("  {file}: {format}, {x} × {y} × {z} voxels of {spacing} {unit}"));
+        notes.iter().for_each(|note| figures.text(format_args!("  note: {note}")));
+    }
+    let mut named: Vec<String> =
+        groups.iter().take(MOST_GROUPS).map(|(name, n)| format!("{name} {}", grouped(*n))).collect();
+    match groups.len().saturating_sub(MOST_GROUPS) {
+        _ if named.is_empty() => named.push("none".to_owned()),
+        0 => {}
+        more => named.push(format!("and {} more groups", grouped(more as u64))),
+    }
+    figures.text(format_args!("  springs: {}", named.join(", ")));
+    if let (Some(grid), Some(fill)) = (mesh.grid, fill) {
+        let [x, y, z] = grid.size;
+        figures.text(format_args!("  grid {x} × {y} × {z}, {:.1} % filled", 100.0 * fill));
+    }
+    let (blocks, particles) = (counted(lists.n_blocks(), "block"), counted(block_size, "particle"));
+    let (halo, most) = (100.0 * halo, counted(most_springs.into(), "spring"));
+    figures.text(format_args!("  {blocks} of {particles}, halo {halo:.0} %, at most {most} a particle"));
+    figures
 }
 
 /// What an input holds, before the conditions of the job are added.
@@ -338,85 +370,4 @@ fn retain_particles(conditions: &mut Conditions) {
     conditions.boundaries.retain_mut(|boundary| keep(&mut boundary.nodes));
     conditions.initial_velocities.retain_mut(|velocity| keep(&mut velocity.nodes));
     conditions.histories.retain_mut(|history| keep(&mut history.nodes));
-}
-
-/// Figures of the block file of a mass-spring-damper model.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct SpringFigures {
-    /// What was found in a stack.
-    pub image: Option<Report>,
-    pub particles: u64,
-    pub springs: u64,
-    /// Number of springs of each group that has any.
-    pub groups: Vec<(String, u64)>,
-    /// Places of the grid of a lattice along x, y and z.
-    pub grid: Option<[u32; 3]>,
-    /// Particles over places.
-    pub fill: Option<f64>,
-    /// Particles in a block.
-    pub block_size: u64,
-    pub blocks: u64,
-    /// Halo particles over particles.
-    pub halo_fraction: f64,
-    /// Most springs of a particle.
-    pub most_springs: u16,
-    /// Particles without a spring.
-    pub loose_particles: u64,
-}
-
-impl Figures for SpringFigures {
-    fn size(&self) -> (u64, &'static str) {
-        (self.particles, "particle")
-    }
-}
-
-impl Display for SpringFigures {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}, {}", count(self.particles, "particle"), count(self.springs, "spring"))?;
-        if let Some(image) = &self.image {
-            let [x, y, z] = image.size;
-            let (edge, unit) = (image.spacing, image.unit);
-            writeln!(f, "  {}: {}, {x} × {y} × {z} voxels of {edge} {unit}", image.file, image.format)?;
-            for note in &image.notes {
-                writeln!(f, "  note: {note}")?;
-            }
-        }
-        let first = self.groups.iter().take(MOST_GROUPS);
-        let mut groups: Vec<String> = first.map(|(name, n)| format!("{name} {}", grouped(*n))).collect();
-        match self.groups.len().saturating_sub(MOST_GROUPS) {
-            _ if groups.is_empty() => groups.push("none".to_owned()),
-            0 => {}
-            more => groups.push(format!("and {} more groups", grouped(more as u64))),
-        }
-        writeln!(f, "  springs: {}", groups.join(", "))?;
-        if let (Some([x, y, z]), Some(fill)) = (self.grid, self.fill) {
-            writeln!(f, "  grid {x} × {y} × {z}, {:.1} % filled", 100.0 * fill)?;
-        }
-        writeln!(
-            f,
-            "  {} of {}, halo {:.0} %, at most {} a particle",
-            count(self.blocks, "block"),
-            count(self.block_size, "particle"),
-            100.0 * self.halo_fraction,
-            counted(usize::from(self.most_springs), "spring")
-        )
-    }
-}
-
-/// What `--check` reports of an input.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
-pub struct InputContents {
-    pub particles: Option<u64>,
-    pub springs: Option<u64>,
-    /// Warnings, then notes.
-    pub remarks: Vec<String>,
-}
-
-impl Display for InputContents {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let (Some(particles), Some(springs)) = (self.particles, self.springs) {
-            writeln!(f, "  the model: {}, {}", count(particles, "particle"), count(springs, "spring"))?;
-        }
-        Ok(())
-    }
 }

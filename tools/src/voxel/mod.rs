@@ -19,6 +19,6 @@ pub use domains::domains;
 pub use error::VoxelError;
 pub use levels::{GridKind, levels};
 pub use mesh::mesh;
-pub use offset::{Kinds, kinds};
+pub use offset::kinds;
 
 use mesh::cut;

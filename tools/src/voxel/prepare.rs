@@ -1,6 +1,5 @@
 //! From a voxel stack and a job to a block file: read, number, tabulate, cut, write.
 
-use std::fmt::{self, Display};
 use std::io::ErrorKind;
 use std::path::Path;
 
@@ -13,13 +12,11 @@ use pogo_formats::voxel::job::{Given, GivenConditions, Mask, VoxelJob};
 use pogo_formats::voxel::setup::VoxelMaterial;
 use pogo_formats::voxel::{VoxelMesh, VoxelModuli, VoxelSetup};
 use pogo_formats::words::{counted, grouped};
-use serde::Serialize;
 
 use super::{GridKind, domains, levels, mesh};
+use crate::listing::Listing;
 use crate::prepare::options::{DomainMethod, DomainOptions};
-use crate::prepare::{
-    DomainFigures, Figures, InputKind, Prepare, PrepareError, Remarks, Request, Work, count, files_of, peak_memory,
-};
+use crate::prepare::{InputKind, Made, Prepare, PrepareError, Remarks, Request, Work, files_of, peak_memory};
 
 /// Options for a voxel stack.
 #[derive(Debug, Clone, clap::Args)]
@@ -52,8 +49,6 @@ impl Prepare for Voxel {
     const IN_JOBS: bool = false;
     type Options = VoxelOptions;
     type Model = VoxelModel;
-    type Contents = StackContents;
-    type Figures = VoxelFigures;
 
     fn command_line(options: &VoxelOptions) -> Vec<String> {
         let mut text = vec![format!("--grid {}", options.grid.name())];
@@ -95,14 +90,22 @@ impl Prepare for Voxel {
         Ok(VoxelModel { mesh, setup, report })
     }
 
-    fn contents(model: &VoxelModel, _: &Remarks) -> StackContents {
-        let bricks = model.mesh.bricks.view();
-        StackContents {
-            image: Some(model.report.clone()),
-            elements: Some(bricks.n_elements() as u64),
-            nodes: Some(bricks.n_nodes() as u64),
-            cases: model.setup.cases.iter().map(|case| case.name.clone()).collect(),
+    fn contents(read: Result<&VoxelModel, &PrepareError>, _: &Remarks) -> Listing {
+        let model = read.ok();
+        let sizes = model.map(|model| model.mesh.bricks.view()).map(|bricks| (bricks.n_elements(), bricks.n_nodes()));
+        let cases = model.map_or(&[][..], |model| &model.setup.cases);
+        let names: Vec<&str> = cases.iter().map(|case| case.name.as_str()).collect();
+        let mut contents = Listing::default();
+        contents.figure("image", &model.map(|model| &model.report));
+        contents.figure("elements", &sizes.map(|(elements, _)| elements));
+        contents.figure("nodes", &sizes.map(|(_, nodes)| nodes));
+        contents.figure("cases", &names);
+        if let (Some(model), Some((elements, nodes))) = (model, sizes) {
+            contents.text(format_args!("  {}", model.report.to_string().replace('\n', "\n  ")));
+            let (elements, nodes) = (counted(elements, "element"), counted(nodes, "node"));
+            contents.text(format_args!("  the model: {elements}, {nodes}, {}", counted(names.len(), "load case")));
         }
+        contents
     }
 
     fn write(
@@ -111,7 +114,7 @@ impl Prepare for Voxel {
         options: &VoxelOptions,
         provenance: &Provenance,
         work: &mut Work,
-    ) -> Result<(u64, VoxelFigures), PrepareError> {
+    ) -> Result<Made, PrepareError> {
         let explain = |error| PrepareError::model(&request.input, error);
         let bricks = mesh.bricks.view();
         work.stage("tables");
@@ -126,96 +129,28 @@ impl Prepare for Voxel {
         let contents = VoxelContents { mesh: &mesh, levels: &levels, domains: &domains };
         let bytes = write_block::<Self>(&request.output, contents, &setup, provenance)?;
 
-        let (elements, nodes) = (bricks.n_elements() as u64, bricks.n_nodes() as u64);
-        let figures = VoxelFigures {
-            image: report,
-            size: mesh.size,
-            spacing: mesh.spacing,
-            elements,
-            nodes,
-            dof: 3 * nodes,
-            bricks: bricks.n_bricks() as u64,
-            cases: setup.cases.len() as u64,
-            grid: options.grid.name(),
-            levels: levels.offset.len().max(levels.hash.len()) as u64,
-            domains: DomainFigures {
-                domains: n_domains.into(),
-                domain_partition: domain_partition.name(),
-                interface_fraction: domains.halo.len() as f64 / nodes.max(1) as f64,
-            },
-            peak_bytes_per_dof: peak_memory().map(|peak| peak as f64 / (3 * nodes).max(1) as f64),
-        };
-        Ok((bytes, figures))
-    }
-}
-
-/// Figures of a block file of voxel statics.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct VoxelFigures {
-    /// What was found in the stack.
-    pub image: Report,
-    /// Voxels along x, y and z.
-    pub size: [u32; 3],
-    /// Edge of a voxel, in the stack's unit.
-    pub spacing: f64,
-    pub elements: u64,
-    pub nodes: u64,
-    /// Degrees of freedom, prescribed ones included.
-    pub dof: u64,
-    pub bricks: u64,
-    /// Load cases.
-    pub cases: u64,
-    /// `brick`, `offset` or `hash`.
-    pub grid: &'static str,
-    /// Levels with tables of that representation.
-    pub levels: u64,
-    #[serde(flatten)]
-    pub domains: DomainFigures,
-    /// Peak memory over degrees of freedom, bytes.
-    pub peak_bytes_per_dof: Option<f64>,
-}
-
-impl Figures for VoxelFigures {
-    fn size(&self) -> (u64, &'static str) {
-        (self.dof, "degree of freedom")
-    }
-}
-
-impl Display for VoxelFigures {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (elements, nodes) = (count(self.elements, "element"), count(self.nodes, "node"));
-        writeln!(f, "{elements}, {nodes}, {} degrees of freedom", grouped(self.dof))?;
-        writeln!(f, "  {}", self.image.to_string().replace('\n', "\n  "))?;
-        let levels = match self.levels {
-            0 => String::new(),
-            levels => format!(" on {}", count(levels, "level")),
-        };
-        let (bricks, cases) = (count(self.bricks, "brick"), count(self.cases, "load case"));
-        write!(f, "  {bricks}, grid {}{levels}; {cases}\n{}", self.grid, self.domains)
-    }
-}
-
-/// What `--check` reports of a stack.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
-pub struct StackContents {
-    /// What is in the stack; none where reading did not get that far.
-    pub image: Option<Report>,
-    pub elements: Option<u64>,
-    pub nodes: Option<u64>,
-    /// Names of the load cases; a case without a name has an empty one.
-    pub cases: Vec<String>,
-}
-
-impl Display for StackContents {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(image) = &self.image {
-            writeln!(f, "  {}", image.to_string().replace('\n', "\n  "))?;
-        }
-        if let (Some(elements), Some(nodes)) = (self.elements, self.nodes) {
-            let (elements, nodes) = (count(elements, "element"), count(nodes, "node"));
-            writeln!(f, "  the model: {elements}, {nodes}, {}", counted(self.cases.len(), "load case"))?;
-        }
-        Ok(())
+        let (elements, nodes, n_bricks) = (bricks.n_elements(), bricks.n_nodes(), bricks.n_bricks());
+        let (dof, n_levels, grid) = (3 * nodes, levels.offset.len().max(levels.hash.len()), options.grid.name());
+        let mut figures = Listing::default();
+        figures.figure("image", &report);
+        figures.figure("size", &mesh.size);
+        figures.figure("spacing", &mesh.spacing);
+        figures.figure("elements", &elements);
+        figures.figure("nodes", &nodes);
+        figures.figure("dof", &dof);
+        figures.figure("bricks", &n_bricks);
+        figures.figure("cases", &setup.cases.len());
+        figures.figure("grid", &grid);
+        figures.figure("levels", &n_levels);
+        let (elements, nodes_text) = (counted(elements, "element"), counted(nodes, "node"));
+        figures.text(format_args!("{elements}, {nodes_text}, {} degrees of freedom", grouped(dof as u64)));
+        figures.text(format_args!("  {}", report.to_string().replace('\n', "\n  ")));
+        let on_levels = if n_levels > 0 { format!(" on {}", counted(n_levels, "level")) } else { String::new() };
+        let (n_bricks, cases) = (counted(n_bricks, "brick"), counted(setup.cases.len(), "load case"));
+        figures.text(format_args!("  {n_bricks}, grid {grid}{on_levels}; {cases}"));
+        figures.sub_domains(domain_partition.name(), n_domains.into(), domains.halo.len(), nodes);
+        figures.figure("peak_bytes_per_dof", &peak_memory().map(|peak| peak as f64 / dof.max(1) as f64));
+        Ok(Made { bytes, figures, size: (dof, "degree of freedom") })
     }
 }
 
