@@ -14,6 +14,22 @@ pub(crate) fn offsets<T: Copy + Default + AddAssign + From<u32>>(lengths: impl I
     std::iter::once(T::default()).chain(ends).collect()
 }
 
+/// Turns the lengths of rows into their ends, and gives the end of the last.
+pub(crate) fn accumulate<T: Copy + Default + AddAssign>(lengths: &mut [T]) -> T {
+    let mut end = T::default();
+    for length in lengths {
+        end += *length;
+        *length = end;
+    }
+    end
+}
+
+/// Consecutive parts of a slice, of these lengths.
+pub(crate) fn cut<T>(mut rest: &mut [T], lengths: impl IntoIterator<Item = usize>) -> Vec<&mut [T]> {
+    let part = |length| rest.split_off_mut(..length).expect("the parts are as long as the slice");
+    lengths.into_iter().map(part).collect()
+}
+
 /// Items by the row that each belongs to, ascending within a row: where each row begins, (n_rows + 1,), and the items. `row_of`
 /// gives the rows of the items 0, 1, ….
 pub(crate) fn by_row(n_rows: usize, row_of: impl Iterator<Item = u32> + Clone) -> (Vec<u32>, Vec<u32>) {
@@ -34,13 +50,7 @@ pub(crate) fn by_row(n_rows: usize, row_of: impl Iterator<Item = u32> + Clone) -
 pub(crate) fn concatenate<'a, T: Copy + Default + Send + Sync + 'a>(parts: impl Iterator<Item = &'a [T]>) -> Vec<T> {
     let parts: Vec<&[T]> = parts.collect();
     let mut all = vec![T::default(); parts.iter().map(|part| part.len()).sum()];
-    let mut rest = all.as_mut_slice();
-    let places = parts.iter().map(|part| {
-        let (place, after) = std::mem::take(&mut rest).split_at_mut(part.len());
-        rest = after;
-        place
-    });
-    let places: Vec<&mut [T]> = places.collect();
+    let places = cut(&mut all, parts.iter().map(|part| part.len()));
     places.into_par_iter().zip(&parts).for_each(|(to, from)| to.copy_from_slice(from));
     all
 }

@@ -15,6 +15,7 @@ use rayon::prelude::*;
 use super::shapes;
 use crate::partition::{self, PartitionError, PartitionOptions, Partitioner};
 use crate::prepare::options::DomainMethod;
+use crate::rows::accumulate;
 
 /// Why a mesh cannot be arranged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -151,7 +152,7 @@ fn order_nodes(
     order.par_sort_unstable_by_key(|&node| (domain[node as usize], keys[node as usize], node));
     let mut first = vec![0_u32; n_found + 1];
     domain.iter().for_each(|&domain| first[domain as usize + 1] += 1);
-    (0..n_found).for_each(|domain| first[domain + 1] += first[domain]);
+    accumulate(&mut first);
     Ok((order, first))
 }
 

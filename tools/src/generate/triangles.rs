@@ -10,6 +10,7 @@ use spade::{ConstrainedDelaunayTriangulation, Point2, Triangulation};
 
 use super::GenerateError;
 use super::outline::Outline;
+use crate::rows::accumulate;
 
 /// Triangles inside an outline.
 #[derive(Debug, Clone)]
@@ -256,9 +257,7 @@ fn relax(mesh: &mut Triangles, n_fixed: usize) {
     for node in mesh.triangles.iter().flatten() {
         starts[*node as usize + 1] += 1;
     }
-    for i in 0..n_points {
-        starts[i + 1] += starts[i];
-    }
+    accumulate(&mut starts);
     // The two other corners of each triangle at a node, counter-clockwise; every neighbour of a free node comes up twice.
     let mut rings = vec![[0u32; 2]; 3 * mesh.triangles.len()];
     let mut fill = starts.clone();

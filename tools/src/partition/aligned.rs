@@ -123,19 +123,18 @@ struct Front<'a> {
 impl Front<'_> {
     /// Makes one block of the part of the mesh around `node` if it fits in one.
     fn take_whole_part(&mut self, node: u32) -> bool {
-        let mut part = vec![node];
-        self.steps[node as usize] = 0;
-        let mut done = 0;
-        while done < part.len() && part.len() <= self.constants.capacity {
-            for &other in self.graph.neighbours(part[done]) {
-                if self.steps[other as usize] == NONE {
-                    self.steps[other as usize] = 0;
-                    part.push(other);
-                }
+        let (steps, capacity) = (&mut self.steps, self.constants.capacity);
+        let mut size = 1;
+        steps[node as usize] = 0;
+        let part = self.graph.spread(vec![node], |_, other| {
+            let is_new = size <= capacity && steps[other as usize] == NONE;
+            if is_new {
+                steps[other as usize] = 0;
+                size += 1;
             }
-            done += 1;
-        }
-        let fits = part.len() <= self.constants.capacity;
+            is_new
+        });
+        let fits = size <= capacity;
         for &node in &part {
             self.steps[node as usize] = NONE;
             if fits {
@@ -383,18 +382,12 @@ impl Front<'_> {
 
     /// Nodes linked to `start` through nodes marked `from`, nearest first; they get the mark `to`.
     fn spread(&mut self, start: u32, from: u32, to: u32) -> Vec<u32> {
-        self.test_of[start as usize] = to;
-        let mut piece = vec![start];
-        let mut done = 0;
-        while done < piece.len() {
-            for &other in self.graph.neighbours(piece[done]) {
-                if self.test_of[other as usize] == from {
-                    self.test_of[other as usize] = to;
-                    piece.push(other);
-                }
-            }
-            done += 1;
-        }
-        piece
+        let test_of = &mut self.test_of;
+        test_of[start as usize] = to;
+        self.graph.spread(vec![start], |_, other| {
+            let is_new = test_of[other as usize] == from;
+            test_of[other as usize] = if is_new { to } else { test_of[other as usize] };
+            is_new
+        })
     }
 }

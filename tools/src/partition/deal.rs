@@ -7,6 +7,7 @@ use pogo_formats::mesh::MeshView;
 use rayon::prelude::*;
 
 use super::PartitionError;
+use crate::rows::accumulate;
 
 /// Fewest elements that one task sorts, and most tasks.
 const CHUNK: usize = 16_384;
@@ -138,12 +139,7 @@ fn deal<const WIDTH: usize>(
     for nodes in elements {
         each_once(nodes.map(&bucket_of), |bucket| first[bucket] += 1);
     }
-    let mut sum = 0;
-    for first in &mut first {
-        sum += *first;
-        *first = sum;
-    }
-    let mut records = vec![0; sum as usize * (1 + WIDTH)];
+    let mut records = vec![0; accumulate(&mut first) as usize * (1 + WIDTH)];
     // Filled from the end: `first` then is the first record of each bucket again.
     for (i, nodes) in elements.iter().enumerate().rev() {
         each_once(nodes.map(&bucket_of), |bucket| {

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::PartitionError;
 use super::deal::{Deal, Dealt};
 use super::greedy::NONE;
-use crate::rows::{concatenate, offsets};
+use crate::rows::{accumulate, concatenate, offsets};
 
 /// Compressed rows of linked nodes.
 #[derive(Debug, Clone)]
@@ -45,9 +45,7 @@ impl NodeGraph {
             neighbour_first[from as usize + 1] += 1;
             neighbours.push(to);
         }
-        for node in 0..n_nodes {
-            neighbour_first[node + 1] += neighbour_first[node];
-        }
+        accumulate(&mut neighbour_first);
         Self { neighbour_first, neighbours }
     }
 
@@ -65,6 +63,17 @@ impl NodeGraph {
     pub(crate) fn neighbours(&self, node: u32) -> &[u32] {
         let node = node as usize;
         &self.neighbours[self.neighbour_first[node] as usize..self.neighbour_first[node + 1] as usize]
+    }
+
+    /// Adds to `reached`, breadth-first, the nodes that `enters` accepts, which has to refuse those that are there already. It is
+    /// called with a node that was reached and a node linked to that one.
+    pub(crate) fn spread(&self, mut reached: Vec<u32>, mut enters: impl FnMut(u32, u32) -> bool) -> Vec<u32> {
+        let mut done = 0;
+        while let Some(&node) = reached.get(done) {
+            reached.extend(self.neighbours(node).iter().filter(|&&other| enters(node, other)));
+            done += 1;
+        }
+        reached
     }
 }
 
@@ -103,12 +112,8 @@ impl Links {
                 }
             }
         }
-        let mut sum = 0;
-        for first in &mut self.first {
-            sum += *first;
-            *first = sum;
-        }
-        self.around.resize(sum as usize, 0);
+        let n_around = accumulate(&mut self.first) as usize;
+        self.around.resize(n_around, 0);
         // Filled from the end: `first` then is the first entry of each node again.
         for dealt in deal.bucket(range).rev() {
             match dealt.width() {
@@ -119,7 +124,7 @@ impl Links {
             }
         }
         let mut counts = Vec::with_capacity(nodes.len());
-        self.linked.resize(self.linked.len().max(sum as usize), 0);
+        self.linked.resize(self.linked.len().max(n_around), 0);
         let place = |node: u32| (node.wrapping_mul(0x9e37_79b9) >> (32 - SEEN)) as usize;
         let mut n = 0;
         for (node, bounds) in nodes.zip(self.first.windows(2)) {

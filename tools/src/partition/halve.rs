@@ -19,19 +19,14 @@ pub(crate) fn halve(
     // From any end to the farthest one, and from there again: nearly the longest path.
     for _ in 0..2 {
         first = second;
-        let mut reached = vec![first];
         steps[first as usize] = 0;
-        let mut done = 0;
-        while done < reached.len() {
-            let node = reached[done];
-            done += 1;
-            for &other in graph.neighbours(node) {
-                if steps[other as usize] == NONE && is_inside(other) {
-                    steps[other as usize] = steps[node as usize] + 1;
-                    reached.push(other);
-                }
+        let reached = graph.spread(vec![first], |node, other| {
+            let is_new = steps[other as usize] == NONE && is_inside(other);
+            if is_new {
+                steps[other as usize] = steps[node as usize] + 1;
             }
-        }
+            is_new
+        });
         let distance = |node: u32| steps[node as usize].wrapping_add(1);
         second = ends.iter().copied().fold(first, |far, end| if distance(end) > distance(far) { end } else { far });
         forget(steps, &reached);

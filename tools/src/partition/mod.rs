@@ -195,7 +195,7 @@ pub fn partition(
 }
 
 /// Nodes of each block.
-pub(crate) fn block_sizes(block_of_node: &[u32], n_blocks: usize) -> Vec<u32> {
+fn block_sizes(block_of_node: &[u32], n_blocks: usize) -> Vec<u32> {
     let mut sizes = vec![0; n_blocks];
     for &block in block_of_node {
         sizes[block as usize] += 1;

@@ -11,6 +11,7 @@ use pogo_formats::voxel::hash::stride;
 use rayon::prelude::*;
 
 use super::VoxelError;
+use crate::rows::{accumulate, offsets};
 
 /// Target for the fraction of slots that hold a node.
 const FULL: f64 = 0.95;
@@ -39,9 +40,7 @@ pub(super) fn build(
     for &code in codes {
         first[table_of(code) + 1] += 1;
     }
-    for table in 0..n_tables {
-        first[table + 1] += first[table];
-    }
+    accumulate(&mut first);
     let mut nodes = filled("tables of the hash", codes.len(), 0_u32)?;
     let mut next = first.clone();
     for (node, &code) in (0..).zip(codes) {
@@ -55,12 +54,8 @@ pub(super) fn build(
         .collect::<Result<_, _>>()?;
     drop(nodes);
 
-    let sum = |n: &mut u64, more: usize| {
-        *n += more as u64;
-        Some(*n)
-    };
-    let slot_first = std::iter::once(0).chain(tables.iter().map(|t| t.slots.len()).scan(0, sum)).collect::<Vec<u64>>();
-    let shift_first = std::iter::once(0).chain(tables.iter().map(|t| t.shifts.len()).scan(0, sum)).collect::<Vec<_>>();
+    let slot_first: Vec<u64> = offsets(tables.iter().map(|table| table.slots.len() as u32));
+    let shift_first: Vec<u64> = offsets(tables.iter().map(|table| table.shifts.len() as u32));
     let mut slots = reserve("slots of the hash", slot_first[n_tables] as usize)?;
     let mut shifts = reserve("shifts of the hash", shift_first[n_tables] as usize)?;
     for table in tables {
@@ -179,9 +174,7 @@ impl Buckets {
         for &node in nodes {
             first[(key(node) % r) as usize + 1] += 1;
         }
-        for bucket in 0..n_buckets {
-            first[bucket + 1] += first[bucket];
-        }
+        accumulate(&mut first);
         let mut keys = filled("buckets of the hash", nodes.len(), (0_u32, 0_u32))?;
         let mut next = first.clone();
         for &node in nodes {
@@ -203,9 +196,7 @@ fn largest_first(first: &[u32]) -> Result<Vec<u32>, VoxelError> {
     for bucket in 0..n_buckets {
         next[largest - size(bucket) + 1] += 1;
     }
-    for size in 0..=largest {
-        next[size + 1] += next[size];
-    }
+    accumulate(&mut next);
     let mut order = filled("buckets of the hash", n_buckets, 0_u32)?;
     for bucket in 0..n_buckets {
         let at = &mut next[largest - size(bucket)];

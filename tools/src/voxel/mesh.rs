@@ -4,8 +4,8 @@ use pogo_formats::voxel::build::{filled, reserve, with_nodes};
 use pogo_formats::voxel::{Bricks, VoxelGrid, VoxelMesh, VoxelModuli, morton_code, morton_position};
 use rayon::prelude::*;
 
-use super::CHUNK;
-use super::VoxelError;
+use super::{CHUNK, VoxelError};
+use crate::rows;
 
 /// Most voxels along an axis: node indices have 21 bits.
 const LONGEST: usize = (1 << 21) - 1;
@@ -139,16 +139,10 @@ impl<T: Voxel> Image<'_, T> {
 }
 
 /// Cuts a slice where chunks of bricks begin; `first` is the first entry of each brick, (n_bricks + 1,).
-pub(super) fn cut<'a, T>(mut values: &'a mut [T], first: &[u32], chunk: usize) -> Vec<&'a mut [T]> {
+pub(super) fn cut<'a, T>(values: &'a mut [T], first: &[u32], chunk: usize) -> Vec<&'a mut [T]> {
     let n = first.len().saturating_sub(1);
-    let mut pieces = Vec::with_capacity(n.div_ceil(chunk));
-    for begin in (0..n).step_by(chunk) {
-        let length = (first[(begin + chunk).min(n)] - first[begin]) as usize;
-        let (piece, rest) = values.split_at_mut(length);
-        pieces.push(piece);
-        values = rest;
-    }
-    pieces
+    let length = |begin: usize| (first[(begin + chunk).min(n)] - first[begin]) as usize;
+    rows::cut(values, (0..n).step_by(chunk).map(length))
 }
 
 fn tables<T: Voxel>(size: [usize; 3], voxels: Vec<T>) -> Result<(Bricks, Vec<T>), VoxelError> {

@@ -20,7 +20,8 @@ use pogo_formats::explicit::block::{Blocks, DeviceTables, PartitionStatistics};
 use pogo_formats::mesh::Mesh;
 use rayon::prelude::*;
 
-use crate::partition::{NodeGraph, Partition, block_sizes};
+use crate::partition::{NodeGraph, Partition};
+use crate::rows::{by_row, cut};
 
 /// How to arrange.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -170,26 +171,12 @@ struct Order {
 impl Order {
     /// `ranks` as [`Grids::ranks`] gives them.
     fn new(dimension: usize, graph: &NodeGraph, block_of: &[u32], n_blocks: usize, ranks: &[u32]) -> Self {
-        let mut node_first = vec![0; n_blocks + 1];
-        for (block, size) in block_sizes(block_of, n_blocks).into_iter().enumerate() {
-            node_first[block + 1] = node_first[block] + size;
-        }
-        // Nodes by block, and the place of each node in its block, which the walk uses as a local index.
-        let mut next = node_first.clone();
-        let mut model_from_solver = vec![0; block_of.len()];
+        let (node_first, mut model_from_solver) = by_row(n_blocks, block_of.iter().copied());
+        let own = cut(&mut model_from_solver, node_first.windows(2).map(|bounds| (bounds[1] - bounds[0]) as usize));
+        // The place of each node in its block, which the walk uses as a local index.
         let mut local = vec![0_u32; block_of.len()];
-        for (node, &block) in block_of.iter().enumerate() {
-            let slot = &mut next[block as usize];
-            model_from_solver[*slot as usize] = node as u32;
-            local[node] = *slot - node_first[block as usize];
-            *slot += 1;
-        }
-        let mut own: Vec<&mut [u32]> = Vec::with_capacity(n_blocks);
-        let mut rest = model_from_solver.as_mut_slice();
-        for block in 0..n_blocks {
-            let (this, after) = rest.split_at_mut((node_first[block + 1] - node_first[block]) as usize);
-            own.push(this);
-            rest = after;
+        for nodes in &own {
+            (0..).zip(nodes.iter()).for_each(|(place, &node)| local[node as usize] = place);
         }
         let n_boundary = own
             .into_par_iter()

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::{ArrangeError, Order};
 use crate::partition::Deal;
-use crate::rows::{concatenate, offsets};
+use crate::rows::{accumulate, concatenate, offsets};
 
 /// Blocks that one task works on.
 const CHUNK: usize = 32;
@@ -38,11 +38,7 @@ pub(super) fn tables(mesh: &MeshView, order: &Order, capacity: usize) -> Result<
     let n_blocks = order.n_boundary.len();
     let place = Place::new(&order.node_first);
     let deal = Deal::new(mesh, n_blocks, |solver| place.block(solver));
-    let mut group_first = vec![0];
-    group_first.extend(mesh.groups.iter().scan(0, |first, group| {
-        *first += group.labels.len();
-        Some(*first)
-    }));
+    let group_first: Vec<u32> = offsets(mesh.groups.iter().map(|group| group.labels.len() as u32));
     let parts = (0..n_blocks.div_ceil(CHUNK))
         .into_par_iter()
         .map(|chunk| {
@@ -129,7 +125,7 @@ impl<'a> Scratch<'a> {
         mesh: &MeshView<'a>,
         deal: &'a Deal,
         order: &Order,
-        group_first: &[usize],
+        group_first: &[u32],
         block: usize,
         part: &mut Part,
     ) -> Result<(), ArrangeError> {
@@ -150,13 +146,12 @@ impl<'a> Scratch<'a> {
         &mut self,
         mesh: &MeshView<'a>,
         deal: &'a Deal,
-        group_first: &[usize],
+        group_first: &[u32],
         block: usize,
         own: Range<u32>,
     ) {
-        let n_own = own.len();
         self.first.clear();
-        self.first.resize(n_own + 1, 0);
+        self.first.resize(own.len() + 1, 0);
         self.lowest.clear();
         for record in deal.bucket(block).flat_map(|dealt| dealt.records()) {
             // The difference wraps for nodes before the block, to more than that of any own node.
@@ -164,16 +159,14 @@ impl<'a> Scratch<'a> {
             self.first[local as usize + 1] += 1;
             self.lowest.push(local);
         }
-        for local in 0..n_own {
-            self.first[local + 1] += self.first[local];
-        }
+        accumulate(&mut self.first);
         self.found.clear();
         self.found.resize(self.lowest.len(), Found::default());
         let mut lowest = self.lowest.iter();
         for dealt in deal.bucket(block) {
             let group = &mesh.groups[dealt.group];
             for (record, &local) in dealt.records().zip(lowest.by_ref()) {
-                let section = group.section[record[0] as usize - group_first[dealt.group]];
+                let section = group.section[(record[0] - group_first[dealt.group]) as usize];
                 let place = &mut self.first[local as usize];
                 self.found[*place as usize] = Found { kind: group.kind as u8, section, record };
                 *place += 1;

@@ -4,7 +4,10 @@
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 
+use petgraph::unionfind::UnionFind;
+
 use super::{Balance, Joins};
+use crate::partition::numbered_as_met;
 
 /// Blocks fuller than this fraction of the capacity are never dissolved.
 const KEEP: f64 = 0.8;
@@ -201,27 +204,17 @@ impl Balance<'_> {
     }
 }
 
-/// Connected parts of the graph of blocks, numbered from 0.
+/// Connected parts of the graph of blocks, numbered in the order of their first blocks.
 pub(super) fn parts(joins: &Joins, n_blocks: usize) -> Vec<u32> {
-    let mut part_of = vec![u32::MAX; n_blocks];
-    let mut n_parts = 0;
-    for start in 0..n_blocks {
-        if part_of[start] != u32::MAX {
-            continue;
-        }
-        part_of[start] = n_parts;
-        let mut stack = vec![start];
-        while let Some(block) = stack.pop() {
-            for &(other, _) in joins.of(block) {
-                if part_of[other as usize] == u32::MAX {
-                    part_of[other as usize] = n_parts;
-                    stack.push(other as usize);
-                }
-            }
-        }
-        n_parts += 1;
+    let mut parts = UnionFind::new(n_blocks);
+    for block in 0..n_blocks as u32 {
+        joins.of(block as usize).iter().for_each(|&(other, _)| {
+            parts.union(block, other);
+        });
     }
-    part_of
+    let parts = parts.into_labeling();
+    let (numbers, _) = numbered_as_met(parts.iter().copied(), n_blocks);
+    parts.into_iter().map(|part| numbers[part as usize]).collect()
 }
 
 /// Solves L λ = b by conjugate gradients with Jacobi preconditioning; b sums to zero over each part.

@@ -4,6 +4,7 @@ use pogo_formats::explicit::block::{BlocksView, DeviceTables, FanRecord};
 use rayon::prelude::*;
 
 use super::{Fan, Further, Materials, Rows};
+use crate::rows::accumulate;
 
 /// Makes the fans of all blocks that can have them. Returns the further records of each block.
 pub(super) fn own(blocks: &BlocksView, materials: &Materials, device: &mut DeviceTables) -> Vec<Vec<Further>> {
@@ -17,8 +18,8 @@ pub(super) fn own(blocks: &BlocksView, materials: &Materials, device: &mut Devic
     if materials.few() && materials.pairs.len() > 1 {
         device.fan_materials = vec![0; n_nodes];
     }
-    let rows = Rows::new(&mut device.fan, &mut device.fan_materials);
-    rows.cut((0..n_blocks).map(|block| blocks.own_nodes(block).len()))
+    let lengths = (0..n_blocks).map(|block| blocks.own_nodes(block).len());
+    Rows::cut(&mut device.fan, &mut device.fan_materials, lengths)
         .into_par_iter()
         .zip(&device.fan_material)
         .enumerate()
@@ -136,11 +137,7 @@ impl Weaver {
                 *count += 1;
             }
         }
-        let mut sum = 0;
-        for first in &mut self.first {
-            sum += *first;
-            *first = sum;
-        }
+        let sum = accumulate(&mut self.first);
         self.sides.resize(sum as usize, 0);
         for run in runs {
             let material = if materials.few() { materials.of_run[run] } else { 0 };

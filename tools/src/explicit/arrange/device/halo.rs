@@ -28,7 +28,7 @@ pub(super) fn halo(blocks: &BlocksView, device: &DeviceTables, own: &[Vec<Furthe
     let n_halo = blocks.halo_nodes.len();
     let mut fan = vec![0; 3 * n_halo];
     let mut materials = vec![0; if device.fan_materials.is_empty() { 0 } else { n_halo }];
-    let rows = Rows::new(&mut fan, &mut materials).cut((0..n_blocks).map(|block| blocks.halo(block).len()));
+    let rows = Rows::cut(&mut fan, &mut materials, (0..n_blocks).map(|block| blocks.halo(block).len()));
     let reader = Reader { blocks, device, own };
     let found: Option<Vec<HaloBlock>> = rows
         .into_par_iter()

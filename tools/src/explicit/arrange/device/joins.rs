@@ -3,6 +3,7 @@
 use pogo_formats::explicit::block::{BlocksView, DeviceTables};
 
 use super::solids::Items;
+use crate::rows::{by_row, offsets};
 
 const UNUSED: u16 = u16::MAX;
 
@@ -72,35 +73,20 @@ impl Kept {
 /// Fills the tables of the rows for forces that blocks pass on.
 pub(super) fn passed(blocks: &BlocksView, device: &mut DeviceTables) {
     let n_blocks = blocks.n_blocks();
-    let mut boundary_first = Vec::with_capacity(n_blocks);
-    let mut n_boundary = 0;
-    for &n in blocks.n_boundary {
-        boundary_first.push(n_boundary);
-        n_boundary += n as usize;
-    }
+    let boundary_first: Vec<u32> = offsets(blocks.n_boundary.iter().copied());
     // Boundary node of each entry. Entries of a block are sorted.
     let mut place_of = Vec::with_capacity(device.later_nodes.len());
-    let mut first = vec![0; n_boundary + 1];
     for block in 0..n_blocks {
         let mut owner = block;
         for &node in &device.later_nodes[device.later_first[block] as usize..device.later_first[block + 1] as usize] {
             if node >= blocks.node_first[owner + 1] {
                 owner = blocks.node_first.partition_point(|&first| first <= node) - 1;
             }
-            let place = boundary_first[owner] + (node - blocks.node_first[owner]) as usize;
-            place_of.push(place as u32);
-            first[place + 1] += 1;
+            place_of.push(boundary_first[owner] + node - blocks.node_first[owner]);
         }
     }
-    for i in 1..first.len() {
-        first[i] += first[i - 1];
-    }
-    let mut next = first.clone();
-    let row = |&place: &u32| {
-        let next = &mut next[place as usize];
-        *next += 1;
-        *next - 1
-    };
-    device.passed_row = place_of.iter().map(row).collect();
+    let (first, entries) = by_row(boundary_first[n_blocks] as usize, place_of.iter().copied());
+    device.passed_row = vec![0; entries.len()];
+    (0..).zip(entries).for_each(|(row, entry)| device.passed_row[entry as usize] = row);
     device.passed_first = first;
 }

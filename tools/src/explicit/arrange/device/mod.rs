@@ -17,7 +17,7 @@ mod tests;
 use pogo_formats::explicit::block::{BlocksView, DeviceTables, FanRecord};
 use pogo_formats::mesh::ElementKind;
 
-use crate::rows::{concatenate, offsets};
+use crate::rows::{concatenate, cut, offsets};
 
 /// Blocks that one task works on.
 const CHUNK: usize = 32;
@@ -143,30 +143,15 @@ struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    fn new(planes: &'a mut [u32], materials: &'a mut [u32]) -> Self {
-        let n = planes.len() / 3;
-        let (first, rest) = planes.split_at_mut(n);
-        let (second, third) = rest.split_at_mut(n);
-        Self { planes: [first, second, third], materials }
-    }
-
-    /// Consecutive parts of these lengths.
-    fn cut(self, lengths: impl Iterator<Item = usize>) -> Vec<Self> {
-        let [mut a, mut b, mut c] = self.planes;
-        let mut materials = self.materials;
-        lengths
-            .map(|n| {
-                let left = std::mem::take(&mut materials);
-                let (first, rest) = left.split_at_mut(n.min(left.len()));
-                materials = rest;
-                let planes = [&mut a, &mut b, &mut c].map(|plane| {
-                    let (first, rest) = std::mem::take(plane).split_at_mut(n);
-                    *plane = rest;
-                    first
-                });
-                Self { planes, materials: first }
-            })
-            .collect()
+    /// The parts of the tables for blocks with these numbers of nodes. `materials` may be empty.
+    fn cut(planes: &'a mut [u32], materials: &'a mut [u32], lengths: impl Iterator<Item = usize> + Clone) -> Vec<Self> {
+        let n_nodes = (planes.len() / 3).max(1);
+        let has_materials = usize::from(!materials.is_empty());
+        let mut planes = planes.chunks_mut(n_nodes).map(|plane| cut(plane, lengths.clone()).into_iter());
+        let mut plane = || planes.next().into_iter().flatten();
+        let planes = plane().zip(plane()).zip(plane()).map(|((a, b), c)| [a, b, c]);
+        let materials = cut(materials, lengths.map(|n| n * has_materials));
+        planes.zip(materials).map(|(planes, materials)| Self { planes, materials }).collect()
     }
 
     fn set(&mut self, at: usize, fan: Fan) {

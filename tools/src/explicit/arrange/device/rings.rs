@@ -4,6 +4,7 @@ use pogo_formats::explicit::block::DeviceTables;
 use pogo_formats::explicit::block::ring::{RING_ELEMENTS, ring_row};
 
 use super::solids::Items;
+use crate::rows::accumulate;
 
 const NONE: u32 = u32::MAX;
 
@@ -170,11 +171,7 @@ impl Rings {
         for at in 0..4 * n {
             self.first[usize::from(face(at)[0])] += 1;
         }
-        let mut sum = 0;
-        for first in &mut self.first {
-            sum += *first;
-            *first = sum;
-        }
+        accumulate(&mut self.first);
         self.faces.clear();
         self.faces.resize(4 * n, (0, 0));
         for at in (0..4 * n).rev() {
