@@ -2,12 +2,12 @@
 //! Figs. 7 and 8 (implicit and explicit addressing, cached and shared memory, boxes and a sample that fills a fifth of its grid).
 //!
 //! ```text
-//! cargo run --release -p pogo-kernels --example bench_spring -- [cpu|cuda|both] [SIZES=32,64,128] [f32|f64|f32,f64] [THREADS=2] [WAYS]
+//! cargo run --release -p pogo-kernels --example bench_spring -- [cpu|cuda|both] [SIZES=32,64,128] [f32|f64|f32,f64] [THREADS=2] [SCHEMES]
 //! ```
 //!
-//! One line for each model, addressing and way: particle-steps a second (median of repeats; on a device also of brief ones after
+//! One line for each model, addressing and scheme: particle-steps a second (median of repeats; on a device also of brief ones after
 //! a rest, a line of their own), steps a second, the bytes that a particle-step must move, and bytes a second. SIZES are sides of boxes (`64`, or `96x64x32`); `heart` is a hollow body of 29,449 particles in 46 × 51 × 60
-//! places, as many as the paper's heart has. WAYS is all
+//! places, as many as the paper's heart has. SCHEMES is all
 //! on a device, or some of `Implicit-Cached,Implicit-Shared,Explicit-Shared,ExplicitGlobal-Cached,Explicit-Resident`.
 
 use std::io::Write;
@@ -53,7 +53,7 @@ fn main() -> Result<(), Failure> {
     let device = argument(0, "both");
     let precisions = argument(2, "f32");
     let threads: usize = argument(3, "2").parse()?;
-    let ways = argument(4, "");
+    let schemes = argument(4, "");
     let mut out = std::io::stdout();
     let cuda = device != "cpu" && first_device().is_some();
     if cuda {
@@ -92,17 +92,19 @@ fn main() -> Result<(), Failure> {
                 }
             }
             if cuda {
-                for (addressing, way) in [
+                for (addressing, scheme) in [
                     (Addressing::Implicit, Scheme::Cached),
                     (Addressing::Implicit, Scheme::Shared),
                     (Addressing::Explicit, Scheme::Shared),
                     (Addressing::ExplicitGlobal, Scheme::Cached),
                     (Addressing::Explicit, Scheme::Resident),
                 ] {
-                    if !ways.is_empty() && !ways.split(',').any(|name| name == format!("{addressing:?}-{way:?}")) {
+                    if !schemes.is_empty()
+                        && !schemes.split(',').any(|name| name == format!("{addressing:?}-{scheme:?}"))
+                    {
                         continue;
                     }
-                    let options = GpuOptions { way, ..GpuOptions::default() };
+                    let options = GpuOptions { scheme, ..GpuOptions::default() };
                     match precision {
                         "f64" => gpu::<f64>(&mut out, &model, &state, addressing, options)?,
                         _ => gpu::<f32>(&mut out, &model, &state, addressing, options)?,

@@ -5,7 +5,6 @@ use std::collections::HashSet;
 use pogo_formats::spring::SpringDamping;
 use rayon::prelude::*;
 
-use super::cpu::Books;
 use super::events::Schedule;
 use super::springs::Springs;
 use super::{Cause, Change, Energies, SpringError, SpringProblem, State};
@@ -54,10 +53,10 @@ pub(crate) fn energies(problem: &SpringProblem, springs: &Springs, state: &State
 /// Energies and momentum at t_n; of work and dissipation what the step from t_{n−½} to t_{n+½} adds, 0 unless followed.
 fn sums(problem: &SpringProblem, springs: &Springs, state: &State, signals: &[f64]) -> Energies {
     let dt = problem.time_increment;
-    let [a, b] = problem.damping_factors();
+    let [a, _] = problem.damping_factors();
+    let (factor, friction) = (problem.inertia_factor(), problem.friction());
     let (now, next_signals) = signals.split_at(signals.len() / 2);
     let gravity = problem.gravity_at(now);
-    let books = Books::new(problem);
     let (mut dofs, mut held) = (problem.forces.clone(), problem.constraints.clone());
     dofs.sort_by_key(|force| force.dof);
     held.sort_by_key(|constraint| constraint.dof);
@@ -79,11 +78,11 @@ fn sums(problem: &SpringProblem, springs: &Springs, state: &State, signals: &[f6
             for (at, force) in forces.iter().enumerate() {
                 let i = first + at;
                 let mass = problem.mass_of(i);
-                let inertia = b * dt * dt / mass;
+                let inertia = factor / mass;
                 for c in 0..3 {
                     let dof = 3 * i + c;
                     let du = state.increment[dof];
-                    let free = a * du + inertia * (force[c] + pushes[at][c]) + b * dt * dt * gravity[c];
+                    let free = a * du + inertia * (force[c] + pushes[at][c]) + factor * gravity[c];
                     let next = held.next_if(|each| each.dof == dof as u64).map_or(free, |support| {
                         let signal = support.signal as usize;
                         support.value * (next_signals[signal] - now[signal])
@@ -95,7 +94,7 @@ fn sums(problem: &SpringProblem, springs: &Springs, state: &State, signals: &[f6
                     sum.gravity -= mass * gravity[c] * state.displacement[dof];
                     if problem.follow_work {
                         sum.external_work += (pushes[at][c] + (next - free) / inertia) * motion;
-                        sum.dissipated += books.friction(du, next) / inertia - drag[at][c] * motion;
+                        sum.dissipated += friction.energy(du, next) / inertia - drag[at][c] * motion;
                     }
                 }
             }
@@ -184,7 +183,7 @@ impl SpringProblem<'_> {
         let u = &state.displacement;
         let added: HashSet<[u32; 2]> = state.changes.iter().map(|change| change.particles).collect();
         let n = self.n_particles();
-        if self.groups.iter().all(|group| group.max_strain == f64::INFINITY) {
+        if !self.may_break() {
             return Vec::new();
         }
         let of_chunk = |chunk: usize| {

@@ -26,13 +26,15 @@ mod springs;
 #[cfg(test)]
 mod tests;
 
-use pogo_formats::spring::{Cut, SpringAddition, SpringDamping, SpringErasure, SpringGroup, SpringMeshView};
+use pogo_formats::spring::{
+    Cut, DIRECTION_BITS, SpringAddition, SpringDamping, SpringErasure, SpringGroup, SpringMeshView,
+};
 
 use crate::device::DeviceError;
 use crate::dynamics::{Constraint, NodalForce, SignalTable};
-pub use cpu::{CpuStepper, cpu};
+pub use cpu::CpuStepper;
 pub use energies::stable_increment;
-pub use gpu::{GpuError, GpuOptions, GpuReport, GpuStepper, Scheme, gpu, gpu_modules};
+pub use gpu::{GpuError, GpuOptions, GpuReport, GpuStepper, Scheme, gpu_modules};
 pub use reactions::Reactions;
 pub use springs::Springs;
 
@@ -86,7 +88,7 @@ pub struct SpringProblem<'a> {
     pub erasures: Vec<SpringErasure>,
     /// Springs added.
     pub additions: Vec<SpringAddition>,
-    /// Follow external work and dissipated energy, in every step; the same steps in every way, some percent slower.
+    /// Follow external work and dissipated energy in every step. The motion is the same; a step takes some percent longer.
     pub follow_work: bool,
 }
 
@@ -158,60 +160,23 @@ pub struct Energies {
 }
 
 /// Why a stepper cannot be made.
+#[allow(missing_docs)]
 #[derive(Debug, thiserror::Error, Clone, PartialEq)]
 pub enum SpringError {
-    /// An array has the wrong length.
     #[error("{what}: {found} where {expected} are needed")]
-    Length {
-        /// Which.
-        what: &'static str,
-        /// Needed.
-        expected: usize,
-        /// Given.
-        found: usize,
-    },
-    /// A number that makes no sense.
+    Length { what: &'static str, expected: usize, found: usize },
     #[error("{what} {index} has {name} {value}: it must be {needed}")]
-    Value {
-        /// Of what.
-        what: &'static str,
-        /// Which.
-        index: usize,
-        /// Which number.
-        name: &'static str,
-        /// Given.
-        value: f64,
-        /// What it must be.
-        needed: &'static str,
-    },
-    /// A degree of freedom is out of range.
+    Value { what: &'static str, index: usize, name: &'static str, value: f64, needed: &'static str },
     #[error("{what}: degree of freedom {dof} of {n_dofs}")]
-    Dof {
-        /// Force, constraint or monitor.
-        what: &'static str,
-        /// Given.
-        dof: u64,
-        /// How many there are.
-        n_dofs: usize,
-    },
-    /// A degree of freedom is prescribed twice.
+    Dof { what: &'static str, dof: u64, n_dofs: usize },
     #[error("degree of freedom {dof} is prescribed twice")]
-    Twice {
-        /// Which.
-        dof: u64,
-    },
+    Twice { dof: u64 },
     /// The mesh contradicts itself.
     #[error("{what}; write the block file again")]
-    Mesh {
-        /// What.
-        what: &'static str,
-    },
+    Mesh { what: &'static str },
     /// More kinds of springs than lists can tell apart.
     #[error("the springs are of {n} kinds: at most 65,535; give groups the same numbers")]
-    Kinds {
-        /// How many.
-        n: usize,
-    },
+    Kinds { n: usize },
     /// Implicit addressing without a grid.
     #[error("the model has no grid: only a lattice has implicit addressing; use explicit addressing")]
     NoGrid,
@@ -220,32 +185,15 @@ pub enum SpringError {
         "the spring added from particle index {0} to {1} does not join neighbours in the grid, or is not of the group that \
          their materials have; use explicit addressing", particles[0], particles[1]
     )]
-    NotInGrid {
-        /// Both ends.
-        particles: [u32; 2],
-    },
+    NotInGrid { particles: [u32; 2] },
     /// A spring from a particle to itself or nowhere, or one that is there already.
     #[error("the spring from particle index {0} to {1} cannot be added: {reason}", particles[0], particles[1])]
-    Addition {
-        /// Both ends.
-        particles: [u32; 2],
-        /// Why.
-        reason: &'static str,
-    },
+    Addition { particles: [u32; 2], reason: &'static str },
     /// A block and its halo have more particles than a local id can name.
     #[error("block {block} has {particles} particles with its halo, more than 65,535: use 32-bit ids")]
-    BlockTooLarge {
-        /// Which.
-        block: usize,
-        /// Own and halo.
-        particles: usize,
-    },
-    /// The system refuses threads.
+    BlockTooLarge { block: usize, particles: usize },
     #[error("cannot start threads: {reason}")]
-    Threads {
-        /// Its words.
-        reason: String,
-    },
+    Threads { reason: String },
 }
 
 /// Steps a model in time on some device. Only devices fail: on the CPU nothing here is an error.
@@ -278,7 +226,8 @@ pub trait Stepper<'a>: Send {
     /// The device is lost.
     fn state(&self) -> Result<State, DeviceError>;
 
-    /// Energies at step n, given the signals at t_n and then those at t_{n+1}, (2, n_signals): computed from the state in double precision, one pass over all springs.
+    /// Energies at step n, given the signals at t_n and then those at t_{n+1}, (2, n_signals), in double precision: one pass over
+    /// all springs.
     ///
     /// # Errors
     /// The device is lost.
@@ -294,13 +243,11 @@ pub trait Stepper<'a>: Send {
 impl Addressing {
     /// What a problem can have, in place of [`Addressing::Automatic`].
     pub(crate) fn choose(self, problem: &SpringProblem) -> Result<Self, SpringError> {
-        let added = problem.additions.iter().flat_map(|each| each.springs.iter().map(|&pair| (pair, each.group)));
-        let stranger = added.into_iter().find(|&(pair, group)| !springs::in_grid(problem, pair, group));
-        match (self, problem.mesh.grid.is_some(), stranger) {
-            (Self::Automatic, true, None) => Ok(Self::Implicit),
+        match (self, problem.mesh.grid, problem.added_outside_grid()) {
+            (Self::Automatic, Some(_), None) => Ok(Self::Implicit),
             (Self::Automatic, _, _) => Ok(Self::Explicit),
-            (Self::Implicit, false, _) => Err(SpringError::NoGrid),
-            (Self::Implicit, true, Some((particles, _))) => Err(SpringError::NotInGrid { particles }),
+            (Self::Implicit, None, _) => Err(SpringError::NoGrid),
+            (Self::Implicit, Some(_), Some(particles)) => Err(SpringError::NotInGrid { particles }),
             _ => Ok(self),
         }
     }
@@ -328,14 +275,57 @@ impl SpringProblem<'_> {
         }
     }
 
-    /// BαΔt/4, of (Δu_n + Δu_{n+1})², and Bλ/2, of Δu_n (Δu_n + Δu_{n+1}): the energy that friction takes in a step, times
-    /// BΔt²/m.
-    pub(crate) fn friction_factors(&self) -> [f64; 2] {
+    /// BΔt².
+    pub(crate) fn inertia_factor(&self) -> f64 {
         let [_, b] = self.damping_factors();
-        match self.damping {
+        b * self.time_increment * self.time_increment
+    }
+
+    /// What friction takes.
+    pub(crate) fn friction(&self) -> Friction {
+        let [_, b] = self.damping_factors();
+        Friction(match self.damping {
             SpringDamping::Alpha(alpha) => [0.25 * b * alpha * self.time_increment, 0.0],
             SpringDamping::Lambda(lambda) => [0.0, 0.5 * b * lambda],
+        })
+    }
+
+    /// Some springs have dampers.
+    pub(crate) fn is_damped(&self) -> bool {
+        self.groups.iter().any(|group| group.damping != 0.0)
+    }
+
+    /// Some springs may break.
+    pub(crate) fn may_break(&self) -> bool {
+        self.groups.iter().any(|group| group.max_strain.is_finite())
+    }
+
+    /// Some springs pull or push at rest.
+    pub(crate) fn is_stressed(&self) -> bool {
+        self.groups.iter().any(|group| group.rest_factor != 1.0)
+    }
+
+    /// Springs that will be added, with their groups.
+    pub(crate) fn added(&self) -> impl Iterator<Item = ([u32; 2], u32)> {
+        self.additions.iter().flat_map(|each| each.springs.iter().map(|&pair| (pair, each.group)))
+    }
+
+    /// An added spring that a grid cannot have, if there is one.
+    pub(crate) fn added_outside_grid(&self) -> Option<[u32; 2]> {
+        self.added().find(|&(pair, group)| !springs::in_grid(self, pair, group)).map(|(pair, _)| pair)
+    }
+
+    /// The group of a spring that came; none if it went.
+    pub(crate) fn group_of(&self, change: &Change) -> Option<u32> {
+        match change.cause {
+            Cause::Added(index) => self.additions.get(index as usize).map(|addition| addition.group),
+            _ => None,
         }
+    }
+
+    /// A bit for each direction in which some particle has a spring.
+    pub(crate) fn directions_in_use(&self) -> u32 {
+        self.mesh.lists.mask.iter().fold(0, |any, mask| any | mask) & DIRECTION_BITS
     }
 
     /// All columns that are named are there.
@@ -407,5 +397,17 @@ impl SpringProblem<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// The energy that friction takes in a step: BαΔt/4, of (Δu_n + Δu_{n+1})², and Bλ/2, of Δu_n (Δu_n + Δu_{n+1}).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Friction(pub [f64; 2]);
+
+impl Friction {
+    /// The energy that it takes from a number that moves by `old` and then by `new`, times BΔt²/m.
+    pub fn energy(self, old: f64, new: f64) -> f64 {
+        let Self([centred, lagged]) = self;
+        (centred * (old + new) + lagged * old) * (old + new)
     }
 }

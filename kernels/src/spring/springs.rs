@@ -9,7 +9,7 @@ use pogo_formats::spring::{
 use rayon::prelude::*;
 
 use super::law::{Law, between};
-use super::{Cause, Change, SpringError, SpringProblem, State};
+use super::{Change, SpringError, SpringProblem, State};
 
 /// The springs of a mesh that are there, and those that were added.
 #[derive(Debug, Clone)]
@@ -44,10 +44,10 @@ impl<'a> Springs<'a> {
         if mesh.grid.is_some() == lists.mask.is_empty() {
             return wrong("a grid needs lists with masks");
         }
-        if mesh
-            .grid
-            .is_some_and(|grid| grid.place.len() != n || grid.place.iter().any(|&p| p as usize >= grid.mask.len()))
-        {
+        let outside = |grid: SpringGridView| {
+            grid.place.len() != n || grid.place.iter().any(|&place| place as usize >= grid.mask.len())
+        };
+        if mesh.grid.is_some_and(outside) {
             return wrong("a particle has a place outside the grid");
         }
         let ends_of = |i: usize| {
@@ -61,10 +61,8 @@ impl<'a> Springs<'a> {
                 Ok(ends + 1)
             })
         };
-        let ends = match (0..n).into_par_iter().map(ends_of).try_reduce(|| 0u64, |a, b| Ok(a + b)) {
-            Ok(ends) => ends,
-            Err(what) => return wrong(what),
-        };
+        let ends = (0..n).into_par_iter().map(ends_of).try_reduce(|| 0u64, |a, b| Ok(a + b));
+        let ends = ends.map_err(|what| SpringError::Mesh { what })?;
         let n_entries = lists.first.last().copied().unwrap_or(0) as usize;
         let lattice = mesh.grid.map_or_else(Vec::new, |grid| lattice_laws(problem, &grid));
         Ok(Self {
@@ -103,27 +101,33 @@ impl<'a> Springs<'a> {
         Ok(springs)
     }
 
-    /// Makes changes of an earlier run again; `visit` gets the group of those that were added.
+    /// Makes changes of an earlier run again. `visit` gets the ends of each spring, and the group of those that were added.
     pub(crate) fn replay(
         &mut self,
         problem: &SpringProblem,
         changes: &[Change],
-        mut visit: impl FnMut(&Change, Option<u32>),
+        mut visit: impl FnMut([u32; 2], Option<u32>),
     ) {
         let n = problem.n_particles() as u32;
         for change in changes.iter().filter(|change| change.particles.iter().all(|&i| i < n)) {
-            let group = match change.cause {
-                Cause::Added(index) => problem.additions.get(index as usize).map(|addition| addition.group),
-                _ => None,
-            };
+            let group = problem.group_of(change);
             let changed = match group {
                 Some(group) => self.add(change.particles, group),
                 None => self.erase(change.particles),
             };
             if changed {
-                visit(change, group);
+                visit(change.particles, group);
             }
         }
+    }
+
+    /// Takes springs away that a stepper has seen break; gives them in order.
+    pub(crate) fn break_all(&mut self, mut broken: Vec<Change>) -> Vec<Change> {
+        broken.sort_unstable();
+        for change in &broken {
+            self.erase(change.particles);
+        }
+        broken
     }
 
     /// How many there are, each counted once.
@@ -131,7 +135,7 @@ impl<'a> Springs<'a> {
         self.n
     }
 
-    /// There are none.
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.n == 0
     }

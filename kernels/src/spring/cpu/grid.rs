@@ -4,17 +4,15 @@ use std::ops::Range;
 
 use pogo_formats::spring::{DIRECTION_BITS, DIRECTIONS, N_DIRECTIONS, opposite};
 
-use super::pull::{Rule, Stretched};
-use super::{Arrays, Layout, Task};
+use super::lattice::Lattice;
+use super::pull::{Stretched, difference};
+use super::{Arrays, Layout, StepFactors, Task};
 use crate::simd::{InstructionSet, Kernel, Lanes, Level, Real};
 use crate::spring::law::Constants;
-use crate::spring::springs::lattice_laws;
 use crate::spring::{SpringError, SpringProblem};
 
 /// Bit of `any` and `all` for a place with a particle.
 const ACTIVE: u32 = 1 << 31;
-/// Chunks whose springs join different materials.
-const MIXED: u8 = u8::MAX;
 /// Bytes of displacements that are to stay near the core.
 const CACHE: usize = 512 << 10;
 
@@ -35,12 +33,8 @@ pub(crate) struct Grid<T> {
     /// Bits of any and of all places of each register's worth.
     any: Vec<u32>,
     all: Vec<u32>,
-    /// Material by place, where there are several, and of the chunks.
-    pub material: Vec<u8>,
-    chunk_material: Vec<u8>,
-    pub n_materials: usize,
-    /// (n_materials, n_materials, 26).
-    pub constants: Vec<Constants<T>>,
+    /// Constants of the springs; materials by place.
+    pub lattice: Lattice<T>,
     pub stride: [isize; N_DIRECTIONS],
     /// BΔt²/m: one, or one a place.
     pub inertia: Vec<T>,
@@ -77,23 +71,10 @@ impl<T: Real> Grid<T> {
                 material[at as usize] = problem.mesh.material[i] as u8;
             }
         }
-        let [_, b] = problem.damping_factors();
-        let factor = b * problem.time_increment * problem.time_increment;
-        let inertia = if problem.mass.len() == 1 {
-            vec![T::from_f64(factor / problem.mass[0])]
-        } else {
-            let mut all = vec![T::default(); len];
-            for (&at, mass) in place.iter().zip(&problem.mass) {
-                all[at as usize] = T::from_f64(factor / mass);
-            }
-            all
-        };
         let stride = DIRECTIONS.map(|step| {
             let [x, y, z] = step.map(|s| s as isize);
             x + y * row as isize + z * plane as isize
         });
-        let dt = problem.time_increment;
-        let constants = lattice_laws(problem, &grid).iter().map(|law| Constants::new(law, dt)).collect();
         let mut made = Self {
             lanes,
             size,
@@ -104,20 +85,21 @@ impl<T: Real> Grid<T> {
             mask,
             any: vec![0; len / lanes],
             all: vec![0; len / lanes],
-            material,
-            chunk_material: Vec::new(),
-            n_materials: problem.groups.len() / 3,
-            constants,
+            lattice: Lattice::new(problem, &grid, material),
             stride,
-            inertia,
+            inertia: inertia(problem, len, &place),
             place,
             particle,
         };
-        for chunk in 0..len / lanes {
-            made.summarise(chunk);
-        }
+        (0..len / lanes).for_each(|chunk| made.summarise(chunk));
         if several {
-            made.chunk_material = (0..len / lanes).map(|chunk| made.material_of(chunk)).collect();
+            let (mask, stride) = (&made.mask, made.stride);
+            let ends = |at: usize| {
+                let own = (mask[at] & ACTIVE != 0).then_some(at);
+                let directions = (0..N_DIRECTIONS).filter(move |&d| mask[at] >> d & 1 == 1);
+                own.into_iter().chain(directions.map(move |d| at.wrapping_add_signed(stride[d])))
+            };
+            made.lattice.find_chunk_materials(len / lanes, |chunk| (chunk * lanes..(chunk + 1) * lanes).flat_map(ends));
         }
         Ok(made)
     }
@@ -129,42 +111,13 @@ impl<T: Real> Grid<T> {
         self.all[chunk] = words.iter().fold(u32::MAX, |all, word| all & word);
     }
 
-    /// The material at both ends of all springs of a chunk, or [`MIXED`].
-    fn material_of(&self, chunk: usize) -> u8 {
-        let mut found = None;
-        for at in chunk * self.lanes..(chunk + 1) * self.lanes {
-            let own = (self.mask[at] & ACTIVE != 0).then_some(at);
-            let others = (0..N_DIRECTIONS)
-                .filter(|&d| self.mask[at] >> d & 1 == 1)
-                .map(|d| at.wrapping_add_signed(self.stride[d]));
-            for at in own.into_iter().chain(others) {
-                let material = self.material[at];
-                if *found.get_or_insert(material) != material {
-                    return MIXED;
-                }
-            }
-        }
-        found.unwrap_or(0)
-    }
-
-    /// The rules that a chunk of one material follows.
-    #[inline(always)]
-    fn constants_of(&self, chunk: usize) -> Option<&[Constants<T>; N_DIRECTIONS]> {
-        let material = if self.chunk_material.is_empty() { 0 } else { self.chunk_material[chunk] };
-        if material == MIXED {
-            return None;
-        }
-        self.constants[(material as usize * (self.n_materials + 1)) * N_DIRECTIONS..].first_chunk()
-    }
-
-    /// The rules of the lanes of a chunk of several materials.
+    /// The constants of the lanes of a chunk of several materials.
     #[inline(never)]
     fn mixed_constants(&self, at: usize, direction: usize) -> [Constants<T>; 16] {
         let mut out = [Constants::default(); 16];
         for (lane, out) in out.iter_mut().enumerate().take(self.lanes) {
-            let (a, b) =
-                (self.material[at + lane], self.material[(at + lane).wrapping_add_signed(self.stride[direction])]);
-            *out = self.constants[(a as usize * self.n_materials + b as usize) * N_DIRECTIONS + direction];
+            let other = (at + lane).wrapping_add_signed(self.stride[direction]);
+            *out = self.lattice.between(at + lane, other, direction);
         }
         out
     }
@@ -177,19 +130,19 @@ impl<T: Real> Grid<T> {
         });
         DIRECTIONS.iter().position(|step| (0..3).all(|c| b[c] - a[c] == step[c]))
     }
+}
 
-    fn change(&mut self, [i, j]: [u32; 2], there: bool) {
-        let Some(direction) = self.direction(i, j) else { return };
-        for (particle, direction) in [(i, direction), (j, opposite(direction))] {
-            let at = self.place[particle as usize] as usize;
-            if there {
-                self.mask[at] |= 1 << direction;
-            } else {
-                self.mask[at] &= !(1 << direction);
-            }
-            self.summarise(at / self.lanes);
-        }
+/// BΔt²/m: one where the mass is uniform, else one for each of `len` places.
+fn inertia<T: Real>(problem: &SpringProblem, len: usize, place: &[u32]) -> Vec<T> {
+    let factor = problem.inertia_factor();
+    if let [mass] = problem.mass[..] {
+        return vec![T::from_f64(factor / mass)];
     }
+    let mut all = vec![T::default(); len];
+    for (&at, mass) in place.iter().zip(&problem.mass) {
+        all[at as usize] = T::from_f64(factor / mass);
+    }
+    all
 }
 
 /// Pulls at the places of a chunk of one material where springs do nothing else: a loop that lasts in registers.
@@ -209,16 +162,12 @@ unsafe fn plain_forces<T: Real, V: Lanes<Scalar = T>>(
     while any != 0 {
         let direction = any.trailing_zeros() as usize;
         any &= any - 1;
-        let rule = Rule::<V>::splat(&constants[direction]);
+        let rule = Constants::<V>::splat(&constants[direction]);
         // SAFETY: the caller's promise.
         unsafe {
             let there = u.offset(grid.stride[direction]);
-            let e = [
-                V::load(there) - own[0],
-                V::load(there.add(grid.len)) - own[1],
-                V::load(there.add(2 * grid.len)) - own[2],
-            ];
-            let spring = Stretched::new(e, &rule);
+            let other = [V::load(there), V::load(there.add(grid.len)), V::load(there.add(2 * grid.len))];
+            let spring = Stretched::new(difference(other, own), &rule);
             let mut pull = spring.pull;
             if all >> direction & 1 == 0 {
                 pull = pull.keep(V::mask(V::bits(mask, direction)));
@@ -236,7 +185,7 @@ unsafe fn plain_forces<T: Real, V: Lanes<Scalar = T>>(
 #[inline(always)]
 unsafe fn advance_chunk<T: Real, V: Lanes<Scalar = T>>(grid: &Grid<T>, task: &mut Task<T>, at: usize) {
     let (arrays, factors) = (task.arrays, task.factors);
-    let Arrays { u, next_u, du, next_du, drag, mask, any, all, .. } = arrays;
+    let Arrays { u, du, drag, mask, any, all, .. } = arrays;
     let (chunk, len) = (at / V::N, grid.len);
     // SAFETY: the caller's promise; a neighbour is at most a plane, a row and a place away, which is the padding.
     unsafe {
@@ -251,7 +200,7 @@ unsafe fn advance_chunk<T: Real, V: Lanes<Scalar = T>>(grid: &Grid<T>, task: &mu
         let own = load(u, at);
         let own_rate = if factors.damped { load(du, at) } else { [zero; 3] };
         let (mut force, mut dragging) = ([zero; 3], [zero; 3]);
-        let uniform = grid.constants_of(chunk);
+        let uniform = grid.lattice.uniform(chunk);
         let mut left = any_bits & DIRECTION_BITS;
         if let (Some(constants), false) = (uniform, factors.damped || factors.breaks) {
             force = plain_forces::<T, V>(grid, constants, [left, all_bits], mask.add(at), u.add(at), own);
@@ -262,17 +211,14 @@ unsafe fn advance_chunk<T: Real, V: Lanes<Scalar = T>>(grid: &Grid<T>, task: &mu
             left &= left - 1;
             let there = at.wrapping_add_signed(grid.stride[direction]);
             let rule = match uniform {
-                Some(constants) => Rule::<V>::splat(&constants[direction]),
-                None => Rule::<V>::load(&grid.mixed_constants(at, direction)),
+                Some(constants) => Constants::<V>::splat(&constants[direction]),
+                None => Constants::<V>::of_lanes(&grid.mixed_constants(at, direction)),
             };
-            let other = load(u, there);
-            let e = [other[0] - own[0], other[1] - own[1], other[2] - own[2]];
-            let spring = Stretched::new(e, &rule);
+            let spring = Stretched::new(difference(load(u, there), own), &rule);
             let mut strength = spring.pull;
             let mut rate = zero;
             if factors.damped {
-                let other = load(du, there);
-                rate = spring.drag([other[0] - own_rate[0], other[1] - own_rate[1], other[2] - own_rate[2]], &rule);
+                rate = spring.drag(difference(load(du, there), own_rate), &rule);
             }
             let full = all_bits >> direction & 1 == 1;
             if !full || factors.breaks {
@@ -292,10 +238,6 @@ unsafe fn advance_chunk<T: Real, V: Lanes<Scalar = T>>(grid: &Grid<T>, task: &mu
             }
             force = spring.add(strength, force);
         }
-        let inertia =
-            if grid.inertia.len() == 1 { V::splat(grid.inertia[0]) } else { V::load(grid.inertia.as_ptr().add(at)) };
-        let active = V::mask(if all_bits & ACTIVE != 0 { u32::MAX } else { V::bits(mask.add(at), 31) });
-        let decay = V::splat(factors.decay);
         for c in 0..3 {
             if factors.damped {
                 force[c] = force[c] + dragging[c];
@@ -303,10 +245,36 @@ unsafe fn advance_chunk<T: Real, V: Lanes<Scalar = T>>(grid: &Grid<T>, task: &mu
                     dragging[c].store(drag.add(c * len + at));
                 }
             }
+        }
+        move_places(grid, arrays, &factors, at, [own, force]);
+    }
+}
+
+/// Moves the places of a chunk from their displacements by their forces.
+///
+/// # Safety
+/// As for [`advance_chunk`].
+#[inline(always)]
+unsafe fn move_places<T: Real, V: Lanes<Scalar = T>>(
+    grid: &Grid<T>,
+    Arrays { du, next_du, next_u, mask, all, .. }: Arrays<T>,
+    factors: &StepFactors<T>,
+    at: usize,
+    [own, force]: [[V; 3]; 2],
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let inertia =
+            if grid.inertia.len() == 1 { V::splat(grid.inertia[0]) } else { V::load(grid.inertia.as_ptr().add(at)) };
+        let everywhere = *all.add(at / V::N) & ACTIVE != 0;
+        let active = V::mask(if everywhere { u32::MAX } else { V::bits(mask.add(at), 31) });
+        let decay = V::splat(factors.decay);
+        for c in 0..3 {
+            let place = c * grid.len + at;
             let acceleration = (inertia * force[c] + V::splat(factors.gravity[c])).keep(active);
-            let increment = decay * V::load(du.add(c * len + at)) + acceleration;
-            increment.store(next_du.add(c * len + at));
-            (own[c] + increment).store(next_u.add(c * len + at));
+            let increment = decay * V::load(du.add(place)) + acceleration;
+            increment.store(next_du.add(place));
+            (own[c] + increment).store(next_u.add(place));
         }
     }
 }
@@ -425,12 +393,16 @@ impl<T: Real> Layout<T> for Grid<T> {
         level.run(AdvanceRows { grid: self, task });
     }
 
-    fn erase(&mut self, particles: [u32; 2]) {
-        self.change(particles, false);
-    }
-
-    fn add(&mut self, particles: [u32; 2], _group: u32) {
-        self.change(particles, true);
+    fn change(&mut self, [i, j]: [u32; 2], group: Option<u32>) {
+        let Some(direction) = self.direction(i, j) else { return };
+        for (particle, direction) in [(i, direction), (j, opposite(direction))] {
+            let at = self.place[particle as usize] as usize;
+            match group {
+                Some(_) => self.mask[at] |= 1 << direction,
+                None => self.mask[at] &= !(1 << direction),
+            }
+            self.summarise(at / self.lanes);
+        }
     }
 
     fn bytes_per_step(&self) -> f64 {

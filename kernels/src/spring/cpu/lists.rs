@@ -8,24 +8,22 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use pogo_formats::spring::{DIRECTION_BITS, DIRECTIONS, N_DIRECTIONS, SpringMeshView};
+use pogo_formats::spring::{DIRECTION_BITS, DIRECTIONS, N_DIRECTIONS, SpringGridView, SpringMeshView};
 use rayon::prelude::*;
 
-use super::pull::{Rule, Stretched};
+use super::lattice::Lattice;
+use super::pull::{Stretched, difference};
 use super::{Arrays, Layout, RECORD, Task};
 use crate::simd::{Index, InstructionSet, Kernel, Lanes, Level, Real, Records};
 use crate::spring::law::{Constants, Law};
-use crate::spring::springs::{Springs, in_grid, lattice_laws};
+use crate::spring::springs::Springs;
 use crate::spring::{SpringError, SpringProblem};
-
-/// Chunks whose springs join different materials.
-const MIXED: u8 = u8::MAX;
 
 /// What the springs of the entries are.
 #[derive(Debug, Clone)]
 pub(crate) enum Rules<T> {
-    /// (n_materials, n_materials, 26); by particle; by chunk.
-    Lattice { constants: Vec<Constants<T>>, n_materials: usize, material: Vec<u8>, chunk_material: Vec<u8> },
+    /// Materials by particle.
+    Lattice(Lattice<T>),
     /// x, y, z and 1/L² of each entry, (entries / block, 4, block); class of each; constants of each class, whose first number is
     /// E A × rest factor, see [`class_of`].
     Each { rest: Vec<T>, class: Vec<u16>, classes: Vec<Constants<T>> },
@@ -75,150 +73,115 @@ impl<T: Real, I: Index> Lists<T, I> {
         let mesh = &problem.mesh;
         let n = mesh.n_particles();
         let n_blocks = n.div_ceil(block);
-        let dt = problem.time_increment;
-        let additions: Vec<([u32; 2], u32)> = problem
-            .additions
-            .iter()
-            .flat_map(|each| each.springs.iter().map(|&[i, j]| ([i.min(j), i.max(j)], each.group)))
-            .collect();
-        let lattice = mesh.grid.filter(|_| additions.iter().all(|&(pair, group)| in_grid(problem, pair, group)));
-
-        // Local ids: the halo of the mesh, and what added springs need besides.
+        let additions: Vec<([u32; 2], u32)> =
+            problem.added().map(|([i, j], group)| ([i.min(j), i.max(j)], group)).collect();
+        let lattice = mesh.grid.filter(|_| problem.added_outside_grid().is_none());
         let local = size_of::<I>() == 2;
-        let (mut halo_first, mut halo) = (vec![0], Vec::new());
-        if local {
-            let halos: Vec<Vec<u32>> = (0..n_blocks).into_par_iter().map(|b| own_halo(mesh, block, b)).collect();
-            let mut further = vec![Vec::new(); n_blocks];
-            for &([i, j], _) in &additions {
-                for (from, to) in [(i, j), (j, i)] {
-                    let b = from as usize / block;
-                    if to as usize / block != b && !halos[b].contains(&to) && !further[b].contains(&to) {
-                        further[b].push(to);
-                    }
-                }
-            }
-            for (b, (own, further)) in halos.iter().zip(&further).enumerate() {
-                halo.extend_from_slice(own);
-                halo.extend_from_slice(further);
-                let particles = block + halo.len() - halo_first[b];
-                if particles > usize::from(u16::MAX) {
-                    return Err(SpringError::BlockTooLarge { block: b, particles });
-                }
-                halo_first.push(halo.len());
+        let (halo_first, halo) = if local { halos(mesh, block, &additions)? } else { (vec![0], Vec::new()) };
+        let factor = problem.inertia_factor();
+        let mut inertia: Vec<T> = problem.mass.iter().map(|mass| T::from_f64(factor / mass)).collect();
+        if inertia.len() > 1 {
+            inertia.resize(n_blocks * block, T::default());
+        }
+        let first = first_slots(problem, block, lattice.is_some(), &additions);
+        let mut ids = Vec::with_capacity(first[n_blocks] * block);
+        for b in 0..n_blocks {
+            for _ in first[b]..first[b + 1] {
+                ids.extend((0..block).map(|at| I::new(if local { at } else { b * block + at })));
             }
         }
+        let law = |&(pair, group): &([u32; 2], u32)| (pair, group, springs.law_of_added(pair, group));
         let mut made = Self {
             lanes,
             n,
             padded: n_blocks * block,
             block,
-            first: vec![0],
-            ids: Vec::new(),
+            first,
+            ids,
             any: vec![0; n_blocks * block / lanes],
             rules: Rules::Each { rest: Vec::new(), class: Vec::new(), classes: Vec::new() },
-            stressed: problem.groups.iter().any(|group| group.rest_factor != 1.0),
+            stressed: problem.is_stressed(),
             axial: problem.groups.iter().any(|group| group.axial_stiffness != 0.0),
             own_ids: (0..block).map(I::new).collect(),
             halo_first,
             halo,
-            inertia: Vec::new(),
-            additions: additions
-                .iter()
-                .map(|&(pair, group)| (pair, group, springs.law_of_added(pair, group)))
-                .collect(),
-            time_increment: dt,
+            inertia,
+            additions: additions.iter().map(law).collect(),
+            time_increment: problem.time_increment,
             touched: Vec::new(),
         };
-        let [_, b] = problem.damping_factors();
-        made.inertia = problem.mass.iter().map(|mass| T::from_f64(b * dt * dt / mass)).collect();
-        if made.inertia.len() > 1 {
-            made.inertia.resize(made.padded, T::default());
-        }
-
-        // Slots of each block: the directions in use, or as many as its particle with the most springs has.
-        let mut count = vec![0; n];
-        for &(pair, _) in &additions {
-            pair.iter().for_each(|&i| count[i as usize] += 1);
-        }
-        let in_use = mesh.lists.mask.iter().fold(0, |any, mask| any | mask) & DIRECTION_BITS;
-        let directions = if additions.is_empty() { in_use } else { DIRECTION_BITS };
-        for b in 0..n_blocks {
-            let slots = if lattice.is_some() {
-                let last = 32 - directions.leading_zeros() as usize;
-                [0, 6, 18].into_iter().find(|&slots| last <= slots).unwrap_or(N_DIRECTIONS)
-            } else {
-                let springs = |i: usize| usize::from(mesh.lists.count[i]) + count[i];
-                (b * block..n.min((b + 1) * block)).map(springs).max().unwrap_or(0)
-            };
-            made.first.push(made.first[b] + slots);
-        }
-        let entries = made.first[n_blocks] * block;
-        made.ids = Vec::with_capacity(entries);
-        for b in 0..n_blocks {
-            for _ in made.first[b]..made.first[b + 1] {
-                made.ids.extend((0..block).map(|at| I::new(if local { at } else { b * block + at })));
-            }
-        }
-        if let Some(grid) = lattice {
-            let constants = lattice_laws(problem, &grid).iter().map(|law| Constants::new(law, dt)).collect();
-            let several = problem.groups.len() > 3;
-            let of = |i: &u16| *i as u8;
-            let material = if several { mesh.material.iter().map(of).collect() } else { Vec::new() };
-            let n_materials = problem.groups.len() / 3;
-            made.rules = Rules::Lattice { constants, n_materials, material, chunk_material: Vec::new() };
-            let slots = made.first.get(1).copied().unwrap_or(0).max(1);
-            let mut ids = std::mem::take(&mut made.ids);
-            let mut any = std::mem::take(&mut made.any);
-            let parts = ids.par_chunks_mut(slots * block).zip(any.par_chunks_mut(block / lanes));
-            parts.enumerate().for_each(|(b, (ids, any))| {
-                for at in 0..block.min(n - b * block) {
-                    for spring in mesh.springs(b * block + at) {
-                        let direction = usize::from(spring.direction.unwrap_or(0));
-                        ids[direction * block + at] = made.id(b * block + at, spring.other as usize);
-                        any[at / lanes] |= 1 << direction;
-                    }
-                }
-            });
-            (made.ids, made.any) = (ids, any);
-            if several {
-                let chunks = (0..made.padded / lanes).map(|chunk| made.material_of(chunk)).collect();
-                if let Rules::Lattice { chunk_material, .. } = &mut made.rules {
-                    *chunk_material = chunks;
-                }
-            }
-        } else {
-            let (mut rest, mut class) = (vec![T::default(); 4 * entries], vec![0; entries]);
-            let mut classes = Classes::new();
-            let one = T::from_f64(1.0);
-            for (slot, rest) in rest.chunks_exact_mut(block).enumerate() {
-                if slot % 4 == 3 {
-                    rest.fill(one);
-                }
-            }
-            for i in 0..n {
-                for (slot, spring) in mesh.springs(i).enumerate() {
-                    made.set(i, slot, spring.other as usize);
-                    made.any[i / lanes] = made.any[i / lanes].max(slot as u32 + 1);
-                    let at = made.entry(i, slot);
-                    let law = springs.law(i, &spring);
-                    class[at] = classes.of(&law, dt);
-                    put_rest(&mut rest, at, block, &law, dt);
-                }
-            }
-            // There is a class for what may be added.
-            for (_, _, law) in &made.additions {
-                classes.of(law, dt);
-            }
-            let mut classes = classes.all;
-            if classes.is_empty() {
-                classes.push(Constants::default());
-            }
-            if classes.len() > usize::from(u16::MAX) {
-                return Err(SpringError::Kinds { n: classes.len() });
-            }
-            made.rules = Rules::Each { rest, class, classes };
+        match lattice {
+            Some(grid) => made.fill_lattice(problem, &grid),
+            None => made.fill_each(mesh, springs)?,
         }
         Ok(made)
+    }
+
+    /// Enters the springs of a lattice: slot d is for the neighbour in direction d.
+    fn fill_lattice(&mut self, problem: &SpringProblem, grid: &SpringGridView) {
+        let (mesh, block, lanes, n) = (&problem.mesh, self.block, self.lanes, self.n);
+        let slots = self.first.get(1).copied().unwrap_or(0).max(1);
+        let (mut ids, mut any) = (std::mem::take(&mut self.ids), std::mem::take(&mut self.any));
+        let parts = ids.par_chunks_mut(slots * block).zip(any.par_chunks_mut(block / lanes));
+        parts.enumerate().for_each(|(b, (ids, any))| {
+            for at in 0..block.min(n - b * block) {
+                for spring in mesh.springs(b * block + at) {
+                    let direction = usize::from(spring.direction.unwrap_or(0));
+                    ids[direction * block + at] = self.id(b * block + at, spring.other as usize);
+                    any[at / lanes] |= 1 << direction;
+                }
+            }
+        });
+        (self.ids, self.any) = (ids, any);
+        let several = problem.groups.len() > 3;
+        let material =
+            if several { mesh.material.iter().map(|&material| material as u8).collect() } else { Vec::new() };
+        let mut lattice = Lattice::new(problem, grid, material);
+        if several {
+            let this = &*self;
+            let others = |i: usize| {
+                let b = i / block;
+                (0..this.first[b + 1] - this.first[b]).map(move |slot| this.particle(b, this.ids[this.entry(i, slot)]))
+            };
+            lattice.find_chunk_materials(this.padded / lanes, |chunk| {
+                let own = chunk * lanes..((chunk + 1) * lanes).min(n);
+                own.flat_map(move |i| std::iter::once(i).chain(others(i)))
+            });
+        }
+        self.rules = Rules::Lattice(lattice);
+    }
+
+    /// Enters springs that each have a rest vector and a class.
+    fn fill_each(&mut self, mesh: &SpringMeshView, springs: &Springs) -> Result<(), SpringError> {
+        let (block, dt, entries) = (self.block, self.time_increment, self.ids.len());
+        let (mut rest, mut class) = (vec![T::default(); 4 * entries], vec![0; entries]);
+        let mut classes = Classes { all: Vec::new(), of_bits: HashMap::new() };
+        // 1/L² where there is no spring.
+        rest.chunks_exact_mut(block).skip(3).step_by(4).for_each(|inverse| inverse.fill(T::from_f64(1.0)));
+        for i in 0..self.n {
+            for (slot, spring) in mesh.springs(i).enumerate() {
+                self.set(i, slot, spring.other as usize);
+                let any = &mut self.any[i / self.lanes];
+                *any = (*any).max(slot as u32 + 1);
+                let at = self.entry(i, slot);
+                let law = springs.law(i, &spring);
+                class[at] = classes.of(&law, dt);
+                put_rest(&mut rest, at, block, &law, dt);
+            }
+        }
+        // There is a class for what may be added.
+        for (_, _, law) in &self.additions {
+            classes.of(law, dt);
+        }
+        let mut classes = classes.all;
+        if classes.is_empty() {
+            classes.push(Constants::default());
+        }
+        if classes.len() > usize::from(u16::MAX) {
+            return Err(SpringError::Kinds { n: classes.len() });
+        }
+        self.rules = Rules::Each { rest, class, classes };
+        Ok(())
     }
 
     fn entry(&self, particle: usize, slot: usize) -> usize {
@@ -263,54 +226,82 @@ impl<T: Real, I: Index> Lists<T, I> {
         (0..self.first[b + 1] - self.first[b]).find(|&slot| self.ids[self.entry(from, slot)] == id)
     }
 
-    fn material_of(&self, chunk: usize) -> u8 {
-        let Rules::Lattice { material, .. } = &self.rules else { return 0 };
-        let mut found = None;
-        for i in chunk * self.lanes..((chunk + 1) * self.lanes).min(self.n) {
-            let b = i / self.block;
-            for slot in 0..self.first[b + 1] - self.first[b] {
-                let other = self.particle(b, self.ids[self.entry(i, slot)]);
-                for of in [material[i], material[other]] {
-                    if *found.get_or_insert(of) != of {
-                        return MIXED;
-                    }
-                }
-            }
-        }
-        found.unwrap_or(0)
-    }
-
-    /// The rules of a chunk of a lattice with one material.
+    /// The constants of a chunk of a lattice with one material.
     #[inline(always)]
     fn uniform(&self, chunk: usize) -> Option<&[Constants<T>; N_DIRECTIONS]> {
-        let Rules::Lattice { constants, n_materials, chunk_material, .. } = &self.rules else { return None };
-        let material = chunk_material.get(chunk).copied().unwrap_or(0);
-        if material == MIXED {
-            return None;
-        }
-        constants[material as usize * (n_materials + 1) * N_DIRECTIONS..].first_chunk()
+        if let Rules::Lattice(lattice) = &self.rules { lattice.uniform(chunk) } else { None }
     }
 
-    /// Both chunks have the same rules.
+    /// Whether two chunks of a lattice have the same constants.
     #[inline(always)]
-    fn is_like(&self, chunk: usize, other: usize) -> bool {
-        let Rules::Lattice { chunk_material, .. } = &self.rules else { return false };
-        chunk_material.get(chunk) == chunk_material.get(other)
+    fn are_alike(&self, chunk: usize, other: usize) -> bool {
+        matches!(&self.rules, Rules::Lattice(lattice) if lattice.are_alike(chunk, other))
     }
 
     /// Constants of the lanes of a chunk of a lattice where they differ.
     #[inline(never)]
     fn mixed_constants(&self, first: usize, slot: usize) -> [Constants<T>; 16] {
         let mut out = [Constants::default(); 16];
-        let Rules::Lattice { constants, n_materials, material, .. } = &self.rules else { return out };
+        let Rules::Lattice(lattice) = &self.rules else { return out };
         for (lane, out) in out.iter_mut().enumerate().take(self.lanes) {
             let i = first + lane;
             let other = self.particle(i / self.block, self.ids[self.entry(i, slot)]);
-            let of = |i: usize| material.get(i).map_or(0, |&m| usize::from(m));
-            *out = constants[(of(i) * n_materials + of(other)) * N_DIRECTIONS + slot];
+            *out = lattice.between(i, other, slot);
         }
         out
     }
+}
+
+/// The halos of all blocks for local ids, one after the other, with their starts and end: those of the mesh, and what added springs
+/// (lower end first) need besides.
+fn halos(
+    mesh: &SpringMeshView,
+    block: usize,
+    additions: &[([u32; 2], u32)],
+) -> Result<(Vec<usize>, Vec<u32>), SpringError> {
+    let n_blocks = mesh.n_particles().div_ceil(block);
+    let own: Vec<Vec<u32>> = (0..n_blocks).into_par_iter().map(|b| own_halo(mesh, block, b)).collect();
+    let mut further = vec![Vec::new(); n_blocks];
+    for &([i, j], _) in additions {
+        for (from, to) in [(i, j), (j, i)] {
+            let b = from as usize / block;
+            if to as usize / block != b && !own[b].contains(&to) && !further[b].contains(&to) {
+                further[b].push(to);
+            }
+        }
+    }
+    let (mut first, mut halo) = (vec![0], Vec::new());
+    for (b, (own, further)) in own.iter().zip(&further).enumerate() {
+        halo.extend_from_slice(own);
+        halo.extend_from_slice(further);
+        let particles = block + halo.len() - first[b];
+        if particles > usize::from(u16::MAX) {
+            return Err(SpringError::BlockTooLarge { block: b, particles });
+        }
+        first.push(halo.len());
+    }
+    Ok((first, halo))
+}
+
+/// Slots before those of each block, and all: of a lattice the directions in use, else as many as its particle with the most
+/// springs has.
+fn first_slots(problem: &SpringProblem, block: usize, lattice: bool, additions: &[([u32; 2], u32)]) -> Vec<usize> {
+    let (lists, n) = (problem.mesh.lists, problem.n_particles());
+    let mut n_added = vec![0; n];
+    additions.iter().flat_map(|(pair, _)| pair).for_each(|&i| n_added[i as usize] += 1);
+    let directions = if additions.is_empty() { problem.directions_in_use() } else { DIRECTION_BITS };
+    let last = 32 - directions.leading_zeros() as usize;
+    let mut first = vec![0];
+    for b in 0..n.div_ceil(block) {
+        let slots = if lattice {
+            [0, 6, 18].into_iter().find(|&slots| last <= slots).unwrap_or(N_DIRECTIONS)
+        } else {
+            let springs = |i: usize| usize::from(lists.count[i]) + n_added[i];
+            (b * block..n.min((b + 1) * block)).map(springs).max().unwrap_or(0)
+        };
+        first.push(first[b] + slots);
+    }
+    first
 }
 
 /// Particles of other blocks that a block's springs lead to, ascending.
@@ -341,10 +332,6 @@ struct Classes<T> {
 }
 
 impl<T: Real> Classes<T> {
-    fn new() -> Self {
-        Self { all: Vec::new(), of_bits: HashMap::new() }
-    }
-
     /// Number of the class of a law, made if it is new; of no use where there are too many.
     fn of(&mut self, law: &Law, dt: f64) -> u16 {
         let class = class_of::<T>(law, dt);
@@ -404,12 +391,12 @@ unsafe fn blocks<T: Real, I: Index, V: Lanes<Scalar = T>>(lists: &Lists<T, I>, t
                     let ids = task.arrays.ids.cast::<I>().add(lists.first[block] * lists.block + at);
                     let (own_ids, records) =
                         (lists.own_ids.as_ptr().add(at), scratch.force.as_mut_ptr().add(at * RECORD));
-                    let two = at + 2 * V::N <= lists.block && lists.is_like(first / V::N, first / V::N + 1);
+                    let two = at + 2 * V::N <= lists.block && lists.are_alike(first / V::N, first / V::N + 1);
+                    let mut slots = lists.any[first / V::N];
                     if two {
-                        let slots = lists.any[first / V::N] | lists.any[first / V::N + 1];
+                        slots |= lists.any[first / V::N + 1];
                         plain_forces::<T, I, V, 2>(constants, slots, ids, lists.block, u.add(own), own_ids, records, u);
                     } else {
-                        let slots = lists.any[first / V::N];
                         plain_forces::<T, I, V, 1>(constants, slots, ids, lists.block, u.add(own), own_ids, records, u);
                     }
                     at += if two { 2 * V::N } else { V::N };
@@ -499,10 +486,10 @@ unsafe fn plain_forces<T: Real, I: Index, V: Lanes<Scalar = T>, const K: usize>(
         while slots != 0 {
             let slot = slots.trailing_zeros() as usize;
             slots &= slots - 1;
-            let rule = Rule::<V>::splat(&constants[slot]);
+            let rule = Constants::<V>::splat(&constants[slot]);
             for k in 0..K {
                 let other = gather::<V, _>(u, ids.add(slot * block + k * V::N));
-                let spring = Stretched::new([other[0] - x[k][0], other[1] - x[k][1], other[2] - x[k][2]], &rule);
+                let spring = Stretched::new(difference(other, x[k]), &rule);
                 force[k] = spring.add(spring.pull, force[k]);
             }
         }
@@ -538,7 +525,7 @@ unsafe fn chunk_forces<T: Real, I: Index, V: Lanes<Scalar = T>>(
         let x_rate = if factors.damped { gather::<V, _>(du.add(own), own_ids) } else { [zero; 3] };
         let (mut force, mut dragging) = ([zero; 3], [zero; 3]);
         let uniform = lists.uniform(chunk);
-        let lattice = matches!(lists.rules, Rules::Lattice { .. });
+        let lattice = matches!(lists.rules, Rules::Lattice(_));
         let mut left = lists.any[chunk];
         let mut slot = 0;
         loop {
@@ -551,35 +538,21 @@ unsafe fn chunk_forces<T: Real, I: Index, V: Lanes<Scalar = T>>(
             } else if slot == left as usize {
                 break;
             }
-            let rule = if let Some(constants) = uniform {
-                Rule::<V>::splat(&constants[slot])
-            } else if let Rules::Each { rest, class, classes } = &lists.rules {
-                let row = rest.as_ptr().add(4 * (lists.first[block] + slot) * lists.block + at);
-                let inverse = V::load(row.add(3 * lists.block));
-                let mut rule = match classes.as_slice() {
-                    [one] => Rule::<V>::splat(one),
-                    _ => Rule::<V>::gather(classes, &class[(lists.first[block] + slot) * lists.block + at..]),
-                };
-                // E A and c / Δt of the class times the spring's own 1/L and 1/L².
-                if lists.axial {
-                    rule.stiffness = rule.stiffness + rule.rest[0] * inverse.sqrt();
+            let rule = match (uniform, &lists.rules) {
+                (Some(constants), _) => Constants::<V>::splat(&constants[slot]),
+                (None, Rules::Lattice(_)) => Constants::<V>::of_lanes(&lists.mixed_constants(first, slot)),
+                (None, Rules::Each { rest, class, classes }) => {
+                    let entry = (lists.first[block] + slot) * lists.block + at;
+                    let rest = rest.as_ptr().add(4 * (entry - at) + at);
+                    own_constants::<T, V>(lists, rest, classes, &class[entry..])
                 }
-                rule.rest = [V::load(row), V::load(row.add(lists.block)), V::load(row.add(2 * lists.block))];
-                rule.inverse = inverse;
-                rule.damping = rule.damping * inverse;
-                rule
-            } else {
-                Rule::<V>::load(&lists.mixed_constants(first, slot))
             };
             let slot_ids = ids.add(slot * lists.block);
-            let other = gather::<V, _>(u, slot_ids);
-            let e = [other[0] - x[0], other[1] - x[1], other[2] - x[2]];
-            let spring = Stretched::new(e, &rule);
+            let spring = Stretched::new(difference(gather::<V, _>(u, slot_ids), x), &rule);
             let mut strength = spring.pull;
             let mut rate = zero;
             if factors.damped {
-                let other = gather::<V, _>(du, slot_ids);
-                rate = spring.drag([other[0] - x_rate[0], other[1] - x_rate[1], other[2] - x_rate[2]], &rule);
+                rate = spring.drag(difference(gather::<V, _>(du, slot_ids), x_rate), &rule);
             }
             if factors.breaks || lists.stressed {
                 let mut bits = 0;
@@ -608,23 +581,47 @@ unsafe fn chunk_forces<T: Real, I: Index, V: Lanes<Scalar = T>>(
                 slot += 1;
             }
         }
-        let mut columns = [[T::default(); 16]; 6];
-        for c in 0..3 {
-            if factors.damped {
+        if factors.damped {
+            for c in 0..3 {
                 force[c] = force[c] + dragging[c];
             }
-            force[c].store(columns[c].as_mut_ptr());
-            dragging[c].store(columns[3 + c].as_mut_ptr());
         }
-        for lane in 0..V::N {
-            let record: [T; RECORD] = [columns[0][lane], columns[1][lane], columns[2][lane], T::default()];
-            force_records.as_mut_ptr().add(RECORD * (at + lane)).cast::<[T; RECORD]>().write(record);
-            if !task.arrays.drag.is_null() {
-                let record: [T; RECORD] = [columns[3][lane], columns[4][lane], columns[5][lane], T::default()];
-                task.arrays.drag.add(RECORD * (first + lane)).cast::<[T; RECORD]>().write(record);
-            }
+        scatter(force, force_records.as_mut_ptr().add(RECORD * at));
+        if !task.arrays.drag.is_null() {
+            scatter(dragging, task.arrays.drag.add(RECORD * first));
         }
     }
+}
+
+/// The constants of springs of their own: those of their classes, with their rest vectors and lengths. `rest` is the first number
+/// of the x components.
+///
+/// # Safety
+/// `rest` and the three rows behind it must be readable.
+#[inline(always)]
+unsafe fn own_constants<T: Real, V: Lanes<Scalar = T>>(
+    lists: &Lists<T, impl Index>,
+    rest: *const T,
+    classes: &[Constants<T>],
+    class: &[u16],
+) -> Constants<V> {
+    let mut rule = match classes {
+        [one] => Constants::<V>::splat(one),
+        _ => Constants::<V>::gather(classes, class),
+    };
+    // SAFETY: the caller's promise.
+    unsafe {
+        rule.rest[1] = V::load(rest.add(lists.block));
+        rule.rest[2] = V::load(rest.add(2 * lists.block));
+        rule.inverse = V::load(rest.add(3 * lists.block));
+        // E A and c / Δt of the class times the spring's own 1/L and 1/L².
+        if lists.axial {
+            rule.stiffness = rule.stiffness + rule.rest[0] * rule.inverse.sqrt();
+        }
+        rule.rest[0] = V::load(rest);
+        rule.damping = rule.damping * rule.inverse;
+    }
+    rule
 }
 
 /// Moves the particles of a block.
@@ -692,7 +689,7 @@ impl<T: Real, I: Index> Layout<T> for Lists<T, I> {
 
     fn weight(&self, unit: usize) -> usize {
         let chunks = unit * self.block / self.lanes..(unit + 1) * self.block / self.lanes;
-        let lattice = matches!(self.rules, Rules::Lattice { .. });
+        let lattice = matches!(self.rules, Rules::Lattice(_));
         let slots = |any: &u32| 1 + if lattice { any.count_ones() as usize } else { *any as usize };
         self.any[chunks].iter().map(slots).sum()
     }
@@ -716,46 +713,11 @@ impl<T: Real, I: Index> Layout<T> for Lists<T, I> {
         level.run(AdvanceBlocks { lists: self, task });
     }
 
-    fn erase(&mut self, [i, j]: [u32; 2]) {
+    fn change(&mut self, [i, j]: [u32; 2], group: Option<u32>) {
         for (from, to) in [(i as usize, j as usize), (j as usize, i as usize)] {
-            if let Some(slot) = self.slot(from, to) {
-                let (entry, own) = (self.entry(from, slot), self.id(from, from));
-                self.ids[entry] = own;
-                self.touched.push(entry);
-            }
-        }
-    }
-
-    fn add(&mut self, [i, j]: [u32; 2], group: u32) {
-        for (from, to) in [(i as usize, j as usize), (j as usize, i as usize)] {
-            let b = from / self.block;
-            let slots = self.first[b + 1] - self.first[b];
-            let slot = match &self.rules {
-                Rules::Lattice { .. } => self.direction_of(from, to),
-                Rules::Each { .. } => {
-                    let own = self.id(from, from);
-                    (0..slots).rev().find(|&slot| self.ids[self.entry(from, slot)] == own)
-                }
-            };
-            let Some(slot) = slot else { continue };
-            self.set(from, slot, to);
-            let (entry, block, dt) = (self.entry(from, slot), self.block, self.time_increment);
-            let pair = [i.min(j), i.max(j)];
-            let law = self.additions.iter().find(|each| each.0 == pair && each.1 == group).map(|each| each.2);
-            let chunk = from / self.lanes;
-            self.touched.push(entry);
-            match (&mut self.rules, law) {
-                (Rules::Lattice { .. }, _) => self.any[chunk] |= 1 << slot,
-                (Rules::Each { rest, class, classes }, Some(mut law)) => {
-                    if from > to {
-                        law.rest = law.rest.map(|d| -d);
-                    }
-                    put_rest(rest, entry, block, &law, dt);
-                    let of = class_of(&law, dt);
-                    class[entry] = classes.iter().position(|each| *each == of).unwrap_or(0) as u16;
-                    self.any[chunk] = self.any[chunk].max(slot as u32 + 1);
-                }
-                _ => {}
+            match group {
+                Some(group) => self.add(from, to, group),
+                None => self.erase(from, to),
             }
         }
     }
@@ -763,7 +725,7 @@ impl<T: Real, I: Index> Layout<T> for Lists<T, I> {
     fn bytes_per_step(&self) -> f64 {
         let id = size_of::<I>();
         let entry = match self.rules {
-            Rules::Lattice { .. } => id,
+            Rules::Lattice(_) => id,
             Rules::Each { .. } => id + 4 * size_of::<T>() + 2,
         };
         (self.ids.len() * entry
@@ -773,12 +735,51 @@ impl<T: Real, I: Index> Layout<T> for Lists<T, I> {
 }
 
 impl<T: Real, I: Index> Lists<T, I> {
+    /// Takes a spring away from its first end.
+    fn erase(&mut self, from: usize, to: usize) {
+        if let Some(slot) = self.slot(from, to) {
+            self.set(from, slot, from);
+            self.touched.push(self.entry(from, slot));
+        }
+    }
+
+    /// Puts a spring of the additions at its first end.
+    fn add(&mut self, from: usize, to: usize, group: u32) {
+        let slot = match &self.rules {
+            Rules::Lattice(_) => self.direction_of(from, to),
+            Rules::Each { .. } => {
+                let (b, own) = (from / self.block, self.id(from, from));
+                let slots = 0..self.first[b + 1] - self.first[b];
+                slots.rev().find(|&slot| self.ids[self.entry(from, slot)] == own)
+            }
+        };
+        let Some(slot) = slot else { return };
+        self.set(from, slot, to);
+        let (entry, block, dt, chunk) = (self.entry(from, slot), self.block, self.time_increment, from / self.lanes);
+        let pair = [from.min(to) as u32, from.max(to) as u32];
+        let law = self.additions.iter().find(|each| each.0 == pair && each.1 == group).map(|each| each.2);
+        self.touched.push(entry);
+        match (&mut self.rules, law) {
+            (Rules::Lattice(_), _) => self.any[chunk] |= 1 << slot,
+            (Rules::Each { rest, class, classes }, Some(mut law)) => {
+                if from > to {
+                    law.rest = law.rest.map(|d| -d);
+                }
+                put_rest(rest, entry, block, &law, dt);
+                let of = class_of(&law, dt);
+                class[entry] = classes.iter().position(|each| *each == of).unwrap_or(0) as u16;
+                self.any[chunk] = self.any[chunk].max(slot as u32 + 1);
+            }
+            _ => {}
+        }
+    }
+
     /// Direction from a particle to a neighbour in the grid, by their rest vectors.
     fn direction_of(&self, from: usize, to: usize) -> Option<usize> {
         let pair = [from.min(to) as u32, from.max(to) as u32];
         let law = self.additions.iter().find(|each| each.0 == pair)?.2;
         let sign = if from < to { 1.0 } else { -1.0 };
-        let Rules::Lattice { constants, .. } = &self.rules else { return None };
+        let Rules::Lattice(Lattice { constants, .. }) = &self.rules else { return None };
         let step = |d: f64, spacing: f64| (sign * d / spacing).round() as i32;
         // Directions 0, 2 and 4 are the axes.
         let spacing: [f64; 3] = std::array::from_fn(|c| constants[2 * c].rest[c].to_f64());

@@ -3,18 +3,7 @@
 use crate::simd::{Lanes, Real};
 use crate::spring::law::Constants;
 
-/// [`Constants`] of a spring a lane.
-#[derive(Clone, Copy)]
-pub(super) struct Rule<V> {
-    pub rest: [V; 3],
-    pub inverse: V,
-    pub offset: V,
-    pub stiffness: V,
-    pub damping: V,
-    pub limit: V,
-}
-
-impl<V: Lanes> Rule<V> {
+impl<V: Lanes> Constants<V> {
     /// The same spring in all lanes.
     #[inline(always)]
     pub fn splat(constants: &Constants<V::Scalar>) -> Self {
@@ -28,7 +17,7 @@ impl<V: Lanes> Rule<V> {
         }
     }
 
-    /// Of the class of each lane; there must be as many as lanes.
+    /// Of the class of each lane; there must be as many as lanes. A class has one number in place of the rest vector.
     #[inline(always)]
     pub fn gather(classes: &[Constants<V::Scalar>], of: &[u16]) -> Self {
         let mut columns = [[V::Scalar::default(); 16]; 5];
@@ -45,23 +34,17 @@ impl<V: Lanes> Rule<V> {
         Self { rest: [axial, zero, zero], inverse: zero, offset, stiffness, damping, limit }
     }
 
-    /// A spring a lane.
-    ///
-    /// # Safety
-    /// `constants` must hold as many as there are lanes.
+    /// A spring a lane; there are at least as many as lanes.
     #[inline(always)]
-    pub unsafe fn load(constants: &[Constants<V::Scalar>; 16]) -> Self {
+    pub fn of_lanes(constants: &[Constants<V::Scalar>; 16]) -> Self {
         let mut columns = [[V::Scalar::default(); 16]; 8];
         for lane in 0..V::N {
             let each = &constants[lane];
-            for c in 0..3 {
-                columns[c][lane] = each.rest[c];
+            let [x, y, z] = each.rest;
+            let numbers = [x, y, z, each.inverse, each.offset, each.stiffness, each.damping, each.limit];
+            for (column, number) in columns.iter_mut().zip(numbers) {
+                column[lane] = number;
             }
-            columns[3][lane] = each.inverse;
-            columns[4][lane] = each.offset;
-            columns[5][lane] = each.stiffness;
-            columns[6][lane] = each.damping;
-            columns[7][lane] = each.limit;
         }
         // SAFETY: a column has more numbers than any lanes.
         unsafe {
@@ -91,7 +74,7 @@ pub(super) struct Stretched<V> {
 impl<V: Lanes> Stretched<V> {
     /// With e = u_j − u_i.
     #[inline(always)]
-    pub fn new(e: [V; 3], rule: &Rule<V>) -> Self {
+    pub fn new(e: [V; 3], rule: &Constants<V>) -> Self {
         let twice = |d: V| d + d;
         let q = (e[0] + twice(rule.rest[0])) * e[0]
             + (e[1] + twice(rule.rest[1])) * e[1]
@@ -104,7 +87,7 @@ impl<V: Lanes> Stretched<V> {
 
     /// c (Δe · D) / l² Δt, with Δe = Δu_j − Δu_i.
     #[inline(always)]
-    pub fn drag(&self, rate: [V; 3], rule: &Rule<V>) -> V {
+    pub fn drag(&self, rate: [V; 3], rule: &Constants<V>) -> V {
         let closing = rate[0] * self.along[0] + rate[1] * self.along[1] + rate[2] * self.along[2];
         closing * rule.damping / self.w
     }
@@ -114,4 +97,10 @@ impl<V: Lanes> Stretched<V> {
     pub fn add(&self, strength: V, sum: [V; 3]) -> [V; 3] {
         [sum[0] + strength * self.along[0], sum[1] + strength * self.along[1], sum[2] + strength * self.along[2]]
     }
+}
+
+/// a − b.
+#[inline(always)]
+pub(super) fn difference<V: Lanes>(a: [V; 3], b: [V; 3]) -> [V; 3] {
+    [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
 }

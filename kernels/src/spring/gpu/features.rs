@@ -1,9 +1,11 @@
 //! Which schemes a model allows, and which one is chosen.
 
+use pogo_formats::spring::N_DIRECTIONS;
+
 use super::options::{GpuError, GpuOptions, Scheme};
 use crate::device::Gpu;
 use crate::simd::Real;
-use crate::spring::{Addressing, SpringProblem};
+use crate::spring::{Addressing, Friction, SpringProblem};
 
 /// Most threads of a block of particles.
 const MOST_BLOCK: usize = 512;
@@ -28,24 +30,18 @@ pub(super) struct Features {
 
 impl Features {
     pub fn new<T: Real>(problem: &SpringProblem) -> Self {
-        let any = |test: fn(&pogo_formats::spring::SpringGroup) -> bool| problem.groups.iter().any(test);
-        let strange = |(pair, group)| !crate::spring::springs::in_grid(problem, pair, group);
+        let damped = problem.is_damped();
         Self {
             single: size_of::<T>() == 4,
-            damped: any(|group| group.damping != 0.0),
-            breaks: any(|group| group.max_strain.is_finite()),
-            stressed: any(|group| group.rest_factor != 1.0),
+            damped,
+            breaks: problem.may_break(),
+            stressed: problem.is_stressed(),
             one_material: problem.groups.len() == 3,
             follow: problem.follow_work,
-            heats: problem.follow_work && (any(|group| group.damping != 0.0) || problem.friction_factors() != [0.0; 2]),
+            heats: problem.follow_work && (damped || problem.friction() != Friction([0.0; 2])),
             events: !(problem.cuts.is_empty() && problem.erasures.is_empty() && problem.additions.is_empty()),
             even: problem.mesh.grid.is_some_and(|grid| grid.spacing.iter().all(|&s| s == grid.spacing[0])),
-            lattice: problem.mesh.grid.is_some()
-                && !problem
-                    .additions
-                    .iter()
-                    .flat_map(|each| each.springs.iter().map(|&s| (s, each.group)))
-                    .any(strange),
+            lattice: problem.mesh.grid.is_some() && problem.added_outside_grid().is_none(),
         }
     }
 
@@ -56,7 +52,7 @@ impl Features {
 
     /// Whether the kernel `lattice_even` can step the model. The springs by whose stiffness it scales the others must pull.
     pub fn even_lists(self, problem: &SpringProblem) -> bool {
-        let last = super::tables::directions(problem);
+        let last = directions(problem);
         let slots = [0, 6, 18].into_iter().find(|&slots| last <= slots).unwrap_or(26);
         let base = usize::from(slots != 6);
         let pulls = problem.groups.get(base).is_some_and(|group| group.stiffness > 0.0);
@@ -76,7 +72,7 @@ impl Features {
 
     /// The reason why columns cannot step the model, if there is one.
     pub fn columns(self, problem: &SpringProblem) -> Result<(), &'static str> {
-        let used = problem.mesh.lists.mask.iter().fold(0, |any, mask| any | mask) & 0x3ff_ffff;
+        let used = problem.directions_in_use();
         let quiet = self.plain() && !self.breaks;
         if self.single && quiet && problem.mass.len() == 1 && self.even && used >> 18 == 0 {
             Ok(())
@@ -89,11 +85,16 @@ impl Features {
     }
 }
 
+/// Directions up to the last that some mask has, or an addition may bring.
+pub(super) fn directions(problem: &SpringProblem) -> u32 {
+    if problem.additions.is_empty() { 32 - problem.directions_in_use().leading_zeros() } else { N_DIRECTIONS as u32 }
+}
+
 /// How a model is stepped.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Choice {
     pub addressing: Addressing,
-    pub way: Scheme,
+    pub scheme: Scheme,
     /// Particles a block.
     pub block: usize,
 }
@@ -109,14 +110,14 @@ impl Choice {
     ) -> Result<Self, GpuError> {
         let resident = features.resident(problem, gpu, options.block);
         let small = addressing == Addressing::Automatic || addressing == Addressing::Explicit;
-        let (addressing, way) = match options.way {
+        let (addressing, scheme) = match options.scheme {
             Scheme::Resident => (Addressing::Explicit, Scheme::Resident),
             Scheme::Automatic if small && resident.is_ok() => (Addressing::Explicit, Scheme::Resident),
-            way => {
+            scheme => {
                 // Only columns of a grid that is mostly full are faster than lists (measured: BENCHMARKS.md).
                 let places = problem.mesh.grid.map_or(0, |grid| grid.mask.len());
                 let grid = features.columns(problem).is_ok() && 2 * problem.n_particles() > places;
-                let wanted = match (addressing, way) {
+                let wanted = match (addressing, scheme) {
                     (Addressing::Automatic, Scheme::Automatic) if !grid => Addressing::Explicit,
                     _ => addressing,
                 };
@@ -126,12 +127,12 @@ impl Choice {
                     Addressing::ExplicitGlobal => Scheme::Cached,
                     _ => Scheme::Shared,
                 };
-                (chosen, if way == Scheme::Automatic { automatic } else { way })
+                (chosen, if scheme == Scheme::Automatic { automatic } else { scheme })
             }
         };
-        let mut choice = Self { addressing, way, block: 0 };
+        let mut choice = Self { addressing, scheme, block: 0 };
         let refuse = |needed| choice.refuse(needed);
-        match (addressing, way) {
+        match (addressing, scheme) {
             (_, Scheme::Resident) => {
                 resident.map_err(refuse)?;
             }
@@ -142,10 +143,10 @@ impl Choice {
         }
         let mesh_block = problem.mesh.lists.block_size;
         // The other kernel of lattices has a thread a particle, and is compiled for fewer.
-        let even = features.even_lists(problem) && addressing == Addressing::Explicit && way == Scheme::Shared;
+        let even = features.even_lists(problem) && addressing == Addressing::Explicit && scheme == Scheme::Shared;
         let most = if features.plain() && !features.breaks && !even { 256 } else { MOST_BLOCK };
         let usual = if mesh_block <= most && mesh_block.is_multiple_of(32) { mesh_block } else { 256 };
-        let block = match (way, options.block) {
+        let block = match (scheme, options.block) {
             (Scheme::Resident, _) => resident.map_err(refuse)?,
             (_, 0) if even => MOST_BLOCK,
             (_, 0) => usual,
@@ -157,6 +158,6 @@ impl Choice {
 
     /// The error of a model that the scheme does not support.
     pub fn refuse(self, needed: &'static str) -> GpuError {
-        GpuError::Scheme { way: self.way, addressing: self.addressing, needed }
+        GpuError::Scheme { scheme: self.scheme, addressing: self.addressing, needed }
     }
 }

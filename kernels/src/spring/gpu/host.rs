@@ -1,15 +1,12 @@
 //! The tables of the CPU: the host keeps them, and tells the device what events change.
 
-use super::TILE;
-use super::layout::{EDIT_GLOBAL, EDIT_LOCAL, EDIT_MASK, Edit};
-use super::tables::records;
-use crate::device::DeviceError;
-use crate::simd::Real;
+use super::layout::{EDIT_GLOBAL, EDIT_LOCAL, EDIT_MASK, Edit, TILE};
+use crate::simd::{Index, Real};
 use crate::spring::cpu::Layout;
 use crate::spring::cpu::grid::Grid;
 use crate::spring::cpu::lists::{Lists, Rules};
 use crate::spring::springs::Springs;
-use crate::spring::{Addressing, Cause, Change, SpringError, SpringProblem};
+use crate::spring::{Addressing, Change, SpringError, SpringProblem};
 
 /// How arrays of displacements lie on the device.
 #[derive(Debug, Clone, Copy)]
@@ -61,20 +58,20 @@ impl<T: Real> Host<T> {
     }
 
     /// Place of a degree of freedom in the arrays.
-    pub fn index(&self, dof: usize, form: ArrayLayout) -> usize {
+    pub fn index(&self, dof: usize, arrays: ArrayLayout) -> usize {
         let (particle, component) = (dof / 3, dof % 3);
         let at = match self {
             Self::Grid(grid) => grid.place[particle] as usize,
             _ => particle,
         };
-        if form.wide { 4 * at + component } else { component * self.len() + at }
+        if arrays.wide { 4 * at + component } else { component * self.len() + at }
     }
 
     /// (n, 3) as the device has it.
-    pub fn scatter(&self, n_dofs: usize, form: ArrayLayout, value: impl Fn(usize) -> f64) -> Vec<T> {
-        let mut out = vec![T::default(); self.len() * if form.wide { 4 } else { 3 }];
+    pub fn scatter(&self, n_dofs: usize, arrays: ArrayLayout, value: impl Fn(usize) -> f64) -> Vec<T> {
+        let mut out = vec![T::default(); self.len() * if arrays.wide { 4 } else { 3 }];
         for dof in 0..n_dofs {
-            out[self.index(dof, form)] = T::from_f64(value(dof) / form.unit);
+            out[self.index(dof, arrays)] = T::from_f64(value(dof) / arrays.unit);
         }
         out
     }
@@ -117,12 +114,7 @@ impl<T: Real> Host<T> {
     /// Makes changes in the tables.
     pub fn change(&mut self, problem: &SpringProblem, changes: &[Change]) {
         for change in changes {
-            match change.cause {
-                Cause::Added(index) => {
-                    self.layout().add(change.particles, problem.additions[index as usize].group);
-                }
-                _ => self.layout().erase(change.particles),
-            }
+            self.layout().change(change.particles, problem.group_of(change));
         }
     }
 
@@ -147,28 +139,15 @@ impl<T: Real> Host<T> {
                 let edit = |at: u32| Edit { at, clear: u32::MAX, set: grid.mask[at as usize] };
                 (places.into_iter().map(edit).collect(), EDIT_MASK)
             }
-            Self::Local(lists) => {
-                let touched = std::mem::take(&mut lists.touched);
-                let scale = id_bytes as u32;
-                let edit = |at: usize| Edit { at: at as u32, clear: 0, set: u32::from(lists.ids[at]) * scale };
-                (touched.into_iter().map(edit).collect(), EDIT_LOCAL)
-            }
-            Self::Global(lists) => {
-                let touched = std::mem::take(&mut lists.touched);
-                (
-                    touched.into_iter().map(|at| Edit { at: at as u32, clear: 0, set: lists.ids[at] }).collect(),
-                    EDIT_GLOBAL,
-                )
-            }
+            Self::Local(lists) => (list_edits(lists, id_bytes as u32), EDIT_LOCAL),
+            Self::Global(lists) => (list_edits(lists, 1), EDIT_GLOBAL),
         }
     }
+}
 
-    /// Writes the rest vectors and classes of lists without a grid again, to which added springs have come.
-    pub fn write_rules(&self, tables: &mut super::tables::Tables<T>) -> Result<(), DeviceError> {
-        if let Some((Rules::Each { rest, class, .. }, block)) = self.rules() {
-            tables.rest.write(&records(rest, block))?;
-            tables.class.write(class)?;
-        }
-        Ok(())
-    }
+/// The entries of lists that changed, with their ids times `scale`.
+fn list_edits<T: Real, I: Index + Into<u32>>(lists: &mut Lists<T, I>, scale: u32) -> Vec<Edit> {
+    let touched = std::mem::take(&mut lists.touched);
+    let edit = |at: usize| Edit { at: at as u32, clear: 0, set: lists.ids[at].into() * scale };
+    touched.into_iter().map(edit).collect()
 }

@@ -9,12 +9,7 @@ use crate::simd::Real;
 use crate::spring::Addressing;
 use crate::spring::cpu::lists::Rules;
 
-/// Places of a tile of `columns` along x and y, and rows of one of its warps.
-pub(super) const TILE: [usize; 2] = [TILE_X as usize, TILE_Y as usize];
-pub(super) const ROWS: usize = WARP_ROWS as usize;
 const TILE_THREADS: u32 = 128;
-/// Bytes of a particle in the shared memory of `lattice_even`.
-pub(super) const WIDE: usize = 16;
 /// Most threads of a resident kernel for even spacing and springs that never break, by its slots, and of any other.
 const RESIDENT_THREADS: [(usize, u32); 3] = [(6, 512), (18, 512), (26, 768)];
 const MOST_THREADS: u32 = 1024;
@@ -23,7 +18,7 @@ const NINE: usize = SLOTS_OF_A_THREAD as usize;
 /// Slots of the lists of a lattice, else 0.
 fn slots<T: Real>(host: &Host<T>) -> usize {
     match host {
-        Host::Local(lists) if matches!(lists.rules, Rules::Lattice { .. }) && lists.first.len() > 1 => lists.first[1],
+        Host::Local(lists) if matches!(lists.rules, Rules::Lattice(_)) && lists.first.len() > 1 => lists.first[1],
         _ => 0,
     }
 }
@@ -31,7 +26,7 @@ fn slots<T: Real>(host: &Host<T>) -> usize {
 /// Bytes of a particle in shared memory, by which local ids are multiplied: `WIDE` where `lattice_even` does.
 pub(super) fn id_bytes<T: Real>(choice: Choice, even: bool, host: &Host<T>) -> usize {
     let narrow = 3 * size_of::<T>();
-    let shared = choice.addressing == Addressing::Explicit && choice.way == Scheme::Shared;
+    let shared = choice.addressing == Addressing::Explicit && choice.scheme == Scheme::Shared;
     let room = (choice.block + host.most_halo()) * WIDE <= usize::from(u16::MAX);
     if shared && even && room && choice.block == EVEN_BLOCK as usize { WIDE } else { narrow }
 }
@@ -46,7 +41,7 @@ pub(super) struct Columns {
 /// The kernels of a model.
 #[derive(Debug)]
 pub(super) struct Kernels {
-    /// A step; with a resident way as many as are wanted.
+    /// A step; with a resident kernel as many as are wanted.
     pub step: Kernel,
     pub name: String,
     pub grid: [u32; 3],
@@ -166,7 +161,7 @@ impl StepKernel {
             Ok(Self { kernel: kernel?, name, grid, threads, columns: None, single: None, module: None })
         };
         let (block, n_blocks) = (params.block, params.n.div_ceil(params.block));
-        match (choice.addressing, choice.way) {
+        match (choice.addressing, choice.scheme) {
             (_, Scheme::Resident) => Self::resident(general, choice, features, slots, params),
             (Addressing::Implicit, Scheme::Cached) => {
                 let grid = (params.plane * params.size[2]).div_ceil(THREADS);

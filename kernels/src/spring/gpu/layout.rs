@@ -164,6 +164,12 @@ layouts! {
     }
 }
 
+/// Places of a tile of `columns` along x and y, and rows of one of its warps.
+pub(super) const TILE: [usize; 2] = [TILE_X as usize, TILE_Y as usize];
+pub(super) const ROWS: usize = WARP_ROWS as usize;
+/// Bytes of a particle in the shared memory of `lattice_even`.
+pub(super) const WIDE: usize = 16;
+
 impl<T> From<Constants<T>> for Rule<T> {
     fn from(of: Constants<T>) -> Self {
         let Constants { rest, inverse, offset, stiffness, damping, limit } = of;

@@ -14,13 +14,13 @@ mod tables;
 
 use super::events::Schedule;
 use super::springs::Springs;
-use super::{Addressing, Change, SpringProblem, State, Stepper};
+use super::{Addressing, Change, SpringProblem, State};
 use crate::device::{Arena, Buffer, DeviceError, Gpu, Graph, Plain, Slice, Stream};
 use crate::simd::Real;
 use features::{Choice, Features};
 use host::{ArrayLayout, Host};
-use kernels::{Kernels, TILE};
-use layout::Params;
+use kernels::Kernels;
+use layout::{Params, WIDE};
 pub use options::{GpuError, GpuOptions, GpuReport, Scheme};
 use tables::{Tables, whole_tiles, whole_words};
 
@@ -71,19 +71,6 @@ pub struct GpuStepper<'a, T: Real> {
 
 // SAFETY: handles and addresses that the driver lets any one thread at a time use; every method enters the context first.
 unsafe impl<T: Real> Send for GpuStepper<'_, T> {}
-
-/// A stepper on a device in precision `T`, from a state at any step.
-///
-/// # Errors
-/// No driver or device, too little memory there, a way that the model does not allow, or what [`cpu`](super::cpu()) refuses.
-pub fn gpu<'a, T: Real>(
-    problem: SpringProblem<'a>,
-    state: &State,
-    addressing: Addressing,
-    options: GpuOptions,
-) -> Result<Box<dyn Stepper<'a> + 'a>, GpuError> {
-    Ok(Box::new(GpuStepper::<T>::new(problem, state, addressing, options)?))
-}
 
 /// Degrees of freedom that forces and supports act on, increasing: each is a number that `specials` in general.cu treats.
 fn acted_on(problem: &SpringProblem) -> Vec<u64> {
@@ -170,10 +157,11 @@ pub fn gpu_modules(single: bool) -> Vec<&'static str> {
 }
 
 impl<'a, T: Real> GpuStepper<'a, T> {
-    /// As [`gpu`].
+    /// A stepper on a device, from a state at any step.
     ///
     /// # Errors
-    /// As there.
+    /// No driver or device, too little memory there, a scheme that the model does not allow, or what a
+    /// [`CpuStepper`](super::CpuStepper) refuses.
     pub fn new(
         problem: SpringProblem<'a>,
         state: &State,
@@ -185,32 +173,12 @@ impl<'a, T: Real> GpuStepper<'a, T> {
         let features = Features::new::<T>(&problem);
         let choice = Choice::new(&problem, features, &gpu, addressing, options)?;
         let mut host = Host::new(&problem, &springs, choice.addressing, choice.block)?;
-        springs.replay(&problem, &state.changes, |change, group| match group {
-            Some(group) => host.layout().add(change.particles, group),
-            None => host.layout().erase(change.particles),
-        });
-
-        let [decay, b] = problem.damping_factors();
-        let dt = problem.time_increment;
-        let mut params = Params {
-            friction: problem.friction_factors(),
-            inertia_factor: b * dt * dt,
-            time_increment: dt,
-            n_monitors: problem.monitors.len() as u32,
-            n: problem.n_particles() as u32,
-            len: host.len() as u32,
-            block: choice.block as u32,
-            n_materials: if features.lattice { problem.groups.len() as u32 / 3 } else { 1 },
-            follow: u32::from(features.follow),
-            damped: u32::from(features.damped),
-            breaks: u32::from(features.breaks),
-            decay: T::from_f64(decay),
-            ..Params::zeroed()
-        };
+        springs.replay(&problem, &state.changes, |particles, group| host.layout().change(particles, group));
+        let mut params = parameters(&problem, features, choice, &host);
         let id_bytes = kernels::id_bytes(choice, features.even_lists(&problem), &host);
-        (params.id_bytes, params.wide) = (id_bytes as u32, u32::from(id_bytes == kernels::WIDE));
+        (params.id_bytes, params.wide) = (id_bytes as u32, u32::from(id_bytes == WIDE));
         // Columns have lengths in units of twice the spacing.
-        let columns = choice.addressing == Addressing::Implicit && choice.way != Scheme::Cached;
+        let columns = choice.addressing == Addressing::Implicit && choice.scheme != Scheme::Cached;
         let unit = problem.mesh.grid.filter(|_| columns).map_or(1.0, |grid| 2.0 * grid.spacing[0]);
         let form = ArrayLayout { wide: params.wide != 0, unit };
         let mut arena = Arena::default();
@@ -226,7 +194,7 @@ impl<'a, T: Real> GpuStepper<'a, T> {
         let report = GpuReport {
             device: gpu.name.clone(),
             addressing: choice.addressing,
-            way: choice.way,
+            scheme: choice.scheme,
             memory: arena.report(),
             kernel: (kernels.name.clone(), kernels.threads, kernels.step.registers, kernels.step.resident),
             bytes_per_particle_step: state_bytes + tables.bytes_per_particle,
@@ -257,5 +225,25 @@ impl<'a, T: Real> GpuStepper<'a, T> {
     /// What it runs on, and how.
     pub fn report(&self) -> &GpuReport {
         &self.report
+    }
+}
+
+/// What launches are told of a problem beside its tables.
+fn parameters<T: Real>(problem: &SpringProblem, features: Features, choice: Choice, host: &Host<T>) -> Params<T> {
+    let [decay, _] = problem.damping_factors();
+    Params {
+        friction: problem.friction().0,
+        inertia_factor: problem.inertia_factor(),
+        time_increment: problem.time_increment,
+        n_monitors: problem.monitors.len() as u32,
+        n: problem.n_particles() as u32,
+        len: host.len() as u32,
+        block: choice.block as u32,
+        n_materials: if features.lattice { problem.groups.len() as u32 / 3 } else { 1 },
+        follow: u32::from(features.follow),
+        damped: u32::from(features.damped),
+        breaks: u32::from(features.breaks),
+        decay: T::from_f64(decay),
+        ..Params::zeroed()
     }
 }

@@ -23,7 +23,7 @@ pub struct GpuOptions {
     /// Which device, from 0.
     pub ordinal: u32,
     /// How a step is computed; [`GpuError::Scheme`] where the model does not allow it.
-    pub way: Scheme,
+    pub scheme: Scheme,
     /// Particles a block of explicit addressing with local ids, 0 for what is best.
     pub block: usize,
     /// Planes that a thread block marches, 0 for what is best.
@@ -40,15 +40,9 @@ pub enum GpuError {
     #[error(transparent)]
     Device(#[from] DeviceError),
     /// The model does not allow the scheme of the options.
-    #[error("this model cannot be stepped in the {way:?} way with {addressing:?} addressing: {needed}")]
-    Scheme {
-        /// Asked for.
-        way: Scheme,
-        /// Chosen.
-        addressing: Addressing,
-        /// What it would need.
-        needed: &'static str,
-    },
+    #[error("this model cannot be stepped by the scheme {scheme:?} with {addressing:?} addressing; needed: {needed}")]
+    #[allow(missing_docs)]
+    Scheme { scheme: Scheme, addressing: Addressing, needed: &'static str },
 }
 
 /// What a stepper on a device is and does.
@@ -56,10 +50,10 @@ pub enum GpuError {
 pub struct GpuReport {
     /// The device's name.
     pub device: String,
-    /// Chosen addressing.
+    /// The addressing that was chosen.
     pub addressing: Addressing,
-    /// Chosen way.
-    pub way: Scheme,
+    /// The scheme that was chosen.
+    pub scheme: Scheme,
     /// Arrays on the device.
     pub memory: MemoryReport,
     /// Kernel, threads a block, registers a thread, blocks resident on a multiprocessor.

@@ -2,9 +2,8 @@
 
 use rayon::prelude::*;
 
-use super::host::Host;
-
 use super::GpuStepper;
+use super::host::Host;
 use super::layout::*;
 use super::tables::whole_tiles;
 use crate::device::{Buffer, DeviceError, Graph, Kernel, Slice, arguments};
@@ -147,18 +146,12 @@ impl<T: Real> GpuStepper<'_, T> {
         let mut log = vec![[0; 4]; count];
         self.arrays.log.read(&mut log)?;
         self.arrays.log_count.write(&[0])?;
-        let mut broken: Vec<Change> = log
-            .iter()
-            .map(|entry| Change {
-                step: self.first_row + u64::from(entry[0]),
-                particles: [entry[1], entry[2]],
-                cause: Cause::Broken,
-            })
-            .collect();
-        broken.sort_unstable();
-        for change in &broken {
-            self.springs.erase(change.particles);
-        }
+        let broken = log.iter().map(|&[row, first, second, _]| Change {
+            step: self.first_row + u64::from(row),
+            particles: [first, second],
+            cause: Cause::Broken,
+        });
+        let broken = self.springs.break_all(broken.collect());
         self.host.change(&self.problem, &broken);
         // The device has seen these itself.
         self.host.forget_touched();
@@ -179,7 +172,7 @@ impl<T: Real> GpuStepper<'_, T> {
         }
         self.host.change(&self.problem, &changes);
         if changes.iter().any(|change| matches!(change.cause, Cause::Added(_))) {
-            self.host.write_rules(&mut self.tables)?;
+            self.tables.write_rules(&self.host)?;
         }
         if let (Some(_), Host::Grid(grid)) = (self.kernels.columns, &self.host) {
             self.arrays.whole.write(&whole_tiles(grid))?;

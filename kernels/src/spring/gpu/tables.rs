@@ -5,10 +5,9 @@ use std::collections::HashMap;
 use pogo_formats::spring::N_DIRECTIONS;
 use rayon::prelude::*;
 
-use super::features::Features;
+use super::features::{Features, directions};
 use super::host::{ArrayLayout, Host};
-use super::kernels::{ROWS, TILE, WIDE};
-use super::layout::{FORCE, Params, Rest, Rule, SUPPORT, Special};
+use super::layout::{FORCE, Params, ROWS, Rest, Rule, SUPPORT, Special, TILE, WIDE};
 use super::options::GpuError;
 use crate::device::{Arena, DeviceError, Slice};
 use crate::simd::Real;
@@ -54,13 +53,13 @@ impl<T: Real> Tables<T> {
         let mut tables =
             Self { rest: arena.zeros("rest", 0)?, class: arena.zeros("classes", 0)?, bytes_per_particle: 0.0 };
         let constants: &[Constants<T>] = match (host, host.rules()) {
-            (Host::Grid(grid), _) => &grid.constants,
+            (Host::Grid(grid), _) => &grid.lattice.constants,
             (_, None) => &[],
-            (_, Some((Rules::Lattice { constants, material, .. }, _))) => {
-                if !material.is_empty() {
-                    params.material = arena.copy("material", material)?.at();
+            (_, Some((Rules::Lattice(lattice), _))) => {
+                if !lattice.material.is_empty() {
+                    params.material = arena.copy("material", &lattice.material)?.at();
                 }
-                constants
+                &lattice.constants
             }
             (_, Some((Rules::Each { rest, class, classes }, block))) => {
                 table_bytes += host.entries() * (4 * size_of::<T>() + 2);
@@ -82,6 +81,15 @@ impl<T: Real> Tables<T> {
         tables.bytes_per_particle = table_bytes as f64 / problem.n_particles().max(1) as f64;
         Ok(tables)
     }
+
+    /// Writes the rest vectors and classes of lists without a grid again, to which added springs have come.
+    pub fn write_rules(&mut self, host: &Host<T>) -> Result<(), DeviceError> {
+        if let Some((Rules::Each { rest, class, .. }, block)) = host.rules() {
+            self.rest.write(&records(rest, block))?;
+            self.class.write(class)?;
+        }
+        Ok(())
+    }
 }
 
 /// Masks and materials of a grid; bytes that a step reads of them.
@@ -97,8 +105,8 @@ fn put_grid<T: Real>(
     params.n_directions = directions(problem);
     params.mask = arena.copy("mask", &grid.mask)?.at();
     params.particle = arena.copy("particle", &grid.particle)?.at();
-    if !grid.material.is_empty() {
-        params.material = arena.copy("material", &grid.material)?.at();
+    if !grid.lattice.material.is_empty() {
+        params.material = arena.copy("material", &grid.lattice.material)?.at();
     }
     Ok(4 * problem.n_particles())
 }
@@ -307,21 +315,12 @@ fn spread_tables(ids: &mut [u16], table: usize, block: usize, most: usize) -> Op
 }
 
 /// Rest vectors of lists, from columns to records.
-pub(super) fn records<T: Copy>(rest: &[T], block: usize) -> Vec<Rest<T>> {
+fn records<T: Copy>(rest: &[T], block: usize) -> Vec<Rest<T>> {
     let record = |columns: &[T], at: usize| {
         let [x, y, z, inverse] = [0, 1, 2, 3].map(|c| columns[c * block + at]);
         Rest { d: [x, y, z], inverse }
     };
     rest.chunks_exact(4 * block).flat_map(|columns| (0..block).map(move |at| record(columns, at))).collect()
-}
-
-/// Directions that some mask has, or an addition may bring.
-pub(super) fn directions(problem: &SpringProblem) -> u32 {
-    if !problem.additions.is_empty() {
-        return N_DIRECTIONS as u32;
-    }
-    let used = problem.mesh.lists.mask.iter().fold(0, |any, mask| any | mask) & 0x3ff_ffff;
-    32 - used.leading_zeros()
 }
 
 #[cfg(test)]

@@ -14,10 +14,10 @@ fn both<T: Real>(
     problem: &SpringProblem,
     state: &State,
     addressing: Addressing,
-    way: Scheme,
+    scheme: Scheme,
     steps: usize,
 ) -> Option<([State; 2], [Vec<f64>; 2])> {
-    both_with::<T>(problem, state, addressing, GpuOptions { way, ..GpuOptions::default() }, steps)
+    both_with::<T>(problem, state, addressing, GpuOptions { scheme, ..GpuOptions::default() }, steps)
 }
 
 /// The same with other options.
@@ -28,7 +28,7 @@ fn both_with<T: Real>(
     options: GpuOptions,
     steps: usize,
 ) -> Option<([State; 2], [Vec<f64>; 2])> {
-    let way = options.way;
+    let scheme = options.scheme;
     let mut device = match GpuStepper::<T>::new(problem.clone(), state, addressing, options) {
         Ok(stepper) => stepper,
         Err(GpuError::Scheme { .. }) => return None,
@@ -41,10 +41,10 @@ fn both_with<T: Real>(
     // In two stretches, the second at an odd step.
     for (first, n, record) in [(0, 77, vec![3, 4, 70]), (77, steps - 77, vec![77, steps as u64 - 1])] {
         let signals = SignalTable { n_signals: 1, values: (first..=first + n).map(wave).collect() };
-        Stepper::advance(&mut host, n, &signals, &record, &mut recordings[0]).unwrap();
+        host.advance(n, &signals, &record, &mut recordings[0]).unwrap();
         device.advance(n, &signals, &record, &mut recordings[1]).unwrap();
     }
-    let states = [host.state(), device.state().unwrap()];
+    let states = [host.state().unwrap(), device.state().unwrap()];
     // Energies of the device are those of its state; what came in and was taken is what the CPU says.
     let values = [wave(steps), wave(steps + 1)];
     let found = device.energies(&values).unwrap();
@@ -53,7 +53,7 @@ fn both_with<T: Real>(
     let momentum = (2.0 * expected.kinetic * problem.mass_of(0) * problem.n_particles() as f64).sqrt();
     let single = size_of::<T>() == 4;
     let near = |a: f64, b: f64, scale: f64| (a - b).abs() <= if single { 3e-6 } else { 1e-12 } * scale;
-    let what = format!("{} {addressing:?} {way:?}: {found:?} {expected:?}", report.kernel.0);
+    let what = format!("{} {addressing:?} {scheme:?}: {found:?} {expected:?}", report.kernel.0);
     assert!(near(found.kinetic, expected.kinetic, scale) && near(found.elastic, expected.elastic, scale), "{what}");
     assert!(near(found.gravity, expected.gravity, scale + expected.gravity.abs()), "{what}");
     assert!(near(found.external_work, expected.external_work, scale), "{what}");
@@ -68,11 +68,11 @@ fn both_with<T: Real>(
         assert_eq!(found, device.energies(&values).unwrap());
     }
     let error = distance(&states[0].displacement, &states[1].displacement);
-    eprintln!("{} {addressing:?} {way:?} {}: {error:.1e}", report.kernel.0, std::any::type_name::<T>());
+    eprintln!("{} {addressing:?} {scheme:?} {}: {error:.1e}", report.kernel.0, std::any::type_name::<T>());
     Some((states, recordings))
 }
 
-const WAYS: [(Addressing, Scheme); 6] = [
+const SCHEMES: [(Addressing, Scheme); 6] = [
     (Addressing::Automatic, Scheme::Automatic),
     (Addressing::Implicit, Scheme::Cached),
     (Addressing::Implicit, Scheme::Shared),
@@ -112,14 +112,14 @@ fn all_ways_agree_with_the_cpu() {
         }
         let state = disturbed(&problem, 0.02);
         let mut possible = 0;
-        for (addressing, way) in WAYS {
-            if let Some((states, recordings)) = both::<f64>(&problem, &state, addressing, way, 200) {
-                assert_eq!(bits(&states[0].displacement), bits(&states[1].displacement), "{addressing:?} {way:?}");
-                assert_eq!(bits(&recordings[0]), bits(&recordings[1]), "{addressing:?} {way:?}");
+        for (addressing, scheme) in SCHEMES {
+            if let Some((states, recordings)) = both::<f64>(&problem, &state, addressing, scheme, 200) {
+                assert_eq!(bits(&states[0].displacement), bits(&states[1].displacement), "{addressing:?} {scheme:?}");
+                assert_eq!(bits(&recordings[0]), bits(&recordings[1]), "{addressing:?} {scheme:?}");
             }
-            if let Some((states, recordings)) = both::<f32>(&problem, &state, addressing, way, 200) {
+            if let Some((states, recordings)) = both::<f32>(&problem, &state, addressing, scheme, 200) {
                 possible += 1;
-                assert!(distance(&states[0].displacement, &states[1].displacement) < 5e-6, "{addressing:?} {way:?}");
+                assert!(distance(&states[0].displacement, &states[1].displacement) < 5e-6, "{addressing:?} {scheme:?}");
                 assert!(recordings[0].is_empty() || distance(&recordings[0], &recordings[1]) < 1e-5);
             }
         }
@@ -153,14 +153,14 @@ fn a_full_box_agrees() {
             problem.follow_work = true;
         }
         let state = disturbed(&problem, 0.02);
-        for (addressing, way) in WAYS {
-            let Some((states, _)) = both::<f32>(&problem, &state, addressing, way, 300) else { continue };
+        for (addressing, scheme) in SCHEMES {
+            let Some((states, _)) = both::<f32>(&problem, &state, addressing, scheme, 300) else { continue };
             let error = distance(&states[0].displacement, &states[1].displacement);
-            assert!(error < 1e-5, "{size:?} {directions} {face} {addressing:?} {way:?}: {error}");
+            assert!(error < 1e-5, "{size:?} {directions} {face} {addressing:?} {scheme:?}: {error}");
             assert_eq!(states[0].changes, states[1].changes);
         }
         // Columns as long as the box, other than those that so small a model gets.
-        let options = GpuOptions { way: Scheme::Shared, depth: size[2] as u32, ..GpuOptions::default() };
+        let options = GpuOptions { scheme: Scheme::Shared, depth: size[2] as u32, ..GpuOptions::default() };
         let found = both_with::<f32>(&problem, &state, Addressing::Implicit, options, 300);
         if let Some((states, _)) = found {
             assert!(distance(&states[0].displacement, &states[1].displacement) < 1e-4, "{size:?}");
@@ -193,22 +193,26 @@ fn springs_break_and_are_cut_and_added_as_on_the_cpu() {
                 group: 0,
                 springs: vec![[300, far.unwrap_or(cut)]],
             }];
-            for (addressing, way) in WAYS {
+            for (addressing, scheme) in SCHEMES {
                 if far.is_some() && addressing == Addressing::Implicit {
                     refused += 1;
                     continue;
                 }
-                if let Some((states, _)) = both::<f64>(&problem, &state, addressing, way, 120) {
-                    assert_eq!(states[0].changes, states[1].changes, "{addressing:?} {way:?}");
-                    assert_eq!(bits(&states[0].displacement), bits(&states[1].displacement), "{addressing:?} {way:?}");
+                if let Some((states, _)) = both::<f64>(&problem, &state, addressing, scheme, 120) {
+                    assert_eq!(states[0].changes, states[1].changes, "{addressing:?} {scheme:?}");
+                    assert_eq!(
+                        bits(&states[0].displacement),
+                        bits(&states[1].displacement),
+                        "{addressing:?} {scheme:?}"
+                    );
                     assert!(states[0].changes.len() > 60);
                 }
-                if let Some((states, _)) = both::<f32>(&problem, &state, addressing, way, 80) {
+                if let Some((states, _)) = both::<f32>(&problem, &state, addressing, scheme, 80) {
                     // Rounding may move a break by a step, and what follows from it; not many.
                     let [a, b] = [&states[0].changes, &states[1].changes];
                     assert!(
                         a.len().abs_diff(b.len()) <= 2 + a.len() / 50,
-                        "{addressing:?} {way:?}: {} {}",
+                        "{addressing:?} {scheme:?}: {} {}",
                         a.len(),
                         b.len()
                     );
@@ -238,13 +242,13 @@ fn a_deck_has_the_bits_of_the_cpu(mesh: &SpringMesh, groups: &[SpringGroup]) {
     let mut problem = problem(mesh, groups.to_vec(), 1.0, 0.05);
     problem.gravity = vec![Acceleration { acceleration: [0.0, 0.0, -0.1], signal: 0 }];
     let state = disturbed(&problem, 0.05);
-    for (addressing, way) in WAYS {
+    for (addressing, scheme) in SCHEMES {
         if addressing == Addressing::Implicit {
             continue;
         }
-        if let Some((states, _)) = both::<f64>(&problem, &state, addressing, way, 200) {
+        if let Some((states, _)) = both::<f64>(&problem, &state, addressing, scheme, 200) {
             assert_eq!(states[0].changes, states[1].changes);
-            assert_eq!(bits(&states[0].displacement), bits(&states[1].displacement), "{addressing:?} {way:?}");
+            assert_eq!(bits(&states[0].displacement), bits(&states[1].displacement), "{addressing:?} {scheme:?}");
         }
     }
 }
