@@ -11,8 +11,10 @@ mod support;
 
 use std::time::Instant;
 
+use pogo_formats::domains::SubDomains;
 use pogo_formats::eikonal::{EikonalMesh, sub_domains};
 use pogo_kernels::eikonal::*;
+use pogo_kernels::papers::eikonal::{Approach, GpuDomainSettings, sub_domains_on_gpu};
 use pogo_kernels::simd::Real;
 
 struct Options {
@@ -104,19 +106,14 @@ fn all<T: Real>(mesh: &EikonalMesh, options: &Options) {
     let class = vec![0_u16; mesh.original_element.len()];
     let view = mesh.view();
     for &n_domains in &options.domains {
-        let first: Vec<u32> = (0..=n_domains).map(|d| (d * view.n_nodes() / n_domains) as u32).collect();
-        let domains = sub_domains("morton", &first, mesh);
+        let domains = in_domains(mesh, n_domains);
         let problem = EikonalProblem {
             mesh: mesh.view(),
             domains: Some(domains.view()),
             metrics: Metrics::Classes { class: &class, metric: &[metric] },
         };
         for variant in &options.variants {
-            let local_solver = match variant.as_str() {
-                "six" => LocalSolver::Six,
-                "eighteen" => LocalSolver::Eighteen,
-                _ => LocalSolver::OnTheFly,
-            };
+            let local_solver = local_solver(variant);
             for &window in &options.windows {
                 for &threads in &options.threads {
                     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
@@ -174,111 +171,115 @@ fn worst_error<T: Real>(mesh: &EikonalMesh, metric: &[f64; 6], start: u32, time:
         .fold(0.0, f64::max)
 }
 
+/// Solves on a device: the least and median time, and what came of the last one.
+fn on_device<T: Real>(
+    form: &Form,
+    solver: Result<GpuSolver<T>, EikonalError>,
+    first: &mut Option<Vec<T>>,
+) -> Result<(), EikonalError> {
+    let Form { name, sets, mesh, metric, start, options } = form;
+    let mut solver = solver?;
+    let (mut seconds, mut last) = (Vec::new(), None);
+    for _ in 0..options.repeats.max(1) {
+        let arrival = solver.solve(&[(*start, 0.0)])?;
+        seconds.push(arrival.statistics.seconds);
+        last = Some(arrival);
+    }
+    seconds.sort_by(f64::total_cmp);
+    let Some(arrival) = last else { return Ok(()) };
+    let (s, n, m) = (&arrival.statistics, mesh.original_node.len(), mesh.original_element.len());
+    let reference = first.get_or_insert_with(|| arrival.time.clone());
+    let apart = reference.iter().zip(&arrival.time).map(|(a, b)| (a.to_f64() - b.to_f64()).abs()).fold(0.0, f64::max);
+    println!(
+        "{name:44} set up {:6.3} s, solve {:8.3} ms (median {:8.3}), {:5} sweeps, {:6.2} solves/tet, {:5.2} passed on/node, error {:.5}, {apart:.1e} from the first",
+        solver.setup_seconds,
+        1e3 * seconds[0],
+        1e3 * seconds[seconds.len() / 2],
+        s.sweeps,
+        s.local_solves as f64 / m as f64,
+        s.passed_on as f64 / n as f64,
+        worst_error(mesh, metric, *start, &arrival.time),
+    );
+    if options.cases > 0 {
+        let starts: Vec<[(u32, f64); 1]> =
+            (0..options.cases).map(|case| [((case * n / options.cases) as u32, 0.0)]).collect();
+        let begin = Instant::now();
+        let mut inside = 0.0;
+        solver.solve_many(&starts, |_, arrival| inside += arrival.statistics.seconds)?;
+        let all = begin.elapsed().as_secs_f64();
+        println!(
+            "    {} start sites, {sets} at once: {inside:.3} s on the device, {all:.3} s with the times fetched",
+            options.cases
+        );
+    }
+    Ok(())
+}
+
+/// A form to measure on a device.
+struct Form<'a> {
+    name: String,
+    /// Sets of starts at once.
+    sets: usize,
+    mesh: &'a EikonalMesh,
+    metric: &'a [f64; 6],
+    start: u32,
+    options: &'a Options,
+}
+
 /// Every form on the device.
 fn device<T: Real>(mesh: &EikonalMesh, options: &Options) {
     let (_, metric) = support::tensors([3.0, 2.0, 1.0]);
+    let metric = &metric;
     let start = support::nearest(mesh, [0.1, 0.1, 0.1]);
     let class = vec![0_u16; mesh.original_element.len()];
-    let view = mesh.view();
-    let (n, m) = (view.n_nodes(), view.n_elements());
-    let metrics = Metrics::Classes { class: &class, metric: &[metric] };
+    let metrics = Metrics::Classes { class: &class, metric: std::slice::from_ref(metric) };
     let problem = EikonalProblem { mesh: mesh.view(), domains: None, metrics };
     let mut first: Option<Vec<T>> = None;
-    let mut go = |name: &str, problem: &EikonalProblem, settings: EikonalSettings, gpu: GpuSettings| {
-        let mut solver = match GpuSolver::<T>::new(problem, &settings, &gpu) {
-            Ok(solver) => solver,
-            Err(error) => {
-                println!("{name}: {error}");
-                return;
-            }
-        };
-        let mut seconds = Vec::new();
-        let mut last = None;
-        for _ in 0..options.repeats.max(1) {
-            match solver.solve(&[(start, 0.0)]) {
-                Ok(arrival) => {
-                    seconds.push(arrival.statistics.seconds);
-                    last = Some(arrival);
-                }
-                Err(error) => println!("{name}: {error}"),
-            }
-        }
-        seconds.sort_by(f64::total_cmp);
-        let Some(arrival) = last else { return };
-        let s = &arrival.statistics;
-        let reference = first.get_or_insert_with(|| arrival.time.clone());
-        let apart =
-            reference.iter().zip(&arrival.time).map(|(a, b)| (a.to_f64() - b.to_f64()).abs()).fold(0.0, f64::max);
-        println!(
-            "{name:44} set up {:6.3} s, solve {:8.3} ms (median {:8.3}), {:5} sweeps, {:6.2} solves/tet, {:5.2} passed on/node, error {:.5}, {apart:.1e} from the first",
-            solver.setup_seconds,
-            1e3 * seconds[0],
-            1e3 * seconds[seconds.len() / 2],
-            s.sweeps,
-            s.local_solves as f64 / m as f64,
-            s.passed_on as f64 / n as f64,
-            worst_error(mesh, &metric, start, &arrival.time),
-        );
-        if options.cases > 0 {
-            let sets: Vec<[(u32, f64); 1]> =
-                (0..options.cases).map(|case| [((case * n / options.cases) as u32, 0.0)]).collect();
-            let begin = Instant::now();
-            let mut inside = 0.0;
-            let result = solver.solve_many(&sets, |_, arrival| inside += arrival.statistics.seconds);
-            println!(
-                "    {} start sites, {} at once: {:.3} s on the device, {:.3} s with the times fetched{}",
-                options.cases,
-                gpu.sets,
-                inside,
-                begin.elapsed().as_secs_f64(),
-                if result.is_ok() { "" } else { ", FAILED" },
-            );
+    let mut go = |name: String, sets: usize, solver: Result<GpuSolver<T>, EikonalError>| {
+        let form = Form { name, sets, mesh, metric, start, options };
+        if let Err(error) = on_device(&form, solver, &mut first) {
+            println!("{}: {error}", form.name);
         }
     };
     for variant in &options.variants {
-        let local_solver = match variant.as_str() {
-            "six" => LocalSolver::Six,
-            "eighteen" => LocalSolver::Eighteen,
-            _ => LocalSolver::OnTheFly,
-        };
+        let local_solver = local_solver(variant);
+        let settings = EikonalSettings { local_solver, tolerance: options.tolerance, ..Default::default() };
         let forms = if local_solver == LocalSolver::Six { &options.wide[..] } else { &[0] };
-        for &wide in forms {
-            for &window in &options.windows {
-                for (&sets, &window_free) in options
-                    .sets
-                    .iter()
-                    .flat_map(|sets| options.window_free.iter().map(move |window_free| (sets, window_free)))
-                {
+        for (&wide, &window) in forms.iter().flat_map(|wide| options.windows.iter().map(move |window| (wide, window))) {
+            for &sets in &options.sets {
+                for window_free in options.window_free.iter().map(|&n| n as u32) {
+                    let gpu = GpuSettings { wide: wide != 0, window, sets, window_free, ..Default::default() };
                     let name =
                         format!("{variant}, wide {wide}, window {window}, {sets} sets, window free {window_free}");
-                    let settings = EikonalSettings { local_solver, tolerance: options.tolerance, ..Default::default() };
-                    let gpu = GpuSettings {
-                        wide: wide != 0,
-                        window,
-                        sets,
-                        window_free: window_free as u32,
-                        ..Default::default()
-                    };
-                    go(&name, &problem, settings, gpu);
+                    go(name, sets, GpuSolver::new(&problem, &settings, &gpu));
                 }
             }
         }
     }
-    for &n_domains in &options.domains {
-        if n_domains < 2 {
-            continue;
-        }
-        let node_first: Vec<u32> = (0..=n_domains).map(|d| (d * n / n_domains) as u32).collect();
-        let domains = sub_domains("morton", &node_first, mesh);
+    for &n_domains in options.domains.iter().filter(|&&n| n > 1) {
+        let domains = in_domains(mesh, n_domains);
         let problem = EikonalProblem { domains: Some(domains.view()), ..problem.clone() };
-        let settings = EikonalSettings { decomposition: Decomposition::First, ..Default::default() };
-        let name = format!("{n_domains} sub-domains, first approach");
-        go(&name, &problem, settings, GpuSettings { sets: 1, ..Default::default() });
-        for &inner in &options.inner {
-            let name = format!("{n_domains} sub-domains, second, {inner} sweeps");
-            let settings = EikonalSettings { decomposition: Decomposition::Second, ..Default::default() };
-            let gpu = GpuSettings { inner: inner as u32, sets: 1, ..Default::default() };
-            go(&name, &problem, settings, gpu);
-        }
+        let settings = EikonalSettings::default();
+        let mut by_domains = |approach, inner: usize, name: &str| {
+            let gpu = GpuDomainSettings { ordinal: 0, approach, inner: inner as u32 };
+            go(format!("{n_domains} sub-domains, {name}"), 1, sub_domains_on_gpu(&problem, &settings, &gpu));
+        };
+        by_domains(Approach::First, 1, "first approach");
+        options.inner.iter().for_each(|&inner| by_domains(Approach::Second, inner, &format!("second, {inner} sweeps")));
     }
+}
+
+fn local_solver(variant: &str) -> LocalSolver {
+    match variant {
+        "six" => LocalSolver::Six,
+        "eighteen" => LocalSolver::Eighteen,
+        _ => LocalSolver::OnTheFly,
+    }
+}
+
+/// Sub-domains of equal numbers of nodes.
+fn in_domains(mesh: &EikonalMesh, n_domains: usize) -> SubDomains {
+    let n = mesh.original_node.len();
+    let first: Vec<u32> = (0..=n_domains).map(|domain| (domain * n / n_domains) as u32).collect();
+    sub_domains("morton", &first, mesh)
 }

@@ -15,49 +15,35 @@
 //! | squares | (n_elements, 6) | eᵀ M e of the edges of a tetrahedron, by Gray code |
 //!
 //! With tolerance 0, sweeps end when no local solve gives an earlier time for any node: the times are then those of all local
-//! solvers at once, whatever the order. Times have the same bits for every number of threads and of sub-domains.
+//! solvers at once, whatever the order. Times have the same bits for every number of threads and of sub-domains. The paper's own ways
+//! to work on sub-domains are in [`papers::eikonal`](crate::papers::eikonal).
 
 mod ball;
-mod domains;
-mod gpu;
+pub(crate) mod gpu;
 mod local;
 mod paths;
-mod problem;
-mod products;
+pub(crate) mod problem;
+pub(crate) mod products;
 mod sweep;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
-use pogo_formats::domains::SubDomainsView;
 use pogo_formats::eikonal::EikonalMeshView;
 use rayon::prelude::*;
 
 use crate::simd::Real;
 pub use ball::exact_ball;
-use domains::Domains;
 pub use gpu::{GpuSettings, GpuSolver, gpu_modules};
 pub use paths::{Predecessor, conduction_speed, predecessors};
-pub use problem::{
-    Arrival, BLOCKED, Decomposition, EikonalError, EikonalProblem, EikonalSettings, LocalSolver, Metrics, Statistics,
-};
-use products::{Eighteen, Elements, OnTheFly, Six, Three, squares};
+pub use problem::{Arrival, BLOCKED, EikonalError, EikonalProblem, EikonalSettings, LocalSolver, Metrics, Statistics};
+use products::{Elements, StoredElements, squares};
 use sweep::{Pieces, Sweeper};
-
-/// What is stored of the elements.
-enum Stored<T> {
-    Six(Six<T>),
-    Eighteen(Eighteen<T>),
-    OnTheFly(OnTheFly<T>),
-    Three(Three<T>),
-}
 
 /// A mesh that is ready to be solved for one or many sets of starts.
 pub struct EikonalSolver<'a, T: Real> {
     mesh: EikonalMeshView<'a>,
     pieces: Pieces,
-    /// Where sub-domains are computed apart.
-    domains: Option<SubDomainsView<'a>>,
-    stored: Stored<T>,
+    stored: StoredElements<T>,
     settings: EikonalSettings,
     /// Mean time over an edge.
     edge_time: f64,
@@ -71,17 +57,10 @@ impl<'a, T: Real> EikonalSolver<'a, T> {
     pub fn new(problem: &EikonalProblem<'a>, settings: &EikonalSettings) -> Result<Self, EikonalError> {
         check(problem)?;
         let mesh = problem.mesh.clone();
-        let metrics = &problem.metrics;
-        let stored = match (mesh.corners, settings.local_solver) {
-            (3, _) => Stored::Three(Three::new(&mesh, metrics)),
-            (_, LocalSolver::Six) => Stored::Six(Six::new(&mesh, metrics)),
-            (_, LocalSolver::Eighteen) => Stored::Eighteen(Eighteen::new(&mesh, metrics)),
-            (_, LocalSolver::OnTheFly) => Stored::OnTheFly(OnTheFly::new(&mesh, metrics)),
-        };
         let whole = || vec![0, mesh.n_nodes() as u32];
         let pieces = Pieces::new(&problem.domains.as_ref().map_or_else(whole, |domains| domains.starts()));
-        let domains = problem.domains.filter(|_| settings.decomposition.by_domains());
-        Ok(Self { edge_time: edge_time(problem), mesh, pieces, domains, stored, settings: *settings })
+        let stored = StoredElements::new(problem, settings.local_solver);
+        Ok(Self { edge_time: edge_time(problem), mesh, pieces, stored, settings: *settings })
     }
 
     /// Solves for one set of starts: nodes with their times. A start that the wave of another reaches earlier takes that time.
@@ -114,10 +93,10 @@ impl<'a, T: Real> EikonalSolver<'a, T> {
 
     fn run(&self, starts: &[(u32, f64)], share: bool) -> Result<Arrival<T>, EikonalError> {
         match &self.stored {
-            Stored::Six(stored) => self.run_with::<_, 4>(stored, starts, share),
-            Stored::Eighteen(stored) => self.run_with::<_, 4>(stored, starts, share),
-            Stored::OnTheFly(stored) => self.run_with::<_, 4>(stored, starts, share),
-            Stored::Three(stored) => self.run_with::<_, 3>(stored, starts, share),
+            StoredElements::Six(stored) => self.run_with::<_, 4>(stored, starts, share),
+            StoredElements::Eighteen(stored) => self.run_with::<_, 4>(stored, starts, share),
+            StoredElements::OnTheFly(stored) => self.run_with::<_, 4>(stored, starts, share),
+            StoredElements::Three(stored) => self.run_with::<_, 3>(stored, starts, share),
         }
     }
 
@@ -127,13 +106,8 @@ impl<'a, T: Real> EikonalSolver<'a, T> {
         starts: &[(u32, f64)],
         share: bool,
     ) -> Result<Arrival<T>, EikonalError> {
-        let tolerance = self.settings.tolerance;
-        if let Some(domains) = self.domains {
-            let first = self.settings.decomposition == Decomposition::First;
-            return Domains::new(&self.mesh, stored, domains, tolerance, first).run(starts);
-        }
         let window = self.settings.window * self.edge_time;
-        Sweeper::new(&self.mesh, stored, &self.pieces, tolerance, window).run(starts, share)
+        Sweeper::new(&self.mesh, stored, &self.pieces, self.settings.tolerance, window).run(starts, share)
     }
 }
 
@@ -149,8 +123,8 @@ pub fn solve<T: Real>(
     EikonalSolver::new(problem, settings)?.solve(starts)
 }
 
-/// Everything has the length that the mesh asks for.
-fn check(problem: &EikonalProblem) -> Result<(), EikonalError> {
+/// Checks that every array has the length that the mesh asks for.
+pub(crate) fn check(problem: &EikonalProblem) -> Result<(), EikonalError> {
     let mesh = &problem.mesh;
     if !matches!(mesh.corners, 3 | 4) {
         return Err(EikonalError::Corners(mesh.corners));
@@ -166,17 +140,12 @@ fn check(problem: &EikonalProblem) -> Result<(), EikonalError> {
         Metrics::Classes { class, .. } => check("classes of elements", class.len(), m)?,
         Metrics::Each(metric) => check("metrics of elements", metric.len(), m)?,
     }
-    match &problem.domains {
-        Some(domains) => {
-            let n_domains = domains.n_domains();
-            let n_own = (0..n_domains).map(|domain| domains.n_own(domain)).sum();
-            check("nodes of sub-domains", n_own, n)?;
-            check("starts of messages", domains.message_first.len(), n_domains + 1)?;
-            check("starts of what sub-domains send", domains.sent_first.len(), n_domains + 1)?;
-            check("nodes of messages", domains.item_first.len(), domains.n_messages() + 1)
-        }
-        None => Ok(()),
-    }
+    let Some(domains) = &problem.domains else { return Ok(()) };
+    let n_domains = domains.n_domains();
+    check("nodes of sub-domains", (0..n_domains).map(|domain| domains.n_own(domain)).sum(), n)?;
+    check("starts of messages", domains.message_first.len(), n_domains + 1)?;
+    check("starts of what sub-domains send", domains.sent_first.len(), n_domains + 1)?;
+    check("nodes of messages", domains.item_first.len(), domains.n_messages() + 1)
 }
 
 /// Mean of √(eᵀ M e) over edges of elements that are not blocked; of a sample where there are many.

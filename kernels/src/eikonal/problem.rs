@@ -2,7 +2,7 @@
 
 use pogo_formats::domains::SubDomainsView;
 use pogo_formats::eikonal::EikonalMeshView;
-pub use pogo_formats::eikonal::setup::{Decomposition, LocalSolver};
+pub use pogo_formats::eikonal::setup::LocalSolver;
 
 /// M = D⁻¹ of the elements: xx, yy, zz, xy, yz, zx, time² / length²; a first number of +∞ blocks an element.
 #[derive(Debug, Clone, Copy)]
@@ -38,7 +38,7 @@ impl Metrics<'_> {
 pub struct EikonalProblem<'a> {
     /// Nodes and elements.
     pub mesh: EikonalMeshView<'a>,
-    /// Sub-domains; none counts as one.
+    /// Sub-domains, by which sweeps are counted; none counts as one.
     pub domains: Option<SubDomainsView<'a>>,
     /// How fast the wave is.
     pub metrics: Metrics<'a>,
@@ -55,14 +55,11 @@ pub struct EikonalSettings {
     /// their times may still fall. +∞ lets all go, as the fast iterative method does. The result does not depend on it but
     /// for rounding.
     pub window: f64,
-    /// How sub-domains are worked on: `First` and `Second` as the paper does, with the interfaces of the block file; otherwise they share one active
-    /// list, which is faster.
-    pub decomposition: Decomposition,
 }
 
 impl Default for EikonalSettings {
     fn default() -> Self {
-        Self { tolerance: 0.0, local_solver: LocalSolver::Six, window: 2.0, decomposition: Decomposition::Automatic }
+        Self { tolerance: 0.0, local_solver: LocalSolver::Six, window: 2.0 }
     }
 }
 
@@ -95,58 +92,31 @@ pub struct Statistics {
 }
 
 /// Why a problem cannot be solved.
+#[allow(missing_docs)]
 #[derive(Debug, thiserror::Error, Clone, PartialEq)]
 pub enum EikonalError {
-    /// Nothing starts.
     #[error("no node has a start time: the wave starts nowhere")]
     NoStart,
-    /// A start at a node that the mesh does not have.
     #[error("start node {node} is not one of the mesh's {n_nodes}")]
-    StartNode {
-        /// Index asked for.
-        node: u32,
-        /// Nodes there are.
-        n_nodes: usize,
-    },
-    /// A start at no time.
+    StartNode { node: u32, n_nodes: usize },
     #[error("the start time {time} of node {node} is no finite number")]
-    StartTime {
-        /// Node.
-        node: u32,
-        /// Time.
-        time: f64,
-    },
-    /// Arrays of the wrong length.
+    StartTime { node: u32, time: f64 },
     #[error("{what}: there are {found}, and there should be {expected}")]
-    Length {
-        /// Which.
-        what: &'static str,
-        /// Length.
-        found: usize,
-        /// Length that the mesh asks for.
-        expected: usize,
-    },
-    /// Elements with neither three nor four corners.
+    Length { what: &'static str, found: usize, expected: usize },
     #[error("elements with {0} corners: only triangles (3) and tetrahedra (4) are solved")]
     Corners(usize),
-    /// Sub-domains that a thread block cannot hold.
+    /// A sub-domain has more own nodes than a thread block can hold.
     #[error(
         "a thread block of {name} cannot hold a sub-domain of {nodes} nodes: cut the mesh into more of them (pogo-block --domains), or use another \
          solver.decomposition than second"
     )]
-    DomainSize {
-        /// Device.
-        name: String,
-        /// Own nodes of the largest.
-        nodes: u32,
-    },
-    /// A device cannot be used, or cannot go on.
+    DomainSize { name: String, nodes: u32 },
     #[error(transparent)]
     Device(#[from] crate::device::DeviceError),
 }
 
 /// Checks starts; gives the least time.
-pub(super) fn first_time(starts: &[(u32, f64)], n_nodes: usize) -> Result<f64, EikonalError> {
+pub(crate) fn first_time(starts: &[(u32, f64)], n_nodes: usize) -> Result<f64, EikonalError> {
     let mut least = f64::INFINITY;
     for &(node, time) in starts {
         if node as usize >= n_nodes {

@@ -3,12 +3,12 @@
 use rayon::prelude::*;
 
 use super::local::{ENDS, Reference, edge, mixed, others, tetrahedron, triangle};
-use super::problem::Metrics;
+use super::problem::{EikonalProblem, LocalSolver, Metrics};
 use crate::simd::{InstructionSet, Real};
 use pogo_formats::eikonal::EikonalMeshView;
 
 /// A form of the elements' data. `N` corners.
-pub(super) trait Elements<T: Real, const N: usize>: Sync {
+pub(crate) trait Elements<T: Real, const N: usize>: Sync {
     /// The data of one element.
     type Data: Copy;
     /// Data of element `e`.
@@ -46,16 +46,16 @@ pub(super) fn squares<const E: usize>(mesh: &EikonalMeshView, metrics: &Metrics,
     })
 }
 
-/// Six squares a tetrahedron (Section 3.3).
-pub(super) struct Six<T>(pub Vec<[T; 6]>);
+/// Squares of the edges: six a tetrahedron (Section 3.3), three a triangle.
+pub(crate) struct Squares<T, const E: usize>(pub Vec<[T; E]>);
 
-impl<T: Real> Six<T> {
-    pub fn new(mesh: &EikonalMeshView, metrics: &Metrics) -> Self {
+impl<T: Real, const E: usize> Squares<T, E> {
+    fn new(mesh: &EikonalMeshView, metrics: &Metrics) -> Self {
         Self((0..mesh.n_elements()).into_par_iter().map(|e| squares(mesh, metrics, e).map(T::from_f64)).collect())
     }
 }
 
-impl<T: Real> Elements<T, 4> for Six<T> {
+impl<T: Real> Elements<T, 4> for Squares<T, 6> {
     type Data = [T; 6];
     #[inline(always)]
     fn data(&self, e: usize, _: &[u32; 4]) -> [T; 6] {
@@ -91,10 +91,10 @@ fn eq8<T: Real, const K: usize>(product: impl Fn(usize, usize) -> T) -> [T; 6] {
 }
 
 /// All 18 products a tetrahedron (Section 3.2): the squares, then the products of edges that share a corner.
-pub(super) struct Eighteen<T>(pub Vec<[T; 18]>);
+pub(crate) struct Eighteen<T>(pub Vec<[T; 18]>);
 
 impl<T: Real> Eighteen<T> {
-    pub fn new(mesh: &EikonalMeshView, metrics: &Metrics) -> Self {
+    fn new(mesh: &EikonalMeshView, metrics: &Metrics) -> Self {
         let all = |e: usize| {
             let mut out = [f64::INFINITY; 18];
             if let Some(m) = metrics.of(e) {
@@ -132,13 +132,13 @@ impl<T: Real> Elements<T, 4> for Eighteen<T> {
 }
 
 /// Coordinates and metrics (Section 3.1): nothing is stored but the input.
-pub(super) struct OnTheFly<T> {
+pub(crate) struct OnTheFly<T> {
     pub point: Vec<[T; 3]>,
     pub metric: Vec<[T; 6]>,
 }
 
 impl<T: Real> OnTheFly<T> {
-    pub fn new(mesh: &EikonalMeshView, metrics: &Metrics) -> Self {
+    fn new(mesh: &EikonalMeshView, metrics: &Metrics) -> Self {
         Self {
             point: (0..mesh.n_nodes()).map(|node| mesh.point(node).map(T::from_f64)).collect(),
             metric: (0..mesh.n_elements())
@@ -166,16 +166,7 @@ impl<T: Real> Elements<T, 4> for OnTheFly<T> {
     }
 }
 
-/// Three squares a triangle.
-pub(super) struct Three<T>(pub Vec<[T; 3]>);
-
-impl<T: Real> Three<T> {
-    pub fn new(mesh: &EikonalMeshView, metrics: &Metrics) -> Self {
-        Self((0..mesh.n_elements()).into_par_iter().map(|e| squares(mesh, metrics, e).map(T::from_f64)).collect())
-    }
-}
-
-impl<T: Real> Elements<T, 3> for Three<T> {
+impl<T: Real> Elements<T, 3> for Squares<T, 3> {
     type Data = [T; 3];
     #[inline(always)]
     fn data(&self, e: usize, _: &[u32; 3]) -> [T; 3] {
@@ -190,5 +181,25 @@ impl<T: Real> Elements<T, 3> for Three<T> {
     #[inline(always)]
     fn solve<I: InstructionSet>(phi: [T; 3], [l12, l13, l23, ..]: [T; 6]) -> T {
         triangle::<T, I>([phi[0], phi[1]], [l12, l13, l23]).0
+    }
+}
+
+/// What is stored of the elements of a mesh.
+pub(crate) enum StoredElements<T> {
+    Six(Squares<T, 6>),
+    Eighteen(Eighteen<T>),
+    OnTheFly(OnTheFly<T>),
+    /// Triangles, whatever the local solver.
+    Three(Squares<T, 3>),
+}
+
+impl<T: Real> StoredElements<T> {
+    pub fn new(EikonalProblem { mesh, metrics, .. }: &EikonalProblem, solver: LocalSolver) -> Self {
+        match (mesh.corners, solver) {
+            (3, _) => Self::Three(Squares::new(mesh, metrics)),
+            (_, LocalSolver::Six) => Self::Six(Squares::new(mesh, metrics)),
+            (_, LocalSolver::Eighteen) => Self::Eighteen(Eighteen::new(mesh, metrics)),
+            (_, LocalSolver::OnTheFly) => Self::OnTheFly(OnTheFly::new(mesh, metrics)),
+        }
     }
 }

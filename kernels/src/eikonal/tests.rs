@@ -7,10 +7,10 @@ use crate::simd::Portable;
 use crate::test_meshes::{cube, dot, nearest, ordered, surface, tensors};
 use pogo_formats::eikonal::{EikonalMesh, sub_domains};
 
-mod gpu;
+pub(crate) mod gpu;
 mod references;
 
-fn problem<'a>(mesh: &'a EikonalMesh, metric: &'a [[f64; 6]]) -> EikonalProblem<'a> {
+pub(crate) fn problem<'a>(mesh: &'a EikonalMesh, metric: &'a [[f64; 6]]) -> EikonalProblem<'a> {
     let metrics = if metric.len() == mesh.original_element.len() {
         Metrics::Each(metric)
     } else {
@@ -19,7 +19,7 @@ fn problem<'a>(mesh: &'a EikonalMesh, metric: &'a [[f64; 6]]) -> EikonalProblem<
     EikonalProblem { mesh: mesh.view(), domains: None, metrics }
 }
 
-const VARIANTS: [LocalSolver; 3] = [LocalSolver::Six, LocalSolver::Eighteen, LocalSolver::OnTheFly];
+pub(crate) const VARIANTS: [LocalSolver; 3] = [LocalSolver::Six, LocalSolver::Eighteen, LocalSolver::OnTheFly];
 
 /// Distances √(dᵀ M d) from a node.
 fn distances(mesh: &EikonalMesh, metric: &[f64; 6], from: u32) -> Vec<f64> {
@@ -34,7 +34,7 @@ fn distances(mesh: &EikonalMesh, metric: &[f64; 6], from: u32) -> Vec<f64> {
         .collect()
 }
 
-fn worst<T: Real>(a: &[T], b: &[T]) -> f64 {
+pub(crate) fn worst<T: Real>(a: &[T], b: &[T]) -> f64 {
     let apart = |(a, b): (&T, &T)| if a.to_f64() == b.to_f64() { 0.0 } else { (a.to_f64() - b.to_f64()).abs() };
     a.iter().zip(b).map(apart).fold(0.0, f64::max)
 }
@@ -132,7 +132,7 @@ fn point_sources_converge_and_an_exact_ball_makes_it_first_order() {
 }
 
 /// A cube with a metric of its own in every element.
-fn patchwork(n: usize) -> (EikonalMesh, Vec<[f64; 6]>) {
+pub(crate) fn patchwork(n: usize) -> (EikonalMesh, Vec<[f64; 6]>) {
     let mesh = cube(n, 0.25);
     let metrics = (0..mesh.original_element.len())
         .map(|e| {
@@ -209,46 +209,6 @@ fn same_bits_for_every_number_of_threads_and_domains() {
                 assert!(statistics.active_domains.iter().all(|&active| (1..74).contains(&active)));
             }
             assert_eq!(first.get_or_insert_with(|| arrival.time.clone()), &arrival.time);
-        }
-    }
-}
-
-/// Both approaches of the paper, by the interfaces of the block file, give the times of the whole mesh; whatever the threads.
-#[test]
-fn sub_domains_that_exchange_give_the_same_times() {
-    let (cube, metrics) = patchwork(12);
-    let mut blocked = metrics.clone();
-    for e in 0..blocked.len() {
-        if cube.view().nodes(e).iter().all(|&node| (cube.view().point(node as usize)[0] - 0.5).abs() < 0.12) {
-            blocked[e] = BLOCKED;
-        }
-    }
-    let sheet = surface(30, 0.25, |x, y| [x.cos(), x.sin(), y]);
-    let sheet_metric = [tensors([3.0, 2.0, 1.0]).1];
-    for (mesh, metrics) in [(&cube, &metrics[..]), (&cube, &blocked[..]), (&sheet, &sheet_metric[..])] {
-        let n = mesh.original_node.len();
-        let starts = [(5, 1.0), (n as u32 / 3, 1.3)];
-        let whole = solve::<f64>(&problem(mesh, metrics), &starts, &EikonalSettings::default()).unwrap();
-        for n_domains in [1, 9, 74, n] {
-            let mut node_first: Vec<u32> = (0..=n_domains).map(|d| (d * n / n_domains) as u32).collect();
-            // An empty sub-domain.
-            node_first.insert(n_domains / 2, node_first[n_domains / 2]);
-            let domains = sub_domains("morton", &node_first, mesh);
-            let problem = EikonalProblem { domains: Some(domains.view()), ..problem(mesh, metrics) };
-            for decomposition in [Decomposition::First, Decomposition::Second] {
-                let settings = EikonalSettings { decomposition, ..Default::default() };
-                let solve_on = |threads| {
-                    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-                    pool.install(|| solve::<f64>(&problem, &starts, &settings)).unwrap()
-                };
-                let arrival = solve_on(2);
-                assert!(worst(&arrival.time, &whole.time) < 1e-13, "{n_domains}, {decomposition:?}");
-                assert_eq!(arrival.unreached, whole.unreached);
-                assert_eq!(arrival.time, solve_on(1).time);
-                let statistics = &arrival.statistics;
-                assert_eq!(statistics.active_domains.len(), statistics.sweeps as usize);
-                assert_eq!(statistics.active_domains.iter().sum::<u32>(), statistics.active_sweeps.iter().sum::<u32>());
-            }
         }
     }
 }

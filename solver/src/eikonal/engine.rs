@@ -1,10 +1,13 @@
 //! Where the times are computed: the CPU or a CUDA device, in f32 or f64.
 
+use pogo_formats::eikonal::setup::Decomposition;
 use pogo_kernels::device::DeviceError;
 use pogo_kernels::eikonal::{
     Arrival, EikonalError, EikonalProblem, EikonalSettings, EikonalSolver, GpuSettings, GpuSolver,
 };
+use pogo_kernels::papers::eikonal::{Approach, GpuDomainSettings, SubDomainSolver, sub_domains_on_gpu};
 use pogo_kernels::simd::Real;
+use rayon::prelude::*;
 
 use crate::device::{Device, MayBeDevice};
 use crate::observe::Observer;
@@ -12,6 +15,8 @@ use crate::observe::Observer;
 /// A mesh that is ready to be solved on some machine.
 pub(super) enum Engine<'a, T: Real> {
     Cpu(Box<EikonalSolver<'a, T>>),
+    /// The paper's approaches.
+    SubDomains(Box<SubDomainSolver<'a, T>>),
     Gpu(Box<GpuSolver<T>>),
 }
 
@@ -30,13 +35,27 @@ impl<'a, T: Real> Engine<'a, T> {
     pub fn new(
         problem: &EikonalProblem<'a>,
         settings: &EikonalSettings,
+        decomposition: Decomposition,
         device: &Device,
         observer: &mut dyn Observer,
     ) -> Result<Self, EikonalError> {
-        let cpu = |_: &mut dyn Observer| Ok(Self::Cpu(Box::new(EikonalSolver::new(problem, settings)?)));
+        let approach = match decomposition {
+            Decomposition::Automatic | Decomposition::Whole => None,
+            Decomposition::First => Some(Approach::First),
+            Decomposition::Second => Some(Approach::Second),
+        };
+        let cpu = |_: &mut dyn Observer| match approach {
+            None => Ok(Self::Cpu(Box::new(EikonalSolver::new(problem, settings)?))),
+            Some(approach) => Ok(Self::SubDomains(Box::new(SubDomainSolver::new(problem, settings, approach)?))),
+        };
         let gpu = |ordinal, _: &mut dyn Observer| {
-            let on_device = GpuSettings { ordinal, ..GpuSettings::default() };
-            Ok(Self::Gpu(Box::new(GpuSolver::new(problem, settings, &on_device)?)))
+            let solver = match approach {
+                None => GpuSolver::new(problem, settings, &GpuSettings { ordinal, ..GpuSettings::default() })?,
+                Some(approach) => {
+                    sub_domains_on_gpu(problem, settings, &GpuDomainSettings { ordinal, approach, inner: 1 })?
+                }
+            };
+            Ok(Self::Gpu(Box::new(solver)))
         };
         device.choose(observer, cpu, gpu)
     }
@@ -44,7 +63,7 @@ impl<'a, T: Real> Engine<'a, T> {
     /// `cpu`, or the name of the device.
     pub fn name(&self) -> String {
         match self {
-            Self::Cpu(_) => "cpu".into(),
+            Self::Cpu(_) | Self::SubDomains(_) => "cpu".into(),
             Self::Gpu(solver) => solver.device().to_owned(),
         }
     }
@@ -53,6 +72,7 @@ impl<'a, T: Real> Engine<'a, T> {
     pub fn solve(&mut self, starts: &[(u32, f64)]) -> Result<Arrival<T>, EikonalError> {
         match self {
             Self::Cpu(solver) => solver.solve(starts),
+            Self::SubDomains(solver) => solver.solve(starts),
             Self::Gpu(solver) => solver.solve(starts),
         }
     }
@@ -65,6 +85,10 @@ impl<'a, T: Real> Engine<'a, T> {
     ) -> Result<(), EikonalError> {
         match self {
             Self::Cpu(solver) => solver.solve_many(sets, each),
+            Self::SubDomains(solver) => sets.par_iter().enumerate().try_for_each(|(case, starts)| {
+                each(case, solver.solve(starts)?);
+                Ok(())
+            }),
             Self::Gpu(solver) => solver.solve_many(sets, each),
         }
     }

@@ -13,9 +13,8 @@ use pogo_formats::write::write_atomically;
 use pogo_kernels::eikonal::Arrival;
 use pogo_kernels::simd::Real;
 
+use super::context::Context;
 use super::engine::Engine;
-use super::results::latest;
-use super::run::Context;
 use super::table::{StartSet, StartTable, read_table};
 use crate::error::SolveError;
 use crate::study::quote;
@@ -72,7 +71,6 @@ fn solve_all<T: Real + Number>(
     starts: &[Vec<(u32, f64)>],
     columns: &[u32],
 ) -> Result<Vec<Option<Case>>, SolveError> {
-    let mesh = &context.problem.mesh;
     let found = Mutex::new((vec![None; starts.len()], None));
     let lock = || found.lock().unwrap_or_else(PoisonError::into_inner);
     let path = context.call.folder.join("arrivals.npy");
@@ -80,7 +78,7 @@ fn solve_all<T: Real + Number>(
         let each = |case: usize, arrival: Arrival<T>| {
             let written = rows.row(case, columns.iter().map(|&node| arrival.time[node as usize]));
             let of_case = Case {
-                latest: latest(mesh, &arrival.time),
+                latest: context.latest(&arrival.time),
                 unreached: arrival.unreached,
                 sweeps: arrival.statistics.sweeps,
                 local_solves: arrival.statistics.local_solves,

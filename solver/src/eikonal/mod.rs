@@ -1,5 +1,6 @@
 //! Arrival times of a wave: tensors out of velocities and directions, starts, the kernel, results.
 
+mod context;
 mod engine;
 mod histogram;
 mod many;

@@ -1,7 +1,7 @@
 //! Results of one set of starts.
 
 use pogo_formats::eikonal::setup::StartRegion;
-use pogo_formats::eikonal::summary::{EikonalSummary, Latest};
+use pogo_formats::eikonal::summary::EikonalSummary;
 use pogo_formats::eikonal::{EikonalMeshView, nodes_of};
 use pogo_formats::words::counted;
 use pogo_formats::write::fields::FieldFormat;
@@ -11,7 +11,7 @@ use pogo_formats::write::write_atomically;
 use pogo_kernels::eikonal::{Arrival, Predecessor, conduction_speed, exact_ball, predecessors};
 use pogo_kernels::simd::Real;
 
-use super::run::Context;
+use super::context::Context;
 use super::{histogram, paths, pictures};
 use crate::error::SolveError;
 
@@ -25,7 +25,7 @@ pub(super) fn write<T: Real + Number>(
     let Context { setup, call, problem, .. } = context;
     let (mesh, folder) = (&problem.mesh, call.folder);
     summary.unreached = arrival.unreached as u64;
-    summary.latest = latest(mesh, &arrival.time);
+    summary.latest = context.latest(&arrival.time);
     if arrival.unreached > 0 {
         let text = format!("the wave reaches none of {}: their time is inf", counted(arrival.unreached, "node"));
         summary.warnings.push(text);
@@ -159,14 +159,4 @@ fn direction(mesh: &EikonalMeshView, node: usize, before: &Predecessor) -> [f32;
     }
     let length = way.iter().map(|x| x * x).sum::<f64>().sqrt();
     way.map(|x| if length > 0.0 { (x / length) as f32 } else { 0.0 })
-}
-
-/// The node with the latest finite time; of several, the first in the mesh's file.
-pub(super) fn latest<T: Real>(mesh: &EikonalMeshView, time: &[T]) -> Option<Latest> {
-    let finite = time.iter().enumerate().map(|(node, t)| (t.to_f64(), node)).filter(|(t, _)| t.is_finite());
-    let order = |a: &(f64, usize), b: &(f64, usize)| {
-        a.0.total_cmp(&b.0).then(mesh.original_node[b.1].cmp(&mesh.original_node[a.1]))
-    };
-    let (time, node) = finite.max_by(order)?;
-    Some(Latest { node: mesh.node_labels[node], index: mesh.original_node[node], time, position: mesh.point(node) })
 }

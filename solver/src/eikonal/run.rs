@@ -9,72 +9,18 @@ use pogo_formats::eikonal::{BLOCKED, EikonalMeshView, EikonalSetup, Symmetric, m
 use pogo_formats::words::{counted, grouped};
 use pogo_formats::write::npy::Number;
 use pogo_formats::write::summary::{Ending, Status};
-use pogo_kernels::eikonal::{EikonalError, EikonalProblem, EikonalSettings, Metrics, exact_ball};
+use pogo_kernels::eikonal::{EikonalProblem, EikonalSettings, Metrics};
 use pogo_kernels::simd::Real;
 
+use super::context::Context;
 use super::engine::Engine;
 use super::{many, results, starts};
 use crate::RunSummary;
 use crate::call::Call;
 use crate::config::Precision;
-use crate::error::{Kept, SolveError};
+use crate::error::SolveError;
 use crate::folder::{ResultFolder, peak_memory};
 use crate::observe::Observer;
-
-/// What one run has at hand while it solves and writes.
-pub(super) struct Context<'a> {
-    pub setup: &'a EikonalSetup,
-    pub call: &'a Call<'a>,
-    pub problem: EikonalProblem<'a>,
-    pub domains: &'a SubDomainsView<'a>,
-}
-
-impl Context<'_> {
-    /// The error of a solve: a device that is lost leaves nothing.
-    pub fn failed(&self, error: EikonalError) -> SolveError {
-        match error {
-            EikonalError::Device(source) => SolveError::DeviceLost { source, kept: Kept::Nothing },
-            error => self.call.refuse(error),
-        }
-    }
-
-    /// The model's settings as the kernel takes them.
-    fn kernel_settings(&self) -> EikonalSettings {
-        let settings = &self.setup.settings;
-        EikonalSettings {
-            tolerance: settings.tolerance,
-            local_solver: settings.local_solver,
-            decomposition: settings.decomposition,
-            ..EikonalSettings::default()
-        }
-    }
-
-    /// Starts, those of the exact balls included.
-    pub fn with_balls(&self, starts: Vec<(u32, f64)>) -> Vec<(u32, f64)> {
-        match self.setup.settings.exact_radius {
-            radius if radius > 0.0 => exact_ball(&self.problem, &starts, radius),
-            _ => starts,
-        }
-    }
-
-    /// A warning about elements that block the wave within the balls round `starts`; `with_balls` are the nodes of the balls.
-    fn blocked_in_balls(&self, starts: &[(u32, f64)], with_balls: &[(u32, f64)]) -> Option<String> {
-        let (mesh, radius) = (&self.problem.mesh, self.setup.settings.exact_radius);
-        let mut inside = vec![false; mesh.n_nodes()];
-        with_balls.iter().for_each(|&(node, _)| inside[node as usize] = true);
-        starts.iter().for_each(|&(node, _)| inside[node as usize] = false);
-        let reached = |&e: &usize| mesh.nodes(e).iter().any(|&node| inside[node as usize]);
-        let blocked = (0..mesh.n_elements()).filter(|&e| self.problem.metrics.of(e).is_none());
-        let n = blocked.filter(reached).count();
-        (n > 0).then(|| {
-            let which = counted(n, "element");
-            format!(
-                "within the exact radius of {radius} lie {which} without speed: behind them times are those of straight \
-                 lines, too early; a smaller radius leaves them out"
-            )
-        })
-    }
-}
 
 /// Runs a model and writes its results.
 ///
@@ -132,7 +78,10 @@ fn solve<T: Real + Number>(
     began: Instant,
 ) -> Result<(), SolveError> {
     let Context { setup, call, problem, .. } = context;
-    let engine = Engine::<T>::new(problem, &context.kernel_settings(), &call.device, observer);
+    let of_model = &setup.settings;
+    let (tolerance, local_solver) = (of_model.tolerance, of_model.local_solver);
+    let settings = EikonalSettings { tolerance, local_solver, ..EikonalSettings::default() };
+    let engine = Engine::<T>::new(problem, &settings, of_model.decomposition, &call.device, observer);
     let mut engine = engine.map_err(|error| call.refuse(error))?;
     summary.device = engine.name();
     observer.note(&format!("on {}", summary.device));

@@ -1,26 +1,23 @@
 //! The Eikonal equation on a CUDA device: one launch from the starts to the times, the host does not take part.
 //!
-//! There are two forms. The *active list* (active.cu; wide.cu, faster, for tetrahedra in single precision) takes the nodes of a
-//! sweep from the whole mesh, for several sets of starts at once; it gives the same bits on every run. *Sub-domains*
-//! (domains.cu) are the paper's two approaches; their last bits may differ from run to run. See README.md beside this file.
+//! The *active list* (active.cu; wide.cu, faster, for tetrahedra in single precision) takes the nodes of a sweep from the whole
+//! mesh, for several sets of starts at once; it gives the same bits on every run. The paper's approaches to sub-domains
+//! (domains.cu) are set up by [`papers::eikonal`](crate::papers::eikonal). See README.md beside this file.
 
-mod layout;
+pub(crate) mod layout;
 
 use std::time::Instant;
 
-use super::problem::{
-    Arrival, Decomposition, EikonalError, EikonalProblem, EikonalSettings, LocalSolver, Statistics, first_time,
-};
-use super::products::{Eighteen, OnTheFly, Six, Three};
-use super::{check, edge_time};
-use crate::simd::Real;
-use pogo_formats::domains::SubDomainsView;
 use pogo_formats::eikonal::EikonalMeshView;
 
+use super::problem::{Arrival, EikonalError, EikonalProblem, EikonalSettings, LocalSolver, Statistics, first_time};
+use super::products::{Eighteen, OnTheFly, Squares, StoredElements};
+use super::{check, edge_time};
 use crate::device::layout::{Out, Pointer};
 use crate::device::{
     Arena, Buffer, DeviceError, Gpu, Kernel, MemoryReport, Module, Plain as _, Slice, Stream, arguments,
 };
+use crate::simd::Real;
 use layout::*;
 
 /// Most sweeps before a solve is given up: more than any mesh needs.
@@ -43,8 +40,6 @@ pub struct GpuSettings {
     pub wide: bool,
     /// As in [`EikonalSettings::window`]; more sweeps cost more here than more local solves.
     pub window: f64,
-    /// Sweeps of a sub-domain between two exchanges, in the second approach.
-    pub inner: u32,
     /// Largest number of active nodes of a set of starts, for each multiprocessor, for which a sweep ignores the time window.
     /// Only in the fastest form.
     pub window_free: u32,
@@ -52,7 +47,7 @@ pub struct GpuSettings {
 
 impl Default for GpuSettings {
     fn default() -> Self {
-        Self { ordinal: 0, sets: 8, wide: true, window: 4.0, inner: 1, window_free: 32 }
+        Self { ordinal: 0, sets: 8, wide: true, window: 4.0, window_free: 32 }
     }
 }
 
@@ -61,7 +56,7 @@ const COUNTERS: usize = 8;
 const LISTS: usize = 6 * MOST_SETS as usize;
 
 /// What a form has beside the elements.
-enum FormParams<T: Real> {
+pub(crate) enum FormParams<T: Real> {
     /// An active list of the whole mesh.
     Active(Box<SweepParams<T>>),
     /// The sub-domains of the block file.
@@ -93,18 +88,42 @@ pub fn gpu_modules(single: bool) -> Vec<&'static str> {
     if single { vec!["eikonal_wide"] } else { vec!["eikonal_active_f64"] }
 }
 
-/// What a mesh needs on a device, bytes.
-struct Needs {
-    /// Elements, and the tables of sub-domains.
-    fixed: u64,
-    /// A set of starts.
-    set: u64,
-    /// What a node needs of its elements, once for each of their corners.
-    wide: u64,
+/// Elements on a device.
+pub(crate) struct DeviceElements<T> {
+    pub stored: Stored<T>,
+    /// First of the elements round each node in `incident`, and the end.
+    pub incident_first: Slice<u32>,
+    pub incident: Slice<u32>,
+    nodes: Slice<u32>,
+    numbers: Slice<T>,
 }
 
-impl Needs {
-    fn new<T>(mesh: &EikonalMeshView, domains: Option<&SubDomainsView>, solver: LocalSolver, shift: u32) -> Self {
+impl<T: Real> DeviceElements<T> {
+    /// Puts elements on the device.
+    pub fn new(problem: &EikonalProblem, solver: LocalSolver, arena: &mut Arena) -> Result<Self, DeviceError> {
+        let mesh = &problem.mesh;
+        let nodes = arena.copy("nodes of elements", mesh.elements)?;
+        let mut stored = Stored { nodes: nodes.at(), ..Stored::zeroed() };
+        let of_mesh = StoredElements::<T>::new(problem, solver);
+        let numbers = match &of_mesh {
+            StoredElements::Three(Squares(numbers)) => numbers.as_flattened(),
+            StoredElements::Six(Squares(numbers)) => numbers.as_flattened(),
+            StoredElements::Eighteen(Eighteen(numbers)) => numbers.as_flattened(),
+            StoredElements::OnTheFly(OnTheFly { point, metric }) => {
+                let point: Vec<T> = point.iter().flat_map(|&[x, y, z]| [x, y, z, T::default()]).collect();
+                stored.point = arena.copy("positions", &point)?.at();
+                metric.as_flattened()
+            }
+        };
+        let numbers = arena.copy("numbers of elements", numbers)?;
+        stored.numbers = numbers.at();
+        let incident = arena.copy("incident elements", mesh.incident)?;
+        let incident_first = arena.copy("first incident elements", mesh.incident_first)?;
+        Ok(Self { stored, incident_first, incident, nodes, numbers })
+    }
+
+    /// Bytes that they take.
+    pub fn bytes(mesh: &EikonalMeshView, solver: LocalSolver) -> u64 {
         let (n, number) = (mesh.n_nodes(), size_of::<T>());
         let numbers_of_element = match (mesh.corners, solver) {
             (3, _) => 3,
@@ -112,142 +131,116 @@ impl Needs {
             _ => 6,
         };
         let element_bytes = 4 * mesh.corners + number * numbers_of_element;
-        let of_domains =
-            domains.map_or(0, |domains| 4 * (mesh.neighbours.len() + 3 * domains.halo.len() + 4 * n) + number * n);
         let points = if solver == LocalSolver::OnTheFly { 4 * number * n } else { 0 };
-        let set = if domains.is_some() { number * n } else { ((4 * number + 8) << shift) + number * n };
-        Self {
-            fixed: (element_bytes * mesh.n_elements() + 4 * mesh.incident.len() + 4 * n + of_domains + points) as u64,
-            set: set as u64,
-            wide: 36 * mesh.incident.len() as u64,
-        }
+        (element_bytes * mesh.n_elements() + 4 * mesh.incident.len() + 4 * n + points) as u64
     }
 }
 
-/// Nodes and numbers of elements, and which elements touch each node.
-type Elements<T> = (Slice<u32>, Slice<T>, Slice<u32>);
+/// A device that a mesh is being put on.
+pub(crate) struct Setup {
+    begin: Instant,
+    pub gpu: Gpu,
+    pub arena: Arena,
+    stream: Stream,
+    /// Bytes that are free there.
+    free: u64,
+}
 
-/// Puts elements on the device.
-fn store<T: Real>(
-    problem: &EikonalProblem,
-    solver: LocalSolver,
-    arena: &mut Arena,
-) -> Result<(Stored<T>, Elements<T>), DeviceError> {
-    let (mesh, metrics) = (&problem.mesh, &problem.metrics);
-    let nodes = arena.copy("nodes of elements", mesh.elements)?;
-    let mut stored = Stored { nodes: nodes.at(), ..Stored::zeroed() };
-    let numbers = match (mesh.corners, solver) {
-        (3, _) => arena.copy("numbers of elements", Three::<T>::new(mesh, metrics).0.as_flattened())?,
-        (_, LocalSolver::Six) => arena.copy("numbers of elements", Six::<T>::new(mesh, metrics).0.as_flattened())?,
-        (_, LocalSolver::Eighteen) => {
-            arena.copy("numbers of elements", Eighteen::<T>::new(mesh, metrics).0.as_flattened())?
+impl Setup {
+    pub fn new(ordinal: u32) -> Result<Self, DeviceError> {
+        let begin = Instant::now();
+        let gpu = Gpu::open(ordinal)?;
+        let free = gpu.free_memory()?.saturating_sub(RESERVE);
+        Ok(Self { begin, arena: Arena::default(), stream: Stream::new()?, gpu, free })
+    }
+
+    /// Checks that there is room for so many bytes.
+    pub fn require(&self, needed: u64) -> Result<(), DeviceError> {
+        if needed <= self.free {
+            return Ok(());
         }
-        (_, LocalSolver::OnTheFly) => {
-            let of_mesh = OnTheFly::<T>::new(mesh, metrics);
-            let point: Vec<T> = of_mesh.point.iter().flat_map(|&[x, y, z]| [x, y, z, T::default()]).collect();
-            stored.point = arena.copy("positions", &point)?.at();
-            arena.copy("numbers of elements", of_mesh.metric.as_flattened())?
-        }
-    };
-    stored.numbers = numbers.at();
-    Ok((stored, (nodes, numbers, arena.copy("incident elements", mesh.incident)?)))
+        Err(DeviceError::Memory { name: self.gpu.name.clone(), needed, free: self.free, advice: ADVICE })
+    }
+
+    /// A solver of up to `sets` sets of starts at once.
+    pub fn finish<T: Real>(
+        mut self,
+        (module, kernel): (Module, Kernel),
+        form: FormParams<T>,
+        (sets, n_nodes): (usize, usize),
+        tolerance: f64,
+    ) -> Result<GpuSolver<T>, DeviceError> {
+        Ok(GpuSolver {
+            small: Buffer::zeros(COUNTERS + LISTS + 4 + 64)?,
+            time: self.arena.zeros("times", sets * n_nodes)?,
+            n_nodes,
+            sets,
+            keep: T::from_f64(1.0 - tolerance),
+            setup_seconds: self.begin.elapsed().as_secs_f64(),
+            memory: self.arena.report(),
+            _module: module,
+            kernel,
+            form,
+            _arena: self.arena,
+            stream: self.stream,
+            gpu: self.gpu,
+        })
+    }
 }
 
 impl<T: Real> GpuSolver<T> {
     /// Copies everything to the device.
     ///
     /// # Errors
-    /// Arrays that do not fit the mesh; no device, too little memory on it, sub-domains too large for its shared memory.
+    /// Arrays that do not fit the mesh; no device, or too little memory on it.
     pub fn new(
         problem: &EikonalProblem,
         settings: &EikonalSettings,
         device: &GpuSettings,
     ) -> Result<Self, EikonalError> {
         check(problem)?;
-        let begin = Instant::now();
-        let gpu = Gpu::open(device.ordinal)?;
-        let mesh = &problem.mesh;
-        let n = mesh.n_nodes();
-        let domains = problem.domains.as_ref().filter(|_| settings.decomposition.by_domains());
-        // Tables of sub-domains have six products.
-        let solver = if domains.is_some() { LocalSolver::Six } else { settings.local_solver };
+        let mut setup = Setup::new(device.ordinal)?;
+        let (mesh, solver) = (&problem.mesh, settings.local_solver);
+        let (n, number) = (mesh.n_nodes(), size_of::<T>());
         let shift = n.next_power_of_two().trailing_zeros();
         let most_sets = (MOST_SETS as usize).min(1 << (32 - shift).min(16));
-        let mut sets = if domains.is_some() { 1 } else { device.sets.clamp(1, most_sets) };
-
-        let needs = Needs::new::<T>(mesh, domains, solver, shift);
-        let free = gpu.free_memory()?.saturating_sub(RESERVE);
-        while sets > 1 && needs.fixed + sets as u64 * needs.set > free {
+        let mut sets = device.sets.clamp(1, most_sets);
+        let of_set = ((4 * number + 8) << shift) + number * n;
+        let needed = |sets: usize| DeviceElements::<T>::bytes(mesh, solver) + (sets * of_set) as u64;
+        while sets > 1 && needed(sets) > setup.free {
             sets /= 2;
         }
-        let needed = needs.fixed + sets as u64 * needs.set;
-        if needed > free {
-            return Err(DeviceError::Memory { name: gpu.name.clone(), needed, free, advice: ADVICE }.into());
-        }
+        setup.require(needed(sets))?;
+        // The fastest form takes 36 B more for each corner of an element.
         let wide = device.wide
-            && size_of::<T>() == 4
+            && number == 4
             && mesh.corners == 4
             && solver == LocalSolver::Six
-            && domains.is_none()
             && fits_wide(mesh, sets)
-            && needed + needs.wide <= free;
+            && needed(sets) + 36 * mesh.incident.len() as u64 <= setup.free;
 
-        let stream = Stream::new()?;
-        let mut arena = Arena::default();
-        let (stored, (nodes, numbers, incident)) = store::<T>(problem, solver, &mut arena)?;
-        let incident_first = arena.copy("first incident elements", mesh.incident_first)?;
-        let (module, kernel, form) = if let Some(domains) = domains {
-            let first = settings.decomposition == Decomposition::First;
-            let (module, kernel, most_own) = domain_kernel::<T>(&gpu, mesh.corners, domains, first)?;
-            let most = DomainParams {
-                stored,
-                incident_first: incident_first.at(),
-                incident: incident.at(),
-                most_own,
-                inner: device.inner.max(1),
-                ..DomainParams::zeroed()
-            };
-            (module, kernel, FormParams::Domains(Box::new(put_domains(mesh, domains, first, most, &mut arena)?)))
-        } else {
-            let (module, kernel) = sweep_kernel::<T>(&gpu, mesh.corners, solver, wide)?;
-            let slots = sets << shift;
-            let words = slots * 2 * size_of::<T>() / 4;
-            let mut record = || arena.zeros::<u32>("records", words);
-            let record = [record()?, record()?].map(|record| Out::<Record>::from_address(record.pointer()));
-            let mut list = || arena.zeros::<u32>("lists", slots);
-            let list = [list()?.at(), list()?.at()];
-            let mut params = SweepParams {
-                stored,
-                incident_first: incident_first.at(),
-                incident: incident.at(),
-                record,
-                list,
-                shift,
-                window: T::from_f64(device.window * edge_time(problem)),
-                window_free: device.window_free * gpu.multiprocessors,
-                ..SweepParams::zeroed()
-            };
-            if wide {
-                let tables = widen((&gpu, &stream), &module, (nodes, numbers, incident), &mut arena)?;
-                (params.wide, params.n_incident) = (tables.at(), incident.len() as u64);
-            }
-            (module, kernel, FormParams::Active(Box::new(params)))
+        let elements = DeviceElements::<T>::new(problem, solver, &mut setup.arena)?;
+        let (module, kernel) = sweep_kernel::<T>(&setup.gpu, mesh.corners, solver, wide)?;
+        let slots = sets << shift;
+        let arena = &mut setup.arena;
+        let mut record = || arena.zeros::<u32>("records", slots * 2 * number / 4);
+        let record = [record()?, record()?].map(|record| Out::<Record>::from_address(record.pointer()));
+        let mut params = SweepParams {
+            stored: elements.stored,
+            incident_first: elements.incident_first.at(),
+            incident: elements.incident.at(),
+            record,
+            list: [arena.zeros::<u32>("lists", slots)?.at(), arena.zeros::<u32>("lists", slots)?.at()],
+            shift,
+            window: T::from_f64(device.window * edge_time(problem)),
+            window_free: device.window_free * setup.gpu.multiprocessors,
+            ..SweepParams::zeroed()
         };
-        Ok(Self {
-            small: Buffer::zeros(COUNTERS + LISTS + 4 + 64)?,
-            time: arena.zeros("times", sets * n)?,
-            n_nodes: n,
-            sets,
-            keep: T::from_f64(1.0 - settings.tolerance),
-            setup_seconds: begin.elapsed().as_secs_f64(),
-            memory: arena.report(),
-            _module: module,
-            kernel,
-            form,
-            _arena: arena,
-            stream,
-            gpu,
-        })
+        if wide {
+            params.wide = widen(&mut setup, &module, &elements)?.at();
+            params.n_incident = elements.incident.len() as u64;
+        }
+        Ok(setup.finish((module, kernel), FormParams::Active(Box::new(params)), (sets, n), settings.tolerance)?)
     }
 
     /// Name of the device.
@@ -413,74 +406,6 @@ fn sweep_kernel<T>(
     Ok((module, kernel))
 }
 
-/// The kernel of sub-domains in the first or the second approach, and the most own nodes of one.
-fn domain_kernel<T>(
-    gpu: &Gpu,
-    corners: usize,
-    domains: &SubDomainsView,
-    first: bool,
-) -> Result<(Module, Kernel, u32), EikonalError> {
-    let module = gpu.module(if size_of::<T>() == 8 { "eikonal_domains_f64" } else { "eikonal_domains_f32" })?;
-    let most_own = (0..domains.n_domains()).map(|d| domains.n_own(d) as u32).max().unwrap_or(0);
-    let (name, shared) = match (first, corners) {
-        (true, 3) => ("first_three", 0),
-        (true, _) => ("first_six", 0),
-        (false, 3) => ("second_three", second_shared::<T>(most_own)),
-        (false, _) => ("second_six", second_shared::<T>(most_own)),
-    };
-    let kernel = Kernel::new(gpu, &module, name, shared).map_err(|error| match error {
-        DeviceError::Shared { name, .. } => EikonalError::DomainSize { name, nodes: most_own },
-        error => error.into(),
-    })?;
-    Ok((module, kernel, most_own))
-}
-
-/// Tables of the block file as they are, and the state of the sweeps. `parts`: the first approach, whose lists are of parts of
-/// sub-domains.
-fn put_domains<T: Real>(
-    mesh: &EikonalMeshView,
-    domains: &SubDomainsView,
-    parts: bool,
-    params: DomainParams<T>,
-    arena: &mut Arena,
-) -> Result<DomainParams<T>, DeviceError> {
-    let (n, n_domains) = (mesh.n_nodes(), domains.n_domains());
-    let node_first = domains.starts();
-    let halo_first: Vec<u32> = (0..=n_domains).map(|domain| domains.halo_first(domain) as u32).collect();
-    // Messages by owner: owner and reader, and of each node its local number at both.
-    let (mut pairs, mut pair_first, mut entries) = (Vec::new(), vec![0_u32], Vec::new());
-    for message in (0..n_domains).flat_map(|domain| domains.sent(domain)) {
-        pairs.push([message.owner, message.reader]);
-        let first = (domains.n_own(message.reader as usize) + message.halo_first) as u32;
-        let owner = node_first[message.owner as usize];
-        entries.extend(message.items.iter().zip(first..).map(|(node, there)| [node - owner, there]));
-        pair_first.push(entries.len() as u32);
-    }
-    // Two words a part.
-    let list = if parts { 2 * (n / PART as usize + n_domains) } else { n_domains };
-    Ok(DomainParams {
-        neighbour_first: arena.copy("first neighbours", mesh.neighbour_first)?.at(),
-        neighbours: arena.copy("neighbours", mesh.neighbours)?.at(),
-        node_first: arena.copy("first own nodes", &node_first)?.at(),
-        halo_first: arena.copy("first halo nodes", &halo_first)?.at(),
-        halo: arena.copy("halo", domains.halo)?.at(),
-        sent_first: arena.copy("first pairs", domains.sent_first)?.at(),
-        pair_first: arena.copy("first entries of pairs", &pair_first)?.at(),
-        pair: arena.copy("pairs", &pairs)?.at(),
-        entries: arena.copy("entries of pairs", &entries)?.at(),
-        bits: arena.zeros::<T>("times as words", n)?.at(),
-        news: arena.zeros::<u32>("news", (n + domains.halo.len()).div_ceil(32))?.at(),
-        changed: arena.zeros::<u32>("changed", n + n_domains)?.at(),
-        active: arena.zeros::<u32>("active nodes", if parts { 2 * n } else { 0 })?.at(),
-        n_active: arena.zeros::<u32>("numbers of active nodes", 2 * n_domains)?.at(),
-        list: [arena.zeros::<u32>("lists", list)?.at(), arena.zeros::<u32>("lists", list)?.at()],
-        mark: arena.zeros::<u32>("marks", n_domains)?.at(),
-        n_domains: n_domains as u32,
-        n_pairs: domains.n_messages() as u32,
-        ..params
-    })
-}
-
 /// The bits of a number, low word first.
 fn push_bits<T: Real>(to: &mut Vec<u32>, value: T) {
     if size_of::<T>() == 8 {
@@ -489,11 +414,6 @@ fn push_bits<T: Real>(to: &mut Vec<u32>, value: T) {
     } else {
         to.push((value.to_f64() as f32).to_bits());
     }
-}
-
-/// Shared memory of the second approach, bytes: times, list, and two bits a node (domains.cu).
-fn second_shared<T>(most_own: u32) -> u32 {
-    most_own.saturating_mul(size_of::<T>() as u32 + 4).saturating_add(8 * most_own.div_ceil(32))
 }
 
 /// Whether the elements round any nodes that a thread block of wide.cu may take at once find places on its list, 32 a place.
@@ -506,19 +426,15 @@ fn fits_wide(mesh: &EikonalMeshView, sets: usize) -> bool {
 }
 
 /// What each node needs of the elements round it, put together on the device.
-fn widen<T: Real>(
-    (gpu, stream): (&Gpu, &Stream),
-    module: &Module,
-    (nodes, numbers, incident): Elements<T>,
-    arena: &mut Arena,
-) -> Result<Slice<u32>, DeviceError> {
-    let n = incident.len();
-    let wide = arena.zeros::<u32>("elements by corner", 9 * n)?;
-    let kernel = Kernel::new(gpu, module, "widen", 0)?;
-    let (incident, nodes, numbers) = (incident.pointer(), nodes.pointer(), numbers.pointer());
-    let (to, n_incident, blocks) = (wide.pointer(), n as u64, n.div_ceil(256).max(1) as u32);
+fn widen<T: Real>(setup: &mut Setup, module: &Module, elements: &DeviceElements<T>) -> Result<Slice<u32>, DeviceError> {
+    let n = elements.incident.len();
+    let wide = setup.arena.zeros::<u32>("elements by corner", 9 * n)?;
+    let kernel = Kernel::new(&setup.gpu, module, "widen", 0)?;
+    let (incident, nodes) = (elements.incident.pointer(), elements.nodes.pointer());
+    let (numbers, to, n_incident) = (elements.numbers.pointer(), wide.pointer(), n as u64);
+    let blocks = n.div_ceil(256).max(1) as u32;
     // SAFETY: what `widen` takes, in its order; `wide` is as long as it writes.
-    unsafe { kernel.launch(stream, blocks, &mut arguments![incident, nodes, numbers, to, n_incident])? };
-    stream.synchronize()?;
+    unsafe { kernel.launch(&setup.stream, blocks, &mut arguments![incident, nodes, numbers, to, n_incident])? };
+    setup.stream.synchronize()?;
     Ok(wide)
 }

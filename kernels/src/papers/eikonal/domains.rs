@@ -1,39 +1,82 @@
-//! Sub-domains that are computed apart and exchange the times that fell (Section 6.3 of Ganellari et al.).
+//! Sub-domains on a CPU.
 //!
 //! A sub-domain keeps the times of its own nodes and of its halo. It computes the times of its own nodes out of the
 //! elements round them. Where the time of an own node falls, the owner sends it to the sub-domains that read the node;
-//! these look at their own neighbours of it in the next sweep.
-//!
-//! In the *first* approach threads share the active nodes of all sub-domains, and a sweep uses the times of the sweep
-//! before. In the *second* a sub-domain stays with one thread, which uses its own new times at once.
-//!
-//! Times have the same bits for every number of threads. On a CPU this is for comparison: [`sweep`](super::sweep) is
-//! faster.
+//! these look at their own neighbours of it in the next sweep. Times have the same bits for every number of threads.
 
 use std::ops::Range;
 use std::time::Instant;
 
-use rayon::prelude::*;
-
-use super::problem::{Arrival, EikonalError, Statistics, first_time};
-use super::products::Elements;
-use crate::exchange::{Exchange, append, read};
-use crate::simd::{Portable, Real};
 use pogo_formats::domains::SubDomainsView;
 use pogo_formats::eikonal::EikonalMeshView;
+use rayon::prelude::*;
+
+use crate::eikonal::problem::first_time;
+use crate::eikonal::products::{Elements, StoredElements};
+use crate::eikonal::{Arrival, EikonalError, EikonalProblem, EikonalSettings, Statistics, check};
+use crate::exchange::{Exchange, append, read};
+use crate::simd::{Portable, Real};
+
+/// How threads share the sub-domains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Approach {
+    /// Threads share the active nodes of all sub-domains. A sweep uses the times of the sweep before.
+    First,
+    /// A sub-domain stays with one thread, which uses its own new times at once.
+    Second,
+}
+
+/// A mesh in sub-domains that is ready to be solved for one or many sets of starts.
+pub struct SubDomainSolver<'a, T: Real> {
+    mesh: EikonalMeshView<'a>,
+    domains: SubDomainsView<'a>,
+    stored: StoredElements<T>,
+    tolerance: f64,
+    approach: Approach,
+}
+
+impl<'a, T: Real> SubDomainSolver<'a, T> {
+    /// Computes what is stored of the elements.
+    ///
+    /// # Errors
+    /// As for [`EikonalSolver::new`](crate::eikonal::EikonalSolver::new); a problem without sub-domains.
+    pub fn new(
+        problem: &EikonalProblem<'a>,
+        settings: &EikonalSettings,
+        approach: Approach,
+    ) -> Result<Self, EikonalError> {
+        check(problem)?;
+        let domains = problem.domains.ok_or(EikonalError::Length { what: "sub-domains", found: 0, expected: 1 })?;
+        let stored = StoredElements::new(problem, settings.local_solver);
+        Ok(Self { mesh: problem.mesh.clone(), domains, stored, tolerance: settings.tolerance, approach })
+    }
+
+    /// Solves for one set of starts: nodes with their times.
+    ///
+    /// # Errors
+    /// No start, a start at no node or at no time.
+    pub fn solve(&self, starts: &[(u32, f64)]) -> Result<Arrival<T>, EikonalError> {
+        match &self.stored {
+            StoredElements::Six(elements) => Domains::<_, _, 4>::new(self, elements).run(starts),
+            StoredElements::Eighteen(elements) => Domains::<_, _, 4>::new(self, elements).run(starts),
+            StoredElements::OnTheFly(elements) => Domains::<_, _, 4>::new(self, elements).run(starts),
+            StoredElements::Three(elements) => Domains::<_, _, 3>::new(self, elements).run(starts),
+        }
+    }
+}
 
 /// First approach: active nodes that one task takes.
 const NODES_OF_TASK: usize = 64;
 
-/// A mesh cut into sub-domains.
-pub(super) struct Domains<'a, T: Real, E: Elements<T, N>, const N: usize> {
+/// A mesh cut into sub-domains, with what is stored of its elements.
+struct Domains<'a, T: Real, E: Elements<T, N>, const N: usize> {
     mesh: &'a EikonalMeshView<'a>,
     nodes: &'a [[u32; N]],
     elements: &'a E,
     domains: SubDomainsView<'a>,
     /// 1 − tolerance.
     keep: T,
-    first_approach: bool,
+    approach: Approach,
     exchange: Exchange,
 }
 
@@ -79,20 +122,21 @@ struct Found<T> {
 }
 
 impl<'a, T: Real, E: Elements<T, N>, const N: usize> Domains<'a, T, E, N> {
-    pub fn new(
-        mesh: &'a EikonalMeshView<'a>,
-        elements: &'a E,
-        domains: SubDomainsView<'a>,
-        tolerance: f64,
-        first_approach: bool,
-    ) -> Self {
-        let exchange = Exchange::of(&domains);
-        let nodes = mesh.elements.as_chunks::<N>().0;
-        Self { mesh, nodes, elements, domains, keep: T::from_f64(1.0 - tolerance), first_approach, exchange }
+    fn new(solver: &'a SubDomainSolver<'a, T>, elements: &'a E) -> Self {
+        let SubDomainSolver { mesh, domains, tolerance, approach, .. } = solver;
+        Self {
+            mesh,
+            nodes: mesh.elements.as_chunks::<N>().0,
+            elements,
+            domains: *domains,
+            keep: T::from_f64(1.0 - tolerance),
+            approach: *approach,
+            exchange: Exchange::of(domains),
+        }
     }
 
     /// Solves for the starts.
-    pub fn run(&self, starts: &[(u32, f64)]) -> Result<Arrival<T>, EikonalError> {
+    fn run(&self, starts: &[(u32, f64)]) -> Result<Arrival<T>, EikonalError> {
         let begin = Instant::now();
         let first = first_time(starts, self.mesh.n_nodes())?;
         let n_domains = self.domains.n_domains();
@@ -166,7 +210,7 @@ impl<'a, T: Real, E: Elements<T, N>, const N: usize> Domains<'a, T, E, N> {
 
     /// Computes the active nodes of all sub-domains once.
     fn sweep(&self, parts: &[Part<T>], active: &[usize]) -> Vec<Found<T>> {
-        if !self.first_approach {
+        if self.approach == Approach::Second {
             return active.par_iter().map(|&domain| self.in_turn(domain, &parts[domain])).collect();
         }
         let tasks = active.iter().flat_map(|&domain| {

@@ -1,0 +1,93 @@
+use pogo_formats::eikonal::sub_domains;
+
+use super::*;
+use crate::eikonal::tests::gpu::apart;
+use crate::eikonal::tests::{patchwork, problem, worst};
+use crate::eikonal::{BLOCKED, EikonalProblem, EikonalSettings, solve};
+use crate::simd::Real;
+use crate::test_meshes::{surface, tensors};
+
+/// Both approaches of the paper, by the interfaces of the block file, give the times of the whole mesh; whatever the threads.
+#[test]
+fn sub_domains_that_exchange_give_the_same_times() {
+    let (cube, metrics) = patchwork(12);
+    let mut blocked = metrics.clone();
+    for e in 0..blocked.len() {
+        if cube.view().nodes(e).iter().all(|&node| (cube.view().point(node as usize)[0] - 0.5).abs() < 0.12) {
+            blocked[e] = BLOCKED;
+        }
+    }
+    let sheet = surface(30, 0.25, |x, y| [x.cos(), x.sin(), y]);
+    let sheet_metric = [tensors([3.0, 2.0, 1.0]).1];
+    for (mesh, metrics) in [(&cube, &metrics[..]), (&cube, &blocked[..]), (&sheet, &sheet_metric[..])] {
+        let n = mesh.original_node.len();
+        let starts = [(5, 1.0), (n as u32 / 3, 1.3)];
+        let whole = solve::<f64>(&problem(mesh, metrics), &starts, &EikonalSettings::default()).unwrap();
+        for n_domains in [1, 9, 74, n] {
+            let mut node_first: Vec<u32> = (0..=n_domains).map(|d| (d * n / n_domains) as u32).collect();
+            // An empty sub-domain.
+            node_first.insert(n_domains / 2, node_first[n_domains / 2]);
+            let domains = sub_domains("morton", &node_first, mesh);
+            let problem = EikonalProblem { domains: Some(domains.view()), ..problem(mesh, metrics) };
+            for approach in [Approach::First, Approach::Second] {
+                let solver = SubDomainSolver::<f64>::new(&problem, &EikonalSettings::default(), approach).unwrap();
+                let solve_on = |threads| {
+                    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                    pool.install(|| solver.solve(&starts)).unwrap()
+                };
+                let arrival = solve_on(2);
+                assert!(worst(&arrival.time, &whole.time) < 1e-13, "{n_domains}, {approach:?}");
+                assert_eq!(arrival.unreached, whole.unreached);
+                assert_eq!(arrival.time, solve_on(1).time);
+                let statistics = &arrival.statistics;
+                assert_eq!(statistics.active_domains.len(), statistics.sweeps as usize);
+                assert_eq!(statistics.active_domains.iter().sum::<u32>(), statistics.active_sweeps.iter().sum::<u32>());
+            }
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn sub_domains_on_a_device_give_the_times_of_the_cpu() {
+    on_a_device::<f32>("f32", 6e-6);
+    on_a_device::<f64>("f64", 1e-13);
+}
+
+fn on_a_device<T: Real>(precision: &str, limit: f64) {
+    let (cube, metrics) = patchwork(24);
+    let sheet = surface(60, 0.25, |x, y| [x.cos(), x.sin(), y]);
+    let sheet_metric = [tensors([3.0, 2.0, 1.0]).1];
+    let mut blocked = metrics.clone();
+    for e in 0..blocked.len() {
+        if cube.view().nodes(e).iter().all(|&node| (cube.view().point(node as usize)[0] - 0.5).abs() < 0.07) {
+            blocked[e] = BLOCKED;
+        }
+    }
+    for (name, mesh, metrics) in
+        [("cube", &cube, &metrics[..]), ("cube with a wall", &cube, &blocked[..]), ("sheet", &sheet, &sheet_metric[..])]
+    {
+        let n = mesh.original_node.len();
+        let starts = [(5, 1.0), (n as u32 / 3, 1.3)];
+        let reference = solve::<T>(&problem(mesh, metrics), &starts, &EikonalSettings::default()).unwrap();
+        for n_domains in [1, 9, 74, 2700] {
+            let node_first: Vec<u32> = (0..=n_domains).map(|d| (d * n / n_domains) as u32).collect();
+            let domains = sub_domains("morton", &node_first, mesh);
+            let problem = EikonalProblem { domains: Some(domains.view()), ..problem(mesh, metrics) };
+            for (approach, inner) in
+                [(Approach::First, 1), (Approach::Second, 1), (Approach::Second, 4), (Approach::Second, 100_000)]
+            {
+                let device = GpuDomainSettings { ordinal: 0, approach, inner };
+                let mut solver = sub_domains_on_gpu::<T>(&problem, &EikonalSettings::default(), &device).unwrap();
+                let arrival = solver.solve(&starts).unwrap();
+                let apart = apart(&arrival.time, &reference.time);
+                eprintln!(
+                    "{precision}, {name}, {n_domains} sub-domains, {approach:?}, {inner} inner: {apart:.1e} apart, {} rounds, {} solves",
+                    arrival.statistics.sweeps, arrival.statistics.local_solves
+                );
+                assert!(apart < limit, "{name}, {n_domains} sub-domains: {apart:e}");
+                assert_eq!(arrival.unreached, reference.unreached);
+            }
+        }
+    }
+}
