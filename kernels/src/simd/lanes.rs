@@ -80,8 +80,11 @@ pub(crate) trait ScatterLanes: Lanes {
     /// # Safety
     /// They must be readable and writable.
     unsafe fn add_to_record_starts(self, to: *mut Self::Scalar);
-    /// The reverse of [`columns`](Lanes::columns).
-    fn rows_of(columns: [Self; 4]) -> [Self; 4];
+    /// The reverse of [`columns`](Lanes::columns), which undoes itself.
+    #[inline(always)]
+    fn rows_of(columns: [Self; 4]) -> [Self; 4] {
+        Self::columns(columns)
+    }
     /// Adds to records, or subtracts from them.
     ///
     /// # Safety
@@ -319,11 +322,6 @@ impl<T: Real, I: InstructionSet> ScatterLanes for Array<T, 1, I> {
     #[inline(always)]
     unsafe fn add_to_record_starts(self, _: *mut T) {
         // Half a lane is none.
-    }
-
-    #[inline(always)]
-    fn rows_of(columns: [Self; 4]) -> [Self; 4] {
-        columns
     }
 
     #[inline(always)]

@@ -12,6 +12,7 @@ mod real;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
+use std::marker::PhantomData;
 use std::sync::OnceLock;
 
 pub(crate) use lanes::{Array, Index, Lanes, Records, ScatterLanes, prefetch};
@@ -84,28 +85,24 @@ impl Level {
 
     /// Numbers in one of [`InstructionSet::Wide`].
     pub(crate) fn wide_lanes<T: Real>(self) -> usize {
-        struct Count<T>(std::marker::PhantomData<T>);
-        impl<T: Real> Kernel for Count<T> {
-            type Output = usize;
-            #[inline(always)]
-            fn run<I: InstructionSet>(self) -> usize {
-                I::Wide::<T>::N
-            }
-        }
-        self.run(Count::<T>(std::marker::PhantomData))
+        self.lanes::<T>()[0]
     }
 
     /// Numbers in one of [`InstructionSet::Narrow`].
     pub(crate) fn narrow_lanes<T: Real>(self) -> usize {
-        struct Count<T>(std::marker::PhantomData<T>);
+        self.lanes::<T>()[1]
+    }
+
+    fn lanes<T: Real>(self) -> [usize; 2] {
+        struct Count<T>(PhantomData<T>);
         impl<T: Real> Kernel for Count<T> {
-            type Output = usize;
+            type Output = [usize; 2];
             #[inline(always)]
-            fn run<I: InstructionSet>(self) -> usize {
-                I::Narrow::<T>::N
+            fn run<I: InstructionSet>(self) -> [usize; 2] {
+                [I::Wide::<T>::N, I::Narrow::<T>::N]
             }
         }
-        self.run(Count::<T>(std::marker::PhantomData))
+        self.run(Count::<T>(PhantomData))
     }
 }
 

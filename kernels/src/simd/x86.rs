@@ -346,11 +346,6 @@ impl ScatterLanes for F32x8 {
     }
 
     #[inline(always)]
-    fn rows_of(columns: [Self; 4]) -> [Self; 4] {
-        Self::columns(columns)
-    }
-
-    #[inline(always)]
     unsafe fn change_records<const ADD: bool, I: Index>(rows: [Self; 4], records: Records<f32, I>) {
         // SAFETY: the caller's promise.
         unsafe {
@@ -442,11 +437,6 @@ impl ScatterLanes for F64x4 {
             let to = to.add(4);
             _mm_storeu_pd(to, _mm_add_pd(_mm_loadu_pd(to), _mm256_extractf128_pd::<1>(self.0)));
         }
-    }
-
-    #[inline(always)]
-    fn rows_of(columns: [Self; 4]) -> [Self; 4] {
-        Self::columns(columns)
     }
 
     #[inline(always)]

@@ -7,7 +7,7 @@
 use pogo_formats::voxel::{BricksView, masks::Mask};
 use rayon::prelude::*;
 
-use super::bricks::{SLOTS, for_each_slot};
+use super::bricks::{ALL_SLOTS, SLOTS, for_each_slot};
 use super::elements::Elements;
 use super::number::Shared;
 use crate::simd::{Level, Real, same_numbers, same_numbers_mut, same_value, same_value_mut};
@@ -20,7 +20,6 @@ pub(super) type Sums<T> = [[[T; 24]; 9]; 3];
 
 /// Bits of a plane that stand at x = 0.
 const X0: u64 = 0x0101_0101_0101_0101;
-const ALL: [u64; 8] = [u64::MAX; 8];
 
 /// Masks of all bricks in rows.
 #[derive(Debug, Default)]
@@ -43,7 +42,7 @@ impl Rows {
     pub fn new(bricks: &BricksView) -> Self {
         let in_rows = |mask: &[u64]| {
             let mut out = [0; 8];
-            for_each_slot(mask, &ALL, |slot, _| {
+            for_each_slot(mask, &ALL_SLOTS, |slot, _| {
                 out[usize::from(SLOTS.voxel[slot]) / 64] |= 1 << (SLOTS.voxel[slot] % 64)
             });
             out
@@ -65,7 +64,7 @@ impl Rows {
             n += plane.count_ones();
         }
         let mut n = 0;
-        for_each_slot(&bricks.node_mask[8 * brick..8 * brick + 8], &ALL, |slot, _| {
+        for_each_slot(&bricks.node_mask[8 * brick..8 * brick + 8], &ALL_SLOTS, |slot, _| {
             let (z, bit) = (usize::from(SLOTS.voxel[slot]) / 64, SLOTS.voxel[slot] % 64);
             places[n] = (before[z] + (self.node[brick][z] & ((1 << bit) - 1)).count_ones()) as u16;
             n += 1;

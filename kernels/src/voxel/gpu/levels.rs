@@ -6,7 +6,7 @@ use pogo_formats::voxel::{BricksView, morton_position};
 use rayon::prelude::*;
 
 use super::super::Moduli;
-use super::super::multigrid::{Coarse, Factor, Level, Operator, PLACES, Packed};
+use super::super::multigrid::{Coarse, Factor, First, Level, Operator, PLACES, Packed, exponent, rounded, transposed};
 use super::super::number::Shared;
 use super::layout::*;
 use crate::device::layout::{In, Out, Pointer};
@@ -172,24 +172,7 @@ pub(super) fn tables(
         degree: settings.degree[1] as u32,
         ..Tables::zeroed()
     };
-    let mut places = Places { lent, used: [0; 2] };
-    for_vectors(coarse, |level, vector, n| {
-        let at = match places.find(level, vector, 4 * n as u64) {
-            Some(at) => at,
-            None => memory.zeros::<f32>(n)?,
-        };
-        let row = &mut out.levels[level];
-        *[
-            &mut row.residual,
-            &mut row.direction,
-            &mut row.product,
-            &mut row.solution,
-            &mut row.z,
-            &mut row.t,
-            &mut row.d,
-        ][vector] = Out::<f32>::from_address(at);
-        Ok(())
-    })?;
+    put_vectors(coarse, lent, memory, &mut out)?;
     for (l, level) in coarse.levels.iter().enumerate() {
         let n = level.n / 3;
         let is_bottom = l + 1 == n_levels && coarse.is_factorised();
@@ -201,28 +184,7 @@ pub(super) fn tables(
         row.cost = level.cost;
         let mut inverse = level.inverse.clone();
         match &level.operator {
-            Operator::First(operator) => {
-                let nodes: Vec<u32> = order.iter().flat_map(|&(e, _)| level.nodes[e as usize]).collect();
-                row.nodes = at(memory.put(&nodes)?);
-                drop(nodes);
-                let child = |&(e, _): &(u32, _)| match operator.child[e as usize] {
-                    (_, 0) => operator.own.partition_point(|&own| own < e) as u32,
-                    (child, _) => child,
-                };
-                out.child = at(memory.put(&order.iter().map(child).collect::<Vec<u32>>())?);
-                let cell = |&(e, [x, y, z]): &(u32, [u16; 3])| {
-                    let own = level.transfer.first[e as usize] as usize..level.transfer.first[e as usize + 1] as usize;
-                    let places = level.transfer.place[own].iter().fold(0, |bits, place| bits | 1 << place);
-                    Cell { places, x, y, z, octants: operator.child[e as usize].1.into() }
-                };
-                out.cells = at(memory.put(&order.iter().map(cell).collect::<Vec<Cell>>())?);
-                let lower = |matrix: &[f32; 576]| -> [f32; 300] {
-                    let mut rows = (0..24).flat_map(|i| matrix[24 * i..24 * i + i + 1].iter());
-                    std::array::from_fn(|_| *rows.next().unwrap_or(&0.0))
-                };
-                let own: Vec<[f32; 300]> = operator.matrices.iter().map(lower).collect();
-                out.own = at(memory.put(own.as_flattened())?);
-            }
+            Operator::First(operator) => put_first(level, operator, &order, memory, &mut out)?,
             Operator::Assembled(blocks) => {
                 row.nodes = at(memory.put(level.nodes.as_flattened())?);
                 if is_bottom {
@@ -241,12 +203,56 @@ pub(super) fn tables(
             Operator::Half(_) => unreachable!("only on the CPU"),
         }
         inverse.resize(padded(n), 0.0);
-        row.inverse = at(memory.put(&inverse)?);
+        out.levels[l].inverse = at(memory.put(&inverse)?);
     }
     if let (Some(factor), Some(last)) = (&coarse.bottom, coarse.levels.last()) {
         out.bottom = at(memory.put(&inverse(factor, last.n))?);
     }
     Ok(out)
+}
+
+/// Finds places for the vectors of all levels: in memory that is lent, or of their own.
+fn put_vectors(coarse: &Coarse, lent: Lent, memory: &mut impl Memory, out: &mut Tables) -> Result<(), DeviceError> {
+    let mut places = Places { lent, used: [0; 2] };
+    for_vectors(coarse, |level, vector, n| {
+        let at = match places.find(level, vector, 4 * n as u64) {
+            Some(at) => at,
+            None => memory.zeros::<f32>(n)?,
+        };
+        let super::layout::Level { residual, direction, product, solution, z, t, d, .. } = &mut out.levels[level];
+        *[residual, direction, product, solution, z, t, d][vector] = Out::<f32>::from_address(at);
+        Ok(())
+    })
+}
+
+/// The operator of level 1, whose elements come in this order.
+fn put_first(
+    level: &Level,
+    operator: &First,
+    order: &[(u32, [u16; 3])],
+    memory: &mut impl Memory,
+    out: &mut Tables,
+) -> Result<(), DeviceError> {
+    let nodes: Vec<u32> = order.iter().flat_map(|&(e, _)| level.nodes[e as usize]).collect();
+    out.levels[0].nodes = at(memory.put(&nodes)?);
+    drop(nodes);
+    let child = |&(e, _): &(u32, _)| match operator.child[e as usize] {
+        (_, 0) => operator.own.partition_point(|&own| own < e) as u32,
+        (child, _) => child,
+    };
+    out.child = at(memory.put(&order.iter().map(child).collect::<Vec<u32>>())?);
+    let cell = |&(e, [x, y, z]): &(u32, [u16; 3])| {
+        let places = level.transfer.of(e as usize).fold(0, |bits, (_, place)| bits | 1 << place);
+        Cell { places, x, y, z, octants: operator.child[e as usize].1.into() }
+    };
+    out.cells = at(memory.put(&order.iter().map(cell).collect::<Vec<Cell>>())?);
+    let lower = |matrix: &[f32; 576]| -> [f32; 300] {
+        let mut rows = (0..24).flat_map(|i| matrix[24 * i..24 * i + i + 1].iter());
+        std::array::from_fn(|_| *rows.next().unwrap_or(&0.0))
+    };
+    let own: Vec<[f32; 300]> = operator.matrices.iter().map(lower).collect();
+    out.own = at(memory.put(own.as_flattened())?);
+    Ok(())
 }
 
 /// Where each finer node stands, and which finer nodes each node has to do with.
@@ -259,32 +265,27 @@ fn put_transfer(
     let transfer = &level.transfer;
     let mut owner = vec![0_u32; transfer.fine.len()];
     let mut first = vec![0_u32; n + 1];
-    let each = |act: &mut dyn FnMut(u32, u32, u8)| {
-        for element in 0..level.nodes.len() {
-            for i in transfer.first[element] as usize..transfer.first[element + 1] as usize {
-                act(element as u32, transfer.fine[i], transfer.place[i]);
-            }
+    let corners = |element: usize, place: usize| {
+        PLACES[place].corners().iter().map(move |&c| level.nodes[element][usize::from(c)] as usize)
+    };
+    for element in 0..level.nodes.len() {
+        for (fine, place) in transfer.of(element) {
+            owner[fine] = (element << 5 | place) as u32;
+            corners(element, place).for_each(|node| first[node + 1] += 1);
         }
-    };
-    let corners = |element: u32, place: u8| {
-        let place = &PLACES[usize::from(place)];
-        let nodes = &level.nodes[element as usize];
-        place.corners().iter().map(|&c| nodes[usize::from(c)] as usize)
-    };
-    each(&mut |element, fine, place| {
-        owner[fine as usize] = element << 5 | u32::from(place);
-        corners(element, place).for_each(|node| first[node + 1] += 1);
-    });
+    }
     (0..n).for_each(|i| first[i + 1] += first[i]);
     let mut next = first.clone();
     let mut gather = vec![0_u32; first[n] as usize];
-    each(&mut |element, fine, place| {
-        let k = PLACES[usize::from(place)].corners().len().trailing_zeros();
-        for node in corners(element, place) {
-            gather[next[node] as usize] = fine << 2 | k;
-            next[node] += 1;
+    for element in 0..level.nodes.len() {
+        for (fine, place) in transfer.of(element) {
+            let k = PLACES[place].corners().len().trailing_zeros();
+            for node in corners(element, place) {
+                gather[next[node] as usize] = (fine as u32) << 2 | k;
+                next[node] += 1;
+            }
         }
-    });
+    }
     row.owner = at(memory.put(&owner)?);
     row.gather_first = at(memory.put(&first)?);
     row.gather = at(memory.put(&gather)?);
@@ -305,13 +306,12 @@ impl Rounded {
     fn new(blocks: &Packed) -> Self {
         /// Sums below this share of the largest number in a row are what rounding in f32 leaves of numbers that cancel.
         const NOTHING: f64 = 4e-6;
-        const WHOLE: f64 = 32767.0;
         let n_blocks = blocks.column.len();
         let most = blocks.value.par_iter().map(|v| f64::from(v.abs())).reduce(|| 0.0, f64::max);
         // A power of two whose 32767-fold no number exceeds, nor a sum of so many: where a node is held in one direction, that of
         // its row is as large as all other blocks together.
         const SUMMANDS: f64 = 256.0;
-        let top = if most > 0.0 { ((SUMMANDS * most / WHOLE).log2().ceil() as i32).clamp(-90, 120) } else { 0 };
+        let top = exponent(SUMMANDS * most);
         let (mut column, mut value, mut ninth) =
             (vec![0_u32; n_blocks], vec![[0_u16; 8]; n_blocks], vec![0_u16; n_blocks]);
         let parts = (Shared::new(&mut column), Shared::new(&mut value), Shared::new(&mut ninth));
@@ -341,16 +341,12 @@ impl Rounded {
                     Ordering::Less => {
                         let there = blocks.first[node as usize] as usize..blocks.first[node as usize + 1] as usize;
                         let of_row = blocks.column[there.clone()].partition_point(|&column| (column as usize) < row);
-                        let other = block(there.start + of_row);
-                        std::array::from_fn(|i| other[3 * (i % 3) + i / 3])
+                        transposed(&block(there.start + of_row))
                     }
                 };
-                let large = block.iter().fold(0.0_f64, |large, v| large.max(v.abs()));
-                let own = if large > 0.0 { (large / WHOLE).log2().ceil() as i32 } else { top };
-                let power = (top - own).clamp(0, 31);
-                let by = (f64::from(power - top)).exp2();
-                let whole = block.map(|v| (v * by).round().clamp(-WHOLE, WHOLE) as i16 as u16);
-                column[i] = node | (power as u32) << COLUMN_BITS;
+                let (power, whole) = rounded(&block, top);
+                let whole = whole.map(|v| v as u16);
+                column[i] = node | power << COLUMN_BITS;
                 value[i].copy_from_slice(&whole[..8]);
                 ninth[i] = whole[8];
             }

@@ -15,6 +15,7 @@ use std::time::Instant;
 use rayon::prelude::*;
 
 use super::super::elements::Elements;
+use super::super::iteration::{Steps, iterate};
 use super::super::multigrid::{Coarse, FACTORISED, Host};
 use super::super::problem::Stopping;
 use super::super::solve::element_bound;
@@ -75,6 +76,24 @@ impl std::fmt::Display for GpuSolverReport {
 pub struct GpuStaticSolver {
     // Buffers, modules and stream go before the context that they live in.
     fine: FineLevel,
+    arrays: Arrays,
+    tables: Slice<Tables>,
+    kernels: Kernels,
+    /// See [`StaticProblem::rounding`].
+    rounding: f64,
+    settings: SolverSettings,
+    report: GpuSolverReport,
+    _arena: Arena,
+    stream: Stream,
+    gpu: Gpu,
+}
+
+// SAFETY: handles and addresses that the driver lets any one thread at a time use; every method enters the context first.
+unsafe impl Send for GpuStaticSolver {}
+
+/// Arrays of the outer conjugate gradients.
+#[derive(Debug)]
+struct Arrays {
     /// Upper and lower bits of the solution.
     upper: Slice<u32>,
     lower: Slice<u8>,
@@ -89,22 +108,78 @@ pub struct GpuStaticSolver {
     scalars: Slice<f64>,
     partial: Slice<f64>,
     arrived: Slice<u32>,
-    tables: Slice<Tables>,
     /// Prescribed degrees of freedom in the order of the problem's, and their values.
     fixed: Slice<u32>,
     values: Slice<f64>,
-    kernels: Kernels,
-    /// See [`StaticProblem::rounding`].
-    rounding: f64,
-    settings: SolverSettings,
-    report: GpuSolverReport,
-    _arena: Arena,
-    stream: Stream,
-    gpu: Gpu,
 }
 
-// SAFETY: handles and addresses that the driver lets any one thread at a time use; every method enters the context first.
-unsafe impl Send for GpuStaticSolver {}
+impl Arrays {
+    /// Further arrays beside `both`, which has room for `n` numbers; `low` as in [`Kernels::new`].
+    fn new(
+        both: Slice<f64>,
+        (n, low, degree): (usize, u64, usize),
+        n_blocks: u32,
+        fixed: &[u32],
+        arena: &mut Arena,
+    ) -> Result<Self, DeviceError> {
+        let mut vector = |name| arena.zeros::<f32>(name, n);
+        let work = if degree == 2 { None } else { Some([vector("smoothing steps")?, vector("smoothing steps")?]) };
+        let (r, p) = (vector("r")?, vector("p")?);
+        Ok(Self {
+            z: both.part(0, n),
+            t: both.part(n, n),
+            both,
+            work,
+            r,
+            p,
+            upper: arena.zeros("u", n)?,
+            lower: arena.zeros("lower bits of u", low as usize * n)?,
+            scalars: arena.zeros("scalars", N_SCALARS as usize)?,
+            // Two rows of three sums: see `Grid` in grid.cuh.
+            partial: arena.zeros("partial sums", 2 * 3 * n_blocks as usize)?,
+            arrived: arena.zeros("arrivals", 1)?,
+            values: arena.zeros("prescribed values", fixed.len())?,
+            fixed: arena.copy("prescribed degrees of freedom", fixed)?,
+        })
+    }
+
+    /// Tells the kernels of the coarse levels where these are.
+    fn enter(&self, tables: &mut Tables) {
+        (tables.fine_residual, tables.fine_z) = (self.t.at(), self.z.at());
+        (tables.fixed, tables.n_fixed) = (self.fixed.at(), self.fixed.len() as u32);
+        (tables.partial, tables.arrived) = (self.partial.at(), self.arrived.at());
+        tables.work = self.scalars.part::<f64>(WORK as usize, 1).at();
+    }
+}
+
+/// A solve on its way.
+struct Iteration<'s> {
+    solver: &'s GpuStaticSolver,
+    /// Those of the last step.
+    scalars: [f64; N_SCALARS as usize],
+    /// Products of the finest level, but those of true residuals during the iteration.
+    products: f64,
+}
+
+impl Steps for Iteration<'_> {
+    type Error = DeviceError;
+
+    fn advance(&mut self) -> Result<Option<f64>, DeviceError> {
+        let solver = self.solver;
+        solver.precondition()?;
+        solver.step()?;
+        solver.stream.synchronize()?;
+        solver.arrays.scalars.read(&mut self.scalars)?;
+        self.products += solver.products();
+        let [alpha, square] = [ALPHA, RR].map(|at| self.scalars[at as usize]);
+        Ok(alpha.is_finite().then(|| square.sqrt()))
+    }
+
+    fn true_residual(&mut self) -> Result<f64, DeviceError> {
+        self.solver.with_solution(self.solver.kernels.expand)?;
+        self.solver.true_residual()
+    }
+}
 
 /// Kernels of the coarse levels and of the outer conjugate gradients.
 #[derive(Debug)]
@@ -187,10 +262,11 @@ impl GpuStaticSolver {
         let further = problem.bricks.n_elements() as u64 * if fine.one_modulus() { 0 } else { 4 };
         let mut arena = Arena::default();
         let both = arena.zeros::<f64>("z and t", n)?;
-        let (z, t) = (both.part::<f32>(0, n), both.part::<f32>(n, n));
         // Smoothers of other than two steps need t when they make z again.
-        let lent =
-            if degree == 2 { Lent { z: z.pointer(), t: t.pointer(), bytes: 4 * n as u64 } } else { Lent::default() };
+        let lent = match degree {
+            2 => Lent { z: both.pointer(), t: both.pointer() + 4 * n as u64, bytes: 4 * n as u64 },
+            _ => Lent::default(),
+        };
         gpu.require(vectors - 8 * n as u64 + levels::bytes(&coarse, lent) + further + RESERVE, ADVICE)?;
         let mut tables = levels::tables(&problem.bricks, &coarse, lent, &mut arena)?;
         levels::put_moduli(&problem.moduli, problem.spacing, fine.one_modulus(), &mut arena, &mut tables)?;
@@ -200,25 +276,10 @@ impl GpuStaticSolver {
 
         let fixed: Vec<u32> =
             problem.fixed.iter().map(|dof| 3 * fine.order[dof.node as usize] + u32::from(dof.direction)).collect();
-        let mut further = |name| arena.zeros::<f32>(name, n);
-        let work = if degree == 2 { None } else { Some([further("smoothing steps")?, further("smoothing steps")?]) };
-        let (r, p) = (further("r")?, further("p")?);
-        let (upper, lower) = (arena.zeros("u", n)?, arena.zeros("lower bits of u", low as usize * n)?);
-        let scalars = arena.zeros::<f64>("scalars", N_SCALARS as usize)?;
-        let blocks = (kernels.correction.resident * gpu.multiprocessors).max(BLOCKS);
-        // Two rows of three sums: see `Grid` in grid.cuh.
-        let partial = arena.zeros("partial sums", 2 * 3 * blocks as usize)?;
-        let arrived = arena.zeros("arrivals", 1)?;
-        let values = arena.zeros("prescribed values", fixed.len())?;
-        let fixed = arena.copy("prescribed degrees of freedom", &fixed)?;
-        tables.fine_residual = t.at();
-        tables.fine_z = z.at();
+        let n_blocks = (kernels.correction.resident * gpu.multiprocessors).max(BLOCKS);
+        let arrays = Arrays::new(both, (n, low, degree), n_blocks, &fixed, &mut arena)?;
+        arrays.enter(&mut tables);
         (tables.planes, tables.tiles, tables.n_tiles) = (fine.planes(), fine.tiles.0.at(), fine.tiles.1);
-        tables.fixed = fixed.at();
-        tables.n_fixed = fixed.len() as u32;
-        tables.partial = partial.at();
-        tables.arrived = arrived.at();
-        tables.work = scalars.part::<f64>(WORK as usize, 1).at();
         let tables = arena.copy("tables", &[tables])?;
         stream.synchronize()?;
         let report = GpuSolverReport {
@@ -233,20 +294,8 @@ impl GpuStaticSolver {
         Ok(Self {
             kernels,
             fine,
-            upper,
-            lower,
-            r,
-            p,
-            z,
-            t,
-            both,
-            work,
-            scalars,
-            partial,
-            arrived,
+            arrays,
             tables,
-            fixed,
-            values,
             rounding: problem.rounding(),
             settings,
             report,
@@ -275,18 +324,19 @@ impl GpuStaticSolver {
         self.gpu.enter()?;
         let clock = Instant::now();
         self.fine.set_forces(forces, fixed)?;
-        self.values.write(&fixed.iter().map(|dof| dof.value).collect::<Vec<f64>>())?;
+        self.arrays.values.write(&fixed.iter().map(|dof| dof.value).collect::<Vec<f64>>())?;
         let stream = &self.stream;
-        self.p.clear(stream)?;
-        self.r.clear(stream)?;
-        self.scalars.clear(stream)?;
-        self.both.clear(stream)?;
+        let Arrays { p, r, scalars, both, .. } = &self.arrays;
+        p.clear(stream)?;
+        r.clear(stream)?;
+        scalars.clear(stream)?;
+        both.clear(stream)?;
         self.begin()?;
         let mut products = 1.0;
         let mut norm0 = self.true_residual()?;
         let mut norm = norm0;
         if let Some(start) = start {
-            self.both.write(&self.to_device(start))?;
+            self.arrays.both.write(&self.to_device(start))?;
             self.begin()?;
             norm = self.true_residual()?;
             products += 1.0;
@@ -294,36 +344,10 @@ impl GpuStaticSolver {
                 norm0 = norm;
             }
         }
-        let mut solution = Solution::default();
-        let Stopping { limit, unit } = Stopping::new(norm0, self.settings.tolerance, self.rounding, fixed);
-        let mut checked = norm;
-        let mut scalars = [0.0; N_SCALARS as usize];
-        while !(norm <= limit) && solution.iterations < self.settings.iterations {
-            self.precondition()?;
-            self.step()?;
-            self.stream.synchronize()?;
-            self.scalars.read(&mut scalars)?;
-            products += self.products();
-            if !scalars[ALPHA as usize].is_finite() {
-                break;
-            }
-            norm = scalars[RR as usize].sqrt();
-            solution.iterations += 1;
-            // From time to time the residual of the iteration gives way to the true one.
-            if norm <= limit || norm < 1e-3 * checked {
-                self.with_solution(self.kernels.expand)?;
-                norm = self.true_residual()?;
-                products += 1.0;
-                checked = norm;
-            }
-            solution.history.push(norm / unit);
-            if progress(solution.iterations, norm / unit).is_break() {
-                break;
-            }
-        }
-        solution.relative_residual = norm / unit;
-        solution.converged = norm <= limit;
-        solution.products = products + scalars[WORK as usize];
+        let stopping = Stopping::new(norm0, self.settings.tolerance, self.rounding, fixed);
+        let mut steps = Iteration { solver: self, scalars: [0.0; N_SCALARS as usize], products };
+        let mut solution = iterate(&mut steps, norm, self.settings.iterations, stopping, progress)?;
+        solution.products = solution.products + steps.products + steps.scalars[WORK as usize];
         solution.displacement = self.displacement()?;
         solution.seconds = clock.elapsed().as_secs_f64();
         Ok(solution)
@@ -338,12 +362,12 @@ impl GpuStaticSolver {
     /// z = M⁻¹ r; z · K p of the direction before.
     fn precondition(&self) -> Result<(), DeviceError> {
         let stream = &self.stream;
-        let (fine, r, z, t) = (&self.fine, &self.r, &self.z, &self.t);
+        let (fine, r, z, t) = (&self.fine, &self.arrays.r, &self.arrays.z, &self.arrays.t);
         let degree = self.settings.cycle.degree[0];
-        let work = self.work.as_ref().map(|[d, next]| [d, next]);
+        let work = self.arrays.work.as_ref().map(|[d, next]| [d, next]);
         fine.smooth(stream, degree, r, z, t, work)?;
         fine.residual(stream, r, z, t)?;
-        self.arrived.clear(stream)?;
+        self.arrays.arrived.clear(stream)?;
         // SAFETY: the tables are those of levels.cuh; all addresses in them live as long as this.
         unsafe {
             self.kernels.correction.launch_resident(
@@ -364,16 +388,16 @@ impl GpuStaticSolver {
             unsafe { self.kernels.prolong.launch(stream, 4 * BLOCKS, &mut arguments![self.tables.pointer(), clear])? };
         }
         fine.smooth_again(stream, degree, r, z, t, work)?;
-        fine.dot(stream, z, &self.p)?;
+        fine.dot(stream, z, &self.arrays.p)?;
         self.keep_sum(ZQ)
     }
 
     /// The direction, α, x and r.
     fn step(&self) -> Result<(), DeviceError> {
         let stream = &self.stream;
-        let n = self.r.len() as u64;
-        let (scalars, p, z) = (self.scalars.pointer(), self.p.pointer(), self.z.pointer());
-        let (r, partial) = (self.r.pointer(), self.partial.pointer());
+        let n = self.arrays.r.len() as u64;
+        let (scalars, p, z) = (self.arrays.scalars.pointer(), self.arrays.p.pointer(), self.arrays.z.pointer());
+        let (r, partial) = (self.arrays.r.pointer(), self.arrays.partial.pointer());
         // Not z · r, which is the same only as long as r is orthogonal to the direction before: what rounding has left may not be.
         // SAFETY, here and below: what the kernels take; vectors have n numbers, `partial` one for each thread block.
         unsafe {
@@ -382,9 +406,9 @@ impl GpuStaticSolver {
             self.kernels.sum.launch(stream, 1, &mut arguments![partial, BLOCKS, scalars + 8 * u64::from(PR)])?;
         }
         // z has gone into p; K p takes its place.
-        self.fine.apply(stream, &self.p, &self.z, true)?;
+        self.fine.apply(stream, &self.arrays.p, &self.arrays.z, true)?;
         self.keep_sum(PQ)?;
-        let solution = [self.upper.pointer(), self.lower.pointer()];
+        let solution = [self.arrays.upper.pointer(), self.arrays.lower.pointer()];
         // SAFETY: as above.
         unsafe {
             self.kernels.update.launch(stream, BLOCKS, &mut arguments![scalars, p, z, solution, r, partial, n])?;
@@ -394,21 +418,22 @@ impl GpuStaticSolver {
 
     /// Keeps the sum of the last product as scalar `at`.
     fn keep_sum(&self, at: u32) -> Result<(), DeviceError> {
-        self.scalars.part::<f64>(at as usize, 1).copy_from(&self.fine.sum, 1, &self.stream)
+        self.arrays.scalars.part::<f64>(at as usize, 1).copy_from(&self.fine.sum, 1, &self.stream)
     }
 
     /// `both` where x is prescribed.
     fn set_prescribed(&self) -> Result<(), DeviceError> {
-        let (x, fixed, values) = (self.both.pointer(), self.fixed.pointer(), self.values.pointer());
-        let n = self.fixed.len() as u64;
+        let (x, fixed, values) =
+            (self.arrays.both.pointer(), self.arrays.fixed.pointer(), self.arrays.values.pointer());
+        let n = self.arrays.fixed.len() as u64;
         // SAFETY: what the kernel takes.
         unsafe { self.kernels.prescribe.launch(&self.stream, BLOCKS, &mut arguments![x, fixed, values, n]) }
     }
 
     /// Takes x from f64 in `both`, or puts it there.
     fn with_solution(&self, kernel: Kernel) -> Result<(), DeviceError> {
-        let solution = [self.upper.pointer(), self.lower.pointer()];
-        let (both, n) = (self.both.pointer(), self.both.len() as u64);
+        let solution = [self.arrays.upper.pointer(), self.arrays.lower.pointer()];
+        let (both, n) = (self.arrays.both.pointer(), self.arrays.both.len() as u64);
         // SAFETY: what the kernels take; all have n numbers.
         unsafe { kernel.launch(&self.stream, 4 * BLOCKS, &mut arguments![solution, both, n]) }
     }
@@ -421,7 +446,7 @@ impl GpuStaticSolver {
 
     /// r = f − K x of x in `both`; its norm.
     fn true_residual(&self) -> Result<f64, DeviceError> {
-        self.fine.true_residual(&self.stream, &self.both, &self.r)?;
+        self.fine.true_residual(&self.stream, &self.arrays.both, &self.arrays.r)?;
         self.stream.synchronize()?;
         let mut sum = [0.0];
         self.fine.sum.read(&mut sum)?;
@@ -430,7 +455,7 @@ impl GpuStaticSolver {
 
     /// A vector of the bricks' order in that of the device.
     fn to_device(&self, values: &[f64]) -> Vec<f64> {
-        let mut out = vec![0.0; self.both.len()];
+        let mut out = vec![0.0; self.arrays.both.len()];
         for (&to, from) in self.fine.order.iter().zip(values.chunks_exact(3)) {
             out[3 * to as usize..3 * to as usize + 3].copy_from_slice(from);
         }
@@ -446,15 +471,16 @@ impl GpuStaticSolver {
         out.par_chunks_mut(512).for_each(|part| part[0] = 0.0);
         self.with_solution(self.kernels.expand)?;
         // p has room for the order of all nodes, r for half of the numbers.
-        let part = (self.r.len() / 6).max(1);
-        let (x, numbers, to) = (self.both.pointer(), self.p.part::<u32>(0, part), self.r.part::<f64>(0, 3 * part));
+        let part = (self.arrays.r.len() / 6).max(1);
+        let (x, numbers, to) =
+            (self.arrays.both.pointer(), self.arrays.p.part::<u32>(0, part), self.arrays.r.part::<f64>(0, 3 * part));
         for (out, order) in out.chunks_mut(3 * part).zip(order.chunks(part)) {
             numbers.write(order)?;
             let (numbers, to, n) = (numbers.pointer(), to.pointer(), order.len() as u64);
             // SAFETY: what the kernel takes; p and r are done with.
             unsafe { self.kernels.take.launch(stream, 4 * BLOCKS, &mut arguments![x, numbers, to, n])? };
             self.stream.synchronize()?;
-            self.r.part::<f64>(0, out.len()).read(out)?;
+            self.arrays.r.part::<f64>(0, out.len()).read(out)?;
         }
         Ok(out)
     }

@@ -1,11 +1,13 @@
 //! Tiles of the finest level: which nodes and elements each warp of `brick.cuh` has.
 
 use std::cmp::Reverse;
+use std::ops::Range;
 
 use pogo_formats::voxel::BricksView;
 use rayon::prelude::*;
 
 use super::super::Moduli;
+use super::super::bricks::{ALL_SLOTS, SLOTS, for_each_slot};
 use super::super::number::Shared;
 use super::layout::*;
 use crate::device::Plain as _;
@@ -61,12 +63,11 @@ impl Bits {
         // SAFETY: any bytes are valid, and bytes may lie anywhere. (Devices are used on little-endian machines.)
         let (_, bytes, _) = unsafe { bits.align_to_mut::<u8>() };
         let shared = Shared::new(bytes);
-        let slots = &*super::super::bricks::SLOTS;
         (0..bricks.n_bricks()).into_par_iter().for_each(|brick| {
             let corner = bricks.corner(brick).map(|c| c as usize);
             let mut rows = [0_u8; 64];
-            super::super::bricks::for_each_slot(&masks[8 * brick..8 * brick + 8], &[u64::MAX; 8], |slot, _| {
-                let voxel = slots.voxel[slot];
+            for_each_slot(&masks[8 * brick..8 * brick + 8], &ALL_SLOTS, |slot, _| {
+                let voxel = SLOTS.voxel[slot];
                 rows[usize::from(voxel / 8)] |= 1 << (voxel % 8);
             });
             for (row, &bits) in rows.iter().enumerate() {
@@ -171,11 +172,8 @@ impl Tiles {
     /// the same time; of the last two heights those first that take longest, so that all multiprocessors end at the same time.
     pub fn cut(&self, longest: usize) -> Vec<Stretch> {
         let most = self.planes.len().div_ceil(STRETCHES).clamp(8, longest);
-        let tops = self.first.iter().enumerate().map(|(tile, &(first, z))| {
-            // The first and the last plane are empty.
-            let end = self.first.get(tile + 1).map_or(self.planes.len(), |next| next.0 as usize);
-            z + end as i64 - i64::from(first) - 1
-        });
+        // The first and the last plane of a tile are empty.
+        let tops = (0..self.first.len()).map(|tile| self.first[tile].1 + self.planes_of(tile).len() as i64 - 1);
         let top = tops.max().unwrap_or(1).max(1) as usize;
         let cost = |n: usize| {
             let heights = top.div_ceil(n);
@@ -185,8 +183,7 @@ impl Tiles {
         let n = (most.div_ceil(2)..=most).rev().min_by_key(|&n| cost(n)).unwrap_or(most);
         let mut stretches = Vec::new();
         for (tile, &(first, z)) in self.first.iter().enumerate() {
-            // The first and the last plane are empty.
-            let end = self.first.get(tile + 1).map_or(self.planes.len(), |next| next.0 as usize) as u32 - 1;
+            let end = self.planes_of(tile).end as u32 - 1;
             let mut at = first + 1;
             while at < end {
                 // Cuts lie at multiples of n in all tiles.
@@ -201,6 +198,11 @@ impl Tiles {
             (height, Reverse(if height + 2 > last { self.work(stretch) } else { 0 }))
         });
         stretches.into_iter().map(|(_, stretch)| stretch).collect()
+    }
+
+    /// The planes of a tile.
+    fn planes_of(&self, tile: usize) -> Range<usize> {
+        self.first[tile].0 as usize..self.first.get(tile + 1).map_or(self.planes.len(), |next| next.0 as usize)
     }
 
     /// How long a stretch takes: words with elements, and something for each plane.
@@ -220,10 +222,9 @@ impl Tiles {
         let out = Shared::new(&mut halo);
         let (first, planes, n_tiles) = (&self.first, &self.planes, self.n_tiles);
         (0..first.len()).into_par_iter().for_each(|tile| {
-            let (at, z) = first[tile];
-            let end = first.get(tile + 1).map_or(planes.len(), |next| next.0 as usize);
+            let z = first[tile].1;
             let corner = [tile % n_tiles[0] * TILE, tile / n_tiles[0] * TILE];
-            for (i, plane) in planes[at as usize..end].iter().enumerate() {
+            for (i, plane) in planes[self.planes_of(tile)].iter().enumerate() {
                 let mut to = plane.halo_at as usize;
                 for h in 0..64 {
                     if plane.halo[h / 32] >> (h % 32) & 1 == 1 {

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use super::blocks::Blocks;
+use super::blocks::{Blocks, transposed};
 use crate::simd::Real;
 
 /// An order of elimination and what the factor has then.
@@ -28,7 +28,7 @@ impl Order {
         }
         let mut beside: Vec<Vec<u32>> = vec![Vec::new(); n];
         for row in 0..n {
-            for &column in &blocks.column[blocks.first[row] as usize..blocks.first[row + 1] as usize] {
+            for &column in blocks.columns(row) {
                 if column as usize != row {
                     beside[row].push(column);
                     beside[column as usize].push(row as u32);
@@ -102,10 +102,14 @@ pub(crate) struct Factor {
     diagonal: Vec<[f64; 6]>,
 }
 
+/// a / pivot, 0 for a row that is left out.
+fn over(a: f64, pivot: f64) -> f64 {
+    if pivot > 0.0 { a / pivot } else { 0.0 }
+}
+
 /// Lower triangle of L of a block of the diagonal.
 fn triangle(a: &[f64; 9], least: f64) -> [f64; 6] {
     let root = |pivot: f64| if pivot > least { pivot.sqrt() } else { 0.0 };
-    let over = |a: f64, pivot: f64| if pivot > 0.0 { a / pivot } else { 0.0 };
     let l00 = root(a[0]);
     let l10 = over(a[3], l00);
     let l11 = root(a[4] - l10 * l10);
@@ -118,7 +122,6 @@ fn triangle(a: &[f64; 9], least: f64) -> [f64; 6] {
 
 /// B L⁻ᵀ for the block of the diagonal.
 fn divide(b: &[f64; 9], l: &[f64; 6]) -> [f64; 9] {
-    let over = |a: f64, pivot: f64| if pivot > 0.0 { a / pivot } else { 0.0 };
     let mut out = [0.0; 9];
     for i in 0..3 {
         let x = over(b[3 * i], l[0]);
@@ -157,7 +160,7 @@ impl Factor {
                 }
                 let range = column(low);
                 let to = range.start + order.rows[range].partition_point(|&row| (row as usize) < high);
-                below[to] = if row == high { value } else { std::array::from_fn(|i| value[3 * (i % 3) + i / 3]) };
+                below[to] = if row == high { value } else { transposed(&value) };
             }
         }
         let most = diagonal.iter().flat_map(|a| [a[0], a[4], a[8]]).fold(0.0, f64::max);
@@ -187,7 +190,6 @@ impl Factor {
     /// x = A⁻¹ b.
     pub fn solve<T: Real>(&self, b: &[T], x: &mut [T]) {
         let order = &self.order;
-        let over = |a: f64, pivot: f64| if pivot > 0.0 { a / pivot } else { 0.0 };
         let mut y: Vec<[f64; 3]> =
             order.nodes.iter().map(|&i| [0, 1, 2].map(|a| b[3 * i as usize + a].to_f64())).collect();
         let column = |k: usize| {

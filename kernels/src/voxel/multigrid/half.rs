@@ -2,15 +2,14 @@
 
 use rayon::prelude::*;
 
-use super::blocks::Blocks;
+use super::blocks::{Blocks, transposed};
+use super::round::{exponent, rounded};
 use crate::simd::{InstructionSet, Kernel, Level, Real, same_numbers, same_numbers_mut};
 use crate::voxel::number::Shared;
 use crate::voxel::vectors::zero;
 
 /// Sums below this share of the diagonal are what rounding leaves of numbers that cancel.
 const NOTHING: f64 = 1e-10;
-/// Largest whole number.
-const WHOLE: f64 = 32767.0;
 /// Bits of a column's number; above them stands the power of two that the block is divided by.
 const SHIFT: u32 = 27;
 const COLUMN: u32 = (1 << SHIFT) - 1;
@@ -48,20 +47,15 @@ impl Half {
         sum_rows(&mut blocks);
         let Blocks { first, mut column, value: mut blocks } = blocks;
         let most = blocks.par_iter().flatten_iter().map(|v| v.abs()).reduce(|| 0.0, f64::max);
-        let top = if most > 0.0 { ((most / WHOLE).log2().ceil() as i32).clamp(-90, 120) } else { 0 };
+        let top = exponent(most);
         let mut value = vec![0_i16; 9 * column.len() + 7];
         while !blocks.is_empty() {
             let from = (blocks.len() - 1) / PIECE * PIECE;
             let to = column[from..].par_iter_mut().zip(value[9 * from..].par_chunks_exact_mut(9));
             to.zip(&blocks[from..]).for_each(|((column, to), block)| {
-                let large = block.iter().fold(0.0_f64, |large, v| large.max(v.abs()));
-                let own = if large > 0.0 { (large / WHOLE).log2().ceil() as i32 } else { top };
-                let power = (top - own).clamp(0, 31);
-                let by = f64::from(power - top).exp2();
-                *column |= (power as u32) << SHIFT;
-                for (i, to) in to.iter_mut().enumerate() {
-                    *to = (block[3 * (i % 3) + i / 3] * by).round().clamp(-WHOLE, WHOLE) as i16;
-                }
+                let (power, whole) = rounded(&transposed(block), top);
+                *column |= power << SHIFT;
+                to.copy_from_slice(&whole);
             });
             blocks.truncate(from);
             blocks.shrink_to_fit();
@@ -239,7 +233,7 @@ fn sum_rows(blocks: &mut Blocks) {
             let block = &blocks.value[at];
             add(row, block);
             if at > begin {
-                add(blocks.column[at] as usize, &super::blocks::transposed(block));
+                add(blocks.column[at] as usize, &transposed(block));
             }
         }
     }

@@ -77,11 +77,7 @@ impl<T: Real> Coarse<T> {
             if !(is_last && out.bottom.is_some()) {
                 level.lambda = level.largest_eigenvalue(stiffness);
             }
-            if is_last {
-                level.allocate_last(index == 0, &mut free);
-            } else {
-                level.allocate(index == 0, settings, &out.smoother, &mut free);
-            }
+            level.allocate([index == 0, is_last], settings, &out.smoother, &mut free);
         }
         out
     }

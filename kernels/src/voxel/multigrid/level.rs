@@ -82,7 +82,7 @@ pub(super) struct Vectors<T> {
 }
 
 impl<T> Vectors<T> {
-    /// All of them, the right side last.
+    /// x, z, the iterate before, the product, p, q, the surplus and the right side.
     fn all(&mut self) -> [&mut Vector<T>; 8] {
         let Self { b, x, z, before, product, surplus, p, q } = self;
         [x, z, before, product, p, q, surplus, b]
@@ -133,33 +133,20 @@ impl<T: Real> Level<T> {
         }
     }
 
-    /// Allocates the vectors of a level that is smoothed and solved.
+    /// Allocates the vectors. The last level is not smoothed: it needs its right side and its solution alone.
     ///
     /// A vector that nobody needs between two corrections gets memory that is lent to it, if a piece has enough
     /// `free`. The right side of level 1 is made of the residual in that memory, so it has memory of its own.
     pub(super) fn allocate(
         &mut self,
-        is_first: bool,
+        [is_first, is_last]: [bool; 2],
         settings: &CycleSettings,
         smoother: &Smoother,
         free: &mut [usize],
     ) {
-        let conjugate = settings.kind == CycleKind::K;
-        self.allocate_some(
-            [true, true, true, true, conjugate, conjugate, smoother.has_surplus(), true],
-            is_first,
-            free,
-        );
-    }
-
-    /// Allocates the right side and the solution, which are all that the last level needs.
-    pub(super) fn allocate_last(&mut self, is_first: bool, free: &mut [usize]) {
-        self.allocate_some([true, false, false, false, false, false, false, true], is_first, free);
-    }
-
-    /// `needed` in the order of [`Vectors::all`].
-    fn allocate_some(&mut self, needed: [bool; 8], is_first: bool, free: &mut [usize]) {
-        let n = self.n;
+        let (n, full) = (self.n, !is_last);
+        let conjugate = full && settings.kind == CycleKind::K;
+        let needed = [true, full, full, full, conjugate, conjugate, full && smoother.has_surplus(), true];
         for (i, vector) in self.vectors.all().into_iter().enumerate().filter(|(i, _)| needed[*i]) {
             let is_right_side = i + 1 == needed.len();
             vector.lent = if is_first && is_right_side { None } else { free.iter().position(|&free| free >= n) };
