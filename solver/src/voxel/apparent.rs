@@ -4,7 +4,7 @@ use pogo_formats::voxel::VoxelSetup;
 use pogo_formats::voxel::setup::Analysis;
 use pogo_formats::voxel::summary::{Apparent, Failure, Histogram};
 
-use super::conditions::coordinates;
+use super::case::coordinates;
 use super::results::{Reactions, Solution, centre, extents, loaded_axis, side};
 
 /// The apparent property of a test on two opposite faces; none of other cases.

@@ -4,7 +4,8 @@ use pogo_formats::voxel::setup::LoadCase;
 use pogo_formats::voxel::{VoxelMeshView, VoxelSetup};
 use pogo_kernels::voxel::{Moduli, NodalForce, StaticProblem};
 
-use super::conditions::{Prepared, magnitude};
+use super::case::magnitude;
+use super::conditions::Prepared;
 use super::results::{loaded_axis, side};
 use super::support::Bodies;
 

@@ -4,7 +4,7 @@ use pogo_formats::voxel::setup::{LoadCase, NodeRegion, RegionForce, Share};
 use pogo_formats::voxel::{BrickNodes, VoxelMeshView, VoxelSetup};
 use pogo_kernels::voxel::NodalForce;
 
-use super::conditions::{ConditionError, coordinates, magnitude};
+use super::case::{ConditionError, coordinates, magnitude};
 use super::dense;
 use super::elements::for_brick;
 use super::support::rigid_row;

@@ -2,16 +2,17 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | `conditions`, `forces` | load cases as values of degrees of freedom |
+//! | `case`, `conditions`, `forces` | load cases as values of degrees of freedom |
 //! | `support` | connected parts, hinges, rigid motions that nothing stops |
 //! | `periodic` | opposite faces that move alike |
 //! | `check` | models that cannot be computed |
 //! | `settings`, `engine` | the call of the kernels |
 //! | `element`, `elements` | the trilinear cube as plainly as can be, for results |
-//! | `results`, `apparent`, `tensor`, `fields`, `picture`, `files` | what comes out |
+//! | `results`, `apparent`, `tensor`, `summary`, `fields`, `picture`, `files` | what comes out |
 //! | `run` | one run with its files |
 
 mod apparent;
+mod case;
 mod check;
 mod conditions;
 mod dense;
@@ -26,6 +27,7 @@ mod picture;
 mod results;
 mod run;
 mod settings;
+mod summary;
 mod support;
 mod tensor;
 #[cfg(test)]

@@ -10,7 +10,7 @@ use pogo_formats::voxel::setup::{LoadCase, PrescribedField};
 use pogo_formats::voxel::{BricksView, VoxelMeshView, VoxelSetup};
 use pogo_kernels::voxel::{FixedDof, Joined, Moduli, NodalForce};
 
-use super::conditions::{ConditionError, Conditions, magnitude};
+use super::case::{ConditionError, Conditions, magnitude};
 use super::element::Cube;
 use super::elements::internal_force;
 use super::support::Bodies;

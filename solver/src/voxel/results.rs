@@ -1,26 +1,12 @@
 //! What follows from the displacements of a load case: reactions and energies.
 
-use std::collections::BTreeMap;
-
 use pogo_formats::voxel::setup::{Analysis, LoadCase, NodeRegion};
-use pogo_formats::voxel::summary::CaseSummary;
 use pogo_formats::voxel::{VoxelMeshView, VoxelSetup};
 use pogo_kernels::voxel::Moduli;
 
-use super::apparent;
-use super::conditions::{Conditions, coordinates, magnitude};
+use super::case::{Conditions, coordinates, magnitude};
 use super::element::Cube;
 use super::elements::{gather, internal_force, per_element};
-
-/// The faces of the specimen's box, by name: axis and whether the upper one.
-pub(super) const SIDES: [(&str, usize, bool); 6] = [
-    ("xmin", 0, false),
-    ("xmax", 0, true),
-    ("ymin", 1, false),
-    ("ymax", 1, true),
-    ("zmin", 2, false),
-    ("zmax", 2, true),
-];
 
 /// Reactions: K u − f at prescribed degrees of freedom, nil elsewhere.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -33,11 +19,8 @@ pub(super) struct Reactions {
 
 /// A solution with what is needed to read it.
 pub(super) struct Solution<'a> {
-    /// The grid.
     pub mesh: &'a VoxelMeshView<'a>,
-    /// Moduli in force.
     pub moduli: Moduli<'a>,
-    /// The element.
     pub cube: &'a Cube,
     /// Displacements, (n_nodes, 3).
     pub displacement: &'a [f64],
@@ -74,13 +57,11 @@ impl Solution<'_> {
         Reactions { nodes, forces }
     }
 
-    /// Strain-energy density and modulus of each element.
-    fn energies(&self) -> (Vec<f32>, Vec<f32>, f64) {
+    /// Strain-energy density and effective strain of each element, and the whole strain energy.
+    pub fn energies(&self) -> (Vec<f32>, Vec<f32>, f64) {
         let (h, displacement) = (self.mesh.spacing, self.displacement);
-        let (mut density, mut effective) = (Vec::new(), Vec::new());
         let n = self.mesh.bricks.n_elements();
-        density.reserve_exact(n);
-        effective.reserve_exact(n);
+        let (mut density, mut effective) = (Vec::with_capacity(n), Vec::with_capacity(n));
         let mut total = 0.0;
         let values = per_element(&self.mesh.bricks, |element| {
             let unit = self.cube.energy_density(&gather(displacement, &element.nodes)) / (h * h);
@@ -171,77 +152,6 @@ pub(super) fn scale(
     Some(magnitude(&setup.magnitudes, Some(target.magnitude)) / found)
 }
 
-/// Everything about a case but how it was solved.
-pub(super) fn summarise(
-    solution: &Solution<'_>,
-    setup: &VoxelSetup,
-    case: &LoadCase,
-    conditions: &Conditions,
-    reactions: &Reactions,
-) -> CaseSummary {
-    let mesh = solution.mesh;
-    let (density, effective, strain_energy) = solution.energies();
-    let largest = |node: &[f64]| node.iter().map(|u| u * u).sum::<f64>();
-    let failure = loaded_axis(setup.analysis).map(|axis| {
-        let high = side(mesh, setup, axis, true);
-        let load = match setup.analysis {
-            Analysis::Bending { .. } | Analysis::Torsion { .. } => reactions.moment(mesh, &high, centre(mesh, setup)),
-            _ => reactions.sum(&high),
-        };
-        apparent::failure(&effective, setup.output.failure_volume, setup.output.failure_strain, load)
-    });
-    CaseSummary {
-        name: case.name.clone(),
-        imbalance: imbalance(reactions, conditions),
-        reaction: named_reactions(mesh, setup, case, reactions),
-        strain_energy,
-        max_displacement: solution.displacement.chunks(3).map(largest).fold(0.0, f64::max).sqrt(),
-        apparent: apparent::apparent(solution, setup, reactions),
-        energy_density: apparent::histogram(density, setup.output.histogram_bins),
-        effective_strain: apparent::histogram(effective, setup.output.histogram_bins),
-        failure,
-        scale: 1.0,
-        ..CaseSummary::default()
-    }
-}
-
-/// Sums of the reactions on the sides of the box, on regions with a name, and on tables.
-fn named_reactions(
-    mesh: &VoxelMeshView<'_>,
-    setup: &VoxelSetup,
-    case: &LoadCase,
-    reactions: &Reactions,
-) -> BTreeMap<String, [f64; 3]> {
-    let mut reaction = BTreeMap::new();
-    // A preset names its faces; others only share edges with them.
-    let names_sides = case.displacements.iter().any(|field| SIDES.iter().any(|(name, ..)| *name == field.name));
-    for (name, axis, upper) in SIDES {
-        if names_sides && !case.displacements.iter().any(|field| field.name == name) {
-            continue;
-        }
-        let nodes = side(mesh, setup, axis, upper);
-        if nodes.iter().any(|node| reactions.nodes.binary_search(node).is_ok()) {
-            reaction.insert(name.to_owned(), reactions.sum(&nodes));
-        }
-    }
-    for field in &case.displacements {
-        let is_surface = matches!(field.region, NodeRegion::Surface { .. });
-        if !SIDES.iter().any(|(name, ..)| *name == field.name) && !is_surface {
-            let nodes = mesh.bricks.region_nodes(&field.region, mesh.element_class);
-            let sum = reactions.sum(&nodes);
-            let entry = reaction.entry(field.name.clone()).or_insert([0.0; 3]);
-            (0..3).for_each(|d| entry[d] += sum[d]);
-        }
-    }
-    for table in &case.displacement_tables {
-        let mut nodes = table.nodes.clone();
-        nodes.sort_unstable();
-        nodes.dedup();
-        reaction.insert(table.name.clone(), reactions.sum(&nodes));
-    }
-    reaction
-}
-
 /// Axis whose faces are loaded.
 pub(super) fn loaded_axis(analysis: Analysis) -> Option<usize> {
     match analysis {
@@ -251,16 +161,4 @@ pub(super) fn loaded_axis(analysis: Analysis) -> Option<usize> {
         | Analysis::Torsion { axis } => Some(usize::from(axis)),
         Analysis::Own | Analysis::Tensor(_) => None,
     }
-}
-
-fn imbalance(reactions: &Reactions, conditions: &Conditions) -> f64 {
-    let (mut sum, mut size) = ([0.0; 3], 0.0);
-    let reactions = reactions.forces.iter().flat_map(|force| force.iter().copied().enumerate());
-    let forces = conditions.forces.iter().map(|force| (usize::from(force.direction), force.value));
-    for (direction, value) in reactions.chain(forces) {
-        sum[direction] += value;
-        size += value.abs();
-    }
-    let sum = sum.iter().map(|x: &f64| x.abs()).fold(0.0, f64::max);
-    if size > 0.0 { sum / size } else { 0.0 }
 }

@@ -9,7 +9,8 @@ use pogo_formats::voxel::summary::{Orthotropic, Tensor};
 use pogo_formats::voxel::{VoxelMeshView, VoxelSetup};
 use pogo_kernels::voxel::NodalForce;
 
-use super::conditions::{Conditions, Prepared, coordinates, magnitude};
+use super::case::{Conditions, coordinates, magnitude};
+use super::conditions::Prepared;
 use super::dense::{inverse, product, transposed};
 use super::results::{Reactions, centre, extents};
 

@@ -13,7 +13,8 @@ use pogo_formats::write::npy;
 use pogo_formats::write::summary::{BlockFileSummary, Status};
 use pogo_kernels::voxel::{Grid, Moduli, StaticProblem};
 
-use super::conditions::{self, Conditions, conditions};
+use super::case::{Conditions, coordinates};
+use super::conditions::conditions;
 use super::element::elasticity;
 use super::run::run;
 use super::support::Bodies;
@@ -91,7 +92,7 @@ fn displacements(mesh: &VoxelMesh, setup: &VoxelSetup) -> (Conditions, Vec<[f64;
     assert_eq!(summary.ending.status, Status::Completed, "{:?}", summary.ending.message);
     let n = view.bricks.n_nodes();
     let u = npy::read_rows(&folder.path().join("displacement.npy"), n).unwrap();
-    let x = (0..n as u32).map(|node| conditions::coordinates(&view, node)).collect();
+    let x = (0..n as u32).map(|node| coordinates(&view, node)).collect();
     (conditions, x, u)
 }
 
