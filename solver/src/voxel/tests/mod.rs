@@ -65,7 +65,7 @@ fn solve_from(
         folder,
         block_file: BlockFileSummary::default(),
         interrupts: &Interrupts::default(),
-        device: Device::start(config.settings.device),
+        device: Device::start(config.settings.device, Vec::new()),
     };
     let summary = run(&mesh.view(), Grid::Bricks, setup, &call, &mut Silent).map_err(|error| error.to_string())?;
     Ok(summary.of::<VoxelSummary>().unwrap().clone())
