@@ -44,6 +44,7 @@ tables! {
 
 /// Items that one sub-domain reads and another owns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Message<'a> {
     pub owner: u32,
     pub reader: u32,
@@ -92,24 +93,6 @@ impl SubDomains {
         result.sent_first = (0..=own.len() as u32).map(sent_before).collect();
         result
     }
-
-    /// Sub-domains of whole blocks: `first` is the first item of each block, (n_blocks + 1,), `halo` gives the items that a
-    /// block reads of others, and `domain` is the sub-domain of each block, below `n_domains`.
-    pub fn of_blocks<'a>(
-        method: &str,
-        first: &[u32],
-        halo: impl Fn(usize) -> &'a [u32],
-        domain: &[u32],
-        n_domains: usize,
-    ) -> Self {
-        let own = ranges_of(first, domain, n_domains);
-        let mut needed = vec![Vec::new(); n_domains];
-        let owner = |item: u32| domain[first.partition_point(|&first| first <= item) - 1];
-        for (block, &reader) in domain.iter().enumerate() {
-            needed[reader as usize].extend(halo(block).iter().copied().filter(|&item| owner(item) != reader));
-        }
-        Self::new(method, &own, needed)
-    }
 }
 
 /// The own items of each sub-domain, given those of each block, (n_blocks + 1,), and each block's sub-domain.
@@ -154,10 +137,12 @@ impl Owners {
 }
 
 impl<'a> SubDomainsView<'a> {
+    /// Number of sub-domains.
     pub fn n_domains(&self) -> usize {
         self.range_first.len().saturating_sub(1)
     }
 
+    /// Number of messages of all sub-domains.
     pub fn n_messages(&self) -> usize {
         self.owner.len()
     }
@@ -195,6 +180,7 @@ impl<'a> SubDomainsView<'a> {
         self.item_first[self.message_first[domain] as usize] as usize
     }
 
+    /// A message by its number.
     pub fn message(&self, message: usize) -> Message<'a> {
         let reader = self.message_first.partition_point(|&first| first as usize <= message) - 1;
         let items = self.item_first[message] as usize..self.item_first[message + 1] as usize;
@@ -266,11 +252,29 @@ impl<'a> SubDomainsView<'a> {
 mod tests {
     use super::*;
 
+    /// Sub-domains of whole blocks: `first` is the first item of each block, (n_blocks + 1,), `halo` gives the items that a
+    /// block reads of others, and `domain` is the sub-domain of each block, below `n_domains`.
+    fn of_blocks<'a>(
+        method: &str,
+        first: &[u32],
+        halo: impl Fn(usize) -> &'a [u32],
+        domain: &[u32],
+        n_domains: usize,
+    ) -> SubDomains {
+        let own = ranges_of(first, domain, n_domains);
+        let mut needed = vec![Vec::new(); n_domains];
+        let owner = |item: u32| domain[first.partition_point(|&first| first <= item) - 1];
+        for (block, &reader) in domain.iter().enumerate() {
+            needed[reader as usize].extend(halo(block).iter().copied().filter(|&item| owner(item) != reader));
+        }
+        SubDomains::new(method, &own, needed)
+    }
+
     /// Four blocks of two items in a ring, of which blocks 0 and 2 are one sub-domain.
     #[test]
     fn sub_domains_of_blocks() {
         let halo = [[2, 7], [1, 4], [3, 6], [0, 5]];
-        let made = SubDomains::of_blocks("metis", &[0, 2, 4, 6, 8], |block| &halo[block], &[0, 1, 0, 2], 3);
+        let made = of_blocks("metis", &[0, 2, 4, 6, 8], |block| &halo[block], &[0, 1, 0, 2], 3);
         let view = made.view();
         view.check_items(8).unwrap();
         assert_eq!(view.own(0).collect::<Vec<_>>(), [0..2, 4..6]);
@@ -286,7 +290,7 @@ mod tests {
 
     #[test]
     fn blocks_beside_each_other_are_one_range() {
-        let made = SubDomains::of_blocks("morton", &[0, 3, 3, 5], |_| &[], &[0, 0, 1], 2);
+        let made = of_blocks("morton", &[0, 3, 3, 5], |_| &[], &[0, 0, 1], 2);
         assert_eq!(made.ranges, [0, 3, 3, 5]);
         assert_eq!(made.view().starts(), [0, 3, 5]);
     }

@@ -51,11 +51,9 @@ pub enum AmplitudeShape {
     },
     /// sin(2πft) under a window that is non-zero for `cycles / frequency` seconds.
     ToneBurst {
-        /// Shape of the window.
         window: Window,
         /// f, Hz.
         frequency: f64,
-        /// Number of cycles.
         cycles: f64,
     },
     /// Ricker wavelet (1 − 2π²f²τ²) exp(−π²f²τ²), τ = t − `peak_time`.
@@ -103,7 +101,6 @@ pub struct Load {
 pub enum LoadKind {
     /// magnitude × weight × direction at each node (N).
     Concentrated {
-        /// Node indices.
         nodes: Vec<u32>,
         /// One a node, or empty for all 1.
         weights: Vec<f64>,
@@ -128,14 +125,12 @@ pub enum LoadKind {
     },
     /// Force a volume (N/m³).
     Body {
-        /// Element indices.
         elements: Vec<u32>,
         /// Unit direction.
         direction: [f64; 3],
     },
     /// Acceleration of gravity (m/s²): acts through the density.
     Gravity {
-        /// Element indices.
         elements: Vec<u32>,
         /// Unit direction.
         direction: [f64; 3],
@@ -158,11 +153,9 @@ pub enum BoundaryKind {
 pub struct Boundary {
     /// Unique name for overrides, such as `FIX1.2`.
     pub name: String,
-    /// Node indices.
     pub nodes: Vec<u32>,
     /// 0, 1 or 2.
     pub component: u8,
-    /// Quantity.
     pub kind: BoundaryKind,
     /// Value, times a(t).
     pub value: f64,
@@ -175,7 +168,6 @@ pub struct Boundary {
 pub struct InitialVelocity {
     /// Unique name for overrides.
     pub name: String,
-    /// Node indices.
     pub nodes: Vec<u32>,
     /// 0, 1 or 2.
     pub component: u8,
@@ -199,11 +191,9 @@ pub enum OutputInterval {
 pub struct HistoryRequest {
     /// Name in the column headings: the set's, or the monitor point's.
     pub set: String,
-    /// Node indices.
     pub nodes: Vec<u32>,
     /// Quantity and component (0, 1, 2).
     pub variables: Vec<(NodalQuantity, u8)>,
-    /// When.
     pub interval: OutputInterval,
 }
 
@@ -212,20 +202,15 @@ pub struct HistoryRequest {
 pub struct ElementHistoryRequest {
     /// Name in the column headings: the element set's.
     pub set: String,
-    /// Element indices.
     pub elements: Vec<u32>,
-    /// Quantity and component.
     pub variables: Vec<(ElementQuantity, u8)>,
-    /// When.
     pub interval: OutputInterval,
 }
 
 /// Snapshots of fields.
 #[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq)]
 pub struct FieldRequest {
-    /// Which.
     pub quantities: Vec<FieldQuantity>,
-    /// When.
     pub interval: OutputInterval,
 }
 
@@ -235,8 +220,5 @@ pub enum Increment {
     /// This many seconds.
     Fixed(f64),
     /// The largest stable increment of the elements times this factor.
-    Automatic {
-        /// Safety factor.
-        factor: f64,
-    },
+    Automatic { factor: f64 },
 }

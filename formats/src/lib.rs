@@ -8,7 +8,7 @@
 //! parameters and results. The rooms stand on shared floors: [`mesh`], [`material`], [`dynamics`], [`domains`], [`block`], [`job`],
 //! [`parameters`], [`read`] and [`mod@write`]. A shared floor never looks into a room.
 
-// Fields and variants whose name and type say all go without a description.
+// Fields and variants whose name and type say all go without a description, where their struct or enum allows it.
 #![allow(missing_docs)]
 
 pub mod block;

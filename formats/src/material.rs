@@ -31,7 +31,6 @@ pub struct Material {
     pub name: String,
     /// ρ, kg/m³.
     pub density: f64,
-    /// Stiffness.
     pub elasticity: Elasticity,
     /// Mass-proportional damping α in C = αM, 1/s.
     pub damping_alpha: f64,

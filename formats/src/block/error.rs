@@ -9,13 +9,12 @@ use crate::write::OutputError;
 
 /// Why a block file cannot be written or used.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)]
 pub enum BlockError {
     /// The system refused to open, read or map a file.
     #[error("{}: error: cannot {action}: {source}", path.display())]
     Io {
-        /// File.
         path: PathBuf,
-        /// What was tried.
         action: &'static str,
         /// The system's answer.
         source: io::Error,
@@ -25,14 +24,10 @@ pub enum BlockError {
     Write(Box<OutputError>),
     /// A directory, a pipe or a device.
     #[error("{}: error: not a regular file", path.display())]
-    NotAFile {
-        /// File.
-        path: PathBuf,
-    },
+    NotAFile { path: PathBuf },
     /// Not a block file at all.
     #[error("{}: error: not a Pogo block file ({found}); make one with pogo-block", path.display())]
     Foreign {
-        /// File.
         path: PathBuf,
         /// What the first bytes look like.
         found: String,
@@ -41,7 +36,6 @@ pub enum BlockError {
     #[error("{}: error: format version {found}, this program reads {expected}; block the model again with pogo-block",
         path.display())]
     Version {
-        /// File.
         path: PathBuf,
         /// Version in the file.
         found: u32,
@@ -51,7 +45,6 @@ pub enum BlockError {
     /// Shorter than its header says.
     #[error("{}: error: the file was cut: {found} bytes of {expected}; block the model again", path.display())]
     Cut {
-        /// File.
         path: PathBuf,
         /// Bytes the header asks for.
         expected: u64,
@@ -62,7 +55,6 @@ pub enum BlockError {
     #[error("{}: error: {found} bytes where {expected} were written: something was appended; block the model again",
         path.display())]
     Appended {
-        /// File.
         path: PathBuf,
         /// Bytes the header asks for.
         expected: u64,
@@ -71,19 +63,12 @@ pub enum BlockError {
     },
     /// The header does not agree with its own checksum, or makes no sense.
     #[error("{}: error: damaged header: {reason}; block the model again", path.display())]
-    Header {
-        /// File.
-        path: PathBuf,
-        /// What was found.
-        reason: String,
-    },
+    Header { path: PathBuf, reason: String },
     /// A section whose bytes do not agree with their checksum.
     #[error("{}: error: section `{section}` is damaged: its checksum is {found:016x}, not {expected:016x}; \
         block the model again", path.display())]
     Checksum {
-        /// File.
         path: PathBuf,
-        /// Name of the section.
         section: String,
         /// xxh3 in the header.
         expected: u64,
@@ -93,9 +78,7 @@ pub enum BlockError {
     /// A section whose bytes are not what its type allows.
     #[error("{}: error: section `{section}` is damaged: {reason}; block the model again", path.display())]
     Section {
-        /// File.
         path: PathBuf,
-        /// Name of the section.
         section: &'static str,
         /// The validator's words.
         reason: String,
@@ -103,27 +86,17 @@ pub enum BlockError {
     /// Tables that do not fit together: an index out of range, lengths that differ, NaN positions.
     #[error("{}: error: {reason}", path.display())]
     Inconsistent {
-        /// File.
         path: PathBuf,
         /// Which table, which entry.
         reason: String,
     },
     /// A block file for another kind of physics.
     #[error("{}: error: the file holds a `{found}` problem, not a problem of kind `{expected}`", path.display())]
-    Physics {
-        /// File.
-        path: PathBuf,
-        /// What it holds.
-        found: String,
-        /// What was asked for.
-        expected: &'static str,
-    },
+    Physics { path: PathBuf, found: String, expected: &'static str },
     /// A block file for a kind of physics that this program does not know.
     #[error("{}: error: the file holds a `{found}` problem; this program knows {}", path.display(), known.join(", "))]
     UnknownPhysics {
-        /// File.
         path: PathBuf,
-        /// What it holds.
         found: String,
         /// Kinds that the program knows.
         known: Vec<&'static str>,

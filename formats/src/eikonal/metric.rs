@@ -15,10 +15,10 @@ pub const BLOCKED: Symmetric = [f64::INFINITY; 6];
 /// An element whose velocity makes no sense.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{reason}")]
+#[allow(missing_docs)]
 pub struct MetricError {
     /// Element, solver index.
     pub element: usize,
-    /// What is wrong and what to do.
     pub reason: String,
 }
 

@@ -173,7 +173,7 @@ mod tests {
         assert_eq!(setup.classes[0], before.classes[0]);
         for (name, value, expected) in [
             ("velocity.scar.sped", "1", "did you mean"),
-            ("velocity.scar.speed", "-1", "must not be below 0"),
+            ("velocity.scar.speed", "-1", "must not be negative"),
             ("velocity.wall.elset", "x", "block the model again"),
             ("start.p.nset", "x", "block the model again"),
         ] {

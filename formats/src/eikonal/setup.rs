@@ -55,7 +55,6 @@ pub enum Directions {
 pub struct VelocityClass {
     /// Name, unique.
     pub name: String,
-    /// Law.
     pub velocity: Velocity,
 }
 
@@ -69,19 +68,9 @@ pub enum StartRegion {
     /// A node set, by its index.
     Set(u32),
     /// Nodes with `low` ≤ x ≤ `high`.
-    Box {
-        /// Lowest coordinates.
-        low: [f64; 3],
-        /// Highest coordinates.
-        high: [f64; 3],
-    },
+    Box { low: [f64; 3], high: [f64; 3] },
     /// Nodes within a radius of a centre.
-    Sphere {
-        /// Centre.
-        centre: [f64; 3],
-        /// Radius.
-        radius: f64,
-    },
+    Sphere { centre: [f64; 3], radius: f64 },
     /// The node nearest to a point.
     Nearest([f64; 3]),
 }
@@ -91,7 +80,6 @@ pub enum StartRegion {
 pub struct Start {
     /// Name, unique.
     pub name: String,
-    /// Where.
     pub region: StartRegion,
     /// When. A node of two starts takes the earlier time; one that the wave of another start reaches before takes that time.
     pub time: f64,
@@ -135,9 +123,7 @@ pub struct EikonalSettings {
     pub tolerance: f64,
     /// Radius of the ball round each start node in which times are set to √((x − s)ᵀ M (x − s)) of the element at the start; 0 means none.
     pub exact_radius: f64,
-    /// Local solver.
     pub local_solver: LocalSolver,
-    /// Sub-domains.
     pub decomposition: Decomposition,
 }
 
@@ -188,18 +174,13 @@ impl Default for EikonalOutputs {
 /// Classes, starts, settings and outputs.
 #[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq, Default)]
 pub struct EikonalSetup {
-    /// Title of the job.
     pub title: String,
     /// Name of the unit of length, such as `mm`; speeds are in this over the next.
     pub length_unit: String,
     /// Name of the unit of time, such as `ms`.
     pub time_unit: String,
-    /// Velocity classes.
     pub classes: Vec<VelocityClass>,
-    /// Starts.
     pub starts: Vec<Start>,
-    /// Settings of the solver.
     pub settings: EikonalSettings,
-    /// What to write.
     pub outputs: EikonalOutputs,
 }

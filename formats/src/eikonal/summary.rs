@@ -6,6 +6,7 @@ use crate::write::summary::{Ending, Origin};
 
 /// The node that the wave reaches last.
 #[derive(Debug, Clone, PartialEq, Serialize, Default)]
+#[allow(missing_docs)]
 pub struct Latest {
     /// Label in the mesh's file.
     pub node: u32,
@@ -17,6 +18,7 @@ pub struct Latest {
 
 /// Everything a script wants to know about a run. Numbers that are not finite become `null`.
 #[derive(Debug, Clone, PartialEq, Serialize, Default)]
+#[allow(missing_docs)]
 pub struct EikonalSummary {
     /// `eikonal`.
     pub physics: &'static str,
@@ -24,7 +26,6 @@ pub struct EikonalSummary {
     pub ending: Ending,
     #[serde(flatten)]
     pub origin: Origin,
-    /// Unit of length.
     pub length_unit: String,
     /// Unit of time of the results; `…_seconds` are wall-clock time.
     pub time_unit: String,

@@ -19,6 +19,7 @@ use crate::write::grid::{Fill, Grid, GridArray, Lasting, Number, fill, inverse};
 
 /// A quantity over the mesh.
 #[derive(Debug, Clone, Copy)]
+#[allow(missing_docs)]
 pub struct Field<'a> {
     pub quantity: FieldQuantity,
     /// At nodes: (n_nodes, dimension), in the mesh's order. Stress and strain: (n_elements, 6), Voigt order 11, 22, 33,

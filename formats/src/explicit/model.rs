@@ -36,11 +36,9 @@ pub enum AbsorbingProfile {
 pub struct AbsorbingLayer {
     /// Unique name for overrides.
     pub name: String,
-    /// Element indices.
     pub elements: Vec<u32>,
     /// X of each of them, in [0, 1].
     pub depth_fraction: Vec<f64>,
-    /// Law.
     pub profile: AbsorbingProfile,
 }
 
@@ -62,7 +60,6 @@ pub struct ExplicitSettings {
     pub time: f64,
     /// Δt.
     pub increment: Increment,
-    /// Mass lumping.
     pub lumping: Lumping,
 }
 
@@ -71,35 +68,22 @@ pub struct ExplicitSettings {
 pub struct Setup {
     /// First line under `*HEADING`, or empty.
     pub title: String,
-    /// Materials.
     pub materials: Vec<Material>,
-    /// Sections.
     pub sections: Vec<Section>,
-    /// Amplitudes.
     pub amplitudes: Vec<Amplitude>,
-    /// Loads.
     pub loads: Vec<Load>,
-    /// Boundary conditions.
     pub boundaries: Vec<Boundary>,
-    /// Velocities at t = 0.
     pub initial_velocities: Vec<InitialVelocity>,
-    /// Absorbing layers.
     pub absorbing_layers: Vec<AbsorbingLayer>,
-    /// Traces of nodes.
     pub histories: Vec<HistoryRequest>,
-    /// Traces of elements.
     pub element_histories: Vec<ElementHistoryRequest>,
-    /// Snapshots.
     pub fields: Vec<FieldRequest>,
-    /// Solver settings.
     pub explicit: ExplicitSettings,
 }
 
 /// A whole model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Model {
-    /// Nodes, elements, sets.
     pub mesh: Mesh,
-    /// Materials, loads, outputs, settings.
     pub setup: Setup,
 }

@@ -47,6 +47,7 @@ impl From<EnergyRow> for FinalEnergy {
 
 /// Everything a script wants to know about a run. Numbers that are not finite become `null`.
 #[derive(Debug, Clone, PartialEq, Serialize, Default)]
+#[allow(missing_docs)]
 pub struct ExplicitSummary {
     #[serde(flatten)]
     pub ending: Ending,
@@ -58,7 +59,6 @@ pub struct ExplicitSummary {
     pub elements: u64,
     /// 2 or 3.
     pub dimension: u32,
-    /// Number of blocks.
     pub blocks: u64,
     /// η.
     pub block_efficiency: f64,
@@ -79,7 +79,6 @@ pub struct ExplicitSummary {
     /// `f32` or `f64`.
     pub precision: String,
     pub threads: u32,
-    /// Lumping of masses.
     pub lumping: String,
     /// Wall-clock time of the time loop, s.
     pub loop_seconds: f64,

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde::de::{self, MapAccess, value::MapAccessDeserializer};
 
 use super::check::{positive, quoted};
+use super::text::rows_of_numbers;
 use super::values::visit;
 use crate::dynamics::{AmplitudeShape, Window};
 use crate::words::{Choice, Word};
@@ -21,6 +22,7 @@ use crate::words::{Choice, Word};
 /// | `smooth_step` | `times` and `values`, or `file`: smooth steps between points |
 #[derive(Deserialize, Debug, Clone, PartialEq)]
 #[serde(deny_unknown_fields)]
+#[allow(missing_docs)]
 pub struct Amplitude {
     /// Not needed where the amplitude stands inside a source.
     #[serde(default)]
@@ -48,6 +50,7 @@ pub struct Amplitude {
 
 /// Kinds of [`Amplitude`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum AmplitudeKind {
     /// Tone burst under this window.
     Burst(Window),
@@ -197,19 +200,12 @@ fn read_table(path: &Path) -> Result<(Vec<f64>, Vec<f64>), String> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| format!("cannot read amplitude file {}: {error}", path.display()))?;
     let (mut times, mut values) = (Vec::new(), Vec::new());
-    // Spreadsheets begin with a byte order mark.
-    for (number, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
-        let line = line.trim();
-        let is_heading = times.is_empty() && line.starts_with(|c: char| c.is_alphabetic() || c == '"');
-        if line.is_empty() || line.starts_with('#') || is_heading {
-            continue;
-        }
-        let fields = line.split(|c: char| c == ',' || c == ';' || c.is_whitespace()).filter(|f| !f.is_empty());
-        let numbers: Vec<_> = fields.map(|field| field.parse::<f64>().ok().filter(|x| x.is_finite())).collect();
+    for (number, fields) in rows_of_numbers(&text) {
+        let numbers: Vec<_> = fields.iter().map(|field| field.parse::<f64>().ok().filter(|x| x.is_finite())).collect();
         // A third field is a second signal, or the result of a decimal comma.
         let &[Some(time), Some(value)] = numbers.as_slice() else {
             let text = "expected a time and a value, two numbers with decimal points";
-            return Err(format!("{}:{}: {text}", path.display(), number + 1));
+            return Err(format!("{}:{}: {text}", path.display(), number));
         };
         times.push(time);
         values.push(value);

@@ -1,6 +1,7 @@
 //! Checks that jobs of several physics share. Errors are messages for the user, without the place.
 
 use super::{JobError, Located};
+use crate::parameters::Range;
 
 /// Checks every table.
 pub(crate) fn each<T>(items: &[Located<T>], check: impl Fn(&T) -> Result<(), String>) -> Result<(), JobError> {
@@ -37,7 +38,8 @@ pub(crate) fn at_most_one<T, const N: usize>(choices: [(&str, Option<T>); N]) ->
     let mut found = choices.into_iter().filter_map(|(name, choice)| Some((name, choice?)));
     match (found.next(), found.next()) {
         (Some((one, _)), Some((other, _))) => {
-            Err(format!("give `{one}` or `{other}`, not both (one of {})", quoted(&names)))
+            let all = if N > 2 { format!(" (one of {})", quoted(&names)) } else { String::new() };
+            Err(format!("give `{one}` or `{other}`, not both{all}"))
         }
         (first, _) => Ok(first.map(|(_, choice)| choice)),
     }
@@ -59,6 +61,12 @@ pub(crate) fn named(name: Option<&str>) -> Result<(), String> {
         Some(name) if name.trim().is_empty() => Err("`name` is missing".to_owned()),
         _ => Ok(()),
     }
+}
+
+/// `value`, where there is one, must lie in a range.
+pub(crate) fn in_range(name: &str, value: Option<f64>, range: Range) -> Result<(), String> {
+    let Some(value) = value else { return Ok(()) };
+    range.check(value).map(|_| ()).map_err(|expected| format!("`{name}` {expected}, not {value}"))
 }
 
 /// `value`, where there is one, must be above 0.

@@ -7,6 +7,7 @@ use crate::words::{Choice, Word};
 
 /// The tables that all runs over time share.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[allow(missing_docs)]
 pub struct Dynamics {
     pub amplitudes: Vec<Located<Amplitude>>,
     pub sources: Vec<Located<Source>>,

@@ -47,6 +47,7 @@ pub struct Image {
 
 /// Which parts stay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum Keep {
     All,
     /// The one with the most voxels.
@@ -78,6 +79,7 @@ impl Image {
         self.raw.as_ref().map_or(Ok(()), RawImage::check)
     }
 
+    /// Unit of length of the model.
     pub fn unit(&self) -> LengthUnit {
         self.unit.map_or(LengthUnit::default(), |word| word.0)
     }

@@ -28,18 +28,19 @@ pub use image::{Image, Keep};
 pub use physics::physics;
 pub use region::{Region, point};
 pub(crate) use region::{interval, table};
+pub(crate) use text::rows_of_numbers;
 pub use text::{JobText, Tables};
 pub use values::{Component, Components, IncrementValue, List, Sides, Variables};
 
 /// A job that cannot be used: `job.toml:12: error: …`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}{}: error: {message}", if *line > 0 { format!(":{line}") } else { String::new() })]
+#[allow(missing_docs)]
 pub struct JobError {
     /// The job file as the user named it.
     pub file: String,
     /// From 1; 0 for the file as a whole.
     pub line: usize,
-    /// What is wrong and what to do.
     pub message: String,
 }
 
@@ -69,10 +70,10 @@ impl std::fmt::Display for Place {
 
 /// A table of a job and where it stands.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs)]
 pub struct Located<T> {
     /// Where its heading stands.
     pub place: Place,
-    /// The table.
     pub value: T,
 }
 

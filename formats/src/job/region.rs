@@ -7,6 +7,7 @@ use crate::words::counted;
 
 /// Which nodes a table means.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[allow(missing_docs)]
 pub enum Region<'a> {
     /// The nearest one.
     Point(&'a [f64]),

@@ -133,6 +133,25 @@ fn merge<'a>(root: &mut DeTable<'a>, later: DeTable<'a>) {
     }
 }
 
+/// Lines of a file of numbers that a job names, as their fields, with the numbers of the lines. Comments, and a heading on the
+/// first line that says something, are left out.
+pub(crate) fn rows_of_numbers(text: &str) -> impl Iterator<Item = (usize, Vec<&str>)> {
+    let mut may_be_heading = true;
+    // Spreadsheets begin with a byte order mark.
+    (1..).zip(text.trim_start_matches('\u{feff}').lines()).filter_map(move |(number, line)| {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            return None;
+        }
+        if may_be_heading && line.starts_with(|c: char| c.is_alphabetic() || c == '"') {
+            return None;
+        }
+        may_be_heading = false;
+        let is_separator = |c: char| c == ',' || c == ';' || c.is_whitespace();
+        Some((number, line.split(is_separator).filter(|field| !field.is_empty()).collect()))
+    })
+}
+
 /// The tables of a job, taken one by one.
 #[derive(Debug)]
 pub struct Tables<'a> {

@@ -6,8 +6,9 @@ use std::marker::PhantomData;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, IntoDeserializer, SeqAccess, Visitor};
 
-use super::check::positive;
+use super::check::{in_range, positive};
 use crate::dynamics::NodalQuantity;
+use crate::parameters::Range;
 use crate::words::{Choice, Word};
 
 /// A time increment: seconds, or `"automatic"`.
@@ -25,6 +26,7 @@ pub struct Component(pub u8);
 
 /// Components: one, a list, or `"all"` (which is also the default).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[allow(missing_docs)]
 pub enum Components {
     /// As many as the mesh has dimensions.
     #[default]
@@ -84,12 +86,7 @@ impl IncrementValue {
                 return Err("`increment_factor` goes with `increment = \"automatic\"`".to_owned());
             }
         }
-        match factor {
-            Some(factor) if !(factor > 0.0 && factor <= 1.0) => {
-                Err(format!("`increment_factor` must lie in (0, 1], not {factor}"))
-            }
-            _ => Ok(()),
-        }
+        in_range("increment_factor", factor, Range::Fraction)
     }
 }
 

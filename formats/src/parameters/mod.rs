@@ -69,17 +69,14 @@ impl From<&str> for Value {
 
 /// Why a parameter was not set.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs)]
 pub enum ParameterError {
     /// Not `NAME=VALUE`.
     #[error("error: `{text}` is not NAME=VALUE, such as material.steel.young=200e9")]
-    Syntax {
-        /// What was given.
-        text: String,
-    },
+    Syntax { text: String },
     /// No such parameter.
     #[error("error: no parameter `{name}`{}; `pogo-info --parameters` lists them all", did_you_mean(.nearest))]
     Unknown {
-        /// What was given.
         name: String,
         /// Names that are spelt alike, best first.
         nearest: Vec<String>,
@@ -87,7 +84,6 @@ pub enum ParameterError {
     /// It is part of the block file.
     #[error("error: `{name}` cannot change from run to run: {reason}; block the model again with pogo-block")]
     NeedsNewBlockFile {
-        /// What was given.
         name: String,
         /// What depends on it.
         reason: &'static str,
@@ -95,9 +91,7 @@ pub enum ParameterError {
     /// The value makes no sense.
     #[error("error: {name} = {value}: {reason}")]
     Value {
-        /// Parameter.
         name: String,
-        /// What was given.
         value: String,
         /// What is expected.
         reason: String,
@@ -184,14 +178,6 @@ fn assign(mut slots: Vec<Slot<'_>>, key: &str, name: &str, value: &str) -> Resul
     }
     let names = slots.into_iter().filter(|slot| !slot.hidden).map(|slot| slot.name);
     Err(ParameterError::Unknown { name: name.trim().into(), nearest: alike(key, names) })
-}
-
-/// Sets a parameter from a [`Value`], such as a number of a study file.
-///
-/// # Errors
-/// As [`set`].
-pub fn set_value<S: Adjustable>(setup: &mut S, name: &str, value: &Value) -> Result<(), ParameterError> {
-    set(setup, name, &value.to_string())
 }
 
 /// Splits `NAME=VALUE`. The value is what follows the last `=`, since names may contain one.

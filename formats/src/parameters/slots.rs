@@ -7,6 +7,7 @@ use crate::words::Choice;
 pub type Setter<'a> = Box<dyn FnMut(&str) -> Result<(), String> + 'a>;
 
 /// A parameter that can be set.
+#[allow(missing_docs)]
 pub struct Slot<'a> {
     pub name: String,
     pub value: Value,
@@ -37,7 +38,7 @@ impl Range {
             _ if !value.is_finite() => (false, "must be finite"),
             Self::Any => (true, ""),
             Self::Positive => (value > 0.0, "must be above 0"),
-            Self::NotNegative => (value >= 0.0, "must not be below 0"),
+            Self::NotNegative => (value >= 0.0, "must not be negative"),
             Self::Fraction => (value > 0.0 && value <= 1.0, "must be above 0 and at most 1"),
             Self::Unit => ((0.0..=1.0).contains(&value), "must lie between 0 and 1"),
             Self::Poisson => (value > -1.0 && value < 0.5, "must lie between -1 and 0.5"),

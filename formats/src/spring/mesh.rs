@@ -1,6 +1,6 @@
 //! Particles and springs.
 
-use super::lattice::{DIRECTIONS, N_DIRECTIONS, group_of_direction, material_of};
+use super::lattice::{DIRECTIONS, group_of_direction, material_of};
 use crate::block::{Counts, Vector, tables};
 use crate::mesh::{NamedSet, NodeNames};
 
@@ -160,11 +160,6 @@ impl SpringGridView<'_> {
     /// Vector to the neighbour at a bit, at rest.
     pub fn rest_vector(&self, direction: usize) -> [f64; 3] {
         std::array::from_fn(|c| f64::from(DIRECTIONS[direction][c]) * self.spacing[c])
-    }
-
-    /// The vectors to all neighbours.
-    pub fn rest_vectors(&self) -> [[f64; 3]; N_DIRECTIONS] {
-        std::array::from_fn(|direction| self.rest_vector(direction))
     }
 
     /// The material at a place; none where there is no particle.

@@ -18,8 +18,8 @@ use crate::write::{OutputError, write_atomically};
 
 /// A spring at a time.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[allow(missing_docs)]
 pub struct SpringCell {
-    /// Both ends.
     pub particles: [u32; 2],
     /// Index of its group.
     pub group: u32,
@@ -227,6 +227,7 @@ pub struct FinalSpringEnergy {
 
 /// Everything a script wants to know about a run. Numbers that are not finite become `null`.
 #[derive(Debug, Clone, PartialEq, Serialize, Default)]
+#[allow(missing_docs)]
 pub struct SpringSummary {
     #[serde(flatten)]
     pub ending: Ending,

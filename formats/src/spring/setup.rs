@@ -156,7 +156,6 @@ pub enum SpringDamping {
 /// Positions over time.
 #[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq)]
 pub struct SpringFields {
-    /// When.
     pub interval: OutputInterval,
     /// Springs as lines, with group and strain; otherwise particles only.
     pub springs: bool,
@@ -184,7 +183,6 @@ impl Default for SpringSettings {
 /// Everything but the mesh.
 #[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq, Default)]
 pub struct SpringSetup {
-    /// Title of the job, or empty.
     pub title: String,
     /// What particles are made of.
     pub materials: Vec<SpringMaterial>,
@@ -195,13 +193,9 @@ pub struct SpringSetup {
     pub amplitudes: Vec<Amplitude>,
     /// Fixed and driven particles. Later entries win over earlier ones.
     pub boundaries: Vec<Boundary>,
-    /// Forces.
     pub forces: Vec<PointForce>,
-    /// Gravity.
     pub gravity: Vec<Gravity>,
-    /// Velocities at t = 0.
     pub initial_velocities: Vec<InitialVelocity>,
-    /// Cuts.
     pub cuts: Vec<Cut>,
     /// Springs erased.
     pub erasures: Vec<SpringErasure>,
@@ -211,6 +205,5 @@ pub struct SpringSetup {
     pub histories: Vec<HistoryRequest>,
     /// Positions over time.
     pub fields: Vec<SpringFields>,
-    /// Solver settings.
     pub solver: SpringSettings,
 }

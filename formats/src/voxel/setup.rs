@@ -23,7 +23,6 @@ pub enum MagnitudeKind {
     Displacement,
     /// Angle, degrees.
     Angle,
-    /// Force.
     Force,
     /// Force × length.
     Moment,
@@ -49,18 +48,12 @@ pub struct Magnitude {
 pub enum NodeRegion {
     /// Those with `low` ≤ (i, j, k) ≤ `high`: faces, planes, lines, boxes.
     Box {
-        /// Lowest indices.
         low: [u32; 3],
         /// Highest indices, themselves included.
         high: [u32; 3],
     },
     /// Those on the six faces of a box.
-    Surface {
-        /// Lowest indices.
-        low: [u32; 3],
-        /// Highest indices.
-        high: [u32; 3],
-    },
+    Surface { low: [u32; 3], high: [u32; 3] },
     /// Those of the elements of a class.
     Material(u32),
     /// Those with these numbers, ascending.
@@ -70,11 +63,8 @@ pub enum NodeRegion {
 /// Displacements of the nodes of a region: in the chosen components, u = m (c + A (x − x₀)) with the magnitude m.
 #[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq)]
 pub struct PrescribedField {
-    /// Name in messages and results.
     pub name: String,
-    /// Where.
     pub region: NodeRegion,
-    /// Which components.
     pub components: [bool; 3],
     /// Index into [`VoxelSetup::magnitudes`]; none means m = 1. The magnitude of an angle is in radians here.
     pub magnitude: Option<u32>,
@@ -89,7 +79,6 @@ pub struct PrescribedField {
 /// Values of single degrees of freedom: displacements or forces.
 #[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq)]
 pub struct NodalTable {
-    /// Name in messages and results.
     pub name: String,
     /// Index into [`VoxelSetup::magnitudes`], a factor on all values; none means 1.
     pub magnitude: Option<u32>,
@@ -128,11 +117,8 @@ pub enum Share {
 /// Forces on the nodes of a region: the magnitude times the vector, shared.
 #[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq)]
 pub struct RegionForce {
-    /// Name in messages and results.
     pub name: String,
-    /// Where.
     pub region: NodeRegion,
-    /// How.
     pub share: Share,
     /// Index into [`VoxelSetup::magnitudes`]; none means 1.
     pub magnitude: Option<u32>,
@@ -258,16 +244,13 @@ pub enum CoarseOperator {
 pub enum CoarseSolver {
     /// This many steps of Jacobi-CG.
     Jacobi(u32),
-    /// A factorisation.
     Direct,
 }
 
 /// Number format of the preconditioner; the residual and the solution are always f64.
 #[derive(Archive, Serialize, Deserialize, Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PreconditionerPrecision {
-    /// Single.
     F32,
-    /// Double.
     F64,
 }
 
@@ -282,7 +265,6 @@ pub struct StaticSettings {
     pub max_iterations: u32,
     /// Number format of the preconditioner.
     pub precision: Option<PreconditionerPrecision>,
-    /// Multigrid cycle.
     pub cycle: Option<Cycle>,
     /// Degree of the Chebyshev smoother.
     pub smoother_degree: Option<u32>,
@@ -387,7 +369,6 @@ impl Default for VoxelOutput {
 /// Everything but the grid.
 #[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq)]
 pub struct VoxelSetup {
-    /// Title of the job, or empty.
     pub title: String,
     /// Unit of length that the grid is in, `mm` if nothing else is said; moduli are force / length².
     pub unit: String,
@@ -405,9 +386,7 @@ pub struct VoxelSetup {
     pub cases: Vec<LoadCase>,
     /// What comes of them.
     pub analysis: Analysis,
-    /// Solver settings.
     pub solver: StaticSettings,
-    /// Output requests.
     pub output: VoxelOutput,
 }
 

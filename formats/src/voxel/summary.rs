@@ -8,12 +8,11 @@ use crate::write::summary::{Ending, Origin};
 
 /// Counts of a quantity over the volume, in classes of equal width from 0 to `maximum`.
 #[derive(Debug, Clone, PartialEq, Serialize, Default)]
+#[allow(missing_docs)]
 pub struct Histogram {
     /// Upper end of the last class.
     pub maximum: f64,
-    /// Mean over the voxels.
     pub mean: f64,
-    /// Median over the voxels.
     pub median: f64,
     /// Voxels in each class.
     pub counts: Vec<u64>,
@@ -53,8 +52,8 @@ pub struct Apparent {
 
 /// Apparent stiffness of six cases; Voigt's order xx, yy, zz, yz, xz, xy with engineering shears.
 #[derive(Debug, Clone, PartialEq, Serialize, Default)]
+#[allow(missing_docs)]
 pub struct Tensor {
-    /// Boundary conditions.
     pub boundary: &'static str,
     /// C, symmetrised.
     pub stiffness: [[f64; 6]; 6],
@@ -85,6 +84,7 @@ pub struct Orthotropic {
 
 /// One load case.
 #[derive(Debug, Clone, PartialEq, Serialize, Default)]
+#[allow(missing_docs)]
 pub struct CaseSummary {
     /// Name; empty when there is one case.
     pub name: String,
@@ -105,7 +105,6 @@ pub struct CaseSummary {
     pub reaction: BTreeMap<String, [f64; 3]>,
     /// Sum of all reactions and forces over the sum of their sizes: nil but for rounding and the residual.
     pub imbalance: f64,
-    /// Total strain energy.
     pub strain_energy: f64,
     /// Largest displacement, by size of the vector.
     pub max_displacement: f64,
@@ -118,6 +117,7 @@ pub struct CaseSummary {
 
 /// Everything a script wants to know about a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Default)]
+#[allow(missing_docs)]
 pub struct VoxelSummary {
     /// `static`.
     pub physics: &'static str,
@@ -125,7 +125,6 @@ pub struct VoxelSummary {
     pub ending: Ending,
     #[serde(flatten)]
     pub origin: Origin,
-    /// Unit of length.
     pub unit: String,
     /// Degrees of freedom, prescribed ones included.
     pub dof: u64,
@@ -152,7 +151,6 @@ pub struct VoxelSummary {
     pub products: f64,
     /// Reaction on each named face or condition; with several load cases, see `cases`.
     pub reaction: BTreeMap<String, [f64; 3]>,
-    /// Load cases.
     pub cases: Vec<CaseSummary>,
     /// Apparent stiffness of six cases.
     pub tensor: Option<Tensor>,

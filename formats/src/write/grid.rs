@@ -49,9 +49,9 @@ pub type Fill<'a> = Box<dyn Fn(&mut dyn Write) -> io::Result<()> + 'a>;
 pub type Indices<'a> = Box<dyn Fn(&mut dyn FnMut(u64) -> io::Result<()>) -> io::Result<()> + 'a>;
 
 /// An array by name.
+#[allow(missing_docs)]
 pub struct GridArray<'a> {
     pub name: &'a str,
-    /// Type of its numbers.
     pub number: Number,
     /// Numbers a point or cell.
     pub components: usize,
@@ -71,12 +71,11 @@ impl<'a> GridArray<'a> {
 }
 
 /// A mesh and what is on it.
+#[allow(missing_docs)]
 pub struct Grid<'a> {
     /// Time of a snapshot, s.
     pub time: Option<f64>,
-    /// Number of points.
     pub n_points: usize,
-    /// Number of cells.
     pub n_cells: usize,
     /// Corners of all cells.
     pub n_corners: usize,

@@ -25,6 +25,7 @@ pub struct ImageGrid {
 
 /// One array.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs)]
 pub struct ImageArray {
     pub name: &'static str,
     /// Names of the components; one empty name for a scalar.

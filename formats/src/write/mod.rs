@@ -36,14 +36,11 @@ use std::path::{Path, PathBuf};
 
 /// What goes wrong while results are written or read back.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)]
 pub enum OutputError {
     /// The file system refused.
     #[error("{}: error: {source}", path.display())]
-    Io {
-        /// File or folder.
-        path: PathBuf,
-        source: std::io::Error,
-    },
+    Io { path: PathBuf, source: std::io::Error },
     /// Arrays that do not belong together.
     #[error("{}: error: {what}", path.display())]
     Shape {
@@ -54,11 +51,7 @@ pub enum OutputError {
     },
     /// A file that is not what its name says.
     #[error("{}: error: {what}", path.display())]
-    Damaged {
-        path: PathBuf,
-        /// What is wrong, and what to do.
-        what: String,
-    },
+    Damaged { path: PathBuf, what: String },
 }
 
 impl OutputError {

@@ -51,12 +51,10 @@ impl TextSize {
 
 /// Which part of a text stands at the given x.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum Align {
-    /// Its left end.
     Left,
-    /// Its middle.
     Centre,
-    /// Its right end.
     Right,
 }
 

@@ -37,6 +37,7 @@ pub enum Values<'a> {
 
 /// An array by name.
 #[derive(Debug, Clone, Copy)]
+#[allow(missing_docs)]
 pub struct DataArray<'a> {
     pub name: &'a str,
     /// Numbers a node or element.

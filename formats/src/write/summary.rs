@@ -47,6 +47,7 @@ pub struct BlockFileSummary {
 
 /// How a run ended: the first keys of every summary, together with `physics`.
 #[derive(Debug, Clone, PartialEq, Serialize, Default)]
+#[allow(missing_docs)]
 pub struct Ending {
     pub status: Status,
     /// Why the run did not complete.
@@ -62,10 +63,9 @@ impl Ending {
 
 /// What was solved, and by which Pogo: the next keys of every summary.
 #[derive(Debug, Clone, PartialEq, Serialize, Default)]
+#[allow(missing_docs)]
 pub struct Origin {
-    /// Version of Pogo.
     pub version: String,
-    /// Title of the model.
     pub title: String,
     /// Name of the case in a study.
     pub case: Option<String>,

@@ -9,13 +9,12 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::{OutputError, write_atomically};
 use crate::dynamics::{ElementHistoryRequest, HistoryRequest, OutputInterval};
 use crate::mesh::{GroupView, NodeNames};
 use crate::quantities::{ElementQuantity, NodalQuantity, Traced};
-use crate::words::counted;
 
 /// What a trace shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
@@ -143,11 +142,6 @@ impl Traces {
             }
         }
         (Self { groups: plan.groups }, plan.samplings)
-    }
-
-    /// Names of the CSV files that [`write`](Self::write) makes.
-    pub fn csv_names(&self) -> Vec<String> {
-        (0..self.groups.len()).map(csv_name).collect()
     }
 
     /// Writes `traces.csv` (with `traces-<n>.csv` for further groups) and `traces.npz` into a folder and returns the files'
@@ -338,92 +332,6 @@ fn write_npy<W: Write + io::Seek>(
         }
     }
     archive.write_all(&buffer)
-}
-
-/// A CSV file as [`TraceGroup::write_csv`] writes it, read back.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct CsvTraces {
-    /// `#` lines without their `# `.
-    pub comments: Vec<String>,
-    /// Names of all columns but `time`.
-    pub names: Vec<String>,
-    /// Times, s.
-    pub times: Vec<f64>,
-    /// (n_rows, n_columns), row-major.
-    pub values: Vec<f64>,
-}
-
-impl CsvTraces {
-    /// Reads a CSV file of traces.
-    ///
-    /// # Errors
-    /// [`OutputError::Io`]; [`OutputError::Damaged`] with the line's number for what is no such table.
-    pub fn read(path: &Path) -> Result<Self, OutputError> {
-        let text = std::fs::read_to_string(path).map_err(OutputError::io(path))?;
-        let mut traces = Self::default();
-        let mut header = false;
-        for (index, line) in text.lines().enumerate() {
-            let wrong = |what: String| {
-                let mut place = path.as_os_str().to_owned();
-                place.push(format!(":{}", index + 1));
-                OutputError::damaged(&PathBuf::from(place), what)
-            };
-            if let Some(comment) = line.strip_prefix('#') {
-                traces.comments.push(comment.trim_start().to_owned());
-            } else if !header {
-                let mut names = split_csv(line);
-                if names.first().map(String::as_str) != Some("time") {
-                    return Err(wrong("the header line does not begin with `time`".into()));
-                }
-                names.remove(0);
-                traces.names = names;
-                header = true;
-            } else {
-                let first = traces.values.len();
-                for (column, field) in line.split(',').enumerate() {
-                    let value = field
-                        .trim()
-                        .parse()
-                        .map_err(|_| wrong(format!("expected a number in column {}, found `{field}`", column + 1)))?;
-                    if column == 0 { traces.times.push(value) } else { traces.values.push(value) }
-                }
-                let found = traces.values.len() - first;
-                if found != traces.names.len() {
-                    return Err(wrong(format!(
-                        "{}, but the header names {}",
-                        counted(found, "value"),
-                        traces.names.len()
-                    )));
-                }
-            }
-        }
-        Ok(traces)
-    }
-
-    /// Values of a column by its name.
-    pub fn column(&self, name: &str) -> Option<Vec<f64>> {
-        let index = self.names.iter().position(|known| known == name)?;
-        Some(self.values.iter().skip(index).step_by(self.names.len()).copied().collect())
-    }
-}
-
-fn split_csv(line: &str) -> Vec<String> {
-    let mut fields = vec![String::new()];
-    let mut quoted = false;
-    let mut characters = line.chars().peekable();
-    while let Some(character) = characters.next() {
-        let n = fields.len() - 1;
-        match character {
-            '"' if quoted && characters.peek() == Some(&'"') => {
-                characters.next();
-                fields[n].push('"');
-            }
-            '"' => quoted = !quoted,
-            ',' if !quoted => fields.push(String::new()),
-            _ => fields[n].push(character),
-        }
-    }
-    fields
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ use crate::job::{JobError, JobFile, Located, Tables};
 
 /// A checked job of an Eikonal model.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs)]
 pub struct EikonalJob {
     pub title: Option<String>,
     pub mesh: Located<Mesh>,

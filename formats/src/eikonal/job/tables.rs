@@ -3,8 +3,9 @@
 use serde::Deserialize;
 
 use crate::eikonal::setup::{Decomposition, EikonalSettings, LocalSolver};
-use crate::job::check::{at_most_one, exactly_one, given, positive};
+use crate::job::check::{at_most_one, exactly_one, given, in_range, positive};
 use crate::job::{List, Sides};
+use crate::parameters::Range;
 use crate::words::{Choice, Word};
 
 /// `[mesh]`: what the mesh's file means.
@@ -89,6 +90,7 @@ pub struct Start {
 /// A ball.
 #[derive(Deserialize, Debug, Clone, Copy, PartialEq)]
 #[serde(deny_unknown_fields)]
+#[allow(missing_docs)]
 pub struct Sphere {
     pub centre: [f64; 3],
     pub radius: f64,
@@ -225,20 +227,14 @@ impl Start {
             ("sphere", given(&self.sphere)),
             ("vtx", given(&self.vtx)),
         ])?;
-        match self.sphere {
-            Some(sphere) if sphere.radius < 0.0 => Err("the `radius` of a sphere must not be negative".into()),
-            _ => Ok(()),
-        }
+        in_range("radius", self.sphere.map(|sphere| sphere.radius), Range::NotNegative)
     }
 }
 
 impl Solver {
     pub(super) fn check(&self) -> Result<(), String> {
-        for (name, value) in [("tolerance", self.tolerance), ("exact_radius", self.exact_radius)] {
-            if value.is_some_and(|value| value < 0.0) {
-                return Err(format!("`{name}` must not be negative"));
-            }
-        }
+        in_range("tolerance", self.tolerance, Range::NotNegative)?;
+        in_range("exact_radius", self.exact_radius, Range::NotNegative)?;
         match self.tolerance {
             Some(tolerance) if tolerance >= 0.1 => Err("`tolerance` is relative and must lie below 0.1".into()),
             _ => Ok(()),

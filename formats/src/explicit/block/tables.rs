@@ -163,10 +163,10 @@ impl DeviceTables {
 
 /// Elements of one kind and one section inside one block.
 #[derive(Debug, Clone, Copy)]
+#[allow(missing_docs)]
 pub struct Run<'a> {
     /// What they are.
     pub kind: ElementKind,
-    /// Section index.
     pub section: usize,
     /// Element index of each, (n,).
     pub elements: &'a [u32],

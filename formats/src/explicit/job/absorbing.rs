@@ -16,6 +16,7 @@ use crate::words::{Choice, Word};
 /// | `stiffness_reduction` | α = 2πf X³, E′ = E exp(−a X³ k₀ X l), k₀ = 2πf/c, a = −ln(0.01)/(k₀ l) | `frequency`, `wave_speed` |
 #[derive(Deserialize, Debug, Clone, PartialEq)]
 #[serde(deny_unknown_fields)]
+#[allow(missing_docs)]
 pub struct Absorbing {
     /// Name, for changes by name; `LAYER` and a number when absent.
     pub name: Option<String>,

@@ -3,7 +3,8 @@
 use serde::Deserialize;
 
 use crate::explicit::Elasticity;
-use crate::job::check::{exactly_one, positive};
+use crate::job::check::{exactly_one, in_range, positive};
+use crate::parameters::Range;
 
 /// `[[material]]`: density and one of: `young` and `poisson`; `p_speed` and `s_speed`; `engineering_constants`;
 /// `orthotropic`; `anisotropic`.
@@ -40,9 +41,7 @@ impl Material {
     /// A message when none or several are given, or values are impossible.
     pub fn elasticity(&self) -> Result<Elasticity, String> {
         positive("density", Some(self.density))?;
-        if self.alpha < 0.0 {
-            return Err(format!("`alpha` must not be negative, not {}", self.alpha));
-        }
+        in_range("alpha", Some(self.alpha), Range::NotNegative)?;
         let isotropic = (self.young.is_some() || self.poisson.is_some()).then_some(0);
         let speeds = (self.p_speed.is_some() || self.s_speed.is_some()).then_some(1);
         let kind = exactly_one([
@@ -72,9 +71,7 @@ impl Material {
                 (self.density * s2 * (3.0 * p2 - 4.0 * s2) / (p2 - s2), (p2 - 2.0 * s2) / (2.0 * (p2 - s2)))
             };
             positive("young", Some(young))?;
-            if !(poisson > -1.0 && poisson < 0.5) {
-                return Err(format!("`poisson` must lie between -1 and 0.5, not {poisson}"));
-            }
+            in_range("poisson", Some(poisson), Range::Poisson)?;
             return Ok(Elasticity::Isotropic { young, poisson });
         }
         let elasticity = match (self.engineering_constants, self.orthotropic, self.anisotropic) {

@@ -23,6 +23,7 @@ use crate::words::{Choice, Word};
 
 /// A checked job of explicit dynamics.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[allow(missing_docs)]
 pub struct ExplicitJob {
     /// Takes the place of the deck's heading.
     pub title: Option<String>,

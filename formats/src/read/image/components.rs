@@ -72,7 +72,6 @@ struct Parts {
     first: Vec<u32>,
     /// Part of each run; parts are numbered in the order of their first runs.
     part: Vec<u32>,
-    /// Number of parts.
     count: usize,
 }
 

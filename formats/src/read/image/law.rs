@@ -4,6 +4,7 @@ use crate::words::Choice;
 
 /// From the value of a voxel to Young's modulus.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs)]
 pub struct MaterialLaw {
     /// What the law takes for the value q of a voxel.
     pub quantity: Quantity,
@@ -14,6 +15,7 @@ pub struct MaterialLaw {
 
 /// Laws from q to a modulus.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs)]
 pub enum Law {
     /// A voxel gets the class of the highest value that q reaches, and is void below the first. Values rise.
     Threshold(Vec<Class>),
@@ -46,12 +48,12 @@ pub struct Class {
 
 /// E as a function of q. Voxels with q below `threshold` are void, and so are those whose E is not above 0.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[allow(missing_docs)]
 pub struct Formula {
     pub curve: Curve,
     pub threshold: Option<f64>,
     /// Least modulus of a solid voxel.
     pub minimum: Option<f64>,
-    /// Greatest modulus.
     pub maximum: Option<f64>,
     /// Number of moduli that the law is rounded to, 1 to 255; a modulus a voxel when absent.
     pub classes: Option<usize>,
@@ -59,6 +61,7 @@ pub struct Formula {
 
 /// Curves of [`Formula`].
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[allow(missing_docs)]
 pub enum Curve {
     /// E = slope q + intercept.
     Linear { slope: f64, intercept: f64 },

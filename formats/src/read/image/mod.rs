@@ -56,12 +56,12 @@ use source::{Encoding, Flat, Reopen, Source, Stream};
 /// A stack that cannot be read or used: `bone.nrrd:4: error: …`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}{}: error: {message}", if *line > 0 { format!(":{line}") } else { String::new() })]
+#[allow(missing_docs)]
 pub struct ImageError {
     /// The file as the user named it.
     pub file: String,
     /// Line of a text header, from 1; 0 for the file as a whole.
     pub line: usize,
-    /// What is wrong and what to do.
     pub message: String,
 }
 
@@ -86,6 +86,7 @@ impl<T: Into<String>> From<T> for Problem {
 
 /// Formats of a [`Stack`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum Format {
     /// Pages of a TIFF file, or a folder of them.
     Tiff,
@@ -147,6 +148,7 @@ pub struct ScancoCalibration {
 
 /// What a stack's header says.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs)]
 pub struct Header {
     pub format: Format,
     /// Voxels along x, y and z.

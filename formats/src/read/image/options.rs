@@ -38,6 +38,7 @@ pub struct ImageOptions {
 
 /// Units of length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(missing_docs)]
 pub enum LengthUnit {
     #[default]
     Millimetre,

@@ -8,6 +8,7 @@ use crate::words::counted;
 
 /// What was read, and what became of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[allow(missing_docs)]
 pub struct Report {
     /// The stack as the user named it.
     pub file: String,
@@ -20,7 +21,6 @@ pub struct Report {
     pub sample: &'static str,
     /// Least and greatest native value (stored, or by the slope and intercept of the header) of the voxels that were looked at.
     pub values: Option<[f64; 2]>,
-    /// Unit of length.
     pub unit: &'static str,
     /// Voxels of the model along x, y and z.
     pub size: [usize; 3],
@@ -46,15 +46,16 @@ pub struct Report {
 
 /// A class of voxels.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[allow(missing_docs)]
 pub struct MaterialCount {
     pub name: String,
-    /// Young's modulus.
     pub young: f64,
     pub voxels: u64,
 }
 
 /// Parts that do not hang together with the largest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[allow(missing_docs)]
 pub struct Dropped {
     pub parts: u64,
     pub voxels: u64,
@@ -62,6 +63,7 @@ pub struct Dropped {
 
 /// Cavities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[allow(missing_docs)]
 pub struct Filled {
     pub cavities: u64,
     pub voxels: u64,

@@ -3,7 +3,9 @@
 use serde::Deserialize;
 
 use crate::dynamics::OutputInterval;
+use crate::job::check::{exactly_one, given, in_range};
 use crate::job::{AmplitudeReference, table};
+use crate::parameters::Range;
 use crate::spring::{CutFrame, CutShape, SpringFields};
 use crate::words::{Choice, Word};
 
@@ -102,7 +104,7 @@ fn length(v: [f64; 3]) -> f64 {
 }
 
 fn not_before_start(time: f64) -> Result<(), String> {
-    if time >= 0.0 { Ok(()) } else { Err("`time` must not be negative".to_owned()) }
+    in_range("time", Some(time), Range::NotNegative)
 }
 
 impl CutTable {
@@ -158,26 +160,19 @@ impl CutTable {
 impl Erase {
     pub(super) fn check(&self) -> Result<(), String> {
         not_before_start(self.time)?;
-        let given = [self.pairs.is_some(), self.within.is_some(), self.between.is_some()];
-        match given.iter().filter(|given| **given).count() {
-            1 => Ok(()),
-            _ => Err("give one of `pairs`, `within`, `between`".to_owned()),
-        }
+        exactly_one([("pairs", given(&self.pairs)), ("within", given(&self.within)), ("between", given(&self.between))])
     }
 }
 
 impl Add {
     pub(super) fn check(&self) -> Result<(), String> {
         not_before_start(self.time)?;
-        if self.pairs.is_some() == self.at.is_some() {
-            return Err("give `pairs` or `at`".to_owned());
-        }
-        Ok(())
+        exactly_one([("pairs", given(&self.pairs)), ("at", given(&self.at))])
     }
 }
 
 impl FieldTable {
-    /// The request.
+    /// When the snapshots are written.
     ///
     /// # Errors
     /// A message when no key or more than one says when, or with an impossible value.

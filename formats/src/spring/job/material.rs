@@ -3,7 +3,8 @@
 use serde::Deserialize;
 
 use crate::job::List;
-use crate::job::check::{named, positive};
+use crate::job::check::{at_most_one, given, in_range, named, positive};
+use crate::parameters::Range;
 use crate::spring::{SpringGroup, SpringGroupKind, SpringMaterial};
 
 /// `[[material]]`: what particles weigh and, of a lattice, the springs between them.
@@ -63,10 +64,9 @@ pub struct SpringsTable {
 /// A number, or one for each group of a lattice.
 #[derive(Deserialize, Debug, Clone, Copy, PartialEq)]
 #[serde(untagged, expecting = "expected a number, or { axis = …, face = …, space = … }")]
+#[allow(missing_docs)]
 pub enum PerGroup {
-    /// The same.
     One(f64),
-    /// By group.
     Each(Groups),
 }
 
@@ -108,17 +108,14 @@ impl MaterialTable {
         }
         positive("mass", self.mass)?;
         positive("density", self.density)?;
-        if self.label.is_some() && self.threshold.is_some() {
-            return Err("give `label` or `threshold`, not both".to_owned());
-        }
-        if self.nset.is_some() && self.elset.is_some() {
-            return Err("give `nset` or `elset`, not both".to_owned());
-        }
-        let negative =
-            |values: &Option<PerGroup>| values.is_some_and(|values| values.values().any(|value| value < 0.0));
-        if negative(&self.stiffness) || negative(&self.damping) {
-            return Err("`stiffness` and `damping` must not be negative".to_owned());
-        }
+        at_most_one([("label", given(&self.label)), ("threshold", given(&self.threshold))])?;
+        at_most_one([("nset", given(&self.nset)), ("elset", given(&self.elset))])?;
+        let each_in_range = |name: &str, values: Option<PerGroup>, range: Range| match values {
+            Some(values) => values.values().try_for_each(|value| in_range(name, Some(value), range)),
+            None => Ok(()),
+        };
+        each_in_range("stiffness", self.stiffness, Range::NotNegative)?;
+        each_in_range("damping", self.damping, Range::NotNegative)?;
         let has = self.has_springs();
         let given = [("damping", self.damping), ("max_strain", self.max_strain), ("rest_factor", self.rest_factor)];
         for (key, values) in given.iter().filter_map(|(key, values)| Some((key, (*values)?))) {
@@ -132,12 +129,8 @@ impl MaterialTable {
                 return Err(format!("`{key}` is for {group} {text}"));
             }
         }
-        let not_positive =
-            |values: &Option<PerGroup>| values.is_some_and(|values| values.values().any(|value| value <= 0.0));
-        if not_positive(&self.max_strain) || not_positive(&self.rest_factor) {
-            return Err("`max_strain` and `rest_factor` must be above 0".to_owned());
-        }
-        Ok(())
+        each_in_range("max_strain", self.max_strain, Range::Positive)?;
+        each_in_range("rest_factor", self.rest_factor, Range::Positive)
     }
 
     /// What the particles weigh.
@@ -176,15 +169,13 @@ impl MaterialTable {
 impl SpringsTable {
     pub(super) fn check(&self) -> Result<(), String> {
         named(Some(&self.name))?;
-        if self.elset.is_some() && self.all {
-            return Err("give `elset` or `all`, not both".to_owned());
-        }
+        at_most_one([("elset", given(&self.elset)), ("all", self.all.then_some(()))])?;
         if self.stiffness.is_some() == self.axial_stiffness.is_some() {
             return Err("give `stiffness` (k) or `axial_stiffness` (E A: k is E A over the length)".to_owned());
         }
-        if [self.stiffness, self.axial_stiffness, Some(self.damping)].iter().flatten().any(|&value| value < 0.0) {
-            return Err("`stiffness`, `axial_stiffness` and `damping` must not be negative".to_owned());
-        }
+        in_range("stiffness", self.stiffness, Range::NotNegative)?;
+        in_range("axial_stiffness", self.axial_stiffness, Range::NotNegative)?;
+        in_range("damping", Some(self.damping), Range::NotNegative)?;
         positive("max_strain", self.max_strain)?;
         positive("rest_factor", self.rest_factor)
     }
@@ -194,6 +185,7 @@ impl SpringsTable {
         self.all || self.elset.is_some()
     }
 
+    /// The group of these springs.
     pub fn group(&self) -> SpringGroup {
         SpringGroup {
             name: self.name.clone(),

@@ -13,13 +13,15 @@ pub use change::{Add, CutTable, Erase, FieldTable, GravityTable};
 pub use material::{MaterialTable, PerGroup, SpringsTable};
 
 use crate::dynamics::Increment;
-use crate::job::check::{each, one, positive, unique};
+use crate::job::check::{at_most_one, each, in_range, one, positive, unique};
 use crate::job::{Dynamics, Image, IncrementValue, JobError, JobFile, Located, Tables, load};
+use crate::parameters::Range;
 use crate::read::image::{Class, Law, MaterialLaw, Quantity};
 use crate::spring::{MAX_MATERIALS, SpringDamping, SpringSettings};
 
 /// A checked job of a mass-spring-damper model.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs)]
 pub struct SpringJob {
     pub title: Option<String>,
     /// Amplitudes, sources, boundaries, initial velocities and monitors.
@@ -168,16 +170,9 @@ impl Solver {
     fn check(&self) -> Result<(), String> {
         positive("time", self.time)?;
         IncrementValue::check(self.increment, self.increment_factor)?;
-        if self.alpha.is_some() && self.lambda.is_some() {
-            return Err("give `alpha` or `lambda`, not both".to_owned());
-        }
-        if self.alpha.is_some_and(|alpha| alpha < 0.0) {
-            return Err("`alpha` must not be negative".to_owned());
-        }
-        if self.lambda.is_some_and(|lambda| !(0.0..=1.0).contains(&lambda)) {
-            return Err("`lambda` must lie between 0 and 1".to_owned());
-        }
-        Ok(())
+        at_most_one([("alpha", self.alpha), ("lambda", self.lambda)])?;
+        in_range("alpha", self.alpha, Range::NotNegative)?;
+        in_range("lambda", self.lambda, Range::Unit)
     }
 
     /// The settings; without a time it is 0.

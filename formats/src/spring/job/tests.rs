@@ -68,7 +68,7 @@ fn mistakes_are_found_with_their_line() {
         ("[[cut]]\npoint = [0, 0, 0]\nnormal = [0, 0, 0]", "j.toml:6: error: `normal` has no length"),
         ("[[cut]]\ntimes = [1, 0]\nfrom = [[0,0,0],[0,0,0]]\nto = [[0,0,0],[0,0,0]]", "j.toml:6: error: `times` must"),
         ("[[erase]]\ntime = 1", "j.toml:6: error: give one of `pairs`"),
-        ("[[add]]\ngroup = \"b\"", "j.toml:6: error: give `pairs`"),
+        ("[[add]]\ngroup = \"b\"", "j.toml:6: error: give one of `pairs`, `at`"),
         ("[[add]]\ngroup = \"b\"\npairs = []\ntime = -1", "j.toml:6: error: `time`"),
         ("[[field]]", "j.toml:6: error: give one of `every`"),
         ("[solver]\nalpha = 1\nlambda = 0.1", "j.toml:6: error: give `alpha`"),

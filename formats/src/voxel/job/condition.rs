@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::job::check::{named, quoted};
+use crate::job::check::{at_most_one, exactly_one, given, named};
 use crate::job::{Component, Components, Sides};
 
 /// A table of its own keys and those that say where.
@@ -43,45 +43,25 @@ macro_rules! placed {
             /// # Errors
             /// A message when there is no answer or more than one.
             pub fn place(&self) -> Result<Where<'_>, String> {
-                let text = |name: &Option<String>| name.is_some();
-                let given = [
-                    ("side", self.side.is_some()),
-                    ("plane", self.plane.is_some()),
-                    ("box", self.corners.is_some()),
-                    ("at", self.at.is_some()),
-                    ("nodes", self.nodes.is_some()),
-                    ("material", text(&self.material)),
-                    ("mask", text(&self.mask)),
-                    ("table", text(&self.table)),
-                    ("all", self.all),
-                ];
-                let names: Vec<&str> = given.iter().filter(|(_, given)| *given).map(|(name, _)| *name).collect();
-                match names.as_slice() {
-                    [_] => {}
-                    [] => return Err(format!("where? give one of {}", quoted(&given.map(|(name, _)| name)))),
-                    [one, other, ..] => return Err(format!("give `{one}` or `{other}`, not both")),
-                }
+                let place = exactly_one([
+                    ("side", self.side.as_ref().map(|sides| Where::Sides(&sides.0))),
+                    ("plane", self.plane.map(Where::Plane)),
+                    ("box", self.corners.map(Where::Box)),
+                    ("at", self.at.map(Where::At)),
+                    ("nodes", self.nodes.as_deref().map(Where::Nodes)),
+                    ("material", self.material.as_deref().map(Where::Material)),
+                    ("mask", self.mask.as_deref().map(|file| Where::Mask(file, self.label))),
+                    ("table", self.table.as_deref().map(Where::Table)),
+                    ("all", self.all.then_some(Where::All)),
+                ])?;
                 if self.label.is_some() && self.mask.is_none() {
                     let message = "`label` goes with `mask`; the voxels of a material are found with `material`";
                     return Err(message.to_owned());
                 }
-                match self.plane {
-                    Some(Plane { at: Some(_), index: Some(_), .. } | Plane { at: None, index: None, .. }) => {
-                        return Err("`plane` needs `at` or `index`, such as { axis = \"z\", at = 1.25 }".to_owned());
-                    }
-                    _ => {}
+                if self.plane.is_some_and(|plane| plane.at.is_some() == plane.index.is_some()) {
+                    return Err("`plane` needs `at` or `index`, such as { axis = \"z\", at = 1.25 }".to_owned());
                 }
-                Ok(match self {
-                    Self { side: Some(sides), .. } => Where::Sides(&sides.0),
-                    Self { plane: Some(plane), .. } => Where::Plane(*plane),
-                    Self { corners: Some(corners), .. } => Where::Box(*corners),
-                    Self { at: Some(at), .. } => Where::At(*at),
-                    Self { nodes: Some(nodes), .. } => Where::Nodes(nodes),
-                    Self { material: Some(name), .. } => Where::Material(name),
-                    Self { mask: Some(file), .. } => Where::Mask(file, self.label),
-                    Self { table: Some(file), .. } => Where::Table(file),
-                    _ => Where::All,
-                })
+                Ok(place)
             }
         }
     };
@@ -127,10 +107,10 @@ placed! {
 
 /// Which nodes.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[allow(missing_docs)]
 pub enum Where<'a> {
     /// Faces of the box: axis, and whether the upper one.
     Sides(&'a [(u8, bool)]),
-    /// A plane.
     Plane(Plane),
     /// Between two corners.
     Box([[f64; 3]; 2]),
@@ -150,10 +130,9 @@ pub enum Where<'a> {
 /// Which way a face looks.
 #[derive(Deserialize, Debug, Clone, Copy, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
+#[allow(missing_docs)]
 pub enum Facing {
-    /// Up the axis.
     Up,
-    /// Down the axis.
     Down,
 }
 
@@ -179,9 +158,7 @@ impl Boundary {
     pub(super) fn check(&self) -> Result<(), String> {
         named(self.name.as_deref())?;
         let place = self.place()?;
-        if self.value.is_some() && self.displacement.is_some() {
-            return Err("give `value` or `displacement`, not both".to_owned());
-        }
+        at_most_one([("value", given(&self.value)), ("displacement", given(&self.displacement))])?;
         if self.centre.is_some() && self.gradient.is_none() {
             return Err("`centre` goes with `gradient`".to_owned());
         }
@@ -206,13 +183,12 @@ impl Force {
     pub(super) fn check(&self) -> Result<(), String> {
         named(self.name.as_deref())?;
         let place = self.place()?;
-        let given = [self.force.is_some(), self.each.is_some(), self.traction.is_some()];
-        let n = given.iter().filter(|given| **given).count();
+        let amounts = [("force", self.force), ("each", self.each), ("traction", self.traction)];
         let has_faces = matches!(place, Where::Sides(_)) || self.plane.is_some() && self.facing.is_some();
-        match (n, matches!(place, Where::Table(_))) {
-            (1, false) | (0, true) => {}
-            (_, true) => return Err("a table has its own values: give nothing else with it".to_owned()),
-            _ => return Err("give exactly one of `force`, `each`, `traction`, such as force = [0, 0, -10]".to_owned()),
+        if !matches!(place, Where::Table(_)) {
+            exactly_one(amounts)?;
+        } else if amounts.iter().any(|(_, amount)| amount.is_some()) {
+            return Err("a table has its own values: give nothing else with it".to_owned());
         }
         if self.facing.is_some() && self.plane.is_none() {
             return Err("`facing` goes with `plane`".to_owned());

@@ -26,6 +26,7 @@ use crate::words::{Choice, Word};
 /// What `uniaxial` and `bending` leave free of rigid motion is held at single degrees of freedom, where the reaction is nil.
 #[derive(Deserialize, Debug, Clone, PartialEq)]
 #[serde(deny_unknown_fields)]
+#[allow(missing_docs)]
 pub struct Load {
     pub preset: Preset,
     /// Axis of the test: `"z"` (default).

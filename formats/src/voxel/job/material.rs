@@ -3,6 +3,8 @@
 use serde::Deserialize;
 
 use crate::job::List;
+use crate::job::check::in_range;
+use crate::parameters::Range;
 use crate::read::image::{Class, Curve, Formula, Law, MaterialLaw, Quantity};
 use crate::words::{Choice, Word};
 
@@ -21,6 +23,7 @@ use crate::words::{Choice, Word};
 /// moduli (1 B a voxel instead of 4). A modulus of 0 in a table means void.
 #[derive(Deserialize, Debug, Clone, PartialEq)]
 #[serde(deny_unknown_fields)]
+#[allow(missing_docs)]
 pub struct Material {
     pub law: Word<LawName>,
     /// Poisson's ratio ν of every voxel, in (-1, 0.5).
@@ -51,7 +54,6 @@ pub struct Material {
     pub reference: Option<f64>,
     /// Least modulus of a solid voxel.
     pub minimum: Option<f64>,
-    /// Greatest modulus.
     pub maximum: Option<f64>,
     /// Number of moduli that a law is rounded to, 1 to 255; a modulus a voxel when absent.
     pub classes: Option<usize>,
@@ -63,6 +65,7 @@ pub struct Material {
 
 /// Laws of [`Material`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum LawName {
     Threshold,
     Labels,
@@ -84,6 +87,7 @@ impl Choice for LawName {
 /// quantity = slope × stored value + intercept.
 #[derive(Deserialize, Debug, Clone, Copy, PartialEq)]
 #[serde(deny_unknown_fields)]
+#[allow(missing_docs)]
 pub struct Calibration {
     pub slope: f64,
     /// Intercept; 0 when absent.
@@ -106,6 +110,7 @@ pub struct Label {
 
 /// What labels that are not listed are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum OtherLabels {
     /// An error that names them; 0 is void all the same.
     Error,
@@ -161,9 +166,7 @@ impl Material {
 
     /// What can be checked without the stack.
     pub(super) fn check(&self) -> Result<(), String> {
-        if !(self.poisson > -1.0 && self.poisson < 0.5) {
-            return Err(format!("`poisson` is {}: it must lie between -1 and 0.5", self.poisson));
-        }
+        in_range("poisson", Some(self.poisson), Range::Poisson)?;
         self.check_keys()?;
         match self.law.0 {
             LawName::Threshold => self.check_thresholds()?,
@@ -178,20 +181,14 @@ impl Material {
                     return Err("`factor` and `reference` must be above 0".to_owned());
                 }
             }
-            LawName::Modulus => {
-                if self.scale.is_some_and(|scale| scale <= 0.0) {
-                    return Err("`scale` must be above 0".to_owned());
-                }
-            }
+            LawName::Modulus => in_range("scale", self.scale, Range::Positive)?,
         }
         if matches!(self.law.0, LawName::Linear | LawName::Power)
             && self.threshold.as_ref().is_some_and(|t| t.0.len() != 1)
         {
             return Err("this law takes one `threshold`, below which voxels are void".to_owned());
         }
-        if self.minimum.is_some_and(|minimum| minimum <= 0.0) {
-            return Err("`minimum` must be above 0".to_owned());
-        }
+        in_range("minimum", self.minimum, Range::Positive)?;
         if self.maximum.is_some_and(|maximum| maximum <= self.minimum.unwrap_or(0.0)) {
             return Err("`maximum` must be above 0 and above `minimum`".to_owned());
         }

@@ -23,6 +23,7 @@ use crate::read::image::MaterialLaw;
 
 /// A checked job of a voxel model.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs)]
 pub struct VoxelJob {
     pub title: Option<String>,
     /// `[image]`; its defaults at line 1 where the job has none.

@@ -3,7 +3,8 @@
 use serde::Deserialize;
 
 use crate::job::Component;
-use crate::job::check::positive;
+use crate::job::check::{in_range, positive};
+use crate::parameters::Range;
 use crate::voxel::setup::{
     CoarseOperator, CoarseSolver, Cycle, MAX_BINS, PreconditionerPrecision, ResidualNorm, StaticSettings, VoxelOutput,
     VoxelQuantity,
@@ -83,6 +84,7 @@ impl Choice for VoxelQuantity {
 /// `"direct"`, or a number of steps.
 #[derive(Deserialize, Debug, Clone, PartialEq)]
 #[serde(untagged, expecting = "expected \"direct\" or a number of Jacobi-CG steps")]
+#[allow(missing_docs)]
 pub enum CoarseSolverValue {
     Steps(u32),
     Word(Word<CoarseSolver>),
@@ -121,13 +123,9 @@ impl Solver {
         if self.preset == Some(Word(SolverPreset::Papers)) {
             settings = StaticSettings::papers();
         }
-        if let Some(tolerance) = self.tolerance {
-            settings.tolerance = tolerance;
-        }
+        settings.tolerance = self.tolerance.unwrap_or(settings.tolerance);
         settings.norm = self.norm.map_or(settings.norm, |word| word.0);
-        if let Some(max_iterations) = self.max_iterations {
-            settings.max_iterations = max_iterations;
-        }
+        settings.max_iterations = self.max_iterations.unwrap_or(settings.max_iterations);
         settings.precision = self.precision.map(|word| word.0).or(settings.precision);
         settings.cycle = self.cycle.map(|word| word.0).or(settings.cycle);
         settings.coarse_operator = self.coarse_operator.map(|word| word.0).or(settings.coarse_operator);
@@ -172,9 +170,7 @@ impl Output {
         if self.failure_volume.is_some_and(|share| !(share > 0.0 && share < 1.0)) {
             return Err("`failure_volume` must lie between 0 and 1".to_owned());
         }
-        if self.slice_at.is_some_and(|at| !(0.0..=1.0).contains(&at)) {
-            return Err("`slice_at` must lie between 0 and 1".to_owned());
-        }
+        in_range("slice_at", self.slice_at, Range::Unit)?;
         match self.histogram_bins {
             Some(bins) if !(1..=MAX_BINS).contains(&bins) => {
                 Err(format!("`histogram_bins` must lie between 1 and {MAX_BINS}"))

@@ -6,7 +6,7 @@ use super::condition::{Facing, Force, Plane, Where};
 use super::load::Bounds;
 use super::presets::{Specimen, Test, side_name, test};
 use super::{Boundary, VoxelJob};
-use crate::job::{Components, JobError, Place};
+use crate::job::{Components, JobError, Place, rows_of_numbers};
 use crate::voxel::setup::{
     Analysis, LoadCase, Magnitude, MagnitudeKind, NodalTable, NodeRegion, PrescribedField, RegionForce, Share,
     VoxelMaterial,
@@ -27,6 +27,7 @@ pub struct Given {
 
 /// Conditions that stand in the file of the image itself (ParOSol's HDF5), in the model's indices.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[allow(missing_docs)]
 pub struct GivenConditions {
     /// Prescribed displacements.
     pub fixed: Vec<Given>,
@@ -258,7 +259,7 @@ impl Resolver<'_> {
                 }
                 (Force { force: Some(vector), .. }, Some((axis, upper))) => (Share::Area { axis, upper }, vector),
                 (Force { force: Some(vector), .. }, None) => (Share::Equal, vector),
-                _ => return Err(place.error("give exactly one of `force`, `each`, `traction`")),
+                _ => return Err(place.error("give one of `force`, `each`, `traction`")),
             };
             let magnitude = Some(magnitude);
             case.forces.push(RegionForce { name: name.clone(), region, share, magnitude, vector: *vector });
@@ -381,22 +382,15 @@ impl Resolver<'_> {
         let text = std::fs::read_to_string(&path)
             .map_err(|error| format!("cannot read the table {}: {error}", path.display()))?;
         let mut given = Vec::new();
-        // Spreadsheets begin with a mark.
-        for (number, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
-            let line = line.trim();
-            // Comments, and a heading on the first line that says something.
-            if line.is_empty() || line.starts_with('#') || given.is_empty() && line.starts_with(char::is_alphabetic) {
-                continue;
-            }
-            let entry = parse_line(line).ok_or_else(|| {
+        for (number, fields) in rows_of_numbers(&text) {
+            let entry = parse_entry(&fields).ok_or_else(|| {
                 format!(
-                    "{}:{}: expected i, j, k, direction (0, 1, 2 or x, y, z), value, such as 0, 4, 12, z, -0.01",
-                    path.display(),
-                    number + 1
+                    "{}:{number}: expected i, j, k, direction (0, 1, 2 or x, y, z), value, such as 0, 4, 12, z, -0.01",
+                    path.display()
                 )
             })?;
             nodal_table(self.mesh, &[entry], name, None)
-                .map_err(|message| format!("{}:{}: {message}", path.display(), number + 1))?;
+                .map_err(|message| format!("{}:{number}: {message}", path.display()))?;
             given.push(entry);
         }
         if given.is_empty() {
@@ -406,10 +400,8 @@ impl Resolver<'_> {
     }
 }
 
-fn parse_line(line: &str) -> Option<Given> {
-    let fields: Vec<&str> =
-        line.split(|c: char| c == ',' || c == ';' || c.is_whitespace()).filter(|field| !field.is_empty()).collect();
-    let [i, j, k, direction, value] = fields.as_slice() else { return None };
+fn parse_entry(fields: &[&str]) -> Option<Given> {
+    let [i, j, k, direction, value] = fields else { return None };
     // Programs that write numbers of one kind only write 12 as 1.2e+01.
     let index = |text: &str| {
         let index = text.parse::<f64>().ok()?;

@@ -6,10 +6,10 @@ use crate::mesh::MeshView;
 
 /// A face (3D) or an edge (2D) that only one element has; of triangles on a surface in 3D, the triangle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct SurfaceFace {
     /// Nodes in the element's order, padded with `u32::MAX`: two of an edge, three of a triangle, four of a quadrilateral.
     pub nodes: [u32; 4],
-    /// Element index.
     pub element: u32,
 }
 

@@ -21,6 +21,7 @@ pub struct Series<'a> {
 
 /// Curves that share their axes.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[allow(missing_docs)]
 pub struct Panel<'a> {
     /// What the vertical axis shows: `U2`.
     pub label: String,
