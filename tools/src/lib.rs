@@ -8,6 +8,7 @@
 pub mod cli;
 mod conditions;
 mod eikonal;
+mod elements;
 pub mod explicit;
 pub mod generate;
 pub mod info;

@@ -7,6 +7,8 @@ use pogo_formats::mesh::Mesh;
 use rstar::primitives::GeomWithData;
 use rstar::{PointDistance, RTree};
 
+use crate::elements::{dot, elements, faces, norm, position, round, sub};
+
 /// Positions, padded to three coordinates.
 type Position = [f64; 3];
 
@@ -43,19 +45,11 @@ pub struct AlongLine {
     pub loose: bool,
 }
 
-fn difference(a: Position, b: Position) -> Position {
-    [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
-}
-
-fn dot(a: Position, b: Position) -> f64 {
-    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-}
-
 impl<'a> Geometry<'a> {
     /// Finds nodes of this mesh.
     pub fn new(mesh: &'a Mesh) -> Self {
         let (mut lower, mut upper) = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
-        for node in 0..mesh.n_nodes() {
+        for node in 0..mesh.n_nodes() as u32 {
             let position = position(mesh, node);
             for axis in 0..3 {
                 lower[axis] = lower[axis].min(position[axis]);
@@ -84,20 +78,19 @@ impl<'a> Geometry<'a> {
 
     /// Position of a node, m.
     pub fn position(&self, node: u32) -> Position {
-        position(self.mesh, node as usize)
+        position(self.mesh, node)
     }
 
     /// Distance by which rounding in a deck may move a node, m: decks carry six or seven digits.
     pub fn rounding(&self) -> f64 {
-        let diagonal = difference(self.upper, self.lower);
-        1e-6 * dot(diagonal, diagonal).sqrt()
+        1e-6 * norm(sub(self.upper, self.lower))
     }
 
     /// The nearest node; of several at the same distance the one with the lowest index. `None` in an empty mesh.
     pub fn nearest(&self, point: Position) -> Option<Nearest> {
         let tree = self.tree.get_or_init(|| {
-            let nodes = 0..self.mesh.n_nodes();
-            RTree::bulk_load(nodes.map(|node| GeomWithData::new(position(self.mesh, node), node as u32)).collect())
+            let nodes = 0..self.mesh.n_nodes() as u32;
+            RTree::bulk_load(nodes.map(|node| GeomWithData::new(self.position(node), node)).collect())
         });
         let ties = tree.nearest_neighbors(&point);
         let nearest = ties.iter().min_by_key(|found| found.data)?;
@@ -108,50 +101,44 @@ impl<'a> Geometry<'a> {
 
     /// Longest edge of the elements at a node, m.
     pub fn element_size(&self, node: u32) -> f64 {
-        f64::from(self.element_sizes()[node as usize])
-    }
-
-    fn element_sizes(&self) -> &[f32] {
-        self.element_size.get_or_init(|| {
+        let sizes = self.element_size.get_or_init(|| {
             let mut sizes = vec![0.0_f32; self.mesh.n_nodes()];
-            for group in &self.mesh.groups {
-                for element in group.connectivity.chunks_exact(group.kind.n_nodes()) {
-                    let mut longest = 0.0_f64;
-                    for face in group.kind.faces() {
-                        for (k, &a) in face.iter().enumerate() {
-                            let (a, b) = (element[usize::from(a)], element[usize::from(face[(k + 1) % face.len()])]);
-                            let edge = difference(self.position(a), self.position(b));
-                            longest = longest.max(dot(edge, edge));
-                        }
+            for (kind, element) in elements(self.mesh) {
+                let mut longest = 0.0_f64;
+                for face in faces(kind, element) {
+                    let face = round(&face);
+                    for (&a, &b) in face.iter().zip(face.iter().cycle().skip(1)) {
+                        let edge = sub(self.position(a), self.position(b));
+                        longest = longest.max(dot(edge, edge));
                     }
-                    let longest = longest.sqrt() as f32;
-                    for &node in element {
-                        let size = &mut sizes[node as usize];
-                        *size = size.max(longest);
-                    }
+                }
+                let longest = longest.sqrt() as f32;
+                for &node in element {
+                    let size = &mut sizes[node as usize];
+                    *size = size.max(longest);
                 }
             }
             sizes
-        })
+        });
+        f64::from(sizes[node as usize])
     }
 
     /// Nodes at most `tolerance` from the segment. Without a tolerance: nodes on it, up to rounding, if there is no gap between
     /// them, or else those within half the local element size. `None` if there is no node or the ends are the same.
     pub fn along_line(&self, ends: [Position; 2], tolerance: Option<f64>) -> Option<AlongLine> {
-        let direction = difference(ends[1], ends[0]);
-        let length = dot(direction, direction).sqrt();
-        if !(length.is_normal()) {
+        let direction = sub(ends[1], ends[0]);
+        let length = norm(direction);
+        if !length.is_normal() {
             return None;
         }
         let find = |limit: &dyn Fn(u32) -> f64| {
             let mut found: Vec<(f64, u32, f64)> = Vec::new();
             for node in 0..self.mesh.n_nodes() as u32 {
-                let from_start = difference(self.position(node), ends[0]);
+                let from_start = sub(self.position(node), ends[0]);
                 let along = (dot(from_start, direction) / length).clamp(0.0, length);
                 let fraction = along / length;
                 let foot = [0, 1, 2].map(|axis| ends[0][axis] + fraction * direction[axis]);
-                let away = difference(self.position(node), foot);
-                let distance = dot(away, away).sqrt();
+                let distance = norm(sub(self.position(node), foot));
                 if distance <= limit(node) {
                     found.push((along, node, distance));
                 }
@@ -211,13 +198,6 @@ impl<'a> Geometry<'a> {
     fn filter(&self, keep: impl Fn(Position) -> bool) -> Vec<u32> {
         (0..self.mesh.n_nodes() as u32).filter(|&node| keep(self.position(node))).collect()
     }
-}
-
-fn position(mesh: &Mesh, node: usize) -> Position {
-    let dimension = mesh.dimension as usize;
-    let mut position = [0.0; 3];
-    position[..dimension].copy_from_slice(&mesh.coordinates[node * dimension..][..dimension]);
-    position
 }
 
 /// The fraction of a segment [0, `length`] that is nearest to each of these increasing positions: the nodal forces of a

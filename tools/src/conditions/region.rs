@@ -1,7 +1,7 @@
 //! The nodes of a region that a job names.
 
 use pogo_formats::job::{Place, Region, Sides, point};
-use pogo_formats::mesh::Mesh;
+use pogo_formats::mesh::{Mesh, user_label};
 use pogo_formats::words::counted;
 
 use super::{Apply, Message, find_set};
@@ -91,11 +91,7 @@ impl Apply<'_> {
 }
 
 fn node_name(mesh: &Mesh, node: u32) -> String {
-    let label = mesh.node_labels[node as usize];
-    match mesh.instances.get(usize::from(mesh.node_instance[node as usize])) {
-        Some(instance) if !instance.is_empty() => format!("{instance}.{label}"),
-        _ => label.to_string(),
-    }
+    user_label(&mesh.instances, mesh.node_instance[node as usize], mesh.node_labels[node as usize])
 }
 
 /// Refuses a side across an axis that the mesh does not have.

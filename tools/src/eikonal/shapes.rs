@@ -5,6 +5,7 @@ use pogo_formats::read::mesh::MeshFile;
 use rayon::prelude::*;
 
 use super::EikonalError;
+use crate::elements::{cross, dot, norm, sub};
 
 /// An element has no volume if |V| is below this fraction of (longest edge)ᵈ.
 const FLAT: f64 = 1e-13;
@@ -27,10 +28,7 @@ pub(super) fn orient(file: &mut MeshFile) -> Result<Option<String>, EikonalError
         .enumerate()
         .filter_map(|(element, nodes)| {
             let x = |k: usize| points[nodes[k] as usize];
-            let edge = |k: usize| {
-                let (a, b) = (x(0), x(k));
-                [b[0] - a[0], b[1] - a[1], b[2] - a[2]]
-            };
+            let edge = |k: usize| sub(x(k), x(0));
             let (a, b) = (edge(1), edge(2));
             let normal = cross(a, b);
             let mut longest = dot(a, a).max(dot(b, b));
@@ -41,7 +39,7 @@ pub(super) fn orient(file: &mut MeshFile) -> Result<Option<String>, EikonalError
             } else if plane {
                 normal[2]
             } else {
-                dot(normal, normal).sqrt()
+                norm(normal)
             };
             let limit = FLAT * longest.sqrt().powi(corners as i32 - 1);
             // Also false for a NaN.
@@ -86,12 +84,4 @@ pub fn twins(mesh: &EikonalMeshView) -> Vec<usize> {
         nodes
     };
     (1..mesh.n_elements()).into_par_iter().filter(|&element| nodes(element) == nodes(element - 1)).collect()
-}
-
-fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
-    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-}
-
-fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
-    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 }

@@ -3,7 +3,7 @@
 
 use pogo_formats::dynamics::{Boundary, BoundaryKind};
 use pogo_formats::explicit::{Elasticity, Material, Model, Section};
-use pogo_formats::mesh::{ElementGroup, ElementKind, Mesh, NamedSet};
+use pogo_formats::mesh::{ElementGroup, ElementKind, ElementShape, Mesh, NamedSet};
 
 use super::GenerateError;
 use super::assemble::{Action, Signal, UNROTATED, act, isotropic};
@@ -47,9 +47,9 @@ pub fn cuboid(options: &BoxOptions) -> Result<Model, GenerateError> {
     if !(0.0..=0.2).contains(&options.jitter) {
         return Err(GenerateError::Option { what: "--jitter must be 0 to 0.2".to_owned() });
     }
-    let (mesh, sides) = match options.elements {
-        ElementKind::Cpe3 | ElementKind::Cps3 => triangles(options)?,
-        kind if kind.dimension() == 2 => lattice::<2>(options),
+    let (mesh, sides) = match options.elements.shape() {
+        ElementShape::Triangle => triangles(options)?,
+        ElementShape::Quadrilateral => lattice::<2>(options),
         _ => lattice::<3>(options),
     };
     let material = isotropic("STEEL", 7850.0, 210e9, 0.3);
@@ -163,7 +163,7 @@ fn lattice<const D: usize>(options: &BoxOptions) -> (Mesh, Vec<f64>) {
 
     let mut coordinates = Vec::with_capacity(D * total);
     let mut connectivity = Vec::new();
-    let cells = cells::<D>(kind);
+    let cells = cells(kind.shape());
     for index in 0..total {
         let site = site(index);
         for axis in 0..D {
@@ -183,14 +183,14 @@ fn lattice<const D: usize>(options: &BoxOptions) -> (Mesh, Vec<f64>) {
 }
 
 /// The elements that fill a cell, by corners: bit 0 of a corner is its x, bit 1 its y, bit 2 its z.
-fn cells<const D: usize>(kind: ElementKind) -> Vec<Vec<u8>> {
-    match kind {
-        _ if D == 2 => vec![vec![0, 1, 3, 2]],
+fn cells(shape: ElementShape) -> Vec<Vec<u8>> {
+    match shape {
+        ElementShape::Triangle | ElementShape::Quadrilateral => vec![vec![0, 1, 3, 2]],
         // Kuhn's six tetrahedra round the diagonal from corner 0 to corner 7, each with positive volume.
-        ElementKind::C3d4 => {
+        ElementShape::Tetrahedron => {
             [[1, 2], [2, 4], [4, 1]].iter().flat_map(|&[a, b]| [vec![0, a, a | b, 7], vec![0, a | b, b, 7]]).collect()
         }
-        ElementKind::C3d6 => vec![vec![0, 1, 3, 4, 5, 7], vec![0, 3, 2, 4, 7, 6]],
-        _ => vec![vec![0, 1, 3, 2, 4, 5, 7, 6]],
+        ElementShape::Wedge => vec![vec![0, 1, 3, 4, 5, 7], vec![0, 3, 2, 4, 7, 6]],
+        ElementShape::Hexahedron => vec![vec![0, 1, 3, 2, 4, 5, 7, 6]],
     }
 }

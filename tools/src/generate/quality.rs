@@ -1,21 +1,22 @@
 //! How good a mesh is.
 
-use pogo_formats::mesh::{ElementKind, Mesh};
+use pogo_formats::mesh::{ElementShape, Mesh};
 use pogo_formats::words::counted;
 use serde::Serialize;
 
-/// Numbers that tell whether a mesh is fit for explicit time stepping.
+use crate::elements::{dot, elements, faces, norm, position, round, sub};
+
+/// Numbers that tell whether a mesh is fit for explicit time stepping. Angles are between two edges that meet at a corner of
+/// an element (of a face in 3D).
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Quality {
-    /// Nodes.
     pub nodes: usize,
-    /// Elements.
     pub elements: usize,
     /// Mean length of the element edges, m.
     pub mean_edge: f64,
-    /// Shortest edge, m.
+    /// m.
     pub shortest_edge: f64,
-    /// Smallest angle between two edges that meet at a corner of an element (of a face in 3D), degrees.
+    /// Degrees.
     pub min_angle: f64,
     /// Fraction of the elements whose smallest angle is below 30°.
     pub below_30_degrees: f64,
@@ -25,48 +26,34 @@ pub struct Quality {
 
 /// Measures a mesh.
 pub fn quality(mesh: &Mesh) -> Quality {
-    let dimension = mesh.dimension as usize;
     let mut touching = vec![0u8; mesh.n_nodes()];
     let (mut sum, mut n_edges, mut shortest, mut least, mut n_below) = (0.0, 0usize, f64::INFINITY, 180f64, 0usize);
-    for group in &mesh.groups {
-        for element in group.connectivity.chunks_exact(group.kind.n_nodes()) {
-            let mut smallest = 180f64;
-            let mut visit = |face: &[u32]| {
-                let n = face.len();
-                for i in 0..n {
-                    let [to_next, to_last] = [face[(i + 1) % n], face[(i + n - 1) % n]].map(|other| {
-                        let (from, other) = (face[i] as usize * dimension, other as usize * dimension);
-                        let component = |c| mesh.coordinates[other + c] - mesh.coordinates[from + c];
-                        [component(0), component(1), if dimension == 3 { component(2) } else { 0.0 }]
-                    });
-                    let dot = |a: [f64; 3], b: [f64; 3]| a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-                    let (next, last) = (dot(to_next, to_next).sqrt(), dot(to_last, to_last).sqrt());
-                    sum += next;
-                    n_edges += 1;
-                    shortest = shortest.min(next);
-                    smallest =
-                        smallest.min((dot(to_next, to_last) / (next * last)).clamp(-1.0, 1.0).acos().to_degrees());
-                }
-            };
-            if dimension == 2 {
-                visit(element);
-            } else {
-                for face in group.kind.faces() {
-                    let mut corners = [0; 4];
-                    for (corner, &local) in corners.iter_mut().zip(*face) {
-                        *corner = element[usize::from(local)];
-                    }
-                    visit(&corners[..face.len()]);
-                }
+    for (kind, element) in elements(mesh) {
+        let mut smallest = 180f64;
+        let mut visit = |face: &[u32]| {
+            let n = face.len();
+            for i in 0..n {
+                let [to_next, to_last] = [face[(i + 1) % n], face[(i + n - 1) % n]]
+                    .map(|other| sub(position(mesh, other), position(mesh, face[i])));
+                let (next, last) = (norm(to_next), norm(to_last));
+                sum += next;
+                n_edges += 1;
+                shortest = shortest.min(next);
+                smallest = smallest.min((dot(to_next, to_last) / (next * last)).clamp(-1.0, 1.0).acos().to_degrees());
             }
-            for &node in element {
-                touching[node as usize] = touching[node as usize].saturating_add(1);
-            }
-            least = least.min(smallest);
-            n_below += usize::from(smallest < 30.0);
+        };
+        if mesh.dimension == 2 {
+            visit(element);
+        } else {
+            faces(kind, element).for_each(|face| visit(round(&face)));
         }
+        for &node in element {
+            touching[node as usize] = touching[node as usize].saturating_add(1);
+        }
+        least = least.min(smallest);
+        n_below += usize::from(smallest < 30.0);
     }
-    let triangles = mesh.groups.iter().all(|group| matches!(group.kind, ElementKind::Cpe3 | ElementKind::Cps3));
+    let triangles = mesh.groups.iter().all(|group| group.kind.shape() == ElementShape::Triangle);
     let n_irregular = if triangles { touching.iter().filter(|&&n| n != 6).count() } else { 0 };
     Quality {
         nodes: mesh.n_nodes(),

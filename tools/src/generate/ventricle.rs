@@ -11,6 +11,7 @@ use pogo_formats::write::simplices::{DataArray, Simplices, Values, grid};
 use pogo_formats::write::vtu;
 
 use super::GenerateError;
+use crate::elements::{cross, norm};
 
 /// What the ventricle can be varied in.
 #[derive(Debug, Clone, PartialEq, clap::Args)]
@@ -64,7 +65,7 @@ fn place(theta: f64, phi: f64, depth: f64) -> [f64; 3] {
 }
 
 fn unit(a: [f64; 3]) -> [f64; 3] {
-    let length = a.iter().map(|x| x * x).sum::<f64>().sqrt();
+    let length = norm(a);
     a.map(|x| x / length)
 }
 
@@ -201,10 +202,6 @@ impl Wall {
         });
         self.elements.extend(nodes);
     }
-}
-
-fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
-    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use rayon::prelude::*;
 
 use super::deal::Deal;
 use super::{NodeGraph, PartitionError};
+use crate::elements;
 
 /// One connected piece of boundary.
 pub(crate) struct Piece {
@@ -40,11 +41,7 @@ pub(crate) fn boundary_faces(mesh: &MeshView) -> Result<Vec<Face>, PartitionErro
             for dealt in deal.bucket(range) {
                 let kind = mesh.groups[dealt.group].kind;
                 for record in dealt.records() {
-                    for face in kind.faces() {
-                        let mut round = [u32::MAX; 4];
-                        for (slot, &local) in round.iter_mut().zip(*face) {
-                            *slot = record[1 + local as usize];
-                        }
+                    for round in elements::faces(kind, &record[1..]) {
                         let mut key = round;
                         key.sort_unstable();
                         // A face belongs to the range of its lowest node only.

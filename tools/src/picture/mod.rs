@@ -9,6 +9,7 @@ use std::path::Path;
 use pogo_formats::mesh::MeshView;
 use pogo_formats::write::{OutputError, write_atomically};
 
+use crate::elements::{cross, dot, norm, sub};
 use crate::partition::{PartitionError, boundary_faces};
 
 /// How to draw.
@@ -293,19 +294,7 @@ impl Canvas {
     }
 }
 
-fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
-    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-}
-
-fn sub(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
-    [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
-}
-
-fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
-    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
-}
-
 fn unit(a: [f64; 3]) -> [f64; 3] {
-    let length = dot(a, a).sqrt();
+    let length = norm(a);
     if length > 0.0 { a.map(|x| x / length) } else { a }
 }

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use pogo_formats::block::Provenance;
 use pogo_formats::dynamics::{FieldQuantity, Increment, Load, LoadKind};
 use pogo_formats::job::{JobError, JobFile as _};
-use pogo_formats::mesh::Mesh;
 use pogo_formats::physics::write_block;
 use pogo_formats::read::deck::{self, Deck, ReadOptions};
 use pogo_formats::read::image::Report;
@@ -324,8 +323,10 @@ fn gravity_of(
         }
         let of_set = deck.lines.gravity.iter().find(|(of, _)| of == name);
         let particles = of_set.map(|(_, nodes)| {
-            let all = nodes.iter().copied().chain(nodes_of(&deck.mesh, elements));
-            let all: BTreeSet<u32> = all.map(|node| solver_from_model[node as usize]).collect();
+            let of_elements = elements.iter().filter_map(|&element| deck.mesh.place(element));
+            let of_elements = of_elements.flat_map(|(group, at)| group.nodes(at));
+            let all: BTreeSet<u32> =
+                nodes.iter().chain(of_elements).map(|&node| solver_from_model[node as usize]).collect();
             all.into_iter().filter(|&particle| particle != u32::MAX).collect::<Vec<u32>>()
         });
         let particles = particles.filter(|particles| particles.len() < mesh.coordinates.len() / 3);
@@ -338,19 +339,6 @@ fn gravity_of(
         gravity.push(Gravity { name, particles, direction, magnitude, amplitude });
     }
     gravity
-}
-
-/// The nodes of some elements.
-fn nodes_of(mesh: &Mesh, elements: &[u32]) -> BTreeSet<u32> {
-    let (mut nodes, mut first) = (BTreeSet::new(), 0);
-    for group in &mesh.groups {
-        let own = elements.iter().filter_map(|element| element.checked_sub(first));
-        for at in own.filter(|&at| (at as usize) < group.len()) {
-            nodes.extend(&group.connectivity[at as usize * group.kind.n_nodes()..][..group.kind.n_nodes()]);
-        }
-        first += group.len() as u32;
-    }
-    nodes
 }
 
 /// Drops nodes that are not particles, and conditions that are left without any.

@@ -3,6 +3,8 @@
 use pogo_formats::job::Sides;
 use pogo_formats::mesh::Mesh;
 
+use crate::elements::elements;
+
 /// Elements of a layer and the depth fraction X of each.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Layer {
@@ -24,25 +26,20 @@ pub fn layer(
     let dimension = mesh.dimension as usize;
     let (lower, upper) = bounds;
     let mut layer = Layer::default();
-    let mut index = 0_u32;
-    for group in &mesh.groups {
-        let n_nodes = group.kind.n_nodes();
-        for element in group.connectivity.chunks_exact(n_nodes) {
-            let fraction = sides.0.iter().fold(0.0_f64, |largest, &(axis, is_upper)| {
-                let axis = usize::from(axis);
-                if axis >= dimension {
-                    return largest;
-                }
-                let sum: f64 = element.iter().map(|&node| mesh.coordinates[node as usize * dimension + axis]).sum();
-                let centre = sum / n_nodes as f64;
-                let from_side = if is_upper { upper[axis] - centre } else { centre - lower[axis] };
-                largest.max(1.0 - from_side / depth)
-            });
-            if fraction > 0.0 && member(index) {
-                layer.elements.push(index);
-                layer.depth_fraction.push(fraction.min(1.0));
+    for (index, (_, element)) in (0_u32..).zip(elements(mesh)) {
+        let fraction = sides.0.iter().fold(0.0_f64, |largest, &(axis, is_upper)| {
+            let axis = usize::from(axis);
+            if axis >= dimension {
+                return largest;
             }
-            index += 1;
+            let sum: f64 = element.iter().map(|&node| mesh.coordinates[node as usize * dimension + axis]).sum();
+            let centre = sum / element.len() as f64;
+            let from_side = if is_upper { upper[axis] - centre } else { centre - lower[axis] };
+            largest.max(1.0 - from_side / depth)
+        });
+        if fraction > 0.0 && member(index) {
+            layer.elements.push(index);
+            layer.depth_fraction.push(fraction.min(1.0));
         }
     }
     layer

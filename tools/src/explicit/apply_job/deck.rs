@@ -140,7 +140,8 @@ fn planes(deck: &mut Deck, given: &[(usize, &Located<Section>)]) -> Result<(), J
             return Err(place.error(format!("give the same `plane` in every section that has {kind} elements")));
         }
         if let Some((plane, _)) = first {
-            group.kind = in_plane(group.kind, plane);
+            let twin = ElementKind::of_law(group.kind.law(), matches!(plane, Plane::Stress));
+            group.kind = twin.unwrap_or(group.kind);
         }
     }
     Ok(())
@@ -161,20 +162,6 @@ fn plane_stress_is_meant(deck: &Deck, job: &ExplicitJob, remarks: &mut Remarks) 
     }
 }
 
-fn in_plane(kind: ElementKind, plane: Plane) -> ElementKind {
-    use ElementKind::{Cpe3, Cpe4, Cpe4r, Cps3, Cps4, Cps4r};
-    match (plane, kind) {
-        (Plane::Strain, Cps3) => Cpe3,
-        (Plane::Strain, Cps4) => Cpe4,
-        (Plane::Strain, Cps4r) => Cpe4r,
-        (Plane::Stress, Cpe3) => Cps3,
-        (Plane::Stress, Cpe4) => Cps4,
-        (Plane::Stress, Cpe4r) => Cps4r,
-        (_, same) => same,
-    }
-}
-
-/// The length and the increment of the run.
 fn solver(deck: &mut Deck, job: &ExplicitJob) {
     let Some(solver) = job.solver.as_ref().map(|item| &item.value) else { return };
     let automatic = Increment::Automatic { factor: solver.increment_factor.unwrap_or(INCREMENT_FACTOR) };

@@ -1,19 +1,10 @@
-//! Positions, edges and sizes of elements.
+//! Edges and sizes of elements.
 
 use std::collections::BTreeSet;
 
 use pogo_formats::mesh::{ElementKind, Mesh};
 
-/// Position of a node, with z = 0 in the plane.
-pub(super) fn position(mesh: &Mesh, node: u32) -> [f64; 3] {
-    let dimension = mesh.dimension as usize;
-    std::array::from_fn(|c| if c < dimension { mesh.coordinates[node as usize * dimension + c] } else { 0.0 })
-}
-
-pub(super) fn distance(mesh: &Mesh, a: u32, b: u32) -> f64 {
-    let [a, b] = [a, b].map(|node| position(mesh, node));
-    (0..3).map(|c| (b[c] - a[c]).powi(2)).sum::<f64>().sqrt()
-}
+use crate::elements::{cross, dot, norm, position, sub};
 
 /// Edges of an element, as pairs of local nodes.
 pub(super) fn local_edges(kind: ElementKind) -> Vec<[u8; 2]> {
@@ -31,19 +22,12 @@ pub(super) fn local_edges(kind: ElementKind) -> Vec<[u8; 2]> {
 
 /// Area or volume of an element: the sum over the triangles or tetrahedra with a corner at its first node.
 pub(super) fn size(mesh: &Mesh, kind: ElementKind, nodes: &[u32]) -> f64 {
-    let from = position(mesh, nodes[0]);
-    let to = |local: u8| -> [f64; 3] {
-        let point = position(mesh, nodes[usize::from(local)]);
-        std::array::from_fn(|c| point[c] - from[c])
-    };
-    let cross =
-        |a: [f64; 3], b: [f64; 3]| [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]];
-    let dot = |a: [f64; 3], b: [f64; 3]| a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+    let to = |local: u8| sub(position(mesh, nodes[usize::from(local)]), position(mesh, nodes[0]));
     if kind.dimension() == 2 {
         let n = kind.n_nodes() as u8;
         let parts = (1..n - 1).map(|i| cross(to(i), to(i + 1)));
         let sum = parts.fold([0.0; 3], |sum, part| [sum[0] + part[0], sum[1] + part[1], sum[2] + part[2]]);
-        return 0.5 * dot(sum, sum).sqrt();
+        return 0.5 * norm(sum);
     }
     // Tetrahedra from the first node to the triangles of the faces without it.
     let mut volume = 0.0;

@@ -3,7 +3,7 @@
 //! What a job gives a set holds over the deck's masses. What it gives all nodes holds over the density of trusses, but not over
 //! `*MASS`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use pogo_formats::job::{JobError, Located};
 use pogo_formats::mesh::Mesh;
@@ -14,8 +14,9 @@ use pogo_formats::words::counted;
 
 use super::assign::{Assignment, element_set};
 use super::combine::{Combinations, masses_at_one_node};
-use super::{Edges, NONE, distance};
+use super::{Edges, NONE};
 use crate::conditions::find_set;
+use crate::elements::{norm, position, sub};
 use crate::prepare::Remarks;
 
 /// Masses of trusses with a `*DENSITY`.
@@ -36,7 +37,7 @@ impl Trusses {
             let material = trusses.material(truss);
             for &line in property.lines.iter().filter(|line| assignment.of_line[**line as usize].is_some()) {
                 let [a, b] = lines.nodes[line as usize];
-                let share = 0.5 * truss.area * distance(mesh, a, b);
+                let share = 0.5 * truss.area * norm(sub(position(mesh, b), position(mesh, a)));
                 for node in [a, b] {
                     if !in_plane {
                         volume[node as usize] += share;
@@ -147,15 +148,8 @@ fn set_material(
             for &line in set.lines {
                 lines.nodes[line as usize].iter().for_each(|&node| material[node as usize] = own);
             }
-            let members: BTreeSet<u32> = set.elements.iter().copied().collect();
-            let mut first = 0;
-            for elements in &mesh.groups {
-                for (at, nodes) in elements.connectivity.chunks_exact(elements.kind.n_nodes()).enumerate() {
-                    if members.contains(&(first + at as u32)) {
-                        nodes.iter().for_each(|&node| material[node as usize] = own);
-                    }
-                }
-                first += elements.len() as u32;
+            for (group, at) in set.elements.iter().filter_map(|&element| mesh.place(element)) {
+                group.nodes(at).iter().for_each(|&node| material[node as usize] = own);
             }
         }
         (None, None) => material.fill(own),

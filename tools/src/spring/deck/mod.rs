@@ -7,16 +7,17 @@ mod masses;
 mod particles;
 
 use pogo_formats::job::JobError;
-use pogo_formats::mesh::Mesh;
+use pogo_formats::mesh::{ElementKind, Mesh};
 use pogo_formats::read::deck::Lines;
 use pogo_formats::spring::job::SpringJob;
 use pogo_formats::spring::{SpringGroup, SpringMaterial};
 
 use assign::Assignment;
 use combine::{Combinations, one_rest_factor, parallel};
-use geometry::{distance, local_edges, position, size};
+use geometry::{local_edges, size};
 use masses::Trusses;
 
+use crate::elements::{elements, position};
 use crate::prepare::Remarks;
 
 pub use particles::mesh_of_edges;
@@ -79,36 +80,30 @@ fn springs_of_elements(
     assignment: &Assignment,
 ) -> Result<(Vec<Spring>, Vec<f64>), JobError> {
     let (mut springs, mut volume) = (Vec::new(), vec![0.0; mesh.n_nodes()]);
-    let mut first = 0;
     // Faces beside solids, as mesh generators write them, have no volume.
     let dimension = mesh.groups.iter().map(|elements| elements.kind.dimension()).max();
-    for elements in &mesh.groups {
-        let n = elements.kind.n_nodes();
-        let local = local_edges(elements.kind);
-        let fills = Some(elements.kind.dimension()) == dimension;
-        for (at, nodes) in elements.connectivity.chunks_exact(n).enumerate() {
-            let group = assignment.of_element[first + at];
-            if group == NONE {
-                continue;
+    let edges_of = ElementKind::ALL.map(local_edges);
+    for ((element, (kind, nodes)), &group) in (0_u32..).zip(elements(mesh)).zip(&assignment.of_element) {
+        if group == NONE {
+            continue;
+        }
+        let fills = Some(kind.dimension()) == dimension;
+        let share = if fills { size(mesh, kind, nodes) / nodes.len() as f64 } else { 0.0 };
+        nodes.iter().for_each(|&node| volume[node as usize] += share);
+        for local in &edges_of[kind as usize] {
+            let [a, b] = local.map(|local| nodes[usize::from(local)]);
+            if a != b && position(mesh, a) == position(mesh, b) {
+                let [one, other] = [a, b].map(|node| mesh.node_labels[node as usize]);
+                let label = mesh.place(element).map_or(0, |(group, at)| group.labels[at]);
+                let text = format!(
+                    "nodes {one} and {other} of element {label} are at one place: the edge between them cannot be a spring; merge them"
+                );
+                return Err(job.springs[usize::from(group)].place.error(text));
             }
-            let share = if fills { size(mesh, elements.kind, nodes) / n as f64 } else { 0.0 };
-            nodes.iter().for_each(|&node| volume[node as usize] += share);
-            for [a, b] in &local {
-                let (a, b) = (nodes[usize::from(*a)], nodes[usize::from(*b)]);
-                if a != b && position(mesh, a) == position(mesh, b) {
-                    let [one, other] = [a, b].map(|node| mesh.node_labels[node as usize]);
-                    let text = format!(
-                        "nodes {one} and {other} of element {} are at one place: the edge between them cannot be a spring; merge them",
-                        elements.labels[at]
-                    );
-                    return Err(job.springs[usize::from(group)].place.error(text));
-                }
-                if a != b {
-                    springs.push((a.min(b), a.max(b), usize::from(group)));
-                }
+            if a != b {
+                springs.push((a.min(b), a.max(b), usize::from(group)));
             }
         }
-        first += elements.len();
     }
     Ok((springs, volume))
 }

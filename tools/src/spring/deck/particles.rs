@@ -5,7 +5,7 @@ use pogo_formats::spring::SpringMesh;
 use pogo_formats::spring::build::{BuildError, lists, spatial_order};
 
 use super::Edges;
-use super::geometry::position;
+use crate::elements::position;
 
 /// The mesh of these springs: nodes in spatial order, without those that have no spring. Also the solver index of each node,
 /// `u32::MAX` for a node without a spring.

@@ -4,7 +4,7 @@
 use pogo_formats::explicit::block::DeviceTables;
 use pogo_formats::explicit::block::corner::{ABSENT, BATCH, FLAG, TURNS, local_node, ways_of, with_turn};
 use pogo_formats::explicit::block::ring::{RING_ELEMENTS, RING_NODES, ring_around, shape};
-use pogo_formats::mesh::ElementKind;
+use pogo_formats::mesh::{ElementKind, ElementShape};
 
 use super::solids::Items;
 
@@ -21,6 +21,9 @@ struct Orientation {
 }
 
 fn orientations_of_element(kind: ElementKind) -> Vec<Orientation> {
+    if !matches!(kind.shape(), ElementShape::Wedge | ElementShape::Hexahedron) {
+        return Vec::new();
+    }
     let orientation = |corners| Orientation { corners, n: kind.n_nodes(), elements: [0; RING_ELEMENTS] };
     ways_of(kind).into_iter().map(orientation).collect()
 }
@@ -80,8 +83,8 @@ pub(super) struct Batcher {
 
 /// The orientations of every kind of row.
 struct Orientations {
-    hexahedron: Vec<Orientation>,
-    wedge: Vec<Orientation>,
+    /// By kind; none of elements in the plane, and of tetrahedra, which come in rings.
+    elements: [Vec<Orientation>; ElementKind::ALL.len()],
     /// Open and closed rings, by the number of nodes round the edge.
     rings: [Vec<Vec<Orientation>>; 2],
 }
@@ -92,8 +95,8 @@ impl Default for Batcher {
             let some = |n| if n < 2 { Vec::new() } else { orientations_of_ring(n, closed) };
             (0..=RING_ELEMENTS).map(some).collect()
         });
-        let [hexahedron, wedge] = [ElementKind::C3d8, ElementKind::C3d6].map(orientations_of_element);
-        Self { batches: Vec::new(), orientations: Orientations { hexahedron, wedge, rings } }
+        let elements = ElementKind::ALL.map(orientations_of_element);
+        Self { batches: Vec::new(), orientations: Orientations { elements, rings } }
     }
 }
 
@@ -116,10 +119,9 @@ impl Rows<'_> {
 
     fn orientations(&self, item: u32) -> &[Orientation] {
         let row = self.row(item);
-        match self.kind {
-            ElementKind::C3d4 => &self.orientations.rings[usize::from(row[0] & FLAG != 0)][ring_around(row)],
-            ElementKind::C3d6 => &self.orientations.wedge,
-            _ => &self.orientations.hexahedron,
+        match self.kind.shape() {
+            ElementShape::Tetrahedron => &self.orientations.rings[usize::from(row[0] & FLAG != 0)][ring_around(row)],
+            _ => &self.orientations.elements[self.kind as usize],
         }
     }
 
@@ -282,7 +284,7 @@ fn emit(rows: &Rows, batches: &mut [Batch]) -> (Vec<u16>, Vec<u32>) {
             let row = rows.row(*item);
             nodes.extend((0..rows.width).map(|corner| {
                 let flagged = match corner {
-                    0 => rows.kind == ElementKind::C3d4 && row[0] & FLAG != 0,
+                    0 => rows.kind.shape() == ElementShape::Tetrahedron && row[0] & FLAG != 0,
                     _ => corner >= orientation.n,
                 };
                 let node = local_node(row[usize::from(orientation.corners[corner])]);

@@ -15,7 +15,7 @@ mod solids;
 mod tests;
 
 use pogo_formats::explicit::block::{BlocksView, DeviceTables, FanRecord};
-use pogo_formats::mesh::ElementKind;
+use pogo_formats::mesh::{ElementKind, ElementShape};
 
 use crate::rows::{concatenate, cut, offsets};
 
@@ -118,7 +118,7 @@ impl Materials {
 }
 
 fn is_triangle(kind: u8) -> bool {
-    matches!(ElementKind::from_code(kind), Some(ElementKind::Cpe3 | ElementKind::Cps3))
+    ElementKind::from_code(kind).is_some_and(|kind| kind.shape() == ElementShape::Triangle)
 }
 
 /// A record with the materials of its triangles.

@@ -2,7 +2,7 @@
 
 use pogo_formats::explicit::block::corner::MOST_LOCAL_NODES;
 use pogo_formats::explicit::block::{BlocksView, DeviceTables, Run};
-use pogo_formats::mesh::ElementKind;
+use pogo_formats::mesh::ElementShape;
 use rayon::prelude::*;
 
 use super::batches::Batcher;
@@ -84,7 +84,7 @@ impl Arranger {
             }
             self.items.copy(&run);
             self.kept.keep(&mut self.items);
-            let ringed = run.kind == ElementKind::C3d4;
+            let ringed = run.kind.shape() == ElementShape::Tetrahedron;
             if ringed {
                 self.rings.join(n_local, &self.items, &mut self.ringed);
             }

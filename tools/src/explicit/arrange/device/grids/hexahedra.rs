@@ -1,7 +1,6 @@
 //! Hexahedra in a grid.
 
 use pogo_formats::explicit::block::corner::ways_of;
-use pogo_formats::mesh::ElementKind;
 use pogo_formats::mesh::GroupView;
 use rayon::prelude::*;
 
@@ -13,7 +12,7 @@ pub(super) fn find(group: &GroupView, n_elements: &[u32], grids: &mut Grids) {
     let collapsed = |nodes: &[u32]| (1..8).any(|i| nodes[..i].contains(&nodes[i]));
     let taken = group.connectivity.par_chunks_exact(8).map(collapsed).collect();
     let around = Around::new(group, n_elements.len());
-    Walk { group, ways: ways_of(ElementKind::C3d8), around, taken }.all(n_elements, grids);
+    Walk { group, ways: ways_of(group.kind), around, taken }.all(n_elements, grids);
 }
 
 /// An element of a grid that is being built.

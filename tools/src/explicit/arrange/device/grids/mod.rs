@@ -5,8 +5,7 @@ mod tetrahedra;
 
 use pogo_formats::explicit::block::DeviceTables;
 use pogo_formats::explicit::block::grid::{CORNERS, Grid, NODE, NOTHING, PRESENT, WHOLE};
-use pogo_formats::mesh::ElementKind;
-use pogo_formats::mesh::{GroupView, MeshView};
+use pogo_formats::mesh::{ElementKind, ElementShape, GroupView, MeshView};
 use rayon::prelude::*;
 
 use crate::rows::by_row;
@@ -42,7 +41,7 @@ impl Grids {
     pub fn find(mesh: &MeshView) -> Self {
         let mut grids = Self::default();
         let stands = |group: &GroupView| {
-            matches!(group.kind, ElementKind::C3d4 | ElementKind::C3d8 | ElementKind::C3d8r)
+            matches!(group.kind.shape(), ElementShape::Tetrahedron | ElementShape::Hexahedron)
                 && group.labels.len() >= FEWEST
         };
         if mesh.n_nodes() >= NOTHING as usize || !mesh.groups.iter().any(stands) {
@@ -57,8 +56,8 @@ impl Grids {
             }
         }
         for group in mesh.groups.iter().filter(|group| stands(group)) {
-            match group.kind {
-                ElementKind::C3d4 => tetrahedra::find(group, mesh.coordinates, &n_elements, &mut grids),
+            match group.kind.shape() {
+                ElementShape::Tetrahedron => tetrahedra::find(group, mesh.coordinates, &n_elements, &mut grids),
                 _ => hexahedra::find(group, &n_elements, &mut grids),
             }
         }
