@@ -15,6 +15,25 @@ pub(super) enum Kind {
     Other(&'static str, usize),
 }
 
+impl Kind {
+    pub fn dimension(self) -> usize {
+        match self {
+            Self::Triangle => 2,
+            Self::Tetrahedron => 3,
+            Self::Other(_, dimension) => dimension,
+        }
+    }
+
+    /// Nodes of a triangle or a tetrahedron; 0 of any other, whose nodes do not matter.
+    pub fn corners(self) -> usize {
+        match self {
+            Self::Triangle => 3,
+            Self::Tetrahedron => 4,
+            Self::Other(..) => 0,
+        }
+    }
+}
+
 /// Cells of one kind.
 #[derive(Debug, Default)]
 struct Same {
@@ -33,6 +52,15 @@ pub(super) struct Cells {
     /// (dimension, name) of the others, how many, and the line of the first.
     others: BTreeMap<(usize, &'static str), (u64, u64)>,
     n: u32,
+}
+
+/// The element of each of `n` cells, `u32::MAX` for none, out of the cell of each element.
+pub(super) fn element_of_cell(cell_of_element: &[u32], n: usize) -> Vec<u32> {
+    let mut element_of_cell = vec![u32::MAX; n];
+    for (&cell, element) in cell_of_element.iter().zip(0..) {
+        element_of_cell[cell as usize] = element;
+    }
+    element_of_cell
 }
 
 impl Cells {
@@ -71,20 +99,19 @@ impl Cells {
         if volume && !self.triangles.cell.is_empty() {
             self.others.insert((2, "triangles"), (self.triangles.cell.len() as u64, 0));
         }
-        let list = |others: &[(&'static str, u64)]| {
-            others.iter().map(|(name, count)| format!("{} {name}", grouped(*count))).collect::<Vec<_>>().join(", ")
+        let list = |others: Vec<(&(usize, &'static str), &(u64, u64))>| {
+            let each = others.iter().map(|((_, name), (count, _))| format!("{} {name}", grouped(*count)));
+            each.collect::<Vec<_>>().join(", ")
         };
         let foreign: Vec<_> = self.others.iter().filter(|((d, _), _)| *d >= dimension).collect();
-        if let Some((_, (_, line))) = foreign.first() {
-            let names: Vec<_> = foreign.iter().map(|((_, name), (count, _))| (*name, *count)).collect();
-            let message =
-                format!("{}: only first-order tetrahedra and triangles are computed; mesh with those", list(&names));
-            return Err(MeshFileError::new(path, *line, message));
+        if let Some((_, (_, line))) = foreign.first().copied() {
+            let message = "only first-order tetrahedra and triangles are computed; mesh with those";
+            return Err(MeshFileError::new(path, *line, format!("{}: {message}", list(foreign))));
         }
-        let beside: Vec<_> = self.others.iter().map(|((_, name), (count, _))| (*name, *count)).collect();
-        if !beside.is_empty() {
+        if !self.others.is_empty() {
             let of = if volume { "tetrahedra" } else { "triangles" };
-            mesh.notes.push(format!("{}: note: {} left out beside the {of}", path.display(), list(&beside)));
+            let beside = list(self.others.iter().collect());
+            mesh.notes.push(format!("{}: note: {beside} left out beside the {of}", path.display()));
         }
         let same = if volume { self.tetrahedra } else { self.triangles };
         mesh.corners = dimension + 1;

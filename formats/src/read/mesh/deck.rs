@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::cells::{Cells, Kind};
+use super::cells::{Cells, Kind, element_of_cell};
 use super::{MeshFile, MeshFileError};
-use crate::mesh::ElementKind;
+use crate::mesh::ElementShape;
 use crate::read::deck;
 use crate::read::deck::ReadOptions;
 
@@ -15,8 +15,8 @@ pub(super) fn read(path: &Path, ignore: &[String]) -> Result<MeshFile, MeshFileE
         line: 0,
         message: error.to_string(),
     })?;
-    let mut mesh = MeshFile { file: path.display().to_string(), ..MeshFile::default() };
-    mesh.sources = deck.report.files.iter().map(PathBuf::from).collect();
+    let sources = deck.report.files.iter().map(PathBuf::from).collect();
+    let mut mesh = MeshFile { sources, ..MeshFile::of(path) };
     let from = deck.mesh;
     let dimension = from.dimension as usize;
     mesh.coordinates = if from.coordinates.len() == 3 * from.node_labels.len() {
@@ -26,19 +26,18 @@ pub(super) fn read(path: &Path, ignore: &[String]) -> Result<MeshFile, MeshFileE
     };
     let mut cells = Cells::default();
     for group in &from.groups {
-        let kind = match group.kind {
-            ElementKind::Cpe3 | ElementKind::Cps3 => Kind::Triangle,
-            ElementKind::C3d4 => Kind::Tetrahedron,
-            other => Kind::Other(other.name(), other.dimension()),
+        let kind = match group.kind.shape() {
+            ElementShape::Triangle => Kind::Triangle,
+            ElementShape::Tetrahedron => Kind::Tetrahedron,
+            _ => Kind::Other(group.kind.name(), group.kind.dimension()),
         };
-        for (nodes, &label) in group.connectivity.chunks_exact(group.kind.n_nodes()).zip(&group.labels) {
-            cells.push(kind, label, 0, nodes);
+        for (at, &label) in group.labels.iter().enumerate() {
+            cells.push(kind, label, 0, group.nodes(at));
         }
     }
     let n_cells = cells.len();
-    mesh.notes.extend(
-        deck.notes.iter().filter(|note| !note.text.starts_with("without effect here")).map(ToString::to_string),
-    );
+    let notes = deck.notes.iter().filter(|note| !note.text.starts_with("without effect here"));
+    mesh.notes.extend(notes.map(ToString::to_string));
     let cell_of_element = cells.finish(path, &mut mesh)?;
     // Elements of types that the deck's reader does not know are named, and left out only where they have fewer dimensions.
     let is_ignored = |name: &str| ignore.iter().any(|ignored| ignored.eq_ignore_ascii_case(name));
@@ -57,10 +56,7 @@ pub(super) fn read(path: &Path, ignore: &[String]) -> Result<MeshFile, MeshFileE
         let list: Vec<String> = unknown.iter().map(|element| format!("{} {}", element.count, element.name)).collect();
         mesh.notes.push(format!("{}: note: elements left out: {}", path.display(), list.join(", ")));
     }
-    let mut element_of_cell = vec![u32::MAX; n_cells];
-    for (element, &cell) in cell_of_element.iter().enumerate() {
-        element_of_cell[cell as usize] = element as u32;
-    }
+    let element_of_cell = element_of_cell(&cell_of_element, n_cells);
     mesh.node_labels = from.node_labels;
     mesh.node_sets = from.node_sets;
     mesh.element_sets = from.element_sets;
@@ -77,14 +73,16 @@ pub(super) fn read(path: &Path, ignore: &[String]) -> Result<MeshFile, MeshFileE
 
 /// Whether a type that is not read is a solid.
 fn fills_space(name: &str) -> bool {
-    ["C3D", "DC3D", "DCC3D", "AC3D", "CIN3D", "COH3D", "EC3D", "Q3D", "CSS", "SC"]
-        .iter()
-        .any(|prefix| name.starts_with(prefix))
+    starts_with(name, "C3D DC3D DCC3D AC3D CIN3D COH3D EC3D Q3D CSS SC")
 }
 
 /// Whether a type that is not read is a shell, a membrane or in the plane.
 fn is_surface(name: &str) -> bool {
-    let shells = ["S3", "S4", "S6", "S8", "S9", "STRI", "DS3", "DS4", "DS6", "DS8", "M3D", "SFM3D", "R3D"];
-    let plane = ["CPE", "CPS", "CAX", "CGAX", "DC2D", "DCAX", "AC2D", "ACAX", "EC2D"];
-    shells.iter().chain(&plane).any(|prefix| name.starts_with(prefix))
+    starts_with(name, "S3 S4 S6 S8 S9 STRI DS3 DS4 DS6 DS8 M3D SFM3D R3D")
+        || starts_with(name, "CPE CPS CAX CGAX DC2D DCAX AC2D ACAX EC2D")
+}
+
+/// Whether a name starts with one of some words.
+fn starts_with(name: &str, prefixes: &str) -> bool {
+    prefixes.split(' ').any(|prefix| name.starts_with(prefix))
 }

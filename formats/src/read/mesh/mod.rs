@@ -100,6 +100,11 @@ pub struct MeshFile {
 }
 
 impl MeshFile {
+    /// The empty mesh of one file.
+    fn of(path: &Path) -> Self {
+        Self { file: path.display().to_string(), sources: vec![path.to_owned()], ..Self::default() }
+    }
+
     /// Number of nodes.
     pub fn n_nodes(&self) -> usize {
         self.node_labels.len()
@@ -127,9 +132,12 @@ impl MeshFile {
 /// Whether a file's name says that it is a mesh that only this module reads: `.vtu`, `.vtk`, `.msh`, `.pts`, `.elem`, or what
 /// openCARP's files have before that.
 pub fn is_mesh_file(path: &Path) -> bool {
-    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-    ["vtu", "vtk", "msh", "pts", "elem", "lon"].iter().any(|known| extension.eq_ignore_ascii_case(known))
-        || opencarp::is_base(path)
+    ["vtu", "vtk", "msh", "pts", "elem", "lon"].contains(&extension_of(path).as_str()) || opencarp::is_base(path)
+}
+
+/// What follows the last point of a file's name, in lower case.
+fn extension_of(path: &Path) -> String {
+    path.extension().and_then(|extension| extension.to_str()).unwrap_or_default().to_ascii_lowercase()
 }
 
 /// Extensions of mesh files that are not read, and are no decks.
@@ -140,8 +148,7 @@ const FOREIGN: &[&str] = &["vtp", "pvtu", "vtm", "vtkhdf", "hdf", "xdmf", "meshb
 /// # Errors
 /// [`MeshFileError`]: a file that cannot be read, that is not what its name says, that is cut, or whose mesh cannot be used.
 pub fn read(path: &Path, ignore: &[String]) -> Result<MeshFile, MeshFileError> {
-    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default().to_ascii_lowercase();
-    let mut mesh = match extension.as_str() {
+    let mut mesh = match extension_of(path).as_str() {
         "vtu" => vtu::read(path),
         "vtk" => vtu::legacy::read(path),
         "msh" => gmsh::read(path),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::cells::{Cells, Kind};
-use super::scan::{Scanner, parse};
+use super::scan::{Scanner, parse, words};
 use super::{CellArray, MeshFile, MeshFileError, bytes_of};
 use crate::mesh::NamedSet;
 
@@ -23,8 +23,7 @@ pub(super) fn is_base(path: &Path) -> bool {
 /// Reads the files of one base name.
 pub(super) fn read(base: &Path) -> Result<MeshFile, MeshFileError> {
     let beside = |extension: &str| with(base, extension);
-    let mut mesh = MeshFile { file: beside("elem").display().to_string(), ..MeshFile::default() };
-    mesh.sources = vec![beside("pts"), beside("elem")];
+    let mut mesh = MeshFile { sources: vec![beside("pts"), beside("elem")], ..MeshFile::of(&beside("elem")) };
     mesh.coordinates = points(&beside("pts"))?;
     let n_nodes = mesh.coordinates.len() / 3;
     mesh.node_labels = (0..n_nodes as u32).collect();
@@ -74,9 +73,7 @@ fn points(path: &Path) -> Result<Vec<f64>, MeshFileError> {
     for _ in 0..n {
         coordinates.extend(scan.point()?);
     }
-    if scan.peek().is_some() {
-        return Err(scan.error(format!("more than the {n} nodes that the first line announces")));
-    }
+    scan.end(&format!("more than the {n} nodes that the first line announces"))?;
     Ok(coordinates)
 }
 
@@ -89,15 +86,13 @@ fn elements(path: &Path) -> Result<(Cells, Vec<f64>), MeshFileError> {
     let mut cells = Cells::default();
     scan.rest_of_line();
     for index in 0..n {
-        let ended = |scan: &Scanner| scan.error(format!("{index} of {n} elements: the file is cut"));
         if scan.peek().is_none() {
-            return Err(ended(&scan));
+            return Err(scan.error(format!("{index} of {n} elements: the file is cut")));
         }
         let line = scan.line;
-        let Some(text) = scan.next_line() else { return Err(ended(&scan)) };
-        let mut words = text.split(|byte| byte.is_ascii_whitespace()).filter(|word| !word.is_empty());
-        let name = words.next().unwrap_or_default();
-        let (kind, n_nodes) = match name {
+        let wrong = |message: &str| MeshFileError::new(path, line, message);
+        let mut words = words(scan.next_line().unwrap_or_default());
+        let (kind, n_nodes) = match words.next().unwrap_or_default() {
             b"Tt" => (Kind::Tetrahedron, 4),
             b"Tr" => (Kind::Triangle, 3),
             b"Ln" | b"cH" | b"cU" => (Kind::Other("lines (Ln)", 1), 2),
@@ -107,21 +102,18 @@ fn elements(path: &Path) -> Result<(Cells, Vec<f64>), MeshFileError> {
             b"Py" => (Kind::Other("pyramids (Py)", 3), 5),
             b"Oc" => (Kind::Other("octahedra (Oc)", 3), 6),
             other => {
-                let message = format!("`{}` is no kind of element (Tt, Tr, …)", String::from_utf8_lossy(other));
-                return Err(MeshFileError::new(path, line, message));
+                let other = String::from_utf8_lossy(other);
+                return Err(wrong(&format!("`{other}` is no kind of element (Tt, Tr, …)")));
             }
         };
         let mut nodes = [0_u32; 8];
         for node in &mut nodes[..n_nodes] {
-            let word = words.next().unwrap_or_default();
-            *node = parse(word)
-                .ok_or_else(|| MeshFileError::new(path, line, format!("an element of {n_nodes} nodes is expected")))?;
+            *node = parse(words.next().unwrap_or_default())
+                .ok_or_else(|| wrong(&format!("an element of {n_nodes} nodes is expected")))?;
         }
         let tag = match words.next() {
             None => 0,
-            Some(word) => {
-                parse::<i64>(word).ok_or_else(|| MeshFileError::new(path, line, "the region is no whole number"))?
-            }
+            Some(word) => parse::<i64>(word).ok_or_else(|| wrong("the region is no whole number"))?,
         };
         cells.push(kind, index as u32, line, &nodes[..n_nodes]);
         tags.push(tag as f64);
@@ -134,10 +126,7 @@ fn directions(path: &Path, n: usize) -> Result<(Vec<f64>, usize), MeshFileError>
     let bytes = text_of(path)?;
     let mut scan = Scanner::new(path, &bytes);
     // Files of old have no header; they have three numbers a line at once.
-    let mut head = Scanner::new(path, &bytes);
-    let first = head.next_line().unwrap_or_default();
-    let words = first.split(|byte| byte.is_ascii_whitespace()).filter(|word| !word.is_empty()).count();
-    let n_directions = match words {
+    let n_directions = match words(scan.clone().next_line().unwrap_or_default()).count() {
         1 => {
             let n: usize = scan.number("1 (fibres) or 2 (fibres and sheets)")?;
             if n != 1 && n != 2 {
@@ -153,9 +142,7 @@ fn directions(path: &Path, n: usize) -> Result<(Vec<f64>, usize), MeshFileError>
     for _ in 0..n * n_directions {
         values.extend(scan.point()?);
     }
-    if scan.peek().is_some() {
-        return Err(scan.error(format!("more directions than the {n} elements have")));
-    }
+    scan.end(&format!("more directions than the {n} elements have"))?;
     Ok((values, n_directions))
 }
 
@@ -174,8 +161,6 @@ pub fn read_vtx(path: &Path) -> Result<Vec<u32>, MeshFileError> {
     for _ in 0..n {
         nodes.push(scan.number("a node")?);
     }
-    if scan.peek().is_some() {
-        return Err(scan.error(format!("more than the {n} nodes that the first line announces")));
-    }
+    scan.end(&format!("more than the {n} nodes that the first line announces"))?;
     Ok(nodes)
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::MeshFileError;
 
 /// A place in the bytes of a file.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Scanner<'a> {
     path: &'a Path,
     bytes: &'a [u8],
@@ -50,6 +50,12 @@ impl<'a> Scanner<'a> {
         self.bytes.get(self.at).copied()
     }
 
+    /// The line of the next byte that is not blank.
+    pub fn line_of_next(&mut self) -> u64 {
+        self.skip_blanks();
+        self.line
+    }
+
     fn skip_blanks(&mut self) {
         while let Some(byte) = self.bytes.get(self.at).filter(|byte| byte.is_ascii_whitespace()) {
             self.line += u64::from(*byte == b'\n');
@@ -82,6 +88,16 @@ impl<'a> Scanner<'a> {
             .ok_or_else(|| self.error(format!("`{}` stands where {what} is expected", String::from_utf8_lossy(word))))
     }
 
+    /// What is left.
+    pub fn rest(&self) -> &'a [u8] {
+        &self.bytes[self.at..]
+    }
+
+    /// An error with this message unless everything has been read.
+    pub fn end(&mut self, message: &str) -> Result<(), MeshFileError> {
+        if self.peek().is_some() { Err(self.error(message)) } else { Ok(()) }
+    }
+
     /// Three numbers.
     pub fn point(&mut self) -> Result<[f64; 3], MeshFileError> {
         let mut x = [0.0; 3];
@@ -102,11 +118,15 @@ impl<'a> Scanner<'a> {
 
     /// Bytes of fixed length.
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N], MeshFileError> {
-        let raw = self.raw(N)?;
         let mut bytes = [0; N];
-        bytes.copy_from_slice(raw);
+        bytes.copy_from_slice(self.raw(N)?);
         Ok(bytes)
     }
+}
+
+/// The words of a text.
+pub(super) fn words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty())
 }
 
 /// A number of any kind.

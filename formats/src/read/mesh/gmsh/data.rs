@@ -6,7 +6,6 @@ use std::path::Path;
 use super::super::scan::Scanner;
 use super::super::{CellArray, MeshFileError};
 use super::Form;
-use super::v2::{double, int};
 
 /// A section `$ElementData`.
 pub(super) struct ElementData {
@@ -16,7 +15,7 @@ pub(super) struct ElementData {
     values: Vec<f64>,
 }
 
-pub(super) fn read(scan: &mut Scanner, form: Form, _four: bool) -> Result<ElementData, MeshFileError> {
+pub(super) fn read(scan: &mut Scanner, form: Form) -> Result<ElementData, MeshFileError> {
     let n_strings: usize = scan.number("the number of string tags")?;
     scan.rest_of_line();
     let mut name = String::new();
@@ -43,23 +42,11 @@ pub(super) fn read(scan: &mut Scanner, form: Form, _four: bool) -> Result<Elemen
         return Err(scan.error(format!("data of {components} components: 1, 3 or 9 are expected")));
     }
     let (mut tags, mut values) = (scan.room(n, 2)?, scan.room(n.saturating_mul(components), 2)?);
-    match form {
-        Form::Text => {
-            for _ in 0..n {
-                tags.push(scan.number("an element")?);
-                for _ in 0..components {
-                    values.push(scan.number("a number")?);
-                }
-            }
-        }
-        Form::Binary(swap) => {
-            scan.rest_of_line();
-            for _ in 0..n {
-                tags.push(int(scan, swap)?.max(0) as u64);
-                for _ in 0..components {
-                    values.push(double(scan, swap)?);
-                }
-            }
+    form.begin(scan);
+    for _ in 0..n {
+        tags.push(form.tag(scan, "an element")?);
+        for _ in 0..components {
+            values.push(form.real(scan, "a number")?);
         }
     }
     Ok(ElementData { name, components, tags, values })

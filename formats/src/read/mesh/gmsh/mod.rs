@@ -9,10 +9,13 @@ mod v4;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-use super::cells::{Cells, Kind};
+use super::cells::{Cells, Kind, element_of_cell};
 use super::scan::Scanner;
 use super::{CellArray, MeshFile, MeshFileError, bytes_of};
 use crate::mesh::NamedSet;
+
+/// Nodes that an element may have.
+const MOST_NODES: usize = 32;
 
 /// What has been read so far.
 #[derive(Default)]
@@ -27,7 +30,7 @@ struct Raw {
     /// First physical group of each cell, 0 for none.
     physical: Vec<i32>,
     /// Kind and nodes of the last cell.
-    last: Option<(Kind, [u32; 32])>,
+    last: Option<(Kind, [u32; MOST_NODES])>,
     /// Nodes of each group (dimension, group).
     group_nodes: BTreeMap<(usize, i32), Vec<u32>>,
     /// Cells of each group.
@@ -68,78 +71,91 @@ enum Form {
     Binary(bool),
 }
 
+impl Form {
+    /// A whole number of 4 bytes.
+    fn int(self, scan: &mut Scanner) -> Result<i32, MeshFileError> {
+        self.number(scan, "a whole number", i32::from_le_bytes)
+    }
+
+    /// A whole number of 8 bytes that is not negative.
+    fn size(self, scan: &mut Scanner) -> Result<u64, MeshFileError> {
+        self.number(scan, "a whole number", u64::from_le_bytes)
+    }
+
+    fn real(self, scan: &mut Scanner, what: &str) -> Result<f64, MeshFileError> {
+        self.number(scan, what, f64::from_le_bytes)
+    }
+
+    /// The tag of a node or an element of version 2, which has 4 bytes.
+    fn tag(self, scan: &mut Scanner, what: &str) -> Result<u64, MeshFileError> {
+        match self {
+            Self::Text => scan.number(what),
+            Self::Binary(_) => {
+                let tag = self.int(scan)?;
+                u64::try_from(tag).map_err(|_| scan.error(format!("the tag of {what} is {tag}")))
+            }
+        }
+    }
+
+    fn number<T: std::str::FromStr, const N: usize>(
+        self,
+        scan: &mut Scanner,
+        what: &str,
+        from_bytes: fn([u8; N]) -> T,
+    ) -> Result<T, MeshFileError> {
+        let Self::Binary(swap) = self else { return scan.number(what) };
+        let mut bytes = scan.array()?;
+        if swap {
+            bytes.reverse();
+        }
+        Ok(from_bytes(bytes))
+    }
+
+    /// Passes over the end of the line before binary data.
+    fn begin(self, scan: &mut Scanner) {
+        if self != Self::Text {
+            scan.rest_of_line();
+        }
+    }
+}
+
 pub(super) fn read(path: &Path) -> Result<MeshFile, MeshFileError> {
     let bytes = bytes_of(path)?;
     let mut scan = Scanner::new(path, &bytes);
     let mut raw = Raw::default();
-    let mut version = None;
-    let mut form = Form::Text;
+    let (mut version, mut form) = (None, Form::Text);
     while let Some(line) = scan.next_line() {
-        let four = version == Some(4);
-        match line {
-            b"$MeshFormat" => {
-                let found: String = scan.number("the version of the format")?;
-                version = match found.as_str() {
-                    "2" | "2.0" | "2.1" | "2.2" => Some(2),
-                    "4.1" => Some(4),
-                    other => {
-                        let message = format!(
-                            "version {other} of the format is not read: save as 2.2 or 4.1 (gmsh -save -format msh41)"
-                        );
-                        return Err(scan.error(message));
-                    }
-                };
-                let binary: u32 = scan.number("0 (text) or 1 (binary)")?;
-                let size: u32 = scan.number("the size of a number")?;
-                scan.rest_of_line();
-                if binary == 1 {
-                    let one = i32::from_le_bytes(scan.array()?);
-                    if one != 1 && one != i32::from_be(1) || size != 8 {
-                        return Err(scan.error("the binary header is not Gmsh's"));
-                    }
-                    form = Form::Binary(one != 1);
-                }
-                end(&mut scan, "$EndMeshFormat")?;
+        match (line, version) {
+            (b"$MeshFormat", _) => {
+                let (number, how) = format_of(&mut scan)?;
+                (version, form) = (Some(number), how);
             }
-            _ if version.is_none() => {
+            (_, None) => {
                 return Err(MeshFileError::new(path, 1, "this is no Gmsh mesh: it does not begin with $MeshFormat"));
             }
-            b"$PhysicalNames" => {
-                names(&mut scan, &mut raw)?;
-                end(&mut scan, "$EndPhysicalNames")?;
-            }
-            b"$Entities" => {
-                v4::entities(&mut scan, form, &mut raw)?;
-                end(&mut scan, "$EndEntities")?;
-            }
-            b"$Nodes" => {
-                if four {
-                    v4::nodes(&mut scan, form, &mut raw)?
-                } else {
-                    v2::nodes(&mut scan, form, &mut raw)?
+            (b"$PhysicalNames", _) => names(&mut scan, &mut raw)?,
+            (b"$Entities", _) => v4::entities(&mut scan, form, &mut raw)?,
+            (b"$Nodes", Some(version)) => {
+                match version {
+                    Version::Two => v2::nodes(&mut scan, form, &mut raw)?,
+                    Version::Four => v4::nodes(&mut scan, form, &mut raw)?,
                 }
                 index_nodes(&mut raw, &scan)?;
-                end(&mut scan, "$EndNodes")?;
             }
-            b"$Elements" => {
-                if four {
-                    v4::elements(&mut scan, form, &mut raw)?
-                } else {
-                    v2::elements(&mut scan, form, &mut raw)?
-                }
-                end(&mut scan, "$EndElements")?;
-            }
-            b"$ElementData" => {
-                let data = data::read(&mut scan, form, four)?;
-                raw.data.push(data);
-                end(&mut scan, "$EndElementData")?;
-            }
-            b"$PartitionedEntities" => {
+            (b"$Elements", Some(Version::Two)) => v2::elements(&mut scan, form, &mut raw)?,
+            (b"$Elements", Some(Version::Four)) => v4::elements(&mut scan, form, &mut raw)?,
+            (b"$ElementData", _) => raw.data.push(data::read(&mut scan, form)?),
+            (b"$PartitionedEntities", _) => {
                 return Err(scan.error("a partitioned mesh is not read: save it whole"));
             }
-            line if line.starts_with(b"$") => skip(&mut scan, line)?,
-            _ => {}
+            _ => {
+                if line.starts_with(b"$") {
+                    skip(&mut scan, line)?;
+                }
+                continue;
+            }
         }
+        end(&mut scan, line)?;
     }
     if version.is_none() {
         return Err(MeshFileError::new(path, 0, "this is no Gmsh mesh: there is no $MeshFormat"));
@@ -147,13 +163,46 @@ pub(super) fn read(path: &Path) -> Result<MeshFile, MeshFileError> {
     finish(path, raw)
 }
 
-/// The line that ends a section.
-fn end(scan: &mut Scanner, word: &str) -> Result<(), MeshFileError> {
-    match scan.next_line() {
-        Some(line) if line == word.as_bytes() => Ok(()),
-        _ => {
-            Err(scan.error(format!("{word} is expected here: the section has more or fewer entries than it announces")))
+#[derive(Clone, Copy)]
+enum Version {
+    Two,
+    Four,
+}
+
+/// Version of the file, and how its numbers are written.
+fn format_of(scan: &mut Scanner) -> Result<(Version, Form), MeshFileError> {
+    let found: String = scan.number("the version of the format")?;
+    let version = match found.as_str() {
+        "2" | "2.0" | "2.1" | "2.2" => Version::Two,
+        "4.1" => Version::Four,
+        other => {
+            let message =
+                format!("version {other} of the format is not read: save as 2.2 or 4.1 (gmsh -save -format msh41)");
+            return Err(scan.error(message));
         }
+    };
+    let binary: u32 = scan.number("0 (text) or 1 (binary)")?;
+    let size: u32 = scan.number("the size of a number")?;
+    scan.rest_of_line();
+    if binary != 1 {
+        return Ok((version, Form::Text));
+    }
+    let one = i32::from_le_bytes(scan.array()?);
+    if one != 1 && one != i32::from_be(1) || size != 8 {
+        return Err(scan.error("the binary header is not Gmsh's"));
+    }
+    Ok((version, Form::Binary(one != 1)))
+}
+
+/// The line that ends a section, which begins with `$Name`.
+fn end(scan: &mut Scanner, name: &[u8]) -> Result<(), MeshFileError> {
+    let wanted = [b"$End", &name[1..]].concat();
+    match scan.next_line() {
+        Some(line) if line == wanted => Ok(()),
+        _ => Err(scan.error(format!(
+            "{} is expected here: the section has more or fewer entries than it announces",
+            String::from_utf8_lossy(&wanted)
+        ))),
     }
 }
 
@@ -196,42 +245,38 @@ fn index_nodes(raw: &mut Raw, scan: &Scanner) -> Result<(), MeshFileError> {
     Ok(())
 }
 
-/// Kind and number of nodes of Gmsh's element types.
-fn kind(element_type: i32) -> Option<(Kind, usize)> {
-    Some(match element_type {
-        1 => (Kind::Other("lines", 1), 2),
-        2 => (Kind::Triangle, 3),
-        3 => (Kind::Other("quadrilaterals", 2), 4),
-        4 => (Kind::Tetrahedron, 4),
-        5 => (Kind::Other("hexahedra", 3), 8),
-        6 => (Kind::Other("prisms", 3), 6),
-        7 => (Kind::Other("pyramids", 3), 5),
-        8 => (Kind::Other("second-order lines", 1), 3),
-        9 => (Kind::Other("second-order triangles", 2), 6),
-        10 => (Kind::Other("second-order quadrilaterals", 2), 9),
-        11 => (Kind::Other("second-order tetrahedra", 3), 10),
-        12 => (Kind::Other("second-order hexahedra", 3), 27),
-        13 => (Kind::Other("second-order prisms", 3), 18),
-        14 => (Kind::Other("second-order pyramids", 3), 14),
-        15 => (Kind::Other("points", 0), 1),
-        16 => (Kind::Other("second-order quadrilaterals", 2), 8),
-        17 => (Kind::Other("second-order hexahedra", 3), 20),
-        18 => (Kind::Other("second-order prisms", 3), 15),
-        19 => (Kind::Other("second-order pyramids", 3), 13),
-        21 => (Kind::Other("third-order triangles", 2), 10),
-        26 => (Kind::Other("third-order lines", 1), 4),
-        29 => (Kind::Other("third-order tetrahedra", 3), 20),
-        _ => return None,
-    })
-}
+/// Gmsh's element types: number, kind and number of nodes.
+const KINDS: [(i32, Kind, usize); 22] = [
+    (1, Kind::Other("lines", 1), 2),
+    (2, Kind::Triangle, 3),
+    (3, Kind::Other("quadrilaterals", 2), 4),
+    (4, Kind::Tetrahedron, 4),
+    (5, Kind::Other("hexahedra", 3), 8),
+    (6, Kind::Other("prisms", 3), 6),
+    (7, Kind::Other("pyramids", 3), 5),
+    (8, Kind::Other("second-order lines", 1), 3),
+    (9, Kind::Other("second-order triangles", 2), 6),
+    (10, Kind::Other("second-order quadrilaterals", 2), 9),
+    (11, Kind::Other("second-order tetrahedra", 3), 10),
+    (12, Kind::Other("second-order hexahedra", 3), 27),
+    (13, Kind::Other("second-order prisms", 3), 18),
+    (14, Kind::Other("second-order pyramids", 3), 14),
+    (15, Kind::Other("points", 0), 1),
+    (16, Kind::Other("second-order quadrilaterals", 2), 8),
+    (17, Kind::Other("second-order hexahedra", 3), 20),
+    (18, Kind::Other("second-order prisms", 3), 15),
+    (19, Kind::Other("second-order pyramids", 3), 13),
+    (21, Kind::Other("third-order triangles", 2), 10),
+    (26, Kind::Other("third-order lines", 1), 4),
+    (29, Kind::Other("third-order tetrahedra", 3), 20),
+];
 
-/// Dimension of a kind.
-fn dimension(kind: Kind) -> usize {
-    match kind {
-        Kind::Triangle => 2,
-        Kind::Tetrahedron => 3,
-        Kind::Other(_, dimension) => dimension,
-    }
+/// Kind and number of nodes of an element type.
+fn kind(scan: &Scanner, element_type: i32) -> Result<(Kind, usize), MeshFileError> {
+    let found = KINDS.iter().find(|(number, ..)| *number == element_type);
+    let (_, kind, n_nodes) =
+        found.ok_or_else(|| scan.error(format!("elements of type {element_type} are not read")))?;
+    Ok((*kind, *n_nodes))
 }
 
 impl Raw {
@@ -244,7 +289,7 @@ impl Raw {
         groups: &[i32],
         node_tags: &[u64],
     ) -> Result<(), MeshFileError> {
-        let mut nodes = [0_u32; 32];
+        let mut nodes = [0; MOST_NODES];
         let n = node_tags.len().min(nodes.len());
         for (node, tag_of) in nodes.iter_mut().zip(node_tags) {
             *node = self
@@ -259,7 +304,7 @@ impl Raw {
         self.last = Some((kind, nodes));
         let cell = self.cells.len() as u32 - u32::from(again);
         for &group in groups {
-            let key = (dimension(kind), group);
+            let key = (kind.dimension(), group);
             self.group_nodes.entry(key).or_default().extend_from_slice(&nodes[..n]);
             self.group_cells.entry(key).or_default().push(cell);
         }
@@ -275,15 +320,12 @@ impl Raw {
 
 fn finish(path: &Path, raw: Raw) -> Result<MeshFile, MeshFileError> {
     let Raw { tags, coordinates, cells, cell_tags, physical, group_nodes, group_cells, names, data, .. } = raw;
-    let mut mesh = MeshFile { file: path.display().to_string(), sources: vec![path.to_owned()], ..MeshFile::default() };
+    let mut mesh = MeshFile::of(path);
     mesh.coordinates = coordinates;
     mesh.node_labels = tags.into_iter().map(|tag| tag as u32).collect();
     let n_cells = cells.len();
     let cell_of_element = cells.finish(path, &mut mesh)?;
-    let mut element_of_cell = vec![u32::MAX; n_cells];
-    for (element, &cell) in cell_of_element.iter().enumerate() {
-        element_of_cell[cell as usize] = element as u32;
-    }
+    let element_of_cell = element_of_cell(&cell_of_element, n_cells);
     let dimension = mesh.corners - 1;
     let name = |key: &(usize, i32)| names.get(key).cloned().unwrap_or_else(|| key.1.to_string());
     for (key, members) in group_cells.into_iter().filter(|(key, _)| key.0 == dimension) {

@@ -2,34 +2,7 @@
 
 use super::super::MeshFileError;
 use super::super::scan::Scanner;
-use super::v2::{double, int};
-use super::{Form, Raw, kind};
-
-impl Form {
-    fn int(self, scan: &mut Scanner) -> Result<i32, MeshFileError> {
-        match self {
-            Self::Text => scan.number("a whole number"),
-            Self::Binary(swap) => int(scan, swap),
-        }
-    }
-
-    fn size(self, scan: &mut Scanner) -> Result<u64, MeshFileError> {
-        match self {
-            Self::Text => scan.number("a whole number"),
-            Self::Binary(swap) => {
-                let bytes = scan.array()?;
-                Ok(if swap { u64::from_be_bytes(bytes) } else { u64::from_le_bytes(bytes) })
-            }
-        }
-    }
-
-    fn real(self, scan: &mut Scanner) -> Result<f64, MeshFileError> {
-        match self {
-            Self::Text => scan.number("a number"),
-            Self::Binary(swap) => double(scan, swap),
-        }
-    }
-}
+use super::{Form, MOST_NODES, Raw, kind};
 
 pub(super) fn entities(scan: &mut Scanner, form: Form, raw: &mut Raw) -> Result<(), MeshFileError> {
     let mut counts = [0; 4];
@@ -40,7 +13,7 @@ pub(super) fn entities(scan: &mut Scanner, form: Form, raw: &mut Raw) -> Result<
         for _ in 0..count {
             let tag = form.int(scan)?;
             for _ in 0..if dimension == 0 { 3 } else { 6 } {
-                form.real(scan)?;
+                form.real(scan, "a number")?;
             }
             let n = form.size(scan)?;
             let mut groups: Vec<i32> = scan.room(n as usize, 1)?;
@@ -71,17 +44,15 @@ pub(super) fn nodes(scan: &mut Scanner, form: Form, raw: &mut Raw) -> Result<(),
             return Err(scan.error("the blocks of nodes do not add up to their number"));
         }
         for _ in 0..in_block {
-            let tag = form.size(scan)?;
-            raw.tags.push(tag);
+            raw.tags.push(form.size(scan)?);
         }
         let further = if parametric != 0 { dimension.clamp(0, 3) } else { 0 };
         for _ in 0..in_block {
             for _ in 0..3 {
-                let x = form.real(scan)?;
-                raw.coordinates.push(x);
+                raw.coordinates.push(form.real(scan, "a number")?);
             }
             for _ in 0..further {
-                form.real(scan)?;
+                form.real(scan, "a number")?;
             }
         }
     }
@@ -101,19 +72,12 @@ pub(super) fn elements(scan: &mut Scanner, form: Form, raw: &mut Raw) -> Result<
         if in_block > n - done {
             return Err(scan.error("the blocks of elements do not add up to their number"));
         }
-        let (kind, n_nodes) =
-            kind(element_type).ok_or_else(|| scan.error(format!("elements of type {element_type} are not read")))?;
+        let (kind, n_nodes) = kind(scan, element_type)?;
         let groups = raw.entities.get(&(dimension.max(0) as usize, entity)).cloned().unwrap_or_default();
         for _ in 0..in_block {
-            let line = match form {
-                Form::Text => {
-                    scan.peek();
-                    scan.line
-                }
-                Form::Binary(_) => 0,
-            };
+            let line = if form == Form::Text { scan.line_of_next() } else { 0 };
             let tag = form.size(scan)?;
-            let mut nodes = [0_u64; 32];
+            let mut nodes = [0; MOST_NODES];
             for node in &mut nodes[..n_nodes] {
                 *node = form.size(scan)?;
             }

@@ -1,5 +1,6 @@
 //! The numbers of data arrays: encodings, compression, types.
 
+use std::borrow::Cow;
 use std::io::Read;
 
 use base64::Engine;
@@ -7,7 +8,7 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use rayon::prelude::*;
 
-use super::super::scan::parse;
+use super::super::scan::{parse, words};
 
 /// VTK's number types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,38 +18,30 @@ pub(super) enum Number {
     Float(usize),
 }
 
+/// Each type's name in XML, and its names in older files.
+const NUMBERS: [(Number, &str, &str); 10] = [
+    (Number::Int(1), "Int8", "char signed_char vtktypeint8"),
+    (Number::Int(2), "Int16", "short vtktypeint16"),
+    (Number::Int(4), "Int32", "int vtkidtype vtktypeint32"),
+    (Number::Int(8), "Int64", "long vtktypeint64"),
+    (Number::Uint(1), "UInt8", "unsigned_char vtktypeuint8"),
+    (Number::Uint(2), "UInt16", "unsigned_short vtktypeuint16"),
+    (Number::Uint(4), "UInt32", "unsigned_int vtktypeuint32"),
+    (Number::Uint(8), "UInt64", "unsigned_long vtktypeuint64"),
+    (Number::Float(4), "Float32", "float"),
+    (Number::Float(8), "Float64", "double"),
+];
+
 impl Number {
     pub fn from_name(name: &str) -> Option<Self> {
-        Some(match name {
-            "Int8" => Self::Int(1),
-            "Int16" => Self::Int(2),
-            "Int32" => Self::Int(4),
-            "Int64" => Self::Int(8),
-            "UInt8" => Self::Uint(1),
-            "UInt16" => Self::Uint(2),
-            "UInt32" => Self::Uint(4),
-            "UInt64" => Self::Uint(8),
-            "Float32" => Self::Float(4),
-            "Float64" => Self::Float(8),
-            _ => return None,
-        })
+        NUMBERS.iter().find(|(_, known, _)| *known == name).map(|(number, ..)| *number)
     }
 
     /// By its name in files before XML.
     pub fn from_legacy_name(name: &str) -> Option<Self> {
-        Some(match name.to_ascii_lowercase().as_str() {
-            "char" | "signed_char" | "vtktypeint8" => Self::Int(1),
-            "short" | "vtktypeint16" => Self::Int(2),
-            "int" | "vtkidtype" | "vtktypeint32" => Self::Int(4),
-            "long" | "vtktypeint64" => Self::Int(8),
-            "unsigned_char" | "vtktypeuint8" => Self::Uint(1),
-            "unsigned_short" | "vtktypeuint16" => Self::Uint(2),
-            "unsigned_int" | "vtktypeuint32" => Self::Uint(4),
-            "unsigned_long" | "vtktypeuint64" => Self::Uint(8),
-            "float" => Self::Float(4),
-            "double" => Self::Float(8),
-            _ => return None,
-        })
+        let name = name.to_ascii_lowercase();
+        let has_it = |names: &str| names.split(' ').any(|known| known == name);
+        NUMBERS.iter().find(|(_, _, names)| has_it(names)).map(|(number, ..)| *number)
     }
 
     pub fn is_whole(self) -> bool {
@@ -155,22 +148,16 @@ impl Layout {
     /// The numbers of an array: header, then the data; `raw` may be longer.
     pub fn numbers(&self, raw: &[u8], number: Number) -> Result<Vec<f64>, String> {
         let size = if self.long { 8 } else { 4 };
+        if raw.is_empty() {
+            return Ok(Vec::new());
+        }
         let Some(compressor) = self.compressor else {
-            if raw.is_empty() {
-                return Ok(Vec::new());
-            }
             let bytes = self.head(raw, 0)?;
             let data = raw.get(size..).and_then(|rest| rest.get(..bytes)).ok_or("its data are cut")?;
             return self.convert(data, number);
         };
         // Number of blocks, bytes a block, bytes of the last one if it is shorter, compressed bytes of each.
-        if raw.is_empty() {
-            return Ok(Vec::new());
-        }
         let (n_blocks, block, last) = (self.head(raw, 0)?, self.head(raw, 1)?, self.head(raw, 2)?);
-        if n_blocks == 0 {
-            return Ok(Vec::new());
-        }
         if n_blocks > raw.len() / size {
             return Err("its header is damaged".into());
         }
@@ -199,13 +186,12 @@ impl Layout {
 
 /// Numbers as text.
 pub(super) fn ascii(text: &[u8]) -> Result<Vec<f64>, String> {
-    text.split(|byte| byte.is_ascii_whitespace())
-        .filter(|word| !word.is_empty())
-        .map(|word| {
-            parse::<f64>(word)
-                .ok_or_else(|| format!("`{}` is no number", String::from_utf8_lossy(&word[..word.len().min(40)])))
-        })
-        .collect()
+    words(text).map(real).collect()
+}
+
+/// A number as text.
+pub(super) fn real(word: &[u8]) -> Result<f64, String> {
+    parse(word).ok_or_else(|| format!("`{}` is no number", String::from_utf8_lossy(&word[..word.len().min(40)])))
 }
 
 /// Base64, perhaps of several pieces that are padded each, with blanks between.
@@ -214,14 +200,10 @@ pub(super) fn base64(text: &[u8]) -> Result<Vec<u8>, String> {
         &base64::alphabet::STANDARD,
         GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
     );
-    let text = text.trim_ascii();
-    let packed: Vec<u8>;
-    let text = if text.iter().any(u8::is_ascii_whitespace) {
-        packed = text.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
-        &packed
-    } else {
-        text
-    };
+    let mut text = Cow::Borrowed(text.trim_ascii());
+    if text.iter().any(u8::is_ascii_whitespace) {
+        text.to_mut().retain(|byte| !byte.is_ascii_whitespace());
+    }
     let mut out = Vec::with_capacity(text.len() / 4 * 3 + 3);
     for piece in text.split(|&byte| byte == b'=').filter(|piece| !piece.is_empty()) {
         // What follows a padded piece begins at a multiple of four again, so every piece stands for itself.

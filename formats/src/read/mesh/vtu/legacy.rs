@@ -2,15 +2,17 @@
 
 use std::path::Path;
 
+use super::super::scan::{Scanner, parse, words};
 use super::super::{MeshFile, MeshFileError, bytes_of};
-use super::data::{Layout, Number, ascii};
+use super::data::{Layout, Number, real};
 use super::{Array, Format, Header, Section, assemble};
 
 /// The file, and how far it is read.
 struct Legacy<'a> {
     path: &'a Path,
-    bytes: &'a [u8],
-    at: usize,
+    scan: Scanner<'a>,
+    /// Line of the keyword that was read last.
+    line: u64,
     binary: bool,
     header: Header<'a>,
     /// Of each array of the header.
@@ -20,7 +22,8 @@ struct Legacy<'a> {
 pub(in super::super) fn read(path: &Path) -> Result<MeshFile, MeshFileError> {
     let bytes = bytes_of(path)?;
     let header = Header { layout: Ok(Layout::default()), pieces: vec![(0, 0)], arrays: Vec::new() };
-    let mut file = Legacy { path, bytes: &bytes, at: 0, binary: false, header, tables: Vec::new() };
+    let scan = Scanner::new(path, &bytes);
+    let mut file = Legacy { path, scan, line: 0, binary: false, header, tables: Vec::new() };
     file.all()?;
     let Legacy { header, tables, .. } = file;
     let load = |array: &Array, _: &str| -> Result<Vec<f64>, MeshFileError> {
@@ -34,14 +37,13 @@ pub(in super::super) fn read(path: &Path) -> Result<MeshFile, MeshFileError> {
 
 impl<'a> Legacy<'a> {
     fn all(&mut self) -> Result<(), MeshFileError> {
-        let first = self.line();
         let version =
-            first.strip_prefix("# vtk DataFile Version ").and_then(|version| version.trim().parse::<f64>().ok());
-        let Some(version) = version else { return Err(self.wrong("this is no VTK file: its first line says so")) };
+            self.line().strip_prefix(b"# vtk DataFile Version ").and_then(|version| parse::<f64>(version.trim_ascii()));
+        let version = version.ok_or_else(|| self.wrong("this is no VTK file: its first line says so"))?;
         self.line();
-        self.binary = match self.line().trim() {
-            "BINARY" => true,
-            "ASCII" => false,
+        self.binary = match self.line() {
+            b"BINARY" => true,
+            b"ASCII" => false,
             _ => return Err(self.wrong("its third line is neither ASCII nor BINARY")),
         };
         // Which data come, and of how many things.
@@ -52,12 +54,11 @@ impl<'a> Legacy<'a> {
             let n = number(1).unwrap_or(0);
             match word(0).to_ascii_uppercase().as_str() {
                 "DATASET" if !word(1).eq_ignore_ascii_case("UNSTRUCTURED_GRID") => {
-                    return Err(
-                        self.wrong(&format!("a VTK file of type {}: save the mesh as an unstructured grid", word(1)))
-                    );
+                    let message = format!("a VTK file of type {}: save the mesh as an unstructured grid", word(1));
+                    return Err(self.wrong(&message));
                 }
                 "DATASET" => {}
-                "METADATA" => while !self.line().trim().is_empty() {},
+                "METADATA" => self.skip_metadata(),
                 "POINTS" => {
                     self.header.pieces[0].0 = n;
                     self.array(Section::Points, "", 3, n, word(2))?;
@@ -68,9 +69,9 @@ impl<'a> Legacy<'a> {
                 "POINT_DATA" => (section, count) = (Section::PointData, n),
                 "SCALARS" => {
                     let components = number(3).unwrap_or(1);
-                    let before = self.at;
+                    let before = (self.scan.clone(), self.line);
                     if self.words().is_none_or(|words| words[0] != "LOOKUP_TABLE") {
-                        self.at = before;
+                        (self.scan, self.line) = before;
                     }
                     self.array(section, word(1), components, count, word(2))?;
                 }
@@ -81,31 +82,30 @@ impl<'a> Legacy<'a> {
                 "TEXTURE_COORDINATES" => self.array(section, word(1), number(2).unwrap_or(0), count, word(3))?,
                 "COLOR_SCALARS" => self.array(section, word(1), number(2).unwrap_or(0), count, "unsigned_char")?,
                 "LOOKUP_TABLE" => self.array(Section::Other, "", 4, number(2).unwrap_or(0), "unsigned_char")?,
-                "FIELD" => {
-                    for _ in 0..number(2).unwrap_or(0) {
-                        let Some(mut words) = self.words() else { return Err(self.cut()) };
-                        if words[0] == "METADATA" {
-                            while !self.line().trim().is_empty() {}
-                            words = self.words().ok_or_else(|| self.cut())?;
-                        }
-                        let [name, components, n, kind] = words.as_slice() else { return Err(self.cut()) };
-                        let (Ok(components), Ok(n)) = (components.parse(), n.parse()) else { return Err(self.cut()) };
-                        self.array(section, name, components, n, kind)?;
-                    }
-                }
+                "FIELD" => (0..number(2).unwrap_or(0)).try_for_each(|_| self.array_of_field(section))?,
                 other => {
-                    return Err(
-                        self.wrong(&format!("`{other}` is no keyword of a VTK file, or the numbers before it are cut"))
-                    );
+                    let message = format!("`{other}` is no keyword of a VTK file, or the numbers before it are cut");
+                    return Err(self.wrong(&message));
                 }
             }
         }
         Ok(())
     }
 
+    /// An array of a field, which says itself how many things it has.
+    fn array_of_field(&mut self, section: Section) -> Result<(), MeshFileError> {
+        let mut words = self.words().ok_or_else(|| self.cut())?;
+        if words[0] == "METADATA" {
+            self.skip_metadata();
+            words = self.words().ok_or_else(|| self.cut())?;
+        }
+        let [name, components, n, kind] = words.as_slice() else { return Err(self.cut()) };
+        let (Ok(components), Ok(n)) = (components.parse(), n.parse()) else { return Err(self.cut()) };
+        self.array(section, name, components, n, kind)
+    }
+
     fn wrong(&self, message: &str) -> MeshFileError {
-        let lines = if self.binary { 0 } else { memchr::memchr_iter(b'\n', &self.bytes[..self.at]).count() as u64 };
-        MeshFileError::new(self.path, lines, message)
+        MeshFileError::new(self.path, if self.binary { 0 } else { self.line }, message)
     }
 
     fn cut(&self) -> MeshFileError {
@@ -113,22 +113,20 @@ impl<'a> Legacy<'a> {
     }
 
     /// The rest of the line.
-    fn line(&mut self) -> String {
-        let rest = &self.bytes[self.at..];
-        let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
-        self.at += (end + 1).min(rest.len());
-        String::from_utf8_lossy(&rest[..end]).into_owned()
+    fn line(&mut self) -> &'a [u8] {
+        self.line = self.scan.line;
+        self.scan.rest_of_line().unwrap_or_default()
+    }
+
+    /// Passes over the lines up to an empty one.
+    fn skip_metadata(&mut self) {
+        while !self.line().is_empty() {}
     }
 
     /// The words of the next line that has some.
     fn words(&mut self) -> Option<Vec<String>> {
-        while self.at < self.bytes.len() {
-            let words: Vec<String> = self.line().split_whitespace().map(str::to_owned).collect();
-            if !words.is_empty() {
-                return Some(words);
-            }
-        }
-        None
+        self.scan.peek()?;
+        Some(words(self.line()).map(|word| String::from_utf8_lossy(word).into_owned()).collect())
     }
 
     /// The next numbers of a type.
@@ -136,23 +134,17 @@ impl<'a> Legacy<'a> {
         let Some(number) = Number::from_legacy_name(kind) else {
             return Err(self.wrong(&format!("arrays of type `{kind}` are not read: write the file without them")));
         };
-        let bytes = self.bytes;
-        let rest = &bytes[self.at..];
         if self.binary {
-            let raw = n.checked_mul(number.bytes()).and_then(|bytes| rest.get(..bytes)).ok_or_else(|| self.cut())?;
-            self.at += raw.len();
+            let raw = n.checked_mul(number.bytes()).and_then(|bytes| self.scan.raw(bytes).ok());
+            let raw = raw.ok_or_else(|| self.cut())?;
             return Layout::big_endian().convert(raw, number).map_err(|message| self.wrong(&message));
         }
-        let (mut end, mut found) = (0, 0);
-        while found < n {
-            let blank = rest[end..].iter().position(|byte| !byte.is_ascii_whitespace()).ok_or_else(|| self.cut())?;
-            let word = &rest[end + blank..];
-            end += blank + word.iter().position(u8::is_ascii_whitespace).unwrap_or(word.len());
-            found += 1;
+        let mut numbers = self.scan.room(n, 2).map_err(|_| self.cut())?;
+        for _ in 0..n {
+            let word = self.scan.word().ok_or_else(|| self.cut())?;
+            numbers.push(real(word).map_err(|message| self.wrong(&message))?);
         }
-        let numbers = ascii(&rest[..end]).map_err(|message| self.wrong(&message));
-        self.at += end;
-        numbers
+        Ok(numbers)
     }
 
     /// An array of `n` things follows.
@@ -180,13 +172,13 @@ impl<'a> Legacy<'a> {
                 self.line();
                 continue;
             }
-            let bytes = self.bytes;
-            let rest = &bytes[self.at..];
+            let rest = self.scan.rest();
             let width = [8, 4, 2, 1][rest.first().map_or(0, |&byte| usize::from(byte >> 6))];
             let head = rest.get(..width).ok_or_else(|| self.cut())?;
             let length =
                 head.iter().fold(0_u64, |sum, &byte| sum << 8 | u64::from(byte)) & (u64::MAX >> (66 - 8 * width));
-            self.at += usize::try_from(length).map_or(rest.len(), |length| rest.len().min(width + length));
+            let skipped = usize::try_from(length).map_or(rest.len(), |length| rest.len().min(width + length));
+            self.scan.raw(skipped)?;
         }
         Ok(())
     }
@@ -194,15 +186,8 @@ impl<'a> Legacy<'a> {
     fn put(&mut self, section: Section, name: &str, components: usize, number: Option<Number>, values: Vec<f64>) {
         let format = Format::Appended(self.tables.len());
         self.tables.push(values);
-        self.header.arrays.push(Array {
-            section,
-            piece: 0,
-            name: name.to_owned(),
-            number,
-            components,
-            format,
-            line: 0,
-        });
+        let name = name.to_owned();
+        self.header.arrays.push(Array { section, piece: 0, name, number, components, format, line: 0 });
     }
 
     /// Nodes of the cells: each with its number before them or, from version 5 on, with offsets.

@@ -14,7 +14,7 @@ use super::{CellArray, MeshFile, MeshFileError, bytes_of};
 use data::{Encoding, Layout, Number};
 
 /// A `DataArray` of the file, not yet read.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct Array<'a> {
     section: Section,
     piece: usize,
@@ -32,6 +32,20 @@ enum Section {
     CellData,
     PointData,
     Other,
+}
+
+impl Section {
+    /// By the name of its tag.
+    fn of(tag: &[u8]) -> Option<Self> {
+        Some(match tag {
+            b"Points" => Self::Points,
+            b"Cells" => Self::Cells,
+            b"CellData" => Self::CellData,
+            b"PointData" => Self::PointData,
+            b"FieldData" => Self::Other,
+            _ => return None,
+        })
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -62,18 +76,11 @@ pub(super) fn read(path: &Path) -> Result<MeshFile, MeshFileError> {
         None => (&bytes[..], None),
     };
     let header = header(path, xml)?;
-    let appended = match appended {
-        None => None,
-        Some(rest) => Some(data::Appended::new(rest).map_err(|message| wrong(0, message))?),
-    };
-    let offsets: Vec<usize> = header
-        .arrays
-        .iter()
-        .filter_map(|array| match array.format {
-            Format::Appended(offset) => Some(offset),
-            _ => None,
-        })
-        .collect();
+    let appended = appended.map(data::Appended::new).transpose().map_err(|message| wrong(0, message))?;
+    let offsets = header.arrays.iter().filter_map(|array| match array.format {
+        Format::Appended(offset) => Some(offset),
+        _ => None,
+    });
     let load = |array: &Array, what: &str| -> Result<Vec<f64>, MeshFileError> {
         let place = |message: String| wrong(array.line, format!("{what}: {message}"));
         let number = array.number.ok_or_else(|| place("its type is no number that VTK has".into()))?;
@@ -85,7 +92,7 @@ pub(super) fn read(path: &Path) -> Result<MeshFile, MeshFileError> {
                 Some(appended) => match appended.encoding {
                     Encoding::Raw => appended.from(offset).and_then(|raw| header.layout.clone()?.numbers(raw, number)),
                     Encoding::Base64 => {
-                        let next = offsets.iter().copied().filter(|&other| other > offset).min();
+                        let next = offsets.clone().filter(|&other| other > offset).min();
                         let raw = appended.base64(offset, next);
                         raw.and_then(|raw| header.layout.clone()?.numbers(&raw, number))
                     }
@@ -97,85 +104,97 @@ pub(super) fn read(path: &Path) -> Result<MeshFile, MeshFileError> {
     assemble(path, &header, &load)
 }
 
+/// A piece of a file.
+struct Piece<'a> {
+    path: &'a Path,
+    arrays: Vec<&'a Array<'a>>,
+    load: &'a Load<'a>,
+    n_points: usize,
+    n_cells: usize,
+}
+
+impl Piece<'_> {
+    /// Numbers of an array that must be there: of the section of points the first, else the one with this name. `count` says how
+    /// many they must be, where that is known.
+    fn need(&self, section: Section, name: &str, count: Option<usize>) -> Result<Vec<f64>, MeshFileError> {
+        let is_it = |array: &&&Array| array.section == section && (section == Section::Points || array.name == name);
+        let array = self.arrays.iter().find(is_it).ok_or_else(|| {
+            MeshFileError::new(self.path, 0, format!("a piece without {name}: the file is cut or damaged"))
+        })?;
+        let values = (self.load)(array, name)?;
+        match count.filter(|count| *count != values.len()) {
+            None => Ok(values),
+            Some(count) => {
+                let message = format!("{name}: {} numbers, and {count} are expected", values.len());
+                Err(MeshFileError::new(self.path, array.line, message))
+            }
+        }
+    }
+
+    /// Adds the cells; `first` is the index of the piece's first point.
+    fn cells(&self, first: usize, cells: &mut Cells) -> Result<(), MeshFileError> {
+        let types = self.need(Section::Cells, "types", Some(self.n_cells))?;
+        let offsets = self.need(Section::Cells, "offsets", Some(self.n_cells))?;
+        let connectivity = self.need(Section::Cells, "connectivity", None)?;
+        let mut start = 0;
+        for (cell, (&code, &end)) in types.iter().zip(&offsets).enumerate() {
+            let wrong = |message: String| MeshFileError::new(self.path, 0, format!("cell {cell}{message}"));
+            let nodes = connectivity.get(start..end as usize).ok_or_else(|| wrong(": its offset is wrong".into()))?;
+            start = end as usize;
+            let kind = kind_of(code as u8);
+            let n = kind.corners();
+            if n > 0 && nodes.len() != n {
+                return Err(wrong(format!(" has {} nodes instead of {n}", nodes.len())));
+            }
+            let mut own = [0_u32; 4];
+            for (to, &from) in own[..n].iter_mut().zip(nodes) {
+                if !(from >= 0.0 && from < self.n_points as f64) {
+                    return Err(wrong(format!(" names point {from}, and there are {}", self.n_points)));
+                }
+                *to = (first + from as usize) as u32;
+            }
+            cells.push(kind, cells.len() as u32, 0, &own[..n]);
+        }
+        Ok(())
+    }
+
+    /// Adds the numbers on cells to the arrays of the pieces before.
+    fn data(&self, data: &mut Vec<CellArray>) -> Result<(), MeshFileError> {
+        for array in self.arrays.iter().filter(|array| array.section == Section::CellData) {
+            // Strings and the like are of no use here.
+            let (Some(number), components @ 1..) = (array.number, array.components) else { continue };
+            let (name, n_cells) = (&array.name, self.n_cells);
+            let what = format!("cell array \"{name}\"");
+            let values = (self.load)(array, &what)?;
+            if values.len() != n_cells.saturating_mul(components) {
+                let message =
+                    format!("{what}: {} numbers for {n_cells} cells of {components} components", values.len());
+                return Err(MeshFileError::new(self.path, array.line, message));
+            }
+            match data.iter_mut().find(|other| other.name == *name && other.components == components) {
+                Some(other) => other.values.extend(values),
+                None => data.push(CellArray { name: name.clone(), components, whole: number.is_whole(), values }),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Puts the pieces together.
 fn assemble(path: &Path, header: &Header, load: &Load) -> Result<MeshFile, MeshFileError> {
-    let mut mesh = MeshFile { file: path.display().to_string(), sources: vec![path.to_owned()], ..MeshFile::default() };
+    let mut mesh = MeshFile::of(path);
     let mut cells = Cells::default();
     let mut data: Vec<CellArray> = Vec::new();
-    for (piece, &(n_points, n_cells)) in header.pieces.iter().enumerate() {
-        let of_piece = |section: Section, name: Option<&str>| {
-            let right = |array: &&Array| {
-                array.piece == piece && array.section == section && name.is_none_or(|name| array.name == name)
-            };
-            header.arrays.iter().find(right)
-        };
-        let need = |section: Section, name: Option<&str>, what: &str, count: usize| {
-            let array = of_piece(section, name).ok_or_else(|| {
-                MeshFileError::new(path, 0, format!("a piece without {what}: the file is cut or damaged"))
-            })?;
-            let values = load(array, what)?;
-            if values.len() != count && count != usize::MAX {
-                let message = format!("{what}: {} numbers, and {count} are expected", values.len());
-                return Err(MeshFileError::new(path, array.line, message));
-            }
-            Ok(values)
-        };
+    for (at, &(n_points, n_cells)) in header.pieces.iter().enumerate() {
+        let arrays = header.arrays.iter().filter(|array| array.piece == at).collect();
+        let piece = Piece { path, arrays, load, n_points, n_cells };
         let first = mesh.coordinates.len() / 3;
         if n_points > 0 {
-            mesh.coordinates.extend(need(Section::Points, None, "points", n_points.saturating_mul(3))?);
+            mesh.coordinates.extend(piece.need(Section::Points, "points", Some(n_points.saturating_mul(3)))?);
         }
-        if n_cells == 0 {
-            continue;
-        }
-        let types = need(Section::Cells, Some("types"), "types", n_cells)?;
-        let offsets = need(Section::Cells, Some("offsets"), "offsets", n_cells)?;
-        let connectivity = need(Section::Cells, Some("connectivity"), "connectivity", usize::MAX)?;
-        let mut start = 0;
-        for (cell, (&kind, &end)) in types.iter().zip(&offsets).enumerate() {
-            let end = end as usize;
-            let wrong = |message: String| MeshFileError::new(path, 0, message);
-            let nodes =
-                connectivity.get(start..end).ok_or_else(|| wrong(format!("cell {cell}: its offset is wrong")))?;
-            start = end;
-            let kind = kind_of(kind as u8);
-            let wanted = match kind {
-                Kind::Triangle => 3,
-                Kind::Tetrahedron => 4,
-                Kind::Other(..) => usize::MAX,
-            };
-            let mut own = [0_u32; 4];
-            if wanted < 5 {
-                if nodes.len() != wanted {
-                    return Err(wrong(format!("cell {cell} has {} nodes instead of {wanted}", nodes.len())));
-                }
-                for (to, &from) in own.iter_mut().zip(nodes) {
-                    if !(from >= 0.0 && from < n_points as f64) {
-                        return Err(wrong(format!("cell {cell} names point {from}, and there are {n_points}")));
-                    }
-                    *to = (first + from as usize) as u32;
-                }
-            }
-            let label = cells.len() as u32;
-            cells.push(kind, label, 0, &own[..wanted.min(4)]);
-        }
-        for array in header.arrays.iter().filter(|array| array.piece == piece && array.section == Section::CellData) {
-            // Strings and the like are of no use here.
-            let (Some(number), true) = (array.number, array.components > 0) else { continue };
-            let what = format!("cell array \"{}\"", array.name);
-            let values = load(array, &what)?;
-            if values.len() != n_cells.saturating_mul(array.components) {
-                let message =
-                    format!("{what}: {} numbers for {n_cells} cells of {} components", values.len(), array.components);
-                return Err(MeshFileError::new(path, array.line, message));
-            }
-            match data.iter_mut().find(|other| other.name == array.name && other.components == array.components) {
-                Some(other) => other.values.extend(values),
-                None => data.push(CellArray {
-                    name: array.name.clone(),
-                    components: array.components,
-                    whole: number.is_whole(),
-                    values,
-                }),
-            }
+        if n_cells > 0 {
+            piece.cells(first, &mut cells)?;
+            piece.data(&mut data)?;
         }
     }
     let on_points = header.arrays.iter().filter(|array| array.section == Section::PointData);
@@ -230,25 +249,20 @@ fn header<'a>(path: &Path, xml: &'a [u8]) -> Result<Header<'a>, MeshFileError> {
     reader.config_mut().check_end_names = false;
     let mut header = Header { layout: Ok(Layout::default()), pieces: Vec::new(), arrays: Vec::new() };
     let (mut section, mut known) = (Section::Other, false);
-    // The array whose text is being read, and how many tags are open inside it: VTK adds <InformationKey>s with text of their own.
-    let mut open: Option<(Array, bool)> = None;
-    let mut inside = 0_usize;
+    // Whether an array's text is being read, and how many tags are open inside it: VTK adds <InformationKey>s with text of
+    // their own.
+    let (mut open, mut inside) = (false, 0_usize);
     loop {
         let at = reader.buffer_position() as usize;
         let wrong = |message: String| MeshFileError::new(path, line_at(at), message);
         let event = reader.read_event().map_err(|error| wrong(format!("this is no XML: {error}")))?;
         let stays_open = matches!(event, Event::Start(_));
-        match &event {
-            Event::Start(_) if open.is_some() => inside += 1,
-            Event::End(_) if inside > 0 => {
-                inside -= 1;
-                continue;
-            }
-            _ => {}
-        }
         match event {
             Event::Eof => break,
-            Event::Start(tag) | Event::Empty(tag) if inside == 0 => {
+            Event::Start(_) if open => inside += 1,
+            Event::End(_) if inside > 0 => inside -= 1,
+            _ if inside > 0 => {}
+            Event::Start(tag) | Event::Empty(tag) => {
                 let tag = Tag(tag);
                 match tag.0.name().as_ref() {
                     b"VTKFile" => {
@@ -261,59 +275,28 @@ fn header<'a>(path: &Path, xml: &'a [u8]) -> Result<Header<'a>, MeshFileError> {
                             Layout::new(&tag.get("byte_order"), &tag.get("header_type"), &tag.get("compressor"));
                     }
                     b"Piece" => {
-                        let count = |name: &str| {
-                            let text = tag.get(name).unwrap_or_default();
-                            text.parse::<usize>()
-                                .ok()
-                                .filter(|&n| n < u32::MAX as usize)
-                                .ok_or_else(|| wrong(format!("{name}=\"{text}\" is no number of things")))
-                        };
+                        let count = |name: &str| tag.count(name).map_err(wrong);
                         header.pieces.push((count("NumberOfPoints")?, count("NumberOfCells")?));
                     }
-                    b"Points" => section = Section::Points,
-                    b"Cells" => section = Section::Cells,
-                    b"CellData" => section = Section::CellData,
-                    b"PointData" => section = Section::PointData,
-                    b"FieldData" => section = Section::Other,
                     b"DataArray" if section != Section::Other && !header.pieces.is_empty() => {
-                        let components = tag.get("NumberOfComponents").and_then(|n| n.parse().ok()).unwrap_or(1);
-                        let (format, is_text) = match tag.get("format").as_deref() {
-                            Some("appended") => {
-                                let offset = tag.get("offset").and_then(|offset| offset.parse().ok());
-                                let offset =
-                                    offset.ok_or_else(|| wrong("an appended array without an offset".into()))?;
-                                (Format::Appended(offset), true)
-                            }
-                            Some("binary") => (Format::Base64(b""), false),
-                            _ => (Format::Ascii(b""), true),
-                        };
-                        let array = Array {
-                            section,
-                            piece: header.pieces.len() - 1,
-                            name: tag.get("Name").unwrap_or_default(),
-                            number: tag.get("type").and_then(|name| Number::from_name(&name)),
-                            components,
-                            format,
-                            line: line_at(at),
-                        };
-                        header.arrays.push(array.clone());
-                        open = stays_open.then_some((array, is_text));
+                        let (piece, line) = (header.pieces.len() - 1, line_at(at));
+                        header.arrays.push(tag.array(section, piece, line).map_err(wrong)?);
+                        open = stays_open;
                     }
-                    _ => {}
+                    name => section = Section::of(name).unwrap_or(section),
                 }
             }
-            Event::Text(text) if inside == 0 => {
-                if let (Some((array, is_text)), Some(last)) = (&open, header.arrays.last_mut())
-                    && let std::borrow::Cow::Borrowed(text) = text.into_inner()
-                    && !matches!(array.format, Format::Appended(_))
+            Event::Text(text) if open => {
+                if let (Some(Format::Ascii(own) | Format::Base64(own)), std::borrow::Cow::Borrowed(text)) =
+                    (header.arrays.last_mut().map(|array| &mut array.format), text.into_inner())
                     && !text.trim_ascii().is_empty()
                 {
-                    last.format = if *is_text { Format::Ascii(text) } else { Format::Base64(text) };
+                    *own = text;
                 }
             }
             Event::End(tag) => match tag.name().as_ref() {
-                b"DataArray" => open = None,
-                b"Points" | b"Cells" | b"CellData" | b"PointData" | b"FieldData" => section = Section::Other,
+                b"DataArray" => open = false,
+                name if Section::of(name).is_some() => section = Section::Other,
                 _ => {}
             },
             _ => {}
@@ -335,5 +318,30 @@ impl Tag<'_> {
     fn get(&self, name: &str) -> Option<String> {
         let attribute = self.0.try_get_attribute(name).ok()??;
         attribute.unescape_value().ok().map(|value| value.into_owned())
+    }
+
+    fn count(&self, name: &str) -> Result<usize, String> {
+        let text = self.get(name).unwrap_or_default();
+        let count = text.parse().ok().filter(|&n| n < u32::MAX as usize);
+        count.ok_or_else(|| format!("{name}=\"{text}\" is no number of things"))
+    }
+
+    /// What a `DataArray` says of itself.
+    fn array(&self, section: Section, piece: usize, line: u64) -> Result<Array<'static>, String> {
+        let number = |name: &str| self.get(name).and_then(|text| text.parse().ok());
+        let format = match self.get("format").as_deref() {
+            Some("appended") => Format::Appended(number("offset").ok_or("an appended array without an offset")?),
+            Some("binary") => Format::Base64(b""),
+            _ => Format::Ascii(b""),
+        };
+        Ok(Array {
+            section,
+            piece,
+            name: self.get("Name").unwrap_or_default(),
+            number: self.get("type").and_then(|name| Number::from_name(&name)),
+            components: number("NumberOfComponents").unwrap_or(1),
+            format,
+            line,
+        })
     }
 }
