@@ -24,7 +24,6 @@ pub struct Geometry<'a> {
 /// A node near a point.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Nearest {
-    /// Node index.
     pub node: u32,
     /// Another node at the same place, as on the other face of a crack.
     pub twin: Option<u32>,
@@ -66,7 +65,6 @@ impl<'a> Geometry<'a> {
         Self { element_size, ..geometry }
     }
 
-    /// The mesh.
     pub fn mesh(&self) -> &'a Mesh {
         self.mesh
     }
@@ -76,7 +74,6 @@ impl<'a> Geometry<'a> {
         (self.lower, self.upper)
     }
 
-    /// Position of a node, m.
     pub fn position(&self, node: u32) -> Position {
         position(self.mesh, node)
     }

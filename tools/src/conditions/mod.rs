@@ -64,33 +64,45 @@ impl Conditions {
     /// # Errors
     /// [`JobError`] for a set, amplitude or component that does not exist, and for a place without a node.
     pub fn apply(&mut self, geometry: &Geometry, job: &Dynamics, remarks: &mut Remarks) -> Result<(), JobError> {
-        for item in &job.amplitudes {
-            let amplitude = amplitude(&item.value, &item.value.name).map_err(|text| item.place.error(text))?;
-            match find_name(&self.amplitudes, &amplitude.name, |a| &a.name) {
-                Some(index) => {
-                    remarks.note(&item.place, format_args!("amplitude {} replaces the deck's", amplitude.name));
-                    self.amplitudes[index] = amplitude;
-                }
-                None => self.amplitudes.push(amplitude),
+        each(&job.amplitudes, |item, _| {
+            let amplitude = amplitude(&item.value, &item.value.name)?;
+            if put(&mut self.amplitudes, amplitude, |amplitude| &amplitude.name) {
+                remarks.note(&item.place, format_args!("amplitude {} replaces the deck's", item.value.name));
             }
-        }
+            Ok(())
+        })?;
         let mut apply = Apply { geometry, mesh: geometry.mesh(), conditions: self, remarks };
-        for (index, item) in job.boundaries.iter().enumerate() {
-            apply.boundary(item, index).map_err(|text| item.place.error(text))?;
-        }
+        each(&job.boundaries, |item, index| apply.boundary(item, index))?;
         // After the boundary conditions: of two that prescribe the same component the later one holds, and that must be the
         // source.
-        for (index, item) in job.sources.iter().enumerate() {
-            apply.source(item, index).map_err(|text| item.place.error(text))?;
-        }
-        for (index, item) in job.initial_velocities.iter().enumerate() {
-            apply.initial_velocity(item, index).map_err(|text| item.place.error(text))?;
-        }
-        for (index, item) in job.monitors.iter().enumerate() {
-            apply.monitor(item, index).map_err(|text| item.place.error(text))?;
-        }
-        Ok(())
+        each(&job.sources, |item, index| apply.source(item, index))?;
+        each(&job.initial_velocities, |item, index| apply.initial_velocity(item, index))?;
+        each(&job.monitors, |item, index| apply.monitor(item, index))
     }
+}
+
+/// Goes through the tables of one kind of a job, each with its number from 0, until the first error.
+///
+/// # Errors
+/// What `apply` gives, at the place of the table.
+pub fn each<T>(
+    tables: &[Located<T>],
+    mut apply: impl FnMut(&Located<T>, usize) -> Message<()>,
+) -> Result<(), JobError> {
+    let mut numbered = tables.iter().enumerate();
+    numbered.try_for_each(|(index, item)| apply(item, index).map_err(|text| item.place.error(text)))
+}
+
+/// Puts an item in the place of one of the same name, or behind all; says whether it replaced one.
+fn put<T>(items: &mut Vec<T>, item: T, name_of: impl Fn(&T) -> &str) -> bool {
+    match find_name(items, name_of(&item), &name_of) {
+        Some(index) => items[index] = item,
+        None => {
+            items.push(item);
+            return false;
+        }
+    }
+    true
 }
 
 /// Applies the tables of one job.
@@ -102,7 +114,7 @@ struct Apply<'a> {
 }
 
 /// The error is a message without its place.
-type Message<T> = Result<T, String>;
+pub type Message<T> = Result<T, String>;
 
 impl Apply<'_> {
     fn dimension(&self) -> usize {
@@ -127,13 +139,10 @@ impl Apply<'_> {
                     }),
                 };
                 let kind = LoadKind::Concentrated { nodes: nodes.nodes, weights, direction };
+                let text = format!("source {name} replaces the deck's load");
                 let load = Load { name, kind, magnitude, amplitude };
-                match find_name(&self.conditions.loads, &load.name, |load| &load.name) {
-                    Some(index) => {
-                        self.remarks.note(&item.place, format_args!("source {} replaces the deck's load", load.name));
-                        self.conditions.loads[index] = load;
-                    }
-                    None => self.conditions.loads.push(load),
+                if put(&mut self.conditions.loads, load, |load| &load.name) {
+                    self.remarks.note(&item.place, text);
                 }
             }
             Action::Motion(kind, value) => {
@@ -219,13 +228,10 @@ impl Apply<'_> {
         };
         let variables = variables(&monitor.variables, self.dimension())?;
         let set = name_or(&monitor.name, "MONITOR", index);
+        let text = format!("monitor {set} replaces the deck's output");
         let request = HistoryRequest { set, nodes, variables, interval: monitor.when()? };
-        match find_name(&self.conditions.histories, &request.set, |history| &history.set) {
-            Some(index) => {
-                self.remarks.note(&item.place, format_args!("monitor {} replaces the deck's output", request.set));
-                self.conditions.histories[index] = request;
-            }
-            None => self.conditions.histories.push(request),
+        if put(&mut self.conditions.histories, request, |history| &history.set) {
+            self.remarks.note(&item.place, text);
         }
         Ok(())
     }

@@ -20,40 +20,14 @@ use crate::rows::accumulate;
 /// Why a mesh cannot be arranged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EikonalError {
-    /// Elements without area or volume.
     #[error("{count} of {n} elements have no {measure}: {names}; mend the mesh, or leave them out")]
-    Flat {
-        /// File, and the line of the first of them where it is known.
-        place: String,
-        /// Number of such elements.
-        count: usize,
-        /// Number of all elements.
-        n: usize,
-        /// `area` or `volume`.
-        measure: &'static str,
-        /// Labels of the first few.
-        names: String,
-    },
-    /// More sub-domains than nodes.
+    Flat { place: String, count: usize, n: usize, measure: &'static str, names: String },
     #[error("--domains {domains}: the mesh has only {nodes} nodes; at most that many")]
-    Domains {
-        /// Requested number of sub-domains.
-        domains: usize,
-        /// Nodes of the mesh.
-        nodes: usize,
-    },
-    /// More links between nodes than 32-bit tables hold.
+    Domains { domains: usize, nodes: usize },
     #[error("{0} links between nodes are more than 32-bit tables can hold; cut the mesh into several")]
     TooLarge(usize),
-    /// Aligned or greedy failed.
     #[error("--domain-partition {method}: {error}; choose more --domains, or --domain-partition morton or metis")]
-    Partition {
-        /// Name of the partitioner.
-        method: &'static str,
-        /// Its error.
-        error: PartitionError,
-    },
-    /// METIS failed.
+    Partition { method: &'static str, error: PartitionError },
     #[error("METIS cannot cut the mesh: {0}; choose --domain-partition morton")]
     Metis(String),
 }
@@ -71,13 +45,10 @@ impl EikonalError {
 /// A mesh in solver order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Arranged {
-    /// Nodes and elements.
     pub mesh: EikonalMesh,
-    /// Sub-domains.
     pub domains: SubDomains,
     /// Setup, its nodes in solver order.
     pub setup: EikonalSetup,
-    /// What the user should know.
     pub notes: Vec<String>,
 }
 

@@ -6,7 +6,6 @@ use pogo_formats::eikonal::{BLOCKED, EikonalMeshView, PlaceError, Symmetric, nod
 /// What the starts reach.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Reach {
-    /// Number of nodes of each start.
     pub start_nodes: Vec<usize>,
     /// Number of nodes that have an element and that no wave reaches.
     pub unreached: usize,

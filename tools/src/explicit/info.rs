@@ -120,40 +120,35 @@ fn add_mesh(mesh: &MeshView, page: &mut Listing) {
 
 /// The partition, as Tables 2 and 4 of the paper report it.
 fn partition(statistics: StatisticsView, capacity: usize) -> Listing {
-    let StatisticsView {
-        partitioner,
-        paper_limits,
-        n_blocks,
-        efficiency,
-        mean_loads,
-        max_loads,
-        mean_linked_blocks,
-        max_linked_blocks,
-        halo_fraction,
-        n_beyond_paper_limits: beyond,
-        n_split,
-    } = statistics;
-    let mut page = Listing::default();
-    page.figure("partitioner", &partitioner);
-    page.figure("capacity", &capacity);
-    page.figure("paper_limits", &paper_limits);
-    page.figure("blocks", &n_blocks);
-    page.figure("efficiency", &efficiency);
-    page.figure("mean_loads", &mean_loads);
-    page.figure("max_loads", &max_loads);
-    page.figure("mean_linked_blocks", &mean_linked_blocks);
-    page.figure("max_linked_blocks", &max_linked_blocks);
-    page.figure("halo_fraction", &halo_fraction);
-    page.figure("beyond_paper_limits", &beyond);
-    page.figure("split", &n_split);
-    let limits = if paper_limits { format!(", paper's limits kept ({n_split} split)") } else { String::new() };
-    let (blocks, capacity) = (grouped(n_blocks), counted(capacity, "node"));
-    page.line("blocks", format_args!("{blocks} of at most {capacity}, {partitioner}{limits}"));
-    page.line("", format_args!("efficiency η {efficiency:.4}, halo {halo_fraction:.4} of the nodes"));
-    page.line("", format_args!("loads a block {mean_loads:.2}, at most {max_loads}"));
-    page.line("", format_args!("linked blocks {mean_linked_blocks:.2}, at most {max_linked_blocks}"));
-    page.line("", format_args!("{} beyond the paper's limits", counted(beyond as usize, "block")));
+    let of = &statistics;
+    let mut page = figures_of_blocks(of, capacity, ["capacity", "efficiency"]);
+    page.figure("split", &of.n_split);
+    let limits = if of.paper_limits { format!(", paper's limits kept ({} split)", of.n_split) } else { String::new() };
+    let (blocks, capacity) = (grouped(of.n_blocks), counted(capacity, "node"));
+    page.line("blocks", format_args!("{blocks} of at most {capacity}, {}{limits}", of.partitioner));
+    page.line("", format_args!("efficiency η {:.4}, halo {:.4} of the nodes", of.efficiency, of.halo_fraction));
+    page.line("", format_args!("loads a block {:.2}, at most {}", of.mean_loads, of.max_loads));
+    page.line("", format_args!("linked blocks {:.2}, at most {}", of.mean_linked_blocks, of.max_linked_blocks));
+    let beyond = counted(of.n_beyond_paper_limits as usize, "block");
+    page.line("", format_args!("{beyond} beyond the paper's limits"));
     page
+}
+
+/// The figures of a partition, without text; `names` are those of the most nodes in a block and of the efficiency.
+pub(super) fn figures_of_blocks(of: &StatisticsView, capacity: usize, names: [&'static str; 2]) -> Listing {
+    let mut figures = Listing::default();
+    figures.figure("partitioner", &of.partitioner);
+    figures.figure(names[0], &capacity);
+    figures.figure("paper_limits", &of.paper_limits);
+    figures.figure("blocks", &of.n_blocks);
+    figures.figure(names[1], &of.efficiency);
+    figures.figure("mean_loads", &of.mean_loads);
+    figures.figure("max_loads", &of.max_loads);
+    figures.figure("mean_linked_blocks", &of.mean_linked_blocks);
+    figures.figure("max_linked_blocks", &of.max_linked_blocks);
+    figures.figure("halo_fraction", &of.halo_fraction);
+    figures.figure("beyond_paper_limits", &of.n_beyond_paper_limits);
+    figures
 }
 
 fn sections(mesh: &MeshView, setup: &Setup) -> Vec<(String, Listing)> {

@@ -5,7 +5,7 @@
 
 use pogo_formats::block::Provenance;
 use pogo_formats::dynamics::Boundary;
-use pogo_formats::explicit::block::{Explicit, ExplicitContents, PartitionStatistics};
+use pogo_formats::explicit::block::{Explicit, ExplicitContents, StatisticsView};
 use pogo_formats::explicit::job::ExplicitJob;
 use pogo_formats::explicit::{AbsorbingProfile, Model};
 use pogo_formats::job::JobFile as _;
@@ -15,6 +15,7 @@ use pogo_formats::read::deck::{self, DeckError, DeckReport, Note, SetCount};
 use pogo_formats::words::{counted, grouped};
 
 use super::arrange::{ArrangeOptions, arrange_blocks};
+use super::info::figures_of_blocks;
 use super::{apply_job, remap_setup};
 use crate::listing::Listing;
 use crate::partition::{PartitionOptions, Partitioner, partition};
@@ -139,7 +140,7 @@ impl Prepare for Explicit {
             (&arranged.mesh, &arranged.blocks, &arranged.device, &arranged.statistics);
         let contents = ExplicitContents { mesh, blocks, device, statistics };
         let bytes = write_block::<Self>(&request.output, contents, &setup, provenance)?;
-        let figures = figures(mesh, statistics, arranged.seconds, capacity);
+        let figures = figures(mesh, &statistics.view(), arranged.seconds, capacity);
         Ok(Made { bytes, figures, size: (mesh.n_nodes(), "node") })
     }
 }
@@ -181,45 +182,23 @@ fn element_kinds(mesh: &Mesh) -> Vec<(String, u64)> {
 }
 
 /// Figures of a block file. Those of the blocks are the figures of Tables 2 and 4 of the paper.
-fn figures(mesh: &Mesh, statistics: &PartitionStatistics, blocking_seconds: f64, capacity: usize) -> Listing {
-    let PartitionStatistics {
-        partitioner,
-        paper_limits,
-        n_blocks,
-        efficiency,
-        mean_loads,
-        max_loads,
-        mean_linked_blocks: mean_linked,
-        max_linked_blocks: max_linked,
-        halo_fraction,
-        n_beyond_paper_limits: n_beyond,
-        ..
-    } = statistics;
+fn figures(mesh: &Mesh, of: &StatisticsView, blocking_seconds: f64, capacity: usize) -> Listing {
     let element_kinds = element_kinds(mesh);
     let mut figures = Listing::default();
     figures.figure("nodes", &mesh.n_nodes());
     figures.figure("elements", &mesh.n_elements());
     figures.figure("element_kinds", &element_kinds);
     figures.figure("dimension", &mesh.dimension);
-    figures.figure("partitioner", partitioner);
-    figures.figure("block_nodes", &capacity);
-    figures.figure("paper_limits", paper_limits);
-    figures.figure("blocks", n_blocks);
-    figures.figure("block_efficiency", efficiency);
-    figures.figure("mean_loads", mean_loads);
-    figures.figure("max_loads", max_loads);
-    figures.figure("mean_linked_blocks", mean_linked);
-    figures.figure("max_linked_blocks", max_linked);
-    figures.figure("halo_fraction", halo_fraction);
-    figures.figure("beyond_paper_limits", n_beyond);
+    figures.extend(figures_of_blocks(of, capacity, ["block_nodes", "block_efficiency"]));
     figures.figure("blocking_seconds", &blocking_seconds);
     figures.text(format_args!("{}, {}", counted(mesh.n_nodes(), "node"), kinds(&element_kinds)));
-    let (blocks, nodes) = (counted(*n_blocks as usize, "block"), counted(capacity, "node"));
-    let limits = if *paper_limits { ", the paper's limits kept" } else { "" };
+    let (blocks, nodes) = (counted(of.n_blocks as usize, "block"), counted(capacity, "node"));
+    let limits = if of.paper_limits { ", the paper's limits kept" } else { "" };
+    let (partitioner, efficiency) = (of.partitioner, of.efficiency);
     figures.text(format_args!("  {blocks} of at most {nodes} ({partitioner}{limits}), efficiency {efficiency:.4}"));
-    let loads = format!("{mean_loads:.1} loads (at most {max_loads})");
-    let linked = format!("{mean_linked:.1} linked blocks (at most {max_linked})");
-    let (halo, beyond) = (100.0 * halo_fraction, grouped(*n_beyond));
+    let loads = format!("{:.1} loads (at most {})", of.mean_loads, of.max_loads);
+    let linked = format!("{:.1} linked blocks (at most {})", of.mean_linked_blocks, of.max_linked_blocks);
+    let (halo, beyond) = (100.0 * of.halo_fraction, grouped(of.n_beyond_paper_limits));
     figures.text(format_args!("  a block: {loads}, {linked}; halo {halo:.1} %; {beyond} beyond the paper's limits"));
     figures
 }

@@ -9,8 +9,17 @@ use pogo_formats::mesh::{ElementGroup, ElementKind, Mesh, NamedSet};
 
 use super::triangles::Triangles;
 
-/// The unit matrix: material axes are the global ones.
-pub(super) const UNROTATED: [f64; 9] = [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0];
+/// A section of a material whose axes are the global ones.
+pub(super) fn section(name: &str, material: u32) -> Section {
+    Section {
+        name: name.to_owned(),
+        material,
+        material_from_global: [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0],
+        thickness: 1.0,
+        hourglass_factor: 1.0,
+        mass_factor: 1.0,
+    }
+}
 
 /// An undamped isotropic material from density (kg/m³), Young's modulus (Pa) and Poisson's ratio.
 pub(super) fn isotropic(name: &str, density: f64, young: f64, poisson: f64) -> Material {
@@ -75,13 +84,11 @@ pub(super) struct Action {
     pub source: Vec<u32>,
     /// Force on each of them, N.
     pub force: [f64; 2],
-    /// Name of the amplitude.
     pub signal_name: &'static str,
     /// a(t) of the force.
     pub signal: Signal,
     /// Monitor points by name.
     pub monitors: Vec<(&'static str, u32)>,
-    /// Further node sets.
     pub node_sets: Vec<NamedSet>,
     /// Length of the run, s.
     pub time: f64,
@@ -102,40 +109,40 @@ pub(super) fn assemble(mesh: Triangles, materials: Vec<Material>, action: Action
     for run in order.chunk_by(|&a, &b| mesh.regions[a as usize] == mesh.regions[b as usize]) {
         let material = &materials[mesh.regions[run[0] as usize] as usize];
         let first = section_of.len() as u32;
-        let section = Section {
-            name: material.name.clone(),
-            material: used.len() as u32,
-            material_from_global: UNROTATED,
-            thickness: 1.0,
-            hourglass_factor: 1.0,
-            mass_factor: 1.0,
-        };
+        let section = section(&material.name, used.len() as u32);
         section_of.resize(section_of.len() + run.len(), sections.len() as u32);
         element_sets
             .push(NamedSet { name: material.name.clone(), members: (first..section_of.len() as u32).collect() });
         sections.push(section);
         used.push(material.clone());
     }
-    let n_elements = order.len();
+    let connectivity = order.iter().flat_map(|&triangle| mesh.triangles[triangle as usize]).collect();
+    let mut mesh = mesh_of(2, ElementKind::Cpe3, mesh.points.into_flattened(), connectivity);
+    mesh.groups[0].section = section_of;
+    mesh.element_sets = element_sets;
+    act(mesh, used, sections, action)
+}
+
+/// A mesh of elements of one kind, all of section 0 and in a set `ALL`.
+pub(super) fn mesh_of(dimension: usize, kind: ElementKind, coordinates: Vec<f64>, connectivity: Vec<u32>) -> Mesh {
+    let (n_nodes, n_elements) = ((coordinates.len() / dimension) as u32, (connectivity.len() / kind.n_nodes()) as u32);
     let group = ElementGroup {
-        kind: ElementKind::Cpe3,
-        labels: (1..=n_elements as u32).collect(),
-        instance: vec![0; n_elements],
-        section: section_of,
-        connectivity: order.iter().flat_map(|&triangle| mesh.triangles[triangle as usize]).collect(),
+        kind,
+        labels: (1..=n_elements).collect(),
+        instance: vec![0; n_elements as usize],
+        section: vec![0; n_elements as usize],
+        connectivity,
     };
-    let n_nodes = mesh.points.len();
-    let mesh = Mesh {
-        dimension: 2,
-        coordinates: mesh.points.into_flattened(),
-        node_labels: (1..=n_nodes as u32).collect(),
-        node_instance: vec![0; n_nodes],
+    Mesh {
+        dimension: dimension as u32,
+        coordinates,
+        node_labels: (1..=n_nodes).collect(),
+        node_instance: vec![0; n_nodes as usize],
         instances: vec![String::new()],
         groups: vec![group],
         node_sets: Vec::new(),
-        element_sets,
-    };
-    act(mesh, used, sections, action)
+        element_sets: vec![NamedSet { name: "ALL".to_owned(), members: (0..n_elements).collect() }],
+    }
 }
 
 /// Adds the sets, the source, the monitors and the step to a mesh with its materials.

@@ -2,13 +2,13 @@
 //! face is fixed; a tone burst pulls the opposite face, with a monitor in its middle.
 
 use pogo_formats::dynamics::{Boundary, BoundaryKind};
-use pogo_formats::explicit::{Elasticity, Material, Model, Section};
-use pogo_formats::mesh::{ElementGroup, ElementKind, ElementShape, Mesh, NamedSet};
+use pogo_formats::explicit::{Elasticity, Material, Model};
+use pogo_formats::mesh::{ElementKind, ElementShape, Mesh, NamedSet};
 
-use super::GenerateError;
-use super::assemble::{Action, Signal, UNROTATED, act, isotropic};
+use super::assemble::{Action, Signal, act, isotropic, mesh_of, section, short};
 use super::outline::{Outline, Role};
 use super::triangles::{fill, noise};
+use super::{GenerateError, refuse};
 
 /// Element side length, m.
 const SIZE: f64 = 1e-3;
@@ -42,10 +42,10 @@ pub fn parse_kind(name: &str) -> Result<ElementKind, String> {
 /// [`GenerateError::Option`] for a number out of range; others as in [`fill`].
 pub fn cuboid(options: &BoxOptions) -> Result<Model, GenerateError> {
     if !(8..=500_000_000).contains(&options.nodes) {
-        return Err(GenerateError::Option { what: "--nodes must be 8 to 500 million".to_owned() });
+        return refuse("--nodes must be 8 to 500 million");
     }
     if !(0.0..=0.2).contains(&options.jitter) {
-        return Err(GenerateError::Option { what: "--jitter must be 0 to 0.2".to_owned() });
+        return refuse("--jitter must be 0 to 0.2");
     }
     let (mesh, sides) = match options.elements.shape() {
         ElementShape::Triangle => triangles(options)?,
@@ -55,7 +55,7 @@ pub fn cuboid(options: &BoxOptions) -> Result<Model, GenerateError> {
     let material = isotropic("STEEL", 7850.0, 210e9, 0.3);
     let (p_speed, s_speed) = wave_speeds(&material);
     // A fifth of the time a P wave needs for an element's side: stable for tetrahedra moved by the largest jitter.
-    let increment = super::assemble::short((0.2 * SIZE / p_speed * 1e9).floor() * 1e-9);
+    let increment = short((0.2 * SIZE / p_speed * 1e9).floor() * 1e-9);
     let face = |side: usize, name: &str| {
         let members = mesh.coordinates.chunks_exact(mesh.dimension as usize).zip(0..);
         let at = if side == 0 { 0.0 } else { sides[0] };
@@ -69,14 +69,6 @@ pub fn cuboid(options: &BoxOptions) -> Result<Model, GenerateError> {
         position.iter().zip(&sides[1..]).map(|(x, side)| (x - 0.5 * side).powi(2)).sum()
     };
     let middle = pulled.iter().copied().min_by(|&a, &b| distance(a).total_cmp(&distance(b))).unwrap_or_default();
-    let section = Section {
-        name: "ALL".to_owned(),
-        material: 0,
-        material_from_global: UNROTATED,
-        thickness: 1.0,
-        hourglass_factor: 1.0,
-        mass_factor: 1.0,
-    };
     let boundaries = (0..mesh.dimension as u8).map(|component| Boundary {
         name: format!("FIXED.{}", component + 1),
         nodes: fixed.members.clone(),
@@ -94,11 +86,11 @@ pub fn cuboid(options: &BoxOptions) -> Result<Model, GenerateError> {
         signal: Signal::hann_burst(s_speed / (12.0 * SIZE), 3.0),
         monitors: vec![("MONITOR", middle)],
         node_sets: vec![fixed],
-        time: super::assemble::short(f64::from(options.increments) * increment),
+        time: short(f64::from(options.increments) * increment),
         increment,
         n_fields: 0,
     };
-    let mut model = act(mesh, vec![material], vec![section], action);
+    let mut model = act(mesh, vec![material], vec![section("ALL", 0)], action);
     model.setup.boundaries = boundaries;
     Ok(model)
 }
@@ -108,27 +100,6 @@ fn wave_speeds(material: &Material) -> (f64, f64) {
     let Elasticity::Isotropic { young, poisson } = material.elasticity else { return (f64::NAN, f64::NAN) };
     let shear = young / (2.0 * (1.0 + poisson) * material.density);
     ((shear * 2.0 * (1.0 - poisson) / (1.0 - 2.0 * poisson)).sqrt(), shear.sqrt())
-}
-
-fn mesh_of(dimension: usize, kind: ElementKind, coordinates: Vec<f64>, connectivity: Vec<u32>) -> Mesh {
-    let (n_nodes, n_elements) = ((coordinates.len() / dimension) as u32, (connectivity.len() / kind.n_nodes()) as u32);
-    let group = ElementGroup {
-        kind,
-        labels: (1..=n_elements).collect(),
-        instance: vec![0; n_elements as usize],
-        section: vec![0; n_elements as usize],
-        connectivity,
-    };
-    Mesh {
-        dimension: dimension as u32,
-        coordinates,
-        node_labels: (1..=n_nodes).collect(),
-        node_instance: vec![0; n_nodes as usize],
-        instances: vec![String::new()],
-        groups: vec![group],
-        node_sets: Vec::new(),
-        element_sets: vec![NamedSet { name: "ALL".to_owned(), members: (0..n_elements).collect() }],
-    }
 }
 
 /// A square of unstructured triangles, with its side lengths.

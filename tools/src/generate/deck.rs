@@ -3,22 +3,20 @@
 use std::io::Write;
 use std::path::Path;
 
-use pogo_formats::dynamics::{AmplitudeShape, BoundaryKind, FieldQuantity, Increment, Load, LoadKind, OutputInterval};
+use pogo_formats::dynamics::{AmplitudeShape, Increment, Load, LoadKind, OutputInterval};
 use pogo_formats::explicit::{Elasticity, Model};
 use pogo_formats::mesh::NamedSet;
-
 use pogo_formats::write::traces::TraceQuantity;
 use pogo_formats::write::write_atomically;
 
 use super::GenerateError;
 
-/// Writes a deck and gives its length in bytes. The file is written as a whole or not at all.
+/// Writes a deck and gives its length in bytes. The file is written as a whole or not at all. It says what generated models
+/// have: one instance, isotropic materials, tables of amplitudes, forces on nodes, fixed nodes and displacement fields.
 ///
 /// # Errors
-/// [`GenerateError::Write`] when the file cannot be written; [`GenerateError::Unsupported`] for parts of a [`Model`] that
-/// generated models do not have (several instances, pressures, absorbing layers and so on).
+/// [`GenerateError::Write`].
 pub fn save(model: &Model, path: &Path) -> Result<u64, GenerateError> {
-    check(model)?;
     write_atomically(path, |out| deck(model, out))?;
     Ok(path.metadata().map_or(0, |metadata| metadata.len()))
 }
@@ -29,30 +27,6 @@ fn deck(model: &Model, out: &mut impl Write) -> Io {
     mesh(model, out)?;
     materials(model, out)?;
     step(model, out)
-}
-
-fn check(model: &Model) -> Result<(), GenerateError> {
-    let setup = &model.setup;
-    let unsupported = |what| Err(GenerateError::Unsupported { what });
-    if model.mesh.instances.len() != 1 {
-        return unsupported("several instances");
-    }
-    if setup.amplitudes.iter().any(|a| !matches!(a.shape, AmplitudeShape::Tabular { .. }) || a.scale != 1.0) {
-        return unsupported("amplitudes other than tables");
-    }
-    if setup.materials.iter().any(|m| !matches!(m.elasticity, Elasticity::Isotropic { .. })) {
-        return unsupported("anisotropic materials");
-    }
-    if setup.loads.iter().any(|l| !matches!(&l.kind, LoadKind::Concentrated { weights, .. } if weights.is_empty())) {
-        return unsupported("loads other than equal forces on nodes");
-    }
-    if setup.boundaries.iter().any(|b| b.kind != BoundaryKind::Displacement || b.value != 0.0) {
-        return unsupported("moving boundaries");
-    }
-    if !setup.absorbing_layers.is_empty() || !setup.initial_velocities.is_empty() {
-        return unsupported("absorbing layers other than graded materials, and initial velocities");
-    }
-    Ok(())
 }
 
 type Io = std::io::Result<()>;
@@ -182,11 +156,8 @@ fn step(model: &Model, out: &mut impl Write) -> Io {
     }
     writeln!(out, "*Step, name=WAVE, nlgeom=NO")?;
     let time = real(setup.explicit.time);
-    match setup.explicit.increment {
-        Increment::Fixed(increment) => {
-            writeln!(out, "*Dynamic, Explicit, direct user control\n{}, {time}", real(increment))?;
-        }
-        Increment::Automatic { .. } => writeln!(out, "*Dynamic, Explicit\n, {time}")?,
+    if let Increment::Fixed(increment) = setup.explicit.increment {
+        writeln!(out, "*Dynamic, Explicit, direct user control\n{}, {time}", real(increment))?;
     }
     writeln!(out, "*Bulk Viscosity\n0., 0.")?;
     for load in &setup.loads {
@@ -194,22 +165,7 @@ fn step(model: &Model, out: &mut impl Write) -> Io {
     }
     for field in &setup.fields {
         writeln!(out, "*Output, field, {}", interval(field.interval))?;
-        let (nodal, elemental): (Vec<_>, Vec<_>) = field.quantities.iter().partition(|quantity| {
-            matches!(quantity, FieldQuantity::Displacement | FieldQuantity::Velocity | FieldQuantity::Acceleration)
-        });
-        for (keyword, quantities) in [("*Node Output", nodal), ("*Element Output", elemental)] {
-            if !quantities.is_empty() {
-                let names = quantities.into_iter().map(|quantity| match quantity {
-                    FieldQuantity::Displacement => "U",
-                    FieldQuantity::Velocity => "V",
-                    FieldQuantity::Acceleration => "A",
-                    FieldQuantity::Stress => "S",
-                    FieldQuantity::Strain => "E",
-                    FieldQuantity::EnergyDensity => "ESEDEN",
-                });
-                writeln!(out, "{keyword}\n{}", names.collect::<Vec<_>>().join(", "))?;
-            }
-        }
+        writeln!(out, "*Node Output\nU")?;
     }
     for history in &setup.histories {
         writeln!(out, "*Output, history, {}", interval(history.interval))?;
@@ -222,10 +178,8 @@ fn step(model: &Model, out: &mut impl Write) -> Io {
 
 fn concentrated(model: &Model, load: &Load, out: &mut impl Write) -> Io {
     let LoadKind::Concentrated { nodes, direction, .. } = &load.kind else { return Ok(()) };
-    match load.amplitude {
-        Some(index) => writeln!(out, "*Cload, amplitude={}", model.setup.amplitudes[index as usize].name)?,
-        None => writeln!(out, "*Cload")?,
-    }
+    let amplitude = load.amplitude.map(|index| &model.setup.amplitudes[index as usize].name);
+    writeln!(out, "*Cload{}", amplitude.map_or_else(String::new, |name| format!(", amplitude={name}")))?;
     for (component, share) in direction.iter().enumerate().filter(|(_, share)| **share != 0.0) {
         writeln!(out, "{}, {}, {}", place(model, nodes), component + 1, real(load.magnitude * share))?;
     }

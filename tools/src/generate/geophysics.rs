@@ -13,7 +13,7 @@ use pogo_formats::explicit::{Material, Model};
 use super::assemble::{Action, Signal, assemble, from_wave_speeds};
 use super::outline::{Outline, Role};
 use super::triangles::{centroid, fill};
-use super::{GenerateError, ModelOptions, check_size};
+use super::{GenerateError, ModelOptions, check_size, refuse};
 
 /// Metres; y is upwards from the free surface.
 const WIDTH: f64 = 6000.0;
@@ -47,8 +47,7 @@ fn interfaces(x: f64) -> [f64; 2] {
 pub fn geophysics(options: &ModelOptions) -> Result<Model, GenerateError> {
     let scale = options.scale;
     if options.frequency.is_some() || options.cycles.is_some() {
-        let what = "geophysics has no tone burst: leave --frequency and --cycles out".into();
-        return Err(GenerateError::Option { what });
+        return refuse("geophysics has no tone burst: leave --frequency and --cycles out");
     }
     let size = check_size("geophysics", options, SIZE, LARGEST_SIZE)?;
     let mut outline = Outline::new(size);

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use pogo_formats::write::write_atomically;
 
-use super::GenerateError;
 use super::stack::{StackSummary, save_stack};
+use super::{GenerateError, refuse};
 
 /// The paper's heart: places along the sides of the box, and the number of particles.
 const HEART: ([usize; 3], usize) = ([51, 46, 60], 29_449);
@@ -30,25 +30,21 @@ pub struct LatticeOptions {
 /// # Errors
 /// [`GenerateError::Option`] for numbers out of range and a name with an unknown extension; [`GenerateError::Write`].
 pub fn save_lattice(options: &LatticeOptions, path: &Path) -> Result<(StackSummary, PathBuf), GenerateError> {
-    let option = |what: &str| Err(GenerateError::Option { what: what.to_owned() });
     let size = match (options.size.as_slice(), options.heart) {
         ([], true) => HEART.0,
         (&[n], false) => [n; 3],
         (&[x, y, z], false) => [x, y, z],
-        (_, true) => return option("the heart has its own size: give no numbers with --heart"),
-        _ => return option("a lattice has one number of particles, or three: along x, y and z"),
+        (_, true) => return refuse("the heart has its own size: give no numbers with --heart"),
+        _ => return refuse("a lattice has one number of particles, or three: along x, y and z"),
     };
     if size.iter().any(|n| !(1..=2048).contains(n)) {
-        return option("a lattice has 1 to 2048 particles along an axis");
+        return refuse("a lattice has 1 to 2048 particles along an axis");
     }
     let wall = options.heart.then(heart);
     let layer = size[0] * size[1];
-    let summary = save_stack(path, size, 1e3 * SPACING, |first, voxels| {
-        match &wall {
-            None => voxels.fill(1),
-            Some(wall) => voxels.copy_from_slice(&wall[first * layer..][..voxels.len()]),
-        }
-        Ok(())
+    let summary = save_stack(path, size, 1e3 * SPACING, |first, voxels| match &wall {
+        None => voxels.fill(1),
+        Some(wall) => voxels.copy_from_slice(&wall[first * layer..][..voxels.len()]),
     })?;
     let job = path.with_extension("toml");
     write_atomically(&job, |out| std::io::Write::write_all(out, job_text(options, size).as_bytes()))?;

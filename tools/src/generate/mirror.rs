@@ -6,8 +6,8 @@ use pogo_formats::read::image::{self, ImageOptions, SampleType};
 
 use rayon::prelude::*;
 
-use super::GenerateError;
 use super::stack::{SOLID, StackSummary, save_stack};
+use super::{GenerateError, one_or_three, refuse};
 
 /// Stack to mirror, and number of copies.
 #[derive(Debug, Clone, PartialEq, clap::Args)]
@@ -35,42 +35,30 @@ pub struct MirrorOptions {
 /// [`GenerateError::Image`] for a stack that cannot be read; [`GenerateError::Option`] for numbers out of range, voxels
 /// that are no cubes or of unknown size, and values of more than 8 bits; [`GenerateError::Write`].
 pub fn save_mirror(options: &MirrorOptions, path: &Path) -> Result<StackSummary, GenerateError> {
-    let option = |what: String| GenerateError::Option { what };
-    let three = |name: &str, numbers: &[usize]| match *numbers {
-        [n] => Ok([n; 3]),
-        [x, y, z] => Ok([x, y, z]),
-        _ => Err(option(format!("--{name} takes one number or three"))),
-    };
-    let times = three("times", &options.times)?;
+    let times = one_or_three("--times", &options.times)?;
     let mut stack = image::open(&options.stack, &ImageOptions::default())?;
     let header = stack.header().clone();
     let base = header.size;
     let spacing = match (options.spacing, header.spacing) {
         (Some(spacing), _) => spacing,
         (None, Some([x, y, z])) if (y / x - 1.0).abs() < 1e-4 && (z / x - 1.0).abs() < 1e-4 => x,
-        (None, Some(_)) => {
-            return Err(option("the stack's voxels are not cubes: give --spacing if they should be".to_owned()));
-        }
-        (None, None) => {
-            return Err(option("the stack does not say how large its voxels are: give --spacing (mm)".to_owned()));
-        }
+        (None, Some(_)) => return refuse("the stack's voxels are not cubes: give --spacing if they should be"),
+        (None, None) => return refuse("the stack does not say how large its voxels are: give --spacing (mm)"),
     };
     let mut size = [0; 3];
     for axis in 0..3 {
-        size[axis] = base[axis]
-            .checked_mul(times[axis])
-            .filter(|&n| n > 0)
-            .ok_or_else(|| option("--times must be 1 or more".to_owned()))?;
+        let n = base[axis].checked_mul(times[axis]).filter(|&n| n > 0);
+        size[axis] = n.map_or_else(|| refuse("--times must be 1 or more"), Ok)?;
     }
     if !options.crop.is_empty() {
-        let crop = three("crop", &options.crop)?;
+        let crop = one_or_three("--crop", &options.crop)?;
         if (0..3).any(|axis| crop[axis] == 0 || crop[axis] > size[axis]) {
-            return Err(option(format!("--crop must be 1 to {} × {} × {}: raise --times", size[0], size[1], size[2])));
+            return refuse(format!("--crop must be 1 to {} × {} × {}: raise --times", size[0], size[1], size[2]));
         }
         size = crop;
     }
     if header.reversed {
-        return Err(option("the axes of this array run z, y, x: save it with the last index along x".to_owned()));
+        return refuse("the axes of this array run z, y, x: save it with the last index along x");
     }
     let voxels = read(&mut stack, options.threshold)?;
     let mirrored = |axis: usize, at: usize| {
@@ -84,7 +72,6 @@ pub fn save_mirror(options: &MirrorOptions, path: &Path) -> Result<StackSummary,
             let from = &voxels[(k * base[1] + j) * base[0]..][..base[0]];
             out.iter_mut().zip(&columns).for_each(|(out, &i)| *out = from[i]);
         });
-        Ok(())
     })
 }
 
@@ -92,14 +79,12 @@ pub fn save_mirror(options: &MirrorOptions, path: &Path) -> Result<StackSummary,
 fn read(stack: &mut image::Stack, threshold: Option<f64>) -> Result<Vec<u8>, GenerateError> {
     let sample = stack.header().sample;
     if threshold.is_none() && sample != SampleType::Uint8 {
-        let what = format!("the stack's samples are {}: give --threshold, above which voxels are solid", sample.name());
-        return Err(GenerateError::Option { what });
+        let samples = sample.name();
+        return refuse(format!("the stack's samples are {samples}: give --threshold, above which voxels are solid"));
     }
     let n: usize = stack.header().size.iter().product();
     let mut voxels = Vec::new();
-    voxels
-        .try_reserve_exact(n)
-        .map_err(|_| GenerateError::Option { what: format!("{n} voxels do not fit in memory") })?;
+    voxels.try_reserve_exact(n).or_else(|_| refuse(format!("{n} voxels do not fit in memory")))?;
     let mut layers = Vec::new();
     let layer = stack.header().size[0] * stack.header().size[1] * sample.bytes();
     let step = ((16 << 20) / layer).max(1);

@@ -27,51 +27,36 @@ pub use weld::weld;
 
 /// Why a model could not be made or written.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)]
 pub enum GenerateError {
-    /// An element size that the geometry cannot have.
     #[error(
         "error: element size {size:e} m is not possible for {model}: at this --scale choose {smallest:.1e} to {largest:.1e} m"
     )]
-    Size {
-        /// Name of the model.
-        model: &'static str,
-        /// Requested element size, m.
-        size: f64,
-        /// Smallest possible, m.
-        smallest: f64,
-        /// Largest possible, m.
-        largest: f64,
-    },
-    /// More nodes than 32-bit indices can count.
-    #[error("error: element size {size} m would give more than 500 million nodes: use a larger --size")]
-    TooManyNodes {
-        /// Requested element size, m.
-        size: f64,
-    },
-    /// The outline cannot be meshed.
-    #[error("error: the outline cannot be meshed: {what}")]
-    Outline {
-        /// What is wrong with it.
-        what: String,
-    },
-    /// An option that makes no sense.
-    #[error("error: {what}")]
-    Option {
-        /// The option, and what it must be.
-        what: String,
-    },
-    /// The deck writer does not write this part of a model.
-    #[error("error: decks with {what} are not written")]
-    Unsupported {
-        /// The part.
-        what: &'static str,
-    },
-    /// A stack to mirror cannot be read.
+    Size { model: &'static str, size: f64, smallest: f64, largest: f64 },
+    #[error("error: element size {0} m would give more than 500 million nodes: use a larger --size")]
+    TooManyNodes(f64),
+    #[error("error: the outline cannot be meshed: {0}")]
+    Outline(String),
+    #[error("error: {0}")]
+    Option(String),
     #[error(transparent)]
     Image(#[from] pogo_formats::read::image::ImageError),
-    /// The file cannot be written.
     #[error(transparent)]
     Write(#[from] pogo_formats::write::OutputError),
+}
+
+/// Refuses an option: what it is, and what it must be.
+fn refuse<T>(what: impl Into<String>) -> Result<T, GenerateError> {
+    Err(GenerateError::Option(what.into()))
+}
+
+/// Numbers along x, y and z, or one number for all three.
+fn one_or_three(option: &str, numbers: &[usize]) -> Result<[usize; 3], GenerateError> {
+    match *numbers {
+        [n] => Ok([n; 3]),
+        [x, y, z] => Ok([x, y, z]),
+        _ => refuse(format!("{option} takes one number or three")),
+    }
 }
 
 /// What the paper's models can be varied in; the default is the paper.
@@ -144,7 +129,7 @@ impl ModelOptions {
         ];
         for (name, value) in numbers {
             if value.is_some_and(|value| !(value.is_finite() && value > 0.0)) {
-                return Err(GenerateError::Option { what: format!("{name} must be a number above 0") });
+                return refuse(format!("{name} must be a number above 0"));
             }
         }
         Ok(())
@@ -156,7 +141,7 @@ impl ModelOptions {
 fn check_size(model: &'static str, options: &ModelOptions, default: f64, largest: f64) -> Result<f64, GenerateError> {
     options.check()?;
     if options.no_crack && model != "weld" {
-        return Err(GenerateError::Option { what: format!("{model} has no crack: leave --no-crack out") });
+        return refuse(format!("{model} has no crack: leave --no-crack out"));
     }
     let size = options.size.unwrap_or(default);
     let (smallest, largest) = (default * options.scale / 18.0, largest * options.scale);

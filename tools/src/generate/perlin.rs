@@ -5,8 +5,9 @@ use std::path::Path;
 
 use rayon::prelude::*;
 
-use super::GenerateError;
 use super::stack::{SOLID, StackSummary, save_stack};
+use super::triangles::scattered;
+use super::{GenerateError, one_or_three, refuse};
 
 /// What makes a point solid, of two noise functions n1 and n2 and a threshold t.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -58,22 +59,17 @@ const SHIFT: [f64; 3] = [0.37, 0.59, 0.71];
 /// # Errors
 /// [`GenerateError::Option`] for numbers out of range and a name with an unknown extension; [`GenerateError::Write`].
 pub fn save_perlin(options: &PerlinOptions, path: &Path) -> Result<StackSummary, GenerateError> {
-    let option = |what: &str| Err(GenerateError::Option { what: what.to_owned() });
-    let size = match *options.size.as_slice() {
-        [n] => [n; 3],
-        [x, y, z] => [x, y, z],
-        _ => return option("--size takes one number or three"),
-    };
+    let size = one_or_three("--size", &options.size)?;
     if size.iter().any(|n| !(1..=100_000).contains(n)) {
-        return option("--size must be 1 to 100000");
+        return refuse("--size must be 1 to 100000");
     }
     if !(options.fraction > 0.0 && options.fraction < 1.0) {
-        return option("--fraction must lie between 0 and 1");
+        return refuse("--fraction must lie between 0 and 1");
     }
     let longest = size.into_iter().max().unwrap_or(1) as f64;
     let cell = options.cell.unwrap_or(longest / options.cells);
     if !(1.0..=1e6).contains(&cell) {
-        return option("a cell of the noise must be at least 1 voxel: use fewer --cells, or a larger --cell");
+        return refuse("a cell of the noise must be at least 1 voxel: use fewer --cells, or a larger --cell");
     }
     let sample = Sample::new(options, size, cell);
     let [nx, ny, _] = size;
@@ -81,7 +77,6 @@ pub fn save_perlin(options: &PerlinOptions, path: &Path) -> Result<StackSummary,
         voxels.par_chunks_mut(nx).enumerate().for_each_init(Vec::new, |work, (row, voxels)| {
             sample.row(row % ny, first + row / ny, voxels, work);
         });
-        Ok(())
     })
 }
 
@@ -162,12 +157,9 @@ struct Perlin {
     seed: u64,
 }
 
-/// Scatters the bits of a number (splitmix64).
+/// A pseudo-random number from a number (splitmix64).
 fn mix(n: u64) -> u64 {
-    let n = n.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let n = (n ^ (n >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let n = (n ^ (n >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    n ^ (n >> 31)
+    scattered(n.wrapping_add(0x9e37_79b9_7f4a_7c15))
 }
 
 fn fade(t: f64) -> f64 {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use pogo_formats::write::write_atomically;
 
-use super::GenerateError;
+use super::{GenerateError, refuse};
 
 /// Value of a solid voxel in the stacks that are generated.
 pub const SOLID: u8 = 255;
@@ -31,74 +31,52 @@ impl std::fmt::Display for StackSummary {
     }
 }
 
-/// Formats by the file's extension.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Npy,
-    Nrrd,
-    Tiff,
-}
-
 /// Writes a stack of the given size (x, y, z) and edge of a voxel (mm). `fill` is called with the first layer and the voxels
 /// of one or several layers, x fastest, layer after layer.
 ///
 /// # Errors
 /// [`GenerateError::Option`] for a name that has none of the known extensions, a size that is 0 or cannot be counted;
-/// [`GenerateError::Write`] for the file; what `fill` returns.
+/// [`GenerateError::Write`] for the file.
 pub fn save_stack(
     path: &Path,
     size: [usize; 3],
     spacing: f64,
-    mut fill: impl FnMut(usize, &mut [u8]) -> Result<(), GenerateError>,
+    mut fill: impl FnMut(usize, &mut [u8]),
 ) -> Result<StackSummary, GenerateError> {
-    let kind = match path.extension().map(|e| e.to_string_lossy().to_lowercase()).as_deref() {
-        Some("npy") => Kind::Npy,
-        Some("nrrd") => Kind::Nrrd,
-        Some("tif" | "tiff") => Kind::Tiff,
-        _ => {
-            let what =
-                format!("{}: the name of a stack ends with .npy, .nrrd or .tif: give one with -o", path.display());
-            return Err(GenerateError::Option { what });
-        }
-    };
+    let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase()).unwrap_or_default();
+    if !["npy", "nrrd", "tif", "tiff"].contains(&extension.as_str()) {
+        let path = path.display();
+        return refuse(format!("{path}: the name of a stack ends with .npy, .nrrd or .tif: give one with -o"));
+    }
     let [nx, ny, nz] = size;
     let layer = nx.checked_mul(ny).filter(|&n| n > 0 && nz > 0);
     let all = layer.and_then(|n| n.checked_mul(nz)).filter(|&n| n < 1 << 46);
     let (Some(layer), Some(all)) = (layer, all) else {
-        return Err(GenerateError::Option { what: format!("a stack of {nx} × {ny} × {nz} voxels cannot be made") });
+        return refuse(format!("a stack of {nx} × {ny} × {nz} voxels cannot be made"));
     };
     if !(spacing.is_finite() && spacing > 0.0) {
-        return Err(GenerateError::Option { what: "--spacing must be a number above 0".to_owned() });
+        return refuse("--spacing must be a number above 0");
     }
     let mut solid = 0;
-    let mut failed = None;
-    let written = write_atomically(path, |out| {
-        match kind {
-            Kind::Npy => npy_header(out, size)?,
-            Kind::Nrrd => nrrd_header(out, size, spacing)?,
-            Kind::Tiff => tiff_header(out, all)?,
+    write_atomically(path, |out| {
+        let is_tiff = extension.starts_with("tif");
+        match extension.as_str() {
+            "npy" => npy_header(out, size)?,
+            "nrrd" => nrrd_header(out, size, spacing)?,
+            _ => tiff_header(out, all)?,
         }
         let step = (SLAB / layer).clamp(1, nz);
         let mut voxels = Vec::new();
         voxels.try_reserve_exact(step * layer).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
         for k in (0..nz).step_by(step) {
             voxels.resize(step.min(nz - k) * layer, 0);
-            if let Err(error) = fill(k, &mut voxels) {
-                failed = Some(error);
-                return Err(io::Error::other("the voxels could not be made"));
-            }
+            fill(k, &mut voxels);
             solid += voxels.iter().filter(|&&v| v != 0).count() as u64;
             out.write_all(&voxels)?;
         }
-        if kind == Kind::Tiff { tiff_directories(out, size, spacing) } else { Ok(()) }
-    });
-    match failed {
-        Some(error) => Err(error),
-        None => {
-            written?;
-            Ok(StackSummary { size, solid, fraction: solid as f64 / all as f64 })
-        }
-    }
+        if is_tiff { tiff_directories(out, size, spacing) } else { Ok(()) }
+    })?;
+    Ok(StackSummary { size, solid, fraction: solid as f64 / all as f64 })
 }
 
 fn npy_header(out: &mut impl Write, [nx, ny, nz]: [usize; 3]) -> io::Result<()> {
@@ -170,31 +148,18 @@ fn tiff_directories(out: &mut impl Write, [nx, ny, nz]: [usize; 3], spacing: f64
         }
         place = values + if is_first { 8 + description.len() as u64 } else { 0 };
         let next = if k + 1 < nz { place } else { 0 };
-        let mut bytes = Vec::new();
-        if big {
-            bytes.extend(n.to_le_bytes())
-        } else {
-            bytes.extend((n as u16).to_le_bytes())
-        }
+        // A small file has 16 bits for the number of entries, and 32 for each count, value and place.
+        let (short, long) = if big { (8, 8) } else { (2, 4) };
+        let mut bytes = n.to_le_bytes()[..short].to_vec();
         for (tag, kind, count, value) in entries {
             bytes.extend(tag.to_le_bytes());
             bytes.extend(kind.to_le_bytes());
-            if big {
-                bytes.extend(count.to_le_bytes());
-                // A fraction fits into the entry.
-                let is_fraction = kind == 5;
-                let fraction = u64::from(resolution.1) << 32 | u64::from(resolution.0);
-                bytes.extend(if is_fraction { fraction } else { value }.to_le_bytes());
-            } else {
-                bytes.extend((count as u32).to_le_bytes());
-                bytes.extend((value as u32).to_le_bytes());
-            }
+            bytes.extend(&count.to_le_bytes()[..long]);
+            // A fraction fits into the entry of a large file.
+            let fraction = u64::from(resolution.1) << 32 | u64::from(resolution.0);
+            bytes.extend(&if big && kind == 5 { fraction } else { value }.to_le_bytes()[..long]);
         }
-        if big {
-            bytes.extend(next.to_le_bytes())
-        } else {
-            bytes.extend((next as u32).to_le_bytes())
-        }
+        bytes.extend(&next.to_le_bytes()[..long]);
         if is_first {
             bytes.extend(resolution.0.to_le_bytes());
             bytes.extend(resolution.1.to_le_bytes());

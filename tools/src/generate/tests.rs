@@ -342,7 +342,6 @@ fn mirrored_stacks_turn_every_other_copy() {
     let base = folder.path().join("base.nrrd");
     let written = save_stack(&base, [3, 2, 2], 0.1, |first, out| {
         out.iter_mut().enumerate().for_each(|(v, out)| *out = (6 * first + v) as u8);
-        Ok(())
     });
     assert_eq!(written.unwrap().solid, 11);
     let options = |times: &[usize], crop: &[usize], threshold| MirrorOptions {

@@ -53,13 +53,17 @@ pub fn fill(outline: &Outline, region_of: impl Fn([f64; 2]) -> u32) -> Result<Tr
     Ok(mesh)
 }
 
-/// A number in [−1, 1) from a lattice site: the finaliser of splitmix64.
+/// A number in [−1, 1) from a lattice site.
 pub(super) fn noise(row: u64, column: u64, stream: u64) -> f64 {
-    let mut z = row.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ column.wrapping_mul(0xd1b5_4a32_d192_ed03) ^ (stream << 61);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^= z >> 31;
-    (z >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+    let site = row.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ column.wrapping_mul(0xd1b5_4a32_d192_ed03) ^ (stream << 61);
+    (scattered(site) >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+}
+
+/// Scatters the bits of a number: the finaliser of splitmix64.
+pub(super) fn scattered(n: u64) -> u64 {
+    let n = (n ^ (n >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let n = (n ^ (n >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    n ^ (n >> 31)
 }
 
 /// Adds the moved lattice points that lie inside, clear of the outline.
@@ -70,7 +74,7 @@ fn scatter(outline: &Outline, points: &mut Vec<[f64; 2]>) -> Result<(), Generate
     let n_rows = ((high[1] - low[1]) / pitch).ceil();
     // Triangles have six corners a node, counted in 32 bits.
     if n_rows * (high[0] - low[0]) / h >= f64::from(u32::MAX / 8) {
-        return Err(GenerateError::TooManyNodes { size: h });
+        return Err(GenerateError::TooManyNodes(h));
     }
     let n_rows = n_rows as usize;
 
@@ -159,12 +163,11 @@ fn triangulate(
     let mut n_crossing = 0;
     let cdt =
         ConstrainedDelaunayTriangulation::<Point2<f64>>::try_bulk_load_cdt(vertices, segments, |_| n_crossing += 1)
-            .map_err(|source| GenerateError::Outline { what: source.to_string() })?;
+            .map_err(|source| GenerateError::Outline(source.to_string()))?;
     if cdt.num_vertices() != n_points || n_crossing > 0 {
         let n_double = n_points - cdt.num_vertices();
-        return Err(GenerateError::Outline {
-            what: format!("{n_double} points coincide and {n_crossing} segments cross; use a smaller --size"),
-        });
+        let what = format!("{n_double} points coincide and {n_crossing} segments cross; use a smaller --size");
+        return Err(GenerateError::Outline(what));
     }
 
     let mut triangles = Vec::with_capacity(cdt.num_inner_faces());

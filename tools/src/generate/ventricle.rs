@@ -10,7 +10,7 @@ use std::path::Path;
 use pogo_formats::write::simplices::{DataArray, Simplices, Values, grid};
 use pogo_formats::write::vtu;
 
-use super::GenerateError;
+use super::{GenerateError, refuse};
 use crate::elements::{cross, norm};
 
 /// What the ventricle can be varied in.
@@ -27,20 +27,11 @@ pub struct VentricleOptions {
     pub scar: f64,
 }
 
-impl Default for VentricleOptions {
-    fn default() -> Self {
-        Self { rings: 24, layers: 6, scar: 14.0 }
-    }
-}
-
 /// What was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct VentricleSummary {
-    /// Nodes.
     pub nodes: u64,
-    /// Tetrahedra.
     pub elements: u64,
-    /// Tetrahedra in the scar.
     pub scar_elements: u64,
 }
 
@@ -76,7 +67,6 @@ fn unit(a: [f64; 3]) -> [f64; 3] {
 /// Numbers out of range, or the file cannot be written.
 pub fn save_ventricle(options: &VentricleOptions, path: &Path) -> Result<VentricleSummary, GenerateError> {
     let (rings, layers) = (options.rings, options.layers);
-    let refuse = |what: &str| Err(GenerateError::Option { what: what.to_owned() });
     if !(2..=2000).contains(&rings) || !(1..=500).contains(&layers) {
         return refuse("--rings must lie between 2 and 2000, --layers between 1 and 500");
     }
@@ -213,7 +203,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("v.vtu");
         let mesh_of = |rings: u32| {
-            let options = VentricleOptions { rings, layers: 4, ..VentricleOptions::default() };
+            let options = VentricleOptions { rings, layers: 4, scar: 14.0 };
             let summary = save_ventricle(&options, &path).unwrap();
             (summary, pogo_formats::read::mesh::read(&path, &[]).unwrap())
         };
@@ -252,7 +242,7 @@ mod tests {
             let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
             assert!((dot(fibre, fibre) - 1.0).abs() < 1e-6 && dot(fibre, sheet).abs() < 1e-6);
         }
-        let wrong = VentricleOptions { rings: 1, ..VentricleOptions::default() };
+        let wrong = VentricleOptions { rings: 1, layers: 6, scar: 14.0 };
         assert!(save_ventricle(&wrong, &path).is_err());
     }
 }

@@ -76,21 +76,14 @@ pub trait Inspect: Physics {
 
 /// Why a block file cannot be shown.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)]
 pub enum InfoError {
-    /// The file is damaged or cannot be read.
     #[error(transparent)]
     Block(#[from] BlockError),
-    /// A picture cannot be written.
     #[error(transparent)]
     Write(pogo_formats::write::OutputError),
-    /// An option does not fit the model.
     #[error("{}: error: {reason}", path.display())]
-    Option {
-        /// Block file.
-        path: PathBuf,
-        /// What is wrong.
-        reason: String,
-    },
+    Option { path: PathBuf, reason: String },
 }
 
 /// What `query` asks for of a block file, as text that ends with an end of line.

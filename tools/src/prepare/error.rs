@@ -11,57 +11,28 @@ use pogo_formats::read::mesh::MeshFileError;
 
 /// Why no block file was made. Prints as `file:line: error: …`, one problem a line.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)]
 pub enum PrepareError {
-    /// The deck cannot be used.
     #[error(transparent)]
     Deck(#[from] DeckError),
-    /// A job cannot be used.
     #[error(transparent)]
     Job(#[from] JobError),
-    /// The stack cannot be used.
     #[error(transparent)]
     Image(#[from] ImageError),
-    /// A mesh in another format than Abaqus's cannot be used.
     #[error(transparent)]
     Mesh(#[from] MeshFileError),
-    /// The block file cannot be written.
     #[error(transparent)]
     Block(#[from] BlockError),
-    /// The model in a file that was read cannot be cut or tabulated.
     #[error("{}: error: {error}", path.display())]
-    Model {
-        /// Deck, stack or mesh.
-        path: PathBuf,
-        /// Reason.
-        error: Box<dyn Error + Send + Sync>,
-    },
-    /// A file cannot be read.
+    Model { path: PathBuf, error: Box<dyn Error + Send + Sync> },
     #[error("{}: error: cannot be read: {error}", path.display())]
-    Source {
-        /// Input, included file or job.
-        path: PathBuf,
-        /// Reason.
-        error: std::io::Error,
-    },
-    /// The block file cannot be put there.
+    Source { path: PathBuf, error: std::io::Error },
     #[error("{}: error: cannot write a block file here: {reason}", path.display())]
-    Output {
-        /// Block file.
-        path: PathBuf,
-        /// Reason.
-        reason: &'static str,
-    },
-    /// The output is one of the inputs.
+    Output { path: PathBuf, reason: &'static str },
     #[error("{}: error: the block file would replace its own input; give another name with -o", .0.display())]
     OutputIsInput(PathBuf),
-    /// An option does not fit the model.
     #[error("{}: error: {reason}", path.display())]
-    Option {
-        /// Input or job.
-        path: PathBuf,
-        /// What is wrong, and what to do.
-        reason: String,
-    },
+    Option { path: PathBuf, reason: String },
 }
 
 impl PrepareError {

@@ -20,7 +20,7 @@ pub use error::PrepareError;
 pub use input::{InputKind, files_of, is_deck};
 pub(crate) use report::peak_memory;
 pub use report::{Made, Report};
-pub use work::{Progress, Remarks, Seconds, Work};
+pub use work::{Progress, Remarks, Work};
 
 /// Files of a preparation.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -50,9 +50,13 @@ impl Listing {
 /// Reports a block file that was written.
 pub(super) fn made<P: Prepare>(request: &Request, made: Made, work: &mut Work) -> Report {
     let Made { bytes, figures, size: (n, what) } = made;
-    let (output, seconds, memory) = (request.output.display().to_string(), work.seconds(), peak_memory());
-    let stages: Vec<String> = seconds.stages.iter().map(|(name, seconds)| format!("{name} {seconds:.2}")).collect();
-    let (megabytes, total) = (bytes as f64 / 1e6, seconds.total);
+    let (output, memory) = (request.output.display().to_string(), peak_memory());
+    let (stages, total) = work.seconds();
+    let mut seconds = Listing::default();
+    stages.iter().for_each(|(name, seconds_of)| seconds.figure(name, seconds_of));
+    seconds.figure("total", &total);
+    let stages: Vec<String> = stages.iter().map(|(name, seconds)| format!("{name} {seconds:.2}")).collect();
+    let megabytes = bytes as f64 / 1e6;
     let mut text = format!("{output}: {figures}  {megabytes:.1} MB in {total:.2} s ({})", stages.join(", "));
     if let Some(peak) = memory {
         text += &format!("; peak memory {:.0} MB", peak as f64 / 1e6);
@@ -66,7 +70,7 @@ pub(super) fn made<P: Prepare>(request: &Request, made: Made, work: &mut Work) -
     summary.figure("bytes", &bytes);
     summary.figure("physics", &P::NAME);
     summary.extend(figures);
-    summary.figure("seconds", &seconds);
+    summary.object("seconds", &seconds);
     summary.figure("peak_memory", &memory);
     summary.figure("notes", &work.remarks.notes);
     summary.figure("warnings", &work.remarks.warnings);

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use pogo_formats::job::Place;
-use serde::ser::{Serialize, SerializeMap, Serializer};
 
 /// Shows how far the work is.
 pub trait Progress: Sync {
@@ -53,26 +52,6 @@ impl Remarks {
     }
 }
 
-/// Wall time of each stage and of all, s. Serialised as an object with a key for each stage, then `total`.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Seconds {
-    /// Stages in the order in which they ran.
-    pub stages: Vec<(&'static str, f64)>,
-    /// From the start to the end.
-    pub total: f64,
-}
-
-impl Serialize for Seconds {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.stages.len() + 1))?;
-        for (name, seconds) in &self.stages {
-            map.serialize_entry(name, seconds)?;
-        }
-        map.serialize_entry("total", &self.total)?;
-        map.end()
-    }
-}
-
 /// One preparation under way: its progress, the time of its stages, the files that it has read and its remarks.
 pub struct Work<'a> {
     progress: &'a dyn Progress,
@@ -105,10 +84,10 @@ impl<'a> Work<'a> {
         self.progress.fraction(done);
     }
 
-    /// Ends the last stage and gives the times of all.
-    pub fn seconds(&mut self) -> Seconds {
+    /// Ends the last stage. Gives the wall time of each stage, in the order in which they ran, and of all, s.
+    pub fn seconds(&mut self) -> (&[(&'static str, f64)], f64) {
         self.end_stage();
-        Seconds { stages: self.stages.clone(), total: self.start.elapsed().as_secs_f64() }
+        (&self.stages, self.start.elapsed().as_secs_f64())
     }
 
     fn end_stage(&mut self) {

@@ -1,7 +1,7 @@
 //! The conditions of a job on the particles of a mesh: forces, motions, cuts and changes of springs.
 
 use pogo_formats::dynamics::LoadKind;
-use pogo_formats::job::{JobError, Located};
+use pogo_formats::job::JobError;
 use pogo_formats::mesh::{Mesh, NamedSet};
 use pogo_formats::spring::job::{Add, Erase, SpringJob};
 use pogo_formats::spring::{
@@ -10,7 +10,7 @@ use pogo_formats::spring::{
 };
 use pogo_formats::words::counted;
 
-use crate::conditions::{Conditions, Geometry, add_amplitude, find_name, find_set, name_or, unique};
+use crate::conditions::{Conditions, Geometry, Message, add_amplitude, each, find_name, find_set, name_or, unique};
 use crate::prepare::Remarks;
 
 /// A spring that breaks only at more than this many times its distance at rest probably has a `max_strain` in percent.
@@ -111,54 +111,51 @@ fn point_forces(conditions: &mut Conditions) -> Vec<PointForce> {
 }
 
 fn add_gravity(gravity: &mut Vec<Gravity>, conditions: &mut Conditions, job: &SpringJob) -> Result<(), JobError> {
-    for (index, item) in job.gravity.iter().enumerate() {
-        let name = unique(&name_or(&item.value.name, "GRAVITY", index), gravity, |gravity| &gravity.name);
-        let amplitude = add_amplitude(&mut conditions.amplitudes, item.value.amplitude.as_ref(), &name)
-            .map_err(|text| item.place.error(text))?;
-        let magnitude = item.value.vector.iter().map(|x| x * x).sum::<f64>().sqrt();
-        let direction = item.value.vector.map(|x| if magnitude > 0.0 { x / magnitude } else { 0.0 });
+    each(&job.gravity, |item, index| {
+        let given = &item.value;
+        let name = unique(&name_or(&given.name, "GRAVITY", index), gravity, |gravity| &gravity.name);
+        let amplitude = add_amplitude(&mut conditions.amplitudes, given.amplitude.as_ref(), &name)?;
+        let magnitude = given.vector.iter().map(|x| x * x).sum::<f64>().sqrt();
+        let direction = given.vector.map(|x| if magnitude > 0.0 { x / magnitude } else { 0.0 });
         gravity.push(Gravity { name, particles: None, direction, magnitude, amplitude });
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 fn cuts(job: &SpringJob) -> Result<Vec<Cut>, JobError> {
     let mut cuts: Vec<Cut> = Vec::new();
-    for (index, item) in job.cuts.iter().enumerate() {
+    each(&job.cuts, |item, index| {
         let name = unique(&name_or(&item.value.name, "CUT", index), &cuts, |cut| &cut.name);
-        let shape = item.value.shape().map_err(|text| item.place.error(text))?;
-        cuts.push(Cut {
-            name,
-            time: item.value.time,
-            frame: item.value.positions.map_or(CutFrame::Current, |word| word.0),
-            shape,
-        });
-    }
+        let frame = item.value.positions.map_or(CutFrame::Current, |word| word.0);
+        cuts.push(Cut { name, time: item.value.time, frame, shape: item.value.shape()? });
+        Ok(())
+    })?;
     Ok(cuts)
 }
 
 fn additions(finder: &Finder, groups: &[SpringGroup], job: &SpringJob) -> Result<Vec<SpringAddition>, JobError> {
     let mut additions: Vec<SpringAddition> = Vec::new();
-    for (index, item) in job.additions.iter().enumerate() {
-        let name = unique(&name_or(&item.value.name, "ADD", index), &additions, |addition| &addition.name);
-        let group = find_name(groups, &item.value.group, |group| &group.name).ok_or_else(|| {
+    each(&job.additions, |item, index| {
+        let Add { name, group, time, .. } = &item.value;
+        let name = unique(&name_or(name, "ADD", index), &additions, |addition| &addition.name);
+        let group = find_name(groups, group, |group| &group.name).ok_or_else(|| {
             let names: Vec<&str> = groups.iter().map(|group| group.name.as_str()).collect();
-            let names = names.join(", ");
-            item.place.error(format!("there is no spring group \"{}\"; there are {names}", item.value.group))
+            format!("there is no spring group \"{group}\"; there are {}", names.join(", "))
         })?;
-        let springs = finder.added(item)?;
-        additions.push(SpringAddition { name, time: item.value.time, group: group as u32, springs });
-    }
+        additions.push(SpringAddition { name, time: *time, group: group as u32, springs: finder.added(&item.value)? });
+        Ok(())
+    })?;
     Ok(additions)
 }
 
 fn erasures(finder: &Finder, additions: &[SpringAddition], job: &SpringJob) -> Result<Vec<SpringErasure>, JobError> {
     let mut erasures: Vec<SpringErasure> = Vec::new();
-    for (index, item) in job.erasures.iter().enumerate() {
+    each(&job.erasures, |item, index| {
         let name = unique(&name_or(&item.value.name, "ERASE", index), &erasures, |erasure| &erasure.name);
-        let springs = finder.erased(item, additions)?;
+        let springs = finder.erased(&item.value, additions)?;
         erasures.push(SpringErasure { name, time: item.value.time, springs });
-    }
+        Ok(())
+    })?;
     Ok(erasures)
 }
 
@@ -201,7 +198,7 @@ struct Finder<'a> {
 }
 
 impl Finder<'_> {
-    fn by_labels(&self, pairs: &[[u32; 2]]) -> Result<Vec<[u32; 2]>, String> {
+    fn by_labels(&self, pairs: &[[u32; 2]]) -> Message<Vec<[u32; 2]>> {
         let mut order: Vec<(u32, u32)> = self.view.labels.iter().copied().zip(0..).collect();
         order.sort_unstable();
         let find = |label: u32| {
@@ -218,19 +215,18 @@ impl Finder<'_> {
     }
 
     /// The springs that a table erases. Sets stand for springs of the model and for those that are added to it.
-    fn erased(&self, item: &Located<Erase>, additions: &[SpringAddition]) -> Result<Vec<[u32; 2]>, JobError> {
-        let error = |text: String| item.place.error(text);
-        if let Some(pairs) = &item.value.pairs {
-            return self.by_labels(pairs).map_err(error);
+    fn erased(&self, given: &Erase, additions: &[SpringAddition]) -> Message<Vec<[u32; 2]>> {
+        if let Some(pairs) = &given.pairs {
+            return self.by_labels(pairs);
         }
-        let inside = |name: &str| -> Result<Vec<bool>, String> {
+        let inside = |name: &str| -> Message<Vec<bool>> {
             let mut inside = vec![false; self.view.n_particles()];
             find_set(self.sets, name, "particle")?.members.iter().for_each(|&member| inside[member as usize] = true);
             Ok(inside)
         };
-        let (one, other) = match (&item.value.within, &item.value.between) {
-            (Some(name), _) => (inside(name).map_err(error)?, None),
-            (None, Some([a, b])) => (inside(a).map_err(error)?, Some(inside(b).map_err(error)?)),
+        let (one, other) = match (&given.within, &given.between) {
+            (Some(name), _) => (inside(name)?, None),
+            (None, Some([a, b])) => (inside(a)?, Some(inside(b)?)),
             (None, None) => return Ok(Vec::new()),
         };
         let is_meant = |[a, b]: [u32; 2]| {
@@ -248,27 +244,26 @@ impl Finder<'_> {
         let added = additions.iter().flat_map(|addition| addition.springs.iter().copied());
         let springs: Vec<[u32; 2]> = there.chain(added).filter(|&pair| is_meant(pair)).collect();
         if springs.is_empty() {
-            return Err(error("no spring is meant by this table".to_owned()));
+            return Err("no spring is meant by this table".to_owned());
         }
         Ok(springs)
     }
 
-    fn added(&self, item: &Located<Add>) -> Result<Vec<[u32; 2]>, JobError> {
-        let error = |text: String| item.place.error(text);
-        let springs = match (&item.value.pairs, &item.value.at) {
-            (Some(pairs), _) => self.by_labels(pairs).map_err(error)?,
+    fn added(&self, given: &Add) -> Message<Vec<[u32; 2]>> {
+        let springs = match (&given.pairs, &given.at) {
+            (Some(pairs), _) => self.by_labels(pairs)?,
             (None, Some(points)) => {
                 let nearest = |point: [f64; 3]| self.geometry.nearest(point).map(|found| found.node);
                 let found = points.iter().map(|[a, b]| Some(sorted(nearest(*a)?, nearest(*b)?)));
-                found.collect::<Option<Vec<_>>>().ok_or_else(|| error("the model has no particle".to_owned()))?
+                found.collect::<Option<Vec<_>>>().ok_or("the model has no particle")?
             }
             (None, None) => Vec::new(),
         };
         if springs.is_empty() {
-            return Err(error(format!("{} added", counted(0, "spring"))));
+            return Err(format!("{} added", counted(0, "spring")));
         }
         match springs.iter().find(|[a, b]| a == b) {
-            Some([a, _]) => Err(error(format!("both ends are particle {}", self.view.labels[*a as usize]))),
+            Some([a, _]) => Err(format!("both ends are particle {}", self.view.labels[*a as usize])),
             None => Ok(springs),
         }
     }

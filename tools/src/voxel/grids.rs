@@ -26,7 +26,6 @@ pub struct LevelSummary {
     pub size: [u32; 3],
     pub elements: u64,
     pub nodes: u64,
-    /// Bytes of its tables.
     pub bytes: u64,
     /// Nodes over slots of a hash.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,7 +56,6 @@ impl LevelSummary {
 /// What a grid takes in each representation, and how long it takes to build: `--grids`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Grids {
-    /// Path, as given.
     pub file: String,
     pub elements: u64,
     /// Fractions of short, medium and long elements.
@@ -72,9 +70,7 @@ pub struct MeasuredGrid {
     pub name: String,
     /// Bytes of the finest level over elements, the modulus not counted.
     pub bytes_an_element: f64,
-    /// Bytes of the finest level.
     pub bytes_finest: u64,
-    /// Bytes of all levels.
     pub bytes_all: u64,
     /// Nodes over slots, on the finest level.
     pub occupancy: Option<f64>,

@@ -18,7 +18,7 @@ use pogo_formats::read::deck::ReadOptions;
 pub use absorbing::{Layer, layer};
 pub use deck::apply_to_deck;
 
-use crate::conditions::{Conditions, Geometry, check_sides, find_set, name_or};
+use crate::conditions::{Conditions, Geometry, check_sides, each, find_set, name_or};
 use crate::prepare::Remarks;
 
 /// How to read a deck that this job will be applied to; `ignore` as in [`ReadOptions`].
@@ -50,16 +50,15 @@ pub fn apply_to_model(model: &mut Model, job: &ExplicitJob, remarks: &mut Remark
     }
     let geometry = Geometry::new(mesh);
     with_conditions(setup, |conditions| conditions.apply(&geometry, &job.dynamics, remarks))?;
-    for item in &job.fields {
+    each(&job.fields, |item, _| {
         let quantities = item.value.quantities.iter().map(|word| word.0).collect();
-        let interval = item.value.when().map_err(|text| item.place.error(text))?;
-        setup.fields.push(FieldRequest { quantities, interval });
-    }
-    for (index, item) in job.absorbing.iter().enumerate() {
-        let layer = absorbing(mesh, &geometry, item, index, remarks).map_err(|text| item.place.error(text))?;
-        setup.absorbing_layers.push(layer);
-    }
-    Ok(())
+        setup.fields.push(FieldRequest { quantities, interval: item.value.when()? });
+        Ok(())
+    })?;
+    each(&job.absorbing, |item, index| {
+        setup.absorbing_layers.push(absorbing(mesh, &geometry, item, index, remarks)?);
+        Ok(())
+    })
 }
 
 /// Replaces the node indices of a setup by those of the solver's order; see [`Conditions::renumber`].

@@ -55,43 +55,25 @@ pub struct Arranged {
 
 /// A mesh in solver order, with its blocks and without tables for devices.
 pub struct BlockedMesh {
-    mesh: Mesh,
-    blocks: Blocks,
-    statistics: PartitionStatistics,
-    seconds: f64,
+    arranged: Arranged,
     grids: Grids,
-    solver_from_model: Vec<u32>,
 }
 
 /// Why a partition cannot be arranged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs)]
 pub enum ArrangeError {
-    /// A block and its halo have more nodes than 16 bits can count.
     #[error(
         "block {block} has {own} nodes of its own and reads {halo} of others, and a block can address 65536: \
          give smaller blocks (--block-nodes)"
     )]
-    TooManyLocalNodes {
-        /// Number of the block.
-        block: usize,
-        /// Number of its own nodes.
-        own: usize,
-        /// Number of halo nodes.
-        halo: usize,
-    },
-    /// The limits were requested for a solid, whose blocks have more nodes on their surfaces.
+    TooManyLocalNodes { block: usize, own: usize, halo: usize },
     #[error(
         "--paper-limits is for 2D meshes: the paper's 20 loads and 128 boundary nodes do not hold a block of a solid"
     )]
     PaperLimitsInSpace,
-    /// The partition was made for another mesh.
     #[error("the partition has {partition} nodes and the mesh {mesh}")]
-    Mismatch {
-        /// Nodes of the partition.
-        partition: usize,
-        /// Nodes of the mesh.
-        mesh: usize,
-    },
+    Mismatch { partition: usize, mesh: usize },
 }
 
 /// Arranges a partition in memory and makes the tables for devices. The result does not depend on the number of threads.
@@ -143,18 +125,20 @@ pub fn arrange_blocks(mesh: Mesh, partition: Partition, options: &ArrangeOptions
     let statistics = PartitionStatistics { paper_limits: options.paper_limits, n_split, ..statistics };
     let seconds = seconds + start.elapsed().as_secs_f64();
     let solver_from_model = order.solver_from_model;
-    Ok(BlockedMesh { mesh, blocks, statistics, seconds, grids, solver_from_model })
+    let device = DeviceTables::default();
+    let arranged = Arranged { mesh, blocks, device, statistics, seconds, solver_from_model };
+    Ok(BlockedMesh { arranged, grids })
 }
 
 impl BlockedMesh {
     /// Adds the tables for devices.
     pub fn with_device_tables(self, options: &ArrangeOptions) -> Arranged {
         let start = Instant::now();
-        let Self { mesh, blocks, statistics, seconds, grids, solver_from_model } = self;
-        let mut device = device_tables(&blocks.view(), options.fans_alone);
-        grids.add_to(&mut device, &solver_from_model);
-        let seconds = seconds + start.elapsed().as_secs_f64();
-        Arranged { mesh, blocks, device, statistics, seconds, solver_from_model }
+        let Self { mut arranged, grids } = self;
+        arranged.device = device_tables(&arranged.blocks.view(), options.fans_alone);
+        grids.add_to(&mut arranged.device, &arranged.solver_from_model);
+        arranged.seconds += start.elapsed().as_secs_f64();
+        arranged
     }
 }
 
