@@ -140,8 +140,9 @@ fn planes(deck: &mut Deck, given: &[(usize, &Located<Section>)]) -> Result<(), J
             return Err(place.error(format!("give the same `plane` in every section that has {kind} elements")));
         }
         if let Some((plane, _)) = first {
-            let twin = ElementKind::of_law(group.kind.law(), matches!(plane, Plane::Stress));
-            group.kind = twin.unwrap_or(group.kind);
+            let (law, stress) = (group.kind.law(), matches!(plane, Plane::Stress));
+            let is_meant = |kind: &ElementKind| kind.law() == law && kind.is_plane_stress() == stress;
+            group.kind = ElementKind::ALL.into_iter().find(is_meant).unwrap_or(group.kind);
         }
     }
     Ok(())
