@@ -17,8 +17,9 @@ use pogo_formats::mesh::ElementKind;
 use pogo_kernels::device::copy_bandwidth;
 use pogo_kernels::dynamics::signals::{Signal, Signals};
 use pogo_kernels::dynamics::{NodalForce, SignalTable};
+use pogo_kernels::dynamics::{State, Stepper};
 use pogo_kernels::explicit::elements::{lumped_mass, stable_increment};
-use pogo_kernels::explicit::{GpuOptions, GpuReport, GpuStepper, Problem, State, Stepper};
+use pogo_kernels::explicit::{GpuOptions, GpuReport, GpuStepper, Problem};
 use pogo_kernels::simd::Real;
 use pogo_tools::explicit::arrange::{ArrangeOptions, arrange};
 use pogo_tools::partition::{PartitionOptions, Partitioner, partition};
@@ -85,6 +86,7 @@ fn one(
     let problem = Problem {
         mesh: view,
         blocks: blocks.view(),
+        domain: Vec::new(),
         device: Some(arranged.device.view()),
         sections,
         stiffness_factor: Vec::new(),

@@ -19,9 +19,10 @@ use pogo_formats::explicit::block::BlocksView;
 use pogo_formats::mesh::ElementKind;
 use pogo_formats::mesh::MeshView;
 use pogo_formats::physics::BlockFile;
+use pogo_kernels::dynamics::State;
 use pogo_kernels::dynamics::{NodalForce, SignalTable};
 use pogo_kernels::explicit::elements::{lumped_mass, stable_increment};
-use pogo_kernels::explicit::{CpuStepper, Problem, State};
+use pogo_kernels::explicit::{CpuOptions, CpuStepper, Problem};
 use pogo_kernels::simd::Real;
 use support::{box_blocks, box_mesh, isotropic, section};
 
@@ -100,6 +101,7 @@ fn bench(view: &MeshView, blocks: BlocksView, threads: usize, single: bool) -> R
     let problem = Problem {
         mesh: view.clone(),
         blocks,
+        domain: Vec::new(),
         device: None,
         sections,
         stiffness_factor: Vec::new(),
@@ -118,9 +120,23 @@ fn bench(view: &MeshView, blocks: BlocksView, threads: usize, single: bool) -> R
     let bandwidth = copy_bandwidth(threads);
     let mut out = std::io::stdout();
     let (memory, spent, elements) = if single {
-        report(&mut out, kind, CpuStepper::<f32>::new(&problem, &state, threads)?, n, threads, bandwidth)?
+        report(
+            &mut out,
+            kind,
+            CpuStepper::<f32>::new(&problem, &state, CpuOptions::new(threads))?,
+            n,
+            threads,
+            bandwidth,
+        )?
     } else {
-        report(&mut out, kind, CpuStepper::<f64>::new(&problem, &state, threads)?, n, threads, bandwidth)?
+        report(
+            &mut out,
+            kind,
+            CpuStepper::<f64>::new(&problem, &state, CpuOptions::new(threads))?,
+            n,
+            threads,
+            bandwidth,
+        )?
     };
     if let Some(cycles) = cycles(kind) {
         let clock = clock();

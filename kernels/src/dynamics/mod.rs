@@ -1,9 +1,14 @@
-//! What is common to all physics that step in time: signals, loads, recorded values, waiting for threads.
+//! What all physics that step in time have in common: signals, loads, the state and the contract of a stepper, and the
+//! part of a model that a stepper has.
 
 mod barrier;
+mod part;
 pub mod signals;
 
 pub(crate) use barrier::{Barrier, wait_until};
+pub use part::{Part, PartStepper, exchange_between, update_halos};
+
+use crate::device::DeviceError;
 
 /// A force that acts on one degree of freedom: `value` × signal(t_n).
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -37,13 +42,116 @@ pub struct SignalTable {
     pub values: Vec<f64>,
 }
 
-/// What a stepper's `advance` promises to panic about, where signals are read from a table.
+/// The state at step n, in solver order. Of a stepper that has a [`Part`] of the model: that of its own nodes.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct State {
+    /// n.
+    pub step: u64,
+    /// u_n, m, (n_nodes × dimension,).
+    pub displacement: Vec<f64>,
+    /// Δu_n = u_n − u_{n−1}, m, (n_nodes × dimension,). At n = 0: Δt v_0 − Δt²/2 a_0, so that the start is second order.
+    pub increment: Vec<f64>,
+    /// Work done by forces and moving supports so far, J.
+    pub external_work: f64,
+    /// Energy taken by damping so far, J.
+    pub damped_energy: f64,
+}
+
+/// Steps a model in time on some device. Only devices fail: on the CPU nothing here is an error.
+pub trait Stepper: Send {
+    /// n: the state is u_n.
+    fn step(&self) -> u64;
+
+    /// Whether [`advance`](Self::advance) reads a table of signals; else the stepper evaluates them itself.
+    fn reads_table(&self) -> bool {
+        true
+    }
+
+    /// Advances `n_steps` from step n. `signals` has the rows n ..= n + `n_steps`, where they are [read](Self::reads_table).
+    ///
+    /// `record` lists steps s, strictly ascending, n ≤ s < n + `n_steps`. For each, (n_monitors, 3) numbers are appended to
+    /// `recording`: u_s, Δu_s, Δu_{s+1} of every monitor, m, so that V = (Δu_s + Δu_{s+1}) / 2Δt and
+    /// A = (Δu_{s+1} − Δu_s) / Δt² are centred. The same bits on every run and for every number of threads.
+    ///
+    /// # Errors
+    /// The device is lost; the state is then unknown.
+    ///
+    /// # Panics
+    /// If the signal table is too short, or the recorded steps are not ascending or outside.
+    fn advance(
+        &mut self,
+        n_steps: usize,
+        signals: &SignalTable,
+        record: &[u64],
+        recording: &mut Vec<f64>,
+    ) -> Result<(), DeviceError>;
+
+    /// The state at step n, exact (single precision widened), so that a stepper made from it continues bit for bit.
+    ///
+    /// # Errors
+    /// The device is lost.
+    fn state(&self) -> Result<State, DeviceError>;
+}
+
+/// What contradicts itself in a model that is to be stepped.
+#[derive(Debug, thiserror::Error, Clone, PartialEq)]
+#[allow(missing_docs)]
+pub enum ModelError {
+    /// An array has the wrong length.
+    #[error("{what}: {found} where {expected} are needed")]
+    Length { what: &'static str, expected: usize, found: usize },
+    /// A degree of freedom of a force, constraint or monitor is out of range.
+    #[error("{what}: degree of freedom {dof} of {n_dofs}")]
+    Dof { what: &'static str, dof: u64, n_dofs: usize },
+    #[error("degree of freedom {dof} is prescribed twice")]
+    Twice { dof: u64 },
+    /// The system refuses threads.
+    #[error("cannot start threads: {reason}")]
+    Threads { reason: String },
+}
+
+/// Fails unless an array has the length that is needed.
+pub(crate) fn check_length(what: &'static str, expected: usize, found: usize) -> Result<(), ModelError> {
+    if expected == found { Ok(()) } else { Err(ModelError::Length { what, expected, found }) }
+}
+
+/// Fails if a degree of freedom is out of range, or prescribed twice.
+pub(crate) fn check_dofs(
+    n_dofs: usize,
+    forces: &[NodalForce],
+    constraints: &[Constraint],
+    monitors: &[u64],
+) -> Result<(), ModelError> {
+    let check = |what, dof: u64| {
+        if dof < n_dofs as u64 { Ok(()) } else { Err(ModelError::Dof { what, dof, n_dofs }) }
+    };
+    forces.iter().try_for_each(|force| check("force", force.dof))?;
+    constraints.iter().try_for_each(|constraint| check("constraint", constraint.dof))?;
+    monitors.iter().try_for_each(|&monitor| check("monitor", monitor))?;
+    let mut prescribed: Vec<u64> = constraints.iter().map(|constraint| constraint.dof).collect();
+    prescribed.sort_unstable();
+    match prescribed.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(ModelError::Twice { dof: pair[0] }),
+        None => Ok(()),
+    }
+}
+
+/// A pool of threads; none where one thread is enough.
+pub(crate) fn thread_pool(threads: usize) -> Result<Option<rayon::ThreadPool>, ModelError> {
+    if threads <= 1 {
+        return Ok(None);
+    }
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    pool.map(Some).map_err(|error| ModelError::Threads { reason: error.to_string() })
+}
+
+/// Panics as [`Stepper::advance`] says, where signals are read from a table.
 pub(crate) fn check_advance(step: u64, n_steps: usize, signals: &SignalTable, record: &[u64]) {
     assert!(signals.values.len() >= (n_steps + 1) * signals.n_signals, "the signal table has too few rows");
     check_record(step, n_steps, record);
 }
 
-/// What a stepper's `advance` promises to panic about of the recorded steps.
+/// Panics as [`Stepper::advance`] says of the recorded steps.
 pub(crate) fn check_record(step: u64, n_steps: usize, record: &[u64]) {
     assert!(record.is_sorted_by(|a, b| a < b), "the recorded steps are not ascending");
     assert!(

@@ -8,9 +8,10 @@ use pogo_formats::explicit::Lumping;
 use pogo_formats::explicit::block::Blocks;
 use pogo_formats::mesh::{ElementKind, Mesh};
 
-use super::elements::{element_stiffness, lumped_mass, quadrature, stable_increment};
+use super::elements::{SectionProperties, element_stiffness, lumped_mass, quadrature, stable_increment};
 use super::*;
-use crate::simd::Level;
+use crate::dynamics::{Constraint, NodalForce, Part, SignalTable, State, exchange_between, update_halos};
+use crate::simd::{Level, Real};
 use crate::test_support::{anisotropic, box_blocks, box_mesh, isotropic, noise, section};
 
 /// A mesh in blocks with its sections.
@@ -52,6 +53,7 @@ impl Case {
         Problem {
             mesh,
             blocks: self.blocks.view(),
+            domain: Vec::new(),
             device: None,
             sections: self.sections.clone(),
             stiffness_factor: Vec::new(),
@@ -130,8 +132,8 @@ fn internal_force_is_that_of_the_dense_elements() {
                 }
                 let expected = reference_force(&problem, &u);
                 for level in Level::available() {
-                    let double = CpuStepper::<f64>::with_level(&problem, &case.rest(), 1, level).unwrap();
-                    let single = CpuStepper::<f32>::with_level(&problem, &case.rest(), 1, level).unwrap();
+                    let double = CpuStepper::<f64>::new(&problem, &case.rest(), CpuOptions::new(1).at(level)).unwrap();
+                    let single = CpuStepper::<f32>::new(&problem, &case.rest(), CpuOptions::new(1).at(level)).unwrap();
                     let error = difference(&double.internal_force(&u), &expected);
                     assert!(error < 1e-13, "{kind:?}, {level:?}, scaled {scaled}: {error:e}");
                     let error = difference(&single.internal_force(&u), &expected);
@@ -164,7 +166,7 @@ fn energy_is_balanced_to_rounding_and_neither_threads_nor_waves_change_a_bit() {
         start.displacement = case.noise(1e-7);
         start.increment = case.noise(1e-8);
         let step_on = |start: &State, threads: usize, cache: usize| {
-            CpuStepper::<f64>::with_cache(&problem, start, threads, Level::detect(), cache).unwrap()
+            CpuStepper::<f64>::new(&problem, start, CpuOptions::new(threads).with_cache(cache)).unwrap()
         };
         let bytes = step_on(&start, 1, 0).bytes_per_node_step() as usize * n_nodes;
         let run = |threads: usize, cut: usize, cache: usize| {
@@ -225,7 +227,7 @@ fn patch_test_and_rigid_motion() {
         let case = Case::new(kind, anisotropic());
         let problem = case.problem();
         let d = case.mesh.dimension as usize;
-        let stepper = CpuStepper::<f64>::new(&problem, &case.rest(), 2).unwrap();
+        let stepper = CpuStepper::<f64>::new(&problem, &case.rest(), CpuOptions::new(2)).unwrap();
         // u = G x + t: G any matrix, then a rotation alone.
         for rigid in [false, true] {
             let g: Vec<f64> = (0..d * d)
@@ -269,7 +271,7 @@ fn the_operator_is_symmetric() {
     for kind in ElementKind::ALL {
         let case = Case::new(kind, anisotropic());
         let problem = case.problem();
-        let stepper = CpuStepper::<f64>::new(&problem, &case.rest(), 1).unwrap();
+        let stepper = CpuStepper::<f64>::new(&problem, &case.rest(), CpuOptions::new(1)).unwrap();
         let (a, b) = (case.noise(1e-6), case.noise(1e-6).into_iter().rev().collect::<Vec<_>>());
         let dot = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(x, y)| x * y).sum::<f64>();
         let (ab, ba) = (dot(&a, &stepper.internal_force(&b)), dot(&b, &stepper.internal_force(&a)));
@@ -296,12 +298,12 @@ fn single_precision_stays_near_double() {
         problem.time_increment *= 0.5;
         let steps = 400;
         let table = signals(steps, |t| if t < 60.0 { (t / 60.0 * std::f64::consts::PI).sin().powi(2) } else { 0.0 });
-        let end = |mut stepper: Box<dyn Stepper>| {
+        let end = |stepper: &mut dyn Stepper| {
             stepper.advance(steps, &table, &[], &mut Vec::new()).unwrap();
             stepper.state().unwrap().displacement
         };
-        let double = end(cpu::<f64>(&problem, &case.rest(), 1).unwrap());
-        let single = end(cpu::<f32>(&problem, &case.rest(), 1).unwrap());
+        let double = end(&mut CpuStepper::<f64>::new(&problem, &case.rest(), CpuOptions::new(1)).unwrap());
+        let single = end(&mut CpuStepper::<f32>::new(&problem, &case.rest(), CpuOptions::new(1)).unwrap());
         let error = difference(&single, &double);
         assert!(error < 3e-6, "{kind:?}: {error:e}");
     }
@@ -328,8 +330,8 @@ fn single_precision_keeps_the_speed_of_long_waves() {
         }
         let steps = 800;
         let table = signals(steps, |_| 0.0);
-        let mut double = CpuStepper::<f64>::new(&problem, &start, 1).unwrap();
-        let mut single = CpuStepper::<f32>::new(&problem, &start, 1).unwrap();
+        let mut double = CpuStepper::<f64>::new(&problem, &start, CpuOptions::new(1)).unwrap();
+        let mut single = CpuStepper::<f32>::new(&problem, &start, CpuOptions::new(1)).unwrap();
         double.advance(steps, &table, &[], &mut Vec::new());
         single.advance(steps, &table, &[], &mut Vec::new());
         // Against the first displacement: at the end the wave may just pass through zero.
@@ -349,7 +351,7 @@ fn the_stable_increment_is_safe_and_sharp() {
             let d = case.mesh.dimension as usize;
             problem.lumped_mass = lumped_mass(&problem.mesh, &problem.sections, lumping).unwrap();
             let safe = stable_increment(&problem.mesh, &problem.sections, &[], &problem.lumped_mass).unwrap();
-            let stepper = CpuStepper::<f64>::new(&problem, &case.rest(), 1).unwrap();
+            let stepper = CpuStepper::<f64>::new(&problem, &case.rest(), CpuOptions::new(1)).unwrap();
             let limit = super::elements::global_stable_increment(&problem.lumped_mass, d, &[], 600, |u| {
                 stepper.internal_force(u)
             })
@@ -361,7 +363,7 @@ fn the_stable_increment_is_safe_and_sharp() {
                 problem.time_increment = factor * limit;
                 let mut start = case.rest();
                 start.displacement = case.noise(1e-9);
-                let mut stepper = CpuStepper::<f64>::new(&problem, &start, 1).unwrap();
+                let mut stepper = CpuStepper::<f64>::new(&problem, &start, CpuOptions::new(1)).unwrap();
                 let steps = 400;
                 let table = SignalTable { n_signals: 0, values: Vec::new() };
                 stepper.advance(steps, &table, &[], &mut Vec::new());
@@ -399,7 +401,7 @@ fn plane_waves_travel_at_christoffel_speeds() {
                     u
                 })
                 .collect();
-            let stepper = CpuStepper::<f64>::new(&problem, &case.rest(), 1).unwrap();
+            let stepper = CpuStepper::<f64>::new(&problem, &case.rest(), CpuOptions::new(1)).unwrap();
             let f = stepper.internal_force(&u);
             let mut checked = 0;
             for (node, x) in case.mesh.coordinates.chunks(3).enumerate() {
@@ -427,7 +429,7 @@ fn faults_in_the_problem_are_errors() {
     let error = |change: &dyn Fn(&mut Problem)| {
         let mut problem = good.clone();
         change(&mut problem);
-        CpuStepper::<f64>::new(&problem, &case.rest(), 1).expect_err("a fault").to_string()
+        CpuStepper::<f64>::new(&problem, &case.rest(), CpuOptions::new(1)).expect_err("a fault").to_string()
     };
     let force = |dof: u64| NodalForce { dof, signal: 0, value: 1.0 };
     assert!(error(&|p| p.forces.push(force(1 << 40))).contains("degree of freedom"));
@@ -443,4 +445,74 @@ fn faults_in_the_problem_are_errors() {
         })
         .contains("no mass")
     );
+}
+
+/// Steps a problem whole and as steppers of two sub-domains, with loads, damping and monitors.
+fn in_parts<T: Real>(kind: ElementKind, case: &Case, cut: impl Fn(usize) -> u32) {
+    let mut problem = case.problem();
+    let (n_nodes, d) = (case.mesh.n_nodes(), case.mesh.dimension as usize);
+    problem.domain = (0..case.blocks.n_boundary.len()).map(cut).collect();
+    problem.damping_rate = (0..n_nodes).map(|i| if i % 5 == 0 { 1e-2 / problem.time_increment } else { 0.0 }).collect();
+    problem.stiffness_factor = (0..case.mesh.n_elements()).map(|e| 1.0 + 0.5 * noise(e as u64)).collect();
+    let last = (n_nodes * d - 1) as u64;
+    problem.forces =
+        vec![NodalForce { dof: 5, signal: 0, value: 100.0 }, NodalForce { dof: last / 2, signal: 0, value: 30.0 }];
+    problem.constraints =
+        vec![Constraint { dof: last, signal: 0, value: 1e-6 }, Constraint { dof: 1, signal: 0, value: 0.0 }];
+    problem.monitors = vec![last, 7, last / 2, last / 3];
+    let start = State { displacement: case.noise(1e-7), increment: case.noise(1e-9), ..State::default() };
+    let steps = 31;
+    let table = signals(steps, |t| (0.3 * t).sin());
+    let mut whole = CpuStepper::<T>::new(&problem, &start, CpuOptions::new(2)).unwrap();
+    let forces = whole.internal_force(&start.displacement);
+    let mut expected = Vec::new();
+    whole.advance(steps, &table, &[3, 30], &mut expected);
+
+    let parts = [0, 1].map(|domain| problem.part(domain));
+    let stepper = |part: &Part| {
+        let own = |values: &[f64]| part.select(values, d);
+        let state = State { displacement: own(&start.displacement), increment: own(&start.increment), ..start.clone() };
+        CpuStepper::<T>::of_part(&problem, part.clone(), &state, CpuOptions::new(2)).unwrap()
+    };
+    let mut steppers = parts.each_ref().map(stepper);
+    for (part, stepper) in parts.iter().zip(&steppers) {
+        assert!(part.n_own() > 0 && !part.halo().is_empty(), "{kind:?}");
+        let local = part.own().chain(part.halo().iter().map(|&node| node as usize));
+        let u: Vec<f64> = local.flat_map(|node| start.displacement[node * d..][..d].to_vec()).collect();
+        assert_eq!(stepper.internal_force(&u), part.select(&forces, d), "{kind:?}");
+    }
+    let exchange = exchange_between(&steppers);
+    let mut recordings = [vec![], vec![]];
+    for k in 0..steps {
+        update_halos(&exchange, &mut steppers);
+        let rows = SignalTable { n_signals: 1, values: table.values[k..k + 2].to_vec() };
+        let record: Vec<u64> = [3, 30].into_iter().filter(|&step| step == k as u64).collect();
+        for (stepper, recording) in steppers.iter_mut().zip(&mut recordings) {
+            stepper.advance(1, &rows, &record, recording);
+        }
+    }
+    let end = whole.state();
+    let mut energies = [0.0; 2];
+    for (part, stepper) in parts.iter().zip(&steppers) {
+        let state = stepper.state();
+        assert_eq!(state.displacement, part.select(&end.displacement, d), "{kind:?}");
+        assert_eq!(state.increment, part.select(&end.increment, d), "{kind:?}");
+        energies = [energies[0] + state.external_work, energies[1] + state.damped_energy];
+    }
+    let recorded: Vec<f64> = recordings[0].iter().zip(&recordings[1]).map(|(a, b)| a + b).collect();
+    assert_eq!(recorded, expected, "{kind:?}");
+    for (sum, all) in energies.into_iter().zip([end.external_work, end.damped_energy]) {
+        assert!((sum - all).abs() <= 1e-12 * all.abs(), "{kind:?}: {sum} {all}");
+    }
+}
+
+#[test]
+fn parts_of_a_mesh_give_the_bits_of_the_whole() {
+    for (kind, case) in cases(anisotropic()) {
+        let n_blocks = case.blocks.n_boundary.len();
+        in_parts::<f64>(kind, &case, |b| u32::from(b >= n_blocks / 2));
+        in_parts::<f32>(kind, &case, |b| u32::from(b >= n_blocks / 3));
+        // Sub-domains whose blocks do not follow each other.
+        in_parts::<f64>(kind, &case, |b| (b / 2 % 2) as u32);
+    }
 }

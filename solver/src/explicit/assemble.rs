@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use pogo_formats::explicit::{AbsorbingProfile, Setup};
 use pogo_formats::mesh::{ElementKind, MeshView};
 use pogo_formats::write::traces::Traces;
-use pogo_kernels::dynamics::Constraint;
 use pogo_kernels::dynamics::signals::Signals;
-use pogo_kernels::explicit::State;
+use pogo_kernels::dynamics::{Constraint, State};
 use pogo_kernels::explicit::elements::{self, ElementError, MaterialError, SectionProperties, StableIncrement};
 
 use super::columns::Columns;

@@ -10,9 +10,9 @@ use pogo_formats::explicit::Setup;
 use pogo_formats::explicit::energy::{EnergyRow, write_csv};
 use pogo_formats::write::checkpoint::Checkpoint;
 use pogo_kernels::device::DeviceError;
-use pogo_kernels::dynamics::SignalTable;
 use pogo_kernels::dynamics::signals::Signals;
-use pogo_kernels::explicit::{EnergySums, State, Stepper};
+use pogo_kernels::dynamics::{SignalTable, State};
+use pogo_kernels::explicit::{ElementStepper, EnergySums};
 
 use super::assemble::Matter;
 use super::columns::Columns;
@@ -28,7 +28,7 @@ use crate::run::{Finished, Reported};
 
 /// A model on its stepper.
 pub(super) struct Model<'a> {
-    pub stepper: Box<dyn Stepper>,
+    pub stepper: Box<dyn ElementStepper>,
     pub columns: Columns<'a>,
     pub setup: &'a Setup,
     pub matter: &'a Matter,

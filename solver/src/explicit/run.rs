@@ -46,6 +46,7 @@ pub(super) fn run(
     let problem = Problem {
         mesh: mesh.clone(),
         blocks,
+        domain: Vec::new(),
         device: Some(file.device()),
         sections: matter.sections.clone(),
         stiffness_factor: matter.stiffness_factor.clone(),

@@ -12,8 +12,8 @@ use pogo_formats::dynamics::{FieldQuantity, FieldRequest};
 use pogo_formats::explicit::fields::{Field, FieldMesh};
 use pogo_formats::mesh::MeshView;
 use pogo_formats::write::plot::{Scalar, SnapshotOptions, snapshot_png};
+use pogo_kernels::dynamics::State;
 use pogo_kernels::dynamics::signals::Signals;
-use pogo_kernels::explicit::State;
 use pogo_kernels::explicit::elements::{ElementFields, element_fields};
 
 use super::assemble::{Actions, Matter};

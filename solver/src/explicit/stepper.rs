@@ -1,9 +1,10 @@
 //! The stepper of a problem, on the CPU or a device, and whether it may take this increment.
 
 use pogo_kernels::device::DeviceError;
+use pogo_kernels::dynamics::State;
 use pogo_kernels::dynamics::signals::Signals;
 use pogo_kernels::explicit::elements::{StableIncrement, global_stable_increment};
-use pogo_kernels::explicit::{CpuStepper, GpuError, GpuOptions, GpuStepper, Problem, State, Stepper};
+use pogo_kernels::explicit::{CpuOptions, CpuStepper, ElementStepper, GpuError, GpuOptions, GpuStepper, Problem};
 use pogo_kernels::simd::Real;
 
 use crate::call::Call;
@@ -28,7 +29,7 @@ impl MayBeDevice for GpuError {
 
 /// What steps a problem, and on what.
 pub(super) struct Engine {
-    pub stepper: Box<dyn Stepper>,
+    pub stepper: Box<dyn ElementStepper>,
     pub bytes_per_node_step: f64,
     /// `cpu`, or the name of the device.
     pub device: String,
@@ -62,7 +63,7 @@ impl Engine {
     ) -> Result<Self, GpuError> {
         let cpu = |_: &mut dyn Observer| {
             let n_threads = call.settings.n_threads();
-            let stepper = CpuStepper::<T>::new(problem, state, n_threads)?;
+            let stepper = CpuStepper::<T>::new(problem, state, CpuOptions::new(n_threads))?;
             let bytes_per_node_step = stepper.bytes_per_node_step();
             Ok(Self { stepper: Box::new(stepper), bytes_per_node_step, device: "cpu".into(), n_threads })
         };
@@ -93,7 +94,7 @@ pub(super) fn stable_increment(problem: &Problem<'_>, bound: StableIncrement, n_
     }
     let n_dofs = problem.lumped_mass.len() * problem.mesh.dimension;
     let rest = State { displacement: vec![0.0; n_dofs], increment: vec![0.0; n_dofs], ..State::default() };
-    CpuStepper::<f64>::new(problem, &rest, n_threads)
+    CpuStepper::<f64>::new(problem, &rest, CpuOptions::new(n_threads))
         .ok()
         .and_then(|stepper| {
             let constrained: Vec<u64> = problem.constraints.iter().map(|constraint| constraint.dof).collect();

@@ -5,7 +5,8 @@
 //! cancels against the inverse Jacobian. Elements of lines and edges share the differences between nodes, so that
 //! neither B nor J⁻¹ is ever formed.
 
-use super::tables::Material;
+use super::law::{force_stride, grain, record_stride};
+use crate::explicit::units::Material;
 use crate::simd::{Real, Records, ScatterLanes, prefetch};
 
 /// The array whose entry i is the given value. Loops, not closures: what a closure does might be compiled without the
@@ -23,7 +24,7 @@ pub(super) use array;
 
 /// The force law of one element kind in D dimensions with M + 1 nodes. Everything is relative to node 0: element forces
 /// depend on differences alone, and balance.
-pub(crate) trait Element<V: ScatterLanes, const D: usize, const M: usize>: Sized {
+pub(super) trait Element<V: ScatterLanes, const D: usize, const M: usize>: Sized {
     /// Constants, spread over the lanes.
     fn new(material: &Material<V::Scalar>) -> Self;
     /// What takes long to compute of the positions of nodes 1 to M relative to node 0; where nothing does, no matter what.
@@ -36,7 +37,7 @@ pub(crate) trait Element<V: ScatterLanes, const D: usize, const M: usize>: Sized
 }
 
 /// Batches of elements of one kind and material.
-pub(crate) struct Batches<'a, T> {
+pub(super) struct Batches<'a, T> {
     /// Local node indices times [`grain`], (n_batches, M + 1, N), of strips (n_rows, N).
     pub offsets: &'a [u16],
     /// Factor of each element's stiffness, (n_batches, N), or empty; of strips their shape, see
@@ -52,28 +53,12 @@ pub(crate) struct Batches<'a, T> {
     pub positions_ahead: *const T,
 }
 
-/// Numbers a node record holds: displacement and position, each padded to 2 or 4. Strips have no records, but
-/// displacements and positions apart, with the stride of forces.
-pub(crate) const fn record_stride(dimension: usize) -> usize {
-    if dimension == 2 { 4 } else { 8 }
-}
-
-/// Numbers a nodal force takes.
-pub(crate) const fn force_stride(dimension: usize) -> usize {
-    if dimension == 2 { 2 } else { 4 }
-}
-
-/// What a local node index is multiplied by in the tables: offsets are then scaled by the address alone.
-pub(crate) const fn grain(dimension: usize) -> usize {
-    if dimension == 2 { 4 } else { 8 }
-}
-
 /// Adds f_int of all batches to `forces`, in order: the same bits every time.
 ///
 /// # Safety
 /// Every index must be below the number of records and of forces.
 #[inline(always)]
-pub(crate) unsafe fn add_forces<V: ScatterLanes, const D: usize, const M: usize, E: Element<V, D, M>>(
+pub(super) unsafe fn add_forces<V: ScatterLanes, const D: usize, const M: usize, E: Element<V, D, M>>(
     batches: &Batches<V::Scalar>,
     records: *const V::Scalar,
     forces: *mut V::Scalar,

@@ -12,9 +12,9 @@ const MOST_NODES: usize = 4096;
 const FEWEST_GROUPS: usize = 16;
 
 /// The blocks of each group, ascending; groups by their first block. Blocks are joined in rounds, two by two, those first
-/// that see most of each other: the same groups for every number of threads. `blocks` must have passed the checks of
-/// their tables.
-pub(super) fn group_blocks(blocks: &BlocksView) -> Vec<Vec<usize>> {
+/// that see most of each other: the same groups for every number of threads. All blocks of a group are of one sub-domain,
+/// which `domain_of` gives.
+pub(super) fn group_blocks(blocks: &BlocksView, domain_of: impl Fn(usize) -> u32) -> Vec<Vec<usize>> {
     let n_blocks = blocks.n_blocks();
     let mut groups: Vec<Vec<usize>> = (0..n_blocks).map(|b| vec![b]).collect();
     if n_blocks / 2 < FEWEST_GROUPS {
@@ -25,8 +25,10 @@ pub(super) fn group_blocks(blocks: &BlocksView) -> Vec<Vec<usize>> {
     for b in 0..n_blocks {
         for &node in blocks.halo(b) {
             let owner = blocks.node_first.partition_point(|&first| first <= node) - 1;
-            *shared[b].entry(owner).or_default() += 1;
-            *shared[owner].entry(b).or_default() += 1;
+            if domain_of(b) == domain_of(owner) {
+                *shared[b].entry(owner).or_default() += 1;
+                *shared[owner].entry(b).or_default() += 1;
+            }
         }
     }
     let mut sizes: Vec<usize> = (0..n_blocks).map(|b| blocks.own_nodes(b).len()).collect();
@@ -85,7 +87,7 @@ mod tests {
             let mesh = box_mesh(ElementKind::Cpe3, [cells, cells, 0], 1.0, 0.1);
             let (_, blocks) = box_blocks(&mesh, 12.0);
             let view = blocks.view();
-            let groups = group_blocks(&view);
+            let groups = group_blocks(&view, |_| 0);
             let mut members = groups.concat();
             members.sort_unstable();
             assert!(members.into_iter().eq(0..view.n_blocks()));
@@ -102,6 +104,10 @@ mod tests {
                 };
                 assert!(group.iter().all(|&b| near(b)), "{group:?}");
             }
+            let half = |b: usize| u32::from(b > view.n_blocks() / 2);
+            let of_halves = group_blocks(&view, half);
+            assert!(of_halves.iter().all(|group| group.iter().all(|&b| half(b) == half(group[0]))));
+            assert_eq!(of_halves.concat().len(), view.n_blocks());
         }
     }
 }

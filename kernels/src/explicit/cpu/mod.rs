@@ -1,200 +1,93 @@
 //! The explicit step on the CPU: blocks that fit the cache, elements a lane each, a thread a run of blocks.
 //!
-//! A block needs the displacements of its own nodes and of its halo beside their positions, computes f_int of its
-//! elements there, and updates its own nodes in place. In the plane the state itself has that form, with room for the
-//! halo behind the own nodes, several blocks of the file are stepped as one, and a block computes all elements that it
-//! touches: halo values come from a second, double-buffered array that holds the boundary nodes alone, so u and Δu each
-//! move through memory once a step at most. Solids are copied into that form, and those on a join are computed by the
-//! first block that they touch: each block then adds the forces that others have computed on its nodes, and moves them.
+//! A block needs the displacements of its own nodes and of its halo beside their positions. It computes f_int of its
+//! elements there, and updates its own nodes in place.
+//!
+//! *In the plane* the state itself has that form, with room for the halo behind the own nodes. Several blocks of the file
+//! are stepped as one ([`groups`]), and a block computes all elements that it touches. Halo values come from a second,
+//! double-buffered array that holds the boundary nodes alone, so u and Δu each move through memory once a step at most.
+//!
+//! *In space* displacements and positions are copied into that form. The first block that an element touches computes it.
+//! Each block then adds the forces that others have computed on its nodes, and moves them.
+//!
+//! A stepper may have a [`Part`] of the blocks. Halo values of other parts then come from their steppers. In space a part
+//! computes for itself what blocks of other parts would pass on to its nodes ([`block::BlockTables::only_passing`]).
+//!
 //! Elements are computed and their forces added in a fixed order, and energies are summed in the order of the steps and of
-//! the blocks: the same bits on every run, for every number of threads and in every order of blocks ([`schedule`]).
+//! the blocks. So results have the same bits on every run, for every number of threads and in every order of blocks
+//! ([`schedule`]); displacements have the same bits however the model is cut into parts.
 
+mod advance;
+mod block;
+mod dispatch;
 mod forces;
 mod groups;
 mod join;
-mod part;
+mod law;
 mod plane;
-pub(super) mod scale;
 mod schedule;
 mod solid;
 mod step;
 mod strips;
-pub(super) mod tables;
+mod tables;
 
 use std::ops::Range;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
-use forces::Batches;
-use plane::{Quadrilateral, ReducedQuadrilateral, Triangle};
-use schedule::Schedule;
-use solid::{Hexahedron, ReducedHexahedron, Tetrahedron, Wedge};
-use step::{Aligned, Arrays, Scratch, Signals};
-use tables::{Block, Law, Run, Tables};
-
-use super::{Problem, State, Stepper, StepperError};
+use super::ElementStepper;
+use super::problem::{Problem, StepperError};
 use crate::device::DeviceError;
-use crate::dynamics::{Barrier, SignalTable};
-use crate::simd::{InstructionSet, Kernel, Level, Real};
+use crate::dynamics::{Barrier, Part, PartStepper, SignalTable, State, Stepper, check_advance, thread_pool};
+use crate::simd::{Level, Real};
+use advance::{Advance, Shared};
+use block::Run;
+use law::force_stride;
+use schedule::Schedule;
+use step::{Aligned, Arrays, Scratch};
+use tables::{Block, Tables};
 
-/// Prepares a block; see [`step::open_block`].
-struct OpenBlock<'a, T> {
-    tables: &'a Tables<T>,
-    block: &'a Block,
-    displacement: *mut T,
-    boundary: *const T,
-    records: *mut T,
-    forces: *mut T,
-}
-
-impl<T: Real> Kernel for OpenBlock<'_, T> {
-    type Output = *const T;
-    #[inline(always)]
-    fn run<I: InstructionSet>(self) -> *const T {
-        let Self { tables, block, displacement, boundary, records, forces } = self;
-        // SAFETY: the promise of `block_forces`.
-        unsafe { step::open_block(tables, block, displacement, boundary, records, forces) }
-    }
-}
-
-/// Adds f_int of a run. `LAW` is a [`Law`]; `SPECIAL`: of strips, the material is isotropic, of others, it does not couple
-/// shear with the rest. Where the stress is a small part of the work, one form serves all materials.
-struct AddForces<'a, T, const LAW: usize, const SPECIAL: bool> {
-    batches: &'a Batches<'a, T>,
-    records: *const T,
-    forces: *mut T,
-}
-
-impl<T: Real, const LAW: usize, const SPECIAL: bool> Kernel for AddForces<'_, T, LAW, SPECIAL> {
-    type Output = ();
-    #[inline(always)]
-    fn run<I: InstructionSet>(self) {
-        type V<I, T> = <I as InstructionSet>::Narrow<T>;
-        let Self { batches, records, forces: out } = self;
-        // SAFETY: the promise of `add_forces` below.
-        unsafe {
-            match Law::ALL[LAW] {
-                Law::Triangle => forces::add_forces::<V<I, T>, 2, 2, Triangle<V<I, T>, SPECIAL>>(batches, records, out),
-                Law::Strip => plane::add_strips::<V<I, T>, SPECIAL, false>(batches, records, out),
-                Law::EdgeStrip => plane::add_strips::<V<I, T>, SPECIAL, true>(batches, records, out),
-                Law::Quadrilateral => {
-                    forces::add_forces::<V<I, T>, 2, 3, Quadrilateral<V<I, T>, SPECIAL>>(batches, records, out)
-                }
-                Law::ReducedQuadrilateral => {
-                    forces::add_forces::<V<I, T>, 2, 3, ReducedQuadrilateral<V<I, T>>>(batches, records, out)
-                }
-                Law::Tetrahedron => {
-                    forces::add_forces::<V<I, T>, 3, 3, Tetrahedron<V<I, T>, SPECIAL>>(batches, records, out)
-                }
-                Law::Wedge => forces::add_forces::<V<I, T>, 3, 5, Wedge<V<I, T>>>(batches, records, out),
-                Law::Hexahedron => {
-                    forces::add_forces::<V<I, T>, 3, 7, Hexahedron<V<I, T>, SPECIAL>>(batches, records, out)
-                }
-                Law::ReducedHexahedron => {
-                    forces::add_forces::<V<I, T>, 3, 7, ReducedHexahedron<V<I, T>>>(batches, records, out)
-                }
-            }
-        }
-    }
-}
-
-/// Adds f_int of a run's batches.
-///
-/// # Safety
-/// As for [`forces::add_forces`].
-unsafe fn add_forces<T: Real>(level: Level, law: Law, batches: &Batches<T>, records: *const T, forces: *mut T) {
-    macro_rules! add {
-        ($law:ident, $special:expr) => {
-            level.run(AddForces::<T, { Law::$law as usize }, { $special }> { batches, records, forces })
-        };
-        ($law:ident) => {
-            if batches.material.aligned { add!($law, true) } else { add!($law, false) }
-        };
-    }
-    match law {
-        Law::Triangle => add!(Triangle),
-        Law::Strip if batches.material.isotropic => add!(Strip, true),
-        Law::Strip => add!(Strip, false),
-        Law::EdgeStrip if batches.material.isotropic => add!(EdgeStrip, true),
-        Law::EdgeStrip => add!(EdgeStrip, false),
-        Law::Quadrilateral => add!(Quadrilateral),
-        Law::ReducedQuadrilateral => add!(ReducedQuadrilateral, false),
-        Law::Tetrahedron => add!(Tetrahedron),
-        Law::Wedge => add!(Wedge, false),
-        Law::Hexahedron => add!(Hexahedron),
-        Law::ReducedHexahedron => add!(ReducedHexahedron, false),
-    }
-}
-
-/// Moves the nodes of a block; see [`step::update_block`].
-struct UpdateBlock<'a, T> {
-    tables: &'a Tables<T>,
-    block: &'a Block,
-    arrays: &'a Arrays<T>,
-    signals: Signals<'a>,
-    saved: &'a mut [[T; 2]],
-    forces: *mut T,
-}
-
-impl<T: Real> Kernel for UpdateBlock<'_, T> {
-    type Output = ();
-    #[inline(always)]
-    fn run<I: InstructionSet>(self) {
-        let Self { tables, block, arrays, signals, saved, forces } = self;
-        // SAFETY: the caller's promise, where it is made.
-        unsafe { step::update_block::<I::Narrow<T>>(tables, block, arrays, signals, saved, forces) }
-    }
-}
-
-/// f_int of one block into `forces`, (n_local, force stride), while the memory of the block after it is asked for.
-///
-/// # Safety
-/// The pointers must hold the rows that the tables name. In the plane nobody else may touch the block's rows of
-/// `displacement`.
-unsafe fn block_forces<T: Real>(
+/// How a problem is stepped on the CPU.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CpuOptions {
+    threads: usize,
     level: Level,
-    tables: &Tables<T>,
-    [block, next]: [&Block; 2],
-    displacement: *mut T,
-    boundary: *const T,
-    records: &mut [T],
-    forces: *mut T,
-) {
-    let records = records.as_mut_ptr();
-    let records = level.run(OpenBlock { tables, block, displacement, boundary, records, forces });
-    let runs = &tables.runs[block.runs.clone()];
-    let [positions, mut positions_ahead] =
-        [block, next].map(|block| tables.coordinates.as_ptr().wrapping_add(2 * block.first_row));
-    let batches = |run: &Run| run.offsets.len() / (run.law.n_nodes() * tables.lanes);
-    let record = tables.state_stride();
-    let mut ahead = displacement.cast_const().wrapping_add(next.first_row * record);
-    let step = (next.n_local(tables.dimension) * record * size_of::<T>())
-        .div_ceil(runs.iter().map(batches).sum::<usize>().max(1));
-    for run in runs {
-        let material = &tables.materials[run.material];
-        let offsets = &tables.offsets[run.offsets.clone()];
-        let factors = &tables.factors[run.factors.clone()];
-        let rows = Batches { offsets, factors, positions, material, ahead: (ahead, step), positions_ahead };
-        // SAFETY: the caller's promise; offsets were checked when the tables were made.
-        unsafe { add_forces(level, run.law, &rows, records, forces) };
-        positions_ahead = positions_ahead.wrapping_byte_add(batches(run) * step);
-        ahead = ahead.wrapping_byte_add(batches(run) * step);
+    /// Bytes of cache on which blocks may count; changes no bit.
+    cache: usize,
+}
+
+impl CpuOptions {
+    /// `threads` threads at the best level of this machine.
+    pub fn new(threads: usize) -> Self {
+        Self { threads, level: Level::detect(), cache: schedule::CACHE_BYTES }
+    }
+
+    /// At another level.
+    pub fn at(self, level: Level) -> Self {
+        Self { level, ..self }
+    }
+
+    /// With another cache.
+    #[cfg(test)]
+    pub(super) fn with_cache(self, cache: usize) -> Self {
+        Self { cache, ..self }
     }
 }
 
-/// Steps a problem on the CPU in precision `T`.
+/// Steps a problem, or a part of it, on the CPU in precision `T`.
 #[derive(Debug)]
-pub struct CpuStepper<T: Real> {
+pub struct CpuStepper<T> {
+    part: Part,
     tables: Tables<T>,
     level: Level,
-    /// See [`Arrays::displacement`].
+    /// See [`Arrays::displacement`]; in space with the part's halo at the end.
     displacement: Aligned<T>,
-    /// Δu, (n_nodes, dimension), in solver order.
+    /// Δu, (n_nodes, dimension).
     increment: Vec<T>,
-    /// u of the boundary nodes at even and at odd steps; empty where blocks pass forces on.
+    /// u of the boundary nodes, then of the part's halo, at even and at odd steps; empty where blocks pass forces on.
     boundary: [Vec<T>; 2],
     /// (n_rows, force stride), where blocks pass forces on.
     forces: Aligned<T>,
-    /// Two windows' worth of (steps, n_energy_rows, 2).
+    /// Of two windows, (steps, n_energy_rows, 2).
     energies: [Vec<f64>; 2],
     step: u64,
     external_work: f64,
@@ -204,41 +97,25 @@ pub struct CpuStepper<T: Real> {
     pool: Option<rayon::ThreadPool>,
 }
 
-/// A stepper on `threads` threads of this machine in precision `T`, from a state at any step.
-///
-/// # Errors
-/// Arrays of the wrong length, degrees of freedom out of range, forces on nodes without mass, blocks that do not fit
-/// together, threads that cannot be started.
-pub fn cpu<T: Real>(problem: &Problem, state: &State, threads: usize) -> Result<Box<dyn Stepper>, StepperError> {
-    Ok(Box::new(CpuStepper::<T>::new(problem, state, threads)?))
-}
-
 impl<T: Real> CpuStepper<T> {
-    /// As [`cpu`].
+    /// A stepper from a state at any step.
     ///
     /// # Errors
-    /// As [`cpu`].
-    pub fn new(problem: &Problem, state: &State, threads: usize) -> Result<Self, StepperError> {
-        Self::with_level(problem, state, threads, Level::detect())
+    /// Arrays of the wrong length, degrees of freedom out of range, forces on nodes without mass, blocks that do not fit
+    /// together, threads that cannot be started.
+    pub fn new(problem: &Problem, state: &State, options: CpuOptions) -> Result<Self, StepperError> {
+        Self::of_part(problem, Part::whole(problem.mesh.n_nodes()), state, options)
     }
 
-    /// As [`cpu`], at a given level.
+    /// A stepper of a part of the problem, which consists of whole sub-domains (see [`Problem::part`]), from the state of its
+    /// own nodes. The halo is to be set before the first step; see [`PartStepper`].
     ///
     /// # Errors
-    /// As [`cpu`].
-    pub fn with_level(problem: &Problem, state: &State, threads: usize, level: Level) -> Result<Self, StepperError> {
-        Self::with_cache(problem, state, threads, level, schedule::CACHE_BYTES)
-    }
-
-    /// As [`with_level`](Self::with_level), for a cache of so many bytes, which changes no bit.
-    pub(super) fn with_cache(
-        problem: &Problem,
-        state: &State,
-        threads: usize,
-        level: Level,
-        cache: usize,
-    ) -> Result<Self, StepperError> {
-        let mut tables = Tables::<T>::new(problem, state, level.narrow_lanes::<T>())?;
+    /// As for [`new`](Self::new).
+    pub fn of_part(problem: &Problem, part: Part, state: &State, options: CpuOptions) -> Result<Self, StepperError> {
+        let CpuOptions { threads, level, cache } = options;
+        problem.check(state, part.n_own())?;
+        let mut tables = Tables::<T>::new(problem, &part, level.narrow_lanes::<T>())?;
         let mut displacement = empty_rows(&tables);
         set_rows(&tables, &mut displacement, &state.displacement);
         if !tables.computes_once() && tables.strips.is_none() {
@@ -246,29 +123,24 @@ impl<T: Real> CpuStepper<T> {
             tables.coordinates = Vec::new();
         }
         let boundary = boundary_rows(&tables, &displacement);
-        let schedule = Schedule::new(&tables, problem.mesh.coordinates, threads.max(1), cache);
+        let schedule = Schedule::new(&tables, &part, problem.mesh.coordinates, threads.max(1), cache);
         let threads = schedule.turns.len();
         let energies = vec![0.0; 2 * tables.n_energy_rows * (schedule.window / tables.phases_per_step())];
-        let pool = if threads > 1 {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-            Some(pool.map_err(|error| StepperError::Threads { reason: error.to_string() })?)
-        } else {
-            None
-        };
         Ok(Self {
             increment: state.increment.iter().map(|&value| T::from_f64(value)).collect(),
             boundary: [boundary.clone(), boundary],
-            forces: Aligned::new(if tables.computes_once() { tables.n_rows * step::force_stride(3) } else { 0 }),
+            forces: Aligned::new(if tables.computes_once() { tables.n_rows * force_stride(3) } else { 0 }),
             energies: [energies.clone(), energies],
             step: state.step,
             external_work: state.external_work,
             damped_energy: state.damped_energy,
             scratch: (0..threads).map(|_| Mutex::new(Scratch::new(&tables))).collect(),
+            pool: thread_pool(threads)?,
+            part,
             displacement,
             tables,
             level,
             schedule,
-            pool,
         })
     }
 
@@ -283,18 +155,166 @@ impl<T: Real> CpuStepper<T> {
         self.tables.bytes_per_step() as f64 / self.tables.n_nodes.max(1) as f64
     }
 
-    /// Elements that a step computes, those between blocks several times and those that fill batches or join strips
-    /// included, a node.
+    /// Elements that a step computes, a node: those between blocks several times, and those that fill batches or join
+    /// strips.
     pub fn elements_per_node_step(&self) -> f64 {
         let computed = |run: &Run| run.offsets.len() / run.law.n_nodes();
         self.tables.runs.iter().map(computed).sum::<usize>() as f64 / self.tables.n_nodes.max(1) as f64
+    }
+
+    /// As [`Stepper::advance`], which cannot fail here.
+    ///
+    /// # Panics
+    /// As said there; and for several steps of a part that has a halo.
+    pub fn advance(&mut self, n_steps: usize, signals: &SignalTable, record: &[u64], recording: &mut Vec<f64>) {
+        let tables = &self.tables;
+        check_advance(self.step, n_steps, signals, record);
+        assert!(n_steps <= 1 || self.part.halo().is_empty(), "the halo is that of one step");
+        let columns = tables.forces.iter().map(|f| f.signal).chain(tables.constraints.iter().map(|c| c.signal));
+        let has_columns = columns.max().is_none_or(|column| column < signals.n_signals);
+        assert!(has_columns, "the signal table has too few columns");
+        let recorded = recording.len();
+        recording.resize(recorded + record.len() * tables.n_monitors * 3, 0.0);
+        self.schedule.begin();
+        let advance = Advance {
+            level: self.level,
+            tables,
+            schedule: &self.schedule,
+            shared: Shared {
+                arrays: Arrays {
+                    displacement: self.displacement.as_mut_ptr(),
+                    increment: self.increment.as_mut_ptr(),
+                    forces: self.forces.as_mut_ptr(),
+                    recording: recording[recorded..].as_mut_ptr(),
+                    ..Arrays::none()
+                },
+                boundary: self.boundary.each_mut().map(|rows| rows.as_mut_ptr()),
+                energies: self.energies.each_mut().map(|rows| rows.as_mut_ptr()),
+            },
+            barrier: Barrier::new(self.schedule.turns.len()),
+            first: self.step,
+            n_steps,
+            signals,
+            record,
+            energies: [self.external_work, self.damped_energy],
+        };
+        let run = |thread: usize| {
+            let mut scratch = self.scratch[thread].lock().unwrap_or_else(PoisonError::into_inner);
+            advance.run(thread, &mut scratch)
+        };
+        [self.external_work, self.damped_energy] = match &self.pool {
+            None => run(0),
+            Some(pool) => pool.broadcast(|context| run(context.index()))[0],
+        };
+        self.step += n_steps as u64;
+    }
+
+    /// As [`Stepper::state`].
+    pub fn state(&self) -> State {
+        let d = self.tables.dimension;
+        let mut displacement = vec![0.0; self.increment.len()];
+        for block in &self.tables.blocks {
+            let (first, stride) = step::own_rows(&self.tables, block);
+            let own = block.own.iter().flat_map(Range::clone);
+            for (row, node) in self.displacement[first..].chunks(stride).zip(own) {
+                for c in 0..d {
+                    displacement[node * d + c] = row[c].to_f64();
+                }
+            }
+        }
+        State {
+            step: self.step,
+            displacement,
+            increment: self.increment.iter().map(|value| value.to_f64()).collect(),
+            external_work: self.external_work,
+            damped_energy: self.damped_energy,
+        }
+    }
+
+    /// As [`ElementStepper::internal_force`]. Of a part: displacements of own nodes and halo, (n_local × dimension,), and
+    /// the forces on own nodes.
+    ///
+    /// # Panics
+    /// If the displacement has the wrong length.
+    pub fn internal_force(&self, displacement: &[f64]) -> Vec<f64> {
+        let (tables, d) = (&self.tables, self.tables.dimension);
+        assert_eq!(displacement.len(), self.part.n_local() * d, "displacement has the wrong length");
+        let (own, halo) = displacement.split_at(tables.n_nodes * d);
+        let mut u = Aligned::new(self.displacement.len());
+        u.copy_from_slice(&self.displacement);
+        set_rows(tables, &mut u, own);
+        let mut boundary_u = boundary_rows(tables, &u);
+        let rows_of_halo = if tables.computes_once() {
+            &mut u[tables.n_nodes * d..]
+        } else {
+            &mut boundary_u[tables.boundary.len() * d..]
+        };
+        rows_of_halo.iter_mut().zip(halo).for_each(|(to, &from)| *to = T::from_f64(from));
+        let mut rows = self.block_forces(&mut u, &boundary_u);
+        let stride = force_stride(d);
+        let mut out = vec![0.0; self.increment.len()];
+        for block in &tables.blocks {
+            for incoming in &tables.incoming[block.incoming.clone()] {
+                let (to, from) = (block.first_row + incoming.node as usize, incoming.row as usize);
+                for c in 0..d {
+                    rows[to * stride + c] = rows[to * stride + c] + rows[from * stride + c];
+                }
+            }
+            let own = block.own.iter().flat_map(Range::clone);
+            for (row, node) in rows[block.first_row * stride..].chunks_exact(stride).zip(own) {
+                for c in 0..d {
+                    out[node * d + c] = row[c].to_f64() * tables.force_unit;
+                }
+            }
+        }
+        out
+    }
+
+    /// The forces that each block computes, (n_rows, force stride), at the displacements `u` and, in the plane, those of the
+    /// boundary nodes.
+    fn block_forces(&self, u: &mut Aligned<T>, boundary: &[T]) -> Aligned<T> {
+        let (tables, stride) = (&self.tables, force_stride(self.tables.dimension));
+        let mut rows = Aligned::new(tables.n_rows * stride);
+        let displacement = u.as_mut_ptr();
+        let shared = Shared {
+            arrays: Arrays {
+                displacement,
+                forces: rows.as_mut_ptr(),
+                boundary: if tables.computes_once() { displacement } else { boundary.as_ptr() },
+                ..Arrays::none()
+            },
+            boundary: [std::ptr::null_mut(); 2],
+            energies: [std::ptr::null_mut(); 2],
+        };
+        let shared = &shared;
+        let each = |share: &[Block]| {
+            let arrays = shared.arrays;
+            let mut scratch = Scratch::new(tables);
+            for block in share {
+                // SAFETY: the arrays have the rows that the tables name, and the block's are its own.
+                unsafe {
+                    let forces = arrays.forces.add(block.first_row * stride);
+                    let (u, records) = (arrays.displacement, &mut scratch.records);
+                    dispatch::block_forces(self.level, tables, [block; 2], u, arrays.boundary, records, forces);
+                }
+            }
+        };
+        match &self.pool {
+            None => each(&tables.blocks),
+            Some(pool) => pool.scope(|scope| {
+                for share in tables.blocks.chunks(tables.blocks.len().div_ceil(self.schedule.turns.len()).max(1)) {
+                    scope.spawn(move |_| each(share));
+                }
+            }),
+        }
+        rows
     }
 }
 
 /// Records of own, halo and dummy nodes with their positions, (n_rows, 4), in the plane; in space and of strips room for u.
 fn empty_rows<T: Real>(tables: &Tables<T>) -> Aligned<T> {
     if tables.computes_once() {
-        return Aligned::new(tables.n_nodes * 3);
+        return Aligned::new((tables.n_nodes + tables.n_halo) * 3);
     }
     let stride = tables.state_stride();
     let mut out = Aligned::new(tables.n_rows * stride);
@@ -321,229 +341,21 @@ fn set_rows<T: Real>(tables: &Tables<T>, rows: &mut [T], displacement: &[f64]) {
     }
 }
 
-/// u of the boundary nodes.
+/// u of the boundary nodes, and room for the part's halo.
 fn boundary_rows<T: Real>(tables: &Tables<T>, displacement: &[T]) -> Vec<T> {
     let (d, stride) = (tables.dimension, tables.state_stride());
-    let mut out = Vec::with_capacity(tables.boundary.len() * d);
+    if tables.computes_once() {
+        return Vec::new();
+    }
+    let mut out = Vec::with_capacity((tables.boundary.len() + tables.n_halo) * d);
     for block in &tables.blocks {
         for &local in &tables.boundary[block.boundary.clone()] {
             let first = (block.first_row + usize::from(local)) * stride;
             out.extend_from_slice(&displacement[first..first + d]);
         }
     }
+    out.resize(out.len() + tables.n_halo * d, T::default());
     out
-}
-
-/// Pointers that may go to other threads: the blocks' rows are disjoint.
-struct Shared<T>(Arrays<T>, [*mut T; 2], [*mut f64; 2]);
-// SAFETY: each block's rows are written by the one thread that has it; see `Arrays`.
-unsafe impl<T> Sync for Shared<T> {}
-
-impl<T: Real> CpuStepper<T> {
-    /// As [`Stepper::advance`], which cannot fail here.
-    ///
-    /// # Panics
-    /// As said there.
-    pub fn advance(&mut self, n_steps: usize, signals: &SignalTable, record: &[u64], recording: &mut Vec<f64>) {
-        let tables = &self.tables;
-        let n_signals = signals.n_signals;
-        crate::dynamics::check_advance(self.step, n_steps, signals, record);
-        let columns = tables.forces.iter().map(|f| f.signal).chain(tables.constraints.iter().map(|c| c.signal));
-        assert!(columns.max().is_none_or(|column| column < n_signals), "the signal table has too few columns");
-        let recorded_first = recording.len();
-        recording.resize(recorded_first + record.len() * tables.n_monitors * 3, 0.0);
-        let recorded = recording[recorded_first..].as_mut_ptr();
-        let [even, odd] = &mut self.boundary;
-        let [even_energies, odd_energies] = &mut self.energies;
-        let shared = Shared(
-            Arrays {
-                displacement: self.displacement.as_mut_ptr(),
-                increment: self.increment.as_mut_ptr(),
-                forces: self.forces.as_mut_ptr(),
-                boundary: std::ptr::null(),
-                next_boundary: std::ptr::null_mut(),
-                energies: std::ptr::null_mut(),
-                recording: recorded,
-            },
-            [even.as_mut_ptr(), odd.as_mut_ptr()],
-            [even_energies.as_mut_ptr(), odd_energies.as_mut_ptr()],
-        );
-        let shared = &shared;
-        let barrier = Barrier::new(self.schedule.turns.len());
-        let level = self.level;
-        let (first, schedule, scratch) = (self.step, &mut self.schedule, &self.scratch);
-        schedule.begin();
-        let schedule = &*schedule;
-        let phases = tables.phases_per_step();
-        let n_phases = n_steps * phases;
-        let work = |thread: usize| {
-            let mut scratch = scratch[thread].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            let Scratch { records, forces, saved } = &mut *scratch;
-            let (mut external_total, mut damped_total) = (self.external_work, self.damped_energy);
-            let turns = &schedule.turns[thread];
-            for (window, before) in (0..n_phases).step_by(schedule.window).enumerate() {
-                let window_energies = shared.2[window % 2];
-                let energies = |k: usize| {
-                    // SAFETY: there are rows for all steps of a window.
-                    unsafe { window_energies.add(2 * tables.n_energy_rows * (k - before / phases)) }
-                };
-                for (turn, ahead) in turns.iter().zip(turns.iter().skip(1).chain(turns.last())) {
-                    let phase = before + turn.phase;
-                    if phase >= n_phases {
-                        continue;
-                    }
-                    let k = phase / phases;
-                    let n = first + k as u64;
-                    let parity = (n % 2) as usize;
-                    let mut arrays = shared.0;
-                    arrays.boundary = if tables.computes_once() { arrays.displacement } else { shared.1[parity] };
-                    arrays.next_boundary = shared.1[1 - parity];
-                    arrays.energies = energies(k);
-                    arrays.recording = match record.binary_search(&n) {
-                        // SAFETY: `recording` was made long enough above.
-                        Ok(at) => unsafe { shared.0.recording.add(at * tables.n_monitors * 3) },
-                        Err(_) => std::ptr::null_mut(),
-                    };
-                    let signals = Signals {
-                        now: &signals.values[k * n_signals..(k + 1) * n_signals],
-                        next: &signals.values[(k + 1) * n_signals..(k + 2) * n_signals],
-                    };
-                    let [block, next] = [turn, ahead].map(|turn| &tables.blocks[turn.block]);
-                    schedule.wait_for_neighbours(turn.block, phase);
-                    // SAFETY: this thread alone has the block, whose neighbours have gone through all phases before this one,
-                    // and go through the next when this one is done.
-                    unsafe {
-                        let forces = match tables.computes_once() {
-                            true => arrays.forces.add(block.first_row * step::force_stride(3)),
-                            false => forces.as_mut_ptr(),
-                        };
-                        if phase % phases == 0 {
-                            let (u, boundary) = (arrays.displacement, arrays.boundary);
-                            block_forces(level, tables, [block, next], u, boundary, records, forces);
-                        }
-                        if phase % phases == phases - 1 {
-                            let arrays = &arrays;
-                            level.run(UpdateBlock { tables, block, arrays, signals, saved, forces });
-                        }
-                    }
-                    schedule.finish(turn.block, phase);
-                }
-                barrier.wait();
-                if thread == 0 {
-                    // The others may be in the next window, which writes other rows; they come back to these only after this
-                    // thread has passed the next barrier.
-                    for k in before / phases..(before + schedule.window).min(n_phases) / phases {
-                        let (mut external, mut damped) = (0.0, 0.0);
-                        for row in 0..tables.n_energy_rows {
-                            // SAFETY: as said.
-                            unsafe {
-                                external += *energies(k).add(2 * row);
-                                damped += *energies(k).add(2 * row + 1);
-                            }
-                        }
-                        external_total += external;
-                        damped_total += damped;
-                    }
-                }
-            }
-            (external_total, damped_total)
-        };
-        let totals = match &self.pool {
-            None => work(0),
-            Some(pool) => pool.broadcast(|context| work(context.index()))[0],
-        };
-        (self.external_work, self.damped_energy) = totals;
-        self.step += n_steps as u64;
-    }
-
-    /// As [`Stepper::state`].
-    pub fn state(&self) -> State {
-        let d = self.tables.dimension;
-        let mut displacement = vec![0.0; self.increment.len()];
-        for block in &self.tables.blocks {
-            let (first, stride) = step::own_rows(&self.tables, block);
-            let own = block.own.iter().flat_map(Range::clone);
-            for (row, node) in self.displacement[first..].chunks(stride).zip(own) {
-                for c in 0..d {
-                    displacement[node * d + c] = row[c].to_f64();
-                }
-            }
-        }
-        State {
-            step: self.step,
-            displacement,
-            increment: self.increment.iter().map(|value| value.to_f64()).collect(),
-            external_work: self.external_work,
-            damped_energy: self.damped_energy,
-        }
-    }
-
-    /// As [`Stepper::internal_force`].
-    ///
-    /// # Panics
-    /// If the displacement has the wrong length.
-    pub fn internal_force(&self, displacement: &[f64]) -> Vec<f64> {
-        let tables = &self.tables;
-        let d = tables.dimension;
-        assert_eq!(displacement.len(), tables.n_nodes * d, "displacement has the wrong length");
-        let stride = step::force_stride(d);
-        let mut u = Aligned::new(self.displacement.len());
-        u.copy_from_slice(&self.displacement);
-        set_rows(tables, &mut u, displacement);
-        let halo = boundary_rows(tables, &u);
-        let boundary = if tables.computes_once() { u.as_ptr() } else { halo.as_ptr() };
-        let mut rows = Aligned::new(tables.n_rows * stride);
-        let arrays = Shared(
-            Arrays {
-                displacement: u.as_mut_ptr(),
-                increment: std::ptr::null_mut(),
-                forces: rows.as_mut_ptr(),
-                boundary,
-                next_boundary: std::ptr::null_mut(),
-                energies: std::ptr::null_mut(),
-                recording: std::ptr::null_mut(),
-            },
-            [std::ptr::null_mut(); 2],
-            [std::ptr::null_mut(); 2],
-        );
-        let arrays = &arrays;
-        let each = |share: &[Block]| {
-            let arrays = arrays.0;
-            let mut scratch = Scratch::new(tables);
-            for block in share {
-                // SAFETY: the arrays have the rows that the tables name, and the block's are its own.
-                unsafe {
-                    let forces = arrays.forces.add(block.first_row * stride);
-                    let (u, records) = (arrays.displacement, &mut scratch.records);
-                    block_forces(self.level, tables, [block; 2], u, arrays.boundary, records, forces);
-                }
-            }
-        };
-        match &self.pool {
-            None => each(&tables.blocks),
-            Some(pool) => pool.scope(|scope| {
-                for share in tables.blocks.chunks(tables.blocks.len().div_ceil(self.schedule.turns.len()).max(1)) {
-                    scope.spawn(move |_| each(share));
-                }
-            }),
-        }
-        let mut out = vec![0.0; self.increment.len()];
-        for block in &tables.blocks {
-            for incoming in &tables.incoming[block.incoming.clone()] {
-                let (to, from) = (block.first_row + incoming.node as usize, incoming.row as usize);
-                for c in 0..d {
-                    rows[to * stride + c] = rows[to * stride + c] + rows[from * stride + c];
-                }
-            }
-            let own = block.own.iter().flat_map(Range::clone);
-            for (row, node) in rows[block.first_row * stride..].chunks_exact(stride).zip(own) {
-                for c in 0..d {
-                    out[node * d + c] = row[c].to_f64() * tables.force_unit;
-                }
-            }
-        }
-        out
-    }
 }
 
 impl<T: Real> Stepper for CpuStepper<T> {
@@ -565,8 +377,46 @@ impl<T: Real> Stepper for CpuStepper<T> {
     fn state(&self) -> Result<State, DeviceError> {
         Ok(Self::state(self))
     }
+}
 
+impl<T: Real> ElementStepper for CpuStepper<T> {
     fn internal_force(&mut self, displacement: &[f64]) -> Result<Vec<f64>, DeviceError> {
         Ok(Self::internal_force(self, displacement))
+    }
+}
+
+impl<T: Real> PartStepper for CpuStepper<T> {
+    type Number = T;
+
+    fn part(&self) -> &Part {
+        &self.part
+    }
+
+    fn n_components(&self) -> usize {
+        self.tables.dimension
+    }
+
+    fn rows(&self, node: u32) -> Vec<u32> {
+        let local = self.part.local(node as usize);
+        if self.tables.computes_once() {
+            return local.map(|local| local as u32).into_iter().collect();
+        }
+        let row = match local {
+            Some(local) if local >= self.tables.n_nodes => {
+                Some((self.tables.boundary.len() + local - self.tables.n_nodes) as u32)
+            }
+            _ => {
+                let at = self.part.read_by_others().binary_search(&node).ok();
+                at.map(|at| self.tables.rows_read_by_others[at])
+            }
+        };
+        row.into_iter().collect()
+    }
+
+    fn exchanged(&mut self) -> Vec<&mut [T]> {
+        vec![match self.tables.computes_once() {
+            true => &mut self.displacement[..],
+            false => &mut self.boundary[(self.step % 2) as usize][..],
+        }]
     }
 }

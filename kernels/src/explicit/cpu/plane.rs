@@ -3,7 +3,7 @@
 use super::forces::{
     Batches, Element, add, axpy, constant, elasticity, gauss_weights, neg, pairs, scale, sub, with_origin,
 };
-use super::tables::Material;
+use crate::explicit::units::Material;
 use crate::simd::{Real, ScatterLanes, prefetch};
 
 /// σ from the displacement gradient in the plane; thickness and quadrature weight are in the constants.
@@ -76,7 +76,7 @@ fn double_area<V: ScatterLanes>(g: [[V; 2]; 2]) -> V {
 }
 
 /// CPE3, CPS3.
-pub(crate) struct Triangle<V, const ALIGNED: bool>(Plane<V, ALIGNED>);
+pub(super) struct Triangle<V, const ALIGNED: bool>(Plane<V, ALIGNED>);
 
 impl<V: ScatterLanes, const ALIGNED: bool> Element<V, 2, 2> for Triangle<V, ALIGNED> {
     #[inline(always)]
@@ -116,7 +116,7 @@ const SHAPES_AHEAD: usize = 2048;
 /// # Safety
 /// As for [`add_forces`](super::forces::add_forces), and for positions.
 #[inline(always)]
-pub(crate) unsafe fn add_strips<V: ScatterLanes, const ISOTROPIC: bool, const EDGES: bool>(
+pub(super) unsafe fn add_strips<V: ScatterLanes, const ISOTROPIC: bool, const EDGES: bool>(
     batches: &Batches<V::Scalar>,
     displacements: *const V::Scalar,
     forces: *mut V::Scalar,
@@ -212,7 +212,7 @@ pub(super) const fn shape_numbers(edges: bool) -> usize {
 }
 
 /// CPE4, CPS4: 2 × 2 points.
-pub(crate) struct Quadrilateral<V, const ALIGNED: bool>(Plane<V, ALIGNED>);
+pub(super) struct Quadrilateral<V, const ALIGNED: bool>(Plane<V, ALIGNED>);
 
 impl<V: ScatterLanes, const ALIGNED: bool> Element<V, 2, 3> for Quadrilateral<V, ALIGNED> {
     #[inline(always)]
@@ -264,7 +264,7 @@ fn edge_weights<V: ScatterLanes>() -> (V, V) {
 }
 
 /// CPE4R, CPS4R: mean gradient and hourglass stiffness.
-pub(crate) struct ReducedQuadrilateral<V> {
+pub(super) struct ReducedQuadrilateral<V> {
     plane: Plane<V, false>,
     hourglass: V,
 }

@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::tables::{Block, Tables};
-use crate::dynamics::wait_until;
+use crate::dynamics::{Part, wait_until};
 use crate::simd::Real;
 
 /// What steps may move before the cache of the third level no longer holds it, B: as much of it as a process may hope for.
@@ -43,9 +43,9 @@ pub(super) struct Schedule {
 struct Done(AtomicUsize);
 
 impl Schedule {
-    /// For `threads` threads, or as many as there are blocks, nodes at `coordinates`, (n_nodes, dimension), and a cache of
-    /// `cache` bytes.
-    pub fn new<T: Real>(tables: &Tables<T>, coordinates: &[f64], threads: usize, cache: usize) -> Self {
+    /// For `threads` threads, or as many as there are blocks, nodes of the whole model at `coordinates`, (n, dimension), and
+    /// a cache of `cache` bytes.
+    pub fn new<T: Real>(tables: &Tables<T>, part: &Part, coordinates: &[f64], threads: usize, cache: usize) -> Self {
         let blocks = &tables.blocks;
         let neighbours = neighbours(tables);
         let threads = threads.clamp(1, blocks.len().max(1));
@@ -53,7 +53,7 @@ impl Schedule {
             |block: &Block| tables.bytes_per_step() as usize / tables.n_rows.max(1) * block.n_local(tables.dimension);
         let bytes: Vec<usize> = blocks.iter().map(bytes).collect();
         let weights: Vec<usize> = blocks.iter().map(|block| work(tables, block)).collect();
-        let fronts = fronts(&neighbours, &centers(tables, coordinates));
+        let fronts = fronts(&neighbours, &centers(tables, part, coordinates));
         let steps = wave_steps(&fronts, &bytes, threads, cache);
         let (fronts, shares) = if steps > 1 {
             let shares = across(&fronts, &weights, threads);
@@ -93,18 +93,22 @@ impl Schedule {
 /// Blocks that read nodes of each block or whose nodes it reads, ascending, (n_blocks,).
 fn neighbours<T: Real>(tables: &Tables<T>) -> Vec<Vec<u32>> {
     let mut neighbours = vec![Vec::new(); tables.blocks.len()];
-    for (b, block) in tables.blocks.iter().enumerate() {
-        let owner = |&entry: &u32| {
-            let entry = entry as usize;
-            match tables.computes_once() {
-                true => tables.blocks.partition_point(|other| other.own[0].end <= entry),
-                false => tables.blocks.partition_point(|other| other.boundary.end <= entry),
-            }
+    let blocks = &tables.blocks;
+    let with_nodes: Vec<usize> = (0..blocks.len()).filter(|&b| blocks[b].n_own > 0).collect();
+    // The block that owns a halo entry; none where another part does.
+    let owner = |&entry: &u32| {
+        let entry = entry as usize;
+        let ends_before = |&b: &usize| match tables.computes_once() {
+            true => blocks[b].own[0].end <= entry,
+            false => blocks[b].boundary.end <= entry,
         };
-        let mut owners: Vec<usize> = tables.halo[block.halo.clone()].iter().map(owner).collect();
+        with_nodes.get(with_nodes.partition_point(ends_before)).copied()
+    };
+    for (b, block) in blocks.iter().enumerate() {
+        let mut owners: Vec<usize> = tables.halo[block.halo.clone()].iter().filter_map(owner).collect();
         owners.sort_unstable();
         owners.dedup();
-        for other in owners {
+        for other in owners.into_iter().filter(|&other| other != b) {
             neighbours[b].push(other as u32);
             neighbours[other].push(b as u32);
         }
@@ -174,11 +178,11 @@ fn reached(neighbours: &[Vec<u32>], mut front: Vec<usize>, seen: &mut [bool]) ->
 }
 
 /// Mean position of the nodes of each block, (n_blocks, dimension).
-fn centers<T: Real>(tables: &Tables<T>, coordinates: &[f64]) -> Vec<f64> {
+fn centers<T: Real>(tables: &Tables<T>, part: &Part, coordinates: &[f64]) -> Vec<f64> {
     let d = tables.dimension;
     let mut centers = Vec::with_capacity(d * tables.blocks.len());
     for block in &tables.blocks {
-        let nodes = || block.own.iter().flat_map(|own| own.clone());
+        let nodes = || block.own.iter().flat_map(|own| own.clone()).map(|local| part.solver(local));
         centers.extend(
             (0..d).map(|c| nodes().map(|node| coordinates[node * d + c]).sum::<f64>() / block.n_own.max(1) as f64),
         );

@@ -3,7 +3,7 @@
 use super::forces::{
     Element, add, array, axpy, constant, elasticity, gauss_weights, neg, scale, sub, with_origin, without_origin,
 };
-use super::tables::Material;
+use crate::explicit::units::Material;
 use crate::simd::{Real, ScatterLanes};
 
 /// σ in space; quadrature weight in the constants.
@@ -87,7 +87,7 @@ fn dot<V: ScatterLanes>(a: [V; 3], b: [V; 3]) -> V {
 }
 
 /// C3D4.
-pub(crate) struct Tetrahedron<V, const ALIGNED: bool>(Solid<V, ALIGNED>);
+pub(super) struct Tetrahedron<V, const ALIGNED: bool>(Solid<V, ALIGNED>);
 
 impl<V: ScatterLanes, const ALIGNED: bool> Element<V, 3, 3> for Tetrahedron<V, ALIGNED> {
     #[inline(always)]
@@ -102,7 +102,7 @@ impl<V: ScatterLanes, const ALIGNED: bool> Element<V, 3, 3> for Tetrahedron<V, A
 }
 
 /// C3D6: 3 × 2 points.
-pub(crate) struct Wedge<V>(Solid<V, false>);
+pub(super) struct Wedge<V>(Solid<V, false>);
 
 impl<V: ScatterLanes> Element<V, 3, 5> for Wedge<V> {
     #[inline(always)]
@@ -236,7 +236,7 @@ fn at_points<V: ScatterLanes>(s: [[V; 3]; 7]) -> [[V; 3]; 7] {
 }
 
 /// C3D8: 2 × 2 × 2 points.
-pub(crate) struct Hexahedron<V, const ALIGNED: bool>(Solid<V, ALIGNED>);
+pub(super) struct Hexahedron<V, const ALIGNED: bool>(Solid<V, ALIGNED>);
 
 impl<V: ScatterLanes, const ALIGNED: bool> Element<V, 3, 7> for Hexahedron<V, ALIGNED> {
     #[inline(always)]
@@ -270,7 +270,7 @@ impl<V: ScatterLanes, const ALIGNED: bool> Element<V, 3, 7> for Hexahedron<V, AL
 }
 
 /// C3D8R: exact mean gradient B̄ = ∫ ∂N/∂x dV and hourglass stiffness.
-pub(crate) struct ReducedHexahedron<V> {
+pub(super) struct ReducedHexahedron<V> {
     solid: Solid<V, false>,
     hourglass: V,
 }

@@ -1,12 +1,12 @@
 //! One step of one block.
 
-pub(crate) use super::forces::{force_stride, record_stride};
-use super::tables::{Block, Dof, Tables, n_dummies};
+use super::law::{force_stride, n_dummies, record_stride};
+use super::tables::{Block, Dof, Tables};
 use crate::simd::{Real, ScatterLanes};
 
 /// Working memory of one thread, reused for every block.
 #[derive(Debug)]
-pub(crate) struct Scratch<T> {
+pub(super) struct Scratch<T> {
     /// (u, x) of own, halo and dummy nodes in space, (max_local, record stride).
     pub records: Aligned<T>,
     /// f_int − F, (max_local, force stride), where there is no array of the whole mesh.
@@ -27,7 +27,7 @@ impl<T: Real> Scratch<T> {
 
 /// Numbers that start on a cache line, so that no record crosses one.
 #[derive(Debug)]
-pub(crate) struct Aligned<T> {
+pub(super) struct Aligned<T> {
     numbers: Vec<T>,
     first: usize,
     len: usize,
@@ -59,7 +59,7 @@ impl<T> std::ops::DerefMut for Aligned<T> {
 /// The arrays of the state, shared by the threads of one `advance`: each block writes its own rows, and reads other
 /// blocks' only from the boundary array of the step, which nobody writes meanwhile.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Arrays<T> {
+pub(super) struct Arrays<T> {
     /// u, (n_nodes, 3), in space; in the plane u or (u, x) of own, halo and dummy nodes block by block, (n_rows, 2 or 4).
     pub displacement: *mut T,
     /// Δu, (n_nodes, dimension).
@@ -77,16 +77,30 @@ pub(crate) struct Arrays<T> {
     pub recording: *mut f64,
 }
 
+impl<T> Arrays<T> {
+    pub fn none() -> Self {
+        Self {
+            displacement: std::ptr::null_mut(),
+            increment: std::ptr::null_mut(),
+            forces: std::ptr::null_mut(),
+            boundary: std::ptr::null(),
+            next_boundary: std::ptr::null_mut(),
+            energies: std::ptr::null_mut(),
+            recording: std::ptr::null_mut(),
+        }
+    }
+}
+
 /// Signals of this step and of the next.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Signals<'a> {
+pub(super) struct Signals<'a> {
     pub now: &'a [f64],
     pub next: &'a [f64],
 }
 
 /// Where the displacements of a block's own nodes stand: the first number, and the numbers from node to node.
 #[inline(always)]
-pub(crate) fn own_rows<T: Real>(tables: &Tables<T>, block: &Block) -> (usize, usize) {
+pub(super) fn own_rows<T: Real>(tables: &Tables<T>, block: &Block) -> (usize, usize) {
     let stride = tables.state_stride();
     (stride * if tables.computes_once() { block.own[0].start } else { block.first_row }, stride)
 }
@@ -128,7 +142,7 @@ unsafe fn fill_records<T: Real>(
 /// # Safety
 /// As for `fill_records`; in the plane nobody else may touch the block's rows of `displacement`.
 #[inline(always)]
-pub(crate) unsafe fn open_block<T: Real>(
+pub(super) unsafe fn open_block<T: Real>(
     tables: &Tables<T>,
     block: &Block,
     displacement: *mut T,
@@ -161,7 +175,7 @@ pub(crate) unsafe fn open_block<T: Real>(
 /// # Safety
 /// As for `fill_records`; nobody else may touch the block's rows.
 #[inline(always)]
-pub(crate) unsafe fn update_block<V: ScatterLanes>(
+pub(super) unsafe fn update_block<V: ScatterLanes>(
     tables: &Tables<V::Scalar>,
     block: &Block,
     arrays: &Arrays<V::Scalar>,

@@ -195,10 +195,11 @@ pub(super) fn shapes<T: Real>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::add_forces;
-    use super::super::forces::{Batches, grain};
-    use super::super::tables::{Law, Material};
+    use super::super::dispatch::add_forces;
+    use super::super::forces::Batches;
+    use super::super::law::{Law, grain};
     use super::*;
+    use crate::explicit::units::Material;
     use crate::simd::Level;
     use crate::test_support::noise;
 

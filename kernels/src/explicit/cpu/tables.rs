@@ -6,111 +6,18 @@ use std::ops::Range;
 use pogo_formats::mesh::ElementKind;
 use rayon::prelude::*;
 
-use super::super::{Problem, State, StepperError};
-use super::forces::{force_stride, record_stride};
+use super::block::{BlockTables, Layout, Run};
 use super::groups::group_blocks;
-use super::part::Part;
-use super::scale::Scale;
+use super::law::{Law, computes_once, force_stride, n_dummies, record_stride};
+use crate::dynamics::Part;
+use crate::explicit::problem::{Problem, StepperError};
+use crate::explicit::units::{Material, Units};
 use crate::simd::Real;
-
-/// Elasticity of one section for one kind, in the units of the tables.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Material<T> {
-    /// D, 6 × 6; in 2D its leading 3 × 3 holds the plane part times the thickness. In the unit of force, and times the
-    /// quadrature weight where that is no power of two.
-    pub elasticity: [T; 36],
-    /// κ without its geometric part.
-    pub hourglass: T,
-    /// No coupling between normal and shear strains, nor among the shears.
-    pub aligned: bool,
-    /// In the plane: D11 = D22 = D12 + 2 D66, D66 is positive, and aligned.
-    pub isotropic: bool,
-}
-
-/// How the forces of a run are computed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Law {
-    Triangle,
-    /// Triangles side by side, computed from positions.
-    Strip,
-    /// The same, with their edges in the tables.
-    EdgeStrip,
-    Quadrilateral,
-    ReducedQuadrilateral,
-    Tetrahedron,
-    Wedge,
-    Hexahedron,
-    ReducedHexahedron,
-}
-
-impl Law {
-    pub const ALL: [Self; 9] = [
-        Self::Triangle,
-        Self::Strip,
-        Self::EdgeStrip,
-        Self::Quadrilateral,
-        Self::ReducedQuadrilateral,
-        Self::Tetrahedron,
-        Self::Wedge,
-        Self::Hexahedron,
-        Self::ReducedHexahedron,
-    ];
-
-    pub fn of(kind: ElementKind) -> Self {
-        match kind {
-            ElementKind::Cpe3 | ElementKind::Cps3 => Self::Triangle,
-            ElementKind::Cpe4 | ElementKind::Cps4 => Self::Quadrilateral,
-            ElementKind::Cpe4r | ElementKind::Cps4r => Self::ReducedQuadrilateral,
-            ElementKind::C3d4 => Self::Tetrahedron,
-            ElementKind::C3d6 => Self::Wedge,
-            ElementKind::C3d8 => Self::Hexahedron,
-            ElementKind::C3d8r => Self::ReducedHexahedron,
-        }
-    }
-
-    pub fn dimension(self) -> usize {
-        match self {
-            Self::Triangle | Self::Strip | Self::EdgeStrip | Self::Quadrilateral | Self::ReducedQuadrilateral => 2,
-            Self::Tetrahedron | Self::Wedge | Self::Hexahedron | Self::ReducedHexahedron => 3,
-        }
-    }
-
-    /// Nodes of an element; of strips, of each row.
-    pub fn n_nodes(self) -> usize {
-        match self {
-            Self::Strip | Self::EdgeStrip => 1,
-            Self::Triangle => 3,
-            Self::Quadrilateral | Self::ReducedQuadrilateral | Self::Tetrahedron => 4,
-            Self::Wedge => 6,
-            Self::Hexahedron | Self::ReducedHexahedron => 8,
-        }
-    }
-
-    /// Nodes of an element that fills a batch: a valid shape on the corners of the unit square or cube.
-    pub fn dummy_nodes(self) -> &'static [u16] {
-        match self {
-            Self::Tetrahedron => &[0, 1, 3, 4],
-            Self::Wedge => &[0, 1, 3, 4, 5, 7],
-            law => &[0, 1, 2, 3, 4, 5, 6, 7][..law.n_nodes()],
-        }
-    }
-}
-
-/// Elements of one kind and material in one block, in batches of as many as there are lanes.
-#[derive(Debug, Clone)]
-pub(crate) struct Run {
-    pub law: Law,
-    pub material: usize,
-    /// Into [`Tables::offsets`].
-    pub offsets: Range<usize>,
-    /// Into [`Tables::factors`], or empty.
-    pub factors: Range<usize>,
-}
 
 /// A block, or several of the file's as one, and where its rows stand in the tables.
 #[derive(Debug, Clone)]
-pub(crate) struct Block {
-    /// Solver indices of its nodes, in local order.
+pub(super) struct Block {
+    /// Its nodes, by their numbers in the part, in local order. A block that only passes forces on has none.
     pub own: Vec<Range<usize>>,
     pub n_own: usize,
     /// Into [`Tables::boundary`]: the nodes that other blocks read.
@@ -128,7 +35,7 @@ pub(crate) struct Block {
     pub monitors: Range<usize>,
     /// Into [`Tables::incoming`].
     pub incoming: Range<usize>,
-    /// Row in the table of energies, where forces, moving supports or damping exchange energy.
+    /// Row in the table of energies where forces, moving supports or damping exchange energy.
     pub energy_row: Option<usize>,
 }
 
@@ -146,17 +53,17 @@ impl Block {
 
 /// A degree of freedom of a block.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Dof {
+pub(super) struct Dof {
     /// Local index of the node.
     pub local: usize,
-    /// Solver index of the node.
+    /// Number of the node in the part.
     pub node: usize,
     pub component: usize,
 }
 
 /// F = value × signal on a degree of freedom.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Force {
+pub(super) struct Force {
     pub dof: Dof,
     pub signal: usize,
     pub value: f64,
@@ -164,7 +71,7 @@ pub(crate) struct Force {
 
 /// u = value × signal + const on a degree of freedom.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Support {
+pub(super) struct Support {
     pub dof: Dof,
     pub signal: usize,
     pub value: f64,
@@ -176,7 +83,7 @@ pub(crate) struct Support {
 
 /// A recorded degree of freedom.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Monitor {
+pub(super) struct Monitor {
     pub dof: Dof,
     /// Position in the problem's list.
     pub column: usize,
@@ -184,28 +91,30 @@ pub(crate) struct Monitor {
 
 /// A force that another block has computed on a node of this one.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Incoming {
+pub(super) struct Incoming {
     /// Local index of the node.
     pub node: u32,
     /// Row of the other block.
     pub row: u32,
 }
 
-/// Everything constant. Lengths are in units of a power of two near the element size, so that single precision never
-/// under- or overflows; D carries the rest.
+/// Everything constant of the blocks of a part of a model. Lengths are in units of a power of two near the element size, so
+/// that single precision never under- or overflows; D carries the rest. Nodes have their numbers in the [`Part`].
 #[derive(Debug)]
-pub(crate) struct Tables<T> {
+pub(super) struct Tables<T> {
     pub dimension: usize,
     /// Elements of a batch.
     pub lanes: usize,
     /// Where all elements are triangles in the plane, the kind of strips in which they stand.
     pub strips: Option<Law>,
+    /// Own nodes of the part.
     pub n_nodes: usize,
+    pub n_halo: usize,
     pub blocks: Vec<Block>,
     /// Positions of own, halo and dummy nodes relative to the block, (n_rows, dimension); in the plane they move on into
     /// the state, but for those of strips; none where strips have their edges.
     pub coordinates: Vec<T>,
-    /// Row in the boundary arrays of each halo node, or its solver index where elements are computed once.
+    /// Row in the boundary arrays of each halo node; where elements are computed once, its number in the part.
     pub halo: Vec<u32>,
     /// Forces from other blocks, in the order in which they are added; empty where each block computes all elements that
     /// it touches.
@@ -213,10 +122,12 @@ pub(crate) struct Tables<T> {
     /// Own, halo and dummy nodes of all blocks.
     pub n_rows: usize,
     /// Local index of each boundary node, block by block, in the order of the boundary arrays; empty where elements are
-    /// computed once.
+    /// computed once. Rows of the part's halo follow in those arrays.
     pub boundary: Vec<u16>,
+    /// Row in the boundary arrays of own nodes that other parts read, as they list them.
+    pub rows_read_by_others: Vec<u32>,
     pub runs: Vec<Run>,
-    /// Local node indices times [`grain`](super::forces::grain), run by run, (n_batches, nodes, lanes).
+    /// Local node indices times [`grain`](super::law::grain), run by run, (n_batches, nodes, lanes).
     pub offsets: Vec<u16>,
     /// See [`Batches`](super::forces::Batches), run by run.
     pub factors: Vec<T>,
@@ -230,6 +141,7 @@ pub(crate) struct Tables<T> {
     pub forces: Vec<Force>,
     pub constraints: Vec<Support>,
     pub monitors: Vec<Monitor>,
+    /// Monitors of the problem; those of other parts' nodes are recorded as 0.
     pub n_monitors: usize,
     pub n_energy_rows: usize,
     pub time_increment: f64,
@@ -237,7 +149,7 @@ pub(crate) struct Tables<T> {
     pub force_unit: f64,
     /// Largest number of local nodes of a block.
     pub max_local: usize,
-    /// Largest number of forces, constraints and monitors of a block together.
+    /// Largest number of forces, constraints and monitors of a block.
     pub max_special: usize,
 }
 
@@ -245,55 +157,51 @@ pub(crate) struct Tables<T> {
 /// where a mesh stays in the cache, and cost bandwidth where it does not.
 const NUMBERS_WITH_EDGES: usize = 17;
 const MOST_WITH_EDGES: usize = 32 << 20;
+/// Blocks that are laid out side by side: all of them would double the memory.
+const WINDOW: usize = 128;
 
-/// Nodes of the element that fills the last batch of a run: a unit square or cube that never moves.
-pub(crate) const fn n_dummies(dimension: usize) -> usize {
-    if dimension == 2 { 4 } else { 8 }
-}
-
-/// As [`Tables::computes_once`].
-pub(super) fn computes_once(dimension: usize) -> bool {
-    dimension == 3
-}
-
-fn check(what: &'static str, expected: usize, found: usize) -> Result<(), StepperError> {
-    if expected == found { Ok(()) } else { Err(StepperError::Length { what, expected, found }) }
+/// The kind of strips for a mesh, if it consists of triangles in the plane.
+fn strips_of<T>(problem: &Problem) -> Option<Law> {
+    let blocks = &problem.blocks;
+    let is_triangle = |kind: ElementKind| Law::of(kind) == Law::Triangle;
+    let all = problem.mesh.dimension == 2
+        && (0..blocks.n_blocks()).flat_map(|b| blocks.runs(b)).all(|run| is_triangle(run.kind));
+    let fits = problem.mesh.n_nodes() * NUMBERS_WITH_EDGES * size_of::<T>() <= MOST_WITH_EDGES;
+    all.then_some(if fits { Law::EdgeStrip } else { Law::Strip })
 }
 
 impl<T: Real> Tables<T> {
-    /// Lays the problem out for `lanes` elements at once.
-    pub fn new(problem: &Problem, state: &State, lanes: usize) -> Result<Self, StepperError> {
-        check_lengths(problem, state)?;
+    /// Lays a part of the problem out for `lanes` elements at once. Units, groups and strips are those of the whole
+    /// problem, so that all parts compute as one stepper with the whole does.
+    pub fn new(problem: &Problem, part: &Part, lanes: usize) -> Result<Self, StepperError> {
         let (blocks, dimension) = (&problem.blocks, problem.mesh.dimension);
         // Solids gain little from larger blocks: they are bound by arithmetic.
         let groups = if computes_once(dimension) {
             (0..blocks.n_blocks()).map(|b| vec![b]).collect()
         } else {
-            group_blocks(blocks)
+            group_blocks(blocks, |block| problem.domain_of(block))
         };
-        let triangle = |&kind: &ElementKind| Law::of(kind) == Law::Triangle;
-        let triangles =
-            dimension == 2 && (0..blocks.n_blocks()).flat_map(|b| blocks.runs(b)).all(|run| triangle(&run.kind));
-        let near = problem.mesh.n_nodes() * NUMBERS_WITH_EDGES * size_of::<T>() <= MOST_WITH_EDGES;
-        let strips = triangles.then_some(if near { Law::EdgeStrip } else { Law::Strip });
+        let strips = strips_of::<T>(problem);
         let exact = strips == Some(Law::EdgeStrip);
-        let scale = if exact { Scale::exact::<T>(problem) } else { Scale::new::<T>(problem, &groups) };
+        let units = if exact { Units::exact::<T>(problem) } else { Units::new::<T>(problem, &groups) };
         let mut tables = Self {
             dimension,
             lanes,
             strips,
-            n_nodes: problem.mesh.n_nodes(),
-            blocks: Vec::with_capacity(groups.len()),
+            n_nodes: part.n_own(),
+            n_halo: part.halo().len(),
+            blocks: Vec::new(),
             coordinates: Vec::new(),
-            halo: Vec::with_capacity(blocks.halo_nodes.len()),
+            halo: Vec::new(),
             incoming: Vec::new(),
             n_rows: 0,
             boundary: Vec::new(),
-            runs: Vec::with_capacity(blocks.run_kind.len()),
-            offsets: Vec::with_capacity(blocks.connectivity.len() + 8 * lanes * blocks.run_kind.len()),
+            rows_read_by_others: Vec::new(),
+            runs: Vec::new(),
+            offsets: Vec::new(),
             factors: Vec::new(),
             materials: Vec::new(),
-            inertia: scale.inertia(problem)?,
+            inertia: part.select(&units.inertia(problem)?, 1),
             decay: Vec::new(),
             dissipation: Vec::new(),
             forces: Vec::new(),
@@ -302,40 +210,67 @@ impl<T: Real> Tables<T> {
             n_monitors: problem.monitors.len(),
             n_energy_rows: 0,
             time_increment: problem.time_increment,
-            force_unit: scale.force,
+            force_unit: units.force,
             max_local: 0,
             max_special: 0,
         };
-        let mut material_of = HashMap::new();
-        for b in 0..blocks.n_blocks() {
-            for run in blocks.runs(b) {
-                material_of.entry((run.kind, run.section)).or_insert_with(|| {
-                    let exact = scale.material(problem, run.kind, run.section);
-                    tables.materials.push(Material {
-                        elasticity: exact.elasticity.map(T::from_f64),
-                        hourglass: T::from_f64(exact.hourglass),
-                        aligned: exact.aligned,
-                        isotropic: exact.isotropic,
-                    });
-                    tables.materials.len() - 1
-                });
-            }
-        }
-        // A window at a time: all parts together would double the memory.
-        for window in groups.chunks(WINDOW) {
-            let part = |group: &Vec<usize>| Part::new(problem, group, &scale, strips, &material_of, lanes);
-            let parts: Vec<_> = window.par_iter().map(part).collect();
-            for part in parts {
-                tables.add_block(part?);
-            }
-        }
-        if tables.computes_once() {
+        let material_of = tables.set_materials(problem, &units);
+        let layout = Layout { problem, units, strips, material_of, lanes };
+        tables.add_blocks(&layout, part, &groups)?;
+        if computes_once(dimension) {
             tables.set_incoming();
         } else {
-            tables.set_boundary();
+            tables.set_boundary(part);
         }
-        tables.set_forces_and_supports(problem)?;
+        tables.set_forces_and_supports(problem, part);
         Ok(tables)
+    }
+
+    /// One material a pair of kind and section, which are numbered in the order of the blocks.
+    fn set_materials(&mut self, problem: &Problem, units: &Units) -> HashMap<(ElementKind, usize), usize> {
+        let mut material_of = HashMap::new();
+        for run in (0..problem.blocks.n_blocks()).flat_map(|b| problem.blocks.runs(b)) {
+            material_of.entry((run.kind, run.section)).or_insert_with(|| {
+                let exact = units.material(problem, run.kind, run.section);
+                self.materials.push(Material {
+                    elasticity: exact.elasticity.map(T::from_f64),
+                    hourglass: T::from_f64(exact.hourglass),
+                    aligned: exact.aligned,
+                    isotropic: exact.isotropic,
+                });
+                self.materials.len() - 1
+            });
+        }
+        material_of
+    }
+
+    /// Lays out the groups of the part, and what blocks of other parts compute of elements with own nodes.
+    fn add_blocks(&mut self, layout: &Layout, part: &Part, groups: &[Vec<usize>]) -> Result<(), StepperError> {
+        let blocks = &layout.problem.blocks;
+        let is_own = |node: usize| part.local_own(node).is_some();
+        let mut passes_to_part = vec![false; blocks.n_blocks()];
+        if computes_once(self.dimension) {
+            for &node in part.halo() {
+                passes_to_part[blocks.node_first.partition_point(|&first| first <= node) - 1] = true;
+            }
+        }
+        let first_node = |group: &[usize]| group.iter().find_map(|&b| blocks.own_nodes(b).next());
+        let is_of_part = |group: &&Vec<usize>| passes_to_part[group[0]] || first_node(group).is_none_or(is_own);
+        let groups: Vec<_> = groups.iter().filter(is_of_part).collect();
+        let lay_out = |group: &&Vec<usize>| {
+            let tables = BlockTables::new(layout, group)?;
+            Ok(match passes_to_part[group[0]] {
+                true => tables.only_passing(layout.lanes, is_own),
+                false => Some(tables),
+            })
+        };
+        for window in groups.chunks(WINDOW) {
+            let laid_out: Vec<Result<_, StepperError>> = window.par_iter().map(lay_out).collect();
+            for block in laid_out {
+                block?.into_iter().for_each(|block| self.add_block(part, block));
+            }
+        }
+        Ok(())
     }
 
     /// Whether an element on a join is computed by one block alone, which passes forces on. Solids cost more than that;
@@ -360,10 +295,12 @@ impl<T: Real> Tables<T> {
         }
     }
 
-    /// Numbers the nodes that other blocks read, and names them in the lists of halos.
-    fn set_boundary(&mut self) {
-        let mut row = vec![u32::MAX; self.n_nodes];
+    /// Numbers the own nodes that other blocks or parts read, then the part's halo, and names them in the lists of halos.
+    fn set_boundary(&mut self, part: &Part) {
+        let mut row = vec![u32::MAX; self.n_nodes + self.n_halo];
+        let read_by_others = || part.read_by_others().iter().filter_map(|&node| part.local_own(node as usize));
         self.halo.iter().for_each(|&node| row[node as usize] = 0);
+        read_by_others().for_each(|node| row[node] = 0);
         for block in &mut self.blocks {
             let first = self.boundary.len();
             for (local, node) in block.own.iter().flat_map(Range::clone).enumerate() {
@@ -374,16 +311,24 @@ impl<T: Real> Tables<T> {
             }
             block.boundary = first..self.boundary.len();
         }
+        let rows_of_halo = (self.boundary.len() as u32..).zip(&mut row[self.n_nodes..]);
+        rows_of_halo.for_each(|(number, row)| *row = number);
         self.halo.iter_mut().for_each(|node| *node = row[*node as usize]);
+        self.rows_read_by_others = read_by_others().map(|node| row[node]).collect();
     }
 
     /// Lists the forces that each block receives, by ascending row.
     fn set_incoming(&mut self) {
+        let with_nodes: Vec<usize> = (0..self.blocks.len()).filter(|&b| self.blocks[b].n_own > 0).collect();
         let mut received = vec![Vec::new(); self.blocks.len()];
         for block in &self.blocks {
             for (k, &node) in self.halo[block.halo.clone()].iter().enumerate() {
-                let owner = self.blocks.partition_point(|other| other.own[0].end <= node as usize);
-                let node = node - self.blocks[owner].own[0].start as u32;
+                let node = node as usize;
+                if node >= self.n_nodes {
+                    continue;
+                }
+                let owner = with_nodes[with_nodes.partition_point(|&b| self.blocks[b].own[0].end <= node)];
+                let node = (node - self.blocks[owner].own[0].start) as u32;
                 received[owner].push(Incoming { node, row: (block.first_row + block.n_own + k) as u32 });
             }
         }
@@ -394,44 +339,47 @@ impl<T: Real> Tables<T> {
     }
 
     /// Appends a block.
-    fn add_block(&mut self, mut part: Part<T>) {
+    fn add_block(&mut self, part: &Part, mut block: BlockTables<T>) {
         let (halo_first, run_first) = (self.halo.len(), self.runs.len());
-        self.halo.append(&mut part.halo);
-        for run in part.runs {
+        let local = |node: usize| part.local(node).expect("a node of the part or of its halo");
+        self.halo.extend(block.halo.iter().map(|&node| local(node as usize) as u32));
+        for run in block.runs {
             self.runs.push(Run {
                 offsets: run.offsets.start + self.offsets.len()..run.offsets.end + self.offsets.len(),
                 factors: run.factors.start + self.factors.len()..run.factors.end + self.factors.len(),
                 ..run
             });
         }
-        let block = Block {
-            n_own: part.own.iter().map(Range::len).sum(),
-            own: part.own,
+        let own_of = |own: &Range<usize>| match own.is_empty() {
+            true => 0..0,
+            false => local(own.start)..local(own.start) + own.len(),
+        };
+        let row = Block {
+            n_own: block.own.iter().map(Range::len).sum(),
+            own: block.own.iter().map(own_of).collect(),
             boundary: 0..0,
             halo: halo_first..self.halo.len(),
             first_row: self.n_rows,
             runs: run_first..self.runs.len(),
-            damped: (!part.decay.is_empty()).then_some(self.decay.len()),
+            damped: (!block.decay.is_empty()).then_some(self.decay.len()),
             forces: 0..0,
             constraints: 0..0,
             monitors: 0..0,
             incoming: 0..0,
             energy_row: None,
         };
-        self.coordinates.append(&mut part.coordinates);
-        self.offsets.append(&mut part.offsets);
-        self.factors.append(&mut part.factors);
-        self.decay.append(&mut part.decay);
-        self.dissipation.append(&mut part.dissipation);
-        self.n_rows += block.n_local(self.dimension);
-        self.max_local = self.max_local.max(block.n_local(self.dimension));
-        self.blocks.push(block);
+        self.coordinates.append(&mut block.coordinates);
+        self.offsets.append(&mut block.offsets);
+        self.factors.append(&mut block.factors);
+        self.decay.append(&mut block.decay);
+        self.dissipation.append(&mut block.dissipation);
+        self.n_rows += row.n_local(self.dimension);
+        self.max_local = self.max_local.max(row.n_local(self.dimension));
+        self.blocks.push(row);
     }
 
-    /// Gives forces, constraints and monitors to the blocks that own their nodes, in the order given.
-    fn set_forces_and_supports(&mut self, problem: &Problem) -> Result<(), StepperError> {
-        let dimension = self.dimension;
-        let n_dofs = self.n_nodes * dimension;
+    /// Gives the forces, constraints and monitors of own nodes to the blocks that have these, in the order given.
+    fn set_forces_and_supports(&mut self, problem: &Problem, part: &Part) {
         // Block and local index of each node.
         let mut place = vec![(0u32, 0u32); self.n_nodes];
         for (b, block) in self.blocks.iter().enumerate() {
@@ -439,41 +387,34 @@ impl<T: Real> Tables<T> {
                 place[node] = (b as u32, local as u32);
             }
         }
-        let find = |dof: u64, what: &'static str| {
-            let (node, component) = ((dof / dimension as u64) as usize, (dof % dimension as u64) as usize);
-            match place.get(node) {
-                Some(&(b, local)) => Ok((b as usize, Dof { local: local as usize, node, component })),
-                None => Err(StepperError::Dof { what, dof, n_dofs }),
-            }
+        let dimension = self.dimension as u64;
+        let find = |dof: u64| {
+            let node = part.local_own((dof / dimension) as usize)?;
+            let (b, local) = place[node];
+            Some((b as usize, Dof { local: local as usize, node, component: (dof % dimension) as usize }))
         };
         let n_blocks = self.blocks.len();
         let mut forces = vec![Vec::new(); n_blocks];
         let mut constraints = vec![Vec::new(); n_blocks];
         let mut monitors = vec![Vec::new(); n_blocks];
-        let mut held = vec![false; n_dofs];
         for force in &problem.forces {
-            let (b, dof) = find(force.dof, "force")?;
-            if problem.lumped_mass[dof.node] == 0.0 {
-                return Err(StepperError::Massless { node: dof.node });
-            }
+            let Some((b, dof)) = find(force.dof) else { continue };
             forces[b].push(Force { dof, signal: force.signal as usize, value: force.value });
         }
         for constraint in &problem.constraints {
-            let (b, dof) = find(constraint.dof, "constraint")?;
-            if std::mem::replace(&mut held[constraint.dof as usize], true) {
-                return Err(StepperError::Twice { dof: constraint.dof });
-            }
-            let mass = problem.lumped_mass[dof.node];
+            let Some((b, dof)) = find(constraint.dof) else { continue };
+            let node = (constraint.dof / dimension) as usize;
+            let mass = problem.lumped_mass[node];
             constraints[b].push(Support {
                 dof,
                 signal: constraint.signal as usize,
                 value: constraint.value,
                 mass,
-                damping: mass * problem.damping_rate.get(dof.node).copied().unwrap_or(0.0),
+                damping: mass * problem.damping_rate.get(node).copied().unwrap_or(0.0),
             });
         }
         for (column, &dof) in problem.monitors.iter().enumerate() {
-            let (b, dof) = find(dof, "monitor")?;
+            let Some((b, dof)) = find(dof) else { continue };
             monitors[b].push(Monitor { dof, column });
         }
         for (b, block) in self.blocks.iter_mut().enumerate() {
@@ -490,7 +431,6 @@ impl<T: Real> Tables<T> {
             block.monitors = self.monitors.len()..self.monitors.len() + monitors[b].len();
             self.monitors.append(&mut monitors[b]);
         }
-        Ok(())
     }
 
     /// Bytes that one step must move at least: u and Δu read and written, positions, inertia, damping, connectivity, halo
@@ -511,47 +451,4 @@ impl<T: Real> Tables<T> {
             + if self.strips.is_some() { self.coordinates.len() * number } else { 0 };
         (state + boundary + constant) as u64
     }
-}
-
-/// Blocks that are laid out side by side.
-const WINDOW: usize = 128;
-
-pub(in crate::explicit) fn check_lengths(problem: &Problem, state: &State) -> Result<(), StepperError> {
-    let (mesh, blocks) = (&problem.mesh, &problem.blocks);
-    let n_nodes = mesh.n_nodes();
-    let n_dofs = n_nodes * mesh.dimension;
-    if !matches!(mesh.dimension, 2 | 3) {
-        return Err(StepperError::Length { what: "dimension", expected: 2, found: mesh.dimension });
-    }
-    check("coordinates", n_dofs, mesh.coordinates.len())?;
-    check("displacement", n_dofs, state.displacement.len())?;
-    check("increment", n_dofs, state.increment.len())?;
-    check("lumped mass", n_nodes, problem.lumped_mass.len())?;
-    check("nodes of the blocks", n_nodes, blocks.node_first.last().map_or(0, |&n| n as usize))?;
-    for b in 0..blocks.n_blocks() {
-        let own = blocks.own_nodes(b);
-        if blocks.halo(b).iter().any(|&node| node as usize >= n_nodes || own.contains(&(node as usize))) {
-            return Err(StepperError::Blocks { block: b, what: "a halo node is no node of another block" });
-        }
-    }
-    if !problem.damping_rate.is_empty() {
-        check("damping rate", n_nodes, problem.damping_rate.len())?;
-    }
-    if !problem.stiffness_factor.is_empty() {
-        check("stiffness factors", mesh.n_elements(), problem.stiffness_factor.len())?;
-    }
-    if !(problem.time_increment > 0.0 && problem.time_increment.is_finite()) {
-        return Err(StepperError::Increment { increment: problem.time_increment });
-    }
-    if let Some(&section) = blocks.run_section.iter().find(|&&s| s as usize >= problem.sections.len()) {
-        return Err(StepperError::Length {
-            what: "sections",
-            expected: section as usize + 1,
-            found: problem.sections.len(),
-        });
-    }
-    if let Some(&e) = blocks.elements.iter().find(|&&e| e as usize >= mesh.n_elements()) {
-        return Err(StepperError::Length { what: "elements", expected: e as usize + 1, found: mesh.n_elements() });
-    }
-    Ok(())
 }

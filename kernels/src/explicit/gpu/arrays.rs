@@ -103,8 +103,8 @@ pub(super) fn parameters<T: Real>(problem: &Problem, tables: &Tables<T>) -> Para
     use crate::device::Plain as _;
     Params {
         n_nodes: problem.mesh.n_nodes() as u64,
-        force_unit: tables.scale.force,
-        per_force_unit: 1.0 / tables.scale.force,
+        force_unit: tables.units.force,
+        per_force_unit: 1.0 / tables.units.force,
         per_time_increment: 1.0 / problem.time_increment,
         n_monitors: problem.monitors.len() as u32,
         n_materials: tables.materials.len() as u32,
@@ -134,7 +134,7 @@ pub(super) fn localise<T: Real>(
     let coordinates = Buffer::of(problem.mesh.coordinates)?;
     arena.uploaded += size_of_val(problem.mesh.coordinates) as u64;
     let at = coordinates.pointer();
-    let (length, quantum) = (tables.scale.length, tables.scale.quantum);
+    let (length, quantum) = (tables.units.length, tables.units.quantum);
     let (halo, outer, dimension) = (params.halo_nodes, params.outer_nodes, problem.mesh.dimension as u32);
     let n_tiles = tables.tiles.as_ref().map_or(0, |tiles| tiles.rows.len());
     // SAFETY: the arguments that the kernels take, in their order; the tables were checked when they were made.

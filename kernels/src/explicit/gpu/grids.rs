@@ -7,9 +7,9 @@ use pogo_formats::mesh::ElementKind;
 use rayon::prelude::*;
 
 use super::super::Problem;
-use super::super::cpu::scale::is_aligned;
 use super::laws::law;
 use super::layout::*;
+use crate::explicit::units::is_aligned;
 
 /// Slots of a plane, and threads of a thread block.
 const SLOTS: usize = super::layout::SLOTS as usize;

@@ -3,7 +3,7 @@
 use pogo_formats::mesh::ElementKind;
 
 use super::layout::*;
-use crate::explicit::cpu::scale::Scale;
+use crate::explicit::units::Units;
 
 /// The force law of an element kind, as `Colour::law` names it.
 pub(super) fn law(kind: ElementKind) -> u32 {
@@ -19,12 +19,12 @@ pub(super) fn law(kind: ElementKind) -> u32 {
 }
 
 /// Whether the opposite edges of a hexahedron are equal, on the grid that positions are rounded to.
-pub(super) fn is_parallelepiped(scale: &Scale, coordinates: &[f64], nodes: [usize; 8]) -> bool {
+pub(super) fn is_parallelepiped(units: &Units, coordinates: &[f64], nodes: [usize; 8]) -> bool {
     // Rounding to the grid is exact arithmetic from there on; without a grid, some digits of the coordinates are left.
-    let tolerance = if scale.quantum > 0.0 { 0.5 * scale.quantum } else { 1e-12 };
+    let tolerance = if units.quantum > 0.0 { 0.5 * units.quantum } else { 1e-12 };
     let position = |node: usize, i: usize| {
-        let x = coordinates[3 * nodes[node] + i] / scale.length;
-        if scale.quantum > 0.0 { (x / scale.quantum).round() * scale.quantum } else { x }
+        let x = coordinates[3 * nodes[node] + i] / units.length;
+        if units.quantum > 0.0 { (x / units.quantum).round() * units.quantum } else { x }
     };
     let edge = |from, to, i| position(to, i) - position(from, i);
     const EDGES: [[[usize; 2]; 4]; 3] =

@@ -26,12 +26,12 @@ mod layout;
 mod signals;
 mod tables;
 
-use super::{EnergySums, Problem, State, Stepper, StepperError};
+use super::{ElementStepper, EnergySums, Problem, StepperError};
 use crate::device::{
     Arena, Buffer, DeviceError, Gpu, Graph, Kernel, MemoryReport, Module, Slice, Stream, arguments, field,
 };
-use crate::dynamics::SignalTable;
 use crate::dynamics::signals::Signals;
+use crate::dynamics::{SignalTable, State, Stepper};
 use crate::simd::Real;
 use launches::Launches;
 use layout::{Params, WINDOW};
@@ -158,7 +158,7 @@ impl<T: Real> GpuStepper<T> {
     /// No driver or device, too little memory there (told before anything runs), blocks that do not fit a multiprocessor,
     /// or what [`CpuStepper::new`](super::CpuStepper::new) refuses.
     pub fn new(problem: &Problem, state: &State, signals: &Signals<'_>, options: GpuOptions) -> Result<Self, GpuError> {
-        super::cpu::tables::check_lengths(problem, state)?;
+        problem.check(state, problem.mesh.n_nodes())?;
         check_signals(problem, signals)?;
         let view = problem.device.as_ref().ok_or(DeviceError::NoTables)?;
         let gpu = Gpu::open(options.ordinal)?;
@@ -346,7 +346,9 @@ impl<T: Real> Stepper for GpuStepper<T> {
             damped_energy,
         })
     }
+}
 
+impl<T: Real> ElementStepper for GpuStepper<T> {
     fn internal_force(&mut self, displacement: &[f64]) -> Result<Vec<f64>, DeviceError> {
         assert_eq!(displacement.len(), self.n_dofs, "displacement has the wrong length");
         self.gpu.enter()?;

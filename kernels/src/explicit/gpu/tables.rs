@@ -8,11 +8,11 @@ use pogo_formats::explicit::block::{DeviceTables, DeviceView};
 use pogo_formats::mesh::ElementKind;
 use rayon::prelude::*;
 
-use super::super::cpu::scale::Scale;
 use super::super::{Problem, StepperError};
 use super::grids::{Launched, Role, Tiles};
 use super::laws::{is_parallelepiped, law};
 use super::layout::*;
+use crate::explicit::units::Units;
 use crate::simd::Real;
 
 /// Everything that the kernels read and the block file does not hold.
@@ -43,7 +43,7 @@ pub(super) struct Tables<T> {
     pub n_energy_rows: usize,
     /// Own, halo (in space: later) and outer nodes over all blocks.
     pub n_local: usize,
-    pub scale: Scale,
+    pub units: Units,
     /// Elements on joins are computed once.
     pub once: bool,
     /// Dynamic shared memory of a thread block, bytes: by fans one and two steps at a time, by colours.
@@ -110,7 +110,7 @@ struct Materials<T> {
 }
 
 impl<T: Real> Materials<T> {
-    fn new(problem: &Problem, device: &DeviceView, scale: &Scale) -> Result<Self, StepperError> {
+    fn new(problem: &Problem, device: &DeviceView, units: &Units) -> Result<Self, StepperError> {
         let mut out = Self { rows: Vec::with_capacity(device.material_kind.len()), coupled: false, isotropic: true };
         for (&kind, &section) in device.material_kind.iter().zip(device.material_section) {
             let kind = ElementKind::from_code(kind).ok_or(blocks_error(0, "a material of an unknown element kind"))?;
@@ -118,7 +118,7 @@ impl<T: Real> Materials<T> {
             if section >= problem.sections.len() {
                 return Err(blocks_error(0, "a material of a section that does not exist"));
             }
-            let material = scale.material(problem, kind, section);
+            let material = units.material(problem, kind, section);
             out.coupled |= !material.aligned;
             out.isotropic &= material.isotropic;
             out.rows.push(Material {
@@ -149,7 +149,7 @@ fn damping<T: Real>(problem: &Problem) -> [Vec<T>; 2] {
 }
 
 /// Whether all elements of each colour are parallelepipeds.
-fn find_parallelepipeds(problem: &Problem, device: &DeviceView, scale: &Scale) -> Vec<bool> {
+fn find_parallelepipeds(problem: &Problem, device: &DeviceView, units: &Units) -> Vec<bool> {
     let blocks = &problem.blocks;
     let of_block = |b: usize| {
         let (own, others) = (blocks.own_nodes(b), near_nodes(problem, device, b));
@@ -164,7 +164,7 @@ fn find_parallelepipeds(problem: &Problem, device: &DeviceView, scale: &Scale) -
             kind == Some(ElementKind::C3d8)
                 && device.coloured_connectivity[first..first + 8 * n].chunks_exact(8).all(|row| {
                     let nodes = || std::array::from_fn(|i| node(local_node(row[i])));
-                    row[0] == corner::ABSENT || is_parallelepiped(scale, problem.mesh.coordinates, nodes())
+                    row[0] == corner::ABSENT || is_parallelepiped(units, problem.mesh.coordinates, nodes())
                 })
         })
     };
@@ -172,9 +172,9 @@ fn find_parallelepipeds(problem: &Problem, device: &DeviceView, scale: &Scale) -
 }
 
 /// The colours, or in space the runs, of all blocks.
-fn colour_rows(problem: &Problem, device: &DeviceView, scale: &Scale) -> Result<Vec<Colour>, StepperError> {
+fn colour_rows(problem: &Problem, device: &DeviceView, units: &Units) -> Result<Vec<Colour>, StepperError> {
     let (blocks, in_space) = (&problem.blocks, problem.mesh.dimension == 3);
-    let parallelepipeds = find_parallelepipeds(problem, device, scale);
+    let parallelepipeds = find_parallelepipeds(problem, device, units);
     let pairs = device.material_kind.iter().copied().zip(device.material_section.iter().copied());
     let material_of: HashMap<(u8, u32), u32> = pairs.zip(0..).collect();
     let row = |(c, &run): (usize, &u32)| {
@@ -196,25 +196,25 @@ fn colour_rows(problem: &Problem, device: &DeviceView, scale: &Scale) -> Result<
 }
 
 impl<T: Real> Tables<T> {
-    /// The tables of a problem that [`check_lengths`](super::super::cpu::tables) has passed, for so many multiprocessors.
+    /// The tables of a problem that [`Problem::check`] has passed, for so many multiprocessors.
     pub fn new(problem: &Problem, device: &DeviceView, multiprocessors: u32) -> Result<Self, StepperError> {
         let (blocks, once) = (&problem.blocks, problem.mesh.dimension == 3);
         let fans = fan_blocks(problem, device)?;
         let two_steps = !device.halo_fan.is_empty() && fans.iter().all(|&fans| fans);
         let outer = |b: usize| outer_nodes(device, two_steps, b);
-        let by_node = Specials::new(problem)?;
+        let by_node = Specials::new(problem);
         let damped = |node: usize| problem.damping_rate.get(node).is_some_and(|&rate| rate != 0.0);
         let acts = |node: usize| by_node.has(node as u32) || damped(node);
         let tiles = Tiles::new(problem, device, &acts, size_of::<T>(), multiprocessors as usize);
         let n_tiles = tiles.as_ref().map_or(0, |tiles| tiles.rows.len());
-        let scale = Scale::reaching::<T>(problem, &outer, n_tiles, &|tile, visit| {
+        let units = Units::reaching::<T>(problem, &outer, n_tiles, &|tile, visit| {
             tiles.iter().for_each(|tiles| tiles.nodes(tile).for_each(&mut *visit));
         });
         let n_near = |b: usize| blocks.own_nodes(b).len() + near_nodes(problem, device, b).len();
         if let Some(b) = (0..blocks.n_blocks()).find(|&b| once && n_near(b) > MOST_LOCAL_NODES) {
             return Err(blocks_error(b, "more nodes than a device's tables can name"));
         }
-        let Materials { rows: materials, coupled, isotropic } = Materials::new(problem, device, &scale)?;
+        let Materials { rows: materials, coupled, isotropic } = Materials::new(problem, device, &units)?;
         let [decay, dissipation] = damping(problem);
         let mut tables = Self {
             blocks: Vec::with_capacity(blocks.n_blocks()),
@@ -224,18 +224,18 @@ impl<T: Real> Tables<T> {
             two_steps,
             coupled,
             isotropic,
-            colours: colour_rows(problem, device, &scale)?,
+            colours: colour_rows(problem, device, &units)?,
             materials,
             factors: Vec::new(),
             special_first: Vec::new(),
             specials: Vec::new(),
-            inertia: scale.inertia(problem)?,
+            inertia: units.inertia(problem)?,
             decay,
             dissipation,
             n_energy_rows: 0,
             n_local: 0,
             once,
-            scale,
+            units,
             shared: [0; 3],
             sources: Vec::new(),
             n_neighbours: 0,
@@ -406,7 +406,7 @@ impl<T: Real> Tables<T> {
 
         let mut of_boxes = Vec::new();
         for launch in tiles.launches.iter().filter(|launch| launch.law == law(ElementKind::C3d8)) {
-            let is_box = |nodes| is_parallelepiped(&self.scale, problem.mesh.coordinates, nodes);
+            let is_box = |nodes| is_parallelepiped(&self.units, problem.mesh.coordinates, nodes);
             let boxes = launch.tiles.par_iter().copied().filter(|&tile| tiles.elements(tile as usize).all(is_box));
             of_boxes.push(Launched { law: PARALLELEPIPED, material: launch.material, tiles: boxes.collect() });
         }
@@ -523,39 +523,25 @@ struct Specials {
 }
 
 impl Specials {
-    fn new(problem: &Problem) -> Result<Self, StepperError> {
+    fn new(problem: &Problem) -> Self {
         let dimension = problem.mesh.dimension;
-        let n_dofs = problem.mesh.n_nodes() * dimension;
-        let locate = |dof: u64, what: &'static str| {
-            if dof < n_dofs as u64 {
-                Ok((dof as usize / dimension, (dof as usize % dimension) as u32))
-            } else {
-                Err(StepperError::Dof { what, dof, n_dofs })
-            }
-        };
+        let locate = |dof: u64| (dof as usize / dimension, (dof as usize % dimension) as u32);
         let blank = Special { value: 0.0, mass: 0.0, damping: 0.0, kind: 0, component: 0, signal: 0, column: 0 };
         let mut sorted = Vec::new();
         for force in &problem.forces {
-            let (node, component) = locate(force.dof, "force")?;
-            if problem.lumped_mass[node] == 0.0 {
-                return Err(StepperError::Massless { node });
-            }
+            let (node, component) = locate(force.dof);
             let (value, signal) = (force.value, force.signal);
             sorted.push((node as u32, Special { kind: FORCE, component, value, signal, ..blank }));
         }
-        let mut held = vec![false; n_dofs];
         for constraint in &problem.constraints {
-            let (node, component) = locate(constraint.dof, "constraint")?;
-            if std::mem::replace(&mut held[constraint.dof as usize], true) {
-                return Err(StepperError::Twice { dof: constraint.dof });
-            }
+            let (node, component) = locate(constraint.dof);
             let mass = problem.lumped_mass[node];
             let damping = mass * problem.damping_rate.get(node).copied().unwrap_or(0.0);
             let (value, signal) = (constraint.value, constraint.signal);
             sorted.push((node as u32, Special { kind: SUPPORT, component, value, signal, mass, damping, ..blank }));
         }
         for (column, &dof) in problem.monitors.iter().enumerate() {
-            let (node, component) = locate(dof, "monitor")?;
+            let (node, component) = locate(dof);
             let column = column as u32;
             sorted.push((node as u32, Special { kind: MONITOR, component, column, ..blank }));
         }
@@ -564,7 +550,7 @@ impl Specials {
         for &(node, _) in &sorted {
             marked[node as usize] = true;
         }
-        Ok(Self { sorted, marked })
+        Self { sorted, marked }
     }
 
     fn has(&self, node: u32) -> bool {

@@ -2,7 +2,7 @@
 
 use pogo_formats::explicit::block::corner::{ABSENT, BATCH, FLAG, TURNS, local_node, turn_of};
 use pogo_formats::explicit::block::ring::{ring_tetrahedra, shape};
-use pogo_formats::explicit::block::{BlocksView, DeviceTables, FanRecord, triangle_material};
+use pogo_formats::explicit::block::{BlocksView, DeviceTables, DeviceView, FanRecord, triangle_material};
 use pogo_tools::explicit::arrange::{ArrangeOptions, arrange};
 use pogo_tools::partition::{PartitionOptions, Partitioner, partition};
 
@@ -198,7 +198,7 @@ fn forces_by_colours_and_by_fans_are_those_of_the_step() {
         };
         let problem = Problem { device: Some(arranged.device.view()), ..case.problem() };
         let u = case.noise(1e-6);
-        let expected = CpuStepper::<f64>::new(&problem, &case.rest(), 1).unwrap().internal_force(&u);
+        let expected = CpuStepper::<f64>::new(&problem, &case.rest(), CpuOptions::new(1)).unwrap().internal_force(&u);
         let twin = Twin { problem: &problem, device: arranged.device.view(), displacement: &u };
         let error = difference(&twin.by_colours(), &expected);
         assert!(error < 1e-13, "{kind:?} by colours: {error:e}");

@@ -58,6 +58,7 @@ impl Arranged {
         };
         Problem {
             blocks: self.blocks.view(),
+            domain: Vec::new(),
             device: Some(self.device.view()),
             sections: self.sections.clone(),
             stiffness_factor: Vec::new(),
@@ -173,7 +174,7 @@ fn compare_forces<T: Real>(case: &Arranged, problem: &Problem, what: &str, toler
     let amplitudes = amplitudes(problem.time_increment);
     let signals = signals(&amplitudes, problem.time_increment);
     let run = |stepper: &mut dyn Stepper, cuts: &[usize]| run(stepper, &signals, cuts);
-    let cpu = run(&mut CpuStepper::<T>::new(problem, &start, 1).unwrap(), &[0, STEPS]);
+    let cpu = run(&mut CpuStepper::<T>::new(problem, &start, CpuOptions::new(1)).unwrap(), &[0, STEPS]);
     assert!(cpu.1.iter().any(|&u| u != 0.0) && cpu.0.external_work != 0.0);
     let stepper = |start: &State, steps: u32| {
         let mut stepper = GpuStepper::<T>::new(problem, start, &signals, GpuOptions::default()).unwrap();
@@ -214,8 +215,9 @@ fn compare_forces<T: Real>(case: &Arranged, problem: &Problem, what: &str, toler
         assert_eq!(rest.0.displacement, first.0.displacement, "{what}: from a checkpoint");
     }
     let mut gpu = stepper(&start, 0);
-    let force = Stepper::internal_force(&mut gpu, &start.displacement).unwrap();
-    let expected = CpuStepper::<f64>::new(problem, &start, 1).unwrap().internal_force(&start.displacement);
+    let force = ElementStepper::internal_force(&mut gpu, &start.displacement).unwrap();
+    let expected =
+        CpuStepper::<f64>::new(problem, &start, CpuOptions::new(1)).unwrap().internal_force(&start.displacement);
     let error = relative(&force, &expected);
     assert!(error <= of_forces, "{what}: internal force differs by {error:e}");
     let sums = gpu.energy_sums().unwrap().unwrap();
@@ -430,9 +432,10 @@ fn forces_where_nothing_acts() {
 
 fn forces<T: Real>(problem: &Problem, start: &State, tolerance: f64) {
     let signals = Signals::new(&[], problem.time_increment);
-    let expected = CpuStepper::<f64>::new(problem, start, 1).unwrap().internal_force(&start.displacement);
+    let expected =
+        CpuStepper::<f64>::new(problem, start, CpuOptions::new(1)).unwrap().internal_force(&start.displacement);
     let mut gpu = GpuStepper::<T>::new(problem, start, &signals, GpuOptions::default()).unwrap();
-    let force = Stepper::internal_force(&mut gpu, &start.displacement).unwrap();
+    let force = ElementStepper::internal_force(&mut gpu, &start.displacement).unwrap();
     let error = relative(&force, &expected);
     assert!(error <= tolerance, "internal force differs by {error:e}");
 }

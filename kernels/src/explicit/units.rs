@@ -3,16 +3,29 @@
 use pogo_formats::mesh::ElementKind;
 use rayon::prelude::*;
 
-use super::super::{Problem, StepperError};
-use super::tables::{Material, n_dummies};
-use crate::explicit::elements::{HOURGLASS_COEFFICIENT, hourglass_modulus, mass_change, plane_elasticity, thickness};
+use super::elements::{HOURGLASS_COEFFICIENT, hourglass_modulus, mass_change, plane_elasticity, thickness};
+use super::problem::{Problem, StepperError};
 use crate::simd::Real;
 
+/// Elasticity of one section for one kind, in the units of the tables.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Material<T> {
+    /// D, 6 × 6; in 2D its leading 3 × 3 holds the plane part times the thickness. In the unit of force, and times the
+    /// quadrature weight where that is no power of two.
+    pub elasticity: [T; 36],
+    /// κ without its geometric part.
+    pub hourglass: T,
+    /// No coupling between normal and shear strains, nor among the shears.
+    pub aligned: bool,
+    /// In the plane: D11 = D22 = D12 + 2 D66, D66 is positive, and aligned.
+    pub isotropic: bool,
+}
+
 /// Units and rounding of the block-local coordinates.
-pub(in crate::explicit) struct Scale {
+pub(super) struct Units {
     /// Power of two near the element size, m.
     pub length: f64,
-    /// Grid on which all blocks round their positions, in `length`s: every block sees the same geometry. 0: none.
+    /// Grid on which all blocks round their positions, in multiples of `length`: every block sees the same geometry. 0: none.
     pub quantum: f64,
     /// Unit of force, N.
     pub force: f64,
@@ -53,7 +66,7 @@ fn force_unit<T: Real>(materials: &[Material<f64>]) -> f64 {
         .0
 }
 
-impl Scale {
+impl Units {
     /// Without a grid: for edges that are each rounded by themselves.
     pub fn exact<T: Real>(problem: &Problem) -> Self {
         Self::of::<T>(problem, 0, &|_, _| {})
@@ -148,27 +161,6 @@ impl Scale {
         problem.lumped_mass.iter().enumerate().map(one).collect()
     }
 
-    /// Appends the positions of the nodes relative to the middle of their box, then the dummies.
-    pub fn add_coordinates<T: Real>(
-        &self,
-        coordinates: &[f64],
-        dimension: usize,
-        nodes: impl Iterator<Item = usize> + Clone,
-        out: &mut Vec<T>,
-    ) {
-        let [low, high] = bounds(coordinates, dimension, nodes.clone());
-        let round = |x: f64| if self.quantum > 0.0 { (x / self.quantum).round() * self.quantum } else { x };
-        let origin: [f64; 3] = std::array::from_fn(|i| round(0.5 * (low[i] + high[i]) / self.length));
-        for node in nodes {
-            for i in 0..dimension {
-                out.push(T::from_f64(round(coordinates[node * dimension + i] / self.length) - origin[i]));
-            }
-        }
-        for corner in &crate::explicit::elements::CORNERS[..n_dummies(dimension)] {
-            out.extend(corner[..dimension].iter().map(|&x| T::from_f64(0.5 * x)));
-        }
-    }
-
     /// D of a section for a kind; ∫ Bᵀ D B dV scales with length^(dimension − 2).
     pub fn material(&self, problem: &Problem, kind: ElementKind, section: usize) -> Material<f64> {
         let section = &problem.sections[section];
@@ -207,7 +199,8 @@ pub fn is_aligned(d: &[f64; 36]) -> bool {
     (0..6).all(|i| (0..6).all(|j| i == j || (i < 3 && j < 3) || d[6 * i + j] == 0.0))
 }
 
-fn bounds(coordinates: &[f64], dimension: usize, nodes: impl Iterator<Item = usize>) -> [[f64; 3]; 2] {
+/// The box round some nodes, [low, high].
+pub(super) fn bounds(coordinates: &[f64], dimension: usize, nodes: impl Iterator<Item = usize>) -> [[f64; 3]; 2] {
     let (mut low, mut high) = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
     nodes.for_each(|node| widen(&mut low, &mut high, &coordinates[node * dimension..], dimension));
     [low, high]

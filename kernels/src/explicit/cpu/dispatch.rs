@@ -1,0 +1,161 @@
+//! The parts of a step, compiled for each instruction set.
+
+use super::block::Run;
+use super::forces::{self, Batches};
+use super::law::Law;
+use super::plane::{self, Quadrilateral, ReducedQuadrilateral, Triangle};
+use super::solid::{Hexahedron, ReducedHexahedron, Tetrahedron, Wedge};
+use super::step::{self, Arrays, Signals};
+use super::tables::{Block, Tables};
+use crate::simd::{InstructionSet, Kernel, Level, Real};
+
+/// Prepares a block; see [`step::open_block`].
+struct OpenBlock<'a, T> {
+    tables: &'a Tables<T>,
+    block: &'a Block,
+    displacement: *mut T,
+    boundary: *const T,
+    records: *mut T,
+    forces: *mut T,
+}
+
+impl<T: Real> Kernel for OpenBlock<'_, T> {
+    type Output = *const T;
+    #[inline(always)]
+    fn run<I: InstructionSet>(self) -> *const T {
+        let Self { tables, block, displacement, boundary, records, forces } = self;
+        // SAFETY: the promise of `block_forces`.
+        unsafe { step::open_block(tables, block, displacement, boundary, records, forces) }
+    }
+}
+
+/// Adds f_int of a run. `LAW` is a [`Law`]; `SPECIAL`: of strips, the material is isotropic, of others, it does not couple
+/// shear with the rest. Where the stress is a small part of the work, one form serves all materials.
+struct AddForces<'a, T, const LAW: usize, const SPECIAL: bool> {
+    batches: &'a Batches<'a, T>,
+    records: *const T,
+    forces: *mut T,
+}
+
+impl<T: Real, const LAW: usize, const SPECIAL: bool> Kernel for AddForces<'_, T, LAW, SPECIAL> {
+    type Output = ();
+    #[inline(always)]
+    fn run<I: InstructionSet>(self) {
+        type V<I, T> = <I as InstructionSet>::Narrow<T>;
+        let Self { batches, records, forces: out } = self;
+        // SAFETY: the promise of `add_forces` below.
+        unsafe {
+            match Law::ALL[LAW] {
+                Law::Triangle => forces::add_forces::<V<I, T>, 2, 2, Triangle<V<I, T>, SPECIAL>>(batches, records, out),
+                Law::Strip => plane::add_strips::<V<I, T>, SPECIAL, false>(batches, records, out),
+                Law::EdgeStrip => plane::add_strips::<V<I, T>, SPECIAL, true>(batches, records, out),
+                Law::Quadrilateral => {
+                    forces::add_forces::<V<I, T>, 2, 3, Quadrilateral<V<I, T>, SPECIAL>>(batches, records, out)
+                }
+                Law::ReducedQuadrilateral => {
+                    forces::add_forces::<V<I, T>, 2, 3, ReducedQuadrilateral<V<I, T>>>(batches, records, out)
+                }
+                Law::Tetrahedron => {
+                    forces::add_forces::<V<I, T>, 3, 3, Tetrahedron<V<I, T>, SPECIAL>>(batches, records, out)
+                }
+                Law::Wedge => forces::add_forces::<V<I, T>, 3, 5, Wedge<V<I, T>>>(batches, records, out),
+                Law::Hexahedron => {
+                    forces::add_forces::<V<I, T>, 3, 7, Hexahedron<V<I, T>, SPECIAL>>(batches, records, out)
+                }
+                Law::ReducedHexahedron => {
+                    forces::add_forces::<V<I, T>, 3, 7, ReducedHexahedron<V<I, T>>>(batches, records, out)
+                }
+            }
+        }
+    }
+}
+
+/// Adds f_int of a run's batches.
+///
+/// # Safety
+/// As for [`forces::add_forces`].
+pub(super) unsafe fn add_forces<T: Real>(
+    level: Level,
+    law: Law,
+    batches: &Batches<T>,
+    records: *const T,
+    forces: *mut T,
+) {
+    macro_rules! add {
+        ($law:ident, $special:expr) => {
+            level.run(AddForces::<T, { Law::$law as usize }, { $special }> { batches, records, forces })
+        };
+        ($law:ident) => {
+            if batches.material.aligned { add!($law, true) } else { add!($law, false) }
+        };
+    }
+    match law {
+        Law::Triangle => add!(Triangle),
+        Law::Strip if batches.material.isotropic => add!(Strip, true),
+        Law::Strip => add!(Strip, false),
+        Law::EdgeStrip if batches.material.isotropic => add!(EdgeStrip, true),
+        Law::EdgeStrip => add!(EdgeStrip, false),
+        Law::Quadrilateral => add!(Quadrilateral),
+        Law::ReducedQuadrilateral => add!(ReducedQuadrilateral, false),
+        Law::Tetrahedron => add!(Tetrahedron),
+        Law::Wedge => add!(Wedge, false),
+        Law::Hexahedron => add!(Hexahedron),
+        Law::ReducedHexahedron => add!(ReducedHexahedron, false),
+    }
+}
+
+/// Moves the nodes of a block; see [`step::update_block`].
+pub(super) struct UpdateBlock<'a, T> {
+    pub tables: &'a Tables<T>,
+    pub block: &'a Block,
+    pub arrays: &'a Arrays<T>,
+    pub signals: Signals<'a>,
+    pub saved: &'a mut [[T; 2]],
+    pub forces: *mut T,
+}
+
+impl<T: Real> Kernel for UpdateBlock<'_, T> {
+    type Output = ();
+    #[inline(always)]
+    fn run<I: InstructionSet>(self) {
+        let Self { tables, block, arrays, signals, saved, forces } = self;
+        // SAFETY: the caller's promise, where it is made.
+        unsafe { step::update_block::<I::Narrow<T>>(tables, block, arrays, signals, saved, forces) }
+    }
+}
+
+/// f_int of one block into `forces`, (n_local, force stride), while the memory of the block after it is asked for.
+///
+/// # Safety
+/// The pointers must hold the rows that the tables name. In the plane nobody else may touch the block's rows of
+/// `displacement`.
+pub(super) unsafe fn block_forces<T: Real>(
+    level: Level,
+    tables: &Tables<T>,
+    [block, next]: [&Block; 2],
+    displacement: *mut T,
+    boundary: *const T,
+    records: &mut [T],
+    forces: *mut T,
+) {
+    let records = records.as_mut_ptr();
+    let records = level.run(OpenBlock { tables, block, displacement, boundary, records, forces });
+    let runs = &tables.runs[block.runs.clone()];
+    let [positions, mut positions_ahead] =
+        [block, next].map(|block| tables.coordinates.as_ptr().wrapping_add(2 * block.first_row));
+    let batches = |run: &Run| run.offsets.len() / (run.law.n_nodes() * tables.lanes);
+    let record = tables.state_stride();
+    let mut ahead = displacement.cast_const().wrapping_add(next.first_row * record);
+    let step = (next.n_local(tables.dimension) * record * size_of::<T>())
+        .div_ceil(runs.iter().map(batches).sum::<usize>().max(1));
+    for run in runs {
+        let material = &tables.materials[run.material];
+        let offsets = &tables.offsets[run.offsets.clone()];
+        let factors = &tables.factors[run.factors.clone()];
+        let rows = Batches { offsets, factors, positions, material, ahead: (ahead, step), positions_ahead };
+        // SAFETY: the caller's promise; offsets were checked when the tables were made.
+        unsafe { add_forces(level, run.law, &rows, records, forces) };
+        positions_ahead = positions_ahead.wrapping_byte_add(batches(run) * step);
+        ahead = ahead.wrapping_byte_add(batches(run) * step);
+    }
+}
