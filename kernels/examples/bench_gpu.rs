@@ -12,18 +12,15 @@
 use std::io::Write;
 use std::time::Instant;
 
-use pogo_formats::explicit::Lumping;
 use pogo_formats::mesh::ElementKind;
 use pogo_kernels::device::copy_bandwidth;
 use pogo_kernels::dynamics::signals::{Signal, Signals};
-use pogo_kernels::dynamics::{NodalForce, SignalTable};
-use pogo_kernels::dynamics::{State, Stepper};
-use pogo_kernels::explicit::elements::{lumped_mass, stable_increment};
+use pogo_kernels::dynamics::{SignalTable, Stepper};
 use pogo_kernels::explicit::{GpuOptions, GpuReport, GpuStepper, Problem};
 use pogo_kernels::simd::Real;
 use pogo_tools::explicit::arrange::{ArrangeOptions, arrange};
 use pogo_tools::partition::{PartitionOptions, Partitioner, partition};
-use support::{box_mesh, isotropic, section};
+use support::{box_mesh, steel};
 
 mod support;
 
@@ -77,31 +74,11 @@ fn one(
         let device = &mut arranged.device;
         (device.grid_size, device.grid_material, device.grid_places) = Default::default();
     }
-    let (mesh, blocks) = (&arranged.mesh, &arranged.blocks);
-    let sections = vec![section(isotropic(210e9, 0.3))];
-    let view = mesh.view();
-    let mass = lumped_mass(&view, &sections, Lumping::RowSum)?;
-    let stable = stable_increment(&view, &sections, &[], &mass)?;
-    let n = mesh.n_nodes();
-    let problem = Problem {
-        mesh: view,
-        blocks: blocks.view(),
-        domain: Vec::new(),
-        device: Some(arranged.device.view()),
-        sections,
-        stiffness_factor: Vec::new(),
-        lumped_mass: mass,
-        damping_rate: Vec::new(),
-        time_increment: 0.8 * stable.increment,
-        forces: vec![NodalForce { dof: (n / 2 * d) as u64, signal: 0, value: 1.0 }],
-        constraints: Vec::new(),
-        monitors: Vec::new(),
-    };
+    let (blocks, n) = (&arranged.blocks, arranged.mesh.n_nodes());
+    let (problem, state) = steel(arranged.mesh.view(), blocks.view())?;
+    let problem = Problem { device: Some(arranged.device.view()), ..problem };
     let mut signals = Signals::new(&[], problem.time_increment);
     signals.column(Signal::Value(None));
-    let displacement =
-        (0..n * d).map(|i| 1e-8 * (0.01 * mesh.coordinates[i / d * d] / 1e-4 + i as f64 % d as f64).sin()).collect();
-    let state = State { displacement, increment: vec![0.0; n * d], ..State::default() };
     let halo = blocks.halo_nodes.len() as f64 / n as f64;
     writeln!(
         out,

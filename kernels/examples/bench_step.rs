@@ -5,26 +5,23 @@
 //! cargo run --release -p pogo-kernels --example bench_step -- MESH.blk - [THREADS=2] [f32|f64]
 //! ```
 //!
-//! A jittered box of the given kind, or the mesh and blocks of a block file as if all of it were steel, is stepped some hundred times, in repeats; printed are the median and the best of
-//! the repeats, the processor time a node-step, the bytes that a step must move, the copy bandwidth measured in the
-//! same run, and the share of that floor which is reached; for triangles and most solids also the time that the instructions of
-//! the inner loop need, and which of the two binds.
+//! A jittered box of the given kind, or the mesh and blocks of a block file as if all of it were steel, is stepped some
+//! hundred times, in repeats. Printed are the median and the best of the repeats, the processor time of a node-step, the
+//! bytes that a step must move, the copy bandwidth measured in the same run, and the share of that limit which is reached.
+//! For triangles and most solids the time that the instructions of the inner loop need follows, and which of the two limits.
 
 use std::io::Write;
 use std::time::Instant;
 
 use pogo_formats::explicit::Explicit;
-use pogo_formats::explicit::Lumping;
 use pogo_formats::explicit::block::BlocksView;
-use pogo_formats::mesh::ElementKind;
-use pogo_formats::mesh::MeshView;
+use pogo_formats::mesh::{ElementKind, ElementLaw, MeshView};
 use pogo_formats::physics::BlockFile;
-use pogo_kernels::dynamics::State;
-use pogo_kernels::dynamics::{NodalForce, SignalTable};
-use pogo_kernels::explicit::elements::{lumped_mass, stable_increment};
-use pogo_kernels::explicit::{CpuOptions, CpuStepper, Problem};
+use pogo_kernels::dynamics::{SignalTable, Stepper};
+use pogo_kernels::explicit::elements::stable_increment;
+use pogo_kernels::explicit::{CpuOptions, CpuStepper};
 use pogo_kernels::simd::Real;
-use support::{box_blocks, box_mesh, isotropic, section};
+use support::{box_blocks, box_mesh, steel};
 
 mod support;
 
@@ -50,11 +47,11 @@ const SECONDS: f64 = 8.0;
 /// The width of the front end binds for all. Steps also update nodes and copy records, which is not counted, nor is any
 /// wait for data.
 fn cycles(kind: ElementKind) -> Option<[f64; 2]> {
-    let instructions = match kind {
-        ElementKind::Cpe3 | ElementKind::Cps3 => [65.0, 91.0],
-        ElementKind::C3d4 => [360.0, 504.0],
-        ElementKind::C3d8 => [3029.0, 3497.0],
-        ElementKind::C3d8r => [1682.0, 2139.0],
+    let instructions = match kind.law() {
+        ElementLaw::Triangle => [65.0, 91.0],
+        ElementLaw::Tetrahedron => [360.0, 504.0],
+        ElementLaw::Hexahedron => [3029.0, 3497.0],
+        ElementLaw::ReducedHexahedron => [1682.0, 2139.0],
         _ => return None,
     };
     Some([instructions[0] / 6.0 / 4.0, instructions[1] / 6.0 / 8.0])
@@ -68,7 +65,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let first = argument(0, "CPE3");
     if first.ends_with(".blk") {
         let file = BlockFile::<Explicit>::open(first.as_ref())?;
-        return bench(&file.mesh(), file.blocks(), threads, single);
+        return bench(file.mesh(), file.blocks(), threads, single);
     }
     let kind = ElementKind::from_name(&first).ok_or("unknown element kind")?;
     let nodes: f64 = argument(1, "58000").parse()?;
@@ -78,65 +75,28 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let h = 1e-4;
     let mesh = box_mesh(kind, [cells; 3], h, 0.15);
     let (mesh, blocks) = box_blocks(&mesh, h * block_nodes.powf(1.0 / d as f64).round());
-    bench(&mesh.view(), blocks.view(), threads, single)
+    bench(mesh.view(), blocks.view(), threads, single)
 }
 
 /// Measures and prints.
-fn bench(view: &MeshView, blocks: BlocksView, threads: usize, single: bool) -> Result<(), Box<dyn std::error::Error>> {
-    let kind = view.groups.first().ok_or("no elements")?.kind;
-    let (d, mesh) = (view.dimension, view);
-    let n_sections = blocks.run_section.iter().max().map_or(1, |&last| last as usize + 1);
-    let sections = vec![section(isotropic(210e9, 0.3)); n_sections];
-    let mass = lumped_mass(view, &sections, Lumping::RowSum)?;
+fn bench(mesh: MeshView, blocks: BlocksView, threads: usize, single: bool) -> Result<(), Box<dyn std::error::Error>> {
+    let kind = mesh.groups.first().ok_or("no elements")?.kind;
+    let (problem, state) = steel(mesh, blocks)?;
     let (before, start) = (processor_seconds(), Instant::now());
-    let stable = stable_increment(view, &sections, &[], &mass)?;
-    let stable_seconds = start.elapsed().as_secs_f64();
-    writeln!(
-        std::io::stdout(),
-        "stable increment of {} elements: {stable_seconds:.2} s, {:.3} µs CPU each",
-        mesh.n_elements(),
-        1e6 * (processor_seconds() - before) / mesh.n_elements() as f64
-    )?;
-    let n = mesh.n_nodes();
-    let problem = Problem {
-        mesh: view.clone(),
-        blocks,
-        domain: Vec::new(),
-        device: None,
-        sections,
-        stiffness_factor: Vec::new(),
-        lumped_mass: mass,
-        damping_rate: Vec::new(),
-        time_increment: 0.8 * stable.increment,
-        forces: vec![NodalForce { dof: (n / 2 * d) as u64, signal: 0, value: 1.0 }],
-        constraints: Vec::new(),
-        monitors: Vec::new(),
-    };
-    // A smooth field everywhere: no denormal numbers, as in a run that has gone on for a while.
-    let [low, high] = [f64::min, f64::max].map(|f| mesh.coordinates.iter().copied().fold(mesh.coordinates[0], f));
-    let wave = |i: usize| 1e-8 * (3.0 * mesh.coordinates[i / d * d] / (high - low) + i as f64 % d as f64).sin();
-    let displacement = (0..n * d).map(wave).collect();
-    let state = State { displacement, increment: vec![0.0; n * d], ..State::default() };
-    let bandwidth = copy_bandwidth(threads);
+    stable_increment(&problem.mesh, &problem.sections, &[], &problem.lumped_mass)?;
     let mut out = std::io::stdout();
-    let (memory, spent, elements) = if single {
-        report(
-            &mut out,
-            kind,
-            CpuStepper::<f32>::new(&problem, &state, CpuOptions::new(threads))?,
-            n,
-            threads,
-            bandwidth,
-        )?
-    } else {
-        report(
-            &mut out,
-            kind,
-            CpuStepper::<f64>::new(&problem, &state, CpuOptions::new(threads))?,
-            n,
-            threads,
-            bandwidth,
-        )?
+    writeln!(
+        out,
+        "stable increment of {} elements: {:.2} s, {:.3} µs CPU each",
+        problem.mesh.n_elements(),
+        start.elapsed().as_secs_f64(),
+        1e6 * (processor_seconds() - before) / problem.mesh.n_elements() as f64
+    )?;
+    let (n, options) = (problem.mesh.n_nodes(), CpuOptions::new(threads));
+    let bandwidth = copy_bandwidth(threads);
+    let (memory, spent, elements) = match single {
+        true => report(&mut out, kind, CpuStepper::<f32>::new(&problem, &state, options)?, n, threads, bandwidth)?,
+        false => report(&mut out, kind, CpuStepper::<f64>::new(&problem, &state, options)?, n, threads, bandwidth)?,
     };
     if let Some(cycles) = cycles(kind) {
         let clock = clock();
@@ -186,13 +146,13 @@ fn report<T: Real>(
     // Several waves over a mesh that does not fit the cache.
     let steps = (500_000 / n).clamp(48, 1000);
     let table = SignalTable { n_signals: 1, values: vec![1e-3; steps + 1] };
-    stepper.advance(steps, &table, &[], &mut Vec::new());
+    stepper.advance(steps, &table, &[], &mut Vec::new())?;
     let mut seconds = Vec::new();
     let mut processor = Vec::new();
     let all = Instant::now();
     while seconds.len() < REPEATS && all.elapsed().as_secs_f64() < SECONDS {
         let (before, start) = (processor_seconds(), Instant::now());
-        stepper.advance(steps, &table, &[], &mut Vec::new());
+        stepper.advance(steps, &table, &[], &mut Vec::new())?;
         seconds.push(start.elapsed().as_secs_f64());
         processor.push(processor_seconds() - before);
     }

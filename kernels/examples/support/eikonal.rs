@@ -2,6 +2,7 @@
 #![allow(dead_code)]
 
 use pogo_formats::eikonal::EikonalMesh;
+use pogo_formats::spring::build::spatial_order;
 
 /// Numbers in [−1, 1) that look random.
 pub fn noise(i: u64) -> f64 {
@@ -11,49 +12,22 @@ pub fn noise(i: u64) -> f64 {
     (x >> 11) as f64 / (1_u64 << 52) as f64 - 1.0
 }
 
-/// Bits of a number below 2²¹ moved to every third place.
-fn spread(x: u64) -> u64 {
-    let mut x = x & 0x1f_ffff;
-    x = (x | (x << 32)) & 0x001f_0000_0000_ffff;
-    x = (x | (x << 16)) & 0x001f_0000_ff00_00ff;
-    x = (x | (x << 8)) & 0x100f_00f0_0f00_f00f;
-    x = (x | (x << 4)) & 0x10c3_0c30_c30c_30c3;
-    (x | (x << 2)) & 0x1249_2492_4924_9249
-}
-
 /// A mesh in solver order: nodes in Morton order, elements by their lowest node.
 pub fn ordered<const N: usize>(points: &[[f64; 3]], elements: &[[u32; N]]) -> EikonalMesh {
-    let n = points.len();
-    let mut low = [f64::INFINITY; 3];
-    let mut high = [f64::NEG_INFINITY; 3];
-    for point in points {
-        for c in 0..3 {
-            low[c] = low[c].min(point[c]);
-            high[c] = high[c].max(point[c]);
-        }
-    }
-    let edge = (0..3).map(|c| high[c] - low[c]).fold(0.0, f64::max);
-    let key = |node: usize| {
-        (0..3)
-            .fold(0, |key, c| key | spread(((points[node][c] - low[c]) / edge * f64::from((1 << 21) - 1)) as u64) << c)
-    };
-    let mut order: Vec<(u64, u32)> = (0..n).map(|node| (key(node), node as u32)).collect();
-    order.sort_unstable();
-    let mut place = vec![0_u32; n];
-    order.iter().enumerate().for_each(|(new, &(_, old))| place[old as usize] = new as u32);
+    let (place, order) = spatial_order(points.as_flattened());
     let mut moved: Vec<([u32; N], u32)> =
         elements.iter().enumerate().map(|(e, nodes)| (nodes.map(|node| place[node as usize]), e as u32)).collect();
     moved.sort_by_key(|(nodes, e)| (nodes.iter().min().copied(), *e));
     let mut mesh = EikonalMesh {
         corners: N as u32,
-        coordinates: order.iter().flat_map(|&(_, old)| points[old as usize]).collect(),
+        coordinates: order.iter().flat_map(|&old| points[old as usize]).collect(),
         elements: moved.iter().flat_map(|(nodes, _)| *nodes).collect(),
-        original_node: order.iter().map(|&(_, old)| old).collect(),
+        original_node: order,
         original_element: moved.iter().map(|&(_, e)| e).collect(),
         class: vec![0; elements.len()],
         ..Default::default()
     };
-    mesh.connect(n);
+    mesh.connect(points.len());
     mesh
 }
 

@@ -1,9 +1,14 @@
-//! Boxes of any element kind, blocks by slabs, and steel: what tests and benchmarks of the kernels share.
+//! Boxes of any element kind, their blocks, and steel: what tests and benchmarks of the kernels share.
 #![allow(dead_code)]
 
-use pogo_formats::explicit::block::Blocks;
-use pogo_formats::mesh::{ElementGroup, ElementKind, Mesh};
-use pogo_kernels::explicit::elements::SectionProperties;
+use pogo_formats::explicit::Lumping;
+use pogo_formats::explicit::block::{Blocks, BlocksView};
+use pogo_formats::mesh::{ElementGroup, ElementKind, ElementShape, Mesh, MeshView};
+use pogo_kernels::dynamics::{NodalForce, State};
+use pogo_kernels::explicit::Problem;
+use pogo_kernels::explicit::elements::{ElementError, SectionProperties, lumped_mass, stable_increment};
+use pogo_tools::explicit::arrange::{ArrangeOptions, arrange};
+use pogo_tools::partition::Partition;
 
 /// A number in [−1, 1] from a counter.
 pub fn noise(i: u64) -> f64 {
@@ -37,8 +42,8 @@ pub fn box_mesh(kind: ElementKind, cells: [usize; 3], h: f64, jitter: f64) -> Me
         for j in 0..ny {
             for i in 0..nx {
                 let c = |a: usize, b: usize, d: usize| at(i + a, j + b, k + d);
-                match kind {
-                    ElementKind::Cpe3 | ElementKind::Cps3 => {
+                match kind.shape() {
+                    ElementShape::Triangle => {
                         let [p, q, r, s] = [c(0, 0, 0), c(1, 0, 0), c(1, 1, 0), c(0, 1, 0)];
                         if (i + j) % 2 == 0 {
                             connectivity.extend([p, q, r, p, r, s]);
@@ -46,7 +51,7 @@ pub fn box_mesh(kind: ElementKind, cells: [usize; 3], h: f64, jitter: f64) -> Me
                             connectivity.extend([p, q, s, q, r, s]);
                         }
                     }
-                    ElementKind::C3d4 => {
+                    ElementShape::Tetrahedron => {
                         // Kuhn's six along the diagonal 000 to 111: conforming between cells.
                         for (x, y) in [(0, 1), (1, 2), (2, 0), (1, 0), (2, 1), (0, 2)] {
                             let mut b = [0; 3];
@@ -59,19 +64,21 @@ pub fn box_mesh(kind: ElementKind, cells: [usize; 3], h: f64, jitter: f64) -> Me
                             connectivity.extend([c(0, 0, 0), p, q, c(1, 1, 1)]);
                         }
                     }
-                    ElementKind::C3d6 => {
+                    ElementShape::Wedge => {
                         for [x, y, z] in [[[0, 0], [1, 0], [1, 1]], [[0, 0], [1, 1], [0, 1]]] {
                             for d in 0..2 {
                                 connectivity.extend([x, y, z].map(|[a, b]| c(a, b, d)));
                             }
                         }
                     }
-                    ElementKind::C3d8 | ElementKind::C3d8r => {
+                    ElementShape::Hexahedron => {
                         for d in 0..2 {
                             connectivity.extend([c(0, 0, d), c(1, 0, d), c(1, 1, d), c(0, 1, d)]);
                         }
                     }
-                    _ => connectivity.extend([c(0, 0, 0), c(1, 0, 0), c(1, 1, 0), c(0, 1, 0)]),
+                    ElementShape::Quadrilateral => {
+                        connectivity.extend([c(0, 0, 0), c(1, 0, 0), c(1, 1, 0), c(0, 1, 0)])
+                    }
                 }
             }
         }
@@ -96,112 +103,46 @@ pub fn box_mesh(kind: ElementKind, cells: [usize; 3], h: f64, jitter: f64) -> Me
     }
 }
 
-/// Boxes with sides of `side` metres as blocks, with the nodes of the mesh renumbered to solver order.
+/// Boxes with sides of `side` metres as blocks, and the mesh in solver order.
 pub fn box_blocks(mesh: &Mesh, side: f64) -> (Mesh, Blocks) {
-    let d = mesh.dimension as usize;
-    let n = mesh.n_nodes();
-    let key = |node: usize| -> Vec<i64> {
-        (0..d).rev().map(|i| (mesh.coordinates[node * d + i] / side + 1e-9).floor() as i64).collect()
-    };
-    let mut keys: Vec<Vec<i64>> = (0..n).map(key).collect();
-    let mut distinct = keys.clone();
+    let box_of = |x: &[f64]| -> Vec<i64> { x.iter().rev().map(|x| (x / side + 1e-9).floor() as i64).collect() };
+    let boxes: Vec<Vec<i64>> = mesh.coordinates.chunks_exact(mesh.dimension as usize).map(box_of).collect();
+    let mut distinct = boxes.clone();
     distinct.sort();
     distinct.dedup();
-    let block_of: Vec<usize> =
-        keys.drain(..).map(|key| distinct.binary_search(&key).expect("a key is among the keys")).collect();
-    let n_blocks = distinct.len();
-    let elements: Vec<(ElementKind, u32, &[u32])> = mesh
-        .groups
-        .iter()
-        .flat_map(|g| {
-            g.connectivity.chunks_exact(g.kind.n_nodes()).zip(&g.section).map(|(nodes, &s)| (g.kind, s, nodes))
-        })
-        .collect();
-    let mut on_boundary = vec![false; n];
-    let mut members = vec![Vec::new(); n_blocks];
-    for (e, (_, _, nodes)) in elements.iter().enumerate() {
-        let mut touched: Vec<usize> = nodes.iter().map(|&node| block_of[node as usize]).collect();
-        touched.sort_unstable();
-        touched.dedup();
-        if touched.len() > 1 {
-            nodes.iter().for_each(|&node| on_boundary[node as usize] = true);
-        }
-        touched.into_iter().for_each(|b| members[b].push(e));
-    }
-    let mut order: Vec<usize> = (0..n).collect();
-    order.sort_by_key(|&node| (block_of[node], !on_boundary[node]));
-    let mut solver = vec![0u32; n];
-    order.iter().enumerate().for_each(|(new, &old)| solver[old] = new as u32);
-    let mut n_own = vec![0u32; n_blocks];
-    block_of.iter().for_each(|&b| n_own[b] += 1);
-    let mut out = mesh.clone();
-    for (new, &old) in order.iter().enumerate() {
-        out.coordinates[new * d..(new + 1) * d].copy_from_slice(&mesh.coordinates[old * d..(old + 1) * d]);
-        out.node_labels[new] = mesh.node_labels[old];
-    }
-    for group in &mut out.groups {
-        group.connectivity.iter_mut().for_each(|node| *node = solver[*node as usize]);
-    }
-    let mut blocks = Blocks {
-        capacity: 0,
-        node_first: vec![0],
-        n_boundary: Vec::new(),
-        halo_first: vec![0],
-        halo_nodes: Vec::new(),
-        run_first: vec![0],
-        run_kind: Vec::new(),
-        run_section: Vec::new(),
-        run_element_first: vec![0],
-        run_connectivity_first: vec![0],
-        elements: Vec::new(),
-        connectivity: Vec::new(),
+    let block = |key| distinct.binary_search(key).expect("a box is among the boxes") as u32;
+    let partition = Partition::new(&mesh.view(), boxes.iter().map(block).collect(), usize::from(u16::MAX));
+    let arranged = arrange(mesh.clone(), partition.expect("blocks of 16 bits"), &ArrangeOptions::default());
+    let arranged = arranged.expect("the partition is one of the mesh");
+    (arranged.mesh, arranged.blocks)
+}
+
+/// A mesh of steel at 0.8 of its stable increment, with a force of signal 0 on a node in the middle, and a state with a smooth
+/// field everywhere: no denormal numbers, as in a run that has gone on for a while.
+pub fn steel<'a>(mesh: MeshView<'a>, blocks: BlocksView<'a>) -> Result<(Problem<'a>, State), ElementError> {
+    let n_sections = blocks.run_section.iter().max().map_or(1, |&last| last as usize + 1);
+    let sections = vec![section(isotropic(210e9, 0.3)); n_sections];
+    let (d, n, x) = (mesh.dimension, mesh.n_nodes(), mesh.coordinates);
+    let lumped_mass = lumped_mass(&mesh, &sections, Lumping::RowSum)?;
+    let stable = stable_increment(&mesh, &sections, &[], &lumped_mass)?;
+    let [low, high] = [f64::min, f64::max].map(|f| x.iter().copied().fold(x[0], f));
+    let wave = |i: usize| 1e-8 * (3.0 * x[i / d * d] / (high - low) + i as f64 % d as f64).sin();
+    let state = State { displacement: (0..n * d).map(wave).collect(), increment: vec![0.0; n * d], ..State::default() };
+    let problem = Problem {
+        mesh,
+        blocks,
+        domain: Vec::new(),
+        device: None,
+        sections,
+        stiffness_factor: Vec::new(),
+        lumped_mass,
+        damping_rate: Vec::new(),
+        time_increment: 0.8 * stable.increment,
+        forces: vec![NodalForce { dof: (n / 2 * d) as u64, signal: 0, value: 1.0 }],
+        constraints: Vec::new(),
+        monitors: Vec::new(),
     };
-    for (b, members) in members.iter().enumerate() {
-        let first = blocks.node_first[b];
-        let n_own = n_own[b];
-        let last = first + n_own;
-        let range = first as usize..last as usize;
-        blocks.node_first.push(last);
-        blocks.n_boundary.push(range.filter(|&new| on_boundary[order[new]]).count() as u32);
-        let mut halo: Vec<u32> = members
-            .iter()
-            .flat_map(|&e| elements[e].2.iter().map(|&node| solver[node as usize]))
-            .filter(|node| !(first..last).contains(node))
-            .collect();
-        halo.sort_unstable();
-        halo.dedup();
-        let mut previous = None;
-        for &e in members {
-            let (kind, section, nodes) = elements[e];
-            if previous != Some((kind, section)) {
-                if previous.is_some() {
-                    blocks.run_element_first.push(blocks.elements.len() as u64);
-                    blocks.run_connectivity_first.push(blocks.connectivity.len() as u64);
-                }
-                blocks.run_kind.push(kind as u8);
-                blocks.run_section.push(section);
-                previous = Some((kind, section));
-            }
-            blocks.elements.push(e as u32);
-            for &node in nodes {
-                let node = solver[node as usize];
-                let local = if (first..last).contains(&node) {
-                    node - first
-                } else {
-                    n_own + halo.binary_search(&node).expect("gathered from the same elements") as u32
-                };
-                blocks.connectivity.push(local as u16);
-            }
-        }
-        if previous.is_some() {
-            blocks.run_element_first.push(blocks.elements.len() as u64);
-            blocks.run_connectivity_first.push(blocks.connectivity.len() as u64);
-        }
-        blocks.run_first.push(blocks.run_kind.len() as u32);
-        blocks.halo_nodes.extend(halo);
-        blocks.halo_first.push(blocks.halo_nodes.len() as u64);
-    }
-    (out, blocks)
+    Ok((problem, state))
 }
 
 /// Isotropic D, 6 × 6.
