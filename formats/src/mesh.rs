@@ -120,20 +120,12 @@ impl ElementKind {
 
     /// Space dimension, 2 or 3.
     pub const fn dimension(self) -> usize {
-        match self.shape() {
-            ElementShape::Triangle | ElementShape::Quadrilateral => 2,
-            ElementShape::Tetrahedron | ElementShape::Wedge | ElementShape::Hexahedron => 3,
-        }
+        self.shape().dimension()
     }
 
     /// Nodes an element.
     pub const fn n_nodes(self) -> usize {
-        match self.shape() {
-            ElementShape::Triangle => 3,
-            ElementShape::Quadrilateral | ElementShape::Tetrahedron => 4,
-            ElementShape::Wedge => 6,
-            ElementShape::Hexahedron => 8,
-        }
+        self.shape().n_nodes()
     }
 
     /// Cell type in VTK files. A VTK wedge has its first triangle's normal pointing outwards, which is C3D6 as it stands.
@@ -162,7 +154,38 @@ impl ElementKind {
     }
 }
 
+impl ElementShape {
+    /// Space dimension, 2 or 3.
+    pub const fn dimension(self) -> usize {
+        match self {
+            Self::Triangle | Self::Quadrilateral => 2,
+            Self::Tetrahedron | Self::Wedge | Self::Hexahedron => 3,
+        }
+    }
+
+    /// Nodes an element.
+    pub const fn n_nodes(self) -> usize {
+        match self {
+            Self::Triangle => 3,
+            Self::Quadrilateral | Self::Tetrahedron => 4,
+            Self::Wedge => 6,
+            Self::Hexahedron => 8,
+        }
+    }
+}
+
 impl ElementLaw {
+    /// Every law, in the order of its number.
+    pub const ALL: [Self; 7] = [
+        Self::Triangle,
+        Self::Quadrilateral,
+        Self::ReducedQuadrilateral,
+        Self::Tetrahedron,
+        Self::Wedge,
+        Self::Hexahedron,
+        Self::ReducedHexahedron,
+    ];
+
     /// The shape of the elements that have this law.
     pub const fn shape(self) -> ElementShape {
         match self {
@@ -326,7 +349,26 @@ pub fn user_label(instances: &[impl AsRef<str>], instance: u16, label: u32) -> S
     }
 }
 
-impl MeshView<'_> {
+impl<'a> MeshView<'a> {
+    /// The group of an element and the element's place in it; none beyond the last element.
+    pub fn group_of(&self, mut element: usize) -> Option<(&GroupView<'a>, usize)> {
+        for group in &self.groups {
+            if element < group.labels.len() {
+                return Some((group, element));
+            }
+            element -= group.labels.len();
+        }
+        None
+    }
+
+    /// How users know an element: `LABEL`, or `INSTANCE.LABEL` where there are instances.
+    pub fn element_name(&self, element: usize) -> String {
+        match self.group_of(element) {
+            Some((group, at)) => user_label(&self.instances, group.instance[at], group.labels[at]),
+            None => format!("#{element}"),
+        }
+    }
+
     /// Labels and instances of the nodes.
     pub fn node_names(&self) -> NodeNames<'_> {
         NodeNames { labels: self.node_labels, instance: self.node_instance, instances: &self.instances }

@@ -1,6 +1,6 @@
 //! Units in which the tables hold lengths and forces, and what they do about the rounding of single precision.
 
-use pogo_formats::mesh::ElementKind;
+use pogo_formats::mesh::{ElementKind, ElementShape};
 use rayon::prelude::*;
 
 use super::elements::{HOURGLASS_COEFFICIENT, hourglass_modulus, mass_change, plane_elasticity, thickness};
@@ -22,6 +22,7 @@ pub(crate) struct Material<T> {
 }
 
 /// Units and rounding of the block-local coordinates.
+#[derive(Default)]
 pub(super) struct Units {
     /// Power of two near the element size, m.
     pub length: f64,
@@ -151,7 +152,7 @@ impl Units {
             if !(mass >= 0.0 && mass.is_finite()) {
                 return Err(StepperError::Mass { node, mass });
             }
-            let rate = problem.damping_rate.get(node).copied().unwrap_or(0.0);
+            let rate = problem.damping_rate_of(node);
             if !(rate >= 0.0 && rate.is_finite()) {
                 return Err(StepperError::Damping { node, rate });
             }
@@ -165,8 +166,8 @@ impl Units {
     pub fn material(&self, problem: &Problem, kind: ElementKind, section: usize) -> Material<f64> {
         let section = &problem.sections[section];
         let thickness = thickness(kind, section.thickness);
-        let weight = match kind {
-            ElementKind::C3d4 | ElementKind::C3d6 => 1.0 / 6.0,
+        let weight = match kind.shape() {
+            ElementShape::Tetrahedron | ElementShape::Wedge => 1.0 / 6.0,
             _ => 1.0,
         };
         let unit = weight * thickness * self.length.powi(kind.dimension() as i32 - 2) / self.force;

@@ -10,16 +10,13 @@
 use std::collections::BTreeMap;
 
 use pogo_formats::explicit::ElementQuantity;
-use pogo_formats::mesh::{ElementKind, MeshView};
+use pogo_formats::mesh::MeshView;
 use pogo_formats::write::traces::{TraceColumn, TraceQuantity, Traces};
 use pogo_kernels::dynamics::NodalForce;
 use pogo_kernels::dynamics::signals::Signals;
-use pogo_kernels::explicit::elements::{
-    ElementError, ElementProbe, element_probes, element_stiffness, energy_density, mises, quadrature,
-};
+use pogo_kernels::explicit::elements::{ElementError, ElementProbe, element_probes, energy_density, mises};
 
-use super::assemble::Matter;
-use super::elements::Elements;
+use super::matter::Matter;
 use crate::run::conditions::Dofs;
 use crate::run::histories::{DerivedColumns, Record};
 
@@ -251,34 +248,21 @@ impl ElementColumns {
 /// The rows of K, sparse.
 fn rows(mesh: &MeshView<'_>, matter: &Matter, dofs: &[u64]) -> (Vec<usize>, Vec<u64>, Vec<f64>) {
     let mut rows: Vec<BTreeMap<u64, f64>> = vec![BTreeMap::new(); dofs.len()];
-    let dimension = mesh.dimension;
-    let rules = ElementKind::ALL.map(quadrature);
-    let elements = Elements::new(mesh);
-    // First row of each node that has one.
-    let mut touched = vec![false; mesh.n_nodes()];
-    for &dof in dofs {
-        touched[dof as usize / dimension] = true;
-    }
-    let n_elements = if dofs.is_empty() { 0 } else { mesh.n_elements() };
-    for index in 0..n_elements {
-        let Some(element) = elements.get(index) else { continue };
-        if !element.nodes.iter().any(|&node| touched[node as usize]) {
-            continue;
-        }
-        let section = &matter.sections[element.section];
-        let stiffness =
-            element_stiffness(element.kind, &rules[element.kind as usize], &elements.positions(element.nodes), section);
-        let factor = matter.stiffness_factor.get(index).copied().unwrap_or(1.0);
-        let element_dof =
-            |local: usize| u64::from(element.nodes[local / dimension]) * dimension as u64 + (local % dimension) as u64;
-        let width = element.nodes.len() * dimension;
-        for local_row in 0..width {
-            let Ok(row) = dofs.binary_search(&element_dof(local_row)) else { continue };
-            for local_column in 0..width {
-                *rows[row].entry(element_dof(local_column)).or_insert(0.0) +=
-                    factor * stiffness[local_row * width + local_column];
-            }
-        }
+    if !dofs.is_empty() {
+        let mut is_wanted = vec![false; mesh.coordinates.len()];
+        dofs.iter().for_each(|&dof| is_wanted[dof as usize] = true);
+        matter.visit_stiffness(
+            mesh,
+            |dof| is_wanted[dof],
+            |element_dofs, stiffness, factor| {
+                for (stiffness, &dof) in stiffness.chunks_exact(element_dofs.len()).zip(element_dofs) {
+                    let Ok(row) = dofs.binary_search(&(dof as u64)) else { continue };
+                    for (&column, value) in element_dofs.iter().zip(stiffness) {
+                        *rows[row].entry(column as u64).or_insert(0.0) += factor * value;
+                    }
+                }
+            },
+        );
     }
     let mut row_first = vec![0];
     let (mut columns, mut values) = (Vec::new(), Vec::new());

@@ -44,6 +44,16 @@ fn quadrilateral(points: [[f64; 3]; 4]) -> Vec<([f64; 3], f64)> {
     weights
 }
 
+/// Σ of some vectors.
+pub(super) fn sum<'a>(vectors: impl IntoIterator<Item = &'a [f64; 3]>) -> [f64; 3] {
+    vectors.into_iter().fold([0.0; 3], |sum, v| [sum[0] + v[0], sum[1] + v[1], sum[2] + v[2]])
+}
+
+/// Mean of some points.
+pub(super) fn centre(points: &[[f64; 3]]) -> [f64; 3] {
+    sum(points).map(|value| value / points.len() as f64)
+}
+
 /// a − b.
 pub(super) fn subtract(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
     [a[0] - b[0], a[1] - b[1], a[2] - b[2]]

@@ -7,7 +7,6 @@ use pogo_kernels::dynamics::Constraint;
 use pogo_kernels::dynamics::signals::{Signal, Signals};
 use pogo_kernels::explicit::elements::{self, ElementError, SectionProperties};
 
-use super::elements::Elements;
 use super::faces;
 use crate::run::conditions::{ConditionError, Dofs, ForceSum, Forces, is_absolute};
 
@@ -16,9 +15,13 @@ use crate::run::conditions::{ConditionError, Dofs, ForceSum, Forces, is_absolute
 pub(crate) enum LoadError {
     #[error(transparent)]
     Condition(#[from] ConditionError),
-    /// An element that cannot carry a body force.
     #[error(transparent)]
     Element(#[from] ElementError),
+    #[error("a load acts on node {label}, which has no mass: no element uses it")]
+    Massless {
+        /// The user's label.
+        label: String,
+    },
 }
 
 /// Nodal forces of all loads; those on `constraints` apart.
@@ -33,7 +36,7 @@ pub(super) fn forces(
     signals: &mut Signals<'_>,
 ) -> Result<Forces, LoadError> {
     let dofs = super::dofs(mesh);
-    let model = Model { mesh, setup, sections, elements: Elements::new(mesh), dofs };
+    let model = Model { mesh, setup, sections, dofs };
     let mut sum = ForceSum::new(dofs);
     for load in &setup.loads {
         let absolute = is_absolute(&setup.amplitudes, load.amplitude, &load.name)?;
@@ -49,7 +52,6 @@ struct Model<'a> {
     mesh: &'a MeshView<'a>,
     setup: &'a Setup,
     sections: &'a [SectionProperties],
-    elements: Elements<'a, 'a>,
     dofs: Dofs,
 }
 
@@ -89,19 +91,19 @@ impl Model<'_> {
         force: impl Fn([f64; 3], f64) -> [f64; 3],
         sum: &mut ForceSum,
     ) -> Result<(), ConditionError> {
-        let elements = &self.elements;
+        let mesh = self.mesh;
         for (face, &owner) in faces.iter().zip(owners) {
             let nodes = &face[..face.iter().position(|&node| node == u32::MAX).unwrap_or(face.len())];
             nodes.iter().try_for_each(|&node| self.dofs.check_node(name, node))?;
-            let element = elements.get(owner as usize).ok_or_else(|| ConditionError::beyond(name, "element", owner))?;
-            let thickness = self.setup.sections.get(element.section).map_or(1.0, |section| section.thickness);
-            let points: Vec<_> = nodes.iter().map(|&node| elements.position(node)).collect();
-            let weights = faces::weights(&points, self.mesh.dimension, thickness);
-            let inward =
-                faces::subtract(elements.centre(element.nodes.iter().copied()), elements.centre(nodes.iter().copied()));
-            let normal = weights
-                .iter()
-                .fold([0.0; 3], |sum, (normal, _)| [sum[0] + normal[0], sum[1] + normal[1], sum[2] + normal[2]]);
+            let (group, at) =
+                mesh.group_of(owner as usize).ok_or_else(|| ConditionError::beyond(name, "element", owner))?;
+            let section = self.setup.sections.get(group.section[at] as usize);
+            let of_element = group.connectivity.chunks_exact(group.kind.n_nodes()).nth(at).unwrap_or_default();
+            let [face_points, element_points] = [nodes, of_element].map(|nodes| elements::positions(mesh, nodes));
+            let points = &face_points[..nodes.len()];
+            let weights = faces::weights(points, mesh.dimension, section.map_or(1.0, |section| section.thickness));
+            let inward = faces::subtract(faces::centre(&element_points[..of_element.len()]), faces::centre(points));
+            let normal = faces::sum(weights.iter().map(|(normal, _)| normal));
             let sign = if faces::dot(normal, inward) < 0.0 { -1.0 } else { 1.0 };
             for (&node, (normal, area)) in nodes.iter().zip(weights) {
                 sum.add(node, signal, force(normal.map(|component| sign * component), area));
@@ -117,10 +119,10 @@ impl Model<'_> {
         for &member in members {
             *weight.get_mut(member as usize).ok_or_else(|| ConditionError::beyond(name, "element", member))? = 1.0;
         }
-        for (weight, section) in weight.iter_mut().zip(self.elements.sections()) {
+        for (weight, &section) in weight.iter_mut().zip(mesh.groups.iter().flat_map(|group| group.section)) {
             // Inertia may be scaled; gravity and body forces are not.
-            let section_density = sections.get(section).map_or(1.0, |section| section.density);
-            let mass_factor = setup.sections.get(section).map_or(1.0, |section| section.mass_factor);
+            let section_density = sections.get(section as usize).map_or(1.0, |section| section.density);
+            let mass_factor = setup.sections.get(section as usize).map_or(1.0, |section| section.mass_factor);
             *weight /= if gravity { mass_factor } else { section_density };
         }
         // Gravity moves every node by the same acceleration only if it is lumped like the inertia.

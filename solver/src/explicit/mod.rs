@@ -1,15 +1,15 @@
 //! Explicit elastodynamics: from a model to results in a folder.
 //!
 //! ```text
-//! run ─► assemble (elements, faces, loads) ─► Problem ─► kernels
+//! run ─► assemble (matter, loads, columns) ─► Problem ─► kernels
 //!     └► crate::run (time loop) ─► model (energy, columns), snapshots
 //! ```
 
 mod assemble;
 mod columns;
-mod elements;
 mod faces;
 mod loads;
+mod matter;
 mod model;
 mod resolution;
 mod run;

@@ -14,8 +14,8 @@ use pogo_kernels::dynamics::signals::Signals;
 use pogo_kernels::dynamics::{SignalTable, State};
 use pogo_kernels::explicit::{ElementStepper, EnergySums};
 
-use super::assemble::Matter;
 use super::columns::Columns;
+use super::matter::Matter;
 use super::resolution::coarse_signals;
 use super::snapshots::Frame;
 use crate::error::SolveError;

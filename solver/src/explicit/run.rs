@@ -11,8 +11,8 @@ use pogo_formats::write::summary::Ending;
 use pogo_kernels::explicit::Problem;
 use pogo_kernels::explicit::elements::StableIncrement;
 
-use super::assemble::{self, Assembled};
-use super::elements::{Elements, user_element_label};
+use super::assemble::{self, Actions, Assembled};
+use super::matter::Matter;
 use super::model::Model;
 use super::snapshots::{self, Fields};
 use super::stepper::{self, Engine};
@@ -40,31 +40,12 @@ pub(super) fn run(
     observer: &mut dyn Observer,
 ) -> Result<RunSummary, SolveError> {
     let began = Instant::now();
-    let (mesh, blocks) = (&file.mesh(), file.blocks());
+    let mesh = &file.mesh();
     let Assembled { matter, bound, clock, mut signals, actions, columns, mut histories } =
         assemble::assemble(mesh, setup, call)?;
-    let problem = Problem {
-        mesh: mesh.clone(),
-        blocks,
-        domain: Vec::new(),
-        device: Some(file.device()),
-        sections: matter.sections.clone(),
-        stiffness_factor: matter.stiffness_factor.clone(),
-        lumped_mass: matter.lumped_mass.clone(),
-        damping_rate: matter.damping_rate.clone(),
-        time_increment: clock.time_increment,
-        forces: actions.forces.free.clone(),
-        constraints: actions.constraints.clone(),
-        monitors: histories.monitors().to_vec(),
-    };
+    let problem = problem(file, &matter, &actions, clock, histories.monitors());
     let stable = check_stability(&problem, bound, call, observer)?;
-    let identity = Identity {
-        block_hash: call.block_file.hash.clone(),
-        precision: call.settings.precision.name(),
-        fingerprint: fingerprint(setup, clock.n_steps, clock.time_increment, &[]),
-        settings: "settings (--set, --time, --increment or --lumping)",
-        n_dofs: super::dofs(mesh).n(),
-    };
+    let identity = identity(mesh, setup, call, clock);
     let (state, energies) = run::start(call, &identity, &mut histories, || {
         Ok(assemble::initial_state(mesh, &matter, &actions, &mut signals, clock.time_increment))
     })?;
@@ -82,8 +63,8 @@ pub(super) fn run(
     observer.started(&Outlook {
         n_nodes: mesh.n_nodes() as u64,
         n_elements: mesh.n_elements() as u64,
-        n_blocks: blocks.n_blocks() as u64,
-        worst_element: user_element_label(mesh, bound.element),
+        n_blocks: file.blocks().n_blocks() as u64,
+        worst_element: mesh.element_name(bound.element),
         n_threads: engine.n_threads,
         words: ["node", "element"],
         ..plan.outlook(first_step)
@@ -112,6 +93,42 @@ pub(super) fn run(
     let summary = RunSummary::write(call.folder, summary, |s| (&s.ending, s.total_seconds, &s.warnings))?;
     observer.ended(&line);
     Ok(summary)
+}
+
+/// The run that a checkpoint belongs to.
+fn identity(mesh: &MeshView<'_>, setup: &Setup, call: &Call<'_>, clock: Clock) -> Identity {
+    Identity {
+        block_hash: call.block_file.hash.clone(),
+        precision: call.settings.precision.name(),
+        fingerprint: fingerprint(setup, clock.n_steps, clock.time_increment, &[]),
+        settings: "settings (--set, --time, --increment or --lumping)",
+        n_dofs: super::dofs(mesh).n(),
+    }
+}
+
+/// What the kernels step.
+fn problem<'a>(
+    file: &'a BlockFile<Explicit>,
+    matter: &Matter,
+    actions: &Actions,
+    clock: Clock,
+    monitors: &[u64],
+) -> Problem<'a> {
+    let Matter { sections, stiffness_factor, lumped_mass, damping_rate } = matter.clone();
+    Problem {
+        mesh: file.mesh(),
+        blocks: file.blocks(),
+        domain: Vec::new(),
+        device: Some(file.device()),
+        sections,
+        stiffness_factor,
+        lumped_mass,
+        damping_rate,
+        time_increment: clock.time_increment,
+        forces: actions.forces.free.clone(),
+        constraints: actions.constraints.clone(),
+        monitors: monitors.to_vec(),
+    }
 }
 
 /// What a summary says of the model and of the run's steps.
@@ -154,17 +171,17 @@ fn check_stability(
 ) -> Result<f64, SolveError> {
     let (increment, n_threads) = (problem.time_increment, call.settings.n_threads());
     let stable = stepper::stable_increment(problem, bound, n_threads);
-    let owner = format!("element {}", user_element_label(&problem.mesh, bound.element));
+    let owner = format!("element {}", problem.mesh.element_name(bound.element));
     run::check_stability(call, increment, stable, &owner, ", refine less there", observer)?;
     Ok(stable)
 }
 
 fn worst_element(mesh: &MeshView<'_>, bound: StableIncrement) -> Option<WorstElement> {
-    let element = Elements::new(mesh).get(bound.element)?;
+    let (group, at) = mesh.group_of(bound.element)?;
     Some(WorstElement {
-        label: element.label,
-        instance: mesh.instances.get(usize::from(element.instance)).copied().unwrap_or_default().into(),
-        kind: element.kind.name().into(),
+        label: group.labels[at],
+        instance: mesh.instances.get(usize::from(group.instance[at])).copied().unwrap_or_default().into(),
+        kind: group.kind.name().into(),
         stable_increment: bound.increment,
     })
 }

@@ -16,7 +16,8 @@ use pogo_kernels::dynamics::State;
 use pogo_kernels::dynamics::signals::Signals;
 use pogo_kernels::explicit::elements::{ElementFields, element_fields};
 
-use super::assemble::{Actions, Matter};
+use super::assemble::Actions;
+use super::matter::Matter;
 use crate::call::Call;
 use crate::error::SolveError;
 use crate::run::schedule::{self, Clock};

@@ -20,32 +20,19 @@ pub struct SectionProperties {
 
 /// What is wrong with a material or a section.
 #[derive(Debug, thiserror::Error, Clone, PartialEq)]
+#[allow(missing_docs)]
 pub enum MaterialError {
     /// D has a negative or zero eigenvalue, or a constant is not a number.
     #[error(
         "material {material}: its elastic constants are not positive definite: under some strain it would give energy \
          away; check their values, order and units (isotropic solids need E > 0 and −1 < ν < 0.5)"
     )]
-    NotPositiveDefinite {
-        /// Name.
-        material: String,
-    },
-    /// Density, thickness or a factor is not positive.
+    NotPositiveDefinite { material: String },
+    /// Density, thickness or a factor is not positive; `owner` is a material or a section.
     #[error("{owner}: {what} must be positive and finite, found {value}")]
-    NotPositive {
-        /// Material or section.
-        owner: String,
-        /// Quantity.
-        what: &'static str,
-        /// Value.
-        value: f64,
-    },
-    /// The orientation is no rotation.
+    NotPositive { owner: String, what: &'static str, value: f64 },
     #[error("section {section}: its orientation is not a set of orthogonal unit vectors")]
-    NotARotation {
-        /// Name.
-        section: String,
-    },
+    NotARotation { section: String },
 }
 
 /// Index pairs of the Voigt components.
@@ -95,7 +82,7 @@ pub fn section_properties(section: &Section, material: &Material) -> Result<Sect
 }
 
 /// D_global = Tᵀ D_material T, T the rotation of engineering strains for v_material = R v_global.
-pub fn global_elasticity(material: &[f64; 36], material_from_global: &[f64; 9]) -> [f64; 36] {
+pub(super) fn global_elasticity(material: &[f64; 36], material_from_global: &[f64; 9]) -> [f64; 36] {
     let r = |a: usize, i: usize| material_from_global[3 * a + i];
     let mut t = [[0.0; 6]; 6];
     for (row, &[a, b]) in VOIGT.iter().enumerate() {
@@ -125,7 +112,7 @@ pub fn global_elasticity(material: &[f64; 36], material_from_global: &[f64; 9]) 
 
 /// The plane part of D for (ε11, ε22, γ12), Pa, 3 × 3. Plane strain takes its rows and columns; plane stress condenses
 /// σ33 = σ13 = σ23 = 0: D_pp − D_pq D_qq⁻¹ D_qp, for any anisotropy.
-pub fn plane_elasticity(elasticity: &[f64; 36], plane_stress: bool) -> [[f64; 3]; 3] {
+pub(crate) fn plane_elasticity(elasticity: &[f64; 36], plane_stress: bool) -> [[f64; 3]; 3] {
     let d = |i: usize, j: usize| elasticity[6 * i + j];
     let p = IN_PLANE;
     let mut out = p.map(|i| p.map(|j| d(i, j)));

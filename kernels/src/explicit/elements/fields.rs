@@ -1,12 +1,11 @@
 //! Strain, stress and energy density at element centres.
 
-use pogo_formats::mesh::ElementKind;
 use pogo_formats::mesh::MeshView;
 
 use super::SectionProperties;
 use super::elasticity::{IN_PLANE, OUT_OF_PLANE, through_thickness};
-use super::shape::{QuadraturePoint, gradients};
-use super::{Element, ElementError, check_group, element, map_elements, quadrature};
+use super::shape::gradients;
+use super::{Element, ElementError, check_groups, element, map_elements, quadrature};
 
 /// Fields at element centres, Voigt order 11, 22, 33, 12, 13, 23, engineering shears, global axes; 2D too (plane strain
 /// has its σ33, plane stress its ε33).
@@ -121,20 +120,13 @@ pub fn element_probes(
     elements: &[u32],
 ) -> Result<Vec<ElementProbe>, ElementError> {
     let probes = Probes::new(sections, stiffness_factor);
-    let mut first = 0;
-    let mut firsts = Vec::with_capacity(mesh.groups.len());
     if !elements.is_empty() {
-        for group in &mesh.groups {
-            check_group(mesh, group, first, sections.len())?;
-            firsts.push(first);
-            first += group.labels.len();
-        }
+        check_groups(mesh, sections.len())?;
     }
     let probe = |&index: &u32| {
         let index = index as usize;
-        let group = firsts.partition_point(|&first| first <= index).checked_sub(1);
-        let group = group.filter(|_| index < first).ok_or(ElementError::Reference { element: index })?;
-        Ok(probes.probe(&element(mesh, &mesh.groups[group], firsts[group], index - firsts[group])))
+        let (group, at) = mesh.group_of(index).ok_or(ElementError::Reference { element: index })?;
+        Ok(probes.probe(&element(mesh, group, index - at, at)))
     };
     elements.iter().map(probe).collect()
 }
@@ -143,20 +135,19 @@ pub fn element_probes(
 struct Probes<'a> {
     sections: &'a [SectionProperties],
     stiffness_factor: &'a [f64],
-    rules: [Vec<QuadraturePoint>; ElementKind::ALL.len()],
     through: Vec<[[f64; 3]; 3]>,
 }
 
 impl<'a> Probes<'a> {
     fn new(sections: &'a [SectionProperties], stiffness_factor: &'a [f64]) -> Self {
         let through = sections.iter().map(|section| through_thickness(&section.elasticity)).collect();
-        Self { sections, stiffness_factor, rules: ElementKind::ALL.map(quadrature), through }
+        Self { sections, stiffness_factor, through }
     }
 
     fn probe(&self, element: &Element) -> ElementProbe {
         let mut volume = 0.0;
         let mut gradient = [[0.0; 3]; 8];
-        for point in &self.rules[element.kind as usize] {
+        for point in quadrature(element.kind) {
             let (dx, det) = gradients(point, element.kind, &element.positions);
             let dv = point.weight * det;
             volume += dv;

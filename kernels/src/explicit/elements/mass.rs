@@ -5,25 +5,20 @@ use pogo_formats::mesh::ElementKind;
 use pogo_formats::mesh::MeshView;
 
 use super::SectionProperties;
-use super::shape::{QuadraturePoint, jacobian};
-use super::{ElementError, collect_bad, is_reduced, map_elements, quadrature, sum_to_nodes, thickness};
+use super::shape::jacobian;
+use super::{ElementError, collect_bad, quadrature, sum_to_nodes, thickness};
 
 /// Masses that an element of unit density (and unit thickness) gives to its nodes; none where the element has no
 /// positive volume.
-pub(crate) fn nodal_volumes(
-    kind: ElementKind,
-    rule: &[QuadraturePoint],
-    x: &[[f64; 3]; 8],
-    lumping: Lumping,
-) -> Option<[f64; 8]> {
+pub(crate) fn nodal_volumes(kind: ElementKind, x: &[[f64; 3]; 8], lumping: Lumping) -> Option<[f64; 8]> {
     let n = kind.n_nodes();
     let mut volume = 0.0;
     let mut row_sum = [0.0; 8];
     let mut diagonal = [0.0; 8];
-    for point in rule {
+    for point in quadrature(kind) {
         let (_, det) = jacobian(point, kind, x);
         // A NaN must fail too.
-        if !(det > 0.0) && !is_reduced(kind) {
+        if !(det > 0.0) && !kind.is_reduced() {
             return None;
         }
         let dv = point.weight * det;
@@ -53,9 +48,8 @@ fn weighted_mass(
     lumping: Lumping,
     weight: impl Fn(usize) -> f64 + Sync,
 ) -> Result<Vec<f64>, ElementError> {
-    let rules = ElementKind::ALL.map(quadrature);
     let (mass, bad) = sum_to_nodes(mesh, sections.len(), |element| {
-        let volumes = nodal_volumes(element.kind, &rules[element.kind as usize], &element.positions, lumping)?;
+        let volumes = nodal_volumes(element.kind, &element.positions, lumping)?;
         let section = &sections[element.section];
         let density = section.density * thickness(element.kind, section.thickness) * weight(element.index);
         Some(volumes.map(|v| v * density))
@@ -84,10 +78,8 @@ pub(crate) fn mass_change(
     sections: &[SectionProperties],
     moved: impl Fn(f64) -> f64 + Sync,
 ) -> Option<Vec<f64>> {
-    let rules = ElementKind::ALL.map(quadrature);
     let (change, bad) = sum_to_nodes(mesh, sections.len(), |element| {
-        let rule = &rules[element.kind as usize];
-        let volumes = |x: &[[f64; 3]; 8]| nodal_volumes(element.kind, rule, x, Lumping::RowSum);
+        let volumes = |x: &[[f64; 3]; 8]| nodal_volumes(element.kind, x, Lumping::RowSum);
         let (before, after) = (volumes(&element.positions)?, volumes(&element.positions.map(|x| x.map(&moved)))?);
         let section = &sections[element.section];
         let density = section.density * thickness(element.kind, section.thickness);
@@ -122,31 +114,4 @@ pub fn nodal_damping(
         *rate = if mass > 0.0 { *rate / mass } else { 0.0 };
     }
     Ok(rate)
-}
-
-/// Volume of each element, m³, (n_elements,): area × thickness in 2D.
-///
-/// # Errors
-/// As [`lumped_mass`].
-pub fn element_volumes(mesh: &MeshView, sections: &[SectionProperties]) -> Result<Vec<f64>, ElementError> {
-    let rules = ElementKind::ALL.map(quadrature);
-    let volumes = map_elements(mesh, sections.len(), |element| {
-        nodal_volumes(element.kind, &rules[element.kind as usize], &element.positions, Lumping::Equal)
-            .map(|v| v.iter().sum::<f64>() * thickness(element.kind, sections[element.section].thickness))
-    })?;
-    collect_bad(volumes.iter().enumerate().filter(|(_, v)| v.is_none()).map(|(i, _)| i).collect())?;
-    Ok(volumes.into_iter().flatten().collect())
-}
-
-/// Mass of each element, kg, (n_elements,).
-///
-/// # Errors
-/// As [`lumped_mass`].
-pub fn element_masses(mesh: &MeshView, sections: &[SectionProperties]) -> Result<Vec<f64>, ElementError> {
-    let mut masses = element_volumes(mesh, sections)?;
-    let section = mesh.groups.iter().flat_map(|group| group.section);
-    for (mass, &section) in masses.iter_mut().zip(section) {
-        *mass *= sections[section as usize].density;
-    }
-    Ok(masses)
 }

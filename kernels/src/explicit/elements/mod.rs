@@ -11,60 +11,36 @@ mod stiffness;
 #[cfg(test)]
 mod tests;
 
-pub use elasticity::{MaterialError, SectionProperties, global_elasticity, plane_elasticity, section_properties};
+pub(crate) use elasticity::plane_elasticity;
+pub use elasticity::{MaterialError, SectionProperties, section_properties};
 pub use fields::{ElementFields, ElementProbe, element_fields, element_probes, energy_density, mises};
 pub(crate) use mass::mass_change;
-pub use mass::{element_masses, element_volumes, lumped_mass, nodal_damping};
-pub(crate) use shape::CORNERS;
-pub use shape::{QuadraturePoint, quadrature, shape_functions};
+pub use mass::{lumped_mass, nodal_damping};
+pub(crate) use shape::{CORNERS, quadrature};
 pub use stable::{RESOLUTION, StableIncrement, global_stable_increment, stable_increment};
-pub(crate) use stiffness::hourglass_modulus;
-pub use stiffness::{HOURGLASS_COEFFICIENT, element_stiffness, hourglass_vectors};
+pub use stiffness::element_stiffness;
+pub(crate) use stiffness::{HOURGLASS_COEFFICIENT, hourglass_modulus};
 
-use pogo_formats::mesh::ElementKind;
-use pogo_formats::mesh::{GroupView, MeshView};
+use pogo_formats::mesh::{ElementKind, GroupView, MeshView};
 use rayon::prelude::*;
 
 /// What is wrong with an element or with the tables beside it.
 #[derive(Debug, thiserror::Error, Clone, PartialEq)]
+#[allow(missing_docs)]
 pub enum ElementError {
-    /// Elements that are inside out, flat, or so distorted that a nodal mass is not positive.
+    /// Elements that are inside out, flat, or so distorted that a nodal mass is not positive; the indices of the first few.
     #[error(
         "{count} elements have no positive volume at an integration point or node (first: element index {first}); \
          check the order of their nodes and their shape"
     )]
-    NonPositiveVolume {
-        /// How many.
-        count: usize,
-        /// Element index of the first.
-        first: usize,
-        /// Element indices of the first few, at most 16.
-        elements: Vec<usize>,
-    },
-    /// An array has the wrong length.
+    NonPositiveVolume { count: usize, first: usize, elements: Vec<usize> },
     #[error("{what}: {found} entries where {expected} are needed")]
-    Length {
-        /// Which array.
-        what: &'static str,
-        /// Needed.
-        expected: usize,
-        /// Given.
-        found: usize,
-    },
+    Length { what: &'static str, expected: usize, found: usize },
     /// An element names a section or a node that is not there.
     #[error("element index {element} refers to a section or node that does not exist")]
-    Reference {
-        /// Element index.
-        element: usize,
-    },
-    /// Something that must be a positive number is not.
+    Reference { element: usize },
     #[error("{what} must be positive and finite, found {value}")]
-    NotPositive {
-        /// Which quantity.
-        what: &'static str,
-        /// What it is.
-        value: f64,
-    },
+    NotPositive { what: &'static str, value: f64 },
 }
 
 /// One element with its nodes' positions; rows beyond the element's own nodes are zero, as is z in 2D.
@@ -78,7 +54,7 @@ pub(crate) struct Element<'a> {
     pub positions: [[f64; 3]; 8],
 }
 
-/// Applies `each` to every element, in parallel, in fixed chunks; the results come back in element order.
+/// Applies `each` to every element, in parallel; the results come in element order.
 ///
 /// # Errors
 /// [`ElementError::Reference`] when a table points outside another.
@@ -87,43 +63,19 @@ pub(crate) fn map_elements<R: Send>(
     n_sections: usize,
     each: impl Fn(&Element) -> R + Sync,
 ) -> Result<Vec<R>, ElementError> {
-    let chunks = map_chunks(mesh, n_sections, |elements| {
-        let mut out = Vec::with_capacity(CHUNK);
-        elements(&mut |element| out.push(each(element)));
-        out
-    })?;
-    Ok(chunks.into_iter().flatten().collect())
-}
-
-/// Elements a chunk: fixed, so that results never depend on the number of threads.
-pub(crate) const CHUNK: usize = 2048;
-
-/// Applies `each` to fixed chunks of elements, in parallel; the argument runs a function over the chunk's elements.
-pub(crate) fn map_chunks<R: Send>(
-    mesh: &MeshView,
-    n_sections: usize,
-    each: impl Fn(&dyn Fn(&mut dyn FnMut(&Element))) -> R + Sync,
-) -> Result<Vec<R>, ElementError> {
-    let mut out = Vec::new();
+    check_groups(mesh, n_sections)?;
+    let mut out = Vec::with_capacity(mesh.n_elements());
     let mut first = 0;
     for group in &mesh.groups {
         let n = group.labels.len();
-        check_group(mesh, group, first, n_sections)?;
-        let chunks: Vec<R> = (0..n.div_ceil(CHUNK))
-            .into_par_iter()
-            .map(|chunk| {
-                each(&|visit| {
-                    for i in chunk * CHUNK..((chunk + 1) * CHUNK).min(n) {
-                        visit(&element(mesh, group, first, i));
-                    }
-                })
-            })
-            .collect();
-        out.extend(chunks);
+        out.par_extend((0..n).into_par_iter().with_min_len(CHUNK).map(|i| each(&element(mesh, group, first, i))));
         first += n;
     }
     Ok(out)
 }
+
+/// Elements that a thread takes at a time.
+pub(crate) const CHUNK: usize = 2048;
 
 /// Sums what every element gives to each of its nodes, in element order whatever the number of threads, (n_nodes,); and
 /// the elements that give nothing.
@@ -132,12 +84,12 @@ pub(crate) fn sum_to_nodes(
     n_sections: usize,
     each: impl Fn(&Element) -> Option<[f64; 8]> + Sync,
 ) -> Result<(Vec<f64>, Vec<usize>), ElementError> {
+    check_groups(mesh, n_sections)?;
     let mut sums = vec![0.0; mesh.n_nodes()];
     let mut bad = Vec::new();
     let mut first = 0;
     for group in &mesh.groups {
         let n_nodes = group.kind.n_nodes();
-        check_group(mesh, group, first, n_sections)?;
         // A window at a time: the shares of all elements together would take more memory than the mesh.
         let n = group.labels.len();
         let share_of = |i: usize| each(&element(mesh, group, first, i));
@@ -181,37 +133,39 @@ fn element<'a>(mesh: &MeshView, group: &GroupView<'a>, first: usize, i: usize) -
     }
 }
 
-/// Lengths and references of a group.
-fn check_group(mesh: &MeshView, group: &GroupView, first: usize, n_sections: usize) -> Result<(), ElementError> {
-    let n_nodes = group.kind.n_nodes();
-    let n = group.labels.len();
-    if group.connectivity.len() != n * n_nodes || group.section.len() != n {
-        return Err(ElementError::Length {
-            what: "connectivity of an element group",
-            expected: n * n_nodes,
-            found: group.connectivity.len(),
+/// Checks lengths and references of all groups.
+fn check_groups(mesh: &MeshView, n_sections: usize) -> Result<(), ElementError> {
+    let mut first = 0;
+    for group in &mesh.groups {
+        let (n, n_nodes) = (group.labels.len(), group.kind.n_nodes());
+        if group.connectivity.len() != n * n_nodes || group.section.len() != n {
+            return Err(ElementError::Length {
+                what: "connectivity of an element group",
+                expected: n * n_nodes,
+                found: group.connectivity.len(),
+            });
+        }
+        let total = mesh.coordinates.len() / mesh.dimension.max(1);
+        let bad = (0..n).into_par_iter().with_min_len(CHUNK).find_first(|&i| {
+            group.section[i] as usize >= n_sections
+                || group.connectivity[i * n_nodes..(i + 1) * n_nodes].iter().any(|&node| node as usize >= total)
         });
+        if let Some(i) = bad {
+            return Err(ElementError::Reference { element: first + i });
+        }
+        first += n;
     }
-    let total = mesh.coordinates.len() / mesh.dimension.max(1);
-    let bad = (0..n).into_par_iter().with_min_len(CHUNK).find_first(|&i| {
-        group.section[i] as usize >= n_sections
-            || group.connectivity[i * n_nodes..(i + 1) * n_nodes].iter().any(|&node| node as usize >= total)
-    });
-    bad.map_or(Ok(()), |i| Err(ElementError::Reference { element: first + i }))
+    Ok(())
 }
 
-fn positions(mesh: &MeshView, nodes: &[u32]) -> [[f64; 3]; 8] {
+/// Positions of up to eight nodes; rows beyond them are zero, as is z in 2D.
+pub fn positions(mesh: &MeshView, nodes: &[u32]) -> [[f64; 3]; 8] {
     let mut x = [[0.0; 3]; 8];
     for (row, &node) in x.iter_mut().zip(nodes) {
         let at = node as usize * mesh.dimension;
         row[..mesh.dimension].copy_from_slice(&mesh.coordinates[at..at + mesh.dimension]);
     }
     x
-}
-
-/// One point with hourglass control.
-pub(crate) const fn is_reduced(kind: ElementKind) -> bool {
-    matches!(kind, ElementKind::Cpe4r | ElementKind::Cps4r | ElementKind::C3d8r)
 }
 
 /// Thickness to integrate with: 1 in 3D.

@@ -1,10 +1,12 @@
 //! Shape functions and quadrature of the first-order elements, nodes in Abaqus order.
 
-use pogo_formats::mesh::ElementKind;
+use std::sync::LazyLock;
+
+use pogo_formats::mesh::{ElementKind, ElementShape};
 
 /// Shape functions at one integration point.
 #[derive(Debug, Clone, Copy)]
-pub struct QuadraturePoint {
+pub(crate) struct QuadraturePoint {
     /// N_I.
     pub n: [f64; 8],
     /// ∂N_I/∂ξ_a.
@@ -28,34 +30,33 @@ pub(crate) const CORNERS: [[f64; 3]; 8] = [
 /// N_I and ∂N_I/∂ξ_a at a point of the reference element; rows beyond the element's nodes are zero.
 ///
 /// Triangles, tetrahedra and the triangle of a wedge use ξ_a ≥ 0, Σ ξ_a ≤ 1; the others −1 ≤ ξ_a ≤ 1.
-pub fn shape_functions(kind: ElementKind, xi: [f64; 3]) -> ([f64; 8], [[f64; 3]; 8]) {
-    use ElementKind::*;
+fn shape_functions(shape: ElementShape, xi: [f64; 3]) -> ([f64; 8], [[f64; 3]; 8]) {
     let mut n = [0.0; 8];
     let mut dn = [[0.0; 3]; 8];
     let [r, s, t] = xi;
-    match kind {
-        Cpe3 | Cps3 => {
+    match shape {
+        ElementShape::Triangle => {
             n[..3].copy_from_slice(&[1.0 - r - s, r, s]);
             dn[..3].copy_from_slice(&[[-1.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]);
         }
-        C3d4 => {
+        ElementShape::Tetrahedron => {
             n[..4].copy_from_slice(&[1.0 - r - s - t, r, s, t]);
             dn[..4].copy_from_slice(&[[-1.0; 3], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]);
         }
-        Cpe4 | Cps4 | Cpe4r | Cps4r => {
+        ElementShape::Quadrilateral => {
             for (i, [a, b, _]) in CORNERS[..4].iter().enumerate() {
                 n[i] = 0.25 * (1.0 + a * r) * (1.0 + b * s);
                 dn[i] = [0.25 * a * (1.0 + b * s), 0.25 * b * (1.0 + a * r), 0.0];
             }
         }
-        C3d8 | C3d8r => {
+        ElementShape::Hexahedron => {
             for (i, [a, b, c]) in CORNERS.iter().enumerate() {
                 let (f, g, h) = (1.0 + a * r, 1.0 + b * s, 1.0 + c * t);
                 n[i] = 0.125 * f * g * h;
                 dn[i] = [0.125 * a * g * h, 0.125 * b * f * h, 0.125 * c * f * g];
             }
         }
-        C3d6 => {
+        ElementShape::Wedge => {
             let l = [1.0 - r - s, r, s];
             let dl = [[-1.0, -1.0], [1.0, 0.0], [0.0, 1.0]];
             for (side, c) in [(0, -1.0), (3, 1.0)] {
@@ -73,26 +74,31 @@ pub fn shape_functions(kind: ElementKind, xi: [f64; 3]) -> ([f64; 8], [[f64; 3];
 /// Full integration: 1 point for triangles and tetrahedra, 2 × 2, 3 × 2 and 2 × 2 × 2 for quadrilaterals, wedges and
 /// hexahedra. The one-point kinds give the same rule as their full counterparts: it integrates their mean gradient and
 /// their mass exactly.
-pub fn quadrature(kind: ElementKind) -> Vec<QuadraturePoint> {
-    use ElementKind::*;
+pub(crate) fn quadrature(kind: ElementKind) -> &'static [QuadraturePoint] {
+    static RULES: LazyLock<[Vec<QuadraturePoint>; ElementKind::ALL.len()]> =
+        LazyLock::new(|| ElementKind::ALL.map(|kind| integration_points(kind.shape())));
+    &RULES[kind as usize]
+}
+
+fn integration_points(shape: ElementShape) -> Vec<QuadraturePoint> {
     let g = 1.0 / 3.0f64.sqrt();
     let sides = [-g, g];
     let mut points: Vec<([f64; 3], f64)> = Vec::new();
-    match kind {
-        Cpe3 | Cps3 => points.push(([1.0 / 3.0, 1.0 / 3.0, 0.0], 0.5)),
-        C3d4 => points.push(([0.25; 3], 1.0 / 6.0)),
-        Cpe4 | Cps4 | Cpe4r | Cps4r => {
+    match shape {
+        ElementShape::Triangle => points.push(([1.0 / 3.0, 1.0 / 3.0, 0.0], 0.5)),
+        ElementShape::Tetrahedron => points.push(([0.25; 3], 1.0 / 6.0)),
+        ElementShape::Quadrilateral => {
             for s in sides {
                 points.extend(sides.map(|r| ([r, s, 0.0], 1.0)));
             }
         }
-        C3d6 => {
+        ElementShape::Wedge => {
             let (a, b) = (1.0 / 6.0, 2.0 / 3.0);
             for t in sides {
                 points.extend([[a, a], [b, a], [a, b]].map(|[r, s]| ([r, s, t], a)));
             }
         }
-        C3d8 | C3d8r => {
+        ElementShape::Hexahedron => {
             for t in sides {
                 for s in sides {
                     points.extend(sides.map(|r| ([r, s, t], 1.0)));
@@ -103,7 +109,7 @@ pub fn quadrature(kind: ElementKind) -> Vec<QuadraturePoint> {
     points
         .into_iter()
         .map(|(xi, weight)| {
-            let (n, dn) = shape_functions(kind, xi);
+            let (n, dn) = shape_functions(shape, xi);
             QuadraturePoint { n, dn, weight }
         })
         .collect()

@@ -5,7 +5,6 @@
 //! u·Ku = Σ u_e·K_e u_e ≤ Σ λ_e u_e·M_e u_e ≤ max λ_e u·Mu. So 2/√λ_max over the elements is safe. The masses are shared
 //! in proportion to each element's stiffness at the node: a sliver leans on its neighbours, and the bound comes much
 //! nearer the truth than with the sliver's own mass. Centred damping does not change the limit.
-
 //!
 //! Only the largest λ_e is wanted. An element is passed over where the trace of its stiffness, then a Cholesky
 //! factorisation, shows that all its eigenvalues lie below one already found; the eigenvalue itself is computed only for
@@ -13,14 +12,13 @@
 
 use std::ops::Range;
 
-use pogo_formats::mesh::ElementKind;
-use pogo_formats::mesh::{GroupView, MeshView};
+use pogo_formats::mesh::{ElementKind, ElementShape, GroupView, MeshView};
 use rayon::prelude::*;
 
 use super::SectionProperties;
-use super::shape::{QuadraturePoint, gradients};
+use super::shape::gradients;
 use super::stiffness::{ElasticLaw, Stiffness, block};
-use super::{CHUNK, Element, ElementError, check_group, element, is_reduced, quadrature, sum_to_nodes, thickness};
+use super::{CHUNK, Element, ElementError, element, quadrature, sum_to_nodes, thickness};
 use crate::simd::{InstructionSet, Kernel, Level};
 
 /// Largest stable increment and the element that sets it.
@@ -60,18 +58,16 @@ pub fn stable_increment(
             return Err(ElementError::Length { what, expected, found });
         }
     }
-    let rules = ElementKind::ALL.map(quadrature);
     let factor = |element: usize| stiffness_factor.get(element).copied().unwrap_or(1.0);
     let (stiffness, _) = sum_to_nodes(mesh, sections.len(), |element| {
         let section = &sections[element.section];
-        Some(nodal_stiffness(element, &rules[element.kind as usize], section, factor(element.index)))
+        Some(nodal_stiffness(element, section, factor(element.index)))
     })?;
     // w_I is an element's weight at a node, W_I the sum, m_I w_I / W_I its share of the mass: what it lacks of W_I / m_I.
     let ratio: Vec<f64> = stiffness.into_iter().zip(lumped_mass).map(|(weight, mass)| weight / mass).collect();
-    let mut search = Search { mesh, ratio, rules, factor, laws: Vec::new(), worst: None };
+    let mut search = Search { mesh, ratio, factor, laws: Vec::new(), worst: None };
     let mut first = 0;
     for group in &mesh.groups {
-        check_group(mesh, group, first, sections.len())?;
         search.laws = sections.iter().map(|section| Law::new(group.kind, section)).collect();
         search.group(group, first);
         first += group.labels.len();
@@ -112,7 +108,7 @@ impl Law {
         let (elastic, modulus) = (ElasticLaw::new(kind, section), weight_modulus(section));
         let trace = elastic.trace_modulus() / (modulus * thickness(kind, section.thickness));
         // Hourglass stiffness has no such bound.
-        let trace = if is_reduced(kind) { f64::INFINITY } else { trace * (1.0 + RESOLUTION) };
+        let trace = if kind.is_reduced() { f64::INFINITY } else { trace * (1.0 + RESOLUTION) };
         Self { elastic, modulus, trace }
     }
 }
@@ -121,7 +117,6 @@ struct Search<'a, F> {
     mesh: &'a MeshView<'a>,
     /// W_I / m_I, (n_nodes,).
     ratio: Vec<f64>,
-    rules: [Vec<QuadraturePoint>; ElementKind::ALL.len()],
     factor: F,
     /// One a section.
     laws: Vec<Law>,
@@ -131,13 +126,12 @@ struct Search<'a, F> {
 impl<F: Fn(usize) -> f64 + Sync> Search<'_, F> {
     /// Raises `worst` by the elements of a group.
     fn group(&mut self, group: &GroupView, first: usize) {
-        use ElementKind::*;
-        match group.kind {
-            Cpe3 | Cps3 => self.group_of::<3, 6>(group, first),
-            Cpe4 | Cps4 | Cpe4r | Cps4r => self.group_of::<4, 8>(group, first),
-            C3d4 => self.group_of::<4, 12>(group, first),
-            C3d6 => self.group_of::<6, 18>(group, first),
-            C3d8 | C3d8r => self.group_of::<8, 24>(group, first),
+        match group.kind.shape() {
+            ElementShape::Triangle => self.group_of::<3, 6>(group, first),
+            ElementShape::Quadrilateral => self.group_of::<4, 8>(group, first),
+            ElementShape::Tetrahedron => self.group_of::<4, 12>(group, first),
+            ElementShape::Wedge => self.group_of::<6, 18>(group, first),
+            ElementShape::Hexahedron => self.group_of::<8, 24>(group, first),
         }
     }
 
@@ -218,7 +212,7 @@ impl<F: Fn(usize) -> f64 + Sync> Search<'_, F> {
         let element = element(self.mesh, group, first, i);
         let law = &self.laws[element.section];
         let factor = (self.factor)(element.index);
-        let stiffness = Stiffness::<N>::new(&law.elastic, &self.rules[element.kind as usize], &element.positions);
+        let stiffness = Stiffness::<N>::new(&law.elastic, &element.positions);
         let mut mass = [0.0; N];
         for (node, mass) in mass.iter_mut().enumerate() {
             *mass = weight(factor * law.modulus, stiffness.squares[node]) / self.ratio[element.nodes[node] as usize];
@@ -253,10 +247,10 @@ fn weight(modulus: f64, squares: f64) -> f64 {
 }
 
 /// About the trace of the element's stiffness at each of its nodes: the weights by which nodal masses are shared.
-fn nodal_stiffness(element: &Element, rule: &[QuadraturePoint], section: &SectionProperties, factor: f64) -> [f64; 8] {
+fn nodal_stiffness(element: &Element, section: &SectionProperties, factor: f64) -> [f64; 8] {
     let thickness = thickness(element.kind, section.thickness);
     let mut squares = [0.0; 8];
-    for point in rule {
+    for point in quadrature(element.kind) {
         let (dx, det) = gradients(point, element.kind, &element.positions);
         let dv = point.weight * det.abs() * thickness;
         for (sum, g) in squares.iter_mut().zip(&dx) {

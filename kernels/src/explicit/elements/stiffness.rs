@@ -4,8 +4,8 @@
 use pogo_formats::mesh::ElementKind;
 
 use super::SectionProperties;
-use super::shape::{CORNERS, QuadraturePoint, gradients};
-use super::{is_reduced, plane_elasticity, thickness};
+use super::shape::{CORNERS, gradients};
+use super::{plane_elasticity, quadrature, thickness};
 
 /// Default hourglass coefficient k of the one-point elements. The hourglass modes γ_α (Flanagan and Belytschko 1981,
 /// orthogonal to linear fields) get the stiffness
@@ -16,10 +16,10 @@ use super::{is_reduced, plane_elasticity, thickness};
 ///
 /// with the mean gradient operator B̄_Ii = ∫ ∂N_I/∂x_i dV, the volume V, the section's factor h and M the mean of
 /// D11, D22 (and D33 in 3D; plane values in 2D), which is λ + 2μ for isotropic solids.
-pub const HOURGLASS_COEFFICIENT: f64 = 0.05;
+pub(crate) const HOURGLASS_COEFFICIENT: f64 = 0.05;
 
 /// The hourglass base vectors h_α: ξη in 2D; ηζ, ζξ, ξη, ξηζ at the corners in 3D.
-pub fn hourglass_vectors(dimension: usize) -> Vec<[f64; 8]> {
+fn hourglass_vectors(dimension: usize) -> Vec<[f64; 8]> {
     let product = |f: fn([f64; 3]) -> f64| CORNERS.map(f);
     if dimension == 2 {
         let mut xy = product(|[a, b, _]| a * b);
@@ -46,20 +46,14 @@ pub(crate) fn hourglass_modulus(kind: ElementKind, elasticity: &[f64; 36]) -> f6
 }
 
 /// K_e, N/m, (n, n) row-major with n = nodes × dimension, degrees of freedom node by node. `positions` has z = 0 in 2D
-/// and zero rows beyond the element's nodes; `rule` is [`quadrature`](super::quadrature) of the kind.
-pub fn element_stiffness(
-    kind: ElementKind,
-    rule: &[QuadraturePoint],
-    positions: &[[f64; 3]; 8],
-    section: &SectionProperties,
-) -> Vec<f64> {
-    use ElementKind::*;
+/// and zero rows beyond the element's nodes.
+pub fn element_stiffness(kind: ElementKind, positions: &[[f64; 3]; 8], section: &SectionProperties) -> Vec<f64> {
     let law = ElasticLaw::new(kind, section);
-    match kind {
-        Cpe3 | Cps3 => by_nodes(&Stiffness::<3>::new(&law, rule, positions), kind),
-        Cpe4 | Cps4 | Cpe4r | Cps4r | C3d4 => by_nodes(&Stiffness::<4>::new(&law, rule, positions), kind),
-        C3d6 => by_nodes(&Stiffness::<6>::new(&law, rule, positions), kind),
-        C3d8 | C3d8r => by_nodes(&Stiffness::<8>::new(&law, rule, positions), kind),
+    match kind.n_nodes() {
+        3 => by_nodes(&Stiffness::<3>::new(&law, positions), kind),
+        4 => by_nodes(&Stiffness::<4>::new(&law, positions), kind),
+        6 => by_nodes(&Stiffness::<6>::new(&law, positions), kind),
+        _ => by_nodes(&Stiffness::<8>::new(&law, positions), kind),
     }
 }
 
@@ -142,15 +136,15 @@ pub(crate) struct Stiffness<const N: usize> {
 
 impl<const N: usize> Stiffness<N> {
     #[inline(always)]
-    pub fn new(law: &ElasticLaw, rule: &[QuadraturePoint], positions: &[[f64; 3]; 8]) -> Self {
+    pub fn new(law: &ElasticLaw, positions: &[[f64; 3]; 8]) -> Self {
         let (kind, dimension) = (law.kind, law.kind.dimension());
-        let reduced = is_reduced(kind);
+        let reduced = kind.is_reduced();
         // a[block(j, l)][I][J] = ∫ ∂N_I/∂x_j ∂N_J/∂x_l dV
         let mut a = [[[0.0; N]; N]; 6];
         let mut squares = [0.0; N];
         let mut mean = [[0.0; N]; 3];
         let mut volume = 0.0;
-        for point in rule {
+        for point in quadrature(kind) {
             let (dx, det) = gradients(point, kind, positions);
             let dv = point.weight * det;
             let g: [[f64; N]; 3] = std::array::from_fn(|i| std::array::from_fn(|node| dx[node][i]));
