@@ -59,6 +59,9 @@ pub struct State {
 
 /// Steps a model in time on some device. Only devices fail: on the CPU nothing here is an error.
 pub trait Stepper: Send {
+    /// What [`state`](Self::state) gives: for nodes without anything else [`State`].
+    type State;
+
     /// n: the state is u_n.
     fn step(&self) -> u64;
 
@@ -90,7 +93,7 @@ pub trait Stepper: Send {
     ///
     /// # Errors
     /// The device is lost.
-    fn state(&self) -> Result<State, DeviceError>;
+    fn state(&self) -> Result<Self::State, DeviceError>;
 }
 
 /// What contradicts itself in a model that is to be stepped.

@@ -20,7 +20,7 @@ mod units;
 mod tests;
 
 use crate::device::DeviceError;
-use crate::dynamics::Stepper;
+use crate::dynamics::{State, Stepper};
 pub use cpu::{CpuOptions, CpuStepper};
 pub use gpu::{GpuError, GpuOptions, GpuReport, GpuStepper, KernelReport, gpu_modules};
 pub use problem::{Problem, StepperError};
@@ -39,7 +39,7 @@ pub struct EnergySums {
 }
 
 /// Steps finite elements in time.
-pub trait ElementStepper: Stepper {
+pub trait ElementStepper: Stepper<State = State> {
     /// f_int = K u for any displacement, N, (n_nodes × dimension,), in the stepper's precision.
     ///
     /// # Errors

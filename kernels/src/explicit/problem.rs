@@ -67,6 +67,23 @@ pub enum StepperError {
 }
 
 impl Problem<'_> {
+    /// The factor on an element's stiffness.
+    pub(super) fn stiffness_factor_of(&self, element: u32) -> f64 {
+        self.stiffness_factor.get(element as usize).copied().unwrap_or(1.0)
+    }
+
+    /// α of a node, 1/s.
+    pub(super) fn damping_rate_of(&self, node: usize) -> f64 {
+        self.damping_rate.get(node).copied().unwrap_or(0.0)
+    }
+
+    /// (1 − q) / (1 + q) and α m / 4Δt, kg/s², of a node, q = αΔt/2.
+    pub(super) fn damping(&self, node: usize) -> [f64; 2] {
+        let (alpha, dt) = (self.damping_rate_of(node), self.time_increment);
+        let q = 0.5 * alpha * dt;
+        [(1.0 - q) / (1.0 + q), alpha * self.lumped_mass[node] / (4.0 * dt)]
+    }
+
     /// The sub-domain of a block.
     pub(super) fn domain_of(&self, block: usize) -> u32 {
         self.domain.get(block).copied().unwrap_or(0)

@@ -37,6 +37,7 @@ pub(super) struct Layout<'a> {
 }
 
 /// The tables of one block, or of several of the file's as one. Local nodes are own nodes, halo and dummies.
+#[derive(Default)]
 pub(super) struct BlockTables<T> {
     /// Solver indices of its nodes, in local order.
     pub own: Vec<Range<usize>>,
@@ -73,18 +74,8 @@ impl<T: Real> BlockTables<T> {
         if (n_real + n_dummies(dimension)) * grain(dimension) > usize::from(u16::MAX) {
             return Err(too_large(n_real));
         }
-        let mut tables = Self {
-            own,
-            coordinates: Vec::new(),
-            halo,
-            runs: Vec::new(),
-            offsets: Vec::new(),
-            factors: Vec::new(),
-            decay: Vec::new(),
-            dissipation: Vec::new(),
-        };
-        let own = tables.own.iter().flat_map(Range::clone);
-        let nodes: Vec<usize> = own.chain(tables.halo.iter().map(|&node| node as usize)).collect();
+        let mut tables = Self { own, halo, ..Self::default() };
+        let nodes = tables.nodes();
         if layout.strips != Some(Law::EdgeStrip) {
             tables.set_coordinates(layout, &nodes);
         }
@@ -96,6 +87,12 @@ impl<T: Real> BlockTables<T> {
         }
         tables.set_damping(problem);
         Ok(tables)
+    }
+
+    /// Solver indices of own nodes and halo.
+    fn nodes(&self) -> Vec<usize> {
+        let own = self.own.iter().flat_map(Range::clone);
+        own.chain(self.halo.iter().map(|&node| node as usize)).collect()
     }
 
     /// Sets the positions of the nodes relative to the middle of their box, then those of the dummies.
@@ -117,16 +114,10 @@ impl<T: Real> BlockTables<T> {
     }
 
     fn set_damping(&mut self, problem: &Problem) {
-        let damping = |node: usize| problem.damping_rate.get(node).copied().unwrap_or(0.0);
         let own = self.own.iter().flat_map(Range::clone);
-        if own.clone().all(|node| damping(node) == 0.0) {
-            return;
-        }
-        for node in own {
-            let (alpha, dt) = (damping(node), problem.time_increment);
-            let q = 0.5 * alpha * dt;
-            self.decay.push(T::from_f64((1.0 - q) / (1.0 + q)));
-            self.dissipation.push(T::from_f64(alpha * problem.lumped_mass[node] / (4.0 * dt)));
+        if own.clone().any(|node| problem.damping_rate_of(node) != 0.0) {
+            let damping = own.map(|node| problem.damping(node).map(T::from_f64));
+            (self.decay, self.dissipation) = damping.map(|[decay, dissipation]| (decay, dissipation)).unzip();
         }
     }
 
@@ -134,8 +125,7 @@ impl<T: Real> BlockTables<T> {
     /// `receives` holds: it passes their forces on, and with the same bits as the whole block does, since they stay in
     /// their batches and lanes. None where there is no such element.
     pub fn only_passing(mut self, lanes: usize, receives: impl Fn(usize) -> bool) -> Option<Self> {
-        let own = self.own.iter().flat_map(Range::clone);
-        let nodes: Vec<usize> = own.chain(self.halo.iter().map(|&node| node as usize)).collect();
+        let nodes = self.nodes();
         let wanted: Vec<bool> = nodes.iter().map(|&node| receives(node)).collect();
         let local = |offset: u16| usize::from(offset) / grain(3);
         let mut used = vec![false; nodes.len()];
@@ -192,13 +182,12 @@ impl<T: Real> BlockTables<T> {
 
     /// Lays elements of one kind and section out.
     fn add_run(&mut self, layout: &Layout, run: &Members, n_real: usize) {
-        let factor = |e: u32| layout.problem.stiffness_factor.get(e as usize).copied().unwrap_or(1.0);
-        let mut factors: Vec<f64> = run.elements.iter().map(|&e| factor(e)).collect();
+        let mut factors: Vec<f64> = run.elements.iter().map(|&e| layout.problem.stiffness_factor_of(e)).collect();
         if factors.iter().all(|&factor| factor == 1.0) {
             factors.clear();
         }
         let material = layout.material_of[&(run.kind, run.section)];
-        self.add_batches(Law::of(run.kind), material, &run.connectivity, &factors, n_real, layout.lanes);
+        self.add_batches(Law::Element(run.kind.law()), material, &run.connectivity, &factors, n_real, layout.lanes);
     }
 
     /// Lays triangles out in strips. `nodes` are own nodes and halo.
@@ -208,10 +197,7 @@ impl<T: Real> BlockTables<T> {
         let rows = rows(&find_strips(&run.connectivity), lanes, nodes.len() as u16);
         let exact = units.material(problem, run.kind, run.section);
         let half = 0.5 * if exact.isotropic { exact.elasticity[14] } else { 1.0 };
-        let weight = |t: u32| {
-            let e = run.elements[t as usize] as usize;
-            half * problem.stiffness_factor.get(e).copied().unwrap_or(1.0)
-        };
+        let weight = |t: u32| half * problem.stiffness_factor_of(run.elements[t as usize]);
         let exact_position = |local: u16| {
             let first = 2 * nodes[usize::from(local)];
             [0, 1].map(|c| problem.mesh.coordinates[first + c] / units.length)

@@ -1,5 +1,7 @@
 //! The parts of a step, compiled for each instruction set.
 
+use pogo_formats::mesh::ElementLaw;
+
 use super::block::Run;
 use super::forces::{self, Batches};
 use super::law::Law;
@@ -29,15 +31,15 @@ impl<T: Real> Kernel for OpenBlock<'_, T> {
     }
 }
 
-/// Adds f_int of a run. `LAW` is a [`Law`]; `SPECIAL`: of strips, the material is isotropic, of others, it does not couple
-/// shear with the rest. Where the stress is a small part of the work, one form serves all materials.
-struct AddForces<'a, T, const LAW: usize, const SPECIAL: bool> {
+/// Adds f_int of a run of elements with the law of number `LAW`. `ALIGNED`: the material does not couple shear with the
+/// rest. Where the stress is a small part of the work, one form serves all materials.
+struct AddElements<'a, T, const LAW: u8, const ALIGNED: bool> {
     batches: &'a Batches<'a, T>,
     records: *const T,
     forces: *mut T,
 }
 
-impl<T: Real, const LAW: usize, const SPECIAL: bool> Kernel for AddForces<'_, T, LAW, SPECIAL> {
+impl<T: Real, const LAW: u8, const ALIGNED: bool> Kernel for AddElements<'_, T, LAW, ALIGNED> {
     type Output = ();
     #[inline(always)]
     fn run<I: InstructionSet>(self) {
@@ -45,28 +47,44 @@ impl<T: Real, const LAW: usize, const SPECIAL: bool> Kernel for AddForces<'_, T,
         let Self { batches, records, forces: out } = self;
         // SAFETY: the promise of `add_forces` below.
         unsafe {
-            match Law::ALL[LAW] {
-                Law::Triangle => forces::add_forces::<V<I, T>, 2, 2, Triangle<V<I, T>, SPECIAL>>(batches, records, out),
-                Law::Strip => plane::add_strips::<V<I, T>, SPECIAL, false>(batches, records, out),
-                Law::EdgeStrip => plane::add_strips::<V<I, T>, SPECIAL, true>(batches, records, out),
-                Law::Quadrilateral => {
-                    forces::add_forces::<V<I, T>, 2, 3, Quadrilateral<V<I, T>, SPECIAL>>(batches, records, out)
+            match ElementLaw::ALL[LAW as usize] {
+                ElementLaw::Triangle => {
+                    forces::add_forces::<V<I, T>, 2, 2, Triangle<V<I, T>, ALIGNED>>(batches, records, out)
                 }
-                Law::ReducedQuadrilateral => {
+                ElementLaw::Quadrilateral => {
+                    forces::add_forces::<V<I, T>, 2, 3, Quadrilateral<V<I, T>, ALIGNED>>(batches, records, out)
+                }
+                ElementLaw::ReducedQuadrilateral => {
                     forces::add_forces::<V<I, T>, 2, 3, ReducedQuadrilateral<V<I, T>>>(batches, records, out)
                 }
-                Law::Tetrahedron => {
-                    forces::add_forces::<V<I, T>, 3, 3, Tetrahedron<V<I, T>, SPECIAL>>(batches, records, out)
+                ElementLaw::Tetrahedron => {
+                    forces::add_forces::<V<I, T>, 3, 3, Tetrahedron<V<I, T>, ALIGNED>>(batches, records, out)
                 }
-                Law::Wedge => forces::add_forces::<V<I, T>, 3, 5, Wedge<V<I, T>>>(batches, records, out),
-                Law::Hexahedron => {
-                    forces::add_forces::<V<I, T>, 3, 7, Hexahedron<V<I, T>, SPECIAL>>(batches, records, out)
+                ElementLaw::Wedge => forces::add_forces::<V<I, T>, 3, 5, Wedge<V<I, T>>>(batches, records, out),
+                ElementLaw::Hexahedron => {
+                    forces::add_forces::<V<I, T>, 3, 7, Hexahedron<V<I, T>, ALIGNED>>(batches, records, out)
                 }
-                Law::ReducedHexahedron => {
+                ElementLaw::ReducedHexahedron => {
                     forces::add_forces::<V<I, T>, 3, 7, ReducedHexahedron<V<I, T>>>(batches, records, out)
                 }
             }
         }
+    }
+}
+
+/// Adds f_int of a run of triangles in strips.
+struct AddStrips<'a, T, const ISOTROPIC: bool, const EDGES: bool> {
+    batches: &'a Batches<'a, T>,
+    displacements: *const T,
+    forces: *mut T,
+}
+
+impl<T: Real, const ISOTROPIC: bool, const EDGES: bool> Kernel for AddStrips<'_, T, ISOTROPIC, EDGES> {
+    type Output = ();
+    #[inline(always)]
+    fn run<I: InstructionSet>(self) {
+        // SAFETY: the promise of `add_forces` below.
+        unsafe { plane::add_strips::<I::Narrow<T>, ISOTROPIC, EDGES>(self.batches, self.displacements, self.forces) }
     }
 }
 
@@ -81,26 +99,33 @@ pub(super) unsafe fn add_forces<T: Real>(
     records: *const T,
     forces: *mut T,
 ) {
-    macro_rules! add {
-        ($law:ident, $special:expr) => {
-            level.run(AddForces::<T, { Law::$law as usize }, { $special }> { batches, records, forces })
+    macro_rules! elements {
+        ($law:ident, $aligned:expr) => {
+            level.run(AddElements::<T, { ElementLaw::$law as u8 }, $aligned> { batches, records, forces })
         };
         ($law:ident) => {
-            if batches.material.aligned { add!($law, true) } else { add!($law, false) }
+            if batches.material.aligned { elements!($law, true) } else { elements!($law, false) }
         };
     }
-    match law {
-        Law::Triangle => add!(Triangle),
-        Law::Strip if batches.material.isotropic => add!(Strip, true),
-        Law::Strip => add!(Strip, false),
-        Law::EdgeStrip if batches.material.isotropic => add!(EdgeStrip, true),
-        Law::EdgeStrip => add!(EdgeStrip, false),
-        Law::Quadrilateral => add!(Quadrilateral),
-        Law::ReducedQuadrilateral => add!(ReducedQuadrilateral, false),
-        Law::Tetrahedron => add!(Tetrahedron),
-        Law::Wedge => add!(Wedge, false),
-        Law::Hexahedron => add!(Hexahedron),
-        Law::ReducedHexahedron => add!(ReducedHexahedron, false),
+    macro_rules! strips {
+        ($isotropic:expr, $edges:expr) => {
+            level.run(AddStrips::<T, $isotropic, $edges> { batches, displacements: records, forces })
+        };
+    }
+    match (law, batches.material.isotropic) {
+        (Law::Strip, true) => strips!(true, false),
+        (Law::Strip, false) => strips!(false, false),
+        (Law::EdgeStrip, true) => strips!(true, true),
+        (Law::EdgeStrip, false) => strips!(false, true),
+        (Law::Element(law), _) => match law {
+            ElementLaw::Triangle => elements!(Triangle),
+            ElementLaw::Quadrilateral => elements!(Quadrilateral),
+            ElementLaw::ReducedQuadrilateral => elements!(ReducedQuadrilateral, false),
+            ElementLaw::Tetrahedron => elements!(Tetrahedron),
+            ElementLaw::Wedge => elements!(Wedge, false),
+            ElementLaw::Hexahedron => elements!(Hexahedron),
+            ElementLaw::ReducedHexahedron => elements!(ReducedHexahedron, false),
+        },
     }
 }
 

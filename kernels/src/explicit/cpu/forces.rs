@@ -1,4 +1,4 @@
-//! f_int of one element kind at a time, recomputed from positions, a lane an element.
+//! f_int of batches of elements of one kind, one element a lane, recomputed from positions.
 //!
 //! With g_a = ∂x/∂ξ_a, the cofactor rows c_a (c_ξ = g_η × g_ζ and so on, det J = g_ξ · c_ξ), the gradient is
 //! ∂u/∂x = Σ_a ∂u/∂ξ_a ⊗ c_a / det J and the force on node I is f_I = Σ_q w_q Σ_a ∂N_I/∂ξ_a (σ c_a): the weight det J
@@ -27,7 +27,8 @@ pub(super) use array;
 pub(super) trait Element<V: ScatterLanes, const D: usize, const M: usize>: Sized {
     /// Constants, spread over the lanes.
     fn new(material: &Material<V::Scalar>) -> Self;
-    /// What takes long to compute of the positions of nodes 1 to M relative to node 0; where nothing does, no matter what.
+    /// A factor that depends on the positions of nodes 1 to M relative to node 0 alone and is slow to compute. Laws without
+    /// such a factor ignore it.
     #[inline(always)]
     fn shape(x: &[[V; D]; M]) -> V {
         x[0][0]

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use pogo_formats::explicit::block::BlocksView;
 
-/// Own nodes of a group at most: eight blocks of the usual size. Beyond that little is gained, and positions relative to
-/// the middle of a group get coarser in single precision.
+/// Most own nodes of a group: eight blocks of the usual size. Larger groups gain little, and positions relative to the middle
+/// of a group are coarser in single precision.
 const MOST_NODES: usize = 4096;
-/// Groups that are left at least: threads need something to share.
+/// Fewest groups that remain, so that threads have blocks to share.
 const FEWEST_GROUPS: usize = 16;
 
 /// The blocks of each group, ascending; groups by their first block. Blocks are joined in rounds, two by two, those first

@@ -1,71 +1,33 @@
 //! The force laws of the inner loop, and how nodes and elements stand in memory for them.
 
-use pogo_formats::mesh::ElementKind;
+use pogo_formats::mesh::{ElementLaw, ElementShape};
 
 /// How the forces of a run are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Law {
-    Triangle,
+    /// Element by element.
+    Element(ElementLaw),
     /// Triangles side by side, computed from positions.
     Strip,
     /// The same, with their edges in the tables.
     EdgeStrip,
-    Quadrilateral,
-    ReducedQuadrilateral,
-    Tetrahedron,
-    Wedge,
-    Hexahedron,
-    ReducedHexahedron,
 }
 
 impl Law {
-    pub const ALL: [Self; 9] = [
-        Self::Triangle,
-        Self::Strip,
-        Self::EdgeStrip,
-        Self::Quadrilateral,
-        Self::ReducedQuadrilateral,
-        Self::Tetrahedron,
-        Self::Wedge,
-        Self::Hexahedron,
-        Self::ReducedHexahedron,
-    ];
-
-    pub fn of(kind: ElementKind) -> Self {
-        match kind {
-            ElementKind::Cpe3 | ElementKind::Cps3 => Self::Triangle,
-            ElementKind::Cpe4 | ElementKind::Cps4 => Self::Quadrilateral,
-            ElementKind::Cpe4r | ElementKind::Cps4r => Self::ReducedQuadrilateral,
-            ElementKind::C3d4 => Self::Tetrahedron,
-            ElementKind::C3d6 => Self::Wedge,
-            ElementKind::C3d8 => Self::Hexahedron,
-            ElementKind::C3d8r => Self::ReducedHexahedron,
-        }
-    }
-
     pub fn dimension(self) -> usize {
-        match self {
-            Self::Triangle | Self::Strip | Self::EdgeStrip | Self::Quadrilateral | Self::ReducedQuadrilateral => 2,
-            Self::Tetrahedron | Self::Wedge | Self::Hexahedron | Self::ReducedHexahedron => 3,
-        }
+        if let Self::Element(law) = self { law.shape().dimension() } else { 2 }
     }
 
     /// Nodes of an element; of strips, of each row.
     pub fn n_nodes(self) -> usize {
-        match self {
-            Self::Strip | Self::EdgeStrip => 1,
-            Self::Triangle => 3,
-            Self::Quadrilateral | Self::ReducedQuadrilateral | Self::Tetrahedron => 4,
-            Self::Wedge => 6,
-            Self::Hexahedron | Self::ReducedHexahedron => 8,
-        }
+        if let Self::Element(law) = self { law.shape().n_nodes() } else { 1 }
     }
 
     /// Nodes of an element that fills a batch: a valid shape on the corners of the unit square or cube.
     pub fn dummy_nodes(self) -> &'static [u16] {
         match self {
-            Self::Tetrahedron => &[0, 1, 3, 4],
-            Self::Wedge => &[0, 1, 3, 4, 5, 7],
+            Self::Element(law) if law.shape() == ElementShape::Tetrahedron => &[0, 1, 3, 4],
+            Self::Element(law) if law.shape() == ElementShape::Wedge => &[0, 1, 3, 4, 5, 7],
             law => &[0, 1, 2, 3, 4, 5, 6, 7][..law.n_nodes()],
         }
     }

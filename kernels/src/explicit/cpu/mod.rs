@@ -1,4 +1,4 @@
-//! The explicit step on the CPU: blocks that fit the cache, elements a lane each, a thread a run of blocks.
+//! The explicit step on the CPU. Each thread has some of the blocks, which fit its cache, and each lane computes one element.
 //!
 //! A block needs the displacements of its own nodes and of its halo beside their positions. It computes f_int of its
 //! elements there, and updates its own nodes in place.
@@ -31,7 +31,6 @@ mod step;
 mod strips;
 mod tables;
 
-use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use super::ElementStepper;
@@ -49,27 +48,18 @@ use tables::{Block, Tables};
 /// How a problem is stepped on the CPU.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CpuOptions {
-    threads: usize,
-    level: Level,
-    /// Bytes of cache on which blocks may count; changes no bit.
-    cache: usize,
+    /// Threads, at most one a block.
+    pub threads: usize,
+    /// The instruction set.
+    pub level: Level,
+    /// Bytes of cache that a wave of steps may use; they change no bit.
+    pub cache: usize,
 }
 
 impl CpuOptions {
-    /// `threads` threads at the best level of this machine.
+    /// So many threads with the best instruction set of this machine.
     pub fn new(threads: usize) -> Self {
         Self { threads, level: Level::detect(), cache: schedule::CACHE_BYTES }
-    }
-
-    /// At another level.
-    pub fn at(self, level: Level) -> Self {
-        Self { level, ..self }
-    }
-
-    /// With another cache.
-    #[cfg(test)]
-    pub(super) fn with_cache(self, cache: usize) -> Self {
-        Self { cache, ..self }
     }
 }
 
@@ -162,75 +152,6 @@ impl<T: Real> CpuStepper<T> {
         self.tables.runs.iter().map(computed).sum::<usize>() as f64 / self.tables.n_nodes.max(1) as f64
     }
 
-    /// As [`Stepper::advance`], which cannot fail here.
-    ///
-    /// # Panics
-    /// As said there; and for several steps of a part that has a halo.
-    pub fn advance(&mut self, n_steps: usize, signals: &SignalTable, record: &[u64], recording: &mut Vec<f64>) {
-        let tables = &self.tables;
-        check_advance(self.step, n_steps, signals, record);
-        assert!(n_steps <= 1 || self.part.halo().is_empty(), "the halo is that of one step");
-        let columns = tables.forces.iter().map(|f| f.signal).chain(tables.constraints.iter().map(|c| c.signal));
-        let has_columns = columns.max().is_none_or(|column| column < signals.n_signals);
-        assert!(has_columns, "the signal table has too few columns");
-        let recorded = recording.len();
-        recording.resize(recorded + record.len() * tables.n_monitors * 3, 0.0);
-        self.schedule.begin();
-        let advance = Advance {
-            level: self.level,
-            tables,
-            schedule: &self.schedule,
-            shared: Shared {
-                arrays: Arrays {
-                    displacement: self.displacement.as_mut_ptr(),
-                    increment: self.increment.as_mut_ptr(),
-                    forces: self.forces.as_mut_ptr(),
-                    recording: recording[recorded..].as_mut_ptr(),
-                    ..Arrays::none()
-                },
-                boundary: self.boundary.each_mut().map(|rows| rows.as_mut_ptr()),
-                energies: self.energies.each_mut().map(|rows| rows.as_mut_ptr()),
-            },
-            barrier: Barrier::new(self.schedule.turns.len()),
-            first: self.step,
-            n_steps,
-            signals,
-            record,
-            energies: [self.external_work, self.damped_energy],
-        };
-        let run = |thread: usize| {
-            let mut scratch = self.scratch[thread].lock().unwrap_or_else(PoisonError::into_inner);
-            advance.run(thread, &mut scratch)
-        };
-        [self.external_work, self.damped_energy] = match &self.pool {
-            None => run(0),
-            Some(pool) => pool.broadcast(|context| run(context.index()))[0],
-        };
-        self.step += n_steps as u64;
-    }
-
-    /// As [`Stepper::state`].
-    pub fn state(&self) -> State {
-        let d = self.tables.dimension;
-        let mut displacement = vec![0.0; self.increment.len()];
-        for block in &self.tables.blocks {
-            let (first, stride) = step::own_rows(&self.tables, block);
-            let own = block.own.iter().flat_map(Range::clone);
-            for (row, node) in self.displacement[first..].chunks(stride).zip(own) {
-                for c in 0..d {
-                    displacement[node * d + c] = row[c].to_f64();
-                }
-            }
-        }
-        State {
-            step: self.step,
-            displacement,
-            increment: self.increment.iter().map(|value| value.to_f64()).collect(),
-            external_work: self.external_work,
-            damped_energy: self.damped_energy,
-        }
-    }
-
     /// As [`ElementStepper::internal_force`]. Of a part: displacements of own nodes and halo, (n_local × dimension,), and
     /// the forces on own nodes.
     ///
@@ -260,8 +181,7 @@ impl<T: Real> CpuStepper<T> {
                     rows[to * stride + c] = rows[to * stride + c] + rows[from * stride + c];
                 }
             }
-            let own = block.own.iter().flat_map(Range::clone);
-            for (row, node) in rows[block.first_row * stride..].chunks_exact(stride).zip(own) {
+            for (row, node) in rows[block.first_row * stride..].chunks_exact(stride).zip(block.nodes()) {
                 for c in 0..d {
                     out[node * d + c] = row[c].to_f64() * tables.force_unit;
                 }
@@ -327,16 +247,20 @@ fn empty_rows<T: Real>(tables: &Tables<T>) -> Aligned<T> {
     out
 }
 
+/// Where u of each own node stands, and the node.
+fn own_rows<T: Real>(tables: &Tables<T>) -> impl Iterator<Item = (usize, usize)> {
+    tables.blocks.iter().flat_map(|block| {
+        let (first, stride) = step::own_rows(tables, block);
+        (first..).step_by(stride).zip(block.nodes())
+    })
+}
+
 /// Writes u, (n_nodes, dimension), of own nodes.
 fn set_rows<T: Real>(tables: &Tables<T>, rows: &mut [T], displacement: &[f64]) {
     let d = tables.dimension;
-    for block in &tables.blocks {
-        let (first, stride) = step::own_rows(tables, block);
-        let own = block.own.iter().flat_map(Range::clone);
-        for (row, node) in rows[first..].chunks_mut(stride).zip(own) {
-            for c in 0..d {
-                row[c] = T::from_f64(displacement[node * d + c]);
-            }
+    for (row, node) in own_rows(tables) {
+        for c in 0..d {
+            rows[row + c] = T::from_f64(displacement[node * d + c]);
         }
     }
 }
@@ -359,10 +283,16 @@ fn boundary_rows<T: Real>(tables: &Tables<T>, displacement: &[T]) -> Vec<T> {
 }
 
 impl<T: Real> Stepper for CpuStepper<T> {
+    type State = State;
+
     fn step(&self) -> u64 {
         self.step
     }
 
+    /// Does not fail.
+    ///
+    /// # Panics
+    /// Also for several steps of a part that has a halo.
     fn advance(
         &mut self,
         n_steps: usize,
@@ -370,12 +300,64 @@ impl<T: Real> Stepper for CpuStepper<T> {
         record: &[u64],
         recording: &mut Vec<f64>,
     ) -> Result<(), DeviceError> {
-        Self::advance(self, n_steps, signals, record, recording);
+        let tables = &self.tables;
+        check_advance(self.step, n_steps, signals, record);
+        assert!(n_steps <= 1 || self.part.halo().is_empty(), "the halo is that of one step");
+        let columns = tables.forces.iter().map(|f| f.signal).chain(tables.constraints.iter().map(|c| c.signal));
+        let has_columns = columns.max().is_none_or(|column| column < signals.n_signals);
+        assert!(has_columns, "the signal table has too few columns");
+        let recorded = recording.len();
+        recording.resize(recorded + record.len() * tables.n_monitors * 3, 0.0);
+        self.schedule.begin();
+        let advance = Advance {
+            level: self.level,
+            tables,
+            schedule: &self.schedule,
+            shared: Shared {
+                arrays: Arrays {
+                    displacement: self.displacement.as_mut_ptr(),
+                    increment: self.increment.as_mut_ptr(),
+                    forces: self.forces.as_mut_ptr(),
+                    recording: recording[recorded..].as_mut_ptr(),
+                    ..Arrays::none()
+                },
+                boundary: self.boundary.each_mut().map(|rows| rows.as_mut_ptr()),
+                energies: self.energies.each_mut().map(|rows| rows.as_mut_ptr()),
+            },
+            barrier: Barrier::new(self.schedule.turns.len()),
+            first: self.step,
+            n_steps,
+            signals,
+            record,
+            energies: [self.external_work, self.damped_energy],
+        };
+        let run = |thread: usize| {
+            let mut scratch = self.scratch[thread].lock().unwrap_or_else(PoisonError::into_inner);
+            advance.run(thread, &mut scratch)
+        };
+        [self.external_work, self.damped_energy] = match &self.pool {
+            None => run(0),
+            Some(pool) => pool.broadcast(|context| run(context.index()))[0],
+        };
+        self.step += n_steps as u64;
         Ok(())
     }
 
     fn state(&self) -> Result<State, DeviceError> {
-        Ok(Self::state(self))
+        let d = self.tables.dimension;
+        let mut displacement = vec![0.0; self.increment.len()];
+        for (row, node) in own_rows(&self.tables) {
+            for c in 0..d {
+                displacement[node * d + c] = self.displacement[row + c].to_f64();
+            }
+        }
+        Ok(State {
+            step: self.step,
+            displacement,
+            increment: self.increment.iter().map(|value| value.to_f64()).collect(),
+            external_work: self.external_work,
+            damped_energy: self.damped_energy,
+        })
     }
 }
 

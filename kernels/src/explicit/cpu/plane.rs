@@ -115,6 +115,7 @@ const SHAPES_AHEAD: usize = 2048;
 ///
 /// # Safety
 /// As for [`add_forces`](super::forces::add_forces), and for positions.
+// One function, so that all of a row's state stays in registers from row to row.
 #[inline(always)]
 pub(super) unsafe fn add_strips<V: ScatterLanes, const ISOTROPIC: bool, const EDGES: bool>(
     batches: &Batches<V::Scalar>,

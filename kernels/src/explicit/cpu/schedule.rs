@@ -1,4 +1,4 @@
-//! Which thread takes which block when.
+//! The order in which threads step the blocks.
 //!
 //! A step of a block reads what its neighbours were after the step before, and overwrites what they read in that one. So a
 //! block may go on as soon as no neighbour is behind it, and nobody has to wait for all. Where a step moves more than the
@@ -10,14 +10,14 @@ use super::tables::{Block, Tables};
 use crate::dynamics::{Part, wait_until};
 use crate::simd::Real;
 
-/// What steps may move before the cache of the third level no longer holds it, B: as much of it as a process may hope for.
+/// Bytes of third-level cache on which a process may count.
 pub(super) const CACHE_BYTES: usize = 20 << 20;
-/// Steps of a wave at most: beyond that little of the traffic is left to be saved.
+/// Most steps of a wave: longer waves save little more traffic.
 const MOST_WAVE_STEPS: usize = 8;
 /// Phases, at least, after which all threads meet and energies are summed up.
 const WINDOW: usize = 16;
 
-/// What a thread does next.
+/// One phase of one block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Turn {
     pub block: usize,
@@ -83,7 +83,7 @@ impl Schedule {
         }
     }
 
-    /// Says that `block` has gone through a phase.
+    /// Marks a phase of `block` as done.
     #[inline]
     pub fn finish(&self, block: usize, phase: usize) {
         self.done[block].0.store(phase + 1, Ordering::Release);
@@ -93,19 +93,9 @@ impl Schedule {
 /// Blocks that read nodes of each block or whose nodes it reads, ascending, (n_blocks,).
 fn neighbours<T: Real>(tables: &Tables<T>) -> Vec<Vec<u32>> {
     let mut neighbours = vec![Vec::new(); tables.blocks.len()];
-    let blocks = &tables.blocks;
-    let with_nodes: Vec<usize> = (0..blocks.len()).filter(|&b| blocks[b].n_own > 0).collect();
-    // The block that owns a halo entry; none where another part does.
-    let owner = |&entry: &u32| {
-        let entry = entry as usize;
-        let ends_before = |&b: &usize| match tables.computes_once() {
-            true => blocks[b].own[0].end <= entry,
-            false => blocks[b].boundary.end <= entry,
-        };
-        with_nodes.get(with_nodes.partition_point(ends_before)).copied()
-    };
-    for (b, block) in blocks.iter().enumerate() {
-        let mut owners: Vec<usize> = tables.halo[block.halo.clone()].iter().filter_map(owner).collect();
+    let owner = tables.owner();
+    for (b, block) in tables.blocks.iter().enumerate() {
+        let mut owners: Vec<usize> = tables.halo[block.halo.clone()].iter().filter_map(|&entry| owner(entry)).collect();
         owners.sort_unstable();
         owners.dedup();
         for other in owners.into_iter().filter(|&other| other != b) {
@@ -182,7 +172,7 @@ fn centers<T: Real>(tables: &Tables<T>, part: &Part, coordinates: &[f64]) -> Vec
     let d = tables.dimension;
     let mut centers = Vec::with_capacity(d * tables.blocks.len());
     for block in &tables.blocks {
-        let nodes = || block.own.iter().flat_map(|own| own.clone()).map(|local| part.solver(local));
+        let nodes = || block.nodes().map(|local| part.solver(local));
         centers.extend(
             (0..d).map(|c| nodes().map(|node| coordinates[node * d + c]).sum::<f64>() / block.n_own.max(1) as f64),
         );
@@ -190,8 +180,8 @@ fn centers<T: Real>(tables: &Tables<T>, part: &Part, coordinates: &[f64]) -> Vec
     centers
 }
 
-/// Steps that a block goes through while a wave passes: one where all blocks fit the cache, where a wave does not, or where its fronts are too
-/// short to occupy all threads.
+/// Steps of a block in one wave. It is one where all blocks fit the cache, where a wave does not fit it, or where the fronts
+/// are too short to occupy all threads.
 fn wave_steps(fronts: &[Vec<usize>], bytes: &[usize], threads: usize, cache: usize) -> usize {
     let widest = fronts.iter().map(|front| front.iter().map(|&b| bytes[b]).sum::<usize>()).max().unwrap_or(0);
     let total: usize = bytes.iter().sum();

@@ -198,10 +198,14 @@ mod tests {
     use super::super::dispatch::add_forces;
     use super::super::forces::Batches;
     use super::super::law::{Law, grain};
+    use pogo_formats::mesh::ElementLaw;
+
     use super::*;
     use crate::explicit::units::Material;
     use crate::simd::Level;
     use crate::test_support::noise;
+
+    const TRIANGLE: Law = Law::Element(ElementLaw::Triangle);
 
     fn sorted(mut triangles: Vec<[u16; 3]>) -> Vec<[u16; 3]> {
         triangles.iter_mut().for_each(|t| t.sort_unstable());
@@ -283,7 +287,7 @@ mod tests {
         records: &[f64],
     ) -> Vec<f64> {
         let offsets: Vec<u16> = nodes.iter().map(|node| grain(2) as u16 * node).collect();
-        let numbers = if law == Law::Triangle { 4 } else { 2 };
+        let numbers = if law == TRIANGLE { 4 } else { 2 };
         let columns = |columns: std::ops::Range<usize>| -> Vec<T> {
             let records = records.chunks_exact(4).flat_map(|record| &record[columns.clone()]);
             records.map(|&value| T::from_f64(value)).collect()
@@ -332,7 +336,7 @@ mod tests {
         let factor = |t: u32| f64::from((1.0 + 0.5 * noise(u64::from(t) + 9999)) as f32);
         for material in [material(true, 0.0), material(false, 0.0), material(false, 0.25)] {
             let factors: Vec<f64> = (0..connectivity.len() as u32 / 3).map(factor).collect();
-            let expected = forces(Level::PORTABLE, Law::Triangle, &material, (&connectivity, &factors), &records);
+            let expected = forces(Level::PORTABLE, TRIANGLE, &material, (&connectivity, &factors), &records);
             let shear = if material.isotropic { material.elasticity[14] } else { 1.0 };
             for level in Level::available() {
                 let lanes = level.narrow_lanes::<T>();

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use pogo_formats::mesh::ElementKind;
+use pogo_formats::mesh::{ElementKind, ElementLaw};
 use rayon::prelude::*;
 
 use super::block::{BlockTables, Layout, Run};
@@ -15,7 +15,7 @@ use crate::explicit::units::{Material, Units};
 use crate::simd::Real;
 
 /// A block, or several of the file's as one, and where its rows stand in the tables.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Block {
     /// Its nodes, by their numbers in the part, in local order. A block that only passes forces on has none.
     pub own: Vec<Range<usize>>,
@@ -44,7 +44,13 @@ impl Block {
         self.n_own + self.halo.len() + n_dummies(dimension)
     }
 
-    /// Local index of the first node and solver indices of each run of own nodes.
+    /// Its nodes, by their numbers in the part, in local order.
+    #[inline(always)]
+    pub fn nodes(&self) -> impl Iterator<Item = usize> + Clone + '_ {
+        self.own.iter().flat_map(Range::clone)
+    }
+
+    /// Local index of the first node and numbers of each run of own nodes.
     #[inline(always)]
     pub fn pieces(&self) -> impl Iterator<Item = (usize, Range<usize>)> + '_ {
         self.own.iter().scan(0, |next, own| Some((std::mem::replace(next, *next + own.len()), own.clone())))
@@ -100,7 +106,7 @@ pub(super) struct Incoming {
 
 /// Everything constant of the blocks of a part of a model. Lengths are in units of a power of two near the element size, so
 /// that single precision never under- or overflows; D carries the rest. Nodes have their numbers in the [`Part`].
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Tables<T> {
     pub dimension: usize,
     /// Elements of a batch.
@@ -163,11 +169,19 @@ const WINDOW: usize = 128;
 /// The kind of strips for a mesh, if it consists of triangles in the plane.
 fn strips_of<T>(problem: &Problem) -> Option<Law> {
     let blocks = &problem.blocks;
-    let is_triangle = |kind: ElementKind| Law::of(kind) == Law::Triangle;
     let all = problem.mesh.dimension == 2
-        && (0..blocks.n_blocks()).flat_map(|b| blocks.runs(b)).all(|run| is_triangle(run.kind));
+        && (0..blocks.n_blocks()).flat_map(|b| blocks.runs(b)).all(|run| run.kind.law() == ElementLaw::Triangle);
     let fits = problem.mesh.n_nodes() * NUMBERS_WITH_EDGES * size_of::<T>() <= MOST_WITH_EDGES;
     all.then_some(if fits { Law::EdgeStrip } else { Law::Strip })
+}
+
+/// Items in the order of their blocks, those of a block in the order given, and where the items of each block stand.
+fn by_block<I>(n_blocks: usize, items: impl Iterator<Item = (usize, I)>) -> (Vec<I>, Vec<Range<usize>>) {
+    let mut items: Vec<(usize, I)> = items.collect();
+    items.sort_by_key(|&(block, _)| block);
+    let first = |block| items.partition_point(|&(other, _)| other < block);
+    let ranges = (0..n_blocks).map(|block| first(block)..first(block + 1)).collect();
+    (items.into_iter().map(|(_, item)| item).collect(), ranges)
 }
 
 impl<T: Real> Tables<T> {
@@ -190,29 +204,11 @@ impl<T: Real> Tables<T> {
             strips,
             n_nodes: part.n_own(),
             n_halo: part.halo().len(),
-            blocks: Vec::new(),
-            coordinates: Vec::new(),
-            halo: Vec::new(),
-            incoming: Vec::new(),
-            n_rows: 0,
-            boundary: Vec::new(),
-            rows_read_by_others: Vec::new(),
-            runs: Vec::new(),
-            offsets: Vec::new(),
-            factors: Vec::new(),
-            materials: Vec::new(),
             inertia: part.select(&units.inertia(problem)?, 1),
-            decay: Vec::new(),
-            dissipation: Vec::new(),
-            forces: Vec::new(),
-            constraints: Vec::new(),
-            monitors: Vec::new(),
             n_monitors: problem.monitors.len(),
-            n_energy_rows: 0,
             time_increment: problem.time_increment,
             force_unit: units.force,
-            max_local: 0,
-            max_special: 0,
+            ..Self::default()
         };
         let material_of = tables.set_materials(problem, &units);
         let layout = Layout { problem, units, strips, material_of, lanes };
@@ -273,8 +269,7 @@ impl<T: Real> Tables<T> {
         Ok(())
     }
 
-    /// Whether an element on a join is computed by one block alone, which passes forces on. Solids cost more than that;
-    /// plane elements do not, and most of them lie inside.
+    /// See [`computes_once`](super::law::computes_once).
     pub fn computes_once(&self) -> bool {
         computes_once(self.dimension)
     }
@@ -303,7 +298,7 @@ impl<T: Real> Tables<T> {
         read_by_others().for_each(|node| row[node] = 0);
         for block in &mut self.blocks {
             let first = self.boundary.len();
-            for (local, node) in block.own.iter().flat_map(Range::clone).enumerate() {
+            for (local, node) in block.nodes().enumerate() {
                 if row[node] != u32::MAX {
                     row[node] = self.boundary.len() as u32;
                     self.boundary.push(local as u16);
@@ -317,25 +312,33 @@ impl<T: Real> Tables<T> {
         self.rows_read_by_others = read_by_others().map(|node| row[node]).collect();
     }
 
+    /// The block that owns a halo entry; none where another part does.
+    pub fn owner(&self) -> impl Fn(u32) -> Option<usize> + '_ {
+        let with_nodes: Vec<usize> = (0..self.blocks.len()).filter(|&b| self.blocks[b].n_own > 0).collect();
+        move |entry| {
+            let ends_before = |&b: &usize| match self.computes_once() {
+                true => self.blocks[b].own[0].end <= entry as usize,
+                false => self.blocks[b].boundary.end <= entry as usize,
+            };
+            with_nodes.get(with_nodes.partition_point(ends_before)).copied()
+        }
+    }
+
     /// Lists the forces that each block receives, by ascending row.
     fn set_incoming(&mut self) {
-        let with_nodes: Vec<usize> = (0..self.blocks.len()).filter(|&b| self.blocks[b].n_own > 0).collect();
-        let mut received = vec![Vec::new(); self.blocks.len()];
-        for block in &self.blocks {
-            for (k, &node) in self.halo[block.halo.clone()].iter().enumerate() {
-                let node = node as usize;
-                if node >= self.n_nodes {
-                    continue;
-                }
-                let owner = with_nodes[with_nodes.partition_point(|&b| self.blocks[b].own[0].end <= node)];
-                let node = (node - self.blocks[owner].own[0].start) as u32;
-                received[owner].push(Incoming { node, row: (block.first_row + block.n_own + k) as u32 });
-            }
-        }
-        for (block, mut received) in self.blocks.iter_mut().zip(received) {
-            block.incoming = self.incoming.len()..self.incoming.len() + received.len();
-            self.incoming.append(&mut received);
-        }
+        let owner = self.owner();
+        let of_block = |block: &Block| {
+            let rows = (block.first_row + block.n_own) as u32..;
+            self.halo[block.halo.clone()].iter().zip(rows).map(|(&node, row)| (node, row)).collect::<Vec<_>>()
+        };
+        let incoming = self.blocks.iter().flat_map(of_block).filter_map(|(node, row)| {
+            let receiver = owner(node)?;
+            Some((receiver, Incoming { node: node - self.blocks[receiver].own[0].start as u32, row }))
+        });
+        let (incoming, ranges) = by_block(self.blocks.len(), incoming);
+        drop(owner);
+        self.incoming = incoming;
+        self.blocks.iter_mut().zip(ranges).for_each(|(block, range)| block.incoming = range);
     }
 
     /// Appends a block.
@@ -357,16 +360,11 @@ impl<T: Real> Tables<T> {
         let row = Block {
             n_own: block.own.iter().map(Range::len).sum(),
             own: block.own.iter().map(own_of).collect(),
-            boundary: 0..0,
             halo: halo_first..self.halo.len(),
             first_row: self.n_rows,
             runs: run_first..self.runs.len(),
             damped: (!block.decay.is_empty()).then_some(self.decay.len()),
-            forces: 0..0,
-            constraints: 0..0,
-            monitors: 0..0,
-            incoming: 0..0,
-            energy_row: None,
+            ..Block::default()
         };
         self.coordinates.append(&mut block.coordinates);
         self.offsets.append(&mut block.offsets);
@@ -382,55 +380,44 @@ impl<T: Real> Tables<T> {
     fn set_forces_and_supports(&mut self, problem: &Problem, part: &Part) {
         // Block and local index of each node.
         let mut place = vec![(0u32, 0u32); self.n_nodes];
-        for (b, block) in self.blocks.iter().enumerate() {
-            for (local, node) in block.own.iter().flat_map(Range::clone).enumerate() {
-                place[node] = (b as u32, local as u32);
-            }
+        for (b, block) in (0..).zip(&self.blocks) {
+            block.nodes().zip(0..).for_each(|(node, local)| place[node] = (b, local));
         }
-        let dimension = self.dimension as u64;
+        let (dimension, n_blocks) = (self.dimension as u64, self.blocks.len());
         let find = |dof: u64| {
             let node = part.local_own((dof / dimension) as usize)?;
             let (b, local) = place[node];
             Some((b as usize, Dof { local: local as usize, node, component: (dof % dimension) as usize }))
         };
-        let n_blocks = self.blocks.len();
-        let mut forces = vec![Vec::new(); n_blocks];
-        let mut constraints = vec![Vec::new(); n_blocks];
-        let mut monitors = vec![Vec::new(); n_blocks];
-        for force in &problem.forces {
-            let Some((b, dof)) = find(force.dof) else { continue };
-            forces[b].push(Force { dof, signal: force.signal as usize, value: force.value });
-        }
-        for constraint in &problem.constraints {
-            let Some((b, dof)) = find(constraint.dof) else { continue };
+        let forces = problem.forces.iter().filter_map(|force| {
+            let (b, dof) = find(force.dof)?;
+            Some((b, Force { dof, signal: force.signal as usize, value: force.value }))
+        });
+        let constraints = problem.constraints.iter().filter_map(|constraint| {
+            let (b, dof) = find(constraint.dof)?;
             let node = (constraint.dof / dimension) as usize;
             let mass = problem.lumped_mass[node];
-            constraints[b].push(Support {
-                dof,
-                signal: constraint.signal as usize,
-                value: constraint.value,
-                mass,
-                damping: mass * problem.damping_rate.get(node).copied().unwrap_or(0.0),
-            });
-        }
-        for (column, &dof) in problem.monitors.iter().enumerate() {
-            let Some((b, dof)) = find(dof) else { continue };
-            monitors[b].push(Monitor { dof, column });
-        }
-        for (b, block) in self.blocks.iter_mut().enumerate() {
+            let damping = mass * problem.damping_rate_of(node);
+            Some((b, Support { dof, signal: constraint.signal as usize, value: constraint.value, mass, damping }))
+        });
+        let monitors = problem.monitors.iter().enumerate().filter_map(|(column, &dof)| {
+            let (b, dof) = find(dof)?;
+            Some((b, Monitor { dof, column }))
+        });
+        let (forces, of_forces) = by_block(n_blocks, forces);
+        let (constraints, of_constraints) = by_block(n_blocks, constraints);
+        let (monitors, of_monitors) = by_block(n_blocks, monitors);
+        let ranges = of_forces.into_iter().zip(of_constraints).zip(of_monitors);
+        for (block, ((forces, constraints), monitors)) in self.blocks.iter_mut().zip(ranges) {
             // A support that holds still does work once, where the start has a velocity there.
-            if block.damped.is_some() || !forces[b].is_empty() || !constraints[b].is_empty() {
+            if block.damped.is_some() || !forces.is_empty() || !constraints.is_empty() {
                 block.energy_row = Some(self.n_energy_rows);
                 self.n_energy_rows += 1;
             }
-            self.max_special = self.max_special.max(forces[b].len() + constraints[b].len() + monitors[b].len());
-            block.forces = self.forces.len()..self.forces.len() + forces[b].len();
-            self.forces.append(&mut forces[b]);
-            block.constraints = self.constraints.len()..self.constraints.len() + constraints[b].len();
-            self.constraints.append(&mut constraints[b]);
-            block.monitors = self.monitors.len()..self.monitors.len() + monitors[b].len();
-            self.monitors.append(&mut monitors[b]);
+            self.max_special = self.max_special.max(forces.len() + constraints.len() + monitors.len());
+            (block.forces, block.constraints, block.monitors) = (forces, constraints, monitors);
         }
+        (self.forces, self.constraints, self.monitors) = (forces, constraints, monitors);
     }
 
     /// Bytes that one step must move at least: u and Δu read and written, positions, inertia, damping, connectivity, halo

@@ -3,6 +3,7 @@
 use pogo_formats::explicit::block::DeviceView;
 
 use super::fans::{Entries, FanRows, fan_rows, further_rows};
+use super::laws::row_shape;
 use super::layout::{Block, Colour, Params};
 use super::tables::Tables;
 use crate::device::{Arena, Buffer, DeviceError, Gpu, Kernel, Module, Plan, Stream, arguments, field};
@@ -13,7 +14,7 @@ use crate::simd::Real;
 pub(super) struct Fans([FanRows; 2], FanRows);
 
 impl Fans {
-    /// Those of blocks that go by fans; of halos only where two steps may be made at a time.
+    /// Those of blocks that are stepped by fans; of halos only where two steps may be made at a time.
     pub fn new<T: Real>(problem: &Problem, view: &DeviceView, tables: &Tables<T>) -> Self {
         let blocks = &problem.blocks;
         let any = tables.by_colours.len() < tables.blocks.len();
@@ -192,13 +193,9 @@ fn bytes_of_fans(row: &Block, number: f64, d: f64, two_steps: bool) -> f64 {
 fn bytes_of_colours<T>(row: &Block, tables: &Tables<T>, number: f64, d: f64) -> f64 {
     let colours = &tables.colours[row.colour_first as usize..(row.colour_first + row.n_colours) as usize];
     let bytes = |colour: &Colour| {
-        let nodes = [3.0, 4.0, 4.0, 8.0, 6.0, 8.0, 8.0, 8.0][colour.law as usize];
-        let factor = match (tables.factors.is_empty(), colour.law) {
-            (true, _) => 0.0,
-            (false, 3) => 6.0 * number,
-            _ => number,
-        };
-        f64::from(colour.n_elements) * (2.0 * nodes + factor)
+        let [nodes, elements] = row_shape(colour.law).map(|n| n as f64);
+        let factors = if tables.factors.is_empty() { 0.0 } else { elements * number };
+        f64::from(colour.n_elements) * (2.0 * nodes + factors)
     };
     let passed = match tables.once {
         true => f64::from(row.n_halo) * (4.0 + 2.0 * d * number) + 4.0 * f64::from(row.n_boundary),

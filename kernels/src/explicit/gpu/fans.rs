@@ -1,8 +1,9 @@
-//! Rows of fans as the kernels read them (fans.cuh): packed, and begun where shared memory serves most threads at once.
+//! Rows of fans as the kernels read them (fans.cuh): packed, and starting with the neighbour that causes fewest bank
+//! conflicts.
 //!
-//! Eight threads in turn read a record of 16 bytes each in one go, if the records lie in different eighths of the banks or
-//! are the same one. Neighbours lie anywhere, so of eight that are read at once 2.6 on average meet. A fan that goes all
-//! round its node may begin with any neighbour: each takes the beginning with which it meets fewest of those before it.
+//! Eight threads read a record of 16 bytes each in one transaction if the records lie in different eighths of the banks of
+//! shared memory, or are the same record. Neighbours lie anywhere, so that 2.6 of eight reads conflict on average. A fan that
+//! closes round its node may start with any neighbour. Each fan takes the start that conflicts least with the fans before it.
 
 use std::ops::Range;
 
@@ -11,15 +12,15 @@ use rayon::prelude::*;
 
 use crate::simd::Real;
 
-/// Threads whose reads go together, and as many places that do not disturb each other.
+/// Threads whose reads are one transaction, and eighths of the banks.
 const TOGETHER: usize = 8;
 const SLOTS: usize = FanRecord::NEIGHBOURS;
-/// Threads that go through their fans together.
+/// Threads of a warp.
 const WARP: usize = 32;
 /// Bits in front of the material of the triangle between the last neighbour and the first.
 const CLOSING: usize = 28;
 
-/// One fan: distinct neighbours in turn, and the materials of its triangles, if there are any to tell.
+/// One fan: distinct neighbours in turn, and the materials of its triangles, if materials differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Fan {
     neighbours: [u16; SLOTS],
@@ -45,7 +46,7 @@ impl Fan {
         }
     }
 
-    /// Begun with neighbour `from`, which only a closed one may be.
+    /// The same closed fan, starting with neighbour `from`.
     fn begun(&self, from: usize) -> Self {
         let mut fan = Self { materials: 0, ..*self };
         for k in 0..self.n {
@@ -81,7 +82,7 @@ impl Fan {
     }
 }
 
-/// What is read at once: of each slot and eighth of the banks, the nodes.
+/// The nodes of one transaction, by slot and eighth of the banks.
 #[derive(Default)]
 struct Reads {
     nodes: [[[u16; TOGETHER]; TOGETHER]; SLOTS],
@@ -89,7 +90,7 @@ struct Reads {
 }
 
 impl Reads {
-    /// How many reads one more of `node` in a slot waits for.
+    /// Bank conflicts of one more read of `node` in a slot.
     fn cost(&self, slot: usize, node: u16) -> u32 {
         let bank = usize::from(node) % TOGETHER;
         let count = usize::from(self.counts[slot][bank]);
@@ -106,7 +107,7 @@ impl Reads {
     }
 }
 
-/// Begins each of the fans that are read together where it is read best.
+/// Lets each of the fans that are read together start with the neighbour that causes fewest bank conflicts.
 fn spread(fans: &mut [Fan]) {
     let most = fans.iter().map(|fan| fan.n).max().unwrap_or(0);
     let mut reads = Reads::default();
@@ -115,7 +116,7 @@ fn spread(fans: &mut [Fan]) {
             continue;
         }
         if fan.closed {
-            // What meets two costs more than what meets one twice.
+            // Two conflicts in one slot cost more than one in each of two slots.
             let cost = |from: usize| (0..most).map(|k| reads.cost(k, fan.at(from, k)).pow(2)).sum::<u32>();
             let best = (0..fan.n).min_by_key(|&from| cost(from)).unwrap_or(0);
             *fan = fan.begun(best);
@@ -124,7 +125,7 @@ fn spread(fans: &mut [Fan]) {
     }
 }
 
-/// What there is of a kind of nodes: the own ones of all blocks, or those of all halos.
+/// The fans of the own nodes of all blocks, or of the nodes of all halos.
 pub(super) struct Entries<'a, T> {
     /// Of each block in turn.
     pub ranges: Vec<Range<usize>>,
@@ -134,8 +135,8 @@ pub(super) struct Entries<'a, T> {
     pub inertia: &'a (dyn Fn(usize) -> T + Sync),
 }
 
-/// What becomes of it: four words an entry, (n, 4), a record and in single precision its inertia; and the materials of its
-/// triangles, (n,), if there are any to tell.
+/// Rows of fans: four words an entry, (n, 4), which are a record and in single precision the inertia; and the materials of the
+/// triangles, (n,), if materials differ.
 #[derive(Default)]
 pub(super) struct FanRows {
     pub words: Vec<u32>,
@@ -207,8 +208,8 @@ fn fill<T: Real>(part: &mut Part<'_>, entries: &Entries<'_, T>) {
     }
 }
 
-/// Tells the rows of one block, own and halo, of which a warp has 32 at a time, what the kernels ask of a warp's instead of their
-/// own number of neighbours: whether any is open or has more to follow, and the most neighbours of any, from 4 on.
+/// Writes into the rows of one block, own and halo, what the kernels need to know of the 32 rows of a warp, in place of each
+/// row's own number of neighbours: whether any fan is open or has further records, and the most neighbours, at least 4.
 fn tell_warps(mut rows: Vec<&mut [u32]>) {
     for warp in rows.chunks_mut(WARP) {
         let most = warp.iter().map(|row| (row[0] >> 2 & 3 | row[1] & 12).max(4)).max().unwrap_or(4);
@@ -222,7 +223,7 @@ fn tell_warps(mut rows: Vec<&mut [u32]>) {
     }
 }
 
-/// Three words a further record, and the materials of its triangles, if there are any to tell.
+/// Three words a further record, and the materials of its triangles, if materials differ.
 pub(super) fn further_rows(device: &DeviceView) -> FanRows {
     let records = device.further_node.len();
     let fan = |record: usize| {

@@ -7,7 +7,7 @@ use pogo_formats::mesh::ElementKind;
 use rayon::prelude::*;
 
 use super::super::Problem;
-use super::laws::law;
+use super::laws::law_number;
 use super::layout::*;
 use crate::explicit::units::is_aligned;
 
@@ -51,10 +51,10 @@ pub(super) struct Tiles {
 }
 
 /// Thread blocks of `march` that a multiprocessor holds, with numbers of so many bytes (march.cu).
-fn resident(number: usize, kind: ElementKind) -> usize {
-    match (number, kind) {
+fn resident(number: usize, law: u32) -> usize {
+    match (number, law) {
         (4, _) => 4,
-        (_, ElementKind::C3d8) => 2,
+        (_, HEXAHEDRON) => 2,
         _ => 3,
     }
 }
@@ -66,7 +66,7 @@ pub(super) fn room(number: usize) -> u32 {
 
 impl Tiles {
     /// None if there are no grids, or they have too few of the nodes. Blocks of nodes that are in no grid, or beside elements
-    /// with a stiffness factor, step as ever. `acts` says on which nodes something acts, or which are recorded or damped;
+    /// with a stiffness factor, are stepped by themselves. `acts` says on which nodes something acts, or which are recorded or damped;
     /// numbers have so many bytes.
     pub fn new(
         problem: &Problem,
@@ -90,10 +90,9 @@ impl Tiles {
                 free[(word & grid::NODE) as usize] = true;
             }
         }
-        let factor = |e: u32| problem.stiffness_factor.get(e as usize).copied().unwrap_or(1.0);
         let all_free = |b: usize| {
             blocks.own_nodes(b).all(|node| free[node])
-                && blocks.runs(b).all(|run| run.elements.iter().all(|&e| factor(e) == 1.0))
+                && blocks.runs(b).all(|run| run.elements.iter().all(|&e| problem.stiffness_factor_of(e) == 1.0))
         };
         let n_blocks = blocks.n_blocks();
         let rest: Vec<bool> = (0..n_blocks).into_par_iter().with_min_len(16).map(all_free).collect();
@@ -119,8 +118,8 @@ impl Tiles {
             act_nodes: Vec::new(),
         };
         for grid in &grids {
-            let kind = ElementKind::from_code(device.material_kind[grid.material]).unwrap_or(ElementKind::C3d8);
-            tiles.cut(grid, law(kind), &free, acts, resident(number, kind) * multiprocessors);
+            let law = ElementKind::from_code(device.material_kind[grid.material]).map_or(HEXAHEDRON, law_number);
+            tiles.cut(grid, law, &free, acts, resident(number, law) * multiprocessors);
         }
         tiles.act_nodes = (0..n_nodes)
             .into_par_iter()

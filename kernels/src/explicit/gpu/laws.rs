@@ -1,21 +1,37 @@
 //! The force laws that kernels are compiled for (laws.cuh).
 
+use pogo_formats::explicit::block::ring::{RING_ELEMENTS, RING_NODES};
 use pogo_formats::mesh::ElementKind;
 
-use super::layout::*;
 use crate::explicit::units::Units;
 
-/// The force law of an element kind, as `Colour::law` names it.
-pub(super) fn law(kind: ElementKind) -> u32 {
-    match kind {
-        ElementKind::Cpe3 | ElementKind::Cps3 => TRIANGLE,
-        ElementKind::Cpe4 | ElementKind::Cps4 => QUADRILATERAL,
-        ElementKind::Cpe4r | ElementKind::Cps4r => REDUCED_QUADRILATERAL,
-        ElementKind::C3d4 => TETRAHEDRON,
-        ElementKind::C3d6 => WEDGE,
-        ElementKind::C3d8 => HEXAHEDRON,
-        ElementKind::C3d8r => REDUCED_HEXAHEDRON,
-    }
+/// Last part of the name of the kernels that have only one law, nodes of a row of the connectivity and elements in it, by the
+/// law's number. A row of tetrahedra is a ring of them.
+const LAWS: [(&str, usize, usize); 8] = [
+    ("triangles", 3, 1),
+    ("quads", 4, 1),
+    ("reduced_quads", 4, 1),
+    ("tetrahedra", RING_NODES, RING_ELEMENTS),
+    ("wedges", 6, 1),
+    ("hexahedra", 8, 1),
+    ("reduced_hexahedra", 8, 1),
+    ("parallelepipeds", 8, 1),
+];
+
+/// The number of an element kind's force law.
+pub(super) fn law_number(kind: ElementKind) -> u32 {
+    u32::from(kind.law() as u8)
+}
+
+/// The last part of the name of the kernels that have only this law.
+pub(super) fn law_name(law: u32) -> &'static str {
+    LAWS[law as usize].0
+}
+
+/// Nodes of a row of the connectivity, and elements in it.
+pub(super) fn row_shape(law: u32) -> [usize; 2] {
+    let (_, nodes, elements) = LAWS[law as usize];
+    [nodes, elements]
 }
 
 /// Whether the opposite edges of a hexahedron are equal, on the grid that positions are rounded to.
@@ -32,10 +48,4 @@ pub(super) fn is_parallelepiped(units: &Units, coordinates: &[f64], nodes: [usiz
     EDGES.iter().all(|[[from, to], others @ ..]| {
         others.iter().all(|&[a, b]| (0..3).all(|i| (edge(a, b, i) - edge(*from, *to, i)).abs() <= tolerance))
     })
-}
-
-/// The last part of the name of the kernels that have only this law.
-pub(super) fn law_name(law: u32) -> &'static str {
-    ["triangles", "quads", "reduced_quads", "tetrahedra", "wedges", "hexahedra", "reduced_hexahedra", "parallelepipeds"]
-        [law as usize]
 }

@@ -3,6 +3,7 @@
 //! Arrays are named as the fields that point to them. Shapes are (rows, columns), rows one behind the other.
 
 use pogo_formats::explicit::block::{DeviceTables, FanRecord, corner};
+use pogo_formats::mesh::ElementLaw;
 
 use crate::device::layout::{In, Out, layouts};
 
@@ -39,13 +40,13 @@ layouts! {
         /// stores f_int where Δu will be.
         BY_ACT: u32 = 1 << 31;
         /// Force laws (laws.cuh).
-        TRIANGLE: u32 = 0;
-        QUADRILATERAL: u32 = 1;
-        REDUCED_QUADRILATERAL: u32 = 2;
-        TETRAHEDRON: u32 = 3;
-        WEDGE: u32 = 4;
-        HEXAHEDRON: u32 = 5;
-        REDUCED_HEXAHEDRON: u32 = 6;
+        TRIANGLE: u32 = ElementLaw::Triangle as u32;
+        QUADRILATERAL: u32 = ElementLaw::Quadrilateral as u32;
+        REDUCED_QUADRILATERAL: u32 = ElementLaw::ReducedQuadrilateral as u32;
+        TETRAHEDRON: u32 = ElementLaw::Tetrahedron as u32;
+        WEDGE: u32 = ElementLaw::Wedge as u32;
+        HEXAHEDRON: u32 = ElementLaw::Hexahedron as u32;
+        REDUCED_HEXAHEDRON: u32 = ElementLaw::ReducedHexahedron as u32;
         /// C3D8 whose opposite edges are equal: a third of the arithmetic.
         PARALLELEPIPED: u32 = 7;
         /// Kinds of `Special`.

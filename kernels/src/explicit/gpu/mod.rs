@@ -1,7 +1,7 @@
 //! The explicit step on a CUDA device: one thread block has one block of the mesh, and computes as the CPU does.
 //!
-//! The tables of the block file go to the device as they lie in the map. Blocks of triangles go by *fans*, a thread a
-//! node (fans.cuh); other blocks in the plane by *colours*, a thread an element (colours.cuh); those in space by batches
+//! The tables of the block file go to the device as they lie in the map. Blocks of triangles are stepped by *fans*, a thread
+//! a node (fans.cuh); other blocks in the plane by *colours*, a thread an element (colours.cuh); those in space by batches
 //! of elements (solids.cuh) or by tiles of grids (march.cuh). README.md beside this file says why each is so.
 //!
 //! The state is doubled: a launch reads one pair (u, Δu) and writes the other. Nothing is added by atomics, so every run
@@ -11,7 +11,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `layout.rs` | the structures that kernels and host share; `layout.cuh` is written from it |
-//! | `tables.rs` | which way each block goes, and the tables that the block file does not hold |
+//! | `tables.rs` | how each block is stepped, and the tables that the block file does not hold |
 //! | `fans.rs`, `grids.rs` | rows of fans; tiles of grids |
 //! | `arrays.rs` | the arrays on the device |
 //! | `launches.rs` | the kernels and their launches |
@@ -291,6 +291,8 @@ impl<T: Real> GpuStepper<T> {
 }
 
 impl<T: Real> Stepper for GpuStepper<T> {
+    type State = State;
+
     fn step(&self) -> u64 {
         self.step
     }

@@ -1,4 +1,4 @@
-//! What the kernels read beside the tables of the block file, as it will lie on the device.
+//! The tables of the kernels that the block file does not hold, in the form that they have on the device.
 
 use std::collections::HashMap;
 
@@ -10,19 +10,21 @@ use rayon::prelude::*;
 
 use super::super::{Problem, StepperError};
 use super::grids::{Launched, Role, Tiles};
-use super::laws::{is_parallelepiped, law};
+use super::laws::{is_parallelepiped, law_number};
 use super::layout::*;
+use crate::device::Plain as _;
 use crate::explicit::units::Units;
 use crate::simd::Real;
 
 /// Everything that the kernels read and the block file does not hold.
+#[derive(Default)]
 pub(super) struct Tables<T> {
     pub blocks: Vec<Block>,
-    /// Blocks that go by fans; empty if all do, or none.
+    /// Blocks that are stepped by fans; empty if all are, or none.
     pub by_fans: Vec<u32>,
-    /// Blocks that go by colours.
+    /// Blocks that are stepped by colours.
     pub by_colours: Vec<u32>,
-    /// Bit l: law l is among the blocks that go by colours.
+    /// Bit l: law l is among the blocks that are stepped by colours.
     pub laws: u32,
     /// The halo's fans are there: two steps may be made at a time.
     pub two_steps: bool,
@@ -48,7 +50,7 @@ pub(super) struct Tables<T> {
     pub once: bool,
     /// Dynamic shared memory of a thread block, bytes: by fans one and two steps at a time, by colours.
     pub shared: [u32; 3],
-    /// Blocks that pass forces on to each block, ascending, block by block; if all go by fans, those that it reads or that
+    /// Blocks that pass forces on to each block, ascending, block by block; if all are stepped by fans, those that it reads or that
     /// read it, and itself, in rows of `n_neighbours`.
     pub sources: Vec<u32>,
     pub n_neighbours: usize,
@@ -68,14 +70,13 @@ fn blocks_error(block: usize, what: &'static str) -> StepperError {
     StepperError::Blocks { block, what }
 }
 
-/// Whether each block goes by fans: its elements are triangles, and none has a stiffness factor.
+/// Whether each block is stepped by fans: its elements are triangles, and none has a stiffness factor.
 fn fan_blocks(problem: &Problem, device: &DeviceView) -> Result<Vec<bool>, StepperError> {
     let blocks = &problem.blocks;
-    let scaled = problem.stiffness_factor.iter().any(|&factor| factor != 1.0);
-    let is_scaled = |&e: &u32| problem.stiffness_factor.get(e as usize).is_some_and(|&factor| factor != 1.0);
+    let is_scaled = |&e: &u32| problem.stiffness_factor_of(e) != 1.0;
     let by_fans = |b: usize| {
         device.fan_material.get(b).is_some_and(|&material| material != DeviceTables::NO_FANS)
-            && !(scaled && blocks.runs(b).any(|run| run.elements.iter().any(is_scaled)))
+            && (problem.stiffness_factor.is_empty() || !blocks.runs(b).any(|run| run.elements.iter().any(is_scaled)))
     };
     let fans: Vec<bool> = (0..blocks.n_blocks()).into_par_iter().map(by_fans).collect();
     let bare = |&b: &usize| {
@@ -136,16 +137,8 @@ fn damping<T: Real>(problem: &Problem) -> [Vec<T>; 2] {
     if problem.damping_rate.iter().all(|&rate| rate == 0.0) {
         return [Vec::new(), Vec::new()];
     }
-    let (n_nodes, dt) = (problem.mesh.n_nodes(), problem.time_increment);
-    let alpha = |node: usize| problem.damping_rate.get(node).copied().unwrap_or(0.0);
-    let of_nodes = |value: &(dyn Fn(usize) -> f64 + Sync)| -> Vec<T> {
-        (0..n_nodes).into_par_iter().with_min_len(4096).map(|node| T::from_f64(value(node))).collect()
-    };
-    let q = |node| 0.5 * alpha(node) * dt;
-    [
-        of_nodes(&|node| (1.0 - q(node)) / (1.0 + q(node))),
-        of_nodes(&|node| alpha(node) * problem.lumped_mass[node] / (4.0 * dt)),
-    ]
+    let nodes = (0..problem.mesh.n_nodes()).into_par_iter().with_min_len(4096);
+    [0, 1].map(|which| nodes.clone().map(|node| T::from_f64(problem.damping(node)[which])).collect())
 }
 
 /// Whether all elements of each colour are parallelepipeds.
@@ -161,7 +154,7 @@ fn find_parallelepipeds(problem: &Problem, device: &DeviceView, units: &Units) -
             let n = (device.colour_element_first[c + 1] - device.colour_element_first[c]) as usize;
             let kind = ElementKind::from_code(blocks.run_kind[device.colour_run[c] as usize]);
             let first = device.colour_connectivity_first[c] as usize;
-            kind == Some(ElementKind::C3d8)
+            kind.map(law_number) == Some(HEXAHEDRON)
                 && device.coloured_connectivity[first..first + 8 * n].chunks_exact(8).all(|row| {
                     let nodes = || std::array::from_fn(|i| node(local_node(row[i])));
                     row[0] == corner::ABSENT || is_parallelepiped(units, problem.mesh.coordinates, nodes())
@@ -187,7 +180,7 @@ fn colour_rows(problem: &Problem, device: &DeviceView, units: &Units) -> Result<
             connectivity_first: device.colour_connectivity_first[c],
             element_first: range.start as u32,
             n_elements: (range.end - range.start) as u32 / if in_space { shape(kind)[1] as u32 } else { 1 },
-            law: if parallelepipeds[c] { PARALLELEPIPED } else { law(kind) },
+            law: if parallelepipeds[c] { PARALLELEPIPED } else { law_number(kind) },
             material,
             reserved: [0; 2],
         })
@@ -203,8 +196,7 @@ impl<T: Real> Tables<T> {
         let two_steps = !device.halo_fan.is_empty() && fans.iter().all(|&fans| fans);
         let outer = |b: usize| outer_nodes(device, two_steps, b);
         let by_node = Specials::new(problem);
-        let damped = |node: usize| problem.damping_rate.get(node).is_some_and(|&rate| rate != 0.0);
-        let acts = |node: usize| by_node.has(node as u32) || damped(node);
+        let acts = |node: usize| by_node.has(node as u32) || problem.damping_rate_of(node) != 0.0;
         let tiles = Tiles::new(problem, device, &acts, size_of::<T>(), multiprocessors as usize);
         let n_tiles = tiles.as_ref().map_or(0, |tiles| tiles.rows.len());
         let units = Units::reaching::<T>(problem, &outer, n_tiles, &|tile, visit| {
@@ -218,36 +210,21 @@ impl<T: Real> Tables<T> {
         let [decay, dissipation] = damping(problem);
         let mut tables = Self {
             blocks: Vec::with_capacity(blocks.n_blocks()),
-            by_fans: Vec::new(),
-            by_colours: Vec::new(),
-            laws: 0,
             two_steps,
             coupled,
             isotropic,
             colours: colour_rows(problem, device, &units)?,
             materials,
-            factors: Vec::new(),
-            special_first: Vec::new(),
-            specials: Vec::new(),
             inertia: units.inertia(problem)?,
             decay,
             dissipation,
-            n_energy_rows: 0,
-            n_local: 0,
             once,
             units,
-            shared: [0; 3],
-            sources: Vec::new(),
-            n_neighbours: 0,
-            n_kept: 0,
-            near_room: 0,
-            later_room: 0,
             tiles,
-            act_special: 0,
-            act_energy: 0,
+            ..Self::default()
         };
         if problem.stiffness_factor.iter().any(|&factor| factor != 1.0) {
-            let factor = |&e: &u32| T::from_f64(problem.stiffness_factor.get(e as usize).copied().unwrap_or(1.0));
+            let factor = |&e: &u32| T::from_f64(problem.stiffness_factor_of(e));
             tables.factors = device.coloured_elements.par_iter().map(factor).collect();
         }
         tables.add_blocks(problem, device, &fans, &by_node);
@@ -288,7 +265,7 @@ impl<T: Real> Tables<T> {
         }
     }
 
-    /// The most shared memory that a block needs, for each way that blocks go.
+    /// The most shared memory that a block needs, by fans and by colours.
     fn count_shared_memory(&mut self, fans: &[bool], dimension: u32) {
         let number = size_of::<T>() as u32;
         for (row, &by_fans) in self.blocks.iter().zip(fans) {
@@ -376,7 +353,7 @@ impl<T: Real> Tables<T> {
         self.n_energy_rows += tiles.act_nodes.len().div_ceil(THREADS as usize);
     }
 
-    /// Leaves the blocks out that have nothing to do beside tiles, and finds the tiles of parallelepipeds.
+    /// Drops the blocks that have nothing to do beside tiles, and finds the tiles of parallelepipeds.
     fn take_tiles(&mut self, problem: &Problem) {
         let Some(tiles) = &mut self.tiles else { return };
         let mut number = vec![NONE; tiles.roles.len()];
@@ -405,7 +382,7 @@ impl<T: Real> Tables<T> {
         (self.blocks, self.sources) = (kept, sources);
 
         let mut of_boxes = Vec::new();
-        for launch in tiles.launches.iter().filter(|launch| launch.law == law(ElementKind::C3d8)) {
+        for launch in tiles.launches.iter().filter(|launch| launch.law == HEXAHEDRON) {
             let is_box = |nodes| is_parallelepiped(&self.units, problem.mesh.coordinates, nodes);
             let boxes = launch.tiles.par_iter().copied().filter(|&tile| tiles.elements(tile as usize).all(is_box));
             of_boxes.push(Launched { law: PARALLELEPIPED, material: launch.material, tiles: boxes.collect() });
@@ -442,10 +419,10 @@ impl<T: Real> Tables<T> {
             }
             self.special_first.push(self.specials.len() as u32);
         }
-        let damped_node = |node: usize| problem.damping_rate.get(node).is_some_and(|&rate| rate != 0.0);
+        let damped_node = |node: usize| problem.damping_rate_of(node) != 0.0;
         let damped_own = own.clone().any(damped_node);
         let damped = damped_own || (self.two_steps && halo.iter().any(|&node| damped_node(node as usize)));
-        // A support that holds moved_by_tiles does work once, where the start has a velocity there.
+        // A support that holds still does work once, where the start has a velocity there.
         let works = |special: &Special| [FORCE, SUPPORT].contains(&special.kind);
         let mut energy_row = NONE;
         if damped_own || own_specials.iter().any(|(_, special)| works(special)) {
@@ -478,15 +455,9 @@ impl<T: Real> Tables<T> {
             n_further: further.len() as u32,
             colour_first: colours.start,
             n_colours: colours.len() as u32,
-            n_boundary: 0,
-            boundary_first: 0,
-            rows_first: 0,
-            n_rows: 0,
             special_base,
             n_special: self.specials.len() as u32 - special_base,
-            source_first: 0,
-            n_sources: 0,
-            moved_by_tiles: 0,
+            ..Block::zeroed()
         });
         self.n_local += own.len() + halo.len() + outer.len();
     }
@@ -526,7 +497,7 @@ impl Specials {
     fn new(problem: &Problem) -> Self {
         let dimension = problem.mesh.dimension;
         let locate = |dof: u64| (dof as usize / dimension, (dof as usize % dimension) as u32);
-        let blank = Special { value: 0.0, mass: 0.0, damping: 0.0, kind: 0, component: 0, signal: 0, column: 0 };
+        let blank = Special::zeroed();
         let mut sorted = Vec::new();
         for force in &problem.forces {
             let (node, component) = locate(force.dof);
@@ -536,7 +507,7 @@ impl Specials {
         for constraint in &problem.constraints {
             let (node, component) = locate(constraint.dof);
             let mass = problem.lumped_mass[node];
-            let damping = mass * problem.damping_rate.get(node).copied().unwrap_or(0.0);
+            let damping = mass * problem.damping_rate_of(node);
             let (value, signal) = (constraint.value, constraint.signal);
             sorted.push((node as u32, Special { kind: SUPPORT, component, value, signal, mass, damping, ..blank }));
         }

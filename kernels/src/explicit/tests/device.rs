@@ -26,7 +26,7 @@ impl Twin<'_> {
             row[..d].copy_from_slice(&self.problem.mesh.coordinates[dofs.clone()]);
             u.extend_from_slice(&self.displacement[dofs]);
         }
-        let k = element_stiffness(kind, &quadrature(kind), &x, &self.problem.sections[section]);
+        let k = element_stiffness(kind, &x, &self.problem.sections[section]);
         k.chunks_exact(u.len()).map(|row| row.iter().zip(&u).map(|(k, u)| k * u).sum()).collect()
     }
 

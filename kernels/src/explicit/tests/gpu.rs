@@ -143,7 +143,7 @@ fn signals(amplitudes: &[Amplitude], dt: f64) -> Signals<'_> {
 }
 
 /// Runs in the pieces of `cuts`; records every third step.
-fn run(stepper: &mut dyn Stepper, signals: &Signals<'_>, cuts: &[usize]) -> (State, Vec<f64>) {
+fn run(stepper: &mut dyn Stepper<State = State>, signals: &Signals<'_>, cuts: &[usize]) -> (State, Vec<f64>) {
     let mut recording = Vec::new();
     let mut signals = signals.clone();
     for window in cuts.windows(2) {
@@ -173,7 +173,7 @@ fn compare_forces<T: Real>(case: &Arranged, problem: &Problem, what: &str, toler
     let start = case.start();
     let amplitudes = amplitudes(problem.time_increment);
     let signals = signals(&amplitudes, problem.time_increment);
-    let run = |stepper: &mut dyn Stepper, cuts: &[usize]| run(stepper, &signals, cuts);
+    let run = |stepper: &mut dyn Stepper<State = State>, cuts: &[usize]| run(stepper, &signals, cuts);
     let cpu = run(&mut CpuStepper::<T>::new(problem, &start, CpuOptions::new(1)).unwrap(), &[0, STEPS]);
     assert!(cpu.1.iter().any(|&u| u != 0.0) && cpu.0.external_work != 0.0);
     let stepper = |start: &State, steps: u32| {
