@@ -98,6 +98,11 @@ impl ElementKind {
         Self::ALL.get(usize::from(code)).copied()
     }
 
+    /// The kind of a law, of plane stress or not.
+    pub fn of_law(law: ElementLaw, plane_stress: bool) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.law() == law && kind.is_plane_stress() == plane_stress)
+    }
+
     /// How its internal force is computed.
     pub const fn law(self) -> ElementLaw {
         KINDS[self as usize].2
