@@ -8,7 +8,7 @@ use pogo_kernels::dynamics::{NodalForce, State};
 use pogo_kernels::explicit::Problem;
 use pogo_kernels::explicit::elements::{ElementError, SectionProperties, lumped_mass, stable_increment};
 use pogo_tools::explicit::arrange::{ArrangeOptions, arrange};
-use pogo_tools::partition::Partition;
+use pogo_tools::partition::{PartitionOptions, Partitioner, partition};
 
 /// A number in [−1, 1] from a counter.
 pub fn noise(i: u64) -> f64 {
@@ -110,10 +110,11 @@ pub fn box_blocks(mesh: &Mesh, side: f64) -> (Mesh, Blocks) {
     let mut distinct = boxes.clone();
     distinct.sort();
     distinct.dedup();
-    let block = |key| distinct.binary_search(key).expect("a box is among the boxes") as u32;
-    let partition = Partition::new(&mesh.view(), boxes.iter().map(block).collect(), usize::from(u16::MAX));
-    let arranged = arrange(mesh.clone(), partition.expect("blocks of 16 bits"), &ArrangeOptions::default());
-    let arranged = arranged.expect("the partition is one of the mesh");
+    let options = PartitionOptions { partitioner: Partitioner::Greedy, capacity: usize::from(u16::MAX) };
+    let mut cut = partition(&mesh.view(), &options, &|_| ()).expect("a valid mesh");
+    cut.block_of_node = boxes.iter().map(|key| distinct.partition_point(|other| other < key) as u32).collect();
+    cut.n_blocks = distinct.len() as u32;
+    let arranged = arrange(mesh.clone(), cut, &ArrangeOptions::default()).expect("the partition is one of the mesh");
     (arranged.mesh, arranged.blocks)
 }
 
