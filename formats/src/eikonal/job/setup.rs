@@ -36,6 +36,21 @@ const SHEETS: &[&str] = &["sheet", "sheets"];
 const TAGS: &[&str] = &["region", "gmsh:physical", "tag", "tags", "material", "elemTag"];
 /// More classes than this have no room in a u16 that keeps one number free.
 const MOST_CLASSES: usize = 65_000;
+/// The class of an element without a velocity.
+const NO_CLASS: u16 = u16::MAX;
+
+/// What the velocities of a job need of the mesh.
+#[derive(Default)]
+struct Needs<'a> {
+    /// Classes whose elements have speeds of their own, with these speeds.
+    speeds: Vec<(u16, CellArray)>,
+    /// Classes whose elements have tensors of their own, with these tensors.
+    tensors: Vec<(u16, CellArray)>,
+    /// The first table that needs directions of fibres.
+    fibre: Option<&'a Place>,
+    /// The first table that needs directions of sheets.
+    sheet: Option<&'a Place>,
+}
 
 impl EikonalJob {
     /// Applies the job to a mesh; its coordinates are multiplied by `[mesh] scale`.
@@ -66,68 +81,89 @@ impl EikonalJob {
     }
 
     fn velocities(&self, mesh: &MeshFile, applied: &mut Applied) -> Result<(), JobError> {
-        let n = mesh.n_elements();
-        const NONE: u16 = u16::MAX;
         if self.velocities.len() > MOST_CLASSES {
             return Err(self.velocities[0].place.error(format!("more than {MOST_CLASSES} [[velocity]] tables")));
         }
-        applied.class = vec![NONE; n];
-        let mut tags = None;
-        // Components, and the values of each table that has its own.
-        let mut speeds: Vec<(u16, CellArray)> = Vec::new();
-        let mut tensors: Vec<(u16, CellArray)> = Vec::new();
-        let (mut needs_fibre, mut needs_sheet) = (None, None);
-        for (index, item) in self.velocities.iter().enumerate() {
-            let class = index as u16;
+        applied.class = vec![NO_CLASS; mesh.n_elements()];
+        let (mut tags, mut needs) = (None, Needs::default());
+        for (class, item) in (0..).zip(&self.velocities) {
             self.assign(mesh, item, class, &mut applied.class, &mut tags)?;
-            let Located { place, value } = item;
-            let directions = match value.fibre {
-                Some(fibre) => Directions::Constant { fibre, sheet: value.sheet },
-                None => Directions::Each,
-            };
-            let mut need = |speeds: [f64; 3]| {
-                if directions == Directions::Each && !(speeds[0] == speeds[1] && speeds[1] == speeds[2]) {
-                    needs_fibre = needs_fibre.or(Some(place));
-                    if speeds[1] != speeds[2] && mesh.corners == 4 {
-                        needs_sheet = needs_sheet.or(Some(place));
-                    }
-                }
-            };
-            let velocity = if let Some(speed) = value.speed {
-                if speed == 0.0 { model::Velocity::Blocked } else { model::Velocity::Isotropic(speed) }
-            } else if let Some(given) = &value.speeds {
-                let speeds = [given[0], given[1], *given.get(2).unwrap_or(&given[1])];
-                need(speeds);
-                if speeds == [0.0; 3] { model::Velocity::Blocked } else { model::Velocity::Axes { speeds, directions } }
-            } else if let Some(tensor) = value.tensor {
-                model::Velocity::Tensor(tensor)
-            } else {
-                let (name, shapes): (_, &[usize]) = match (&value.speed_data, &value.tensor_data) {
-                    (Some(name), _) => (name, &[1, 2, 3]),
-                    (None, Some(name)) => (name, &[6, 9]),
-                    (None, None) => continue,
-                };
-                let array = self.data(mesh, name, shapes, place, applied)?;
-                let factor = value.factor.unwrap_or(1.0);
-                if value.speed_data.is_some() {
-                    if array.components > 1 {
-                        need(if array.components == 2 { [2.0, 1.0, 1.0] } else { [3.0, 2.0, 1.0] });
-                    }
-                    speeds.push((class, array));
-                    model::Velocity::EachSpeeds { factor, directions }
-                } else {
-                    tensors.push((class, array));
-                    model::Velocity::EachTensor { factor }
-                }
-            };
-            let name = value.name.clone().unwrap_or_else(|| format!("VELOCITY{}", index + 1));
+            let Some(velocity) = self.velocity(mesh, item, class, &mut needs, applied)? else { continue };
+            let name = item.value.name.clone().unwrap_or_else(|| format!("VELOCITY{}", class + 1));
             applied.setup.classes.push(VelocityClass { name, velocity });
         }
-        if let Some(element) = applied.class.iter().position(|&class| class == NONE) {
-            let missing = applied.class.iter().filter(|&&class| class == NONE).count();
+        self.check_classes(mesh, applied)?;
+        applied.velocities = merged_speeds(&needs.speeds, &applied.class);
+        applied.tensor = self.merged_tensors(mesh, &needs.tensors, &applied.class)?;
+        self.add_directions(mesh, &needs, applied)?;
+        // A name that names nothing is a slip also where no velocity asks for what it names.
+        let table = &self.mesh.value;
+        let unasked = [
+            (&table.fibre, 3, !applied.fibre.is_empty()),
+            (&table.sheet, 3, !applied.sheet.is_empty()),
+            (&table.tags, 1, tags.is_some()),
+        ];
+        for (name, components, _) in unasked.into_iter().filter(|(.., used)| !used) {
+            if let Some(name) = name {
+                self.data(mesh, name, &[components], &self.mesh.place, &mut Applied::default())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The velocity that a table gives, and what it needs of the mesh.
+    fn velocity<'a>(
+        &self,
+        mesh: &MeshFile,
+        Located { place, value }: &'a Located<Velocity>,
+        class: u16,
+        needs: &mut Needs<'a>,
+        applied: &mut Applied,
+    ) -> Result<Option<model::Velocity>, JobError> {
+        let directions = match value.fibre {
+            Some(fibre) => Directions::Constant { fibre, sheet: value.sheet },
+            None => Directions::Each,
+        };
+        let mut need_directions = |speeds: [f64; 3]| {
+            if directions == Directions::Each && !(speeds[0] == speeds[1] && speeds[1] == speeds[2]) {
+                needs.fibre = needs.fibre.or(Some(place));
+                if speeds[1] != speeds[2] && mesh.corners == 4 {
+                    needs.sheet = needs.sheet.or(Some(place));
+                }
+            }
+        };
+        let factor = value.factor.unwrap_or(1.0);
+        Ok(Some(if let Some(speed) = value.speed {
+            if speed == 0.0 { model::Velocity::Blocked } else { model::Velocity::Isotropic(speed) }
+        } else if let Some(given) = &value.speeds {
+            let speeds = [given[0], given[1], *given.get(2).unwrap_or(&given[1])];
+            need_directions(speeds);
+            if speeds == [0.0; 3] { model::Velocity::Blocked } else { model::Velocity::Axes { speeds, directions } }
+        } else if let Some(tensor) = value.tensor {
+            model::Velocity::Tensor(tensor)
+        } else if let Some(name) = &value.speed_data {
+            let array = self.data(mesh, name, &[1, 2, 3], place, applied)?;
+            if array.components > 1 {
+                need_directions(if array.components == 2 { [2.0, 1.0, 1.0] } else { [3.0, 2.0, 1.0] });
+            }
+            needs.speeds.push((class, array));
+            model::Velocity::EachSpeeds { factor, directions }
+        } else if let Some(name) = &value.tensor_data {
+            needs.tensors.push((class, self.data(mesh, name, &[6, 9], place, applied)?));
+            model::Velocity::EachTensor { factor }
+        } else {
+            return Ok(None);
+        }))
+    }
+
+    /// Refuses elements without a velocity, and notes velocities without an element.
+    fn check_classes(&self, mesh: &MeshFile, applied: &mut Applied) -> Result<(), JobError> {
+        if let Some(element) = applied.class.iter().position(|&class| class == NO_CLASS) {
+            let missing = applied.class.iter().filter(|&&class| class == NO_CLASS).count();
             let message = format!(
-                "{missing} of {n} elements have no velocity, element {} ({}) first: add a [[velocity]] for them, with speed = 0 \
+                "{missing} of {} elements have no velocity, element {} ({}) first: add a [[velocity]] for them, with speed = 0 \
                  where the wave must not go",
+                mesh.n_elements(),
                 mesh.element_labels[element],
                 mesh.place_of(element)
             );
@@ -135,16 +171,24 @@ impl EikonalJob {
         }
         let mut holds = vec![false; self.velocities.len()];
         applied.class.iter().for_each(|&class| holds[usize::from(class)] = true);
-        for ((item, class), _) in
-            self.velocities.iter().zip(&applied.setup.classes).zip(holds).filter(|(_, holds)| !holds)
-        {
+        let tables = self.velocities.iter().zip(&applied.setup.classes).zip(holds);
+        for ((item, class), _) in tables.filter(|(_, holds)| !holds) {
             let what = "holds in no element: of tables that cover the same one, the later wins";
             applied.notes.push(format!("{}: warning: velocity \"{}\" {what}", item.place, class.name));
         }
-        applied.velocities = merged_speeds(&speeds, &applied.class);
-        for (class, array) in &tensors {
-            applied.tensor.resize(6 * n, 0.0);
-            for element in (0..n).filter(|&element| applied.class[element] == *class) {
+        Ok(())
+    }
+
+    /// Tensors of single elements in one array, (m, 6); empty where no table has any.
+    fn merged_tensors(
+        &self,
+        mesh: &MeshFile,
+        tensors: &[(u16, CellArray)],
+        class_of: &[u16],
+    ) -> Result<Vec<f64>, JobError> {
+        let mut merged = vec![0.0; if tensors.is_empty() { 0 } else { 6 * class_of.len() }];
+        for (class, array) in tensors {
+            for element in (0..class_of.len()).filter(|&element| class_of[element] == *class) {
                 let own = &array.values[array.components * element..][..array.components];
                 let six = match *own {
                     // Row by row; the mean of what is equal but for rounding.
@@ -162,35 +206,26 @@ impl EikonalJob {
                     }
                     _ => std::array::from_fn(|k| own[k]),
                 };
-                applied.tensor[6 * element..6 * (element + 1)].copy_from_slice(&six);
+                merged[6 * element..6 * (element + 1)].copy_from_slice(&six);
             }
         }
+        Ok(merged)
+    }
+
+    /// Finds the directions of fibres and sheets that velocities need.
+    fn add_directions(&self, mesh: &MeshFile, needs: &Needs<'_>, applied: &mut Applied) -> Result<(), JobError> {
         let table = &self.mesh.value;
-        if let Some(place) = needs_fibre {
-            let what = "fibre directions";
-            applied.fibre = self.directions(mesh, &table.fibre, FIBRES, what, place, applied)?;
+        if let Some(place) = needs.fibre {
+            applied.fibre = self.directions(mesh, &table.fibre, FIBRES, "fibre directions", place, applied)?;
         }
-        if let Some(place) = needs_sheet {
+        let is_there = || table.sheet.is_some() || SHEETS.iter().any(|name| find(&mesh.arrays, name).is_some());
+        if let Some(place) = needs.sheet {
             let what =
                 "sheet directions (three different speeds need them; with two equal ones give `speeds` two numbers)";
             applied.sheet = self.directions(mesh, &table.sheet, SHEETS, what, place, applied)?;
-        } else if needs_fibre.is_some() && (table.sheet.is_some() || mesh.corners == 3) {
-            let found = table.sheet.is_some() || SHEETS.iter().any(|name| find(&mesh.arrays, name).is_some());
-            if found {
-                applied.sheet =
-                    self.directions(mesh, &table.sheet, SHEETS, "sheet directions", &self.mesh.place, applied)?;
-            }
-        }
-        // A name that names nothing is a slip also where no velocity asks for what it names.
-        let unasked = [
-            (&table.fibre, 3, !applied.fibre.is_empty()),
-            (&table.sheet, 3, !applied.sheet.is_empty()),
-            (&table.tags, 1, tags.is_some()),
-        ];
-        for (name, components, _) in unasked.into_iter().filter(|(.., used)| !used) {
-            if let Some(name) = name {
-                self.data(mesh, name, &[components], &self.mesh.place, &mut Applied::default())?;
-            }
+        } else if needs.fibre.is_some() && (table.sheet.is_some() || mesh.corners == 3) && is_there() {
+            let (what, place) = ("sheet directions", &self.mesh.place);
+            applied.sheet = self.directions(mesh, &table.sheet, SHEETS, what, place, applied)?;
         }
         Ok(())
     }

@@ -116,29 +116,7 @@ fn setup(mesh: &MeshView, setup: &Setup) -> Check {
     }
     for load in &setup.loads {
         amplitude(&load.name, load.amplitude)?;
-        let what = format!("load `{}`", load.name);
-        match &load.kind {
-            LoadKind::Concentrated { nodes, weights, .. } => {
-                all_below(&what, nodes, n_nodes)?;
-                require(weights.is_empty() || weights.len() == nodes.len(), || {
-                    format!("{what}: {} weights for {} nodes", weights.len(), nodes.len())
-                })?;
-            }
-            LoadKind::Pressure { faces, elements } | LoadKind::Traction { faces, elements, .. } => {
-                all_below(&what, elements, n_elements)?;
-                require(faces.len() == elements.len(), || format!("{what}: faces and elements differ in number"))?;
-                // At least a line in 2D or a triangle in 3D, with padding at the end only.
-                let inside = |node: &u32| (*node as usize) < n_nodes;
-                let good = |face: &[u32; 4]| {
-                    let n = face.iter().take_while(|node| inside(node)).count();
-                    n >= mesh.dimension && face[n..].iter().all(|&node| node == u32::MAX)
-                };
-                require(faces.iter().all(good), || format!("{what}: a face with nodes that do not exist"))?;
-            }
-            LoadKind::Body { elements, .. } | LoadKind::Gravity { elements, .. } => {
-                all_below(&what, elements, n_elements)?
-            }
-        }
+        self::load(mesh, &format!("load `{}`", load.name), &load.kind)?;
     }
     for boundary in &setup.boundaries {
         amplitude(&boundary.name, boundary.amplitude)?;
@@ -171,6 +149,29 @@ fn setup(mesh: &MeshView, setup: &Setup) -> Check {
         require(known, || format!("{what}: a component that does not exist"))?;
     }
     Ok(())
+}
+
+fn load(mesh: &MeshView, what: &str, kind: &LoadKind) -> Check {
+    let (n_nodes, n_elements) = (mesh.n_nodes(), mesh.n_elements());
+    match kind {
+        LoadKind::Concentrated { nodes, weights, .. } => {
+            all_below(what, nodes, n_nodes)?;
+            require(weights.is_empty() || weights.len() == nodes.len(), || {
+                format!("{what}: {} weights for {} nodes", weights.len(), nodes.len())
+            })
+        }
+        LoadKind::Pressure { faces, elements } | LoadKind::Traction { faces, elements, .. } => {
+            all_below(what, elements, n_elements)?;
+            require(faces.len() == elements.len(), || format!("{what}: faces and elements differ in number"))?;
+            // At least a line in 2D or a triangle in 3D, with padding at the end only.
+            let good = |face: &[u32; 4]| {
+                let n = face.iter().take_while(|&&node| (node as usize) < n_nodes).count();
+                n >= mesh.dimension && face[n..].iter().all(|&node| node == u32::MAX)
+            };
+            require(faces.iter().all(good), || format!("{what}: a face with nodes that do not exist"))
+        }
+        LoadKind::Body { elements, .. } | LoadKind::Gravity { elements, .. } => all_below(what, elements, n_elements),
+    }
 }
 
 /// The blocks say the same as the mesh: each entry's kind, section and nodes are the element's, a block has every element

@@ -81,47 +81,18 @@ impl VoxelJob {
             output: self.output.value.requests(),
             ..VoxelSetup::default()
         };
-        let own = !self.boundaries.is_empty() || !self.forces.is_empty();
         let Test { magnitudes, mut cases, analysis } = match &self.load {
             Some(load) => test(&load.value, &specimen).map_err(|message| load.place.error(message))?,
             None => Test { magnitudes: Vec::new(), cases: vec![LoadCase::default()], analysis: Analysis::Own },
         };
         setup.magnitudes = magnitudes;
         setup.analysis = analysis;
-        let named = cases.iter().flat_map(|case| {
-            let fields = case.displacements.iter().map(|field| (&field.name, &field.region));
-            fields.chain(case.forces.iter().map(|force| (&force.name, &force.region)))
-        });
-        for (name, region) in named {
-            if let Some(load) = &self.load
-                && bounds != solid
-                && mesh.bricks.region_nodes(region, mesh.element_class).is_empty()
-            {
-                let message =
-                    format!("{name} of the box has no solid voxel; `bounds` = \"solid\" takes the sample's own box");
-                return Err(load.place.error(message));
-            }
+        if bounds != solid {
+            self.check_faces(mesh, &cases)?;
         }
-        let place = self.boundaries.first().map(|item| &item.place).or(self.forces.first().map(|item| &item.place));
-        if let Some(place) = place {
-            if cases.len() != 1 {
-                return Err(place.error("six cases take no further conditions"));
-            }
-            let moves = |boundary: &Boundary| {
-                boundary.value.is_some_and(|value| value != 0.0)
-                    || boundary.displacement.is_some()
-                    || boundary.gradient.is_some()
-                    || boundary.table.is_some()
-            };
-            if cases[0].scale_to.is_some()
-                && (!self.forces.is_empty() || self.boundaries.iter().any(|item| moves(&item.value)))
-            {
-                let message = "`force` or `moment` in [load] scales the whole solution: only supports go with it; give \
-                               `strain`, `displacement` or `angle` there instead";
-                return Err(place.error(message));
-            }
-        }
-        if let Some(case) = cases.first_mut().filter(|_| own) {
+        self.check_own(&cases)?;
+        let has_own = !self.boundaries.is_empty() || !self.forces.is_empty();
+        if let Some(case) = cases.first_mut().filter(|_| has_own) {
             let resolver = Resolver { mesh, materials: &materials, specimen, read_mask };
             for (index, item) in self.boundaries.iter().enumerate() {
                 resolver.boundary(&item.value, &item.place, item.value.name(index), case, &mut setup.magnitudes)?;
@@ -130,27 +101,76 @@ impl VoxelJob {
                 resolver.force(&item.value, &item.place, item.value.name(index), case, &mut setup.magnitudes)?;
             }
         } else if self.load.is_none() {
-            let start = Place { line: 0, ..self.image.place.clone() };
-            if given.fixed.is_empty() && given.forces.is_empty() {
-                let message = "this job has no load: give [load], such as preset = \"axial\", strain = -0.01, or \
-                               [[boundary]] tables";
-                return Err(start.error(message));
-            }
-            let mut table = |name: &str, values: &[Given]| {
-                let magnitude = factor(&mut setup.magnitudes, name);
-                let table = nodal_table(mesh, values, name, Some(magnitude));
-                table.map_err(|message| start.error(format!("conditions in the image's file: {message}")))
-            };
-            if !given.fixed.is_empty() {
-                cases[0].displacement_tables.push(table("boundary.file", &given.fixed)?);
-            }
-            if !given.forces.is_empty() {
-                cases[0].force_tables.push(table("force.file", &given.forces)?);
-            }
+            self.add_given(mesh, given, &mut cases[0], &mut setup.magnitudes)?;
         }
         setup.cases = cases;
         setup.materials = materials;
         Ok(setup)
+    }
+
+    /// Refuses a load on faces of the whole image that have no solid voxel.
+    fn check_faces(&self, mesh: &VoxelMeshView<'_>, cases: &[LoadCase]) -> Result<(), JobError> {
+        let Some(load) = &self.load else { return Ok(()) };
+        let named = cases.iter().flat_map(|case| {
+            let fields = case.displacements.iter().map(|field| (&field.name, &field.region));
+            fields.chain(case.forces.iter().map(|force| (&force.name, &force.region)))
+        });
+        for (name, region) in named {
+            if mesh.bricks.region_nodes(region, mesh.element_class).is_empty() {
+                let message =
+                    format!("{name} of the box has no solid voxel; `bounds` = \"solid\" takes the sample's own box");
+                return Err(load.place.error(message));
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses conditions that contradict the load.
+    fn check_own(&self, cases: &[LoadCase]) -> Result<(), JobError> {
+        let place = self.boundaries.first().map(|item| &item.place).or(self.forces.first().map(|item| &item.place));
+        let Some(place) = place else { return Ok(()) };
+        if cases.len() != 1 {
+            return Err(place.error("six cases take no further conditions"));
+        }
+        let moves = |boundary: &Boundary| {
+            boundary.value.is_some_and(|value| value != 0.0)
+                || boundary.displacement.is_some()
+                || boundary.gradient.is_some()
+                || boundary.table.is_some()
+        };
+        if cases[0].scale_to.is_some()
+            && (!self.forces.is_empty() || self.boundaries.iter().any(|item| moves(&item.value)))
+        {
+            let message = "`force` or `moment` in [load] scales the whole solution: only supports go with it; give \
+                           `strain`, `displacement` or `angle` there instead";
+            return Err(place.error(message));
+        }
+        Ok(())
+    }
+
+    /// Adds the conditions that stand in the file of the image.
+    fn add_given(
+        &self,
+        mesh: &VoxelMeshView<'_>,
+        given: &GivenConditions,
+        case: &mut LoadCase,
+        magnitudes: &mut Vec<Magnitude>,
+    ) -> Result<(), JobError> {
+        let start = Place { line: 0, ..self.image.place.clone() };
+        if given.fixed.is_empty() && given.forces.is_empty() {
+            let message = "this job has no load: give [load], such as preset = \"axial\", strain = -0.01, or \
+                           [[boundary]] tables";
+            return Err(start.error(message));
+        }
+        let tables = [
+            ("boundary.file", &given.fixed, &mut case.displacement_tables),
+            ("force.file", &given.forces, &mut case.force_tables),
+        ];
+        for (name, values, tables) in tables.into_iter().filter(|(_, values, _)| !values.is_empty()) {
+            let table = nodal_table(mesh, values, name, Some(factor(magnitudes, name)));
+            tables.push(table.map_err(|message| start.error(format!("conditions in the image's file: {message}")))?);
+        }
+        Ok(())
     }
 }
 
@@ -270,27 +290,10 @@ impl Resolver<'_> {
     /// The regions of a place, none of them empty.
     fn regions(&self, folder: &Path, place: Where<'_>) -> Result<Vec<NodeRegion>, String> {
         let (bricks, [low, high]) = (&self.mesh.bricks, self.specimen.bounds);
-        let grid = |position: [f64; 3]| {
-            [0, 1, 2].map(|axis| (position[axis] - self.specimen.origin[axis]) / self.specimen.spacing)
-        };
+        let grid = |position| self.indices_of(position);
         let regions = match place {
             Where::Sides(sides) => sides.iter().map(|&side| self.specimen.face(side)).collect(),
-            Where::Plane(Plane { axis, at, index }) => {
-                let axis = usize::from(axis.0);
-                let (mut first, mut last) = ([0; 3], self.mesh.size);
-                let index = match (at, index) {
-                    (Some(at), _) => {
-                        let nearest = grid([at; 3])[axis].round();
-                        if !(0.0..=f64::from(last[axis])).contains(&nearest) {
-                            return Err(format!("the plane at {at} lies outside the image"));
-                        }
-                        nearest as u32
-                    }
-                    (None, index) => index.unwrap_or_default(),
-                };
-                (first[axis], last[axis]) = (index, index);
-                vec![NodeRegion::Box { low: first, high: last }]
-            }
+            Where::Plane(plane) => vec![self.plane(plane)?],
             Where::Box(corners) => {
                 let (a, b) = (grid(corners[0]), grid(corners[1]));
                 // A corner that lies on a node takes it, whatever rounding does.
@@ -316,17 +319,7 @@ impl Resolver<'_> {
                 nodes.dedup();
                 vec![NodeRegion::Nodes(nodes)]
             }
-            Where::Material(name) => {
-                let found = self.materials.iter().position(|material| material.name.eq_ignore_ascii_case(name));
-                let Some(index) = found else {
-                    let names: Vec<&str> = self.materials.iter().map(|material| material.name.as_str()).collect();
-                    return Err(match names.as_slice() {
-                        [] => "each voxel has its own modulus here: there are no materials to name".to_owned(),
-                        names => format!("no material \"{name}\"; there is {}", names.join(", ")),
-                    });
-                };
-                vec![NodeRegion::Material(index as u32)]
-            }
+            Where::Material(name) => vec![self.material(name)?],
             Where::Mask(file, label) => vec![NodeRegion::Nodes(self.masked(folder, file, label)?)],
             Where::Table(_) => Vec::new(),
             Where::All => {
@@ -342,6 +335,39 @@ impl Resolver<'_> {
             }
         }
         Ok(regions)
+    }
+
+    /// A position in indices of nodes.
+    fn indices_of(&self, position: [f64; 3]) -> [f64; 3] {
+        [0, 1, 2].map(|axis| (position[axis] - self.specimen.origin[axis]) / self.specimen.spacing)
+    }
+
+    fn plane(&self, Plane { axis, at, index }: Plane) -> Result<NodeRegion, String> {
+        let axis = usize::from(axis.0);
+        let (mut low, mut high) = ([0; 3], self.mesh.size);
+        let index = match at {
+            Some(at) => {
+                let nearest = self.indices_of([at; 3])[axis].round();
+                if !(0.0..=f64::from(high[axis])).contains(&nearest) {
+                    return Err(format!("the plane at {at} lies outside the image"));
+                }
+                nearest as u32
+            }
+            None => index.unwrap_or_default(),
+        };
+        (low[axis], high[axis]) = (index, index);
+        Ok(NodeRegion::Box { low, high })
+    }
+
+    fn material(&self, name: &str) -> Result<NodeRegion, String> {
+        if let Some(index) = self.materials.iter().position(|material| material.name.eq_ignore_ascii_case(name)) {
+            return Ok(NodeRegion::Material(index as u32));
+        }
+        let names: Vec<&str> = self.materials.iter().map(|material| material.name.as_str()).collect();
+        Err(match names.as_slice() {
+            [] => "each voxel has its own modulus here: there are no materials to name".to_owned(),
+            names => format!("no material \"{name}\"; there is {}", names.join(", ")),
+        })
     }
 
     /// Nodes of the elements that a mask marks.

@@ -23,6 +23,24 @@ enum Packing {
 }
 
 impl Packing {
+    /// The packing that a directory names by this number.
+    fn new(compression: u64) -> Result<Self, String> {
+        let name = match compression {
+            1 => return Ok(Self::None),
+            5 => return Ok(Self::Lzw),
+            8 | 32_946 => return Ok(Self::Deflate),
+            32_773 => return Ok(Self::PackBits),
+            50_000 => return Ok(Self::Zstandard),
+            2..=4 => "fax",
+            6 | 7 => "JPEG",
+            34_712 => "JPEG 2000",
+            _ => "an unknown",
+        };
+        Err(format!(
+            "{name} compression ({compression}) of TIFF files is not read: save it without, or with LZW, deflate or Zstandard"
+        ))
+    }
+
     /// More than a byte can become: Zstandard repeats one 128 Ki times in a block of four bytes, and the others do less.
     fn ratio(self) -> u64 {
         if self == Self::Zstandard { 1 << 15 } else { 4096 }
@@ -80,24 +98,7 @@ impl Layout {
         let sample = sample.ok_or_else(|| {
             format!("TIFF samples of {bits} bits and format {format} are not read: save them as 8, 16 or 32 bit")
         })?;
-        let packing = match tiff.integer_of(directory, tag::COMPRESSION)?.unwrap_or(1) {
-            1 => Packing::None,
-            5 => Packing::Lzw,
-            8 | 32_946 => Packing::Deflate,
-            32_773 => Packing::PackBits,
-            50_000 => Packing::Zstandard,
-            other => {
-                let name = match other {
-                    2..=4 => "fax",
-                    6 | 7 => "JPEG",
-                    34_712 => "JPEG 2000",
-                    _ => "an unknown",
-                };
-                return Err(format!(
-                    "{name} compression ({other}) of TIFF files is not read: save it without, or with LZW, deflate or Zstandard"
-                ));
-            }
-        };
+        let packing = Packing::new(tiff.integer_of(directory, tag::COMPRESSION)?.unwrap_or(1))?;
         let predictor = tiff.integer_of(directory, tag::PREDICTOR)?.unwrap_or(1);
         if !matches!((predictor, bits), (1, _) | (2, 8..) | (3, 32..)) || (predictor == 3 && !sample.is_float()) {
             return Err(format!(
@@ -242,52 +243,16 @@ impl Layout {
     }
 
     fn unpack(&self, packed: &[u8], out: &mut [u8]) -> Result<(), String> {
-        let damaged = "a packed TIFF strip is damaged";
+        let damaged = |error: &dyn std::fmt::Display| format!("{DAMAGED}: {error}");
         match self.packing {
             Packing::None => Ok(()),
-            Packing::Deflate => ZlibDecoder::new(packed).read_exact(out).map_err(|error| format!("{damaged}: {error}")),
-            Packing::Zstandard => StreamingDecoder::new(packed)
-                .map_err(|error| format!("{damaged}: {error}"))?
-                .read_exact(out)
-                .map_err(|error| format!("{damaged}: {error}")),
-            Packing::Lzw => {
-                let mut decoder = weezl::decode::Decoder::with_tiff_size_switch(BitOrder::Msb, 8);
-                let (mut from, mut to) = (packed, out);
-                while !to.is_empty() {
-                    let result = decoder.decode_bytes(from, to);
-                    from = &from[result.consumed_in..];
-                    to = &mut std::mem::take(&mut to)[result.consumed_out..];
-                    let is_stuck = result.consumed_in == 0 && result.consumed_out == 0;
-                    match result.status {
-                        Ok(weezl::LzwStatus::Ok) if !is_stuck => {}
-                        _ if to.is_empty() => break,
-                        _ => return Err(damaged.to_owned()),
-                    }
-                }
-                Ok(())
+            Packing::Deflate => ZlibDecoder::new(packed).read_exact(out).map_err(|error| damaged(&error)),
+            Packing::Zstandard => {
+                let mut decoder = StreamingDecoder::new(packed).map_err(|error| damaged(&error))?;
+                decoder.read_exact(out).map_err(|error| damaged(&error))
             }
-            Packing::PackBits => {
-                let (mut from, mut to) = (packed, out);
-                while !to.is_empty() {
-                    let (&head, rest) = from.split_first().ok_or(damaged)?;
-                    from = rest;
-                    let head = head as i8;
-                    if head >= 0 {
-                        let n = head as usize + 1;
-                        let m = n.min(to.len());
-                        to[..m].copy_from_slice(from.get(..m).ok_or(damaged)?);
-                        from = from.get(n..).unwrap_or_default();
-                        to = &mut std::mem::take(&mut to)[m..];
-                    } else if head != -128 {
-                        let m = (1 + usize::from(head.unsigned_abs())).min(to.len());
-                        let (&value, rest) = from.split_first().ok_or(damaged)?;
-                        to[..m].fill(value);
-                        from = rest;
-                        to = &mut std::mem::take(&mut to)[m..];
-                    }
-                }
-                Ok(())
-            }
+            Packing::Lzw => unpack_lzw(packed, out),
+            Packing::PackBits => unpack_pack_bits(packed, out),
         }
     }
 
@@ -339,6 +304,44 @@ impl Layout {
             }
         }
     }
+}
+
+const DAMAGED: &str = "a packed TIFF strip is damaged";
+
+fn unpack_lzw(mut packed: &[u8], mut out: &mut [u8]) -> Result<(), String> {
+    let mut decoder = weezl::decode::Decoder::with_tiff_size_switch(BitOrder::Msb, 8);
+    while !out.is_empty() {
+        let result = decoder.decode_bytes(packed, out);
+        packed = &packed[result.consumed_in..];
+        out = &mut out[result.consumed_out..];
+        let is_stuck = result.consumed_in == 0 && result.consumed_out == 0;
+        if !matches!(result.status, Ok(weezl::LzwStatus::Ok)) || is_stuck {
+            return if out.is_empty() { Ok(()) } else { Err(DAMAGED.to_owned()) };
+        }
+    }
+    Ok(())
+}
+
+fn unpack_pack_bits(mut packed: &[u8], mut out: &mut [u8]) -> Result<(), String> {
+    while !out.is_empty() {
+        let (&head, rest) = packed.split_first().ok_or(DAMAGED)?;
+        packed = rest;
+        let head = head as i8;
+        if head >= 0 {
+            let n = head as usize + 1;
+            let m = n.min(out.len());
+            out[..m].copy_from_slice(packed.get(..m).ok_or(DAMAGED)?);
+            packed = packed.get(n..).unwrap_or_default();
+            out = &mut out[m..];
+        } else if head != -128 {
+            let m = (1 + usize::from(head.unsigned_abs())).min(out.len());
+            let (&value, rest) = packed.split_first().ok_or(DAMAGED)?;
+            out[..m].fill(value);
+            packed = rest;
+            out = &mut out[m..];
+        }
+    }
+    Ok(())
 }
 
 /// Buffers of one thread.
