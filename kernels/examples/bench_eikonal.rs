@@ -9,6 +9,9 @@
 #[path = "support/eikonal.rs"]
 mod support;
 
+use std::collections::HashMap;
+use std::fmt::Debug;
+use std::str::FromStr;
 use std::time::Instant;
 
 use pogo_formats::domains::SubDomains;
@@ -17,19 +20,21 @@ use pogo_kernels::eikonal::*;
 use pogo_kernels::papers::eikonal::{Approach, GpuDomainSettings, sub_domains_on_gpu};
 use pogo_kernels::simd::Real;
 
-struct Options {
-    threads: Vec<usize>,
-    windows: Vec<f64>,
-    precisions: Vec<String>,
-    variants: Vec<String>,
-    domains: Vec<usize>,
-    tolerance: f64,
-    repeats: usize,
-    cases: usize,
-    wide: Vec<usize>,
-    inner: Vec<usize>,
-    sets: Vec<usize>,
-    window_free: Vec<usize>,
+/// Lists of words by key, as they are given or their defaults.
+struct Options(HashMap<&'static str, String>);
+
+impl Options {
+    fn words(&self, key: &str) -> impl Iterator<Item = &str> {
+        self.0[key].split(',')
+    }
+
+    fn numbers<N: FromStr<Err: Debug>>(&self, key: &str) -> Vec<N> {
+        self.words(key).map(|word| word.parse().expect("a number")).collect()
+    }
+
+    fn number<N: FromStr<Err: Debug> + Copy>(&self, key: &str) -> N {
+        self.numbers(key)[0]
+    }
 }
 
 fn main() {
@@ -37,44 +42,27 @@ fn main() {
     if let Some(folder) = std::env::var_os("POGO_PTX") {
         pogo_kernels::device::use_ptx_from(folder);
     }
-    let mut options = Options {
-        threads: vec![std::thread::available_parallelism().map_or(1, |n| n.get())],
-        windows: vec![EikonalSettings::default().window],
-        precisions: vec!["f32".into(), "f64".into()],
-        variants: vec!["six".into(), "eighteen".into(), "fly".into()],
-        domains: vec![1],
-        tolerance: 0.0,
-        repeats: 3,
-        cases: 0,
-        wide: vec![1, 0],
-        inner: vec![4],
-        sets: vec![8],
-        window_free: vec![GpuSettings::default().window_free as usize],
-    };
-    let mut cuda = false;
+    let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
+    let mut options = Options(HashMap::from([
+        ("threads", threads.to_string()),
+        ("windows", EikonalSettings::default().window.to_string()),
+        ("precisions", "f32,f64".into()),
+        ("variants", "six,eighteen,fly".into()),
+        ("domains", "1".into()),
+        ("tolerance", "0".into()),
+        ("repeats", "3".into()),
+        ("cases", "0".into()),
+        ("wide", "1,0".into()),
+        ("inner", "4".into()),
+        ("sets", "8".into()),
+        ("window_free", GpuSettings::default().window_free.to_string()),
+        ("device", "cpu".into()),
+    ]));
     let mut n = 80;
     for argument in std::env::args().skip(1) {
-        let Some((key, value)) = argument.split_once('=') else {
-            n = argument.parse().expect("cells along an edge");
-            continue;
-        };
-        let numbers = || value.split(',').map(|v| v.parse::<f64>().expect("a number")).collect::<Vec<_>>();
-        let whole = || numbers().into_iter().map(|v| v as usize).collect::<Vec<_>>();
-        match key {
-            "threads" => options.threads = whole(),
-            "windows" => options.windows = numbers(),
-            "precisions" => options.precisions = value.split(',').map(Into::into).collect(),
-            "variants" => options.variants = value.split(',').map(Into::into).collect(),
-            "domains" => options.domains = whole(),
-            "tolerance" => options.tolerance = numbers()[0],
-            "repeats" => options.repeats = whole()[0],
-            "cases" => options.cases = whole()[0],
-            "wide" => options.wide = whole(),
-            "inner" => options.inner = whole(),
-            "sets" => options.sets = whole(),
-            "window_free" => options.window_free = whole(),
-            "device" => cuda = value == "cuda",
-            _ => panic!("{key}"),
+        match argument.split_once('=') {
+            None => n = argument.parse().expect("cells along an edge"),
+            Some((key, value)) => value.clone_into(options.0.get_mut(key).unwrap_or_else(|| panic!("{key}"))),
         }
     }
     let begin = Instant::now();
@@ -85,8 +73,8 @@ fn main() {
         mesh.original_element.len(),
         begin.elapsed().as_secs_f64()
     );
-    if cuda {
-        for precision in &options.precisions {
+    if options.0["device"] == "cuda" {
+        for precision in options.words("precisions") {
             println!("{precision}");
             if precision == "f32" { device::<f32>(&mesh, &options) } else { device::<f64>(&mesh, &options) }
         }
@@ -95,7 +83,7 @@ fn main() {
     println!(
         "form      type threads domains window  set up s  solve s (least, median)  sweeps  solves/tet  passed on/node  error"
     );
-    for precision in &options.precisions {
+    for precision in options.words("precisions") {
         if precision == "f32" { all::<f32>(&mesh, &options) } else { all::<f64>(&mesh, &options) }
     }
 }
@@ -105,26 +93,26 @@ fn all<T: Real>(mesh: &EikonalMesh, options: &Options) {
     let start = support::nearest(mesh, [0.1, 0.1, 0.1]);
     let class = vec![0_u16; mesh.original_element.len()];
     let view = mesh.view();
-    for &n_domains in &options.domains {
+    for n_domains in options.numbers("domains") {
         let domains = in_domains(mesh, n_domains);
         let problem = EikonalProblem {
             mesh: mesh.view(),
             domains: Some(domains.view()),
             metrics: Metrics::Classes { class: &class, metric: &[metric] },
         };
-        for variant in &options.variants {
+        for variant in options.words("variants") {
             let local_solver = local_solver(variant);
-            for &window in &options.windows {
-                for &threads in &options.threads {
+            for window in options.numbers("windows") {
+                for threads in options.numbers("threads") {
                     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
                     pool.install(|| {
-                        let settings = EikonalSettings { tolerance: options.tolerance, local_solver, window, ..Default::default() };
+                        let settings = EikonalSettings { tolerance: options.number("tolerance"), local_solver, window };
                         let begin = Instant::now();
                         let solver = EikonalSolver::<T>::new(&problem, &settings).expect("a problem");
                         let setup = begin.elapsed().as_secs_f64();
                         let mut seconds = Vec::new();
                         let mut arrival = None;
-                        for _ in 0..options.repeats {
+                        for _ in 0..options.number("repeats") {
                             let result = solver.solve(&[(start, 0.0)]).expect("a start");
                             seconds.push(result.statistics.seconds);
                             arrival = Some(result);
@@ -142,14 +130,13 @@ fn all<T: Real>(mesh: &EikonalMesh, options: &Options) {
                             s.local_solves as f64 / view.n_elements() as f64,
                             s.passed_on as f64 / view.n_nodes() as f64,
                         );
-                        if options.cases > 0 {
-                            let sets: Vec<[(u32, f64); 1]> = (0..options.cases)
-                                .map(|case| [((case * view.n_nodes() / options.cases) as u32, 0.0)])
-                                .collect();
+                        let cases: usize = options.number("cases");
+                        if cases > 0 {
+                            let sets = starts(cases, view.n_nodes());
                             let begin = Instant::now();
                             solver.solve_many(&sets, |_, _| ()).expect("starts");
                             let all = begin.elapsed().as_secs_f64();
-                            println!("    {} start sites: {all:.2} s, {:.3} s each", options.cases, all / options.cases as f64);
+                            println!("    {cases} start sites: {all:.2} s, {:.3} s each", all / cases as f64);
                         }
                     });
                 }
@@ -180,7 +167,7 @@ fn on_device<T: Real>(
     let Form { name, sets, mesh, metric, start, options } = form;
     let mut solver = solver?;
     let (mut seconds, mut last) = (Vec::new(), None);
-    for _ in 0..options.repeats.max(1) {
+    for _ in 0..options.number::<usize>("repeats").max(1) {
         let arrival = solver.solve(&[(*start, 0.0)])?;
         seconds.push(arrival.statistics.seconds);
         last = Some(arrival);
@@ -200,16 +187,14 @@ fn on_device<T: Real>(
         s.passed_on as f64 / n as f64,
         worst_error(mesh, metric, *start, &arrival.time),
     );
-    if options.cases > 0 {
-        let starts: Vec<[(u32, f64); 1]> =
-            (0..options.cases).map(|case| [((case * n / options.cases) as u32, 0.0)]).collect();
+    let cases: usize = options.number("cases");
+    if cases > 0 {
         let begin = Instant::now();
         let mut inside = 0.0;
-        solver.solve_many(&starts, |_, arrival| inside += arrival.statistics.seconds)?;
+        solver.solve_many(&starts(cases, n), |_, arrival| inside += arrival.statistics.seconds)?;
         let all = begin.elapsed().as_secs_f64();
         println!(
-            "    {} start sites, {sets} at once: {inside:.3} s on the device, {all:.3} s with the times fetched",
-            options.cases
+            "    {cases} start sites, {sets} at once: {inside:.3} s on the device, {all:.3} s with the times fetched"
         );
     }
     Ok(())
@@ -241,13 +226,14 @@ fn device<T: Real>(mesh: &EikonalMesh, options: &Options) {
             println!("{}: {error}", form.name);
         }
     };
-    for variant in &options.variants {
+    for variant in options.words("variants") {
         let local_solver = local_solver(variant);
-        let settings = EikonalSettings { local_solver, tolerance: options.tolerance, ..Default::default() };
-        let forms = if local_solver == LocalSolver::Six { &options.wide[..] } else { &[0] };
-        for (&wide, &window) in forms.iter().flat_map(|wide| options.windows.iter().map(move |window| (wide, window))) {
-            for &sets in &options.sets {
-                for window_free in options.window_free.iter().map(|&n| n as u32) {
+        let settings = EikonalSettings { local_solver, tolerance: options.number("tolerance"), ..Default::default() };
+        let forms = if local_solver == LocalSolver::Six { options.numbers("wide") } else { vec![0] };
+        let windows: Vec<f64> = options.numbers("windows");
+        for (wide, &window) in forms.into_iter().flat_map(|wide: u8| windows.iter().map(move |window| (wide, window))) {
+            for sets in options.numbers("sets") {
+                for window_free in options.numbers("window_free") {
                     let gpu = GpuSettings { wide: wide != 0, window, sets, window_free, ..Default::default() };
                     let name =
                         format!("{variant}, wide {wide}, window {window}, {sets} sets, window free {window_free}");
@@ -256,16 +242,18 @@ fn device<T: Real>(mesh: &EikonalMesh, options: &Options) {
             }
         }
     }
-    for &n_domains in options.domains.iter().filter(|&&n| n > 1) {
+    for n_domains in options.numbers("domains").into_iter().filter(|&n| n > 1) {
         let domains = in_domains(mesh, n_domains);
         let problem = EikonalProblem { domains: Some(domains.view()), ..problem.clone() };
         let settings = EikonalSettings::default();
-        let mut by_domains = |approach, inner: usize, name: &str| {
-            let gpu = GpuDomainSettings { ordinal: 0, approach, inner: inner as u32 };
+        let mut by_domains = |approach, inner: u32, name: &str| {
+            let gpu = GpuDomainSettings { ordinal: 0, approach, inner };
             go(format!("{n_domains} sub-domains, {name}"), 1, sub_domains_on_gpu(&problem, &settings, &gpu));
         };
         by_domains(Approach::First, 1, "first approach");
-        options.inner.iter().for_each(|&inner| by_domains(Approach::Second, inner, &format!("second, {inner} sweeps")));
+        for inner in options.numbers("inner") {
+            by_domains(Approach::Second, inner, &format!("second, {inner} sweeps"));
+        }
     }
 }
 
@@ -282,4 +270,9 @@ fn in_domains(mesh: &EikonalMesh, n_domains: usize) -> SubDomains {
     let n = mesh.original_node.len();
     let first: Vec<u32> = (0..=n_domains).map(|domain| (domain * n / n_domains) as u32).collect();
     sub_domains("morton", &first, mesh)
+}
+
+/// Sets of one start each, evenly over the nodes.
+fn starts(cases: usize, n_nodes: usize) -> Vec<[(u32, f64); 1]> {
+    (0..cases).map(|case| [((case * n_nodes / cases) as u32, 0.0)]).collect()
 }

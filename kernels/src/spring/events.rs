@@ -8,14 +8,6 @@ use super::{Cause, Change, SpringProblem};
 
 type Point = [f64; 3];
 
-/// What happens before some steps, by its place in the problem's lists.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Event {
-    Cut(u32),
-    Erase(u32),
-    Add(u32),
-}
-
 /// A piece of a plane.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Surface {
@@ -65,26 +57,22 @@ impl Surface {
     }
 }
 
-/// What happens when: the first and the last step of each event, in the order in which those of one step happen.
+/// Cuts, erasures and additions with their first and last steps, in the order in which those of one step happen.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Schedule {
-    events: Vec<([u64; 2], Event)>,
+    events: Vec<([u64; 2], Cause)>,
 }
 
 impl Schedule {
     /// Of a problem, from a step on.
     pub fn new(problem: &SpringProblem, first: u64) -> Self {
-        let step_at = |time: f64| step_at(time, problem.time_increment);
-        let mut events = Vec::new();
-        for (index, cut) in problem.cuts.iter().enumerate() {
-            events.push((times(cut).map(step_at), Event::Cut(index as u32)));
-        }
-        let erasures = problem.erasures.iter().enumerate();
-        events.extend(erasures.map(|(i, erasure)| ([step_at(erasure.time); 2], Event::Erase(i as u32))));
-        let additions = problem.additions.iter().enumerate();
-        events.extend(additions.map(|(i, addition)| ([step_at(addition.time); 2], Event::Add(i as u32))));
-        events.retain(|([_, end], _)| *end >= first);
-        Self { events }
+        let at = |time: f64| step_at(time, problem.time_increment);
+        let cuts = problem.cuts.iter().zip(0..).map(|(cut, index)| (times(cut).map(at), Cause::Cut(index)));
+        let erasures = problem.erasures.iter().zip(0..);
+        let erasures = erasures.map(|(erasure, index)| ([at(erasure.time); 2], Cause::Erased(index)));
+        let additions = problem.additions.iter().zip(0..);
+        let additions = additions.map(|(addition, index)| ([at(addition.time); 2], Cause::Added(index)));
+        Self { events: cuts.chain(erasures).chain(additions).filter(|([_, end], _)| *end >= first).collect() }
     }
 
     /// The first step from `step` on before which something happens.
@@ -100,35 +88,21 @@ impl Schedule {
         step: u64,
         displacement: &[f64],
     ) -> Vec<Change> {
+        let ordered = |springs: &[[u32; 2]]| springs.iter().map(|&[i, j]| [i.min(j), i.max(j)]).collect();
         let mut changes = Vec::new();
-        for (_, event) in self.events.iter().filter(|([start, end], _)| (*start..=*end).contains(&step)) {
-            match event {
-                Event::Cut(index) => {
-                    let cut = &problem.cuts[*index as usize];
+        for &(_, cause) in self.events.iter().filter(|([start, end], _)| (*start..=*end).contains(&step)) {
+            let pairs: Vec<[u32; 2]> = match cause {
+                Cause::Cut(index) => {
+                    let cut = &problem.cuts[index as usize];
                     let surfaces = surfaces(cut, step, problem.time_increment);
-                    for particles in crossed(problem, springs, cut.frame, &surfaces, displacement) {
-                        springs.erase(particles);
-                        changes.push(Change { step, particles, cause: Cause::Cut(*index) });
-                    }
+                    crossed(problem, springs, cut.frame, &surfaces, displacement)
                 }
-                Event::Erase(index) => {
-                    for &[i, j] in &problem.erasures[*index as usize].springs {
-                        let particles = [i.min(j), i.max(j)];
-                        if springs.erase(particles) {
-                            changes.push(Change { step, particles, cause: Cause::Erased(*index) });
-                        }
-                    }
-                }
-                Event::Add(index) => {
-                    let addition = &problem.additions[*index as usize];
-                    for &[i, j] in &addition.springs {
-                        let particles = [i.min(j), i.max(j)];
-                        if springs.add(particles, addition.group) {
-                            changes.push(Change { step, particles, cause: Cause::Added(*index) });
-                        }
-                    }
-                }
-            }
+                Cause::Erased(index) => ordered(&problem.erasures[index as usize].springs),
+                Cause::Added(index) => ordered(&problem.additions[index as usize].springs),
+                Cause::Broken => Vec::new(),
+            };
+            let all = pairs.into_iter().map(|particles| Change { step, particles, cause });
+            changes.extend(all.filter(|change| springs.change(change.particles, problem.group_of(change))));
         }
         changes
     }

@@ -111,13 +111,17 @@ impl<'a> Springs<'a> {
         let n = problem.n_particles() as u32;
         for change in changes.iter().filter(|change| change.particles.iter().all(|&i| i < n)) {
             let group = problem.group_of(change);
-            let changed = match group {
-                Some(group) => self.add(change.particles, group),
-                None => self.erase(change.particles),
-            };
-            if changed {
+            if self.change(change.particles, group) {
                 visit(change.particles, group);
             }
+        }
+    }
+
+    /// Puts a spring of a group between two particles, or takes the one away that is there; false if there is nothing to do.
+    pub(crate) fn change(&mut self, particles: [u32; 2], group: Option<u32>) -> bool {
+        match group {
+            Some(group) => self.add(particles, group),
+            None => self.erase(particles),
         }
     }
 

@@ -40,14 +40,10 @@ struct Levels<'a, T> {
 }
 
 impl<'a> StaticSolver<'a> {
-    /// Sets up the preconditioner. Of the problem's prescribed displacements only the degrees of freedom matter here.
-    pub fn new(problem: &StaticProblem<'a>, settings: &SolverSettings) -> Self {
-        Self::on(problem, Grid::Bricks, settings)
-    }
-
-    /// As [`new`](Self::new), with the nodes of elements found as `grid` says. If nodes are joined, degrees of freedom,
-    /// forces and displacements have the numbers of joined nodes.
-    pub fn on(problem: &StaticProblem<'a>, grid: Grid<'a>, settings: &SolverSettings) -> Self {
+    /// Sets up the preconditioner. Of the problem's prescribed displacements only the degrees of freedom matter here. The nodes
+    /// of elements are found as `grid` says. If nodes are joined, degrees of freedom, forces and displacements have the numbers
+    /// of joined nodes.
+    pub fn new(problem: &StaticProblem<'a>, grid: Grid<'a>, settings: &SolverSettings) -> Self {
         let start = Instant::now();
         let levels = if settings.double {
             AnyLevels::Double(Levels::new(problem, grid, &settings.cycle))

@@ -94,7 +94,7 @@ fn a_uniform_block_is_stretched_exactly() {
     let moduli = Moduli::Classes { class: &class, young: &[young] };
     let problem = StaticProblem { bricks: view, moduli, poisson: nu, spacing: h, fixed: &fixed, forces: &[] };
     let settings = SolverSettings { tolerance: 1e-10, ..SolverSettings::default() };
-    let mut solver = StaticSolver::new(&problem, &settings);
+    let mut solver = StaticSolver::new(&problem, Grid::Bricks, &settings);
     let solution = solver.solve(&fixed, &[], None, &mut go);
     assert!(solution.converged, "{}", solution.relative_residual);
     let positions: Vec<[u32; 3]> = (0..view.n_bricks()).flat_map(|b| view.node_positions(b)).collect();
@@ -165,13 +165,15 @@ pub(super) fn check_sheet(solve: impl Fn(&StaticProblem, &SolverSettings) -> Opt
 #[test]
 fn what_is_prescribed_may_be_the_solution() {
     check_sheet(|problem, settings| {
-        Some(StaticSolver::new(problem, settings).solve(problem.fixed, &[], None, &mut go))
+        Some(StaticSolver::new(problem, Grid::Bricks, settings).solve(problem.fixed, &[], None, &mut go))
     });
 }
 
 #[test]
 fn bars_between_frictionless_walls_are_solved() {
-    check_bars(|problem, settings| Some(StaticSolver::new(problem, settings).solve(problem.fixed, &[], None, &mut go)));
+    check_bars(|problem, settings| {
+        Some(StaticSolver::new(problem, Grid::Bricks, settings).solve(problem.fixed, &[], None, &mut go))
+    });
 }
 
 /// Plain conjugate gradients in f64 with element by element products.
@@ -266,13 +268,14 @@ fn porous_blocks_are_solved_like_plain_conjugate_gradients_do() {
     let porous = Porous::new();
     let (problem, fixed, forces) = (porous.problem(), &porous.fixed, &porous.forces);
     let settings = SolverSettings { tolerance: 1e-9, ..SolverSettings::default() };
-    let solution = StaticSolver::new(&problem, &settings).solve(fixed, forces, None, &mut go);
+    let solution = StaticSolver::new(&problem, Grid::Bricks, &settings).solve(fixed, forces, None, &mut go);
     assert!(solution.converged && solution.iterations < 40, "{} {}", solution.iterations, solution.relative_residual);
     let error = porous.error(&solution);
     assert!(error < 1e-7, "{error}");
     // The same bits with one thread.
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
-    let single = pool.install(|| StaticSolver::new(&problem, &settings).solve(fixed, forces, None, &mut go));
+    let single =
+        pool.install(|| StaticSolver::new(&problem, Grid::Bricks, &settings).solve(fixed, forces, None, &mut go));
     assert_eq!(single.displacement, solution.displacement);
 }
 
@@ -297,7 +300,7 @@ fn every_cycle_operator_and_precision_comes_to_the_same() {
         (CycleSettings { levels: 3, bottom_steps: Some(30), ..plain }, false),
     ] {
         let settings = SolverSettings { tolerance: 1e-9, double, cycle, ..SolverSettings::default() };
-        let solution = StaticSolver::new(&problem, &settings).solve(fixed, forces, None, &mut go);
+        let solution = StaticSolver::new(&problem, Grid::Bricks, &settings).solve(fixed, forces, None, &mut go);
         let error = porous.error(&solution);
         assert!(solution.converged && error < 1e-7, "{settings:?}: {} {error}", solution.relative_residual);
         iterations.push(solution.iterations);
@@ -318,7 +321,7 @@ fn a_start_vector_is_what_the_norm_says() {
     let near: Vec<f64> = porous.expected.iter().enumerate().map(|(i, x)| x * (1.0 + 1e-3 * random(i as u64))).collect();
     let run = |from_start| {
         let settings = SolverSettings { tolerance: 1e-6, from_start, ..SolverSettings::default() };
-        StaticSolver::new(&problem, &settings).solve(fixed, forces, Some(&near), &mut go)
+        StaticSolver::new(&problem, Grid::Bricks, &settings).solve(fixed, forces, Some(&near), &mut go)
     };
     let (load, start) = (run(false), run(true));
     assert!(load.converged && start.converged);
@@ -327,6 +330,7 @@ fn a_start_vector_is_what_the_norm_says() {
     assert!(porous.error(&start) < porous.error(&load));
     // A solution needs nothing.
     let settings = SolverSettings { tolerance: 1e-6, ..SolverSettings::default() };
-    let again = StaticSolver::new(&problem, &settings).solve(fixed, forces, Some(&start.displacement), &mut go);
+    let again =
+        StaticSolver::new(&problem, Grid::Bricks, &settings).solve(fixed, forces, Some(&start.displacement), &mut go);
     assert_eq!(again.iterations, 0);
 }

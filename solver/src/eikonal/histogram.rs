@@ -13,11 +13,7 @@ pub(super) fn histogram(problem: &EikonalProblem, time: &[f64], bins: usize) -> 
         let nodes = mesh.nodes(element);
         nodes.iter().map(|&node| time[node as usize]).sum::<f64>() / nodes.len() as f64
     };
-    let finite = time.iter().copied().filter(|time| time.is_finite());
-    let (low, high) = finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), t| (low.min(t), high.max(t)));
-    if bins == 0 || low > high {
-        return None;
-    }
+    let [low, high] = finite_range(time).filter(|_| bins > 0)?;
     let width = (high - low) / bins as f64;
     let mut sums = vec![0.0; bins];
     for element in 0..mesh.n_elements() {
@@ -37,6 +33,12 @@ pub(super) fn histogram(problem: &EikonalProblem, time: &[f64], bins: usize) -> 
         let _ = writeln!(text, "{from:e},{to:e},{sum:e},{:.6},{:.6}", sum / total, reached / total);
     }
     Some(text)
+}
+
+/// The earliest and the latest of the times at which the wave comes.
+pub(super) fn finite_range(time: &[f64]) -> Option<[f64; 2]> {
+    let finite = time.iter().copied().filter(|time| time.is_finite());
+    finite.fold(None, |range, t| Some(range.map_or([t; 2], |[low, high]: [f64; 2]| [low.min(t), high.max(t)])))
 }
 
 /// Volume or area.

@@ -7,6 +7,8 @@ use pogo_formats::eikonal::{Drawn, EikonalMeshView};
 use pogo_formats::write::OutputError;
 use pogo_formats::write::plot::{Scalar, SnapshotOptions, snapshot_png};
 
+use super::histogram::finite_range;
+
 /// Draws the times, one picture a view; gives the names of the files.
 pub(super) fn isochrones(
     folder: &Path,
@@ -14,11 +16,7 @@ pub(super) fn isochrones(
     setup: &EikonalSetup,
     time: &[f64],
 ) -> Result<Vec<String>, OutputError> {
-    let finite = time.iter().copied().filter(|time| time.is_finite());
-    let (low, high) = finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), t| (low.min(t), high.max(t)));
-    if low > high {
-        return Ok(Vec::new());
-    }
+    let Some([low, high]) = finite_range(time) else { return Ok(Vec::new()) };
     // The pictures count in metres and seconds and choose prefixes themselves.
     let second = match setup.time_unit.as_str() {
         "us" | "µs" => 1e-6,

@@ -11,19 +11,21 @@ pub(super) fn idle_changes(setup: &SpringSetup, changes: &[Change], end: f64) ->
         let late = format!("its time, {time} s, is not before the end of the run");
         format!("{name} does nothing: {}", if time >= end * (1.0 - 1e-9) { &late } else { why })
     };
-    let cuts = setup.cuts.iter().zip(0..).filter(|&(_, index)| is_idle(Cause::Cut(index))).map(|(cut, _)| {
+    let cuts = setup.cuts.iter().zip(0..).map(|(cut, index)| {
         let start = match &cut.shape {
             CutShape::Blade { times, .. } => cut.time + times.first().copied().unwrap_or(0.0),
             _ => cut.time,
         };
-        warning(&cut.name, start, "it crosses no spring")
+        (Cause::Cut(index), &cut.name, start, "it crosses no spring")
     });
-    let erasures = setup.erasures.iter().zip(0..).filter(|&(_, index)| is_idle(Cause::Erased(index)));
-    let erasures = erasures.map(|(erasure, _)| warning(&erasure.name, erasure.time, "none of its springs is there"));
-    let additions = setup.additions.iter().zip(0..).filter(|&(_, index)| is_idle(Cause::Added(index)));
+    let erasures = setup.erasures.iter().zip(0..);
+    let erasures =
+        erasures.map(|(it, index)| (Cause::Erased(index), &it.name, it.time, "none of its springs is there"));
+    let additions = setup.additions.iter().zip(0..);
     let additions =
-        additions.map(|(addition, _)| warning(&addition.name, addition.time, "its springs are there already"));
-    cuts.chain(erasures).chain(additions).collect()
+        additions.map(|(it, index)| (Cause::Added(index), &it.name, it.time, "its springs are there already"));
+    let idle = cuts.chain(erasures).chain(additions).filter(|(cause, ..)| is_idle(*cause));
+    idle.map(|(_, name, time, why)| warning(name, time, why)).collect()
 }
 
 /// A row of `broken.csv`.

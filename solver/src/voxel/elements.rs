@@ -1,5 +1,7 @@
 //! Walks over the elements of a voxel model.
 
+use std::ops::Range;
+
 use pogo_formats::voxel::{BrickNodes, BricksView};
 use pogo_kernels::voxel::Moduli;
 use rayon::prelude::*;
@@ -39,6 +41,22 @@ pub(super) fn gather(displacement: &[f64], nodes: &[u32; 8]) -> [f64; N_DOFS] {
 /// Bricks handled in one piece; the order of the results does not depend on the threads.
 const PIECE: usize = 64;
 
+/// What `act` makes of the elements of each of some pieces, in order.
+fn in_pieces<T: Send>(
+    bricks: &BricksView<'_>,
+    pieces: Range<usize>,
+    act: impl Fn(&mut Vec<T>, Element) + Sync,
+) -> Vec<Vec<T>> {
+    let of_piece = |piece: usize| {
+        let (mut found, mut table) = (Vec::new(), BrickNodes::default());
+        for brick in piece * PIECE..bricks.n_bricks().min((piece + 1) * PIECE) {
+            for_brick(bricks, brick, &mut table, |element| act(&mut found, element));
+        }
+        found
+    };
+    pieces.into_par_iter().map(of_piece).collect()
+}
+
 /// (K u) of the nodes for which `wanted` holds, by node; the same bits for every number of threads.
 pub(super) fn internal_force(
     bricks: &BricksView<'_>,
@@ -53,43 +71,25 @@ pub(super) fn internal_force(
     // In rounds, so that what waits to be added stays small.
     let round = 4 * rayon::current_num_threads().max(1);
     for first in (0..pieces).step_by(round) {
-        let found: Vec<Vec<(u32, [f64; 3])>> = (first..pieces.min(first + round))
-            .into_par_iter()
-            .map(|piece| {
-                let (mut found, mut table) = (Vec::new(), BrickNodes::default());
-                for brick in piece * PIECE..bricks.n_bricks().min((piece + 1) * PIECE) {
-                    for_brick(bricks, brick, &mut table, |element| {
-                        if !element.nodes.iter().any(|&node| wanted(node)) {
-                            return;
-                        }
-                        let scale = moduli.young(element.number as usize) * spacing;
-                        let force = cube.apply(&gather(displacement, &element.nodes));
-                        for (c, &node) in element.nodes.iter().enumerate().filter(|&(_, &node)| wanted(node)) {
-                            found.push((node, [0, 1, 2].map(|d| scale * force[3 * c + d])));
-                        }
-                    });
-                }
-                found
-            })
-            .collect();
+        let found = in_pieces(bricks, first..pieces.min(first + round), |found, element| {
+            if !element.nodes.iter().any(|&node| wanted(node)) {
+                return;
+            }
+            let scale = moduli.young(element.number as usize) * spacing;
+            let force = cube.apply(&gather(displacement, &element.nodes));
+            for (c, &node) in element.nodes.iter().enumerate().filter(|&(_, &node)| wanted(node)) {
+                found.push((node, [0, 1, 2].map(|d| scale * force[3 * c + d])));
+            }
+        });
         found.into_iter().flatten().for_each(|(node, force)| add(node, force));
     }
 }
 
 /// One value an element, in order; the same bits for every number of threads.
-pub(super) fn per_element<T: Send, F: Fn(&Element) -> T + Sync>(
+pub(super) fn per_element<T: Send>(
     bricks: &BricksView<'_>,
-    value: F,
+    value: impl Fn(&Element) -> T + Sync,
 ) -> std::iter::Flatten<std::vec::IntoIter<Vec<T>>> {
-    let pieces: Vec<Vec<T>> = (0..bricks.n_bricks().div_ceil(PIECE))
-        .into_par_iter()
-        .map(|piece| {
-            let (mut values, mut table) = (Vec::new(), BrickNodes::default());
-            for brick in piece * PIECE..bricks.n_bricks().min((piece + 1) * PIECE) {
-                for_brick(bricks, brick, &mut table, |element| values.push(value(&element)));
-            }
-            values
-        })
-        .collect();
-    pieces.into_iter().flatten()
+    let pieces = 0..bricks.n_bricks().div_ceil(PIECE);
+    in_pieces(bricks, pieces, |values, element| values.push(value(&element))).into_iter().flatten()
 }

@@ -189,7 +189,7 @@ impl<'a> Engine<'a> {
         }
         let mut settings = settings.clone();
         settings.cycle.inner = INNER.to_vec();
-        let solver = Solver::Cpu(Box::new(StaticSolver::on(problem, self.grid, &settings)));
+        let solver = Solver::Cpu(Box::new(StaticSolver::new(problem, self.grid, &settings)));
         memory::forget_code();
         Ok(solver)
     }

@@ -82,7 +82,11 @@ fn weights(mesh: &VoxelMeshView<'_>, force: &RegionForce) -> Result<Vec<(u32, f6
 fn face_nodes(mesh: &VoxelMeshView<'_>, region: &NodeRegion, nodes: &[u32], axis: usize, upper: bool) -> Vec<u32> {
     let bricks = &mesh.bricks;
     let (mut found, mut table) = (Vec::new(), BrickNodes::default());
-    let reached = reach(region, axis);
+    // Indices along the axis that the region can reach.
+    let reached = match region {
+        NodeRegion::Box { low, high } => Some([low[axis], high[axis]]),
+        _ => None,
+    };
     for brick in 0..bricks.n_bricks() {
         let corner = bricks.corner(brick);
         if reached.is_some_and(|[low, high]| corner[axis] > high || corner[axis] + 8 < low) {
@@ -93,32 +97,19 @@ fn face_nodes(mesh: &VoxelMeshView<'_>, region: &NodeRegion, nodes: &[u32], axis
             if face.iter().any(|node| nodes.binary_search(node).is_err()) {
                 return;
             }
-            let mut beyond = element.position;
-            let is_free = match (upper, beyond[axis]) {
-                (true, _) => {
-                    beyond[axis] += 1;
-                    bricks.element(beyond).is_none()
-                }
-                (false, 0) => true,
-                (false, _) => {
-                    beyond[axis] -= 1;
-                    bricks.element(beyond).is_none()
-                }
-            };
+            let at = element.position[axis];
+            let beyond = if upper { Some(at + 1) } else { at.checked_sub(1) };
+            let is_free = beyond.is_none_or(|beyond| {
+                let mut next = element.position;
+                next[axis] = beyond;
+                bricks.element(next).is_none()
+            });
             if is_free {
                 found.extend(face);
             }
         });
     }
     found
-}
-
-/// Indices along an axis that a region can reach.
-fn reach(region: &NodeRegion, axis: usize) -> Option<[u32; 2]> {
-    match region {
-        NodeRegion::Box { low, high } => Some([low[axis], high[axis]]),
-        _ => None,
-    }
 }
 
 /// Takes resultant force and moment away: f −= area (a + b × x), the smallest such change.

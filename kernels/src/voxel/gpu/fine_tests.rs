@@ -302,7 +302,7 @@ fn smoothing_on_the_device_is_chebyshev() {
             let [to, residual, d, next] = std::array::from_fn(|_| device.put(&nan));
             let from = device.put(&b);
             let work = Some([&*d, &*next]);
-            device.level.smooth(stream, degree, &from, &to, &residual, work).unwrap();
+            device.level.smooth(stream, degree, [&from, &to, &residual], work, false).unwrap();
             device.level.residual(stream, &from, &to, &residual).unwrap();
             let errors = [worst(&device.get(&to), &z), worst(&device.get(&residual), &r)];
             assert!(errors.iter().all(|&error| error < 2e-6), "{name}, {degree} before: {errors:?}");
@@ -312,7 +312,7 @@ fn smoothing_on_the_device_is_chebyshev() {
             z.iter_mut().zip(&e).for_each(|(z, &e)| *z += f64::from(e));
             let to = device.put(&z.iter().map(|&z| z as f32).collect::<Vec<f32>>());
             smooth(&product, &inverse, degree, &mut r, &mut z);
-            device.level.smooth_again(stream, degree, &from, &to, &residual, work).unwrap();
+            device.level.smooth(stream, degree, [&from, &to, &residual], work, true).unwrap();
             let error = worst(&device.get(&to), &z);
             assert!(error < 5e-6, "{name}, {degree} after: {error}");
         }

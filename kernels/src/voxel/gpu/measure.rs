@@ -3,13 +3,13 @@
 use std::time::Instant;
 
 use super::product::FineLevel;
-use crate::device::{Buffer, DeviceError, Gpu, Stream};
+use crate::device::{Buffer, DeviceError, Gpu, Kernel, Stream};
 use crate::voxel::StaticProblem;
 
 /// One kind of launch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measurement {
-    /// What was done.
+    /// Name of what a launch computes.
     pub name: &'static str,
     /// Least and median of the times of one launch, ms.
     pub milliseconds: [f64; 2],
@@ -24,13 +24,13 @@ pub struct Measurement {
 /// The finest level of a problem on a device.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FineReport {
-    /// Device.
+    /// Name of the device.
     pub device: String,
     /// Making the tables, and bringing them to the device, s.
     pub setup_seconds: f64,
     /// Bytes of the tables, moduli and inverse diagonal.
     pub table_bytes: u64,
-    /// Launches.
+    /// One for each kind of launch.
     pub launches: Vec<Measurement>,
 }
 
@@ -53,38 +53,31 @@ pub fn measure_fine_level(problem: &StaticProblem, repeats: usize) -> Result<Fin
     let wide = Buffer::of(&values.iter().map(|&v| f64::from(v)).collect::<Vec<f64>>())?;
     drop(values);
     let out = Buffer::<f64>::zeros(n)?;
-    let s = &stream;
-    let launch = |which: &str| match which {
-        "product" => level.apply(s, &x, &d, false),
-        "product f64" => level.apply_f64(s, &wide, &out, false),
-        "residual" => level.residual(s, &b, &x, &r),
-        "step" => level.step(s, 3, 2, &r, (&x, Some(&d)), &r, &z),
-        "product for a sum" => level.dot(s, &b, &x),
-        "two steps" => level.pair(s, &b, &z, 0.5, false),
-        _ => level.true_residual(s, &wide, &r),
-    };
+    let (s, kernels) = (&stream, &level.kernels);
+    // Names, kernels, and bytes of vectors a degree of freedom.
+    let forms: [(&'static str, Kernel, f64, &dyn Fn() -> Result<(), DeviceError>); 7] = [
+        ("product", kernels.store, 8.0, &|| level.apply(s, &x, &d, false)),
+        ("product f64", kernels.store_f64, 16.0, &|| level.apply_f64(s, &wide, &out, false)),
+        ("residual", kernels.residual, 12.0, &|| level.residual(s, &b, &x, &r)),
+        ("step", kernels.step, 24.0, &|| level.step(s, 3, 2, &r, (&x, Some(&d)), &r, &z)),
+        ("product for a sum", kernels.dot, 8.0, &|| level.dot(s, &b, &x)),
+        ("two steps", kernels.pair, 8.0, &|| level.pair(s, &b, &z, 0.5, false)),
+        ("true residual f64", kernels.forces_f64, 12.0, &|| level.true_residual(s, &wide, &r)),
+    ];
     let mut launches = Vec::new();
-    for (name, kernel) in level.kernels() {
+    for (name, kernel, vectors, launch) in forms {
         let mut times = Vec::new();
-        launch(name)?;
+        launch()?;
         stream.synchronize()?;
         for _ in 0..repeats.max(1) {
             let start = Instant::now();
             for _ in 0..10 {
-                launch(name)?;
+                launch()?;
             }
             stream.synchronize()?;
             times.push(100.0 * start.elapsed().as_secs_f64());
         }
         times.sort_by(f64::total_cmp);
-        // Bytes a degree of freedom: what vectors need.
-        let vectors = match name {
-            "product" => 8.0,
-            "product f64" => 16.0,
-            "step" => 24.0,
-            "product for a sum" | "two steps" => 8.0,
-            _ => 12.0,
-        };
         let inverse = if matches!(name, "step" | "two steps") { 0.0 } else { 2.0 * n as f64 / 3.0 };
         launches.push(Measurement {
             name,

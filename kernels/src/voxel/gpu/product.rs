@@ -53,7 +53,7 @@ pub(crate) struct FineLevel {
     double: Params<f64>,
     /// The stretches of each [`Cut`].
     stretches: [Slice<Stretch>; 3],
-    kernels: Kernels,
+    pub(super) kernels: Kernels,
     inverse: Slice<u16>,
     partial: Slice<f64>,
     forces: Buffer<Force>,
@@ -62,17 +62,17 @@ pub(crate) struct FineLevel {
 
 /// Kernels of the finest level.
 #[derive(Debug)]
-struct Kernels {
-    store: Kernel,
-    residual: Kernel,
-    step: Kernel,
-    dot: Kernel,
-    pair: Kernel,
+pub(super) struct Kernels {
+    pub store: Kernel,
+    pub residual: Kernel,
+    pub step: Kernel,
+    pub dot: Kernel,
+    pub pair: Kernel,
     first: Kernel,
     add_up: Kernel,
     invert: Kernel,
-    store_f64: Kernel,
-    forces_f64: Kernel,
+    pub store_f64: Kernel,
+    pub forces_f64: Kernel,
     _modules: [Module; 2],
 }
 
@@ -224,19 +224,6 @@ impl FineLevel {
         Ok(self.order.iter().map(|&at| f32::from_bits(u32::from(all[at as usize]) << 16)).collect())
     }
 
-    /// The kernels by name: what [`measure`](super::measure) reports of them.
-    pub(super) fn kernels(&self) -> [(&'static str, Kernel); 7] {
-        [
-            ("product", self.kernels.store),
-            ("product f64", self.kernels.store_f64),
-            ("residual", self.kernels.residual),
-            ("step", self.kernels.step),
-            ("product for a sum", self.kernels.dot),
-            ("two steps", self.kernels.pair),
-            ("true residual f64", self.kernels.forces_f64),
-        ]
-    }
-
     /// What forces [`true_residual`](Self::true_residual) subtracts from; those on fixed degrees of freedom do not count.
     ///
     /// # Errors
@@ -265,42 +252,26 @@ impl FineLevel {
     /// # Errors
     /// What the driver says, here and below.
     pub fn apply(&self, stream: &Stream, x: &Slice<f32>, y: &Slice<f32>, dot: bool) -> Result<(), DeviceError> {
-        self.start(
-            stream,
-            (self.kernels.store, Cut::Single),
-            Params { x: self.at(x), y: self.at(y), add: dot.into(), ..self.single },
-            dot,
-        )
+        let params = Params { x: self.at(x), y: self.at(y), add: dot.into(), ..self.single };
+        self.start(stream, (self.kernels.store, Cut::Single), params, dot)
     }
 
     /// The same in f64.
     pub fn apply_f64(&self, stream: &Stream, x: &Slice<f64>, y: &Slice<f64>, dot: bool) -> Result<(), DeviceError> {
-        self.start(
-            stream,
-            (self.kernels.store_f64, Cut::Double),
-            Params { x: self.at(x), y: self.at(y), add: dot.into(), ..self.double },
-            dot,
-        )
+        let params = Params { x: self.at(x), y: self.at(y), add: dot.into(), ..self.double };
+        self.start(stream, (self.kernels.store_f64, Cut::Double), params, dot)
     }
 
     /// `sum` = b · K x.
     pub fn dot(&self, stream: &Stream, b: &Slice<f32>, x: &Slice<f32>) -> Result<(), DeviceError> {
-        self.start(
-            stream,
-            (self.kernels.dot, Cut::Single),
-            Params { b: self.at(b), x: self.at(x), ..self.single },
-            true,
-        )
+        let params = Params { b: self.at(b), x: self.at(x), ..self.single };
+        self.start(stream, (self.kernels.dot, Cut::Single), params, true)
     }
 
     /// r = f − K x, 0 where fixed, computed in f64; `sum` is r · r.
     pub fn true_residual(&self, stream: &Stream, x: &Slice<f64>, r: &Slice<f32>) -> Result<(), DeviceError> {
-        self.start(
-            stream,
-            (self.kernels.forces_f64, Cut::Double),
-            Params { x: self.at(x), r: self.at(r), ..self.double },
-            true,
-        )
+        let params = Params { x: self.at(x), r: self.at(r), ..self.double };
+        self.start(stream, (self.kernels.forces_f64, Cut::Double), params, true)
     }
 
     /// r = b − K x.
@@ -309,56 +280,29 @@ impl FineLevel {
         self.start(stream, (self.kernels.residual, Cut::Single), params, false)
     }
 
-    /// `degree` smoothing steps on K z = b from z = 0. `work` is needed for other than two.
+    /// `degree` smoothing steps on K z = b, from z = 0 or, if `again`, from z. `residual` is b − K z where that is needed; then it
+    /// may be another. `work` is needed for other than two steps.
     pub fn smooth(
         &self,
         stream: &Stream,
         degree: usize,
-        b: &Slice<f32>,
-        z: &Slice<f32>,
-        residual: &Slice<f32>,
+        [b, z, residual]: [&Slice<f32>; 3],
         work: Option<[&Slice<f32>; 2]>,
+        again: bool,
     ) -> Result<(), DeviceError> {
-        if degree == 2 {
-            return self.pair(stream, b, z, weight(2, 1), false);
+        if again {
+            self.residual(stream, b, z, residual)?;
         }
-        self.steps(stream, degree, b, z, residual, work, false)
-    }
-
-    /// `residual` = b − K z, and `degree` smoothing steps more on K z = b; then `residual` may be another.
-    pub fn smooth_again(
-        &self,
-        stream: &Stream,
-        degree: usize,
-        b: &Slice<f32>,
-        z: &Slice<f32>,
-        residual: &Slice<f32>,
-        work: Option<[&Slice<f32>; 2]>,
-    ) -> Result<(), DeviceError> {
-        self.residual(stream, b, z, residual)?;
+        let b = if again { residual } else { b };
         if degree == 2 {
-            return self.pair(stream, residual, z, weight(2, 1), true);
+            return self.pair(stream, b, z, weight(2, 1), again);
         }
-        self.steps(stream, degree, residual, z, residual, work, true)
-    }
-
-    /// z = (z or 0) + `degree` smoothing steps for the residual b, which may be `residual`, where that of the last but one goes.
-    #[allow(clippy::too_many_arguments)]
-    fn steps(
-        &self,
-        stream: &Stream,
-        degree: usize,
-        b: &Slice<f32>,
-        z: &Slice<f32>,
-        residual: &Slice<f32>,
-        work: Option<[&Slice<f32>; 2]>,
-        add: bool,
-    ) -> Result<(), DeviceError> {
         let Some([mut d, mut next]) = work else {
             return Err(DeviceError::Failed { what: "smooth", reason: "vectors are missing".into() });
         };
-        self.first_step(stream, self.factors(1).1, weight(degree, 1), b, d, z, add)?;
+        self.first_step(stream, self.factors(1).1, weight(degree, 1), b, d, z, again)?;
         for k in 2..=degree {
+            // The residual of the last step but one goes where b may be.
             let from = if k == 2 { b } else { residual };
             self.step(stream, degree, k, from, (d, (k < degree).then_some(next)), residual, z)?;
             std::mem::swap(&mut d, &mut next);

@@ -365,7 +365,7 @@ impl GpuStaticSolver {
         let (fine, r, z, t) = (&self.fine, &self.arrays.r, &self.arrays.z, &self.arrays.t);
         let degree = self.settings.cycle.degree[0];
         let work = self.arrays.work.as_ref().map(|[d, next]| [d, next]);
-        fine.smooth(stream, degree, r, z, t, work)?;
+        fine.smooth(stream, degree, [r, z, t], work, false)?;
         fine.residual(stream, r, z, t)?;
         self.arrays.arrived.clear(stream)?;
         // SAFETY: the tables are those of levels.cuh; all addresses in them live as long as this.
@@ -379,7 +379,7 @@ impl GpuStaticSolver {
         }
         if degree == 2 {
             // Coarse levels have been where z was.
-            fine.smooth(stream, degree, r, z, t, work)?;
+            fine.smooth(stream, degree, [r, z, t], work, false)?;
         }
         // Behind the last node there may be anything.
         z.part::<f32>(fine.n_dofs(), z.len() - fine.n_dofs()).clear(stream)?;
@@ -387,7 +387,7 @@ impl GpuStaticSolver {
             // SAFETY: as above; the order is the stream's.
             unsafe { self.kernels.prolong.launch(stream, 4 * BLOCKS, &mut arguments![self.tables.pointer(), clear])? };
         }
-        fine.smooth_again(stream, degree, r, z, t, work)?;
+        fine.smooth(stream, degree, [r, z, t], work, true)?;
         fine.dot(stream, z, &self.arrays.p)?;
         self.keep_sum(ZQ)
     }

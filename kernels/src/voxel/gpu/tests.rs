@@ -4,7 +4,8 @@ use pogo_formats::voxel::{Bricks, bricks_of};
 
 use super::super::tests::{check_bars, check_sheet, random};
 use super::super::{
-    CycleSettings, FixedDof, GpuStaticSolver, Moduli, NodalForce, Solution, SolverSettings, StaticProblem, StaticSolver,
+    CycleSettings, FixedDof, GpuStaticSolver, Grid, Moduli, NodalForce, Solution, SolverSettings, StaticProblem,
+    StaticSolver,
 };
 
 fn go(_: usize, _: f64) -> std::ops::ControlFlow<()> {
@@ -87,7 +88,7 @@ fn a_device_solves_as_the_cpu_does() {
                 StaticProblem { bricks: view, moduli, poisson: 0.3, spacing: 0.1, fixed: &fixed, forces: &forces };
             let mut device = device_solver(&problem, &settings);
             let found = device.solve(&fixed, &forces, None, &mut go).expect("solves");
-            let mut cpu = StaticSolver::new(&problem, &settings);
+            let mut cpu = StaticSolver::new(&problem, Grid::Bricks, &settings);
             let expected = cpu.solve(&fixed, &forces, None, &mut go);
             let apart = difference(&found, &expected);
             eprintln!(

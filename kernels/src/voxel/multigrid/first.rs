@@ -71,30 +71,6 @@ impl Special {
     }
 }
 
-/// Up to a batch of elements.
-struct ElementList {
-    element: [u32; Batches::SIZE],
-    n: usize,
-}
-
-impl Default for ElementList {
-    fn default() -> Self {
-        Self { element: [0; Batches::SIZE], n: 0 }
-    }
-}
-
-impl ElementList {
-    #[inline(always)]
-    fn add(&mut self, element: usize) {
-        self.element[self.n] = element as u32;
-        self.n += 1;
-    }
-
-    fn get(&self) -> &[u32] {
-        &self.element[..self.n]
-    }
-}
-
 /// Values at the corners of up to eight elements; surplus lanes have those of the first.
 #[inline(always)]
 fn gather<T: Real, I: InstructionSet>(lanes: &[u32], nodes: &[[u32; 8]], x: &[T]) -> [[Eight<T, I>; 8]; 3] {
@@ -325,16 +301,25 @@ impl<T: Real, F: Fn(usize) -> f64> Kernel for Batch<'_, T, F> {
     type Output = ();
     #[inline(always)]
     fn run<I: InstructionSet>(mut self) {
-        let (mut equal, mut mixed) = (ElementList::default(), ElementList::default());
+        // Cells of eight equal voxels from the front, others from the back.
+        let mut cells = [0_u32; Batches::SIZE];
+        let (mut equal, mut mixed) = (0, cells.len());
         for element in self.range.clone() {
             match self.level.child[element].1 {
                 0 => self.level.add_special(element, &self.nodes[element], self.x, self.y, self.stiffness),
-                255 if self.level.uniform.is_some() => equal.add(element),
-                _ => mixed.add(element),
+                255 if self.level.uniform.is_some() => {
+                    cells[equal] = element as u32;
+                    equal += 1;
+                }
+                _ => {
+                    mixed -= 1;
+                    cells[mixed] = element as u32;
+                }
             }
         }
-        self.add_equal::<I>(equal.get());
-        self.add_mixed::<I>(mixed.get());
+        cells[mixed..].reverse();
+        self.add_equal::<I>(&cells[..equal]);
+        self.add_mixed::<I>(&cells[mixed..]);
     }
 }
 
