@@ -82,9 +82,6 @@ impl Conditions {
 }
 
 /// Goes through the tables of one kind of a job, each with its number from 0, until the first error.
-///
-/// # Errors
-/// What `apply` gives, at the place of the table.
 pub fn each<T>(
     tables: &[Located<T>],
     mut apply: impl FnMut(&Located<T>, usize) -> Message<()>,

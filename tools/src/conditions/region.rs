@@ -95,9 +95,6 @@ fn node_name(mesh: &Mesh, node: u32) -> String {
 }
 
 /// Refuses a side across an axis that the mesh does not have.
-///
-/// # Errors
-/// The message.
 pub fn check_sides(sides: &Sides, dimension: usize) -> Result<(), String> {
     if sides.0.iter().any(|&(axis, _)| usize::from(axis) >= dimension) {
         return Err(format!("a {dimension}D mesh has no side across z"));

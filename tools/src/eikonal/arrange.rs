@@ -54,9 +54,6 @@ pub struct Arranged {
 
 /// Arranges a mesh to which a job was applied: nodes by sub-domain and in Morton order inside, elements by their lowest node.
 /// The result does not depend on the number of threads.
-///
-/// # Errors
-/// [`EikonalError`].
 pub fn arrange(
     mut file: MeshFile,
     applied: Applied,

@@ -26,9 +26,6 @@ pub struct BoxOptions {
 }
 
 /// An element kind by its name.
-///
-/// # Errors
-/// No such kind; the message lists all names.
 pub fn parse_kind(name: &str) -> Result<ElementKind, String> {
     ElementKind::from_name(name).ok_or_else(|| {
         let names = ElementKind::ALL.map(|kind| kind.name().to_lowercase());

@@ -13,9 +13,6 @@ use super::GenerateError;
 
 /// Writes a deck and gives its length in bytes. The file is written as a whole or not at all. It says what generated models
 /// have: one instance, isotropic materials, tables of amplitudes, forces on nodes, fixed nodes and displacement fields.
-///
-/// # Errors
-/// [`GenerateError::Write`].
 pub fn save(model: &Model, path: &Path) -> Result<u64, GenerateError> {
     write_atomically(path, |out| deck(model, out))?;
     Ok(path.metadata().map_or(0, |metadata| metadata.len()))

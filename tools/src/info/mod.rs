@@ -19,22 +19,28 @@ use crate::picture::{PictureError, PictureOptions};
 pub use page::{Count, Sets};
 pub(crate) use page::{number, parameters_text, size};
 
-/// What to show of a block file.
-#[derive(Debug, Clone, Default)]
+/// What to show of a block file; the options of `pogo-info`.
+#[derive(Debug, Clone, clap::Args)]
 pub struct Query {
     /// Verify every checksum, and all tables against each other.
+    #[arg(long)]
     pub check: bool,
     /// List the parameters that can change from run to run.
+    #[arg(long, conflicts_with = "sets")]
     pub parameters: bool,
     /// List the sets.
+    #[arg(long)]
     pub sets: bool,
-    /// File to draw the blocks into.
+    /// Draw the blocks in colours (3D: the outer surface); of voxels a slice, with its sub-domains or moduli.
+    #[arg(long, value_name = "FILE.png")]
     pub picture: Option<PathBuf>,
-    /// How to draw them.
-    pub picture_options: PictureOptions,
+    #[command(flatten)]
+    pub(crate) picture_options: PictureOptions,
     /// Build the grid of a voxel model in every representation, and measure them.
+    #[arg(long, conflicts_with_all = ["parameters", "sets", "picture"])]
     pub grids: bool,
-    /// JSON in place of text.
+    /// Print JSON.
+    #[arg(long)]
     pub json: bool,
 }
 

@@ -47,9 +47,6 @@ impl Constants {
 }
 
 /// Cuts a mesh into layers of blocks. Blocks hold at most `capacity` nodes; where fronts meet they hold fewer.
-///
-/// # Errors
-/// As for [`NodeGraph::new`].
 pub(crate) fn aligned(
     mesh: &MeshView,
     graph: &NodeGraph,

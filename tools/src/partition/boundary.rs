@@ -27,9 +27,6 @@ pub(crate) struct Face {
 }
 
 /// Outer faces of all elements, ascending.
-///
-/// # Errors
-/// As for [`NodeGraph::new`].
 pub(crate) fn boundary_faces(mesh: &MeshView) -> Result<Vec<Face>, PartitionError> {
     let n_nodes = mesh.n_nodes();
     let deal = Deal::to_ranges(mesh)?;
@@ -59,9 +56,6 @@ pub(crate) fn boundary_faces(mesh: &MeshView) -> Result<Vec<Face>, PartitionErro
 }
 
 /// Connected pieces of boundary, the largest bounding box first: the first piece in each part of a mesh is its outer one.
-///
-/// # Errors
-/// As for [`NodeGraph::new`].
 pub(crate) fn pieces(mesh: &MeshView) -> Result<Vec<Piece>, PartitionError> {
     let faces = boundary_faces(mesh)?;
     let mut links: Vec<(u32, u32)> = Vec::with_capacity(faces.len() * 4);

@@ -12,13 +12,21 @@ use pogo_formats::write::{OutputError, raster};
 use crate::elements::{cross, dot, norm, sub};
 use crate::partition::{PartitionError, boundary_faces};
 
-/// How to draw.
-#[derive(Debug, Clone, PartialEq, Default)]
+/// How to draw; the options of `pogo-info` that go with `--picture`.
+#[derive(Debug, Clone, PartialEq, Default, clap::Args)]
 pub struct PictureOptions {
-    /// Pixels of the longer side; [`DEFAULT_SIZE`] if none.
+    /// Pixels of the picture's longer side (not of springs) [default: 1600].
+    #[arg(long, value_name = "PIXELS", requires = "picture")]
     pub size: Option<u32>,
-    /// Part of a 2D mesh to draw: x and y of the lower left and of the upper right corner, m. None draws all of it.
+    // The lower left and the upper right corner.
+    /// Draw only this part of a 2D mesh, m.
+    #[arg(long, value_name = "X0,Y0,X1,Y1", requires = "picture", value_parser = window, allow_hyphen_values = true)]
     pub window: Option<[f64; 4]>,
+}
+
+fn window(text: &str) -> Result<[f64; 4], String> {
+    let numbers: Result<Vec<f64>, _> = text.split(',').map(|number| number.trim().parse()).collect();
+    numbers.ok().and_then(|numbers| numbers.try_into().ok()).ok_or_else(|| "expected four numbers, X0,Y0,X1,Y1".into())
 }
 
 /// Pixels of the longer side of a picture.

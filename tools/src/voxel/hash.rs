@@ -35,22 +35,12 @@ pub(super) fn build(
     element_node: Vec<u32>,
     n_tables: usize,
 ) -> Result<HashLevel, VoxelError> {
-    let table_of = |code: u64| code as usize & (n_tables - 1);
-    let mut first = vec![0_usize; n_tables + 1];
-    for &code in codes {
-        first[table_of(code) + 1] += 1;
-    }
-    accumulate(&mut first);
-    let mut nodes = filled("tables of the hash", codes.len(), 0_u32)?;
-    let mut next = first.clone();
-    for (node, &code) in (0..).zip(codes) {
-        let at = &mut next[table_of(code)];
-        nodes[*at] = node;
-        *at += 1;
-    }
+    let table_of = |code: &u64| *code as usize & (n_tables - 1);
+    let (first, nodes) = by_row("tables of the hash", n_tables, codes.iter().map(table_of))?;
+    let of_table = |table: usize| &nodes[first[table] as usize..first[table + 1] as usize];
     let tables: Vec<Table> = (0..n_tables)
         .into_par_iter()
-        .map(|table| one_table(codes, &nodes[first[table]..first[table + 1]], n_tables.trailing_zeros()))
+        .map(|table| one_table(codes, of_table(table), n_tables.trailing_zeros()))
         .collect::<Result<_, _>>()?;
     drop(nodes);
 
@@ -169,20 +159,10 @@ struct Buckets {
 impl Buckets {
     fn new(codes: &[u64], nodes: &[u32], key_shift: u32, m: u64, r: u64) -> Result<Self, VoxelError> {
         let key = |node: u32| codes[node as usize] >> key_shift;
-        let n_buckets = r as usize;
-        let mut first = filled("buckets of the hash", n_buckets + 1, 0_u32)?;
-        for &node in nodes {
-            first[(key(node) % r) as usize + 1] += 1;
-        }
-        accumulate(&mut first);
-        let mut keys = filled("buckets of the hash", nodes.len(), (0_u32, 0_u32))?;
-        let mut next = first.clone();
-        for &node in nodes {
-            let k = key(node);
-            let at = &mut next[(k % r) as usize];
-            keys[*at as usize] = ((k % m) as u32, node);
-            *at += 1;
-        }
+        let bucket = |&node: &u32| (key(node) % r) as usize;
+        let (first, order) = by_row("buckets of the hash", r as usize, nodes.iter().map(bucket))?;
+        let mut keys = reserve("buckets of the hash", nodes.len())?;
+        keys.extend(order.into_iter().map(|at| nodes[at as usize]).map(|node| ((key(node) % m) as u32, node)));
         Ok(Self { first, keys })
     }
 }
@@ -192,16 +172,23 @@ fn largest_first(first: &[u32]) -> Result<Vec<u32>, VoxelError> {
     let n_buckets = first.len() - 1;
     let size = |bucket: usize| (first[bucket + 1] - first[bucket]) as usize;
     let largest = (0..n_buckets).map(size).max().unwrap_or(0);
-    let mut next = vec![0_usize; largest + 2];
-    for bucket in 0..n_buckets {
-        next[largest - size(bucket) + 1] += 1;
+    Ok(by_row("buckets of the hash", largest + 1, (0..n_buckets).map(|bucket| largest - size(bucket)))?.1)
+}
+
+/// As [`by_row`](crate::rows::by_row), where there is memory for it; `what` says for the error what needs it.
+fn by_row(
+    what: &'static str,
+    n_rows: usize,
+    row_of: impl ExactSizeIterator<Item = usize> + Clone,
+) -> Result<(Vec<u32>, Vec<u32>), VoxelError> {
+    let mut first = filled(what, n_rows + 1, 0_u32)?;
+    row_of.clone().for_each(|row| first[row + 1] += 1);
+    accumulate(&mut first);
+    let mut items = filled(what, row_of.len(), 0_u32)?;
+    let mut next = first.clone();
+    for (item, row) in (0..).zip(row_of) {
+        items[next[row] as usize] = item;
+        next[row] += 1;
     }
-    accumulate(&mut next);
-    let mut order = filled("buckets of the hash", n_buckets, 0_u32)?;
-    for bucket in 0..n_buckets {
-        let at = &mut next[largest - size(bucket)];
-        order[*at] = bucket as u32;
-        *at += 1;
-    }
-    Ok(order)
+    Ok((first, items))
 }

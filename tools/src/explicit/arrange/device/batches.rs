@@ -6,7 +6,7 @@ use pogo_formats::explicit::block::corner::{ABSENT, BATCH, FLAG, TURNS, local_no
 use pogo_formats::explicit::block::ring::{RING_ELEMENTS, RING_NODES, ring_around, shape};
 use pogo_formats::mesh::{ElementKind, ElementShape};
 
-use super::solids::Items;
+use super::items::Items;
 
 /// Most rows that are asked to make room for one row.
 const TRIES: usize = 64;

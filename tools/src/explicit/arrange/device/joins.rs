@@ -2,7 +2,7 @@
 
 use pogo_formats::explicit::block::{BlocksView, DeviceTables};
 
-use super::solids::Items;
+use super::items::Items;
 use crate::rows::{by_row, offsets};
 
 const UNUSED: u16 = u16::MAX;

@@ -8,6 +8,7 @@ mod damage;
 mod fans;
 pub(super) mod grids;
 mod halo;
+mod items;
 mod joins;
 mod rings;
 mod solids;

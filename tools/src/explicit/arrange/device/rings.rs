@@ -3,7 +3,7 @@
 use pogo_formats::explicit::block::DeviceTables;
 use pogo_formats::explicit::block::ring::{RING_ELEMENTS, ring_row};
 
-use super::solids::Items;
+use super::items::Items;
 use crate::rows::accumulate;
 
 const NONE: u32 = u32::MAX;

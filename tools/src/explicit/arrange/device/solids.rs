@@ -1,35 +1,16 @@
 //! Elements in space, each in one block, in batches.
 
 use pogo_formats::explicit::block::corner::MOST_LOCAL_NODES;
-use pogo_formats::explicit::block::{BlocksView, DeviceTables, Run};
+use pogo_formats::explicit::block::{BlocksView, DeviceTables};
 use pogo_formats::mesh::ElementShape;
 use rayon::prelude::*;
 
 use super::batches::Batcher;
+use super::items::Items;
 use super::joins::Kept;
 use super::rings::Rings;
 use super::{ALIGNMENT, Batches, CHUNK};
 use crate::rows::{concatenate, offsets};
-
-/// Elements of a run, or rings of its tetrahedra.
-#[derive(Default)]
-pub(super) struct Items {
-    /// Nodes of an element.
-    pub width: usize,
-    /// Local indices, (n, `width`), and elements, (n,); for rings and in batches in the shape of the tables.
-    pub nodes: Vec<u16>,
-    pub elements: Vec<u32>,
-}
-
-impl Items {
-    fn copy(&mut self, run: &Run) {
-        self.width = run.kind.n_nodes();
-        self.nodes.clear();
-        self.nodes.extend_from_slice(run.connectivity);
-        self.elements.clear();
-        self.elements.extend_from_slice(run.elements);
-    }
-}
 
 /// Tables that one task made; those of all tasks are put one after the other.
 #[derive(Default)]

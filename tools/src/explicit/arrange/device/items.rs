@@ -1,0 +1,23 @@
+//! Elements in space on their way into batches.
+
+use pogo_formats::explicit::block::Run;
+
+/// Elements of a run, or rings of its tetrahedra.
+#[derive(Default)]
+pub(super) struct Items {
+    /// Nodes of an element.
+    pub width: usize,
+    /// Local indices, (n, `width`), and elements, (n,); for rings and in batches in the shape of the tables.
+    pub nodes: Vec<u16>,
+    pub elements: Vec<u32>,
+}
+
+impl Items {
+    pub fn copy(&mut self, run: &Run) {
+        self.width = run.kind.n_nodes();
+        self.nodes.clear();
+        self.nodes.extend_from_slice(run.connectivity);
+        self.elements.clear();
+        self.elements.extend_from_slice(run.elements);
+    }
+}
