@@ -109,13 +109,6 @@ pub enum Decomposition {
     Second,
 }
 
-impl Decomposition {
-    /// Sub-domains are computed apart and exchange times.
-    pub const fn by_domains(self) -> bool {
-        matches!(self, Self::First | Self::Second)
-    }
-}
-
 /// Settings of the solver.
 #[derive(Archive, Serialize, Deserialize, Debug, Clone, Copy, PartialEq)]
 pub struct EikonalSettings {

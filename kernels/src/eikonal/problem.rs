@@ -36,15 +36,15 @@ impl Metrics<'_> {
 /// A mesh with its metrics.
 #[derive(Debug, Clone)]
 pub struct EikonalProblem<'a> {
-    /// Nodes and elements.
+    /// Nodes and elements of the mesh.
     pub mesh: EikonalMeshView<'a>,
     /// Sub-domains, by which sweeps are counted; none counts as one.
     pub domains: Option<SubDomainsView<'a>>,
-    /// How fast the wave is.
+    /// Metric of each element, from which the wave's speed follows.
     pub metrics: Metrics<'a>,
 }
 
-/// How to solve.
+/// Settings of the solver.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EikonalSettings {
     /// Relative fall of a time that is not worth taking; 0 means that every fall counts.
@@ -63,14 +63,14 @@ impl Default for EikonalSettings {
     }
 }
 
-/// When the wave arrives.
+/// Arrival times, and the work of finding them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Arrival<T> {
     /// Time at each node, solver order; +∞ where the wave never comes.
     pub time: Vec<T>,
     /// Nodes where it never comes.
     pub unreached: usize,
-    /// Work.
+    /// Work of the solve.
     pub statistics: Statistics,
 }
 
@@ -79,7 +79,7 @@ pub struct Arrival<T> {
 pub struct Statistics {
     /// Sweeps over the active set.
     pub sweeps: u32,
-    /// Local solves.
+    /// Number of local solves.
     pub local_solves: u64,
     /// Nodes whose new time was passed on, each as often as it was.
     pub passed_on: u64,
@@ -87,7 +87,7 @@ pub struct Statistics {
     pub active_sweeps: Vec<u32>,
     /// Sub-domains that passed something on in each sweep.
     pub active_domains: Vec<u32>,
-    /// Solving, s.
+    /// Time of the solve, s.
     pub seconds: f64,
 }
 

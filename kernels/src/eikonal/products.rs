@@ -19,7 +19,7 @@ pub(crate) trait Elements<T: Real, const N: usize>: Sync {
     fn solve<I: InstructionSet>(phi: [T; 3], numbers: [T; 6]) -> T;
 }
 
-/// eᵀ M f.
+/// The product eᵀ M f in the metric M.
 #[inline(always)]
 pub(super) fn product<T: Real>(m: &[T; 6], e: [T; 3], f: [T; 3]) -> T {
     let g = [

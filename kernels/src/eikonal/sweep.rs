@@ -22,9 +22,9 @@ const SHARED: usize = 256;
 
 /// Consecutive nodes of one sub-domain.
 pub(super) struct Pieces {
-    /// First node of each, and the end.
+    /// First node of each piece, and the end.
     first: Vec<u32>,
-    /// Sub-domain of each.
+    /// Sub-domain of each piece.
     domain: Vec<u32>,
     /// Piece of each node.
     of: Vec<u32>,
@@ -107,7 +107,7 @@ pub(super) struct Sweeper<'a, T: Real, E: Elements<T, N>, const N: usize> {
     nodes: &'a [[u32; N]],
     elements: &'a E,
     pieces: &'a Pieces,
-    /// 1 − tolerance.
+    /// A time counts as fallen below this factor of the old one: 1 − tolerance.
     keep: T,
     window: T,
     level: Level,
@@ -333,7 +333,7 @@ impl<'a, T: Real, E: Elements<T, N>, const N: usize> Sweeper<'a, T, E, N> {
         }
     }
 
-    /// Solves the list.
+    /// Solves the batch, and lowers the times of its nodes.
     #[inline(never)]
     fn flush(&self, state: &State<T>, batch: &mut Batch<T>, part: &mut Part<T>) {
         self.level.run(Solve::<T, E, N>(batch, PhantomData));

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use super::{Lanes, ScatterLanes};
 use crate::device::Plain;
 
-/// `f32` or `f64`.
+/// A floating-point number of the kernels: `f32` or `f64`.
 #[allow(private_bounds)]
 pub trait Real:
     Copy
@@ -34,17 +34,17 @@ pub trait Real:
     /// +∞.
     const INFINITY: Self;
 
-    /// Rounds to nearest.
+    /// The nearest number of this type.
     fn from_f64(value: f64) -> Self;
-    /// Exact.
+    /// The same number; exact.
     fn to_f64(self) -> f64;
-    /// Exact.
+    /// The same number; exact.
     fn from_f32(value: f32) -> Self;
-    /// Rounds to nearest.
+    /// The nearest f32.
     fn to_f32(self) -> f32;
-    /// Exact.
+    /// The same number; exact.
     fn from_i16(value: i16) -> Self;
-    /// √self.
+    /// The square root, correctly rounded.
     fn sqrt(self) -> Self;
     /// self × b + c, rounded once. Slow where the machine has no such instruction.
     fn mul_add(self, b: Self, c: Self) -> Self;
@@ -65,10 +65,10 @@ pub trait Real:
 
 /// The registers of a type.
 pub(crate) trait Registers: Sized {
-    /// Of 256 bits.
+    /// Registers of 256 bits.
     #[cfg(target_arch = "x86_64")]
     type Avx2: ScatterLanes<Scalar = Self>;
-    /// Of 512 bits.
+    /// Registers of 512 bits.
     #[cfg(target_arch = "x86_64")]
     type Avx512: Lanes<Scalar = Self>;
 }

@@ -14,9 +14,9 @@ const CHUNK: usize = 4096;
 
 /// What springs do to the particles of a chunk.
 struct Pull {
-    /// N.
+    /// Force of all springs on each particle, N.
     forces: Vec<[f64; 3]>,
-    /// The part of the dampers, N.
+    /// The dampers' part of it, N.
     drag: Vec<[f64; 3]>,
     /// Half of the elastic energy, J.
     elastic: f64,

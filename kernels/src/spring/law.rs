@@ -14,27 +14,27 @@ use pogo_formats::spring::SpringGroup;
 
 use crate::simd::Real;
 
-/// A spring's numbers.
+/// What the force of a spring follows from.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Law {
-    /// d, m.
+    /// Vector d between the ends at rest positions, m.
     pub rest: [f64; 3],
-    /// L².
+    /// Square of the rest length, L², m².
     pub length_squared: f64,
     /// (|d|² − L²) / L².
     pub offset: f64,
-    /// k, N/m, that of E A included.
+    /// k, N/m, the part of E A included.
     pub stiffness: f64,
-    /// k without it, N/m, and E A × rest factor, N, which √(1/L²) makes the rest.
+    /// k without the part of E A, N/m, and E A × rest factor, N: that times √(1/L²) is the other part.
     pub parts: [f64; 2],
-    /// c, N s/m.
+    /// Damping c, N s/m.
     pub damping: f64,
-    /// Largest w.
+    /// Largest w at which the spring holds.
     pub limit: f64,
 }
 
 impl Law {
-    /// A spring of a group along d: k + E A / |d|.
+    /// The law of a group's spring along d, of stiffness k + E A / |d|.
     pub fn new(group: &SpringGroup, rest: [f64; 3]) -> Self {
         let square = |x: f64| x * x;
         let distance_squared = square(rest[0]) + square(rest[1]) + square(rest[2]);
@@ -50,7 +50,7 @@ impl Law {
         }
     }
 
-    /// ε at e.
+    /// Strain measure ε at the relative displacement e.
     pub fn strain_measure(&self, e: [f64; 3]) -> f64 {
         let q: f64 = (0..3).map(|c| (e[c] + 2.0 * self.rest[c]) * e[c]).sum();
         q / self.length_squared + self.offset

@@ -66,15 +66,15 @@ pub struct Acceleration {
 pub struct SpringProblem<'a> {
     /// Particles and springs, solver order.
     pub mesh: SpringMeshView<'a>,
-    /// By the index that springs have; see [`SpringSetup::groups`](pogo_formats::spring::SpringSetup::groups).
+    /// Group of each index that springs name; see [`SpringSetup::groups`](pogo_formats::spring::SpringSetup::groups).
     pub groups: Vec<SpringGroup>,
     /// m, kg, (n,), or (1,) where it is the same for all.
     pub mass: Vec<f64>,
-    /// Of all particles.
+    /// Damping of all particles.
     pub damping: SpringDamping,
     /// Δt, s.
     pub time_increment: f64,
-    /// Gravity.
+    /// Accelerations of all particles; their sum acts.
     pub gravity: Vec<Acceleration>,
     /// Point forces; a degree of freedom is particle × 3 + component.
     pub forces: Vec<NodalForce>,
@@ -84,9 +84,9 @@ pub struct SpringProblem<'a> {
     pub monitors: Vec<u64>,
     /// Cuts. Changes of time t happen before the first step with t_n ≥ t (to 1e-9 Δt).
     pub cuts: Vec<Cut>,
-    /// Springs erased.
+    /// Springs that a job takes away.
     pub erasures: Vec<SpringErasure>,
-    /// Springs added.
+    /// Springs that a job adds.
     pub additions: Vec<SpringAddition>,
     /// Follow external work and dissipated energy in every step. The motion is the same; a step takes some percent longer.
     pub follow_work: bool,
@@ -108,18 +108,18 @@ pub enum Cause {
 /// A spring came or went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Change {
-    /// n: it exerts no force, or its first, at t_n.
+    /// Step n: at t_n a spring that went exerts no force, and one that came exerts its first.
     pub step: u64,
     /// Both ends, solver indices, ascending.
     pub particles: [u32; 2],
-    /// Why.
+    /// What made it come or go.
     pub cause: Cause,
 }
 
 /// The state at step n, solver order.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct State {
-    /// n.
+    /// Number of steps done.
     pub step: u64,
     /// u_n, m, (n, 3).
     pub displacement: Vec<f64>,

@@ -34,7 +34,7 @@ impl<'a> Reactions<'a> {
         Ok(Self { problem, springs, dofs, forces, changes: Vec::new(), n_made: 0 })
     }
 
-    /// The components.
+    /// Degrees of freedom at which reactions are computed, increasing.
     pub fn dofs(&self) -> &[u64] {
         &self.dofs
     }

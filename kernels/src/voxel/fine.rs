@@ -23,7 +23,7 @@ pub(super) struct Fine<'a, T = f32> {
     pub before: Vec<T>,
     /// See [`Smoother::has_surplus`].
     surplus: Vec<T>,
-    /// Products made.
+    /// Products computed so far.
     pub products: f64,
 }
 

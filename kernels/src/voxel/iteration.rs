@@ -5,19 +5,19 @@ use std::ops::ControlFlow;
 use super::multigrid::CycleSettings;
 use super::problem::Stopping;
 
-/// How to solve.
+/// Settings of the conjugate gradients.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SolverSettings {
     /// ‖r‖ / ‖r₀‖ at which to stop, in the Euclidean norm of the true residual r = f − K u over the free degrees of
     /// freedom, computed in f64; r₀ is that of the prescribed displacements with 0 elsewhere.
     pub tolerance: f64,
-    /// r₀ is that of the start vector instead, where there is one.
+    /// Whether r₀ is that of the start vector instead, where there is one.
     pub from_start: bool,
-    /// Directions and preconditioner in f64 too.
+    /// Whether directions and preconditioner are in f64 too; otherwise they are in f32.
     pub double: bool,
     /// Largest number of iterations.
     pub iterations: usize,
-    /// The preconditioner.
+    /// Settings of the preconditioner.
     pub cycle: CycleSettings,
 }
 
@@ -32,7 +32,7 @@ impl Default for SolverSettings {
 pub struct Solution {
     /// Displacements, (n_nodes, 3).
     pub displacement: Vec<f64>,
-    /// Iterations.
+    /// Number of iterations done.
     pub iterations: usize,
     /// True relative residual at the end, f64.
     pub relative_residual: f64,

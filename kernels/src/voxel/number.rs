@@ -11,7 +11,7 @@ pub(super) fn to_half<T: Real>(value: T) -> u16 {
     (value.to_f32().to_bits().wrapping_add(0x8000) >> 16) as u16
 }
 
-/// Exact.
+/// The number that [`to_half`] stored, exactly.
 #[inline(always)]
 pub(super) fn from_half<T: Real>(half: u16) -> T {
     T::from_f32(f32::from_bits(u32::from(half) << 16))
@@ -85,7 +85,7 @@ impl<T> Shared<T> {
         Self(slice.as_mut_ptr(), slice.len())
     }
 
-    /// Elements `range`.
+    /// Elements `range` of the slice.
     ///
     /// # Safety
     /// While the result lives nobody else reads or writes these elements, and the slice that this was made from lives.

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 /// Young's modulus of each element.
 #[derive(Debug, Clone, Copy)]
 pub enum Moduli<'a> {
-    /// Elements have classes.
+    /// Elements have classes, and each class has a modulus.
     Classes {
         /// Index into `young`, (n_elements,).
         class: &'a [u8],
@@ -15,7 +15,7 @@ pub enum Moduli<'a> {
     },
     /// Each element has a modulus of its own, positive.
     Each {
-        /// (n_elements,).
+        /// Modulus of each element over `scale`, (n_elements,).
         modulus: &'a [f32],
         /// Factor of all moduli.
         scale: f64,
@@ -53,7 +53,7 @@ impl Voxels<'_> {
 /// A prescribed displacement.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FixedDof {
-    /// Node.
+    /// Index of the node.
     pub node: u32,
     /// 0, 1, 2: x, y, z.
     pub direction: u8,
@@ -71,7 +71,7 @@ impl FixedDof {
 /// A force on a node.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct NodalForce {
-    /// Node.
+    /// Index of the node.
     pub node: u32,
     /// 0, 1, 2: x, y, z.
     pub direction: u8,
@@ -89,7 +89,7 @@ impl NodalForce {
 /// One linear problem on a voxel mesh.
 #[derive(Debug, Clone, Copy)]
 pub struct StaticProblem<'a> {
-    /// The voxels.
+    /// Elements and nodes of the mesh.
     pub bricks: BricksView<'a>,
     /// Young's moduli E.
     pub moduli: Moduli<'a>,

@@ -26,7 +26,7 @@ const X0: u64 = 0x0101_0101_0101_0101;
 pub(super) struct Rows {
     /// Nodes of each brick, plane by plane.
     pub node: Vec<Mask>,
-    /// Its elements.
+    /// Elements of each brick, plane by plane.
     pub element: Vec<Mask>,
 }
 

@@ -160,7 +160,7 @@ struct State<'s, 'a, T> {
     forces: Vec<(u32, f64)>,
     x: Vec<f64>,
     r: Vec<T>,
-    /// The direction.
+    /// Direction of search.
     p: Vec<T>,
     /// K p of the step before, for z · K p alone: a few bits a number are enough.
     q: Vec<u16>,

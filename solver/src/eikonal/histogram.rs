@@ -41,7 +41,7 @@ pub(super) fn finite_range(time: &[f64]) -> Option<[f64; 2]> {
     finite.fold(None, |range, t| Some(range.map_or([t; 2], |[low, high]: [f64; 2]| [low.min(t), high.max(t)])))
 }
 
-/// Volume or area.
+/// Volume of a tetrahedron, or area of a triangle.
 fn measure(mesh: &EikonalMeshView, element: usize) -> f64 {
     let nodes = mesh.nodes(element);
     let x = |k: usize| mesh.point(nodes[k] as usize);

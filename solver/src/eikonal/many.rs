@@ -114,7 +114,7 @@ fn sum_up(cases: &[Option<Case>], n_elements: usize, summary: &mut EikonalSummar
     summary.latest = all.max_by(|a, b| a.time.total_cmp(&b.time));
 }
 
-/// `case,start_nodes,first_time,latest_time,latest_node,x,y,z,unreached,sweeps`.
+/// Writes the table `case,start_nodes,first_time,latest_time,latest_node,x,y,z,unreached,sweeps`.
 fn write_index(path: &Path, sets: &[StartSet], cases: &[Option<Case>]) -> Result<(), SolveError> {
     let mut text = String::from("case,start_nodes,first_time,latest_time,latest_node,x,y,z,unreached,sweeps\n");
     for (set, case) in sets.iter().zip(cases) {

@@ -8,9 +8,9 @@ use pogo_kernels::eikonal::{EikonalProblem, Predecessor};
 /// A point of a path.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct PathPoint {
-    /// Where.
+    /// Position of the point.
     pub position: [f64; 3],
-    /// When.
+    /// Arrival time there.
     pub time: f64,
 }
 
@@ -157,7 +157,7 @@ fn rates(problem: &EikonalProblem, time: &[f64], element: usize) -> Option<[f64;
     Some(rates)
 }
 
-/// Cramer's rule.
+/// Solution of G x = b by Cramer's rule; none for a singular G.
 fn solved(g: [[f64; 3]; 3], b: [f64; 3]) -> Option<[f64; 3]> {
     let determinant = |m: [[f64; 3]; 3]| {
         m[0][0] * (m[1][1] * m[2][2] - m[1][2] * m[2][1]) - m[0][1] * (m[1][0] * m[2][2] - m[1][2] * m[2][0])
@@ -173,7 +173,7 @@ fn solved(g: [[f64; 3]; 3], b: [f64; 3]) -> Option<[f64; 3]> {
     c.iter().all(|c| c.is_finite()).then_some(c)
 }
 
-/// `path,node,step,x,y,z,time`.
+/// The table `path,node,step,x,y,z,time`.
 pub(super) fn csv(paths: &[(u32, Vec<PathPoint>)]) -> String {
     let mut text = String::from("path,node,step,x,y,z,time\n");
     for (number, (label, path)) in paths.iter().enumerate() {

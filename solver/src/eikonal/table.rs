@@ -16,7 +16,7 @@ use super::starts::earliest;
 pub(super) struct StartSet {
     /// Name of the case.
     pub name: String,
-    /// Nodes and times.
+    /// Start nodes with their times.
     pub starts: Vec<(u32, f64)>,
 }
 
@@ -79,7 +79,7 @@ impl StartSet {
     }
 }
 
-/// Which column holds what.
+/// Columns of the table by what they hold.
 struct Columns {
     separator: char,
     n: usize,

@@ -46,7 +46,7 @@ pub(super) fn bare_problem<'a>(mesh: &SpringMeshView<'a>, setup: &SpringSetup) -
 /// What acts on particles.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Actions {
-    /// On free components.
+    /// Forces on free components.
     pub forces: Vec<NodalForce>,
     /// On fixed and driven components: these only change the reaction.
     pub supported: Vec<NodalForce>,

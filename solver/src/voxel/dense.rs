@@ -34,12 +34,12 @@ pub(super) fn inverse<const N: usize>(a: [[f64; N]; N]) -> Option<[[f64; N]; N]>
     Some(transposed(&columns))
 }
 
-/// A B.
+/// The product A B.
 pub(super) fn product<const N: usize>(a: &[[f64; N]; N], b: &[[f64; N]; N]) -> [[f64; N]; N] {
     std::array::from_fn(|i| std::array::from_fn(|j| (0..N).map(|k| a[i][k] * b[k][j]).sum()))
 }
 
-/// Aᵀ.
+/// The transpose Aᵀ.
 pub(super) fn transposed<const N: usize>(a: &[[f64; N]; N]) -> [[f64; N]; N] {
     std::array::from_fn(|i| std::array::from_fn(|j| a[j][i]))
 }

@@ -52,7 +52,7 @@ fn strain_matrix(xi: [f64; 3]) -> [[f64; N_DOFS]; 6] {
 }
 
 impl Cube {
-    /// For Poisson's ratio ν.
+    /// The element of Poisson's ratio ν.
     pub fn new(poisson: f64) -> Self {
         let elasticity = elasticity(poisson);
         let mut stiffness = Box::new([[0.0; N_DOFS]; N_DOFS]);

@@ -11,7 +11,7 @@ use super::element::{Cube, N_DOFS};
 /// An element with its nodes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Element {
-    /// Number.
+    /// Number of the element.
     pub number: u32,
     /// Position (i, j, k).
     pub position: [u32; 3],

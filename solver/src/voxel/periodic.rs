@@ -18,13 +18,13 @@ use super::support::Bodies;
 /// A specimen that repeats itself.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Periodic {
-    /// Unknowns of each node.
+    /// Which nodes are joined, and the number of each after that.
     pub joined: Joined,
     /// Node on an upper face, and the one that it is joined with.
     pub pairs: Vec<(u32, u32)>,
     /// What is held against rigid motion, by joined number.
     pub fixed: Vec<FixedDof>,
-    /// The same by node.
+    /// The same by the number of the node.
     pub held: Vec<(u32, u8)>,
     /// Of each axis: nodes of both faces with a partner, and without.
     pub matched: [[usize; 2]; 3],

@@ -13,7 +13,7 @@ use super::elements::{gather, internal_force, per_element};
 pub(super) struct Reactions {
     /// Nodes with a prescribed degree of freedom, ascending.
     pub nodes: Vec<u32>,
-    /// Components of each.
+    /// Components of each force.
     pub forces: Vec<[f64; 3]>,
 }
 

@@ -108,7 +108,7 @@ struct Model<'a> {
     moduli: Moduli<'a>,
     cube: &'a Cube,
     periodic: Option<&'a Periodic>,
-    /// One a load case.
+    /// One for each load case.
     prepared: &'a [Prepared],
     call: &'a Call<'a>,
 }
@@ -117,7 +117,7 @@ struct Model<'a> {
 struct Run<'a> {
     model: Model<'a>,
     engine: Engine<'a>,
-    /// `residual.csv`.
+    /// Lines of `residual.csv`.
     history: String,
     tensor: TensorCases,
     summary: VoxelSummary,

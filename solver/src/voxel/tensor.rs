@@ -29,7 +29,7 @@ pub(super) struct TensorCases {
 }
 
 impl TensorCases {
-    /// Adds the next case.
+    /// Adds the result of the next case.
     pub fn add(
         &mut self,
         mesh: &VoxelMeshView<'_>,
@@ -89,7 +89,7 @@ fn mean_stress(
     PAIRS.map(|(i, j)| 0.5 * (moment[i][j] + moment[j][i]) / volume)
 }
 
-/// f · u.
+/// Work of the forces, f · u.
 fn work(conditions: &Conditions, displacement: &[f64]) -> f64 {
     let along = |force: &NodalForce| force.value * displacement[3 * force.node as usize + usize::from(force.direction)];
     conditions.forces.iter().map(along).sum()

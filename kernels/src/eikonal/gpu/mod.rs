@@ -28,10 +28,10 @@ const RESERVE: u64 = 256 << 20;
 /// What helps where memory does not suffice.
 const ADVICE: &str = "a larger device, or --device cpu";
 
-/// How to use the device.
+/// Settings of the solver on a device.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GpuSettings {
-    /// Which device.
+    /// Number of the device.
     pub ordinal: u32,
     /// Most sets of starts that are solved at once.
     pub sets: usize,
@@ -292,9 +292,8 @@ impl<T: Real> GpuSolver<T> {
         Ok(())
     }
 
-    /// Times of some sets of starts, which stay on the device.
-    fn run<S: AsRef<[(u32, f64)]>>(&mut self, sets: &[S], first: &[f64]) -> Result<Statistics, EikonalError> {
-        let begin = Instant::now();
+    /// What a solve begins with: counters, the earliest times and lengths of lists, the work, and the starts.
+    fn counters_and_starts<S: AsRef<[(u32, f64)]>>(&self, sets: &[S], first: &[f64]) -> Vec<u32> {
         let shift = if let FormParams::Active(params) = &self.form { params.shift } else { 0 };
         let mut small = vec![0; COUNTERS];
         for _ in 0..LISTS / 2 * 4 / size_of::<T>() {
@@ -309,6 +308,13 @@ impl<T: Real> GpuSolver<T> {
                 push_bits(&mut small, T::from_f64(time - first));
             }
         }
+        small
+    }
+
+    /// Times of some sets of starts, which stay on the device.
+    fn run<S: AsRef<[(u32, f64)]>>(&mut self, sets: &[S], first: &[f64]) -> Result<Statistics, EikonalError> {
+        let begin = Instant::now();
+        let small = self.counters_and_starts(sets, first);
         if small.len() > self.small.len() {
             self.small = Buffer::zeros(small.len())?;
         }

@@ -74,7 +74,7 @@ struct Domains<'a, T: Real, E: Elements<T, N>, const N: usize> {
     nodes: &'a [[u32; N]],
     elements: &'a E,
     domains: SubDomainsView<'a>,
-    /// 1 − tolerance.
+    /// A time counts as fallen below this factor of the old one: 1 − tolerance.
     keep: T,
     approach: Approach,
     exchange: Exchange,

@@ -26,9 +26,9 @@ pub(crate) struct Grid<T> {
     pub plane: usize,
     /// Padding at each end.
     pub pad: usize,
-    /// Places with padding.
+    /// Number of places, padding included.
     pub len: usize,
-    /// Neighbours by place.
+    /// A bit for each direction in which a place has a spring.
     pub mask: Vec<u32>,
     /// Bits of any and of all places of each register's worth.
     any: Vec<u32>,

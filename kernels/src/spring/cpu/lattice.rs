@@ -13,7 +13,7 @@ const MIXED: u8 = u8::MAX;
 /// Constants of all springs of a lattice. A chunk is a register's worth of places or particles.
 #[derive(Debug, Clone)]
 pub(crate) struct Lattice<T> {
-    /// (n_materials, n_materials, 26).
+    /// By both materials and direction, (n_materials, n_materials, 26).
     pub constants: Vec<Constants<T>>,
     n_materials: usize,
     /// Material by place or particle, where there are several.

@@ -22,14 +22,14 @@ use crate::spring::{SpringError, SpringProblem};
 /// What the springs of the entries are.
 #[derive(Debug, Clone)]
 pub(crate) enum Rules<T> {
-    /// Materials by particle.
+    /// The mesh is a lattice: a spring follows from its direction and its ends' materials.
     Lattice(Lattice<T>),
     /// x, y, z and 1/L² of each entry, (entries / block, 4, block); class of each; constants of each class, whose first number is
     /// E A × rest factor, see [`class_of`].
     Each { rest: Vec<T>, class: Vec<u16>, classes: Vec<Constants<T>> },
 }
 
-/// Lists in memory.
+/// The springs of each particle as lists of the particles at their other ends, in blocks of particles.
 #[derive(Debug, Clone)]
 pub(crate) struct Lists<T, I> {
     lanes: usize,
@@ -43,9 +43,9 @@ pub(crate) struct Lists<T, I> {
     /// Slots in use, by chunk: bits in a lattice, else their number.
     any: Vec<u32>,
     pub rules: Rules<T>,
-    /// An entry without a spring must be told from one with: a spring at rest pulls.
+    /// A spring at rest may pull, so an entry without a spring must be told from one with a spring.
     pub stressed: bool,
-    /// Some spring has E A.
+    /// Whether some spring has an axial stiffness E A.
     axial: bool,
     /// 0, 1, … below the block size.
     own_ids: Vec<I>,
@@ -55,7 +55,7 @@ pub(crate) struct Lists<T, I> {
     /// Constants of springs that may be added: particles (ascending), group, law.
     additions: Vec<([u32; 2], u32, Law)>,
     time_increment: f64,
-    /// Entries that changed.
+    /// Entries that changes of springs have altered.
     pub touched: Vec<usize>,
 }
 
@@ -317,8 +317,8 @@ fn own_halo(mesh: &SpringMeshView, block: usize, b: usize) -> Vec<u32> {
     halo
 }
 
-/// The class of a law, which its length does not change: k without that of E A, E A × rest factor in place of the rest vector, and
-/// c / Δt.
+/// The class of a law, which a spring's length does not change: k without the part of E A, E A × rest factor in place of the rest
+/// vector, and c / Δt.
 fn class_of<T: Real>(law: &Law, dt: f64) -> Constants<T> {
     let [stiffness, axial] = law.parts.map(T::from_f64);
     let (rest, damping) = ([axial, T::default(), T::default()], T::from_f64(law.damping / dt));

@@ -44,7 +44,7 @@ pub(crate) struct Arrays<T> {
 /// What all particles have in common in a step.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StepFactors<T> {
-    /// A.
+    /// Factor A of the last increment.
     decay: T,
     /// BΔt² g(t_n).
     gravity: [T; 3],
@@ -78,14 +78,14 @@ pub(super) trait Layout<T>: Send + Sync + std::fmt::Debug {
     /// Numbers of an array.
     fn len(&self) -> usize;
     fn index(&self, particle: usize, component: usize) -> usize;
-    /// Rows or blocks.
+    /// Number of rows, or of blocks.
     fn n_units(&self) -> usize;
     fn unit_of(&self, particle: usize) -> usize;
     /// Work of a unit.
     fn weight(&self, unit: usize) -> usize;
     /// Where the numbers of a unit lie.
     fn spans(&self, unit: usize) -> Vec<Range<usize>>;
-    /// BΔt²/m.
+    /// BΔt²/m of a number.
     fn inertia(&self, index: usize) -> T;
     /// Tables that a step changes.
     fn pointers(&mut self, arrays: &mut Arrays<T>);
@@ -224,7 +224,7 @@ impl<'a, T: Real> CpuStepper<'a, T> {
         (0..3 * self.problem.n_particles()).map(|dof| values[self.layout.index(dof / 3, dof % 3)].to_f64()).collect()
     }
 
-    /// u_n.
+    /// Displacement u_n, solver order.
     fn displacement(&self) -> Vec<f64> {
         self.widen(&self.u[(self.step % 2) as usize])
     }
@@ -243,7 +243,7 @@ impl<'a, T: Real> CpuStepper<'a, T> {
         self.happened = self.step + 1;
     }
 
-    /// Steps without events.
+    /// Takes steps between which no spring comes or goes by command.
     fn run(&mut self, n_steps: usize, n_signals: usize, signals: &[f64], record: &[u64], recording: &mut [f64]) {
         let null = std::ptr::null_mut();
         let mut arrays = Arrays {

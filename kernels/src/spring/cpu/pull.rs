@@ -60,12 +60,12 @@ impl<V: Lanes> Constants<V> {
     }
 }
 
-/// A spring at its displacements.
+/// A spring at the displacements of its ends.
 #[derive(Clone, Copy)]
 pub(super) struct Stretched<V> {
-    /// d + e.
+    /// Vector between the ends, d + e.
     pub along: [V; 3],
-    /// l² / L².
+    /// Square of the stretch, l² / L².
     pub w: V,
     /// k ε / (w + √w).
     pub pull: V,

@@ -95,7 +95,7 @@ pub(super) fn directions(problem: &SpringProblem) -> u32 {
 pub(super) struct Choice {
     pub addressing: Addressing,
     pub scheme: Scheme,
-    /// Particles a block.
+    /// Particles of a thread block.
     pub block: usize,
 }
 

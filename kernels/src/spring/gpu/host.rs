@@ -17,7 +17,7 @@ pub(super) struct ArrayLayout {
     pub unit: f64,
 }
 
-/// Tables by addressing.
+/// The host's tables of springs, of one kind for each addressing.
 #[derive(Debug)]
 pub(super) enum Host<T: Real> {
     Grid(Box<Grid<T>>),
@@ -26,7 +26,7 @@ pub(super) enum Host<T: Real> {
 }
 
 impl<T: Real> Host<T> {
-    /// Of all springs of a problem, in blocks of `block` particles.
+    /// Tables of all springs of a problem, in blocks of `block` particles.
     pub fn new(
         problem: &SpringProblem,
         springs: &Springs,
@@ -94,7 +94,7 @@ impl<T: Real> Host<T> {
         }
     }
 
-    /// Entries of lists.
+    /// Number of entries of the lists; 0 for a grid.
     pub fn entries(&self) -> usize {
         match self {
             Self::Grid(_) => 0,

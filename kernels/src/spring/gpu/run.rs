@@ -90,7 +90,7 @@ impl<T: Real> GpuStepper<'_, T> {
         self.advance_row(n_steps)
     }
 
-    /// Steps without events.
+    /// Takes steps between which no spring comes or goes by command.
     fn run(&mut self, n_steps: usize, record: &[u64]) -> Result<(), DeviceError> {
         let end = self.step + n_steps as u64;
         while self.step < end {

@@ -17,9 +17,9 @@ const COLUMNS: usize = 1 << COLUMN_BITS;
 
 /// Where arrays are put.
 pub(super) trait Memory {
-    /// Address of a copy.
+    /// Copies `values` to the device; the address of the copy.
     fn put<T: Plain>(&mut self, values: &[T]) -> Result<u64, DeviceError>;
-    /// Address of zeros.
+    /// Address of `len` zeros on the device.
     fn zeros<T: Plain>(&mut self, len: usize) -> Result<u64, DeviceError>;
 }
 
@@ -49,7 +49,7 @@ pub(super) struct Lent {
     /// Addresses, multiples of 16.
     pub z: u64,
     pub t: u64,
-    /// Bytes of either.
+    /// Bytes of each of the two.
     pub bytes: u64,
 }
 

@@ -36,16 +36,16 @@ const WHOLE: f64 = 1e-9;
 /// What is said when a device is too small.
 const ADVICE: &str = "a larger device, a coarser or smaller sample ([image] downsample, crop), or --device cpu";
 
-/// What a solver on a device is.
+/// What a solver on a device takes to make and to hold.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct GpuSolverReport {
-    /// The device's name.
+    /// Name of the device.
     pub device: String,
-    /// Bytes in use there.
+    /// Bytes in use on the device.
     pub bytes: u64,
     /// Arrays of the coarse levels and of the outer iteration.
     pub memory: MemoryReport,
-    /// Degrees of freedom.
+    /// Number of degrees of freedom.
     pub n_dofs: u64,
     /// Making the hierarchy on the host, s.
     pub host_seconds: f64,
@@ -99,7 +99,7 @@ struct Arrays {
     lower: Slice<u8>,
     r: Slice<f32>,
     p: Slice<f32>,
-    /// Parts of `both`.
+    /// The two halves of `both`.
     z: Slice<f32>,
     t: Slice<f32>,
     both: Slice<f64>,
@@ -305,7 +305,7 @@ impl GpuStaticSolver {
         })
     }
 
-    /// What it is.
+    /// What the solver took to make, and what it holds.
     pub fn report(&self) -> &GpuSolverReport {
         &self.report
     }

@@ -142,7 +142,7 @@ fn subtract(a: &mut [f64; 9], b: &[f64; 9], c: &[f64; 9]) {
 }
 
 impl Factor {
-    /// Factorises.
+    /// Factorises a matrix of blocks whose nodes are eliminated in `order`.
     pub fn new(blocks: &Blocks, order: Order) -> Self {
         let n = order.nodes.len();
         let mut place = vec![0_u32; n];

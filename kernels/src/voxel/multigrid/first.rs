@@ -23,7 +23,7 @@ pub(crate) struct First<T = f32> {
     /// First voxel of each cell, and a bit for each octant that is there; 0 for a special cell.
     pub child: Vec<(u32, u8)>,
     pub cell: Cell<T>,
-    /// Special cells, ascending.
+    /// Numbers of the special cells, ascending.
     pub own: Vec<u32>,
     special: Vec<Special>,
     /// Matrices of special cells, for devices ([`make_matrices`](Self::make_matrices)).
@@ -157,7 +157,7 @@ impl<T: Real> First<T> {
         self.matrices = matrices;
     }
 
-    /// A special cell.
+    /// What is kept of the special cell `element`.
     fn special(&self, element: usize) -> &Special {
         &self.special[self.own.partition_point(|&e| (e as usize) < element)]
     }

@@ -36,7 +36,7 @@ pub(crate) struct Half {
 }
 
 impl Half {
-    /// Rows at most.
+    /// Largest number of rows.
     pub const ROWS: usize = 1 << SHIFT;
     /// Rows of a chunk.
     const CHUNK: usize = 256;

@@ -67,12 +67,12 @@ impl<T> std::ops::DerefMut for Vector<T> {
 pub(super) struct Vectors<T> {
     /// Right side, later the residual.
     pub b: Vector<T>,
-    /// Solution.
+    /// Solution of A x = b.
     pub x: Vector<T>,
     /// Iterate of one cycle, and the one before it.
     pub z: Vector<T>,
     pub before: Vector<T>,
-    /// A z.
+    /// Product A z.
     pub product: Vector<T>,
     /// See [`Smoother::has_surplus`].
     pub surplus: Vector<T>,
@@ -104,7 +104,7 @@ pub(crate) struct Level<T = f32> {
     pub lambda: f64,
     /// Non-zero blocks over those of the finest level.
     pub cost: f64,
-    /// Degrees of freedom.
+    /// Number of degrees of freedom.
     pub n: usize,
     pub(super) vectors: Vectors<T>,
 }
@@ -189,7 +189,7 @@ impl<T: Real> Level<T> {
         }
     }
 
-    /// A z.
+    /// Computes A z.
     pub(super) fn multiply_z(&mut self, stiffness: &Stiffness, products: &mut f64) {
         let Vectors { z, product, .. } = &mut self.vectors;
         Self::multiply(&self.operator, &self.nodes, &self.batches, z, product, stiffness);

@@ -1,6 +1,6 @@
 //! Blocks in 16 bits a number.
 
-/// Largest whole number.
+/// Largest whole number that is stored.
 const WHOLE: f64 = 32767.0;
 
 /// e of the least power of two 2^e whose 32767-fold `most` does not exceed, as far as an f32 has it.

@@ -1,20 +1,20 @@
-//! How the preconditioner works.
+//! Settings of the multigrid preconditioner.
 
 /// How levels call each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CycleKind {
-    /// Each level once.
+    /// One cycle on each coarse level for one on the level above.
     V,
-    /// Each coarse level twice for once of the level above, one cycle after the other.
+    /// Two cycles on each coarse level for one on the level above.
     W,
-    /// Each coarse level by an F-cycle, then by a V-cycle.
+    /// An F-cycle on each coarse level, then a V-cycle.
     F,
     /// Coarse levels are solved by a few steps of flexible conjugate gradients with the cycle as preconditioner.
     #[default]
     K,
 }
 
-/// How the preconditioner works.
+/// Settings of the preconditioner.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CycleSettings {
     /// Smoothing steps before and as many after the correction, on the finest level and on the others.
@@ -23,7 +23,7 @@ pub struct CycleSettings {
     pub ratio: Option<f64>,
     /// Cells are split into pieces that do not touch; otherwise a coarse level is a regular grid.
     pub split: bool,
-    /// The cycle.
+    /// How levels call each other.
     pub kind: CycleKind,
     /// Levels are added until one has no more degrees of freedom than this; that one is factorised. The CPU also stops at
     /// a level whose factor has no more blocks than a dense factor of this size.

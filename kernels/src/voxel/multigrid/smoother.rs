@@ -81,7 +81,7 @@ fn chebyshev(degree: usize, ratio: f64) -> Vec<[f64; 3]> {
 
 /// Parts of the vectors of a smoothing step.
 pub(crate) struct StepVectors<'a, T> {
-    /// D⁻¹.
+    /// Diagonal of D⁻¹.
     pub inverse: &'a [T],
     pub b: &'a [T],
     /// A z; not read by the first step from 0.
@@ -104,7 +104,7 @@ pub(crate) struct Step<T> {
     s: T,
     first_weight: T,
     weight: T,
-    /// w − 1.
+    /// Weight w − 1 of the surplus.
     surplus: T,
 }
 

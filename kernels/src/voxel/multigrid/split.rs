@@ -22,7 +22,7 @@ const PART: usize = 1 << 14;
 /// From a level to the next coarser one.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Coarsening {
-    /// Coarse elements.
+    /// Elements of the coarser level.
     pub coarse: Elements,
     /// Finer elements of each coarse one.
     pub children: Lists,
@@ -54,7 +54,7 @@ impl Union {
         }
     }
 
-    /// Joins two groups.
+    /// Joins the groups of i and j.
     fn join(&self, i: u32, j: u32) {
         let (mut i, mut j) = (i, j);
         loop {

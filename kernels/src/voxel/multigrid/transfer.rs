@@ -16,7 +16,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// The corners.
+    /// Numbers of the corners that the place lies between.
     #[inline(always)]
     pub fn corners(&self) -> &[u8] {
         &self.corners[..usize::from(self.n)]

@@ -13,9 +13,9 @@ use super::{Bodies, root, unite};
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{}", describe(self))]
 pub(in crate::voxel) struct LooseParts {
-    /// How many.
+    /// Number of loose parts.
     pub parts: usize,
-    /// Voxels of the largest.
+    /// Number of voxels of the largest part.
     pub voxels: usize,
     /// First voxel of the largest, (i, j, k).
     pub first: [u32; 3],
@@ -51,7 +51,7 @@ struct Progress<'a> {
     bricks: &'a BricksView<'a>,
     /// A forest of the bodies: those that hold each other have one root.
     merged: Vec<u32>,
-    /// Of each root.
+    /// Motions that are stopped, of each root.
     stopped: Vec<Stopped>,
 }
 

@@ -7,7 +7,7 @@ use pogo_formats::voxel::{BrickNodes, BricksView, NO_BRICK, morton_code};
 use super::{Bodies, root, unite};
 use crate::voxel::elements::for_brick;
 
-/// No body yet.
+/// Number of the body of a voxel that belongs to none yet.
 const NONE: u32 = u32::MAX;
 
 impl Bodies {

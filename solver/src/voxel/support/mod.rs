@@ -21,9 +21,9 @@ pub(super) use rigid::rigid_row;
 /// Bodies of a model, found once for all load cases.
 #[derive(Debug, Clone)]
 pub(super) struct Bodies {
-    /// Voxels of each body.
+    /// Number of voxels of each body.
     voxels: Vec<usize>,
-    /// First voxel of each.
+    /// First voxel of each body.
     first: Vec<[u32; 3]>,
     /// Body of each node (of several, one), empty where there is only one body.
     node_body: Vec<u32>,

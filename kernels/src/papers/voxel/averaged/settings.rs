@@ -4,7 +4,7 @@ use pogo_formats::voxel::build::BricksError;
 
 use crate::voxel::{CycleKind, FACTORISED};
 
-/// The papers' settings.
+/// Settings of the papers' preconditioner.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AveragedSettings {
     /// Number of levels, the finest one counted.
