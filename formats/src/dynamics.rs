@@ -3,6 +3,8 @@
 // rkyv's derive writes undocumented twins of enum variants with named fields.
 #![allow(missing_docs)]
 
+pub(crate) mod check;
+
 pub use crate::quantities::{ElementQuantity, FieldQuantity, NodalQuantity};
 use rkyv::{Archive, Deserialize, Serialize};
 

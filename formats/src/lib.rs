@@ -18,6 +18,7 @@ pub mod eikonal;
 pub mod explicit;
 pub mod job;
 pub mod material;
+mod memory;
 pub mod mesh;
 pub mod parameters;
 pub mod physics;

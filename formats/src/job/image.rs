@@ -38,7 +38,7 @@ pub struct Image {
     /// How they are joined: `"majority"` of the classes (default for labels and thresholds) or `"mean"` of the grey values
     /// (default for other laws).
     pub downsample_by: Option<Word<Downsampling>>,
-    /// `"all"` (default) or `"largest"`: only the largest part that hangs together through faces of voxels.
+    /// `"all"` (default) or `"largest"`: only the largest part whose voxels are connected through faces.
     pub keep: Option<Word<Keep>>,
     /// Makes void that no path through faces joins to the outside solid (with the material of the voxels round it).
     #[serde(default)]

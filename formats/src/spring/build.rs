@@ -8,6 +8,7 @@ use super::{
     DIRECTION_BITS, DIRECTIONS, MATERIAL_SHIFT, MAX_MATERIALS, N_DIRECTIONS, NO_NEIGHBOUR, SpringGrid, SpringLists,
     SpringMesh, group_of_direction,
 };
+use crate::memory::filled;
 use crate::voxel::morton_code;
 
 /// Particles a block where nothing else is said: 8 × 8 × 8 places of a full lattice.
@@ -127,9 +128,7 @@ pub fn lattice(lattice: &Lattice) -> Result<SpringMesh, BuildError> {
     order.par_sort_unstable();
     let place: Vec<u32> = order.into_par_iter().map(|(_, place)| place).collect();
     let n = place.len();
-    let mut particle_at: Vec<u32> = Vec::new();
-    particle_at.try_reserve_exact(n_places)?;
-    particle_at.resize(n_places, u32::MAX);
+    let mut particle_at = filled(n_places, u32::MAX)?;
     for (particle, &place) in place.iter().enumerate() {
         particle_at[place as usize] = particle as u32;
     }
@@ -211,13 +210,8 @@ pub fn lists(
         let counts = || ends.windows(2).map(|pair| pair[1] - pair[0]);
         let n_slots = counts().max().unwrap_or(0);
         too_many("springs of a particle", n_slots, usize::from(u16::MAX))?;
-        let (mut neighbour, mut group) = (Vec::new(), Vec::new());
-        neighbour.try_reserve_exact(n_slots * block_size)?;
-        neighbour.resize(n_slots * block_size, NO_NEIGHBOUR);
-        if grouped {
-            group.try_reserve_exact(n_slots * block_size)?;
-            group.resize(n_slots * block_size, 0);
-        }
+        let mut neighbour = filled(n_slots * block_size, NO_NEIGHBOUR)?;
+        let mut group = filled(if grouped { n_slots * block_size } else { 0 }, 0)?;
         for (at, pair) in ends.windows(2).enumerate() {
             for (slot, &(other, of)) in all[pair[0]..pair[1]].iter().enumerate() {
                 let local = match (other as usize).checked_sub(own.start).filter(|_| !outside(&other)) {

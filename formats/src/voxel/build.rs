@@ -4,6 +4,7 @@ use rayon::prelude::*;
 
 use super::masks::{self, Mask};
 use super::{Bricks, BricksView, NO_BRICK, morton_code, morton_position};
+use crate::memory;
 
 /// Bricks a task works on.
 const CHUNK: usize = 1024;
@@ -44,9 +45,7 @@ pub fn reserve<T>(what: &'static str, n: usize) -> Result<Vec<T>, BricksError> {
 /// # Errors
 /// [`BricksError::Memory`], naming the table.
 pub fn filled<T: Clone>(what: &'static str, n: usize, value: T) -> Result<Vec<T>, BricksError> {
-    let mut vector = reserve(what, n)?;
-    vector.resize(n, value);
-    Ok(vector)
+    memory::filled(n, value).map_err(|_| BricksError::Memory { what, bytes: n.saturating_mul(size_of::<T>()) })
 }
 
 /// The number of each brick, by its position.

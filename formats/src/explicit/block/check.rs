@@ -12,7 +12,8 @@ use rayon::prelude::*;
 use super::{Blocks, BlocksView, DeviceView};
 use crate::block::Table;
 use crate::block::check::{Check, all_below, offsets, require};
-use crate::dynamics::{AmplitudeShape, LoadKind};
+use crate::dynamics::LoadKind;
+use crate::dynamics::check::Limits;
 use crate::explicit::Setup;
 use crate::mesh::{ElementKind, Mesh, MeshView};
 
@@ -88,44 +89,16 @@ fn one_block(mesh: &MeshView, blocks: &BlocksView, block: usize) -> Check {
 
 fn setup(mesh: &MeshView, setup: &Setup) -> Check {
     let (n_nodes, n_elements) = (mesh.n_nodes(), mesh.n_elements());
-    let amplitude = |name: &str, index: Option<u32>| {
-        require(index.is_none_or(|index| (index as usize) < setup.amplitudes.len()), || {
-            format!("`{name}`: an amplitude that does not exist")
-        })
-    };
-    let component = |name: &str, component: u8| {
-        require(usize::from(component) < mesh.dimension, || {
-            format!("`{name}`: component {} in a {}D mesh", u32::from(component) + 1, mesh.dimension)
-        })
-    };
+    let limits = Limits { amplitudes: &setup.amplitudes, n_nodes, dimension: mesh.dimension };
+    limits.check(&setup.boundaries, &setup.initial_velocities, &setup.histories)?;
     for section in &setup.sections {
         require((section.material as usize) < setup.materials.len(), || {
             format!("section `{}`: a material that does not exist", section.name)
         })?;
     }
-    for curve in &setup.amplitudes {
-        if let AmplitudeShape::Tabular { times, values } | AmplitudeShape::SmoothStep { times, values } = &curve.shape {
-            let name = &curve.name;
-            require(times.len() == values.len() && !times.is_empty(), || {
-                format!("amplitude `{name}`: {} times for {} values", times.len(), values.len())
-            })?;
-            require(times.is_sorted() && times.iter().chain(values).all(|value| value.is_finite()), || {
-                format!("amplitude `{name}`: times decrease or a value is not finite")
-            })?;
-        }
-    }
     for load in &setup.loads {
-        amplitude(&load.name, load.amplitude)?;
+        limits.amplitude(&load.name, load.amplitude)?;
         self::load(mesh, &format!("load `{}`", load.name), &load.kind)?;
-    }
-    for boundary in &setup.boundaries {
-        amplitude(&boundary.name, boundary.amplitude)?;
-        component(&boundary.name, boundary.component)?;
-        all_below(&format!("boundary `{}`", boundary.name), &boundary.nodes, n_nodes)?;
-    }
-    for initial in &setup.initial_velocities {
-        component(&initial.name, initial.component)?;
-        all_below(&format!("initial velocity `{}`", initial.name), &initial.nodes, n_nodes)?;
     }
     for layer in &setup.absorbing_layers {
         let what = format!("absorbing layer `{}`", layer.name);
@@ -135,12 +108,6 @@ fn setup(mesh: &MeshView, setup: &Setup) -> Check {
         })?;
         let inside = layer.depth_fraction.iter().all(|depth| (0.0..=1.0).contains(depth));
         require(inside, || format!("{what}: a depth fraction outside [0, 1]"))?;
-    }
-    for history in &setup.histories {
-        all_below(&format!("history `{}`", history.set), &history.nodes, n_nodes)?;
-        for &(_, index) in &history.variables {
-            component(&history.set, index)?;
-        }
     }
     for history in &setup.element_histories {
         let what = format!("element history `{}`", history.set);

@@ -1,4 +1,4 @@
-//! Parts of a grid that hang together through faces, found on runs of voxels along x.
+//! Parts of a grid that are connected through faces, found on runs of voxels along x.
 //!
 //! A bit a voxel says what is solid; a run is a stretch of set (or clear) bits of a row. Runs are numbered row by row and
 //! joined by union-find where they share a face, first within groups of layers at the same time, then between the groups.
@@ -9,8 +9,8 @@ use std::collections::TryReserveError;
 use rayon::prelude::*;
 
 use super::report::{Dropped, Filled};
-use super::source::filled;
 use super::voxel_grid::{VoxelGrid, VoxelModuli};
+use crate::memory::filled;
 
 /// Keeps the part with the most voxels (the first of equals) and makes the others void.
 pub(super) fn keep_largest(grid: &mut VoxelGrid) -> Result<Dropped, String> {
@@ -30,7 +30,7 @@ pub(super) fn keep_largest(grid: &mut VoxelGrid) -> Result<Dropped, String> {
     Ok(Dropped { parts: sizes.len() as u64 - 1, voxels })
 }
 
-/// Makes void that does not hang together with a face of the grid solid: each run gets the material of the voxel before it
+/// Makes void that is not connected to a face of the grid solid: each run gets the material of the voxel before it
 /// in its row.
 pub(super) fn fill_cavities(grid: &mut VoxelGrid) -> Result<Filled, String> {
     let parts = Parts::new(grid, false)?;
@@ -59,7 +59,7 @@ pub(super) fn fill_cavities(grid: &mut VoxelGrid) -> Result<Filled, String> {
 }
 
 fn no_memory(_: TryReserveError) -> String {
-    "the parts that hang together do not fit in memory: crop or downsample the stack".to_owned()
+    "the connected parts do not fit in memory: crop or downsample the stack".to_owned()
 }
 
 /// Runs of a grid and the part that each belongs to.

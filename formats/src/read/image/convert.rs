@@ -8,9 +8,9 @@ use rayon::prelude::*;
 use super::compile::{BAD, Rounding, Rule};
 use super::plan::{Plan, Sampling, Scratch, Window};
 use super::sample::SampleType;
-use super::source::filled;
 use super::voxel_grid::VoxelModuli;
 use super::{ImageError, Stack};
+use crate::memory::filled;
 
 /// Classes of 8 bits less void.
 const MOST_CLASSES: usize = 255;

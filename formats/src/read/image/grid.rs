@@ -10,9 +10,9 @@ use super::law::{Law, MaterialLaw};
 use super::options::{Downsampling, ImageOptions};
 use super::plan::{Plan, Sampling};
 use super::report::{MaterialCount, Report};
-use super::source::filled;
 use super::voxel_grid::{VoxelGrid, VoxelModuli};
 use super::{Format, Header, ImageError, Stack, components, open};
+use crate::memory::filled;
 use crate::words::Choice;
 
 /// Why a stack gives no grid.
@@ -64,15 +64,14 @@ pub fn voxel_grid(path: &Path, options: &ImageOptions, law: &MaterialLaw) -> Res
     if header.reversed {
         moduli = transpose(moduli, plan.out).map_err(|message| stack.error(message))?;
     }
-    let by_axes = |axes: [usize; 3]| if header.reversed { [axes[2], axes[1], axes[0]] } else { axes };
-    for (axis, rest) in by_axes(plan.rest).into_iter().enumerate().filter(|(_, rest)| *rest > 0) {
+    for (axis, rest) in header.by_file(plan.rest).into_iter().enumerate().filter(|(_, rest)| *rest > 0) {
         notes.push(format!(
             "{rest} layers of voxels at the upper end of {} are cut off: no whole group is left for them",
             ["x", "y", "z"][axis]
         ));
     }
     let origin = origin(&header, options, edges);
-    let mut grid = VoxelGrid { size: by_axes(plan.out), spacing: plan.spacing, origin, moduli };
+    let mut grid = VoxelGrid { size: header.by_file(plan.out), spacing: plan.spacing, origin, moduli };
     let error = |message| stack.error(message);
     let dropped = options.keep_largest.then(|| components::keep_largest(&mut grid)).transpose().map_err(error)?;
     let filled = options.fill_cavities.then(|| components::fill_cavities(&mut grid)).transpose().map_err(error)?;
@@ -274,7 +273,7 @@ fn count(grid: &mut VoxelGrid, is_rounded: bool) -> (Vec<MaterialCount>, [f64; 2
 impl Stack {
     /// Voxel (i, j, k) of the model, by the axes of the file.
     pub(super) fn name_voxel(&self, at: [usize; 3]) -> String {
-        let [i, j, k] = if self.header().reversed { [at[2], at[1], at[0]] } else { at };
+        let [i, j, k] = self.header().by_file(at);
         format!("voxel ({i}, {j}, {k})")
     }
 }

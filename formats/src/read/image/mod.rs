@@ -187,7 +187,12 @@ impl Header {
 
     /// Voxels along the axes of the file, the fastest first.
     pub fn file_size(&self) -> [usize; 3] {
-        if self.reversed { [self.size[2], self.size[1], self.size[0]] } else { self.size }
+        self.by_file(self.size)
+    }
+
+    /// A triple by x, y, z in the order of the axes of the file, or the other way round.
+    fn by_file<T>(&self, [x, y, z]: [T; 3]) -> [T; 3] {
+        if self.reversed { [z, y, x] } else { [x, y, z] }
     }
 
     /// Bytes of a layer and of all layers of a size that a header claims.

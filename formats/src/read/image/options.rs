@@ -30,7 +30,7 @@ pub struct ImageOptions {
     pub downsample: Option<usize>,
     /// How they are joined; by the law when absent.
     pub downsample_by: Option<Downsampling>,
-    /// Keeps only the largest part that hangs together through faces of voxels.
+    /// Keeps only the largest part whose voxels are connected through faces.
     pub keep_largest: bool,
     /// Makes void that no path through faces joins to the outside solid, with the material of the voxels round it.
     pub fill_cavities: bool,

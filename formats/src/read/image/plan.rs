@@ -58,18 +58,15 @@ impl Plan {
             let [x, y, z] = header.size;
             return Err(format!("`crop` reaches beyond the stack, which has {x} × {y} × {z} voxels"));
         }
-        let file = |triple: [usize; 3]| if header.reversed { [triple[2], triple[1], triple[0]] } else { triple };
-        let (start, end, size) = (file(low), file(high), file(header.size));
-        let edges = if header.reversed { [edges[2], edges[1], edges[0]] } else { edges };
+        let (start, end, size) = (header.by_file(low), header.by_file(high), header.file_size());
+        let edges = header.by_file(edges);
         let kept = [0, 1, 2].map(|axis| end[axis] - start[axis]);
-        let (mut out, mut rest, mut ratio, mut spacing) =
-            (kept, [0; 3], [1.0; 3], (edges[0] + edges[1] + edges[2]) / 3.0);
+        let (mut out, mut rest, mut ratio) = (kept, [0; 3], [1.0; 3]);
+        // The edges of a cube may differ by rounding.
+        let is_exact = edges[0] == edges[1] && edges[1] == edges[2];
+        let mut spacing = if is_exact { edges[0] } else { (edges[0] + edges[1] + edges[2]) / 3.0 };
         match sampling {
-            Sampling::Direct => {
-                if edges[0] == edges[1] && edges[1] == edges[2] {
-                    spacing = edges[0];
-                }
-            }
+            Sampling::Direct => {}
             Sampling::Nearest(h) | Sampling::Trilinear(h) => {
                 spacing = h;
                 for axis in 0..3 {
@@ -92,9 +89,6 @@ impl Plan {
                 }
             }
             Sampling::Mean(factor) | Sampling::Majority(factor) => {
-                if edges[0] == edges[1] && edges[1] == edges[2] {
-                    spacing = edges[0];
-                }
                 spacing *= factor as f64;
                 for axis in 0..3 {
                     out[axis] = kept[axis] / factor;

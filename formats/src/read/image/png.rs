@@ -6,7 +6,8 @@ use std::io::BufReader;
 use ::png::{BitDepth, ColorType, Decoder, Limits, Reader, Transformations};
 
 use super::palette::{Palette, grey};
-use super::source::{DEFLATE_RATIO, Encoding, filled, unpack};
+use super::source::{DEFLATE_RATIO, Encoding, unpack};
+use crate::memory::filled;
 
 /// What the header of a PNG file says.
 pub(super) struct Png {

@@ -37,7 +37,7 @@ pub(super) fn open(path: &Path, raw: &RawImage, unit: LengthUnit) -> Result<Open
     let (_, bytes) = header.bytes()?;
     if raw.header_bytes.saturating_add(bytes) < length {
         let rest = length - raw.header_bytes - bytes;
-        header.notes.push(format!("{rest} bytes after the last voxel are not looked at: is the shape right?"));
+        header.notes.push(format!("{rest} bytes after the last voxel are not read: is the shape right?"));
     }
     Opened::flat(header, raw.endian.0, file, raw.header_bytes)
 }

@@ -19,7 +19,7 @@ pub struct Report {
     pub stack_spacing: [f64; 3],
     /// Type of the samples.
     pub sample: &'static str,
-    /// Least and greatest native value (stored, or by the slope and intercept of the header) of the voxels that were looked at.
+    /// Least and greatest native value (stored, or by the slope and intercept of the header) of the voxels that were read.
     pub values: Option<[f64; 2]>,
     pub unit: &'static str,
     /// Voxels of the model along x, y and z.
@@ -53,7 +53,7 @@ pub struct MaterialCount {
     pub voxels: u64,
 }
 
-/// Parts that do not hang together with the largest.
+/// Parts that are not connected to the largest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[allow(missing_docs)]
 pub struct Dropped {

@@ -40,10 +40,10 @@ pub(super) fn add_spacing(header: &mut Header, logs: &[PathBuf]) {
     let Some((name, edges)) = found.first() else { return };
     let [x, _, z] = edges;
     if header.spacing.is_some() {
-        header.notes.push(format!("{name} is not looked at: the slices say how large their voxels are"));
+        header.notes.push(format!("{name} is not used: the slices say how large their voxels are"));
     } else if let Some((other, differ)) = found.iter().find(|(_, other)| other != edges) {
         header.notes.push(format!(
-            "{name} tells of pixels of {x} µm with {z} µm between sections, {other} of {} and {}: neither is taken",
+            "{name} gives pixels of {x} µm with {z} µm between sections, {other} of {} and {}: neither is used",
             differ[0], differ[2]
         ));
     } else {

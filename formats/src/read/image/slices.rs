@@ -111,8 +111,28 @@ pub(super) fn open(path: &Path) -> Result<Opened, Problem> {
         .par_iter()
         .map(|file| Slice::open(file, format).map_err(|message| format!("{}: {message}", name(file))))
         .collect::<Result<Vec<_>, String>>()?;
+    check_alike(&slices, &files)?;
     let first = &slices[0];
-    for (slice, file) in slices.iter().zip(&files) {
+    let mut header = first.header(format, slices.len());
+    if first.colours().is_some() {
+        header.notes.push("the slices have a palette of colours: values are its indices".to_owned());
+    }
+    header.notes.push(format!("{} slices: {} to {}", files.len(), name(&files[0]), name(&files[files.len() - 1])));
+    skyscan::add_spacing(&mut header, &logs);
+    if others > 0 {
+        header.notes.push(format!("{others} other files of the folder are not read"));
+    }
+    if let Some(gap) = files.windows(2).find_map(|pair| gap(&name(&pair[0]), &name(&pair[1]))) {
+        header.notes.push(format!("the numbers of the slices jump {gap}: is one missing?"));
+    }
+    let slices = files.into_iter().zip(slices).collect();
+    Ok(Opened::new(header, Encoding::Little, Slices(slices)))
+}
+
+/// Refuses slices that do not make a stack with the first.
+fn check_alike(slices: &[Slice], files: &[PathBuf]) -> Result<(), String> {
+    let first = &slices[0];
+    for (slice, file) in slices.iter().zip(files) {
         let ((width, height, sample), of_first) = (slice.layout(), first.layout());
         if (width, height, sample) != of_first {
             return Err(format!(
@@ -122,31 +142,16 @@ pub(super) fn open(path: &Path) -> Result<Opened, Problem> {
                 of_first.0,
                 of_first.1,
                 of_first.2.name()
-            )
-            .into());
+            ));
         }
         if slice.colours() != first.colours() {
             return Err(format!(
                 "{}: the colours of its palette are not those of the first slice: save the slices as grey pictures",
                 name(file)
-            )
-            .into());
+            ));
         }
     }
-    let mut header = first.header(format, slices.len());
-    if first.colours().is_some() {
-        header.notes.push("the slices have a palette of colours: values are its indices".to_owned());
-    }
-    header.notes.push(format!("{} slices: {} to {}", files.len(), name(&files[0]), name(&files[files.len() - 1])));
-    skyscan::add_spacing(&mut header, &logs);
-    if others > 0 {
-        header.notes.push(format!("{others} other files of the folder are not looked at"));
-    }
-    if let Some(gap) = files.windows(2).find_map(|pair| gap(&name(&pair[0]), &name(&pair[1]))) {
-        header.notes.push(format!("the numbers of the slices jump {gap}: is one missing?"));
-    }
-    let slices = files.into_iter().zip(slices).collect();
-    Ok(Opened::new(header, Encoding::Little, Slices(slices)))
+    Ok(())
 }
 
 /// What to do with a folder of such files.

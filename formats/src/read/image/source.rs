@@ -1,6 +1,5 @@
 //! Where the samples of a stack come from: a stretch of a file, or a stream that is unpacked on the way.
 
-use std::collections::TryReserveError;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Take};
 use std::os::unix::fs::FileExt;
@@ -8,14 +7,6 @@ use std::path::PathBuf;
 
 use super::Header;
 use super::sample::Endian;
-
-/// A vector of `n` equal entries, if memory allows.
-pub(super) fn filled<T: Clone>(n: usize, value: T) -> Result<Vec<T>, TryReserveError> {
-    let mut vector = Vec::new();
-    vector.try_reserve_exact(n)?;
-    vector.resize(n, value);
-    Ok(vector)
-}
 
 /// Layers of samples.
 pub(super) trait Source: Send {

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use crate::block::Table;
 use crate::block::check::{Check, PIECE, all_below, require};
-use crate::dynamics::{AmplitudeShape, Boundary};
+use crate::dynamics::check::Limits;
 use crate::spring::{
     CutShape, DIRECTION_BITS, DIRECTIONS, NO_NEIGHBOUR, SpringGridView, SpringMesh, SpringMeshView, SpringSetup,
     material_of,
@@ -145,7 +145,7 @@ fn grid(mesh: &SpringMeshView, grid: &SpringGridView) -> Check {
             })?;
             let there = mask[(at as i64 + grid.stride(d) as i64) as usize];
             require(there >> (d ^ 1) & 1 == 1 && material_of(there).is_some(), || {
-                format!("place {at}: the neighbour at bit {d} does not know it")
+                format!("place {at}: the neighbour at bit {d} has no spring back")
             })?;
         }
         Ok(())
@@ -186,37 +186,18 @@ pub(super) fn agreement(mesh: &SpringMeshView) -> Check {
 
 fn setup(mesh: &SpringMeshView, setup: &SpringSetup) -> Check {
     let n = mesh.n_particles();
-    let amplitude = |what: &str, index: Option<u32>| {
-        require(index.is_none_or(|index| (index as usize) < setup.amplitudes.len()), || {
-            format!("`{what}`: an amplitude that does not exist")
-        })
-    };
-    for given in &setup.amplitudes {
-        if let AmplitudeShape::Tabular { times, values } | AmplitudeShape::SmoothStep { times, values } = &given.shape {
-            require(times.len() == values.len() && !times.is_empty(), || {
-                format!("amplitude `{}`: {} times and {} values", given.name, times.len(), values.len())
-            })?;
-        }
-    }
-    for Boundary { name, nodes, component, amplitude: index, .. } in &setup.boundaries {
-        all_below(&format!("`{name}`"), nodes, n)?;
-        require(*component < 3, || format!("`{name}`: a component beyond 2"))?;
-        amplitude(name, *index)?;
-    }
+    let limits = Limits { amplitudes: &setup.amplitudes, n_nodes: n, dimension: 3 };
+    limits.check(&setup.boundaries, &setup.initial_velocities, &setup.histories)?;
     for force in &setup.forces {
         all_below(&format!("`{}`", force.name), &force.particles, n)?;
         require(force.weights.len() == force.particles.len(), || {
             format!("`{}`: tables of different lengths", force.name)
         })?;
-        amplitude(&force.name, force.amplitude)?;
+        limits.amplitude(&force.name, force.amplitude)?;
     }
     for gravity in &setup.gravity {
         all_below(&format!("`{}`", gravity.name), gravity.particles.as_deref().unwrap_or_default(), n)?;
-        amplitude(&gravity.name, gravity.amplitude)?;
-    }
-    for initial in &setup.initial_velocities {
-        all_below(&format!("`{}`", initial.name), &initial.nodes, n)?;
-        require(initial.component < 3, || format!("`{}`: a component beyond 2", initial.name))?;
+        limits.amplitude(&gravity.name, gravity.amplitude)?;
     }
     for cut in &setup.cuts {
         if let CutShape::Blade { times, from, to } = &cut.shape {
@@ -233,12 +214,6 @@ fn setup(mesh: &SpringMeshView, setup: &SpringSetup) -> Check {
         all_below(&format!("`{}`", addition.name), addition.springs.as_flattened(), n)?;
         require((addition.group as usize) < setup.groups.len(), || {
             format!("`{}`: a spring group that does not exist", addition.name)
-        })?;
-    }
-    for history in &setup.histories {
-        all_below(&format!("history `{}`", history.set), &history.nodes, n)?;
-        require(history.variables.iter().all(|(_, component)| *component < 3), || {
-            format!("history `{}`: a component beyond 2", history.set)
         })?;
     }
     Ok(())

@@ -88,7 +88,9 @@ fn one_brick(bricks: &BricksView, size: [u32; 3], brick: usize) -> Check {
         let d = 13 + (c & 1) + 3 * (c >> 1 & 1) + 9 * (c >> 2);
         require(neighbours[d] != NO_BRICK, || format!("neighbour {d} of brick {brick} is missing"))?;
         let back = bricks.neighbours[27 * neighbours[d] as usize + 26 - d];
-        require(back as usize == brick, || format!("neighbour {d} of brick {brick} does not know it"))?;
+        require(back as usize == brick, || {
+            format!("neighbour {d} of brick {brick} does not have it as its neighbour")
+        })?;
     }
     Ok(())
 }

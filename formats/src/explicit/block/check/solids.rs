@@ -160,7 +160,7 @@ pub(super) fn rows_agree(blocks: &BlocksView, device: &DeviceView) -> Check {
             *next += 1;
             (*next <= device.passed_first[place + 1]).then(|| *next - 1)
         });
-        require(expected == Some(row), || format!("forces on node {node} that go astray"))?;
+        require(expected == Some(row), || format!("a row of forces that is not one of node {node}"))?;
     }
     Ok(())
 }

@@ -140,7 +140,7 @@ fn a_skyscan_folder() {
     write("rec2.log", log);
     let stack = open(folder.path()).unwrap();
     assert_eq!(stack.header().spacing, None);
-    assert!(stack.header().notes.join("; ").contains("neither is taken"), "{:?}", stack.header().notes);
+    assert!(stack.header().notes.join("; ").contains("neither is used"), "{:?}", stack.header().notes);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Seek, SeekFrom};
 
-/// Tags that are looked at.
+/// Tags that are read.
 pub(super) mod tag {
     pub const SUBFILE_TYPE: u16 = 254;
     pub const WIDTH: u16 = 256;

@@ -117,7 +117,7 @@ pub(super) fn open(path: &Path) -> Result<Opened, Problem> {
         && !(pages.len() == 1 && metadata.images == n)
     {
         return Err(format!(
-            "the description of this file tells of {n} pages, but it has {}: save the stack alone, in one file",
+            "the description of this file names {n} pages, but it has {}: save the stack alone, in one file",
             pages.len()
         )
         .into());

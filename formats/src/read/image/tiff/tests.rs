@@ -386,12 +386,12 @@ fn stacks_that_a_description_tells_apart_are_not_joined() {
         ("{\"shape\": [1, 6, 4, 4, 1]}", ""),
         ("{\"shape\": [4, 4]}", ""),
         ("{\"shape\": [2, 3, 4, 4]}", "several stacks"),
-        ("{\"shape\": [3, 4, 4]}", "tells of 3 pages, but it has 6"),
+        ("{\"shape\": [3, 4, 4]}", "names 3 pages, but it has 6"),
         (&ome(&[6]), ""),
         (&ome(&[1; 6]), ""),
         (&ome(&[3, 3]), "several stacks"),
         (&ome(&[5, 1]), "several stacks"),
-        (&ome(&[60]), "tells of 60 pages, but it has 6"),
+        (&ome(&[60]), "names 60 pages, but it has 6"),
     ] {
         let mut writer = Writer::new(PLAIN);
         (0..6).for_each(|_| writer.page(4, 1, &[7; 16], &[], description));

@@ -144,7 +144,7 @@ fn tables_of_solids_that_contradict_the_blocks_fail_verification() {
             let at = hexahedra(d);
             d.coloured_connectivity[at..at + 8].fill(corner::ABSENT);
         }),
-        ("go astray", |d| d.passed_row.swap(0, 1)),
+        ("is not one of node", |d| d.passed_row.swap(0, 1)),
     ];
     for (expected, spoil) in spoil {
         let [written, said] = error(&solids, spoil);
