@@ -1,4 +1,4 @@
-//! The part of a model that a stepper has.
+//! The part of a model that a stepper owns.
 //!
 //! A stepper moves its *own* nodes. Their elements and springs also have nodes of other parts, the *halo*, whose
 //! displacements come from the steppers that own them: after each step an [`Exchange`] carries them along the messages of

@@ -1,4 +1,4 @@
-//! A discretised problem, and what steppers refuse.
+//! A discretised problem, and its errors.
 
 use std::ops::Range;
 
@@ -100,7 +100,7 @@ impl Problem<'_> {
             let list = if is_own { &mut halo } else { &mut read_by_others };
             list.extend_from_slice(self.blocks.halo(b));
         }
-        let owner = |&node: &u32| self.domain_of(self.blocks.node_first.partition_point(|&first| first <= node) - 1);
+        let owner = |&node: &u32| self.domain_of(self.blocks.block_of(node));
         halo.retain(|node| owner(node) != domain);
         read_by_others.retain(|node| owner(node) == domain);
         for list in [&mut halo, &mut read_by_others] {

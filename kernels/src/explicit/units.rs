@@ -21,6 +21,18 @@ pub(crate) struct Material<T> {
     pub isotropic: bool,
 }
 
+impl Material<f64> {
+    /// Rounded to precision `T`.
+    pub fn narrow<T: Real>(&self) -> Material<T> {
+        Material {
+            elasticity: self.elasticity.map(T::from_f64),
+            hourglass: T::from_f64(self.hourglass),
+            aligned: self.aligned,
+            isotropic: self.isotropic,
+        }
+    }
+}
+
 /// Units and rounding of the block-local coordinates.
 #[derive(Default)]
 pub(super) struct Units {
@@ -33,7 +45,7 @@ pub(super) struct Units {
 }
 
 /// Visits the nodes of a set.
-type Visit<'a> = dyn Fn(usize, &mut dyn FnMut(usize)) + Sync + 'a;
+pub(super) type Visit<'a> = dyn Fn(usize, &mut dyn FnMut(usize)) + Sync + 'a;
 
 /// Units of force that are tried.
 const FORCE_UNITS: u32 = 4096;
@@ -68,41 +80,9 @@ fn force_unit<T: Real>(materials: &[Material<f64>]) -> f64 {
 }
 
 impl Units {
-    /// Without a grid: for edges that are each rounded by themselves.
-    pub fn exact<T: Real>(problem: &Problem) -> Self {
-        Self::of::<T>(problem, 0, &|_, _| {})
-    }
-
-    /// For groups of blocks that each have one origin.
-    pub fn new<T: Real>(problem: &Problem, groups: &[Vec<usize>]) -> Self {
-        let blocks = &problem.blocks;
-        Self::of::<T>(problem, groups.len(), &|group, visit| {
-            for &b in &groups[group] {
-                blocks.own_nodes(b).for_each(&mut *visit);
-                blocks.halo(b).iter().for_each(|&node| visit(node as usize));
-            }
-        })
-    }
-
-    /// For blocks that each have one origin, where block b also reads the nodes `outer(b)`, and for `n_more` sets of nodes.
-    pub fn reaching<'a, T: Real>(
-        problem: &Problem,
-        outer: &(dyn Fn(usize) -> &'a [u32] + Sync),
-        n_more: usize,
-        more: &Visit,
-    ) -> Self {
-        let (blocks, n_blocks) = (&problem.blocks, problem.blocks.n_blocks());
-        Self::of::<T>(problem, n_blocks + n_more, &|b, visit| {
-            if b >= n_blocks {
-                return more(b - n_blocks, visit);
-            }
-            blocks.own_nodes(b).for_each(&mut *visit);
-            blocks.halo(b).iter().chain(outer(b)).for_each(|&node| visit(node as usize));
-        })
-    }
-
-    /// For `n` sets of nodes that each have one origin; `nodes(i, visit)` visits those of set i.
-    fn of<T: Real>(problem: &Problem, n: usize, nodes: &Visit) -> Self {
+    /// For `n` sets of nodes that each have one origin; `nodes(i, visit)` visits those of set i. Without sets there is no grid:
+    /// for edges that are each rounded by themselves.
+    pub fn new<T: Real>(problem: &Problem, n: usize, nodes: &Visit) -> Self {
         let (mesh, blocks, dimension) = (&problem.mesh, &problem.blocks, problem.mesh.dimension);
         let [low, high] = bounds(mesh.coordinates, dimension, 0..mesh.n_nodes());
         let volume: f64 = (0..dimension).map(|i| high[i] - low[i]).product();
@@ -122,14 +102,20 @@ impl Units {
                 quantum = 2.0f64.powi(half.log2().ceil() as i32 - T::SIGNIFICAND_BITS);
             }
         }
-        let mut scale = Self { length, quantum, force: 1.0 };
+        let mut units = Self { length, quantum, force: 1.0 };
         let mut used: Vec<_> =
             (0..blocks.n_blocks()).flat_map(|b| blocks.runs(b)).map(|r| (r.kind, r.section)).collect();
         used.sort_unstable();
         used.dedup();
-        let materials: Vec<_> = used.iter().map(|&(kind, section)| scale.material(problem, kind, section)).collect();
-        scale.force = force_unit::<T>(&materials);
-        scale
+        let materials: Vec<_> = used.iter().map(|&(kind, section)| units.material(problem, kind, section)).collect();
+        units.force = force_unit::<T>(&materials);
+        units
+    }
+
+    /// A coordinate, m, in units of length and rounded to the grid.
+    pub fn round(&self, x: f64) -> f64 {
+        let x = x / self.length;
+        if self.quantum > 0.0 { (x / self.quantum).round() * self.quantum } else { x }
     }
 
     /// Factor on each node's mass, (n_nodes,), that makes up for the rounding of the positions; empty for none. Elements

@@ -18,10 +18,9 @@ use crate::run::conditions::{self, Forces};
 use crate::run::histories::{self, Histories};
 use crate::run::schedule::{self, Clock};
 
-/// What acts on the model.
+/// Forces, constraints and initial velocities of a model.
 #[derive(Debug, Clone)]
 pub(super) struct Actions {
-    /// Forces.
     pub forces: Forces,
     /// Prescribed components, sorted by degree of freedom.
     pub constraints: Vec<Constraint>,

@@ -77,7 +77,7 @@ impl DerivedColumns for Columns<'_> {
     }
 }
 
-/// Rows of K and everything else that reactions need.
+/// Rows of K, masses, damping and forces at some degrees of freedom.
 struct Reactions<'a> {
     /// Increasing.
     dofs: Vec<u64>,

@@ -24,7 +24,7 @@ use crate::run::schedule::{self, Clock};
 use crate::run::snapshots::Snapshots;
 use crate::run::writer::FrameWriter;
 
-/// What the fields are computed from.
+/// The model whose fields are computed.
 #[derive(Clone, Copy)]
 pub(super) struct Model<'a> {
     pub mesh: &'a MeshView<'a>,

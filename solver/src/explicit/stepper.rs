@@ -1,4 +1,4 @@
-//! The stepper of a problem, on the CPU or a device, and whether it may take this increment.
+//! The stepper of a problem, on the CPU or a device, and the largest stable increment.
 
 use pogo_kernels::device::DeviceError;
 use pogo_kernels::dynamics::State;
@@ -27,7 +27,7 @@ impl MayBeDevice for GpuError {
     }
 }
 
-/// What steps a problem, and on what.
+/// A stepper, and the device on which it runs.
 pub(super) struct Engine {
     pub stepper: Box<dyn ElementStepper>,
     pub bytes_per_node_step: f64,
@@ -86,8 +86,8 @@ impl Engine {
     }
 }
 
-/// The largest stable increment, s, as far as it is known: the bound of the elements is on the safe side, so the whole
-/// model's own limit is computed for an increment beyond it.
+/// A lower bound of the largest stable increment, s. The bound of the elements is cheap and on the safe side, so the limit of
+/// the whole model is estimated only for an increment beyond it.
 pub(super) fn stable_increment(problem: &Problem<'_>, bound: StableIncrement, n_threads: usize) -> f64 {
     if problem.time_increment <= bound.increment {
         return bound.increment;

@@ -151,24 +151,19 @@ pub(super) fn agreement(mesh: &MeshView, blocks: &BlocksView, device: &DeviceVie
 }
 
 fn elements_agree(mesh: &MeshView, blocks: &BlocksView) -> Check {
-    let mut group_first = vec![0_usize];
-    group_first.extend(mesh.groups.iter().scan(0, |sum, group| {
-        *sum += group.labels.len();
-        Some(*sum)
-    }));
-    let owner = |node: u32| blocks.node_first.partition_point(|&first| first <= node) - 1;
     (0..blocks.n_blocks()).into_par_iter().try_for_each(|block| {
         let (own, halo) = (blocks.own_nodes(block), blocks.halo(block));
         for &node in halo {
-            let owner = owner(node);
+            let owner = blocks.block_of(node);
             require(node - blocks.node_first[owner] < blocks.n_boundary[owner], || {
                 format!("block {block}: halo node {node} is not a boundary node of block {owner}")
             })?;
         }
         for run in blocks.runs(block) {
             for (&element, nodes) in run.elements.iter().zip(run.connectivity.chunks_exact(run.kind.n_nodes())) {
-                let group = group_first.partition_point(|&first| first <= element as usize) - 1;
-                let (at, group) = (element as usize - group_first[group], &mesh.groups[group]);
+                let found = mesh.group_of(element as usize);
+                let (group, at) =
+                    found.ok_or_else(|| format!("block {block}: element {element} is not in the mesh"))?;
                 require(group.kind == run.kind && group.section[at] as usize == run.section, || {
                     format!("block {block}: element {element} with another kind or section")
                 })?;
@@ -194,7 +189,7 @@ fn elements_agree(mesh: &MeshView, blocks: &BlocksView) -> Check {
             let mut owners = [0; 8];
             let owners = &mut owners[..nodes.len()];
             for (slot, &node) in owners.iter_mut().zip(nodes) {
-                *slot = owner(node);
+                *slot = blocks.block_of(node);
             }
             owners.sort_unstable();
             1 + owners.windows(2).filter(|pair| pair[0] != pair[1]).count()

@@ -185,6 +185,11 @@ impl<'a> BlocksView<'a> {
         self.run_kind.len()
     }
 
+    /// The block that owns a node.
+    pub fn block_of(&self, node: u32) -> usize {
+        self.node_first.partition_point(|&first| first <= node) - 1
+    }
+
     /// Own nodes of a block, as a range of solver indices.
     pub fn own_nodes(&self, block: usize) -> std::ops::Range<usize> {
         self.node_first[block] as usize..self.node_first[block + 1] as usize

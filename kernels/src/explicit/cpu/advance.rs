@@ -1,4 +1,4 @@
-//! What the threads of one `advance` do.
+//! One call of `advance`: the turns of its threads.
 
 use super::dispatch::{UpdateBlock, block_forces};
 use super::law::force_stride;

@@ -25,7 +25,7 @@ pub(super) struct Run {
     pub factors: Range<usize>,
 }
 
-/// What the layout of all blocks has in common.
+/// What the layouts of all blocks share.
 pub(super) struct Layout<'a> {
     pub problem: &'a Problem<'a>,
     pub units: Units,
@@ -100,11 +100,10 @@ impl<T: Real> BlockTables<T> {
         let (units, mesh) = (&layout.units, &layout.problem.mesh);
         let (coordinates, dimension) = (mesh.coordinates, mesh.dimension);
         let [low, high] = bounds(coordinates, dimension, nodes.iter().copied());
-        let round = |x: f64| if units.quantum > 0.0 { (x / units.quantum).round() * units.quantum } else { x };
-        let origin: [f64; 3] = std::array::from_fn(|i| round(0.5 * (low[i] + high[i]) / units.length));
+        let origin: [f64; 3] = std::array::from_fn(|i| units.round(0.5 * (low[i] + high[i])));
         for node in nodes {
             for i in 0..dimension {
-                let x = round(coordinates[node * dimension + i] / units.length) - origin[i];
+                let x = units.round(coordinates[node * dimension + i]) - origin[i];
                 self.coordinates.push(T::from_f64(x));
             }
         }

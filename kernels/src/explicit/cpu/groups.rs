@@ -24,7 +24,7 @@ pub(super) fn group_blocks(blocks: &BlocksView, domain_of: impl Fn(usize) -> u32
     let mut shared = vec![BTreeMap::<usize, usize>::new(); n_blocks];
     for b in 0..n_blocks {
         for &node in blocks.halo(b) {
-            let owner = blocks.node_first.partition_point(|&first| first <= node) - 1;
+            let owner = blocks.block_of(node);
             if domain_of(b) == domain_of(owner) {
                 *shared[b].entry(owner).or_default() += 1;
                 *shared[owner].entry(b).or_default() += 1;

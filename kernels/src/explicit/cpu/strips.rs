@@ -294,12 +294,7 @@ mod tests {
         };
         let (records, positions) = (columns(0..numbers), columns(2..4));
         let mut forces = vec![T::default(); 2 * records.len() / numbers];
-        let material = Material {
-            elasticity: material.elasticity.map(T::from_f64),
-            hourglass: T::default(),
-            aligned: material.aligned,
-            isotropic: material.isotropic,
-        };
+        let material = material.narrow();
         let ahead = (records.as_ptr(), 0);
         let (positions, positions_ahead) = (positions.as_ptr(), positions.as_ptr());
         let batches = Batches { offsets: &offsets, factors, positions, material: &material, ahead, positions_ahead };

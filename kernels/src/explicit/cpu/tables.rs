@@ -104,7 +104,7 @@ pub(super) struct Incoming {
     pub row: u32,
 }
 
-/// Everything constant of the blocks of a part of a model. Lengths are in units of a power of two near the element size, so
+/// The constant tables of the blocks of a part of a model. Lengths are in units of a power of two near the element size, so
 /// that single precision never under- or overflows; D carries the rest. Nodes have their numbers in the [`Part`].
 #[derive(Debug, Default)]
 pub(super) struct Tables<T> {
@@ -159,7 +159,7 @@ pub(super) struct Tables<T> {
     pub max_special: usize,
 }
 
-/// Numbers a node that a step moves where strips have their edges, and bytes that may be moved so at most: edges save work
+/// Numbers a node that a step moves where strips have their edges, and the most bytes that it may move so. Edges save work
 /// where a mesh stays in the cache, and cost bandwidth where it does not.
 const NUMBERS_WITH_EDGES: usize = 17;
 const MOST_WITH_EDGES: usize = 32 << 20;
@@ -196,8 +196,13 @@ impl<T: Real> Tables<T> {
             group_blocks(blocks, |block| problem.domain_of(block))
         };
         let strips = strips_of::<T>(problem);
-        let exact = strips == Some(Law::EdgeStrip);
-        let units = if exact { Units::exact::<T>(problem) } else { Units::new::<T>(problem, &groups) };
+        let n_rounded = if strips == Some(Law::EdgeStrip) { 0 } else { groups.len() };
+        let units = Units::new::<T>(problem, n_rounded, &|group, visit| {
+            for &b in &groups[group] {
+                blocks.own_nodes(b).for_each(&mut *visit);
+                blocks.halo(b).iter().for_each(|&node| visit(node as usize));
+            }
+        });
         let mut tables = Self {
             dimension,
             lanes,
@@ -227,13 +232,7 @@ impl<T: Real> Tables<T> {
         let mut material_of = HashMap::new();
         for run in (0..problem.blocks.n_blocks()).flat_map(|b| problem.blocks.runs(b)) {
             material_of.entry((run.kind, run.section)).or_insert_with(|| {
-                let exact = units.material(problem, run.kind, run.section);
-                self.materials.push(Material {
-                    elasticity: exact.elasticity.map(T::from_f64),
-                    hourglass: T::from_f64(exact.hourglass),
-                    aligned: exact.aligned,
-                    isotropic: exact.isotropic,
-                });
+                self.materials.push(units.material(problem, run.kind, run.section).narrow());
                 self.materials.len() - 1
             });
         }
@@ -247,7 +246,7 @@ impl<T: Real> Tables<T> {
         let mut passes_to_part = vec![false; blocks.n_blocks()];
         if computes_once(self.dimension) {
             for &node in part.halo() {
-                passes_to_part[blocks.node_first.partition_point(|&first| first <= node) - 1] = true;
+                passes_to_part[blocks.block_of(node)] = true;
             }
         }
         let first_node = |group: &[usize]| group.iter().find_map(|&b| blocks.own_nodes(b).next());

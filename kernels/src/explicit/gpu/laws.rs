@@ -38,10 +38,7 @@ pub(super) fn row_shape(law: u32) -> [usize; 2] {
 pub(super) fn is_parallelepiped(units: &Units, coordinates: &[f64], nodes: [usize; 8]) -> bool {
     // Rounding to the grid is exact arithmetic from there on; without a grid, some digits of the coordinates are left.
     let tolerance = if units.quantum > 0.0 { 0.5 * units.quantum } else { 1e-12 };
-    let position = |node: usize, i: usize| {
-        let x = coordinates[3 * nodes[node] + i] / units.length;
-        if units.quantum > 0.0 { (x / units.quantum).round() * units.quantum } else { x }
-    };
+    let position = |node: usize, i: usize| units.round(coordinates[3 * nodes[node] + i]);
     let edge = |from, to, i| position(to, i) - position(from, i);
     const EDGES: [[[usize; 2]; 4]; 3] =
         [[[0, 1], [3, 2], [4, 5], [7, 6]], [[0, 3], [1, 2], [4, 7], [5, 6]], [[0, 4], [1, 5], [3, 7], [2, 6]]];

@@ -199,8 +199,13 @@ impl<T: Real> Tables<T> {
         let acts = |node: usize| by_node.has(node as u32) || problem.damping_rate_of(node) != 0.0;
         let tiles = Tiles::new(problem, device, &acts, size_of::<T>(), multiprocessors as usize);
         let n_tiles = tiles.as_ref().map_or(0, |tiles| tiles.rows.len());
-        let units = Units::reaching::<T>(problem, &outer, n_tiles, &|tile, visit| {
-            tiles.iter().for_each(|tiles| tiles.nodes(tile).for_each(&mut *visit));
+        let n_blocks = blocks.n_blocks();
+        let units = Units::new::<T>(problem, n_blocks + n_tiles, &|b, visit| match b.checked_sub(n_blocks) {
+            Some(tile) => tiles.iter().for_each(|tiles| tiles.nodes(tile).for_each(&mut *visit)),
+            None => {
+                blocks.own_nodes(b).for_each(&mut *visit);
+                blocks.halo(b).iter().chain(outer(b)).for_each(|&node| visit(node as usize));
+            }
         });
         let n_near = |b: usize| blocks.own_nodes(b).len() + near_nodes(problem, device, b).len();
         if let Some(b) = (0..blocks.n_blocks()).find(|&b| once && n_near(b) > MOST_LOCAL_NODES) {
@@ -303,7 +308,7 @@ impl<T: Real> Tables<T> {
             let mut owner = b;
             for &node in device.later(b) {
                 if node >= blocks.node_first[owner + 1] || owner == b {
-                    owner = blocks.node_first.partition_point(|&first| first <= node) - 1;
+                    owner = blocks.block_of(node);
                     pairs.push((owner as u32, b as u32));
                 }
             }
@@ -325,7 +330,7 @@ impl<T: Real> Tables<T> {
             for &node in blocks.halo(b).iter().chain(outer(b)) {
                 let owned = |&owner: &usize| blocks.own_nodes(owner).contains(&(node as usize));
                 if !owners.iter().rev().any(owned) {
-                    owners.push(blocks.node_first.partition_point(|&first| first <= node) - 1);
+                    owners.push(blocks.block_of(node));
                 }
             }
             pairs.push((b as u32, b as u32));

@@ -276,7 +276,7 @@ fn halo_fans_agree(blocks: &BlocksView, device: &DeviceView, block: usize) -> Ch
         outside.map_or_else(|| solver(block, local), |at| outer.get(at).copied())
     };
     for (at, &node) in halo.iter().enumerate() {
-        let owner = blocks.node_first.partition_point(|&first| first <= node) - 1;
+        let owner = blocks.block_of(node);
         let theirs = own_records(blocks, device, owner, (node - blocks.node_first[owner]) as usize);
         let entry = blocks.halo_first[block] as usize + at;
         let mut ours = vec![(device.halo_fan(entry), device.halo_fan_materials.get(entry).copied())];

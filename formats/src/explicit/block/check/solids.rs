@@ -152,7 +152,7 @@ pub(super) fn rows_agree(blocks: &BlocksView, device: &DeviceView) -> Check {
     }
     let mut next = device.passed_first.to_vec();
     for (&node, &row) in device.later_nodes.iter().zip(device.passed_row) {
-        let owner = blocks.node_first.partition_point(|&first| first <= node) - 1;
+        let owner = blocks.block_of(node);
         let place = (node - blocks.node_first[owner]) as usize;
         let place = (place < blocks.n_boundary[owner] as usize).then(|| boundary_first[owner] + place);
         let expected = place.and_then(|place| {
