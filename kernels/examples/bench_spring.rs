@@ -15,9 +15,9 @@ use std::time::Instant;
 
 use pogo_formats::spring::SpringMesh;
 use pogo_kernels::device::{copy_bandwidth, first_device};
-use pogo_kernels::dynamics::SignalTable;
+use pogo_kernels::dynamics::{SignalTable, Stepper};
 use pogo_kernels::simd::{Level, Real};
-use pogo_kernels::spring::{Addressing, CpuStepper, GpuOptions, GpuStepper, Scheme, SpringProblem, State, Stepper};
+use pogo_kernels::spring::{Addressing, CpuStepper, GpuOptions, GpuStepper, Scheme, SpringProblem, State};
 use support::{group, lattice, problem};
 
 #[path = "support/spring.rs"]
@@ -179,7 +179,12 @@ fn line(out: &mut impl Write, what: &str, n: usize, speed: f64, bytes: f64) -> R
 
 /// Particle-steps a second, the median of repeats of at least `seconds`, each after a rest, and processor time a particle-step.
 /// A device that draws all the power it may is slower for long than for a moment.
-fn speed(stepper: &mut dyn Stepper, n: usize, seconds: f64, rest: f64) -> Result<(f64, Option<f64>), Failure> {
+fn speed(
+    stepper: &mut dyn Stepper<State = State>,
+    n: usize,
+    seconds: f64,
+    rest: f64,
+) -> Result<(f64, Option<f64>), Failure> {
     let mut advance = |steps: usize| -> Result<f64, Failure> {
         let table = SignalTable { n_signals: 0, values: Vec::new() };
         let start = Instant::now();

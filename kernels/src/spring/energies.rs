@@ -41,8 +41,8 @@ fn pull(problem: &SpringProblem, springs: &Springs, state: &State, chunk: usize)
     Pull { forces, drag, elastic }
 }
 
-/// As [`Stepper::energies`](super::Stepper::energies). Steppers count work from the middle of a step to the middle of the next;
-/// the half step up to t_n is added here.
+/// As [`SpringStepper::energies`](super::SpringStepper::energies). Steppers count work from the middle of a step to the middle of
+/// the next; the half step up to t_n is added here.
 pub(crate) fn energies(problem: &SpringProblem, springs: &Springs, state: &State, signals: &[f64]) -> Energies {
     let mut total = sums(problem, springs, state, signals);
     total.external_work = state.external_work + 0.5 * total.external_work;

@@ -31,7 +31,7 @@ use pogo_formats::spring::{
 };
 
 use crate::device::DeviceError;
-use crate::dynamics::{Constraint, NodalForce, SignalTable};
+use crate::dynamics::{Constraint, NodalForce, SignalTable, Stepper};
 pub use cpu::CpuStepper;
 pub use energies::stable_increment;
 pub use gpu::{GpuError, GpuOptions, GpuReport, GpuStepper, Scheme, gpu_modules};
@@ -196,36 +196,8 @@ pub enum SpringError {
     Threads { reason: String },
 }
 
-/// Steps a model in time on some device. Only devices fail: on the CPU nothing here is an error.
-pub trait Stepper<'a>: Send {
-    /// n: the state is u_n.
-    fn step(&self) -> u64;
-
-    /// Advances `n_steps` from step n. `signals` has the rows n ..= n + `n_steps`.
-    ///
-    /// `record` lists steps s, strictly ascending, n ≤ s < n + `n_steps`. For each, (n_monitors, 3) numbers are appended to
-    /// `recording`: u_s, Δu_s, Δu_{s+1} of every monitor, so that V = (Δu_s + Δu_{s+1}) / 2Δt and A = (Δu_{s+1} − Δu_s) / Δt² are
-    /// centred. The same bits on every run and for every number of threads.
-    ///
-    /// # Errors
-    /// The device is lost; the state is then unknown.
-    ///
-    /// # Panics
-    /// If the signal table is too short, or the recorded steps are not ascending or outside.
-    fn advance(
-        &mut self,
-        n_steps: usize,
-        signals: &SignalTable,
-        record: &[u64],
-        recording: &mut Vec<f64>,
-    ) -> Result<(), DeviceError>;
-
-    /// The state at step n, exact (single precision widened), so that a stepper made from it continues bit for bit.
-    ///
-    /// # Errors
-    /// The device is lost.
-    fn state(&self) -> Result<State, DeviceError>;
-
+/// Steps a mass-spring-damper model.
+pub trait SpringStepper<'a>: Stepper<State = State> {
     /// Energies at step n, given the signals at t_n and then those at t_{n+1}, (2, n_signals), in double precision: one pass over
     /// all springs.
     ///

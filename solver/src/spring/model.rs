@@ -9,7 +9,7 @@ use pogo_formats::write::checkpoint::Checkpoint;
 use pogo_formats::write::summary::Status;
 use pogo_kernels::device::DeviceError;
 use pogo_kernels::dynamics::signals::Signals;
-use pogo_kernels::spring::{Cause, Change, Springs, State, Stepper};
+use pogo_kernels::spring::{Cause, Change, SpringStepper, Springs, State};
 
 use super::columns::Columns;
 use super::report;
@@ -23,7 +23,7 @@ use crate::run::{Finished, Reported};
 
 /// A model on its stepper.
 pub(super) struct Model<'a> {
-    pub stepper: Box<dyn Stepper<'a> + 'a>,
+    pub stepper: Box<dyn SpringStepper<'a> + 'a>,
     pub columns: Columns<'a>,
     pub mesh: &'a SpringMeshView<'a>,
     pub setup: &'a SpringSetup,

@@ -3,7 +3,9 @@
 use pogo_formats::spring::SpringSetup;
 use pogo_kernels::device::DeviceError;
 use pogo_kernels::simd::{Level, Real};
-use pogo_kernels::spring::{Addressing, CpuStepper, GpuError, GpuOptions, GpuStepper, SpringProblem, State, Stepper};
+use pogo_kernels::spring::{
+    Addressing, CpuStepper, GpuError, GpuOptions, GpuStepper, SpringProblem, SpringStepper, State,
+};
 
 use super::report;
 use crate::call::Call;
@@ -23,7 +25,7 @@ impl MayBeDevice for GpuError {
 
 /// What steps a problem, and on what.
 pub(super) struct Engine<'a> {
-    pub stepper: Box<dyn Stepper<'a> + 'a>,
+    pub stepper: Box<dyn SpringStepper<'a> + 'a>,
     /// `cpu`, or the name of the device.
     pub device: String,
     pub n_threads: usize,

@@ -15,9 +15,9 @@ use std::ops::Range;
 
 use super::events::Schedule;
 use super::springs::Springs;
-use super::{Addressing, Cause, Change, Energies, SpringError, SpringProblem, State, Stepper};
+use super::{Addressing, Cause, Change, Energies, SpringError, SpringProblem, SpringStepper, State};
 use crate::device::DeviceError;
-use crate::dynamics::{Barrier, SignalTable};
+use crate::dynamics::{Barrier, SignalTable, Stepper};
 use crate::simd::{Level, Real};
 use grid::Grid;
 use lists::{Lists, Scratch};
@@ -320,7 +320,9 @@ fn shares<T>(layout: &dyn Layout<T>, threads: usize) -> Vec<Range<usize>> {
     shares
 }
 
-impl<'a, T: Real> Stepper<'a> for CpuStepper<'a, T> {
+impl<T: Real> Stepper for CpuStepper<'_, T> {
+    type State = State;
+
     fn step(&self) -> u64 {
         self.step
     }
@@ -361,7 +363,9 @@ impl<'a, T: Real> Stepper<'a> for CpuStepper<'a, T> {
             changes: self.changes.clone(),
         })
     }
+}
 
+impl<'a, T: Real> SpringStepper<'a> for CpuStepper<'a, T> {
     fn energies(&self, signals: &[f64]) -> Result<Energies, DeviceError> {
         Ok(super::energies::energies(&self.problem, &self.springs, &self.state()?, signals))
     }

@@ -7,9 +7,9 @@ use super::host::Host;
 use super::layout::*;
 use super::tables::whole_tiles;
 use crate::device::{Buffer, DeviceError, Graph, Kernel, Slice, arguments};
-use crate::dynamics::SignalTable;
+use crate::dynamics::{SignalTable, Stepper};
 use crate::simd::Real;
-use crate::spring::{Cause, Change, Energies, Springs, State, Stepper};
+use crate::spring::{Cause, Change, Energies, SpringStepper, Springs, State};
 
 /// Steps of one graph: an even number, so that it ends on the arrays that it began with.
 const GRAPH_STEPS: usize = 64;
@@ -218,7 +218,9 @@ impl<T: Real> GpuStepper<'_, T> {
     }
 }
 
-impl<'a, T: Real> Stepper<'a> for GpuStepper<'a, T> {
+impl<T: Real> Stepper for GpuStepper<'_, T> {
+    type State = State;
+
     fn step(&self) -> u64 {
         self.step
     }
@@ -279,7 +281,9 @@ impl<'a, T: Real> Stepper<'a> for GpuStepper<'a, T> {
         let [external_work, dissipated] = self.followed()?;
         Ok(State { step: self.step, displacement, increment, external_work, dissipated, changes: self.changes.clone() })
     }
+}
 
+impl<'a, T: Real> SpringStepper<'a> for GpuStepper<'a, T> {
     fn energies(&self, signals: &[f64]) -> Result<Energies, DeviceError> {
         self.gpu.enter()?;
         let table = self.signals(signals, signals.len() / 2, 2);
