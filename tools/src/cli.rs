@@ -55,6 +55,11 @@ fn helper(
     Ok(Some(out))
 }
 
+/// The word for a choice on a command line, which block files and reports also use.
+pub(crate) fn word(choice: &impl ValueEnum) -> String {
+    choice.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+}
+
 /// Writes to stdout and flushes. A reader that has closed the pipe (`| head`) is no error.
 ///
 /// # Errors

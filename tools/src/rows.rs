@@ -14,6 +14,18 @@ pub(crate) fn offsets<T: Copy + Default + AddAssign + From<u32>>(lengths: impl I
     std::iter::once(T::default()).chain(ends).collect()
 }
 
+/// The row of each of these items, which ascend; `first` is where each row begins, (n_rows + 1,).
+pub(crate) fn rows_of<'a>(first: &'a [u32], items: &'a [u32]) -> impl Iterator<Item = usize> + 'a {
+    let (mut row, mut own) = (0, 0..0);
+    items.iter().map(move |item| {
+        if !own.contains(item) {
+            row = first.partition_point(|first| first <= item) - 1;
+            own = first[row]..first[row + 1];
+        }
+        row
+    })
+}
+
 /// Turns the lengths of rows into their ends, and gives the end of the last.
 pub(crate) fn accumulate<T: Copy + Default + AddAssign>(lengths: &mut [T]) -> T {
     let mut end = T::default();

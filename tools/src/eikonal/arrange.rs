@@ -13,6 +13,7 @@ use pogo_formats::voxel::morton_code;
 use rayon::prelude::*;
 
 use super::shapes;
+use crate::cli::word;
 use crate::partition::{self, PartitionError, PartitionOptions, Partitioner};
 use crate::prepare::options::DomainMethod;
 use crate::rows::accumulate;
@@ -27,7 +28,7 @@ pub enum EikonalError {
     #[error("{0} links between nodes are more than 32-bit tables can hold; cut the mesh into several")]
     TooLarge(usize),
     #[error("--domain-partition {method}: {error}; choose more --domains, or --domain-partition morton or metis")]
-    Partition { method: &'static str, error: PartitionError },
+    Partition { method: String, error: PartitionError },
     #[error("METIS cannot cut the mesh: {0}; choose --domain-partition morton")]
     Metis(String),
 }
@@ -77,7 +78,7 @@ pub fn arrange(
     if mesh.neighbour_first.last().is_some_and(|&last| last as usize != mesh.neighbours.len()) {
         return Err(EikonalError::TooLarge(mesh.neighbours.len()));
     }
-    let domains = sub_domains(method.name(), &node_first, &mesh);
+    let domains = sub_domains(&word(&method), &node_first, &mesh);
     Ok(Arranged { mesh, domains, setup: renumbered_setup(applied.setup, &place), notes })
 }
 
@@ -112,7 +113,7 @@ fn order_nodes(
         }
     };
     if n_found != n_domains {
-        let (name, method, most) = (&file.file, method.name(), n.div_ceil(n_domains));
+        let (name, method, most) = (&file.file, word(&method), n.div_ceil(n_domains));
         notes.push(format!(
             "{name}: note: {method} makes {n_found} sub-domains of at most {most} nodes, where {n_domains} were asked for"
         ));
@@ -234,7 +235,7 @@ fn by_layers(file: &MeshFile, partitioner: Partitioner, n_domains: usize) -> Res
     let drawn = Drawn::new(&twin.view());
     let options = PartitionOptions { partitioner, capacity: n.div_ceil(n_domains) };
     let cut = partition::partition(&drawn.view(&twin.view()), &options, &|_| ())
-        .map_err(|error| EikonalError::Partition { method: partitioner.name(), error })?;
+        .map_err(|error| EikonalError::Partition { method: word(&partitioner), error })?;
     Ok((cut.block_of_node, cut.n_blocks as usize))
 }
 

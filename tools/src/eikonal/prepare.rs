@@ -12,6 +12,7 @@ use pogo_formats::words::{counted, grouped};
 use serde::Serialize;
 
 use super::{Arranged, Reach, arrange, reach, twins};
+use crate::cli::word;
 use crate::listing::Listing;
 use crate::prepare::options::{DeckOptions, DomainOptions};
 use crate::prepare::{InputKind, Made, Prepare, PrepareError, Remarks, Request, Work};
@@ -124,8 +125,8 @@ impl Prepare for Eikonal {
             if classes.len() == 1 { "1 velocity".to_owned() } else { format!("{} velocities", classes.len()) };
         let (elements, starts) = (grouped(elements as u64), counted(starts.iter().sum(), "start node"));
         figures.text(format_args!("{elements} {kind}, {}; {velocities}, {starts}", counted(nodes, "node")));
-        let method = options.domains.domain_partition.name();
-        figures.sub_domains(method, domains.view().n_domains(), domains.halo.len(), nodes);
+        let method = word(&options.domains.domain_partition);
+        figures.sub_domains(&method, domains.view().n_domains(), domains.halo.len(), nodes);
         Ok(Made { bytes, figures, size: (nodes, "node") })
     }
 }

@@ -17,6 +17,7 @@ use pogo_formats::words::{counted, grouped};
 use super::arrange::{ArrangeOptions, arrange_blocks};
 use super::info::figures_of_blocks;
 use super::{apply_job, remap_setup};
+use crate::cli::word;
 use crate::listing::Listing;
 use crate::partition::{PartitionOptions, Partitioner, partition};
 use crate::prepare::options::{BlockOptions, DeckOptions};
@@ -57,7 +58,7 @@ impl Prepare for Explicit {
 
     fn command_line(options: &ExplicitOptions) -> Vec<String> {
         let mut text =
-            vec![format!("--partition {}", options.partition.name()), format!("--block-nodes {}", options.capacity())];
+            vec![format!("--partition {}", word(&options.partition)), format!("--block-nodes {}", options.capacity())];
         text.extend(options.paper_limits.then(|| "--paper-limits".to_owned()));
         text.extend(options.deck.command_line());
         text

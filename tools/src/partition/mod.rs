@@ -42,17 +42,6 @@ pub enum Partitioner {
     Metis,
 }
 
-impl Partitioner {
-    /// The name on the command line and in reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Aligned => "aligned",
-            Self::Greedy => "greedy",
-            Self::Metis => "metis",
-        }
-    }
-}
-
 /// How to cut a mesh.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PartitionOptions {

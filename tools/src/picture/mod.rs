@@ -11,6 +11,7 @@ use pogo_formats::write::{OutputError, raster};
 
 use crate::elements::{cross, dot, norm, sub};
 use crate::partition::{PartitionError, boundary_faces};
+use crate::rows::rows_of;
 
 /// How to draw; the options of `pogo-info` that go with `--picture`.
 #[derive(Debug, Clone, PartialEq, Default, clap::Args)]
@@ -117,15 +118,8 @@ fn colours(parts: &Parts) -> Vec<[u8; 3]> {
     let mut chosen: Vec<usize> = Vec::with_capacity(parts.len());
     for part in 0..parts.len() {
         let mut taken = [false; PALETTE.len()];
-        let mut end = 0;
-        for &node in (parts.halo)(part) {
-            if node >= end {
-                let owner = parts.first.partition_point(|&first| first <= node) - 1;
-                end = parts.first[owner + 1];
-                if let Some(&colour) = chosen.get(owner) {
-                    taken[colour] = true;
-                }
-            }
+        for &colour in rows_of(parts.first, (parts.halo)(part)).filter_map(|owner| chosen.get(owner)) {
+            taken[colour] = true;
         }
         // Different starts spread the colours.
         let start = part * 5 % PALETTE.len();

@@ -2,6 +2,8 @@
 
 use clap::{Args, ValueEnum};
 
+use crate::cli::word;
+
 /// Options for what is read from a deck.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub struct DeckOptions {
@@ -40,18 +42,6 @@ pub enum DomainMethod {
     Metis,
 }
 
-impl DomainMethod {
-    /// The name on the command line and in block files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Morton => "morton",
-            Self::Aligned => "aligned",
-            Self::Greedy => "greedy",
-            Self::Metis => "metis",
-        }
-    }
-}
-
 /// Options for sub-domains.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 pub struct DomainOptions {
@@ -66,6 +56,6 @@ pub struct DomainOptions {
 impl DomainOptions {
     /// The options as on a command line.
     pub fn command_line(&self) -> [String; 2] {
-        [format!("--domains {}", self.domains), format!("--domain-partition {}", self.domain_partition.name())]
+        [format!("--domains {}", self.domains), format!("--domain-partition {}", word(&self.domain_partition))]
     }
 }

@@ -213,14 +213,8 @@ impl Found {
         job: &SpringJob,
         work: &mut Work,
     ) -> Result<Self, PrepareError> {
-        let read_options = ReadOptions {
-            ignore: options.deck.ignore.clone(),
-            require_step: false,
-            job_sets_time: job.solver.value.time.is_some(),
-            job_materials: Vec::new(),
-            mesh_only: false,
-            lines: true,
-        };
+        let (ignore, job_sets_time) = (options.deck.ignore.clone(), job.solver.value.time.is_some());
+        let read_options = ReadOptions { ignore, job_sets_time, lines: true, ..ReadOptions::default() };
         let deck = deck::read(&request.input, &read_options)?;
         work.sources = deck.report.files.iter().map(Into::into).collect();
         work.stage("mesh");

@@ -4,6 +4,7 @@ use pogo_formats::domains::SubDomains;
 use pogo_formats::voxel::{BricksView, NO_BRICK, masks, sub_domains};
 
 use super::VoxelError;
+use crate::cli::word;
 use crate::partition;
 use crate::prepare::options::DomainMethod;
 
@@ -23,7 +24,7 @@ pub fn domains(bricks: &BricksView, method: DomainMethod, n: usize) -> Result<Su
         DomainMethod::Metis => by_metis(bricks, n)?,
         _ => by_morton(bricks, n, filled),
     };
-    Ok(sub_domains(method.name(), bricks, &domain, n))
+    Ok(sub_domains(&word(&method), bricks, &domain, n))
 }
 
 /// Cuts where the sum of elements passes the share of the next domain.

@@ -9,6 +9,7 @@ use pogo_formats::words::counted;
 use serde::Serialize;
 
 use super::{GridKind, VoxelError, kinds, levels};
+use crate::cli::word;
 use crate::info::size;
 
 /// Lower bounds of the fractions of short, and of short and medium elements in a solid cube (lemma of Arbenz, Flaig and
@@ -106,7 +107,7 @@ impl Grids {
             let finest = levels.first();
             let name = match finest.and_then(|level| level.tables) {
                 Some(tables) if tables > 1 => format!("hash{tables}"),
-                _ => kind.name().to_owned(),
+                _ => word(&kind),
             };
             let bytes_finest = finest.map_or(0, |level| level.bytes);
             grids.push(MeasuredGrid {
@@ -138,7 +139,7 @@ fn measure_bricks(mesh: &VoxelMeshView) -> Result<MeasuredGrid, VoxelError> {
         bytes_all += level.view().bytes();
     }
     Ok(MeasuredGrid {
-        name: GridKind::Brick.name().to_owned(),
+        name: word(&GridKind::Brick),
         bytes_an_element: share(bricks.bytes() as u64, bricks.n_elements()),
         bytes_finest: bricks.bytes() as u64,
         bytes_all: bytes_all as u64,

@@ -11,6 +11,7 @@ use pogo_formats::write::plot::SnapshotOptions;
 
 use super::grids::{Grids, LevelSummary, share};
 use super::{GridKind, kinds};
+use crate::cli::word;
 use crate::info::{Inspect, Sets, number, size};
 use crate::listing::{Listing, items, json};
 use crate::picture::{DEFAULT_SIZE, PictureError, PictureOptions};
@@ -141,10 +142,11 @@ fn grid(file: &BlockFile<Voxel>, bricks: &BricksView) -> Listing {
     let levels = file.levels();
     let (offset, hash) = (&levels.offset, &levels.hash);
     let representation = match (offset.is_empty(), hash.is_empty()) {
-        (false, _) => GridKind::Offset.name(),
-        (true, false) => GridKind::Hash.name(),
-        (true, true) => GridKind::Brick.name(),
+        (false, _) => GridKind::Offset,
+        (true, false) => GridKind::Hash,
+        (true, true) => GridKind::Brick,
     };
+    let representation = word(&representation);
     let n = bricks.n_elements();
     let nodes_a_brick = bricks.n_nodes() as f64 / bricks.n_bricks().max(1) as f64;
     let bytes_an_element = share(bricks.bytes() as u64, n);
@@ -169,7 +171,7 @@ fn grid(file: &BlockFile<Voxel>, bricks: &BricksView) -> Listing {
         if let (Some(occupancy), Some(tables)) = (level.occupancy, level.tables) {
             text += &format!(", occupancy {occupancy:.3} in {}", counted(tables as usize, "table"));
         }
-        page.line(if number == 0 { representation } else { "" }, text);
+        page.line(if number == 0 { &representation } else { "" }, text);
     }
     if let Some(first) = levels.first() {
         let all = levels.iter().map(|level| level.bytes).sum();

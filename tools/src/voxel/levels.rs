@@ -17,17 +17,6 @@ pub enum GridKind {
     Hash,
 }
 
-impl GridKind {
-    /// The name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Brick => "brick",
-            Self::Offset => "offset",
-            Self::Hash => "hash",
-        }
-    }
-}
-
 /// Nodes in a table of a hash by default: the marks of its slots then stay in the L1 cache while it is built, and its 16-bit
 /// shifts reach every slot.
 const KEYS_A_TABLE: usize = 1 << 15;

@@ -14,6 +14,7 @@ use pogo_formats::voxel::{VoxelMesh, VoxelModuli, VoxelSetup};
 use pogo_formats::words::{counted, grouped};
 
 use super::{GridKind, domains, levels, mesh};
+use crate::cli::word;
 use crate::listing::Listing;
 use crate::prepare::options::{DomainMethod, DomainOptions};
 use crate::prepare::{InputKind, Made, Prepare, PrepareError, Remarks, Request, Work, files_of, peak_memory};
@@ -51,7 +52,7 @@ impl Prepare for Voxel {
     type Model = VoxelModel;
 
     fn command_line(options: &VoxelOptions) -> Vec<String> {
-        let mut text = vec![format!("--grid {}", options.grid.name())];
+        let mut text = vec![format!("--grid {}", word(&options.grid))];
         text.extend(options.hash_tables.map(|n| format!("--hash-tables {n}")));
         text.extend(options.domains.command_line());
         text
@@ -130,7 +131,7 @@ impl Prepare for Voxel {
         let bytes = write_block::<Self>(&request.output, contents, &setup, provenance)?;
 
         let (elements, nodes, n_bricks) = (bricks.n_elements(), bricks.n_nodes(), bricks.n_bricks());
-        let (dof, n_levels, grid) = (3 * nodes, levels.offset.len().max(levels.hash.len()), options.grid.name());
+        let (dof, n_levels, grid) = (3 * nodes, levels.offset.len().max(levels.hash.len()), word(&options.grid));
         let mut figures = Listing::default();
         figures.figure("image", &report);
         figures.figure("size", &mesh.size);
@@ -148,7 +149,7 @@ impl Prepare for Voxel {
         let on_levels = if n_levels > 0 { format!(" on {}", counted(n_levels, "level")) } else { String::new() };
         let (n_bricks, cases) = (counted(n_bricks, "brick"), counted(setup.cases.len(), "load case"));
         figures.text(format_args!("  {n_bricks}, grid {grid}{on_levels}; {cases}"));
-        figures.sub_domains(domain_partition.name(), n_domains.into(), domains.halo.len(), nodes);
+        figures.sub_domains(&word(&domain_partition), n_domains.into(), domains.halo.len(), nodes);
         figures.figure("peak_bytes_per_dof", &peak_memory().map(|peak| peak as f64 / dof.max(1) as f64));
         Ok(Made { bytes, figures, size: (dof, "degree of freedom") })
     }

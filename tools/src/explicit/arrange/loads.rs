@@ -7,6 +7,8 @@ use std::ops::Range;
 use pogo_formats::explicit::block::Blocks;
 use rayon::prelude::*;
 
+use crate::rows::rows_of;
+
 /// Nodes of the smallest load, and its alignment inside a block.
 const SECTION: u32 = 8;
 /// Nodes of a row of memory.
@@ -66,14 +68,9 @@ const PRIORITY: [&[u8]; 6] = [
 /// The rows of memory in which the nodes of a halo lie; the halo ascends.
 fn rows(halo: &[u32], node_first: &[u32]) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::with_capacity(16);
-    let mut owner = 0..0;
-    for &node in halo {
-        if !owner.contains(&node) {
-            let block = node_first.partition_point(|&first| first <= node);
-            owner = node_first[block - 1]..node_first[block];
-        }
-        let place = node - owner.start;
-        let start = owner.start + place / ROW * ROW;
+    for (&node, owner) in halo.iter().zip(rows_of(node_first, halo)) {
+        let place = node - node_first[owner];
+        let start = node_first[owner] + place / ROW * ROW;
         if rows.last().is_none_or(|row| row.start != start) {
             rows.push(Row { start, wanted: 0 });
         }

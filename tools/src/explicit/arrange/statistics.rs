@@ -3,7 +3,9 @@
 use pogo_formats::explicit::block::{Blocks, PartitionStatistics};
 
 use super::loads::LoadCount;
+use crate::cli::word;
 use crate::partition::Partitioner;
+use crate::rows::rows_of;
 
 /// Figures of arranged blocks; the caller adds the number of blocks that were split.
 pub(super) fn statistics(blocks: &Blocks, loads: &[LoadCount], partitioner: Partitioner) -> PartitionStatistics {
@@ -12,7 +14,7 @@ pub(super) fn statistics(blocks: &Blocks, loads: &[LoadCount], partitioner: Part
     let linked: Vec<u32> = (0..n_blocks).map(|block| n_linked(blocks, block)).collect();
     let mean = |total: u64| total as f64 / n_blocks as f64;
     PartitionStatistics {
-        partitioner: partitioner.name().into(),
+        partitioner: word(&partitioner),
         paper_limits: false,
         n_blocks: n_blocks as u64,
         efficiency: f64::from(n_nodes) / (n_blocks as f64 * f64::from(blocks.capacity)),
@@ -28,12 +30,8 @@ pub(super) fn statistics(blocks: &Blocks, loads: &[LoadCount], partitioner: Part
 
 /// Number of blocks whose nodes a block reads.
 fn n_linked(blocks: &Blocks, block: usize) -> u32 {
-    let (mut n_linked, mut end) = (0, 0);
-    for &node in &blocks.halo_nodes[blocks.halo_first[block] as usize..blocks.halo_first[block + 1] as usize] {
-        if node >= end {
-            n_linked += 1;
-            end = blocks.node_first[blocks.node_first.partition_point(|&first| first <= node)];
-        }
-    }
-    n_linked
+    let halo = &blocks.halo_nodes[blocks.halo_first[block] as usize..blocks.halo_first[block + 1] as usize];
+    let mut owners: Vec<usize> = rows_of(&blocks.node_first, halo).collect();
+    owners.dedup();
+    owners.len() as u32
 }

@@ -246,7 +246,7 @@ impl Tally {
 }
 
 /// Nodes with a spring, ascending.
-fn used_nodes(springs: &[(u32, u32, u16)], n_nodes: usize) -> impl Iterator<Item = usize> + use<> {
+pub(super) fn used_nodes(springs: &[(u32, u32, u16)], n_nodes: usize) -> impl Iterator<Item = usize> + use<> {
     let mut used = vec![false; n_nodes];
     springs.iter().for_each(|&(a, b, _)| [a, b].iter().for_each(|&node| used[node as usize] = true));
     (0..n_nodes).filter(move |&at| used[at])

@@ -5,6 +5,7 @@ use pogo_formats::spring::SpringMesh;
 use pogo_formats::spring::build::{BuildError, lists, spatial_order};
 
 use super::Edges;
+use super::masses::used_nodes;
 use crate::elements::position;
 
 /// The mesh of these springs: nodes in spatial order, without those that have no spring. Also the solver index of each node,
@@ -13,12 +14,7 @@ use crate::elements::position;
 /// # Errors
 /// No spring at all, a node with too many, no memory.
 pub fn mesh_of_edges(mesh: &Mesh, edges: &Edges, block_size: usize) -> Result<(SpringMesh, Vec<u32>), BuildError> {
-    let mut used = vec![false; mesh.n_nodes()];
-    for &(a, b, _) in &edges.springs {
-        used[a as usize] = true;
-        used[b as usize] = true;
-    }
-    let kept: Vec<u32> = (0_u32..).zip(&used).filter(|(_, used)| **used).map(|(node, _)| node).collect();
+    let kept: Vec<u32> = used_nodes(&edges.springs, mesh.n_nodes()).map(|node| node as u32).collect();
     if kept.is_empty() {
         return Err(BuildError::Empty);
     }

@@ -4,6 +4,7 @@ use pogo_formats::explicit::block::{BlocksView, DeviceTables, FanRecord, triangl
 use rayon::prelude::*;
 
 use super::{Fan, Further, Rows};
+use crate::rows::rows_of;
 
 /// Fans of the halo, and what each block needs for them.
 pub(super) struct Halo {
@@ -142,20 +143,15 @@ impl Reader<'_> {
     /// Calls with each record of each halo node: its place in the halo, whether it is the node's first, the block that
     /// owns the node, and the record with that block's local indices.
     fn for_each_record(&self, halo: &[u32], mut call: impl FnMut(usize, bool, usize, Fan)) {
-        let (mut owner, mut owned) = (0, 0..0);
         let n_nodes = self.device.fan.len() / 3;
-        for (at, &node) in halo.iter().enumerate() {
-            if !owned.contains(&node) {
-                owner = self.blocks.node_first.partition_point(|&first| first <= node) - 1;
-                owned = self.blocks.node_first[owner]..self.blocks.node_first[owner + 1];
-            }
+        for ((at, &node), owner) in halo.iter().enumerate().zip(rows_of(self.blocks.node_first, halo)) {
             let planes = &self.device.fan;
             let words = [0, 1, 2].map(|plane| planes[plane * n_nodes + node as usize]);
             let materials = self.device.fan_materials.get(node as usize).copied().unwrap_or_default();
             let first = Fan { record: FanRecord::from_words(words), materials };
             call(at, true, owner, first);
             if first.record.has_further() {
-                let local = (node - owned.start) as u16;
+                let local = (node - self.blocks.node_first[owner]) as u16;
                 let further = &self.own[owner];
                 let start = further.partition_point(|further| further.node < local);
                 for record in further[start..].iter().take_while(|further| further.node == local) {

@@ -3,7 +3,7 @@
 use pogo_formats::explicit::block::{BlocksView, DeviceTables};
 
 use super::items::Items;
-use crate::rows::{by_row, offsets};
+use crate::rows::{by_row, offsets, rows_of};
 
 const UNUSED: u16 = u16::MAX;
 
@@ -77,13 +77,9 @@ pub(super) fn passed(blocks: &BlocksView, device: &mut DeviceTables) {
     // Boundary node of each entry. Entries of a block are sorted.
     let mut place_of = Vec::with_capacity(device.later_nodes.len());
     for block in 0..n_blocks {
-        let mut owner = block;
-        for &node in &device.later_nodes[device.later_first[block] as usize..device.later_first[block + 1] as usize] {
-            if node >= blocks.node_first[owner + 1] {
-                owner = blocks.node_first.partition_point(|&first| first <= node) - 1;
-            }
-            place_of.push(boundary_first[owner] + node - blocks.node_first[owner]);
-        }
+        let later = &device.later_nodes[device.later_first[block] as usize..device.later_first[block + 1] as usize];
+        let owners = rows_of(blocks.node_first, later);
+        place_of.extend(later.iter().zip(owners).map(|(node, b)| boundary_first[b] + node - blocks.node_first[b]));
     }
     let (first, entries) = by_row(boundary_first[n_blocks] as usize, place_of.iter().copied());
     device.passed_row = vec![0; entries.len()];
