@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use pogo_formats::write::summary::{BlockFileSummary, Origin};
 
-use crate::config::{Config, Settings, Start};
+use crate::config::{Config, Settings};
 use crate::device::Device;
 use crate::error::SolveError;
 use crate::interrupt::Interrupts;
@@ -29,7 +29,7 @@ pub(crate) struct Call<'a> {
 impl Call<'_> {
     /// The run starts from a checkpoint.
     pub fn is_resumed(&self) -> bool {
-        self.config.start != Start::Beginning
+        self.config.restart.is_some()
     }
 
     /// The error of a model that cannot be solved.

@@ -113,21 +113,20 @@ fn solve_file<P: Solve>(
     let start =
         |settings: &Settings, setup: &P::Setup| Device::start(P::device(settings, setup), P::modules(&file, settings));
     // The device starts while the file is verified: a flipped bit in a coordinate or a modulus must not become a result.
-    let _first = start(&settings, &setup);
+    let device = start(&settings, &setup);
     file.container().verify_checksums()?;
     let block_file = block_file_summary(file.container());
     let folder = config.output_folder();
     create_folder(&folder)?;
-    let run = |case, overrides, settings: &Settings, setup: &P::Setup, folder: &Path, observer: &mut dyn Observer| {
-        let device = start(settings, setup);
-        let block_file = block_file.clone();
-        let call = Call { config, case, overrides, settings, folder, block_file, interrupts, device };
-        let summary = in_pool(settings, || P::run(&file, setup, &call, &mut *observer))?;
+    let run = |call: Call<'_>, setup: &P::Setup, observer: &mut dyn Observer| {
+        let summary = in_pool(call.settings, || P::run(&file, setup, &call, &mut *observer))?;
         summary.warnings.iter().for_each(|warning| observer.note(&format!("warning: {warning}")));
         Ok(summary)
     };
     let Some(study) = &config.study else {
-        return run(None, config.overrides.clone(), &settings, &setup, &folder, observer).map(Outcome::Run);
+        let (overrides, settings, folder) = (config.overrides.clone(), &settings, &folder);
+        let call = Call { config, case: None, overrides, settings, folder, block_file, interrupts, device };
+        return run(call, &setup, observer).map(Outcome::Run);
     };
     study::run(study::read(study)?, &folder, interrupts, observer, |case, observer| {
         let (mut settings, mut setup) = (settings.clone(), setup.clone());
@@ -138,7 +137,10 @@ fn solve_file<P: Solve>(
         create_folder(&folder)?;
         let assigned = case.assignments.iter().map(|(name, value)| format!("{name}={value}"));
         let overrides = config.overrides.iter().cloned().chain(assigned).collect();
-        run(Some(case.name.clone()), overrides, &settings, &setup, &folder, observer)
+        let (case, block_file, device) = (Some(case.name.clone()), block_file.clone(), start(&settings, &setup));
+        let call =
+            Call { config, case, overrides, settings: &settings, folder: &folder, block_file, interrupts, device };
+        run(call, &setup, observer)
     })
 }
 

@@ -6,14 +6,23 @@ mod parse;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::ValueEnum;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{ArgAction, ValueEnum};
 use pogo_formats::dynamics::Increment;
 use pogo_formats::explicit::Lumping;
 use pogo_formats::write::fields::FieldFormat;
 
-pub use parse::{
-    SettingError, lumping_name, parse_checkpoint_interval, parse_device, parse_increment, parse_lumping, parse_seconds,
-};
+pub use parse::{Expected, lumping_name};
+use parse::{parse_checkpoint_interval, parse_device, parse_increment, parse_lumping, parse_seconds};
+
+/// A setting that means nothing.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error("error: {setting}: `{found}`; {expected}")]
+pub struct SettingError {
+    setting: String,
+    found: String,
+    expected: Expected,
+}
 
 /// Floating-point format of the stepped arrays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -71,37 +80,57 @@ pub enum CheckpointInterval {
     Steps(u64),
 }
 
-/// Solver settings of one run. `None` leaves what the block file says.
-#[derive(Debug, Clone, PartialEq)]
+/// Solver settings of one run, as options of the command line. `None` leaves what the block file says.
+#[derive(Debug, Clone, PartialEq, clap::Args)]
 pub struct Settings {
-    /// Stepped arrays.
-    pub precision: Precision,
-    /// Where to compute.
+    /// Where to compute: cpu, cuda or cuda:N; auto is the first CUDA device that can be used, else the CPU. Some settings of
+    /// voxel models work on the CPU only. A device finds the nodes of voxels by bricks, whatever tables the file has
+    #[arg(long, default_value = "auto", value_parser = parse_device)]
     pub device: DeviceChoice,
-    /// Threads; none means all cores.
+    /// Floating-point format of the unknowns: f64, or f32, which is faster; voxel models are always solved in f64
+    #[arg(long, value_enum, default_value = "f64")]
+    pub precision: Precision,
+    /// Threads [default: all cores]; the results do not depend on it
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024).map(usize::from))]
     pub threads: Option<usize>,
-    /// Mass lumping.
-    pub lumping: Option<Lumping>,
-    /// Length of the run, s.
+    /// Length of the run in seconds [default: the model's]
+    #[arg(long, value_name = "S", value_parser = parse_seconds)]
     pub time: Option<f64>,
-    /// Δt.
+    /// Time increment in seconds, or auto [default: the model's]
+    #[arg(long, value_name = "S|auto", value_parser = parse_increment)]
     pub increment: Option<Increment>,
-    /// Step even if Δt is above the stable increment.
+    /// Steps even if the increment is above the stable one
+    #[arg(long)]
     pub allow_unstable: bool,
-    /// Samples of the energy balance over the run; none chooses by the number of steps.
-    pub energy_samples: Option<u32>,
-    /// Write the field snapshots that the model asks for.
-    pub fields: bool,
-    /// Kind of files that fields go to.
-    pub field_format: FieldFormat,
-    /// Draw traces and snapshots.
-    pub plot: bool,
-    /// Write checkpoints.
-    pub checkpoint: Option<CheckpointInterval>,
-    /// Springs: how they are found.
+    /// Mass lumping: row-sum, hrz or equal [default: the model's]
+    #[arg(long, value_name = "KIND", value_parser = parse_lumping)]
+    pub lumping: Option<Lumping>,
+    /// Springs: how the neighbours of particles are found; the results do not depend on it
+    #[arg(long, value_enum, default_value = "auto", value_name = "KIND")]
     pub addressing: AddressingChoice,
-    /// Springs: follow the work of forces and dampers.
+    /// Springs: does not follow the work of forces and dampers, which costs some percent
+    #[arg(long = "no-work", action = ArgAction::SetFalse)]
     pub follow_work: bool,
+    /// Samples of the energy balance over the run [default: 5 to 100, by the number of steps]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub energy_samples: Option<u32>,
+    /// Draws traces and snapshots
+    #[arg(long)]
+    pub plot: bool,
+    /// Writes no field snapshots
+    #[arg(long = "no-fields", action = ArgAction::SetFalse)]
+    pub fields: bool,
+    /// Kind of files for fields: vtu (.vti for voxels), or vtkhdf, one HDF5 file
+    #[arg(long, default_value = "vtu", value_name = "KIND", hide_possible_values = true, value_parser = field_format())]
+    pub field_format: FieldFormat,
+    /// Writes checkpoints: 60, 60s, 10m or 1h of wall-clock time, or 5000steps
+    #[arg(long = "checkpoint-interval", value_name = "INTERVAL", value_parser = parse_checkpoint_interval)]
+    pub checkpoint: Option<CheckpointInterval>,
+}
+
+fn field_format() -> impl TypedValueParser<Value = FieldFormat> {
+    PossibleValuesParser::new(["vtu", "vtkhdf"])
+        .map(|word| if word == "vtu" { FieldFormat::Vtu } else { FieldFormat::VtkHdf })
 }
 
 impl Default for Settings {
@@ -136,7 +165,7 @@ impl Settings {
     /// # Errors
     /// A value that the setting cannot have.
     pub(crate) fn set(&mut self, name: &str, value: &str) -> Result<bool, SettingError> {
-        let error = |expected| SettingError { setting: name.into(), found: format!("`{value}`"), expected };
+        let error = |expected| SettingError { setting: name.into(), found: value.into(), expected: Expected(expected) };
         match name {
             "solver.precision" => {
                 self.precision = Precision::from_str(value, false).map_err(|_| error("f32 or f64"))?;
@@ -154,34 +183,32 @@ impl Settings {
     }
 }
 
-/// Where a run starts.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Start {
-    /// At t = 0.
-    #[default]
-    Beginning,
-    /// From a checkpoint; none means the one in the output folder.
-    Checkpoint(Option<PathBuf>),
-}
-
-/// One call of the solver.
-#[derive(Debug, Clone, PartialEq, Default)]
+/// One call of the solver, as options of the command line.
+#[derive(Debug, Clone, PartialEq, Default, clap::Args)]
 pub struct Config {
     /// Block file.
+    #[arg(skip)]
     pub block_file: PathBuf,
-    /// Output folder; none means `NAME.out` in the current folder for a block file `NAME.blk`.
+    /// Folder for the results [default: NAME.out in the current folder]
+    #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
-    /// `NAME=VALUE`, in order.
+    /// Changes a parameter; may be given several times
+    #[arg(long = "set", value_name = "NAME=VALUE")]
     pub overrides: Vec<String>,
-    /// Study file: several cases instead of one.
+    /// Runs the cases of a study file, each into its own folder
+    #[arg(long, value_name = "FILE", conflicts_with = "restart")]
     pub study: Option<PathBuf>,
-    /// Settings.
+    #[allow(missing_docs)] // a description would stand in the command line's help
+    #[command(flatten)]
     pub settings: Settings,
-    /// Where to start.
-    pub start: Start,
-    /// Voxel statics: displacements to start from, a `.npy` file or the output folder of an earlier run.
-    pub start_vector: Option<PathBuf>,
-    /// Eikonal: a table of many sets of starts, all run on the mapped mesh.
+    /// Goes on from a checkpoint [default file: the one in the output folder]
+    #[arg(long, value_name = "FILE", num_args = 0..=1)]
+    pub restart: Option<Option<PathBuf>>,
+    /// Voxel statics: starts from these displacements, a displacement.npy or the output folder of an earlier run
+    #[arg(long, value_name = "FILE|DIR", conflicts_with = "restart")]
+    pub start: Option<PathBuf>,
+    /// Arrival times: runs every set of starts in a CSV table (case, node or x,y,z, time) in one go
+    #[arg(long, value_name = "FILE.csv")]
     pub starts: Option<PathBuf>,
 }
 

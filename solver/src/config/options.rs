@@ -1,6 +1,6 @@
 //! Options that only some kinds of physics have.
 
-use super::{AddressingChoice, Config, Start};
+use super::{AddressingChoice, Config};
 use crate::error::SolveError;
 
 /// What an option is for. Each physics says which of them it has.
@@ -25,7 +25,7 @@ type IsGiven = fn(&Config) -> bool;
 /// Every option that not all physics have, with the words for the physics that have it.
 const OPTIONS: [(&str, Purpose, &str, IsGiven); 11] = [
     ("--restart", Purpose::Time, "runs over time (voxel statics go on with --start and the output folder)", |config| {
-        config.start != Start::Beginning
+        config.restart.is_some()
     }),
     ("--time", Purpose::Time, TIME, |config| config.settings.time.is_some()),
     ("--increment", Purpose::Time, TIME, |config| config.settings.increment.is_some()),
@@ -33,7 +33,7 @@ const OPTIONS: [(&str, Purpose, &str, IsGiven); 11] = [
     ("--energy-samples", Purpose::Time, TIME, |config| config.settings.energy_samples.is_some()),
     ("--checkpoint-interval", Purpose::Time, TIME, |config| config.settings.checkpoint.is_some()),
     ("--lumping", Purpose::Explicit, "explicit dynamics", |config| config.settings.lumping.is_some()),
-    ("--start", Purpose::Voxels, "voxel statics", |config| config.start_vector.is_some()),
+    ("--start", Purpose::Voxels, "voxel statics", |config| config.start.is_some()),
     ("--addressing", Purpose::Springs, SPRINGS, |config| config.settings.addressing != AddressingChoice::Auto),
     ("--no-work", Purpose::Springs, SPRINGS, |config| !config.settings.follow_work),
     ("--starts", Purpose::Arrivals, "arrival times", |config| config.starts.is_some()),

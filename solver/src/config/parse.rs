@@ -8,34 +8,21 @@ use pogo_formats::parameters::DEFAULT_INCREMENT_FACTOR;
 
 use super::{CheckpointInterval, DeviceChoice};
 
-/// A setting that means nothing.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
-#[error("error: {setting}: {found}; expected {expected}")]
-pub struct SettingError {
-    /// Which.
-    pub setting: String,
-    /// What was given.
-    pub found: String,
-    /// What may be given.
-    pub expected: &'static str,
-}
-
-impl SettingError {
-    fn new(setting: &str, found: impl Into<String>, expected: &'static str) -> Self {
-        Self { setting: setting.into(), found: found.into(), expected }
-    }
-}
+/// What a setting may be, of text that is something else.
+#[derive(Debug, Clone, Copy, thiserror::Error, PartialEq, Eq)]
+#[error("expected {0}")]
+pub struct Expected(pub &'static str);
 
 /// `row-sum`, `hrz` or `equal`.
 ///
 /// # Errors
 /// Any other word.
-pub fn parse_lumping(text: &str) -> Result<Lumping, SettingError> {
+pub fn parse_lumping(text: &str) -> Result<Lumping, Expected> {
     match text {
         "row-sum" => Ok(Lumping::RowSum),
         "hrz" => Ok(Lumping::Hrz),
         "equal" => Ok(Lumping::Equal),
-        _ => Err(SettingError::new("lumping", format!("`{text}`"), "row-sum, hrz or equal")),
+        _ => Err(Expected("row-sum, hrz or equal")),
     }
 }
 
@@ -52,10 +39,10 @@ pub const fn lumping_name(lumping: Lumping) -> &'static str {
 ///
 /// # Errors
 /// Anything else.
-pub fn parse_seconds(setting: &str, text: &str) -> Result<f64, SettingError> {
+pub fn parse_seconds(text: &str) -> Result<f64, Expected> {
     match text.parse::<f64>() {
         Ok(seconds) if seconds > 0.0 && seconds.is_finite() => Ok(seconds),
-        _ => Err(SettingError::new(setting, format!("`{text}`"), "a positive number of seconds, such as 2e-8")),
+        _ => Err(Expected("a positive number of seconds, such as 2e-8")),
     }
 }
 
@@ -63,31 +50,25 @@ pub fn parse_seconds(setting: &str, text: &str) -> Result<f64, SettingError> {
 ///
 /// # Errors
 /// Anything else.
-pub fn parse_increment(text: &str) -> Result<Increment, SettingError> {
+pub fn parse_increment(text: &str) -> Result<Increment, Expected> {
     if text == "auto" {
         return Ok(Increment::Automatic { factor: DEFAULT_INCREMENT_FACTOR });
     }
-    parse_seconds("increment", text)
+    parse_seconds(text)
         .map(Increment::Fixed)
-        .map_err(|error| SettingError { expected: "auto, or a positive number of seconds such as 2e-8", ..error })
+        .map_err(|_| Expected("auto, or a positive number of seconds such as 2e-8"))
 }
 
 /// `60`, `60s`, `10m`, `1h` of wall-clock time, or `5000steps`.
 ///
 /// # Errors
 /// Anything else.
-pub fn parse_checkpoint_interval(text: &str) -> Result<CheckpointInterval, SettingError> {
-    let error = || {
-        SettingError::new(
-            "checkpoint interval",
-            format!("`{text}`"),
-            "60, 60s, 10m or 1h of wall-clock time, or 5000steps",
-        )
-    };
+pub fn parse_checkpoint_interval(text: &str) -> Result<CheckpointInterval, Expected> {
+    let error = Expected("60, 60s, 10m or 1h of wall-clock time, or 5000steps");
     if let Some(steps) = text.strip_suffix("steps") {
         return match steps.trim().parse() {
             Ok(steps) if steps > 0 => Ok(CheckpointInterval::Steps(steps)),
-            _ => Err(error()),
+            _ => Err(error),
         };
     }
     let (number, unit) = match text.char_indices().last() {
@@ -98,9 +79,9 @@ pub fn parse_checkpoint_interval(text: &str) -> Result<CheckpointInterval, Setti
     };
     match number.trim().parse::<f64>() {
         Ok(value) if value > 0.0 => {
-            Duration::try_from_secs_f64(value * unit).map(CheckpointInterval::Wall).map_err(|_| error())
+            Duration::try_from_secs_f64(value * unit).map(CheckpointInterval::Wall).map_err(|_| error)
         }
-        _ => Err(error()),
+        _ => Err(error),
     }
 }
 
@@ -108,15 +89,13 @@ pub fn parse_checkpoint_interval(text: &str) -> Result<CheckpointInterval, Setti
 ///
 /// # Errors
 /// Any other word.
-pub fn parse_device(text: &str) -> Result<DeviceChoice, SettingError> {
+pub fn parse_device(text: &str) -> Result<DeviceChoice, Expected> {
     let number = |text: &str| text.strip_prefix("cuda:")?.parse().ok();
     match text {
         "auto" => Ok(DeviceChoice::Auto),
         "cpu" => Ok(DeviceChoice::Cpu),
         "cuda" => Ok(DeviceChoice::Cuda(0)),
-        _ => number(text)
-            .map(DeviceChoice::Cuda)
-            .ok_or_else(|| SettingError::new("device", format!("`{text}`"), "auto, cpu, cuda or cuda:N")),
+        _ => number(text).map(DeviceChoice::Cuda).ok_or(Expected("auto, cpu, cuda or cuda:N")),
     }
 }
 

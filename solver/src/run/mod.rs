@@ -35,7 +35,7 @@ use self::snapshots::PICTURE;
 use self::time_loop::{End, Stepped, TimeLoop};
 use self::writer::FrameWriter;
 use crate::call::Call;
-use crate::config::{Settings, Start};
+use crate::config::Settings;
 use crate::error::{Kept, SolveError};
 use crate::folder::ResultFolder;
 use crate::observe::{Observer, Outlook};
@@ -123,7 +123,7 @@ pub(crate) fn start<S: State, E: Archived>(
     histories: &mut Histories,
     beginning: impl FnOnce() -> Result<S, SolveError>,
 ) -> Result<(S, Vec<E>), SolveError> {
-    let Start::Checkpoint(file) = &call.config.start else { return Ok((beginning()?, Vec::new())) };
+    let Some(file) = &call.config.restart else { return Ok((beginning()?, Vec::new())) };
     let file = file.clone().unwrap_or_else(|| call.folder.join(checkpoint::FILE_NAME));
     let (state, Recorded { traces, energies }) = checkpoint::read::<S, E>(&file, identity)?;
     let step = state.motion().step;

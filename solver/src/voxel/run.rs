@@ -185,7 +185,7 @@ impl<'a> Run<'a> {
     fn displacements(&mut self, index: usize, observer: &mut dyn Observer) -> Result<(Solved, f64), SolveError> {
         let Model { mesh, setup, moduli, cube, periodic, prepared, call } = self.model;
         let (case, prepared) = (&setup.cases[index], &prepared[index]);
-        let start_vector = call.config.start_vector.as_deref();
+        let start_vector = call.config.start.as_deref();
         let mut start = files::start_vector(start_vector, setup, case, mesh.bricks.n_nodes())?;
         let n_kept = if setup.output.displacement { index } else { 0 };
         let Some(periodic) = periodic else {

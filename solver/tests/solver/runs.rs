@@ -7,7 +7,7 @@ use pogo_formats::explicit::summary::ExplicitSummary;
 use pogo_formats::explicit::*;
 use pogo_formats::mesh::*;
 use pogo_formats::write::summary::Status;
-use pogo_solver::config::{CheckpointInterval, Config, Precision, Start};
+use pogo_solver::config::{CheckpointInterval, Config, Precision};
 use pogo_solver::interrupt::Interrupts;
 use pogo_solver::observe::{Observer, Outlook};
 
@@ -148,7 +148,7 @@ fn a_restart_continues_bit_for_bit() {
         let summary = stop_at(&config, last / 5);
         assert_eq!(summary.ending.status, Status::Interrupted);
         assert!(summary.steps < last && cut.join("checkpoint.pogo").exists());
-        config.start = Start::Checkpoint(None);
+        config.restart = Some(None);
         assert_eq!(stop_at(&config, last / 2).ending.status, Status::Interrupted);
         let summary = run(&config);
         assert_eq!((summary.ending.status, summary.steps), (Status::Completed, last));
@@ -167,7 +167,7 @@ fn a_checkpoint_of_another_run_is_refused() {
     let good = config(&block_file, &output);
     stop_at(&good, 20);
     let refusal = |change: &dyn Fn(&mut Config)| {
-        let mut config = Config { start: Start::Checkpoint(None), ..good.clone() };
+        let mut config = Config { restart: Some(None), ..good.clone() };
         change(&mut config);
         solve(&config).unwrap_err().to_string()
     };
@@ -175,7 +175,7 @@ fn a_checkpoint_of_another_run_is_refused() {
     assert!(message.contains("not the same precision"), "{message}");
     let message = refusal(&|config| config.overrides.push("material.steel.young=200e9".into()));
     assert!(message.contains("not the same settings"), "{message}");
-    let message = refusal(&|config| config.start = Start::Checkpoint(Some("nowhere.pogo".into())));
+    let message = refusal(&|config| config.restart = Some(Some("nowhere.pogo".into())));
     assert!(message.contains("nowhere.pogo: error: there is no checkpoint here"), "{message}");
     let other = folder.path().join("other");
     std::fs::create_dir(&other).unwrap();

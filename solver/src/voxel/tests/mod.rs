@@ -56,7 +56,7 @@ fn solve_from(
     setup: &VoxelSetup,
     folder: &Path,
 ) -> Result<VoxelSummary, String> {
-    let config = Config { start_vector, ..Config::default() };
+    let config = Config { start: start_vector, ..Config::default() };
     let call = Call {
         config: &config,
         case: None,
