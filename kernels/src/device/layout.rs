@@ -346,9 +346,17 @@ pub(crate) mod test {
             text.push_str("};\n");
             let check = |text: &mut String, name: &str, declaration: &Declaration| {
                 let _ = writeln!(text, "static_assert(sizeof({name}) == {}, \"{name}\");", declaration.size);
+                let mut line = String::new();
                 for field in &declaration.fields {
-                    let _ = writeln!(text, "LIES_AT({name}, {}, {});", field.name, field.offset);
+                    let check = format!("OFFSET_IS({name}, {}, {});", field.name, field.offset);
+                    if line.len() + check.len() >= 110 {
+                        let _ = writeln!(text, "{line}");
+                        line.clear();
+                    }
+                    line.push_str(if line.is_empty() { "" } else { " " });
+                    line.push_str(&check);
                 }
+                let _ = writeln!(text, "{line}");
             };
             match (single.generic, self.is_template()) {
                 (false, _) => check(text, single.name, single),

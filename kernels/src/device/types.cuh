@@ -13,7 +13,7 @@ typedef unsigned long long u64;
 #else
 #define OFFSET_OF(TYPE, FIELD) __builtin_offsetof(TYPE, FIELD)
 #endif
-#define LIES_AT(TYPE, FIELD, OFFSET) static_assert(OFFSET_OF(TYPE, FIELD) == OFFSET, #TYPE "::" #FIELD)
+#define OFFSET_IS(TYPE, FIELD, OFFSET) static_assert(OFFSET_OF(TYPE, FIELD) == OFFSET, #TYPE "::" #FIELD)
 
 #ifndef __CUDACC__
 // For compilers without CUDA's vectors, which structures only point to.

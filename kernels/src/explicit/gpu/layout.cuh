@@ -102,30 +102,14 @@ struct alignas(16) Block {
     u32 moved_by_tiles;
 };
 static_assert(sizeof(Block) == 96, "Block");
-LIES_AT(Block, node_first, 0);
-LIES_AT(Block, n_own, 4);
-LIES_AT(Block, halo_first, 8);
-LIES_AT(Block, n_halo, 12);
-LIES_AT(Block, outer_first, 16);
-LIES_AT(Block, n_outer, 20);
-LIES_AT(Block, local_first, 24);
-LIES_AT(Block, material, 28);
-LIES_AT(Block, special_first, 32);
-LIES_AT(Block, damped, 36);
-LIES_AT(Block, energy_row, 40);
-LIES_AT(Block, further_first, 44);
-LIES_AT(Block, n_further, 48);
-LIES_AT(Block, colour_first, 52);
-LIES_AT(Block, n_colours, 56);
-LIES_AT(Block, n_boundary, 60);
-LIES_AT(Block, boundary_first, 64);
-LIES_AT(Block, rows_first, 68);
-LIES_AT(Block, n_rows, 72);
-LIES_AT(Block, special_base, 76);
-LIES_AT(Block, n_special, 80);
-LIES_AT(Block, source_first, 84);
-LIES_AT(Block, n_sources, 88);
-LIES_AT(Block, moved_by_tiles, 92);
+OFFSET_IS(Block, node_first, 0); OFFSET_IS(Block, n_own, 4); OFFSET_IS(Block, halo_first, 8);
+OFFSET_IS(Block, n_halo, 12); OFFSET_IS(Block, outer_first, 16); OFFSET_IS(Block, n_outer, 20);
+OFFSET_IS(Block, local_first, 24); OFFSET_IS(Block, material, 28); OFFSET_IS(Block, special_first, 32);
+OFFSET_IS(Block, damped, 36); OFFSET_IS(Block, energy_row, 40); OFFSET_IS(Block, further_first, 44);
+OFFSET_IS(Block, n_further, 48); OFFSET_IS(Block, colour_first, 52); OFFSET_IS(Block, n_colours, 56);
+OFFSET_IS(Block, n_boundary, 60); OFFSET_IS(Block, boundary_first, 64); OFFSET_IS(Block, rows_first, 68);
+OFFSET_IS(Block, n_rows, 72); OFFSET_IS(Block, special_base, 76); OFFSET_IS(Block, n_special, 80);
+OFFSET_IS(Block, source_first, 84); OFFSET_IS(Block, n_sources, 88); OFFSET_IS(Block, moved_by_tiles, 92);
 
 // Elasticity in the units of the tables, as on the CPU: in the plane the leading 3 × 3 times the thickness.
 template <typename T> struct Material {
@@ -134,13 +118,11 @@ template <typename T> struct Material {
     T reserved;
 };
 static_assert(sizeof(Material<float>) == 152, "Material<float>");
-LIES_AT(Material<float>, d, 0);
-LIES_AT(Material<float>, hourglass, 144);
-LIES_AT(Material<float>, reserved, 148);
+OFFSET_IS(Material<float>, d, 0); OFFSET_IS(Material<float>, hourglass, 144);
+OFFSET_IS(Material<float>, reserved, 148);
 static_assert(sizeof(Material<double>) == 304, "Material<double>");
-LIES_AT(Material<double>, d, 0);
-LIES_AT(Material<double>, hourglass, 288);
-LIES_AT(Material<double>, reserved, 296);
+OFFSET_IS(Material<double>, d, 0); OFFSET_IS(Material<double>, hourglass, 288);
+OFFSET_IS(Material<double>, reserved, 296);
 
 // A tile of a grid: `width` × `height` columns of hexahedra or of cells of six tetrahedra, and the nodes that it updates,
 // which are not the first ones along any axis.
@@ -154,12 +136,8 @@ struct alignas(16) Tile {
     u32 reserved[2];
 };
 static_assert(sizeof(Tile) == 32, "Tile");
-LIES_AT(Tile, first, 0);
-LIES_AT(Tile, n_layers, 8);
-LIES_AT(Tile, width, 12);
-LIES_AT(Tile, height, 16);
-LIES_AT(Tile, n_slots, 20);
-LIES_AT(Tile, reserved, 24);
+OFFSET_IS(Tile, first, 0); OFFSET_IS(Tile, n_layers, 8); OFFSET_IS(Tile, width, 12);
+OFFSET_IS(Tile, height, 16); OFFSET_IS(Tile, n_slots, 20); OFFSET_IS(Tile, reserved, 24);
 
 // A batch of elements of one law and material: in the plane, no two of them share an own node; in space, a run of
 // elements or of rings of tetrahedra.
@@ -172,12 +150,9 @@ struct alignas(16) Colour {
     u32 reserved[2];
 };
 static_assert(sizeof(Colour) == 32, "Colour");
-LIES_AT(Colour, connectivity_first, 0);
-LIES_AT(Colour, element_first, 8);
-LIES_AT(Colour, n_elements, 12);
-LIES_AT(Colour, law, 16);
-LIES_AT(Colour, material, 20);
-LIES_AT(Colour, reserved, 24);
+OFFSET_IS(Colour, connectivity_first, 0); OFFSET_IS(Colour, element_first, 8);
+OFFSET_IS(Colour, n_elements, 12); OFFSET_IS(Colour, law, 16); OFFSET_IS(Colour, material, 20);
+OFFSET_IS(Colour, reserved, 24);
 
 // A force on, or the constraint of, one degree of freedom, or that it is recorded.
 struct Special {
@@ -193,13 +168,9 @@ struct Special {
     u32 column;
 };
 static_assert(sizeof(Special) == 40, "Special");
-LIES_AT(Special, value, 0);
-LIES_AT(Special, mass, 8);
-LIES_AT(Special, damping, 16);
-LIES_AT(Special, kind, 24);
-LIES_AT(Special, component, 28);
-LIES_AT(Special, signal, 32);
-LIES_AT(Special, column, 36);
+OFFSET_IS(Special, value, 0); OFFSET_IS(Special, mass, 8); OFFSET_IS(Special, damping, 16);
+OFFSET_IS(Special, kind, 24); OFFSET_IS(Special, component, 28); OFFSET_IS(Special, signal, 32);
+OFFSET_IS(Special, column, 36);
 
 // What a launch of step kernels is told.
 template <typename T> struct Params {
@@ -289,115 +260,61 @@ template <typename T> struct Params {
     u32 n_kept;
 };
 static_assert(sizeof(Params<float>) == 400, "Params<float>");
-LIES_AT(Params<float>, u, 0);
-LIES_AT(Params<float>, du, 16);
-LIES_AT(Params<float>, x, 32);
-LIES_AT(Params<float>, inertia, 40);
-LIES_AT(Params<float>, decay, 48);
-LIES_AT(Params<float>, dissipation, 56);
-LIES_AT(Params<float>, blocks, 64);
-LIES_AT(Params<float>, list, 72);
-LIES_AT(Params<float>, halo_nodes, 80);
-LIES_AT(Params<float>, outer_nodes, 88);
-LIES_AT(Params<float>, fan, 96);
-LIES_AT(Params<float>, halo_fan, 104);
-LIES_AT(Params<float>, fan_materials, 112);
-LIES_AT(Params<float>, halo_fan_materials, 120);
-LIES_AT(Params<float>, further_node, 128);
-LIES_AT(Params<float>, further_fan, 136);
-LIES_AT(Params<float>, further_materials, 144);
-LIES_AT(Params<float>, materials, 152);
-LIES_AT(Params<float>, colours, 160);
-LIES_AT(Params<float>, connectivity, 168);
-LIES_AT(Params<float>, factors, 176);
-LIES_AT(Params<float>, special_first, 184);
-LIES_AT(Params<float>, specials, 192);
-LIES_AT(Params<float>, signals, 200);
-LIES_AT(Params<float>, record, 208);
-LIES_AT(Params<float>, recording, 216);
-LIES_AT(Params<float>, energies, 224);
-LIES_AT(Params<float>, row, 232);
-LIES_AT(Params<float>, passed_first, 240);
-LIES_AT(Params<float>, passed_row, 248);
-LIES_AT(Params<float>, passed, 256);
-LIES_AT(Params<float>, sources, 264);
-LIES_AT(Params<float>, done, 272);
-LIES_AT(Params<float>, force_out, 280);
-LIES_AT(Params<float>, n_nodes, 288);
-LIES_AT(Params<float>, force_unit, 296);
-LIES_AT(Params<float>, per_force_unit, 304);
-LIES_AT(Params<float>, per_time_increment, 312);
-LIES_AT(Params<float>, n_signals, 320);
-LIES_AT(Params<float>, n_monitors, 324);
-LIES_AT(Params<float>, n_materials, 328);
-LIES_AT(Params<float>, n_blocks, 332);
-LIES_AT(Params<float>, near_room, 336);
-LIES_AT(Params<float>, later_room, 340);
-LIES_AT(Params<float>, tiles, 344);
-LIES_AT(Params<float>, words, 352);
-LIES_AT(Params<float>, tile_x, 360);
-LIES_AT(Params<float>, act_nodes, 368);
-LIES_AT(Params<float>, n_act_nodes, 376);
-LIES_AT(Params<float>, act_special, 380);
-LIES_AT(Params<float>, act_energy, 384);
-LIES_AT(Params<float>, damped, 388);
-LIES_AT(Params<float>, n_neighbours, 392);
-LIES_AT(Params<float>, n_kept, 396);
+OFFSET_IS(Params<float>, u, 0); OFFSET_IS(Params<float>, du, 16); OFFSET_IS(Params<float>, x, 32);
+OFFSET_IS(Params<float>, inertia, 40); OFFSET_IS(Params<float>, decay, 48);
+OFFSET_IS(Params<float>, dissipation, 56); OFFSET_IS(Params<float>, blocks, 64);
+OFFSET_IS(Params<float>, list, 72); OFFSET_IS(Params<float>, halo_nodes, 80);
+OFFSET_IS(Params<float>, outer_nodes, 88); OFFSET_IS(Params<float>, fan, 96);
+OFFSET_IS(Params<float>, halo_fan, 104); OFFSET_IS(Params<float>, fan_materials, 112);
+OFFSET_IS(Params<float>, halo_fan_materials, 120); OFFSET_IS(Params<float>, further_node, 128);
+OFFSET_IS(Params<float>, further_fan, 136); OFFSET_IS(Params<float>, further_materials, 144);
+OFFSET_IS(Params<float>, materials, 152); OFFSET_IS(Params<float>, colours, 160);
+OFFSET_IS(Params<float>, connectivity, 168); OFFSET_IS(Params<float>, factors, 176);
+OFFSET_IS(Params<float>, special_first, 184); OFFSET_IS(Params<float>, specials, 192);
+OFFSET_IS(Params<float>, signals, 200); OFFSET_IS(Params<float>, record, 208);
+OFFSET_IS(Params<float>, recording, 216); OFFSET_IS(Params<float>, energies, 224);
+OFFSET_IS(Params<float>, row, 232); OFFSET_IS(Params<float>, passed_first, 240);
+OFFSET_IS(Params<float>, passed_row, 248); OFFSET_IS(Params<float>, passed, 256);
+OFFSET_IS(Params<float>, sources, 264); OFFSET_IS(Params<float>, done, 272);
+OFFSET_IS(Params<float>, force_out, 280); OFFSET_IS(Params<float>, n_nodes, 288);
+OFFSET_IS(Params<float>, force_unit, 296); OFFSET_IS(Params<float>, per_force_unit, 304);
+OFFSET_IS(Params<float>, per_time_increment, 312); OFFSET_IS(Params<float>, n_signals, 320);
+OFFSET_IS(Params<float>, n_monitors, 324); OFFSET_IS(Params<float>, n_materials, 328);
+OFFSET_IS(Params<float>, n_blocks, 332); OFFSET_IS(Params<float>, near_room, 336);
+OFFSET_IS(Params<float>, later_room, 340); OFFSET_IS(Params<float>, tiles, 344);
+OFFSET_IS(Params<float>, words, 352); OFFSET_IS(Params<float>, tile_x, 360);
+OFFSET_IS(Params<float>, act_nodes, 368); OFFSET_IS(Params<float>, n_act_nodes, 376);
+OFFSET_IS(Params<float>, act_special, 380); OFFSET_IS(Params<float>, act_energy, 384);
+OFFSET_IS(Params<float>, damped, 388); OFFSET_IS(Params<float>, n_neighbours, 392);
+OFFSET_IS(Params<float>, n_kept, 396);
 static_assert(sizeof(Params<double>) == 400, "Params<double>");
-LIES_AT(Params<double>, u, 0);
-LIES_AT(Params<double>, du, 16);
-LIES_AT(Params<double>, x, 32);
-LIES_AT(Params<double>, inertia, 40);
-LIES_AT(Params<double>, decay, 48);
-LIES_AT(Params<double>, dissipation, 56);
-LIES_AT(Params<double>, blocks, 64);
-LIES_AT(Params<double>, list, 72);
-LIES_AT(Params<double>, halo_nodes, 80);
-LIES_AT(Params<double>, outer_nodes, 88);
-LIES_AT(Params<double>, fan, 96);
-LIES_AT(Params<double>, halo_fan, 104);
-LIES_AT(Params<double>, fan_materials, 112);
-LIES_AT(Params<double>, halo_fan_materials, 120);
-LIES_AT(Params<double>, further_node, 128);
-LIES_AT(Params<double>, further_fan, 136);
-LIES_AT(Params<double>, further_materials, 144);
-LIES_AT(Params<double>, materials, 152);
-LIES_AT(Params<double>, colours, 160);
-LIES_AT(Params<double>, connectivity, 168);
-LIES_AT(Params<double>, factors, 176);
-LIES_AT(Params<double>, special_first, 184);
-LIES_AT(Params<double>, specials, 192);
-LIES_AT(Params<double>, signals, 200);
-LIES_AT(Params<double>, record, 208);
-LIES_AT(Params<double>, recording, 216);
-LIES_AT(Params<double>, energies, 224);
-LIES_AT(Params<double>, row, 232);
-LIES_AT(Params<double>, passed_first, 240);
-LIES_AT(Params<double>, passed_row, 248);
-LIES_AT(Params<double>, passed, 256);
-LIES_AT(Params<double>, sources, 264);
-LIES_AT(Params<double>, done, 272);
-LIES_AT(Params<double>, force_out, 280);
-LIES_AT(Params<double>, n_nodes, 288);
-LIES_AT(Params<double>, force_unit, 296);
-LIES_AT(Params<double>, per_force_unit, 304);
-LIES_AT(Params<double>, per_time_increment, 312);
-LIES_AT(Params<double>, n_signals, 320);
-LIES_AT(Params<double>, n_monitors, 324);
-LIES_AT(Params<double>, n_materials, 328);
-LIES_AT(Params<double>, n_blocks, 332);
-LIES_AT(Params<double>, near_room, 336);
-LIES_AT(Params<double>, later_room, 340);
-LIES_AT(Params<double>, tiles, 344);
-LIES_AT(Params<double>, words, 352);
-LIES_AT(Params<double>, tile_x, 360);
-LIES_AT(Params<double>, act_nodes, 368);
-LIES_AT(Params<double>, n_act_nodes, 376);
-LIES_AT(Params<double>, act_special, 380);
-LIES_AT(Params<double>, act_energy, 384);
-LIES_AT(Params<double>, damped, 388);
-LIES_AT(Params<double>, n_neighbours, 392);
-LIES_AT(Params<double>, n_kept, 396);
+OFFSET_IS(Params<double>, u, 0); OFFSET_IS(Params<double>, du, 16); OFFSET_IS(Params<double>, x, 32);
+OFFSET_IS(Params<double>, inertia, 40); OFFSET_IS(Params<double>, decay, 48);
+OFFSET_IS(Params<double>, dissipation, 56); OFFSET_IS(Params<double>, blocks, 64);
+OFFSET_IS(Params<double>, list, 72); OFFSET_IS(Params<double>, halo_nodes, 80);
+OFFSET_IS(Params<double>, outer_nodes, 88); OFFSET_IS(Params<double>, fan, 96);
+OFFSET_IS(Params<double>, halo_fan, 104); OFFSET_IS(Params<double>, fan_materials, 112);
+OFFSET_IS(Params<double>, halo_fan_materials, 120); OFFSET_IS(Params<double>, further_node, 128);
+OFFSET_IS(Params<double>, further_fan, 136); OFFSET_IS(Params<double>, further_materials, 144);
+OFFSET_IS(Params<double>, materials, 152); OFFSET_IS(Params<double>, colours, 160);
+OFFSET_IS(Params<double>, connectivity, 168); OFFSET_IS(Params<double>, factors, 176);
+OFFSET_IS(Params<double>, special_first, 184); OFFSET_IS(Params<double>, specials, 192);
+OFFSET_IS(Params<double>, signals, 200); OFFSET_IS(Params<double>, record, 208);
+OFFSET_IS(Params<double>, recording, 216); OFFSET_IS(Params<double>, energies, 224);
+OFFSET_IS(Params<double>, row, 232); OFFSET_IS(Params<double>, passed_first, 240);
+OFFSET_IS(Params<double>, passed_row, 248); OFFSET_IS(Params<double>, passed, 256);
+OFFSET_IS(Params<double>, sources, 264); OFFSET_IS(Params<double>, done, 272);
+OFFSET_IS(Params<double>, force_out, 280); OFFSET_IS(Params<double>, n_nodes, 288);
+OFFSET_IS(Params<double>, force_unit, 296); OFFSET_IS(Params<double>, per_force_unit, 304);
+OFFSET_IS(Params<double>, per_time_increment, 312); OFFSET_IS(Params<double>, n_signals, 320);
+OFFSET_IS(Params<double>, n_monitors, 324); OFFSET_IS(Params<double>, n_materials, 328);
+OFFSET_IS(Params<double>, n_blocks, 332); OFFSET_IS(Params<double>, near_room, 336);
+OFFSET_IS(Params<double>, later_room, 340); OFFSET_IS(Params<double>, tiles, 344);
+OFFSET_IS(Params<double>, words, 352); OFFSET_IS(Params<double>, tile_x, 360);
+OFFSET_IS(Params<double>, act_nodes, 368); OFFSET_IS(Params<double>, n_act_nodes, 376);
+OFFSET_IS(Params<double>, act_special, 380); OFFSET_IS(Params<double>, act_energy, 384);
+OFFSET_IS(Params<double>, damped, 388); OFFSET_IS(Params<double>, n_neighbours, 392);
+OFFSET_IS(Params<double>, n_kept, 396);
 
 // scale × shape(t − delay). What a, b and c are depends on the shape; n pairs of `numbers` from `first` on are points (t, a)
 // or terms (A, B).
@@ -412,14 +329,8 @@ struct Curve {
     double c;
 };
 static_assert(sizeof(Curve) == 56, "Curve");
-LIES_AT(Curve, shape, 0);
-LIES_AT(Curve, n, 4);
-LIES_AT(Curve, first, 8);
-LIES_AT(Curve, scale, 16);
-LIES_AT(Curve, delay, 24);
-LIES_AT(Curve, a, 32);
-LIES_AT(Curve, b, 40);
-LIES_AT(Curve, c, 48);
+OFFSET_IS(Curve, shape, 0); OFFSET_IS(Curve, n, 4); OFFSET_IS(Curve, first, 8); OFFSET_IS(Curve, scale, 16);
+OFFSET_IS(Curve, delay, 24); OFFSET_IS(Curve, a, 32); OFFSET_IS(Curve, b, 40); OFFSET_IS(Curve, c, 48);
 
 // Signal of a column of the table; without a curve a = 1.
 struct Column {
@@ -427,8 +338,7 @@ struct Column {
     u32 curve;
 };
 static_assert(sizeof(Column) == 8, "Column");
-LIES_AT(Column, kind, 0);
-LIES_AT(Column, curve, 4);
+OFFSET_IS(Column, kind, 0); OFFSET_IS(Column, curve, 4);
 
 // Signals, and the rows of them that are made ahead.
 struct SignalTables {
@@ -445,11 +355,6 @@ struct SignalTables {
     u32 n_signals;
 };
 static_assert(sizeof(SignalTables) == 64, "SignalTables");
-LIES_AT(SignalTables, curves, 0);
-LIES_AT(SignalTables, columns, 8);
-LIES_AT(SignalTables, numbers, 16);
-LIES_AT(SignalTables, rows, 24);
-LIES_AT(SignalTables, increments, 32);
-LIES_AT(SignalTables, step, 40);
-LIES_AT(SignalTables, time_increment, 48);
-LIES_AT(SignalTables, n_signals, 56);
+OFFSET_IS(SignalTables, curves, 0); OFFSET_IS(SignalTables, columns, 8); OFFSET_IS(SignalTables, numbers, 16);
+OFFSET_IS(SignalTables, rows, 24); OFFSET_IS(SignalTables, increments, 32); OFFSET_IS(SignalTables, step, 40);
+OFFSET_IS(SignalTables, time_increment, 48); OFFSET_IS(SignalTables, n_signals, 56);

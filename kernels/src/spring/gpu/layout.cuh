@@ -43,20 +43,12 @@ struct Rule {
 };
 #ifdef POGO_F64
 static_assert(sizeof(Rule) == 64, "Rule");
-LIES_AT(Rule, rest, 0);
-LIES_AT(Rule, inverse, 24);
-LIES_AT(Rule, offset, 32);
-LIES_AT(Rule, stiffness, 40);
-LIES_AT(Rule, damping, 48);
-LIES_AT(Rule, limit, 56);
+OFFSET_IS(Rule, rest, 0); OFFSET_IS(Rule, inverse, 24); OFFSET_IS(Rule, offset, 32);
+OFFSET_IS(Rule, stiffness, 40); OFFSET_IS(Rule, damping, 48); OFFSET_IS(Rule, limit, 56);
 #else
 static_assert(sizeof(Rule) == 32, "Rule");
-LIES_AT(Rule, rest, 0);
-LIES_AT(Rule, inverse, 12);
-LIES_AT(Rule, offset, 16);
-LIES_AT(Rule, stiffness, 20);
-LIES_AT(Rule, damping, 24);
-LIES_AT(Rule, limit, 28);
+OFFSET_IS(Rule, rest, 0); OFFSET_IS(Rule, inverse, 12); OFFSET_IS(Rule, offset, 16);
+OFFSET_IS(Rule, stiffness, 20); OFFSET_IS(Rule, damping, 24); OFFSET_IS(Rule, limit, 28);
 #endif
 
 // A force on, or the motion of, one degree of freedom, by its place in the arrays.
@@ -68,11 +60,8 @@ struct Special {
     double value;
 };
 static_assert(sizeof(Special) == 24, "Special");
-LIES_AT(Special, index, 0);
-LIES_AT(Special, signal, 4);
-LIES_AT(Special, kind, 8);
-LIES_AT(Special, reserved, 12);
-LIES_AT(Special, value, 16);
+OFFSET_IS(Special, index, 0); OFFSET_IS(Special, signal, 4); OFFSET_IS(Special, kind, 8);
+OFFSET_IS(Special, reserved, 12); OFFSET_IS(Special, value, 16);
 
 // Rest vector and 1/L² of a spring of a list without a grid.
 struct Rest {
@@ -81,12 +70,10 @@ struct Rest {
 };
 #ifdef POGO_F64
 static_assert(sizeof(Rest) == 32, "Rest");
-LIES_AT(Rest, d, 0);
-LIES_AT(Rest, inverse, 24);
+OFFSET_IS(Rest, d, 0); OFFSET_IS(Rest, inverse, 24);
 #else
 static_assert(sizeof(Rest) == 16, "Rest");
-LIES_AT(Rest, d, 0);
-LIES_AT(Rest, inverse, 12);
+OFFSET_IS(Rest, d, 0); OFFSET_IS(Rest, inverse, 12);
 #endif
 
 // A spring that came or went: `clear` and `set` are bits of a mask, or `set` is the id of an entry.
@@ -96,9 +83,7 @@ struct Edit {
     u32 set;
 };
 static_assert(sizeof(Edit) == 12, "Edit");
-LIES_AT(Edit, at, 0);
-LIES_AT(Edit, clear, 4);
-LIES_AT(Edit, set, 8);
+OFFSET_IS(Edit, at, 0); OFFSET_IS(Edit, clear, 4); OFFSET_IS(Edit, set, 8);
 
 // What a launch is told.
 struct Params {
@@ -189,130 +174,48 @@ struct Params {
 };
 #ifdef POGO_F64
 static_assert(sizeof(Params) == 2400, "Params");
-LIES_AT(Params, u, 0);
-LIES_AT(Params, du, 16);
-LIES_AT(Params, drag, 32);
-LIES_AT(Params, mask, 40);
-LIES_AT(Params, material, 48);
-LIES_AT(Params, rules, 56);
-LIES_AT(Params, inertia, 64);
-LIES_AT(Params, ids, 72);
-LIES_AT(Params, place, 80);
-LIES_AT(Params, global_ids, 88);
-LIES_AT(Params, first, 96);
-LIES_AT(Params, halo_first, 104);
-LIES_AT(Params, halo, 112);
-LIES_AT(Params, rest, 120);
-LIES_AT(Params, classes, 128);
-LIES_AT(Params, special_first, 136);
-LIES_AT(Params, special_of, 144);
-LIES_AT(Params, specials, 152);
-LIES_AT(Params, last, 160);
-LIES_AT(Params, work, 168);
-LIES_AT(Params, special_heat, 176);
-LIES_AT(Params, heat, 184);
-LIES_AT(Params, signals, 192);
-LIES_AT(Params, record, 200);
-LIES_AT(Params, recording, 208);
-LIES_AT(Params, monitors, 216);
-LIES_AT(Params, row, 224);
-LIES_AT(Params, log, 232);
-LIES_AT(Params, log_count, 240);
-LIES_AT(Params, particle, 248);
-LIES_AT(Params, exchange, 256);
-LIES_AT(Params, tickets, 264);
-LIES_AT(Params, whole, 272);
-LIES_AT(Params, friction, 280);
-LIES_AT(Params, inertia_factor, 296);
-LIES_AT(Params, time_increment, 304);
-LIES_AT(Params, n_signals, 312);
-LIES_AT(Params, n_monitors, 316);
-LIES_AT(Params, n_specials, 320);
-LIES_AT(Params, n, 324);
-LIES_AT(Params, len, 328);
-LIES_AT(Params, row_length, 332);
-LIES_AT(Params, plane, 336);
-LIES_AT(Params, pad, 340);
-LIES_AT(Params, block, 344);
-LIES_AT(Params, n_materials, 348);
-LIES_AT(Params, n_directions, 352);
-LIES_AT(Params, damped, 356);
-LIES_AT(Params, breaks, 360);
-LIES_AT(Params, halo_most, 364);
-LIES_AT(Params, local_most, 368);
-LIES_AT(Params, wide, 372);
-LIES_AT(Params, id_bytes, 376);
-LIES_AT(Params, follow, 380);
-LIES_AT(Params, depth, 384);
-LIES_AT(Params, whole_words, 388);
-LIES_AT(Params, size, 392);
-LIES_AT(Params, stride, 404);
-LIES_AT(Params, decay, 512);
-LIES_AT(Params, uniform_inertia, 520);
-LIES_AT(Params, rule, 528);
-LIES_AT(Params, pull, 2192);
+OFFSET_IS(Params, u, 0); OFFSET_IS(Params, du, 16); OFFSET_IS(Params, drag, 32); OFFSET_IS(Params, mask, 40);
+OFFSET_IS(Params, material, 48); OFFSET_IS(Params, rules, 56); OFFSET_IS(Params, inertia, 64);
+OFFSET_IS(Params, ids, 72); OFFSET_IS(Params, place, 80); OFFSET_IS(Params, global_ids, 88);
+OFFSET_IS(Params, first, 96); OFFSET_IS(Params, halo_first, 104); OFFSET_IS(Params, halo, 112);
+OFFSET_IS(Params, rest, 120); OFFSET_IS(Params, classes, 128); OFFSET_IS(Params, special_first, 136);
+OFFSET_IS(Params, special_of, 144); OFFSET_IS(Params, specials, 152); OFFSET_IS(Params, last, 160);
+OFFSET_IS(Params, work, 168); OFFSET_IS(Params, special_heat, 176); OFFSET_IS(Params, heat, 184);
+OFFSET_IS(Params, signals, 192); OFFSET_IS(Params, record, 200); OFFSET_IS(Params, recording, 208);
+OFFSET_IS(Params, monitors, 216); OFFSET_IS(Params, row, 224); OFFSET_IS(Params, log, 232);
+OFFSET_IS(Params, log_count, 240); OFFSET_IS(Params, particle, 248); OFFSET_IS(Params, exchange, 256);
+OFFSET_IS(Params, tickets, 264); OFFSET_IS(Params, whole, 272); OFFSET_IS(Params, friction, 280);
+OFFSET_IS(Params, inertia_factor, 296); OFFSET_IS(Params, time_increment, 304);
+OFFSET_IS(Params, n_signals, 312); OFFSET_IS(Params, n_monitors, 316); OFFSET_IS(Params, n_specials, 320);
+OFFSET_IS(Params, n, 324); OFFSET_IS(Params, len, 328); OFFSET_IS(Params, row_length, 332);
+OFFSET_IS(Params, plane, 336); OFFSET_IS(Params, pad, 340); OFFSET_IS(Params, block, 344);
+OFFSET_IS(Params, n_materials, 348); OFFSET_IS(Params, n_directions, 352); OFFSET_IS(Params, damped, 356);
+OFFSET_IS(Params, breaks, 360); OFFSET_IS(Params, halo_most, 364); OFFSET_IS(Params, local_most, 368);
+OFFSET_IS(Params, wide, 372); OFFSET_IS(Params, id_bytes, 376); OFFSET_IS(Params, follow, 380);
+OFFSET_IS(Params, depth, 384); OFFSET_IS(Params, whole_words, 388); OFFSET_IS(Params, size, 392);
+OFFSET_IS(Params, stride, 404); OFFSET_IS(Params, decay, 512); OFFSET_IS(Params, uniform_inertia, 520);
+OFFSET_IS(Params, rule, 528); OFFSET_IS(Params, pull, 2192);
 #else
 static_assert(sizeof(Params) == 1456, "Params");
-LIES_AT(Params, u, 0);
-LIES_AT(Params, du, 16);
-LIES_AT(Params, drag, 32);
-LIES_AT(Params, mask, 40);
-LIES_AT(Params, material, 48);
-LIES_AT(Params, rules, 56);
-LIES_AT(Params, inertia, 64);
-LIES_AT(Params, ids, 72);
-LIES_AT(Params, place, 80);
-LIES_AT(Params, global_ids, 88);
-LIES_AT(Params, first, 96);
-LIES_AT(Params, halo_first, 104);
-LIES_AT(Params, halo, 112);
-LIES_AT(Params, rest, 120);
-LIES_AT(Params, classes, 128);
-LIES_AT(Params, special_first, 136);
-LIES_AT(Params, special_of, 144);
-LIES_AT(Params, specials, 152);
-LIES_AT(Params, last, 160);
-LIES_AT(Params, work, 168);
-LIES_AT(Params, special_heat, 176);
-LIES_AT(Params, heat, 184);
-LIES_AT(Params, signals, 192);
-LIES_AT(Params, record, 200);
-LIES_AT(Params, recording, 208);
-LIES_AT(Params, monitors, 216);
-LIES_AT(Params, row, 224);
-LIES_AT(Params, log, 232);
-LIES_AT(Params, log_count, 240);
-LIES_AT(Params, particle, 248);
-LIES_AT(Params, exchange, 256);
-LIES_AT(Params, tickets, 264);
-LIES_AT(Params, whole, 272);
-LIES_AT(Params, friction, 280);
-LIES_AT(Params, inertia_factor, 296);
-LIES_AT(Params, time_increment, 304);
-LIES_AT(Params, n_signals, 312);
-LIES_AT(Params, n_monitors, 316);
-LIES_AT(Params, n_specials, 320);
-LIES_AT(Params, n, 324);
-LIES_AT(Params, len, 328);
-LIES_AT(Params, row_length, 332);
-LIES_AT(Params, plane, 336);
-LIES_AT(Params, pad, 340);
-LIES_AT(Params, block, 344);
-LIES_AT(Params, n_materials, 348);
-LIES_AT(Params, n_directions, 352);
-LIES_AT(Params, damped, 356);
-LIES_AT(Params, breaks, 360);
-LIES_AT(Params, halo_most, 364);
-LIES_AT(Params, local_most, 368);
-LIES_AT(Params, wide, 372);
-LIES_AT(Params, id_bytes, 376);
-LIES_AT(Params, follow, 380);
-LIES_AT(Params, depth, 384);
-LIES_AT(Params, whole_words, 388);
-LIES_AT(Params, size, 392);
-LIES_AT(Params, stride, 404);
-LIES_AT(Params, decay, 508);
-LIES_AT(Params, uniform_inertia, 512);
-LIES_AT(Params, rule, 516);
-LIES_AT(Params, pull, 1348);
+OFFSET_IS(Params, u, 0); OFFSET_IS(Params, du, 16); OFFSET_IS(Params, drag, 32); OFFSET_IS(Params, mask, 40);
+OFFSET_IS(Params, material, 48); OFFSET_IS(Params, rules, 56); OFFSET_IS(Params, inertia, 64);
+OFFSET_IS(Params, ids, 72); OFFSET_IS(Params, place, 80); OFFSET_IS(Params, global_ids, 88);
+OFFSET_IS(Params, first, 96); OFFSET_IS(Params, halo_first, 104); OFFSET_IS(Params, halo, 112);
+OFFSET_IS(Params, rest, 120); OFFSET_IS(Params, classes, 128); OFFSET_IS(Params, special_first, 136);
+OFFSET_IS(Params, special_of, 144); OFFSET_IS(Params, specials, 152); OFFSET_IS(Params, last, 160);
+OFFSET_IS(Params, work, 168); OFFSET_IS(Params, special_heat, 176); OFFSET_IS(Params, heat, 184);
+OFFSET_IS(Params, signals, 192); OFFSET_IS(Params, record, 200); OFFSET_IS(Params, recording, 208);
+OFFSET_IS(Params, monitors, 216); OFFSET_IS(Params, row, 224); OFFSET_IS(Params, log, 232);
+OFFSET_IS(Params, log_count, 240); OFFSET_IS(Params, particle, 248); OFFSET_IS(Params, exchange, 256);
+OFFSET_IS(Params, tickets, 264); OFFSET_IS(Params, whole, 272); OFFSET_IS(Params, friction, 280);
+OFFSET_IS(Params, inertia_factor, 296); OFFSET_IS(Params, time_increment, 304);
+OFFSET_IS(Params, n_signals, 312); OFFSET_IS(Params, n_monitors, 316); OFFSET_IS(Params, n_specials, 320);
+OFFSET_IS(Params, n, 324); OFFSET_IS(Params, len, 328); OFFSET_IS(Params, row_length, 332);
+OFFSET_IS(Params, plane, 336); OFFSET_IS(Params, pad, 340); OFFSET_IS(Params, block, 344);
+OFFSET_IS(Params, n_materials, 348); OFFSET_IS(Params, n_directions, 352); OFFSET_IS(Params, damped, 356);
+OFFSET_IS(Params, breaks, 360); OFFSET_IS(Params, halo_most, 364); OFFSET_IS(Params, local_most, 368);
+OFFSET_IS(Params, wide, 372); OFFSET_IS(Params, id_bytes, 376); OFFSET_IS(Params, follow, 380);
+OFFSET_IS(Params, depth, 384); OFFSET_IS(Params, whole_words, 388); OFFSET_IS(Params, size, 392);
+OFFSET_IS(Params, stride, 404); OFFSET_IS(Params, decay, 508); OFFSET_IS(Params, uniform_inertia, 512);
+OFFSET_IS(Params, rule, 516); OFFSET_IS(Params, pull, 1348);
 #endif

@@ -48,10 +48,8 @@ struct alignas(16) Word {
     u32 element_at;
 };
 static_assert(sizeof(Word) == 16, "Word");
-LIES_AT(Word, nodes, 0);
-LIES_AT(Word, elements, 4);
-LIES_AT(Word, node_at, 8);
-LIES_AT(Word, element_at, 12);
+OFFSET_IS(Word, nodes, 0); OFFSET_IS(Word, elements, 4); OFFSET_IS(Word, node_at, 8);
+OFFSET_IS(Word, element_at, 12);
 
 // A plane of a tile. An empty one stands before the first of a tile and after the last, and two before all.
 struct alignas(16) Plane {
@@ -64,10 +62,8 @@ struct alignas(16) Plane {
     u32 fixed;
 };
 static_assert(sizeof(Plane) == 144, "Plane");
-LIES_AT(Plane, word, 0);
-LIES_AT(Plane, halo_at, 128);
-LIES_AT(Plane, halo, 132);
-LIES_AT(Plane, fixed, 140);
+OFFSET_IS(Plane, word, 0); OFFSET_IS(Plane, halo_at, 128); OFFSET_IS(Plane, halo, 132);
+OFFSET_IS(Plane, fixed, 140);
 
 // What a thread block does: planes at … at + n − 1 of its tile.
 struct Stretch {
@@ -75,8 +71,7 @@ struct Stretch {
     u32 n;
 };
 static_assert(sizeof(Stretch) == 8, "Stretch");
-LIES_AT(Stretch, at, 0);
-LIES_AT(Stretch, n, 4);
+OFFSET_IS(Stretch, at, 0); OFFSET_IS(Stretch, n, 4);
 
 // First plane of a tile, and its z.
 struct Tile {
@@ -84,8 +79,7 @@ struct Tile {
     int z;
 };
 static_assert(sizeof(Tile) == 8, "Tile");
-LIES_AT(Tile, plane, 0);
-LIES_AT(Tile, z, 4);
+OFFSET_IS(Tile, plane, 0); OFFSET_IS(Tile, z, 4);
 
 // Stiffness of a cube in the basis of the Walsh-Hadamard transform (cube.rs), E h in it if that is the same everywhere.
 template <typename T> struct Stiffness {
@@ -103,23 +97,15 @@ template <typename T> struct Stiffness {
     T last;
 };
 static_assert(sizeof(Stiffness<float>) == 32, "Stiffness<float>");
-LIES_AT(Stiffness<float>, stretch, 0);
-LIES_AT(Stiffness<float>, volume, 4);
-LIES_AT(Stiffness<float>, hourglass, 8);
-LIES_AT(Stiffness<float>, coupling, 12);
-LIES_AT(Stiffness<float>, bend, 16);
-LIES_AT(Stiffness<float>, across, 20);
-LIES_AT(Stiffness<float>, shear, 24);
-LIES_AT(Stiffness<float>, last, 28);
+OFFSET_IS(Stiffness<float>, stretch, 0); OFFSET_IS(Stiffness<float>, volume, 4);
+OFFSET_IS(Stiffness<float>, hourglass, 8); OFFSET_IS(Stiffness<float>, coupling, 12);
+OFFSET_IS(Stiffness<float>, bend, 16); OFFSET_IS(Stiffness<float>, across, 20);
+OFFSET_IS(Stiffness<float>, shear, 24); OFFSET_IS(Stiffness<float>, last, 28);
 static_assert(sizeof(Stiffness<double>) == 64, "Stiffness<double>");
-LIES_AT(Stiffness<double>, stretch, 0);
-LIES_AT(Stiffness<double>, volume, 8);
-LIES_AT(Stiffness<double>, hourglass, 16);
-LIES_AT(Stiffness<double>, coupling, 24);
-LIES_AT(Stiffness<double>, bend, 32);
-LIES_AT(Stiffness<double>, across, 40);
-LIES_AT(Stiffness<double>, shear, 48);
-LIES_AT(Stiffness<double>, last, 56);
+OFFSET_IS(Stiffness<double>, stretch, 0); OFFSET_IS(Stiffness<double>, volume, 8);
+OFFSET_IS(Stiffness<double>, hourglass, 16); OFFSET_IS(Stiffness<double>, coupling, 24);
+OFFSET_IS(Stiffness<double>, bend, 32); OFFSET_IS(Stiffness<double>, across, 40);
+OFFSET_IS(Stiffness<double>, shear, 48); OFFSET_IS(Stiffness<double>, last, 56);
 
 // A force on a degree of freedom.
 struct Force {
@@ -127,8 +113,7 @@ struct Force {
     double value;
 };
 static_assert(sizeof(Force) == 16, "Force");
-LIES_AT(Force, dof, 0);
-LIES_AT(Force, value, 8);
+OFFSET_IS(Force, dof, 0); OFFSET_IS(Force, value, 8);
 
 // What a launch on the finest level is told.
 template <typename T> struct Params {
@@ -169,57 +154,28 @@ template <typename T> struct Params {
     u32 add;
 };
 static_assert(sizeof(Params<float>) == 200, "Params<float>");
-LIES_AT(Params<float>, k, 0);
-LIES_AT(Params<float>, planes, 32);
-LIES_AT(Params<float>, stretches, 40);
-LIES_AT(Params<float>, halo, 48);
-LIES_AT(Params<float>, fixed, 56);
-LIES_AT(Params<float>, inverse, 64);
-LIES_AT(Params<float>, classes, 72);
-LIES_AT(Params<float>, young, 80);
-LIES_AT(Params<float>, moduli, 88);
-LIES_AT(Params<float>, x, 96);
-LIES_AT(Params<float>, y, 104);
-LIES_AT(Params<float>, b, 112);
-LIES_AT(Params<float>, r, 120);
-LIES_AT(Params<float>, d, 128);
-LIES_AT(Params<float>, z, 136);
-LIES_AT(Params<float>, partial, 144);
-LIES_AT(Params<float>, forces, 152);
-LIES_AT(Params<float>, n_forces, 160);
-LIES_AT(Params<float>, p, 168);
-LIES_AT(Params<float>, s, 172);
-LIES_AT(Params<float>, w, 176);
-LIES_AT(Params<float>, w0, 180);
-LIES_AT(Params<float>, unit, 184);
-LIES_AT(Params<float>, kind, 188);
-LIES_AT(Params<float>, add, 192);
+OFFSET_IS(Params<float>, k, 0); OFFSET_IS(Params<float>, planes, 32); OFFSET_IS(Params<float>, stretches, 40);
+OFFSET_IS(Params<float>, halo, 48); OFFSET_IS(Params<float>, fixed, 56);
+OFFSET_IS(Params<float>, inverse, 64); OFFSET_IS(Params<float>, classes, 72);
+OFFSET_IS(Params<float>, young, 80); OFFSET_IS(Params<float>, moduli, 88); OFFSET_IS(Params<float>, x, 96);
+OFFSET_IS(Params<float>, y, 104); OFFSET_IS(Params<float>, b, 112); OFFSET_IS(Params<float>, r, 120);
+OFFSET_IS(Params<float>, d, 128); OFFSET_IS(Params<float>, z, 136); OFFSET_IS(Params<float>, partial, 144);
+OFFSET_IS(Params<float>, forces, 152); OFFSET_IS(Params<float>, n_forces, 160);
+OFFSET_IS(Params<float>, p, 168); OFFSET_IS(Params<float>, s, 172); OFFSET_IS(Params<float>, w, 176);
+OFFSET_IS(Params<float>, w0, 180); OFFSET_IS(Params<float>, unit, 184); OFFSET_IS(Params<float>, kind, 188);
+OFFSET_IS(Params<float>, add, 192);
 static_assert(sizeof(Params<double>) == 232, "Params<double>");
-LIES_AT(Params<double>, k, 0);
-LIES_AT(Params<double>, planes, 64);
-LIES_AT(Params<double>, stretches, 72);
-LIES_AT(Params<double>, halo, 80);
-LIES_AT(Params<double>, fixed, 88);
-LIES_AT(Params<double>, inverse, 96);
-LIES_AT(Params<double>, classes, 104);
-LIES_AT(Params<double>, young, 112);
-LIES_AT(Params<double>, moduli, 120);
-LIES_AT(Params<double>, x, 128);
-LIES_AT(Params<double>, y, 136);
-LIES_AT(Params<double>, b, 144);
-LIES_AT(Params<double>, r, 152);
-LIES_AT(Params<double>, d, 160);
-LIES_AT(Params<double>, z, 168);
-LIES_AT(Params<double>, partial, 176);
-LIES_AT(Params<double>, forces, 184);
-LIES_AT(Params<double>, n_forces, 192);
-LIES_AT(Params<double>, p, 200);
-LIES_AT(Params<double>, s, 204);
-LIES_AT(Params<double>, w, 208);
-LIES_AT(Params<double>, w0, 212);
-LIES_AT(Params<double>, unit, 216);
-LIES_AT(Params<double>, kind, 224);
-LIES_AT(Params<double>, add, 228);
+OFFSET_IS(Params<double>, k, 0); OFFSET_IS(Params<double>, planes, 64);
+OFFSET_IS(Params<double>, stretches, 72); OFFSET_IS(Params<double>, halo, 80);
+OFFSET_IS(Params<double>, fixed, 88); OFFSET_IS(Params<double>, inverse, 96);
+OFFSET_IS(Params<double>, classes, 104); OFFSET_IS(Params<double>, young, 112);
+OFFSET_IS(Params<double>, moduli, 120); OFFSET_IS(Params<double>, x, 128); OFFSET_IS(Params<double>, y, 136);
+OFFSET_IS(Params<double>, b, 144); OFFSET_IS(Params<double>, r, 152); OFFSET_IS(Params<double>, d, 160);
+OFFSET_IS(Params<double>, z, 168); OFFSET_IS(Params<double>, partial, 176);
+OFFSET_IS(Params<double>, forces, 184); OFFSET_IS(Params<double>, n_forces, 192);
+OFFSET_IS(Params<double>, p, 200); OFFSET_IS(Params<double>, s, 204); OFFSET_IS(Params<double>, w, 208);
+OFFSET_IS(Params<double>, w0, 212); OFFSET_IS(Params<double>, unit, 216);
+OFFSET_IS(Params<double>, kind, 224); OFFSET_IS(Params<double>, add, 228);
 
 // An element of level 1: which of its 27 places, x + 3 y + 9 z in voxels, have nodes that no other element has; its
 // position; which of its eight voxels are there. Without octants it has a matrix.
@@ -231,11 +187,8 @@ struct Cell {
     u16 octants;
 };
 static_assert(sizeof(Cell) == 12, "Cell");
-LIES_AT(Cell, places, 0);
-LIES_AT(Cell, x, 4);
-LIES_AT(Cell, y, 6);
-LIES_AT(Cell, z, 8);
-LIES_AT(Cell, octants, 10);
+OFFSET_IS(Cell, places, 0); OFFSET_IS(Cell, x, 4); OFFSET_IS(Cell, y, 6); OFFSET_IS(Cell, z, 8);
+OFFSET_IS(Cell, octants, 10);
 
 // A coarse level. Vectors have 3 n numbers and room for a multiple of four.
 struct Level {
@@ -276,29 +229,14 @@ struct Level {
     double cost;
 };
 static_assert(sizeof(Level) == 160, "Level");
-LIES_AT(Level, residual, 0);
-LIES_AT(Level, direction, 8);
-LIES_AT(Level, product, 16);
-LIES_AT(Level, solution, 24);
-LIES_AT(Level, z, 32);
-LIES_AT(Level, t, 40);
-LIES_AT(Level, d, 48);
-LIES_AT(Level, inverse, 56);
-LIES_AT(Level, row_first, 64);
-LIES_AT(Level, column, 72);
-LIES_AT(Level, value, 80);
-LIES_AT(Level, ninth, 88);
-LIES_AT(Level, nodes, 96);
-LIES_AT(Level, owner, 104);
-LIES_AT(Level, gather_first, 112);
-LIES_AT(Level, gather, 120);
-LIES_AT(Level, n, 128);
-LIES_AT(Level, n_finer, 132);
-LIES_AT(Level, steps, 136);
-LIES_AT(Level, step, 140);
-LIES_AT(Level, unit, 144);
-LIES_AT(Level, reserved, 148);
-LIES_AT(Level, cost, 152);
+OFFSET_IS(Level, residual, 0); OFFSET_IS(Level, direction, 8); OFFSET_IS(Level, product, 16);
+OFFSET_IS(Level, solution, 24); OFFSET_IS(Level, z, 32); OFFSET_IS(Level, t, 40); OFFSET_IS(Level, d, 48);
+OFFSET_IS(Level, inverse, 56); OFFSET_IS(Level, row_first, 64); OFFSET_IS(Level, column, 72);
+OFFSET_IS(Level, value, 80); OFFSET_IS(Level, ninth, 88); OFFSET_IS(Level, nodes, 96);
+OFFSET_IS(Level, owner, 104); OFFSET_IS(Level, gather_first, 112); OFFSET_IS(Level, gather, 120);
+OFFSET_IS(Level, n, 128); OFFSET_IS(Level, n_finer, 132); OFFSET_IS(Level, steps, 136);
+OFFSET_IS(Level, step, 140); OFFSET_IS(Level, unit, 144); OFFSET_IS(Level, reserved, 148);
+OFFSET_IS(Level, cost, 152);
 
 // What a correction needs.
 struct Tables {
@@ -340,26 +278,11 @@ struct Tables {
     u32 colour_first[9];
 };
 static_assert(sizeof(Tables) == 4024, "Tables");
-LIES_AT(Tables, levels, 0);
-LIES_AT(Tables, bottom, 3840);
-LIES_AT(Tables, fine_residual, 3848);
-LIES_AT(Tables, fine_z, 3856);
-LIES_AT(Tables, fixed, 3864);
-LIES_AT(Tables, child, 3872);
-LIES_AT(Tables, cells, 3880);
-LIES_AT(Tables, own, 3888);
-LIES_AT(Tables, tiles, 3896);
-LIES_AT(Tables, planes, 3904);
-LIES_AT(Tables, material, 3912);
-LIES_AT(Tables, young, 3920);
-LIES_AT(Tables, modulus, 3928);
-LIES_AT(Tables, partial, 3936);
-LIES_AT(Tables, arrived, 3944);
-LIES_AT(Tables, work, 3952);
-LIES_AT(Tables, tolerance, 3960);
-LIES_AT(Tables, modulus_unit, 3968);
-LIES_AT(Tables, n_levels, 3972);
-LIES_AT(Tables, degree, 3976);
-LIES_AT(Tables, n_fixed, 3980);
-LIES_AT(Tables, n_tiles, 3984);
-LIES_AT(Tables, colour_first, 3988);
+OFFSET_IS(Tables, levels, 0); OFFSET_IS(Tables, bottom, 3840); OFFSET_IS(Tables, fine_residual, 3848);
+OFFSET_IS(Tables, fine_z, 3856); OFFSET_IS(Tables, fixed, 3864); OFFSET_IS(Tables, child, 3872);
+OFFSET_IS(Tables, cells, 3880); OFFSET_IS(Tables, own, 3888); OFFSET_IS(Tables, tiles, 3896);
+OFFSET_IS(Tables, planes, 3904); OFFSET_IS(Tables, material, 3912); OFFSET_IS(Tables, young, 3920);
+OFFSET_IS(Tables, modulus, 3928); OFFSET_IS(Tables, partial, 3936); OFFSET_IS(Tables, arrived, 3944);
+OFFSET_IS(Tables, work, 3952); OFFSET_IS(Tables, tolerance, 3960); OFFSET_IS(Tables, modulus_unit, 3968);
+OFFSET_IS(Tables, n_levels, 3972); OFFSET_IS(Tables, degree, 3976); OFFSET_IS(Tables, n_fixed, 3980);
+OFFSET_IS(Tables, n_tiles, 3984); OFFSET_IS(Tables, colour_first, 3988);
