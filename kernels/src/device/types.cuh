@@ -1,4 +1,4 @@
-// Names of numbers, and a check of where a field lies, for the headers that device/layout.rs writes.
+// Integer types, and a check of field offsets, for the headers that device/layout.rs generates.
 
 #pragma once
 
@@ -7,7 +7,7 @@ typedef unsigned short u16;
 typedef unsigned int u32;
 typedef unsigned long long u64;
 
-// The compiler of the kernels (NVRTC) has no offsetof.
+// NVRTC, the compiler of the kernels, has no offsetof.
 #ifdef __CUDACC_RTC__
 #define OFFSET_OF(TYPE, FIELD) ((unsigned long)__INTADDR__(&((TYPE *)0)->FIELD))
 #else
@@ -16,7 +16,7 @@ typedef unsigned long long u64;
 #define OFFSET_IS(TYPE, FIELD, OFFSET) static_assert(OFFSET_OF(TYPE, FIELD) == OFFSET, #TYPE "::" #FIELD)
 
 #ifndef __CUDACC__
-// For compilers without CUDA's vectors, which structures only point to.
+// Declarations for compilers without the CUDA vector types. The structures contain only pointers to them.
 struct uint2;
 struct uint4;
 struct double2;

@@ -1,8 +1,8 @@
-// The kernels of colours.cuh, one a precision and kind of element; `plane` is for blocks of several kinds
-// and, coupled, for materials in which shear and normal components meet. The last number is how many thread blocks a
-// multiprocessor should hold: it sets how many registers there are.
+// Instances of the kernels in colours.cuh, one for each precision and element type. `plane` handles blocks with several
+// element types. `coupled` handles materials that couple shear and normal components. The last argument is the intended
+// number of thread blocks per multiprocessor, which limits the registers of a thread.
 //
-// Arithmetic instructions (additions, products, fused) an element, in single precision:
+// Arithmetic instructions (additions, products, fused) per element, in single precision:
 //
 //   triangle 41   quadrilateral 200   reduced 82
 

@@ -1,9 +1,9 @@
-// Elements of any kind: a thread an element, a colour at a time. No two elements of a colour share a node of the block's
-// own, so forces are added in shared memory without atomics, always in the same order.
+// Step of elements of any type: one thread per element, one colour at a time. No two elements of a colour share an own
+// node of the block. So forces are added in shared memory without atomics, in a fixed order.
 //
-// Dynamic shared memory: (2 (n_own + n_halo) + n_own) × D × sizeof(T) bytes, the most over the blocks of the launch: u
-// and x of own and halo nodes, f_int of own nodes. Threads a block: COLOUR_THREADS, which the host reads as the largest
-// block that the kernel can be launched with.
+// Dynamic shared memory holds u and x of own and halo nodes and f_int of own nodes. It has
+// (2 (n_own + n_halo) + n_own) × D × sizeof(T) bytes, the maximum over the blocks of the launch. A thread block has
+// COLOUR_THREADS threads. The host reads this number as the largest thread block that the kernel can be launched with.
 
 #pragma once
 #include "rows.cuh"
@@ -12,14 +12,14 @@
 #define COLOUR_THREADS_ 128
 #endif
 constexpr u32 COLOUR_THREADS = COLOUR_THREADS_;
-// Copies `count` numbers of T that lie in a row; in the plane two at a time.
+// Copies `count` consecutive numbers asynchronously. In two dimensions each copy takes two numbers.
 template <typename T, int D> __device__ __forceinline__ void copy_all_later(T *to, const T *from, u32 count) {
     constexpr int STEP = D == 2 ? 2 : 1;
 #pragma unroll 4
     for (u32 i = STEP * threadIdx.x; i < count; i += STEP * COLOUR_THREADS) copy_later<STEP * sizeof(T)>(to + i, from + i);
 }
 
-// f_int of the elements of one colour, from `first` on by one thread, added to `forces`. `row` is that of the first.
+// Adds f_int of the elements of one colour to `forces`. `row` is the connectivity row of the thread's first element.
 template <typename T, u32 LAW, bool ALIGNED>
 __device__ __forceinline__ void add_forces(const Params<T> &p, const Colour &colour, u32 n_own, const T *u_local,
                                            const T *x_local, T *forces, Row row) {
@@ -52,7 +52,7 @@ __device__ __forceinline__ void add_forces(const Params<T> &p, const Colour &col
                 for (int c = 0; c < D; c++) forces[D * node + c] = fma(factor, f[i][c], forces[D * node + c]);
             }
         } else {
-            // All reads before all writes, so that none waits for another.
+            // All reads come before all writes, so that no read waits for a write.
 #pragma unroll
             for (int i = 0; i < NODES; i++) {
                 const u32 at = row.node(i) < n_own ? D * row.node(i) : 0;
@@ -72,8 +72,8 @@ __device__ __forceinline__ void add_forces(const Params<T> &p, const Colour &col
     }
 }
 
-// Own nodes from their forces. u_next and Δu_next take the place of u and f in shared memory: in space neighbouring
-// threads would write every third word of the arrays.
+// Updates the own nodes from their forces. u_next and Δu_next replace u and f in shared memory and are stored from
+// there. With direct stores in three dimensions, neighbouring threads would write every third word of the arrays.
 template <typename T, int D, bool PLAIN>
 __device__ __forceinline__ void update_block(const Params<T> &p, const Block &block, u32 k, T *u_local,
                                              T *forces) {
@@ -113,7 +113,7 @@ __device__ __forceinline__ void update_block(const Params<T> &p, const Block &bl
     if (block.energy_row != NONE) add_energies<COLOUR_THREADS>(p.energies, block.energy_row, energies);
 }
 
-// Out of line, so that what special nodes need costs the others no registers.
+// Not inlined, so that special nodes do not cost registers in the other blocks.
 template <typename T, int D>
 __device__ __noinline__ void update_special_block(const Params<T> &p, const Block &block, u32 k, T *u_local,
                                                   T *forces) {
@@ -153,7 +153,7 @@ __device__ __forceinline__ void step_colours(const Params<T> &p, u32 k) {
     wait_for_copies();
     __syncthreads();
     if (n_colours > 0) {
-        // The colours of a block follow each other in the tables.
+        // The colours of a block are consecutive in the tables.
         const Colour &low = colours[0], &high = colours[n_colours - 1];
         u64 entries = high.connectivity_first - low.connectivity_first;
         with_law<SET>(high.law, [&](auto law) {

@@ -1,4 +1,5 @@
-// The kernels of fans.cuh, one a number of steps. Compiled once for each precision and law.
+// Instances of the kernels in fans.cuh, one for each number of steps. The file is compiled once for each precision and
+// `Law`.
 
 #include "fans.cuh"
 

@@ -1,14 +1,15 @@
-// Triangles: a thread a node. The force on a node needs the nodes around it alone, in turn (its fan): nothing is shared
-// but positions and displacements, and nothing is added but in one thread's registers.
+// Step of triangles, with one thread per node. The force on a node depends only on the nodes around it, taken in order
+// (its fan). Threads share only positions and displacements. Each thread sums the force on its node in registers.
 
 #pragma once
 #include "rows.cuh"
 
-// Threads of a block, and thread blocks on a multiprocessor at a time, which bounds their registers. As measured on an
-// H200; in double precision shared memory has room for no more.
+// Threads of a thread block, and thread blocks per multiprocessor, which limits the registers. Both were tuned on an
+// H200. In double precision shared memory has no room for more thread blocks.
 template <typename T> struct Fans {
     static constexpr u32 THREADS = sizeof(T) == 4 ? 128 : 160, RESIDENT = sizeof(T) == 4 ? 8 : 4;
-    // Whose data each thread block asks for, that many thread blocks before they are its turn; nobody's, where it costs more.
+    // Each thread block prefetches data for the thread block that is this many numbers ahead. 0 means no prefetch:
+    // there it costs more than it saves.
     static constexpr u32 AHEAD = sizeof(T) == 4 ? 0 : 200;
 };
 constexpr u32 ALL_LANES = 0xffffffffu;
@@ -17,13 +18,13 @@ template <typename T> struct __align__(4 * sizeof(T)) Record {
     T ux, uy, xx, xy;
 };
 
-// Records in shared memory, 16 bytes of one apart: a quarter of a warp reads all banks at once. In double precision u and x
-// lie apart, x always as far behind as there can be nodes.
+// Records of nodes in shared memory, at a distance of 16 bytes: a quarter of a warp reads all banks at once. In double
+// precision u and x are in separate arrays at a fixed distance, large enough for the maximum number of nodes.
 template <typename T> struct Records {
     unsigned char *base;
     static constexpr u32 X = sizeof(T) == 4 ? 8 : 16 * MOST_LOCAL;
 
-    // `offset` is 16 times the node.
+    // `offset` is 16 times the local node number.
     __device__ __forceinline__ Record<T> at(u32 offset) const {
         if constexpr (sizeof(T) == 4) {
             return *reinterpret_cast<const Record<T> *>(base + offset);
@@ -41,13 +42,14 @@ template <typename T> struct Records {
     }
 };
 
-// ½ D in the plane.
+// ½ D in two dimensions.
 template <typename T> struct Plane {
     T d11, d12, d22, d66, d16, d26;
 };
 
-// Behind the records of a block where something acts or materials meet: rows of `recording`, a bit for each own and halo node
-// where something acts; if materials meet, ½ D of all; what acts on the first degrees of freedom in this launch.
+// Additional data after the records, for blocks with specials or several materials. It holds the rows of `recording`
+// and one bit for each own and halo node that has specials. If the block has several materials, ½ D of all materials
+// follows. The actions on the first specials of the block in this launch come last.
 template <typename T> struct __align__(16) Extra {
     int recorded[2];
     u32 reserved[2], marked[MOST_LOCAL / 32];
@@ -70,18 +72,19 @@ template <typename T> __device__ __forceinline__ Plane<T> plane(const Params<T> 
 
 static_assert(sizeof(Extra<float>) == EXTRA_BYTES && sizeof(Extra<double>) == EXTRA_BYTES, "the host counts with another size");
 
-// What of D is used of all triangles: λ + 2μ and μ, no coupling of shear with normal components, or all.
+// Which entries of D are used for all triangles: λ + 2μ and μ only, no coupling of shear and normal components, or all.
 enum class Law { isotropic, aligned, coupled };
 
-// Up to nine neighbours in turn, as fans.rs packs them: ten bits each; whether the last and the first make no triangle (open);
-// whether more follow. Slots beyond the last neighbour repeat it. The others are of all fans of a warp: whether any is open
-// or has more to follow (unusual), and how many neighbours the one has that has most, from four on.
+// Up to nine neighbours of a node in order, with ten bits each, as fans.rs packs them. Unused slots repeat the last
+// neighbour. `open`: the last and the first neighbour do not form a triangle. `further`: more neighbours follow. The
+// other bits describe all fans of a warp. `unusual`: any fan is open or has further neighbours. `with_most`: the
+// maximum number of neighbours, at least four.
 struct Fan {
     u32 w0, w1, w2;
     __device__ __forceinline__ bool further() const { return w2 & 4; }
     __device__ __forceinline__ bool open() const { return w2 & 8; }
     __device__ __forceinline__ bool unusual() const { return w1 & 8; }
-    // Calls `act` with it, as a type.
+    // Calls `act` with the maximum number of neighbours as a compile-time constant.
     template <typename Act> __device__ __forceinline__ auto with_most(Act &&act) const {
         if (w0 & 4) {
             if (!(w0 & 8)) return act(Number<7>{});
@@ -90,22 +93,22 @@ struct Fan {
         if (!(w0 & 8)) return act(Number<4>{});
         return w1 & 4 ? act(Number<6>{}) : act(Number<5>{});
     }
-    // Neighbour k, times 16: the offset of its record.
+    // Neighbour k times 16, which is the offset of its record.
     __device__ __forceinline__ u32 offset(int k) const {
         const u32 word = k < 3 ? w0 : k < 6 ? w1 : w2;
         return (k % 3 == 0 ? word : k % 3 == 1 ? word >> 10 : __funnelshift_l(word, word, 12)) & 1023u << 4;
     }
 };
 
-// 1 / (p × q), of which c = q − p is known. Where p = q, c is exactly zero, and so is what it is a factor of: p × c is kept
-// from zero by a number too small to count elsewhere.
+// 1 / (p × q) from c = q − p. If p = q, c is exactly zero, and so is every product with c. A tiny summand then keeps
+// p × c from being zero. It does not change any other result.
 template <typename T> __device__ __forceinline__ T inverse_area(Record<T> p, T cx, T cy) {
     constexpr T TINY = sizeof(T) == 4 ? T(1e-30) : T(1e-200);
     return reciprocal(fma(p.xx, cy, fma(-p.xy, cx, TINY)));
 }
 
-// f_int of node 0 from its triangles (0, p, q), A = p × q: −½ σ (c_p + c_q) with c_p = (q_y, −q_x), c_q = (−p_y, p_x); the ½
-// is in d.
+// f_int of node 0 from its triangles (0, p, q) with A = p × q: −½ σ (c_p + c_q) with c_p = (q_y, −q_x),
+// c_q = (−p_y, p_x). The factor ½ is in d.
 template <typename T, Law LAW> struct Forces {
     T x = 0, y = 0;
 
@@ -130,12 +133,13 @@ template <typename T, Law LAW> struct Forces {
     __device__ __forceinline__ typename Pair<T>::type of(Plane<T>) const { return {x, y}; }
 };
 
-// The same of one isotropic material. With θ = ∂u_x/∂x + ∂u_y/∂y, ω = ∂u_y/∂x − ∂u_x/∂y and c = q − p, a triangle gives
+// The same for a single isotropic material. With θ = ∂u_x/∂x + ∂u_y/∂y, ω = ∂u_y/∂x − ∂u_x/∂y and c = q − p, a triangle
+// gives
 //
-//   ½ (λ+2μ) θ (−c_y, c_x) − ½ μ ω (c_x, c_y) + μ (q.u_y − p.u_y, p.u_x − q.u_x),
+//   ½ (λ+2μ) θ (−c_y, c_x) − ½ μ ω (c_x, c_y) + μ (q.u_y − p.u_y, p.u_x − q.u_x).
 //
-// of which the last term depends on the ends of the fan alone, and is nothing if it goes all round. θ A and ω A take the
-// eight products of a gradient, and σ is not needed.
+// The sum of the last term depends only on the two ends of the fan, and it is zero for a closed fan. θ A and ω A need
+// the eight products of a gradient. σ is not needed.
 template <typename T> struct Forces<T, Law::isotropic> {
     T tx = 0, ty = 0, wx = 0, wy = 0; // Σ θ c, Σ ω c
 
@@ -162,11 +166,12 @@ template <typename T> __device__ __forceinline__ Record<T> operator-(Record<T> a
     return {a.ux - b.ux, a.uy - b.uy, a.xx - b.xx, a.xy - b.xy};
 }
 
-// The triangle between the last neighbour and the first: which nibble of the materials is its.
+// Position of the bits for the material of the triangle between the last and the first neighbour.
 constexpr int CLOSING = 28;
 
-// f_int of nodes of which some fan is open or has more to follow, from all their records; the first four neighbours of the first
-// are in `forces` already. Out of line: few nodes are.
+// f_int of a node in a warp where some fan is open or has further neighbours, from all fan records of the node.
+// `forces` holds the triangles between the first four neighbours of its first fan already. Not inlined, because few
+// nodes need it.
 template <typename T, Law LAW>
 __device__ __noinline__ typename Pair<T>::type
 unusual_force(const Params<T> &p, Extra<T> *extra, Records<T> records, u32 local, Record<T> me, Fan fan, Record<T> first,
@@ -191,7 +196,7 @@ unusual_force(const Params<T> &p, Extra<T> *extra, Records<T> records, u32 local
     }
 }
 
-// f_int of one node. The threads of a warp go through as many neighbours as the node that has most.
+// f_int of one node. All threads of a warp loop over the maximum number of neighbours in the warp.
 template <typename T, Law LAW, bool PLAIN>
 __device__ __forceinline__ typename Pair<T>::type fan_force(const Params<T> &p, const Block &block, Extra<T> *extra,
                                                             Records<T> records, u32 local, Record<T> me, Fan fan,
@@ -221,24 +226,25 @@ __device__ __forceinline__ typename Pair<T>::type fan_force(const Params<T> &p, 
         forces.add(last, first, d);
         return forces.of(d);
     };
-    // Each number by itself: no test between neighbours, and no registers to bring in line.
+    // Plain blocks have separate code for each number of neighbours. It needs no test between neighbours.
     if constexpr (PLAIN) return fan.with_most([&](auto most) { return rest(most.value); });
     else return rest(fan.with_most([](auto most) { return (int)most.value; }));
 }
 
-// What the update of a node needs beside its records.
+// Data for the update of a node besides its record.
 template <typename T> struct Operands {
     typename Pair<T>::type du;
     T inertia;
     Fan fan;
 };
 
-// Those of a block's nodes, brought to shared memory with its records: fans of own and halo nodes, the rest of own ones.
+// The same data of all nodes of a block, staged in shared memory with the records: fans of own and halo nodes, Δu and
+// inertia of own nodes.
 template <typename T> struct Staged {
     typedef typename Pair<T>::type T2;
     uint4 *fan;
     T2 *du;
-    T *inertia; // in double precision; in single it comes with the fan
+    T *inertia; // double precision only; in single precision it is part of the fan record
     u32 n_own;
 
     __device__ __forceinline__ Operands<T> own(u32 local) const {
@@ -251,18 +257,18 @@ template <typename T> struct Staged {
         if constexpr (sizeof(T) == 4) return {du_in[node], __uint_as_float(row.w), {row.x, row.y, row.z}};
         else return {du_in[node], p.inertia[node], {row.x, row.y, row.z}};
     }
-    // Δu one step on; of a halo node where its fan was.
+    // Δu after the first step. For a halo node it replaces the fan.
     __device__ __forceinline__ T2 &made(u32 local) const {
         return local < n_own ? du[local] : reinterpret_cast<T2 &>(fan[local]);
     }
 };
 
-// What `Extra` says, for one launch.
+// Stores `Extra` for one launch.
 template <typename T, int STEPS>
 __device__ __forceinline__ void keep_extra(const Params<T> &p, const Block &block, u32 k, Extra<T> *extra) {
     constexpr u32 THREADS = Fans<T>::THREADS;
     const u32 n_near = block.n_own + block.n_halo, tid = threadIdx.x;
-    // Forces alone are asked of blocks that have no room for this, too, and nothing here is read for them.
+    // A launch that only computes forces may have no room for these data. It does not read them.
     if (p.force_out) {
     } else if (block.special_first == NONE) {
         if (tid < MOST_LOCAL / 32) extra->marked[tid] = 0;
@@ -285,8 +291,8 @@ __device__ __forceinline__ void keep_extra(const Params<T> &p, const Block &bloc
     }
 }
 
-// Brings `n` rows, which stand STRIDE bytes from each other in shared memory, a thread one in turn and AT_ONCE in a turn of the
-// loop; no thread waits for them.
+// Starts to copy `n` rows to shared memory, at a distance of STRIDE bytes there. Each thread copies AT_ONCE rows in an
+// iteration of the loop. No thread waits for the copies.
 template <u32 THREADS, u32 STRIDE, u32 AT_ONCE, typename Row>
 __device__ __forceinline__ void copy_rows(void *to, const Row *from, u32 n) {
     u32 at = (u32)__cvta_generic_to_shared(to) + STRIDE * threadIdx.x;
@@ -303,8 +309,9 @@ __device__ __forceinline__ void copy_rows(void *to, const Row *from, u32 n) {
     }
 }
 
-// STEPS = 1: own nodes from own and halo. STEPS = 2: first own and halo nodes, from what the halo reads too (outer
-// nodes), then own nodes again. The halo's first step is made by every block that reads it, with the same arithmetic.
+// Steps a block. STEPS = 1: the own nodes are updated from own and halo nodes. STEPS = 2: first the own and halo nodes
+// are updated, for which the outer nodes around the halo are read, then the own nodes again. Every block that reads a
+// halo node makes its first step itself, with the same arithmetic.
 template <typename T, int STEPS, Law LAW, bool PLAIN, typename Wait>
 __device__ __forceinline__ void step_block(const Params<T> &p, const Block &block, u32 k, u32 parity, Wait &&wait) {
     typedef typename Pair<T>::type T2;
@@ -312,7 +319,7 @@ __device__ __forceinline__ void step_block(const Params<T> &p, const Block &bloc
     constexpr u32 OWN_AT_ONCE = (512 + THREADS - 1) / THREADS, X_AT_ONCE = (768 + THREADS - 1) / THREADS;
     extern __shared__ __align__(32) unsigned char shared[];
     const u32 n_own = block.n_own, n_halo = block.n_halo, tid = threadIdx.x;
-    // Nodes that are read, and nodes that are moved, in the first step.
+    // Numbers of nodes that the first step reads and updates.
     const u32 n_local = n_own + n_halo + (STEPS == 2 ? block.n_outer : 0), n_near = n_own + (STEPS == 2 ? n_halo : 0);
     const Records<T> records = {shared};
     Staged<T> staged;
@@ -321,7 +328,7 @@ __device__ __forceinline__ void step_block(const Params<T> &p, const Block &bloc
     staged.inertia = reinterpret_cast<T *>(staged.du + n_own);
     staged.n_own = n_own;
     unsigned char *end = reinterpret_cast<unsigned char *>(staged.inertia + (sizeof(T) == 4 ? 0 : n_own));
-    // From a multiple of 16 on.
+    // `extra` is aligned to 16 bytes.
     Extra<T> *extra = PLAIN ? nullptr : reinterpret_cast<Extra<T> *>(shared + ((end - shared + 15) & ~15));
     const T2 *u_in = reinterpret_cast<const T2 *>(p.u[parity]), *du_in = reinterpret_cast<const T2 *>(p.du[parity]);
     T2 *u_out = reinterpret_cast<T2 *>(p.u[parity ^ 1]);
@@ -332,7 +339,7 @@ __device__ __forceinline__ void step_block(const Params<T> &p, const Block &bloc
     auto ring_node = [&](u32 h) {
         return h < n_halo ? p.halo_nodes[block.halo_first + h] : p.outer_nodes[block.outer_first + h - n_halo];
     };
-    // What never changes is asked for before waiting for what others make.
+    // Constant data is fetched before the block waits for results of other blocks.
     u32 ring[RING_AT_ONCE];
 #pragma unroll
     for (u32 s = 0; s < RING_AT_ONCE; s++) {
@@ -373,10 +380,11 @@ __device__ __forceinline__ void step_block(const Params<T> &p, const Block &bloc
         }
     }
 
-    // One step of the local node `i` of `n`; the whole warp comes along.
+    // One step of local node `i` of `n`. All threads of the warp take part.
     auto step = [&](u32 i, u32 n, auto &&store) {
-        // Threads beyond the last node make its step again and keep nothing, so that a warp stays together. They have read its fan
-        // when the paths through fans meet again, and only then Δu may come where it was.
+        // Threads beyond the last node repeat the step of that node and store nothing, so that the warp stays together.
+        // All paths through the fans meet again before `store` overwrites a fan with Δu. By then all threads have read
+        // the fan.
         const u32 local = min(i, n - 1), entry = block.halo_first + local - n_own;
         const bool there = i < n, own = local < n_own;
         const u32 node = own ? block.node_first + local : p.halo_nodes[entry];
@@ -411,8 +419,8 @@ __device__ __forceinline__ void step_block(const Params<T> &p, const Block &bloc
         }
         store(moved);
     };
-    // The first `n` local nodes where something acts, a thread a node, once their forces are known: those stand where Δu
-    // will be.
+    // Updates those of the first `n` local nodes that have specials, one thread per node. It runs when all forces are
+    // known. The forces of these nodes are in their Δu slots.
     auto act = [&](u32 n, bool later) {
         if (PLAIN || block.special_first == NONE || p.force_out) return;
         __syncthreads();
@@ -468,9 +476,10 @@ __device__ __forceinline__ void step_block(const Params<T> &p, const Block &bloc
         add_energies<THREADS>(p.energies, block.energy_row, energies);
 }
 
-// A launch may have several passes of STEPS steps, one after the other: pass j of a block begins when pass j − 1 of all those
-// around it has ended, what they read of it included. Thread blocks begin in the order of their numbers, passes last, so that
-// whoever waits does so for some that run already.
+// A launch may have several passes of STEPS steps each. Pass j of a block starts when pass j − 1 of all neighbouring
+// blocks is complete: both the blocks that it reads and the blocks that read it. Thread blocks start in the order of
+// their numbers, and all thread blocks of a pass come before those of the next pass. So a thread block waits only for
+// thread blocks that are already running.
 template <typename T, int STEPS, Law LAW> __device__ __forceinline__ void step_fans(const Params<T> &p, u32 k) {
     const u32 pass = blockIdx.y, number = p.list ? p.list[blockIdx.x] : blockIdx.x;
     const u32 *sources = p.sources + (u64)number * p.n_neighbours;

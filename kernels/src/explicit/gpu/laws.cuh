@@ -1,13 +1,13 @@
-// f_int of one element, recomputed from positions.
+// f_int of one element, computed from its positions in every step.
 //
-// With g_a = ∂x/∂ξ_a, the cofactor rows c_a (c_ξ = g_η × g_ζ and so on, det J = g_ξ · c_ξ), the gradient is
-// ∂u/∂x = Σ_a ∂u/∂ξ_a ⊗ c_a / det J and the force on node I is f_I = Σ_q w_q Σ_a ∂N_I/∂ξ_a (σ c_a): the weight det J
+// With g_a = ∂x/∂ξ_a and the cofactor rows c_a (c_ξ = g_η × g_ζ and so on, det J = g_ξ · c_ξ), the gradient is
+// ∂u/∂x = Σ_a ∂u/∂ξ_a ⊗ c_a / det J. The force on node I is f_I = Σ_q w_q Σ_a ∂N_I/∂ξ_a (σ c_a): the weight det J
 // cancels against the inverse Jacobian.
 //
-// Quadrilaterals, wedges and hexahedra are taken apart into the polynomials of their reference element,
-// v = v_ξ ξ + v_η η + … + v_ξηζ ξηζ, the mean left out: a basis that is orthogonal over the corners as over the Gauss
-// points, where it takes nothing but additions to go from the one to the other. Coefficients stay multiplied by the
-// number of nodes; the constants make up for it.
+// Fields on quadrilaterals, wedges and hexahedra are expanded in polynomials of the reference element,
+// v = v_ξ ξ + v_η η + … + v_ξηζ ξηζ, without the mean. The polynomials are orthogonal over the corners and over the
+// Gauss points, and both transforms need only additions. Coefficients are multiplied by the number of nodes. The
+// constants compensate for that factor.
 
 #pragma once
 #include "step.cuh"
@@ -55,12 +55,12 @@ template <typename T, int D> BOTH_ Vector<T, D> axpy(T s, Vector<T, D> a, Vector
     return b;
 }
 
-// a + b or a − b by a sign known to the compiler.
+// a + b or a − b. The sign is a compile-time constant after unrolling.
 template <typename T, int D> BOTH_ Vector<T, D> plus(Vector<T, D> a, bool positive, Vector<T, D> b) {
     return positive ? a + b : a - b;
 }
 
-// Where sums start: −0 + x is x whatever x is, so that the compiler leaves the first addition out.
+// Start value of a sum. −0 + x is x for every x, so the compiler removes the first addition.
 template <typename T, int D> BOTH_ Vector<T, D> nothing() {
     Vector<T, D> a;
 #pragma unroll
@@ -80,7 +80,7 @@ template <typename T> BOTH_ Vector<T, 3> cross(Vector<T, 3> a, Vector<T, 3> b, V
             fma(a[0], b[1], fma(-a[1], b[0], c[2]))};
 }
 
-// σ in the plane; thickness and quadrature weight are in the constants.
+// σ in two dimensions. The constants contain the thickness and the quadrature weight.
 template <typename T, bool ALIGNED> struct PlaneLaw {
     T d11, d12, d22, d66, d16, d26;
 
@@ -88,7 +88,7 @@ template <typename T, bool ALIGNED> struct PlaneLaw {
         : d11(m.d[0] * weight), d12(m.d[1] * weight), d22(m.d[7] * weight), d66(m.d[14] * weight), d16(m.d[2] * weight),
           d26(m.d[8] * weight) {}
 
-    // σ c_ξ and σ c_η from g and h_a = ∂u/∂ξ_a: c_ξ = (g_ηy, −g_ηx), c_η = (−g_ξy, g_ξx).
+    // Computes σ c_ξ and σ c_η from g and h_a = ∂u/∂ξ_a: c_ξ = (g_ηy, −g_ηx), c_η = (−g_ξy, g_ξx).
     BOTH_ void fluxes(Vector<T, 2> gr, Vector<T, 2> gs, Vector<T, 2> hr, Vector<T, 2> hs, Vector<T, 2> &fr,
                       Vector<T, 2> &fs) const {
         const T inverse = inverse_of(fma(gr[0], gs[1], -(gr[1] * gs[0])));
@@ -108,7 +108,7 @@ template <typename T, bool ALIGNED> struct PlaneLaw {
     }
 };
 
-// σ in space; quadrature weight in the constants.
+// σ in three dimensions. The constants contain the quadrature weight.
 template <typename T, bool ALIGNED> struct SolidLaw {
     T d[ALIGNED ? 9 : 21];
 
@@ -126,7 +126,7 @@ template <typename T, bool ALIGNED> struct SolidLaw {
         }
     }
 
-    // σ from ε, Voigt order 11, 22, 33, 12, 13, 23.
+    // Computes σ from ε in Voigt order 11, 22, 33, 12, 13, 23.
     BOTH_ void stress(const T *e, T *s) const {
         if (ALIGNED) {
             s[0] = fma(d[0], e[0], fma(d[1], e[1], d[2] * e[2]));
@@ -144,10 +144,10 @@ template <typename T, bool ALIGNED> struct SolidLaw {
         }
     }
 
-    // Where D_ij stands in the rows of the upper triangle.
+    // Position of D_ij in the upper triangle, which is stored by rows.
     BOTH_ static constexpr int entry(int i, int j) { return i <= j ? i * (11 - i) / 2 + j : j * (11 - j) / 2 + i; }
 
-    // σ c_a from g_a and h_a = ∂u/∂ξ_a.
+    // Computes σ c_a from g_a and h_a = ∂u/∂ξ_a.
     BOTH_ void fluxes(const Vector<T, 3> *g, const Vector<T, 3> *h, Vector<T, 3> *f) const {
         const Vector<T, 3> c[3] = {cross(g[1], g[2]), cross(g[2], g[0]), cross(g[0], g[1])};
         const T inverse = inverse_of(dot(g[0], c[0]));
@@ -180,7 +180,8 @@ template <typename T, bool ALIGNED> struct SolidLaw {
     }
 };
 
-// ε, with doubled shear, of a tetrahedron by what those round an edge share: ∂u/∂x det J = h ⊗ cb − hr ⊗ m + hs ⊗ n.
+// ε, with doubled shear, of a tetrahedron in a ring: ∂u/∂x det J = h ⊗ cb − hr ⊗ m + hs ⊗ n. All vectors but cb are
+// shared with neighbouring tetrahedra of the ring.
 template <typename T>
 BOTH_ void strain_of(Vector<T, 3> h, Vector<T, 3> hr, Vector<T, 3> hs, Vector<T, 3> cb, Vector<T, 3> m, Vector<T, 3> n, T inverse, T *e) {
     constexpr int I[6] = {0, 1, 2, 0, 0, 1}, J[6] = {0, 1, 2, 1, 2, 2};
@@ -194,8 +195,8 @@ BOTH_ void strain_of(Vector<T, 3> h, Vector<T, 3> hr, Vector<T, 3> hs, Vector<T,
     for (int v = 0; v < 6; v++) e[v] *= inverse;
 }
 
-// The force law of one element kind: f_int of all nodes, N NODES × D, from their positions and displacements. Forces
-// depend on differences alone, and balance.
+// Force computation of one element type: f_int of all nodes, NODES × D, from their positions and displacements. Forces
+// depend only on differences, and their sum is zero.
 template <typename T, u32 LAW, bool ALIGNED> struct Element;
 
 // CPE3, CPS3.
@@ -219,7 +220,7 @@ template <typename T, bool ALIGNED> struct Element<T, QUADRILATERAL, ALIGNED> {
 
     BOTH_ Element(const Material<T> &material) : plane(material, T(1.0 / 16.0)) {}
 
-    // ξ, η and 1/√3 ξη.
+    // Coefficients of ξ and η, and that of ξη times 1/√3.
     BOTH_ static void modes(const V *v, V *m) {
         const V a = v[1] - v[0], b = v[2] - v[3];
         m[0] = a + b;
@@ -252,7 +253,7 @@ template <typename T, bool ALIGNED> struct Element<T, QUADRILATERAL, ALIGNED> {
     }
 };
 
-// CPE4R, CPS4R: mean gradient and hourglass stiffness.
+// CPE4R, CPS4R: mean gradient with hourglass stiffness.
 template <typename T, bool ALIGNED> struct Element<T, REDUCED_QUADRILATERAL, ALIGNED> {
     static constexpr int D = 2, NODES = 4;
     typedef Vector<T, 2> V;
@@ -262,16 +263,16 @@ template <typename T, bool ALIGNED> struct Element<T, REDUCED_QUADRILATERAL, ALI
     BOTH_ Element(const Material<T> &material) : plane(material, T(0.5)), hourglass(material.hourglass) {}
 
     BOTH_ void force(const V *x, const V *u, V *f) const {
-        // The mean gradient of a quadrilateral is that of its diagonals p = x₂ − x₀, q = x₃ − x₁: 2A = p × q.
+        // The mean gradient of a quadrilateral follows from its diagonals p = x₂ − x₀, q = x₃ − x₁: 2A = p × q.
         const V p = x[2] - x[0], q = x[3] - x[1], up = u[2] - u[0], uq = u[3] - u[1];
         const T inverse = inverse_of(fma(p[0], q[1], -(p[1] * q[0])));
         V fp, fq;
         plane.fluxes(p, q, up, uq, fp, fq);
-        // q = h·u − (∂u/∂x) h·x, force κ q (h_I − B_I·(h·x)); κ = κ' Σ B² / A, Σ B² = (p² + q²) / 2.
+        // q = h·u − (∂u/∂x) h·x. The force is κ q (h_I − B_I·(h·x)) with κ = κ' Σ B² / A and Σ B² = (p² + q²) / 2.
         const V hx = (x[0] - x[1]) + (x[2] - x[3]), hu = (u[0] - u[1]) + (u[2] - u[3]);
         const T squares = fma(p[0], p[0], fma(p[1], p[1], fma(q[0], q[0], q[1] * q[1])));
         const T kappa = hourglass * squares * inverse;
-        // h·x in the diagonals' frame: h·x = m_p p + m_q q.
+        // h·x in terms of the diagonals: h·x = m_p p + m_q q.
         const T mp = -fma(hx[0], q[1], -(hx[1] * q[0])) * inverse;
         const T mq = -fma(p[0], hx[1], -(p[1] * hx[0])) * inverse;
         const V amount = kappa * axpy(mp, up, axpy(mq, uq, hu));
@@ -312,7 +313,7 @@ template <typename T, bool ALIGNED> struct Element<T, WEDGE, ALIGNED> {
 
     BOTH_ Element(const Material<T> &material) : solid(material, T(0.125)) {}
 
-    // ∂/∂r and ∂/∂s halfway up, their change by 1/√3, and ∂/∂ζ at the three points.
+    // ∂/∂r and ∂/∂s at mid-height, their variation times 1/√3, and ∂/∂ζ at the three points.
     BOTH_ static void modes(const V *v, V *m) {
         const V r = v[1] - v[0], s = v[2] - v[0], r_top = v[4] - v[3], s_top = v[5] - v[3];
         const V dr = r_top - r, ds = s_top - s;
@@ -363,8 +364,8 @@ template <typename T, bool ALIGNED> struct Element<T, WEDGE, ALIGNED> {
     }
 };
 
-// Coefficients of a field over a hexahedron, times 8: ξ, η, ζ, ηζ, ζξ, ξη, ξηζ. Differences come first, so that what the
-// nodes have in common costs no digits.
+// Coefficients of a field over a hexahedron, times 8: ξ, η, ζ, ηζ, ζξ, ξη, ξηζ. Differences are formed first, so that a
+// common part of the nodal values costs no accuracy.
 template <typename T> BOTH_ void hexahedron_modes(const Vector<T, 3> *v, Vector<T, 3> *m) {
     typedef Vector<T, 3> V;
     const V a = v[1] - v[0], b = v[2] - v[3], c = v[5] - v[4], d = v[6] - v[7];
@@ -373,14 +374,14 @@ template <typename T> BOTH_ void hexahedron_modes(const Vector<T, 3> *v, Vector<
     m[4] = cd - ab;
     m[5] = ba + dc;
     m[6] = dc - ba;
-    // The other edges along η and ζ are these and what the edges along ξ differ by.
+    // The other edges along η and ζ are these edges plus differences between edges along ξ.
     const V low = v[3] - v[0], high = v[7] - v[4], rise = high - low;
     m[1] = axpy(T(2), low + high, m[5]);
     m[3] = axpy(T(2), rise, m[6]);
     m[2] = axpy(T(4), v[4] - v[0], axpy(T(2), rise, m[4]));
 }
 
-// The transpose: forces on the corners from those on the coefficients.
+// The transpose: forces on the corners from forces on the coefficients.
 template <typename T> BOTH_ void hexahedron_corners(const Vector<T, 3> *q, Vector<T, 3> *f) {
     typedef Vector<T, 3> V;
     constexpr int NODE[2][2][2] = {{{0, 1}, {3, 2}}, {{4, 5}, {7, 6}}}; // [ζ][η][ξ]
@@ -413,7 +414,7 @@ template <typename T, bool ALIGNED> struct Element<T, HEXAHEDRON, ALIGNED> {
         hexahedron_corners(q, f);
     }
 
-    // Forces on the coefficients; at the Gauss points those of products are smaller.
+    // Forces on the coefficients. At the Gauss points the product terms are scaled by 1/√3 or 1/3.
     BOTH_ void force_of_modes(V *mx, V *mu, V *q) const {
 #pragma unroll
         for (int i = 3; i < 7; i++) {
@@ -463,9 +464,9 @@ template <typename T, bool ALIGNED> struct Element<T, HEXAHEDRON, ALIGNED> {
     }
 };
 
-// C3D8 whose opposite edges are equal: the Jacobian is the same everywhere, ∂u/∂x is linear in the coefficients of u, and
-// what is not the same polynomial does not meet in the quadrature. A third of the arithmetic of the general element, and
-// the same sum. Reads the positions of four corners alone.
+// C3D8 whose opposite edges are equal. Its Jacobian is constant, and ∂u/∂x is linear in the coefficients of u.
+// Quadrature couples no two different polynomials. The result is that of the general element with a third of its
+// arithmetic. Only the positions of four corners are read.
 template <typename T, bool ALIGNED> struct Element<T, PARALLELEPIPED, ALIGNED> {
     static constexpr int D = 3, NODES = 8;
     typedef Vector<T, 3> V;
@@ -473,7 +474,7 @@ template <typename T, bool ALIGNED> struct Element<T, PARALLELEPIPED, ALIGNED> {
 
     BOTH_ Element(const Material<T> &material) : solid(material, T(1.0 / 8.0)) {}
 
-    // σ of Σ h_i ⊗ c_i, i < N; c divided by det J.
+    // σ of Σ h_i ⊗ c_i, i < N. c is divided by det J.
     template <int N> BOTH_ void stress(const V *h, const V *c, T *s) const {
         constexpr int I[6] = {0, 1, 2, 0, 0, 1}, J[6] = {0, 1, 2, 1, 2, 2};
         T e[6];
@@ -505,7 +506,8 @@ template <typename T, bool ALIGNED> struct Element<T, PARALLELEPIPED, ALIGNED> {
     }
 
     BOTH_ void force_of_edges(const V *g, const V *m, V *q) const {
-        // With the edges g = 2 ∂x/∂ξ and h = 8 ∂u/∂ξ: forces come out 8 times too large.
+        // With the edges g = 2 ∂x/∂ξ and the coefficients h = 8 ∂u/∂ξ, forces would be 8 times too large. The constants
+        // contain 1/8.
         const V c[3] = {cross(g[1], g[2]), cross(g[2], g[0]), cross(g[0], g[1])};
         const T inverse = T(1.0 / 2.0) * inverse_of(dot(g[0], c[0]));
         const V w[3] = {inverse * c[0], inverse * c[1], inverse * c[2]};
@@ -513,7 +515,7 @@ template <typename T, bool ALIGNED> struct Element<T, PARALLELEPIPED, ALIGNED> {
         stress<3>(m, w, s);
 #pragma unroll
         for (int a = 0; a < 3; a++) q[a] = SolidLaw<T, ALIGNED>::times(s, c[a]);
-        // The part of ∂u/∂x that goes with ξ_a comes from the products of ξ_a with the two others.
+        // The part of ∂u/∂x that is proportional to ξ_a comes from the products of ξ_a with the other two coordinates.
         T sx[6], sy[6], sz[6];
         {
             const V h[2] = {m[5], m[4]}, v[2] = {w[1], w[2]};
@@ -558,7 +560,7 @@ template <typename T, bool ALIGNED> struct Element<T, PARALLELEPIPED, ALIGNED> {
     }
 };
 
-// C3D8R: exact mean gradient B̄ = ∫ ∂N/∂x dV and hourglass stiffness.
+// C3D8R: exact mean gradient B̄ = ∫ ∂N/∂x dV with hourglass stiffness.
 template <typename T, bool ALIGNED> struct Element<T, REDUCED_HEXAHEDRON, ALIGNED> {
     static constexpr int D = 3, NODES = 8;
     typedef Vector<T, 3> V;
@@ -578,8 +580,8 @@ template <typename T, bool ALIGNED> struct Element<T, REDUCED_HEXAHEDRON, ALIGNE
 
     // Forces on the coefficients.
     BOTH_ void force_of_modes(const V *mx, const V *mu, V *q) const {
-        // 64 B̄ by coefficients: the mean over the element of c_ξ for ξ, of η c_ξ + ξ c_η for ξη, and nothing for ξηζ, where
-        // every vector meets itself.
+        // 64 B̄ by coefficients: the mean over the element of c_ξ for ξ, and of η c_ξ + ξ c_η for ξη. It is zero for
+        // ξηζ, where each cross product has two equal factors.
         V b[6];
         {
             const V yz = T(1.0 / 3.0) * mx[3], zx = T(1.0 / 3.0) * mx[4], xy = T(1.0 / 3.0) * mx[5];
@@ -609,7 +611,7 @@ template <typename T, bool ALIGNED> struct Element<T, REDUCED_HEXAHEDRON, ALIGNE
                         gradient[0][2] + gradient[2][0], gradient[1][2] + gradient[2][1]};
         T s[6];
         solid.stress(e, s);
-        // q_α = h_α·u − (∂u/∂x)(h_α·x); its force κ q_α (h_αI − B̄_I·(h_α·x)/V) lowers σ by κ q_α ⊗ (h_α·x)/V.
+        // q_α = h_α·u − (∂u/∂x)(h_α·x). Its force κ q_α (h_αI − B̄_I·(h_α·x)/V) reduces σ by κ q_α ⊗ (h_α·x)/V.
         V rows[3] = {{s[0], s[3], s[4]}, {s[3], s[1], s[5]}, {s[4], s[5], s[2]}};
         V amounts[4];
 #pragma unroll

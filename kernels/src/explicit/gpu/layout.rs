@@ -1,6 +1,8 @@
-//! What the kernels of the explicit step and the host share; `layout.cuh` is written from it.
+//! The layouts that the kernels of the explicit step share with the host. The header `layout.cuh` is generated from
+//! them.
 //!
-//! Arrays are named as the fields that point to them. Shapes are (rows, columns), rows one behind the other.
+//! An array has the same name as the field that points to it. Shapes are given as (rows, columns) and stored row by
+//! row.
 
 use pogo_formats::explicit::block::{DeviceTables, FanRecord, corner};
 use pogo_formats::mesh::ElementLaw;
@@ -11,35 +13,36 @@ layouts! {
     header "explicit/gpu/layout.cuh", numbers template;
 
     constants {
-        /// No block, row or curve.
+        /// No block, no row or no curve.
         NONE: u32 = u32::MAX;
-        /// `material` of a block in whose fans materials meet.
+        /// `material` of a block that has fans in which several materials meet.
         MIXED: u32 = DeviceTables::MIXED as u32;
-        /// Most own, halo and outer nodes of a block that goes by fans.
+        /// Maximum number of own, halo and outer nodes of a block that the fan kernels compute.
         MOST_LOCAL: u32 = FanRecord::LOCAL_NODES as u32;
-        /// Actions of a block that fans keep in shared memory, at most.
+        /// Maximum number of actions of a block that the fan kernels keep in shared memory.
         MOST_KEPT: u32 = 64;
-        /// Bytes of `Extra` without materials and actions, and of an `Action` (fans.cuh, step.cuh).
+        /// Bytes of `Extra` without materials and actions (fans.cuh), and bytes of an `Action` (step.cuh).
         EXTRA_BYTES: u32 = 16 + MOST_LOCAL / 8;
         ACTION_BYTES: u32 = 24;
-        /// Threads of a thread block of `solids`, `march` and `act`; elements or rings of a batch.
+        /// Threads of a thread block of `solids`, `march` and `act`. It is also the number of elements or rings in a
+        /// batch.
         THREADS: u32 = corner::BATCH as u32;
-        /// A corner that is not there, in rows of solids.
+        /// Marks an empty corner in a connectivity row of the solid kernels.
         ABSENT: u32 = corner::ABSENT as u32;
-        /// Slots of a plane of a tile; some may be empty.
+        /// Node slots of one plane of a tile. Some slots may be empty.
         SLOTS: u32 = THREADS + 64;
-        /// Planes of a tile whose words are in shared memory.
+        /// Number of planes of a tile whose words are in shared memory.
         PLANES_OF_WORDS: u32 = 8;
-        /// In a word of a tile: the node.
+        /// Bits of a tile word that hold the node number.
         TILE_NODE: u32 = (1 << 29) - 1;
-        /// In a word of a tile: the node is the lowest corner of an element.
+        /// Bit of a tile word: the node is the lowest corner of an element.
         PRESENT: u32 = 1 << 29;
-        /// In a word of a tile: the tile updates the node.
+        /// Bit of a tile word: the tile updates the node.
         MOVED: u32 = 1 << 30;
-        /// In a word of a tile: `act` updates the node, because it carries a load, a constraint, a monitor or damping. The tile
-        /// stores f_int where Δu will be.
+        /// Bit of a tile word: the kernel `act` updates the node, because the node has a load, a constraint, a monitor
+        /// or damping. The tile stores f_int of this node in its Δu slot.
         BY_ACT: u32 = 1 << 31;
-        /// Force laws (laws.cuh).
+        /// Element laws, each with its own force computation (laws.cuh).
         TRIANGLE: u32 = ElementLaw::Triangle as u32;
         QUADRILATERAL: u32 = ElementLaw::Quadrilateral as u32;
         REDUCED_QUADRILATERAL: u32 = ElementLaw::ReducedQuadrilateral as u32;
@@ -47,21 +50,21 @@ layouts! {
         WEDGE: u32 = ElementLaw::Wedge as u32;
         HEXAHEDRON: u32 = ElementLaw::Hexahedron as u32;
         REDUCED_HEXAHEDRON: u32 = ElementLaw::ReducedHexahedron as u32;
-        /// C3D8 whose opposite edges are equal: a third of the arithmetic.
+        /// C3D8 whose opposite edges are equal. It needs a third of the arithmetic.
         PARALLELEPIPED: u32 = 7;
-        /// Kinds of `Special`.
+        /// Values of the kind of a `Special`.
         FORCE: u32 = 0;
         SUPPORT: u32 = 1;
         MONITOR: u32 = 2;
-        /// In `Special::kind`: mask of the kind.
+        /// Bits of `Special::kind` that hold the kind.
         KIND: u32 = 255;
-        /// In `Special::kind`: it is the last one of its node.
+        /// Bit of `Special::kind`: this is the last entry of its node.
         LAST: u32 = 1 << 16;
-        /// In `Special::kind`: lowest bit of the local number of its node.
+        /// Lowest bit of the local node number in `Special::kind`.
         LOCAL_AT: u32 = 20;
-        /// Steps whose signals are made at a time.
+        /// Number of steps whose signals are evaluated together.
         WINDOW: u32 = 64;
-        /// Shapes of a `Curve`.
+        /// Values of `Curve::shape`.
         TABULAR: u32 = 0;
         SMOOTH_STEP: u32 = 1;
         PERIODIC: u32 = 2;
@@ -70,7 +73,8 @@ layouts! {
         RECTANGULAR_BURST: u32 = 5;
         RICKER: u32 = 6;
         GAUSSIAN_PULSE: u32 = 7;
-        /// Kinds of a `Column`: the value of a curve, or the displacement under it as a velocity or an acceleration.
+        /// Values of `Column::kind`. The column is the value of a curve, or the displacement that results from the
+        /// curve as a velocity or as an acceleration.
         VALUE: u32 = 0;
         VELOCITY: u32 = 1;
         ACCELERATION: u32 = 2;
@@ -78,7 +82,7 @@ layouts! {
 
     opaque {}
 
-    /// One block of the mesh: where its rows stand in the tables.
+    /// One block of the mesh, with the positions of its rows in the tables.
     struct Block align(16) {
         node_first: u32,
         n_own: u32,
@@ -86,14 +90,14 @@ layouts! {
         n_halo: u32,
         outer_first: u32,
         n_outer: u32,
-        /// First of its positions.
+        /// First node position of the block.
         local_first: u32,
         material: u32,
-        /// First of its entries of `special_first`, or NONE.
+        /// First entry of the block in `special_first`, or NONE.
         special_first: u32,
-        /// 1 if some node of it is damped.
+        /// 1 if any node of the block is damped.
         damped: u32,
-        /// Row of `energies`, or NONE.
+        /// Row of the block in `energies`, or NONE.
         energy_row: u32,
         further_first: u32,
         n_further: u32,
@@ -101,29 +105,30 @@ layouts! {
         n_colours: u32,
         n_boundary: u32,
         boundary_first: u32,
-        /// Its rows of `connectivity`, in pieces of 16 bytes.
+        /// First row of the block in `connectivity`, counted in units of 16 bytes.
         rows_first: u32,
         n_rows: u32,
-        /// First of its entries of `specials`.
+        /// First entry of the block in `specials`.
         special_base: u32,
         n_special: u32,
         source_first: u32,
         n_sources: u32,
-        /// 1 if tiles update its nodes, and it only passes forces on.
+        /// 1 if tiles update the nodes of the block. The block then only passes forces on to other blocks.
         moved_by_tiles: u32,
     }
 
-    /// Elasticity in the units of the tables, as on the CPU: in the plane the leading 3 × 3 times the thickness.
+    /// Elasticity in the units of the tables, as on the CPU. In two dimensions it is the leading 3 × 3 part times the
+    /// thickness.
     struct Material<T> {
         d: [T; 36],
         hourglass: T,
         reserved: T,
     }
 
-    /// A tile of a grid: `width` × `height` columns of hexahedra or of cells of six tetrahedra, and the nodes that it updates,
-    /// which are not the first ones along any axis.
+    /// A tile of a grid: `width` × `height` columns of hexahedra, or of cells of six tetrahedra. The tile updates its
+    /// nodes except the first ones along each axis.
     struct Tile align(16) {
-        /// First of its words.
+        /// First word of the tile.
         first: u64,
         n_layers: u32,
         width: u32,
@@ -132,8 +137,8 @@ layouts! {
         reserved: [u32; 2],
     }
 
-    /// A batch of elements of one law and material: in the plane, no two of them share an own node; in space, a run of
-    /// elements or of rings of tetrahedra.
+    /// A batch of elements of one type and one material. In two dimensions no two elements of a batch share an own
+    /// node. In three dimensions it is a run of elements or of rings of tetrahedra.
     struct Colour align(16) {
         connectivity_first: u64,
         element_first: u32,
@@ -143,39 +148,41 @@ layouts! {
         reserved: [u32; 2],
     }
 
-    /// A force on, or the constraint of, one degree of freedom, or that it is recorded.
+    /// A force, a constraint or a monitor on one degree of freedom.
     struct Special {
-        /// N of a force at signal 1, m of a constraint.
+        /// For a force: its value in N at signal 1. For a constraint: the factor of the signal, in m.
         value: f64,
-        /// Lumped mass, kg, and α m, kg/s, of a constraint.
+        /// For a constraint: the lumped mass in kg, and α m in kg/s.
         mass: f64,
         damping: f64,
         kind: u32,
         component: u32,
         signal: u32,
-        /// Column of the recorded values of a monitor.
+        /// For a monitor: its column in the recorded values.
         column: u32,
     }
 
-    /// What a launch of step kernels is told.
+    /// Parameters of a launch of the step kernels.
     struct Params<T> {
-        /// Displacements and their last increments, (n_nodes, dimension): a step reads the first array and writes the second.
+        /// Displacements and their last increments, (n_nodes, dimension). A step reads the first array and writes the
+        /// second.
         u: [Out<T>; 2],
         du: [Out<T>; 2],
-        /// Positions, (own, halo, outer) block by block.
+        /// Positions of own, halo and outer nodes, block by block.
         x: In<T>,
         /// Δt²/m/(1 + q), (n_nodes,).
         inertia: In<T>,
-        /// (1 − q)/(1 + q), (n_nodes,), read in damped blocks.
+        /// (1 − q)/(1 + q), (n_nodes,). It is read in damped blocks only.
         decay: In<T>,
         /// α m / 4Δt, (n_nodes,).
         dissipation: In<T>,
         blocks: In<Block>,
-        /// Blocks or tiles of this launch, or null for all blocks.
+        /// Blocks or tiles of this launch. Null means all blocks.
         list: In<u32>,
         halo_nodes: In<u32>,
         outer_nodes: In<u32>,
-        /// Three words of a fan record, and in single precision the inertia, of own nodes and of halos.
+        /// Fan records of own nodes and of halo nodes: three words each. In single precision the fourth word is the
+        /// inertia.
         fan: In<[u32; 4]>,
         halo_fan: In<[u32; 4]>,
         fan_materials: In<u32>,
@@ -186,36 +193,38 @@ layouts! {
         materials: In<Material<T>>,
         colours: In<Colour>,
         connectivity: In<u16>,
-        /// Stiffness factor of each entry of a colour, or null.
+        /// Stiffness factor of each element, or null.
         factors: In<T>,
-        /// First entry of `specials` of each own and halo node, and their end, of the blocks that have any.
+        /// First entry in `specials` of each own and halo node, followed by the end of the last one. Only blocks that
+        /// have specials have rows here.
         special_first: In<u32>,
         specials: In<Special>,
-        /// Signals at t_n from the first step of the graph on, (WINDOW + 2, n_signals).
+        /// Signals at t_n, starting with the first step of the graph, (WINDOW + 2, n_signals).
         signals: In<f64>,
-        /// Row of `recording` of each step, or −1.
+        /// Row of `recording` for each step, or −1 if the step is not recorded.
         record: In<i32>,
-        /// u, Δu before and after the step, (n_recorded, n_monitors, 3).
+        /// u and Δu before the step and Δu after it, (n_recorded, n_monitors, 3).
         recording: Out<f64>,
-        /// External work and damped energy so far, (n_energy_rows, 2).
+        /// External work and damped energy up to now, (n_energy_rows, 2).
         energies: Out<f64>,
-        /// Row of `record` with which the graph began.
+        /// Row of `record` at which the graph starts.
         row: In<u32>,
-        /// First row of `passed` of each boundary node, block by block.
+        /// First row in `passed` of each boundary node, block by block.
         passed_first: In<u32>,
-        /// Row of `passed` of each entry of halo_nodes.
+        /// Row in `passed` of each entry of halo_nodes.
         passed_row: In<u32>,
-        /// Forces of elements on joins, for the blocks that own the nodes, (n, 3).
+        /// Forces of elements that several blocks share, for the blocks that own the nodes, (n, 3).
         passed: Out<T>,
-        /// Blocks that pass forces on to each block. By fans: the block itself and those that it reads or that read it, in rows of
-        /// n_neighbours that end with NONE.
+        /// Blocks that pass forces on to each block. For the fan kernels: the block itself, the blocks that it reads
+        /// and the blocks that read it, in rows of n_neighbours entries. NONE fills the rest of a row.
         sources: In<u32>,
-        /// Number of launches that have stored the forces of each block; by fans, number of passes of this launch.
+        /// Number of launches that have stored the forces of each block. For the fan kernels: number of completed
+        /// passes of this launch.
         done: Out<u32>,
-        /// f_int instead of a step, N, (n_nodes, dimension), or null.
+        /// If not null, f_int in N is stored here, (n_nodes, dimension), and no step is made.
         force_out: Out<f64>,
         n_nodes: u64,
-        /// Unit of forces, N, its inverse, and 1/Δt.
+        /// Unit of force in N, the inverse of that unit, and 1/Δt.
         force_unit: f64,
         per_force_unit: f64,
         per_time_increment: f64,
@@ -223,30 +232,31 @@ layouts! {
         n_monitors: u32,
         n_materials: u32,
         n_blocks: u32,
-        /// In space: own and later nodes of a block, and later nodes, at most.
+        /// Solid kernels: the maximum over all blocks of the number of own and later nodes, and of the number of later
+        /// nodes. A later node belongs to a block with a higher number.
         near_room: u32,
         later_room: u32,
         tiles: In<Tile>,
-        /// A word a node of each plane of each tile.
+        /// One word for each node of each plane of each tile.
         words: In<u32>,
-        /// Positions of these nodes, (planes, 3, SLOTS) tile by tile.
+        /// Positions of the nodes in `words`, tile by tile, (planes, 3, SLOTS).
         tile_x: In<T>,
-        /// Nodes that `act` updates, (n_act_nodes,).
+        /// Nodes that the kernel `act` updates, (n_act_nodes,).
         act_nodes: In<u32>,
         n_act_nodes: u32,
-        /// Entry of special_first and row of energies of the first of them.
+        /// Entry of the first of these nodes in special_first, and the first row of `energies` that `act` uses.
         act_special: u32,
         act_energy: u32,
         /// 1 if any node is damped.
         damped: u32,
-        /// Entries of a row of `sources`, by fans.
+        /// Fan kernels: number of entries in a row of `sources`.
         n_neighbours: u32,
-        /// Actions of a block that are kept in shared memory, at most, by fans.
+        /// Fan kernels: maximum number of actions of a block that are kept in shared memory.
         n_kept: u32,
     }
 
-    /// scale × shape(t − delay). What a, b and c are depends on the shape; n pairs of `numbers` from `first` on are points (t, a)
-    /// or terms (A, B).
+    /// A curve of the form scale × shape(t − delay). The shape determines the meaning of a, b and c. Some shapes also
+    /// have n pairs of `numbers`, starting at `first`: points (t, a), or terms (A, B).
     struct Curve {
         shape: u32,
         n: u32,
@@ -258,22 +268,22 @@ layouts! {
         c: f64,
     }
 
-    /// Signal of a column of the table; without a curve a = 1.
+    /// Signal of one column of the table. Without a curve, a = 1.
     struct Column {
         kind: u32,
         curve: u32,
     }
 
-    /// Signals, and the rows of them that are made ahead.
+    /// Definitions of the signals, and the rows that are evaluated in advance.
     struct SignalTables {
         curves: In<Curve>,
         columns: In<Column>,
         numbers: In<[f64; 2]>,
-        /// (WINDOW + 2, n_signals).
+        /// Values, (WINDOW + 2, n_signals).
         rows: Out<f64>,
-        /// Of integrated columns, (WINDOW + 1, n_signals).
+        /// Increments of the integrated columns, (WINDOW + 1, n_signals).
         increments: Out<f64>,
-        /// Step of row 0.
+        /// Number of the step of row 0.
         step: Out<u64>,
         time_increment: f64,
         n_signals: u32,

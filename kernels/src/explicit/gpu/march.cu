@@ -1,4 +1,4 @@
-// The kernels of march.cuh, one a precision and kind of element.
+// Instances of the kernels in march.cuh, one for each precision and element type.
 
 #include "march.cuh"
 

@@ -1,15 +1,19 @@
-// Hexahedra that stand in a grid, or cells of six tetrahedra: a thread block marches through a tile of columns, plane by plane, a
-// thread a column. A plane of nodes is in shared memory once for all elements on both sides of it; the forces on its nodes are
-// complete when the elements above it are computed: what those below left is kept in registers, and what the columns beside add
-// is exchanged in shared memory. Tiles overlap by an element, which both compute, so that nothing is passed on to others.
+// Step of hexahedra in a grid, or of grid cells of six tetrahedra.
 //
-// A plane has slots for nodes: one for the lowest corner of each column, column t at slot t, then those beyond the last column
-// of each row, then those beyond the last row.
+// A thread block goes through a tile of columns, plane by plane. Each thread has one column. A plane of nodes is in
+// shared memory once, for the elements below it and above it. The forces on a plane are complete when the elements
+// above it have been computed. Each thread keeps the forces from the element below the plane in registers. Neighbouring
+// columns exchange their forces in shared memory. Tiles overlap by one element. Both tiles compute that element, so no
+// forces pass between tiles.
+//
+// A plane has one slot for each node. Column t has the lowest corner of its element in slot t. The next slots hold the
+// nodes beyond the last column of each row. The last slots hold the nodes beyond the last row.
 
 #pragma once
 #include "solids.cuh"
 
-// What the corners of an element on one plane, in the order of CPE4, give to the coefficients: differences first.
+// Contribution to the coefficients from the four corners of an element on one plane, in the order of CPE4. Differences
+// are formed first.
 template <typename T> struct Quad {
     Vector<T, 3> at, along, twist, side;
 
@@ -22,7 +26,7 @@ template <typename T> struct Quad {
     }
 };
 
-// As `hexahedron_modes`.
+// Computes the same coefficients as `hexahedron_modes`.
 template <typename T> __device__ __forceinline__ void modes_between(const Quad<T> &low, const Quad<T> &high, Vector<T, 3> *m) {
     m[0] = low.along + high.along;
     m[4] = high.along - low.along;
@@ -34,7 +38,8 @@ template <typename T> __device__ __forceinline__ void modes_between(const Quad<T
     m[2] = axpy(T(4), high.at - low.at, axpy(T(2), rise, m[4]));
 }
 
-// Adds f_int of the six tetrahedra of a cell, round its diagonal from corner 0 to corner 6; `get` gives x and u of a corner.
+// Adds f_int of the six tetrahedra of a cell. They surround the diagonal from corner 0 to corner 6. `get` returns x and
+// u of a corner.
 template <typename T, typename Get>
 __device__ __forceinline__ void add_cell(const SolidLaw<T, true> &solid, Get &&get, Vector<T, 3> *f) {
     typedef Vector<T, 3> V;
@@ -68,8 +73,8 @@ __device__ __forceinline__ void add_cell(const SolidLaw<T, true> &solid, Get &&g
     f[0] = f[0] - (sum + fc + fb);
 }
 
-// Where things lie in the dynamic shared memory of `march`, as `room` of grids.rs counts it: x and u on three planes,
-// words, two planes of forces that columns exchange, Δu and inertia of the node that each thread moves.
+// Layout of the dynamic shared memory of `march`. The function `room` in grids.rs computes its size. It holds x and u
+// of three planes, two planes of exchanged forces, Δu and inertia of the node that each thread updates, and the words.
 template <typename T> struct MarchRooms {
     unsigned char *shared;
     static constexpr u32 PLANE = 6 * sizeof(T) * SLOTS;
@@ -94,7 +99,7 @@ __device__ __forceinline__ void march(const Params<T> &p, const Material<T> &mat
     const bool two = t + THREADS < n_slots, forces_only = p.force_out;
     u32 slots[4] = {t, i + 1 < w ? t + 1 : beside + j, 0, j + 1 < h ? t + w : beyond + i};
     slots[2] = i + 1 == w ? beside + j + 1 : j + 1 == h ? beyond + i + 1 : t + w + 1;
-    // Threads without a column go along for nothing.
+    // Threads without a column take part in loads and barriers, but all their corners are their own slot.
     if (t >= beside) slots[1] = slots[2] = slots[3] = t;
     const u32 *words = p.words + tile.first;
     const T *x_in = p.tile_x + 3 * tile.first;
@@ -106,7 +111,7 @@ __device__ __forceinline__ void march(const Params<T> &p, const Material<T> &mat
         copy_later<4>(rooms.words(k) + t, from);
         if (two) copy_later<4>(rooms.words(k) + t + THREADS, from + THREADS);
     };
-    // A thread waits for its own words alone.
+    // A thread reads only words that it has copied itself, so it needs no barrier.
     auto bring = [&](u32 k) {
         if (k >= n_planes) return;
         const Near<T> near = rooms.near(k);
@@ -130,7 +135,7 @@ __device__ __forceinline__ void march(const Params<T> &p, const Material<T> &mat
         qx.set(x);
         qu.set(u);
     };
-    // Force on the lowest corner from the thread's own column, and the node's displacement.
+    // `own` is the force of the thread's own element on its lowest corner. `u_old` is the displacement of that node.
     V own, u_old;
     auto finish = [&](u32 k) {
         const u32 word = rooms.words(k)[t];
@@ -168,7 +173,8 @@ __device__ __forceinline__ void march(const Params<T> &p, const Material<T> &mat
     wait_for_copies();
     bring(0);
     bring(1);
-    // Forces on the lower plane from the elements below it, of hexahedra by coefficients: mean, ξ, η, ξη.
+    // Forces of the elements below on the lower plane. For tetrahedra there is one for each corner. For hexahedra they
+    // are coefficients: mean, ξ, η, ξη.
     V kept[4] = {};
 #pragma unroll 1
     for (u32 k = 0; k + 1 < n_planes; k++) {
@@ -233,8 +239,8 @@ __device__ __forceinline__ void march(const Params<T> &p, const Material<T> &mat
     finish(n_planes - 2);
 }
 
-// Updates a node that carries a load, a constraint, a monitor or damping: a thread a node. The tile has stored its f_int
-// where Δu will be.
+// Updates the nodes that have a load, a constraint, a monitor or damping, one thread per node. The tile has stored
+// f_int of the node in its Δu slot.
 template <typename T> __device__ __forceinline__ void act(const Params<T> &p, u32 k) {
     if (p.force_out) return;
     const u32 i = blockIdx.x * THREADS + threadIdx.x;

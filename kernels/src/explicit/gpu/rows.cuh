@@ -1,12 +1,14 @@
-// What kernels with a thread an element share: choosing the law, reading connectivity, fetching ahead.
+// Functions shared by the kernels with one thread per element: selection of the element type, connectivity,
+// asynchronous copies.
 
 #pragma once
 #include "laws.cuh"
 
-// Colours whose descriptions are kept in shared memory; of a block with more, they are read again and again.
+// Maximum number of colours whose descriptions fit in shared memory. A block with more colours reads them from global
+// memory.
 constexpr u32 KEPT_COLOURS = 64;
 
-// Beside the laws: a switch over all of one dimension.
+// Template arguments for kernels that handle all element types of one dimension.
 enum : u32 { PLANE_LAWS = 100, SOLID_LAWS };
 
 __host__ __device__ constexpr int dimension_of(u32 set) { return set <= REDUCED_QUADRILATERAL || set == PLANE_LAWS ? 2 : 3; }
@@ -15,7 +17,7 @@ template <u32 VALUE> struct Number {
     static constexpr u32 value = VALUE;
 };
 
-// Calls `act` with the law, as a type.
+// Calls `act` with the element type as a compile-time constant.
 template <u32 SET, typename Act> __device__ __forceinline__ void with_law(u32 law, Act &&act) {
     if constexpr (SET == PLANE_LAWS) {
         if (law == TRIANGLE) act(Number<TRIANGLE>{});
@@ -32,11 +34,11 @@ template <u32 SET, typename Act> __device__ __forceinline__ void with_law(u32 la
     }
 }
 
-// Local nodes of one element, two a word.
+// Local node numbers of one element, two in each word.
 struct Row {
     u32 words[4];
     __device__ __forceinline__ u32 node(int i) const { return i % 2 ? words[i / 2] >> 16 : words[i / 2] & 0xffff; }
-    // Collapsed elements have a node twice.
+    // True if a node occurs twice, as in collapsed elements.
     template <int NODES> __device__ __forceinline__ bool repeats() const {
         bool found = false;
 #pragma unroll
@@ -65,7 +67,7 @@ template <int NODES> __device__ __forceinline__ void read_row(const u16 *connect
     }
 }
 
-// Rows of one law, as colours hold them: tetrahedra stand in rings.
+// Number of entries in a connectivity row of the solid kernels. A row of tetrahedra is a ring of eight entries.
 template <u32 LAW> constexpr int ROW_NODES = LAW == TETRAHEDRON ? 8 : Element<float, LAW, true>::NODES;
 
 template <u32 SET> __device__ __forceinline__ void read_row_of(u32 law, const u16 *connectivity, u32 e, Row &row) {
@@ -74,7 +76,7 @@ template <u32 SET> __device__ __forceinline__ void read_row_of(u32 law, const u1
     });
 }
 
-// A copy into shared memory that no thread waits for.
+// Starts an asynchronous copy into shared memory. The thread does not wait for it.
 template <int BYTES> __device__ __forceinline__ void copy_later(void *to, const void *from) {
     const u32 at = (u32)__cvta_generic_to_shared(to);
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(at), "l"(from), "n"(BYTES) : "memory");

@@ -1,11 +1,13 @@
-// What is done once: positions as the blocks see them; and between steps: signals, counting, summing energies.
+// Kernels that run once, for positions relative to blocks, and kernels that run between steps, for signals, step
+// counters and energy sums.
 
 #include "signals.cuh"
 
 // The compiler of the kernels (NVRTC) has no <cmath>.
 __device__ __forceinline__ double infinity() { return __longlong_as_double(0x7ff0000000000000ll); }
 
-// The middle of the box of `n` of the nodes that `node_of` names, in `length`s, for all threads of the block.
+// Computes the centre of the bounding box of `n` nodes, in multiples of `length`. `node_of` gives the node numbers. All
+// threads of the thread block take part.
 template <typename Grid, typename NodeOf>
 __device__ void middle(const double *coordinates, u32 dimension, double length, u32 n, Grid &&grid, NodeOf &&node_of, double *origin) {
     __shared__ double low[8], high[8];
@@ -36,8 +38,9 @@ __device__ void middle(const double *coordinates, u32 dimension, double length, 
     }
 }
 
-// Positions of own, halo and outer nodes of one block, relative to the middle of the box of its own and halo nodes, in
-// `length`s, rounded to a grid that all blocks share (quantum > 0, single precision). In space a block's lie by components.
+// Stores the positions of the own, halo and outer nodes of one block. They are relative to the centre of the bounding
+// box of its own and halo nodes, in multiples of `length`. If quantum > 0 (single precision), they are rounded to a
+// grid that all blocks share. In three dimensions each component of a block is stored contiguously.
 template <typename T>
 __device__ void localise(const Block *blocks, const double *coordinates, const u32 *halo_nodes, const u32 *outer_nodes,
                          u32 dimension, double length, double quantum, T *out) {
@@ -59,7 +62,7 @@ __device__ void localise(const Block *blocks, const double *coordinates, const u
     }
 }
 
-// The same for the nodes of a tile, plane by plane.
+// Does the same for the nodes of a tile, plane by plane.
 template <typename T>
 __device__ void localise_tile(const Tile *tiles, const u32 *words, const double *coordinates, double length, double quantum,
                               T *out) {
@@ -97,18 +100,18 @@ extern "C" __global__ void __launch_bounds__(256)
     localise<double>(blocks, coordinates, halo_nodes, outer_nodes, dimension, length, quantum, out);
 }
 
-// Rows of signals from `by` steps on; a thread block a column.
+// Evaluates the rows of signals, starting `by` steps later. Each thread block has one column.
 extern "C" __global__ void __launch_bounds__(96) make_signals(const __grid_constant__ SignalTables s, u32 by) {
     make_rows(s, by);
 }
 
-// The next launches are `by` steps further on.
+// Advances the step counters by `by` steps for the next launches.
 extern "C" __global__ void __launch_bounds__(1) count_steps(u32 *row, u64 *step, u32 by) {
     *row += by;
     *step += by;
 }
 
-// Σ m Δu² and Σ (u − Δu) f over the degrees of freedom of one thread block, always in the same order.
+// Partial sums of m Δu² and (u − Δu) f over the degrees of freedom of one thread block, in a fixed order.
 template <typename T>
 __device__ void energy_sums(const T *u, const T *du, const double *force, const double *mass, u64 n_nodes, u32 dimension,
                             double *sums) {

@@ -1,4 +1,4 @@
-// Functions of time in double precision, as signals.rs has them: the same branches, the same order of sums.
+// Signals as functions of time, in double precision. Branches and the order of sums are those of signals.rs.
 
 #pragma once
 #include "step.cuh"
@@ -26,7 +26,7 @@ __device__ double shape_at(const Curve &curve, const double2 *numbers, double t)
     case TABULAR:
     case SMOOTH_STEP: return interpolate(points, curve.n, t, curve.shape == SMOOTH_STEP);
     case PERIODIC: {
-        // ω, start, A0.
+        // a = ω, b = start time, c = A0.
         if (t < curve.b) return curve.c;
         const double phase = curve.a * __dadd_rn(t, -curve.b);
         double sum = curve.c;
@@ -38,17 +38,17 @@ __device__ double shape_at(const Curve &curve, const double2 *numbers, double t)
         return sum;
     }
     case RICKER: {
-        // f, time of the peak.
+        // a = f, b = time of the peak.
         const double root = PI * curve.a * __dadd_rn(t, -curve.b), x = root * root;
         return (1.0 - 2.0 * x) * exp(-x);
     }
     case GAUSSIAN_PULSE: {
-        // Rate, time of the peak.
+        // a = rate, b = time of the peak.
         const double late = __dadd_rn(t, -curve.b);
         return exp(-curve.a * (late * late));
     }
     default: {
-        // f, length.
+        // a = f, b = length.
         if (!(t >= 0.0 && t <= curve.b)) return 0.0;
         double window = 1.0;
         if (curve.shape == HANN_BURST) window = 0.5 * (1.0 - cos(2.0 * PI * t / curve.b));
@@ -61,14 +61,15 @@ __device__ double shape_at(const Curve &curve, const double2 *numbers, double t)
     }
 }
 
-// Times are rounded as on the host, so that jumps fall between the same steps.
+// Times are rounded as on the host, so that a jump falls between the same two steps.
 __device__ double amplitude_at(const SignalTables &s, u32 curve, double time) {
     if (curve == NONE) return 1.0;
     const Curve c = s.curves[curve];
     return c.scale * shape_at(c, s.numbers, __dadd_rn(time, -c.delay));
 }
 
-// The rows from `by` steps on, of one column: integrated ones go on from row `by` of those that are there.
+// Evaluates the rows of one column, starting `by` steps later. An integrated column continues from row `by` of the
+// existing rows.
 __device__ void make_rows(const SignalTables &s, u32 by) {
     __shared__ double terms[WINDOW];
     const u32 column = blockIdx.x, r = threadIdx.x, n = s.n_signals;

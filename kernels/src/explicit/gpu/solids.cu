@@ -1,8 +1,8 @@
-// The kernels of solids.cuh, one a precision and kind of element; `solid` is for blocks of several kinds and, coupled, for
-// materials in which shear and normal components meet. The last number is how many thread blocks a multiprocessor should
-// hold: it sets how many registers there are.
+// Instances of the kernels in solids.cuh, one for each precision and element type. `solid` handles blocks with several
+// element types. `coupled` handles materials that couple shear and normal components. The last argument is the intended
+// number of thread blocks per multiprocessor, which limits the registers of a thread.
 //
-// Arithmetic instructions (additions, products, fused) an element, in single precision:
+// Arithmetic instructions (additions, products, fused) per element, in single precision:
 //
 //   ring of six tetrahedra 603   wedge 753   hexahedron 1274   reduced 547   parallelepiped 443
 

@@ -1,13 +1,17 @@
-// Elements in space: a thread an element, or a ring of tetrahedra round an edge, in batches of as many as there are threads.
-// The forces of a batch stay in registers and are added to those on the nodes, in shared memory, corner by corner: no two
-// elements of a batch have a node at the same corner, or if they do, one of them adds in a turn after that. An element on a
-// join is computed once, by the first block that it touches; its forces on nodes of later blocks get rows of their own, which
-// the thread blocks of those add, again in a fixed order, before they move the nodes.
+// Step of solid elements. Each thread computes one element, or a ring of tetrahedra around an edge. A batch has as many
+// elements or rings as a thread block has threads.
+//
+// The forces of a batch stay in registers. They are added to the nodal forces in shared memory corner by corner. No two
+// elements of a batch share a node at the same corner. If two would, one of them adds its force in a later turn.
+//
+// An element that touches several blocks is computed once, by the first of them. Its forces on nodes of later blocks
+// are stored in separate rows. The thread blocks of the later blocks add these rows, in a fixed order, before they
+// update their nodes.
 
 #pragma once
 #include "rows.cuh"
 
-// What a corner of a row is, says corner.rs of the block file: node, turn, flag.
+// An entry of a connectivity row holds a node, a turn and a flag (corner.rs of the block file).
 constexpr u32 TURN_AT = 13, NODE_MASK = (1u << TURN_AT) - 1, FLAG = 1u << 15;
 static_assert(ABSENT == (FLAG | NODE_MASK), "corner.rs has other corners");
 constexpr u32 TURN_BITS = FLAG - 1 & ~NODE_MASK;
@@ -19,10 +23,11 @@ __device__ __forceinline__ Row no_row() {
 
 __device__ __forceinline__ u32 local_node(const Row &row, int i) { return row.node(i) & NODE_MASK; }
 
-// Node and turn of a corner: more than any node if its force is added in a turn, or never.
+// Node and turn of a corner. The result exceeds every node number if the force is added in a later turn or not at all.
 __device__ __forceinline__ u32 place(const Row &row, int i) { return i == 0 ? row.node(0) & ~FLAG : row.node(i); }
 
-// x and u of own and later nodes, in pieces of 16 and 8 bytes: fewer, wider accesses, of which each meets fewer banks.
+// x and u of own and later nodes in shared memory, in parts of 16 and 8 bytes. Wide accesses are fewer and have fewer
+// bank conflicts.
 template <typename T> struct Near;
 
 template <> struct Near<float> {
@@ -31,7 +36,7 @@ template <> struct Near<float> {
 
     __device__ __forceinline__ Near(unsigned char *shared, u32 n)
         : a(reinterpret_cast<float4 *>(shared)), b(reinterpret_cast<float2 *>(shared + 16 * n)) {}
-    // Where component c of one is.
+    // Address of component c of node i.
     __device__ __forceinline__ float *u(u32 i, int c) const { return reinterpret_cast<float *>(a + i) + c; }
     __device__ __forceinline__ float *x(u32 i, int c) const {
         return c == 0 ? reinterpret_cast<float *>(a + i) + 3 : reinterpret_cast<float *>(b + i) + c - 1;
@@ -65,8 +70,9 @@ template <> struct Near<double> {
     }
 };
 
-// Adds a force to that on the node of one place. Every thread of the block comes along, and no two of them with the same node;
-// `none`, more than any node, is that of those who have nothing to add now. Somebody waits for all before the next one.
+// Adds a force to the node at `place`. All threads of the thread block call this function, no two with the same node. A
+// thread that has nothing to add has a `place` above all nodes and adds to the unused node `none`. The caller puts a
+// barrier before the next call.
 template <typename T> __device__ __forceinline__ void add_force(T *forces, u32 place, u32 none, Vector<T, 3> f) {
     T *to = forces + 3 * min(place, none);
     const Vector<T, 3> sum = Vector<T, 3>{to[0], to[1], to[2]} + f;
@@ -74,7 +80,7 @@ template <typename T> __device__ __forceinline__ void add_force(T *forces, u32 p
     for (int c = 0; c < 3; c++) to[c] = sum[c];
 }
 
-// Adds the forces on corners that were kept back, one turn after the other.
+// Adds the forces on the corners that have a turn, one turn after another.
 template <typename T, int CORNERS>
 __device__ __forceinline__ void add_turns(T *forces, const Row &row, const Vector<T, 3> *f) {
     u32 words = 0;
@@ -97,9 +103,10 @@ __device__ __forceinline__ void add_turns(T *forces, const Row &row, const Vecto
     }
 }
 
-// The tetrahedra (a, b, c_k, c_{k+1}) round the edge ab: what they share is loaded and computed once. A row is a, b and up
-// to six nodes c, the last one again in what is left, never to be added; if it is closed, the last and the first c make a
-// tetrahedron, too. The force on a node c is added when it is known, all threads at the same one.
+// Adds the forces of the tetrahedra (a, b, c_k, c_{k+1}) around the edge ab. Common data is loaded and computed once. A
+// row holds a, b and up to six nodes c. The remaining entries repeat the last node c, and no force is added to them. If
+// the ring is closed, the last and the first node c form a tetrahedron too. All threads add the force on the same c_k
+// at the same time, as soon as it is complete.
 template <typename T, bool ALIGNED>
 __device__ __forceinline__ void add_ring(const Near<T> &near, const SolidLaw<T, ALIGNED> &solid, const Row &row, const T *factors,
                                          T *forces, u32 none) {
@@ -164,8 +171,8 @@ __device__ __forceinline__ void add_ring(const Near<T> &near, const SolidLaw<T, 
     add_turns<T, 8>(forces, row, f);
 }
 
-// f_int of the elements of one run, added to the forces, a batch of as many as there are threads at a time; `row` is that of
-// the thread's first.
+// Adds f_int of the elements of one run to `forces`, one batch after another. `row` is the connectivity row of the
+// thread's first element.
 template <typename T, u32 LAW, bool ALIGNED>
 __device__ __forceinline__ void add_solids(const Params<T> &p, const Colour &run, const Near<T> &near, T *forces, u32 none, Row row) {
     typedef Element<T, LAW, ALIGNED> E;
@@ -203,8 +210,9 @@ __device__ __forceinline__ void add_solids(const Params<T> &p, const Colour &run
     }
 }
 
-// Where things lie in the dynamic shared memory of `step_solids`: descriptions of four blocks, numbers of the later nodes of
-// one, records of one, forces on its own and later nodes and on none.
+// Layout of the dynamic shared memory of `step_solids`. It holds the descriptions of four blocks, the numbers of the
+// later nodes of one block, x and u of the nodes of one block, and the forces on its own and later nodes and on the
+// unused node.
 template <typename T> struct Rooms {
     u32 n_near, n_later;
     unsigned char *shared;
@@ -212,13 +220,13 @@ template <typename T> struct Rooms {
     __device__ __forceinline__ Block &block(u32 turn) const { return reinterpret_cast<Block *>(shared)[turn % 4]; }
     __device__ __forceinline__ u32 *later() const { return reinterpret_cast<u32 *>(shared + 4 * sizeof(Block)); }
     __device__ __forceinline__ unsigned char *records() const { return shared + 4 * sizeof(Block) + 4 * n_later; }
-    // (n_near + 2, 3), the last one of a node that is none.
+    // Forces, (n_near + 2, 3). The last row belongs to the unused node.
     __device__ __forceinline__ T *forces() const { return reinterpret_cast<T *>(records() + 6 * sizeof(T) * n_near); }
     __device__ __forceinline__ u32 none() const { return n_near + 1; }
     __device__ __forceinline__ u32 n_forces() const { return 3 * (n_near + 2); }
 };
 
-// The last warp waits for the forces that earlier blocks pass on to one block.
+// The last warp waits until all earlier blocks have stored the forces that they pass on to this block.
 template <typename T> __device__ __forceinline__ void wait_for_sources(const Params<T> &p, const Block &block, u32 launch) {
     const u32 first = THREADS - 32;
     if (threadIdx.x < first) return;
@@ -228,7 +236,8 @@ template <typename T> __device__ __forceinline__ void wait_for_sources(const Par
     }
 }
 
-// Asks for the records of one block, whose later nodes are known; nobody waits.
+// Starts to copy x and u of all nodes of one block. The numbers of its later nodes must be in shared memory. No thread
+// waits for the copies.
 template <typename T>
 __device__ __forceinline__ void bring_records(const Params<T> &p, const Block &block, const Near<T> &near,
                                               const u32 *later) {
@@ -246,8 +255,9 @@ __device__ __forceinline__ void bring_records(const Params<T> &p, const Block &b
     }
 }
 
-// Forces passed on to boundary nodes of a block, a thread a node: where the first of them are is found out before anybody
-// waits for them, and they are fetched while others add up. They are read past the L1, which does not know of them.
+// Forces that earlier blocks pass on to the boundary nodes of a block, with one thread per node. The rows are located
+// before the thread block waits for the earlier blocks. They are fetched before the first of them is added. The loads
+// bypass the L1 cache, which is not coherent with stores of other multiprocessors.
 template <typename T> struct PassedOn {
     static constexpr u32 NODES = 3, ROWS = 2;
     u32 first[NODES], last[NODES];
@@ -275,7 +285,7 @@ template <typename T> struct PassedOn {
                 if (first[s] + r < last[s]) rows[s][r] = row(p, first[s] + r);
             }
     }
-    // Adds them to the forces of the block's own elements.
+    // Adds these rows to the forces of the block's own elements.
     __device__ __forceinline__ void add(const Params<T> &p, const Block &block, T *force) const {
         auto add_rows = [&](u32 i, u32 from, u32 to) {
             for (u32 at = from; at < to; at++) {
@@ -302,16 +312,16 @@ template <typename T> struct PassedOn {
     }
 };
 
-// Own nodes of one block on which nothing acts: a thread a component.
+// Update of the own nodes of a block without forces, supports, monitors and damping. Each thread has single components.
 template <typename T> struct Moving {
-    // Components a thread has at a time: all that they need is asked for before anything is waited for.
+    // Number of components that a thread loads at a time. All loads are issued before the first value is used.
     static constexpr u32 BATCH = 12;
     T u[BATCH], du[BATCH], factor[BATCH];
 
     __device__ __forceinline__ void fetch(const Params<T> &p, const Block &block, u32 base) {
         const u64 start = 3 * (u64)block.node_first + base;
         const T *u_in = p.u[0] + start, *du_in = p.du[0] + start;
-        // Three rounds of threads are as many nodes as there are threads.
+        // Three rounds of THREADS components cover THREADS nodes.
         const T *inertia[3];
 #pragma unroll
         for (u32 s = 0; s < 3; s++) inertia[s] = p.inertia + block.node_first + (base + s * THREADS) / 3;
@@ -324,7 +334,7 @@ template <typename T> struct Moving {
             factor[s] = __ldg(inertia[s % 3] + s / 3 * THREADS);
         }
     }
-    // Moves them, the first ones being fetched, and clears the forces.
+    // Updates the nodes and clears the forces. The first batch of each thread has been fetched already.
     __device__ __forceinline__ void finish(const Params<T> &p, const Block &block, T *force) {
         const u64 start = 3 * (u64)block.node_first;
         const u32 n = 3 * block.n_own;
@@ -344,8 +354,8 @@ template <typename T> struct Moving {
     }
 };
 
-// Own nodes of a block where something acts, a thread a node. Out of line, so that what they need costs the others no
-// registers.
+// Updates the own nodes of a block with forces, supports, monitors or damping, one thread per node. Not inlined, so
+// that other blocks do not pay for its registers.
 template <typename T>
 __device__ __noinline__ void move_special_nodes(const Params<T> &p, const Block &block, u32 k, T *force) {
     const u64 start = 3 * (u64)block.node_first;
@@ -387,10 +397,10 @@ __device__ __forceinline__ void step_solids(const Params<T> &p, u32 k) {
     const Rooms<T> rooms = {p.near_room, p.later_room, shared};
     const Near<T> near(rooms.records(), p.near_room);
     const u32 tid = threadIdx.x;
-    // Number of the block of a turn; none from `n_blocks` on.
+    // Number of the block that this thread block computes in a turn. From `n_blocks` on there is none.
     auto number = [&](u32 turn) { return blockIdx.x + turn * gridDim.x; };
     if (number(0) >= p.n_blocks) return;
-    // All blocks count alike, and nobody else writes this number.
+    // All blocks have the same launch count, and only this thread block writes this entry.
     const u32 launch = p.done[number(0)] + 1;
     auto bring_block = [&](u32 turn) {
         constexpr u32 WORDS = sizeof(Block) / 16;
@@ -407,8 +417,7 @@ __device__ __forceinline__ void step_solids(const Params<T> &p, u32 k) {
     auto bring = [&](u32 turn) {
         if (number(turn) < p.n_blocks) bring_records(p, rooms.block(turn), near, rooms.later());
     };
-    // What a block needs beside its records and those of its motion.
-    // Each warp asks for some of it.
+    // Prefetches what the elements of a block need. Each warp prefetches a part of it.
     auto bring_near = [&](u32 turn) {
         if (number(turn) >= p.n_blocks) return;
         const Block &block = rooms.block(turn);
@@ -470,7 +479,7 @@ __device__ __forceinline__ void step_solids(const Params<T> &p, u32 k) {
             });
         }
 
-        // All that is needed from here on is asked for at once.
+        // All loads for the rest of this turn are issued together.
         const bool plain = block.special_first == NONE && !block.damped && !p.force_out && !block.moved_by_tiles;
         PassedOn<T> passed_on = {};
         Moving<T> moving = {};

@@ -1,10 +1,10 @@
-// What every kernel of the explicit step shares: the tables, and the update of one node.
+// Definitions that all kernels of the explicit step share: the tables, and the update of one node.
 //
 //   Δu_{n+1} = [(1 − q) Δu_n + Δt²/m (F_n − f_int(u_n))] / (1 + q),   q = α Δt / 2      (Huthwaite 2014, eq. 2)
 //   u_{n+1}  = u_n + Δu_{n+1}
 //
-// A thread block has one block of the mesh, or one after the other. State arrays are doubled: a step reads one pair
-// (u, Δu), the first of `Params`, and writes the other.
+// A thread block computes one block of the mesh, or several blocks in turn. State arrays exist twice: a step reads one
+// pair (u, Δu), the first one of `Params`, and writes the other pair.
 
 #pragma once
 #include "layout.cuh"
@@ -19,7 +19,8 @@ __device__ __forceinline__ float reciprocal(float x) {
     return y;
 }
 
-// Two Newton steps from the hardware's 20 bits: within an ulp or two, a third of the division's instructions.
+// The hardware gives 20 correct bits. The refinement brings the error to one or two ulps, with a third of the
+// instructions of a division.
 __device__ __forceinline__ double reciprocal(double x) {
     double y;
     asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
@@ -38,22 +39,24 @@ __device__ __forceinline__ void release(u32 *at, u32 value) {
     asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(at), "r"(value) : "memory");
 }
 
-// External work and damped energy of a thread's nodes.
+// External work and damped energy of the nodes that one thread updates.
 struct Energies {
     double work = 0.0, damped = 0.0;
 };
 
-// What acts on one degree of freedom in a step: N of a force, m of a support's increment; and in the step after it.
+// What acts on one degree of freedom in a step. `value` is the force in N, or the increment of a support in m. `later`
+// is the same for the following step.
 struct Action {
     double value, later;
-    u32 bits, column; // kind, component, whether it is the last of its node, and which node
+    // `bits` holds the kind, the component, the flag for the last entry of a node, and the local node number.
+    u32 bits, column;
     __device__ __forceinline__ u32 kind() const { return bits & KIND; }
     __device__ __forceinline__ u32 component() const { return bits >> 8 & 3; }
     __device__ __forceinline__ bool last() const { return bits & LAST; }
 };
 static_assert(sizeof(Action) == ACTION_BYTES, "the host counts with another size");
 
-// `now` is the row of signals at the step.
+// `now` points to the signals of the current step.
 __device__ __forceinline__ Action action_of(const Special &special, const double *now, u32 n_signals) {
     const double *at = now + special.signal;
     const double a = at[0], b = at[n_signals], c = at[2 * n_signals];
@@ -62,15 +65,16 @@ __device__ __forceinline__ Action action_of(const Special &special, const double
             special.kind | special.component << 8, special.column};
 }
 
-// Those of one node, from `first` on. Of a block, the first ones from `base` on may be kept in shared memory.
+// The actions on one node, starting at entry `first` of `specials`. The first `n_kept` actions of the block, starting
+// at entry `base`, may be in shared memory.
 struct Actions {
     const Action *kept;
     u32 base, n_kept, first;
-    u32 k;        // row of signals
+    u32 k; // row of signals
     int recorded; // row of `recording`, or −1
-    bool later;   // the second of two steps
+    bool later; // true in the second of two steps
 
-    // `act` gets its number in `specials`, too.
+    // Calls `act` with each action and its index in `specials`.
     template <typename T, typename Act> __device__ __forceinline__ void each(const Params<T> &p, Act &&act) const {
         Action action;
         u32 s = first;
@@ -84,17 +88,18 @@ struct Actions {
     }
 };
 
-// A node before and after its update.
+// State of a node before the update (`Motion`) and after it (`Moved`).
 template <typename T, int D> struct Motion {
     T f[D], u[D], du[D];
-    T inertia, decay, dissipation; // the last two in damped blocks
+    T inertia, decay, dissipation; // the last two only in damped blocks
 };
 template <typename T, int D> struct Moved {
     T u[D], du[D];
     Energies energies;
 };
 
-// One node from f_int, without what acts on it. `own` is false for halo nodes, whose owner counts their energy.
+// Updates one node from f_int, without forces, supports and monitors. `own` is false for halo nodes: the block that
+// owns such a node counts its energy.
 template <typename T, int D>
 __device__ __forceinline__ Moved<T, D> move(const Motion<T, D> &node, bool damped, bool own) {
     Moved<T, D> next;
@@ -116,7 +121,8 @@ __device__ __forceinline__ Moved<T, D> move(const Motion<T, D> &node, bool dampe
     return next;
 }
 
-// One node on which something acts. Out of line: few nodes are, and what they need costs the others no registers.
+// Updates one node with forces, supports or monitors. This function is not inlined: few nodes need it, and inlined it
+// would cost registers for all others.
 template <typename T, int D>
 __device__ __noinline__ Moved<T, D> move_special(const Params<T> &p, Motion<T, D> node, bool damped, bool own, Actions actions) {
     actions.each(p, [&](const Action &action, u32 s) {
@@ -127,7 +133,7 @@ __device__ __noinline__ Moved<T, D> move_special(const Params<T> &p, Motion<T, D
             if (action.component() == c) node.f[c] -= force;
     });
     Moved<T, D> next = move(node, damped, own);
-    // The free update of a supported component is not made: neither its motion nor its dissipation.
+    // A supported component keeps neither its free motion nor the dissipation of that motion.
     actions.each(p, [&](const Action &action, u32 s) {
         if (action.kind() != SUPPORT) return;
         const T prescribed = (T)action.value;
@@ -171,7 +177,8 @@ __device__ __noinline__ Moved<T, D> move_special(const Params<T> &p, Motion<T, D
     return next;
 }
 
-// One node, with what acts on it if anything does: `special_first` of its block is read from the device's memory.
+// Updates one node, including the actions on it if there are any. `special_first` of its block is read from global
+// memory.
 template <typename T, int D, bool PLAIN>
 __device__ __forceinline__ Moved<T, D> update_node(const Params<T> &p, const Block &block, u32 local, u64 node, u32 k,
                                                    u32 row, Motion<T, D> motion, Energies &energies) {
@@ -191,7 +198,7 @@ __device__ __forceinline__ Moved<T, D> update_node(const Params<T> &p, const Blo
     return next;
 }
 
-// Adds the energies of the THREADS threads to the block's row, always in the same order.
+// Adds the energies of all threads to the row of the block. The order of the sum is fixed.
 template <int THREADS>
 __device__ void add_energies(double *rows, u32 row, Energies mine) {
     __shared__ double sums[2][THREADS / 32];
@@ -213,7 +220,7 @@ __device__ void add_energies(double *rows, u32 row, Energies mine) {
     __syncthreads();
 }
 
-// The whole row of a table at once.
+// Loads a whole row of a table with accesses of 16 bytes.
 template <typename Row> __device__ __forceinline__ Row load_row(const Row *at) {
     union {
         uint4 words[sizeof(Row) / 16];
@@ -224,7 +231,7 @@ template <typename Row> __device__ __forceinline__ Row load_row(const Row *at) {
     return row;
 }
 
-// Asks for bytes to be brought near; the threads of the block, or of a warp, share the lines out.
+// Prefetches a range of bytes into the L2 cache. The threads of the thread block, or of a warp, share the cache lines.
 template <bool WARP = false> __device__ __forceinline__ void prefetch(const void *from, u64 bytes) {
     const u32 thread = WARP ? threadIdx.x % 32 : threadIdx.x, n_threads = WARP ? 32 : blockDim.x;
     const char *first = reinterpret_cast<const char *>(reinterpret_cast<u64>(from) & ~(u64)127);
