@@ -1,4 +1,4 @@
-// The kernels of brick.cuh for one precision (POGO_F64), and what the finest level needs besides.
+// Instances of the kernels in brick.cuh for one precision (POGO_F64), and other kernels of the finest level.
 
 #include "march.cuh"
 
@@ -15,7 +15,7 @@
         NAME(const __grid_constant__ Params<TYPE> p) {                                                                   \
         march<TYPE, THEN, MODULI>(p);                                                                                    \
     }
-// One for a modulus that is the same everywhere, and one for others.
+// One kernel for the same modulus everywhere, and one for other moduli.
 #define MARCH(NAME, TYPE, THEN) MARCH_AS(NAME, TYPE, THEN, false) MARCH_AS(NAME##_moduli, TYPE, THEN, true)
 
 #ifdef POGO_F64
@@ -28,7 +28,7 @@ MARCH(brick_residual, float, RESIDUAL)
 MARCH(brick_step, float, STEP)
 MARCH(brick_pair, float, PAIR)
 
-/// d = s D⁻¹ b, z = (z or 0) + w d, for n dofs.
+/// d = s D⁻¹ b, z = (z or 0) + w d, for n degrees of freedom.
 extern "C" __global__ void __launch_bounds__(256)
     brick_first_step(const u16* inverse, const float* b, float* d, float* z, u64 n, float s, float w, u32 add) {
     for (u64 i = blockIdx.x * 256ull + threadIdx.x; i < n; i += gridDim.x * 256ull) {
@@ -38,7 +38,7 @@ extern "C" __global__ void __launch_bounds__(256)
     }
 }
 
-/// 1 / (diagonal Σ E h over a node's elements), a thread block a plane; `p.unit` is 1 / the cube's diagonal.
+/// 1 / (diagonal Σ E h over a node's elements), with one thread block per plane. `p.unit` is 1 / the cube's diagonal.
 extern "C" __global__ void __launch_bounds__(THREADS)
     brick_inverse(const __grid_constant__ Params<float> p, u16* inverse, u32 first) {
     u32 plane = first + blockIdx.x, x = threadIdx.x % 16, y = threadIdx.x / 16;
@@ -66,7 +66,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 }
 #endif
 
-/// The sum of `n` partial sums; one thread block.
+/// Adds `n` partial sums in one thread block.
 extern "C" __global__ void __launch_bounds__(256) brick_sum(const double* partial, u32 n, double* out) {
     __shared__ double scratch[8];
     double v = 0;

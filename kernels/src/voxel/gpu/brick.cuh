@@ -1,13 +1,16 @@
-// The product y = K x of the finest level and what follows it, on a grid cut into tiles.
+// The product y = K x on the finest level and the operation that follows it, on a grid that is cut into tiles.
 //
-// A tile is 15 × 15 columns of nodes. Its nodes are numbered plane by plane, so that what a plane of it has lies in one
-// piece. A thread block goes up a stretch of a tile (march.cuh): 16 × 16 threads, each with the elements between the node of
-// its column and the next ones; those of the first row and column are computed by two tiles, for nodes get all their sums in
-// one place: nothing is added in device memory. Of an element the transform over the four nodes of a face is that of the
-// element above too, and stays in registers, as do sums on that face. Neighbouring columns meet in shared memory, with
-// one barrier a plane. What follows the product is done by each warp on its up to 32 nodes, a contiguous piece of each vector.
+// A tile is 15 × 15 columns of nodes. Its nodes are numbered plane by plane, so the data of a plane are contiguous. A
+// thread block goes up a stretch of a tile (march.cuh). Each of its 16 × 16 threads computes the elements between the
+// node of its column and the next ones. Two tiles compute the elements of the first row and column. A node therefore
+// gets all its sums in one place, and nothing is added in device memory.
 //
-// Instructions on numbers a voxel: 24 + 21 transforms, 30 in the middle, 33 back, 24 faces, 9 sums; with moduli 15 more.
+// The transform over the four nodes of a face serves the elements below and above the face. It stays in registers, as
+// do the sums on the face. Neighbouring columns exchange sums in shared memory, with one barrier per plane. Each warp
+// applies the operation after the product to its up to 32 nodes, which are contiguous in every vector.
+//
+// Floating-point instructions per voxel: 24 + 21 for the transforms, 30 for the stiffness, 33 for the transforms back,
+// 24 for the faces, 9 for the sums. Own moduli need 15 more.
 
 #pragma once
 
@@ -16,50 +19,50 @@
 constexpr u32 WARPS = N_WARPS;
 constexpr u32 ROWS = 17;
 
-/// What follows the product.
+/// The operation after the product.
 enum Then : u32 {
-    STORE,    // y = K x; sum x y
-    DOT,      // sum b K x
+    STORE, // y = K x; sum of x y
+    DOT, // sum of b K x
     RESIDUAL, // r = b − K x
     STEP,     // r = b − K d; d' = p d + s D⁻¹ r; z += w d' (x is d, b may be r)
     PAIR,     // d = D⁻¹ b; z = (z or 0) + w0 d − w D⁻¹ K d (x is b)
-    FORCES,   // r = f − K x; sum r²
+    FORCES, // r = f − K x; sum of r²
 };
 
-/// Planes of u that are there or on their way: the one that is computed from, three to come.
+/// Planes of u in shared memory or on their way: the one that is in use, and three to come.
 constexpr u32 STAGES = 4;
-/// Planes that a stretch has at most.
+/// Maximum number of planes of a stretch.
 template <class T, u32 THEN, bool MODULI>
 constexpr u32 LONGEST = MODULI ? LONGEST_MODULI : sizeof(T) == 8 ? LONGEST_DOUBLE : THEN == PAIR ? LONGEST_PAIR : LONGEST_SINGLE;
 static_assert(AFTER == 4 + STAGES, "empty planes for those that are on their way");
 
-/// What there is to do in step k (`March::step`). Nothing: the warp waits for the others and that is all.
+/// What a warp does in step k (`March::step`). With no flag it only waits for the others.
 enum Flags : u32 {
-    FETCH = 1,       // nodes of the plane that is fetched
-    HALO = 2,        // the first half of its halo
-    OTHER_HALO = 4,  // the second
-    ABOVE = 8,       // the transforms of plane k + 1
-    ELEMENTS = 16,   // elements of plane k, the forces of plane k, or zeros where they were
-    FINISH = 32,     // nodes of plane k − 1
-    FIXED = 64,      // of which some have fixed degrees of freedom
+    FETCH = 1, // the fetched plane has nodes for this warp
+    HALO = 2, // fetch the first half of its halo
+    OTHER_HALO = 4, // fetch the second half
+    ABOVE = 8, // compute the transforms of plane k + 1
+    ELEMENTS = 16, // compute elements or forces of plane k, or store zeros where forces were
+    FINISH = 32, // finish nodes of plane k − 1
+    FIXED = 64, // some of these nodes have fixed degrees of freedom
     BUSY = ABOVE | ELEMENTS | FINISH,
 };
 
-/// What a warp has to know in step k: nodes of the plane that is fetched, elements of plane k + 1.
+/// Data of a warp for step k: nodes of the fetched plane and elements of plane k + 1.
 struct __align__(16) Task {
     u32 nodes, node_at, elements, flags;
 };
 
-/// The tasks of a plane, and its halo: which nodes there are of the first and the second half, and where in the list.
+/// The tasks of a plane, and its halo: for each half, the mask of existing nodes and the position in the list.
 struct Tasks {
     Task task[WARPS];
     uint2 halo[2];
 };
 
-/// The same where elements have moduli.
+/// The same, for elements with moduli.
 template <bool MODULI> struct Sheet : Tasks {};
 template <> struct Sheet<true> : Tasks {
-    u32 element_at[WARPS]; // first of plane k + 1
+    u32 element_at[WARPS]; // number of the first element of plane k + 1
 };
 
 __device__ __forceinline__ float inverse_of(const u16* inverse, u32 node) {
@@ -78,7 +81,7 @@ template <class T> __device__ __forceinline__ void face(T (&v)[4]) {
     v[3] = b - d;
 }
 
-/// Where a column of nodes stands in shared memory, in bytes: for single numbers, and for pairs.
+/// Position of a column of nodes in shared memory, in bytes: for single numbers, and for pairs.
 struct Column {
     u32 one, two;
 };
@@ -91,8 +94,8 @@ template <> struct Two<double> {
     using Type = double2;
 };
 
-/// N numbers of each of COUNT columns in shared memory: one component after another, or the first two together. Pairs take
-/// fewer instructions, but single numbers that are written to them meet banks twice.
+/// N numbers for each of COUNT columns in shared memory. The components are in separate arrays, or the first two are
+/// stored as pairs. Pairs need fewer instructions, but writing single numbers into them causes two-way bank conflicts.
 template <class T, u32 COUNT, u32 N, bool PAIRS> struct Field {
     static constexpr u32 SIZE = N * COUNT * sizeof(T);
 
@@ -100,7 +103,7 @@ template <class T, u32 COUNT, u32 N, bool PAIRS> struct Field {
         return PAIRS && a < 2 ? c.two + a * sizeof(T) : c.one + a * COUNT * sizeof(T);
     }
 
-    /// The first three numbers of the column that many further.
+    /// Loads the first three numbers of the column at a distance of `columns`.
     static __device__ __forceinline__ void load(const u8* from, const Column& c, int columns, T (&v)[3]) {
         constexpr int ONE = sizeof(T);
         if constexpr (PAIRS) {
@@ -125,7 +128,8 @@ template <class T, u32 COUNT, u32 N, bool PAIRS> struct Field {
     }
 };
 
-/// Forces of an element on its lower face, added, and on its upper one, from the transforms of both.
+/// Forces of an element from the transforms of its lower and upper face. Those on the lower face are added to f, those
+/// on the upper face are stored in g.
 template <bool MODULI, class T>
 __device__ __forceinline__ void element(const Stiffness<T>& k, T e, const T (&low)[3][4], const T (&up)[3][4],
                                         T (&f)[3][4], T (&g)[3][4]) {
@@ -182,14 +186,14 @@ __device__ __forceinline__ void element(const Stiffness<T>& k, T e, const T (&lo
     }
 }
 
-/// Place in 17 × 17 of node h of the 64 round the tile's own.
+/// Position in the 17 × 17 nodes of node h of the 64 nodes around the tile.
 __device__ __forceinline__ u32 ring(u32 h, u32 pitch) {
     u32 x = h < 34 ? (h < 17 ? 0 : 16) : (h - 34) % 15 + 1;
     u32 y = h < 34 ? h % 17 : (h < 49 ? 0 : 16);
     return y * pitch + x;
 }
 
-/// The sum over a thread block, in one order; thread 0 has it.
+/// Sum over a thread block in a fixed order. Only thread 0 has the result.
 __device__ inline double block_sum(double v, double* scratch) {
 #pragma unroll
     for (u32 d = 16; d > 0; d /= 2) v += __shfl_down_sync(~0u, v, d);
@@ -202,7 +206,7 @@ __device__ inline double block_sum(double v, double* scratch) {
     return v;
 }
 
-/// Starts to copy a number to shared memory, or does not.
+/// Starts to copy a number to shared memory if `is` is true.
 template <class T> __device__ __forceinline__ void copy_if(bool is, T* to, const T* from) {
 #ifdef __CUDACC__
     asm volatile("{ .reg .pred is; setp.ne.u32 is, %2, 0; @is cp.async.ca.shared.global [%0], [%1], %3; }" ::"r"(
@@ -214,7 +218,7 @@ template <class T> __device__ __forceinline__ void copy_if(bool is, T* to, const
 #endif
 }
 
-/// The same of three numbers.
+/// The same for three numbers.
 template <class T> __device__ __forceinline__ void copy_if(bool is, T* x, T* y, T* z, const T* from) {
 #ifdef __CUDACC__
     asm volatile("{ .reg .pred is; setp.ne.u32 is, %4, 0; @is cp.async.ca.shared.global [%0], [%3], %5;"
@@ -236,14 +240,14 @@ __device__ __forceinline__ void commit() {
 #endif
 }
 
-/// Waits for all groups but the last `N`.
+/// Waits for all groups of copies but the last `N`.
 template <int N> __device__ __forceinline__ void wait() {
 #ifdef __CUDACC__
     asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
 #endif
 }
 
-/// Keeps the compiler from computing a number again wherever it is used.
+/// Prevents the compiler from computing a number again at each use.
 __device__ __forceinline__ u32 kept(u32 v) {
 #ifdef __CUDACC__
     asm volatile("" : "+r"(v));
@@ -251,17 +255,17 @@ __device__ __forceinline__ u32 kept(u32 v) {
     return v;
 }
 
-/// Where the shared memory of a launch begins, and a place of it by such a number.
+/// Address at which the dynamic shared memory of a launch begins, and the pointer for such an address.
 __device__ __forceinline__ u32 shared_memory() {
     extern __shared__ __align__(16) u8 memory[];
     return static_cast<u32>(__cvta_generic_to_shared(memory));
 }
 __device__ __forceinline__ u8* at_shared(u32 at) { return static_cast<u8*>(__cvta_shared_to_generic(at)); }
 
-/// A number of a warp, which the compiler then knows to be one: branches need no place to meet again.
+/// v is the same in all lanes of a warp. The reduction tells the compiler so. Branches on v then need no reconvergence.
 __device__ __forceinline__ u32 together(u32 v) { return __reduce_or_sync(~0u, v); }
 
-/// v = 0, here and no earlier: twelve of them must not wait in registers while elements are computed.
+/// Sets v = 0 exactly here. Otherwise the compiler would keep twelve zeros in registers while elements are computed.
 __device__ __forceinline__ void clear(float& v) {
 #ifdef __CUDACC__
     asm volatile("mov.f32 %0, 0f00000000;" : "=f"(v));
@@ -277,7 +281,7 @@ __device__ __forceinline__ void clear(double& v) {
 #endif
 }
 
-/// A number that the compiler cannot know how to compute again.
+/// A number that the compiler cannot compute again.
 __device__ __forceinline__ u32 opaque(u32 v) {
 #ifdef __CUDACC__
     return __shfl_sync(~0u, v, threadIdx.x % 32);

@@ -1,4 +1,4 @@
-// The coarse levels as tables, and the threads that work on them: what levels.cuh is made of.
+// Tables of the coarse levels, and barriers and sums over all threads of a launch, for levels.cuh.
 
 #pragma once
 
@@ -20,12 +20,12 @@ constexpr unsigned WARP = 1;
 
 #include "layout.cuh"
 
-/// Eight numbers of a block.
+/// Eight entries of a block.
 struct alignas(16) Eight {
     short v[8];
 };
 
-/// Stiffness of 2 × 2 × 2 voxels, see first.rs: row 3 v + a, column 3 w + b.
+/// Stiffness of 2 × 2 × 2 voxels (first.rs): row 3 v + a, column 3 w + b.
 #ifdef __CUDACC__
 __constant__ float CELL[576];
 #else
@@ -34,7 +34,7 @@ static float CELL[576];
 
 constexpr u32 SUMS = 3;
 
-/// The threads of a launch and where they meet.
+/// The threads of a launch, with a barrier and sums over all of them.
 struct Grid {
     u32 thread, n_threads;
     double* partial;
@@ -47,7 +47,7 @@ struct Grid {
           arrived(tables.arrived),
           work(tables.work), slot(0) {}
 
-    /// All have come, and see what the others have written.
+    /// Barrier of all thread blocks. Afterwards each sees what the others have written before.
     INLINE void meet() {
         __syncthreads();
         if (threadIdx.x == 0) {
@@ -63,7 +63,7 @@ struct Grid {
         __syncthreads();
     }
 
-    /// Hands in sums, to be followed by `meet` and `take`.
+    /// Stores the partial sums of a thread block. `meet` and `take` must follow.
     template <int Q> INLINE void give(const double (&sum)[Q]) {
         __shared__ double warps[SUMS][32];
         slot ^= 1;
@@ -82,7 +82,7 @@ struct Grid {
         }
     }
 
-    /// The sums of all thread blocks, the same in every thread.
+    /// Returns the sums over all thread blocks, with the same bits in every thread.
     template <int Q> INLINE void take(double (&sum)[Q]) {
         __shared__ double all[SUMS];
         const u32 warp = threadIdx.x / 32;
@@ -112,12 +112,12 @@ struct Grid {
 #endif
 };
 
-/// Counts a product.
+/// Adds the cost of one product with the level's matrix.
 INLINE void count(const Grid& g, const Level& level) {
     if (g.thread == 0) *g.work += level.cost;
 }
 
-/// Four numbers of a vector.
+/// Four consecutive numbers of a vector.
 struct alignas(16) Four {
     float v[4];
 };
@@ -126,10 +126,10 @@ struct alignas(16) Four {
 INLINE Four load(const float* from, u64 i) { return reinterpret_cast<const Four*>(from)[i]; }
 INLINE void store(float* to, u64 i, const Four& v) { reinterpret_cast<Four*>(to)[i] = v; }
 
-/// Adds the products of four numbers each.
+/// Adds the scalar product of four numbers each.
 INLINE void add_dot(double& sum, const Four& a, const Four& b) { EACH sum += double(a.v[m]) * double(b.v[m]); }
 
-/// Calls `act(i)` for each four of 3 n numbers.
+/// Calls `act(i)` for each group of four of 3 n numbers.
 template <class Act> INLINE void for_fours(const Grid& g, u32 n, Act act) {
     const u32 fours = u32((3 * u64(n) + 3) / 4);
     for (u32 i = g.thread; i < fours; i += g.n_threads) act(i);

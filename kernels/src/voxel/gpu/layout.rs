@@ -1,4 +1,4 @@
-//! What the kernels of voxel statics and the host share; `layout.cuh` is written from it.
+//! The layouts that the kernels of voxel statics share with the host. The header `layout.cuh` is generated from them.
 
 use crate::device::layout::{In, Out, layouts};
 
@@ -6,29 +6,32 @@ layouts! {
     header "voxel/gpu/layout.cuh", numbers template;
 
     constants {
-        /// Threads and warps of a thread block of the finest level.
+        /// Threads and warps of a thread block on the finest level.
         THREADS: u32 = 256;
         N_WARPS: u32 = THREADS / 32;
-        /// In `Word::element_at`: some degree of freedom of this plane of the tile is fixed.
+        /// Bit of `Word::element_at`: a degree of freedom of this plane of the tile is fixed.
         HAS_FIXED: u32 = 1 << 31;
-        /// Planes of a stretch, at most, as many as leave shared memory for three thread blocks a multiprocessor, in f64 for
-        /// two: where elements have moduli; of kernels in f32; of two smoothing steps; in f64.
+        /// Maximum number of planes of a stretch. The shared memory then suffices for three thread blocks per
+        /// multiprocessor, or for two in f64. The cases are: elements with their own moduli, kernels in f32, two
+        /// smoothing steps, kernels in f64.
         LONGEST_MODULI: u32 = 96;
         LONGEST_SINGLE: u32 = 176;
         LONGEST_PAIR: u32 = 133;
         LONGEST_DOUBLE: u32 = 120;
-        /// Empty planes before and after a stretch, so that nobody needs to ask where it ends; the latter and those ahead.
+        /// Empty planes before and after a stretch, so that no kernel has to test where the stretch ends. AFTER
+        /// includes the planes that are fetched in advance.
         BEFORE: u32 = 3;
         AFTER: u32 = 8;
-        /// `Params::kind`: E h is the same everywhere, or that of each element's class, or each element has its own.
+        /// Values of `Params::kind`. E h is the same everywhere, or each element has a class with its E h, or each
+        /// element has its own modulus.
         ONE: u32 = 0;
         CLASSES: u32 = 1;
         EACH_ELEMENT: u32 = 2;
-        /// Coarse levels, at most.
+        /// Maximum number of coarse levels.
         MAX_LEVELS: u32 = 24;
-        /// Bits of a node's number in `Level::column`.
+        /// Bits of a node number in `Level::column`.
         COLUMN_BITS: u32 = 27;
-        /// Scalars of the outer conjugate gradients, f64.
+        /// Indices of the scalars of the outer conjugate gradients, in f64.
         PR: u32 = 0;
         ZQ: u32 = 1;
         PQ: u32 = 2;
@@ -40,56 +43,59 @@ layouts! {
     }
 
     opaque {
-        /// Eight numbers of a block of a level's matrix.
+        /// Eight entries of a block of a level's matrix.
         Eight;
     }
 
-    /// What a warp needs of a plane of a tile: bit 8 y + x of its 8 × 4 columns. Columns 0 have no nodes of the tile.
+    /// The part of a plane of a tile that one warp computes. Bit 8 y + x stands for column (x, y) of its 8 × 4 columns.
+    /// Columns 0 of a tile hold no nodes of the tile.
     struct Word align(16) {
         nodes: u32,
-        /// Between this plane and the next, at (x, y) … (x + 1, y + 1).
+        /// Elements between this plane and the next, at columns (x, y) … (x + 1, y + 1).
         elements: u32,
         /// Number of the first node.
         node_at: u32,
-        /// Number of the first element in the order of the tiles.
+        /// Number of the first element in the order of the tiles, and the bit HAS_FIXED.
         element_at: u32,
     }
 
-    /// A plane of a tile. An empty one stands before the first of a tile and after the last, and two before all.
+    /// A plane of a tile. There is an empty plane before the first and after the last plane of each tile, and two
+    /// before all others.
     struct Plane align(16) {
         word: [Word; N_WARPS as usize],
-        /// First of the halo's nodes in the list.
+        /// First node of the halo in the list `halo`.
         halo_at: u32,
-        /// Which nodes there are of the 64 round the tile's 15 × 15.
+        /// Bits of the existing nodes among the 64 around the tile's 15 × 15.
         halo: [u32; 2],
-        /// Row of the table of fixed degrees of freedom, counted from 1; 0 for none.
+        /// Row in the table of fixed degrees of freedom, counted from 1, or 0 for none.
         fixed: u32,
     }
 
-    /// What a thread block does: planes at … at + n − 1 of its tile.
+    /// The work of one thread block: planes at … at + n − 1 of its tile.
     struct Stretch {
         at: u32,
         n: u32,
     }
 
-    /// First plane of a tile, and its z.
+    /// First plane of a tile, and its z coordinate.
     struct Tile {
         plane: u32,
         z: i32,
     }
 
-    /// Stiffness of a cube in the basis of the Walsh-Hadamard transform (cube.rs), E h in it if that is the same everywhere.
+    /// Stiffness of a cube in the basis of the Walsh-Hadamard transform (cube.rs). It includes E h if that is the same
+    /// everywhere. Block s couples the transform entries q of all components a with q ^ 1 << a = s.
     struct Stiffness<T> {
-        /// Of s = 0: stretch I + volume 1 1ᵀ.
+        /// Block s = 0: stretch I + volume 1 1ᵀ.
         stretch: T,
         volume: T,
-        /// Of s = 7, the same.
+        /// Block s = 7, of the same form.
         hourglass: T,
         coupling: T,
-        /// Of s = 1, 2, 4: on and off the diagonal.
+        /// Blocks s = 1, 2, 4: diagonal and off-diagonal entries.
         bend: T,
         across: T,
-        /// Of s = 3, 5, 6: all four entries, and the single one.
+        /// Blocks s = 3, 5, 6: the four equal entries, and the entry of the third component.
         shear: T,
         last: T,
     }
@@ -100,21 +106,21 @@ layouts! {
         value: f64,
     }
 
-    /// What a launch on the finest level is told.
+    /// Parameters of a launch on the finest level.
     struct Params<T> {
         k: Stiffness<T>,
         planes: In<Plane>,
         stretches: In<Stretch>,
-        /// Nodes of other tiles.
+        /// Numbers of the halo nodes, which belong to other tiles.
         halo: In<u32>,
-        /// Bits, (…, N_WARPS, 3).
+        /// Bits of the fixed degrees of freedom, (…, N_WARPS, 3).
         fixed: In<u32>,
-        /// 1 / diagonal of each node: the upper half of an f32.
+        /// 1 / diagonal of each node, as the upper half of an f32.
         inverse: In<u16>,
-        /// Classes of elements in the order of the tiles, and E h of each class.
+        /// Class of each element in the order of the tiles, and E h of each class.
         classes: In<u8>,
         young: In<T>,
-        /// Moduli of elements in the order of the tiles.
+        /// Modulus of each element in the order of the tiles.
         moduli: In<f32>,
         x: In<T>,
         y: Out<T>,
@@ -122,25 +128,26 @@ layouts! {
         r: Out<f32>,
         d: Out<f32>,
         z: Out<f32>,
-        /// A sum of each thread block.
+        /// One sum for each thread block.
         partial: Out<f64>,
-        /// Ascending by degree of freedom.
+        /// Forces in ascending order of their degrees of freedom.
         forces: In<Force>,
         n_forces: u64,
-        /// Factors of a smoothing step, or of two.
+        /// Factors of one smoothing step, or of two.
         p: f32,
         s: f32,
         w: f32,
         w0: f32,
-        /// What `moduli` are multiplied with.
+        /// Factor of `moduli`.
         unit: T,
         kind: u32,
-        /// 1: z is added to; for STORE, x y is summed.
+        /// If 1, the result is added to z. For STORE, 1 means that x · y is summed.
         add: u32,
     }
 
-    /// An element of level 1: which of its 27 places, x + 3 y + 9 z in voxels, have nodes that no other element has; its
-    /// position; which of its eight voxels are there. Without octants it has a matrix.
+    /// An element of level 1: its own places among 27, its position, and the mask of its eight voxels. Place x + 3 y +
+    /// 9 z, in voxels, is its own if no other element has the finest node there. An element without octants has a
+    /// stored matrix.
     struct Cell {
         places: u32,
         x: u16,
@@ -149,9 +156,9 @@ layouts! {
         octants: u16,
     }
 
-    /// A coarse level. Vectors have 3 n numbers and room for a multiple of four.
+    /// A coarse level. Vectors have 3 n entries and room for the next multiple of four.
     struct Level {
-        /// Of the conjugate gradients; the right-hand side before.
+        /// Right-hand side at first, then the residual of the conjugate gradients.
         residual: Out<f32>,
         direction: Out<f32>,
         product: Out<f32>,
@@ -159,36 +166,36 @@ layouts! {
         z: Out<f32>,
         t: Out<f32>,
         d: Out<f32>,
-        /// 1 / diagonal, 0 where there is no stiffness; of the bottom 1.
+        /// 1 / diagonal, or 0 without stiffness. On the last level it is 1.
         inverse: In<f32>,
-        /// Blocks of each row, (n + 1,); null on level 1 and the bottom.
+        /// First block of each row, (n + 1,). Null on level 1 and on the last level.
         row_first: In<u32>,
-        /// e above COLUMN_BITS, and the node: numbers of the block count 2^-e `unit`.
+        /// Exponent e above COLUMN_BITS bits of the node number. Entries of the block are in units of 2^-e `unit`.
         column: In<u32>,
-        /// All numbers of each block, row by row, but the last; and that.
+        /// The first eight entries of each block, row by row, and the ninth entry.
         value: In<Eight>,
         ninth: In<i16>,
         /// Nodes of each element, (n_elements, 8).
         nodes: In<u32>,
-        /// Of each finer node: 32 × element + place, (n_finer,).
+        /// Owner of each finer node: 32 × element + place, (n_finer,).
         owner: In<u32>,
-        /// Finer nodes that each node's values come from, (n + 1,): 4 × finer node + k, of weight 2^-k.
+        /// First entry of `gather` for each node, (n + 1,). An entry is 4 × finer node + k, with the weight 2^-k.
         gather_first: In<u32>,
         gather: In<u32>,
         n: u32,
         n_finer: u32,
         /// Steps of conjugate gradients.
         steps: u32,
-        /// 1 / λ.
+        /// Smoothing step 1 / λ.
         step: f32,
-        /// A power of two.
+        /// Unit of the block entries, a power of two.
         unit: f32,
         reserved: u32,
-        /// Cost of a product, in products of the finest level.
+        /// Cost of a product with this level's matrix, in products of the finest level.
         cost: f64,
     }
 
-    /// What a correction needs.
+    /// Data of a coarse-grid correction.
     struct Tables {
         levels: [Level; MAX_LEVELS as usize],
         /// Inverse of the last level's matrix, (3 n, 3 n), or null.
@@ -197,34 +204,34 @@ layouts! {
         fine_z: Out<f32>,
         /// Fixed degrees of freedom of the finest level, (n_fixed,).
         fixed: In<u32>,
-        /// First voxel of each element of level 1, or its matrix.
+        /// First voxel of each element of level 1, or the number of its matrix.
         child: In<u32>,
         cells: In<Cell>,
-        /// Matrices of some elements of level 1, (…, 24, 24): their lower triangles, (…, 300).
+        /// Stored matrices of some elements of level 1, (…, 24, 24), as their lower triangles, (…, 300).
         own: In<f32>,
         tiles: In<Tile>,
         planes: In<Plane>,
-        /// Class of each voxel, or null: all are of the first.
+        /// Class of each voxel, or null if all voxels have the first class.
         material: In<u8>,
         /// E h of each class.
         young: In<f32>,
         /// Modulus of each voxel, or null.
         modulus: In<f32>,
-        /// (2, 3, thread blocks).
+        /// Partial sums, (2, 3, thread blocks).
         partial: Out<f64>,
-        /// Arrivals at barriers, 0 at the start.
+        /// Number of arrivals at barriers, 0 at the start.
         arrived: Out<u32>,
-        /// Products so far, in those of the finest level.
+        /// Products up to now, in products of the finest level.
         work: Out<f64>,
-        /// Square of the relative residual that ends conjugate gradients.
+        /// Square of the relative residual at which the conjugate gradients stop.
         tolerance: f64,
         modulus_unit: f32,
         n_levels: u32,
         degree: u32,
         n_fixed: u32,
-        /// Tiles along x.
+        /// Number of tiles along x.
         n_tiles: u32,
-        /// First of the elements of level 1 that share no node, colour by colour.
+        /// First element of each colour on level 1. Elements of one colour share no node.
         colour_first: [u32; 9],
     }
 }

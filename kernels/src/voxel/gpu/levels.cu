@@ -1,4 +1,5 @@
-// The coarse levels in one cooperative launch, and the vector steps of the outer conjugate gradients.
+// The kernel of all coarse levels, which is a cooperative launch, and the vector operations of the outer conjugate
+// gradients.
 
 #include "levels.cuh"
 
@@ -9,7 +10,7 @@ DEVICE void bring(Tables& tables, const Tables* from) {
     __syncthreads();
 }
 
-/// What the finest level's residual comes to on level 1. All thread blocks must be resident.
+/// Computes the correction on level 1 from the residual of the finest level. All thread blocks must be resident.
 extern "C" __global__ void __launch_bounds__(256, 2) coarse_correction(const Tables* from) {
     __shared__ Tables tables;
     bring(tables, from);
@@ -17,7 +18,8 @@ extern "C" __global__ void __launch_bounds__(256, 2) coarse_correction(const Tab
     correct(g, tables);
 }
 
-/// z of the finest level += what a correction has come to, and 0 where it is fixed: two launches.
+/// Adds the correction to z of the finest level, or sets z = 0 at fixed degrees of freedom (`clear`). It takes two
+/// launches.
 extern "C" __global__ void __launch_bounds__(256) coarse_prolong(const Tables* from, u32 clear) {
     __shared__ Tables tables;
     bring(tables, from);
@@ -26,7 +28,8 @@ extern "C" __global__ void __launch_bounds__(256) coarse_prolong(const Tables* f
     else prolong_first(g, tables);
 }
 
-/// p = z + β p; β = −z·q / (p·q before), 0 at the start: conjugate to the direction before, whatever the preconditioner does.
+/// p = z + β p with β = −z·q / (p·q of the previous iteration), or β = 0 in the first. p is conjugate to the previous
+/// direction for any preconditioner.
 extern "C" __global__ void __launch_bounds__(256)
     outer_direction(const double* scalar, const float* z, float* p, u64 n) {
     const double before = scalar[PQ_BEFORE];
@@ -38,7 +41,7 @@ extern "C" __global__ void __launch_bounds__(256)
     }
 }
 
-/// The sum over a thread block in one order, in thread 0.
+/// Sum over a thread block in a fixed order. Only thread 0 has the result.
 DEVICE double block_sum(double v) {
     __shared__ double warps[8];
     for (int k = 16; k > 0; k >>= 1) v += __shfl_xor_sync(~0u, v, k);
@@ -49,7 +52,7 @@ DEVICE double block_sum(double v) {
     return v;
 }
 
-/// x in double precision, without the lowest bits where those lie in 16: an upper and a lower part of each number.
+/// x in double precision, as an upper and a lower part of each number. A lower part of 16 bits omits the lowest bits.
 template <class Low> struct Solution {
     u32* upper;
     Low* lower;
@@ -70,7 +73,7 @@ template <class T> struct alignas(4 * sizeof(T)) Quad {
     T v[4];
 };
 
-/// α = p·r / p·q; x += α p, r −= α q; sums of r² by thread block.
+/// α = p·r / p·q; x += α p, r −= α q; one sum of r² for each thread block.
 template <class Low>
 DEVICE void update(double* scalar, const float* p, const float* q, Solution<Low> x, float* r, double* partial, u64 n) {
     const double alpha = scalar[PR] / scalar[PQ];
@@ -98,12 +101,12 @@ DEVICE void update(double* scalar, const float* p, const float* q, Solution<Low>
     }
 }
 
-/// As f64.
+/// Converts to f64.
 template <class Low> DEVICE void expand(Solution<Low> x, double* out, u64 n) {
     for (u64 i = blockIdx.x * 256ull + threadIdx.x; i < n; i += gridDim.x * 256ull) out[i] = x.join(x.upper[i], x.lower[i]);
 }
 
-/// From f64.
+/// Converts from f64.
 template <class Low> DEVICE void compress(Solution<Low> x, const double* from, u64 n) {
     for (u64 i = blockIdx.x * 256ull + threadIdx.x; i < n; i += gridDim.x * 256ull) x.split(from[i], x.upper[i], x.lower[i]);
 }
@@ -122,7 +125,7 @@ template <class Low> DEVICE void compress(Solution<Low> x, const double* from, u
 SOLUTION(48, u16)
 SOLUTION(64, u32)
 
-/// Sums of a b by thread block.
+/// Sums of a b, one for each thread block.
 extern "C" __global__ void __launch_bounds__(256) outer_dot(const float* a, const float* b, double* partial, u64 n) {
     double sum = 0;
     for (u64 i = blockIdx.x * 256ull + threadIdx.x; 4 * i < n; i += gridDim.x * 256ull) add_dot(sum, load(a, i), load(b, i));
@@ -130,14 +133,14 @@ extern "C" __global__ void __launch_bounds__(256) outer_dot(const float* a, cons
     if (threadIdx.x == 0) partial[blockIdx.x] = sum;
 }
 
-/// out = x of n nodes, of which node i is `order[i]` in x.
+/// out = x of n nodes. Node i of `out` is node `order[i]` of x.
 extern "C" __global__ void __launch_bounds__(256)
     outer_take(const double* x, const u32* order, double* out, u64 n) {
     for (u64 i = blockIdx.x * 256ull + threadIdx.x; i < 3 * n; i += gridDim.x * 256ull)
         out[i] = x[3 * u64(order[i / 3]) + i % 3];
 }
 
-/// out[0] = Σ partial; one thread block.
+/// out[0] = Σ partial, in one thread block.
 extern "C" __global__ void __launch_bounds__(256) outer_sum(const double* partial, u32 n, double* out) {
     double v = 0;
     for (u32 i = threadIdx.x; i < n; i += 256) v += partial[i];

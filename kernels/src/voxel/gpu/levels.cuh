@@ -1,18 +1,18 @@
-// The coarse levels: one launch is one correction, all levels of it (multigrid.rs has the same on the CPU).
+// The coarse levels. One launch makes one correction on all levels (multigrid.rs has the same on the CPU).
 //
-// The kernel is cooperative: all its thread blocks run at once and meet at barriers, so that the small levels cost a
-// barrier a step and not a launch, and the conjugate gradients inside decide on the device when they are done. Sums are
-// taken in one order, thread by thread and block by block: the same bits on every run.
+// The launch is cooperative: all thread blocks are resident and meet at barriers. A step on a small level costs a
+// barrier instead of a launch, and the inner conjugate gradients decide on the device when they stop. Sums have a fixed
+// order over threads and thread blocks, so every run gives the same bits.
 //
-// Level 1 has an operator that is never assembled. Further levels have blocks of 16 bits a number, which act on
-// differences of displacement (`for_rows`), and rows over their diagonal: all that is a force there (residual, product, t)
-// is D⁻¹ times it, so that the smoother needs no diagonal of neighbours.
+// The operator of level 1 is never assembled. Further levels have blocks with 16 bits for each entry, which act on
+// differences of displacements (`for_rows`). Their rows are divided by the diagonal: each vector of forces (residual,
+// product, t) is stored as D⁻¹ times the force. The smoother then reads no diagonal of neighbouring nodes.
 
 #pragma once
 
 #include "grid.cuh"
 
-/// Of step k = 1, 2, … of Chebyshev smoothing of the fourth kind; see `factors` and `weight` in multigrid.rs.
+/// Factors of step k = 1, 2, … of Chebyshev smoothing of the fourth kind. See `factors` and `weight` in multigrid.rs.
 INLINE float keep_factor(u32 k) { return (2.0f * k - 3.0f) / (2.0f * k + 1.0f); }
 INLINE float step_factor(u32 k) { return (8.0f * k - 4.0f) / (2.0f * k + 1.0f); }
 INLINE float weight(u32 degree, u32 k) {
@@ -56,10 +56,11 @@ inline u32 lowest_bit(u32 v) { return __builtin_ctz(v); }
 
 constexpr u32 NOWHERE = ~0u;
 
-/// y += factor × A x on level 1; a barrier before, one after.
+/// y += factor × A x on level 1. A barrier must precede the call. The function ends with a barrier.
 ///
-/// A thread has an element. Its lanes fetch and add numbers of nodes together, neighbours neighbouring numbers of one
-/// node, and hand them on through shared memory: a third of the sectors that each lane by itself would ask for.
+/// Each thread has one element. The lanes of a warp load and store nodal values together: neighbouring lanes access
+/// neighbouring components. They exchange the values through shared memory. This accesses a third of the memory sectors
+/// that separate accesses by each lane would need.
 APART void add_first(Grid& g, const Tables& tables, float factor, const float* x, float* y) {
     __shared__ float scratch[256 / 32][8][3 * WARP];
     count(g, tables.levels[0]);
@@ -137,7 +138,7 @@ APART void add_first(Grid& g, const Tables& tables, float factor, const float* x
                 }
             }
             meet_warp();
-            // No two lanes have a node in common: they are of one colour.
+            // No two lanes share a node, because their elements have the same colour.
 #pragma unroll
             for (int c = 0; c < 8; c++)
 #pragma unroll
@@ -157,7 +158,8 @@ APART void add_first(Grid& g, const Tables& tables, float factor, const float* x
     }
 }
 
-/// Calls `act(i, sum)` for each of 3 n rows, `add(node, at, sum of its three rows)` for all that belongs to them before.
+/// Calls `act(i, sum)` for each of 3 n rows. Before that, it calls `add(node, at, sums of its three rows)` for each
+/// entry of the node's rows.
 template <class Add, class Act> INLINE void for_sums(const Grid& g, u32 n, const u32* first, Add add, Act act) {
     constexpr u32 ROWS = WARP / LANES;
     const u32 lane = g.thread % LANES, part = g.thread / LANES % ROWS, n_warps = g.n_threads / WARP;
@@ -187,10 +189,11 @@ INLINE float over_power(float unit, u32 e) { return __int_as_float(__float_as_in
 inline float over_power(float unit, u32 e) { return unit / float(1u << e); }
 #endif
 
-/// Calls `act(i, (A x)_i)` for each of the 3 n rows of a level of blocks.
+/// Calls `act(i, (A x)_i)` for each of the 3 n rows of a level with blocks.
 ///
-/// Other nodes' blocks act on differences to the row's own node, whose block is the sum of the row, nil where nothing is held.
-/// So rounded blocks cost translations nothing, and the slowest motions are translations nearly everywhere.
+/// The block of another node acts on the difference between that node's displacement and the displacement of the row's
+/// own node. The diagonal block is the sum of the row, which is zero where no degree of freedom is fixed. Rounding of
+/// the blocks therefore causes no force for a translation. The slowest modes are translations nearly everywhere.
 template <class Act> INLINE void for_rows(const Grid& g, const Level& level, const float* x, Act act) {
     count(g, level);
     for_sums(
@@ -210,7 +213,7 @@ template <class Act> INLINE void for_rows(const Grid& g, const Level& level, con
         act);
 }
 
-/// out = from + factor × A x, out ≠ x; a barrier before, one after.
+/// out = from + factor × A x, out ≠ x. A barrier must precede the call. The function ends with a barrier.
 INLINE void add_product(Grid& g, const Tables& tables, u32 l, const float* from, float factor, const float* x, float* out) {
     const Level& level = tables.levels[l];
     if (l == 0) {
@@ -225,16 +228,16 @@ INLINE void add_product(Grid& g, const Tables& tables, u32 l, const float* from,
     }
 }
 
-/// 1 / D of four unknowns: 1 where forces have it in them.
+/// 1 / D of four unknowns. It is 1 on levels where forces are stored divided by D.
 INLINE Four inverse_of(const Level& level, u32 i) {
     if (!level.row_first) return load(level.inverse, i);
     return {1, 1, 1, 1};
 }
 
-/// D × what is D⁻¹ times a force.
+/// Multiplies by D a number that was stored as D⁻¹ times a force.
 INLINE float times_diagonal(float v, float inverse) { return inverse > 0 ? v / inverse : 0.0f; }
 
-/// Four numbers of a force as it is.
+/// Four components of a force, not divided by D.
 INLINE Four force(const Level& level, const float* from, u32 i) {
     Four v = load(from, i);
     if (level.row_first) {
@@ -244,8 +247,8 @@ INLINE Four force(const Level& level, const float* from, u32 i) {
     return v;
 }
 
-/// One step k of the smoother by itself: d = keep d + step D⁻¹ t, z += weight d; from z = 0 if `fresh`. With `dots` the
-/// sums z·residual and z·product are handed in. A barrier after.
+/// Step k of the smoother: d = keep d + step D⁻¹ t, z += weight d, starting with z = 0 if `fresh`. With `dots`,
+/// z·residual and z·product are passed to `give`. The function ends with a barrier.
 APART void smooth_step(Grid& g, const Level& level, u32 degree, u32 k, const float* t, bool fresh, bool dots) {
     const float keep = keep_factor(k), s = step_factor(k) * level.step, w = weight(degree, k);
     double sum[2] = {0, 0};
@@ -269,7 +272,7 @@ APART void smooth_step(Grid& g, const Level& level, u32 degree, u32 k, const flo
     g.meet();
 }
 
-/// z = smoothed from 0, t = residual − A z, as a force.
+/// Smooths z, starting with z = 0, and computes t = residual − A z. t is not divided by D.
 INLINE void smooth_before(Grid& g, const Tables& tables, u32 l) {
     const Level& level = tables.levels[l];
     const u32 degree = tables.degree;
@@ -299,7 +302,7 @@ INLINE void smooth_before(Grid& g, const Tables& tables, u32 l) {
     }
 }
 
-/// z is smoothed further; z·residual and z·product are handed in.
+/// Smooths z further, and passes z·residual and z·product to `give`.
 INLINE void smooth_after(Grid& g, const Tables& tables, u32 l, u32 degree) {
     const Level& level = tables.levels[l];
     add_product(g, tables, l, level.residual, -1.0f, level.z, level.t);
@@ -324,14 +327,15 @@ INLINE void smooth_after(Grid& g, const Tables& tables, u32 l, u32 degree) {
     }
 }
 
-/// Weights of a place along each axis: place x + 3 y + 9 z in half edges, corner bits.
+/// Weight of a corner at a place of an element. The place is x + 3 y + 9 z in half edges. The bits of `corner` are its
+/// coordinates.
 INLINE float place_weight(u32 place, u32 corner) {
     const u32 x = place % 3, y = place / 3 % 3, z = place / 9;
     const u32 twice = (corner & 1 ? x : 2 - x) * (corner & 2 ? y : 2 - y) * (corner & 4 ? z : 2 - z);
     return 0.125f * twice;
 }
 
-/// residual of level l = Pᵀ t of level l − 1; the square of that is handed in.
+/// residual of level l = Pᵀ t of level l − 1. Its square is passed to `give`.
 INLINE void restrict_to(Grid& g, const Tables& tables, u32 l) {
     const Level &coarse = tables.levels[l], &fine = tables.levels[l - 1];
     double square[1] = {0};
@@ -369,7 +373,7 @@ INLINE void prolong_from(Grid& g, const Tables& tables, u32 l, const float* valu
     g.meet();
 }
 
-/// Calls `act(place, node)` for each node of the finest level that is an element's own.
+/// Calls `act(place, node)` for each node of the finest level that belongs to the element.
 template <class Act> INLINE void for_places(const Tables& tables, const Cell& cell, Act act) {
     for (u32 rest = cell.places; rest; rest &= rest - 1) {
         const u32 place = lowest_bit(rest);
@@ -381,7 +385,7 @@ template <class Act> INLINE void for_places(const Tables& tables, const Cell& ce
     }
 }
 
-/// residual of level 1 = Pᵀ × residual of the finest level; its square is handed in.
+/// residual of level 1 = Pᵀ × residual of the finest level. Its square is passed to `give`.
 APART void restrict_first(Grid& g, const Tables& tables) {
     const Level& level = tables.levels[0];
     for_fours(g, level.n, [&](u32 i) { store(level.residual, i, {0, 0, 0, 0}); });
@@ -418,7 +422,7 @@ APART void restrict_first(Grid& g, const Tables& tables) {
     g.meet();
 }
 
-/// Makes 0 what vectors have room for beyond their numbers: many lie where others were before.
+/// Clears the padding at the end of each vector. Many vectors reuse the memory of others.
 INLINE void clear_ends(const Grid& g, const Tables& tables) {
     for (u32 i = g.thread; i < 7 * tables.n_levels; i += g.n_threads) {
         const Level& level = tables.levels[i / 7];
@@ -430,7 +434,7 @@ INLINE void clear_ends(const Grid& g, const Tables& tables) {
     }
 }
 
-/// z of the finest level += P × what a correction has come to on level 1.
+/// z of the finest level += P × correction on level 1.
 DEVICE inline void prolong_first(const Grid& g, const Tables& tables) {
     const Level& level = tables.levels[0];
     const float* values = level.steps > 1 ? level.solution : level.z;
@@ -457,12 +461,12 @@ DEVICE inline void prolong_first(const Grid& g, const Tables& tables) {
     }
 }
 
-/// z of the finest level = 0 where it is fixed.
+/// Sets z of the finest level to 0 at fixed degrees of freedom.
 DEVICE inline void clear_fixed(const Grid& g, const Tables& tables) {
     for (u32 i = g.thread; i < tables.n_fixed; i += g.n_threads) tables.fine_z[tables.fixed[i]] = 0;
 }
 
-/// solution = bottom × residual; a barrier after.
+/// solution = bottom × residual. The function ends with a barrier.
 INLINE void solve_bottom(Grid& g, const Tables& tables, u32 l) {
     const Level& level = tables.levels[l];
     const u32 n = 3 * level.n;
@@ -483,7 +487,8 @@ INLINE void solve_bottom(Grid& g, const Tables& tables, u32 l) {
     g.meet();
 }
 
-/// One step of flexible conjugate gradients on a level, whose z is there; says whether another follows.
+/// One step of flexible conjugate gradients on a level, after z has been computed. Returns whether another step
+/// follows.
 INLINE bool conjugate_step(Grid& g, const Tables& tables, u32 l, u32& step, double start, double& before, double& alpha) {
     const Level& level = tables.levels[l];
     double dots[2];
@@ -517,7 +522,8 @@ INLINE bool conjugate_step(Grid& g, const Tables& tables, u32 l, u32& step, doub
         g.take(curvature);
     }
     if (!(rho > 0 && curvature[0] > 0)) {
-        // A direction of no use: what there is must do.
+        // The direction is of no use, and the current solution is kept. In the first step the solution becomes z if
+        // rho ≤ 0, and 0 otherwise.
         if (first) {
             const float factor = rho > 0 ? 0.0f : 1.0f;
             for_fours(g, level.n, [&](u32 i) {
@@ -560,8 +566,9 @@ INLINE bool conjugate_step(Grid& g, const Tables& tables, u32 l, u32& step, doub
     return !(sum[0] <= tables.tolerance * start);
 }
 
-/// What the finest level's residual comes to on level 1: see `prolong_first`. Vectors may lie where the finest level has its z
-/// and t, but the residual of level 1 not in that t, and what `prolong_first` takes not in that z.
+/// Computes the correction on level 1 from the residual of the finest level; see `prolong_first`. Vectors may share
+/// memory with z and t of the finest level. The residual of level 1 must not be in that t, and the input of
+/// `prolong_first` must not be in that z.
 INLINE void correct(Grid& g, const Tables& tables) {
     u32 step[MAX_LEVELS];
     double start[MAX_LEVELS], before[MAX_LEVELS], alpha[MAX_LEVELS];
@@ -569,7 +576,7 @@ INLINE void correct(Grid& g, const Tables& tables) {
     restrict_first(g, tables);
     clear_ends(g, tables);
     u32 l = 0;
-    bool entered = true; // with a new right-hand side, whose square was handed in
+    bool entered = true; // a new right-hand side has come, and its square was passed to `give`
     for (;;) {
         if (entered) {
             double sum[1];
@@ -589,7 +596,7 @@ INLINE void correct(Grid& g, const Tables& tables) {
             }
             smooth_after(g, tables, l, 20);
         }
-        // A cycle is done, and maybe those above it.
+        // A cycle on level l is complete. The loop goes up as long as the cycles above are complete too.
         for (;;) {
             const Level& level = tables.levels[l];
             const bool inner = l != bottom && level.steps > 1;

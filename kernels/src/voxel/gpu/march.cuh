@@ -1,9 +1,9 @@
-// The way of a thread block up a stretch of a tile, see brick.cuh.
+// The march of a thread block up a stretch of a tile (brick.cuh).
 //
-// Half of what a warp meets in porous samples is void. What there is to do in each step is therefore found out once, when the
-// stretch begins, and the halo is brought by warps that have nothing else to do. What limits is how long a warp takes for a
-// step (instructions, branches, waiting for shared memory) and how often shared memory is reached: numbers are stored and read
-// in pairs, but copies of single numbers would meet banks twice there.
+// In porous samples half of the columns of a warp are void. The work of each step is therefore determined once, when
+// the stretch begins, and idle warps fetch the halo. The time of a warp for a step is the limit (instructions,
+// branches, waiting for shared memory), and so is the number of shared memory accesses. Numbers are stored and read in
+// pairs where possible. Asynchronous copies of single numbers into pairs would cause two-way bank conflicts.
 
 #pragma once
 
@@ -13,15 +13,15 @@ template <class T, u32 THEN, bool MODULI> struct March {
     static constexpr u32 N = THEN == PAIR ? 4 : 3;
     static constexpr bool SUMS = THEN == STORE || THEN == DOT || THEN == FORCES;
     static constexpr bool AHEAD = THEN != STORE && THEN != FORCES;
-    /// Whether a step is looked at while the one before it ends, and not when it begins: then what it reads is there early, and
-    /// nothing of that is kept in registers while elements are computed.
+    /// If true, step k + 1 is looked up at the end of step k and not at its own beginning. Its data then arrive early,
+    /// and they occupy no registers while elements are computed.
     static constexpr bool AHEAD_OF_TIME = sizeof(T) == 8 || THEN == RESIDUAL || THEN == STEP;
-    /// Whether columns are addresses in shared memory, and not distances from where its parts begin: that saves additions where
-    /// registers last (it makes STEP slower).
+    /// If true, columns are addresses in shared memory and not offsets from the start of its parts. This saves
+    /// additions where registers suffice. It makes STEP slower.
     static constexpr bool ABSOLUTE = sizeof(T) == 8 || THEN == PAIR;
-    /// Planes that are fetched ahead. PAIR still needs plane k − 1 when k + 2 comes.
+    /// Number of planes that are fetched ahead. PAIR still needs plane k − 1 when plane k + 2 arrives.
     static constexpr int EARLY = THEN == PAIR ? 2 : STAGES;
-    /// Distance of rows in shared memory: four rows of eight numbers meet no bank twice.
+    /// Distance of rows in shared memory. Four rows of eight numbers have no bank conflict.
     static constexpr u32 PITCH = 24;
     static constexpr int RIGHT = 1, UP = PITCH;
     using U = Field<T, ROWS * PITCH, N, false>;
@@ -32,12 +32,12 @@ template <class T, u32 THEN, bool MODULI> struct March {
     struct Memory {
         Sheet<MODULI> sheets[PLANES];
         u32 ring[64];
-        u32 lists[8][64]; // numbers of the halo's nodes, of eight planes in turn
+        u32 lists[8][64]; // numbers of the halo nodes, for eight planes in turn
         __align__(16) u8 u[STAGES * STAGE];
         __align__(16) u8 f[2 * BUFFER];
     };
 
-    /// What `follow` needs besides y, of the thread's node.
+    /// Operands of `follow` besides y, for the node of the thread.
     struct Ahead {
         float a[3], b[3], c[3], inverse;
     };
@@ -45,16 +45,18 @@ template <class T, u32 THEN, bool MODULI> struct March {
     const Params<T>& p;
     Memory& memory;
     const u32 warp;
-    const u32 bit, below; // of the lane
-    const Column column;  // of the thread
-    u32 stage = 0, other_stage = 2 * STAGE; // that are read and written
-    u32 tasks;                              // offset of the warp's task of plane k
-    // PAIR: which half of the word is a node's, a bit a plane, the last fetched lowest; whether that is there.
+    const u32 bit, below; // masks of the lane
+    const Column column; // of the thread
+    u32 stage = 0, other_stage = 2 * STAGE; // stages that are read and written
+    // Offset of the warp's task of plane k.
+    u32 tasks;
+    // PAIR: which half of the word holds the entry of a node. There is one bit for each plane, and the last fetched
+    // plane has the lowest. `halo_there` and `there` tell whether the last fetched nodes exist.
     u32 odd = 0, halo_odd[2] = {}, halo_there = 0;
     bool there = false;
-    u32 elements = 0; // of plane k
-    u32 raw = 0;      // modulus of the element of plane k
-    // Of the step, see `look`: its task; node that is fetched; the node of plane k − 1.
+    u32 elements = 0; // mask of elements of plane k
+    u32 raw = 0; // modulus of the element of plane k, not converted
+    // Results of `look`: flags of the step, elements of plane k + 1, the node to fetch, and the node of plane k − 1.
     u32 flags, elements_above, raw_above, fetched, own;
     bool fetched_there, own_there;
     Ahead ahead;
@@ -75,7 +77,7 @@ template <class T, u32 THEN, bool MODULI> struct March {
         : p(p), memory(*reinterpret_cast<Memory*>(memory)), warp(threadIdx.x / 32), bit(kept(1u << threadIdx.x % 32)),
           below(kept(bit - 1)), column(own_column()), tasks(BEFORE * SHEET + warp * sizeof(Task)) {}
 
-    /// What a column is counted from in a part of `memory`.
+    /// Start of a part of `memory`, to which the offset of a column is added.
     __device__ __forceinline__ u8* part(u8* from, u32 further) const {
         if constexpr (ABSOLUTE) return at_shared(static_cast<u32>(from - reinterpret_cast<u8*>(&memory)) + further);
         return from + further;
@@ -85,13 +87,13 @@ template <class T, u32 THEN, bool MODULI> struct March {
         return *reinterpret_cast<const V*>(reinterpret_cast<const u8*>(&memory) + offset);
     }
 
-    /// The warp's task of the plane that many further than k, and its sheet.
+    /// The warp's task of plane k + `further`, and the offset of the sheet of that plane.
     __device__ __forceinline__ const Task& task(int further) const { return in<Task>(tasks + further * int(SHEET)); }
     __device__ __forceinline__ u32 sheet(int further) const {
         return tasks - warp * sizeof(Task) + further * int(SHEET);
     }
 
-    /// Starts to bring a plane to a stage.
+    /// Starts to copy a plane to a stage.
     __device__ __forceinline__ void fetch(int further, u32 to) {
         if constexpr (THEN == PAIR) skip_odd(), there = fetched_there;
         if (AHEAD_OF_TIME) bring(fetched_there, fetched, to, column, odd);
@@ -108,7 +110,7 @@ template <class T, u32 THEN, bool MODULI> struct March {
         halo_odd[0] = halo_odd[1] = halo_there = 0;
     }
 
-    /// Starts to bring half of the halo of a plane, and the list of that of the third one after it.
+    /// Starts to copy half of the halo of a plane, and the list of halo nodes of the third plane after it.
     __device__ __forceinline__ void fetch_halo(int further, u32 to, u32 half) {
         const u32 lane = threadIdx.x % 32, at = sheet(further), plane = at / SHEET;
         u32 bits = in<Tasks>(at).halo[half].x;
@@ -130,13 +132,13 @@ template <class T, u32 THEN, bool MODULI> struct March {
         }
     }
 
-    /// PAIR: an entry of `inverse`, from the word that has it.
+    /// PAIR: the entry of `inverse` of a node, taken from the word that contains it.
     __device__ __forceinline__ float inverse_at(u32 stage, const Column& c, bool odd) const {
         u32 pair = *reinterpret_cast<const u32*>(part(memory.u, stage) + U::at(c, 3));
         return __uint_as_float(odd ? pair & 0xffff0000u : pair << 16);
     }
 
-    /// PAIR: scales what the thread has brought of plane k + 1, the last that was fetched, by 1 / diagonal.
+    /// PAIR: scales the values of plane k + 1 that this thread has copied by 1 / diagonal. That plane was fetched last.
     __device__ __forceinline__ void scale(u32 from) const {
         if (there) scale_node(from, column, odd & 1);
 #pragma unroll
@@ -156,7 +158,7 @@ template <class T, u32 THEN, bool MODULI> struct March {
         return p.kind == CLASSES ? __ldg(p.young + (raw & 255)) : p.unit * __uint_as_float(raw);
     }
 
-    /// Of an element of plane k + 1, which the task of the plane `further` has.
+    /// Modulus of an element of plane k + 1. The sheet of the plane `further` holds its number.
     __device__ __forceinline__ u32 fetch_modulus(int further, u32 elements) const {
         if constexpr (!MODULI) {
             return 0;
@@ -167,7 +169,7 @@ template <class T, u32 THEN, bool MODULI> struct March {
         }
     }
 
-    /// Finds out what there is to do in step k + `further`.
+    /// Determines the work of step k + `further`.
     __device__ __forceinline__ void look(int further) {
         const Task task = this->task(EARLY + further);
         const uint2 nodes = *reinterpret_cast<const uint2*>(&this->task(further - 1));
@@ -197,7 +199,7 @@ template <class T, u32 THEN, bool MODULI> struct March {
         if (THEN == STEP) ahead.inverse = inverse_of(p.inverse, own);
     }
 
-    /// The transforms of the nodes of plane k + 1.
+    /// Transforms the values at the nodes of plane k + 1.
     __device__ __forceinline__ void transform(u32 stage, T (&up)[3][4]) const {
         const u8* at = part(memory.u, stage);
         T v[4][3];
@@ -213,7 +215,8 @@ template <class T, u32 THEN, bool MODULI> struct March {
         }
     }
 
-    /// Sums of the thread's node of plane k − 1, and what follows. `face[…][0]` are the forces of its own column.
+    /// Adds up the sums at the thread's node of plane k − 1 and applies the following operation. `face[…][0]` are the
+    /// forces of its own column.
     template <u32 ODD> __device__ __forceinline__ void finish(u32 stage, const T (&face)[3][4]) {
         T y[3], right[3], up[3], both[3];
         const u8* from = part(memory.f, ODD * BUFFER);
@@ -257,7 +260,7 @@ template <class T, u32 THEN, bool MODULI> struct March {
         if constexpr (THEN == PAIR) p.z[dof] = p.w0 * b - p.w * inverse * y + c;
     }
 
-    /// r = f − y of a node, and its square.
+    /// r = f − y at a node, and its square.
     __device__ __forceinline__ void add_forces(T (&y)[3], u64 dof) {
         if (p.n_forces) {
             u32 low = 0, high = static_cast<u32>(p.n_forces);
@@ -278,11 +281,12 @@ template <class T, u32 THEN, bool MODULI> struct March {
         }
     }
 
-    /// Takes plane k + 1, computes the elements of plane k from the transforms of both, finishes plane k − 1.
+    /// Transforms plane k + 1, computes the elements of plane k from the transforms of both planes, and finishes plane
+    /// k − 1.
     template <u32 ODD>
     __device__ __forceinline__ void step(u32 from, u32 to, u32 done, const T (&low)[3][4], T (&up)[3][4], T (&f)[3][4],
                                          T (&g)[3][4]) {
-        // Steps that are looked at ahead of time do all or nothing: that leaves more to overlap.
+        // With AHEAD_OF_TIME a busy step always computes transforms and forces, so more of its instructions overlap.
         constexpr bool ALL = AHEAD_OF_TIME;
         if (!AHEAD_OF_TIME) look(0);
         wait<EARLY - 2>();
@@ -302,7 +306,7 @@ template <class T, u32 THEN, bool MODULI> struct March {
             return;
         }
         if (ALL || flags & ABOVE) transform(from, up);
-        // What was f in the step before is g now.
+        // g is f of the previous step.
         if (own_there) finish<ODD ^ 1>(done, g);
         if (ALL || flags & ELEMENTS) {
             if (elements & bit) {
@@ -324,9 +328,9 @@ template <class T, u32 THEN, bool MODULI> struct March {
         for (u32 q = 1; q < 4; q++) F::store(out + (q - 1) * F::SIZE, column, f[0][q], f[1][q], f[2][q]);
     }
 
-    /// Finds out what there is to do in a stretch, brings the first lists of the halo, and makes sums 0.
+    /// Determines the work of all steps of a stretch, copies the first lists of halo nodes, and clears the sums.
+    /// `planes` holds the planes from −1, before the stretch, to n, after it.
     __device__ __forceinline__ void prepare(const Stretch& stretch) const {
-        // From plane −1, which stands before the stretch, to n, which stands after it.
         const int n = stretch.n;
         Plane* const planes = reinterpret_cast<Plane*>(memory.f);
         static_assert(sizeof(Plane) * (LONGEST<T, THEN, MODULI> + 2) <= 2 * BUFFER, "room for the planes");
@@ -375,7 +379,7 @@ template <class T, u32 THEN, bool MODULI> struct March {
                 memory.lists[(plane + BEFORE) % 8][i % 64] = __ldg(p.halo + from.halo_at + before + lane);
         }
         __syncthreads();
-        // The halo is for warps that have nothing else to do, if there are some.
+        // Idle warps fetch the halo if there are any.
         for (u32 at = threadIdx.x; at + 3 < PLANES; at += THREADS) {
             auto& sheet = memory.sheets[at];
             const auto& third = memory.sheets[at + 3];
@@ -394,13 +398,13 @@ template <class T, u32 THEN, bool MODULI> struct March {
         prepare(stretch);
         T a[3][4] = {}, b[3][4] = {}, f[3][4] = {}, g[3][4] = {};
         __syncthreads();
-        // k = −2: plane −1 only gives its transforms.
+        // Step k = −2. Only the transforms of plane −1 are needed.
         tasks -= 2 * SHEET;
         for (int i = 1; i < EARLY; i++) {
             take(task(i));
             fetch(i, (i - 1) * STAGE);
         }
-        // Nodes of plane −1 are another stretch's; nobody is to finish them.
+        // The nodes of plane −1 belong to another stretch and must not be finished here.
         __syncthreads();
         if (threadIdx.x < WARPS) memory.sheets[BEFORE - 1].task[threadIdx.x].nodes = 0;
         if (AHEAD_OF_TIME) look(0);
