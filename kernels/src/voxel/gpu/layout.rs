@@ -145,9 +145,9 @@ layouts! {
         add: u32,
     }
 
-    /// An element of level 1: its own places among 27, its position, and the mask of its eight voxels. Place x + 3 y +
-    /// 9 z, in voxels, is its own if no other element has the finest node there. An element without octants has a
-    /// stored matrix.
+    /// An element of level 1: its own places among 27, its position, and the mask of its eight voxels.
+    /// Place x + 3 y + 9 z, in voxels, is its own if no other element has the finest node there. An element without
+    /// octants has a stored matrix.
     struct Cell {
         places: u32,
         x: u16,
