@@ -1,8 +1,12 @@
-// Implicit addressing in single precision, springs along axes and face diagonals that only pull, one material, even spacing: a
-// thread block marches a tile of columns along z, a thread two by two columns. Planes of displacements come into shared memory
-// ahead of their use; springs between places of one thread, in a plane or from plane to plane, are computed once. Lengths are in
-// units of twice the spacing. A launch may do many steps: its blocks take one column after the other, step by step, and only wait for
-// the columns around it, so that none is idle at the end of a step.
+// Implicit addressing in single precision, for one material and even spacing. Springs lie along axes and face
+// diagonals. They have no dampers and no pre-stress, and they never break.
+//
+// A thread block goes through a tile of columns along z. Each thread has two by two columns. Planes of displacements
+// are copied to shared memory in advance. A spring between two places of the same thread, in a plane or between planes,
+// is computed once. Lengths are in units of twice the spacing.
+//
+// A launch may make many steps. Its thread blocks take one tile after another, step by step, and wait only for the
+// neighbouring tiles. So no thread block is idle at the end of a step.
 
 #include "springs.cuh"
 
@@ -13,13 +17,13 @@
 // A warp has 32 by 4 columns.
 #define X 32
 #define Y (4 * WARPS)
-// Numbers of a row in shared memory: four before the tile and four behind it, of which one each is used.
+// Numbers in a row in shared memory. There are four before the tile and four after it, and only one of each is used.
 #define PITCH (X + 8)
 #define PLANE (PITCH * (Y + 2))
 #define STAGE (3 * PLANE)
 #define PIECES (3 * (Y + 2) * (PITCH / 4))
 #define PER ((PIECES + THREADS - 1) / THREADS)
-// Increments or older displacements of a plane, without rims; three planes of them follow the stages.
+// Numbers of a plane of increments, without the rim. Three such planes follow the stages.
 #define OLD (3 * Y * X)
 
 static_assert(X == TILE_X && Y == TILE_Y && 4 * WARPS == TILE_Y && WARP_ROWS == 4, "the host cuts other tiles");
@@ -27,7 +31,7 @@ static_assert(TILE_BYTES == 4 * (STAGES * STAGE + 3 * OLD), "the host counts wit
 
 extern __shared__ char shared[];
 
-// A number for each component.
+// A vector with three components.
 struct V {
     float x[3];
 };
@@ -35,8 +39,8 @@ static __device__ __forceinline__ void copy_16(u32 to, const float *from) {
     asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 }
 
-// Adds ε / (w + √w) D times L² (of face diagonals) to one end, and takes it from the other where that is given. `ratio` is k / L² of
-// axes over that of diagonals.
+// Adds the pull ε / (w + √w) D, times L² of face diagonals, to `sum`. If `other` is given, subtracts it there. `ratio`
+// is k / L² of the axis springs over k / L² of the diagonal springs.
 template <int DX, int DY, int DZ, bool MASKED>
 static __device__ __forceinline__ void add(const V &a, const V &b, float ratio, bool there, V &sum, V *other) {
     const int step[3] = {DX, DY, DZ};
@@ -83,8 +87,9 @@ static __device__ __forceinline__ void two(const float *at, V v[2]) {
     }
 }
 
-// All springs of this thread's places in a plane, those to the plane above, and those from the rim of this plane to its places in
-// the plane above, whose pulls there are left in `next`. MASKED: some are missing. FIRST: only what is left in `next`.
+// Adds the pulls of all springs of the thread's places within a plane and to the plane above. Also adds the springs
+// from the rim of this plane to the thread's places in the plane above. Pulls on the plane above are stored in `next`.
+// MASKED: some springs are missing. FIRST: only `next` is needed.
 template <bool MASKED, bool FIRST>
 static __device__ __forceinline__ void forces(const float *here, const float *above, const V own[2][2], float ratio,
                                               const u32 word[2][2], const u32 ahead[2][2], V sum[2][2], V next[2][2]) {
@@ -96,7 +101,7 @@ static __device__ __forceinline__ void forces(const float *here, const float *ab
     two(above + PITCH, up[1]);
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
-        // Rows before and behind this thread's.
+        // Rows before and after those of this thread.
         const int row = r ? 2 : -1;
         V side[2], left, right, ends[2];
         two(here + row * PITCH, side);
@@ -131,7 +136,7 @@ static __device__ __forceinline__ void forces(const float *here, const float *ab
                 ADD(0, -1, 1, own[0][1], ends[1], W(0, 1, 16), sum[0][1], nullptr);
             }
         }
-        // To the left and to the right of each row.
+        // Springs to the left and right of each row.
         left = one(here + r * PITCH - 1);
         right = one(here + r * PITCH + 2);
         ADD(-1, 0, -1, up[r][0], left, A(r, 0, 11), next[r][0], nullptr);
@@ -157,7 +162,8 @@ static __device__ __forceinline__ void forces(const float *here, const float *ab
             else
                 ADD(1, 1, 0, own[0][0], own[1][1], W(0, 0, 6), sum[0][0], &sum[1][1]);
         }
-        // From plane to plane. Bits are those of the upper end, which FIRST has alone.
+        // Springs from plane to plane. Their bits are read from the mask of the upper end, because FIRST has no other
+        // masks.
         ADD(0, 0, 1, own[r][0], up[r][0], A(r, 0, 5), sum[r][0], &next[r][0]);
         ADD(0, 0, 1, own[r][1], up[r][1], A(r, 1, 5), sum[r][1], &next[r][1]);
         ADD(1, 0, 1, own[r][0], up[r][1], A(r, 1, 11), sum[r][0], &next[r][1]);
@@ -172,16 +178,17 @@ static __device__ __forceinline__ void forces(const float *here, const float *ab
     }
 }
 
-// HEAT: the energy that friction takes is added up.
+// HEAT: the energy dissipated by friction is summed.
 template <bool HEAT> static __device__ __forceinline__ void step_tile(const Params &p, u32 row, u32 parity, u32 bx, u32 by, u32 bz, u32 tile) {
     u32 lane = threadIdx.x % 32, tx = 2 * (lane % 16), ty = threadIdx.x / 32 * 4 + lane / 16 * 2;
     u32 x = bx * X, y0 = by * Y, y = y0 + ty, z0 = bz * p.depth, z1 = min(z0 + p.depth, p.size[2]);
     float g[3] = {gravity(p, row, 0), gravity(p, row, 1), gravity(p, row, 2)};
     const float *u = p.u[parity];
     float *next_u = p.u[parity ^ 1], *du = p.du[0];
-    // Rows beyond the grid are read, too: the arrays are padded.
+    // Rows beyond the grid are read too. The arrays are padded for that.
     u32 base = u32(__cvta_generic_to_shared(shared)) + 16 * threadIdx.x;
-    // What this thread copies of a plane, from where it begins; all that it copies is side by side in shared memory.
+    // Offsets of the pieces of a plane that this thread copies. Consecutive threads write consecutive pieces in shared
+    // memory.
     u32 piece[PER];
 #pragma unroll
     for (u32 j = 0; j < PER; ++j) {
@@ -201,7 +208,7 @@ template <bool HEAT> static __device__ __forceinline__ void step_tile(const Para
     const float *old_source = du + p.pad + x + y0 * p.row_length + z0 * p.plane;
     u32 old_piece = threadIdx.x / (X / 4) % Y * p.row_length + threadIdx.x % (X / 4) * 4, old_into = 4 * STAGES * STAGE;
     auto fetch_old = [&]() {
-        // Eight pieces a row, Y rows a component: 3 Y rows in rounds of THREADS / 8 = Y rows.
+        // A row has eight pieces, and a component has Y rows. THREADS / 8 = Y, so each iteration copies one component.
 #pragma unroll
         for (u32 c = 0; c < 3; ++c) copy_16(base + old_into + 16 * THREADS * c, old_source + c * p.len + old_piece);
         old_source += p.plane;
@@ -218,12 +225,13 @@ template <bool HEAT> static __device__ __forceinline__ void step_tile(const Para
     const float *mine = (const float *)shared + (ty + 1) * PITCH + 4 + tx;
     bool inside[2] = {y < p.size[1], y + 1 < p.size[1]};
     u32 at = p.pad + x + tx + y * p.row_length + z0 * p.plane;
-    // Masks come two planes ahead, where some spring of the warp's places is missing.
+    // Masks are read two planes ahead, if any spring of the warp's places is missing.
     u32 word[2][2], ahead[2][2], far[2][2];
     const u32 *wholes = p.whole + ((by * WARPS + threadIdx.x / 32) * ((p.size[0] + X - 1) / X) + bx) * p.whole_words + z0 / 32;
     auto look = [&]() { return u64(__ldg(wholes + 1)) << 32 | __ldg(wholes); };
     u64 whole = look() >> z0 % 32;
-    // Pulls are summed over k / L² of diagonals; without these, of axes.
+    // Pulls are summed in units of k / L² of the diagonal springs, or of the axis springs if there are no diagonal
+    // ones.
     const bool faces = p.pull[6] > 0;
     const u32 kept = faces ? ~0u : ACTIVE | 0x3f;
     auto masks = [&](u32 plane, bool all, u32 to[2][2]) {
@@ -254,7 +262,7 @@ template <bool HEAT> static __device__ __forceinline__ void step_tile(const Para
     float heat = 0;
     for (u32 z = z0; z < z1; ++z) {
         masks(z + 2, whole & 4, far);
-        // The plane above is there, and everybody is done with the one that the next fetch replaces.
+        // The plane above has arrived, and no thread needs the plane that the next copy overwrites.
         asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 3) : "memory");
         __syncthreads();
         if (z + STAGES < z1 + 2) fetch();
@@ -335,14 +343,14 @@ static __device__ __forceinline__ void march(const Params &p, u32 k, u32 parity,
     const u32 nx = (p.size[0] + X - 1) / X, ny = (p.size[1] + Y - 1) / Y, nz = (p.size[2] + p.depth - 1) / p.depth;
     u32 *done = p.tickets + 2;
     for (;;) {
-        // One step: the device hands out the columns.
+        // If a launch makes one step, the thread block number is the tile. Otherwise the thread block draws a ticket.
         if (threadIdx.x == 0) ticket = n_steps == 1 ? blockIdx.x : atomicAdd(p.tickets, 1);
         __syncthreads();
         const u32 step = ticket / (nx * ny * nz), tile = ticket % (nx * ny * nz);
         if (step >= n_steps) break;
         const u32 bx = tile % nx, by = tile / nx % ny, bz = tile / nx / ny;
-        // What those around have written of the step before is read, and what they have read is written over. Their tickets
-        // are older: somebody works on them.
+        // This tile reads what its neighbours have written in the previous step, and it overwrites what they have read.
+        // It therefore waits for them. Their tickets were drawn earlier, so running thread blocks work on them.
         if (step > 0 && threadIdx.x < 27) {
             u32 ax = bx + threadIdx.x % 3 - 1, ay = by + threadIdx.x / 3 % 3 - 1, az = bz + threadIdx.x / 9 - 1, has;
             if (ax < nx && ay < ny && az < nz)
@@ -359,7 +367,7 @@ static __device__ __forceinline__ void march(const Params &p, u32 k, u32 parity,
             asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(done + tile), "r"(tag + step + 1) : "memory");
         }
     }
-    // The last to leave makes the tickets ready for the next launch.
+    // The last thread block resets the tickets for the next launch.
     if (threadIdx.x == 0 && atomicAdd(p.tickets + 1, 1) == gridDim.x - 1) p.tickets[0] = p.tickets[1] = 0;
 }
 

@@ -1,8 +1,8 @@
-// Springs of every kind, a thread a particle, one step a launch; and what goes with a step.
+// Springs of every kind, with one thread per particle and one step per launch, and the other kernels of a step.
 
 #include "springs.cuh"
 
-// Implicit addressing, neighbours read where they are ("cached"): a thread a place of the grid.
+// Implicit addressing with one thread per place of the grid. Neighbours are read from global memory ("cached").
 static __device__ __forceinline__ real implicit_step(const Params &p, u32 place, u32 k, u32 parity) {
     if (place >= p.plane * p.size[2]) return 0;
     u32 at = p.pad + place, word = p.mask[at];
@@ -47,17 +47,19 @@ extern "C" __global__ void __launch_bounds__(THREADS) implicit_cached(const __gr
     if (p.heat) add_heat(p, place / 32, heat);
 }
 
-// Where a particle of a block is in shared memory. Rows of eight are two apart where halos have places: then eight threads that
-// read sixteen bytes each, of neighbours in one direction, find eight different banks.
+// Position in shared memory of particle i of a block. If the halo has positions of its own, two positions are left free
+// between rows of eight particles. Eight threads that read 16 bytes each, of their neighbours in one direction, then
+// have no bank conflict.
 static __device__ __forceinline__ u32 own_place(const Params &p, u32 i) {
     return p.place ? i + i / 8 * 2 + 1 : i;
 }
-// The places of a block's halo, if it has some.
+// Positions of a block's halo particles in shared memory, or null.
 static __device__ __forceinline__ const u16 *halo_places(const Params &p, u32 block, u32 slots) {
     return p.place ? p.place + p.first[block] / slots * p.halo_most : nullptr;
 }
 
-// Own and halo numbers of a block, as many a particle as its id has bytes for, side by side.
+// Copies vectors of a block's own and halo particles to shared memory. A particle has as many bytes there as its id
+// counts.
 static __device__ __forceinline__ void copy_local(const Params &p, real *to, const real *from, u32 block) {
     u32 first = block * p.block, halo_first = p.halo_first[block], n_halo = p.halo_first[block + 1] - halo_first;
     u32 width = p.id_bytes / sizeof(real);
@@ -76,15 +78,15 @@ static __device__ __forceinline__ u32 particle_of(const Params &p, u32 block, u3
     return local < p.block ? block * p.block + local : p.halo[p.halo_first[block] + local - p.block];
 }
 
-// k of a spring of a class: the first number of a class is E A × rest factor.
+// Adds the axial part of k. The first component of `rest` of a class is E A × rest factor.
 static __device__ __forceinline__ void add_axial(Rule &rule, const Rest &rest) {
     if (rule.rest[0] != real(0)) rule.stiffness = rule.stiffness + rule.rest[0] * sqrt(rest.inverse);
 }
 
 extern __shared__ char shared[];
 
-// Explicit addressing: ids of 16 bits, times the bytes of three numbers, local to a block and its halo in shared memory
-// (LOCAL), or of 32 bits ("cached").
+// Explicit addressing. LOCAL: the ids have 16 bits and refer to a block and its halo in shared memory. They are
+// multiplied by the bytes of three numbers. Otherwise the ids have 32 bits and refer to global memory ("cached").
 template <bool LOCAL> static __device__ __forceinline__ real explicit_step(const Params &p, u32 k, u32 parity) {
     const u32 SCALE = 3 * sizeof(real);
     u32 block = blockIdx.x, i = threadIdx.x, at = block * p.block + i;
@@ -162,8 +164,8 @@ extern "C" __global__ void __launch_bounds__(512) explicit_cached(const __grid_c
     explicit_general<false>(p, k, parity);
 }
 
-// A lattice's lists in blocks of BLOCK particles where springs only pull: slots unrolled, all that comes from afar asked
-// for at the start.
+// Lattice in blocks of BLOCK particles, for springs without dampers and pre-stress that never break. The loop over the
+// slots is unrolled. All loads from global memory are issued at the start.
 #define BLOCK 256
 static_assert(BLOCK == LATTICE_BLOCK && 2 * BLOCK == EVEN_BLOCK, "the host cuts other blocks");
 template <int ND> static __device__ __forceinline__ void lattice(const Params &p, u32 k, u32 parity) {
@@ -233,8 +235,9 @@ LATTICE(18)
 LATTICE(26)
 
 #ifndef POGO_F64
-// The same where spacings are alike, in blocks of 512 particles, two a thread: sixteen bytes a particle in memory and in shared
-// memory (ids are times 16), and pulls over k / L² of the kind of springs that ND has most of.
+// The same for even spacing, in blocks of 512 particles, two for each thread. A particle has 16 bytes in global and
+// shared memory, and ids are multiplied by 16. Pulls are divided by k / L² of the kind of springs that is most frequent
+// among ND.
 #define WIDE_BLOCK 512
 template <int D, int BASE>
 static __device__ __forceinline__ void pull_even(const float4 b, const float own[3], const Params &p, float d, float ratio, float sum[3]) {
@@ -332,7 +335,7 @@ LATTICE_EVEN(lattice_even_18_heat, 18, true)
 LATTICE_EVEN(lattice_even_26_heat, 26, true)
 #endif
 
-// What acts on single numbers, a thread a number: forces, then the motion of a support, and their work.
+// Applies forces and then the motion of supports, with one thread per degree of freedom, and computes their work.
 extern "C" __global__ void __launch_bounds__(THREADS) specials(const __grid_constant__ Params p, u32 k, u32 parity) {
     u32 i = blockIdx.x * THREADS + threadIdx.x;
     if (i >= p.n_specials) return;
@@ -368,8 +371,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) specials(const __grid_cons
     }
 }
 
-// Energies and momentum at t_n, and half a step's work and energy taken, of the particles of every gridDim.x-th block: sums for a
-// thread block. Signals of t_n and t_{n+1} with BΔt² g behind them.
+// Energies and momentum at t_n, and the work and dissipated energy of step n, from t_{n−1/2} to t_{n+1/2}. A thread
+// block sums over the particles of every gridDim.x-th block. `now` points to the signals of t_n with BΔt² g, followed
+// by those of t_{n+1}.
 enum Kind { GRID, LOCAL, GLOBAL };
 template <Kind KIND>
 static __device__ __forceinline__ void energies(const Params &p, u32 parity, u32 n_blocks, const double *now, double *out) {
@@ -425,7 +429,7 @@ static __device__ __forceinline__ void energies(const Params &p, u32 parity, u32
             for (int c = 0; c < 3; ++c)
                 e[c] = (KIND == LOCAL ? *(const real *)(shared + id + c * sizeof(real)) : u[number_of(p, id, c)]) - own[c];
             Stretched s = stretch(e, rule);
-            // Half of k (l − L)² / 2 for each end.
+            // Each end counts half of k (l − L)² / 2.
             if (rule.stiffness > real(0)) elastic += real(0.25) * s.pull * s.pull * s.w / (rule.stiffness * rule.inverse);
             for (int c = 0; c < 3; ++c) force[c] += s.pull * s.along[c];
             if (p.damped) {
@@ -483,7 +487,7 @@ ENERGIES(energies_grid, GRID)
 ENERGIES(energies_local, LOCAL)
 ENERGIES(energies_global, GLOBAL)
 
-// u_s and Δu_s of the monitors before a step (what = 0), Δu_{s+1} after it.
+// u_s and Δu_s of the monitors before a step (WHAT = 0), and Δu_{s+1} after it (WHAT = 1).
 template <int WHAT> static __device__ void monitors(const Params &p, u32 k, u32 parity) {
     u32 i = blockIdx.x * THREADS + threadIdx.x;
     if (i >= p.n_monitors) return;
@@ -509,7 +513,7 @@ extern "C" __global__ void advance_row(u32 *row, u32 by) {
     *row += by;
 }
 
-// Springs that come or go at one end each: bits of masks, local or global ids (EDIT_MASK, EDIT_LOCAL, EDIT_GLOBAL).
+// Adds or removes springs, one end per entry, in masks, local ids or global ids (EDIT_MASK, EDIT_LOCAL, EDIT_GLOBAL).
 extern "C" __global__ void __launch_bounds__(THREADS) edit(const __grid_constant__ Params p, const Edit *edits, u32 n, u32 what) {
     u32 i = blockIdx.x * THREADS + threadIdx.x;
     if (i >= n) return;

@@ -1,6 +1,6 @@
-//! What the kernels of springs and the host share; `layout.cuh` is written from it.
+//! The layouts that the kernels of springs share with the host. The header `layout.cuh` is generated from them.
 //!
-//! Numbers of particles are (3, len), component after component, or (len, 4) where they are `wide`.
+//! Arrays with three components per particle are (3, len), component by component, or (len, 4) where they are `wide`.
 
 use pogo_formats::spring::N_DIRECTIONS;
 
@@ -11,28 +11,31 @@ layouts! {
     header "spring/gpu/layout.cuh", numbers real;
 
     constants {
-        /// In a mask: the place has a particle. The bits below are directions.
+        /// Bit of a mask: the place has a particle. The bits below are directions.
         ACTIVE: u32 = 0x8000_0000;
-        /// Directions to neighbours in a grid.
+        /// Number of directions to neighbours in a grid.
         DIRECTIONS: u32 = N_DIRECTIONS as u32;
-        /// Threads of a thread block of most kernels.
+        /// Threads of a thread block in most kernels.
         THREADS: u32 = 256;
-        /// Tile of `columns`: places along x and y.
+        /// Places of a tile of `columns` along x and y.
         TILE_X: u32 = 32;
         TILE_Y: u32 = 16;
-        /// Rows of a tile that a warp has.
+        /// Rows of a tile that one warp computes.
         WARP_ROWS: u32 = 4;
-        /// Bytes of a tile in shared memory: four planes with their rims, and three without.
+        /// Bytes of a tile in shared memory: four planes with the rim around the tile, and three planes without it.
         TILE_BYTES: u32 = 4 * (4 * 3 * (TILE_X + 8) * (TILE_Y + 2) + 3 * 3 * TILE_X * TILE_Y);
-        /// Particles of a block of `lattice`, and of `lattice_even`, whose thread blocks have half as many threads.
+        /// Particles of a block of `lattice` and of `lattice_even`. The thread blocks of `lattice_even` have half as
+        /// many threads.
         LATTICE_BLOCK: u32 = 256;
         EVEN_BLOCK: u32 = 512;
-        /// Slots whose springs a thread of a resident kernel has, and halo particles that it may fetch.
+        /// Slots whose springs a thread of a resident kernel computes, and maximum number of halo particles that it
+        /// fetches.
         SLOTS_OF_A_THREAD: u32 = 9;
         MOST_HALO: u32 = 4;
-        /// Sums of `energies`: kinetic, elastic, gravity, work, energy taken, momentum.
+        /// Number of sums of `energies`: kinetic, elastic, gravity, work, dissipated energy, and three components of
+        /// momentum.
         N_SUMS: u32 = 8;
-        /// Kinds of `Special`.
+        /// Values of `Special::kind`.
         FORCE: u32 = 0;
         SUPPORT: u32 = 1;
         /// What `edit` changes: masks, local ids or global ids.
@@ -43,7 +46,7 @@ layouts! {
 
     opaque {}
 
-    /// Constants of a spring, as `Constants` of the CPU: d, 1/L², (|d|² − L²)/L², k, c/L²Δt, and the largest w.
+    /// Constants of a spring, as in `Constants` of the CPU: d, 1/L², (|d|² − L²)/L², k, c/L²Δt, and the maximum of w.
     struct Rule<T> {
         rest: [T; 3],
         inverse: T,
@@ -53,7 +56,7 @@ layouts! {
         limit: T,
     }
 
-    /// A force on, or the motion of, one degree of freedom, by its place in the arrays.
+    /// A force on one degree of freedom, or its prescribed motion. `index` is its position in the arrays.
     struct Special {
         index: u32,
         signal: u32,
@@ -62,34 +65,34 @@ layouts! {
         value: f64,
     }
 
-    /// Rest vector and 1/L² of a spring of a list without a grid.
+    /// Rest vector and 1/L² of a spring in a list without a grid.
     struct Rest<T> {
         d: [T; 3],
         inverse: T,
     }
 
-    /// A spring that came or went: `clear` and `set` are bits of a mask, or `set` is the id of an entry.
+    /// A spring that was added or removed. `clear` and `set` are bits of a mask, or `set` is the new id of an entry.
     struct Edit {
         at: u32,
         clear: u32,
         set: u32,
     }
 
-    /// What a launch is told.
+    /// Parameters of a launch.
     struct Params<T> {
-        /// Displacements, doubled; increments, doubled where dampers read those of neighbours.
+        /// Displacements, stored twice. Increments are stored twice if dampers read those of neighbours.
         u: [Out<T>; 2],
         du: [Out<T>; 2],
-        /// Force of dampers of the last step, or null where nobody reads it.
+        /// Force of the dampers in the last step, or null if it is not needed.
         drag: Out<T>,
         mask: Out<u32>,
         material: In<u8>,
         rules: In<Rule<T>>,
-        /// BΔt²/m, one a place, or null where it is uniform.
+        /// BΔt²/m for each place, or null if it is uniform.
         inertia: In<T>,
         /// Local ids, times the bytes of a particle in shared memory.
         ids: Out<u16>,
-        /// Places of the halo's particles in shared memory, (tables, halo_most), or null: one behind the other.
+        /// Positions of the halo particles in shared memory, (tables, halo_most). If null, they are consecutive.
         place: In<u16>,
         global_ids: Out<u32>,
         /// First slot of each block.
@@ -98,34 +101,39 @@ layouts! {
         halo: In<u32>,
         rest: In<Rest<T>>,
         classes: In<u16>,
-        /// First entry of `specials` of each degree of freedom that has any, and the first of these of each particle.
+        /// First entry in `specials` of each degree of freedom that has specials, and the first such degree of freedom
+        /// of each particle.
         special_first: In<u32>,
         special_of: In<u32>,
         specials: In<Special>,
-        /// Of each degree of freedom that has any: Δu_n, work, and by what the energy taken differs from that of a free one.
+        /// For each degree of freedom that has specials: Δu_n, work, and the difference of its dissipated energy from
+        /// that of a free one.
         last: Out<T>,
         work: Out<f64>,
         special_heat: Out<f64>,
-        /// Energy taken by friction and dampers, a sum a warp of the steps' kernel, or null where it is not followed.
+        /// Energy dissipated by friction and dampers, one sum for each warp of the step kernel. Null if it is not
+        /// followed.
         heat: Out<f64>,
-        /// Signals from the first row of the stretch on, and BΔt² g behind each row, (rows, n_signals).
+        /// Signals, starting at the first row of the current stretch of steps, (rows, n_signals). The last three of
+        /// each row are BΔt² g.
         signals: In<f64>,
         record: In<i32>,
         recording: Out<f64>,
-        /// Places of the monitors in the arrays.
+        /// Positions of the monitors in the arrays.
         monitors: In<u32>,
         row: Out<u32>,
-        /// Springs that broke: row, both particles, 0.
+        /// Broken springs: row, both particles, 0.
         log: Out<[u32; 4]>,
         log_count: Out<u32>,
-        /// Particle of each place.
+        /// Number of the particle at each place.
         particle: In<u32>,
-        /// Displacements that the blocks of a resident kernel hand each other, (2, n).
+        /// Displacements that the blocks of a resident kernel exchange, (2, n).
         exchange: Out<[u32; 4]>,
-        /// Of columns: the next ticket, thread blocks that have finished, and the number of the step after each tile's last.
+        /// For columns: the next ticket, the number of thread blocks that have finished, and for each tile the number
+        /// of its next step.
         tickets: Out<u32>,
-        /// Of columns: whether TILE_X by WARP_ROWS places in a plane have all springs along axes and face diagonals, bit z of
-        /// (tiles, whole_words).
+        /// For columns: whether all springs along axes and face diagonals exist for TILE_X by WARP_ROWS places in plane
+        /// z. This is bit z of (tiles, whole_words).
         whole: In<u32>,
         friction: [f64; 2],
         inertia_factor: f64,
@@ -144,14 +152,14 @@ layouts! {
         n_directions: u32,
         damped: u32,
         breaks: u32,
-        /// Most particles of a halo, and most places of a block and its halo in shared memory.
+        /// Maximum number of particles of a halo, and of places in shared memory for a block and its halo.
         halo_most: u32,
         local_most: u32,
         wide: u32,
         /// Bytes of a particle in shared memory.
         id_bytes: u32,
         follow: u32,
-        /// Planes that a thread block of columns marches.
+        /// Number of planes in a tile of columns.
         depth: u32,
         whole_words: u32,
         size: [u32; 3],

@@ -1,13 +1,14 @@
-// Small models in single precision: the kernel stays on the device for many steps, a thread keeps its particle's state and ids in
-// registers, and neighbouring blocks hand each other displacements through device memory.
+// Small models in single precision. The kernel stays on the device for many steps. A thread keeps the state and the ids
+// of its particle in registers. Neighbouring blocks exchange displacements through global memory.
 //
-// A displacement travels as 16 bytes, x, y, z and the number of its step, stored and loaded as one: who needs it asks until the
-// number is right. No barrier, no flag, no fence. Two slots a particle suffice: a block writes the displacement of step n + 2 only
-// after it has read its neighbours' of n + 1, for which they have read its own of n.
+// A displacement is stored and loaded as one unit of 16 bytes: x, y, z and the number of its step. The reader loads it
+// until the number is right. This needs no barrier, no flag and no fence. Two slots per particle suffice. A block
+// writes the displacements of step n + 2 only after it has read those of its neighbours for step n + 1. By then the
+// neighbours have read its displacements of step n.
 
 #include "springs.cuh"
 
-// Halo particles that a thread may fetch.
+// Maximum number of halo particles that a thread fetches.
 #define MOST 4
 static_assert(MOST == MOST_HALO, "the host allows other halos");
 
@@ -24,7 +25,7 @@ static __device__ __forceinline__ void ask(const uint4 *from, u64 &low, u64 &hig
                  : "memory");
 }
 
-// Pulls of the springs from slot FIRST to LAST of ND at a place of `here`. PLAIN: springs never break, spacings are alike.
+// Pulls at one place of the springs from slot FIRST to slot LAST. PLAIN: springs never break, and the spacing is even.
 template <int FIRST, int LAST, int ND, bool PLAIN>
 static __device__ __forceinline__ void pulls(const Params &p, const float *here, const float u[3], u32 *ids, u32 self, u32 at,
                                              u32 row, bool &broke, float force[3]) {
@@ -49,11 +50,11 @@ static __device__ __forceinline__ void pulls(const Params &p, const float *here,
     for (int c = 0; c < 3; ++c) force[c] = sums.force(p, LAST, c);
 }
 
-// Groups of `block` threads: each has the springs of NINE slots of every particle, the first group moves the particles, and the last
-// fetches the halo.
+// The threads form groups of `block` threads. A group computes the springs of NINE slots for every particle. The first
+// group updates the particles. The last group fetches the halo.
 #define NINE 9
 static_assert(NINE == SLOTS_OF_A_THREAD, "the host deals out other slots");
-// FOLLOW: work, and what friction takes, are added up.
+// FOLLOW: work and the energy dissipated by friction are summed.
 template <int ND, bool PLAIN, bool FOLLOW>
 static __device__ __forceinline__ void resident(const Params &p, u32 n_steps, u32 parity, u32 tag) {
     const int GROUPS = (ND + NINE - 1) / NINE;
@@ -231,7 +232,7 @@ RESIDENT(resident_even_26, 26, true, false, 768)
 RESIDENT(resident_even_6_follow, 6, true, true, 512)
 RESIDENT(resident_even_18_follow, 18, true, true, 512)
 RESIDENT(resident_even_26_follow, 26, true, true, 768)
-// More threads, uneven spacing, or springs that break.
+// For more threads, uneven spacing, or springs that break.
 RESIDENT(resident_6, 6, false, false, 1024)
 RESIDENT(resident_18, 18, false, false, 1024)
 RESIDENT(resident_26, 26, false, false, 1024)

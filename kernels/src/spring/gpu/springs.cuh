@@ -1,4 +1,4 @@
-// Springs on a device: the same force as on the CPU (law.rs), and what the kernels are told.
+// The force of springs on a device, the same as on the CPU (law.rs), and functions that several kernels share.
 
 #pragma once
 
@@ -12,7 +12,7 @@ typedef float real;
 
 constexpr int N_DIRECTIONS = int(DIRECTIONS);
 
-// A spring at its displacements.
+// A spring at given displacements.
 struct Stretched {
     real along[3], w, pull;
 };
@@ -41,7 +41,7 @@ static __device__ __forceinline__ Stretched stretch(const real e[3], const Rule 
     return out;
 }
 
-// Steps to the neighbours, as in formats/src/spring/lattice.rs.
+// Offsets to the neighbours, as in formats/src/spring/lattice.rs.
 static __host__ __device__ constexpr int step_to(int direction, int component) {
     constexpr int steps[N_DIRECTIONS][3] = {
         {1, 0, 0},   {-1, 0, 0},   {0, 1, 0},   {0, -1, 0},  {0, 0, 1},  {0, 0, -1},  {1, 1, 0},   {-1, -1, 0}, {-1, 1, 0},
@@ -50,13 +50,14 @@ static __host__ __device__ constexpr int step_to(int direction, int component) {
     return steps[direction][component];
 }
 
-// The first direction of those of a kind: axes, diagonals of faces, of cells.
+// The first direction of the same kind: axes, face diagonals or cell diagonals.
 static __host__ __device__ constexpr int first_alike(int direction) {
     return direction < 6 ? 0 : direction < 18 ? 6 : 18;
 }
 
-// A lattice's spring without offset, in a direction that the compiler knows: nothing is added where the rest vector is 0, and the
-// constants are those of few directions, which stay in registers. EVEN: spacings are alike, and the pull is over k / L².
+// A lattice spring with L = |d|. The direction is a compile-time constant, so zero components of the rest vector need
+// no addition. Only the constants of few directions are needed, and they stay in registers. EVEN: the spacing is the
+// same in all directions, and the pull is divided by k / L².
 template <bool EVEN> static __device__ __forceinline__ Stretched stretch_lattice(const real e[3], const Params &p, int d) {
     const Rule &rule = p.rule[EVEN ? first_alike(d) : d & ~1];
     Stretched out;
@@ -83,7 +84,8 @@ template <bool EVEN> static __device__ __forceinline__ Stretched stretch_lattice
     return out;
 }
 
-// Pulls of springs in the order of the slots: EVEN adds those of axes and of both kinds of diagonals first, each for itself.
+// Sum of the pulls in the order of the slots. EVEN first adds the pulls of axes, face diagonals and cell diagonals
+// separately.
 template <bool EVEN> struct Pulls {
     real sums[EVEN ? 3 : 1][3] = {};
 
@@ -93,7 +95,7 @@ template <bool EVEN> struct Pulls {
         for (int c = 0; c < 3; ++c) sum[c] = sum[c] + s.pull * s.along[c];
     }
 
-    // Of `nd` directions, component c.
+    // Component c of the force from `nd` directions.
     __device__ __forceinline__ real force(const Params &p, int nd, int c) const {
         real force = sums[0][c];
         if (EVEN) {
@@ -110,30 +112,30 @@ static __device__ __forceinline__ real drag(const Stretched &s, const real rate[
     return closing * rule.damping / s.w;
 }
 
-// Notes a spring that broke, at its first end.
+// Records a broken spring. Only the end with the lower number does so.
 static __device__ __noinline__ void note(const Params &p, u32 row, u32 particle, u32 other) {
     if (particle < other) p.log[atomicAdd(p.log_count, 1)] = make_uint4(row, particle, other, 0);
 }
 
-// BΔt² g at a row of the signals.
+// BΔt² g of a row of the signals.
 static __device__ __forceinline__ real gravity(const Params &p, u32 row, int c) {
     return real(__ldg(p.signals + u64(row) * p.n_signals + p.n_signals - 3 + c));
 }
 
-// Energy that friction takes from a number that moves by `before` and then by `after`, times BΔt²/m.
+// Energy that friction dissipates at one degree of freedom with the increments `before` and `after`, times BΔt²/m.
 template <class R> static __device__ __forceinline__ R rubbed(const Params &p, R before, R after) {
     R both = before + after;
     return (R(p.friction[0]) * both + R(p.friction[1]) * before) * both;
 }
 
-// Adds a warp's to the energy taken so far. All its threads come.
+// Adds the energy dissipated in a warp to its sum. All threads of the warp must call this function.
 static __device__ __forceinline__ void add_heat(const Params &p, u32 warp, real heat) {
 #pragma unroll
     for (int by = 16; by; by /= 2) heat += __shfl_xor_sync(~0u, heat, by);
     if (threadIdx.x % 32 == 0) p.heat[warp] += double(heat);
 }
 
-// Number of component c of a particle, and the particle of a number.
+// Index of component c of a particle, and the particle of an index.
 static __device__ __forceinline__ u64 number_of(const Params &p, u32 at, u32 c) {
     return p.wide ? 4ull * at + c : u64(c) * p.len + at;
 }
@@ -141,7 +143,7 @@ static __device__ __forceinline__ u32 place_of(const Params &p, u32 number) {
     return p.wide ? number / 4 : number % p.len;
 }
 
-// Moves one particle; energy taken from it.
+// Updates one particle and returns its dissipated energy.
 static __device__ __forceinline__ real move(const Params &p, u32 parity, u32 row, u32 at, const real own[3], real force[3],
                                             const real dragging[3]) {
     real inertia = p.inertia ? p.inertia[at] : p.uniform_inertia, heat = 0, rub = 0;
