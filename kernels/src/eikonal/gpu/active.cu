@@ -1,9 +1,10 @@
-// The sweeps in one launch: an active list for the whole mesh, or for several sets of starts on it at once, shared by all thread blocks
-// (the paper's first approach taken to its end: any block may work on any sub-domain).
+// All sweeps in one launch. All thread blocks share one active list for the whole mesh, or for several sets of starts
+// on it. This extends the paper's first approach: any thread block may work on any sub-domain.
 //
-// Names and steps as in ../sweep.rs. Times and marks are doubled: sweep s
-// reads record[s & 1] and lowers times in record[(s + 1) & 1] alone, where an entry's time is also carried over when it is fresh. So a
-// sweep needs one barrier, nobody sees half of a sweep, and the bits do not depend on the order in which threads run.
+// Names and steps are those of ../sweep.rs. Records with times and marks exist twice. Sweep s reads record[s & 1] and
+// lowers times only in record[(s + 1) & 1]. The times of all entries on the list are also copied there. A sweep
+// therefore needs one barrier, no thread reads results of the same sweep, and the bits do not depend on the order of
+// threads.
 
 #include "local.cuh"
 
@@ -15,7 +16,7 @@ struct alignas(2 * sizeof(word)) Record {
 typedef SweepParams Params;
 
 constexpr int THREADS = sizeof(real) == 8 ? 512 : 1024;
-constexpr u32 KEPT = 3072; // entries that a block keeps before they go to the list
+constexpr u32 KEPT = 3072; // entries that a thread block collects before they go to the list
 
 struct Block {
     word least;
@@ -23,7 +24,7 @@ struct Block {
     u32 n_kept, place;
 };
 
-// Entry on the list of the next sweep, once.
+// Puts an entry on the list of the next sweep, once.
 __device__ __forceinline__ void push(const Params &p, Block &block, u32 sweep, u32 entry) {
     Record *record = p.record[(sweep + 1) & 1];
     if (atomicExch(&record[entry].mark, sweep + 1) == sweep + 1) return;
@@ -34,7 +35,7 @@ __device__ __forceinline__ void push(const Params &p, Block &block, u32 sweep, u
         p.list[(sweep + 1) & 1][atomicAdd(&p.counters[1 + (sweep + 1) % 3], 1u)] = entry;
 }
 
-// What the block kept goes to the list of the next sweep.
+// Appends the collected entries of the thread block to the list of the next sweep.
 __device__ __forceinline__ void hand_over(const Params &p, Block &block, u32 sweep) {
     __syncthreads();
     u32 n = min(block.n_kept, KEPT);
@@ -49,7 +50,7 @@ __device__ __forceinline__ void hand_over(const Params &p, Block &block, u32 swe
     if (threadIdx.x == 0) block.n_kept = 0, block.least = INFINITE;
 }
 
-// GROUP lanes an entry, a lane an element.
+// GROUP lanes compute an entry, one element each.
 template <int PRODUCTS, int GROUP> __device__ __forceinline__ void run(const Params &p) {
     constexpr int N = PRODUCTS == THREE ? 3 : 4;
     __shared__ Block block;
@@ -78,7 +79,7 @@ template <int PRODUCTS, int GROUP> __device__ __forceinline__ void run(const Par
         const u32 n = __ldcg(&p.counters[1 + sweep % 3]);
         if (n == 0) break;
         const real limit = as_real(__ldcg(&words(p.earliest)[sweep % 3])) + p.window;
-        // Last read a sweep ago, and next written in the coming one.
+        // These were last read in the previous sweep, and the next sweep writes them.
         if (thread == 0) p.counters[1 + (sweep + 2) % 3] = 0, words(p.earliest)[(sweep + 2) % 3] = INFINITE;
         const Record *now = p.record[sweep & 1];
         Record *next = p.record[(sweep + 1) & 1];
@@ -112,7 +113,7 @@ template <int PRODUCTS, int GROUP> __device__ __forceinline__ void run(const Par
                     t[k] = as_real(record.time);
                     fresh |= u32(record.mark == sweep && t[k] <= limit) << k;
                 }
-                // The lowest of its fresh corners sees to an element.
+                // Only the lowest fresh corner of an element computes it.
                 if (__ffs(fresh) - 1 != int(incident % 4)) continue;
                 u32 todo = 0;
                 for (int k = 0; k < N; k++) {

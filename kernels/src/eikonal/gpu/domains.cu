@@ -1,14 +1,20 @@
-// The paper's two approaches to sub-domains (Section 6.3), each in one launch. A sub-domain's local numbers are its own nodes, then its halo; the
-// lists of the block file say which local number of an owner is which of a reader. What a sub-domain computes, the times of its own nodes, goes
-// to readers as *news*: a bit of the reader's local number. For an own node it means "compute this again", for a halo node "its time
-// fell", and the reader turns that into its own neighbours of it. Times lie once, in global memory: a node has one owner, and nobody else writes.
+// The paper's two approaches to sub-domains (Section 6.3), each in one launch.
 //
-// First approach: any thread block may take a part of any sub-domain's active nodes; then all pairs (owner, reader) are gone through, by
-// anybody. Two barriers a sweep. Second approach: one thread block a sub-domain, with its times in shared memory for one or a few inner sweeps,
-// and then its own range of the pairs. One barrier a round.
+// The local numbers of a sub-domain are its own nodes, then its halo. For each pair of an owner and a reader, the block
+// file lists which local number of the owner is which local number of the reader. Times are stored once, in global
+// memory. Only the owner of a node writes its time.
 //
-// Times are read while their owners may lower them: results are those of `active.cu` to rounding, but their last bits may differ from
-// run to run.
+// A lowered time is signalled by *news*: one bit for each local number of a reader. For an own node the bit means
+// "compute this node again". For a halo node it means "the time has fallen", and the reader then computes its own
+// neighbours of that node again.
+//
+// First approach: any thread block may take a part of the active nodes of any sub-domain. Afterwards all pairs (owner,
+// reader) are processed, by any warp. A sweep has two barriers. Second approach: one thread block has a sub-domain. It
+// holds the times in shared memory for one or more inner sweeps and then processes its own pairs. A round has one
+// barrier.
+//
+// Times are read while their owners may lower them. Results agree with `active.cu` to rounding, but their last bits may
+// differ between runs.
 
 #include "local.cuh"
 
@@ -16,7 +22,7 @@ typedef DomainParams Params;
 
 constexpr int THREADS = 256;
 
-// Sub-domain of a node.
+// Sub-domain that owns a node.
 __device__ __forceinline__ u32 owner_of(const Params &p, u32 node) {
     u32 low = 0, high = p.n_domains;
     while (high - low > 1) {
@@ -24,39 +30,40 @@ __device__ __forceinline__ u32 owner_of(const Params &p, u32 node) {
         if (p.node_first[middle] <= node) low = middle;
         else high = middle;
     }
-    // Empty sub-domains end where the next begins.
+    // An empty sub-domain ends where the next one begins, so the last candidate is right.
     return low;
 }
 
-// Place of a sub-domain's local number 0 in `news`.
+// Position in `news` of local number 0 of a sub-domain.
 __device__ __forceinline__ u32 local_first(const Params &p, u32 domain) { return p.node_first[domain] + p.halo_first[domain]; }
 
-// Whether the bit was not set before.
+// Sets a bit. Returns true if it was not set before.
 __device__ __forceinline__ bool set_bit(u32 *bits, u32 place) {
     const u32 bit = 1u << (place % 32);
     return !(atomicOr(&bits[place / 32], bit) & bit);
 }
 
-// Second approach: a sub-domain is on the list of the next round.
+// Second approach: puts a sub-domain on the list of the next round.
 __device__ __forceinline__ void wake(const Params &p, u32 round, u32 domain) {
     if (atomicExch(&p.mark[domain], round + 1) != round + 1)
         p.list[(round + 1) & 1][atomicAdd(&p.counters[1 + (round + 1) % 3], 1u)] = domain;
 }
 
-// First approach: an own node is active in the next sweep, and so is the part of its sub-domain where it stands.
+// First approach: makes an own node active in the next sweep. The first node of a part puts the part on the list.
 __device__ __forceinline__ void activate(const Params &p, u32 sweep, u32 domain, u32 node) {
     if (!set_bit(p.news, local_first(p, domain) + node - p.node_first[domain])) return;
     const u32 place = atomicAdd(&p.n_active[((sweep + 1) & 1) * p.n_domains + domain], 1u);
     p.active[((sweep + 1) & 1) * p.n_nodes + p.node_first[domain] + place] = node;
     if (place % PART == 0) {
-        // A part: sub-domain, and first of its active nodes.
+        // A part is a sub-domain and the index of its first active node.
         const u32 at = atomicAdd(&p.counters[1 + (sweep + 1) % 3], 1u);
         p.list[(sweep + 1) & 1][2 * at] = domain;
         p.list[(sweep + 1) & 1][2 * at + 1] = place;
     }
 }
 
-// The least time at an own node that the elements round it give, by GROUP lanes; +∞ where no corner is earlier. `at` reads times.
+// Minimum time at an own node from all its elements, computed by GROUP lanes. It is +∞ if no other corner is earlier.
+// `at` reads times.
 template <int PRODUCTS, int GROUP, typename Read>
 __device__ __forceinline__ real compute(const Params &p, u32 node, real before, bool valid, u32 &solves, Read at) {
     constexpr int N = PRODUCTS == THREE ? 3 : 4;
@@ -81,7 +88,7 @@ __device__ __forceinline__ real compute(const Params &p, u32 node, real before, 
     return time;
 }
 
-// Everything before the first round, the starts' neighbours apart.
+// Initialises all arrays before the first round, except for the starts and their neighbours.
 __device__ __forceinline__ void begin(const Params &p, u32 &target) {
     const u32 thread = blockIdx.x * THREADS + threadIdx.x, n_threads = gridDim.x * THREADS;
     const u32 n_local = local_first(p, p.n_domains);
@@ -120,7 +127,8 @@ template <int PRODUCTS> __device__ __forceinline__ void first_approach(const Par
         if (thread == 0) p.counters[1 + (sweep + 2) % 3] = 0;
         const u32 *active = p.active + (sweep & 1) * p.n_nodes;
         u32 *n_active = p.n_active + (sweep & 1) * p.n_domains;
-        // A thread block a part. The news that made its nodes active is taken first: a neighbour whose time falls meanwhile brings it again.
+        // One thread block per part. The news bits of its nodes are cleared first. If the time of a neighbour falls
+        // meanwhile, the bit is set again.
         for (u32 at = blockIdx.x; at < n; at += gridDim.x) {
             const u32 domain = __ldcg(&p.list[sweep & 1][2 * at]), place = __ldcg(&p.list[sweep & 1][2 * at + 1]);
             const u32 first = p.node_first[domain], n_own = p.node_first[domain + 1] - first;
@@ -144,7 +152,7 @@ template <int PRODUCTS> __device__ __forceinline__ void first_approach(const Par
                         __stcg(&words(p.bits)[node], as_word(time));
                         p.changed[node] = p.changed[p.n_nodes + domain] = sweep;
                     }
-                    // Visible before the news of it.
+                    // The new time must be visible before the news of it.
                     __syncwarp(((1u << GROUP) - 1) << (threadIdx.x % 32 / GROUP * GROUP));
                     __threadfence();
                     for (u32 j = p.neighbour_first[node] + threadIdx.x % GROUP; j < p.neighbour_first[node + 1]; j += GROUP) {
@@ -156,7 +164,7 @@ template <int PRODUCTS> __device__ __forceinline__ void first_approach(const Par
             __syncthreads();
         }
         grid_barrier(p.counters, target);
-        // A warp a pair. Lists of this sweep are done with.
+        // One warp per pair. The lists of this sweep are no longer needed.
         for (u32 domain = thread; domain < p.n_domains; domain += n_threads) n_active[domain] = 0;
         for (u32 pair = thread / 32; pair < p.n_pairs; pair += n_threads / 32) {
             const u32 owner = __ldg(&p.pair[pair].x), reader = __ldg(&p.pair[pair].y);
@@ -207,7 +215,7 @@ template <int PRODUCTS> __device__ __forceinline__ void second_approach(const Pa
             const u32 own_first = p.node_first[domain], n_own = p.node_first[domain + 1] - own_first;
             const u32 first = local_first(p, domain), n_local = n_own + p.halo_first[domain + 1] - p.halo_first[domain];
             const auto look_at = [&](u32 local) { atomicOr(&todo[local / 32], 1u << (local % 32)); };
-            // Own neighbours of a node.
+            // Marks the own neighbours of a node.
             const auto look_round = [&](u32 node, u32 lane, u32 lanes) {
                 for (u32 j = p.neighbour_first[node] + lane; j < p.neighbour_first[node + 1]; j += lanes) {
                     const u32 local = __ldg(p.neighbours + j) - own_first;
@@ -229,7 +237,7 @@ template <int PRODUCTS> __device__ __forceinline__ void second_approach(const Pa
                     else look_round(p.halo[p.halo_first[domain] + local - n_own], 0, 1);
                 }
             }
-            // Times that are not older than the news of them.
+            // The fence ensures that the times read here are not older than the news.
             __threadfence();
             for (u32 i = threadIdx.x; i < n_own; i += THREADS) own[i] = __ldcg(&words(p.bits)[own_first + i]);
             const auto read = [&](u32 node) {
@@ -269,7 +277,7 @@ template <int PRODUCTS> __device__ __forceinline__ void second_approach(const Pa
                 }
                 __syncthreads();
             }
-            // What changed goes out; then whoever reads it is told.
+            // Changed times are stored first. Then their readers are notified.
             if (threadIdx.x == 0) any = 0;
             __syncthreads();
             for (u32 i = threadIdx.x; i < n_own; i += THREADS) {
@@ -282,7 +290,7 @@ template <int PRODUCTS> __device__ __forceinline__ void second_approach(const Pa
             __threadfence();
             __syncthreads();
             if (threadIdx.x == 0 && any) wake(p, round, domain);
-            // A warp a pair.
+            // One warp per pair.
             for (u32 pair = p.sent_first[domain] + threadIdx.x / 32; pair < p.sent_first[domain + 1]; pair += THREADS / 32) {
                 const u32 reader = __ldg(&p.pair[pair].y), there = local_first(p, reader);
                 bool told = false;

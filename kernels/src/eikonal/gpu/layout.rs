@@ -1,6 +1,6 @@
-//! What the kernels of arrival times and the host share; `layout.cuh` is written from it.
+//! The layouts that the kernels of arrival times share with the host. The header `layout.cuh` is generated from them.
 //!
-//! A node of a set of starts is an *entry*: set << shift | node.
+//! An *entry* is a node of a set of starts: set << shift | node.
 
 use crate::device::layout::{In, Out, layouts};
 
@@ -8,18 +8,19 @@ layouts! {
     header "eikonal/gpu/layout.cuh", numbers real;
 
     constants {
-        /// Sets of starts that are solved at once, at most.
+        /// Maximum number of sets of starts that are solved at once.
         MOST_SETS: u32 = 32;
-        /// Threads of a thread block of wide.cu, and warps' loads of elements that it lists at once.
+        /// Threads of a thread block of wide.cu, and capacity of its list of items. An item is up to 32 elements of one
+        /// entry, one for each lane of a warp.
         WIDE_THREADS: u32 = 512;
         WIDE_ITEMS: u32 = 2 * WIDE_THREADS;
-        /// Entries that a thread block of wide.cu keeps before they go to the list, and local solves that it lists: a lane has an
-        /// element with three other corners, seldom four.
+        /// Number of entries that a thread block of wide.cu collects before they go to the list, and capacity of its
+        /// list of local solves.
         WIDE_KEPT: u32 = 2560;
         WIDE_SOLVES: u32 = WIDE_THREADS / 32 * 96;
         /// Bytes of `Block` in wide.cu.
         WIDE_SHARED: u32 = 4 * (WIDE_KEPT + 3 * WIDE_ITEMS + 11 * WIDE_SOLVES + 2 * MOST_SETS + 6);
-        /// Nodes of a part of a sub-domain, in the first approach.
+        /// Number of nodes in a part of a sub-domain, in the first approach.
         PART: u32 = 64;
     }
 
@@ -30,35 +31,37 @@ layouts! {
         Start;
     }
 
-    /// Elements as they are stored.
+    /// Stored data of the elements.
     struct Stored<T> {
-        /// (n_elements, corners).
+        /// Corners, (n_elements, corners).
         nodes: In<u32>,
-        /// Squares of edges, or 18 products, or metrics.
+        /// Squares of the edges, or 18 products, or metrics.
         numbers: In<T>,
-        /// Positions, (n_nodes, 4), the last unused; only where products are made on the fly.
+        /// Positions, (n_nodes, 4), the last component unused. They are needed only if products are computed on the
+        /// fly.
         point: In<T>,
     }
 
-    /// What active.cu and wide.cu are told: an active list for the whole mesh. Times are words: their bits have their order.
+    /// Parameters of active.cu and wide.cu, which have an active list for the whole mesh. Times are stored as words:
+    /// their bits have the order of the times.
     struct SweepParams<T> {
         stored: Stored<T>,
         incident_first: In<u32>,
         incident: In<u32>,
-        /// By wide.cu: the other corners a < b < c of each incident element, and the squares of ab, ac, bc, ao, bo, co, where o is
-        /// the node itself, (9, n_incident).
+        /// For wide.cu, (9, n_incident): the other corners a < b < c of each incident element, and the squares of ab,
+        /// ac, bc, ao, bo, co, where o is the node itself.
         wide: In<u32>,
         n_incident: u64,
-        /// Of entries, (n_sets << shift,), doubled.
+        /// Records of the entries, (n_sets << shift,), stored twice.
         record: [Out<Record>; 2],
-        /// Entries of a sweep, doubled.
+        /// Lists of entries, for the current and the next sweep.
         list: [Out<u32>; 2],
-        /// 0: arrivals at the barrier; 1 to 3: lengths of lists; 7: sweeps.
+        /// 0: arrivals at the barrier; 1 to 3: lengths of the lists; 7: number of sweeps.
         counters: Out<u32>,
-        /// Earliest times on the lists; by wide.cu of each set, (3, MOST_SETS), and behind them how many entries of the set are
-        /// on the list, (3, MOST_SETS).
+        /// Earliest time on each list. For wide.cu: earliest times of each set, (3, MOST_SETS), followed by the number
+        /// of entries of each set on the list, (3, MOST_SETS).
         earliest: Out<T>,
-        /// Local solves, entries passed on.
+        /// Numbers of local solves and of computed entries.
         work: Out<u64>,
         starts: In<Start>,
         /// Results, (n_sets, n_nodes).
@@ -70,46 +73,48 @@ layouts! {
         window: T,
         keep: T,
         most_sweeps: u32,
-        /// By wide.cu: in a sweep in which a set has at most so many entries, none of them waits for the time window, because
-        /// there is room for all.
+        /// For wide.cu: in a sweep in which a set has at most this many entries, all of them are computed and none
+        /// waits for the time window.
         window_free: u32,
     }
 
-    /// What domains.cu is told.
+    /// Parameters of domains.cu.
     struct DomainParams<T> {
         stored: Stored<T>,
         incident_first: In<u32>,
         incident: In<u32>,
         neighbour_first: In<u32>,
         neighbours: In<u32>,
-        /// Own nodes of the sub-domains, (n_domains + 1,), and their halos, (n_domains + 1,), with the halos' nodes.
+        /// First own node of each sub-domain, (n_domains + 1,), first halo node, (n_domains + 1,), and the halo nodes.
         node_first: In<u32>,
         halo_first: In<u32>,
         halo: In<u32>,
-        /// Pairs that an owner sends, (n_domains + 1,), and entries of a pair, (n_pairs + 1,).
+        /// First pair that each owner sends, (n_domains + 1,), and first entry of each pair, (n_pairs + 1,).
         sent_first: In<u32>,
         pair_first: In<u32>,
-        /// Owner and reader of a pair; local number of an entry at the owner and at the reader.
+        /// Owner and reader of a pair, and for each entry its local numbers at the owner and at the reader.
         pair: In<[u32; 2]>,
         entries: In<[u32; 2]>,
         /// Times as words, (n_nodes,).
         bits: Out<T>,
-        /// One bit a local number, sub-domain after sub-domain.
+        /// One bit for each local number, sub-domain by sub-domain.
         news: Out<u32>,
-        /// First approach: sweep in which the time of a node last fell, (n_nodes,), then that of a sub-domain, (n_domains,).
+        /// First approach: sweep in which the time of a node was last lowered, (n_nodes,), then the same for
+        /// sub-domains, (n_domains,).
         changed: Out<u32>,
-        /// First approach: active nodes of each sub-domain, at the places of its own nodes, (2, n_nodes), and their number,
-        /// (2, n_domains).
+        /// First approach: active nodes of each sub-domain, starting at the position of its first own node, (2,
+        /// n_nodes), and their number, (2, n_domains).
         active: Out<u32>,
         n_active: Out<u32>,
-        /// Active sub-domains of a round, in the first approach their parts; and the round in which each was last put on a list.
+        /// Active sub-domains of a round, or their parts in the first approach. `mark` is the round in which each was
+        /// last put on a list.
         list: [Out<u32>; 2],
         mark: Out<u32>,
-        /// 0: arrivals at the barrier; 1 to 3: lengths of lists; 7: rounds.
+        /// 0: arrivals at the barrier; 1 to 3: lengths of the lists; 7: number of rounds.
         counters: Out<u32>,
-        /// Local solves, nodes computed.
+        /// Numbers of local solves and of computed nodes.
         work: Out<u64>,
-        /// By node.
+        /// Starts. An entry is a node here.
         starts: In<Start>,
         /// Results, (n_nodes,).
         time: Out<T>,

@@ -1,10 +1,11 @@
-// The local solver on the device, in single precision or, with POGO_F64, in double; formulas and names as in ../local.rs.
+// The local solver on the device, in single precision or, with POGO_F64, in double precision. Formulae and names are
+// those of ../local.rs.
 
 #pragma once
 
 #include "../../device/types.cuh"
 
-// `word`: the bits of a number. Times are not negative: their words have the order of the times.
+// `word` holds the bits of a number. Times are not negative, so their words have the order of the times.
 #ifdef POGO_F64
 typedef double real;
 typedef u64 word;
@@ -40,7 +41,7 @@ struct Reference {
     real b11, b12, b22, g1, g2, gamma, l12, l14, l24, g12;
 };
 
-// Squares of the edges 13, 23, 12, 14, 24, 34 (eq. 11).
+// The products from the squares of the edges 13, 23, 12, 14, 24, 34 (eq. 11).
 __device__ __forceinline__ Reference from_squares(real l13, real l23, real l12, real l14, real l24, real l34) {
     Reference m;
     m.b11 = l13;
@@ -71,7 +72,7 @@ __device__ __forceinline__ Reference from_products(real b11, real b12, real b22,
     return m;
 }
 
-// Time above that at the edge's second end, or +∞ where the least is at an end.
+// Minimum over an edge, relative to the time at its second end, or +∞ if the minimum is at an end.
 __device__ __forceinline__ real over_edge(real b, real g, real gamma, real p) {
     real inverse = reciprocal(b);
     real y = g * inverse, z = p * inverse;
@@ -82,7 +83,7 @@ __device__ __forceinline__ real over_edge(real b, real g, real gamma, real p) {
     return w > real(0) && lambda >= real(0) && lambda <= w ? fma(-p, y, r) : as_real(INFINITE);
 }
 
-// Time at corner 4. Times may be +∞.
+// Time at corner 4. The times at the other corners may be +∞.
 __device__ __forceinline__ real tetrahedron(real phi1, real phi2, real phi3, const Reference &m) {
     real p1 = phi1 - phi3, p2 = phi2 - phi3;
     real inverse = reciprocal(fma(m.b11, m.b22, -(m.b12 * m.b12)));
@@ -118,7 +119,7 @@ __device__ __forceinline__ real pick(u32 k, real at0, real at1, real at2, real a
     return k < 2 ? low : high;
 }
 
-// The data of one element, and its solver for corner k, a number known only at run time.
+// Data of one element. `at` returns the products for corner k, which is known only at run time.
 template <int PRODUCTS> struct Element;
 
 template <> struct Element<SIX> {
@@ -136,8 +137,8 @@ template <> struct Element<SIX> {
     }
 };
 
-// Places of ac·ac, ac·bc, bc·bc, ac·ck, bc·ck, ck·ck for each corner: squares 0 to 5, then pairs (0,1) (0,2) (0,3) (0,4) (1,2) (1,3)
-// (1,5) (2,4) (2,5) (3,4) (3,5) (4,5).
+// Positions of ac·ac, ac·bc, bc·bc, ac·ck, bc·ck, ck·ck for each corner. The order in memory is: squares 0 to 5, then
+// the pairs (0,1) (0,2) (0,3) (0,4) (1,2) (1,3) (1,5) (2,4) (2,5) (3,4) (3,5) (4,5).
 __constant__ const unsigned char EIGHTEEN_PLACE[4][6] = {
     {4, 17, 5, 15, 16, 3}, // ac = 13, bc = 23, ck = 30
     {3, 16, 5, 15, 17, 4}, // ac = 03, bc = 23, ck = 31
@@ -206,7 +207,7 @@ template <> struct Element<THREE> {
     }
 };
 
-// The time at corner k of an element with these times at its corners.
+// Time at corner k of an element from the times t at its corners.
 template <int PRODUCTS> __device__ __forceinline__ real solve(const Element<PRODUCTS> &element, const real *t, u32 k) {
     return tetrahedron(k == 0 ? t[1] : t[0], k <= 1 ? t[2] : t[1], k <= 2 ? t[3] : t[2], element.at(k));
 }
@@ -226,14 +227,15 @@ template <int PRODUCTS> __device__ __forceinline__ void load_nodes(const Stored 
     }
 }
 
-// A node, of some set of starts, and its time.
+// A start: a node of a set of starts, and its time.
 struct Start {
     u32 entry;
     word time;
 };
 
-// All thread blocks wait for the last one. `target` counts arrivals. What was written before is visible after. While the first thread waits
-// the others do `meanwhile`, which what is before the barrier must not depend on.
+// Barrier of all thread blocks. `target` is the expected number of arrivals. Everything written before the barrier is
+// visible after it. While the first thread waits, the others run `meanwhile`. Nothing before the barrier may depend on
+// it.
 template <typename Work> __device__ __forceinline__ void grid_barrier(u32 *arrived, u32 &target, Work meanwhile) {
     target += gridDim.x;
     __syncthreads();

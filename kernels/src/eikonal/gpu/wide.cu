@@ -1,31 +1,32 @@
-// As active.cu for tetrahedra with six products, faster where memory suffices, because:
+// As active.cu, for tetrahedra with six products. It is faster, but it needs more memory:
 //
-// 1. what a node needs of the elements round it lies together, once for each of their corners (nine words, first all first words, and so
-//    on), so that a warp reads it in whole lines (the redundancy of the paper's Fig. 4);
-// 2. local solves are listed in shared memory first and then dealt out, so that all lanes of a warp have one, not half of them;
-// 3. entries that wait are looked at a thread each, and never take a warp;
-// 4. time and mark of an entry are one number of 64 bits, the mark the sweep's complement, so that one atomic minimum both lowers the time and
-//    tells whether the entry is on the list already.
+// 1. The data that a node needs of its elements are contiguous, with one copy for each corner (nine words; all first
+//    words, then all second words, and so on). A warp reads whole lines (the redundancy of the paper's Fig. 4).
+// 2. Local solves are listed in shared memory and then distributed, so that all lanes of a warp have one.
+// 3. One thread examines each waiting entry, so such entries never occupy a warp.
+// 4. Time and mark of an entry are one number of 64 bits. The mark is the complement of the sweep. One atomic minimum
+//    lowers the time and tells whether the entry is on the list already.
 //
-// Each set of starts has a window of its own: its times have the same bits however many sets are solved at once.
+// Each set of starts has its own window. Its times therefore have the same bits for any number of sets that are solved
+// at once.
 
 #include "local.cuh"
 
 typedef SweepParams Params;
 
-// A record is time << 32 | ~sweep in which the entry is on the list.
+// A record is time << 32 | ~sweep, where the entry is on the list of that sweep.
 __device__ __forceinline__ u64 *records(const Params &p, u32 sweep) { return reinterpret_cast<u64 *>(p.record[sweep & 1]); }
 
 constexpr int THREADS = WIDE_THREADS;
 constexpr int WARPS = THREADS / 32;
 constexpr u32 KEPT = WIDE_KEPT, ITEMS = WIDE_ITEMS, SOLVES = WIDE_SOLVES;
 
-// Items that a warp looks at before the list is solved.
+// Number of items that a warp examines before the listed local solves are computed.
 constexpr int PER_WARP = 3;
 
 struct Block {
-    uint2 item[ITEMS]; // entry, first of its elements
-    u32 n_of[ITEMS];   // of these, at most 32
+    uint2 item[ITEMS]; // entry, first of its elements in this item
+    u32 n_of[ITEMS]; // number of elements in the item, at most 32
     u32 kept[KEPT];
     float phi[3][SOLVES], square[6][SOLVES], before[SOLVES];
     u32 to[SOLVES];
@@ -36,12 +37,12 @@ static_assert(sizeof(Block) == WIDE_SHARED, "the host counts with another size")
 
 __device__ __forceinline__ u64 make_record(u32 time, u32 sweep) { return u64(time) << 32 | u32(~sweep); }
 
-// The time of an entry is `time` in the next sweep, when it is on the list.
+// Lowers the time of an entry for the next sweep to `time`, and puts the entry on the list of that sweep.
 __device__ __forceinline__ void push(const Params &p, Block &block, u32 sweep, u32 entry, u32 time) {
     u32 &least = block.least[entry >> p.shift];
     if (time < *(volatile u32 *)&least) atomicMin(&least, time);
     const u64 before = atomicMin(&records(p, sweep + 1)[entry], make_record(time, sweep + 1));
-    // Somebody was here with an earlier time, or put it on the list.
+    // The entry has an earlier time, or it is on the list already.
     if (u32(before >> 32) < time || u32(before) == ~(sweep + 1)) return;
     atomicAdd(&block.found[entry >> p.shift], 1u);
     u32 place = atomicAdd(&block.n_kept, 1u);
@@ -51,7 +52,7 @@ __device__ __forceinline__ void push(const Params &p, Block &block, u32 sweep, u
         p.list[(sweep + 1) & 1][atomicAdd(&p.counters[1 + (sweep + 1) % 3], 1u)] = entry;
 }
 
-// What the block kept goes to the list of the next sweep.
+// Appends the collected entries of the thread block to the list of the next sweep.
 __device__ __forceinline__ void hand_over(const Params &p, Block &block, u32 sweep) {
     __syncthreads();
     const u32 n = min(block.n_kept, KEPT);
@@ -67,7 +68,7 @@ __device__ __forceinline__ void hand_over(const Params &p, Block &block, u32 swe
     for (u32 i = threadIdx.x; i < n; i += THREADS) to[i] = block.kept[i];
 }
 
-// One local solve of the list, and what follows from it.
+// Computes one listed local solve and stores its result.
 __device__ __forceinline__ void settle(const Params &p, Block &block, u32 sweep, u32 q) {
     const float time = tetrahedron(block.phi[0][q], block.phi[1][q], block.phi[2][q],
                                    from_squares(block.square[0][q], block.square[1][q], block.square[2][q], block.square[3][q],
@@ -94,7 +95,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) wide_six(const __grid_c
         const Start start = p.starts[i];
         push(p, block, 0, start.entry, start.time);
     }
-    // For the next sweep.
+    // Clears the sums of this thread block for the next sweep.
     auto clear = [&block] {
         if (threadIdx.x >= 32 && threadIdx.x < 32 + MOST_SETS)
             block.least[threadIdx.x - 32] = INFINITE, block.found[threadIdx.x - 32] = 0;
@@ -108,7 +109,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) wide_six(const __grid_c
         const u32 n = __ldcg(&p.counters[1 + sweep % 3]);
         if (n == 0) break;
         const u32 *earliest = words(p.earliest) + sweep % 3 * MOST_SETS;
-        // Last read a sweep ago, and next written in the coming one.
+        // These were last read in the previous sweep, and the next sweep writes them.
         if (thread == 0) p.counters[1 + (sweep + 2) % 3] = 0;
         if (thread < MOST_SETS) {
             words(p.earliest)[(sweep + 2) % 3 * MOST_SETS + thread] = INFINITE;
@@ -121,7 +122,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) wide_six(const __grid_c
         const u64 *now = records(p, sweep);
         u64 *next = records(p, sweep + 1);
         const u32 *list = p.list[sweep & 1];
-        // A thread an entry. The list is dealt out to the blocks entry by entry.
+        // One thread examines each entry. Consecutive entries go to different thread blocks.
         for (u32 first_entry = 0; first_entry < n; first_entry += n_threads) {
             const u32 i = first_entry + threadIdx.x * gridDim.x + blockIdx.x;
             if (i < n) {
@@ -130,7 +131,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) wide_six(const __grid_c
                 const float limit = limit_of(entry);
                 const u32 first = __ldg(p.incident_first + node), last = __ldg(p.incident_first + node + 1);
                 if (__uint_as_float(own) <= limit) {
-                    // The host has seen to it that there is room.
+                    // The host ensures that the list has room.
                     const u32 n_items = (last - first + 31) / 32, place = atomicAdd(&block.n_items, n_items);
                     for (u32 k = 0; k < n_items; k++) {
                         block.item[place + k] = make_uint2(entry, first + 32 * k);
@@ -144,7 +145,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) wide_six(const __grid_c
             __syncthreads();
             const u32 n_items = block.n_items;
             for (u32 first_item = 0; first_item < n_items; first_item += PER_WARP * WARPS, turn ^= 1) {
-                // A warp an item, a lane an element: which of its corners have to be solved?
+                // One warp per item, one lane per element. Each lane determines which corners of its element to solve.
                 for (u32 it = first_item + warp; it < min(first_item + PER_WARP * WARPS, n_items); it += WARPS) {
                     u32 todo = 0, ids[4];
                     float t[4], l[6];
@@ -163,7 +164,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) wide_six(const __grid_c
                             t[k] = __uint_as_float(u32(record >> 32));
                             const bool is = u32(record) == ~sweep && t[k] <= limit;
                             fresh |= u32(is) << k;
-                            // The lowest of its fresh nodes sees to an element.
+                            // Only the fresh node with the lowest number computes an element.
                             mine &= !(is && ids[k] < node);
                             ids[k] |= set;
                         }
@@ -180,14 +181,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) wide_six(const __grid_c
                     u32 place = 0;
                     if (lane == 0 && total > 0) place = atomicAdd(&block.n_solves[turn], total);
                     place = __shfl_sync(~0u, place, 0);
-                    // Corner k of (a, b, c, o); squares of 13, 23, 12, 14, 24, 34 of the rest in order and k itself.
+                    // For each corner k of (a, b, c, o): the other corners in order, and the squares 13, 23, 12, 14,
+                    // 24, 34 of these three and k.
                     constexpr int FROM[4][3] = {{1, 2, 3}, {0, 2, 3}, {0, 1, 3}, {0, 1, 2}};
                     constexpr int SQUARE[4][6] = {{4, 5, 2, 0, 1, 3}, {3, 5, 1, 0, 2, 4}, {3, 4, 0, 1, 2, 5}, {1, 2, 0, 3, 4, 5}};
                     for (int k = 0; k < 4; k++) {
                         const u32 q = place + __popc(vote[k] & below);
                         place += __popc(vote[k]);
-                        // There are lists of four corners a lane only where many nodes are fresh at once; what finds no place is lost
-                        // to nobody: it is solved here.
+                        // The list is full only if many nodes are fresh at once. A local solve without a place in the
+                        // list is computed here.
                         if (todo >> k & 1) {
                             if (q < SOLVES) {
                                 for (int m = 0; m < 3; m++) block.phi[m][q] = t[FROM[k][m]];
@@ -224,7 +226,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) wide_six(const __grid_c
     if (thread == 0) p.counters[7] = sweep;
 }
 
-// Puts together what each node needs. A thread an entry of `incident`.
+// Collects the data that each node needs of its elements, with one thread per entry of `incident`.
 extern "C" __global__ void __launch_bounds__(256) widen(const u32 *incident, const uint4 *nodes, const float *squares, u32 *wide,
                                                          u64 n_incident) {
     const u64 j = u64(blockIdx.x) * 256 + threadIdx.x;
@@ -232,7 +234,7 @@ extern "C" __global__ void __launch_bounds__(256) widen(const u32 *incident, con
     const u32 e = incident[j] / 4, k = incident[j] % 4;
     const uint4 four = nodes[e];
     const u32 id[4] = {four.x, four.y, four.z, four.w};
-    // Places of the edges between corners.
+    // Positions of the edges between two corners.
     const u32 edge[4][4] = {{0, 0, 1, 3}, {0, 0, 2, 4}, {1, 2, 0, 5}, {3, 4, 5, 0}};
     const u32 a = k == 0 ? 1 : 0, b = k <= 1 ? 2 : 1, c = k <= 2 ? 3 : 2;
     const float *l = squares + 6 * size_t(e);
