@@ -3,30 +3,32 @@
 #pragma once
 #include "../../device/types.cuh"
 
-// Sets of starts that are solved at once, at most.
+// Maximum number of sets of starts that are solved at once.
 constexpr u32 MOST_SETS = 32u;
-// Threads of a thread block of wide.cu, and warps' loads of elements that it lists at once.
+// Threads of a thread block of wide.cu, and capacity of its list of items. An item is up to 32 elements of one
+// entry, one for each lane of a warp.
 constexpr u32 WIDE_THREADS = 512u;
 constexpr u32 WIDE_ITEMS = 1024u;
-// Entries that a thread block of wide.cu keeps before they go to the list, and local solves that it lists: a lane has an
-// element with three other corners, seldom four.
+// Number of entries that a thread block of wide.cu collects before they go to the list, and capacity of its
+// list of local solves.
 constexpr u32 WIDE_KEPT = 2560u;
 constexpr u32 WIDE_SOLVES = 1536u;
 // Bytes of `Block` in wide.cu.
 constexpr u32 WIDE_SHARED = 90392u;
-// Nodes of a part of a sub-domain, in the first approach.
+// Number of nodes in a part of a sub-domain, in the first approach.
 constexpr u32 PART = 64u;
 
 struct Record;
 struct Start;
 
-// Elements as they are stored.
+// Stored data of the elements.
 struct Stored {
-    // (n_elements, corners).
+    // Corners, (n_elements, corners).
     const u32 *nodes;
-    // Squares of edges, or 18 products, or metrics.
+    // Squares of the edges, or 18 products, or metrics.
     const real *numbers;
-    // Positions, (n_nodes, 4), the last unused; only where products are made on the fly.
+    // Positions, (n_nodes, 4), the last component unused. They are needed only if products are computed on the
+    // fly.
     const real *point;
 };
 #ifdef POGO_F64
@@ -37,25 +39,26 @@ static_assert(sizeof(Stored) == 24, "Stored");
 OFFSET_IS(Stored, nodes, 0); OFFSET_IS(Stored, numbers, 8); OFFSET_IS(Stored, point, 16);
 #endif
 
-// What active.cu and wide.cu are told: an active list for the whole mesh. Times are words: their bits have their order.
+// Parameters of active.cu and wide.cu, which have an active list for the whole mesh. Times are stored as words:
+// their bits have the order of the times.
 struct SweepParams {
     Stored stored;
     const u32 *incident_first;
     const u32 *incident;
-    // By wide.cu: the other corners a < b < c of each incident element, and the squares of ab, ac, bc, ao, bo, co, where o is
-    // the node itself, (9, n_incident).
+    // For wide.cu, (9, n_incident): the other corners a < b < c of each incident element, and the squares of ab,
+    // ac, bc, ao, bo, co, where o is the node itself.
     const u32 *wide;
     u64 n_incident;
-    // Of entries, (n_sets << shift,), doubled.
+    // Records of the entries, (n_sets << shift,), stored twice.
     Record *record[2];
-    // Entries of a sweep, doubled.
+    // Lists of entries, for the current and the next sweep.
     u32 *list[2];
-    // 0: arrivals at the barrier; 1 to 3: lengths of lists; 7: sweeps.
+    // 0: arrivals at the barrier; 1 to 3: lengths of the lists; 7: number of sweeps.
     u32 *counters;
-    // Earliest times on the lists; by wide.cu of each set, (3, MOST_SETS), and behind them how many entries of the set are
-    // on the list, (3, MOST_SETS).
+    // Earliest time on each list. For wide.cu: earliest times of each set, (3, MOST_SETS), followed by the number
+    // of entries of each set on the list, (3, MOST_SETS).
     real *earliest;
-    // Local solves, entries passed on.
+    // Numbers of local solves and of computed entries.
     u64 *work;
     const Start *starts;
     // Results, (n_sets, n_nodes).
@@ -67,8 +70,8 @@ struct SweepParams {
     real window;
     real keep;
     u32 most_sweeps;
-    // By wide.cu: in a sweep in which a set has at most so many entries, none of them waits for the time window, because
-    // there is room for all.
+    // For wide.cu: in a sweep in which a set has at most this many entries, all of them are computed and none
+    // waits for the time window.
     u32 window_free;
 };
 #ifdef POGO_F64
@@ -93,41 +96,43 @@ OFFSET_IS(SweepParams, window, 144); OFFSET_IS(SweepParams, keep, 148);
 OFFSET_IS(SweepParams, most_sweeps, 152); OFFSET_IS(SweepParams, window_free, 156);
 #endif
 
-// What domains.cu is told.
+// Parameters of domains.cu.
 struct DomainParams {
     Stored stored;
     const u32 *incident_first;
     const u32 *incident;
     const u32 *neighbour_first;
     const u32 *neighbours;
-    // Own nodes of the sub-domains, (n_domains + 1,), and their halos, (n_domains + 1,), with the halos' nodes.
+    // First own node of each sub-domain, (n_domains + 1,), first halo node, (n_domains + 1,), and the halo nodes.
     const u32 *node_first;
     const u32 *halo_first;
     const u32 *halo;
-    // Pairs that an owner sends, (n_domains + 1,), and entries of a pair, (n_pairs + 1,).
+    // First pair that each owner sends, (n_domains + 1,), and first entry of each pair, (n_pairs + 1,).
     const u32 *sent_first;
     const u32 *pair_first;
-    // Owner and reader of a pair; local number of an entry at the owner and at the reader.
+    // Owner and reader of a pair, and for each entry its local numbers at the owner and at the reader.
     const uint2 *pair;
     const uint2 *entries;
     // Times as words, (n_nodes,).
     real *bits;
-    // One bit a local number, sub-domain after sub-domain.
+    // One bit for each local number, sub-domain by sub-domain.
     u32 *news;
-    // First approach: sweep in which the time of a node last fell, (n_nodes,), then that of a sub-domain, (n_domains,).
+    // First approach: sweep in which the time of a node was last lowered, (n_nodes,), then the same for
+    // sub-domains, (n_domains,).
     u32 *changed;
-    // First approach: active nodes of each sub-domain, at the places of its own nodes, (2, n_nodes), and their number,
-    // (2, n_domains).
+    // First approach: active nodes of each sub-domain, starting at the position of its first own node, (2,
+    // n_nodes), and their number, (2, n_domains).
     u32 *active;
     u32 *n_active;
-    // Active sub-domains of a round, in the first approach their parts; and the round in which each was last put on a list.
+    // Active sub-domains of a round, or their parts in the first approach. `mark` is the round in which each was
+    // last put on a list.
     u32 *list[2];
     u32 *mark;
-    // 0: arrivals at the barrier; 1 to 3: lengths of lists; 7: rounds.
+    // 0: arrivals at the barrier; 1 to 3: lengths of the lists; 7: number of rounds.
     u32 *counters;
-    // Local solves, nodes computed.
+    // Numbers of local solves and of computed nodes.
     u64 *work;
-    // By node.
+    // Starts. An entry is a node here.
     const Start *starts;
     // Results, (n_nodes,).
     real *time;

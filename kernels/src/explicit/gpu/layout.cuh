@@ -3,35 +3,36 @@
 #pragma once
 #include "../../device/types.cuh"
 
-// No block, row or curve.
+// No block, no row or no curve.
 constexpr u32 NONE = 4294967295u;
-// `material` of a block in whose fans materials meet.
+// `material` of a block that has fans in which several materials meet.
 constexpr u32 MIXED = 65534u;
-// Most own, halo and outer nodes of a block that goes by fans.
+// Maximum number of own, halo and outer nodes of a block that the fan kernels compute.
 constexpr u32 MOST_LOCAL = 1024u;
-// Actions of a block that fans keep in shared memory, at most.
+// Maximum number of actions of a block that the fan kernels keep in shared memory.
 constexpr u32 MOST_KEPT = 64u;
-// Bytes of `Extra` without materials and actions, and of an `Action` (fans.cuh, step.cuh).
+// Bytes of `Extra` without materials and actions (fans.cuh), and bytes of an `Action` (step.cuh).
 constexpr u32 EXTRA_BYTES = 144u;
 constexpr u32 ACTION_BYTES = 24u;
-// Threads of a thread block of `solids`, `march` and `act`; elements or rings of a batch.
+// Threads of a thread block of `solids`, `march` and `act`. It is also the number of elements or rings in a
+// batch.
 constexpr u32 THREADS = 128u;
-// A corner that is not there, in rows of solids.
+// Marks an empty corner in a connectivity row of the solid kernels.
 constexpr u32 ABSENT = 40959u;
-// Slots of a plane of a tile; some may be empty.
+// Node slots of one plane of a tile. Some slots may be empty.
 constexpr u32 SLOTS = 192u;
-// Planes of a tile whose words are in shared memory.
+// Number of planes of a tile whose words are in shared memory.
 constexpr u32 PLANES_OF_WORDS = 8u;
-// In a word of a tile: the node.
+// Bits of a tile word that hold the node number.
 constexpr u32 TILE_NODE = 536870911u;
-// In a word of a tile: the node is the lowest corner of an element.
+// Bit of a tile word: the node is the lowest corner of an element.
 constexpr u32 PRESENT = 536870912u;
-// In a word of a tile: the tile updates the node.
+// Bit of a tile word: the tile updates the node.
 constexpr u32 MOVED = 1073741824u;
-// In a word of a tile: `act` updates the node, because it carries a load, a constraint, a monitor or damping. The tile
-// stores f_int where Δu will be.
+// Bit of a tile word: the kernel `act` updates the node, because the node has a load, a constraint, a monitor
+// or damping. The tile stores f_int of this node in its Δu slot.
 constexpr u32 BY_ACT = 2147483648u;
-// Force laws (laws.cuh).
+// Element laws, each with its own force computation (laws.cuh).
 constexpr u32 TRIANGLE = 0u;
 constexpr u32 QUADRILATERAL = 1u;
 constexpr u32 REDUCED_QUADRILATERAL = 2u;
@@ -39,21 +40,21 @@ constexpr u32 TETRAHEDRON = 3u;
 constexpr u32 WEDGE = 4u;
 constexpr u32 HEXAHEDRON = 5u;
 constexpr u32 REDUCED_HEXAHEDRON = 6u;
-// C3D8 whose opposite edges are equal: a third of the arithmetic.
+// C3D8 whose opposite edges are equal. It needs a third of the arithmetic.
 constexpr u32 PARALLELEPIPED = 7u;
-// Kinds of `Special`.
+// Values of the kind of a `Special`.
 constexpr u32 FORCE = 0u;
 constexpr u32 SUPPORT = 1u;
 constexpr u32 MONITOR = 2u;
-// In `Special::kind`: mask of the kind.
+// Bits of `Special::kind` that hold the kind.
 constexpr u32 KIND = 255u;
-// In `Special::kind`: it is the last one of its node.
+// Bit of `Special::kind`: this is the last entry of its node.
 constexpr u32 LAST = 65536u;
-// In `Special::kind`: lowest bit of the local number of its node.
+// Lowest bit of the local node number in `Special::kind`.
 constexpr u32 LOCAL_AT = 20u;
-// Steps whose signals are made at a time.
+// Number of steps whose signals are evaluated together.
 constexpr u32 WINDOW = 64u;
-// Shapes of a `Curve`.
+// Values of `Curve::shape`.
 constexpr u32 TABULAR = 0u;
 constexpr u32 SMOOTH_STEP = 1u;
 constexpr u32 PERIODIC = 2u;
@@ -62,12 +63,13 @@ constexpr u32 GAUSSIAN_BURST = 4u;
 constexpr u32 RECTANGULAR_BURST = 5u;
 constexpr u32 RICKER = 6u;
 constexpr u32 GAUSSIAN_PULSE = 7u;
-// Kinds of a `Column`: the value of a curve, or the displacement under it as a velocity or an acceleration.
+// Values of `Column::kind`. The column is the value of a curve, or the displacement that results from the
+// curve as a velocity or as an acceleration.
 constexpr u32 VALUE = 0u;
 constexpr u32 VELOCITY = 1u;
 constexpr u32 ACCELERATION = 2u;
 
-// One block of the mesh: where its rows stand in the tables.
+// One block of the mesh, with the positions of its rows in the tables.
 struct alignas(16) Block {
     u32 node_first;
     u32 n_own;
@@ -75,14 +77,14 @@ struct alignas(16) Block {
     u32 n_halo;
     u32 outer_first;
     u32 n_outer;
-    // First of its positions.
+    // First node position of the block.
     u32 local_first;
     u32 material;
-    // First of its entries of `special_first`, or NONE.
+    // First entry of the block in `special_first`, or NONE.
     u32 special_first;
-    // 1 if some node of it is damped.
+    // 1 if any node of the block is damped.
     u32 damped;
-    // Row of `energies`, or NONE.
+    // Row of the block in `energies`, or NONE.
     u32 energy_row;
     u32 further_first;
     u32 n_further;
@@ -90,15 +92,15 @@ struct alignas(16) Block {
     u32 n_colours;
     u32 n_boundary;
     u32 boundary_first;
-    // Its rows of `connectivity`, in pieces of 16 bytes.
+    // First row of the block in `connectivity`, counted in units of 16 bytes.
     u32 rows_first;
     u32 n_rows;
-    // First of its entries of `specials`.
+    // First entry of the block in `specials`.
     u32 special_base;
     u32 n_special;
     u32 source_first;
     u32 n_sources;
-    // 1 if tiles update its nodes, and it only passes forces on.
+    // 1 if tiles update the nodes of the block. The block then only passes forces on to other blocks.
     u32 moved_by_tiles;
 };
 static_assert(sizeof(Block) == 96, "Block");
@@ -111,7 +113,8 @@ OFFSET_IS(Block, n_boundary, 60); OFFSET_IS(Block, boundary_first, 64); OFFSET_I
 OFFSET_IS(Block, n_rows, 72); OFFSET_IS(Block, special_base, 76); OFFSET_IS(Block, n_special, 80);
 OFFSET_IS(Block, source_first, 84); OFFSET_IS(Block, n_sources, 88); OFFSET_IS(Block, moved_by_tiles, 92);
 
-// Elasticity in the units of the tables, as on the CPU: in the plane the leading 3 × 3 times the thickness.
+// Elasticity in the units of the tables, as on the CPU. In two dimensions it is the leading 3 × 3 part times the
+// thickness.
 template <typename T> struct Material {
     T d[36];
     T hourglass;
@@ -124,10 +127,10 @@ static_assert(sizeof(Material<double>) == 304, "Material<double>");
 OFFSET_IS(Material<double>, d, 0); OFFSET_IS(Material<double>, hourglass, 288);
 OFFSET_IS(Material<double>, reserved, 296);
 
-// A tile of a grid: `width` × `height` columns of hexahedra or of cells of six tetrahedra, and the nodes that it updates,
-// which are not the first ones along any axis.
+// A tile of a grid: `width` × `height` columns of hexahedra, or of cells of six tetrahedra. The tile updates its
+// nodes except the first ones along each axis.
 struct alignas(16) Tile {
-    // First of its words.
+    // First word of the tile.
     u64 first;
     u32 n_layers;
     u32 width;
@@ -139,8 +142,8 @@ static_assert(sizeof(Tile) == 32, "Tile");
 OFFSET_IS(Tile, first, 0); OFFSET_IS(Tile, n_layers, 8); OFFSET_IS(Tile, width, 12);
 OFFSET_IS(Tile, height, 16); OFFSET_IS(Tile, n_slots, 20); OFFSET_IS(Tile, reserved, 24);
 
-// A batch of elements of one law and material: in the plane, no two of them share an own node; in space, a run of
-// elements or of rings of tetrahedra.
+// A batch of elements of one type and one material. In two dimensions no two elements of a batch share an own
+// node. In three dimensions it is a run of elements or of rings of tetrahedra.
 struct alignas(16) Colour {
     u64 connectivity_first;
     u32 element_first;
@@ -154,17 +157,17 @@ OFFSET_IS(Colour, connectivity_first, 0); OFFSET_IS(Colour, element_first, 8);
 OFFSET_IS(Colour, n_elements, 12); OFFSET_IS(Colour, law, 16); OFFSET_IS(Colour, material, 20);
 OFFSET_IS(Colour, reserved, 24);
 
-// A force on, or the constraint of, one degree of freedom, or that it is recorded.
+// A force, a constraint or a monitor on one degree of freedom.
 struct Special {
-    // N of a force at signal 1, m of a constraint.
+    // For a force: its value in N at signal 1. For a constraint: the factor of the signal, in m.
     double value;
-    // Lumped mass, kg, and α m, kg/s, of a constraint.
+    // For a constraint: the lumped mass in kg, and α m in kg/s.
     double mass;
     double damping;
     u32 kind;
     u32 component;
     u32 signal;
-    // Column of the recorded values of a monitor.
+    // For a monitor: its column in the recorded values.
     u32 column;
 };
 static_assert(sizeof(Special) == 40, "Special");
@@ -172,25 +175,27 @@ OFFSET_IS(Special, value, 0); OFFSET_IS(Special, mass, 8); OFFSET_IS(Special, da
 OFFSET_IS(Special, kind, 24); OFFSET_IS(Special, component, 28); OFFSET_IS(Special, signal, 32);
 OFFSET_IS(Special, column, 36);
 
-// What a launch of step kernels is told.
+// Parameters of a launch of the step kernels.
 template <typename T> struct Params {
-    // Displacements and their last increments, (n_nodes, dimension): a step reads the first array and writes the second.
+    // Displacements and their last increments, (n_nodes, dimension). A step reads the first array and writes the
+    // second.
     T *u[2];
     T *du[2];
-    // Positions, (own, halo, outer) block by block.
+    // Positions of own, halo and outer nodes, block by block.
     const T *x;
     // Δt²/m/(1 + q), (n_nodes,).
     const T *inertia;
-    // (1 − q)/(1 + q), (n_nodes,), read in damped blocks.
+    // (1 − q)/(1 + q), (n_nodes,). It is read in damped blocks only.
     const T *decay;
     // α m / 4Δt, (n_nodes,).
     const T *dissipation;
     const Block *blocks;
-    // Blocks or tiles of this launch, or null for all blocks.
+    // Blocks or tiles of this launch. Null means all blocks.
     const u32 *list;
     const u32 *halo_nodes;
     const u32 *outer_nodes;
-    // Three words of a fan record, and in single precision the inertia, of own nodes and of halos.
+    // Fan records of own nodes and of halo nodes: three words each. In single precision the fourth word is the
+    // inertia.
     const uint4 *fan;
     const uint4 *halo_fan;
     const u32 *fan_materials;
@@ -201,36 +206,38 @@ template <typename T> struct Params {
     const Material<T> *materials;
     const Colour *colours;
     const u16 *connectivity;
-    // Stiffness factor of each entry of a colour, or null.
+    // Stiffness factor of each element, or null.
     const T *factors;
-    // First entry of `specials` of each own and halo node, and their end, of the blocks that have any.
+    // First entry in `specials` of each own and halo node, followed by the end of the last one. Only blocks that
+    // have specials have rows here.
     const u32 *special_first;
     const Special *specials;
-    // Signals at t_n from the first step of the graph on, (WINDOW + 2, n_signals).
+    // Signals at t_n, starting with the first step of the graph, (WINDOW + 2, n_signals).
     const double *signals;
-    // Row of `recording` of each step, or −1.
+    // Row of `recording` for each step, or −1 if the step is not recorded.
     const int *record;
-    // u, Δu before and after the step, (n_recorded, n_monitors, 3).
+    // u and Δu before the step and Δu after it, (n_recorded, n_monitors, 3).
     double *recording;
-    // External work and damped energy so far, (n_energy_rows, 2).
+    // External work and damped energy up to now, (n_energy_rows, 2).
     double *energies;
-    // Row of `record` with which the graph began.
+    // Row of `record` at which the graph starts.
     const u32 *row;
-    // First row of `passed` of each boundary node, block by block.
+    // First row in `passed` of each boundary node, block by block.
     const u32 *passed_first;
-    // Row of `passed` of each entry of halo_nodes.
+    // Row in `passed` of each entry of halo_nodes.
     const u32 *passed_row;
-    // Forces of elements on joins, for the blocks that own the nodes, (n, 3).
+    // Forces of elements that several blocks share, for the blocks that own the nodes, (n, 3).
     T *passed;
-    // Blocks that pass forces on to each block. By fans: the block itself and those that it reads or that read it, in rows of
-    // n_neighbours that end with NONE.
+    // Blocks that pass forces on to each block. For the fan kernels: the block itself, the blocks that it reads
+    // and the blocks that read it, in rows of n_neighbours entries. NONE fills the rest of a row.
     const u32 *sources;
-    // Number of launches that have stored the forces of each block; by fans, number of passes of this launch.
+    // Number of launches that have stored the forces of each block. For the fan kernels: number of completed
+    // passes of this launch.
     u32 *done;
-    // f_int instead of a step, N, (n_nodes, dimension), or null.
+    // If not null, f_int in N is stored here, (n_nodes, dimension), and no step is made.
     double *force_out;
     u64 n_nodes;
-    // Unit of forces, N, its inverse, and 1/Δt.
+    // Unit of force in N, the inverse of that unit, and 1/Δt.
     double force_unit;
     double per_force_unit;
     double per_time_increment;
@@ -238,25 +245,26 @@ template <typename T> struct Params {
     u32 n_monitors;
     u32 n_materials;
     u32 n_blocks;
-    // In space: own and later nodes of a block, and later nodes, at most.
+    // Solid kernels: the maximum over all blocks of the number of own and later nodes, and of the number of later
+    // nodes. A later node belongs to a block with a higher number.
     u32 near_room;
     u32 later_room;
     const Tile *tiles;
-    // A word a node of each plane of each tile.
+    // One word for each node of each plane of each tile.
     const u32 *words;
-    // Positions of these nodes, (planes, 3, SLOTS) tile by tile.
+    // Positions of the nodes in `words`, tile by tile, (planes, 3, SLOTS).
     const T *tile_x;
-    // Nodes that `act` updates, (n_act_nodes,).
+    // Nodes that the kernel `act` updates, (n_act_nodes,).
     const u32 *act_nodes;
     u32 n_act_nodes;
-    // Entry of special_first and row of energies of the first of them.
+    // Entry of the first of these nodes in special_first, and the first row of `energies` that `act` uses.
     u32 act_special;
     u32 act_energy;
     // 1 if any node is damped.
     u32 damped;
-    // Entries of a row of `sources`, by fans.
+    // Fan kernels: number of entries in a row of `sources`.
     u32 n_neighbours;
-    // Actions of a block that are kept in shared memory, at most, by fans.
+    // Fan kernels: maximum number of actions of a block that are kept in shared memory.
     u32 n_kept;
 };
 static_assert(sizeof(Params<float>) == 400, "Params<float>");
@@ -316,8 +324,8 @@ OFFSET_IS(Params<double>, act_special, 380); OFFSET_IS(Params<double>, act_energ
 OFFSET_IS(Params<double>, damped, 388); OFFSET_IS(Params<double>, n_neighbours, 392);
 OFFSET_IS(Params<double>, n_kept, 396);
 
-// scale × shape(t − delay). What a, b and c are depends on the shape; n pairs of `numbers` from `first` on are points (t, a)
-// or terms (A, B).
+// A curve of the form scale × shape(t − delay). The shape determines the meaning of a, b and c. Some shapes also
+// have n pairs of `numbers`, starting at `first`: points (t, a), or terms (A, B).
 struct Curve {
     u32 shape;
     u32 n;
@@ -332,7 +340,7 @@ static_assert(sizeof(Curve) == 56, "Curve");
 OFFSET_IS(Curve, shape, 0); OFFSET_IS(Curve, n, 4); OFFSET_IS(Curve, first, 8); OFFSET_IS(Curve, scale, 16);
 OFFSET_IS(Curve, delay, 24); OFFSET_IS(Curve, a, 32); OFFSET_IS(Curve, b, 40); OFFSET_IS(Curve, c, 48);
 
-// Signal of a column of the table; without a curve a = 1.
+// Signal of one column of the table. Without a curve, a = 1.
 struct Column {
     u32 kind;
     u32 curve;
@@ -340,16 +348,16 @@ struct Column {
 static_assert(sizeof(Column) == 8, "Column");
 OFFSET_IS(Column, kind, 0); OFFSET_IS(Column, curve, 4);
 
-// Signals, and the rows of them that are made ahead.
+// Definitions of the signals, and the rows that are evaluated in advance.
 struct SignalTables {
     const Curve *curves;
     const Column *columns;
     const double2 *numbers;
-    // (WINDOW + 2, n_signals).
+    // Values, (WINDOW + 2, n_signals).
     double *rows;
-    // Of integrated columns, (WINDOW + 1, n_signals).
+    // Increments of the integrated columns, (WINDOW + 1, n_signals).
     double *increments;
-    // Step of row 0.
+    // Number of the step of row 0.
     u64 *step;
     double time_increment;
     u32 n_signals;

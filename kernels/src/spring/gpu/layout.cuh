@@ -3,28 +3,31 @@
 #pragma once
 #include "../../device/types.cuh"
 
-// In a mask: the place has a particle. The bits below are directions.
+// Bit of a mask: the place has a particle. The bits below are directions.
 constexpr u32 ACTIVE = 2147483648u;
-// Directions to neighbours in a grid.
+// Number of directions to neighbours in a grid.
 constexpr u32 DIRECTIONS = 26u;
-// Threads of a thread block of most kernels.
+// Threads of a thread block in most kernels.
 constexpr u32 THREADS = 256u;
-// Tile of `columns`: places along x and y.
+// Places of a tile of `columns` along x and y.
 constexpr u32 TILE_X = 32u;
 constexpr u32 TILE_Y = 16u;
-// Rows of a tile that a warp has.
+// Rows of a tile that one warp computes.
 constexpr u32 WARP_ROWS = 4u;
-// Bytes of a tile in shared memory: four planes with their rims, and three without.
+// Bytes of a tile in shared memory: four planes with the rim around the tile, and three planes without it.
 constexpr u32 TILE_BYTES = 52992u;
-// Particles of a block of `lattice`, and of `lattice_even`, whose thread blocks have half as many threads.
+// Particles of a block of `lattice` and of `lattice_even`. The thread blocks of `lattice_even` have half as
+// many threads.
 constexpr u32 LATTICE_BLOCK = 256u;
 constexpr u32 EVEN_BLOCK = 512u;
-// Slots whose springs a thread of a resident kernel has, and halo particles that it may fetch.
+// Slots whose springs a thread of a resident kernel computes, and maximum number of halo particles that it
+// fetches.
 constexpr u32 SLOTS_OF_A_THREAD = 9u;
 constexpr u32 MOST_HALO = 4u;
-// Sums of `energies`: kinetic, elastic, gravity, work, energy taken, momentum.
+// Number of sums of `energies`: kinetic, elastic, gravity, work, dissipated energy, and three components of
+// momentum.
 constexpr u32 N_SUMS = 8u;
-// Kinds of `Special`.
+// Values of `Special::kind`.
 constexpr u32 FORCE = 0u;
 constexpr u32 SUPPORT = 1u;
 // What `edit` changes: masks, local ids or global ids.
@@ -32,7 +35,7 @@ constexpr u32 EDIT_MASK = 0u;
 constexpr u32 EDIT_LOCAL = 1u;
 constexpr u32 EDIT_GLOBAL = 2u;
 
-// Constants of a spring, as `Constants` of the CPU: d, 1/L², (|d|² − L²)/L², k, c/L²Δt, and the largest w.
+// Constants of a spring, as in `Constants` of the CPU: d, 1/L², (|d|² − L²)/L², k, c/L²Δt, and the maximum of w.
 struct Rule {
     real rest[3];
     real inverse;
@@ -51,7 +54,7 @@ OFFSET_IS(Rule, rest, 0); OFFSET_IS(Rule, inverse, 12); OFFSET_IS(Rule, offset, 
 OFFSET_IS(Rule, stiffness, 20); OFFSET_IS(Rule, damping, 24); OFFSET_IS(Rule, limit, 28);
 #endif
 
-// A force on, or the motion of, one degree of freedom, by its place in the arrays.
+// A force on one degree of freedom, or its prescribed motion. `index` is its position in the arrays.
 struct Special {
     u32 index;
     u32 signal;
@@ -63,7 +66,7 @@ static_assert(sizeof(Special) == 24, "Special");
 OFFSET_IS(Special, index, 0); OFFSET_IS(Special, signal, 4); OFFSET_IS(Special, kind, 8);
 OFFSET_IS(Special, reserved, 12); OFFSET_IS(Special, value, 16);
 
-// Rest vector and 1/L² of a spring of a list without a grid.
+// Rest vector and 1/L² of a spring in a list without a grid.
 struct Rest {
     real d[3];
     real inverse;
@@ -76,7 +79,7 @@ static_assert(sizeof(Rest) == 16, "Rest");
 OFFSET_IS(Rest, d, 0); OFFSET_IS(Rest, inverse, 12);
 #endif
 
-// A spring that came or went: `clear` and `set` are bits of a mask, or `set` is the id of an entry.
+// A spring that was added or removed. `clear` and `set` are bits of a mask, or `set` is the new id of an entry.
 struct Edit {
     u32 at;
     u32 clear;
@@ -85,21 +88,21 @@ struct Edit {
 static_assert(sizeof(Edit) == 12, "Edit");
 OFFSET_IS(Edit, at, 0); OFFSET_IS(Edit, clear, 4); OFFSET_IS(Edit, set, 8);
 
-// What a launch is told.
+// Parameters of a launch.
 struct Params {
-    // Displacements, doubled; increments, doubled where dampers read those of neighbours.
+    // Displacements, stored twice. Increments are stored twice if dampers read those of neighbours.
     real *u[2];
     real *du[2];
-    // Force of dampers of the last step, or null where nobody reads it.
+    // Force of the dampers in the last step, or null if it is not needed.
     real *drag;
     u32 *mask;
     const u8 *material;
     const Rule *rules;
-    // BΔt²/m, one a place, or null where it is uniform.
+    // BΔt²/m for each place, or null if it is uniform.
     const real *inertia;
     // Local ids, times the bytes of a particle in shared memory.
     u16 *ids;
-    // Places of the halo's particles in shared memory, (tables, halo_most), or null: one behind the other.
+    // Positions of the halo particles in shared memory, (tables, halo_most). If null, they are consecutive.
     const u16 *place;
     u32 *global_ids;
     // First slot of each block.
@@ -108,34 +111,39 @@ struct Params {
     const u32 *halo;
     const Rest *rest;
     const u16 *classes;
-    // First entry of `specials` of each degree of freedom that has any, and the first of these of each particle.
+    // First entry in `specials` of each degree of freedom that has specials, and the first such degree of freedom
+    // of each particle.
     const u32 *special_first;
     const u32 *special_of;
     const Special *specials;
-    // Of each degree of freedom that has any: Δu_n, work, and by what the energy taken differs from that of a free one.
+    // For each degree of freedom that has specials: Δu_n, work, and the difference of its dissipated energy from
+    // that of a free one.
     real *last;
     double *work;
     double *special_heat;
-    // Energy taken by friction and dampers, a sum a warp of the steps' kernel, or null where it is not followed.
+    // Energy dissipated by friction and dampers, one sum for each warp of the step kernel. Null if it is not
+    // followed.
     double *heat;
-    // Signals from the first row of the stretch on, and BΔt² g behind each row, (rows, n_signals).
+    // Signals, starting at the first row of the current stretch of steps, (rows, n_signals). The last three of
+    // each row are BΔt² g.
     const double *signals;
     const int *record;
     double *recording;
-    // Places of the monitors in the arrays.
+    // Positions of the monitors in the arrays.
     const u32 *monitors;
     u32 *row;
-    // Springs that broke: row, both particles, 0.
+    // Broken springs: row, both particles, 0.
     uint4 *log;
     u32 *log_count;
-    // Particle of each place.
+    // Number of the particle at each place.
     const u32 *particle;
-    // Displacements that the blocks of a resident kernel hand each other, (2, n).
+    // Displacements that the blocks of a resident kernel exchange, (2, n).
     uint4 *exchange;
-    // Of columns: the next ticket, thread blocks that have finished, and the number of the step after each tile's last.
+    // For columns: the next ticket, the number of thread blocks that have finished, and for each tile the number
+    // of its next step.
     u32 *tickets;
-    // Of columns: whether TILE_X by WARP_ROWS places in a plane have all springs along axes and face diagonals, bit z of
-    // (tiles, whole_words).
+    // For columns: whether all springs along axes and face diagonals exist for TILE_X by WARP_ROWS places in plane
+    // z. This is bit z of (tiles, whole_words).
     const u32 *whole;
     double friction[2];
     double inertia_factor;
@@ -154,14 +162,14 @@ struct Params {
     u32 n_directions;
     u32 damped;
     u32 breaks;
-    // Most particles of a halo, and most places of a block and its halo in shared memory.
+    // Maximum number of particles of a halo, and of places in shared memory for a block and its halo.
     u32 halo_most;
     u32 local_most;
     u32 wide;
     // Bytes of a particle in shared memory.
     u32 id_bytes;
     u32 follow;
-    // Planes that a thread block of columns marches.
+    // Number of planes in a tile of columns.
     u32 depth;
     u32 whole_words;
     u32 size[3];

@@ -3,29 +3,32 @@
 #pragma once
 #include "../../device/types.cuh"
 
-// Threads and warps of a thread block of the finest level.
+// Threads and warps of a thread block on the finest level.
 constexpr u32 THREADS = 256u;
 constexpr u32 N_WARPS = 8u;
-// In `Word::element_at`: some degree of freedom of this plane of the tile is fixed.
+// Bit of `Word::element_at`: a degree of freedom of this plane of the tile is fixed.
 constexpr u32 HAS_FIXED = 2147483648u;
-// Planes of a stretch, at most, as many as leave shared memory for three thread blocks a multiprocessor, in f64 for
-// two: where elements have moduli; of kernels in f32; of two smoothing steps; in f64.
+// Maximum number of planes of a stretch. The shared memory then suffices for three thread blocks per
+// multiprocessor, or for two in f64. The cases are: elements with their own moduli, kernels in f32, two
+// smoothing steps, kernels in f64.
 constexpr u32 LONGEST_MODULI = 96u;
 constexpr u32 LONGEST_SINGLE = 176u;
 constexpr u32 LONGEST_PAIR = 133u;
 constexpr u32 LONGEST_DOUBLE = 120u;
-// Empty planes before and after a stretch, so that nobody needs to ask where it ends; the latter and those ahead.
+// Empty planes before and after a stretch, so that no kernel has to test where the stretch ends. AFTER
+// includes the planes that are fetched in advance.
 constexpr u32 BEFORE = 3u;
 constexpr u32 AFTER = 8u;
-// `Params::kind`: E h is the same everywhere, or that of each element's class, or each element has its own.
+// Values of `Params::kind`. E h is the same everywhere, or each element has a class with its E h, or each
+// element has its own modulus.
 constexpr u32 ONE = 0u;
 constexpr u32 CLASSES = 1u;
 constexpr u32 EACH_ELEMENT = 2u;
-// Coarse levels, at most.
+// Maximum number of coarse levels.
 constexpr u32 MAX_LEVELS = 24u;
-// Bits of a node's number in `Level::column`.
+// Bits of a node number in `Level::column`.
 constexpr u32 COLUMN_BITS = 27u;
-// Scalars of the outer conjugate gradients, f64.
+// Indices of the scalars of the outer conjugate gradients, in f64.
 constexpr u32 PR = 0u;
 constexpr u32 ZQ = 1u;
 constexpr u32 PQ = 2u;
@@ -37,35 +40,37 @@ constexpr u32 N_SCALARS = 8u;
 
 struct Eight;
 
-// What a warp needs of a plane of a tile: bit 8 y + x of its 8 × 4 columns. Columns 0 have no nodes of the tile.
+// The part of a plane of a tile that one warp computes. Bit 8 y + x stands for column (x, y) of its 8 × 4 columns.
+// Columns 0 of a tile hold no nodes of the tile.
 struct alignas(16) Word {
     u32 nodes;
-    // Between this plane and the next, at (x, y) … (x + 1, y + 1).
+    // Elements between this plane and the next, at columns (x, y) … (x + 1, y + 1).
     u32 elements;
     // Number of the first node.
     u32 node_at;
-    // Number of the first element in the order of the tiles.
+    // Number of the first element in the order of the tiles, and the bit HAS_FIXED.
     u32 element_at;
 };
 static_assert(sizeof(Word) == 16, "Word");
 OFFSET_IS(Word, nodes, 0); OFFSET_IS(Word, elements, 4); OFFSET_IS(Word, node_at, 8);
 OFFSET_IS(Word, element_at, 12);
 
-// A plane of a tile. An empty one stands before the first of a tile and after the last, and two before all.
+// A plane of a tile. There is an empty plane before the first and after the last plane of each tile, and two
+// before all others.
 struct alignas(16) Plane {
     Word word[8];
-    // First of the halo's nodes in the list.
+    // First node of the halo in the list `halo`.
     u32 halo_at;
-    // Which nodes there are of the 64 round the tile's 15 × 15.
+    // Bits of the existing nodes among the 64 around the tile's 15 × 15.
     u32 halo[2];
-    // Row of the table of fixed degrees of freedom, counted from 1; 0 for none.
+    // Row in the table of fixed degrees of freedom, counted from 1, or 0 for none.
     u32 fixed;
 };
 static_assert(sizeof(Plane) == 144, "Plane");
 OFFSET_IS(Plane, word, 0); OFFSET_IS(Plane, halo_at, 128); OFFSET_IS(Plane, halo, 132);
 OFFSET_IS(Plane, fixed, 140);
 
-// What a thread block does: planes at … at + n − 1 of its tile.
+// The work of one thread block: planes at … at + n − 1 of its tile.
 struct Stretch {
     u32 at;
     u32 n;
@@ -73,7 +78,7 @@ struct Stretch {
 static_assert(sizeof(Stretch) == 8, "Stretch");
 OFFSET_IS(Stretch, at, 0); OFFSET_IS(Stretch, n, 4);
 
-// First plane of a tile, and its z.
+// First plane of a tile, and its z coordinate.
 struct Tile {
     u32 plane;
     int z;
@@ -81,18 +86,19 @@ struct Tile {
 static_assert(sizeof(Tile) == 8, "Tile");
 OFFSET_IS(Tile, plane, 0); OFFSET_IS(Tile, z, 4);
 
-// Stiffness of a cube in the basis of the Walsh-Hadamard transform (cube.rs), E h in it if that is the same everywhere.
+// Stiffness of a cube in the basis of the Walsh-Hadamard transform (cube.rs). It includes E h if that is the same
+// everywhere. Block s couples the transform entries q of all components a with q ^ 1 << a = s.
 template <typename T> struct Stiffness {
-    // Of s = 0: stretch I + volume 1 1ᵀ.
+    // Block s = 0: stretch I + volume 1 1ᵀ.
     T stretch;
     T volume;
-    // Of s = 7, the same.
+    // Block s = 7, of the same form.
     T hourglass;
     T coupling;
-    // Of s = 1, 2, 4: on and off the diagonal.
+    // Blocks s = 1, 2, 4: diagonal and off-diagonal entries.
     T bend;
     T across;
-    // Of s = 3, 5, 6: all four entries, and the single one.
+    // Blocks s = 3, 5, 6: the four equal entries, and the entry of the third component.
     T shear;
     T last;
 };
@@ -115,21 +121,21 @@ struct Force {
 static_assert(sizeof(Force) == 16, "Force");
 OFFSET_IS(Force, dof, 0); OFFSET_IS(Force, value, 8);
 
-// What a launch on the finest level is told.
+// Parameters of a launch on the finest level.
 template <typename T> struct Params {
     Stiffness<T> k;
     const Plane *planes;
     const Stretch *stretches;
-    // Nodes of other tiles.
+    // Numbers of the halo nodes, which belong to other tiles.
     const u32 *halo;
-    // Bits, (…, N_WARPS, 3).
+    // Bits of the fixed degrees of freedom, (…, N_WARPS, 3).
     const u32 *fixed;
-    // 1 / diagonal of each node: the upper half of an f32.
+    // 1 / diagonal of each node, as the upper half of an f32.
     const u16 *inverse;
-    // Classes of elements in the order of the tiles, and E h of each class.
+    // Class of each element in the order of the tiles, and E h of each class.
     const u8 *classes;
     const T *young;
-    // Moduli of elements in the order of the tiles.
+    // Modulus of each element in the order of the tiles.
     const float *moduli;
     const T *x;
     T *y;
@@ -137,20 +143,20 @@ template <typename T> struct Params {
     float *r;
     float *d;
     float *z;
-    // A sum of each thread block.
+    // One sum for each thread block.
     double *partial;
-    // Ascending by degree of freedom.
+    // Forces in ascending order of their degrees of freedom.
     const Force *forces;
     u64 n_forces;
-    // Factors of a smoothing step, or of two.
+    // Factors of one smoothing step, or of two.
     float p;
     float s;
     float w;
     float w0;
-    // What `moduli` are multiplied with.
+    // Factor of `moduli`.
     T unit;
     u32 kind;
-    // 1: z is added to; for STORE, x y is summed.
+    // If 1, the result is added to z. For STORE, 1 means that x · y is summed.
     u32 add;
 };
 static_assert(sizeof(Params<float>) == 200, "Params<float>");
@@ -177,8 +183,9 @@ OFFSET_IS(Params<double>, p, 200); OFFSET_IS(Params<double>, s, 204); OFFSET_IS(
 OFFSET_IS(Params<double>, w0, 212); OFFSET_IS(Params<double>, unit, 216);
 OFFSET_IS(Params<double>, kind, 224); OFFSET_IS(Params<double>, add, 228);
 
-// An element of level 1: which of its 27 places, x + 3 y + 9 z in voxels, have nodes that no other element has; its
-// position; which of its eight voxels are there. Without octants it has a matrix.
+// An element of level 1: its own places among 27, its position, and the mask of its eight voxels.
+// Place x + 3 y + 9 z, in voxels, is its own if no other element has the finest node there. An element without
+// octants has a stored matrix.
 struct Cell {
     u32 places;
     u16 x;
@@ -190,9 +197,9 @@ static_assert(sizeof(Cell) == 12, "Cell");
 OFFSET_IS(Cell, places, 0); OFFSET_IS(Cell, x, 4); OFFSET_IS(Cell, y, 6); OFFSET_IS(Cell, z, 8);
 OFFSET_IS(Cell, octants, 10);
 
-// A coarse level. Vectors have 3 n numbers and room for a multiple of four.
+// A coarse level. Vectors have 3 n entries and room for the next multiple of four.
 struct Level {
-    // Of the conjugate gradients; the right-hand side before.
+    // Right-hand side at first, then the residual of the conjugate gradients.
     float *residual;
     float *direction;
     float *product;
@@ -200,32 +207,32 @@ struct Level {
     float *z;
     float *t;
     float *d;
-    // 1 / diagonal, 0 where there is no stiffness; of the bottom 1.
+    // 1 / diagonal, or 0 without stiffness. On the last level it is 1.
     const float *inverse;
-    // Blocks of each row, (n + 1,); null on level 1 and the bottom.
+    // First block of each row, (n + 1,). Null on level 1 and on the last level.
     const u32 *row_first;
-    // e above COLUMN_BITS, and the node: numbers of the block count 2^-e `unit`.
+    // Exponent e above COLUMN_BITS bits of the node number. Entries of the block are in units of 2^-e `unit`.
     const u32 *column;
-    // All numbers of each block, row by row, but the last; and that.
+    // The first eight entries of each block, row by row, and the ninth entry.
     const Eight *value;
     const short *ninth;
     // Nodes of each element, (n_elements, 8).
     const u32 *nodes;
-    // Of each finer node: 32 × element + place, (n_finer,).
+    // Owner of each finer node: 32 × element + place, (n_finer,).
     const u32 *owner;
-    // Finer nodes that each node's values come from, (n + 1,): 4 × finer node + k, of weight 2^-k.
+    // First entry of `gather` for each node, (n + 1,). An entry is 4 × finer node + k, with the weight 2^-k.
     const u32 *gather_first;
     const u32 *gather;
     u32 n;
     u32 n_finer;
     // Steps of conjugate gradients.
     u32 steps;
-    // 1 / λ.
+    // Smoothing step 1 / λ.
     float step;
-    // A power of two.
+    // Unit of the block entries, a power of two.
     float unit;
     u32 reserved;
-    // Cost of a product, in products of the finest level.
+    // Cost of a product with this level's matrix, in products of the finest level.
     double cost;
 };
 static_assert(sizeof(Level) == 160, "Level");
@@ -238,7 +245,7 @@ OFFSET_IS(Level, n, 128); OFFSET_IS(Level, n_finer, 132); OFFSET_IS(Level, steps
 OFFSET_IS(Level, step, 140); OFFSET_IS(Level, unit, 144); OFFSET_IS(Level, reserved, 148);
 OFFSET_IS(Level, cost, 152);
 
-// What a correction needs.
+// Data of a coarse-grid correction.
 struct Tables {
     Level levels[24];
     // Inverse of the last level's matrix, (3 n, 3 n), or null.
@@ -247,34 +254,34 @@ struct Tables {
     float *fine_z;
     // Fixed degrees of freedom of the finest level, (n_fixed,).
     const u32 *fixed;
-    // First voxel of each element of level 1, or its matrix.
+    // First voxel of each element of level 1, or the number of its matrix.
     const u32 *child;
     const Cell *cells;
-    // Matrices of some elements of level 1, (…, 24, 24): their lower triangles, (…, 300).
+    // Stored matrices of some elements of level 1, (…, 24, 24), as their lower triangles, (…, 300).
     const float *own;
     const Tile *tiles;
     const Plane *planes;
-    // Class of each voxel, or null: all are of the first.
+    // Class of each voxel, or null if all voxels have the first class.
     const u8 *material;
     // E h of each class.
     const float *young;
     // Modulus of each voxel, or null.
     const float *modulus;
-    // (2, 3, thread blocks).
+    // Partial sums, (2, 3, thread blocks).
     double *partial;
-    // Arrivals at barriers, 0 at the start.
+    // Number of arrivals at barriers, 0 at the start.
     u32 *arrived;
-    // Products so far, in those of the finest level.
+    // Products up to now, in products of the finest level.
     double *work;
-    // Square of the relative residual that ends conjugate gradients.
+    // Square of the relative residual at which the conjugate gradients stop.
     double tolerance;
     float modulus_unit;
     u32 n_levels;
     u32 degree;
     u32 n_fixed;
-    // Tiles along x.
+    // Number of tiles along x.
     u32 n_tiles;
-    // First of the elements of level 1 that share no node, colour by colour.
+    // First element of each colour on level 1. Elements of one colour share no node.
     u32 colour_first[9];
 };
 static_assert(sizeof(Tables) == 4024, "Tables");
