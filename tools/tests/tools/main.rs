@@ -4,6 +4,7 @@ mod block;
 mod block_voxel;
 mod generate;
 mod info;
+mod jobs;
 
 use std::path::Path;
 use std::process::{Command, Output};
