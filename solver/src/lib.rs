@@ -22,8 +22,6 @@ mod spring;
 pub mod study;
 mod voxel;
 
-use std::path::Path;
-
 use pogo_formats::block::Container;
 use pogo_formats::eikonal::Eikonal;
 use pogo_formats::explicit::Explicit;
