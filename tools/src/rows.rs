@@ -58,6 +58,21 @@ pub(crate) fn by_row(n_rows: usize, row_of: impl Iterator<Item = u32> + Clone) -
     (first, items)
 }
 
+/// Rows of this width in a new order, copied by all threads; `order` is the old row of each new one. An empty table stays empty.
+pub(crate) fn gather<T: Copy + Default + Send + Sync>(from: &[T], order: &[u32], width: usize) -> Vec<T> {
+    const CHUNK: usize = 16_384;
+    if from.is_empty() || width == 0 {
+        return Vec::new();
+    }
+    let mut all = vec![T::default(); width * order.len()];
+    all.par_chunks_mut(width * CHUNK).zip(order.par_chunks(CHUNK)).for_each(|(to, order)| {
+        for (to, &row) in to.chunks_exact_mut(width).zip(order) {
+            to.copy_from_slice(&from[width * row as usize..][..width]);
+        }
+    });
+    all
+}
+
 /// Slices one after the other, copied by all threads.
 pub(crate) fn concatenate<'a, T: Copy + Default + Send + Sync + 'a>(parts: impl Iterator<Item = &'a [T]>) -> Vec<T> {
     let parts: Vec<&[T]> = parts.collect();

@@ -16,7 +16,7 @@ use super::shapes;
 use crate::cli::word;
 use crate::partition::{self, PartitionError, PartitionOptions, Partitioner};
 use crate::prepare::options::DomainMethod;
-use crate::rows::accumulate;
+use crate::rows::{accumulate, gather};
 
 /// Why a mesh cannot be arranged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -180,16 +180,6 @@ fn renumbered_setup(mut setup: EikonalSetup, place: &[u32]) -> EikonalSetup {
     renumber(&mut setup.outputs.path_nodes);
     renumber(&mut setup.outputs.probe_nodes);
     setup
-}
-
-/// Rows in a new order; `rows[i]` is the old row of the new row i. An empty table stays empty.
-fn gather<T: Copy + Send + Sync>(from: &[T], rows: &[u32], width: usize) -> Vec<T> {
-    if from.is_empty() || width == 0 {
-        return Vec::new();
-    }
-    rows.par_iter()
-        .flat_map_iter(|&row| from[width * row as usize..width * (row as usize + 1)].iter().copied())
-        .collect()
 }
 
 fn renumbered(sets: Vec<NamedSet>, place: &[u32]) -> Vec<NamedSet> {

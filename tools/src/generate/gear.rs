@@ -38,8 +38,7 @@ const LARGEST_SIZE: f64 = 2e-3;
 /// Builds the model.
 ///
 /// # Errors
-/// [`GenerateError::Size`] for an element size that the geometry cannot have; others as in
-/// [`fill`].
+/// An element size that the geometry cannot have, or options that are not for this model.
 pub fn gear(options: &ModelOptions) -> Result<Model, GenerateError> {
     let scale = options.scale;
     let size = check_size("gear", options, SIZE, LARGEST_SIZE)?;

@@ -42,8 +42,7 @@ fn interfaces(x: f64) -> [f64; 2] {
 /// Builds the model.
 ///
 /// # Errors
-/// [`GenerateError::Size`] for an element size that the geometry cannot have; others as in
-/// [`fill`].
+/// An element size that the geometry cannot have, or options that are not for this model.
 pub fn geophysics(options: &ModelOptions) -> Result<Model, GenerateError> {
     let scale = options.scale;
     if options.frequency.is_some() || options.cycles.is_some() {

@@ -1,7 +1,7 @@
 //! Models for benchmarks: the three of the paper (Huthwaite 2014, Section 4) and boxes, at any element size; voxel stacks of
 //! noise or mirrored ones; a ventricle.
 //!
-//! Each model is a [`Model`](pogo_formats::explicit::Model) that [`save`] writes as an Abaqus deck; stacks are written layer by
+//! Each model is a [`Model`](pogo_formats::explicit::Model) that is written as an Abaqus deck; stacks are written layer by
 //! layer. The same options give the same bits.
 
 mod assemble;

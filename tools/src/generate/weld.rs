@@ -37,8 +37,7 @@ const LARGEST_SIZE: f64 = 1.2e-3;
 /// Builds the model.
 ///
 /// # Errors
-/// [`GenerateError::Size`] for an element size that the geometry cannot have; others as in
-/// [`fill`].
+/// An element size that the geometry cannot have, or options that are not for this model.
 pub fn weld(options: &ModelOptions) -> Result<Model, GenerateError> {
     let scale = options.scale;
     let size = check_size("weld", options, SIZE, LARGEST_SIZE)?;

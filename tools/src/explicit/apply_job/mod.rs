@@ -61,7 +61,7 @@ pub fn apply_to_model(model: &mut Model, job: &ExplicitJob, remarks: &mut Remark
     })
 }
 
-/// Replaces the node indices of a setup by those of the solver's order; see [`Conditions::renumber`].
+/// Replaces the node indices of a setup by those of the solver's order, and leaves those of elements.
 pub fn remap_setup(setup: &mut Setup, solver_from_model: &[u32]) {
     with_conditions(setup, |conditions| conditions.renumber(solver_from_model));
 }

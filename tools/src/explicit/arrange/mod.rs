@@ -14,7 +14,7 @@ mod walk;
 
 use std::time::Instant;
 
-pub use device::device_tables;
+use device::device_tables;
 use device::grids::Grids;
 use pogo_formats::explicit::block::{Blocks, DeviceTables, PartitionStatistics};
 use pogo_formats::mesh::Mesh;

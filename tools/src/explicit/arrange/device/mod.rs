@@ -57,7 +57,7 @@ const FEW_MATERIALS: usize = 16;
 
 /// Makes the tables, without grids, in rayon's current pool. The result does not depend on the number of threads. With
 /// `fans_alone`, blocks that have fans get no colours.
-pub fn device_tables(blocks: &BlocksView, fans_alone: bool) -> DeviceTables {
+pub(super) fn device_tables(blocks: &BlocksView, fans_alone: bool) -> DeviceTables {
     let materials = Materials::new(blocks);
     let mut device = DeviceTables {
         material_kind: materials.pairs.iter().map(|pair| pair.0).collect(),
