@@ -8,8 +8,8 @@
 //! parameters and results. The rooms stand on shared floors: [`mesh`], [`material`], [`dynamics`], [`domains`], [`block`], [`job`],
 //! [`parameters`], [`read`] and [`mod@write`]. A shared floor never looks into a room.
 
-// Fields and variants whose name and type say all go without a description, where their struct or enum allows it.
-#![allow(missing_docs)]
+// A struct or enum whose fields or variants say all by their names and types allows that itself.
+#![deny(missing_docs)]
 
 pub mod block;
 pub mod domains;

@@ -75,6 +75,7 @@ pub struct ReadOptions {
 
 /// A material as far as the deck describes it.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs)]
 pub struct DeckMaterial {
     /// Name, as the deck writes it.
     pub name: String,

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 /// A remark about one place in a deck.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[allow(missing_docs)]
 pub struct Note {
     /// File as the user would name it; empty when the remark is about no file in particular.
     pub file: String,
@@ -74,6 +75,7 @@ impl std::error::Error for DeckError {}
 /// What became of a keyword.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[allow(missing_docs)]
 pub enum KeywordUse {
     Read,
     /// Changes nothing here (printing, restart files, …).
@@ -86,6 +88,7 @@ pub enum KeywordUse {
 
 /// How often a keyword occurs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[allow(missing_docs)]
 pub struct KeywordCount {
     /// Upper case, single blanks, no asterisk.
     pub keyword: String,
@@ -115,6 +118,7 @@ pub struct ElementCount {
 
 /// A set and its size.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[allow(missing_docs)]
 pub struct SetCount {
     /// Name; `INSTANCE.SET` inside an instance.
     pub name: String,
@@ -132,6 +136,7 @@ pub struct StepReport {
 
 /// What is in a deck: the counts that `pogo-block --check` prints.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[allow(missing_docs)]
 pub struct DeckReport {
     /// First line under `*HEADING`.
     pub title: String,

@@ -66,6 +66,7 @@ pub struct CellArray {
 
 /// A mesh as its file has it.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[allow(missing_docs)]
 pub struct MeshFile {
     /// File as the user named it.
     pub file: String,
