@@ -231,6 +231,7 @@ tables! {
     }
 
     /// Nodes, elements and sets.
+    #[derive(Default)]
     pub struct Mesh, MeshView as mesh {
         /// 2 or 3.
         pub dimension: u32,

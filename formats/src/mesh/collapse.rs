@@ -1,6 +1,6 @@
 //! Elements whose corners coincide: which simpler element they are.
 
-use super::ElementKind;
+use super::{ElementKind, ElementLaw};
 
 impl ElementKind {
     /// The simpler kind that an element with repeated nodes is, and its nodes; nothing where no node is repeated or where there is
@@ -37,7 +37,7 @@ impl ElementKind {
                 let apex = distinct.iter().find(|node| !base.contains(node))?;
                 (others.count() == 4).then(|| (Self::C3d4, [base.as_slice(), &[*apex]].concat()))
             }
-            (6, 2, 3) if self == Self::C3d8 => {
+            (6, 2, 3) if self.law() == ElementLaw::Hexahedron => {
                 let top = |node: &u32| {
                     quadrilaterals
                         .iter()

@@ -2,4 +2,5 @@
 
 pub mod deck;
 pub mod image;
+mod labels;
 pub mod mesh;

@@ -60,7 +60,7 @@ impl Assembly {
     pub fn build(raw: &mut RawDeck, log: &mut Log) -> Option<Self> {
         let (parts, instances) = place(raw, log);
         let by_name = instances.iter().enumerate().map(|(i, placed)| (placed.name.to_uppercase(), i)).collect();
-        let (mesh, name) = (empty_mesh(), raw.assembly.to_uppercase());
+        let (mesh, name) = (Mesh { dimension: 3, ..Mesh::default() }, raw.assembly.to_uppercase());
         let mut assembly = Self { parts, instances, mesh, n_elements: 0, by_name, name, sets: vec![Sets::default()] };
         for part in &assembly.parts[1..] {
             let elements = resolve(Entity::Element, &part.raw, &LocalScope { part, element_sets: &[] }, log);
@@ -270,19 +270,6 @@ impl Assembly {
         let names = &self.parts[0].raw.sets(entity).list;
         sets.extend(names.iter().zip(of_root).map(|(set, members)| NamedSet { name: set.name.clone(), members }));
         sets
-    }
-}
-
-fn empty_mesh() -> Mesh {
-    Mesh {
-        dimension: 3,
-        coordinates: Vec::new(),
-        node_labels: Vec::new(),
-        node_instance: Vec::new(),
-        instances: Vec::new(),
-        groups: Vec::new(),
-        node_sets: Vec::new(),
-        element_sets: Vec::new(),
     }
 }
 

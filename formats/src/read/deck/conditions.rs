@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 
-use super::Step;
 use super::assembly::Assembly;
 use super::data::{Entry, entries, numbers};
 use super::frame::unit;
@@ -13,6 +12,7 @@ use super::log::Log;
 use super::raw::{Entity, RawDeck};
 use super::sections::unique_name;
 use super::surfaces::{faces_of, surface_faces};
+use super::{Deck, Step};
 use crate::dynamics::{Amplitude, AmplitudeShape, Boundary, BoundaryKind, Increment, InitialVelocity, Load, LoadKind};
 
 /// Share of the elements' stable increment that an automatic increment takes where the deck gives no `SCALE FACTOR=`.
@@ -31,18 +31,15 @@ const NAMED_KINDS: &[(&str, &[u8])] = &[
 ];
 
 pub(super) struct Conditions<'a> {
-    pub assembly: &'a Assembly,
-    pub dimension: u8,
-    pub ignore: &'a IgnoreList,
+    assembly: &'a Assembly,
+    dimension: u8,
+    ignore: &'a IgnoreList,
     /// Of springs, which turn with their ends whatever the step says.
     lines: bool,
-    pub amplitudes: Vec<Amplitude>,
-    pub loads: Vec<Load>,
-    pub boundaries: Vec<Boundary>,
-    pub initial_velocities: Vec<InitialVelocity>,
-    pub step: Option<Step>,
+    /// What is read goes here.
+    deck: &'a mut Deck,
     /// Where springs and masses are wanted.
-    pub gravity_of_sets: Vec<GravityOfSet>,
+    gravity_of_sets: Vec<GravityOfSet>,
     load_names: HashSet<String>,
     boundary_names: HashSet<String>,
     initial_names: HashSet<String>,
@@ -55,17 +52,13 @@ pub(super) struct Conditions<'a> {
 }
 
 impl<'a> Conditions<'a> {
-    pub fn new(assembly: &'a Assembly, ignore: &'a IgnoreList, lines: bool) -> Self {
+    pub fn new(assembly: &'a Assembly, ignore: &'a IgnoreList, lines: bool, deck: &'a mut Deck) -> Self {
         Self {
             assembly,
             dimension: assembly.mesh.dimension as u8,
             ignore,
             lines,
-            amplitudes: Vec::new(),
-            loads: Vec::new(),
-            boundaries: Vec::new(),
-            initial_velocities: Vec::new(),
-            step: None,
+            deck,
             gravity_of_sets: Vec::new(),
             load_names: HashSet::new(),
             boundary_names: HashSet::new(),
@@ -76,27 +69,27 @@ impl<'a> Conditions<'a> {
         }
     }
 
-    /// Reads all cards of a deck.
-    pub fn read(&mut self, deck: &RawDeck, log: &mut Log) {
+    /// Reads all cards of a deck. Returns the gravity of sets where springs and masses are wanted.
+    pub fn read(mut self, raw: &RawDeck, log: &mut Log) -> Vec<GravityOfSet> {
         // What others refer to comes first: a deck may define it after its use.
-        for card in deck.cards.iter().map(|c| &c.card) {
+        for card in raw.cards.iter().map(|c| &c.card) {
             match card.keyword.key.as_str() {
                 "AMPLITUDE" => self.amplitude(card, log),
                 "DYNAMIC" => self.dynamic(card, log),
                 _ => {}
             }
         }
-        if let (Some(raw), Some(step)) = (deck.steps.first().filter(|s| s.ramp), self.step) {
-            log.note(raw.place, "AMPLITUDE=RAMP: what names no amplitude grows linearly over the step");
-            self.default_amplitude = Some(self.amplitudes.len() as u32);
+        if let (Some(ramp), Some(step)) = (raw.steps.first().filter(|s| s.ramp), self.deck.step) {
+            log.note(ramp.place, "AMPLITUDE=RAMP: what names no amplitude grows linearly over the step");
+            self.default_amplitude = Some(self.deck.amplitudes.len() as u32);
             let (times, values) = (vec![0., step.time], vec![0., 1.]);
             self.push_amplitude("RAMP", AmplitudeShape::Tabular { times, values }, false);
         }
         let mut stepped = false;
-        for entry in &deck.cards {
+        for entry in &raw.cards {
             if entry.in_step && !stepped {
                 stepped = true;
-                self.n_model_boundaries = self.boundaries.len();
+                self.n_model_boundaries = self.deck.boundaries.len();
             }
             let card = &entry.card;
             match card.keyword.key.as_str() {
@@ -111,7 +104,7 @@ impl<'a> Conditions<'a> {
                         log.note(card.keyword.place, "no bulk viscosity is applied");
                     }
                 }
-                "STEP" if self.step.is_some() => {
+                "STEP" if self.deck.step.is_some() => {
                     let place = card.keyword.place;
                     match (card.keyword.word("NLGEOM") == "NO", self.lines) {
                         (false, false) => log.note(place, "nlgeom: solved as small-strain linear"),
@@ -122,11 +115,12 @@ impl<'a> Conditions<'a> {
                 _ => {}
             }
         }
+        self.gravity_of_sets
     }
 
     fn amplitude(&mut self, card: &Card, log: &mut Log) {
         let (place, name) = (card.keyword.place, card.keyword.value("NAME"));
-        if self.amplitudes.iter().any(|a| a.name.eq_ignore_ascii_case(name)) {
+        if self.deck.amplitudes.iter().any(|a| a.name.eq_ignore_ascii_case(name)) {
             return log.error(place, format!("amplitude `{name}` is defined twice"));
         }
         for flag in ["SHIFTX", "SHIFTY"] {
@@ -144,12 +138,12 @@ impl<'a> Conditions<'a> {
     }
 
     fn push_amplitude(&mut self, name: &str, shape: AmplitudeShape, absolute: bool) {
-        self.amplitudes.push(Amplitude { name: name.to_owned(), shape, scale: 1., delay: 0., absolute });
+        self.deck.amplitudes.push(Amplitude { name: name.to_owned(), shape, scale: 1., delay: 0., absolute });
     }
 
     fn dynamic(&mut self, card: &Card, log: &mut Log) {
         let place = card.keyword.place;
-        if self.step.is_some() {
+        if self.deck.step.is_some() {
             return log.error(place, "a second *DYNAMIC, EXPLICIT in one step");
         }
         let values = numbers(card, log).into_iter().next().unwrap_or_default();
@@ -180,12 +174,12 @@ impl<'a> Conditions<'a> {
         if card.keyword.real("ALPHA").is_some_and(|alpha| alpha != 0.) {
             log.note(place, "ALPHA= of *DYNAMIC is not used: central differences");
         }
-        self.step = Some(Step { time, increment });
+        self.deck.step = Some(Step { time, increment });
     }
 
     fn amplitude_of(&self, card: &Card, log: &mut Log) -> Option<u32> {
         let Some(name) = card.keyword.get("AMPLITUDE") else { return self.default_amplitude };
-        let found = self.amplitudes.iter().position(|a| a.name.eq_ignore_ascii_case(name));
+        let found = self.deck.amplitudes.iter().position(|a| a.name.eq_ignore_ascii_case(name));
         if found.is_none() && !self.bad_amplitudes.iter().any(|bad| bad.eq_ignore_ascii_case(name)) {
             log.absent(card.keyword.place, format!("amplitude `{name}` does not exist"));
         }
@@ -248,7 +242,7 @@ impl<'a> Conditions<'a> {
         let place = card.keyword.place;
         if card.keyword.word("OP") == "NEW" && in_step && self.n_model_boundaries > 0 {
             log.note(place, "OP=NEW: the boundary conditions from before the step are removed");
-            self.boundaries.drain(..self.n_model_boundaries);
+            self.deck.boundaries.drain(..self.n_model_boundaries);
             self.n_model_boundaries = 0;
         }
         for flag in ["USER", "SUBMODEL", "FIXED", "TIMEDELAY"] {
@@ -278,26 +272,14 @@ impl<'a> Conditions<'a> {
                 }
                 continue;
             }
-            let first = entry.whole(1);
-            let last = if entry.has(2) { entry.whole(2) } else { first };
-            let value = if entry.has(3) { entry.real(3) } else { Some(0.) };
-            let (Some(first), Some(last), Some(value), false) = (first, last, value, entry.has_more(4)) else {
-                let text = "a boundary condition is: set, first and last degree of freedom, value; or: set, ENCASTRE, \
-                            PINNED, XSYMM, …";
-                log.error(entry.place, text);
-                continue;
-            };
-            if first > last || first == 0 {
-                log.error(entry.place, format!("degrees of freedom {first} to {last}"));
-                continue;
-            }
+            let Some((first, last, value)) = prescribed(&entry, log) else { continue };
             if let Some((_, _, _, start)) = before.filter(|b| (b.0, b.1, b.2) == (first, last, value.to_bits())) {
-                self.boundaries[start..].iter_mut().for_each(|b| b.nodes.extend_from_slice(&nodes));
+                self.deck.boundaries[start..].iter_mut().for_each(|b| b.nodes.extend_from_slice(&nodes));
                 run = before;
                 continue;
             }
             if bare {
-                run = Some((first, last, value.to_bits(), self.boundaries.len()));
+                run = Some((first, last, value.to_bits(), self.deck.boundaries.len()));
             }
             for dof in first..=last.min(first.saturating_add(8)) {
                 let Some(component) = self.component(dof, value, entry.place, log) else { continue };
@@ -319,7 +301,7 @@ impl<'a> Conditions<'a> {
         amplitude: Option<u32>,
     ) {
         let name = unique_name(&format!("{set}.{}", component + 1), &mut self.boundary_names);
-        self.boundaries.push(Boundary { name, nodes, component, kind, value, amplitude });
+        self.deck.boundaries.push(Boundary { name, nodes, component, kind, value, amplitude });
     }
 
     fn initial(&mut self, card: &Card, log: &mut Log) {
@@ -339,7 +321,7 @@ impl<'a> Conditions<'a> {
                 continue;
             };
             let name = unique_name(&format!("{}.{dof}", entry.text(0)), &mut self.initial_names);
-            self.initial_velocities.push(InitialVelocity { name, nodes, component, value });
+            self.deck.initial_velocities.push(InitialVelocity { name, nodes, component, value });
         }
     }
 
@@ -367,7 +349,7 @@ impl<'a> Conditions<'a> {
     /// Gives the name that the load has.
     fn push_load(&mut self, name: &str, kind: LoadKind, magnitude: f64, amplitude: Option<u32>) -> String {
         let name = unique_name(name, &mut self.load_names);
-        self.loads.push(Load { name: name.clone(), kind, magnitude, amplitude });
+        self.deck.loads.push(Load { name: name.clone(), kind, magnitude, amplitude });
         name
     }
 
@@ -384,7 +366,7 @@ impl<'a> Conditions<'a> {
             if bare
                 && run == Some(dof)
                 && let Some(Load { kind: LoadKind::Concentrated { nodes: to, .. }, magnitude: same, .. }) =
-                    self.loads.last_mut()
+                    self.deck.loads.last_mut()
                 && *same == magnitude
                 && let &[node] = nodes.as_slice()
                 && to.last().is_some_and(|last| *last < node)
@@ -503,6 +485,24 @@ impl<'a> Conditions<'a> {
             self.push_load(&format!("{surface}.{label}"), kind, magnitude, amplitude);
         }
     }
+}
+
+/// First and last degree of freedom, and value, of a line of `*BOUNDARY`.
+fn prescribed(entry: &Entry, log: &mut Log) -> Option<(u32, u32, f64)> {
+    let first = entry.whole(1);
+    let last = if entry.has(2) { entry.whole(2) } else { first };
+    let value = if entry.has(3) { entry.real(3) } else { Some(0.) };
+    let (Some(first), Some(last), Some(value), false) = (first, last, value, entry.has_more(4)) else {
+        let text = "a boundary condition is: set, first and last degree of freedom, value; or: set, ENCASTRE, PINNED, \
+                    XSYMM, …";
+        log.error(entry.place, text);
+        return None;
+    };
+    if first > last || first == 0 {
+        log.error(entry.place, format!("degrees of freedom {first} to {last}"));
+        return None;
+    }
+    Some((first, last, value))
 }
 
 /// The shape of an amplitude, or what is wrong, to be put behind the amplitude's name.

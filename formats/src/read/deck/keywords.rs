@@ -137,7 +137,7 @@ pub(super) fn is_other_section(key: &str) -> bool {
 }
 
 /// What the user allows to be left out.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct IgnoreList(Vec<Ignored>);
 
 #[derive(Debug, Clone)]

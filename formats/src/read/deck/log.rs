@@ -41,18 +41,11 @@ impl Log {
     }
 
     pub fn note(&mut self, place: Place, text: impl Into<String>) {
-        let text = text.into();
-        // A note that repeats for a thousand lines helps nobody.
-        if self.notes.len() < SHOWN && !self.notes.iter().any(|(_, t)| *t == text) {
-            self.notes.push((place, text));
-        }
+        add_once(&mut self.notes, place, text.into());
     }
 
     pub fn warning(&mut self, place: Place, text: impl Into<String>) {
-        let text = text.into();
-        if self.warnings.len() < SHOWN && !self.warnings.iter().any(|(_, t)| *t == text) {
-            self.warnings.push((place, text));
-        }
+        add_once(&mut self.warnings, place, text.into());
     }
 
     /// The text of a data line.
@@ -89,5 +82,12 @@ impl Log {
             problems.push(Note::new(self.file(Place::default()), 0, text));
         }
         Some(DeckError { problems, report: Some(Box::new(report.clone())) })
+    }
+}
+
+/// A remark that repeats for a thousand lines helps nobody.
+fn add_once(list: &mut Vec<(Place, String)>, place: Place, text: String) {
+    if list.len() < SHOWN && !list.iter().any(|(_, other)| *other == text) {
+        list.push((place, text));
     }
 }

@@ -14,7 +14,6 @@ mod data;
 mod element_names;
 mod frame;
 mod keywords;
-mod labels;
 mod lexer;
 mod lines;
 mod log;
@@ -85,6 +84,7 @@ pub struct DeckMaterial {
     pub line: u64,
     /// ρ, kg/m³.
     pub density: Option<f64>,
+    /// Stiffness.
     pub elasticity: Option<Elasticity>,
     /// Mass-proportional damping α in C = αM, 1/s.
     pub damping_alpha: f64,
@@ -100,7 +100,7 @@ pub struct Step {
 }
 
 /// What a deck says; perhaps only a mesh.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Deck {
     /// First line under `*HEADING`, or empty.
     pub title: String,

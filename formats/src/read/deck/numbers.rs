@@ -31,17 +31,7 @@ const POWERS: [f64; 23] = [
 /// Up to 15 digits and powers of ten to 22 are exact in one operation; the rest goes to the standard library.
 pub(super) fn scan_real(bytes: &[u8], at: &mut usize) -> Option<f64> {
     let start = *at;
-    let negative = match bytes.get(*at)? {
-        b'-' => {
-            *at += 1;
-            true
-        }
-        b'+' => {
-            *at += 1;
-            false
-        }
-        _ => false,
-    };
+    let negative = scan_sign(bytes, at);
     let mut mantissa = 0u64;
     let mut n_digits = 0usize;
     let mut significant = 0usize;
@@ -77,6 +67,13 @@ pub(super) fn scan_real(bytes: &[u8], at: &mut usize) -> Option<f64> {
     value.is_finite().then_some(if negative { -value } else { value })
 }
 
+/// Passes over a sign; true for a minus.
+fn scan_sign(bytes: &[u8], at: &mut usize) -> bool {
+    let sign = bytes.get(*at);
+    *at += usize::from(matches!(sign, Some(b'+' | b'-')));
+    sign == Some(&b'-')
+}
+
 /// The exponent after a mantissa: `e5`, `D-3`, or a bare signed number; 0 where there is none.
 fn scan_exponent(bytes: &[u8], at: &mut usize) -> Option<i64> {
     let lettered = matches!(bytes.get(*at), Some(b'e' | b'E' | b'd' | b'D' | b'q' | b'Q'));
@@ -85,10 +82,7 @@ fn scan_exponent(bytes: &[u8], at: &mut usize) -> Option<i64> {
     } else if !matches!(bytes.get(*at), Some(b'+' | b'-')) {
         return Some(0);
     }
-    let negative = bytes.get(*at) == Some(&b'-');
-    if matches!(bytes.get(*at), Some(b'+' | b'-')) {
-        *at += 1;
-    }
+    let negative = scan_sign(bytes, at);
     let mut value = 0i64;
     let mut n_digits = 0;
     while let Some(b) = bytes.get(*at).filter(|b| b.is_ascii_digit()) {

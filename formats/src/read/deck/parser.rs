@@ -29,16 +29,19 @@ const MAKES_MESH: &str = "NODE ELEMENT NSET ELSET PART ENDPART ASSEMBLY ENDASSEM
                           END PARAMETER ELCOPY ELGEN NCOPY NFILL NGEN NMAP";
 
 /// Which mesh the cards belong to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Scope {
+    #[default]
     Root,
     Part(usize),
     Instance(usize),
 }
 
 /// What the next data lines are for.
+#[derive(Default)]
 enum Block {
     /// No keyword yet.
+    #[default]
     None,
     Skip,
     Nodes(NodeBlock),
@@ -47,8 +50,9 @@ enum Block {
     Card(Card),
 }
 
-pub(super) struct Parser<'o> {
-    options: &'o ReadOptions,
+#[derive(Default)]
+pub(super) struct Parser {
+    options: ReadOptions,
     pub ignore: IgnoreList,
     pub log: Log,
     pub raw: RawDeck,
@@ -79,31 +83,10 @@ impl RawDeck {
     }
 }
 
-impl<'o> Parser<'o> {
-    pub fn new(options: &'o ReadOptions, may_include: bool) -> Self {
-        Self {
-            options,
-            ignore: IgnoreList::new(&options.ignore),
-            log: Log::default(),
-            raw: RawDeck::default(),
-            keywords: Vec::new(),
-            keyword_places: HashMap::new(),
-            bytes: 0,
-            scope: Scope::Root,
-            block: Block::None,
-            in_step: false,
-            skip_step: false,
-            material: None,
-            frame: None,
-            user_elements: HashMap::new(),
-            stack: Vec::new(),
-            may_include,
-            too_many_files: false,
-        }
-    }
-
-    pub fn ignores(&self, names: &[&str]) -> bool {
-        self.ignore.covers(names)
+impl Parser {
+    pub fn new(options: &ReadOptions, may_include: bool) -> Self {
+        let ignore = IgnoreList::new(&options.ignore);
+        Self { options: options.clone(), ignore, may_include, ..Self::default() }
     }
 
     /// Reads a source to its end. The last block stays open: an included file may begin or go on with data.
@@ -202,7 +185,7 @@ impl<'o> Parser<'o> {
         self.close();
         if self.skip_step {
             // Asked for twice, which is no mistake.
-            self.ignores(&[&keyword.key]);
+            self.ignore.covers(&[&keyword.key]);
             self.count(&keyword, KeywordUse::Ignored);
             if keyword.key == "ENDSTEP" {
                 self.skip_step = false;
@@ -228,7 +211,7 @@ impl<'o> Parser<'o> {
         if !matches!(keyword.key.as_str(), "DENSITY" | "ELASTIC" | "DAMPING") && class == Some(Class::Read) {
             self.material = None;
         }
-        if !has_word(STRUCTURE, &keyword.key) && self.ignores(&[&keyword.key, family]) {
+        if !has_word(STRUCTURE, &keyword.key) && self.ignore.covers(&[&keyword.key, family]) {
             self.count(&keyword, KeywordUse::Ignored);
             if keyword.key == "STEP" {
                 self.skip_step = true;
@@ -279,7 +262,7 @@ impl<'o> Parser<'o> {
             }
             "ELEMENT" => {
                 let part = self.raw.part_mut(self.scope);
-                let block = ElementBlock::open(&keyword, part, &self.user_elements, self.options, &mut self.log);
+                let block = ElementBlock::open(&keyword, part, &self.user_elements, &self.options, &mut self.log);
                 self.block = block.map_or(Block::Skip, Block::Elements);
             }
             "NSET" | "ELSET" => {
@@ -311,23 +294,7 @@ impl<'o> Parser<'o> {
                 self.raw.materials.push(RawMaterial { name, place, cards: Vec::new() });
                 self.material = Some(self.raw.materials.len() - 1);
             }
-            "STEP" => {
-                let name = keyword.value("NAME").to_owned();
-                let ramp = keyword.word("AMPLITUDE") == "RAMP";
-                self.raw.steps.push(RawStep { name, place, procedure: String::new(), ramp });
-                self.scope = Scope::Root;
-                self.in_step = true;
-                if self.raw.steps.len() > 1 {
-                    // The first error says it; what further steps hold does not matter.
-                    self.skip_step = true;
-                    if self.raw.steps.len() == 2 {
-                        let text = "a second *STEP: one step is computed; split the deck, or --ignore STEP leaves all steps out";
-                        self.log.error(place, text);
-                    }
-                } else {
-                    self.block = Block::Card(Card { keyword, data: Vec::new() });
-                }
-            }
+            "STEP" => self.open_step(keyword),
             "ENDSTEP" => self.in_step = false,
             "END" => {}
             "DYNAMIC" if !keyword.has("EXPLICIT") => self.procedure(&keyword),
@@ -335,6 +302,22 @@ impl<'o> Parser<'o> {
         }
         if let Some(input) = input {
             self.include(&input, place);
+        }
+    }
+
+    fn open_step(&mut self, keyword: Keyword) {
+        let (name, place) = (keyword.value("NAME").to_owned(), keyword.place);
+        let ramp = keyword.word("AMPLITUDE") == "RAMP";
+        self.raw.steps.push(RawStep { name, place, procedure: String::new(), ramp });
+        self.scope = Scope::Root;
+        self.in_step = true;
+        // The second says that it is one too many; what further steps hold does not matter.
+        self.skip_step = self.raw.steps.len() > 1;
+        if !self.skip_step {
+            self.block = Block::Card(Card { keyword, data: Vec::new() });
+        } else if self.raw.steps.len() == 2 {
+            let text = "a second *STEP: one step is computed; split the deck, or --ignore STEP leaves all steps out";
+            self.log.error(place, text);
         }
     }
 
@@ -433,7 +416,7 @@ impl<'o> Parser<'o> {
                 }
                 KeywordUse::Ignored => {
                     let why = match classify(&key) {
-                        Some(Class::Refused { family, .. }) if !self.ignores(&[&key, family, "STEP"]) => {
+                        Some(Class::Refused { family, .. }) if !self.ignore.covers(&[&key, family, "STEP"]) => {
                             "left out: the job defines its material"
                         }
                         _ => "ignored on request",

@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 
-use super::labels::LabelIndex;
 use super::lexer::{Cursor, Place, fields};
 use super::log::Log;
 use super::numbers::label;
 use super::raw::{BlockStart, Entity, Members, RawGroup, RawPart};
 use super::regroup::retain_where;
 use crate::mesh::{ElementKind, ElementLaw};
+use crate::read::labels::LabelIndex;
 use crate::words::counted;
 
 /// Problems of one kind that are shown.

@@ -2,7 +2,7 @@
 
 use super::assembly::Assembly;
 use super::conditions::Conditions;
-use super::element_names::line_nodes;
+use super::element_names::is_line;
 use super::keywords::IgnoreList;
 use super::lexer::{Place, Source};
 use super::lines::Collector;
@@ -14,7 +14,7 @@ use super::regroup::collapse;
 use super::report::{DeckError, DeckReport, ElementCount, KeywordUse, SetCount, StepReport};
 use super::requests::Requests;
 use super::sections::{Other, Sections};
-use super::{Deck, DeckMaterial, NO_SECTION, ReadOptions};
+use super::{Deck, NO_SECTION, ReadOptions};
 use crate::mesh::{ElementGroup, Mesh, NamedSet};
 use crate::words::counted;
 
@@ -24,95 +24,80 @@ pub(super) fn read_source(source: Source, options: &ReadOptions, may_include: bo
     parser.end();
     let Parser { mut log, mut raw, keywords, bytes, ignore, .. } = parser;
     let (elements, others) = count_elements(&raw, &log);
-    let mut report = DeckReport {
+    let mut deck = Deck {
         title: raw.title.clone(),
-        bytes,
-        files: log.sources.iter().map(|s| s.name.clone()).collect(),
-        node_lines: parts(&raw).map(|p| p.nodes.labels.len() as u64).sum(),
-        elements,
-        materials: raw.materials.iter().map(|m| m.name.clone()).collect(),
-        steps: raw.steps.iter().map(|s| StepReport { name: s.name.clone(), procedure: s.procedure.clone() }).collect(),
-        keywords,
-        ..DeckReport::default()
+        materials: raw.materials.iter().map(|m| material(m, &ignore, &mut log)).collect(),
+        report: DeckReport {
+            bytes,
+            files: log.sources.iter().map(|s| s.name.clone()).collect(),
+            elements,
+            keywords,
+            ..first_report(&raw)
+        },
+        others,
+        require_step: options.require_step,
+        unconnected_loads: ignore.has(&["COUPLING", "RIGID BODY"]),
+        ..Deck::default()
     };
-    let mut materials: Vec<DeckMaterial> = raw.materials.iter().map(|m| material(m, &ignore, &mut log)).collect();
     let has_shells = parts(&raw).any(|part| part.has_shells);
     let Some(mut assembly) = Assembly::build(&mut raw, &mut log) else {
-        return Err(log.failure(&report).unwrap_or_else(|| DeckError::single("", 0, "the deck cannot be assembled")));
+        let error = log.failure(&deck.report);
+        return Err(error.unwrap_or_else(|| DeckError::single("", 0, "the deck cannot be assembled")));
     };
-    report.n_nodes = assembly.mesh.n_nodes() as u64;
-    report.n_elements = assembly.mesh.n_elements() as u64;
+    deck.report.n_nodes = assembly.mesh.n_nodes() as u64;
+    deck.report.n_elements = assembly.mesh.n_elements() as u64;
 
-    let mut sections = Sections::new(&mut assembly, &mut materials, &raw.cards, others);
-    sections.assign(&mut log);
-    let (sections, trusses, mut others) = (sections.sections, sections.trusses, sections.others);
-    others.retain(|other| {
-        let ignored = ignore.covers(&[&other.count.name]);
-        if ignored {
-            log.note(
-                other.place,
-                format!(
-                    "{} {} ignored on request",
-                    counted(other.count.count as usize, &format!("{} element", other.count.name)),
-                    if other.count.count == 1 { "is" } else { "are" }
-                ),
-            );
-        }
-        !ignored
-    });
-    others.retain(|other| !(options.lines && line_nodes(&other.count.name) > 0));
-    refuse_others(&others, &mut log);
+    let trusses = Sections::new(&mut assembly, &mut deck, &raw.cards).assign(&mut log);
+    deck.has_sections = !deck.sections.is_empty();
+    deck.others.retain(|other| !is_ignored(other, &ignore, &mut log));
+    deck.others.retain(|other| !(options.lines && is_line(&other.count.name)));
+    refuse_others(&deck.others, &mut log);
     let lines = Collector::new(&assembly, &trusses, &ignore, &mut log);
     // Springs may leave the plane.
     if !options.mesh_only && lines.is_empty() && !has_shells {
         choose_dimension(&mut assembly, &mut log);
     }
-
-    let mut conditions = Conditions::new(&assembly, &ignore, options.lines);
-    conditions.read(&raw, &mut log);
-    let Conditions { amplitudes, loads, boundaries, initial_velocities, step, gravity_of_sets, .. } = conditions;
-    let mut requests = Requests::new(&assembly);
-    requests.read(&raw, &mut log);
-    let Requests { histories, element_histories, fields, .. } = requests;
+    let gravity = Conditions::new(&assembly, &ignore, options.lines, &mut deck).read(&raw, &mut log);
+    Requests::new(&assembly, &mut deck).read(&raw, &mut log);
     let [node_sets, element_sets, other_sets] = assembly.take_sets();
-    let lines = lines.finish(other_sets, gravity_of_sets);
+    deck.lines = lines.finish(other_sets, gravity);
     let count = |sets: &[NamedSet]| {
         sets.iter().map(|s| SetCount { name: s.name.clone(), count: s.members.len() as u64 }).collect()
     };
-    (report.node_sets, report.element_sets) = (count(&node_sets), count(&element_sets));
-    if let Some(error) = log.failure(&report) {
+    (deck.report.node_sets, deck.report.element_sets) = (count(&node_sets), count(&element_sets));
+    if let Some(error) = log.failure(&deck.report) {
         return Err(error);
     }
-    unused_ignores(&ignore, &report, &mut log);
-    let has_sections = !sections.is_empty();
-    let mut mesh = assembly.mesh;
-    (mesh.node_sets, mesh.element_sets) = (node_sets, element_sets);
-    let mut deck = Deck {
-        title: raw.title,
-        mesh,
-        lines,
-        materials,
-        sections,
-        amplitudes,
-        loads,
-        boundaries,
-        initial_velocities,
-        histories,
-        element_histories,
-        fields,
-        step,
-        notes: Vec::new(),
-        report,
-        require_step: options.require_step,
-        others,
-        has_sections,
-        unconnected_loads: ignore.has(&["COUPLING", "RIGID BODY"]),
-    };
+    unused_ignores(&ignore, &deck.report, &mut log);
+    deck.mesh = Mesh { node_sets, element_sets, ..assembly.mesh };
     if let Some(text) = collapse(&mut deck) {
         log.note(Place { source: 0, line: 0 }, text);
     }
     deck.notes = log.notes();
     Ok(deck)
+}
+
+/// What the deck as it is written says of itself.
+fn first_report(raw: &RawDeck) -> DeckReport {
+    DeckReport {
+        title: raw.title.clone(),
+        node_lines: parts(raw).map(|p| p.nodes.labels.len() as u64).sum(),
+        materials: raw.materials.iter().map(|m| m.name.clone()).collect(),
+        steps: raw.steps.iter().map(|s| StepReport { name: s.name.clone(), procedure: s.procedure.clone() }).collect(),
+        ..DeckReport::default()
+    }
+}
+
+/// Whether a type of elements is left out on request, which is noted.
+fn is_ignored(other: &Other, ignore: &IgnoreList, log: &mut Log) -> bool {
+    let ElementCount { name, count, .. } = &other.count;
+    let ignored = ignore.covers(&[name]);
+    if ignored {
+        let are = if *count == 1 { "is" } else { "are" };
+        let elements = counted(*count as usize, &format!("{name} element"));
+        log.note(other.place, format!("{elements} {are} ignored on request"));
+    }
+    ignored
 }
 
 fn parts(raw: &RawDeck) -> impl Iterator<Item = &RawPart> {
@@ -169,7 +154,7 @@ fn refuse_others(others: &[Other], log: &mut Log) {
     });
     let list = list.collect::<Vec<_>>().join(", ");
     let any = |what: fn(&str) -> bool| others.iter().any(|other| what(&other.count.name));
-    let springs = match any(|name| line_nodes(name) > 0) {
+    let springs = match any(is_line) {
         true => "; a job with `physics = \"spring\"` makes springs of elements with two nodes",
         false => "",
     };

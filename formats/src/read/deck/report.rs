@@ -12,6 +12,7 @@ pub struct Note {
     pub file: String,
     /// Line from 1; 0 when it is about the file as a whole.
     pub line: u64,
+    /// What it says.
     pub text: String,
     /// Probably not meant so, rather than merely worth knowing.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -77,6 +78,7 @@ impl std::error::Error for DeckError {}
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs)]
 pub enum KeywordUse {
+    /// Its data are in the deck.
     Read,
     /// Changes nothing here (printing, restart files, …).
     NoEffect,
@@ -92,6 +94,7 @@ pub enum KeywordUse {
 pub struct KeywordCount {
     /// Upper case, single blanks, no asterisk.
     pub keyword: String,
+    /// How often it stands in the deck.
     pub count: u64,
     /// File of the first.
     pub file: String,
@@ -122,6 +125,7 @@ pub struct ElementCount {
 pub struct SetCount {
     /// Name; `INSTANCE.SET` inside an instance.
     pub name: String,
+    /// Nodes or elements in it.
     pub count: u64,
 }
 
@@ -156,7 +160,9 @@ pub struct DeckReport {
     pub node_sets: Vec<SetCount>,
     /// Element sets after instancing.
     pub element_sets: Vec<SetCount>,
+    /// Names under `*MATERIAL`.
     pub materials: Vec<String>,
+    /// Steps.
     pub steps: Vec<StepReport>,
     /// Keywords, in the order of first appearance.
     pub keywords: Vec<KeywordCount>,

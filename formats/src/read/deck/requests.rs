@@ -1,5 +1,6 @@
 //! `*OUTPUT`, `*NODE OUTPUT`, `*ELEMENT OUTPUT`, `*NODE PRINT`, `*NODE FILE`, `*EL FILE` → traces and fields.
 
+use super::Deck;
 use super::assembly::Assembly;
 use super::data::entries;
 use super::lexer::{Card, Keyword};
@@ -31,30 +32,22 @@ enum Output {
 pub(super) struct Requests<'a> {
     assembly: &'a Assembly,
     dimension: u8,
-    pub histories: Vec<HistoryRequest>,
-    pub element_histories: Vec<ElementHistoryRequest>,
-    pub fields: Vec<FieldRequest>,
+    /// What is read goes here.
+    deck: &'a mut Deck,
     current: Output,
     /// Variables that are not written, once each.
     unwritten: Vec<String>,
 }
 
 impl<'a> Requests<'a> {
-    pub fn new(assembly: &'a Assembly) -> Self {
-        Self {
-            assembly,
-            dimension: assembly.mesh.dimension as u8,
-            histories: Vec::new(),
-            element_histories: Vec::new(),
-            fields: Vec::new(),
-            current: Output::None,
-            unwritten: Vec::new(),
-        }
+    pub fn new(assembly: &'a Assembly, deck: &'a mut Deck) -> Self {
+        let dimension = assembly.mesh.dimension as u8;
+        Self { assembly, dimension, deck, current: Output::None, unwritten: Vec::new() }
     }
 
-    pub fn read(&mut self, deck: &RawDeck, log: &mut Log) {
+    pub fn read(mut self, raw: &RawDeck, log: &mut Log) {
         let mut place = None;
-        for card in deck.cards.iter().map(|c| &c.card) {
+        for card in raw.cards.iter().map(|c| &c.card) {
             let before = self.unwritten.len();
             match card.keyword.key.as_str() {
                 "OUTPUT" => self.current = self.output(&card.keyword, log),
@@ -74,7 +67,7 @@ impl<'a> Requests<'a> {
         if let Some(place) = place {
             log.note(place, format!("output variables that are not written: {}", self.unwritten.join(", ")));
         }
-        self.fields.retain(|f| !f.quantities.is_empty());
+        self.deck.fields.retain(|f| !f.quantities.is_empty());
     }
 
     /// What the output cards after this one are for.
@@ -93,8 +86,8 @@ impl<'a> Requests<'a> {
             Variable::Preselect => vec![FieldQuantity::Displacement, FieldQuantity::Velocity, FieldQuantity::Stress],
             Variable::Named => Vec::new(),
         };
-        self.fields.push(FieldRequest { quantities, interval });
-        Output::Field(self.fields.len() - 1)
+        self.deck.fields.push(FieldRequest { quantities, interval });
+        Output::Field(self.deck.fields.len() - 1)
     }
 
     /// `*NODE OUTPUT` and `*ELEMENT OUTPUT`.
@@ -133,8 +126,8 @@ impl<'a> Requests<'a> {
 
     fn file(&mut self, card: &Card, entity: Entity, log: &mut Log) {
         let Some(interval) = interval(&card.keyword, OutputInterval::Count(FIELD_INTERVALS), log) else { return };
-        self.fields.push(FieldRequest { quantities: Vec::new(), interval });
-        self.named_fields(self.fields.len() - 1, card, entity, log);
+        self.deck.fields.push(FieldRequest { quantities: Vec::new(), interval });
+        self.named_fields(self.deck.fields.len() - 1, card, entity, log);
     }
 
     fn history(&mut self, card: &Card, entity: Entity, interval: OutputInterval, log: &mut Log) {
@@ -147,7 +140,7 @@ impl<'a> Requests<'a> {
                 };
                 let variables = self.variables(card, named, [&["U", "V", "A", "RF"], &["U", "V"]], log);
                 if let Some((set, nodes)) = self.set_of(card, entity, variables.len(), log) {
-                    self.histories.push(HistoryRequest { set, nodes, variables, interval });
+                    self.deck.histories.push(HistoryRequest { set, nodes, variables, interval });
                 }
             }
             Entity::Element => {
@@ -158,7 +151,7 @@ impl<'a> Requests<'a> {
                 };
                 let variables = self.variables(card, named, [&["S", "E", "MISES", "SENER"], &["S"]], log);
                 if let Some((set, elements)) = self.set_of(card, entity, variables.len(), log) {
-                    self.element_histories.push(ElementHistoryRequest { set, elements, variables, interval });
+                    self.deck.element_histories.push(ElementHistoryRequest { set, elements, variables, interval });
                 }
             }
         }
@@ -250,7 +243,7 @@ impl<'a> Requests<'a> {
     }
 
     fn add_fields(&mut self, at: usize, quantities: &[FieldQuantity]) {
-        let Some(request) = self.fields.get_mut(at) else { return };
+        let Some(request) = self.deck.fields.get_mut(at) else { return };
         for quantity in quantities {
             if !request.quantities.contains(quantity) {
                 request.quantities.push(*quantity);

@@ -11,7 +11,7 @@ use super::log::Log;
 use super::materials::empty_material;
 use super::raw::{Entity, StepCard};
 use super::report::ElementCount;
-use super::{DeckMaterial, NO_SECTION};
+use super::{Deck, NO_SECTION};
 use crate::material::{Elasticity, Section};
 use crate::vector::difference;
 use crate::words::counted;
@@ -26,12 +26,11 @@ pub(crate) struct Other {
 
 pub(super) struct Sections<'a> {
     assembly: &'a mut Assembly,
-    materials: &'a mut Vec<DeckMaterial>,
+    /// Sections and their materials go here, and other types with a section are counted here.
+    deck: &'a mut Deck,
     cards: &'a [StepCard],
-    pub sections: Vec<Section>,
-    pub others: Vec<Other>,
     /// Sections of elements of other types.
-    pub trusses: Vec<TrussSection>,
+    trusses: Vec<TrussSection>,
     /// Codes of elements of other types that have a section.
     other_codes: HashSet<u32>,
     names: HashSet<String>,
@@ -49,26 +48,13 @@ pub(super) fn unique_name(wanted: &str, taken: &mut HashSet<String>) -> String {
 }
 
 impl<'a> Sections<'a> {
-    pub fn new(
-        assembly: &'a mut Assembly,
-        materials: &'a mut Vec<DeckMaterial>,
-        cards: &'a [StepCard],
-        others: Vec<Other>,
-    ) -> Self {
-        Self {
-            assembly,
-            materials,
-            cards,
-            sections: Vec::new(),
-            others,
-            trusses: Vec::new(),
-            other_codes: HashSet::new(),
-            names: HashSet::new(),
-        }
+    pub fn new(assembly: &'a mut Assembly, deck: &'a mut Deck, cards: &'a [StepCard]) -> Self {
+        let (other_codes, names) = (HashSet::new(), HashSet::new());
+        Self { assembly, deck, cards, trusses: Vec::new(), other_codes, names }
     }
 
-    /// Gives every element its section.
-    pub fn assign(&mut self, log: &mut Log) {
+    /// Gives every element its section. Returns the sections of elements of other types.
+    pub fn assign(mut self, log: &mut Log) -> Vec<TrussSection> {
         // Cards of the root act on its sets whether or not it holds a mesh of its own.
         for (part, instance) in self.assembly.scopes() {
             for card in &self.assembly.parts[part].raw.sections.clone() {
@@ -80,11 +66,12 @@ impl<'a> Sections<'a> {
             }
         }
         for name in self.other_codes.iter().filter_map(|code| self.assembly.type_of_other(*code)) {
-            if let Some(other) = self.others.iter_mut().find(|o| o.count.name == name) {
+            if let Some(other) = self.deck.others.iter_mut().find(|o| o.count.name == name) {
                 other.with_section += 1;
             }
         }
         self.scale_masses(log);
+        self.trusses
     }
 
     fn solid(&mut self, card: &Card, part: usize, instance: Option<usize>, log: &mut Log) {
@@ -104,8 +91,8 @@ impl<'a> Sections<'a> {
         }
         let thickness = if thickness > 0. { thickness } else { 1. };
         let hourglass_factor = self.hourglass(card, log);
-        let section = self.sections.len() as u32;
-        self.sections.push(Section {
+        let section = self.deck.sections.len() as u32;
+        self.deck.sections.push(Section {
             name: unique_name(&self.assembly.set_name(instance, set), &mut self.names),
             material,
             material_from_global,
@@ -123,7 +110,7 @@ impl<'a> Sections<'a> {
             }
         }
         if !of_others.is_empty() {
-            let material = &self.materials[material as usize];
+            let material = &self.deck.materials[material as usize];
             let young = match material.elasticity {
                 Some(Elasticity::Isotropic { young, .. }) => Some(young),
                 _ => None,
@@ -165,7 +152,7 @@ impl<'a> Sections<'a> {
     }
 
     fn is_isotropic(&self, material: u32) -> bool {
-        let elasticity = self.materials.get(material as usize).and_then(|m| m.elasticity.as_ref());
+        let elasticity = self.deck.materials.get(material as usize).and_then(|m| m.elasticity.as_ref());
         matches!(elasticity, Some(Elasticity::Isotropic { .. }))
     }
 
@@ -174,12 +161,12 @@ impl<'a> Sections<'a> {
             log.error(card.keyword.place, "*SOLID SECTION has no MATERIAL=");
             return None;
         };
-        if let Some(at) = self.materials.iter().position(|m| m.name.eq_ignore_ascii_case(name)) {
+        if let Some(at) = self.deck.materials.iter().position(|m| m.name.eq_ignore_ascii_case(name)) {
             return Some(at as u32);
         }
         // A job may bring it; `finish` complains where none does.
-        self.materials.push(empty_material(name, card.keyword.place, log));
-        Some(self.materials.len() as u32 - 1)
+        self.deck.materials.push(empty_material(name, card.keyword.place, log));
+        Some(self.deck.materials.len() as u32 - 1)
     }
 
     fn hourglass(&self, card: &Card, log: &mut Log) -> f64 {
@@ -211,23 +198,23 @@ impl<'a> Sections<'a> {
             };
             log.note(place, format!("masses are scaled by {factor}"));
             let Some(set) = card.keyword.get("ELSET") else {
-                self.sections.iter_mut().for_each(|s| s.mass_factor *= factor);
+                self.deck.sections.iter_mut().for_each(|s| s.mass_factor *= factor);
                 continue;
             };
             let Some(codes) = self.assembly.members(Entity::Element, set) else {
                 log.absent(place, format!("*FIXED MASS SCALING: element set `{set}` does not exist"));
                 continue;
             };
-            let mut scaled = vec![NO_SECTION; self.sections.len()];
+            let mut scaled = vec![NO_SECTION; self.deck.sections.len()];
             for code in codes {
                 let Some(slot) = slot(self.assembly, code) else { continue };
                 let Some(to) = scaled.get_mut(*slot as usize) else { continue };
                 if *to == NO_SECTION {
-                    let mut section = self.sections[*slot as usize].clone();
+                    let mut section = self.deck.sections[*slot as usize].clone();
                     section.mass_factor *= factor;
                     section.name = unique_name(&format!("{}.{set}", section.name), &mut self.names);
-                    *to = self.sections.len() as u32;
-                    self.sections.push(section);
+                    *to = self.deck.sections.len() as u32;
+                    self.deck.sections.push(section);
                 }
                 *slot = *to;
             }

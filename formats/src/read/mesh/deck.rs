@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 use super::cells::{Cells, Kind, element_of_cell};
 use super::{MeshFile, MeshFileError};
 use crate::mesh::ElementShape;
-use crate::read::deck;
-use crate::read::deck::ReadOptions;
+use crate::read::deck::{self, DeckReport, ReadOptions};
 
 pub(super) fn read(path: &Path, ignore: &[String]) -> Result<MeshFile, MeshFileError> {
     let options = ReadOptions { mesh_only: true, ignore: ignore.to_vec(), ..ReadOptions::default() };
@@ -39,9 +38,31 @@ pub(super) fn read(path: &Path, ignore: &[String]) -> Result<MeshFile, MeshFileE
     let notes = deck.notes.iter().filter(|note| !note.text.starts_with("without effect here"));
     mesh.notes.extend(notes.map(ToString::to_string));
     let cell_of_element = cells.finish(path, &mut mesh)?;
-    // Elements of types that the deck's reader does not know are named, and left out only where they have fewer dimensions.
+    leave_out_unknown(path, &deck.report, ignore, &mut mesh)?;
+    let element_of_cell = element_of_cell(&cell_of_element, n_cells);
+    mesh.node_labels = from.node_labels;
+    mesh.node_sets = from.node_sets;
+    mesh.element_sets = from.element_sets;
+    for set in &mut mesh.element_sets {
+        let of = |cell: &u32| element_of_cell.get(*cell as usize).copied().filter(|&element| element != u32::MAX);
+        set.members = set.members.iter().filter_map(of).collect();
+    }
+    mesh.element_sets.retain(|set| !set.members.is_empty());
+    if from.instances.iter().any(|name| !name.is_empty()) {
+        (mesh.node_instance, mesh.instances) = (from.node_instance, from.instances);
+    }
+    Ok(mesh)
+}
+
+/// Names elements of types that the deck's reader does not know. They are left out only where they have fewer dimensions.
+fn leave_out_unknown(
+    path: &Path,
+    report: &DeckReport,
+    ignore: &[String],
+    mesh: &mut MeshFile,
+) -> Result<(), MeshFileError> {
     let is_ignored = |name: &str| ignore.iter().any(|ignored| ignored.eq_ignore_ascii_case(name));
-    let unknown: Vec<_> = deck.report.elements.iter().filter(|element| !element.supported).collect();
+    let unknown: Vec<_> = report.elements.iter().filter(|element| !element.supported).collect();
     let foreign = |name: &str| fills_space(name) || mesh.corners == 3 && is_surface(name);
     if let Some(first) = unknown.iter().find(|element| foreign(&element.name) && !is_ignored(&element.name)) {
         let message = format!(
@@ -56,19 +77,7 @@ pub(super) fn read(path: &Path, ignore: &[String]) -> Result<MeshFile, MeshFileE
         let list: Vec<String> = unknown.iter().map(|element| format!("{} {}", element.count, element.name)).collect();
         mesh.notes.push(format!("{}: note: elements left out: {}", path.display(), list.join(", ")));
     }
-    let element_of_cell = element_of_cell(&cell_of_element, n_cells);
-    mesh.node_labels = from.node_labels;
-    mesh.node_sets = from.node_sets;
-    mesh.element_sets = from.element_sets;
-    for set in &mut mesh.element_sets {
-        let of = |cell: &u32| element_of_cell.get(*cell as usize).copied().filter(|&element| element != u32::MAX);
-        set.members = set.members.iter().filter_map(of).collect();
-    }
-    mesh.element_sets.retain(|set| !set.members.is_empty());
-    if from.instances.iter().any(|name| !name.is_empty()) {
-        (mesh.node_instance, mesh.instances) = (from.node_instance, from.instances);
-    }
-    Ok(mesh)
+    Ok(())
 }
 
 /// Whether a type that is not read is a solid.

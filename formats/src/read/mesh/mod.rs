@@ -88,7 +88,9 @@ pub struct MeshFile {
     pub node_instance: Vec<u16>,
     /// Names of instances.
     pub instances: Vec<String>,
+    /// Node sets.
     pub node_sets: Vec<NamedSet>,
+    /// Element sets.
     pub element_sets: Vec<NamedSet>,
     /// Data on elements.
     pub arrays: Vec<CellArray>,

@@ -13,6 +13,7 @@ use super::cells::{Cells, Kind, element_of_cell};
 use super::scan::Scanner;
 use super::{CellArray, MeshFile, MeshFileError, bytes_of};
 use crate::mesh::NamedSet;
+use crate::read::labels::LabelIndex;
 
 /// Nodes that an element may have.
 const MOST_NODES: usize = 32;
@@ -23,7 +24,7 @@ struct Raw {
     /// Tags and positions of nodes.
     tags: Vec<u64>,
     coordinates: Vec<f64>,
-    index: NodeIndex,
+    index: LabelIndex,
     cells: Cells,
     /// Tag of each cell.
     cell_tags: Vec<u64>,
@@ -39,28 +40,6 @@ struct Raw {
     /// Physical groups of each geometric entity (version 4).
     entities: HashMap<(usize, i32), Vec<i32>>,
     data: Vec<data::ElementData>,
-}
-
-/// Index of a node by its tag.
-enum NodeIndex {
-    /// Tags are 1, 2, 3, …
-    Running(u64),
-    Sparse(HashMap<u64, u32>),
-}
-
-impl Default for NodeIndex {
-    fn default() -> Self {
-        Self::Running(0)
-    }
-}
-
-impl NodeIndex {
-    fn get(&self, tag: u64) -> Option<u32> {
-        match self {
-            Self::Running(n) => (tag >= 1 && tag <= *n).then(|| (tag - 1) as u32),
-            Self::Sparse(map) => map.get(&tag).copied(),
-        }
-    }
 }
 
 /// How numbers are written.
@@ -237,11 +216,11 @@ fn index_nodes(raw: &mut Raw, scan: &Scanner) -> Result<(), MeshFileError> {
     if let Some(tag) = raw.tags.iter().find(|&&tag| tag > u64::from(u32::MAX)) {
         return Err(scan.error(format!("node {tag}: tags above 4294967295 are not read; renumber the mesh")));
     }
-    raw.index = if raw.tags.iter().enumerate().all(|(at, &tag)| tag == at as u64 + 1) {
-        NodeIndex::Running(raw.tags.len() as u64)
-    } else {
-        NodeIndex::Sparse(raw.tags.iter().enumerate().map(|(at, &tag)| (tag, at as u32)).collect())
-    };
+    let (index, repeated) = LabelIndex::build(raw.tags.iter().map(|&tag| tag as u32));
+    if let Some(&(again, _)) = repeated.first() {
+        return Err(scan.error(format!("node {} is defined twice", raw.tags[again as usize])));
+    }
+    raw.index = index;
     Ok(())
 }
 
@@ -292,10 +271,9 @@ impl Raw {
         let mut nodes = [0; MOST_NODES];
         let n = node_tags.len().min(nodes.len());
         for (node, tag_of) in nodes.iter_mut().zip(node_tags) {
-            *node = self
-                .index
-                .get(*tag_of)
-                .ok_or_else(|| scan.error(format!("element {tag} names node {tag_of}, which does not exist")))?;
+            let index = u32::try_from(*tag_of).ok().and_then(|tag_of| self.index.get(tag_of));
+            *node =
+                index.ok_or_else(|| scan.error(format!("element {tag} names node {tag_of}, which does not exist")))?;
         }
         let label = u32::try_from(tag)
             .map_err(|_| scan.error(format!("element {tag}: tags above 4294967295 are not read; renumber the mesh")))?;

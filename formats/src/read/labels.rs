@@ -11,12 +11,18 @@ pub(super) enum LabelIndex {
     Sorted(Vec<(u32, u32)>),
 }
 
+impl Default for LabelIndex {
+    fn default() -> Self {
+        Self::Sequential { first: 0, n: 0 }
+    }
+}
+
 impl LabelIndex {
     /// Indexes labels by their position; also gives the positions of labels that stand there already, with the
     /// position of the first. The first one wins.
     pub fn build(labels: impl Iterator<Item = u32> + Clone) -> (Self, Vec<(u32, u32)>) {
         let Some(first) = labels.clone().next() else {
-            return (Self::Sequential { first: 0, n: 0 }, Vec::new());
+            return Default::default();
         };
         let (mut n, mut lowest, mut highest, mut sequential) = (0u32, u32::MAX, 0u32, true);
         for label in labels.clone() {
