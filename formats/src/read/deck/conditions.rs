@@ -7,13 +7,13 @@ use super::data::{Entry, entries, numbers};
 use super::frame::unit;
 use super::keywords::IgnoreList;
 use super::lexer::{Card, Place};
-use super::lines::GravityOfSet;
 use super::log::Log;
 use super::raw::{Entity, RawDeck};
 use super::sections::unique_name;
 use super::surfaces::{faces_of, surface_faces};
 use super::{Deck, Step};
 use crate::dynamics::{Amplitude, AmplitudeShape, Boundary, BoundaryKind, Increment, InitialVelocity, Load, LoadKind};
+use crate::mesh::NamedSet;
 
 /// Share of the elements' stable increment that an automatic increment takes where the deck gives no `SCALE FACTOR=`.
 const SAFETY: f64 = 0.95;
@@ -34,18 +34,18 @@ pub(super) struct Conditions<'a> {
     assembly: &'a Assembly,
     dimension: u8,
     ignore: &'a IgnoreList,
-    /// Of springs, which turn with their ends whatever the step says.
+    /// The deck is of springs, which turn with their ends whatever the step says.
     lines: bool,
     /// What is read goes here.
     deck: &'a mut Deck,
-    /// Where springs and masses are wanted.
-    gravity_of_sets: Vec<GravityOfSet>,
+    /// Elements of every `GRAV` with a set, by code, where springs and masses are wanted.
+    gravity_of_sets: Vec<NamedSet>,
     load_names: HashSet<String>,
     boundary_names: HashSet<String>,
     initial_names: HashSet<String>,
     /// Amplitude of what names none (`*STEP, AMPLITUDE=RAMP`).
     default_amplitude: Option<u32>,
-    /// Amplitudes that are wrong, which has been said: what refers to them is not.
+    /// Names of amplitudes that could not be read. What refers to them gives no further error.
     bad_amplitudes: Vec<String>,
     /// Boundary conditions from before the step.
     n_model_boundaries: usize,
@@ -70,7 +70,7 @@ impl<'a> Conditions<'a> {
     }
 
     /// Reads all cards of a deck. Returns the gravity of sets where springs and masses are wanted.
-    pub fn read(mut self, raw: &RawDeck, log: &mut Log) -> Vec<GravityOfSet> {
+    pub fn read(mut self, raw: &RawDeck, log: &mut Log) -> Vec<NamedSet> {
         // What others refer to comes first: a deck may define it after its use.
         for card in raw.cards.iter().map(|c| &c.card) {
             match card.keyword.key.as_str() {
@@ -203,7 +203,7 @@ impl<'a> Conditions<'a> {
         found
     }
 
-    /// A component that the mesh has; none, without an error, for one that a zero value may name all the same.
+    /// The component of a degree of freedom; none where the mesh has no such component. That is an error unless the value is 0.
     fn component(&self, dof: u32, value: f64, place: Place, log: &mut Log) -> Option<u8> {
         match dof {
             1..=3 if dof <= u32::from(self.dimension) => Some(dof as u8 - 1),
@@ -414,7 +414,7 @@ impl<'a> Conditions<'a> {
             let name = if set.is_empty() { label } else { format!("{set}.{label}") };
             let name = self.push_load(&name, kind, magnitude, amplitude);
             if is_of_set {
-                self.gravity_of_sets.push(GravityOfSet { name, codes });
+                self.gravity_of_sets.push(NamedSet { name, members: codes });
             }
         }
     }

@@ -17,7 +17,7 @@ impl Frame {
     /// The frame of the model.
     pub const GLOBAL: Self = Self { origin: [0.; 3], rotation: IDENTITY };
 
-    /// The frame of `*SYSTEM`: origin a, point b on the x′ axis, point c in the x′y′ plane; nothing for an empty card.
+    /// The frame of `*SYSTEM`: origin a, point b on the x′ axis, point c in the x′y′ plane; none for an empty card.
     pub fn from_system(values: &[f64]) -> Result<Option<Self>, String> {
         if values.is_empty() {
             return Ok(None);
@@ -114,7 +114,7 @@ pub(super) fn transpose(m: &[f64; 9]) -> [f64; 9] {
     std::array::from_fn(|n| m[3 * (n % 3) + n / 3])
 }
 
-/// The unit vector; nothing for a zero or indefinite one.
+/// The unit vector; none for a zero or indefinite one.
 pub(super) fn unit(a: Vector) -> Option<Vector> {
     let norm = dot(a, a).sqrt();
     (norm > 1e-9 * f64::EPSILON && norm.is_finite()).then(|| a.map(|x| x / norm))

@@ -103,7 +103,7 @@ const CLASSES: &[(Class, &str)] = &[
     (refused(ALONE, "only *FIXED MASS SCALING, FACTOR= is read"), "VARIABLEMASSSCALING"),
 ];
 
-/// Class of a keyword given as [`compact`] gives it; none for one that nobody knows.
+/// Class of a keyword given as [`compact`] gives it; none for one that is not known.
 pub(super) fn classify(key: &str) -> Option<Class> {
     let listed = CLASSES.iter().find(|(_, keywords)| has_word(keywords, key));
     let contact = key.starts_with("CONTACT").then_some(refused("CONTACT", CONTACT));

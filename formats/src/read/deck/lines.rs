@@ -72,8 +72,8 @@ pub struct PointMass {
     pub nodes: Vec<u32>,
 }
 
-/// Class of a keyword where such elements are wanted, if it is another than else: springs follow lines between particles, for
-/// which cross-sections of beams and the behaviour of connectors say nothing.
+/// Class of a keyword where two-node elements are wanted, if that differs from its usual class. Springs follow lines between
+/// particles, so that cross-sections of beams and the behaviour of connectors have no effect.
 pub(super) fn line_class(key: &str) -> Option<Class> {
     match key {
         "SPRING" | "DASHPOT" | "MASS" => Some(Class::Read),
@@ -92,7 +92,7 @@ pub(super) struct TrussSection {
     pub truss: Truss,
 }
 
-/// Collects them before the assembly gives its sets away.
+/// Collects two-node elements and point masses before the assembly gives its sets away.
 pub(super) struct Collector {
     lines: Lines,
     /// Which card says what a line of its type is: `SPRING`, `DASHPOT`, `SOLIDSECTION`, or nothing.
@@ -102,12 +102,6 @@ pub(super) struct Collector {
     line_of: Vec<u32>,
     /// By element code.
     node_of_mass: HashMap<u32, u32>,
-}
-
-/// A `GRAV` and the codes of the elements that its set names.
-pub(super) struct GravityOfSet {
-    pub name: String,
-    pub codes: Vec<u32>,
 }
 
 impl Collector {
@@ -215,20 +209,20 @@ impl Collector {
         self.lines.properties.push(LineProperty { name, stiffness, damping, truss: None, lines });
     }
 
-    /// Those elements of which such a card says what they are.
+    /// Those elements whose properties a card of this keyword gives.
     fn lines_of(&self, codes: &[u32], card: &str) -> Vec<u32> {
         let of_card = |line: &u32| self.card_of[*line as usize] == card;
         codes.iter().filter_map(|code| self.line(*code)).filter(of_card).collect()
     }
 
-    /// With the element sets, by code, of elements that are not computed, and the `GRAV` of sets.
-    pub fn finish(mut self, sets: Vec<NamedSet>, gravity: Vec<GravityOfSet>) -> Lines {
+    /// Adds the sets of elements that are not computed, and the elements of each `GRAV` with a set, both by element code.
+    pub fn finish(mut self, sets: Vec<NamedSet>, gravity: Vec<NamedSet>) -> Lines {
         let of_code = |code: &u32| match self.line(*code) {
             Some(line) => self.lines.nodes[line as usize].to_vec(),
             None => self.node_of_mass.get(code).copied().into_iter().collect(),
         };
-        let nodes = |codes: &[u32]| codes.iter().flat_map(of_code).collect();
-        let gravity = gravity.iter().map(|of_set| (of_set.name.clone(), nodes(&of_set.codes))).collect();
+        let nodes = |set: &NamedSet| (set.name.clone(), set.members.iter().flat_map(of_code).collect());
+        let gravity = gravity.iter().map(nodes).collect();
         self.lines.gravity = gravity;
         let of_lines = sets.into_iter().map(|set| NamedSet {
             members: set.members.iter().filter_map(|code| self.line(*code)).collect(),
@@ -243,8 +237,8 @@ impl Collector {
 fn value(card: &Card, log: &mut Log) -> Option<f64> {
     let keyword = &card.keyword;
     let lines = numbers(card, log);
-    // Blank lines, which springs along their lines have instead of components, are gone already; a lone comma is one, too. Who
-    // gives components all the same is understood.
+    // Springs along their lines have a blank line in place of components, which is gone already. A lone comma stands for one,
+    // and components that are given are passed over.
     let components =
         |line: &Vec<f64>| line.len() <= 2 && line.iter().all(|x| (0. ..=6.).contains(x) && x.fract() == 0.);
     let data = match lines.as_slice() {
@@ -255,14 +249,11 @@ fn value(card: &Card, log: &mut Log) -> Option<f64> {
         [line] if !keyword.has("NONLINEAR") && !keyword.has("COMPLEXSTIFFNESS") => line.first().copied(),
         _ => None,
     };
-    match value {
-        Some(value) if value >= 0. && value.is_finite() && (value > 0. || keyword.key != "MASS") => Some(value),
-        _ => {
-            let positive = if keyword.key == "MASS" { "above 0" } else { "not negative" };
-            let text = "leaves it out, and the job gives another";
-            let name = &keyword.name;
-            log.error(keyword.place, format!("*{name} is read with one number, {positive}; --ignore {name} {text}"));
-            None
-        }
+    let value = value.filter(|value| value.is_finite() && (*value > 0. || *value == 0. && keyword.key != "MASS"));
+    if value.is_none() {
+        let positive = if keyword.key == "MASS" { "above 0" } else { "not negative" };
+        let (name, text) = (&keyword.name, "leaves it out, and the job gives another");
+        log.error(keyword.place, format!("*{name} is read with one number, {positive}; --ignore {name} {text}"));
     }
+    value
 }

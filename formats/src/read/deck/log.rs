@@ -85,7 +85,7 @@ impl Log {
     }
 }
 
-/// A remark that repeats for a thousand lines helps nobody.
+/// Adds a remark. One that stands there already is left out, as it would repeat for a thousand lines.
 fn add_once(list: &mut Vec<(Place, String)>, place: Place, text: String) {
     if list.len() < SHOWN && !list.iter().any(|(_, other)| *other == text) {
         list.push((place, text));

@@ -149,9 +149,9 @@ pub struct Deck {
 /// All problems found, each with file and line.
 pub fn read(path: &Path, options: &ReadOptions) -> Result<Deck, DeckError> {
     let source = lexer::Source::open(path)
-        .map_err(|e| DeckError::single(&path.to_string_lossy(), 0, &format!("cannot be read: {e}")))?;
+        .map_err(|e| DeckError::new(&path.to_string_lossy(), &format!("cannot be read: {e}")))?;
     if source.bytes().is_empty() {
-        return Err(DeckError::single(&source.name, 0, "the file is empty"));
+        return Err(DeckError::new(&source.name, "the file is empty"));
     }
     read::read_source(source, options, true)
 }

@@ -1,4 +1,4 @@
-//! Parameters of keyword lines: those that nobody knows are misspelt more often than not.
+//! Parameters of keyword lines. Those that are not known are usually misspelt.
 
 use super::keywords::{has_word, within, words};
 use super::lexer::Keyword;
@@ -42,7 +42,7 @@ const KNOWN: &[(&str, &str)] = &[
     ),
 ];
 
-/// An error for each parameter that is a known one but for a letter or two, a warning for any other that nobody knows.
+/// An error for each parameter that differs from a known one by a letter or two, and a warning for any other that is not known.
 pub(super) fn check(keyword: &Keyword, log: &mut Log) {
     let Some((_, known)) = KNOWN.iter().find(|(keys, _)| has_word(keys, &keyword.key)) else { return };
     for (given, _) in &keyword.parameters {

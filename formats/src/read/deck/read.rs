@@ -42,7 +42,7 @@ pub(super) fn read_source(source: Source, options: &ReadOptions, may_include: bo
     let has_shells = parts(&raw).any(|part| part.has_shells);
     let Some(mut assembly) = Assembly::build(&mut raw, &mut log) else {
         let error = log.failure(&deck.report);
-        return Err(error.unwrap_or_else(|| DeckError::single("", 0, "the deck cannot be assembled")));
+        return Err(error.unwrap_or_else(|| DeckError::new("", "the deck cannot be assembled")));
     };
     deck.report.n_nodes = assembly.mesh.n_nodes() as u64;
     deck.report.n_elements = assembly.mesh.n_elements() as u64;

@@ -24,23 +24,25 @@ impl Note {
         Self { file: file.into(), line, text: text.into(), is_warning: false }
     }
 
-    fn write(&self, f: &mut fmt::Formatter<'_>, kind: &str) -> fmt::Result {
-        match (self.file.is_empty(), self.line) {
-            (true, _) => write!(f, "{kind}: {}", self.text),
-            (false, 0) => write!(f, "{}: {kind}: {}", self.file, self.text),
-            (false, line) => write!(f, "{}:{line}: {kind}: {}", self.file, self.text),
+    fn worded(&self, kind: &str) -> String {
+        let Self { file, line, text, .. } = self;
+        match (file.is_empty(), line) {
+            (true, _) => format!("{kind}: {text}"),
+            (false, 0) => format!("{file}: {kind}: {text}"),
+            (false, line) => format!("{file}:{line}: {kind}: {text}"),
         }
     }
 }
 
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.write(f, if self.is_warning { "warning" } else { "note" })
+        f.write_str(&self.worded(if self.is_warning { "warning" } else { "note" }))
     }
 }
 
 /// Everything that is wrong with a deck; prints one `file:line: error: …` a line.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{}", problems.iter().map(|problem| problem.worded("error")).collect::<Vec<_>>().join("\n"))]
 pub struct DeckError {
     /// Problems, by file and line; never empty.
     pub problems: Vec<Note>,
@@ -51,27 +53,9 @@ pub struct DeckError {
 impl DeckError {
     /// One problem with a whole file.
     pub fn new(file: &str, text: &str) -> Self {
-        Self::single(file, 0, text)
-    }
-
-    pub(crate) fn single(file: &str, line: u64, text: &str) -> Self {
-        Self { problems: vec![Note::new(file, line, text)], report: None }
+        Self { problems: vec![Note::new(file, 0, text)], report: None }
     }
 }
-
-impl fmt::Display for DeckError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, problem) in self.problems.iter().enumerate() {
-            if i > 0 {
-                writeln!(f)?;
-            }
-            problem.write(f, "error")?;
-        }
-        Ok(())
-    }
-}
-
-impl std::error::Error for DeckError {}
 
 /// What became of a keyword.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

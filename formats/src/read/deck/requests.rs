@@ -279,7 +279,7 @@ fn variable(keyword: &Keyword) -> Variable {
     }
 }
 
-/// When to write; nothing for never.
+/// When to write; none for never.
 fn interval(keyword: &Keyword, default: OutputInterval, log: &mut Log) -> Option<OutputInterval> {
     let given = |keys: &[&str]| keys.iter().find_map(|key| keyword.get(key));
     let (key, value, interval) = if let Some(value) = given(&["FREQUENCY", "FREQUENCYF"]) {

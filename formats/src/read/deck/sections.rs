@@ -222,7 +222,7 @@ impl<'a> Sections<'a> {
     }
 }
 
-/// Section of an element; nothing for one that is not computed.
+/// Section of an element; none for one that is not computed.
 fn slot(assembly: &mut Assembly, code: u32) -> Option<&mut u32> {
     let mut at = code as usize;
     for group in &mut assembly.mesh.groups {

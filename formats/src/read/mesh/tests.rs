@@ -417,7 +417,7 @@ fn errors_say_where() {
         ("a.vtu", "plain text".into(), "no VTK file"),
         ("a.inp", "*NODE\n1, 0, 0\n".into(), "no tetrahedra and no triangles"),
         ("a.vtp", "<VTKFile type=\"PolyData\">".into(), "a.vtp: error: meshes are read from .vtu, .vtk"),
-        ("a.vtk", "<VTKFile type=\"PolyData\">".into(), "a.vtk: error: this is no VTK file"),
+        ("a.vtk", "<VTKFile type=\"PolyData\">".into(), "a.vtk:1: error: this is no VTK file"),
         (
             "a.vtk",
             String::from_utf8(legacy_vtk(false, false)).unwrap().replace("UNSTR", "STR"),
