@@ -32,7 +32,6 @@ pub(super) struct Advance<'a, T> {
     pub first: u64,
     pub n_steps: usize,
     pub signals: &'a SignalTable,
-    /// Recorded steps.
     pub record: &'a [u64],
     /// External work and damped energy so far, J.
     pub energies: [f64; 2],

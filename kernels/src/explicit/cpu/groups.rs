@@ -11,9 +11,9 @@ const MOST_NODES: usize = 4096;
 /// Fewest groups that remain, so that threads have blocks to share.
 const FEWEST_GROUPS: usize = 16;
 
-/// The blocks of each group, ascending; groups by their first block. Blocks are joined in rounds, two by two, those first
-/// that see most of each other: the same groups for every number of threads. All blocks of a group are of one sub-domain,
-/// which `domain_of` gives.
+/// The blocks of each group, ascending; groups by their first block. In each round groups are joined in pairs, those that
+/// share most halo nodes first. The groups do not depend on the number of threads. All blocks of a group are of one
+/// sub-domain, which `domain_of` gives.
 pub(super) fn group_blocks(blocks: &BlocksView, domain_of: impl Fn(usize) -> u32) -> Vec<Vec<usize>> {
     let n_blocks = blocks.n_blocks();
     let mut groups: Vec<Vec<usize>> = (0..n_blocks).map(|b| vec![b]).collect();

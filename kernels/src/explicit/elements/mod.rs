@@ -46,7 +46,6 @@ pub enum ElementError {
 /// One element with its nodes' positions; rows beyond the element's own nodes are zero, as is z in 2D.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Element<'a> {
-    /// Element index.
     pub index: usize,
     pub kind: ElementKind,
     pub section: usize,

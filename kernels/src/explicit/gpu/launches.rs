@@ -48,7 +48,6 @@ pub(super) struct SecondStream {
 /// All launches of a model.
 #[derive(Debug)]
 pub(super) struct Launches<T> {
-    /// One step.
     pub single: Launch<T>,
     /// Two steps at a time, where the fans of the halo are there.
     pub double: Option<Launch<T>>,

@@ -1,6 +1,7 @@
 //! The tables of the kernels that the block file does not hold, in the form that they have on the device.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use pogo_formats::explicit::block::corner::{self, MOST_LOCAL_NODES, local_node};
 use pogo_formats::explicit::block::ring::shape;
@@ -401,6 +402,22 @@ impl<T: Real> Tables<T> {
         tiles.launches.retain(|launch| !launch.tiles.is_empty());
     }
 
+    /// Lists what acts on the own nodes of a block and on its halo. Gives the first of their entries in `special_first`, or
+    /// `NONE` where nothing acts.
+    fn add_specials_of(&mut self, own: Range<usize>, halo: &[u32], by_node: &Specials) -> u32 {
+        let acts_on_own = !by_node.of(own.start as u32, own.end as u32).is_empty();
+        if !acts_on_own && !(self.two_steps && halo.iter().any(|&node| by_node.has(node))) {
+            return NONE;
+        }
+        let first = self.special_first.len() as u32;
+        for (local, node) in (0..).zip(own.map(|node| node as u32).chain(halo.iter().copied())) {
+            self.special_first.push(self.specials.len() as u32);
+            add_specials(&mut self.specials, by_node.of(node, node + 1), local);
+        }
+        self.special_first.push(self.specials.len() as u32);
+        first
+    }
+
     fn add_block(
         &mut self,
         problem: &Problem,
@@ -414,16 +431,8 @@ impl<T: Real> Tables<T> {
         let own = blocks.own_nodes(b);
         let halo = if self.once { device.later(b) } else { blocks.halo(b) };
         let own_specials = by_node.of(own.start as u32, own.end as u32);
-        let halo_special = self.two_steps && halo.iter().any(|&node| by_node.has(node));
-        let (mut special_first, special_base) = (NONE, self.specials.len() as u32);
-        if !own_specials.is_empty() || halo_special {
-            special_first = self.special_first.len() as u32;
-            for (local, node) in own.clone().map(|node| node as u32).chain(halo.iter().copied()).enumerate() {
-                self.special_first.push(self.specials.len() as u32);
-                add_specials(&mut self.specials, by_node.of(node, node + 1), local as u32);
-            }
-            self.special_first.push(self.specials.len() as u32);
-        }
+        let special_base = self.specials.len() as u32;
+        let special_first = self.add_specials_of(own.clone(), halo, by_node);
         let damped_node = |node: usize| problem.damping_rate_of(node) != 0.0;
         let damped_own = own.clone().any(damped_node);
         let damped = damped_own || (self.two_steps && halo.iter().any(|&node| damped_node(node as usize)));
