@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-/// Entries a task scans.
+/// Entries that one task scans.
 pub(crate) const PIECE: usize = 1 << 16;
 
 /// What a check finds: nothing, or the first table and entry that is wrong.

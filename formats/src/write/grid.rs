@@ -99,7 +99,7 @@ pub struct Grid<'a> {
     pub names: Option<(&'static str, &'a [&'a str])>,
 }
 
-/// What an array writes.
+/// Makes the function that writes an array from its numbers as bytes.
 pub fn fill<'a, I: Iterator<Item = [u8; N]>, const N: usize>(numbers: impl Fn() -> I + 'a) -> Fill<'a> {
     Box::new(move |out| numbers().try_for_each(|bytes| out.write_all(&bytes)))
 }

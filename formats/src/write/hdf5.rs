@@ -26,7 +26,7 @@ const CHILDREN: usize = 64;
 /// Strings of a heap collection, whose objects have 16 bits for their numbers.
 const HEAP: usize = 1 << 15;
 
-/// What a data set or a group says of itself.
+/// An attribute of a data set or a group.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Attribute {
     Integers(Vec<i64>),
@@ -54,7 +54,7 @@ enum Storage {
     },
 }
 
-/// A data set as it stands.
+/// A data set as it will be described.
 #[derive(Debug, Clone, PartialEq)]
 struct Dataset {
     element: Element,
@@ -79,7 +79,7 @@ impl Dataset {
 /// A file as it will be described; see the [module](self).
 #[derive(Debug, Clone, Default)]
 pub struct Hdf5 {
-    /// Where the next thing goes.
+    /// The end of what the file holds, where the next data go.
     end: u64,
     datasets: BTreeMap<String, Dataset>,
     /// By path of a group or data set, in the order of writing.
@@ -421,7 +421,7 @@ impl Hdf5 {
     }
 }
 
-/// Checks how many bytes come.
+/// Writes the bytes of an array, and checks how many there are.
 struct Rows<'a> {
     out: &'a mut Out,
     chunk: u64,
@@ -454,7 +454,7 @@ impl Write for Rows<'_> {
     }
 }
 
-/// Goes on in the next chunk where one is full.
+/// Writes rows into chunks, one after the other.
 struct Scatter<'a, 'b> {
     rows: &'a mut Rows<'b>,
     room: u64,

@@ -15,7 +15,7 @@ const VERSION_3: &[u8] = b"AIMDATA_V030   ";
 const RUNS_OF_TWO: u32 = 0x0015_0001;
 const RUNS: u32 = 0x0008_0002;
 const BITS: u32 = 0x0006_0001;
-/// More than any processing log takes.
+/// Most bytes that are read of a processing log.
 const LONGEST_LOG: u64 = 1 << 24;
 
 /// Whether a file starts as AIM files of version 2 or 3 do.
@@ -23,7 +23,7 @@ pub(super) fn is_aim(start: &[u8]) -> bool {
     start.starts_with(VERSION_3) || start.starts_with(&[20, 0, 0, 0, 140, 0, 0, 0])
 }
 
-/// The parts of a header that matter here.
+/// The parts of a header that are used.
 struct Structure {
     kind: u32,
     position: [i64; 3],

@@ -4,7 +4,7 @@ use super::law::{Class, Curve, Formula, Law, MaterialLaw, Quantity};
 use super::sample::SampleType;
 use super::{Header, ScancoCalibration};
 
-/// A value that a law has no answer for.
+/// In place of the class of a value that the law gives no class or modulus.
 pub(super) const BAD: u16 = 0x100;
 
 /// From stored values to classes or moduli.
@@ -91,7 +91,7 @@ impl<'a> Rule<'a> {
         }
     }
 
-    /// What to say of a value without an answer.
+    /// The error for a value that the law gives no class or modulus.
     pub(super) fn complain(&self, stored: f64) -> String {
         let q = self.slope * stored + self.intercept;
         match self.law {

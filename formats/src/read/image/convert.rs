@@ -12,10 +12,10 @@ use super::voxel_grid::VoxelModuli;
 use super::{ImageError, Stack};
 use crate::memory::filled;
 
-/// Classes of 8 bits less void.
+/// Classes that 8 bits can number beside void.
 const MOST_CLASSES: usize = 255;
 
-/// What was seen of a piece of a stack.
+/// The range of the stored values of a piece of a stack, and whether the law gives one of them no class or modulus.
 #[derive(Debug, Clone, Copy)]
 struct Seen {
     low: f64,
@@ -164,7 +164,7 @@ pub(super) fn survey(
     })
 }
 
-/// A law made ready for a stack.
+/// The conversion of the values of a stack to classes or moduli.
 pub(super) struct Conversion<'a> {
     plan: &'a Plan,
     rule: &'a Rule<'a>,
@@ -369,7 +369,7 @@ impl<'a> Conversion<'a> {
     }
 }
 
-/// Rows that are worked on.
+/// The rows that a thread works on.
 #[derive(Debug, Default)]
 struct Rows {
     values: Vec<f64>,

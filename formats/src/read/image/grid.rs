@@ -146,7 +146,7 @@ fn edges(header: &Header, options: &ImageOptions) -> Result<[f64; 3], String> {
     }
 }
 
-/// What to say of edges that take the place of others in the header.
+/// The note on edges that replace those of the header.
 fn other_edges(header: &Header, options: &ImageOptions, edges: [f64; 3]) -> Option<String> {
     let [x, y, z] = header.spacing?.map(|edge| (edge * options.unit.per_millimetre() * 1e9).round() / 1e9);
     let differ = edges.into_iter().zip([x, y, z]).any(|(a, b)| (a / b - 1.0).abs() > 1e-3);

@@ -1,4 +1,4 @@
-//! What the values of voxels mean.
+//! Material laws: from the value of a voxel to Young's modulus.
 
 use crate::words::Choice;
 

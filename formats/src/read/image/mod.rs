@@ -65,7 +65,7 @@ pub struct ImageError {
     pub message: String,
 }
 
-/// What readers fail with, before the file's name is put to it.
+/// The error of a reader, before the name of the file is added.
 #[derive(Debug)]
 pub(crate) struct Problem {
     line: usize,
@@ -364,7 +364,7 @@ fn open_any(path: &Path, options: &ImageOptions) -> Result<Opened, Problem> {
     }
 }
 
-/// What to do with slices that we do not read.
+/// The advice for slices in a format that is not read.
 fn foreign(start: &[u8]) -> Option<&'static str> {
     if start.starts_with(b"\xff\xd8\xff") {
         Some("JPEG slices are not read: write them as TIFF (ImageJ: File > Import > Image Sequence, Save As > Tiff)")
@@ -375,7 +375,7 @@ fn foreign(start: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// What to do with a file that is no stack we read.
+/// The advice for a file that is not a stack.
 fn unknown(start: &[u8], extension: &str) -> String {
     let is = |magic: &[u8]| start.starts_with(magic);
     if start.is_empty() {

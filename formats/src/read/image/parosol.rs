@@ -38,7 +38,7 @@ pub struct ParosolConditions {
     pub forces: Vec<NodeValue>,
 }
 
-/// More than deflate can make of a byte.
+/// A bound on the bytes that deflate makes of one.
 const RATIO: u64 = 1100;
 /// Data sets of `/Image_Data` may stand in other groups too.
 const GROUPS: [&str; 3] = ["Image_Data/", "", "Parameters/"];

@@ -233,7 +233,7 @@ pub(super) struct Window {
     bytes: Vec<u8>,
 }
 
-/// Rows that are worked on.
+/// The rows of values that a thread works on.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     line: Vec<f64>,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use super::{Header, are_edges};
 
-/// More than any log has.
+/// Most bytes that are read of a log.
 const LONGEST: u64 = 1 << 20;
 
 /// Edges of a voxel, µm: the reconstruction's pixel, or else the scan's, and as much from a section to the next unless some

@@ -154,7 +154,7 @@ fn check_alike(slices: &[Slice], files: &[PathBuf]) -> Result<(), String> {
     Ok(())
 }
 
-/// What to do with a folder of such files.
+/// The advice for a folder of files like this one.
 fn foreign_file(path: &Path) -> Option<&'static str> {
     let mut start = Vec::new();
     File::open(path).and_then(|file| file.take(132).read_to_end(&mut start)).ok()?;

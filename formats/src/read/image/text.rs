@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::sample::SampleType;
 use super::{Header, Problem};
 
-/// More than any sensible text header.
+/// Most bytes of a text header.
 const LONGEST: u64 = 1 << 20;
 
 /// Lines of a text header that starts a file, up to and without the line that `is_last` names, with their numbers; then the
@@ -119,11 +119,11 @@ pub(super) fn are_at_right_angles(directions: &[Vec<f64>]) -> bool {
     directions.iter().enumerate().all(|(at, a)| directions[..at].iter().all(|b| is_right(a, b)))
 }
 
-/// What to say of axes that are not.
+/// The error for axes that are not at right angles.
 pub(super) const SLANTED: &str =
     "the header's axes are not at right angles, so that voxels are no cubes: bring the stack to a straight grid first";
 
-/// What to say of axes that are at right angles, but run otherwise than x, y and z.
+/// The note on axes that are at right angles but do not run along x, y and z.
 pub(super) const TURNED: &str =
     "the header's axes are turned against x, y and z: voxels are kept in the order of the file";
 

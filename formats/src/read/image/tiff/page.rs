@@ -41,7 +41,7 @@ impl Packing {
         ))
     }
 
-    /// More than a byte can become: Zstandard repeats one 128 Ki times in a block of four bytes, and the others do less.
+    /// A bound on the bytes that one byte is unpacked to: Zstandard repeats one 128 Ki times in a block of four bytes, and the others do less.
     fn ratio(self) -> u64 {
         if self == Self::Zstandard { 1 << 15 } else { 4096 }
     }
