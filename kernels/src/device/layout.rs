@@ -7,60 +7,7 @@
 //! `cargo xtask kernels` writes the headers again. Numbers that are compiled in both precisions are `T`: a template parameter
 //! in a header with `numbers template`, the type `real` in one with `numbers real`.
 
-use std::marker::PhantomData;
-
-use super::driver::Address;
-use super::memory::Plain;
-
-/// An address of the device in a structure for kernels.
-pub(crate) trait Pointer<T>: Copy {
-    fn from_address(address: Address) -> Self;
-}
-
-macro_rules! pointers {
-    ($($(#[$doc:meta])* $name:ident;)*) => {$(
-        $(#[$doc])*
-        #[derive(Debug)]
-        #[repr(transparent)]
-        pub(crate) struct $name<T>(Address, PhantomData<*mut T>);
-
-        impl<T> Clone for $name<T> {
-            fn clone(&self) -> Self {
-                *self
-            }
-        }
-        impl<T> Copy for $name<T> {}
-        // SAFETY: a number.
-        unsafe impl<T> Plain for $name<T> {}
-        // SAFETY: a number.
-        unsafe impl<T> Send for $name<T> {}
-
-        impl<T> Pointer<T> for $name<T> {
-            fn from_address(address: Address) -> Self {
-                Self(address, PhantomData)
-            }
-        }
-
-        #[allow(dead_code)]
-        impl<T> $name<T> {
-            /// The null pointer.
-            pub fn null() -> Self {
-                Self(0, PhantomData)
-            }
-
-            pub fn address(self) -> Address {
-                self.0
-            }
-        }
-    )*};
-}
-
-pointers! {
-    /// `const T *`.
-    In;
-    /// `T *`.
-    Out;
-}
+pub(crate) use super::values::{In, Out, Pointer};
 
 /// Declares structures and constants, and checks their header.
 macro_rules! layouts {

@@ -8,30 +8,8 @@ use std::time::Instant;
 
 use super::context::{Gpu, Stream};
 use super::driver::{self, Address};
-use super::layout::Pointer;
+use super::values::{Plain, Pointer};
 use super::{DeviceError, check};
-
-/// Values that may lie on a device as they lie here.
-///
-/// # Safety
-/// Every bit pattern is valid, and nothing reads what may lie between fields.
-pub(crate) unsafe trait Plain: Copy {
-    /// All bits 0.
-    fn zeroed() -> Self {
-        // SAFETY: every bit pattern is valid.
-        unsafe { std::mem::zeroed() }
-    }
-}
-
-macro_rules! plain {
-    ($($number:ty),*) => {$(
-        // SAFETY: a number.
-        unsafe impl Plain for $number {}
-    )*};
-}
-plain!(u8, u16, u32, u64, i16, i32, f32, f64);
-// SAFETY: numbers one behind the other.
-unsafe impl<T: Plain, const N: usize> Plain for [T; N] {}
 
 /// An array on the device, or a part of one, which somebody else owns.
 #[derive(Debug)]

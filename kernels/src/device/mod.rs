@@ -8,6 +8,7 @@
 //! | `kernel.rs` | `Kernel` (one function of a module) and its launches |
 //! | `ptx.rs` | the compiled modules, which driver they need, and how they are loaded |
 //! | `layout.rs` | `layouts!`: structures and constants that stand in Rust and in a header for the kernels |
+//! | `values.rs` | values that host and device share: numbers, and addresses in structures for kernels |
 //! | `start.rs` | `Starting`: a device that is prepared while the host does something else |
 
 mod context;
@@ -17,14 +18,16 @@ pub(crate) mod layout;
 mod memory;
 mod ptx;
 mod start;
+mod values;
 
 pub(crate) use context::{Event, Gpu, Graph, Stream};
 pub(crate) use kernel::{Kernel, arguments};
-pub(crate) use memory::{Arena, Buffer, Plain, Plan, Slice, field};
+pub(crate) use memory::{Arena, Buffer, Plan, Slice, field};
 pub use memory::{MemoryReport, copy_bandwidth};
 pub(crate) use ptx::Module;
 pub use ptx::{DRIVER, Driver, use_ptx_from};
 pub use start::Starting;
+pub(crate) use values::Plain;
 
 /// Why a device cannot be used, or cannot go on.
 #[derive(Debug, thiserror::Error, Clone, PartialEq)]
