@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::cuboid::{self, BoxOptions, cuboid};
 use super::deck::save;
-use super::lattice::{LatticeOptions, save_lattice};
+use super::lattice::save_lattice;
 use super::mirror::{MirrorOptions, save_mirror};
 use super::perlin::{PerlinOptions, save_perlin};
 use super::quality::quality;
@@ -106,8 +106,7 @@ impl Generator {
                 cuboid(&BoxOptions { elements, nodes, jitter, increments })?
             }
             Self::Box(BoxArguments { lattice, heart, space, .. }) => {
-                let options = LatticeOptions { size: lattice.clone(), heart: *heart, space: *space };
-                let (summary, job) = save_lattice(&options, path)?;
+                let (summary, job) = save_lattice(lattice, *heart, *space, path)?;
                 return Ok(written(path, &summary, Some(job), start));
             }
             Self::Perlin(options) => return Ok(written(path, &save_perlin(options, path)?, None, start)),

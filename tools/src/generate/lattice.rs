@@ -14,23 +14,19 @@ const HEART: ([usize; 3], usize) = ([51, 46, 60], 29_449);
 /// Distance of particles, m.
 const SPACING: f64 = 1e-3;
 
-/// Size and springs of a lattice.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct LatticeOptions {
-    /// Particles along x, y and z; one number for a cube. Empty for the heart.
-    pub size: Vec<usize>,
-    /// A sample like the paper's heart: two chambers with thick walls, open at the top, 29,449 of 51 × 46 × 60.
-    pub heart: bool,
-    /// Springs along space diagonals, too: 26 neighbours instead of the paper's 18.
-    pub space: bool,
-}
-
-/// Writes the stack, and beside it the job with the extension `.toml`. Gives the path of the job, too.
+/// Writes the stack of a box or of the heart, and beside it the job with the extension `.toml`. Gives the path of the job, too.
+/// `size` is empty for the heart: two chambers with thick walls, open at the top. With `space` there are springs along space
+/// diagonals, too: 26 neighbours instead of the paper's 18.
 ///
 /// # Errors
 /// [`GenerateError::Option`] for numbers out of range and a name with an unknown extension; [`GenerateError::Write`].
-pub fn save_lattice(options: &LatticeOptions, path: &Path) -> Result<(StackSummary, PathBuf), GenerateError> {
-    let size = match (options.size.as_slice(), options.heart) {
+pub fn save_lattice(
+    size: &[usize],
+    with_heart: bool,
+    space: bool,
+    path: &Path,
+) -> Result<(StackSummary, PathBuf), GenerateError> {
+    let size = match (size, with_heart) {
         ([], true) => HEART.0,
         (&[n], false) => [n; 3],
         (&[x, y, z], false) => [x, y, z],
@@ -40,14 +36,14 @@ pub fn save_lattice(options: &LatticeOptions, path: &Path) -> Result<(StackSumma
     if size.iter().any(|n| !(1..=2048).contains(n)) {
         return refuse("a lattice has 1 to 2048 particles along an axis");
     }
-    let wall = options.heart.then(heart);
+    let wall = with_heart.then(heart);
     let layer = size[0] * size[1];
     let summary = save_stack(path, size, 1e3 * SPACING, |first, voxels| match &wall {
         None => voxels.fill(1),
         Some(wall) => voxels.copy_from_slice(&wall[first * layer..][..voxels.len()]),
     })?;
     let job = path.with_extension("toml");
-    write_atomically(&job, |out| std::io::Write::write_all(out, job_text(options, size).as_bytes()))?;
+    write_atomically(&job, |out| std::io::Write::write_all(out, job_text(with_heart, space, size).as_bytes()))?;
     Ok((summary, job))
 }
 
@@ -74,9 +70,9 @@ fn heart() -> Vec<u8> {
     wall
 }
 
-fn job_text(options: &LatticeOptions, [nx, ny, nz]: [usize; 3]) -> String {
-    let what = if options.heart { "A sample like the heart" } else { "The box" };
-    let space = if options.space { ", space = 5.0" } else { "" };
+fn job_text(with_heart: bool, space: bool, [nx, ny, nz]: [usize; 3]) -> String {
+    let what = if with_heart { "A sample like the heart" } else { "The box" };
+    let space = if space { ", space = 5.0" } else { "" };
     format!(
         "# {what} of Rasmusson, Mosegaard and Sorensen (2008): {nx} x {ny} x {nz} places, hung at the top.
 
@@ -151,8 +147,7 @@ mod tests {
     #[test]
     fn the_job_is_one() {
         for space in [false, true] {
-            let options = LatticeOptions { size: vec![4], heart: false, space };
-            let job = SpringJob::parse(&job_text(&options, [4; 3]), "box.toml", Path::new("")).unwrap();
+            let job = SpringJob::parse(&job_text(false, space, [4; 3]), "box.toml", Path::new("")).unwrap();
             assert_eq!(job.materials[0].value.has_springs(), [true, true, space]);
         }
     }
