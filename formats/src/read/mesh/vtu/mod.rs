@@ -4,6 +4,7 @@
 mod data;
 pub(super) mod legacy;
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use quick_xml::Reader;
@@ -242,6 +243,18 @@ fn kind_of(code: u8) -> Kind {
     }
 }
 
+impl<'a> Header<'a> {
+    /// Gives the last array its text, unless its data are appended.
+    fn set_text(&mut self, text: Cow<'a, [u8]>) {
+        if let (Some(Format::Ascii(own) | Format::Base64(own)), Cow::Borrowed(text)) =
+            (self.arrays.last_mut().map(|array| &mut array.format), text)
+            && !text.trim_ascii().is_empty()
+        {
+            *own = text;
+        }
+    }
+}
+
 /// Reads the tags.
 fn header<'a>(path: &Path, xml: &'a [u8]) -> Result<Header<'a>, MeshFileError> {
     let line_at = |at: usize| 1 + memchr::memchr_iter(b'\n', &xml[..at.min(xml.len())]).count() as u64;
@@ -286,14 +299,7 @@ fn header<'a>(path: &Path, xml: &'a [u8]) -> Result<Header<'a>, MeshFileError> {
                     name => section = Section::of(name).unwrap_or(section),
                 }
             }
-            Event::Text(text) if open => {
-                if let (Some(Format::Ascii(own) | Format::Base64(own)), std::borrow::Cow::Borrowed(text)) =
-                    (header.arrays.last_mut().map(|array| &mut array.format), text.into_inner())
-                    && !text.trim_ascii().is_empty()
-                {
-                    *own = text;
-                }
-            }
+            Event::Text(text) if open => header.set_text(text.into_inner()),
             Event::End(tag) => match tag.name().as_ref() {
                 b"DataArray" => open = false,
                 name if Section::of(name).is_some() => section = Section::Other,
