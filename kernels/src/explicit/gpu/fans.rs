@@ -244,7 +244,7 @@ mod tests {
         ((words[k / 3].rotate_left([0, 22, 12][k % 3]) & 1023 << 4) / 16) as u16
     }
 
-    fn said(words: [u32; 3]) -> (usize, bool, bool) {
+    fn counts_and_flags(words: [u32; 3]) -> (usize, bool, bool) {
         ((words[0] >> 2 & 3 | words[1] & 12) as usize, words[2] & 4 != 0, words[2] & 8 != 0)
     }
 
@@ -259,7 +259,7 @@ mod tests {
         ] {
             let record = FanRecord::new(neighbours.iter().copied()).with_further(closed);
             let words = Fan::new(record, 0).words();
-            assert_eq!(said(words), (distinct, closed, !closed && distinct > 0));
+            assert_eq!(counts_and_flags(words), (distinct, closed, !closed && distinct > 0));
             for k in 0..9 {
                 let last = distinct.saturating_sub(1);
                 assert_eq!(neighbour(words, k), neighbours.get(k.min(last)).copied().unwrap_or(0));
@@ -314,7 +314,7 @@ mod tests {
                 .map(|(i, old)| {
                     let words = [rows.words[4 * i], rows.words[4 * i + 1], rows.words[4 * i + 2]];
                     let neighbours = std::array::from_fn(|k| neighbour(words, k));
-                    let (_, further, open) = said(words);
+                    let (_, further, open) = counts_and_flags(words);
                     Fan { neighbours, n: old.n, closed: !open, further, materials: rows.materials[i] }
                 })
                 .collect();

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::super::scan::Scanner;
 use super::super::{CellArray, MeshFileError};
-use super::Form;
+use super::NumberFormat;
 
 /// A section `$ElementData`.
 pub(super) struct ElementData {
@@ -15,7 +15,7 @@ pub(super) struct ElementData {
     values: Vec<f64>,
 }
 
-pub(super) fn read(scan: &mut Scanner, form: Form) -> Result<ElementData, MeshFileError> {
+pub(super) fn read(scan: &mut Scanner, format: NumberFormat) -> Result<ElementData, MeshFileError> {
     let n_strings: usize = scan.number("the number of string tags")?;
     scan.rest_of_line();
     let mut name = String::new();
@@ -42,11 +42,11 @@ pub(super) fn read(scan: &mut Scanner, form: Form) -> Result<ElementData, MeshFi
         return Err(scan.error(format!("data of {components} components: 1, 3 or 9 are expected")));
     }
     let (mut tags, mut values) = (scan.room(n, 2)?, scan.room(n.saturating_mul(components), 2)?);
-    form.begin(scan);
+    format.begin(scan);
     for _ in 0..n {
-        tags.push(form.tag(scan, "an element")?);
+        tags.push(format.tag(scan, "an element")?);
         for _ in 0..components {
-            values.push(form.real(scan, "a number")?);
+            values.push(format.real(scan, "a number")?);
         }
     }
     Ok(ElementData { name, components, tags, values })

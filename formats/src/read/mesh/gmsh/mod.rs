@@ -44,13 +44,13 @@ struct Raw {
 
 /// How numbers are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum NumberFormat {
     Text,
     /// Binary; true where the bytes must be swapped.
     Binary(bool),
 }
 
-impl Form {
+impl NumberFormat {
     /// A whole number of 4 bytes.
     fn int(self, scan: &mut Scanner) -> Result<i32, MeshFileError> {
         self.number(scan, "a whole number", i32::from_le_bytes)
@@ -102,28 +102,28 @@ pub(super) fn read(path: &Path) -> Result<MeshFile, MeshFileError> {
     let bytes = bytes_of(path)?;
     let mut scan = Scanner::new(path, &bytes);
     let mut raw = Raw::default();
-    let (mut version, mut form) = (None, Form::Text);
+    let (mut version, mut format) = (None, NumberFormat::Text);
     while let Some(line) = scan.next_line() {
         match (line, version) {
             (b"$MeshFormat", _) => {
                 let (number, how) = format_of(&mut scan)?;
-                (version, form) = (Some(number), how);
+                (version, format) = (Some(number), how);
             }
             (_, None) => {
                 return Err(MeshFileError::new(path, 1, "this is no Gmsh mesh: it does not begin with $MeshFormat"));
             }
             (b"$PhysicalNames", _) => names(&mut scan, &mut raw)?,
-            (b"$Entities", _) => v4::entities(&mut scan, form, &mut raw)?,
+            (b"$Entities", _) => v4::entities(&mut scan, format, &mut raw)?,
             (b"$Nodes", Some(version)) => {
                 match version {
-                    Version::Two => v2::nodes(&mut scan, form, &mut raw)?,
-                    Version::Four => v4::nodes(&mut scan, form, &mut raw)?,
+                    Version::Two => v2::nodes(&mut scan, format, &mut raw)?,
+                    Version::Four => v4::nodes(&mut scan, format, &mut raw)?,
                 }
                 index_nodes(&mut raw, &scan)?;
             }
-            (b"$Elements", Some(Version::Two)) => v2::elements(&mut scan, form, &mut raw)?,
-            (b"$Elements", Some(Version::Four)) => v4::elements(&mut scan, form, &mut raw)?,
-            (b"$ElementData", _) => raw.data.push(data::read(&mut scan, form)?),
+            (b"$Elements", Some(Version::Two)) => v2::elements(&mut scan, format, &mut raw)?,
+            (b"$Elements", Some(Version::Four)) => v4::elements(&mut scan, format, &mut raw)?,
+            (b"$ElementData", _) => raw.data.push(data::read(&mut scan, format)?),
             (b"$PartitionedEntities", _) => {
                 return Err(scan.error("a partitioned mesh is not read: save it whole"));
             }
@@ -149,7 +149,7 @@ enum Version {
 }
 
 /// Version of the file, and how its numbers are written.
-fn format_of(scan: &mut Scanner) -> Result<(Version, Form), MeshFileError> {
+fn format_of(scan: &mut Scanner) -> Result<(Version, NumberFormat), MeshFileError> {
     let found: String = scan.number("the version of the format")?;
     let version = match found.as_str() {
         "2" | "2.0" | "2.1" | "2.2" => Version::Two,
@@ -164,13 +164,13 @@ fn format_of(scan: &mut Scanner) -> Result<(Version, Form), MeshFileError> {
     let size: u32 = scan.number("the size of a number")?;
     scan.rest_of_line();
     if binary != 1 {
-        return Ok((version, Form::Text));
+        return Ok((version, NumberFormat::Text));
     }
     let one = i32::from_le_bytes(scan.array()?);
     if one != 1 && one != i32::from_be(1) || size != 8 {
         return Err(scan.error("the binary header is not Gmsh's"));
     }
-    Ok((version, Form::Binary(one != 1)))
+    Ok((version, NumberFormat::Binary(one != 1)))
 }
 
 /// The line that ends a section, which begins with `$Name`.

@@ -2,27 +2,27 @@
 
 use super::super::MeshFileError;
 use super::super::scan::{Scanner, parse, words};
-use super::{Form, MOST_NODES, Raw, kind};
+use super::{MOST_NODES, NumberFormat, Raw, kind};
 
-pub(super) fn nodes(scan: &mut Scanner, form: Form, raw: &mut Raw) -> Result<(), MeshFileError> {
+pub(super) fn nodes(scan: &mut Scanner, format: NumberFormat, raw: &mut Raw) -> Result<(), MeshFileError> {
     let n: usize = scan.number("the number of nodes")?;
     raw.tags = scan.room(n, 4)?;
     raw.coordinates = scan.room(n.saturating_mul(3), 2)?;
-    form.begin(scan);
+    format.begin(scan);
     for _ in 0..n {
-        raw.tags.push(form.tag(scan, "a node")?);
+        raw.tags.push(format.tag(scan, "a node")?);
         for _ in 0..3 {
-            raw.coordinates.push(form.real(scan, "a coordinate")?);
+            raw.coordinates.push(format.real(scan, "a coordinate")?);
         }
     }
     Ok(())
 }
 
-pub(super) fn elements(scan: &mut Scanner, form: Form, raw: &mut Raw) -> Result<(), MeshFileError> {
+pub(super) fn elements(scan: &mut Scanner, format: NumberFormat, raw: &mut Raw) -> Result<(), MeshFileError> {
     let n: usize = scan.number("the number of elements")?;
     scan.rest_of_line();
-    if form != Form::Text {
-        return binary_elements(scan, form, n, raw);
+    if format != NumberFormat::Text {
+        return binary_elements(scan, format, n, raw);
     }
     let mut numbers = Vec::new();
     for at in 0..n {
@@ -66,10 +66,10 @@ fn text_element(
     raw.element(scan, line, (kind, tag), groups(&group), &node_tags[..n_nodes])
 }
 
-fn binary_elements(scan: &mut Scanner, form: Form, n: usize, raw: &mut Raw) -> Result<(), MeshFileError> {
+fn binary_elements(scan: &mut Scanner, format: NumberFormat, n: usize, raw: &mut Raw) -> Result<(), MeshFileError> {
     let mut done = 0;
     while done < n {
-        let [element_type, follow, n_tags] = [form.int(scan)?, form.int(scan)?, form.int(scan)?];
+        let [element_type, follow, n_tags] = [format.int(scan)?, format.int(scan)?, format.int(scan)?];
         let (kind, n_nodes) = kind(scan, element_type)?;
         let count = |value: i32, what: &str| {
             usize::try_from(value).map_err(|_| scan.error(format!("the number of {what} is {value}")))
@@ -79,17 +79,17 @@ fn binary_elements(scan: &mut Scanner, form: Form, n: usize, raw: &mut Raw) -> R
             return Err(scan.error("the blocks of elements do not add up to their number"));
         }
         for _ in 0..follow {
-            let tag = form.tag(scan, "an element")?;
+            let tag = format.tag(scan, "an element")?;
             let mut group = 0;
             for at in 0..n_tags {
-                let value = form.int(scan)?;
+                let value = format.int(scan)?;
                 if at == 0 {
                     group = value;
                 }
             }
             let mut node_tags = [0; MOST_NODES];
             for node in &mut node_tags[..n_nodes] {
-                *node = form.tag(scan, "a node")?;
+                *node = format.tag(scan, "a node")?;
             }
             raw.element(scan, 0, (kind, tag), groups(&group), &node_tags[..n_nodes])?;
         }

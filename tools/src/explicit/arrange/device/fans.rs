@@ -15,7 +15,7 @@ pub(super) fn own(blocks: &BlocksView, materials: &Materials, device: &mut Devic
     }
     let n_nodes = blocks.node_first[n_blocks] as usize;
     device.fan = vec![0; 3 * n_nodes];
-    if materials.few() && materials.pairs.len() > 1 {
+    if materials.fit_in_fans() && materials.pairs.len() > 1 {
         device.fan_materials = vec![0; n_nodes];
     }
     let lengths = (0..n_blocks).map(|block| blocks.own_nodes(block).len());
@@ -140,7 +140,7 @@ impl Weaver {
         let sum = accumulate(&mut self.first);
         self.sides.resize(sum as usize, 0);
         for run in runs {
-            let material = if materials.few() { materials.of_run[run] } else { 0 };
+            let material = if materials.fit_in_fans() { materials.of_run[run] } else { 0 };
             for nodes in entries(run).chunks_exact(3) {
                 for (node, a, b) in [(0, 1, 2), (1, 2, 0), (2, 0, 1)] {
                     // Filled from the end: `first` then is the first side of each node again.

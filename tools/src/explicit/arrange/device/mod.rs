@@ -97,7 +97,7 @@ impl Materials {
     }
 
     /// Whether fans hold the material of each triangle.
-    fn few(&self) -> bool {
+    fn fit_in_fans(&self) -> bool {
         self.pairs.len() <= FEW_MATERIALS
     }
 
@@ -112,7 +112,7 @@ impl Materials {
             // A block without elements may have the material of any triangle.
             [] => self.pairs.iter().position(|pair| is_triangle(pair.0)).map_or(DeviceTables::NO_FANS, |at| at as u16),
             &[material] if material < DeviceTables::MIXED => material,
-            [_, _, ..] if self.few() => DeviceTables::MIXED,
+            [_, _, ..] if self.fit_in_fans() => DeviceTables::MIXED,
             _ => DeviceTables::NO_FANS,
         }
     }
