@@ -99,18 +99,18 @@ impl Cells {
         if volume && !self.triangles.cell.is_empty() {
             self.others.insert((2, "triangles"), (self.triangles.cell.len() as u64, 0));
         }
-        let list = |others: Vec<(&(usize, &'static str), &(u64, u64))>| {
-            let each = others.iter().map(|((_, name), (count, _))| format!("{} {name}", grouped(*count)));
+        let list = |least: usize| {
+            let listed = self.others.iter().filter(|((dimension, _), _)| *dimension >= least);
+            let each = listed.map(|((_, name), (count, _))| format!("{} {name}", grouped(*count)));
             each.collect::<Vec<_>>().join(", ")
         };
-        let foreign: Vec<_> = self.others.iter().filter(|((d, _), _)| *d >= dimension).collect();
-        if let Some((_, (_, line))) = foreign.first().copied() {
+        if let Some((_, (_, line))) = self.others.iter().find(|((other, _), _)| *other >= dimension) {
             let message = "only first-order tetrahedra and triangles are computed; mesh with those";
-            return Err(MeshFileError::new(path, *line, format!("{}: {message}", list(foreign))));
+            return Err(MeshFileError::new(path, *line, format!("{}: {message}", list(dimension))));
         }
         if !self.others.is_empty() {
             let of = if volume { "tetrahedra" } else { "triangles" };
-            let beside = list(self.others.iter().collect());
+            let beside = list(0);
             mesh.notes.push(format!("{}: note: {beside} left out beside the {of}", path.display()));
         }
         let same = if volume { self.tetrahedra } else { self.triangles };

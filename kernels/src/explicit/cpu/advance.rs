@@ -94,7 +94,7 @@ impl<T: Real> Advance<'_, T> {
                 true => arrays.forces.add(block.first_row * force_stride(3)),
                 false => forces.as_mut_ptr(),
             };
-            if phase % phases == 0 {
+            if phase.is_multiple_of(phases) {
                 let (u, boundary) = (arrays.displacement, arrays.boundary);
                 block_forces(self.level, tables, [block, next], u, boundary, records, forces);
             }

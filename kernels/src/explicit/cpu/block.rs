@@ -164,10 +164,9 @@ impl<T: Real> BlockTables<T> {
         let is_kept = |local: usize| used.get(local).is_none_or(|&used| used);
         let mut place = vec![0; nodes.len() + n_dummies(3)];
         let mut coordinates = Vec::new();
-        let mut next = 0;
-        for local in (0..place.len()).filter(|&local| is_kept(local)) {
+        let kept: Vec<usize> = (0..place.len()).filter(|&local| is_kept(local)).collect();
+        for (next, local) in kept.into_iter().enumerate() {
             place[local] = next;
-            next += 1;
             coordinates.extend_from_slice(&self.coordinates[3 * local..3 * local + 3]);
         }
         self.coordinates = coordinates;

@@ -405,8 +405,8 @@ impl<T: Real> Tables<T> {
     /// Lists what acts on the own nodes of a block and on its halo. Gives the first of their entries in `special_first`, or
     /// `NONE` where nothing acts.
     fn add_specials_of(&mut self, own: Range<usize>, halo: &[u32], by_node: &Specials) -> u32 {
-        let acts_on_own = !by_node.of(own.start as u32, own.end as u32).is_empty();
-        if !acts_on_own && !(self.two_steps && halo.iter().any(|&node| by_node.has(node))) {
+        let acts_on_halo = || self.two_steps && halo.iter().any(|&node| by_node.has(node));
+        if by_node.of(own.start as u32, own.end as u32).is_empty() && !acts_on_halo() {
             return NONE;
         }
         let first = self.special_first.len() as u32;

@@ -54,8 +54,9 @@ pub fn measure_fine_level(problem: &StaticProblem, repeats: usize) -> Result<Fin
     drop(values);
     let out = Buffer::<f64>::zeros(n)?;
     let (s, kernels) = (&stream, &level.kernels);
-    // Names, kernels, and bytes of vectors a degree of freedom.
-    let forms: [(&'static str, Kernel, f64, &dyn Fn() -> Result<(), DeviceError>); 7] = [
+    // Names, kernels, bytes of vectors a degree of freedom, and what launches them.
+    type Launch<'a> = &'a dyn Fn() -> Result<(), DeviceError>;
+    let forms: [(&'static str, Kernel, f64, Launch<'_>); 7] = [
         ("product", kernels.store, 8.0, &|| level.apply(s, &x, &d, false)),
         ("product f64", kernels.store_f64, 16.0, &|| level.apply_f64(s, &wide, &out, false)),
         ("residual", kernels.residual, 12.0, &|| level.residual(s, &b, &x, &r)),
