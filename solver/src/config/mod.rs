@@ -12,8 +12,8 @@ use pogo_formats::dynamics::Increment;
 use pogo_formats::explicit::Lumping;
 use pogo_formats::write::fields::FieldFormat;
 
-pub use parse::{Expected, lumping_name};
-use parse::{parse_checkpoint_interval, parse_device, parse_increment, parse_lumping, parse_seconds};
+pub(crate) use parse::lumping_name;
+use parse::{Expected, parse_checkpoint_interval, parse_device, parse_increment, parse_lumping, parse_seconds};
 
 /// A setting that means nothing.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]

@@ -26,7 +26,7 @@ pub fn parse_lumping(text: &str) -> Result<Lumping, Expected> {
     }
 }
 
-/// The word that [`parse_lumping`] reads.
+/// The word that `parse_lumping` reads.
 pub const fn lumping_name(lumping: Lumping) -> &'static str {
     match lumping {
         Lumping::RowSum => "row-sum",
