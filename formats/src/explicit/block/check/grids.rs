@@ -8,8 +8,7 @@ use super::super::DeviceView;
 use super::super::corner::ways_of;
 use super::super::grid::{CORNERS, NODE, NOTHING, PRESENT, WHOLE, tetrahedra};
 use crate::block::check::{Check, require};
-use crate::mesh::ElementKind;
-use crate::mesh::{GroupView, MeshView};
+use crate::mesh::{ElementKind, ElementShape, GroupView, MeshView};
 
 /// What a kernel follows.
 pub(super) fn all(device: &DeviceView, n_nodes: usize) -> Check {
@@ -41,7 +40,7 @@ pub(super) fn all(device: &DeviceView, n_nodes: usize) -> Check {
 }
 
 fn stands_in_grids(kind: ElementKind) -> bool {
-    matches!(kind, ElementKind::C3d4 | ElementKind::C3d8 | ElementKind::C3d8r)
+    matches!(kind.shape(), ElementShape::Tetrahedron | ElementShape::Hexahedron)
 }
 
 /// The elements are the mesh's, each in one place, and whole nodes have no others.
