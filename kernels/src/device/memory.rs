@@ -11,6 +11,13 @@ use super::driver::{self, Address};
 use super::values::{Plain, Pointer};
 use super::{DeviceError, check};
 
+/// Waits for what the default stream has been given. Copies from the host and clearing go there and may return before they are
+/// done, and the streams of the solvers do not wait for it.
+pub(super) fn finish_default_stream() -> Result<(), DeviceError> {
+    // SAFETY: the null handle is the default stream.
+    check("finish its work", unsafe { driver::cuStreamSynchronize(std::ptr::null_mut()) })
+}
+
 /// An array on the device, or a part of one, which somebody else owns.
 #[derive(Debug)]
 pub(crate) struct Slice<T> {
@@ -30,7 +37,7 @@ impl<T> Copy for Slice<T> {}
 unsafe impl<T: Send> Send for Slice<T> {}
 
 impl<T: Plain> Slice<T> {
-    /// Overwrites the first values.
+    /// Overwrites the first values; whatever is started afterwards, on any stream, finds them.
     ///
     /// # Panics
     /// If there are more values than the array holds.
@@ -42,7 +49,8 @@ impl<T: Plain> Slice<T> {
         // SAFETY: both sides are as long as is copied.
         check("copy to the device", unsafe {
             driver::cuMemcpyHtoD_v2(self.pointer, values.as_ptr().cast::<c_void>(), size_of_val(values))
-        })
+        })?;
+        finish_default_stream()
     }
 
     /// Copies the first values back.
@@ -125,6 +133,7 @@ impl<T: Plain> Buffer<T> {
         let buffer = Self::allocate(len, bytes)?;
         // SAFETY: the memory is as long as is cleared.
         check("clear memory", unsafe { driver::cuMemsetD8_v2(buffer.pointer, 0, bytes) })?;
+        finish_default_stream()?;
         Ok(buffer)
     }
 

@@ -7,6 +7,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use lzma_rust2::XzReader;
 
+use super::memory::finish_default_stream;
 use super::{DeviceError, Gpu, check, driver};
 
 /// The oldest driver that loads the stored kernels.
@@ -114,7 +115,8 @@ impl Module {
             return Err(DeviceError::Failed { what: "set a constant", reason: "it has another size".into() });
         }
         // SAFETY: both sides have so many bytes.
-        check("set a constant", unsafe { driver::cuMemcpyHtoD_v2(at, values.as_ptr().cast(), bytes) })
+        check("set a constant", unsafe { driver::cuMemcpyHtoD_v2(at, values.as_ptr().cast(), bytes) })?;
+        finish_default_stream()
     }
 }
 
