@@ -10,26 +10,38 @@
 //! ```
 //!
 //! A solver calls [`Exchange`] sub-domain by sub-domain and never learns where a sub-domain is computed. A [`Transport`]
-//! carries the packed messages: [`InProcess`] between sub-domains of one process.
+//! carries the packed messages: [`InProcess`] where one rank has all sub-domains, [`OverRanks`] where each has one.
 //!
 //! Sums are added message by message in the order of the message numbers. The result has the same bits whatever
 //! transport carries the messages and however many threads pack them.
 
 use std::ops::AddAssign;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pogo_formats::domains::SubDomainsView;
 use rayon::prelude::*;
 
 use crate::device::Plain;
+use crate::ranks::{Parcel, Pending, Ranks};
+
+/// Who receives the messages of a round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Receivers {
+    /// Values go from owners to the halos of readers.
+    Readers,
+    /// Sums go back from readers to owners.
+    Owners,
+}
 
 /// Carries packed messages from the sub-domains that send them to those that receive them.
 ///
-/// A round has three phases: all messages are sent, [`deliver`](Self::deliver) is called, all messages are received.
-/// Messages have the numbers of the table that they belong to; one round uses one direction.
+/// A round has four phases: all messages are sent, [`start`](Self::start) is called, then [`deliver`](Self::deliver), and all
+/// messages are received. Messages have the numbers of the table that they belong to; one round uses one direction.
 pub trait Transport: Send + Sync {
     /// Lets `pack` fill the buffer of a message, which still has the bytes of the round before.
     fn send(&self, message: usize, pack: &mut dyn FnMut(&mut Vec<u8>));
+    /// Lets the messages of this round travel.
+    fn start(&self, to: Receivers);
     /// Returns when the messages of this round can be received.
     fn deliver(&self);
     /// Lends the bytes of a message to `unpack`.
@@ -54,6 +66,8 @@ impl Transport for InProcess {
         pack(&mut self.0[message].lock().unwrap_or_else(PoisonError::into_inner));
     }
 
+    fn start(&self, _: Receivers) {}
+
     fn deliver(&self) {}
 
     fn receive(&self, message: usize, unpack: &mut dyn FnMut(&[u8])) {
@@ -61,8 +75,82 @@ impl Transport for InProcess {
     }
 }
 
+/// The transport between ranks of which each has one sub-domain, that of its number.
+#[derive(Debug)]
+pub struct OverRanks {
+    ranks: Arc<dyn Ranks>,
+    /// Sub-domain that owns the nodes of each message, the one that reads them, and the number of nodes.
+    ends: Vec<(usize, usize, usize)>,
+    round: Mutex<Round>,
+}
+
+/// The messages of one rank in one round.
+#[derive(Default)]
+struct Round {
+    /// By message; empty where this rank has no part in it, or while it travels.
+    bytes: Vec<Vec<u8>>,
+    /// Messages that leave and that come, in the order of their parcels.
+    numbers: [Vec<usize>; 2],
+    pending: Option<Box<dyn Pending>>,
+}
+
+impl std::fmt::Debug for Round {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Round").field("numbers", &self.numbers).finish_non_exhaustive()
+    }
+}
+
+impl OverRanks {
+    /// Most bytes that a node takes in a message: three components in f64.
+    const NODE_BYTES: usize = 24;
+
+    fn round(&self) -> MutexGuard<'_, Round> {
+        self.round.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Transport for OverRanks {
+    fn send(&self, message: usize, pack: &mut dyn FnMut(&mut Vec<u8>)) {
+        pack(&mut self.round().bytes[message]);
+    }
+
+    fn start(&self, to: Receivers) {
+        let (mut round, me) = (self.round(), self.ranks.rank());
+        let (mut outgoing, mut incoming) = (Vec::new(), Vec::new());
+        round.numbers = [Vec::new(), Vec::new()];
+        for (number, &(owner, reader, n_nodes)) in self.ends.iter().enumerate() {
+            let (from, to) = if to == Receivers::Readers { (owner, reader) } else { (reader, owner) };
+            if from == me {
+                outgoing.push(Parcel { rank: to, bytes: std::mem::take(&mut round.bytes[number]) });
+                round.numbers[0].push(number);
+            } else if to == me {
+                let mut bytes = std::mem::take(&mut round.bytes[number]);
+                bytes.resize(n_nodes * Self::NODE_BYTES, 0);
+                incoming.push(Parcel { rank: from, bytes });
+                round.numbers[1].push(number);
+            }
+        }
+        round.pending = Some(self.ranks.start(outgoing, incoming));
+    }
+
+    fn deliver(&self) {
+        let mut round = self.round();
+        let Some(pending) = round.pending.take() else { return };
+        let numbers = std::mem::take(&mut round.numbers);
+        for (numbers, parcels) in numbers.into_iter().zip(pending.finish()) {
+            for (number, parcel) in numbers.into_iter().zip(parcels) {
+                round.bytes[number] = parcel.bytes;
+            }
+        }
+    }
+
+    fn receive(&self, message: usize, unpack: &mut dyn FnMut(&[u8])) {
+        unpack(&self.round().bytes[message]);
+    }
+}
+
 /// The nodes that one sub-domain needs of another, in local numbers of each.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Message {
     /// Sub-domain that owns the nodes.
     pub owner: u32,
@@ -142,6 +230,29 @@ impl Exchange {
         Self { messages, owned, halo, transport }
     }
 
+    /// The messages between this rank's sub-domain, which has its number, and those of other ranks. `rows` gives the rows of
+    /// an item, own or of the halo, in the vectors that are exchanged.
+    pub fn over(ranks: &Arc<dyn Ranks>, domains: &SubDomainsView, rows: impl Fn(u32) -> Vec<u32>) -> Self {
+        let me = ranks.rank() as u32;
+        let messages: Vec<Message> = (0..domains.n_messages())
+            .map(|number| {
+                let message = domains.message(number);
+                let of =
+                    |end| if end == me { message.items.iter().flat_map(|&item| rows(item)).collect() } else { vec![] };
+                let (owner, reader) = (message.owner, message.reader);
+                Message { owner, reader, owned: of(owner), halo: of(reader) }
+            })
+            .collect();
+        let ends = messages.iter().map(|message| {
+            let n_rows = message.owned.len().max(message.halo.len());
+            (message.owner as usize, message.reader as usize, n_rows)
+        });
+        let bytes = vec![Vec::new(); messages.len()];
+        let round = Mutex::new(Round { bytes, ..Round::default() });
+        let transport = OverRanks { ranks: ranks.clone(), ends: ends.collect(), round };
+        Self::new(domains.n_domains(), messages, Box::new(transport))
+    }
+
     /// Number of sub-domains.
     pub fn n_domains(&self) -> usize {
         self.owned.len()
@@ -194,22 +305,33 @@ impl Exchange {
         }
     }
 
-    /// Middle phase of both: returns when everything that was sent has come.
-    pub fn deliver(&self) {
+    /// Second phase of both: lets what was sent travel.
+    pub fn start(&self, to: Receivers) {
+        self.transport.start(to);
+    }
+
+    /// Third phase of both: returns when everything that was sent has come.
+    pub fn finish(&self) {
         self.transport.deliver();
     }
 
-    /// All three phases of an update of the vectors of all sub-domains, one after the other.
+    /// Second and third phase, one after the other.
+    pub fn deliver(&self, to: Receivers) {
+        self.start(to);
+        self.finish();
+    }
+
+    /// All four phases of an update of the vectors of all sub-domains, one after the other.
     pub fn update<T: Plain>(&self, vectors: &mut [Vec<T>], n_components: usize) {
         vectors.iter().enumerate().for_each(|(domain, values)| self.send_owned(domain, values, n_components));
-        self.deliver();
+        self.deliver(Receivers::Readers);
         vectors.iter_mut().enumerate().for_each(|(domain, values)| self.receive_halo(domain, values, n_components));
     }
 
-    /// All three phases of an addition to the vectors of all sub-domains, one after the other.
+    /// All four phases of an addition to the vectors of all sub-domains, one after the other.
     pub fn add<T: Plain + AddAssign>(&self, vectors: &mut [Vec<T>], n_components: usize) {
         vectors.iter().enumerate().for_each(|(domain, sums)| self.send_halo(domain, sums, n_components));
-        self.deliver();
+        self.deliver(Receivers::Owners);
         vectors.iter_mut().enumerate().for_each(|(domain, sums)| self.add_received(domain, sums, n_components));
     }
 }
@@ -359,7 +481,7 @@ mod tests {
                     }))
                 });
             });
-            exchange.deliver();
+            exchange.deliver(Receivers::Readers);
             exchange.add_received(0, std::slice::from_mut(&mut sums), 1);
             assert_eq!(sums.to_bits(), vectors[0][0].to_bits());
         }
@@ -373,7 +495,7 @@ mod tests {
         for n_components in [3, 1, 2] {
             let values: Vec<f32> = (0..3 * n_components).map(|i| i as f32).collect();
             exchange.send_owned(0, &values, n_components);
-            exchange.deliver();
+            exchange.deliver(Receivers::Owners);
             exchange.receive_halo(1, &mut halo, n_components);
             let range = n_components..3 * n_components;
             let expected = [&values[2 * n_components..], &values[..n_components]].concat();

@@ -9,6 +9,7 @@ pub mod eikonal;
 pub mod exchange;
 pub mod explicit;
 pub mod papers;
+pub mod ranks;
 pub mod simd;
 pub mod spring;
 pub mod voxel;

@@ -132,7 +132,6 @@ pub fn steel<'a>(mesh: MeshView<'a>, blocks: BlocksView<'a>) -> Result<(Problem<
     let problem = Problem {
         mesh,
         blocks,
-        domain: Vec::new(),
         device: None,
         sections,
         stiffness_factor: Vec::new(),

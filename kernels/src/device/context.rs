@@ -90,10 +90,24 @@ impl Gpu {
 
 /// The driver's device of a number, if the driver is new enough.
 fn find_device(ordinal: u32) -> Result<driver::Device, DeviceError> {
+    let (found, mut device) = (n_devices()?, 0);
+    if ordinal >= found {
+        return Err(DeviceError::NoDevice { ordinal, found });
+    }
+    // SAFETY: plain query into a local.
+    check("open the device", unsafe { driver::cuDeviceGet(&mut device, ordinal as c_int) })?;
+    Ok(device)
+}
+
+/// Number of devices, some of which may be too old.
+///
+/// # Errors
+/// No driver, or one that is too old.
+pub fn n_devices() -> Result<u32, DeviceError> {
     if !driver::is_there() {
         return Err(DeviceError::NoDriver);
     }
-    let (mut version, mut found, mut device) = (0, 0, 0);
+    let (mut version, mut found) = (0, 0);
     // SAFETY: plain queries into locals.
     unsafe {
         check("tell its version", driver::cuDriverGetVersion(&mut version))?;
@@ -101,16 +115,12 @@ fn find_device(ordinal: u32) -> Result<driver::Device, DeviceError> {
             return Err(DeviceError::OldDriver { found: version as u32 });
         }
         match driver::cuInit(0) {
-            driver::NO_DEVICE => return Err(DeviceError::NoDevice { ordinal, found: 0 }),
+            driver::NO_DEVICE => return Ok(0),
             status => check("start", status)?,
         }
         check("count the devices", driver::cuDeviceGetCount(&mut found))?;
-        if ordinal >= found as u32 {
-            return Err(DeviceError::NoDevice { ordinal, found: found as u32 });
-        }
-        check("open the device", driver::cuDeviceGet(&mut device, ordinal as c_int))?;
     }
-    Ok(device)
+    Ok(found as u32)
 }
 
 /// The device's primary context.

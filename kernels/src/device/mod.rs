@@ -20,6 +20,7 @@ mod ptx;
 mod start;
 mod values;
 
+pub use context::n_devices;
 pub(crate) use context::{Event, Gpu, Graph, Stream};
 pub(crate) use kernel::{Kernel, arguments};
 pub(crate) use memory::{Arena, Buffer, Plan, Slice, field};
@@ -94,6 +95,14 @@ pub enum DeviceError {
     /// The block file was made without tables for devices.
     #[error("the blocks have no tables for devices; write the block file again, or use --device cpu")]
     NoTables,
+    /// Another rank lost its device.
+    #[error("rank {rank}: {reason}")]
+    OnRank {
+        /// Its number.
+        rank: usize,
+        /// What it says.
+        reason: String,
+    },
     /// The driver reports an error.
     #[error("CUDA cannot {what}: {reason}")]
     Failed {

@@ -6,7 +6,7 @@ mod part;
 pub mod signals;
 
 pub(crate) use barrier::{Barrier, wait_until};
-pub use part::{Part, PartStepper, exchange_between, update_halos};
+pub use part::{Part, PartStepper, update_halo};
 
 use crate::device::DeviceError;
 

@@ -6,8 +6,11 @@
 
 use std::ops::Range;
 
+use pogo_formats::domains::SubDomainsView;
+
+use super::Stepper;
 use crate::device::Plain;
-use crate::exchange::{Exchange, Message};
+use crate::exchange::{Exchange, Receivers};
 
 /// Which nodes (or particles) of a model a stepper has, by their solver indices.
 ///
@@ -40,6 +43,15 @@ impl Part {
         let mut sorted_halo: Vec<_> = halo.iter().copied().zip(n_own..).collect();
         sorted_halo.sort_unstable();
         Self { own, own_first, halo, sorted_halo, read_by_others }
+    }
+
+    /// A sub-domain of a model.
+    pub fn of(domains: &SubDomainsView, domain: usize) -> Self {
+        let own = domains.own(domain).map(|range| range.start as usize..range.end as usize);
+        let mut read_by_others: Vec<u32> = domains.sent(domain).flat_map(|message| message.items).copied().collect();
+        read_by_others.sort_unstable();
+        read_by_others.dedup();
+        Self::new(own.collect(), domains.halo_of(domain).to_vec(), read_by_others)
     }
 
     /// Number of own nodes.
@@ -99,7 +111,7 @@ impl Part {
 ///
 /// It is to be advanced a step at a time where the part has a halo, whose values must be those of the step before.
 #[allow(private_bounds)] // No other crate can make a number plain.
-pub trait PartStepper {
+pub trait PartStepper: Stepper {
     /// Of displacements.
     type Number: Plain;
 
@@ -116,42 +128,14 @@ pub trait PartStepper {
     fn exchanged(&mut self) -> Vec<&mut [Self::Number]>;
 }
 
-/// The messages between the parts of a model that one process has, all of them.
-///
-/// # Panics
-/// If a node of a halo is nobody's own.
-pub fn exchange_between<S: PartStepper>(steppers: &[S]) -> Exchange {
-    let mut messages: Vec<Message> = Vec::new();
-    for (reader, stepper) in steppers.iter().enumerate() {
-        for &node in stepper.part().halo() {
-            let owns = |other: &S| other.part().local_own(node as usize).is_some();
-            let owner = steppers.iter().position(owns).expect("a node of a halo that no part owns");
-            let key = (owner as u32, reader as u32);
-            let at = messages.iter().position(|message| (message.owner, message.reader) == key);
-            let at = at.unwrap_or_else(|| {
-                messages.push(Message { owner: key.0, reader: key.1, owned: Vec::new(), halo: Vec::new() });
-                messages.len() - 1
-            });
-            messages[at].owned.extend(steppers[owner].rows(node));
-            messages[at].halo.extend(stepper.rows(node));
-        }
-    }
-    Exchange::in_process(steppers.len(), messages)
-}
-
-/// Copies the displacements of own nodes to the halos that have them.
-pub fn update_halos<S: PartStepper>(exchange: &Exchange, steppers: &mut [S]) {
-    let n_arrays = steppers.first_mut().map_or(0, |stepper| stepper.exchanged().len());
-    for array in 0..n_arrays {
-        for (domain, stepper) in steppers.iter_mut().enumerate() {
-            let n_components = stepper.n_components();
-            exchange.send_owned(domain, stepper.exchanged()[array], n_components);
-        }
-        exchange.deliver();
-        for (domain, stepper) in steppers.iter_mut().enumerate() {
-            let n_components = stepper.n_components();
-            exchange.receive_halo(domain, stepper.exchanged()[array], n_components);
-        }
+/// Copies the displacements of other parts' nodes to the halo of this part, and sends those that others read: a message
+/// from each owner to each reader. All parts call it at the same step.
+pub fn update_halo<S: PartStepper>(exchange: &Exchange, domain: usize, stepper: &mut S) {
+    let n_components = stepper.n_components();
+    for array in 0..stepper.exchanged().len() {
+        exchange.send_owned(domain, stepper.exchanged()[array], n_components);
+        exchange.deliver(Receivers::Readers);
+        exchange.receive_halo(domain, stepper.exchanged()[array], n_components);
     }
 }
 

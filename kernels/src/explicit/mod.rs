@@ -14,6 +14,7 @@ mod cpu;
 pub mod elements;
 mod gpu;
 mod problem;
+mod team;
 mod units;
 
 #[cfg(test)]
@@ -24,6 +25,7 @@ use crate::dynamics::{State, Stepper};
 pub use cpu::{CpuOptions, CpuStepper};
 pub use gpu::{GpuError, GpuOptions, GpuReport, GpuStepper, KernelReport, gpu_modules};
 pub use problem::{Problem, StepperError};
+pub use team::{ElementPart, PartMember, TeamStepper};
 
 /// What the energy balance needs of a state, without the state.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

@@ -1,12 +1,12 @@
 //! A discretised problem, and its errors.
 
-use std::ops::Range;
-
+use pogo_formats::domains::{SubDomains, ranges_of};
 use pogo_formats::explicit::block::{BlocksView, DeviceView};
 use pogo_formats::mesh::MeshView;
 
+use super::cpu::groups_of;
 use super::elements::SectionProperties;
-use crate::dynamics::{Constraint, ModelError, NodalForce, Part, State, check_dofs, check_length};
+use crate::dynamics::{Constraint, ModelError, NodalForce, State, check_dofs, check_length};
 
 /// A discretised problem, independent of device and precision.
 #[derive(Debug, Clone)]
@@ -15,9 +15,6 @@ pub struct Problem<'a> {
     pub mesh: MeshView<'a>,
     /// Block tables.
     pub blocks: BlocksView<'a>,
-    /// Sub-domain of each block, (n_blocks,), or empty where there is one. Results depend on the sub-domains, not on where
-    /// they are computed.
-    pub domain: Vec<u32>,
     /// Tables for devices with many threads; the CPU needs none.
     pub device: Option<DeviceView<'a>>,
     /// One a section.
@@ -84,30 +81,22 @@ impl Problem<'_> {
         [(1.0 - q) / (1.0 + q), alpha * self.lumped_mass[node] / (4.0 * dt)]
     }
 
-    /// The sub-domain of a block.
-    pub(super) fn domain_of(&self, block: usize) -> u32 {
-        self.domain.get(block).copied().unwrap_or(0)
+    /// Blocks that the CPU steps as one, (n_cells,): what sub-domains must not divide, or they would compute in another
+    /// order than the whole. A device steps each block by itself.
+    pub fn cells(&self) -> Vec<Vec<usize>> {
+        groups_of(&self.blocks, self.mesh.dimension)
     }
 
-    /// The nodes of a sub-domain: own nodes of its blocks, and those that their halos have of other sub-domains.
-    pub fn part(&self, domain: u32) -> Part {
-        let (mut own, mut halo, mut read_by_others) = (Vec::<Range<usize>>::new(), Vec::new(), Vec::new());
-        for b in 0..self.blocks.n_blocks() {
-            let is_own = self.domain_of(b) == domain;
-            if is_own {
-                own.push(self.blocks.own_nodes(b));
-            }
-            let list = if is_own { &mut halo } else { &mut read_by_others };
-            list.extend_from_slice(self.blocks.halo(b));
+    /// The parts of a model that is cut into `n_domains` sub-domains, given that of each block, (n_blocks,), and what they
+    /// send each other.
+    pub fn domains(&self, domain: &[u32], n_domains: usize, method: &str) -> SubDomains {
+        let own = ranges_of(self.blocks.node_first, domain, n_domains);
+        let mut needed = vec![Vec::new(); n_domains];
+        for (b, &reader) in domain.iter().enumerate() {
+            let is_foreign = |&node: &u32| domain[self.blocks.block_of(node)] != reader;
+            needed[reader as usize].extend(self.blocks.halo(b).iter().copied().filter(is_foreign));
         }
-        let owner = |&node: &u32| self.domain_of(self.blocks.block_of(node));
-        halo.retain(|node| owner(node) != domain);
-        read_by_others.retain(|node| owner(node) == domain);
-        for list in [&mut halo, &mut read_by_others] {
-            list.sort_unstable();
-            list.dedup();
-        }
-        Part::new(own, halo, read_by_others)
+        SubDomains::new(method, &own, needed)
     }
 
     /// That lengths and references agree, for the state of `n_nodes` nodes.
@@ -131,7 +120,6 @@ impl Problem<'_> {
         for (what, needed, found) in [
             ("damping rate", mesh.n_nodes(), self.damping_rate.len()),
             ("stiffness factors", mesh.n_elements(), self.stiffness_factor.len()),
-            ("sub-domains of the blocks", blocks.n_blocks(), self.domain.len()),
         ] {
             if found != 0 {
                 check_length(what, needed, found)?;

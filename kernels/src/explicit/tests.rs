@@ -4,13 +4,16 @@
 mod device;
 mod gpu;
 
+use std::sync::Arc;
+
 use pogo_formats::explicit::Lumping;
 use pogo_formats::explicit::block::Blocks;
 use pogo_formats::mesh::{ElementKind, Mesh};
 
 use super::elements::{SectionProperties, element_stiffness, lumped_mass, stable_increment};
 use super::*;
-use crate::dynamics::{Constraint, NodalForce, Part, SignalTable, State, exchange_between, update_halos};
+use crate::dynamics::{Constraint, NodalForce, Part, SignalTable, State};
+use crate::ranks::{Ranks, Serves, Threads};
 use crate::simd::{Level, Real};
 use crate::test_support::{anisotropic, box_blocks, box_mesh, isotropic, noise, section};
 
@@ -53,7 +56,6 @@ impl Case {
         Problem {
             mesh,
             blocks: self.blocks.view(),
-            domain: Vec::new(),
             device: None,
             sections: self.sections.clone(),
             stiffness_factor: Vec::new(),
@@ -450,11 +452,10 @@ fn faults_in_the_problem_are_errors() {
     );
 }
 
-/// Steps a problem whole and as steppers of two sub-domains, with loads, damping and monitors.
-fn in_parts<T: Real>(kind: ElementKind, case: &Case, cut: impl Fn(usize) -> u32) {
+/// Steps a problem whole and by ranks that have sub-domains of its cells, with loads, damping and monitors.
+fn by_ranks<T: Real>(kind: ElementKind, case: &Case, n_ranks: usize, cut: impl Fn(usize, usize) -> u32) {
     let mut problem = case.problem();
     let (n_nodes, d) = (case.mesh.n_nodes(), case.mesh.dimension as usize);
-    problem.domain = (0..case.blocks.n_boundary.len()).map(cut).collect();
     problem.damping_rate = (0..n_nodes).map(|i| if i % 5 == 0 { 1e-2 / problem.time_increment } else { 0.0 }).collect();
     problem.stiffness_factor = (0..case.mesh.n_elements()).map(|e| 1.0 + 0.5 * noise(e as u64)).collect();
     let last = (n_nodes * d - 1) as u64;
@@ -471,51 +472,50 @@ fn in_parts<T: Real>(kind: ElementKind, case: &Case, cut: impl Fn(usize) -> u32)
     let mut expected = Vec::new();
     whole.advance(steps, &table, &[3, 30], &mut expected).unwrap();
 
-    let parts = [0, 1].map(|domain| problem.part(domain));
-    let stepper = |part: &Part| {
-        let own = |values: &[f64]| part.select(values, d);
-        let state = State { displacement: own(&start.displacement), increment: own(&start.increment), ..start.clone() };
-        CpuStepper::<T>::of_part(&problem, part.clone(), &state, CpuOptions::new(2)).unwrap()
-    };
-    let mut steppers = parts.each_ref().map(stepper);
-    for (part, stepper) in parts.iter().zip(&steppers) {
-        assert!(part.n_own() > 0 && !part.halo().is_empty(), "{kind:?}");
-        let local = part.own().chain(part.halo().iter().map(|&node| node as usize));
-        let u: Vec<f64> = local.flat_map(|node| start.displacement[node * d..][..d].to_vec()).collect();
-        assert_eq!(stepper.internal_force(&u), part.select(&forces, d), "{kind:?}");
+    let cells = problem.cells();
+    let mut domain = vec![0; problem.blocks.n_blocks()];
+    for (at, cell) in cells.iter().enumerate() {
+        cell.iter().for_each(|&block| domain[block] = cut(at, cells.len()));
     }
-    let exchange = exchange_between(&steppers);
-    let mut recordings = [vec![], vec![]];
-    for k in 0..steps {
-        update_halos(&exchange, &mut steppers);
-        let rows = SignalTable { n_signals: 1, values: table.values[k..k + 2].to_vec() };
-        let record: Vec<u64> = [3, 30].into_iter().filter(|&step| step == k as u64).collect();
-        for (stepper, recording) in steppers.iter_mut().zip(&mut recordings) {
-            stepper.advance(1, &rows, &record, recording).unwrap();
+    let domains = problem.domains(&domain, n_ranks, "test");
+    let domains = domains.view();
+    std::thread::scope(|scope| {
+        for ranks in Threads::new(n_ranks) {
+            let (problem, start, table, domains) = (&problem, &start, &table, &domains);
+            let (forces, expected, whole) = (&forces, &expected, &whole);
+            scope.spawn(move || {
+                let part = Part::of(domains, ranks.rank());
+                let own = |values: &[f64]| part.select(values, d);
+                let (displacement, increment) = (own(&start.displacement), own(&start.increment));
+                let state = State { displacement, increment, ..start.clone() };
+                let stepper = CpuStepper::<T>::of_part(problem, part, &state, CpuOptions::new(2)).unwrap();
+                let ranks: Arc<dyn Ranks> = Arc::new(ranks);
+                let member = PartMember::new(problem, domains, &ranks, stepper);
+                if !ranks.leads() {
+                    return member.serve(&*ranks);
+                }
+                let mut team = TeamStepper::new(problem, domains, &ranks, member, start);
+                assert_eq!(&team.internal_force(&start.displacement).unwrap(), forces, "{kind:?}");
+                let mut recording = Vec::new();
+                let first = SignalTable { n_signals: 1, values: table.values[..8].to_vec() };
+                team.advance(7, &first, &[3], &mut recording).unwrap();
+                let rest = SignalTable { n_signals: 1, values: table.values[7..].to_vec() };
+                team.advance(steps - 7, &rest, &[30], &mut recording).unwrap();
+                assert_eq!(&recording, expected, "{kind:?}");
+                // Work and damping too: energies are summed in the order of the whole.
+                assert_eq!(team.state().unwrap(), whole.state().unwrap(), "{kind:?}");
+            });
         }
-    }
-    let end = whole.state().unwrap();
-    let mut energies = [0.0; 2];
-    for (part, stepper) in parts.iter().zip(&steppers) {
-        let state = stepper.state().unwrap();
-        assert_eq!(state.displacement, part.select(&end.displacement, d), "{kind:?}");
-        assert_eq!(state.increment, part.select(&end.increment, d), "{kind:?}");
-        energies = [energies[0] + state.external_work, energies[1] + state.damped_energy];
-    }
-    let recorded: Vec<f64> = recordings[0].iter().zip(&recordings[1]).map(|(a, b)| a + b).collect();
-    assert_eq!(recorded, expected, "{kind:?}");
-    for (sum, all) in energies.into_iter().zip([end.external_work, end.damped_energy]) {
-        assert!((sum - all).abs() <= 1e-12 * all.abs(), "{kind:?}: {sum} {all}");
-    }
+    });
 }
 
 #[test]
-fn parts_of_a_mesh_give_the_bits_of_the_whole() {
+fn ranks_give_the_bits_of_one_stepper() {
     for (kind, case) in cases(anisotropic()) {
-        let n_blocks = case.blocks.n_boundary.len();
-        in_parts::<f64>(kind, &case, |b| u32::from(b >= n_blocks / 2));
-        in_parts::<f32>(kind, &case, |b| u32::from(b >= n_blocks / 3));
-        // Sub-domains whose blocks do not follow each other.
-        in_parts::<f64>(kind, &case, |b| (b / 2 % 2) as u32);
+        by_ranks::<f64>(kind, &case, 2, |cell, n| u32::from(cell >= n / 2));
+        by_ranks::<f32>(kind, &case, 3, |cell, n| (3 * cell / n) as u32);
+        // Sub-domains that are not connected, and one with a single cell.
+        by_ranks::<f64>(kind, &case, 2, |cell, _| (cell / 2 % 2) as u32);
+        by_ranks::<f32>(kind, &case, 4, |cell, _| if cell == 0 { 3 } else { (cell % 3) as u32 });
     }
 }

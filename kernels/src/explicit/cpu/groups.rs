@@ -5,16 +5,26 @@ use std::collections::BTreeMap;
 
 use pogo_formats::explicit::block::BlocksView;
 
+use super::law::computes_once;
+
 /// Most own nodes of a group: eight blocks of the usual size. Larger groups gain little, and positions relative to the middle
 /// of a group are coarser in single precision.
 const MOST_NODES: usize = 4096;
 /// Fewest groups that remain, so that threads have blocks to share.
 const FEWEST_GROUPS: usize = 16;
 
+/// The blocks that are stepped as one. They do not depend on the number of threads and of parts. Solids gain little from
+/// larger blocks: they are bound by arithmetic.
+pub(crate) fn groups_of(blocks: &BlocksView, dimension: usize) -> Vec<Vec<usize>> {
+    match computes_once(dimension) {
+        true => (0..blocks.n_blocks()).map(|b| vec![b]).collect(),
+        false => group_blocks(blocks),
+    }
+}
+
 /// The blocks of each group, ascending; groups by their first block. In each round groups are joined in pairs, those that
-/// share most halo nodes first. The groups do not depend on the number of threads. All blocks of a group are of one
-/// sub-domain, which `domain_of` gives.
-pub(super) fn group_blocks(blocks: &BlocksView, domain_of: impl Fn(usize) -> u32) -> Vec<Vec<usize>> {
+/// share most halo nodes first.
+fn group_blocks(blocks: &BlocksView) -> Vec<Vec<usize>> {
     let n_blocks = blocks.n_blocks();
     let mut groups: Vec<Vec<usize>> = (0..n_blocks).map(|b| vec![b]).collect();
     if n_blocks / 2 < FEWEST_GROUPS {
@@ -25,10 +35,8 @@ pub(super) fn group_blocks(blocks: &BlocksView, domain_of: impl Fn(usize) -> u32
     for b in 0..n_blocks {
         for &node in blocks.halo(b) {
             let owner = blocks.block_of(node);
-            if domain_of(b) == domain_of(owner) {
-                *shared[b].entry(owner).or_default() += 1;
-                *shared[owner].entry(b).or_default() += 1;
-            }
+            *shared[b].entry(owner).or_default() += 1;
+            *shared[owner].entry(b).or_default() += 1;
         }
     }
     let mut sizes: Vec<usize> = (0..n_blocks).map(|b| blocks.own_nodes(b).len()).collect();
@@ -87,7 +95,7 @@ mod tests {
             let mesh = box_mesh(ElementKind::Cpe3, [cells, cells, 0], 1.0, 0.1);
             let (_, blocks) = box_blocks(&mesh, 12.0);
             let view = blocks.view();
-            let groups = group_blocks(&view, |_| 0);
+            let groups = group_blocks(&view);
             let mut members = groups.concat();
             members.sort_unstable();
             assert!(members.into_iter().eq(0..view.n_blocks()));
@@ -104,10 +112,6 @@ mod tests {
                 };
                 assert!(group.iter().all(|&b| near(b)), "{group:?}");
             }
-            let half = |b: usize| u32::from(b > view.n_blocks() / 2);
-            let of_halves = group_blocks(&view, half);
-            assert!(of_halves.iter().all(|group| group.iter().all(|&b| half(b) == half(group[0]))));
-            assert_eq!(of_halves.concat().len(), view.n_blocks());
         }
     }
 }

@@ -35,11 +35,13 @@ use std::sync::{Mutex, PoisonError};
 
 use super::ElementStepper;
 use super::problem::{Problem, StepperError};
+use super::team::ElementPart;
 use crate::device::DeviceError;
 use crate::dynamics::{Barrier, Part, PartStepper, SignalTable, State, Stepper, check_advance, thread_pool};
 use crate::simd::{Level, Real};
 use advance::{Advance, Shared};
 use block::Run;
+pub(crate) use groups::groups_of;
 use law::force_stride;
 use schedule::Schedule;
 use step::{Aligned, Arrays, Scratch};
@@ -97,7 +99,7 @@ impl<T: Real> CpuStepper<T> {
         Self::of_part(problem, Part::whole(problem.mesh.n_nodes()), state, options)
     }
 
-    /// A stepper of a part of the problem, which consists of whole sub-domains (see [`Problem::part`]), from the state of its
+    /// A stepper of a part of the problem, which has whole cells (see [`Problem::cells`]), from the state of its
     /// own nodes. The halo is to be set before the first step; see [`PartStepper`].
     ///
     /// # Errors
@@ -363,6 +365,22 @@ impl<T: Real> Stepper for CpuStepper<T> {
 
 impl<T: Real> ElementStepper for CpuStepper<T> {
     fn internal_force(&mut self, displacement: &[f64]) -> Result<Vec<f64>, DeviceError> {
+        Ok(Self::internal_force(self, displacement))
+    }
+}
+
+impl<T: Real> ElementPart for CpuStepper<T> {
+    fn energy_nodes(&self) -> Vec<u32> {
+        let blocks = self.tables.blocks.iter().filter(|block| block.energy_row.is_some());
+        blocks.filter_map(|block| Some(self.part.solver(block.nodes().next()?) as u32)).collect()
+    }
+
+    fn energies(&self) -> &[f64] {
+        // The first window of a call has the even rows.
+        &self.energies[0][..2 * self.tables.n_energy_rows]
+    }
+
+    fn part_force(&mut self, displacement: &[f64]) -> Result<Vec<f64>, DeviceError> {
         Ok(Self::internal_force(self, displacement))
     }
 }

@@ -7,7 +7,7 @@ use pogo_formats::mesh::{ElementKind, ElementLaw};
 use rayon::prelude::*;
 
 use super::block::{BlockTables, Layout, Run};
-use super::groups::group_blocks;
+use super::groups::groups_of;
 use super::law::{Law, computes_once, force_stride, n_dummies, record_stride};
 use crate::dynamics::Part;
 use crate::explicit::problem::{Problem, StepperError};
@@ -189,12 +189,7 @@ impl<T: Real> Tables<T> {
     /// problem, so that all parts compute as one stepper with the whole does.
     pub fn new(problem: &Problem, part: &Part, lanes: usize) -> Result<Self, StepperError> {
         let (blocks, dimension) = (&problem.blocks, problem.mesh.dimension);
-        // Solids gain little from larger blocks: they are bound by arithmetic.
-        let groups = if computes_once(dimension) {
-            (0..blocks.n_blocks()).map(|b| vec![b]).collect()
-        } else {
-            group_blocks(blocks, |block| problem.domain_of(block))
-        };
+        let groups = groups_of(blocks, dimension);
         let strips = strips_of::<T>(problem);
         let n_rounded = if strips == Some(Law::EdgeStrip) { 0 } else { groups.len() };
         let units = Units::new::<T>(problem, n_rounded, &|group, visit| {

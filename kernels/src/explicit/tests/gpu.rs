@@ -58,7 +58,6 @@ impl Arranged {
         };
         Problem {
             blocks: self.blocks.view(),
-            domain: Vec::new(),
             device: Some(self.device.view()),
             sections: self.sections.clone(),
             stiffness_factor: Vec::new(),

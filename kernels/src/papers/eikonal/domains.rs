@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use crate::eikonal::problem::first_time;
 use crate::eikonal::products::{Elements, StoredElements};
 use crate::eikonal::{Arrival, EikonalError, EikonalProblem, EikonalSettings, Statistics, check};
-use crate::exchange::{Exchange, append, read};
+use crate::exchange::{Exchange, Receivers, append, read};
 use crate::simd::{Portable, Real};
 
 /// How threads share the sub-domains.
@@ -164,7 +164,7 @@ impl<'a, T: Real, E: Elements<T, N>, const N: usize> Domains<'a, T, E, N> {
                 }
             }
             parts.par_iter().enumerate().for_each(|(domain, part)| self.send(domain, part, sweep));
-            self.exchange.deliver();
+            self.exchange.deliver(Receivers::Readers);
             parts.par_iter_mut().enumerate().for_each(|(domain, part)| self.receive(domain, part, sweep));
         }
         let first = T::from_f64(first);

@@ -12,7 +12,7 @@ use rayon::prelude::*;
 
 use super::listed::add_elements;
 use super::scratch::{Scratch, numbers};
-use crate::exchange::Exchange;
+use crate::exchange::{Exchange, Receivers};
 use crate::simd::Real;
 use crate::voxel::bricks::{ALL_SLOTS, for_each_slot};
 use crate::voxel::elements::{Batches, Elements};
@@ -84,7 +84,7 @@ impl DomainProduct {
             }
             self.exchange.send_owned(domain, u, 3);
         });
-        self.exchange.deliver();
+        self.exchange.deliver(Receivers::Readers);
         self.parts.par_iter().enumerate().for_each(|(domain, part)| {
             // SAFETY: each sub-domain has its own numbers.
             let (u, f) = unsafe { (u.part(of_domain(domain)), f.part(of_domain(domain))) };
@@ -93,7 +93,7 @@ impl DomainProduct {
             add_elements(&part.batches, &|e| part.nodes[e], &stiffness, blocks, u, f);
             self.exchange.send_halo(domain, f, 3);
         });
-        self.exchange.deliver();
+        self.exchange.deliver(Receivers::Owners);
         self.parts.par_iter().enumerate().for_each(|(domain, part)| {
             // SAFETY: each sub-domain has its own numbers.
             let f = unsafe { f.part(of_domain(domain)) };
