@@ -9,6 +9,7 @@ use crate::config::{Config, Settings};
 use crate::device::Device;
 use crate::error::SolveError;
 use crate::interrupt::Interrupts;
+use crate::team::Team;
 
 /// What a run of any physics gets beside its model.
 pub(crate) struct Call<'a> {
@@ -24,6 +25,7 @@ pub(crate) struct Call<'a> {
     pub block_file: BlockFileSummary,
     pub interrupts: &'a Interrupts,
     pub device: Device,
+    pub team: Team,
 }
 
 impl Call<'_> {
@@ -35,6 +37,11 @@ impl Call<'_> {
     /// The error of a model that cannot be solved.
     pub fn refuse(&self, reason: impl Display) -> SolveError {
         SolveError::Problem { path: PathBuf::from(&self.block_file.path), reason: reason.to_string() }
+    }
+
+    /// Fails unless one rank computes the model.
+    pub fn require_one_rank(&self, physics: &str) -> Result<(), SolveError> {
+        if self.team.is_several() { Err(self.team.refuse(physics)) } else { Ok(()) }
     }
 
     /// What a summary says of what was solved.

@@ -19,33 +19,47 @@ impl MayBeDevice for DeviceError {
     }
 }
 
-/// The device of the command line, which is started while the host does something else.
+/// The devices of the command line, which are started while the host does something else.
 pub(crate) struct Device {
-    choice: DeviceChoice,
-    starting: Mutex<Starting>,
+    /// At least one.
+    choices: Vec<DeviceChoice>,
+    /// One each.
+    starting: Mutex<Vec<Starting>>,
 }
 
 impl Device {
-    /// Has the driver make its context and load the modules that the run is likely to need, so that they are there when
-    /// the device is opened.
-    pub fn start(choice: DeviceChoice, modules: Vec<&'static str>) -> Self {
-        let starting = match choice {
+    /// Has the driver make its contexts and load the modules that the run is likely to need, so that they are there when
+    /// the devices are opened.
+    pub fn start(choices: Vec<DeviceChoice>, modules: Vec<&'static str>) -> Self {
+        let start = |choice: &DeviceChoice| match *choice {
             DeviceChoice::Cpu => Starting::nothing(),
-            DeviceChoice::Auto => Starting::new(0, modules),
-            DeviceChoice::Cuda(ordinal) => Starting::new(ordinal, modules),
+            DeviceChoice::Auto => Starting::new(0, modules.clone()),
+            DeviceChoice::Cuda(ordinal) => Starting::new(ordinal, modules.clone()),
         };
-        Self { choice, starting: Mutex::new(starting) }
+        let starting = Mutex::new(choices.iter().map(start).collect());
+        Self { choices, starting }
+    }
+
+    /// Number of devices that compute together.
+    pub fn n_parts(&self) -> usize {
+        self.choices.len()
+    }
+
+    /// Each device.
+    pub fn choices(&self) -> &[DeviceChoice] {
+        &self.choices
     }
 
     /// # Errors
     /// There is no such device, or it could not be started.
     fn wait(&self) -> Result<(), DeviceError> {
-        self.starting.lock().unwrap_or_else(PoisonError::into_inner).wait()
+        let mut starting = self.starting.lock().unwrap_or_else(PoisonError::into_inner);
+        starting.iter_mut().try_for_each(Starting::wait)
     }
 
     /// Whether the user named the device.
     pub fn is_named(&self) -> bool {
-        matches!(self.choice, DeviceChoice::Cuda(_))
+        matches!(self.choices[0], DeviceChoice::Cuda(_))
     }
 
     /// What `cpu` or `gpu` (with its ordinal) make. `auto` takes the first device. Where that cannot be used, it takes
@@ -56,13 +70,13 @@ impl Device {
         cpu: impl FnOnce(&mut dyn Observer) -> Result<T, E>,
         gpu: impl FnOnce(u32, &mut dyn Observer) -> Result<T, E>,
     ) -> Result<T, E> {
-        let ordinal = match self.choice {
+        let ordinal = match self.choices[0] {
             DeviceChoice::Cpu => return cpu(observer),
             DeviceChoice::Cuda(ordinal) => ordinal,
             DeviceChoice::Auto => 0,
         };
         let error = match self.wait().map_err(E::from).and_then(|()| gpu(ordinal, observer)) {
-            Err(error) if self.choice == DeviceChoice::Auto => error,
+            Err(error) if self.choices[0] == DeviceChoice::Auto => error,
             made => return made,
         };
         match error.device_error() {

@@ -136,6 +136,30 @@ pub enum SolveError {
         /// What this run may go on from.
         kept: Kept,
     },
+    /// Another rank cannot go on.
+    #[error("rank {rank}: {message}")]
+    Rank {
+        /// Its number.
+        rank: usize,
+        /// What it says.
+        message: String,
+    },
+    /// Several devices for each of several processes.
+    #[error(
+        "error: --device names {n_parts} parts, but each process started by mpirun or srun has one: name one device"
+    )]
+    PartsOfProcesses {
+        /// Devices named.
+        n_parts: usize,
+    },
+    /// A model that several ranks cannot share.
+    #[error("error: {physics} cannot be cut for {n_ranks} ranks: start one process, and name one device")]
+    NotTogether {
+        /// What cannot be cut.
+        physics: String,
+        /// Ranks.
+        n_ranks: usize,
+    },
     /// Threads cannot be started.
     #[error("error: cannot start {}: {reason}", counted(*threads, "thread"))]
     Threads {

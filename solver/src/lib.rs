@@ -20,7 +20,11 @@ mod outcome;
 mod run;
 mod spring;
 pub mod study;
+mod team;
 mod voxel;
+
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use pogo_formats::block::Container;
 use pogo_formats::eikonal::Eikonal;
@@ -30,6 +34,7 @@ use pogo_formats::physics::{self, BlockFile, Physics};
 use pogo_formats::spring::Spring;
 use pogo_formats::voxel::Voxel;
 use pogo_formats::write::summary::BlockFileSummary;
+use pogo_kernels::ranks::Ranks;
 use xxhash_rust::xxh3::xxh3_64;
 
 use call::Call;
@@ -41,9 +46,20 @@ use folder::create_folder;
 use interrupt::Interrupts;
 use observe::Observer;
 pub use outcome::{CaseOutcome, Outcome, RunSummary};
+use team::Team;
+#[cfg(feature = "mpi")]
+pub use team::mpi::Processes;
 
 /// Solves a block file of one physics.
-type SolveFile = fn(Container, &Config, &Interrupts, &mut dyn Observer) -> Result<Outcome, SolveError>;
+type SolveFile = fn(Container, &Config, Control<'_>) -> Result<Outcome, SolveError>;
+
+/// What a call of any physics gets beside its file and its options.
+struct Control<'a> {
+    /// The processes that compute together, of which this is one.
+    processes: Option<&'a Arc<dyn Ranks>>,
+    interrupts: &'a Interrupts,
+    observer: &'a mut dyn Observer,
+}
 
 /// Every kind of physics.
 const PHYSICS: &[(&str, SolveFile)] = &[
@@ -61,9 +77,9 @@ trait Solve: Physics<Sections: Sync> {
     /// Applies settings of the command line that stand for some of the model's own.
     fn apply(_settings: &Settings, _setup: &mut Self::Setup) {}
 
-    /// The device that a model may use.
-    fn device(settings: &Settings, _setup: &Self::Setup) -> DeviceChoice {
-        settings.device
+    /// The device that a model may use in place of this one.
+    fn device(choice: DeviceChoice, _setup: &Self::Setup) -> DeviceChoice {
+        choice
     }
 
     /// Modules of kernels that a run on a device is likely to need; the driver loads them while the host reads the model.
@@ -87,18 +103,80 @@ trait Solve: Physics<Sections: Sync> {
 /// Input that cannot be used and files that cannot be read or written. In a study, what is wrong with one case is in its
 /// [`CaseOutcome`], and the others still run.
 pub fn solve(config: &Config, interrupts: &Interrupts, observer: &mut dyn Observer) -> Result<Outcome, SolveError> {
-    memory::share_one_heap();
-    let file = Container::open(&config.block_file)?;
-    physics::registered(&file, PHYSICS)?(file, config, interrupts, observer)
+    solve_with(None, config, interrupts, observer)
 }
 
-/// Runs a model, or the cases of a study.
-fn solve_file<P: Solve>(
-    file: Container,
+/// Carries out one call of the solver by several processes, which all make this call with the same configuration. Rank 0
+/// writes all results; the outcome of the others says nothing of them.
+///
+/// # Errors
+/// As for [`solve`]; each process has its own error, or that of the first that cannot go on.
+pub fn solve_with(
+    processes: Option<&Arc<dyn Ranks>>,
     config: &Config,
     interrupts: &Interrupts,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, SolveError> {
+    memory::share_one_heap();
+    let opened = Container::open(&config.block_file).map_err(SolveError::from);
+    let found = opened.and_then(|file| Ok((physics::registered(&file, PHYSICS)?, file)));
+    let (solve_file, file) = Team::new(processes, 1)?.agree(found)?;
+    solve_file(file, config, Control { processes, interrupts, observer })
+}
+
+/// Runs a model, or the cases of a study.
+fn solve_file<P: Solve>(file: Container, config: &Config, control: Control<'_>) -> Result<Outcome, SolveError> {
+    let Control { processes, interrupts, observer } = control;
+    let all = Team::new(processes, 1)?;
+    let Opened { file, setup, settings, block_file, folder, device } = all.agree(open::<P>(file, config, &all))?;
+    check_same(&all, &block_file)?;
+    let run = |call: Call<'_>, setup: &P::Setup, observer: &mut dyn Observer| {
+        let summary = call.team.agree_at_end(in_pool(call.settings, || P::run(&file, setup, &call, &mut *observer)))?;
+        summary.warnings.iter().for_each(|warning| observer.note(&format!("warning: {warning}")));
+        Ok(summary)
+    };
+    let Some(study) = &config.study else {
+        let (overrides, settings, folder) = (config.overrides.clone(), &settings, &folder);
+        let team = Team::new(processes, device.n_parts())?;
+        let call = Call { config, case: None, overrides, settings, folder, block_file, interrupts, device, team };
+        return run(call, &setup, observer).map(Outcome::Run);
+    };
+    let cases = all.agree(study::read(study).map_err(SolveError::from))?;
+    study::run(cases, &folder, interrupts, observer, &all, |case, observer| {
+        let team = Team::new(processes, device.n_parts())?;
+        let prepared = || {
+            let (mut settings, mut setup) = (settings.clone(), setup.clone());
+            for (name, value) in &case.assignments {
+                assign::<P>(&mut setup, &mut settings, name, value)?;
+            }
+            let folder = folder.join(&case.name);
+            if all.leads() {
+                create_folder(&folder)?;
+            }
+            let device = start::<P>(&file, &settings, &setup)?;
+            Ok((settings, setup, folder, device))
+        };
+        let (settings, setup, folder, device) = Team::new(processes, 1)?.agree(prepared())?;
+        let assigned = case.assignments.iter().map(|(name, value)| format!("{name}={value}"));
+        let overrides = config.overrides.iter().cloned().chain(assigned).collect();
+        let (case, block_file, settings, folder) = (Some(case.name.clone()), block_file.clone(), &settings, &folder);
+        let call = Call { config, case, overrides, settings, folder, block_file, interrupts, device, team };
+        run(call, &setup, observer)
+    })
+}
+
+/// A block file that was verified, with everything that its runs have in common.
+struct Opened<P: Physics> {
+    file: BlockFile<P>,
+    setup: P::Setup,
+    settings: Settings,
+    block_file: BlockFileSummary,
+    folder: PathBuf,
+    device: Device,
+}
+
+/// Opens a block file of a known physics and applies what the command line changes.
+fn open<P: Solve>(file: Container, config: &Config, team: &Team) -> Result<Opened<P>, SolveError> {
     let file = BlockFile::<P>::from_container(file)?;
     options::check(config, P::OPTIONS)?;
     let mut setup = file.setup();
@@ -108,38 +186,40 @@ fn solve_file<P: Solve>(
         let (name, value) = parameters::parse_assignment(assignment)?;
         assign::<P>(&mut setup, &mut settings, name, value)?;
     }
-    let start =
-        |settings: &Settings, setup: &P::Setup| Device::start(P::device(settings, setup), P::modules(&file, settings));
     // The device starts while the file is verified: a flipped bit in a coordinate or a modulus must not become a result.
-    let device = start(&settings, &setup);
+    let device = start::<P>(&file, &settings, &setup)?;
     file.container().verify_checksums()?;
     let block_file = block_file_summary(file.container());
     let folder = config.output_folder();
-    create_folder(&folder)?;
-    let run = |call: Call<'_>, setup: &P::Setup, observer: &mut dyn Observer| {
-        let summary = in_pool(call.settings, || P::run(&file, setup, &call, &mut *observer))?;
-        summary.warnings.iter().for_each(|warning| observer.note(&format!("warning: {warning}")));
-        Ok(summary)
-    };
-    let Some(study) = &config.study else {
-        let (overrides, settings, folder) = (config.overrides.clone(), &settings, &folder);
-        let call = Call { config, case: None, overrides, settings, folder, block_file, interrupts, device };
-        return run(call, &setup, observer).map(Outcome::Run);
-    };
-    study::run(study::read(study)?, &folder, interrupts, observer, |case, observer| {
-        let (mut settings, mut setup) = (settings.clone(), setup.clone());
-        for (name, value) in &case.assignments {
-            assign::<P>(&mut setup, &mut settings, name, value)?;
-        }
-        let folder = folder.join(&case.name);
+    if team.leads() {
         create_folder(&folder)?;
-        let assigned = case.assignments.iter().map(|(name, value)| format!("{name}={value}"));
-        let overrides = config.overrides.iter().cloned().chain(assigned).collect();
-        let (case, block_file, device) = (Some(case.name.clone()), block_file.clone(), start(&settings, &setup));
-        let call =
-            Call { config, case, overrides, settings: &settings, folder: &folder, block_file, interrupts, device };
-        run(call, &setup, observer)
-    })
+    }
+    Ok(Opened { file, setup, settings, block_file, folder, device })
+}
+
+/// Starts the devices that a run is to use.
+fn start<P: Solve>(file: &BlockFile<P>, settings: &Settings, setup: &P::Setup) -> Result<Device, SolveError> {
+    let choices = settings.device.list()?.into_iter().map(|choice| P::device(choice, setup)).collect();
+    Ok(Device::start(choices, P::modules(file, settings)))
+}
+
+/// Fails in every process if they have opened different files or are of different versions.
+fn check_same(team: &Team, block_file: &BlockFileSummary) -> Result<(), SolveError> {
+    if !team.is_several() {
+        return Ok(());
+    }
+    let what = format!("{} {}", pogo_formats::VERSION, block_file.hash);
+    let all = team.local[0].all_gather(what.into_bytes());
+    match all.iter().position(|other| *other != all[0]) {
+        None => Ok(()),
+        Some(rank) => Err(SolveError::Rank {
+            rank,
+            message: format!(
+                "{}: error: this rank has another block file or another version of pogo-solve than rank 0; give all the same",
+                block_file.path
+            ),
+        }),
+    }
 }
 
 /// Sets a parameter of the model or, where it has none of that name, a setting of the run.

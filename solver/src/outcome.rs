@@ -58,6 +58,12 @@ impl RunSummary {
         Ok(Self { ending, seconds, warnings, json, summary: Box::new(summary) })
     }
 
+    /// Of a process whose rank 0 writes the results.
+    pub(crate) fn of_another_rank() -> Self {
+        let ending = Ending { status: Status::Completed, message: None };
+        Self { ending, seconds: 0.0, warnings: Vec::new(), json: String::new(), summary: Box::new(()) }
+    }
+
     /// The summary of one physics; none where the run was of another.
     pub fn of<S: Any>(&self) -> Option<&S> {
         self.summary.downcast_ref()

@@ -11,9 +11,10 @@ use clap::{ArgAction, ValueEnum};
 use pogo_formats::dynamics::Increment;
 use pogo_formats::explicit::Lumping;
 use pogo_formats::write::fields::FieldFormat;
+use pogo_kernels::device::{DeviceError, n_devices};
 
 pub(crate) use parse::lumping_name;
-use parse::{Expected, parse_checkpoint_interval, parse_device, parse_increment, parse_lumping, parse_seconds};
+use parse::{Expected, parse_checkpoint_interval, parse_devices, parse_increment, parse_lumping, parse_seconds};
 
 /// A setting that means nothing.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -57,6 +58,46 @@ pub enum DeviceChoice {
     Cuda(u32),
 }
 
+/// One device, or several that compute a model, or the cases of a study, together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Devices {
+    /// One.
+    One(DeviceChoice),
+    /// These, each the CPU or a CUDA device; one that is named twice computes two parts.
+    Several(Vec<DeviceChoice>),
+    /// All CUDA devices of this machine.
+    AllCuda,
+}
+
+impl Default for Devices {
+    fn default() -> Self {
+        Self::One(DeviceChoice::Auto)
+    }
+}
+
+impl From<DeviceChoice> for Devices {
+    fn from(device: DeviceChoice) -> Self {
+        Self::One(device)
+    }
+}
+
+impl Devices {
+    /// Each device.
+    ///
+    /// # Errors
+    /// There is no CUDA device, and all were asked for.
+    pub(crate) fn list(&self) -> Result<Vec<DeviceChoice>, DeviceError> {
+        match self {
+            Self::One(device) => Ok(vec![*device]),
+            Self::Several(devices) => Ok(devices.clone()),
+            Self::AllCuda => match n_devices()? {
+                0 => Err(DeviceError::NoDevice { ordinal: 0, found: 0 }),
+                n => Ok((0..n).map(DeviceChoice::Cuda).collect()),
+            },
+        }
+    }
+}
+
 /// How the neighbours of particles are found. The command line's help shows these descriptions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum AddressingChoice {
@@ -83,10 +124,11 @@ pub enum CheckpointInterval {
 /// Solver settings of one run, as options of the command line. `None` leaves what the block file says.
 #[derive(Debug, Clone, PartialEq, clap::Args)]
 pub struct Settings {
-    /// Where to compute: cpu, cuda or cuda:N; auto is the first CUDA device that can be used, else the CPU. Some settings of
-    /// voxel models work on the CPU only. A device finds the nodes of voxels by bricks, whatever tables the file has
-    #[arg(long, default_value = "auto", value_parser = parse_device)]
-    pub device: DeviceChoice,
+    /// Where to compute: cpu, cuda or cuda:N; auto is the first CUDA device that can be used, else the CPU. Several devices
+    /// compute together: cuda:all, cuda:0,1 or cpu,cpu. Some settings of voxel models work on the CPU only. A device finds
+    /// the nodes of voxels by bricks, whatever tables the file has
+    #[arg(long, default_value = "auto", value_name = "DEVICE", value_parser = parse_devices)]
+    pub device: Devices,
     /// Floating-point format of the unknowns: f64, or f32, which is faster; voxel models are always solved in f64
     #[arg(long, value_enum, default_value = "f64")]
     pub precision: Precision,
@@ -137,7 +179,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             precision: Precision::default(),
-            device: DeviceChoice::default(),
+            device: Devices::default(),
             threads: None,
             lumping: None,
             time: None,

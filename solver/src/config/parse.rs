@@ -6,7 +6,7 @@ use pogo_formats::dynamics::Increment;
 use pogo_formats::explicit::Lumping;
 use pogo_formats::parameters::DEFAULT_INCREMENT_FACTOR;
 
-use super::{CheckpointInterval, DeviceChoice};
+use super::{CheckpointInterval, DeviceChoice, Devices};
 
 /// What a setting may be, of text that is something else.
 #[derive(Debug, Clone, Copy, thiserror::Error, PartialEq, Eq)]
@@ -85,17 +85,31 @@ pub fn parse_checkpoint_interval(text: &str) -> Result<CheckpointInterval, Expec
     }
 }
 
-/// `auto`, `cpu`, `cuda` or `cuda:N`.
+/// `auto`, `cpu`, `cuda`, `cuda:N`, `cuda:all`, or a list.
 ///
 /// # Errors
 /// Any other word.
-pub fn parse_device(text: &str) -> Result<DeviceChoice, Expected> {
-    let number = |text: &str| text.strip_prefix("cuda:")?.parse().ok();
-    match text {
-        "auto" => Ok(DeviceChoice::Auto),
-        "cpu" => Ok(DeviceChoice::Cpu),
-        "cuda" => Ok(DeviceChoice::Cuda(0)),
-        _ => number(text).map(DeviceChoice::Cuda).ok_or(Expected("auto, cpu, cuda or cuda:N")),
+pub fn parse_devices(text: &str) -> Result<Devices, Expected> {
+    let expected = Expected("auto, cpu, cuda, cuda:N, cuda:all, or a list such as cuda:0,1 or cpu,cpu");
+    if text == "cuda:all" {
+        return Ok(Devices::AllCuda);
+    }
+    let mut devices = Vec::new();
+    for word in text.split(',') {
+        let number = |text: &str| text.parse().ok().map(DeviceChoice::Cuda);
+        // `cuda:0,1`: the kind stands before the first number.
+        let after_cuda = matches!(devices.last(), Some(DeviceChoice::Cuda(_)));
+        devices.push(match word {
+            "cpu" => DeviceChoice::Cpu,
+            "cuda" => DeviceChoice::Cuda(0),
+            "auto" if text == "auto" => DeviceChoice::Auto,
+            _ if after_cuda => number(word.strip_prefix("cuda:").unwrap_or(word)).ok_or(expected)?,
+            _ => word.strip_prefix("cuda:").and_then(number).ok_or(expected)?,
+        });
+    }
+    match devices[..] {
+        [device] => Ok(Devices::One(device)),
+        _ => Ok(Devices::Several(devices)),
     }
 }
 
@@ -107,6 +121,16 @@ mod tests {
     fn words_are_read_or_refused_with_what_is_expected() {
         assert_eq!(parse_increment("auto"), Ok(Increment::Automatic { factor: DEFAULT_INCREMENT_FACTOR }));
         assert_eq!(parse_increment("2e-8"), Ok(Increment::Fixed(2e-8)));
+        let [cpu, first, third] = [DeviceChoice::Cpu, DeviceChoice::Cuda(0), DeviceChoice::Cuda(2)];
+        assert_eq!(parse_devices("auto"), Ok(Devices::default()));
+        assert_eq!(parse_devices("cuda:2"), Ok(Devices::One(third)));
+        assert_eq!(parse_devices("cuda:all"), Ok(Devices::AllCuda));
+        assert_eq!(parse_devices("cuda:2,0"), Ok(Devices::Several(vec![third, first])));
+        assert_eq!(parse_devices("cuda:0,cuda:2"), Ok(Devices::Several(vec![first, third])));
+        assert_eq!(parse_devices("cpu,cpu"), Ok(Devices::Several(vec![cpu, cpu])));
+        for bad in ["", "gpu", "cpu,", "0", "cpu,1", "auto,cpu", "cuda:-1", "cuda:0,all"] {
+            assert!(parse_devices(bad).is_err(), "{bad}");
+        }
         for bad in ["0", "-1", "nan", "inf", "fast", ""] {
             assert!(parse_increment(bad).unwrap_err().to_string().contains("auto"), "{bad}");
         }

@@ -33,6 +33,7 @@ pub(super) fn run(
     call: &Call<'_>,
     observer: &mut dyn Observer,
 ) -> Result<RunSummary, SolveError> {
+    call.require_one_rank("a mesh of arrival times")?;
     let began = Instant::now();
     if call.config.starts.is_some() {
         let idle = call.overrides.iter().find(|text| text.starts_with("start.")).map(String::as_str);

@@ -50,6 +50,7 @@ pub(super) fn run(
         Ok(assemble::initial_state(mesh, &matter, &actions, &mut signals, clock.time_increment))
     })?;
     let engine = Engine::new(&problem, &state, &signals, call, observer)?;
+    let Some(engine) = engine else { return Ok(RunSummary::of_another_rank()) };
     drop(problem);
     let first_step = state.step;
     drop(state);
@@ -118,7 +119,6 @@ fn problem<'a>(
     Problem {
         mesh: file.mesh(),
         blocks: file.blocks(),
-        domain: Vec::new(),
         device: Some(file.device()),
         sections,
         stiffness_factor,

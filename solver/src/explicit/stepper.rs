@@ -1,17 +1,27 @@
 //! The stepper of a problem, on the CPU or a device, and the largest stable increment.
 
+use std::sync::Arc;
+use std::time::Instant;
+
+use pogo_formats::domains::SubDomains;
 use pogo_kernels::device::DeviceError;
-use pogo_kernels::dynamics::State;
 use pogo_kernels::dynamics::signals::Signals;
+use pogo_kernels::dynamics::{Part, State};
 use pogo_kernels::explicit::elements::{StableIncrement, global_stable_increment};
-use pogo_kernels::explicit::{CpuOptions, CpuStepper, ElementStepper, GpuError, GpuOptions, GpuStepper, Problem};
+use pogo_kernels::explicit::{
+    CpuOptions, CpuStepper, ElementStepper, GpuError, GpuOptions, GpuStepper, PartMember, Problem, StepperError,
+    TeamStepper,
+};
+use pogo_kernels::ranks::Ranks;
 use pogo_kernels::simd::Real;
+use rayon::prelude::*;
 
 use crate::call::Call;
-use crate::config::Precision;
+use crate::config::{DeviceChoice, Precision};
 use crate::device::MayBeDevice;
 use crate::error::SolveError;
 use crate::observe::Observer;
+use crate::team::{Cells, Split};
 
 /// Iterations of the estimate of the whole model's limit; they leave it under 1 % too high.
 const LIMIT_ITERATIONS: usize = 100;
@@ -37,21 +47,62 @@ pub(super) struct Engine {
 }
 
 impl Engine {
+    /// None in a process whose rank 0 leads, once that is done.
     pub fn new(
         problem: &Problem<'_>,
         state: &State,
         signals: &Signals<'_>,
         call: &Call<'_>,
         observer: &mut dyn Observer,
-    ) -> Result<Self, SolveError> {
+    ) -> Result<Option<Self>, SolveError> {
+        if call.team.is_several() {
+            return match call.settings.precision {
+                Precision::F32 => Self::together::<f32>(problem, state, call, observer),
+                Precision::F64 => Self::together::<f64>(problem, state, call, observer),
+            };
+        }
         let made = match call.settings.precision {
             Precision::F32 => Self::in_precision::<f32>(problem, state, signals, call, observer),
             Precision::F64 => Self::in_precision::<f64>(problem, state, signals, call, observer),
         };
-        made.map_err(|error| match error {
+        made.map(Some).map_err(|error| match error {
             GpuError::Problem(error) => call.refuse(error),
             GpuError::Device(error) => SolveError::Device(error),
         })
+    }
+
+    /// The leader's engine of a model that is cut into a sub-domain for each rank.
+    fn together<T: Real + 'static>(
+        problem: &Problem<'_>,
+        state: &State,
+        call: &Call<'_>,
+        observer: &mut dyn Observer,
+    ) -> Result<Option<Self>, SolveError> {
+        if call.device.choices().iter().any(|choice| matches!(choice, DeviceChoice::Cuda(_))) {
+            return Err(call.team.refuse("a mesh on CUDA devices"));
+        }
+        let (domains, split) = split(problem, call.team.n_ranks()).map_err(|reason| call.refuse(reason))?;
+        let domains = domains.view();
+        observer.note(&split.line("node", problem.mesh.n_nodes()));
+        let n_threads = call.team.threads_of_rank(call.settings.threads);
+        let member = |ranks: &Arc<dyn Ranks>| {
+            let (part, d) = (Part::of(&domains, ranks.rank()), problem.mesh.dimension);
+            let displacement = part.select(&state.displacement, d);
+            let own = State { displacement, increment: part.select(&state.increment, d), ..*state };
+            let stepper = CpuStepper::<T>::of_part(problem, part, &own, CpuOptions::new(n_threads))?;
+            let bytes = stepper.bytes_per_node_step();
+            Ok((PartMember::new(problem, &domains, ranks, stepper), bytes))
+        };
+        let members: Result<Vec<_>, StepperError> = call.team.local.par_iter().map(member).collect();
+        let members = call.team.agree(members.map_err(|error| call.refuse(error)))?;
+        let (members, bytes): (Vec<_>, Vec<f64>) = members.into_iter().unzip();
+        let leader = call.team.lead_or_serve(members);
+        Ok(leader.map(|(ranks, member)| Self {
+            stepper: Box::new(TeamStepper::new(problem, &domains, ranks, member, state)),
+            bytes_per_node_step: bytes[0],
+            device: "cpu".into(),
+            n_threads: n_threads * call.team.n_ranks(),
+        }))
     }
 
     fn in_precision<T: Real + 'static>(
@@ -84,6 +135,32 @@ impl Engine {
         };
         call.device.choose(observer, cpu, gpu)
     }
+}
+
+/// Cuts a mesh into sub-domains of whole cells, of about equal work.
+fn split(problem: &Problem<'_>, n_domains: usize) -> Result<(SubDomains, Split), String> {
+    let began = Instant::now();
+    let (blocks, groups) = (&problem.blocks, problem.cells());
+    let mut cell_of = vec![0; blocks.n_blocks()];
+    for (cell, group) in (0..).zip(&groups) {
+        group.iter().for_each(|&block| cell_of[block] = cell);
+    }
+    // As much as the corners of elements that are computed, and four numbers for each node that is moved.
+    let work = |&b: &usize| {
+        let corners: usize = blocks.runs(b).map(|run| run.connectivity.len()).sum();
+        corners + 4 * blocks.own_nodes(b).len()
+    };
+    let cost = groups.iter().map(|group| group.iter().map(work).sum::<usize>() as i32).collect();
+    let pairs = (0..blocks.n_blocks()).flat_map(|b| {
+        let cell_of = &cell_of;
+        blocks.halo(b).iter().map(move |&node| (cell_of[b], cell_of[blocks.block_of(node)]))
+    });
+    let cells = Cells::new(cost, pairs);
+    let domain_of_cell = cells.cut(n_domains)?;
+    let domain: Vec<u32> = cell_of.iter().map(|&cell| domain_of_cell[cell as usize]).collect();
+    let domains = problem.domains(&domain, n_domains, "metis");
+    let split = Split::new(&domains.view(), &domain_of_cell, &cells.cost, began.elapsed().as_secs_f64());
+    Ok((domains, split))
 }
 
 /// A lower bound of the largest stable increment, s. The bound of the elements is cheap and on the safe side, so the limit of

@@ -42,6 +42,7 @@ pub(super) fn run(
     call: &Call<'_>,
     observer: &mut dyn Observer,
 ) -> Result<RunSummary, SolveError> {
+    call.require_one_rank("a model of masses and springs")?;
     let began = Instant::now();
     let Assembled { problem, clock, stable, mut signals, initial_velocities, columns, mut histories, knows_work } =
         assemble(mesh, setup, call, observer)?;

@@ -8,6 +8,7 @@ use super::Case;
 use crate::error::SolveError;
 use crate::interrupt::Interrupts;
 use crate::observe::Observer;
+use crate::team::Team;
 use crate::{CaseOutcome, Outcome, RunSummary};
 
 /// Runs the cases of a study, whose results go into `folder`.
@@ -19,6 +20,7 @@ pub(crate) fn run(
     folder: &Path,
     interrupts: &Interrupts,
     observer: &mut dyn Observer,
+    team: &Team,
     mut run: impl FnMut(&Case, &mut dyn Observer) -> Result<RunSummary, SolveError>,
 ) -> Result<Outcome, SolveError> {
     let mut outcomes: Vec<CaseOutcome> = cases.into_iter().map(|case| CaseOutcome { case, result: None }).collect();
@@ -31,8 +33,9 @@ pub(crate) fn run(
         }
         outcomes[index].result = Some(result.map_err(|error| error.to_string()));
         // After every case: a study that is killed has its table so far.
-        write(&folder.join("study.csv"), &outcomes)?;
-        if interrupts.stop_requested() {
+        let written = if team.leads() { write(&folder.join("study.csv"), &outcomes) } else { Ok(()) };
+        if team.as_the_leader_says(interrupts.stop_requested() || written.is_err()) {
+            written?;
             break;
         }
     }

@@ -48,8 +48,8 @@ use crate::{RunSummary, Solve};
 impl Solve for Voxel {
     const OPTIONS: &'static [Purpose] = &[Purpose::Voxels];
 
-    fn device(settings: &Settings, setup: &VoxelSetup) -> DeviceChoice {
-        match settings.device {
+    fn device(choice: DeviceChoice, setup: &VoxelSetup) -> DeviceChoice {
+        match choice {
             DeviceChoice::Auto if settings::only_cpu(setup).is_some() => DeviceChoice::Cpu,
             choice => choice,
         }

@@ -42,6 +42,7 @@ pub(super) fn run(
     call: &Call<'_>,
     observer: &mut dyn Observer,
 ) -> Result<RunSummary, SolveError> {
+    call.require_one_rank("a voxel model")?;
     let began = Instant::now();
     let young: Vec<f64> = setup.materials.iter().map(|material| material.young).collect();
     let moduli = if mesh.element_class.is_empty() {

@@ -1,6 +1,7 @@
 //! `pogo-solve`: maps a block file and runs it.
 
 mod args;
+mod processes;
 mod progress;
 
 use std::io::{self, Write};
@@ -59,9 +60,16 @@ fn run(args: &Args) -> anyhow::Result<i32> {
         return Ok(0);
     }
     let interrupts = Interrupts::install().map_err(|error| anyhow::anyhow!("error: cannot catch signals: {error}"))?;
+    let processes = processes::join()?;
+    // Progress and messages come once.
+    let leads = processes.as_ref().is_none_or(|ranks| ranks.leads());
     let (mut report, mut silent) = (Report::default(), Silent);
-    let observer: &mut dyn Observer = if args.quiet { &mut silent } else { &mut report };
-    let outcome = pogo_solver::solve(&args.config(), &interrupts, observer)?;
+    let observer: &mut dyn Observer = if args.quiet || !leads { &mut silent } else { &mut report };
+    let outcome = pogo_solver::solve_with(processes.as_ref(), &args.config(), &interrupts, observer);
+    if !leads {
+        return Ok(outcome.map_or(exit_code::BAD_INPUT, |_| 0));
+    }
+    let outcome = outcome?;
     if args.quiet {
         // A report says it by itself.
         for problem in outcome.problems() {

@@ -23,6 +23,7 @@ use crate::config::Config;
 use crate::device::Device;
 use crate::interrupt::Interrupts;
 use crate::observe::Silent;
+use crate::team::Team;
 
 const H: f64 = 0.25;
 const YOUNG: f64 = 1200.0;
@@ -65,7 +66,8 @@ fn solve_from(
         folder,
         block_file: BlockFileSummary::default(),
         interrupts: &Interrupts::default(),
-        device: Device::start(config.settings.device, Vec::new()),
+        device: Device::start(config.settings.device.list().unwrap(), Vec::new()),
+        team: Team::new(None, 1).unwrap(),
     };
     let summary = run(&mesh.view(), Grid::Bricks, setup, &call, &mut Silent).map_err(|error| error.to_string())?;
     Ok(summary.of::<VoxelSummary>().unwrap().clone())

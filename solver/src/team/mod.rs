@@ -1,0 +1,126 @@
+//! Who computes a model: this process alone, several parts of it, or several processes.
+//!
+//! All ranks do the same until their steppers stand: they map the block file, assemble the model and cut it. Then they
+//! [agree](Team::agree) that all are ready, or all end with the message of the first that is not. From then on rank 0 leads
+//! and the others serve; see [`pogo_kernels::ranks`].
+
+#[cfg(feature = "mpi")]
+pub mod mpi;
+mod split;
+
+use std::fmt::Display;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pogo_kernels::ranks::{Ranks, Reader, Serves, Threads, Writer};
+
+pub(crate) use split::{Cells, Split};
+
+use crate::error::SolveError;
+
+/// The ranks of a run.
+#[derive(Debug)]
+pub(crate) struct Team {
+    /// Those of this process: one, or one for each part.
+    pub local: Vec<Arc<dyn Ranks>>,
+    /// Processes on this machine that share its cores.
+    on_this_machine: usize,
+    agreed: AtomicBool,
+}
+
+impl Team {
+    /// The ranks of `processes`; in a process that was started alone, `n_parts` threads.
+    ///
+    /// # Errors
+    /// Several processes of which each is to have several parts.
+    pub fn new(processes: Option<&Arc<dyn Ranks>>, n_parts: usize) -> Result<Self, SolveError> {
+        let local = match processes {
+            Some(_) if n_parts > 1 => return Err(SolveError::PartsOfProcesses { n_parts }),
+            Some(processes) => vec![processes.clone()],
+            None => Threads::new(n_parts).into_iter().map(|thread| Arc::new(thread) as Arc<dyn Ranks>).collect(),
+        };
+        let on_this_machine = processes.map_or(1, |processes| processes.n_sharing());
+        Ok(Self { local, on_this_machine, agreed: AtomicBool::new(false) })
+    }
+
+    /// Number of ranks, in all processes.
+    pub fn n_ranks(&self) -> usize {
+        self.local[0].n_ranks()
+    }
+
+    /// More than one rank.
+    pub fn is_several(&self) -> bool {
+        self.n_ranks() > 1
+    }
+
+    /// Whether this process runs the time loop and writes the results.
+    pub fn leads(&self) -> bool {
+        self.local[0].leads()
+    }
+
+    /// What was made, if all processes could make theirs; otherwise an error in all of them. Every process calls it once in
+    /// a run: with what it has when it is ready, or with its error.
+    ///
+    /// # Errors
+    /// This process's own, or that of the first that has one.
+    pub fn agree<T>(&self, made: Result<T, SolveError>) -> Result<T, SolveError> {
+        if self.local.len() > 1 || !self.is_several() || self.agreed.swap(true, Ordering::Relaxed) {
+            return made;
+        }
+        let mut said = Writer::default();
+        said.put(made.as_ref().err().map(ToString::to_string).unwrap_or_default().as_bytes());
+        let all = self.local[0].all_gather(said.into_bytes());
+        let errors = all.iter().map(|bytes| String::from_utf8_lossy(&Reader::new(bytes).take::<u8>()).into_owned());
+        let first = errors.enumerate().find(|(_, error)| !error.is_empty());
+        let made = made?;
+        match first {
+            Some((rank, message)) => Err(SolveError::Rank { rank, message }),
+            None => Ok(made),
+        }
+    }
+
+    /// Threads of each rank: the number asked for, or its share of the cores that this process may use.
+    pub fn threads_of_rank(&self, asked: Option<usize>) -> usize {
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        let sharing = if self.local.len() > 1 { self.local.len() } else { self.on_this_machine };
+        asked.unwrap_or_else(|| (cores() / sharing).max(1))
+    }
+
+    /// The leader with its member. Members of other ranks serve: in threads of this process, or here until the leader of
+    /// another process is done; then none is returned.
+    pub fn lead_or_serve<M: Serves>(&self, members: Vec<M>) -> Option<(&Arc<dyn Ranks>, M)> {
+        let mut leader = None;
+        for (ranks, member) in self.local.iter().zip(members) {
+            if ranks.leads() {
+                leader = Some((ranks, member));
+            } else if self.local.len() > 1 {
+                let ranks = ranks.clone();
+                std::thread::spawn(move || member.serve(&*ranks));
+            } else {
+                member.serve(&**ranks);
+            }
+        }
+        leader
+    }
+
+    /// What a run came to. A process whose run failed before it could [agree](Self::agree) does so now.
+    pub fn agree_at_end<T>(&self, outcome: Result<T, SolveError>) -> Result<T, SolveError> {
+        match outcome {
+            Err(error) => self.agree(Err(error)),
+            done => done,
+        }
+    }
+
+    /// What rank 0 says. Every process calls it.
+    pub fn as_the_leader_says(&self, word: bool) -> bool {
+        if self.local.len() > 1 || !self.is_several() {
+            return word;
+        }
+        self.local[0].broadcast(vec![u8::from(word)]) == [1]
+    }
+
+    /// The error of a model that this team cannot share.
+    pub fn refuse(&self, physics: impl Display) -> SolveError {
+        SolveError::NotTogether { physics: physics.to_string(), n_ranks: self.n_ranks() }
+    }
+}

@@ -1,0 +1,191 @@
+//! Ranks that are processes, started by `mpirun` or `srun`.
+//!
+//! Point-to-point messages are raw requests of the MPI library, as they outlive the call that starts them. Everything else
+//! goes through the safe interface. A failure within MPI ends all processes: that is the library's own way.
+
+use std::ffi::c_int;
+use std::fmt;
+use std::sync::Mutex;
+
+use mpi::Threading;
+use mpi::environment::Universe;
+use mpi::ffi;
+use mpi::traits::{Communicator, Destination, Root, Source};
+use pogo_kernels::ranks::{Parcel, Pending, Ranks};
+
+/// Bytes that one call of the library moves at most: it counts in 32 bits.
+const MOST_BYTES: usize = 1 << 30;
+/// Tag of messages between two ranks.
+const TAG: c_int = 7;
+
+/// All processes that were started together.
+pub struct Processes {
+    universe: Universe,
+    rank: usize,
+    n_ranks: usize,
+    n_sharing: usize,
+    /// Keeps calls of the library one after the other, from whichever thread they come.
+    lock: Mutex<()>,
+}
+
+impl fmt::Debug for Processes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Processes({} of {})", self.rank, self.n_ranks)
+    }
+}
+
+impl Processes {
+    /// Joins the other processes. None where the library refuses to start.
+    pub fn join() -> Option<Self> {
+        let (universe, _) = mpi::initialize_with_threading(Threading::Serialized)?;
+        let world = universe.world();
+        let (rank, n_ranks) = (world.rank() as usize, world.size() as usize);
+        let mut this = Self { universe, rank, n_ranks, n_sharing: 1, lock: Mutex::new(()) };
+        // Processes that may run on the same cores of the same machine: those that are bound to different ones do not share.
+        let all = this.all_gather(cores());
+        this.n_sharing = all.iter().filter(|other| **other == all[rank]).count();
+        Some(this)
+    }
+
+    fn one_at_a_time(&self) -> std::sync::MutexGuard<'_, ()> {
+        self.lock.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+/// Which machine this process runs on, and on which of its cores it may.
+fn cores() -> Vec<u8> {
+    let read = |path| std::fs::read_to_string(path).unwrap_or_default();
+    let status = read("/proc/self/status");
+    let allowed = status.lines().find(|line| line.starts_with("Cpus_allowed_list")).unwrap_or_default();
+    format!("{} {allowed}", read("/proc/sys/kernel/random/boot_id")).into_bytes()
+}
+
+/// Requests with their buffers, which must not move or go before they are done.
+struct Requests {
+    requests: Vec<ffi::MPI_Request>,
+    outgoing: Vec<Parcel>,
+    incoming: Vec<Parcel>,
+}
+
+// SAFETY: requests are handles of the library, which one thread at a time uses; buffers are plain memory.
+unsafe impl Send for Requests {}
+
+impl Pending for Requests {
+    fn finish(mut self: Box<Self>) -> [Vec<Parcel>; 2] {
+        let mut statuses = vec![ffi::MPI_Status::default_status(); self.requests.len()];
+        // SAFETY: requests that were started, and as many statuses.
+        unsafe {
+            ffi::MPI_Waitall(self.requests.len() as c_int, self.requests.as_mut_ptr(), statuses.as_mut_ptr());
+        }
+        for (parcel, status) in self.incoming.iter_mut().zip(&statuses) {
+            let mut n_bytes = 0;
+            // SAFETY: the status of a receive of bytes that is done.
+            unsafe { ffi::MPI_Get_count(status, ffi::RSMPI_UINT8_T, &mut n_bytes) };
+            parcel.bytes.truncate(n_bytes.max(0) as usize);
+        }
+        [std::mem::take(&mut self.outgoing), std::mem::take(&mut self.incoming)]
+    }
+}
+
+impl Drop for Requests {
+    fn drop(&mut self) {
+        if !self.outgoing.is_empty() || !self.incoming.is_empty() {
+            // SAFETY: requests under way; a thread that unwinds must not free their buffers before they are done.
+            unsafe {
+                let (n, first) = (self.requests.len() as c_int, self.requests.as_mut_ptr());
+                ffi::MPI_Waitall(n, first, ffi::RSMPI_STATUSES_IGNORE);
+            }
+        }
+    }
+}
+
+/// An empty status.
+trait DefaultStatus {
+    fn default_status() -> Self;
+}
+
+impl DefaultStatus for ffi::MPI_Status {
+    fn default_status() -> Self {
+        // SAFETY: a structure of numbers, which the library overwrites.
+        unsafe { std::mem::zeroed() }
+    }
+}
+
+impl Ranks for Processes {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn n_ranks(&self) -> usize {
+        self.n_ranks
+    }
+
+    fn n_sharing(&self) -> usize {
+        self.n_sharing
+    }
+
+    fn start(&self, mut outgoing: Vec<Parcel>, mut incoming: Vec<Parcel>) -> Box<dyn Pending> {
+        let _guard = self.one_at_a_time();
+        let mut requests = Vec::with_capacity(outgoing.len() + incoming.len());
+        for parcel in &mut incoming {
+            let mut request = std::mem::MaybeUninit::uninit();
+            // SAFETY: the buffer is as long as it says and stays in `Requests` until the receive is done.
+            unsafe {
+                let (buffer, length) = (parcel.bytes.as_mut_ptr().cast(), count(parcel.bytes.len()));
+                let (from, kind, world) = (parcel.rank as c_int, ffi::RSMPI_UINT8_T, ffi::RSMPI_COMM_WORLD);
+                ffi::MPI_Irecv(buffer, length, kind, from, TAG, world, request.as_mut_ptr());
+                requests.push(request.assume_init());
+            }
+        }
+        for parcel in &mut outgoing {
+            let mut request = std::mem::MaybeUninit::uninit();
+            // SAFETY: as above.
+            unsafe {
+                let (buffer, length) = (parcel.bytes.as_ptr().cast(), count(parcel.bytes.len()));
+                let (to, kind, world) = (parcel.rank as c_int, ffi::RSMPI_UINT8_T, ffi::RSMPI_COMM_WORLD);
+                ffi::MPI_Isend(buffer, length, kind, to, TAG, world, request.as_mut_ptr());
+                requests.push(request.assume_init());
+            }
+        }
+        Box::new(Requests { requests, outgoing, incoming })
+    }
+
+    fn broadcast(&self, mut bytes: Vec<u8>) -> Vec<u8> {
+        let _guard = self.one_at_a_time();
+        let world = self.universe.world();
+        let root = world.process_at_rank(0);
+        let mut length = [bytes.len() as u64];
+        root.broadcast_into(&mut length);
+        bytes.resize(length[0] as usize, 0);
+        bytes.chunks_mut(MOST_BYTES).for_each(|chunk| root.broadcast_into(chunk));
+        bytes
+    }
+
+    fn gather(&self, bytes: Vec<u8>) -> Vec<Vec<u8>> {
+        let _guard = self.one_at_a_time();
+        let world = self.universe.world();
+        if self.rank > 0 {
+            let root = world.process_at_rank(0);
+            root.send(&[bytes.len() as u64]);
+            bytes.chunks(MOST_BYTES).for_each(|chunk| root.send(chunk));
+            return Vec::new();
+        }
+        let mut all = vec![bytes];
+        for rank in 1..self.n_ranks {
+            let from = world.process_at_rank(rank as c_int);
+            let mut length = [0_u64];
+            from.receive_into(&mut length);
+            let mut bytes = vec![0; length[0] as usize];
+            for chunk in bytes.chunks_mut(MOST_BYTES) {
+                from.receive_into(chunk);
+            }
+            all.push(bytes);
+        }
+        all
+    }
+}
+
+/// A number of bytes as the library counts.
+fn count(n_bytes: usize) -> c_int {
+    c_int::try_from(n_bytes).expect("a halo of over 2 GiB between two ranks")
+}
