@@ -52,7 +52,7 @@ impl Device {
 
     /// # Errors
     /// There is no such device, or it could not be started.
-    fn wait(&self) -> Result<(), DeviceError> {
+    pub fn wait(&self) -> Result<(), DeviceError> {
         let mut starting = self.starting.lock().unwrap_or_else(PoisonError::into_inner);
         starting.iter_mut().try_for_each(Starting::wait)
     }

@@ -152,6 +152,12 @@ pub enum SolveError {
         /// Devices named.
         n_parts: usize,
     },
+    /// Several ranks of which only some have a CUDA device, or that are processes with devices.
+    #[error(
+        "error: several CUDA devices compute a model in one process: give --device cuda:all or cuda:0,1 without mpirun, or \
+         --device cpu to all processes"
+    )]
+    MixedDevices,
     /// A model that several ranks cannot share.
     #[error("error: {physics} cannot be cut for {n_ranks} ranks: start one process, and name one device")]
     NotTogether {

@@ -65,6 +65,20 @@ impl Gpu {
         check("enter the device's context", unsafe { driver::cuCtxSetCurrent(self.context) })
     }
 
+    /// Lets kernels of this device read and write the memory of another. This device is current on the thread afterwards.
+    ///
+    /// # Errors
+    /// There is no connection between the devices.
+    pub fn reach(&self, other: u32) -> Result<(), DeviceError> {
+        let peer = kept_context(other, find_device(other)?)?;
+        self.enter()?;
+        // SAFETY: contexts that are kept until the process ends.
+        match unsafe { driver::cuCtxEnablePeerAccess(peer, 0) } {
+            driver::PEER_ACCESS_ENABLED => Ok(()),
+            status => check("reach the memory of another device", status),
+        }
+    }
+
     /// Bytes that are free.
     pub fn free_memory(&self) -> Result<u64, DeviceError> {
         let (mut free, mut total) = (0, 0);

@@ -15,6 +15,7 @@ use libloading::Library;
 pub(crate) type Status = c_uint;
 pub(crate) const SUCCESS: Status = 0;
 pub(crate) const NO_DEVICE: Status = 100;
+pub(crate) const PEER_ACCESS_ENABLED: Status = 704;
 const NOT_SUPPORTED: Status = 801;
 
 /// `CUdevice`.
@@ -119,6 +120,7 @@ forward! {
     fn cuDeviceGetAttribute(value: *mut c_int, attribute: c_uint, device: Device);
     fn cuDevicePrimaryCtxRetain(context: *mut Context, device: Device);
     fn cuCtxSetCurrent(context: Context);
+    fn cuCtxEnablePeerAccess(peer: Context, flags: c_uint);
     fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize);
     fn cuMemAlloc_v2(pointer: *mut Address, bytes: usize);
     fn cuMemFree_v2(pointer: Address);

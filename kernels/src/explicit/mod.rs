@@ -23,9 +23,9 @@ mod tests;
 use crate::device::DeviceError;
 use crate::dynamics::{State, Stepper};
 pub use cpu::{CpuOptions, CpuStepper};
-pub use gpu::{GpuError, GpuOptions, GpuReport, GpuStepper, KernelReport, gpu_modules};
+pub use gpu::{GpuError, GpuMember, GpuOptions, GpuReport, GpuStepper, KernelReport, gpu_modules};
 pub use problem::{Problem, StepperError};
-pub use team::{ElementPart, PartMember, TeamStepper};
+pub use team::{ElementPart, HaloMember, PartMember, TeamStepper};
 
 /// What the energy balance needs of a state, without the state.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

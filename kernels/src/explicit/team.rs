@@ -2,19 +2,20 @@
 //!
 //! After each step a rank sends the displacements of the nodes that others read. Loads, constraints, monitors and energies
 //! belong to the owner of their node. The leader puts them together in the order of a single stepper, so the results have
-//! the same bits for any number of ranks.
+//! the same bits for any number of ranks. Kinetic and strain energy on devices are the exception: a device sums those of
+//! its own nodes, so the last digits (some 1e-15 of the sum) depend on the number of devices.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pogo_formats::domains::SubDomainsView;
 
-use super::{ElementStepper, Problem};
+use super::{ElementStepper, EnergySums, Problem};
 use crate::device::DeviceError;
 use crate::dynamics::{Part, PartStepper, SignalTable, State, Stepper, update_halo};
 use crate::exchange::Exchange;
 use crate::ranks::{Member, Ranks, Reader, Serves, Team, Writer, serve};
 
-/// A stepper of a part of a mesh.
+/// A stepper of a part of a mesh that leaves messages to its caller.
 pub trait ElementPart: PartStepper + Stepper<State = State> {
     /// First own node of each block that keeps energies, by ascending solver index: the order in which they are summed.
     fn energy_nodes(&self) -> Vec<u32>;
@@ -32,116 +33,188 @@ pub trait ElementPart: PartStepper + Stepper<State = State> {
 /// What the leader orders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Order {
-    /// Make steps; the number of steps, signals and steps to record follow.
+    /// Make steps; an [`Advance`] follows.
     Advance = 0,
     /// Send u and Δu of own nodes.
     State = 1,
     /// Send f_int of own nodes; the displacement of all nodes follows.
     Force = 2,
+    /// Send Σ m Δu² and Σ (u − Δu) f_int of own nodes.
+    Sums = 3,
 }
 
-/// The part of one rank.
-pub struct PartMember<S> {
-    stepper: S,
-    exchange: Exchange,
-    rank: usize,
-    dimension: usize,
-    /// Columns of the monitors that stand on own nodes, of so many.
-    monitors: Vec<u32>,
+/// Steps to make.
+pub(super) struct Advance {
+    pub n_steps: usize,
+    pub signals: SignalTable,
+    /// Steps to record.
+    pub record: Vec<u64>,
+}
+
+/// What came of some steps.
+pub(super) struct Answer {
+    /// Of own monitors, (n_recorded, n_own_monitors, 3).
+    pub recording: Vec<f64>,
+    /// Of each step, (n_steps, n_energy_nodes, 2), unless the member keeps their sums.
+    pub energies: Vec<f64>,
+}
+
+/// The part of one rank, as the leader's orders see it.
+pub(super) trait ElementMember: Send {
+    /// Columns of own monitors; see [`ElementPart::energy_nodes`].
+    fn about(&self) -> (Vec<u32>, Vec<u32>);
+    fn advance(&mut self, order: &Advance) -> Result<Answer, DeviceError>;
+    /// u and Δu of own nodes, and the energies of all steps where they are kept, (n_energy_rows, 2).
+    fn own_state(&mut self) -> Result<Writer, DeviceError>;
+    /// f_int of own nodes, given the displacement of all.
+    fn own_force(&mut self, displacement: &[f64]) -> Result<Vec<f64>, DeviceError>;
+    /// Σ m Δu² and Σ (u − Δu) f_int of own nodes, and the energies that are kept; none where the state is to be sent instead.
+    fn own_sums(&mut self) -> Result<Option<Writer>, DeviceError>;
+}
+
+/// Columns of the monitors that stand on own nodes.
+#[derive(Debug)]
+pub(super) struct OwnMonitors {
+    pub columns: Vec<u32>,
     n_monitors: usize,
 }
 
-impl<S: ElementPart> PartMember<S> {
-    /// The stepper of this rank's sub-domain.
-    pub fn new(problem: &Problem, domains: &SubDomainsView, ranks: &Arc<dyn Ranks>, stepper: S) -> Self {
-        let dimension = problem.mesh.dimension;
-        let is_own = |dof: u64| stepper.part().local_own((dof / dimension as u64) as usize).is_some();
+impl OwnMonitors {
+    pub fn new(problem: &Problem, part: &Part) -> Self {
+        let is_own = |dof: u64| part.local_own((dof / problem.mesh.dimension as u64) as usize).is_some();
         let columns = (0..).zip(&problem.monitors).filter(|&(_, &dof)| is_own(dof));
-        Self {
-            exchange: Exchange::over(ranks, domains, |node| stepper.rows(node)),
-            rank: ranks.rank(),
-            dimension,
-            monitors: columns.map(|(column, _)| column).collect(),
-            n_monitors: problem.monitors.len(),
-            stepper,
-        }
+        Self { columns: columns.map(|(column, _)| column).collect(), n_monitors: problem.monitors.len() }
     }
 
-    /// What the leader has to know: the columns of own monitors, and which blocks keep energies.
-    fn about(&self) -> Vec<u8> {
-        let mut about = Writer::default();
-        about.put(&self.monitors);
-        about.put(&self.stepper.energy_nodes());
-        about.into_bytes()
-    }
-
-    /// Steps one by one. The answer: recorded values of own monitors, and energies of each step.
-    fn advance(&mut self, order: &mut Reader<'_>) -> Result<Writer, DeviceError> {
-        let n_steps = order.one::<u64>() as usize;
-        let (n_signals, values) = (order.one::<u64>() as usize, order.take::<f64>());
-        let record: Vec<u64> = order.take();
-        let (mut recording, mut energies) = (Vec::<f64>::new(), Vec::<f64>::new());
-        let mut table = SignalTable { n_signals, values: Vec::new() };
-        let mut outcome = Ok(());
-        for k in 0..n_steps {
-            update_halo(&self.exchange, self.rank, &mut self.stepper);
-            table.values.clear();
-            table.values.extend_from_slice(&values[k * n_signals..(k + 2) * n_signals]);
-            let step = [self.stepper.step()];
-            let record = if record.binary_search(&step[0]).is_ok() { &step[..] } else { &[] };
-            let mut row = Vec::new();
-            // A rank whose device is lost goes on sending, as others wait for its messages.
-            outcome = outcome.and_then(|()| self.stepper.advance(1, &table, record, &mut row));
-            debug_assert!(row.len() == record.len() * 3 * self.n_monitors || outcome.is_err());
-            if !row.is_empty() {
-                let of_column = |&column: &u32| row[3 * column as usize..3 * (column as usize + 1)].iter();
-                recording.extend(self.monitors.iter().flat_map(of_column));
-            }
-            energies.extend_from_slice(self.stepper.energies());
-        }
-        outcome?;
-        let mut answer = Writer::default();
-        answer.put(&recording);
-        answer.put(&energies);
-        Ok(answer)
+    /// The values of own monitors in rows of all.
+    pub fn select(&self, recording: &[f64]) -> Vec<f64> {
+        let rows = recording.chunks_exact(3 * self.n_monitors.max(1));
+        let of_column = |row: &[f64], column: u32| row[3 * column as usize..3 * (column as usize + 1)].to_vec();
+        rows.flat_map(|row| self.columns.iter().flat_map(move |&column| of_column(row, column))).collect()
     }
 }
 
-impl<S: ElementPart + 'static> Serves for PartMember<S> {
+/// A [`Member`] that carries out the leader's orders by an [`ElementMember`].
+#[allow(private_bounds)] // Members are made by this crate.
+pub struct PartMember<M: ElementMember>(M);
+
+#[allow(private_bounds)]
+impl<M: ElementMember> PartMember<M> {
+    /// Of a member.
+    pub fn new(member: M) -> Self {
+        Self(member)
+    }
+
+    fn about(&self) -> Vec<u8> {
+        let (monitors, nodes) = self.0.about();
+        let mut about = Writer::default();
+        about.put(&monitors);
+        about.put(&nodes);
+        about.into_bytes()
+    }
+}
+
+impl<M: ElementMember + 'static> Serves for PartMember<M> {
     fn serve(self, ranks: &dyn Ranks) {
         ranks.gather(self.about());
         serve(ranks, self);
     }
 }
 
-impl<S: ElementPart> Member for PartMember<S> {
+impl<M: ElementMember> Member for PartMember<M> {
     fn execute(&mut self, order: &[u8]) -> Result<Vec<u8>, DeviceError> {
         let mut order = Reader::new(order);
         let kind = order.one::<u8>();
-        let answer = if kind == Order::Advance as u8 {
-            self.advance(&mut order)?
+        let mut answer = Writer::default();
+        if kind == Order::Advance as u8 {
+            let n_steps = order.one::<u64>() as usize;
+            let signals = SignalTable { n_signals: order.one::<u64>() as usize, values: order.take() };
+            let Answer { recording, energies } = self.0.advance(&Advance { n_steps, signals, record: order.take() })?;
+            answer.put(&recording);
+            answer.put(&energies);
         } else if kind == Order::State as u8 {
-            let state = self.stepper.state()?;
-            let mut answer = Writer::default();
-            answer.put(&state.displacement);
-            answer.put(&state.increment);
-            answer
+            answer = self.0.own_state()?;
+        } else if kind == Order::Force as u8 {
+            answer.put(&self.0.own_force(&order.take::<f64>())?);
         } else {
-            let (displacement, d) = (order.take::<f64>(), self.dimension);
-            let part = self.stepper.part();
-            let halo = part.halo().iter().flat_map(|&node| &displacement[node as usize * d..][..d]).copied();
-            let local: Vec<f64> = part.select(&displacement, d).into_iter().chain(halo).collect();
-            let mut answer = Writer::default();
-            answer.put(&self.stepper.part_force(&local)?);
-            answer
-        };
+            answer = self.0.own_sums()?.unwrap_or_default();
+        }
         Ok(answer.into_bytes())
     }
 }
 
+/// The part of one rank with a stepper that leaves messages to its caller.
+pub struct HaloMember<S> {
+    stepper: S,
+    exchange: Exchange,
+    rank: usize,
+    dimension: usize,
+    monitors: OwnMonitors,
+}
+
+impl<S: ElementPart> HaloMember<S> {
+    /// The stepper of this rank's sub-domain.
+    pub fn new(problem: &Problem, domains: &SubDomainsView, ranks: &Arc<dyn Ranks>, stepper: S) -> Self {
+        Self {
+            exchange: Exchange::over(ranks, domains, |node| stepper.rows(node)),
+            rank: ranks.rank(),
+            dimension: problem.mesh.dimension,
+            monitors: OwnMonitors::new(problem, stepper.part()),
+            stepper,
+        }
+    }
+}
+
+impl<S: ElementPart> ElementMember for HaloMember<S> {
+    fn about(&self) -> (Vec<u32>, Vec<u32>) {
+        (self.monitors.columns.clone(), self.stepper.energy_nodes())
+    }
+
+    fn advance(&mut self, order: &Advance) -> Result<Answer, DeviceError> {
+        let SignalTable { n_signals, values } = &order.signals;
+        let mut answer = Answer { recording: Vec::new(), energies: Vec::new() };
+        let mut table = SignalTable { n_signals: *n_signals, values: Vec::new() };
+        let mut outcome = Ok(());
+        for k in 0..order.n_steps {
+            update_halo(&self.exchange, self.rank, &mut self.stepper);
+            table.values.clear();
+            table.values.extend_from_slice(&values[k * n_signals..(k + 2) * n_signals]);
+            let step = [self.stepper.step()];
+            let record = if order.record.binary_search(&step[0]).is_ok() { &step[..] } else { &[] };
+            let mut row = Vec::new();
+            // A rank whose device is lost goes on sending, as others wait for its messages.
+            outcome = outcome.and_then(|()| self.stepper.advance(1, &table, record, &mut row));
+            answer.recording.extend(self.monitors.select(&row));
+            answer.energies.extend_from_slice(self.stepper.energies());
+        }
+        outcome.map(|()| answer)
+    }
+
+    fn own_state(&mut self) -> Result<Writer, DeviceError> {
+        let state = self.stepper.state()?;
+        let mut answer = Writer::default();
+        answer.put(&state.displacement);
+        answer.put(&state.increment);
+        answer.put::<f64>(&[]);
+        Ok(answer)
+    }
+
+    fn own_force(&mut self, displacement: &[f64]) -> Result<Vec<f64>, DeviceError> {
+        let (part, d) = (self.stepper.part(), self.dimension);
+        let halo = part.halo().iter().flat_map(|&node| &displacement[node as usize * d..][..d]).copied();
+        let local: Vec<f64> = part.select(displacement, d).into_iter().chain(halo).collect();
+        self.stepper.part_force(&local)
+    }
+
+    fn own_sums(&mut self) -> Result<Option<Writer>, DeviceError> {
+        Ok(None)
+    }
+}
+
 /// Steps a mesh with all ranks, as the leader.
-pub struct TeamStepper<S> {
-    team: Mutex<Team<PartMember<S>>>,
+#[allow(private_bounds)]
+pub struct TeamStepper<M: ElementMember> {
+    team: Mutex<Team<PartMember<M>>>,
     parts: Vec<Part>,
     /// Columns of the monitors of each rank.
     monitors: Vec<Vec<u32>>,
@@ -149,6 +222,7 @@ pub struct TeamStepper<S> {
     /// Rows of energies of each rank, and the rank and row of each in the order in which they are summed.
     n_energies: Vec<usize>,
     energies: Vec<(usize, usize)>,
+    reads_table: bool,
     n_nodes: usize,
     dimension: usize,
     step: u64,
@@ -156,14 +230,17 @@ pub struct TeamStepper<S> {
     damped_energy: f64,
 }
 
-impl<S: ElementPart> TeamStepper<S> {
-    /// The leader's stepper, from the state that all ranks began with. The other ranks [serve](Serves::serve).
+#[allow(private_bounds)]
+impl<M: ElementMember> TeamStepper<M> {
+    /// The leader's stepper, from the state that all ranks began with. The other ranks [serve](Serves::serve). Unless it
+    /// `reads_table`, each rank evaluates signals itself.
     pub fn new(
         problem: &Problem,
         domains: &SubDomainsView,
         ranks: &Arc<dyn Ranks>,
-        member: PartMember<S>,
+        member: PartMember<M>,
         state: &State,
+        reads_table: bool,
     ) -> Self {
         let about: Vec<[Vec<u32>; 2]> = ranks
             .gather(member.about())
@@ -185,6 +262,7 @@ impl<S: ElementPart> TeamStepper<S> {
             monitors: about.into_iter().map(|[monitors, _]| monitors).collect(),
             n_monitors: problem.monitors.len(),
             energies: rows.into_iter().map(|(_, rank, row)| (rank, row)).collect(),
+            reads_table,
             n_nodes: problem.mesh.n_nodes(),
             dimension: problem.mesh.dimension,
             step: state.step,
@@ -211,13 +289,37 @@ impl<S: ElementPart> TeamStepper<S> {
         }
         all
     }
+
+    /// Adds the energies of steps, step by step and in each step block by block, as one stepper does.
+    fn add_energies(&mut self, n_steps: usize, of_ranks: &[Vec<f64>]) {
+        for k in 0..n_steps {
+            let mut sums = [0.0; 2];
+            for &(rank, row) in &self.energies {
+                let at = 2 * (k * self.n_energies[rank] + row);
+                sums.iter_mut().zip(&of_ranks[rank][at..at + 2]).for_each(|(sum, energy)| *sum += energy);
+            }
+            self.external_work += sums[0];
+            self.damped_energy += sums[1];
+        }
+    }
+
+    /// External work and damped energy so far, J. `kept` are the rows that members keep, which are 0 but at one of them.
+    fn work(&self, kept: &[Vec<f64>]) -> [f64; 2] {
+        let row = |at: usize| kept.iter().map(|rows| rows[at]).sum::<f64>();
+        let column = |first: usize| (first..kept[0].len()).step_by(2).map(row).sum::<f64>();
+        [column(0) + self.external_work, column(1) + self.damped_energy]
+    }
 }
 
-impl<S: ElementPart> Stepper for TeamStepper<S> {
+impl<M: ElementMember> Stepper for TeamStepper<M> {
     type State = State;
 
     fn step(&self) -> u64 {
         self.step
+    }
+
+    fn reads_table(&self) -> bool {
+        self.reads_table
     }
 
     fn advance(
@@ -248,41 +350,45 @@ impl<S: ElementPart> Stepper for TeamStepper<S> {
             }
             energies.push(answer.take());
         }
-        for k in 0..n_steps {
-            let mut sums = [0.0; 2];
-            for &(rank, row) in &self.energies {
-                let at = 2 * (k * self.n_energies[rank] + row);
-                sums.iter_mut().zip(&energies[rank][at..at + 2]).for_each(|(sum, energy)| *sum += energy);
-            }
-            self.external_work += sums[0];
-            self.damped_energy += sums[1];
-        }
+        self.add_energies(n_steps, &energies);
         self.step += n_steps as u64;
         Ok(())
     }
 
     fn state(&self) -> Result<State, DeviceError> {
-        let answers = self.order(Order::State, |_| ())?;
-        let (displacement, increment) = answers
-            .iter()
-            .map(|answer| {
-                let mut answer = Reader::new(answer);
-                (answer.take(), answer.take())
-            })
-            .unzip();
-        Ok(State {
-            step: self.step,
-            displacement: self.join(displacement),
-            increment: self.join(increment),
-            external_work: self.external_work,
-            damped_energy: self.damped_energy,
-        })
+        let (mut displacement, mut increment, mut kept) = (Vec::new(), Vec::new(), Vec::new());
+        for answer in self.order(Order::State, |_| ())? {
+            let mut answer = Reader::new(&answer);
+            displacement.push(answer.take());
+            increment.push(answer.take());
+            kept.push(answer.take());
+        }
+        let [external_work, damped_energy] = self.work(&kept);
+        let (displacement, increment) = (self.join(displacement), self.join(increment));
+        Ok(State { step: self.step, displacement, increment, external_work, damped_energy })
     }
 }
 
-impl<S: ElementPart> ElementStepper for TeamStepper<S> {
+impl<M: ElementMember> ElementStepper for TeamStepper<M> {
     fn internal_force(&mut self, displacement: &[f64]) -> Result<Vec<f64>, DeviceError> {
         let answers = self.order(Order::Force, |order| order.put(displacement))?;
         Ok(self.join(answers.iter().map(|answer| Reader::new(answer).take()).collect()))
+    }
+
+    fn energy_sums(&mut self) -> Result<Option<EnergySums>, DeviceError> {
+        let answers = self.order(Order::Sums, |_| ())?;
+        if answers.iter().any(Vec::is_empty) {
+            return Ok(None);
+        }
+        let (mut sums, mut kept) = (EnergySums::default(), Vec::new());
+        for answer in &answers {
+            let mut answer = Reader::new(answer);
+            let of_rank: Vec<f64> = answer.take();
+            sums.kinetic += of_rank[0];
+            sums.strain += of_rank[1];
+            kept.push(answer.take());
+        }
+        [sums.external_work, sums.damped_energy] = self.work(&kept);
+        Ok(Some(sums))
     }
 }

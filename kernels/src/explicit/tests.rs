@@ -490,11 +490,11 @@ fn by_ranks<T: Real>(kind: ElementKind, case: &Case, n_ranks: usize, cut: impl F
                 let state = State { displacement, increment, ..start.clone() };
                 let stepper = CpuStepper::<T>::of_part(problem, part, &state, CpuOptions::new(2)).unwrap();
                 let ranks: Arc<dyn Ranks> = Arc::new(ranks);
-                let member = PartMember::new(problem, domains, &ranks, stepper);
+                let member = PartMember::new(HaloMember::new(problem, domains, &ranks, stepper));
                 if !ranks.leads() {
                     return member.serve(&*ranks);
                 }
-                let mut team = TeamStepper::new(problem, domains, &ranks, member, start);
+                let mut team = TeamStepper::new(problem, domains, &ranks, member, start, true);
                 assert_eq!(&team.internal_force(&start.displacement).unwrap(), forces, "{kind:?}");
                 let mut recording = Vec::new();
                 let first = SignalTable { n_signals: 1, values: table.values[..8].to_vec() };

@@ -98,6 +98,16 @@ impl Devices {
     }
 }
 
+/// How several CUDA devices exchange what lies between their sub-domains. The command line's help shows these descriptions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Exchange {
+    /// While the inside of the sub-domains is computed
+    #[default]
+    Overlap,
+    /// After each pass, for which all devices wait
+    Plain,
+}
+
 /// How the neighbours of particles are found. The command line's help shows these descriptions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum AddressingChoice {
@@ -129,6 +139,9 @@ pub struct Settings {
     /// the nodes of voxels by bricks, whatever tables the file has
     #[arg(long, default_value = "auto", value_name = "DEVICE", value_parser = parse_devices)]
     pub device: Devices,
+    /// Several devices: how they exchange what lies between their sub-domains; the results do not depend on it
+    #[arg(long, value_enum, default_value = "overlap", value_name = "KIND")]
+    pub exchange: Exchange,
     /// Floating-point format of the unknowns: f64, or f32, which is faster; voxel models are always solved in f64
     #[arg(long, value_enum, default_value = "f64")]
     pub precision: Precision,
@@ -180,6 +193,7 @@ impl Default for Settings {
         Self {
             precision: Precision::default(),
             device: Devices::default(),
+            exchange: Exchange::default(),
             threads: None,
             lumping: None,
             time: None,

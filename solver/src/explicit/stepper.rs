@@ -1,5 +1,6 @@
 //! The stepper of a problem, on the CPU or a device, and the largest stable increment.
 
+use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -9,15 +10,15 @@ use pogo_kernels::dynamics::signals::Signals;
 use pogo_kernels::dynamics::{Part, State};
 use pogo_kernels::explicit::elements::{StableIncrement, global_stable_increment};
 use pogo_kernels::explicit::{
-    CpuOptions, CpuStepper, ElementStepper, GpuError, GpuOptions, GpuStepper, PartMember, Problem, StepperError,
-    TeamStepper,
+    CpuOptions, CpuStepper, ElementStepper, GpuError, GpuMember, GpuOptions, GpuStepper, HaloMember, PartMember,
+    Problem, StepperError, TeamStepper,
 };
 use pogo_kernels::ranks::Ranks;
 use pogo_kernels::simd::Real;
 use rayon::prelude::*;
 
 use crate::call::Call;
-use crate::config::{DeviceChoice, Precision};
+use crate::config::{DeviceChoice, Exchange, Precision};
 use crate::device::MayBeDevice;
 use crate::error::SolveError;
 use crate::observe::Observer;
@@ -57,8 +58,8 @@ impl Engine {
     ) -> Result<Option<Self>, SolveError> {
         if call.team.is_several() {
             return match call.settings.precision {
-                Precision::F32 => Self::together::<f32>(problem, state, call, observer),
-                Precision::F64 => Self::together::<f64>(problem, state, call, observer),
+                Precision::F32 => Self::of_team::<f32>(problem, state, signals, call, observer),
+                Precision::F64 => Self::of_team::<f64>(problem, state, signals, call, observer),
             };
         }
         let made = match call.settings.precision {
@@ -72,36 +73,99 @@ impl Engine {
     }
 
     /// The leader's engine of a model that is cut into a sub-domain for each rank.
-    fn together<T: Real + 'static>(
+    fn of_team<T: Real + 'static>(
         problem: &Problem<'_>,
         state: &State,
+        signals: &Signals<'_>,
         call: &Call<'_>,
         observer: &mut dyn Observer,
     ) -> Result<Option<Self>, SolveError> {
-        if call.device.choices().iter().any(|choice| matches!(choice, DeviceChoice::Cuda(_))) {
-            return Err(call.team.refuse("a mesh on CUDA devices"));
+        let on_devices = call.device.choices().iter().filter(|choice| matches!(choice, DeviceChoice::Cuda(_))).count();
+        let cells = if on_devices > 0 { single_blocks(problem) } else { problem.cells() };
+        let cut = Cut::new(problem, cells, call.team.n_ranks()).map_err(|reason| call.refuse(reason))?;
+        observer.note(&cut.split.line("node", problem.mesh.n_nodes()));
+        match on_devices {
+            0 => Self::of_cores::<T>(problem, &cut, state, call),
+            n if n == call.team.local.len() && n == call.team.n_ranks() => {
+                Self::of_devices::<T>(problem, &cut, state, signals, call, observer)
+            }
+            _ => Err(SolveError::MixedDevices),
         }
-        let (domains, split) = split(problem, call.team.n_ranks()).map_err(|reason| call.refuse(reason))?;
-        let domains = domains.view();
-        observer.note(&split.line("node", problem.mesh.n_nodes()));
+    }
+
+    /// Sub-domains on the cores of this process or of several.
+    fn of_cores<T: Real + 'static>(
+        problem: &Problem<'_>,
+        cut: &Cut,
+        state: &State,
+        call: &Call<'_>,
+    ) -> Result<Option<Self>, SolveError> {
+        let domains = &cut.domains.view();
         let n_threads = call.team.threads_of_rank(call.settings.threads);
         let member = |ranks: &Arc<dyn Ranks>| {
-            let (part, d) = (Part::of(&domains, ranks.rank()), problem.mesh.dimension);
+            let (part, d) = (Part::of(domains, ranks.rank()), problem.mesh.dimension);
             let displacement = part.select(&state.displacement, d);
             let own = State { displacement, increment: part.select(&state.increment, d), ..*state };
             let stepper = CpuStepper::<T>::of_part(problem, part, &own, CpuOptions::new(n_threads))?;
             let bytes = stepper.bytes_per_node_step();
-            Ok((PartMember::new(problem, &domains, ranks, stepper), bytes))
+            Ok((PartMember::new(HaloMember::new(problem, domains, ranks, stepper)), bytes))
         };
         let members: Result<Vec<_>, StepperError> = call.team.local.par_iter().map(member).collect();
         let members = call.team.agree(members.map_err(|error| call.refuse(error)))?;
         let (members, bytes): (Vec<_>, Vec<f64>) = members.into_iter().unzip();
         let leader = call.team.lead_or_serve(members);
         Ok(leader.map(|(ranks, member)| Self {
-            stepper: Box::new(TeamStepper::new(problem, &domains, ranks, member, state)),
+            stepper: Box::new(TeamStepper::new(problem, domains, ranks, member, state, true)),
             bytes_per_node_step: bytes[0],
             device: "cpu".into(),
             n_threads: n_threads * call.team.n_ranks(),
+        }))
+    }
+
+    /// Sub-domains on several CUDA devices of this process.
+    fn of_devices<T: Real + 'static>(
+        problem: &Problem<'_>,
+        cut: &Cut,
+        state: &State,
+        signals: &Signals<'_>,
+        call: &Call<'_>,
+        observer: &mut dyn Observer,
+    ) -> Result<Option<Self>, SolveError> {
+        let domains = &cut.domains.view();
+        call.device.wait()?;
+        // A device is set up by a thread of its own: each has to hear of the memory of all others.
+        let set_up = |ranks: &Arc<dyn Ranks>, choice: &DeviceChoice| {
+            let DeviceChoice::Cuda(ordinal) = *choice else { return Err(SolveError::MixedDevices) };
+            let (options, plain) = (GpuOptions { ordinal }, call.settings.exchange == Exchange::Plain);
+            let problem = (problem, domains, cut.domain.as_slice());
+            GpuMember::<T>::new(problem, ranks, state, signals, options, plain).map_err(|error| match error {
+                GpuError::Problem(error) => call.refuse(error),
+                GpuError::Device(error) => SolveError::Device(error),
+            })
+        };
+        let members: Result<Vec<_>, SolveError> = std::thread::scope(|scope| {
+            let pairs = call.team.local.iter().zip(call.device.choices());
+            let threads: Vec<_> = pairs.map(|(ranks, choice)| scope.spawn(move || set_up(ranks, choice))).collect();
+            let made = threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            let (made, errors): (Vec<_>, Vec<_>) = made.partition(Result::is_ok);
+            // That of the device itself, not of those that wait for it.
+            let of_others = |error: &SolveError| matches!(error, SolveError::Device(DeviceError::OnRank { .. }));
+            let mut errors: Vec<SolveError> = errors.into_iter().filter_map(Result::err).collect();
+            errors.sort_by_key(of_others);
+            errors.into_iter().next().map_or_else(|| made.into_iter().collect(), Err)
+        });
+        let members = members?;
+        let names: Vec<&str> = members.iter().map(|member| member.report().device.as_str()).collect();
+        let device = format!("{} x {}", names.len(), names[0]);
+        let bytes: u64 = members.iter().map(|member| member.report().memory.bytes()).sum();
+        observer.note(&format!("{device}: {:.2} GB in use on all", bytes as f64 / 1e9));
+        let bytes_per_node_step = members.iter().map(|member| member.report().bytes_per_node_step).sum();
+        let leader = call.team.lead_or_serve(members.into_iter().map(PartMember::new).collect());
+        Ok(leader.map(|(ranks, member)| Self {
+            stepper: Box::new(TeamStepper::new(problem, domains, ranks, member, state, false)),
+            bytes_per_node_step,
+            device,
+            n_threads: 1,
         }))
     }
 
@@ -137,30 +201,44 @@ impl Engine {
     }
 }
 
-/// Cuts a mesh into sub-domains of whole cells, of about equal work.
-fn split(problem: &Problem<'_>, n_domains: usize) -> Result<(SubDomains, Split), String> {
-    let began = Instant::now();
-    let (blocks, groups) = (&problem.blocks, problem.cells());
-    let mut cell_of = vec![0; blocks.n_blocks()];
-    for (cell, group) in (0..).zip(&groups) {
-        group.iter().for_each(|&block| cell_of[block] = cell);
+/// Cells of a device, which steps each block by itself.
+fn single_blocks(problem: &Problem<'_>) -> Vec<Vec<usize>> {
+    (0..problem.blocks.n_blocks()).map(|block| vec![block]).collect()
+}
+
+/// A mesh that is cut into sub-domains of whole cells, of about equal work.
+struct Cut {
+    /// Sub-domain of each block.
+    domain: Vec<u32>,
+    domains: SubDomains,
+    split: Split,
+}
+
+impl Cut {
+    fn new(problem: &Problem<'_>, groups: Vec<Vec<usize>>, n_domains: usize) -> Result<Self, String> {
+        let began = Instant::now();
+        let blocks = &problem.blocks;
+        let mut cell_of = vec![0; blocks.n_blocks()];
+        for (cell, group) in (0..).zip(&groups) {
+            group.iter().for_each(|&block| cell_of[block] = cell);
+        }
+        // As much as the corners of elements that are computed, and four numbers for each node that is moved.
+        let work = |&b: &usize| {
+            let corners: usize = blocks.runs(b).map(|run| run.connectivity.len()).sum();
+            corners + 4 * blocks.own_nodes(b).len()
+        };
+        let cost = groups.iter().map(|group| group.iter().map(work).sum::<usize>() as i32).collect();
+        let pairs = (0..blocks.n_blocks()).flat_map(|b| {
+            let cell_of = &cell_of;
+            blocks.halo(b).iter().map(move |&node| (cell_of[b], cell_of[blocks.block_of(node)]))
+        });
+        let cells = Cells::new(cost, pairs);
+        let domain_of_cell = cells.cut(n_domains)?;
+        let domain: Vec<u32> = cell_of.iter().map(|&cell| domain_of_cell[cell as usize]).collect();
+        let domains = problem.domains(&domain, n_domains, "metis");
+        let split = Split::new(&domains.view(), &domain_of_cell, &cells.cost, began.elapsed().as_secs_f64());
+        Ok(Self { domain, domains, split })
     }
-    // As much as the corners of elements that are computed, and four numbers for each node that is moved.
-    let work = |&b: &usize| {
-        let corners: usize = blocks.runs(b).map(|run| run.connectivity.len()).sum();
-        corners + 4 * blocks.own_nodes(b).len()
-    };
-    let cost = groups.iter().map(|group| group.iter().map(work).sum::<usize>() as i32).collect();
-    let pairs = (0..blocks.n_blocks()).flat_map(|b| {
-        let cell_of = &cell_of;
-        blocks.halo(b).iter().map(move |&node| (cell_of[b], cell_of[blocks.block_of(node)]))
-    });
-    let cells = Cells::new(cost, pairs);
-    let domain_of_cell = cells.cut(n_domains)?;
-    let domain: Vec<u32> = cell_of.iter().map(|&cell| domain_of_cell[cell as usize]).collect();
-    let domains = problem.domains(&domain, n_domains, "metis");
-    let split = Split::new(&domains.view(), &domain_of_cell, &cells.cost, began.elapsed().as_secs_f64());
-    Ok((domains, split))
 }
 
 /// A lower bound of the largest stable increment, s. The bound of the elements is cheap and on the safe side, so the limit of

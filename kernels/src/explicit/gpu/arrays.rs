@@ -17,7 +17,7 @@ impl Fans {
     /// Those of blocks that are stepped by fans; of halos only where two steps may be made at a time.
     pub fn new<T: Real>(problem: &Problem, view: &DeviceView, tables: &Tables<T>) -> Self {
         let blocks = &problem.blocks;
-        let any = tables.by_colours.len() < tables.blocks.len();
+        let any = tables.has_fans();
         let n_blocks = if any { blocks.n_blocks() } else { 0 };
         let halo_entries = |block: usize| match tables.two_steps {
             true => blocks.halo_first[block] as usize..blocks.halo_first[block + 1] as usize,
@@ -158,6 +158,12 @@ pub(super) fn bytes_per_step<T>(problem: &Problem, tables: &Tables<T>, two_steps
     let (number, d) = (size_of::<T>() as f64, problem.mesh.dimension as f64);
     let mut total = 0.0;
     for (b, row) in tables.blocks.iter().enumerate() {
+        let is_in = |list: &[u32]| list.binary_search(&(b as u32)).is_ok();
+        let by_colours = is_in(&tables.by_colours);
+        if !by_colours && !tables.by_fans.is_empty() && !is_in(&tables.by_fans) {
+            // Of another device.
+            continue;
+        }
         let (own, halo) = (f64::from(row.n_own), f64::from(row.n_halo));
         let damping = if row.damped != 0 { 2.0 * number } else { 0.0 };
         // u, Δu read and written, positions, inertia; indices, u and positions of the halo; forces passed on.
@@ -166,10 +172,9 @@ pub(super) fn bytes_per_step<T>(problem: &Problem, tables: &Tables<T>, two_steps
             _ => own * 2.0 * d * number,
         };
         total += halo * (4.0 + 2.0 * d * number);
-        total += if tables.by_colours.binary_search(&(b as u32)).is_err() {
-            bytes_of_fans(row, number, d, two_steps)
-        } else {
-            bytes_of_colours(row, tables, number, d)
+        total += match by_colours {
+            true => bytes_of_colours(row, tables, number, d),
+            false => bytes_of_fans(row, number, d, two_steps),
         };
     }
     if let Some(tiles) = &tables.tiles {

@@ -2,11 +2,13 @@
 
 use super::KernelReport;
 use super::grids::room;
+use super::halo::Halo;
 use super::laws::law_name;
 use super::layout::{Material, Params, THREADS};
+use super::peers::Peers;
 use super::tables::Tables;
 use crate::device::layout::In;
-use crate::device::{Arena, DeviceError, Event, Gpu, Kernel, Module, Slice, Stream};
+use crate::device::{Arena, DeviceError, Event, Gpu, Kernel, Module, Slice, Stream, arguments};
 use crate::simd::Real;
 
 /// Names of the modules of fans by the law of the materials.
@@ -26,6 +28,8 @@ pub(super) struct Pass<T> {
     pub list: In<u32>,
     /// Material of the tiles.
     pub material: Option<Material<T>>,
+    /// The kernel takes the memory of other devices.
+    pub of_devices: bool,
 }
 
 /// Kernels of one number of steps, one after the other.
@@ -52,8 +56,13 @@ pub(super) struct Launches<T> {
     /// Two steps at a time, where the fans of the halo are there.
     pub double: Option<Launch<T>>,
     second: Option<SecondStream>,
+    /// Sends what other devices read after a step, where there are others.
+    exchange: Option<(Kernel, u32, Halo<T>)>,
     _modules: Vec<Module>,
 }
+
+/// Most thread blocks that send.
+const MOST_SENDING: u32 = 512;
 
 /// Finds kernels and notes them for the report.
 struct Finder<'a> {
@@ -80,10 +89,11 @@ impl Finder<'_> {
 }
 
 impl<T: Real> Launches<T> {
+    /// `own` are the blocks of this device where several devices have a model that is stepped by fans alone.
     pub fn new(
         gpu: &Gpu,
         tables: &Tables<T>,
-        dimension: usize,
+        (dimension, own): (usize, Option<&[u32]>),
         arena: &mut Arena,
         report: &mut Vec<KernelReport>,
     ) -> Result<Self, DeviceError> {
@@ -93,10 +103,11 @@ impl<T: Real> Launches<T> {
             single: Launch { passes: Vec::new(), steps: 1, repeats: false },
             double: None,
             second: None,
+            exchange: None,
             _modules: Vec::new(),
         };
-        if tables.blocks.len() > tables.by_colours.len() {
-            modules.push(launches.add_fans(&mut finder, tables)?);
+        if tables.has_fans() {
+            modules.push(launches.add_fans(&mut finder, tables, own)?);
         }
         if !tables.by_colours.is_empty() {
             modules.push(launches.add_elements(&mut finder, tables, dimension)?);
@@ -112,17 +123,24 @@ impl<T: Real> Launches<T> {
         Ok(launches)
     }
 
-    fn add_fans(&mut self, finder: &mut Finder, tables: &Tables<T>) -> Result<Module, DeviceError> {
-        let n_blocks = (tables.blocks.len() - tables.by_colours.len()) as u32;
+    fn add_fans(
+        &mut self,
+        finder: &mut Finder,
+        tables: &Tables<T>,
+        own: Option<&[u32]>,
+    ) -> Result<Module, DeviceError> {
+        let listed = if tables.by_fans.is_empty() { tables.blocks.len() } else { tables.by_fans.len() };
+        let n_blocks = own.map_or(listed, <[u32]>::len) as u32;
         let law = FAN_LAWS[if tables.isotropic { 0 } else { 1 + usize::from(tables.coupled) }];
-        let module = finder.gpu.module(&format!("fans_{law}_{}", T::NAME))?;
-        let list = finder.list("list of blocks by fans", &tables.by_fans)?;
+        let name = format!("fans{}_{law}_{}", if own.is_some() { "_of_devices" } else { "" }, T::NAME);
+        let module = finder.gpu.module(&name)?;
+        let list = finder.list("list of blocks by fans", own.unwrap_or(&tables.by_fans))?;
         let most = MOST_ROUNDS * finder.gpu.multiprocessors;
         let mut launch = |steps: u32| -> Result<Launch<T>, DeviceError> {
             let shared = tables.shared[steps as usize - 1];
-            let kernel = finder.kernel(&module, format!("fans_{law}_{}_{steps}", T::NAME), steps, shared)?;
-            let repeats = tables.by_colours.is_empty() && n_blocks <= most * kernel.resident;
-            let pass = Pass { kernel, n_blocks, cooperative: false, list, material: None };
+            let kernel = finder.kernel(&module, format!("{name}_{steps}"), steps, shared)?;
+            let repeats = own.is_some() || tables.by_fans.is_empty() && n_blocks <= most * kernel.resident;
+            let pass = Pass { kernel, n_blocks, cooperative: false, list, material: None, of_devices: own.is_some() };
             Ok(Launch { passes: vec![pass], steps: steps as usize, repeats })
         };
         self.single = launch(1)?;
@@ -155,7 +173,14 @@ impl<T: Real> Launches<T> {
         let all = tables.by_colours.len() == tables.blocks.len();
         let list = finder.list("list of blocks by colours", if all { &[] } else { &tables.by_colours })?;
         let n_blocks = tables.by_colours.len() as u32;
-        self.single.passes.push(Pass { kernel, n_blocks, cooperative: tables.once, list, material: None });
+        self.single.passes.push(Pass {
+            kernel,
+            n_blocks,
+            cooperative: tables.once,
+            list,
+            material: None,
+            of_devices: false,
+        });
         Ok(module)
     }
 
@@ -167,15 +192,33 @@ impl<T: Real> Launches<T> {
             let kernel = finder.kernel(&module, name, 1, room(size_of::<T>()))?;
             let list = finder.list("list of tiles", &launch.tiles)?;
             let (n_blocks, material) = (launch.tiles.len() as u32, Some(tables.materials[launch.material]));
-            self.single.passes.push(Pass { kernel, n_blocks, cooperative: false, list, material });
+            self.single.passes.push(Pass { kernel, n_blocks, cooperative: false, list, material, of_devices: false });
         }
         let n_act_nodes = tables.tiles.as_ref().map_or(0, |tiles| tiles.act_nodes.len() as u32);
         if n_act_nodes > 0 {
             let kernel = Kernel::new(finder.gpu, &module, &format!("act_{}", T::NAME), 0)?;
             let n_blocks = n_act_nodes.div_ceil(THREADS);
-            self.single.passes.push(Pass { kernel, n_blocks, cooperative: false, list: In::null(), material: None });
+            let list = In::null();
+            self.single.passes.push(Pass {
+                kernel,
+                n_blocks,
+                cooperative: false,
+                list,
+                material: None,
+                of_devices: false,
+            });
         }
         Ok(module)
+    }
+
+    /// Has each step end with the exchange of displacements between devices.
+    pub fn exchange_after_steps(&mut self, gpu: &Gpu, halo: Halo<T>, n_sent: usize) -> Result<(), DeviceError> {
+        let module = gpu.module("exchange")?;
+        let kernel = Kernel::new(gpu, &module, &format!("exchange_{}", T::NAME), 0)?;
+        let n_blocks = (n_sent as u32).div_ceil(kernel.threads).clamp(1, MOST_SENDING);
+        self.exchange = Some((kernel, n_blocks, halo));
+        self._modules.push(module);
+        Ok(())
     }
 
     /// Starts one launch, `k` rows after the current one, over the blocks `repeats` times. With `odd` it reads the second
@@ -184,11 +227,12 @@ impl<T: Real> Launches<T> {
         &self,
         launch: &Launch<T>,
         (gpu, stream): (&Gpu, &Stream),
-        params: &Params<T>,
+        (params, peers): (&Params<T>, &Peers<T>),
         (k, odd, repeats): (usize, bool, usize),
         done: Slice<u32>,
     ) -> Result<(), DeviceError> {
-        if repeats > 1 {
+        // What is counted for other devices is counted from the beginning.
+        if repeats > 1 && !peers.are_there() {
             done.clear(stream)?;
         }
         let second = self.second.as_ref();
@@ -197,11 +241,15 @@ impl<T: Real> Launches<T> {
             let [u, du] = [params.u, params.du].map(|[a, b]| if odd { [b, a] } else { [a, b] });
             let mut params = Params { list: pass.list, u, du, ..*params };
             let (mut k, mut material) = (k as u32, pass.material);
-            let material =
-                material.as_mut().map_or(std::ptr::null_mut(), |material| std::ptr::from_mut(material).cast());
-            let mut arguments = [std::ptr::from_mut(&mut params).cast(), std::ptr::from_mut(&mut k).cast(), material];
-            // SAFETY: the arguments that every step kernel takes, the last one of tiles alone; the arrays hold what the tables
-            // name.
+            let mut peers = Peers { odd: u32::from(odd), ..*peers };
+            let last = match &mut material {
+                Some(material) => std::ptr::from_mut(material).cast(),
+                None if pass.of_devices => std::ptr::from_mut(&mut peers).cast(),
+                None => std::ptr::null_mut(),
+            };
+            let mut arguments = [std::ptr::from_mut(&mut params).cast(), std::ptr::from_mut(&mut k).cast(), last];
+            // SAFETY: the arguments that every step kernel takes, the last one of tiles and several devices alone; the arrays hold what
+            // the tables name.
             unsafe {
                 if pass.cooperative {
                     let stream = second.map_or(stream, |second| &second.stream);
@@ -212,6 +260,12 @@ impl<T: Real> Launches<T> {
                 }
             }
         }
-        second.map_or(Ok(()), |second| second.ends.order(&second.stream, stream))
+        second.map_or(Ok(()), |second| second.ends.order(&second.stream, stream))?;
+        let Some((kernel, n_blocks, halo)) = self.exchange.filter(|_| params.force_out.address() == 0) else {
+            return Ok(());
+        };
+        let place = u32::from(!odd);
+        // SAFETY: the arguments that the kernel takes; the lists name nodes of arrays that all devices have.
+        unsafe { kernel.launch(stream, n_blocks, &mut arguments![halo, place]) }
     }
 }

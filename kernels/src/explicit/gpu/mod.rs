@@ -16,17 +16,23 @@
 //! | `arrays.rs` | the arrays on the device |
 //! | `launches.rs` | the kernels and their launches |
 //! | `signals.rs` | signals evaluated on the device |
+//! | `peers.rs`, `halo.rs` | several devices: what they write into each other's memory, of triangles and of other elements |
+//! | `member.rs` | the part of a model that one of several devices has |
 
 mod arrays;
 mod fans;
 mod grids;
+mod halo;
 mod launches;
 mod laws;
 mod layout;
+mod member;
+mod peers;
 mod signals;
 mod tables;
 
 use super::{ElementStepper, EnergySums, Problem, StepperError};
+use crate::device::Plain as _;
 use crate::device::{
     Arena, Buffer, DeviceError, Gpu, Graph, Kernel, MemoryReport, Module, Slice, Stream, arguments, field,
 };
@@ -35,6 +41,9 @@ use crate::dynamics::{SignalTable, State, Stepper};
 use crate::simd::Real;
 use launches::Launches;
 use layout::{Params, WINDOW};
+pub use member::GpuMember;
+use member::{Lists, Shared};
+use peers::Peers;
 use signals::DeviceSignals;
 use tables::Tables;
 
@@ -82,7 +91,7 @@ pub struct GpuReport {
     pub upload_seconds: f64,
     /// Kernels of a step.
     pub kernels: Vec<KernelReport>,
-    /// Bytes that a node-step must move.
+    /// Bytes that a node-step must move; of one of several devices, its share of that.
     pub bytes_per_node_step: f64,
 }
 
@@ -114,6 +123,11 @@ pub struct GpuStepper<T: Real> {
     recording: Buffer<f64>,
     force: Option<Buffer<f64>>,
     params: Params<T>,
+    /// The other devices; nothing where one has the whole model.
+    peers: Peers<T>,
+    shared: Option<Shared>,
+    /// The host waits for all devices after each pass.
+    one_pass: bool,
     /// Which pair of arrays holds the state.
     odd: bool,
     step: u64,
@@ -121,7 +135,7 @@ pub struct GpuStepper<T: Real> {
     /// External work and damped energy before this stepper's first step.
     energy_before: [f64; 2],
     report: GpuReport,
-    _arena: Arena,
+    arena: Arena,
     _setup: Module,
     stream: Stream,
     gpu: Gpu,
@@ -158,11 +172,46 @@ impl<T: Real> GpuStepper<T> {
     /// No driver or device, too little memory there (told before anything runs), blocks that do not fit a multiprocessor,
     /// or what [`CpuStepper::new`](super::CpuStepper::new) refuses.
     pub fn new(problem: &Problem, state: &State, signals: &Signals<'_>, options: GpuOptions) -> Result<Self, GpuError> {
+        Self::of_blocks(problem, state, signals, options, None).map(|(stepper, _)| stepper)
+    }
+
+    /// A stepper of those blocks that one of several devices has. Collective.
+    fn of_part(
+        problem: &Problem,
+        state: &State,
+        signals: &Signals<'_>,
+        options: GpuOptions,
+        shared: Shared,
+    ) -> Result<Self, GpuError> {
+        let made = Self::of_blocks(problem, state, signals, options, Some(&shared));
+        shared.agree(made.is_ok())?;
+        let (mut stepper, sent) = made?;
+        if let Some(lists) = sent {
+            if lists.own_fans().is_some() {
+                let part = shared.n_own() as f64 / problem.mesh.n_nodes() as f64;
+                stepper.report.bytes_per_node_step *= part;
+            }
+            stepper.one_pass = shared.place(&lists, &mut stepper, problem.mesh.dimension)?;
+        }
+        stepper.shared = Some(shared);
+        Ok(stepper)
+    }
+
+    /// A stepper of all blocks, or of those of one device that shares the model, and what that sends.
+    fn of_blocks(
+        problem: &Problem,
+        state: &State,
+        signals: &Signals<'_>,
+        options: GpuOptions,
+        shared: Option<&Shared>,
+    ) -> Result<(Self, Option<Lists>), GpuError> {
         problem.check(state, problem.mesh.n_nodes())?;
         check_signals(problem, signals)?;
         let view = problem.device.as_ref().ok_or(DeviceError::NoTables)?;
         let gpu = Gpu::open(options.ordinal)?;
-        let tables = Tables::<T>::new(problem, view, gpu.multiprocessors)?;
+        // Tiles of grids belong to no block, so several devices do without them.
+        let mut tables = Tables::<T>::new(problem, view, (gpu.multiprocessors, shared.is_none()))?;
+        let sent = shared.map(|shared| shared.lists(problem, view, &mut tables));
         let fans = arrays::Fans::new(problem, view, &tables);
         let n_dofs = state.displacement.len();
         let narrow = |values: &[f64]| values.iter().map(|&value| T::from_f64(value)).collect::<Vec<T>>();
@@ -183,16 +232,20 @@ impl<T: Real> GpuStepper<T> {
         let stream = Stream::new()?;
         let setup = gpu.module("setup")?;
         let mut report = GpuReport { device: gpu.name.clone(), ..GpuReport::default() };
-        let launches = Launches::new(&gpu, &tables, problem.mesh.dimension, &mut arena, &mut report.kernels)?;
+        let blocks = (problem.mesh.dimension, sent.as_ref().and_then(Lists::own_fans));
+        let launches = Launches::new(&gpu, &tables, blocks, &mut arena, &mut report.kernels)?;
         let signals = DeviceSignals::new(&gpu, &setup, &stream, signals, state.step)?;
         (params.signals, params.row, params.n_signals) = (signals.rows(), signals.row(), signals.len());
         arrays::localise(problem, &tables, &params, (&gpu, &setup, &stream), &mut arena)?;
-        let mass = arena.copy("lumped mass", &problem.lumped_mass)?;
+        let mass = match shared {
+            None => arena.copy("lumped mass", &problem.lumped_mass)?,
+            Some(shared) => arena.copy("lumped mass", &shared.own_mass(problem))?,
+        };
         let node_bytes = arrays::bytes_per_step(problem, &tables, launches.double.is_some());
         report.bytes_per_node_step = node_bytes / problem.mesh.n_nodes() as f64;
         report.memory = arena.report();
         (report.uploaded, report.upload_seconds) = (arena.uploaded, arena.upload_seconds);
-        Ok(Self {
+        let stepper = Self {
             graphs: [None, None],
             launches,
             sum: Kernel::new(&gpu, &setup, &format!("energy_sums_{}", T::NAME), 0)?,
@@ -206,16 +259,20 @@ impl<T: Real> GpuStepper<T> {
             recording: Buffer::zeros(0)?,
             force: None,
             params,
+            peers: Peers::zeroed(),
+            shared: None,
+            one_pass: false,
             odd: false,
             step: state.step,
             n_dofs,
             energy_before: [state.external_work, state.damped_energy],
             report,
-            _arena: arena,
+            arena,
             _setup: setup,
             stream,
             gpu,
-        })
+        };
+        Ok((stepper, sent))
     }
 
     /// What it runs on, and with what.
@@ -231,16 +288,22 @@ impl<T: Real> GpuStepper<T> {
 
     /// Starts the launches of `n_steps` steps, at most [`GRAPH_STEPS`], and makes the signals of those after them; returns which
     /// pair of arrays holds the state after them.
-    fn start_steps(&self, n_steps: usize, mut odd: bool) -> Result<bool, DeviceError> {
+    fn start_steps(&self, n_steps: usize, mut odd: bool, peers: &mut Peers<T>) -> Result<bool, DeviceError> {
         let (on, launches) = ((&self.gpu, &self.stream), &self.launches);
+        let one_pass = self.shared.as_ref().filter(|_| self.one_pass);
         let mut k = 0;
         while k < n_steps {
             let launch = match &launches.double {
                 Some(double) if n_steps - k >= double.steps => double,
                 _ => &launches.single,
             };
-            let repeats = if launch.repeats { (n_steps - k) / launch.steps } else { 1 };
-            launches.start(launch, on, &self.params, (k, odd, repeats), self.done)?;
+            let repeats = if launch.repeats && one_pass.is_none() { (n_steps - k) / launch.steps } else { 1 };
+            let started = launches.start(launch, on, (&self.params, peers), (k, odd, repeats), self.done);
+            match one_pass {
+                Some(shared) => shared.wait_for_all(started.and_then(|()| self.stream.synchronize()))?,
+                None => started?,
+            }
+            peers.base += repeats as u32;
             k += repeats * launch.steps;
             odd ^= repeats % 2 == 1;
         }
@@ -257,7 +320,7 @@ impl<T: Real> GpuStepper<T> {
         let mut params = Params { force_out: force.at(), ..self.params };
         params.u[0] = displacement.at();
         let (on, launches) = ((&self.gpu, &self.stream), &self.launches);
-        launches.start(&launches.single, on, &params, (0, false, 1), self.done)?;
+        launches.start(&launches.single, on, (&params, &Peers::zeroed()), (0, false, 1), self.done)?;
         Ok(force)
     }
 
@@ -316,10 +379,19 @@ impl<T: Real> Stepper for GpuStepper<T> {
         let n_recorded = self.prepare_recording(n_steps, record)?;
         self.signals.begin()?;
         let mut remaining = n_steps;
+        let mut peers = self.peers;
         while remaining >= GRAPH_STEPS {
+            if self.shared.is_some() {
+                // A graph would count the same passes again.
+                self.odd = self.start_steps(GRAPH_STEPS, self.odd, &mut peers)?;
+                remaining -= GRAPH_STEPS;
+                continue;
+            }
             let which = usize::from(self.odd);
             if self.graphs[which].is_none() {
-                let graph = Graph::record(&self.stream, || self.start_steps(GRAPH_STEPS, self.odd).map(|_| ()))?;
+                let graph = Graph::record(&self.stream, || {
+                    self.start_steps(GRAPH_STEPS, self.odd, &mut Peers::zeroed()).map(|_| ())
+                })?;
                 self.graphs[which] = Some(graph);
             }
             if let Some(graph) = &self.graphs[which] {
@@ -327,9 +399,9 @@ impl<T: Real> Stepper for GpuStepper<T> {
             }
             remaining -= GRAPH_STEPS;
         }
-        let odd = self.start_steps(remaining, self.odd)?;
+        let odd = self.start_steps(remaining, self.odd, &mut peers)?;
         self.stream.synchronize()?;
-        self.odd = odd;
+        (self.odd, self.peers) = (odd, if self.shared.is_some() { peers } else { Peers::zeroed() });
         self.step += n_steps as u64;
         let first = recording.len();
         recording.resize(first + n_recorded, 0.0);

@@ -190,15 +190,21 @@ fn colour_rows(problem: &Problem, device: &DeviceView, units: &Units) -> Result<
 }
 
 impl<T: Real> Tables<T> {
-    /// The tables of a problem that [`Problem::check`] has passed, for so many multiprocessors.
-    pub fn new(problem: &Problem, device: &DeviceView, multiprocessors: u32) -> Result<Self, StepperError> {
+    /// The tables of a problem that [`Problem::check`] has passed, for so many multiprocessors; with `grids`, those are marched
+    /// through where there are any.
+    pub fn new(
+        problem: &Problem,
+        device: &DeviceView,
+        (multiprocessors, grids): (u32, bool),
+    ) -> Result<Self, StepperError> {
         let (blocks, once) = (&problem.blocks, problem.mesh.dimension == 3);
         let fans = fan_blocks(problem, device)?;
         let two_steps = !device.halo_fan.is_empty() && fans.iter().all(|&fans| fans);
         let outer = |b: usize| outer_nodes(device, two_steps, b);
         let by_node = Specials::new(problem);
         let acts = |node: usize| by_node.has(node as u32) || problem.damping_rate_of(node) != 0.0;
-        let tiles = Tiles::new(problem, device, &acts, size_of::<T>(), multiprocessors as usize);
+        let tiles =
+            grids.then(|| Tiles::new(problem, device, &acts, size_of::<T>(), multiprocessors as usize)).flatten();
         let n_tiles = tiles.as_ref().map_or(0, |tiles| tiles.rows.len());
         let n_blocks = blocks.n_blocks();
         let units = Units::new::<T>(problem, n_blocks + n_tiles, &|b, visit| match b.checked_sub(n_blocks) {
@@ -359,14 +365,28 @@ impl<T: Real> Tables<T> {
         self.n_energy_rows += tiles.act_nodes.len().div_ceil(THREADS as usize);
     }
 
-    /// Drops the blocks that have nothing to do beside tiles, and finds the tiles of parallelepipeds.
-    fn take_tiles(&mut self, problem: &Problem) {
-        let Some(tiles) = &mut self.tiles else { return };
-        let mut number = vec![NONE; tiles.roles.len()];
+    /// Whether some blocks are stepped by fans.
+    pub fn has_fans(&self) -> bool {
+        !self.by_fans.is_empty() || self.by_colours.is_empty() && !self.blocks.is_empty()
+    }
+
+    /// Keeps the blocks that one of several devices computes, where triangles are not all.
+    pub fn keep_part(&mut self, roles: &[Role]) {
+        if self.once {
+            return self.keep_blocks(roles);
+        }
+        for list in [&mut self.by_fans, &mut self.by_colours] {
+            list.retain(|&b| roles[b as usize] == Role::Steps);
+        }
+    }
+
+    /// In space: drops the blocks that rest.
+    fn keep_blocks(&mut self, roles: &[Role]) {
+        let mut number = vec![NONE; roles.len()];
         let mut kept = Vec::new();
         let mut sources = Vec::new();
         (self.laws, self.n_local) = (0, 0);
-        for (b, role) in tiles.roles.iter().enumerate().filter(|(_, role)| **role != Role::Rests) {
+        for (b, role) in roles.iter().enumerate().filter(|(_, role)| **role != Role::Rests) {
             number[b] = kept.len() as u32;
             let mut row = self.blocks[b];
             let passed = &self.sources[row.source_first as usize..][..row.n_sources as usize];
@@ -386,7 +406,12 @@ impl<T: Real> Tables<T> {
         }
         self.by_colours = (0..kept.len() as u32).collect();
         (self.blocks, self.sources) = (kept, sources);
+    }
 
+    /// Drops the blocks that have nothing to do beside tiles, and finds the tiles of parallelepipeds.
+    fn take_tiles(&mut self, problem: &Problem) {
+        let Some(mut tiles) = self.tiles.take() else { return };
+        self.keep_blocks(&tiles.roles);
         let mut of_boxes = Vec::new();
         for launch in tiles.launches.iter().filter(|launch| launch.law == HEXAHEDRON) {
             let is_box = |nodes| is_parallelepiped(&self.units, problem.mesh.coordinates, nodes);
@@ -400,6 +425,7 @@ impl<T: Real> Tables<T> {
             tiles.launches.push(boxes);
         }
         tiles.launches.retain(|launch| !launch.tiles.is_empty());
+        self.tiles = Some(tiles);
     }
 
     /// Lists what acts on the own nodes of a block and on its halo. Gives the first of their entries in `special_first`, or

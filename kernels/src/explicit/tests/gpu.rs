@@ -157,6 +157,84 @@ fn run(stepper: &mut dyn Stepper<State = State>, signals: &Signals<'_>, cuts: &[
 
 const STEPS: usize = 1000;
 
+/// Steps triangles by sub-domains on these devices; one that stands there twice has two.
+fn by_devices<T: Real + 'static>(case: &Arranged, ordinals: &[u32], plain: bool, cut: impl Fn(usize, usize) -> u32) {
+    let problem = case.problem();
+    let amplitudes = amplitudes(problem.time_increment);
+    let signals = signals(&amplitudes, problem.time_increment);
+    let (start, cuts) = (case.start(), [0, 1, 70, 333, STEPS]);
+    let mut one = GpuStepper::<T>::new(&problem, &start, &signals, GpuOptions { ordinal: ordinals[0] }).unwrap();
+    let (state, recording) = run(&mut one, &signals, &cuts);
+    let force = one.internal_force(&state.displacement).unwrap();
+    let sums = one.energy_sums().unwrap().unwrap();
+    let n_blocks = problem.blocks.n_blocks();
+    let domain: Vec<u32> = (0..n_blocks).map(|b| cut(b, n_blocks)).collect();
+    let domains = problem.domains(&domain, ordinals.len(), "test");
+    std::thread::scope(|scope| {
+        for (ranks, &ordinal) in Threads::new(ordinals.len()).into_iter().zip(ordinals) {
+            let (problem, domain, domains) = (&problem, &domain, domains.view());
+            let (start, signals, cuts) = (&start, &signals, &cuts);
+            let (state, recording, force) = (&state, &recording, &force);
+            scope.spawn(move || {
+                let ranks: Arc<dyn Ranks> = Arc::new(ranks);
+                let options = GpuOptions { ordinal };
+                let member =
+                    GpuMember::<T>::new((problem, &domains, domain), &ranks, start, signals, options, plain).unwrap();
+                let member = PartMember::new(member);
+                if !ranks.leads() {
+                    return member.serve(&*ranks);
+                }
+                let mut team = TeamStepper::new(problem, &domains, &ranks, member, start, false);
+                let (found, recorded) = run(&mut team, signals, cuts);
+                assert!(recorded == *recording, "{ordinals:?} {plain} {}: recordings differ", T::NAME);
+                assert!(found == *state, "{ordinals:?} {plain} {}: states differ", T::NAME);
+                assert!(team.internal_force(&state.displacement).unwrap() == *force);
+                let of_team = team.energy_sums().unwrap().unwrap();
+                assert_eq!([of_team.external_work, of_team.damped_energy], [sums.external_work, sums.damped_energy]);
+                assert!((of_team.kinetic - sums.kinetic).abs() <= 1e-12 * sums.kinetic);
+                assert!((of_team.strain - sums.strain).abs() <= 1e-9 * sums.strain.abs());
+                println!("{ordinals:?} {} {}: a launch: same bits", if plain { "plain" } else { "overlap" }, T::NAME);
+            });
+        }
+    });
+}
+
+/// Devices that share a model give the bits of one, which has no grids: several sub-domains on one device, and with more
+/// devices one on each.
+#[test]
+#[ignore = "needs a CUDA device"]
+fn gpu_teams_give_the_bits_of_one_device() {
+    let every: Vec<u32> = (0..crate::device::n_devices().unwrap().min(4)).collect();
+    let kinds = [
+        ElementKind::Cpe3,
+        ElementKind::Cpe4,
+        ElementKind::Cpe4r,
+        ElementKind::C3d4,
+        ElementKind::C3d6,
+        ElementKind::C3d8,
+        ElementKind::C3d8r,
+    ];
+    let laws = [[isotropic(200e9, 0.3)].to_vec(), [anisotropic(), isotropic(200e9, 0.3)].to_vec()];
+    for (kind, elasticities) in kinds.into_iter().flat_map(|kind| laws.iter().map(move |law| (kind, law))) {
+        let cells = if kind.dimension() == 2 { [150, 90, 0] } else { [24, 20, 16] };
+        let mut case = Arranged::new(box_mesh(kind, cells, 1e-3, 0.2), elasticities, 250);
+        case.device.grid_size.clear();
+        case.device.grid_material.clear();
+        case.device.grid_places.clear();
+        for (ordinals, plain) in [(&[0, 0][..], true), (&[0, 0, 0], false), (&every, false), (&every, true)] {
+            println!("{} {ordinals:?}", kind.name());
+            let k = ordinals.len();
+            by_devices::<f64>(&case, ordinals, plain, |b, n| (b * k / n) as u32);
+            by_devices::<f32>(&case, ordinals, plain, |b, n| (b * k / n) as u32);
+            // Sub-domains that are not connected, and one with a single block.
+            by_devices::<f32>(&case, ordinals, plain, |b, _| (b / 2 % k) as u32);
+            by_devices::<f64>(&case, ordinals, plain, |b, _| {
+                if b == 5 { (k - 1) as u32 } else { (b % (k - 1).max(1)) as u32 }
+            });
+        }
+    }
+}
+
 /// The largest difference over the largest value.
 fn relative(a: &[f64], b: &[f64]) -> f64 {
     let most = b.iter().fold(0.0f64, |most, v| most.max(v.abs()));

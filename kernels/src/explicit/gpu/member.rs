@@ -1,0 +1,194 @@
+//! The part of a model that one of several devices has.
+
+use std::sync::Arc;
+
+use pogo_formats::domains::SubDomainsView;
+use pogo_formats::explicit::block::DeviceView;
+
+use super::halo::HaloLists;
+use super::peers::{Peers, Sent};
+use super::tables::Tables;
+use super::{GpuError, GpuOptions, GpuReport, GpuStepper};
+use crate::device::{DeviceError, Plain as _};
+use crate::dynamics::signals::Signals;
+use crate::dynamics::{Part, SignalTable, State, Stepper};
+use crate::explicit::team::{Advance, Answer, ElementMember, OwnMonitors};
+use crate::explicit::{ElementStepper, Problem};
+use crate::ranks::{Ranks, Writer};
+use crate::simd::Real;
+
+/// How the model is shared.
+#[derive(Debug)]
+pub(super) struct Shared {
+    ranks: Arc<dyn Ranks>,
+    part: Part,
+    /// Device of each block.
+    domain: Vec<u32>,
+    /// The host waits for all devices after each pass.
+    plain: bool,
+}
+
+/// What one device computes and sends.
+pub(super) enum Lists {
+    /// Triangles alone.
+    Fans(Sent),
+    Others(HaloLists),
+}
+
+impl Lists {
+    /// The blocks of this device, where triangles are all.
+    pub fn own_fans(&self) -> Option<&[u32]> {
+        match self {
+            Self::Fans(sent) => Some(&sent.own),
+            Self::Others(_) => None,
+        }
+    }
+}
+
+impl Shared {
+    /// What this device computes and sends; the other blocks leave its tables.
+    pub fn lists<T: Real>(&self, problem: &Problem, view: &DeviceView, tables: &mut Tables<T>) -> Lists {
+        let (me, n) = (self.ranks.rank() as u32, self.ranks.n_ranks());
+        if tables.by_colours.is_empty() && problem.mesh.dimension == 2 {
+            return Lists::Fans(Sent::new(&problem.blocks, view, tables.two_steps, &self.domain, me));
+        }
+        let lists = HaloLists::new(problem, view, &self.domain, n, me);
+        tables.keep_part(&lists.roles);
+        Lists::Others(lists)
+    }
+
+    /// Number of own nodes.
+    pub fn n_own(&self) -> usize {
+        self.part.n_own()
+    }
+
+    /// Fails on all devices if one of them could not be set up. Collective.
+    pub fn agree(&self, is_ready: bool) -> Result<(), DeviceError> {
+        let all = self.ranks.all_gather(vec![u8::from(is_ready)]);
+        match all.iter().position(|ready| *ready == [0]) {
+            // The device itself says why.
+            Some(rank) if is_ready => Err(DeviceError::OnRank { rank, reason: "it could not be set up".into() }),
+            _ => Ok(()),
+        }
+    }
+
+    /// The lumped mass, 0 on nodes of other devices, for sums.
+    pub fn own_mass(&self, problem: &Problem) -> Vec<f64> {
+        let mut mass = vec![0.0; problem.lumped_mass.len()];
+        self.part.own().for_each(|node| mass[node] = problem.lumped_mass[node]);
+        mass
+    }
+
+    /// Learns where the other devices have their arrays. Returns whether the host has to wait for all devices after each
+    /// pass. Collective.
+    pub fn place<T: Real>(
+        &self,
+        lists: &Lists,
+        stepper: &mut GpuStepper<T>,
+        dimension: usize,
+    ) -> Result<bool, DeviceError> {
+        let (gpu, arena, ranks) = (&stepper.gpu, &mut stepper.arena, &self.ranks);
+        gpu.enter()?;
+        let (u, du, done) = (stepper.u, stepper.du, stepper.done);
+        let (mut peers, mut halo) = (Peers::zeroed(), None);
+        let placed = match lists {
+            Lists::Fans(sent) => sent.place(gpu, ranks, arena, (u, du, done)).map(|placed| {
+                peers = placed;
+                peers.waits
+            }),
+            Lists::Others(lists) => lists.place(gpu, ranks, arena, u, dimension).map(|placed| {
+                halo = Some((placed, lists.n_sent()));
+                placed.waits
+            }),
+        };
+        self.agree(placed.is_ok())?;
+        // Thread blocks of one device that wait for others of it may keep them from starting.
+        let all = self.ranks.all_gather(vec![placed? as u8]);
+        let one_pass = self.plain || all.contains(&vec![0]);
+        if one_pass {
+            peers.waits = 0;
+        }
+        stepper.peers = peers;
+        if let Some((mut halo, n_sent)) = halo {
+            halo.waits = u32::from(!one_pass);
+            stepper.launches.exchange_after_steps(gpu, halo, n_sent)?;
+        }
+        Ok(one_pass)
+    }
+
+    /// Returns when all devices have come here. Also a device that is lost comes, or the others would wait for ever.
+    pub fn wait_for_all(&self, outcome: Result<(), DeviceError>) -> Result<(), DeviceError> {
+        self.ranks.all_gather(Vec::new());
+        outcome
+    }
+}
+
+/// The part of a model that one of several devices has.
+#[derive(Debug)]
+pub struct GpuMember<T: Real> {
+    stepper: GpuStepper<T>,
+    part: Part,
+    monitors: OwnMonitors,
+    dimension: usize,
+}
+
+impl<T: Real> GpuMember<T> {
+    /// The stepper of this rank's sub-domain on a device, from the state of the whole model. `domain` is the sub-domain of each
+    /// block. `plain`: the host waits for all devices after each pass, instead of blocks for their neighbours. Collective.
+    ///
+    /// # Errors
+    /// As for [`GpuStepper::new`]; no connection between the devices.
+    pub fn new(
+        (problem, domains, domain): (&Problem, &SubDomainsView, &[u32]),
+        ranks: &Arc<dyn Ranks>,
+        state: &State,
+        signals: &Signals<'_>,
+        options: GpuOptions,
+        plain: bool,
+    ) -> Result<Self, GpuError> {
+        let part = Part::of(domains, ranks.rank());
+        let shared = Shared { ranks: ranks.clone(), part: part.clone(), domain: domain.to_vec(), plain };
+        let stepper = GpuStepper::of_part(problem, state, signals, options, shared)?;
+        let monitors = OwnMonitors::new(problem, &part);
+        Ok(Self { stepper, part, monitors, dimension: problem.mesh.dimension })
+    }
+
+    /// What it runs on, and with what.
+    pub fn report(&self) -> &GpuReport {
+        self.stepper.report()
+    }
+}
+
+impl<T: Real> ElementMember for GpuMember<T> {
+    fn about(&self) -> (Vec<u32>, Vec<u32>) {
+        (self.monitors.columns.clone(), Vec::new())
+    }
+
+    fn advance(&mut self, order: &Advance) -> Result<Answer, DeviceError> {
+        let mut recording = Vec::new();
+        self.stepper.advance(order.n_steps, &SignalTable::default(), &order.record, &mut recording)?;
+        Ok(Answer { recording: self.monitors.select(&recording), energies: Vec::new() })
+    }
+
+    fn own_state(&mut self) -> Result<Writer, DeviceError> {
+        let state = self.stepper.state()?;
+        let mut answer = Writer::default();
+        answer.put(&self.part.select(&state.displacement, self.dimension));
+        answer.put(&self.part.select(&state.increment, self.dimension));
+        answer.put(&self.stepper.energies.to_vec()?);
+        Ok(answer)
+    }
+
+    fn own_force(&mut self, displacement: &[f64]) -> Result<Vec<f64>, DeviceError> {
+        let force = ElementStepper::internal_force(&mut self.stepper, displacement)?;
+        Ok(self.part.select(&force, self.dimension))
+    }
+
+    fn own_sums(&mut self) -> Result<Option<Writer>, DeviceError> {
+        let Some(sums) = self.stepper.energy_sums()? else { return Ok(None) };
+        let mut answer = Writer::default();
+        answer.put(&[sums.kinetic, sums.strain]);
+        answer.put(&self.stepper.energies.to_vec()?);
+        Ok(Some(answer))
+    }
+}

@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# Solves models by several processes and compares every result with that of one process, byte by byte.
+#
+#   tests/mpi.sh [MPIRUN OPTIONS...]     needs Open MPI and libclang (Debian: libopenmpi-dev, libclang-dev)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+target=${CARGO_TARGET_DIR:-$PWD/target}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+# Open MPI asks for these where root runs it, and where there are more processes than cores.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+export OMPI_MCA_mpi_yield_when_idle=1
+
+cargo build -p pogo-tools
+cargo build -p pogo-solver --features mpi
+bin=$target/debug
+
+processes() { # N ARGUMENTS OF POGO-SOLVE...
+    timeout 300 mpirun "${options[@]}" -np "$1" "$bin/pogo-solve" "${@:2}" --device cpu --quiet
+}
+options=("$@")
+passed=0
+
+# All files but the summary, which holds times.
+same() { # WHAT ONE OTHER
+    if ! diff -rq --exclude summary.json "$2" "$3"; then
+        echo "error: $1: not the files of one process" >&2
+        exit 1
+    fi
+    passed=$((passed + 1))
+}
+
+compare() { # BLOCK FILE, NAME, OPTIONS...
+    local block=$1 name=$2 n
+    "$bin/pogo-solve" "$block" -o "$work/$name.1" --device cpu --quiet "${@:3}"
+    for n in 1 2 3 4; do
+        processes $n "$block" -o "$work/$name.$n.mpi" "${@:3}"
+        same "$name by $n processes" "$work/$name.1" "$work/$name.$n.mpi"
+    done
+    "$bin/pogo-solve" "$block" -o "$work/$name.parts" --device cpu,cpu,cpu --quiet "${@:3}"
+    same "$name in 3 parts of a process" "$work/$name.1" "$work/$name.parts"
+}
+
+for model in weld gear geophysics; do
+    size=0.4e-3
+    [ $model = geophysics ] && size=50
+    [ $model = gear ] && size=1e-3
+    "$bin/pogo-gen" $model --size $size --fields 2 -o "$work/$model.inp" --quiet
+    "$bin/pogo-block" "$work/$model.inp" --block-nodes 128 -o "$work/$model.blk" --quiet
+done
+compare "$work/weld.blk" weld --precision f32 --time 3e-6
+compare "$work/gear.blk" gear --time 1e-5
+compare "$work/geophysics.blk" geophysics --time 0.3 --field-format vtkhdf
+for kind in cpe4r c3d4 c3d8r; do
+    "$bin/pogo-gen" box --elements $kind --nodes 4000 -o "$work/$kind.inp" --quiet
+    "$bin/pogo-block" "$work/$kind.inp" --block-nodes 128 -o "$work/$kind.blk" --quiet
+    compare "$work/$kind.blk" $kind
+done
+
+# A run goes on from the checkpoint of another number of processes.
+"$bin/pogo-solve" "$work/weld.blk" -o "$work/whole" --device cpu --quiet
+processes 3 "$work/weld.blk" -o "$work/stopped" --checkpoint-interval 500steps &
+pid=$!
+for _ in $(seq 600); do [ -e "$work/stopped/checkpoint.pogo" ] && break; sleep 0.05; done
+kill -KILL $pid 2>/dev/null || true
+wait $pid 2>/dev/null || true
+if [ -e "$work/stopped/checkpoint.pogo" ]; then
+    processes 2 "$work/weld.blk" -o "$work/stopped" --restart
+    same "a run that goes on by another number of processes" "$work/whole/traces.csv" "$work/stopped/traces.csv"
+fi
+
+# An error comes once, and names the rank where it is not rank 0.
+refused() { # WHAT, EXPECTED WORDS, COMMAND...
+    local said
+    if said=$(timeout 60 "${@:3}" 2>&1); then echo "error: $1 was not refused" >&2; exit 1; fi
+    if [ "$(grep -c "$2" <<<"$said")" != 1 ]; then echo "error: $1: $said" >&2; exit 1; fi
+    passed=$((passed + 1))
+}
+cp "$work/cpe4r.blk" "$work/other.blk"
+mpi() { mpirun "${options[@]}" "$@"; }
+refused "a missing file" "No such file" mpi -np 3 "$bin/pogo-solve" "$work/none.blk" --device cpu
+refused "another file" "rank 1: .*another block file" mpi \
+    -np 1 "$bin/pogo-solve" "$work/weld.blk" -o "$work/o" --device cpu -q : \
+    -np 1 "$bin/pogo-solve" "$work/other.blk" -o "$work/o" --device cpu -q
+"$bin/pogo-gen" box --elements cpe3 --nodes 100 -o "$work/one.inp" --quiet
+"$bin/pogo-block" "$work/one.inp" -o "$work/one.blk" --quiet
+refused "more processes than blocks" "too few for" mpi -np 2 "$bin/pogo-solve" "$work/one.blk" -o "$work/o" --device cpu -q
+echo "mpi: $passed comparisons passed"
