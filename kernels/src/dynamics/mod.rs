@@ -1,12 +1,14 @@
 //! What all physics that step in time have in common: signals, loads, the state and the contract of a stepper, and the
-//! part of a model that a stepper has.
+//! part of a model that a stepper has, alone or in a team.
 
 mod barrier;
 mod part;
 pub mod signals;
+mod team;
 
 pub(crate) use barrier::{Barrier, wait_until};
 pub use part::{Part, PartStepper, update_halo};
+pub(crate) use team::{Parts, RankPart, order_of_sum, put_steps};
 
 use crate::device::DeviceError;
 

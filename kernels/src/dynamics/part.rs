@@ -69,6 +69,11 @@ impl Part {
         self.own.iter().flat_map(Range::clone)
     }
 
+    /// Ranges of own nodes, ascending.
+    pub fn own_ranges(&self) -> &[Range<usize>] {
+        &self.own
+    }
+
     /// Nodes of other parts that this one reads.
     pub fn halo(&self) -> &[u32] {
         &self.halo

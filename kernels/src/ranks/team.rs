@@ -16,7 +16,7 @@ pub trait Member: Send {
 }
 
 /// A member with what it tells the leader before the first order.
-pub trait Serves: Send + 'static {
+pub trait Serves: Send {
     /// Carries out the leader's orders until it is done.
     fn serve(self, ranks: &dyn Ranks);
 }

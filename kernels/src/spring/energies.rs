@@ -136,7 +136,7 @@ impl SpringProblem<'_> {
         let increment = velocity.iter().map(|v| dt * v).collect();
         let mut state = State { displacement, increment, ..State::default() };
         let mut springs = Springs::prepare(self, &state)?;
-        state.changes = Schedule::new(self, 0).apply(self, &mut springs, 0, &state.displacement);
+        state.changes = Schedule::new(self, 0).apply(self, &mut springs, 0, &state.displacement, None);
         state.changes.extend(self.break_at_start(&mut springs, &state));
         let drive = |increment: &mut [f64]| {
             for held in &self.constraints {

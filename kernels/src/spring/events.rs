@@ -1,10 +1,14 @@
 //! Cuts, erasures and additions: when they happen and which springs they name.
 
+use std::ops::Range;
+
 use pogo_formats::spring::{Cut, CutFrame, CutShape};
 use rayon::prelude::*;
 
 use super::springs::Springs;
 use super::{Cause, Change, SpringProblem};
+use crate::dynamics::Part;
+use crate::ranks::{Ranks, Reader, Writer};
 
 type Point = [f64; 3];
 
@@ -80,13 +84,15 @@ impl Schedule {
         self.events.iter().filter(|([_, end], _)| *end >= step).map(|([start, _], _)| step.max(*start)).min()
     }
 
-    /// What happens before a step, given u_n, (n, 3): the springs are changed, and the changes returned in order.
+    /// What happens before a step, given u_n, (n, 3): the springs are changed, and the changes returned in order. Where
+    /// several ranks do this, each with u_n of its own part and halo, they all make the same changes.
     pub fn apply(
         &self,
         problem: &SpringProblem,
         springs: &mut Springs,
         step: u64,
         displacement: &[f64],
+        by: Option<(&Part, &dyn Ranks)>,
     ) -> Vec<Change> {
         let ordered = |springs: &[[u32; 2]]| springs.iter().map(|&[i, j]| [i.min(j), i.max(j)]).collect();
         let mut changes = Vec::new();
@@ -95,7 +101,14 @@ impl Schedule {
                 Cause::Cut(index) => {
                     let cut = &problem.cuts[index as usize];
                     let surfaces = surfaces(cut, step, problem.time_increment);
-                    crossed(problem, springs, cut.frame, &surfaces, displacement)
+                    let whole = std::iter::once(0..problem.n_particles()).collect::<Vec<_>>();
+                    let own = by.map_or(&whole[..], |(part, _)| part.own_ranges());
+                    let mut pairs = crossed(problem, springs, cut.frame, &surfaces, displacement, own);
+                    if let Some((_, ranks)) = by {
+                        pairs = of_all_ranks(ranks, &pairs);
+                    }
+                    pairs.sort_unstable();
+                    pairs
                 }
                 Cause::Erased(index) => ordered(&problem.erasures[index as usize].springs),
                 Cause::Added(index) => ordered(&problem.additions[index as usize].springs),
@@ -108,16 +121,25 @@ impl Schedule {
     }
 }
 
-/// Pairs, ascending, whose springs a surface crosses.
+/// The pairs of all ranks, rank by rank.
+fn of_all_ranks(ranks: &dyn Ranks, own: &[[u32; 2]]) -> Vec<[u32; 2]> {
+    let mut message = Writer::default();
+    message.put(own.as_flattened());
+    let of_rank = |bytes: Vec<u8>| Reader::new(&bytes).take::<u32>();
+    let all: Vec<u32> = ranks.all_gather(message.into_bytes()).into_iter().flat_map(of_rank).collect();
+    all.as_chunks().0.to_vec()
+}
+
+/// Pairs, lower end first, whose springs a surface crosses; those whose lower end is in some ranges.
 fn crossed(
     problem: &SpringProblem,
     springs: &Springs,
     frame: CutFrame,
     surfaces: &[Surface],
     displacement: &[f64],
+    ranges: &[Range<usize>],
 ) -> Vec<[u32; 2]> {
     const CHUNK: usize = 4096;
-    let n = problem.n_particles();
     let position = |i: usize| {
         let rest = problem.mesh.position(i);
         match frame {
@@ -125,9 +147,14 @@ fn crossed(
             CutFrame::Current => std::array::from_fn(|c| rest[c] + displacement[3 * i + c]),
         }
     };
-    let chunks = (0..n.div_ceil(CHUNK)).into_par_iter().map(|chunk| {
+    let chunks_of = |range: &Range<usize>| {
+        let end = range.end;
+        range.clone().step_by(CHUNK).map(move |first| first..end.min(first + CHUNK))
+    };
+    let chunks: Vec<Range<usize>> = ranges.iter().flat_map(chunks_of).collect();
+    let pairs = chunks.into_par_iter().flat_map_iter(|chunk| {
         let mut pairs = Vec::new();
-        springs.pairs(chunk * CHUNK..n.min((chunk + 1) * CHUNK), |i, j| {
+        springs.pairs(chunk, |i, j| {
             let (a, b) = (position(i), position(j));
             if surfaces.iter().any(|surface| surface.is_crossed(a, b)) {
                 pairs.push([i as u32, j as u32]);
@@ -135,9 +162,7 @@ fn crossed(
         });
         pairs
     });
-    let mut pairs: Vec<[u32; 2]> = chunks.flatten().collect();
-    pairs.sort_unstable();
-    pairs
+    pairs.collect()
 }
 
 /// The first step that begins at a time or after it.

@@ -22,6 +22,8 @@ mod gpu;
 mod law;
 mod reactions;
 mod springs;
+mod team;
+mod units;
 
 #[cfg(test)]
 mod tests;
@@ -37,6 +39,8 @@ pub use energies::stable_increment;
 pub use gpu::{GpuError, GpuOptions, GpuReport, GpuStepper, Scheme, gpu_modules};
 pub use reactions::Reactions;
 pub use springs::Springs;
+pub use team::{PartMember, SpringPart, TeamStepper};
+pub use units::Units;
 
 /// How the neighbours of a particle are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -192,6 +196,9 @@ pub enum SpringError {
     /// A block and its halo have more particles than a local id can name.
     #[error("block {block} has {particles} particles with its halo, more than 65,535: use 32-bit ids")]
     BlockTooLarge { block: usize, particles: usize },
+    /// More numbers than a part of a model can name in its messages.
+    #[error("the model's arrays have {n} numbers, more than 4,294,967,295: solve it by one process on one device")]
+    Numbers { n: usize },
     #[error("cannot start threads: {reason}")]
     Threads { reason: String },
 }

@@ -310,19 +310,19 @@ unsafe fn break_springs<T: Real>(grid: &Grid<T>, task: &mut Task<T>, at: usize, 
 /// As for [`advance_chunk`].
 #[inline(always)]
 unsafe fn rows<T: Real, V: Lanes<Scalar = T>>(grid: &Grid<T>, task: &mut Task<T>) {
-    let rows: Range<usize> = task.units.clone();
-    if rows.is_empty() {
-        return;
-    }
+    let units = task.units;
+    let (Some(first_unit), Some(last_unit)) = (units.first(), units.last()) else { return };
     let n_y = grid.size[1];
     let tile = (CACHE / (9 * grid.row * size_of::<T>())).clamp(4, n_y.max(4));
-    let planes = rows.start / n_y..(rows.end - 1) / n_y + 1;
+    let planes = first_unit.start / n_y..(last_unit.end - 1) / n_y + 1;
     let mut first = 0;
     while first < n_y {
         for z in planes.clone() {
-            for y in first..(first + tile).min(n_y) {
-                if rows.contains(&(z * n_y + y)) {
-                    let start = grid.pad + z * grid.plane + y * grid.row;
+            let here = z * n_y + first..z * n_y + (first + tile).min(n_y);
+            let from = units.partition_point(|rows| rows.end <= here.start);
+            for rows in units[from..].iter().take_while(|rows| rows.start < here.end) {
+                for row in rows.start.max(here.start)..rows.end.min(here.end) {
+                    let start = grid.pad + row * grid.row;
                     let mut at = start;
                     while at < start + grid.size[0] {
                         // SAFETY: the caller's promise.
@@ -337,12 +337,12 @@ unsafe fn rows<T: Real, V: Lanes<Scalar = T>>(grid: &Grid<T>, task: &mut Task<T>
 }
 
 /// See [`rows`].
-struct AdvanceRows<'a, T> {
+struct AdvanceRows<'a, 'r, T> {
     grid: &'a Grid<T>,
-    task: &'a mut Task<T>,
+    task: &'a mut Task<'r, T>,
 }
 
-impl<T: Real> Kernel for AdvanceRows<'_, T> {
+impl<T: Real> Kernel for AdvanceRows<'_, '_, T> {
     type Output = ();
     #[inline(always)]
     fn run<I: InstructionSet>(self) {

@@ -369,7 +369,7 @@ unsafe fn blocks<T: Real, I: Index, V: Lanes<Scalar = T>>(lists: &Lists<T, I>, t
         scratch.u.resize(most * RECORD, T::default());
         scratch.du.resize(if task.factors.damped { most * RECORD } else { 0 }, T::default());
     }
-    for block in task.units.clone() {
+    for block in task.units.iter().cloned().flatten() {
         let start = block * lists.block * RECORD;
         let (mut u, mut du) = (task.arrays.u, task.arrays.du);
         // SAFETY: the caller's promise; ids are below the block's own and halo particles, or below the particles.
@@ -656,12 +656,12 @@ unsafe fn update<T: Real, I: Index>(lists: &Lists<T, I>, task: &mut Task<T>, sta
 }
 
 /// See [`blocks`].
-struct AdvanceBlocks<'a, T, X> {
+struct AdvanceBlocks<'a, 'r, T, X> {
     lists: &'a Lists<T, X>,
-    task: &'a mut Task<T>,
+    task: &'a mut Task<'r, T>,
 }
 
-impl<T: Real, X: Index> Kernel for AdvanceBlocks<'_, T, X> {
+impl<T: Real, X: Index> Kernel for AdvanceBlocks<'_, '_, T, X> {
     type Output = ();
     #[inline(always)]
     fn run<I: InstructionSet>(self) {

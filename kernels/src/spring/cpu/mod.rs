@@ -3,24 +3,30 @@
 //! u is doubled, so that nobody waits for neighbours within a step. Δu is updated in place unless dampers or the sums of energy
 //! need the old one. Forces have a fixed order and both ends of a spring compute them: the same bits on every run, for every number
 //! of threads, for every instruction set, and for both addressings.
+//!
+//! A stepper may have a [`Part`] of the particles, which are whole rows or blocks; see [`part`].
 
 pub(super) mod grid;
 pub(super) mod lattice;
 pub(super) mod lists;
+mod part;
 mod pull;
 mod worker;
 
 use std::ffi::c_void;
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::events::Schedule;
 use super::springs::Springs;
 use super::{Addressing, Cause, Change, Energies, SpringError, SpringProblem, SpringStepper, State};
 use crate::device::DeviceError;
-use crate::dynamics::{Barrier, SignalTable, Stepper};
+use crate::dynamics::{Barrier, Part, SignalTable, Stepper};
+use crate::ranks::Ranks;
 use crate::simd::{Level, Real};
 use grid::Grid;
 use lists::{Lists, Scratch};
+use part::{Share, own_units};
 use worker::{Run, Worker};
 
 /// Numbers of a record in memory: (x, y, z, unused).
@@ -55,8 +61,9 @@ pub(crate) struct StepFactors<T> {
 }
 
 /// A thread's share of a step.
-pub(crate) struct Task<T> {
-    units: Range<usize>,
+pub(crate) struct Task<'r, T> {
+    /// Ranges of units, ascending.
+    units: &'r [Range<usize>],
     arrays: Arrays<T>,
     factors: StepFactors<T>,
     step: u64,
@@ -64,7 +71,7 @@ pub(crate) struct Task<T> {
     scratch: Scratch<T>,
 }
 
-impl<T> Task<T> {
+impl<T> Task<'_, T> {
     /// Notes a broken spring, at its first end.
     fn broke(&mut self, particle: u32, other: u32) {
         if particle < other {
@@ -120,9 +127,14 @@ impl Special {
     }
 }
 
-/// Steps a model on the CPU in precision `T`.
+/// Steps a model, or a part of it, on the CPU in precision `T`.
 #[derive(Debug)]
 pub struct CpuStepper<'a, T: Real> {
+    part: Part,
+    /// Those that have the other parts.
+    ranks: Option<Arc<dyn Ranks>>,
+    /// Springs of this part that broke, of which the other ranks do not know yet.
+    unshared: Vec<Change>,
     level: Level,
     problem: SpringProblem<'a>,
     springs: Springs<'a>,
@@ -144,7 +156,8 @@ pub struct CpuStepper<'a, T: Real> {
     /// External work and dissipated energy at the start, J.
     before: [f64; 2],
     step: u64,
-    shares: Vec<Range<usize>>,
+    /// One a thread.
+    shares: Vec<Share>,
     pool: Option<rayon::ThreadPool>,
 }
 
@@ -160,16 +173,43 @@ impl<'a, T: Real> CpuStepper<'a, T> {
         threads: usize,
         level: Level,
     ) -> Result<Self, SpringError> {
+        let part = Part::whole(problem.n_particles());
+        Self::with(problem, (part, None), state, addressing, threads, level)
+    }
+
+    /// A stepper of a part, given those ranks that have the others; see [`PartStepper`](crate::dynamics::PartStepper). The
+    /// state is that of the whole model. A part has tables and arrays of the whole model: its memory is not divided.
+    ///
+    /// # Errors
+    /// As for [`new`](Self::new), and a model with more numbers than messages can name.
+    pub fn of_part(
+        problem: SpringProblem<'a>,
+        part: Part,
+        ranks: &Arc<dyn Ranks>,
+        state: &State,
+        addressing: Addressing,
+        threads: usize,
+        level: Level,
+    ) -> Result<Self, SpringError> {
+        let made = Self::with(problem, (part, Some(ranks.clone())), state, addressing, threads, level)?;
+        let n = made.layout.len();
+        if n > u32::MAX as usize { Err(SpringError::Numbers { n }) } else { Ok(made) }
+    }
+
+    fn with(
+        problem: SpringProblem<'a>,
+        (part, ranks): (Part, Option<Arc<dyn Ranks>>),
+        state: &State,
+        addressing: Addressing,
+        threads: usize,
+        level: Level,
+    ) -> Result<Self, SpringError> {
         let mut springs = Springs::prepare(&problem, state)?;
         let (n_lanes, block) = (level.wide_lanes::<T>(), problem.mesh.lists.block_size);
         if !block.is_multiple_of(n_lanes) {
             return Err(SpringError::Mesh { what: "the block size is no multiple of 32" });
         }
-        let mut layout: Box<dyn Layout<T>> = match addressing.choose(&problem)? {
-            Addressing::ExplicitGlobal => Box::new(Lists::<T, u32>::new(&problem, &springs, n_lanes, block)?),
-            Addressing::Explicit => Box::new(Lists::<T, u16>::new(&problem, &springs, n_lanes, block)?),
-            _ => Box::new(Grid::new(&problem, n_lanes, 0)?),
-        };
+        let mut layout = layout_of::<T>(&problem, &springs, addressing, n_lanes)?;
         springs.replay(&problem, &state.changes, |particles, group| layout.change(particles, group));
         let flat = |values: &[f64]| {
             let mut out = vec![T::default(); layout.len()];
@@ -188,11 +228,16 @@ impl<'a, T: Real> CpuStepper<'a, T> {
         let supports = problem.constraints.iter().map(|held| (held.dof, held.signal as usize, held.value));
         let monitors = problem.monitors.iter().zip(0..).map(|(&dof, column)| (dof, column, 0.0));
         let [forces, supports] = [Special::sorted(layout.as_ref(), forces), Special::sorted(layout.as_ref(), supports)];
-        let shares = shares(layout.as_ref(), threads.max(1));
+        let monitors = Special::sorted(layout.as_ref(), monitors);
+        let own = own_units(layout.as_ref(), &part, problem.n_particles());
+        let shares = Share::all(layout.as_ref(), &own, threads.max(1), [&forces, &supports, &monitors]);
         let pool = (shares.len() > 1).then(|| rayon::ThreadPoolBuilder::new().num_threads(shares.len()).build());
         let pool = pool.transpose().map_err(|error| SpringError::Threads { reason: error.to_string() })?;
         let follow = |len| vec![0.0; if problem.follow_work { len } else { 0 }];
         Ok(Self {
+            part,
+            ranks,
+            unshared: Vec::new(),
             level,
             schedule: Schedule::new(&problem, state.step),
             happened: state.happened(),
@@ -203,7 +248,7 @@ impl<'a, T: Real> CpuStepper<'a, T> {
             before: [state.external_work, state.dissipated],
             u: [u.clone(), u],
             du,
-            monitors: Special::sorted(layout.as_ref(), monitors),
+            monitors,
             forces,
             supports,
             step: state.step,
@@ -220,13 +265,18 @@ impl<'a, T: Real> CpuStepper<'a, T> {
         self.layout.bytes_per_step() / self.problem.n_particles().max(1) as f64
     }
 
-    fn widen(&self, values: &[T]) -> Vec<f64> {
-        (0..3 * self.problem.n_particles()).map(|dof| values[self.layout.index(dof / 3, dof % 3)].to_f64()).collect()
+    /// Numbers of some particles, (n, 3).
+    fn widen(&self, values: &[T], particles: impl Iterator<Item = usize>) -> Vec<f64> {
+        let mut wide = Vec::with_capacity(3 * self.part.n_own());
+        for particle in particles {
+            wide.extend((0..3).map(|c| values[self.layout.index(particle, c)].to_f64()));
+        }
+        wide
     }
 
-    /// Displacement u_n, solver order.
+    /// Displacement u_n of all particles, solver order; right for those of this part and of its halo.
     fn displacement(&self) -> Vec<f64> {
-        self.widen(&self.u[(self.step % 2) as usize])
+        self.widen(&self.u[(self.step % 2) as usize], 0..self.problem.n_particles())
     }
 
     /// Cuts, erasures and additions of the current step.
@@ -234,8 +284,10 @@ impl<'a, T: Real> CpuStepper<'a, T> {
         if self.happened > self.step || self.schedule.next(self.step) != Some(self.step) {
             return;
         }
+        self.share_broken();
         let u = self.displacement();
-        let changes = self.schedule.apply(&self.problem, &mut self.springs, self.step, &u);
+        let by = self.ranks.as_deref().map(|ranks| (&self.part, ranks));
+        let changes = self.schedule.apply(&self.problem, &mut self.springs, self.step, &u, by);
         for change in &changes {
             self.layout.change(change.particles, self.problem.group_of(change));
         }
@@ -277,7 +329,7 @@ impl<'a, T: Real> CpuStepper<'a, T> {
         let barrier = Barrier::new(self.shares.len());
         let (first, shares, row) = (self.step, &self.shares, 3 * self.monitors.len());
         let work = |thread: usize| {
-            let mut worker = Worker::new(run, shares[thread].clone());
+            let mut worker = Worker::new(run, &shares[thread]);
             let mut next_record = 0;
             for k in 0..n_steps {
                 let n = first + k as u64;
@@ -297,27 +349,26 @@ impl<'a, T: Real> CpuStepper<'a, T> {
         };
         self.step += n_steps as u64;
         let broken = broken.into_iter().map(|(step, particles)| Change { step, particles, cause: Cause::Broken });
-        self.changes.extend(self.springs.break_all(broken.collect()));
+        match self.ranks {
+            None => self.changes.extend(self.springs.break_all(broken.collect())),
+            Some(_) => self.unshared.extend(broken),
+        }
     }
 }
 
-/// Contiguous shares of units of about the same work, a thread.
-fn shares<T>(layout: &dyn Layout<T>, threads: usize) -> Vec<Range<usize>> {
-    let n = layout.n_units();
-    let threads = threads.clamp(1, n.max(1));
-    let total: usize = (0..n).map(|unit| layout.weight(unit)).sum();
-    let mut shares = Vec::with_capacity(threads);
-    let (mut first, mut done) = (0, 0);
-    for thread in 0..threads {
-        let (mut last, left) = (first, threads - thread - 1);
-        while last < n - left.min(n) && (left == 0 || last == first || done < total * (thread + 1) / threads) {
-            done += layout.weight(last);
-            last += 1;
-        }
-        shares.push(first..last);
-        first = last;
-    }
-    shares
+/// The tables of an addressing that a problem can have.
+fn layout_of<T: Real>(
+    problem: &SpringProblem,
+    springs: &Springs,
+    addressing: Addressing,
+    lanes: usize,
+) -> Result<Box<dyn Layout<T>>, SpringError> {
+    let block = problem.mesh.lists.block_size;
+    Ok(match addressing.choose(problem)? {
+        Addressing::ExplicitGlobal => Box::new(Lists::<T, u32>::new(problem, springs, lanes, block)?),
+        Addressing::Explicit => Box::new(Lists::<T, u16>::new(problem, springs, lanes, block)?),
+        _ => Box::new(Grid::new(problem, lanes, 0)?),
+    })
 }
 
 impl<T: Real> Stepper for CpuStepper<'_, T> {
@@ -354,10 +405,11 @@ impl<T: Real> Stepper for CpuStepper<'_, T> {
 
     fn state(&self) -> Result<State, DeviceError> {
         let [external, dissipated] = self.before;
+        let increment = &self.du[if self.du.len() == 2 { (self.step % 2) as usize } else { 0 }];
         Ok(State {
             step: self.step,
-            displacement: self.displacement(),
-            increment: self.widen(&self.du[if self.du.len() == 2 { (self.step % 2) as usize } else { 0 }]),
+            displacement: self.widen(&self.u[(self.step % 2) as usize], self.part.own()),
+            increment: self.widen(increment, self.part.own()),
             external_work: external + self.external_work.iter().sum::<f64>(),
             dissipated: dissipated + self.dissipated.iter().sum::<f64>(),
             changes: self.changes.clone(),
@@ -365,6 +417,7 @@ impl<T: Real> Stepper for CpuStepper<'_, T> {
     }
 }
 
+/// Of a stepper with all particles; a part knows no energies of its own.
 impl<'a, T: Real> SpringStepper<'a> for CpuStepper<'a, T> {
     fn energies(&self, signals: &[f64]) -> Result<Energies, DeviceError> {
         Ok(super::energies::energies(&self.problem, &self.springs, &self.state()?, signals))

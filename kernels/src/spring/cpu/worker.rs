@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::lists::Scratch;
+use super::part::Share;
 use super::{Arrays, Layout, Special, StepFactors, Task};
 use crate::simd::{Level, Real};
 use crate::spring::SpringProblem;
@@ -26,23 +27,22 @@ pub(super) struct Run<'r, T> {
 // SAFETY: as said.
 unsafe impl<T> Sync for Run<'_, T> {}
 
+/// Those of a list that stand in some ranges.
+fn of<'r>(all: &'r [Special], ranges: &'r [Range<usize>]) -> impl Iterator<Item = &'r Special> {
+    ranges.iter().flat_map(|range| &all[range.clone()])
+}
+
 /// One thread with its units, and what acts on them.
 pub(super) struct Worker<'r, T> {
     run: &'r Run<'r, T>,
-    task: Task<T>,
-    forces: Range<usize>,
-    supports: Range<usize>,
-    monitors: &'r [Special],
+    task: Task<'r, T>,
+    share: &'r Share,
     /// Δu_{n+1} that the supported numbers would have without supports.
     free: Vec<T>,
 }
 
 impl<'r, T: Real> Worker<'r, T> {
-    pub fn new(run: &'r Run<'r, T>, units: Range<usize>) -> Self {
-        let mine = |all: &[Special]| {
-            all.partition_point(|each| each.unit < units.start)..all.partition_point(|each| each.unit < units.end)
-        };
-        let (forces, supports) = (mine(run.forces), mine(run.supports));
+    pub fn new(run: &'r Run<'r, T>, share: &'r Share) -> Self {
         let [decay, _] = run.problem.damping_factors();
         let (damped, breaks) = (run.problem.is_damped(), run.problem.may_break());
         let task = Task {
@@ -51,10 +51,10 @@ impl<'r, T: Real> Worker<'r, T> {
             step: 0,
             broken: Vec::new(),
             scratch: Scratch::default(),
-            units: units.clone(),
+            units: &share.units,
         };
-        let free = vec![T::default(); supports.len()];
-        Self { run, task, monitors: &run.monitors[mine(run.monitors)], forces, supports, free }
+        let free = vec![T::default(); share.supports.iter().map(Range::len).sum()];
+        Self { run, task, share, free }
     }
 
     /// Springs that broke: step and both ends.
@@ -80,7 +80,7 @@ impl<'r, T: Real> Worker<'r, T> {
             let record = record.map(|first| self.run.recording.add(first));
             // Before the step, as Δu may be updated in place.
             if let Some(out) = record {
-                for monitor in self.monitors {
+                for monitor in of(self.run.monitors, &self.share.monitors) {
                     *out.add(3 * monitor.column) = (*u.add(monitor.index)).to_f64();
                     *out.add(3 * monitor.column + 1) = (*du.add(monitor.index)).to_f64();
                 }
@@ -88,7 +88,7 @@ impl<'r, T: Real> Worker<'r, T> {
             self.run.layout.advance(self.run.level, &mut self.task);
             self.push_and_hold(now, next);
             if let Some(out) = record {
-                for monitor in self.monitors {
+                for monitor in of(self.run.monitors, &self.share.monitors) {
                     *out.add(3 * monitor.column + 2) = (*next_du.add(monitor.index)).to_f64();
                 }
             }
@@ -106,13 +106,13 @@ impl<'r, T: Real> Worker<'r, T> {
         let (run, Arrays { u, next_u, next_du, .. }) = (self.run, self.task.arrays);
         // SAFETY: the caller's promise.
         unsafe {
-            for force in &run.forces[self.forces.clone()] {
+            for force in of(run.forces, &self.share.forces) {
                 let i = force.index;
                 let push = run.layout.inertia(i) * T::from_f64(force.value * now[force.column]);
                 *next_du.add(i) = *next_du.add(i) + push;
                 *next_u.add(i) = *u.add(i) + *next_du.add(i);
             }
-            for (support, free) in run.supports[self.supports.clone()].iter().zip(&mut self.free) {
+            for (support, free) in of(run.supports, &self.share.supports).zip(&mut self.free) {
                 let i = support.index;
                 *free = *next_du.add(i);
                 let increment = T::from_f64(support.value * (next[support.column] - now[support.column]));
@@ -132,16 +132,16 @@ impl<'r, T: Real> Worker<'r, T> {
         // SAFETY: the caller's promise.
         unsafe {
             let half = |i: usize| 0.5 * ((*du.add(i)).to_f64() + (*next_du.add(i)).to_f64());
-            for at in self.forces.clone() {
+            for at in self.share.forces.iter().cloned().flatten() {
                 let force = &run.forces[at];
                 *run.external_work.add(at) += force.value * now[force.column] * half(force.index);
             }
-            for (at, free) in self.supports.clone().zip(&self.free) {
+            for (at, free) in self.share.supports.iter().cloned().flatten().zip(&self.free) {
                 let i = run.supports[at].index;
                 let reaction = ((*next_du.add(i)).to_f64() - free.to_f64()) / run.layout.inertia(i).to_f64();
                 *run.external_work.add(run.forces.len() + at) += reaction * half(i);
             }
-            for unit in self.task.units.clone() {
+            for unit in self.task.units.iter().cloned().flatten() {
                 let mut sum = 0.0;
                 for i in run.layout.spans(unit).into_iter().flatten() {
                     let (old, new) = ((*du.add(i)).to_f64(), (*next_du.add(i)).to_f64());

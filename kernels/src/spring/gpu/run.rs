@@ -165,7 +165,7 @@ impl<T: Real> GpuStepper<'_, T> {
             return Ok(());
         }
         let u = self.widen(&self.arrays.u[(self.step % 2) as usize])?;
-        let changes = self.schedule.apply(&self.problem, &mut self.springs, self.step, &u);
+        let changes = self.schedule.apply(&self.problem, &mut self.springs, self.step, &u, None);
         self.happened = self.step + 1;
         if changes.is_empty() {
             return Ok(());

@@ -1,6 +1,7 @@
 //! What springs must do, whatever computes them.
 
 mod gpu;
+mod team;
 
 use pogo_formats::spring::{
     Cut, CutFrame, CutShape, SpringAddition, SpringDamping, SpringErasure, SpringGroup, SpringMesh,

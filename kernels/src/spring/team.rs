@@ -1,0 +1,197 @@
+//! Masses and springs by several ranks, each with some of the units.
+//!
+//! After each step a rank sends the displacements of the particles that others read. The leader puts work and dissipation
+//! together in the order of a single stepper, so the results have the same bits for any number of ranks. Every rank has the
+//! tables and arrays of the whole model: the work is divided, memory is not.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pogo_formats::domains::SubDomainsView;
+
+use super::springs::Springs;
+use super::{Change, Energies, SpringError, SpringProblem, SpringStepper, State};
+use crate::device::DeviceError;
+use crate::dynamics::{PartStepper, Parts, RankPart, SignalTable, Stepper, order_of_sum, put_steps};
+use crate::ranks::{Member, Ranks, Reader, Serves, Team, Writer, serve};
+
+/// A stepper of a part of a model of springs.
+pub trait SpringPart: PartStepper + Stepper<State = State> {
+    /// Lets all ranks know of the springs that broke. Collective.
+    fn share_changes(&mut self);
+
+    /// All springs that came and went so far, in order, as far as they were shared.
+    fn shared_changes(&self) -> &[Change];
+
+    /// The entries of external work and of dissipation that are this part's, as numbers in the order in which one stepper
+    /// sums them; none unless work is followed.
+    fn work_entries(&self) -> [Vec<u32>; 2];
+
+    /// Those entries, J.
+    fn work(&self) -> [Vec<f64>; 2];
+}
+
+/// What the leader orders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Order {
+    /// Make steps; the number of steps, signals and steps to record follow.
+    Advance = 0,
+    /// Send u and Δu of own particles, and own entries of work and dissipation.
+    State = 1,
+}
+
+/// The part of one rank.
+pub struct PartMember<S>(RankPart<S>);
+
+impl<S: SpringPart> PartMember<S> {
+    /// The stepper of this rank's sub-domain.
+    pub fn new(problem: &SpringProblem, domains: &SubDomainsView, ranks: &Arc<dyn Ranks>, stepper: S) -> Self {
+        Self(RankPart::new(stepper, domains, ranks, &problem.monitors, 3))
+    }
+
+    /// What the leader has to know: the columns of own monitors, and which entries of work and dissipation there are.
+    fn about(&self) -> Vec<u8> {
+        let mut about = Writer::default();
+        about.put(&self.0.monitors);
+        self.0.stepper.work_entries().iter().for_each(|entries| about.put(entries));
+        about.into_bytes()
+    }
+}
+
+impl<S: SpringPart> Serves for PartMember<S> {
+    fn serve(self, ranks: &dyn Ranks) {
+        ranks.gather(self.about());
+        serve(ranks, self);
+    }
+}
+
+impl<S: SpringPart> Member for PartMember<S> {
+    fn execute(&mut self, order: &[u8]) -> Result<Vec<u8>, DeviceError> {
+        let (mut order, mut answer) = (Reader::new(order), Writer::default());
+        if order.one::<u8>() == Order::Advance as u8 {
+            let recording = self.0.advance(&mut order, |_| ());
+            self.0.stepper.share_changes();
+            answer.put(&recording?);
+        } else {
+            let state = self.0.stepper.state()?;
+            answer.put(&state.displacement);
+            answer.put(&state.increment);
+            self.0.stepper.work().iter().for_each(|work| answer.put(work));
+        }
+        Ok(answer.into_bytes())
+    }
+}
+
+/// Steps a model of springs with all ranks, as the leader.
+pub struct TeamStepper<'a, S> {
+    team: Mutex<Team<PartMember<S>>>,
+    parts: Parts,
+    problem: SpringProblem<'a>,
+    springs: Springs<'a>,
+    changes: Vec<Change>,
+    /// Rank and entry of external work and of dissipation, in the order in which they are summed.
+    work: [Vec<(usize, usize)>; 2],
+    /// External work and dissipated energy at the start, J.
+    before: [f64; 2],
+    step: u64,
+}
+
+impl<'a, S: SpringPart> TeamStepper<'a, S> {
+    /// The leader's stepper, from the state that all ranks began with. The other ranks [serve](Serves::serve).
+    ///
+    /// # Errors
+    /// A model that contradicts itself. The other ranks have been told to end.
+    pub fn new(
+        problem: SpringProblem<'a>,
+        domains: &SubDomainsView,
+        ranks: &Arc<dyn Ranks>,
+        member: PartMember<S>,
+        state: &State,
+    ) -> Result<Self, SpringError> {
+        let (mut monitors, mut entries) = (Vec::new(), [Vec::new(), Vec::new()]);
+        for about in ranks.gather(member.about()) {
+            let mut about = Reader::new(&about);
+            monitors.push(about.take());
+            entries.iter_mut().for_each(|entries| entries.push(about.take()));
+        }
+        let team = Mutex::new(Team::new(ranks.clone(), member));
+        let mut springs = Springs::prepare(&problem, state)?;
+        springs.replay(&problem, &state.changes, |_, _| ());
+        Ok(Self {
+            team,
+            parts: Parts::new(domains, monitors, problem.monitors.len()),
+            springs,
+            changes: state.changes.clone(),
+            work: entries.map(|entries| order_of_sum(entries.iter())),
+            before: [state.external_work, state.dissipated],
+            step: state.step,
+            problem,
+        })
+    }
+
+    fn order(&self, kind: Order, content: impl FnOnce(&mut Writer)) -> Result<Vec<Vec<u8>>, DeviceError> {
+        let mut order = Writer::default();
+        order.put(&[kind as u8]);
+        content(&mut order);
+        self.team.lock().unwrap_or_else(PoisonError::into_inner).order(&order.into_bytes())
+    }
+}
+
+impl<S: SpringPart> Stepper for TeamStepper<'_, S> {
+    type State = State;
+
+    fn step(&self) -> u64 {
+        self.step
+    }
+
+    fn advance(
+        &mut self,
+        n_steps: usize,
+        signals: &SignalTable,
+        record: &[u64],
+        recording: &mut Vec<f64>,
+    ) -> Result<(), DeviceError> {
+        crate::dynamics::check_advance(self.step, n_steps, signals, record);
+        self.problem.check_signals(signals);
+        let answers = self.order(Order::Advance, |order| put_steps(order, n_steps, signals, record))?;
+        let mut answers: Vec<Reader> = answers.iter().map(|answer| Reader::new(answer)).collect();
+        self.parts.join_recordings(&mut answers, record.len(), recording);
+        self.step += n_steps as u64;
+        let team = self.team.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let new = &team.member.0.stepper.shared_changes()[self.changes.len()..];
+        self.springs.replay(&self.problem, new, |_, _| ());
+        self.changes.extend_from_slice(new);
+        Ok(())
+    }
+
+    fn state(&self) -> Result<State, DeviceError> {
+        let answers = self.order(Order::State, |_| ())?;
+        let mut answers: Vec<Reader> = answers.iter().map(|answer| Reader::new(answer)).collect();
+        let [displacement, increment] = self.parts.join_motion(&mut answers, 3);
+        let [external, dissipated] = self.work.each_ref().map(|order| {
+            let of_ranks: Vec<Vec<f64>> = answers.iter_mut().map(|answer| answer.take()).collect();
+            order.iter().map(|&(rank, entry)| of_ranks[rank][entry]).sum::<f64>()
+        });
+        Ok(State {
+            step: self.step,
+            displacement,
+            increment,
+            external_work: self.before[0] + external,
+            dissipated: self.before[1] + dissipated,
+            changes: self.changes.clone(),
+        })
+    }
+}
+
+impl<'a, S: SpringPart> SpringStepper<'a> for TeamStepper<'a, S> {
+    fn energies(&self, signals: &[f64]) -> Result<Energies, DeviceError> {
+        Ok(super::energies::energies(&self.problem, &self.springs, &self.state()?, signals))
+    }
+
+    fn changes(&self) -> &[Change] {
+        &self.changes
+    }
+
+    fn springs(&self) -> &Springs<'a> {
+        &self.springs
+    }
+}

@@ -1,0 +1,115 @@
+//! What a stepper on the CPU moves as one, and how a model is cut into parts of whole units.
+
+use pogo_formats::domains::SubDomains;
+use rayon::prelude::*;
+
+use super::{Addressing, SpringError, SpringProblem};
+
+/// The units of a model: what sub-domains must not divide. A grid has a unit a row, lists have one a block.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Units {
+    /// Unit of each particle, (n,).
+    pub of_particle: Vec<u32>,
+    /// How many have particles; only these are counted.
+    pub n: usize,
+}
+
+impl SpringProblem<'_> {
+    /// The units of an addressing.
+    ///
+    /// # Errors
+    /// An addressing that the model cannot have.
+    pub fn units(&self, addressing: Addressing) -> Result<Units, SpringError> {
+        let n_particles = self.n_particles();
+        let grid = match addressing.choose(self)? {
+            Addressing::Implicit => self.mesh.grid,
+            _ => None,
+        };
+        let Some(grid) = grid else {
+            let block = self.mesh.lists.block_size.max(1);
+            let of_particle = (0..n_particles).map(|particle| (particle / block) as u32).collect();
+            return Ok(Units { of_particle, n: n_particles.div_ceil(block) });
+        };
+        let row = |&place: &u32| place / grid.size[0].max(1);
+        let mut number = vec![u32::MAX; grid.place.iter().map(row).max().map_or(0, |most| most as usize + 1)];
+        grid.place.iter().for_each(|place| number[row(place) as usize] = 0);
+        let mut n = 0;
+        for number in number.iter_mut().filter(|number| **number == 0) {
+            (*number, n) = (n, n + 1);
+        }
+        Ok(Units { of_particle: grid.place.iter().map(|place| number[row(place) as usize]).collect(), n: n as usize })
+    }
+
+    /// Calls `visit` with the other end of each spring of a particle that there is or will be; at times more than once.
+    fn other_ends(&self, particle: usize, added: &[[u32; 2]], mut visit: impl FnMut(u32)) {
+        self.mesh.springs(particle).for_each(|spring| visit(spring.other));
+        let first = added.partition_point(|pair| (pair[0] as usize) < particle);
+        added[first..].iter().take_while(|pair| pair[0] as usize == particle).for_each(|pair| visit(pair[1]));
+    }
+
+    /// Springs that will be added, from both ends, ascending.
+    fn added_ends(&self) -> Vec<[u32; 2]> {
+        let n = self.n_particles() as u32;
+        let there = self.added().filter(|(pair, _)| pair.iter().all(|&end| end < n));
+        let mut added: Vec<[u32; 2]> = there.flat_map(|([i, j], _)| [[i, j], [j, i]]).collect();
+        added.sort_unstable();
+        added
+    }
+
+    /// What a step of each unit costs: its particles and the springs of each.
+    pub fn cost(&self, units: &Units) -> Vec<i32> {
+        let mut cost = vec![0; units.n];
+        for (particle, &unit) in units.of_particle.iter().enumerate() {
+            cost[unit as usize] += 1 + i32::from(self.mesh.lists.count[particle]);
+        }
+        cost
+    }
+
+    /// Pairs of different units that springs join, one for each particle of one unit that another one reads.
+    pub fn joined(&self, units: &Units) -> Vec<(u32, u32)> {
+        const CHUNK: usize = 4096;
+        let (n, added) = (self.n_particles(), self.added_ends());
+        let chunks = (0..n.div_ceil(CHUNK)).into_par_iter();
+        let pairs = chunks.flat_map_iter(|chunk| {
+            let (mut pairs, mut others) = (Vec::new(), Vec::new());
+            for particle in chunk * CHUNK..n.min((chunk + 1) * CHUNK) {
+                let own = units.of_particle[particle];
+                self.other_ends(particle, &added, |other| others.push(units.of_particle[other as usize]));
+                others.retain(|&unit| unit > own);
+                others.sort_unstable();
+                others.dedup();
+                pairs.extend(others.drain(..).map(|unit| (own, unit)));
+            }
+            pairs
+        });
+        pairs.collect()
+    }
+
+    /// The parts of a model that is cut into `n_domains` sub-domains, given that of each unit, (n_units,), and what they
+    /// send each other.
+    pub fn domains(&self, units: &Units, domain: &[u32], n_domains: usize, method: &str) -> SubDomains {
+        let of_particle = |particle: usize| domain[units.of_particle[particle] as usize];
+        let mut own = vec![Vec::new(); n_domains];
+        let mut first = 0;
+        for particle in 1..=self.n_particles() {
+            if particle == self.n_particles() || of_particle(particle) != of_particle(first) {
+                own[of_particle(first) as usize].push(first as u32..particle as u32);
+                first = particle;
+            }
+        }
+        let added = self.added_ends();
+        let needed = own.par_iter().zip(0..n_domains as u32).map(|(ranges, reader)| {
+            let mut needed = Vec::new();
+            for particle in ranges.iter().cloned().flatten() {
+                self.other_ends(particle as usize, &added, |other| {
+                    if of_particle(other as usize) != reader {
+                        needed.push(other);
+                    }
+                });
+            }
+            needed
+        });
+        let needed = needed.collect();
+        SubDomains::new(method, &own, needed)
+    }
+}
