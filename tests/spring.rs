@@ -251,6 +251,32 @@ fn both_addressings_have_the_same_bits() {
     assert_eq!(fields.matches("<DataSet").count(), 4);
 }
 
+#[test]
+fn parts_of_a_process_give_the_files_of_one() {
+    let model = Model::new(
+        [12, 11, 10],
+        |[x, y, z]| if (x + 2 * y + 3 * z) % 11 == 0 { 0 } else { 1 + u8::from(x > 5) },
+        TISSUE,
+    );
+    for addressing in ["implicit", "explicit"] {
+        let whole = model.solve(&format!("{addressing}-1"), &["--addressing", addressing]);
+        assert!(["broken", "cut", "erased"].iter().all(|what| number(&whole, what) > 0.0), "{whole:#}");
+        for devices in ["cpu,cpu", "cpu,cpu,cpu"] {
+            let (one, out) = (format!("{addressing}-1"), format!("{addressing}-{devices}"));
+            let mut solve = command("pogo-solve");
+            solve.current_dir(model.folder.path()).args(["a.blk", "-q", "--device", devices, "-o", &out]);
+            succeed(solve.args(["--addressing", addressing]));
+            assert_eq!(model.summary(&out)["energy"], whole["energy"], "{out}");
+            let snapshots = std::fs::read_dir(model.path(&one).join("fields")).expect("snapshots");
+            let snapshots = snapshots.map(|entry| format!("fields/{}", entry.unwrap().file_name().display()));
+            let files = whole["files"].as_array().expect("files").iter().filter_map(|name| name.as_str());
+            for file in files.map(str::to_owned).chain(snapshots) {
+                assert!(model.bytes(&one, &file) == model.bytes(&out, &file), "{out}: {file}");
+            }
+        }
+    }
+}
+
 /// Two masses: the spring between them, what each weighs, the increment.
 struct DrivenPair {
     k: f64,

@@ -1,6 +1,7 @@
 //! One run of a mass-spring-damper model: model → problem → time loop → results in a folder.
 
 use std::collections::BTreeMap;
+use std::thread::Scope;
 use std::time::Instant;
 
 use pogo_formats::dynamics::Increment;
@@ -29,8 +30,8 @@ use crate::run::schedule::{self, Clock};
 use crate::run::time_loop::TimeLoop;
 use crate::run::{self, Finished, Plan};
 
-/// Runs a model and writes its results. The same bits on every run, for every number of threads, for both addressings, and
-/// across a restart; only work and dissipation, which are long sums, are the same to rounding for other numbers of threads
+/// Runs a model and writes its results. The same bits on every run, for every number of threads and of ranks, for both
+/// addressings, and across a restart; only work and dissipation, which are long sums, are the same to rounding for other numbers of threads
 /// and addressings.
 ///
 /// # Errors
@@ -42,7 +43,18 @@ pub(super) fn run(
     call: &Call<'_>,
     observer: &mut dyn Observer,
 ) -> Result<RunSummary, SolveError> {
-    call.require_one_rank("a model of masses and springs")?;
+    // Other parts of this process borrow the model, too.
+    std::thread::scope(|scope| run_in(scope, mesh, setup, call, observer))
+}
+
+/// As [`run`]; the threads of other parts are in `scope`.
+fn run_in<'scope, 'env, 'a: 'env>(
+    scope: &'scope Scope<'scope, 'env>,
+    mesh: &'a SpringMeshView<'a>,
+    setup: &'a SpringSetup,
+    call: &Call<'_>,
+    observer: &mut dyn Observer,
+) -> Result<RunSummary, SolveError> {
     let began = Instant::now();
     let Assembled { problem, clock, stable, mut signals, initial_velocities, columns, mut histories, knows_work } =
         assemble(mesh, setup, call, observer)?;
@@ -57,8 +69,9 @@ pub(super) fn run(
         initial_state(&problem, &initial_velocities, &mut signals)
             .map_err(|error| call.refuse(report::explain(&error, mesh)))
     })?;
-    let Engine { stepper, device, n_threads, addressing, bytes_per_particle_step } =
-        Engine::new(&problem, &state, setup, call, observer)?;
+    let engine = Engine::new(&problem, &state, setup, call, observer, scope)?;
+    let Some(engine) = engine else { return Ok(RunSummary::of_another_rank()) };
+    let Engine { stepper, device, n_threads, addressing, bytes_per_particle_step } = engine;
     drop(problem);
     let first_step = state.step;
 

@@ -1,18 +1,29 @@
 //! The stepper of a problem, on the CPU or a device.
 
+use std::sync::Arc;
+use std::thread::Scope;
+use std::time::Instant;
+
+use pogo_formats::domains::SubDomains;
 use pogo_formats::spring::SpringSetup;
+use pogo_formats::words::counted;
 use pogo_kernels::device::DeviceError;
+use pogo_kernels::dynamics::Part;
+use pogo_kernels::ranks::Ranks;
 use pogo_kernels::simd::{Level, Real};
 use pogo_kernels::spring::{
-    Addressing, CpuStepper, GpuError, GpuOptions, GpuStepper, SpringProblem, SpringStepper, State,
+    Addressing, CpuStepper, GpuError, GpuOptions, GpuStepper, PartMember, SpringError, SpringProblem, SpringStepper,
+    State, TeamStepper,
 };
+use rayon::prelude::*;
 
 use super::report;
 use crate::call::Call;
-use crate::config::{AddressingChoice, Precision};
+use crate::config::{AddressingChoice, DeviceChoice, Precision};
 use crate::device::MayBeDevice;
 use crate::error::SolveError;
 use crate::observe::Observer;
+use crate::team::{Cells, Split};
 
 impl MayBeDevice for GpuError {
     fn device_error(&self) -> Option<&DeviceError> {
@@ -35,22 +46,76 @@ pub(super) struct Engine<'a> {
 }
 
 impl<'a> Engine<'a> {
-    pub fn new(
+    /// None in a process whose rank 0 leads, once that is done. Other parts of this process are threads in `scope`.
+    pub fn new<'scope, 'env>(
         problem: &SpringProblem<'a>,
         state: &State,
         setup: &SpringSetup,
         call: &Call<'_>,
         observer: &mut dyn Observer,
-    ) -> Result<Self, SolveError> {
+        scope: &'scope Scope<'scope, 'env>,
+    ) -> Result<Option<Self>, SolveError>
+    where
+        'a: 'env,
+    {
+        if call.team.is_several() {
+            let automatic = |observer: &mut dyn Observer| on_cpu(problem.mesh.grid.is_some(), setup, observer);
+            let addressing = named(call.settings.addressing).unwrap_or_else(|| automatic(observer));
+            return match call.settings.precision {
+                Precision::F32 => Self::by_ranks::<f32>(problem, state, addressing, call, observer, scope),
+                Precision::F64 => Self::by_ranks::<f64>(problem, state, addressing, call, observer, scope),
+            };
+        }
         let made = match call.settings.precision {
             Precision::F32 => Self::in_precision::<f32>(problem, state, setup, call, observer),
             Precision::F64 => Self::in_precision::<f64>(problem, state, setup, call, observer),
         };
-        made.map_err(|error| match error {
+        made.map(Some).map_err(|error| match error {
             GpuError::Problem(error) => call.refuse(report::explain(&error, &problem.mesh)),
             GpuError::Device(error) => SolveError::Device(error),
             error @ GpuError::Scheme { .. } => call.refuse(error),
         })
+    }
+
+    /// The leader's engine of a model that is cut into a sub-domain for each rank.
+    fn by_ranks<'scope, 'env, T: Real + 'a>(
+        problem: &SpringProblem<'a>,
+        state: &State,
+        addressing: Addressing,
+        call: &Call<'_>,
+        observer: &mut dyn Observer,
+        scope: &'scope Scope<'scope, 'env>,
+    ) -> Result<Option<Self>, SolveError>
+    where
+        'a: 'env,
+    {
+        if call.device.choices().iter().any(|choice| matches!(choice, DeviceChoice::Cuda(_))) {
+            return Err(call.team.refuse("masses and springs on CUDA devices"));
+        }
+        let (domains, split) = split(problem, addressing, call)?;
+        let domains = domains.view();
+        observer.note(&split.line("particle", problem.n_particles()));
+        let n_threads = call.team.threads_of_rank(call.settings.threads);
+        let refuse = |error: SpringError| call.refuse(report::explain(&error, &problem.mesh));
+        let member = |ranks: &Arc<dyn Ranks>| {
+            let (part, level) = (Part::of(&domains, ranks.rank()), Level::detect());
+            let stepper = CpuStepper::<T>::of_part(problem.clone(), part, ranks, state, addressing, n_threads, level)?;
+            let bytes = stepper.bytes_per_particle_step();
+            Ok((PartMember::new(problem, &domains, ranks, stepper), bytes))
+        };
+        let members: Result<Vec<_>, SpringError> = call.team.local.par_iter().map(member).collect();
+        let members = call.team.agree(members.map_err(refuse))?;
+        let (members, bytes): (Vec<_>, Vec<f64>) = members.into_iter().unzip();
+        let start = |serve: Box<dyn FnOnce() + Send + 'scope>| drop(scope.spawn(serve));
+        let Some((ranks, member)) = call.team.lead_or_serve_in(members, start) else { return Ok(None) };
+        let stepper = TeamStepper::new(problem.clone(), &domains, ranks, member, state).map_err(refuse)?;
+        Ok(Some(Self {
+            stepper: Box::new(stepper),
+            device: "cpu".into(),
+            n_threads: n_threads * call.team.n_ranks(),
+            addressing,
+            bytes_per_particle_step: bytes[0],
+        }))
     }
 
     fn in_precision<T: Real + 'a>(
@@ -82,6 +147,28 @@ impl<'a> Engine<'a> {
         };
         call.device.choose(observer, cpu, gpu)
     }
+}
+
+/// Cuts a model into sub-domains of whole rows of its grid, or of whole blocks, of about equal work.
+fn split(
+    problem: &SpringProblem<'_>,
+    addressing: Addressing,
+    call: &Call<'_>,
+) -> Result<(SubDomains, Split), SolveError> {
+    let (began, n_ranks) = (Instant::now(), call.team.n_ranks());
+    let units = problem.units(addressing).map_err(|error| call.refuse(report::explain(&error, &problem.mesh)))?;
+    if addressing == Addressing::Implicit && n_ranks > units.n {
+        return Err(call.refuse(format!(
+            "the grid has {}, too few for {n_ranks} ranks: use at most {}, or --addressing explicit",
+            counted(units.n, "row"),
+            units.n
+        )));
+    }
+    let cells = Cells::new(problem.cost(&units), problem.joined(&units).into_iter());
+    let domain = cells.cut(n_ranks).map_err(|reason| call.refuse(reason))?;
+    let domains = problem.domains(&units, &domain, n_ranks, "metis");
+    let split = Split::new(&domains.view(), &domain, &cells.cost, began.elapsed().as_secs_f64());
+    Ok((domains, split))
 }
 
 /// The addressing that the user named.

@@ -88,14 +88,23 @@ impl Team {
 
     /// The leader with its member. Members of other ranks serve: in threads of this process, or here until the leader of
     /// another process is done; then none is returned.
-    pub fn lead_or_serve<M: Serves>(&self, members: Vec<M>) -> Option<(&Arc<dyn Ranks>, M)> {
+    pub fn lead_or_serve<M: Serves + 'static>(&self, members: Vec<M>) -> Option<(&Arc<dyn Ranks>, M)> {
+        self.lead_or_serve_in(members, |serve| drop(std::thread::spawn(serve)))
+    }
+
+    /// As [`lead_or_serve`](Self::lead_or_serve), where `start` starts a thread of a member that borrows.
+    pub fn lead_or_serve_in<'m, M: Serves + 'm>(
+        &self,
+        members: Vec<M>,
+        start: impl Fn(Box<dyn FnOnce() + Send + 'm>),
+    ) -> Option<(&Arc<dyn Ranks>, M)> {
         let mut leader = None;
         for (ranks, member) in self.local.iter().zip(members) {
             if ranks.leads() {
                 leader = Some((ranks, member));
             } else if self.local.len() > 1 {
                 let ranks = ranks.clone();
-                std::thread::spawn(move || member.serve(&*ranks));
+                start(Box::new(move || member.serve(&*ranks)));
             } else {
                 member.serve(&**ranks);
             }
