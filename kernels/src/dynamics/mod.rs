@@ -8,7 +8,7 @@ mod team;
 
 pub(crate) use barrier::{Barrier, wait_until};
 pub use part::{Part, PartStepper, update_halo};
-pub(crate) use team::{Parts, RankPart, order_of_sum, put_steps};
+pub(crate) use team::{Advance, OwnMonitors, Parts, RankPart, order_of_sum};
 
 use crate::device::DeviceError;
 

@@ -10,14 +10,60 @@ use crate::device::DeviceError;
 use crate::exchange::Exchange;
 use crate::ranks::{Ranks, Reader, Writer};
 
-/// The part of one rank: its stepper, its messages to other ranks, and its monitors.
+/// Steps to make.
+pub(crate) struct Advance {
+    pub n_steps: usize,
+    pub signals: SignalTable,
+    /// Steps to record.
+    pub record: Vec<u64>,
+}
+
+impl Advance {
+    /// Writes steps into an order.
+    pub fn put(order: &mut Writer, n_steps: usize, signals: &SignalTable, record: &[u64]) {
+        order.put(&[n_steps as u64]);
+        order.put(&[signals.n_signals as u64]);
+        order.put(&signals.values);
+        order.put(record);
+    }
+
+    /// Reads the steps of an order.
+    pub fn take(order: &mut Reader<'_>) -> Self {
+        let n_steps = order.one::<u64>() as usize;
+        let signals = SignalTable { n_signals: order.one::<u64>() as usize, values: order.take() };
+        Self { n_steps, signals, record: order.take() }
+    }
+}
+
+/// Columns of the monitors that stand on own nodes.
+#[derive(Debug)]
+pub(crate) struct OwnMonitors {
+    pub columns: Vec<u32>,
+    n_monitors: usize,
+}
+
+impl OwnMonitors {
+    /// Out of degrees of freedom, of which a node has `dimension`.
+    pub fn new(monitors: &[u64], dimension: usize, part: &Part) -> Self {
+        let is_own = |dof: u64| part.local_own((dof / dimension as u64) as usize).is_some();
+        let columns = (0..).zip(monitors).filter(|&(_, &dof)| is_own(dof));
+        Self { columns: columns.map(|(column, _)| column).collect(), n_monitors: monitors.len() }
+    }
+
+    /// The values of own monitors in rows of all.
+    pub fn select(&self, recording: &[f64]) -> Vec<f64> {
+        let rows = recording.chunks_exact(3 * self.n_monitors.max(1));
+        let of_column = |row: &[f64], column: u32| row[3 * column as usize..3 * (column as usize + 1)].to_vec();
+        rows.flat_map(|row| self.columns.iter().flat_map(move |&column| of_column(row, column))).collect()
+    }
+}
+
+/// The part of one rank with a stepper that leaves messages to its caller.
 pub(crate) struct RankPart<S> {
     pub stepper: S,
     exchange: Exchange,
     rank: usize,
-    /// Columns of the monitors that stand on own nodes, of so many.
-    pub monitors: Vec<u32>,
-    n_monitors: usize,
+    pub monitors: OwnMonitors,
 }
 
 impl<S: PartStepper> RankPart<S> {
@@ -29,54 +75,36 @@ impl<S: PartStepper> RankPart<S> {
         monitors: &[u64],
         dimension: usize,
     ) -> Self {
-        let is_own = |dof: u64| stepper.part().local_own((dof / dimension as u64) as usize).is_some();
-        let columns = (0..).zip(monitors).filter(|&(_, &dof)| is_own(dof));
         Self {
             exchange: Exchange::over(ranks, domains, |node| stepper.rows(node)),
             rank: ranks.rank(),
-            monitors: columns.map(|(column, _)| column).collect(),
-            n_monitors: monitors.len(),
+            monitors: OwnMonitors::new(monitors, dimension, stepper.part()),
             stepper,
         }
     }
 
-    /// Makes the steps of an order one by one; see [`put_steps`]. Gives the recorded values of own monitors. `after` sees
-    /// the stepper after each step.
+    /// Makes steps one by one. Gives the recorded values of own monitors. `after` sees the stepper after each step.
     ///
     /// # Errors
     /// The device is lost. All messages have been sent all the same, as other ranks wait for them.
-    pub fn advance(&mut self, order: &mut Reader<'_>, mut after: impl FnMut(&S)) -> Result<Vec<f64>, DeviceError> {
-        let n_steps = order.one::<u64>() as usize;
-        let (n_signals, values) = (order.one::<u64>() as usize, order.take::<f64>());
-        let record: Vec<u64> = order.take();
+    pub fn advance(&mut self, order: &Advance, mut after: impl FnMut(&S)) -> Result<Vec<f64>, DeviceError> {
+        let SignalTable { n_signals, values } = &order.signals;
         let mut recording = Vec::<f64>::new();
-        let mut table = SignalTable { n_signals, values: Vec::new() };
+        let mut table = SignalTable { n_signals: *n_signals, values: Vec::new() };
         let mut outcome = Ok(());
-        for k in 0..n_steps {
+        for k in 0..order.n_steps {
             update_halo(&self.exchange, self.rank, &mut self.stepper);
             table.values.clear();
             table.values.extend_from_slice(&values[k * n_signals..(k + 2) * n_signals]);
             let step = [self.stepper.step()];
-            let record = if record.binary_search(&step[0]).is_ok() { &step[..] } else { &[] };
+            let record = if order.record.binary_search(&step[0]).is_ok() { &step[..] } else { &[] };
             let mut row = Vec::new();
             outcome = outcome.and_then(|()| self.stepper.advance(1, &table, record, &mut row));
-            debug_assert!(row.len() == record.len() * 3 * self.n_monitors || outcome.is_err());
-            if !row.is_empty() {
-                let of_column = |&column: &u32| row[3 * column as usize..3 * (column as usize + 1)].iter();
-                recording.extend(self.monitors.iter().flat_map(of_column));
-            }
+            recording.extend(self.monitors.select(&row));
             after(&self.stepper);
         }
         outcome.map(|()| recording)
     }
-}
-
-/// Writes into an order what [`RankPart::advance`] reads.
-pub(crate) fn put_steps(order: &mut Writer, n_steps: usize, signals: &SignalTable, record: &[u64]) {
-    order.put(&[n_steps as u64]);
-    order.put(&[signals.n_signals as u64]);
-    order.put(&signals.values);
-    order.put(record);
 }
 
 /// The parts of all ranks, as the leader knows them.

@@ -11,8 +11,7 @@ use pogo_formats::domains::SubDomainsView;
 
 use super::{ElementStepper, EnergySums, Problem};
 use crate::device::DeviceError;
-use crate::dynamics::{Part, PartStepper, SignalTable, State, Stepper, update_halo};
-use crate::exchange::Exchange;
+use crate::dynamics::{Advance, PartStepper, Parts, RankPart, SignalTable, State, Stepper, order_of_sum};
 use crate::ranks::{Member, Ranks, Reader, Serves, Team, Writer, serve};
 
 /// A stepper of a part of a mesh that leaves messages to its caller.
@@ -43,14 +42,6 @@ enum Order {
     Sums = 3,
 }
 
-/// Steps to make.
-pub(super) struct Advance {
-    pub n_steps: usize,
-    pub signals: SignalTable,
-    /// Steps to record.
-    pub record: Vec<u64>,
-}
-
 /// What came of some steps.
 pub(super) struct Answer {
     /// Of own monitors, (n_recorded, n_own_monitors, 3).
@@ -70,28 +61,6 @@ pub(super) trait ElementMember: Send {
     fn own_force(&mut self, displacement: &[f64]) -> Result<Vec<f64>, DeviceError>;
     /// Σ m Δu² and Σ (u − Δu) f_int of own nodes, and the energies that are kept; none where the state is to be sent instead.
     fn own_sums(&mut self) -> Result<Option<Writer>, DeviceError>;
-}
-
-/// Columns of the monitors that stand on own nodes.
-#[derive(Debug)]
-pub(super) struct OwnMonitors {
-    pub columns: Vec<u32>,
-    n_monitors: usize,
-}
-
-impl OwnMonitors {
-    pub fn new(problem: &Problem, part: &Part) -> Self {
-        let is_own = |dof: u64| part.local_own((dof / problem.mesh.dimension as u64) as usize).is_some();
-        let columns = (0..).zip(&problem.monitors).filter(|&(_, &dof)| is_own(dof));
-        Self { columns: columns.map(|(column, _)| column).collect(), n_monitors: problem.monitors.len() }
-    }
-
-    /// The values of own monitors in rows of all.
-    pub fn select(&self, recording: &[f64]) -> Vec<f64> {
-        let rows = recording.chunks_exact(3 * self.n_monitors.max(1));
-        let of_column = |row: &[f64], column: u32| row[3 * column as usize..3 * (column as usize + 1)].to_vec();
-        rows.flat_map(|row| self.columns.iter().flat_map(move |&column| of_column(row, column))).collect()
-    }
 }
 
 /// A [`Member`] that carries out the leader's orders by an [`ElementMember`].
@@ -127,9 +96,7 @@ impl<M: ElementMember> Member for PartMember<M> {
         let kind = order.one::<u8>();
         let mut answer = Writer::default();
         if kind == Order::Advance as u8 {
-            let n_steps = order.one::<u64>() as usize;
-            let signals = SignalTable { n_signals: order.one::<u64>() as usize, values: order.take() };
-            let Answer { recording, energies } = self.0.advance(&Advance { n_steps, signals, record: order.take() })?;
+            let Answer { recording, energies } = self.0.advance(&Advance::take(&mut order))?;
             answer.put(&recording);
             answer.put(&energies);
         } else if kind == Order::State as u8 {
@@ -145,53 +112,31 @@ impl<M: ElementMember> Member for PartMember<M> {
 
 /// The part of one rank with a stepper that leaves messages to its caller.
 pub struct HaloMember<S> {
-    stepper: S,
-    exchange: Exchange,
-    rank: usize,
+    part: RankPart<S>,
     dimension: usize,
-    monitors: OwnMonitors,
 }
 
 impl<S: ElementPart> HaloMember<S> {
     /// The stepper of this rank's sub-domain.
     pub fn new(problem: &Problem, domains: &SubDomainsView, ranks: &Arc<dyn Ranks>, stepper: S) -> Self {
-        Self {
-            exchange: Exchange::over(ranks, domains, |node| stepper.rows(node)),
-            rank: ranks.rank(),
-            dimension: problem.mesh.dimension,
-            monitors: OwnMonitors::new(problem, stepper.part()),
-            stepper,
-        }
+        let dimension = problem.mesh.dimension;
+        Self { part: RankPart::new(stepper, domains, ranks, &problem.monitors, dimension), dimension }
     }
 }
 
 impl<S: ElementPart> ElementMember for HaloMember<S> {
     fn about(&self) -> (Vec<u32>, Vec<u32>) {
-        (self.monitors.columns.clone(), self.stepper.energy_nodes())
+        (self.part.monitors.columns.clone(), self.part.stepper.energy_nodes())
     }
 
     fn advance(&mut self, order: &Advance) -> Result<Answer, DeviceError> {
-        let SignalTable { n_signals, values } = &order.signals;
-        let mut answer = Answer { recording: Vec::new(), energies: Vec::new() };
-        let mut table = SignalTable { n_signals: *n_signals, values: Vec::new() };
-        let mut outcome = Ok(());
-        for k in 0..order.n_steps {
-            update_halo(&self.exchange, self.rank, &mut self.stepper);
-            table.values.clear();
-            table.values.extend_from_slice(&values[k * n_signals..(k + 2) * n_signals]);
-            let step = [self.stepper.step()];
-            let record = if order.record.binary_search(&step[0]).is_ok() { &step[..] } else { &[] };
-            let mut row = Vec::new();
-            // A rank whose device is lost goes on sending, as others wait for its messages.
-            outcome = outcome.and_then(|()| self.stepper.advance(1, &table, record, &mut row));
-            answer.recording.extend(self.monitors.select(&row));
-            answer.energies.extend_from_slice(self.stepper.energies());
-        }
-        outcome.map(|()| answer)
+        let mut energies = Vec::new();
+        let recording = self.part.advance(order, |stepper| energies.extend_from_slice(stepper.energies()))?;
+        Ok(Answer { recording, energies })
     }
 
     fn own_state(&mut self) -> Result<Writer, DeviceError> {
-        let state = self.stepper.state()?;
+        let state = self.part.stepper.state()?;
         let mut answer = Writer::default();
         answer.put(&state.displacement);
         answer.put(&state.increment);
@@ -200,10 +145,10 @@ impl<S: ElementPart> ElementMember for HaloMember<S> {
     }
 
     fn own_force(&mut self, displacement: &[f64]) -> Result<Vec<f64>, DeviceError> {
-        let (part, d) = (self.stepper.part(), self.dimension);
+        let (part, d) = (self.part.stepper.part(), self.dimension);
         let halo = part.halo().iter().flat_map(|&node| &displacement[node as usize * d..][..d]).copied();
         let local: Vec<f64> = part.select(displacement, d).into_iter().chain(halo).collect();
-        self.stepper.part_force(&local)
+        self.part.stepper.part_force(&local)
     }
 
     fn own_sums(&mut self) -> Result<Option<Writer>, DeviceError> {
@@ -215,15 +160,11 @@ impl<S: ElementPart> ElementMember for HaloMember<S> {
 #[allow(private_bounds)]
 pub struct TeamStepper<M: ElementMember> {
     team: Mutex<Team<PartMember<M>>>,
-    parts: Vec<Part>,
-    /// Columns of the monitors of each rank.
-    monitors: Vec<Vec<u32>>,
-    n_monitors: usize,
+    parts: Parts,
     /// Rows of energies of each rank, and the rank and row of each in the order in which they are summed.
     n_energies: Vec<usize>,
     energies: Vec<(usize, usize)>,
     reads_table: bool,
-    n_nodes: usize,
     dimension: usize,
     step: u64,
     external_work: f64,
@@ -250,20 +191,13 @@ impl<M: ElementMember> TeamStepper<M> {
                 [reader.take(), reader.take()]
             })
             .collect();
-        let of_rank = |(rank, [_, nodes]): (usize, &[Vec<u32>; 2])| {
-            nodes.iter().enumerate().map(|(row, &node)| (node, rank, row)).collect::<Vec<_>>()
-        };
-        let mut rows: Vec<_> = about.iter().enumerate().flat_map(of_rank).collect();
-        rows.sort_unstable();
+        let (monitors, nodes): (Vec<_>, Vec<_>) = about.into_iter().map(|[monitors, nodes]| (monitors, nodes)).unzip();
         Self {
             team: Mutex::new(Team::new(ranks.clone(), member)),
-            parts: (0..ranks.n_ranks()).map(|domain| Part::of(domains, domain)).collect(),
-            n_energies: about.iter().map(|[_, nodes]| nodes.len()).collect(),
-            monitors: about.into_iter().map(|[monitors, _]| monitors).collect(),
-            n_monitors: problem.monitors.len(),
-            energies: rows.into_iter().map(|(_, rank, row)| (rank, row)).collect(),
+            parts: Parts::new(domains, monitors, problem.monitors.len()),
+            n_energies: nodes.iter().map(Vec::len).collect(),
+            energies: order_of_sum(nodes.iter()),
             reads_table,
-            n_nodes: problem.mesh.n_nodes(),
             dimension: problem.mesh.dimension,
             step: state.step,
             external_work: state.external_work,
@@ -276,18 +210,6 @@ impl<M: ElementMember> TeamStepper<M> {
         order.put(&[kind as u8]);
         content(&mut order);
         self.team.lock().unwrap_or_else(PoisonError::into_inner).order(&order.into_bytes())
-    }
-
-    /// Numbers of nodes, (n_nodes × dimension,), from those of the own nodes of each rank.
-    fn join(&self, of_ranks: Vec<Vec<f64>>) -> Vec<f64> {
-        let d = self.dimension;
-        let mut all = vec![0.0; self.n_nodes * d];
-        for (part, values) in self.parts.iter().zip(of_ranks) {
-            for (node, row) in part.own().zip(values.chunks_exact(d)) {
-                all[node * d..(node + 1) * d].copy_from_slice(row);
-            }
-        }
-        all
     }
 
     /// Adds the energies of steps, step by step and in each step block by block, as one stepper does.
@@ -330,41 +252,21 @@ impl<M: ElementMember> Stepper for TeamStepper<M> {
         recording: &mut Vec<f64>,
     ) -> Result<(), DeviceError> {
         crate::dynamics::check_advance(self.step, n_steps, signals, record);
-        let answers = self.order(Order::Advance, |order| {
-            order.put(&[n_steps as u64]);
-            order.put(&[signals.n_signals as u64]);
-            order.put(&signals.values);
-            order.put(record);
-        })?;
-        let first = recording.len();
-        recording.resize(first + record.len() * 3 * self.n_monitors, 0.0);
-        let mut energies: Vec<Vec<f64>> = Vec::new();
-        for (answer, columns) in answers.iter().zip(&self.monitors) {
-            let mut answer = Reader::new(answer);
-            let recorded: Vec<f64> = answer.take();
-            let mut triples = recorded.chunks_exact(3);
-            for row in recording[first..].chunks_exact_mut(3 * self.n_monitors.max(1)) {
-                for (&column, triple) in columns.iter().zip(&mut triples) {
-                    row[3 * column as usize..3 * (column as usize + 1)].copy_from_slice(triple);
-                }
-            }
-            energies.push(answer.take());
-        }
+        let answers = self.order(Order::Advance, |order| Advance::put(order, n_steps, signals, record))?;
+        let mut answers: Vec<Reader> = answers.iter().map(|answer| Reader::new(answer)).collect();
+        self.parts.join_recordings(&mut answers, record.len(), recording);
+        let energies: Vec<Vec<f64>> = answers.iter_mut().map(|answer| answer.take()).collect();
         self.add_energies(n_steps, &energies);
         self.step += n_steps as u64;
         Ok(())
     }
 
     fn state(&self) -> Result<State, DeviceError> {
-        let (mut displacement, mut increment, mut kept) = (Vec::new(), Vec::new(), Vec::new());
-        for answer in self.order(Order::State, |_| ())? {
-            let mut answer = Reader::new(&answer);
-            displacement.push(answer.take());
-            increment.push(answer.take());
-            kept.push(answer.take());
-        }
+        let answers = self.order(Order::State, |_| ())?;
+        let mut answers: Vec<Reader> = answers.iter().map(|answer| Reader::new(answer)).collect();
+        let [displacement, increment] = self.parts.join_motion(&mut answers, self.dimension);
+        let kept: Vec<Vec<f64>> = answers.iter_mut().map(|answer| answer.take()).collect();
         let [external_work, damped_energy] = self.work(&kept);
-        let (displacement, increment) = (self.join(displacement), self.join(increment));
         Ok(State { step: self.step, displacement, increment, external_work, damped_energy })
     }
 }
@@ -372,7 +274,8 @@ impl<M: ElementMember> Stepper for TeamStepper<M> {
 impl<M: ElementMember> ElementStepper for TeamStepper<M> {
     fn internal_force(&mut self, displacement: &[f64]) -> Result<Vec<f64>, DeviceError> {
         let answers = self.order(Order::Force, |order| order.put(displacement))?;
-        Ok(self.join(answers.iter().map(|answer| Reader::new(answer).take()).collect()))
+        let of_ranks = answers.iter().map(|answer| Reader::new(answer).take()).collect();
+        Ok(self.parts.join(of_ranks, self.dimension))
     }
 
     fn energy_sums(&mut self) -> Result<Option<EnergySums>, DeviceError> {

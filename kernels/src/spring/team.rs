@@ -11,7 +11,7 @@ use pogo_formats::domains::SubDomainsView;
 use super::springs::Springs;
 use super::{Change, Energies, SpringError, SpringProblem, SpringStepper, State};
 use crate::device::DeviceError;
-use crate::dynamics::{PartStepper, Parts, RankPart, SignalTable, Stepper, order_of_sum, put_steps};
+use crate::dynamics::{Advance, PartStepper, Parts, RankPart, SignalTable, Stepper, order_of_sum};
 use crate::ranks::{Member, Ranks, Reader, Serves, Team, Writer, serve};
 
 /// A stepper of a part of a model of springs.
@@ -51,7 +51,7 @@ impl<S: SpringPart> PartMember<S> {
     /// What the leader has to know: the columns of own monitors, and which entries of work and dissipation there are.
     fn about(&self) -> Vec<u8> {
         let mut about = Writer::default();
-        about.put(&self.0.monitors);
+        about.put(&self.0.monitors.columns);
         self.0.stepper.work_entries().iter().for_each(|entries| about.put(entries));
         about.into_bytes()
     }
@@ -68,7 +68,7 @@ impl<S: SpringPart> Member for PartMember<S> {
     fn execute(&mut self, order: &[u8]) -> Result<Vec<u8>, DeviceError> {
         let (mut order, mut answer) = (Reader::new(order), Writer::default());
         if order.one::<u8>() == Order::Advance as u8 {
-            let recording = self.0.advance(&mut order, |_| ());
+            let recording = self.0.advance(&Advance::take(&mut order), |_| ());
             self.0.stepper.share_changes();
             answer.put(&recording?);
         } else {
@@ -152,7 +152,7 @@ impl<S: SpringPart> Stepper for TeamStepper<'_, S> {
     ) -> Result<(), DeviceError> {
         crate::dynamics::check_advance(self.step, n_steps, signals, record);
         self.problem.check_signals(signals);
-        let answers = self.order(Order::Advance, |order| put_steps(order, n_steps, signals, record))?;
+        let answers = self.order(Order::Advance, |order| Advance::put(order, n_steps, signals, record))?;
         let mut answers: Vec<Reader> = answers.iter().map(|answer| Reader::new(answer)).collect();
         self.parts.join_recordings(&mut answers, record.len(), recording);
         self.step += n_steps as u64;

@@ -11,8 +11,8 @@ use super::tables::Tables;
 use super::{GpuError, GpuOptions, GpuReport, GpuStepper};
 use crate::device::{DeviceError, Plain as _};
 use crate::dynamics::signals::Signals;
-use crate::dynamics::{Part, SignalTable, State, Stepper};
-use crate::explicit::team::{Advance, Answer, ElementMember, OwnMonitors};
+use crate::dynamics::{Advance, OwnMonitors, Part, SignalTable, State, Stepper};
+use crate::explicit::team::{Answer, ElementMember};
 use crate::explicit::{ElementStepper, Problem};
 use crate::ranks::{Ranks, Writer};
 use crate::simd::Real;
@@ -149,7 +149,7 @@ impl<T: Real> GpuMember<T> {
         let part = Part::of(domains, ranks.rank());
         let shared = Shared { ranks: ranks.clone(), part: part.clone(), domain: domain.to_vec(), plain };
         let stepper = GpuStepper::of_part(problem, state, signals, options, shared)?;
-        let monitors = OwnMonitors::new(problem, &part);
+        let monitors = OwnMonitors::new(&problem.monitors, problem.mesh.dimension, &part);
         Ok(Self { stepper, part, monitors, dimension: problem.mesh.dimension })
     }
 
