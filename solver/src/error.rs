@@ -158,6 +158,26 @@ pub enum SolveError {
          --device cpu to all processes"
     )]
     MixedDevices,
+    /// Another number of cases at a time than of devices.
+    #[error(
+        "error: --jobs asks for {jobs} cases at a time, but --device names {n_devices} devices, each of which computes one \
+         case at a time: leave --jobs out, or name one device"
+    )]
+    JobsOfDevices {
+        /// Cases at a time.
+        jobs: usize,
+        /// Devices named.
+        n_devices: usize,
+    },
+    /// Several cases at a time for several processes.
+    #[error(
+        "error: --jobs is for one process, but mpirun or srun has started {n_processes}, which compute each case as one \
+         team: leave --jobs out, or start one process"
+    )]
+    JobsOfProcesses {
+        /// Processes that were started.
+        n_processes: usize,
+    },
     /// A model that several ranks cannot share.
     #[error("error: {physics} cannot be cut for {n_ranks} ranks: start one process, and name one device")]
     NotTogether {

@@ -11,6 +11,10 @@ use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1, SIGXFSZ};
 pub struct Interrupts {
     stop: Arc<AtomicBool>,
     checkpoint: Arc<AtomicBool>,
+    /// Of several runs at the same time: which of them have still to write a checkpoint that was asked for.
+    due: Arc<[AtomicBool]>,
+    /// Number of this run among them.
+    lane: usize,
 }
 
 impl Interrupts {
@@ -44,6 +48,35 @@ impl Interrupts {
 
     /// A checkpoint was asked for since the last call.
     pub fn take_checkpoint_request(&self) -> bool {
-        self.checkpoint.swap(false, Ordering::Relaxed)
+        let asked = self.checkpoint.swap(false, Ordering::Relaxed);
+        if asked {
+            self.due.iter().for_each(|due| due.store(true, Ordering::Relaxed));
+        }
+        self.due.get(self.lane).map_or(asked, |due| due.swap(false, Ordering::Relaxed))
+    }
+
+    /// For each of `n` runs at the same time: whoever sees a request for a checkpoint first passes it on to the others.
+    pub(crate) fn for_lanes(&self, n: usize) -> Vec<Self> {
+        let due: Arc<[AtomicBool]> = (0..n).map(|_| AtomicBool::new(false)).collect();
+        (0..n).map(|lane| Self { due: due.clone(), lane, ..self.clone() }).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_run_sees_a_request_for_a_checkpoint_once() {
+        let interrupts = Interrupts::default();
+        let lanes = interrupts.for_lanes(3);
+        interrupts.checkpoint.store(true, Ordering::Relaxed);
+        for expected in [true, false] {
+            assert!(lanes.iter().rev().all(|lane| lane.take_checkpoint_request() == expected));
+        }
+        interrupts.checkpoint.store(true, Ordering::Relaxed);
+        assert_eq!([(); 2].map(|()| interrupts.take_checkpoint_request()), [true, false]);
+        lanes[1].request_stop();
+        assert!(interrupts.stop_requested() && lanes[2].stop_requested());
     }
 }

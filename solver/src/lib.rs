@@ -23,7 +23,7 @@ pub mod study;
 mod team;
 mod voxel;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pogo_formats::block::Container;
@@ -128,41 +128,64 @@ pub fn solve_with(
 fn solve_file<P: Solve>(file: Container, config: &Config, control: Control<'_>) -> Result<Outcome, SolveError> {
     let Control { processes, interrupts, observer } = control;
     let all = Team::new(processes, 1)?;
-    let Opened { file, setup, settings, block_file, folder, device } = all.agree(open::<P>(file, config, &all))?;
-    check_same(&all, &block_file)?;
-    let run = |call: Call<'_>, setup: &P::Setup, observer: &mut dyn Observer| {
-        let summary = call.team.agree_at_end(in_pool(call.settings, || P::run(&file, setup, &call, &mut *observer)))?;
-        summary.warnings.iter().for_each(|warning| observer.note(&format!("warning: {warning}")));
-        Ok(summary)
-    };
-    let Some(study) = &config.study else {
-        let (overrides, settings, folder) = (config.overrides.clone(), &settings, &folder);
-        let team = Team::new(processes, device.n_parts())?;
-        let call = Call { config, case: None, overrides, settings, folder, block_file, interrupts, device, team };
-        return run(call, &setup, observer).map(Outcome::Run);
-    };
-    let cases = all.agree(study::read(study).map_err(SolveError::from))?;
-    study::run(cases, &folder, interrupts, observer, &all, |case, observer| {
-        let team = Team::new(processes, device.n_parts())?;
+    let opened = all.agree(open::<P>(file, config, &all))?;
+    check_same(&all, &opened.block_file)?;
+    if let Some(study) = &config.study {
+        return solve_study(&opened, study, config, Control { processes, interrupts, observer });
+    }
+    let Opened { file, setup, settings, block_file, folder, device } = opened;
+    let (overrides, settings, folder) = (config.overrides.clone(), &settings, &folder);
+    let team = Team::new(processes, device.n_parts())?;
+    let call = Call { config, case: None, overrides, settings, folder, block_file, interrupts, device, team };
+    run_one(&file, &setup, &call, observer).map(Outcome::Run)
+}
+
+/// Runs the cases of a study.
+fn solve_study<P: Solve>(
+    opened: &Opened<P>,
+    study: &Path,
+    config: &Config,
+    control: Control<'_>,
+) -> Result<Outcome, SolveError> {
+    let Control { processes, interrupts, observer } = control;
+    let Opened { file, setup, settings, block_file, folder, .. } = opened;
+    let read = || Ok((study::read(study)?, study::lanes(config, settings, interrupts, processes)?));
+    let team = Team::new(processes, 1)?;
+    let (cases, lanes) = team.agree(read())?;
+    study::run(cases, folder, &lanes, observer, &team, |case, lane, observer| {
         let prepared = || {
-            let (mut settings, mut setup) = (settings.clone(), setup.clone());
+            let (mut settings, mut setup) = (lane.settings.clone(), setup.clone());
             for (name, value) in &case.assignments {
                 assign::<P>(&mut setup, &mut settings, name, value)?;
             }
             let folder = folder.join(&case.name);
-            if all.leads() {
+            let team = Team::new(processes, settings.device.list()?.len())?;
+            if team.leads() {
                 create_folder(&folder)?;
             }
-            let device = start::<P>(&file, &settings, &setup)?;
-            Ok((settings, setup, folder, device))
+            let device = start::<P>(file, &settings, &setup)?;
+            Ok((settings, setup, folder, device, team))
         };
-        let (settings, setup, folder, device) = Team::new(processes, 1)?.agree(prepared())?;
+        let (settings, setup, folder, device, team) = Team::new(processes, 1)?.agree(prepared())?;
         let assigned = case.assignments.iter().map(|(name, value)| format!("{name}={value}"));
         let overrides = config.overrides.iter().cloned().chain(assigned).collect();
         let (case, block_file, settings, folder) = (Some(case.name.clone()), block_file.clone(), &settings, &folder);
+        let interrupts = &lane.interrupts;
         let call = Call { config, case, overrides, settings, folder, block_file, interrupts, device, team };
-        run(call, &setup, observer)
+        run_one(file, &setup, &call, observer)
     })
+}
+
+/// Runs a model, and tells its warnings.
+fn run_one<P: Solve>(
+    file: &BlockFile<P>,
+    setup: &P::Setup,
+    call: &Call<'_>,
+    observer: &mut dyn Observer,
+) -> Result<RunSummary, SolveError> {
+    let summary = call.team.agree_at_end(in_pool(call.settings, || P::run(file, setup, call, &mut *observer)))?;
+    summary.warnings.iter().for_each(|warning| observer.note(&format!("warning: {warning}")));
+    Ok(summary)
 }
 
 /// A block file that was verified, with everything that its runs have in common.

@@ -58,7 +58,7 @@ pub enum DeviceChoice {
     Cuda(u32),
 }
 
-/// One device, or several that compute a model, or the cases of a study, together.
+/// One device, or several that compute a model together or cases of a study at the same time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Devices {
     /// One.
@@ -135,7 +135,7 @@ pub enum CheckpointInterval {
 #[derive(Debug, Clone, PartialEq, clap::Args)]
 pub struct Settings {
     /// Where to compute: cpu, cuda or cuda:N; auto is the first CUDA device that can be used, else the CPU. Several devices
-    /// compute together: cuda:all, cuda:0,1 or cpu,cpu. Some settings of voxel models work on the CPU only. A device finds
+    /// compute together: cuda:all, cuda:0,1 or cpu,cpu; the cases of a study are dealt out to them. Some settings of voxel models work on the CPU only. A device finds
     /// the nodes of voxels by bricks, whatever tables the file has
     #[arg(long, default_value = "auto", value_name = "DEVICE", value_parser = parse_devices)]
     pub device: Devices,
@@ -254,6 +254,10 @@ pub struct Config {
     /// Runs the cases of a study file, each into its own folder
     #[arg(long, value_name = "FILE", conflicts_with = "restart")]
     pub study: Option<PathBuf>,
+    /// With --study: runs N cases at a time, each with its share of the threads. Several devices run one case each at a time
+    /// without this option. The results do not depend on it
+    #[arg(long, value_name = "N", requires = "study", value_parser = clap::value_parser!(u16).range(1..=1024).map(usize::from))]
+    pub jobs: Option<usize>,
     #[allow(missing_docs)] // a description would stand in the command line's help
     #[command(flatten)]
     pub settings: Settings,

@@ -17,6 +17,7 @@
 //! `--set` knows too.
 
 mod index;
+mod lanes;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -24,7 +25,8 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use toml::{Table, Value};
 
-pub(crate) use index::{quote, run};
+pub(crate) use index::quote;
+pub(crate) use lanes::{lanes, run};
 
 /// A study file that cannot be used.
 #[derive(Debug, thiserror::Error)]

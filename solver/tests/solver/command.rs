@@ -288,3 +288,85 @@ fn a_study_runs_its_cases_and_reports_the_one_that_fails() {
     let single = peak(&model.path("study/magnitude-10_precision-f32/traces.csv"));
     assert!(single != plain && (single - plain).abs() < 1e-5 * plain.abs());
 }
+
+/// Four cases and one that fails.
+const SEVERAL: &str = "[[case]]\nname = \"wrong\"\nset = { \"material.steel.young\" = -1 }\n\
+                       [sweep]\n\"load.force20.magnitude\" = [10, 20, 30]\n\"solver.precision\" = [\"f32\", \"f64\"]\n";
+
+#[test]
+fn cases_that_run_at_the_same_time_give_the_same_bits() {
+    let model = bar(1e-4);
+    std::fs::write(model.path("study.toml"), SEVERAL).unwrap();
+    let run = |name: &str, options: &[&str]| {
+        let output = model.call(&[&["--study", "study.toml", "-o", name], options].concat());
+        assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+        text(&output.stderr)
+    };
+    run("one", &[]);
+    let table = std::fs::read_to_string(model.path("one/study.csv")).unwrap();
+    // All but the seconds.
+    let columns = |table: &str| -> Vec<Vec<String>> {
+        let words = table.lines().map(|line| line.split(',').map(str::to_owned).collect::<Vec<_>>());
+        words.map(|words| [&words[..2], &words[3..]].concat()).collect()
+    };
+    for (name, options) in [
+        ("jobs", &["--jobs", "3"][..]),
+        ("parts", &["--device", "cpu,cpu"]),
+        ("both", &["--jobs", "2", "--device", "cpu"]),
+    ] {
+        let said = run(name, options);
+        let found = std::fs::read_to_string(model.path(name).join("study.csv")).unwrap();
+        assert_eq!(columns(&found), columns(&table), "{name}");
+        for line in said.lines() {
+            let of_case = ["wrong", "magnitude-"].iter().any(|case| line.starts_with(&format!("case {case}")));
+            assert!(of_case, "{name}: {said}");
+        }
+        assert!(said.contains("case wrong (1 of 7)\n") && said.contains("case wrong: error: "), "{name}: {said}");
+        assert!(said.contains("case magnitude-10_precision-f64: done: "), "{name}: {said}");
+        for case in found.lines().skip(2).map(|line| line.split(',').next().unwrap()) {
+            let of = |folder: &str| std::fs::read(model.path(folder).join(case).join("traces.csv")).unwrap();
+            assert!(of(name) == of("one"), "{name} {case}");
+        }
+    }
+}
+
+#[test]
+fn jobs_that_fit_nothing_are_refused() {
+    let model = bar(2e-5);
+    std::fs::write(model.path("study.toml"), SEVERAL).unwrap();
+    let call = |options: &[&str]| {
+        let output = model.call(options);
+        (output.status.code(), text(&output.stderr))
+    };
+    let (code, said) = call(&["--jobs", "2"]);
+    assert!(code == Some(2) && said.contains("--study"), "{said}");
+    let (code, said) = call(&["--study", "study.toml", "--jobs", "3", "--device", "cpu,cpu"]);
+    assert_eq!(code, Some(1));
+    assert!(said.starts_with("error: --jobs asks for 3 cases at a time, but --device names 2 devices"), "{said}");
+    let (code, said) = call(&["--study", "study.toml", "--jobs", "0"]);
+    assert!(code == Some(2) && said.contains("1..=1024"), "{said}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_signal_stops_all_cases_that_run_at_the_same_time() {
+    let model = bar(0.05);
+    let cases = ["a", "b", "c"].map(|name| format!("[[case]]\nname = \"{name}\"\n"));
+    std::fs::write(model.path("study.toml"), cases.concat()).unwrap();
+    let mut child = model
+        .command(&["--study", "study.toml", "--jobs", "2", "-o", "study", "--checkpoint-interval", "1000steps"])
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    // Both run when both have a checkpoint.
+    let start = Instant::now();
+    while !["a", "b"].iter().all(|case| model.path("study").join(case).join("checkpoint.pogo").exists()) {
+        assert!(start.elapsed() < Duration::from_secs(60) && child.try_wait().unwrap().is_none());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    signal(&child, "TERM");
+    assert_eq!(wait(&mut child), Some(4));
+    let index = std::fs::read_to_string(model.path("study/study.csv")).unwrap();
+    let status: Vec<&str> = index.lines().skip(1).map(|line| line.split(',').nth(1).unwrap()).collect();
+    assert_eq!(status, ["interrupted", "interrupted", "pending"], "{index}");
+}

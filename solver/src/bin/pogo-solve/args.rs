@@ -12,6 +12,7 @@ Examples:
   pogo-solve weld.blk --precision f32 -o fast.out           half the memory traffic
   pogo-solve weld.blk --set material.weld.young=190e9 --set amplitude.burst.frequency=4e6
   pogo-solve weld.blk --study sweep.toml                    many cases, the mesh mapped once
+  pogo-solve weld.blk --study sweep.toml --jobs 4           four cases at a time
   pogo-solve weld.blk --checkpoint-interval 10m             and, if the machine went down,
   pogo-solve weld.blk --checkpoint-interval 10m --restart   go on from there
   pogo-solve bone.blk --set load.strain=-0.02 --plot        a voxel model
