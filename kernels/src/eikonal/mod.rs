@@ -25,6 +25,7 @@ mod paths;
 pub(crate) mod problem;
 pub(crate) mod products;
 mod sweep;
+mod team;
 #[cfg(test)]
 pub(crate) mod tests;
 
@@ -35,9 +36,11 @@ use crate::simd::Real;
 pub use ball::exact_ball;
 pub use gpu::{GpuSettings, GpuSolver, gpu_modules};
 pub use paths::{Predecessor, conduction_speed, predecessors};
+use problem::first_time;
 pub use problem::{Arrival, BLOCKED, EikonalError, EikonalProblem, EikonalSettings, LocalSolver, Metrics, Statistics};
 use products::{Elements, StoredElements, squares};
-use sweep::{Pieces, Sweeper};
+use sweep::{Nobody, Others, Pieces, Starts, Sweeper};
+pub use team::{EikonalPart, TeamSolver, cut};
 
 /// A mesh that is ready to be solved for one or many sets of starts.
 pub struct EikonalSolver<'a, T: Real> {
@@ -92,22 +95,47 @@ impl<'a, T: Real> EikonalSolver<'a, T> {
     }
 
     fn run(&self, starts: &[(u32, f64)], share: bool) -> Result<Arrival<T>, EikonalError> {
-        match &self.stored {
-            StoredElements::Six(stored) => self.run_with::<_, 4>(stored, starts, share),
-            StoredElements::Eighteen(stored) => self.run_with::<_, 4>(stored, starts, share),
-            StoredElements::OnTheFly(stored) => self.run_with::<_, 4>(stored, starts, share),
-            StoredElements::Three(stored) => self.run_with::<_, 3>(stored, starts, share),
+        let starts = Starts { nodes: starts, first: first_time(starts, self.mesh.n_nodes())? };
+        let sweeps =
+            Sweeps { mesh: &self.mesh, pieces: &self.pieces, settings: &self.settings, edge_time: self.edge_time };
+        Ok(sweeps.run(&self.stored, &starts, share, &mut Nobody))
+    }
+}
+
+/// What sweeps over a mesh, or a part of one, need beside what is stored of its elements.
+struct Sweeps<'a> {
+    mesh: &'a EikonalMeshView<'a>,
+    pieces: &'a Pieces,
+    settings: &'a EikonalSettings,
+    /// Mean time over an edge of the whole mesh.
+    edge_time: f64,
+}
+
+impl Sweeps<'_> {
+    fn run<T: Real>(
+        &self,
+        stored: &StoredElements<T>,
+        starts: &Starts<'_>,
+        share: bool,
+        others: &mut dyn Others<T>,
+    ) -> Arrival<T> {
+        match stored {
+            StoredElements::Six(stored) => self.run_with::<_, _, 4>(stored, starts, share, others),
+            StoredElements::Eighteen(stored) => self.run_with::<_, _, 4>(stored, starts, share, others),
+            StoredElements::OnTheFly(stored) => self.run_with::<_, _, 4>(stored, starts, share, others),
+            StoredElements::Three(stored) => self.run_with::<_, _, 3>(stored, starts, share, others),
         }
     }
 
-    fn run_with<E: Elements<T, N>, const N: usize>(
+    fn run_with<T: Real, E: Elements<T, N>, const N: usize>(
         &self,
         stored: &E,
-        starts: &[(u32, f64)],
+        starts: &Starts<'_>,
         share: bool,
-    ) -> Result<Arrival<T>, EikonalError> {
+        others: &mut dyn Others<T>,
+    ) -> Arrival<T> {
         let window = self.settings.window * self.edge_time;
-        Sweeper::new(&self.mesh, stored, &self.pieces, self.settings.tolerance, window).run(starts, share)
+        Sweeper::new(self.mesh, stored, self.pieces, self.settings.tolerance, window).run(starts, share, others)
     }
 }
 

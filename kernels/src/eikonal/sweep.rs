@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use rayon::prelude::*;
 
-use super::problem::{Arrival, EikonalError, Statistics, first_time};
+use super::problem::{Arrival, Statistics};
 use super::products::Elements;
 use crate::simd::{InstructionSet, Kernel, Level, Real};
 use pogo_formats::eikonal::EikonalMeshView;
@@ -21,6 +21,7 @@ const BATCH: usize = 64;
 const SHARED: usize = 256;
 
 /// Consecutive nodes of one sub-domain.
+#[derive(Debug)]
 pub(super) struct Pieces {
     /// First node of each piece, and the end.
     first: Vec<u32>,
@@ -84,17 +85,49 @@ impl<T: Real, E: Elements<T, N>, const N: usize> Kernel for Solve<'_, T, E, N> {
     }
 }
 
+/// Who computes the rest of a mesh of which the sweeper has a part. The sweeper lowers times of *own* nodes, the first ones of
+/// the mesh; the others are its *halo*.
+pub(super) trait Others<T: Real> {
+    /// Sends what a sweep has taken over of own nodes, and takes over the same of the halo; gives its fresh nodes. `active`
+    /// are the sub-domains with fresh own nodes.
+    fn exchange(&mut self, state: &State<T>, sweep: u32, active: &[u32]) -> Vec<u32>;
+
+    /// The least of these times of all parts.
+    fn least(&mut self, least: T) -> T;
+}
+
+/// There are no others.
+pub(super) struct Nobody;
+
+impl<T: Real> Others<T> for Nobody {
+    fn exchange(&mut self, _: &State<T>, _: u32, _: &[u32]) -> Vec<u32> {
+        Vec::new()
+    }
+
+    fn least(&mut self, least: T) -> T {
+        least
+    }
+}
+
+/// Starts of a solve.
+pub(super) struct Starts<'a> {
+    /// Own nodes, with their times.
+    pub nodes: &'a [(u32, f64)],
+    /// The earliest of all parts. Times count from there: the numbers are not negative, and small where the wave begins.
+    pub first: f64,
+}
+
 /// Times and marks of one solve.
 ///
 /// A node is *changed* if its time fell since it was last passed on. A sweep first takes the new times over and lets those changed
 /// nodes that are within the window be *fresh*; then each element with a fresh corner is solved for its other corners, with the
 /// times as they are, and results go to `next`. Nobody reads `next` in the same sweep, and the least of several results does not
 /// depend on their order: so times have the same bits for every number of threads and of sub-domains.
-struct State<T: Real> {
-    time: Vec<T::Cell>,
+pub(super) struct State<T: Real> {
+    pub time: Vec<T::Cell>,
     next: Vec<T::Cell>,
     /// Sweep in which a node was last fresh.
-    fresh_in: Vec<AtomicU32>,
+    pub fresh_in: Vec<AtomicU32>,
     /// One bit a node.
     changed: Vec<AtomicU64>,
     /// A piece has changed nodes.
@@ -106,6 +139,7 @@ pub(super) struct Sweeper<'a, T: Real, E: Elements<T, N>, const N: usize> {
     mesh: &'a EikonalMeshView<'a>,
     nodes: &'a [[u32; N]],
     elements: &'a E,
+    /// Of own nodes.
     pieces: &'a Pieces,
     /// A time counts as fallen below this factor of the old one: 1 − tolerance.
     keep: T,
@@ -144,33 +178,29 @@ impl<'a, T: Real, E: Elements<T, N>, const N: usize> Sweeper<'a, T, E, N> {
         }
     }
 
-    /// Solves for the starts. `share`: threads share each sweep.
-    pub fn run(&self, starts: &[(u32, f64)], share: bool) -> Result<Arrival<T>, EikonalError> {
+    /// Times of own nodes, for some starts. `share`: threads share each sweep.
+    pub fn run(&self, starts: &Starts<'_>, share: bool, others: &mut dyn Others<T>) -> Arrival<T> {
         let begin = Instant::now();
-        let n_nodes = self.mesh.n_nodes();
-        let first = first_time(starts, n_nodes)?;
+        let (n_nodes, n_own) = (self.mesh.n_nodes(), self.pieces.of.len());
         let state = State::<T> {
             time: (0..n_nodes).map(|_| T::INFINITY.cell()).collect(),
-            next: (0..n_nodes).map(|_| T::INFINITY.cell()).collect(),
+            next: (0..n_own).map(|_| T::INFINITY.cell()).collect(),
             fresh_in: (0..n_nodes).map(|_| AtomicU32::new(0)).collect(),
-            changed: (0..n_nodes.div_ceil(64)).map(|_| AtomicU64::new(0)).collect(),
+            changed: (0..n_own.div_ceil(64)).map(|_| AtomicU64::new(0)).collect(),
             piece_changed: (0..self.pieces.domain.len()).map(|_| AtomicBool::new(false)).collect(),
         };
-        // Times count from the first start: the numbers are not negative, and small where the wave begins.
-        let zero = T::default();
-        for &(node, time) in starts {
-            self.fall(&state, node, T::from_f64(time - first));
+        for &(node, time) in starts.nodes {
+            self.fall(&state, node, T::from_f64(time - starts.first));
         }
         let mut statistics = Statistics { active_sweeps: vec![0; self.pieces.n_domains], ..Default::default() };
-        let mut least = zero;
+        let mut least = T::default();
         let mut fresh: Vec<u32> = Vec::new();
-        let mut active: Vec<usize> = Vec::new();
         while least < T::INFINITY {
             statistics.sweeps += 1;
             let sweep = statistics.sweeps;
             let limit = least + self.window;
-            active.clear();
-            active.extend((0..self.pieces.domain.len()).filter(|&piece| state.piece_changed[piece].load(Relaxed)));
+            let active: Vec<usize> =
+                (0..self.pieces.domain.len()).filter(|&piece| state.piece_changed[piece].load(Relaxed)).collect();
             let take = |&piece: &usize| self.take_over(&state, piece, sweep, limit);
             let taken: Vec<(Vec<u32>, T)> = if share && active.len() > 1 && fresh.len() > SHARED {
                 active.par_iter().map(take).collect()
@@ -179,34 +209,28 @@ impl<'a, T: Real, E: Elements<T, N>, const N: usize> Sweeper<'a, T, E, N> {
             };
             fresh.clear();
             least = T::INFINITY;
-            let mut domains = 0;
-            let mut last = u32::MAX;
+            let mut domains: Vec<u32> = Vec::new();
             for (&piece, (nodes, waiting)) in active.iter().zip(&taken) {
                 fresh.extend_from_slice(nodes);
                 least = if *waiting < least { *waiting } else { least };
                 let domain = self.pieces.domain[piece];
-                if !nodes.is_empty() && domain != last {
-                    last = domain;
-                    domains += 1;
+                if !nodes.is_empty() && domains.last() != Some(&domain) {
+                    domains.push(domain);
                     statistics.active_sweeps[domain as usize] += 1;
                 }
             }
-            statistics.active_domains.push(domains);
+            statistics.active_domains.push(domains.len() as u32);
             statistics.passed_on += fresh.len() as u64;
-            let none = Part { solves: 0, least: T::INFINITY };
-            let part = if share && fresh.len() > SHARED {
-                fresh.par_chunks(TASK).map(|nodes| self.pass_on(&state, nodes, sweep)).reduce(|| none, join)
-            } else {
-                self.pass_on(&state, &fresh, sweep)
-            };
+            fresh.extend(others.exchange(&state, sweep, &domains));
+            let part = self.pass_on_all(&state, &fresh, sweep, share);
             statistics.local_solves += part.solves;
-            least = if part.least < least { part.least } else { least };
+            least = others.least(if part.least < least { part.least } else { least });
         }
-        let first = T::from_f64(first);
-        let time: Vec<T> = state.time.iter().map(|cell| T::get(cell) + first).collect();
+        let first = T::from_f64(starts.first);
+        let time: Vec<T> = state.time[..n_own].iter().map(|cell| T::get(cell) + first).collect();
         let unreached = time.iter().filter(|&&time| !(time < T::INFINITY)).count();
         statistics.seconds = begin.elapsed().as_secs_f64();
-        Ok(Arrival { time, unreached, statistics })
+        Arrival { time, unreached, statistics }
     }
 
     /// The time of a node falls to `time`, from the next sweep on.
@@ -264,6 +288,16 @@ impl<'a, T: Real, E: Elements<T, N>, const N: usize> Sweeper<'a, T, E, N> {
         (fresh, least)
     }
 
+    /// Solves the elements round fresh nodes for their other corners, by all threads where that is worth it.
+    fn pass_on_all(&self, state: &State<T>, fresh: &[u32], sweep: u32, share: bool) -> Part<T> {
+        let none = Part { solves: 0, least: T::INFINITY };
+        if share && fresh.len() > SHARED {
+            fresh.par_chunks(TASK).map(|nodes| self.pass_on(state, nodes, sweep)).reduce(|| none, join)
+        } else {
+            self.pass_on(state, fresh, sweep)
+        }
+    }
+
     /// Solves the elements round fresh nodes for their other corners.
     fn pass_on(&self, state: &State<T>, fresh: &[u32], sweep: u32) -> Part<T> {
         let mut batch = Batch::new();
@@ -294,7 +328,8 @@ impl<'a, T: Real, E: Elements<T, N>, const N: usize> Sweeper<'a, T, E, N> {
         part
     }
 
-    /// Puts corner `K` on the list, if another corner is fresh and one is earlier: only then can its time fall.
+    /// Puts corner `K` on the list if it is an own node, another corner is fresh and one is earlier: only then can its time
+    /// fall.
     #[inline(always)]
     #[allow(clippy::too_many_arguments)]
     fn put<const K: usize>(
@@ -311,7 +346,7 @@ impl<'a, T: Real, E: Elements<T, N>, const N: usize> Sweeper<'a, T, E, N> {
         for k in 0..N {
             earlier |= k != K && times[k] < times[K];
         }
-        if is_fresh & !(1 << K) == 0 || !earlier {
+        if is_fresh & !(1 << K) == 0 || !earlier || nodes[K] as usize >= state.next.len() {
             return;
         }
         let l = batch.n;

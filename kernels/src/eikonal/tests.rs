@@ -9,6 +9,7 @@ use pogo_formats::eikonal::{EikonalMesh, sub_domains};
 
 pub(crate) mod gpu;
 mod references;
+mod team;
 
 pub(crate) fn problem<'a>(mesh: &'a EikonalMesh, metric: &'a [[f64; 6]]) -> EikonalProblem<'a> {
     let metrics = if metric.len() == mesh.original_element.len() {

@@ -259,6 +259,11 @@ impl<T: Real> GpuSolver<T> {
         found.ok_or(EikonalError::NoStart)
     }
 
+    /// Most sets of starts that it solves at once.
+    pub fn sets(&self) -> usize {
+        self.sets
+    }
+
     /// Solves for many sets of starts, several at a time, and hands each result over with its number, in order. Sweeps and work in the statistics
     /// are those of all that were solved together; `seconds` is shared out evenly.
     ///
