@@ -50,6 +50,13 @@ impl Device {
         &self.choices
     }
 
+    /// Each device by itself, where each computes what the others do not. It is called once.
+    pub fn split(&self) -> Vec<Self> {
+        let mut starting = self.starting.lock().unwrap_or_else(PoisonError::into_inner);
+        let one = |(&choice, starting)| Self { choices: vec![choice], starting: Mutex::new(vec![starting]) };
+        self.choices.iter().zip(starting.drain(..)).map(one).collect()
+    }
+
     /// # Errors
     /// There is no such device, or it could not be started.
     pub fn wait(&self) -> Result<(), DeviceError> {

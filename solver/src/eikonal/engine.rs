@@ -1,16 +1,26 @@
 //! Where the times are computed: the CPU or a CUDA device, in f32 or f64.
 
+use std::time::Instant;
+
+use pogo_formats::domains::SubDomains;
+use pogo_formats::eikonal::EikonalMeshView;
 use pogo_formats::eikonal::setup::Decomposition;
 use pogo_kernels::device::DeviceError;
 use pogo_kernels::eikonal::{
-    Arrival, EikonalError, EikonalProblem, EikonalSettings, EikonalSolver, GpuSettings, GpuSolver,
+    Arrival, EikonalError, EikonalPart, EikonalProblem, EikonalSettings, EikonalSolver, GpuSettings, GpuSolver,
+    TeamSolver, cut,
 };
 use pogo_kernels::papers::eikonal::{Approach, GpuDomainSettings, SubDomainSolver, sub_domains_on_gpu};
 use pogo_kernels::simd::Real;
 use rayon::prelude::*;
 
+use super::spread::in_threads;
+use crate::call::Call;
+use crate::config::DeviceChoice;
 use crate::device::{Device, MayBeDevice};
-use crate::observe::Observer;
+use crate::error::SolveError;
+use crate::observe::{Observer, Silent};
+use crate::team::{Cells, Split};
 
 /// A mesh that is ready to be solved on some machine.
 pub(super) enum Engine<'a, T: Real> {
@@ -18,7 +28,14 @@ pub(super) enum Engine<'a, T: Real> {
     /// The paper's approaches.
     SubDomains(Box<SubDomainSolver<'a, T>>),
     Gpu(Box<GpuSolver<T>>),
+    /// Several ranks, of which this one leads.
+    Team(Box<TeamSolver<T>>),
 }
+
+/// Nodes of a piece, the least that a rank gets.
+const PIECE: usize = 256;
+/// Parts of the mesh that each rank gets, far from each other: so the wave is in some of them all the time.
+const PARTS_OF_RANK: usize = 4;
 
 impl MayBeDevice for EikonalError {
     fn device_error(&self) -> Option<&DeviceError> {
@@ -60,10 +77,67 @@ impl<'a, T: Real> Engine<'a, T> {
         device.choose(observer, cpu, gpu)
     }
 
+    /// An engine on each device of a call.
+    ///
+    /// # Errors
+    /// As for [`new`](Self::new); the first.
+    pub fn on_each(
+        problem: &EikonalProblem<'a>,
+        settings: &EikonalSettings,
+        decomposition: Decomposition,
+        call: &Call<'_>,
+        observer: &mut dyn Observer,
+    ) -> Result<Vec<Self>, EikonalError> {
+        if call.device.n_parts() == 1 {
+            return Ok(vec![Self::new(problem, settings, decomposition, &call.device, observer)?]);
+        }
+        let n_threads = call.team.threads_of_rank(call.settings.threads);
+        // Not in a pool that they share: a device is current on the thread that made it so.
+        let on = |device| Self::new(problem, settings, decomposition, &device, &mut Silent);
+        in_threads(call.device.split().into_iter(), n_threads, on).into_iter().collect()
+    }
+
+    /// The leader's engine of a mesh that is cut into a sub-domain for each rank. None in a process whose rank 0 leads, once
+    /// that is done.
+    pub fn together(
+        problem: &EikonalProblem<'a>,
+        settings: &EikonalSettings,
+        decomposition: Decomposition,
+        call: &Call<'_>,
+        observer: &mut dyn Observer,
+    ) -> Result<Option<Self>, SolveError>
+    where
+        T: 'static,
+    {
+        if call.device.choices().iter().any(|choice| matches!(choice, DeviceChoice::Cuda(_))) {
+            return Err(call.team.refuse("a mesh of arrival times on CUDA devices"));
+        }
+        if matches!(decomposition, Decomposition::First | Decomposition::Second) {
+            return Err(call.team.refuse("a mesh of arrival times with solver.decomposition first or second"));
+        }
+        let (domains, split) = split(&problem.mesh, call.team.n_ranks()).map_err(|reason| call.refuse(reason))?;
+        let domains = domains.view();
+        observer.note(&split.line("node", problem.mesh.n_nodes()));
+        let n_threads = call.team.threads_of_rank(call.settings.threads);
+        let part = |ranks| EikonalPart::<T>::new(problem, settings, &domains, ranks, n_threads);
+        let parts: Result<Vec<_>, EikonalError> = call.team.local.par_iter().map(part).collect();
+        let parts = call.team.agree(parts.map_err(|error| call.refuse(error)))?;
+        let leader = call.team.lead_or_serve(parts);
+        Ok(leader.map(|(ranks, part)| Self::Team(Box::new(TeamSolver::new(problem, &domains, ranks, part)))))
+    }
+
+    /// Sets of starts that it solves at once, whose sweeps are counted as one.
+    pub fn group(&self) -> usize {
+        match self {
+            Self::Cpu(_) | Self::SubDomains(_) | Self::Team(_) => 1,
+            Self::Gpu(solver) => solver.sets(),
+        }
+    }
+
     /// `cpu`, or the name of the device.
     pub fn name(&self) -> String {
         match self {
-            Self::Cpu(_) | Self::SubDomains(_) => "cpu".into(),
+            Self::Cpu(_) | Self::SubDomains(_) | Self::Team(_) => "cpu".into(),
             Self::Gpu(solver) => solver.device().to_owned(),
         }
     }
@@ -74,6 +148,7 @@ impl<'a, T: Real> Engine<'a, T> {
             Self::Cpu(solver) => solver.solve(starts),
             Self::SubDomains(solver) => solver.solve(starts),
             Self::Gpu(solver) => solver.solve(starts),
+            Self::Team(solver) => solver.solve(starts),
         }
     }
 
@@ -90,6 +165,37 @@ impl<'a, T: Real> Engine<'a, T> {
                 Ok(())
             }),
             Self::Gpu(solver) => solver.solve_many(sets, each),
+            Self::Team(solver) => sets.iter().enumerate().try_for_each(|(case, starts)| {
+                each(case, solver.solve(starts)?);
+                Ok(())
+            }),
         }
     }
+}
+
+/// Cuts a mesh into sub-domains of about equal work for the ranks.
+fn split(mesh: &EikonalMeshView, n_ranks: usize) -> Result<(SubDomains, Split), String> {
+    let began = Instant::now();
+    let n_nodes = mesh.n_nodes();
+    let piece = PIECE.min(n_nodes / (4 * PARTS_OF_RANK * n_ranks)).max(1);
+    let n_pieces = n_nodes.div_ceil(piece);
+    let first: Vec<u32> = (0..=n_pieces).map(|at| (at * piece).min(n_nodes) as u32).collect();
+    // As much as the elements round its nodes, and something for each node that is moved.
+    let work = |nodes: &[u32]| {
+        let entries = mesh.incident_first[nodes[1] as usize] - mesh.incident_first[nodes[0] as usize];
+        (entries + 4 * (nodes[1] - nodes[0])) as i32
+    };
+    let cost = first.windows(2).map(work).collect();
+    let piece_of = |node: usize| (node / piece) as u32;
+    let pairs = (0..n_nodes).flat_map(|node| {
+        let others = mesh.neighbours_of(node).iter();
+        others.map(move |&other| (piece_of(node), piece_of(other as usize)))
+    });
+    let cells = Cells::new(cost, pairs);
+    let n_parts = (PARTS_OF_RANK * n_ranks).min(n_pieces).max(n_ranks);
+    let dealt = |part: u32| part % n_ranks as u32;
+    let domain: Vec<u32> = cells.cut(n_parts)?.into_iter().map(dealt).collect();
+    let domains = cut(mesh, &first, &domain, n_ranks);
+    let split = Split::new(&domains.view(), &domain, &cells.cost, began.elapsed().as_secs_f64());
+    Ok((domains, split))
 }

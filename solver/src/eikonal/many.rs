@@ -1,54 +1,63 @@
-//! Many sets of starts on one mapped mesh: one call of the kernel, one file of times.
+//! Many sets of starts on one mapped mesh: one file of times.
 
 use std::fmt::Write as _;
-use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use pogo_formats::eikonal::summary::{EikonalSummary, Latest};
+use pogo_formats::eikonal::summary::EikonalSummary;
 use pogo_formats::words::counted;
 use pogo_formats::write::npy::{self, Number, RowWriter};
 use pogo_formats::write::summary::{Ending, Status};
 use pogo_formats::write::write_atomically;
-use pogo_kernels::eikonal::Arrival;
 use pogo_kernels::simd::Real;
 
 use super::context::Context;
 use super::engine::Engine;
+use super::spread::{self, Case, Row};
 use super::table::{StartSet, StartTable, read_table};
 use crate::error::SolveError;
 use crate::study::quote;
 
-/// What is kept of a case.
-#[derive(Debug, Clone)]
-struct Case {
-    latest: Option<Latest>,
-    unreached: usize,
-    sweeps: u32,
-    local_solves: u64,
+/// The sets of a table of starts.
+pub(super) struct Sets {
+    sets: Vec<StartSet>,
+    /// Nodes with their times, those of the exact balls included.
+    starts: Vec<Vec<(u32, f64)>>,
+}
+
+/// Reads a table of starts.
+pub(super) fn read(context: &Context<'_>, table: &Path, summary: &mut EikonalSummary) -> Result<Sets, SolveError> {
+    let (mesh, setup) = (&context.problem.mesh, context.setup);
+    let StartTable { sets, warnings } = read_table(table, mesh, &setup.length_unit).map_err(SolveError::Table)?;
+    summary.warnings.extend(warnings);
+    let starts = sets.iter().map(|set| context.with_balls(set.starts.clone())).collect();
+    Ok(Sets { sets, starts })
 }
 
 /// Solves for every set of the table: `arrivals.npy`, (cases, probes or nodes), and `cases.csv` with the latest node of each.
+/// Only rank 0 writes them.
 pub(super) fn run<T: Real + Number>(
     context: &Context<'_>,
-    engine: &mut Engine<'_, T>,
-    table: &Path,
+    engines: &mut [Engine<'_, T>],
+    Sets { sets, starts }: &Sets,
     summary: &mut EikonalSummary,
 ) -> Result<(), SolveError> {
     let (mesh, setup, folder) = (&context.problem.mesh, context.setup, context.call.folder);
-    let StartTable { sets, warnings } = read_table(table, mesh, &setup.length_unit).map_err(SolveError::Table)?;
-    summary.warnings.extend(warnings);
-    let starts: Vec<Vec<(u32, f64)>> = sets.iter().map(|set| context.with_balls(set.starts.clone())).collect();
     // Columns: the probes, or all nodes in the order of the mesh's file.
     let mut columns = setup.outputs.probe_nodes.clone();
     if columns.is_empty() {
         columns = vec![0; mesh.n_nodes()];
         mesh.original_node.iter().enumerate().for_each(|(node, &at)| columns[at as usize] = node as u32);
     }
+    if !context.call.team.leads() {
+        return spread::solve(context, engines, starts, &columns, None);
+    }
     let clock = Instant::now();
-    let cases = solve_all(context, engine, &starts, &columns)?;
+    let cases = solve_all(context, engines, starts, &columns)?;
     summary.loop_seconds = clock.elapsed().as_secs_f64();
-    write_index(&folder.join("cases.csv"), &sets, &cases)?;
+    write_index(&folder.join("cases.csv"), sets, &cases)?;
     summary.files.extend(["arrivals.npy".to_owned(), "cases.csv".to_owned()]);
     if !setup.outputs.probe_nodes.is_empty() {
         let labels = columns.iter().map(|&node| mesh.node_labels[node as usize]);
@@ -67,33 +76,62 @@ pub(super) fn run<T: Real + Number>(
 /// Solves for every set of starts and writes `arrivals.npy`: the times of the nodes in `columns`, a row a set.
 fn solve_all<T: Real + Number>(
     context: &Context<'_>,
-    engine: &mut Engine<'_, T>,
+    engines: &mut [Engine<'_, T>],
     starts: &[Vec<(u32, f64)>],
     columns: &[u32],
 ) -> Result<Vec<Option<Case>>, SolveError> {
-    let found = Mutex::new((vec![None; starts.len()], None));
-    let lock = || found.lock().unwrap_or_else(PoisonError::into_inner);
     let path = context.call.folder.join("arrivals.npy");
-    npy::write_rows_in_any_order::<T, SolveError>(&path, [starts.len(), columns.len()], |rows: &RowWriter| {
-        let each = |case: usize, arrival: Arrival<T>| {
-            let written = rows.row(case, columns.iter().map(|&node| arrival.time[node as usize]));
-            let of_case = Case {
-                latest: context.latest(&arrival.time),
-                unreached: arrival.unreached,
-                sweeps: arrival.statistics.sweeps,
-                local_solves: arrival.statistics.local_solves,
-            };
-            let (cases, failed) = &mut *lock();
-            cases[case] = Some(of_case);
-            *failed = failed.take().or(written.err());
-        };
-        engine.solve_many(starts, &each).map_err(|error| context.failed(error))?;
-        match lock().1.take() {
-            Some(source) => Err(SolveError::Io { path: path.clone(), source }),
+    let mut cases = Vec::new();
+    let mut began = false;
+    let written =
+        npy::write_rows_in_any_order::<T, SolveError>(&path, [starts.len(), columns.len()], |rows: &RowWriter| {
+            let found = Mutex::new(Found { cases: vec![None; starts.len()], failed: None });
+            let table = Table { rows, path: path.clone(), found };
+            began = true;
+            spread::solve(context, engines, starts, columns, Some(&table))?;
+            cases = table.found.into_inner().unwrap_or_else(PoisonError::into_inner).cases;
+            Ok(())
+        });
+    if !began {
+        // The others wait for the word to begin.
+        context.call.team.as_the_leader_says(false);
+    }
+    written.map(|()| cases)
+}
+
+/// `arrivals.npy` while it grows, with what is kept of each set.
+pub(super) struct Table<'a> {
+    rows: &'a RowWriter<'a>,
+    path: PathBuf,
+    found: Mutex<Found>,
+}
+
+struct Found {
+    cases: Vec<Option<Case>>,
+    failed: Option<io::Error>,
+}
+
+impl Table<'_> {
+    fn found(&self) -> MutexGuard<'_, Found> {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes the times of a set, and keeps the rest.
+    pub fn put<T: Number>(&self, row: &Row<T>) {
+        let written = self.rows.row(row.set, row.times.iter().copied());
+        let mut found = self.found();
+        found.cases[row.set] = Some(row.case.clone());
+        found.failed = found.failed.take().or(written.err());
+    }
+
+    /// # Errors
+    /// A row could not be written.
+    pub fn check(&self) -> Result<(), SolveError> {
+        match self.found().failed.take() {
+            Some(source) => Err(SolveError::Io { path: self.path.clone(), source }),
             None => Ok(()),
         }
-    })?;
-    Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner).0)
+    }
 }
 
 /// Sums over all sets, in the summary.

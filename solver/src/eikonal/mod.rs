@@ -8,6 +8,7 @@ mod paths;
 mod pictures;
 mod results;
 mod run;
+mod spread;
 mod starts;
 mod table;
 

@@ -1,5 +1,6 @@
 //! One run: block file → tensors and starts → times → results in a folder.
 
+use std::path::Path;
 use std::time::Instant;
 
 use pogo_formats::domains::SubDomainsView;
@@ -33,7 +34,6 @@ pub(super) fn run(
     call: &Call<'_>,
     observer: &mut dyn Observer,
 ) -> Result<RunSummary, SolveError> {
-    call.require_one_rank("a mesh of arrival times")?;
     let began = Instant::now();
     if call.config.starts.is_some() {
         let idle = call.overrides.iter().find(|text| text.starts_with("start.")).map(String::as_str);
@@ -47,7 +47,7 @@ pub(super) fn run(
             .replace("hedrons", "hedra"),
         counted(mesh.n_nodes(), "node"),
         counted(domains.n_domains(), "sub-domain"),
-        counted(rayon::current_num_threads(), "thread"),
+        counted(n_threads(call), "thread"),
         call.settings.precision.name()
     ));
     let metric = metrics(mesh, &setup.classes).map_err(|error| {
@@ -55,7 +55,7 @@ pub(super) fn run(
         let name = setup.classes.get(class).map_or("", |class| &class.name);
         call.refuse(format!("element {} (velocity \"{name}\"): {}", mesh.element_labels[element], error.reason))
     })?;
-    let results = ResultFolder::take(call.folder);
+    let results = call.team.leads().then(|| ResultFolder::take(call.folder));
     let mut summary = start_summary(mesh, domains, setup, call, &metric);
     let problem = EikonalProblem { mesh: mesh.clone(), domains: Some(*domains), metrics: Metrics::Each(&metric) };
     let context = Context { setup, call, problem, domains };
@@ -63,6 +63,7 @@ pub(super) fn run(
         Precision::F32 => solve::<f32>(&context, observer, &mut summary, began)?,
         Precision::F64 => solve::<f64>(&context, observer, &mut summary, began)?,
     }
+    let Some(results) = results else { return Ok(RunSummary::of_another_rank()) };
     summary.peak_memory_bytes = peak_memory();
     summary.total_seconds = began.elapsed().as_secs_f64();
     results.settle(&mut summary.files, |_| false);
@@ -72,7 +73,7 @@ pub(super) fn run(
     Ok(summary)
 }
 
-fn solve<T: Real + Number>(
+fn solve<T: Real + Number + 'static>(
     context: &Context<'_>,
     observer: &mut dyn Observer,
     summary: &mut EikonalSummary,
@@ -82,18 +83,16 @@ fn solve<T: Real + Number>(
     let of_model = &setup.settings;
     let (tolerance, local_solver) = (of_model.tolerance, of_model.local_solver);
     let settings = EikonalSettings { tolerance, local_solver, ..EikonalSettings::default() };
-    let engine = Engine::<T>::new(problem, &settings, of_model.decomposition, &call.device, observer);
-    let mut engine = engine.map_err(|error| call.refuse(error))?;
-    summary.device = engine.name();
-    observer.note(&format!("on {}", summary.device));
     if let Some(table) = &call.config.starts {
-        summary.setup_seconds = began.elapsed().as_secs_f64();
-        return many::run(context, &mut engine, table, summary);
+        return solve_table::<T>(context, &settings, table, observer, summary, began);
     }
     let starts = starts::resolve(&problem.mesh, &setup.starts).map_err(|reason| call.refuse(reason))?;
     let with_balls = context.with_balls(starts.clone());
     summary.warnings.extend(context.blocked_in_balls(&starts, &with_balls));
     summary.start_nodes = with_balls.len() as u64;
+    let Some(mut engine) = engine::<T>(context, &settings, observer)? else { return Ok(()) };
+    summary.device = engine.name();
+    observer.note(&format!("on {}", summary.device));
     summary.setup_seconds = began.elapsed().as_secs_f64();
     let clock = Instant::now();
     let arrival = engine.solve(&with_balls).map_err(|error| context.failed(error))?;
@@ -120,6 +119,48 @@ fn solve<T: Real + Number>(
     results::write(context, &starts, &arrival, summary)
 }
 
+/// The engine of one set of starts; none in a process whose rank 0 leads, once that is done.
+fn engine<'a, T: Real + 'static>(
+    context: &Context<'a>,
+    settings: &EikonalSettings,
+    observer: &mut dyn Observer,
+) -> Result<Option<Engine<'a, T>>, SolveError> {
+    let Context { setup, call, problem, .. } = context;
+    let decomposition = setup.settings.decomposition;
+    if call.team.is_several() {
+        return Engine::together(problem, settings, decomposition, call, observer);
+    }
+    let engine = Engine::new(problem, settings, decomposition, &call.device, observer);
+    engine.map(Some).map_err(|error| call.refuse(error))
+}
+
+/// Solves for every set of starts of a table, on all devices.
+fn solve_table<T: Real + Number>(
+    context: &Context<'_>,
+    settings: &EikonalSettings,
+    table: &Path,
+    observer: &mut dyn Observer,
+    summary: &mut EikonalSummary,
+    began: Instant,
+) -> Result<(), SolveError> {
+    let Context { setup, call, problem, .. } = context;
+    let mut made = || {
+        let engines = Engine::<T>::on_each(problem, settings, setup.settings.decomposition, call, observer);
+        Ok((engines.map_err(|error| call.refuse(error))?, many::read(context, table, summary)?))
+    };
+    let (mut engines, sets) = call.team.agree(made())?;
+    let names: Vec<String> = engines.iter().map(Engine::name).collect();
+    let same: Vec<&[String]> = names.chunk_by(|a, b| a == b).collect();
+    let times = |same: &&[String]| match (same.len(), same[0].as_str()) {
+        (1, name) | (_, name @ "cpu") => name.to_owned(),
+        (n, name) => format!("{n} × {name}"),
+    };
+    summary.device = same.iter().map(times).collect::<Vec<_>>().join(", ");
+    observer.note(&format!("on {}", summary.device));
+    summary.setup_seconds = began.elapsed().as_secs_f64();
+    many::run(context, &mut engines, &sets, summary)
+}
+
 fn start_summary(
     mesh: &EikonalMeshView<'_>,
     domains: &SubDomainsView<'_>,
@@ -138,7 +179,7 @@ fn start_summary(
         blocked_elements: metric.iter().filter(|metric| **metric == BLOCKED).count() as u64,
         domains: domains.n_domains() as u64,
         precision: call.settings.precision.name().into(),
-        threads: rayon::current_num_threads() as u32,
+        threads: n_threads(call) as u32,
         local_solver: match setup.settings.local_solver {
             LocalSolver::Six => "six",
             LocalSolver::Eighteen => "eighteen",
@@ -148,6 +189,14 @@ fn start_summary(
         exact_radius: setup.settings.exact_radius,
         warnings: if call.config.starts.is_none() { starts::far_away(mesh, setup) } else { Vec::new() },
         ..EikonalSummary::default()
+    }
+}
+
+/// Threads of all ranks.
+fn n_threads(call: &Call<'_>) -> usize {
+    match call.team.is_several() {
+        true => call.team.threads_of_rank(call.settings.threads) * call.team.n_ranks(),
+        false => rayon::current_num_threads(),
     }
 }
 

@@ -1,0 +1,203 @@
+//! Sets of starts on several devices, or by several processes.
+//!
+//! The devices of one process take sets when they are free. Processes have fixed shares, in rounds: after each round rank 0
+//! gets the times of the others and writes them. A round holds so few sets that rank 0 has room for them.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use pogo_formats::eikonal::summary::Latest;
+use pogo_formats::write::npy::Number;
+use pogo_kernels::eikonal::{Arrival, EikonalError};
+use pogo_kernels::ranks::{Reader, Writer};
+use pogo_kernels::simd::Real;
+
+use super::context::Context;
+use super::engine::Engine;
+use super::many::Table;
+use crate::error::SolveError;
+
+/// Bytes of times that rank 0 gets in one round.
+const ROUND_BYTES: usize = 1 << 28;
+
+/// What is kept of a set.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Case {
+    pub latest: Option<Latest>,
+    pub unreached: usize,
+    pub sweeps: u32,
+    pub local_solves: u64,
+}
+
+/// What comes of a set.
+pub(super) struct Row<T> {
+    /// Number of the set.
+    pub set: usize,
+    /// Times of some nodes.
+    pub times: Vec<T>,
+    pub case: Case,
+}
+
+impl<T: Real> Row<T> {
+    fn new(context: &Context<'_>, set: usize, arrival: &Arrival<T>, columns: &[u32]) -> Self {
+        let case = Case {
+            latest: context.latest(&arrival.time),
+            unreached: arrival.unreached,
+            sweeps: arrival.statistics.sweeps,
+            local_solves: arrival.statistics.local_solves,
+        };
+        Self { set, times: columns.iter().map(|&node| arrival.time[node as usize]).collect(), case }
+    }
+
+    fn put(&self, writer: &mut Writer) {
+        let Case { latest, unreached, sweeps, local_solves } = &self.case;
+        writer.put(&[self.set as u64, *unreached as u64, u64::from(*sweeps), *local_solves]);
+        let latest = latest.as_ref();
+        writer.put(&latest.map(|latest| [latest.node, latest.index]).into_iter().flatten().collect::<Vec<u32>>());
+        let [x, y, z] = latest.map_or([0.0; 3], |latest| latest.position);
+        writer.put(&[latest.map_or(0.0, |latest| latest.time), x, y, z]);
+        writer.put(&self.times);
+    }
+
+    fn take(reader: &mut Reader<'_>) -> Self {
+        let numbers: Vec<u64> = reader.take();
+        let (labels, place): (Vec<u32>, Vec<f64>) = (reader.take(), reader.take());
+        let latest = (!labels.is_empty()).then(|| Latest {
+            node: labels[0],
+            index: labels[1],
+            time: place[0],
+            position: [place[1], place[2], place[3]],
+        });
+        let (unreached, sweeps, local_solves) = (numbers[1] as usize, numbers[2] as u32, numbers[3]);
+        let case = Case { latest, unreached, sweeps, local_solves };
+        Self { set: numbers[0] as usize, times: reader.take(), case }
+    }
+}
+
+/// Solves for every set of starts. `table` is that of rank 0.
+///
+/// # Errors
+/// A device that is lost; a row that cannot be written.
+pub(super) fn solve<T: Real + Number>(
+    context: &Context<'_>,
+    engines: &mut [Engine<'_, T>],
+    starts: &[Vec<(u32, f64)>],
+    columns: &[u32],
+    table: Option<&Table<'_>>,
+) -> Result<(), SolveError> {
+    let team = &context.call.team;
+    if team.local.len() == 1 && team.is_several() {
+        return by_processes(context, engines, starts, columns, table);
+    }
+    let each = |set, arrival: Arrival<T>| {
+        if let Some(table) = table {
+            table.put(&Row::new(context, set, &arrival, columns));
+        }
+    };
+    on_engines(context, engines, starts, &each).map_err(|error| context.failed(error))?;
+    table.map_or(Ok(()), Table::check)
+}
+
+/// The share of this process, in rounds.
+fn by_processes<T: Real + Number>(
+    context: &Context<'_>,
+    engines: &mut [Engine<'_, T>],
+    starts: &[Vec<(u32, f64)>],
+    columns: &[u32],
+    table: Option<&Table<'_>>,
+) -> Result<(), SolveError> {
+    let (team, ranks) = (&context.call.team, &context.call.team.local[0]);
+    let n = starts.len();
+    if !team.as_the_leader_says(true) {
+        return Ok(());
+    }
+    // Sets that a device solves at once stay so, as their number of sweeps is that of them all.
+    let group = engines.iter().map(Engine::group).max().unwrap_or(1);
+    let groups = ranks.all_gather(vec![group as u8]);
+    let group = usize::from(groups.iter().map(|bytes| bytes[0]).max().unwrap_or(1));
+    let most = ROUND_BYTES / ranks.n_ranks() / (columns.len() * size_of::<T>()).max(1);
+    let share = most.clamp(1, n.div_ceil(ranks.n_ranks()).max(1)).next_multiple_of(group);
+    for round in 0..n.div_ceil(share * ranks.n_ranks()) {
+        let first = ((round * ranks.n_ranks() + ranks.rank()) * share).min(n);
+        let mine = &starts[first..n.min(first + share)];
+        let rows = Mutex::new(Writer::default());
+        let each = |set, arrival: Arrival<T>| {
+            let row = Row::new(context, first + set, &arrival, columns);
+            match table {
+                Some(table) => table.put(&row),
+                None => row.put(&mut rows.lock().unwrap_or_else(PoisonError::into_inner)),
+            }
+        };
+        let solved = on_engines(context, engines, mine, &each);
+        let mut said = Writer::default();
+        said.put(solved.as_ref().err().map(ToString::to_string).unwrap_or_default().as_bytes());
+        said.put(&[if table.is_some() { 0 } else { mine.len() as u64 }]);
+        let rows = rows.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let gathered = ranks.gather([said.into_bytes(), rows.into_bytes()].concat());
+        let outcome = solved.map_err(|error| context.failed(error)).and_then(|()| match table {
+            Some(table) => gathered.iter().enumerate().try_for_each(|(rank, bytes)| keep::<T>(table, rank, bytes)),
+            None => Ok(()),
+        });
+        if !team.as_the_leader_says(outcome.is_ok()) {
+            return outcome;
+        }
+    }
+    Ok(())
+}
+
+/// Keeps what another rank has sent.
+fn keep<T: Real + Number>(table: &Table<'_>, rank: usize, bytes: &[u8]) -> Result<(), SolveError> {
+    let mut reader = Reader::new(bytes);
+    let error = reader.take::<u8>();
+    if !error.is_empty() {
+        return Err(SolveError::Rank { rank, message: String::from_utf8_lossy(&error).into_owned() });
+    }
+    (0..reader.one::<u64>()).for_each(|_| table.put(&Row::<T>::take(&mut reader)));
+    table.check()
+}
+
+/// Solves on the engines of this process, and hands each result over with its number, in no order.
+fn on_engines<T: Real>(
+    context: &Context<'_>,
+    engines: &mut [Engine<'_, T>],
+    starts: &[Vec<(u32, f64)>],
+    each: &(dyn Fn(usize, Arrival<T>) + Sync),
+) -> Result<(), EikonalError> {
+    if let [engine] = engines {
+        return engine.solve_many(starts, each);
+    }
+    let n_threads = context.call.team.threads_of_rank(context.call.settings.threads);
+    let group = engines.iter().map(Engine::group).max().unwrap_or(1);
+    let most = if group > 1 { group } else { 4 * n_threads };
+    let batch = starts.len().div_ceil(4 * engines.len()).clamp(1, most).next_multiple_of(group);
+    let next = AtomicUsize::new(0);
+    let work = |engine: &mut Engine<'_, T>| {
+        loop {
+            let first = next.fetch_add(batch, Ordering::Relaxed);
+            if first >= starts.len() {
+                return Ok(());
+            }
+            let some = &starts[first..starts.len().min(first + batch)];
+            engine.solve_many(some, &|set, arrival| each(first + set, arrival))?;
+        }
+    };
+    in_threads(engines.iter_mut(), n_threads, work).into_iter().collect()
+}
+
+/// Does the same with each item, all at the same time, each in a pool of threads of its own.
+pub(super) fn in_threads<I: Send, R: Send>(
+    items: impl Iterator<Item = I>,
+    n_threads: usize,
+    work: impl Fn(I) -> R + Sync,
+) -> Vec<R> {
+    let in_pool = |item| match rayon::ThreadPoolBuilder::new().num_threads(n_threads).build() {
+        Ok(pool) => pool.install(|| work(item)),
+        // The threads of all others do it, too.
+        Err(_) => work(item),
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = items.map(|item| scope.spawn(|| in_pool(item))).collect();
+        let joined = threads.into_iter().map(|thread| thread.join());
+        joined.map(|result| result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+    })
+}
