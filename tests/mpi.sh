@@ -57,6 +57,14 @@ for kind in cpe4r c3d4 c3d8r; do
     compare "$work/$kind.blk" $kind
 done
 
+# Arrival times: one set of starts on parts of the mesh, and a table of which each process solves a share.
+"$bin/pogo-gen" ventricle --rings 12 -o "$work/heart.vtu" --quiet
+"$bin/pogo-block" "$work/heart.vtu" --job examples/eikonal/activation.toml --domains 9 -o "$work/heart.blk" --quiet
+compare "$work/heart.blk" heart --plot
+compare "$work/heart.blk" heart32 --precision f32
+printf 'case,x,y,z\na,-17,0,0\nb,0,17,0\nc,12,12,-20\nd,17,0,-10\ne,0,-17,0\n' > "$work/sites.csv"
+compare "$work/heart.blk" sites --starts "$work/sites.csv"
+
 # A run goes on from the checkpoint of another number of processes.
 "$bin/pogo-solve" "$work/weld.blk" -o "$work/whole" --device cpu --quiet
 processes 3 "$work/weld.blk" -o "$work/stopped" --checkpoint-interval 500steps &
