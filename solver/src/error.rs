@@ -180,7 +180,7 @@ pub enum SolveError {
     },
     /// A model that several ranks cannot share.
     #[error("error: {physics} cannot be cut for {n_ranks} ranks: start one process, and name one device")]
-    NotTogether {
+    NotShared {
         /// What cannot be cut.
         physics: String,
         /// Ranks.

@@ -132,6 +132,11 @@ impl Engine {
         observer: &mut dyn Observer,
     ) -> Result<Option<Self>, SolveError> {
         let domains = &cut.domains.view();
+        if problem.device.is_some_and(|device| device.grids().next().is_some()) {
+            observer.note(
+                "note: several devices step solids in a grid as a mesh without one, which is slower: one device may be faster",
+            );
+        }
         call.device.wait()?;
         // A device is set up by a thread of its own: each has to hear of the memory of all others.
         let set_up = |ranks: &Arc<dyn Ranks>, choice: &DeviceChoice| {

@@ -130,6 +130,6 @@ impl Team {
 
     /// The error of a model that this team cannot share.
     pub fn refuse(&self, physics: impl Display) -> SolveError {
-        SolveError::NotTogether { physics: physics.to_string(), n_ranks: self.n_ranks() }
+        SolveError::NotShared { physics: physics.to_string(), n_ranks: self.n_ranks() }
     }
 }

@@ -7,7 +7,7 @@ use pogo_formats::explicit::summary::ExplicitSummary;
 use pogo_formats::explicit::*;
 use pogo_formats::mesh::*;
 use pogo_formats::write::summary::Status;
-use pogo_solver::config::{CheckpointInterval, Config, Precision};
+use pogo_solver::config::{CheckpointInterval, Config, DeviceChoice, Devices, Precision};
 use pogo_solver::interrupt::Interrupts;
 use pogo_solver::observe::{Observer, Outlook};
 
@@ -105,6 +105,15 @@ fn the_same_bits_for_every_number_of_threads_and_pause() {
         }
         for output in &outputs[1..] {
             assert_same_results(&outputs[0], output);
+        }
+        // Cut for several parts of the process.
+        for parts in [2, 3, 5] {
+            let output = folder.path().join(format!("{}-parts-{parts}", precision.name()));
+            let mut config = config(&block_file, &output);
+            config.settings.precision = precision;
+            config.settings.device = Devices::Several(vec![DeviceChoice::Cpu; parts]);
+            assert_eq!(run(&config).ending.status, Status::Completed);
+            assert_same_results(&outputs[0], &output);
         }
         // Other pauses, the same solution.
         let output = folder.path().join("pauses");

@@ -380,6 +380,11 @@ impl<T: Real> Stepper for GpuStepper<T> {
         self.signals.begin()?;
         let mut remaining = n_steps;
         let mut peers = self.peers;
+        if self.step % 2 == 1 && self.launches.double.is_some() {
+            // Pairs of steps begin at even ones, however the run is cut.
+            self.odd = self.start_steps(1, self.odd, &mut peers)?;
+            remaining -= 1;
+        }
         while remaining >= GRAPH_STEPS {
             if self.shared.is_some() {
                 // A graph would count the same passes again.
