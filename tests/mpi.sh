@@ -85,12 +85,12 @@ refused() { # WHAT, EXPECTED WORDS, COMMAND...
     passed=$((passed + 1))
 }
 cp "$work/cpe4r.blk" "$work/other.blk"
-mpi() { mpirun "${options[@]}" "$@"; }
-refused "a missing file" "No such file" mpi -np 3 "$bin/pogo-solve" "$work/none.blk" --device cpu
-refused "another file" "rank 1: .*another block file" mpi \
+mpi=(mpirun "${options[@]}")
+refused "a missing file" "No such file" "${mpi[@]}" -np 3 "$bin/pogo-solve" "$work/none.blk" --device cpu
+refused "another file" "rank 1: .*another block file" "${mpi[@]}" \
     -np 1 "$bin/pogo-solve" "$work/weld.blk" -o "$work/o" --device cpu -q : \
     -np 1 "$bin/pogo-solve" "$work/other.blk" -o "$work/o" --device cpu -q
 "$bin/pogo-gen" box --elements cpe3 --nodes 100 -o "$work/one.inp" --quiet
 "$bin/pogo-block" "$work/one.inp" -o "$work/one.blk" --quiet
-refused "more processes than blocks" "too few for" mpi -np 2 "$bin/pogo-solve" "$work/one.blk" -o "$work/o" --device cpu -q
+refused "more processes than blocks" "too few for" "${mpi[@]}" -np 2 "$bin/pogo-solve" "$work/one.blk" -o "$work/o" --device cpu -q
 echo "mpi: $passed comparisons passed"
