@@ -63,7 +63,7 @@ pub(super) trait ElementMember: Send {
     fn own_sums(&mut self) -> Result<Option<Writer>, DeviceError>;
 }
 
-/// A [`Member`] that carries out the leader's orders by an [`ElementMember`].
+/// A [`Member`] that carries out the leader's orders for one part of a mesh.
 #[allow(private_bounds)] // Members are made by this crate.
 pub struct PartMember<M: ElementMember>(M);
 

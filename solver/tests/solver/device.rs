@@ -97,6 +97,22 @@ fn a_device_lost_in_the_middle_leaves_the_last_checkpoint() {
 }
 
 #[test]
+fn a_device_lost_among_several_ends_the_run_with_one_message() {
+    let Some(model) = Model::new() else { return };
+    let arguments = ["--device", "cuda:0,0", "--checkpoint-interval", "1000steps"];
+    let output = model.call(&arguments, &[]);
+    assert!(output.status.success(), "{output:?}");
+    for (function, part) in [("cuMemcpyHtoD_v2", 0.0), ("cuLaunchKernel", 0.0), ("cuLaunchKernel", 0.6)] {
+        let before = model.calls(function);
+        model.call(&arguments, &[]);
+        let n = 1 + (part * (model.calls(function) - before) as f64) as usize;
+        let said = error(&model.call(&arguments, &[("FAKE_CUDA_FAIL", &format!("{function}:{n}:719"))]));
+        assert!(said.contains("unspecified launch failure"), "{function}:{n}: {said}");
+        assert_eq!(said.contains("--restart"), part > 0.0, "{function}:{n}: {said}");
+    }
+}
+
+#[test]
 fn every_call_that_fails_is_an_error_that_says_which() {
     let Some(model) = Model::new() else { return };
     let output = model.call(&["--device", "cuda", "--json"], &[]);
