@@ -166,6 +166,8 @@ mod tests {
     fn stored_kernels_are_small() {
         let store = Store::open(&kernels(), TOOLKIT).unwrap();
         let bytes: u64 = store.modules.iter().map(|m| std::fs::metadata(store.path(&m.name)).unwrap().len()).sum();
-        assert!(bytes < 1 << 20, "{bytes} bytes of compiled kernels");
+        // Each module is in every program and in every clone.
+        let most = 44_000 * store.modules.len() as u64;
+        assert!(bytes < most, "{bytes} bytes of compiled kernels, at most {most}");
     }
 }
