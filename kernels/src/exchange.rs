@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pogo_formats::domains::SubDomainsView;
 use rayon::prelude::*;
 
-use crate::device::Plain;
+use crate::device::{Plain, append, read};
 use crate::ranks::{Parcel, Pending, Ranks};
 
 /// Who receives the messages of a round.
@@ -334,19 +334,6 @@ impl Exchange {
         self.deliver(Receivers::Owners);
         vectors.iter_mut().enumerate().for_each(|(domain, sums)| self.add_received(domain, sums, n_components));
     }
-}
-
-/// Writes numbers behind what stands in a message.
-pub(crate) fn append<T: Plain>(numbers: &[T], bytes: &mut Vec<u8>) {
-    // SAFETY: the memory of plain numbers, all of whose bytes have a value.
-    bytes.extend_from_slice(unsafe { std::slice::from_raw_parts(numbers.as_ptr().cast(), size_of_val(numbers)) });
-}
-
-/// Reads the number that `bytes` begin with.
-pub(crate) fn read<T: Plain>(bytes: &[u8]) -> T {
-    assert!(bytes.len() >= size_of::<T>());
-    // SAFETY: as many bytes as a number has, of which any are valid.
-    unsafe { bytes.as_ptr().cast::<T>().read_unaligned() }
 }
 
 /// Writes the values of `nodes` one after the other.

@@ -9,14 +9,7 @@ use std::time::Instant;
 use super::context::{Gpu, Stream};
 use super::driver::{self, Address};
 use super::values::{Plain, Pointer};
-use super::{DeviceError, check};
-
-/// Waits for what the default stream has been given. Copies from the host and clearing go there and may return before they are
-/// done, and the streams of the solvers do not wait for it.
-pub(super) fn finish_default_stream() -> Result<(), DeviceError> {
-    // SAFETY: the null handle is the default stream.
-    check("finish its work", unsafe { driver::cuStreamSynchronize(std::ptr::null_mut()) })
-}
+use super::{DeviceError, check, finish_default_stream};
 
 /// An array on the device, or a part of one, which somebody else owns.
 #[derive(Debug)]

@@ -28,7 +28,7 @@ pub use memory::{MemoryReport, copy_bandwidth};
 pub(crate) use ptx::Module;
 pub use ptx::{DRIVER, Driver, use_ptx_from};
 pub use start::Starting;
-pub(crate) use values::{Plain, Pointer};
+pub(crate) use values::{Plain, Pointer, append, read};
 
 /// Why a device cannot be used, or cannot go on.
 #[derive(Debug, thiserror::Error, Clone, PartialEq)]
@@ -128,6 +128,13 @@ pub(crate) fn check(what: &'static str, status: driver::Status) -> Result<(), De
         }
     };
     Err(DeviceError::Failed { what, reason })
+}
+
+/// Waits for what the default stream has been given. Copies from the host and clearing go there and may return before they are
+/// done, and the streams of the solvers do not wait for it.
+fn finish_default_stream() -> Result<(), DeviceError> {
+    // SAFETY: the null handle is the default stream.
+    check("finish its work", unsafe { driver::cuStreamSynchronize(std::ptr::null_mut()) })
 }
 
 /// The name of a device that can be used.

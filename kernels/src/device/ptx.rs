@@ -7,8 +7,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use lzma_rust2::XzReader;
 
-use super::memory::finish_default_stream;
-use super::{DeviceError, Gpu, check, driver};
+use super::{DeviceError, Gpu, check, driver, finish_default_stream};
 
 /// The oldest driver that loads the stored kernels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

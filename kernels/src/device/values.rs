@@ -26,6 +26,19 @@ plain!(u8, u16, u32, u64, i16, i32, f32, f64);
 // SAFETY: numbers one behind the other.
 unsafe impl<T: Plain, const N: usize> Plain for [T; N] {}
 
+/// Writes numbers as bytes behind others.
+pub(crate) fn append<T: Plain>(numbers: &[T], bytes: &mut Vec<u8>) {
+    // SAFETY: the memory of plain numbers, all of whose bytes have a value.
+    bytes.extend_from_slice(unsafe { std::slice::from_raw_parts(numbers.as_ptr().cast(), size_of_val(numbers)) });
+}
+
+/// Reads the number that `bytes` begin with.
+pub(crate) fn read<T: Plain>(bytes: &[u8]) -> T {
+    assert!(bytes.len() >= size_of::<T>());
+    // SAFETY: as many bytes as a number has, of which any are valid.
+    unsafe { bytes.as_ptr().cast::<T>().read_unaligned() }
+}
+
 /// An address of the device in a structure for kernels.
 pub(crate) trait Pointer<T>: Copy {
     fn from_address(address: Address) -> Self;

@@ -13,6 +13,7 @@
 mod cpu;
 pub mod elements;
 mod gpu;
+mod groups;
 mod problem;
 mod team;
 mod units;

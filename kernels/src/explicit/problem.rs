@@ -4,8 +4,8 @@ use pogo_formats::domains::{SubDomains, ranges_of};
 use pogo_formats::explicit::block::{BlocksView, DeviceView};
 use pogo_formats::mesh::MeshView;
 
-use super::cpu::groups_of;
 use super::elements::SectionProperties;
+use super::groups::groups_of;
 use crate::dynamics::{Constraint, ModelError, NodalForce, State, check_dofs, check_length};
 
 /// A discretised problem, independent of device and precision.

@@ -1,7 +1,6 @@
 //! Lists of plain numbers as bytes.
 
-use crate::device::Plain;
-use crate::exchange::{append, read};
+use crate::device::{Plain, append, read};
 
 /// Writes lists of numbers one behind the other.
 #[derive(Debug, Default)]

@@ -7,9 +7,10 @@ use pogo_formats::explicit::block::Run as ModelRun;
 use pogo_formats::mesh::ElementKind;
 
 use super::join::{Joined, Members};
-use super::law::{Law, computes_once, grain, n_dummies};
+use super::law::{Law, grain, n_dummies};
 use super::strips::{find_strips, rows, shapes};
 use crate::explicit::elements::CORNERS;
+use crate::explicit::groups::computes_once;
 use crate::explicit::problem::{Problem, StepperError};
 use crate::explicit::units::{Units, bounds};
 use crate::simd::Real;

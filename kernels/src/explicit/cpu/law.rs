@@ -53,9 +53,3 @@ pub(super) const fn grain(dimension: usize) -> usize {
 pub(super) const fn n_dummies(dimension: usize) -> usize {
     if dimension == 2 { 4 } else { 8 }
 }
-
-/// Whether an element on a join is computed by one block alone, which passes forces on. Solids cost more than that; plane
-/// elements do not, and most of them lie inside.
-pub(super) fn computes_once(dimension: usize) -> bool {
-    dimension == 3
-}

@@ -4,7 +4,7 @@
 //! elements there, and updates its own nodes in place.
 //!
 //! *In the plane* the state itself has that form, with room for the halo behind the own nodes. Several blocks of the file
-//! are stepped as one ([`groups`]), and a block computes all elements that it touches. Halo values come from a second,
+//! are stepped as one ([`groups`](super::groups)), and a block computes all elements that it touches. Halo values come from a second,
 //! double-buffered array that holds the boundary nodes alone, so u and Δu each move through memory once a step at most.
 //!
 //! *In space* displacements and positions are copied into that form. The first block that an element touches computes it.
@@ -21,7 +21,6 @@ mod advance;
 mod block;
 mod dispatch;
 mod forces;
-mod groups;
 mod join;
 mod law;
 mod plane;
@@ -41,7 +40,6 @@ use crate::dynamics::{Barrier, Part, PartStepper, SignalTable, State, Stepper, c
 use crate::simd::{Level, Real};
 use advance::{Advance, Shared};
 use block::Run;
-pub(crate) use groups::groups_of;
 use law::force_stride;
 use schedule::Schedule;
 use step::{Aligned, Arrays, Scratch};

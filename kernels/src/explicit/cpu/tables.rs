@@ -7,9 +7,9 @@ use pogo_formats::mesh::{ElementKind, ElementLaw};
 use rayon::prelude::*;
 
 use super::block::{BlockTables, Layout, Run};
-use super::groups::groups_of;
-use super::law::{Law, computes_once, force_stride, n_dummies, record_stride};
+use super::law::{Law, force_stride, n_dummies, record_stride};
 use crate::dynamics::Part;
+use crate::explicit::groups::{computes_once, groups_of};
 use crate::explicit::problem::{Problem, StepperError};
 use crate::explicit::units::{Material, Units};
 use crate::simd::Real;
@@ -263,7 +263,7 @@ impl<T: Real> Tables<T> {
         Ok(())
     }
 
-    /// See [`computes_once`](super::law::computes_once).
+    /// See [`computes_once`].
     pub fn computes_once(&self) -> bool {
         computes_once(self.dimension)
     }

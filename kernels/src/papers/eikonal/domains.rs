@@ -11,10 +11,11 @@ use pogo_formats::domains::SubDomainsView;
 use pogo_formats::eikonal::EikonalMeshView;
 use rayon::prelude::*;
 
+use crate::device::{append, read};
 use crate::eikonal::problem::first_time;
 use crate::eikonal::products::{Elements, StoredElements};
 use crate::eikonal::{Arrival, EikonalError, EikonalProblem, EikonalSettings, Statistics, check};
-use crate::exchange::{Exchange, Receivers, append, read};
+use crate::exchange::{Exchange, Receivers};
 use crate::simd::{Portable, Real};
 
 /// How threads share the sub-domains.

@@ -5,13 +5,17 @@ use std::collections::BTreeMap;
 
 use pogo_formats::explicit::block::BlocksView;
 
-use super::law::computes_once;
-
 /// Most own nodes of a group: eight blocks of the usual size. Larger groups gain little, and positions relative to the middle
 /// of a group are coarser in single precision.
 const MOST_NODES: usize = 4096;
 /// Fewest groups that remain, so that threads have blocks to share.
 const FEWEST_GROUPS: usize = 16;
+
+/// Whether an element on a join is computed by one block alone, which passes forces on. Solids cost more than that; plane
+/// elements do not, and most of them lie inside.
+pub(super) fn computes_once(dimension: usize) -> bool {
+    dimension == 3
+}
 
 /// The blocks that are stepped as one. They do not depend on the number of threads and of parts. Solids gain little from
 /// larger blocks: they are bound by arithmetic.
