@@ -14,7 +14,7 @@ use pogo_kernels::papers::eikonal::{Approach, GpuDomainSettings, SubDomainSolver
 use pogo_kernels::simd::Real;
 use rayon::prelude::*;
 
-use super::spread::in_threads;
+use super::threads::in_threads;
 use crate::call::Call;
 use crate::config::DeviceChoice;
 use crate::device::{Device, MayBeDevice};

@@ -1,9 +1,7 @@
 //! Many sets of starts on one mapped mesh: one file of times.
 
 use std::fmt::Write as _;
-use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::path::Path;
 use std::time::Instant;
 
 use pogo_formats::eikonal::summary::EikonalSummary;
@@ -13,9 +11,10 @@ use pogo_formats::write::summary::{Ending, Status};
 use pogo_formats::write::write_atomically;
 use pogo_kernels::simd::Real;
 
+use super::arrivals::{Case, Table};
 use super::context::Context;
 use super::engine::Engine;
-use super::spread::{self, Case, Row};
+use super::spread;
 use super::table::{StartSet, StartTable, read_table};
 use crate::error::SolveError;
 use crate::study::quote;
@@ -85,11 +84,10 @@ fn solve_all<T: Real + Number>(
     let mut began = false;
     let written =
         npy::write_rows_in_any_order::<T, SolveError>(&path, [starts.len(), columns.len()], |rows: &RowWriter| {
-            let found = Mutex::new(Found { cases: vec![None; starts.len()], failed: None });
-            let table = Table { rows, path: path.clone(), found };
+            let table = Table::new(rows, path.clone(), starts.len());
             began = true;
             spread::solve(context, engines, starts, columns, Some(&table))?;
-            cases = table.found.into_inner().unwrap_or_else(PoisonError::into_inner).cases;
+            cases = table.into_cases();
             Ok(())
         });
     if !began {
@@ -97,41 +95,6 @@ fn solve_all<T: Real + Number>(
         context.call.team.as_the_leader_says(false);
     }
     written.map(|()| cases)
-}
-
-/// `arrivals.npy` while it grows, with what is kept of each set.
-pub(super) struct Table<'a> {
-    rows: &'a RowWriter<'a>,
-    path: PathBuf,
-    found: Mutex<Found>,
-}
-
-struct Found {
-    cases: Vec<Option<Case>>,
-    failed: Option<io::Error>,
-}
-
-impl Table<'_> {
-    fn found(&self) -> MutexGuard<'_, Found> {
-        self.found.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Writes the times of a set, and keeps the rest.
-    pub fn put<T: Number>(&self, row: &Row<T>) {
-        let written = self.rows.row(row.set, row.times.iter().copied());
-        let mut found = self.found();
-        found.cases[row.set] = Some(row.case.clone());
-        found.failed = found.failed.take().or(written.err());
-    }
-
-    /// # Errors
-    /// A row could not be written.
-    pub fn check(&self) -> Result<(), SolveError> {
-        match self.found().failed.take() {
-            Some(source) => Err(SolveError::Io { path: self.path.clone(), source }),
-            None => Ok(()),
-        }
-    }
 }
 
 /// Sums over all sets, in the summary.

@@ -1,5 +1,6 @@
 //! Arrival times of a wave: tensors out of velocities and directions, starts, the kernel, results.
 
+mod arrivals;
 mod context;
 mod engine;
 mod histogram;
@@ -11,6 +12,7 @@ mod run;
 mod spread;
 mod starts;
 mod table;
+mod threads;
 
 use pogo_formats::eikonal::{Eikonal, EikonalSetup};
 use pogo_formats::physics::BlockFile;

@@ -6,73 +6,19 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use pogo_formats::eikonal::summary::Latest;
 use pogo_formats::write::npy::Number;
 use pogo_kernels::eikonal::{Arrival, EikonalError};
 use pogo_kernels::ranks::{Reader, Writer};
 use pogo_kernels::simd::Real;
 
+use super::arrivals::{Row, Table};
 use super::context::Context;
 use super::engine::Engine;
-use super::many::Table;
+use super::threads::in_threads;
 use crate::error::SolveError;
 
 /// Bytes of times that rank 0 gets in one round.
 const ROUND_BYTES: usize = 1 << 28;
-
-/// What is kept of a set.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Case {
-    pub latest: Option<Latest>,
-    pub unreached: usize,
-    pub sweeps: u32,
-    pub local_solves: u64,
-}
-
-/// What comes of a set.
-pub(super) struct Row<T> {
-    /// Number of the set.
-    pub set: usize,
-    /// Times of some nodes.
-    pub times: Vec<T>,
-    pub case: Case,
-}
-
-impl<T: Real> Row<T> {
-    fn new(context: &Context<'_>, set: usize, arrival: &Arrival<T>, columns: &[u32]) -> Self {
-        let case = Case {
-            latest: context.latest(&arrival.time),
-            unreached: arrival.unreached,
-            sweeps: arrival.statistics.sweeps,
-            local_solves: arrival.statistics.local_solves,
-        };
-        Self { set, times: columns.iter().map(|&node| arrival.time[node as usize]).collect(), case }
-    }
-
-    fn put(&self, writer: &mut Writer) {
-        let Case { latest, unreached, sweeps, local_solves } = &self.case;
-        writer.put(&[self.set as u64, *unreached as u64, u64::from(*sweeps), *local_solves]);
-        let latest = latest.as_ref();
-        writer.put(&latest.map(|latest| [latest.node, latest.index]).into_iter().flatten().collect::<Vec<u32>>());
-        let [x, y, z] = latest.map_or([0.0; 3], |latest| latest.position);
-        writer.put(&[latest.map_or(0.0, |latest| latest.time), x, y, z]);
-        writer.put(&self.times);
-    }
-
-    fn take(reader: &mut Reader<'_>) -> Self {
-        let numbers: Vec<u64> = reader.take();
-        let (labels, place): (Vec<u32>, Vec<f64>) = (reader.take(), reader.take());
-        let latest = (!labels.is_empty()).then(|| Latest {
-            node: labels[0],
-            index: labels[1],
-            time: place[0],
-            position: [place[1], place[2], place[3]],
-        });
-        let (unreached, sweeps, local_solves) = (numbers[1] as usize, numbers[2] as u32, numbers[3]);
-        let case = Case { latest, unreached, sweeps, local_solves };
-        Self { set: numbers[0] as usize, times: reader.take(), case }
-    }
-}
 
 /// Solves for every set of starts. `table` is that of rank 0.
 ///
@@ -182,22 +128,4 @@ fn on_engines<T: Real>(
         }
     };
     in_threads(engines.iter_mut(), n_threads, work).into_iter().collect()
-}
-
-/// Does the same with each item, all at the same time, each in a pool of threads of its own.
-pub(super) fn in_threads<I: Send, R: Send>(
-    items: impl Iterator<Item = I>,
-    n_threads: usize,
-    work: impl Fn(I) -> R + Sync,
-) -> Vec<R> {
-    let in_pool = |item| match rayon::ThreadPoolBuilder::new().num_threads(n_threads).build() {
-        Ok(pool) => pool.install(|| work(item)),
-        // The threads of all others do it, too.
-        Err(_) => work(item),
-    };
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = items.map(|item| scope.spawn(|| in_pool(item))).collect();
-        let joined = threads.into_iter().map(|thread| thread.join());
-        joined.map(|result| result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
-    })
 }
