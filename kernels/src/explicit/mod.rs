@@ -24,7 +24,7 @@ mod tests;
 use crate::device::DeviceError;
 use crate::dynamics::{State, Stepper};
 pub use cpu::{CpuOptions, CpuStepper};
-pub use gpu::{GpuError, GpuMember, GpuOptions, GpuReport, GpuStepper, KernelReport, gpu_modules};
+pub use gpu::{GpuError, GpuMember, GpuOptions, GpuReport, GpuStepper, KernelReport, MOST_DEVICES, gpu_modules};
 pub use problem::{Problem, StepperError};
 pub use team::{ElementPart, HaloMember, PartMember, TeamStepper};
 

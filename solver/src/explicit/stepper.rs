@@ -10,8 +10,8 @@ use pogo_kernels::dynamics::signals::Signals;
 use pogo_kernels::dynamics::{Part, State};
 use pogo_kernels::explicit::elements::{StableIncrement, global_stable_increment};
 use pogo_kernels::explicit::{
-    CpuOptions, CpuStepper, ElementStepper, GpuError, GpuMember, GpuOptions, GpuStepper, HaloMember, PartMember,
-    Problem, StepperError, TeamStepper,
+    CpuOptions, CpuStepper, ElementStepper, GpuError, GpuMember, GpuOptions, GpuStepper, HaloMember, MOST_DEVICES,
+    PartMember, Problem, StepperError, TeamStepper,
 };
 use pogo_kernels::ranks::Ranks;
 use pogo_kernels::simd::Real;
@@ -81,6 +81,9 @@ impl Engine {
         observer: &mut dyn Observer,
     ) -> Result<Option<Self>, SolveError> {
         let on_devices = call.device.choices().iter().filter(|choice| matches!(choice, DeviceChoice::Cuda(_))).count();
+        if on_devices > MOST_DEVICES {
+            return Err(call.refuse(format!("at most {MOST_DEVICES} CUDA devices compute a model: name fewer")));
+        }
         let cells = if on_devices > 0 { single_blocks(problem) } else { problem.cells() };
         let cut = Cut::new(problem, cells, call.team.n_ranks()).map_err(|reason| call.refuse(reason))?;
         observer.note(&cut.split.line("node", problem.mesh.n_nodes()));

@@ -6,6 +6,9 @@ use pogo_formats::words::counted;
 /// METIS draws from the one random sequence of the C library: two runs at a time would not be repeatable.
 static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
+/// Most that all costs may sum up to.
+const MOST_COST: i64 = 1 << 30;
+
 /// A graph of cells: what sub-domains must not divide.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Cells {
@@ -23,6 +26,10 @@ impl Cells {
     pub fn new(cost: Vec<i32>, pairs: impl Iterator<Item = (u32, u32)>) -> Self {
         let mut all: Vec<(u32, u32)> = pairs.filter(|(a, b)| a != b).flat_map(|(a, b)| [(a, b), (b, a)]).collect();
         all.sort_unstable();
+        // METIS sums costs in 32 bits.
+        let total: i64 = cost.iter().map(|&cost| i64::from(cost)).sum();
+        let unit = (total / MOST_COST + 1) as i32;
+        let cost = cost.into_iter().map(|cost| (cost / unit).max(1)).collect();
         let mut cells = Self { first: vec![0], cost, ..Self::default() };
         for same in all.chunk_by(|a, b| a == b) {
             let (cell, neighbour) = same[0];
@@ -158,6 +165,8 @@ mod tests {
                 }
             }
             assert!(cells.cut(n as usize + 1).unwrap_err().contains("too few for"));
+            let heavy = Cells::new(vec![i32::MAX; n as usize], (1..n).map(|i| (i - 1, i)));
+            assert!(heavy.cost.iter().map(|&cost| i64::from(cost)).sum::<i64>() <= MOST_COST);
         }
     }
 }

@@ -49,6 +49,8 @@ use tables::Tables;
 
 /// Steps of one graph: twice an even number, so that a graph ends on the pair of arrays that it began with.
 const GRAPH_STEPS: usize = WINDOW as usize;
+/// Most devices that compute a model: the kernels have room for the addresses of so many.
+pub const MOST_DEVICES: usize = peers::MOST_DEVICES as usize;
 /// Memory kept free for recordings, bytes.
 const RESERVE: u64 = 256 << 20;
 /// What to use where a device is too small.
