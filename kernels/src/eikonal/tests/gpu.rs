@@ -9,7 +9,7 @@ pub(crate) fn apart<T: Real>(a: &[T], b: &[T]) -> f64 {
 }
 
 #[test]
-#[ignore = "needs a CUDA device"]
+#[ignore = "needs a CUDA device: tests/gpu.sh kernels runs it"]
 fn every_form_gives_the_times_of_the_cpu() {
     every_form::<f32>("f32", &[true, false], 6e-6, 2e-5);
     every_form::<f64>("f64", &[true], 1e-13, 1e-13);
@@ -56,7 +56,7 @@ fn every_form<T: Real>(precision: &str, forms: &[bool], limit: f64, on_the_fly: 
 }
 
 #[test]
-#[ignore = "needs a CUDA device"]
+#[ignore = "needs a CUDA device: tests/gpu.sh kernels runs it"]
 fn many_sets_at_once_give_the_bits_of_one_at_a_time() {
     let (mesh, metrics) = patchwork(16);
     let problem = problem(&mesh, &metrics);

@@ -202,7 +202,7 @@ fn by_devices<T: Real + 'static>(case: &Arranged, ordinals: &[u32], plain: bool,
 /// Devices that share a model give the bits of one, which has no grids: several sub-domains on one device, and with more
 /// devices one on each.
 #[test]
-#[ignore = "needs a CUDA device"]
+#[ignore = "needs a CUDA device: tests/gpu.sh kernels runs it"]
 fn gpu_teams_give_the_bits_of_one_device() {
     let every: Vec<u32> = (0..crate::device::n_devices().unwrap().min(4)).collect();
     let kinds = [
@@ -306,7 +306,7 @@ fn compare_forces<T: Real>(case: &Arranged, problem: &Problem, what: &str, toler
 }
 
 #[test]
-#[ignore = "needs a CUDA device"]
+#[ignore = "needs a CUDA device: tests/gpu.sh kernels runs it"]
 fn every_element_kind_as_on_the_cpu() {
     // POGO_TEST_KINDS=CPE3,CPS3: these alone.
     let kinds = std::env::var("POGO_TEST_KINDS").ok();
@@ -340,7 +340,7 @@ fn every_element_kind_as_on_the_cpu() {
 
 /// Positions whose products are exact, and small blocks of which many have nothing but elements.
 #[test]
-#[ignore = "needs a CUDA device"]
+#[ignore = "needs a CUDA device: tests/gpu.sh kernels runs it"]
 fn exact_positions_and_plain_blocks() {
     for kind in [ElementKind::Cpe3, ElementKind::C3d8] {
         let cells = if kind.dimension() == 2 { [60, 50, 0] } else { [16, 15, 14] };
@@ -428,7 +428,7 @@ fn the_fans_of_all_sizes_are_there() {
 }
 
 #[test]
-#[ignore = "needs a CUDA device"]
+#[ignore = "needs a CUDA device: tests/gpu.sh kernels runs it"]
 fn fans_of_all_sizes_in_every_law() {
     let steel = isotropic(210e9, 0.3);
     let mut stiffer = steel;
@@ -454,7 +454,7 @@ fn fans_of_all_sizes_in_every_law() {
 /// Hexahedra and tetrahedra in grids, with forces, supports, monitors and damping everywhere, scaled stiffness in one place, and
 /// two materials.
 #[test]
-#[ignore = "needs a CUDA device"]
+#[ignore = "needs a CUDA device: tests/gpu.sh kernels runs it"]
 fn grids_as_on_the_cpu() {
     let materials = [isotropic(210e9, 0.3), isotropic(70e9, 0.33)];
     for kind in [ElementKind::C3d4, ElementKind::C3d8, ElementKind::C3d8r] {
@@ -492,7 +492,7 @@ fn grids_as_on_the_cpu() {
 
 /// Blocks on which nothing acts keep no room for what might; their forces and energies are asked for all the same.
 #[test]
-#[ignore = "needs a CUDA device"]
+#[ignore = "needs a CUDA device: tests/gpu.sh kernels runs it"]
 fn forces_where_nothing_acts() {
     for kind in [ElementKind::Cpe3, ElementKind::Cpe4, ElementKind::C3d4, ElementKind::C3d8] {
         let cells = if kind.dimension() == 2 { [60, 50, 0] } else { [16, 15, 14] };
@@ -518,7 +518,7 @@ fn forces<T: Real>(problem: &Problem, start: &State, tolerance: f64) {
 }
 
 #[test]
-#[ignore = "needs a CUDA device"]
+#[ignore = "needs a CUDA device: tests/gpu.sh kernels runs it"]
 fn too_large_a_problem_is_refused_before_it_runs() {
     let case = Arranged::new(box_mesh(ElementKind::Cpe3, [8, 8, 0], 1e-3, 0.1), &[isotropic(210e9, 0.3)], 64);
     let mut problem = case.problem();
@@ -534,7 +534,7 @@ fn too_large_a_problem_is_refused_before_it_runs() {
 }
 
 #[test]
-#[ignore = "needs a CUDA device"]
+#[ignore = "needs a CUDA device: tests/gpu.sh kernels runs it"]
 fn a_full_device_is_told_before_anything_runs() {
     let case = Arranged::new(box_mesh(ElementKind::Cpe3, [8, 8, 0], 1e-3, 0.1), &[isotropic(210e9, 0.3)], 64);
     let (problem, start) = (case.problem(), case.start());
@@ -553,7 +553,7 @@ fn a_full_device_is_told_before_anything_runs() {
 
 /// A kernel that fails takes everything on the device along, so it runs in a process of its own.
 #[test]
-#[ignore = "needs a CUDA device"]
+#[ignore = "needs a CUDA device: tests/gpu.sh kernels runs it"]
 fn a_kernel_that_fails_is_an_error_from_then_on() {
     const NAME: &str = "a_kernel_that_fails_is_an_error_from_then_on";
     const INNER: &str = "POGO_TEST_FAILING_KERNEL";

@@ -48,7 +48,7 @@ fn sub_domains_that_exchange_give_the_same_times() {
 }
 
 #[test]
-#[ignore = "needs a CUDA device"]
+#[ignore = "needs a CUDA device: tests/gpu.sh kernels runs it"]
 fn sub_domains_on_a_device_give_the_times_of_the_cpu() {
     on_a_device::<f32>("f32", 6e-6);
     on_a_device::<f64>("f64", 1e-13);

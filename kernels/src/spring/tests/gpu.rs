@@ -82,7 +82,7 @@ const SCHEMES: [(Addressing, Scheme); 6] = [
 ];
 
 #[test]
-#[ignore = "needs a CUDA device"]
+#[ignore = "needs a CUDA device: tests/gpu.sh kernels runs it"]
 fn all_ways_agree_with_the_cpu() {
     // (directions, materials, damped, rest factor, loads, even spacing), and how many ways must have been possible in f32.
     let cases = [
@@ -130,7 +130,7 @@ fn all_ways_agree_with_the_cpu() {
 
 /// A full box of whole warps, where the unmasked code runs, and boundaries of tiles and columns lie inside.
 #[test]
-#[ignore = "needs a CUDA device"]
+#[ignore = "needs a CUDA device: tests/gpu.sh kernels runs it"]
 fn a_full_box_agrees() {
     let cases = [
         ([32, 32, 32], 18, 0.7),
@@ -169,7 +169,7 @@ fn a_full_box_agrees() {
 }
 
 #[test]
-#[ignore = "needs a CUDA device"]
+#[ignore = "needs a CUDA device: tests/gpu.sh kernels runs it"]
 fn springs_break_and_are_cut_and_added_as_on_the_cpu() {
     for (materials, damped) in [(1, false), (2, true)] {
         let (mesh, mut groups) = rich(18, materials, damped);
@@ -225,7 +225,7 @@ fn springs_break_and_are_cut_and_added_as_on_the_cpu() {
 }
 
 #[test]
-#[ignore = "needs a CUDA device"]
+#[ignore = "needs a CUDA device: tests/gpu.sh kernels runs it"]
 fn a_deck_on_the_device_has_the_bits_of_the_cpu() {
     let (mesh, mut groups) = net(600, 3);
     for with_sections in [true, false] {

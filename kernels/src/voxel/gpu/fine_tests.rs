@@ -226,7 +226,7 @@ fn reference<'a>(problem: &StaticProblem<'a>, fixed: &[u32]) -> Product<'a> {
 }
 
 #[test]
-#[ignore = "needs a CUDA device"]
+#[ignore = "needs a CUDA device: tests/gpu.sh kernels runs it"]
 fn products_on_the_device_are_those_on_the_cpu() {
     for_problems(|name, problem, fixed| {
         let product = reference(problem, fixed);
@@ -279,7 +279,7 @@ fn products_on_the_device_are_those_on_the_cpu() {
 }
 
 #[test]
-#[ignore = "needs a CUDA device"]
+#[ignore = "needs a CUDA device: tests/gpu.sh kernels runs it"]
 fn smoothing_on_the_device_is_chebyshev() {
     for_problems(|name, problem, fixed| {
         let product = reference(problem, fixed);
@@ -335,7 +335,7 @@ fn smooth(product: &Product, inverse: &[f32], degree: usize, r: &mut [f64], z: &
 }
 
 #[test]
-#[ignore = "needs a CUDA device"]
+#[ignore = "needs a CUDA device: tests/gpu.sh kernels runs it"]
 fn the_diagonal_on_the_device_is_that_of_the_elements() {
     for_problems(|name, problem, _| {
         let device = Device::new(problem);

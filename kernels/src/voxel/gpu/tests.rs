@@ -50,7 +50,7 @@ fn device_solver(problem: &StaticProblem, settings: &SolverSettings) -> GpuStati
 }
 
 #[test]
-#[ignore = "needs a CUDA device"]
+#[ignore = "needs a CUDA device: tests/gpu.sh kernels runs it"]
 fn a_device_solves_bars_between_frictionless_walls_and_sheets() {
     let solve = |problem: &StaticProblem, settings: &SolverSettings| {
         let mut device = device_solver(problem, settings);
@@ -61,7 +61,7 @@ fn a_device_solves_bars_between_frictionless_walls_and_sheets() {
 }
 
 #[test]
-#[ignore = "needs a CUDA device"]
+#[ignore = "needs a CUDA device: tests/gpu.sh kernels runs it"]
 fn a_device_solves_as_the_cpu_does() {
     let usual = SolverSettings { tolerance: 1e-8, ..SolverSettings::default() };
     let cycle = CycleSettings::default();
