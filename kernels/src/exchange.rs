@@ -243,6 +243,12 @@ impl Exchange {
                 Message { owner, reader, owned: of(owner), halo: of(reader) }
             })
             .collect();
+        Self::among(ranks, messages)
+    }
+
+    /// The messages of which one end is this rank's sub-domain, which has its number; of the other end's nodes nothing is
+    /// known. Messages with no end here may be listed or not. There is one message from a rank to another at most.
+    pub fn among(ranks: &Arc<dyn Ranks>, messages: Vec<Message>) -> Self {
         let ends = messages.iter().map(|message| {
             let n_rows = message.owned.len().max(message.halo.len());
             (message.owner as usize, message.reader as usize, n_rows)
@@ -250,7 +256,7 @@ impl Exchange {
         let bytes = vec![Vec::new(); messages.len()];
         let round = Mutex::new(Round { bytes, ..Round::default() });
         let transport = OverRanks { ranks: ranks.clone(), ends: ends.collect(), round };
-        Self::new(domains.n_domains(), messages, Box::new(transport))
+        Self::new(ranks.n_ranks(), messages, Box::new(transport))
     }
 
     /// Number of sub-domains.

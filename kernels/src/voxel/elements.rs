@@ -84,14 +84,24 @@ impl Batches {
         Self { colours, n_elements: elements.nodes.len() }
     }
 
+    /// Elements of a batch.
+    pub fn elements(&self, batch: u32) -> Range<usize> {
+        let first = batch as usize * Self::SIZE;
+        first..(first + Self::SIZE).min(self.n_elements)
+    }
+
+    /// Those batches whose elements `keep` accepts, in the same order.
+    pub fn filtered(&self, keep: impl Fn(Range<usize>) -> bool) -> Self {
+        let of_colour =
+            |colour: &Vec<u32>| colour.iter().copied().filter(|&batch| keep(self.elements(batch))).collect();
+        Self { colours: self.colours.iter().map(of_colour).collect(), n_elements: self.n_elements }
+    }
+
     /// Calls `act` with the elements of every batch, in parallel; batches that share a node one after the other, always
     /// in the same order.
     pub fn for_each(&self, act: impl Fn(Range<usize>) + Sync) {
         for colour in &self.colours {
-            colour.par_iter().for_each(|&batch| {
-                let first = batch as usize * Self::SIZE;
-                act(first..(first + Self::SIZE).min(self.n_elements));
-            });
+            colour.par_iter().for_each(|&batch| act(self.elements(batch)));
         }
     }
 }

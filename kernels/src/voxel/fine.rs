@@ -5,12 +5,14 @@ use rayon::prelude::*;
 use super::multigrid::{Coarse, Smoother, StepVectors};
 use super::number::{Shared, from_half};
 use super::product::{Product, Scratch};
-use super::vectors::add;
+use super::share::Share;
 use crate::simd::Real;
 
 /// The finest level of the preconditioner.
 pub(super) struct Fine<'a, T = f32> {
     pub product: Product<'a>,
+    /// What this rank computes of the vectors.
+    pub share: Share,
     pub scratch: Scratch,
     /// 1 / diagonal of each node, whose three entries are equal, in 16 bits. The smoother needs no exact inverse.
     inverse: Vec<u16>,
@@ -29,28 +31,30 @@ pub(super) struct Fine<'a, T = f32> {
 
 impl<'a, T: Real> Fine<'a, T> {
     /// `lambda` is the largest eigenvalue before `inverse` is rounded.
-    pub fn new(product: Product<'a>, inverse: Vec<u16>, lambda: f64, smoother: Smoother) -> Self {
+    pub fn new(product: Product<'a>, share: Share, inverse: Vec<u16>, lambda: f64, smoother: Smoother) -> Self {
         // Seven bits are kept: the most that rounding adds.
         let lambda = lambda * (1.0 + 1.0 / 256.0);
         let n = 3 * inverse.len();
         let zeros = |n| vec![T::default(); n];
         let surplus = zeros(if smoother.has_surplus() { n } else { 0 });
         let scratch = Scratch::default();
-        Self { product, scratch, inverse, lambda, smoother, z: zeros(n), before: zeros(n), surplus, products: 0.0 }
+        let (z, before) = (zeros(n), zeros(n));
+        Self { product, share, scratch, inverse, lambda, smoother, z, before, surplus, products: 0.0 }
     }
 
-    /// K x, handed to `sink` brick by brick.
-    pub fn apply(&mut self, x: &[T], sink: impl Fn(usize, &mut [T]) -> f64 + Sync) -> f64 {
+    /// K x, handed to `sink` brick by brick. Values of x of nodes of other ranks are fetched.
+    pub fn apply(&mut self, x: &mut [T], sink: impl Fn(usize, &mut [T]) -> f64 + Sync) -> f64 {
         self.products += 1.0;
+        self.product.fetch(x);
         self.product.apply_arranged(x, &mut self.scratch, sink)
     }
 
     /// z = one cycle on K z = r.
     pub fn precondition(&mut self, coarse: &mut Coarse<T>, r: &[T]) {
         self.smooth(r, true);
-        let (z, mut residual) = (std::mem::take(&mut self.z), std::mem::take(&mut self.before));
+        let (mut z, mut residual) = (std::mem::take(&mut self.z), std::mem::take(&mut self.before));
         let out = Shared::new(&mut residual);
-        self.apply(&z, |first, y| {
+        self.apply(&mut z, |first, y| {
             // SAFETY: each brick has its own nodes.
             let residual = unsafe { out.part(3 * first..3 * first + y.len()) };
             for ((residual, &r), &y) in residual.iter_mut().zip(&r[3 * first..]).zip(&*y) {
@@ -71,11 +75,11 @@ impl<'a, T: Real> Fine<'a, T> {
         let smoother = self.smoother.clone();
         let inverse = std::mem::take(&mut self.inverse);
         for step in smoother.steps::<T>(self.lambda, from_zero) {
-            let (z, mut before) = (std::mem::take(&mut self.z), std::mem::take(&mut self.before));
+            let (mut z, mut before) = (std::mem::take(&mut self.z), std::mem::take(&mut self.before));
             let mut surplus = std::mem::take(&mut self.surplus);
             let has_surplus = !surplus.is_empty();
             let (next, sums) = (Shared::new(&mut before), Shared::new(&mut surplus));
-            let advance = |first: usize, y: &[T]| {
+            let advance = |z: &[T], first: usize, y: &[T]| {
                 for_pieces(&inverse[first..], y, |at, inverse, product| {
                     let range = 3 * first + at..3 * first + at + product.len();
                     // SAFETY: each brick has its own nodes.
@@ -88,10 +92,14 @@ impl<'a, T: Real> Fine<'a, T> {
             };
             if step.is_first_from_zero() {
                 // Any numbers stand for K z, which this step does not read.
-                z.par_chunks(3 * NODES).enumerate().for_each(|(i, y)| advance(i * NODES, y));
+                let own = self.share.nodes();
+                let pieces = z[3 * own.start..3 * own.end].par_chunks(3 * NODES).enumerate();
+                pieces.for_each(|(i, y)| advance(&z, own.start + i * NODES, y));
             } else {
-                self.apply(&z, |first, y| {
-                    advance(first, y);
+                self.product.fetch(&mut z);
+                self.products += 1.0;
+                self.product.apply_arranged(&z, &mut self.scratch, |first, y| {
+                    advance(&z, first, y);
                     0.0
                 });
             }
@@ -99,7 +107,7 @@ impl<'a, T: Real> Fine<'a, T> {
         }
         self.inverse = inverse;
         if smoother.has_surplus() {
-            add(&mut self.z, &self.surplus);
+            self.share.add(&mut self.z, &self.surplus);
         }
     }
 }

@@ -14,7 +14,10 @@ mod multigrid;
 pub(crate) mod number;
 mod problem;
 mod product;
+#[cfg(test)]
+mod rank_tests;
 mod rows;
+mod share;
 mod solve;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -27,5 +30,5 @@ pub use multigrid::{CycleKind, CycleSettings};
 pub(crate) use multigrid::{FACTORISED, PLACES, place_of};
 pub use problem::{FixedDof, Moduli, NodalForce, StaticProblem};
 pub(crate) use problem::{Stopping, Voxels};
-pub use product::{Grid, Joined, NodeTables, Product, Scratch};
+pub use product::{Grid, Joined, NodeTables, Product, Scratch, most_ranks};
 pub use solve::StaticSolver;

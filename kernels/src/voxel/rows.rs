@@ -56,6 +56,20 @@ impl Rows {
         self.node[next].iter().enumerate().map(|(z, &plane)| side(plane, z, d).count_ones() as usize).sum()
     }
 
+    /// Calls `act` with the place in its brick's rows of each node that brick `next` has at its lower side d.
+    pub fn each_shared(&self, next: usize, d: usize, mut act: impl FnMut(u32)) {
+        let mut before = 0;
+        for (z, &plane) in self.node[next].iter().enumerate() {
+            let mut remaining = side(plane, z, d);
+            while remaining != 0 {
+                let bit = remaining & remaining.wrapping_neg();
+                act(before + (plane & (bit - 1)).count_ones());
+                remaining ^= bit;
+            }
+            before += plane.count_ones();
+        }
+    }
+
     /// Place in its brick's rows of each node of a brick; how many there are.
     pub fn places(&self, bricks: &BricksView, brick: usize, places: &mut [u16; 512]) -> usize {
         let (mut before, mut n) = ([0; 8], 0);

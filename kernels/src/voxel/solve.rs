@@ -1,10 +1,9 @@
 //! Conjugate gradients with multigrid on a CPU: single precision for directions, double for the solution.
 
 use std::convert::Infallible;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
 use std::time::Instant;
-
-use rayon::prelude::*;
 
 use super::cube::Cube;
 use super::fine::Fine;
@@ -13,7 +12,8 @@ use super::multigrid::{Coarse, CycleSettings, FACTORISED, Host, Smoother};
 use super::number::{Shared, from_half, to_half};
 use super::problem::{FixedDof, NodalForce, StaticProblem, Stopping, Voxels};
 use super::product::{Grid, Product};
-use super::vectors::{CHUNK, dot, for_parts};
+use super::share::{Share, bytes_of};
+use crate::ranks::{Ranks, Reader};
 use crate::simd::Real;
 
 /// A voxel mesh with its preconditioner, for one or several load cases that fix the same degrees of freedom.
@@ -37,6 +37,8 @@ struct Levels<'a, T> {
     fixed: Vec<u32>,
     /// See [`StaticProblem::rounding`].
     rounding: f64,
+    /// None if this process computes everything.
+    ranks: Option<Arc<dyn Ranks>>,
 }
 
 impl<'a> StaticSolver<'a> {
@@ -44,11 +46,29 @@ impl<'a> StaticSolver<'a> {
     /// of elements are found as `grid` says. If nodes are joined, degrees of freedom, forces and displacements have the numbers
     /// of joined nodes.
     pub fn new(problem: &StaticProblem<'a>, grid: Grid<'a>, settings: &SolverSettings) -> Self {
+        Self::with(problem, grid, settings, None)
+    }
+
+    /// The solver of one of several ranks, each of which computes the displacements of its own bricks. All have the same problem,
+    /// and call the same methods at the same time. The numbers do not depend on the number of ranks.
+    ///
+    /// # Panics
+    /// If there are more ranks than [`most_ranks`](super::most_ranks).
+    pub fn over(problem: &StaticProblem<'a>, settings: &SolverSettings, ranks: &Arc<dyn Ranks>) -> Self {
+        Self::with(problem, Grid::Bricks, settings, Some(ranks))
+    }
+
+    fn with(
+        problem: &StaticProblem<'a>,
+        grid: Grid<'a>,
+        settings: &SolverSettings,
+        ranks: Option<&Arc<dyn Ranks>>,
+    ) -> Self {
         let start = Instant::now();
         let levels = if settings.double {
-            AnyLevels::Double(Levels::new(problem, grid, &settings.cycle))
+            AnyLevels::Double(Levels::new(problem, grid, &settings.cycle, ranks))
         } else {
-            AnyLevels::Single(Levels::new(problem, grid, &settings.cycle))
+            AnyLevels::Single(Levels::new(problem, grid, &settings.cycle, ranks))
         };
         Self { levels, settings: settings.clone(), setup_seconds: start.elapsed().as_secs_f64() }
     }
@@ -80,7 +100,8 @@ impl<'a> StaticSolver<'a> {
     }
 
     /// Solves one load case from `start`, or from 0. `fixed` has the same degrees of freedom as the problem that this was
-    /// made for. `progress(iteration, ‖r‖ / ‖r₀‖)` may break off.
+    /// made for. `progress(iteration, ‖r‖ / ‖r₀‖)` may break off. Of several ranks, rank 0 decides that, and it alone gets the
+    /// displacements.
     pub fn solve(
         &mut self,
         fixed: &[FixedDof],
@@ -96,11 +117,21 @@ impl<'a> StaticSolver<'a> {
 }
 
 impl<'a, T: Real> Levels<'a, T> {
-    fn new(problem: &StaticProblem<'a>, grid: Grid<'a>, settings: &CycleSettings) -> Self {
+    fn new(
+        problem: &StaticProblem<'a>,
+        grid: Grid<'a>,
+        settings: &CycleSettings,
+        ranks: Option<&Arc<dyn Ranks>>,
+    ) -> Self {
         let cube = Cube::new(problem.poisson);
         let dofs = problem.fixed.iter().map(|dof| dof.dof() as u32).collect();
         let voxels = Voxels { bricks: problem.bricks, moduli: problem.moduli, spacing: problem.spacing };
-        let product = Product::on(voxels, grid, 0, cube.clone(), dofs);
+        let mut product = Product::on(voxels, grid, 0, cube.clone(), dofs);
+        let division = ranks.map(|ranks| product.divide(ranks));
+        let mut share = product.share();
+        if let Some(division) = &division {
+            share.divide(&division.ranks, &division.nodes);
+        }
         let n_nodes = product.n_nodes();
         let fixed: Vec<u32> = problem.fixed.iter().map(|dof| product.place(dof.node, dof.direction)).collect();
         let mut mask = vec![0_u8; n_nodes];
@@ -109,11 +140,12 @@ impl<'a, T: Real> Levels<'a, T> {
         // The diagonal: one entry of the cube's for each element that has the node.
         let inverse = product.node_sums(|sum| to_half(T::from_f64(1.0 / (sum * cube.diagonal))));
         let [n_passed, n_pending] = product.needs();
-        let host = Host::Cpu { lent: [3 * n_nodes, n_pending, n_passed] };
-        let coarse = Coarse::new(&cube, elements, &mask, &|e| product.stiffness(e), settings, host);
+        // A rank has written but a part of the memory that could be lent.
+        let host = Host::Cpu { lent: if ranks.is_some() { [0; 3] } else { [3 * n_nodes, n_pending, n_passed] } };
+        let coarse = Coarse::new(&cube, elements, &mask, &|e| product.stiffness(e), settings, host, division);
         let smoother = Smoother::new(settings.degree[0], settings.ratio);
-        let fine = Fine::new(product, inverse, element_bound(&cube), smoother);
-        Self { fine, coarse, fixed, rounding: problem.rounding() }
+        let fine = Fine::new(product, share, inverse, element_bound(&cube), smoother);
+        Self { fine, coarse, fixed, rounding: problem.rounding(), ranks: ranks.cloned() }
     }
 
     fn solve(
@@ -143,14 +175,42 @@ impl<'a, T: Real> Levels<'a, T> {
             }
         }
         let stopping = Stopping::new(norm0, settings.tolerance, rounding, fixed);
-        let Ok(mut solution) = iterate(&mut state, norm, settings.iterations, stopping, progress);
+        let ranks = state.levels.ranks.clone();
+        let mut decide = |iteration, residual| decide(ranks.as_deref(), || progress(iteration, residual));
+        let Ok(mut solution) = iterate(&mut state, norm, settings.iterations, stopping, &mut decide);
         let State { levels, mut x, .. } = state;
         solution.products = solution.products + products + levels.fine.products + levels.coarse.products;
-        levels.fine.product.arrange(&mut x, true);
+        if ranks.is_none_or(|ranks| gather(&*ranks, &levels.fine.share.numbers(), &mut x)) {
+            levels.fine.product.arrange(&mut x, true);
+        }
         solution.displacement = x;
         solution.seconds = clock.elapsed().as_secs_f64();
         solution
     }
+}
+
+/// What rank 0 decides.
+fn decide(ranks: Option<&dyn Ranks>, progress: impl FnOnce() -> ControlFlow<()>) -> ControlFlow<()> {
+    let Some(ranks) = ranks else { return progress() };
+    let stop = ranks.leads() && progress().is_break();
+    if ranks.broadcast(vec![u8::from(stop)]) == [1] { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+}
+
+/// Puts the numbers of all ranks into x of rank 0, given the own numbers of this rank. On other ranks x is emptied, and the
+/// result is false.
+fn gather(ranks: &dyn Ranks, own: &Range<usize>, x: &mut Vec<f64>) -> bool {
+    let parts = ranks.gather(bytes_of(&x[own.clone()]));
+    if !ranks.leads() {
+        x.clear();
+        return false;
+    }
+    let mut at = 0;
+    for part in parts {
+        let numbers = Reader::new(&part).take::<f64>();
+        x[at..at + numbers.len()].copy_from_slice(&numbers);
+        at += numbers.len();
+    }
+    true
 }
 
 /// The vectors of an iteration, in the order of the solver's vectors.
@@ -201,6 +261,7 @@ impl<'s, 'a, T: Real> State<'s, 'a, T> {
             y.iter().map(|y| y * y).sum()
         };
         // A product in f64 needs twice the memory. The preconditioner's vectors are free now.
+        product.fetch(&mut self.x);
         let [n_passed, n_pending] = product.needs();
         let (passed, pending) = (doubles(&mut fine.z), doubles(&mut fine.before));
         let sum = if passed.len() >= n_passed && pending.len() >= n_pending {
@@ -219,19 +280,21 @@ impl<T: Real> Steps for State<'_, '_, T> {
         let Levels { fine, coarse, .. } = &mut *self.levels;
         fine.precondition(coarse, &self.r);
         // p ← z + β p. The new direction is conjugate to the one before, whatever the preconditioner does.
-        let z = &fine.z;
+        let (z, share) = (&fine.z, fine.share.clone());
         let first = self.curvature == 0.0;
-        let beta = T::from_f64(if first { 0.0 } else { -dot_half(z, &self.q) / self.curvature });
-        for_parts(&mut self.p, |first, p| {
+        let beta = T::from_f64(if first { 0.0 } else { -dot_half(&share, z, &self.q) / self.curvature });
+        share.for_parts(&mut self.p, |first, p| {
             for (p, &z) in p.iter_mut().zip(&z[first..]) {
                 *p = z + beta * *p;
             }
         });
         // α = p · r / p · K p. p · r would be z · r if r were orthogonal to the direction before, but for rounding.
-        let along = dot(&self.p, &self.r);
+        let along = share.dot(&self.p, &self.r);
         let mut product = std::mem::take(&mut fine.before);
+        fine.product.fetch(&mut self.p);
+        fine.products += 1.0;
         let (p, out) = (&self.p, Shared::new(&mut product));
-        self.curvature = fine.apply(p, |first, y| {
+        self.curvature = fine.product.apply_arranged(p, &mut fine.scratch, |first, y| {
             // SAFETY: each brick has its own nodes.
             unsafe { out.part(3 * first..3 * first + y.len()) }.copy_from_slice(y);
             p[3 * first..].iter().zip(&*y).map(|(&p, &y)| p.to_f64() * y.to_f64()).sum()
@@ -241,7 +304,7 @@ impl<T: Real> Steps for State<'_, '_, T> {
         if !alpha.is_finite() {
             return Ok(None);
         }
-        Ok(Some(update(alpha, p, &fine.before, &mut self.q, &mut self.x, &mut self.r)))
+        Ok(Some(update(&share, alpha, [p, &fine.before], &mut self.q, &mut self.x, &mut self.r)))
     }
 
     fn true_residual(&mut self) -> Result<f64, Infallible> {
@@ -250,40 +313,36 @@ impl<T: Real> Steps for State<'_, '_, T> {
 }
 
 /// x += α p, r −= α q, and q in 16 bits a number; the norm of r.
-fn update<T: Real>(alpha: f64, p: &[T], q: &[T], half: &mut [u16], x: &mut [f64], r: &mut [T]) -> f64 {
+fn update<T: Real>(share: &Share, alpha: f64, [p, q]: [&[T]; 2], half: &mut [u16], x: &mut [f64], r: &mut [T]) -> f64 {
     let a = T::from_f64(alpha);
-    let sums: Vec<f64> = x
-        .par_chunks_mut(CHUNK)
-        .zip(r.par_chunks_mut(CHUNK))
-        .zip(half.par_chunks_mut(CHUNK))
-        .zip(p.par_chunks(CHUNK).zip(q.par_chunks(CHUNK)))
-        .map(|(((x, r), half), (p, q))| {
-            let mut sum = 0.0_f64;
-            for i in 0..x.len() {
-                x[i] += alpha * p[i].to_f64();
-                r[i] = r[i] - a * q[i];
-                half[i] = to_half(q[i]);
-                sum += r[i].to_f64() * r[i].to_f64();
-            }
-            sum
-        })
-        .collect();
-    sums.iter().sum::<f64>().sqrt()
+    let (half, x, r) = (Shared::new(half), Shared::new(x), Shared::new(r));
+    let sum = share.sum(|numbers| {
+        // SAFETY: pieces do not overlap.
+        let (half, x, r) = unsafe { (half.part(numbers.clone()), x.part(numbers.clone()), r.part(numbers.clone())) };
+        let (p, q) = (&p[numbers.clone()], &q[numbers]);
+        let mut sum = 0.0_f64;
+        for i in 0..x.len() {
+            x[i] += alpha * p[i].to_f64();
+            r[i] = r[i] - a * q[i];
+            half[i] = to_half(q[i]);
+            sum += r[i].to_f64() * r[i].to_f64();
+        }
+        sum
+    });
+    sum.sqrt()
 }
 
 /// Σ a b.
-fn dot_half<T: Real>(a: &[T], b: &[u16]) -> f64 {
-    let part = |(a, b): (&[T], &[u16])| {
+fn dot_half<T: Real>(share: &Share, a: &[T], b: &[u16]) -> f64 {
+    share.sum(|numbers| {
         let mut sums = [0.0_f64; 8];
-        for (a, b) in a.chunks(8).zip(b.chunks(8)) {
+        for (a, b) in a[numbers.clone()].chunks(8).zip(b[numbers].chunks(8)) {
             for i in 0..a.len() {
                 sums[i] += a[i].to_f64() * from_half::<T>(b[i]).to_f64();
             }
         }
-        sums.iter().sum::<f64>()
-    };
-    let sums: Vec<f64> = a.par_chunks(CHUNK).zip(b.par_chunks(CHUNK)).map(part).collect();
-    sums.iter().sum()
+        sums.iter().sum()
+    })
 }
 
 /// Memory as f64 numbers, as far as it is aligned for them.

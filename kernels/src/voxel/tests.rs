@@ -64,7 +64,10 @@ pub(crate) fn go(_: usize, _: f64) -> std::ops::ControlFlow<()> {
 }
 
 /// Displacements prescribed where `at(position)` says so.
-fn fixed(view: &pogo_formats::voxel::BricksView, at: impl Fn([u32; 3]) -> [Option<f64>; 3]) -> Vec<FixedDof> {
+pub(super) fn fixed(
+    view: &pogo_formats::voxel::BricksView,
+    at: impl Fn([u32; 3]) -> [Option<f64>; 3],
+) -> Vec<FixedDof> {
     let positions = (0..view.n_bricks()).flat_map(|b| view.node_positions(b));
     let dofs = positions.enumerate().flat_map(|(node, position)| {
         let values = at(position).into_iter().enumerate();

@@ -545,7 +545,8 @@ mod tests {
             CycleSettings { degree: [1, 1], ..usual.clone() },
             CycleSettings { degree: [3, 3], inner_tolerance: 1e-3, ..usual },
         ] {
-            let mut coarse = Coarse::new(&cube, Elements::of_bricks(&view), &mask, &stiffness, &settings, Host::Device);
+            let mut coarse =
+                Coarse::new(&cube, Elements::of_bricks(&view), &mask, &stiffness, &settings, Host::Device, None);
             coarse.make_matrices(&stiffness);
             let (found, work) = twin.correct(&coarse, (&view, &moduli, 0.1), &fixed, &r);
             let mut expected = vec![0.0_f32; 3 * n_nodes];
@@ -577,11 +578,11 @@ mod tests {
         let mut wide: Vec<f64> = r.iter().map(|&r| r.into()).collect();
         let settings = CycleSettings { bottom: 200, ..CycleSettings::default() };
         let mut coarse =
-            Coarse::<f32>::new(&cube, Elements::of_bricks(&view), &mask, &|_| 1.0, &settings, Host::Device);
+            Coarse::<f32>::new(&cube, Elements::of_bricks(&view), &mask, &|_| 1.0, &settings, Host::Device, None);
         coarse.make_matrices(&|_| 1.0);
         let (found, _) = twin.correct(&coarse, (&view, &moduli, 1.0), &fixed, &r);
         let mut coarse =
-            Coarse::<f64>::new(&cube, Elements::of_bricks(&view), &mask, &|_| 1.0, &settings, Host::Device);
+            Coarse::<f64>::new(&cube, Elements::of_bricks(&view), &mask, &|_| 1.0, &settings, Host::Device, None);
         let mut expected = vec![0.0_f64; r.len()];
         coarse.correct(&mut wide, &mut expected, Default::default(), &|_| 1.0);
         fixed.iter().for_each(|&dof| expected[dof as usize] = 0.0);

@@ -492,7 +492,7 @@ fn hierarchy(problem: &StaticProblem, cube: &Cube, settings: &SolverSettings) ->
     problem.fixed.iter().for_each(|dof| mask[dof.node as usize] |= 1 << dof.direction);
     let stiffness = |e: usize| problem.spacing * problem.moduli.young(e);
     let mut coarse =
-        Coarse::new(cube, Elements::of_bricks(&problem.bricks), &mask, &stiffness, &settings.cycle, Host::Device);
+        Coarse::new(cube, Elements::of_bricks(&problem.bricks), &mask, &stiffness, &settings.cycle, Host::Device, None);
     coarse.make_matrices(&stiffness);
     coarse
 }

@@ -5,7 +5,7 @@ use super::hierarchy::Coarse;
 use super::level::Vectors;
 use super::settings::CycleKind;
 use crate::simd::Real;
-use crate::voxel::vectors::{add, dot, for_parts, subtract};
+use crate::voxel::share::Share;
 
 /// Steps of conjugate gradients on a last level that is not factorised. They need no bound on the spectrum.
 const BOTTOM_STEPS: usize = 20;
@@ -51,11 +51,12 @@ impl<T: Real> Coarse<T> {
         };
         here.multiply_z(stiffness, products);
         let Vectors { b, x, z, product, .. } = &mut here.vectors;
-        x.copy_from_slice(z);
-        subtract(b, product);
+        let share = &here.share;
+        share.copy(x, z);
+        share.for_parts(b, |first, b| b.iter_mut().zip(&product[first..]).for_each(|(b, &y)| *b = *b - y));
         self.cycle(level, second, stiffness, products);
-        let Vectors { x, z, .. } = &mut self.levels[level].vectors;
-        add(x, z);
+        let here = &mut self.levels[level];
+        here.share.add(&mut here.vectors.x, &here.vectors.z);
     }
 
     /// x of a level by flexible conjugate gradients, as the cycle is not quite the same operator every time.
@@ -67,29 +68,30 @@ impl<T: Real> Coarse<T> {
             std::mem::swap(x, z);
             return;
         }
-        let start = dot(&self.levels[level].vectors.b, &self.levels[level].vectors.b);
+        let here = &self.levels[level];
+        let start = here.share.dot(&here.vectors.b, &here.vectors.b);
         let (mut before, mut alpha) = (0.0, 0.0);
         for step in 0..steps {
             self.cycle(level, CycleKind::K, stiffness, products);
             let here = &mut self.levels[level];
-            let Vectors { b, x, z, p, q, .. } = &mut here.vectors;
+            let (share, Vectors { b, x, z, p, q, .. }) = (&here.share, &mut here.vectors);
             // ρ = z · r, β = −α z · q / ρ of the step before, p ← z + β p
-            let rho = dot(z, b);
+            let rho = share.dot(z, b);
             if !(rho > 0.0) {
                 if step == 0 {
-                    x.copy_from_slice(z);
+                    share.copy(x, z);
                 }
                 break;
             }
-            let beta = T::from_f64(if step == 0 { 0.0 } else { -alpha * dot(z, q) / before });
-            combine(p, z, (step > 0).then_some(beta));
+            let beta = T::from_f64(if step == 0 { 0.0 } else { -alpha * share.dot(z, q) / before });
+            combine(share, p, z, (step > 0).then_some(beta));
             here.multiply_p(stiffness, products);
             // α = ρ / p · q; p · r = z · r, for r is orthogonal to the direction before.
-            let Vectors { b, x, z, p, q, .. } = &mut here.vectors;
-            let curvature = dot(p, q);
+            let (share, Vectors { b, x, z, p, q, .. }) = (&here.share, &mut here.vectors);
+            let curvature = share.dot(p, q);
             if !(curvature > 0.0) {
                 if step == 0 {
-                    x.copy_from_slice(z);
+                    share.copy(x, z);
                 }
                 break;
             }
@@ -97,7 +99,7 @@ impl<T: Real> Coarse<T> {
             before = rho;
             // x ← x + α p, r ← r − α q
             let a = T::from_f64(alpha);
-            for_parts(x, |first, x| {
+            share.for_parts(x, |first, x| {
                 let p = &p[first..first + x.len()];
                 for i in 0..x.len() {
                     x[i] = if step == 0 { a * p[i] } else { x[i] + a * p[i] };
@@ -106,13 +108,13 @@ impl<T: Real> Coarse<T> {
             if step + 1 == steps {
                 break;
             }
-            for_parts(b, |first, r| {
+            share.for_parts(b, |first, r| {
                 let q = &q[first..first + r.len()];
                 for i in 0..r.len() {
                     r[i] = r[i] - a * q[i];
                 }
             });
-            if dot(b, b) <= self.settings.inner_tolerance.powi(2) * start {
+            if share.dot(b, b) <= self.settings.inner_tolerance.powi(2) * start {
                 break;
             }
         }
@@ -125,8 +127,8 @@ impl<T: Real> Coarse<T> {
         here.smooth(&self.smoother, true, stiffness, products);
         here.multiply_z(stiffness, products);
         let Vectors { b, product, .. } = &mut here.vectors;
-        for_parts(product, |first, t| t.iter_mut().zip(&b[first..]).for_each(|(t, &b)| *t = b - *t));
-        lower[0].restrict(&here.vectors.product);
+        here.share.for_parts(product, |first, t| t.iter_mut().zip(&b[first..]).for_each(|(t, &b)| *t = b - *t));
+        lower[0].restrict(&mut here.vectors.product);
         self.solve(level + 1, kind, stiffness, products);
         let (upper, lower) = self.levels.split_at_mut(level + 1);
         let here = &mut upper[level];
@@ -136,8 +138,8 @@ impl<T: Real> Coarse<T> {
 }
 
 /// p ← z + β p, or z.
-fn combine<T: Real>(p: &mut [T], z: &[T], beta: Option<T>) {
-    for_parts(p, |first, p| {
+fn combine<T: Real>(share: &Share, p: &mut [T], z: &[T], beta: Option<T>) {
+    share.for_parts(p, |first, p| {
         let z = &z[first..first + p.len()];
         for i in 0..p.len() {
             p[i] = beta.map_or(z[i], |beta| z[i] + beta * p[i]);

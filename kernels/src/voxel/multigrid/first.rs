@@ -12,7 +12,7 @@ use crate::voxel::cube::Cube;
 use crate::voxel::elements::{Batches, Elements};
 use crate::voxel::forces::{Cubes, amplitudes, k, one, three, two};
 use crate::voxel::number::{self, Eight, Shared};
-use crate::voxel::vectors::zero;
+use crate::voxel::share::Contributors;
 
 /// E h of fine elements.
 pub(crate) type Stiffness<'a> = dyn Fn(usize) -> f64 + Sync + 'a;
@@ -184,18 +184,18 @@ impl<T: Real> First<T> {
         }
     }
 
-    /// y = A x.
+    /// y = A x at the contributors' own nodes.
     pub fn apply(
         &self,
         nodes: &[[u32; 8]],
         x: &[T],
         y: &mut [T],
-        batches: &Batches,
+        to: &Contributors,
         stiffness: &(impl Fn(usize) -> f64 + Sync),
     ) {
-        zero(y);
+        to.clear(y);
         let y = Shared::new(y);
-        batches.for_each(|range| {
+        to.batches.for_each(|range| {
             // SAFETY: batches that run at the same time share no node; within one there is one thread.
             let y = unsafe { y.part(0..3 * self.n_nodes) };
             Level::detect().run(Batch { level: self, range, nodes, x, y, stiffness });

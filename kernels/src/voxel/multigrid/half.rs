@@ -1,11 +1,14 @@
 //! Assembled coarse operators in 11 B a block: one triangle, 16 bits a number.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use super::blocks::{Blocks, transposed};
 use super::round::{exponent, rounded};
 use crate::simd::{InstructionSet, Kernel, Level, Real, same_numbers, same_numbers_mut};
 use crate::voxel::number::Shared;
+use crate::voxel::share::{clear_nodes, sorted};
 use crate::voxel::vectors::zero;
 
 /// Sums below this share of the diagonal are what rounding leaves of numbers that cancel.
@@ -33,6 +36,9 @@ pub(crate) struct Half {
     value: Vec<i16>,
     /// Chunks of rows; those of one colour write nothing in common.
     colours: Vec<Vec<u32>>,
+    /// Rows that are computed, and others that the same chunks write to.
+    own: Range<usize>,
+    stray: Vec<u32>,
 }
 
 impl Half {
@@ -60,12 +66,39 @@ impl Half {
             blocks.truncate(from);
             blocks.shrink_to_fit();
         }
-        Self { first, column, unit: (127 + top) as u32, value, colours }
+        let own = 0..first.len() - 1;
+        Self { first, column, unit: (127 + top) as u32, value, colours, own, stray: Vec::new() }
     }
 
-    /// y = A x.
+    /// Computes the rows `own` alone from now on. Returns the nodes that these rows read, ascending.
+    pub fn keep(&mut self, own: &Range<usize>) -> Vec<u32> {
+        let (n_rows, is_own) = (self.first.len() - 1, |row: usize| own.contains(&row));
+        let rows = |chunk: u32| {
+            let first = Self::CHUNK * chunk as usize;
+            first..(first + Self::CHUNK).min(n_rows)
+        };
+        let entries = |row: usize| (self.first[row] as usize..self.first[row + 1] as usize).map(|at| self.column(at).0);
+        let writes = |row: usize| is_own(row) || entries(row).any(is_own);
+        let keep = |&chunk: &u32| rows(chunk).any(writes);
+        let kept = |colour: &Vec<u32>| colour.par_iter().copied().filter(keep).collect();
+        let colours: Vec<Vec<u32>> = self.colours.iter().map(kept).collect();
+        let computed = || colours.par_iter().flatten_iter().flat_map_iter(|&chunk| rows(chunk));
+        let stray = computed().flat_map_iter(|row| entries(row).chain([row])).filter(|&row| !is_own(row));
+        let stray = sorted(stray.map(|row| row as u32).collect());
+        let needed = computed().filter(|&row| writes(row)).flat_map_iter(|row| {
+            // A row of this rank reads all its columns. A row of another rank stands for its entries in columns of this one.
+            let columns = is_own(row);
+            entries(row).filter(move |_| columns).chain([row])
+        });
+        let needed = sorted(needed.map(|row| row as u32).collect());
+        (self.colours, self.own, self.stray) = (colours, own.clone(), stray);
+        needed
+    }
+
+    /// The own rows of y = A x.
     pub fn apply<T: Real>(&self, x: &[T], y: &mut [T]) {
-        zero(y);
+        zero(&mut y[3 * self.own.start..3 * self.own.end]);
+        clear_nodes(&self.stray, y);
         let n = y.len();
         assert!(x.len() == n && n == 3 * (self.first.len() - 1));
         let shared = Shared::new(y);

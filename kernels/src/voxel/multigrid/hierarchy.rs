@@ -1,5 +1,6 @@
 //! All coarse levels, made from the finest one.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use rayon::prelude::*;
@@ -14,9 +15,11 @@ use super::packed::Packed;
 use super::settings::CycleSettings;
 use super::smoother::Smoother;
 use super::split::coarsen;
+use crate::ranks::Ranks;
 use crate::simd::Real;
 use crate::voxel::cube::Cube;
 use crate::voxel::elements::{Batches, Elements};
+use crate::voxel::share::Share;
 
 /// Largest number of degrees of freedom that is factorised.
 pub(crate) const FACTORISED: usize = 4000;
@@ -35,6 +38,31 @@ pub(crate) enum Host {
     Device,
 }
 
+/// Nodes of a level for each rank, from which on the level is divided: below that, messages take longer than what they save.
+const DIVIDED: usize = 1500;
+
+/// How ranks divide the levels.
+#[derive(Debug, Clone)]
+pub(crate) struct Division {
+    pub ranks: Arc<dyn Ranks>,
+    /// First node of the finest level of each rank, and the end.
+    pub nodes: Vec<usize>,
+    /// Code of the first element of the finest level of each rank.
+    pub codes: Vec<u64>,
+}
+
+impl Division {
+    /// The first nodes of all ranks, and the end, on coarse level `number`, 1 the first.
+    fn cuts(&self, elements: &Elements, number: usize, share: &Share) -> Vec<usize> {
+        let before = |&code: &u64| {
+            let end = elements.code.partition_point(|&of| of < code >> (3 * number));
+            elements.nodes[..end].par_iter().flatten().max().map_or(0, |&last| last as usize + 1)
+        };
+        let ends = self.codes[1..].iter().map(before).chain([elements.n_nodes]);
+        share.cuts(&std::iter::once(0).chain(ends).collect::<Vec<usize>>())
+    }
+}
+
 /// All coarse levels.
 #[derive(Debug)]
 pub(crate) struct Coarse<T = f32> {
@@ -45,6 +73,9 @@ pub(crate) struct Coarse<T = f32> {
     pub(super) smoother: Smoother,
     /// Work so far, in products of the finest level.
     pub products: f64,
+    /// How ranks divide the levels, and first nodes of all ranks on each level.
+    division: Option<Division>,
+    cuts: Vec<Vec<usize>>,
 }
 
 impl<T: Real> Coarse<T> {
@@ -56,6 +87,7 @@ impl<T: Real> Coarse<T> {
         stiffness: &Stiffness,
         settings: &CycleSettings,
         host: Host,
+        division: Option<Division>,
     ) -> Self {
         let mut out = Self {
             levels: Vec::new(),
@@ -63,6 +95,8 @@ impl<T: Real> Coarse<T> {
             settings: settings.clone(),
             smoother: Smoother::new(settings.degree[1], settings.ratio),
             products: 0.0,
+            division,
+            cuts: Vec::new(),
         };
         let fine_blocks = count_blocks(&fine) as f64;
         let elements = out.add_first(cube, fine, fixed, stiffness, fine_blocks);
@@ -70,6 +104,7 @@ impl<T: Real> Coarse<T> {
         if let Some((blocks, order)) = last {
             out.finish_last(blocks, order, fine_blocks, host);
         }
+        out.divide();
         let n_levels = out.levels.len();
         let mut free = if let Host::Cpu { lent } = host { lent } else { [0; 3] };
         for (index, level) in out.levels.iter_mut().enumerate() {
@@ -80,6 +115,28 @@ impl<T: Real> Coarse<T> {
             level.allocate([index == 0, is_last], settings, &out.smoother, &mut free);
         }
         out
+    }
+
+    /// Adds a level.
+    fn push(&mut self, level: Level<T>, elements: &Elements) {
+        if let Some(division) = &self.division {
+            self.cuts.push(division.cuts(elements, self.levels.len() + 1, &level.share));
+        }
+        self.levels.push(level);
+    }
+
+    /// Divides the levels that are large enough; of the others every rank computes everything. Collective.
+    fn divide(&mut self) {
+        let Some(Division { ranks, nodes, .. }) = &self.division else { return };
+        let (mut finer, n_levels) = (nodes, self.levels.len());
+        for ((number, level), cuts) in (1..).zip(&mut self.levels).zip(&self.cuts) {
+            let divided = number < n_levels && level.n >= 3 * DIVIDED * ranks.n_ranks();
+            level.divide(ranks, [finer, cuts], divided);
+            if !divided {
+                break;
+            }
+            finer = cuts;
+        }
     }
 
     /// Level 1, which is never assembled; its elements.
@@ -102,7 +159,7 @@ impl<T: Real> Coarse<T> {
         first.n_blocks = count_blocks(&elements);
         let cost = first.n_blocks as f64 / fine_blocks;
         let operator = Operator::First(Box::new(first));
-        self.levels.push(Level::new(operator, &elements, batches, level.transfer, &diagonal, cost));
+        self.push(Level::new(operator, &elements, batches, level.transfer, &diagonal, cost), &elements);
         elements
     }
 
@@ -142,7 +199,7 @@ impl<T: Real> Coarse<T> {
             let (diagonal, cost) = (blocks.diagonal(), blocks.n_blocks() as f64 / fine_blocks);
             elements = next.coarse;
             let (operator, batches) = (Operator::Assembled(Packed::default()), Batches::new(&elements));
-            self.levels.push(Level::new(operator, &elements, batches, next.transfer, &diagonal, cost));
+            self.push(Level::new(operator, &elements, batches, next.transfer, &diagonal, cost), &elements);
             last = Some(blocks);
         }
         last.map(|blocks| (blocks, None))

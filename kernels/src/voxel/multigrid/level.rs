@@ -1,15 +1,21 @@
 //! A coarse level: its operator, its vectors, its smoother.
 
+use std::ops::Range;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
 use super::first::{First, Stiffness};
 use super::half::Half;
 use super::packed::Packed;
 use super::settings::{CycleKind, CycleSettings};
 use super::smoother::{Smoother, StepVectors};
 use super::transfer::Transfer;
+use crate::ranks::{Ranks, Reader};
 use crate::simd::Real;
 use crate::voxel::elements::{Batches, Elements};
 use crate::voxel::number::Shared;
-use crate::voxel::vectors::{add, dot, for_parts};
+use crate::voxel::share::{Contributors, Halo, Share, bytes_of, sorted};
 
 /// The matrix of a coarse level.
 #[derive(Debug)]
@@ -42,7 +48,10 @@ impl<T> Default for Vector<T> {
 
 impl<T: Real> Vector<T> {
     fn resize(&mut self, n: usize) {
-        self.own.resize(n, T::default());
+        if self.own.len() != n {
+            // Zeros take no memory before they are written.
+            self.own = vec![T::default(); n];
+        }
         (self.at, self.n) = (self.own.as_mut_ptr(), n);
     }
 }
@@ -89,6 +98,41 @@ impl<T> Vectors<T> {
     }
 }
 
+/// What a rank computes of products and transfers, and which numbers of other ranks it reads.
+#[derive(Debug)]
+struct Parts {
+    /// Of the residual that comes from the finer level, whose nodes are read.
+    restriction: Contributors,
+    finer: Halo,
+    /// Ranks that gather this residual whole, and the first nodes of each, if every rank goes on with the whole level.
+    gathered: Option<(Arc<dyn Ranks>, Vec<usize>)>,
+    /// Of products.
+    product: Contributors,
+    here: Halo,
+    /// Groups of elements and finer nodes that are corrected, and the nodes of this level that are read for that.
+    groups: Vec<u32>,
+    corrected: Range<usize>,
+    coarser: Halo,
+}
+
+impl Parts {
+    /// Everything, of a level of `n_nodes` nodes.
+    fn all(batches: Batches, n_nodes: usize, transfer: &Transfer) -> Self {
+        let corrected = 0..transfer.fine.len();
+        let all = Contributors::all(batches, n_nodes);
+        Self {
+            restriction: all.clone(),
+            finer: Halo::default(),
+            gathered: None,
+            product: all,
+            here: Halo::default(),
+            groups: transfer.groups(&corrected),
+            corrected,
+            coarser: Halo::default(),
+        }
+    }
+}
+
 /// A coarse level.
 #[derive(Debug)]
 pub(crate) struct Level<T = f32> {
@@ -97,7 +141,9 @@ pub(crate) struct Level<T = f32> {
     pub nodes: Vec<[u32; 8]>,
     /// To and from the finer level.
     pub transfer: Transfer,
-    batches: Batches,
+    /// What this rank computes of the vectors; on a small level, every rank computes everything.
+    pub(super) share: Share,
+    parts: Parts,
     /// 1 / diagonal, 0 where there is no stiffness.
     pub inverse: Vec<T>,
     /// Largest eigenvalue of D⁻¹ A.
@@ -123,14 +169,43 @@ impl<T: Real> Level<T> {
         Self {
             operator,
             nodes: elements.nodes.clone(),
+            parts: Parts::all(batches, elements.n_nodes, &transfer),
             transfer,
-            batches,
+            share: Share::whole(3 * elements.n_nodes),
             inverse: diagonal.iter().map(inverse).collect(),
             lambda: 1.0,
             cost,
             n: 3 * elements.n_nodes,
             vectors: Vectors::default(),
         }
+    }
+
+    /// From now on this rank computes its share alone. `finer` and `here` are the first nodes of all ranks on the finer level
+    /// and on this one, and the end. Unless the level is `divided`, only the residual is computed by shares: every rank gathers
+    /// it, and goes on with the whole level. Collective.
+    pub(super) fn divide(&mut self, ranks: &Arc<dyn Ranks>, [finer, here]: [&[usize]; 2], divided: bool) {
+        let me = ranks.rank();
+        let (own, corrected) = (here[me]..here[me + 1], finer[me]..finer[me + 1]);
+        let (contributors, touching) = Contributors::of(&self.nodes, &self.parts.restriction.batches, own.clone());
+        let read = touching.par_iter().flat_map_iter(|&e| self.transfer.of(e as usize).map(|(node, _)| node as u32));
+        self.parts.finer = Halo::new(ranks, &sorted(read.collect()), finer);
+        self.parts.groups = self.transfer.groups(&corrected);
+        if divided {
+            let read = match &mut self.operator {
+                Operator::First(_) => sorted(touching.par_iter().flat_map_iter(|&e| self.nodes[e as usize]).collect()),
+                Operator::Assembled(blocks) => sorted(blocks.columns(&own).to_vec()),
+                Operator::Half(blocks) => blocks.keep(&own),
+            };
+            self.parts.here = Halo::new(ranks, &read, here);
+            let corrects = |&e: &usize| self.transfer.of(e).any(|(node, _)| corrected.contains(&node));
+            let read = (0..self.nodes.len()).into_par_iter().filter(corrects).flat_map_iter(|e| self.nodes[e]);
+            self.parts.coarser = Halo::new(ranks, &sorted(read.collect()), here);
+            self.parts.product = contributors.clone();
+            self.share.divide(ranks, here);
+        } else {
+            self.parts.gathered = Some((ranks.clone(), here.to_vec()));
+        }
+        (self.parts.restriction, self.parts.corrected) = (contributors, corrected);
     }
 
     /// Allocates the vectors. The last level is not smoothed: it needs its right side and its solution alone.
@@ -177,14 +252,15 @@ impl<T: Real> Level<T> {
     fn multiply(
         operator: &Operator<T>,
         nodes: &[[u32; 8]],
-        batches: &Batches,
-        x: &[T],
+        parts: &Parts,
+        x: &mut [T],
         y: &mut [T],
         stiffness: &Stiffness,
     ) {
+        parts.here.fetch(x);
         match operator {
-            Operator::First(first) => first.apply(nodes, x, y, batches, &|e| stiffness(e)),
-            Operator::Assembled(blocks) => blocks.apply(x, y),
+            Operator::First(first) => first.apply(nodes, x, y, &parts.product, &|e| stiffness(e)),
+            Operator::Assembled(blocks) => blocks.apply(&parts.product.own, x, y),
             Operator::Half(blocks) => blocks.apply(x, y),
         }
     }
@@ -192,25 +268,37 @@ impl<T: Real> Level<T> {
     /// Computes A z.
     pub(super) fn multiply_z(&mut self, stiffness: &Stiffness, products: &mut f64) {
         let Vectors { z, product, .. } = &mut self.vectors;
-        Self::multiply(&self.operator, &self.nodes, &self.batches, z, product, stiffness);
+        Self::multiply(&self.operator, &self.nodes, &self.parts, z, product, stiffness);
         *products += self.cost;
     }
 
     /// q = A p.
     pub(super) fn multiply_p(&mut self, stiffness: &Stiffness, products: &mut f64) {
         let Vectors { p, q, .. } = &mut self.vectors;
-        Self::multiply(&self.operator, &self.nodes, &self.batches, p, q, stiffness);
+        Self::multiply(&self.operator, &self.nodes, &self.parts, p, q, stiffness);
         *products += self.cost;
     }
 
     /// b = Pᵀ r for a residual of the finer level.
-    pub(super) fn restrict(&mut self, fine: &[T]) {
-        self.transfer.restrict(&self.nodes, &self.batches, fine, &mut self.vectors.b);
+    pub(super) fn restrict(&mut self, fine: &mut [T]) {
+        let (parts, b) = (&self.parts, &mut self.vectors.b);
+        parts.finer.fetch(fine);
+        self.transfer.restrict(&self.nodes, &parts.restriction, fine, b);
+        if let Some((ranks, cuts)) = &parts.gathered {
+            let own = cuts[ranks.rank()]..cuts[ranks.rank() + 1];
+            let all = ranks.all_gather(bytes_of(&b[3 * own.start..3 * own.end]));
+            for (first, bytes) in cuts.iter().zip(&all) {
+                let values = Reader::new(bytes).take::<T>();
+                b[3 * first..3 * first + values.len()].copy_from_slice(&values);
+            }
+        }
     }
 
     /// fine += P x.
-    pub(super) fn prolong(&self, fine: &mut [T]) {
-        self.transfer.prolong(&self.nodes, &self.vectors.x, fine);
+    pub(super) fn prolong(&mut self, fine: &mut [T]) {
+        let parts = &self.parts;
+        parts.coarser.fetch(&mut *self.vectors.x);
+        self.transfer.prolong(&self.nodes, (&parts.groups, &parts.corrected), &self.vectors.x, fine);
     }
 
     /// Smoothing steps on A z = b, from z or from 0.
@@ -223,7 +311,7 @@ impl<T: Real> Level<T> {
             let (inverse, b, z, product) = (&self.inverse, &**b, &**z, &**product);
             let has_surplus = !surplus.is_empty();
             let surplus = Shared::new(surplus);
-            for_parts(before, |first, before| {
+            self.share.for_parts(before, |first, before| {
                 let range = first..first + before.len();
                 // SAFETY: parts do not overlap.
                 let surplus = if has_surplus { unsafe { surplus.part(range.clone()) } } else { &mut [] };
@@ -234,7 +322,7 @@ impl<T: Real> Level<T> {
             std::mem::swap(&mut self.vectors.z, &mut self.vectors.before);
         }
         if smoother.has_surplus() {
-            add(&mut self.vectors.z, &self.vectors.surplus);
+            self.share.add(&mut self.vectors.z, &self.vectors.surplus);
         }
     }
 
@@ -244,29 +332,30 @@ impl<T: Real> Level<T> {
         let Vectors { z, p, q, .. } = &mut self.vectors;
         [z, p, q].into_iter().for_each(|v| v.resize(n));
         self.vectors.x.fill(T::default());
+        let own = self.share.numbers();
         let mut rho = 0.0;
         for step in 0..steps {
             let Vectors { b, z, p, .. } = &mut self.vectors;
-            for i in 0..n {
+            for i in own.clone() {
                 z[i] = self.inverse[i] * b[i];
             }
-            let next = dot(z, b);
+            let next = self.share.dot(z, b);
             if !(next > 0.0) {
                 break;
             }
             let beta = T::from_f64(if step == 0 { 0.0 } else { next / rho });
             rho = next;
-            for i in 0..n {
+            for i in own.clone() {
                 p[i] = z[i] + beta * p[i];
             }
             self.multiply_p(stiffness, products);
             let Vectors { b, x, p, q, .. } = &mut self.vectors;
-            let curvature = dot(p, q);
+            let curvature = self.share.dot(p, q);
             if !(curvature > 0.0) {
                 break;
             }
             let alpha = T::from_f64(rho / curvature);
-            for i in 0..n {
+            for i in own.clone() {
                 x[i] += alpha * p[i];
                 b[i] = b[i] - alpha * q[i];
             }
@@ -275,25 +364,28 @@ impl<T: Real> Level<T> {
 
     /// The largest eigenvalue of D⁻¹ A, by power iteration, with a margin.
     pub(super) fn largest_eigenvalue(&self, stiffness: &Stiffness) -> f64 {
+        let share = &self.share;
         let (mut v, mut y) = (vec![T::default(); self.n], vec![T::default(); self.n]);
-        for (i, v) in v.iter_mut().enumerate() {
-            let value = ((i as u32).wrapping_mul(2_654_435_761) >> 8) as f32 / (1 << 24) as f32 - 0.5;
-            *v = if self.inverse[i] > T::default() { T::from_f64(f64::from(value)) } else { T::default() };
-        }
+        share.for_parts(&mut v, |first, v| {
+            for (i, v) in (first..).zip(v) {
+                let value = ((i as u32).wrapping_mul(2_654_435_761) >> 8) as f32 / (1 << 24) as f32 - 0.5;
+                *v = if self.inverse[i] > T::default() { T::from_f64(f64::from(value)) } else { T::default() };
+            }
+        });
         let mut lambda = 1.0;
         for _ in 0..12 {
-            let norm = dot(&v, &v).sqrt();
+            let norm = share.dot(&v, &v).sqrt();
             if !(norm > 0.0) {
                 lambda = 1.0 / 1.1;
                 break;
             }
             let scale = T::from_f64(1.0 / norm);
-            for_parts(&mut v, |_, v| v.iter_mut().for_each(|v| *v = scale * *v));
-            Self::multiply(&self.operator, &self.nodes, &self.batches, &v, &mut y, stiffness);
-            for_parts(&mut y, |first, y| {
+            share.for_parts(&mut v, |_, v| v.iter_mut().for_each(|v| *v = scale * *v));
+            Self::multiply(&self.operator, &self.nodes, &self.parts, &mut v, &mut y, stiffness);
+            share.for_parts(&mut y, |first, y| {
                 y.iter_mut().zip(&self.inverse[first..]).for_each(|(y, &inverse)| *y = *y * inverse);
             });
-            lambda = dot(&y, &y).sqrt();
+            lambda = share.dot(&y, &y).sqrt();
             std::mem::swap(&mut v, &mut y);
         }
         1.1 * lambda

@@ -19,7 +19,7 @@ mod transfer;
 pub(crate) use blocks::transposed;
 pub(crate) use factor::Factor;
 pub(crate) use first::First;
-pub(crate) use hierarchy::{Coarse, FACTORISED, Host};
+pub(crate) use hierarchy::{Coarse, Division, FACTORISED, Host};
 pub(crate) use level::{Level, Operator};
 pub(crate) use packed::Packed;
 pub(crate) use round::{exponent, rounded};

@@ -1,5 +1,7 @@
 //! Assembled coarse operators as they are multiplied: all blocks, in f32 or f64.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use super::blocks::{Blocks, transposed};
@@ -40,11 +42,17 @@ impl<T: Real> Packed<T> {
         Self { first, column, value }
     }
 
-    /// y = A x.
-    pub fn apply(&self, x: &[T], y: &mut [T]) {
+    /// Nodes of the columns of some rows.
+    pub fn columns(&self, rows: &Range<usize>) -> &[u32] {
+        &self.column[self.first[rows.start] as usize..self.first[rows.end] as usize]
+    }
+
+    /// The rows `own` of y = A x.
+    pub fn apply(&self, own: &Range<usize>, x: &[T], y: &mut [T]) {
         let rows = |(chunk, y): (usize, &mut [T])| {
-            Level::detect().run(Rows { matrix: self, first: chunk * Self::ROWS, x, y });
+            Level::detect().run(Rows { matrix: self, first: own.start + chunk * Self::ROWS, x, y });
         };
+        let y = &mut y[3 * own.start..3 * own.end];
         if y.len() > 6 * Self::ROWS {
             y.par_chunks_mut(3 * Self::ROWS).enumerate().for_each(rows);
         } else {

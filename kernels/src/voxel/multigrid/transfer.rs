@@ -1,11 +1,15 @@
 //! Trilinear interpolation between two levels.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use crate::simd::Real;
-use crate::voxel::elements::Batches;
 use crate::voxel::number::Shared;
-use crate::voxel::vectors::zero;
+use crate::voxel::share::Contributors;
+
+/// Consecutive coarse elements that a thread takes at a time.
+const GROUP: usize = 1024;
 
 /// Corners of a coarse element that a node at a place depends on, with one weight for all.
 #[derive(Debug, Clone, Copy)]
@@ -85,13 +89,13 @@ impl Transfer {
         self.fine[range.clone()].iter().zip(&self.place[range]).map(|(&node, &place)| (node as usize, place.into()))
     }
 
-    /// coarse = Pᵀ fine. `nodes` and `batches` are those of the coarse elements.
-    pub fn restrict<T: Real>(&self, nodes: &[[u32; 8]], batches: &Batches, fine: &[T], coarse: &mut [T]) {
-        zero(coarse);
+    /// coarse = Pᵀ fine at the contributors' own nodes. `nodes` are those of the coarse elements.
+    pub fn restrict<T: Real>(&self, nodes: &[[u32; 8]], to: &Contributors, fine: &[T], coarse: &mut [T]) {
+        to.clear(coarse);
         let n = coarse.len();
         let coarse = Shared::new(coarse);
         let weights = PLACES.map(|place| T::from_f64(f64::from(place.weight)));
-        batches.for_each(|range| {
+        to.batches.for_each(|range| {
             // SAFETY: batches that run at the same time share no node; within one there is one thread.
             let coarse = unsafe { coarse.part(0..n) };
             for element in range {
@@ -113,17 +117,35 @@ impl Transfer {
         });
     }
 
-    /// fine += P coarse. `nodes` are those of the coarse elements.
-    pub fn prolong<T: Real>(&self, nodes: &[[u32; 8]], coarse: &[T], fine: &mut [T]) {
-        const ELEMENTS: usize = 1024;
+    /// Numbers of the groups of consecutive coarse elements that have finer nodes in a range: see
+    /// [`prolong`](Self::prolong).
+    pub fn groups(&self, own: &Range<usize>) -> Vec<u32> {
+        let has_own = |group: &usize| {
+            let end = ((group + 1) * GROUP).min(self.first.len() - 1);
+            let fine = &self.fine[self.first[group * GROUP] as usize..self.first[end] as usize];
+            fine.iter().any(|&node| own.contains(&(node as usize)))
+        };
+        (0..(self.first.len() - 1).div_ceil(GROUP)).into_par_iter().filter(has_own).map(|group| group as u32).collect()
+    }
+
+    /// fine += P coarse at the finer nodes `own`, which the coarse elements of `groups` have. `nodes` are those of the coarse
+    /// elements.
+    pub fn prolong<T: Real>(
+        &self,
+        nodes: &[[u32; 8]],
+        (groups, own): (&[u32], &Range<usize>),
+        coarse: &[T],
+        fine: &mut [T],
+    ) {
         let n = fine.len();
         let fine = Shared::new(fine);
         let weights = PLACES.map(|place| T::from_f64(f64::from(place.weight)));
-        nodes.par_chunks(ELEMENTS).enumerate().for_each(|(chunk, nodes)| {
+        groups.par_iter().for_each(|&group| {
             // SAFETY: each finer node belongs to one element.
             let fine = unsafe { fine.part(0..n) };
-            for (element, nodes) in (chunk * ELEMENTS..).zip(nodes) {
-                for (node, place) in self.of(element) {
+            let first = group as usize * GROUP;
+            for (element, nodes) in (first..).zip(&nodes[first..(first + GROUP).min(nodes.len())]) {
+                for (node, place) in self.of(element).filter(|(node, _)| own.contains(node)) {
                     let mut sum = [T::default(); 3];
                     for &c in PLACES[place].corners() {
                         let corner = nodes[usize::from(c)] as usize;

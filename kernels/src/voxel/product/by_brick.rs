@@ -6,19 +6,22 @@
 //! passes on inside stays in the thread's memory; a brick that needs sums of an earlier chunk waits until all chunks are
 //! done. Sums are added in one order, whatever the chunks and threads.
 
-use std::sync::PoisonError;
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError};
 
 use rayon::prelude::*;
 
 use super::plane::{BrickMemory, lay_out, put_together};
 use super::scratch::{Scratch, numbers};
+use crate::ranks::Ranks;
 use crate::simd::{Level, Real};
 use crate::voxel::bricks::{ALL_SLOTS, SLOTS, above, below, for_each_slot};
 use crate::voxel::forces::Forces;
 use crate::voxel::number::Shared;
 use crate::voxel::problem::{Moduli, Voxels};
 use crate::voxel::rows::{Lines, Rows, Sums, side};
+use crate::voxel::share::{Halo, sorted, sum_over};
 
 /// Set in the first number that a brick passes on if its receiver is in another chunk.
 const OTHER_CHUNK: u64 = 1 << 63;
@@ -44,6 +47,18 @@ pub(super) struct BrickProduct<'a> {
     /// Fixed degrees of freedom in the order of vectors, and the first of each brick.
     pub fixed: Vec<u32>,
     fixed_first: Vec<u32>,
+    /// Chunks of this rank, and those of `waiting` that are its own.
+    own_chunks: Range<usize>,
+    own_waiting: Range<usize>,
+    /// Nodes of the bricks of other ranks that are read, and sums that bricks of other ranks pass on.
+    halo: Halo,
+    sums: Halo,
+    ranks: Option<Arc<dyn Ranks>>,
+}
+
+/// Bricks of a chunk, of so many in all: fewer bricks wait in large chunks, more threads share small ones.
+pub(super) fn chunk_size(n_bricks: usize) -> usize {
+    (n_bricks / 32).clamp(64, 2048)
 }
 
 /// How far a brick has come with its own nodes (d = 0) and those of the bricks above (d = 1 … 7).
@@ -84,14 +99,11 @@ impl<T> Passed<'_, T> {
 }
 
 impl<'a> BrickProduct<'a> {
-    /// Most bricks of a chunk: few bricks wait in large chunks, many threads share small ones.
-    const CHUNK: usize = 2048;
-
     /// `fixed`: degrees of freedom 3 node + direction, where y is made 0.
     pub fn new(voxels: Voxels<'a>, fixed: &[u32]) -> Self {
         let bricks = voxels.bricks;
         let n = bricks.n_bricks();
-        let mut chunks: Vec<usize> = (0..n).step_by((n / 32).clamp(64, Self::CHUNK)).collect();
+        let mut chunks: Vec<usize> = (0..n).step_by(chunk_size(n)).collect();
         chunks.push(n);
         let rows = Rows::new(&bricks);
         let mut fixed = fixed.to_vec();
@@ -112,9 +124,81 @@ impl<'a> BrickProduct<'a> {
             waiting: Vec::new(),
             fixed_first: bricks.node_first.iter().map(first).collect(),
             fixed,
+            own_chunks: 0..0,
+            own_waiting: 0..0,
+            halo: Halo::default(),
+            sums: Halo::default(),
+            ranks: None,
         };
         out.number_passed_sums();
+        (out.own_chunks, out.own_waiting) = (0..out.chunks.len() - 1, 0..out.waiting.len() - 1);
         out
+    }
+
+    /// First node of each chunk, and the end.
+    pub fn ends(&self) -> Vec<usize> {
+        self.chunks.iter().map(|&brick| self.voxels.bricks.node_first[brick] as usize).collect()
+    }
+
+    /// Divides the chunks among ranks, so that all have about as many elements; the first brick of each rank, and the end.
+    /// Collective.
+    ///
+    /// # Panics
+    /// If there are fewer chunks than ranks.
+    pub fn divide(&mut self, ranks: &Arc<dyn Ranks>) -> Vec<usize> {
+        let (n_ranks, n_chunks, me) = (ranks.n_ranks(), self.chunks.len() - 1, ranks.rank());
+        assert!(n_ranks <= n_chunks, "there are more ranks than chunks");
+        let element_first = self.voxels.bricks.element_first;
+        let n_elements = self.voxels.bricks.n_elements() as u64;
+        let mut cuts = vec![0];
+        for rank in 1..n_ranks {
+            let goal = n_elements * rank as u64 / n_ranks as u64;
+            let behind = |chunk: usize| u64::from(element_first[self.chunks[chunk]]).abs_diff(goal);
+            let free = cuts[rank - 1] + 1..=n_chunks + rank - n_ranks;
+            cuts.extend(free.min_by_key(|&chunk| behind(chunk)));
+        }
+        cuts.push(n_chunks);
+        let firsts: Vec<usize> = cuts.iter().map(|&chunk| self.chunks[chunk]).collect();
+        self.own_chunks = cuts[me]..cuts[me + 1];
+        let waiting =
+            |brick: usize| self.waiting[..self.waiting.len() - 1].partition_point(|&(at, _)| (at as usize) < brick);
+        self.own_waiting = waiting(firsts[me])..waiting(firsts[me + 1]);
+        self.connect(ranks, &firsts);
+        self.ranks = Some(ranks.clone());
+        firsts
+    }
+
+    /// Finds what this rank exchanges with others, given the first bricks of all, and the end.
+    fn connect(&mut self, ranks: &Arc<dyn Ranks>, firsts: &[usize]) {
+        let (me, bricks) = (ranks.rank(), self.voxels.bricks);
+        let rank_of = |brick: usize| firsts.partition_point(|&first| first <= brick) - 1;
+        let (mut read, mut passed) = (Vec::new(), vec![Vec::new(); ranks.n_ranks()]);
+        let mut came = passed.clone();
+        let pass = |brick: usize, next: usize, d: usize, to: &mut Vec<u32>| {
+            let first = (self.passed_first[7 * brick + d - 1] & !OTHER_CHUNK) / 3;
+            to.extend((first as u32..).take(self.rows.shared(next, d)));
+        };
+        for brick in firsts[me]..firsts[me + 1] {
+            for d in 1..8 {
+                if let Some(next) = above(&bricks, brick, d).filter(|&next| rank_of(next) != me) {
+                    pass(brick, next, d, &mut passed[rank_of(next)]);
+                    self.rows.each_shared(next, d, |place| read.push(bricks.node_first[next] + place));
+                }
+                if let Some(from) = below(&bricks, brick, d).filter(|&from| rank_of(from) != me) {
+                    pass(from, brick, d, &mut came[rank_of(from)]);
+                }
+            }
+        }
+        let cuts: Vec<usize> = firsts.iter().map(|&brick| bricks.node_first[brick] as usize).collect();
+        self.halo = Halo::new(ranks, &sorted(read), &cuts);
+        let sent = passed.into_iter().enumerate().map(|(rank, items)| (me, rank, sorted(items)));
+        let received = came.into_iter().enumerate().map(|(rank, items)| (rank, me, sorted(items)));
+        self.sums = Halo::of(ranks, sent.chain(received));
+    }
+
+    /// Copies the values of nodes of other ranks that the next product reads. Collective.
+    pub fn fetch<T: Real>(&self, x: &mut [T]) {
+        self.halo.fetch(x);
     }
 
     /// Finds where each brick passes sums on, and which bricks wait.
@@ -199,6 +283,7 @@ impl<'a> BrickProduct<'a> {
         let node_first = self.voxels.bricks.node_first;
         scratch.results.clear();
         scratch.results.resize(self.voxels.bricks.n_bricks(), 0.0);
+        let n_between = between.len();
         let (between, pending) = (Shared::new(between), Shared::new(pending));
         let results = Shared::new(&mut scratch.results);
         let finish = |brick: usize, y: &mut [T]| {
@@ -211,7 +296,7 @@ impl<'a> BrickProduct<'a> {
             unsafe { results.part(brick..brick + 1)[0] = result };
         };
         // Threads take chunks as they come; the results do not depend on which thread takes which.
-        let next = AtomicUsize::new(0);
+        let next = AtomicUsize::new(self.own_chunks.start);
         let pool = &scratch.inside;
         (0..rayon::current_num_threads()).into_par_iter().with_max_len(1).for_each(|_| {
             let lock = || pool.lock().unwrap_or_else(PoisonError::into_inner);
@@ -219,8 +304,9 @@ impl<'a> BrickProduct<'a> {
             let inside = Shared::new(numbers::<T>(&mut memory, self.n_inside));
             let passed = Passed { inside: &inside, between: &between };
             let mut local = BrickMemory::new();
-            let chunk = || self.chunks.get(next.fetch_add(1, Ordering::Relaxed)..)?.first_chunk();
-            while let Some(&[first, end]) = chunk() {
+            let chunk = || Some(next.fetch_add(1, Ordering::Relaxed)).filter(|&chunk| chunk < self.own_chunks.end);
+            while let Some(chunk) = chunk() {
+                let (first, end) = (self.chunks[chunk], self.chunks[chunk + 1]);
                 let mut wait = self.waiting.partition_point(|&(brick, _)| (brick as usize) < first);
                 for brick in first..end {
                     let n_own = 3 * (node_first[brick + 1] - node_first[brick]) as usize;
@@ -238,13 +324,16 @@ impl<'a> BrickProduct<'a> {
             }
             lock().push(memory);
         });
-        self.waiting.par_windows(2).for_each(|pair| {
+        // SAFETY: all chunks are done.
+        self.sums.fetch(unsafe { between.part(0..n_between) });
+        self.waiting[self.own_waiting.start..self.own_waiting.end + 1].par_windows(2).for_each(|pair| {
             // SAFETY: each waiting brick has numbers of its own.
             let y = unsafe { pending.part(pair[0].1 as usize..pair[1].1 as usize) };
             self.receive(pair[0].0 as usize, OTHER_CHUNK, &between, y);
             finish(pair[0].0 as usize, y);
         });
-        scratch.results.iter().sum()
+        let sums = self.chunks[self.own_chunks.start..=self.own_chunks.end].windows(2);
+        sum_over(&self.ranks, sums.map(|chunk| scratch.results[chunk[0]..chunk[1]].iter().sum()).collect())
     }
 
     /// Forces of a brick's elements: sums on its own nodes in `local.y`, those on nodes of the bricks above passed on.

@@ -6,14 +6,19 @@ mod listed;
 mod plane;
 mod scratch;
 
+use std::sync::Arc;
+
 use pogo_formats::domains::SubDomainsView;
 use pogo_formats::voxel::BricksView;
 
 use super::cube::Cube;
 use super::elements::Elements;
+use super::multigrid::Division;
 use super::problem::{Moduli, Voxels};
+use super::share::Share;
+use crate::ranks::Ranks;
 use crate::simd::Real;
-use by_brick::BrickProduct;
+use by_brick::{BrickProduct, chunk_size};
 use domains::DomainProduct;
 use listed::Listed;
 pub use listed::{Joined, NodeTables};
@@ -32,6 +37,11 @@ pub enum Grid<'a> {
     Domains(SubDomainsView<'a>),
     /// By bricks, where some nodes are one and the same.
     Joined(&'a Joined),
+}
+
+/// Most ranks that can share a mesh.
+pub fn most_ranks(bricks: &BricksView) -> usize {
+    bricks.n_bricks().div_ceil(chunk_size(bricks.n_bricks()))
 }
 
 /// The product with the stiffness of a voxel mesh.
@@ -80,6 +90,36 @@ impl<'a> Product<'a> {
         match &self.path {
             Path::Listed(listed) => listed.n_nodes,
             Path::Bricks(_) | Path::Domains(_) => self.voxels.bricks.n_nodes(),
+        }
+    }
+
+    /// What this rank computes of the vectors: all, until it is [divided](Self::divide).
+    pub(crate) fn share(&self) -> Share {
+        match &self.path {
+            Path::Bricks(product) => Share::with_ends(&product.ends()),
+            Path::Listed(_) | Path::Domains(_) => Share::with_ends(&[0, self.n_nodes()]),
+        }
+    }
+
+    /// Divides the bricks among ranks, so that this one computes its own alone from now on. Collective.
+    ///
+    /// # Panics
+    /// If nodes are not found by bricks, or there are fewer chunks of bricks than ranks: see [`most_ranks`].
+    pub(crate) fn divide(&mut self, ranks: &Arc<dyn Ranks>) -> Division {
+        let Path::Bricks(product) = &mut self.path else { panic!("elements without bricks are not divided") };
+        let firsts = product.divide(ranks);
+        let bricks = &self.voxels.bricks;
+        Division {
+            ranks: ranks.clone(),
+            nodes: firsts.iter().map(|&brick| bricks.node_first[brick] as usize).collect(),
+            codes: firsts[..firsts.len() - 1].iter().map(|&brick| bricks.code[brick] << 9).collect(),
+        }
+    }
+
+    /// Copies the values of nodes of other ranks that the next product reads. Collective.
+    pub(crate) fn fetch<T: Real>(&self, x: &mut [T]) {
+        if let Path::Bricks(product) = &self.path {
+            product.fetch(x);
         }
     }
 
