@@ -65,6 +65,11 @@ compare "$work/heart.blk" heart32 --precision f32
 printf 'case,x,y,z\na,-17,0,0\nb,0,17,0\nc,12,12,-20\nd,17,0,-10\ne,0,-17,0\n' > "$work/sites.csv"
 compare "$work/heart.blk" sites --starts "$work/sites.csv"
 
+# Voxels: thin struts with all that can be written, and all six load cases of a full sample, each rank with a few bricks.
+"$bin/pogo-gen" perlin --size 80 --cell 20 --fraction 0.3 -o "$work/bone.nrrd" --quiet
+"$bin/pogo-block" "$work/bone.nrrd" --job examples/voxel/compression.toml -o "$work/bone.blk" --quiet
+compare "$work/bone.blk" bone --plot
+
 # A run goes on from the checkpoint of another number of processes.
 "$bin/pogo-solve" "$work/weld.blk" -o "$work/whole" --device cpu --quiet
 processes 3 "$work/weld.blk" -o "$work/stopped" --checkpoint-interval 500steps &

@@ -39,9 +39,12 @@ impl Call<'_> {
         SolveError::Problem { path: PathBuf::from(&self.block_file.path), reason: reason.to_string() }
     }
 
-    /// Fails unless one rank computes the model.
-    pub fn require_one_rank(&self, physics: &str) -> Result<(), SolveError> {
-        if self.team.is_several() { Err(self.team.refuse(physics)) } else { Ok(()) }
+    /// Threads of all ranks.
+    pub fn n_threads(&self) -> usize {
+        match self.team.is_several() {
+            true => self.team.threads_of_rank(self.settings.threads) * self.team.n_ranks(),
+            false => rayon::current_num_threads(),
+        }
     }
 
     /// What a summary says of what was solved.

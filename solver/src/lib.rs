@@ -183,7 +183,7 @@ fn run_one<P: Solve>(
     call: &Call<'_>,
     observer: &mut dyn Observer,
 ) -> Result<RunSummary, SolveError> {
-    let summary = call.team.agree_at_end(in_pool(call.settings, || P::run(file, setup, call, &mut *observer)))?;
+    let summary = call.team.agree_at_end(in_pool(call, || P::run(file, setup, call, &mut *observer)))?;
     summary.warnings.iter().for_each(|warning| observer.note(&format!("warning: {warning}")));
     Ok(summary)
 }
@@ -270,9 +270,9 @@ fn block_file_summary(container: &Container) -> BlockFileSummary {
     }
 }
 
-/// Runs with the number of threads asked for.
-fn in_pool<R: Send>(settings: &Settings, work: impl FnOnce() -> Result<R, SolveError> + Send) -> Result<R, SolveError> {
-    let Some(threads) = settings.threads else { return work() };
+/// Runs with the number of threads asked for, or with the cores that this process has to itself.
+fn in_pool<R: Send>(call: &Call<'_>, work: impl FnOnce() -> Result<R, SolveError> + Send) -> Result<R, SolveError> {
+    let Some(threads) = call.team.threads_of_process(call.settings.threads) else { return work() };
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
         .build()

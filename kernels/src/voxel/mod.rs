@@ -31,4 +31,5 @@ pub(crate) use multigrid::{FACTORISED, PLACES, place_of};
 pub use problem::{FixedDof, Moduli, NodalForce, StaticProblem};
 pub(crate) use problem::{Stopping, Voxels};
 pub use product::{Grid, Joined, NodeTables, Product, Scratch, most_ranks};
+pub use share::RankShares;
 pub use solve::StaticSolver;

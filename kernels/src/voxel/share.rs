@@ -116,6 +116,38 @@ impl Share {
     }
 }
 
+/// How ranks share the finest level.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RankShares {
+    /// Nodes of each rank.
+    pub own: Vec<usize>,
+    /// Nodes of other ranks that each reads.
+    pub halo: Vec<usize>,
+}
+
+impl RankShares {
+    /// Gathers the numbers of all ranks. Collective.
+    pub(crate) fn gather(ranks: &dyn Ranks, own: usize, halo: usize) -> Self {
+        let all = ranks.all_gather(bytes_of(&[own as u64, halo as u64]));
+        let numbers: Vec<Vec<u64>> = all.iter().map(|bytes| Reader::new(bytes).take()).collect();
+        let of = |which: usize| numbers.iter().map(|numbers| numbers[which] as usize).collect();
+        Self { own: of(0), halo: of(1) }
+    }
+}
+
+impl std::fmt::Display for RankShares {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (n, halo): (usize, usize) = (self.own.iter().sum(), self.halo.iter().sum());
+        let largest = self.own.iter().max().map_or(1.0, |&most| (most * self.own.len()) as f64 / n.max(1) as f64);
+        write!(
+            f,
+            "{} sub-domains: {halo} of {n} nodes in halos ({:.1} %), largest {largest:.3} of the mean",
+            self.own.len(),
+            100.0 * halo as f64 / n.max(1) as f64
+        )
+    }
+}
+
 /// Sum of the numbers of all ranks, in the order of the ranks. Collective.
 pub(crate) fn sum_over(ranks: &Option<Arc<dyn Ranks>>, sums: Vec<f64>) -> f64 {
     let Some(ranks) = ranks else { return sums.iter().sum() };

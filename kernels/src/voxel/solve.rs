@@ -12,7 +12,7 @@ use super::multigrid::{Coarse, CycleSettings, FACTORISED, Host, Smoother};
 use super::number::{Shared, from_half, to_half};
 use super::problem::{FixedDof, NodalForce, StaticProblem, Stopping, Voxels};
 use super::product::{Grid, Product};
-use super::share::{Share, bytes_of};
+use super::share::{RankShares, Share, bytes_of};
 use crate::ranks::{Ranks, Reader};
 use crate::simd::Real;
 
@@ -22,6 +22,8 @@ pub struct StaticSolver<'a> {
     settings: SolverSettings,
     /// Time of the set-up, s.
     pub setup_seconds: f64,
+    /// How several ranks share the mesh.
+    pub shares: Option<RankShares>,
 }
 
 /// All levels, in either precision.
@@ -65,12 +67,14 @@ impl<'a> StaticSolver<'a> {
         ranks: Option<&Arc<dyn Ranks>>,
     ) -> Self {
         let start = Instant::now();
-        let levels = if settings.double {
-            AnyLevels::Double(Levels::new(problem, grid, &settings.cycle, ranks))
+        let (levels, shares) = if settings.double {
+            let (levels, shares) = Levels::new(problem, grid, &settings.cycle, ranks);
+            (AnyLevels::Double(levels), shares)
         } else {
-            AnyLevels::Single(Levels::new(problem, grid, &settings.cycle, ranks))
+            let (levels, shares) = Levels::new(problem, grid, &settings.cycle, ranks);
+            (AnyLevels::Single(levels), shares)
         };
-        Self { levels, settings: settings.clone(), setup_seconds: start.elapsed().as_secs_f64() }
+        Self { levels, settings: settings.clone(), setup_seconds: start.elapsed().as_secs_f64(), shares }
     }
 
     /// Degrees of freedom of the coarse levels, and their work in products of the finest level.
@@ -122,7 +126,7 @@ impl<'a, T: Real> Levels<'a, T> {
         grid: Grid<'a>,
         settings: &CycleSettings,
         ranks: Option<&Arc<dyn Ranks>>,
-    ) -> Self {
+    ) -> (Self, Option<RankShares>) {
         let cube = Cube::new(problem.poisson);
         let dofs = problem.fixed.iter().map(|dof| dof.dof() as u32).collect();
         let voxels = Voxels { bricks: problem.bricks, moduli: problem.moduli, spacing: problem.spacing };
@@ -140,12 +144,13 @@ impl<'a, T: Real> Levels<'a, T> {
         // The diagonal: one entry of the cube's for each element that has the node.
         let inverse = product.node_sums(|sum| to_half(T::from_f64(1.0 / (sum * cube.diagonal))));
         let [n_passed, n_pending] = product.needs();
+        let shares = division.as_ref().map(|division| division.shares.clone());
         // A rank has written but a part of the memory that could be lent.
         let host = Host::Cpu { lent: if ranks.is_some() { [0; 3] } else { [3 * n_nodes, n_pending, n_passed] } };
         let coarse = Coarse::new(&cube, elements, &mask, &|e| product.stiffness(e), settings, host, division);
         let smoother = Smoother::new(settings.degree[0], settings.ratio);
         let fine = Fine::new(product, share, inverse, element_bound(&cube), smoother);
-        Self { fine, coarse, fixed, rounding: problem.rounding(), ranks: ranks.cloned() }
+        (Self { fine, coarse, fixed, rounding: problem.rounding(), ranks: ranks.cloned() }, shares)
     }
 
     fn solve(

@@ -14,13 +14,12 @@ use pogo_kernels::papers::eikonal::{Approach, GpuDomainSettings, SubDomainSolver
 use pogo_kernels::simd::Real;
 use rayon::prelude::*;
 
-use super::threads::in_threads;
 use crate::call::Call;
 use crate::config::DeviceChoice;
 use crate::device::{Device, MayBeDevice};
 use crate::error::SolveError;
 use crate::observe::{Observer, Silent};
-use crate::team::{Cells, Split};
+use crate::team::{Cells, Split, in_threads};
 
 /// A mesh that is ready to be solved on some machine.
 pub(super) enum Engine<'a, T: Real> {

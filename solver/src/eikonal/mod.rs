@@ -12,7 +12,6 @@ mod run;
 mod spread;
 mod starts;
 mod table;
-mod threads;
 
 use pogo_formats::eikonal::{Eikonal, EikonalSetup};
 use pogo_formats::physics::BlockFile;

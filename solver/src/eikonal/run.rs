@@ -47,7 +47,7 @@ pub(super) fn run(
             .replace("hedrons", "hedra"),
         counted(mesh.n_nodes(), "node"),
         counted(domains.n_domains(), "sub-domain"),
-        counted(n_threads(call), "thread"),
+        counted(call.n_threads(), "thread"),
         call.settings.precision.name()
     ));
     let metric = metrics(mesh, &setup.classes).map_err(|error| {
@@ -179,7 +179,7 @@ fn start_summary(
         blocked_elements: metric.iter().filter(|metric| **metric == BLOCKED).count() as u64,
         domains: domains.n_domains() as u64,
         precision: call.settings.precision.name().into(),
-        threads: n_threads(call) as u32,
+        threads: call.n_threads() as u32,
         local_solver: match setup.settings.local_solver {
             LocalSolver::Six => "six",
             LocalSolver::Eighteen => "eighteen",
@@ -189,14 +189,6 @@ fn start_summary(
         exact_radius: setup.settings.exact_radius,
         warnings: if call.config.starts.is_none() { starts::far_away(mesh, setup) } else { Vec::new() },
         ..EikonalSummary::default()
-    }
-}
-
-/// Threads of all ranks.
-fn n_threads(call: &Call<'_>) -> usize {
-    match call.team.is_several() {
-        true => call.team.threads_of_rank(call.settings.threads) * call.team.n_ranks(),
-        false => rayon::current_num_threads(),
     }
 }
 

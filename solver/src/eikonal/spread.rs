@@ -14,8 +14,8 @@ use pogo_kernels::simd::Real;
 use super::arrivals::{Row, Table};
 use super::context::Context;
 use super::engine::Engine;
-use super::threads::in_threads;
 use crate::error::SolveError;
+use crate::team::in_threads;
 
 /// Bytes of times that rank 0 gets in one round.
 const ROUND_BYTES: usize = 1 << 28;

@@ -7,6 +7,7 @@
 #[cfg(feature = "mpi")]
 pub mod mpi;
 mod split;
+mod threads;
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use pogo_kernels::ranks::{Ranks, Reader, Serves, Threads, Writer};
 
 pub(crate) use split::{Cells, Split};
+pub(crate) use threads::in_threads;
 
 use crate::error::SolveError;
 
@@ -84,6 +86,12 @@ impl Team {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         let sharing = if self.local.len() > 1 { self.local.len() } else { self.on_this_machine };
         asked.unwrap_or_else(|| (cores() / sharing).max(1))
+    }
+
+    /// Threads of this process, if it is one of several: those asked for, or its share of the cores.
+    pub fn threads_of_process(&self, asked: Option<usize>) -> Option<usize> {
+        let is_one_of_several = self.local.len() == 1 && self.is_several();
+        asked.or_else(|| is_one_of_several.then(|| self.threads_of_rank(None)))
     }
 
     /// The leader with its member. Members of other ranks serve: in threads of this process, or here until the leader of

@@ -6,14 +6,18 @@ use std::time::{Duration, Instant};
 use pogo_formats::voxel::VoxelSetup;
 use pogo_kernels::device::{DeviceError, device_name};
 use pogo_kernels::papers::voxel::solve_averaged;
-use pogo_kernels::voxel::{GpuStaticSolver, Grid, NodalForce, Solution, SolverSettings, StaticProblem, StaticSolver};
+use pogo_kernels::voxel::{
+    FixedDof, GpuStaticSolver, Grid, NodalForce, Solution, SolverSettings, StaticProblem, StaticSolver,
+};
 
 use super::settings::{Method, only_cpu};
 use crate::call::Call;
+use crate::config::DeviceChoice;
 use crate::error::{Kept, SolveError};
 use crate::interrupt::Interrupts;
 use crate::memory;
 use crate::observe::Observer;
+use crate::team::in_threads;
 
 /// [`CycleSettings::inner`](pogo_kernels::voxel::CycleSettings::inner) on the CPU: the finest level is what costs there, and
 /// a step more on level 2 saves up to a sixth of the iterations.
@@ -43,9 +47,13 @@ impl<'a> Watcher<'a> {
     }
 }
 
+/// What follows the iterations.
+type Progress<'p> = dyn FnMut(usize, f64) -> ControlFlow<()> + Send + 'p;
+
 /// A preconditioner, where it is.
 enum Solver<'a> {
-    Cpu(Box<StaticSolver<'a>>),
+    /// One for each rank of this process.
+    Cpu(Vec<StaticSolver<'a>>),
     Gpu(Box<GpuStaticSolver>),
 }
 
@@ -66,12 +74,15 @@ pub(super) struct Engine<'a> {
 }
 
 impl<'a> Engine<'a> {
-    /// For the settings of a model, with the nodes of elements found as `grid` says on the CPU, and by bricks on a device.
+    /// For the settings of a model, with the nodes of elements found as `grid` says on one CPU, and by bricks on a device or on
+    /// several ranks, of which there can be `most_ranks`.
     ///
     /// # Errors
-    /// Settings that exclude each other, or a device that the user named and that cannot be used.
+    /// Settings that exclude each other, a device that the user named and that cannot be used, or a model that ranks cannot
+    /// share.
     pub fn new(
         setup: &VoxelSetup,
+        most_ranks: usize,
         grid: Grid<'a>,
         call: &'a Call<'a>,
         observer: &mut dyn Observer,
@@ -82,14 +93,20 @@ impl<'a> Engine<'a> {
         }
         let cpu = |_: &mut dyn Observer| Ok((None, "cpu".to_owned()));
         let gpu = |ordinal, _: &mut dyn Observer| device_name(ordinal).map(|name| (Some(ordinal), name));
-        let (device, device_name) =
-            call.device.choose(observer, cpu, gpu).map_err(|error: DeviceError| call.refuse(error))?;
+        let (device, device_name) = if call.team.is_several() {
+            check_shared(&method, most_ranks, grid, call)?;
+            (None, "cpu".to_owned())
+        } else {
+            call.device.choose(observer, cpu, gpu).map_err(|error: DeviceError| call.refuse(error))?
+        };
         let engine = Self { method, call, grid, device, device_name, device_bytes: None, last: None };
         let tables = engine.grid_name();
-        if engine.device.is_none() || tables == "brick" {
+        let others = if engine.device.is_some() { "a device finds" } else { "several ranks find" };
+        if engine.device.is_none() && !call.team.is_several() || tables == "brick" {
             return Ok(engine);
         }
-        observer.note(&format!("the {tables} tables of the file are for the CPU: a device finds nodes by bricks"));
+        observer
+            .note(&format!("the {tables} tables of the file are for one process on a CPU: {others} nodes by bricks"));
         Ok(Self { grid: Grid::Bricks, ..engine })
     }
 
@@ -147,15 +164,15 @@ impl<'a> Engine<'a> {
                 (fixed().collect(), solver)
             }
         };
-        if let (Solver::Cpu(solver), true) = (&solver, direct)
-            && let Some(reason) = solver.not_factorised()
+        if let (Solver::Cpu(solvers), true) = (&solver, direct)
+            && let Some(reason) = solvers[0].not_factorised()
         {
             let reason = format!("solver.coarse_solver = \"direct\": {reason}; allow more levels");
             return Err(self.call.refuse(reason));
         }
         let mut progress = |iteration, residual| watcher.iteration(iteration, residual);
         let solution = match &mut solver {
-            Solver::Cpu(solver) => solver.solve(problem.fixed, forces, start, &mut progress),
+            Solver::Cpu(solvers) => self.on_cpu(solvers, (problem.fixed, forces, start), &mut progress),
             Solver::Gpu(solver) => solver
                 .solve(problem.fixed, forces, start, &mut progress)
                 .map_err(|source| SolveError::DeviceLost { source, kept: Kept::Displacements(n_kept) })?,
@@ -189,8 +206,53 @@ impl<'a> Engine<'a> {
         }
         let mut settings = settings.clone();
         settings.cycle.inner = INNER.to_vec();
-        let solver = Solver::Cpu(Box::new(StaticSolver::new(problem, self.grid, &settings)));
+        let team = &self.call.team;
+        let of_rank = |ranks| StaticSolver::over(problem, &settings, ranks);
+        let solvers = match &team.local[..] {
+            _ if !team.is_several() => vec![StaticSolver::new(problem, self.grid, &settings)],
+            [only] => vec![of_rank(only)],
+            several => in_threads(several.iter(), team.threads_of_rank(self.call.settings.threads), of_rank),
+        };
+        solvers[0].shares.iter().for_each(|shares| observer.note(&shares.to_string()));
         memory::forget_code();
-        Ok(solver)
+        Ok(Solver::Cpu(solvers))
     }
+
+    /// Solves a load case on the ranks of this process, of which the first says what comes of it.
+    fn on_cpu(
+        &self,
+        solvers: &mut [StaticSolver<'a>],
+        (fixed, forces, start): (&[FixedDof], &[NodalForce], Option<&[f64]>),
+        progress: &mut Progress<'_>,
+    ) -> Solution {
+        if let [only] = solvers {
+            return only.solve(fixed, forces, start, progress);
+        }
+        let n_threads = self.call.team.threads_of_rank(self.call.settings.threads);
+        let progress = std::iter::once(Some(progress)).chain(std::iter::repeat_with(|| None));
+        let solve = |(solver, progress): (&mut StaticSolver<'a>, Option<&mut Progress<'_>>)| match progress {
+            Some(progress) => solver.solve(fixed, forces, start, progress),
+            None => solver.solve(fixed, forces, start, &mut |_, _| ControlFlow::Continue(())),
+        };
+        in_threads(solvers.iter_mut().zip(progress), n_threads, solve).swap_remove(0)
+    }
+}
+
+/// Whether ranks can share a model.
+fn check_shared(method: &Method, most_ranks: usize, grid: Grid<'_>, call: &Call<'_>) -> Result<(), SolveError> {
+    let n_ranks = call.team.n_ranks();
+    if call.device.choices().iter().any(|choice| matches!(choice, DeviceChoice::Cuda(_))) {
+        return Err(call.team.refuse("a voxel model on CUDA devices"));
+    }
+    if matches!(method, Method::Averaged(_)) {
+        return Err(call.team.refuse("a voxel model with solver.coarse_operator = averaged"));
+    }
+    if matches!(grid, Grid::Joined(_)) {
+        return Err(call.team.refuse("a voxel model with periodic faces"));
+    }
+    if n_ranks > most_ranks {
+        let reason = format!("{n_ranks} ranks are too many for this model, which at most {most_ranks} can share");
+        return Err(call.refuse(reason));
+    }
+    Ok(())
 }

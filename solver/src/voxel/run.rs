@@ -9,7 +9,7 @@ use pogo_formats::voxel::{VoxelMeshView, VoxelSetup};
 use pogo_formats::words::counted;
 use pogo_formats::write::summary::{Ending, Status};
 use pogo_formats::write::write_atomically;
-use pogo_kernels::voxel::{FixedDof, Grid, Moduli, Solution as Solved, StaticProblem};
+use pogo_kernels::voxel::{FixedDof, Grid, Moduli, Solution as Solved, StaticProblem, most_ranks};
 
 use super::conditions::{Prepared, prepare};
 use super::element::Cube;
@@ -42,7 +42,6 @@ pub(super) fn run(
     call: &Call<'_>,
     observer: &mut dyn Observer,
 ) -> Result<RunSummary, SolveError> {
-    call.require_one_rank("a voxel model")?;
     let began = Instant::now();
     let young: Vec<f64> = setup.materials.iter().map(|material| material.young).collect();
     let moduli = if mesh.element_class.is_empty() {
@@ -60,7 +59,7 @@ pub(super) fn run(
     }
     let periodic = periodic.as_ref();
     let grid = periodic.map_or(grid, |periodic| Grid::Joined(&periodic.joined));
-    let engine = Engine::new(setup, grid, call, observer)?;
+    let engine = Engine::new(setup, most_ranks(&mesh.bricks), grid, call, observer)?;
     if engine.is_on_cpu() && 3 * mesh.bricks.n_nodes() >= LARGE {
         memory::keep_freed_blocks();
     } else {
@@ -73,7 +72,7 @@ pub(super) fn run(
         3 * mesh.bricks.n_nodes(),
         counted(setup.cases.len(), "load case"),
         engine.device_name,
-        counted(rayon::current_num_threads(), "thread")
+        counted(call.n_threads(), "thread")
     ));
     if bodies.len() > 1 {
         observer.note(&format!("{} of voxels that share no face", counted(bodies.len(), "part")));
@@ -86,8 +85,14 @@ pub(super) fn run(
         None => check::unloaded(mesh, setup, &bodies, &prepared).into_iter().collect(),
     };
     drop(bodies);
+    if call.team.is_several() {
+        // Every rank reads them; none may fail where others go on.
+        let read = |case| files::start_vector(call.config.start.as_deref(), setup, case, mesh.bricks.n_nodes());
+        setup.cases.iter().try_for_each(|case| read(case).map(drop))?;
+    }
+    call.team.agree(Ok(()))?;
 
-    let results = ResultFolder::take(call.folder);
+    let results = call.team.leads().then(|| ResultFolder::take(call.folder));
     let cube = Cube::new(setup.poisson);
     let model = Model { mesh, setup, moduli, cube: &cube, periodic, prepared: &prepared, call };
     let mut run = Run {
@@ -98,7 +103,10 @@ pub(super) fn run(
         summary,
     };
     run.solve_cases(observer)?;
-    run.finish(began, results, observer)
+    match results {
+        Some(results) => run.finish(began, results, observer),
+        None => Ok(RunSummary::of_another_rank()),
+    }
 }
 
 /// A model with everything that its load cases share.
@@ -135,22 +143,37 @@ impl<'a> Run<'a> {
                 let done = format!("stopped after {index} of {}", counted(n_cases, "load case"));
                 self.summary.ending = Ending::new(Status::Interrupted, done);
             }
-            if self.summary.ending.status == Status::Interrupted {
+            let team = &self.model.call.team;
+            // Ranks that compute the same case end with the one that leads.
+            if !team.as_the_leader_says(self.summary.ending.status != Status::Interrupted) {
                 break;
             }
-            self.solve_case(index, observer)?;
+            let (solved, setup_seconds) = self.displacements(index, observer)?;
+            if index + 1 == n_cases {
+                self.engine.release();
+            }
+            if team.leads()
+                && let Err(error) = self.keep(index, solved, setup_seconds, observer)
+            {
+                if index + 1 < n_cases {
+                    team.as_the_leader_says(false);
+                }
+                return Err(error);
+            }
         }
         Ok(())
     }
 
-    /// Solves a case, and writes and notes what comes of it.
-    fn solve_case(&mut self, index: usize, observer: &mut dyn Observer) -> Result<(), SolveError> {
+    /// Writes and notes what comes of a case.
+    fn keep(
+        &mut self,
+        index: usize,
+        mut solved: Solved,
+        setup_seconds: f64,
+        observer: &mut dyn Observer,
+    ) -> Result<(), SolveError> {
         let Model { mesh, setup, moduli, cube, prepared, call, .. } = self.model;
         let (case, conditions) = (&setup.cases[index], &prepared[index].conditions);
-        let (mut solved, setup_seconds) = self.displacements(index, observer)?;
-        if index + 1 == setup.cases.len() {
-            self.engine.release();
-        }
         for (iteration, residual) in solved.history.iter().enumerate() {
             self.history += &format!("{},{},{residual:e}\n", case.name, iteration + 1);
         }
@@ -290,7 +313,7 @@ fn start_summary(mesh: &VoxelMeshView<'_>, setup: &VoxelSetup, call: &Call<'_>) 
         elements: mesh.bricks.n_elements() as u64,
         spacing: mesh.spacing,
         solid_fraction: mesh.bricks.n_elements() as f64 / box_voxels,
-        threads: rayon::current_num_threads() as u32,
+        threads: call.n_threads() as u32,
         tolerance: setup.solver.tolerance,
         ..VoxelSummary::default()
     }

@@ -19,7 +19,7 @@ use crate::ranks::Ranks;
 use crate::simd::Real;
 use crate::voxel::cube::Cube;
 use crate::voxel::elements::{Batches, Elements};
-use crate::voxel::share::Share;
+use crate::voxel::share::{RankShares, Share};
 
 /// Largest number of degrees of freedom that is factorised.
 pub(crate) const FACTORISED: usize = 4000;
@@ -49,6 +49,7 @@ pub(crate) struct Division {
     pub nodes: Vec<usize>,
     /// Code of the first element of the finest level of each rank.
     pub codes: Vec<u64>,
+    pub shares: RankShares,
 }
 
 impl Division {

@@ -297,7 +297,7 @@ impl<T: Real> Level<T> {
     /// fine += P x.
     pub(super) fn prolong(&mut self, fine: &mut [T]) {
         let parts = &self.parts;
-        parts.coarser.fetch(&mut *self.vectors.x);
+        parts.coarser.fetch(&mut self.vectors.x);
         self.transfer.prolong(&self.nodes, (&parts.groups, &parts.corrected), &self.vectors.x, fine);
     }
 

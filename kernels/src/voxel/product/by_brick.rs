@@ -140,12 +140,12 @@ impl<'a> BrickProduct<'a> {
         self.chunks.iter().map(|&brick| self.voxels.bricks.node_first[brick] as usize).collect()
     }
 
-    /// Divides the chunks among ranks, so that all have about as many elements; the first brick of each rank, and the end.
-    /// Collective.
+    /// Divides the chunks among ranks, so that all have about as many elements; the first brick of each rank, and the end, and the
+    /// number of nodes of other ranks that this one reads. Collective.
     ///
     /// # Panics
     /// If there are fewer chunks than ranks.
-    pub fn divide(&mut self, ranks: &Arc<dyn Ranks>) -> Vec<usize> {
+    pub fn divide(&mut self, ranks: &Arc<dyn Ranks>) -> (Vec<usize>, usize) {
         let (n_ranks, n_chunks, me) = (ranks.n_ranks(), self.chunks.len() - 1, ranks.rank());
         assert!(n_ranks <= n_chunks, "there are more ranks than chunks");
         let element_first = self.voxels.bricks.element_first;
@@ -163,13 +163,13 @@ impl<'a> BrickProduct<'a> {
         let waiting =
             |brick: usize| self.waiting[..self.waiting.len() - 1].partition_point(|&(at, _)| (at as usize) < brick);
         self.own_waiting = waiting(firsts[me])..waiting(firsts[me + 1]);
-        self.connect(ranks, &firsts);
+        let n_read = self.connect(ranks, &firsts);
         self.ranks = Some(ranks.clone());
-        firsts
+        (firsts, n_read)
     }
 
-    /// Finds what this rank exchanges with others, given the first bricks of all, and the end.
-    fn connect(&mut self, ranks: &Arc<dyn Ranks>, firsts: &[usize]) {
+    /// Finds what this rank exchanges with others, given the first bricks of all, and the end; the number of nodes that it reads.
+    fn connect(&mut self, ranks: &Arc<dyn Ranks>, firsts: &[usize]) -> usize {
         let (me, bricks) = (ranks.rank(), self.voxels.bricks);
         let rank_of = |brick: usize| firsts.partition_point(|&first| first <= brick) - 1;
         let (mut read, mut passed) = (Vec::new(), vec![Vec::new(); ranks.n_ranks()]);
@@ -190,10 +190,12 @@ impl<'a> BrickProduct<'a> {
             }
         }
         let cuts: Vec<usize> = firsts.iter().map(|&brick| bricks.node_first[brick] as usize).collect();
-        self.halo = Halo::new(ranks, &sorted(read), &cuts);
+        let read = sorted(read);
+        self.halo = Halo::new(ranks, &read, &cuts);
         let sent = passed.into_iter().enumerate().map(|(rank, items)| (me, rank, sorted(items)));
         let received = came.into_iter().enumerate().map(|(rank, items)| (rank, me, sorted(items)));
         self.sums = Halo::of(ranks, sent.chain(received));
+        read.len()
     }
 
     /// Copies the values of nodes of other ranks that the next product reads. Collective.

@@ -15,7 +15,7 @@ use super::cube::Cube;
 use super::elements::Elements;
 use super::multigrid::Division;
 use super::problem::{Moduli, Voxels};
-use super::share::Share;
+use super::share::{RankShares, Share};
 use crate::ranks::Ranks;
 use crate::simd::Real;
 use by_brick::{BrickProduct, chunk_size};
@@ -59,7 +59,7 @@ pub struct Product<'a> {
 /// How a product is computed.
 #[derive(Debug)]
 enum Path<'a> {
-    Bricks(BrickProduct<'a>),
+    Bricks(Box<BrickProduct<'a>>),
     Listed(Listed<'a>),
     Domains(DomainProduct),
 }
@@ -81,7 +81,7 @@ impl<'a> Product<'a> {
             }
             Grid::Bricks | Grid::Domains(_) => None,
         };
-        let path = path.unwrap_or_else(|| Path::Bricks(BrickProduct::new(voxels, &fixed)));
+        let path = path.unwrap_or_else(|| Path::Bricks(Box::new(BrickProduct::new(voxels, &fixed))));
         Self { voxels, cube, fixed, path }
     }
 
@@ -107,11 +107,14 @@ impl<'a> Product<'a> {
     /// If nodes are not found by bricks, or there are fewer chunks of bricks than ranks: see [`most_ranks`].
     pub(crate) fn divide(&mut self, ranks: &Arc<dyn Ranks>) -> Division {
         let Path::Bricks(product) = &mut self.path else { panic!("elements without bricks are not divided") };
-        let firsts = product.divide(ranks);
+        let (firsts, n_read) = product.divide(ranks);
         let bricks = &self.voxels.bricks;
+        let nodes: Vec<usize> = firsts.iter().map(|&brick| bricks.node_first[brick] as usize).collect();
+        let me = ranks.rank();
         Division {
             ranks: ranks.clone(),
-            nodes: firsts.iter().map(|&brick| bricks.node_first[brick] as usize).collect(),
+            shares: RankShares::gather(&**ranks, nodes[me + 1] - nodes[me], n_read),
+            nodes,
             codes: firsts[..firsts.len() - 1].iter().map(|&brick| bricks.code[brick] << 9).collect(),
         }
     }

@@ -1,7 +1,7 @@
 //! Items that are worked on at the same time.
 
 /// Does the same with each item, all at the same time, each in a pool of threads of its own.
-pub(super) fn in_threads<I: Send, R: Send>(
+pub(crate) fn in_threads<I: Send, R: Send>(
     items: impl Iterator<Item = I>,
     n_threads: usize,
     work: impl Fn(I) -> R + Sync,
